@@ -1,0 +1,321 @@
+/*
+ * gridstride.h — the whole C ABI between TypeScript and the native libraries.
+ *
+ * Two libraries export exactly these functions: libgridstride_cuda.so (nvcc, over the CUDA
+ * runtime) and libgridstride_host.so (a C++17 compiler, over csrc/host/). The host library also
+ * exports gs_host_*, which only kernels compiled for it call.
+ *
+ * Rules of the seam
+ *   - Every function but gs_abi_version returns a status: 0 on success, a positive CUDA runtime
+ *     code, or a negative code of this header. A function that fails has no effect.
+ *   - Addresses and sizes are doubles holding non-negative integers below 2^53; anything else is
+ *     GS_ERROR_ARGUMENT. Handles are positive int32 values, checked for their generation.
+ *   - Hot calls take their operands from the calling thread's command block (see below); all
+ *     others take them by value. Pointers are JavaScript memory that lives until the call returns.
+ *   - A function marked [waits] may block; TypeScript binds it a second time as nonblocking.
+ *   - Every call that concerns a device makes that device current first; nothing is assumed of
+ *     the calling thread.
+ *   - No C++ exception, exit, abort or print crosses the seam.
+ *
+ * tests/ffi/header_parity_test.ts reads this file: one declaration per function, one line or
+ * wrapped, parameters named, types limited to int32_t, double, and pointers.
+ */
+#ifndef GRIDSTRIDE_H
+#define GRIDSTRIDE_H
+
+#include <stdint.h>
+
+#define GS_ABI_VERSION 1
+
+#if defined(__GNUC__) || defined(__clang__)
+#define GS_API __attribute__((visibility("default")))
+#else
+#define GS_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- statuses below zero ------------------------------------------------------------------ */
+
+#define GS_ERROR_ARGUMENT (-1)       /* a value is not an integer of the allowed range */
+#define GS_ERROR_HANDLE (-2)         /* a handle is stale, forged or of another kind */
+#define GS_ERROR_DEVICE (-3)         /* no device has this ordinal */
+#define GS_ERROR_NO_BLOCK (-4)       /* this thread has registered no command block */
+#define GS_ERROR_ALIGNMENT (-5)      /* an address or a block is not aligned as it must be */
+#define GS_ERROR_OVERLAP (-6)        /* source and destination of a copy overlap */
+#define GS_ERROR_UNSUPPORTED (-7)    /* this library or device has no such capability */
+#define GS_ERROR_CAPACITY (-8)       /* an out-buffer is too small or a table is full */
+#define GS_ERROR_NOT_FOUND (-9)      /* no kernel, call or function has this name */
+#define GS_ERROR_HOST_MEMORY (-10)   /* the host has no memory left for the request */
+#define GS_ERROR_FOREIGN (-11)       /* a handle belongs to another device than the call names */
+#define GS_ERROR_CONFIGURED (-12)    /* the host topology is already set differently */
+#define GS_ERROR_SYSTEM (-13)        /* an operating-system call failed */
+#define GS_ERROR_INTERNAL (-14)      /* a defect of this library */
+#define GS_ERROR_LAUNCH (-15)        /* a launch disagrees with the kernel: argument count */
+
+/* ---- command block ------------------------------------------------------------------------ */
+
+#define GS_RESULT_SLOTS 8
+#define GS_OPERAND_SLOTS 14
+#define GS_ARGUMENT_SLOTS 512
+
+/*
+ * One per isolate, owned by JavaScript (a SharedArrayBuffer, which can be neither detached nor
+ * transferred), written through a Float64Array. The number of slots and their order are the ABI.
+ */
+typedef struct gs_command_block {
+  double result[GS_RESULT_SLOTS];     /* slots 0-7: what the last hot call returned */
+  double device;                      /* slot 8: device ordinal */
+  double stream;                      /* slot 9: stream handle */
+  double operand[GS_OPERAND_SLOTS];   /* slots 10-23: operands, listed at each hot call */
+  double argument[GS_ARGUMENT_SLOTS]; /* slots 24-535: kernel arguments, one slot each */
+} gs_command_block;
+
+/* ---- abi ---------------------------------------------------------------------------------- */
+
+/* The version of this header the library was built from. Called before anything else. */
+GS_API int32_t gs_abi_version(void);
+
+/* One JSON object as NUL-terminated UTF-8: kind ("cuda"|"host"), compiler, architectures,
+ * sourceHash, flags. */
+GS_API int32_t gs_abi_describe(char* text, int32_t capacity);
+
+/* Registers the calling thread's command block; replaces an earlier one of the same thread.
+ * bytes must be at least sizeof(gs_command_block) and block 8-byte aligned. */
+GS_API int32_t gs_block_register(void* block, double bytes);
+
+/* Forgets the calling thread's command block. */
+GS_API int32_t gs_block_release(void);
+
+/* The constant's name, such as "cudaErrorMemoryAllocation" or "GS_ERROR_HANDLE". */
+GS_API int32_t gs_status_name(int32_t status, char* text, int32_t capacity);
+
+/* One sentence on what the status means. */
+GS_API int32_t gs_status_text(int32_t status, char* text, int32_t capacity);
+
+/* The last failure on the calling thread: result[0] status, [1] call id (see gs_call_name) or 0
+ * when no CUDA call was involved, [2] device ordinal or -1. */
+GS_API int32_t gs_error_last(double* result);
+
+/* ---- calls: names, counts and fault injection --------------------------------------------- */
+
+/* The number of CUDA calls that the library wraps; their ids are 1 to that number. */
+GS_API int32_t gs_call_kinds(double* result);
+
+/* The name of a wrapped call, such as "cudaMemcpyAsync". */
+GS_API int32_t gs_call_name(int32_t call, char* text, int32_t capacity);
+
+/* How often a wrapped call was made in this process; id 0 counts all of them. */
+GS_API int32_t gs_call_tally(int32_t call, double* result);
+
+/* Makes the nth coming call (1 = the next) of this kind return status without being made; id 0
+ * means a call of any kind. One injection per kind is held; a later one replaces it. */
+GS_API int32_t gs_call_fail(int32_t call, double nth, int32_t status);
+
+/* Forgets all injections. */
+GS_API int32_t gs_call_restore(void);
+
+/* Live resources of the process: result[0] allocations, [1] allocated bytes, [2] streams,
+ * [3] events, [4] pinned slabs, [5] pinned bytes. */
+GS_API int32_t gs_resource_tally(double* result);
+
+/* ---- device ------------------------------------------------------------------------------- */
+
+/* Host library only: sets the fake devices. devices holds count records of
+ * GS_TOPOLOGY_RECORD_SLOTS doubles: [0] total memory in bytes, [1 + a] the value of
+ * cudaDeviceAttr a, NaN where the device has none. Devices cannot be changed once set; setting
+ * the same again succeeds. Without this call there is one device of capability 8.9. */
+#define GS_TOPOLOGY_RECORD_SLOTS 161
+GS_API int32_t gs_topology_set(const double* devices, int32_t count);
+
+/* result[0]: number of devices. */
+GS_API int32_t gs_device_count(double* result);
+
+/* result[0]: driver version, [1]: runtime version, as CUDA encodes them (13000 = 13.0). */
+GS_API int32_t gs_device_versions(double* result);
+
+/* result[0]: the value of a cudaDeviceAttr. Creates no context. */
+GS_API int32_t gs_device_attribute(int32_t device, int32_t attribute, double* result);
+
+/* The marketing name. Creates no context. */
+GS_API int32_t gs_device_name(int32_t device, char* text, int32_t capacity);
+
+/* The PCI bus id, such as "0000:01:00.0". Creates no context. */
+GS_API int32_t gs_device_bus(int32_t device, char* text, int32_t capacity);
+
+/* The uuid as "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx". Creates no context. */
+GS_API int32_t gs_device_uuid(int32_t device, char* text, int32_t capacity);
+
+/* result[0]: total memory in bytes. Creates no context. */
+GS_API int32_t gs_device_capacity(int32_t device, double* result);
+
+/* Free memory as the management library (NVML) tells it, matched by uuid: result[0] free,
+ * [1] total bytes. Creates no context. GS_ERROR_UNSUPPORTED without NVML. */
+GS_API int32_t gs_device_observe(int32_t device, double* result);
+
+/* Creates the device's context. */
+GS_API int32_t gs_device_open(int32_t device);
+
+/* result[0] free, [1] total bytes of an opened device. */
+GS_API int32_t gs_device_memory(int32_t device, double* result);
+
+/* [waits] Waits for all work of the device. */
+GS_API int32_t gs_device_synchronize(int32_t device);
+
+/* result[0]: 1 when device can address the memory of peer, else 0. */
+GS_API int32_t gs_device_peer(int32_t device, int32_t peer, double* result);
+
+/* Lets device address the memory of peer. Enabling twice succeeds. */
+GS_API int32_t gs_device_join(int32_t device, int32_t peer);
+
+/* What is known of the fault that made the device's context unusable: the host device names
+ * kernel, block, thread and address; a GPU tells nothing, so the text is empty there. */
+GS_API int32_t gs_device_fault(int32_t device, char* text, int32_t capacity);
+
+/* ---- memory ------------------------------------------------------------------------------- */
+
+/* Hot. device; operand[0] bytes > 0. result[0]: address, aligned to 256 bytes at least. */
+GS_API int32_t gs_memory_allocate(void);
+
+/* Hot. device; operand[0] an address gs_memory_allocate gave. Waits for the device, as cudaFree
+ * does. */
+GS_API int32_t gs_memory_free(void);
+
+/* Hot. device, stream; operand[0] address, [1] value (the element's bit pattern), [2] element
+ * bytes (1, 2 or 4), [3] element count. Enqueues. */
+GS_API int32_t gs_memory_set(void);
+
+/* Makes the pages of a page-aligned slab of JavaScript memory pinned: from then on the library
+ * and the slab share them, also after the slab's isolate has ended. result[0]: handle. */
+GS_API int32_t gs_pinned_register(void* slab, double bytes, double* result);
+
+/* [waits] Waits for all devices, then gives a pinned slab back. */
+GS_API int32_t gs_pinned_release(int32_t pinned);
+
+/* ---- copies ------------------------------------------------------------------------------- */
+
+/* Hot. device, stream; operand[0] destination, [1] source address, [2] bytes. Enqueues. */
+GS_API int32_t gs_copy_device(void);
+
+/* Hot. device, stream; operand[0] destination, [1] its pitch, [2] source, [3] its pitch,
+ * [4] width in bytes, [5] height in rows. Enqueues. */
+GS_API int32_t gs_copy_device_2d(void);
+
+/* Hot. stream; operand[0] destination, [1] its device, [2] source, [3] its device, [4] bytes.
+ * Enqueues; staged through the host where the devices are no peers. */
+GS_API int32_t gs_copy_peer(void);
+
+/* Hot. device, stream; operand[0] destination address, [1] pinned handle, [2] byte offset in it,
+ * [3] bytes. Enqueues. */
+GS_API int32_t gs_copy_from_pinned(void);
+
+/* Hot. device, stream; operand[0] pinned handle, [1] byte offset in it, [2] source address,
+ * [3] bytes. Enqueues. */
+GS_API int32_t gs_copy_to_pinned(void);
+
+/* Hot. device, stream; operand[0] destination, [1] its pitch, [2] pinned handle, [3] byte offset,
+ * [4] pitch in it, [5] width in bytes, [6] height in rows. Enqueues. */
+GS_API int32_t gs_copy_from_pinned_2d(void);
+
+/* Hot. device, stream; operand[0] pinned handle, [1] byte offset, [2] pitch in it, [3] source,
+ * [4] its pitch, [5] width in bytes, [6] height in rows. Enqueues. */
+GS_API int32_t gs_copy_to_pinned_2d(void);
+
+/* [waits] Copies JavaScript memory to the device on stream and waits until that is done. */
+GS_API int32_t gs_copy_to_device(int32_t device, int32_t stream, double destination,
+                                 const void* source, double bytes);
+
+/* [waits] Copies device memory to JavaScript memory on stream and waits until that is done. */
+GS_API int32_t gs_copy_to_host(int32_t device, int32_t stream, void* destination, double source,
+                               double bytes);
+
+/* [waits] Pitched twin of gs_copy_to_device. */
+GS_API int32_t gs_copy_to_device_2d(int32_t device, int32_t stream, double destination,
+                                    double destination_pitch, const void* source,
+                                    double source_pitch, double width, double height);
+
+/* [waits] Pitched twin of gs_copy_to_host. */
+GS_API int32_t gs_copy_to_host_2d(int32_t device, int32_t stream, void* destination,
+                                  double destination_pitch, double source, double source_pitch,
+                                  double width, double height);
+
+/* ---- streams ------------------------------------------------------------------------------ */
+
+/* A non-blocking stream. priority: see gs_stream_priorities. result[0]: handle. */
+GS_API int32_t gs_stream_create(int32_t device, int32_t priority, double* result);
+
+/* Enqueued work still completes. An adopted stream is forgotten, not destroyed. */
+GS_API int32_t gs_stream_destroy(int32_t stream);
+
+/* result[0]: least priority, [1]: greatest priority (a smaller number). */
+GS_API int32_t gs_stream_priorities(int32_t device, double* result);
+
+/* A handle for a cudaStream_t that another library made and keeps alive. result[0]: handle. */
+GS_API int32_t gs_stream_adopt(int32_t device, double address, double* result);
+
+/* result[0]: the cudaStream_t, for other libraries. */
+GS_API int32_t gs_stream_address(int32_t stream, double* result);
+
+/* Hot. stream. result[0]: 1 when all its work is done, else 0. */
+GS_API int32_t gs_stream_query(void);
+
+/* Hot. stream; operand[0] event: work enqueued later waits for the event's last record. */
+GS_API int32_t gs_stream_wait(void);
+
+/* [waits] Waits for the work enqueued on the stream. */
+GS_API int32_t gs_stream_synchronize(int32_t stream);
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+/* timing 1: for gs_event_elapsed; timing 0: for waiting, blocking-sync. result[0]: handle. */
+GS_API int32_t gs_event_create(int32_t device, int32_t timing, double* result);
+
+/* Forgets the event. */
+GS_API int32_t gs_event_destroy(int32_t event);
+
+/* Hot. stream; operand[0] event of the same device. */
+GS_API int32_t gs_event_record(void);
+
+/* Hot. operand[0] event. result[0]: 1 when its last record is done, or it has none; else 0. */
+GS_API int32_t gs_event_query(void);
+
+/* [waits] Waits for the event's last record. */
+GS_API int32_t gs_event_synchronize(int32_t event);
+
+/* result[0]: milliseconds between two recorded and completed timing events. */
+GS_API int32_t gs_event_elapsed(int32_t start, int32_t end, double* result);
+
+/* ---- kernels ------------------------------------------------------------------------------ */
+
+/* The number of built-in kernels; their ids are 1 to that number. */
+GS_API int32_t gs_kernel_count(double* result);
+
+/* The kernel's declaration as its types say it, without parameter names:
+ * "axpy_float32(float,const float*,float*,unsigned long long)". */
+GS_API int32_t gs_kernel_describe(int32_t kernel, char* text, int32_t capacity);
+
+/* The id of the kernel of this NUL-terminated name. result[0]: id. */
+GS_API int32_t gs_kernel_find(const char* name, double* result);
+
+/* result[0] most threads per block, [1] registers per thread, [2] static shared bytes,
+ * [3] constant bytes, [4] local bytes per thread, [5] most dynamic shared bytes, [6] binary
+ * version, [7] PTX version. */
+GS_API int32_t gs_kernel_attributes(int32_t device, int32_t kernel, double* result);
+
+/* Allows launches of the kernel with this much dynamic shared memory (beyond 48 KiB). */
+GS_API int32_t gs_kernel_reserve(int32_t device, int32_t kernel, double bytes);
+
+/* Hot. device, stream; operand[0] kernel, [1-3] grid, [4-6] block, [7] dynamic shared bytes,
+ * [8] number of arguments. argument[i]: numbers (also addresses and 64-bit integers below 2^53)
+ * as double; where bit i of the two 32-bit words operand[9] (arguments 0-31) and operand[10]
+ * (32-63) is set, the slot holds the argument's raw bytes instead. At most 64 arguments.
+ * Enqueues. */
+GS_API int32_t gs_kernel_launch(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
