@@ -1,0 +1,45 @@
+/**
+ * Everything a change has to pass: `deno task ok`. Stops at the first step that fails. With
+ * `--static` it runs only the steps that need no native library.
+ *
+ * @module
+ */
+
+import { ROOT, step, StepError } from "./steps.ts";
+
+interface Configuration {
+  readonly exports: Readonly<Record<string, string>>;
+}
+
+const { exports }: Configuration = JSON.parse(
+  await Deno.readTextFile(new URL("deno.json", ROOT)),
+);
+const entries = Object.values(exports);
+
+/** What reads the sources, from the quickest to the slowest. */
+const STATIC_STEPS: readonly (readonly [string, readonly string[]])[] = [
+  // Folders whose names start with a dot are looked into only when they are named.
+  ["format", ["deno", "fmt", "--check", ".", ".ci/", ".github/"]],
+  ["lint", ["deno", "lint", ".", ".ci/"]],
+  ["types", ["deno", "check", ".", ".ci/"]],
+  ["types of examples in documentation", ["deno", "check", "--doc", ...entries]],
+  ["types of examples in documents", ["deno", "check", "--doc-only", "README.md"]],
+  ["documentation", ["deno", "doc", "--lint", ...entries]],
+];
+
+/** What builds and runs. */
+const DYNAMIC_STEPS: readonly (readonly [string, readonly string[]])[] = [
+  ["tests", ["deno", "task", "test"]],
+  ["publish", ["deno", "publish", "--dry-run", "--allow-dirty"]],
+];
+
+const steps = Deno.args.includes("--static") ? STATIC_STEPS : [...STATIC_STEPS, ...DYNAMIC_STEPS];
+
+try {
+  for (const [title, command] of steps) await step(title, command);
+  console.error("\nok");
+} catch (error) {
+  if (!(error instanceof StepError)) throw error;
+  console.error(`\nNot ok: ${error.message}`);
+  Deno.exit(1);
+}

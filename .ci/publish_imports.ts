@@ -1,0 +1,37 @@
+/**
+ * Rewrites `deno.json` for publishing: what the package takes of Deno's standard library comes
+ * from JSR there. In the repository it comes from npm, as machines that test may reach no other
+ * registry.
+ *
+ * ```sh
+ * deno run --allow-read --allow-write .ci/publish_imports.ts
+ * ```
+ *
+ * @module
+ */
+
+/** Where the published package takes each module of the standard library from. */
+const PUBLISHED: Readonly<Record<string, string>> = {
+  "@std/cli/parse-args": "jsr:@std/cli@^1.0.0/parse-args",
+};
+
+/** What only tests import, and what would be left dangling without them. */
+const TESTS_ONLY: readonly string[] = ["@std/assert", "deno-std/", "fast-check"];
+
+/** The text of `deno.json` as it is published. */
+export function publishedConfiguration(text: string): string {
+  const configuration: { imports: Record<string, string> } = JSON.parse(text);
+  for (const specifier of TESTS_ONLY) delete configuration.imports[specifier];
+  for (const [specifier, target] of Object.entries(PUBLISHED)) {
+    if (!(specifier in configuration.imports)) {
+      throw new Error(`Cannot publish as deno.json has no import ${JSON.stringify(specifier)}`);
+    }
+    configuration.imports[specifier] = target;
+  }
+  return JSON.stringify(configuration, null, 2) + "\n";
+}
+
+if (import.meta.main) {
+  const file = new URL("../deno.json", import.meta.url);
+  Deno.writeTextFileSync(file, publishedConfiguration(Deno.readTextFileSync(file)));
+}

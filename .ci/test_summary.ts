@@ -1,0 +1,45 @@
+/**
+ * The counts of a run of `deno test`, from what it printed.
+ *
+ * ```sh
+ * deno run --allow-read .ci/test_summary.ts test.log
+ * ```
+ *
+ * @module
+ */
+
+/** How many tests had which outcome. */
+export interface TestSummary {
+  /** Tests that passed. */
+  readonly passed: number;
+  /** Tests that failed. */
+  readonly failed: number;
+  /** Tests that were ignored, each with a reason in its source. */
+  readonly ignored: number;
+}
+
+const SUMMARY =
+  /^(?:ok|FAILED) \| (\d+) passed(?: \(\d+ steps?\))? \| (\d+) failed(?: \(\d+ steps?\))?(.*)$/gm;
+
+/**
+ * Reads the summary that `deno test` ends with.
+ *
+ * @throws {Error} If there is none: the run ended before its end.
+ */
+export function readTestSummary(log: string): TestSummary {
+  // deno-lint-ignore no-control-regex
+  const plain = log.replace(/\x1b\[[0-9;]*m/g, "");
+  const last = [...plain.matchAll(SUMMARY)].at(-1);
+  if (last === undefined) throw new Error("Cannot find the summary of deno test in its output");
+  const ignored = /\| (\d+) ignored/.exec(last[3]!)?.[1] ?? "0";
+  return { passed: Number(last[1]), failed: Number(last[2]), ignored: Number(ignored) };
+}
+
+/** The summary as one line. */
+export function formatTestSummary({ passed, failed, ignored }: TestSummary): string {
+  return `${passed} passed, ${failed} failed` + (ignored === 0 ? "" : `, ${ignored} skipped`);
+}
+
+if (import.meta.main) {
+  console.log(formatTestSummary(readTestSummary(Deno.readTextFileSync(Deno.args[0]!))));
+}

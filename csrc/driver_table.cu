@@ -1,0 +1,62 @@
+// Where the driver functions come from: the driver that the machine has, asked for each function
+// by the version whose signature is declared here; or the host device, which is linked in.
+#include "driver_table.h"
+
+#include <cuda_runtime.h>  // defines __CUDASIM__ where the runtime is the host device's
+
+#ifdef __CUDASIM__
+
+namespace gridstride {
+
+const DriverTable& driver_table() {
+  static constexpr DriverTable table{&cuMemsetD16Async, &cuMemsetD32Async};
+  return table;
+}
+
+}  // namespace gridstride
+
+#else
+
+#include "shared_library.h"
+
+namespace gridstride {
+
+namespace {
+
+using GetProcAddress = CUresult (*)(const char* symbol, void** function, int version,
+                                    cuuint64_t flags, CUdriverProcAddressQueryResult* found);
+
+template <class Function>
+void find_function(GetProcAddress get_address, const char* symbol, int version,
+                   Function& function) {
+  void* address = nullptr;
+  CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  // The default flag: the legacy default stream, not one per thread.
+  const CUresult result =
+      get_address(symbol, &address, version, CU_GET_PROC_ADDRESS_DEFAULT, &found);
+  const bool is_there = result == CUDA_SUCCESS && found == CU_GET_PROC_ADDRESS_SUCCESS;
+  function = is_there ? reinterpret_cast<Function>(address) : nullptr;
+}
+
+DriverTable filled_from_driver() {
+  DriverTable table;
+  // Under WSL the driver is no part of the distribution and may be missing from its loader's paths.
+  void* driver = open_first_library({"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"});
+  const auto get_address =
+      reinterpret_cast<GetProcAddress>(library_symbol(driver, "cuGetProcAddress_v2"));
+  if (get_address == nullptr) return table;
+  find_function(get_address, "cuMemsetD16Async", 3020, table.memset_d16_async);
+  find_function(get_address, "cuMemsetD32Async", 3020, table.memset_d32_async);
+  return table;
+}
+
+}  // namespace
+
+const DriverTable& driver_table() {
+  static const DriverTable table = filled_from_driver();
+  return table;
+}
+
+}  // namespace gridstride
+
+#endif

@@ -1,0 +1,58 @@
+// The address range of one device: reserved once, inaccessible but for the mappings inside it.
+#ifndef GRIDSTRIDE_HOST_ADDRESS_RESERVATION_H
+#define GRIDSTRIDE_HOST_ADDRESS_RESERVATION_H
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+namespace gridstride::host {
+
+// Part of a reservation: accessible from start to end, then an inaccessible gap to limit.
+struct MappedExtent {
+  std::uintptr_t start = 0;
+  std::uintptr_t end = 0;
+  std::uintptr_t limit = 0;
+};
+
+// Addresses are handed out in a circle: a range that was given back is used again only after the
+// search has gone once around the reservation, so a stale address keeps faulting for long.
+// Thread-safe. Reservations live as long as the process.
+class AddressReservation {
+ public:
+  // Reserves address space worth several times capacity on the first call of map.
+  explicit AddressReservation(std::uint64_t capacity) : capacity_(capacity) {}
+
+  // At least `bytes` of fresh zeroed memory; an empty extent when there is no address space or the
+  // system refuses. Pages take up memory when they are first written to.
+  MappedExtent map(std::size_t bytes);
+
+  // Makes the extent inaccessible and gives its memory back.
+  void unmap(const MappedExtent& extent);
+
+  bool contains(std::uintptr_t address) const {
+    return address - base_.load(std::memory_order_acquire) <
+           size_.load(std::memory_order_acquire);
+  }
+
+ private:
+  bool reserve();
+  MappedExtent place(std::size_t bytes, std::size_t gap, std::size_t end_alignment);
+  MappedExtent place_from(std::uintptr_t position, std::size_t bytes, std::size_t gap,
+                          std::size_t end_alignment);
+  void give_back(std::uintptr_t start, std::uintptr_t limit);
+
+  const std::uint64_t capacity_;
+  std::mutex mutex_;
+  // size_ is written last and read with acquire: 0 means not reserved yet.
+  std::atomic<std::uintptr_t> base_{0};
+  std::atomic<std::uintptr_t> size_{0};
+  std::map<std::uintptr_t, std::uintptr_t> free_;  // start → limit, never adjacent
+  std::uintptr_t position_ = 0;                    // where the search goes on
+};
+
+}  // namespace gridstride::host
+
+#endif

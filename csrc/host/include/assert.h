@@ -1,0 +1,13 @@
+// <assert.h> for kernels. Without an include guard, as the C standard wants: each inclusion defines
+// assert anew according to NDEBUG.
+#include_next <assert.h>
+
+#include "gridstride/assertion.h"
+
+#if !defined(NDEBUG)
+#undef assert
+#define assert(condition)        \
+  (static_cast<bool>(condition)  \
+       ? static_cast<void>(0)    \
+       : gs_host_assert_failed(#condition, __FILE__, __LINE__, static_cast<const char*>(__func__)))
+#endif

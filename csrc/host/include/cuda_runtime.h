@@ -1,0 +1,25 @@
+// CUDA's name for the runtime API and the kernel language together.
+#ifndef GRIDSTRIDE_HOST_CUDA_RUNTIME_H
+#define GRIDSTRIDE_HOST_CUDA_RUNTIME_H
+
+// Qualifiers first: every header below uses them.
+#include "gridstride/qualifiers.h"
+
+#include "gridstride/vector_types.h"
+
+#include "gridstride/runtime_types.h"
+
+#include "gridstride/special_registers.h"
+
+#include "gridstride/collectives.h"
+
+#include "gridstride/atomics.h"
+#include "gridstride/bit_functions.h"
+#include "gridstride/conversions.h"
+#include "gridstride/load_store.h"
+#include "gridstride/math_functions.h"
+
+#include "gridstride/kernel_descriptor.h"
+#include "gridstride/runtime_api.h"
+
+#endif

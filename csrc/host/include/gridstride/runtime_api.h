@@ -1,0 +1,111 @@
+// The functions of the CUDA runtime API that the host device implements, with CUDA's signatures
+// and semantics. What differs is said at the function; csrc/host/README.md gives the reasons.
+#ifndef GRIDSTRIDE_HOST_RUNTIME_API_H
+#define GRIDSTRIDE_HOST_RUNTIME_API_H
+
+#include "runtime_types.h"
+#include "vector_types.h"
+
+extern "C" {
+
+// ---- errors and versions -----------------------------------------------------------------------
+
+const char* cudaGetErrorName(cudaError_t error);
+const char* cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGetLastError();
+cudaError_t cudaPeekAtLastError();
+cudaError_t cudaDriverGetVersion(int* version);
+cudaError_t cudaRuntimeGetVersion(int* version);
+
+// ---- devices -----------------------------------------------------------------------------------
+
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDevice(int* device);
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
+cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int length, int device);
+cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
+// All devices are peers of one another: they live in one address space.
+cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer);
+// Bookkeeping only: a kernel reaches the memory of every device, enabled or not.
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags);
+
+// ---- memory ------------------------------------------------------------------------------------
+
+cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes);
+cudaError_t cudaMalloc(void** address, size_t bytes);
+cudaError_t cudaFree(void* address);
+cudaError_t cudaHostRegister(void* address, size_t bytes, unsigned int flags);
+cudaError_t cudaHostUnregister(void* address);
+cudaError_t cudaHostGetDevicePointer(void** device_address, void* host_address,
+                                     unsigned int flags);
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* address);
+
+cudaError_t cudaMemset(void* destination, int value, size_t bytes);
+cudaError_t cudaMemsetAsync(void* destination, int value, size_t bytes,
+                            cudaStream_t stream = nullptr);
+cudaError_t cudaMemset2D(void* destination, size_t pitch, int value, size_t width, size_t height);
+cudaError_t cudaMemset2DAsync(void* destination, size_t pitch, int value, size_t width,
+                              size_t height, cudaStream_t stream = nullptr);
+
+// ---- copies ------------------------------------------------------------------------------------
+
+cudaError_t cudaMemcpy(void* destination, const void* source, size_t bytes, cudaMemcpyKind kind);
+// Done with pageable host memory when it returns; asynchronous with registered memory.
+cudaError_t cudaMemcpyAsync(void* destination, const void* source, size_t bytes,
+                            cudaMemcpyKind kind, cudaStream_t stream = nullptr);
+cudaError_t cudaMemcpy2D(void* destination, size_t destination_pitch, const void* source,
+                         size_t source_pitch, size_t width, size_t height, cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2DAsync(void* destination, size_t destination_pitch, const void* source,
+                              size_t source_pitch, size_t width, size_t height,
+                              cudaMemcpyKind kind, cudaStream_t stream = nullptr);
+cudaError_t cudaMemcpyPeer(void* destination, int destination_device, const void* source,
+                           int source_device, size_t bytes);
+cudaError_t cudaMemcpyPeerAsync(void* destination, int destination_device, const void* source,
+                                int source_device, size_t bytes, cudaStream_t stream = nullptr);
+
+// ---- streams and events ------------------------------------------------------------------------
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamQuery(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags = 0);
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device);
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags);
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority);
+
+cudaError_t cudaEventCreate(cudaEvent_t* event);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
+cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
+
+// ---- launches ----------------------------------------------------------------------------------
+
+// function is a KernelDescriptor, see kernel_descriptor.h.
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                             size_t dynamic_shared_bytes, cudaStream_t stream);
+// The blocks of a grid do not all run at once here: cudaErrorNotSupported.
+cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block,
+                                        void** arguments, size_t dynamic_shared_bytes,
+                                        cudaStream_t stream);
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data);
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function);
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value);
+
+}  // extern "C"
+
+// As in CUDA's C++ header: any pointer to a pointer receives the address.
+template <typename Pointee>
+inline cudaError_t cudaMalloc(Pointee** address, size_t bytes) {
+  return cudaMalloc(reinterpret_cast<void**>(address), bytes);
+}
+
+#endif

@@ -1,0 +1,99 @@
+// The types of the CUDA 13.0 runtime API that the host device implements: statuses, copy
+// directions, memory kinds, flags, and the opaque handles. Names and values are those of CUDA.
+#ifndef GRIDSTRIDE_HOST_RUNTIME_TYPES_H
+#define GRIDSTRIDE_HOST_RUNTIME_TYPES_H
+
+#include <stddef.h>
+
+#include "device_attributes.h"
+#include "error_codes.h"
+
+#define CUDART_VERSION 13000
+
+#define GRIDSTRIDE_ENUMERATOR(name, number, text) name = number,
+enum cudaError { GRIDSTRIDE_CUDA_ERROR_CODES(GRIDSTRIDE_ENUMERATOR) };
+#undef GRIDSTRIDE_ENUMERATOR
+typedef enum cudaError cudaError_t;
+
+// Handles are names, not addresses: the runtime never dereferences one and never reuses one, so a
+// stale or forged handle is an error and not an access to someone else's stream.
+typedef struct CUstream_st* cudaStream_t;
+typedef struct CUevent_st* cudaEvent_t;
+
+typedef void (*cudaHostFn_t)(void* user_data);
+
+#define cudaStreamLegacy ((cudaStream_t)0x1)
+#define cudaStreamPerThread ((cudaStream_t)0x2)
+
+enum cudaMemcpyKind {
+  cudaMemcpyHostToHost = 0,
+  cudaMemcpyHostToDevice = 1,
+  cudaMemcpyDeviceToHost = 2,
+  cudaMemcpyDeviceToDevice = 3,
+  cudaMemcpyDefault = 4
+};
+
+enum cudaMemoryType {
+  cudaMemoryTypeUnregistered = 0,
+  cudaMemoryTypeHost = 1,
+  cudaMemoryTypeDevice = 2,
+  cudaMemoryTypeManaged = 3
+};
+
+enum cudaFuncAttribute {
+  cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+  cudaFuncAttributePreferredSharedMemoryCarveout = 9,
+  cudaFuncAttributeClusterDimMustBeSet = 10,
+  cudaFuncAttributeRequiredClusterWidth = 11,
+  cudaFuncAttributeRequiredClusterHeight = 12,
+  cudaFuncAttributeRequiredClusterDepth = 13,
+  cudaFuncAttributeNonPortableClusterSizeAllowed = 14,
+  cudaFuncAttributeClusterSchedulingPolicyPreference = 15
+};
+
+#define cudaHostRegisterDefault 0x00
+#define cudaHostRegisterPortable 0x01
+#define cudaHostRegisterMapped 0x02
+#define cudaHostRegisterIoMemory 0x04
+#define cudaHostRegisterReadOnly 0x08
+
+#define cudaPeerAccessDefault 0x00
+
+#define cudaStreamDefault 0x00
+#define cudaStreamNonBlocking 0x01
+
+#define cudaEventDefault 0x00
+#define cudaEventBlockingSync 0x01
+#define cudaEventDisableTiming 0x02
+#define cudaEventInterprocess 0x04
+#define cudaEventRecordDefault 0x00
+#define cudaEventWaitDefault 0x00
+
+#define cudaCpuDeviceId ((int)-1)
+#define cudaInvalidDeviceId ((int)-2)
+
+struct cudaPointerAttributes {
+  enum cudaMemoryType type;
+  // The device of the memory; -2 for memory the runtime does not know.
+  int device;
+  // The address as a kernel uses it, or null where a kernel has no business.
+  void* devicePointer;
+  // The address as host code uses it, or null for device memory.
+  void* hostPointer;
+};
+
+struct cudaFuncAttributes {
+  size_t sharedSizeBytes;
+  size_t constSizeBytes;
+  size_t localSizeBytes;
+  int maxThreadsPerBlock;
+  // A CPU thread has no register file that occupancy could be computed from: 0 on the host device.
+  int numRegs;
+  int ptxVersion;
+  int binaryVersion;
+  int cacheModeCA;
+  int maxDynamicSharedSizeBytes;
+  int preferredShmemCarveout;
+};
+
+#endif

@@ -1,0 +1,33 @@
+// The table of live streams, and what a handle means.
+#include "stream.h"
+
+#include "device.h"
+
+namespace gridstride::host {
+namespace {
+
+cudaError_t find_live_stream(cudaStream_t handle, std::shared_ptr<Stream>& stream) {
+  if (handle == cudaStreamPerThread) return cudaErrorNotSupported;
+  if (handle == nullptr || handle == cudaStreamLegacy) {
+    Device* const device = current_device();
+    if (device == nullptr) return cudaErrorNoDevice;
+    stream = device->legacy_stream();
+    return cudaSuccess;
+  }
+  stream = live_streams().find(reinterpret_cast<std::uintptr_t>(handle));
+  return stream == nullptr ? cudaErrorInvalidResourceHandle : cudaSuccess;
+}
+
+}  // namespace
+
+LiveHandles<Stream>& live_streams() {
+  static auto& handles = *new LiveHandles<Stream>(0x10000);
+  return handles;
+}
+
+cudaError_t find_stream(cudaStream_t handle, std::shared_ptr<Stream>& stream) {
+  const cudaError_t status = find_live_stream(handle, stream);
+  return status == cudaSuccess ? stream->device().fault_code() : status;
+}
+
+}  // namespace gridstride::host

@@ -1,0 +1,41 @@
+// What the worker pool runs.
+#ifndef GRIDSTRIDE_HOST_WORK_H
+#define GRIDSTRIDE_HOST_WORK_H
+
+namespace gridstride::host {
+
+class Worker;
+
+// Work is made of pieces that should take a fraction of a millisecond each: workers change between
+// the works in flight after every piece, so that a long one delays a short one by little. Nothing
+// here may wait for other work, and nothing may throw.
+class Work {
+ public:
+  virtual ~Work();
+
+  // Claims and runs one piece; false when none was left to claim.
+  virtual bool run_piece(Worker& worker) = 0;
+
+  // Called once, by the worker that ended the last piece. It may submit further work.
+  virtual void completed() = 0;
+
+  // Whether several workers may be in run_piece at the same time. Asked once per piece.
+  virtual bool divisible() const { return false; }
+
+ protected:
+  Work() = default;
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+
+ private:
+  friend class WorkerPool;
+
+  // The pool's own, under its lock.
+  unsigned workers_inside_ = 0;
+  bool queued_ = false;
+  bool exhausted_ = false;
+};
+
+}  // namespace gridstride::host
+
+#endif

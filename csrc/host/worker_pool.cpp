@@ -1,0 +1,178 @@
+// The OS threads that run everything the host device does.
+#include "worker_pool.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "fault_signals.h"
+#include "processor_count.h"
+
+namespace gridstride::host {
+namespace {
+
+// A sleeping thread takes tens of microseconds to wake. The one that spins takes work at once, for
+// as long as work tends to follow on work.
+constexpr auto spin_time = std::chrono::microseconds(50);
+
+// Two mappings per guarded stack, of the 65530 that Linux allows a process; half is left to others.
+uint32_t guarded_stacks_per_worker(unsigned workers) {
+  constexpr unsigned mappings = 65530 / 2;
+  return std::min(max_block_threads, mappings / (2 * workers));
+}
+
+// A completion that submits is about to look at the queue itself: nobody has to be woken for it.
+thread_local bool in_completion = false;
+
+void pause_briefly() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Threads inherit the mask of their creator: with everything blocked, no signal that is meant for
+// the process (a timer's, the terminal's) is ever handled on a worker.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+Work::~Work() = default;
+
+WorkerPool& WorkerPool::instance() {
+  static WorkerPool* const pool = new WorkerPool;
+  return *pool;
+}
+
+unsigned WorkerPool::size() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return workers_.empty() ? worker_count() : static_cast<unsigned>(workers_.size());
+}
+
+void WorkerPool::submit(std::shared_ptr<Work> work) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (workers_.empty()) start();
+  work->queued_ = true;
+  queue_.push_back(std::move(work));
+  submissions_.fetch_add(1, std::memory_order_release);
+  if (in_completion && queue_.size() == 1) return;
+  wake_one(lock);
+}
+
+void WorkerPool::start() {
+  const unsigned count = worker_count();
+  install_fault_handlers();
+  const BlockedSignals blocked;
+  for (unsigned i = 0; i < count; ++i) {
+    try {
+      auto worker = std::make_unique<Worker>(guarded_stacks_per_worker(count));
+      workers_.reserve(i + 1);
+      start_worker(*worker);
+      workers_.push_back(std::move(worker));
+    } catch (const std::system_error&) {
+      // A pool of fewer workers is a slower one; a pool of none is a failure.
+      if (workers_.empty()) throw;
+      return;
+    }
+  }
+}
+
+void WorkerPool::start_worker(Worker& worker) {
+  std::thread([this, &worker] {
+    adopt_calling_thread(worker.runner().block());
+    serve(worker);
+  }).detach();
+}
+
+void WorkerPool::wake_one(std::unique_lock<std::mutex>& lock) {
+  const bool wake = sleeping_ != 0 && !spinning_;
+  lock.unlock();
+  if (wake) work_available_.notify_one();
+}
+
+void WorkerPool::serve(Worker& worker) {
+  for (;;) {
+    std::shared_ptr<Work> work;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      work = take(lock);
+    }
+    const bool ran = work->run_piece(worker);
+    leave(work, ran);
+  }
+}
+
+// Work that others may help with stays in the queue, behind all other; whoever takes work while
+// some is left wakes the next worker, so that as many wake as there is work for.
+std::shared_ptr<Work> WorkerPool::take(std::unique_lock<std::mutex>& lock) {
+  while (queue_.empty()) wait_for_work(lock);
+  std::shared_ptr<Work> work = std::move(queue_.front());
+  queue_.pop_front();
+  ++work->workers_inside_;
+  work->queued_ = work->divisible();
+  if (work->queued_) queue_.push_back(work);
+  if (!queue_.empty()) wake_one(lock);
+  return work;
+}
+
+void WorkerPool::wait_for_work(std::unique_lock<std::mutex>& lock) {
+  if (!spinning_) {
+    spinning_ = true;
+    const uint64_t seen = submissions_.load(std::memory_order_relaxed);
+    lock.unlock();
+    const auto end = std::chrono::steady_clock::now() + spin_time;
+    do {
+      for (int i = 0; i < 32 && submissions_.load(std::memory_order_relaxed) == seen; ++i) {
+        pause_briefly();
+      }
+    } while (submissions_.load(std::memory_order_relaxed) == seen &&
+             std::chrono::steady_clock::now() < end);
+    lock.lock();
+    spinning_ = false;
+    if (!queue_.empty()) return;
+  }
+  ++sleeping_;
+  work_available_.wait(lock, [this] { return !queue_.empty(); });
+  --sleeping_;
+}
+
+void WorkerPool::leave(const std::shared_ptr<Work>& work, bool ran) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    --work->workers_inside_;
+    if (!ran && !work->exhausted_) {
+      work->exhausted_ = true;
+      if (work->queued_) queue_.erase(std::find(queue_.begin(), queue_.end(), work));
+      work->queued_ = false;
+    } else if (!work->exhausted_ && !work->queued_) {
+      work->queued_ = true;
+      queue_.push_back(work);
+    }
+    // Nobody enters exhausted work, so that this is true once.
+    if (!work->exhausted_ || work->workers_inside_ != 0) return;
+  }
+  in_completion = true;
+  work->completed();
+  in_completion = false;
+}
+
+}  // namespace gridstride::host

@@ -1,0 +1,98 @@
+/*
+ * element.cuh — the ten element types of the kernels and the types they are computed in.
+ *
+ *   dtype      C type          Value<T>       Arithmetic<T>        Scalar<T>
+ *   float64    double          double         double               double
+ *   float32    float           float          float                float
+ *   float16    __half          float          float                float
+ *   bfloat16   __nv_bfloat16   float          float                float
+ *   int64      long long       long long      unsigned long long
+ *   int32      int             int            unsigned int
+ *   uint32     unsigned int    unsigned int   unsigned int
+ *   int16      short           int            unsigned int
+ *   int8       signed char     int            unsigned int
+ *   uint8      unsigned char   int            unsigned int
+ *
+ * Value<T> holds any element exactly; elements are compared and averaged there. Arithmetic<T> is
+ * where sums and products are formed: integers unsigned, where C++ defines what the hardware does,
+ * wrapping modulo 2^bits. The 16-bit floating types go by way of float: its 24 bits are at least
+ * 2 * 11 + 2, so that a float sum or product rounded once more to 11 or 8 bits is the correctly
+ * rounded result (but for bfloat16 products below 2^-126, where float has fewer bits).
+ * Scalar<T> is the type of factors that go with arrays of T.
+ */
+#pragma once
+
+#include <type_traits>
+
+#include "../portable.cuh"
+
+namespace gridstride::device_code {
+
+template <typename T>
+constexpr bool is_half_precision =
+    std::is_same<T, __half>::value || std::is_same<T, __nv_bfloat16>::value;
+
+template <typename T>
+constexpr bool is_floating = std::is_floating_point<T>::value || is_half_precision<T>;
+
+// Integers whose squares and short sums are exact in 64 bits.
+template <typename T>
+constexpr bool is_narrow_integer = std::is_integral<T>::value && sizeof(T) <= 2;
+
+template <typename T>
+using Value = std::conditional_t<is_half_precision<T>, float,
+                                 std::conditional_t<is_narrow_integer<T>, int, T>>;
+
+template <typename V, bool Integral = std::is_integral<V>::value>
+struct Wrapping {
+  using Type = V;
+};
+
+template <typename V>
+struct Wrapping<V, true> {
+  using Type = std::make_unsigned_t<V>;
+};
+
+template <typename T>
+using Arithmetic = typename Wrapping<Value<T>>::Type;
+
+template <typename T>
+using Scalar = std::conditional_t<std::is_same<T, double>::value, double, float>;
+
+__device__ __forceinline__ float widen(__half element) { return __half2float(element); }
+__device__ __forceinline__ float widen(__nv_bfloat16 element) { return __bfloat162float(element); }
+
+template <typename T>
+__device__ __forceinline__ Value<T> widen(T element) {
+  return static_cast<Value<T>>(element);
+}
+
+// Rounds once, to nearest even; an integer keeps its low bits.
+template <typename T, typename V>
+__device__ __forceinline__ T narrow(V value) {
+  if constexpr (std::is_same<T, __half>::value) {
+    if constexpr (std::is_same<V, double>::value) {
+      return __double2half(value);
+    } else {
+      return __float2half_rn(value);
+    }
+  } else if constexpr (std::is_same<T, __nv_bfloat16>::value) {
+    if constexpr (std::is_same<V, double>::value) {
+      return __double2bfloat16(value);
+    } else {
+      return __float2bfloat16_rn(value);
+    }
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+__device__ __forceinline__ float fused_multiply_add(float x, float y, float z) {
+  return fmaf(x, y, z);
+}
+
+__device__ __forceinline__ double fused_multiply_add(double x, double y, double z) {
+  return fma(x, y, z);
+}
+
+}  // namespace gridstride::device_code

@@ -1,0 +1,14 @@
+/* The kernel that takes a given time (see spin.cuh), and one that takes none. */
+#include "spin.cuh"
+
+#include "../kernel_registry.h"
+
+namespace gridstride::device_code {
+
+// No work at all: what is left to measure is the launch.
+__global__ void empty() {}
+
+GS_KERNEL("spin_float32", spin<float>);
+GS_KERNEL("empty", empty);
+
+}  // namespace gridstride::device_code

@@ -1,0 +1,88 @@
+// Pinned memory: slabs of JavaScript memory that copies may use while JavaScript goes on.
+//
+// CUDA is told of a second mapping of the slab's pages, never of JavaScript's own, so that an
+// isolate that ends with a copy in flight takes nothing away from under it. An entry also outlives
+// its isolate: the same address may later belong to another slab, with an entry of its own.
+#include "pinned.h"
+
+#include <unistd.h>
+
+#include <optional>
+
+#include "slab_mapping.h"
+
+namespace gridstride {
+
+HandleTable<PinnedSlab> pinned_slabs;
+std::atomic<uint64_t> pinned_bytes{0};
+
+namespace {
+
+void wait_for_users(const PinnedSlab& slab) {
+  int count = 0;
+  GS_CALL(cudaGetDeviceCount, &count);
+  for (int device = 0; device < count; device++) {
+    // A device that never touched the slab may have no context, and must not get one here.
+    if (!slab.used_by.may_contain(device)) continue;
+    make_current(device);
+    GS_CALL(cudaDeviceSynchronize);
+  }
+}
+
+}  // namespace
+
+void PinnedSlab::end() {
+  // In two steps: should the second fail, trying again does not repeat the first.
+  if (is_registered) {
+    wait_for_users(*this);
+    make_current(device);
+    GS_CALL(cudaHostUnregister, memory.pointer());
+    is_registered = false;
+    pinned_bytes.fetch_sub(memory.bytes, std::memory_order_relaxed);
+  }
+  if (owns_mapping) unmap(memory);
+}
+
+}  // namespace gridstride
+
+using namespace gridstride;
+
+int32_t gs_pinned_register(void* slab, double bytes, double* result) {
+  return guarded([&] {
+    require(slab != nullptr && result != nullptr, GS_ERROR_ARGUMENT);
+    const MemoryRange given = checked_range(address_of(slab), checked_integer(bytes));
+    require(given.bytes > 0, GS_ERROR_ARGUMENT);
+    const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    require(given.address % page == 0 && given.bytes % page == 0, GS_ERROR_ALIGNMENT);
+
+    // Registering needs a context. One that is there already serves: the registration is good for
+    // all of them.
+    const int device = latest_device.load(std::memory_order_relaxed);
+    make_current(device);
+    HandleTable<PinnedSlab>::Reservation made = pinned_slabs.reserve();
+    made->device = device;
+    made->memory = given;
+    std::optional<SlabMapping> mapping;
+    if (SlabMapping::is_supported()) {
+      made->memory = mapping.emplace(given).memory();
+      made->owns_mapping = true;
+    }
+    GS_CALL(cudaHostRegister, made->memory.pointer(), made->memory.bytes,
+            static_cast<unsigned int>(cudaHostRegisterPortable));
+    if (mapping) {
+      try {
+        mapping->share_with_slab();
+      } catch (...) {
+        GS_CALL(cudaHostUnregister, made->memory.pointer());
+        throw;
+      }
+    }
+    made->is_registered = true;
+    pinned_bytes.fetch_add(made->memory.bytes, std::memory_order_relaxed);
+    result[0] = made.publish();
+  });
+}
+
+int32_t gs_pinned_release(int32_t pinned) {
+  return guarded([&] { pinned_slabs.destroy_after_users(pinned); });
+}

@@ -1,0 +1,214 @@
+/**
+ * Statistics of 231 083 real flight records on the device, each checked against plain TypeScript.
+ *
+ * The data are the flight records of the Vega project's sample data sets (npm:vega-datasets):
+ * delay in minutes, distance in miles and hour of departure.
+ *
+ * Run it with `deno run -A examples/flights.ts`.
+ */
+
+import flights from "vega-datasets/flights-200k.json" with { type: "json" };
+import { type Device, type DeviceBuffer, type Event, openDevice } from "../mod.ts";
+
+/** Bins of the histogram: ten minutes each, from 1 hour early to 3 hours late. */
+const BINS = { count: 24, low: -60, high: 180 };
+
+/** What is computed twice: on the device, and in double precision here. */
+interface Statistics {
+  mean: number;
+  variance: number;
+  minimum: number;
+  maximum: number;
+  histogram: number[];
+  zScores: ArrayLike<number>;
+}
+
+/** The reference: two passes in double precision. */
+function inTypeScript(delays: Float32Array): Statistics {
+  const mean = delays.reduce((sum, x) => sum + x, 0) / delays.length;
+  const variance = delays.reduce((sum, x) => sum + (x - mean) ** 2, 0) / delays.length;
+  const histogram = new Array<number>(BINS.count).fill(0);
+  const binsPerMinute = BINS.count / (BINS.high - BINS.low);
+  for (const x of delays) {
+    if (!(x >= BINS.low && x <= BINS.high)) continue;
+    const bin = Math.floor((x - BINS.low) * binsPerMinute);
+    histogram[Math.min(bin, BINS.count - 1)]!++;
+  }
+  const deviation = Math.sqrt(variance);
+  return {
+    mean,
+    variance,
+    minimum: delays.reduce((least, x) => Math.min(least, x)),
+    maximum: delays.reduce((most, x) => Math.max(most, x)),
+    histogram,
+    zScores: Float64Array.from(delays, (x) => (x - mean) / deviation),
+  };
+}
+
+/** What ran, how it was launched and how long it took on the device. */
+interface Step {
+  name: string;
+  launch: string;
+  milliseconds: number;
+}
+
+/** Runs one step between two timing events and writes it down. */
+async function timed(
+  steps: Step[],
+  device: Device,
+  name: string,
+  launch: string,
+  enqueue: () => void,
+): Promise<void> {
+  using start: Event = device.stream.record({ timing: true });
+  enqueue();
+  using end: Event = device.stream.record({ timing: true });
+  await end.done();
+  steps.push({ name, launch, milliseconds: end.elapsedSince(start) });
+}
+
+async function onDevice(
+  device: Device,
+  delays: Float32Array<ArrayBuffer>,
+  steps: Step[],
+): Promise<Statistics> {
+  const { kernels } = device;
+  using x: DeviceBuffer<"float32"> = device.allocate("float32", delays.length);
+  using moments = device.allocate("float64", 2);
+  using extremes = device.allocate("float32", 2);
+  using counts = device.allocate("uint32", BINS.count);
+  using z = device.allocate("float32", delays.length);
+
+  const scale = kernels.load(
+    "scale_float32(const float* x, float* out, float factor, float offset, unsigned long long n)",
+  );
+  const config = device.launchFor(scale, { elements: delays.length });
+  const elementwise = `grid ${config.grid} × block ${config.block}`;
+  const reduction = "two launches, block 256";
+
+  await timed(steps, device, "upload", "copy", () => x.copyFrom(delays));
+  await timed(
+    steps,
+    device,
+    "mean, variance",
+    reduction,
+    () => kernels.moments(x, moments, { correction: 0 }),
+  );
+  await timed(steps, device, "extremes", reduction, () => {
+    kernels.min(x, extremes.view(0, 1));
+    kernels.max(x, extremes.view(1, 2));
+  });
+  await timed(
+    steps,
+    device,
+    "histogram",
+    `shared memory ${counts.byteLength} B`,
+    () => kernels.histogram(x, counts, { low: BINS.low, high: BINS.high }),
+  );
+  const [mean, variance] = await moments.toArray();
+  const deviation = Math.sqrt(variance!);
+  await timed(
+    steps,
+    device,
+    "z-scores",
+    elementwise,
+    () => scale.launch(config, x, z, 1 / deviation, -mean! / deviation, delays.length),
+  );
+  const [minimum, maximum] = await extremes.toArray();
+  return {
+    mean: mean!,
+    variance: variance!,
+    minimum: minimum!,
+    maximum: maximum!,
+    histogram: [...await counts.toArray()],
+    zScores: await z.toArray(),
+  };
+}
+
+/** The largest difference between two sequences. */
+function maximumDifference(a: ArrayLike<number>, b: ArrayLike<number>): number {
+  return Array.from(a).reduce((most, value, i) => Math.max(most, Math.abs(value - b[i]!)), 0);
+}
+
+/** One line of the comparison. */
+interface Comparison {
+  figure: string;
+  device: string;
+  typescript: string;
+  difference: number;
+  bound: number;
+}
+
+function compare(device: Statistics, reference: Statistics): Comparison[] {
+  const scalar = (figure: string, a: number, b: number, bound: number): Comparison => ({
+    figure,
+    device: a.toFixed(6),
+    typescript: b.toFixed(6),
+    difference: Math.abs(a - b),
+    bound,
+  });
+  // Single precision holds 24 bits; the sums run over a few hundred elements per thread.
+  const relative = 2 ** -24 * 64;
+  return [
+    scalar("mean delay (min)", device.mean, reference.mean, relative * 30),
+    scalar("variance (min²)", device.variance, reference.variance, relative * reference.variance),
+    scalar("least delay", device.minimum, reference.minimum, 0),
+    scalar("greatest delay", device.maximum, reference.maximum, 0),
+    {
+      figure: "histogram",
+      device: `${device.histogram.reduce((a, b) => a + b)} counted`,
+      typescript: `${reference.histogram.reduce((a, b) => a + b)} counted`,
+      difference: maximumDifference(device.histogram, reference.histogram),
+      bound: 0,
+    },
+    {
+      figure: "z-scores",
+      device: `${device.zScores.length} values`,
+      typescript: `${reference.zScores.length} values`,
+      difference: maximumDifference(device.zScores, reference.zScores),
+      bound: 2 ** -24 * 64,
+    },
+  ];
+}
+
+function printHistogram(counts: readonly number[]): void {
+  const width = (BINS.high - BINS.low) / BINS.count;
+  const most = Math.max(...counts);
+  counts.forEach((count, bin) => {
+    const low = String(BINS.low + bin * width).padStart(5);
+    console.log(`${low} min ${"█".repeat(Math.round(count / most * 50))} ${count}`);
+  });
+}
+
+const delays = Float32Array.from(flights, ({ delay }: { delay: number }) => delay);
+using device = openDevice();
+console.log(`\n${delays.length} flights on ${device.label} (${device.info.name})\n`);
+
+const steps: Step[] = [];
+const figures = await onDevice(device, delays, steps);
+const started = performance.now();
+const reference = inTypeScript(delays);
+const referenceMilliseconds = performance.now() - started;
+const comparisons = compare(figures, reference);
+
+printHistogram(figures.histogram);
+console.log("\ndelays: device against double precision in TypeScript");
+console.table(
+  Object.fromEntries(comparisons.map(({ figure, ...row }) => [figure, {
+    ...row,
+    ok: row.difference <= row.bound ? "yes" : "NO",
+  }])),
+);
+console.table(Object.fromEntries(steps.map(({ name, ...row }) => [name, row])));
+const memory = device.memoryInfo();
+const mebibytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`;
+console.log(
+  `TypeScript took ${referenceMilliseconds.toFixed(1)} ms. Device memory: ${
+    mebibytes(memory.free)
+  } of ${mebibytes(memory.total)} free, ${mebibytes(memory.usable)} usable.`,
+);
+if (comparisons.some(({ difference, bound }) => !(difference <= bound))) {
+  console.error("A figure of the device is out of its bound.");
+  Deno.exit(1);
+}
+console.log("Every figure is within its bound.");

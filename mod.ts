@@ -1,0 +1,125 @@
+/**
+ * CUDA for Deno: NVIDIA GPUs from TypeScript, and the same kernels on the CPU where there is none.
+ *
+ * Importing this module touches nothing: no library, file, network or environment. The native
+ * library is opened when the first device is listed or opened.
+ *
+ * @example
+ * ```ts ignore
+ * import { openDevice } from "@gridstride/cuda";
+ *
+ * using device = openDevice();
+ * using x = device.upload(new Float32Array([1, 2, 3]));
+ * using y = device.allocate("float32", 3, { fill: 10 });
+ * device.kernels.axpy(2, x, y);
+ * console.log(await y.toArray()); // Float32Array(3) [ 12, 14, 16 ]
+ * ```
+ *
+ * @module
+ */
+
+// Devices
+export {
+  bestDevice,
+  type ChosenDevice,
+  NoDeviceError,
+  openDevice,
+} from "./src/device/open_device.ts";
+export { type AllocateOptions, Device, type UploadOptions } from "./src/device/device.ts";
+export { DeviceKernels } from "./src/device/device_kernels.ts";
+export { cudaAvailable, deviceCount, listDevices } from "./src/hardware/device_list.ts";
+export type { DeviceInfo } from "./src/hardware/device_information.ts";
+export { DeviceContext } from "./src/hardware/device_context.ts";
+export type { DeviceKind } from "./src/hardware/selection.ts";
+export type { UsableMemory } from "./src/hardware/memory_reserve.ts";
+export {
+  type CapabilityLimits,
+  capabilityLimits,
+  type Extents,
+  type RepresentativeGpu,
+  type TensorCoreFormats,
+} from "./src/hardware/capability_limits.ts";
+
+// Detection and diagnosis
+export { detectBackends, preflight } from "./src/hardware/detection.ts";
+export {
+  type BackendReport,
+  type Evidence,
+  type EvidenceOutcome,
+  summary as backendSummary,
+} from "./src/hardware/backends.ts";
+export type { PreflightCode, PreflightResult } from "./src/hardware/preflight.ts";
+export {
+  diagnose,
+  type Diagnosis,
+  type LibraryReport,
+  type PermissionReport,
+  type Problem,
+} from "./src/device/diagnosis.ts";
+export {
+  validate,
+  type ValidationOptions,
+  type ValidationProgress,
+  type ValidationRow,
+} from "./src/device/validation.ts";
+
+// The native library
+export { load, type LoadOptions } from "./src/ffi/open_library.ts";
+export type { BuildRecord, LibraryKind } from "./src/ffi/build_record.ts";
+export { NativeLibrary } from "./src/ffi/library.ts";
+export { type LibraryAttempt, LibraryNotFoundError } from "./src/ffi/locate.ts";
+export { UnsupportedPlatformError } from "./src/ffi/platform.ts";
+
+// Streams and events
+export { type ForeignStreamOptions, Stream, type StreamOptions } from "./src/stream/stream.ts";
+export { Event, type EventOptions } from "./src/stream/event.ts";
+
+// Memory
+export {
+  type CopyOptions,
+  DeviceBuffer,
+  type ForeignMemoryOptions,
+  type StreamChoice,
+} from "./src/memory/device_buffer.ts";
+export { PinnedBuffer, type PinnedCopyOptions } from "./src/memory/pinned_buffer.ts";
+export {
+  type AnyTypedArray,
+  bytesPerElement,
+  type DType,
+  type DTypeOf,
+  DTYPES,
+  type ElementOf,
+  type TypedArrayOf,
+  type TypedArrays,
+} from "./src/memory/dtype.ts";
+export {
+  type NarrowFloatDType,
+  narrowFromFloat32,
+  widenToFloat32,
+} from "./src/memory/narrow_float.ts";
+
+// Launching kernels
+export type { Kernel } from "./src/launch/kernel.ts";
+export type { LaunchConfig } from "./src/launch/launch_config.ts";
+export type { LaunchProblem } from "./src/launch/launch_geometry.ts";
+export type { KernelArgument, KernelArguments } from "./src/launch/signature_types.ts";
+export type {
+  DeviceMemory,
+  MemoryLocation,
+  ReadonlyDeviceMemory,
+} from "./src/launch/device_memory.ts";
+export type { KernelAttributes } from "./src/ffi/native_kernel.ts";
+export type { HistogramOptions } from "./src/kernels/histogram.ts";
+export type { ScaleOptions } from "./src/kernels/elementwise.ts";
+export type { FloatingDType, NumericDType } from "./src/kernels/operands.ts";
+export type { MomentsOptions, SumDType } from "./src/kernels/reduction.ts";
+
+// Errors
+export {
+  type AllocationSite,
+  CudaError,
+  type CudaErrorDetails,
+  type OutOfMemoryDetails,
+  OutOfMemoryError,
+} from "./src/ffi/cuda_error.ts";
+export { EnvironmentError } from "./src/hardware/environment_error.ts";

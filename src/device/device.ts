@@ -1,0 +1,244 @@
+/**
+ * The device: where memory, streams and kernels come from.
+ *
+ * @module
+ */
+
+import {
+  canAccessPeer,
+  deviceMemory,
+  enablePeerAccess,
+  synchronizeDevice,
+  synchronizeDeviceSync,
+} from "../ffi/native_device.ts";
+import type { DeviceContext } from "../hardware/device_context.ts";
+import type { DeviceInfo } from "../hardware/device_information.ts";
+import { type UsableMemory, usableMemory } from "../hardware/memory_reserve.ts";
+import { fill } from "../kernels/elementwise.ts";
+import { launchGeometry, type LaunchProblem } from "../launch/launch_geometry.ts";
+import type { LaunchConfig } from "../launch/launch_config.ts";
+import type { Kernel } from "../launch/kernel.ts";
+import { DeviceBuffer, type StreamChoice } from "../memory/device_buffer.ts";
+import {
+  type AnyTypedArray,
+  type DType,
+  type DTypeOf,
+  dtypeOf,
+  type ElementOf,
+  type TypedArrayOf,
+} from "../memory/dtype.ts";
+import { PinnedBuffer } from "../memory/pinned_buffer.ts";
+import { defaultStream } from "../stream/default_stream.ts";
+import { Event, type EventOptions } from "../stream/event.ts";
+import { Stream, type StreamOptions } from "../stream/stream.ts";
+import { DeviceKernels } from "./device_kernels.ts";
+
+/** Options of {@linkcode Device.allocate}. */
+export interface AllocateOptions<D extends DType> extends StreamChoice {
+  /** What every element is set to; absent leaves the content undefined. */
+  readonly fill?: ElementOf<D>;
+}
+
+/** Options of {@linkcode Device.upload}. */
+export interface UploadOptions<D extends DType> extends StreamChoice {
+  /**
+   * The element type, where the array does not tell: `bfloat16` bits come in a `Uint16Array`,
+   * `bool` and `float8_*` in a `Uint8Array`.
+   */
+  readonly dtype?: D;
+}
+
+/**
+ * An opened device. Made by `openDevice()`.
+ *
+ * Disposing it closes its default stream; streams and buffers made from it stay usable until they
+ * are disposed themselves.
+ *
+ * @example
+ * ```ts ignore
+ * using device = openDevice();
+ * using x = device.upload(new Float32Array([1, 2, 3]));
+ * using y = device.allocate("float32", 3, { fill: 10 });
+ * device.kernels.axpy(2, x, y);
+ * console.log(await y.toArray()); // Float32Array(3) [ 12, 14, 16 ]
+ * ```
+ */
+export class Device implements Disposable {
+  /** The device as the lower layers see it. */
+  readonly context: DeviceContext;
+  /** Built-in kernels and operations on buffers. */
+  readonly kernels: DeviceKernels;
+  #disposed = false;
+
+  /** Takes over a context that nobody else holds. */
+  constructor(context: DeviceContext) {
+    this.context = context;
+    this.kernels = new DeviceKernels(context);
+  }
+
+  /** What is known of the device. */
+  get info(): DeviceInfo {
+    return this.context.info;
+  }
+
+  /** How messages and reports name it: `cuda:0`, `host:0`. */
+  get label(): string {
+    return this.context.label;
+  }
+
+  /** The default stream: where work goes that names no stream. */
+  get stream(): Stream {
+    return defaultStream(this.#use());
+  }
+
+  /** Whether the device is disposed. */
+  get disposed(): boolean {
+    return this.#disposed;
+  }
+
+  /**
+   * Allocates a buffer.
+   *
+   * @param dtype The element type.
+   * @param length The number of elements; 0 gives a valid empty buffer.
+   * @throws {RangeError} If the length is negative, fractional, not a number or too large.
+   * @throws {OutOfMemoryError} If the device has no room.
+   */
+  allocate<D extends DType>(
+    dtype: D,
+    length: number,
+    options: AllocateOptions<D> = {},
+  ): DeviceBuffer<D> {
+    const buffer = DeviceBuffer.allocate(this.#use(), dtype, length);
+    if (options.fill === undefined) return buffer;
+    try {
+      fill(buffer, options.fill, options);
+    } catch (error) {
+      buffer.free();
+      throw error;
+    }
+    return buffer;
+  }
+
+  /**
+   * Allocates a buffer as long as an array and enqueues copying the array into it. The array may
+   * be changed at once.
+   *
+   * @throws {TypeError} If the array's element type is not clear and the options do not name it.
+   * @throws {OutOfMemoryError} If the device has no room.
+   */
+  upload<A extends AnyTypedArray, D extends DType = DTypeOf<A> & DType>(
+    array: A,
+    options: UploadOptions<D> = {},
+  ): DeviceBuffer<D> {
+    const dtype = options.dtype ?? this.#dtypeOf(array) as D;
+    const buffer = DeviceBuffer.allocate(this.#use(), dtype, array.length);
+    try {
+      buffer.copyFrom(array as unknown as TypedArrayOf<D>, options);
+    } catch (error) {
+      buffer.free();
+      throw error;
+    }
+    return buffer;
+  }
+
+  #dtypeOf(array: unknown): DType {
+    const dtype = ArrayBuffer.isView(array) ? dtypeOf(array) as DType | undefined : undefined;
+    if (dtype !== undefined) return dtype;
+    const kind = ArrayBuffer.isView(array) ? array.constructor.name : typeof array;
+    throw new TypeError(
+      `Cannot upload as array must be a typed array with an element type of its own, or options.dtype must name one: it is ${kind}`,
+    );
+  }
+
+  /**
+   * Allocates host memory that the device copies from and to by itself.
+   *
+   * @param dtype The element type.
+   * @param length The number of elements: 1 byte to 4 GiB in all.
+   * @throws {RangeError} If the length is out of range.
+   */
+  allocatePinned<D extends DType>(dtype: D, length: number): PinnedBuffer<D> {
+    return new PinnedBuffer(this.#use(), dtype, length);
+  }
+
+  /** Makes a stream. */
+  createStream(options: StreamOptions = {}): Stream {
+    return new Stream(this.#use(), options);
+  }
+
+  /** Makes an event; nothing is recorded yet. */
+  createEvent(options: EventOptions = {}): Event {
+    return new Event(this.#use(), options);
+  }
+
+  /**
+   * A launch configuration from the kernel's and the device's limits and the size of the problem.
+   *
+   * @example
+   * ```ts ignore
+   * kernel.launch(device.launchFor(kernel, { elements: n }), x, y, n);
+   * ```
+   */
+  launchFor(kernel: Kernel<string>, problem: LaunchProblem): LaunchConfig {
+    this.#use();
+    return launchGeometry(kernel, problem);
+  }
+
+  /** Free, total, reserved and usable memory in bytes. */
+  memoryInfo(): UsableMemory {
+    const { library, ordinal } = this.#use();
+    return usableMemory(deviceMemory(library, ordinal));
+  }
+
+  /** Whether this device can address the memory of another. */
+  canAccessPeer(peer: Device): boolean {
+    const { library, ordinal } = this.#use();
+    return library === peer.context.library && ordinal !== peer.context.ordinal &&
+      canAccessPeer(library, ordinal, peer.context.ordinal);
+  }
+
+  /**
+   * Lets this device address the memory of another; doing it twice is allowed.
+   *
+   * @throws {TypeError} If the devices belong to different libraries.
+   * @throws {CudaError} If the hardware cannot.
+   */
+  enablePeerAccess(peer: Device): void {
+    const { library, ordinal } = this.#use();
+    if (library !== peer.context.library) {
+      throw new TypeError(
+        `Cannot enable peer access from ${this.label} to ${peer.label} as they belong to different libraries`,
+      );
+    }
+    enablePeerAccess(library, ordinal, peer.context.ordinal);
+  }
+
+  /**
+   * Waits for all work of the device, also that of other isolates, without blocking the event loop.
+   *
+   * @throws {CudaError} If work failed.
+   */
+  async done(): Promise<void> {
+    const { library, ordinal } = this.#use();
+    await synchronizeDevice(library, ordinal);
+  }
+
+  /** The blocking twin of {@linkcode Device.done}. */
+  doneSync(): void {
+    const { library, ordinal } = this.#use();
+    synchronizeDeviceSync(library, ordinal);
+  }
+
+  /** Lets the device go; what was made from it stays usable until disposed itself. */
+  [Symbol.dispose](): void {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    this.context.release();
+  }
+
+  #use(): DeviceContext {
+    if (this.#disposed) throw new TypeError(`Cannot use ${this.label} as it is disposed`);
+    return this.context;
+  }
+}

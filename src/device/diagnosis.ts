@@ -1,0 +1,181 @@
+/**
+ * What `gridstride doctor` reports: libraries, backends, versions, permissions and problems.
+ *
+ * @module
+ */
+
+import type { BuildRecord, LibraryKind } from "../ffi/build_record.ts";
+import { buildCommand, type LibraryAttempt, LibraryNotFoundError } from "../ffi/locate.ts";
+import { deviceVersions } from "../ffi/native_device.ts";
+import { openLibrary } from "../ffi/open_library.ts";
+import type { BackendReport } from "../hardware/backends.ts";
+import { detectBackends, preflight } from "../hardware/detection.ts";
+import { cudaVersionText } from "../hardware/device_information.ts";
+import { environment, listDevices } from "../hardware/device_list.ts";
+import { EnvironmentError } from "../hardware/environment.ts";
+
+/** What became of looking for one native library. */
+export interface LibraryReport {
+  /** Which library. */
+  readonly kind: LibraryKind;
+  /** The file it was opened from; `null` when it was not. */
+  readonly path: string | null;
+  /** How it was built; `null` when it was not opened. */
+  readonly build: BuildRecord | null;
+  /** The files that were tried before, and why they were not used. */
+  readonly attempts: readonly LibraryAttempt[];
+}
+
+/** One permission and whether it is granted. */
+export interface PermissionReport {
+  /** As on Deno's command line: `--allow-ffi`. */
+  readonly flag: string;
+  /** What it is for. */
+  readonly purpose: string;
+  /** Whether it is granted. */
+  readonly granted: boolean;
+}
+
+/** Something that keeps the machine from being used fully, and what to do. */
+export interface Problem {
+  /** The cause, for programs. */
+  readonly code: string;
+  /** The cause in a sentence. */
+  readonly message: string;
+  /** What to do. */
+  readonly fix: string;
+}
+
+/** What {@linkcode diagnose} found. */
+export interface Diagnosis {
+  /** Whether a device can be opened. */
+  readonly ok: boolean;
+  /** Both native libraries. */
+  readonly libraries: readonly LibraryReport[];
+  /** CUDA, ROCm, Metal and WebGPU. */
+  readonly backends: readonly BackendReport[];
+  /** Newest CUDA version the driver supports; `null` without a driver. */
+  readonly driverVersion: string | null;
+  /** Version of the CUDA toolkit (nvcc); `null` without one. */
+  readonly toolkitVersion: string | null;
+  /** Permissions the package can use. */
+  readonly permissions: readonly PermissionReport[];
+  /** What is wrong, most important first. */
+  readonly problems: readonly Problem[];
+}
+
+function reportLibrary(kind: LibraryKind): LibraryReport {
+  try {
+    const { path, build } = openLibrary(kind);
+    return { kind, path, build, attempts: [] };
+  } catch (error) {
+    if (!(error instanceof LibraryNotFoundError)) throw error;
+    return { kind, path: null, build: null, attempts: error.attempts };
+  }
+}
+
+const PERMISSIONS: readonly [Deno.PermissionDescriptor, string, string][] = [
+  [{ name: "ffi" }, "--allow-ffi", "open the native library (a path after = is enough)"],
+  [{ name: "env" }, "--allow-env", "read GRIDSTRIDE_* and CUDA_* variables"],
+  [{ name: "read" }, "--allow-read", "check the owner of cached libraries, probe the system"],
+  [{ name: "run" }, "--allow-run", "probe nvidia-smi and nvcc, start compilers"],
+  [{ name: "write" }, "--allow-write", "build the native library"],
+];
+
+function reportPermissions(): PermissionReport[] {
+  return PERMISSIONS.map(([descriptor, flag, purpose]) => ({
+    flag,
+    purpose,
+    granted: Deno.permissions.querySync(descriptor).state === "granted",
+  }));
+}
+
+function libraryProblem({ kind, path, attempts }: LibraryReport): Problem[] {
+  if (path !== null) return [];
+  const tried = attempts.map((attempt) => `${attempt.path} (${attempt.reason})`).join("; ");
+  return [{
+    code: `no-${kind}-library`,
+    message: `The ${kind} library cannot be opened: ${tried || "there is no place to look for it"}`,
+    fix: kind === "cuda"
+      ? `Install the CUDA toolkit (nvcc) if there is a GPU, then run ${buildCommand()}`
+      : `Install a C++17 compiler (g++ or clang++), then run ${buildCommand()}`,
+  }];
+}
+
+/** Problems of the environment's variables, which make every other call throw. */
+function environmentProblem(): Problem[] {
+  try {
+    void environment.fake;
+    void environment.device;
+    void environment.strict;
+    listDevices();
+    return [];
+  } catch (error) {
+    if (error instanceof EnvironmentError) {
+      return [{ code: "environment", message: error.message, fix: `Correct ${error.variable}.` }];
+    }
+    if (error instanceof LibraryNotFoundError) return [];
+    throw error;
+  }
+}
+
+function deniedVariables(): Problem[] {
+  const denied = environment.deniedVariables;
+  return denied.length === 0 ? [] : [{
+    code: "environment-denied",
+    message: `These variables may not be read and count as unset: ${denied.join(", ")}`,
+    fix: "Run again with --allow-env.",
+  }];
+}
+
+async function cudaProblem(libraries: readonly LibraryReport[]): Promise<Problem[]> {
+  const result = await preflight();
+  if (result.ok) return [];
+  // A missing library is a problem of its own already.
+  const known = result.code === "no-library" &&
+    libraries.some(({ kind, path }) => kind === "cuda" && path === null);
+  return known ? [] : [{ code: result.code, message: result.reason, fix: result.fix }];
+}
+
+/** Whether some device is there to be opened. */
+function canOpen(): boolean {
+  try {
+    return listDevices().length > 0;
+  } catch {
+    // The reason is among the problems.
+    return false;
+  }
+}
+
+/**
+ * Looks at everything that decides what can be used on this machine: libraries, backends,
+ * versions, permissions, environment.
+ *
+ * @throws {EnvironmentError} If an environment variable is malformed.
+ *
+ * @example
+ * ```ts ignore
+ * import { diagnose } from "@gridstride/cuda";
+ *
+ * for (const { message, fix } of (await diagnose()).problems) console.log(message, fix);
+ * ```
+ */
+export async function diagnose(): Promise<Diagnosis> {
+  const libraries = [reportLibrary("cuda"), reportLibrary("host")];
+  const backends = await detectBackends();
+  const cuda = libraries[0]!.path === null ? undefined : openLibrary("cuda");
+  return {
+    ok: canOpen(),
+    libraries,
+    backends,
+    driverVersion: cuda === undefined ? null : cudaVersionText(deviceVersions(cuda).driver),
+    toolkitVersion: backends.find(({ backend }) => backend === "cuda")?.toolkitVersion ?? null,
+    permissions: reportPermissions(),
+    problems: [
+      ...environmentProblem(),
+      ...libraries.flatMap(libraryProblem),
+      ...await cudaProblem(libraries),
+      ...deniedVariables(),
+    ],
+  };
+}

@@ -1,0 +1,131 @@
+/**
+ * Choosing and opening a device.
+ *
+ * @module
+ */
+
+import { openDeviceContextNative } from "../ffi/native_device.ts";
+import { DeviceContext } from "../hardware/device_context.ts";
+import type { DeviceInfo } from "../hardware/device_information.ts";
+import {
+  cudaLibrary,
+  cudaPresence,
+  environment,
+  fakeSetting,
+  freeMemoryWithoutOpening,
+  hostLibrary,
+  listDevices,
+} from "../hardware/device_list.ts";
+import {
+  bestDevice as chooseBest,
+  type DeviceChoice,
+  deviceLabel,
+  type DeviceSelector,
+  parseDeviceSelector,
+} from "../hardware/selection.ts";
+import { logger } from "../observe/logging.ts";
+import { Device } from "./device.ts";
+
+/** Thrown when there is no such device. */
+export class NoDeviceError extends Error {
+  override name = "NoDeviceError";
+}
+
+function candidates(devices: readonly DeviceInfo[]) {
+  return devices.map((info) => ({
+    kind: info.kind,
+    ordinal: info.ordinal,
+    totalMemory: info.totalMemory,
+    freeMemory: freeMemoryWithoutOpening(info),
+    computeCapability: info.computeCapability,
+    multiprocessorCount: info.multiprocessorCount,
+    info,
+  }));
+}
+
+/** A device and why it was chosen. */
+export interface ChosenDevice {
+  /** The device. */
+  readonly info: DeviceInfo;
+  /** Whether free memory decided, or total memory because free memory is not known. */
+  readonly memoryBasis: DeviceChoice<never>["memoryBasis"];
+  /** Why, in a sentence. */
+  readonly reason: string;
+}
+
+/**
+ * The best device: real GPUs before host devices, then most free memory, then the newest compute
+ * capability, then the most multiprocessors. Opens none.
+ *
+ * @throws {NoDeviceError} If there is none.
+ */
+export function bestDevice(kind?: "cuda" | "host"): ChosenDevice {
+  const devices = listDevices().filter((info) => kind === undefined || info.kind === kind);
+  const choice = chooseBest(candidates(devices));
+  if (choice === undefined) throw new NoDeviceError(absence(kind));
+  return {
+    info: choice.device.info,
+    memoryBasis: choice.memoryBasis,
+    reason: choice.reason,
+  };
+}
+
+/** Why there is no device of a kind, and what to do. */
+function absence(kind: "cuda" | "host" | undefined): string {
+  const fake = environment.read("GRIDSTRIDE_FAKE");
+  const hidden = fake === undefined ? "" : `: GRIDSTRIDE_FAKE=${fake} hides the real ones`;
+  if (kind === undefined) return `Cannot open a device as there is none${hidden}`;
+  if (kind === "host") return `Cannot open a host device as there is none${hidden}`;
+  if (hidden !== "") return `Cannot open a cuda device as there is none${hidden}`;
+  const { error, status } = cudaPresence();
+  if (error !== undefined) return error.message;
+  const cause = status === 0
+    ? "CUDA sees no device"
+    : `counting devices returned CUDA code ${status}`;
+  return `Cannot open a cuda device as there is none: ${cause}. Run \`gridstride doctor\``;
+}
+
+function select(selector: DeviceSelector): DeviceInfo {
+  const { kind, ordinal } = selector;
+  if (ordinal === undefined) return bestDevice(kind).info;
+  const devices = listDevices().filter((info) => info.kind === kind);
+  const found = devices.find((info) => info.ordinal === ordinal);
+  if (found !== undefined) return found;
+  if (devices.length === 0) throw new NoDeviceError(absence(kind));
+  throw new NoDeviceError(
+    `Cannot open ${deviceLabel(kind, ordinal)} as the ordinal must be in 0..${
+      devices.length - 1
+    }: it is ${ordinal}`,
+  );
+}
+
+/**
+ * Opens a device: the one asked for, else that of `GRIDSTRIDE_DEVICE`, else the best there is —
+ * the best GPU, or the host device where there is none.
+ *
+ * @param selector `"cuda"`, `"cuda:1"`, `"host"` or `"host:0"`. Without an ordinal it is the best of its kind.
+ * @throws {NoDeviceError} If there is no such device.
+ * @throws {RangeError} If the selector is malformed.
+ * @throws {EnvironmentError} If an environment variable is malformed.
+ * @throws {LibraryNotFoundError} If the native library is not built; the error says how to.
+ *
+ * @example
+ * ```ts ignore
+ * import { openDevice } from "@gridstride/cuda";
+ *
+ * using device = openDevice();
+ * console.log(device.label, device.info.name);
+ * ```
+ */
+export function openDevice(selector?: string): Device {
+  fakeSetting();
+  const wanted = selector === undefined ? environment.device : parseDeviceSelector(selector);
+  const info = wanted === undefined ? bestDevice().info : select(wanted);
+  const library = info.kind === "cuda" ? cudaLibrary() : hostLibrary();
+  openDeviceContextNative(library, info.ordinal);
+  logger("device").info("opened {label}: {name}", {
+    label: deviceLabel(info.kind, info.ordinal),
+    name: info.name,
+  });
+  return new Device(new DeviceContext(library, info.ordinal, info));
+}

@@ -1,0 +1,67 @@
+/**
+ * Writing files that others may be reading or writing at the same moment: under a name of one's
+ * own, then renamed. And the lock that spares two builds of one directory the same work.
+ *
+ * @module
+ */
+
+import { basename, dirname, extname, join } from "node:path";
+
+/** A name beside `path`, with its extension, that no other process or call uses. */
+export function temporaryName(path: string): string {
+  const extension = extname(path);
+  const stem = basename(path, extension);
+  return join(dirname(path), `.${stem}.${Deno.pid}.${crypto.randomUUID()}${extension}`);
+}
+
+/**
+ * Lets `write` make a file under a temporary name and gives it its name when that succeeded; a
+ * reader of `path` sees the old file or the new one, whole.
+ */
+export async function install<Result>(
+  path: string,
+  write: (temporary: string) => Promise<Result>,
+): Promise<Result> {
+  const temporary = temporaryName(path);
+  try {
+    const result = await write(temporary);
+    await Deno.rename(temporary, path);
+    return result;
+  } catch (error) {
+    await removeIfPresent(temporary);
+    throw error;
+  }
+}
+
+/** Writes a text file whole. */
+export function installText(path: string, text: string): Promise<void> {
+  return install(path, (temporary) => Deno.writeTextFile(temporary, text));
+}
+
+/** Removes a file; does nothing when there is none. */
+export async function removeIfPresent(path: string): Promise<void> {
+  try {
+    await Deno.remove(path);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+}
+
+/**
+ * Runs `body` while no other build holds the lock of this directory. The system drops the lock
+ * when its process ends, however it ends, so that none is ever left behind.
+ *
+ * @param waiting Called once when another build holds the lock.
+ */
+export async function withBuildLock<Result>(
+  directory: string,
+  waiting: () => void,
+  body: () => Promise<Result>,
+): Promise<Result> {
+  using file = await Deno.open(join(directory, ".build.lock"), { create: true, write: true });
+  if (!await file.tryLock(true)) {
+    waiting();
+    await file.lock(true);
+  }
+  return await body();
+}

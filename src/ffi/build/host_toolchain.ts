@@ -1,0 +1,81 @@
+/**
+ * The host library's toolchain: all that differs between compilers and systems is in two tables.
+ *
+ * @module
+ */
+
+import type { CompilerFamily, CppCompiler } from "./compilers.ts";
+import type { Toolchain, ToolchainOptions } from "./toolchain.ts";
+
+const COMPILE_FLAGS: readonly string[] = [
+  "-std=c++17",
+  "-fPIC",
+  "-fvisibility=hidden",
+  "-pthread",
+  "-Wall",
+  "-Wextra",
+  // Device code is full of #pragma unroll.
+  "-Wno-unknown-pragmas",
+  "-Icsrc/host/include",
+  "-Icsrc",
+];
+
+/** What one family of compilers takes and the other does not. */
+const FAMILY_FLAGS: Readonly<Record<CompilerFamily, readonly string[]>> = {
+  // A kernel's __shared__ variables are thread-local and constant-initialised: no wrapper function
+  // around every use, and no process-wide unique symbols for those of templates.
+  gcc: ["-fno-extern-tls-init", "-fno-gnu-unique"],
+  clang: [],
+};
+
+/** How a shared library is linked on each system. */
+const LINK_FLAGS: Readonly<
+  Record<string, { first: (name: string) => readonly string[]; last: readonly string[] }>
+> = {
+  linux: {
+    // nodelete: worker threads and calls in flight may outlive the isolate that opened it.
+    first: () => ["-shared", "-Wl,-z,nodelete", "-Wl,-z,defs"],
+    last: ["-pthread", "-ldl"],
+  },
+  darwin: {
+    first: (name) => ["-dynamiclib", `-Wl,-install_name,@rpath/${name}`],
+    last: [],
+  },
+};
+
+/** The toolchain that builds the host library with this compiler for this processor. */
+export function hostToolchain(
+  compiler: CppCompiler,
+  architecture: string,
+  options: ToolchainOptions,
+  os: string = Deno.build.os,
+): Toolchain {
+  const { first, last } = LINK_FLAGS[os]!;
+  const flags = [
+    ...COMPILE_FLAGS,
+    ...(options.debug ? ["-Og", "-g"] : ["-O3"]),
+    ...FAMILY_FLAGS[compiler.family],
+    ...(architecture === "x86-64-v3" ? ["-march=x86-64-v3"] : []),
+    ...(options.warningsAsErrors ? ["-Werror"] : []),
+  ];
+  return {
+    kind: "host",
+    command: compiler.command,
+    compiler: compiler.version,
+    identity: [...compiler.command, compiler.identity].join("\n"),
+    architectures: architecture,
+    flags,
+    compileArguments: (source, object, prefix) => [
+      ...flags,
+      ...(prefix === undefined ? [] : ["-include", prefix]),
+      // A .cu file is C++ here, whatever the compiler makes of its name.
+      ...["-x", "c++", "-c", source, "-o", object],
+    ],
+    linkArguments: (objects, library, name) => [
+      ...first(name),
+      ...["-o", library],
+      ...objects,
+      ...last,
+    ],
+  };
+}

@@ -1,0 +1,118 @@
+/**
+ * The sources of the native libraries: in the checkout, or fetched to where they can be compiled.
+ *
+ * @module
+ */
+
+import { createHash } from "node:crypto";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { LibraryKind } from "../build_record.ts";
+import { installText } from "./atomic_install.ts";
+import { BuildError } from "./build_error.ts";
+import { forEachConcurrently } from "./concurrently.ts";
+
+/** Sources on this machine. */
+export interface SourceTree {
+  /** The folder that holds `csrc/`. */
+  readonly directory: string;
+  /** The files, each relative to that folder and with slashes. */
+  readonly files: readonly string[];
+}
+
+/** The folder of the host device, of which the CUDA library contains nothing. */
+const HOST_FOLDER = "csrc/host/";
+
+/** The files of the manifest that a library is made from, headers included. */
+export function libraryFiles(files: readonly string[], kind: LibraryKind): string[] {
+  return files.filter((file) => kind === "host" || !file.startsWith(HOST_FOLDER));
+}
+
+/** Whether a file is compiled by itself, and not included by others. */
+export function isCompiled(file: string): boolean {
+  return file.endsWith(".cu") || file.endsWith(".cpp");
+}
+
+/** A digest of texts that cannot be confused with that of the same characters split differently. */
+export function digest(...parts: readonly (string | Uint8Array)[]): string {
+  const hash = createHash("sha256");
+  for (const part of parts) {
+    const bytes = typeof part === "string" ? new TextEncoder().encode(part) : part;
+    hash.update(`${bytes.length}:`).update(bytes);
+  }
+  return hash.digest("hex");
+}
+
+/** The digest of every file of the tree, by its name. */
+export async function digestTree(tree: SourceTree): Promise<Map<string, string>> {
+  const digests = new Map<string, string>();
+  const failures = await forEachConcurrently(tree.files, 8, async (file) => {
+    digests.set(file, digest(await readSource(join(tree.directory, file))));
+  });
+  if (failures.length > 0) throw failures[0];
+  return digests;
+}
+
+async function readSource(path: string): Promise<Uint8Array> {
+  try {
+    return await Deno.readFile(path);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    throw new BuildError(
+      `Cannot read ${path}, which the manifest of the native sources lists: there is no such file`,
+      1,
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * The sources below a package's root: where they are when that is a folder of this machine, else
+ * fetched into `cache`.
+ *
+ * @param root The folder of `mod.ts`.
+ * @param files The manifest.
+ * @param cache Creates and names the directory to fetch into.
+ * @throws {BuildError} If a source cannot be fetched.
+ */
+export async function openSourceTree(
+  root: URL,
+  files: readonly string[],
+  cache: () => string,
+): Promise<SourceTree> {
+  if (root.protocol === "file:") return { directory: fileURLToPath(root), files };
+  const directory = join(cache(), "source");
+  const failures = await forEachConcurrently(files, 8, (file) => {
+    return fetchSource(new URL(file, root), join(directory, file));
+  });
+  if (failures.length > 0) throw failures[0];
+  return { directory, files };
+}
+
+/** Fetches a source to its place on disk. */
+async function fetchSource(url: URL, path: string): Promise<void> {
+  let text: string;
+  try {
+    const response = await fetch(url);
+    text = await response.text();
+    if (!response.ok) throw new Error(`the server answers ${response.status}`);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotCapable) throw error;
+    // A registry never changes a published version, so an earlier fetch is as good.
+    if (url.hostname === "jsr.io" && await exists(path)) return;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new BuildError(`Cannot fetch ${url.href}: ${reason}`, 1, { cause: error });
+  }
+  await Deno.mkdir(dirname(path), { recursive: true });
+  await installText(path, text);
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await Deno.lstat(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}

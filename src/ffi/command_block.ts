@@ -1,0 +1,34 @@
+/**
+ * The command block: the memory through which hot calls pass their operands.
+ *
+ * Writing numbers into a typed array and making one call without parameters costs a fifth of
+ * passing them as parameters before the JIT has warmed. The layout is `gs_command_block` of
+ * `csrc/gridstride.h`.
+ *
+ * @module
+ */
+
+/** First of the eight slots that hold what the last hot call returned. */
+export const RESULT = 0;
+/** Slot of the device ordinal. */
+export const DEVICE = 8;
+/** Slot of the stream handle. */
+export const STREAM = 9;
+/** First of the fourteen operand slots. */
+export const OPERAND = 10;
+/** First of the kernel argument slots. */
+export const ARGUMENT = 24;
+/** Number of kernel argument slots. */
+export const ARGUMENT_SLOTS = 512;
+/** Most arguments a launch can have: two 32-bit words say which slots hold raw bytes. */
+export const MAXIMUM_ARGUMENTS = 64;
+/** Slots in the whole block. */
+export const BLOCK_SLOTS = ARGUMENT + ARGUMENT_SLOTS;
+
+/**
+ * Makes the block of an isolate. It lies in shared memory because that can be neither detached
+ * nor transferred, so the address the library holds stays good as long as the isolate lives.
+ */
+export function createCommandBlock(): Float64Array<SharedArrayBuffer> {
+  return new Float64Array(new SharedArrayBuffer(BLOCK_SLOTS * Float64Array.BYTES_PER_ELEMENT));
+}

@@ -1,0 +1,210 @@
+/**
+ * What is thrown when CUDA fails.
+ *
+ * @module
+ */
+
+import { cudaErrorCode } from "./cuda_error_codes.ts";
+
+/** What is known of a failure. */
+export interface CudaErrorDetails {
+  /** What was being done, as in "Cannot <action>". */
+  readonly action: string;
+  /** The status: positive from CUDA, negative from Gridstride. */
+  readonly code: number;
+  /** The CUDA function that failed, such as `"cudaMemcpyAsync"`. */
+  readonly call?: string;
+  /** The device, such as `"cuda:0"`. */
+  readonly device?: string;
+  /** What else is known: the host device names kernel, block, thread and address of a fault. */
+  readonly detail?: string;
+  /** The error behind this one. */
+  readonly cause?: unknown;
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+function describe(details: CudaErrorDetails, codeName: string, advice: string): string {
+  const from = details.call === undefined ? "" : ` from ${details.call}`;
+  const on = details.device === undefined ? "" : ` on ${details.device}`;
+  const detail = details.detail ? `: ${details.detail}` : "";
+  const failure = `Cannot ${details.action}: ${codeName} (${details.code})${from}${on}${detail}`;
+  return `${sentence(failure)} ${advice}`;
+}
+
+/**
+ * A CUDA call, or a call into Gridstride's native library, failed.
+ *
+ * @example
+ * ```ts
+ * import { CudaError, openDevice } from "@gridstride/cuda";
+ *
+ * try {
+ *   using device = openDevice();
+ *   await device.done();
+ * } catch (error) {
+ *   if (!(error instanceof CudaError)) throw error;
+ *   console.error(error.codeName, error.call, error.advice);
+ *   if (error.sticky) Deno.exit(1); // the device is lost to this process
+ * }
+ * ```
+ */
+export class CudaError extends Error {
+  /** The class's name, for what prints errors. */
+  override readonly name: string = "CudaError";
+  /** What was being done, as in "Cannot <action>". */
+  readonly action: string;
+  /** The status: positive from CUDA, negative from Gridstride. */
+  readonly code: number;
+  /** The status's constant, such as `"cudaErrorIllegalAddress"`. */
+  readonly codeName: string;
+  /** What the status means. */
+  readonly meaning: string;
+  /** What to do. */
+  readonly advice: string;
+  /** True if every later call on the device fails with this status until the process ends. */
+  readonly sticky: boolean;
+  /** The CUDA function that failed, if one was called. */
+  readonly call: string | undefined;
+  /** The device, such as `"cuda:0"`, if one is concerned. */
+  readonly device: string | undefined;
+  /** What else is known, such as the kernel, block, thread and address of a fault. */
+  readonly detail: string | undefined;
+
+  /**
+   * Makes the error for one failed call.
+   *
+   * @param details What is known of the failure.
+   * @param advice What to do, where more is known than the status tells.
+   */
+  constructor(details: CudaErrorDetails, advice?: string) {
+    const code = cudaErrorCode(details.code);
+    const options = details.cause === undefined ? {} : { cause: details.cause };
+    super(describe(details, code.name, advice ?? code.advice), options);
+    this.action = details.action;
+    this.code = details.code;
+    this.codeName = code.name;
+    this.meaning = code.meaning;
+    this.advice = advice ?? code.advice;
+    this.sticky = code.sticky;
+    this.call = details.call;
+    this.device = details.device;
+    this.detail = details.detail;
+  }
+}
+
+/** Live memory that one place in a program allocated. */
+export interface AllocationSite {
+  /** The place, such as `"main.ts:12:3"`. */
+  readonly site: string;
+  /** Its live memory in bytes. */
+  readonly bytes: number;
+  /** Its live allocations. */
+  readonly count: number;
+}
+
+/** What is known of memory that could not be allocated. All sizes are bytes. */
+export interface OutOfMemoryDetails extends Omit<CudaErrorDetails, "code"> {
+  /** The status; `cudaErrorMemoryAllocation` (2) unless given. */
+  readonly code?: number;
+  /** What was asked for. */
+  readonly requested: number;
+  /** Free memory of the device at that time. */
+  readonly free: number;
+  /** Total memory of the device; 0 if neither figure is known. */
+  readonly total: number;
+  /** The largest free block of a pool. */
+  readonly largestBlock?: number;
+  /** External fragmentation of a pool, 0 to 1: `1 - largestBlock / free bytes of the pool`. */
+  readonly fragmentation?: number;
+  /** Memory that is freed but still in use by a stream. */
+  readonly pendingBytes?: number;
+  /** The places that hold the most memory, largest first. */
+  readonly topSites?: readonly AllocationSite[];
+}
+
+/** Sites named in the message; all of them are in `topSites`. */
+const SITES_IN_MESSAGE = 3;
+
+/** A pool above this is called fragmented in the advice. */
+const FRAGMENTED = 0.5;
+
+function mebibytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+}
+
+function memorySituation(details: OutOfMemoryDetails): string {
+  const parts = [
+    details.total === 0
+      ? "free memory is not known"
+      : `${mebibytes(details.free)} of ${mebibytes(details.total)} are free`,
+    details.largestBlock === undefined
+      ? ""
+      : `the largest free block is ${mebibytes(details.largestBlock)}`,
+    details.fragmentation === undefined
+      ? ""
+      : `fragmentation is ${(details.fragmentation * 100).toFixed(0)} %`,
+    details.pendingBytes === undefined
+      ? ""
+      : `${mebibytes(details.pendingBytes)} wait for their streams`,
+    ...(details.topSites ?? []).slice(0, SITES_IN_MESSAGE)
+      .map(({ site, bytes, count }) => `${site} holds ${mebibytes(bytes)} in ${count}`),
+  ];
+  return parts.filter((part) => part !== "").join(", ");
+}
+
+/** The advice that fits the figures; the general one for the status where none does. */
+function memoryAdvice(details: OutOfMemoryDetails): string | undefined {
+  const { requested, free, total, fragmentation = 0, pendingBytes = 0 } = details;
+  if (total > 0 && requested > total) {
+    return "That is more than the device has in all: work in parts, or choose a larger device.";
+  }
+  if (requested <= free + pendingBytes && requested > free) {
+    return "Wait for the streams that still use freed memory, then try again.";
+  }
+  if (requested <= free && fragmentation > FRAGMENTED) {
+    return "There is room, but in pieces: free small long-lived buffers, or allocate large ones " +
+      "first.";
+  }
+  return undefined;
+}
+
+/** The device has no room for the memory that was asked for. */
+export class OutOfMemoryError extends CudaError {
+  /** The class's name, for what prints errors. */
+  override readonly name: string = "OutOfMemoryError";
+  /** What was asked for, in bytes. */
+  readonly requested: number;
+  /** Free memory of the device at that time, in bytes. */
+  readonly free: number;
+  /** Total memory of the device in bytes. */
+  readonly total: number;
+  /** The largest free block of the pool in bytes, where there is a pool. */
+  readonly largestBlock: number | undefined;
+  /** External fragmentation of the pool, 0 to 1, where there is a pool. */
+  readonly fragmentation: number | undefined;
+  /** Bytes freed but still in use by a stream, where there is a pool. */
+  readonly pendingBytes: number | undefined;
+  /** The places that hold the most memory, largest first; empty unless tracked. */
+  readonly topSites: readonly AllocationSite[];
+
+  /**
+   * Makes the error for one failed allocation.
+   *
+   * @param details What is known of the failure.
+   */
+  constructor(details: OutOfMemoryDetails) {
+    const situation = memorySituation(details);
+    const detail = details.detail ? `${details.detail}; ${situation}` : situation;
+    super({ ...details, code: details.code ?? 2, detail }, memoryAdvice(details));
+    this.requested = details.requested;
+    this.free = details.free;
+    this.total = details.total;
+    this.largestBlock = details.largestBlock;
+    this.fragmentation = details.fragmentation;
+    this.pendingBytes = details.pendingBytes;
+    this.topSites = details.topSites ?? [];
+  }
+}

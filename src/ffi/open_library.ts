@@ -1,0 +1,95 @@
+/**
+ * Finding and opening the native libraries, by kind.
+ *
+ * @module
+ */
+
+import { logger } from "../observe/logging.ts";
+import { type LibraryKind } from "./build_record.ts";
+import { CacheDirectoryError, verifyCachedFile } from "./cache_directory.ts";
+import { LibraryOpenError, type NativeLibrary, openNativeLibrary } from "./library.ts";
+import {
+  type LibraryAttempt,
+  type LibraryCandidate,
+  libraryCandidates,
+  LibraryNotFoundError,
+} from "./locate.ts";
+
+const opened = new Map<LibraryKind, NativeLibrary>();
+let explicitPath: string | URL | undefined;
+
+/** Options of {@linkcode load}. */
+export interface LoadOptions {
+  /** A library file, or a directory holding both libraries. */
+  readonly path: string | URL;
+}
+
+/**
+ * Says where the native libraries are, before anything has opened one. Without it they are looked
+ * for in `GRIDSTRIDE_LIBRARY`, in `build/` beside the module and in the user's cache.
+ *
+ * @throws {TypeError} If a library is already open.
+ *
+ * @example
+ * ```ts ignore
+ * import { load, openDevice } from "@gridstride/cuda";
+ *
+ * load({ path: "/opt/gridstride" });
+ * using device = openDevice();
+ * ```
+ */
+export function load(options: LoadOptions): void {
+  if (opened.size > 0) {
+    const paths = [...opened.values()].map((library) => library.path);
+    throw new TypeError(
+      `Cannot choose the native library as one is already open: ${paths.join(", ")}`,
+    );
+  }
+  explicitPath = options.path;
+}
+
+/** The candidates for a library, in the order in which they are tried. */
+export function candidatesOf(kind: LibraryKind): LibraryCandidate[] {
+  return libraryCandidates(kind, explicitPath === undefined ? {} : { path: explicitPath });
+}
+
+/**
+ * Opens the library of a kind, once per isolate.
+ *
+ * @throws {LibraryNotFoundError} If none of the candidates can be opened; the error lists them.
+ */
+export function openLibrary(kind: LibraryKind): NativeLibrary {
+  const known = opened.get(kind);
+  if (known !== undefined) return known;
+  const attempts: LibraryAttempt[] = [];
+  for (const candidate of candidatesOf(kind)) {
+    const result = tryCandidate(kind, candidate);
+    if (typeof result !== "string") {
+      opened.set(kind, result);
+      logger("ffi").info("opened {path}: {compiler}, {architectures}", {
+        path: result.path,
+        compiler: result.build.compiler,
+        architectures: result.build.architectures,
+      });
+      return result;
+    }
+    attempts.push({ ...candidate, reason: result });
+  }
+  throw new LibraryNotFoundError(kind, attempts);
+}
+
+/** The library, or why this candidate is none. */
+function tryCandidate(kind: LibraryKind, candidate: LibraryCandidate): NativeLibrary | string {
+  try {
+    if (candidate.cacheRoot !== undefined) verifyCachedFile(candidate.cacheRoot, candidate.path);
+    const library = openNativeLibrary(candidate.path);
+    return library.kind === kind ? library : `it is the ${library.kind} library`;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return "no such file";
+    if (error instanceof LibraryOpenError && error.reason === "missing") return "no such file";
+    if (error instanceof LibraryOpenError || error instanceof CacheDirectoryError) {
+      return error.message;
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * Sizes as people write them: `512MiB`, `2G`.
+ *
+ * @module
+ */
+
+/** What {@linkcode parseByteSize} accepts, for error messages. */
+export const BYTE_SIZE_GRAMMAR =
+  "a positive integer with an optional unit B, K, KiB, M, MiB, G, GiB, T or TiB (powers of 1024)";
+
+const UNITS: ReadonlyMap<string, number> = new Map([
+  ["", 1],
+  ["B", 1],
+  ["K", 2 ** 10],
+  ["KiB", 2 ** 10],
+  ["M", 2 ** 20],
+  ["MiB", 2 ** 20],
+  ["G", 2 ** 30],
+  ["GiB", 2 ** 30],
+  ["T", 2 ** 40],
+  ["TiB", 2 ** 40],
+]);
+
+/** The number of bytes a text names, or undefined if it does not follow the grammar. */
+export function matchByteSize(text: string): number | undefined {
+  const match = /^([1-9]\d*)([A-Za-z]*)$/.exec(text);
+  const unit = match === null ? undefined : UNITS.get(match[2]!);
+  if (unit === undefined) return undefined;
+  const bytes = Number(match![1]) * unit;
+  return Number.isSafeInteger(bytes) ? bytes : undefined;
+}
+
+/**
+ * Reads a size in bytes.
+ *
+ * Units are powers of 1024. `KB`, `MB` and `GB` are refused, as they mean a power of 1000 to some
+ * and a power of 1024 to others.
+ *
+ * @param text Such as `"512MiB"`, `"2G"` or `"4096"`.
+ * @returns Bytes, below 2^53.
+ * @throws {RangeError} If the text is no such size.
+ *
+ * @example
+ * ```ts
+ * import { parseByteSize } from "@gridstride/cuda";
+ *
+ * console.log(parseByteSize("2G")); // 2147483648
+ * ```
+ */
+export function parseByteSize(text: string): number {
+  const bytes = matchByteSize(text);
+  if (bytes !== undefined) return bytes;
+  throw new RangeError(
+    `Cannot read a size as text must be ${BYTE_SIZE_GRAMMAR} below 2^53 bytes: it is ${
+      JSON.stringify(text)
+    }`,
+  );
+}

@@ -1,0 +1,71 @@
+/**
+ * A device as the lower layers see it: its library, its ordinal and what is known of it.
+ *
+ * @module
+ */
+
+import type { NativeLibrary } from "../ffi/library.ts";
+import type { DeviceInfo } from "./device_information.ts";
+
+/**
+ * An opened device. It stays open while anybody holds it: the `Device` that opened it, its
+ * streams, events and buffers each hold it once, so a child outlives its parent's disposal.
+ */
+export class DeviceContext {
+  /** The library that drives the device. */
+  readonly library: NativeLibrary;
+  /** The device's number in that library. */
+  readonly ordinal: number;
+  /** What is known of the device. */
+  readonly info: DeviceInfo;
+  /** How messages and reports name it: `cuda:0`, `host:0`. */
+  readonly label: string;
+  #holders = 1;
+  readonly #closers: (() => void)[] = [];
+
+  /** Makes the context of a device that the library has opened; held once, by the caller. */
+  constructor(library: NativeLibrary, ordinal: number, info: DeviceInfo) {
+    this.library = library;
+    this.ordinal = ordinal;
+    this.info = info;
+    this.label = `${library.kind}:${ordinal}`;
+  }
+
+  /** Whether everybody has let go. */
+  get closed(): boolean {
+    return this.#holders === 0;
+  }
+
+  /** Holds the context once more. */
+  retain(): void {
+    if (this.#holders === 0) {
+      throw new TypeError(`Cannot use ${this.label} as it is disposed`);
+    }
+    this.#holders++;
+  }
+
+  /** Lets go once; the last one closes what was registered with {@linkcode onClose}. */
+  release(): void {
+    if (--this.#holders > 0) return;
+    const failures: unknown[] = [];
+    for (const close of this.#closers.reverse()) {
+      try {
+        close();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length === 1) throw failures[0];
+    if (failures.length > 1) throw new AggregateError(failures, `Cannot close ${this.label}`);
+  }
+
+  /** Registers what is to be given back when the context closes, last in first out. */
+  onClose(close: () => void): void {
+    this.#closers.push(close);
+  }
+
+  /** Whether another context is the same device of the same library. */
+  isSameDevice(other: DeviceContext): boolean {
+    return this.library === other.library && this.ordinal === other.ordinal;
+  }
+}

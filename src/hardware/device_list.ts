@@ -1,0 +1,171 @@
+/**
+ * The devices there are, real, host and fake. Listing opens none of them.
+ *
+ * @module
+ */
+
+import type { NativeLibrary } from "../ffi/library.ts";
+import { LibraryNotFoundError } from "../ffi/locate.ts";
+import {
+  deviceAttribute,
+  deviceBusId,
+  deviceCapacity,
+  deviceCountStatus,
+  deviceName,
+  deviceUuid,
+  deviceVersions,
+  observedFreeMemory,
+  setTopology,
+} from "../ffi/native_device.ts";
+import { openLibrary } from "../ffi/open_library.ts";
+import { configureLogging, logger } from "../observe/logging.ts";
+import { type DeviceInfo, deviceInformation } from "./device_information.ts";
+import { Environment, EnvironmentError } from "./environment.ts";
+import { FAKE_VARIABLE, fakeDevices, type FakeSetting } from "./fake_topology.ts";
+import { hostTopology } from "./host_topology.ts";
+import type { DeviceKind } from "./selection.ts";
+
+/** The process's environment variables; one instance, so that `doctor` can list what was denied. */
+export const environment: Environment = new Environment();
+
+/**
+ * The setting of `GRIDSTRIDE_FAKE`.
+ *
+ * @throws {EnvironmentError} If it is malformed, or `GRIDSTRIDE_STRICT` refuses it.
+ */
+export function fakeSetting(): FakeSetting | undefined {
+  const setting = environment.fake;
+  if (setting !== undefined && environment.strict) {
+    throw new EnvironmentError(
+      FAKE_VARIABLE,
+      environment.read(FAKE_VARIABLE) ?? "",
+      "unset, because GRIDSTRIDE_STRICT=1 refuses fakes",
+    );
+  }
+  return setting;
+}
+
+let prepared: NativeLibrary | undefined;
+
+/**
+ * The host library, told of the fake devices if there are any.
+ *
+ * @throws {LibraryNotFoundError} If it is not built.
+ */
+export function hostLibrary(): NativeLibrary {
+  if (prepared !== undefined) return prepared;
+  configureLogging(environment.log);
+  const library = openLibrary("host");
+  const setting = fakeSetting();
+  const devices = setting === undefined ? [] : fakeDevices(setting);
+  if (devices.length > 0) setTopology(library, hostTopology(devices), devices.length);
+  prepared = library;
+  return library;
+}
+
+/**
+ * The CUDA library.
+ *
+ * @throws {LibraryNotFoundError} If it is not built.
+ */
+export function cudaLibrary(): NativeLibrary {
+  configureLogging(environment.log);
+  return openLibrary("cuda");
+}
+
+/** Real GPUs: how many, and where there are none the CUDA code that says why. */
+export interface CudaPresence {
+  /** The library, or `undefined` when it is not built. */
+  readonly library?: NativeLibrary;
+  /** Why the library could not be opened. */
+  readonly error?: LibraryNotFoundError;
+  /** The status of counting devices; 0 or a CUDA code such as 35, driver insufficient. */
+  readonly status: number;
+  /** The number of devices. */
+  readonly count: number;
+}
+
+/** Looks for real GPUs, whatever `GRIDSTRIDE_FAKE` says. */
+export function cudaPresence(): CudaPresence {
+  try {
+    const library = cudaLibrary();
+    return { library, ...deviceCountStatus(library) };
+  } catch (error) {
+    if (error instanceof LibraryNotFoundError) return { error, status: 0, count: 0 };
+    throw error;
+  }
+}
+
+/**
+ * Whether there is a real NVIDIA GPU that this process can use. A fake does not count, and while
+ * `GRIDSTRIDE_FAKE` is set real GPUs are hidden.
+ */
+export function cudaAvailable(): boolean {
+  return fakeSetting() === undefined && cudaPresence().count > 0;
+}
+
+/** Describes one device of a library without opening it. */
+export function describeDevice(library: NativeLibrary, ordinal: number): DeviceInfo {
+  const { driver, runtime } = deviceVersions(library);
+  return deviceInformation({
+    attribute: (id) => deviceAttribute(library, ordinal, id),
+    name: deviceName(library, ordinal),
+    uuid: deviceUuid(library, ordinal),
+    pciBusId: deviceBusId(library, ordinal),
+    totalMemory: deviceCapacity(library, ordinal),
+    driverVersion: library.kind === "host" ? 0 : driver,
+    runtimeVersion: runtime,
+  }, { kind: library.kind, fake: isFake(library.kind), ordinal });
+}
+
+function isFake(kind: DeviceKind): boolean {
+  if (kind === "cuda") return false;
+  const setting = fakeSetting();
+  return setting !== undefined && fakeDevices(setting).length > 0;
+}
+
+function devicesOf(library: NativeLibrary): DeviceInfo[] {
+  const { count } = deviceCountStatus(library);
+  return Array.from({ length: count }, (_, ordinal) => describeDevice(library, ordinal));
+}
+
+/**
+ * All devices: real GPUs first, then the host device or, where `GRIDSTRIDE_FAKE` is set, exactly
+ * the fakes it names. Opens no device and creates no CUDA context.
+ *
+ * @throws {EnvironmentError} If an environment variable is malformed.
+ * @throws {LibraryNotFoundError} If the native library is not built.
+ *
+ * @example
+ * ```ts ignore
+ * import { listDevices } from "@gridstride/cuda";
+ *
+ * for (const { kind, ordinal, name } of listDevices()) console.log(`${kind}:${ordinal} ${name}`);
+ * ```
+ */
+export function listDevices(): DeviceInfo[] {
+  const setting = fakeSetting();
+  if (setting?.kind === "none") return [];
+  if (setting !== undefined) return devicesOf(hostLibrary());
+  const cuda = cudaPresence();
+  const gpus = cuda.library === undefined || cuda.count === 0 ? [] : devicesOf(cuda.library);
+  try {
+    return [...gpus, ...devicesOf(hostLibrary())];
+  } catch (error) {
+    // Where a GPU is there, a missing host library is no reason to hide it.
+    if (gpus.length === 0 || !(error instanceof LibraryNotFoundError)) throw error;
+    logger("hardware").debug("no host device: {error}", { error: error.message });
+    return gpus;
+  }
+}
+
+/** The number of devices that {@linkcode listDevices} lists. */
+export function deviceCount(): number {
+  return listDevices().length;
+}
+
+/** Free memory of a device that nobody opened, as NVML tells it; `undefined` where it does not. */
+export function freeMemoryWithoutOpening(info: DeviceInfo): number | undefined {
+  const library = info.kind === "cuda" ? cudaLibrary() : hostLibrary();
+  return observedFreeMemory(library, info.ordinal);
+}

@@ -1,0 +1,213 @@
+/**
+ * The environment variables that Gridstride reads, each checked and typed.
+ *
+ * Reading never prompts: a variable that the process may not read counts as unset and is
+ * remembered, so that `doctor` can say so. Of our own variables the empty string is an error; of
+ * other people's it means what it means to them.
+ *
+ * @module
+ */
+
+import { EnvironmentError } from "./environment_error.ts";
+import { FAKE_VARIABLE, type FakeSetting, parseFakeSetting } from "./fake_topology.ts";
+import { type DeviceSelector, matchDeviceSelector, SELECTOR_GRAMMAR } from "./selection.ts";
+import { parseVisibleDevices, VISIBLE_VARIABLE, type VisibleDevices } from "./visible_devices.ts";
+
+export { parseByteSize } from "./byte_size.ts";
+export { EnvironmentError } from "./environment_error.ts";
+
+/** Where variables come from; tests put a map here. */
+export interface EnvironmentSource {
+  /** Whether the process may read the variable. Must not prompt. */
+  readable(variable: string): boolean;
+  /** The value, or undefined if the variable is unset. */
+  get(variable: string): string | undefined;
+}
+
+/** The environment of the process. */
+export const PROCESS_ENVIRONMENT: EnvironmentSource = {
+  readable: (variable) => Deno.permissions.querySync({ name: "env", variable }).state === "granted",
+  get: (variable) => Deno.env.get(variable),
+};
+
+/** The order in which CUDA numbers devices. */
+export type DeviceOrder = "FASTEST_FIRST" | "PCI_BUS_ID";
+
+/** A level of logging, least severe first; `off` silences. */
+export type LogSettingLevel = "trace" | "debug" | "info" | "warning" | "error" | "fatal" | "off";
+
+/** What `GRIDSTRIDE_LOG` asks for. */
+export interface LogSetting {
+  /** The level of everything that has no level of its own; absent where only categories are set. */
+  readonly level?: LogSettingLevel;
+  /** Levels by category, such as `memory`. */
+  readonly categories: ReadonlyMap<string, LogSettingLevel>;
+}
+
+/** Most workers that `GRIDSTRIDE_HOST_THREADS` may ask for. */
+export const MAXIMUM_HOST_THREADS = 1024;
+
+const LOG_LEVELS: readonly string[] = [
+  "trace",
+  "debug",
+  "info",
+  "warning",
+  "error",
+  "fatal",
+  "off",
+];
+const LOG_GRAMMAR = `one of ${LOG_LEVELS.join(", ")}, or category=level separated by commas`;
+const ARCHITECTURE_GRAMMAR = 'native, or architectures such as "sm_90" or "90" separated by commas';
+
+function isLogLevel(text: string): text is LogSettingLevel {
+  return LOG_LEVELS.includes(text);
+}
+
+function parseLog(value: string): LogSetting {
+  if (isLogLevel(value)) return { level: value, categories: new Map() };
+  const categories = new Map<string, LogSettingLevel>();
+  for (const item of value.split(",")) {
+    const match = /^([a-z][a-z.]*)=([a-z]+)$/.exec(item);
+    const [, category, level] = match ?? [];
+    if (category === undefined || level === undefined || !isLogLevel(level)) {
+      const offence = `${JSON.stringify(item)} is neither a level nor category=level`;
+      throw new EnvironmentError("GRIDSTRIDE_LOG", value, LOG_GRAMMAR, offence);
+    }
+    categories.set(category, level);
+  }
+  return { categories };
+}
+
+/** The variables, read at each call: a test or a program may change them in between. */
+export class Environment {
+  readonly #source: EnvironmentSource;
+  readonly #denied = new Set<string>();
+
+  /**
+   * Reads variables from a source.
+   *
+   * @param source Where variables come from; the process's environment unless a test says so.
+   */
+  constructor(source: EnvironmentSource = PROCESS_ENVIRONMENT) {
+    this.#source = source;
+  }
+
+  /** The variables that were asked for and that the process may not read, sorted. */
+  get deniedVariables(): readonly string[] {
+    return [...this.#denied].sort();
+  }
+
+  /** A variable's text, or undefined where it is unset or may not be read. */
+  read(variable: string): string | undefined {
+    if (this.#source.readable(variable)) {
+      this.#denied.delete(variable);
+      return this.#source.get(variable);
+    }
+    this.#denied.add(variable);
+    return undefined;
+  }
+
+  #parse<T>(
+    variable: string,
+    allowed: string,
+    parse: (value: string) => T | undefined,
+  ): T | undefined {
+    const value = this.read(variable);
+    if (value === undefined) return undefined;
+    const parsed = parse(value);
+    if (parsed === undefined) throw new EnvironmentError(variable, value, allowed);
+    return parsed;
+  }
+
+  #flag(variable: string): boolean {
+    const parse = (value: string) => value === "1" ? true : value === "0" ? false : undefined;
+    return this.#parse(variable, "0 or 1", parse) ?? false;
+  }
+
+  #path(variable: string): string | undefined {
+    return this.#parse(variable, "a path", (value) => value === "" ? undefined : value);
+  }
+
+  /** `GRIDSTRIDE_DEVICE`: the device that `openDevice()` opens when it is given none. */
+  get device(): DeviceSelector | undefined {
+    return this.#parse("GRIDSTRIDE_DEVICE", SELECTOR_GRAMMAR, matchDeviceSelector);
+  }
+
+  /** `GRIDSTRIDE_LIBRARY`: a library file, or a directory holding both libraries. */
+  get library(): string | undefined {
+    return this.#path("GRIDSTRIDE_LIBRARY");
+  }
+
+  /** `GRIDSTRIDE_FAKE`: what replaces the machine's hardware. */
+  get fake(): FakeSetting | undefined {
+    return this.#parse(FAKE_VARIABLE, "", parseFakeSetting);
+  }
+
+  /** `GRIDSTRIDE_STRICT`: whether a fake is refused. */
+  get strict(): boolean {
+    return this.#flag("GRIDSTRIDE_STRICT");
+  }
+
+  /** `GRIDSTRIDE_LOG`: levels of logging. */
+  get log(): LogSetting | undefined {
+    return this.#parse("GRIDSTRIDE_LOG", LOG_GRAMMAR, parseLog);
+  }
+
+  /** `GRIDSTRIDE_CACHE_DIR`: where builds are kept. */
+  get cacheDirectory(): string | undefined {
+    return this.#path("GRIDSTRIDE_CACHE_DIR");
+  }
+
+  /** `GRIDSTRIDE_HOST_THREADS`: workers of the host device. */
+  get hostThreads(): number | undefined {
+    const allowed = `an integer in 1..${MAXIMUM_HOST_THREADS}`;
+    return this.#parse("GRIDSTRIDE_HOST_THREADS", allowed, (value) => {
+      const threads = /^[1-9]\d{0,3}$/.test(value) ? Number(value) : Infinity;
+      return threads <= MAXIMUM_HOST_THREADS ? threads : undefined;
+    });
+  }
+
+  /** `CUDA_VISIBLE_DEVICES`: the devices the process sees, in order; undefined means all. */
+  get visibleDevices(): VisibleDevices | undefined {
+    return this.#parse(VISIBLE_VARIABLE, "", parseVisibleDevices);
+  }
+
+  /** `CUDA_DEVICE_ORDER`: how CUDA numbers devices. */
+  get deviceOrder(): DeviceOrder | undefined {
+    return this.#parse(
+      "CUDA_DEVICE_ORDER",
+      "FASTEST_FIRST or PCI_BUS_ID",
+      (value) => value === "FASTEST_FIRST" || value === "PCI_BUS_ID" ? value : undefined,
+    );
+  }
+
+  /** `CUDA_LAUNCH_BLOCKING`: whether every launch waits for its kernel. */
+  get launchBlocking(): boolean {
+    return this.#flag("CUDA_LAUNCH_BLOCKING");
+  }
+
+  /** `CUDA_HOME`, else `CUDA_PATH`: the toolkit's directory. An empty value counts as unset. */
+  get cudaHome(): string | undefined {
+    return this.read("CUDA_HOME") || this.read("CUDA_PATH") || undefined;
+  }
+
+  /** `CXX`: the C++ compiler. An empty value counts as unset, as it does to make. */
+  get cxx(): string | undefined {
+    return this.read("CXX") || undefined;
+  }
+
+  /**
+   * `CUDA_ARCH`: what to compile for: `"native"`, or architectures without their `sm_`, such as
+   * `["80", "90a"]`. An empty value counts as unset.
+   */
+  get cudaArchitectures(): "native" | readonly string[] | undefined {
+    if (this.read("CUDA_ARCH") === "") return undefined;
+    return this.#parse("CUDA_ARCH", ARCHITECTURE_GRAMMAR, (value) => {
+      if (value === "native") return value;
+      const matches = value.split(",").map((item) => /^(?:sm_)?([1-9]\d{1,2}[af]?)$/.exec(item));
+      const architectures = matches.map((match) => match?.[1]);
+      const unknown = architectures.includes(undefined);
+      return unknown ? undefined : [...new Set(architectures as string[])];
+    });
+  }
+}

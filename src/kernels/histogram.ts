@@ -1,0 +1,92 @@
+/**
+ * Histogram: how many elements fall into each of equally wide bins.
+ *
+ * @module
+ */
+
+import { builtInKernel } from "../launch/kernel_library.ts";
+import { reductionGrid } from "../launch/launch_geometry.ts";
+import { streamFor } from "../memory/buffer_copy.ts";
+import type { DeviceBuffer, StreamChoice } from "../memory/device_buffer.ts";
+import { cTypeOf } from "../memory/dtype.ts";
+import { fill } from "./elementwise.ts";
+import { NUMERIC_DTYPES, type NumericDType, requireDevice, requireDType } from "./operands.ts";
+
+/** Threads of a block. */
+const BLOCK = 256;
+
+/** Options of {@linkcode histogram}. */
+export interface HistogramOptions extends StreamChoice {
+  /** The lower edge of the first bin. */
+  readonly low: number;
+  /** The upper edge of the last bin, which belongs to it. */
+  readonly high: number;
+}
+
+/**
+ * Enqueues counting the elements of `x` in `counts.length` equally wide bins from `low` to `high`.
+ * Elements outside, and NaN, are not counted. Bins are computed in double precision, so the
+ * counts are exactly those of the same formula in JavaScript:
+ * `min(floor((x - low) * (bins / (high - low))), bins - 1)`.
+ *
+ * @param counts Overwritten; one element per bin.
+ * @throws {TypeError} If element types or devices do not fit.
+ * @throws {RangeError} If there is no bin, the edges are not finite and in order, or `x` has 2^32
+ * elements or more.
+ */
+export function histogram<D extends NumericDType>(
+  x: DeviceBuffer<D>,
+  counts: DeviceBuffer<"uint32">,
+  options: HistogramOptions,
+): void {
+  const { low, high } = options;
+  requireDType("count a histogram", "x", x, NUMERIC_DTYPES);
+  requireDType("count a histogram", "counts", counts, ["uint32"]);
+  requireDevice("count a histogram", "counts", counts, x.context);
+  requireBins(x.length, counts.length, low, high);
+  const stream = streamFor(x.context, options.stream);
+  fill(counts, 0, { stream });
+  if (x.length === 0) return;
+  const bytes = counts.byteLength;
+  const shared = bytes <= x.context.info.sharedMemoryPerBlock;
+  const signature: string = `histogram_${shared ? "shared" : "global"}_${x.dtype}(const ${
+    cTypeOf(x.dtype)
+  }* x, unsigned int* counts, unsigned int bins, double low, double high, unsigned long long n)`;
+  builtInKernel(x.context, signature).launch(
+    {
+      grid: reductionGrid(x.context.info, x.length, BLOCK),
+      block: BLOCK,
+      sharedMemory: shared ? bytes : 0,
+      stream,
+    },
+    x,
+    counts,
+    counts.length,
+    low,
+    high,
+    x.length,
+  );
+}
+
+function requireBins(elements: number, bins: number, low: number, high: number): void {
+  if (bins === 0 || bins > 0xffffffff) {
+    throw new RangeError(
+      `Cannot count a histogram as counts must have 1..${0xffffffff} elements: it has ${bins}`,
+    );
+  }
+  if (!Number.isFinite(low) || !Number.isFinite(high) || !(low < high)) {
+    throw new RangeError(
+      `Cannot count a histogram as low and high must be finite, low below high: they are ${low} and ${high}`,
+    );
+  }
+  if (!Number.isFinite(high - low)) {
+    throw new RangeError(
+      `Cannot count a histogram as high - low must be finite: they are ${low} and ${high}`,
+    );
+  }
+  if (elements > 0xffffffff) {
+    throw new RangeError(
+      `Cannot count a histogram as x must have fewer than 2^32 elements: it has ${elements}`,
+    );
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * What operations check of their buffers before anything is launched.
+ *
+ * @module
+ */
+
+import type { DeviceContext } from "../hardware/device_context.ts";
+import type { DeviceBuffer } from "../memory/device_buffer.ts";
+import type { DType } from "../memory/dtype.ts";
+
+/** Element types with arithmetic kernels. */
+export type NumericDType =
+  | "float64"
+  | "float32"
+  | "float16"
+  | "bfloat16"
+  | "int64"
+  | "int32"
+  | "uint32"
+  | "int16"
+  | "int8"
+  | "uint8";
+
+/** Floating-point element types with arithmetic kernels. */
+export type FloatingDType = "float64" | "float32" | "float16" | "bfloat16";
+
+/** The element types with arithmetic kernels, in the order reports list them. */
+export const NUMERIC_DTYPES: readonly NumericDType[] = [
+  "float64",
+  "float32",
+  "float16",
+  "bfloat16",
+  "int64",
+  "int32",
+  "uint32",
+  "int16",
+  "int8",
+  "uint8",
+];
+
+/** The floating-point element types with arithmetic kernels. */
+export const FLOATING_DTYPES: readonly FloatingDType[] = [
+  "float64",
+  "float32",
+  "float16",
+  "bfloat16",
+];
+
+/** Whether an element type is floating point. */
+export function isFloating(dtype: DType): dtype is FloatingDType {
+  return (FLOATING_DTYPES as readonly DType[]).includes(dtype);
+}
+
+/**
+ * Refuses a buffer whose element type an operation does not have.
+ *
+ * @throws {TypeError} If the element type is not among the allowed ones.
+ */
+export function requireDType(
+  operation: string,
+  name: string,
+  buffer: { readonly dtype: DType },
+  allowed: readonly DType[],
+): void {
+  if (allowed.includes(buffer.dtype)) return;
+  throw new TypeError(
+    `Cannot ${operation} as ${name} must be ${allowed.join(", ")}: it is ${buffer.dtype}`,
+  );
+}
+
+/**
+ * Refuses a buffer that differs from another in element type.
+ *
+ * @throws {TypeError} If they differ.
+ */
+export function requireSameDType(
+  operation: string,
+  name: string,
+  buffer: { readonly dtype: DType },
+  wanted: { readonly dtype: DType },
+): void {
+  if (buffer.dtype === wanted.dtype) return;
+  throw new TypeError(
+    `Cannot ${operation} as ${name} must be ${wanted.dtype}, as the others are: it is ${buffer.dtype}`,
+  );
+}
+
+/**
+ * Refuses a buffer that is not as long as it must be.
+ *
+ * @throws {RangeError} If it is shorter or longer.
+ */
+export function requireLength(
+  operation: string,
+  name: string,
+  buffer: { readonly length: number },
+  length: number,
+): void {
+  if (buffer.length === length) return;
+  throw new RangeError(
+    `Cannot ${operation} as ${name} must have ${length} elements: it has ${buffer.length}`,
+  );
+}
+
+/**
+ * Refuses a buffer of another device.
+ *
+ * @throws {TypeError} If it lies on another device.
+ */
+export function requireDevice(
+  operation: string,
+  name: string,
+  buffer: { readonly context: DeviceContext },
+  context: DeviceContext,
+): void {
+  if (buffer.context.isSameDevice(context)) return;
+  throw new TypeError(
+    `Cannot ${operation} as ${name} must be on ${context.label}: it is on ${buffer.context.label}`,
+  );
+}
+
+/**
+ * Refuses an output that shares some but not all of its elements with an input: every element
+ * would be read before or after it is written, and nobody knows which. Exactly in place is fine.
+ *
+ * @throws {RangeError} If the two overlap without being the same range.
+ */
+export function requireNoPartialOverlap(
+  operation: string,
+  name: string,
+  input: DeviceBuffer,
+  output: DeviceBuffer,
+): void {
+  const distance = output.address - input.address;
+  if (distance === 0 || input.length === 0) return;
+  if (distance >= input.byteLength || -distance >= output.byteLength) return;
+  throw new RangeError(
+    `Cannot ${operation} as out must be ${name} itself or not overlap it: they begin ${
+      Math.abs(distance)
+    } bytes apart`,
+  );
+}

@@ -1,0 +1,222 @@
+/**
+ * How a kernel is launched — grid, block, dynamic shared memory, stream — and the check of it
+ * against the limits of the device and of the kernel.
+ *
+ * @module
+ */
+
+import type { Extents } from "../hardware/capability_table.ts";
+import { describeValue } from "../memory/describe_value.ts";
+import type { Stream } from "../stream/stream.ts";
+
+/** One, two or three extents, x first; those left out are 1. A number is x alone. */
+export type Dimensions =
+  | number
+  | readonly [x: number]
+  | readonly [x: number, y: number]
+  | readonly [x: number, y: number, z: number];
+
+/**
+ * How a kernel is launched.
+ *
+ * @example
+ * ```ts
+ * import type { LaunchConfig } from "./launch_config.ts";
+ *
+ * const tiled: LaunchConfig = { grid: [64, 64], block: [32, 8], sharedMemory: 32 * 33 * 4 };
+ * console.log(tiled);
+ * ```
+ */
+export interface LaunchConfig {
+  /** Blocks of the grid. */
+  readonly grid: Dimensions;
+  /** Threads of a block. */
+  readonly block: Dimensions;
+  /** Dynamic shared memory of a block in bytes; 0 by default. */
+  readonly sharedMemory?: number;
+  /** The stream; the device's default stream when absent. */
+  readonly stream?: Stream;
+}
+
+/** A list of extents whose length has been checked. */
+type ExtentList = readonly [number, number?, number?];
+
+/** The limits of a device that bound a launch. */
+export interface LaunchLimits {
+  /** Most threads of a block. */
+  readonly maxThreadsPerBlock: number;
+  /** Most threads of a block in each dimension. */
+  readonly maxBlockDimensions: Extents;
+  /** Most blocks of a grid in each dimension. */
+  readonly maxGridDimensions: Extents;
+  /** Bytes of shared memory that a block may have without asking: 48 KiB. */
+  readonly sharedMemoryPerBlock: number;
+  /** Bytes of shared memory that a block may have at most. */
+  readonly sharedMemoryPerBlockOptIn: number;
+}
+
+/** What the compiler made of a kernel, as far as it bounds a launch. */
+export interface KernelLimits {
+  /** Most threads of a block with the kernel's registers and launch bounds. */
+  readonly maxThreadsPerBlock: number;
+  /** Bytes of shared memory declared in the kernel. */
+  readonly staticSharedMemory: number;
+}
+
+/**
+ * The numbers of a checked {@linkcode LaunchConfig}. One is kept per kernel and overwritten by
+ * each launch, so that a launch allocates nothing.
+ */
+export class LaunchShape {
+  /** Blocks in x. */
+  gridX = 1;
+  /** Blocks in y. */
+  gridY = 1;
+  /** Blocks in z. */
+  gridZ = 1;
+  /** Threads of a block in x. */
+  blockX = 1;
+  /** Threads of a block in y. */
+  blockY = 1;
+  /** Threads of a block in z. */
+  blockZ = 1;
+  /** Dynamic shared memory of a block in bytes. */
+  sharedMemory = 0;
+
+  readonly #kernelName: string;
+  readonly #maxBlock: Extents;
+  readonly #maxGrid: Extents;
+  readonly #maxThreads: number;
+  readonly #staticSharedMemory: number;
+  readonly #maxSharedMemory: number;
+  readonly #freeSharedMemory: number;
+
+  /**
+   * Prepares for the launches of a kernel on a device.
+   *
+   * @param kernelName How errors name the kernel.
+   */
+  constructor(kernelName: string, device: LaunchLimits, kernel: KernelLimits) {
+    this.#kernelName = kernelName;
+    this.#maxBlock = device.maxBlockDimensions;
+    this.#maxGrid = device.maxGridDimensions;
+    this.#maxThreads = Math.min(device.maxThreadsPerBlock, kernel.maxThreadsPerBlock);
+    this.#staticSharedMemory = kernel.staticSharedMemory;
+    // Static and dynamic shared memory come out of the same space.
+    this.#maxSharedMemory = Math.max(
+      0,
+      Math.max(device.sharedMemoryPerBlock, device.sharedMemoryPerBlockOptIn) -
+        kernel.staticSharedMemory,
+    );
+    this.#freeSharedMemory = device.sharedMemoryPerBlock - kernel.staticSharedMemory;
+  }
+
+  /** Threads of a block. */
+  get threads(): number {
+    return this.blockX * this.blockY * this.blockZ;
+  }
+
+  /**
+   * Whether the kernel must be allowed this much dynamic shared memory before it is launched:
+   * with its static shared memory it exceeds what a block has without asking.
+   */
+  get needsSharedMemoryReserve(): boolean {
+    return this.sharedMemory > 0 && this.sharedMemory > this.#freeSharedMemory;
+  }
+
+  /**
+   * Takes over a configuration. After an error the numbers are not to be used.
+   *
+   * @throws {RangeError} If an extent, the threads of a block or the shared memory is beyond its
+   * limit or no integer; it names the field, what is allowed, and the value.
+   * @throws {TypeError} If a field is no number or list of numbers.
+   */
+  read(config: LaunchConfig): void {
+    if (typeof config !== "object" || config === null) this.#refuseConfig(config);
+    const { grid, block, sharedMemory = 0 } = config;
+    if (typeof grid === "number") {
+      this.gridX = grid;
+      this.gridY = 1;
+      this.gridZ = 1;
+    } else {
+      this.#checkList("grid", grid);
+      this.gridX = grid[0];
+      this.gridY = grid.length > 1 ? grid[1]! : 1;
+      this.gridZ = grid.length > 2 ? grid[2]! : 1;
+    }
+    if (typeof block === "number") {
+      this.blockX = block;
+      this.blockY = 1;
+      this.blockZ = 1;
+    } else {
+      this.#checkList("block", block);
+      this.blockX = block[0];
+      this.blockY = block.length > 1 ? block[1]! : 1;
+      this.blockZ = block.length > 2 ? block[2]! : 1;
+    }
+    this.sharedMemory = sharedMemory;
+    this.#checkExtents();
+  }
+
+  #checkExtents(): void {
+    const maxGrid = this.#maxGrid;
+    const maxBlock = this.#maxBlock;
+    if (!isExtent(this.gridX, maxGrid.x)) this.#refuse("grid.x", 1, maxGrid.x, this.gridX);
+    if (!isExtent(this.gridY, maxGrid.y)) this.#refuse("grid.y", 1, maxGrid.y, this.gridY);
+    if (!isExtent(this.gridZ, maxGrid.z)) this.#refuse("grid.z", 1, maxGrid.z, this.gridZ);
+    if (!isExtent(this.blockX, maxBlock.x)) this.#refuse("block.x", 1, maxBlock.x, this.blockX);
+    if (!isExtent(this.blockY, maxBlock.y)) this.#refuse("block.y", 1, maxBlock.y, this.blockY);
+    if (!isExtent(this.blockZ, maxBlock.z)) this.#refuse("block.z", 1, maxBlock.z, this.blockZ);
+    if (this.threads > this.#maxThreads) this.#refuseThreads();
+    const { sharedMemory } = this;
+    if (sharedMemory !== 0 && !isExtent(sharedMemory, this.#maxSharedMemory)) {
+      this.#refuseSharedMemory();
+    }
+  }
+
+  #checkList(field: "grid" | "block", value: unknown): asserts value is ExtentList {
+    if (Array.isArray(value) && value.length >= 1 && value.length <= 3) return;
+    const it = Array.isArray(value) ? `an array of ${value.length}` : describeValue(value);
+    throw new TypeError(
+      `Cannot launch ${this.#kernelName} as ${field} must be an integer or an array of 1 to 3 ` +
+        `integers: it is ${it}`,
+    );
+  }
+
+  #refuse(field: string, lowest: number, highest: number, value: unknown): never {
+    const ErrorClass = typeof value === "number" ? RangeError : TypeError;
+    const kind = Number.isInteger(value) ? "" : "an integer ";
+    throw new ErrorClass(
+      `Cannot launch ${this.#kernelName} as ${field} must be ${kind}in ${lowest}..${highest}: ` +
+        `it is ${describeValue(value)}`,
+    );
+  }
+
+  #refuseThreads(): never {
+    throw new RangeError(
+      `Cannot launch ${this.#kernelName} as the threads of block must be in ` +
+        `1..${this.#maxThreads}: they are ${this.threads} ` +
+        `(${this.blockX} × ${this.blockY} × ${this.blockZ})`,
+    );
+  }
+
+  #refuseSharedMemory(): never {
+    const held = this.#staticSharedMemory;
+    const field = held === 0
+      ? "sharedMemory"
+      : `sharedMemory, beside the ${held} bytes the kernel declares,`;
+    this.#refuse(field, 0, this.#maxSharedMemory, this.sharedMemory);
+  }
+
+  #refuseConfig(config: unknown): never {
+    throw new TypeError(
+      `Cannot launch ${this.#kernelName} as its configuration must be an object with grid and ` +
+        `block: it is ${describeValue(config)}`,
+    );
+  }
+}
+
+/** Whether a value is an integer of at least 1 and at most the limit. */
+function isExtent(value: unknown, limit: number): boolean {
+  return typeof value === "number" && value >= 1 && value <= limit && Math.floor(value) === value;
+}

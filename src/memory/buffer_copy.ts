@@ -1,0 +1,171 @@
+/**
+ * Copies between buffers and JavaScript arrays.
+ *
+ * @module
+ */
+
+import {
+  copyDevice,
+  copyFromPinned,
+  copyPeer,
+  copyToDeviceSync,
+  copyToHostSync,
+  copyToPinned,
+} from "../ffi/native_copy.ts";
+import type { DeviceContext } from "../hardware/device_context.ts";
+import { defaultStream } from "../stream/default_stream.ts";
+import type { Stream } from "../stream/stream.ts";
+import { slabPieces, stagingArea, type StagingSlab } from "./staging.ts";
+
+/** A stretch of device memory. */
+export interface DeviceRange {
+  /** The device it lies on. */
+  readonly context: DeviceContext;
+  /** The address of its first byte. */
+  readonly address: number;
+  /** Its length in bytes. */
+  readonly byteLength: number;
+}
+
+/** The stream that an operation on a device runs on. */
+export function streamFor(context: DeviceContext, stream: Stream | undefined): Stream {
+  if (stream === undefined) return defaultStream(context);
+  if (stream.context.isSameDevice(context)) return stream;
+  throw new TypeError(
+    `Cannot enqueue on the stream as it must be of ${context.label}: it is of ${stream.context.label}`,
+  );
+}
+
+function bytesOf(array: ArrayBufferView): Uint8Array<ArrayBufferLike> {
+  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+}
+
+/**
+ * Enqueues a copy of a JavaScript array to the device. The array may be changed at once: its
+ * bytes are staged before this returns, or, for copies too large to stage, have arrived.
+ */
+export function upload(destination: DeviceRange, source: ArrayBufferView, stream: Stream): void {
+  const bytes = source.byteLength;
+  if (bytes === 0) return;
+  const { library, ordinal } = destination.context;
+  const area = stagingArea(destination.context);
+  const slab = area.tryTake(bytes);
+  if (slab === undefined) {
+    copyToDeviceSync(library, ordinal, stream.id, destination.address, source, bytes);
+    return;
+  }
+  try {
+    slab.pinned.bytes.set(bytesOf(source));
+    copyFromPinned(
+      library,
+      ordinal,
+      stream.id,
+      destination.address,
+      slab.pinned.handle,
+      0,
+      bytes,
+    );
+    slab.record(stream);
+  } finally {
+    area.giveBack(slab);
+  }
+}
+
+/**
+ * Copies device memory, as it is when the work enqueued so far is done, to a JavaScript array
+ * without blocking the event loop.
+ */
+export async function download(
+  destination: ArrayBufferView,
+  source: DeviceRange,
+  stream: Stream,
+): Promise<void> {
+  const area = stagingArea(source.context);
+  const pieces: { slab: StagingSlab; offset: number; bytes: number }[] = [];
+  const { library, ordinal } = source.context;
+  // The device must not close while its copies are under way.
+  source.context.retain();
+  try {
+    for (const { offset, bytes } of slabPieces(destination.byteLength)) {
+      const slab = area.take(bytes);
+      pieces.push({ slab, offset, bytes });
+      copyToPinned(
+        library,
+        ordinal,
+        stream.id,
+        slab.pinned.handle,
+        0,
+        source.address + offset,
+        bytes,
+      );
+      slab.record(stream);
+    }
+    const target = bytesOf(destination);
+    for (const { slab, offset, bytes } of pieces) {
+      await slab.done();
+      target.set(slab.pinned.bytes.subarray(0, bytes), offset);
+    }
+  } finally {
+    for (const { slab } of pieces) area.giveBack(slab);
+    source.context.release();
+  }
+}
+
+/** Copies device memory to a JavaScript array, blocking this thread until it has arrived. */
+export function downloadSync(
+  destination: ArrayBufferView,
+  source: DeviceRange,
+  stream: Stream,
+): void {
+  if (destination.byteLength === 0) return;
+  const { library, ordinal } = source.context;
+  copyToHostSync(
+    library,
+    ordinal,
+    stream.id,
+    destination,
+    source.address,
+    destination.byteLength,
+  );
+}
+
+/**
+ * Enqueues a copy between device memory, also of two devices of one library.
+ *
+ * @throws {RangeError} If the two ranges overlap.
+ * @throws {TypeError} If they belong to different libraries.
+ */
+export function copyBetween(
+  destination: DeviceRange,
+  source: DeviceRange,
+  bytes: number,
+  stream: Stream,
+): void {
+  if (bytes === 0) return;
+  const from = source.context;
+  const to = destination.context;
+  if (from.library !== to.library) {
+    throw new TypeError(
+      `Cannot copy from ${from.label} to ${to.label} as they belong to different libraries: copy through an array`,
+    );
+  }
+  if (!from.isSameDevice(to)) {
+    copyPeer(
+      from.library,
+      stream.id,
+      destination.address,
+      to.ordinal,
+      source.address,
+      from.ordinal,
+      bytes,
+    );
+    return;
+  }
+  const distance = Math.abs(destination.address - source.address);
+  if (distance < bytes) {
+    throw new RangeError(
+      `Cannot copy ${bytes} bytes as source and destination must not overlap: they begin ${distance} bytes apart`,
+    );
+  }
+  copyDevice(to.library, to.ordinal, stream.id, destination.address, source.address, bytes);
+}

@@ -1,0 +1,256 @@
+/**
+ * Element types: what the elements of a tensor or buffer are, in TypeScript and in C.
+ *
+ * @module
+ */
+
+import { describeValue } from "./describe_value.ts";
+
+/** The name of an element type, the same in code, on the command line and in JSON. */
+export type DType =
+  | "float64"
+  | "float32"
+  | "float16"
+  | "bfloat16"
+  | "float8_e4m3"
+  | "float8_e5m2"
+  | "int64"
+  | "int32"
+  | "uint32"
+  | "int16"
+  | "int8"
+  | "uint8"
+  | "bool";
+
+/** The floating element types. */
+export type FloatDType =
+  | "float64"
+  | "float32"
+  | "float16"
+  | "bfloat16"
+  | "float8_e4m3"
+  | "float8_e5m2";
+
+/** The integer element types; `bool` is none of them. */
+export type IntegerDType = "int64" | "int32" | "uint32" | "int16" | "int8" | "uint8";
+
+/** All element types, widest float first. */
+export const DTYPES: readonly DType[] = [
+  "float64",
+  "float32",
+  "float16",
+  "bfloat16",
+  "float8_e4m3",
+  "float8_e5m2",
+  "int64",
+  "int32",
+  "uint32",
+  "int16",
+  "int8",
+  "uint8",
+  "bool",
+];
+
+/** The typed array that holds elements of each type in JavaScript. */
+export interface TypedArrays<Buffer extends ArrayBufferLike = ArrayBufferLike> {
+  /** Numbers. */
+  readonly float64: Float64Array<Buffer>;
+  /** Numbers rounded to single precision. */
+  readonly float32: Float32Array<Buffer>;
+  /** Numbers rounded to half precision. */
+  readonly float16: Float16Array<Buffer>;
+  /** Raw bits: JavaScript has no such number. */
+  readonly bfloat16: Uint16Array<Buffer>;
+  /** Raw bits: JavaScript has no such number. */
+  readonly float8_e4m3: Uint8Array<Buffer>;
+  /** Raw bits: JavaScript has no such number. */
+  readonly float8_e5m2: Uint8Array<Buffer>;
+  /** Big integers. */
+  readonly int64: BigInt64Array<Buffer>;
+  /** Integers. */
+  readonly int32: Int32Array<Buffer>;
+  /** Integers. */
+  readonly uint32: Uint32Array<Buffer>;
+  /** Integers. */
+  readonly int16: Int16Array<Buffer>;
+  /** Integers. */
+  readonly int8: Int8Array<Buffer>;
+  /** Integers. */
+  readonly uint8: Uint8Array<Buffer>;
+  /** One byte each: 0 or 1. */
+  readonly bool: Uint8Array<Buffer>;
+}
+
+/** The typed array that holds elements of type `D`. */
+export type TypedArrayOf<D extends DType, Buffer extends ArrayBufferLike = ArrayBufferLike> =
+  TypedArrays<Buffer>[D];
+
+/** Any typed array that holds elements of some type. */
+export type AnyTypedArray<Buffer extends ArrayBufferLike = ArrayBufferLike> = TypedArrayOf<
+  DType,
+  Buffer
+>;
+
+/** The value of one element of type `D`, as a caller gives it. */
+export type ElementOf<D extends DType> = D extends "int64" ? number | bigint
+  : D extends "bool" ? boolean
+  : number;
+
+/**
+ * The element type that a typed array stands for by itself. `Uint16Array` has none: it may hold
+ * bfloat16 bits or integers of a width that no element type has. `Uint8Array` stands for `uint8`;
+ * bool and the 8-bit floats, whose bits it also holds, must be named.
+ */
+export type DTypeOf<Elements> = Elements extends Float64Array ? "float64"
+  : Elements extends Float32Array ? "float32"
+  : Elements extends Float16Array ? "float16"
+  : Elements extends BigInt64Array ? "int64"
+  : Elements extends Int32Array ? "int32"
+  : Elements extends Uint32Array ? "uint32"
+  : Elements extends Int16Array ? "int16"
+  : Elements extends Int8Array ? "int8"
+  : Elements extends Uint8Array | Uint8ClampedArray ? "uint8"
+  : undefined;
+
+/** How one element type is stored. */
+interface Storage {
+  readonly bytes: 1 | 2 | 4 | 8;
+  /** The C type's name in CUDA's own headers. */
+  readonly cType: string;
+  // A constructor per element type; TypedArrays says which, where the type is known.
+  readonly array: new (buffer: ArrayBufferLike, byteOffset?: number, length?: number) => unknown;
+}
+
+const STORAGE: { readonly [D in DType]: Storage } = {
+  float64: { bytes: 8, cType: "double", array: Float64Array },
+  float32: { bytes: 4, cType: "float", array: Float32Array },
+  float16: { bytes: 2, cType: "__half", array: Float16Array },
+  bfloat16: { bytes: 2, cType: "__nv_bfloat16", array: Uint16Array },
+  float8_e4m3: { bytes: 1, cType: "__nv_fp8_e4m3", array: Uint8Array },
+  float8_e5m2: { bytes: 1, cType: "__nv_fp8_e5m2", array: Uint8Array },
+  int64: { bytes: 8, cType: "long long", array: BigInt64Array },
+  int32: { bytes: 4, cType: "int", array: Int32Array },
+  uint32: { bytes: 4, cType: "unsigned int", array: Uint32Array },
+  int16: { bytes: 2, cType: "short", array: Int16Array },
+  int8: { bytes: 1, cType: "signed char", array: Int8Array },
+  uint8: { bytes: 1, cType: "unsigned char", array: Uint8Array },
+  bool: { bytes: 1, cType: "bool", array: Uint8Array },
+};
+
+const DTYPE_BY_ARRAY: ReadonlyMap<string, DType> = new Map<string, DType>([
+  ["Float64Array", "float64"],
+  ["Float32Array", "float32"],
+  ["Float16Array", "float16"],
+  ["BigInt64Array", "int64"],
+  ["Int32Array", "int32"],
+  ["Uint32Array", "uint32"],
+  ["Int16Array", "int16"],
+  ["Int8Array", "int8"],
+  ["Uint8Array", "uint8"],
+  ["Uint8ClampedArray", "uint8"],
+]);
+
+/** Whether a value is the name of an element type. */
+export function isDType(value: unknown): value is DType {
+  return typeof value === "string" && Object.hasOwn(STORAGE, value);
+}
+
+function storageOf(dtype: DType): Storage {
+  // Reached with values from JSON and the command line, so the name is checked here once for all.
+  if (isDType(dtype)) return STORAGE[dtype];
+  throw new TypeError(
+    `Cannot use ${describeValue(dtype)} as a dtype: it must be one of ${DTYPES.join(", ")}`,
+  );
+}
+
+/**
+ * The bytes one element occupies.
+ *
+ * @throws {TypeError} If `dtype` is not an element type.
+ */
+export function bytesPerElement(dtype: DType): 1 | 2 | 4 | 8 {
+  return storageOf(dtype).bytes;
+}
+
+/** Whether the elements are floating point. */
+export function isFloatDType(dtype: DType): dtype is FloatDType {
+  storageOf(dtype);
+  return dtype.startsWith("float") || dtype === "bfloat16";
+}
+
+/** Whether the elements are integers; `bool` is not. */
+export function isIntegerDType(dtype: DType): dtype is IntegerDType {
+  return !isFloatDType(dtype) && dtype !== "bool";
+}
+
+/** The name of the element's C type, as CUDA's headers declare it: `__half` for `float16`. */
+export function cTypeOf(dtype: DType): string {
+  return storageOf(dtype).cType;
+}
+
+/** The name of the typed array that holds elements of a type, such as `Float32Array`. */
+export function typedArrayName(dtype: DType): string {
+  return storageOf(dtype).array.name;
+}
+
+/**
+ * Makes a zeroed typed array for elements of a type.
+ *
+ * @param length Number of elements.
+ * @throws {RangeError} If `length` is not a size.
+ *
+ * @example
+ * ```ts
+ * import { assertEquals } from "@std/assert";
+ * import { createTypedArray } from "./dtype.ts";
+ *
+ * assertEquals(createTypedArray("int64", 2), new BigInt64Array(2));
+ * ```
+ */
+export function createTypedArray<D extends DType>(
+  dtype: D,
+  length: number,
+): TypedArrayOf<D, ArrayBuffer> {
+  const bytes = length * bytesPerElement(dtype);
+  if (!Number.isSafeInteger(length) || length < 0 || !Number.isSafeInteger(bytes)) {
+    throw new RangeError(
+      `Cannot make a ${typedArrayName(dtype)} as length must be an integer of at least 0, ` +
+        `and its bytes below 2^53: it is ${String(length)}`,
+    );
+  }
+  return typedArrayOver(dtype, new ArrayBuffer(bytes), 0, length);
+}
+
+/**
+ * A typed array for elements of a type over existing memory.
+ *
+ * @param byteOffset Where it starts; a multiple of the element's bytes.
+ * @param length Number of elements.
+ * @throws {RangeError} If the range is misaligned or does not lie in the buffer.
+ */
+export function typedArrayOver<D extends DType, Buffer extends ArrayBufferLike>(
+  dtype: D,
+  buffer: Buffer,
+  byteOffset: number,
+  length: number,
+): TypedArrayOf<D, Buffer> {
+  const { array } = storageOf(dtype);
+  return new array(buffer, byteOffset, length) as TypedArrayOf<D, Buffer>;
+}
+
+/**
+ * The element type that a typed array stands for, or `undefined` where the array alone does not
+ * tell; see {@linkcode DTypeOf}.
+ */
+export function dtypeOf<Elements extends ArrayBufferView>(elements: Elements): DTypeOf<Elements> {
+  const tag = (elements as { readonly [Symbol.toStringTag]?: string })[Symbol.toStringTag];
+  return DTYPE_BY_ARRAY.get(tag ?? "") as DTypeOf<Elements>;
+}
+
+/** Whether a value is a typed array of the kind that holds elements of a type. */
+export function holdsDType<D extends DType>(
+  value: unknown,
+  dtype: D,
+): value is TypedArrayOf<D> {
+  return value instanceof storageOf(dtype).array;
+}

@@ -1,0 +1,166 @@
+/**
+ * Typed host memory that the device copies from and to by itself.
+ *
+ * @module
+ */
+
+import { copyFromPinned, copyToPinned } from "../ffi/native_copy.ts";
+import type { DeviceContext } from "../hardware/device_context.ts";
+import { streamFor } from "./buffer_copy.ts";
+import type { DeviceBuffer, StreamChoice } from "./device_buffer.ts";
+import { bytesPerElement, type DType, type TypedArrayOf, typedArrayOver } from "./dtype.ts";
+import { PinnedSlab } from "./pinned_slab.ts";
+
+/** Options of a copy between pinned and device memory. */
+export interface PinnedCopyOptions extends StreamChoice {
+  /** The first element of the pinned buffer that is copied; 0 by default. */
+  readonly offset?: number;
+  /** How many elements are copied; as many as both hold by default. */
+  readonly length?: number;
+  /** The first element of the device buffer that is copied; 0 by default. */
+  readonly deviceOffset?: number;
+}
+
+/**
+ * Typed host memory that the device copies from and to by itself, fast and while the program
+ * goes on. Made by `device.allocatePinned()`.
+ *
+ * Copies are only enqueued: the array must stay as it is until the stream has done them.
+ *
+ * @typeParam D The element type.
+ *
+ * @example
+ * ```ts ignore
+ * using pinned = device.allocatePinned("float32", 1024);
+ * pinned.array.fill(1);
+ * pinned.copyTo(buffer);
+ * await device.stream.done();
+ * ```
+ */
+export class PinnedBuffer<D extends DType = DType> implements Disposable {
+  /** The device whose library it is registered with. */
+  readonly context: DeviceContext;
+  /** The element type. */
+  readonly dtype: D;
+  /** The number of elements. */
+  readonly length: number;
+  /** The elements, to read and write. */
+  readonly array: TypedArrayOf<D>;
+  readonly #slab: PinnedSlab;
+
+  /**
+   * Allocates and pins.
+   *
+   * @param context The device.
+   * @param dtype The element type.
+   * @param length The number of elements: 1 byte to 4 GiB in all.
+   * @throws {RangeError} If the length is out of range.
+   */
+  constructor(context: DeviceContext, dtype: D, length: number) {
+    if (!Number.isSafeInteger(length) || length < 1) {
+      throw new RangeError(
+        `Cannot allocate a pinned ${dtype} buffer as length must be an integer of at least 1: it is ${length}`,
+      );
+    }
+    context.retain();
+    try {
+      this.#slab = new PinnedSlab(context.library, length * bytesPerElement(dtype));
+    } catch (error) {
+      context.release();
+      throw error;
+    }
+    this.context = context;
+    this.dtype = dtype;
+    this.length = length;
+    this.array = typedArrayOver(dtype, this.#slab.bytes.buffer, 0, length);
+  }
+
+  /** Whether the memory is unpinned. */
+  get disposed(): boolean {
+    return this.#slab.disposed;
+  }
+
+  /**
+   * Enqueues a copy from this buffer to the device.
+   *
+   * @throws {RangeError} If the elements do not fit.
+   */
+  copyTo(target: DeviceBuffer<D>, options: PinnedCopyOptions = {}): void {
+    const copy = this.#plan(target, options);
+    if (copy.bytes === 0) return;
+    copyFromPinned(
+      target.context.library,
+      target.context.ordinal,
+      copy.stream.id,
+      copy.address,
+      this.#slab.handle,
+      copy.offset,
+      copy.bytes,
+    );
+  }
+
+  /**
+   * Enqueues a copy from the device into this buffer.
+   *
+   * @throws {RangeError} If the elements do not fit.
+   */
+  copyFrom(source: DeviceBuffer<D>, options: PinnedCopyOptions = {}): void {
+    const copy = this.#plan(source, options);
+    if (copy.bytes === 0) return;
+    copyToPinned(
+      source.context.library,
+      source.context.ordinal,
+      copy.stream.id,
+      this.#slab.handle,
+      copy.offset,
+      copy.address,
+      copy.bytes,
+    );
+  }
+
+  /** Waits for the devices and unpins the memory; the array stays readable. */
+  [Symbol.dispose](): void {
+    if (this.#slab.disposed) return;
+    try {
+      this.#slab[Symbol.dispose]();
+    } finally {
+      this.context.release();
+    }
+  }
+
+  #plan(device: DeviceBuffer<D>, options: PinnedCopyOptions) {
+    if (device.dtype !== this.dtype) {
+      throw new TypeError(
+        `Cannot copy as both buffers must be ${this.dtype}: the device buffer is ${device.dtype}`,
+      );
+    }
+    if (device.context.library !== this.context.library) {
+      throw new TypeError(
+        `Cannot copy between pinned memory of ${this.context.label} and memory of ${device.context.label} as they belong to different libraries`,
+      );
+    }
+    const offset = options.offset ?? 0;
+    const deviceOffset = options.deviceOffset ?? 0;
+    const length = options.length ??
+      Math.min(this.length - offset, device.length - deviceOffset);
+    requireRange("offset", offset, length, this.length);
+    requireRange("deviceOffset", deviceOffset, length, device.length);
+    const size = bytesPerElement(this.dtype);
+    return {
+      stream: streamFor(device.context, options.stream),
+      address: device.address + deviceOffset * size,
+      offset: offset * size,
+      bytes: length * size,
+    };
+  }
+}
+
+function requireRange(name: string, offset: number, length: number, limit: number): void {
+  if (
+    Number.isInteger(offset) && Number.isInteger(length) && offset >= 0 && length >= 0 &&
+    offset + length <= limit
+  ) return;
+  throw new RangeError(
+    `Cannot copy as ${name} and length must stay within ${limit} elements: they are ${offset} and ${length}`,
+  );
+}

@@ -1,0 +1,138 @@
+/**
+ * Staging: how JavaScript arrays reach the device, and come back, in stream order.
+ *
+ * An asynchronous copy must not outlive the call that brought its JavaScript memory, so arrays
+ * are copied to and from pinned slabs on the JavaScript thread and the device copies only slabs.
+ * That also makes the copy's content that of the moment it was enqueued.
+ *
+ * @module
+ */
+
+import { createEvent, destroyEvent, queryEvent, recordEvent } from "../ffi/native_stream.ts";
+import type { DeviceContext } from "../hardware/device_context.ts";
+import { eventDone } from "../stream/completion.ts";
+import type { Stream } from "../stream/stream.ts";
+import { MAXIMUM_SLAB_BYTES, PinnedSlab } from "./pinned_slab.ts";
+
+/** The most pinned bytes an area keeps for reuse. */
+export const RETAINED_STAGING_BYTES: number = 256 * 2 ** 20;
+
+/** The smallest slab, so that small copies find one to reuse. */
+const SMALLEST_SLAB = 2 ** 20;
+
+/** A pinned slab that carries one copy at a time, and the event that tells when it is done. */
+export class StagingSlab {
+  /** The pinned memory. */
+  readonly pinned: PinnedSlab;
+  readonly #context: DeviceContext;
+  // A raw event: an `Event` would hold the device open as long as the slab is kept.
+  readonly #event: number;
+  #taken = false;
+
+  /** Makes a slab of this many bytes. */
+  constructor(context: DeviceContext, bytes: number) {
+    this.#context = context;
+    this.pinned = new PinnedSlab(context.library, bytes);
+    try {
+      this.#event = createEvent(context.library, context.ordinal, false);
+    } catch (error) {
+      this.pinned[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /** Takes the slab for a copy of this many bytes, if it is long enough and its last one is done. */
+  tryTake(bytes: number): boolean {
+    if (this.#taken || this.pinned.bytes.length < bytes) return false;
+    if (!queryEvent(this.#context.library, this.#context.ordinal, this.#event)) return false;
+    this.#taken = true;
+    return true;
+  }
+
+  /** Marks that what is enqueued so far on the stream uses the slab. */
+  record(stream: Stream): void {
+    recordEvent(this.#context.library, this.#context.ordinal, stream.id, this.#event);
+  }
+
+  /** Resolves when what used the slab at the last {@linkcode StagingSlab.record} is done. */
+  done(): Promise<void> {
+    return eventDone(this.#context, this.#event);
+  }
+
+  /** Lets the slab be taken again once its recorded copies are done. */
+  giveBack(): void {
+    this.#taken = false;
+  }
+
+  /** Waits for its copies and gives the pinned memory back. */
+  close(): void {
+    destroyEvent(this.#context.library, this.#event);
+    this.pinned[Symbol.dispose]();
+  }
+}
+
+/** The staging slabs of a device. */
+export class StagingArea {
+  readonly #context: DeviceContext;
+  readonly #kept: StagingSlab[] = [];
+  #keptBytes = 0;
+
+  /** Makes an empty area; slabs come as copies need them. */
+  constructor(context: DeviceContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Takes a slab that is kept for reuse.
+   *
+   * @returns `undefined` when all are busy and the area may not grow any more.
+   */
+  tryTake(bytes: number): StagingSlab | undefined {
+    const free = this.#kept.find((slab) => slab.tryTake(bytes));
+    if (free !== undefined) return free;
+    const size = Math.max(SMALLEST_SLAB, 2 ** Math.ceil(Math.log2(bytes)));
+    if (this.#keptBytes + size > RETAINED_STAGING_BYTES) return undefined;
+    const slab = new StagingSlab(this.#context, size);
+    this.#keptBytes += size;
+    this.#kept.push(slab);
+    slab.tryTake(bytes);
+    return slab;
+  }
+
+  /** Takes a slab, one made for the occasion when none that is kept is free. */
+  take(bytes: number): StagingSlab {
+    return this.tryTake(bytes) ?? new StagingSlab(this.#context, bytes);
+  }
+
+  /** Gives a slab back; one that is not kept must have completed its copies. */
+  giveBack(slab: StagingSlab): void {
+    if (this.#kept.includes(slab)) slab.giveBack();
+    else slab.close();
+  }
+
+  /** Gives all pinned memory back. */
+  close(): void {
+    for (const slab of this.#kept) slab.close();
+    this.#kept.length = 0;
+    this.#keptBytes = 0;
+  }
+}
+
+const areas = new WeakMap<DeviceContext, StagingArea>();
+
+/** The staging area of an opened device, made when it is first needed. */
+export function stagingArea(context: DeviceContext): StagingArea {
+  const known = areas.get(context);
+  if (known !== undefined) return known;
+  const area = new StagingArea(context);
+  areas.set(context, area);
+  context.onClose(() => area.close());
+  return area;
+}
+
+/** Splits a copy into pieces that fit a slab. */
+export function* slabPieces(bytes: number): Generator<{ offset: number; bytes: number }> {
+  for (let offset = 0; offset < bytes; offset += MAXIMUM_SLAB_BYTES) {
+    yield { offset, bytes: Math.min(MAXIMUM_SLAB_BYTES, bytes - offset) };
+  }
+}

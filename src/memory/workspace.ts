@@ -1,0 +1,50 @@
+/**
+ * Scratch memory of a stream: what an operation of several launches keeps between them.
+ *
+ * Work on a stream runs in order, so one workspace per stream serves all operations on it, one
+ * after another, without waiting.
+ *
+ * @module
+ */
+
+import { allocateMemory, freeMemory } from "../ffi/native_memory.ts";
+import type { Stream } from "../stream/stream.ts";
+
+interface Workspace {
+  address: number;
+  bytes: number;
+}
+
+// Raw memory, not a buffer: a buffer would hold the device open as long as its default stream
+// lives, which is as long as the device is open.
+const workspaces = new WeakMap<Stream, Workspace>();
+
+/** The smallest workspace, so that it seldom grows: growing waits for the device. */
+const SMALLEST = 64 * 1024;
+
+function release(stream: Stream, workspace: Workspace): void {
+  if (workspace.bytes === 0) return;
+  workspace.bytes = 0;
+  freeMemory(stream.context.library, stream.context.ordinal, workspace.address);
+}
+
+/**
+ * The address of at least this many bytes that later work of the stream may overwrite.
+ *
+ * @throws {OutOfMemoryError} If the device has no room.
+ */
+export function workspaceAddress(stream: Stream, bytes: number): number {
+  let workspace = workspaces.get(stream);
+  if (workspace === undefined) {
+    const created: Workspace = { address: 0, bytes: 0 };
+    workspaces.set(stream, created);
+    stream.onDispose(() => release(stream, created));
+    workspace = created;
+  }
+  if (workspace.bytes >= bytes) return workspace.address;
+  const size = Math.max(SMALLEST, 2 ** Math.ceil(Math.log2(bytes)));
+  release(stream, workspace);
+  workspace.address = allocateMemory(stream.context.library, stream.context.ordinal, size);
+  workspace.bytes = size;
+  return workspace.address;
+}

@@ -1,0 +1,25 @@
+/**
+ * The default stream of a device: where work goes that names no stream.
+ *
+ * @module
+ */
+
+import type { DeviceContext } from "../hardware/device_context.ts";
+import { Stream } from "./stream.ts";
+
+const streams = new WeakMap<DeviceContext, Stream>();
+
+/**
+ * The default stream of an opened device, made when it is first needed. It is a non-blocking
+ * stream like any other, and it does not hold the device open.
+ */
+export function defaultStream(context: DeviceContext): Stream {
+  const known = streams.get(context);
+  if (known !== undefined && !known.disposed) return known;
+  if (context.closed) throw new TypeError(`Cannot use ${context.label} as it is disposed`);
+  // A hold of its own would keep the device open for ever, so the context closes it instead.
+  const stream = new Stream(context, {}, false);
+  streams.set(context, stream);
+  context.onClose(() => stream[Symbol.dispose]());
+  return stream;
+}

@@ -1,0 +1,190 @@
+/**
+ * Streams: ordered queues of work on a device.
+ *
+ * @module
+ */
+
+import {
+  adoptStream,
+  createStream,
+  destroyStream,
+  queryStream,
+  streamAddress,
+  streamPriorities,
+  synchronizeStreamSync,
+  waitForEvent,
+} from "../ffi/native_stream.ts";
+import type { DeviceContext } from "../hardware/device_context.ts";
+import { Event, type EventOptions } from "./event.ts";
+
+/** Options of a new stream. */
+export interface StreamOptions {
+  /**
+   * Urgency: a smaller number is more urgent. 0 by default; {@linkcode Stream.priorities} tells
+   * the range of a device.
+   */
+  readonly priority?: number;
+}
+
+/** Options of {@linkcode Stream.fromHandle}. */
+export interface ForeignStreamOptions {
+  /** The `cudaStream_t` of another library, as a number; that library keeps it alive. */
+  readonly handle: number;
+}
+
+/**
+ * A queue of work: what is enqueued on one stream runs in order, different streams overlap.
+ * Streams never synchronise with CUDA's legacy default stream.
+ *
+ * @example
+ * ```ts ignore
+ * using stream = device.createStream();
+ * buffer.copyFrom(data, { stream });
+ * await stream.done();
+ * ```
+ */
+export class Stream implements Disposable {
+  /** The device the stream belongs to. */
+  readonly context: DeviceContext;
+  #id: number;
+  readonly #holdsContext: boolean;
+  readonly #closers: (() => void)[] = [];
+
+  /**
+   * Makes a non-blocking stream of a device, or wraps one of another library.
+   *
+   * @param context The device.
+   * @param options Its priority, or the foreign handle.
+   * @param holdsContext Whether the stream keeps the device open, as all but a default stream do.
+   */
+  constructor(
+    context: DeviceContext,
+    options: StreamOptions | ForeignStreamOptions = {},
+    holdsContext = true,
+  ) {
+    this.context = context;
+    this.#holdsContext = holdsContext;
+    if (holdsContext) context.retain();
+    try {
+      this.#id = "handle" in options
+        ? adoptStream(context.library, context.ordinal, options.handle)
+        : createChecked(context, options.priority ?? 0);
+    } catch (error) {
+      if (holdsContext) context.release();
+      throw error;
+    }
+  }
+
+  /**
+   * Wraps a `cudaStream_t` that another library made on the device and keeps alive. Disposing the
+   * wrapper leaves that stream alone.
+   *
+   * @param owner The device, or anything else that has its context.
+   * @param handle The `cudaStream_t` as a number.
+   */
+  static fromHandle(owner: { readonly context: DeviceContext }, handle: number): Stream {
+    return new Stream(owner.context, { handle });
+  }
+
+  /** The range of priorities of a device; a smaller number is more urgent. */
+  static priorities(owner: { readonly context: DeviceContext }): {
+    least: number;
+    greatest: number;
+  } {
+    return streamPriorities(owner.context.library, owner.context.ordinal);
+  }
+
+  /** The handle of the native library, for the layers above. */
+  get id(): number {
+    if (this.#id === 0) throw new TypeError("Cannot use a stream as it is disposed");
+    return this.#id;
+  }
+
+  /** The `cudaStream_t` as a number, for other libraries. */
+  get handle(): number {
+    return streamAddress(this.context.library, this.id);
+  }
+
+  /** Whether the stream is disposed. */
+  get disposed(): boolean {
+    return this.#id === 0;
+  }
+
+  /** Whether all enqueued work is done. */
+  query(): boolean {
+    return queryStream(this.context.library, this.context.ordinal, this.id);
+  }
+
+  /** Makes an event and records it after all work enqueued so far. */
+  record(options: EventOptions = {}): Event {
+    const event = new Event(this.context, options);
+    try {
+      event.record(this);
+    } catch (error) {
+      event[Symbol.dispose]();
+      throw error;
+    }
+    return event;
+  }
+
+  /** Makes later work of this stream wait for an event, also of another device. */
+  wait(event: Event): void {
+    if (event.context.library !== this.context.library) {
+      throw new TypeError(
+        `Cannot wait for an event of ${event.context.label} on a stream of ${this.context.label}`,
+      );
+    }
+    waitForEvent(this.context.library, this.context.ordinal, this.id, event.id);
+  }
+
+  /**
+   * Waits for the work enqueued so far without blocking the event loop.
+   *
+   * @throws {CudaError} If that work failed.
+   */
+  async done(): Promise<void> {
+    if (this.query()) return;
+    using event = this.record();
+    await event.done();
+  }
+
+  /**
+   * Waits for the work enqueued so far, blocking this thread.
+   *
+   * @throws {CudaError} If that work failed.
+   */
+  doneSync(): void {
+    synchronizeStreamSync(this.context.library, this.context.ordinal, this.id);
+  }
+
+  /** Registers what is to be given back with the stream. For the layers above. */
+  onDispose(close: () => void): void {
+    this.#closers.push(close);
+  }
+
+  /** Gives the stream back; enqueued work still completes. */
+  [Symbol.dispose](): void {
+    if (this.#id === 0) return;
+    const id = this.#id;
+    try {
+      for (const close of this.#closers) close();
+    } finally {
+      this.#id = 0;
+      try {
+        destroyStream(this.context.library, id);
+      } finally {
+        if (this.#holdsContext) this.context.release();
+      }
+    }
+  }
+}
+
+function createChecked(context: DeviceContext, priority: number): number {
+  const { least, greatest } = streamPriorities(context.library, context.ordinal);
+  if (!Number.isInteger(priority) || priority < greatest || priority > least) {
+    throw new RangeError(
+      `Cannot create a stream as priority must be an integer in ${greatest}..${least}: it is ${priority}`,
+    );
+  }
+  return createStream(context.library, context.ordinal, priority);
+}

@@ -1,0 +1,129 @@
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
+import { BuildError } from "../../../src/ffi/build/build_error.ts";
+import {
+  compilerFamily,
+  findCppCompiler,
+  findCudaCompiler,
+  presentCapabilities,
+} from "../../../src/ffi/build/compilers.ts";
+import { compilerInstallation } from "../../../src/ffi/build/install_advice.ts";
+import { coversLevel3, featuresOfCpuinfo } from "../../../src/ffi/build/processor.ts";
+import { BuildFixture } from "./build_fixture.ts";
+
+Deno.test("compilerFamily() tells g++ from clang++ by what they say, not by their names", () => {
+  const gcc = "g++ (Debian 12.2.0-14) 12.2.0\nCopyright (C) 2022 Free Software Foundation, Inc.";
+  const apple = "Apple clang version 15.0.0 (clang-1500.1.0.2.5)\nTarget: arm64-apple-darwin";
+  assertEquals(compilerFamily(gcc), "gcc");
+  assertEquals(compilerFamily("Debian clang version 14.0.6\nTarget: x86_64"), "clang");
+  assertEquals(compilerFamily(apple), "clang");
+  assertEquals(compilerFamily("tcc version 0.9.27"), undefined);
+});
+
+/** A compiler that only says what it is. */
+function fakeCompiler(fixture: BuildFixture, name: string, says: string): string {
+  return fixture.write(`bin/${name}`, `#!/bin/sh\necho '${says}'\n`, 0o755);
+}
+
+Deno.test("findCppCompiler() prefers the option, then CXX, then PATH in order", async () => {
+  using fixture = new BuildFixture();
+  const { variables } = fixture;
+  const environment = (name: string) => variables[name];
+  variables["PATH"] = fixture.path("bin");
+  fakeCompiler(fixture, "c++", "clang version 3");
+  assertEquals((await findCppCompiler(undefined, environment)).version, "clang version 3");
+  fakeCompiler(fixture, "clang++", "clang version 2");
+  assertEquals((await findCppCompiler(undefined, environment)).version, "clang version 2");
+  const gcc = fakeCompiler(fixture, "g++", "Free Software Foundation 1");
+  const first = await findCppCompiler(undefined, environment);
+  assertEquals([first.command, first.family], [[gcc], "gcc"]);
+  variables["CXX"] = "clang++";
+  assertEquals((await findCppCompiler(undefined, environment)).family, "clang");
+  assertEquals((await findCppCompiler(gcc, environment)).family, "gcc");
+  const wrapper = fakeCompiler(fixture, "ccache", "clang version 4");
+  variables["CXX"] = " ccache  g++ ";
+  assertEquals((await findCppCompiler(undefined, environment)).command, [wrapper, "g++"]);
+});
+
+Deno.test("findCppCompiler() refuses a named compiler that is missing or none", async () => {
+  using fixture = new BuildFixture();
+  const environment = (name: string) => fixture.variables[name];
+  const missing = await assertRejects(() => findCppCompiler("g++-99", environment), BuildError);
+  assertEquals(missing.message, 'Cannot find the C++ compiler "g++-99" that --compiler names');
+  assertEquals(missing.exitCode, 2);
+  fixture.variables["CXX"] = fakeCompiler(fixture, "tcc", "tcc version 0.9.27");
+  const other = await assertRejects(() => findCppCompiler(undefined, environment), BuildError);
+  assertStringIncludes(other.message, "(from CXX) as it must be g++ or clang++");
+  assertStringIncludes(other.message, "tcc version 0.9.27");
+});
+
+Deno.test("findCudaCompiler() looks in CUDA_HOME, CUDA_PATH, PATH and the toolkit's place", async () => {
+  using fixture = new BuildFixture();
+  const toolkit = fixture.fakeToolkit();
+  const nowhere = fixture.path("nowhere");
+  const search = (variables: Record<string, string>, place = nowhere) =>
+    findCudaCompiler((name) => ({ PATH: nowhere, ...variables })[name], place);
+  const places: [Record<string, string>, string, number][] = [
+    [{ CUDA_HOME: toolkit, CUDA_PATH: nowhere }, nowhere, 0],
+    [{ CUDA_PATH: toolkit }, nowhere, 0],
+    [{ CUDA_HOME: nowhere, CUDA_PATH: toolkit }, nowhere, 1],
+    [{ PATH: `${nowhere}:${toolkit}/bin` }, nowhere, 0],
+    [{ CUDA_HOME: nowhere }, toolkit, 1],
+  ];
+  for (const [variables, place, notes] of places) {
+    const found = await search(variables, place);
+    assert(found.compiler !== undefined, JSON.stringify(variables));
+    assertEquals(found.compiler.path, `${toolkit}/bin/nvcc`);
+    assertEquals([found.compiler.version, found.notes.length], ["13.0.88", notes]);
+    assertEquals(found.compiler.supported, [75, 80, 90, 120]);
+  }
+  const none = await search({ CUDA_HOME: nowhere });
+  assert(none.compiler === undefined);
+  assertEquals(none.tried, [
+    `CUDA_HOME (no ${nowhere}/bin/nvcc)`,
+    "CUDA_PATH (not set)",
+    "PATH",
+    nowhere,
+  ]);
+});
+
+Deno.test("presentCapabilities() reads nvidia-smi, and a failing one is no GPU", async () => {
+  using fixture = new BuildFixture();
+  const environment = () => fixture.path("smi");
+  const report = (text: string, status: number) =>
+    fixture.write("smi/nvidia-smi", `#!/bin/sh\nprintf '${text}'\nexit ${status}\n`, 0o755);
+  report("9.0\\n8.9\\n9.0\\n12.0\\n", 0);
+  assertEquals(await presentCapabilities(environment), [89, 90, 120]);
+  report("NVIDIA-SMI has failed\\n", 9);
+  assertEquals(await presentCapabilities(environment), []);
+  report("[N/A]\\n", 0);
+  assertEquals(await presentCapabilities(environment), []);
+});
+
+Deno.test("compilerInstallation() follows the distribution, and lists all for an unknown one", () => {
+  const advice = (osRelease: string) => compilerInstallation("linux", osRelease);
+  assertEquals(advice("NAME=x\nID=debian\n"), "`apt-get install g++`");
+  assertEquals(advice('ID=neon\nID_LIKE="ubuntu debian"\n'), "`apt-get install g++`");
+  assertEquals(advice('ID="rocky"\nID_LIKE="rhel centos fedora"'), "`dnf install gcc-c++`");
+  assertEquals(advice('ID="opensuse-leap"'), "`zypper install gcc-c++`");
+  assertEquals(advice("ID=alpine\n"), "`apk add g++`");
+  assertMatch(advice(""), /apt-get.*dnf.*zypper.*pacman.*apk/);
+  assertEquals(compilerInstallation("darwin", ""), "`xcode-select --install`");
+});
+
+Deno.test("x86-64-v3 is chosen only for a processor with all of it", () => {
+  const flags = "fpu avx avx2 bmi1 bmi2 f16c fma abm movbe xsave";
+  assert(coversLevel3(flags, "linux"));
+  for (const missing of flags.split(" ").slice(1)) {
+    assert(!coversLevel3(flags.replace(new RegExp(`\\b${missing}\\b`), ""), "linux"), missing);
+  }
+  assert(!coversLevel3("", "linux"));
+  assert(coversLevel3("AVX1.0 AVX2 BMI1 BMI2 F16C FMA LZCNT MOVBE XSAVE", "darwin"));
+  assertEquals(featuresOfCpuinfo("processor : 0\nflags\t\t: a b\nflags : c\n"), "a b");
+  assertEquals(featuresOfCpuinfo("Features : asimd\n"), "");
+});

@@ -1,0 +1,177 @@
+// A device is described from its attributes; and what the host library is told of a fake device
+// describes, when read back, the device that was asked for.
+
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { capabilityLimits } from "../../src/hardware/capability_limits.ts";
+import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_table.ts";
+import {
+  DEVICE_ATTRIBUTES,
+  VIRTUAL_MEMORY_MANAGEMENT,
+} from "../../src/hardware/device_attributes.ts";
+import {
+  cudaVersionText,
+  deviceInformation,
+  type DeviceReader,
+} from "../../src/hardware/device_information.ts";
+import { hostTopology, TOPOLOGY_RECORD_SLOTS } from "../../src/hardware/host_topology.ts";
+
+const GIB = 2 ** 30;
+
+/** Reads a topology record as the host library does. */
+function recordReader(record: Float64Array): DeviceReader {
+  return {
+    attribute: (id) => record[1 + id],
+    name: "Gridstride host device",
+    uuid: "GPU-00000000-0000-0000-0000-000000000000",
+    pciBusId: "0000:01:00.0",
+    totalMemory: record[0]!,
+    driverVersion: 13000,
+    runtimeVersion: 13020,
+  };
+}
+
+function recordOf(computeCapability: string, totalMemory = 24 * GIB): Float64Array {
+  return hostTopology([{ totalMemory, computeCapability }]);
+}
+
+const FAKE = { kind: "host", fake: true, ordinal: 0 } as const;
+
+for (const capability of KNOWN_CAPABILITIES) {
+  Deno.test(`deviceInformation() reads back the topology record of ${capability}`, () => {
+    const limits = capabilityLimits(capability);
+    const { representative } = limits;
+    const info = deviceInformation(recordReader(recordOf(capability)), FAKE);
+    assertEquals(info.computeCapability, capability);
+    assertEquals(info.totalMemory, 25769803776);
+    assertEquals(info.multiprocessorCount, representative.multiprocessorCount);
+    assertEquals(info.maxBlockDimensions, limits.maxBlockDimensions);
+    assertEquals(info.maxGridDimensions, limits.maxGridDimensions);
+    assertEquals(info.tensorCores, limits.tensorCores);
+    const same = [
+      "warpSize",
+      "maxThreadsPerBlock",
+      "maxThreadsPerMultiprocessor",
+      "maxBlocksPerMultiprocessor",
+      "sharedMemoryPerBlock",
+      "sharedMemoryPerBlockOptIn",
+      "sharedMemoryPerMultiprocessor",
+      "reservedSharedMemoryPerBlock",
+      "registersPerBlock",
+      "registersPerMultiprocessor",
+      "constantMemory",
+      "maxPitch",
+    ] as const;
+    for (const key of same) assertEquals(info[key], limits[key], key);
+    for (const key of ["clockMegahertz", "memoryClockMegahertz", "l2CacheSize"] as const) {
+      assertEquals(info[key], representative[key], key);
+    }
+  });
+}
+
+Deno.test("deviceInformation() gives an RTX 4090 the bandwidth of its data sheet", () => {
+  const info = deviceInformation(recordReader(recordOf("8.9")), FAKE);
+  assertEquals(info.peakBandwidth, 1008096000000);
+});
+
+Deno.test("deviceInformation() shows on a host device what that cannot do as missing", () => {
+  const info = deviceInformation(recordReader(recordOf("12.1")), FAKE);
+  const missing = ["managedMemory", "memoryPools", "cooperativeLaunch", "clusterLaunch"] as const;
+  for (const key of [...missing, "virtualMemoryManagement", "errorCorrection"] as const) {
+    assertEquals(info[key], false, key);
+  }
+  assertEquals([info.concurrentKernels, info.unifiedAddressing], [true, true]);
+});
+
+Deno.test("deviceInformation() passes identity, names and versions on", () => {
+  const info = deviceInformation(recordReader(recordOf("9.0")), {
+    kind: "cuda",
+    fake: false,
+    ordinal: 3,
+  });
+  assertEquals([info.kind, info.fake, info.ordinal], ["cuda", false, 3]);
+  assertEquals([info.driverVersion, info.runtimeVersion], ["13.0", "13.2"]);
+  assertEquals(info.pciBusId, "0000:01:00.0");
+  assertEquals(JSON.parse(JSON.stringify(info)), info, "every field survives JSON");
+});
+
+Deno.test("deviceInformation() reads flags from the device", () => {
+  const record = recordOf("9.0");
+  const flags = {
+    integrated: DEVICE_ATTRIBUTES.integrated,
+    errorCorrection: DEVICE_ATTRIBUTES.eccEnabled,
+    concurrentKernels: DEVICE_ATTRIBUTES.concurrentKernels,
+    unifiedAddressing: DEVICE_ATTRIBUTES.unifiedAddressing,
+    managedMemory: DEVICE_ATTRIBUTES.managedMemory,
+    memoryPools: DEVICE_ATTRIBUTES.memoryPoolsSupported,
+    virtualMemoryManagement: VIRTUAL_MEMORY_MANAGEMENT,
+    cooperativeLaunch: DEVICE_ATTRIBUTES.cooperativeLaunch,
+    clusterLaunch: DEVICE_ATTRIBUTES.clusterLaunch,
+  } as const;
+  for (const [key, id] of Object.entries(flags)) {
+    for (const value of [0, 1]) {
+      record[1 + id] = value;
+      const info = deviceInformation(recordReader(record), FAKE);
+      assertEquals(info[key as keyof typeof flags], value === 1, key);
+    }
+  }
+});
+
+Deno.test("deviceInformation() says null where the driver does not know clocks or bus", () => {
+  for (const unknown of [0, NaN]) {
+    const record = recordOf("11.0");
+    record[1 + DEVICE_ATTRIBUTES.memoryClockRate] = unknown;
+    const info = deviceInformation(recordReader(record), FAKE);
+    assertEquals([info.memoryClockMegahertz, info.peakBandwidth], [null, null]);
+    assert(info.memoryBusWidth !== null);
+  }
+});
+
+Deno.test("deviceInformation() names the attribute that a device must have and lacks", () => {
+  const record = recordOf("8.9");
+  record[1 + DEVICE_ATTRIBUTES.warpSize] = NaN;
+  const error = assertThrows(() => deviceInformation(recordReader(record), FAKE), Error);
+  assertEquals(
+    error.message,
+    "Cannot describe host:0 as its attribute warpSize (10) must have a value: it has none",
+  );
+});
+
+Deno.test("deviceInformation() describes a device newer than the table", () => {
+  const record = recordOf("12.1");
+  record[1 + DEVICE_ATTRIBUTES.computeCapabilityMajor] = 14;
+  const info = deviceInformation(recordReader(record), FAKE);
+  assertEquals(info.computeCapability, "14.1");
+  assertEquals(info.tensorCores.float4, true);
+});
+
+Deno.test("hostTopology() lays devices out one after the other", () => {
+  assertEquals(hostTopology([]).length, 0);
+  const records = hostTopology([
+    { totalMemory: 24 * GIB, computeCapability: "8.9" },
+    { totalMemory: 80 * GIB, computeCapability: "9.0" },
+  ]);
+  assertEquals(records.length, 2 * 161);
+  assertEquals(records.subarray(0, 161), recordOf("8.9"));
+  assertEquals(records.subarray(161), recordOf("9.0", 80 * GIB));
+});
+
+Deno.test("hostTopology() gives every named attribute but the bus a value, and no other", () => {
+  const record = recordOf("8.9");
+  const bus: readonly string[] = ["pciBusId", "pciDeviceId", "pciDomainId"];
+  const named = Object.entries(DEVICE_ATTRIBUTES).filter(([name]) => !bus.includes(name));
+  const given = new Set<number>(named.map(([, id]) => id));
+  for (let id = 0; id < TOPOLOGY_RECORD_SLOTS - 1; id++) {
+    assertEquals(Number.isNaN(record[1 + id]), !given.has(id), `attribute ${id}`);
+  }
+});
+
+Deno.test("TOPOLOGY_RECORD_SLOTS is that of csrc/gridstride.h", async () => {
+  const header = await Deno.readTextFile(new URL("../../csrc/gridstride.h", import.meta.url));
+  const slots = /#define GS_TOPOLOGY_RECORD_SLOTS (\d+)/.exec(header);
+  assertEquals(Number(slots![1]), TOPOLOGY_RECORD_SLOTS);
+});
+
+Deno.test("cudaVersionText() reads CUDA's encoding", () => {
+  assertEquals([12080, 13000, 13010, 9020].map(cudaVersionText), ["12.8", "13.0", "13.1", "9.2"]);
+  assertEquals([0, -1, NaN].map(cudaVersionText), [null, null, null]);
+});

@@ -1,0 +1,176 @@
+// Every variable is read as its page says, refused by name when it cannot be understood, and never
+// prompted for.
+
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { Environment, EnvironmentError } from "../../src/hardware/environment.ts";
+
+/** An environment of these variables; `denied` ones may not be read. */
+function environment(values: Record<string, string>, denied: readonly string[] = []): Environment {
+  return new Environment({
+    readable: (variable) => !denied.includes(variable),
+    get(variable) {
+      assert(!denied.includes(variable), `${variable} was read without permission`);
+      return values[variable];
+    },
+  });
+}
+
+type Accessor = Exclude<keyof Environment, "read" | "deniedVariables">;
+
+const VARIABLES: readonly (readonly [variable: string, accessor: Accessor])[] = [
+  ["GRIDSTRIDE_DEVICE", "device"],
+  ["GRIDSTRIDE_LIBRARY", "library"],
+  ["GRIDSTRIDE_FAKE", "fake"],
+  ["GRIDSTRIDE_STRICT", "strict"],
+  ["GRIDSTRIDE_LOG", "log"],
+  ["GRIDSTRIDE_CACHE_DIR", "cacheDirectory"],
+  ["GRIDSTRIDE_HOST_THREADS", "hostThreads"],
+  ["CUDA_VISIBLE_DEVICES", "visibleDevices"],
+  ["CUDA_DEVICE_ORDER", "deviceOrder"],
+  ["CUDA_LAUNCH_BLOCKING", "launchBlocking"],
+  ["CUDA_HOME", "cudaHome"],
+  ["CXX", "cxx"],
+  ["CUDA_ARCH", "cudaArchitectures"],
+];
+
+for (const [variable, accessor] of VARIABLES) {
+  Deno.test(`Environment.${accessor} has its default when ${variable} is unset or denied`, () => {
+    const unset = environment({});
+    const isFlag = accessor === "strict" || accessor === "launchBlocking";
+    assertEquals(unset[accessor] as unknown, isFlag ? false : undefined);
+    assertEquals(unset.deniedVariables, []);
+    const denied = environment({}, [variable]);
+    assertEquals(denied[accessor] as unknown, isFlag ? false : undefined);
+    assertEquals(denied.deniedVariables, [variable]);
+  });
+}
+
+const READ: readonly (readonly [string, string, Accessor, unknown])[] = [
+  ["GRIDSTRIDE_DEVICE", "cuda:1", "device", { kind: "cuda", ordinal: 1 }],
+  ["GRIDSTRIDE_LIBRARY", "/opt/x.so", "library", "/opt/x.so"],
+  ["GRIDSTRIDE_FAKE", "none", "fake", { kind: "none" }],
+  ["GRIDSTRIDE_STRICT", "1", "strict", true],
+  ["GRIDSTRIDE_STRICT", "0", "strict", false],
+  ["GRIDSTRIDE_LOG", "debug", "log", { level: "debug", categories: new Map() }],
+  ["GRIDSTRIDE_LOG", "memory=off,ffi.call=trace", "log", {
+    categories: new Map([["memory", "off"], ["ffi.call", "trace"]]),
+  }],
+  ["GRIDSTRIDE_CACHE_DIR", "cache", "cacheDirectory", "cache"],
+  ["GRIDSTRIDE_HOST_THREADS", "1", "hostThreads", 1],
+  ["GRIDSTRIDE_HOST_THREADS", "1024", "hostThreads", 1024],
+  ["CUDA_VISIBLE_DEVICES", "2,0", "visibleDevices", [2, 0]],
+  ["CUDA_VISIBLE_DEVICES", " 2 , 0 ", "visibleDevices", [2, 0]],
+  ["CUDA_VISIBLE_DEVICES", "", "visibleDevices", []],
+  ["CUDA_VISIBLE_DEVICES", "-1", "visibleDevices", []],
+  ["CUDA_VISIBLE_DEVICES", "1,-1,whatever", "visibleDevices", [1]],
+  ["CUDA_VISIBLE_DEVICES", "NoDevFiles", "visibleDevices", []],
+  ["CUDA_VISIBLE_DEVICES", "GPU-5ac9,1", "visibleDevices", ["GPU-5ac9", 1]],
+  ["CUDA_VISIBLE_DEVICES", "MIG-GPU-5ac9/7/0", "visibleDevices", ["MIG-GPU-5ac9/7/0"]],
+  ["CUDA_DEVICE_ORDER", "PCI_BUS_ID", "deviceOrder", "PCI_BUS_ID"],
+  ["CUDA_DEVICE_ORDER", "FASTEST_FIRST", "deviceOrder", "FASTEST_FIRST"],
+  ["CUDA_LAUNCH_BLOCKING", "1", "launchBlocking", true],
+  ["CUDA_HOME", "/usr/local/cuda", "cudaHome", "/usr/local/cuda"],
+  ["CUDA_HOME", "", "cudaHome", undefined],
+  ["CUDA_PATH", "/usr/local/cuda-12", "cudaHome", "/usr/local/cuda-12"],
+  ["CXX", "clang++", "cxx", "clang++"],
+  ["CXX", "", "cxx", undefined],
+  ["CUDA_ARCH", "", "cudaArchitectures", undefined],
+  ["CUDA_ARCH", "native", "cudaArchitectures", "native"],
+  ["CUDA_ARCH", "sm_90", "cudaArchitectures", ["90"]],
+  ["CUDA_ARCH", "75,sm_90a,100f,75", "cudaArchitectures", ["75", "90a", "100f"]],
+];
+
+for (const [variable, value, accessor, expected] of READ) {
+  Deno.test(`Environment.${accessor} reads ${variable}=${JSON.stringify(value)}`, () => {
+    assertEquals(environment({ [variable]: value })[accessor] as unknown, expected);
+  });
+}
+
+const REFUSED: readonly (readonly [string, string, Accessor])[] = [
+  ["GRIDSTRIDE_DEVICE", "", "device"],
+  ["GRIDSTRIDE_DEVICE", "gpu", "device"],
+  ["GRIDSTRIDE_DEVICE", "cuda:-1", "device"],
+  ["GRIDSTRIDE_LIBRARY", "", "library"],
+  ["GRIDSTRIDE_FAKE", "", "fake"],
+  ["GRIDSTRIDE_FAKE", "4x24GB@", "fake"],
+  ["GRIDSTRIDE_STRICT", "", "strict"],
+  ["GRIDSTRIDE_STRICT", "true", "strict"],
+  ["GRIDSTRIDE_LOG", "", "log"],
+  ["GRIDSTRIDE_LOG", "loud", "log"],
+  ["GRIDSTRIDE_LOG", "memory=loud", "log"],
+  ["GRIDSTRIDE_LOG", "memory=debug,", "log"],
+  ["GRIDSTRIDE_LOG", "debug,memory=info", "log"],
+  ["GRIDSTRIDE_CACHE_DIR", "", "cacheDirectory"],
+  ["GRIDSTRIDE_HOST_THREADS", "0", "hostThreads"],
+  ["GRIDSTRIDE_HOST_THREADS", "1025", "hostThreads"],
+  ["GRIDSTRIDE_HOST_THREADS", "2.0", "hostThreads"],
+  ["GRIDSTRIDE_HOST_THREADS", "", "hostThreads"],
+  ["CUDA_VISIBLE_DEVICES", "a", "visibleDevices"],
+  ["CUDA_VISIBLE_DEVICES", "0,,1", "visibleDevices"],
+  ["CUDA_VISIBLE_DEVICES", "0;1", "visibleDevices"],
+  ["CUDA_DEVICE_ORDER", "pci_bus_id", "deviceOrder"],
+  ["CUDA_LAUNCH_BLOCKING", "yes", "launchBlocking"],
+  ["CUDA_ARCH", "9.0", "cudaArchitectures"],
+  ["CUDA_ARCH", "compute_90", "cudaArchitectures"],
+  ["CUDA_ARCH", "native,90", "cudaArchitectures"],
+  ["CUDA_ARCH", "90,", "cudaArchitectures"],
+];
+
+for (const [variable, value, accessor] of REFUSED) {
+  Deno.test(`Environment.${accessor} refuses ${variable}=${JSON.stringify(value)}`, () => {
+    const error = assertThrows(
+      () => environment({ [variable]: value })[accessor],
+      EnvironmentError,
+    );
+    assertEquals([error.name, error.variable, error.value], ["EnvironmentError", variable, value]);
+    assert(error.message.startsWith(`Cannot use ${variable}=${JSON.stringify(value)}`));
+    assert(error.allowed !== "" && error.message.endsWith(`allowed is ${error.allowed}`));
+  });
+}
+
+Deno.test("Environment.cudaHome prefers CUDA_HOME to CUDA_PATH", () => {
+  assertEquals(environment({ CUDA_HOME: "/a", CUDA_PATH: "/b" }).cudaHome, "/a");
+  assertEquals(environment({ CUDA_HOME: "", CUDA_PATH: "/b" }).cudaHome, "/b");
+});
+
+Deno.test("Environment.deniedVariables lists all that were asked for, sorted", () => {
+  const denied = environment({}, ["CXX", "CUDA_HOME", "CUDA_PATH", "CUDA_ARCH"]);
+  void [denied.cxx, denied.cudaHome, denied.device];
+  assertEquals(denied.deniedVariables, ["CUDA_HOME", "CUDA_PATH", "CXX"]);
+});
+
+Deno.test("Environment reads anew each time", () => {
+  const values: Record<string, string> = { GRIDSTRIDE_STRICT: "1" };
+  const changing = environment(values);
+  assertEquals(changing.strict, true);
+  values.GRIDSTRIDE_STRICT = "0";
+  assertEquals(changing.strict, false);
+});
+
+Deno.test("Environment reads the process's variables without prompting", async () => {
+  const module = new URL("../../src/hardware/environment.ts", import.meta.url).href;
+  const program = `
+    import { Environment } from ${JSON.stringify(module)};
+    const environment = new Environment();
+    console.log(environment.cxx, environment.strict, environment.deniedVariables.join());
+  `;
+  const directory = await Deno.makeTempDir();
+  const path = `${directory}/program.ts`;
+  await Deno.writeTextFile(path, program);
+  const text = new TextDecoder();
+  const run = async (...permissions: string[]) => {
+    const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["run", "--quiet", "--no-config", ...permissions, path],
+      env: { CXX: "g++-99", GRIDSTRIDE_STRICT: "1", NO_COLOR: "1" },
+      stdin: "null",
+    }).output();
+    return { stdout: text.decode(stdout), stderr: text.decode(stderr) };
+  };
+  assertEquals(await run("--allow-env"), { stdout: "g++-99 true \n", stderr: "" });
+  assertEquals(await run("--allow-env=GRIDSTRIDE_STRICT"), {
+    stdout: "undefined true CXX\n",
+    stderr: "",
+  });
+  assertEquals(await run(), { stdout: "undefined false CXX,GRIDSTRIDE_STRICT\n", stderr: "" });
+  await Deno.remove(directory, { recursive: true });
+});

@@ -1,0 +1,195 @@
+// The worker pool: fairness among launches, launches from many threads, refusals, and how many
+// workers there are.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "../../csrc/host/kernel_table.h"
+#include "../../csrc/host/processor_count.h"
+#include "execution_check.h"
+
+namespace execution {
+namespace {
+
+__global__ void add_one(unsigned* total) {
+  if (threadIdx.x == 0) __atomic_fetch_add(total, 1u, __ATOMIC_RELAXED);
+}
+
+// Runs until told to stop, a short block at a time.
+__global__ void run_until(const unsigned* stop) {
+  const unsigned long long end = __globaltimer() + 20000;
+  while (__atomic_load_n(stop, __ATOMIC_RELAXED) == 0 && __globaltimer() < end) {
+  }
+}
+
+// The long launch has work left for many seconds; the short ones, submitted later, must pass through it.
+void check_fairness() {
+  unsigned stop = 0;
+  unsigned total = 0;
+  Launch endless = start<run_until>({1u << 20, 1, 1}, 1, 0, &stop);
+  bool right = true;
+  for (int i = 0; i < 20; ++i) right = right && run<add_one>(17, 32, 0, &total).code == cudaSuccess;
+  check(right && total == 20 * 17 && !endless.is_done(), "short launches pass through a long one");
+  __atomic_store_n(&stop, 1u, __ATOMIC_RELAXED);
+  check(endless.wait().code == cudaSuccess, "the long launch ends too");
+}
+
+void check_submitters() {
+  std::atomic<unsigned> good{0};
+  unsigned total = 0;
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 8; ++i) {
+    threads.emplace_back([&good, &total, i] {
+      for (unsigned round = 0; round < 200; ++round) {
+        good += run<add_one>(1 + (i + round) % 5, 1 + round, 0, &total).code == cudaSuccess;
+      }
+    });
+  }
+  unsigned expected = 0;
+  for (unsigned i = 0; i < 8; ++i) {
+    threads[i].join();
+    for (unsigned round = 0; round < 200; ++round) expected += 1 + (i + round) % 5;
+  }
+  check(good == 1600 && total == expected, "launches from eight threads at once");
+}
+
+// A stream's next launch is submitted by the completion of the one before.
+class Chain {
+ public:
+  explicit Chain(unsigned length) : left_(length) {}
+  void run() {
+    submit_next();
+    while (!done_.load()) std::this_thread::yield();
+  }
+  unsigned total() const { return total_; }
+
+ private:
+  void submit_next() {
+    if (left_-- == 0) {
+      done_ = true;
+      return;
+    }
+    const host::KernelDescriptor* kernel = host::kernel_descriptor<add_one>("kernel");
+    unsigned* address = &total_;
+    void* addresses[] = {&address};
+    host::LaunchRequest request{kernel, 1, 1, 0, host::pack_arguments(*kernel, addresses), 0};
+    host::WorkerPool::instance().submit(
+        host::make_kernel_work(std::move(request), [this](const host::LaunchFault*) {
+          submit_next();
+        }));
+  }
+
+  unsigned left_;
+  unsigned total_ = 0;
+  std::atomic<bool> done_{false};
+};
+
+void check_chain() {
+  Chain chain(5000);
+  chain.run();
+  check(chain.total() == 5000, "completions submit the next launch");
+}
+
+bool refuses(host::LaunchRequest request) {
+  try {
+    host::make_kernel_work(std::move(request), [](const host::LaunchFault*) {});
+  } catch (const std::invalid_argument& error) {
+    return std::string(error.what()).rfind("Cannot launch kernel as ", 0) == 0;
+  }
+  return false;
+}
+
+void check_refusals() {
+  const host::KernelDescriptor* kernel = host::kernel_descriptor<add_one>("kernel");
+  const std::vector<unsigned char> one(sizeof(void*));
+  check(refuses({kernel, {0, 1, 1}, 1, 0, one, 0}), "a grid without blocks is refused");
+  check(refuses({kernel, {~0u, ~0u, ~0u}, 1, 0, one, 0}), "a grid beyond 2^63 is refused");
+  check(refuses({kernel, 1, {1, 0, 1}, 0, one, 0}), "a block without threads is refused");
+  check(refuses({kernel, 1, 1025, 0, one, 0}), "a block of 1025 threads is refused");
+  check(refuses({kernel, 1, {1u << 31, 1u << 31, 4}, 0, one, 0}),
+        "a block whose thread count overflows is refused");
+  check(refuses({kernel, 1, 1, (1 << 20) + 1, one, 0}), "too much shared memory is refused");
+  check(refuses({kernel, 1, 1, 0, {}, 0}), "missing arguments are refused");
+  host::KernelDescriptor older = *kernel;
+  older.contract ^= 256;
+  check(refuses({&older, 1, 1, 0, one, 0}), "a kernel of other headers is refused");
+}
+
+void check_table() {
+  const host::KernelDescriptor* kernel = host::kernel_descriptor<add_one>("kernel");
+  check(host::find_kernel(kernel) == kernel, "a kernel is found by its address");
+  check(host::find_kernel(nullptr) == nullptr && host::find_kernel(&kernel) == nullptr,
+        "nothing else is found as a kernel");
+}
+
+bool refuses_count(const char* text) {
+  try {
+    host::worker_count_from(text);
+  } catch (const std::invalid_argument& error) {
+    return std::string(error.what()).find(text) != std::string::npos;
+  }
+  return false;
+}
+
+void check_counts() {
+  check(host::worker_count_from("1") == 1 && host::worker_count_from("256") == 256 &&
+            host::worker_count_from(nullptr) >= 2 && host::worker_count_from("") >= 2,
+        "GRIDSTRIDE_HOST_THREADS gives the number of workers");
+  bool refused = true;
+  for (const char* text : {"0", "257", "-1", "1.5", "2 ", "two", "99999999999999999999"}) {
+    refused = refused && refuses_count(text);
+  }
+  check(refused, "GRIDSTRIDE_HOST_THREADS is an integer from 1 to 256");
+}
+
+void write_file(const std::string& path, const char* text) { std::ofstream(path) << text; }
+
+void check_quotas() {
+  char pattern[] = "/tmp/execution_test_XXXXXX";
+  const std::string root = mkdtemp(pattern);
+  for (const char* directory : {"/a", "/a/b", "/cpu", "/cpu/c"}) {
+    mkdir((root + directory).c_str(), 0700);
+  }
+  check(host::quota_processors("0::/a/b\n", root) == 0, "no quota file, no quota");
+  write_file(root + "/a/cpu.max", "250000 100000\n");
+  write_file(root + "/a/b/cpu.max", "max 100000\n");
+  check(host::quota_processors("0::/a/b\n", root) == 3, "an ancestor's quota, rounded up");
+  write_file(root + "/a/b/cpu.max", "50000 100000\n");
+  check(host::quota_processors("0::/a/b\n", root) == 1, "the smallest quota counts");
+  write_file(root + "/cpu/c/cpu.cfs_quota_us", "400000\n");
+  write_file(root + "/cpu/c/cpu.cfs_period_us", "100000\n");
+  check(host::quota_processors("5:cpu,cpuacct:/c\n4:memory:/x\n", root) == 4,
+        "a quota of the first version");
+  write_file(root + "/cpu/c/cpu.cfs_quota_us", "-1\n");
+  check(host::quota_processors("5:cpuacct,cpu:/c\n", root) == 0, "-1 is no quota");
+  check(host::quota_processors("garbage\n::\n0::\n7:cpuset:/a\n", root) == 0,
+        "what is not understood is no quota");
+  for (const char* file : {"/a/cpu.max", "/a/b/cpu.max", "/cpu/c/cpu.cfs_quota_us",
+                           "/cpu/c/cpu.cfs_period_us"}) {
+    unlink((root + file).c_str());
+  }
+  for (const char* directory : {"/a/b", "/a", "/cpu/c", "/cpu", ""}) {
+    rmdir((root + directory).c_str());
+  }
+}
+
+}  // namespace
+
+void check_pool() {
+  check_fairness();
+  check_submitters();
+  check_chain();
+  check_refusals();
+  check_table();
+  check_counts();
+  check_quotas();
+}
+
+}  // namespace execution

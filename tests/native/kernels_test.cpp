@@ -1,0 +1,71 @@
+// The built-in kernels, launched by name through the runtime: on the host device, and the same
+// program built by nvcc on a GPU. One line per claim; the exit status is 1 when one fails.
+#include "kernels_test.h"
+
+#include <algorithm>
+
+#include "kernels_launch.h"
+
+namespace kernels_test {
+
+// The contract with those who launch by name: one kernel of each family.
+void test_declarations() {
+  Check check("kernels are declared as their callers expect");
+  const char* const declarations[] = {
+      "add_bfloat16(const bfloat16*,const bfloat16*,bfloat16*,unsigned long long)",
+      "axpy_float16(float,const half*,half*,unsigned long long)",
+      "axpy_float64(double,const double*,double*,unsigned long long)",
+      "empty()",
+      "fault_assert(int)",
+      "fault_deadlock()",
+      "fault_divide_by_zero(int*,int)",
+      "fault_null_write(float*)",
+      "fault_out_of_bounds(float*,unsigned long long)",
+      "fault_stack_overflow(int*,int)",
+      "fault_trap()",
+      "fill_int16(short*,short,unsigned long long)",
+      "fill_int64(long long*,long long,unsigned long long)",
+      "fill_uint32(unsigned int*,unsigned int,unsigned long long)",
+      "fill_uint8(unsigned char*,unsigned char,unsigned long long)",
+      "histogram_global_int8(const signed char*,unsigned int*,unsigned int,double,double,"
+      "unsigned long long)",
+      "histogram_shared_float32(const float*,unsigned int*,unsigned int,double,double,"
+      "unsigned long long)",
+      "max_partial_uint8(const unsigned char*,unsigned char*,unsigned long long)",
+      "mean_final_float16(const long long*,unsigned int,double,half*)",
+      "min_partial_int64(const long long*,long long*,unsigned long long)",
+      "moments_final_float32(const double*,unsigned int,double,float*)",
+      "moments_partial_int16(const short*,double*,unsigned long long)",
+      "multiply_int32(const int*,const int*,int*,unsigned long long)",
+      "scale_float64(const double*,double*,double,double,unsigned long long)",
+      "scale_bfloat16(const bfloat16*,bfloat16*,float,float,unsigned long long)",
+      "spin_float32(float*,unsigned long long,float)",
+      "sum_final_bfloat16(const double*,unsigned int,double,bfloat16*)",
+      "sum_final_int64(const long long*,unsigned int,long long*)",
+      "sum_partial_float16(const half*,double*,unsigned long long)",
+      "sum_partial_uint32(const unsigned int*,long long*,unsigned long long)",
+  };
+  for (const char* declaration : declarations) {
+    const std::string text = declaration;
+    const std::string found = kernel_named(text.substr(0, text.find('('))).declaration();
+    check.that(found == text, "%s is not %s", found.c_str(), declaration);
+  }
+}
+
+}  // namespace kernels_test
+
+int main() {
+  kernels_test::test_declarations();
+  kernels_test::test_elementwise();
+  kernels_test::test_sums();
+  kernels_test::test_extrema();
+  kernels_test::test_moments();
+  kernels_test::test_histograms();
+  kernels_test::test_time();
+  if (kernels_test::failed_checks > 0) {
+    std::printf("%d checks failed\n", kernels_test::failed_checks);
+    return 1;
+  }
+  std::printf("all checks passed\n");
+  return 0;
+}

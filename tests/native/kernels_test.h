@@ -1,0 +1,14 @@
+// The parts of the kernels' test program, one per family.
+#pragma once
+
+namespace kernels_test {
+
+void test_declarations();
+void test_elementwise();
+void test_sums();
+void test_extrema();
+void test_moments();
+void test_histograms();
+void test_time();
+
+}  // namespace kernels_test

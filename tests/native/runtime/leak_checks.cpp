@@ -1,0 +1,123 @@
+// Leaks: after use nothing of streams, events, recordings and mappings is left.
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "check.h"
+#include "gate.h"
+#include "host/device.h"
+#include "host/host_memory.h"
+#include "host/stream.h"
+#include "suites.h"
+
+namespace runtime_test {
+namespace {
+
+using namespace gridstride::host;
+
+struct Census {
+  std::int64_t streams = Stream::live();
+  std::int64_t events = Event::live();
+  std::int64_t records = EventRecord::live();
+  std::int64_t ranges = MappedRange::live();
+  std::size_t allocations = find_device(first_device)->memory().allocation_count();
+  std::size_t registered = RegisteredMemory::instance().count();
+
+  bool operator==(const Census& other) const {
+    return streams == other.streams && events == other.events && records == other.records &&
+           ranges == other.ranges && allocations == other.allocations &&
+           registered == other.registered;
+  }
+};
+
+// Everything the runtime has, with copies under way whose memory is freed and stream destroyed.
+void use_everything() {
+  cudaStream_t stream = nullptr;
+  cudaStream_t waiting = nullptr;
+  cudaEvent_t event = nullptr;
+  unsigned char* memory = nullptr;
+  std::string host(1000, 'x');
+  REQUIRE(cudaStreamCreate(&stream));
+  REQUIRE(cudaStreamCreate(&waiting));
+  REQUIRE(cudaEventCreate(&event));
+  REQUIRE(cudaMalloc(&memory, 1000));
+  REQUIRE(cudaHostRegister(host.data(), host.size(), 0));
+  {
+    Gate gate(stream);
+    REQUIRE(cudaMemcpyAsync(memory, host.data(), 1000, cudaMemcpyHostToDevice, stream));
+    REQUIRE(cudaEventRecord(event, stream));
+    REQUIRE(cudaStreamWaitEvent(waiting, event));
+    REQUIRE(cudaEventRecord(event, waiting));
+    REQUIRE(cudaMemsetAsync(memory, 0, 1000, nullptr));
+    REQUIRE(cudaEventDestroy(event));
+    REQUIRE(cudaStreamDestroy(stream));
+    REQUIRE(cudaStreamDestroy(waiting));
+  }
+  REQUIRE(cudaDeviceSynchronize());
+  REQUIRE(cudaFree(memory));
+  REQUIRE(cudaHostUnregister(host.data()));
+}
+
+// The worker or thread that ended the last operation may hold it for a moment longer.
+bool returns_to(const Census& before) {
+  for (int attempt = 0; attempt < 2000; ++attempt) {
+    if (Census() == before) return true;
+    usleep(1000);
+  }
+  return false;
+}
+
+std::size_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t total = 0;
+  std::size_t resident = 0;
+  file >> total >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+void touch_and_free() {
+  constexpr std::size_t bytes = 32 * mebibyte;
+  void* memory = nullptr;
+  REQUIRE(cudaMalloc(&memory, bytes));
+  REQUIRE(cudaMemset(memory, 1, bytes));
+  REQUIRE(cudaFree(memory));
+}
+
+// A copy of another device's stream keeps memory mapped that its owner has freed meanwhile.
+void check_freed_during_copy() {
+  unsigned char* here = nullptr;
+  unsigned char* there = nullptr;
+  REQUIRE(cudaMalloc(&here, 4096));
+  REQUIRE(cudaSetDevice(second_device));
+  cudaStream_t stream = nullptr;
+  REQUIRE(cudaMalloc(&there, 4096));
+  REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  {
+    Gate gate(stream);
+    REQUIRE(cudaMemcpyPeerAsync(there, second_device, here, first_device, 4096, stream));
+    CHECK_STATUS(cudaFree(here), cudaSuccess,
+                 "memory can be freed while another device's stream is to copy it");
+  }
+  CHECK_STATUS(cudaStreamSynchronize(stream), cudaSuccess, "and the copy harms nobody");
+  REQUIRE(cudaStreamDestroy(stream));
+  REQUIRE(cudaFree(there));
+  REQUIRE(cudaSetDevice(first_device));
+}
+
+}  // namespace
+
+void check_leaks() {
+  use_everything();
+  const Census before;
+  for (int round = 0; round < 100; ++round) use_everything();
+  CHECK(returns_to(before), "streams, events, recordings and mappings all go away");
+  check_freed_during_copy();
+  CHECK(returns_to(before), "also those that a copy kept");
+  touch_and_free();
+  const std::size_t resident = resident_bytes();
+  for (int round = 0; round < 30; ++round) touch_and_free();
+  CHECK(resident_bytes() < resident + 64 * mebibyte, "freed memory goes back to the system");
+}
+
+}  // namespace runtime_test

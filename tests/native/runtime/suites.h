@@ -1,0 +1,48 @@
+// The suites of the runtime's test program, and the devices they share.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace runtime_test {
+
+// The topology that main() sets. A device whose name says victim is lost in the course of a suite.
+constexpr std::uint64_t mebibyte = std::uint64_t{1} << 20;
+constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30;
+
+enum DeviceOrdinal {
+  first_device = 0,
+  second_device = 1,
+  small_device = 2,
+  huge_device = 3,
+  last_huge_device = 6,
+  victim_device = 7,
+  assert_victim_device = 8,
+  pending_victim_device = 9,
+  device_total = 10,
+};
+
+constexpr std::uint64_t ordinary_capacity = 2 * gibibyte;
+constexpr std::uint64_t small_capacity = 8 * mebibyte;
+constexpr std::uint64_t huge_capacity = 80 * gibibyte;
+
+// The records given to set_topology.
+std::vector<double> test_topology();
+
+void check_devices();
+void check_visibility();
+void check_device_memory();
+void check_registered_memory();
+void check_linear_copies();
+void check_pitched_copies();
+void check_fills();
+void check_streams();
+void check_legacy_stream();
+void check_events();
+void check_launches();
+void check_faults();
+void check_threads();
+void check_random_graphs();
+void check_leaks();
+
+}  // namespace runtime_test

@@ -1,0 +1,26 @@
+// The groups of checks, in the order in which shim_test.cpp runs them.
+#ifndef GRIDSTRIDE_TESTS_SHIM_SUITES_H
+#define GRIDSTRIDE_TESTS_SHIM_SUITES_H
+
+// Need no device.
+void check_abi();
+// Gives the host library two devices, so it runs before anything that asks for them.
+void check_topology();
+void check_hostile_input();
+
+// Need device 0.
+void check_devices();
+void check_handles();
+void check_memory();
+void check_copies();
+void check_foreign_memory();
+void check_pitched_copies();
+void check_pinned();
+void check_streams_and_events();
+void check_launches();
+void check_injection();
+
+// Need devices 0 and 1.
+void check_two_devices();
+
+#endif

@@ -1,0 +1,75 @@
+// Exercises the whole C ABI of a built library, given as the first argument.
+//
+//   c++ -std=c++17 -Icsrc tests/native/shim_test.cpp tests/native/shim/*.cpp -ldl -pthread
+//
+// Prints one line per check and exits with 1 when one failed. With a library that finds no device
+// (the CUDA library on a machine without a driver) it proves that every function answers with a
+// status and none crashes; with devices, what the functions do. The sources of the library may be
+// linked together with tests/native/shim/*.cu, which adds what only a test needs: kernels for every
+// type of argument, and memory that the shim did not allocate.
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "shim/check.h"
+#include "shim/suites.h"
+
+Library gs;
+gs_command_block block;
+
+Library Library::open(const char* path) {
+  void* opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (opened == nullptr) {
+    std::fprintf(stderr, "%s\n", dlerror());
+    std::exit(2);
+  }
+  Library library;
+#define GS_FIND(function)                                                               \
+  library.function = reinterpret_cast<decltype(&::function)>(dlsym(opened, #function)); \
+  if (library.function == nullptr) {                                                    \
+    std::fprintf(stderr, "%s lacks %s\n", path, #function);                             \
+    std::exit(2);                                                                       \
+  }
+  GS_FUNCTIONS(GS_FIND)
+#undef GS_FIND
+  library.foreign_allocate = reinterpret_cast<decltype(library.foreign_allocate)>(
+      dlsym(opened, "gs_test_foreign_allocate"));
+  library.foreign_free = reinterpret_cast<decltype(library.foreign_free)>(
+      dlsym(opened, "gs_test_foreign_free"));
+  return library;
+}
+
+int main(int argument_count, char** arguments) {
+  if (argument_count != 2) {
+    std::fprintf(stderr, "usage: %s LIBRARY\n", arguments[0]);
+    return 2;
+  }
+  gs = Library::open(arguments[1]);
+  check_abi();
+  check_topology();
+  check_hostile_input();
+  double devices = 0;
+  const int32_t status = gs.gs_device_count(&devices);
+  if (status != 0 || devices == 0) {
+    skip("what needs a device: " + status_name(status));
+  } else {
+    check_devices();
+    check_handles();
+    check_memory();
+    check_copies();
+    check_foreign_memory();
+    check_pitched_copies();
+    check_pinned();
+    check_streams_and_events();
+    check_launches();
+    check_injection();
+    if (devices >= 2) {
+      check_two_devices();
+    } else {
+      skip("what needs two devices: there is one");
+    }
+  }
+  std::printf("%d failed\n", failures());
+  return failures() == 0 ? 0 : 1;
+}

@@ -1,0 +1,86 @@
+import { assertEquals } from "@std/assert";
+import { filesBelow, textOf } from "./repository.ts";
+
+const LINES = 400;
+const CODE = /\.(?:ts|cu|cuh|h|cpp|c|sh|yml|json)$|^\.ci\/[^.]*$/;
+
+/** Names that do not say what is inside, alone or at either end of a longer one. */
+const VAGUE = /^(?:utils?|helpers?|common|misc|stuff)(?:_|$)|_(?:utils?|helpers?|misc|stuff)$/;
+
+function code(): string[] {
+  return filesBelow().filter((file) =>
+    CODE.test(file) && file !== "deno.lock" && !file.startsWith("bench/results/")
+  );
+}
+
+Deno.test(`no file has more than ${LINES} lines`, () => {
+  const long = code()
+    .map((file) => [file, textOf(file).trimEnd().split("\n").length] as const)
+    .filter(([, lines]) => lines > LINES)
+    .map(([file, lines]) => `${file}: ${lines} lines`);
+  assertEquals(long, []);
+});
+
+Deno.test("no line of C++ is longer than 100 columns", () => {
+  const long = code()
+    .filter((file) => /\.(?:cu|cuh|h|cpp)$/.test(file))
+    .flatMap((file) =>
+      textOf(file).split("\n").flatMap((line, index) =>
+        [...line].length > 100 ? [`${file}:${index + 1}`] : []
+      )
+    );
+  assertEquals(long, []);
+});
+
+Deno.test("every file and folder is named for its subject", () => {
+  const vague = filesBelow().filter((file) =>
+    file.split("/").some((part) => VAGUE.test(part.replace(/\..*$/, "").toLowerCase()))
+  );
+  assertEquals(vague, []);
+  for (const name of ["utils", "util_x", "helpers", "test_helper", "common", "misc_1"]) {
+    assertEquals(VAGUE.test(name), true, name);
+  }
+  for (const name of ["utilisation", "commonly", "mischief", "command_line"]) {
+    assertEquals(VAGUE.test(name), false, name);
+  }
+});
+
+Deno.test("nothing unfinished and no path of one machine is left in the text", () => {
+  // Put together here, so that this file does not contain what it looks for.
+  const words = ["TO" + "DO", "FIX" + "ME", "X" + "XX"].join("|");
+  const places = ["work", "root", "farm"].join("|");
+  const patterns = [
+    new RegExp(`\\b(?:${words})\\b`),
+    new RegExp(`(?<![\\w.])/(?:${places})/`),
+    new RegExp("(?:\\.\\./)+" + "shared/"),
+  ];
+  const found = filesBelow()
+    .filter((file) => CODE.test(file) || file.endsWith(".md"))
+    .flatMap((file) =>
+      textOf(file).split("\n").flatMap((line, index) =>
+        patterns.some((pattern) => pattern.test(line)) ? [`${file}:${index + 1}: ${line}`] : []
+      )
+    );
+  assertEquals(found, []);
+});
+
+Deno.test("the top level holds nothing but the fixed set", () => {
+  const allowed = new Set([
+    "deno.json",
+    "mod.ts",
+    "build.ts",
+    "src",
+    "csrc",
+    "tests",
+    "bench",
+    "examples",
+    "README.md",
+    "LICENSE",
+    "CONTRIBUTING.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "deno.lock",
+  ]);
+  const top = new Set(filesBelow().map((file) => file.split("/")[0]!));
+  assertEquals([...top].filter((name) => !name.startsWith(".") && !allowed.has(name)), []);
+});

@@ -1,0 +1,118 @@
+import { assertEquals } from "@std/assert";
+import { importsOf, type ModuleImport } from "./imports.ts";
+import { filesBelow, packageModules, textOf } from "./repository.ts";
+
+/** The layers, lowest first; those of one entry do not know each other. */
+const ORDER: readonly (readonly string[])[] = [
+  ["ffi"],
+  ["hardware"],
+  ["stream"],
+  ["memory"],
+  ["launch"],
+  ["tensor"],
+  ["kernels"],
+  ["bitnet", "distributed"],
+  ["device"],
+];
+
+/** May be imported by all and import nothing of the project but types. */
+const TYPES_ONLY = ["analysis", "observe"];
+
+/** What the command line may import besides itself: what every user may. */
+const PUBLIC = ["mod.ts", "build.ts", "src/analysis/mod.ts"];
+
+function layerOf(file: string): string | undefined {
+  return /^src\/([^/]+)\//.exec(file)?.[1];
+}
+
+function rank(layer: string): number {
+  return ORDER.findIndex((entry) => entry.includes(layer));
+}
+
+/** Why a module of one layer must not import a file; undefined when it may. */
+function importProblem(from: string, target: string, typesOnly: boolean): string | undefined {
+  const layer = layerOf(from);
+  const other = layerOf(target);
+  if (layer === undefined || layer === other) return undefined;
+  if (layer === "cli") {
+    return PUBLIC.includes(target) ? undefined : "cli imports the public modules only";
+  }
+  if (other === undefined) return `only cli imports ${target}`;
+  if (other === "cli") return "nothing imports cli";
+  if (TYPES_ONLY.includes(layer)) {
+    return typesOnly ? undefined : `${layer} imports nothing but types`;
+  }
+  if (TYPES_ONLY.includes(other)) return undefined;
+  if (rank(other) < 0) return `${other} is no layer`;
+  return rank(other) < rank(layer) ? undefined : `${layer} cannot import ${other}`;
+}
+
+function resolved(from: string, specifier: string): string {
+  return new URL(specifier, `file:///${from}`).pathname.slice(1);
+}
+
+function problemsOf(file: string, imports: readonly ModuleImport[]): string[] {
+  return imports
+    .filter(({ specifier }) => specifier.startsWith("."))
+    .flatMap(({ specifier, typesOnly }) => {
+      const problem = importProblem(file, resolved(file, specifier), typesOnly);
+      return problem === undefined ? [] : [`${file}: ${problem} (${specifier})`];
+    });
+}
+
+Deno.test("layers import downwards only", () => {
+  const files = filesBelow("src/").filter((file) => file.endsWith(".ts"));
+  assertEquals(files.flatMap((file) => problemsOf(file, importsOf(textOf(file)))), []);
+});
+
+Deno.test("every folder of src/ is a layer", () => {
+  const known = [...ORDER.flat(), ...TYPES_ONLY, "cli"];
+  const folders = new Set(filesBelow("src/").map((file) => layerOf(file)));
+  assertEquals(
+    [...folders].filter((folder) => folder === undefined || !known.includes(folder)),
+    [],
+  );
+});
+
+Deno.test("the layer rule finds each kind of forbidden import", () => {
+  const found = (file: string, text: string) => problemsOf(file, importsOf(text)).length;
+  assertEquals(found("src/ffi/a.ts", 'import { x } from "../hardware/b.ts";'), 1);
+  assertEquals(found("src/ffi/a.ts", 'import type { X } from "../device/b.ts";'), 1);
+  assertEquals(found("src/ffi/a.ts", 'const x = await import("../cli/main.ts");'), 1);
+  assertEquals(found("src/ffi/a.ts", 'export * from "../../mod.ts";'), 1);
+  assertEquals(found("src/ffi/a.ts", 'import {\n  x,\n} from "../stream/b.ts";'), 1);
+  assertEquals(found("src/ffi/a/b.ts", 'import { x } from "../../memory/b.ts";'), 1);
+  assertEquals(found("src/bitnet/a.ts", 'import { x } from "../distributed/b.ts";'), 1);
+  assertEquals(found("src/observe/a.ts", 'import { x, type Y } from "../ffi/b.ts";'), 1);
+  assertEquals(found("src/cli/a.ts", 'import { x } from "../device/b.ts";'), 1);
+  assertEquals(found("src/device/a.ts", 'import { x } from "../ffi/b.ts";'), 0);
+  assertEquals(found("src/device/a.ts", 'import { x } from "../observe/b.ts";'), 0);
+  assertEquals(found("src/observe/a.ts", 'import { type X, type Y } from "../ffi/b.ts";'), 0);
+  assertEquals(found("src/cli/a.ts", 'import { x } from "../../mod.ts";'), 0);
+  assertEquals(found("src/ffi/a.ts", '// import { x } from "../device/b.ts";'), 0);
+});
+
+Deno.test("only src/ffi names Deno.dlopen, and nothing names pointers or callbacks", () => {
+  const examples = filesBelow().filter((file) => /^examples\/.*\.ts$/.test(file));
+  const problems = [...packageModules(), ...examples].flatMap((file) => {
+    const text = textOf(file);
+    const names = text.match(/\bDeno\.(?:UnsafePointer|UnsafeFnPointer|UnsafeCallback)\w*/g) ?? [];
+    const opens = file.startsWith("src/ffi/") ? [] : text.match(/\bDeno\.dlopen\b/g) ?? [];
+    return [...names, ...opens].map((name) => `${file}: ${name}`);
+  });
+  assertEquals(problems, []);
+});
+
+/** Prints log records, when the user has asked for them in `GRIDSTRIDE_LOG`. */
+const LOG_SINK = "src/observe/logging.ts";
+
+Deno.test("only the command line and build.ts print, read arguments or exit", () => {
+  const problems = packageModules()
+    .filter((file) => file !== "build.ts" && file !== LOG_SINK && layerOf(file) !== "cli")
+    .flatMap((file) => {
+      const code = textOf(file).replace(/\/\*[\s\S]*?\*\//g, "").replace(/\/\/.*$/gm, "");
+      const found = code.match(/\bconsole\.\w+\(|\bDeno\.(?:args|exit|stdout|stderr)\b/g) ?? [];
+      return found.map((name) => `${file}: ${name}`);
+    });
+  assertEquals(problems, []);
+});

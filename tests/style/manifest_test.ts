@@ -1,0 +1,18 @@
+import { assert, assertEquals } from "@std/assert";
+import { nativeSources } from "../../.ci/manifest.ts";
+import { MANIFEST } from "../../src/ffi/build/manifest.ts";
+import { isCompiled, libraryFiles } from "../../src/ffi/build/source_tree.ts";
+
+Deno.test("the manifest lists exactly the native sources", () => {
+  const advice = "Run `deno run --allow-read --allow-write .ci/manifest.ts`";
+  assertEquals([...MANIFEST].sort(), nativeSources(), advice);
+});
+
+Deno.test("the CUDA library is made without the host device, the host library with all", () => {
+  const host = libraryFiles(MANIFEST, "host");
+  const cuda = libraryFiles(MANIFEST, "cuda");
+  assertEquals(host, [...MANIFEST]);
+  assertEquals(cuda.filter((file) => file.startsWith("csrc/host/")), []);
+  assert(cuda.filter(isCompiled).every((file) => file.endsWith(".cu")));
+  assert(cuda.includes("csrc/abi.cu"));
+});

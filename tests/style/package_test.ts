@@ -1,0 +1,120 @@
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { publishedConfiguration } from "../../.ci/publish_imports.ts";
+import { MANIFEST } from "../../src/ffi/build/manifest.ts";
+import { VERSION } from "../../src/ffi/version.ts";
+import { importsOf } from "./imports.ts";
+import { configuration, filesBelow, packageModules, ROOT, runDeno, textOf } from "./repository.ts";
+
+interface ModuleGraph {
+  readonly modules: readonly { readonly specifier: string; readonly error?: string }[];
+}
+
+async function graphOf(entry: string): Promise<string[]> {
+  const { code, output } = await runDeno("info", "--quiet", "--json", entry);
+  assertEquals(code, 0, output);
+  const graph: ModuleGraph = JSON.parse(output);
+  assertEquals(graph.modules.filter(({ error }) => error !== undefined), []);
+  return graph.modules.map(({ specifier }) => specifier);
+}
+
+Deno.test("mod.ts depends on Deno, the web, node: and LogTape only", async () => {
+  const foreign = (await graphOf("mod.ts")).filter((specifier) =>
+    !specifier.startsWith(ROOT.href) && !specifier.startsWith("node:") &&
+    !/^npm:\/?@logtape\/logtape@/.test(specifier)
+  );
+  assertEquals(foreign, []);
+});
+
+Deno.test("mod.ts only re-exports, and building is not part of it", async () => {
+  const text = textOf("mod.ts").replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
+  const statements = text.split(";").map((statement) => statement.trim()).filter(Boolean);
+  const others = statements.filter((statement) => !/^export\b[^]*\bfrom\s+"/.test(statement));
+  assertEquals(others, []);
+  const graph = await graphOf("mod.ts");
+  assertEquals(graph.filter((specifier) => specifier.includes("/src/ffi/build/")), []);
+});
+
+Deno.test("importing any entry point needs no permission and does nothing", async () => {
+  const entries = Object.values(configuration().exports)
+    .map((entry) => `await import(${JSON.stringify(new URL(entry, ROOT).href)});`);
+  const program = `${entries.join("\n")}\nconsole.log("imported");`;
+  const { code, output } = await runDeno("eval", "--quiet", "--no-check", program);
+  assertEquals([code, output], [0, "imported\n"]);
+  // `deno eval` has every permission; `deno run` of a module without any shows what is used.
+  const file = Deno.makeTempFileSync({ suffix: ".ts" });
+  try {
+    Deno.writeTextFileSync(file, program);
+    const config = new URL("deno.json", ROOT).pathname;
+    const run = await runDeno(
+      "run",
+      "--quiet",
+      "--no-prompt",
+      "--no-check",
+      "--config",
+      config,
+      file,
+    );
+    assertEquals([run.code, run.output], [0, "imported\n"]);
+  } finally {
+    Deno.removeSync(file);
+  }
+});
+
+Deno.test("everything public is documented", async () => {
+  const { code, output } = await runDeno(
+    "doc",
+    "--lint",
+    ...Object.values(configuration().exports),
+  );
+  assertEquals(code, 0, output);
+});
+
+Deno.test("every entry point has a module description", () => {
+  for (const entry of Object.values(configuration().exports)) {
+    assertMatch(textOf(entry), /^\/\*\*[^]*?@module\b/, entry);
+  }
+});
+
+Deno.test("what is published is the package and its sources, and nothing else", async () => {
+  const { code, output } = await runDeno("publish", "--dry-run", "--allow-dirty", "--no-check");
+  assertEquals(code, 0, output);
+  const files = [...output.matchAll(/^\s+(file:\S+) \([^)]*\)$/gm)]
+    .map((match) => decodeURI(match[1]!).slice(decodeURI(ROOT.href).length));
+  const documents = ["ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "README.md", "deno.json"];
+  const wrong = files.filter((file) =>
+    !documents.includes(file) && !/^(?:mod|build)\.ts$|^src\/.*\.ts$/.test(file) &&
+    !/^csrc\/.*\.(?:cu|cuh|cpp|h|md)$/.test(file)
+  );
+  assertEquals(wrong, []);
+  const needed = [...documents, ...packageModules(), ...MANIFEST];
+  assertEquals(needed.filter((file) => !files.includes(file)), []);
+});
+
+Deno.test("the version in the sources is that of deno.json", () => {
+  assertEquals(VERSION, configuration().version);
+});
+
+Deno.test("every bare import of the package is in the import map, and published from JSR or npm", () => {
+  const { imports } = configuration();
+  const published = publishedConfiguration(textOf("deno.json"));
+  const publishedImports: Record<string, string> = JSON.parse(published).imports;
+  const bare = new Set(
+    packageModules().flatMap((file) => importsOf(textOf(file)))
+      .map(({ specifier }) => specifier)
+      .filter((specifier) => !/^(?:\.|node:)/.test(specifier)),
+  );
+  for (const specifier of bare) {
+    assert(specifier in imports, `${specifier} is not in the import map of deno.json`);
+    const target = publishedImports[specifier]!;
+    assertMatch(target, /^(?:jsr|npm):/, specifier);
+    assertEquals(target.startsWith("jsr:@std/"), specifier.startsWith("@std/"), specifier);
+  }
+});
+
+Deno.test("every task of deno.json names files that exist", () => {
+  const files = new Set(filesBelow());
+  for (const [name, command] of Object.entries(configuration().tasks)) {
+    const named = command.match(/[\w./-]+\.ts\b/g) ?? [];
+    assertEquals(named.filter((file) => !files.has(file)), [], `task ${name}`);
+  }
+});

@@ -1,0 +1,60 @@
+/**
+ * The repository as the style tests see it: its files, its configuration, and Deno run on it.
+ *
+ * @module
+ */
+
+/** The root of the repository. */
+export const ROOT: URL = new URL("../../", import.meta.url);
+
+/** What is made from the repository and not part of it. */
+const GENERATED = new Set([".git", "build", "coverage", "node_modules", ".gpu-host"]);
+
+/** The files below a folder, relative to the root, in order; generated ones left out. */
+export function filesBelow(folder = ""): string[] {
+  return [...Deno.readDirSync(new URL(folder, ROOT))].flatMap((entry) => {
+    if (GENERATED.has(entry.name)) return [];
+    const path = folder + entry.name;
+    return entry.isDirectory ? filesBelow(`${path}/`) : [path];
+  }).sort();
+}
+
+/** The text of a file of the repository. */
+export function textOf(file: string): string {
+  return Deno.readTextFileSync(new URL(file, ROOT));
+}
+
+/** The TypeScript of the package itself. */
+export function packageModules(): string[] {
+  const below = filesBelow("src/").filter((file) => file.endsWith(".ts"));
+  return ["build.ts", "mod.ts", ...below];
+}
+
+/** What the style tests read of `deno.json`. */
+export interface Configuration {
+  /** The version of the package. */
+  readonly version: string;
+  /** Its entry points. */
+  readonly exports: Readonly<Record<string, string>>;
+  /** Its import map. */
+  readonly imports: Readonly<Record<string, string>>;
+  /** Its tasks. */
+  readonly tasks: Readonly<Record<string, string>>;
+}
+
+/** Reads `deno.json`. */
+export function configuration(): Configuration {
+  return JSON.parse(textOf("deno.json"));
+}
+
+/** Runs Deno in the repository and returns its exit code and output, standard error last. */
+export async function runDeno(...args: string[]): Promise<{ code: number; output: string }> {
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args,
+    cwd: ROOT,
+    env: { NO_COLOR: "1", DENO_NO_UPDATE_CHECK: "1" },
+    stdin: "null",
+  }).output();
+  const decoder = new TextDecoder();
+  return { code, output: decoder.decode(stdout) + decoder.decode(stderr) };
+}

@@ -1,0 +1,18 @@
+/**
+ * The device that tests run on: that of `GRIDSTRIDE_DEVICE`, else the host device.
+ *
+ * Opened when this module is loaded, because the resource sanitizer takes a library that is
+ * opened inside a test for a leak.
+ *
+ * @module
+ */
+
+import { type Device, openDevice } from "../../mod.ts";
+
+/** The device under test. */
+export const device: Device = openDevice(Deno.env.get("GRIDSTRIDE_DEVICE") ?? "host");
+
+/** Element counts that break things: none, one, warp and block boundaries, primes, many blocks. */
+export const BREAKING_SIZES: readonly number[] = [
+  0, 1, 2, 31, 32, 33, 255, 256, 257, 1021, 4096, 65537, 1_000_003,
+];

@@ -1,0 +1,95 @@
+/**
+ * Running TypeScript in a process of its own: for what poisons a device, needs another
+ * environment or other permissions.
+ *
+ * @module
+ */
+
+/** How the process is started. */
+export interface SubprocessOptions {
+  /** Permission flags; all permissions by default. */
+  readonly permissions?: readonly string[];
+  /** Environment variables besides the inherited ones; `undefined` removes one. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** Arguments of the program. */
+  readonly args?: readonly string[];
+  /** How long it may take, in milliseconds. */
+  readonly limit?: number;
+}
+
+/** What became of it. */
+export interface SubprocessResult {
+  /** The exit code; 128 + n where signal n ended it. */
+  readonly code: number;
+  /** The signal that ended it. */
+  readonly signal: string | null;
+  /** What it printed on stdout. */
+  readonly stdout: string;
+  /** What it printed on stderr. */
+  readonly stderr: string;
+}
+
+const ROOT = new URL("../../", import.meta.url);
+
+/** The path of a file of the repository. */
+export function repositoryPath(path: string): string {
+  return new URL(path, ROOT).pathname;
+}
+
+async function run(
+  file: string,
+  { permissions = ["-A"], environment = {}, args = [], limit = 60_000 }: SubprocessOptions,
+): Promise<SubprocessResult> {
+  const env: Record<string, string> = { ...Deno.env.toObject(), NO_COLOR: "1" };
+  for (const [name, value] of Object.entries(environment)) {
+    if (value === undefined) delete env[name];
+    else env[name] = value;
+  }
+  const command = new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "--no-prompt",
+      "--quiet",
+      "--cached-only",
+      `--config=${repositoryPath("deno.json")}`,
+      ...permissions,
+      file,
+      ...args,
+    ],
+    env,
+    clearEnv: true,
+    signal: AbortSignal.timeout(limit),
+  });
+  const { code, signal, stdout, stderr } = await command.output();
+  const decoder = new TextDecoder();
+  return { code, signal, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
+}
+
+/** Runs a file of the repository. */
+export function runFile(path: string, options: SubprocessOptions = {}): Promise<SubprocessResult> {
+  return run(repositoryPath(path), options);
+}
+
+/** Runs a program given as text; `@gridstride/cuda` is this repository's module in it. */
+export async function runProgram(
+  source: string,
+  options: SubprocessOptions = {},
+): Promise<SubprocessResult> {
+  const directory = await Deno.makeTempDir();
+  try {
+    const file = `${directory}/program.ts`;
+    const module = new URL("mod.ts", ROOT).href;
+    await Deno.writeTextFile(file, source.replaceAll("@gridstride/cuda", module));
+    return await run(file, options);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+/** Runs the command line. */
+export function runCommandLine(
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>> = {},
+): Promise<SubprocessResult> {
+  return runFile("src/cli/main.ts", { args, environment });
+}
