@@ -58,6 +58,7 @@ export {
 } from "./src/device/diagnosis.ts";
 export {
   validate,
+  VALIDATED_KERNELS,
   type ValidationOptions,
   type ValidationProgress,
   type ValidationRow,

@@ -24,6 +24,14 @@
 
 #include "../portable.cuh"
 
+// GS_KEEP_LOOP before a loop over tiles: its body has all the accesses in flight that it should
+// have, and compilers that repeat it spill registers.
+#if defined(__CUDACC__) || defined(__clang__)
+#define GS_KEEP_LOOP _Pragma("unroll 1")
+#else
+#define GS_KEEP_LOOP _Pragma("GCC unroll 1")
+#endif
+
 namespace gridstride::device_code {
 
 // All kernels may be launched with every block size that is a multiple of the warp up to this one;
@@ -95,9 +103,11 @@ __device__ __forceinline__ void visit_packets(unsigned long long first, unsigned
   const unsigned int tile = blockDim.x * Packets;
   const unsigned long long step = static_cast<unsigned long long>(gridDim.x) * tile;
   unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * tile;
+  GS_KEEP_LOOP
   for (; start + tile <= packets; start += step) {
     visit(Position<Width, Packets>{first + (start + threadIdx.x) * Width, blockDim.x * Width});
   }
+  GS_KEEP_LOOP
   for (unsigned long long packet = start + threadIdx.x; packet < packets; packet += blockDim.x) {
     visit(Position<Width, 1>{first + packet * Width, 0});
   }
@@ -123,6 +133,7 @@ __device__ __forceinline__ void for_each_position(unsigned long long n, Visit vi
   const unsigned long long edges = n - packets * width;
   const unsigned long long threads = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
   unsigned long long edge = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  GS_KEEP_LOOP
   for (; edge < edges; edge += threads) {
     visit(Position<1, 1>{edge < head ? edge : edge + packets * width, 0});
   }

@@ -1,0 +1,104 @@
+/**
+ * Validation: every built-in kernel against a computation in double precision.
+ *
+ * @module
+ */
+
+import type { DType } from "../memory/dtype.ts";
+import type { Device } from "./device.ts";
+import { ELEMENTWISE_CASES } from "./validation/elementwise_cases.ts";
+import { REDUCTION_CASES } from "./validation/reduction_cases.ts";
+import { RandomSource } from "./validation/sample.ts";
+
+/** The result of one kernel with one element type on one size. */
+export interface ValidationRow {
+  /** The kernel. */
+  readonly kernel: string;
+  /** The device it ran on. */
+  readonly device: string;
+  /** The element type. */
+  readonly dtype: DType;
+  /** The number of elements. */
+  readonly size: number;
+  /** The error of the element that is closest to its bound, or furthest beyond it. */
+  readonly maxError: number;
+  /** The bound of that element: 0 where the result must be exact. */
+  readonly bound: number;
+  /** Whether every element is within its bound. */
+  readonly passed: boolean;
+}
+
+/** How far a validation is. */
+export interface ValidationProgress {
+  /** Rows done. */
+  readonly done: number;
+  /** Rows in all. */
+  readonly total: number;
+  /** The kernel that runs next. */
+  readonly kernel: string;
+}
+
+/** Options of {@linkcode validate}. */
+export interface ValidationOptions {
+  /** Element counts; by default one of them odd and of many blocks. */
+  readonly sizes?: readonly number[];
+  /** Kernels; all by default. */
+  readonly kernels?: readonly string[];
+  /** Seed of the random data; equal seeds give equal data. */
+  readonly seed?: number;
+  /** Called before each row. */
+  readonly onProgress?: (progress: ValidationProgress) => void;
+}
+
+const CASES = [...ELEMENTWISE_CASES, ...REDUCTION_CASES];
+
+/** The kernels that {@linkcode validate} runs. */
+export const VALIDATED_KERNELS: readonly string[] = [
+  ...new Set(CASES.map(({ kernel }) => kernel)),
+];
+
+/**
+ * Runs every built-in kernel with every element type and compares the results with a
+ * double-precision computation. Bounds are those the kernels' own files derive; integer results
+ * must be exact.
+ *
+ * @throws {RangeError} If a kernel is unknown.
+ *
+ * @example
+ * ```ts ignore
+ * import { openDevice, validate } from "@gridstride/cuda";
+ *
+ * using device = openDevice();
+ * const failed = (await validate(device)).filter(({ passed }) => !passed);
+ * console.table(failed);
+ * ```
+ */
+export async function validate(
+  device: Device,
+  options: ValidationOptions = {},
+): Promise<ValidationRow[]> {
+  const { sizes = [1, 100_003], kernels = VALIDATED_KERNELS, seed = 1 } = options;
+  const unknown = kernels.find((kernel) => !VALIDATED_KERNELS.includes(kernel));
+  if (unknown !== undefined) {
+    throw new RangeError(
+      `Cannot validate as kernels must be among ${
+        VALIDATED_KERNELS.join(", ")
+      }: one is "${unknown}"`,
+    );
+  }
+  const work = CASES
+    .filter(({ kernel }) => kernels.includes(kernel))
+    .flatMap((candidate) =>
+      sizes
+        .filter((size) => size > 0 || candidate.needsElements !== true)
+        .map((size) => ({ candidate, size }))
+    );
+  const rows: ValidationRow[] = [];
+  for (const [done, { candidate, size }] of work.entries()) {
+    const { kernel, dtype } = candidate;
+    options.onProgress?.({ done, total: work.length, kernel });
+    const comparison = await candidate.run(device, size, new RandomSource(seed + size));
+    rows.push({ kernel, device: device.label, dtype, size, ...comparison });
+  }
+  return rows;
+}

@@ -227,8 +227,8 @@ void check_layout(const char* text) {
   Raw raw;
   raw.x = 0x3c01;
   volatile Type kept = Type(raw);
-  kept = raw;
-  const Raw again = kept;
+  const volatile Type& assigned = (kept = raw);
+  const Raw again = assigned;
   check.holds(again.x == 0x3c01, "through the raw form and volatile");
 }
 

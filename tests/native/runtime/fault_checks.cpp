@@ -80,6 +80,7 @@ void check_sticky_fault() {
   CHECK_STATUS(cudaEventDestroy(event), fault, "as does destroying an event");
   CHECK_STATUS(cudaStreamDestroy(stream), fault, "and a stream");
   CHECK_STATUS(cudaStreamDestroy(stream), cudaErrorInvalidResourceHandle, "which is gone then");
+  (void)cudaDeviceSynchronize();
   check_other_devices();
 }
 

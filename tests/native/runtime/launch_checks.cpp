@@ -1,8 +1,7 @@
 // Launches: what is accepted, what is refused, and how kernels and copies share streams.
 #include <atomic>
-#include <chrono>
 #include <cstring>
-#include <string>
+#include <thread>
 #include <vector>
 
 #include "check.h"

@@ -1,8 +1,4 @@
 // Streams: order, independence, destruction, handles; and the legacy default stream.
-#include <chrono>
-#include <memory>
-#include <string>
-#include <thread>
 #include <vector>
 
 #include "check.h"
@@ -48,9 +44,9 @@ void check_order() {
     ordered = ordered && list[index] == static_cast<int>(index);
   }
   CHECK(ordered, "the operations of a stream run in the order of their enqueueing");
-  int last = 0;
-  REQUIRE(cudaMemcpy(&last, value + 1, sizeof(int), cudaMemcpyDeviceToHost));
-  CHECK(last == ((count - 1) & 255) * 0x01010101, "each sees what the one before it wrote");
+  unsigned last = 0;
+  REQUIRE(cudaMemcpy(&last, value + 1, sizeof last, cudaMemcpyDeviceToHost));
+  CHECK(last == ((count - 1) & 255) * 0x01010101u, "each sees what the one before it wrote");
   REQUIRE(cudaStreamDestroy(stream));
   REQUIRE(cudaFree(value));
 }

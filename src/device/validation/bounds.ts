@@ -1,0 +1,94 @@
+/**
+ * Error bounds of the built-in kernels, as the kernel files derive them, and double-precision
+ * sums to hold against them.
+ *
+ * @module
+ */
+
+import type { NumericDType } from "../../kernels/operands.ts";
+
+/** Unit roundoff of double precision. */
+const DOUBLE = 2 ** -53;
+
+/** Half the distance between neighbours, relative to the value: 2 to minus the significand bits. */
+export const UNIT_ROUNDOFF = {
+  float64: DOUBLE,
+  float32: 2 ** -24,
+  float16: 2 ** -11,
+  bfloat16: 2 ** -8,
+} as const;
+
+/** Half the distance between neighbours near zero. */
+export const SUBNORMAL_ROUNDOFF = {
+  float64: 2 ** -1075,
+  float32: 2 ** -150,
+  float16: 2 ** -25,
+  bfloat16: 2 ** -134,
+} as const;
+
+/** A sum in double precision with Neumaier's compensation, so that it counts as exact. */
+export function exactSum(values: Float64Array, of: (value: number) => number): number {
+  let sum = 0;
+  let compensation = 0;
+  for (const value of values) {
+    const term = of(value);
+    const next = sum + term;
+    compensation += Math.abs(sum) >= Math.abs(term) ? sum - next + term : term - next + sum;
+    sum = next;
+  }
+  return sum + compensation;
+}
+
+/** Depth of the tree that adds a batch, and the precision it is added in; `sum.cuh`. */
+const SUM_BATCH: { readonly [D in NumericDType]?: readonly [depth: number, roundoff: number] } = {
+  float64: [3, DOUBLE],
+  float32: [4, UNIT_ROUNDOFF.float32],
+  float16: [5, UNIT_ROUNDOFF.float32],
+  bfloat16: [5, UNIT_ROUNDOFF.float32],
+};
+
+/** Additions in double precision that a partial sum passes through at most, with room to spare. */
+function doubleAdditions(length: number): number {
+  return 64 + Math.ceil(length / 2048);
+}
+
+/** The bound of a floating-point sum of these elements. */
+export function sumBound(dtype: NumericDType, values: Float64Array): number {
+  const [depth, roundoff] = SUM_BATCH[dtype] ?? [0, 0];
+  const magnitude = exactSum(values, Math.abs);
+  return (depth * roundoff + doubleAdditions(values.length) * DOUBLE) * magnitude * (1 + 2 ** -20);
+}
+
+/** Depth of the tree that averages a batch, and its precision; `moments.cuh`. */
+const MOMENTS_BATCH: { readonly [D in NumericDType]: readonly [depth: number, roundoff: number] } =
+  {
+    float64: [3, DOUBLE],
+    float32: [4, UNIT_ROUNDOFF.float32],
+    float16: [5, UNIT_ROUNDOFF.float32],
+    bfloat16: [5, UNIT_ROUNDOFF.float32],
+    int64: [3, DOUBLE],
+    int32: [4, DOUBLE],
+    uint32: [4, DOUBLE],
+    int16: [0, 0],
+    int8: [0, 0],
+    uint8: [0, 0],
+  };
+
+/** The bounds of mean and sum of squared deviations. */
+export function momentsBounds(
+  dtype: NumericDType,
+  values: Float64Array,
+  squares: number,
+): { mean: number; squares: number } {
+  const n = Math.max(1, values.length);
+  const [depth, u] = MOMENTS_BATCH[dtype];
+  const most = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  const merges = doubleAdditions(n) + 100;
+  const shift = merges * DOUBLE * most;
+  return {
+    mean: ((depth + 2) * u * Math.sqrt(squares / n) + merges * DOUBLE * most) * (1 + 2 ** -10),
+    squares: ((3 * depth + 5) * u * (squares + n * (depth * u * most) ** 2) +
+      (merges * merges + 100) * DOUBLE * squares + 2 * shift * Math.sqrt(n * squares) +
+      n * shift * shift) * (1 + 2 ** -10),
+  };
+}

@@ -1,0 +1,174 @@
+/**
+ * Validation of fill, add, multiply, scale and axpy.
+ *
+ * @module
+ */
+
+import {
+  FLOATING_DTYPES,
+  type FloatingDType,
+  NUMERIC_DTYPES,
+  type NumericDType,
+} from "../../kernels/operands.ts";
+import {
+  createTypedArray,
+  type DType,
+  DTYPES,
+  type ElementOf,
+  type TypedArrayOf,
+} from "../../memory/dtype.ts";
+import { narrowFloatBits } from "../../memory/narrow_float.ts";
+import { SUBNORMAL_ROUNDOFF, UNIT_ROUNDOFF } from "./bounds.ts";
+import { compareBytes, compareNumbers } from "./comparison.ts";
+import { randomElements, readNumbers, storeNumbers } from "./sample.ts";
+import type { ValidationCase } from "./validation_case.ts";
+
+/** A value that has a different byte in every place where the type is wide enough. */
+function fillValue(dtype: DType): ElementOf<DType> {
+  if (dtype === "bool") return true;
+  if (dtype === "int64") return -0x0123456789abcdefn;
+  if (dtype === "int32") return -19088744;
+  if (dtype === "uint32") return 0xfedcba98;
+  if (dtype === "int16") return -292;
+  if (dtype === "int8") return -77;
+  return dtype === "uint8" ? 200 : 1.25;
+}
+
+function filled<D extends DType>(dtype: D, length: number): TypedArrayOf<D, ArrayBuffer> {
+  const array = createTypedArray(dtype, length) as unknown as { fill(value: unknown): void };
+  const value = fillValue(dtype);
+  const isRaw = dtype === "bfloat16" || dtype === "float8_e4m3" || dtype === "float8_e5m2";
+  array.fill(
+    isRaw ? narrowFloatBits(dtype, value as number) : dtype === "bool" ? 1 : value,
+  );
+  return array as unknown as TypedArrayOf<D, ArrayBuffer>;
+}
+
+function fillCase(dtype: DType): ValidationCase {
+  return {
+    kernel: "fill",
+    dtype,
+    async run(device, size) {
+      using out = device.allocate(dtype, size);
+      device.kernels.fill(out, fillValue(dtype));
+      return compareBytes(await out.toArray(), filled(dtype, size));
+    },
+  };
+}
+
+/** Sum or product of two stored elements, stored again: wrapping, or rounded once. */
+function storedResult<D extends NumericDType>(
+  operation: "add" | "multiply",
+  dtype: D,
+  x: TypedArrayOf<D>,
+  y: TypedArrayOf<D>,
+): TypedArrayOf<D, ArrayBuffer> {
+  if (x instanceof BigInt64Array && y instanceof BigInt64Array) {
+    const combine = operation === "add"
+      ? (a: bigint, b: bigint) => a + b
+      : (a: bigint, b: bigint) => a * b;
+    return x.map((a, index) => combine(a, y[index]!)) as TypedArrayOf<D, ArrayBuffer>;
+  }
+  const a = readNumbers(dtype, x);
+  const b = readNumbers(dtype, y);
+  if (dtype.startsWith("float") || dtype === "bfloat16") {
+    const combined = a.map((value, i) => operation === "add" ? value + b[i]! : value * b[i]!);
+    return storeNumbers(dtype, combined);
+  }
+  const stored = createTypedArray(dtype, a.length) as unknown as Int32Array;
+  // Storing an integer in a typed array takes it modulo 2^bits.
+  a.forEach((value, i) =>
+    stored[i] = operation === "add" ? value + b[i]! : Math.imul(value, b[i]!)
+  );
+  return stored as unknown as TypedArrayOf<D, ArrayBuffer>;
+}
+
+function binaryCase(operation: "add" | "multiply", dtype: NumericDType): ValidationCase {
+  return {
+    kernel: operation,
+    dtype,
+    async run(device, size, random) {
+      const a = randomElements(dtype, size, random);
+      const b = randomElements(dtype, size, random);
+      using x = device.upload(a, { dtype });
+      using y = device.upload(b, { dtype });
+      using out = device.allocate(dtype, size);
+      device.kernels[operation](x, y, out);
+      return compareNumbers(
+        readNumbers(dtype, await out.toArray()),
+        readNumbers(dtype, storedResult(operation, dtype, a, b)),
+        () => 0,
+      );
+    },
+  };
+}
+
+/** The scalar as the kernel gets it: single precision for all but double. */
+function scalar(dtype: FloatingDType, value: number): number {
+  return dtype === "float64" ? value : Math.fround(value);
+}
+
+/** What one fused multiply-add, rounded once to the element type, may be off by. */
+function fusedBound(dtype: FloatingDType, product: number, addend: number): number {
+  const narrow = dtype === "float16" || dtype === "bfloat16";
+  // The reference rounds product and sum in double precision; half-width results are rounded
+  // from single precision.
+  const inner = narrow ? UNIT_ROUNDOFF.float32 : 2 * UNIT_ROUNDOFF.float64;
+  return Math.abs(product + addend) * UNIT_ROUNDOFF[dtype] * (1 + 2 ** -7) +
+    (Math.abs(product) + Math.abs(addend)) * inner + SUBNORMAL_ROUNDOFF[dtype];
+}
+
+const FACTOR = 0.7;
+const OFFSET = -1.3;
+
+function scaleCase(dtype: FloatingDType): ValidationCase {
+  return {
+    kernel: "scale",
+    dtype,
+    async run(device, size, random) {
+      const a = randomElements(dtype, size, random);
+      using x = device.upload(a, { dtype });
+      using out = device.allocate(dtype, size);
+      device.kernels.scale(x, FACTOR, out, { offset: OFFSET });
+      const factor = scalar(dtype, FACTOR);
+      const offset = scalar(dtype, OFFSET);
+      const values = readNumbers(dtype, a);
+      return compareNumbers(
+        readNumbers(dtype, await out.toArray()),
+        values.map((value) => factor * value + offset),
+        (i) => fusedBound(dtype, factor * values[i]!, offset),
+      );
+    },
+  };
+}
+
+function axpyCase(dtype: FloatingDType): ValidationCase {
+  return {
+    kernel: "axpy",
+    dtype,
+    async run(device, size, random) {
+      const a = randomElements(dtype, size, random);
+      const b = randomElements(dtype, size, random);
+      using x = device.upload(a, { dtype });
+      using y = device.upload(b, { dtype });
+      device.kernels.axpy(FACTOR, x, y);
+      const factor = scalar(dtype, FACTOR);
+      const xs = readNumbers(dtype, a);
+      const ys = readNumbers(dtype, b);
+      return compareNumbers(
+        readNumbers(dtype, await y.toArray()),
+        xs.map((value, i) => factor * value + ys[i]!),
+        (i) => fusedBound(dtype, factor * xs[i]!, ys[i]!),
+      );
+    },
+  };
+}
+
+/** All cases of this file. */
+export const ELEMENTWISE_CASES: readonly ValidationCase[] = [
+  ...DTYPES.map(fillCase),
+  ...NUMERIC_DTYPES.map((dtype) => binaryCase("add", dtype)),
+  ...NUMERIC_DTYPES.map((dtype) => binaryCase("multiply", dtype)),
+  ...FLOATING_DTYPES.map(scaleCase),
+  ...FLOATING_DTYPES.map(axpyCase),
+];

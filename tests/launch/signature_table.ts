@@ -1,0 +1,195 @@
+/**
+ * Signatures and what they mean, for both readers: the types that read them in the compiler and
+ * the parser that reads them at run time must agree on every row.
+ */
+
+/**
+ * Readable signatures, and their parameters: scalar types by name, pointers as the element type of
+ * the memory they take and a star.
+ */
+export const READABLE = [
+  ["axpy_float32(float a, const float* x, float* y, unsigned long long n)", [
+    "float32",
+    "const float32*",
+    "float32*",
+    "uint64",
+  ]],
+  // What gs_kernel_describe prints.
+  ["axpy_float32(float,const float*,float*,unsigned long long)", [
+    "float32",
+    "const float32*",
+    "float32*",
+    "uint64",
+  ]],
+  ["empty()", []],
+  ["empty(void)", []],
+  ["empty ( void ) ;", []],
+  ["f( )", []],
+  ["f(int)", ["int32"]],
+  ["_f9(int _9)", ["int32"]],
+  ["__global__ void f(double x)", ["float64"]],
+  ['extern "C" __global__ void f(double x);', ["float64"]],
+  ["static __global__ void f(double x)", ["float64"]],
+  ["__global__ void __launch_bounds__(256, 2) f(double x)", ["float64"]],
+  [
+    `
+    extern "C"
+    __global__ void f(
+      const float * __restrict__ x,
+      float const *__restrict y,
+      float*restrict z,
+      volatile float*v,
+      const volatile unsigned\tint\r\nflags
+    );
+    `,
+    ["const float32*", "const float32*", "float32*", "float32*", "uint32"],
+  ],
+  ["f(float* const x, float* const __restrict__ y, const float* const)", [
+    "float32*",
+    "float32*",
+    "const float32*",
+  ]],
+  ["f(const int n, int const m, const int, __grid_constant__ const int g)", [
+    "int32",
+    "int32",
+    "int32",
+    "int32",
+  ]],
+  ["f(float x[], const float y[16], int const z [ 3 ], float [], double[2])", [
+    "float32*",
+    "const float32*",
+    "const int32*",
+    "float32*",
+    "float64*",
+  ]],
+  ["f(void* a, const void* b, void const *c, void*)", [
+    "void*",
+    "const void*",
+    "const void*",
+    "void*",
+  ]],
+  ["f(bool a, _Bool b, bool* c, const bool* d)", ["bool", "bool", "bool*", "const bool*"]],
+  ["f(half a, __half b, half* c)", ["float16", "float16", "float16*"]],
+  ["f(bfloat16 a, __nv_bfloat16 b, nv_bfloat16* c)", ["bfloat16", "bfloat16", "bfloat16*"]],
+  ["f(const __nv_fp8_e4m3* a, __nv_fp8_e5m2* b)", ["const float8_e4m3*", "float8_e5m2*"]],
+  ["f(char a, signed char b, unsigned char c, char* d)", ["int8", "int8", "uint8", "int8*"]],
+  ["f(short a, unsigned short b, short int c, long d, long int e)", [
+    "int16",
+    "uint16",
+    "int16",
+    "int64",
+    "int64",
+  ]],
+  ["f(unsigned n, unsigned, signed s, unsigned* p)", ["uint32", "uint32", "int32", "uint32*"]],
+  ["f(long long a, long long int b, unsigned long c, long unsigned int d, unsigned long long e)", [
+    "int64",
+    "int64",
+    "uint64",
+    "uint64",
+    "uint64",
+  ]],
+  ["f(int8_t a, int16_t b, int32_t c, int64_t d, size_t s, ptrdiff_t p)", [
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint64",
+    "int64",
+  ]],
+  ["f(uint8_t a, uint16_t b, uint32_t c, uint64_t d, uintptr_t e)", [
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint64",
+  ]],
+  // Memory has no unsigned 64- and 16-bit element types.
+  ["f(unsigned long long* counts, const uint16_t* codes)", ["int64*", "const int16*"]],
+] as const;
+
+/**
+ * Unreadable signatures, what the compiler says of them, and the character and a part of the text
+ * of the error at run time.
+ */
+export const UNREADABLE = [
+  ["saxpy", 'A signature reads "name(parameters)": "saxpy" has no such parentheses', 6, "the end"],
+  [
+    "saxpy(int",
+    'A signature reads "name(parameters)": "saxpy(int" has no such parentheses',
+    10,
+    ",",
+  ],
+  ["", 'A signature reads "name(parameters)": "" has no such parentheses', 1, "name is expected"],
+  ["(int n)", "A kernel's name stands before its parameters: it is missing", 1, "name is expected"],
+  ["f(int n) const", 'Nothing but ";" can follow the parameters: it is "const"', 10, '"const"'],
+  [
+    "int f(int n)",
+    'A kernel has one name, and returns void: "int f" stands before the parameters',
+    1,
+    '"int"',
+  ],
+  [
+    "f g(int n)",
+    'A kernel has one name, and returns void: "f g" stands before the parameters',
+    3,
+    '"g"',
+  ],
+  ["f(flot x)", 'Parameter 1: "flot" is not a type a kernel can take', 3, '"flot" is not a type'],
+  [
+    "f(int n, flot* x)",
+    'Parameter 2: "flot" is not a type a kernel can take',
+    10,
+    '"flot" is not a type',
+  ],
+  [
+    "f(unsigned float x)",
+    'Parameter 1: "unsigned float" is not a type a kernel can take',
+    3,
+    '"unsigned float"',
+  ],
+  [
+    "f(long double x)",
+    'Parameter 1: "long double" is not a type a kernel can take',
+    3,
+    '"long double"',
+  ],
+  [
+    "f(long long long x)",
+    'Parameter 1: "long long long" is not a type a kernel can take',
+    3,
+    "long long long",
+  ],
+  ["f(int n m)", 'Parameter 1: it has two names, "n" and "m"', 9, '"m"'],
+  ["f(float* x y)", 'Parameter 1: it has two names, "x" and "y"', 12, '"y"'],
+  [
+    "f(float** x)",
+    "Parameter 1: a pointer to a pointer has no device memory that fits",
+    9,
+    "to a pointer",
+  ],
+  [
+    "f(float* x[2])",
+    "Parameter 1: an array of pointers has no device memory that fits",
+    11,
+    "array of pointers",
+  ],
+  [
+    "f(float x[2][3])",
+    'Parameter 1: an array has one dimension here, and "[3]" follows it',
+    13,
+    "one dimension",
+  ],
+  ["f(float& x)", 'Parameter 1: "float&" is not a type a kernel can take', 8, '"&"'],
+  [
+    "f(float __restrict__ x)",
+    'Parameter 1: "__restrict__" stands only behind the "*" of a pointer',
+    9,
+    '"__restrict__"',
+  ],
+  ["f(float* int)", 'Parameter 1: "int" cannot follow the "*" of a pointer', 10, '"int"'],
+  ["f(int n,)", "Parameter 2: it is missing", 9, "a type is expected"],
+  ["f(,int n)", "Parameter 1: it is missing", 3, "a type is expected"],
+  ["f(int n, void)", 'Parameter 2: "void" is no parameter by itself', 10, '"void" is no parameter'],
+  ["f(const)", "Parameter 1: it is missing", 8, "a type is expected"],
+  ["f(* x)", "Parameter 1: it is missing", 3, "a type is expected"],
+] as const;

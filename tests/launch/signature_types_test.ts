@@ -1,0 +1,180 @@
+// What TypeScript makes of signatures. `deno check` of this file is the test: every
+// `@ts-expect-error` fails it when the compiler accepts the line below.
+
+import { assertEquals } from "@std/assert";
+import type { DeviceMemory, ReadonlyDeviceMemory } from "../../src/launch/device_memory.ts";
+import type {
+  KernelArgument,
+  KernelArguments,
+  ReadableSignature,
+} from "../../src/launch/signature_types.ts";
+import type { DType } from "../../src/memory/dtype.ts";
+import type { READABLE, UNREADABLE } from "./signature_table.ts";
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true
+  : false;
+
+/** The type of an argument as the table writes it. */
+type ArgumentOf<Text> = Text extends `const ${infer Name}*`
+  ? ReadonlyDeviceMemory<Name extends DType ? Name : DType>
+  : Text extends `${infer Name}*` ? DeviceMemory<Name extends DType ? Name : DType>
+  : Text extends "int64" | "uint64" ? number | bigint
+  : Text extends "bool" ? boolean
+  : number;
+type ArgumentsOf<Texts extends readonly string[]> = {
+  -readonly [Index in keyof Texts]: ArgumentOf<Texts[Index]>;
+};
+
+/** The rows of a table for which a reader is wrong. */
+type WrongArguments<Rows extends readonly (readonly [string, readonly string[]])[]> = {
+  [Index in keyof Rows]: Equal<KernelArguments<Rows[Index][0]>, ArgumentsOf<Rows[Index][1]>> extends
+    true ? never : Rows[Index][0];
+}[number];
+type WrongMessage<Rows extends readonly (readonly [string, string, number, string])[]> = {
+  [Index in keyof Rows]: Equal<ReadableSignature<Rows[Index][0]>, Rows[Index][1]> extends true
+    ? never
+    : [Rows[Index][0], ReadableSignature<Rows[Index][0]>];
+}[number];
+type Unreadable<Rows extends readonly (readonly [string, readonly string[]])[]> = {
+  [Index in keyof Rows]: Equal<ReadableSignature<Rows[Index][0]>, Rows[Index][0]> extends true
+    ? never
+    : Rows[Index][0];
+}[number];
+
+/** Accepts no wrong rows: the compiler's complaint shows them. */
+function none<Rows extends never>(..._wrong: Rows[]): void {}
+
+/** Stands for `Kernel.launch`: only its types matter. */
+interface TypedKernel<Signature extends string> {
+  launch(...args: KernelArguments<Signature>): number;
+}
+function kernel<const Signature extends string>(
+  _signature: ReadableSignature<Signature>,
+): TypedKernel<Signature> {
+  return { launch: (...args) => args.length };
+}
+
+function memory<D extends DType>(dtype: D): DeviceMemory<D> {
+  const context = { library: {}, ordinal: 0, label: "host:0" };
+  return { context, dtype, address: 256, length: 1, disposed: false };
+}
+function view<D extends DType>(dtype: D): ReadonlyDeviceMemory<D> {
+  return { ...memory(dtype), readOnly: true };
+}
+
+const AXPY = "axpy(float a, const float* x, float* y, unsigned long long n)";
+const float32 = memory("float32");
+
+Deno.test("KernelArguments and ReadableSignature agree with the table in every row", () => {
+  none<WrongArguments<typeof READABLE>>();
+  none<Unreadable<typeof READABLE>>();
+  none<WrongMessage<typeof UNREADABLE>>();
+});
+
+Deno.test("launch() takes the arguments of the signature", () => {
+  assertEquals(kernel(AXPY).launch(2, float32, float32, 4), 4);
+  assertEquals(kernel(AXPY).launch(2, view("float32"), float32, 4n), 4);
+  assertEquals(kernel("f(void* p, const void* q)").launch(memory("int8"), view("bool")), 2);
+  assertEquals(kernel("f(void)").launch(), 0);
+});
+
+Deno.test("launch() rejects a wrong count", () => {
+  const axpy = kernel(AXPY);
+  // @ts-expect-error Three arguments where four stand.
+  axpy.launch(2, float32, float32);
+  // @ts-expect-error Five arguments where four stand.
+  axpy.launch(2, float32, float32, 4, 4);
+  // @ts-expect-error An argument where none stands.
+  kernel("f()").launch(1);
+});
+
+Deno.test("launch() rejects memory of another element type", () => {
+  const axpy = kernel(AXPY);
+  // @ts-expect-error A float64 buffer where const float* stands.
+  axpy.launch(2, memory("float64"), float32, 4);
+  // @ts-expect-error An int32 buffer where float* stands.
+  axpy.launch(2, float32, memory("int32"), 4);
+  // @ts-expect-error A buffer of some element type, not known which.
+  axpy.launch(2, float32, memory("float32" as DType), 4);
+  // @ts-expect-error Host memory.
+  axpy.launch(2, new Float32Array(1), float32, 4);
+  // @ts-expect-error An address.
+  axpy.launch(2, 256, float32, 4);
+});
+
+Deno.test("launch() rejects a read-only view where the kernel writes", () => {
+  // @ts-expect-error The third parameter is float*.
+  kernel(AXPY).launch(2, float32, view("float32"), 4);
+  // @ts-expect-error void* is written too.
+  kernel("f(void* p)").launch(view("float32"));
+});
+
+Deno.test("launch() rejects scalars of another type", () => {
+  const axpy = kernel(AXPY);
+  // @ts-expect-error A bigint where float stands.
+  axpy.launch(2n, float32, float32, 4);
+  // @ts-expect-error A text where unsigned long long stands.
+  axpy.launch(2, float32, float32, "4");
+  // @ts-expect-error A boolean where unsigned long long stands.
+  axpy.launch(2, float32, float32, true);
+  // @ts-expect-error A bigint where int stands.
+  kernel("f(int n)").launch(1n);
+  // @ts-expect-error A number where bool stands.
+  kernel("f(bool on)").launch(1);
+});
+
+Deno.test("a signature that cannot be read is rejected where it is written", () => {
+  // @ts-expect-error flot is no type.
+  kernel("f(flot x)");
+  // @ts-expect-error There are no parentheses.
+  kernel("f");
+  // @ts-expect-error Nothing is assignable to what cannot be read.
+  const unreadable: KernelArguments<"f(flot x)"> = [1];
+  assertEquals(unreadable.length, 1);
+});
+
+Deno.test("a signature that is no literal takes any arguments", () => {
+  const text: string = AXPY;
+  const any: TypedKernel<string> = kernel(text);
+  assertEquals(any.launch(1, 2n, true, float32, view("bool")), 5);
+  // @ts-expect-error A text is an argument of no kernel.
+  any.launch("1");
+  none<Equal<KernelArguments<string>, readonly KernelArgument[]> extends true ? never : string>();
+});
+
+Deno.test("a union of signatures takes the arguments of either", () => {
+  type Either = KernelArguments<"f(int n)" | "g(bool on)">;
+  none<Equal<Either, [number] | [boolean]> extends true ? never : Either>();
+});
+
+// Sizes at which per-character or non-tail recursion would end in "excessively deep".
+
+type Four<Text extends string, Between extends string> =
+  `${Text}${Between}${Text}${Between}${Text}${Between}${Text}`;
+type Sixteen<Text extends string, Between extends string> = Four<Four<Text, Between>, Between>;
+type SixtyFour<Text extends string, Between extends string> = Four<Sixteen<Text, Between>, Between>;
+type LongName = SixtyFour<"a_name_of_sixty_four_characters_that_goes_on_and_on_and_on_and_o", "">;
+
+Deno.test("64 parameters, 4 KB of them, are read", () => {
+  type Parameter = "\n  const unsigned long long* __restrict__ parameter_of_sixty_four";
+  type Big = KernelArguments<`__global__ void big(${SixtyFour<Parameter, ",">}\n)`>;
+  const count: Big["length"] = 64;
+  none<Equal<Big[0], ReadonlyDeviceMemory<"int64">> extends true ? never : Big[0]>();
+  none<Equal<Big[63], ReadonlyDeviceMemory<"int64">> extends true ? never : Big[63]>();
+  // @ts-expect-error There is no 65th.
+  type _Beyond = Big[64];
+  assertEquals(count, 64);
+});
+
+Deno.test("a name of 4 KB is read", () => {
+  type Named = KernelArguments<`${LongName}(float ${LongName}, int* ${LongName})`>;
+  none<Equal<Named, [number, DeviceMemory<"int32">]> extends true ? never : Named>();
+});
+
+Deno.test("4 KB of white space is read", () => {
+  type Wide = KernelArguments<`f(float${SixtyFour<SixtyFour<" ", "">, "">}x)`>;
+  none<Equal<Wide, [number]> extends true ? never : Wide>();
+  type Tall = KernelArguments<`f(${SixtyFour<`\n\t${SixtyFour<" ", "">}int`, ",">}\n)`>;
+  const count: Tall["length"] = 64;
+  assertEquals(count, 64);
+});
