@@ -7,7 +7,7 @@
  * Run it with `deno run -A examples/flights.ts`.
  */
 
-import flights from "vega-datasets/flights-200k.json" with { type: "json" };
+import flights from "vega-datasets/data/flights-200k.json" with { type: "json" };
 import { type Device, type DeviceBuffer, type Event, openDevice } from "../mod.ts";
 
 /** Bins of the histogram: ten minutes each, from 1 hour early to 3 hours late. */

@@ -73,9 +73,11 @@ void WorkerPool::submit(std::shared_ptr<Work> work) {
   if (workers_.empty()) start();
   work->queued_ = true;
   queue_.push_back(std::move(work));
-  submissions_.fetch_add(1, std::memory_order_release);
   if (in_completion && queue_.size() == 1) return;
   wake_one(lock);
+  // After the lock was released: the spinning worker takes it at once, and would otherwise have to
+  // sleep for it and to be woken, which takes the caller far longer than all of the above.
+  submissions_.fetch_add(1, std::memory_order_release);
 }
 
 void WorkerPool::start() {

@@ -4,8 +4,8 @@
  *
  * Problem: Σx² - (Σx)²/n loses every digit when the mean is large against the deviation
  * (1e4 ± 1 in float32). No step here subtracts large sums.
- * Mapping: 16-byte packets, four per thread and tile (vector_access.cuh).
- *   batch   A thread has all elements of its four packets in registers: it forms a rounded mean m,
+ * Mapping: 16-byte packets, four per thread and tile, two for 8-bit elements (vector_access.cuh).
+ *   batch   A thread has all elements of its packets in registers: it forms a rounded mean m,
  *           then the deviations d = x - m, and from Σd and Σd² the batch's own mean and M2; that m
  *           is rounded does not matter, as Σd corrects for it. Integers of 8 and 16 bits are
  *           summed exactly instead.
@@ -65,6 +65,10 @@ struct MergeMoments {
   }
 };
 
+// The bytes of four packets do not fit the registers.
+template <typename T>
+constexpr int moment_packets = sizeof(T) == 1 ? 2 : 4;
+
 // A sum of squares that rounding made negative is zero; NaN stays.
 __device__ __forceinline__ double not_negative(double square_sum) {
   return square_sum < 0 ? 0 : square_sum;
@@ -76,7 +80,7 @@ using MomentArithmetic = std::conditional_t<std::is_same<Value<T>, float>::value
 
 template <typename T, int Count>
 __device__ __forceinline__ Moments exact_batch_moments(const Elements<T, Count>& elements) {
-  // 64 squares of 8 bits fit an int, 32 of 16 bits do not.
+  // 32 squares of 8 bits fit an int, of 16 bits they do not.
   using Square = std::conditional_t<sizeof(T) == 1, int, long long>;
   int sum = 0;
   Square squares = 0;
@@ -163,7 +167,7 @@ __global__ void __launch_bounds__(most_block_threads)
                     unsigned long long n) {
   ShiftedMoments own;
   const auto visit = [&](auto position) { own.add(batch_moments(load(x, position))); };
-  for_each_position<T, 4>(n, visit, x);
+  for_each_position<T, moment_packets<T>>(n, visit, x);
 
   const Moments moments = block_reduce(own.moments(), Moments{0, 0, 0}, MergeMoments());
   if (threadIdx.x == 0) {
@@ -176,7 +180,7 @@ __global__ void __launch_bounds__(most_block_threads)
 
 // out[0] = mean, NaN without elements; out[1] = M2 / (N - correction), NaN where N <= correction.
 template <typename O>
-__global__ void __launch_bounds__(most_block_threads)
+__global__ void __launch_bounds__(most_block_threads, 1)
     moments_final(const double* __restrict__ partials, unsigned int count, double correction,
                   O* __restrict__ out) {
   Moments moments = {0, 0, 0};

@@ -68,7 +68,7 @@ Bounds moment_bounds(const Exact& exact, size_t n, Geometry geometry) {
   const bool in_double = std::is_same_v<T, double> || (std::is_integral_v<T> && !narrow);
   const double unit = narrow ? 0 : in_double ? 0x1p-53 : 0x1p-24;
   const double depth = sizeof(T) == 8 ? 3 : sizeof(T) == 4 ? 4 : 5;
-  const double batch = 64.0 / sizeof(T);
+  const double batch = (sizeof(T) == 1 ? 32.0 : 64.0) / sizeof(T);
   const double b = std::ceil(n / (batch * geometry.grid * geometry.block)) + 6;
   const double c = 10 * std::ceil(double(geometry.grid) / final_block);
   const double greatest = static_cast<double>(exact.greatest);

@@ -187,15 +187,17 @@ void check_double_rounding() {
   check.equal(bits(__hfma(near_one, near_one, bf(0))), bits(bf(1.125)), "a tie goes to even");
   check.equal(bits(__hfma(near_one, near_one, bf(0x1p-100))), bits(bf(1.1328125)), "above the tie");
   check.equal(bits(__hfma(near_one, near_one, bf(-0x1p-100))), bits(bf(1.125)), "below the tie");
-  // 1.0625 * 2^-67 squared is 2^-134 (1 + 2^-3 + 2^-8): more than half of the smallest number.
+  // The smallest number is 2^-133; (1 + 2^-7) 2^-67 squared is a little over half of it.
   const auto small = bf(1.0078125 * 0x1p-67);
   check.equal(bits(__hmul(small, small)), static_cast<unsigned short>(1), "just above half of the least");
   const auto exact_half = bf(0x1p-67);
   check.equal(bits(__hmul(exact_half, exact_half)), static_cast<unsigned short>(0), "half of the least");
-  const __half h = __half(1.03125f);
-  const unsigned short tie = __half_as_ushort(__hfma(h, h, __half(0.0f)));
-  const unsigned short above = __half_as_ushort(__hfma(h, h, __half(0x1p-24f)));
-  check.holds(above == tie + 1, "half: (1 + 2^-5)^2 is a tie at 2^-11 ulps, broken by 2^-24", tie, above);
+  // (1 + 2^-5)(1 + 2^-6) = 1 + 2^-5 + 2^-6 + 2^-11: halfway between two halfs.
+  const __half p = __half(1.03125f), q = __half(1.015625f);
+  const auto half_bits = [&](float addend) { return __half_as_ushort(__hfma(p, q, __half(addend))); };
+  check.equal(half_bits(0.0f), __half_as_ushort(__half(1.046875f)), "half: a tie goes to even");
+  check.equal(half_bits(0x1p-24f), __half_as_ushort(__half(1.0478516f)), "half: above the tie");
+  check.equal(half_bits(-0x1p-24f), __half_as_ushort(__half(1.046875f)), "half: below the tie");
 }
 
 }  // namespace

@@ -44,8 +44,11 @@ void check_ranges(int32_t stream) {
   };
   check_status(to_device(memory, 4096), 0, "all of an allocation");
   check_status(to_device(memory + 4095, 1), 0, "its last byte");
-  check_status(to_device(memory, 4097), invalid_value, "one byte more than it has");
   check_status(to_device(memory + 4096, 1), invalid_value, "the byte after it");
+  check_status(to_device(memory, 4097), invalid_value, "one byte more than it has");
+  double last[3] = {};
+  gs.gs_error_last(last);
+  check_equal(last[1], 0, "which the shim finds out without a CUDA call");
   check_status(to_device(memory - 1, 2), invalid_value, "the byte before it");
   check_status(to_device(4096, 1), invalid_value, "a wild address");
   const double host_address = static_cast<double>(reinterpret_cast<uintptr_t>(host.data()));

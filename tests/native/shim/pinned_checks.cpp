@@ -112,6 +112,27 @@ void check_copying(int32_t stream) {
   munmap(slab, slab_bytes);
 }
 
+// A slab is released while the device still has a copy into it to make, behind 1 GiB of other work.
+void check_release_waits(int32_t stream) {
+  unsigned char* const slab = map_slab();
+  const int32_t pinned = pin(slab);
+  constexpr double large = 64 << 20;
+  const double memory = allocate(0, 2 * large);
+  set_operands(0, stream, {memory, 0x77, 1, 2 * large});
+  gs.gs_memory_set();
+  for (int copy = 0; copy < 16; copy++) {
+    set_operands(0, stream, {memory, memory + large, large});
+    gs.gs_copy_device();
+  }
+  to_pinned(stream, pinned, 0, memory, static_cast<double>(slab_bytes));
+  check_status(gs.gs_pinned_release(pinned), 0, "releasing a slab that a copy is on its way to");
+  bool arrived = true;
+  for (size_t index = 0; index < slab_bytes; index++) arrived = arrived && slab[index] == 0x77;
+  check(arrived, "waits for the copy");
+  free_memory(0, memory);
+  munmap(slab, slab_bytes);
+}
+
 // What happens when an isolate ends: its mapping goes, the address is used again.
 void check_lost_isolate(int32_t stream) {
 #ifdef __linux__
@@ -151,6 +172,7 @@ void check_pinned() {
   const int32_t stream = make_stream(0);
   check_registering();
   check_copying(stream);
+  check_release_waits(stream);
   check_lost_isolate(stream);
   gs.gs_stream_destroy(stream);
 }

@@ -39,29 +39,30 @@ bool holds_for_enough_work(const Seen& seen) {
   return false;
 }
 
-bool stream_is_done(int32_t stream) {
-  return on_stream(gs.gs_stream_query, stream, 0) == 0 && block.result[0] == 1;
+// Whether the query succeeds and says 1 for done, or 0.
+bool stream_says(double done, int32_t stream) {
+  return on_stream(gs.gs_stream_query, stream, 0) == 0 && block.result[0] == done;
 }
 
-bool event_is_done(int32_t event) {
-  return on_stream(gs.gs_event_query, 0, event) == 0 && block.result[0] == 1;
+bool event_says(double done, int32_t event) {
+  return on_stream(gs.gs_event_query, 0, event) == 0 && block.result[0] == done;
 }
 
 void check_queries(const SlowWork& work) {
   const int32_t stream = make_stream(0);
   const int32_t event = make_event(0, 0);
-  check(stream_is_done(stream), "a stream without work is done");
-  check(event_is_done(event), "an event without a record is done");
+  check(stream_says(1, stream), "a stream without work is done");
+  check(event_says(1, event), "an event without a record is done");
   check(holds_for_enough_work([&](int copies) {
           work.enqueue(stream, copies);
           on_stream(gs.gs_event_record, stream, event);
-          return !event_is_done(event) && !stream_is_done(stream);
+          return event_says(0, event) && stream_says(0, stream);
         }),
         "with work neither is done");
   check_status(gs.gs_event_synchronize(event), 0, "waiting for the event");
-  check(event_is_done(event), "it is done then");
+  check(event_says(1, event), "it is done then");
   check_status(gs.gs_stream_synchronize(stream), 0, "waiting for the stream");
-  check(stream_is_done(stream), "so is the stream");
+  check(stream_says(1, stream), "so is the stream");
   check_status(on_stream(gs.gs_event_record, stream, stream), GS_ERROR_HANDLE,
                "a stream's handle given for an event's");
   gs.gs_event_destroy(event);

@@ -1,0 +1,148 @@
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import fc from "fast-check";
+import { capabilityLimits } from "../../src/hardware/capability_limits.ts";
+import { type LaunchConfig, LaunchShape } from "../../src/launch/launch_config.ts";
+
+const ada = capabilityLimits("8.9");
+const plain = { maxThreadsPerBlock: 1024, staticSharedMemory: 0 };
+
+function shapeOf(config: unknown, kernel = plain): LaunchShape {
+  const shape = new LaunchShape("f", ada, kernel);
+  shape.read(config as LaunchConfig);
+  return shape;
+}
+
+function numbers(shape: LaunchShape): number[] {
+  const { gridX, gridY, gridZ, blockX, blockY, blockZ, sharedMemory } = shape;
+  return [gridX, gridY, gridZ, blockX, blockY, blockZ, sharedMemory];
+}
+
+function refusal(config: unknown, kernel = plain): string {
+  return assertThrows(() => shapeOf(config, kernel), Error).message;
+}
+
+Deno.test("read() fills in the extents that are left out", () => {
+  assertEquals(numbers(shapeOf({ grid: 7, block: 64 })), [7, 1, 1, 64, 1, 1, 0]);
+  assertEquals(numbers(shapeOf({ grid: [7], block: [64] })), [7, 1, 1, 64, 1, 1, 0]);
+  assertEquals(numbers(shapeOf({ grid: [7, 2], block: [8, 4] })), [7, 2, 1, 8, 4, 1, 0]);
+  assertEquals(
+    numbers(shapeOf({ grid: [7, 2, 3], block: [8, 4, 2], sharedMemory: 128 })),
+    [7, 2, 3, 8, 4, 2, 128],
+  );
+});
+
+Deno.test("read() leaves nothing of the configuration before", () => {
+  const shape = shapeOf({ grid: [7, 2, 3], block: [8, 4, 2], sharedMemory: 128 });
+  shape.read({ grid: 1, block: [32] });
+  assertEquals(numbers(shape), [1, 1, 1, 32, 1, 1, 0]);
+});
+
+/** A configuration with one extent set and the others as small as can be. */
+function withExtent(field: "grid" | "block", axis: number, value: unknown): unknown {
+  return { grid: 1, block: 1, [field]: [1, 1, 1].with(axis, value as number) };
+}
+
+const LIMITS = [
+  ["grid", 0, 2 ** 31 - 1],
+  ["grid", 1, 65535],
+  ["grid", 2, 65535],
+  ["block", 0, 1024],
+  ["block", 1, 1024],
+  ["block", 2, 64],
+] as const;
+
+Deno.test("read() takes every extent to its limit and refuses one beyond, naming all", () => {
+  for (const [field, axis, limit] of LIMITS) {
+    const name = `${field}.${"xyz"[axis]}`;
+    shapeOf(withExtent(field, axis, 1));
+    shapeOf(withExtent(field, axis, limit));
+    for (const value of [0, -1, limit + 1, 2 ** 32, 2 ** 53]) {
+      assertStrictEquals(
+        refusal(withExtent(field, axis, value)),
+        `Cannot launch f as ${name} must be in 1..${limit}: it is ${value}`,
+      );
+    }
+    for (const value of [0.5, NaN, Infinity, 1 + Number.EPSILON]) {
+      assertStrictEquals(
+        refusal(withExtent(field, axis, value)),
+        `Cannot launch f as ${name} must be an integer in 1..${limit}: it is ${value}`,
+      );
+    }
+    for (const value of ["1", 1n, null, undefined, {}, true]) {
+      const config = withExtent(field, axis, value);
+      assertThrows(() => shapeOf(config), TypeError, `as ${name} must be an integer in 1..`);
+    }
+  }
+  assertStrictEquals(
+    refusal({ grid: 1, block: 2048 }),
+    "Cannot launch f as block.x must be in 1..1024: it is 2048",
+  );
+});
+
+Deno.test("read() refuses what is no list of one to three extents", () => {
+  for (const value of [[], [1, 1, 1, 1], "1", null, undefined, {}, { x: 1 }, new Uint8Array(1)]) {
+    assertThrows(() => shapeOf({ grid: value, block: 1 }), TypeError, "as grid must be");
+    assertThrows(() => shapeOf({ grid: 1, block: value }), TypeError, "as block must be");
+  }
+  for (const config of [undefined, null, 256, "256"]) {
+    assertThrows(() => shapeOf(config), TypeError, "must be an object with grid and block: it is");
+  }
+});
+
+Deno.test("read() bounds the threads of a block by the device and by the kernel", () => {
+  shapeOf({ grid: 1, block: [32, 32] });
+  shapeOf({ grid: 1, block: [4, 4, 64] });
+  assertStrictEquals(
+    refusal({ grid: 1, block: [33, 32] }),
+    "Cannot launch f as the threads of block must be in 1..1024: they are 1056 (33 × 32 × 1)",
+  );
+  const heavy = { maxThreadsPerBlock: 384, staticSharedMemory: 0 };
+  assertStrictEquals(shapeOf({ grid: 1, block: 384 }, heavy).threads, 384);
+  assert(refusal({ grid: 1, block: 385 }, heavy).includes("in 1..384: they are 385"));
+});
+
+Deno.test("read() bounds dynamic and static shared memory together by the opt-in limit", () => {
+  const limit = 99 * 1024; // capability 8.9, CUDA C++ Programming Guide
+  const at = (sharedMemory: unknown, staticSharedMemory = 0) =>
+    shapeOf({ grid: 1, block: 1, sharedMemory }, { maxThreadsPerBlock: 1024, staticSharedMemory });
+  assertStrictEquals(at(limit).sharedMemory, limit);
+  assertStrictEquals(at(limit - 1024, 1024).sharedMemory, limit - 1024);
+  assertThrows(() => at(limit + 1), RangeError, `sharedMemory must be in 0..${limit}: it is`);
+  assertThrows(
+    () => at(limit - 1023, 1024),
+    RangeError,
+    `sharedMemory, beside the 1024 bytes the kernel declares, must be in 0..${limit - 1024}:`,
+  );
+  for (const value of [-1, 0.5, NaN, Infinity]) assertThrows(() => at(value), RangeError);
+  for (const value of ["1", null, 1n, {}]) assertThrows(() => at(value), TypeError);
+});
+
+Deno.test("needsSharedMemoryReserve says when static and dynamic exceed 48 KiB", () => {
+  const needs = (sharedMemory: number, staticSharedMemory: number) =>
+    shapeOf({ grid: 1, block: 1, sharedMemory }, { maxThreadsPerBlock: 32, staticSharedMemory })
+      .needsSharedMemoryReserve;
+  assertEquals(needs(49152, 0), false);
+  assertEquals(needs(49153, 0), true);
+  assertEquals(needs(49152 - 16, 16), false);
+  assertEquals(needs(49152 - 15, 16), true);
+  assertEquals(needs(0, 49152), false);
+});
+
+Deno.test("read() takes a configuration exactly when every limit allows it", () => {
+  const extent = (limit: number) => fc.oneof(fc.integer({ min: -1, max: limit + 1 }), fc.nat(64));
+  fc.assert(
+    fc.property(
+      fc.tuple(...LIMITS.map(([, , limit]) => extent(limit))),
+      fc.integer({ min: -1, max: 110_000 }),
+      (values, sharedMemory) => {
+        const [gx, gy, gz, bx, by, bz] = values as [number, number, number, number, number, number];
+        const allowed = values.every((value, i) => value >= 1 && value <= LIMITS[i]![2]) &&
+          bx * by * bz <= 1024 && sharedMemory >= 0 && sharedMemory <= 99 * 1024;
+        const config = { grid: [gx, gy, gz], block: [bx, by, bz], sharedMemory };
+        if (allowed) assertEquals(numbers(shapeOf(config)), [...values, sharedMemory]);
+        else assertThrows(() => shapeOf(config), RangeError, "Cannot launch f as ");
+      },
+    ),
+    { numRuns: 1000 },
+  );
+});
