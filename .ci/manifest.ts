@@ -11,8 +11,8 @@
 const ROOT = new URL("../", import.meta.url);
 const MANIFEST = new URL("src/ffi/build/manifest.ts", ROOT);
 
-/** What is compiled or included; documentation is not. */
-const SOURCE = /\.(?:h|cuh|cu|cpp)$/;
+/** What is compiled, included or read by the linker; documentation is not. */
+const SOURCE = /\.(?:h|cuh|cu|cpp|map)$/;
 
 /** The native sources below a folder, relative to the repository, in order. */
 export function nativeSources(folder = "csrc"): string[] {
@@ -34,7 +34,7 @@ function manifestText(files: readonly string[]): string {
  * @module
  */
 
-/** Every file that is compiled or included, relative to the folder of \`mod.ts\`. */
+/** Every file that is compiled, included or read by the linker, relative to the folder of \`mod.ts\`. */
 export const MANIFEST: readonly string[] = [
 ${files.map((file) => `  ${JSON.stringify(file)},\n`).join("")}];
 `;

@@ -59,8 +59,8 @@ int32_t gs_copy_from_pinned(void) {
     make_current(device);
     require_device_memory(destination, device);
     slab->used_by.add(device);
-    GS_CALL(cudaMemcpyAsync, destination.pointer(), source.pointer(), bytes,
-            cudaMemcpyHostToDevice, stream->stream);
+    GS_CALL(cudaMemcpyAsync, destination.pointer(), source.pointer(), bytes, cudaMemcpyHostToDevice,
+            stream->stream);
   });
 }
 
@@ -77,8 +77,8 @@ int32_t gs_copy_to_pinned(void) {
     make_current(device);
     require_device_memory(source, device);
     slab->used_by.add(device);
-    GS_CALL(cudaMemcpyAsync, destination.pointer(), source.pointer(), bytes,
-            cudaMemcpyDeviceToHost, stream->stream);
+    GS_CALL(cudaMemcpyAsync, destination.pointer(), source.pointer(), bytes, cudaMemcpyDeviceToHost,
+            stream->stream);
   });
 }
 

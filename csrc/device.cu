@@ -28,9 +28,9 @@ UuidText uuid_text(int device, const char* prefix) {
   std::memcpy(byte, &properties.uuid, sizeof(byte));
   UuidText uuid;
   std::snprintf(uuid.text, sizeof(uuid.text),
-                "%.3s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-                prefix, byte[0], byte[1], byte[2], byte[3], byte[4], byte[5], byte[6], byte[7],
-                byte[8], byte[9], byte[10], byte[11], byte[12], byte[13], byte[14], byte[15]);
+                "%.3s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", prefix,
+                byte[0], byte[1], byte[2], byte[3], byte[4], byte[5], byte[6], byte[7], byte[8],
+                byte[9], byte[10], byte[11], byte[12], byte[13], byte[14], byte[15]);
   return uuid;
 }
 

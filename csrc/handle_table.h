@@ -32,8 +32,7 @@ class HandleTable {
   class Use {
    public:
     explicit Use(Slot* slot, HandleTable* table) : slot_(slot), table_(table) {}
-    Use(Use&& other) noexcept
-        : slot_(std::exchange(other.slot_, nullptr)), table_(other.table_) {}
+    Use(Use&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)), table_(other.table_) {}
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
     ~Use() {
@@ -138,7 +137,8 @@ class HandleTable {
   }
 
   Slot& slot(uint32_t index) {
-    return chunks_[index / slots_per_chunk].load(std::memory_order_acquire)
+    return chunks_[index / slots_per_chunk]
+        .load(std::memory_order_acquire)
         ->slots[index % slots_per_chunk];
   }
 
@@ -173,8 +173,7 @@ class HandleTable {
 
   int32_t publish(uint32_t index) {
     Slot& slot = this->slot(index);
-    const uint64_t generation =
-        generation_of(slot.state.load(std::memory_order_relaxed)) + 1;
+    const uint64_t generation = generation_of(slot.state.load(std::memory_order_relaxed)) + 1;
     live_.fetch_add(1, std::memory_order_relaxed);
     slot.state.store(state_of(generation) | open, std::memory_order_release);
     return static_cast<int32_t>(generation << index_bits | index);

@@ -71,8 +71,7 @@ constexpr ParameterKind kind_of_number() {
     return ParameterKind::float64;
   } else {
     static_assert(std::is_integral_v<Type>, "a kernel takes numbers and pointers to numbers");
-    return std::is_signed_v<Type> ? ParameterKind::signed_integer
-                                  : ParameterKind::unsigned_integer;
+    return std::is_signed_v<Type> ? ParameterKind::signed_integer : ParameterKind::unsigned_integer;
   }
 }
 
@@ -89,8 +88,7 @@ constexpr Parameter parameter_of() {
 
 template <class... Types>
 struct ParameterList {
-  static constexpr std::array<Parameter, sizeof...(Types)> parameters = {
-      parameter_of<Types>()...};
+  static constexpr std::array<Parameter, sizeof...(Types)> parameters = {parameter_of<Types>()...};
 };
 
 }  // namespace gridstride

@@ -38,8 +38,7 @@ uint64_t signed_bits(double value, int bytes) {
 }
 
 uint64_t unsigned_bits(double value, int bytes) {
-  const uint64_t largest =
-      bytes == 8 ? largest_safe_integer : (uint64_t{1} << (8 * bytes)) - 1;
+  const uint64_t largest = bytes == 8 ? largest_safe_integer : (uint64_t{1} << (8 * bytes)) - 1;
   return checked_integer(value, largest);
 }
 

@@ -41,8 +41,7 @@ int32_t status_of(NvmlReturn code) {
 }
 
 NvmlTable filled_from_library() {
-  void* library =
-      open_first_library({"libnvidia-ml.so.1", "/usr/lib/wsl/lib/libnvidia-ml.so.1"});
+  void* library = open_first_library({"libnvidia-ml.so.1", "/usr/lib/wsl/lib/libnvidia-ml.so.1"});
   NvmlTable table;
   table.init = reinterpret_cast<NvmlReturn (*)()>(library_symbol(library, "nvmlInit_v2"));
   table.device_by_uuid = reinterpret_cast<NvmlReturn (*)(const char*, NvmlDevice*)>(
@@ -76,8 +75,7 @@ NvmlDevice device_of(const NvmlTable& nvml, int device) {
   if (status != GS_ERROR_UNSUPPORTED) fail_call(CallKind::nvmlDeviceGetHandleByUUID, status);
   // CUDA does not say whether a device is a whole GPU or a part of one; NVML's name differs.
   const UuidText part = uuid_text(device, "MIG");
-  call(CallKind::nvmlDeviceGetHandleByUUID,
-       [&] { return nvml.device_by_uuid(part.text, &found); });
+  call(CallKind::nvmlDeviceGetHandleByUUID, [&] { return nvml.device_by_uuid(part.text, &found); });
   return found;
 }
 

@@ -29,10 +29,10 @@ class DeviceSet {
 };
 
 struct PinnedSlab {
-  MemoryRange memory;         // what CUDA knows and copies go through
+  MemoryRange memory;          // what CUDA knows and copies go through
   bool is_registered = false;  // CUDA holds its pages
-  bool owns_mapping = false;  // memory is a mapping of ours, beside JavaScript's
-  int device = no_device;     // whose context registered it
+  bool owns_mapping = false;   // memory is a mapping of ours, beside JavaScript's
+  int device = no_device;      // whose context registered it
   DeviceSet used_by;
 
   void end();

@@ -66,8 +66,8 @@ SlabMapping::~SlabMapping() {
 }
 
 void SlabMapping::share_with_slab() {
-  const void* mapped = mmap(slab_.pointer(), slab_.bytes, PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_FIXED, file_, 0);
+  const void* mapped =
+      mmap(slab_.pointer(), slab_.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file_, 0);
   require_system(mapped != MAP_FAILED);
   is_shared_ = true;
 }

@@ -32,16 +32,16 @@ using namespace gridstride;
 
 int32_t gs_status_name(int32_t status, char* text, int32_t capacity) {
   return guarded([&] {
-    const char* name = status < 0 ? own_status(status).name
-                                  : cudaGetErrorName(known_cuda_status(status));
+    const char* name =
+        status < 0 ? own_status(status).name : cudaGetErrorName(known_cuda_status(status));
     write_text(name, text, capacity);
   });
 }
 
 int32_t gs_status_text(int32_t status, char* text, int32_t capacity) {
   return guarded([&] {
-    const char* sentence = status < 0 ? own_status(status).text
-                                      : cudaGetErrorString(known_cuda_status(status));
+    const char* sentence =
+        status < 0 ? own_status(status).text : cudaGetErrorString(known_cuda_status(status));
     write_text(sentence, text, capacity);
   });
 }

@@ -30,8 +30,9 @@ BlockOutcome BlockRunner::run(uint3 block_index) {
   block_.spin_count = 0;
   block_.plain = true;
   block_.plain_remaining = block_.thread_count - 1;
+  void* fiber = new_fiber(block_);
   block_.inside_kernel = true;
-  switch_context(&block_.runner_context, new_fiber(block_));
+  switch_context(&block_.runner_context, fiber);
   block_.inside_kernel = false;
   if (__builtin_expect(block_.outcome != BlockOutcome::finished, 0)) {
     free_all_stacks(block_);

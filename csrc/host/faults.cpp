@@ -13,12 +13,16 @@
 namespace gridstride::host {
 namespace {
 
+void write_fault(BlockState& block, cudaError_t code, const char* format, va_list arguments) {
+  block.fault.code = code;
+  std::vsnprintf(block.fault.what, sizeof(block.fault.what), format, arguments);
+}
+
 __attribute__((format(printf, 3, 4))) void set_fault(BlockState& block, cudaError_t code,
                                                      const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  block.fault.code = code;
-  std::vsnprintf(block.fault.what, sizeof(block.fault.what), format, arguments);
+  write_fault(block, code, format, arguments);
   va_end(arguments);
 }
 
@@ -95,8 +99,7 @@ void explain_bus_error(BlockState& block, const MachineFault& machine) {
 void raise_fault(BlockState& block, cudaError_t code, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  block.fault.code = code;
-  std::vsnprintf(block.fault.what, sizeof(block.fault.what), format, arguments);
+  write_fault(block, code, format, arguments);
   va_end(arguments);
   block.outcome = BlockOutcome::faulted;
   resume_context(block.runner_context);

@@ -16,9 +16,11 @@
 namespace gridstride::host {
 namespace {
 
-// A sleeping thread takes tens of microseconds to wake. The one that spins takes work at once, for
-// as long as work tends to follow on work.
-constexpr auto spin_time = std::chrono::microseconds(50);
+// A sleeping thread takes tens of microseconds to wake; one that spins takes work at once. No longer
+// than this, as on a machine without a processor to spare it keeps someone, perhaps the one who is
+// about to submit, from running. Yielding instead would be worse there: it gives away a whole time
+// slice of milliseconds, where a thread that sleeps is scheduled as soon as it is woken.
+constexpr auto spin_time = std::chrono::microseconds(20);
 
 // Two mappings per guarded stack, of the 65530 that Linux allows a process; half is left to others.
 uint32_t guarded_stacks_per_worker(unsigned workers) {
@@ -141,13 +143,7 @@ void WorkerPool::wait_for_work(std::unique_lock<std::mutex>& lock) {
     spinning_ = true;
     const uint64_t seen = submissions_.load(std::memory_order_relaxed);
     lock.unlock();
-    const auto end = std::chrono::steady_clock::now() + spin_time;
-    do {
-      for (int i = 0; i < 32 && submissions_.load(std::memory_order_relaxed) == seen; ++i) {
-        pause_briefly();
-      }
-    } while (submissions_.load(std::memory_order_relaxed) == seen &&
-             std::chrono::steady_clock::now() < end);
+    spin_until_submission(seen);
     lock.lock();
     spinning_ = false;
     if (!queue_.empty()) return;
@@ -155,6 +151,16 @@ void WorkerPool::wait_for_work(std::unique_lock<std::mutex>& lock) {
   ++sleeping_;
   work_available_.wait(lock, [this] { return !queue_.empty(); });
   --sleeping_;
+}
+
+void WorkerPool::spin_until_submission(uint64_t seen) const {
+  const auto end = std::chrono::steady_clock::now() + spin_time;
+  do {
+    for (int i = 0; i < 32; ++i) {
+      if (submissions_.load(std::memory_order_relaxed) != seen) return;
+      pause_briefly();
+    }
+  } while (std::chrono::steady_clock::now() < end);
 }
 
 void WorkerPool::leave(const std::shared_ptr<Work>& work, bool ran) {

@@ -47,6 +47,7 @@ class WorkerPool {
   void serve(Worker& worker);
   std::shared_ptr<Work> take(std::unique_lock<std::mutex>& lock);
   void wait_for_work(std::unique_lock<std::mutex>& lock);
+  void spin_until_submission(uint64_t seen) const;
   void leave(const std::shared_ptr<Work>& work, bool ran);
   void wake_one(std::unique_lock<std::mutex>& lock);
 

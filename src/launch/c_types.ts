@@ -93,7 +93,11 @@ export type CTypeSpelling = keyof typeof C_TYPES;
 /** The words that a type's spelling can consist of. */
 export type CTypeWord = WordsOf<CTypeSpelling | "void">;
 
-/** The words of a spelling, as a union. */
+/**
+ * The words of a spelling, as a union.
+ *
+ * @internal
+ */
 type WordsOf<Spelling extends string> = Spelling extends `${infer First} ${infer Rest}`
   ? First | WordsOf<Rest>
   : Spelling;

@@ -90,6 +90,9 @@ export class LaunchShape {
   readonly #staticSharedMemory: number;
   readonly #maxSharedMemory: number;
   readonly #freeSharedMemory: number;
+  /** Grid and block of the last configuration, if it was good and had one dimension; else NaN. */
+  #lastGrid = NaN;
+  #lastBlock = NaN;
 
   /**
    * Prepares for the launches of a kernel on a device.
@@ -134,6 +137,11 @@ export class LaunchShape {
   read(config: LaunchConfig): void {
     if (typeof config !== "object" || config === null) this.#refuseConfig(config);
     const { grid, block, sharedMemory = 0 } = config;
+    // Launches of a loop mostly repeat the numbers of the one before, which have been checked.
+    if (
+      grid === this.#lastGrid && block === this.#lastBlock && sharedMemory === this.sharedMemory
+    ) return;
+    this.#lastGrid = NaN;
     if (typeof grid === "number") {
       this.gridX = grid;
       this.gridY = 1;
@@ -156,6 +164,10 @@ export class LaunchShape {
     }
     this.sharedMemory = sharedMemory;
     this.#checkExtents();
+    if (typeof grid === "number" && typeof block === "number") {
+      this.#lastGrid = grid;
+      this.#lastBlock = block;
+    }
   }
 
   #checkExtents(): void {

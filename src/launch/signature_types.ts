@@ -89,6 +89,11 @@ export type ReadableSignature<Signature extends string> = [ProblemOf<Signature>]
   ? Signature
   : ProblemOf<Signature>;
 
+/**
+ * The reasons why a signature cannot be read; `never` if it can.
+ *
+ * @internal
+ */
 type ProblemOf<Signature extends string> = Extract<
   KernelArguments<Signature>[number],
   SignatureError<string>
@@ -96,6 +101,11 @@ type ProblemOf<Signature extends string> = Extract<
 
 // ---- Declaration -------------------------------------------------------------------------------
 
+/**
+ * Cuts the text at the parentheses; the parameters are read only if what surrounds them is right.
+ *
+ * @internal
+ */
 type ReadDeclaration<Text extends string> = Text extends
   `${infer Head}(${infer Parameters})${infer Tail}`
   ? HeadProblem<`${Spaced<Head>} `> extends infer Problem extends string ? [SignatureError<Problem>]

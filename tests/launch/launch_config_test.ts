@@ -37,6 +37,23 @@ Deno.test("read() leaves nothing of the configuration before", () => {
   assertEquals(numbers(shape), [1, 1, 1, 32, 1, 1, 0]);
 });
 
+Deno.test("read() checks anew whatever differs from the configuration before", () => {
+  const shape = shapeOf({ grid: 7, block: 64, sharedMemory: 16 });
+  for (const bad of [{ grid: 7, block: 0 }, { grid: NaN, block: 64 }, { grid: 7, block: [0] }]) {
+    assertThrows(() => shape.read({ ...bad, sharedMemory: 16 } as LaunchConfig), RangeError);
+    shape.read({ grid: 7, block: 64, sharedMemory: 16 });
+    assertEquals(numbers(shape), [7, 1, 1, 64, 1, 1, 16]);
+  }
+  const grid: [number, number] = [7, 2];
+  shape.read({ grid, block: 64, sharedMemory: 16 });
+  grid[1] = 0;
+  assertThrows(() => shape.read({ grid, block: 64, sharedMemory: 16 }), RangeError, "grid.y");
+  shape.read({ grid: 7, block: 64 });
+  assertEquals(numbers(shape), [7, 1, 1, 64, 1, 1, 0]);
+  assertThrows(() => shape.read({ grid: 7, block: 64, sharedMemory: -1 }), RangeError);
+  assertThrows(() => shape.read({ grid: 7, block: 64, sharedMemory: -1 }), RangeError);
+});
+
 /** A configuration with one extent set and the others as small as can be. */
 function withExtent(field: "grid" | "block", axis: number, value: unknown): unknown {
   return { grid: 1, block: 1, [field]: [1, 1, 1].with(axis, value as number) };

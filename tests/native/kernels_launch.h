@@ -114,9 +114,8 @@ struct Geometry {
 constexpr Geometry geometries[] = {{1, 32}, {3, 96}, {7, 256}, {2, 1024}, {40, 64}};
 
 // Lengths around the widths of packets, batches and tiles, and primes.
-constexpr size_t lengths[] = {0,    1,    2,    3,    7,    8,    15,    16,   17,
-                              31,   63,   64,   65,   127,  257,  1021,  1024, 1025,
-                              4095, 4096, 4097, 8191, 8209, 16385, 70001};
+constexpr size_t lengths[] = {0,   1,   2,   3,    7,    8,    15,   16,   17,
+                              31,  33,  127, 257,  1021, 1025, 4096, 8209, 70001};
 
 inline const gridstride::Kernel& kernel_named(const std::string& name) {
   for (const gridstride::Kernel* kernel : gridstride::kernels()) {

@@ -55,6 +55,7 @@ void test_declarations() {
 }  // namespace kernels_test
 
 int main() {
+  kernels_test::test_faults();
   kernels_test::test_declarations();
   kernels_test::test_elementwise();
   kernels_test::test_sums();

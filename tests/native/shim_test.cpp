@@ -35,8 +35,8 @@ Library Library::open(const char* path) {
 #undef GS_FIND
   library.foreign_allocate = reinterpret_cast<decltype(library.foreign_allocate)>(
       dlsym(opened, "gs_test_foreign_allocate"));
-  library.foreign_free = reinterpret_cast<decltype(library.foreign_free)>(
-      dlsym(opened, "gs_test_foreign_free"));
+  library.foreign_free =
+      reinterpret_cast<decltype(library.foreign_free)>(dlsym(opened, "gs_test_foreign_free"));
   return library;
 }
 

@@ -83,7 +83,7 @@ Deno.test("what is published is the package and its sources, and nothing else", 
   const documents = ["ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "README.md", "deno.json"];
   const wrong = files.filter((file) =>
     !documents.includes(file) && !/^(?:mod|build)\.ts$|^src\/.*\.ts$/.test(file) &&
-    !/^csrc\/.*\.(?:cu|cuh|cpp|h|md)$/.test(file)
+    !/^csrc\/.*\.(?:cu|cuh|cpp|h|map|md)$/.test(file)
   );
   assertEquals(wrong, []);
   const needed = [...documents, ...packageModules(), ...MANIFEST];

@@ -14,5 +14,17 @@ export const device: Device = openDevice(Deno.env.get("GRIDSTRIDE_DEVICE") ?? "h
 
 /** Element counts that break things: none, one, warp and block boundaries, primes, many blocks. */
 export const BREAKING_SIZES: readonly number[] = [
-  0, 1, 2, 31, 32, 33, 255, 256, 257, 1021, 4096, 65537, 1_000_003,
+  0,
+  1,
+  2,
+  31,
+  32,
+  33,
+  255,
+  256,
+  257,
+  1021,
+  4096,
+  65537,
+  1_000_003,
 ];

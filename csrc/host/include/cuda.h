@@ -11,7 +11,7 @@
 #define CUDA_VERSION 13000
 
 // The numbers are those of cudaError_t, which extends this enumeration.
-typedef enum cudaError_enum {
+typedef enum cudaError_enum : int {
   CUDA_SUCCESS = 0,
   CUDA_ERROR_INVALID_VALUE = 1,
   CUDA_ERROR_OUT_OF_MEMORY = 2,

@@ -57,8 +57,8 @@ export function cudaToolchain(
     linkArguments: (objects, library) => [
       ...["-shared", "-cudart=static"],
       ...cppProgram,
-      // exclude-libs: the CUDA runtime inside must not be taken for another library's.
-      "-Xlinker=-z,nodelete,-z,defs,--exclude-libs,ALL",
+      // The CUDA runtime inside must not be taken for another library's: nothing of it is exported.
+      "-Xlinker=-z,nodelete,-z,defs,--version-script=csrc/exports.map",
       ...["-o", library],
       ...objects,
       ...["-lpthread", "-ldl"],

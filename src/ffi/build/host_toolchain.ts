@@ -34,11 +34,20 @@ const LINK_FLAGS: Readonly<
 > = {
   linux: {
     // nodelete: worker threads and calls in flight may outlive the isolate that opened it.
-    first: () => ["-shared", "-Wl,-z,nodelete", "-Wl,-z,defs"],
+    first: () => [
+      "-shared",
+      "-Wl,-z,nodelete",
+      "-Wl,-z,defs",
+      "-Wl,--version-script=csrc/exports.map",
+    ],
     last: ["-pthread", "-ldl"],
   },
   darwin: {
-    first: (name) => ["-dynamiclib", `-Wl,-install_name,@rpath/${name}`],
+    first: (name) => [
+      "-dynamiclib",
+      `-Wl,-install_name,@rpath/${name}`,
+      "-Wl,-exported_symbol,_gs_*",
+    ],
     last: [],
   },
 };

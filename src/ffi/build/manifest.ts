@@ -7,7 +7,7 @@
  * @module
  */
 
-/** Every file that is compiled or included, relative to the folder of `mod.ts`. */
+/** Every file that is compiled, included or read by the linker, relative to the folder of `mod.ts`. */
 export const MANIFEST: readonly string[] = [
   "csrc/abi.cu",
   "csrc/allocation_table.cu",
@@ -26,6 +26,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/driver_table.h",
   "csrc/event.cu",
   "csrc/event.h",
+  "csrc/exports.map",
   "csrc/gridstride.h",
   "csrc/guard.cu",
   "csrc/guard.h",

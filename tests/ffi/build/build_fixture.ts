@@ -15,16 +15,17 @@ const SOURCES: Readonly<Record<string, string>> = {
   "csrc/abi.cu": `#include "gridstride.h"
 #include <cuda_runtime.h>
 extern "C" EXPORTED int gs_abi_version() { return 1; }
-extern "C" EXPORTED const char* build_record() {
+extern "C" EXPORTED const char* gs_build_record() {
   return GS_BUILD_COMPILER "|" GS_BUILD_ARCHITECTURES "|" GS_BUILD_SOURCE_HASH "|" GS_BUILD_FLAGS;
 }
-int hidden() { return 2; }
+extern "C" EXPORTED int not_of_the_seam() { return 2; }
 `,
   "csrc/kernels/scale.cu": `#include <cuda_runtime.h>
 template <class T> __global__ void scale(T* x) { *x = 2 * *x; }
 template __global__ void scale<float>(float*);
 `,
   "csrc/host/pool.cpp": "int pool_size() { return 4; }\n",
+  "csrc/exports.map": "{ global: gs_*; local: *; };\n",
   "csrc/host/include/cuda_runtime.h": "#pragma once\n#define __global__\n",
 };
 

@@ -5,6 +5,7 @@ import {
   assertNotEquals,
   assertRejects,
   assertStringIncludes,
+  assertThrows,
 } from "@std/assert";
 import { BuildError } from "../../../src/ffi/build/build_error.ts";
 import type { BuildReport, BuiltLibrary } from "../../../src/ffi/build/build_options.ts";
@@ -26,15 +27,25 @@ Deno.test("build() makes a library that loads and tells how it was built", async
   assertEquals([library.upToDate, library.compiled, library.reused], [false, 3, 0]);
   const native = Deno.dlopen(library.path, {
     gs_abi_version: { parameters: [], result: "i32" },
-    build_record: { parameters: [], result: "pointer" },
+    gs_build_record: { parameters: [], result: "pointer" },
   });
   assertEquals(native.symbols.gs_abi_version(), 1);
-  const record = Deno.UnsafePointerView.getCString(native.symbols.build_record()!);
+  const record = Deno.UnsafePointerView.getCString(native.symbols.gs_build_record()!);
   native.close();
   const { compiler, architectures, sourceHash, flags } = library;
   assertEquals(record.split("|"), [compiler, architectures, sourceHash, flags]);
   assertMatch(sourceHash, /^[0-9a-f]{64}$/);
   assert(!flags.includes(fixture.directory), flags);
+});
+
+Deno.test("a library exports nothing but gs_*, whatever the visibility of its parts", async () => {
+  using fixture = new BuildFixture();
+  const { path } = only(await fixture.build());
+  assertThrows(
+    () => Deno.dlopen(path, { not_of_the_seam: { parameters: [], result: "i32" } }),
+    Error,
+    "not_of_the_seam",
+  );
 });
 
 Deno.test("build() writes one line of progress for each file", async () => {

@@ -83,8 +83,8 @@ Tally tally() {
 
 bool operator==(const Tally& one, const Tally& other) {
   return one.allocations == other.allocations && one.bytes == other.bytes &&
-         one.streams == other.streams && one.events == other.events &&
-         one.slabs == other.slabs && one.slab_bytes == other.slab_bytes;
+         one.streams == other.streams && one.events == other.events && one.slabs == other.slabs &&
+         one.slab_bytes == other.slab_bytes;
 }
 
 int32_t call_id(const std::string& name) {

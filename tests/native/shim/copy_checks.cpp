@@ -27,8 +27,8 @@ void check_round_trips(int32_t stream) {
     right = right && gs.gs_copy_to_device(0, stream, first, sent.data(), size) == 0 &&
             copy_device(stream, second, first, size) == 0 &&
             gs.gs_copy_to_host(0, stream, received.data(), second, size) == 0;
-    right = right && std::memcmp(sent.data(), received.data(), bytes) == 0 &&
-            received[bytes] == 0xEE;
+    right =
+        right && std::memcmp(sent.data(), received.data(), bytes) == 0 && received[bytes] == 0xEE;
     free_memory(0, first);
     free_memory(0, second);
   }
@@ -60,8 +60,7 @@ void check_ranges(int32_t stream) {
   check_status(copy_device(stream, memory + 2047, memory, 2048), GS_ERROR_OVERLAP,
                "an overlap of one byte");
   check_status(copy_device(stream, memory, memory, 1), GS_ERROR_OVERLAP, "a copy onto itself");
-  check_status(gs.gs_copy_to_device(0, stream, memory, nullptr, 1), GS_ERROR_ARGUMENT,
-               "no source");
+  check_status(gs.gs_copy_to_device(0, stream, memory, nullptr, 1), GS_ERROR_ARGUMENT, "no source");
   check_status(gs.gs_copy_to_host(0, stream, nullptr, memory, 1), GS_ERROR_ARGUMENT,
                "no destination");
   check_status(gs.gs_copy_to_device(1 << 20, stream, memory, host.data(), 1), GS_ERROR_FOREIGN,

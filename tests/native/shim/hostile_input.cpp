@@ -13,13 +13,32 @@
 
 namespace {
 
-constexpr double doubles[] = {
-    0, -0.0, 1, -1, 0.5, 3, 255, 256, 4096, 65536, 2147483647, 2147483648.0, 4294967295.0,
-    4294967296.0, 1099511627776.0, 140737488355328.0, 9007199254740991.0, 9007199254740992.0, 1e300,
-    -1e300, 5e-324, std::numeric_limits<double>::infinity(),
-    -std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()};
+constexpr double doubles[] = {0,
+                              -0.0,
+                              1,
+                              -1,
+                              0.5,
+                              3,
+                              255,
+                              256,
+                              4096,
+                              65536,
+                              2147483647,
+                              2147483648.0,
+                              4294967295.0,
+                              4294967296.0,
+                              1099511627776.0,
+                              140737488355328.0,
+                              9007199254740991.0,
+                              9007199254740992.0,
+                              1e300,
+                              -1e300,
+                              5e-324,
+                              std::numeric_limits<double>::infinity(),
+                              -std::numeric_limits<double>::infinity(),
+                              std::numeric_limits<double>::quiet_NaN()};
 
-constexpr int32_t integers[] = {0,  1,   -1,      2,         3,         16,       47,       64,
+constexpr int32_t integers[] = {0,  1,   -1,      2,       3,         16,        47,       64,
                                 81, 160, 1048576, 1048577, INT32_MIN, INT32_MAX, 123456789};
 
 // What a hostile call may read and write: large enough for every result and every text.
@@ -117,7 +136,8 @@ void check_hostile_makers() {
 // A slab's pages are replaced, so it needs pages of its own.
 void check_hostile_slabs() {
   constexpr size_t size = 1 << 16;
-  void* const slab = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const slab =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   double handle = 0;
   bool refused = true;
   for (const double bytes : doubles) {
@@ -135,15 +155,15 @@ void check_hostile_slabs() {
 void check_hostile_input() {
   const Tally before = tally();
   Caller caller;
-#define GS_CALL_HOSTILE(function)                                                     \
-  if (!is_called_apart(#function)) {                                                      \
-    bool sane = true;                                                                 \
-    for (int round = 0; round < 400; round++) {                                       \
-      caller.fill_block();                                                            \
-      const int32_t status = caller.call(gs.function);                                \
-      sane = sane && is_status(status);                                               \
-    }                                                                                 \
-    check(sane, "survives hostile input: " #function);                                \
+#define GS_CALL_HOSTILE(function)                      \
+  if (!is_called_apart(#function)) {                   \
+    bool sane = true;                                  \
+    for (int round = 0; round < 400; round++) {        \
+      caller.fill_block();                             \
+      const int32_t status = caller.call(gs.function); \
+      sane = sane && is_status(status);                \
+    }                                                  \
+    check(sane, "survives hostile input: " #function); \
   }
   GS_FUNCTIONS(GS_CALL_HOSTILE)
 #undef GS_CALL_HOSTILE

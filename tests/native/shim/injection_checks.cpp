@@ -95,9 +95,8 @@ Provocations provocations(Bench& on) {
     return on.make_and_end(gs.gs_event_create(0, 0, on.result), gs.gs_event_destroy);
   };
   const auto slab = [&on] {
-    return on.make_and_end(
-        gs.gs_pinned_register(on.slab, static_cast<double>(on.page), on.result),
-        gs.gs_pinned_release);
+    return on.make_and_end(gs.gs_pinned_register(on.slab, static_cast<double>(on.page), on.result),
+                           gs.gs_pinned_release);
   };
   const auto allocation = [&on] { return on.allocate_and_free(); };
   return {

@@ -61,8 +61,8 @@ void check_names() {
   check_status(gs.gs_kernel_find("", &id), GS_ERROR_NOT_FOUND, "an empty name");
   char text[64];
   check_status(gs.gs_kernel_describe(0, text, 64), GS_ERROR_NOT_FOUND, "kernel 0");
-  check_status(gs.gs_kernel_describe(static_cast<int32_t>(count) + 1, text, 64),
-               GS_ERROR_NOT_FOUND, "the kernel after the last");
+  check_status(gs.gs_kernel_describe(static_cast<int32_t>(count) + 1, text, 64), GS_ERROR_NOT_FOUND,
+               "the kernel after the last");
 }
 
 // Launches one of the store kernels and returns the bytes that arrived, in the low end.
@@ -90,16 +90,14 @@ void check_integers(int32_t stream) {
     double least, greatest, below, above;
   };
   const double safe = 9007199254740991.0;
-  for (const Range& range : {Range{"bool", 8, 0, 1, -1, 2},
-                             Range{"int8", 8, -128, 127, -129, 128},
-                             Range{"uint8", 8, 0, 255, -1, 256},
-                             Range{"int16", 16, -32768, 32767, -32769, 32768},
-                             Range{"uint16", 16, 0, 65535, -1, 65536},
-                             Range{"int32", 32, -2147483648.0, 2147483647, -2147483649.0,
-                                   2147483648.0},
-                             Range{"uint32", 32, 0, 4294967295.0, -1, 4294967296.0},
-                             Range{"int64", 64, -safe, safe, -safe - 1, safe + 1},
-                             Range{"uint64", 64, 0, safe, -1, safe + 1}}) {
+  for (const Range& range :
+       {Range{"bool", 8, 0, 1, -1, 2}, Range{"int8", 8, -128, 127, -129, 128},
+        Range{"uint8", 8, 0, 255, -1, 256}, Range{"int16", 16, -32768, 32767, -32769, 32768},
+        Range{"uint16", 16, 0, 65535, -1, 65536},
+        Range{"int32", 32, -2147483648.0, 2147483647, -2147483649.0, 2147483648.0},
+        Range{"uint32", 32, 0, 4294967295.0, -1, 4294967296.0},
+        Range{"int64", 64, -safe, safe, -safe - 1, safe + 1},
+        Range{"uint64", 64, 0, safe, -1, safe + 1}}) {
     const std::string name = range.type;
     const uint64_t mask = range.bits == 64 ? ~uint64_t{0} : (uint64_t{1} << range.bits) - 1;
     bool right = true;
@@ -161,8 +159,9 @@ void check_raw(int32_t stream) {
 
 void check_mixed(int32_t stream) {
   const int32_t kernel = find_kernel("mixed_arguments");
-  check(describe(kernel) == "mixed_arguments(signed char,double,short,float,bool,"
-                            "unsigned long long,const int*,double*)",
+  check(describe(kernel) ==
+            "mixed_arguments(signed char,double,short,float,bool,"
+            "unsigned long long,const int*,double*)",
         "a declaration spells every type as CUDA does");
   const double memory = allocate(0, 64);
   set_operands(0, stream, {memory, 99, 4, 16});

@@ -17,8 +17,8 @@ const size_t slab_bytes = 16 * page;
 
 unsigned char* map_slab(void* at = nullptr) {
   const int fixed = at == nullptr ? 0 : MAP_FIXED;
-  return static_cast<unsigned char*>(mmap(at, slab_bytes, PROT_READ | PROT_WRITE,
-                                          MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0));
+  return static_cast<unsigned char*>(
+      mmap(at, slab_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0));
 }
 
 int32_t pin(void* slab) {

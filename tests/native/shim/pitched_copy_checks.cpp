@@ -86,10 +86,8 @@ void check_overlaps(int32_t stream) {
                "halves that share a column");
   check_status(copy_within(stream, memory + 33, 64, memory, 64, 32, 16), GS_ERROR_OVERLAP,
                "a half that reaches into the next row of the other");
-  check_status(copy_within(stream, memory + 33, 64, memory, 64, 32, 1), 0,
-               "the same with one row");
-  check_status(copy_within(stream, memory + 1024, 64, memory, 64, 64, 16), 0,
-               "the rows below");
+  check_status(copy_within(stream, memory + 33, 64, memory, 64, 32, 1), 0, "the same with one row");
+  check_status(copy_within(stream, memory + 1024, 64, memory, 64, 64, 16), 0, "the rows below");
   check_status(copy_within(stream, memory + 960, 64, memory, 64, 64, 16), GS_ERROR_OVERLAP,
                "the rows below and the last one");
   check_status(copy_within(stream, memory + 8, 32, memory, 16, 8, 16), 0,
@@ -119,10 +117,10 @@ void check_refusals(int32_t stream) {
   check_status(to_device(0, 0, 64, 0), 0, "no rows");
   check_status(gs.gs_copy_to_device_2d(0, stream, memory, 64, nullptr, 64, 64, 1),
                GS_ERROR_ARGUMENT, "no source");
-  check_status(gs.gs_copy_to_host_2d(0, stream, nullptr, 64, memory, 64, 64, 1),
-               GS_ERROR_ARGUMENT, "no destination");
-  check_status(gs.gs_copy_to_host_2d(0, stream, host.data(), 64, memory, 64, 64, 65),
-               invalid_value, "65 rows back");
+  check_status(gs.gs_copy_to_host_2d(0, stream, nullptr, 64, memory, 64, 64, 1), GS_ERROR_ARGUMENT,
+               "no destination");
+  check_status(gs.gs_copy_to_host_2d(0, stream, host.data(), 64, memory, 64, 64, 65), invalid_value,
+               "65 rows back");
   free_memory(0, memory);
 }
 

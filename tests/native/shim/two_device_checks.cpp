@@ -32,8 +32,8 @@ void check_foreign_handles(const Pair& pair) {
   check_status(gs.gs_event_record(), GS_ERROR_FOREIGN, "recording the event of device 1 on 0");
   check_status(gs.gs_stream_wait(), 0, "but a stream of device 0 waits for it");
   double milliseconds = 0;
-  check_status(gs.gs_event_elapsed(pair.events[0], pair.events[1], &milliseconds),
-               GS_ERROR_FOREIGN, "the time between events of two devices");
+  check_status(gs.gs_event_elapsed(pair.events[0], pair.events[1], &milliseconds), GS_ERROR_FOREIGN,
+               "the time between events of two devices");
 }
 
 void check_memory_of_other(const Pair& pair) {

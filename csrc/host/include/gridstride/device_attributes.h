@@ -7,7 +7,8 @@
 
 #include <stddef.h>
 
-enum cudaDeviceAttr {
+// Of type int, so that an id that is no enumerator is a value of the type, to be refused.
+enum cudaDeviceAttr : int {
   cudaDevAttrMaxThreadsPerBlock = 1,
   cudaDevAttrMaxBlockDimX = 2,
   cudaDevAttrMaxBlockDimY = 3,

@@ -10,8 +10,10 @@
 
 #define CUDART_VERSION 13000
 
+// All enumerations are of type int: numbers that CUDA does not know cross this interface as well, and
+// must be values of the type to be refused.
 #define GRIDSTRIDE_ENUMERATOR(name, number, text) name = number,
-enum cudaError { GRIDSTRIDE_CUDA_ERROR_CODES(GRIDSTRIDE_ENUMERATOR) };
+enum cudaError : int { GRIDSTRIDE_CUDA_ERROR_CODES(GRIDSTRIDE_ENUMERATOR) };
 #undef GRIDSTRIDE_ENUMERATOR
 typedef enum cudaError cudaError_t;
 
@@ -25,7 +27,7 @@ typedef void (*cudaHostFn_t)(void* user_data);
 #define cudaStreamLegacy ((cudaStream_t)0x1)
 #define cudaStreamPerThread ((cudaStream_t)0x2)
 
-enum cudaMemcpyKind {
+enum cudaMemcpyKind : int {
   cudaMemcpyHostToHost = 0,
   cudaMemcpyHostToDevice = 1,
   cudaMemcpyDeviceToHost = 2,
@@ -33,14 +35,14 @@ enum cudaMemcpyKind {
   cudaMemcpyDefault = 4
 };
 
-enum cudaMemoryType {
+enum cudaMemoryType : int {
   cudaMemoryTypeUnregistered = 0,
   cudaMemoryTypeHost = 1,
   cudaMemoryTypeDevice = 2,
   cudaMemoryTypeManaged = 3
 };
 
-enum cudaFuncAttribute {
+enum cudaFuncAttribute : int {
   cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
   cudaFuncAttributePreferredSharedMemoryCarveout = 9,
   cudaFuncAttributeClusterDimMustBeSet = 10,

@@ -1,0 +1,92 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { device } from "../support/device.ts";
+import { repositoryPath, runProgram } from "../support/subprocess.ts";
+
+const LIBRARY = device.context.library.path;
+const SELECTOR = device.info.kind;
+
+/** Everything that memory and kernels can do, with the one permission. */
+const PROGRAM = `
+  import { load, openDevice } from "@gridstride/cuda";
+  load({ path: Deno.args[0] });
+  using device = openDevice(Deno.args[1]);
+  using x = device.upload(new Float32Array([1, 2, 3]));
+  using pinned = device.allocatePinned("float32", 3);
+  pinned.array.set([10, 20, 30]);
+  using y = device.allocate("float32", 3);
+  pinned.copyTo(y);
+  device.kernels.axpy(2, x, y);
+  pinned.copyFrom(y);
+  await device.stream.done();
+  console.log([...pinned.array].join(), (await y.toArray()).join());
+`;
+
+Deno.test("memory, pinned memory and kernels need no permission but FFI for the library file", async () => {
+  const { code, stdout, stderr } = await runProgram(PROGRAM, {
+    permissions: [`--allow-ffi=${LIBRARY}`],
+    args: [LIBRARY, SELECTOR],
+    environment: { GRIDSTRIDE_FAKE: undefined },
+  });
+  assertEquals(stderr, "");
+  assertEquals(stdout, "12,24,36 12,24,36\n");
+  assertEquals(code, 0);
+});
+
+Deno.test("without the permission the error names the flag and does not prompt", async () => {
+  const { code, stderr } = await runProgram(PROGRAM, {
+    permissions: [],
+    args: [LIBRARY, SELECTOR],
+  });
+  assertEquals(code, 1);
+  assertStringIncludes(stderr, `--allow-ffi=${LIBRARY}`);
+});
+
+Deno.test("importing the module needs no permission and opens nothing", async () => {
+  const { code, stdout, stderr } = await runProgram(
+    `
+      const before = performance.now();
+      const module = await import("@gridstride/cuda");
+      console.log(Object.keys(module).length > 20, performance.now() - before < 5000);
+      if (Deno.build.os === "linux" && Deno.args[0] === "maps") {
+        console.log(Deno.readTextFileSync("/proc/self/maps").includes("libgridstride"));
+      }
+    `,
+    { permissions: [], args: [] },
+  );
+  assertEquals(stderr, "");
+  assertEquals(stdout, "true true\n");
+  assertEquals(code, 0);
+});
+
+Deno.test({
+  name: "importing the module maps no native library",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    const { stdout } = await runProgram(
+      `
+        import * as module from "@gridstride/cuda";
+        const mapped = () => Deno.readTextFileSync("/proc/self/maps").includes("libgridstride");
+        console.log(mapped());
+        module.listDevices();
+        console.log(mapped());
+      `,
+    );
+    assertEquals(stdout, "false\ntrue\n");
+  },
+});
+
+Deno.test("the modules that importing loads are ours and LogTape's", async () => {
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["info", "--json", repositoryPath("mod.ts")],
+  }).output();
+  const graph = JSON.parse(new TextDecoder().decode(stdout)) as {
+    modules: { specifier: string }[];
+  };
+  const root = new URL("../../src/", import.meta.url).href;
+  const foreign = graph.modules.map(({ specifier }) => specifier).filter((specifier) =>
+    !specifier.startsWith(root) && !specifier.endsWith("/mod.ts") &&
+    !specifier.startsWith("node:") && !specifier.startsWith("npm:/@logtape/logtape@")
+  );
+  assertEquals(foreign, []);
+  assert(graph.modules.length > 20);
+});
