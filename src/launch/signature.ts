@@ -149,9 +149,8 @@ function readParameters(reader: SignatureReader): KernelParameter[] {
     parameters.push(parameter);
   } while (reader.takeIf(","));
   if (!reader.takeIf(")")) {
-    reader.fail(
-      `what follows parameter ${parameters.length} must be "," or ")": it is ${reader.describeNext()}`,
-    );
+    const place = `what follows parameter ${parameters.length}`;
+    reader.fail(`${place} must be "," or ")": it is ${reader.describeNext()}`);
   }
   return parameters;
 }

@@ -193,7 +193,8 @@ function unknownFormat(dtype: never): TypeError {
  * import { assertEquals } from "@std/assert";
  * import { narrowFromFloat32 } from "./narrow_float.ts";
  *
- * assertEquals(narrowFromFloat32("bfloat16", Float32Array.of(1, -2)), Uint16Array.of(0x3f80, 0xc000));
+ * const bits = narrowFromFloat32("bfloat16", Float32Array.of(1, -2));
+ * assertEquals(bits, Uint16Array.of(0x3f80, 0xc000));
  * ```
  */
 export function narrowFromFloat32<D extends NarrowFloatDType>(

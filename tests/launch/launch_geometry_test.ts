@@ -43,6 +43,7 @@ Deno.test("residentBlocks() is bounded by threads, blocks, registers and shared 
   assertStrictEquals(at(64, 0), 4);
   assertStrictEquals(at(255, 0), 1);
   assertStrictEquals(at(0, 48 * 1024), 4); // 228 / 49
+  assertStrictEquals(at(0, 57 * 1024), 3); // 228 / 58: each block costs 1 KiB more
   assertStrictEquals(at(0, 227 * 1024), 1);
   assertStrictEquals(at(0, 300 * 1024), 1);
 });

@@ -173,8 +173,8 @@ void check_single_results() {
   });
 }
 
-void check_waiting() {
-  Check check("a loop of atomics or of __ldcv yields again and again");
+void check_polling() {
+  Check check("polling");
   const auto yields_of = [](auto operation) {
     const long before = yields;
     on_one_thread([=] {
@@ -183,10 +183,32 @@ void check_waiting() {
     return yields - before;
   };
   static int flag = 0;
-  check.holds(yields_of([] { atomicAdd(&flag, 0); }) > 20, "atomicAdd");
-  check.holds(yields_of([] { atomicCAS(&flag, 1, 1); }) > 20, "atomicCAS");
-  check.holds(yields_of([] { atomicExch(&flag, 0); }) > 20, "atomicExch");
-  check.holds(yields_of([] { __ldcv(&flag); }) > 20, "__ldcv");
+  static volatile int plain = 0;
+  check.holds(yields_of([] { atomicAdd(&flag, 0); }) > 20, "atomicAdd yields");
+  check.holds(yields_of([] { atomicCAS(&flag, 1, 1); }) > 20, "atomicCAS yields");
+  check.holds(yields_of([] { atomicExch(&flag, 0); }) > 20, "atomicExch yields");
+  check.holds(yields_of([] { __ldcv(&flag); }) > 20, "__ldcv yields");
+  check.holds(yields_of([] { (void)plain; }) == 0, "a volatile load does not");
+}
+
+void check_atomic_pairs() {
+  Check check("atomic pairs");
+  static __half2 pair;
+  static std::atomic<bool> torn{false};
+  pair = __half2(__half(0.0f), __half(0.0f));
+  on_threads([](int thread) {
+    for (int i = 0; i < repeats; i++) {
+      if (thread == 0) {
+        const __half2 seen = __ldcv(&pair);
+        if (float{seen.x} != -float{seen.y}) torn = true;
+      } else {
+        const float sign = i % 2 ? -1.0f : 1.0f;
+        atomicAdd(&pair, __half2(__half(sign), __half(-sign)));
+      }
+    }
+  });
+  check.holds(!torn, "both elements change in one step");
+  check.holds(float{pair.x} == 0.0f && float{pair.y} == 0.0f, "and no addition is lost");
 }
 
 void check_cache_hints() {
@@ -219,6 +241,7 @@ void check_atomics() {
     check_bits_and_limits<unsigned long long>(check, "unsigned long long");
   }
   check_single_results();
-  check_waiting();
+  check_polling();
+  check_atomic_pairs();
   check_cache_hints();
 }

@@ -6,6 +6,7 @@
 #ifndef GRIDSTRIDE_HOST_BIT_FUNCTIONS_H
 #define GRIDSTRIDE_HOST_BIT_FUNCTIONS_H
 
+#include "packed_arithmetic.h"
 #include "qualifiers.h"
 #include "vector_types.h"
 
