@@ -31,7 +31,7 @@ export { cudaAvailable, deviceCount, listDevices } from "./src/hardware/device_l
 export type { DeviceInfo } from "./src/hardware/device_information.ts";
 export { DeviceContext } from "./src/hardware/device_context.ts";
 export type { DeviceKind } from "./src/hardware/selection.ts";
-export type { UsableMemory } from "./src/hardware/memory_reserve.ts";
+export type { MemoryReading, UsableMemory } from "./src/hardware/memory_reserve.ts";
 export {
   type CapabilityLimits,
   capabilityLimits,
@@ -48,7 +48,9 @@ export {
   type EvidenceOutcome,
   summary as backendSummary,
 } from "./src/hardware/backends.ts";
+export type { Backend } from "./src/hardware/fake_topology.ts";
 export type { PreflightCode, PreflightResult } from "./src/hardware/preflight.ts";
+export type { CudaObstacleCode } from "./src/hardware/cuda_driver_state.ts";
 export {
   diagnose,
   type Diagnosis,
@@ -68,7 +70,12 @@ export {
 export { load, type LoadOptions } from "./src/ffi/open_library.ts";
 export type { BuildRecord, LibraryKind } from "./src/ffi/build_record.ts";
 export { NativeLibrary } from "./src/ffi/library.ts";
-export { type LibraryAttempt, LibraryNotFoundError } from "./src/ffi/locate.ts";
+export {
+  type CandidateOrigin,
+  type LibraryAttempt,
+  type LibraryCandidate,
+  LibraryNotFoundError,
+} from "./src/ffi/locate.ts";
 export { UnsupportedPlatformError } from "./src/ffi/platform.ts";
 
 // Streams and events
@@ -101,9 +108,20 @@ export {
 
 // Launching kernels
 export type { Kernel } from "./src/launch/kernel.ts";
-export type { LaunchConfig } from "./src/launch/launch_config.ts";
+export type { Dimensions, LaunchConfig } from "./src/launch/launch_config.ts";
+export type {
+  KernelParameter,
+  KernelSignature,
+  PointerParameter,
+  ScalarParameter,
+} from "./src/launch/signature.ts";
+export type { ScalarType } from "./src/launch/c_types.ts";
 export type { LaunchProblem } from "./src/launch/launch_geometry.ts";
-export type { KernelArgument, KernelArguments } from "./src/launch/signature_types.ts";
+export type {
+  KernelArgument,
+  KernelArguments,
+  ReadableSignature,
+} from "./src/launch/signature_types.ts";
 export type {
   DeviceMemory,
   MemoryLocation,

@@ -43,8 +43,8 @@ cudaError_t record(cudaEvent_t handle, cudaStream_t stream_handle) {
   return cudaSuccess;
 }
 
-// On a device with a fault recordings complete too, so that nobody waits for ever; the fault is what
-// the caller is told.
+// On a device with a fault recordings complete too, so that nobody waits for ever; the caller is
+// told the fault.
 cudaError_t query(cudaEvent_t handle) {
   const auto event = find_event(handle);
   if (event == nullptr) return cudaErrorInvalidResourceHandle;

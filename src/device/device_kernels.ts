@@ -19,6 +19,7 @@ import {
 } from "../kernels/reduction.ts";
 import type { Kernel } from "../launch/kernel.ts";
 import { builtInKernel, builtInKernelNames } from "../launch/kernel_library.ts";
+import type { ReadableSignature } from "../launch/signature_types.ts";
 import type { DeviceBuffer, StreamChoice } from "../memory/device_buffer.ts";
 import type { DType, ElementOf } from "../memory/dtype.ts";
 
@@ -61,8 +62,10 @@ export class DeviceKernels {
    * axpy.launch(device.launchFor(axpy, { elements: x.length }), 2, x, y, x.length);
    * ```
    */
-  load<const Signature extends string>(signature: Signature): Kernel<Signature> {
-    return builtInKernel(this.#context, signature);
+  load<const Signature extends string>(
+    signature: ReadableSignature<Signature>,
+  ): Kernel<Signature> {
+    return builtInKernel(this.#context, signature as Signature);
   }
 
   /** Sets every element to a value; see {@linkcode fill}. */

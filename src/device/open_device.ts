@@ -18,7 +18,6 @@ import {
 } from "../hardware/device_list.ts";
 import {
   bestDevice as chooseBest,
-  type DeviceChoice,
   deviceLabel,
   type DeviceSelector,
   parseDeviceSelector,
@@ -28,7 +27,8 @@ import { Device } from "./device.ts";
 
 /** Thrown when there is no such device. */
 export class NoDeviceError extends Error {
-  override name = "NoDeviceError";
+  /** The class's name, for what prints errors. */
+  override readonly name: string = "NoDeviceError";
 }
 
 function candidates(devices: readonly DeviceInfo[]) {
@@ -48,7 +48,7 @@ export interface ChosenDevice {
   /** The device. */
   readonly info: DeviceInfo;
   /** Whether free memory decided, or total memory because free memory is not known. */
-  readonly memoryBasis: DeviceChoice<never>["memoryBasis"];
+  readonly memoryBasis: "free" | "total";
   /** Why, in a sentence. */
   readonly reason: string;
 }
@@ -123,9 +123,11 @@ export function openDevice(selector?: string): Device {
   const info = wanted === undefined ? bestDevice().info : select(wanted);
   const library = info.kind === "cuda" ? cudaLibrary() : hostLibrary();
   openDeviceContextNative(library, info.ordinal);
-  logger("device").info("opened {label}: {name}", {
-    label: deviceLabel(info.kind, info.ordinal),
+  const device = new Device(new DeviceContext(library, info.ordinal, info));
+  logger("device").info("opened {label}: {name}, {memory}", () => ({
+    label: device.label,
     name: info.name,
-  });
-  return new Device(new DeviceContext(library, info.ordinal, info));
+    memory: device.memoryInfo(),
+  }));
+  return device;
 }

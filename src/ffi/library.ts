@@ -22,7 +22,8 @@ export type NativeSymbols = Deno.StaticForeignLibraryInterface<typeof SYMBOLS>;
 
 /** Why a file is not a usable native library. */
 export class LibraryOpenError extends Error {
-  override name = "LibraryOpenError";
+  /** The class's name, for what prints errors. */
+  override readonly name: string = "LibraryOpenError";
   /** The file. */
   readonly path: string;
   /** What kind of failure it is. */
@@ -47,14 +48,30 @@ export class NativeLibrary {
   readonly kind: LibraryKind;
   /** How it was built. */
   readonly build: BuildRecord;
-  /** The exported functions. */
+  /**
+   * The exported functions.
+   *
+   * @internal They trust their callers: use the functions of `native_*.ts`, which check.
+   */
   readonly symbols: NativeSymbols;
-  /** The command block; see `command_block.ts` for its slots. */
+  /**
+   * The command block; see `command_block.ts` for its slots.
+   *
+   * @internal
+   */
   readonly block: Float64Array<SharedArrayBuffer>;
-  /** Where calls by value write their results; overwritten by the next one. */
+  /**
+   * Where calls by value write their results; overwritten by the next one.
+   *
+   * @internal
+   */
   readonly result: Float64Array<ArrayBuffer> = new Float64Array(16);
 
-  /** Registers a command block with a library whose version has been checked. */
+  /**
+   * Registers a command block with a library whose version has been checked.
+   *
+   * @internal
+   */
   constructor(path: string, symbols: NativeSymbols) {
     const { status, text } = readText((bytes, capacity) =>
       symbols.gs_abi_describe(bytes, capacity)

@@ -5,7 +5,7 @@
  */
 
 import { logger } from "../observe/logging.ts";
-import { type LibraryKind } from "./build_record.ts";
+import type { LibraryKind } from "./build_record.ts";
 import { CacheDirectoryError, verifyCachedFile } from "./cache_directory.ts";
 import { LibraryOpenError, type NativeLibrary, openNativeLibrary } from "./library.ts";
 import {

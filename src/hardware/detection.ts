@@ -4,7 +4,7 @@
  * @module
  */
 
-import { LibraryNotFoundError } from "../ffi/locate.ts";
+import type { LibraryNotFoundError } from "../ffi/locate.ts";
 import { deviceVersions } from "../ffi/native_device.ts";
 import { type BackendReport, detectBackends as detect, type DetectionOptions } from "./backends.ts";
 import type { NativeCudaProbe, NativeCudaState } from "./cuda_driver_state.ts";

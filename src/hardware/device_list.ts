@@ -11,6 +11,7 @@ import {
   deviceBusId,
   deviceCapacity,
   deviceCountStatus,
+  deviceMemory,
   deviceName,
   deviceUuid,
   deviceVersions,
@@ -45,6 +46,20 @@ export function fakeSetting(): FakeSetting | undefined {
   return setting;
 }
 
+/**
+ * Reads every variable that the native libraries read themselves, so that a malformed one is an
+ * error that names it instead of being ignored there.
+ *
+ * @throws {EnvironmentError} If one is malformed.
+ */
+function checkEnvironment(): void {
+  void environment.visibleDevices;
+  void environment.deviceOrder;
+  void environment.launchBlocking;
+  void environment.hostThreads;
+  configureLogging(environment.log);
+}
+
 let prepared: NativeLibrary | undefined;
 
 /**
@@ -53,8 +68,8 @@ let prepared: NativeLibrary | undefined;
  * @throws {LibraryNotFoundError} If it is not built.
  */
 export function hostLibrary(): NativeLibrary {
+  checkEnvironment();
   if (prepared !== undefined) return prepared;
-  configureLogging(environment.log);
   const library = openLibrary("host");
   const setting = fakeSetting();
   const devices = setting === undefined ? [] : fakeDevices(setting);
@@ -69,7 +84,7 @@ export function hostLibrary(): NativeLibrary {
  * @throws {LibraryNotFoundError} If it is not built.
  */
 export function cudaLibrary(): NativeLibrary {
-  configureLogging(environment.log);
+  checkEnvironment();
   return openLibrary("cuda");
 }
 
@@ -164,8 +179,12 @@ export function deviceCount(): number {
   return listDevices().length;
 }
 
-/** Free memory of a device that nobody opened, as NVML tells it; `undefined` where it does not. */
+/**
+ * Free memory of a device that nobody opened: of a GPU as NVML tells it, `undefined` where it does
+ * not; of a host device, which has no context to create, as it is.
+ */
 export function freeMemoryWithoutOpening(info: DeviceInfo): number | undefined {
-  const library = info.kind === "cuda" ? cudaLibrary() : hostLibrary();
-  return observedFreeMemory(library, info.ordinal);
+  return info.kind === "cuda"
+    ? observedFreeMemory(cudaLibrary(), info.ordinal)
+    : deviceMemory(hostLibrary(), info.ordinal).free;
 }

@@ -9,8 +9,12 @@ import { describeValue } from "../memory/describe_value.ts";
 import { isDType } from "../memory/dtype.ts";
 import { integerRange } from "./c_types.ts";
 import type { MemoryLocation, ReadonlyDeviceMemory } from "./device_memory.ts";
-import type { KernelParameter, KernelSignature, PointerParameter } from "./signature.ts";
-import type { ScalarParameter } from "./signature.ts";
+import type {
+  KernelParameter,
+  KernelSignature,
+  PointerParameter,
+  ScalarParameter,
+} from "./signature.ts";
 import { parameterTypeText, signatureText } from "./signature_text.ts";
 
 /** Whether a value is device memory at all, of whatever type and device. */

@@ -40,7 +40,7 @@ void write_null(int*) { *reinterpret_cast<volatile int*>(uintptr_t{0}) = 1; }
 void read_near_null(int* out) { *out = *reinterpret_cast<volatile int*>(uintptr_t{4096 + 12}); }
 void write_unmapped(int*) { *reinterpret_cast<volatile int*>(uintptr_t{0x7000000000}) = 1; }
 void write_wild(int*) { *reinterpret_cast<volatile int*>(uintptr_t{0x1234567890abcdef}) = 1; }
-void divide_by_zero(int* out) { *out = 7 / zero; }
+[[maybe_unused]] void divide_by_zero(int* out) { *out = 7 / zero; }
 void trap(int*) { __trap(); }
 void break_here(int*) { __brkpt(); }
 void fail_assertion(int*) { assert(zero == 1); }

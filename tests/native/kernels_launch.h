@@ -4,6 +4,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -32,14 +33,17 @@ class Check {
     }
   }
 
-  template <typename... Arguments>
-  void that(bool holds, const char* format, Arguments... arguments) {
+  // The text says, as printf would, which case it is and what came of it.
+  __attribute__((format(printf, 3, 4))) void that(bool holds, const char* format, ...) {
     ++cases_;
     if (holds || failures_++ > 0) {
       return;
     }
     char text[512];
-    std::snprintf(text, sizeof(text), format, arguments...);
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
     first_failure_ = text;
   }
 

@@ -147,8 +147,14 @@ bool copies_as_expected(const Rectangle& shape, cudaMemcpyKind kind) {
 
 void check_rectangles() {
   const Rectangle shapes[] = {
-      {1, 1, 1, 1},          {7, 7, 7, 5},         {8, 7, 7, 5},        {7, 8, 7, 5},
-      {512, 100, 99, 37},    {1000, 1000, 1000, 997}, {3, 5, 1, 100003}, {piece + 3, piece + 1, piece + 1, 3},
+      {1, 1, 1, 1},
+      {7, 7, 7, 5},
+      {8, 7, 7, 5},
+      {7, 8, 7, 5},
+      {512, 100, 99, 37},
+      {1000, 1000, 1000, 997},
+      {3, 5, 1, 100003},
+      {piece + 3, piece + 1, piece + 1, 3},
       {5000011, 5000011, 5000011, 1},
   };
   struct Direction {

@@ -1,5 +1,4 @@
 // Faults: they stick to their device, drop its pending work, and leave other devices alone.
-#include <cassert>
 #include <string>
 #include <thread>
 
@@ -104,7 +103,8 @@ void check_pending_work() {
     REQUIRE(cudaMemsetAsync(witness, 2, 1, inside));
     REQUIRE(cudaEventRecord(event, inside));
     REQUIRE(cudaStreamWaitEvent(outside, event));
-    CHECK_STATUS(cudaStreamQuery(outside), cudaErrorNotReady, "a stream waits for the victim's event");
+    CHECK_STATUS(cudaStreamQuery(outside), cudaErrorNotReady,
+                 "a stream waits for the victim's event");
   }
   CHECK_STATUS(cudaStreamSynchronize(outside), cudaSuccess, "and goes on after the fault");
   CHECK_STATUS(cudaEventSynchronize(event), cudaErrorIllegalAddress, "which the event tells");

@@ -141,7 +141,9 @@ void check_many_small() {
   }
   CHECK(apart, "no two of them overlap");
   // Every third first, so that slabs become partly free and are used again.
-  for (std::size_t index = 0; index < addresses.size(); index += 3) REQUIRE(cudaFree(addresses[index]));
+  for (std::size_t index = 0; index < addresses.size(); index += 3) {
+    REQUIRE(cudaFree(addresses[index]));
+  }
   for (std::size_t index = 0; index < addresses.size(); index += 3) {
     REQUIRE(cudaMalloc(&addresses[index], 700));
   }

@@ -79,7 +79,9 @@ void check_registered_copies() {
   REQUIRE(cudaHostRegister(host.data(), 1000 * sizeof(int), 0));
   int* device = nullptr;
   REQUIRE(cudaMalloc(&device, 1000 * sizeof(int)));
+  // Fills do not wait, and a non-blocking stream does not wait for the stream they are in.
   REQUIRE(cudaMemset(device, 1, 1000 * sizeof(int)));
+  REQUIRE(cudaDeviceSynchronize());
   const cudaStream_t stream = make_stream();
   {
     Gate gate(stream);
@@ -110,7 +112,9 @@ void check_thousand_streams() {
   std::vector<unsigned char> result(count);
   REQUIRE(cudaMemcpy(result.data(), values, count, cudaMemcpyDeviceToHost));
   bool right = true;
-  for (std::size_t index = 0; index < count; ++index) right = right && result[index] == index % 83 + 3;
+  for (std::size_t index = 0; index < count; ++index) {
+    right = right && result[index] == index % 83 + 3;
+  }
   CHECK(right, "1000 streams do their work, and the device waits for all of them");
   for (const cudaStream_t stream : streams) REQUIRE(cudaStreamDestroy(stream));
   REQUIRE(cudaFree(values));
@@ -120,6 +124,7 @@ void check_destruction() {
   unsigned char* value = nullptr;
   REQUIRE(cudaMalloc(&value, 1));
   REQUIRE(cudaMemset(value, 0, 1));
+  REQUIRE(cudaDeviceSynchronize());
   const cudaStream_t stream = make_stream();
   {
     Gate gate(stream);

@@ -10,8 +10,8 @@
 
 #define CUDART_VERSION 13000
 
-// All enumerations are of type int: numbers that CUDA does not know cross this interface as well, and
-// must be values of the type to be refused.
+// All enumerations are of type int: numbers that CUDA does not know cross this interface as well,
+// and must be values of the type to be refused.
 #define GRIDSTRIDE_ENUMERATOR(name, number, text) name = number,
 enum cudaError : int { GRIDSTRIDE_CUDA_ERROR_CODES(GRIDSTRIDE_ENUMERATOR) };
 #undef GRIDSTRIDE_ENUMERATOR
