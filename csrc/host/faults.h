@@ -1,8 +1,8 @@
 // Faults: what ends a launch before its time, and how it is told.
 //
 // A fault is found in one of two ways. The runtime notices misuse itself (raise_fault), or the
-// processor does, and a signal handler stores the bare facts and leaves the kernel (fault_signals.h);
-// they are put into words afterwards, on the worker's own stack.
+// processor does, and a signal handler stores the bare facts and leaves the kernel
+// (fault_signals.h); they are put into words afterwards, on the worker's own stack.
 #ifndef GRIDSTRIDE_HOST_FAULTS_H
 #define GRIDSTRIDE_HOST_FAULTS_H
 

@@ -1,6 +1,6 @@
-// A kernel launch as work for the pool: its blocks are claimed in chunks, in ascending order, by all
-// workers. The order is a promise: a block may wait for one of a smaller index (as chained scans
-// do), because that one has been claimed before.
+// A kernel launch as work for the pool: its blocks are claimed in chunks, in ascending order, by
+// all workers. The order is a promise: a block may wait for one of a smaller index (as chained
+// scans do), because that one has been claimed before.
 #include "kernel_work.h"
 
 #include <algorithm>

@@ -30,8 +30,8 @@ std::vector<unsigned char> pack_arguments(const KernelDescriptor& kernel, void**
 
 // The work of a launch. `completed` is called once, on a worker, with null or with the first fault.
 // Throws std::invalid_argument for what no device can run: a dimension of 0, more than 1024 threads
-// per block or 1 MiB of dynamic shared memory, arguments of another size than the kernel's, a kernel
-// compiled against another version of these headers. The limits of a device are the caller's.
+// per block or 1 MiB of dynamic shared memory, arguments of another size than the kernel's, a
+// kernel compiled against another version of these headers. A device's limits are the caller's.
 std::shared_ptr<Work> make_kernel_work(LaunchRequest request,
                                        std::function<void(const LaunchFault*)> completed);
 

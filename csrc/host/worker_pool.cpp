@@ -16,10 +16,10 @@
 namespace gridstride::host {
 namespace {
 
-// A sleeping thread takes tens of microseconds to wake; one that spins takes work at once. No longer
-// than this, as on a machine without a processor to spare it keeps someone, perhaps the one who is
-// about to submit, from running. Yielding instead would be worse there: it gives away a whole time
-// slice of milliseconds, where a thread that sleeps is scheduled as soon as it is woken.
+// A sleeping thread takes tens of microseconds to wake; one that spins takes work at once. No
+// longer than this, as on a machine without a processor to spare it keeps someone, perhaps the one
+// who is about to submit, from running. Yielding instead would be worse there: it gives away a
+// whole time slice of milliseconds, where a thread that sleeps is scheduled as soon as it is woken.
 constexpr auto spin_time = std::chrono::microseconds(20);
 
 // Two mappings per guarded stack, of the 65530 that Linux allows a process; half is left to others.

@@ -31,8 +31,9 @@ __global__ void shuffle_lanes(T* out, Shuffle kind, int offset, int width) {
   out[lane] = result;
 }
 
-// The guide's words: segments of `width` lanes; an index wraps in its segment, an offset that leaves
-// it gives the lane's own value, and a butterfly may reach earlier segments but no later one.
+// The guide's words: segments of `width` lanes; an index wraps in its segment, an offset that
+// leaves it gives the lane's own value, and a butterfly may reach earlier segments but no later
+// one.
 int source_lane(Shuffle kind, int lane, int offset, int width) {
   const int first = lane / width * width;
   int source = lane;
@@ -298,7 +299,8 @@ void check_collectives() {
   check_shuffles<short>("2 bytes");
   check_shuffles<float>("4 bytes");
   check_shuffles<long long>("8 bytes");
-  for (const unsigned mask : {0xffffffffu, 1u, 0x80000000u, 0x80000001u, 0x40000010u, 0x0ff0a5a5u}) {
+  const unsigned masks[] = {0xffffffffu, 1u, 0x80000000u, 0x80000001u, 0x40000010u, 0x0ff0a5a5u};
+  for (const unsigned mask : masks) {
     check_answers(mask);
   }
   check_groups();

@@ -1,5 +1,5 @@
-// Kernels in a library of their own, as those compiled at run time are: linked to nothing, with more
-// __shared__ memory than the loader keeps for thread-local storage of late libraries.
+// Kernels in a library of their own, as those compiled at run time are: linked to nothing, with
+// more __shared__ memory than the loader keeps for thread-local storage of late libraries.
 #include <gridstride/qualifiers.h>
 //
 #include <gridstride/collectives.h>

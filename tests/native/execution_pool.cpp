@@ -29,7 +29,8 @@ __global__ void run_until(const unsigned* stop) {
   }
 }
 
-// The long launch has work left for many seconds; the short ones, submitted later, must pass through it.
+// The long launch has work left for many seconds; the short ones, submitted later, must pass
+// through it.
 void check_fairness() {
   unsigned stop = 0;
   unsigned total = 0;

@@ -1,8 +1,9 @@
 // Barriers of the block and collectives of the warp.
 //
 // Lanes are threads that run one after the other, not in lockstep: a warp is whoever names it in a
-// mask. A lane that has exited is dropped from every mask, as on hardware; a lane outside the mask it
-// passes, two different collectives with one mask, and a wait that cannot end are reported faults.
+// mask. A lane that has exited is dropped from every mask, as on hardware; a lane outside the mask
+// it passes, two different collectives with one mask, and a wait that cannot end are reported
+// faults.
 #ifndef GRIDSTRIDE_HOST_COLLECTIVES_H
 #define GRIDSTRIDE_HOST_COLLECTIVES_H
 
@@ -103,7 +104,9 @@ inline constexpr CollectiveOperation shuffle_xor{"__shfl_xor_sync", complete_shu
 
 // The lane bits that name a segment: those above its width. This and the source lanes below follow
 // the definition of the `shfl` instruction, so that any width and offset gives the GPU's answer.
-GS_HOST_INLINE uint32_t segment_mask(int width) { return (32u - static_cast<uint32_t>(width)) & 31; }
+GS_HOST_INLINE uint32_t segment_mask(int width) {
+  return (32u - static_cast<uint32_t>(width)) & 31;
+}
 
 template <typename T>
 GS_HOST_INLINE T shuffle(uint32_t mask, T value, uint32_t source,
@@ -117,7 +120,8 @@ template <typename T>
 GS_HOST_INLINE T __shfl_sync(unsigned int mask, T value, int source_lane, int width = 32) {
   using namespace gridstride::host;
   const uint32_t segment = segment_mask(width);
-  const uint32_t source = (lane_id() & segment) | (static_cast<uint32_t>(source_lane) & ~segment & 31);
+  const uint32_t within = static_cast<uint32_t>(source_lane) & ~segment & 31;
+  const uint32_t source = (lane_id() & segment) | within;
   return shuffle(mask, value, source, shuffle_index);
 }
 

@@ -1,15 +1,15 @@
 // Changing from one stack to another, inlined into the code that waits.
 //
 // A switch is inline because a kernel that parks through a called function returns through an
-// address the processor did not predict: the return stack holds the other fiber's addresses. Inlined,
-// the switch ends in one indirect jump whose target is the fiber's own continuation.
+// address the processor did not predict: the return stack holds the other fiber's addresses.
+// Inlined, the switch ends in one indirect jump whose target is the fiber's own continuation.
 //
 // A context is one pointer. On x86-64 and aarch64 it is the stack pointer of the parked fiber, on
-// top of which its continuation address and the two registers that inline assembly cannot declare as
-// clobbered are stored; every other register is declared so, and the compiler saves exactly those
-// that are live. Elsewhere, and with GS_HOST_PORTABLE_SWITCH, it points to a ucontext_t on the parked
-// stack. Floating-point control (rounding, flush to zero) is not part of a context: no kernel may
-// change it.
+// top of which its continuation address and the two registers that inline assembly cannot declare
+// as clobbered are stored; every other register is declared so, and the compiler saves exactly
+// those that are live. Elsewhere, and with GS_HOST_PORTABLE_SWITCH, it points to a ucontext_t on
+// the parked stack. Floating-point control (rounding, flush to zero) is not part of a context: no
+// kernel may change it.
 #ifndef GRIDSTRIDE_HOST_CONTEXT_SWITCH_H
 #define GRIDSTRIDE_HOST_CONTEXT_SWITCH_H
 

@@ -1,8 +1,8 @@
 // The qualifiers of the CUDA kernel language, as a C++17 compiler understands them.
 //
-// Two rules shape this file. `__noinline__` stays undefined: libstdc++ spells its own attribute with
-// that word. `__CUDA_ARCH__` stays undefined too, as there is no architecture; code that must know
-// where it runs tests `__CUDASIM__`.
+// Two rules shape this file. `__noinline__` stays undefined: libstdc++ spells its own attribute
+// with that word. `__CUDA_ARCH__` stays undefined too, as there is no architecture; code that must
+// know where it runs tests `__CUDASIM__`.
 #ifndef GRIDSTRIDE_HOST_QUALIFIERS_H
 #define GRIDSTRIDE_HOST_QUALIFIERS_H
 
@@ -11,12 +11,12 @@
 // ---- where g++ and clang++ differ: the one table ---------------------------------------------
 //
 //                               g++                       clang++
-//   GS_HOST_CONSTANT_INITIAL    __constinit               nothing: its attribute refuses arrays of
-//                                                         structures, which need no constructor call
+//   GS_HOST_CONSTANT_INITIAL    __constinit               nothing: its attribute refuses arrays
+//                                                         of structures with trivial constructors
 //   GS_HOST_FLATTEN             flatten                   flatten (no warning where it fails)
 //
 // A `__shared__` array must need no constructor call: a thread_local with one gets a guard variable
-// and a wrapper function, both of which cost every access. The first line turns that into an error.
+// and a wrapper function, both of which cost every access. __constinit turns that into an error.
 #if defined(__clang__)
 #define GS_HOST_CONSTANT_INITIAL
 #define GS_HOST_FLATTEN __attribute__((flatten))

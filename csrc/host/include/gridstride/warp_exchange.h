@@ -71,8 +71,8 @@ inline void yield_thread() { gs_host_yield(); }
 
 inline constexpr uint32_t spin_limit = 256;
 
-// Called by operations that can make up a waiting loop, such as atomics: every spin_limit-th call of
-// a thread yields.
+// Called by operations that can make up a waiting loop, such as atomics: every spin_limit-th call
+// of a thread yields.
 GS_HOST_INLINE void spin_hint() {
   BlockRegisters* registers = block_registers();
   if (__builtin_expect(++registers->spin_count >= spin_limit, 0)) gs_host_yield();

@@ -1,0 +1,174 @@
+/**
+ * What a sequence of random calls plays with: devices, and live, disposed and foreign objects of
+ * every class.
+ *
+ * @module
+ */
+
+import {
+  type Device,
+  DeviceBuffer,
+  type DeviceContext,
+  type DeviceKernels,
+  Event,
+  type Kernel,
+  openDevice,
+  PinnedBuffer,
+  Stream,
+} from "../../mod.ts";
+
+/** The kinds of objects there are on a stage. */
+export const STAGE_KINDS = [
+  "device",
+  "context",
+  "kernels",
+  "kernel",
+  "buffer",
+  "pinned",
+  "stream",
+  "event",
+] as const;
+
+/** One of them. */
+export type StageKind = typeof STAGE_KINDS[number];
+
+/** Kernels with arguments of every kind: scalars of all widths, const and plain pointers. */
+const KERNELS = [
+  "fill_uint32(unsigned int* out, unsigned int value, unsigned long long n)",
+  "fill_int64(long long*, long long, unsigned long long)",
+  "axpy_float32(float a, const float* x, float* y, unsigned long long n)",
+  "add_int32(const int* x, const int* y, int* out, unsigned long long n)",
+  "spin_float32(float* out, unsigned long long nanoseconds, float value)",
+] as const;
+
+/** The elements of the buffers that tell whether something else was written. */
+export const WITNESS = 1234.5;
+
+function kindOf(value: unknown): StageKind | undefined {
+  if (value instanceof DeviceBuffer) return "buffer";
+  if (value instanceof PinnedBuffer) return "pinned";
+  if (value instanceof Stream) return "stream";
+  if (value instanceof Event) return "event";
+  return undefined;
+}
+
+/** Two devices that are open, one that is closed, and what was made from each. */
+export class Stage {
+  readonly #pools: { [Kind in StageKind]: unknown[] } = {
+    device: [],
+    context: [],
+    kernels: [],
+    kernel: [],
+    buffer: [],
+    pinned: [],
+    stream: [],
+    event: [],
+  };
+  readonly #witness: DeviceBuffer<"float32">;
+  /** The devices of the fake topology that are in use. */
+  readonly ordinals: readonly number[];
+
+  /** Opens two devices and makes objects of every kind. */
+  constructor(ordinals: readonly [number, number]) {
+    this.ordinals = ordinals;
+    const [first, second] = ordinals.map((ordinal) => openDevice(`host:${ordinal}`));
+    const closed = openDevice(`host:${ordinals[0]}`);
+    this.#witness = first!.allocate("float32", 1000, { fill: WITNESS });
+    this.#furnish(first!);
+    this.#furnish(second!);
+    this.#addDevice(closed);
+    closed[Symbol.dispose]();
+  }
+
+  #addDevice(device: Device): void {
+    this.#pools.device.push(device);
+    this.#pools.context.push(device.context);
+    this.#pools.kernels.push(device.kernels);
+  }
+
+  #furnish(device: Device): void {
+    this.#addDevice(device);
+    const { buffer, pinned, stream, event, kernel } = this.#pools;
+    kernel.push(...KERNELS.map((signature) => device.kernels.load(signature)));
+    const x = device.allocate("float32", 100, { fill: 1 });
+    const freed = device.allocate("float32", 100);
+    freed.free();
+    buffer.push(
+      x,
+      device.allocate("float32", 100, { fill: 2 }),
+      device.allocate("int32", 100, { fill: 3 }),
+      device.allocate("uint32", 12, { fill: 0 }),
+      device.allocate("float64", 2, { fill: 0 }),
+      device.allocate("int64", 1, { fill: 0 }),
+      device.allocate("float32", 1, { fill: 0 }),
+      device.allocate("uint8", 0),
+      device.allocate("bfloat16", 100, { fill: 1 }),
+      x.view(10, 60),
+      x.as("uint32"),
+      freed,
+      freed === x ? x : device.upload(new Float64Array(100)),
+    );
+    const unpinned = device.allocatePinned("float32", 8);
+    unpinned[Symbol.dispose]();
+    pinned.push(device.allocatePinned("float32", 100), unpinned);
+    const closed = device.createStream();
+    closed[Symbol.dispose]();
+    stream.push(device.stream, device.createStream({ priority: -1 }), closed);
+    const forgotten = device.createEvent();
+    forgotten[Symbol.dispose]();
+    event.push(
+      device.stream.record({ timing: true }),
+      device.stream.record(),
+      device.createEvent({ timing: true }),
+      forgotten,
+    );
+  }
+
+  /** An object of a kind; the index counts round and round. */
+  pick(kind: StageKind, index: number): unknown {
+    const pool = this.#pools[kind];
+    return pool[index % pool.length];
+  }
+
+  /** Takes what a call returned, so that later calls use it and the end disposes it. */
+  add(value: unknown): void {
+    const kind = kindOf(value);
+    if (kind !== undefined) this.#pools[kind].push(value);
+  }
+
+  /** Takes a device that a call opened. */
+  addDevice(device: Device): void {
+    this.#addDevice(device);
+  }
+
+  /** The witness's elements: nothing that ran may have touched them. */
+  witness(): Promise<Float32Array> {
+    return this.#witness.toArray();
+  }
+
+  /** Disposes everything, whatever it throws; returns what was thrown. */
+  close(): unknown[] {
+    const { buffer, pinned, event, stream, device } = this.#pools;
+    const errors: unknown[] = [];
+    for (const object of [...buffer, this.#witness, ...pinned, ...event, ...stream, ...device]) {
+      try {
+        (object as Disposable)[Symbol.dispose]();
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    return errors;
+  }
+}
+
+/** The pools' element types, for whoever takes something out of one. */
+export interface StageObjects {
+  /** Devices. */
+  readonly device: Device;
+  /** Their contexts. */
+  readonly context: DeviceContext;
+  /** Their operations. */
+  readonly kernels: DeviceKernels;
+  /** Loaded kernels. */
+  readonly kernel: Kernel;
+}
