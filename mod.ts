@@ -29,7 +29,7 @@ export { type AllocateOptions, Device, type UploadOptions } from "./src/device/d
 export { DeviceKernels } from "./src/device/device_kernels.ts";
 export { cudaAvailable, deviceCount, listDevices } from "./src/hardware/device_list.ts";
 export type { DeviceInfo } from "./src/hardware/device_information.ts";
-export { DeviceContext } from "./src/hardware/device_context.ts";
+export type { DeviceContext } from "./src/hardware/device_context.ts";
 export type { DeviceKind } from "./src/hardware/selection.ts";
 export type { MemoryReading, UsableMemory } from "./src/hardware/memory_reserve.ts";
 export {
@@ -69,7 +69,7 @@ export {
 // The native library
 export { load, type LoadOptions } from "./src/ffi/open_library.ts";
 export type { BuildRecord, LibraryKind } from "./src/ffi/build_record.ts";
-export { NativeLibrary } from "./src/ffi/library.ts";
+export type { NativeLibrary } from "./src/ffi/library.ts";
 export {
   type CandidateOrigin,
   type LibraryAttempt,

@@ -55,7 +55,9 @@ export interface UploadOptions<D extends DType> extends StreamChoice {
  * are disposed themselves.
  *
  * @example
- * ```ts ignore
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ *
  * using device = openDevice();
  * using x = device.upload(new Float32Array([1, 2, 3]));
  * using y = device.allocate("float32", 3, { fill: 10 });
@@ -176,8 +178,15 @@ export class Device implements Disposable {
    * A launch configuration from the kernel's and the device's limits and the size of the problem.
    *
    * @example
-   * ```ts ignore
-   * kernel.launch(device.launchFor(kernel, { elements: n }), x, y, n);
+   * ```ts
+   * import { openDevice } from "@gridstride/cuda";
+   *
+   * using device = openDevice();
+   * using out = device.allocate("int64", 5000);
+   * const fill = device.kernels.load(
+   *   "fill_int64(long long* out, long long value, unsigned long long n)",
+   * );
+   * fill.launch(device.launchFor(fill, { elements: out.length }), out, 7n, out.length);
    * ```
    */
   launchFor(kernel: Kernel<string>, problem: LaunchProblem): LaunchConfig {

@@ -28,7 +28,11 @@ import type { DType, ElementOf } from "../memory/dtype.ts";
  * another, and returns at once.
  *
  * @example
- * ```ts ignore
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ *
+ * using device = openDevice();
+ * using x = device.upload(new Float32Array([1, 2, 3]));
  * using total = device.allocate("float32", 1);
  * device.kernels.sum(x, total);
  * console.log((await total.toArray())[0]);
@@ -55,7 +59,12 @@ export class DeviceKernels {
    * @throws {TypeError} If there is no such kernel or its parameters differ.
    *
    * @example
-   * ```ts ignore
+   * ```ts
+   * import { openDevice } from "@gridstride/cuda";
+   *
+   * using device = openDevice();
+   * using x = device.allocate("float32", 1000, { fill: 1 });
+   * using y = device.allocate("float32", 1000, { fill: 2 });
    * const axpy = device.kernels.load(
    *   "axpy_float32(float a, const float* x, float* y, unsigned long long n)",
    * );

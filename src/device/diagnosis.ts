@@ -154,7 +154,7 @@ function canOpen(): boolean {
  * @throws {EnvironmentError} If an environment variable is malformed.
  *
  * @example
- * ```ts ignore
+ * ```ts
  * import { diagnose } from "@gridstride/cuda";
  *
  * for (const { message, fix } of (await diagnose()).problems) console.log(message, fix);

@@ -110,7 +110,7 @@ function select(selector: DeviceSelector): DeviceInfo {
  * @throws {LibraryNotFoundError} If the native library is not built; the error says how to.
  *
  * @example
- * ```ts ignore
+ * ```ts
  * import { openDevice } from "@gridstride/cuda";
  *
  * using device = openDevice();

@@ -65,7 +65,7 @@ export const VALIDATED_KERNELS: readonly string[] = [
  * @throws {RangeError} If a kernel is unknown.
  *
  * @example
- * ```ts ignore
+ * ```ts
  * import { openDevice, validate } from "@gridstride/cuda";
  *
  * using device = openDevice();

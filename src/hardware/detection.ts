@@ -44,7 +44,7 @@ function options(): DetectionOptions {
  * @throws {EnvironmentError} If `GRIDSTRIDE_FAKE` is malformed.
  *
  * @example
- * ```ts ignore
+ * ```ts
  * import { backendSummary, detectBackends } from "@gridstride/cuda";
  *
  * console.log(backendSummary(await detectBackends()));
@@ -61,7 +61,7 @@ export function detectBackends(): Promise<BackendReport[]> {
  * @throws {EnvironmentError} If an environment variable is malformed.
  *
  * @example
- * ```ts ignore
+ * ```ts
  * import { preflight } from "@gridstride/cuda";
  *
  * const result = await preflight();

@@ -36,7 +36,11 @@ export class DeviceContext {
     return this.#holders === 0;
   }
 
-  /** Holds the context once more. */
+  /**
+   * Holds the context once more.
+   *
+   * @internal For the layers above, which let go as often as they hold.
+   */
   retain(): void {
     if (this.#holders === 0) {
       throw new TypeError(`Cannot use ${this.label} as it is disposed`);
@@ -44,7 +48,11 @@ export class DeviceContext {
     this.#holders++;
   }
 
-  /** Lets go once; the last one closes what was registered with {@linkcode onClose}. */
+  /**
+   * Lets go once; the last one closes what was registered with {@linkcode onClose}.
+   *
+   * @internal
+   */
   release(): void {
     if (--this.#holders > 0) return;
     const failures: unknown[] = [];
@@ -59,7 +67,11 @@ export class DeviceContext {
     if (failures.length > 1) throw new AggregateError(failures, `Cannot close ${this.label}`);
   }
 
-  /** Registers what is to be given back when the context closes, last in first out. */
+  /**
+   * Registers what is to be given back when the context closes, last in first out.
+   *
+   * @internal
+   */
   onClose(close: () => void): void {
     this.#closers.push(close);
   }

@@ -152,7 +152,7 @@ function devicesOf(library: NativeLibrary): DeviceInfo[] {
  * @throws {LibraryNotFoundError} If the native library is not built.
  *
  * @example
- * ```ts ignore
+ * ```ts
  * import { listDevices } from "@gridstride/cuda";
  *
  * for (const { kind, ordinal, name } of listDevices()) console.log(`${kind}:${ordinal} ${name}`);

@@ -47,7 +47,10 @@ export interface ForeignMemoryOptions<D extends DType> {
  * @typeParam D The element type.
  *
  * @example
- * ```ts ignore
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ *
+ * using device = openDevice();
  * using x = device.upload(new Float32Array([1, 2, 3]));
  * console.log(await x.toArray()); // Float32Array(3) [ 1, 2, 3 ]
  * ```

@@ -30,7 +30,11 @@ export interface PinnedCopyOptions extends StreamChoice {
  * @typeParam D The element type.
  *
  * @example
- * ```ts ignore
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ *
+ * using device = openDevice();
+ * using buffer = device.allocate("float32", 1024);
  * using pinned = device.allocatePinned("float32", 1024);
  * pinned.array.fill(1);
  * pinned.copyTo(buffer);

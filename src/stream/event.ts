@@ -31,10 +31,14 @@ export interface EventOptions {
  * Made by {@linkcode Stream.record} or `device.createEvent()`.
  *
  * @example Time a piece of work
- * ```ts ignore
- * using start = stream.record({ timing: true });
- * kernel.launch(config, x, y, n);
- * using end = stream.record({ timing: true });
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ *
+ * using device = openDevice();
+ * using out = device.allocate("float32", 1 << 20);
+ * using start = device.stream.record({ timing: true });
+ * device.kernels.fill(out, 1);
+ * using end = device.stream.record({ timing: true });
  * await end.done();
  * console.log(end.elapsedSince(start), "ms");
  * ```

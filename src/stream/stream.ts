@@ -37,9 +37,13 @@ export interface ForeignStreamOptions {
  * Streams never synchronise with CUDA's legacy default stream.
  *
  * @example
- * ```ts ignore
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ *
+ * using device = openDevice();
  * using stream = device.createStream();
- * buffer.copyFrom(data, { stream });
+ * using buffer = device.allocate("float32", 3);
+ * buffer.copyFrom(new Float32Array([1, 2, 3]), { stream });
  * await stream.done();
  * ```
  */
@@ -157,7 +161,11 @@ export class Stream implements Disposable {
     synchronizeStreamSync(this.context.library, this.context.ordinal, this.id);
   }
 
-  /** Registers what is to be given back with the stream. For the layers above. */
+  /**
+   * Registers what is to be given back with the stream.
+   *
+   * @internal For the layers above.
+   */
   onDispose(close: () => void): void {
     this.#closers.push(close);
   }

@@ -6,12 +6,9 @@
  */
 
 import {
-  type Device,
+  Device,
   DeviceBuffer,
-  type DeviceContext,
-  type DeviceKernels,
   Event,
-  type Kernel,
   openDevice,
   PinnedBuffer,
   Stream,
@@ -106,7 +103,7 @@ export class Stage {
       x.view(10, 60),
       x.as("uint32"),
       freed,
-      freed === x ? x : device.upload(new Float64Array(100)),
+      device.upload(new Float64Array(100)),
     );
     const unpinned = device.allocatePinned("float32", 8);
     unpinned[Symbol.dispose]();
@@ -132,13 +129,9 @@ export class Stage {
 
   /** Takes what a call returned, so that later calls use it and the end disposes it. */
   add(value: unknown): void {
+    if (value instanceof Device) this.#addDevice(value);
     const kind = kindOf(value);
     if (kind !== undefined) this.#pools[kind].push(value);
-  }
-
-  /** Takes a device that a call opened. */
-  addDevice(device: Device): void {
-    this.#addDevice(device);
   }
 
   /** The witness's elements: nothing that ran may have touched them. */
@@ -159,16 +152,4 @@ export class Stage {
     }
     return errors;
   }
-}
-
-/** The pools' element types, for whoever takes something out of one. */
-export interface StageObjects {
-  /** Devices. */
-  readonly device: Device;
-  /** Their contexts. */
-  readonly context: DeviceContext;
-  /** Their operations. */
-  readonly kernels: DeviceKernels;
-  /** Loaded kernels. */
-  readonly kernel: Kernel;
 }

@@ -57,7 +57,13 @@ export const size: fc.Arbitrary<number> = fc.oneof(
   { weight: 2, arbitrary: anyNumber },
 );
 
-const ARRAYS = [
+interface ArrayClass {
+  new (buffer: ArrayBufferLike, byteOffset?: number, length?: number): ArrayBufferView;
+  readonly BYTES_PER_ELEMENT: number;
+  readonly name: string;
+}
+
+const ARRAYS: readonly ArrayClass[] = [
   Float64Array,
   Float32Array,
   Float16Array,
@@ -70,12 +76,12 @@ const ARRAYS = [
   Int8Array,
   Uint8Array,
   Uint8ClampedArray,
-] as const;
+];
 
 /** Memory behind an array: its own, shared with others, growing, detached, or begun later. */
 const MEMORIES = ["own", "shared", "resizable", "detached", "offset"] as const;
 
-function arrayOver(Elements: typeof ARRAYS[number], memory: string, length: number): unknown {
+function arrayOver(Elements: ArrayClass, memory: string, length: number): unknown {
   const bytes = length * Elements.BYTES_PER_ELEMENT;
   switch (memory) {
     case "shared":
@@ -88,13 +94,13 @@ function arrayOver(Elements: typeof ARRAYS[number], memory: string, length: numb
     }
     case "detached": {
       const array = new Elements(new ArrayBuffer(bytes));
-      structuredClone(array.buffer, { transfer: [array.buffer] });
+      structuredClone(array.buffer, { transfer: [array.buffer as ArrayBuffer] });
       return array;
     }
     case "offset":
       return new Elements(new ArrayBuffer(bytes + 8), 8, length);
     default:
-      return new Elements(length);
+      return new Elements(new ArrayBuffer(bytes));
   }
 }
 

@@ -19,14 +19,14 @@ class Check {
     const bool failed = failures_ > 0 || cases_ == 0;
     failed_checks += failed;
     std::printf("%s %s (%ld cases)\n", failed ? "FAILED" : "ok", claim_, cases_);
-    if (failures_ > 0) std::printf("  %ld failed, first: %s\n", failures_, first_.c_str());
+    if (failures_ > 0) std::printf("  %ld failed, first for: %s\n", failures_, first_.c_str());
   }
 
   template <class... Inputs>
   void holds(bool condition, Inputs... inputs) {
     cases_++;
     if (condition || failures_++ > 0) return;
-    first_ = "for" + (std::string() + ... + (" " + text_of(inputs)));
+    ((first_ += text_of(inputs), first_ += ' '), ...);
   }
 
   // Equal as bit patterns: -0 is not +0, and NaNs have payloads.

@@ -13,9 +13,16 @@ namespace runtime_test {
 class Gate {
  public:
   // Later work of the stream waits for open().
-  explicit Gate(cudaStream_t stream) { REQUIRE(cudaLaunchHostFunc(stream, &Gate::pass, this)); }
+  explicit Gate(cudaStream_t stream) {
+    const cudaError_t status = cudaLaunchHostFunc(stream, &Gate::pass, this);
+    passed_ = status != cudaSuccess;
+    REQUIRE(status);
+  }
 
-  ~Gate() { open(); await_passed(); }
+  ~Gate() {
+    open();
+    await_passed();
+  }
 
   void open() {
     const std::lock_guard<std::mutex> lock(mutex_);

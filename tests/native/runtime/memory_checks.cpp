@@ -66,6 +66,20 @@ void check_placement() {
   CHECK(fenced, "what follows an allocation is inaccessible");
 }
 
+// The gap is there for its own sake, not because nothing happens to follow.
+void check_neighbours() {
+  constexpr std::size_t count = 20;
+  std::vector<unsigned char*> addresses(count);
+  for (unsigned char*& address : addresses) REQUIRE(cudaMalloc(&address, 8192));
+  bool fenced = true;
+  for (unsigned char* address : addresses) {
+    fenced = fenced && is_accessible(number(address) + 8191) &&
+             !is_accessible(number(address) + 8192);
+  }
+  CHECK(fenced, "allocations made one after the other do not touch");
+  for (unsigned char* address : addresses) REQUIRE(cudaFree(address));
+}
+
 void check_capacity() {
   REQUIRE(cudaSetDevice(small_device));
   CHECK(free_memory() == small_capacity, "at first all memory is free");
@@ -218,6 +232,7 @@ void check_pointer_attributes() {
 void check_device_memory() {
   check_arguments();
   check_placement();
+  check_neighbours();
   check_capacity();
   check_wrong_frees();
   check_late_reuse();

@@ -1,4 +1,7 @@
 // Streams: order, independence, destruction, handles; and the legacy default stream.
+#include <algorithm>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "check.h"
@@ -64,7 +67,7 @@ void check_independence() {
     REQUIRE(cudaMemcpyAsync(&result, value, sizeof(int), cudaMemcpyDeviceToHost, free_stream));
     CHECK_STATUS(cudaStreamSynchronize(free_stream), cudaSuccess,
                  "another stream goes on while one is held");
-    CHECK(result == 0, "and a copy to pageable memory is done when it returns");
+    CHECK(result == 0, "with right results");
     CHECK_STATUS(cudaStreamQuery(held), cudaErrorNotReady, "the held one is still held");
   }
   CHECK_STATUS(cudaStreamSynchronize(held), cudaSuccess, "it ends when it is let go");
@@ -72,6 +75,38 @@ void check_independence() {
   REQUIRE(cudaStreamDestroy(held));
   REQUIRE(cudaStreamDestroy(free_stream));
   REQUIRE(cudaFree(value));
+}
+
+// What CUDA says of cudaMemcpyAsync with memory that is not registered: the call is done with it.
+void check_pageable_copies() {
+  constexpr std::size_t bytes = 3 << 20;
+  std::vector<unsigned char> host(bytes, 7);
+  unsigned char* device = nullptr;
+  REQUIRE(cudaMalloc(&device, bytes));
+  const cudaStream_t stream = make_stream();
+  {
+    Gate gate(stream);
+    std::thread opener([&gate] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      gate.open();
+    });
+    REQUIRE(cudaMemcpyAsync(device, host.data(), bytes, cudaMemcpyHostToDevice, stream));
+    std::fill(host.begin(), host.end(), static_cast<unsigned char>(1));
+    opener.join();
+  }
+  {
+    Gate gate(stream);
+    std::thread opener([&gate] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      gate.open();
+    });
+    REQUIRE(cudaMemcpyAsync(host.data(), device, bytes, cudaMemcpyDeviceToHost, stream));
+    CHECK(host == std::vector<unsigned char>(bytes, 7),
+          "copies of pageable memory are done with it when they return");
+    opener.join();
+  }
+  REQUIRE(cudaStreamDestroy(stream));
+  REQUIRE(cudaFree(device));
 }
 
 void check_registered_copies() {
@@ -190,6 +225,7 @@ void check_priorities() {
 void check_streams() {
   check_order();
   check_independence();
+  check_pageable_copies();
   check_registered_copies();
   check_thousand_streams();
   check_destruction();

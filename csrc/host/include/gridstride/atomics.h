@@ -16,6 +16,10 @@ namespace gridstride::host {
 template <unsigned int size>
 struct AtomicWord;
 template <>
+struct AtomicWord<1> {
+  using type = unsigned char;
+};
+template <>
 struct AtomicWord<2> {
   using type = unsigned short;
 };

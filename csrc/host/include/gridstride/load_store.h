@@ -1,11 +1,13 @@
 // Loads and stores with a cache hint: __ldg, __ldcg, __stcs and their siblings.
 //
-// A CPU takes no such hints, so all of them are plain accesses, except __ldcv and __stwt: those are
-// volatile as on a GPU, and __ldcv counts as polling, so that a thread that waits for a flag lets the
-// other threads of its block run.
+// A CPU takes no such hints, so all of them are plain accesses, except __ldcv and __stwt: those happen
+// where they are written, in one piece up to 8 bytes, and __ldcv counts as polling, so that a thread
+// that waits for a flag lets the other threads of its block run.
 #ifndef GRIDSTRIDE_HOST_LOAD_STORE_H
 #define GRIDSTRIDE_HOST_LOAD_STORE_H
 
+#include "atomics.h"
+#include "bit_functions.h"
 #include "qualifiers.h"
 #include "warp_exchange.h"
 
@@ -40,10 +42,15 @@ GS_HINTED_LOAD(__ldlu)
 template <class T>
 __device__ __forceinline__ T __ldcv(const T* p) {
   gridstride::host::spin_hint();
-  gridstride::host::keep_memory_accesses_here();
-  const T value = *p;
-  gridstride::host::keep_memory_accesses_here();
-  return value;
+  if constexpr (sizeof(T) <= 8) {
+    const auto* const word = reinterpret_cast<const gridstride::host::AtomicAlias<T>*>(p);
+    return gridstride::host::same_bits<T>(__atomic_load_n(word, __ATOMIC_RELAXED));
+  } else {
+    gridstride::host::keep_memory_accesses_here();
+    const T value = *p;
+    gridstride::host::keep_memory_accesses_here();
+    return value;
+  }
 }
 
 #define GS_HINTED_STORE(name)                                                               \
@@ -58,9 +65,15 @@ GS_HINTED_STORE(__stcs)
 
 template <class T>
 __device__ __forceinline__ void __stwt(T* p, gridstride::host::NotDeduced<T> value) {
-  gridstride::host::keep_memory_accesses_here();
-  *p = value;
-  gridstride::host::keep_memory_accesses_here();
+  if constexpr (sizeof(T) <= 8) {
+    using Word = typename gridstride::host::AtomicWord<sizeof(T)>::type;
+    auto* const word = reinterpret_cast<gridstride::host::AtomicAlias<T>*>(p);
+    __atomic_store_n(word, gridstride::host::same_bits<Word>(value), __ATOMIC_RELAXED);
+  } else {
+    gridstride::host::keep_memory_accesses_here();
+    *p = value;
+    gridstride::host::keep_memory_accesses_here();
+  }
 }
 
 #endif

@@ -1,0 +1,72 @@
+/**
+ * Declaring benchmarks.
+ *
+ * `deno bench` times a call of its own at about 4 ns, so whatever takes less than some
+ * microseconds is done many times in an iteration; see `bench/report/bench_name.ts`.
+ *
+ * @module
+ */
+
+import { device } from "./bench_device.ts";
+import { benchName } from "../report/bench_name.ts";
+
+/** Set to `quick` the benchmarks only show that they run: one short sample of each. */
+const QUICK = Deno.env.get("GRIDSTRIDE_BENCH") === "quick";
+
+/** Chooses a size: a small one when the benchmarks are only to show that they run. */
+export function scaled(size: number, quick: number): number {
+  return QUICK ? quick : size;
+}
+
+/** Options of a benchmark. */
+export interface MeasureOptions {
+  /** What it is compared with others in. */
+  readonly group: string;
+  /** Whether the others of its group are compared with it. */
+  readonly baseline?: boolean;
+  /** How often an iteration does what is measured; 1 by default. */
+  readonly calls?: number;
+  /** Bytes that one call reads and writes. */
+  readonly bytes?: number;
+}
+
+function declare(
+  title: string,
+  { group, baseline = false, calls = 1, bytes }: MeasureOptions,
+  fn: (bench: Deno.BenchContext) => void | Promise<void>,
+): void {
+  Deno.bench({
+    name: benchName({ title, calls, bytes: bytes ?? null }),
+    group,
+    baseline,
+    ...(QUICK ? { n: 1, warmup: 0 } : {}),
+    fn,
+  });
+}
+
+/** Declares a benchmark; `body` does it `calls` times. */
+export function measure(
+  title: string,
+  options: MeasureOptions,
+  body: () => void | Promise<void>,
+): void {
+  declare(title, options, body);
+}
+
+/**
+ * Declares a benchmark of something that enqueues work: `body` does it `calls` times, which is
+ * timed, and then the device catches up, which is not. The work of one iteration has to fit the
+ * device's queue, or the queue would be timed: at most some 500 launches.
+ */
+export function measureEnqueueing(
+  title: string,
+  options: MeasureOptions,
+  body: () => void,
+): void {
+  declare(title, options, (bench) => {
+    bench.start();
+    body();
+    bench.end();
+    device.doneSync();
+  });
+}

@@ -1,0 +1,93 @@
+/**
+ * A campaign: fast-check playing random sequences for a given time, in a process of its own.
+ *
+ * Arguments of the program: seed, milliseconds, journal file and, to go straight to one failure,
+ * the path that fast-check printed.
+ *
+ * @module
+ */
+
+import fc from "fast-check";
+
+/** What the program was started with. */
+export interface CampaignSettings {
+  /** Where the random numbers begin. */
+  readonly seed: number;
+  /** How long to go on. */
+  readonly milliseconds: number;
+  /** The file that holds the sequence under way, should the process die of it. */
+  readonly journal: string;
+  /** The failure to go to, as fast-check printed it. */
+  readonly path: string | undefined;
+}
+
+/** Reads the program's arguments. */
+export function campaignSettings(args: readonly string[] = Deno.args): CampaignSettings {
+  const [seed, milliseconds, journal, path] = args;
+  const numbers = [Number(seed), Number(milliseconds)] as const;
+  if (!numbers.every(Number.isSafeInteger) || journal === undefined) {
+    throw new TypeError(
+      `Cannot start a campaign as its arguments must be seed, milliseconds and journal: they are ${
+        JSON.stringify(args)
+      }`,
+    );
+  }
+  return { seed: numbers[0], milliseconds: numbers[1], journal, path };
+}
+
+/** What a campaign did, printed as JSON on stdout. */
+export interface CampaignReport {
+  /** Sequences played. */
+  readonly sequences: number;
+  /** How often each member was called without throwing, and how often it threw. */
+  readonly calls: Readonly<Record<string, { readonly returned: number; readonly threw: number }>>;
+  /** Devices that a sequence made unusable. */
+  readonly lostDevices: number;
+}
+
+/** Counts of calls by name. */
+export class CallCounts {
+  readonly #counts = new Map<string, { returned: number; threw: number }>();
+
+  /** Counts one call. */
+  count(name: string, outcome: "returned" | "threw"): void {
+    const counts = this.#counts.get(name) ?? { returned: 0, threw: 0 };
+    counts[outcome]++;
+    this.#counts.set(name, counts);
+  }
+
+  /** All counts, sorted by name. */
+  toObject(): CampaignReport["calls"] {
+    return Object.fromEntries([...this.#counts].toSorted(([a], [b]) => a < b ? -1 : 1));
+  }
+}
+
+/**
+ * Plays sequences until the time is over.
+ *
+ * @param settings What the program was started with.
+ * @param sequence Random sequences.
+ * @param play Plays one; throws if something is wrong.
+ * @returns The number of sequences played.
+ * @throws {Error} Fast-check's report of the first failure, with seed, path and counterexample.
+ */
+export async function runCampaign<Step>(
+  { seed, milliseconds, journal, path }: CampaignSettings,
+  sequence: fc.Arbitrary<readonly Step[]>,
+  play: (steps: readonly Step[]) => Promise<void>,
+): Promise<number> {
+  let sequences = 0;
+  const property = fc.asyncProperty(sequence, async (steps) => {
+    Deno.writeTextFileSync(journal, fc.stringify(steps));
+    await play(steps);
+    sequences++;
+  });
+  await fc.assert(property, {
+    seed,
+    ...(path === undefined ? {} : { path }),
+    numRuns: Number.MAX_SAFE_INTEGER,
+    interruptAfterTimeLimit: milliseconds,
+    markInterruptAsFailure: false,
+  });
+  return sequences;
+}

@@ -1,0 +1,327 @@
+/**
+ * What every public function, constructor, method and getter is called with. A member that the
+ * documentation lists and this table lacks fails `public_api_test.ts`.
+ *
+ * @module
+ */
+
+import fc from "fast-check";
+import { DTYPES, VALIDATED_KERNELS } from "../../mod.ts";
+import { Deferred, reference } from "./deferred.ts";
+import type { StageKind } from "./stage.ts";
+import { anyNumber, anything, dtype, mostly, options, size, typedArray } from "./values.ts";
+
+/** The arguments of one call. */
+type Arguments = fc.Arbitrary<readonly unknown[]>;
+
+/** Arguments that mostly fit; sometimes one is missing or too many. */
+function takes(...fitting: readonly fc.Arbitrary<unknown>[]): Arguments {
+  return fc.tuple(
+    fc.tuple(...fitting.map((each) => mostly(each))),
+    fc.oneof({ weight: 10, arbitrary: fc.constant(0) }, fc.constantFrom(-1, 1)),
+    anything,
+  ).map(([list, change, extra]) =>
+    change === 0 ? list : change > 0 ? [...list, extra] : list.slice(0, -1)
+  );
+}
+
+const nothing = takes();
+const flag = fc.boolean();
+const buffer = reference("buffer");
+const stream = reference("stream");
+const event = reference("event");
+const device = reference("device");
+const context = reference("context");
+
+const selector = fc.constantFrom(
+  "host",
+  "host:0",
+  "host:1",
+  "host:64",
+  "host:-1",
+  "host:99999",
+  "cuda",
+  "cuda:0",
+  "gpu",
+  "",
+  "HOST",
+  "host:01",
+);
+
+/** What an element can be set to. */
+const element = fc.oneof(anyNumber, flag, fc.bigInt({ min: -3n, max: 300n }), fc.bigInt());
+
+/** Addresses on the device, and others that no process has memory at. */
+const address = fc.oneof(
+  fc.tuple(buffer, fc.constantFrom(0, 4, 256, 400, 4096)).map(([at, offset]) =>
+    new Deferred(`<address of ${at.label} + ${offset}>`, (stage) => {
+      const { disposed, address } = at.make(stage) as { disposed: boolean; address: number };
+      return disposed ? 4096 : address + offset;
+    })
+  ),
+  fc.constantFrom(0, 1, 8, 4096, 2 ** 47, 2 ** 52, 2 ** 53, -8, 0.5, NaN),
+);
+
+/** Sizes of foreign memory: small, or so large that no copy of it is ever made. */
+const foreignBytes = fc.oneof(fc.nat(64).map((n) => 8 * n), fc.constantFrom(-8, 2 ** 52, NaN));
+
+/** Extents of a grid or block: small, or beyond every limit, so that nothing takes long. */
+const extent = fc.oneof(
+  { weight: 6, arbitrary: fc.integer({ min: 1, max: 8 }) },
+  { weight: 1, arbitrary: fc.constantFrom(0, -1, 1.5, NaN, 2 ** 31, 2 ** 32, 2 ** 53) },
+);
+
+const extents = fc.oneof(
+  extent,
+  fc.tuple(extent),
+  fc.tuple(extent, extent),
+  fc.tuple(extent, extent, extent),
+);
+
+const launchConfig = fc.record(
+  {
+    grid: mostly(extents),
+    block: mostly(extents),
+    sharedMemory: mostly(fc.oneof(fc.nat(4096), fc.constantFrom(49152, 65536, 101376, 2 ** 31))),
+    stream: mostly(stream),
+  },
+  { requiredKeys: ["grid", "block"] },
+);
+
+/** Element counts that the stage's buffers hold. */
+const count = fc.nat(100);
+/** Nanoseconds that nobody notices. */
+const nanoseconds = fc.oneof(fc.nat(100_000), fc.bigInt({ min: 0n, max: 100_000n }));
+
+/** Arguments for the stage's kernels, each list for one of them. */
+const kernelArguments = fc.oneof(
+  takes(buffer, fc.oneof(anyNumber, fc.bigInt()), count),
+  takes(anyNumber, buffer, buffer, count),
+  takes(buffer, buffer, buffer, count),
+  takes(buffer, nanoseconds, anyNumber),
+  takes(anything, anything, anything),
+);
+
+const signature = fc.oneof(
+  fc.constantFrom(
+    "fill_uint32(unsigned int* out, unsigned int value, unsigned long long n)",
+    "axpy_float32(float, const float*, float*, unsigned long long)",
+    "axpy_float32(float, float*, float*, unsigned long long)",
+    "axpy_float32()",
+    "nothing(int)",
+    "axpy_float32(float",
+    "(((",
+  ),
+  fc.string(),
+);
+
+const problem = fc.record(
+  { elements: mostly(size), elementsPerThread: mostly(size), sharedMemory: mostly(size) },
+  { requiredKeys: ["elements"] },
+);
+
+const streamChoice = options({ stream });
+const copyOptions = options({ stream, offset: size });
+const pinnedCopyOptions = options({ stream, offset: size, length: size, deviceOffset: size });
+
+/** Pinned memory is taken from the machine at once: small, or beyond what a slab can be. */
+const pinnedLength = fc.oneof(
+  { weight: 6, arbitrary: fc.nat(1000) },
+  { weight: 1, arbitrary: fc.constantFrom(-1, 0.5, NaN, Infinity, 2 ** 33, 2 ** 53) },
+);
+
+/** Numbers in `from..to` of a pinned buffer would take gigabytes of the machine. */
+function bounded(list: Arguments): Arguments {
+  return list.filter((values) =>
+    !values.some((value) => typeof value === "number" && value > 2 ** 20 && value <= 2 ** 32)
+  );
+}
+
+const validationOptions = options({
+  sizes: fc.array(mostly(fc.nat(300)), { maxLength: 2 }),
+  kernels: fc.array(mostly(fc.constantFrom(...VALIDATED_KERNELS, "nothing")), { maxLength: 1 }),
+  seed: anyNumber,
+  onProgress: fc.constant(new Deferred("<function>", () => () => {})),
+});
+
+/** A validation of everything takes a second, so it names few kernels and small sizes. */
+function quick(list: Arguments): Arguments {
+  return list.map(([target, given]) =>
+    typeof given === "object" && given !== null && !(given instanceof Deferred)
+      ? [target, { kernels: ["fill"], sizes: [7], ...given }]
+      : [target, { kernels: ["fill"], sizes: given }]
+  );
+}
+
+const errorDetails = options({
+  action: fc.string(),
+  code: fc.constantFrom(0, 2, 700, -1, -99, 12345),
+  call: fc.constant("cudaMalloc"),
+  device: fc.constant("host:0"),
+  requested: size,
+  free: size,
+  total: size,
+});
+
+const MEMBERS: Readonly<Record<string, Arguments>> = {
+  "function openDevice": takes(selector),
+  "function bestDevice": takes(fc.constantFrom(undefined, "host", "cuda")),
+  "function cudaAvailable": nothing,
+  "function deviceCount": nothing,
+  "function listDevices": nothing,
+  "function capabilityLimits": takes(fc.constantFrom("7.5", "8.9", "13.1", "6.0", "9", "99.99")),
+  "function detectBackends": nothing,
+  "function preflight": nothing,
+  "function backendSummary": takes(
+    fc.array(
+      fc.record({
+        backend: mostly(fc.constantFrom("cuda", "metal")),
+        available: flag,
+        fake: flag,
+        devices: mostly(fc.array(fc.string())),
+        evidence: fc.constant([]),
+      }, { requiredKeys: [] }),
+    ),
+  ),
+  "function diagnose": nothing,
+  "function validate": quick(takes(device, validationOptions)),
+  "function load": takes(fc.record({ path: mostly(fc.string()) })),
+  "function bytesPerElement": takes(dtype),
+  "function narrowFromFloat32": takes(dtype, typedArray),
+  "function widenToFloat32": takes(dtype, typedArray),
+
+  "new NoDeviceError": takes(fc.string()),
+  "new LibraryNotFoundError": takes(
+    fc.constantFrom("host", "cuda"),
+    fc.constant([]),
+    fc.string(),
+    fc.constant([]),
+  ),
+  "new UnsupportedPlatformError": takes(fc.string()),
+  "new CudaError": takes(errorDetails, fc.string()),
+  "new OutOfMemoryError": takes(errorDetails),
+  "new EnvironmentError": takes(fc.string(), fc.string(), fc.string(), fc.string()),
+
+  "new Device": takes(context),
+  "getter Device.info": nothing,
+  "getter Device.label": nothing,
+  "getter Device.stream": nothing,
+  "getter Device.disposed": nothing,
+  "method Device.allocate": takes(dtype, size, options({ fill: element, stream })),
+  "method Device.upload": takes(
+    typedArray,
+    options({ stream, dtype: fc.oneof(dtype, fc.constantFrom(...DTYPES)) }),
+  ),
+  "method Device.allocatePinned": bounded(takes(dtype, pinnedLength)),
+  "method Device.createStream": takes(options({ priority: fc.integer({ min: -7, max: 2 }) })),
+  "method Device.createEvent": takes(options({ timing: flag })),
+  "method Device.launchFor": takes(reference("kernel"), problem),
+  "method Device.memoryInfo": nothing,
+  "method Device.canAccessPeer": takes(device),
+  "method Device.enablePeerAccess": takes(device),
+  "method Device.done": nothing,
+  "method Device.doneSync": nothing,
+  "method Device.[Symbol.dispose]": nothing,
+
+  "new DeviceKernels": takes(context),
+  "getter DeviceKernels.names": nothing,
+  "method DeviceKernels.load": takes(signature),
+  "method DeviceKernels.fill": takes(buffer, element, streamChoice),
+  "method DeviceKernels.add": takes(buffer, buffer, buffer, streamChoice),
+  "method DeviceKernels.multiply": takes(buffer, buffer, buffer, streamChoice),
+  "method DeviceKernels.scale": takes(
+    buffer,
+    anyNumber,
+    buffer,
+    options({ offset: anyNumber, stream }),
+  ),
+  "method DeviceKernels.axpy": takes(anyNumber, buffer, buffer, streamChoice),
+  "method DeviceKernels.sum": takes(buffer, buffer, streamChoice),
+  "method DeviceKernels.min": takes(buffer, buffer, streamChoice),
+  "method DeviceKernels.max": takes(buffer, buffer, streamChoice),
+  "method DeviceKernels.mean": takes(buffer, buffer, streamChoice),
+  "method DeviceKernels.moments": takes(buffer, buffer, options({ correction: anyNumber, stream })),
+  "method DeviceKernels.histogram": takes(
+    buffer,
+    buffer,
+    options({ low: anyNumber, high: anyNumber, stream }),
+  ),
+  "method Kernel.launch": fc.tuple(mostly(launchConfig), kernelArguments)
+    .map(([config, list]) => [config, ...list]),
+
+  "getter DeviceContext.closed": nothing,
+  "method DeviceContext.isSameDevice": takes(context),
+
+  "new Stream": takes(context, options({ priority: anyNumber, handle: anyNumber }), flag),
+  "static Stream.fromHandle": takes(
+    device,
+    fc.oneof(
+      anyNumber,
+      stream.map((of) =>
+        new Deferred(`<handle of ${of.label}>`, (stage) => {
+          const { disposed, handle } = of.make(stage) as { disposed: boolean; handle: number };
+          return disposed ? 4096 : handle;
+        })
+      ),
+    ),
+  ),
+  "static Stream.priorities": takes(device),
+  "getter Stream.id": nothing,
+  "getter Stream.handle": nothing,
+  "getter Stream.disposed": nothing,
+  "method Stream.query": nothing,
+  "method Stream.record": takes(options({ timing: flag })),
+  "method Stream.wait": takes(event),
+  "method Stream.done": nothing,
+  "method Stream.doneSync": nothing,
+  "method Stream.[Symbol.dispose]": nothing,
+
+  "new Event": takes(context, options({ timing: flag })),
+  "getter Event.id": nothing,
+  "getter Event.disposed": nothing,
+  "method Event.record": takes(stream),
+  "method Event.query": nothing,
+  "method Event.done": nothing,
+  "method Event.doneSync": nothing,
+  "method Event.elapsedSince": takes(event),
+  "method Event.[Symbol.dispose]": nothing,
+
+  "static DeviceBuffer.allocate": takes(context, dtype, size),
+  "static DeviceBuffer.fromAddress": takes(
+    address,
+    foreignBytes,
+    options({ device, dtype, owner: anything }),
+  ),
+  "getter DeviceBuffer.address": nothing,
+  "getter DeviceBuffer.disposed": nothing,
+  "method DeviceBuffer.view": takes(size, size),
+  "method DeviceBuffer.as": takes(dtype),
+  "method DeviceBuffer.copyFrom": takes(fc.oneof(typedArray, buffer), copyOptions),
+  "method DeviceBuffer.copyTo": takes(typedArray, copyOptions),
+  "method DeviceBuffer.copyToSync": takes(typedArray, copyOptions),
+  "method DeviceBuffer.toArray": takes(streamChoice),
+  "method DeviceBuffer.toArraySync": takes(streamChoice),
+  "method DeviceBuffer.free": nothing,
+  "method DeviceBuffer.[Symbol.dispose]": nothing,
+
+  "new PinnedBuffer": bounded(takes(context, dtype, pinnedLength)),
+  "getter PinnedBuffer.disposed": nothing,
+  "method PinnedBuffer.copyTo": takes(buffer, pinnedCopyOptions),
+  "method PinnedBuffer.copyFrom": takes(buffer, pinnedCopyOptions),
+  "method PinnedBuffer.[Symbol.dispose]": nothing,
+};
+
+/** What each public member is called with, by its name in {@linkcode documentedMembers}. */
+export const PUBLIC_ARGUMENTS: ReadonlyMap<string, Arguments> = new Map(Object.entries(MEMBERS));
+
+/** Which objects of the stage are the receivers of a class's methods. */
+export const RECEIVERS: Readonly<Record<string, StageKind>> = {
+  Device: "device",
+  DeviceContext: "context",
+  DeviceKernels: "kernels",
+  Kernel: "kernel",
+  DeviceBuffer: "buffer",
+  PinnedBuffer: "pinned",
+  Stream: "stream",
+  Event: "event",
+};
