@@ -7,9 +7,7 @@
  * @module
  */
 
-function describe(value: unknown): string {
-  return typeof value === "number" ? String(value) : `${typeof value} ${String(value)}`;
-}
+import { describeValue } from "./describe_value.ts";
 
 /**
  * Returns the value if it is an integer in `minimum..maximum`.
@@ -29,7 +27,7 @@ export function checkInteger(
   if (Number.isInteger(value) && value >= minimum && value <= maximum) return value;
   throw new RangeError(
     `Cannot ${action} as ${name} must be an integer in ${minimum}..${maximum}: it is ${
-      describe(value)
+      describeValue(value)
     }`,
   );
 }

@@ -42,7 +42,7 @@ export function matchByteSize(text: string): number | undefined {
  *
  * @example
  * ```ts
- * import { parseByteSize } from "@gridstride/cuda";
+ * import { parseByteSize } from "./byte_size.ts";
  *
  * console.log(parseByteSize("2G")); // 2147483648
  * ```

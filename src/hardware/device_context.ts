@@ -4,6 +4,7 @@
  * @module
  */
 
+import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import type { NativeLibrary } from "../ffi/library.ts";
 import type { DeviceInfo } from "./device_information.ts";
 
@@ -78,6 +79,25 @@ export class DeviceContext {
 
   /** Whether another context is the same device of the same library. */
   isSameDevice(other: DeviceContext): boolean {
+    requireInstance(other, DeviceContext, "other", "compare devices");
     return this.library === other.library && this.ordinal === other.ordinal;
   }
+}
+
+/**
+ * The context of a device, or of anything else that has one.
+ *
+ * @param name What was passed, as the error message says it.
+ * @param action What the caller is about to do, as the error message says it.
+ * @throws {TypeError} If it has none.
+ */
+export function contextOf(
+  owner: { readonly context: DeviceContext },
+  name: string,
+  action: string,
+): DeviceContext {
+  requireObject(owner, name, action);
+  const { context } = owner;
+  requireInstance(context, DeviceContext, `${name}.context`, action);
+  return context;
 }

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { describeValue } from "../memory/describe_value.ts";
+import { describeValue } from "../ffi/describe_value.ts";
 import { isDType } from "../memory/dtype.ts";
 import { integerRange } from "./c_types.ts";
 import type { MemoryLocation, ReadonlyDeviceMemory } from "./device_memory.ts";

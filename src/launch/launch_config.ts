@@ -6,7 +6,7 @@
  */
 
 import type { Extents } from "../hardware/capability_table.ts";
-import { describeValue } from "../memory/describe_value.ts";
+import { describeValue } from "../ffi/describe_value.ts";
 import type { Stream } from "../stream/stream.ts";
 
 /** One, two or three extents, x first; those left out are 1. A number is x alone. */

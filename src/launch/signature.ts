@@ -7,7 +7,7 @@
 
 import { MAXIMUM_ARGUMENTS } from "../ffi/command_block.ts";
 import type { DType } from "../memory/dtype.ts";
-import { describeValue } from "../memory/describe_value.ts";
+import { describeValue } from "../ffi/describe_value.ts";
 import {
   bytesOfScalar,
   C_TYPE_WORDS,

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { describeValue } from "./describe_value.ts";
+import { describeValue } from "../ffi/describe_value.ts";
 
 /** The name of an element type, the same in code, on the command line and in JSON. */
 export type DType =

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { describeValue } from "./describe_value.ts";
+import { describeValue } from "../ffi/describe_value.ts";
 import { bytesPerElement, type DType, type ElementOf } from "./dtype.ts";
 import { narrowFloatBits } from "./narrow_float.ts";
 

@@ -12,9 +12,11 @@ import {
   recordEvent,
   synchronizeEventSync,
 } from "../ffi/native_stream.ts";
-import type { DeviceContext } from "../hardware/device_context.ts";
+import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
+import { DeviceContext } from "../hardware/device_context.ts";
 import { eventDone } from "./completion.ts";
-import type { Stream } from "./stream.ts";
+import { Stream } from "./stream.ts";
 
 /** Options of a new event. */
 export interface EventOptions {
@@ -52,8 +54,10 @@ export class Event implements Disposable {
 
   /** Makes an event of a device; nothing is recorded yet, so it counts as done. */
   constructor(context: DeviceContext, options: EventOptions = {}) {
+    requireInstance(context, DeviceContext, "context", "create an event");
+    requireObject(options, "options", "create an event");
     this.context = context;
-    this.timing = options.timing ?? false;
+    this.timing = requireFlag(options.timing ?? false);
     context.retain();
     try {
       this.#handle = createEvent(context.library, context.ordinal, this.timing);
@@ -76,6 +80,7 @@ export class Event implements Disposable {
 
   /** Marks the point that the stream's work has reached when all work enqueued so far is done. */
   record(stream: Stream): void {
+    requireInstance(stream, Stream, "stream", "record an event");
     if (!stream.context.isSameDevice(this.context)) {
       throw new TypeError(
         `Cannot record an event as the stream must be of ${this.context.label}: it is of ${stream.context.label}`,
@@ -114,6 +119,7 @@ export class Event implements Disposable {
    * @throws {CudaError} If one of them is not recorded or not done.
    */
   elapsedSince(start: Event): number {
+    requireInstance(start, Event, "start", "measure the time between two events");
     if (!start.timing || !this.timing) {
       throw new TypeError(
         "Cannot measure the time between two events as both must be made with { timing: true }",
@@ -138,4 +144,11 @@ export class Event implements Disposable {
       this.context.release();
     }
   }
+}
+
+function requireFlag(timing: unknown): boolean {
+  if (typeof timing === "boolean") return timing;
+  throw new TypeError(
+    `Cannot create an event as timing must be true or false: it is ${describeValue(timing)}`,
+  );
 }

@@ -14,7 +14,9 @@ import {
   synchronizeStreamSync,
   waitForEvent,
 } from "../ffi/native_stream.ts";
-import type { DeviceContext } from "../hardware/device_context.ts";
+import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
+import { contextOf, DeviceContext } from "../hardware/device_context.ts";
 import { Event, type EventOptions } from "./event.ts";
 
 /** Options of a new stream. */
@@ -66,6 +68,8 @@ export class Stream implements Disposable {
     options: StreamOptions | ForeignStreamOptions = {},
     holdsContext = true,
   ) {
+    requireInstance(context, DeviceContext, "context", "create a stream");
+    requireObject(options, "options", "create a stream");
     this.context = context;
     this.#holdsContext = holdsContext;
     if (holdsContext) context.retain();
@@ -87,7 +91,7 @@ export class Stream implements Disposable {
    * @param handle The `cudaStream_t` as a number.
    */
   static fromHandle(owner: { readonly context: DeviceContext }, handle: number): Stream {
-    return new Stream(owner.context, { handle });
+    return new Stream(contextOf(owner, "owner", "adopt a stream"), { handle });
   }
 
   /** The range of priorities of a device; a smaller number is more urgent. */
@@ -95,7 +99,8 @@ export class Stream implements Disposable {
     least: number;
     greatest: number;
   } {
-    return streamPriorities(owner.context.library, owner.context.ordinal);
+    const { library, ordinal } = contextOf(owner, "owner", "read the stream priorities");
+    return streamPriorities(library, ordinal);
   }
 
   /** The handle of the native library, for the layers above. */
@@ -133,6 +138,7 @@ export class Stream implements Disposable {
 
   /** Makes later work of this stream wait for an event, also of another device. */
   wait(event: Event): void {
+    requireInstance(event, Event, "event", "wait for an event");
     if (event.context.library !== this.context.library) {
       throw new TypeError(
         `Cannot wait for an event of ${event.context.label} on a stream of ${this.context.label}`,
@@ -191,7 +197,9 @@ function createChecked(context: DeviceContext, priority: number): number {
   const { least, greatest } = streamPriorities(context.library, context.ordinal);
   if (!Number.isInteger(priority) || priority < greatest || priority > least) {
     throw new RangeError(
-      `Cannot create a stream as priority must be an integer in ${greatest}..${least}: it is ${priority}`,
+      `Cannot create a stream as priority must be an integer in ${greatest}..${least}: it is ${
+        describeValue(priority)
+      }`,
     );
   }
   return createStream(context.library, context.ordinal, priority);

@@ -5,14 +5,7 @@
  * @module
  */
 
-import {
-  Device,
-  DeviceBuffer,
-  Event,
-  openDevice,
-  PinnedBuffer,
-  Stream,
-} from "../../mod.ts";
+import { Device, DeviceBuffer, Event, openDevice, PinnedBuffer, Stream } from "../../mod.ts";
 
 /** The kinds of objects there are on a stage. */
 export const STAGE_KINDS = [

@@ -66,6 +66,7 @@ int main(int argument_count, char** arguments) {
     check_injection();
     if (devices >= 2) {
       check_two_devices();
+      check_faults();
     } else {
       skip("what needs two devices: there is one");
     }

@@ -81,22 +81,23 @@ void check_neighbours() {
 }
 
 void check_capacity() {
+  constexpr std::size_t usable = small_capacity / 512 * 512;
   REQUIRE(cudaSetDevice(small_device));
   CHECK(free_memory() == small_capacity, "at first all memory is free");
   void* all = nullptr;
-  CHECK_STATUS(cudaMalloc(&all, small_capacity + 1), cudaErrorMemoryAllocation,
-               "a byte more than the capacity is out of memory");
+  CHECK_STATUS(cudaMalloc(&all, usable + 1), cudaErrorMemoryAllocation,
+               "a size that is within the capacity, but not rounded up, is out of memory");
   CHECK_STATUS(cudaMalloc(&all, SIZE_MAX), cudaErrorMemoryAllocation,
                "the largest size is out of memory");
-  CHECK_STATUS(cudaMalloc(&all, small_capacity), cudaSuccess, "the whole capacity can be had");
+  CHECK_STATUS(cudaMalloc(&all, usable), cudaSuccess, "the whole capacity can be had");
   void* more = nullptr;
   CHECK_STATUS(cudaMalloc(&more, 1), cudaErrorMemoryAllocation, "then not a byte is left");
   REQUIRE(cudaFree(all));
   REQUIRE(cudaMalloc(&more, 513));
   CHECK(free_memory() == small_capacity - 1024, "513 bytes are charged as 1024");
-  CHECK_STATUS(cudaMalloc(&all, small_capacity - 1024 + 1), cudaErrorMemoryAllocation,
+  CHECK_STATUS(cudaMalloc(&all, usable - 1024 + 1), cudaErrorMemoryAllocation,
                "the rest and one byte do not fit");
-  CHECK_STATUS(cudaMalloc(&all, small_capacity - 1024), cudaSuccess, "the rest fits");
+  CHECK_STATUS(cudaMalloc(&all, usable - 1024), cudaSuccess, "the rest fits");
   REQUIRE(cudaFree(all));
   REQUIRE(cudaFree(more));
   CHECK(free_memory() == small_capacity, "in the end all memory is free again");

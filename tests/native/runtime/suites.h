@@ -23,7 +23,8 @@ enum DeviceOrdinal {
 };
 
 constexpr std::uint64_t ordinary_capacity = 2 * gibibyte;
-constexpr std::uint64_t small_capacity = 8 * mebibyte;
+// No multiple of what allocations are rounded up to.
+constexpr std::uint64_t small_capacity = 8 * mebibyte + 100;
 constexpr std::uint64_t huge_capacity = 80 * gibibyte;
 
 // The records given to set_topology.

@@ -22,5 +22,6 @@ void check_injection();
 
 // Need devices 0 and 1.
 void check_two_devices();
+void check_faults();
 
 #endif

@@ -1,0 +1,45 @@
+/**
+ * Checks of what a caller passed that TypeScript promises and JavaScript does not keep.
+ *
+ * @module
+ */
+
+import { describeValue } from "./describe_value.ts";
+
+// deno-lint-ignore no-explicit-any
+type AnyClass<T> = abstract new (...list: any[]) => T;
+
+/**
+ * Refuses anything but an object.
+ *
+ * @param value What was passed.
+ * @param name What it is, as the error message says it.
+ * @param action What the caller is about to do, as the error message says it.
+ * @throws {TypeError} If it is none.
+ */
+export function requireObject(
+  value: unknown,
+  name: string,
+  action: string,
+): asserts value is object {
+  if (typeof value === "object" && value !== null) return;
+  throw new TypeError(`Cannot ${action} as ${name} must be an object: it is ${describeValue(value)}`);
+}
+
+/**
+ * Refuses anything but an instance of a class.
+ *
+ * @throws {TypeError} If it is none.
+ */
+export function requireInstance<T>(
+  value: unknown,
+  Class: AnyClass<T>,
+  name: string,
+  action: string,
+): asserts value is T {
+  if (value instanceof Class) return;
+  const article = /^[AEIOU]/.test(Class.name) ? "an" : "a";
+  throw new TypeError(
+    `Cannot ${action} as ${name} must be ${article} ${Class.name}: it is ${describeValue(value)}`,
+  );
+}
