@@ -53,17 +53,20 @@ export function measure(
   declare(title, options, body);
 }
 
+/** Options of a benchmark of something that enqueues work. */
+export interface EnqueueOptions extends MeasureOptions {
+  /** Done before each iteration, outside the timing. */
+  readonly before?: () => void;
+}
+
 /**
  * Declares a benchmark of something that enqueues work: `body` does it `calls` times, which is
  * timed, and then the device catches up, which is not. The work of one iteration has to fit the
  * device's queue, or the queue would be timed: at most some 500 launches.
  */
-export function measureEnqueueing(
-  title: string,
-  options: MeasureOptions,
-  body: () => void,
-): void {
+export function measureEnqueueing(title: string, options: EnqueueOptions, body: () => void): void {
   declare(title, options, (bench) => {
+    options.before?.();
     bench.start();
     body();
     bench.end();

@@ -11,13 +11,15 @@ import {
   synchronizeDevice,
   synchronizeDeviceSync,
 } from "../ffi/native_device.ts";
-import type { DeviceContext } from "../hardware/device_context.ts";
+import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
+import { DeviceContext } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
 import { type UsableMemory, usableMemory } from "../hardware/memory_reserve.ts";
 import { fill } from "../kernels/elementwise.ts";
 import { launchGeometry, type LaunchProblem } from "../launch/launch_geometry.ts";
 import type { LaunchConfig } from "../launch/launch_config.ts";
-import type { Kernel } from "../launch/kernel.ts";
+import { Kernel } from "../launch/kernel.ts";
 import { DeviceBuffer, type StreamChoice } from "../memory/device_buffer.ts";
 import {
   type AnyTypedArray,
@@ -74,6 +76,7 @@ export class Device implements Disposable {
 
   /** Takes over a context that nobody else holds. */
   constructor(context: DeviceContext) {
+    requireInstance(context, DeviceContext, "context", "make a device");
     this.context = context;
     this.kernels = new DeviceKernels(context);
   }
@@ -111,6 +114,7 @@ export class Device implements Disposable {
     length: number,
     options: AllocateOptions<D> = {},
   ): DeviceBuffer<D> {
+    requireObject(options, "options", "allocate a buffer");
     const buffer = DeviceBuffer.allocate(this.#use(), dtype, length);
     if (options.fill === undefined) return buffer;
     try {
@@ -133,7 +137,9 @@ export class Device implements Disposable {
     array: A,
     options: UploadOptions<D> = {},
   ): DeviceBuffer<D> {
+    requireObject(options, "options", "upload");
     const dtype = options.dtype ?? this.#dtypeOf(array) as D;
+    if (!ArrayBuffer.isView(array)) throw this.#refuseArray(array);
     const buffer = DeviceBuffer.allocate(this.#use(), dtype, array.length);
     try {
       buffer.copyFrom(array as unknown as TypedArrayOf<D>, options);
@@ -147,9 +153,14 @@ export class Device implements Disposable {
   #dtypeOf(array: unknown): DType {
     const dtype = ArrayBuffer.isView(array) ? dtypeOf(array) as DType | undefined : undefined;
     if (dtype !== undefined) return dtype;
-    const kind = ArrayBuffer.isView(array) ? array.constructor.name : typeof array;
-    throw new TypeError(
-      `Cannot upload as array must be a typed array with an element type of its own, or options.dtype must name one: it is ${kind}`,
+    throw this.#refuseArray(array);
+  }
+
+  #refuseArray(array: unknown): TypeError {
+    return new TypeError(
+      `Cannot upload as array must be a typed array with an element type of its own, or one that options.dtype names: it is ${
+        describeValue(array)
+      }`,
     );
   }
 
@@ -191,6 +202,7 @@ export class Device implements Disposable {
    */
   launchFor(kernel: Kernel<string>, problem: LaunchProblem): LaunchConfig {
     this.#use();
+    requireInstance(kernel, Kernel, "kernel", "choose launch parameters");
     return launchGeometry(kernel, problem);
   }
 
@@ -202,6 +214,7 @@ export class Device implements Disposable {
 
   /** Whether this device can address the memory of another. */
   canAccessPeer(peer: Device): boolean {
+    requireInstance(peer, Device, "peer", "ask for peer access");
     const { library, ordinal } = this.#use();
     return library === peer.context.library && ordinal !== peer.context.ordinal &&
       canAccessPeer(library, ordinal, peer.context.ordinal);
@@ -214,6 +227,7 @@ export class Device implements Disposable {
    * @throws {CudaError} If the hardware cannot.
    */
   enablePeerAccess(peer: Device): void {
+    requireInstance(peer, Device, "peer", "enable peer access");
     const { library, ordinal } = this.#use();
     if (library !== peer.context.library) {
       throw new TypeError(

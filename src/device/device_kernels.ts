@@ -4,7 +4,8 @@
  * @module
  */
 
-import type { DeviceContext } from "../hardware/device_context.ts";
+import { requireInstance } from "../ffi/arguments.ts";
+import { DeviceContext } from "../hardware/device_context.ts";
 import { add, axpy, fill, multiply, scale, type ScaleOptions } from "../kernels/elementwise.ts";
 import { histogram, type HistogramOptions } from "../kernels/histogram.ts";
 import type { FloatingDType, NumericDType } from "../kernels/operands.ts";
@@ -43,6 +44,7 @@ export class DeviceKernels {
 
   /** The kernels of a device. */
   constructor(context: DeviceContext) {
+    requireInstance(context, DeviceContext, "context", "find the kernels of a device");
     this.#context = context;
   }
 

@@ -4,8 +4,11 @@
  * @module
  */
 
+import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
+import { checkSize } from "../ffi/integers.ts";
 import type { DType } from "../memory/dtype.ts";
-import type { Device } from "./device.ts";
+import { Device } from "./device.ts";
 import { ELEMENTWISE_CASES } from "./validation/elementwise_cases.ts";
 import { REDUCTION_CASES } from "./validation/reduction_cases.ts";
 import { RandomSource } from "./validation/sample.ts";
@@ -57,6 +60,28 @@ export const VALIDATED_KERNELS: readonly string[] = [
   ...new Set(CASES.map(({ kernel }) => kernel)),
 ];
 
+function requireList(value: unknown, name: string): asserts value is readonly unknown[] {
+  if (Array.isArray(value)) return;
+  throw new TypeError(`Cannot validate as ${name} must be an array: it is ${describeValue(value)}`);
+}
+
+function requireKernels(kernels: readonly string[]): void {
+  requireList(kernels, "kernels");
+  for (const kernel of kernels) {
+    if (VALIDATED_KERNELS.includes(kernel)) continue;
+    throw new RangeError(
+      `Cannot validate as kernels must be among ${VALIDATED_KERNELS.join(", ")}: one is ${
+        describeValue(kernel)
+      }`,
+    );
+  }
+}
+
+function requireSizes(sizes: readonly number[]): void {
+  requireList(sizes, "sizes");
+  for (const size of sizes) checkSize(size, "each of sizes", "validate");
+}
+
 /**
  * Runs every built-in kernel with every element type and compares the results with a
  * double-precision computation. Bounds are those the kernels' own files derive; integer results
@@ -77,15 +102,12 @@ export async function validate(
   device: Device,
   options: ValidationOptions = {},
 ): Promise<ValidationRow[]> {
+  requireInstance(device, Device, "device", "validate");
+  requireObject(options, "options", "validate");
   const { sizes = [1, 100_003], kernels = VALIDATED_KERNELS, seed = 1 } = options;
-  const unknown = kernels.find((kernel) => !VALIDATED_KERNELS.includes(kernel));
-  if (unknown !== undefined) {
-    throw new RangeError(
-      `Cannot validate as kernels must be among ${
-        VALIDATED_KERNELS.join(", ")
-      }: one is "${unknown}"`,
-    );
-  }
+  requireKernels(kernels);
+  requireSizes(sizes);
+  checkSize(seed, "seed", "validate");
   const work = CASES
     .filter(({ kernel }) => kernels.includes(kernel))
     .flatMap((candidate) =>

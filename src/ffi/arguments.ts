@@ -6,8 +6,11 @@
 
 import { describeValue } from "./describe_value.ts";
 
-// deno-lint-ignore no-explicit-any
-type AnyClass<T> = abstract new (...list: any[]) => T;
+/** A class, whether or not everybody may call its constructor. */
+interface ClassOf<T> {
+  readonly prototype: T;
+  readonly name: string;
+}
 
 /**
  * Refuses anything but an object.
@@ -23,7 +26,9 @@ export function requireObject(
   action: string,
 ): asserts value is object {
   if (typeof value === "object" && value !== null) return;
-  throw new TypeError(`Cannot ${action} as ${name} must be an object: it is ${describeValue(value)}`);
+  throw new TypeError(
+    `Cannot ${action} as ${name} must be an object: it is ${describeValue(value)}`,
+  );
 }
 
 /**
@@ -33,11 +38,11 @@ export function requireObject(
  */
 export function requireInstance<T>(
   value: unknown,
-  Class: AnyClass<T>,
+  Class: ClassOf<T>,
   name: string,
   action: string,
 ): asserts value is T {
-  if (value instanceof Class) return;
+  if (value instanceof (Class as unknown as abstract new () => T)) return;
   const article = /^[AEIOU]/.test(Class.name) ? "an" : "a";
   throw new TypeError(
     `Cannot ${action} as ${name} must be ${article} ${Class.name}: it is ${describeValue(value)}`,

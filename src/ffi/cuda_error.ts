@@ -76,6 +76,7 @@ export class CudaError extends Error {
   /**
    * Makes the error for one failed call.
    *
+   * @internal
    * @param details What is known of the failure.
    * @param advice What to do, where more is known than the status tells.
    */
@@ -193,6 +194,7 @@ export class OutOfMemoryError extends CudaError {
   /**
    * Makes the error for one failed allocation.
    *
+   * @internal
    * @param details What is known of the failure.
    */
   constructor(details: OutOfMemoryDetails) {

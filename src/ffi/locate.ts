@@ -174,7 +174,11 @@ export class LibraryNotFoundError extends Error {
   /** What builds the library. */
   readonly command: string;
 
-  /** Makes the error from what was tried. */
+  /**
+   * Makes the error from what was tried.
+   *
+   * @internal
+   */
   constructor(
     kind: LibraryKind,
     attempts: readonly LibraryAttempt[],

@@ -6,7 +6,9 @@
 
 import { logger } from "../observe/logging.ts";
 import type { LibraryKind } from "./build_record.ts";
+import { requireObject } from "./arguments.ts";
 import { CacheDirectoryError, verifyCachedFile } from "./cache_directory.ts";
+import { describeValue } from "./describe_value.ts";
 import { LibraryOpenError, type NativeLibrary, openNativeLibrary } from "./library.ts";
 import {
   type LibraryAttempt,
@@ -39,13 +41,22 @@ export interface LoadOptions {
  * ```
  */
 export function load(options: LoadOptions): void {
+  requireObject(options, "options", "choose the native library");
+  const { path } = options;
+  if (!(path instanceof URL) && (typeof path !== "string" || path === "")) {
+    throw new TypeError(
+      `Cannot choose the native library as path must be a URL or a text that is not empty: it is ${
+        describeValue(path)
+      }`,
+    );
+  }
   if (opened.size > 0) {
     const paths = [...opened.values()].map((library) => library.path);
     throw new TypeError(
       `Cannot choose the native library as one is already open: ${paths.join(", ")}`,
     );
   }
-  explicitPath = options.path;
+  explicitPath = path;
 }
 
 /** The candidates for a library, in the order in which they are tried. */

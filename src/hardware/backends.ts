@@ -4,6 +4,8 @@
  * @module
  */
 
+import { requireObject } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
 import type { NativeCudaProbe } from "./cuda_driver_state.ts";
 import { detectCuda } from "./backend_cuda.ts";
 import { detectMetal, detectRocm } from "./backend_rocm_metal.ts";
@@ -80,8 +82,20 @@ function describe(report: BackendReport): string {
   return `${NAMES[report.backend]}${version}${devices}${report.fake ? " [fake]" : ""}`;
 }
 
+function requireList(value: unknown, name: string): void {
+  if (Array.isArray(value)) return;
+  throw new TypeError(
+    `Cannot summarise backends as ${name} must be an array: it is ${describeValue(value)}`,
+  );
+}
+
 /** One line: which backends are available. */
 export function summary(reports: readonly BackendReport[]): string {
+  requireList(reports, "reports");
+  for (const report of reports as readonly BackendReport[]) {
+    requireObject(report, "each report", "summarise backends");
+    requireList((report as BackendReport).devices, "the devices of a report");
+  }
   const available = reports.filter((report) => report.available);
   const fake = reports.some((report) => report.fake) ? ` (${FAKE_VARIABLE} is set)` : "";
   if (available.length === 0) return `No GPU backend is available${fake}`;

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { describeValue } from "../ffi/describe_value.ts";
 import {
   CAPABILITY_TABLE,
   type CapabilityRow,
@@ -167,9 +168,7 @@ export function capabilityLimits(computeCapability: string): CapabilityLimits {
   if (wanted === undefined) {
     throw new RangeError(
       `Cannot look up limits as computeCapability must be "<major>.<minor>" such as "8.9": it is ${
-        typeof computeCapability === "string"
-          ? JSON.stringify(computeCapability)
-          : String(computeCapability)
+        describeValue(computeCapability)
       }`,
     );
   }

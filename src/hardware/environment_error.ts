@@ -18,6 +18,7 @@ export class EnvironmentError extends Error {
   /**
    * Makes the error for one value.
    *
+   * @internal
    * @param variable The variable.
    * @param value What it holds.
    * @param allowed What it may hold.

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { describeValue } from "../ffi/describe_value.ts";
+
 /** The two kinds of device: an NVIDIA GPU, or the kernels on the CPU. */
 export type DeviceKind = "cuda" | "host";
 
@@ -37,7 +39,7 @@ export function parseDeviceSelector(selector: string): DeviceSelector {
   if (parsed !== undefined) return parsed;
   throw new RangeError(
     `Cannot select a device as selector must be ${SELECTOR_GRAMMAR}: it is ${
-      typeof selector === "string" ? JSON.stringify(selector) : String(selector)
+      describeValue(selector)
     }`,
   );
 }

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { requireObject } from "../ffi/arguments.ts";
 import type { DeviceBuffer, StreamChoice } from "../memory/device_buffer.ts";
 import { bytesPerElement, cTypeOf, type DType, type ElementOf } from "../memory/dtype.ts";
 import { elementBits } from "../memory/element_bits.ts";
@@ -16,6 +17,7 @@ import {
   type FloatingDType,
   NUMERIC_DTYPES,
   type NumericDType,
+  requireBuffers,
   requireDevice,
   requireDType,
   requireLength,
@@ -52,6 +54,8 @@ export function fill<D extends DType>(
   value: ElementOf<D>,
   options: StreamChoice = {},
 ): void {
+  requireBuffers("fill", { out });
+  requireObject(options, "options", "fill");
   const bits = elementBits(out.dtype, value);
   const dtype = FILL_DTYPES[bytesPerElement(out.dtype)];
   launchElementwise(out, fillSignature(dtype), options, [
@@ -80,6 +84,8 @@ function binary(
   out: DeviceBuffer,
   options: StreamChoice,
 ): void {
+  requireBuffers(operation, { x, y, out });
+  requireObject(options, "options", operation);
   requireDType(operation, "x", x, NUMERIC_DTYPES);
   for (const [name, buffer] of [["y", y], ["out", out]] as const) {
     requireSameDType(operation, name, buffer, x);
@@ -155,6 +161,8 @@ export function scale<D extends FloatingDType>(
   out: DeviceBuffer<D>,
   options: ScaleOptions = {},
 ): void {
+  requireBuffers("scale", { x, out });
+  requireObject(options, "options", "scale");
   requireDType("scale", "x", x, FLOATING_DTYPES);
   requireSameDType("scale", "out", out, x);
   requireDevice("scale", "out", out, x.context);
@@ -183,6 +191,8 @@ export function axpy<D extends FloatingDType>(
   y: DeviceBuffer<D>,
   options: StreamChoice = {},
 ): void {
+  requireBuffers("axpy", { x, y });
+  requireObject(options, "options", "axpy");
   requireDType("axpy", "x", x, FLOATING_DTYPES);
   requireSameDType("axpy", "y", y, x);
   requireDevice("axpy", "y", y, x.context);

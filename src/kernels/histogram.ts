@@ -4,13 +4,21 @@
  * @module
  */
 
+import { requireObject } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
 import { builtInKernel } from "../launch/kernel_library.ts";
 import { reductionGrid } from "../launch/launch_geometry.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import type { DeviceBuffer, StreamChoice } from "../memory/device_buffer.ts";
 import { cTypeOf } from "../memory/dtype.ts";
 import { fill } from "./elementwise.ts";
-import { NUMERIC_DTYPES, type NumericDType, requireDevice, requireDType } from "./operands.ts";
+import {
+  NUMERIC_DTYPES,
+  type NumericDType,
+  requireBuffers,
+  requireDevice,
+  requireDType,
+} from "./operands.ts";
 
 /** Threads of a block. */
 const BLOCK = 256;
@@ -39,6 +47,8 @@ export function histogram<D extends NumericDType>(
   counts: DeviceBuffer<"uint32">,
   options: HistogramOptions,
 ): void {
+  requireBuffers("count a histogram", { x, counts });
+  requireObject(options, "options", "count a histogram");
   const { low, high } = options;
   requireDType("count a histogram", "x", x, NUMERIC_DTYPES);
   requireDType("count a histogram", "counts", counts, ["uint32"]);
@@ -76,7 +86,9 @@ function requireBins(elements: number, bins: number, low: number, high: number):
   }
   if (!Number.isFinite(low) || !Number.isFinite(high) || !(low < high)) {
     throw new RangeError(
-      `Cannot count a histogram as low and high must be finite, low below high: they are ${low} and ${high}`,
+      `Cannot count a histogram as low and high must be finite, low below high: they are ${
+        describeValue(low)
+      } and ${describeValue(high)}`,
     );
   }
   if (!Number.isFinite(high - low)) {

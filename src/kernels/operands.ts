@@ -4,8 +4,9 @@
  * @module
  */
 
+import { requireInstance } from "../ffi/arguments.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
-import type { DeviceBuffer } from "../memory/device_buffer.ts";
+import { DeviceBuffer } from "../memory/device_buffer.ts";
 import type { DType } from "../memory/dtype.ts";
 
 /** Element types with arithmetic kernels. */
@@ -49,6 +50,19 @@ export const FLOATING_DTYPES: readonly FloatingDType[] = [
 /** Whether an element type is floating point. */
 export function isFloating(dtype: DType): dtype is FloatingDType {
   return (FLOATING_DTYPES as readonly DType[]).includes(dtype);
+}
+
+/**
+ * Refuses operands that are no buffers.
+ *
+ * @param operands The operands by their names.
+ * @throws {TypeError} If one is something else.
+ */
+export function requireBuffers(
+  operation: string,
+  operands: Readonly<Record<string, unknown>>,
+): void {
+  for (const name in operands) requireInstance(operands[name], DeviceBuffer, name, operation);
 }
 
 /**

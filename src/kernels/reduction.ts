@@ -6,6 +6,8 @@
  * @module
  */
 
+import { requireObject } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceMemory } from "../launch/device_memory.ts";
 import { builtInKernel } from "../launch/kernel_library.ts";
 import { reductionGrid } from "../launch/launch_geometry.ts";
@@ -21,6 +23,7 @@ import {
   isFloating,
   NUMERIC_DTYPES,
   type NumericDType,
+  requireBuffers,
   requireDevice,
   requireDType,
   requireLength,
@@ -49,6 +52,8 @@ function begin(
   outLength: number,
   options: StreamChoice,
 ): Reduction {
+  requireBuffers(operation, { x, out });
+  requireObject(options, "options", operation);
   requireDType(operation, "x", x, NUMERIC_DTYPES);
   requireDevice(operation, "out", out, x.context);
   requireLength(operation, "out", out, outLength);
@@ -255,10 +260,13 @@ export function moments<D extends NumericDType>(
   out: DeviceBuffer<FloatingDType>,
   options: MomentsOptions = {},
 ): void {
+  requireObject(options, "options", "compute moments");
   const correction = options.correction ?? 1;
-  if (!(correction >= 0 && Number.isFinite(correction))) {
+  if (!Number.isFinite(correction) || correction < 0) {
     throw new RangeError(
-      `Cannot compute moments as correction must be a number of at least 0: it is ${correction}`,
+      `Cannot compute moments as correction must be a number of at least 0: it is ${
+        describeValue(correction)
+      }`,
     );
   }
   const reduction = begin("compute moments", x, out, 2, options);

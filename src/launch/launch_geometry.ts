@@ -9,6 +9,8 @@
  * @module
  */
 
+import { requireObject } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
 import { COMMON_LIMITS, type Extents } from "../hardware/capability_table.ts";
 import type { LaunchConfig } from "./launch_config.ts";
 
@@ -154,6 +156,7 @@ export function reductionGrid(device: ResidencyLimits, elements: number, threads
  * ```
  */
 export function launchGeometry(kernel: LaunchableKernel, problem: LaunchProblem): LaunchConfig {
+  requireObject(problem, "problem", "choose launch parameters");
   const { elements, elementsPerThread = 1, sharedMemory = 0 } = problem;
   requireInteger("elements", elements, 0);
   requireInteger("elementsPerThread", elementsPerThread, 1);
@@ -178,6 +181,6 @@ function requireInteger(name: string, value: number, lowest: number): void {
   if (Number.isSafeInteger(value) && value >= lowest) return;
   throw new RangeError(
     `Cannot choose launch parameters as ${name} must be an integer in ` +
-      `${lowest}..${Number.MAX_SAFE_INTEGER}: it is ${String(value)}`,
+      `${lowest}..${Number.MAX_SAFE_INTEGER}: it is ${describeValue(value)}`,
   );
 }

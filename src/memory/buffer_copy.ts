@@ -12,9 +12,10 @@ import {
   copyToHostSync,
   copyToPinned,
 } from "../ffi/native_copy.ts";
+import { requireInstance } from "../ffi/arguments.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { defaultStream } from "../stream/default_stream.ts";
-import type { Stream } from "../stream/stream.ts";
+import { Stream } from "../stream/stream.ts";
 import { slabPieces, stagingArea, type StagingSlab } from "./staging.ts";
 
 /** A stretch of device memory. */
@@ -30,12 +31,17 @@ export interface DeviceRange {
 /** The stream that an operation on a device runs on. */
 export function streamFor(context: DeviceContext, stream: Stream | undefined): Stream {
   if (stream === undefined) return defaultStream(context);
+  requireInstance(stream, Stream, "stream", "enqueue");
   if (stream.context.isSameDevice(context)) return stream;
   throw new TypeError(
     `Cannot enqueue on the stream as it must be of ${context.label}: it is of ${stream.context.label}`,
   );
 }
 
+/**
+ * The bytes of an array. A view of our own, because its length is what native code trusts: that of
+ * the array may be a property that somebody put over the real one.
+ */
 function bytesOf(array: ArrayBufferView): Uint8Array<ArrayBufferLike> {
   return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 }
@@ -45,17 +51,18 @@ function bytesOf(array: ArrayBufferView): Uint8Array<ArrayBufferLike> {
  * bytes are staged before this returns, or, for copies too large to stage, have arrived.
  */
 export function upload(destination: DeviceRange, source: ArrayBufferView, stream: Stream): void {
-  const bytes = source.byteLength;
+  const elements = bytesOf(source);
+  const bytes = elements.byteLength;
   if (bytes === 0) return;
   const { library, ordinal } = destination.context;
   const area = stagingArea(destination.context);
   const slab = area.tryTake(bytes);
   if (slab === undefined) {
-    copyToDeviceSync(library, ordinal, stream.id, destination.address, source, bytes);
+    copyToDeviceSync(library, ordinal, stream.id, destination.address, elements, bytes);
     return;
   }
   try {
-    slab.pinned.bytes.set(bytesOf(source));
+    slab.pinned.bytes.set(elements);
     copyFromPinned(
       library,
       ordinal,
@@ -101,8 +108,10 @@ export async function download(
       slab.record(stream);
     }
     const target = bytesOf(destination);
+    const expected = target.byteLength;
     for (const { slab, offset, bytes } of pieces) {
       await slab.done();
+      if (target.byteLength !== expected) throw lostTarget(expected, target.byteLength);
       target.set(slab.pinned.bytes.subarray(0, bytes), offset);
     }
   } finally {
@@ -111,21 +120,28 @@ export async function download(
   }
 }
 
+function lostTarget(expected: number, left: number): TypeError {
+  return new TypeError(
+    `Cannot copy from a buffer as target must keep its ${expected} bytes until they have arrived: it has ${left}`,
+  );
+}
+
 /** Copies device memory to a JavaScript array, blocking this thread until it has arrived. */
 export function downloadSync(
   destination: ArrayBufferView,
   source: DeviceRange,
   stream: Stream,
 ): void {
-  if (destination.byteLength === 0) return;
+  const elements = bytesOf(destination);
+  if (elements.byteLength === 0) return;
   const { library, ordinal } = source.context;
   copyToHostSync(
     library,
     ordinal,
     stream.id,
-    destination,
+    elements,
     source.address,
-    destination.byteLength,
+    elements.byteLength,
   );
 }
 

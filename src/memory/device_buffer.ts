@@ -4,15 +4,19 @@
  * @module
  */
 
-import type { DeviceContext } from "../hardware/device_context.ts";
+import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
+import { contextOf, DeviceContext } from "../hardware/device_context.ts";
 import type { Stream } from "../stream/stream.ts";
 import { type Allocation, ForeignAllocation, OwnedAllocation } from "./allocation.ts";
 import { copyBetween, download, downloadSync, streamFor, upload } from "./buffer_copy.ts";
 import {
   bytesPerElement,
   createTypedArray,
+  describeArray,
   type DType,
-  holdsDType,
+  isLiveArrayOf,
+  typedArrayName,
   type TypedArrayOf,
 } from "./dtype.ts";
 
@@ -98,7 +102,8 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     dtype: D,
     length: number,
   ): DeviceBuffer<D> {
-    const bytes = requireLength(length, dtype, `allocate a ${dtype} buffer`);
+    requireInstance(context, DeviceContext, "context", "allocate a buffer");
+    const bytes = bytesOfLength(length, dtype);
     return new DeviceBuffer(new OwnedAllocation(context, bytes), dtype, length, 0, false);
   }
 
@@ -114,24 +119,25 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     bytes: number,
     options: ForeignMemoryOptions<D>,
   ): DeviceBuffer<D> {
+    requireObject(options, "options", "wrap device memory");
+    const context = contextOf(options.device, "options.device", "wrap device memory");
     const dtype = options.dtype ?? ("uint8" as D);
     const size = bytesPerElement(dtype);
     if (!Number.isSafeInteger(address) || address <= 0 || address % size !== 0) {
       throw new RangeError(
-        `Cannot wrap device memory as address must be a positive multiple of ${size}: it is ${address}`,
+        `Cannot wrap device memory as address must be a positive multiple of ${size}: it is ${
+          describeValue(address)
+        }`,
       );
     }
     if (!Number.isSafeInteger(bytes) || bytes < 0 || bytes % size !== 0) {
       throw new RangeError(
-        `Cannot wrap device memory as bytes must be a multiple of ${size}: it is ${bytes}`,
+        `Cannot wrap device memory as bytes must be a multiple of ${size}: it is ${
+          describeValue(bytes)
+        }`,
       );
     }
-    const allocation = new ForeignAllocation(
-      options.device.context,
-      address,
-      bytes,
-      options.owner,
-    );
+    const allocation = new ForeignAllocation(context, address, bytes, options.owner);
     return new DeviceBuffer(allocation, dtype, bytes / size, 0, false);
   }
 
@@ -162,7 +168,9 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     void this.address;
     if (!Number.isInteger(start) || !Number.isInteger(end) || start < 0 || start > end) {
       throw new RangeError(
-        `Cannot view a buffer as start and end must be integers, start at most end: they are ${start} and ${end}`,
+        `Cannot view a buffer as start and end must be integers, start at most end: they are ${
+          describeValue(start)
+        } and ${describeValue(end)}`,
       );
     }
     if (end > this.length) {
@@ -197,6 +205,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
    * @throws {TypeError} If the element types differ.
    */
   copyFrom(source: TypedArrayOf<D> | DeviceBuffer<D>, options: CopyOptions = {}): void {
+    requireObject(options, "options", "copy into a buffer");
     const stream = streamFor(this.context, options.stream);
     if (source instanceof DeviceBuffer) {
       this.#requireDType(source, "source");
@@ -216,6 +225,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
    * @returns Resolves when the elements have arrived.
    */
   async copyTo(target: TypedArrayOf<D>, options: CopyOptions = {}): Promise<void> {
+    requireObject(options, "options", "copy from a buffer");
     const stream = streamFor(this.context, options.stream);
     this.#requireArray(target, "target");
     await download(
@@ -227,6 +237,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
 
   /** The blocking twin of {@linkcode DeviceBuffer.copyTo}. */
   copyToSync(target: TypedArrayOf<D>, options: CopyOptions = {}): void {
+    requireObject(options, "options", "copy from a buffer");
     const stream = streamFor(this.context, options.stream);
     this.#requireArray(target, "target");
     downloadSync(target, this.#range(target.length, options.offset, "copy from a buffer"), stream);
@@ -268,7 +279,9 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   #range(length: number, offset = 0, action: string) {
     if (!Number.isInteger(offset) || offset < 0 || offset + length > this.length) {
       throw new RangeError(
-        `Cannot ${action} as offset and count must stay within its ${this.length} elements: they are ${offset} and ${length}`,
+        `Cannot ${action} as offset and count must stay within its ${this.length} elements: they are ${
+          describeValue(offset)
+        } and ${length}`,
       );
     }
     const size = bytesPerElement(this.dtype);
@@ -287,19 +300,24 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   }
 
   #requireArray(array: unknown, name: string): asserts array is TypedArrayOf<D> {
-    if (ArrayBuffer.isView(array) && holdsDType(array, this.dtype)) return;
-    const wanted = createTypedArray(this.dtype, 0).constructor.name;
-    const kind = ArrayBuffer.isView(array) ? array.constructor.name : typeof array;
+    if (isLiveArrayOf(array, this.dtype)) return;
+    const wanted = typedArrayName(this.dtype);
     throw new TypeError(
-      `Cannot copy as ${name} must be a ${wanted}, as the buffer is ${this.dtype}: it is ${kind}`,
+      `Cannot copy as ${name} must be a ${wanted}, as the buffer is ${this.dtype}: it is ${
+        describeArray(array)
+      }`,
     );
   }
 }
 
-function requireLength(length: number, dtype: DType, action: string): number {
-  const bytes = length * bytesPerElement(dtype);
-  if (Number.isSafeInteger(length) && length >= 0 && Number.isSafeInteger(bytes)) return bytes;
+function bytesOfLength(length: number, dtype: DType): number {
+  const size = bytesPerElement(dtype);
+  if (Number.isSafeInteger(length) && length >= 0 && Number.isSafeInteger(length * size)) {
+    return length * size;
+  }
   throw new RangeError(
-    `Cannot ${action} as length must be an integer of at least 0, and its bytes below 2^53: it is ${length}`,
+    `Cannot allocate a ${dtype} buffer as length must be an integer of at least 0, and its bytes below 2^53: it is ${
+      describeValue(length)
+    }`,
   );
 }

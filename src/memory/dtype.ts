@@ -211,14 +211,27 @@ export function createTypedArray<D extends DType>(
   dtype: D,
   length: number,
 ): TypedArrayOf<D, ArrayBuffer> {
-  const bytes = length * bytesPerElement(dtype);
-  if (!Number.isSafeInteger(length) || length < 0 || !Number.isSafeInteger(bytes)) {
+  const size = bytesPerElement(dtype);
+  if (!Number.isSafeInteger(length) || length < 0 || !Number.isSafeInteger(length * size)) {
     throw new RangeError(
       `Cannot make a ${typedArrayName(dtype)} as length must be an integer of at least 0, ` +
-        `and its bytes below 2^53: it is ${String(length)}`,
+        `and its bytes below 2^53: it is ${describeValue(length)}`,
     );
   }
-  return typedArrayOver(dtype, new ArrayBuffer(bytes), 0, length);
+  return typedArrayOver(dtype, memoryFor(dtype, length * size), 0, length);
+}
+
+function memoryFor(dtype: DType, bytes: number): ArrayBuffer {
+  try {
+    return new ArrayBuffer(bytes);
+  } catch (cause) {
+    throw new RangeError(
+      `Cannot make a ${
+        typedArrayName(dtype)
+      } as JavaScript has no room for its bytes: they are ${bytes}`,
+      { cause },
+    );
+  }
 }
 
 /**
@@ -245,6 +258,27 @@ export function typedArrayOver<D extends DType, Buffer extends ArrayBufferLike>(
 export function dtypeOf<Elements extends ArrayBufferView>(elements: Elements): DTypeOf<Elements> {
   const tag = (elements as { readonly [Symbol.toStringTag]?: string })[Symbol.toStringTag];
   return DTYPE_BY_ARRAY.get(tag ?? "") as DTypeOf<Elements>;
+}
+
+/** Whether a value is an array whose memory was transferred, to a worker perhaps. */
+function isDetached(value: unknown): boolean {
+  return ArrayBuffer.isView(value) && value.buffer instanceof ArrayBuffer && value.buffer.detached;
+}
+
+/** Shows what was passed for an array, in a few words. */
+export function describeArray(value: unknown): string {
+  return `${describeValue(value)}${isDetached(value) ? " that is detached" : ""}`;
+}
+
+/**
+ * Whether a value is a typed array of the kind that holds elements of a type, and still has its
+ * memory.
+ */
+export function isLiveArrayOf<D extends DType>(
+  value: unknown,
+  dtype: D,
+): value is TypedArrayOf<D> {
+  return holdsDType(value, dtype) && !isDetached(value);
 }
 
 /** Whether a value is a typed array of the kind that holds elements of a type. */

@@ -9,7 +9,14 @@
  * @module
  */
 
-import type { TypedArrayOf } from "./dtype.ts";
+import { describeValue } from "../ffi/describe_value.ts";
+import {
+  describeArray,
+  type DType,
+  isLiveArrayOf,
+  typedArrayName,
+  type TypedArrayOf,
+} from "./dtype.ts";
 
 /** The floating element types narrower than `float32`. */
 export type NarrowFloatDType = "float16" | "bfloat16" | "float8_e4m3" | "float8_e5m2";
@@ -177,9 +184,20 @@ function narrowToFloat8(
   return result;
 }
 
-function unknownFormat(dtype: never): TypeError {
+function requireElements(source: unknown, dtype: DType, action: string): void {
+  if (isLiveArrayOf(source, dtype)) return;
+  throw new TypeError(
+    `Cannot ${action} as source must be a ${typedArrayName(dtype)}: it is ${describeArray(source)}`,
+  );
+}
+
+function isNarrowFloat(dtype: unknown): dtype is NarrowFloatDType {
+  return typeof dtype === "string" && Object.hasOwn(FORMATS, dtype);
+}
+
+function unknownFormat(dtype: unknown): TypeError {
   return new TypeError(
-    `Cannot convert between float32 and ${String(dtype)}: it must be one of ${
+    `Cannot convert between float32 and ${describeValue(dtype)}: it must be one of ${
       Object.keys(FORMATS).join(", ")
     }`,
   );
@@ -205,6 +223,7 @@ export function narrowFromFloat32(
   dtype: NarrowFloatDType,
   source: Float32Array,
 ): TypedArrayOf<NarrowFloatDType, ArrayBuffer> {
+  requireElements(source, "float32", "narrow float32");
   switch (dtype) {
     case "float16":
       return new Float16Array(source);
@@ -227,6 +246,8 @@ export function widenToFloat32(
   dtype: NarrowFloatDType,
   source: TypedArrayOf<NarrowFloatDType>,
 ): Float32Array<ArrayBuffer> {
+  if (!isNarrowFloat(dtype)) throw unknownFormat(dtype);
+  requireElements(source, dtype, "widen to float32");
   const result = new Float32Array(source.length);
   switch (dtype) {
     case "float16":

@@ -5,11 +5,13 @@
  */
 
 import { copyFromPinned, copyToPinned } from "../ffi/native_copy.ts";
-import type { DeviceContext } from "../hardware/device_context.ts";
+import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
+import { DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "./buffer_copy.ts";
-import type { DeviceBuffer, StreamChoice } from "./device_buffer.ts";
+import { DeviceBuffer, type StreamChoice } from "./device_buffer.ts";
 import { bytesPerElement, type DType, type TypedArrayOf, typedArrayOver } from "./dtype.ts";
-import { PinnedSlab } from "./pinned_slab.ts";
+import { MAXIMUM_SLAB_BYTES, PinnedSlab } from "./pinned_slab.ts";
 
 /** Options of a copy between pinned and device memory. */
 export interface PinnedCopyOptions extends StreamChoice {
@@ -61,14 +63,18 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
    * @throws {RangeError} If the length is out of range.
    */
   constructor(context: DeviceContext, dtype: D, length: number) {
-    if (!Number.isSafeInteger(length) || length < 1) {
+    requireInstance(context, DeviceContext, "context", "allocate a pinned buffer");
+    const size = bytesPerElement(dtype);
+    if (!Number.isSafeInteger(length) || length < 1 || length > MAXIMUM_SLAB_BYTES / size) {
       throw new RangeError(
-        `Cannot allocate a pinned ${dtype} buffer as length must be an integer of at least 1: it is ${length}`,
+        `Cannot allocate a pinned ${dtype} buffer as length must be an integer in 1..${
+          MAXIMUM_SLAB_BYTES / size
+        }: it is ${describeValue(length)}`,
       );
     }
     context.retain();
     try {
-      this.#slab = new PinnedSlab(context.library, length * bytesPerElement(dtype));
+      this.#slab = new PinnedSlab(context.library, length * size);
     } catch (error) {
       context.release();
       throw error;
@@ -133,6 +139,8 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
   }
 
   #plan(device: DeviceBuffer<D>, options: PinnedCopyOptions) {
+    requireInstance(device, DeviceBuffer, "the device buffer", "copy");
+    requireObject(options, "options", "copy");
     if (device.dtype !== this.dtype) {
       throw new TypeError(
         `Cannot copy as both buffers must be ${this.dtype}: the device buffer is ${device.dtype}`,
@@ -165,6 +173,8 @@ function requireRange(name: string, offset: number, length: number, limit: numbe
     offset + length <= limit
   ) return;
   throw new RangeError(
-    `Cannot copy as ${name} and length must stay within ${limit} elements: they are ${offset} and ${length}`,
+    `Cannot copy as ${name} and length must stay within ${limit} elements: they are ${
+      describeValue(offset)
+    } and ${describeValue(length)}`,
   );
 }

@@ -6,18 +6,24 @@
 
 import { repositoryPath } from "../support/subprocess.ts";
 
-interface MethodDocument {
+interface Documented {
+  readonly accessibility?: string;
+  readonly jsDoc?: {
+    readonly tags?: readonly { readonly kind: string; readonly value?: string }[];
+  };
+}
+
+interface MethodDocument extends Documented {
   readonly name: string;
   readonly kind: "method" | "getter" | "setter";
   readonly isStatic?: boolean;
-  readonly accessibility?: string;
 }
 
 interface Declaration {
   readonly kind: string;
   readonly declarationKind: string;
   readonly def: {
-    readonly constructors?: readonly { readonly accessibility?: string }[];
+    readonly constructors?: readonly Documented[];
     readonly methods?: readonly MethodDocument[];
   };
 }
@@ -27,14 +33,13 @@ interface DocumentedSymbol {
   readonly declarations: readonly Declaration[];
 }
 
-function isPublic({ accessibility }: { readonly accessibility?: string }): boolean {
-  return accessibility === undefined || accessibility === "public";
+function isPublic({ accessibility, jsDoc }: Documented): boolean {
+  const isInternal = jsDoc?.tags?.some(({ kind }) => kind === "internal") ?? false;
+  return (accessibility === undefined || accessibility === "public") && !isInternal;
 }
 
 function classMembers(name: string, { def }: Declaration, isValue: boolean): string[] {
-  const constructors = def.constructors ?? [];
-  // Without one of its own a class has that of the class it extends.
-  const isMade = isValue && (constructors.length === 0 || constructors.some(isPublic));
+  const isMade = isValue && (def.constructors ?? []).some(isPublic);
   const methods = (def.methods ?? []).filter(isPublic).filter(({ isStatic }) =>
     isValue || isStatic !== true
   );

@@ -15,6 +15,7 @@ const INTERNAL: readonly RegExp[] = [
   /^Cannot convert (?!between )/,
   /^Cannot mix BigInt/,
   /^Cannot access '/,
+  /^Cannot perform /,
   /^Cannot use 'in' operator/,
   /^Cannot (?:assign|redefine|define|delete|add) /,
 ];

@@ -153,16 +153,6 @@ function quick(list: Arguments): Arguments {
   );
 }
 
-const errorDetails = options({
-  action: fc.string(),
-  code: fc.constantFrom(0, 2, 700, -1, -99, 12345),
-  call: fc.constant("cudaMalloc"),
-  device: fc.constant("host:0"),
-  requested: size,
-  free: size,
-  total: size,
-});
-
 const MEMBERS: Readonly<Record<string, Arguments>> = {
   "function openDevice": takes(selector),
   "function bestDevice": takes(fc.constantFrom(undefined, "host", "cuda")),
@@ -189,18 +179,6 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "function bytesPerElement": takes(dtype),
   "function narrowFromFloat32": takes(dtype, typedArray),
   "function widenToFloat32": takes(dtype, typedArray),
-
-  "new NoDeviceError": takes(fc.string()),
-  "new LibraryNotFoundError": takes(
-    fc.constantFrom("host", "cuda"),
-    fc.constant([]),
-    fc.string(),
-    fc.constant([]),
-  ),
-  "new UnsupportedPlatformError": takes(fc.string()),
-  "new CudaError": takes(errorDetails, fc.string()),
-  "new OutOfMemoryError": takes(errorDetails),
-  "new EnvironmentError": takes(fc.string(), fc.string(), fc.string(), fc.string()),
 
   "new Device": takes(context),
   "getter Device.info": nothing,

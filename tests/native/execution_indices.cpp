@@ -1,8 +1,4 @@
 // Every thread of every block runs once, with its own indices, whether or not threads park.
-
-// g++ notes how it passes over-aligned values, which one of the tests does.
-#pragma GCC diagnostic ignored "-Wpsabi"
-
 #include <cstdint>
 #include <vector>
 

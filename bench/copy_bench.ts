@@ -1,0 +1,56 @@
+/**
+ * Bandwidth of copies between JavaScript, pinned and device memory, against C's memcpy of as many
+ * bytes. Bytes are counted once for copies between host and device, and twice, as read and as
+ * written, for copies within the device and within the host.
+ */
+
+import { device, ON_GPU } from "./support/bench_device.ts";
+import { copyMemory } from "./support/call_loop.ts";
+import { measure, scaled } from "./support/measure.ts";
+
+const SIZES = [
+  ["64 KiB", 2 ** 16],
+  ["1 MiB", 2 ** 20],
+  ["16 MiB", 2 ** 24],
+  ["256 MiB", 2 ** 28],
+] as const;
+
+const largest = ON_GPU ? 2 ** 28 : 2 ** 26;
+const sizes = SIZES.filter(([, bytes]) => bytes <= scaled(largest, 2 ** 20));
+
+for (const [size, bytes] of sizes) {
+  const source = new Uint8Array(bytes).fill(1);
+  const target = new Uint8Array(bytes).fill(2);
+  const pinned = device.allocatePinned("uint8", bytes);
+  const x = device.allocate("uint8", bytes, { fill: 3 });
+  const y = device.allocate("uint8", bytes, { fill: 4 });
+
+  const up = { group: `host to device, ${size}`, bytes };
+  measure("memcpy in C", { ...up, baseline: true }, () => copyMemory(target, source));
+  measure("from an array", up, () => {
+    x.copyFrom(source);
+    device.stream.doneSync();
+  });
+  measure("from pinned memory", up, () => {
+    pinned.copyTo(x);
+    device.stream.doneSync();
+  });
+
+  const down = { group: `device to host, ${size}`, bytes };
+  measure("memcpy in C", { ...down, baseline: true }, () => copyMemory(target, source));
+  measure("copyToSync() an array", down, () => x.copyToSync(target));
+  measure("await copyTo() an array", down, async () => await x.copyTo(target));
+  measure("to pinned memory", down, () => {
+    pinned.copyFrom(x);
+    device.stream.doneSync();
+  });
+
+  // Several copies to one wait, so that the wait does not count.
+  const calls = scaled(ON_GPU ? 10 : 1, 1);
+  const within = { group: `device to device, ${size}`, bytes: 2 * bytes };
+  measure("memcpy in C", { ...within, baseline: true }, () => copyMemory(target, source));
+  measure("buffer to buffer", { ...within, calls }, () => {
+    for (let i = 0; i < calls; i++) y.copyFrom(x);
+    device.stream.doneSync();
+  });
+}
