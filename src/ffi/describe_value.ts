@@ -14,7 +14,7 @@ function describeObject(value: object): string {
   try {
     const name: unknown = Object.getPrototypeOf(value)?.constructor?.name;
     if (typeof name === "string" && name !== "") {
-      return /^[AEIOU]/i.test(name) ? `an ${shorten(name)}` : `a ${shorten(name)}`;
+      return /^(?!u[ir])[aeiou]/i.test(name) ? `an ${shorten(name)}` : `a ${shorten(name)}`;
     }
   } catch {
     // A revoked proxy or a throwing getter: the message it is for matters more.

@@ -32,8 +32,11 @@ function release(stream: Stream, workspace: Workspace): void {
  * The address of at least this many bytes that later work of the stream may overwrite.
  *
  * @throws {OutOfMemoryError} If the device has no room.
+ * @throws {TypeError} If the stream is disposed.
  */
 export function workspaceAddress(stream: Stream, bytes: number): number {
+  // Nobody would give back what is allocated for a stream that is disposed: its handle is refused.
+  void stream.id;
   let workspace = workspaces.get(stream);
   if (workspace === undefined) {
     const created: Workspace = { address: 0, bytes: 0 };

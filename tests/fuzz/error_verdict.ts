@@ -17,7 +17,7 @@ const INTERNAL: readonly RegExp[] = [
   /^Cannot access '/,
   /^Cannot perform /,
   /^Cannot use 'in' operator/,
-  /^Cannot (?:assign|redefine|define|delete|add) /,
+  /^Cannot (?:assign to|redefine property|define property|delete property|add property) /,
 ];
 
 /** What looking at a revoked proxy throws: the argument's own doing. */

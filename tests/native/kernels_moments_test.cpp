@@ -193,6 +193,7 @@ void test_moments() {
   });
   check_hard_data<float>(1e4, 1, 1e6);
   check_hard_data<float>(1e7, 1e3, -1e7);
+  check_hard_data<float>(1e7, 30, 0);
   check_hard_data<double>(1e12, 1, 1e15);
   check_hard_data<int>(2e9, 1e3, -2e9);
   check_hard_data<unsigned int>(4e9, 10, 0);

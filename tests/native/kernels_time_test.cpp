@@ -53,24 +53,26 @@ void check_empty() {
   }
 }
 
-// 2^32 + 80 bytes, zero but for those around the 32-bit limit and the last ones.
+// Zeros, but for 255 around index 2^32 and from there to the end, which is whole tiles away.
 class HugeArray {
  public:
-  static constexpr unsigned long long length = (1ull << 32) + 80;
+  static constexpr unsigned long long zeros = (1ull << 32) - 16;
+  static constexpr unsigned long long ones = (1ull << 20) + 83;
+  static constexpr unsigned long long length = zeros + ones;
 
   HugeArray() {
 #ifdef __CUDASIM__
-    // Pages that are only read are all one page of zeros: no memory is used. Kernels of the host
+    // Pages that are only read are all one page of zeros and take no memory. Kernels of the host
     // device reach the whole process.
     void* pages = mmap(nullptr, length, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     require(pages == MAP_FAILED ? cudaErrorMemoryAllocation : cudaSuccess, "map 4 GiB");
     data_ = static_cast<unsigned char*>(pages);
-    std::memset(data_ + (1ull << 32) - 16, 255, 96);
+    std::memset(data_ + zeros, 255, ones);
 #else
     require(cudaMalloc(&data_, length), "allocate 4 GiB");
-    require(cudaMemset(data_, 0, length), "clear 4 GiB");
-    require(cudaMemset(data_ + (1ull << 32) - 16, 255, 96), "set the last bytes");
+    require(cudaMemset(data_, 0, zeros), "clear 4 GiB");
+    require(cudaMemset(data_ + zeros, 255, ones), "set the end");
 #endif
   }
   HugeArray(const HugeArray&) = delete;
@@ -100,7 +102,8 @@ void check_huge() {
   for (const long long partial : partials.read()) {
     sum += partial;
   }
-  check.that(sum == 96 * 255, "%lld, not %d", sum, 96 * 255);
+  constexpr long long expected = 255 * HugeArray::ones;
+  check.that(sum == expected, "%lld, not %lld", sum, expected);
 }
 
 }  // namespace
