@@ -115,10 +115,12 @@ export class Device implements Disposable {
     options: AllocateOptions<D> = {},
   ): DeviceBuffer<D> {
     requireObject(options, "options", "allocate a buffer");
+    // Read before there is a buffer: what the options throw must not leave one behind.
+    const { fill: value } = options;
     const buffer = DeviceBuffer.allocate(this.#use(), dtype, length);
-    if (options.fill === undefined) return buffer;
+    if (value === undefined) return buffer;
     try {
-      fill(buffer, options.fill, options);
+      fill(buffer, value, options);
     } catch (error) {
       buffer.free();
       throw error;

@@ -65,6 +65,13 @@ function requireList(value: unknown, name: string): asserts value is readonly un
   throw new TypeError(`Cannot validate as ${name} must be an array: it is ${describeValue(value)}`);
 }
 
+function requireCallback(onProgress: unknown): void {
+  if (onProgress === undefined || typeof onProgress === "function") return;
+  throw new TypeError(
+    `Cannot validate as onProgress must be a function: it is ${describeValue(onProgress)}`,
+  );
+}
+
 function requireKernels(kernels: readonly string[]): void {
   requireList(kernels, "kernels");
   for (const kernel of kernels) {
@@ -104,10 +111,11 @@ export async function validate(
 ): Promise<ValidationRow[]> {
   requireInstance(device, Device, "device", "validate");
   requireObject(options, "options", "validate");
-  const { sizes = [1, 100_003], kernels = VALIDATED_KERNELS, seed = 1 } = options;
+  const { sizes = [1, 100_003], kernels = VALIDATED_KERNELS, seed = 1, onProgress } = options;
   requireKernels(kernels);
   requireSizes(sizes);
   checkSize(seed, "seed", "validate");
+  requireCallback(onProgress);
   const work = CASES
     .filter(({ kernel }) => kernels.includes(kernel))
     .flatMap((candidate) =>
@@ -118,7 +126,7 @@ export async function validate(
   const rows: ValidationRow[] = [];
   for (const [done, { candidate, size }] of work.entries()) {
     const { kernel, dtype } = candidate;
-    options.onProgress?.({ done, total: work.length, kernel });
+    onProgress?.({ done, total: work.length, kernel });
     const comparison = await candidate.run(device, size, new RandomSource(seed + size));
     rows.push({ kernel, device: device.label, dtype, size, ...comparison });
   }

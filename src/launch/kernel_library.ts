@@ -42,6 +42,38 @@ export function builtInKernel<Signature extends string>(
   return kernel as unknown as Kernel<Signature>;
 }
 
+/**
+ * Built-in kernels that differ in one thing, such as `add_float32` and `add_float64` in their
+ * element type. Operations find theirs in it by that thing: composing the signature at each call
+ * would take several times as long as the launch.
+ *
+ * @typeParam Variant What tells them apart.
+ */
+export class KernelFamily<Variant extends string> {
+  readonly #signatureOf: (variant: Variant) => string;
+  readonly #kernels = new WeakMap<DeviceContext, Map<Variant, Kernel>>();
+
+  /** Takes what composes the signature of each. */
+  constructor(signatureOf: (variant: Variant) => string) {
+    this.#signatureOf = signatureOf;
+  }
+
+  /** The kernel of a device for a variant. */
+  of(context: DeviceContext, variant: Variant): Kernel {
+    let known = this.#kernels.get(context);
+    if (known === undefined) {
+      known = new Map();
+      this.#kernels.set(context, known);
+    }
+    let kernel = known.get(variant);
+    if (kernel === undefined) {
+      kernel = builtInKernel(context, this.#signatureOf(variant));
+      known.set(variant, kernel);
+    }
+    return kernel;
+  }
+}
+
 function loadBuiltIn(context: DeviceContext, text: string): Kernel {
   const signature = parseSignature(text);
   const id = findKernel(context.library, signature.name);

@@ -26,6 +26,11 @@ export interface LaunchProblem {
   readonly elements: number;
   /** Elements that a thread takes in one step, as with vector loads; 1 by default. */
   readonly elementsPerThread?: number;
+  /**
+   * Most steps of a thread: beyond them the grid grows past what the device holds at once. For
+   * kernels whose threads have enough bytes in flight in one step. Not limited by default.
+   */
+  readonly stepsPerThread?: number;
   /** Dynamic shared memory of a block in bytes; 0 by default. */
   readonly sharedMemory?: number;
 }
@@ -106,23 +111,28 @@ function howOften(whole: number, part: number): number {
 }
 
 /**
- * The blocks of a grid-stride launch: enough for one element to each thread, and no more than the
- * device holds at once. No elements take one block, which finds nothing to do: CUDA knows no
- * empty grid, and a launch that is left out would leave out its place in the stream's order too.
+ * The blocks of a grid-stride launch: enough for one step to each thread, and no more than the
+ * device holds at once, unless threads would then make too many steps. No elements take one block,
+ * which finds nothing to do: CUDA knows no empty grid, and a launch that is left out would leave
+ * out its place in the stream's order too.
  *
- * @param elements Number of elements, or of steps of several elements.
+ * @param steps Steps that all threads together make: the number of elements, or less where a step
+ * takes several.
  * @param threads Threads of a block.
  * @param blocksPerMultiprocessor Blocks that a multiprocessor holds at once.
+ * @param stepsPerThread Most steps of a thread.
  */
 function strideGrid(
   device: ResidencyLimits,
-  elements: number,
+  steps: number,
   threads: number,
   blocksPerMultiprocessor: number,
+  stepsPerThread = Infinity,
 ): number {
-  const wanted = Math.max(1, Math.ceil(elements / threads));
+  const wanted = Math.max(1, Math.ceil(steps / threads));
   const held = device.multiprocessorCount * blocksPerMultiprocessor;
-  return Math.min(wanted, held, device.maxGridDimensions.x);
+  const blocks = Math.min(wanted, Math.max(held, Math.ceil(wanted / stepsPerThread)));
+  return Math.min(blocks, device.maxGridDimensions.x);
 }
 
 /**
@@ -157,9 +167,10 @@ export function reductionGrid(device: ResidencyLimits, elements: number, threads
  */
 export function launchGeometry(kernel: LaunchableKernel, problem: LaunchProblem): LaunchConfig {
   requireObject(problem, "problem", "choose launch parameters");
-  const { elements, elementsPerThread = 1, sharedMemory = 0 } = problem;
+  const { elements, elementsPerThread = 1, stepsPerThread, sharedMemory = 0 } = problem;
   requireInteger("elements", elements, 0);
   requireInteger("elementsPerThread", elementsPerThread, 1);
+  if (stepsPerThread !== undefined) requireInteger("stepsPerThread", stepsPerThread, 1);
   requireInteger("sharedMemory", sharedMemory, 0);
   const { context: { info }, attributes } = kernel;
   const block = blockSize(info, attributes.maxThreadsPerBlock);
@@ -167,7 +178,8 @@ export function launchGeometry(kernel: LaunchableKernel, problem: LaunchProblem)
     registersPerThread: attributes.registersPerThread,
     sharedMemory: attributes.staticSharedMemory + sharedMemory,
   });
-  const grid = strideGrid(info, Math.ceil(elements / elementsPerThread), block, resident);
+  const steps = Math.ceil(elements / elementsPerThread);
+  const grid = strideGrid(info, steps, block, resident, stepsPerThread);
   return sharedMemory === 0 ? { grid, block } : { grid, block, sharedMemory };
 }
 

@@ -153,10 +153,11 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
     }
     const offset = options.offset ?? 0;
     const deviceOffset = options.deviceOffset ?? 0;
-    const length = options.length ??
-      Math.min(this.length - offset, device.length - deviceOffset);
-    requireRange("offset", offset, length, this.length);
-    requireRange("deviceOffset", deviceOffset, length, device.length);
+    requireOffset("offset", offset, this.length);
+    requireOffset("deviceOffset", deviceOffset, device.length);
+    const length = options.length ?? Math.min(this.length - offset, device.length - deviceOffset);
+    requireLength("offset", offset, length, this.length);
+    requireLength("deviceOffset", deviceOffset, length, device.length);
     const size = bytesPerElement(this.dtype);
     return {
       stream: streamFor(device.context, options.stream),
@@ -167,14 +168,18 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
   }
 }
 
-function requireRange(name: string, offset: number, length: number, limit: number): void {
-  if (
-    Number.isInteger(offset) && Number.isInteger(length) && offset >= 0 && length >= 0 &&
-    offset + length <= limit
-  ) return;
+function requireOffset(name: string, offset: number, limit: number): void {
+  if (Number.isInteger(offset) && offset >= 0 && offset <= limit) return;
   throw new RangeError(
-    `Cannot copy as ${name} and length must stay within ${limit} elements: they are ${
-      describeValue(offset)
-    } and ${describeValue(length)}`,
+    `Cannot copy as ${name} must be an integer in 0..${limit}: it is ${describeValue(offset)}`,
+  );
+}
+
+function requireLength(name: string, offset: number, length: number, limit: number): void {
+  if (Number.isInteger(length) && length >= 0 && offset + length <= limit) return;
+  throw new RangeError(
+    `Cannot copy as ${name} and length must stay within ${limit} elements: they are ${offset} and ${
+      describeValue(length)
+    }`,
   );
 }

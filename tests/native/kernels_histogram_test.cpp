@@ -17,7 +17,8 @@ struct Range {
 
 // No operation may be contracted or kept in a wider register.
 template <typename T>
-void count_reference(const std::vector<T>& x, const Range& range, std::vector<unsigned int>& counts) {
+void count_reference(const std::vector<T>& x, const Range& range,
+                     std::vector<unsigned int>& counts) {
   const volatile double width = range.high - range.low;
   const volatile double scale = range.bins / width;
   for (const T element : x) {
