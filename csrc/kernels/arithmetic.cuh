@@ -5,8 +5,8 @@
  * Mapping: 16-byte packets, two per array, thread and tile: four loads in flight
  * (vector_access.cuh).
  * Bytes: 3 * sizeof(T) * n. Operations: n.
- * Numerics: every result is correctly rounded, float16 and bfloat16 by way of float (element.cuh has
- * the one exception); integers wrap modulo 2^bits.
+ * Numerics: every result is correctly rounded, float16 and bfloat16 by way of float (with the one
+ * exception in element.cuh); integers wrap modulo 2^bits.
  * Hardware: none assumed.
  */
 #pragma once

@@ -24,7 +24,8 @@ export function checkInteger(
   minimum: number,
   maximum: number,
 ): number {
-  if (Number.isInteger(value) && value >= minimum && value <= maximum) return value;
+  // Adding 0 makes -0 a 0: the FFI layer takes -0 for no integer.
+  if (Number.isInteger(value) && value >= minimum && value <= maximum) return value + 0;
   throw new RangeError(
     `Cannot ${action} as ${name} must be an integer in ${minimum}..${maximum}: it is ${
       describeValue(value)

@@ -13,10 +13,10 @@ import type { NativeLibrary } from "./library.ts";
 export function createStream(library: NativeLibrary, device: number, priority: number): number {
   const action = "create a stream";
   checkInt32(device, "device", action);
-  checkInt32(priority, "priority", action);
+  const urgency = checkInt32(priority, "priority", action);
   check(
     library,
-    library.symbols.gs_stream_create(device, priority, library.result),
+    library.symbols.gs_stream_create(device, urgency, library.result),
     action,
     device,
   );

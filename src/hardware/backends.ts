@@ -4,7 +4,6 @@
  * @module
  */
 
-import { requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { NativeCudaProbe } from "./cuda_driver_state.ts";
 import { detectCuda } from "./backend_cuda.ts";
@@ -82,19 +81,22 @@ function describe(report: BackendReport): string {
   return `${NAMES[report.backend]}${version}${devices}${report.fake ? " [fake]" : ""}`;
 }
 
-function requireList(value: unknown, name: string): void {
-  if (Array.isArray(value)) return;
-  throw new TypeError(
-    `Cannot summarise backends as ${name} must be an array: it is ${describeValue(value)}`,
-  );
+function isReport(value: unknown): value is BackendReport {
+  if (typeof value !== "object" || value === null) return false;
+  const { backend, version, devices } = value as Partial<BackendReport>;
+  return typeof backend === "string" && Object.hasOwn(NAMES, backend) &&
+    (version === undefined || typeof version === "string") &&
+    Array.isArray(devices) && devices.every((device) => typeof device === "string");
 }
 
 /** One line: which backends are available. */
 export function summary(reports: readonly BackendReport[]): string {
-  requireList(reports, "reports");
-  for (const report of reports as readonly BackendReport[]) {
-    requireObject(report, "each report", "summarise backends");
-    requireList((report as BackendReport).devices, "the devices of a report");
+  if (!Array.isArray(reports) || !reports.every(isReport)) {
+    throw new TypeError(
+      `Cannot summarise backends as reports must be what detectBackends() resolves to: it is ${
+        describeValue(reports)
+      }`,
+    );
   }
   const available = reports.filter((report) => report.available);
   const fake = reports.some((report) => report.fake) ? ` (${FAKE_VARIABLE} is set)` : "";

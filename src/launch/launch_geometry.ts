@@ -4,7 +4,8 @@
  * Kernels for such work run a grid-stride loop: each thread takes the elements `i`, `i + T`,
  * `i + 2T`, … for `T` threads in all. Any grid is therefore correct, and the right one is that
  * which the device holds at once: fewer blocks leave multiprocessors idle, and more only queue up
- * behind them, each with its start to pay for.
+ * behind them, each with its start to pay for. Where a step is large that start does not count, and
+ * the caller may limit the steps of a thread: then what a block works on lies close together.
  *
  * @module
  */

@@ -31,8 +31,8 @@ export interface DeviceRange {
 /** The stream that an operation on a device runs on. */
 export function streamFor(context: DeviceContext, stream: Stream | undefined): Stream {
   if (stream === undefined) return defaultStream(context);
+  if (stream instanceof Stream && stream.context.isSameDevice(context)) return stream;
   requireInstance(stream, Stream, "stream", "enqueue");
-  if (stream.context.isSameDevice(context)) return stream;
   throw new TypeError(
     `Cannot enqueue on the stream as it must be of ${context.label}: it is of ${stream.context.label}`,
   );

@@ -23,9 +23,17 @@ const COMPILE_FLAGS: readonly string[] = [
 /** What one family of compilers takes and the other does not. */
 const FAMILY_FLAGS: Readonly<Record<CompilerFamily, readonly string[]>> = {
   // A kernel's __shared__ variables are thread-local and constant-initialised: no wrapper function
-  // around every use, and no process-wide unique symbols for those of templates.
-  gcc: ["-fno-extern-tls-init", "-fno-gnu-unique"],
+  // around every use, and no process-wide unique symbols for those of templates. The note that
+  // over-aligned parameters were passed otherwise by g++ 4.6 concerns nobody.
+  gcc: ["-fno-extern-tls-init", "-fno-gnu-unique", "-Wno-psabi"],
   clang: [],
+};
+
+/** What compilers take on one system only. */
+const SYSTEM_FLAGS: Readonly<Record<string, readonly string[]>> = {
+  // A kernel's stack overflow must meet the guard page, not step over it.
+  linux: ["-fstack-clash-protection"],
+  darwin: [],
 };
 
 /** How a shared library is linked on each system. */
@@ -38,6 +46,8 @@ const LINK_FLAGS: Readonly<
       "-shared",
       "-Wl,-z,nodelete",
       "-Wl,-z,defs",
+      // Kernels call gs_host_* directly, not through the linkage table.
+      "-Wl,-Bsymbolic-functions",
       "-Wl,--version-script=csrc/exports.map",
     ],
     last: ["-pthread", "-ldl"],
@@ -64,6 +74,7 @@ export function hostToolchain(
     ...COMPILE_FLAGS,
     ...(options.debug ? ["-Og", "-g"] : ["-O3"]),
     ...FAMILY_FLAGS[compiler.family],
+    ...SYSTEM_FLAGS[os]!,
     ...(architecture === "x86-64-v3" ? ["-march=x86-64-v3"] : []),
     ...(options.warningsAsErrors ? ["-Werror"] : []),
   ];
