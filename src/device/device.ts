@@ -13,6 +13,7 @@ import {
 } from "../ffi/native_device.ts";
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
+import { giveBack } from "../ffi/give_back.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
 import { type UsableMemory, usableMemory } from "../hardware/memory_reserve.ts";
@@ -258,8 +259,10 @@ export class Device implements Disposable {
   /** Lets the device go; what was made from it stays usable until disposed itself. */
   [Symbol.dispose](): void {
     if (this.#disposed) return;
-    this.#disposed = true;
-    this.context.release();
+    giveBack(
+      () => this.context.release(),
+      () => this.#disposed = true,
+    );
   }
 
   #use(): DeviceContext {

@@ -55,11 +55,20 @@ export class DeviceContext {
    * @internal
    */
   release(): void {
-    if (--this.#holders > 0) return;
+    if (this.#holders === 0) {
+      throw new TypeError(`Cannot let go of ${this.label} as nobody holds it`);
+    }
+    if (this.#holders === 1) this.#close();
+    this.#holders--;
+  }
+
+  /** Closes what was registered; what fails stays registered, for the next attempt. */
+  #close(): void {
     const failures: unknown[] = [];
-    for (const close of this.#closers.reverse()) {
+    for (const [index, close] of [...this.#closers.entries()].reverse()) {
       try {
         close();
+        this.#closers.splice(index, 1);
       } catch (error) {
         failures.push(error);
       }

@@ -47,12 +47,14 @@ export function fakeSetting(): FakeSetting | undefined {
 }
 
 /**
- * Reads every variable that the native libraries read themselves, so that a malformed one is an
- * error that names it instead of being ignored there.
+ * Reads every variable once, so that a malformed one is an error that names it, whether or not
+ * this call depends on it: the native libraries would ignore theirs without a word.
  *
  * @throws {EnvironmentError} If one is malformed.
  */
 function checkEnvironment(): void {
+  void environment.strict;
+  void environment.device;
   void environment.visibleDevices;
   void environment.deviceOrder;
   void environment.launchBlocking;

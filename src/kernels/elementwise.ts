@@ -126,6 +126,18 @@ function asStored(dtype: FillDType, bits: number | bigint) {
   return dtype === "int16" ? Number(bits) << 16 >> 16 : Number(bits);
 }
 
+/** Refuses an operand that differs from another in element type, device or length. */
+function requireLike(
+  operation: string,
+  name: string,
+  operand: DeviceBuffer,
+  other: DeviceBuffer,
+): void {
+  requireSameDType(operation, name, operand, other);
+  requireDevice(operation, name, operand, other.context);
+  requireLength(operation, name, operand, other.length);
+}
+
 /** Checks the operands of a binary operation and enqueues its kernel. */
 function binary(
   operation: "add" | "multiply",
@@ -137,11 +149,8 @@ function binary(
   requireBuffers(operation, { x, y, out });
   requireObject(options, "options", operation);
   requireDType(operation, "x", x, NUMERIC_DTYPES);
-  for (const [name, buffer] of [["y", y], ["out", out]] as const) {
-    requireSameDType(operation, name, buffer, x);
-    requireDevice(operation, name, buffer, x.context);
-    requireLength(operation, name, buffer, x.length);
-  }
+  requireLike(operation, "y", y, x);
+  requireLike(operation, "out", out, x);
   requireNoPartialOverlap(operation, "x", x, out);
   requireNoPartialOverlap(operation, "y", y, out);
   BINARY[operation].launch(x.dtype as NumericDType, out, options, x, y, out, x.length);
@@ -203,9 +212,7 @@ export function scale<D extends FloatingDType>(
   requireBuffers("scale", { x, out });
   requireObject(options, "options", "scale");
   requireDType("scale", "x", x, FLOATING_DTYPES);
-  requireSameDType("scale", "out", out, x);
-  requireDevice("scale", "out", out, x.context);
-  requireLength("scale", "out", out, x.length);
+  requireLike("scale", "out", out, x);
   requireNoPartialOverlap("scale", "x", x, out);
   SCALE.launch(x.dtype, out, options, x, out, factor, options.offset ?? 0, x.length);
 }
@@ -226,9 +233,7 @@ export function axpy<D extends FloatingDType>(
   requireBuffers("axpy", { x, y });
   requireObject(options, "options", "axpy");
   requireDType("axpy", "x", x, FLOATING_DTYPES);
-  requireSameDType("axpy", "y", y, x);
-  requireDevice("axpy", "y", y, x.context);
-  requireLength("axpy", "y", y, x.length);
+  requireLike("axpy", "y", y, x);
   requireNoPartialOverlap("axpy", "x", x, y);
   AXPY.launch(x.dtype, y, options, a, x, y, x.length);
 }

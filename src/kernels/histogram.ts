@@ -6,7 +6,7 @@
 
 import { requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import { builtInKernel } from "../launch/kernel_library.ts";
+import { KernelFamily } from "../launch/kernel_library.ts";
 import { reductionGrid } from "../launch/launch_geometry.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import type { DeviceBuffer, StreamChoice } from "../memory/device_buffer.ts";
@@ -22,6 +22,17 @@ import {
 
 /** Threads of a block. */
 const BLOCK = 256;
+
+function histogramKernels(memory: string): KernelFamily<NumericDType> {
+  return new KernelFamily((dtype) =>
+    `histogram_${memory}_${dtype}(const ${
+      cTypeOf(dtype)
+    }* x, unsigned int* counts, unsigned int bins, double low, double high, unsigned long long n)`
+  );
+}
+
+/** Counting in a block's shared memory, for as many bins as fit in it, and in global memory. */
+const KERNELS = { shared: histogramKernels("shared"), global: histogramKernels("global") };
 
 /** Options of {@linkcode histogram}. */
 export interface HistogramOptions extends StreamChoice {
@@ -59,10 +70,7 @@ export function histogram<D extends NumericDType>(
   if (x.length === 0) return;
   const bytes = counts.byteLength;
   const shared = bytes <= x.context.info.sharedMemoryPerBlock;
-  const signature: string = `histogram_${shared ? "shared" : "global"}_${x.dtype}(const ${
-    cTypeOf(x.dtype)
-  }* x, unsigned int* counts, unsigned int bins, double low, double high, unsigned long long n)`;
-  builtInKernel(x.context, signature).launch(
+  KERNELS[shared ? "shared" : "global"].of(x.context, x.dtype).launch(
     {
       grid: reductionGrid(x.context.info, x.length, BLOCK),
       block: BLOCK,

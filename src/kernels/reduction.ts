@@ -9,12 +9,12 @@
 import { requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceMemory } from "../launch/device_memory.ts";
-import { builtInKernel } from "../launch/kernel_library.ts";
+import type { Kernel } from "../launch/kernel.ts";
 import { reductionGrid } from "../launch/launch_geometry.ts";
 import type { KernelArgument } from "../launch/signature_types.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import type { DeviceBuffer, StreamChoice } from "../memory/device_buffer.ts";
-import { bytesPerElement, cTypeOf, type DType } from "../memory/dtype.ts";
+import { bytesPerElement, type DType } from "../memory/dtype.ts";
 import { workspaceAddress } from "../memory/workspace.ts";
 import type { Stream } from "../stream/stream.ts";
 import {
@@ -29,6 +29,16 @@ import {
   requireLength,
   requireSameDType,
 } from "./operands.ts";
+import {
+  accumulatorOf,
+  EXTREMUM,
+  INTEGER_MEAN_FINAL,
+  INTEGER_SUM_FINAL,
+  MOMENTS_FINAL,
+  MOMENTS_PARTIAL,
+  SUM_FINAL,
+  SUM_PARTIAL,
+} from "./reduction_kernels.ts";
 
 /** Threads of a block in both launches. */
 const BLOCK = 256;
@@ -37,28 +47,26 @@ const BLOCK = 256;
 export type SumDType<D extends NumericDType> = D extends FloatingDType ? FloatingDType : "int64";
 
 /** One operation under way. */
-interface Reduction {
-  readonly operation: string;
-  readonly x: DeviceBuffer;
+interface Reduction<D extends NumericDType> {
+  readonly x: DeviceBuffer<D>;
   readonly stream: Stream;
   /** Blocks of the first launch, so partial results. */
   readonly blocks: number;
 }
 
-function begin(
+function begin<D extends NumericDType>(
   operation: string,
-  x: DeviceBuffer,
+  x: DeviceBuffer<D>,
   out: DeviceBuffer,
   outLength: number,
   options: StreamChoice,
-): Reduction {
+): Reduction<D> {
   requireBuffers(operation, { x, out });
   requireObject(options, "options", operation);
   requireDType(operation, "x", x, NUMERIC_DTYPES);
   requireDevice(operation, "out", out, x.context);
   requireLength(operation, "out", out, outLength);
   return {
-    operation,
     x,
     stream: streamFor(x.context, options.stream),
     blocks: reductionGrid(x.context.info, x.length, BLOCK),
@@ -67,7 +75,7 @@ function begin(
 
 /** Partial results in the workspace of the stream. */
 function partials<D extends DType>(
-  { stream, blocks }: Reduction,
+  { stream, blocks }: Reduction<NumericDType>,
   dtype: D,
   perBlock: number,
 ): DeviceMemory<D> {
@@ -82,30 +90,30 @@ function partials<D extends DType>(
 }
 
 function launch(
-  { x, stream }: Reduction,
+  { stream }: Reduction<NumericDType>,
+  kernel: Kernel,
   grid: number,
-  signature: string,
   ...kernelArguments: KernelArgument[]
 ): void {
-  builtInKernel(x.context, signature).launch({ grid, block: BLOCK, stream }, ...kernelArguments);
+  kernel.launch({ grid, block: BLOCK, stream }, ...kernelArguments);
 }
 
 /** First launch of sum and mean: one double or 64-bit integer per block. */
-function sumPartials(reduction: Reduction): DeviceMemory {
+function sumPartials(reduction: Reduction<NumericDType>): DeviceMemory {
   const { x, blocks } = reduction;
-  const accumulator = isFloating(x.dtype) ? "float64" : "int64";
-  const memory = partials(reduction, accumulator, 1);
-  launch(
-    reduction,
-    blocks,
-    `sum_partial_${x.dtype}(const ${cTypeOf(x.dtype)}* x, ${
-      cTypeOf(accumulator)
-    }* partials, unsigned long long n)`,
-    x,
-    memory,
-    x.length,
-  );
+  const memory = partials(reduction, accumulatorOf(x.dtype), 1);
+  launch(reduction, SUM_PARTIAL.of(x.context, x.dtype), blocks, x, memory, x.length);
   return memory;
+}
+
+function sumFinal(
+  reduction: Reduction<NumericDType>,
+  memory: DeviceMemory,
+  factor: number,
+  out: DeviceBuffer<FloatingDType>,
+): void {
+  const kernel = SUM_FINAL.of(out.context, out.dtype);
+  launch(reduction, kernel, 1, memory, reduction.blocks, factor, out);
 }
 
 /**
@@ -123,37 +131,12 @@ export function sum<D extends NumericDType>(
   const reduction = begin("sum", x, out, 1, options);
   requireDType("sum", "out", out, isFloating(x.dtype) ? FLOATING_DTYPES : ["int64"]);
   const memory = sumPartials(reduction);
-  if (memory.dtype === "int64") {
-    launch(
-      reduction,
-      1,
-      "sum_final_int64(const long long* partials, unsigned int count, long long* out)",
-      memory,
-      reduction.blocks,
-      out,
-    );
+  if (memory.dtype !== "int64") {
+    sumFinal(reduction, memory, 1, out as DeviceBuffer<FloatingDType>);
     return;
   }
-  sumFinal(reduction, memory, 1, out);
-}
-
-function sumFinal(
-  reduction: Reduction,
-  memory: DeviceMemory,
-  factor: number,
-  out: DeviceBuffer,
-): void {
-  launch(
-    reduction,
-    1,
-    `sum_final_${out.dtype}(const double* partials, unsigned int count, double factor, ${
-      cTypeOf(out.dtype)
-    }* out)`,
-    memory,
-    reduction.blocks,
-    factor,
-    out,
-  );
+  const kernel = INTEGER_SUM_FINAL.of(x.context, "int64");
+  launch(reduction, kernel, 1, memory, reduction.blocks, out);
 }
 
 /**
@@ -176,17 +159,8 @@ export function mean<D extends NumericDType>(
     sumFinal(reduction, memory, factor, out);
     return;
   }
-  launch(
-    reduction,
-    1,
-    `mean_final_${out.dtype}(const long long* partials, unsigned int count, double factor, ${
-      cTypeOf(out.dtype)
-    }* out)`,
-    memory,
-    reduction.blocks,
-    factor,
-    out,
-  );
+  const kernel = INTEGER_MEAN_FINAL.of(x.context, out.dtype);
+  launch(reduction, kernel, 1, memory, reduction.blocks, factor, out);
 }
 
 function extremum<D extends NumericDType>(
@@ -200,12 +174,10 @@ function extremum<D extends NumericDType>(
   if (x.length === 0) {
     throw new RangeError(`Cannot ${operation} as x must have an element: it is empty`);
   }
-  const type = cTypeOf(x.dtype);
-  const signature =
-    `${operation}_partial_${x.dtype}(const ${type}* x, ${type}* partials, unsigned long long n)`;
+  const kernel = EXTREMUM[operation].of(x.context, x.dtype);
   const memory = partials(reduction, x.dtype as DType, 1);
-  launch(reduction, reduction.blocks, signature, x, memory, x.length);
-  launch(reduction, 1, signature, memory, out, reduction.blocks);
+  launch(reduction, kernel, reduction.blocks, x, memory, x.length);
+  launch(reduction, kernel, 1, memory, out, reduction.blocks);
 }
 
 /**
@@ -272,25 +244,8 @@ export function moments<D extends NumericDType>(
   const reduction = begin("compute moments", x, out, 2, options);
   requireDType("compute moments", "out", out, FLOATING_DTYPES);
   const memory = partials(reduction, "float64", 3);
-  launch(
-    reduction,
-    reduction.blocks,
-    `moments_partial_${x.dtype}(const ${
-      cTypeOf(x.dtype)
-    }* x, double* partials, unsigned long long n)`,
-    x,
-    memory,
-    x.length,
-  );
-  launch(
-    reduction,
-    1,
-    `moments_final_${out.dtype}(const double* partials, unsigned int count, double correction, ${
-      cTypeOf(out.dtype)
-    }* out)`,
-    memory,
-    reduction.blocks,
-    correction,
-    out,
-  );
+  const partialKernel = MOMENTS_PARTIAL.of(x.context, x.dtype);
+  launch(reduction, partialKernel, reduction.blocks, x, memory, x.length);
+  const finalKernel = MOMENTS_FINAL.of(x.context, out.dtype);
+  launch(reduction, finalKernel, 1, memory, reduction.blocks, correction, out);
 }

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { giveBack } from "../ffi/give_back.ts";
 import { allocateMemory, freeMemory } from "../ffi/native_memory.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 
@@ -52,14 +53,16 @@ export class OwnedAllocation implements Allocation {
   /** Gives the memory back, after the work that uses it. */
   free(): void {
     if (this.#freed) return;
-    this.#freed = true;
-    try {
-      if (this.address !== 0) {
-        freeMemory(this.context.library, this.context.ordinal, this.address);
-      }
-    } finally {
-      this.context.release();
-    }
+    const { context, address } = this;
+    giveBack(
+      () => {
+        if (address !== 0) freeMemory(context.library, context.ordinal, address);
+      },
+      () => {
+        this.#freed = true;
+        context.release();
+      },
+    );
   }
 }
 

@@ -7,6 +7,7 @@
 import { copyFromPinned, copyToPinned } from "../ffi/native_copy.ts";
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
+import { giveBack } from "../ffi/give_back.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "./buffer_copy.ts";
 import { DeviceBuffer, type StreamChoice } from "./device_buffer.ts";
@@ -131,11 +132,10 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
   /** Waits for the devices and unpins the memory; the array stays readable. */
   [Symbol.dispose](): void {
     if (this.#slab.disposed) return;
-    try {
-      this.#slab[Symbol.dispose]();
-    } finally {
-      this.context.release();
-    }
+    giveBack(
+      () => this.#slab[Symbol.dispose](),
+      () => this.context.release(),
+    );
   }
 
   #plan(device: DeviceBuffer<D>, options: PinnedCopyOptions) {

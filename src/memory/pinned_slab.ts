@@ -7,6 +7,7 @@
  * @module
  */
 
+import { giveBack } from "../ffi/give_back.ts";
 import { registerPinned, releasePinned } from "../ffi/native_memory.ts";
 import type { NativeLibrary } from "../ffi/library.ts";
 
@@ -58,8 +59,9 @@ export class PinnedSlab implements Disposable {
   /** Waits for copies that use the slab and unpins it; its bytes stay readable. */
   [Symbol.dispose](): void {
     if (this.#handle === 0) return;
-    const handle = this.#handle;
-    this.#handle = 0;
-    releasePinned(this.library, handle);
+    giveBack(
+      () => releasePinned(this.library, this.#handle),
+      () => this.#handle = 0,
+    );
   }
 }

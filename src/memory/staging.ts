@@ -8,6 +8,7 @@
  * @module
  */
 
+import { giveBack } from "../ffi/give_back.ts";
 import { createEvent, destroyEvent, queryEvent, recordEvent } from "../ffi/native_stream.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { eventDone } from "../stream/completion.ts";
@@ -26,7 +27,7 @@ export class StagingSlab {
   readonly pinned: PinnedSlab;
   readonly #context: DeviceContext;
   // A raw event: an `Event` would hold the device open as long as the slab is kept.
-  readonly #event: number;
+  #event: number;
   #taken = false;
 
   /** Makes a slab of this many bytes. */
@@ -66,7 +67,12 @@ export class StagingSlab {
 
   /** Waits for its copies and gives the pinned memory back. */
   close(): void {
-    destroyEvent(this.#context.library, this.#event);
+    if (this.#event !== 0) {
+      giveBack(
+        () => destroyEvent(this.#context.library, this.#event),
+        () => this.#event = 0,
+      );
+    }
     this.pinned[Symbol.dispose]();
   }
 }
@@ -112,9 +118,12 @@ export class StagingArea {
 
   /** Gives all pinned memory back. */
   close(): void {
-    for (const slab of this.#kept) slab.close();
-    this.#kept.length = 0;
-    this.#keptBytes = 0;
+    // One that cannot be closed stays, for the next attempt.
+    for (const slab of this.#kept.toReversed()) {
+      slab.close();
+      this.#kept.pop();
+      this.#keptBytes -= slab.pinned.bytes.length;
+    }
   }
 }
 

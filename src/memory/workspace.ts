@@ -7,6 +7,7 @@
  * @module
  */
 
+import { giveBack } from "../ffi/give_back.ts";
 import { allocateMemory, freeMemory } from "../ffi/native_memory.ts";
 import type { Stream } from "../stream/stream.ts";
 
@@ -24,8 +25,10 @@ const SMALLEST = 64 * 1024;
 
 function release(stream: Stream, workspace: Workspace): void {
   if (workspace.bytes === 0) return;
-  workspace.bytes = 0;
-  freeMemory(stream.context.library, stream.context.ordinal, workspace.address);
+  giveBack(
+    () => freeMemory(stream.context.library, stream.context.ordinal, workspace.address),
+    () => workspace.bytes = 0,
+  );
 }
 
 /**

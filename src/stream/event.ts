@@ -14,6 +14,7 @@ import {
 } from "../ffi/native_stream.ts";
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
+import { giveBack } from "../ffi/give_back.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
 import { eventDone } from "./completion.ts";
 import { Stream } from "./stream.ts";
@@ -136,13 +137,13 @@ export class Event implements Disposable {
   /** Forgets the event; work that waits for it still does. */
   [Symbol.dispose](): void {
     if (this.#handle === 0) return;
-    const handle = this.#handle;
-    this.#handle = 0;
-    try {
-      destroyEvent(this.context.library, handle);
-    } finally {
-      this.context.release();
-    }
+    giveBack(
+      () => destroyEvent(this.context.library, this.#handle),
+      () => {
+        this.#handle = 0;
+        this.context.release();
+      },
+    );
   }
 }
 

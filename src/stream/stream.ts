@@ -16,6 +16,7 @@ import {
 } from "../ffi/native_stream.ts";
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
+import { giveBack } from "../ffi/give_back.ts";
 import { contextOf, DeviceContext } from "../hardware/device_context.ts";
 import { Event, type EventOptions } from "./event.ts";
 
@@ -154,8 +155,15 @@ export class Stream implements Disposable {
    */
   async done(): Promise<void> {
     if (this.query()) return;
-    using event = this.record();
-    await event.done();
+    const event = this.record();
+    try {
+      await event.done();
+    } catch (error) {
+      // On a device that is lost this fails too, and says less.
+      await Promise.try(() => event[Symbol.dispose]()).catch(() => {});
+      throw error;
+    }
+    event[Symbol.dispose]();
   }
 
   /**
@@ -179,17 +187,16 @@ export class Stream implements Disposable {
   /** Gives the stream back; enqueued work still completes. */
   [Symbol.dispose](): void {
     if (this.#id === 0) return;
-    const id = this.#id;
-    try {
-      for (const close of this.#closers) close();
-    } finally {
-      this.#id = 0;
-      try {
-        destroyStream(this.context.library, id);
-      } finally {
+    giveBack(
+      () => {
+        for (const close of this.#closers) close();
+        destroyStream(this.context.library, this.#id);
+      },
+      () => {
+        this.#id = 0;
         if (this.#holdsContext) this.context.release();
-      }
-    }
+      },
+    );
   }
 }
 

@@ -103,20 +103,24 @@ __device__ __forceinline__ GS_FLOAT16 __hmax_nan(GS_FLOAT16 a, GS_FLOAT16 b) {
 
 // ---- comparisons -------------------------------------------------------------------------------
 
-// __h<relation>: false where an operand is NaN; __h<relation>u ("unordered"): true there.
-#define GS_COMPARISON(relation, sign)                                                 \
-  __device__ __forceinline__ bool __h##relation(GS_FLOAT16 a, GS_FLOAT16 b) {         \
-    return !(__hisnan(a) || __hisnan(b)) && float{a} sign float{b};                   \
-  }                                                                                   \
-  __device__ __forceinline__ bool __h##relation##u(GS_FLOAT16 a, GS_FLOAT16 b) {      \
-    return __hisnan(a) || __hisnan(b) || float{a} sign float{b};                      \
+// __h<relation> is false where an operand is NaN; __h<relation>u ("unordered") is true there.
+#define GS_COMPARISON(name, expression)                                       \
+  __device__ __forceinline__ bool name(GS_FLOAT16 a, GS_FLOAT16 b) {          \
+    const float x = a, y = b;                                                 \
+    return expression;                                                        \
   }
-GS_COMPARISON(eq, ==)
-GS_COMPARISON(ne, !=)
-GS_COMPARISON(lt, <)
-GS_COMPARISON(le, <=)
-GS_COMPARISON(gt, >)
-GS_COMPARISON(ge, >=)
+GS_COMPARISON(__heq, x == y)
+GS_COMPARISON(__hne, __builtin_islessgreater(x, y))
+GS_COMPARISON(__hlt, x < y)
+GS_COMPARISON(__hle, x <= y)
+GS_COMPARISON(__hgt, x > y)
+GS_COMPARISON(__hge, x >= y)
+GS_COMPARISON(__hequ, !__builtin_islessgreater(x, y))
+GS_COMPARISON(__hneu, x != y)
+GS_COMPARISON(__hltu, !(x >= y))
+GS_COMPARISON(__hleu, !(x > y))
+GS_COMPARISON(__hgtu, !(x <= y))
+GS_COMPARISON(__hgeu, !(x < y))
 #undef GS_COMPARISON
 
 // ---- operators ---------------------------------------------------------------------------------

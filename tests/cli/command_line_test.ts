@@ -1,0 +1,184 @@
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import type { DeviceInfo, Diagnosis, ValidationRow } from "../../mod.ts";
+import { runCommandLine } from "../support/subprocess.ts";
+
+const CLEAN = { GRIDSTRIDE_DEVICE: undefined, GRIDSTRIDE_STRICT: undefined } as const;
+
+function run(args: readonly string[], environment: Record<string, string | undefined> = {}) {
+  return runCommandLine(args, { ...CLEAN, GRIDSTRIDE_FAKE: undefined, ...environment });
+}
+
+Deno.test("devices --json lists a fake topology with its sizes and capabilities", async () => {
+  const four = await run(["devices", "--json"], { GRIDSTRIDE_FAKE: "4x24GiB@8.9" });
+  const devices = JSON.parse(four.stdout) as DeviceInfo[];
+  assertEquals(
+    devices.map(({ kind, fake, ordinal, totalMemory, computeCapability }) => ({
+      kind,
+      fake,
+      ordinal,
+      totalMemory,
+      computeCapability,
+    })),
+    [0, 1, 2, 3].map((ordinal) => ({
+      kind: "host",
+      fake: true,
+      ordinal,
+      totalMemory: 25769803776,
+      computeCapability: "8.9",
+    })),
+  );
+  assertEquals(new Set(devices.map(({ uuid }) => uuid)).size, 4);
+  assertEquals(four.code, 0);
+
+  const two = await run(["devices", "--json"], { GRIDSTRIDE_FAKE: "24GiB@8.9,80GiB@9.0" });
+  const different = JSON.parse(two.stdout) as DeviceInfo[];
+  assertEquals(different.map(({ totalMemory }) => totalMemory), [24 * 2 ** 30, 80 * 2 ** 30]);
+  assertEquals(different.map(({ computeCapability }) => computeCapability), ["8.9", "9.0"]);
+  assert(
+    different[0]!.sharedMemoryPerBlockOptIn < different[1]!.sharedMemoryPerBlockOptIn,
+    "each has the limits of its capability",
+  );
+});
+
+Deno.test("devices --json without any device is an empty array and exit code 0", async () => {
+  const { code, stdout, stderr } = await run(["devices", "--json"], { GRIDSTRIDE_FAKE: "none" });
+  assertEquals([code, JSON.parse(stdout), stderr], [0, [], ""]);
+});
+
+Deno.test("a malformed variable is exit code 2 and one line that names it", async () => {
+  for (
+    const [name, value] of [
+      ["GRIDSTRIDE_FAKE", "4x24GB@"],
+      ["GRIDSTRIDE_FAKE", ""],
+      ["CUDA_LAUNCH_BLOCKING", "yes"],
+      ["GRIDSTRIDE_STRICT", "2"],
+      ["GRIDSTRIDE_LOG", "loud"],
+      ["GRIDSTRIDE_HOST_THREADS", "0"],
+    ] as const
+  ) {
+    const { code, stdout, stderr } = await run(["devices", "--json"], { [name]: value });
+    assertEquals([code, stdout], [2, ""], `${name}=${value}`);
+    assertEquals(stderr.trim().split("\n").length, 1, stderr);
+    assertStringIncludes(stderr, name);
+  }
+});
+
+Deno.test("a fake is refused under GRIDSTRIDE_STRICT and the host device stays", async () => {
+  const refused = await run(["devices"], {
+    GRIDSTRIDE_FAKE: "1GiB@8.9",
+    GRIDSTRIDE_STRICT: "1",
+  });
+  assertEquals(refused.code, 2);
+  assertStringIncludes(refused.stderr, "GRIDSTRIDE_STRICT");
+  const real = await run(["devices", "--json"], { GRIDSTRIDE_STRICT: "1" });
+  const hosts = (JSON.parse(real.stdout) as DeviceInfo[]).filter(({ kind }) => kind === "host");
+  assertEquals(hosts.map(({ fake }) => fake), [false]);
+});
+
+Deno.test("fake backends are labelled and add a device only for cuda", async () => {
+  const cuda = await run(["devices", "--json"], { GRIDSTRIDE_FAKE: "cuda,webgpu" });
+  const [device] = JSON.parse(cuda.stdout) as DeviceInfo[];
+  assertEquals([device!.totalMemory, device!.fake], [16 * 2 ** 30, true]);
+  const rocm = await run(["devices", "--json"], { GRIDSTRIDE_FAKE: "rocm" });
+  assertEquals((JSON.parse(rocm.stdout) as DeviceInfo[]).map(({ fake }) => fake), [false]);
+  const doctor = await run(["doctor", "--json"], { GRIDSTRIDE_FAKE: "rocm" });
+  const { backends } = JSON.parse(doctor.stdout) as Diagnosis;
+  assertEquals(backends.map(({ backend, available, fake }) => [backend, available, fake]), [
+    ["cuda", false, true],
+    ["rocm", true, true],
+    ["metal", false, true],
+    ["webgpu", false, true],
+  ]);
+});
+
+Deno.test("doctor --json has the documented shape", async () => {
+  const { code, stdout } = await run(["doctor", "--json"]);
+  const diagnosis = JSON.parse(stdout) as Diagnosis;
+  assertEquals(Object.keys(diagnosis).sort(), [
+    "backends",
+    "driverVersion",
+    "libraries",
+    "ok",
+    "permissions",
+    "problems",
+    "toolkitVersion",
+  ]);
+  assertEquals(diagnosis.ok, true);
+  assertEquals(code, 0);
+  assertEquals(diagnosis.libraries.map(({ kind }) => kind), ["cuda", "host"]);
+  for (const { code, message, fix } of diagnosis.problems) {
+    assert(code !== "" && message !== "" && fix !== "");
+  }
+  for (const { evidence } of diagnosis.backends) assert(evidence.length > 0);
+});
+
+Deno.test("doctor without a library says how to build one and exits with 1", async () => {
+  const directory = await Deno.makeTempDir();
+  try {
+    const { code, stdout } = await run(["doctor", "--json"], { GRIDSTRIDE_LIBRARY: directory });
+    const { ok, problems } = JSON.parse(stdout) as Diagnosis;
+    assertEquals([code, ok], [1, false]);
+    const missing = problems.find((problem) => problem.code === "no-host-library");
+    assertStringIncludes(missing!.message, directory);
+    assertMatch(missing!.fix, /build/);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+});
+
+Deno.test("validate --json lists every kernel with error and bound", async () => {
+  const { code, stdout } = await run(["validate", "--device", "host", "--json"]);
+  const rows = JSON.parse(stdout) as ValidationRow[];
+  assertEquals(code, 0);
+  assert(rows.length > 200);
+  for (const row of rows) {
+    assertEquals(Object.keys(row), [
+      "kernel",
+      "device",
+      "dtype",
+      "size",
+      "maxError",
+      "bound",
+      "passed",
+    ]);
+    assert(row.passed && row.maxError <= row.bound, JSON.stringify(row));
+  }
+});
+
+Deno.test("help is printed for the program and for each command", async () => {
+  const program = await run(["--help"]);
+  assertEquals(program.code, 0);
+  for (const command of ["devices", "doctor", "validate"]) {
+    assertStringIncludes(program.stdout, command);
+    const { code, stdout } = await run([command, "--help"]);
+    assertEquals(code, 0);
+    assertStringIncludes(stdout, `gridstride ${command}`);
+    assertStringIncludes(stdout, "--json");
+  }
+});
+
+Deno.test("bad usage is exit code 2 and says what is wrong", async () => {
+  for (
+    const [args, message] of [
+      [[], "Usage:"],
+      [["devises"], "Cannot run devises"],
+      [["devices", "--jason"], "--jason"],
+      [["devices", "extra"], '"extra"'],
+      [["validate", "--device", "gpu"], '"gpu"'],
+      [["validate", "--device"], "--device"],
+    ] as const
+  ) {
+    const { code, stdout, stderr } = await run(args);
+    assertEquals([code, stdout], [2, ""], args.join(" "));
+    assertStringIncludes(stderr, message);
+  }
+});
+
+Deno.test("a device that is not there is exit code 1 and says why", async () => {
+  const none = await run(["validate"], { GRIDSTRIDE_FAKE: "none" });
+  assertEquals([none.code, none.stdout], [1, ""]);
+  assertStringIncludes(none.stderr, "GRIDSTRIDE_FAKE=none");
+  const beyond = await run(["validate", "--device", "host:7"], { GRIDSTRIDE_FAKE: "1GiB@8.9" });
+  assertEquals(beyond.code, 1);
+  assertStringIncludes(beyond.stderr, "ordinal must be in 0..0: it is 7");
+});
