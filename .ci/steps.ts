@@ -11,22 +11,34 @@ export const ROOT: URL = new URL("../", import.meta.url);
 export interface StepOptions {
   /** Environment variables in addition to those of this process. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Ends the program. */
-  readonly signal?: AbortSignal;
+  /** Milliseconds after which the program, and all that it has started, is ended. */
+  readonly limit?: number;
   /** Return standard output: shown on standard error meanwhile, or only if the step fails. */
   readonly capture?: "shown" | "hidden";
 }
 
 /** Thrown when a step fails. */
 export class StepError extends Error {
+  /** The class's name, for what prints errors. */
   override name = "StepError";
+  /** What the program had printed on standard output, when captured. */
+  readonly output: string;
+  /** Whether it took too long. */
+  readonly timedOut: boolean;
+
+  /** Makes the error; `message` is complete. */
+  constructor(message: string, output: string, timedOut: boolean) {
+    super(message);
+    this.output = output;
+    this.timedOut = timedOut;
+  }
 }
 
 /**
  * Announces a step, runs its program in the repository and shows what it prints.
  *
  * @returns What the program printed on standard output, when captured.
- * @throws {StepError} If the program exits with anything but 0.
+ * @throws {StepError} If the program exits with anything but 0, or takes too long.
  */
 export async function step(
   title: string,
@@ -36,24 +48,72 @@ export async function step(
   console.error(`\n== ${title}: ${command.join(" ")}`);
   const start = performance.now();
   const [program, ...args] = command;
-  const { env, signal, capture } = options;
+  const { env, limit, capture } = options;
   const child = new Deno.Command(program === "deno" ? Deno.execPath() : program!, {
     args,
     cwd: ROOT,
     stdin: "null",
     stdout: capture === undefined ? "inherit" : "piped",
     stderr: "inherit",
+    // Leads a group of its own, so that what it has started can be ended with it.
+    detached: limit !== undefined,
     ...(env === undefined ? {} : { env }),
-    ...(signal === undefined ? {} : { signal }),
   }).spawn();
-  const output = capture === undefined ? "" : await read(child.stdout, capture === "shown");
-  const { success, code } = await child.status;
-  if (!success && capture === "hidden") console.error(output);
-  const seconds = ((performance.now() - start) / 1000).toFixed(1);
-  if (signal?.aborted === true) throw new StepError(`${title} ran out of time after ${seconds} s`);
-  if (!success) throw new StepError(`${title} failed with exit status ${code} after ${seconds} s`);
-  console.error(`== ${title}: ok, ${seconds} s`);
-  return output;
+  const deadline = limit === undefined ? undefined : new Deadline(child.pid, limit);
+  try {
+    const output = capture === undefined ? "" : await read(child.stdout, capture === "shown");
+    const { success, code } = await child.status;
+    if (!success && capture === "hidden") console.error(output);
+    const seconds = ((performance.now() - start) / 1000).toFixed(1);
+    if (deadline?.passed === true) {
+      throw new StepError(`${title} ran out of time after ${seconds} s`, output, true);
+    }
+    if (!success) {
+      const message = `${title} failed with exit status ${code} after ${seconds} s`;
+      throw new StepError(message, output, false);
+    }
+    console.error(`== ${title}: ok, ${seconds} s`);
+    return output;
+  } finally {
+    deadline?.clear();
+  }
+}
+
+/** Ends a group of processes when its time is over, or when this process is told to end. */
+class Deadline {
+  /** Whether the time is over. */
+  passed = false;
+  readonly #group: number;
+  readonly #timer: number;
+  readonly #interrupt = () => {
+    this.#end();
+    Deno.exit(130);
+  };
+
+  constructor(leader: number, limit: number) {
+    this.#group = -leader;
+    this.#timer = setTimeout(() => {
+      this.passed = true;
+      this.#end();
+    }, limit);
+    Deno.addSignalListener("SIGINT", this.#interrupt);
+    Deno.addSignalListener("SIGTERM", this.#interrupt);
+  }
+
+  #end(): void {
+    try {
+      Deno.kill(this.#group, "SIGKILL");
+    } catch (error) {
+      // It has ended in this very moment.
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+    }
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+    Deno.removeSignalListener("SIGINT", this.#interrupt);
+    Deno.removeSignalListener("SIGTERM", this.#interrupt);
+  }
 }
 
 async function read(stream: ReadableStream<Uint8Array>, show: boolean): Promise<string> {

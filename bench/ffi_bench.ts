@@ -5,7 +5,7 @@
 import { OPERAND } from "../src/ffi/command_block.ts";
 import { queryEvent } from "../src/ffi/native_stream.ts";
 import { device } from "./support/bench_device.ts";
-import { CallLoop, nothing } from "./support/call_loop.ts";
+import { CallLoop } from "./support/call_loop.ts";
 import { measure } from "./support/measure.ts";
 
 const CALLS = 1000;
@@ -23,9 +23,6 @@ const version = { group: "call without parameters: gs_abi_version", calls: CALLS
 measure("C loop", { ...version, baseline: true }, () => loop.version(CALLS));
 measure("JavaScript", version, () => {
   for (let i = 0; i < CALLS; i++) symbols.gs_abi_version();
-});
-measure("JavaScript, a C function that does nothing", version, () => {
-  for (let i = 0; i < CALLS; i++) nothing();
 });
 
 const attribute = { group: "call by value: gs_device_attribute", calls: CALLS };

@@ -75,9 +75,10 @@ export class Device implements Disposable {
   readonly kernels: DeviceKernels;
   #disposed = false;
 
-  /** Takes over a context that nobody else holds. */
+  /** Makes a device of an opened context, which it holds until it is disposed. */
   constructor(context: DeviceContext) {
     requireInstance(context, DeviceContext, "context", "make a device");
+    context.retain();
     this.context = context;
     this.kernels = new DeviceKernels(context);
   }

@@ -123,7 +123,9 @@ export function openDevice(selector?: string): Device {
   const info = wanted === undefined ? bestDevice().info : select(wanted);
   const library = info.kind === "cuda" ? cudaLibrary() : hostLibrary();
   openDeviceContextNative(library, info.ordinal);
-  const device = new Device(new DeviceContext(library, info.ordinal, info));
+  const context = new DeviceContext(library, info.ordinal, info);
+  const device = new Device(context);
+  context.release(); // the device holds it now
   logger("device").info("opened {label}: {name}, {memory}", () => ({
     label: device.label,
     name: info.name,

@@ -5,6 +5,7 @@
  */
 
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { CudaError } from "../ffi/cuda_error.ts";
 import type { NativeLibrary } from "../ffi/library.ts";
 import type { DeviceInfo } from "./device_information.ts";
 
@@ -73,7 +74,8 @@ export class DeviceContext {
         failures.push(error);
       }
     }
-    if (failures.length === 1) throw failures[0];
+    const lost = failures.find((error) => error instanceof CudaError && error.sticky);
+    if (lost !== undefined || failures.length === 1) throw lost ?? failures[0];
     if (failures.length > 1) throw new AggregateError(failures, `Cannot close ${this.label}`);
   }
 

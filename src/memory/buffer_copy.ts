@@ -63,16 +63,16 @@ export function upload(destination: DeviceRange, source: ArrayBufferView, stream
   }
   try {
     slab.pinned.bytes.set(elements);
-    copyFromPinned(
-      library,
-      ordinal,
-      stream.id,
-      destination.address,
-      slab.pinned.handle,
-      0,
-      bytes,
-    );
-    slab.record(stream);
+    slab.carry(stream, () =>
+      copyFromPinned(
+        library,
+        ordinal,
+        stream.id,
+        destination.address,
+        slab.pinned.handle,
+        0,
+        bytes,
+      ));
   } finally {
     area.giveBack(slab);
   }
@@ -96,16 +96,16 @@ export async function download(
     for (const { offset, bytes } of slabPieces(destination.byteLength)) {
       const slab = area.take(bytes);
       pieces.push({ slab, offset, bytes });
-      copyToPinned(
-        library,
-        ordinal,
-        stream.id,
-        slab.pinned.handle,
-        0,
-        source.address + offset,
-        bytes,
-      );
-      slab.record(stream);
+      slab.carry(stream, () =>
+        copyToPinned(
+          library,
+          ordinal,
+          stream.id,
+          slab.pinned.handle,
+          0,
+          source.address + offset,
+          bytes,
+        ));
     }
     const target = bytesOf(destination);
     const expected = target.byteLength;

@@ -29,6 +29,7 @@ export class StagingSlab {
   // A raw event: an `Event` would hold the device open as long as the slab is kept.
   #event: number;
   #taken = false;
+  #isUnmarked = false;
 
   /** Makes a slab of this many bytes. */
   constructor(context: DeviceContext, bytes: number) {
@@ -50,12 +51,20 @@ export class StagingSlab {
     return true;
   }
 
-  /** Marks that what is enqueued so far on the stream uses the slab. */
-  record(stream: Stream): void {
+  /** Enqueues a copy that uses the slab, and marks the point on the stream where it is done. */
+  carry(stream: Stream, enqueueCopy: () => void): void {
+    enqueueCopy();
+    this.#isUnmarked = true;
     recordEvent(this.#context.library, this.#context.ordinal, stream.id, this.#event);
+    this.#isUnmarked = false;
   }
 
-  /** Resolves when what used the slab at the last {@linkcode StagingSlab.record} is done. */
+  /** Whether a copy may be under way of which nobody can tell when it is done. */
+  get isUnmarked(): boolean {
+    return this.#isUnmarked;
+  }
+
+  /** Resolves when what used the slab at the last {@linkcode StagingSlab.carry} is done. */
   done(): Promise<void> {
     return eventDone(this.#context, this.#event);
   }
@@ -110,10 +119,18 @@ export class StagingArea {
     return this.tryTake(bytes) ?? new StagingSlab(this.#context, bytes);
   }
 
-  /** Gives a slab back; one that is not kept must have completed its copies. */
+  /** Gives a slab back; one that is not kept, or not to be trusted any more, is closed. */
   giveBack(slab: StagingSlab): void {
-    if (this.#kept.includes(slab)) slab.giveBack();
-    else slab.close();
+    const place = this.#kept.indexOf(slab);
+    if (place >= 0 && !slab.isUnmarked) {
+      slab.giveBack();
+      return;
+    }
+    if (place >= 0) {
+      this.#kept.splice(place, 1);
+      this.#keptBytes -= slab.pinned.bytes.length;
+    }
+    slab.close();
   }
 
   /** Gives all pinned memory back. */

@@ -131,7 +131,7 @@ export class Stream implements Disposable {
     try {
       event.record(this);
     } catch (error) {
-      event[Symbol.dispose]();
+      disposeAfterFailure(event);
       throw error;
     }
     return event;
@@ -159,8 +159,7 @@ export class Stream implements Disposable {
     try {
       await event.done();
     } catch (error) {
-      // On a device that is lost this fails too, and says less.
-      await Promise.try(() => event[Symbol.dispose]()).catch(() => {});
+      disposeAfterFailure(event);
       throw error;
     }
     event[Symbol.dispose]();
@@ -197,6 +196,15 @@ export class Stream implements Disposable {
         if (this.#holdsContext) this.context.release();
       },
     );
+  }
+}
+
+/** Gives an event back where something has failed already, which tells more than this would. */
+function disposeAfterFailure(event: Event): void {
+  try {
+    event[Symbol.dispose]();
+  } catch {
+    // On a device that is lost giving back fails as well.
   }
 }
 

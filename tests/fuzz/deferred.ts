@@ -8,21 +8,25 @@
 import fc from "fast-check";
 import type { Stage, StageKind } from "./stage.ts";
 
-/** A value that is made when it is needed. */
-export class Deferred {
+/**
+ * A value that is made when it is needed.
+ *
+ * @typeParam Place What it is made from.
+ */
+export class Deferred<Place = Stage> {
   /** How a counterexample shows it. */
   readonly label: string;
-  readonly #make: (stage: Stage) => unknown;
+  readonly #make: (place: Place) => unknown;
 
   /** Describes a value. */
-  constructor(label: string, make: (stage: Stage) => unknown) {
+  constructor(label: string, make: (place: Place) => unknown) {
     this.label = label;
     this.#make = make;
   }
 
   /** Makes the value. */
-  make(stage: Stage): unknown {
-    return this.#make(stage);
+  make(place: Place): unknown {
+    return this.#make(place);
   }
 
   /** What fast-check prints. */
@@ -31,9 +35,13 @@ export class Deferred {
   }
 }
 
-/** One of the live or disposed objects of a kind. */
-export function reference(kind: StageKind): fc.Arbitrary<Deferred> {
-  return fc.nat(255).map((index) =>
+/**
+ * One of the live or disposed objects of a kind: now and then any, else one of the favourites,
+ * which go together.
+ */
+export function reference(kind: StageKind, favourites = [0, 1]): fc.Arbitrary<Deferred> {
+  const index = fc.oneof({ weight: 2, arbitrary: fc.constantFrom(...favourites) }, fc.nat(255));
+  return index.map((index) =>
     new Deferred(`<${kind} ${index}>`, (stage) => stage.pick(kind, index))
   );
 }
@@ -44,11 +52,11 @@ function isPlain(value: unknown): value is Record<string, unknown> {
 }
 
 /** A value with everything deferred in it made, in arrays and plain objects too. */
-export function settled(value: unknown, stage: Stage): unknown {
-  if (value instanceof Deferred) return value.make(stage);
-  if (Array.isArray(value)) return value.map((element) => settled(element, stage));
+export function settled<Place>(value: unknown, place: Place): unknown {
+  if (value instanceof Deferred) return value.make(place);
+  if (Array.isArray(value)) return value.map((element) => settled(element, place));
   if (!isPlain(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([key, member]) => [key, settled(member, stage)]),
+    Object.entries(value).map(([key, member]) => [key, settled(member, place)]),
   );
 }

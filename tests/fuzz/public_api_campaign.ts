@@ -11,7 +11,7 @@ import { resourceTally } from "../../src/ffi/native_device.ts";
 import { CallCounts, campaignSettings, runCampaign } from "./campaign.ts";
 import { settled } from "./deferred.ts";
 import { verdict } from "./error_verdict.ts";
-import { PUBLIC_ARGUMENTS, RECEIVERS } from "./public_arguments.ts";
+import { PUBLIC_ARGUMENTS, RECEIVERS, WEIGHTS } from "./public_arguments.ts";
 import { Stage, WITNESS } from "./stage.ts";
 
 interface Step {
@@ -22,14 +22,15 @@ interface Step {
 }
 
 const step: fc.Arbitrary<Step> = fc.oneof(
-  ...[...PUBLIC_ARGUMENTS].map(([member, list]) =>
-    fc.record({
+  ...[...PUBLIC_ARGUMENTS].map(([member, list]) => ({
+    weight: WEIGHTS[member] ?? 1,
+    arbitrary: fc.record({
       member: fc.constant(member),
-      receiver: fc.nat(255),
+      receiver: fc.oneof(fc.nat(4), fc.nat(255)),
       arguments: list,
       waits: fc.boolean(),
-    })
-  ),
+    }),
+  })),
 );
 
 // deno-lint-ignore no-explicit-any

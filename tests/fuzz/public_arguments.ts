@@ -18,7 +18,7 @@ type Arguments = fc.Arbitrary<readonly unknown[]>;
 function takes(...fitting: readonly fc.Arbitrary<unknown>[]): Arguments {
   return fc.tuple(
     fc.tuple(...fitting.map((each) => mostly(each))),
-    fc.oneof({ weight: 10, arbitrary: fc.constant(0) }, fc.constantFrom(-1, 1)),
+    fc.oneof({ weight: 20, arbitrary: fc.constant(0) }, fc.constantFrom(-1, 1)),
     anything,
   ).map(([list, change, extra]) =>
     change === 0 ? list : change > 0 ? [...list, extra] : list.slice(0, -1)
@@ -28,6 +28,9 @@ function takes(...fitting: readonly fc.Arbitrary<unknown>[]): Arguments {
 const nothing = takes();
 const flag = fc.boolean();
 const buffer = reference("buffer");
+const scalar = reference("buffer", [6]);
+const pair = reference("buffer", [4]);
+const bins = reference("buffer", [3]);
 const stream = reference("stream");
 const event = reference("event");
 const device = reference("device");
@@ -78,15 +81,20 @@ const extents = fc.oneof(
   fc.tuple(extent, extent, extent),
 );
 
-const launchConfig = fc.record(
-  {
-    grid: mostly(extents),
-    block: mostly(extents),
-    sharedMemory: mostly(fc.oneof(fc.nat(4096), fc.constantFrom(49152, 65536, 101376, 2 ** 31))),
-    stream: mostly(stream),
-  },
-  { requiredKeys: ["grid", "block"] },
+const launchConfig = fc.oneof(
+  fc.record({ grid: fc.integer({ min: 1, max: 4 }), block: fc.integer({ min: 1, max: 64 }) }),
+  fc.record(
+    {
+      grid: mostly(extents),
+      block: mostly(extents),
+      sharedMemory: mostly(fc.oneof(fc.nat(4096), fc.constantFrom(49152, 65536, 101376, 2 ** 31))),
+      stream: mostly(stream),
+    },
+    { requiredKeys: ["grid", "block"] },
+  ),
 );
+
+const integers = reference("buffer", [2]);
 
 /** Element counts that the stage's buffers hold. */
 const count = fc.nat(100);
@@ -95,12 +103,15 @@ const nanoseconds = fc.oneof(fc.nat(100_000), fc.bigInt({ min: 0n, max: 100_000n
 
 /** Arguments for the stage's kernels, each list for one of them. */
 const kernelArguments = fc.oneof(
-  takes(buffer, fc.oneof(anyNumber, fc.bigInt()), count),
+  takes(bins, fc.oneof(fc.nat(9), anyNumber, fc.bigInt()), fc.nat(12)),
+  takes(reference("buffer", [5]), fc.oneof(fc.bigInt({ min: 0n, max: 9n }), anyNumber), fc.nat(1)),
   takes(anyNumber, buffer, buffer, count),
-  takes(buffer, buffer, buffer, count),
-  takes(buffer, nanoseconds, anyNumber),
+  takes(integers, integers, integers, count),
+  takes(scalar, nanoseconds, anyNumber),
   takes(anything, anything, anything),
 );
+
+const narrow = fc.constantFrom("float16", "bfloat16", "float8_e4m3", "float8_e5m2");
 
 const signature = fc.oneof(
   fc.constantFrom(
@@ -177,8 +188,8 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "function validate": quick(takes(device, validationOptions)),
   "function load": takes(fc.record({ path: mostly(fc.string()) })),
   "function bytesPerElement": takes(dtype),
-  "function narrowFromFloat32": takes(dtype, typedArray),
-  "function widenToFloat32": takes(dtype, typedArray),
+  "function narrowFromFloat32": takes(fc.oneof(narrow, dtype), typedArray),
+  "function widenToFloat32": takes(fc.oneof(narrow, dtype), typedArray),
 
   "new Device": takes(context),
   "getter Device.info": nothing,
@@ -214,15 +225,18 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
     options({ offset: anyNumber, stream }),
   ),
   "method DeviceKernels.axpy": takes(anyNumber, buffer, buffer, streamChoice),
-  "method DeviceKernels.sum": takes(buffer, buffer, streamChoice),
-  "method DeviceKernels.min": takes(buffer, buffer, streamChoice),
-  "method DeviceKernels.max": takes(buffer, buffer, streamChoice),
-  "method DeviceKernels.mean": takes(buffer, buffer, streamChoice),
-  "method DeviceKernels.moments": takes(buffer, buffer, options({ correction: anyNumber, stream })),
+  "method DeviceKernels.sum": takes(buffer, scalar, streamChoice),
+  "method DeviceKernels.min": takes(buffer, scalar, streamChoice),
+  "method DeviceKernels.max": takes(buffer, scalar, streamChoice),
+  "method DeviceKernels.mean": takes(buffer, scalar, streamChoice),
+  "method DeviceKernels.moments": takes(buffer, pair, options({ correction: anyNumber, stream })),
   "method DeviceKernels.histogram": takes(
     buffer,
-    buffer,
-    options({ low: anyNumber, high: anyNumber, stream }),
+    bins,
+    fc.oneof(
+      fc.record({ low: fc.integer({ min: -9, max: 9 }), high: fc.integer({ min: -9, max: 99 }) }),
+      options({ low: anyNumber, high: anyNumber, stream }),
+    ),
   ),
   "method Kernel.launch": fc.tuple(mostly(launchConfig), kernelArguments)
     .map(([config, list]) => [config, ...list]),
@@ -261,14 +275,14 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "method Event.query": nothing,
   "method Event.done": nothing,
   "method Event.doneSync": nothing,
-  "method Event.elapsedSince": takes(event),
+  "method Event.elapsedSince": takes(reference("event", [0])),
   "method Event.[Symbol.dispose]": nothing,
 
   "static DeviceBuffer.allocate": takes(context, dtype, size),
   "static DeviceBuffer.fromAddress": takes(
     address,
     foreignBytes,
-    options({ device, dtype, owner: anything }),
+    fc.oneof(fc.record({ device }), options({ device, dtype, owner: anything })),
   ),
   "getter DeviceBuffer.address": nothing,
   "getter DeviceBuffer.disposed": nothing,
@@ -291,6 +305,14 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
 
 /** What each public member is called with, by its name in {@linkcode documentedMembers}. */
 export const PUBLIC_ARGUMENTS: ReadonlyMap<string, Arguments> = new Map(Object.entries(MEMBERS));
+
+/** Members whose arguments have to fit each other are called more often. */
+export const WEIGHTS: Readonly<Record<string, number>> = {
+  "method Kernel.launch": 6,
+  "function widenToFloat32": 3,
+  "method DeviceBuffer.copyFrom": 2,
+  "method DeviceBuffer.copyTo": 2,
+};
 
 /** Which objects of the stage are the receivers of a class's methods. */
 export const RECEIVERS: Readonly<Record<string, StageKind>> = {

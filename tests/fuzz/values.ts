@@ -106,7 +106,7 @@ function arrayOver(Elements: ArrayClass, memory: string, length: number): unknow
 
 /** A typed array of any kind. */
 export const typedArray: fc.Arbitrary<Deferred> = fc.record({
-  Elements: fc.constantFrom(...ARRAYS),
+  Elements: fc.oneof(fc.constant(Float32Array), fc.constantFrom(...ARRAYS)),
   memory: fc.oneof({ weight: 6, arbitrary: fc.constant("own") }, fc.constantFrom(...MEMORIES)),
   length: fc.oneof(fc.nat(12), fc.constantFrom(64, 100, 1000)),
 }).map(({ Elements, memory, length }) =>
@@ -191,12 +191,12 @@ export const anything: fc.Arbitrary<unknown> = fc.oneof(
     fc.constantFrom("stream", "offset", "dtype", "length", "context", "grid", "fill", "elements"),
     fc.oneof(anyNumber, fc.string(), fc.constant(null)),
   ),
-  fc.constantFrom(...STAGE_KINDS).chain(reference),
+  fc.constantFrom(...STAGE_KINDS).chain((kind) => reference(kind)),
 );
 
 /** Mostly what fits, now and then anything. */
 export function mostly<T>(fitting: fc.Arbitrary<T>): fc.Arbitrary<unknown> {
-  return fc.oneof({ weight: 6, arbitrary: fitting }, { weight: 1, arbitrary: anything });
+  return fc.oneof({ weight: 12, arbitrary: fitting }, { weight: 1, arbitrary: anything });
 }
 
 /** An options object with some of these members, now and then anything. */
@@ -207,5 +207,5 @@ export function options(
     Object.fromEntries(Object.entries(members).map(([name, value]) => [name, mostly(value)])),
     { requiredKeys: [] },
   );
-  return mostly(fc.oneof(fc.constant(undefined), filled));
+  return mostly(fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, filled));
 }

@@ -85,6 +85,25 @@ Deno.test("launchGeometry() counts several elements per thread as one step", () 
   assertEquals(launchGeometry(kernel(h100), problem(1025)), { grid: 2, block: 256 });
 });
 
+Deno.test("launchGeometry() gives a thread no more steps than the problem allows", () => {
+  const full = 132 * 8;
+  const grids: [number, number][] = [
+    [1, 1],
+    [full * 256, full],
+    [2 * full * 256, full],
+    [2 * full * 256 + 1, full + 1],
+    [5 * full * 256, 2.5 * full],
+  ];
+  for (const [elements, grid] of grids) {
+    const problem = { elements, stepsPerThread: 2 };
+    assertEquals(launchGeometry(kernel(h100), problem), { grid, block: 256 }, `${elements}`);
+  }
+  const packets = { elements: 8 * full * 256 * 4, elementsPerThread: 8, stepsPerThread: 1 };
+  assertEquals(launchGeometry(kernel(h100), packets).grid, 4 * full);
+  const tiny = { ...h100, maxGridDimensions: { x: 5, y: 5, z: 5 } };
+  assertEquals(launchGeometry(kernel(tiny), { elements: 1e9, stepsPerThread: 1 }).grid, 5);
+});
+
 Deno.test("launchGeometry() keeps to what the kernel allows", () => {
   const elements = 1 << 30;
   const grid = (changes: Record<string, number>, sharedMemory?: number) =>
@@ -124,6 +143,7 @@ Deno.test("launchGeometry() refuses what is no size, naming the field and the va
   }
   assertThrows(() => choose({}), RangeError, "it is undefined");
   assertThrows(() => choose({ elements: 1, elementsPerThread: 0 }), RangeError, "it is 0");
+  assertThrows(() => choose({ elements: 1, stepsPerThread: 0 }), RangeError, "stepsPerThread must");
 });
 
 Deno.test("launchGeometry() leaves no thread without work that the grid has to spare", () => {

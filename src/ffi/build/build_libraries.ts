@@ -8,46 +8,19 @@ import { join } from "node:path";
 import { CacheDirectoryError } from "../cache_directory.ts";
 import { PACKAGE_ROOT } from "../locate.ts";
 import { libraryFileName } from "../platform.ts";
-import {
-  type ArchitectureRequest,
-  chooseArchitectures,
-  parseArchitectures,
-} from "./architectures.ts";
 import { withBuildLock } from "./atomic_install.ts";
 import { BuildError } from "./build_error.ts";
-import type { BuildOptions, BuildReport, BuiltLibrary, SkippedLibrary } from "./build_options.ts";
+import type { BuildOptions, BuildReport, BuiltLibrary } from "./build_options.ts";
+import { type BuildSettings, readSettings } from "./build_settings.ts";
+import { chooseToolchains } from "./choose_toolchains.ts";
 import { planLibrary } from "./compile_plan.ts";
-import {
-  type CppCompiler,
-  findCppCompiler,
-  findCudaCompiler,
-  presentCapabilities,
-} from "./compilers.ts";
-import { cudaToolchain } from "./cuda_toolchain.ts";
-import { hostToolchain } from "./host_toolchain.ts";
 import { isUpToDate } from "./library_stamp.ts";
 import { MANIFEST } from "./manifest.ts";
 import { openCache, openOutputDirectory } from "./output_directory.ts";
-import { hostArchitecture } from "./processor.ts";
 import { runPlan } from "./run_plan.ts";
-import { digestTree, isCompiled, libraryFiles, openSourceTree } from "./source_tree.ts";
+import { digestTree, openSourceTree } from "./source_tree.ts";
 import type { SourceTree } from "./source_tree.ts";
 import type { Toolchain } from "./toolchain.ts";
-
-/** The options with their defaults, and what was read from them. */
-interface Settings extends Required<Omit<BuildOptions, "compiler" | "architectures" | "output">> {
-  readonly compiler: string | undefined;
-  readonly output: string | undefined;
-  readonly architectures: ArchitectureRequest | undefined;
-  /** The option or variable that the architectures come from. */
-  readonly architectureSource: string;
-}
-
-/** What there is to build, and why something is not. */
-interface Toolchains {
-  readonly toolchains: readonly Toolchain[];
-  readonly skipped: readonly SkippedLibrary[];
-}
 
 /**
  * Builds the native libraries of the package that is running: the host library with a C++17
@@ -101,37 +74,10 @@ function permissionError(error: Error): BuildError {
   );
 }
 
-function readSettings(options: BuildOptions): Settings {
-  const environment = options.environment ?? ((name) => Deno.env.get(name));
-  const { jobs = navigator.hardwareConcurrency } = options;
-  if (!Number.isSafeInteger(jobs) || jobs < 1) {
-    throw new BuildError(`Cannot build as jobs must be an integer of 1 or more: it is ${jobs}`, 2);
-  }
-  const architectureSource = options.architectures === undefined ? "CUDA_ARCH" : "--arch";
-  const architectures = options.architectures ?? environment("CUDA_ARCH");
-  return {
-    target: options.target ?? "all",
-    compiler: options.compiler,
-    architectures: architectures === undefined
-      ? undefined
-      : parseArchitectures(architectures, architectureSource),
-    architectureSource,
-    release: options.release ?? false,
-    output: options.output,
-    force: options.force ?? false,
-    jobs,
-    warningsAsErrors: options.warningsAsErrors ?? false,
-    debug: options.debug ?? false,
-    environment,
-    progress: options.progress ?? (() => {}),
-    warnings: options.warnings ?? (() => {}),
-  };
-}
-
 async function buildWithSettings(
   root: URL,
   files: readonly string[],
-  settings: Settings,
+  settings: BuildSettings,
 ): Promise<BuildReport> {
   const { environment } = settings;
   // First of all, so that an unsupported system is told so before anything is looked for.
@@ -156,7 +102,7 @@ async function buildLibrary(
   tree: SourceTree,
   digests: ReadonlyMap<string, string>,
   output: string,
-  settings: Settings,
+  settings: BuildSettings,
 ): Promise<BuiltLibrary> {
   const start = performance.now();
   const { kind } = toolchain;
@@ -177,53 +123,4 @@ async function buildLibrary(
     sourceHash: plan.sourceHash,
     flags: toolchain.flags.join(" "),
   };
-}
-
-async function chooseToolchains(
-  files: readonly string[],
-  settings: Settings,
-): Promise<Toolchains> {
-  const { target, environment } = settings;
-  const cpp = await findCppCompiler(settings.compiler, environment);
-  const toolchains: Toolchain[] = [];
-  const skipped: SkippedLibrary[] = [];
-  if (target !== "cuda") toolchains.push(hostToolchain(cpp, await hostArchitecture(), settings));
-  if (target !== "host") {
-    const found = await chooseCudaToolchain(files, cpp, settings);
-    if (typeof found !== "string") toolchains.push(found);
-    else if (target === "all") skipped.push({ kind: "cuda", reason: found });
-    else throw new BuildError(`Cannot build the cuda library: ${found}`);
-  }
-  return { toolchains, skipped };
-}
-
-/** The toolchain of the CUDA library, or why there is none. */
-async function chooseCudaToolchain(
-  files: readonly string[],
-  cpp: CppCompiler,
-  settings: Settings,
-): Promise<Toolchain | string> {
-  const { environment, jobs } = settings;
-  const search = await findCudaCompiler(environment);
-  if (search.compiler === undefined) {
-    return `no nvcc in ${search.tried.join(", ")}. Install the CUDA toolkit 12 or 13 to use a GPU`;
-  }
-  const { compiler } = search;
-  const choice = chooseArchitectures({
-    request: settings.architectures,
-    source: settings.architectureSource,
-    release: settings.release,
-    present: await presentCapabilities(environment),
-    supported: compiler.supported,
-    compiler: `nvcc ${compiler.version}`,
-  });
-  for (const note of [...search.notes, ...choice.notes]) settings.warnings(note);
-  const sources = libraryFiles(files, "cuda").filter(isCompiled).length;
-  return cudaToolchain(compiler, cpp, {
-    ...settings,
-    architectures: choice.architectures,
-    // One source with many architectures is split only when there are processors to spare.
-    threads: Math.max(1, Math.floor(jobs / Math.max(1, sources))),
-    ownCppCompiler: environment("NVCC_CCBIN") !== undefined,
-  });
 }

@@ -23,20 +23,28 @@ export interface CompileStep {
   readonly prefix?: string;
 }
 
-/** A library to build. */
-export interface LibraryPlan {
+/** A library or program to build. */
+export interface BuildPlan {
   /** What it is built with. */
   readonly toolchain: Toolchain;
-  /** The library file. */
-  readonly library: string;
+  /** What messages call it, such as "host library". */
+  readonly title: string;
+  /** The file. */
+  readonly output: string;
   /** A digest of everything that decides its content. */
   readonly key: string;
-  /** A digest of its sources, as the library reports it. */
-  readonly sourceHash: string;
+  /** The directory of the object files. */
+  readonly objects: string;
   /** One step for each source. */
   readonly steps: readonly CompileStep[];
-  /** The header with the build record, and its text. */
-  readonly record: { readonly path: string; readonly text: string };
+  /** A header to write before anything is compiled, and its text. */
+  readonly header?: { readonly path: string; readonly text: string };
+}
+
+/** A library to build. */
+export interface LibraryPlan extends BuildPlan {
+  /** A digest of its sources, as the library reports it. */
+  readonly sourceHash: string;
 }
 
 /** A C string literal. */
@@ -96,5 +104,14 @@ export function planLibrary(
     toolchain.identity,
     ...toolchain.linkArguments(names, "", basename(library)),
   );
-  return { toolchain, library, key, sourceHash, steps, record: { path: record, text: recordText } };
+  return {
+    toolchain,
+    title: `${toolchain.kind} library`,
+    output: library,
+    key,
+    objects,
+    steps,
+    header: { path: record, text: recordText },
+    sourceHash,
+  };
 }

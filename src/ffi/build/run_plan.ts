@@ -4,10 +4,10 @@
  * @module
  */
 
-import { basename, dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import { install, installText } from "./atomic_install.ts";
 import { BuildError } from "./build_error.ts";
-import type { CompileStep, LibraryPlan } from "./compile_plan.ts";
+import type { BuildPlan, CompileStep } from "./compile_plan.ts";
 import { forEachConcurrently } from "./concurrently.ts";
 import { writeStamp } from "./library_stamp.ts";
 import { type LineWriter, Progress } from "./progress.ts";
@@ -39,28 +39,27 @@ export interface RunSummary {
 }
 
 /**
- * Builds the library of a plan.
+ * Builds the library or program of a plan.
  *
- * @throws {BuildError} With the compiler's output, if a source does not compile or the library
- * does not link. The library that was there before stays.
+ * @throws {BuildError} With the compiler's output, if a source does not compile or the objects do
+ * not link. The file that was there before stays.
  */
-export async function runPlan(plan: LibraryPlan, options: RunOptions): Promise<RunSummary> {
-  const objects = dirname(plan.record.path);
-  await Deno.mkdir(objects, { recursive: true });
-  await installText(plan.record.path, plan.record.text);
-  const present = new Set((await listFiles(objects)).map(({ name }) => name));
+export async function runPlan(plan: BuildPlan, options: RunOptions): Promise<RunSummary> {
+  await Deno.mkdir(plan.objects, { recursive: true });
+  if (plan.header !== undefined) await installText(plan.header.path, plan.header.text);
+  const present = new Set((await listFiles(plan.objects)).map(({ name }) => name));
   const missing = plan.steps.filter(({ object }) =>
     options.force || !present.has(basename(object))
   );
   const progress = new Progress(plan.toolchain.kind, missing.length + 1, options.progress);
   await compileAll(plan, missing, options, progress);
   await link(plan, options, progress);
-  await removeOldObjects(plan, objects);
+  await removeOldObjects(plan);
   return { compiled: missing.length, reused: plan.steps.length - missing.length };
 }
 
 async function compileAll(
-  plan: LibraryPlan,
+  plan: BuildPlan,
   steps: readonly CompileStep[],
   options: RunOptions,
   progress: Progress,
@@ -73,14 +72,13 @@ async function compileAll(
   if (failures.length === 0) return;
   const unexpected = failures.find((failure) => !(failure instanceof StepFailure));
   if (unexpected !== undefined) throw unexpected;
-  const { kind, compiler } = plan.toolchain;
   const texts = (failures as StepFailure[]).map(({ message }) => message);
   throw new BuildError(
-    `Cannot build the ${kind} library with ${compiler}:\n\n${texts.join("\n\n")}`,
+    `Cannot build the ${plan.title} with ${plan.toolchain.compiler}:\n\n${texts.join("\n\n")}`,
   );
 }
 
-async function compile(plan: LibraryPlan, step: CompileStep, options: RunOptions): Promise<void> {
+async function compile(plan: BuildPlan, step: CompileStep, options: RunOptions): Promise<void> {
   const { toolchain } = plan;
   await install(step.object, async (temporary) => {
     const args = toolchain.compileArguments(step.source, temporary, step.prefix);
@@ -90,25 +88,25 @@ async function compile(plan: LibraryPlan, step: CompileStep, options: RunOptions
   });
 }
 
-async function link(plan: LibraryPlan, options: RunOptions, progress: Progress): Promise<void> {
-  const { toolchain, library, key } = plan;
+async function link(plan: BuildPlan, options: RunOptions, progress: Progress): Promise<void> {
+  const { toolchain, output: file, key } = plan;
   const start = performance.now();
   const objects = plan.steps.map(({ object }) => object);
   try {
-    await install(library, async (temporary) => {
-      const args = toolchain.linkArguments(objects, temporary, basename(library));
+    await install(file, async (temporary) => {
+      const args = toolchain.linkArguments(objects, temporary, basename(file));
       const output = await runProgram(toolchain.command, args, options.directory);
       if (!output.success) throw new StepFailure(toolchain.command, args, output);
-      reportWarnings(basename(library), output, options.warnings);
+      reportWarnings(basename(file), output, options.warnings);
       // The cache's owner check refuses what others can write to, whatever the umask allows.
       await Deno.chmod(temporary, 0o755);
     });
   } catch (error) {
     if (!(error instanceof StepFailure)) throw error;
-    throw new BuildError(`Cannot link the ${toolchain.kind} library:\n\n${error.message}`);
+    throw new BuildError(`Cannot link the ${plan.title}:\n\n${error.message}`);
   }
-  await writeStamp(library, key);
-  progress.step(basename(library), start);
+  await writeStamp(file, key);
+  progress.step(basename(file), start);
 }
 
 /** A compiler or linker that reported failure: the command to repeat it by hand, and its output. */
@@ -136,8 +134,9 @@ async function listFiles(directory: string): Promise<Deno.DirEntry[]> {
 }
 
 /** Removes what earlier builds left behind, temporary files of interrupted ones included. */
-async function removeOldObjects(plan: LibraryPlan, objects: string): Promise<void> {
-  const used = new Set([plan.record.path, ...plan.steps.map(({ object }) => object)]);
+async function removeOldObjects(plan: BuildPlan): Promise<void> {
+  const { objects, header } = plan;
+  const used = new Set([header?.path, ...plan.steps.map(({ object }) => object)]);
   const oldest = Date.now() - OBJECT_AGE_LIMIT;
   for (const { name } of await listFiles(objects)) {
     const path = join(objects, name);

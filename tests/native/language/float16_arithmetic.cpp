@@ -176,8 +176,8 @@ void check_comparisons() {
   }
 }
 
-// Where two roundings go wrong: the product is a midpoint and the addend too small for double's
-// last bit; and a product of two small numbers that float would round before it is made subnormal.
+// Where two roundings go wrong: the product is a midpoint and the addend too small for double's last
+// bit; and products around half of the smallest number.
 void check_double_rounding() {
   Check check("cases in which an intermediate rounding would show");
   const auto bf = [](double value) { return __nv_bfloat16(value); };

@@ -1,8 +1,9 @@
 // Arithmetic and comparisons of a 16-bit floating-point type. Included once per type (float16_type.h
 // says how).
 //
-// Every operation is rounded once. Sums are taken in float, which has bits enough that its own
-// rounding does no harm. Products are taken in double, where they are exact also when they underflow.
+// Every operation is rounded once. Float has bits enough that its own rounding of a sum does no harm,
+// and holds every product exactly that does not vanish or overflow in the result. Quotients need double
+// where they are subnormal, and so does the product of a fused operation.
 
 __device__ __forceinline__ GS_FLOAT16 __hadd(GS_FLOAT16 a, GS_FLOAT16 b) {
   return gridstride::host::narrowed<GS_FLOAT16>(float{a} + float{b});
@@ -11,7 +12,7 @@ __device__ __forceinline__ GS_FLOAT16 __hsub(GS_FLOAT16 a, GS_FLOAT16 b) {
   return gridstride::host::narrowed<GS_FLOAT16>(float{a} - float{b});
 }
 __device__ __forceinline__ GS_FLOAT16 __hmul(GS_FLOAT16 a, GS_FLOAT16 b) {
-  return gridstride::host::narrowed<GS_FLOAT16>(double{float{a}} * double{float{b}});
+  return gridstride::host::narrowed<GS_FLOAT16>(float{a} * float{b});
 }
 __device__ __forceinline__ GS_FLOAT16 __hdiv(GS_FLOAT16 a, GS_FLOAT16 b) {
   return gridstride::host::narrowed<GS_FLOAT16>(double{float{a}} / double{float{b}});

@@ -1,0 +1,215 @@
+/**
+ * The steps of `deno task gpu`.
+ *
+ * @module
+ */
+
+import { join } from "node:path";
+import { type Figure, readBenchJson } from "../bench/report/figure.ts";
+import { measureFirstLaunches } from "../bench/report/first_launches.ts";
+import { type LoadSamples, readLoadSamples, WATCH_LOAD } from "../bench/report/nvidia_smi.ts";
+import { type PeerResults, readPeerResults } from "../bench/report/peers.ts";
+import type { ProofStep, StepResult } from "../bench/report/proof.ts";
+import { ROOT, step, StepError } from "./steps.ts";
+import { formatTestSummary, readTestSummary, type TestSummary } from "./test_summary.ts";
+
+/** What is run on which device. */
+export interface ProofOptions {
+  /** The device, as `GRIDSTRIDE_DEVICE` names it. */
+  readonly device: "cuda" | "host";
+  /** Only show that every step works: few tests, one short sample of each benchmark. */
+  readonly dry: boolean;
+}
+
+/** What the steps find. */
+export interface Findings {
+  /** The tests, as far as they came to their end. */
+  tests: TestSummary | null;
+  /** The benchmarks. */
+  figures: Figure[];
+  /** Clocks and power while they ran. */
+  load: LoadSamples | null;
+  /** The same work in other libraries. */
+  peers: PeerResults | null;
+}
+
+/** compute-sanitizer's exit status when it found something; it is no program's own. */
+const SANITIZER_FAILURE = 99;
+
+/** The tests of a dry run: of a layer that uses the device and takes a second. */
+const DRY_TESTS = "tests/stream";
+
+function exists(path: string | URL): boolean {
+  try {
+    Deno.statSync(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) {
+      return false;
+    }
+    throw error;
+  }
+}
+
+/** A program of the CUDA toolkit or on PATH; undefined when it is not installed. */
+function findProgram(name: string): string | undefined {
+  const toolkits = ["CUDA_HOME", "CUDA_PATH"].map((variable) => Deno.env.get(variable));
+  const directories = [...toolkits, "/usr/local/cuda"]
+    .filter((home) => home !== undefined && home !== "")
+    .map((home) => join(home!, "bin"));
+  return [...directories, ...(Deno.env.get("PATH") ?? "").split(":")]
+    .map((directory) => join(directory, name))
+    .find(exists);
+}
+
+const passed = (detail: string): StepResult => ({ status: "passed", detail });
+const skipped = (detail: string): StepResult => ({ status: "skipped", detail });
+
+/** The steps, which leave what they find in `findings`. */
+export function proofSteps(options: ProofOptions, findings: Findings): ProofStep[] {
+  const { device, dry } = options;
+  const env = {
+    GRIDSTRIDE_DEVICE: device,
+    NO_COLOR: "1",
+    ...(dry ? { GRIDSTRIDE_BENCH: "quick" } : {}),
+  };
+  const seconds = (count: number) => count * 1000;
+  return [
+    { name: "build", reserve: seconds(90), run: (limit) => build(device, limit) },
+    { name: "tests", reserve: seconds(150), run: (limit) => runTests(dry, env, findings, limit) },
+    {
+      name: "memory check of the kernels",
+      reserve: seconds(60),
+      run: (limit) => sanitize("memcheck", ["src/cli/main.ts", "validate"], env, limit),
+    },
+    {
+      name: "race check of the kernels",
+      reserve: seconds(40),
+      run: (limit) => sanitize("racecheck", [".ci/checked_kernels.ts"], env, limit),
+    },
+    {
+      name: "benchmarks",
+      reserve: seconds(100),
+      run: (limit) => runBenchmarks(options, env, findings, limit),
+    },
+    { name: "peers", reserve: seconds(35), run: (limit) => runPeers(env, findings, limit) },
+  ];
+}
+
+async function build(device: "cuda" | "host", limit: number): Promise<StepResult> {
+  const given = Deno.env.get("GRIDSTRIDE_LIBRARY");
+  if (given !== undefined) return skipped(`GRIDSTRIDE_LIBRARY names the libraries: ${given}`);
+  const target = device === "cuda" ? ["--arch", "native"] : ["--target", "host"];
+  await step("build", ["deno", "run", "-A", "build.ts", ...target], { limit });
+  return passed(target.join(" "));
+}
+
+async function runTests(
+  dry: boolean,
+  env: Record<string, string>,
+  findings: Findings,
+  limit: number,
+): Promise<StepResult> {
+  const command = ["deno", "test", "-A", ...(dry ? [DRY_TESTS] : [])];
+  try {
+    const log = await step("tests", command, { env, limit, capture: "shown" });
+    findings.tests = readTestSummary(log);
+    return passed(formatTestSummary(findings.tests));
+  } catch (error) {
+    // Tests that failed are counted too, unless they ran out of time and were never summed up.
+    if (error instanceof StepError && !error.timedOut) {
+      findings.tests = readTestSummary(error.output);
+    }
+    throw error;
+  }
+}
+
+/** Runs a program of ours under compute-sanitizer. */
+async function sanitize(
+  tool: string,
+  program: readonly string[],
+  env: Record<string, string>,
+  limit: number,
+): Promise<StepResult> {
+  const sanitizer = findProgram("compute-sanitizer");
+  if (sanitizer === undefined) return skipped("compute-sanitizer is not installed");
+  const [file, ...args] = program;
+  const options = [
+    `--tool=${tool}`,
+    `--error-exitcode=${SANITIZER_FAILURE}`,
+    // Calls that fail are the tests' subject; here it is what kernels do to memory.
+    ...(tool === "memcheck" ? ["--report-api-errors=no"] : []),
+  ];
+  const log = await step(tool, [
+    sanitizer,
+    ...options,
+    ...[Deno.execPath(), "run", "-A", file!, ...args],
+  ], { env, limit, capture: "shown" });
+  // Where it cannot watch a device it says so, and the program runs as without it.
+  if (/Device not supported/i.test(log)) return skipped("compute-sanitizer: Device not supported");
+  const counts = /^\d+ passed, \d+ failed.*$/m.exec(log)?.[0];
+  const summary = /^=+ (ERROR|RACECHECK) SUMMARY:.*$/m.exec(log)?.[0].replace(/^=+ /, "");
+  if (counts === undefined || summary === undefined) {
+    throw new Error(`Cannot find the summary of ${tool} in its output`);
+  }
+  return passed(`${counts}; ${summary}`);
+}
+
+async function runBenchmarks(
+  { device, dry }: ProofOptions,
+  env: Record<string, string>,
+  findings: Findings,
+  limit: number,
+): Promise<StepResult> {
+  using load = device === "cuda" ? new LoadWatch() : undefined;
+  const json = await step("benchmarks", ["deno", "bench", "-A", "--json"], {
+    env,
+    limit,
+    capture: "hidden",
+  });
+  findings.load = await load?.stop() ?? null;
+  findings.figures = readBenchJson(json);
+  findings.figures.push(...await measureFirstLaunches(dry ? 1 : 3, env));
+  return passed(`${findings.figures.length} figures`);
+}
+
+/** nvidia-smi's record of clocks and power. */
+class LoadWatch implements Disposable {
+  readonly #child: Deno.ChildProcess;
+  readonly #output: Promise<string>;
+
+  constructor() {
+    const [program, ...args] = WATCH_LOAD;
+    this.#child = new Deno.Command(program!, { args, stdin: "null", stdout: "piped" }).spawn();
+    this.#output = new Response(this.#child.stdout).text();
+  }
+
+  /** Ends the record and returns it. */
+  async stop(): Promise<LoadSamples> {
+    this[Symbol.dispose]();
+    return readLoadSamples(await this.#output);
+  }
+
+  [Symbol.dispose](): void {
+    try {
+      this.#child.kill();
+    } catch (error) {
+      // It has been stopped, or has ended by itself.
+      if (!(error instanceof TypeError)) throw error;
+    }
+  }
+}
+
+async function runPeers(
+  env: Record<string, string>,
+  findings: Findings,
+  limit: number,
+): Promise<StepResult> {
+  const python = findProgram("python3");
+  if (python === undefined) return skipped("python3 is not installed");
+  const command = [python, new URL("bench/peers/peers.py", ROOT).pathname];
+  findings.peers = readPeerResults(await step("peers", command, { env, limit, capture: "hidden" }));
+  const { peers, skipped: missing } = findings.peers;
+  if (peers.length === 0) return skipped(missing.join("; "));
+  return passed(peers.map(({ name, version }) => `${name} ${version}`).join(", "));
+}

@@ -1,0 +1,130 @@
+/**
+ * What was measured: one figure per benchmark, and how it compares with its group's baseline.
+ *
+ * @module
+ */
+
+import { readBenchName } from "./bench_name.ts";
+
+/** A measured time, in nanoseconds per call. */
+export interface Figure {
+  /** What was measured, as the benchmark's file says: `launch` for `launch_bench.ts`. */
+  readonly area: string;
+  /** What it is compared with others in. */
+  readonly group: string;
+  /** What it is. */
+  readonly title: string;
+  /** Whether the others of its group are compared with it. */
+  readonly baseline: boolean;
+  /** Bytes that a call reads and writes; `null` where they are not the point. */
+  readonly bytes: number | null;
+  /** How often it was timed. */
+  readonly samples: number;
+  /** What three quarters of the samples took at most: the figure that is quoted. */
+  readonly nanoseconds: number;
+  /** The fastest sample. */
+  readonly fastest: number;
+  /** The mean, which other work on the machine raises. */
+  readonly mean: number;
+  /** What 99 % of the samples took at most. */
+  readonly slow: number;
+}
+
+/** A figure beside the baseline of its group. */
+export interface ComparedFigure extends Figure {
+  /** Bytes per second; `null` where bytes are not the point. */
+  readonly bytesPerSecond: number | null;
+  /** Its time by the baseline's; `null` for the baseline, and where there is none. */
+  readonly relativeTime: number | null;
+  /** Its bandwidth by the baseline's; `null` where one of them has none. */
+  readonly relativeBandwidth: number | null;
+}
+
+interface BenchJson {
+  readonly benches: readonly {
+    readonly origin: string;
+    readonly group: string | null;
+    readonly name: string;
+    readonly baseline: boolean;
+    readonly results: readonly {
+      readonly ok?: { n: number; avg: number; min: number; p75: number; p99: number };
+    }[];
+  }[];
+}
+
+/** The area of a benchmark's file. */
+function areaOf(origin: string): string {
+  return origin.slice(origin.lastIndexOf("/") + 1).replace(/_bench\.ts$/, "");
+}
+
+/**
+ * Reads what `deno bench --json` prints.
+ *
+ * @throws {Error} If a benchmark failed.
+ */
+export function readBenchJson(json: string): Figure[] {
+  const { benches }: BenchJson = JSON.parse(json);
+  return benches.map(({ origin, group, name, baseline, results }) => {
+    const timing = results[0]?.ok;
+    if (timing === undefined) throw new Error(`The benchmark ${JSON.stringify(name)} failed`);
+    const { title, calls, bytes } = readBenchName(name);
+    return {
+      area: areaOf(origin),
+      group: group ?? "",
+      title,
+      baseline,
+      bytes,
+      samples: timing.n,
+      nanoseconds: timing.p75 / calls,
+      fastest: timing.min / calls,
+      mean: timing.avg / calls,
+      slow: timing.p99 / calls,
+    };
+  });
+}
+
+function bandwidthOf({ bytes, nanoseconds }: Figure): number | null {
+  return bytes === null ? null : bytes / nanoseconds * 1e9;
+}
+
+/** Compares each figure with the baseline of its group. */
+export function compareFigures(figures: readonly Figure[]): ComparedFigure[] {
+  const key = ({ area, group }: Figure) => `${area}\n${group}`;
+  const baselines = new Map(
+    figures.filter(({ baseline }) => baseline).map((figure) => [key(figure), figure]),
+  );
+  return figures.map((figure) => {
+    const baseline = figure.baseline ? undefined : baselines.get(key(figure));
+    const bytesPerSecond = bandwidthOf(figure);
+    const limit = baseline === undefined ? null : bandwidthOf(baseline);
+    return {
+      ...figure,
+      bytesPerSecond,
+      relativeTime: baseline === undefined ? null : figure.nanoseconds / baseline.nanoseconds,
+      relativeBandwidth: bytesPerSecond === null || limit === null ? null : bytesPerSecond / limit,
+    };
+  });
+}
+
+/** The figures of each group, in the order of the groups' first figures. */
+export function groupFigures<F extends Figure>(figures: readonly F[]): F[][] {
+  return [...Map.groupBy(figures, ({ area, group }) => `${area}\n${group}`).values()];
+}
+
+/** A figure from samples of one's own. */
+export function figureOf(
+  named: Pick<Figure, "area" | "group" | "title" | "baseline" | "bytes">,
+  samples: readonly number[],
+): Figure {
+  const sorted = [...samples].sort((a, b) => a - b);
+  const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1]!;
+  if (sorted.length === 0) throw new RangeError(`Cannot make a figure of no samples`);
+  return {
+    ...named,
+    samples: sorted.length,
+    nanoseconds: at(0.75),
+    fastest: sorted[0]!,
+    mean: sorted.reduce((sum, sample) => sum + sample, 0) / sorted.length,
+    slow: at(0.99),
+  };
+}

@@ -1,0 +1,38 @@
+/**
+ * Numbers as reports print them.
+ *
+ * @module
+ */
+
+import type { ComparedFigure } from "./figure.ts";
+
+/** A duration with three digits and the unit that fits it. */
+export function formatDuration(nanoseconds: number): string {
+  const units = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]] as const;
+  const [unit, size] = units.findLast(([, size]) => nanoseconds >= size) ?? units[0];
+  return `${formatNumber(nanoseconds / size)} ${unit}`;
+}
+
+/** A bandwidth with three digits in decimal units, as vendors give it. */
+export function formatBandwidth(bytesPerSecond: number): string {
+  return bytesPerSecond >= 1e12
+    ? `${formatNumber(bytesPerSecond / 1e12)} TB/s`
+    : `${formatNumber(bytesPerSecond / 1e9)} GB/s`;
+}
+
+/** Three digits, and no exponent for numbers that people read. */
+export function formatNumber(value: number): string {
+  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
+}
+
+/** A share as a percentage with one decimal. */
+export function formatPercent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`;
+}
+
+/** How a figure compares with its group's baseline: in bandwidth where both have one, else time. */
+export function formatComparison(figure: ComparedFigure): string {
+  if (figure.baseline) return "baseline";
+  if (figure.relativeBandwidth !== null) return formatPercent(figure.relativeBandwidth);
+  return figure.relativeTime === null ? "" : `${formatNumber(figure.relativeTime)} ×`;
+}

@@ -1,0 +1,121 @@
+/**
+ * The same work in other libraries: reading what `bench/peers/peers.py` prints, and setting it
+ * beside the figures.
+ *
+ * @module
+ */
+
+import type { Figure } from "./figure.ts";
+
+/** A library that did the same work. */
+export interface Peer {
+  /** Its name. */
+  readonly name: string;
+  /** Its version. */
+  readonly version: string;
+  /** Nanoseconds of each work it did, by the names of {@linkcode SHARED_WORK}. */
+  readonly nanoseconds: Readonly<Record<string, number>>;
+}
+
+/** What the script prints. */
+export interface PeerResults {
+  /** The libraries that were there. */
+  readonly peers: readonly Peer[];
+  /** The others, each with why. */
+  readonly skipped: readonly string[];
+}
+
+/** Work that peers do too: its name, and which figure is about it. */
+export interface SharedWork {
+  /** The name that the script gives it. */
+  readonly name: string;
+  /** The figure's area. */
+  readonly area: string;
+  /** How the figure's group begins. */
+  readonly group: string;
+  /** The figure's title. */
+  readonly title: string;
+}
+
+const KERNELS = { area: "kernel", group: "kernels on buffers" };
+const launch = (group: string) => ({ area: "launch", group });
+const copy = (group: string) => ({ area: "copy", group });
+
+/** All work that peers may do. */
+export const SHARED_WORK: readonly SharedWork[] = [
+  { ...launch("launch without arguments"), name: "launch", title: "kernel.launch()" },
+  { ...launch("launch with four arguments"), name: "small axpy", title: "kernels.axpy()" },
+  {
+    area: "memory",
+    group: "allocate and free 1 MiB",
+    name: "allocate 1 MiB",
+    title: "allocate() and free()",
+  },
+  { area: "stream", group: "record an event", name: "record event", title: "event.record()" },
+  { ...copy("host to device, 256 MiB"), name: "copy from array", title: "from an array" },
+  { ...copy("host to device, 256 MiB"), name: "copy from pinned", title: "from pinned memory" },
+  { ...copy("device to host, 256 MiB"), name: "copy to array", title: "copyToSync() an array" },
+  { ...copy("device to host, 256 MiB"), name: "copy to pinned", title: "to pinned memory" },
+  { ...KERNELS, name: "copy", title: "copy" },
+  { ...KERNELS, name: "fill float32", title: "fill float32" },
+  { ...KERNELS, name: "scale float32", title: "scale float32" },
+  { ...KERNELS, name: "add float32", title: "add float32" },
+  { ...KERNELS, name: "multiply float32", title: "multiply float32" },
+  { ...KERNELS, name: "sum float32", title: "sum float32" },
+  { ...KERNELS, name: "max float32", title: "max float32" },
+  { ...KERNELS, name: "moments float32", title: "moments float32" },
+  { ...KERNELS, name: "add float64", title: "add float64" },
+  { ...KERNELS, name: "sum float64", title: "sum float64" },
+  { ...KERNELS, name: "add float16", title: "add float16" },
+  { ...KERNELS, name: "sum float16", title: "sum float16" },
+];
+
+/** Work of ours beside that of the peers. */
+export interface PeerComparison {
+  /** What is done. */
+  readonly name: string;
+  /** Our time in nanoseconds. */
+  readonly nanoseconds: number;
+  /** Each peer's time by ours, by the peer's name: above 1 we are faster. */
+  readonly speedup: Readonly<Record<string, number>>;
+}
+
+/**
+ * Reads what the script prints.
+ *
+ * @throws {Error} If a peer did work that no figure is about, or took no time for it.
+ */
+export function readPeerResults(json: string): PeerResults {
+  const results: PeerResults = JSON.parse(json);
+  const known = new Set(SHARED_WORK.map(({ name }) => name));
+  for (const peer of results.peers) {
+    for (const [work, nanoseconds] of Object.entries(peer.nanoseconds)) {
+      if (!known.has(work) || !(nanoseconds > 0)) {
+        throw new Error(`Cannot compare ${peer.name}'s ${JSON.stringify(work)}: ${nanoseconds} ns`);
+      }
+    }
+  }
+  return results;
+}
+
+/** Sets the figures beside the peers, for all work that both have. */
+export function comparePeers(
+  figures: readonly Figure[],
+  peers: readonly Peer[],
+): PeerComparison[] {
+  return SHARED_WORK.flatMap(({ name, area, group, title }) => {
+    const figure = figures.find((figure) =>
+      figure.area === area && figure.group.startsWith(group) && figure.title === title
+    );
+    const doing = peers.filter(({ nanoseconds }) => name in nanoseconds);
+    if (figure === undefined || doing.length === 0) return [];
+    const speedup = doing.map((peer) =>
+      [peer.name, peer.nanoseconds[name]! / figure.nanoseconds] as const
+    );
+    return [{
+      name,
+      nanoseconds: figure.nanoseconds,
+      speedup: Object.fromEntries(speedup),
+    }];
+  });
+}

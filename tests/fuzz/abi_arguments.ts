@@ -1,0 +1,272 @@
+/**
+ * What every function of `csrc/gridstride.h` is called with. A function that the header has and
+ * this table lacks fails `abi_test.ts`.
+ *
+ * @module
+ */
+
+import fc from "fast-check";
+import { DEVICE, OPERAND, STREAM } from "../../src/ffi/command_block.ts";
+import { launches, type LaunchOperands } from "./abi_launches.ts";
+import type { AbiStage } from "./abi_stage.ts";
+import {
+  address,
+  checkedAddress,
+  count,
+  device,
+  handle,
+  int32,
+  lent,
+  result,
+  slab,
+  text,
+} from "./abi_values.ts";
+import { Deferred } from "./deferred.ts";
+import { anyNumber } from "./values.ts";
+
+/** One call: what is written into the command block, and what is passed. */
+export interface AbiCall {
+  /** Slots of the command block and their values. */
+  readonly slots: readonly (readonly [slot: number, value: unknown])[];
+  /** The parameters. */
+  readonly parameters: readonly unknown[];
+}
+
+type Values = fc.Arbitrary<unknown>;
+
+/** A call that passes its values. */
+function passes(...parameters: readonly Values[]): fc.Arbitrary<AbiCall> {
+  return fc.tuple(...parameters).map((values) => ({ slots: [], parameters: values }));
+}
+
+/** A call that passes its values, of which the last come as a list. */
+function passesList(
+  first: readonly Values[],
+  rest: fc.Arbitrary<readonly unknown[]>,
+  last: readonly Values[] = [],
+): fc.Arbitrary<AbiCall> {
+  return fc.tuple(fc.tuple(...first), rest, fc.tuple(...last)).map(([head, middle, tail]) => ({
+    slots: [],
+    parameters: [...head, ...middle, ...tail],
+  }));
+}
+
+/** A slot's value: mostly what fits, now and then any number. */
+function operand(fitting: Values): Values {
+  return fc.oneof({ weight: 20, arbitrary: fitting }, { weight: 1, arbitrary: anyNumber });
+}
+
+const stream = handle("stream");
+const event = handle("event");
+const pinned = handle("pinned");
+
+/** A call that takes its operands from the command block. */
+function hot(...operands: readonly Values[]): fc.Arbitrary<AbiCall> {
+  const slots = [device, stream, ...operands].map(operand);
+  return fc.tuple(...slots).map((values) => ({
+    slots: values.map((value, index) =>
+      [index === 0 ? DEVICE : index === 1 ? STREAM : OPERAND + index - 2, value] as const
+    ),
+    parameters: [],
+  }));
+}
+
+function launchCall({ operands, argumentSlots }: LaunchOperands): AbiCall["slots"] {
+  return [
+    ...operands.map((value, index) => [OPERAND + index, value] as const),
+    ...argumentSlots.map((value, index) => [OPERAND + 14 + index, value] as const),
+  ];
+}
+
+/** The bytes of a memory file are taken from the machine: sizes are those of memory that is lent. */
+const copyWithHost = count.chain((bytes) => fc.tuple(fc.constant(lent(bytes)), fc.constant(bytes)));
+
+/** Pitch, width and height of rows, and memory that holds them. */
+const rectangle = fc.tuple(count, count, fc.oneof(fc.nat(9), anyNumber)).map(
+  ([pitch, width, height]) => ({
+    pitch,
+    width,
+    height,
+    memory: lent(Math.max(0, height - 1) * pitch + width),
+  }),
+);
+
+const toDevice2D = fc.tuple(device, stream, checkedAddress, count, rectangle)
+  .map(([at, on, destination, pitch, rows]) => ({
+    slots: [],
+    parameters: [
+      at,
+      on,
+      destination,
+      pitch,
+      rows.memory,
+      rows.pitch,
+      rows.width,
+      rows.height,
+    ],
+  }));
+
+const toHost2D = fc.tuple(device, stream, checkedAddress, count, rectangle)
+  .map(([at, on, source, pitch, rows]) => ({
+    slots: [],
+    parameters: [at, on, rows.memory, rows.pitch, source, pitch, rows.width, rows.height],
+  }));
+
+const kernelName = fc.oneof(
+  fc.constantFrom("add_int32", "empty", "add", ""),
+  fc.string(),
+).map((name) =>
+  new Deferred<AbiStage>(
+    `<text ${JSON.stringify(name)}>`,
+    () => new TextEncoder().encode(`${name}\0`),
+  )
+);
+
+/** A block to register: large enough, too small, misaligned, or none. */
+const commandBlock = fc.constantFrom(
+  [0, 4288],
+  [0, 4287],
+  [4, 4288],
+  [0, -1],
+  [0, 0.5],
+  [0, 2 ** 21],
+).map(([offset, bytes]) => [
+  new Deferred<AbiStage>(
+    `<memory from ${offset}>`,
+    (stage) => stage.scratch.subarray(offset),
+  ),
+  bytes,
+]);
+
+const address2D = [checkedAddress, count] as const;
+const handleResult = [result] as const;
+
+function members(declarations: readonly string[]): Readonly<Record<string, fc.Arbitrary<AbiCall>>> {
+  return {
+    gs_abi_version: passes(),
+    gs_abi_describe: passesList([], text),
+    gs_block_register: passesList([], commandBlock),
+    gs_block_release: passes(),
+    gs_status_name: passesList([int32], text),
+    gs_status_text: passesList([int32], text),
+    gs_error_last: passes(result),
+    gs_call_kinds: passes(result),
+    gs_call_name: passesList([int32], text),
+    gs_call_tally: passes(int32, result),
+    gs_call_fail: passes(
+      fc.oneof(fc.integer({ min: 0, max: 45 }), int32),
+      fc.oneof(fc.integer({ min: 1, max: 20 }), anyNumber),
+      fc.constantFrom(0, 2, 46, 100, 700, 999),
+    ),
+    gs_call_restore: passes(),
+    gs_resource_tally: passes(result),
+
+    gs_topology_set: passes(
+      fc.constantFrom(
+        null,
+        new Deferred<AbiStage>("<records>", () => new Float64Array(322).fill(NaN)),
+      ),
+      fc.constantFrom(-(2 ** 31), -1, 0, 1, 2),
+    ),
+    gs_device_count: passes(result),
+    gs_device_versions: passes(result),
+    gs_device_attribute: passes(device, int32, result),
+    gs_device_name: passesList([device], text),
+    gs_device_bus: passesList([device], text),
+    gs_device_uuid: passesList([device], text),
+    gs_device_capacity: passes(device, result),
+    gs_device_observe: passes(device, result),
+    gs_device_open: passes(device),
+    gs_device_memory: passes(device, result),
+    gs_device_synchronize: passes(device),
+    gs_device_peer: passes(device, device, result),
+    gs_device_join: passes(device, device),
+    gs_device_fault: passesList([device], text),
+
+    gs_memory_allocate: hot(count),
+    gs_memory_free: hot(checkedAddress),
+    gs_memory_set: hot(
+      checkedAddress,
+      fc.oneof(fc.nat(300), anyNumber),
+      fc.constantFrom(1, 2, 4, 3, 8, 0),
+      count,
+    ),
+    gs_pinned_register: passesList([], slab, handleResult),
+    gs_pinned_release: passes(pinned),
+
+    gs_copy_device: hot(checkedAddress, checkedAddress, count),
+    gs_copy_device_2d: hot(...address2D, ...address2D, count, count),
+    gs_copy_peer: hot(checkedAddress, device, checkedAddress, device, count),
+    gs_copy_from_pinned: hot(checkedAddress, pinned, count, count),
+    gs_copy_to_pinned: hot(pinned, count, checkedAddress, count),
+    gs_copy_from_pinned_2d: hot(...address2D, pinned, count, count, count, count),
+    gs_copy_to_pinned_2d: hot(pinned, count, count, ...address2D, count, count),
+    gs_copy_to_device: passesList([device, stream, checkedAddress], copyWithHost),
+    gs_copy_to_host: fc.tuple(device, stream, copyWithHost, checkedAddress).map(
+      ([at, on, [memory, bytes], source]) => ({
+        slots: [],
+        parameters: [at, on, memory, source, bytes],
+      }),
+    ),
+    gs_copy_to_device_2d: toDevice2D,
+    gs_copy_to_host_2d: toHost2D,
+
+    gs_stream_create: passes(device, int32, result),
+    gs_stream_destroy: passes(stream),
+    gs_stream_priorities: passes(device, result),
+    gs_stream_adopt: passes(device, fc.oneof(streamAddress(), anyNumber), result),
+    gs_stream_address: passes(stream, result),
+    gs_stream_query: hot(),
+    gs_stream_wait: hot(event),
+    gs_stream_synchronize: passes(stream),
+
+    gs_event_create: passes(device, fc.oneof(fc.constantFrom(0, 1), int32), result),
+    gs_event_destroy: passes(event),
+    gs_event_record: hot(event),
+    gs_event_query: hot(event),
+    gs_event_synchronize: passes(event),
+    gs_event_elapsed: passes(event, event, result),
+
+    gs_kernel_count: passes(result),
+    gs_kernel_describe: passesList([int32], text),
+    gs_kernel_find: passes(fc.oneof(kernelName, fc.constant(null)), result),
+    gs_kernel_attributes: passes(device, int32, result),
+    gs_kernel_reserve: passes(device, int32, fc.oneof(fc.constantFrom(49152, 101376), anyNumber)),
+    gs_kernel_launch: fc.tuple(hot(), launches(declarations)).map(([at, launch]) => ({
+      slots: [...at.slots, ...launchCall(launch)],
+      parameters: [],
+    })),
+  };
+}
+
+/** The address behind a stream's handle, or one that is none. */
+function streamAddress(): Values {
+  return fc.oneof(
+    stream.map((of) =>
+      new Deferred<AbiStage>("<address of a stream>", (stage) => {
+        const { symbols, result } = stage.library;
+        const number = typeof of === "number" ? of : of.make(stage) as number;
+        return symbols.gs_stream_address(number, result) === 0 ? result[0] : 4096;
+      })
+    ),
+    address,
+  );
+}
+
+/**
+ * What each function of the header is called with.
+ *
+ * @param declarations The built-in kernels, in the order of their ids.
+ */
+export function abiArguments(
+  declarations: readonly string[],
+): ReadonlyMap<string, fc.Arbitrary<AbiCall>> {
+  return new Map(Object.entries(members(declarations)));
+}
+
+/** Functions of which many calls are needed to get anywhere. */
+export const ABI_WEIGHTS: Readonly<Record<string, number>> = {
+  gs_kernel_launch: 6,
+  gs_memory_allocate: 2,
+  gs_copy_device: 2,
+};

@@ -1,0 +1,153 @@
+/**
+ * Throws random scalars, handles and addresses at every function of the C ABI, through the FFI
+ * layer. Started by `abi_test.ts` and `soak.ts` with a topology of fake devices.
+ *
+ * @module
+ */
+
+import fc from "fast-check";
+import { openDevice } from "../../mod.ts";
+import { BLOCK_SLOTS, DEVICE, OPERAND, RESULT } from "../../src/ffi/command_block.ts";
+import { resourceTally } from "../../src/ffi/native_device.ts";
+import { findKernel, kernelDeclarations } from "../../src/ffi/native_kernel.ts";
+import { ABI_WEIGHTS, abiArguments, type AbiCall } from "./abi_arguments.ts";
+import { AbiStage, type HandleKind, nonblockingNames } from "./abi_stage.ts";
+import { CallCounts, campaignSettings, runCampaign } from "./campaign.ts";
+import { settled } from "./deferred.ts";
+
+interface Step {
+  readonly name: string;
+  readonly call: AbiCall;
+  readonly isNonblocking: boolean;
+}
+
+const { library } = openDevice("host:0").context;
+const { symbols, block, result } = library;
+const ADD_KERNEL = findKernel(library, "add_int32")!;
+const DEVICES = (symbols.gs_device_count(result), result[0]!);
+const NONBLOCKING = new Set(nonblockingNames(symbols));
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  ...[...abiArguments(kernelDeclarations(library))].map(([name, call]) => ({
+    weight: ABI_WEIGHTS[name] ?? 1,
+    arbitrary: fc.record({
+      name: fc.constant(name),
+      call,
+      isNonblocking: NONBLOCKING.has(`${name}_async`) ? fc.boolean() : fc.constant(false),
+    }),
+  })),
+);
+
+const counts = new CallCounts();
+let nextDevice = 0;
+
+/** Statuses from `csrc/gridstride.h` down to its last, and codes of CUDA, but for a defect. */
+function isStatus(status: unknown): boolean {
+  return Number.isInteger(status) && (status as number) >= -15 && (status as number) <= 1000 &&
+    status !== -14;
+}
+
+const CREATES: Readonly<Record<string, HandleKind>> = {
+  gs_stream_create: "stream",
+  gs_stream_adopt: "stream",
+  gs_event_create: "event",
+  gs_pinned_register: "pinned",
+};
+
+const DESTROYS: Readonly<Record<string, HandleKind>> = {
+  gs_stream_destroy: "stream",
+  gs_event_destroy: "event",
+  gs_pinned_release: "pinned",
+};
+
+/** Keeps account of what a call that succeeded made or destroyed. */
+function account(stage: AbiStage, name: string, parameters: readonly unknown[]): void {
+  const creates = CREATES[name];
+  if (creates !== undefined) stage.created(creates, result[0]!);
+  const destroys = DESTROYS[name];
+  if (destroys !== undefined) stage.destroyed(destroys, parameters[0] as number);
+  if (name === "gs_memory_allocate") {
+    stage.allocated({ device: block[DEVICE]!, address: block[RESULT]!, bytes: block[OPERAND]! });
+  }
+  if (name === "gs_memory_free") stage.freed(block[OPERAND]!);
+}
+
+function registerBlock(): void {
+  const status = symbols.gs_block_register(block, BLOCK_SLOTS * 8);
+  if (status !== 0) throw new Error(`The command block was refused: status ${status}`);
+}
+
+function conclude(
+  stage: AbiStage,
+  name: string,
+  parameters: readonly unknown[],
+  status: unknown,
+): void {
+  if (name === "gs_abi_version" ? status !== 1 : !isStatus(status)) {
+    throw new Error(`${name} returned ${status}`);
+  }
+  counts.count(name, status === 0 || name === "gs_abi_version" ? "returned" : "threw");
+  if (status === 0) account(stage, name, parameters);
+  if (name === "gs_block_register" && status === 0 || status === -4) registerBlock();
+}
+
+// deno-lint-ignore no-explicit-any
+type AnySymbols = Readonly<Record<string, (...list: any[]) => number | Promise<number>>>;
+
+function perform({ name, call, isNonblocking }: Step, stage: AbiStage): Promise<void> | undefined {
+  const slots = settled(call.slots, stage) as [number, number][];
+  const parameters = settled(call.parameters, stage) as unknown[];
+  for (const [slot, value] of slots) block[slot] = value;
+  const bound = (symbols as unknown as AnySymbols)[isNonblocking ? `${name}_async` : name]!;
+  const status = bound(...parameters);
+  if (status instanceof Promise) {
+    return status.then((late) => conclude(stage, name, parameters, late));
+  }
+  conclude(stage, name, parameters, status);
+  return undefined;
+}
+
+async function playOn(stage: AbiStage, steps: readonly Step[]): Promise<void> {
+  const pending: (Promise<void> | undefined)[] = [];
+  try {
+    for (const each of steps) pending.push(perform(each, stage));
+  } finally {
+    // Also after a failure: what is under way uses memory of the stage.
+    await Promise.allSettled(pending);
+  }
+  await Promise.all(pending);
+}
+
+async function play(steps: readonly Step[]): Promise<void> {
+  if (nextDevice + 1 >= DEVICES) return;
+  const before = resourceTally(library);
+  const stage = new AbiStage(library, [nextDevice, nextDevice + 1]);
+  let statuses: number[] = [];
+  let isLost = false;
+  try {
+    await playOn(stage, steps);
+  } finally {
+    symbols.gs_call_restore();
+    registerBlock();
+    for (const device of stage.devices) symbols.gs_device_synchronize(device);
+    isLost = stage.isLost;
+    if (isLost) nextDevice += 2;
+    else stage.checkHealth(ADD_KERNEL);
+    statuses = stage.close();
+  }
+  if (isLost) return;
+  const after = resourceTally(library);
+  if (statuses.length > 0 || JSON.stringify(before) !== JSON.stringify(after)) {
+    throw new Error(
+      `Not everything could be given back, statuses ${statuses.join(", ")}: ` +
+        `before ${JSON.stringify(before)}, after ${JSON.stringify(after)}`,
+    );
+  }
+}
+
+const sequences = await runCampaign(
+  campaignSettings(),
+  fc.array(step, { minLength: 1, maxLength: 60, size: "max" }),
+  play,
+);
+console.log(JSON.stringify({ sequences, calls: counts.toObject(), lostDevices: nextDevice }));

@@ -1,0 +1,207 @@
+/**
+ * What random calls of the C ABI name: handles and addresses, live, stale and of two devices.
+ *
+ * @module
+ */
+
+import { DEVICE, OPERAND, RESULT, STREAM } from "../../src/ffi/command_block.ts";
+import type { NativeLibrary, NativeSymbols } from "../../src/ffi/library.ts";
+
+/** Handles by what they stand for. */
+export type HandleKind = "stream" | "event" | "pinned";
+
+/** Device memory that was allocated, and perhaps is not any more. */
+export interface MemoryBlock {
+  /** The device it lies on. */
+  readonly device: number;
+  /** Its first byte. */
+  readonly address: number;
+  /** Its size. */
+  readonly bytes: number;
+}
+
+/** Sizes of the memory blocks on each device; none is larger. */
+const SIZES: readonly number[] = [1, 100, 4096, 65536, 2 ** 20];
+
+/** The size of a slab that can be pinned. */
+export const SLAB_BYTES = 65536;
+
+/** More bytes than any memory block has: what calls that copy from or to JavaScript are lent. */
+export const SCRATCH_BYTES = 2 ** 21;
+
+/** Pages that stay mapped whatever is done with them. */
+const slabs = Array.from({ length: 4 }, () => {
+  const { buffer } = new WebAssembly.Memory({ initial: 1, maximum: 1 });
+  return new Uint8Array(buffer as ArrayBuffer);
+});
+
+/** Two devices and what was made on them. */
+export class AbiStage {
+  /** The library. */
+  readonly library: NativeLibrary;
+  /** The two devices. */
+  readonly devices: readonly [number, number];
+  /** JavaScript memory that calls may read and write. */
+  readonly scratch: Uint8Array<ArrayBuffer> = new Uint8Array(SCRATCH_BYTES);
+  readonly #live: { readonly [Kind in HandleKind]: Set<number> } = {
+    stream: new Set(),
+    event: new Set(),
+    pinned: new Set(),
+  };
+  readonly #known: { readonly [Kind in HandleKind]: number[] } = {
+    stream: [],
+    event: [],
+    pinned: [],
+  };
+  readonly #memory = new Map<number, MemoryBlock>();
+  readonly #knownMemory: MemoryBlock[] = [];
+
+  /** Makes some of everything on two devices; destroys one of each again. */
+  constructor(library: NativeLibrary, devices: readonly [number, number]) {
+    this.library = library;
+    this.devices = devices;
+    const { symbols, result } = library;
+    for (const device of devices) {
+      this.#expect(symbols.gs_device_open(device), "open a device");
+      for (const bytes of SIZES) this.#allocate(device, bytes);
+      for (const timing of [0, 1, 1]) {
+        this.#expect(symbols.gs_event_create(device, timing, result), "create an event");
+        this.created("event", result[0]!);
+      }
+      for (const priority of [0, -1]) {
+        this.#expect(symbols.gs_stream_create(device, priority, result), "create a stream");
+        this.created("stream", result[0]!);
+      }
+    }
+    for (const slab of slabs.slice(0, 2)) {
+      this.#expect(symbols.gs_pinned_register(slab, SLAB_BYTES, result), "pin a slab");
+      this.created("pinned", result[0]!);
+    }
+    this.#destroyOneOfEach();
+  }
+
+  #expect(status: number, action: string): void {
+    if (status !== 0) throw new Error(`The stage cannot ${action}: status ${status}`);
+  }
+
+  #allocate(device: number, bytes: number): void {
+    const { block, symbols } = this.library;
+    block[DEVICE] = device;
+    block[OPERAND] = bytes;
+    this.#expect(symbols.gs_memory_allocate(), "allocate");
+    this.allocated({ device, address: block[RESULT]!, bytes });
+  }
+
+  #destroyOneOfEach(): void {
+    const { symbols } = this.library;
+    const destroy: { readonly [Kind in HandleKind]: (handle: number) => number } = {
+      stream: symbols.gs_stream_destroy,
+      event: symbols.gs_event_destroy,
+      pinned: symbols.gs_pinned_release,
+    };
+    for (const kind of ["stream", "event", "pinned"] as const) {
+      const handle = this.#known[kind].at(-1)!;
+      this.#expect(destroy[kind](handle), `destroy a ${kind}`);
+      this.destroyed(kind, handle);
+    }
+    this.#free([...this.#memory.values()].find(({ bytes }) => bytes === 4096)!);
+  }
+
+  #free({ device, address }: MemoryBlock): number {
+    const { block, symbols } = this.library;
+    block[DEVICE] = device;
+    block[OPERAND] = address;
+    const status = symbols.gs_memory_free();
+    if (status === 0) this.freed(address);
+    return status;
+  }
+
+  /** A handle, live or stale. */
+  handle(kind: HandleKind, index: number): number {
+    const known = this.#known[kind];
+    return known[index % known.length]!;
+  }
+
+  /** A memory block, live or stale. */
+  memory(index: number): MemoryBlock {
+    return this.#knownMemory[index % this.#knownMemory.length]!;
+  }
+
+  /** A slab of pages. */
+  slab(index: number): Uint8Array<ArrayBuffer> {
+    return slabs[index % slabs.length]!;
+  }
+
+  /** Remembers a handle that a call returned. */
+  created(kind: HandleKind, handle: number): void {
+    this.#live[kind].add(handle);
+    this.#known[kind].push(handle);
+  }
+
+  /** Remembers that a handle is gone. */
+  destroyed(kind: HandleKind, handle: number): void {
+    this.#live[kind].delete(handle);
+  }
+
+  /** Remembers memory that a call returned. */
+  allocated(memory: MemoryBlock): void {
+    this.#memory.set(memory.address, memory);
+    this.#knownMemory.push(memory);
+  }
+
+  /** Remembers that memory is gone. */
+  freed(address: number): void {
+    this.#memory.delete(address);
+  }
+
+  /** Gives everything back; returns the statuses of what failed. */
+  close(): number[] {
+    const { symbols } = this.library;
+    const statuses = [
+      ...[...this.#live.event].map((handle) => symbols.gs_event_destroy(handle)),
+      ...[...this.#live.stream].map((handle) => symbols.gs_stream_destroy(handle)),
+      ...[...this.#live.pinned].map((handle) => symbols.gs_pinned_release(handle)),
+      ...[...this.#memory.values()].map((memory) => this.#free(memory)),
+    ];
+    return statuses.filter((status) => status !== 0);
+  }
+
+  /** Whether a fault has made one of the two devices unusable. */
+  get isLost(): boolean {
+    const { symbols, result } = this.library;
+    return this.devices.some((device) => symbols.gs_device_memory(device, result) !== 0);
+  }
+
+  /** Sets, computes and reads on both devices; throws if a result is wrong. */
+  checkHealth(addKernel: number): void {
+    for (const device of this.devices) this.#checkDevice(device, addKernel);
+  }
+
+  #checkDevice(device: number, addKernel: number): void {
+    const { block, symbols, result } = this.library;
+    const count = 1000;
+    this.#allocate(device, 4 * count);
+    const { address } = this.#knownMemory.at(-1)!;
+    this.#expect(symbols.gs_stream_create(device, 0, result), "create a stream");
+    const stream = result[0]!;
+    block.fill(0);
+    block.set([device, stream, address, 21, 4, count], DEVICE);
+    this.#expect(symbols.gs_memory_set(), "set memory");
+    block.set([device, stream, addKernel, 4, 1, 1, 256, 1, 1, 0, 4, 0, 0], DEVICE);
+    block.set([address, address, address, count], OPERAND + 14);
+    this.#expect(symbols.gs_kernel_launch(), "launch add_int32");
+    const read = new Int32Array(count);
+    const { byteLength } = read;
+    this.#expect(symbols.gs_copy_to_host(device, stream, read, address, byteLength), "read");
+    const wrong = read.findIndex((element) => element !== 42);
+    if (wrong >= 0) throw new Error(`Device ${device} computed ${read[wrong]} and not 42`);
+    this.#expect(symbols.gs_stream_destroy(stream), "destroy a stream");
+    this.#expect(this.#free({ device, address, bytes: byteLength }), "free");
+    block[STREAM] = 0;
+  }
+}
+
+/** Names of the functions that the FFI layer binds a second time, as nonblocking. */
+export function nonblockingNames(symbols: NativeSymbols): string[] {
+  return Object.keys(symbols).filter((name) => name.endsWith("_async"));
+}

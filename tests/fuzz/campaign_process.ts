@@ -1,0 +1,61 @@
+/**
+ * Running a campaign in a process of its own: a crash or a hang is then a result like any other.
+ *
+ * @module
+ */
+
+import { runFile } from "../support/subprocess.ts";
+import type { CampaignReport } from "./campaign.ts";
+
+/** A campaign to run. */
+export interface Campaign {
+  /** The program, relative to the repository. */
+  readonly program: string;
+  /** What `GRIDSTRIDE_FAKE` is for it. */
+  readonly topology: string;
+  /** Where the random numbers begin. */
+  readonly seed: number;
+  /** How long it plays. */
+  readonly milliseconds: number;
+  /** To go straight to one failure: the path that fast-check printed. */
+  readonly path?: string;
+}
+
+/** What the process may take beyond the time it plays: to start, to shrink, to end. */
+const GRACE_MILLISECONDS = 30_000;
+
+/** Most of the journal that an error shows: the sequence under way when the process ended. */
+const JOURNAL_SHOWN = 4000;
+
+async function journalText(journal: string): Promise<string> {
+  const text = await Deno.readTextFile(journal);
+  if (text === "") return "No sequence had begun.";
+  const shown = text.length <= JOURNAL_SHOWN ? text : `${text.slice(0, JOURNAL_SHOWN)}…`;
+  return `The last sequence was:\n${shown}`;
+}
+
+/**
+ * Runs a campaign to its end.
+ *
+ * @throws {Error} If something was found, or the process crashed or hung: with what it printed, the
+ * sequence it was in, and the command that repeats it.
+ */
+export async function runCampaignProcess(campaign: Campaign): Promise<CampaignReport> {
+  const { program, topology, seed, milliseconds, path } = campaign;
+  const journal = await Deno.makeTempFile();
+  try {
+    const { code, signal, stdout, stderr } = await runFile(program, {
+      environment: { GRIDSTRIDE_FAKE: topology, GRIDSTRIDE_DEVICE: undefined },
+      args: [`${seed}`, `${milliseconds}`, journal, ...(path === undefined ? [] : [path])],
+      limit: milliseconds + GRACE_MILLISECONDS,
+    });
+    if (code === 0) return JSON.parse(stdout.trim().split("\n").at(-1)!);
+    const end = signal === null ? `exit code ${code}` : `signal ${signal}`;
+    throw new Error(
+      `${program} ended with ${end}.\n${stderr}\n${await journalText(journal)}\n` +
+        `Repeat it with: deno task fuzz ${program} ${seed} ${Math.ceil(milliseconds / 1000)}`,
+    );
+  } finally {
+    await Deno.remove(journal);
+  }
+}

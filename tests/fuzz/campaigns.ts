@@ -1,0 +1,24 @@
+/**
+ * The campaigns there are.
+ *
+ * @module
+ */
+
+import type { Campaign } from "./campaign_process.ts";
+
+type Program = Pick<Campaign, "program" | "topology">;
+
+/** Everything that `mod.ts` exports. Small devices, so that running out of memory is quick. */
+export const PUBLIC_API: Program = {
+  program: "tests/fuzz/public_api_campaign.ts",
+  topology: "16x64MiB@8.9",
+};
+
+/** Every function of `csrc/gridstride.h`. */
+export const ABI: Program = {
+  program: "tests/fuzz/abi_campaign.ts",
+  topology: "16x64MiB@8.9",
+};
+
+/** All of them. */
+export const CAMPAIGNS: readonly Program[] = [PUBLIC_API, ABI];

@@ -1,0 +1,30 @@
+import { assert, assertEquals } from "@std/assert";
+import * as module from "../../mod.ts";
+import { runCampaignProcess } from "./campaign_process.ts";
+import { documentedMembers } from "./documented_members.ts";
+import { PUBLIC_ARGUMENTS, WEIGHTS } from "./public_arguments.ts";
+import { PUBLIC_API } from "./campaigns.ts";
+
+const SEED = 20_250_101;
+const MILLISECONDS = 12_000;
+
+Deno.test("every public function, constructor, method and getter is called by the campaign", async () => {
+  const documented = await documentedMembers(module);
+  assert(documented.length > 80, `deno doc lists only ${documented.length} members`);
+  assertEquals(documented.filter((name) => !PUBLIC_ARGUMENTS.has(name)), []);
+  assertEquals([...PUBLIC_ARGUMENTS.keys()].filter((name) => !documented.includes(name)), []);
+  assertEquals(Object.keys(WEIGHTS).filter((name) => !documented.includes(name)), []);
+});
+
+Deno.test("random arguments crash nothing, hang nothing, leak nothing, and get our own errors", async () => {
+  const { calls, sequences } = await runCampaignProcess({
+    ...PUBLIC_API,
+    seed: SEED,
+    milliseconds: MILLISECONDS,
+  });
+  assert(sequences > 20, `only ${sequences} sequences were played`);
+  assertEquals([...PUBLIC_ARGUMENTS.keys()].filter((name) => calls[name] === undefined), []);
+  const all = Object.values(calls);
+  const returned = all.filter((count) => count.returned > 0).length;
+  assert(returned > 0.8 * all.length, `only ${returned} of ${all.length} members ever succeeded`);
+});

@@ -1,0 +1,202 @@
+/**
+ * Building the programs of this folder: with the compilers, the flags and the very objects of the
+ * package's libraries, and only what changed. The programs go to `build/native-tests/<compiler>/`.
+ *
+ * @module
+ */
+
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { withBuildLock } from "../../src/ffi/build/atomic_install.ts";
+import { readSettings } from "../../src/ffi/build/build_settings.ts";
+import { chooseToolchains } from "../../src/ffi/build/choose_toolchains.ts";
+import {
+  type BuildPlan,
+  type CompileStep,
+  type LibraryPlan,
+  planLibrary,
+} from "../../src/ffi/build/compile_plan.ts";
+import { isUpToDate } from "../../src/ffi/build/library_stamp.ts";
+import { MANIFEST } from "../../src/ffi/build/manifest.ts";
+import { runPlan } from "../../src/ffi/build/run_plan.ts";
+import { digest, digestTree } from "../../src/ffi/build/source_tree.ts";
+import type { Toolchain } from "../../src/ffi/build/toolchain.ts";
+import type { LibraryKind } from "../../src/ffi/build_record.ts";
+import { PACKAGE_ROOT } from "../../src/ffi/locate.ts";
+import { libraryFileName } from "../../src/ffi/platform.ts";
+import { includedFiles } from "./included_files.ts";
+import type { NativeProgram } from "./native_programs.ts";
+
+const ROOT = fileURLToPath(PACKAGE_ROOT);
+
+/** How a program is built. */
+export interface NativeBuildOptions {
+  /** The C++ compiler; by default the one that builds the libraries. */
+  readonly compiler?: string;
+  /** Make warnings in the programs errors. */
+  readonly warningsAsErrors?: boolean;
+}
+
+/** The paths of the C++ and CUDA files in this folder, as the repository names them. */
+export function nativeTestFiles(folder = "tests/native"): string[] {
+  return [...Deno.readDirSync(join(ROOT, folder))].flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory) return nativeTestFiles(path);
+    return /\.(?:cpp|cu)$/.test(entry.name) ? [path] : [];
+  }).sort();
+}
+
+/** One library's compiler with everything that it compiled. */
+export class NativeBuild {
+  readonly #toolchain: Toolchain;
+  readonly #directory: string;
+  readonly #options: NativeBuildOptions;
+  readonly #jobs: number;
+  readonly #texts = new Map<string, string | undefined>();
+  #library: Promise<LibraryPlan> | undefined;
+
+  private constructor(toolchain: Toolchain, jobs: number, options: NativeBuildOptions) {
+    this.#toolchain = toolchain;
+    this.#options = options;
+    this.#jobs = jobs;
+    const compiler = basename(toolchain.command.at(-1)!);
+    this.#directory = join(ROOT, "build", "native-tests", compiler);
+  }
+
+  /**
+   * Finds the compiler.
+   *
+   * @throws {BuildError} If there is none; the message says what to install.
+   */
+  static async open(kind: LibraryKind, options: NativeBuildOptions = {}): Promise<NativeBuild> {
+    const { compiler } = options;
+    const settings = readSettings({
+      target: kind,
+      ...(compiler === undefined ? {} : { compiler }),
+    });
+    const { toolchains } = await chooseToolchains(MANIFEST, settings);
+    return new NativeBuild(toolchains[0]!, settings.jobs, options);
+  }
+
+  /** The compiler and its version. */
+  get compiler(): string {
+    return this.#toolchain.compiler;
+  }
+
+  /** Builds the package's library, unless it is up to date, and names its file. */
+  async library(): Promise<string> {
+    this.#library ??= this.#buildLibrary();
+    return (await this.#library).output;
+  }
+
+  async #buildLibrary(): Promise<LibraryPlan> {
+    const { kind } = this.#toolchain;
+    const digests = await digestTree({ directory: ROOT, files: MANIFEST });
+    const output = join(this.#directory, libraryFileName(kind));
+    // The objects are those of `deno task build`: their names are digests of what made them.
+    const objects = join(ROOT, "build", "objects", kind);
+    const plan = planLibrary(this.#toolchain, digests, objects, output);
+    await this.#run(plan);
+    return plan;
+  }
+
+  /** Builds a program, unless it is up to date, and names its file. */
+  async program(program: NativeProgram): Promise<string> {
+    const plan = this.#plan(program, await this.#linkedObjects(program));
+    await this.#run(plan);
+    return plan.output;
+  }
+
+  async #linkedObjects({ objects }: NativeProgram): Promise<string[]> {
+    if (objects === undefined) return [];
+    await this.library();
+    return (await this.#library!).steps.filter(({ source }) => objects.test(source))
+      .map(({ object }) => object);
+  }
+
+  #plan(program: NativeProgram, linked: readonly string[]): BuildPlan {
+    const toolchain = this.#programToolchain(program, linked);
+    const output = join(this.#directory, program.name);
+    const objects = join(this.#directory, "objects", program.name);
+    const steps = [...nativeTestFiles(), ...MANIFEST]
+      .filter((file) => program.sources.test(file))
+      .map((source) => this.#step(toolchain, source, objects));
+    const key = digest(
+      toolchain.identity,
+      ...toolchain.linkArguments(steps.map(({ object }) => basename(object)), "", program.name)
+        .map((argument) => linked.includes(argument) ? basename(argument) : argument),
+    );
+    return { toolchain, title: program.name, output, key, objects, steps };
+  }
+
+  #step(toolchain: Toolchain, source: string, objects: string): CompileStep {
+    const directories = toolchain.flags.filter((flag) => flag.startsWith("-I"))
+      .map((flag) => flag.slice(2));
+    const files = includedFiles(source, directories, (path) => this.#read(path));
+    const key = digest(
+      toolchain.identity,
+      ...toolchain.compileArguments(source, ""),
+      ...files.flatMap((file) => [file, this.#read(file)!]),
+    );
+    return { source, object: join(objects, `${basename(source)}-${key.slice(0, 16)}.o`) };
+  }
+
+  /** A file of the repository, read once. */
+  #read(path: string): string | undefined {
+    if (!this.#texts.has(path)) this.#texts.set(path, readIfPresent(join(ROOT, path)));
+    return this.#texts.get(path);
+  }
+
+  #programToolchain(program: NativeProgram, linked: readonly string[]): Toolchain {
+    const library = this.#toolchain;
+    const errors = this.#options.warningsAsErrors !== true
+      ? []
+      : library.kind === "cuda"
+      ? ["-Werror=all-warnings", "-Xcompiler=-Werror"]
+      : ["-Werror"];
+    const flags = [...(program.flags ?? []), ...errors];
+    return {
+      ...library,
+      compileArguments: (source, object) => [...library.compileArguments(source, object), ...flags],
+      linkArguments: (objects, output, name) => {
+        const all = [...objects, ...linked];
+        if (program.form === "library") return library.linkArguments(all, output, name);
+        return [...linkFlags(program), ...all, "-o", output, ...SYSTEM_LIBRARIES];
+      },
+    };
+  }
+
+  async #run(plan: BuildPlan): Promise<void> {
+    await Deno.mkdir(this.#directory, { recursive: true });
+    await withBuildLock(this.#directory, () => {}, async () => {
+      if (await isUpToDate(plan.output, plan.key)) return;
+      await runPlan(plan, {
+        directory: ROOT,
+        jobs: this.#jobs,
+        force: false,
+        progress: () => {},
+        warnings: (line) => console.error(line),
+      });
+    });
+  }
+}
+
+const SYSTEM_LIBRARIES = Deno.build.os === "linux" ? ["-lpthread", "-ldl"] : [];
+
+function linkFlags({ kind, form }: NativeProgram): readonly string[] {
+  if (kind === "cuda") return ["-cudart=static"];
+  // What a program exports is there for the plugin that it opens.
+  if (form === "program") return ["-rdynamic"];
+  return Deno.build.os === "darwin" ? ["-bundle", "-undefined", "dynamic_lookup"] : ["-shared"];
+}
+
+function readIfPresent(path: string): string | undefined {
+  try {
+    return Deno.readTextFileSync(path);
+  } catch (error) {
+    const absent = error instanceof Deno.errors.NotFound ||
+      error instanceof Deno.errors.NotADirectory || error instanceof Deno.errors.IsADirectory;
+    if (absent) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,147 @@
+// Builds and runs the C++ programs of this folder. GRIDSTRIDE_NATIVE_TESTS_COMPILER names another
+// compiler than the libraries are built with; where CI is set, a warning in a program is an error.
+
+import { assertEquals } from "@std/assert";
+import { findCudaCompiler } from "../../src/ffi/build/compilers.ts";
+import { libraryCandidates } from "../../src/ffi/locate.ts";
+import { NativeBuild, nativeTestFiles } from "./native_build.ts";
+import {
+  EXECUTION,
+  EXECUTION_PORTABLE,
+  HANDLE_TABLE,
+  KERNELS,
+  KERNELS_CUDA,
+  LANGUAGE,
+  LANGUAGE_NAMES,
+  LANGUAGE_NAMES_CUDA,
+  LATE_KERNELS,
+  LATE_KERNELS_PORTABLE,
+  NATIVE_PROGRAMS,
+  type NativeProgram,
+  RUNTIME,
+  SHIM,
+  SHIM_LIBRARY,
+  SHIM_LIBRARY_CUDA,
+} from "./native_programs.ts";
+import { runTestProgram } from "./program_report.ts";
+
+const compiler = Deno.env.get("GRIDSTRIDE_NATIVE_TESTS_COMPILER");
+const warningsAsErrors = (Deno.env.get("CI") ?? "") !== "";
+
+let opened: Promise<NativeBuild> | undefined;
+
+function hostBuild(): Promise<NativeBuild> {
+  return opened ??= NativeBuild.open("host", {
+    warningsAsErrors,
+    ...(compiler === undefined || compiler === "" ? {} : { compiler }),
+  });
+}
+
+/** nvcc with its own C++ compiler: it takes fewer of them than the host device does. */
+function cudaBuild(): Promise<NativeBuild> {
+  return NativeBuild.open("cuda", { warningsAsErrors });
+}
+
+/** What changes the host device, and is not for a program that sets up its own. */
+const HOST_DEVICE_VARIABLES = [
+  "CUDA_VISIBLE_DEVICES",
+  "CUDA_DEVICE_ORDER",
+  "CUDA_LAUNCH_BLOCKING",
+  "GRIDSTRIDE_HOST_THREADS",
+];
+
+/** A test that builds a program for the host device and runs it, given libraries as arguments. */
+function testOnHost(name: string, program: NativeProgram, ...libraries: NativeProgram[]): void {
+  Deno.test(name, async () => {
+    const build = await hostBuild();
+    const path = await build.program(program);
+    const args: string[] = [];
+    for (const library of libraries) args.push(await build.program(library));
+    await runTestProgram(path, { args, without: HOST_DEVICE_VARIABLES });
+  });
+}
+
+testOnHost("execution engine of the host device", EXECUTION, LATE_KERNELS);
+testOnHost(
+  "execution engine of the host device with the portable context switch",
+  EXECUTION_PORTABLE,
+  LATE_KERNELS_PORTABLE,
+);
+testOnHost("CUDA runtime of the host device", RUNTIME);
+testOnHost("kernel language of the host device", LANGUAGE);
+testOnHost("built-in kernels on the host device", KERNELS);
+testOnHost("handle table", HANDLE_TABLE);
+testOnHost("ABI of the host library, with kernels for every type of argument", SHIM, SHIM_LIBRARY);
+
+Deno.test("ABI of the host library", async () => {
+  const build = await hostBuild();
+  const args = [await build.library()];
+  await runTestProgram(await build.program(SHIM), { args, without: HOST_DEVICE_VARIABLES });
+});
+
+Deno.test("names of the kernel language compile for the host device", async () => {
+  await (await hostBuild()).program(LANGUAGE_NAMES);
+});
+
+const { compiler: nvcc } = await findCudaCompiler((name) => Deno.env.get(name));
+const withoutNvcc = nvcc === undefined ? " (skipped: no nvcc)" : "";
+
+Deno.test({
+  name: `names of the kernel language compile as CUDA's${withoutNvcc}`,
+  ignore: withoutNvcc !== "",
+  fn: async () => {
+    await (await cudaBuild()).program(LANGUAGE_NAMES_CUDA);
+  },
+});
+
+function isFile(path: string): boolean {
+  try {
+    return Deno.statSync(path).isFile;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+const cudaLibrary = libraryCandidates("cuda").map(({ path }) => path).find(isFile);
+const withoutLibrary = cudaLibrary === undefined ? " (skipped: it is not built)" : "";
+
+// Without a driver: every function answers with a status and none crashes.
+Deno.test({
+  name: `ABI of the CUDA library${withoutLibrary}`,
+  ignore: withoutLibrary !== "",
+  fn: async () => {
+    const path = await (await hostBuild()).program(SHIM);
+    await runTestProgram(path, { args: [cudaLibrary!] });
+  },
+});
+
+const onGpu = /^cuda\b/.test(Deno.env.get("GRIDSTRIDE_DEVICE") ?? "");
+const withoutGpu = withoutNvcc !== ""
+  ? withoutNvcc
+  : onGpu
+  ? ""
+  : " (skipped: GRIDSTRIDE_DEVICE is not cuda)";
+
+Deno.test({
+  name: `ABI of the CUDA library, with kernels for every type of argument${withoutGpu}`,
+  ignore: withoutGpu !== "",
+  fn: async () => {
+    const path = await (await hostBuild()).program(SHIM);
+    await runTestProgram(path, { args: [await (await cudaBuild()).program(SHIM_LIBRARY_CUDA)] });
+  },
+});
+
+Deno.test({
+  name: `built-in kernels on a GPU${withoutGpu}`,
+  ignore: withoutGpu !== "",
+  fn: async () => {
+    await runTestProgram(await (await cudaBuild()).program(KERNELS_CUDA));
+  },
+});
+
+Deno.test("every C++ file of this folder is part of a program", () => {
+  const unused = nativeTestFiles()
+    .filter((file) => !NATIVE_PROGRAMS.some(({ sources }) => sources.test(file)));
+  assertEquals(unused, []);
+});
