@@ -97,6 +97,7 @@ export {
   type DTypeOf,
   DTYPES,
   type ElementOf,
+  type SelfDescribingArray,
   type TypedArrayOf,
   type TypedArrays,
 } from "./src/memory/dtype.ts";

@@ -1,113 +1,146 @@
 /**
  * Everything a GPU host can prove, in under eight minutes: `deno task gpu` builds for the GPU at
- * hand, runs all tests on it, the tests that touch it once more under compute-sanitizer where that
- * is installed, and the benchmarks, and writes `bench/results/<gpu>.json` and `.md`.
+ * hand, runs all tests on it, every kernel under compute-sanitizer where that is installed, the
+ * benchmarks, and the same work in other libraries where those are installed, and writes
+ * `bench/results/<gpu>.json` and `.md`. A step that fails is reported and does not stop the others.
+ *
+ *   --commit HASH      the commit, where the files were copied without their repository
+ *   --output FOLDER    where the results go
+ *   --dry              only show that every step works: few tests, one short sample of each figure
+ *   --device host      take the host device; the results need a folder of their own
  *
  * @module
  */
 
-import { join } from "node:path";
+import { parseArgs } from "@std/cli/parse-args";
+import { cpus } from "node:os";
+import { join, resolve } from "node:path";
+import { compareFigures } from "../bench/report/figure.ts";
 import {
-  formatGpuReport,
-  GPU_QUERY,
   type GpuReport,
-  readBenchResults,
-  readGpuDescription,
+  type HostMachine,
+  isProved,
   resultName,
-} from "./gpu_report.ts";
-import { ROOT, step, StepError } from "./steps.ts";
-import { readTestSummary, type TestSummary } from "./test_summary.ts";
+} from "../bench/report/gpu_report.ts";
+import { formatGpuReport } from "../bench/report/markdown.ts";
+import {
+  DESCRIBE_GPU,
+  type GpuDescription,
+  readGpuDescription,
+} from "../bench/report/nvidia_smi.ts";
+import { comparePeers } from "../bench/report/peers.ts";
+import { runSteps } from "../bench/report/proof.ts";
+import { findProgram, runProgram } from "../src/ffi/build/programs.ts";
+import { Findings, type ProofOptions, proofSteps } from "./gpu_steps.ts";
+import { ROOT } from "./steps.ts";
 
-const TIME_LIMIT = 8 * 60 * 1000;
+/** A little less than eight minutes: the report is written after it. */
+const TIME_LIMIT = 470 * 1000;
 
-/** The layers whose tests hand work to a device. */
-const DEVICE_LAYERS = ["stream", "memory", "launch", "kernels", "device"];
+/** What only a run on a GPU may write to. */
+const RESULTS = new URL("bench/results/", ROOT).pathname;
 
-const SANITIZER_FAILURE = "99";
-
-/** The environment of everything that is to run on the GPU. */
-const ON_GPU = { GRIDSTRIDE_DEVICE: "cuda", NO_COLOR: "1" };
-
-function exists(path: string | URL): boolean {
-  try {
-    Deno.statSync(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
+/** Something the user can mend; its message is all there is to say. */
+class ProofError extends Error {
+  override name = "ProofError";
 }
 
-/** compute-sanitizer, from the toolkit or from PATH; undefined when it is not installed. */
-function findSanitizer(): string | undefined {
-  const toolkits = ["CUDA_HOME", "CUDA_PATH"].map((name) => Deno.env.get(name));
-  const directories = [...toolkits, "/usr/local/cuda"]
-    .filter((home) => home !== undefined && home !== "")
-    .map((home) => join(home!, "bin"));
-  return [...directories, ...(Deno.env.get("PATH") ?? "").split(":")]
-    .map((directory) => join(directory, "compute-sanitizer"))
-    .find(exists);
+interface CommandLine extends ProofOptions {
+  readonly commit: string | undefined;
+  readonly output: string;
 }
 
-/** Runs tests and counts them; a failed test fails the step. */
-async function countTests(
-  title: string,
-  command: readonly string[],
-  signal: AbortSignal,
-): Promise<TestSummary> {
-  return readTestSummary(await step(title, command, { env: ON_GPU, signal, capture: "shown" }));
-}
-
-async function commit(): Promise<string> {
-  // What is lent for a run may be a copy of the files alone.
-  if (!exists(new URL(".git", ROOT))) return "unknown";
-  return (await step("commit", ["git", "rev-parse", "HEAD"], { capture: "hidden" })).trim();
-}
-
-async function proveOnGpu(signal: AbortSignal): Promise<GpuReport> {
-  const query = [`--query-gpu=${GPU_QUERY.join(",")}`, "--format=csv,noheader"];
-  const gpu = readGpuDescription(
-    await step("GPU", ["nvidia-smi", ...query], { capture: "hidden" }),
-  );
-  console.error(gpu);
-  await step("build", ["deno", "run", "-A", "build.ts", "--arch", "native"], { signal });
-  const tests = await countTests("tests", ["deno", "test", "-A"], signal);
-  const sanitizer = findSanitizer();
-  const folders = DEVICE_LAYERS.map((layer) => `tests/${layer}`)
-    .filter((folder) => exists(new URL(folder, ROOT)));
-  const checked = sanitizer === undefined ? null : await countTests("compute-sanitizer", [
-    sanitizer,
-    ...["--error-exitcode", SANITIZER_FAILURE, "--require-cuda-init", "no"],
-    ...[Deno.execPath(), "test", "-A", ...folders],
-  ], signal);
-  const benches = await step("benchmarks", ["deno", "bench", "-A", "--json"], {
-    env: ON_GPU,
-    signal,
-    capture: "hidden",
+function readCommandLine(args: string[]): CommandLine {
+  const parsed: Record<string, unknown> = parseArgs(args, {
+    string: ["commit", "output", "device"],
+    boolean: ["dry"],
+    unknown: (argument: string) => {
+      throw new ProofError(`Cannot read the option ${argument}: see .ci/gpu.ts`);
+    },
   });
+  const { commit, device = "cuda", output } = parsed as Record<string, string | undefined>;
+  if (device !== "cuda" && device !== "host") {
+    throw new ProofError(`Cannot read --device as it must be cuda or host: it is ${device}`);
+  }
+  const dry = parsed.dry === true;
+  if (output === undefined && (dry || device === "host")) {
+    throw new ProofError("Cannot run this without --output, as bench/results is for full GPU runs");
+  }
+  return { device, dry, commit, output: output === undefined ? RESULTS : resolve(output) };
+}
+
+const environment = (name: string): string | undefined => Deno.env.get(name);
+
+/** What a program prints; undefined where there is no such program, or it fails. */
+async function ask(command: readonly string[]): Promise<string | undefined> {
+  const [name, ...args] = command;
+  const program = findProgram(name!, environment);
+  if (program === undefined) return undefined;
+  const { success, stdout } = await runProgram([program], args, ROOT.pathname);
+  return success ? stdout : undefined;
+}
+
+async function describeGpu(): Promise<GpuDescription> {
+  if (findProgram(DESCRIBE_GPU[0]!, environment) === undefined) {
+    throw new ProofError("there is no nvidia-smi, which comes with NVIDIA's driver");
+  }
+  const description = await ask(DESCRIBE_GPU);
+  if (description === undefined) throw new ProofError("nvidia-smi finds no GPU");
+  return readGpuDescription(description);
+}
+
+/** The commit of the files, as far as a repository is here to tell. */
+async function describeCommit(given: string | undefined): Promise<string> {
+  if (given !== undefined) return given;
+  const hash = (await ask(["git", "rev-parse", "HEAD"]))?.trim();
+  if (hash === undefined) return "unknown";
+  const changes = await ask(["git", "status", "--porcelain", "--", ".", ":!bench/results"]);
+  return changes?.trim() === "" ? hash : `${hash}-modified`;
+}
+
+function describeMachine(): HostMachine {
+  const [cpu] = cpus();
   return {
+    processor: cpu?.model ?? "unknown processor",
+    processors: navigator.hardwareConcurrency,
+    system: `${Deno.build.os} ${Deno.osRelease()} ${Deno.build.arch}`,
+    deno: Deno.version.deno,
+  };
+}
+
+async function prove({ commit, ...options }: CommandLine): Promise<GpuReport> {
+  const gpu = options.device === "cuda" ? await describeGpu() : null;
+  const about = {
+    name: gpu?.name ?? "Host device",
     gpu,
+    machine: describeMachine(),
     date: new Date().toISOString(),
-    commit: await commit(),
-    tests,
-    sanitizer: checked,
-    benches: readBenchResults(benches),
+    commit: await describeCommit(commit),
+  };
+  const findings = new Findings();
+  const steps = await runSteps(proofSteps(options, findings), TIME_LIMIT);
+  const { device, load, tests, figures, peers } = findings;
+  return {
+    ...about,
+    ...{ device, load, steps, tests, peers },
+    figures: compareFigures(figures),
+    comparisons: comparePeers(figures, peers?.peers ?? []),
   };
 }
 
 try {
-  const report = await proveOnGpu(AbortSignal.timeout(TIME_LIMIT));
-  const folder = new URL("bench/results/", ROOT);
+  const commandLine = readCommandLine(Deno.args);
+  const report = await prove(commandLine);
   const page = formatGpuReport(report);
-  await Deno.mkdir(folder, { recursive: true });
-  const name = resultName(report.gpu.name);
-  await Deno.writeTextFile(new URL(`${name}.json`, folder), JSON.stringify(report, null, 2) + "\n");
-  await Deno.writeTextFile(new URL(`${name}.md`, folder), page);
+  const file = join(commandLine.output, resultName(report.name));
+  await Deno.mkdir(commandLine.output, { recursive: true });
+  await Deno.writeTextFile(`${file}.json`, JSON.stringify(report, null, 2) + "\n");
+  await Deno.writeTextFile(`${file}.md`, page);
   console.log(page);
+  console.error(`\nWritten to ${file}.json and .md`);
+  if (!isProved(report)) Deno.exit(1);
 } catch (error) {
-  // A program that is not there is nvidia-smi: everything else is started by Deno or was found.
-  const missing = error instanceof Deno.errors.NotFound ? ". It comes with NVIDIA's driver" : "";
-  if (!(error instanceof StepError) && missing === "") throw error;
-  console.error(`\nNot proved on a GPU: ${(error as Error).message}${missing}`);
+  if (!(error instanceof ProofError)) throw error;
+  console.error(`Nothing was proved on a GPU: ${error.message}`);
   Deno.exit(1);
 }

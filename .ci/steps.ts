@@ -23,14 +23,11 @@ export class StepError extends Error {
   override name = "StepError";
   /** What the program had printed on standard output, when captured. */
   readonly output: string;
-  /** Whether it took too long. */
-  readonly timedOut: boolean;
 
   /** Makes the error; `message` is complete. */
-  constructor(message: string, output: string, timedOut: boolean) {
+  constructor(message: string, output: string) {
     super(message);
     this.output = output;
-    this.timedOut = timedOut;
   }
 }
 
@@ -66,11 +63,10 @@ export async function step(
     if (!success && capture === "hidden") console.error(output);
     const seconds = ((performance.now() - start) / 1000).toFixed(1);
     if (deadline?.passed === true) {
-      throw new StepError(`${title} ran out of time after ${seconds} s`, output, true);
+      throw new StepError(`${title} ran out of time after ${seconds} s`, output);
     }
     if (!success) {
-      const message = `${title} failed with exit status ${code} after ${seconds} s`;
-      throw new StepError(message, output, false);
+      throw new StepError(`${title} failed with exit status ${code} after ${seconds} s`, output);
     }
     console.error(`== ${title}: ok, ${seconds} s`);
     return output;
@@ -84,7 +80,7 @@ class Deadline {
   /** Whether the time is over. */
   passed = false;
   readonly #group: number;
-  readonly #timer: number;
+  readonly #timer: ReturnType<typeof setTimeout>;
   readonly #interrupt = () => {
     this.#end();
     Deno.exit(130);

@@ -21,15 +21,24 @@ export interface TestSummary {
 const SUMMARY =
   /^(?:ok|FAILED) \| (\d+) passed(?: \(\d+ steps?\))? \| (\d+) failed(?: \(\d+ steps?\))?(.*)$/gm;
 
+function lastSummary(log: string): RegExpExecArray | undefined {
+  // deno-lint-ignore no-control-regex
+  const plain = log.replace(/\x1b\[[0-9;]*m/g, "");
+  return [...plain.matchAll(SUMMARY)].at(-1);
+}
+
+/** Whether a run of `deno test` came to its end. */
+export function hasTestSummary(log: string): boolean {
+  return lastSummary(log) !== undefined;
+}
+
 /**
  * Reads the summary that `deno test` ends with.
  *
  * @throws {Error} If there is none: the run ended before its end.
  */
 export function readTestSummary(log: string): TestSummary {
-  // deno-lint-ignore no-control-regex
-  const plain = log.replace(/\x1b\[[0-9;]*m/g, "");
-  const last = [...plain.matchAll(SUMMARY)].at(-1);
+  const last = lastSummary(log);
   if (last === undefined) throw new Error("Cannot find the summary of deno test in its output");
   const ignored = /\| (\d+) ignored/.exec(last[3]!)?.[1] ?? "0";
   return { passed: Number(last[1]), failed: Number(last[2]), ignored: Number(ignored) };

@@ -15,8 +15,9 @@ const SIZES = [
   ["256 MiB", 2 ** 28],
 ] as const;
 
-const largest = ON_GPU ? 2 ** 28 : 2 ** 26;
-const sizes = SIZES.filter(([, bytes]) => bytes <= scaled(largest, 2 ** 20));
+const smallest = scaled(2 ** 16, 2 ** 20);
+const largest = scaled(ON_GPU ? 2 ** 28 : 2 ** 24, 2 ** 20);
+const sizes = SIZES.filter(([, bytes]) => bytes >= smallest && bytes <= largest);
 
 for (const [size, bytes] of sizes) {
   const source = new Uint8Array(bytes).fill(1);

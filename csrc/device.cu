@@ -19,6 +19,17 @@ cudaDeviceProp properties_of(int device) {
   return properties;
 }
 
+struct MemoryInformation {
+  size_t free_bytes = 0;
+  size_t total_bytes = 0;
+};
+
+MemoryInformation memory_of_current_device() {
+  MemoryInformation memory;
+  GS_CALL(cudaMemGetInfo, &memory.free_bytes, &memory.total_bytes);
+  return memory;
+}
+
 }  // namespace
 
 UuidText uuid_text(int device, const char* prefix) {
@@ -103,10 +114,8 @@ int32_t gs_device_capacity(int32_t device, double* result) {
 int32_t gs_device_open(int32_t device) {
   return guarded([&] {
     make_current(device);
-    // cudaSetDevice creates the context since CUDA 12; before that the first call that needs it.
-    size_t free_bytes = 0;
-    size_t total_bytes = 0;
-    GS_CALL(cudaMemGetInfo, &free_bytes, &total_bytes);
+    // cudaSetDevice has created the context; whether it can be used only its use tells.
+    memory_of_current_device();
   });
 }
 
@@ -114,11 +123,9 @@ int32_t gs_device_memory(int32_t device, double* result) {
   return guarded([&] {
     require(result != nullptr, GS_ERROR_ARGUMENT);
     make_current(device);
-    size_t free_bytes = 0;
-    size_t total_bytes = 0;
-    GS_CALL(cudaMemGetInfo, &free_bytes, &total_bytes);
-    result[0] = static_cast<double>(free_bytes);
-    result[1] = static_cast<double>(total_bytes);
+    const MemoryInformation memory = memory_of_current_device();
+    result[0] = static_cast<double>(memory.free_bytes);
+    result[1] = static_cast<double>(memory.total_bytes);
   });
 }
 

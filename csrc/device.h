@@ -16,7 +16,10 @@ inline void make_current(int device) {
   thread_state.device = device;
   require(device >= 0, GS_ERROR_DEVICE);
   GS_CALL(cudaSetDevice, device);
-  latest_device.store(device, std::memory_order_relaxed);
+  // Read first: threads that use one device would otherwise take the line from one another.
+  if (latest_device.load(std::memory_order_relaxed) != device) {
+    latest_device.store(device, std::memory_order_relaxed);
+  }
 }
 
 // For calls that create no context: names the device in failures.

@@ -12,7 +12,8 @@
  *     GS_ERROR_ARGUMENT. Handles are positive int32 values, checked for their generation.
  *   - Hot calls take their operands from the calling thread's command block (see below); all
  *     others take them by value. Pointers are JavaScript memory that lives until the call returns.
- *   - A function marked [waits] may block; TypeScript binds it a second time as nonblocking.
+ *   - A function marked [waits] may block. TypeScript binds a second time, as nonblocking, those of
+ *     them that take no pointer: JavaScript memory may go with its isolate before such a call ends.
  *   - Every call that concerns a device makes that device current first; nothing is assumed of
  *     the calling thread.
  *   - No C++ exception, exit, abort or print crosses the seam.
@@ -82,7 +83,8 @@ GS_API int32_t gs_abi_version(void);
  * sourceHash, flags. */
 GS_API int32_t gs_abi_describe(char* text, int32_t capacity);
 
-/* Registers the calling thread's command block; replaces an earlier one of the same thread.
+/* Registers the calling thread's command block; replaces an earlier one of the same thread, which
+ * may be that of an isolate that is gone: an isolate registers its own before its first hot call.
  * bytes must be at least sizeof(gs_command_block) and block 8-byte aligned. */
 GS_API int32_t gs_block_register(void* block, double bytes);
 

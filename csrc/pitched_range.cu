@@ -4,6 +4,7 @@
 #include <driver_types.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace gridstride {
 
@@ -16,28 +17,42 @@ MemoryRange spanned(const PitchedRange& rows, const CopyExtent& extent) {
   return checked_range(rows.address, bytes);
 }
 
+namespace {
+
+// Whether a row's width of bytes at start touches one of the rows. It can only meet the row that
+// begins at or before it and the one after that.
+bool touches_row(const PitchedRange& rows, const CopyExtent& extent, uint64_t start) {
+  const MemoryRange bytes{start, extent.width};
+  if (start < rows.address) return bytes.end() > rows.address;
+  const uint64_t row = std::min((start - rows.address) / rows.pitch, extent.height - 1);
+  const MemoryRange before{rows.address + row * rows.pitch, extent.width};
+  if (before.overlaps(bytes)) return true;
+  const MemoryRange after{before.address + rows.pitch, extent.width};
+  return row + 1 < extent.height && after.overlaps(bytes);
+}
+
+}  // namespace
+
+// The rows of the larger pitch are tried one by one against those of the smaller. There are few:
+// fewer than the smaller pitch, as where they fall in a period of the other rows repeats after
+// that many, and than the reach divided by the larger pitch. So no extent, whatever it claims,
+// takes more steps than the square root of the reach.
 bool overlap(const PitchedRange& first, const PitchedRange& second, const CopyExtent& extent) {
   if (extent.is_empty()) return false;
-  const PitchedRange& lower = first.address <= second.address ? first : second;
-  const PitchedRange& upper = first.address <= second.address ? second : first;
-  const MemoryRange reach = spanned(lower, extent);
-  if (!reach.overlaps(spanned(upper, extent))) return false;
+  const PitchedRange& dense = first.pitch <= second.pitch ? first : second;
+  const PitchedRange& sparse = first.pitch <= second.pitch ? second : first;
+  const MemoryRange reach = spanned(dense, extent);
+  if (!reach.overlaps(spanned(sparse, extent))) return false;
 
-  // Rows of `upper` that begin inside the reach of `lower`: each can only meet the row of `lower`
-  // that begins at or before it, and the one after that.
-  const auto row_meets = [&](uint64_t start) {
-    const uint64_t row = std::min((start - lower.address) / lower.pitch, extent.height - 1);
-    const MemoryRange bytes{start, extent.width};
-    const MemoryRange before{lower.address + row * lower.pitch, extent.width};
-    if (before.overlaps(bytes)) return true;
-    const MemoryRange after{before.address + lower.pitch, extent.width};
-    return row + 1 < extent.height && after.overlaps(bytes);
-  };
-  if (lower.pitch == upper.pitch) return row_meets(upper.address);
-  for (uint64_t row = 0; row < extent.height; row++) {
-    const uint64_t start = upper.address + row * upper.pitch;
+  uint64_t row = 0;
+  if (sparse.address < reach.address) row = (reach.address - sparse.address) / sparse.pitch;
+  const uint64_t period = dense.pitch / std::gcd(dense.pitch, sparse.pitch);
+  // One more: the first of them may begin before the dense rows do, where nothing repeats.
+  const uint64_t rows_to_try = std::min(extent.height - row, period + 1);
+  for (uint64_t tried = 0; tried < rows_to_try; tried++) {
+    const uint64_t start = sparse.address + (row + tried) * sparse.pitch;
     if (start >= reach.end()) return false;
-    if (row_meets(start)) return true;
+    if (touches_row(dense, extent, start)) return true;
   }
   return false;
 }

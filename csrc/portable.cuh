@@ -1,5 +1,5 @@
-// What differs between nvcc and the host device for device code. Kernels include this file in place of
-// the CUDA headers, and need no #ifdef of their own.
+// What differs between nvcc and the host device for device code. Kernels include this file in place
+// of the CUDA headers, and need no #ifdef of their own.
 #ifndef GRIDSTRIDE_PORTABLE_CUH
 #define GRIDSTRIDE_PORTABLE_CUH
 
@@ -7,14 +7,15 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-// GS_DYNAMIC_SHARED(type, name); declares `type* name`, the block's dynamic shared memory. All kernels
-// of a source file share it, so that nvcc must see one declaration of one type for all of them.
+// GS_DYNAMIC_SHARED(type, name); declares `type* name`, the block's dynamic shared memory. All
+// kernels of a source file share it, so that nvcc must see one declaration of one type for all of
+// them.
 #if defined(__CUDASIM__)
 #define GS_DYNAMIC_SHARED(type, name) \
   type* const name = static_cast<type*>(::gridstride::host::dynamic_shared_memory())
 #else
-#define GS_DYNAMIC_SHARED(type, name)                                          \
-  extern __shared__ __align__(16) unsigned char gridstride_dynamic_shared[];   \
+#define GS_DYNAMIC_SHARED(type, name)                                        \
+  extern __shared__ __align__(16) unsigned char gridstride_dynamic_shared[]; \
   type* const name = reinterpret_cast<type*>(gridstride_dynamic_shared)
 #endif
 

@@ -53,8 +53,10 @@ export interface HostMachine {
 
 /** Everything a run found. */
 export interface GpuReport {
-  /** The device. */
-  readonly device: MeasuredDevice;
+  /** What was measured, in a word or two. */
+  readonly name: string;
+  /** The device as the library describes it; `null` if that failed. */
+  readonly device: MeasuredDevice | null;
   /** The GPU as its driver describes it; `null` for the host device. */
   readonly gpu: GpuDescription | null;
   /** Clocks and power while the benchmarks ran; `null` for the host device. */

@@ -14,7 +14,7 @@ import {
   formatNumber,
   formatPercent,
 } from "./formats.ts";
-import type { GpuReport } from "./gpu_report.ts";
+import type { GpuReport, MeasuredDevice } from "./gpu_report.ts";
 
 /** A Markdown table; all columns but the first are aligned to the right where `numeric` is set. */
 function table(
@@ -35,19 +35,25 @@ function span(samples: readonly number[]): string {
   return least === most ? `${most}` : `${least}–${most}`;
 }
 
-function facts(report: GpuReport): string[][] {
-  const { device, gpu, load, machine } = report;
-  const { peakBandwidth } = device;
-  const memory = gpu?.memory ?? exactBytes(device.totalMemory);
+function deviceFacts(device: MeasuredDevice): string[][] {
+  const { name, computeCapability, multiprocessorCount, totalMemory, peakBandwidth } = device;
+  const memory = `${formatNumber(totalMemory / 2 ** 30)} GiB`;
   return [
     [
       "Device",
-      `${device.name}, compute capability ${device.computeCapability}, ` +
-      `${device.multiprocessorCount} multiprocessors, ${memory}`,
+      `${name}, compute capability ${computeCapability}, ${multiprocessorCount} ` +
+      `multiprocessors, ${memory}`,
     ],
     ...(peakBandwidth === null
       ? []
       : [["Memory bandwidth by data sheet", formatBandwidth(peakBandwidth)]]),
+  ];
+}
+
+function facts(report: GpuReport): string[][] {
+  const { device, gpu, load, machine } = report;
+  return [
+    ...(device === null ? [] : deviceFacts(device)),
     ...(gpu === null ? [] : [
       ["Driver", gpu.driver],
       [
@@ -86,16 +92,18 @@ function figureRow(figure: ComparedFigure, peakBandwidth: number | null): string
 function figureTable(figures: readonly ComparedFigure[], report: GpuReport): string[] {
   const [{ area, group }] = figures as [ComparedFigure];
   // Only what stays on the device is bounded by its memory.
-  const peak = area === "kernel" ? report.device.peakBandwidth : null;
+  const peak = area === "kernel" ? report.device?.peakBandwidth ?? null : null;
   const header = ["", "per call", "fastest", "samples", "bytes", "bandwidth", "to baseline"];
   const rows = figures.map((figure) => figureRow(figure, peak));
   const columns = peak === null ? header.length : header.length + 1;
   return [
     `### ${area}: ${group}`,
     "",
-    ...table([...header, "of data sheet"].slice(0, columns), rows.map((row) =>
-      row.slice(0, columns)
-    ), true),
+    ...table(
+      [...header, "of data sheet"].slice(0, columns),
+      rows.map((row) => row.slice(0, columns)),
+      true,
+    ),
   ];
 }
 
@@ -127,7 +135,7 @@ function peerSection({ peers, comparisons }: GpuReport): string[] {
 /** The report as Markdown. */
 export function formatGpuReport(report: GpuReport): string {
   return [
-    `# ${report.gpu?.name ?? report.device.name}`,
+    `# ${report.name}`,
     "",
     ...table(["", ""], facts(report)),
     "## Steps",

@@ -40,7 +40,8 @@ async function compiled(): Promise<string> {
   }
   await Deno.mkdir(directory, { recursive: true });
   const unfinished = `${library}.${Deno.pid}`;
-  const flags = ["-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall"];
+  const warnings = ["-Wall", "-Wextra"];
+  const flags = ["-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", ...warnings];
   const { success, stderr } = await runProgram(compiler.command, [
     ...flags,
     `-I${new URL("csrc", ROOT).pathname}`,

@@ -71,7 +71,7 @@ bool AddressReservation::reserve() {
   const auto start = reinterpret_cast<std::uintptr_t>(base);
   free_.emplace(start, start + size);
   position_ = start;
-  base_.store(start, std::memory_order_release);
+  base_.store(start, std::memory_order_relaxed);
   size_.store(size, std::memory_order_release);
   return true;
 }

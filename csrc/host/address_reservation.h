@@ -33,8 +33,9 @@ class AddressReservation {
   void unmap(const MappedExtent& extent);
 
   bool contains(std::uintptr_t address) const {
-    return address - base_.load(std::memory_order_acquire) <
-           size_.load(std::memory_order_acquire);
+    // In this order: who sees the size finds the base it goes with.
+    const std::uintptr_t size = size_.load(std::memory_order_acquire);
+    return address - base_.load(std::memory_order_relaxed) < size;
   }
 
  private:
@@ -46,7 +47,7 @@ class AddressReservation {
 
   const std::uint64_t capacity_;
   std::mutex mutex_;
-  // size_ is written last and read with acquire: 0 means not reserved yet.
+  // size_ is written last and read first: 0 means not reserved yet.
   std::atomic<std::uintptr_t> base_{0};
   std::atomic<std::uintptr_t> size_{0};
   std::map<std::uintptr_t, std::uintptr_t> free_;  // start → limit, never adjacent

@@ -13,19 +13,17 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <iterator>
 #include <mutex>
 #include <system_error>
 
 #include "machine_context.h"
+#include "thread_signals.h"
 
 namespace gridstride::host {
 namespace {
 
-// abort() counts as the kernel's too: it is how the C++ library ends on std::terminate.
-constexpr int handled_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
-constexpr size_t handled_count = sizeof(handled_signals) / sizeof(handled_signals[0]);
-
-struct sigaction previous_actions[handled_count];
+struct sigaction previous_actions[std::size(fault_signals)];
 
 struct AdoptedThread {
   pthread_t thread;
@@ -39,18 +37,18 @@ std::mutex* const adoption_lock = new std::mutex;
 
 struct sigaction& previous_action(int signal) {
   size_t i = 0;
-  while (handled_signals[i] != signal) ++i;
+  while (fault_signals[i] != signal) ++i;
   return previous_actions[i];
 }
 
 // What would have happened without this library. For a signal the processor raised, that is the
-// same instruction once more under the default action.
+// same instruction once more under the default action; but a breakpoint is over when it is told.
 void take_default_action(int signal, const siginfo_t* info) {
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;
   sigemptyset(&action.sa_mask);
   sigaction(signal, &action, nullptr);
-  if (info->si_code <= 0) raise(signal);
+  if (info->si_code <= 0 || signal == SIGTRAP) raise(signal);
 }
 
 void pass_on(int signal, siginfo_t* info, void* context) {
@@ -125,8 +123,8 @@ void use_signal_stack(BlockState& block) {
 
 void install_fault_handlers() {
   static const bool installed = [] {
-    for (size_t i = 0; i < handled_count; ++i) {
-      install_handler(handled_signals[i], previous_actions[i]);
+    for (size_t i = 0; i < std::size(fault_signals); ++i) {
+      install_handler(fault_signals[i], previous_actions[i]);
     }
     return true;
   }();
@@ -142,7 +140,7 @@ void adopt_calling_thread(BlockState& block) {
   adopted_count.store(number + 1, std::memory_order_release);
   sigset_t unblocked;
   sigemptyset(&unblocked);
-  for (const int signal : handled_signals) sigaddset(&unblocked, signal);
+  for (const int signal : fault_signals) sigaddset(&unblocked, signal);
   pthread_sigmask(SIG_UNBLOCK, &unblocked, nullptr);
 }
 

@@ -8,6 +8,8 @@
 #include <limits>
 #include <string>
 
+#include "control_groups.h"
+
 namespace gridstride::host {
 namespace {
 
@@ -20,35 +22,14 @@ std::uint64_t limit_in_file(const std::string& path) {
   return file >> limit ? limit : no_limit;
 }
 
-// A group is bounded by all groups above it, and a container may see its own group as the root.
-std::uint64_t smallest_limit_upwards(const std::string& mount, std::string group,
-                                     const std::string& file) {
-  std::uint64_t smallest = limit_in_file(mount + "/" + file);
-  while (!group.empty() && group != "/") {
-    smallest = std::min(smallest, limit_in_file(mount + group + "/" + file));
-    group.erase(group.find_last_of('/'));
-  }
-  return smallest;
-}
-
-// /proc/self/cgroup has lines "hierarchy:controllers:group"; version 2 names no controllers.
 std::uint64_t control_group_limit() {
   std::uint64_t smallest = no_limit;
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const auto first = line.find(':');
-    const auto second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const std::string group = line.substr(second + 1);
-    if (group.empty() || group.front() != '/') continue;
-    if (controllers == ",,") {
-      smallest = std::min(smallest, smallest_limit_upwards("/sys/fs/cgroup", group, "memory.max"));
-    } else if (controllers.find(",memory,") != std::string::npos) {
-      smallest = std::min(smallest, smallest_limit_upwards("/sys/fs/cgroup/memory", group,
-                                                           "memory.limit_in_bytes"));
-    }
-  }
+  for_each_control_group(control_group_membership(), "/sys/fs/cgroup", "memory",
+                         [&](const std::string& directory, bool is_unified) {
+                           const char* const file =
+                               is_unified ? "/memory.max" : "/memory.limit_in_bytes";
+                           smallest = std::min(smallest, limit_in_file(directory + file));
+                         });
   return smallest;
 }
 

@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 #include <thread>
 
 #if defined(__linux__)
 #include <sched.h>
 #endif
+
+#include "control_groups.h"
 
 namespace gridstride::host {
 namespace {
@@ -65,61 +66,23 @@ unsigned smaller_quota(unsigned one, unsigned other) {
   return std::min(one, other);
 }
 
-// A group is bound by its ancestors' quotas too. Inside a container the path may be the host's and
-// not exist; the mount's root, which is then the container's group, is always looked at.
-template <typename Quota>
-unsigned smallest_quota(const std::string& mount, std::string path, Quota quota) {
-  unsigned smallest = quota(mount);
-  while (path.size() > 1) {
-    smallest = smaller_quota(smallest, quota(mount + path));
-    path.erase(path.rfind('/'));
-  }
-  return smallest;
-}
-
-bool names_cpu_controller(const std::string& controllers) {
-  std::istringstream list(controllers);
-  std::string name;
-  while (std::getline(list, name, ',')) {
-    if (name == "cpu") return true;
-  }
-  return false;
-}
-
-std::string own_membership() {
-  std::ifstream file("/proc/self/cgroup");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 }  // namespace
 
 unsigned quota_processors(const std::string& membership, const std::string& mount) {
   unsigned smallest = 0;
-  std::istringstream lines(membership);
-  std::string line;
-  // number:controllers:path, with neither number nor controllers in version 2 ("0::/path").
-  while (std::getline(lines, line)) {
-    const size_t first = line.find(':');
-    const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const std::string path = line.substr(second + 1);
-    if (path.empty() || path[0] != '/') continue;
-    if (controllers.empty()) {
-      smallest = smaller_quota(smallest, smallest_quota(mount, path, unified_quota));
-    } else if (names_cpu_controller(controllers)) {
-      smallest = smaller_quota(smallest, smallest_quota(mount + "/cpu", path, controller_quota));
-    }
-  }
+  for_each_control_group(membership, mount, "cpu",
+                         [&](const std::string& directory, bool is_unified) {
+                           smallest = smaller_quota(smallest, is_unified
+                                                                  ? unified_quota(directory)
+                                                                  : controller_quota(directory));
+                         });
   return smallest;
 }
 
 unsigned worker_count_from(const char* text) {
   if (text == nullptr || *text == '\0') {
-    const unsigned processors =
-        smaller_quota(allowed_processors(), quota_processors(own_membership(), "/sys/fs/cgroup"));
+    const unsigned quota = quota_processors(control_group_membership(), "/sys/fs/cgroup");
+    const unsigned processors = smaller_quota(allowed_processors(), quota);
     return std::min(std::max(processors, 2u), max_workers);
   }
   const std::string value = text;

@@ -6,19 +6,11 @@
 
 #include "device.h"
 #include "host_function_thread.h"
+#include "processor_pause.h"
 #include "worker_pool.h"
 
 namespace gridstride::host {
 namespace {
-
-// Tells the other hardware thread of the core that this one polls.
-inline void relax_processor() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 // Waking a sleeping thread takes longer than many kernels: it first polls for about as long.
 constexpr int polls_before_sleep = 400;
@@ -235,7 +227,7 @@ void StreamGraph::wait_until(std::condition_variable& changed, unsigned& waiting
                              Done done) {
   for (int poll = 0; poll < polls_before_sleep; ++poll) {
     if (done()) return;
-    relax_processor();
+    pause_processor();
   }
   Lock lock(mutex_);
   ++waiting_threads;

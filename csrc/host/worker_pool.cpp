@@ -1,9 +1,6 @@
 // The OS threads that run everything the host device does.
 #include "worker_pool.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <chrono>
 #include <system_error>
@@ -12,6 +9,8 @@
 
 #include "fault_signals.h"
 #include "processor_count.h"
+#include "processor_pause.h"
+#include "thread_signals.h"
 
 namespace gridstride::host {
 namespace {
@@ -30,31 +29,6 @@ uint32_t guarded_stacks_per_worker(unsigned workers) {
 
 // A completion that submits is about to look at the queue itself: nobody has to be woken for it.
 thread_local bool in_completion = false;
-
-void pause_briefly() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-// Threads inherit the mask of their creator: with everything blocked, no signal that is meant for
-// the process (a timer's, the terminal's) is ever handled on a worker.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 
@@ -158,7 +132,7 @@ void WorkerPool::spin_until_submission(uint64_t seen) const {
   do {
     for (int i = 0; i < 32; ++i) {
       if (submissions_.load(std::memory_order_relaxed) != seen) return;
-      pause_briefly();
+      pause_processor();
     }
   } while (std::chrono::steady_clock::now() < end);
 }

@@ -13,7 +13,7 @@ import {
 } from "../ffi/native_device.ts";
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import { giveBack } from "../ffi/give_back.ts";
+import { giveBack, giveBackAfterFailure } from "../ffi/give_back.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
 import { type UsableMemory, usableMemory } from "../hardware/memory_reserve.ts";
@@ -28,6 +28,7 @@ import {
   type DTypeOf,
   dtypeOf,
   type ElementOf,
+  type SelfDescribingArray,
   type TypedArrayOf,
 } from "../memory/dtype.ts";
 import { PinnedBuffer } from "../memory/pinned_buffer.ts";
@@ -48,14 +49,14 @@ export interface UploadOptions<D extends DType> extends StreamChoice {
    * The element type, where the array does not tell: `bfloat16` bits come in a `Uint16Array`,
    * `bool` and `float8_*` in a `Uint8Array`.
    */
-  readonly dtype?: D;
+  readonly dtype: D;
 }
 
 /**
  * An opened device. Made by `openDevice()`.
  *
- * Disposing it closes its default stream; streams and buffers made from it stay usable until they
- * are disposed themselves.
+ * Streams and buffers made from it stay usable until they are disposed themselves; its default
+ * stream ends with the last of them.
  *
  * @example
  * ```ts
@@ -93,7 +94,7 @@ export class Device implements Disposable {
     return this.context.label;
   }
 
-  /** The default stream: where work goes that names no stream. */
+  /** The default stream: where work goes that names no stream. Disposing it does nothing. */
   get stream(): Stream {
     return defaultStream(this.#use());
   }
@@ -124,31 +125,39 @@ export class Device implements Disposable {
     try {
       fill(buffer, value, options);
     } catch (error) {
-      buffer.free();
+      giveBackAfterFailure(buffer);
       throw error;
     }
     return buffer;
   }
 
   /**
-   * Allocates a buffer as long as an array and enqueues copying the array into it. The array may
-   * be changed at once.
+   * Allocates a buffer as long as an array and enqueues copying the array into it, as
+   * {@linkcode DeviceBuffer.copyFrom} does. The array may be changed at once.
    *
-   * @throws {TypeError} If the array's element type is not clear and the options do not name it.
+   * @param array The elements; its kind is the buffer's element type.
+   * @throws {TypeError} If the array does not tell its element type and the options do not name it.
    * @throws {OutOfMemoryError} If the device has no room.
    */
-  upload<A extends AnyTypedArray, D extends DType = DTypeOf<A> & DType>(
+  upload<A extends SelfDescribingArray>(
     array: A,
-    options: UploadOptions<D> = {},
-  ): DeviceBuffer<D> {
+    options?: StreamChoice & { readonly dtype?: never },
+  ): DeviceBuffer<DTypeOf<A> & DType>;
+  /**
+   * Allocates a buffer for the elements of an array whose type the options name.
+   *
+   * @param array Of the kind that holds elements of that type: a `Uint16Array` for `bfloat16`.
+   */
+  upload<D extends DType>(array: TypedArrayOf<D>, options: UploadOptions<D>): DeviceBuffer<D>;
+  upload(array: AnyTypedArray, options: Partial<UploadOptions<DType>> = {}): DeviceBuffer {
     requireObject(options, "options", "upload");
-    const dtype = options.dtype ?? this.#dtypeOf(array) as D;
+    const dtype = options.dtype ?? this.#dtypeOf(array);
     if (!ArrayBuffer.isView(array)) throw this.#refuseArray(array);
     const buffer = DeviceBuffer.allocate(this.#use(), dtype, array.length);
     try {
-      buffer.copyFrom(array as unknown as TypedArrayOf<D>, options);
+      buffer.copyFrom(array, options);
     } catch (error) {
-      buffer.free();
+      giveBackAfterFailure(buffer);
       throw error;
     }
     return buffer;
@@ -261,6 +270,7 @@ export class Device implements Disposable {
   [Symbol.dispose](): void {
     if (this.#disposed) return;
     giveBack(
+      this.context,
       () => this.context.release(),
       () => this.#disposed = true,
     );

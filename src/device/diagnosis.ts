@@ -11,8 +11,7 @@ import { openLibrary } from "../ffi/open_library.ts";
 import type { BackendReport } from "../hardware/backends.ts";
 import { detectBackends, preflight } from "../hardware/detection.ts";
 import { cudaVersionText } from "../hardware/device_information.ts";
-import { environment, listDevices } from "../hardware/device_list.ts";
-import { EnvironmentError } from "../hardware/environment.ts";
+import { checkEnvironment, environment, listDevices } from "../hardware/device_list.ts";
 
 /** What became of looking for one native library. */
 export interface LibraryReport {
@@ -102,23 +101,6 @@ function libraryProblem({ kind, path, attempts }: LibraryReport): Problem[] {
   }];
 }
 
-/** Problems of the environment's variables, which make every other call throw. */
-function environmentProblem(): Problem[] {
-  try {
-    void environment.fake;
-    void environment.device;
-    void environment.strict;
-    listDevices();
-    return [];
-  } catch (error) {
-    if (error instanceof EnvironmentError) {
-      return [{ code: "environment", message: error.message, fix: `Correct ${error.variable}.` }];
-    }
-    if (error instanceof LibraryNotFoundError) return [];
-    throw error;
-  }
-}
-
 function deniedVariables(): Problem[] {
   const denied = environment.deniedVariables;
   return denied.length === 0 ? [] : [{
@@ -161,6 +143,7 @@ function canOpen(): boolean {
  * ```
  */
 export async function diagnose(): Promise<Diagnosis> {
+  checkEnvironment();
   const libraries = [reportLibrary("cuda"), reportLibrary("host")];
   const backends = await detectBackends();
   const cuda = libraries[0]!.path === null ? undefined : openLibrary("cuda");
@@ -172,7 +155,6 @@ export async function diagnose(): Promise<Diagnosis> {
     toolkitVersion: backends.find(({ backend }) => backend === "cuda")?.toolkitVersion ?? null,
     permissions: reportPermissions(),
     problems: [
-      ...environmentProblem(),
       ...libraries.flatMap(libraryProblem),
       ...await cudaProblem(libraries),
       ...deniedVariables(),

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { describeValue } from "../ffi/describe_value.ts";
 import { openDeviceContextNative } from "../ffi/native_device.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
@@ -18,6 +19,7 @@ import {
 } from "../hardware/device_list.ts";
 import {
   bestDevice as chooseBest,
+  type DeviceKind,
   deviceLabel,
   type DeviceSelector,
   parseDeviceSelector,
@@ -57,9 +59,16 @@ export interface ChosenDevice {
  * The best device: real GPUs before host devices, then most free memory, then the newest compute
  * capability, then the most multiprocessors. Opens none.
  *
+ * @param kind The kind to choose from; both when absent.
  * @throws {NoDeviceError} If there is none.
+ * @throws {RangeError} If `kind` is no kind of device.
  */
-export function bestDevice(kind?: "cuda" | "host"): ChosenDevice {
+export function bestDevice(kind?: DeviceKind): ChosenDevice {
+  if (kind !== undefined && kind !== "cuda" && kind !== "host") {
+    throw new RangeError(
+      `Cannot choose a device as kind must be "cuda" or "host": it is ${describeValue(kind)}`,
+    );
+  }
   const devices = listDevices().filter((info) => kind === undefined || info.kind === kind);
   const choice = chooseBest(candidates(devices));
   if (choice === undefined) throw new NoDeviceError(absence(kind));
@@ -71,7 +80,7 @@ export function bestDevice(kind?: "cuda" | "host"): ChosenDevice {
 }
 
 /** Why there is no device of a kind, and what to do. */
-function absence(kind: "cuda" | "host" | undefined): string {
+function absence(kind: DeviceKind | undefined): string {
   const fake = environment.read("GRIDSTRIDE_FAKE");
   const hidden = fake === undefined ? "" : `: GRIDSTRIDE_FAKE=${fake} hides the real ones`;
   if (kind === undefined) return `Cannot open a device as there is none${hidden}`;

@@ -52,13 +52,15 @@ export function statusError(
   const call = context.call ?? failedCall(library);
   const { device } = context;
   const detail = device === undefined ? "" : faultDescription(library, device);
-  return new CudaError({
+  const error = new CudaError({
     action: context.action,
     code: status,
     ...(call === undefined ? {} : { call }),
     ...(device === undefined ? {} : { device: `${library.kind}:${device}` }),
     ...(detail === "" ? {} : { detail }),
   });
+  if (error.sticky && device !== undefined) library.lostDevices.add(device);
+  return error;
 }
 
 /**

@@ -26,9 +26,22 @@ export const MAXIMUM_ARGUMENTS = 64;
 export const BLOCK_SLOTS = ARGUMENT + ARGUMENT_SLOTS;
 
 /**
- * Makes the block of an isolate. It lies in shared memory because that can be neither detached
- * nor transferred, so the address the library holds stays good as long as the isolate lives.
+ * Makes a block. It lies in shared memory because that can be neither detached nor transferred, so
+ * the address the library holds stays good as long as the isolate lives.
  */
 export function createCommandBlock(): Float64Array<SharedArrayBuffer> {
   return new Float64Array(new SharedArrayBuffer(BLOCK_SLOTS * Float64Array.BYTES_PER_ELEMENT));
+}
+
+/** Where the isolate keeps its block; another layout of the slots would be another name. */
+const BLOCK_OF_ISOLATE = Symbol.for("@gridstride/cuda command block of ABI 1");
+
+/**
+ * The isolate's block, the same for all libraries it opens and for all copies of this module it
+ * has loaded. A library knows one block per thread: had each copy its own, the last to register
+ * would take the hot calls of the others, which would run with operands that nobody meant.
+ */
+export function isolateCommandBlock(): Float64Array<SharedArrayBuffer> {
+  const isolate = globalThis as { [BLOCK_OF_ISOLATE]?: Float64Array<SharedArrayBuffer> };
+  return isolate[BLOCK_OF_ISOLATE] ??= createCommandBlock();
 }

@@ -72,6 +72,7 @@ export function injectFault(
     call,
     [Symbol.dispose]() {
       check(library, library.symbols.gs_call_restore(), "forget injected faults");
+      library.lostDevices.clear(); // what was injected has happened to no device
     },
   };
 }

@@ -5,7 +5,7 @@
  */
 
 import { type BuildRecord, type LibraryKind, parseBuildRecord } from "./build_record.ts";
-import { BLOCK_SLOTS, createCommandBlock } from "./command_block.ts";
+import { BLOCK_SLOTS, isolateCommandBlock } from "./command_block.ts";
 import { SYMBOLS_CORE } from "./symbols_core.ts";
 import { SYMBOLS_EXECUTION } from "./symbols_execution.ts";
 import { SYMBOLS_MEMORY } from "./symbols_memory.ts";
@@ -66,6 +66,21 @@ export class NativeLibrary {
    * @internal
    */
   readonly result: Float64Array<ArrayBuffer> = new Float64Array(16);
+  /**
+   * Ordinals of the devices whose loss an error has told of already; see `give_back.ts`.
+   *
+   * @internal
+   */
+  readonly lostDevices: Set<number> = new Set();
+
+  /**
+   * What `console.log` shows of it: not its functions.
+   *
+   * @internal
+   */
+  [Symbol.for("Deno.customInspect")](): string {
+    return `NativeLibrary { ${this.path} }`;
+  }
 
   /**
    * Registers a command block with a library whose version has been checked.
@@ -87,7 +102,7 @@ export class NativeLibrary {
     this.path = path;
     this.kind = this.build.kind;
     this.symbols = symbols;
-    this.block = createCommandBlock();
+    this.block = isolateCommandBlock();
     const registered = symbols.gs_block_register(
       this.block,
       BLOCK_SLOTS * Float64Array.BYTES_PER_ELEMENT,
@@ -120,11 +135,6 @@ export function openNativeLibrary(path: string): NativeLibrary {
   const library = new NativeLibrary(path, dlopen(path, SYMBOLS).symbols);
   opened.set(path, library);
   return library;
-}
-
-/** The libraries this isolate has opened so far. */
-export function openedLibraries(): readonly NativeLibrary[] {
-  return [...opened.values()];
 }
 
 function requirePermission(path: string): void {

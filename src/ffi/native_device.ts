@@ -11,12 +11,6 @@ import { readText } from "./text.ts";
 
 const LAST_CALL_SYNCHRONIZE = "cudaDeviceSynchronize";
 
-/** The number of devices. */
-export function countDevices(library: NativeLibrary): number {
-  check(library, library.symbols.gs_device_count(library.result), "count the devices");
-  return library.result[0]!;
-}
-
 /** The status of counting devices: 0, or the CUDA code that says why there are none. */
 export function deviceCountStatus(library: NativeLibrary): { status: number; count: number } {
   const status = library.symbols.gs_device_count(library.result);

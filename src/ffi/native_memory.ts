@@ -100,9 +100,23 @@ export function registerPinned(library: NativeLibrary, slab: Uint8Array<ArrayBuf
   return library.result[0]!;
 }
 
-/** Gives a pinned slab back after waiting, blocking this thread, for all devices. */
-export function releasePinned(library: NativeLibrary, pinned: number): void {
+/** Gives a pinned slab back after waiting, blocking this thread, for the devices that used it. */
+export function releasePinnedSync(library: NativeLibrary, device: number, pinned: number): void {
   const action = "release pinned memory";
   checkInt32(pinned, "handle", action);
-  check(library, library.symbols.gs_pinned_release(pinned), action);
+  check(library, library.symbols.gs_pinned_release(pinned), action, device);
+}
+
+/** Gives a pinned slab back after waiting for the devices that used it. */
+export async function releasePinned(
+  library: NativeLibrary,
+  device: number,
+  pinned: number,
+): Promise<void> {
+  const action = "release pinned memory";
+  checkInt32(pinned, "handle", action);
+  const status = await library.symbols.gs_pinned_release_async(pinned);
+  if (status !== 0) {
+    throw statusError(library, status, { action, device, call: "cudaHostUnregister" });
+  }
 }

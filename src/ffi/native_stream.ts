@@ -24,9 +24,9 @@ export function createStream(library: NativeLibrary, device: number, priority: n
 }
 
 /** Destroys a stream; what is enqueued still completes. */
-export function destroyStream(library: NativeLibrary, stream: number): void {
+export function destroyStream(library: NativeLibrary, device: number, stream: number): void {
   checkInt32(stream, "handle", "destroy a stream");
-  check(library, library.symbols.gs_stream_destroy(stream), "destroy a stream");
+  check(library, library.symbols.gs_stream_destroy(stream), "destroy a stream", device);
 }
 
 /** The range of priorities; a smaller number is more urgent. */
@@ -105,9 +105,9 @@ export function createEvent(library: NativeLibrary, device: number, timing: bool
 }
 
 /** Forgets an event. */
-export function destroyEvent(library: NativeLibrary, event: number): void {
+export function destroyEvent(library: NativeLibrary, device: number, event: number): void {
   checkInt32(event, "handle", "destroy an event");
-  check(library, library.symbols.gs_event_destroy(event), "destroy an event");
+  check(library, library.symbols.gs_event_destroy(event), "destroy an event", device);
 }
 
 /** Records an event on a stream. */

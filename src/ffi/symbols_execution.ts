@@ -34,12 +34,6 @@ export const SYMBOLS_EXECUTION = {
   gs_stream_query: { parameters: [], result: "i32" },
   gs_stream_wait: { parameters: [], result: "i32" },
   gs_stream_synchronize: { parameters: ["i32" /* int32_t stream */], result: "i32" },
-  gs_stream_synchronize_async: {
-    name: "gs_stream_synchronize",
-    parameters: ["i32" /* int32_t stream */],
-    result: "i32",
-    nonblocking: true,
-  },
 
   gs_event_create: {
     parameters: [

@@ -41,18 +41,6 @@ export const SYMBOLS_MEMORY = {
     ],
     result: "i32",
   },
-  gs_copy_to_device_async: {
-    name: "gs_copy_to_device",
-    parameters: [
-      "i32", /* int32_t device */
-      "i32", /* int32_t stream */
-      "f64", /* double destination */
-      "buffer", /* const void* source */
-      "f64", /* double bytes */
-    ],
-    result: "i32",
-    nonblocking: true,
-  },
   gs_copy_to_host: {
     parameters: [
       "i32", /* int32_t device */
@@ -62,18 +50,6 @@ export const SYMBOLS_MEMORY = {
       "f64", /* double bytes */
     ],
     result: "i32",
-  },
-  gs_copy_to_host_async: {
-    name: "gs_copy_to_host",
-    parameters: [
-      "i32", /* int32_t device */
-      "i32", /* int32_t stream */
-      "buffer", /* void* destination */
-      "f64", /* double source */
-      "f64", /* double bytes */
-    ],
-    result: "i32",
-    nonblocking: true,
   },
   gs_copy_to_device_2d: {
     parameters: [

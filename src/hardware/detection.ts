@@ -50,8 +50,8 @@ function options(): DetectionOptions {
  * console.log(backendSummary(await detectBackends()));
  * ```
  */
-export function detectBackends(): Promise<BackendReport[]> {
-  return detect(options());
+export async function detectBackends(): Promise<BackendReport[]> {
+  return await detect(options());
 }
 
 /**
@@ -68,6 +68,6 @@ export function detectBackends(): Promise<BackendReport[]> {
  * if (!result.ok) console.error(result.reason, result.fix);
  * ```
  */
-export function preflight(): Promise<PreflightResult> {
-  return check({ ...options(), strict: environment.strict });
+export async function preflight(): Promise<PreflightResult> {
+  return await check({ ...options(), strict: environment.strict });
 }

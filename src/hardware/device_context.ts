@@ -88,6 +88,16 @@ export class DeviceContext {
     this.#closers.push(close);
   }
 
+  /**
+   * What `console.log` shows of it, also within a device or a buffer: not the library with all its
+   * functions.
+   *
+   * @internal
+   */
+  [Symbol.for("Deno.customInspect")](): string {
+    return `DeviceContext { ${this.label} }`;
+  }
+
   /** Whether another context is the same device of the same library. */
   isSameDevice(other: DeviceContext): boolean {
     requireInstance(other, DeviceContext, "other", "compare devices");

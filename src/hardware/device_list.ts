@@ -52,7 +52,9 @@ export function fakeSetting(): FakeSetting | undefined {
  *
  * @throws {EnvironmentError} If one is malformed.
  */
-function checkEnvironment(): void {
+export function checkEnvironment(): void {
+  void environment.library;
+  void environment.cacheDirectory;
   void environment.strict;
   void environment.device;
   void environment.visibleDevices;

@@ -8,12 +8,12 @@
  * @module
  */
 
+import { isAbsolute } from "node:path";
 import { EnvironmentError } from "./environment_error.ts";
 import { FAKE_VARIABLE, type FakeSetting, parseFakeSetting } from "./fake_topology.ts";
 import { type DeviceSelector, matchDeviceSelector, SELECTOR_GRAMMAR } from "./selection.ts";
 import { parseVisibleDevices, VISIBLE_VARIABLE, type VisibleDevices } from "./visible_devices.ts";
 
-export { parseByteSize } from "./byte_size.ts";
 export { EnvironmentError } from "./environment_error.ts";
 
 /** Where variables come from; tests put a map here. */
@@ -56,8 +56,24 @@ const LOG_LEVELS: readonly string[] = [
   "fatal",
   "off",
 ];
-const LOG_GRAMMAR = `one of ${LOG_LEVELS.join(", ")}, or category=level separated by commas`;
-const ARCHITECTURE_GRAMMAR = 'native, or architectures such as "sm_90" or "90" separated by commas';
+
+/** What can be logged: one category per layer. */
+export const LOG_CATEGORIES = [
+  "ffi",
+  "hardware",
+  "stream",
+  "memory",
+  "launch",
+  "kernels",
+  "device",
+] as const;
+
+const LOG_GRAMMAR = `one of ${LOG_LEVELS.join(", ")}, or category=level separated by commas, ` +
+  `category being one of ${LOG_CATEGORIES.join(", ")} or below one`;
+
+function isLogCategory(text: string): boolean {
+  return (LOG_CATEGORIES as readonly string[]).includes(text.split(".")[0]!);
+}
 
 function isLogLevel(text: string): text is LogSettingLevel {
   return LOG_LEVELS.includes(text);
@@ -71,6 +87,10 @@ function parseLog(value: string): LogSetting {
     const [, category, level] = match ?? [];
     if (category === undefined || level === undefined || !isLogLevel(level)) {
       const offence = `${JSON.stringify(item)} is neither a level nor category=level`;
+      throw new EnvironmentError("GRIDSTRIDE_LOG", value, LOG_GRAMMAR, offence);
+    }
+    if (!isLogCategory(category)) {
+      const offence = `there is no category ${JSON.stringify(category)}`;
       throw new EnvironmentError("GRIDSTRIDE_LOG", value, LOG_GRAMMAR, offence);
     }
     categories.set(category, level);
@@ -124,10 +144,6 @@ export class Environment {
     return this.#parse(variable, "0 or 1", parse) ?? false;
   }
 
-  #path(variable: string): string | undefined {
-    return this.#parse(variable, "a path", (value) => value === "" ? undefined : value);
-  }
-
   /** `GRIDSTRIDE_DEVICE`: the device that `openDevice()` opens when it is given none. */
   get device(): DeviceSelector | undefined {
     return this.#parse("GRIDSTRIDE_DEVICE", SELECTOR_GRAMMAR, matchDeviceSelector);
@@ -135,7 +151,7 @@ export class Environment {
 
   /** `GRIDSTRIDE_LIBRARY`: a library file, or a directory holding both libraries. */
   get library(): string | undefined {
-    return this.#path("GRIDSTRIDE_LIBRARY");
+    return this.#parse("GRIDSTRIDE_LIBRARY", "a path", (value) => value === "" ? undefined : value);
   }
 
   /** `GRIDSTRIDE_FAKE`: what replaces the machine's hardware. */
@@ -155,7 +171,11 @@ export class Environment {
 
   /** `GRIDSTRIDE_CACHE_DIR`: where builds are kept. */
   get cacheDirectory(): string | undefined {
-    return this.#path("GRIDSTRIDE_CACHE_DIR");
+    return this.#parse(
+      "GRIDSTRIDE_CACHE_DIR",
+      "an absolute path",
+      (value) => isAbsolute(value) ? value : undefined,
+    );
   }
 
   /** `GRIDSTRIDE_HOST_THREADS`: workers of the host device. */
@@ -189,25 +209,5 @@ export class Environment {
   /** `CUDA_HOME`, else `CUDA_PATH`: the toolkit's directory. An empty value counts as unset. */
   get cudaHome(): string | undefined {
     return this.read("CUDA_HOME") || this.read("CUDA_PATH") || undefined;
-  }
-
-  /** `CXX`: the C++ compiler. An empty value counts as unset, as it does to make. */
-  get cxx(): string | undefined {
-    return this.read("CXX") || undefined;
-  }
-
-  /**
-   * `CUDA_ARCH`: what to compile for: `"native"`, or architectures without their `sm_`, such as
-   * `["80", "90a"]`. An empty value counts as unset.
-   */
-  get cudaArchitectures(): "native" | readonly string[] | undefined {
-    if (this.read("CUDA_ARCH") === "") return undefined;
-    return this.#parse("CUDA_ARCH", ARCHITECTURE_GRAMMAR, (value) => {
-      if (value === "native") return value;
-      const matches = value.split(",").map((item) => /^(?:sm_)?([1-9]\d{1,2}[af]?)$/.exec(item));
-      const architectures = matches.map((match) => match?.[1]);
-      const unknown = architectures.includes(undefined);
-      return unknown ? undefined : [...new Set(architectures as string[])];
-    });
   }
 }

@@ -151,8 +151,8 @@ function binary(
   requireDType(operation, "x", x, NUMERIC_DTYPES);
   requireLike(operation, "y", y, x);
   requireLike(operation, "out", out, x);
-  requireNoPartialOverlap(operation, "x", x, out);
-  requireNoPartialOverlap(operation, "y", y, out);
+  requireNoPartialOverlap(operation, "x", x, "out", out);
+  requireNoPartialOverlap(operation, "y", y, "out", out);
   BINARY[operation].launch(x.dtype as NumericDType, out, options, x, y, out, x.length);
 }
 
@@ -213,7 +213,7 @@ export function scale<D extends FloatingDType>(
   requireObject(options, "options", "scale");
   requireDType("scale", "x", x, FLOATING_DTYPES);
   requireLike("scale", "out", out, x);
-  requireNoPartialOverlap("scale", "x", x, out);
+  requireNoPartialOverlap("scale", "x", x, "out", out);
   SCALE.launch(x.dtype, out, options, x, out, factor, options.offset ?? 0, x.length);
 }
 
@@ -234,6 +234,6 @@ export function axpy<D extends FloatingDType>(
   requireObject(options, "options", "axpy");
   requireDType("axpy", "x", x, FLOATING_DTYPES);
   requireLike("axpy", "y", y, x);
-  requireNoPartialOverlap("axpy", "x", x, y);
+  requireNoPartialOverlap("axpy", "x", x, "y", y);
   AXPY.launch(x.dtype, y, options, a, x, y, x.length);
 }

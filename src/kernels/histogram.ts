@@ -18,10 +18,14 @@ import {
   requireBuffers,
   requireDevice,
   requireDType,
+  requireNoOverlap,
 } from "./operands.ts";
 
 /** Threads of a block. */
 const BLOCK = 256;
+
+/** Bytes that a thread takes in one step: two packets, see csrc/kernels/vector_access.cuh. */
+const STEP_BYTES = 32;
 
 function histogramKernels(memory: string): KernelFamily<NumericDType> {
   return new KernelFamily((dtype) =>
@@ -50,8 +54,8 @@ export interface HistogramOptions extends StreamChoice {
  *
  * @param counts Overwritten; one element per bin.
  * @throws {TypeError} If element types or devices do not fit.
- * @throws {RangeError} If there is no bin, the edges are not finite and in order, or `x` has 2^32
- * elements or more.
+ * @throws {RangeError} If there is no bin, the edges are not finite and in order, `counts` overlaps
+ * `x`, or `x` has 2^32 elements or more.
  */
 export function histogram<D extends NumericDType>(
   x: DeviceBuffer<D>,
@@ -65,6 +69,7 @@ export function histogram<D extends NumericDType>(
   requireDType("count a histogram", "counts", counts, ["uint32"]);
   requireDevice("count a histogram", "counts", counts, x.context);
   requireBins(x.length, counts.length, low, high);
+  requireNoOverlap("count a histogram", "x", x, "counts", counts);
   const stream = streamFor(x.context, options.stream);
   fill(counts, 0, { stream });
   if (x.length === 0) return;
@@ -72,7 +77,7 @@ export function histogram<D extends NumericDType>(
   const shared = bytes <= x.context.info.sharedMemoryPerBlock;
   KERNELS[shared ? "shared" : "global"].of(x.context, x.dtype).launch(
     {
-      grid: reductionGrid(x.context.info, x.length, BLOCK),
+      grid: reductionGrid(x.context.info, Math.ceil(x.byteLength / STEP_BYTES), BLOCK),
       block: BLOCK,
       sharedMemory: shared ? bytes : 0,
       stream,

@@ -133,6 +133,17 @@ export function requireDevice(
   );
 }
 
+/** Whether two buffers have bytes in common. */
+function overlap(one: DeviceBuffer, other: DeviceBuffer): boolean {
+  return one.length > 0 && other.length > 0 &&
+    one.address < other.address + other.byteLength &&
+    other.address < one.address + one.byteLength;
+}
+
+function bytesApart(one: DeviceBuffer, other: DeviceBuffer): string {
+  return `they begin ${Math.abs(one.address - other.address)} bytes apart`;
+}
+
 /**
  * Refuses an output that shares some but not all of its elements with an input: every element
  * would be read before or after it is written, and nobody knows which. Exactly in place is fine.
@@ -143,14 +154,31 @@ export function requireNoPartialOverlap(
   operation: string,
   name: string,
   input: DeviceBuffer,
+  outputName: string,
   output: DeviceBuffer,
 ): void {
-  const distance = output.address - input.address;
-  if (distance === 0 || input.length === 0) return;
-  if (distance >= input.byteLength || -distance >= output.byteLength) return;
+  if (input.address === output.address || !overlap(input, output)) return;
   throw new RangeError(
-    `Cannot ${operation} as out must be ${name} itself or not overlap it: they begin ${
-      Math.abs(distance)
-    } bytes apart`,
+    `Cannot ${operation} as ${outputName} must be ${name} itself or not overlap it: ${
+      bytesApart(input, output)
+    }`,
+  );
+}
+
+/**
+ * Refuses an output that shares elements with an input that is read after it is written.
+ *
+ * @throws {RangeError} If the two overlap.
+ */
+export function requireNoOverlap(
+  operation: string,
+  name: string,
+  input: DeviceBuffer,
+  outputName: string,
+  output: DeviceBuffer,
+): void {
+  if (!overlap(input, output)) return;
+  throw new RangeError(
+    `Cannot ${operation} as ${outputName} must not overlap ${name}: ${bytesApart(input, output)}`,
   );
 }

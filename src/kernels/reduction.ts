@@ -43,6 +43,9 @@ import {
 /** Threads of a block in both launches. */
 const BLOCK = 256;
 
+/** Bytes that a thread takes in one step: four packets, see csrc/kernels/vector_access.cuh. */
+const STEP_BYTES = 64;
+
 /** The element type that sums of a type have: exact for integers, wide for floats. */
 export type SumDType<D extends NumericDType> = D extends FloatingDType ? FloatingDType : "int64";
 
@@ -69,7 +72,7 @@ function begin<D extends NumericDType>(
   return {
     x,
     stream: streamFor(x.context, options.stream),
-    blocks: reductionGrid(x.context.info, x.length, BLOCK),
+    blocks: reductionGrid(x.context.info, Math.ceil(x.byteLength / STEP_BYTES), BLOCK),
   };
 }
 

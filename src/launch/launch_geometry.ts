@@ -142,15 +142,16 @@ function strideGrid(
  * results are added, depends on nothing but the arguments.
  *
  * @param device The device's limits.
- * @param elements Number of elements.
+ * @param steps Steps that all threads together make: the number of elements, or less where a step
+ * takes several.
  * @param threads Threads of a block.
  * @returns At least 1.
- * @throws {RangeError} If `elements` or `threads` is not an integer of its range.
+ * @throws {RangeError} If `steps` or `threads` is not an integer of its range.
  */
-export function reductionGrid(device: ResidencyLimits, elements: number, threads: number): number {
-  requireInteger("elements", elements, 0);
+export function reductionGrid(device: ResidencyLimits, steps: number, threads: number): number {
+  requireInteger("steps", steps, 0);
   requireInteger("threads", threads, 1);
-  return strideGrid(device, elements, threads, residentBlocks(device, threads));
+  return strideGrid(device, steps, threads, residentBlocks(device, threads));
 }
 
 /**

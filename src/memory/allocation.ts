@@ -55,6 +55,7 @@ export class OwnedAllocation implements Allocation {
     if (this.#freed) return;
     const { context, address } = this;
     giveBack(
+      context,
       () => {
         if (address !== 0) freeMemory(context.library, context.ordinal, address);
       },

@@ -16,7 +16,7 @@ import { requireInstance } from "../ffi/arguments.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { defaultStream } from "../stream/default_stream.ts";
 import { Stream } from "../stream/stream.ts";
-import { slabPieces, stagingArea, type StagingSlab } from "./staging.ts";
+import { slabPieces, stagingArea } from "./staging.ts";
 
 /** A stretch of device memory. */
 export interface DeviceRange {
@@ -87,36 +87,30 @@ export async function download(
   source: DeviceRange,
   stream: Stream,
 ): Promise<void> {
-  const area = stagingArea(source.context);
-  const pieces: { slab: StagingSlab; offset: number; bytes: number }[] = [];
-  const { library, ordinal } = source.context;
+  const target = bytesOf(destination);
+  const expected = target.byteLength;
+  const { context } = source;
+  const { library, ordinal } = context;
+  const area = stagingArea(context);
   // The device must not close while its copies are under way.
-  source.context.retain();
-  try {
-    for (const { offset, bytes } of slabPieces(destination.byteLength)) {
-      const slab = area.take(bytes);
-      pieces.push({ slab, offset, bytes });
-      slab.carry(stream, () =>
-        copyToPinned(
-          library,
-          ordinal,
-          stream.id,
-          slab.pinned.handle,
-          0,
-          source.address + offset,
-          bytes,
-        ));
-    }
-    const target = bytesOf(destination);
-    const expected = target.byteLength;
-    for (const { slab, offset, bytes } of pieces) {
-      await slab.done();
-      if (target.byteLength !== expected) throw lostTarget(expected, target.byteLength);
-      target.set(slab.pinned.bytes.subarray(0, bytes), offset);
-    }
-  } finally {
-    for (const { slab } of pieces) area.giveBack(slab);
-    source.context.release();
+  context.retain();
+  // Whatever fails, and however often, everything that was taken is given back.
+  await using taken = new AsyncDisposableStack();
+  taken.defer(() => context.release());
+  const pieces = slabPieces(expected).map(({ offset, bytes }) => {
+    const slab = area.take(bytes);
+    taken.defer(() => area.giveBackAsync(slab));
+    const address = source.address + offset;
+    slab.carry(
+      stream,
+      () => copyToPinned(library, ordinal, stream.id, slab.pinned.handle, 0, address, bytes),
+    );
+    return { slab, offset, bytes };
+  }).toArray();
+  for (const { slab, offset, bytes } of pieces) {
+    await slab.done();
+    if (target.byteLength !== expected) throw lostTarget(expected, target.byteLength);
+    target.set(slab.pinned.bytes.subarray(0, bytes), offset);
   }
 }
 

@@ -198,7 +198,11 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   }
 
   /**
-   * Enqueues a copy into this buffer. A JavaScript array may be changed at once; a buffer must stay as it is until the copy is done.
+   * Enqueues a copy into this buffer. A JavaScript array may be changed at once; a buffer must stay
+   * as it is until the copy is done.
+   *
+   * Arrays are staged in up to 256 MiB of pinned memory. An array for which no room is left there
+   * is copied before this returns, which blocks until the stream's earlier work is done.
    *
    * @param source A typed array of this buffer's element type, or another buffer of it.
    * @throws {RangeError} If the source does not fit, or overlaps.
@@ -218,11 +222,17 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   }
 
   /**
-   * Copies this buffer, as it is when the work enqueued so far is done, into a typed array. Does
-   * not block the event loop.
+   * Copies this buffer, as it is when the work enqueued so far on the stream is done, into a typed
+   * array. Does not block the event loop. Work of other streams is not waited for: see
+   * {@linkcode Stream.wait}.
+   *
+   * All of it passes through pinned memory; {@linkcode DeviceBuffer.copyToSync} needs none.
    *
    * @param target A typed array of this buffer's element type; its length says how much is copied.
    * @returns Resolves when the elements have arrived.
+   * @throws {TypeError} If the element types differ.
+   * @throws {RangeError} If the target is longer than what is there to copy.
+   * @throws {CudaError} If work before the copy failed.
    */
   async copyTo(target: TypedArrayOf<D>, options: CopyOptions = {}): Promise<void> {
     requireObject(options, "options", "copy from a buffer");
@@ -244,9 +254,10 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   }
 
   /**
-   * The elements, as they are when the work enqueued so far is done. Does not block the event
-   * loop.
+   * The elements, as they are when the work enqueued so far on the stream is done. Does not block
+   * the event loop.
    *
+   * @throws {CudaError} If work before the copy failed.
    * @returns A typed array of this buffer's element type. `bfloat16` comes as the bits in a
    * `Uint16Array`, `float8_*` and `bool` in a `Uint8Array`.
    */
@@ -264,8 +275,8 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   }
 
   /**
-   * Gives the memory back after the work that uses it; the same as leaving a `using` scope, and
-   * faster. Doing it twice is allowed; a view gives nothing back.
+   * Gives the memory back after the work that uses it, for which it blocks this thread: `cudaFree`
+   * waits until the device is idle. Doing it twice is allowed; a view gives nothing back.
    */
   free(): void {
     if (!this.#isView) this.#allocation.free();

@@ -91,6 +91,11 @@ export type AnyTypedArray<Buffer extends ArrayBufferLike = ArrayBufferLike> = Ty
   Buffer
 >;
 
+/** Any typed array that tells its element type by itself; see {@linkcode DTypeOf}. */
+export type SelfDescribingArray<Buffer extends ArrayBufferLike = ArrayBufferLike> =
+  | TypedArrayOf<Exclude<DType, "bfloat16">, Buffer>
+  | Uint8ClampedArray<Buffer>;
+
 /** The value of one element of type `D`, as a caller gives it. */
 export type ElementOf<D extends DType> = D extends "int64" ? number | bigint
   : D extends "bool" ? boolean
@@ -285,10 +290,14 @@ export function isLiveArrayOf<D extends DType>(
   return holdsDType(value, dtype) && !isDetached(value);
 }
 
-/** Whether a value is a typed array of the kind that holds elements of a type. */
+/**
+ * Whether a value is a typed array of the kind that holds elements of a type. A
+ * `Uint8ClampedArray`, as canvases give pixels, holds `uint8`.
+ */
 export function holdsDType<D extends DType>(
   value: unknown,
   dtype: D,
 ): value is TypedArrayOf<D> {
-  return value instanceof storageOf(dtype).array;
+  return value instanceof storageOf(dtype).array ||
+    (dtype === "uint8" && value instanceof Uint8ClampedArray);
 }

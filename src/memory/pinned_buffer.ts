@@ -75,7 +75,7 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
     }
     context.retain();
     try {
-      this.#slab = new PinnedSlab(context.library, length * size);
+      this.#slab = new PinnedSlab(context, length * size);
     } catch (error) {
       context.release();
       throw error;
@@ -129,10 +129,14 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
     );
   }
 
-  /** Waits for the devices and unpins the memory; the array stays readable. */
+  /**
+   * Waits, blocking this thread, for the devices that used it and unpins the memory; the array
+   * stays readable.
+   */
   [Symbol.dispose](): void {
     if (this.#slab.disposed) return;
     giveBack(
+      this.context,
       () => this.#slab[Symbol.dispose](),
       () => this.context.release(),
     );

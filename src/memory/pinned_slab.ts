@@ -7,9 +7,9 @@
  * @module
  */
 
-import { giveBack } from "../ffi/give_back.ts";
-import { registerPinned, releasePinned } from "../ffi/native_memory.ts";
-import type { NativeLibrary } from "../ffi/library.ts";
+import { giveBack, giveBackAsync } from "../ffi/give_back.ts";
+import { registerPinned, releasePinned, releasePinnedSync } from "../ffi/native_memory.ts";
+import type { DeviceContext } from "../hardware/device_context.ts";
 
 /** The size unit of a `WebAssembly.Memory`. */
 const WASM_PAGE = 65536;
@@ -19,8 +19,8 @@ export const MAXIMUM_SLAB_BYTES = 65536 * WASM_PAGE;
 
 /** A slab of pinned memory. */
 export class PinnedSlab implements Disposable {
-  /** The library it is registered with. */
-  readonly library: NativeLibrary;
+  /** The device whose library it is registered with. */
+  readonly context: DeviceContext;
   /** The memory, as long as asked for; the pinned pages may go on beyond it. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   #handle: number;
@@ -31,7 +31,7 @@ export class PinnedSlab implements Disposable {
    * @param bytes 1 to 4 GiB.
    * @throws {RangeError} If the size is out of range or the host has no memory for it.
    */
-  constructor(library: NativeLibrary, bytes: number) {
+  constructor(context: DeviceContext, bytes: number) {
     if (!Number.isSafeInteger(bytes) || bytes < 1 || bytes > MAXIMUM_SLAB_BYTES) {
       throw new RangeError(
         `Cannot allocate pinned memory as bytes must be an integer in 1..${MAXIMUM_SLAB_BYTES}: it is ${bytes}`,
@@ -40,8 +40,8 @@ export class PinnedSlab implements Disposable {
     const pages = Math.ceil(bytes / WASM_PAGE);
     const memory = new WebAssembly.Memory({ initial: pages, maximum: pages });
     const slab = new Uint8Array(memory.buffer as ArrayBuffer);
-    this.#handle = registerPinned(library, slab);
-    this.library = library;
+    this.#handle = registerPinned(context.library, slab);
+    this.context = context;
     this.bytes = slab.subarray(0, bytes);
   }
 
@@ -56,11 +56,27 @@ export class PinnedSlab implements Disposable {
     return this.#handle === 0;
   }
 
-  /** Waits for copies that use the slab and unpins it; its bytes stay readable. */
+  /**
+   * Waits, blocking this thread, for the devices that used the slab and unpins it; its bytes stay
+   * readable.
+   */
   [Symbol.dispose](): void {
     if (this.#handle === 0) return;
+    const { library, ordinal } = this.context;
     giveBack(
-      () => releasePinned(this.library, this.#handle),
+      this.context,
+      () => releasePinnedSync(library, ordinal, this.#handle),
+      () => this.#handle = 0,
+    );
+  }
+
+  /** The same without blocking the event loop; the slab must not be used any more. */
+  async release(): Promise<void> {
+    if (this.#handle === 0) return;
+    const { library, ordinal } = this.context;
+    await giveBackAsync(
+      this.context,
+      () => releasePinned(library, ordinal, this.#handle),
       () => this.#handle = 0,
     );
   }

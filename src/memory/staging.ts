@@ -8,7 +8,7 @@
  * @module
  */
 
-import { giveBack } from "../ffi/give_back.ts";
+import { giveBack, giveBackAfterFailure } from "../ffi/give_back.ts";
 import { createEvent, destroyEvent, queryEvent, recordEvent } from "../ffi/native_stream.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { eventDone } from "../stream/completion.ts";
@@ -34,11 +34,11 @@ export class StagingSlab {
   /** Makes a slab of this many bytes. */
   constructor(context: DeviceContext, bytes: number) {
     this.#context = context;
-    this.pinned = new PinnedSlab(context.library, bytes);
+    this.pinned = new PinnedSlab(context, bytes);
     try {
       this.#event = createEvent(context.library, context.ordinal, false);
     } catch (error) {
-      this.pinned[Symbol.dispose]();
+      giveBackAfterFailure(this.pinned);
       throw error;
     }
   }
@@ -74,15 +74,26 @@ export class StagingSlab {
     this.#taken = false;
   }
 
-  /** Waits for its copies and gives the pinned memory back. */
+  /** Waits, blocking this thread, for the devices that used it and gives the memory back. */
   close(): void {
-    if (this.#event !== 0) {
-      giveBack(
-        () => destroyEvent(this.#context.library, this.#event),
-        () => this.#event = 0,
-      );
-    }
+    this.#destroyEvent();
     this.pinned[Symbol.dispose]();
+  }
+
+  /** The same without blocking the event loop. */
+  async closeAsync(): Promise<void> {
+    this.#destroyEvent();
+    await this.pinned.release();
+  }
+
+  #destroyEvent(): void {
+    if (this.#event === 0) return;
+    const { library, ordinal } = this.#context;
+    giveBack(
+      this.#context,
+      () => destroyEvent(library, ordinal, this.#event),
+      () => this.#event = 0,
+    );
   }
 }
 
@@ -103,8 +114,13 @@ export class StagingArea {
    * @returns `undefined` when all are busy and the area may not grow any more.
    */
   tryTake(bytes: number): StagingSlab | undefined {
-    const free = this.#kept.find((slab) => slab.tryTake(bytes));
-    if (free !== undefined) return free;
+    const place = this.#kept.findIndex((slab) => slab.tryTake(bytes));
+    if (place >= 0) {
+      // To the end: the slab that was taken longest ago is the most likely to be done.
+      const [free] = this.#kept.splice(place, 1);
+      this.#kept.push(free!);
+      return free;
+    }
     const size = Math.max(SMALLEST_SLAB, 2 ** Math.ceil(Math.log2(bytes)));
     if (this.#keptBytes + size > RETAINED_STAGING_BYTES) return undefined;
     const slab = new StagingSlab(this.#context, size);
@@ -121,16 +137,25 @@ export class StagingArea {
 
   /** Gives a slab back; one that is not kept, or not to be trusted any more, is closed. */
   giveBack(slab: StagingSlab): void {
+    if (!this.#keeps(slab)) slab.close();
+  }
+
+  /** The same without blocking the event loop: closing waits for the devices that used the slab. */
+  async giveBackAsync(slab: StagingSlab): Promise<void> {
+    if (!this.#keeps(slab)) await slab.closeAsync();
+  }
+
+  /** Makes a slab free for others if it is kept, and forgets it if it is not to be trusted. */
+  #keeps(slab: StagingSlab): boolean {
     const place = this.#kept.indexOf(slab);
-    if (place >= 0 && !slab.isUnmarked) {
+    if (place < 0) return false;
+    if (!slab.isUnmarked) {
       slab.giveBack();
-      return;
+      return true;
     }
-    if (place >= 0) {
-      this.#kept.splice(place, 1);
-      this.#keptBytes -= slab.pinned.bytes.length;
-    }
-    slab.close();
+    this.#kept.splice(place, 1);
+    this.#keptBytes -= slab.pinned.bytes.length;
+    return false;
   }
 
   /** Gives all pinned memory back. */

@@ -26,6 +26,7 @@ const SMALLEST = 64 * 1024;
 function release(stream: Stream, workspace: Workspace): void {
   if (workspace.bytes === 0) return;
   giveBack(
+    stream.context,
     () => freeMemory(stream.context.library, stream.context.ordinal, workspace.address),
     () => workspace.bytes = 0,
   );

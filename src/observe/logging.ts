@@ -9,17 +9,10 @@
  */
 
 import { configureSync, getConfig, getLogger, type Logger, type LogRecord } from "@logtape/logtape";
-import type { LogSetting, LogSettingLevel } from "../hardware/environment.ts";
+import type { LOG_CATEGORIES, LogSetting, LogSettingLevel } from "../hardware/environment.ts";
 
 /** The categories below `gridstride`: one per layer that logs. */
-export type LogCategory =
-  | "ffi"
-  | "hardware"
-  | "stream"
-  | "memory"
-  | "launch"
-  | "kernels"
-  | "device";
+export type LogCategory = (typeof LOG_CATEGORIES)[number];
 
 /** The logger of a layer. */
 export function logger(category: LogCategory): Logger {

@@ -11,15 +11,16 @@ const streams = new WeakMap<DeviceContext, Stream>();
 
 /**
  * The default stream of an opened device, made when it is first needed. It is a non-blocking
- * stream like any other, and it does not hold the device open.
+ * stream like any other, but it does not hold the device open, and only the device gives it back:
+ * were a caller to end it, work enqueued later would go to another one and not wait for this one's.
  */
 export function defaultStream(context: DeviceContext): Stream {
   const known = streams.get(context);
   if (known !== undefined && !known.disposed) return known;
   if (context.closed) throw new TypeError(`Cannot use ${context.label} as it is disposed`);
   // A hold of its own would keep the device open for ever, so the context closes it instead.
-  const stream = new Stream(context, {}, false);
+  const stream = Stream.ofDevice(context);
   streams.set(context, stream);
-  context.onClose(() => stream[Symbol.dispose]());
+  context.onClose(() => stream.close());
   return stream;
 }

@@ -100,8 +100,8 @@ export class Event implements Disposable {
    *
    * @throws {CudaError} If the work before it failed.
    */
-  done(): Promise<void> {
-    return eventDone(this.context, this.id);
+  async done(): Promise<void> {
+    await eventDone(this.context, this.id);
   }
 
   /**
@@ -138,7 +138,8 @@ export class Event implements Disposable {
   [Symbol.dispose](): void {
     if (this.#handle === 0) return;
     giveBack(
-      () => destroyEvent(this.context.library, this.#handle),
+      this.context,
+      () => destroyEvent(this.context.library, this.context.ordinal, this.#handle),
       () => {
         this.#handle = 0;
         this.context.release();

@@ -16,7 +16,7 @@ import {
 } from "../ffi/native_stream.ts";
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import { giveBack } from "../ffi/give_back.ts";
+import { giveBack, giveBackAfterFailure } from "../ffi/give_back.ts";
 import { contextOf, DeviceContext } from "../hardware/device_context.ts";
 import { Event, type EventOptions } from "./event.ts";
 
@@ -54,7 +54,7 @@ export class Stream implements Disposable {
   /** The device the stream belongs to. */
   readonly context: DeviceContext;
   #id: number;
-  readonly #holdsContext: boolean;
+  #holdsContext = true;
   readonly #closers: (() => void)[] = [];
 
   /**
@@ -62,26 +62,33 @@ export class Stream implements Disposable {
    *
    * @param context The device.
    * @param options Its priority, or the foreign handle.
-   * @param holdsContext Whether the stream keeps the device open, as all but a default stream do.
    */
-  constructor(
-    context: DeviceContext,
-    options: StreamOptions | ForeignStreamOptions = {},
-    holdsContext = true,
-  ) {
+  constructor(context: DeviceContext, options: StreamOptions | ForeignStreamOptions = {}) {
     requireInstance(context, DeviceContext, "context", "create a stream");
     requireObject(options, "options", "create a stream");
     this.context = context;
-    this.#holdsContext = holdsContext;
-    if (holdsContext) context.retain();
+    context.retain();
     try {
       this.#id = "handle" in options
         ? adoptStream(context.library, context.ordinal, options.handle)
         : createChecked(context, options.priority ?? 0);
     } catch (error) {
-      if (holdsContext) context.release();
+      context.release();
       throw error;
     }
+  }
+
+  /**
+   * Makes the default stream of a device, which does not keep the device open: it belongs to it,
+   * and disposing it does nothing.
+   *
+   * @internal
+   */
+  static ofDevice(context: DeviceContext): Stream {
+    const stream = new Stream(context);
+    stream.#holdsContext = false;
+    context.release();
+    return stream;
   }
 
   /**
@@ -131,7 +138,7 @@ export class Stream implements Disposable {
     try {
       event.record(this);
     } catch (error) {
-      disposeAfterFailure(event);
+      giveBackAfterFailure(event);
       throw error;
     }
     return event;
@@ -159,7 +166,7 @@ export class Stream implements Disposable {
     try {
       await event.done();
     } catch (error) {
-      disposeAfterFailure(event);
+      giveBackAfterFailure(event);
       throw error;
     }
     event[Symbol.dispose]();
@@ -183,28 +190,33 @@ export class Stream implements Disposable {
     this.#closers.push(close);
   }
 
-  /** Gives the stream back; enqueued work still completes. */
+  /**
+   * Gives the stream back; enqueued work still completes. The default stream of a device stays:
+   * it ends with the device.
+   */
   [Symbol.dispose](): void {
+    if (this.#holdsContext) this.close();
+  }
+
+  /**
+   * Gives the stream back, a default stream too.
+   *
+   * @internal For the device that a default stream belongs to.
+   */
+  close(): void {
     if (this.#id === 0) return;
+    const { library, ordinal } = this.context;
     giveBack(
+      this.context,
       () => {
         for (const close of this.#closers) close();
-        destroyStream(this.context.library, this.#id);
+        destroyStream(library, ordinal, this.#id);
       },
       () => {
         this.#id = 0;
         if (this.#holdsContext) this.context.release();
       },
     );
-  }
-}
-
-/** Gives an event back where something has failed already, which tells more than this would. */
-function disposeAfterFailure(event: Event): void {
-  try {
-    event[Symbol.dispose]();
-  } catch {
-    // On a device that is lost giving back fails as well.
   }
 }
 

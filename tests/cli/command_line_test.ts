@@ -54,6 +54,8 @@ Deno.test("a malformed variable is exit code 2 and one line that names it", asyn
       ["GRIDSTRIDE_STRICT", "2"],
       ["GRIDSTRIDE_LOG", "loud"],
       ["GRIDSTRIDE_HOST_THREADS", "0"],
+      ["GRIDSTRIDE_LIBRARY", ""],
+      ["GRIDSTRIDE_CACHE_DIR", "relative"],
     ] as const
   ) {
     const { code, stdout, stderr } = await run(["devices", "--json"], { [name]: value });

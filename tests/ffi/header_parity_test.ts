@@ -38,6 +38,12 @@ Deno.test("only functions that the header marks as waiting are bound as nonblock
   }
 });
 
+Deno.test("no function that is bound as nonblocking takes memory, which may go with its isolate", () => {
+  for (const [key, { nonblocking, parameters }] of Object.entries(table)) {
+    if (nonblocking === true) assert(!parameters.includes("buffer"), key);
+  }
+});
+
 Deno.test("no function has more than 16 parameters", () => {
   // The JIT aborts the process at 30, and beyond 16 a call is slower than the command block.
   for (const { name, types } of functions) assert(types.length <= 16, name);

@@ -81,35 +81,41 @@ function launchCall({ operands, argumentSlots }: LaunchOperands): AbiCall["slots
 /** The bytes of a memory file are taken from the machine: sizes are those of memory that is lent. */
 const copyWithHost = count.chain((bytes) => fc.tuple(fc.constant(lent(bytes)), fc.constant(bytes)));
 
-/** Pitch, width and height of rows, and memory that holds them. */
-const rectangle = fc.tuple(count, count, fc.oneof(fc.nat(9), anyNumber)).map(
-  ([pitch, width, height]) => ({
-    pitch,
-    width,
-    height,
-    memory: lent(Math.max(0, height - 1) * pitch + width),
-  }),
+/** Two pitches of rows that mostly fit a width, the width, and a number of rows. */
+const rows = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.tuple(fc.nat(100), fc.nat(100), fc.nat(100), fc.nat(9)).map(
+      ([width, first, second, height]) => [width + first, width + second, width, height] as const,
+    ),
+  },
+  fc.tuple(count, count, count, count),
 );
 
-const toDevice2D = fc.tuple(device, stream, checkedAddress, count, rectangle)
-  .map(([at, on, destination, pitch, rows]) => ({
+/** JavaScript memory that holds rows. */
+function lentRows(pitch: number, width: number, height: number): Deferred<AbiStage> | null {
+  return lent(Math.max(0, height - 1) * pitch + width);
+}
+
+const toDevice2D = fc.tuple(device, stream, checkedAddress, rows)
+  .map(([at, on, destination, [first, second, width, height]]) => ({
     slots: [],
     parameters: [
       at,
       on,
       destination,
-      pitch,
-      rows.memory,
-      rows.pitch,
-      rows.width,
-      rows.height,
+      first,
+      lentRows(second, width, height),
+      second,
+      width,
+      height,
     ],
   }));
 
-const toHost2D = fc.tuple(device, stream, checkedAddress, count, rectangle)
-  .map(([at, on, source, pitch, rows]) => ({
+const toHost2D = fc.tuple(device, stream, checkedAddress, rows)
+  .map(([at, on, source, [first, second, width, height]]) => ({
     slots: [],
-    parameters: [at, on, rows.memory, rows.pitch, source, pitch, rows.width, rows.height],
+    parameters: [at, on, lentRows(first, width, height), first, source, second, width, height],
   }));
 
 const kernelName = fc.oneof(
@@ -138,7 +144,20 @@ const commandBlock = fc.constantFrom(
   bytes,
 ]);
 
-const address2D = [checkedAddress, count] as const;
+/** A pitched copy that takes its operands from the command block. */
+function hotRows(
+  operands: (
+    first: number,
+    second: number,
+    width: number,
+    height: number,
+  ) => readonly Values[],
+): fc.Arbitrary<AbiCall> {
+  return rows.chain(([first, second, width, height]) =>
+    hot(...operands(first, second, width, height))
+  );
+}
+
 const handleResult = [result] as const;
 
 function members(declarations: readonly string[]): Readonly<Record<string, fc.Arbitrary<AbiCall>>> {
@@ -184,7 +203,7 @@ function members(declarations: readonly string[]): Readonly<Record<string, fc.Ar
     gs_device_fault: passesList([device], text),
 
     gs_memory_allocate: hot(count),
-    gs_memory_free: hot(checkedAddress),
+    gs_memory_free: hot(address),
     gs_memory_set: hot(
       checkedAddress,
       fc.oneof(fc.nat(300), anyNumber),
@@ -195,12 +214,35 @@ function members(declarations: readonly string[]): Readonly<Record<string, fc.Ar
     gs_pinned_release: passes(pinned),
 
     gs_copy_device: hot(checkedAddress, checkedAddress, count),
-    gs_copy_device_2d: hot(...address2D, ...address2D, count, count),
+    gs_copy_device_2d: hotRows((first, second, width, height) => [
+      checkedAddress,
+      fc.constant(first),
+      checkedAddress,
+      fc.constant(second),
+      fc.constant(width),
+      fc.constant(height),
+    ]),
     gs_copy_peer: hot(checkedAddress, device, checkedAddress, device, count),
     gs_copy_from_pinned: hot(checkedAddress, pinned, count, count),
     gs_copy_to_pinned: hot(pinned, count, checkedAddress, count),
-    gs_copy_from_pinned_2d: hot(...address2D, pinned, count, count, count, count),
-    gs_copy_to_pinned_2d: hot(pinned, count, count, ...address2D, count, count),
+    gs_copy_from_pinned_2d: hotRows((first, second, width, height) => [
+      checkedAddress,
+      fc.constant(first),
+      pinned,
+      count,
+      fc.constant(second),
+      fc.constant(width),
+      fc.constant(height),
+    ]),
+    gs_copy_to_pinned_2d: hotRows((first, second, width, height) => [
+      pinned,
+      count,
+      fc.constant(first),
+      checkedAddress,
+      fc.constant(second),
+      fc.constant(width),
+      fc.constant(height),
+    ]),
     gs_copy_to_device: passesList([device, stream, checkedAddress], copyWithHost),
     gs_copy_to_host: fc.tuple(device, stream, copyWithHost, checkedAddress).map(
       ([at, on, [memory, bytes], source]) => ({

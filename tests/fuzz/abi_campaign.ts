@@ -119,7 +119,6 @@ async function playOn(stage: AbiStage, steps: readonly Step[]): Promise<void> {
 }
 
 async function play(steps: readonly Step[]): Promise<void> {
-  if (nextDevice + 1 >= DEVICES) return;
   const before = resourceTally(library);
   const stage = new AbiStage(library, [nextDevice, nextDevice + 1]);
   let statuses: number[] = [];
@@ -130,9 +129,10 @@ async function play(steps: readonly Step[]): Promise<void> {
     symbols.gs_call_restore();
     registerBlock();
     for (const device of stage.devices) symbols.gs_device_synchronize(device);
-    isLost = stage.isLost;
+    const usable = stage.usableDevices;
+    for (const device of usable) stage.checkHealth(device, ADD_KERNEL);
+    isLost = usable.length < stage.devices.length;
     if (isLost) nextDevice += 2;
-    else stage.checkHealth(ADD_KERNEL);
     statuses = stage.close();
   }
   if (isLost) return;
@@ -145,9 +145,9 @@ async function play(steps: readonly Step[]): Promise<void> {
   }
 }
 
-const sequences = await runCampaign(
-  campaignSettings(),
-  fc.array(step, { minLength: 1, maxLength: 60, size: "max" }),
+const sequences = await runCampaign(campaignSettings(), {
+  sequence: fc.array(step, { minLength: 1, maxLength: 60, size: "max" }),
   play,
-);
+  isOver: () => nextDevice + 1 >= DEVICES,
+});
 console.log(JSON.stringify({ sequences, calls: counts.toObject(), lostDevices: nextDevice }));

@@ -71,10 +71,13 @@ function extents(refused: readonly number[][]): fc.Arbitrary<readonly number[]> 
 const gridExtents = extents([[2 ** 31, 1, 1], [1, 65536, 1], [1, 1, 65536]]);
 const blockExtents = extents([[1025, 1, 1], [1, 1025, 1], [1, 1, 65], [32, 32, 2]]);
 
-const sharedBytes = fc.oneof(
-  { weight: 8, arbitrary: fc.constantFrom(0, 256) },
-  fc.constantFrom(49152, 49153, 2 ** 31, 2 ** 32, -1, 0.5, NaN),
-);
+/** Dynamic shared memory: mostly as much as the kernel needs. */
+function sharedBytes(kernel: string): fc.Arbitrary<number> {
+  return fc.oneof(
+    { weight: 30, arbitrary: fc.constant(kernel.includes("shared") ? 4096 : 0) },
+    fc.constantFrom(0, 256, 49152, 49153, 2 ** 31, 2 ** 32, -1, 0.5, NaN),
+  );
+}
 
 /** Words that say which arguments are raw bytes: mostly none. */
 const rawWord = fc.oneof(
@@ -91,7 +94,7 @@ function launchOf(id: number, declaration: string): fc.Arbitrary<LaunchOperands>
     kernel: fc.oneof({ weight: 20, arbitrary: fc.constant(id) }, anyNumber),
     grid: gridExtents,
     block: blockExtents,
-    shared: sharedBytes,
+    shared: sharedBytes(kernel),
     count: fc.oneof({ weight: 20, arbitrary: fc.constant(types.length) }, anyNumber),
     raw: isTimed ? fc.constant([0, 0]) : fc.tuple(rawWord, rawWord),
     argumentSlots: fc.tuple(...types.map((type) => argument(kernel, type.trim()))),

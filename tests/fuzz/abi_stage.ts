@@ -166,18 +166,14 @@ export class AbiStage {
     return statuses.filter((status) => status !== 0);
   }
 
-  /** Whether a fault has made one of the two devices unusable. */
-  get isLost(): boolean {
+  /** The devices that no fault has made unusable. */
+  get usableDevices(): readonly number[] {
     const { symbols, result } = this.library;
-    return this.devices.some((device) => symbols.gs_device_memory(device, result) !== 0);
+    return this.devices.filter((device) => symbols.gs_device_memory(device, result) === 0);
   }
 
-  /** Sets, computes and reads on both devices; throws if a result is wrong. */
-  checkHealth(addKernel: number): void {
-    for (const device of this.devices) this.#checkDevice(device, addKernel);
-  }
-
-  #checkDevice(device: number, addKernel: number): void {
+  /** Sets, computes and reads on a device; throws if a result is wrong. */
+  checkHealth(device: number, addKernel: number): void {
     const { block, symbols, result } = this.library;
     const count = 1000;
     this.#allocate(device, 4 * count);

@@ -106,8 +106,8 @@ export const checkedAddress: fc.Arbitrary<unknown> = fc.oneof(
 
 /** A number of bytes, elements or rows. */
 export const count: fc.Arbitrary<number> = fc.oneof(
-  { weight: 4, arbitrary: fc.nat(130) },
-  { weight: 2, arbitrary: fc.constantFrom(512, 4096, 65536, 2 ** 20, 2 ** 20 + 1) },
+  { weight: 12, arbitrary: fc.nat(130) },
+  { weight: 3, arbitrary: fc.constantFrom(512, 4096, 65536, 2 ** 20, 2 ** 20 + 1) },
   { weight: 1, arbitrary: anyNumber },
 );
 

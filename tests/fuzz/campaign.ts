@@ -62,32 +62,50 @@ export class CallCounts {
   }
 }
 
+/** Sequences of a round: enough to find something, few enough to look at the clock in between. */
+const SEQUENCES_PER_ROUND = 25;
+
+/** How long fast-check may look for the shortest sequence that fails. */
+const SHRINKING_MILLISECONDS = 15_000;
+
+/** What a campaign plays. */
+export interface Play<Step> {
+  /** Random sequences. */
+  readonly sequence: fc.Arbitrary<readonly Step[]>;
+  /** Plays one; throws if something is wrong. */
+  readonly play: (steps: readonly Step[]) => Promise<void>;
+  /** Whether nothing is left to play with. */
+  readonly isOver: () => boolean;
+}
+
 /**
- * Plays sequences until the time is over.
+ * Plays sequences, in rounds whose seeds count up, until the time is over.
  *
  * @param settings What the program was started with.
- * @param sequence Random sequences.
- * @param play Plays one; throws if something is wrong.
  * @returns The number of sequences played.
  * @throws {Error} Fast-check's report of the first failure, with seed, path and counterexample.
  */
 export async function runCampaign<Step>(
   { seed, milliseconds, journal, path }: CampaignSettings,
-  sequence: fc.Arbitrary<readonly Step[]>,
-  play: (steps: readonly Step[]) => Promise<void>,
+  { sequence, play, isOver }: Play<Step>,
 ): Promise<number> {
   let sequences = 0;
   const property = fc.asyncProperty(sequence, async (steps) => {
+    if (isOver()) return;
     Deno.writeTextFileSync(journal, fc.stringify(steps));
     await play(steps);
     sequences++;
   });
-  await fc.assert(property, {
-    seed,
-    ...(path === undefined ? {} : { path }),
-    numRuns: Number.MAX_SAFE_INTEGER,
-    interruptAfterTimeLimit: milliseconds,
-    markInterruptAsFailure: false,
-  });
+  const end = performance.now() + milliseconds;
+  for (let round = 0; performance.now() < end && !isOver(); round++) {
+    await fc.assert(property, {
+      seed: seed + round,
+      ...(path === undefined ? {} : { path }),
+      numRuns: SEQUENCES_PER_ROUND,
+      interruptAfterTimeLimit: SHRINKING_MILLISECONDS,
+      markInterruptAsFailure: false,
+    });
+    if (path !== undefined) break;
+  }
   return sequences;
 }

@@ -100,7 +100,6 @@ async function checkWitness(stage: Stage): Promise<void> {
 }
 
 async function play(steps: readonly Step[]): Promise<void> {
-  if (nextDevice + 1 >= DEVICES) return;
   const before = resourceTally(library);
   const stage = new Stage([nextDevice, nextDevice + 1]);
   isLost = false;
@@ -122,11 +121,11 @@ async function play(steps: readonly Step[]): Promise<void> {
   }
 }
 
-const sequences = await runCampaign(
-  campaignSettings(),
-  fc.array(step, { minLength: 1, maxLength: 40, size: "max" }),
+const sequences = await runCampaign(campaignSettings(), {
+  sequence: fc.array(step, { minLength: 1, maxLength: 40, size: "max" }),
   play,
-);
+  isOver: () => nextDevice + 1 >= DEVICES,
+});
 console.log(
   JSON.stringify({ sequences, calls: counts.toObject(), lostDevices: nextDevice }),
 );

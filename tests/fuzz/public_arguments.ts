@@ -244,7 +244,7 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "getter DeviceContext.closed": nothing,
   "method DeviceContext.isSameDevice": takes(context),
 
-  "new Stream": takes(context, options({ priority: anyNumber, handle: anyNumber }), flag),
+  "new Stream": takes(context, options({ priority: anyNumber, handle: anyNumber })),
   "static Stream.fromHandle": takes(
     device,
     fc.oneof(

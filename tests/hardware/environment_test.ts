@@ -29,8 +29,6 @@ const VARIABLES: readonly (readonly [variable: string, accessor: Accessor])[] = 
   ["CUDA_DEVICE_ORDER", "deviceOrder"],
   ["CUDA_LAUNCH_BLOCKING", "launchBlocking"],
   ["CUDA_HOME", "cudaHome"],
-  ["CXX", "cxx"],
-  ["CUDA_ARCH", "cudaArchitectures"],
 ];
 
 for (const [variable, accessor] of VARIABLES) {
@@ -55,7 +53,7 @@ const READ: readonly (readonly [string, string, Accessor, unknown])[] = [
   ["GRIDSTRIDE_LOG", "memory=off,ffi.call=trace", "log", {
     categories: new Map([["memory", "off"], ["ffi.call", "trace"]]),
   }],
-  ["GRIDSTRIDE_CACHE_DIR", "cache", "cacheDirectory", "cache"],
+  ["GRIDSTRIDE_CACHE_DIR", "/var/cache", "cacheDirectory", "/var/cache"],
   ["GRIDSTRIDE_HOST_THREADS", "1", "hostThreads", 1],
   ["GRIDSTRIDE_HOST_THREADS", "1024", "hostThreads", 1024],
   ["CUDA_VISIBLE_DEVICES", "2,0", "visibleDevices", [2, 0]],
@@ -72,12 +70,6 @@ const READ: readonly (readonly [string, string, Accessor, unknown])[] = [
   ["CUDA_HOME", "/usr/local/cuda", "cudaHome", "/usr/local/cuda"],
   ["CUDA_HOME", "", "cudaHome", undefined],
   ["CUDA_PATH", "/usr/local/cuda-12", "cudaHome", "/usr/local/cuda-12"],
-  ["CXX", "clang++", "cxx", "clang++"],
-  ["CXX", "", "cxx", undefined],
-  ["CUDA_ARCH", "", "cudaArchitectures", undefined],
-  ["CUDA_ARCH", "native", "cudaArchitectures", "native"],
-  ["CUDA_ARCH", "sm_90", "cudaArchitectures", ["90"]],
-  ["CUDA_ARCH", "75,sm_90a,100f,75", "cudaArchitectures", ["75", "90a", "100f"]],
 ];
 
 for (const [variable, value, accessor, expected] of READ) {
@@ -100,7 +92,9 @@ const REFUSED: readonly (readonly [string, string, Accessor])[] = [
   ["GRIDSTRIDE_LOG", "memory=loud", "log"],
   ["GRIDSTRIDE_LOG", "memory=debug,", "log"],
   ["GRIDSTRIDE_LOG", "debug,memory=info", "log"],
+  ["GRIDSTRIDE_LOG", "memory=debug,memroy=info", "log"],
   ["GRIDSTRIDE_CACHE_DIR", "", "cacheDirectory"],
+  ["GRIDSTRIDE_CACHE_DIR", "cache", "cacheDirectory"],
   ["GRIDSTRIDE_HOST_THREADS", "0", "hostThreads"],
   ["GRIDSTRIDE_HOST_THREADS", "1025", "hostThreads"],
   ["GRIDSTRIDE_HOST_THREADS", "2.0", "hostThreads"],
@@ -110,10 +104,6 @@ const REFUSED: readonly (readonly [string, string, Accessor])[] = [
   ["CUDA_VISIBLE_DEVICES", "0;1", "visibleDevices"],
   ["CUDA_DEVICE_ORDER", "pci_bus_id", "deviceOrder"],
   ["CUDA_LAUNCH_BLOCKING", "yes", "launchBlocking"],
-  ["CUDA_ARCH", "9.0", "cudaArchitectures"],
-  ["CUDA_ARCH", "compute_90", "cudaArchitectures"],
-  ["CUDA_ARCH", "native,90", "cudaArchitectures"],
-  ["CUDA_ARCH", "90,", "cudaArchitectures"],
 ];
 
 for (const [variable, value, accessor] of REFUSED) {
@@ -134,9 +124,14 @@ Deno.test("Environment.cudaHome prefers CUDA_HOME to CUDA_PATH", () => {
 });
 
 Deno.test("Environment.deniedVariables lists all that were asked for, sorted", () => {
-  const denied = environment({}, ["CXX", "CUDA_HOME", "CUDA_PATH", "CUDA_ARCH"]);
-  void [denied.cxx, denied.cudaHome, denied.device];
-  assertEquals(denied.deniedVariables, ["CUDA_HOME", "CUDA_PATH", "CXX"]);
+  const denied = environment({}, [
+    "GRIDSTRIDE_LOG",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "CUDA_VISIBLE_DEVICES",
+  ]);
+  void [denied.log, denied.cudaHome, denied.device];
+  assertEquals(denied.deniedVariables, ["CUDA_HOME", "CUDA_PATH", "GRIDSTRIDE_LOG"]);
 });
 
 Deno.test("Environment reads anew each time", () => {
@@ -152,7 +147,7 @@ Deno.test("Environment reads the process's variables without prompting", async (
   const program = `
     import { Environment } from ${JSON.stringify(module)};
     const environment = new Environment();
-    console.log(environment.cxx, environment.strict, environment.deniedVariables.join());
+    console.log(environment.library, environment.strict, environment.deniedVariables.join());
   `;
   const directory = await Deno.makeTempDir();
   const path = `${directory}/program.ts`;
@@ -161,16 +156,19 @@ Deno.test("Environment reads the process's variables without prompting", async (
   const run = async (...permissions: string[]) => {
     const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
       args: ["run", "--quiet", "--no-config", ...permissions, path],
-      env: { CXX: "g++-99", GRIDSTRIDE_STRICT: "1", NO_COLOR: "1" },
+      env: { GRIDSTRIDE_LIBRARY: "/opt/x.so", GRIDSTRIDE_STRICT: "1", NO_COLOR: "1" },
       stdin: "null",
     }).output();
     return { stdout: text.decode(stdout), stderr: text.decode(stderr) };
   };
-  assertEquals(await run("--allow-env"), { stdout: "g++-99 true \n", stderr: "" });
+  assertEquals(await run("--allow-env"), { stdout: "/opt/x.so true \n", stderr: "" });
   assertEquals(await run("--allow-env=GRIDSTRIDE_STRICT"), {
-    stdout: "undefined true CXX\n",
+    stdout: "undefined true GRIDSTRIDE_LIBRARY\n",
     stderr: "",
   });
-  assertEquals(await run(), { stdout: "undefined false CXX,GRIDSTRIDE_STRICT\n", stderr: "" });
+  assertEquals(await run(), {
+    stdout: "undefined false GRIDSTRIDE_LIBRARY,GRIDSTRIDE_STRICT\n",
+    stderr: "",
+  });
   await Deno.remove(directory, { recursive: true });
 });

@@ -130,3 +130,28 @@ Deno.test({
     assertEquals([...await x.view(length - 5).toArray()], [1, 1, 5, 5, 5]);
   },
 });
+
+Deno.test("histogram() refuses counts that overlap what is counted, which clearing would change", () => {
+  using memory = device.upload(Uint32Array.of(1, 2, 3, 4));
+  const options = { low: 0, high: 4 };
+  for (const counts of [memory, memory.view(3, 4)]) {
+    assertThrows(
+      () => device.kernels.histogram(memory, counts, options),
+      RangeError,
+      "counts must not overlap x",
+    );
+  }
+  assertEquals([...memory.toArraySync()], [1, 2, 3, 4]);
+  device.kernels.histogram(memory.view(0, 2), memory.view(2, 4), options);
+  assertEquals([...memory.toArraySync()], [1, 2, 1, 1]);
+});
+
+Deno.test("an output that partly overlaps an input is refused by its own name", () => {
+  using x = device.allocate("float32", 10);
+  assertThrows(() => device.kernels.axpy(1, x.view(0, 5), x.view(2, 7)), RangeError, "y must be x");
+  assertThrows(
+    () => device.kernels.scale(x.view(2, 7), 1, x.view(0, 5)),
+    RangeError,
+    "out must be x",
+  );
+});

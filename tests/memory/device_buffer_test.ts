@@ -131,3 +131,27 @@ Deno.test("what is disposed is given back: memory, streams, events, pinned memor
   }
   assertEquals(resourceTally(library), before);
 });
+
+Deno.test("upload() takes pixels as canvases give them", async () => {
+  using pixels = device.upload(Uint8ClampedArray.of(1, 255));
+  const dtype: "uint8" = pixels.dtype;
+  assertEquals([dtype, ...await pixels.toArray()], ["uint8", 1, 255]);
+});
+
+Deno.test("upload() types the element type, and refuses arrays that do not fit it", () => {
+  using bits = device.upload(Uint16Array.of(0x3f80), { dtype: "bfloat16" });
+  const dtype: "bfloat16" = bits.dtype;
+  assertEquals(dtype, "bfloat16");
+  assertThrows(
+    // @ts-expect-error: 16 bits without a sign may be numbers of several kinds
+    () => device.upload(Uint16Array.of(1)),
+    TypeError,
+    "it is a Uint16Array",
+  );
+  assertThrows(
+    // @ts-expect-error: single precision is no integer
+    () => device.upload(Float32Array.of(1), { dtype: "int32" }),
+    TypeError,
+    "source must be a Int32Array",
+  );
+});

@@ -1,6 +1,8 @@
 // Faults: every kind becomes the right code with a description that names the place, and leaves the
 // pool in order.
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -194,6 +196,25 @@ void check_passing_on() {
   check(passed_on == SI_QUEUE, "a signal outside of kernels reaches the earlier handler");
 }
 
+#if defined(__x86_64__)
+// What a breakpoint does to a process in which nobody handles it.
+void check_breakpoint_outside() {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit no_core = {0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    asm volatile("int3");
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  check(WIFSIGNALED(status) && WTERMSIG(status) == SIGTRAP,
+        "a breakpoint outside of kernels ends the process", std::to_string(status));
+}
+#else
+void check_breakpoint_outside() {}
+#endif
+
 }  // namespace
 
 void check_faults() {
@@ -225,6 +246,7 @@ void check_faults() {
   check_misuse();
   check_cancellation();
   check_passing_on();
+  check_breakpoint_outside();
   check_health();
 }
 

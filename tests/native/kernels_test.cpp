@@ -55,6 +55,8 @@ void test_declarations() {
 }  // namespace kernels_test
 
 int main() {
+  // A crash must not take the lines before it along.
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   kernels_test::test_faults();
   kernels_test::test_declarations();
   kernels_test::test_elementwise();

@@ -1,6 +1,6 @@
-// Proves that the kernel language of the host device computes what a GPU computes: vector types, bit
-// functions, conversions, rounded arithmetic, the math library, half, bfloat16 and atomics, and every
-// line of csrc/host/DIFFERENCES.md.
+// Proves that the kernel language of the host device computes what a GPU computes: vector types,
+// bit functions, conversions, rounded arithmetic, the math library, half, bfloat16 and atomics, and
+// every line of csrc/host/DIFFERENCES.md.
 //
 //   c++ -std=c++17 -O2 -Icsrc/host/include tests/native/language_test.cpp
 //       tests/native/language/*.cpp -pthread
@@ -13,6 +13,8 @@
 #include "language/suites.h"
 
 int main() {
+  // A crash must not take the lines before it along.
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   check_vector_types();
   check_bit_functions();
   check_packed_arithmetic();

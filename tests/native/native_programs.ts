@@ -29,10 +29,6 @@ export interface NativeProgram {
 const EVERY_SOURCE = /^csrc\//;
 const HOST_DEVICE = /^csrc\/host\//;
 
-// The checks themselves are not what has to be fast, and are long; what they check is inlined into
-// them only in part, and compiled in full in the objects of the library.
-const QUICKLY_COMPILED = ["-O1"];
-
 /** Kernels that a library brings while the worker pool runs. */
 export const LATE_KERNELS: NativeProgram = {
   name: "execution_late_kernels",
@@ -109,7 +105,6 @@ export const KERNELS: NativeProgram = {
   form: "program",
   sources: /^tests\/native\/kernels_\w+\.cpp$/,
   objects: EVERY_SOURCE,
-  flags: QUICKLY_COMPILED,
 };
 
 /** The built-in kernels on a GPU. */
@@ -117,7 +112,6 @@ export const KERNELS_CUDA: NativeProgram = {
   ...KERNELS,
   name: "kernels_test_cuda",
   kind: "cuda",
-  flags: [],
 };
 
 /** The handle table by itself. */
@@ -135,7 +129,6 @@ export const SHIM: NativeProgram = {
   kind: "host",
   form: "program",
   sources: /^tests\/native\/shim(?:_test|\/\w+)\.cpp$/,
-  flags: QUICKLY_COMPILED,
 };
 
 /** The host library with the kernels and functions that only `SHIM` needs. */

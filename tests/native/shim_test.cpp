@@ -41,6 +41,8 @@ Library Library::open(const char* path) {
 }
 
 int main(int argument_count, char** arguments) {
+  // A crash must not take the lines before it along.
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   if (argument_count != 2) {
     std::fprintf(stderr, "usage: %s LIBRARY\n", arguments[0]);
     return 2;

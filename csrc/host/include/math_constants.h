@@ -1,5 +1,5 @@
-// CUDA's mathematical constants. The _F ones are float; a _HI and its _LO add up to more than double's
-// precision.
+// CUDA's mathematical constants. The _F ones are float; a _HI and its _LO add up to more than
+// double's precision.
 #ifndef GRIDSTRIDE_HOST_CUDA_MATH_CONSTANTS_H
 #define GRIDSTRIDE_HOST_CUDA_MATH_CONSTANTS_H
 

@@ -1,7 +1,8 @@
 // Atomics from several OS threads at once, and their promise to let waiting threads' partners run.
 //
-// Atomics count their calls in the state that lies at the start of the calling stack's region. Workers
-// provide such regions; here, each test thread gets one of its own, and gs_host_yield is ours.
+// Atomics count their calls in the state that lies at the start of the calling stack's region.
+// Workers provide such regions; here, each test thread gets one of its own, and gs_host_yield is
+// ours.
 #include <gridstride/atomics.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -142,7 +143,8 @@ void check_bits_and_limits(Check& check, const char* name) {
     maximum = value > maximum ? value : maximum;
   }
   check.holds(all_or == bits && all_and == static_cast<T>(~bits), name, "or, and");
-  check.holds(all_xor == (sizeof(T) == 4 ? static_cast<T>(bits & ~T{1}) : bits), name, "xor", all_xor);
+  check.holds(all_xor == (sizeof(T) == 4 ? static_cast<T>(bits & ~T{1}) : bits), name, "xor",
+              all_xor);
   check.holds(least == minimum && most == maximum, name, "min, max", least, most);
 }
 
@@ -150,16 +152,23 @@ void check_single_results() {
   Check check("every atomic returns the value before and stores the new one, in all three scopes");
   on_one_thread([&] {
     unsigned int u = 5;
-    check.holds(atomicInc(&u, 6) == 5 && u == 6, "inc"), check.holds(atomicInc(&u, 6) == 6 && u == 0, "inc wraps");
+    check.holds(atomicInc(&u, 6) == 5 && u == 6, "inc"),
+        check.holds(atomicInc(&u, 6) == 6 && u == 0, "inc wraps");
     u = 9, check.holds(atomicInc_block(&u, 6) == 9 && u == 0, "inc over the limit");
-    check.holds(atomicDec(&u, 6) == 0 && u == 6, "dec wraps"), check.holds(atomicDec(&u, 6) == 6 && u == 5, "dec");
+    check.holds(atomicDec(&u, 6) == 0 && u == 6, "dec wraps"),
+        check.holds(atomicDec(&u, 6) == 6 && u == 5, "dec");
     u = 9, check.holds(atomicDec_system(&u, 6) == 9 && u == 6, "dec over the limit");
     check.holds(atomicSub(&u, 7u) == 6 && u == ~0u, "sub wraps");
     int i = -3;
-    check.holds(atomicSub_block(&i, 4) == -3 && i == -7, "sub"), check.holds(atomicExch(&i, 2) == -7 && i == 2, "exch");
-    check.holds(atomicCAS(&i, 3, 9) == 2 && i == 2, "cas fails"), check.holds(atomicCAS(&i, 2, 9) == 2 && i == 9, "cas");
+    check.holds(atomicSub_block(&i, 4) == -3 && i == -7, "sub"),
+        check.holds(atomicExch(&i, 2) == -7 && i == 2, "exch");
+    check.holds(atomicCAS(&i, 3, 9) == 2 && i == 2, "cas fails"),
+        check.holds(atomicCAS(&i, 2, 9) == 2 && i == 9, "cas");
     unsigned short s = 0x1234;
-    check.holds(atomicCAS(&s, static_cast<unsigned short>(0x1234), static_cast<unsigned short>(7)) == 0x1234 && s == 7, "16 bits");
+    check.holds(atomicCAS(&s, static_cast<unsigned short>(0x1234),
+                          static_cast<unsigned short>(7)) == 0x1234 &&
+                    s == 7,
+                "16 bits");
     unsigned long long w = 1ull << 40;
     check.holds(atomicCAS_system(&w, 1ull << 40, ~0ull) == 1ull << 40 && w == ~0ull, "64 bits");
     check.holds(atomicAdd_system(&w, 2ull) == ~0ull && w == 1, "add wraps");
@@ -216,10 +225,13 @@ void check_cache_hints() {
   on_one_thread([&] {
     float4 vector = {1, 2, 3, 4};
     check.holds(__ldg(&vector).w == 4 && __ldca(&vector).x == 1 && __ldcg(&vector).y == 2, "loads");
-    check.holds(__ldcs(&vector).z == 3 && __ldlu(&vector).w == 4 && __ldcv(&vector).x == 1, "loads");
+    check.holds(__ldcs(&vector).z == 3 && __ldlu(&vector).w == 4 && __ldcv(&vector).x == 1,
+                "loads");
     double value = 0;
-    __stwb(&value, 1), check.holds(value == 1, "__stwb"), __stcg(&value, 2), check.holds(value == 2, "__stcg");
-    __stcs(&value, 3), check.holds(value == 3, "__stcs"), __stwt(&value, 4), check.holds(value == 4, "__stwt");
+    __stwb(&value, 1), check.holds(value == 1, "__stwb"), __stcg(&value, 2),
+        check.holds(value == 2, "__stcg");
+    __stcs(&value, 3), check.holds(value == 3, "__stcs"), __stwt(&value, 4),
+        check.holds(value == 4, "__stwt");
   });
 }
 

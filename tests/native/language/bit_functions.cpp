@@ -90,7 +90,7 @@ unsigned int nth_set_bit(unsigned int mask, unsigned int base, int offset) {
   if (base < 32 && offset == 0 && bit(mask, static_cast<int>(base))) return base;
   if (base > 31 || offset == 0) return 0xffffffffu;
   int found = 0;
-  for (int i = static_cast<int>(base); i >= 0 && i < 32; i += offset > 0 ? 1 : -1) {
+  for (int i = static_cast<int>(base); i >= 0 && i<32; i += offset> 0 ? 1 : -1) {
     found += bit(mask, i) ? (offset > 0 ? 1 : -1) : 0;
     if (found == offset) return static_cast<unsigned int>(i);
   }
@@ -102,7 +102,8 @@ void check_nth_set() {
   for (const unsigned int mask : {0u, 1u, 0x80000000u, 0xffffffffu, 0xaaaaaaaau, 0x80010001u}) {
     for (unsigned int base = 0; base < 34; base++) {
       for (int offset = -33; offset <= 33; offset++) {
-        finding.equal(__fns(mask, base, offset), nth_set_bit(mask, base, offset), mask, base, offset);
+        finding.equal(__fns(mask, base, offset), nth_set_bit(mask, base, offset), mask, base,
+                      offset);
       }
     }
   }
@@ -165,7 +166,8 @@ void check_products() {
     products.equal(__umul64hi(a, b), static_cast<unsigned long long>(upper), a, b);
     products.equal(__mul64hi(static_cast<long long>(a), static_cast<long long>(b)),
                    static_cast<long long>(upper - correction), a, b);
-    products.equal(__umul24(x, y), static_cast<unsigned int>((x % (1 << 24)) * (y % (1 << 24))), x, y);
+    products.equal(__umul24(x, y), static_cast<unsigned int>((x % (1 << 24)) * (y % (1 << 24))), x,
+                   y);
     const std::int64_t product24 = sign_extended(x, 24) * sign_extended(y, 24);
     products.equal(__mul24(signed_x, signed_y), static_cast<int>(product24), x, y);
   });

@@ -90,9 +90,7 @@ class Random {
   float any_float() { return as<float>(bits32()); }
   double any_double() { return as<double>(bits64()); }
   // Between 1/256 and 256, either sign.
-  float moderate_float() {
-    return as<float>((bits32() & 0x807fffffu) | (119u + below(16)) << 23);
-  }
+  float moderate_float() { return as<float>((bits32() & 0x807fffffu) | (119u + below(16)) << 23); }
   double moderate_double() {
     return as<double>((bits64() & 0x800fffffffffffffull) | (1015ull + below(16)) << 52);
   }
@@ -111,12 +109,42 @@ class Random {
 // Words in which something goes wrong if anything does: limits, single bits, signs of parts.
 inline const std::vector<std::uint64_t>& edge_words() {
   static const std::vector<std::uint64_t> words = [] {
-    std::vector<std::uint64_t> result = {
-        0, 1, 2, 3, 7, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 257, 32767, 32768, 65535, 65536,
-        0x7ffffffful, 0x80000000ul, 0x80000001ul, 0xfffffffful, 0x100000000ul, 0x00ff00ff00ff00fful,
-        0x8080808080808080ul, 0x7f7f7f7f7f7f7f7ful, 0x8000800080008000ul, 0x7fff7fff7fff7ffful,
-        0x7ffffffffffffffful, 0x8000000000000000ul, 0xfffffffffffffffful, 0xfffffffffffffffeul,
-        0x0123456789abcdeful, 0xdeadbeefcafef00dul};
+    std::vector<std::uint64_t> result = {0,
+                                         1,
+                                         2,
+                                         3,
+                                         7,
+                                         31,
+                                         32,
+                                         33,
+                                         63,
+                                         64,
+                                         65,
+                                         127,
+                                         128,
+                                         255,
+                                         256,
+                                         257,
+                                         32767,
+                                         32768,
+                                         65535,
+                                         65536,
+                                         0x7ffffffful,
+                                         0x80000000ul,
+                                         0x80000001ul,
+                                         0xfffffffful,
+                                         0x100000000ul,
+                                         0x00ff00ff00ff00fful,
+                                         0x8080808080808080ul,
+                                         0x7f7f7f7f7f7f7f7ful,
+                                         0x8000800080008000ul,
+                                         0x7fff7fff7fff7ffful,
+                                         0x7ffffffffffffffful,
+                                         0x8000000000000000ul,
+                                         0xfffffffffffffffful,
+                                         0xfffffffffffffffeul,
+                                         0x0123456789abcdeful,
+                                         0xdeadbeefcafef00dul};
     for (int bit = 0; bit < 64; bit += 5) result.push_back(std::uint64_t{1} << bit);
     return result;
   }();

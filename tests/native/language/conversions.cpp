@@ -1,4 +1,5 @@
-// Conversions between integers and floating point against 128-bit integer arithmetic, and bit casts.
+// Conversions between integers and floating point against 128-bit integer arithmetic, and bit
+// casts.
 #include <gridstride/conversions.h>
 
 #include <cmath>
@@ -48,8 +49,13 @@ Integer converted(Float value, Direction direction) {
 template <class Float>
 std::vector<Float> edge_values() {
   using Limits = std::numeric_limits<Float>;
-  std::vector<Float> values = {Limits::quiet_NaN(), -Limits::quiet_NaN(), Limits::infinity(),
-                               Limits::max(), Limits::min(), Limits::denorm_min(), 0};
+  std::vector<Float> values = {Limits::quiet_NaN(),
+                               -Limits::quiet_NaN(),
+                               Limits::infinity(),
+                               Limits::max(),
+                               Limits::min(),
+                               Limits::denorm_min(),
+                               0};
   for (int exponent = -3; exponent <= 66; exponent++) {
     const Float power = std::ldexp(Float{1}, exponent);
     for (const Float offset : {Float(-1), Float(-0.5), Float(0), Float(0.5), Float(1)}) {
@@ -84,10 +90,10 @@ void check_to_integer(const char* claim, Integer (*rn)(Float), Integer (*rz)(Flo
   }
 }
 
-#define GS_CHECK_TO_INTEGER(name, integer, type)                                                 \
-  check_to_integer<integer, type>(#name "_{rn,rz,ru,rd} round, saturate and treat NaN as PTX says", \
-                                  name##_rn, name##_rz, name##_ru, name##_rd,                    \
-                                  &Random::any_##type, &Random::moderate_##type)
+#define GS_CHECK_TO_INTEGER(name, integer, type)                                              \
+  check_to_integer<integer, type>(                                                            \
+      #name "_{rn,rz,ru,rd} round, saturate and treat NaN as PTX says", name##_rn, name##_rz, \
+      name##_ru, name##_rd, &Random::any_##type, &Random::moderate_##type)
 
 // The sign of an integer minus a float's value; floats beyond 64 bits are of no interest.
 int compared(Wide integer, double value) {
@@ -147,7 +153,8 @@ void check_to_float(const char* claim, float (*rn)(Integer), float (*rz)(Integer
       const float result = functions[static_cast<int>(direction)](integer);
       const bool right = is_rounded(candidate_of(result), direction,
                                     [=](double point) { return compared(integer, point); });
-      check.holds(right && !(result == 0 && std::signbit(result)), integer, name_of(direction), result);
+      check.holds(right && !(result == 0 && std::signbit(result)), integer, name_of(direction),
+                  result);
     }
   });
 }
@@ -160,12 +167,13 @@ void check_to_double(const char* claim, double (*rn)(Integer), double (*rz)(Inte
   for_integers<Integer>([&](Integer integer) {
     for (const Direction direction : all_directions) {
       const double result = functions[static_cast<int>(direction)](integer);
-      check.holds(is_rounded_double(integer, result, direction), integer, name_of(direction), result);
+      check.holds(is_rounded_double(integer, result, direction), integer, name_of(direction),
+                  result);
     }
   });
 }
 
-#define GS_CHECK_FROM_INTEGER(check, name, integer)                                            \
+#define GS_CHECK_FROM_INTEGER(check, name, integer)                                         \
   check<integer>(#name "_{rn,rz,ru,rd} round as they say", name##_rn, name##_rz, name##_ru, \
                  name##_rd)
 
@@ -180,8 +188,9 @@ void check_double_to_float() {
         check.same_number<double>(result, value, value, name_of(direction));
         continue;
       }
-      const bool right = is_rounded(candidate_of(result), direction,
-                                    [=](double point) { return exact_sign({value, -point}); });
+      const bool right = is_rounded(candidate_of(result), direction, [=](double point) {
+        return exact_sign({value, -point});
+      });
       check.holds(right && std::signbit(result) == std::signbit(value), value, name_of(direction),
                   result);
     }
@@ -197,9 +206,9 @@ void check_double_to_float() {
     visit(random.any_double());
   }
   const double least = std::ldexp(1.0, -149), most = std::ldexp(2.0 - std::ldexp(1.0, -23), 127);
-  for (const double edge : {0.0, least, least / 2, least * 1.5, most, std::ldexp(1.0, 128),
-                            most + std::ldexp(1.0, 103), std::numeric_limits<double>::max(),
-                            std::numeric_limits<double>::denorm_min()}) {
+  for (const double edge :
+       {0.0, least, least / 2, least * 1.5, most, std::ldexp(1.0, 128), most + std::ldexp(1.0, 103),
+        std::numeric_limits<double>::max(), std::numeric_limits<double>::denorm_min()}) {
     for (const double value : {edge, std::nextafter(edge, 1e308), std::nextafter(edge, -1e308)}) {
       visit(value);
       visit(-value);
@@ -214,7 +223,8 @@ void check_bit_casts() {
     const std::uint64_t bits = i < 36 ? edge_words()[static_cast<std::size_t>(i)] : random.bits64();
     const auto word = static_cast<unsigned int>(bits);
     check.equal(__float_as_uint(__uint_as_float(word)), word, word);
-    check.equal(__float_as_int(__int_as_float(static_cast<int>(word))), static_cast<int>(word), word);
+    check.equal(__float_as_int(__int_as_float(static_cast<int>(word))), static_cast<int>(word),
+                word);
     const double value = __longlong_as_double(static_cast<long long>(bits));
     check.equal(__double_as_longlong(value), static_cast<long long>(bits), bits);
     check.equal(__double2hiint(value), static_cast<int>(bits >> 32), bits);
@@ -245,7 +255,8 @@ void check_conversions() {
   Check small("__int2double_rn and __uint2double_rn are exact");
   for (const auto word : edge_words()) {
     const auto bits = static_cast<unsigned int>(word);
-    small.holds(static_cast<Wide>(__int2double_rn(static_cast<int>(bits))) == static_cast<int>(bits), bits);
+    small.holds(
+        static_cast<Wide>(__int2double_rn(static_cast<int>(bits))) == static_cast<int>(bits), bits);
     small.holds(static_cast<Wide>(__uint2double_rn(bits)) == bits, bits);
   }
   check_double_to_float();

@@ -1,6 +1,6 @@
-// One check per line of csrc/host/DIFFERENCES.md: what the page says of the host device, as far as C++
-// defines it, and that what it says to write instead gives the GPU's answer. The lines on polling and
-// on atomic pairs need threads: atomics.cpp holds those.
+// One check per line of csrc/host/DIFFERENCES.md: what the page says of the host device, as far as
+// C++ defines it, and that what it says to write instead gives the GPU's answer. The lines on
+// polling and on atomic pairs need threads: atomics.cpp holds those.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <gridstride/atomics.h>
@@ -79,11 +79,26 @@ void check_division() {
   constexpr int expected = 0;
 #endif
   // volatile results: a quotient that nobody reads is never divided.
-  check.equal(signal_of([] { const volatile int q = at_run_time(1) / at_run_time(0); (void)q; }), expected);
-  check.equal(signal_of([] { const volatile int r = at_run_time(1) % at_run_time(0); (void)r; }), expected);
-  check.equal(signal_of([] { const volatile int q = at_run_time(lowest) / at_run_time(-1); (void)q; }),
+  check.equal(signal_of([] {
+                const volatile int q = at_run_time(1) / at_run_time(0);
+                (void)q;
+              }),
               expected);
-  check.equal(signal_of([] { const volatile int q = at_run_time(7) / at_run_time(2); (void)q; }), 0);
+  check.equal(signal_of([] {
+                const volatile int r = at_run_time(1) % at_run_time(0);
+                (void)r;
+              }),
+              expected);
+  check.equal(signal_of([] {
+                const volatile int q = at_run_time(lowest) / at_run_time(-1);
+                (void)q;
+              }),
+              expected);
+  check.equal(signal_of([] {
+                const volatile int q = at_run_time(7) / at_run_time(2);
+                (void)q;
+              }),
+              0);
 }
 
 void check_overflow() {
@@ -121,7 +136,8 @@ void check_half_contraction() {
 bool within_one_ulp(float actual, double exact) {
   const auto nearest = static_cast<float>(exact);
   const float infinity = std::numeric_limits<float>::infinity();
-  return actual >= std::nextafter(nearest, -infinity) && actual <= std::nextafter(nearest, infinity);
+  return actual >= std::nextafter(nearest, -infinity) &&
+         actual <= std::nextafter(nearest, infinity);
 }
 
 void check_accuracy() {
@@ -165,6 +181,11 @@ void check_nan_and_zero() {
   for (const float value : {of_arithmetic, -of_arithmetic, __uint_as_float(0x7f800001u)}) {
     nan.equal(__half_as_ushort(__float2half(value)), static_cast<unsigned short>(0x7fff), "half");
     nan.equal(__bfloat16_as_ushort(__float2bfloat16(value)), static_cast<unsigned short>(0x7fff));
+  }
+  for (unsigned int payload = 1; payload < 0x400; payload++) {
+    const auto bits = static_cast<unsigned short>(0xfc00u | payload);
+    nan.equal(__float_as_uint(__half2float(__ushort_as_half(bits))), 0xffc00000u | payload << 13,
+              bits);
   }
   Check zeros("signed zeros");
   zeros.holds(fminf(at_run_time(0.0f), at_run_time(-0.0f)) == 0.0f, "fminf");

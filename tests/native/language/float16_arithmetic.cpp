@@ -16,10 +16,26 @@ std::vector<unsigned> edge_patterns() {
   const unsigned infinity = Format<Definition>::infinity_bits;
   const unsigned one = static_cast<unsigned>(Format<Definition>::bias) << Definition::fraction_bits;
   const unsigned least_normal = 1u << Definition::fraction_bits;
-  std::vector<unsigned> patterns = {0, 1, 2, 3, least_normal - 1, least_normal, least_normal + 1,
-                                    one - 1, one, one + 1, 2 * least_normal - 1, infinity - 1,
-                                    infinity, infinity + 1, 0x7fff, infinity - 2 * least_normal,
-                                    one + least_normal / 2, one / 2, one / 2 + 1, one / 2 - 1};
+  std::vector<unsigned> patterns = {0,
+                                    1,
+                                    2,
+                                    3,
+                                    least_normal - 1,
+                                    least_normal,
+                                    least_normal + 1,
+                                    one - 1,
+                                    one,
+                                    one + 1,
+                                    2 * least_normal - 1,
+                                    infinity - 1,
+                                    infinity,
+                                    infinity + 1,
+                                    0x7fff,
+                                    infinity - 2 * least_normal,
+                                    one + least_normal / 2,
+                                    one / 2,
+                                    one / 2 + 1,
+                                    one / 2 - 1};
   const std::size_t count = patterns.size();
   for (std::size_t i = 0; i < count; i++) patterns.push_back(patterns[i] | 0x8000);
   return patterns;
@@ -85,10 +101,12 @@ void check_operations() {
     visit("/", __hdiv(x, y), xd / yd, [=](double m) {
       return (std::signbit(yd) ? -1 : 1) * exact_sign({xd, -m * yd});
     });
-    visit("fma", __hfma(x, y, z), std::fma(xd, yd, zd),
-          [=](double m) { return exact_sign({product, zd, -m}); });
-    visit("sqrt", hsqrt(x), std::sqrt(xd),
-          [=](double m) { return m < 0 ? 1 : exact_sign({xd, -m * m}); });
+    visit("fma", __hfma(x, y, z), std::fma(xd, yd, zd), [=](double m) {
+      return exact_sign({product, zd, -m});
+    });
+    visit("sqrt", hsqrt(x), std::sqrt(xd), [=](double m) {
+      return m < 0 ? 1 : exact_sign({xd, -m * m});
+    });
   });
 }
 
@@ -96,8 +114,9 @@ template <class Definition>
 void check_derived_forms() {
   using F = Format<Definition>;
   using Type = typename Definition::Type;
-  const std::string text = std::string(Definition::name) +
-                           ": saturated, rectified, negated and in-place forms follow the plain ones";
+  const std::string text =
+      std::string(Definition::name) +
+      ": saturated, rectified, negated and in-place forms follow the plain ones";
   Check check(text.c_str());
   const auto saturated = [](Type value) {
     const double number = F::number(F::bits_of(value));
@@ -140,8 +159,8 @@ void check_derived_forms() {
 template <class Definition>
 void check_comparisons() {
   using F = Format<Definition>;
-  const std::string text = std::string(Definition::name) +
-                           ": comparisons, ordered and unordered, minimum and maximum";
+  const std::string text =
+      std::string(Definition::name) + ": comparisons, ordered and unordered, minimum and maximum";
   Check check(text.c_str());
   const auto edges = edge_patterns<Definition>();
   for (const unsigned a : edges) {
@@ -167,8 +186,16 @@ void check_comparisons() {
       const bool same = xd == yd && std::signbit(xd) == std::signbit(yd);
       check.same_number(number(__hmin(x, y)), same ? xd : least, "min", a, b);
       check.same_number(number(__hmax(x, y)), same ? xd : most, "max", a, b);
-      check.same_number(number(__hmin_nan(x, y)), unordered ? nan : same ? xd : least, "min_nan", a, b);
-      check.same_number(number(__hmax_nan(x, y)), unordered ? nan : same ? xd : most, "max_nan", a, b);
+      check.same_number(number(__hmin_nan(x, y)),
+                        unordered ? nan
+                        : same    ? xd
+                                  : least,
+                        "min_nan", a, b);
+      check.same_number(number(__hmax_nan(x, y)),
+                        unordered ? nan
+                        : same    ? xd
+                                  : most,
+                        "max_nan", a, b);
     }
     check.holds(__hisnan(F::of_bits(a)) == F::is_nan(a), "isnan", a);
     const int infinite = F::is_infinite(a) ? (a & 0x8000 ? -1 : 1) : 0;
@@ -176,8 +203,8 @@ void check_comparisons() {
   }
 }
 
-// Where two roundings go wrong: the product is a midpoint and the addend too small for double's last
-// bit; and products around half of the smallest number.
+// Where two roundings go wrong: the product is a midpoint and the addend too small for double's
+// last bit; and products around half of the smallest number.
 void check_double_rounding() {
   Check check("cases in which an intermediate rounding would show");
   const auto bf = [](double value) { return __nv_bfloat16(value); };
@@ -189,12 +216,16 @@ void check_double_rounding() {
   check.equal(bits(__hfma(near_one, near_one, bf(-0x1p-100))), bits(bf(1.125)), "below the tie");
   // The smallest number is 2^-133; (1 + 2^-7) 2^-67 squared is a little over half of it.
   const auto small = bf(1.0078125 * 0x1p-67);
-  check.equal(bits(__hmul(small, small)), static_cast<unsigned short>(1), "just above half of the least");
+  check.equal(bits(__hmul(small, small)), static_cast<unsigned short>(1),
+              "just above half of the least");
   const auto exact_half = bf(0x1p-67);
-  check.equal(bits(__hmul(exact_half, exact_half)), static_cast<unsigned short>(0), "half of the least");
+  check.equal(bits(__hmul(exact_half, exact_half)), static_cast<unsigned short>(0),
+              "half of the least");
   // (1 + 2^-5)(1 + 2^-6) = 1 + 2^-5 + 2^-6 + 2^-11: halfway between two halfs.
   const __half p = __half(1.03125f), q = __half(1.015625f);
-  const auto half_bits = [&](float addend) { return __half_as_ushort(__hfma(p, q, __half(addend))); };
+  const auto half_bits = [&](float addend) {
+    return __half_as_ushort(__hfma(p, q, __half(addend)));
+  };
   check.equal(half_bits(0.0f), __half_as_ushort(__half(1.046875f)), "half: a tie goes to even");
   check.equal(half_bits(0x1p-24f), __half_as_ushort(__half(1.0478516f)), "half: above the tie");
   check.equal(half_bits(-0x1p-24f), __half_as_ushort(__half(1.046875f)), "half: below the tie");

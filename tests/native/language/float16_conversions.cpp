@@ -12,34 +12,34 @@
 namespace {
 
 // The same functions of the two types under one name.
-#define GS_CONVERSION_TABLE(token)                                                               \
-  static float to_float(Type value) { return __##token##2float(value); }                         \
-  static Type from_double(double value) { return __double2##token(value); }                      \
-  static Type from_float(float value) { return __float2##token(value); }                         \
-  static Type from_float_in(Direction direction, float value) {                                  \
-    Type (*const functions[])(float) = {__float2##token##_rn, __float2##token##_rz,              \
-                                        __float2##token##_ru, __float2##token##_rd};             \
-    return functions[static_cast<int>(direction)](value);                                        \
-  }                                                                                              \
-  GS_INTEGER_TABLE(token, int, int)                                                              \
-  GS_INTEGER_TABLE(token, uint, unsigned int)                                                    \
-  GS_INTEGER_TABLE(token, short, short)                                                          \
-  GS_INTEGER_TABLE(token, ushort, unsigned short)                                                \
-  GS_INTEGER_TABLE(token, ll, long long)                                                         \
-  GS_INTEGER_TABLE(token, ull, unsigned long long)                                               \
-  static signed char to_char(Type value) { return __##token##2char_rz(value); }                  \
+#define GS_CONVERSION_TABLE(token)                                                   \
+  static float to_float(Type value) { return __##token##2float(value); }             \
+  static Type from_double(double value) { return __double2##token(value); }          \
+  static Type from_float(float value) { return __float2##token(value); }             \
+  static Type from_float_in(Direction direction, float value) {                      \
+    Type (*const functions[])(float) = {__float2##token##_rn, __float2##token##_rz,  \
+                                        __float2##token##_ru, __float2##token##_rd}; \
+    return functions[static_cast<int>(direction)](value);                            \
+  }                                                                                  \
+  GS_INTEGER_TABLE(token, int, int)                                                  \
+  GS_INTEGER_TABLE(token, uint, unsigned int)                                        \
+  GS_INTEGER_TABLE(token, short, short)                                              \
+  GS_INTEGER_TABLE(token, ushort, unsigned short)                                    \
+  GS_INTEGER_TABLE(token, ll, long long)                                             \
+  GS_INTEGER_TABLE(token, ull, unsigned long long)                                   \
+  static signed char to_char(Type value) { return __##token##2char_rz(value); }      \
   static unsigned char to_uchar(Type value) { return __##token##2uchar_rz(value); }
 
-#define GS_INTEGER_TABLE(token, name, integer)                                                   \
-  static Type from_integer_in(Direction direction, integer value) {                              \
-    Type (*const functions[])(integer) = {__##name##2##token##_rn, __##name##2##token##_rz,      \
-                                          __##name##2##token##_ru, __##name##2##token##_rd};     \
-    return functions[static_cast<int>(direction)](value);                                        \
-  }                                                                                              \
-  static void to_integer_in(Direction direction, Type value, integer* result) {                  \
-    integer (*const functions[])(Type) = {__##token##2##name##_rn, __##token##2##name##_rz,      \
-                                          __##token##2##name##_ru, __##token##2##name##_rd};     \
-    *result = functions[static_cast<int>(direction)](value);                                     \
+#define GS_INTEGER_TABLE(token, name, integer)                                               \
+  static Type from_integer_in(Direction direction, integer value) {                          \
+    Type (*const functions[])(integer) = {__##name##2##token##_rn, __##name##2##token##_rz,  \
+                                          __##name##2##token##_ru, __##name##2##token##_rd}; \
+    return functions[static_cast<int>(direction)](value);                                    \
+  }                                                                                          \
+  static void to_integer_in(Direction direction, Type value, integer* result) {              \
+    integer (*const functions[])(Type) = {__##token##2##name##_rn, __##token##2##name##_rz,  \
+                                          __##token##2##name##_ru, __##token##2##name##_rd}; \
+    *result = functions[static_cast<int>(direction)](value);                                 \
   }
 
 template <class Definition>
@@ -95,16 +95,20 @@ void check_value(Check& check, double value) {
   const auto narrow = static_cast<float>(value);
   const bool is_float = static_cast<double>(narrow) == value;
   const auto visit = [&](typename Definition::Type result, Direction direction) {
-    check_result<Definition>(check, result, direction,
-                             [=](double point) { return exact_sign({value, -point}); },
-                             std::signbit(value), value);
+    check_result<Definition>(
+        check, result, direction,
+        [=](double point) {
+          return exact_sign({value, -point});
+        },
+        std::signbit(value), value);
   };
   visit(Table::from_double(value), Direction::nearest);
   if (!is_float) return;
   for (const Direction direction : all_directions) {
     visit(Table::from_float_in(direction, narrow), direction);
   }
-  check.equal(F::bits_of(typename Definition::Type(narrow)), F::bits_of(Table::from_float(narrow)), value);
+  check.equal(F::bits_of(typename Definition::Type(narrow)), F::bits_of(Table::from_float(narrow)),
+              value);
 }
 
 template <class Definition>
@@ -119,10 +123,10 @@ void check_from_floating() {
     const Candidate r = F::candidate(bits);
     const double middle = (r.value + r.above) / 2;
     const auto narrow = static_cast<float>(middle);
-    for (const double value : {r.value, middle, std::nextafter(middle, infinity),
-                               std::nextafter(middle, -infinity), std::nextafter(r.value, infinity),
-                               double{std::nextafter(narrow, INFINITY)},
-                               double{std::nextafter(narrow, -INFINITY)}}) {
+    for (const double value :
+         {r.value, middle, std::nextafter(middle, infinity), std::nextafter(middle, -infinity),
+          std::nextafter(r.value, infinity), double{std::nextafter(narrow, INFINITY)},
+          double{std::nextafter(narrow, -INFINITY)}}) {
       if (std::isinf(value)) continue;
       check_value<Definition>(check, value);
       check_value<Definition>(check, -value);
@@ -136,13 +140,17 @@ void check_from_floating() {
     }
   }
   for (const Direction direction : all_directions) {
-    const auto bits = [&](float value) { return F::bits_of(Table::from_float_in(direction, value)); };
+    const auto bits = [&](float value) {
+      return F::bits_of(Table::from_float_in(direction, value));
+    };
     check.equal(bits(std::nanf("")), static_cast<unsigned short>(0x7fff), "NaN");
     check.equal(bits(-std::nanf("")), static_cast<unsigned short>(0x7fff), "-NaN");
     check.equal(bits(INFINITY), static_cast<unsigned short>(F::infinity_bits), "infinity");
-    check.equal(bits(-INFINITY), static_cast<unsigned short>(F::infinity_bits | 0x8000), "-infinity");
+    check.equal(bits(-INFINITY), static_cast<unsigned short>(F::infinity_bits | 0x8000),
+                "-infinity");
   }
-  check.equal(F::bits_of(Table::from_double(std::nan(""))), static_cast<unsigned short>(0x7fff), "NaN");
+  check.equal(F::bits_of(Table::from_double(std::nan(""))), static_cast<unsigned short>(0x7fff),
+              "NaN");
   check.equal(F::bits_of(Table::from_double(-infinity)), F::bits_of(Table::from_float(-INFINITY)));
 }
 
@@ -153,16 +161,19 @@ void check_integer_type(Check& check) {
   Random random(21);
   for (int i = 0; i < 30000; i++) {
     const std::uint64_t edge = edge_words()[static_cast<std::size_t>(i) % edge_words().size()];
-    const std::uint64_t word =
-        i < 1000 ? edge + static_cast<std::uint64_t>(i % 7) - 3 : random.bits64() >> random.below(64);
+    const std::uint64_t word = i < 1000 ? edge + static_cast<std::uint64_t>(i % 7) - 3
+                                        : random.bits64() >> random.below(64);
     const auto integer = static_cast<Integer>(word);
     // Exact as two doubles.
     const double high = static_cast<double>(integer >> 16) * 65536;
     const double low = static_cast<double>(integer & 0xffff);
     for (const Direction direction : all_directions) {
-      check_result<Definition>(check, Table::from_integer_in(direction, integer), direction,
-                               [=](double point) { return exact_sign({high, low, -point}); },
-                               integer < 0, integer);
+      check_result<Definition>(
+          check, Table::from_integer_in(direction, integer), direction,
+          [=](double point) {
+            return exact_sign({high, low, -point});
+          },
+          integer < 0, integer);
     }
     const auto implicit = F::bits_of(typename Definition::Type(integer));
     check.equal(implicit, F::bits_of(Table::from_integer_in(Direction::nearest, integer)), integer);
@@ -180,9 +191,12 @@ void check_integer_type(Check& check) {
         double (*const rounding[])(double) = {std::nearbyint, std::trunc, std::ceil, std::floor};
         const double integral = rounding[static_cast<int>(direction)](value);
         using Limits = std::numeric_limits<Integer>;
-        if (integral >= std::ldexp(1.0, Limits::digits)) expected = Limits::max();
-        else if (integral <= static_cast<double>(Limits::min())) expected = Limits::min();
-        else expected = static_cast<Integer>(integral);
+        if (integral >= std::ldexp(1.0, Limits::digits))
+          expected = Limits::max();
+        else if (integral <= static_cast<double>(Limits::min()))
+          expected = Limits::min();
+        else
+          expected = static_cast<Integer>(integral);
       }
       check.equal(result, expected, bits, name_of(direction));
       if (direction == Direction::zero) {
@@ -220,7 +234,8 @@ void check_layout(const char* text) {
     Type value;
     unsigned short bits;
   };
-  check.holds(sizeof(Type) == 2 && alignof(Type) == 2 && sizeof(InUnion) == 2, "size and alignment");
+  check.holds(sizeof(Type) == 2 && alignof(Type) == 2 && sizeof(InUnion) == 2,
+              "size and alignment");
   check.holds(std::is_trivially_default_constructible<Type>::value, "default constructor");
   check.holds(std::is_trivially_copyable<Type>::value, "trivially copyable");
   check.holds(std::is_standard_layout<Type>::value, "standard layout");
@@ -236,7 +251,8 @@ void check_layout(const char* text) {
 
 void check_float16_conversions() {
   check_layout<__half, __half_raw>("half is 2 bytes, trivial, and keeps its bits");
-  check_layout<__nv_bfloat16, __nv_bfloat16_raw>("bfloat16 is 2 bytes, trivial, and keeps its bits");
+  check_layout<__nv_bfloat16, __nv_bfloat16_raw>(
+      "bfloat16 is 2 bytes, trivial, and keeps its bits");
   check_to_float<HalfDefinition>();
   check_to_float<Bfloat16Definition>();
   check_from_floating<HalfDefinition>();

@@ -64,7 +64,8 @@ struct Format {
                          : std::numeric_limits<double>::infinity();
   }
 
-  // The surroundings of a value that is not NaN. Magnitudes of neighbours differ by one in the bits.
+  // The surroundings of a value that is not NaN. Magnitudes of neighbours differ by one in the
+  // bits.
   static Candidate candidate(unsigned bits) {
     const unsigned outer = (bits & 0x7fff) + 1, inner = (bits & 0x7fff) - 1;
     const bool negative = bits & 0x8000, zero = (bits & 0x7fff) == 0;

@@ -16,7 +16,8 @@ constexpr long double pi_long = 3.14159265358979323846264338327950288L;
 
 // Errors in units of the last place of the exact value.
 double ulps(double result, long double exact) {
-  if (std::isnan(result) || std::isnan(exact)) return std::isnan(result) && std::isnan(exact) ? 0 : 1e9;
+  if (std::isnan(result) || std::isnan(exact))
+    return std::isnan(result) && std::isnan(exact) ? 0 : 1e9;
   const double nearest = static_cast<double>(exact);
   if (result == nearest) return 0;
   int exponent = 0;
@@ -26,7 +27,8 @@ double ulps(double result, long double exact) {
 }
 
 double ulps(float result, long double exact) {
-  if (std::isnan(result) || std::isnan(exact)) return std::isnan(result) && std::isnan(exact) ? 0 : 1e9;
+  if (std::isnan(result) || std::isnan(exact))
+    return std::isnan(result) && std::isnan(exact) ? 0 : 1e9;
   if (result == static_cast<float>(exact)) return 0;
   int exponent = 0;
   std::frexp(static_cast<float>(exact), &exponent);
@@ -59,9 +61,10 @@ void check_half_turns() {
     const double x = i % 2 ? random.moderate_double() : (random.below(1 << 20) - 524288.0) / 4096;
     const long double reduced = std::remainder(static_cast<long double>(x), 2.0L);
     // Of an argument near a multiple of pi, long double's own error counts: fold first.
-    const long double sine = std::fabs(reduced) > 0.5L
-                                 ? std::copysign(std::sin(pi_long * (1 - std::fabs(reduced))), reduced)
-                                 : std::sin(pi_long * reduced);
+    const long double sine =
+        std::fabs(reduced) > 0.5L
+            ? std::copysign(std::sin(pi_long * (1 - std::fabs(reduced))), reduced)
+            : std::sin(pi_long * reduced);
     const long double cosine = std::sin(pi_long * (0.5L - std::fabs(reduced)));
     double both_sine = 0, both_cosine = 0;
     sincospi(x, &both_sine, &both_cosine);
@@ -138,18 +141,21 @@ void check_inverse_error_functions() {
   const auto error = [](long double v) { return std::erf(v); };
   const auto complement = [](long double v) { return std::erfc(v); };
   for (int i = 0; i < 20000; i++) {
-    const double y = std::ldexp(1.0 + random.below(1 << 30) * 0x1p-30, -1 - static_cast<int>(random.below(60)));
+    const double y =
+        std::ldexp(1.0 + random.below(1 << 30) * 0x1p-30, -1 - static_cast<int>(random.below(60)));
     check.holds(inverse_ulps(erfinv(y), y, error, density(erfinv(y))) <= 4, "erfinv", y, erfinv(y));
     check.equal(erfinv(-y), -erfinv(y), "odd", y);
     const double near_one = 1.0 - std::ldexp(y, -1);
     if (near_one < 1.0) {
       check.holds(inverse_ulps(erfinv(near_one), 1 - static_cast<long double>(near_one), complement,
-                               density(erfinv(near_one))) <= 4, "erfinv", near_one);
+                               density(erfinv(near_one))) <= 4,
+                  "erfinv", near_one);
     }
     const double small = std::ldexp(y, -static_cast<int>(random.below(900)));
     check.holds(inverse_ulps(erfcinv(small), small, complement, density(erfcinv(small))) <= 4,
                 "erfcinv", small, erfcinv(small));
-    const long double tail = std::erfc(-static_cast<long double>(normcdfinv(small)) / std::sqrt(2.0L)) / 2;
+    const long double tail =
+        std::erfc(-static_cast<long double>(normcdfinv(small)) / std::sqrt(2.0L)) / 2;
     const long double slope = density(normcdfinv(small) / std::sqrt(2.0)) / std::sqrt(8.0L);
     int exponent = 0;
     std::frexp(normcdfinv(small), &exponent);
@@ -177,14 +183,16 @@ void check_normal_distribution() {
       const long double square = static_cast<long double>(y) * y;
       // Where exp(square) is large its argument's rounding shows: three more bits is all there is.
       const double bound = 8 + static_cast<double>(square) / 256;
-      check.holds(ulps(erfcx(y), std::exp(square) * std::erfc(static_cast<long double>(y))) <= bound,
-                  "erfcx", y, erfcx(y));
+      check.holds(
+          ulps(erfcx(y), std::exp(square) * std::erfc(static_cast<long double>(y))) <= bound,
+          "erfcx", y, erfcx(y));
     }
   }
   check.equal(normcdf(-infinity), 0.0), check.equal(normcdf(infinity), 1.0);
   check.equal(erfcx(infinity), 0.0), check.equal(erfcx(-infinity), infinity);
   check.holds(std::isnan(normcdf(std::nan(""))) && std::isnan(erfcx(std::nan(""))), "NaN");
-  check.holds(erfcx(1e10) > 0 && std::fabs(erfcx(1e10) * 1e10 * std::sqrt(CUDART_PI) - 1) < 1e-12, "1e10");
+  check.holds(erfcx(1e10) > 0 && std::fabs(erfcx(1e10) * 1e10 * std::sqrt(CUDART_PI) - 1) < 1e-12,
+              "1e10");
 }
 
 template <class Left, class Right, class Result>
@@ -211,8 +219,10 @@ void check_minimum_maximum() {
   check_pair<long, long, long>(check, "long, long");
   check_pair<long, unsigned long, unsigned long>(check, "long, unsigned long");
   check_pair<long long, long long, long long>(check, "long long, long long");
-  check_pair<unsigned long long, long long, unsigned long long>(check, "unsigned long long, long long");
-  check.equal(umin(3u, ~0u), 3u), check.equal(llmax(-1, 1), 1ll), check.equal(ullmin(~0ull, 7), 7ull);
+  check_pair<unsigned long long, long long, unsigned long long>(check,
+                                                                "unsigned long long, long long");
+  check.equal(umin(3u, ~0u), 3u), check.equal(llmax(-1, 1), 1ll),
+      check.equal(ullmin(~0ull, 7), 7ull);
 
   Check numbers("min and max of floating point prefer numbers to NaN and order -0 below +0");
   const float nan = std::nanf("");
@@ -230,12 +240,15 @@ void check_intrinsics() {
   const float nan = std::nanf("");
   check.equal(__saturatef(nan), 0.0f), check.equal(__saturatef(-1.0f), 0.0f);
   check.equal(__saturatef(-0.0f), 0.0f), check.equal(__saturatef(0.25f), 0.25f);
-  check.equal(__saturatef(2.0f), 1.0f), check.equal(__saturatef(static_cast<float>(infinity)), 1.0f);
+  check.equal(__saturatef(2.0f), 1.0f),
+      check.equal(__saturatef(static_cast<float>(infinity)), 1.0f);
   Random random(16);
   for (int i = 0; i < 1000; i++) {
     const float x = random.moderate_float(), y = std::fabs(random.moderate_float());
-    check.equal(__expf(x), std::exp(x), "__expf", x), check.equal(__logf(y), std::log(y), "__logf", y);
-    check.equal(__log2f(y), std::log2(y), "__log2f", y), check.equal(__tanf(x), std::tan(x), "__tanf", x);
+    check.equal(__expf(x), std::exp(x), "__expf", x),
+        check.equal(__logf(y), std::log(y), "__logf", y);
+    check.equal(__log2f(y), std::log2(y), "__log2f", y),
+        check.equal(__tanf(x), std::tan(x), "__tanf", x);
     check.equal(__log10f(y), std::log10(y), "__log10f", y);
     check.equal(__powf(y, x / 64), std::pow(y, x / 64), "__powf", y, x);
     check.holds(std::fabs(__exp10f(x / 16) / std::pow(10.0, x / 16) - 1) < 1e-6, "__exp10f", x);

@@ -50,40 +50,41 @@ void check_rules(const char* claim, int width, const std::vector<Rule>& rules) {
 
 int limited(int value, int lowest, int highest) { return std::clamp(value, lowest, highest); }
 
-#define GS_RULE(function, is_signed, expression) \
-  Rule { #function, function, is_signed, [](int x, int y) -> int { return expression; } }
-#define GS_UNARY_RULE(function, expression)                                               \
-  Rule {                                                                                  \
-    #function, [](unsigned int a, unsigned int) { return function(a); }, true,            \
-        [](int x, int) -> int { return expression; }                                      \
+#define GS_RULE(function, is_signed, expression)                                   \
+  Rule {                                                                           \
+#function, function, is_signed, [](int x, int y) -> int { return expression; } \
   }
-#define GS_RELATION_RULES(suffix, is_signed, relation)      \
+#define GS_UNARY_RULE(function, expression)                                                        \
+  Rule {                                                                                           \
+#function, [](unsigned int a,                                                                  \
+                  unsigned int) { return function(a); }, true,                                     \
+                                                      [](int x, int) -> int { return expression; } \
+  }
+#define GS_RELATION_RULES(suffix, is_signed, relation)       \
   GS_RULE(__vcmp##suffix, is_signed, x relation y ? -1 : 0), \
       GS_RULE(__vset##suffix, is_signed, x relation y ? 1 : 0)
 
-#define GS_ALL_RULES(n, lowest, highest, all_ones)                                              \
-  {                                                                                             \
-    GS_UNARY_RULE(__vabs##n, std::abs(x)),                                                      \
-        GS_UNARY_RULE(__vabsss##n, limited(std::abs(x), lowest, highest)),                      \
-        GS_UNARY_RULE(__vneg##n, 0 - x),                                                        \
-        GS_UNARY_RULE(__vnegss##n, limited(0 - x, lowest, highest)),                            \
-        GS_RULE(__vadd##n, false, x + y),                                                       \
-        GS_RULE(__vaddss##n, true, limited(x + y, lowest, highest)),                            \
-        GS_RULE(__vaddus##n, false, limited(x + y, 0, all_ones)),                               \
-        GS_RULE(__vsub##n, true, x - y),                                                        \
-        GS_RULE(__vsubss##n, true, limited(x - y, lowest, highest)),                            \
-        GS_RULE(__vsubus##n, false, limited(x - y, 0, all_ones)),                               \
-        GS_RULE(__vavgs##n, true, (x + y + 1) >> 1),                                            \
-        GS_RULE(__vavgu##n, false, (x + y + 1) / 2), GS_RULE(__vhaddu##n, false, (x + y) / 2),  \
-        GS_RULE(__vabsdiffs##n, true, std::abs(x - y)),                                         \
-        GS_RULE(__vabsdiffu##n, false, std::abs(x - y)),                                        \
-        GS_RULE(__vmaxs##n, true, std::max(x, y)), GS_RULE(__vmaxu##n, false, std::max(x, y)),  \
-        GS_RULE(__vmins##n, true, std::min(x, y)), GS_RULE(__vminu##n, false, std::min(x, y)),  \
-        GS_RELATION_RULES(eq##n, false, ==), GS_RELATION_RULES(ne##n, false, !=),               \
-        GS_RELATION_RULES(ges##n, true, >=), GS_RELATION_RULES(geu##n, false, >=),              \
-        GS_RELATION_RULES(gts##n, true, >), GS_RELATION_RULES(gtu##n, false, >),                \
-        GS_RELATION_RULES(les##n, true, <=), GS_RELATION_RULES(leu##n, false, <=),              \
-        GS_RELATION_RULES(lts##n, true, <), GS_RELATION_RULES(ltu##n, false, <)                 \
+#define GS_ALL_RULES(n, lowest, highest, all_ones)                                                 \
+  {                                                                                                \
+    GS_UNARY_RULE(__vabs##n, std::abs(x)),                                                         \
+        GS_UNARY_RULE(__vabsss##n, limited(std::abs(x), lowest, highest)),                         \
+        GS_UNARY_RULE(__vneg##n, 0 - x),                                                           \
+        GS_UNARY_RULE(__vnegss##n, limited(0 - x, lowest, highest)),                               \
+        GS_RULE(__vadd##n, false, x + y),                                                          \
+        GS_RULE(__vaddss##n, true, limited(x + y, lowest, highest)),                               \
+        GS_RULE(__vaddus##n, false, limited(x + y, 0, all_ones)), GS_RULE(__vsub##n, true, x - y), \
+        GS_RULE(__vsubss##n, true, limited(x - y, lowest, highest)),                               \
+        GS_RULE(__vsubus##n, false, limited(x - y, 0, all_ones)),                                  \
+        GS_RULE(__vavgs##n, true, (x + y + 1) >> 1), GS_RULE(__vavgu##n, false, (x + y + 1) / 2),  \
+        GS_RULE(__vhaddu##n, false, (x + y) / 2), GS_RULE(__vabsdiffs##n, true, std::abs(x - y)),  \
+        GS_RULE(__vabsdiffu##n, false, std::abs(x - y)),                                           \
+        GS_RULE(__vmaxs##n, true, std::max(x, y)), GS_RULE(__vmaxu##n, false, std::max(x, y)),     \
+        GS_RULE(__vmins##n, true, std::min(x, y)), GS_RULE(__vminu##n, false, std::min(x, y)),     \
+        GS_RELATION_RULES(eq##n, false, ==), GS_RELATION_RULES(ne##n, false, !=),                  \
+        GS_RELATION_RULES(ges##n, true, >=), GS_RELATION_RULES(geu##n, false, >=),                 \
+        GS_RELATION_RULES(gts##n, true, >), GS_RELATION_RULES(gtu##n, false, >),                   \
+        GS_RELATION_RULES(les##n, true, <=), GS_RELATION_RULES(leu##n, false, <=),                 \
+        GS_RELATION_RULES(lts##n, true, <), GS_RELATION_RULES(ltu##n, false, <)                    \
   }
 
 unsigned int sum_of_differences(unsigned int a, unsigned int b, int width, bool is_signed) {

@@ -13,9 +13,10 @@
 
 namespace {
 
-const float float_edges[] = {0.0f, 1.0f, 3.0f, 0x1.fffffep0f, 0x1.000002p0f, 0x1p-149f, 0x1.8p-148f,
-                             0x1p-126f, 0x1.fffffcp-127f, 0x1.fffffep127f, 0x1p64f, 0x1p-64f,
-                             0x1.5p-75f, 0x1.555556p1f, 1e10f, 1e-10f};
+const float float_edges[] = {0.0f,      1.0f,        3.0f,       0x1.fffffep0f,    0x1.000002p0f,
+                             0x1p-149f, 0x1.8p-148f, 0x1p-126f,  0x1.fffffcp-127f, 0x1.fffffep127f,
+                             0x1p64f,   0x1p-64f,    0x1.5p-75f, 0x1.555556p1f,    1e10f,
+                             1e-10f};
 
 template <class Visit>
 void for_float_operands(Visit visit) {
@@ -56,7 +57,8 @@ void check_float(Check& check, float result, Direction direction, Sign sign, Ope
   check.same_number(result, expected, "unit", a, b, c, name_of(direction));
 }
 
-#define GS_FOUR(name) {name##_rn, name##_rz, name##_ru, name##_rd}
+#define GS_FOUR(name) \
+  { name##_rn, name##_rz, name##_ru, name##_rd }
 
 void check_float_sums_and_products() {
   Check sums("__fadd and __fsub in four roundings"), products("__fmul in four roundings");
@@ -71,17 +73,30 @@ void check_float_sums_and_products() {
     const volatile float va = a, vb = b, vc = c;
     for (const Direction direction : all_directions) {
       const int i = static_cast<int>(direction);
-      check_float(sums, add[i](a, b), direction,
-                  [=](double m) { return exact_sign({a, b, -m}); }, [&] { return va + vb; }, a, b, 0);
-      check_float(sums, subtract[i](a, b), direction,
-                  [=](double m) { return exact_sign({a, -double{b}, -m}); },
-                  [&] { return va - vb; }, a, b, 0);
-      check_float(products, multiply[i](a, b), direction,
-                  [=](double m) { return exact_sign({product, -m}); }, [&] { return va * vb; }, a, b,
-                  0);
-      check_float(fused, multiply_add[i](a, b, c), direction,
-                  [=](double m) { return exact_sign({product, c, -m}); },
-                  [&] { return std::fma(va, vb, vc); }, a, b, c);
+      check_float(
+          sums, add[i](a, b), direction,
+          [=](double m) {
+            return exact_sign({a, b, -m});
+          },
+          [&] { return va + vb; }, a, b, 0);
+      check_float(
+          sums, subtract[i](a, b), direction,
+          [=](double m) {
+            return exact_sign({a, -double{b}, -m});
+          },
+          [&] { return va - vb; }, a, b, 0);
+      check_float(
+          products, multiply[i](a, b), direction,
+          [=](double m) {
+            return exact_sign({product, -m});
+          },
+          [&] { return va * vb; }, a, b, 0);
+      check_float(
+          fused, multiply_add[i](a, b, c), direction,
+          [=](double m) {
+            return exact_sign({product, c, -m});
+          },
+          [&] { return std::fma(va, vb, vc); }, a, b, c);
       fused.same_number(ieee[i](a, b, c), multiply_add[i](a, b, c), "ieee", a, b, c);
     }
   });
@@ -101,13 +116,16 @@ void check_float_quotients_and_roots() {
     for (const Direction direction : all_directions) {
       const int i = static_cast<int>(direction);
       if (b != 0) {
-        check_float(quotients, divide[i](a, b), direction, quotient_sign(a, b),
-                    [&] { return va / vb; }, a, b, 0);
-        check_float(quotients, reciprocal[i](b), direction, quotient_sign(1, b),
-                    [&] { return 1.0f / vb; }, b, 0, 0);
+        check_float(
+            quotients, divide[i](a, b), direction, quotient_sign(a, b), [&] { return va / vb; }, a,
+            b, 0);
+        check_float(
+            quotients, reciprocal[i](b), direction, quotient_sign(1, b), [&] { return 1.0f / vb; },
+            b, 0, 0);
       }
       const auto root_sign = [=](double m) { return m < 0 ? 1 : exact_sign({a, -m * m}); };
-      check_float(roots, root[i](a), direction, root_sign, [&] { return std::sqrt(va); }, a, 0, 0);
+      check_float(
+          roots, root[i](a), direction, root_sign, [&] { return std::sqrt(va); }, a, 0, 0);
     }
   });
 }
@@ -137,9 +155,21 @@ void check_reciprocal_root() {
   check.equal(__frsqrt_rn(std::numeric_limits<float>::infinity()), 0.0f, "infinity");
 }
 
-const double double_edges[] = {0.0, 1.0, 3.0, 0x1.fffffffffffffp0, 0x1.0000000000001p0, 0x1p-1074,
-                               0x1.8p-1073, 0x1p-1022, 0x1.ffffffffffffep-1023,
-                               0x1.fffffffffffffp1023, 0x1p512, 0x1p-512, 0x1.5p-540, 1e100, 1e-100};
+const double double_edges[] = {0.0,
+                               1.0,
+                               3.0,
+                               0x1.fffffffffffffp0,
+                               0x1.0000000000001p0,
+                               0x1p-1074,
+                               0x1.8p-1073,
+                               0x1p-1022,
+                               0x1.ffffffffffffep-1023,
+                               0x1.fffffffffffffp1023,
+                               0x1p512,
+                               0x1p-512,
+                               0x1.5p-540,
+                               1e100,
+                               1e-100};
 
 void check_doubles() {
   Check check("__dadd, __dsub, __dmul, __ddiv, __drcp, __dsqrt and __fma in four roundings");
@@ -179,8 +209,12 @@ void check_doubles() {
 }
 
 // Functions of their own, because compilers fuse within a basic block only.
-__attribute__((noinline)) float difference(float a, float square) { return __fmul_rn(a, a) - square; }
-__attribute__((noinline)) double difference(double a, double square) { return __dmul_rn(a, a) - square; }
+__attribute__((noinline)) float difference(float a, float square) {
+  return __fmul_rn(a, a) - square;
+}
+__attribute__((noinline)) double difference(double a, double square) {
+  return __dmul_rn(a, a) - square;
+}
 __attribute__((noinline)) float sum(float a, float square) {
   return __fadd_rn(__fmul_rn(a, a), -square);
 }

@@ -1,8 +1,8 @@
 // What a correctly rounded result is, told from exact signs alone.
 //
-// A result r of an exact value E is right if E lies on the proper side of r, of r's neighbours, or of
-// the midpoints between them. The oracle asks only for the sign of E - m at such points m, which the
-// caller computes exactly; it shares nothing with the code under test.
+// A result r of an exact value E is right if E lies on the proper side of r, of r's neighbours, or
+// of the midpoints between them. The oracle asks only for the sign of E - m at such points m, which
+// the caller computes exactly; it shares nothing with the code under test.
 #pragma once
 
 #include <cmath>
@@ -24,8 +24,9 @@ inline const char* name_of(Direction direction) {
   return "";
 }
 
-// The sign of an exact sum of doubles (Shewchuk's growing expansion: each component holds the rounding
-// errors of the ones after it). Free of overflow and underflow for the magnitudes used here.
+// The sign of an exact sum of doubles (Shewchuk's growing expansion: each component holds the
+// rounding errors of the ones after it). Free of overflow and underflow for the magnitudes used
+// here.
 inline int exact_sign(std::initializer_list<double> terms) {
   double components[8] = {};
   int count = 0;
@@ -47,9 +48,9 @@ inline int exact_sign(std::initializer_list<double> terms) {
   return 0;
 }
 
-// A rounded result with its surroundings, all exact doubles. `below` and `above` are the neighbours in
-// the format; infinity stands as the next power of two after the largest finite value, which is where
-// rounding to nearest sees it.
+// A rounded result with its surroundings, all exact doubles. `below` and `above` are the neighbours
+// in the format; infinity stands as the next power of two after the largest finite value, which is
+// where rounding to nearest sees it.
 struct Candidate {
   double below, value, above;
   bool even;

@@ -17,10 +17,10 @@ void check_layout(Check& check, const char* name, std::size_t elements, std::siz
   check.holds(std::is_same<decltype(Vector::x), Element>::value, name, "element");
 }
 
-#define GS_CHECK_FAMILY(name, element, alignment2, alignment4)                          \
-  check_layout<name##1, element>(layout, #name "1", 1, alignof(element));               \
-  check_layout<name##2, element>(layout, #name "2", 2, alignment2);                     \
-  check_layout<name##3, element>(layout, #name "3", 3, alignof(element));               \
+#define GS_CHECK_FAMILY(name, element, alignment2, alignment4)            \
+  check_layout<name##1, element>(layout, #name "1", 1, alignof(element)); \
+  check_layout<name##2, element>(layout, #name "2", 2, alignment2);       \
+  check_layout<name##3, element>(layout, #name "3", 3, alignof(element)); \
   check_layout<name##4, element>(layout, #name "4", 4, alignment4);
 
 void check_layouts() {

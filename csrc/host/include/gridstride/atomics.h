@@ -1,7 +1,8 @@
-// Atomic functions: atomicAdd and its siblings for CUDA's types, with their _block and _system forms.
+// Atomic functions: atomicAdd and its siblings for CUDA's types, with their _block and _system
+// forms.
 //
-// They are relaxed, as on a GPU: ordering other accesses takes __threadfence(). They hold between all
-// threads of all workers, so the narrower _block scope is the same here. Every call counts as
+// They are relaxed, as on a GPU: ordering other accesses takes __threadfence(). They hold between
+// all threads of all workers, so the narrower _block scope is the same here. Every call counts as
 // polling: a thread that waits in a loop of atomics for another thread of its block lets it run.
 #ifndef GRIDSTRIDE_HOST_ATOMICS_H
 #define GRIDSTRIDE_HOST_ATOMICS_H
@@ -66,38 +67,38 @@ __device__ __forceinline__ Integer atomic_compare_and_swap(Integer* address, Int
 }  // namespace gridstride::host
 
 // One operation on one type under its three names. `update` yields the value before.
-#define GS_ATOMIC(name, type, parameters, update)             \
-  __device__ __forceinline__ type name parameters {           \
-    gridstride::host::spin_hint();                            \
-    return update;                                            \
-  }                                                           \
-  __device__ __forceinline__ type name##_block parameters {   \
-    gridstride::host::spin_hint();                            \
-    return update;                                            \
-  }                                                           \
-  __device__ __forceinline__ type name##_system parameters {  \
-    gridstride::host::spin_hint();                            \
-    return update;                                            \
+#define GS_ATOMIC(name, type, parameters, update)            \
+  __device__ __forceinline__ type name parameters {          \
+    gridstride::host::spin_hint();                           \
+    return update;                                           \
+  }                                                          \
+  __device__ __forceinline__ type name##_block parameters {  \
+    gridstride::host::spin_hint();                           \
+    return update;                                           \
+  }                                                          \
+  __device__ __forceinline__ type name##_system parameters { \
+    gridstride::host::spin_hint();                           \
+    return update;                                           \
   }
 
 #define GS_ATOMIC_NATIVE(name, type, builtin) \
   GS_ATOMIC(name, type, (type * address, type value), builtin(address, value, __ATOMIC_RELAXED))
-#define GS_ATOMIC_LOOP(name, type, expression)      \
+#define GS_ATOMIC_LOOP(name, type, expression)        \
   GS_ATOMIC(name, type, (type * address, type value), \
             gridstride::host::atomic_update(address, [=](type before) { return expression; }))
 
 // ---- integers ----------------------------------------------------------------------------------
 
-#define GS_ATOMIC_BITS_AND_LIMITS(type)                              \
-  GS_ATOMIC_NATIVE(atomicAnd, type, __atomic_fetch_and)              \
-  GS_ATOMIC_NATIVE(atomicOr, type, __atomic_fetch_or)                \
-  GS_ATOMIC_NATIVE(atomicXor, type, __atomic_fetch_xor)              \
-  GS_ATOMIC_LOOP(atomicMin, type, value < before ? value : before)   \
+#define GS_ATOMIC_BITS_AND_LIMITS(type)                            \
+  GS_ATOMIC_NATIVE(atomicAnd, type, __atomic_fetch_and)            \
+  GS_ATOMIC_NATIVE(atomicOr, type, __atomic_fetch_or)              \
+  GS_ATOMIC_NATIVE(atomicXor, type, __atomic_fetch_xor)            \
+  GS_ATOMIC_LOOP(atomicMin, type, value < before ? value : before) \
   GS_ATOMIC_LOOP(atomicMax, type, before < value ? value : before)
-#define GS_ATOMIC_SUM_AND_EXCHANGE(type)                             \
-  GS_ATOMIC_NATIVE(atomicAdd, type, __atomic_fetch_add)              \
+#define GS_ATOMIC_SUM_AND_EXCHANGE(type)                \
+  GS_ATOMIC_NATIVE(atomicAdd, type, __atomic_fetch_add) \
   GS_ATOMIC_NATIVE(atomicExch, type, __atomic_exchange_n)
-#define GS_ATOMIC_COMPARE_AND_SWAP(type)                             \
+#define GS_ATOMIC_COMPARE_AND_SWAP(type)                                 \
   GS_ATOMIC(atomicCAS, type, (type * address, type compare, type value), \
             gridstride::host::atomic_compare_and_swap(address, compare, value))
 
@@ -131,14 +132,12 @@ GS_ATOMIC(atomicExch, float, (float* address, float value),
           gridstride::host::atomic_update(address, [=](float) { return value; }))
 
 // Vectors are added element by element, as on a GPU (compute capability 9.0 and above).
-#define GS_ATOMIC_VECTOR_SUM(name, type, ...)                              \
-  __device__ __forceinline__ type name(type* address, type value) {        \
-    return type{__VA_ARGS__};                                              \
-  }
+#define GS_ATOMIC_VECTOR_SUM(name, type, ...) \
+  __device__ __forceinline__ type name(type* address, type value) { return type{__VA_ARGS__}; }
 #define GS_ATOMIC_ELEMENT(name, element) name(&address->element, value.element)
-#define GS_ATOMIC_VECTOR_SUMS(name)                                                              \
-  GS_ATOMIC_VECTOR_SUM(name, float2, GS_ATOMIC_ELEMENT(name, x), GS_ATOMIC_ELEMENT(name, y))     \
-  GS_ATOMIC_VECTOR_SUM(name, float4, GS_ATOMIC_ELEMENT(name, x), GS_ATOMIC_ELEMENT(name, y),     \
+#define GS_ATOMIC_VECTOR_SUMS(name)                                                          \
+  GS_ATOMIC_VECTOR_SUM(name, float2, GS_ATOMIC_ELEMENT(name, x), GS_ATOMIC_ELEMENT(name, y)) \
+  GS_ATOMIC_VECTOR_SUM(name, float4, GS_ATOMIC_ELEMENT(name, x), GS_ATOMIC_ELEMENT(name, y), \
                        GS_ATOMIC_ELEMENT(name, z), GS_ATOMIC_ELEMENT(name, w))
 GS_ATOMIC_VECTOR_SUMS(atomicAdd)
 GS_ATOMIC_VECTOR_SUMS(atomicAdd_block)

@@ -1,5 +1,5 @@
-// Integer intrinsics on whole words: counting and permuting bits, funnel shifts, the upper halves of
-// products, sums of absolute differences, averages and dot products of packed integers.
+// Integer intrinsics on whole words: counting and permuting bits, funnel shifts, the upper halves
+// of products, sums of absolute differences, averages and dot products of packed integers.
 //
 // Every function is defined for every operand, as on a GPU: shift counts are reduced or clamped as
 // the hardware does it, and arithmetic wraps.
@@ -71,8 +71,8 @@ __device__ constexpr inline unsigned int __fns(unsigned int mask, unsigned int b
   if (base > 31) return none;
   if (offset == 0) return mask >> base & 1u ? base : none;
   const int step = offset > 0 ? 1 : -1;
-  unsigned int left = offset > 0 ? static_cast<unsigned int>(offset)
-                                 : 0u - static_cast<unsigned int>(offset);
+  unsigned int left =
+      offset > 0 ? static_cast<unsigned int>(offset) : 0u - static_cast<unsigned int>(offset);
   for (int position = static_cast<int>(base); position >= 0 && position < 32; position += step) {
     if ((mask >> position & 1u) && --left == 0) return static_cast<unsigned int>(position);
   }
@@ -129,8 +129,8 @@ __device__ constexpr __forceinline__ long long __mul64hi(long long x, long long 
 }
 __device__ constexpr __forceinline__ unsigned long long __umul64hi(unsigned long long x,
                                                                    unsigned long long y) {
-  return static_cast<unsigned long long>(
-      static_cast<gridstride::host::UnsignedInt128>(x) * y >> 64);
+  return static_cast<unsigned long long>(static_cast<gridstride::host::UnsignedInt128>(x) * y >>
+                                         64);
 }
 
 // The low word of the product of the operands' lower 24 bits.
@@ -146,8 +146,9 @@ __device__ constexpr __forceinline__ int __mul24(int x, int y) {
 // ---- differences and averages ------------------------------------------------------------------
 
 __device__ constexpr __forceinline__ unsigned int __sad(int x, int y, unsigned int z) {
-  const unsigned int difference = x < y ? static_cast<unsigned int>(y) - static_cast<unsigned int>(x)
-                                        : static_cast<unsigned int>(x) - static_cast<unsigned int>(y);
+  const unsigned int difference = x < y
+                                      ? static_cast<unsigned int>(y) - static_cast<unsigned int>(x)
+                                      : static_cast<unsigned int>(x) - static_cast<unsigned int>(y);
   return z + difference;
 }
 __device__ constexpr __forceinline__ unsigned int __usad(unsigned int x, unsigned int y,
@@ -208,22 +209,22 @@ __device__ constexpr __forceinline__ unsigned int __dp4a(uchar4 a, uchar4 b, uns
 }
 
 // __dp2a: two 16-bit elements of a times the lower or the upper two bytes of b.
-#define GS_DOT_PRODUCT_OF_TWO(name, first)                                                       \
-  __device__ constexpr __forceinline__ int name(int a, int b, int c) {                           \
-    return static_cast<int>(gridstride::host::dot_product<short, signed char, 2>(                \
-        static_cast<unsigned int>(a), static_cast<unsigned int>(b), first,                       \
-        static_cast<unsigned int>(c)));                                                          \
-  }                                                                                              \
-  __device__ constexpr __forceinline__ unsigned int name(unsigned int a, unsigned int b,         \
-                                                         unsigned int c) {                       \
-    return gridstride::host::dot_product<unsigned short, unsigned char, 2>(a, b, first, c);      \
-  }                                                                                              \
-  __device__ constexpr __forceinline__ int name(short2 a, char4 b, int c) {                      \
-    return name(gridstride::host::same_bits<int>(a), gridstride::host::same_bits<int>(b), c);    \
-  }                                                                                              \
-  __device__ constexpr __forceinline__ unsigned int name(ushort2 a, uchar4 b, unsigned int c) {  \
-    using gridstride::host::same_bits;                                                           \
-    return name(same_bits<unsigned int>(a), same_bits<unsigned int>(b), c);                      \
+#define GS_DOT_PRODUCT_OF_TWO(name, first)                                                      \
+  __device__ constexpr __forceinline__ int name(int a, int b, int c) {                          \
+    return static_cast<int>(gridstride::host::dot_product<short, signed char, 2>(               \
+        static_cast<unsigned int>(a), static_cast<unsigned int>(b), first,                      \
+        static_cast<unsigned int>(c)));                                                         \
+  }                                                                                             \
+  __device__ constexpr __forceinline__ unsigned int name(unsigned int a, unsigned int b,        \
+                                                         unsigned int c) {                      \
+    return gridstride::host::dot_product<unsigned short, unsigned char, 2>(a, b, first, c);     \
+  }                                                                                             \
+  __device__ constexpr __forceinline__ int name(short2 a, char4 b, int c) {                     \
+    return name(gridstride::host::same_bits<int>(a), gridstride::host::same_bits<int>(b), c);   \
+  }                                                                                             \
+  __device__ constexpr __forceinline__ unsigned int name(ushort2 a, uchar4 b, unsigned int c) { \
+    using gridstride::host::same_bits;                                                          \
+    return name(same_bits<unsigned int>(a), same_bits<unsigned int>(b), c);                     \
   }
 GS_DOT_PRODUCT_OF_TWO(__dp2a_lo, 0)
 GS_DOT_PRODUCT_OF_TWO(__dp2a_hi, 2)

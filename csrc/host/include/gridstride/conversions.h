@@ -43,8 +43,8 @@ template <class Integer>
 inline constexpr Integer highest_bit = static_cast<Integer>(1ull << (8 * sizeof(Integer) - 1));
 
 template <class Integer>
-inline constexpr Integer lowest_integer = is_signed_integer<Integer> ? highest_bit<Integer>
-                                                                     : Integer{0};
+inline constexpr Integer lowest_integer =
+    is_signed_integer<Integer> ? highest_bit<Integer> : Integer{0};
 template <class Integer>
 inline constexpr Integer highest_integer = static_cast<Integer>(~lowest_integer<Integer>);
 
@@ -143,13 +143,13 @@ __device__ __forceinline__ float to_float(double value) {
 
 #define GS_CONVERSION(name, to, from, expression) \
   __device__ __forceinline__ to name(from x) { return expression; }
-#define GS_BIT_CAST(name, to, from)                                \
-  __device__ constexpr __forceinline__ to name(from x) {           \
-    return gridstride::host::same_bits<to>(x);                     \
+#define GS_BIT_CAST(name, to, from)                      \
+  __device__ constexpr __forceinline__ to name(from x) { \
+    return gridstride::host::same_bits<to>(x);           \
   }
 
 // The four roundings of one conversion from floating point to an integer.
-#define GS_TO_INTEGER(name, to, from)                                                            \
+#define GS_TO_INTEGER(name, to, from)                                                             \
   GS_CONVERSION(name##_rn, to, from, (gridstride::host::to_integer<gridstride::host::rn, to>(x))) \
   GS_CONVERSION(name##_rz, to, from, (gridstride::host::to_integer<gridstride::host::rz, to>(x))) \
   GS_CONVERSION(name##_ru, to, from, (gridstride::host::to_integer<gridstride::host::ru, to>(x))) \
@@ -166,13 +166,13 @@ GS_TO_INTEGER(__double2ull, unsigned long long, double)
 #undef GS_TO_INTEGER
 
 // The four roundings of one conversion from an integer to floating point.
-#define GS_FROM_INTEGER(name, to, from)                                                   \
-  GS_CONVERSION(name##_rn, to, from,                                                      \
-                (gridstride::host::from_integer<gridstride::host::rn, to>(x)))            \
-  GS_CONVERSION(name##_rz, to, from,                                                      \
-                (gridstride::host::from_integer<gridstride::host::rz, to>(x)))            \
-  GS_CONVERSION(name##_ru, to, from,                                                      \
-                (gridstride::host::from_integer<gridstride::host::ru, to>(x)))            \
+#define GS_FROM_INTEGER(name, to, from)                                        \
+  GS_CONVERSION(name##_rn, to, from,                                           \
+                (gridstride::host::from_integer<gridstride::host::rn, to>(x))) \
+  GS_CONVERSION(name##_rz, to, from,                                           \
+                (gridstride::host::from_integer<gridstride::host::rz, to>(x))) \
+  GS_CONVERSION(name##_ru, to, from,                                           \
+                (gridstride::host::from_integer<gridstride::host::ru, to>(x))) \
   GS_CONVERSION(name##_rd, to, from, (gridstride::host::from_integer<gridstride::host::rd, to>(x)))
 
 GS_FROM_INTEGER(__int2float, float, int)
@@ -209,8 +209,8 @@ __device__ constexpr __forceinline__ int __double2loint(double x) {
   return static_cast<int>(__double_as_longlong(x));
 }
 __device__ constexpr __forceinline__ double __hiloint2double(int hi, int lo) {
-  return gridstride::host::same_bits<double>(gridstride::host::word_pair(
-      static_cast<unsigned int>(lo), static_cast<unsigned int>(hi)));
+  return gridstride::host::same_bits<double>(
+      gridstride::host::word_pair(static_cast<unsigned int>(lo), static_cast<unsigned int>(hi)));
 }
 
 #endif

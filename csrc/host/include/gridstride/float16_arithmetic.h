@@ -1,9 +1,9 @@
-// Arithmetic and comparisons of a 16-bit floating-point type. Included once per type (float16_type.h
-// says how).
+// Arithmetic and comparisons of a 16-bit floating-point type. Included once per type
+// (float16_type.h says how).
 //
-// Every operation is rounded once. Float has bits enough that its own rounding of a sum does no harm,
-// and holds every product exactly that does not vanish or overflow in the result. Quotients need double
-// where they are subnormal, and so does the product of a fused operation.
+// Every operation is rounded once. Float has bits enough that its own rounding of a sum does no
+// harm, and holds every product exactly that does not vanish or overflow in the result. Quotients
+// need double where they are subnormal, and so does the product of a fused operation.
 
 __device__ __forceinline__ GS_FLOAT16 __hadd(GS_FLOAT16 a, GS_FLOAT16 b) {
   return gridstride::host::narrowed<GS_FLOAT16>(float{a} + float{b});
@@ -42,8 +42,7 @@ __device__ constexpr __forceinline__ bool __hisnan(GS_FLOAT16 a) {
 }
 // -1 for negative infinity, 1 for positive infinity, else 0.
 __device__ constexpr __forceinline__ int __hisinf(GS_FLOAT16 a) {
-  constexpr int infinity =
-      gridstride::host::float16_infinity<gridstride::host::GS_FLOAT16_FORMAT>;
+  constexpr int infinity = gridstride::host::float16_infinity<gridstride::host::GS_FLOAT16_FORMAT>;
   const int bits = gridstride::host::same_bits<unsigned short>(a);
   return bits == infinity ? 1 : bits == (infinity | 0x8000) ? -1 : 0;
 }
@@ -93,22 +92,22 @@ __device__ __forceinline__ GS_FLOAT16 __hmax(GS_FLOAT16 a, GS_FLOAT16 b) {
 // A NaN wins over a number.
 __device__ __forceinline__ GS_FLOAT16 __hmin_nan(GS_FLOAT16 a, GS_FLOAT16 b) {
   const bool has_nan = __hisnan(a) || __hisnan(b);
-  return has_nan ? gridstride::host::same_bits<GS_FLOAT16>(gridstride::host::float16_nan)
+  return has_nan ? gridstride::host::same_bits<GS_FLOAT16>(gridstride::host::opaque_float16_nan())
                  : __hmin(a, b);
 }
 __device__ __forceinline__ GS_FLOAT16 __hmax_nan(GS_FLOAT16 a, GS_FLOAT16 b) {
   const bool has_nan = __hisnan(a) || __hisnan(b);
-  return has_nan ? gridstride::host::same_bits<GS_FLOAT16>(gridstride::host::float16_nan)
+  return has_nan ? gridstride::host::same_bits<GS_FLOAT16>(gridstride::host::opaque_float16_nan())
                  : __hmax(a, b);
 }
 
 // ---- comparisons -------------------------------------------------------------------------------
 
 // __h<relation> is false where an operand is NaN; __h<relation>u ("unordered") is true there.
-#define GS_COMPARISON(name, expression)                                       \
-  __device__ __forceinline__ bool name(GS_FLOAT16 a, GS_FLOAT16 b) {          \
-    const float x = a, y = b;                                                 \
-    return expression;                                                        \
+#define GS_COMPARISON(name, expression)                              \
+  __device__ __forceinline__ bool name(GS_FLOAT16 a, GS_FLOAT16 b) { \
+    const float x = a, y = b;                                        \
+    return expression;                                               \
   }
 GS_COMPARISON(__heq, x == y)
 GS_COMPARISON(__hne, __builtin_islessgreater(x, y))
@@ -139,14 +138,14 @@ GS_BINARY_OPERATOR(*, __hmul)
 GS_BINARY_OPERATOR(/, __hdiv)
 #undef GS_BINARY_OPERATOR
 
-#define GS_STEP_OPERATOR(sign, function)                                                \
-  __device__ __forceinline__ GS_FLOAT16& operator sign(GS_FLOAT16& a) {                 \
-    return a = function(a, GS_FLOAT16(1.0f));                                           \
-  }                                                                                     \
-  __device__ __forceinline__ GS_FLOAT16 operator sign(GS_FLOAT16& a, int) {             \
-    const GS_FLOAT16 before = a;                                                        \
-    a = function(a, GS_FLOAT16(1.0f));                                                  \
-    return before;                                                                      \
+#define GS_STEP_OPERATOR(sign, function)                                    \
+  __device__ __forceinline__ GS_FLOAT16& operator sign(GS_FLOAT16& a) {     \
+    return a = function(a, GS_FLOAT16(1.0f));                               \
+  }                                                                         \
+  __device__ __forceinline__ GS_FLOAT16 operator sign(GS_FLOAT16& a, int) { \
+    const GS_FLOAT16 before = a;                                            \
+    a = function(a, GS_FLOAT16(1.0f));                                      \
+    return before;                                                          \
   }
 GS_STEP_OPERATOR(++, __hadd)
 GS_STEP_OPERATOR(--, __hsub)

@@ -1,6 +1,6 @@
-// What both 16-bit floating-point types need before the first float16_*.h file: the headers they are
-// made of, and how their functions' names are pasted together. cuda_fp16.h and cuda_bf16.h define
-// GS_FLOAT16_TOKEN (half or bfloat16) and undefine it again.
+// What both 16-bit floating-point types need before the first float16_*.h file: the headers they
+// are made of, and how their functions' names are pasted together. cuda_fp16.h and cuda_bf16.h
+// define GS_FLOAT16_TOKEN (half or bfloat16) and undefine it again.
 #ifndef GRIDSTRIDE_HOST_FLOAT16_BEGIN_H
 #define GRIDSTRIDE_HOST_FLOAT16_BEGIN_H
 

@@ -23,6 +23,14 @@ struct Bfloat16Format {
 
 inline constexpr unsigned short float16_nan = 0x7fff;
 
+// The same, out of the optimizer's sight when the program runs. g++ 12 threads jumps along the
+// paths on which a value is a constant NaN, and then gets comparisons of it wrong.
+__device__ __forceinline__ unsigned short opaque_float16_nan() {
+  unsigned short bits = float16_nan;
+  asm("" : "+r"(bits));
+  return bits;
+}
+
 template <class Format>
 inline constexpr unsigned short float16_infinity = 0x7fff & ~((1 << Format::fraction_bits) - 1);
 
@@ -40,7 +48,9 @@ __device__ constexpr inline unsigned short encode_float16(double value) {
   constexpr int bias = (1 << (Format::exponent_bits - 1)) - 1;
   constexpr int lowest_exponent = 1 - bias;
   constexpr unsigned short infinity = float16_infinity<Format>;
-  if (value != value) return float16_nan;
+  if (value != value) {
+    return __builtin_is_constant_evaluated() ? float16_nan : opaque_float16_nan();
+  }
 
   const bool negative = is_negative(value);
   const unsigned short sign = negative ? 0x8000 : 0;
@@ -116,7 +126,7 @@ typedef short ShortVector __attribute__((vector_size(16)));
 typedef float FloatVector __attribute__((vector_size(16)));
 
 // The builtins, as <immintrin.h> would double a kernel's compile time.
-__device__ __forceinline__ float decode_half_number(unsigned short bits) {
+__device__ __forceinline__ float decode_half(unsigned short bits) {
   const ShortVector packed = {static_cast<short>(bits), 0, 0, 0, 0, 0, 0, 0};
   const FloatVector values = __builtin_ia32_vcvtph2ps(packed);
   return values[0];
@@ -129,7 +139,7 @@ __device__ __forceinline__ unsigned short encode_half_number(float value) {
 
 #elif defined(__aarch64__)
 
-__device__ __forceinline__ float decode_half_number(unsigned short bits) {
+__device__ __forceinline__ float decode_half(unsigned short bits) {
   return static_cast<float>(same_bits<__fp16>(bits));
 }
 __device__ __forceinline__ unsigned short encode_half_number(float value) {
@@ -140,12 +150,15 @@ __device__ __forceinline__ unsigned short encode_half_number(float value) {
 
 // Moving the exponent into float's place multiplies by 2^-112; multiplying it back is exact and
 // makes subnormals normal on the way.
-__device__ __forceinline__ float decode_half_number(unsigned short bits) {
+__device__ __forceinline__ float decode_half(unsigned short bits) {
   const unsigned int sign = static_cast<unsigned int>(bits & 0x8000) << 16;
   const unsigned int magnitude = static_cast<unsigned int>(bits & 0x7fff) << 13;
+  if (magnitude >= 0x0f800000u) {
+    const unsigned int quiet = magnitude > 0x0f800000u ? 0x00400000u : 0u;
+    return same_bits<float>(sign | magnitude | 0x7f800000u | quiet);
+  }
   const float scaled = same_bits<float>(magnitude) * 0x1p112f;
-  const unsigned int finite = same_bits<unsigned int>(scaled);
-  return same_bits<float>(sign | (magnitude >= 0x0f800000u ? 0x7f800000u : finite));
+  return same_bits<float>(sign | same_bits<unsigned int>(scaled));
 }
 
 __device__ __forceinline__ unsigned short encode_half_number(float value) {
@@ -166,13 +179,12 @@ __device__ __forceinline__ unsigned short encode_half_number(float value) {
 
 #endif
 
-// NaN aside, because the units above differ in what they keep of one.
+// NaN keeps its sign and payload on the way out.
 __device__ __forceinline__ float decode(HalfFormat, unsigned short bits) {
-  if (__builtin_expect((bits & 0x7fff) > 0x7c00, 0)) return same_bits<float>(0x7fffffffu);
-  return decode_half_number(bits);
+  return decode_half(bits);
 }
 __device__ __forceinline__ unsigned short encode(HalfFormat, float value) {
-  if (__builtin_expect(value != value, 0)) return float16_nan;
+  if (__builtin_expect(value != value, 0)) return opaque_float16_nan();
   return encode_half_number(value);
 }
 
@@ -181,8 +193,8 @@ __device__ __forceinline__ unsigned short encode(HalfFormat, float value) {
 __device__ constexpr __forceinline__ float decode(Bfloat16Format, unsigned short bits) {
   return same_bits<float>(static_cast<unsigned int>(bits) << 16);
 }
-__device__ constexpr __forceinline__ unsigned short encode(Bfloat16Format, float value) {
-  if (__builtin_expect(value != value, 0)) return float16_nan;
+__device__ __forceinline__ unsigned short encode(Bfloat16Format, float value) {
+  if (__builtin_expect(value != value, 0)) return opaque_float16_nan();
   const unsigned int bits = same_bits<unsigned int>(value);
   const unsigned int odd = bits >> 16 & 1u;
   return static_cast<unsigned short>((bits + 0x7fffu + odd) >> 16);
@@ -212,8 +224,7 @@ __device__ constexpr __forceinline__ T narrowed_as(double value) {
 }
 template <class T, Rounding rounding, class Integer>
 __device__ constexpr __forceinline__ T narrowed_integer(Integer value) {
-  return same_bits<T>(
-      encode_float16_integer<typename Float16Traits<T>::Format, rounding>(value));
+  return same_bits<T>(encode_float16_integer<typename Float16Traits<T>::Format, rounding>(value));
 }
 
 }  // namespace gridstride::host

@@ -1,13 +1,13 @@
-// Conversions between a 16-bit floating-point type and integers in all four roundings. Included once
-// per type (float16_type.h says how).
+// Conversions between a 16-bit floating-point type and integers in all four roundings. Included
+// once per type (float16_type.h says how).
 
-#define GS_BETWEEN(name, type, rounding)                                                         \
-  __device__ __forceinline__ type GS_NAME(__, 2##name##_##rounding)(GS_FLOAT16 value) {          \
-    return gridstride::host::to_integer<gridstride::host::rounding, type>(                       \
-        gridstride::host::widened(value));                                                       \
-  }                                                                                              \
+#define GS_BETWEEN(name, type, rounding)                                                          \
+  __device__ __forceinline__ type GS_NAME(__, 2##name##_##rounding)(GS_FLOAT16 value) {           \
+    return gridstride::host::to_integer<gridstride::host::rounding, type>(                        \
+        gridstride::host::widened(value));                                                        \
+  }                                                                                               \
   __device__ constexpr __forceinline__ GS_FLOAT16 GS_NAME(__##name##2, _##rounding)(type value) { \
-    return gridstride::host::narrowed_integer<GS_FLOAT16, gridstride::host::rounding>(value);    \
+    return gridstride::host::narrowed_integer<GS_FLOAT16, gridstride::host::rounding>(value);     \
   }
 #define GS_BETWEEN_ALL_ROUNDINGS(name, type) \
   GS_BETWEEN(name, type, rn)                 \

@@ -4,11 +4,11 @@
 // Functions are evaluated in float or double and rounded to the type, so that errors stay within a
 // little over half a unit in the last place, below what CUDA allows for.
 
-#define GS_FUNCTION(name, pair_name, expression)                          \
-  __device__ __forceinline__ GS_FLOAT16 name(GS_FLOAT16 a) {              \
-    const float x = a;                                                    \
-    return gridstride::host::narrowed<GS_FLOAT16>(expression);            \
-  }                                                                       \
+#define GS_FUNCTION(name, pair_name, expression)               \
+  __device__ __forceinline__ GS_FLOAT16 name(GS_FLOAT16 a) {   \
+    const float x = a;                                         \
+    return gridstride::host::narrowed<GS_FLOAT16>(expression); \
+  }                                                            \
   GS_PAIR_UNARY(pair_name, name)
 
 GS_FUNCTION(hceil, h2ceil, __builtin_ceilf(x))
@@ -33,11 +33,11 @@ GS_FUNCTION(htanh_approx, h2tanh_approx, ::tanhf(x))
 #undef GS_PAIR_UNARY
 
 // A pair's elements are added in one atomic step, which is more than CUDA promises.
-#define GS_ATOMIC_SUM(type, function)                                                           \
-  __device__ __forceinline__ type atomicAdd(type* address, type value) {                        \
-    gridstride::host::spin_hint();                                                              \
-    return gridstride::host::atomic_update(                                                     \
-        address, [=](type before) { return function(before, value); });                         \
+#define GS_ATOMIC_SUM(type, function)                                                             \
+  __device__ __forceinline__ type atomicAdd(type* address, type value) {                          \
+    gridstride::host::spin_hint();                                                                \
+    return gridstride::host::atomic_update(address,                                               \
+                                           [=](type before) { return function(before, value); }); \
   }
 GS_ATOMIC_SUM(GS_FLOAT16, __hadd)
 GS_ATOMIC_SUM(GS_FLOAT16_PAIR, __hadd2)

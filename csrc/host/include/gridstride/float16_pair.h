@@ -1,5 +1,5 @@
-// A pair of 16-bit floating-point values in one word: the struct, packing and unpacking. Included once
-// per type (float16_type.h says how).
+// A pair of 16-bit floating-point values in one word: the struct, packing and unpacking. Included
+// once per type (float16_type.h says how).
 
 struct alignas(4) GS_FLOAT16_PAIR_RAW {
   unsigned short x, y;
@@ -27,7 +27,7 @@ __device__ constexpr __forceinline__ GS_FLOAT16_PAIR GS_NAME(make_, 2)(GS_FLOAT1
   return GS_FLOAT16_PAIR(x, y);
 }
 __device__ constexpr __forceinline__ GS_FLOAT16_PAIR GS_PAIR_NAME(__halves2, )(GS_FLOAT16 a,
-                                                                              GS_FLOAT16 b) {
+                                                                               GS_FLOAT16 b) {
   return GS_FLOAT16_PAIR(a, b);
 }
 __device__ constexpr __forceinline__ GS_FLOAT16_PAIR GS_PAIR_NAME(GS_NAME(__, 2), )(GS_FLOAT16 a) {
@@ -52,7 +52,9 @@ __device__ __forceinline__ float2 GS_PAIR_NAME(__, 2float2)(GS_FLOAT16_PAIR a) {
 __device__ __forceinline__ float __low2float(GS_FLOAT16_PAIR a) { return a.x; }
 __device__ __forceinline__ float __high2float(GS_FLOAT16_PAIR a) { return a.y; }
 __device__ constexpr __forceinline__ GS_FLOAT16 GS_NAME(__low2, )(GS_FLOAT16_PAIR a) { return a.x; }
-__device__ constexpr __forceinline__ GS_FLOAT16 GS_NAME(__high2, )(GS_FLOAT16_PAIR a) { return a.y; }
+__device__ constexpr __forceinline__ GS_FLOAT16 GS_NAME(__high2, )(GS_FLOAT16_PAIR a) {
+  return a.y;
+}
 
 // ---- rearranging -------------------------------------------------------------------------------
 
@@ -66,10 +68,10 @@ __device__ constexpr __forceinline__ GS_FLOAT16_PAIR __lowhigh2highlow(GS_FLOAT1
   return GS_FLOAT16_PAIR(a.y, a.x);
 }
 __device__ constexpr __forceinline__ GS_FLOAT16_PAIR GS_PAIR_NAME(__lows2, )(GS_FLOAT16_PAIR a,
-                                                                            GS_FLOAT16_PAIR b) {
+                                                                             GS_FLOAT16_PAIR b) {
   return GS_FLOAT16_PAIR(a.x, b.x);
 }
 __device__ constexpr __forceinline__ GS_FLOAT16_PAIR GS_PAIR_NAME(__highs2, )(GS_FLOAT16_PAIR a,
-                                                                             GS_FLOAT16_PAIR b) {
+                                                                              GS_FLOAT16_PAIR b) {
   return GS_FLOAT16_PAIR(a.y, b.y);
 }

@@ -1,18 +1,18 @@
-// Arithmetic and comparisons on pairs, element by element. Included once per type (float16_type.h says
-// how).
+// Arithmetic and comparisons on pairs, element by element. Included once per type (float16_type.h
+// says how).
 
-#define GS_PAIR_UNARY(name, function)                                            \
-  __device__ __forceinline__ GS_FLOAT16_PAIR name(GS_FLOAT16_PAIR a) {           \
-    return GS_FLOAT16_PAIR(function(a.x), function(a.y));                        \
+#define GS_PAIR_UNARY(name, function)                                  \
+  __device__ __forceinline__ GS_FLOAT16_PAIR name(GS_FLOAT16_PAIR a) { \
+    return GS_FLOAT16_PAIR(function(a.x), function(a.y));              \
   }
 #define GS_PAIR_BINARY(name, function)                                                    \
   __device__ __forceinline__ GS_FLOAT16_PAIR name(GS_FLOAT16_PAIR a, GS_FLOAT16_PAIR b) { \
     return GS_FLOAT16_PAIR(function(a.x, b.x), function(a.y, b.y));                       \
   }
-#define GS_PAIR_TERNARY(name, function)                                                   \
-  __device__ __forceinline__ GS_FLOAT16_PAIR name(GS_FLOAT16_PAIR a, GS_FLOAT16_PAIR b,   \
-                                                  GS_FLOAT16_PAIR c) {                    \
-    return GS_FLOAT16_PAIR(function(a.x, b.x, c.x), function(a.y, b.y, c.y));             \
+#define GS_PAIR_TERNARY(name, function)                                                 \
+  __device__ __forceinline__ GS_FLOAT16_PAIR name(GS_FLOAT16_PAIR a, GS_FLOAT16_PAIR b, \
+                                                  GS_FLOAT16_PAIR c) {                  \
+    return GS_FLOAT16_PAIR(function(a.x, b.x, c.x), function(a.y, b.y, c.y));           \
   }
 
 GS_PAIR_BINARY(__hadd2, __hadd)
@@ -50,19 +50,19 @@ __device__ __forceinline__ GS_FLOAT16_PAIR __hisnan2(GS_FLOAT16_PAIR a) {
 // ---- comparisons -------------------------------------------------------------------------------
 
 // __h…2 gives 1 or 0 per element, __h…2_mask ones or zeros per halfword, __hb…2 whether both hold.
-#define GS_PAIR_COMPARISON(relation)                                                             \
-  __device__ __forceinline__ GS_FLOAT16_PAIR __h##relation##2(GS_FLOAT16_PAIR a,                 \
-                                                              GS_FLOAT16_PAIR b) {               \
-    return GS_FLOAT16_PAIR(GS_FLOAT16(__h##relation(a.x, b.x) ? 1.0f : 0.0f),                    \
-                           GS_FLOAT16(__h##relation(a.y, b.y) ? 1.0f : 0.0f));                   \
-  }                                                                                              \
-  __device__ __forceinline__ unsigned int __h##relation##2_mask(GS_FLOAT16_PAIR a,               \
-                                                                GS_FLOAT16_PAIR b) {             \
-    return (__h##relation(a.x, b.x) ? 0x0000ffffu : 0u) |                                        \
-           (__h##relation(a.y, b.y) ? 0xffff0000u : 0u);                                         \
-  }                                                                                              \
-  __device__ __forceinline__ bool __hb##relation##2(GS_FLOAT16_PAIR a, GS_FLOAT16_PAIR b) {      \
-    return __h##relation(a.x, b.x) && __h##relation(a.y, b.y);                                   \
+#define GS_PAIR_COMPARISON(relation)                                                        \
+  __device__ __forceinline__ GS_FLOAT16_PAIR __h##relation##2(GS_FLOAT16_PAIR a,            \
+                                                              GS_FLOAT16_PAIR b) {          \
+    return GS_FLOAT16_PAIR(GS_FLOAT16(__h##relation(a.x, b.x) ? 1.0f : 0.0f),               \
+                           GS_FLOAT16(__h##relation(a.y, b.y) ? 1.0f : 0.0f));              \
+  }                                                                                         \
+  __device__ __forceinline__ unsigned int __h##relation##2_mask(GS_FLOAT16_PAIR a,          \
+                                                                GS_FLOAT16_PAIR b) {        \
+    return (__h##relation(a.x, b.x) ? 0x0000ffffu : 0u) |                                   \
+           (__h##relation(a.y, b.y) ? 0xffff0000u : 0u);                                    \
+  }                                                                                         \
+  __device__ __forceinline__ bool __hb##relation##2(GS_FLOAT16_PAIR a, GS_FLOAT16_PAIR b) { \
+    return __h##relation(a.x, b.x) && __h##relation(a.y, b.y);                              \
   }
 GS_PAIR_COMPARISON(eq)
 GS_PAIR_COMPARISON(ne)
@@ -95,16 +95,16 @@ GS_PAIR_OPERATOR(*, __hmul2)
 GS_PAIR_OPERATOR(/, __h2div)
 #undef GS_PAIR_OPERATOR
 
-#define GS_PAIR_STEP_OPERATOR(sign)                                                     \
-  __device__ __forceinline__ GS_FLOAT16_PAIR& operator sign(GS_FLOAT16_PAIR& a) {       \
-    sign a.x;                                                                           \
-    sign a.y;                                                                           \
-    return a;                                                                           \
-  }                                                                                     \
-  __device__ __forceinline__ GS_FLOAT16_PAIR operator sign(GS_FLOAT16_PAIR& a, int) {   \
-    const GS_FLOAT16_PAIR before = a;                                                   \
-    sign a;                                                                             \
-    return before;                                                                      \
+#define GS_PAIR_STEP_OPERATOR(sign)                                                   \
+  __device__ __forceinline__ GS_FLOAT16_PAIR& operator sign(GS_FLOAT16_PAIR& a) {     \
+    sign a.x;                                                                         \
+    sign a.y;                                                                         \
+    return a;                                                                         \
+  }                                                                                   \
+  __device__ __forceinline__ GS_FLOAT16_PAIR operator sign(GS_FLOAT16_PAIR& a, int) { \
+    const GS_FLOAT16_PAIR before = a;                                                 \
+    sign a;                                                                           \
+    return before;                                                                    \
   }
 GS_PAIR_STEP_OPERATOR(++)
 GS_PAIR_STEP_OPERATOR(--)
@@ -113,13 +113,15 @@ GS_PAIR_STEP_OPERATOR(--)
 __device__ constexpr __forceinline__ GS_FLOAT16_PAIR operator+(const GS_FLOAT16_PAIR& a) {
   return a;
 }
-__device__ __forceinline__ GS_FLOAT16_PAIR operator-(const GS_FLOAT16_PAIR& a) { return __hneg2(a); }
+__device__ __forceinline__ GS_FLOAT16_PAIR operator-(const GS_FLOAT16_PAIR& a) {
+  return __hneg2(a);
+}
 
 // True when the relation holds for both elements, so that != is not the negation of ==.
-#define GS_PAIR_COMPARISON_OPERATOR(sign, function)                             \
-  __device__ __forceinline__ bool operator sign(const GS_FLOAT16_PAIR& a,       \
-                                                const GS_FLOAT16_PAIR& b) {     \
-    return function(a, b);                                                      \
+#define GS_PAIR_COMPARISON_OPERATOR(sign, function)                         \
+  __device__ __forceinline__ bool operator sign(const GS_FLOAT16_PAIR& a,   \
+                                                const GS_FLOAT16_PAIR& b) { \
+    return function(a, b);                                                  \
   }
 GS_PAIR_COMPARISON_OPERATOR(==, __hbeq2)
 GS_PAIR_COMPARISON_OPERATOR(!=, __hbneu2)

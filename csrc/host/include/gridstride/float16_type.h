@@ -1,6 +1,6 @@
-// A 16-bit floating-point type: the struct, its implicit conversions, and its conversions from and to
-// float and double. cuda_fp16.h and cuda_bf16.h include this and the other float16_*.h files once
-// each, with the GS_FLOAT16… macros naming the type; hence no include guard.
+// A 16-bit floating-point type: the struct, its implicit conversions, and its conversions from and
+// to float and double. cuda_fp16.h and cuda_bf16.h include this and the other float16_*.h files
+// once each, with the GS_FLOAT16… macros naming the type; hence no include guard.
 //
 // The set of implicit conversions is CUDA's, ambiguities included, so that what compiles here
 // compiles there.
@@ -27,8 +27,8 @@ struct alignas(2) GS_FLOAT16 {
   GS_FLOAT16(float value) : GS_FLOAT16(gridstride::host::narrowed<GS_FLOAT16>(value)) {}
   GS_FLOAT16(double value) : GS_FLOAT16(gridstride::host::narrowed<GS_FLOAT16>(value)) {}
 
-#define GS_FROM_INTEGER(type)                                                        \
-  constexpr GS_FLOAT16(type value)                                                   \
+#define GS_FROM_INTEGER(type)      \
+  constexpr GS_FLOAT16(type value) \
       : GS_FLOAT16(gridstride::host::narrowed_integer<GS_FLOAT16, gridstride::host::rn>(value)) {}
   GS_FROM_INTEGER(short)
   GS_FROM_INTEGER(unsigned short)
@@ -70,9 +70,10 @@ struct alignas(2) GS_FLOAT16 {
   operator float() const { return gridstride::host::widened(*this); }
   constexpr operator bool() const { return (__x & 0x7fff) != 0; }
 
-#define GS_TO_INTEGER(type)                                                                     \
-  operator type() const {                                                                       \
-    return gridstride::host::to_integer<gridstride::host::rz, type>(gridstride::host::widened(*this)); \
+#define GS_TO_INTEGER(type)                                          \
+  operator type() const {                                            \
+    return gridstride::host::to_integer<gridstride::host::rz, type>( \
+        gridstride::host::widened(*this));                           \
   }
   GS_TO_INTEGER(signed char)
   GS_TO_INTEGER(unsigned char)

@@ -1,8 +1,8 @@
 // Loads and stores with a cache hint: __ldg, __ldcg, __stcs and their siblings.
 //
-// A CPU takes no such hints, so all of them are plain accesses, except __ldcv and __stwt: those happen
-// where they are written, in one piece up to 8 bytes, and __ldcv counts as polling, so that a thread
-// that waits for a flag lets the other threads of its block run.
+// A CPU takes no such hints, so all of them are plain accesses, except __ldcv and __stwt: those
+// happen where they are written, in one piece up to 8 bytes, and __ldcv counts as polling, so that
+// a thread that waits for a flag lets the other threads of its block run.
 #ifndef GRIDSTRIDE_HOST_LOAD_STORE_H
 #define GRIDSTRIDE_HOST_LOAD_STORE_H
 
@@ -53,10 +53,10 @@ __device__ __forceinline__ T __ldcv(const T* p) {
   }
 }
 
-#define GS_HINTED_STORE(name)                                                               \
-  template <class T>                                                                        \
-  __device__ __forceinline__ void name(T* p, gridstride::host::NotDeduced<T> value) {       \
-    *p = value;                                                                             \
+#define GS_HINTED_STORE(name)                                                         \
+  template <class T>                                                                  \
+  __device__ __forceinline__ void name(T* p, gridstride::host::NotDeduced<T> value) { \
+    *p = value;                                                                       \
   }
 GS_HINTED_STORE(__stwb)
 GS_HINTED_STORE(__stcg)

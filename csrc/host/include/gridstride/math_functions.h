@@ -33,7 +33,9 @@ __device__ __forceinline__ void sincos(double x, double* sine, double* cosine) {
 __device__ __forceinline__ float rsqrtf(float x) { return 1.0f / __builtin_sqrtf(x); }
 __device__ __forceinline__ double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
 __device__ __forceinline__ float rcbrtf(float x) { return 1.0f / ::cbrtf(x); }
-__device__ __forceinline__ double rcbrt(double x) { return gridstride::host::reciprocal_cube_root(x); }
+__device__ __forceinline__ double rcbrt(double x) {
+  return gridstride::host::reciprocal_cube_root(x);
+}
 
 // ---- trigonometric functions of multiples of pi ------------------------------------------------
 

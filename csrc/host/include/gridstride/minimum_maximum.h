@@ -25,26 +25,26 @@ __device__ constexpr __forceinline__ Float larger_number(Float x, Float y) {
 
 }  // namespace gridstride::host
 
-#define GS_INTEGER_MINIMUM_MAXIMUM(result, left, right)                     \
-  __device__ constexpr __forceinline__ result min(left x, right y) {        \
-    const auto a = static_cast<result>(x), b = static_cast<result>(y);      \
-    return b < a ? b : a;                                                   \
-  }                                                                         \
-  __device__ constexpr __forceinline__ result max(left x, right y) {        \
-    const auto a = static_cast<result>(x), b = static_cast<result>(y);      \
-    return a < b ? b : a;                                                   \
+#define GS_INTEGER_MINIMUM_MAXIMUM(result, left, right)                \
+  __device__ constexpr __forceinline__ result min(left x, right y) {   \
+    const auto a = static_cast<result>(x), b = static_cast<result>(y); \
+    return b < a ? b : a;                                              \
+  }                                                                    \
+  __device__ constexpr __forceinline__ result max(left x, right y) {   \
+    const auto a = static_cast<result>(x), b = static_cast<result>(y); \
+    return a < b ? b : a;                                              \
   }
-#define GS_INTEGER_PAIRS(integer, natural)                                  \
-  GS_INTEGER_MINIMUM_MAXIMUM(integer, integer, integer)                     \
-  GS_INTEGER_MINIMUM_MAXIMUM(natural, natural, natural)                     \
-  GS_INTEGER_MINIMUM_MAXIMUM(natural, integer, natural)                     \
+#define GS_INTEGER_PAIRS(integer, natural)              \
+  GS_INTEGER_MINIMUM_MAXIMUM(integer, integer, integer) \
+  GS_INTEGER_MINIMUM_MAXIMUM(natural, natural, natural) \
+  GS_INTEGER_MINIMUM_MAXIMUM(natural, integer, natural) \
   GS_INTEGER_MINIMUM_MAXIMUM(natural, natural, integer)
-#define GS_FLOATING_MINIMUM_MAXIMUM(result, left, right)                    \
-  __device__ constexpr __forceinline__ result min(left x, right y) {        \
-    return gridstride::host::smaller_number<result>(x, y);                  \
-  }                                                                         \
-  __device__ constexpr __forceinline__ result max(left x, right y) {        \
-    return gridstride::host::larger_number<result>(x, y);                   \
+#define GS_FLOATING_MINIMUM_MAXIMUM(result, left, right)             \
+  __device__ constexpr __forceinline__ result min(left x, right y) { \
+    return gridstride::host::smaller_number<result>(x, y);           \
+  }                                                                  \
+  __device__ constexpr __forceinline__ result max(left x, right y) { \
+    return gridstride::host::larger_number<result>(x, y);            \
   }
 
 GS_INTEGER_PAIRS(int, unsigned int)

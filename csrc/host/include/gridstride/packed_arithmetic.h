@@ -1,8 +1,8 @@
 // SIMD within a word: arithmetic on the two halfwords or the four bytes of an unsigned int.
 //
 // Names are __v<operation>[s|u][ss|us]<elements>: s and u read the elements as signed or unsigned,
-// ss and us saturate. __vcmp… fills an element with ones where the comparison holds, __vset… sets
-// its lowest bit.
+// ss and us saturate. __vcmp… fills an element with ones where the comparison holds; __vset… sets its
+// lowest bit.
 #ifndef GRIDSTRIDE_HOST_PACKED_ARITHMETIC_H
 #define GRIDSTRIDE_HOST_PACKED_ARITHMETIC_H
 
@@ -55,57 +55,57 @@ __device__ constexpr __forceinline__ unsigned int sum_of_packed_differences(unsi
 
 }  // namespace gridstride::host
 
-#define GS_PACKED_BINARY(name, element, expression)                                             \
-  __device__ constexpr __forceinline__ unsigned int name(unsigned int a, unsigned int b) {      \
-    return gridstride::host::for_packed<element>(                                               \
-        a, b, [](int x, int y) constexpr -> int { return expression; });                        \
+#define GS_PACKED_BINARY(name, element, expression)                                        \
+  __device__ constexpr __forceinline__ unsigned int name(unsigned int a, unsigned int b) { \
+    return gridstride::host::for_packed<element>(                                          \
+        a, b, [](int x, int y) constexpr->int { return expression; });                     \
   }
-#define GS_PACKED_UNARY(name, element, expression)                                              \
-  __device__ constexpr __forceinline__ unsigned int name(unsigned int a) {                      \
-    return gridstride::host::for_packed<element>(                                               \
-        a, a, [](int x, int) constexpr -> int { return expression; });                          \
+#define GS_PACKED_UNARY(name, element, expression)                         \
+  __device__ constexpr __forceinline__ unsigned int name(unsigned int a) { \
+    return gridstride::host::for_packed<element>(                          \
+        a, a, [](int x, int) constexpr->int { return expression; });       \
   }
-#define GS_PACKED_SUM_OF_DIFFERENCES(name, element)                                             \
-  __device__ constexpr __forceinline__ unsigned int name(unsigned int a, unsigned int b) {      \
-    return gridstride::host::sum_of_packed_differences<element>(a, b);                          \
+#define GS_PACKED_SUM_OF_DIFFERENCES(name, element)                                        \
+  __device__ constexpr __forceinline__ unsigned int name(unsigned int a, unsigned int b) { \
+    return gridstride::host::sum_of_packed_differences<element>(a, b);                     \
   }
-#define GS_PACKED_COMPARISON(suffix, element, relation)                                         \
-  GS_PACKED_BINARY(__vcmp##suffix, element, x relation y ? -1 : 0)                              \
+#define GS_PACKED_COMPARISON(suffix, element, relation)            \
+  GS_PACKED_BINARY(__vcmp##suffix, element, x relation y ? -1 : 0) \
   GS_PACKED_BINARY(__vset##suffix, element, x relation y ? 1 : 0)
 #define GS_SATURATED(element, value) gridstride::host::PackedElement<element>::saturated(value)
 
 // All functions on words of `count` elements of these two types.
-#define GS_PACKED_FUNCTIONS(count, integer, natural)                                            \
-  GS_PACKED_UNARY(__vabs##count, integer, x < 0 ? -x : x)                                       \
-  GS_PACKED_UNARY(__vabsss##count, integer, GS_SATURATED(integer, x < 0 ? -x : x))              \
-  GS_PACKED_UNARY(__vneg##count, integer, -x)                                                   \
-  GS_PACKED_UNARY(__vnegss##count, integer, GS_SATURATED(integer, -x))                          \
-  GS_PACKED_BINARY(__vadd##count, natural, x + y)                                               \
-  GS_PACKED_BINARY(__vaddss##count, integer, GS_SATURATED(integer, x + y))                      \
-  GS_PACKED_BINARY(__vaddus##count, natural, GS_SATURATED(natural, x + y))                      \
-  GS_PACKED_BINARY(__vsub##count, natural, x - y)                                               \
-  GS_PACKED_BINARY(__vsubss##count, integer, GS_SATURATED(integer, x - y))                      \
-  GS_PACKED_BINARY(__vsubus##count, natural, GS_SATURATED(natural, x - y))                      \
-  GS_PACKED_BINARY(__vavgs##count, integer, (x + y + 1) >> 1)                                   \
-  GS_PACKED_BINARY(__vavgu##count, natural, (x + y + 1) >> 1)                                   \
-  GS_PACKED_BINARY(__vhaddu##count, natural, (x + y) >> 1)                                      \
-  GS_PACKED_BINARY(__vabsdiffs##count, integer, x < y ? y - x : x - y)                          \
-  GS_PACKED_BINARY(__vabsdiffu##count, natural, x < y ? y - x : x - y)                          \
-  GS_PACKED_BINARY(__vmaxs##count, integer, x < y ? y : x)                                      \
-  GS_PACKED_BINARY(__vmaxu##count, natural, x < y ? y : x)                                      \
-  GS_PACKED_BINARY(__vmins##count, integer, x < y ? x : y)                                      \
-  GS_PACKED_BINARY(__vminu##count, natural, x < y ? x : y)                                      \
-  GS_PACKED_SUM_OF_DIFFERENCES(__vsads##count, integer)                                         \
-  GS_PACKED_SUM_OF_DIFFERENCES(__vsadu##count, natural)                                         \
-  GS_PACKED_COMPARISON(eq##count, natural, ==)                                                  \
-  GS_PACKED_COMPARISON(ne##count, natural, !=)                                                  \
-  GS_PACKED_COMPARISON(ges##count, integer, >=)                                                 \
-  GS_PACKED_COMPARISON(geu##count, natural, >=)                                                 \
-  GS_PACKED_COMPARISON(gts##count, integer, >)                                                  \
-  GS_PACKED_COMPARISON(gtu##count, natural, >)                                                  \
-  GS_PACKED_COMPARISON(les##count, integer, <=)                                                 \
-  GS_PACKED_COMPARISON(leu##count, natural, <=)                                                 \
-  GS_PACKED_COMPARISON(lts##count, integer, <)                                                  \
+#define GS_PACKED_FUNCTIONS(count, integer, natural)                               \
+  GS_PACKED_UNARY(__vabs##count, integer, x < 0 ? -x : x)                          \
+  GS_PACKED_UNARY(__vabsss##count, integer, GS_SATURATED(integer, x < 0 ? -x : x)) \
+  GS_PACKED_UNARY(__vneg##count, integer, -x)                                      \
+  GS_PACKED_UNARY(__vnegss##count, integer, GS_SATURATED(integer, -x))             \
+  GS_PACKED_BINARY(__vadd##count, natural, x + y)                                  \
+  GS_PACKED_BINARY(__vaddss##count, integer, GS_SATURATED(integer, x + y))         \
+  GS_PACKED_BINARY(__vaddus##count, natural, GS_SATURATED(natural, x + y))         \
+  GS_PACKED_BINARY(__vsub##count, natural, x - y)                                  \
+  GS_PACKED_BINARY(__vsubss##count, integer, GS_SATURATED(integer, x - y))         \
+  GS_PACKED_BINARY(__vsubus##count, natural, GS_SATURATED(natural, x - y))         \
+  GS_PACKED_BINARY(__vavgs##count, integer, (x + y + 1) >> 1)                      \
+  GS_PACKED_BINARY(__vavgu##count, natural, (x + y + 1) >> 1)                      \
+  GS_PACKED_BINARY(__vhaddu##count, natural, (x + y) >> 1)                         \
+  GS_PACKED_BINARY(__vabsdiffs##count, integer, x < y ? y - x : x - y)             \
+  GS_PACKED_BINARY(__vabsdiffu##count, natural, x < y ? y - x : x - y)             \
+  GS_PACKED_BINARY(__vmaxs##count, integer, x < y ? y : x)                         \
+  GS_PACKED_BINARY(__vmaxu##count, natural, x < y ? y : x)                         \
+  GS_PACKED_BINARY(__vmins##count, integer, x < y ? x : y)                         \
+  GS_PACKED_BINARY(__vminu##count, natural, x < y ? x : y)                         \
+  GS_PACKED_SUM_OF_DIFFERENCES(__vsads##count, integer)                            \
+  GS_PACKED_SUM_OF_DIFFERENCES(__vsadu##count, natural)                            \
+  GS_PACKED_COMPARISON(eq##count, natural, ==)                                     \
+  GS_PACKED_COMPARISON(ne##count, natural, !=)                                     \
+  GS_PACKED_COMPARISON(ges##count, integer, >=)                                    \
+  GS_PACKED_COMPARISON(geu##count, natural, >=)                                    \
+  GS_PACKED_COMPARISON(gts##count, integer, >)                                     \
+  GS_PACKED_COMPARISON(gtu##count, natural, >)                                     \
+  GS_PACKED_COMPARISON(les##count, integer, <=)                                    \
+  GS_PACKED_COMPARISON(leu##count, natural, <=)                                    \
+  GS_PACKED_COMPARISON(lts##count, integer, <)                                     \
   GS_PACKED_COMPARISON(ltu##count, natural, <)
 
 GS_PACKED_FUNCTIONS(2, short, unsigned short)

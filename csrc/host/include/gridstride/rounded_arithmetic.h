@@ -1,4 +1,5 @@
-// Single operations with a stated rounding: __fadd_rn, __dmul_rz, __fmaf_ru, … for float and double.
+// Single operations with a stated rounding: __fadd_rn, __dmul_rz, __fmaf_ru, … for float and
+// double.
 //
 // The _rn forms are the plain operation with a promise: the compiler does not contract them with
 // their neighbours to a fused multiply-add, whatever -ffp-contract says. The other three run the
@@ -82,32 +83,32 @@ __device__ __forceinline__ double square_root(double x) { return __builtin_sqrt(
 
 }  // namespace gridstride::host
 
-#define GS_ROUNDED_1(name, rounding, type, expression)                                         \
-  __device__ __forceinline__ type name##_##rounding(type x) {                                  \
-    return gridstride::host::rounded<gridstride::host::rounding, type>(                        \
-        [](type a) { return expression; }, x);                                                 \
+#define GS_ROUNDED_1(name, rounding, type, expression)                  \
+  __device__ __forceinline__ type name##_##rounding(type x) {           \
+    return gridstride::host::rounded<gridstride::host::rounding, type>( \
+        [](type a) { return expression; }, x);                          \
   }
-#define GS_ROUNDED_2(name, rounding, type, expression)                                         \
-  __device__ __forceinline__ type name##_##rounding(type x, type y) {                          \
-    return gridstride::host::rounded<gridstride::host::rounding, type>(                        \
-        [](type a, type b) { return expression; }, x, y);                                      \
+#define GS_ROUNDED_2(name, rounding, type, expression)                  \
+  __device__ __forceinline__ type name##_##rounding(type x, type y) {   \
+    return gridstride::host::rounded<gridstride::host::rounding, type>( \
+        [](type a, type b) { return expression; }, x, y);               \
   }
-#define GS_ROUNDED_3(name, rounding, type, expression)                                         \
-  __device__ __forceinline__ type name##_##rounding(type x, type y, type z) {                  \
-    return gridstride::host::rounded<gridstride::host::rounding, type>(                        \
-        [](type a, type b, type c) { return expression; }, x, y, z);                           \
+#define GS_ROUNDED_3(name, rounding, type, expression)                        \
+  __device__ __forceinline__ type name##_##rounding(type x, type y, type z) { \
+    return gridstride::host::rounded<gridstride::host::rounding, type>(       \
+        [](type a, type b, type c) { return expression; }, x, y, z);          \
   }
 
 // One operation in all four roundings.
-#define GS_ALL_ROUNDINGS(operands, name, type, expression) \
-  GS_ROUNDED_##operands(name, rn, type, expression)        \
-  GS_ROUNDED_##operands(name, rz, type, expression)        \
-  GS_ROUNDED_##operands(name, ru, type, expression)        \
-  GS_ROUNDED_##operands(name, rd, type, expression)
+#define GS_ALL_ROUNDINGS(operands, name, type, expression)  \
+  GS_ROUNDED_##operands(name, rn, type, expression)         \
+      GS_ROUNDED_##operands(name, rz, type, expression)     \
+          GS_ROUNDED_##operands(name, ru, type, expression) \
+              GS_ROUNDED_##operands(name, rd, type, expression)
 
 GS_ALL_ROUNDINGS(2, __fadd, float, a + b)
 GS_ALL_ROUNDINGS(2, __fsub, float, a - b)
-GS_ALL_ROUNDINGS(2, __fmul, float, a * b)
+GS_ALL_ROUNDINGS(2, __fmul, float, a* b)
 GS_ALL_ROUNDINGS(2, __fdiv, float, a / b)
 GS_ALL_ROUNDINGS(1, __frcp, float, 1.0f / a)
 GS_ALL_ROUNDINGS(1, __fsqrt, float, gridstride::host::square_root(a))
@@ -116,7 +117,7 @@ GS_ALL_ROUNDINGS(3, __fmaf_ieee, float, gridstride::host::fused(a, b, c))
 
 GS_ALL_ROUNDINGS(2, __dadd, double, a + b)
 GS_ALL_ROUNDINGS(2, __dsub, double, a - b)
-GS_ALL_ROUNDINGS(2, __dmul, double, a * b)
+GS_ALL_ROUNDINGS(2, __dmul, double, a* b)
 GS_ALL_ROUNDINGS(2, __ddiv, double, a / b)
 GS_ALL_ROUNDINGS(1, __drcp, double, 1.0 / a)
 GS_ALL_ROUNDINGS(1, __dsqrt, double, gridstride::host::square_root(a))

@@ -99,8 +99,8 @@ __device__ inline double estimated_inverse_erfc(double y) {
   return sqrt_half * (t - numerator / denominator);
 }
 
-// The same to the last bits. Newton's method runs on log(erfc) where y is small, which converges for
-// every y down to the smallest double, and Halley's on erfc elsewhere.
+// The same to the last bits. Newton's method runs on log(erfc) where y is small, which converges
+// for every y down to the smallest double, and Halley's on erfc elsewhere.
 __device__ inline double inverse_erfc_up_to_one(double y) {
   double x = estimated_inverse_erfc(y);
   if (y < 1e-3) {
@@ -149,7 +149,8 @@ __device__ inline double inverse_erfc(double y) {
 
 // ---- the normal distribution -------------------------------------------------------------------
 
-// erfc(-x / sqrt(2)) / 2 with the argument in two doubles, as its relative error counts x * x times.
+// erfc(-x / sqrt(2)) / 2 with the argument in two doubles, as its relative error counts x * x
+// times.
 __device__ inline double normal_distribution(double x) {
   const double argument = -x * sqrt_half;
   if (argument > 28.0) return 0.0;

@@ -7,29 +7,29 @@
 #define GRIDSTRIDE_HOST_VECTOR_TYPES_H
 
 // One element type with its vectors of one to four and the alignments of two and of four.
-#define GS_VECTOR_TYPES(name, element, alignment2, alignment4)                                \
-  struct name##1 {                                                                            \
-    element x;                                                                                \
-  };                                                                                          \
-  struct alignas(alignment2) name##2 {                                                        \
-    element x, y;                                                                             \
-  };                                                                                          \
-  struct name##3 {                                                                            \
-    element x, y, z;                                                                          \
-  };                                                                                          \
-  GS_VECTOR_OF_FOUR(name##4, element, alignment4)                                             \
-  constexpr inline name##1 make_##name##1(element x) { return name##1{x}; }                   \
-  constexpr inline name##2 make_##name##2(element x, element y) { return name##2{x, y}; }     \
-  constexpr inline name##3 make_##name##3(element x, element y, element z) {                  \
-    return name##3{x, y, z};                                                                  \
+#define GS_VECTOR_TYPES(name, element, alignment2, alignment4)                             \
+  struct name##1 {                                                                         \
+    element x;                                                                             \
+  };                                                                                       \
+  struct alignas(alignment2) name##2 {                                                     \
+    element x, y;                                                                          \
+  };                                                                                       \
+  struct name##3 {                                                                         \
+    element x, y, z;                                                                       \
+  };                                                                                       \
+  GS_VECTOR_OF_FOUR(name##4, element, alignment4)                                          \
+  constexpr inline name##1 make_##name##1(element x) { return name##1 {x}; }               \
+  constexpr inline name##2 make_##name##2(element x, element y) { return name##2 {x, y}; } \
+  constexpr inline name##3 make_##name##3(element x, element y, element z) {               \
+    return name##3 {x, y, z};                                                              \
   }
 
-#define GS_VECTOR_OF_FOUR(name, element, alignment)                                           \
-  struct alignas(alignment) name {                                                            \
-    element x, y, z, w;                                                                       \
-  };                                                                                          \
-  constexpr inline name make_##name(element x, element y, element z, element w) {             \
-    return name{x, y, z, w};                                                                  \
+#define GS_VECTOR_OF_FOUR(name, element, alignment)                               \
+  struct alignas(alignment) name {                                                \
+    element x, y, z, w;                                                           \
+  };                                                                              \
+  constexpr inline name make_##name(element x, element y, element z, element w) { \
+    return name{x, y, z, w};                                                      \
   }
 
 GS_VECTOR_TYPES(char, signed char, 2, 4)

@@ -1,0 +1,170 @@
+"""The work of the benchmarks in PyTorch and CuPy, as far as these can be imported.
+
+Prints one JSON object: {"peers": [{name, version, nanoseconds: {work: time}}], "skipped": [why]}.
+The names of the work are those of bench/report/peers.ts. As there, a time is what three quarters
+of the samples took at most, work that is enqueued is timed in bursts that fit the device's queue,
+and results go to memory that is there already.
+"""
+
+import gc
+import json
+import math
+import time
+
+BUFFER_BYTES = 2**28
+COPY_BYTES = 2**28
+LAUNCHES = 500
+PAIRS = 100
+OPERATIONS = 10
+SAMPLES = 40
+
+
+def samples_of(body, calls, synchronize, waits):
+    """Nanoseconds per call; with waits the time includes the device's."""
+    times = []
+    for sample in range(SAMPLES + 5):
+        synchronize()
+        start = time.perf_counter_ns()
+        for _ in range(calls):
+            body()
+        if waits:
+            synchronize()
+        end = time.perf_counter_ns()
+        if sample >= 5:  # the first ones compile kernels and fill pools
+            times.append((end - start) / calls)
+    return times
+
+
+class Measurements:
+    """The times of one library; work that it cannot do is left out and said."""
+
+    def __init__(self, library, synchronize):
+        self.library = library
+        self.synchronize = synchronize
+        self.nanoseconds = {}
+        self.skipped = []
+
+    def enqueue(self, name, body, calls=LAUNCHES):
+        """Times what the host takes to enqueue it."""
+        self._measure(name, body, calls, waits=False)
+
+    def run(self, name, body, calls=OPERATIONS):
+        """Times it until the device is done."""
+        self._measure(name, body, calls, waits=True)
+
+    def _measure(self, name, body, calls, waits):
+        try:
+            times = sorted(samples_of(body, calls, self.synchronize, waits))
+        except Exception as error:  # a library's own: whatever it raises, the others go on
+            self.skipped.append(f"{self.library.__name__}: {name}: {error}")
+            return
+        self.nanoseconds[name] = times[math.ceil(0.75 * len(times)) - 1]
+
+
+def measure_pytorch():
+    import torch
+
+    if not torch.cuda.is_available():
+        raise ImportError("it finds no GPU")
+    gpu = torch.device("cuda")
+    times = Measurements(torch, torch.cuda.synchronize)
+    enqueue, run = times.enqueue, times.run
+
+    small = [torch.full((32,), 1.0, device=gpu) for _ in range(2)]
+    enqueue("small axpy", lambda: torch.add(small[1], small[0], alpha=2, out=small[1]))
+    enqueue("allocate 1 MiB", lambda: torch.empty(2**20, dtype=torch.uint8, device=gpu), PAIRS)
+    event = torch.cuda.Event()
+    enqueue("record event", event.record)
+
+    device_bytes = torch.zeros(COPY_BYTES, dtype=torch.uint8, device=gpu)
+    array = torch.ones(COPY_BYTES, dtype=torch.uint8)
+    pinned = torch.ones(COPY_BYTES, dtype=torch.uint8).pin_memory()
+    run("copy from array", lambda: device_bytes.copy_(array), 1)
+    run("copy to array", lambda: array.copy_(device_bytes), 1)
+    run("copy from pinned", lambda: device_bytes.copy_(pinned, non_blocking=True), 1)
+    run("copy to pinned", lambda: pinned.copy_(device_bytes, non_blocking=True), 1)
+
+    def operands(dtype):
+        pattern = torch.sin(torch.arange(4096, dtype=torch.float64, device=gpu)).to(dtype)
+        elements = BUFFER_BYTES // pattern.element_size()
+        return [pattern.repeat(elements // 4096) for _ in range(3)]
+
+    x, y, z = operands(torch.float32)
+    run("copy", lambda: z.copy_(x))
+    run("fill float32", lambda: z.fill_(1))
+    run("scale float32", lambda: torch.mul(x, 0.5, out=z))
+    run("add float32", lambda: torch.add(x, y, out=z))
+    run("multiply float32", lambda: torch.mul(x, y, out=z))
+    one = torch.empty((), dtype=torch.float32, device=gpu)
+    run("sum float32", lambda: torch.sum(x, dim=0, out=one))
+    run("max float32", lambda: torch.amax(x, dim=0, out=one))
+    run("moments float32", lambda: torch.var_mean(x))
+    del x, y, z
+    for name, dtype in (("float64", torch.float64), ("float16", torch.float16)):
+        x, y, z = operands(dtype)
+        total = torch.empty((), dtype=dtype, device=gpu)
+        run(f"add {name}", lambda: torch.add(x, y, out=z))
+        run(f"sum {name}", lambda: torch.sum(x, dim=0, out=total))
+        del x, y, z
+    return times
+
+
+def measure_cupy():
+    import cupy
+
+    if not cupy.cuda.is_available():
+        raise ImportError("it finds no GPU")
+    times = Measurements(cupy, cupy.cuda.Device().synchronize)
+    enqueue, run = times.enqueue, times.run
+
+    empty = cupy.RawKernel('extern "C" __global__ void empty() {}', "empty")
+    enqueue("launch", lambda: empty((1,), (32,), ()))
+    small = [cupy.full(32, 1, dtype=cupy.float32) for _ in range(2)]
+    axpy = cupy.ElementwiseKernel(
+        "float32 a, float32 x", "float32 y", "y = a * x + y", "bench_axpy"
+    )
+    enqueue("small axpy", lambda: axpy(2, small[0], small[1]))
+    enqueue("allocate 1 MiB", lambda: cupy.empty(2**20, dtype=cupy.uint8), PAIRS)
+    event = cupy.cuda.Event(disable_timing=True)
+    enqueue("record event", event.record)
+
+    def operands(dtype):
+        pattern = cupy.sin(cupy.arange(4096, dtype=cupy.float64)).astype(dtype)
+        elements = BUFFER_BYTES // pattern.itemsize
+        return [cupy.tile(pattern, elements // 4096) for _ in range(3)]
+
+    x, y, z = operands(cupy.float32)
+    run("copy", lambda: cupy.copyto(z, x))
+    run("fill float32", lambda: z.fill(1))
+    run("scale float32", lambda: cupy.multiply(x, cupy.float32(0.5), out=z))
+    run("add float32", lambda: cupy.add(x, y, out=z))
+    run("multiply float32", lambda: cupy.multiply(x, y, out=z))
+    one = cupy.empty((), dtype=cupy.float32)
+    run("sum float32", lambda: cupy.sum(x, out=one))
+    run("max float32", lambda: cupy.max(x, out=one))
+    del x, y, z
+    for name, dtype in (("float64", cupy.float64), ("float16", cupy.float16)):
+        x, y, z = operands(dtype)
+        total = cupy.empty((), dtype=dtype)
+        run(f"add {name}", lambda: cupy.add(x, y, out=z))
+        run(f"sum {name}", lambda: cupy.sum(x, out=total))
+        del x, y, z
+    return times
+
+
+def main():
+    peers, skipped = [], []
+    for name, measure_peer in (("PyTorch", measure_pytorch), ("CuPy", measure_cupy)):
+        try:
+            times = measure_peer()
+        except ImportError as error:
+            skipped.append(f"{name}: {error}")
+            continue
+        version = times.library.__version__
+        peers.append({"name": name, "version": version, "nanoseconds": times.nanoseconds})
+        skipped.extend(times.skipped)
+        gc.collect()
+    print(json.dumps({"peers": peers, "skipped": skipped}))
+
+
+main()

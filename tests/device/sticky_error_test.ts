@@ -1,0 +1,90 @@
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { runFile } from "../support/subprocess.ts";
+
+interface ShownError {
+  readonly class: string;
+  readonly code: number;
+  readonly codeName: string;
+  readonly sticky: boolean;
+  readonly device: string;
+  readonly detail: string;
+  readonly message: string;
+}
+
+interface Outcome {
+  readonly launch: ShownError | null;
+  readonly first: ShownError | null;
+  readonly later: Readonly<Record<string, ShownError | null>>;
+  readonly scope: ShownError | null;
+  readonly others: boolean;
+}
+
+/** What each fault is on the host device: the CUDA code, and what its description says. */
+const FAULTS: Readonly<Record<string, readonly [codeName: string, detail: RegExp]>> = {
+  null_write: [
+    "cudaErrorIllegalAddress",
+    /^kernel fault_null_write, block \(\d,\d,0\), thread \(\d,\d,0\): write to address 0x0, through a null/,
+  ],
+  out_of_bounds: [
+    "cudaErrorIllegalAddress",
+    /^kernel fault_out_of_bounds, block \(0,0,0\), thread \(0,0,0\): .*(?:address|memory)/,
+  ],
+  divide_by_zero: [
+    "cudaErrorLaunchFailure",
+    /^kernel fault_divide_by_zero, block \(0,0,0\), thread \(0,0,0\): integer division by zero/,
+  ],
+  trap: [
+    "cudaErrorLaunchFailure",
+    /^kernel fault_trap, block \(0,0,0\), thread \(\d+,0,0\): .*trap/,
+  ],
+  assert: [
+    "cudaErrorAssert",
+    /^kernel fault_assert, block \(0,0,0\), thread \(0,0,0\): assertion `condition != 0` failed/,
+  ],
+  stack_overflow: [
+    "cudaErrorIllegalAddress",
+    /^kernel fault_stack_overflow, block \(0,0,0\), thread \(0,0,0\): stack overflow/,
+  ],
+  deadlock: [
+    "cudaErrorLaunchFailure",
+    /^kernel fault_deadlock, block \(0,0,0\), .*(?:wait|deadlock)/i,
+  ],
+};
+
+const COUNT = Object.keys(FAULTS).length;
+
+const { code, stdout, stderr } = await runFile("tests/device/sticky_error_program.ts", {
+  environment: { GRIDSTRIDE_FAKE: `${COUNT + 1}x64MiB@8.9`, GRIDSTRIDE_DEVICE: undefined },
+});
+
+Deno.test("a process whose kernels fault goes on, and ends normally", () => {
+  assertEquals([code, stderr], [0, ""]);
+});
+
+const outcomes: Readonly<Record<string, Outcome>> = code === 0 ? JSON.parse(stdout) : {};
+
+for (const [index, [name, [codeName, detail]]] of Object.entries(FAULTS).entries()) {
+  Deno.test(`fault_${name}: the wait throws ${codeName}, sticky, with kernel, block and thread`, () => {
+    const { launch, first } = outcomes[name]!;
+    assertEquals(launch, null, "the launch itself is only enqueued");
+    assert(first !== null, "the wait did not throw");
+    assertEquals(
+      [first.class, first.codeName, first.sticky, first.device],
+      ["CudaError", codeName, true, `host:${index + 1}`],
+    );
+    assertMatch(first.detail, detail);
+    assert(first.message.includes(first.detail), first.message);
+  });
+
+  Deno.test(`fault_${name}: every later call on the device throws the same code`, () => {
+    const { first, later } = outcomes[name]!;
+    const codes = Object.entries(later).map(([call, error]) => [call, error?.code, error?.sticky]);
+    assertEquals(codes, Object.keys(later).map((call) => [call, first!.code, true]));
+  });
+
+  Deno.test(`fault_${name}: leaving scopes does not bury the error, and other devices live on`, () => {
+    const { first, scope, others } = outcomes[name]!;
+    assertEquals([scope?.class, scope?.code], ["CudaError", first!.code]);
+    assert(others, "the other device does not compute any more");
+  });
+}

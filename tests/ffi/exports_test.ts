@@ -1,0 +1,58 @@
+// What the built libraries export: the functions of the header, and in the host library those that
+// kernels compiled for it call. Anything else could be taken for another library's symbol.
+
+import { assert, assertEquals } from "@std/assert";
+import { findProgram, runProgram } from "../../src/ffi/build/programs.ts";
+import type { LibraryKind } from "../../src/ffi/build_record.ts";
+import { libraryCandidates } from "../../src/ffi/locate.ts";
+import { headerFunctions } from "../support/header.ts";
+
+const nm = findProgram("nm", (name) => Deno.env.get(name));
+
+/** The names of the symbols that a library defines for others. */
+async function exportsOf(library: string): Promise<string[]> {
+  const darwin = Deno.build.os === "darwin";
+  const selection = darwin ? ["-gU"] : ["--dynamic", "--defined-only"];
+  const { success, stdout, stderr } = await runProgram([nm!], [...selection, library]);
+  assert(success, stderr);
+  const names = stdout.trimEnd().split("\n").map((line) => line.split(/\s+/).at(-1)!);
+  // On macOS a C function's symbol begins with an underscore.
+  return names.map((name) => darwin ? name.replace(/^_/, "") : name).sort();
+}
+
+/** The functions that the headers of the host device declare for kernels. */
+function kernelFunctions(folder = new URL("../../csrc/host/include/", import.meta.url)): string[] {
+  return [...Deno.readDirSync(folder)].flatMap((entry) => {
+    if (entry.isDirectory) return kernelFunctions(new URL(`${entry.name}/`, folder));
+    const text = Deno.readTextFileSync(new URL(entry.name, folder));
+    return [...text.matchAll(/^GS_HOST_API [^;{]*?\b(gs_host_\w+)\(/gm)].map((match) => match[1]!);
+  });
+}
+
+function isFile(path: string): boolean {
+  try {
+    return Deno.statSync(path).isFile;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+function testExports(kind: LibraryKind, functions: readonly string[]): void {
+  const library = libraryCandidates(kind).map(({ path }) => path).find(isFile);
+  const skipped = nm === undefined
+    ? " (skipped: no nm)"
+    : library === undefined
+    ? " (skipped: it is not built)"
+    : "";
+  Deno.test({
+    name: `the ${kind} library exports the functions of the seam and nothing else${skipped}`,
+    ignore: skipped !== "",
+    fn: async () => assertEquals(await exportsOf(library!), [...functions].sort()),
+  });
+}
+
+const seam = headerFunctions().map(({ name }) => name);
+
+testExports("cuda", seam);
+testExports("host", [...seam, ...kernelFunctions()]);

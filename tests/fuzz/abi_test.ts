@@ -1,0 +1,109 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import {
+  copyToDevice2DSync,
+  copyToDeviceSync,
+  copyToHost2DSync,
+  copyToHostSync,
+} from "../../src/ffi/native_copy.ts";
+import { device } from "../support/device.ts";
+import { headerFunctions } from "../support/header.ts";
+import { ABI_WEIGHTS, abiArguments } from "./abi_arguments.ts";
+import { runCampaignProcess } from "./campaign_process.ts";
+import { ABI } from "./campaigns.ts";
+
+const SEEDS = [20_250_102, 20_350_102, 20_450_102];
+const MILLISECONDS = 6_000;
+
+Deno.test("every function of the header is called by the campaign", () => {
+  const functions = headerFunctions().map(({ name }) => name);
+  const called = [...abiArguments(["empty()"]).keys()];
+  assertEquals(functions.filter((name) => !called.includes(name)), []);
+  assertEquals(called.filter((name) => !functions.includes(name)), []);
+  assertEquals(Object.keys(ABI_WEIGHTS).filter((name) => !functions.includes(name)), []);
+});
+
+Deno.test("random scalars, handles and addresses crash nothing, and devices without a fault work on", async () => {
+  const functions = headerFunctions().map(({ name }) => name);
+  // A process ends early when faults have made all of its devices unusable.
+  for (const seed of SEEDS) {
+    const { calls, sequences } = await runCampaignProcess({
+      ...ABI,
+      seed,
+      milliseconds: MILLISECONDS,
+    });
+    assert(sequences > 20, `only ${sequences} sequences were played`);
+    assertEquals(functions.filter((name) => calls[name] === undefined), []);
+    const all = Object.values(calls);
+    const returned = all.filter((count) => count.returned > 0).length;
+    assert(returned > 0.8 * all.length, `only ${returned} of ${all.length} functions succeeded`);
+  }
+});
+
+Deno.test("no copy with JavaScript memory is longer than that memory", () => {
+  const { library, ordinal } = device.context;
+  using stream = device.createStream();
+  using buffer = device.allocate("uint8", 4096, { fill: 7, stream });
+  const { address } = buffer;
+  const { id } = stream;
+  const short = new Uint8Array(64).fill(1);
+  const refused: readonly [() => void, string][] = [
+    [() => copyToDeviceSync(library, ordinal, id, address, short, 65), "65 bytes as source"],
+    [() => copyToHostSync(library, ordinal, id, short, address, 65), "65 bytes as destination"],
+    [() => copyToDeviceSync(library, ordinal, id, address, short, NaN), "bytes must be an integer"],
+    [() => copyToHostSync(library, ordinal, id, short, address, -1), "bytes must be an integer"],
+    [() => copyToHostSync(library, ordinal, id, short, address, 2 ** 53), "bytes must be"],
+    [() =>
+      copyToDevice2DSync(
+        library,
+        ordinal,
+        id,
+        { address, pitch: 16 },
+        { memory: short, pitch: 16 },
+        9,
+        5,
+      ), "73 bytes as source"],
+    [() =>
+      copyToHost2DSync(
+        library,
+        ordinal,
+        id,
+        { memory: short, pitch: 32 },
+        { address, pitch: 64 },
+        32,
+        3,
+      ), "96 bytes as destination"],
+    [() =>
+      copyToHost2DSync(
+        library,
+        ordinal,
+        id,
+        { memory: short, pitch: 2 ** 52 },
+        { address, pitch: 64 },
+        1,
+        2 ** 10,
+      ), "bytes must be an integer"],
+    [() =>
+      copyToHost2DSync(
+        library,
+        ordinal,
+        id,
+        { memory: short, pitch: 8 },
+        { address, pitch: 64 },
+        9,
+        1,
+      ), "at most its pitch 8: it is 9"],
+  ];
+  for (const [copy, message] of refused) assertThrows(copy, RangeError, message);
+  assertEquals(new Set(short), new Set([1]));
+  assertEquals(new Set(buffer.toArraySync({ stream })), new Set([7]));
+});
+
+Deno.test("a length that somebody put over an array's own is not believed", () => {
+  using stream = device.createStream();
+  using buffer = device.allocate("float32", 1000, { fill: 3, stream });
+  const memory = new Float32Array(1000);
+  const lying = memory.subarray(0, 4);
+  Object.defineProperty(lying, "byteLength", { value: 8000 });
+  assertThrows(() => buffer.copyToSync(lying, { stream }), RangeError);
+  assertEquals(memory[4], 0);
+});
