@@ -19,6 +19,7 @@ import {
   typedArrayName,
   type TypedArrayOf,
 } from "./dtype.ts";
+import { PinnedBuffer } from "./pinned_buffer.ts";
 
 /** Options of operations that are enqueued on a stream. */
 export interface StreamChoice {
@@ -198,18 +199,26 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   }
 
   /**
-   * Enqueues a copy into this buffer. A JavaScript array may be changed at once; a buffer must stay
-   * as it is until the copy is done.
+   * Enqueues a copy into this buffer. A JavaScript array may be changed at once; a buffer, pinned or
+   * on a device, must stay as it is until the copy is done.
    *
    * Arrays are staged in up to 256 MiB of pinned memory. An array for which no room is left there
    * is copied before this returns, which blocks until the stream's earlier work is done.
    *
-   * @param source A typed array of this buffer's element type, or another buffer of it.
+   * @param source A typed array of this buffer's element type, or a pinned or device buffer of it.
    * @throws {RangeError} If the source does not fit, or overlaps.
    * @throws {TypeError} If the element types differ.
    */
-  copyFrom(source: TypedArrayOf<D> | DeviceBuffer<D>, options: CopyOptions = {}): void {
+  copyFrom(
+    source: TypedArrayOf<D> | DeviceBuffer<D> | PinnedBuffer<D>,
+    options: CopyOptions = {},
+  ): void {
     requireObject(options, "options", "copy into a buffer");
+    if (source instanceof PinnedBuffer) {
+      const { offset = 0, ...choice } = options;
+      source.copyTo(this, { ...choice, deviceOffset: offset, length: source.length });
+      return;
+    }
     const stream = streamFor(this.context, options.stream);
     if (source instanceof DeviceBuffer) {
       this.#requireDType(source, "source");

@@ -1,0 +1,197 @@
+/**
+ * Public operations that make CUDA calls, for `fault_injection_test.ts`.
+ *
+ * @module
+ */
+
+import {
+  bestDevice,
+  type Device,
+  type DeviceBuffer,
+  listDevices,
+  openDevice,
+  Stream,
+} from "../../mod.ts";
+
+/** What operations work on. */
+export interface Fixture {
+  /** The device. */
+  readonly device: Device;
+  /** Its label. */
+  readonly label: string;
+  /** A stream of it. */
+  readonly stream: Stream;
+  /** A thousand ones. */
+  readonly x: DeviceBuffer<"float32">;
+  /** Another thousand. */
+  readonly y: DeviceBuffer<"float32">;
+  /** One element. */
+  readonly scalar: DeviceBuffer<"float32">;
+  /** Two elements. */
+  readonly pair: DeviceBuffer<"float64">;
+  /** Ten bins. */
+  readonly bins: DeviceBuffer<"uint32">;
+}
+
+/** Makes what operations work on. */
+export function makeFixture(device: Device): Fixture & Disposable {
+  using stack = new DisposableStack();
+  const fixture = {
+    device,
+    label: device.label,
+    stream: stack.use(device.createStream()),
+    x: stack.use(device.allocate("float32", 1000, { fill: 1 })),
+    y: stack.use(device.allocate("float32", 1000, { fill: 2 })),
+    scalar: stack.use(device.allocate("float32", 1)),
+    pair: stack.use(device.allocate("float64", 2)),
+    bins: stack.use(device.allocate("uint32", 10)),
+  };
+  const owned = stack.move();
+  return { ...fixture, [Symbol.dispose]: () => owned.dispose() };
+}
+
+/** Enqueues a kernel that takes long enough for a wait to leave polling behind. */
+function keepBusy({ device, stream, scalar }: Fixture): void {
+  device.kernels.load("spin_float32(float* out, unsigned long long nanoseconds, float value)")
+    .launch({ grid: 1, block: 1, stream }, scalar, 2_000_000, 1);
+}
+
+/** Opens the device once more and does something on it that nothing was prepared for. */
+function onFreshDevice(
+  { label }: Fixture,
+  act: (device: Device, stack: DisposableStack) => void,
+): DisposableStack {
+  using stack = new DisposableStack();
+  act(stack.use(openDevice(label)), stack);
+  return stack.move();
+}
+
+/** An operation; what it returns is disposed once nothing fails any more. */
+export type Operation = (fixture: Fixture) => unknown;
+
+/** Operations by name. */
+export const OPERATIONS: Readonly<Record<string, Operation>> = {
+  "openDevice": ({ label }) => openDevice(label),
+  "listDevices": () => listDevices(),
+  "bestDevice": ({ device }) => bestDevice(device.info.kind),
+  "device.memoryInfo": ({ device }) => device.memoryInfo(),
+  "device.done": ({ device }) => device.done(),
+  "device.doneSync": ({ device }) => device.doneSync(),
+  "device.stream of a fresh device": (fixture) =>
+    onFreshDevice(fixture, (device) => void device.stream),
+
+  "device.allocate": ({ device }) => device.allocate("float32", 10),
+  "device.allocate with fill": ({ device, stream }) =>
+    device.allocate("float32", 10, { fill: 3, stream }),
+  "device.upload": ({ device, stream }) => device.upload(new Float32Array(10), { stream }),
+  "device.upload to a fresh device": (fixture) =>
+    onFreshDevice(fixture, (device, stack) => stack.use(device.upload(new Float32Array(10)))),
+  "device.allocatePinned": ({ device }) => device.allocatePinned("float32", 10),
+  "buffer.copyFrom an array": ({ x, stream }) => x.copyFrom(new Float32Array(1000), { stream }),
+  "buffer.copyFrom a buffer": ({ x, y, stream }) => x.copyFrom(y, { stream }),
+  "buffer.toArray": ({ x, stream }) => x.toArray({ stream }),
+  "buffer.toArraySync": ({ x, stream }) => x.toArraySync({ stream }),
+  "buffer.copyTo": ({ x, stream }) => x.copyTo(new Float32Array(1000), { stream }),
+  "buffer.copyToSync": ({ x, stream }) => x.copyToSync(new Float32Array(1000), { stream }),
+  "pinned.copyTo": ({ device, x, stream }) => {
+    using stack = new DisposableStack();
+    stack.use(device.allocatePinned("float32", 10)).copyTo(x, { stream });
+    return stack.move();
+  },
+  "pinned.copyFrom": ({ device, x, stream }) => {
+    using stack = new DisposableStack();
+    stack.use(device.allocatePinned("float32", 10)).copyFrom(x, { stream });
+    return stack.move();
+  },
+
+  "device.createStream": ({ device }) => device.createStream({ priority: -1 }),
+  "Stream.priorities": ({ device }) => Stream.priorities(device),
+  "Stream.fromHandle": ({ device, stream }) => Stream.fromHandle(device, stream.handle),
+  "stream.query": ({ stream }) => stream.query(),
+  "stream.record": ({ stream }) => stream.record({ timing: true }),
+  "stream.wait": ({ stream }) => {
+    using stack = new DisposableStack();
+    stream.wait(stack.use(stream.record()));
+    return stack.move();
+  },
+  "stream.done when idle": ({ stream }) => stream.done(),
+  "stream.done when busy": async (fixture) => {
+    keepBusy(fixture);
+    await fixture.stream.done();
+  },
+  "stream.doneSync": ({ stream }) => stream.doneSync(),
+  "device.createEvent": ({ device }) => device.createEvent(),
+  "event.query": ({ stream }) => {
+    using stack = new DisposableStack();
+    stack.use(stream.record()).query();
+    return stack.move();
+  },
+  "event.done when busy": async (fixture) => {
+    await using stack = new AsyncDisposableStack();
+    keepBusy(fixture);
+    await stack.use(fixture.stream.record()).done();
+  },
+  "event.doneSync": ({ stream }) => {
+    using stack = new DisposableStack();
+    stack.use(stream.record()).doneSync();
+    return stack.move();
+  },
+  "event.elapsedSince": ({ stream }) => {
+    using stack = new DisposableStack();
+    const start = stack.use(stream.record({ timing: true }));
+    const end = stack.use(stream.record({ timing: true }));
+    end.doneSync();
+    end.elapsedSince(start);
+    return stack.move();
+  },
+
+  "kernels.load on a fresh device": (fixture) =>
+    onFreshDevice(fixture, (device) => void device.kernels.load("empty()")),
+  "kernel.launch": ({ device, stream }) =>
+    device.kernels.load("empty()").launch({ grid: 1, block: 1, stream }),
+  "kernel.launch with much shared memory": (fixture) =>
+    onFreshDevice(
+      fixture,
+      (device) =>
+        device.kernels.load("empty()").launch({ grid: 1, block: 1, sharedMemory: 60_000 }),
+    ),
+  "kernels.fill": ({ device, x, stream }) => device.kernels.fill(x, 5, { stream }),
+  "kernels.add": ({ device, x, y, stream }) => device.kernels.add(x, y, y, { stream }),
+  "kernels.multiply": ({ device, x, y, stream }) => device.kernels.multiply(x, y, y, { stream }),
+  "kernels.scale": ({ device, x, stream }) => device.kernels.scale(x, 2, x, { stream }),
+  "kernels.axpy": ({ device, x, y, stream }) => device.kernels.axpy(2, x, y, { stream }),
+  "kernels.sum": ({ device, x, scalar, stream }) => device.kernels.sum(x, scalar, { stream }),
+  "kernels.sum on a fresh stream": ({ device, x, scalar }) => {
+    using stack = new DisposableStack();
+    device.kernels.sum(x, scalar, { stream: stack.use(device.createStream()) });
+    return stack.move();
+  },
+  "kernels.min": ({ device, x, scalar, stream }) => device.kernels.min(x, scalar, { stream }),
+  "kernels.max": ({ device, x, scalar, stream }) => device.kernels.max(x, scalar, { stream }),
+  "kernels.mean": ({ device, x, scalar, stream }) => device.kernels.mean(x, scalar, { stream }),
+  "kernels.moments": ({ device, x, pair, stream }) => device.kernels.moments(x, pair, { stream }),
+  "kernels.histogram": ({ device, x, bins, stream }) =>
+    device.kernels.histogram(x, bins, { low: 0, high: 9, stream }),
+};
+
+/** What can be disposed, each newly made. */
+export const RESOURCES: Readonly<Record<string, (fixture: Fixture) => Disposable>> = {
+  "a buffer": ({ device }) => device.allocate("float32", 10),
+  "a pinned buffer": ({ device, x }) => {
+    const pinned = device.allocatePinned("float32", 10);
+    pinned.copyTo(x);
+    return pinned;
+  },
+  "an event": ({ stream }) => stream.record(),
+  "a stream with a workspace": ({ device, x, scalar }) => {
+    const stream = device.createStream();
+    device.kernels.sum(x, scalar, { stream });
+    return stream;
+  },
+  "a device with staged copies": ({ label }) => {
+    const device = openDevice(label);
+    using x = device.upload(new Float32Array(10));
+    x.toArraySync();
+    return device;
+  },
+};

@@ -1,0 +1,178 @@
+import { assert, assertEquals } from "@std/assert";
+import { CudaError, openDevice, OutOfMemoryError } from "../../mod.ts";
+import { callTally, injectFault, wrappedCalls } from "../../src/ffi/fault_injection.ts";
+import { resourceTally } from "../../src/ffi/native_device.ts";
+import { device } from "../support/device.ts";
+import {
+  type Fixture,
+  makeFixture,
+  type Operation,
+  OPERATIONS,
+  RESOURCES,
+} from "./fault_injection_operations.ts";
+
+/** cudaErrorDevicesUnavailable: nothing here ever fails with it by itself, and it is not sticky. */
+const STATUS = 46;
+/** cudaErrorIllegalAddress. */
+const STICKY = 700;
+
+const { library } = device.context;
+const CALLS = wrappedCalls(library);
+
+/** Calls whose number in one operation depends on how fast the machine is. */
+const POLLED: readonly string[] = ["cudaEventQuery", "cudaStreamQuery"];
+
+/**
+ * Calls whose failure is an answer: an attribute that a device does not have, a driver without
+ * devices, memory that the management library does not tell.
+ */
+const ANSWERS: readonly string[] = [
+  "cudaDeviceGetAttribute",
+  "cudaGetDeviceCount",
+  "nvmlInit_v2",
+  "nvmlDeviceGetHandleByUUID",
+  "nvmlDeviceGetMemoryInfo",
+];
+
+/** The name by which an error calls a wait that failed on another thread, whatever failed there. */
+const WAITS: readonly string[] = ["cudaEventSynchronize", "cudaDeviceSynchronize"];
+
+/** Calls that no operation here makes, and why. */
+const NOT_MADE: Readonly<Record<string, string>> = {
+  cudaDeviceCanAccessPeer: "needs two devices: foreign_device_test.ts",
+  cudaDeviceEnablePeerAccess: "needs two devices: foreign_device_test.ts",
+  cudaMemcpyPeerAsync: "needs two devices: foreign_device_test.ts",
+  cudaPointerGetAttributes: "only for memory of other libraries",
+  cudaMemsetAsync: "only the C ABI sets memory so: tests/native/shim",
+  cuMemsetD16Async: "only the C ABI sets memory so: tests/native/shim",
+  cuMemsetD32Async: "only the C ABI sets memory so: tests/native/shim",
+  cudaMemcpy2DAsync: "only the C ABI copies rectangles: tests/native/shim",
+  nvmlInit_v2: "only where there is NVML",
+  nvmlDeviceGetHandleByUUID: "only where there is NVML",
+  nvmlDeviceGetMemoryInfo: "only where there is NVML",
+};
+
+function callCounts(): Map<string, number> {
+  return new Map(CALLS.map((call) => [call, callTally(library, call)]));
+}
+
+function disposeResult(result: unknown): void {
+  if (typeof result === "object" && result !== null && Symbol.dispose in result) {
+    (result as Disposable)[Symbol.dispose]();
+  }
+}
+
+async function runOnce(operation: Operation, fixture: Fixture): Promise<void> {
+  disposeResult(await operation(fixture));
+}
+
+/** How often each CUDA call is made by a run; those that are made at all. */
+async function callsOf(run: () => unknown): Promise<Map<string, number>> {
+  const before = callCounts();
+  const result = await run();
+  const after = callCounts();
+  disposeResult(result);
+  const made = CALLS.map((call) => [call, after.get(call)! - before.get(call)!] as const);
+  return new Map(made.filter(([, count]) => count > 0));
+}
+
+/** Runs with the nth call of a kind failing, and returns what was thrown. */
+async function failureOf(
+  run: () => unknown,
+  call: string,
+  nth: number,
+  status: number,
+): Promise<unknown> {
+  using _fault = injectFault(library, call, nth, status);
+  try {
+    disposeResult(await run());
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+function assertFailure(error: unknown, call: string, status: number, what: string): void {
+  assert(error instanceof CudaError, `${what} threw ${Deno.inspect(error)}`);
+  assertEquals(error.code, status, what);
+  assert(error.call === call || WAITS.includes(error.call ?? ""), `${what}: it says ${error.call}`);
+  assertEquals(error.sticky, status === STICKY, what);
+}
+
+/** Every call of a run, so that each is made to fail in turn. */
+function* eachCall(calls: ReadonlyMap<string, number>): Generator<readonly [string, number]> {
+  for (const [call, count] of calls) {
+    const last = POLLED.includes(call) ? 1 : Math.min(count, 4);
+    for (let nth = 1; nth <= last; nth++) yield [call, nth];
+  }
+}
+
+const covered = new Set<string>();
+
+for (const [name, operation] of Object.entries(OPERATIONS)) {
+  Deno.test(`${name}: whichever CUDA call fails, the error says so, nothing leaks, and it works again`, async () => {
+    using fixture = makeFixture(device);
+    await runOnce(operation, fixture); // what is made once and kept is made now
+    const calls = await callsOf(() => operation(fixture));
+    for (const call of calls.keys()) covered.add(call);
+    for (const [call, nth] of eachCall(calls)) {
+      for (const status of [STATUS, STICKY]) {
+        const before = resourceTally(library);
+        const what = `${name} with call ${nth} of ${call} failing with ${status}`;
+        const error = await failureOf(() => operation(fixture), call, nth, status);
+        await device.done();
+        if (error !== undefined || !ANSWERS.includes(call)) {
+          assertFailure(error, call, status, what);
+        }
+        await runOnce(operation, fixture);
+        assertEquals(resourceTally(library), before, what);
+      }
+    }
+  });
+}
+
+for (const [name, make] of Object.entries(RESOURCES)) {
+  Deno.test(`${name} that cannot be given back stays, and can be given back again`, async () => {
+    using fixture = makeFixture(device);
+    make(fixture)[Symbol.dispose]();
+    const none = resourceTally(library);
+    const sample = make(fixture);
+    const calls = await callsOf(() => sample[Symbol.dispose]());
+    assert(calls.size > 0, "giving back makes no CUDA call");
+    for (const call of calls.keys()) covered.add(call);
+    for (const [call, nth] of eachCall(calls)) {
+      const resource = make(fixture);
+      const what = `giving back ${name} with call ${nth} of ${call} failing`;
+      const error = await failureOf(() => resource[Symbol.dispose](), call, nth, STATUS);
+      assertFailure(error, call, STATUS, what);
+      resource[Symbol.dispose]();
+      assertEquals(resourceTally(library), none, what);
+      resource[Symbol.dispose]();
+    }
+  });
+}
+
+Deno.test("an allocation that finds no room says how much there is", async () => {
+  const error = await failureOf(() => device.allocate("float32", 10), "cudaMalloc", 1, 2);
+  assert(error instanceof OutOfMemoryError);
+  assertEquals([error.requested, error.call, error.sticky], [40, "cudaMalloc", false]);
+  assert(error.total > 0 && error.free <= error.total);
+});
+
+Deno.test("a sticky failure of another device's call does not count as this one's loss", () => {
+  {
+    using _fault = injectFault(library, "cudaMalloc", 1, STICKY);
+    try {
+      device.allocate("float32", 1);
+    } catch (error) {
+      assert(error instanceof CudaError && error.sticky);
+    }
+  }
+  using again = openDevice(device.label);
+  assertEquals(again.memoryInfo().total, device.memoryInfo().total);
+});
+
+Deno.test("every CUDA call the library wraps was made to fail, or it is said why not", () => {
+  const missed = CALLS.filter((call) => !covered.has(call) && NOT_MADE[call] === undefined);
+  assertEquals(missed, []);
+});
