@@ -8,8 +8,6 @@
 
 namespace gridstride {
 
-std::atomic<int> latest_device{0};
-
 namespace {
 
 cudaDeviceProp properties_of(int device) {

@@ -6,9 +6,6 @@
 
 namespace gridstride {
 
-// The device that was made current last by any thread; device 0 before that.
-extern std::atomic<int> latest_device;
-
 // Every call that concerns a device begins with this. It asks nobody which device is current: a
 // library beside us may have made another context of the same device current, which only
 // cudaSetDevice replaces.
@@ -16,10 +13,6 @@ inline void make_current(int device) {
   thread_state.device = device;
   require(device >= 0, GS_ERROR_DEVICE);
   GS_CALL(cudaSetDevice, device);
-  // Read first: threads that use one device would otherwise take the line from one another.
-  if (latest_device.load(std::memory_order_relaxed) != device) {
-    latest_device.store(device, std::memory_order_relaxed);
-  }
 }
 
 // For calls that create no context: names the device in failures.

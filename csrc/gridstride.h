@@ -190,8 +190,9 @@ GS_API int32_t gs_memory_free(void);
 GS_API int32_t gs_memory_set(void);
 
 /* Makes the pages of a page-aligned slab of JavaScript memory pinned: from then on the library
- * and the slab share them, also after the slab's isolate has ended. result[0]: handle. */
-GS_API int32_t gs_pinned_register(void* slab, double bytes, double* result);
+ * and the slab share them, also after the slab's isolate has ended. CUDA registers them in the
+ * context of device, for all devices. result[0]: handle. */
+GS_API int32_t gs_pinned_register(int32_t device, void* slab, double bytes, double* result);
 
 /* [waits] Waits for all devices, then gives a pinned slab back. */
 GS_API int32_t gs_pinned_release(int32_t pinned);

@@ -47,7 +47,7 @@ void PinnedSlab::end() {
 
 using namespace gridstride;
 
-int32_t gs_pinned_register(void* slab, double bytes, double* result) {
+int32_t gs_pinned_register(int32_t device, void* slab, double bytes, double* result) {
   return guarded([&] {
     require(slab != nullptr && result != nullptr, GS_ERROR_ARGUMENT);
     const MemoryRange given = checked_range(address_of(slab), checked_integer(bytes));
@@ -55,9 +55,6 @@ int32_t gs_pinned_register(void* slab, double bytes, double* result) {
     const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     require(given.address % page == 0 && given.bytes % page == 0, GS_ERROR_ALIGNMENT);
 
-    // Registering needs a context. One that is there already serves: the registration is good for
-    // all of them.
-    const int device = latest_device.load(std::memory_order_relaxed);
     make_current(device);
     HandleTable<PinnedSlab>::Reservation made = pinned_slabs.reserve();
     made->device = device;

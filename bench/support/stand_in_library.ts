@@ -5,7 +5,7 @@
  */
 
 import { RESULT } from "../../src/ffi/command_block.ts";
-import type { NativeLibrary, NativeSymbols } from "../../src/ffi/library.ts";
+import { NativeLibrary, type NativeSymbols } from "../../src/ffi/library.ts";
 import { DeviceContext } from "../../src/hardware/device_context.ts";
 import { device } from "./bench_device.ts";
 import { nothing } from "./call_loop.ts";
@@ -23,15 +23,14 @@ const STOOD_IN: readonly (keyof NativeSymbols)[] = [
 /** What the stood-in functions leave in their first result: an address, and "done". */
 const FIRST_RESULT = 2 ** 20;
 
-/** A device like the one that is measured, whose launches, copies and allocations do nothing. */
+/**
+ * A device like the one that is measured, whose launches, copies and allocations do nothing. Of the
+ * measured device nothing may be allocated while it is used, as they share the command block.
+ */
 export function standInContext(): DeviceContext {
   const { library, ordinal, info } = device.context;
-  const replaced = STOOD_IN.map((name) => [name, { value: nothing, enumerable: true }] as const);
-  const symbols = Object.defineProperties({ ...library.symbols }, Object.fromEntries(replaced));
-  const standIn: NativeLibrary = Object.create(Object.getPrototypeOf(library), {
-    ...Object.getOwnPropertyDescriptors(library),
-    symbols: { value: symbols, enumerable: true },
-  });
+  const nothings = Object.fromEntries(STOOD_IN.map((name) => [name, nothing]));
+  const standIn = new NativeLibrary(library.path, { ...library.symbols, ...nothings });
   standIn.block[RESULT] = FIRST_RESULT;
   return new DeviceContext(standIn, ordinal, info);
 }

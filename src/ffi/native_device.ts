@@ -9,12 +9,29 @@ import { checkInt32 } from "./integers.ts";
 import type { NativeLibrary } from "./library.ts";
 import { readText } from "./text.ts";
 
+/** CUDA codes for an attribute that the driver or the device does not know. */
+const UNKNOWN_ATTRIBUTE: readonly number[] = [1, 801];
+
+/** The CUDA code by which counting says that there is nothing to count. */
+const NO_DEVICE = 100;
+
 const LAST_CALL_SYNCHRONIZE = "cudaDeviceSynchronize";
 
 /** The status of counting devices: 0, or the CUDA code that says why there are none. */
 export function deviceCountStatus(library: NativeLibrary): { status: number; count: number } {
   const status = library.symbols.gs_device_count(library.result);
   return { status, count: status === 0 ? library.result[0]! : 0 };
+}
+
+/**
+ * The number of devices.
+ *
+ * @throws {CudaError} If they cannot be counted.
+ */
+export function countDevices(library: NativeLibrary): number {
+  const { status, count } = deviceCountStatus(library);
+  if (status !== NO_DEVICE) check(library, status, "count the devices");
+  return count;
 }
 
 /** Sets the fake devices of the host library; see `gs_topology_set` for the records. */
@@ -42,12 +59,15 @@ export function deviceAttribute(
   device: number,
   attribute: number,
 ): number | undefined {
+  const action = "read a device attribute";
   const status = library.symbols.gs_device_attribute(
-    checkInt32(device, "device", "read a device attribute"),
-    checkInt32(attribute, "attribute", "read a device attribute"),
+    checkInt32(device, "device", action),
+    checkInt32(attribute, "attribute", action),
     library.result,
   );
-  return status === 0 ? library.result[0]! : undefined;
+  if (UNKNOWN_ATTRIBUTE.includes(status)) return undefined;
+  check(library, status, action, device);
+  return library.result[0]!;
 }
 
 type DeviceTextSymbol = "gs_device_name" | "gs_device_bus" | "gs_device_uuid";

@@ -86,16 +86,24 @@ export function setMemory(
 }
 
 /**
- * Pins a slab of JavaScript memory.
+ * Pins a slab of JavaScript memory for all devices.
  *
+ * @param device The device whose context registers it.
  * @param slab Page-aligned, a whole number of pages, not detachable.
  * @returns The handle by which copies name it.
  */
-export function registerPinned(library: NativeLibrary, slab: Uint8Array<ArrayBuffer>): number {
+export function registerPinned(
+  library: NativeLibrary,
+  device: number,
+  slab: Uint8Array<ArrayBuffer>,
+): number {
+  const action = `pin ${slab.byteLength} bytes of host memory`;
+  checkInt32(device, "device", action);
   check(
     library,
-    library.symbols.gs_pinned_register(slab, slab.byteLength, library.result),
-    `pin ${slab.byteLength} bytes of host memory`,
+    library.symbols.gs_pinned_register(device, slab, slab.byteLength, library.result),
+    action,
+    device,
   );
   return library.result[0]!;
 }

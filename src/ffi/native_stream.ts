@@ -44,7 +44,7 @@ export function streamPriorities(
 export function adoptStream(library: NativeLibrary, device: number, address: number): number {
   const action = "adopt a stream";
   checkInt32(device, "device", action);
-  checkSize(address, "address", action);
+  checkSize(address, "handle", action);
   check(library, library.symbols.gs_stream_adopt(device, address, library.result), action, device);
   return library.result[0]!;
 }

@@ -11,6 +11,7 @@ export const SYMBOLS_MEMORY = {
   gs_memory_set: { parameters: [], result: "i32" },
   gs_pinned_register: {
     parameters: [
+      "i32", /* int32_t device */
       "buffer", /* void* slab */
       "f64", /* double bytes */
       "buffer", /* double* result */

@@ -7,6 +7,7 @@
 import type { NativeLibrary } from "../ffi/library.ts";
 import { LibraryNotFoundError } from "../ffi/locate.ts";
 import {
+  countDevices,
   deviceAttribute,
   deviceBusId,
   deviceCapacity,
@@ -144,8 +145,10 @@ function isFake(kind: DeviceKind): boolean {
 }
 
 function devicesOf(library: NativeLibrary): DeviceInfo[] {
-  const { count } = deviceCountStatus(library);
-  return Array.from({ length: count }, (_, ordinal) => describeDevice(library, ordinal));
+  return Array.from(
+    { length: countDevices(library) },
+    (_, ordinal) => describeDevice(library, ordinal),
+  );
 }
 
 /**
@@ -154,6 +157,7 @@ function devicesOf(library: NativeLibrary): DeviceInfo[] {
  *
  * @throws {EnvironmentError} If an environment variable is malformed.
  * @throws {LibraryNotFoundError} If the native library is not built.
+ * @throws {CudaError} If a device that is there cannot be described.
  *
  * @example
  * ```ts

@@ -155,11 +155,10 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
         `Cannot copy between pinned memory of ${this.context.label} and memory of ${device.context.label} as they belong to different libraries`,
       );
     }
-    const offset = options.offset ?? 0;
-    const deviceOffset = options.deviceOffset ?? 0;
+    const { offset = 0, deviceOffset = 0 } = options;
     requireOffset("offset", offset, this.length);
     requireOffset("deviceOffset", deviceOffset, device.length);
-    const length = options.length ?? Math.min(this.length - offset, device.length - deviceOffset);
+    const { length = Math.min(this.length - offset, device.length - deviceOffset) } = options;
     requireLength("offset", offset, length, this.length);
     requireLength("deviceOffset", deviceOffset, length, device.length);
     const size = bytesPerElement(this.dtype);

@@ -40,7 +40,7 @@ export class PinnedSlab implements Disposable {
     const pages = Math.ceil(bytes / WASM_PAGE);
     const memory = new WebAssembly.Memory({ initial: pages, maximum: pages });
     const slab = new Uint8Array(memory.buffer as ArrayBuffer);
-    this.#handle = registerPinned(context.library, slab);
+    this.#handle = registerPinned(context.library, context.ordinal, slab);
     this.context = context;
     this.bytes = slab.subarray(0, bytes);
   }

@@ -71,7 +71,7 @@ export class Stream implements Disposable {
     try {
       this.#id = "handle" in options
         ? adoptStream(context.library, context.ordinal, options.handle)
-        : createChecked(context, options.priority ?? 0);
+        : createChecked(context, options);
     } catch (error) {
       context.release();
       throw error;
@@ -220,7 +220,7 @@ export class Stream implements Disposable {
   }
 }
 
-function createChecked(context: DeviceContext, priority: number): number {
+function createChecked(context: DeviceContext, { priority = 0 }: StreamOptions): number {
   const { least, greatest } = streamPriorities(context.library, context.ordinal);
   if (!Number.isInteger(priority) || priority < greatest || priority > least) {
     throw new RangeError(

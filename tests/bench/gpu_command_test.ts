@@ -2,13 +2,7 @@
  * `deno task gpu` from its beginning to its end, on the host device and on small problems.
  */
 
-import {
-  assert,
-  assertEquals,
-  assertMatch,
-  assertNotEquals,
-  assertStringIncludes,
-} from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import type { GpuReport } from "../../bench/report/gpu_report.ts";
 import { SHARED_WORK } from "../../bench/report/peers.ts";
 import { repositoryPath, runFile, type SubprocessResult } from "../support/subprocess.ts";

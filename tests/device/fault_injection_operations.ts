@@ -89,9 +89,17 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   "device.allocatePinned": ({ device }) => device.allocatePinned("float32", 10),
   "buffer.copyFrom an array": ({ x, stream }) => x.copyFrom(new Float32Array(1000), { stream }),
   "buffer.copyFrom a buffer": ({ x, y, stream }) => x.copyFrom(y, { stream }),
-  "buffer.toArray": ({ x, stream }) => x.toArray({ stream }),
+  "buffer.toArray": async (fixture) => {
+    const { x, stream } = fixture;
+    keepBusy(fixture);
+    await x.toArray({ stream });
+  },
   "buffer.toArraySync": ({ x, stream }) => x.toArraySync({ stream }),
-  "buffer.copyTo": ({ x, stream }) => x.copyTo(new Float32Array(1000), { stream }),
+  "buffer.copyTo": async (fixture) => {
+    const { x, stream } = fixture;
+    keepBusy(fixture);
+    await x.copyTo(new Float32Array(1000), { stream });
+  },
   "buffer.copyToSync": ({ x, stream }) => x.copyToSync(new Float32Array(1000), { stream }),
   "pinned.copyTo": ({ device, x, stream }) => {
     using stack = new DisposableStack();
@@ -127,9 +135,10 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     return stack.move();
   },
   "event.done when busy": async (fixture) => {
-    await using stack = new AsyncDisposableStack();
+    using stack = new DisposableStack();
     keepBusy(fixture);
     await stack.use(fixture.stream.record()).done();
+    return stack.move();
   },
   "event.doneSync": ({ stream }) => {
     using stack = new DisposableStack();

@@ -4,7 +4,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { findProgram, runProgram } from "../../src/ffi/build/programs.ts";
 import type { LibraryKind } from "../../src/ffi/build_record.ts";
-import { libraryCandidates } from "../../src/ffi/locate.ts";
+import { builtLibrary } from "../support/built_library.ts";
 import { headerFunctions } from "../support/header.ts";
 
 const nm = findProgram("nm", (name) => Deno.env.get(name));
@@ -29,17 +29,8 @@ function kernelFunctions(folder = new URL("../../csrc/host/include/", import.met
   });
 }
 
-function isFile(path: string): boolean {
-  try {
-    return Deno.statSync(path).isFile;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
-}
-
 function testExports(kind: LibraryKind, functions: readonly string[]): void {
-  const library = libraryCandidates(kind).map(({ path }) => path).find(isFile);
+  const library = builtLibrary(kind);
   const skipped = nm === undefined
     ? " (skipped: no nm)"
     : library === undefined

@@ -210,7 +210,7 @@ function members(declarations: readonly string[]): Readonly<Record<string, fc.Ar
       fc.constantFrom(1, 2, 4, 3, 8, 0),
       count,
     ),
-    gs_pinned_register: passesList([], slab, handleResult),
+    gs_pinned_register: passesList([device], slab, handleResult),
     gs_pinned_release: passes(pinned),
 
     gs_copy_device: hot(checkedAddress, checkedAddress, count),

@@ -74,7 +74,7 @@ export class AbiStage {
       }
     }
     for (const slab of slabs.slice(0, 2)) {
-      this.#expect(symbols.gs_pinned_register(slab, SLAB_BYTES, result), "pin a slab");
+      this.#expect(symbols.gs_pinned_register(devices[0], slab, SLAB_BYTES, result), "pin a slab");
       this.created("pinned", result[0]!);
     }
     this.#destroyOneOfEach();

@@ -3,7 +3,7 @@
 
 import { assertEquals } from "@std/assert";
 import { findCudaCompiler } from "../../src/ffi/build/compilers.ts";
-import { libraryCandidates } from "../../src/ffi/locate.ts";
+import { builtLibrary } from "../support/built_library.ts";
 import { NativeBuild, nativeTestFiles } from "./native_build.ts";
 import {
   EXECUTION,
@@ -94,16 +94,7 @@ Deno.test({
   },
 });
 
-function isFile(path: string): boolean {
-  try {
-    return Deno.statSync(path).isFile;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
-}
-
-const cudaLibrary = libraryCandidates("cuda").map(({ path }) => path).find(isFile);
+const cudaLibrary = builtLibrary("cuda");
 const withoutLibrary = cudaLibrary === undefined ? " (skipped: it is not built)" : "";
 
 // Without a driver: every function answers with a status and none crashes.
@@ -128,7 +119,9 @@ Deno.test({
   ignore: withoutGpu !== "",
   fn: async () => {
     const path = await (await hostBuild()).program(SHIM);
-    await runTestProgram(path, { args: [await (await cudaBuild()).program(SHIM_LIBRARY_CUDA)] });
+    const args = [await (await cudaBuild()).program(SHIM_LIBRARY_CUDA)];
+    const { skips } = await runTestProgram(path, { args });
+    assertEquals(skips.filter((skip) => skip.startsWith("what needs a device")), []);
   },
 });
 

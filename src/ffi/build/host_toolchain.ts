@@ -24,8 +24,9 @@ const COMPILE_FLAGS: readonly string[] = [
 const FAMILY_FLAGS: Readonly<Record<CompilerFamily, readonly string[]>> = {
   // A kernel's __shared__ variables are thread-local and constant-initialised: no wrapper function
   // around every use, and no process-wide unique symbols for those of templates. The note that
-  // over-aligned parameters were passed otherwise by g++ 4.6 concerns nobody.
-  gcc: ["-fno-extern-tls-init", "-fno-gnu-unique", "-Wno-psabi"],
+  // over-aligned parameters were passed otherwise by g++ 4.6 concerns nobody. Threading jumps, g++
+  // 12.2 turns some comparisons with a NaN that is known on one path around.
+  gcc: ["-fno-extern-tls-init", "-fno-gnu-unique", "-Wno-psabi", "-fno-thread-jumps"],
   clang: [],
 };
 

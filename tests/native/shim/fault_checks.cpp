@@ -1,5 +1,8 @@
 // A kernel that faults: the device is lost, says why, and takes no other device with it. Runs last
 // and on the host device only: a GPU's fault would end what the process can do with that GPU.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <string>
 
@@ -17,6 +20,20 @@ bool is_host() {
 std::string fault_of(int32_t device) {
   char text[1024] = {};
   return gs.gs_device_fault(device, text, sizeof(text)) == 0 ? text : "no answer";
+}
+
+// The registration needs a context: that of the device named, whatever the calls before it named.
+void check_pinning_beside(int32_t lost, int32_t kept, int32_t fault) {
+  const size_t bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* const slab =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  double handle = 0;
+  check_status(gs.gs_pinned_register(lost, slab, static_cast<double>(bytes), &handle), fault,
+               "pinning memory for the lost device");
+  check_status(gs.gs_pinned_register(kept, slab, static_cast<double>(bytes), &handle), 0,
+               "pinning memory for the other");
+  check_status(gs.gs_pinned_release(static_cast<int32_t>(handle)), 0, "giving that back");
+  munmap(slab, bytes);
 }
 
 }  // namespace
@@ -44,4 +61,5 @@ void check_faults() {
   check(fault_of(1).find("fault_trap") != std::string::npos, "the fault names the kernel");
   check(fault_of(0).empty(), "the other device has no fault");
   check_status(gs.gs_stream_synchronize(kept), 0, "and goes on");
+  check_pinning_beside(1, 0, fault);
 }

@@ -143,7 +143,7 @@ void check_hostile_slabs() {
   for (const double bytes : doubles) {
     const bool would_fit = bytes > 0 && bytes <= size && std::fmod(bytes, 4096) == 0;
     if (!would_fit && bytes <= size) {
-      refused = refused && gs.gs_pinned_register(slab, bytes, &handle) < 0;
+      refused = refused && gs.gs_pinned_register(0, slab, bytes, &handle) < 0;
     }
   }
   check(refused, "gs_pinned_register() refuses every wrong size");

@@ -95,7 +95,8 @@ Provocations provocations(Bench& on) {
     return on.make_and_end(gs.gs_event_create(0, 0, on.result), gs.gs_event_destroy);
   };
   const auto slab = [&on] {
-    return on.make_and_end(gs.gs_pinned_register(on.slab, static_cast<double>(on.page), on.result),
+    const double bytes = static_cast<double>(on.page);
+    return on.make_and_end(gs.gs_pinned_register(0, on.slab, bytes, on.result),
                            gs.gs_pinned_release);
   };
   const auto allocation = [&on] { return on.allocate_and_free(); };

@@ -23,7 +23,7 @@ unsigned char* map_slab(void* at = nullptr) {
 
 int32_t pin(void* slab) {
   double handle = 0;
-  gs.gs_pinned_register(slab, static_cast<double>(slab_bytes), &handle);
+  gs.gs_pinned_register(0, slab, static_cast<double>(slab_bytes), &handle);
   return static_cast<int32_t>(handle);
 }
 
@@ -41,17 +41,19 @@ void check_registering() {
   unsigned char* const slab = map_slab();
   const double bytes = static_cast<double>(slab_bytes);
   double handle = 0;
-  check_status(gs.gs_pinned_register(slab + 8, bytes - static_cast<double>(page), &handle),
+  check_status(gs.gs_pinned_register(0, slab + 8, bytes - static_cast<double>(page), &handle),
                GS_ERROR_ALIGNMENT, "a slab off its page");
-  check_status(gs.gs_pinned_register(slab, bytes - 8, &handle), GS_ERROR_ALIGNMENT,
+  check_status(gs.gs_pinned_register(0, slab, bytes - 8, &handle), GS_ERROR_ALIGNMENT,
                "a slab of a part of a page");
-  check_status(gs.gs_pinned_register(slab, 0, &handle), GS_ERROR_ARGUMENT, "a slab of 0 bytes");
-  check_status(gs.gs_pinned_register(nullptr, bytes, &handle), GS_ERROR_ARGUMENT, "no slab");
-  check_status(gs.gs_pinned_register(slab, bytes, nullptr), GS_ERROR_ARGUMENT, "no result");
+  check_status(gs.gs_pinned_register(0, slab, 0, &handle), GS_ERROR_ARGUMENT, "a slab of 0 bytes");
+  check_status(gs.gs_pinned_register(0, nullptr, bytes, &handle), GS_ERROR_ARGUMENT, "no slab");
+  check_status(gs.gs_pinned_register(0, slab, bytes, nullptr), GS_ERROR_ARGUMENT, "no result");
+  check_status(gs.gs_pinned_register(4096, slab, bytes, &handle), GS_ERROR_DEVICE,
+               "a slab for a device that is not there");
 
   std::memset(slab, 0x5A, slab_bytes);
   gs.gs_call_fail(call_id("cudaHostRegister"), 1, 999);
-  check_status(gs.gs_pinned_register(slab, bytes, &handle), 999, "pinning where CUDA fails");
+  check_status(gs.gs_pinned_register(0, slab, bytes, &handle), 999, "pinning where CUDA fails");
   check(slab[0] == 0x5A && slab[slab_bytes - 1] == 0x5A, "leaves the slab as it was");
   check_equal(tally().slabs, 0, "and nothing else");
 

@@ -1,8 +1,8 @@
 // SIMD within a word: arithmetic on the two halfwords or the four bytes of an unsigned int.
 //
 // Names are __v<operation>[s|u][ss|us]<elements>: s and u read the elements as signed or unsigned,
-// ss and us saturate. __vcmp… fills an element with ones where the comparison holds; __vset… sets its
-// lowest bit.
+// ss and us saturate. __vcmp… fills an element with ones where the comparison holds; __vset… sets
+// its lowest bit.
 #ifndef GRIDSTRIDE_HOST_PACKED_ARITHMETIC_H
 #define GRIDSTRIDE_HOST_PACKED_ARITHMETIC_H
 

@@ -1,0 +1,157 @@
+// Someone who only imports the package: a program in a directory of its own, a server that holds
+// exactly the files of `deno publish`, and an empty cache. The package is imported, built and
+// launches a kernel.
+
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { dirname, join } from "node:path";
+import { versionedCacheDirectory } from "../../src/ffi/cache_directory.ts";
+import { MANIFEST } from "../../src/ffi/build/manifest.ts";
+import { builtLibrary } from "../support/built_library.ts";
+import { type PackageServer, rewriteImports, servePackage } from "./published_package.ts";
+
+const PROGRAM = `
+import { openDevice } from "@gridstride/cuda";
+
+using device = openDevice("host");
+using x = device.upload(Float32Array.of(1, 2, 3));
+using y = device.allocate("float32", 3, { fill: 1 });
+const axpy = device.kernels.load(
+  "axpy_float32(float a, const float* x, float* y, unsigned long long n)",
+);
+axpy.launch(device.launchFor(axpy, { elements: 3 }), 2, x, y, 3);
+console.log((await y.toArray()).join(" "));
+`;
+
+/** A directory with a program that imports the package, and with caches of its own. */
+class Importer implements Disposable {
+  readonly #directory = Deno.makeTempDirSync({ prefix: "gridstride import " });
+  readonly #root: URL;
+
+  constructor(root: URL) {
+    this.#root = root;
+    const program = PROGRAM.replace("@gridstride/cuda", this.module("mod.ts"));
+    Deno.writeTextFileSync(this.path("program.ts"), program);
+    Deno.mkdirSync(this.path("deno"));
+  }
+
+  path(name: string): string {
+    return join(this.#directory, name);
+  }
+
+  /** The directory that a build fills. */
+  get cache(): string {
+    return this.path("cache");
+  }
+
+  /** A module of the package as this program would import it. */
+  module(name: string): string {
+    return new URL(name, this.#root).href;
+  }
+
+  /** Lends Deno's copies of npm packages: a machine that tests may have no network. */
+  async lendNpmPackages(): Promise<void> {
+    const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"] })
+      .output();
+    const { npmCache }: { npmCache: string } = JSON.parse(new TextDecoder().decode(stdout));
+    await Deno.symlink(npmCache, this.path("deno/npm"));
+  }
+
+  async deno(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+    const env: Record<string, string> = {
+      ...Deno.env.toObject(),
+      NO_COLOR: "1",
+      DENO_NO_UPDATE_CHECK: "1",
+      DENO_DIR: this.path("deno"),
+      GRIDSTRIDE_CACHE_DIR: this.cache,
+    };
+    for (const name of ["LIBRARY", "DEVICE", "FAKE", "LOG"]) delete env[`GRIDSTRIDE_${name}`];
+    const output = await new Deno.Command(Deno.execPath(), {
+      args,
+      env,
+      clearEnv: true,
+      cwd: this.#directory,
+      stdin: "null",
+      signal: AbortSignal.timeout(240_000),
+    }).output();
+    const decoder = new TextDecoder();
+    const stdout = decoder.decode(output.stdout);
+    return { code: output.code, stdout, stderr: decoder.decode(output.stderr) };
+  }
+
+  [Symbol.dispose](): void {
+    Deno.removeSync(this.#directory, { recursive: true });
+  }
+}
+
+/**
+ * Puts the object files of this checkout where the build of the imported package will look for
+ * them, so that it need not take a minute; they are named by digests of their sources and flags.
+ * Continuous integration compiles everything.
+ */
+function lendObjects(importer: Importer): void {
+  if ((Deno.env.get("CI") ?? "") !== "") return;
+  const objects = join(dirname(builtLibrary("host")!), "objects", "host");
+  const target = join(versionedCacheDirectory(importer.cache), "objects", "host");
+  Deno.mkdirSync(target, { recursive: true, mode: 0o700 });
+  for (const { name } of Deno.readDirSync(objects)) {
+    if (name.endsWith(".o")) Deno.copyFileSync(join(objects, name), join(target, name));
+  }
+}
+
+async function checkImport(importer: Importer, server: PackageServer): Promise<void> {
+  const before = await importer.deno("run", "-A", "--check", "program.ts");
+  assertEquals([before.code, before.stdout], [1, ""]);
+  // Without a library the error names the command that builds it.
+  assertStringIncludes(before.stderr, `deno run -A ${importer.module("build.ts")}`);
+  assertEquals([...server.served].filter((file) => file.startsWith("csrc/")), []);
+}
+
+async function checkBuild(importer: Importer, server: PackageServer): Promise<void> {
+  const build = await importer.deno("run", "-A", importer.module("build.ts"), "--target", "host");
+  assertEquals(build.code, 0, build.stderr);
+  const library = join(versionedCacheDirectory(importer.cache), "libgridstride_host.");
+  assertStringIncludes(build.stderr, library);
+  assertEquals(MANIFEST.filter((file) => !server.served.has(file)), []);
+}
+
+async function checkLaunch(importer: Importer): Promise<void> {
+  const run = await importer.deno("run", "-A", "--check", "program.ts");
+  assertEquals([run.code, run.stdout], [0, "3 5 7\n"], run.stderr);
+  const cli = await importer.deno("run", "-A", importer.module("src/cli/main.ts"), "doctor");
+  assertEquals(cli.code, 0, cli.stderr);
+  assertMatch(cli.stdout, /libgridstride_host\./);
+}
+
+Deno.test("rewriteImports() replaces the bare imports of a module and nothing else", () => {
+  const text = `import { a } from "@x/y";
+export * from "@x/y";
+import "@x/y";
+const b = await import("@x/y");
+const { c } = await import( "./x/y.ts" );
+import { d } from "node:path";
+const text = "@x/y";
+`;
+  assertEquals(
+    rewriteImports(text, { "@x/y": "npm:@x/y@1" }),
+    `import { a } from "npm:@x/y@1";
+export * from "npm:@x/y@1";
+import "npm:@x/y@1";
+const b = await import("npm:@x/y@1");
+const { c } = await import( "./x/y.ts" );
+import { d } from "node:path";
+const text = "@x/y";
+`,
+  );
+});
+
+Deno.test("the published package is imported, built and launches a kernel from a server", async () => {
+  await using server = await servePackage();
+  using importer = new Importer(server.root);
+  await importer.lendNpmPackages();
+  await checkImport(importer, server);
+  lendObjects(importer);
+  await checkBuild(importer, server);
+  await checkLaunch(importer);
+  assertEquals(server.missed, []);
+  assert(server.served.has("mod.ts"));
+});
