@@ -1,8 +1,8 @@
 /**
- * The counts of a run of `deno test`, from what it printed.
+ * The counts of a run of `deno test`, from what it printed; of several runs together.
  *
  * ```sh
- * deno run --allow-read .ci/test_summary.ts test.log
+ * deno run --allow-read .ci/test_summary.ts test.log native.log
  * ```
  *
  * @module
@@ -44,11 +44,19 @@ export function readTestSummary(log: string): TestSummary {
   return { passed: Number(last[1]), failed: Number(last[2]), ignored: Number(ignored) };
 }
 
+/** The counts of several runs together. */
+export function addTestSummaries(summaries: readonly TestSummary[]): TestSummary {
+  const total = (outcome: keyof TestSummary) =>
+    summaries.reduce((sum, summary) => sum + summary[outcome], 0);
+  return { passed: total("passed"), failed: total("failed"), ignored: total("ignored") };
+}
+
 /** The summary as one line. */
 export function formatTestSummary({ passed, failed, ignored }: TestSummary): string {
   return `${passed} passed, ${failed} failed` + (ignored === 0 ? "" : `, ${ignored} skipped`);
 }
 
 if (import.meta.main) {
-  console.log(formatTestSummary(readTestSummary(Deno.readTextFileSync(Deno.args[0]!))));
+  const summaries = Deno.args.map((log) => readTestSummary(Deno.readTextFileSync(log)));
+  console.log(formatTestSummary(addTestSummaries(summaries)));
 }

@@ -53,7 +53,7 @@ export function isFloating(dtype: DType): dtype is FloatingDType {
 }
 
 /**
- * Refuses operands that are no buffers.
+ * Refuses operands that are no buffers, or not any more.
  *
  * @param operands The operands by their names.
  * @throws {TypeError} If one is something else.
@@ -62,7 +62,15 @@ export function requireBuffers(
   operation: string,
   operands: Readonly<Record<string, unknown>>,
 ): void {
-  for (const name in operands) requireInstance(operands[name], DeviceBuffer, name, operation);
+  for (const name in operands) {
+    const buffer = operands[name];
+    requireInstance(buffer, DeviceBuffer, name, operation);
+    if (buffer.disposed) {
+      throw new TypeError(
+        `Cannot ${operation} as ${name} must be a buffer that has its memory: it is disposed`,
+      );
+    }
+  }
 }
 
 /**

@@ -83,6 +83,9 @@ function pointerProblem(
   if (!isSameLocation(value.context, location)) {
     return `memory of ${location.label}: it is memory of ${value.context.label}`;
   }
+  if (typeof value.address !== "number") {
+    return `${memory}: its address is ${describeValue(value.address)}`;
+  }
   return `writable, as the kernel takes ${parameterTypeText(parameter)}: it is read-only`;
 }
 

@@ -137,8 +137,12 @@ export class ArgumentWriter {
           memory.dtype === dtypes[i] && memory.context === location && !memory.disposed &&
           (route === CONST_POINTER || (route === POINTER && memory.readOnly !== true))
         ) {
-          slots[ARGUMENT + i] = memory.address;
-          continue;
+          const { address } = memory;
+          // Pinned memory looks the same, but for this.
+          if (typeof address === "number") {
+            slots[ARGUMENT + i] = address;
+            continue;
+          }
         }
       }
       if (this.#writeRare(i, value)) {
@@ -176,7 +180,7 @@ export class ArgumentWriter {
   #takes(parameter: PointerParameter, memory: ReadonlyDeviceMemory): boolean {
     return (parameter.dtype === undefined || parameter.dtype === memory.dtype) &&
       isSameLocation(memory.context, this.#location) && !memory.disposed &&
-      (parameter.isConst || memory.readOnly !== true);
+      typeof memory.address === "number" && (parameter.isConst || memory.readOnly !== true);
   }
 }
 

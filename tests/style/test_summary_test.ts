@@ -1,5 +1,5 @@
 import { assertEquals, assertThrows } from "@std/assert";
-import { formatTestSummary, readTestSummary } from "../../.ci/test_summary.ts";
+import { addTestSummaries, formatTestSummary, readTestSummary } from "../../.ci/test_summary.ts";
 
 Deno.test("readTestSummary() reads the last summary in every form deno test prints", () => {
   const read = (log: string) => formatTestSummary(readTestSummary(log));
@@ -26,4 +26,11 @@ Deno.test("readTestSummary() reads the last summary in every form deno test prin
 Deno.test("readTestSummary() of a run that was cut short is an error", () => {
   assertThrows(() => readTestSummary("running 3 tests\nfirst ... ok (1ms)\n"), Error, "summary");
   assertThrows(() => readTestSummary("  ok | 3 passed | 0 failed"), Error, "summary");
+});
+
+Deno.test("addTestSummaries() counts several runs together", () => {
+  const first = { passed: 3, failed: 1, ignored: 0 };
+  const second = { passed: 40, failed: 0, ignored: 2 };
+  assertEquals(addTestSummaries([first, second]), { passed: 43, failed: 1, ignored: 2 });
+  assertEquals(addTestSummaries([]), { passed: 0, failed: 0, ignored: 0 });
 });
