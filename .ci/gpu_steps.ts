@@ -77,20 +77,20 @@ export function proofSteps(options: ProofOptions, findings: Findings): ProofStep
     { name: "tests", reserve: seconds(150), run: (limit) => runTests(dry, env, findings, limit) },
     {
       name: "memory check of the kernels",
-      reserve: seconds(60),
+      reserve: seconds(45),
       run: (limit) => sanitize("memcheck", ["src/cli/main.ts", "validate"], env, limit),
     },
     {
       name: "race check of the kernels",
-      reserve: seconds(40),
+      reserve: seconds(25),
       run: (limit) => sanitize("racecheck", [".ci/checked_kernels.ts"], env, limit),
     },
     {
       name: "benchmarks",
-      reserve: seconds(100),
+      reserve: seconds(80),
       run: (limit) => runBenchmarks(options, env, findings, limit),
     },
-    { name: "peers", reserve: seconds(35), run: (limit) => runPeers(device, findings, limit) },
+    { name: "peers", reserve: seconds(30), run: (limit) => runPeers(device, findings, limit) },
   ];
 }
 

@@ -198,13 +198,31 @@ function explainLoadFailure(path: string, error: unknown): LibraryOpenError {
       error,
     );
   }
-  if (/No such file|no such file|not found/.test(text)) {
-    return new LibraryOpenError(
-      path,
-      "missing",
-      `Cannot open ${path} as there is no such file`,
-      error,
-    );
+  // The text names what was not found, which may also be a library that this one needs.
+  if (/No such file|no such file|not found/.test(text) && text.includes(`${path}:`)) {
+    return explainMissing(path, error);
   }
   return new LibraryOpenError(path, "unloadable", `Cannot open ${path}: ${text}`, error);
+}
+
+/** The loader of Linux says that there is no such file also of one for another processor. */
+function explainMissing(path: string, error: unknown): LibraryOpenError {
+  const isThere = fileExists(path);
+  if (isThere === false) {
+    const message = `Cannot open ${path} as there is no such file`;
+    return new LibraryOpenError(path, "missing", message, error);
+  }
+  const foreign = `it is no library for this processor (${Deno.build.target})`;
+  const reason = isThere ? foreign : `there is no such file, or ${foreign}`;
+  return new LibraryOpenError(path, "unloadable", `Cannot open ${path} as ${reason}`, error);
+}
+
+/** Whether there is a file; `undefined` where nobody may look. */
+function fileExists(path: string): boolean | undefined {
+  if (Deno.permissions.querySync({ name: "read", path }).state !== "granted") return undefined;
+  try {
+    return Deno.statSync(path).isFile;
+  } catch (error) {
+    return error instanceof Deno.errors.NotFound ? false : undefined;
+  }
 }

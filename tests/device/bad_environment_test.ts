@@ -1,0 +1,163 @@
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { bestDevice, NoDeviceError, openDevice } from "../../mod.ts";
+import { device } from "../support/device.ts";
+import { runProgram } from "../support/subprocess.ts";
+
+const { kind } = device.info;
+
+interface Outcome {
+  readonly value: string;
+  readonly name: string;
+  readonly message: string;
+  readonly variable?: string;
+}
+
+/**
+ * Sets a variable to each of some values and tries to open a device, in one process: variables are
+ * read at every call.
+ */
+async function outcomes(
+  variable: string,
+  values: readonly string[],
+  environment: Readonly<Record<string, string | undefined>> = {},
+): Promise<Outcome[]> {
+  const { code, stdout, stderr } = await runProgram(
+    `
+      import { openDevice } from "@gridstride/cuda";
+      const [variable, ...values] = Deno.args;
+      for (const value of values) {
+        Deno.env.set(variable, value);
+        try {
+          using device = openDevice();
+          console.log(JSON.stringify({ value, name: "opened", message: device.label }));
+        } catch ({ name, message, variable }) {
+          console.log(JSON.stringify({ value, name, message, variable }));
+        }
+      }
+    `,
+    {
+      args: [variable, ...values],
+      environment: { GRIDSTRIDE_FAKE: undefined, GRIDSTRIDE_DEVICE: undefined, ...environment },
+    },
+  );
+  assertEquals([code, stderr], [0, ""]);
+  return stdout.trimEnd().split("\n").map((line) => JSON.parse(line));
+}
+
+/** Values of a variable that are refused, with what the message says beside the value itself. */
+const REFUSED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  GRIDSTRIDE_FAKE: {
+    "": "empty",
+    "4x24GB@": '"4x24GB@" is no device',
+    "24GiB": "no device",
+    "24GiB@9.9": "CAPABILITY must be one of",
+    "0x24GiB@8.9": "no device",
+    "-1x24GiB@8.9": "no device",
+    "1.5x24GiB@8.9": "no device",
+    "65x1GiB@8.9": "COUNT must be in 1..64",
+    "2048GiB@8.9": "SIZE must be at most",
+    "0GiB@8.9": "no device",
+    "24GiB@8.9,": "no device",
+    "24GiB@8.9,cuda": "does not mix",
+    "cuda,vulkan": "no backend",
+    "none,none": "does not mix",
+    "NONE": "no device",
+  },
+  GRIDSTRIDE_DEVICE: {
+    "": "cuda, host",
+    "gpu": "cuda, host",
+    "host:": "cuda, host",
+    "host:-1": "cuda, host",
+    "host:0x1": "cuda, host",
+    "HOST": "cuda, host",
+  },
+  GRIDSTRIDE_STRICT: { "yes": "0 or 1", "2": "0 or 1" },
+};
+
+for (const [variable, values] of Object.entries(REFUSED)) {
+  Deno.test(`${variable}: every wrong value is an EnvironmentError that names it`, async () => {
+    for (const outcome of await outcomes(variable, Object.keys(values))) {
+      const { value, name, message } = outcome;
+      assertEquals(
+        [name, outcome.variable],
+        ["EnvironmentError", variable],
+        `${value}: ${message}`,
+      );
+      assertStringIncludes(message, `${variable}=${JSON.stringify(value)}`);
+      assertStringIncludes(message, values[value]!);
+    }
+  });
+}
+
+Deno.test("GRIDSTRIDE_STRICT=1 refuses every fake", async () => {
+  const fakes = ["none", "24GiB@8.9", "cuda"];
+  for (const outcome of await outcomes("GRIDSTRIDE_FAKE", fakes, { GRIDSTRIDE_STRICT: "1" })) {
+    assertEquals([outcome.name, outcome.variable], ["EnvironmentError", "GRIDSTRIDE_FAKE"]);
+    assertStringIncludes(outcome.message, "GRIDSTRIDE_STRICT=1");
+    assertStringIncludes(outcome.message, JSON.stringify(outcome.value));
+  }
+});
+
+Deno.test("with GRIDSTRIDE_FAKE=none there is no device, the host device included", async () => {
+  const { code, stdout } = await runProgram(
+    `
+      import { bestDevice, cudaAvailable, deviceCount, listDevices, openDevice } from "@gridstride/cuda";
+      console.log(cudaAvailable(), deviceCount(), listDevices().length);
+      for (const open of [
+        () => openDevice(), () => openDevice("host"), () => openDevice("host:0"),
+        () => openDevice("cuda"), () => openDevice("cuda:3"), () => bestDevice(),
+      ]) {
+        try {
+          open();
+        } catch ({ name, message }) {
+          console.log(name, message);
+        }
+      }
+    `,
+    { environment: { GRIDSTRIDE_FAKE: "none", GRIDSTRIDE_DEVICE: undefined } },
+  );
+  const [state, ...errors] = stdout.trimEnd().split("\n");
+  assertEquals([code, state, errors.length], [0, "false 0 0", 6]);
+  for (const error of errors) {
+    assert(
+      /^NoDeviceError Cannot open a .*as there is none: GRIDSTRIDE_FAKE=none/.test(error),
+      error,
+    );
+  }
+});
+
+Deno.test("an ordinal that no device has is a NoDeviceError with the range and the value", () => {
+  const error = assertThrows(() => openDevice(`${kind}:99`), NoDeviceError);
+  assertStringIncludes(error.message, `Cannot open ${kind}:99 as the ordinal must be in 0..`);
+  assertStringIncludes(error.message, "it is 99");
+});
+
+Deno.test("GRIDSTRIDE_DEVICE naming a device that is not there throws", async () => {
+  const [outcome] = await outcomes("GRIDSTRIDE_DEVICE", ["host:77"]);
+  assertEquals(outcome!.name, "NoDeviceError");
+  assertStringIncludes(outcome!.message, "it is 77");
+});
+
+/** What no selector is, and how the message shows it. */
+const NO_SELECTORS: readonly (readonly [value: unknown, shown: string])[] = [
+  ["", '""'],
+  ["gpu", '"gpu"'],
+  ["cuda:", '"cuda:"'],
+  ["host:-1", '"host:-1"'],
+  ["host:1.5", '"host:1.5"'],
+  ["host:00", '"host:00"'],
+  ["host:1000000", '"host:1000000"'],
+  [0, "0"],
+  [null, "null"],
+  [{}, "an Object"],
+  [Symbol("host"), "a symbol"],
+];
+
+Deno.test("a selector that is none is a RangeError with the grammar and the value", () => {
+  for (const [value, shown] of NO_SELECTORS) {
+    const error = assertThrows(() => openDevice(value as string), RangeError);
+    assertStringIncludes(error.message, "selector must be cuda, host");
+    assertStringIncludes(error.message, `it is ${shown}`);
+  }
+  assertThrows(() => bestDevice("gpu" as "cuda"), Error, '"gpu"');
+});

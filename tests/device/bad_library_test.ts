@@ -1,0 +1,201 @@
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { libraryFileName } from "../../src/ffi/platform.ts";
+import { device } from "../support/device.ts";
+import { runProgram, type SubprocessOptions } from "../support/subprocess.ts";
+
+/** Opens a device and prints the class and message of what that throws, then goes on. */
+const OPEN = `
+  import { load, openDevice } from "@gridstride/cuda";
+  const [path, selector = "host"] = Deno.args;
+  if (path) load({ path });
+  try {
+    using device = openDevice(selector);
+    console.log("opened", device.label);
+  } catch (error) {
+    console.log(error.name);
+    console.log(error.message);
+  }
+  console.log("alive");
+`;
+
+async function open(options: SubprocessOptions): Promise<{ name: string; message: string }> {
+  const { code, stdout, stderr } = await runProgram(OPEN, {
+    ...options,
+    environment: { GRIDSTRIDE_DEVICE: undefined, ...options.environment },
+  });
+  assertEquals([code, stderr], [0, ""]);
+  const lines = stdout.trimEnd().split("\n");
+  assertEquals(lines.at(-1), "alive");
+  return { name: lines[0]!, message: lines.slice(1, -1).join("\n") };
+}
+
+/** Calls with a directory that holds a file of the host library's name. */
+async function withLibraryFile(
+  make: (file: string) => Promise<void>,
+  use: (file: string) => Promise<void>,
+): Promise<void> {
+  const directory = await Deno.makeTempDir();
+  try {
+    const file = `${directory}/${libraryFileName("host")}`;
+    await make(file);
+    await use(file);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+Deno.test("a missing library is an error that names the file, who named it, and what builds it", async () => {
+  for (const place of ["/nowhere/at/all", `/nowhere/${libraryFileName("host")}`]) {
+    const byVariable = await open({ environment: { GRIDSTRIDE_LIBRARY: place } });
+    const byLoad = await open({ args: [place] });
+    for (const { name, message } of [byVariable, byLoad]) {
+      assertEquals(name, "LibraryNotFoundError");
+      assertStringIncludes(message, place);
+      assertStringIncludes(message, "no such file");
+      assertMatch(message, /Build it with `deno/);
+    }
+    assertStringIncludes(byVariable.message, "GRIDSTRIDE_LIBRARY");
+    assertStringIncludes(byLoad.message, "load({ path })");
+  }
+});
+
+Deno.test("load() refuses what is no path, and to change a library that is open", async () => {
+  const { code, stdout, stderr } = await runProgram(`
+    import { deviceCount, load } from "@gridstride/cuda";
+    const tryLoad = (options) => {
+      try {
+        load(options);
+        console.log("accepted");
+      } catch (error) {
+        console.log(error.name, error.message);
+      }
+    };
+    for (const path of [undefined, null, 7, ""]) tryLoad({ path });
+    tryLoad(undefined);
+    deviceCount();
+    tryLoad({ path: "/elsewhere" });
+  `);
+  assertEquals([code, stderr], [0, ""]);
+  const lines = stdout.trimEnd().split("\n");
+  assertEquals(lines.length, 6);
+  assert(lines.every((line) => line.startsWith("TypeError Cannot choose the native library as ")));
+  for (const [index, shown] of ["undefined", "null", "7", '""', "undefined"].entries()) {
+    assertStringIncludes(lines[index]!, `it is ${shown}`);
+  }
+  assertStringIncludes(lines[5]!, "already open");
+});
+
+/** A C++ compiler, or none. */
+async function compiler(): Promise<string | undefined> {
+  for (const name of [Deno.env.get("CXX"), "g++", "clang++"]) {
+    if (!name) continue;
+    try {
+      if ((await new Deno.Command(name, { args: ["--version"] }).output()).success) return name;
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+    }
+  }
+  return undefined;
+}
+
+const CXX = await compiler();
+if (CXX === undefined) console.log("No C++ compiler: libraries of other versions are not tested");
+
+async function compile(file: string, source: string): Promise<void> {
+  await Deno.writeTextFile(`${file}.cpp`, source);
+  const { success, stderr } = await new Deno.Command(CXX!, {
+    args: ["-shared", "-fPIC", "-o", file, `${file}.cpp`],
+  }).output();
+  assert(success, new TextDecoder().decode(stderr));
+}
+
+Deno.test({
+  name: "a library of another ABI version is refused by both versions",
+  ignore: CXX === undefined,
+  async fn() {
+    await withLibraryFile(
+      (file) => compile(file, 'extern "C" int gs_abi_version() { return 7777; }'),
+      async (file) => {
+        const { name, message } = await open({ args: [file] });
+        assertEquals(name, "LibraryNotFoundError");
+        assertStringIncludes(message, file);
+        assertMatch(message, /ABI version must be \d+: it is 7777/);
+      },
+    );
+  },
+});
+
+Deno.test({
+  name: "a library that is none of ours is refused by what it lacks",
+  ignore: CXX === undefined,
+  async fn() {
+    await withLibraryFile(
+      (file) => compile(file, 'extern "C" int something_else() { return 1; }'),
+      async (file) => {
+        const { name, message } = await open({ args: [file] });
+        assertEquals(name, "LibraryNotFoundError");
+        assertStringIncludes(message, file);
+        assertStringIncludes(message, "gs_abi_version");
+      },
+    );
+  },
+});
+
+/** Offset of the field of an ELF header that says for which processor it is. */
+const ELF_MACHINE = 18;
+/** Itanium: nobody runs this on one. */
+const OTHER_MACHINE = 50;
+
+Deno.test({
+  name: "a library for another processor is refused as one, not as missing",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    await withLibraryFile(
+      async (file) => {
+        const bytes = await Deno.readFile(device.context.library.path);
+        bytes[ELF_MACHINE] = OTHER_MACHINE;
+        bytes[ELF_MACHINE + 1] = 0;
+        await Deno.writeFile(file, bytes);
+      },
+      async (file) => {
+        const { name, message } = await open({ args: [file] });
+        assertEquals(name, "LibraryNotFoundError");
+        assertStringIncludes(message, file);
+        assertStringIncludes(message, "no library for this processor");
+        assertStringIncludes(message, Deno.build.target);
+        // Without permission to look, nobody can tell the two apart.
+        const blind = await open({ args: [file], permissions: [`--allow-ffi=${file}`] });
+        assertStringIncludes(blind.message, file);
+        assertMatch(blind.message, /no such file, or .* processor/);
+      },
+    );
+  },
+});
+
+Deno.test("a file that is no library at all is refused", async () => {
+  await withLibraryFile(
+    (file) => Deno.writeTextFile(file, "This is a text.\n".repeat(100)),
+    async (file) => {
+      const { name, message } = await open({ args: [file] });
+      assertEquals(name, "LibraryNotFoundError");
+      assertStringIncludes(message, file);
+      assert(!message.includes("no such file"), message);
+    },
+  );
+});
+
+const LIBRARY = device.context.library.path;
+const SELECTOR = device.info.kind;
+
+Deno.test("a permission that is denied is an error that names the flag", async () => {
+  for (const permissions of [[], ["--allow-ffi=/another/library.so"], ["--deny-ffi"]]) {
+    const { name, message } = await open({
+      permissions,
+      args: [LIBRARY, SELECTOR],
+      environment: { GRIDSTRIDE_FAKE: undefined },
+    });
+    assertEquals(name, "LibraryNotFoundError", permissions.join());
+    assertStringIncludes(message, LIBRARY);
+    assertStringIncludes(message, `--allow-ffi=${LIBRARY}`);
+  }
+});
