@@ -85,6 +85,11 @@ void explain_bus_error(BlockState& block, const MachineFault& machine) {
               access_name(machine.access), address);
     return;
   }
+  // x86-64 raises this signal, and names no address, for a wild one in its frame or stack pointer.
+  if (machine.code != BUS_ADRERR && machine.code != BUS_OBJERR) {
+    explain_unnamed_address(block, machine);
+    return;
+  }
   set_fault(block, cudaErrorIllegalAddress, "%s address 0x%llx, beyond the end of a mapped file",
             access_name(machine.access), address);
 }

@@ -198,8 +198,9 @@ function explainLoadFailure(path: string, error: unknown): LibraryOpenError {
       error,
     );
   }
-  // The text names what was not found, which may also be a library that this one needs.
-  if (/No such file|no such file|not found/.test(text) && text.includes(`${path}:`)) {
+  // What was not found may also be a library that this one needs, so the text must name the file:
+  // "FILE: cannot open …: No such file or directory" on Linux, "'FILE' (no such file)" on macOS.
+  if (/no such file/i.test(text) && [`${path}:`, `'${path}'`].some((it) => text.includes(it))) {
     return explainMissing(path, error);
   }
   return new LibraryOpenError(path, "unloadable", `Cannot open ${path}: ${text}`, error);

@@ -6,7 +6,7 @@
  */
 
 import { assert, assertEquals } from "@std/assert";
-import { type Device, DeviceBuffer, type PinnedBuffer, type Stream } from "../../mod.ts";
+import type { Device, DeviceBuffer, PinnedBuffer, Stream } from "../../mod.ts";
 
 /** Objects that bad calls are made with. */
 export interface Fixture extends Disposable {

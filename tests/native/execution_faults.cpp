@@ -42,6 +42,15 @@ void write_null(int*) { *reinterpret_cast<volatile int*>(uintptr_t{0}) = 1; }
 void read_near_null(int* out) { *out = *reinterpret_cast<volatile int*>(uintptr_t{4096 + 12}); }
 void write_unmapped(int*) { *reinterpret_cast<volatile int*>(uintptr_t{0x7000000000}) = 1; }
 void write_wild(int*) { *reinterpret_cast<volatile int*>(uintptr_t{0x1234567890abcdef}) = 1; }
+#if defined(__x86_64__)
+// The processor raises another exception where the address is relative to the frame pointer.
+void write_wild_frame(int*) {
+  asm volatile("push %%rbp\n\tmov %0, %%rbp\n\tmovl $1, (%%rbp)\n\tpop %%rbp"
+               :
+               : "r"(uint64_t{0x1234567890abcdef})
+               : "memory");
+}
+#endif
 [[maybe_unused]] void divide_by_zero(int* out) { *out = 7 / zero; }
 void trap(int*) { __trap(); }
 void break_here(int*) { __brkpt(); }
@@ -228,6 +237,8 @@ void check_faults() {
   check_fault<overrun_shared>({"an access past dynamic shared memory", cudaErrorIllegalAddress,
                                "of the block's 200 bytes of dynamic shared memory"});
 #if defined(__x86_64__)
+  check_fault<write_wild_frame>({"a wild address in the frame pointer", cudaErrorIllegalAddress,
+                                 "wild address"});
   check_fault<divide_by_zero>({"a division by zero", cudaErrorLaunchFailure, "division by zero"});
   check_fault<send_trap_signal>({"a trap instruction", cudaErrorIllegalInstruction, "illegal"});
 #else

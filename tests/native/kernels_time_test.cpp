@@ -123,7 +123,7 @@ void check_huge() {
   }
   check.that(written == beyond, "%zu bytes, not %zu", written, beyond);
   const bool rest_untouched =
-      std::all_of(bytes.begin() + beyond, bytes.end(), [](unsigned char byte) { return byte == 0; });
+      std::all_of(bytes.begin() + beyond, bytes.end(), [](auto byte) { return byte == 0; });
   check.that(rest_untouched, "the bytes behind are written");
 }
 
