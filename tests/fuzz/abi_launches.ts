@@ -12,6 +12,9 @@ import { anyNumber } from "./values.ts";
 /** Kernels that make their device unusable, and what only tests of faults need. */
 const FAULT = /^fault_/;
 
+/** Kernels that take as long as they are told: they get arguments of their own only. */
+const TIMED = /^spin/;
+
 /** What a launch writes into the command block after device and stream. */
 export interface LaunchOperands {
   /** Operands 0 to 10: kernel, grid, block, shared memory, argument count, raw words. */
@@ -41,7 +44,7 @@ const farIndices = fc.constantFrom(0, 1, 20_000, 2 ** 45, 2 ** 53 - 1);
 /** An argument of a type that mostly fits; its slot may also hold raw bytes. */
 function argument(kernel: string, type: string): fc.Arbitrary<unknown> {
   if (type.endsWith("*")) return memory;
-  if (kernel.startsWith("spin")) return fc.nat(50_000);
+  if (TIMED.test(kernel)) return fc.nat(50_000);
   if (kernel === "fault_out_of_bounds") return farIndices;
   switch (type) {
     case "unsigned long long":
@@ -85,13 +88,17 @@ const rawWord = fc.oneof(
   fc.constantFrom(1, 2, 6, 2 ** 32 - 1, 2 ** 32, -1, 0.5),
 );
 
-function launchOf(id: number, declaration: string): fc.Arbitrary<LaunchOperands> {
+function launchOf(
+  id: number,
+  declaration: string,
+  otherId: fc.Arbitrary<number>,
+): fc.Arbitrary<LaunchOperands> {
   const [kernel, list] = declaration.slice(0, -1).split("(") as [string, string];
   // The bytes of a small double are an integer so large that the wait would never end.
-  const isTimed = kernel.startsWith("spin");
+  const isTimed = TIMED.test(kernel);
   const types = list === "" ? [] : list.split(",");
   return fc.record({
-    kernel: fc.oneof({ weight: 20, arbitrary: fc.constant(id) }, anyNumber),
+    kernel: fc.oneof({ weight: 20, arbitrary: fc.constant(id) }, otherId),
     grid: gridExtents,
     block: blockExtents,
     shared: sharedBytes(kernel),
@@ -112,8 +119,10 @@ export function launches(declarations: readonly string[]): fc.Arbitrary<LaunchOp
   const all = declarations.map((declaration, index) => ({ id: index + 1, declaration }));
   const faults = all.filter(({ declaration }) => FAULT.test(declaration));
   const others = all.filter(({ declaration }) => !FAULT.test(declaration));
+  const timed = all.filter(({ declaration }) => TIMED.test(declaration)).map(({ id }) => id);
+  const otherId = anyNumber.filter((number) => !timed.includes(number));
   const from = (kernels: typeof all) =>
-    fc.constantFrom(...kernels).chain(({ id, declaration }) => launchOf(id, declaration));
+    fc.constantFrom(...kernels).chain(({ id, declaration }) => launchOf(id, declaration, otherId));
   return faults.length === 0
     ? from(others)
     : fc.oneof({ weight: 99, arbitrary: from(others) }, { weight: 1, arbitrary: from(faults) });
