@@ -180,6 +180,19 @@ function printHistogram(counts: readonly number[]): void {
   });
 }
 
+/** Prints rows of text under a header, in columns. */
+function printColumns(header: readonly string[], rows: readonly (readonly string[])[]): void {
+  const widths = header.map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => row[column]!.length))
+  );
+  for (const row of [header, ...rows]) {
+    console.log(
+      "  " + row.map((cell, column) => cell.padEnd(widths[column]!)).join("  ").trimEnd(),
+    );
+  }
+  console.log();
+}
+
 const delays = Float32Array.from(flights, ({ delay }: { delay: number }) => delay);
 using device = openDevice();
 console.log(`\n${delays.length} flights on ${device.label} (${device.info.name})\n`);
@@ -192,14 +205,23 @@ const referenceMilliseconds = performance.now() - started;
 const comparisons = compare(figures, reference);
 
 printHistogram(figures.histogram);
-console.log("\ndelays: device against double precision in TypeScript");
-console.table(
-  Object.fromEntries(comparisons.map(({ figure, ...row }) => [figure, {
-    ...row,
-    ok: row.difference <= row.bound ? "yes" : "NO",
-  }])),
+console.log("\nThe device against double precision in TypeScript:");
+printColumns(
+  ["figure", "device", "TypeScript", "difference", "bound", "within"],
+  comparisons.map(({ figure, device, typescript, difference, bound }) => [
+    figure,
+    device,
+    typescript,
+    difference.toExponential(1),
+    bound.toExponential(1),
+    difference <= bound ? "yes" : "NO",
+  ]),
 );
-console.table(Object.fromEntries(steps.map(({ name, ...row }) => [name, row])));
+console.log("What ran, how it was launched, and its time on the device:");
+printColumns(
+  ["step", "launch", "time"],
+  steps.map(({ name, launch, milliseconds }) => [name, launch, `${milliseconds.toFixed(2)} ms`]),
+);
 const memory = device.memoryInfo();
 const mebibytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`;
 console.log(
