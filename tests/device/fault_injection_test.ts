@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { CudaError, openDevice, OutOfMemoryError } from "../../mod.ts";
+import { CudaError, NoDeviceError, openDevice, OutOfMemoryError } from "../../mod.ts";
 import { callTally, injectFault, wrappedCalls } from "../../src/ffi/fault_injection.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
 import { device } from "../support/device.ts";
@@ -99,6 +99,24 @@ async function failureOf(
   }
 }
 
+/**
+ * The same, tried again where nothing was thrown: on a busy machine work may be done before it is
+ * waited for, and a call that then is not made cannot fail.
+ */
+async function failureOfSome(
+  run: () => unknown,
+  call: string,
+  nth: number,
+  status: number,
+): Promise<unknown> {
+  const attempts = ANSWERS.includes(call) ? 1 : 5;
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const error = await failureOf(run, call, nth, status);
+    if (error !== undefined) return error;
+  }
+  return undefined;
+}
+
 function assertFailure(error: unknown, call: string, status: number, what: string): void {
   assert(error instanceof CudaError, `${what} threw ${Deno.inspect(error)}`);
   assertEquals(error.code, status, what);
@@ -106,9 +124,9 @@ function assertFailure(error: unknown, call: string, status: number, what: strin
   assertEquals(error.sticky, status === STICKY, what);
 }
 
-/** Where a failure is an answer, it is no error at all or one that tells the code. */
+/** Where a failure is an answer, it is no error at all, no device, or an error with the code. */
 function assertAnswer(error: unknown, status: number, what: string): void {
-  if (error === undefined) return;
+  if (error === undefined || error instanceof NoDeviceError) return;
   assert(error instanceof Error && error.message.includes(String(status)), `${what}: ${error}`);
 }
 
@@ -132,7 +150,7 @@ for (const [name, operation] of Object.entries(OPERATIONS)) {
       for (const status of [STATUS, STICKY]) {
         const before = isLostEvent(name, call) ? undefined : resourceTally(library);
         const what = `${name} with call ${nth} of ${call} failing with ${status}`;
-        const error = await failureOf(() => operation(fixture), call, nth, status);
+        const error = await failureOfSome(() => operation(fixture), call, nth, status);
         await device.done();
         if (ANSWERS.includes(call)) assertAnswer(error, status, what);
         else assertFailure(error, call, status, what);

@@ -51,6 +51,9 @@ const FAULTS: Readonly<Record<string, readonly [codeName: string, detail: RegExp
   ],
 };
 
+/** What other processors give a number for. */
+const FAULTS_ON_X86: readonly string[] = ["divide_by_zero"];
+
 const COUNT = Object.keys(FAULTS).length;
 
 const { code, stdout, stderr } = await runFile("tests/device/sticky_error_program.ts", {
@@ -64,6 +67,8 @@ Deno.test("a process whose kernels fault goes on, and ends normally", () => {
 const outcomes: Readonly<Record<string, Outcome>> = code === 0 ? JSON.parse(stdout) : {};
 
 for (const [index, [name, [codeName, detail]]] of Object.entries(FAULTS).entries()) {
+  if (FAULTS_ON_X86.includes(name) && Deno.build.arch !== "x86_64") continue;
+
   Deno.test(`fault_${name}: the wait throws ${codeName}, sticky, with kernel, block and thread`, () => {
     const { launch, first } = outcomes[name]!;
     assertEquals(launch, null, "the launch itself is only enqueued");

@@ -12,7 +12,7 @@ import { resourceTally } from "../../src/ffi/native_device.ts";
 import { findKernel, kernelDeclarations } from "../../src/ffi/native_kernel.ts";
 import { ABI_WEIGHTS, abiArguments, type AbiCall } from "./abi_arguments.ts";
 import { AbiStage, type HandleKind, nonblockingNames } from "./abi_stage.ts";
-import { CallCounts, campaignSettings, runCampaign } from "./campaign.ts";
+import { CallCounts, campaignSettings, type PlayedCall, runCampaign } from "./campaign.ts";
 import { settled } from "./deferred.ts";
 
 interface Step {
@@ -27,15 +27,15 @@ const ADD_KERNEL = findKernel(library, "add_int32")!;
 const DEVICES = (symbols.gs_device_count(result), result[0]!);
 const NONBLOCKING = new Set(nonblockingNames(symbols));
 
-const step: fc.Arbitrary<Step> = fc.oneof(
-  ...[...abiArguments(kernelDeclarations(library))].map(([name, call]) => ({
+const calls = [...abiArguments(kernelDeclarations(library))].map(
+  ([name, call]): PlayedCall<Step> => ({
     weight: ABI_WEIGHTS[name] ?? 1,
-    arbitrary: fc.record({
+    step: fc.record({
       name: fc.constant(name),
       call,
       isNonblocking: NONBLOCKING.has(`${name}_async`) ? fc.boolean() : fc.constant(false),
     }),
-  })),
+  }),
 );
 
 const counts = new CallCounts();
@@ -146,7 +146,7 @@ async function play(steps: readonly Step[]): Promise<void> {
 }
 
 const sequences = await runCampaign(campaignSettings(), {
-  sequence: fc.array(step, { minLength: 1, maxLength: 60, size: "max" }),
+  calls,
   play,
   isOver: () => nextDevice + 1 >= DEVICES,
 });

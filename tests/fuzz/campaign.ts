@@ -68,18 +68,50 @@ const SEQUENCES_PER_ROUND = 25;
 /** How long fast-check may look for the shortest sequence that fails. */
 const SHRINKING_MILLISECONDS = 15_000;
 
+/** Sequences of one call of everything, with which a campaign begins. */
+const ROLL_CALLS = 3;
+
+/** Most calls of a sequence. */
+const LONGEST_SEQUENCE = 50;
+
+/** A call that a campaign makes. */
+export interface PlayedCall<Step> {
+  /** Its arguments and all else that is random about it. */
+  readonly step: fc.Arbitrary<Step>;
+  /** How often it is made compared with others; 1 by default. */
+  readonly weight?: number;
+}
+
 /** What a campaign plays. */
 export interface Play<Step> {
-  /** Random sequences. */
-  readonly sequence: fc.Arbitrary<readonly Step[]>;
+  /** The calls that sequences consist of. */
+  readonly calls: readonly PlayedCall<Step>[];
   /** Plays one; throws if something is wrong. */
   readonly play: (steps: readonly Step[]) => Promise<void>;
   /** Whether nothing is left to play with. */
   readonly isOver: () => boolean;
 }
 
+/** Plays sequences of one call of everything. A path into these would lead nowhere else. */
+async function callTheRoll<Step>(
+  seed: number,
+  calls: readonly PlayedCall<Step>[],
+  play: (steps: readonly Step[]) => Promise<void>,
+): Promise<void> {
+  const roll = fc.tuple(...calls.map(({ step }) => step));
+  const { failed, counterexample, errorInstance } = await fc.check(
+    fc.asyncProperty(roll, play),
+    { seed, numRuns: ROLL_CALLS },
+  );
+  if (!failed) return;
+  throw new Error(`With one call of everything, seed ${seed}: ${fc.stringify(counterexample)}`, {
+    cause: errorInstance,
+  });
+}
+
 /**
- * Plays sequences, in rounds whose seeds count up, until the time is over.
+ * Plays sequences, in rounds whose seeds count up, until the time is over. The first make every
+ * call once, so that also on a slow machine none is left out.
  *
  * @param settings What the program was started with.
  * @returns The number of sequences played.
@@ -87,15 +119,19 @@ export interface Play<Step> {
  */
 export async function runCampaign<Step>(
   { seed, milliseconds, journal, path }: CampaignSettings,
-  { sequence, play, isOver }: Play<Step>,
+  { calls, play, isOver }: Play<Step>,
 ): Promise<number> {
   let sequences = 0;
-  const property = fc.asyncProperty(sequence, async (steps) => {
+  const playOne = async (steps: readonly Step[]) => {
     if (isOver()) return;
     Deno.writeTextFileSync(journal, fc.stringify(steps));
     await play(steps);
     sequences++;
-  });
+  };
+  if (path === undefined) await callTheRoll(seed, calls, playOne);
+  const step = fc.oneof(...calls.map(({ step, weight = 1 }) => ({ weight, arbitrary: step })));
+  const sequence = fc.array(step, { minLength: 1, maxLength: LONGEST_SEQUENCE, size: "max" });
+  const property = fc.asyncProperty(sequence, playOne);
   const end = performance.now() + milliseconds;
   for (let round = 0; performance.now() < end && !isOver(); round++) {
     await fc.assert(property, {

@@ -50,10 +50,14 @@ export async function runCampaignProcess(campaign: Campaign): Promise<CampaignRe
       limit: milliseconds + GRACE_MILLISECONDS,
     });
     if (code === 0) return JSON.parse(stdout.trim().split("\n").at(-1)!);
+    const found = /\{ seed: (-?\d+), path: "([\d:]+)"/.exec(stderr);
+    const repetition = found === null
+      ? `${seed} ${Math.ceil(milliseconds / 1000)}`
+      : `${found[1]} 10 ${found[2]}`;
     const end = signal === null ? `exit code ${code}` : `signal ${signal}`;
     throw new Error(
       `${program} ended with ${end}.\n${stderr}\n${await journalText(journal)}\n` +
-        `Repeat it with: deno task fuzz ${program} ${seed} ${Math.ceil(milliseconds / 1000)}`,
+        `Repeat it with: deno task fuzz ${program} ${repetition}`,
     );
   } finally {
     await Deno.remove(journal);

@@ -8,7 +8,7 @@
 import fc from "fast-check";
 import * as module from "../../mod.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
-import { CallCounts, campaignSettings, runCampaign } from "./campaign.ts";
+import { CallCounts, campaignSettings, type PlayedCall, runCampaign } from "./campaign.ts";
 import { settled } from "./deferred.ts";
 import { verdict } from "./error_verdict.ts";
 import { PUBLIC_ARGUMENTS, RECEIVERS, WEIGHTS } from "./public_arguments.ts";
@@ -21,17 +21,15 @@ interface Step {
   readonly waits: boolean;
 }
 
-const step: fc.Arbitrary<Step> = fc.oneof(
-  ...[...PUBLIC_ARGUMENTS].map(([member, list]) => ({
-    weight: WEIGHTS[member] ?? 1,
-    arbitrary: fc.record({
-      member: fc.constant(member),
-      receiver: fc.oneof(fc.nat(4), fc.nat(255)),
-      arguments: list,
-      waits: fc.boolean(),
-    }),
-  })),
-);
+const calls = [...PUBLIC_ARGUMENTS].map(([member, list]): PlayedCall<Step> => ({
+  weight: WEIGHTS[member] ?? 1,
+  step: fc.record({
+    member: fc.constant(member),
+    receiver: fc.oneof(fc.nat(4), fc.nat(255)),
+    arguments: list,
+    waits: fc.boolean(),
+  }),
+}));
 
 // deno-lint-ignore no-explicit-any
 type AnyFunction = (...list: unknown[]) => any;
@@ -122,7 +120,7 @@ async function play(steps: readonly Step[]): Promise<void> {
 }
 
 const sequences = await runCampaign(campaignSettings(), {
-  sequence: fc.array(step, { minLength: 1, maxLength: 40, size: "max" }),
+  calls,
   play,
   isOver: () => nextDevice + 1 >= DEVICES,
 });

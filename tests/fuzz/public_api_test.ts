@@ -6,7 +6,7 @@ import { PUBLIC_ARGUMENTS, WEIGHTS } from "./public_arguments.ts";
 import { PUBLIC_API } from "./campaigns.ts";
 
 const SEED = 20_250_101;
-const MILLISECONDS = 12_000;
+const MILLISECONDS = 10_000;
 
 Deno.test("every public function, constructor, method and getter is called by the campaign", async () => {
   const documented = await documentedMembers(module);

@@ -8,33 +8,54 @@ const spin = device.kernels.load(
 );
 const ONE_THREAD = { grid: 1, block: 1 };
 
+/**
+ * The shortest of a few measurements, of one when that is under the limit: other work on the
+ * machine can only make them longer.
+ */
+async function shortest(limit: number, measure: () => Promise<number>): Promise<number> {
+  let found = Infinity;
+  for (let attempt = 0; attempt < 5 && found >= limit; attempt++) {
+    found = Math.min(found, await measure());
+  }
+  return found;
+}
+
 Deno.test("a launch returns at once and the work is done later", async () => {
   using out = device.allocate("float32", 1, { fill: 0 });
-  await device.stream.done();
-  const started = performance.now();
-  spin.launch(ONE_THREAD, out, SPIN * 1e9, 1);
-  const launched = performance.now() - started;
-  const early = device.stream.query();
-  await device.stream.done();
-  const done = performance.now() - started;
-  assert(launched < 1, `the launch took ${launched} ms`);
-  assertEquals(early, false);
-  assert(done >= SPIN * 1e3, `the kernel was done after ${done} ms`);
-  assertEquals((await out.toArray())[0], 1);
+  const milliseconds = await shortest(1, async () => {
+    device.kernels.fill(out, 0);
+    await device.stream.done();
+    const started = performance.now();
+    spin.launch(ONE_THREAD, out, SPIN * 1e9, 1);
+    const launched = performance.now() - started;
+    const early = device.stream.query();
+    await device.stream.done();
+    const done = performance.now() - started;
+    assertEquals(early, false);
+    assert(done >= SPIN * 1e3, `the kernel was done after ${done} ms`);
+    assertEquals((await out.toArray())[0], 1);
+    return launched;
+  });
+  assert(milliseconds < 1, `the launch took ${milliseconds} ms`);
 });
 
 Deno.test("two streams overlap", async () => {
   using first = device.createStream();
   using second = device.createStream();
   using out = device.allocate("float32", 2, { fill: 0 });
-  await device.stream.done();
-  const started = performance.now();
-  spin.launch({ ...ONE_THREAD, stream: first }, out.view(0, 1), SPIN * 1e9, 1);
-  spin.launch({ ...ONE_THREAD, stream: second }, out.view(1, 2), SPIN * 1e9, 2);
-  await Promise.all([first.done(), second.done()]);
-  const elapsed = performance.now() - started;
-  assert(elapsed < 1.7 * SPIN * 1e3, `both together took ${elapsed} ms, one takes ${SPIN * 1e3}`);
-  assertEquals([...await out.toArray()], [1, 2]);
+  const limit = 1.7 * SPIN * 1e3;
+  const milliseconds = await shortest(limit, async () => {
+    device.kernels.fill(out, 0);
+    await device.stream.done();
+    const started = performance.now();
+    spin.launch({ ...ONE_THREAD, stream: first }, out.view(0, 1), SPIN * 1e9, 1);
+    spin.launch({ ...ONE_THREAD, stream: second }, out.view(1, 2), SPIN * 1e9, 2);
+    await Promise.all([first.done(), second.done()]);
+    const elapsed = performance.now() - started;
+    assertEquals([...await out.toArray()], [1, 2]);
+    return elapsed;
+  });
+  assert(milliseconds < limit, `both together took ${milliseconds} ms, one takes ${SPIN * 1e3}`);
 });
 
 /** A slow write on one stream, then a copy on another, with or without a wait between them. */
@@ -73,12 +94,14 @@ Deno.test("waiting for the device leaves the event loop running", async () => {
 
 Deno.test("an event measures the time between two points", async () => {
   using out = device.allocate("float32", 1);
-  using start = device.stream.record({ timing: true });
-  spin.launch(ONE_THREAD, out, 0.05e9, 1);
-  using end = device.stream.record({ timing: true });
-  await end.done();
-  const milliseconds = end.elapsedSince(start);
-  assert(milliseconds >= 50 && milliseconds < 150, `it measured ${milliseconds} ms`);
+  const milliseconds = await shortest(75, async () => {
+    using start = device.stream.record({ timing: true });
+    spin.launch(ONE_THREAD, out, 0.05e9, 1);
+    using end = device.stream.record({ timing: true });
+    await end.done();
+    return end.elapsedSince(start);
+  });
+  assert(milliseconds >= 50 && milliseconds < 75, `it measured ${milliseconds} ms`);
 });
 
 Deno.test("a copy out of a buffer has the content of the moment it was asked for", async () => {
