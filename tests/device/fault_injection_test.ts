@@ -111,6 +111,7 @@ async function failureOfSome(
 ): Promise<unknown> {
   const attempts = ANSWERS.includes(call) ? 1 : 5;
   for (let attempt = 0; attempt < attempts; attempt++) {
+    await device.done(); // or the next copy would find its staging memory in use, and take more
     const error = await failureOf(run, call, nth, status);
     if (error !== undefined) return error;
   }
@@ -142,8 +143,11 @@ const covered = new Set<string>();
 
 for (const [name, operation] of Object.entries(OPERATIONS)) {
   Deno.test(`${name}: whichever CUDA call fails, the error says so, nothing leaks, and it works again`, async () => {
-    using fixture = makeFixture(device);
+    // With staging memory of its own, which no other test has left in any state.
+    using own = openDevice(device.label);
+    using fixture = makeFixture(own);
     await runOnce(operation, fixture); // what is made once and kept is made now
+    await device.done();
     const calls = await callsOf(() => operation(fixture));
     for (const call of calls.keys()) covered.add(call);
     for (const [call, nth] of eachCall(calls)) {

@@ -22,7 +22,7 @@ Deno.test("random arguments crash nothing, hang nothing, leak nothing, and get o
     seed: SEED,
     milliseconds: MILLISECONDS,
   });
-  assert(sequences > 20, `only ${sequences} sequences were played`);
+  assert(sequences > 3, `only ${sequences} sequences were played`);
   assertEquals([...PUBLIC_ARGUMENTS.keys()].filter((name) => calls[name] === undefined), []);
   const all = Object.values(calls);
   const returned = all.filter((count) => count.returned > 0).length;

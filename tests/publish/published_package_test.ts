@@ -117,9 +117,10 @@ async function checkBuild(importer: Importer, server: PackageServer): Promise<vo
 async function checkLaunch(importer: Importer): Promise<void> {
   const run = await importer.deno("run", "-A", "--check", "program.ts");
   assertEquals([run.code, run.stdout], [0, "3 5 7\n"], run.stderr);
-  const cli = await importer.deno("run", "-A", importer.module("src/cli/main.ts"), "doctor");
-  assertEquals(cli.code, 0, cli.stderr);
-  assertMatch(cli.stdout, /libgridstride_host\./);
+  const main = importer.module("src/cli/main.ts");
+  const validation = await importer.deno("run", "-A", main, "validate", "--device", "host");
+  assertEquals(validation.code, 0, validation.stderr);
+  assertMatch(validation.stdout, /^\d+ passed, 0 failed on host:0$/m);
 }
 
 Deno.test("rewriteImports() replaces the bare imports of a module and nothing else", () => {
