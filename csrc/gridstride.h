@@ -26,7 +26,7 @@
 
 #include <stdint.h>
 
-#define GS_ABI_VERSION 1
+#define GS_ABI_VERSION 2
 
 #if defined(__GNUC__) || defined(__clang__)
 #define GS_API __attribute__((visibility("default")))
@@ -67,7 +67,8 @@ extern "C" {
  * transferred), written through a Float64Array. The number of slots and their order are the ABI.
  */
 typedef struct gs_command_block {
-  double result[GS_RESULT_SLOTS];     /* slots 0-7: what the last hot call returned */
+  double result[GS_RESULT_SLOTS];     /* slots 0-6: what the last hot call returned; slot 7: the
+                                         count of gs_memory_press calls when it was made */
   double device;                      /* slot 8: device ordinal */
   double stream;                      /* slot 9: stream handle */
   double operand[GS_OPERAND_SLOTS];   /* slots 10-23: operands, listed at each hot call */
@@ -120,7 +121,8 @@ GS_API int32_t gs_call_fail(int32_t call, double nth, int32_t status);
 GS_API int32_t gs_call_restore(void);
 
 /* Live resources of the process: result[0] allocations, [1] allocated bytes, [2] streams,
- * [3] events, [4] pinned slabs, [5] pinned bytes. */
+ * [3] events, [4] pinned slabs, [5] pinned bytes, [6] address reservations, [7] mapped bytes,
+ * [8] graphs, [9] files. */
 GS_API int32_t gs_resource_tally(double* result);
 
 /* ---- device ------------------------------------------------------------------------------- */
@@ -197,6 +199,47 @@ GS_API int32_t gs_pinned_register(int32_t device, void* slab, double bytes, doub
 /* [waits] Waits for all devices, then gives a pinned slab back. */
 GS_API int32_t gs_pinned_release(int32_t pinned);
 
+/* ---- virtual memory ----------------------------------------------------------------------- */
+
+/* result[0]: what the addresses and sizes of mapped memory are multiples of. GS_ERROR_UNSUPPORTED
+ * where the device has no virtual memory management. */
+GS_API int32_t gs_virtual_granularity(int32_t device, double* result);
+
+/* Reserves a range of addresses, a multiple of the granularity long; no memory is behind them.
+ * result[0]: the first. */
+GS_API int32_t gs_virtual_reserve(int32_t device, double bytes, double* result);
+
+/* Gives a reservation back; cudaErrorInvalidValue while memory is mapped in it. */
+GS_API int32_t gs_virtual_release(int32_t device, double address);
+
+/* Hot. device; operand[0] address, [1] bytes, [2] handle bytes, both multiples of the granularity.
+ * Puts memory behind the addresses, in pieces of handle bytes, the last of which may be shorter;
+ * all of it or, where that fails, none. The range lies in one reservation of the device and holds
+ * no memory yet. Allowed while a stream is captured. */
+GS_API int32_t gs_virtual_map(void);
+
+/* Hot. device; operand[0] address, [1] bytes. Takes the memory behind the addresses away at once:
+ * what still uses them faults, so the caller has waited for it. The range is whole pieces as they
+ * were mapped, of one or several calls; otherwise cudaErrorInvalidValue. */
+GS_API int32_t gs_virtual_unmap(void);
+
+/* Lets peer access what is mapped in [address, address + bytes), whole pieces as for
+ * gs_virtual_unmap. What is mapped there later must be shared anew. */
+GS_API int32_t gs_virtual_share(int32_t device, int32_t peer, double address, double bytes);
+
+/* ---- memory that a pool divides ------------------------------------------------------------ */
+
+/* Hot. device; operand[0] address, [1] bytes, [2] 1 from now on a live block, 0 not any more. Of an
+ * allocation or a mapping with declared blocks, live ones are all that copies, sets and checked
+ * kernels may touch; cudaErrorInvalidValue when a block is declared over a live one, or ends that
+ * does not live. Declarations end with their memory. */
+GS_API int32_t gs_memory_declare(void);
+
+/* Asks everybody who caches memory of the device to give back what is free, by counting: raise 1
+ * adds one, 0 only reads. result[0]: the device's count. Slot 7 of the command block holds the sum
+ * over all devices. */
+GS_API int32_t gs_memory_press(int32_t device, int32_t raise, double* result);
+
 /* ---- copies ------------------------------------------------------------------------------- */
 
 /* Hot. device, stream; operand[0] destination, [1] source address, [2] bytes. Enqueues. */
@@ -270,6 +313,20 @@ GS_API int32_t gs_stream_wait(void);
 /* [waits] Waits for the work enqueued on the stream. */
 GS_API int32_t gs_stream_synchronize(int32_t stream);
 
+/* Begins to capture: until gs_stream_capture_end, work for the stream, and for streams that wait
+ * for events recorded on it, is not run but put into a graph. mode as cudaStreamCaptureMode:
+ * 0 global, 1 thread-local, 2 relaxed: which threads may meanwhile not make calls that a capture
+ * forbids, such as waiting or asking whether an event is done. */
+GS_API int32_t gs_stream_capture(int32_t stream, int32_t mode);
+
+/* Ends the capture that began on this stream and makes its graph ready to be launched. The capture
+ * is over also where this fails. result[0]: graph handle. */
+GS_API int32_t gs_stream_capture_end(int32_t stream, double* result);
+
+/* result[0]: 0 when the stream is not captured, 1 when it is, 2 when a forbidden call has spoilt
+ * the capture; [1]: which capture it is, 0 for none. */
+GS_API int32_t gs_stream_capture_query(int32_t stream, double* result);
+
 /* ---- events ------------------------------------------------------------------------------- */
 
 /* timing 1: for gs_event_elapsed; timing 0: for waiting, blocking-sync. result[0]: handle. */
@@ -289,6 +346,32 @@ GS_API int32_t gs_event_synchronize(int32_t event);
 
 /* result[0]: milliseconds between two recorded and completed timing events. */
 GS_API int32_t gs_event_elapsed(int32_t start, int32_t end, double* result);
+
+/* ---- graphs ------------------------------------------------------------------------------- */
+
+/* Hot. stream, of any device of the graph's; operand[0] graph. Enqueues all of its work. */
+GS_API int32_t gs_graph_launch(void);
+
+/* result[0]: number of nodes. */
+GS_API int32_t gs_graph_nodes(int32_t graph, double* result);
+
+/* Forgets the graph; launches of it still complete. */
+GS_API int32_t gs_graph_destroy(int32_t graph);
+
+/* ---- files -------------------------------------------------------------------------------- */
+
+/* Opens a file for reading, named by NUL-terminated UTF-8. result[0]: handle, [1]: its bytes.
+ * GS_ERROR_NOT_FOUND where there is none, GS_ERROR_SYSTEM where it cannot be read or is no regular
+ * file. */
+GS_API int32_t gs_file_open(const char* path, double* result);
+
+/* [waits] Reads bytes from offset of the file to pinned_offset of a pinned slab. GS_ERROR_CAPACITY
+ * where the file or the slab ends before. */
+GS_API int32_t gs_file_read(int32_t file, double offset, int32_t pinned, double pinned_offset,
+                            double bytes);
+
+/* Closes the file; a read under way still completes. */
+GS_API int32_t gs_file_close(int32_t file);
 
 /* ---- kernels ------------------------------------------------------------------------------ */
 

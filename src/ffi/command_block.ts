@@ -8,8 +8,10 @@
  * @module
  */
 
-/** First of the eight slots that hold what the last hot call returned. */
+/** First of the seven slots that hold what the last hot call returned. */
 export const RESULT = 0;
+/** Slot of the count that says whether somebody has asked for memory to be given back. */
+export const PRESSURE = 7;
 /** Slot of the device ordinal. */
 export const DEVICE = 8;
 /** Slot of the stream handle. */
@@ -34,7 +36,7 @@ export function createCommandBlock(): Float64Array<SharedArrayBuffer> {
 }
 
 /** Where the isolate keeps its block; another layout of the slots would be another name. */
-const BLOCK_OF_ISOLATE = Symbol.for("@gridstride/cuda command block of ABI 1");
+const BLOCK_OF_ISOLATE = Symbol.for("@gridstride/cuda command block of ABI 2");
 
 /**
  * The isolate's block, the same for all libraries it opens and for all copies of this module it

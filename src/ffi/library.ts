@@ -8,14 +8,24 @@ import { type BuildRecord, type LibraryKind, parseBuildRecord } from "./build_re
 import { BLOCK_SLOTS, isolateCommandBlock } from "./command_block.ts";
 import { SYMBOLS_CORE } from "./symbols_core.ts";
 import { SYMBOLS_EXECUTION } from "./symbols_execution.ts";
+import { SYMBOLS_FILE } from "./symbols_file.ts";
+import { SYMBOLS_GRAPH } from "./symbols_graph.ts";
 import { SYMBOLS_MEMORY } from "./symbols_memory.ts";
+import { SYMBOLS_VIRTUAL } from "./symbols_virtual.ts";
 import { readText } from "./text.ts";
 
 /** The version of `csrc/gridstride.h` these tables were written for. */
-export const ABI_VERSION = 1;
+export const ABI_VERSION = 2;
 
 /** All symbols of a native library. */
-export const SYMBOLS = { ...SYMBOLS_CORE, ...SYMBOLS_MEMORY, ...SYMBOLS_EXECUTION } as const;
+export const SYMBOLS = {
+  ...SYMBOLS_CORE,
+  ...SYMBOLS_MEMORY,
+  ...SYMBOLS_VIRTUAL,
+  ...SYMBOLS_EXECUTION,
+  ...SYMBOLS_GRAPH,
+  ...SYMBOLS_FILE,
+} as const;
 
 /** The callable symbols of an open library. */
 export type NativeSymbols = Deno.StaticForeignLibraryInterface<typeof SYMBOLS>;

@@ -1,0 +1,84 @@
+/**
+ * The seam below the pool: where its memory comes from.
+ *
+ * The pool knows no more of a device than this. The real library stands behind it
+ * (`native_upstream.ts`), and so does a model in memory (`in_memory_upstream.ts`) for tests and
+ * replays.
+ *
+ * @module
+ */
+
+/** A stream, as far as memory is concerned. A `Stream` is one. */
+export interface MemoryStream {
+  /** The native handle; throws when the stream is disposed. */
+  readonly id: number;
+  /** Whether the stream is disposed. */
+  readonly disposed: boolean;
+  /** Which capture it is part of; `undefined` while its work runs. */
+  readonly capture: object | undefined;
+  /** Registers what is to happen before the stream is given back. */
+  onDispose(close: () => void): void;
+}
+
+/**
+ * A source of device memory, and of events that tell when a stream has got somewhere.
+ *
+ * What takes memory returns 0 or `false` when there is none left, since that is an answer that the
+ * pool acts on; every other failure is thrown and has had no effect. All sizes are bytes.
+ */
+export interface MemoryUpstream {
+  /** How messages name the device. */
+  readonly label: string;
+  /** The device's total memory. */
+  readonly totalBytes: number;
+  /**
+   * What mapped addresses and sizes are multiples of; 0 where there is no virtual memory
+   * management, and then only {@linkcode allocate} and {@linkcode free} are called.
+   */
+  readonly granularity: number;
+
+  /** Free memory of the device now, by asking it. */
+  freeBytes(): number;
+
+  /** Plain memory, aligned to 512 bytes at least. 0: there is none. */
+  allocate(bytes: number): number;
+  /** Gives plain memory back; waits for the device, as `cudaFree` does. */
+  free(address: number): void;
+
+  /** A range of addresses without memory, a multiple of the granularity long. 0: there is none. */
+  reserve(bytes: number): number;
+  /** Gives a range of addresses back, when nothing is mapped in it. */
+  release(address: number): void;
+  /**
+   * Puts memory behind addresses, in pieces of `handleBytes` of which the last may be shorter.
+   * False: there is none, and nothing was mapped.
+   */
+  map(address: number, bytes: number, handleBytes: number): boolean;
+  /** Takes the memory behind whole pieces away at once, without waiting for what uses it. */
+  unmap(address: number, bytes: number): void;
+
+  /** A new event. */
+  createEvent(): number;
+  /** Forgets an event. */
+  destroyEvent(event: number): void;
+  /** Marks the point that the stream's work has reached when all enqueued so far is done. */
+  recordEvent(event: number, stream: MemoryStream): void;
+  /** Whether the event's last recorded point has been reached. */
+  queryEvent(event: number): boolean;
+  /** Waits for it, blocking this thread. */
+  waitSync(event: number): void;
+  /** Waits for it without blocking the event loop. */
+  wait(event: number): Promise<void>;
+
+  /** Tells the library of a live block, or of its end, for checks by block; see debug mode. */
+  declare(address: number, bytes: number, isLive: boolean): void;
+  /** Sets bytes on the stream, for poisoning; the pattern is one byte. */
+  fill(address: number, bytes: number, pattern: number, stream: MemoryStream): void;
+  /** Reads bytes after the stream's work so far, blocking this thread, for guard bytes. */
+  read(address: number, target: Uint8Array<ArrayBuffer>, stream: MemoryStream): void;
+
+  /** Asks the pools of other isolates to trim. */
+  press(): void;
+  /** A number that changes when somebody pressed; reading it costs no native call. */
+  readonly pressure: number;
+}
