@@ -15,7 +15,7 @@ export interface MemoryStream {
   /** Whether the stream is disposed. */
   readonly disposed: boolean;
   /** Which capture it is part of; `undefined` while its work runs. */
-  readonly capture: object | undefined;
+  readonly captureToken: object | undefined;
   /** Registers what is to happen before the stream is given back. */
   onDispose(close: () => void): void;
 }
@@ -56,6 +56,12 @@ export interface MemoryUpstream {
   map(address: number, bytes: number, handleBytes: number): boolean;
   /** Takes the memory behind whole pieces away at once, without waiting for what uses it. */
   unmap(address: number, bytes: number): void;
+
+  /**
+   * Whether this thread captures a stream: then no event may be asked for or waited for, as that
+   * would spoil the capture.
+   */
+  readonly capturing: boolean;
 
   /** A new event. */
   createEvent(): number;

@@ -1,0 +1,176 @@
+/**
+ * What is tried, in this order, when no cached block serves a request:
+ *
+ * 1. the free blocks of its stream, and those that anybody may have;
+ * 2. the same after the stream's cache has joined them;
+ * 3. what other streams are found to be through with;
+ * 4. more memory from the device, within the limit. Before the pool grows beyond what its use
+ *    accounts for, what is free elsewhere is given back first;
+ * 5. the program, by the callback, which may free something;
+ * 6. giving everything free back, to get it anew in one piece, and asking the pools of other
+ *    isolates to do so;
+ * 7. waiting for streams that still use freed memory, one after the other, the most promising
+ *    first, and looking again after each.
+ *
+ * Only the last rung waits: it blocks the thread in `allocate()` and not in `allocateAsync()`.
+ *
+ * @module
+ */
+
+import { UNIT } from "./block_table.ts";
+import { ALLOCATED_BYTES, REQUESTED_BYTES, RESERVED_BYTES } from "./pool_counters.ts";
+import type { BlockRequest, PoolEngine } from "./pool_engine.ts";
+
+/** What an event tells of that somebody waits for. */
+export interface Awaited {
+  /** The event. */
+  readonly event: number;
+}
+
+/** What the ladder is made with. */
+export interface LadderOptions {
+  /** Most bytes the pool takes from the device. */
+  readonly limitBytes: number;
+  /** Share of the limit above which free memory goes back first. */
+  readonly reclaimShare: number;
+  /** Share of the limit above which requests are refused then. */
+  readonly refuseShare: number;
+  /** Asks the program to free something; whether it did. */
+  readonly onPressure: (request: BlockRequest) => boolean;
+}
+
+/**
+ * How much more than the largest use so far the pool takes before it gives back what is free
+ * elsewhere: room for blocks that do not fit together. Beyond it holes cost more than the calls.
+ */
+const SLACK = 1 / 64;
+/** The pool grows by at least this share of what it has, so that growing is rare. */
+const GROWTH = 1 / 64;
+/** It grows by no more than this beyond what is needed. */
+const LARGEST_GROWTH = 64 * 2 ** 20;
+
+/** The rungs. */
+export class AllocationLadder {
+  readonly #engine: PoolEngine;
+  readonly #options: LadderOptions;
+
+  /** A ladder for an engine. */
+  constructor(engine: PoolEngine, options: LadderOptions) {
+    this.#engine = engine;
+    this.#options = options;
+  }
+
+  /** The first four rungs, which are quick; 0 where they lead nowhere. */
+  find(request: BlockRequest): number {
+    const { engine } = this.#parts();
+    return this.#search(request) || this.#grow(request) && engine.find(request);
+  }
+
+  /**
+   * The other rungs. What is yielded is to be waited for before going on.
+   *
+   * @returns The block; 0 where there is no memory.
+   */
+  *climb(request: BlockRequest): Generator<Awaited, number> {
+    const { engine, upstream } = this.#parts();
+    engine.counters.count("retries");
+    while (this.#options.onPressure(request)) {
+      const freed = this.find(request);
+      if (freed !== 0) return freed;
+    }
+    upstream.press();
+    const trimmed = this.#retry(request);
+    if (trimmed !== 0) return trimmed;
+    for (const mark of engine.streams.waits(request.kind, request.padded)) {
+      yield mark;
+      const block = this.#retry(request);
+      if (block !== 0) return block;
+    }
+    return 0;
+  }
+
+  /** Looks among what is free, after making all of it that can be had free. */
+  #search(request: BlockRequest): number {
+    const { engine } = this.#parts();
+    const { streams } = engine;
+    let block = engine.find(request);
+    if (block !== 0) return block;
+    if (engine.cache.blocksOf(request.slot.index) > 0) {
+      streams.flush(request.slot);
+      block = engine.find(request);
+      if (block !== 0) return block;
+    }
+    if (!streams.severalStreams && streams.pendingCount === 0) return 0;
+    streams.settle(request.slot);
+    return engine.find(request);
+  }
+
+  /** Gives everything free back, takes what is needed. */
+  #retry(request: BlockRequest): number {
+    const { engine } = this.#parts();
+    engine.streams.settle();
+    const block = engine.find(request);
+    if (block !== 0) return block;
+    for (const space of engine.streams.spaces()) space.reclaim(Infinity);
+    return this.#grow(request) ? engine.find(request) : 0;
+  }
+
+  /** Takes memory from the device; 1 where that was possible. */
+  #grow(request: BlockRequest): 0 | 1 {
+    const { engine } = this.#parts();
+    const { kind, padded, slot, space } = request;
+    let growth = space.growthFor(kind, padded, slot);
+    const target = this.#target(request);
+    if (this.#reserved + growth > target) {
+      engine.streams.settle();
+      if (this.#isThere(request)) return 1;
+      growth = space.growthFor(kind, padded, slot);
+      const excess = this.#reserved + growth - target;
+      if (excess > 0) this.#reclaim(request, excess);
+      growth = space.growthFor(kind, padded, slot);
+    }
+    if (this.#reserved + growth > this.#options.limitBytes) return 0;
+    if (this.#isRefused(request, growth)) return 0;
+    const room = Math.min(this.#options.limitBytes, Math.max(target, this.#reserved + growth));
+    const extra = Math.min(this.#reserved * GROWTH, LARGEST_GROWTH, room - this.#reserved);
+    return space.grow(kind, padded, slot, extra) ? 1 : 0;
+  }
+
+  #reclaim(request: BlockRequest, bytes: number): void {
+    let left = bytes - request.space.reclaim(bytes);
+    for (const space of this.#engine.streams.spaces()) {
+      if (left > 0 && space !== request.space) left -= space.reclaim(left);
+    }
+  }
+
+  /** Whether what settled has left a block that serves. */
+  #isThere(request: BlockRequest): boolean {
+    const { heap } = this.#engine;
+    return heap.find(request.slot.index, request.kind, request.padded) !== 0 ||
+      heap.find(request.slot.common, request.kind, request.padded) !== 0;
+  }
+
+  /** What the pool may have without giving back what is free elsewhere. */
+  #target(request: BlockRequest): number {
+    const { counters } = this.#engine;
+    const live = counters.current(ALLOCATED_BYTES) + request.units * UNIT;
+    const most = Math.max(counters.peak(ALLOCATED_BYTES), live) * (1 + SLACK);
+    const { limitBytes, reclaimShare } = this.#options;
+    return Math.min(Math.max(counters.peak(RESERVED_BYTES), most), limitBytes * reclaimShare);
+  }
+
+  #isRefused(request: BlockRequest, growth: number): boolean {
+    const { limitBytes, reclaimShare, refuseShare } = this.#options;
+    if (this.#reserved + growth <= limitBytes * reclaimShare) return false;
+    const live = this.#engine.counters.current(REQUESTED_BYTES) + request.bytes;
+    return live > limitBytes * refuseShare;
+  }
+
+  get #reserved(): number {
+    return this.#engine.counters.current(RESERVED_BYTES);
+  }
+
+  #parts(): { engine: PoolEngine; upstream: PoolEngine["upstream"] } {
+    return { engine: this.#engine, upstream: this.#engine.upstream };
+  }
+}

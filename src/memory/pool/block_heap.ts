@@ -1,0 +1,265 @@
+/**
+ * Free blocks: who may have them, how they are found, split and joined.
+ *
+ * Every free block has an owner, a stream slot. The blocks of slot `s` may be had by the work of
+ * its stream at once; those of a space's common slot by anybody, as no stream uses them any more.
+ * Neighbours join as soon as both are free and have the same owner.
+ *
+ * The blocks of an owner are also listed in the order in which they were freed, since streams get
+ * through with them in that order.
+ *
+ * @module
+ */
+
+import {
+  AGE_BACK,
+  AGE_LINK,
+  type BlockTable,
+  EPOCH,
+  FREE,
+  LIVE,
+  NEXT,
+  OWNER,
+  PREVIOUS,
+  RECORD_SHIFT,
+  SEGMENT,
+  STATE,
+  TICK,
+  UNIT,
+  UNITS,
+} from "./block_table.ts";
+import { FreeIndex } from "./free_index.ts";
+
+/** The free blocks of a pool. */
+export class BlockHeap {
+  readonly #table: BlockTable;
+  readonly #index: FreeIndex;
+  #oldest: number[] = [];
+  #newest: number[] = [];
+  /** Free units by owner; cached and pending blocks do not count. */
+  readonly freeUnits: number[] = [];
+  /** Free blocks by kind. */
+  readonly blocks: [number, number] = [0, 0];
+  /** Those of them that are whole segments. */
+  readonly wholeBlocks: [number, number] = [0, 0];
+  /** The units of these. */
+  readonly wholeUnits: [number, number] = [0, 0];
+
+  /** A heap of a table's blocks, none of them free. */
+  constructor(table: BlockTable) {
+    this.#table = table;
+    this.#index = new FreeIndex(table);
+  }
+
+  /** Makes room for an owner of this number. */
+  addOwner(owner: number): void {
+    this.#index.ensure(owner * 2 + 1);
+    this.#oldest[owner] ??= 0;
+    this.#newest[owner] ??= 0;
+    this.freeUnits[owner] ??= 0;
+  }
+
+  /**
+   * A free block of an owner with at least this many units, taken out of the heap; 0 for none.
+   *
+   * @param kind 0 among small segments, 1 among large ones.
+   */
+  find(owner: number, kind: number, units: number): number {
+    return this.#index.find(owner * 2 + kind, units);
+  }
+
+  /** The largest free block of an owner, 0 for none. */
+  largest(owner: number): number {
+    const small = this.#index.largest(owner * 2);
+    const large = this.#index.largest(owner * 2 + 1);
+    if (small === 0 || large === 0) return small | large;
+    return this.#table.units(small) > this.#table.units(large) ? small : large;
+  }
+
+  /** The block that an owner freed first; 0 for none. */
+  oldest(owner: number): number {
+    return this.#oldest[owner]!;
+  }
+
+  /** The block that an owner freed last; 0 for none. */
+  newest(owner: number): number {
+    return this.#newest[owner]!;
+  }
+
+  /** The block that its owner freed next; 0 for none. */
+  younger(block: number): number {
+    return this.#table.field(block, AGE_LINK);
+  }
+
+  /** Takes a free block out of the heap; its state is for the caller to set. */
+  take(block: number): void {
+    this.#unlist(block);
+    this.#removeAge(block);
+    this.freeUnits[this.#table.field(block, OWNER)]! -= this.#table.units(block);
+  }
+
+  /**
+   * Makes a block free for an owner, joined with what is free beside it.
+   *
+   * @param epoch The owner's epoch in which it was freed.
+   * @returns The block that it is now part of.
+   */
+  release(block: number, owner: number, epoch: number, tick: number): number {
+    const { ints } = this.#table;
+    const at = block << RECORD_SHIFT;
+    ints[at + OWNER] = owner;
+    ints[at + EPOCH] = epoch;
+    ints[at + TICK] = tick;
+    let merged = block;
+    const next = ints[at + NEXT]!;
+    if (next !== 0 && this.#isFreeFor(next, owner)) {
+      this.#inherit(block, next);
+      this.take(next);
+      this.#table.absorbNext(block);
+    }
+    const previous = ints[at + PREVIOUS]!;
+    if (previous !== 0 && this.#isFreeFor(previous, owner)) {
+      this.#inherit(previous, block);
+      this.take(previous);
+      this.#table.absorbNext(previous);
+      merged = previous;
+    }
+    this.#add(merged);
+    return merged;
+  }
+
+  /** Gives a free block, which any stream may have, to one. */
+  adopt(block: number, owner: number, epoch: number): number {
+    const tick = this.#table.field(block, TICK);
+    this.take(block);
+    return this.release(block, owner, epoch, tick);
+  }
+
+  /**
+   * Makes a live block of part of a free one, which leaves the heap; what is left over before and
+   * behind stays free, for the same owner.
+   *
+   * @param skip Units left over before it.
+   */
+  carve(block: number, skip: number, units: number): number {
+    const { ints } = this.#table;
+    const at = block << RECORD_SHIFT;
+    const owner = ints[at + OWNER]!;
+    const epoch = ints[at + EPOCH]!;
+    const tick = ints[at + TICK]!;
+    this.#unlist(block);
+    let carved = block;
+    if (skip > 0) {
+      carved = this.#table.split(block, skip);
+      this.#list(block);
+    }
+    if (this.#table.units(carved) > units) {
+      const rest = this.#table.split(carved, units);
+      this.#describeFree(rest, owner, epoch, tick);
+      this.#list(rest);
+      if (skip > 0) this.#insertAge(rest, block);
+      else this.#replaceAge(carved, rest);
+    } else if (skip === 0) this.#removeAge(carved);
+    this.freeUnits[owner]! -= this.#table.units(carved);
+    this.#table.ints[(carved << RECORD_SHIFT) + STATE] = LIVE;
+    return carved;
+  }
+
+  /** How many units to leave over at the start of a block so that what follows is aligned. */
+  skipFor(block: number, alignment: number): number {
+    const over = this.#table.address(block) % alignment;
+    return over === 0 ? 0 : (alignment - over) / UNIT;
+  }
+
+  #describeFree(block: number, owner: number, epoch: number, tick: number): void {
+    const { ints } = this.#table;
+    const at = block << RECORD_SHIFT;
+    ints[at + STATE] = FREE;
+    ints[at + OWNER] = owner;
+    ints[at + EPOCH] = epoch;
+    ints[at + TICK] = tick;
+  }
+
+  #isFreeFor(block: number, owner: number): boolean {
+    const at = block << RECORD_SHIFT;
+    const { ints } = this.#table;
+    return ints[at + STATE] === FREE && ints[at + OWNER] === owner;
+  }
+
+  /** Joined blocks were freed when the later one was. */
+  #inherit(into: number, from: number): void {
+    const { ints } = this.#table;
+    const at = into << RECORD_SHIFT;
+    const other = from << RECORD_SHIFT;
+    ints[at + EPOCH] = Math.max(ints[at + EPOCH]!, ints[other + EPOCH]!);
+    ints[at + TICK] = Math.max(ints[at + TICK]!, ints[other + TICK]!);
+  }
+
+  #setOf(block: number): number {
+    const { ints } = this.#table;
+    const at = block << RECORD_SHIFT;
+    return ints[at + OWNER]! * 2 + (ints[at + SEGMENT]! & 1);
+  }
+
+  #list(block: number): void {
+    this.#index.insert(this.#setOf(block), block);
+    this.#count(block, 1);
+  }
+
+  #unlist(block: number): void {
+    this.#index.remove(this.#setOf(block), block);
+    this.#count(block, -1);
+  }
+
+  #count(block: number, change: 1 | -1): void {
+    const { ints } = this.#table;
+    const at = block << RECORD_SHIFT;
+    const kind = (ints[at + SEGMENT]! & 1) as 0 | 1;
+    this.blocks[kind] += change;
+    if (ints[at + PREVIOUS] !== 0 || ints[at + NEXT] !== 0) return;
+    this.wholeBlocks[kind] += change;
+    this.wholeUnits[kind] += change * ints[at + UNITS]!;
+  }
+
+  #add(block: number): void {
+    const { ints } = this.#table;
+    const at = block << RECORD_SHIFT;
+    const owner = ints[at + OWNER]!;
+    ints[at + STATE] = FREE;
+    this.freeUnits[owner]! += ints[at + UNITS]!;
+    this.#list(block);
+    this.#insertAge(block, this.#newest[owner]!);
+  }
+
+  /** Lists a block right behind another of its owner; at the start when that is 0. */
+  #insertAge(block: number, behind: number): void {
+    const { ints } = this.#table;
+    const at = block << RECORD_SHIFT;
+    const owner = ints[at + OWNER]!;
+    const next = behind === 0 ? this.#oldest[owner]! : ints[(behind << RECORD_SHIFT) + AGE_LINK]!;
+    ints[at + AGE_BACK] = behind;
+    ints[at + AGE_LINK] = next;
+    if (behind === 0) this.#oldest[owner] = block;
+    else ints[(behind << RECORD_SHIFT) + AGE_LINK] = block;
+    if (next === 0) this.#newest[owner] = block;
+    else ints[(next << RECORD_SHIFT) + AGE_BACK] = block;
+  }
+
+  #replaceAge(block: number, by: number): void {
+    const behind = this.#table.field(block, AGE_BACK);
+    this.#removeAge(block);
+    this.#insertAge(by, behind);
+  }
+
+  #removeAge(block: number): void {
+    const { ints } = this.#table;
+    const at = block << RECORD_SHIFT;
+    const owner = ints[at + OWNER]!;
+    const back = ints[at + AGE_BACK]!;
+    const link = ints[at + AGE_LINK]!;
+    if (back === 0) this.#oldest[owner] = link;
+    else ints[(back << RECORD_SHIFT) + AGE_LINK] = link;
+    if (link === 0) this.#newest[owner] = back;
+    else ints[(link << RECORD_SHIFT) + AGE_BACK] = back;
+  }
+}

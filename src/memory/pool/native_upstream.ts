@@ -1,0 +1,175 @@
+/**
+ * A device of a native library, as the upstream of a pool.
+ *
+ * @module
+ */
+
+import { giveBack } from "../../ffi/give_back.ts";
+import { copyToHostSync } from "../../ffi/native_copy.ts";
+import { deviceMemory } from "../../ffi/native_device.ts";
+import { freeMemory, setMemory, tryAllocateMemory } from "../../ffi/native_memory.ts";
+import {
+  createEvent,
+  destroyEvent,
+  queryEvent,
+  recordEvent,
+  synchronizeEventSync,
+} from "../../ffi/native_stream.ts";
+import {
+  declareBlock,
+  mapMemory,
+  pressMemory,
+  readPressure,
+  releaseAddresses,
+  reserveAddresses,
+  unmapMemory,
+  virtualGranularity,
+} from "../../ffi/native_virtual.ts";
+import type { DeviceContext } from "../../hardware/device_context.ts";
+import { eventDone } from "../../stream/completion.ts";
+import type { MemoryStream, MemoryUpstream } from "./memory_upstream.ts";
+
+/** What is given back is noted by the pool, which asks for it once and forgets it before. */
+function nothingToForget(): void {}
+
+/**
+ * An opened device as an upstream. It does not hold the device open: its owner does.
+ *
+ * A device that is lost took its memory and events with it. Giving them back then throws the first
+ * time that anybody hears of the loss, and does nothing from then on.
+ */
+export class NativeUpstream implements MemoryUpstream {
+  /** How messages name the device. */
+  readonly label: string;
+  /** The device's total memory in bytes. */
+  readonly totalBytes: number;
+  /** What mapped addresses and sizes are multiples of; 0 where there is only plain memory. */
+  readonly granularity: number;
+  readonly #context: DeviceContext;
+
+  /**
+   * Looks at a device; takes nothing from it.
+   *
+   * @param context The device.
+   * @param virtualMemory Whether to use its virtual memory management, if it has it.
+   */
+  constructor(context: DeviceContext, virtualMemory = true) {
+    this.#context = context;
+    this.label = context.label;
+    this.totalBytes = context.info.totalMemory;
+    this.granularity = virtualMemory && context.info.virtualMemoryManagement
+      ? virtualGranularity(context.library, context.ordinal)
+      : 0;
+  }
+
+  /** Free memory of the device in bytes. */
+  freeBytes(): number {
+    const { library, ordinal } = this.#context;
+    return deviceMemory(library, ordinal).free;
+  }
+
+  /** Plain memory; 0 where there is none left. */
+  allocate(bytes: number): number {
+    const { library, ordinal } = this.#context;
+    return tryAllocateMemory(library, ordinal, bytes);
+  }
+
+  /** Gives plain memory back; waits for the device, as `cudaFree` does. */
+  free(address: number): void {
+    const { library, ordinal } = this.#context;
+    giveBack(this.#context, () => freeMemory(library, ordinal, address), nothingToForget);
+  }
+
+  /** A range of addresses without memory; 0 where there is none. */
+  reserve(bytes: number): number {
+    const { library, ordinal } = this.#context;
+    return reserveAddresses(library, ordinal, bytes);
+  }
+
+  /** Gives a range of addresses back. */
+  release(address: number): void {
+    const { library, ordinal } = this.#context;
+    giveBack(this.#context, () => releaseAddresses(library, ordinal, address), nothingToForget);
+  }
+
+  /** Puts memory behind addresses; false where there is none left. */
+  map(address: number, bytes: number, handleBytes: number): boolean {
+    const { library, ordinal } = this.#context;
+    return mapMemory(library, ordinal, address, bytes, handleBytes);
+  }
+
+  /** Takes the memory behind whole pieces away at once. */
+  unmap(address: number, bytes: number): void {
+    const { library, ordinal } = this.#context;
+    giveBack(this.#context, () => unmapMemory(library, ordinal, address, bytes), nothingToForget);
+  }
+
+  /** Whether this thread captures a stream. */
+  get capturing(): boolean {
+    return isCapturing();
+  }
+
+  /** A new event, for waiting. */
+  createEvent(): number {
+    const { library, ordinal } = this.#context;
+    return createEvent(library, ordinal, false);
+  }
+
+  /** Forgets an event. */
+  destroyEvent(event: number): void {
+    const { library, ordinal } = this.#context;
+    giveBack(this.#context, () => destroyEvent(library, ordinal, event), nothingToForget);
+  }
+
+  /** Marks the point that the stream's work has reached when all enqueued so far is done. */
+  recordEvent(event: number, stream: MemoryStream): void {
+    const { library, ordinal } = this.#context;
+    recordEvent(library, ordinal, stream.id, event);
+  }
+
+  /** Whether the event's last recorded point has been reached. */
+  queryEvent(event: number): boolean {
+    const { library, ordinal } = this.#context;
+    return queryEvent(library, ordinal, event);
+  }
+
+  /** Waits for it, blocking this thread. */
+  waitSync(event: number): void {
+    const { library, ordinal } = this.#context;
+    synchronizeEventSync(library, ordinal, event);
+  }
+
+  /** Waits for it without blocking the event loop. */
+  async wait(event: number): Promise<void> {
+    await eventDone(this.#context, event);
+  }
+
+  /** Tells the library of a live block, or of its end. */
+  declare(address: number, bytes: number, isLive: boolean): void {
+    const { library, ordinal } = this.#context;
+    declareBlock(library, ordinal, address, bytes, isLive);
+  }
+
+  /** Sets bytes on the stream. */
+  fill(address: number, bytes: number, pattern: number, stream: MemoryStream): void {
+    const { library, ordinal } = this.#context;
+    setMemory(library, ordinal, stream.id, address, pattern, 1, bytes);
+  }
+
+  /** Reads bytes after the stream's work so far, blocking this thread. */
+  read(address: number, target: Uint8Array<ArrayBuffer>, stream: MemoryStream): void {
+    const { library, ordinal } = this.#context;
+    copyToHostSync(library, ordinal, stream.id, target, address, target.byteLength);
+  }
+
+  /** Asks the pools of other isolates to trim. */
+  press(): void {
+    const { library, ordinal } = this.#context;
+    pressMemory(library, ordinal);
+  }
+
+  /** A number that changes when somebody pressed. */
+  get pressure(): number {
+    return readPressure(this.#context.library);
+  }
+}

@@ -1,0 +1,382 @@
+/**
+ * The streams of a pool: their slots, what is pending, and what has become clean.
+ *
+ * @module
+ */
+
+import type { BlockCache } from "./block_cache.ts";
+import {
+  EPOCH,
+  LIVE,
+  NEXT,
+  OWNER,
+  PENDING,
+  RECORD_SHIFT,
+  SEGMENT,
+  STATE,
+  STATE_MASK,
+  TICK,
+  UNIT,
+  UNITS,
+  USED_ELSEWHERE,
+} from "./block_table.ts";
+import { FreeIndex } from "./free_index.ts";
+import { MemorySpace, type SharedMemory } from "./memory_space.ts";
+import type { MemoryStream } from "./memory_upstream.ts";
+import { type Mark, StreamMarks, StreamSlot } from "./stream_slots.ts";
+
+/** What a pending block waits for: slots, and the epochs that must be done there. */
+type Needs = readonly { readonly slot: StreamSlot; readonly epoch: number }[];
+
+/** After this many freed bytes a stream gets a mark, so that others need not wait for long. */
+const MARK_BYTES = 64 * 2 ** 20;
+
+/** Called when the measures of pending memory change, by bytes of a kind. */
+export type PendingListener = (kind: number, bytes: number) => void;
+
+/** The slots of a pool. */
+export class PoolStreams {
+  readonly #shared: SharedMemory;
+  readonly #cache: BlockCache;
+  readonly #isVirtual: boolean;
+  readonly #onPending: PendingListener;
+  readonly #marks: StreamMarks;
+  readonly #slots: (StreamSlot | undefined)[] = [];
+  readonly #spaces = new Map<number, MemorySpace>();
+  readonly #captures = new Map<object, MemorySpace>();
+  readonly #byStream = new Map<MemoryStream, StreamSlot>();
+  readonly #byCapture = new Map<object, Map<MemoryStream, StreamSlot>>();
+  readonly #uses = new Map<number, Set<StreamSlot>>();
+  readonly #pending = new Map<number, Needs>();
+  readonly #pendingBySize: FreeIndex;
+  /** The present epoch by slot number, for the hot path. */
+  epochs: Int32Array<ArrayBuffer> = new Int32Array(16);
+  /** The space of everything but captures. */
+  readonly space: MemorySpace;
+
+  /** No streams yet. */
+  constructor(
+    shared: SharedMemory,
+    cache: BlockCache,
+    isVirtual: boolean,
+    onPending: PendingListener,
+  ) {
+    this.#shared = shared;
+    this.#cache = cache;
+    this.#isVirtual = isVirtual;
+    this.#onPending = onPending;
+    this.#marks = new StreamMarks(shared.upstream);
+    this.#pendingBySize = new FreeIndex(shared.table);
+    this.#pendingBySize.ensure(1);
+    this.space = this.#newSpace();
+  }
+
+  /** Whether blocks of one stream could be wanted by another. */
+  get severalStreams(): boolean {
+    return this.#byStream.size > 1;
+  }
+
+  /** Blocks that are freed and that a stream may still use. */
+  get pendingBlocks(): IterableIterator<number> {
+    return this.#pending.keys();
+  }
+
+  /** How many they are. */
+  get pendingCount(): number {
+    return this.#pending.size;
+  }
+
+  /** A slot by its number. */
+  slot(index: number): StreamSlot {
+    return this.#slots[index]!;
+  }
+
+  /** All slots. */
+  *slots(): Generator<StreamSlot> {
+    for (const slot of this.#slots) if (slot !== undefined) yield slot;
+  }
+
+  /** All spaces. */
+  spaces(): Iterable<MemorySpace> {
+    return this.#spaces.values();
+  }
+
+  /** The space that a slot's blocks come from. */
+  spaceOf(slot: StreamSlot): MemorySpace {
+    return this.#spaces.get(slot.common)!;
+  }
+
+  /** The slot of a stream as it is now: of itself, or of the capture that it is part of. */
+  slotOf(stream: MemoryStream): StreamSlot {
+    const token = stream.captureToken;
+    const slots = token === undefined ? this.#byStream : this.#slotsOfCapture(token);
+    const known = slots.get(stream);
+    if (known !== undefined) return known;
+    // A disposed stream would never tell that it is done.
+    void stream.id;
+    const space = token === undefined ? this.space : this.#spaceOfCapture(token);
+    const slot = this.#addSlot(stream, space.common.index, token !== undefined);
+    slots.set(stream, slot);
+    if (token === undefined) stream.onDispose(() => this.#retire(slot));
+    return slot;
+  }
+
+  /** Says that another stream uses a live block. */
+  use(block: number, stream: MemoryStream): void {
+    // Nothing that a capture holds has run; what it will use is for its graph's owner to keep.
+    if (stream.captureToken !== undefined) return;
+    const slot = this.slotOf(stream);
+    const { ints } = this.#shared.table;
+    const at = block << RECORD_SHIFT;
+    if (ints[at + OWNER] === slot.index) return;
+    ints[at + STATE]! |= USED_ELSEWHERE;
+    const uses = this.#uses.get(block);
+    if (uses === undefined) this.#uses.set(block, new Set([slot]));
+    else uses.add(slot);
+  }
+
+  /**
+   * Frees a block that other streams used, or whose stream is gone: it is pending until they have
+   * got this far.
+   */
+  freeUsed(block: number): void {
+    const { ints } = this.#shared.table;
+    const at = block << RECORD_SHIFT;
+    const uses = this.#uses.get(block) ?? [];
+    this.#uses.delete(block);
+    const needs = [...uses].map((slot) => ({
+      slot,
+      epoch: slot.retired ? slot.epoch - 1 : slot.epoch,
+    }))
+      .filter(({ slot, epoch }) => !slot.isClean(epoch));
+    ints[at + EPOCH] = this.epochs[ints[at + OWNER]!]!;
+    if (needs.length === 0) return void this.release(block);
+    for (const { slot, epoch } of needs) slot.demanded = Math.max(slot.demanded, epoch);
+    ints[at + STATE] = PENDING;
+    this.#pending.set(block, needs);
+    this.#pendingBySize.insert(ints[at + SEGMENT]! & 1, block);
+    this.#onPending(ints[at + SEGMENT]! & 1, ints[at + UNITS]! * UNIT);
+  }
+
+  /** Notes that a slot freed bytes, and marks it when they have become many. */
+  noteFreed(index: number, bytes: number): void {
+    const slot = this.slot(index);
+    slot.freedBytes += bytes;
+    if (slot.freedBytes < MARK_BYTES || slot.captured || slot.stream === undefined) return;
+    if (this.#shared.upstream.capturing || slot.retired) return;
+    try {
+      this.mark(slot);
+    } catch {
+      // Nobody waits for this mark. Who does later makes one, and is told what is wrong.
+      slot.freedBytes = 0;
+    }
+  }
+
+  /** Empties a slot's cache, so that its blocks join their neighbours. */
+  flush(slot: StreamSlot): void {
+    this.#cache.drain(slot.index, (block) => this.release(block));
+  }
+
+  /** Marks a slot if there is something that only a mark can tell of. */
+  mark(slot: StreamSlot): void {
+    if (slot.stream === undefined || slot.captured || slot.retired) return;
+    this.flush(slot);
+    const newest = this.#newestEpoch(slot);
+    if (newest < slot.epoch && slot.demanded < slot.epoch) return;
+    this.#marks.mark(slot);
+    this.#shared.onMark();
+    this.epochs[slot.index] = slot.epoch;
+  }
+
+  /** Finds out what has become clean on a slot; whether anything has. */
+  poll(slot: StreamSlot): boolean {
+    if (slot.marks.length === 0 || !this.#marks.poll(slot)) return false;
+    this.#releaseClean(slot);
+    if (slot.retired && slot.marks.length === 0) this.#forget(slot);
+    return true;
+  }
+
+  /**
+   * Marks all slots but one that has something free, and finds out what has become clean. Does
+   * nothing while a stream is captured, when nobody may ask.
+   */
+  settle(except?: StreamSlot): void {
+    if (this.#shared.upstream.capturing) return;
+    for (const slot of this.#slots) {
+      if (slot === undefined || slot === except) continue;
+      this.mark(slot);
+      this.poll(slot);
+    }
+    this.#releasePending();
+  }
+
+  /**
+   * What to wait for so that a block of this size may become available, the most promising first.
+   */
+  *waits(kind: number, units: number): Generator<Mark> {
+    if (this.#shared.upstream.capturing) return;
+    const fitting = this.#pendingBySize.find(kind, units);
+    for (const { slot } of this.#pending.get(fitting) ?? []) yield* slot.marks.slice(-1);
+    const slots = [...this.slots()].filter((slot) => slot.marks.length > 0);
+    const isFitting = (slot: StreamSlot) => this.#shared.heap.find(slot.index, kind, units) !== 0;
+    for (const slot of slots) if (isFitting(slot)) yield* slot.marks.slice(-1);
+    for (const slot of slots) yield* slot.marks.slice(-1);
+  }
+
+  /** The last mark of every slot that has any. */
+  marks(): Mark[] {
+    if (this.#shared.upstream.capturing) return [];
+    return [...this.slots()].flatMap((slot) => slot.marks.slice(-1));
+  }
+
+  /** Ends a capture; its memory stays with what was captured. */
+  endCapture(token: object): MemorySpace | undefined {
+    const space = this.#captures.get(token);
+    this.#captures.delete(token);
+    this.#byCapture.delete(token);
+    return space;
+  }
+
+  /** Whether a slot belongs to a space that is to be given back, and not to the pool's own. */
+  isCommonOf(space: MemorySpace, index: number): boolean {
+    return this.slot(index).common === space.common.index;
+  }
+
+  /** Makes all free blocks of a space available to everybody in it: its work is done for good. */
+  releaseSpace(space: MemorySpace): void {
+    for (const slot of this.slots()) {
+      if (slot.common !== space.common.index || slot === space.common) continue;
+      slot.completed = slot.epoch;
+      this.flush(slot);
+      this.#releaseClean(slot);
+    }
+  }
+
+  /** Forgets a space without segments, and its slots. */
+  dropSpace(space: MemorySpace): void {
+    for (const slot of [...this.slots()]) {
+      if (slot.common === space.common.index) this.#slots[slot.index] = undefined;
+    }
+    this.#spaces.delete(space.common.index);
+  }
+
+  /** Gives all events back. */
+  close(): void {
+    this.#marks.close();
+  }
+
+  #newSpace(): MemorySpace {
+    const index = this.#unusedIndex();
+    const common = new StreamSlot(index, undefined, index, false);
+    this.#install(common);
+    const space = new MemorySpace(this.#shared, common, this.#isVirtual);
+    this.#spaces.set(index, space);
+    return space;
+  }
+
+  #addSlot(stream: MemoryStream, common: number, captured: boolean): StreamSlot {
+    const slot = new StreamSlot(this.#unusedIndex(), stream, common, captured);
+    this.#install(slot);
+    return slot;
+  }
+
+  #unusedIndex(): number {
+    let index = 0;
+    while (this.#slots[index] !== undefined) index++;
+    return index;
+  }
+
+  #install(slot: StreamSlot): void {
+    this.#slots[slot.index] = slot;
+    this.#shared.heap.addOwner(slot.index);
+    this.#cache.addSlot(slot.index);
+    if (slot.index >= this.epochs.length) {
+      const longer = new Int32Array(this.epochs.length * 2);
+      longer.set(this.epochs);
+      this.epochs = longer;
+    }
+    this.epochs[slot.index] = slot.epoch;
+  }
+
+  #slotsOfCapture(token: object): Map<MemoryStream, StreamSlot> {
+    let slots = this.#byCapture.get(token);
+    if (slots === undefined) this.#byCapture.set(token, slots = new Map());
+    return slots;
+  }
+
+  #spaceOfCapture(token: object): MemorySpace {
+    let space = this.#captures.get(token);
+    if (space === undefined) this.#captures.set(token, space = this.#newSpace());
+    return space;
+  }
+
+  /** Before a stream goes: a last mark tells when its work is done. */
+  #retire(slot: StreamSlot): void {
+    if (slot.retired) return;
+    // Blocks that are live may have been used by the work that is under way.
+    slot.demanded = slot.epoch;
+    this.mark(slot);
+    slot.retired = true;
+    this.#byStream.delete(slot.stream!);
+    // What is freed from now on is clean when that mark is reached.
+    this.epochs[slot.index] = slot.epoch - 1;
+  }
+
+  #newestEpoch(slot: StreamSlot): number {
+    const newest = this.#shared.heap.newest(slot.index);
+    return newest === 0 ? 0 : this.#shared.table.field(newest, EPOCH);
+  }
+
+  /** Makes a block free, for its stream or, where that is through with it, for everybody. */
+  release(block: number): void {
+    const { table, heap } = this.#shared;
+    const owner = this.slot(table.field(block, OWNER));
+    const epoch = table.field(block, EPOCH);
+    const tick = table.field(block, TICK);
+    // What its stream is known to have got through with is for everybody.
+    const isClean = owner.stream === undefined || owner.isClean(epoch);
+    heap.release(block, isClean ? owner.common : owner.index, isClean ? 0 : epoch, tick);
+  }
+
+  #releaseClean(slot: StreamSlot): void {
+    const { heap, table } = this.#shared;
+    let block = heap.oldest(slot.index);
+    while (block !== 0 && slot.isClean(table.field(block, EPOCH))) {
+      const tick = table.field(block, TICK);
+      heap.take(block);
+      heap.release(block, slot.common, 0, tick);
+      block = heap.oldest(slot.index);
+    }
+  }
+
+  #releasePending(): void {
+    for (const [block, needs] of this.#pending) {
+      if (!needs.every(({ slot, epoch }) => slot.isClean(epoch))) continue;
+      const { table } = this.#shared;
+      const kind = table.field(block, SEGMENT) & 1;
+      this.#pending.delete(block);
+      this.#pendingBySize.remove(kind, block);
+      this.#onPending(kind, -table.units(block) * UNIT);
+      this.release(block);
+    }
+  }
+
+  /** A disposed stream is through: what it still owns is anybody's once it is freed. */
+  #forget(slot: StreamSlot): void {
+    slot.completed = slot.epoch;
+    this.flush(slot);
+    this.#releaseClean(slot);
+    const { ints } = this.#shared.table;
+    for (const segment of this.spaceOf(slot).segments) {
+      for (let block = segment.firstBlock; block !== 0;) {
+        const at = block << RECORD_SHIFT;
+        if (ints[at + OWNER] === slot.index) {
+          ints[at + OWNER] = slot.common;
+          if ((ints[at + STATE]! & STATE_MASK) === LIVE) ints[at + STATE]! |= USED_ELSEWHERE;
+        }
+        block = ints[at + NEXT]!;
+      }
+    }
+    this.#slots[slot.index] = undefined;
+  }
+}
