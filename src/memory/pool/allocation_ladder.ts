@@ -95,8 +95,7 @@ export class AllocationLadder {
     const { streams } = engine;
     let block = engine.find(request);
     if (block !== 0) return block;
-    if (engine.cache.blocksOf(request.slot.index) > 0) {
-      streams.flush(request.slot);
+    if (streams.flush(request.slot)) {
       block = engine.find(request);
       if (block !== 0) return block;
     }
@@ -129,6 +128,7 @@ export class AllocationLadder {
       if (excess > 0) this.#reclaim(request, excess);
       growth = space.growthFor(kind, padded, slot);
     }
+    if (growth === 0) return 1;
     if (this.#reserved + growth > this.#options.limitBytes) return 0;
     if (this.#isRefused(request, growth)) return 0;
     const room = Math.min(this.#options.limitBytes, Math.max(target, this.#reserved + growth));

@@ -6,166 +6,109 @@
  * join their neighbours at once. Cached blocks are free memory: whoever finds none elsewhere has
  * them join the rest.
  *
+ * Putting and taking is done where blocks are given and taken, in `pool_engine.ts`.
+ *
  * @module
  */
 
-import { type BlockTable, CACHED, LINK, RECORD_SHIFT, STATE, UNIT, UNITS } from "./block_table.ts";
-import { SIZE_CLASSES, sizeClass, unitsOfClass } from "./size_class.ts";
+import { type BlockTable, LINK, RECORD_SHIFT, UNIT, UNITS } from "./block_table.ts";
+import {
+  CACHED,
+  CACHED_BYTES,
+  DRAINED,
+  DRAINED_BYTES,
+  type PoolCounters,
+} from "./pool_counters.ts";
+import { SIZE_CLASSES, unitsOfClass } from "./size_class.ts";
 
 /** The caches of all stream slots. */
 export class BlockCache {
+  /** The first block of each list; the list of a class is at `slot * SIZE_CLASSES + class`. */
+  heads: Int32Array<ArrayBuffer> = new Int32Array(0);
+  /** How many blocks each list has. */
+  counts: Int32Array<ArrayBuffer> = new Int32Array(0);
+  /** The large block of each slot. */
+  large: Int32Array<ArrayBuffer> = new Int32Array(0);
   readonly #table: BlockTable;
-  readonly #mostBlocks: number;
-  readonly #mostBytes: number;
-  #heads = new Int32Array(0);
-  #counts = new Int32Array(0);
-  #large = new Int32Array(0);
-  #cached = new Int32Array(0);
-  #bytes = 0;
+  readonly #counters: PoolCounters;
 
-  /**
-   * Empty caches.
-   *
-   * @param mostBlocks Most blocks of a size class that a stream's cache keeps.
-   * @param mostBytes Most bytes that all caches keep together.
-   */
-  constructor(table: BlockTable, mostBlocks: number, mostBytes: number) {
+  /** Empty caches. */
+  constructor(table: BlockTable, counters: PoolCounters) {
     this.#table = table;
-    this.#mostBlocks = mostBlocks;
-    this.#mostBytes = mostBytes;
+    this.#counters = counters;
   }
-
-  /** Blocks in all caches, small and large. */
-  readonly blocks: [number, number] = [0, 0];
 
   /** Bytes in all caches. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#counters.both(CACHED_BYTES);
+  }
+
+  /** Makes room for a slot of this number. */
+  addSlot(slot: number): void {
+    if (slot < this.large.length) return;
+    const slots = Math.max(slot + 1, this.large.length * 2, 4);
+    this.heads = longer(this.heads, slots * SIZE_CLASSES);
+    this.counts = longer(this.counts, slots * SIZE_CLASSES);
+    this.large = longer(this.large, slots);
   }
 
   /** Bytes of the largest cached block. */
   largestBytes(): number {
     const { ints } = this.#table;
     let units = 0;
-    for (const block of this.#large) {
+    for (const block of this.large) {
+      // Record 0 is nobody's and its size 0.
       units = Math.max(units, ints[(block << RECORD_SHIFT) + UNITS]!);
     }
-    // Record 0 is nobody's and its size 0.
     return (units === 0 ? this.#largestSmall() : units) * UNIT;
+  }
+
+  /** Empties a slot's cache into `release`; whether there was anything. */
+  drain(slot: number, release: (block: number) => void): boolean {
+    const { values } = this.#counters;
+    const before = values[CACHED]! + values[CACHED + 1]!;
+    if (before === 0) return false;
+    const first = slot * SIZE_CLASSES;
+    for (let list = first; list < first + SIZE_CLASSES; list++) {
+      if (this.heads[list] !== 0) this.#drainList(list, release);
+    }
+    const large = this.large[slot]!;
+    if (large !== 0) {
+      this.large[slot] = 0;
+      this.noteDrained(1, 1, this.#table.units(large) * UNIT);
+      release(large);
+    }
+    return values[CACHED]! + values[CACHED + 1]! < before;
+  }
+
+  /** Counts blocks that leave a cache otherwise than by a hit. */
+  noteDrained(kind: 0 | 1, blocks: number, bytes: number): void {
+    const { values } = this.#counters;
+    values[CACHED + kind]! -= blocks;
+    values[CACHED_BYTES + kind]! -= bytes;
+    values[DRAINED + kind]! += blocks;
+    values[DRAINED_BYTES + kind]! += bytes;
+  }
+
+  #drainList(list: number, release: (block: number) => void): void {
+    const bytes = unitsOfClass(list % SIZE_CLASSES) * UNIT;
+    let block = this.heads[list]!;
+    this.heads[list] = 0;
+    this.noteDrained(0, this.counts[list]!, this.counts[list]! * bytes);
+    this.counts[list] = 0;
+    while (block !== 0) {
+      const link = this.#table.field(block, LINK);
+      release(block);
+      block = link;
+    }
   }
 
   #largestSmall(): number {
     let largest = 0;
-    for (let list = 0; list < this.#heads.length; list++) {
-      if (this.#heads[list] !== 0) largest = Math.max(largest, unitsOfClass(list % SIZE_CLASSES));
+    for (let list = 0; list < this.heads.length; list++) {
+      if (this.heads[list] !== 0) largest = Math.max(largest, unitsOfClass(list % SIZE_CLASSES));
     }
     return largest;
-  }
-
-  /** How many blocks a slot's cache holds. */
-  blocksOf(slot: number): number {
-    return this.#cached[slot]!;
-  }
-
-  /** Makes room for a slot of this number. */
-  addSlot(slot: number): void {
-    if (slot < this.#large.length) return;
-    const slots = Math.max(slot + 1, this.#large.length * 2, 4);
-    this.#heads = longer(this.#heads, slots * SIZE_CLASSES);
-    this.#counts = longer(this.#counts, slots * SIZE_CLASSES);
-    this.#large = longer(this.#large, slots);
-    this.#cached = longer(this.#cached, slots);
-  }
-
-  /** A block of a size class; 0 for none. Its state is for the caller to set. */
-  takeSmall(slot: number, sizeClass: number): number {
-    const list = slot * SIZE_CLASSES + sizeClass;
-    const block = this.#heads[list]!;
-    if (block === 0) return 0;
-    const { ints } = this.#table;
-    const at = block << RECORD_SHIFT;
-    this.#heads[list] = ints[at + LINK]!;
-    this.#counts[list]!--;
-    this.#cached[slot]!--;
-    this.blocks[0]--;
-    this.#bytes -= ints[at + UNITS]! * UNIT;
-    return block;
-  }
-
-  /** The last large block that was freed, if it has this size; 0 otherwise. */
-  takeLarge(slot: number, units: number): number {
-    const block = this.#large[slot]!;
-    if (block === 0 || this.#table.ints[(block << RECORD_SHIFT) + UNITS] !== units) return 0;
-    this.#large[slot] = 0;
-    this.#cached[slot]!--;
-    this.blocks[1]--;
-    this.#bytes -= units * UNIT;
-    return block;
-  }
-
-  /** Keeps a small block; false where the cache has no room. */
-  putSmall(slot: number, block: number, units: number): boolean {
-    const list = slot * SIZE_CLASSES + sizeClass(units);
-    const bytes = this.#bytes + units * UNIT;
-    if (this.#counts[list]! >= this.#mostBlocks || bytes > this.#mostBytes) return false;
-    const { ints } = this.#table;
-    const at = block << RECORD_SHIFT;
-    ints[at + STATE] = CACHED;
-    ints[at + LINK] = this.#heads[list]!;
-    this.#heads[list] = block;
-    this.#counts[list]!++;
-    this.#cached[slot]!++;
-    this.blocks[0]++;
-    this.#bytes = bytes;
-    return true;
-  }
-
-  /**
-   * Keeps a large block in place of the one that was kept.
-   *
-   * @returns The block that is not kept: the earlier one, or 0, or this one where it is too large.
-   */
-  putLarge(slot: number, block: number, units: number): number {
-    const { ints } = this.#table;
-    const earlier = this.#large[slot]!;
-    const earlierBytes = earlier === 0 ? 0 : ints[(earlier << RECORD_SHIFT) + UNITS]! * UNIT;
-    const bytes = this.#bytes - earlierBytes + units * UNIT;
-    if (bytes > this.#mostBytes || this.#mostBlocks === 0) return block;
-    ints[(block << RECORD_SHIFT) + STATE] = CACHED;
-    this.#large[slot] = block;
-    if (earlier === 0) {
-      this.#cached[slot]!++;
-      this.blocks[1]++;
-    }
-    this.#bytes = bytes;
-    return earlier;
-  }
-
-  /** Empties a slot's cache into `release`. */
-  drain(slot: number, release: (block: number) => void): void {
-    if (this.#cached[slot] === 0) return;
-    const { ints } = this.#table;
-    const first = slot * SIZE_CLASSES;
-    for (let list = first; list < first + SIZE_CLASSES; list++) {
-      for (let block = this.#heads[list]!; block !== 0;) {
-        const at = block << RECORD_SHIFT;
-        const link = ints[at + LINK]!;
-        this.#bytes -= ints[at + UNITS]! * UNIT;
-        this.blocks[0]--;
-        release(block);
-        block = link;
-      }
-      this.#heads[list] = 0;
-      this.#counts[list] = 0;
-    }
-    const large = this.#large[slot]!;
-    if (large !== 0) {
-      this.#large[slot] = 0;
-      this.blocks[1]--;
-      this.#bytes -= ints[(large << RECORD_SHIFT) + UNITS]! * UNIT;
-      release(large);
-    }
-    this.#cached[slot] = 0;
   }
 }
 

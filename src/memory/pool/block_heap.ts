@@ -11,24 +11,25 @@
  * @module
  */
 
-import {
-  AGE_BACK,
-  AGE_LINK,
-  type BlockTable,
-  EPOCH,
-  FREE,
-  LIVE,
-  NEXT,
-  OWNER,
-  PREVIOUS,
-  RECORD_SHIFT,
-  SEGMENT,
-  STATE,
-  TICK,
-  UNIT,
-  UNITS,
-} from "./block_table.ts";
+import type { BlockTable } from "./block_table.ts";
+import type * as table from "./block_table.ts";
 import { FreeIndex } from "./free_index.ts";
+
+// Copies, as in `pool_engine.ts`.
+const UNIT: typeof table.UNIT = 512;
+const RECORD_SHIFT: typeof table.RECORD_SHIFT = 4;
+const UNITS: typeof table.UNITS = 0;
+const STATE: typeof table.STATE = 1;
+const PREVIOUS: typeof table.PREVIOUS = 2;
+const NEXT: typeof table.NEXT = 3;
+const OWNER: typeof table.OWNER = 6;
+const EPOCH: typeof table.EPOCH = 7;
+const SEGMENT: typeof table.SEGMENT = 8;
+const TICK: typeof table.TICK = 9;
+const AGE_BACK: typeof table.AGE_BACK = 10;
+const AGE_LINK: typeof table.AGE_LINK = 11;
+const LIVE: typeof table.LIVE = 1;
+const FREE: typeof table.FREE = 3;
 
 /** The free blocks of a pool. */
 export class BlockHeap {
@@ -36,6 +37,8 @@ export class BlockHeap {
   readonly #index: FreeIndex;
   #oldest: number[] = [];
   #newest: number[] = [];
+  /** The latest epoch in which each owner freed a block. */
+  readonly latestEpoch: number[] = [];
   /** Free units by owner; cached and pending blocks do not count. */
   readonly freeUnits: number[] = [];
   /** Free blocks by kind. */
@@ -57,6 +60,7 @@ export class BlockHeap {
     this.#oldest[owner] ??= 0;
     this.#newest[owner] ??= 0;
     this.freeUnits[owner] ??= 0;
+    this.latestEpoch[owner] = 0;
   }
 
   /**
@@ -79,11 +83,6 @@ export class BlockHeap {
   /** The block that an owner freed first; 0 for none. */
   oldest(owner: number): number {
     return this.#oldest[owner]!;
-  }
-
-  /** The block that an owner freed last; 0 for none. */
-  newest(owner: number): number {
-    return this.#newest[owner]!;
   }
 
   /** The block that its owner freed next; 0 for none. */
@@ -227,6 +226,7 @@ export class BlockHeap {
     const owner = ints[at + OWNER]!;
     ints[at + STATE] = FREE;
     this.freeUnits[owner]! += ints[at + UNITS]!;
+    this.latestEpoch[owner] = Math.max(this.latestEpoch[owner]!, ints[at + EPOCH]!);
     this.#list(block);
     this.#insertAge(block, this.#newest[owner]!);
   }

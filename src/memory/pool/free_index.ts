@@ -11,7 +11,14 @@
  * @module
  */
 
-import { type BlockTable, LINK, LINK_BACK, RECORD_SHIFT, UNITS } from "./block_table.ts";
+import type { BlockTable } from "./block_table.ts";
+import type * as table from "./block_table.ts";
+
+// Copies, as in `pool_engine.ts`.
+const RECORD_SHIFT: typeof table.RECORD_SHIFT = 4;
+const UNITS: typeof table.UNITS = 0;
+const LINK_BACK: typeof table.LINK_BACK = 4;
+const LINK: typeof table.LINK = 5;
 
 /** Doublings of a set; the first holds all sizes below 32 units. */
 const LEVELS = 32;

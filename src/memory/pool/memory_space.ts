@@ -88,7 +88,7 @@ export class MemorySpace {
   }
 
   /**
-   * What serving a request would take from the device, in bytes. The free blocks that the request
+   * What serving a request would take from the device, in bytes; 0 where nothing. The free blocks that the request
    * would use as well become the stream's, so that they stay whatever is reclaimed meanwhile.
    *
    * @param units The request's size with what alignment may waste.
@@ -98,9 +98,10 @@ export class MemorySpace {
     const plan = this.#plan(kind, units, slot);
     if (plan === undefined) return this.#roundUp(units) * UNIT;
     for (const block of [plan.before, plan.after]) {
-      if (block !== 0 && this.#shared.table.field(block, OWNER) === this.common.index) {
-        this.#shared.heap.adopt(block, slot.index, slot.completed);
-      }
+      if (block === 0 || this.#shared.table.field(block, OWNER) === slot.index) continue;
+      const adopted = this.#shared.heap.adopt(block, slot.index, slot.completed);
+      // It may have joined a block that was the stream's already.
+      if (this.#shared.table.units(adopted) >= units) return 0;
     }
     return plan.units * UNIT;
   }

@@ -46,15 +46,22 @@ export class NativeUpstream implements MemoryUpstream {
   /** What mapped addresses and sizes are multiples of; 0 where there is only plain memory. */
   readonly granularity: number;
   readonly #context: DeviceContext;
+  readonly #isCapturing: () => boolean;
 
   /**
    * Looks at a device; takes nothing from it.
    *
    * @param context The device.
    * @param virtualMemory Whether to use its virtual memory management, if it has it.
+   * @param isCapturing Whether this thread captures a stream now.
    */
-  constructor(context: DeviceContext, virtualMemory = true) {
+  constructor(
+    context: DeviceContext,
+    virtualMemory = true,
+    isCapturing: () => boolean = () => false,
+  ) {
     this.#context = context;
+    this.#isCapturing = isCapturing;
     this.label = context.label;
     this.totalBytes = context.info.totalMemory;
     this.granularity = virtualMemory && context.info.virtualMemoryManagement
@@ -106,7 +113,7 @@ export class NativeUpstream implements MemoryUpstream {
 
   /** Whether this thread captures a stream. */
   get capturing(): boolean {
-    return isCapturing();
+    return this.#isCapturing();
   }
 
   /** A new event, for waiting. */

@@ -119,7 +119,7 @@ export class PoolCore {
     const { space } = this.engine.streams;
     const units = Math.ceil(bytes / UNIT);
     if (!space.grow(LARGE, units, space.common, 0)) throw this.#outOfMemory(bytes);
-    this.engine.recount();
+    this.engine.counters.recount();
   }
 
   /** What the pool counts, and how its memory is divided. Makes no native call. */
@@ -129,7 +129,7 @@ export class PoolCore {
 
   /** Makes peaks and totals begin anew; what is live stays counted. */
   resetStatistics(): void {
-    this.engine.refreshActive();
+    this.engine.counters.refreshActive();
     this.engine.counters.reset();
   }
 
@@ -145,7 +145,7 @@ export class PoolCore {
     for (const space of streams.spaces()) {
       if (!this.#graphSpaces.has(space)) bytes += space.reclaim(Infinity);
     }
-    this.engine.recount();
+    this.engine.counters.recount();
     return bytes;
   }
 
@@ -168,7 +168,7 @@ export class PoolCore {
       this.#upstream.waitSync(mark.event);
     }
     streams.settle();
-    this.engine.recount();
+    this.engine.counters.recount();
   }
 
   /**
@@ -183,7 +183,7 @@ export class PoolCore {
     const newest = engine.tick - ticks;
     const bytes = streams.space.reclaim(Infinity, (tick) => tick <= newest);
     engine.counters.count("expired", bytes);
-    engine.recount();
+    engine.counters.recount();
     return bytes;
   }
 
@@ -221,7 +221,7 @@ export class PoolCore {
 
   #serve(request: BlockRequest): number {
     const found = this.#ladder.find(request);
-    this.engine.recount();
+    this.engine.counters.recount();
     if (found !== 0) return found;
     if (!this.#mayWait) {
       this.#missed = request;

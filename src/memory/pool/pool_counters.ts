@@ -40,8 +40,6 @@ export const PEAK_ALL = 6;
 
 /** Counters that are one number each; their places follow the measures. */
 export const COUNTERS = [
-  "hits",
-  "misses",
   "retries",
   "outOfMemory",
   "syncs",
@@ -55,16 +53,37 @@ export const COUNTERS = [
 /** The name of a counter. */
 export type CounterName = typeof COUNTERS[number];
 
-const FIRST_COUNTER = MEASURES << 3;
-/** Place of the number of requests that a cached block served. */
-export const HITS: number = FIRST_COUNTER;
-/** Place of the number of requests that none served. */
-export const MISSES: number = FIRST_COUNTER + 1;
+/** Places of the requests that a cached block served, small and large. */
+export const HITS = 72;
+/** Places of the requests that none served, small and large. */
+export const MISSES = 74;
+/** Places of the number of cached blocks, small and large. */
+export const CACHED = 76;
+/** Places of their bytes. */
+export const CACHED_BYTES = 78;
+/** Places of the number of free blocks, but for cached ones, beside others in a segment. */
+export const SPLIT = 80;
+/** Places of their bytes. */
+export const SPLIT_BYTES = 82;
+/** Places of what {@linkcode SPLIT} grew by in all. */
+export const SPLIT_TOTAL = 84;
+/** Places of what {@linkcode SPLIT_BYTES} grew by in all. */
+export const SPLIT_BYTES_TOTAL = 86;
+/** Places of the blocks that left a cache otherwise than by a hit. */
+export const DRAINED = 88;
+/** Places of their bytes. */
+export const DRAINED_BYTES = 90;
+/** Places of the bytes of requests that no cached block served, with rounding. */
+export const MISSED_BYTES = 92;
+const FIRST_COUNTER = 94;
+const AFTER_COUNTERS = FIRST_COUNTER + COUNTERS.length;
 
 /** The counters of a pool. */
 export class PoolCounters {
-  /** The numbers. */
-  readonly values: Float64Array<ArrayBuffer> = new Float64Array(FIRST_COUNTER + COUNTERS.length);
+  /** The numbers, counted from the beginning. */
+  readonly values: Float64Array<ArrayBuffer> = new Float64Array(AFTER_COUNTERS);
+  /** What they were when the statistics were last reset. */
+  readonly #base = new Float64Array(AFTER_COUNTERS);
 
   /** Adds to a measure of a kind, 0 small or 1 large. */
   raise(measure: number, kind: number, amount: number): void {
@@ -97,27 +116,41 @@ export class PoolCounters {
     return this.values[(measure << 3) + PEAK_ALL]!;
   }
 
+  /** Both kinds of a pair of places. */
+  both(place: number): number {
+    return this.values[place]! + this.values[place + 1]!;
+  }
+
   /** Adds to a counter, one by default. */
   count(counter: CounterName, amount = 1): void {
     this.values[FIRST_COUNTER + COUNTERS.indexOf(counter)]! += amount;
   }
 
-  /** A counter. */
+  /** A counter, since the last reset. */
   counted(counter: CounterName): number {
-    return this.values[FIRST_COUNTER + COUNTERS.indexOf(counter)]!;
+    return this.since(FIRST_COUNTER + COUNTERS.indexOf(counter));
   }
 
-  /** Forgets what was: peaks become what there is now, totals too, counters 0. */
+  /** How much a number that only grows has grown since the last reset. */
+  since(place: number): number {
+    return this.values[place]! - this.#base[place]!;
+  }
+
+  /** What went of a measure since the last reset: what came less what there is. */
+  goneSince(measure: number, kind: number): number {
+    const at = (measure << 3) + kind;
+    return this.since(at + TOTAL) - this.since(at + CURRENT);
+  }
+
+  /** Begins to count anew; what there is now stays, and peaks begin with it. */
   reset(): void {
     const { values } = this;
+    this.#base.set(values);
     for (let measure = 0; measure < MEASURES; measure++) {
       const at = measure << 3;
-      for (const kind of [0, 1]) {
-        values[at + TOTAL + kind] = values[at + CURRENT + kind]!;
-        values[at + PEAK + kind] = values[at + CURRENT + kind]!;
-      }
+      values[at + PEAK] = values[at + CURRENT]!;
+      values[at + PEAK + 1] = values[at + CURRENT + 1]!;
       values[at + PEAK_ALL] = this.current(measure);
     }
-    values.fill(0, FIRST_COUNTER);
   }
 }

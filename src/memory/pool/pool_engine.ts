@@ -10,44 +10,55 @@
 
 import { BlockCache } from "./block_cache.ts";
 import { BlockHeap } from "./block_heap.ts";
-import {
-  BlockTable,
-  EPOCH,
-  FLOAT_SHIFT,
-  LIVE,
-  OWNER,
-  RECORD_SHIFT,
-  REQUESTED,
-  SEGMENT,
-  STATE,
-  TICK,
-  UNIT,
-  UNITS,
-} from "./block_table.ts";
+import { BlockTable } from "./block_table.ts";
+import type * as table from "./block_table.ts";
 import type { MemorySpace, SharedMemory } from "./memory_space.ts";
 import type { MemoryStream, MemoryUpstream } from "./memory_upstream.ts";
-import {
-  ACTIVE,
-  ACTIVE_BYTES,
-  ALLOCATED_BYTES,
-  ALLOCATION,
-  CURRENT,
-  HITS,
-  INACTIVE_SPLIT,
-  INACTIVE_SPLIT_BYTES,
-  MISSES,
-  PEAK,
-  PEAK_ALL,
-  PoolCounters,
-  REQUESTED_BYTES,
-  RESERVED_BYTES,
-  SEGMENT_COUNT,
-  TOTAL,
-} from "./pool_counters.ts";
+import { PoolAccounts } from "./pool_accounts.ts";
+import type * as counter from "./pool_counters.ts";
 import { PoolStreams } from "./pool_streams.ts";
 import type { Segment } from "./segment.ts";
-import { LARGEST_SMALL, sizeClass, unitsFor } from "./size_class.ts";
+import { sizeClass, unitsFor } from "./size_class.ts";
+import type * as size from "./size_class.ts";
 import type { StreamSlot } from "./stream_slots.ts";
+
+// A module's own constants become part of its compiled code, and imported ones are loaded at each
+// use, which would be 14 of 46 ns for a pair of take and give. So the hot path has copies of its
+// own, whose types make sure that they are the same.
+const UNIT: typeof table.UNIT = 512;
+const RECORD_SHIFT: typeof table.RECORD_SHIFT = 4;
+const FLOAT_SHIFT: typeof table.FLOAT_SHIFT = 3;
+const UNITS: typeof table.UNITS = 0;
+const STATE: typeof table.STATE = 1;
+const LINK: typeof table.LINK = 5;
+const OWNER: typeof table.OWNER = 6;
+const EPOCH: typeof table.EPOCH = 7;
+const SEGMENT: typeof table.SEGMENT = 8;
+const TICK: typeof table.TICK = 9;
+const REQUESTED: typeof table.REQUESTED = 7;
+const LIVE: typeof table.LIVE = 1;
+const CACHED_STATE: typeof table.CACHED = 2;
+const LARGEST_SMALL: typeof size.LARGEST_SMALL = 1048576;
+const SIZE_CLASSES: typeof size.SIZE_CLASSES = 129;
+const PEAK: typeof counter.PEAK = 4;
+const PEAK_ALL: typeof counter.PEAK_ALL = 6;
+const HITS: typeof counter.HITS = 72;
+const MISSES: typeof counter.MISSES = 74;
+const CACHED: typeof counter.CACHED = 76;
+const CACHED_BYTES: typeof counter.CACHED_BYTES = 78;
+const MISSED_BYTES: typeof counter.MISSED_BYTES = 92;
+const SPLIT: typeof counter.SPLIT = 80;
+const SPLIT_BYTES: typeof counter.SPLIT_BYTES = 82;
+
+// Places of measures: the number of the measure times eight.
+const COUNT = (0 satisfies typeof counter.ALLOCATION) << 3;
+const ALLOCATED = (1 satisfies typeof counter.ALLOCATED_BYTES) << 3;
+const REQUESTED_NOW = (2 satisfies typeof counter.REQUESTED_BYTES) << 3;
+const IDLE = (5 satisfies typeof counter.INACTIVE_SPLIT) << 3;
+const IDLE_BYTES = (6 satisfies typeof counter.INACTIVE_SPLIT_BYTES) << 3;
+const TOTAL: typeof counter.TOTAL = 2;
+const ALLOCATED_TOTAL = ALLOCATED + TOTAL;
+const REQUESTED_TOTAL = REQUESTED_NOW + TOTAL;
 
 /** Told of what happens, where somebody wants to know. */
 export interface PoolObserver {
@@ -117,7 +128,7 @@ export class PoolEngine implements SharedMemory {
   /** The streams. */
   readonly streams: PoolStreams;
   /** What is counted. */
-  readonly counters: PoolCounters = new PoolCounters();
+  readonly counters: PoolAccounts = new PoolAccounts(this.heap);
   /** The tick of the pool's clock. */
   tick = 0;
   /** Told of what happens. */
@@ -128,6 +139,8 @@ export class PoolEngine implements SharedMemory {
   onExcess: () => void = () => {};
   readonly #values: Float64Array<ArrayBuffer>;
   readonly #mostFreeBytes: number;
+  readonly #limitsFree: boolean;
+  readonly #mostCached: number;
   readonly #onUse: (isInUse: boolean) => void;
   #lastStream: MemoryStream | undefined;
   #lastSlot = 0;
@@ -138,20 +151,24 @@ export class PoolEngine implements SharedMemory {
     this.upstream = options.upstream;
     this.#values = this.counters.values;
     this.#mostFreeBytes = options.maxCachedBytes;
+    this.#mostCached = options.maxCachedBuffers;
+    this.#limitsFree = Number.isFinite(options.maxCachedBytes);
     this.#onUse = options.onUse;
     this.#pressure = options.upstream.pressure;
-    this.cache = new BlockCache(this.table, options.maxCachedBuffers, options.maxCachedBytes);
+    this.cache = new BlockCache(this.table, this.counters);
     const isVirtual = options.virtualMemory && options.upstream.granularity > 0;
     this.streams = new PoolStreams(
       this,
       this.cache,
       isVirtual,
-      (kind, bytes) => this.#notePending(kind, bytes),
+      (kind, bytes) => this.counters.notePending(kind, bytes),
     );
   }
 
   /**
    * A block of at least this many bytes; 0 where there is no memory.
+   *
+   * All that a hit needs is written out here, since calls and objects would take as long again.
    *
    * @param bytes More than 0; an integer.
    */
@@ -160,25 +177,43 @@ export class PoolEngine implements SharedMemory {
       stream !== this.#lastStream || stream.captureToken !== undefined ||
       this.upstream.pressure !== this.#pressure
     ) this.#attend(stream);
-    const slot = this.#lastSlot;
-    let block: number;
-    let kind: 0 | 1;
-    if (bytes <= LARGEST_SMALL) {
-      kind = 0;
-      block = this.cache.takeSmall(slot, sizeClass((bytes + UNIT - 1) >>> 9));
-    } else {
-      kind = 1;
-      block = this.cache.takeLarge(slot, Math.ceil(bytes / UNIT));
-    }
+    if (bytes > LARGEST_SMALL) return this.#takeLarge(bytes, stream);
+    const { heads, counts } = this.cache;
+    const list = this.#lastSlot * SIZE_CLASSES + sizeClass((bytes + UNIT - 1) >>> 9);
+    const block = heads[list]!;
     if (block === 0) return this.#miss(bytes, UNIT, stream);
-    const { ints } = this.table;
+    const { ints, floats } = this.table;
     const at = block << RECORD_SHIFT;
-    const rounded = ints[at + UNITS]! * UNIT;
+    heads[list] = ints[at + LINK]!;
+    counts[list]!--;
     ints[at + STATE] = LIVE;
-    this.#values[HITS]! += 1;
-    this.#values[(INACTIVE_SPLIT << 3) + kind]! -= 1;
-    this.#values[(INACTIVE_SPLIT_BYTES << 3) + kind]! -= rounded;
-    this.#countTaken(block, kind, rounded, bytes);
+    floats[(block << FLOAT_SHIFT) + REQUESTED] = bytes;
+    const values = this.#values;
+    const rounded = ints[at + UNITS]! * UNIT;
+    values[HITS]! += 1;
+    values[CACHED]! -= 1;
+    values[CACHED_BYTES]! -= rounded;
+    values[ALLOCATED_TOTAL]! += rounded;
+    values[REQUESTED_TOTAL]! += bytes;
+    const count = values[COUNT]! + 1;
+    const countAll = count + values[COUNT + 1]!;
+    values[COUNT] = count;
+    if (count > values[COUNT + PEAK]!) values[COUNT + PEAK] = count;
+    if (countAll > values[COUNT + PEAK_ALL]!) values[COUNT + PEAK_ALL] = countAll;
+    const allocated = values[ALLOCATED]! + rounded;
+    const allocatedAll = allocated + values[ALLOCATED + 1]!;
+    values[ALLOCATED] = allocated;
+    if (allocated > values[ALLOCATED + PEAK]!) values[ALLOCATED + PEAK] = allocated;
+    if (allocatedAll > values[ALLOCATED + PEAK_ALL]!) values[ALLOCATED + PEAK_ALL] = allocatedAll;
+    const requested = values[REQUESTED_NOW]! + bytes;
+    const requestedAll = requested + values[REQUESTED_NOW + 1]!;
+    values[REQUESTED_NOW] = requested;
+    if (requested > values[REQUESTED_NOW + PEAK]!) values[REQUESTED_NOW + PEAK] = requested;
+    if (requestedAll > values[REQUESTED_NOW + PEAK_ALL]!) {
+      values[REQUESTED_NOW + PEAK_ALL] = requestedAll;
+    }
+    if (this.streams.pendingCount !== 0) this.counters.refreshActive();
+    if (countAll === 1) this.#onUse(true);
     if (this.observer !== undefined) this.observer.allocated(block, stream);
     return block;
   }
@@ -189,46 +224,54 @@ export class PoolEngine implements SharedMemory {
     return this.#miss(bytes, Math.max(alignment, UNIT), stream);
   }
 
-  /** Frees a live block. */
+  /** Frees a live block. All that freeing into the cache needs is written out here as well. */
   give(block: number): void {
-    const { ints } = this.table;
+    const { ints, floats } = this.table;
     const at = block << RECORD_SHIFT;
     if (this.observer !== undefined) this.observer.freed(block);
-    const kind = (ints[at + SEGMENT]! & 1) as 0 | 1;
+    const kind = ints[at + SEGMENT]! & 1;
     const units = ints[at + UNITS]!;
     const rounded = units * UNIT;
     const owner = ints[at + OWNER]!;
-    const isPlain = ints[at + STATE] === LIVE;
-    this.#countGiven(kind, rounded, this.table.floats[(block << FLOAT_SHIFT) + REQUESTED]!);
+    const values = this.#values;
+    const count = values[COUNT + kind]! - 1;
+    values[COUNT + kind] = count;
+    values[ALLOCATED + kind]! -= rounded;
+    values[REQUESTED_NOW + kind]! -= floats[(block << FLOAT_SHIFT) + REQUESTED]!;
     ints[at + TICK] = this.tick;
     ints[at + EPOCH] = this.streams.epochs[owner]!;
-    if (!isPlain) {
-      this.streams.freeUsed(block);
-      this.recount();
-    } else if (kind === 0) {
-      if (this.cache.putSmall(owner, block, units)) this.#countCached(kind, rounded);
-      else this.#release(block);
-    } else {
-      const earlier = this.cache.putLarge(owner, block, units);
-      if (earlier !== 0) this.#release(earlier);
-      else this.#countCached(kind, rounded);
+    const { heads, counts } = this.cache;
+    const list = owner * SIZE_CLASSES + sizeClass(units);
+    const bytes = values[CACHED_BYTES]! + rounded;
+    if (
+      kind !== 0 || ints[at + STATE] !== LIVE || counts[list]! >= this.#mostCached ||
+      bytes > this.#mostFreeBytes
+    ) this.#giveUncached(block, kind, owner, rounded);
+    else {
+      ints[at + STATE] = CACHED_STATE;
+      ints[at + LINK] = heads[list]!;
+      heads[list] = block;
+      counts[list]!++;
+      const cached = values[CACHED]! + 1;
+      values[CACHED] = cached;
+      values[CACHED_BYTES] = bytes;
+      const blocks = cached + values[SPLIT]!;
+      const blocksAll = blocks + values[CACHED + 1]! + values[SPLIT + 1]!;
+      if (blocks > values[IDLE + PEAK]!) values[IDLE + PEAK] = blocks;
+      if (blocksAll > values[IDLE + PEAK_ALL]!) values[IDLE + PEAK_ALL] = blocksAll;
+      const idle = bytes + values[SPLIT_BYTES]!;
+      const idleAll = idle + values[CACHED_BYTES + 1]! + values[SPLIT_BYTES + 1]!;
+      if (idle > values[IDLE_BYTES + PEAK]!) values[IDLE_BYTES + PEAK] = idle;
+      if (idleAll > values[IDLE_BYTES + PEAK_ALL]!) values[IDLE_BYTES + PEAK_ALL] = idleAll;
     }
-    if (this.streams.severalStreams) this.streams.noteFreed(owner, rounded);
-    if (this.freeBytes > this.#mostFreeBytes) this.onExcess();
-    if (this.#values[(ALLOCATION << 3) + CURRENT]! + this.#values[1]! === 0) this.#onUse(false);
+    if (this.#limitsFree || this.streams.severalStreams) this.#watch(owner, rounded);
+    if (count + values[COUNT + 1 - kind]! === 0) this.#onUse(false);
   }
 
   /** Says that another stream uses a live block. */
   use(block: number, stream: MemoryStream): void {
     this.streams.use(block, stream);
     if (this.observer !== undefined) this.observer.used(block, stream);
-  }
-
-  /** Bytes that are free, in whatever way. */
-  get freeBytes(): number {
-    const values = this.#values;
-    return values[RESERVED_BYTES << 3]! + values[(RESERVED_BYTES << 3) + 1]! -
-      values[ALLOCATED_BYTES << 3]! - values[(ALLOCATED_BYTES << 3) + 1]!;
   }
 
   /** Whether a number names a live block. */
@@ -261,24 +304,7 @@ export class PoolEngine implements SharedMemory {
   /** Makes a free block that was found the request's. */
   finish(block: number, request: BlockRequest): number {
     this.table.ints[(block << RECORD_SHIFT) + OWNER] = request.slot.index;
-    const rounded = this.table.units(block) * UNIT;
-    this.#values[MISSES]! += 1;
-    this.#countTaken(block, request.kind, rounded, request.bytes);
-    this.recount();
-    if (this.observer !== undefined) this.observer.allocated(block, request.stream);
-    return block;
-  }
-
-  /** Counts anew what only slow operations change. */
-  recount(): void {
-    const { heap, cache, counters } = this;
-    for (const kind of [0, 1] as const) {
-      const count = heap.blocks[kind] - heap.wholeBlocks[kind] + cache.blocks[kind];
-      counters.set(INACTIVE_SPLIT, kind, count);
-      const reserved = this.#values[(RESERVED_BYTES << 3) + kind]!;
-      const bytes = reserved - this.#active(kind) - heap.wholeUnits[kind] * UNIT;
-      counters.set(INACTIVE_SPLIT_BYTES, kind, bytes);
-    }
+    return this.#finish(block, request.kind, request.bytes, request.stream);
   }
 
   /** Told by spaces; see {@linkcode SharedMemory}. */
@@ -288,51 +314,13 @@ export class PoolEngine implements SharedMemory {
 
   /** Told by spaces; see {@linkcode SharedMemory}. */
   onReserved(bytes: number, address: number, kind: number, isSegment: boolean): void {
-    if (bytes > 0) this.counters.raise(RESERVED_BYTES, kind, bytes);
-    else this.counters.lower(RESERVED_BYTES, kind, -bytes);
-    if (isSegment && bytes > 0) this.counters.raise(SEGMENT_COUNT, kind, 1);
-    if (isSegment && bytes < 0) this.counters.lower(SEGMENT_COUNT, kind, 1);
+    this.counters.noteReserved(bytes, kind, isSegment);
     if (this.observer !== undefined) this.observer.reserved(bytes, address);
   }
 
   /** Told by streams; see {@linkcode SharedMemory}. */
   onMark(): void {
     this.counters.count("marks");
-  }
-
-  /** Brings the measures of active memory, which follow others, up to date. */
-  refreshActive(): void {
-    for (const kind of [0, 1] as const) {
-      for (const [active, allocated] of [[ACTIVE, ALLOCATION], [ACTIVE_BYTES, ALLOCATED_BYTES]]) {
-        const pending = this.#pendingOf(active!)[kind]!;
-        this.counters.set(active!, kind, this.#values[(allocated! << 3) + kind]! + pending);
-        // What somebody has is active, so there never was less of it.
-        for (const place of [PEAK + kind, PEAK_ALL]) {
-          const least = this.#values[(allocated! << 3) + place]!;
-          const at = (active! << 3) + place;
-          this.#values[at] = Math.max(this.#values[at]!, least);
-        }
-        this.#values[(active! << 3) + TOTAL + kind] = this
-          .#values[(allocated! << 3) + TOTAL + kind]!;
-      }
-    }
-  }
-
-  readonly #pendingCounts = [0, 0];
-  readonly #pendingBytes = [0, 0];
-
-  #pendingOf(measure: number): number[] {
-    return measure === ACTIVE ? this.#pendingCounts : this.#pendingBytes;
-  }
-
-  #active(kind: number): number {
-    return this.#values[(ALLOCATED_BYTES << 3) + kind]! + this.#pendingBytes[kind]!;
-  }
-
-  #notePending(kind: number, bytes: number): void {
-    this.#pendingCounts[kind]! += Math.sign(bytes);
-    this.#pendingBytes[kind]! += bytes;
-    this.refreshActive();
   }
 
   /** What is rare: another stream, a capture, or that somebody wants memory back. */
@@ -346,9 +334,29 @@ export class PoolEngine implements SharedMemory {
   }
 
   #miss(bytes: number, alignment: number, stream: MemoryStream): number {
+    const units = unitsFor(bytes);
+    if (alignment === UNIT) {
+      const kind = bytes <= LARGEST_SMALL ? 0 : 1;
+      const found = this.heap.find(this.#lastSlot, kind, units);
+      if (found !== 0) {
+        const block = this.heap.carve(found, 0, units);
+        return this.#finish(block, kind, bytes, stream);
+      }
+    }
     const request = this.request(bytes, alignment, stream);
     const block = this.onMiss(request);
     return block === 0 ? 0 : this.finish(block, request);
+  }
+
+  #finish(block: number, kind: 0 | 1, bytes: number, stream: MemoryStream): number {
+    this.table.floats[(block << FLOAT_SHIFT) + REQUESTED] = bytes;
+    const rounded = this.table.units(block) * UNIT;
+    this.#values[MISSES + kind]! += 1;
+    this.#values[MISSED_BYTES + kind]! += rounded;
+    this.#countTaken(kind, rounded, bytes);
+    this.counters.recount();
+    if (this.observer !== undefined) this.observer.allocated(block, stream);
+    return block;
   }
 
   #findOf(owner: number, request: BlockRequest): number {
@@ -365,22 +373,66 @@ export class PoolEngine implements SharedMemory {
     return heap.carve(found, skip, units);
   }
 
-  #release(block: number): void {
-    this.streams.release(block);
-    this.recount();
+  #takeLarge(bytes: number, stream: MemoryStream): number {
+    const { large } = this.cache;
+    const block = large[this.#lastSlot]!;
+    const { ints, floats } = this.table;
+    const at = block << RECORD_SHIFT;
+    const units = Math.ceil(bytes / UNIT);
+    if (block === 0 || ints[at + UNITS] !== units) return this.#miss(bytes, UNIT, stream);
+    large[this.#lastSlot] = 0;
+    ints[at + STATE] = LIVE;
+    floats[(block << FLOAT_SHIFT) + REQUESTED] = bytes;
+    this.#values[HITS + 1]! += 1;
+    this.#values[CACHED + 1]! -= 1;
+    this.#values[CACHED_BYTES + 1]! -= units * UNIT;
+    this.#countTaken(1, units * UNIT, bytes);
+    if (this.observer !== undefined) this.observer.allocated(block, stream);
+    return block;
   }
 
-  #countTaken(block: number, kind: 0 | 1, rounded: number, bytes: number): void {
+  /** Keeps a large block in place of the one that was kept, which joins its neighbours. */
+  #giveLarge(block: number, owner: number, rounded: number): void {
+    const { large } = this.cache;
+    const earlier = large[owner]!;
+    if (earlier !== 0) {
+      large[owner] = 0;
+      this.cache.noteDrained(1, 1, this.table.units(earlier) * UNIT);
+      this.#release(earlier);
+    }
+    if (this.#mostCached === 0 || rounded > this.#mostFreeBytes) return this.#release(block);
+    this.table.ints[(block << RECORD_SHIFT) + STATE] = CACHED_STATE;
+    large[owner] = block;
+    this.#countCached(1, rounded);
+  }
+
+  #giveUncached(block: number, kind: number, owner: number, rounded: number): void {
+    if (this.table.ints[(block << RECORD_SHIFT) + STATE] !== LIVE) {
+      this.streams.freeUsed(block);
+      this.counters.recount();
+    } else if (kind === 1) this.#giveLarge(block, owner, rounded);
+    else this.#release(block);
+  }
+
+  #release(block: number): void {
+    this.streams.release(block);
+    this.counters.recount();
+  }
+
+  #watch(owner: number, rounded: number): void {
+    if (this.streams.severalStreams) this.streams.noteFreed(owner, rounded);
+    if (this.#limitsFree && this.counters.freeBytes > this.#mostFreeBytes) this.onExcess();
+  }
+
+  #countTaken(kind: 0 | 1, rounded: number, bytes: number): void {
     const values = this.#values;
-    this.table.floats[(block << FLOAT_SHIFT) + REQUESTED] = bytes;
-    values[(ALLOCATION << 3) + TOTAL + kind]! += 1;
-    values[(ALLOCATED_BYTES << 3) + TOTAL + kind]! += rounded;
-    values[(REQUESTED_BYTES << 3) + TOTAL + kind]! += bytes;
-    this.#raise(ALLOCATION << 3, kind, 1);
-    this.#raise(ALLOCATED_BYTES << 3, kind, rounded);
-    this.#raise(REQUESTED_BYTES << 3, kind, bytes);
-    if (this.streams.pendingCount !== 0) this.refreshActive();
-    if (values[0]! + values[1]! === 1) this.#onUse(true);
+    values[ALLOCATED_TOTAL + kind]! += rounded;
+    values[REQUESTED_TOTAL + kind]! += bytes;
+    this.#raise(COUNT, kind, 1);
+    this.#raise(ALLOCATED, kind, rounded);
+    this.#raise(REQUESTED_NOW, kind, bytes);
+    if (this.streams.pendingCount !== 0) this.counters.refreshActive();
+    if (values[COUNT]! + values[COUNT + 1]! === 1) this.#onUse(true);
   }
 
   #raise(at: number, kind: 0 | 1, amount: number): void {
@@ -392,15 +444,9 @@ export class PoolEngine implements SharedMemory {
     if (all > values[at + PEAK_ALL]!) values[at + PEAK_ALL] = all;
   }
 
-  #countGiven(kind: 0 | 1, rounded: number, bytes: number): void {
-    const values = this.#values;
-    values[(ALLOCATION << 3) + kind]! -= 1;
-    values[(ALLOCATED_BYTES << 3) + kind]! -= rounded;
-    values[(REQUESTED_BYTES << 3) + kind]! -= bytes;
-  }
-
   #countCached(kind: 0 | 1, rounded: number): void {
-    this.#raise(INACTIVE_SPLIT << 3, kind, 1);
-    this.#raise(INACTIVE_SPLIT_BYTES << 3, kind, rounded);
+    this.#values[CACHED + kind]! += 1;
+    this.#values[CACHED_BYTES + kind]! += rounded;
+    this.counters.refreshInactive();
   }
 }

@@ -12,8 +12,10 @@ import {
   ALLOCATED_BYTES,
   ALLOCATION,
   CURRENT,
+  HITS,
   INACTIVE_SPLIT,
   INACTIVE_SPLIT_BYTES,
+  MISSES,
   PEAK,
   PEAK_ALL,
   type PoolCounters,
@@ -30,9 +32,9 @@ export interface Measure {
   readonly current: number;
   /** The most there was at any time. */
   readonly peak: number;
-  /** What came in all. */
+  /** What came, since the statistics were last reset. */
   readonly allocated: number;
-  /** What went in all. */
+  /** What went since then. */
   readonly freed: number;
 }
 
@@ -131,13 +133,11 @@ export interface PoolStatistics {
 
 function measure(counters: PoolCounters, which: number, kind: 0 | 1): Measure {
   const at = which << 3;
-  const current = counters.values[at + CURRENT + kind]!;
-  const allocated = counters.values[at + TOTAL + kind]!;
   return {
-    current,
+    current: counters.values[at + CURRENT + kind]!,
     peak: counters.values[at + PEAK + kind]!,
-    allocated,
-    freed: allocated - current,
+    allocated: counters.since(at + TOTAL + kind),
+    freed: counters.goneSince(which, kind),
   };
 }
 
@@ -174,7 +174,8 @@ function share(part: number, whole: number): number {
 /** The statistics of an engine now. Makes no native call. */
 export function poolStatistics(engine: PoolEngine): PoolStatistics {
   const { counters, cache } = engine;
-  engine.refreshActive();
+  engine.counters.refreshActive();
+  engine.counters.refreshInactive();
   const requested = measureBySize(counters, REQUESTED_BYTES);
   const allocation = measureBySize(counters, ALLOCATION);
   const allocated = counters.current(ALLOCATED_BYTES);
@@ -182,8 +183,8 @@ export function poolStatistics(engine: PoolEngine): PoolStatistics {
   const pending = counters.current(ACTIVE_BYTES) - allocated;
   const free = reserved - allocated;
   const largest = largestFree(engine);
-  const hits = counters.counted("hits");
-  const misses = counters.counted("misses");
+  const hits = counters.since(HITS) + counters.since(HITS + 1);
+  const misses = counters.since(MISSES) + counters.since(MISSES + 1);
   const empty = counters.counted("emptyAllocations");
   const emptyFreed = counters.counted("emptyFrees");
   const joined = freeOfHeap(engine.heap) + cache.bytes;

@@ -42,7 +42,7 @@ export class PoolStreams {
   readonly #onPending: PendingListener;
   readonly #marks: StreamMarks;
   readonly #slots: (StreamSlot | undefined)[] = [];
-  readonly #spaces = new Map<number, MemorySpace>();
+  readonly #spaces: (MemorySpace | undefined)[] = [];
   readonly #captures = new Map<object, MemorySpace>();
   readonly #byStream = new Map<MemoryStream, StreamSlot>();
   readonly #byCapture = new Map<object, Map<MemoryStream, StreamSlot>>();
@@ -51,6 +51,11 @@ export class PoolStreams {
   readonly #pendingBySize: FreeIndex;
   /** The present epoch by slot number, for the hot path. */
   epochs: Int32Array<ArrayBuffer> = new Int32Array(16);
+  // Fields and not getters of what the maps know: the hot path reads them.
+  /** Whether blocks of one stream could be wanted by another. */
+  severalStreams = false;
+  /** How many blocks are freed while a stream may still use them. */
+  pendingCount = 0;
   /** The space of everything but captures. */
   readonly space: MemorySpace;
 
@@ -71,19 +76,9 @@ export class PoolStreams {
     this.space = this.#newSpace();
   }
 
-  /** Whether blocks of one stream could be wanted by another. */
-  get severalStreams(): boolean {
-    return this.#byStream.size > 1;
-  }
-
   /** Blocks that are freed and that a stream may still use. */
   get pendingBlocks(): IterableIterator<number> {
     return this.#pending.keys();
-  }
-
-  /** How many they are. */
-  get pendingCount(): number {
-    return this.#pending.size;
   }
 
   /** A slot by its number. */
@@ -97,13 +92,13 @@ export class PoolStreams {
   }
 
   /** All spaces. */
-  spaces(): Iterable<MemorySpace> {
-    return this.#spaces.values();
+  *spaces(): Generator<MemorySpace> {
+    for (const space of this.#spaces) if (space !== undefined) yield space;
   }
 
   /** The space that a slot's blocks come from. */
   spaceOf(slot: StreamSlot): MemorySpace {
-    return this.#spaces.get(slot.common)!;
+    return this.#spaces[slot.common]!;
   }
 
   /** The slot of a stream as it is now: of itself, or of the capture that it is part of. */
@@ -117,7 +112,10 @@ export class PoolStreams {
     const space = token === undefined ? this.space : this.#spaceOfCapture(token);
     const slot = this.#addSlot(stream, space.common.index, token !== undefined);
     slots.set(stream, slot);
-    if (token === undefined) stream.onDispose(() => this.#retire(slot));
+    if (token === undefined) {
+      stream.onDispose(() => this.#retire(slot));
+      this.severalStreams = slots.size > 1;
+    }
     return slot;
   }
 
@@ -154,6 +152,7 @@ export class PoolStreams {
     for (const { slot, epoch } of needs) slot.demanded = Math.max(slot.demanded, epoch);
     ints[at + STATE] = PENDING;
     this.#pending.set(block, needs);
+    this.pendingCount++;
     this.#pendingBySize.insert(ints[at + SEGMENT]! & 1, block);
     this.#onPending(ints[at + SEGMENT]! & 1, ints[at + UNITS]! * UNIT);
   }
@@ -172,17 +171,19 @@ export class PoolStreams {
     }
   }
 
-  /** Empties a slot's cache, so that its blocks join their neighbours. */
-  flush(slot: StreamSlot): void {
-    this.#cache.drain(slot.index, (block) => this.release(block));
+  /** Empties a slot's cache, so that its blocks join their neighbours; whether it had any. */
+  flush(slot: StreamSlot): boolean {
+    return this.#cache.drain(slot.index, this.#releaseCached);
   }
+
+  readonly #releaseCached = (block: number): void => this.release(block);
 
   /** Marks a slot if there is something that only a mark can tell of. */
   mark(slot: StreamSlot): void {
     if (slot.stream === undefined || slot.captured || slot.retired) return;
     this.flush(slot);
-    const newest = this.#newestEpoch(slot);
-    if (newest < slot.epoch && slot.demanded < slot.epoch) return;
+    const latest = Math.max(this.#shared.heap.latestEpoch[slot.index]!, slot.demanded);
+    if (latest < slot.epoch) return;
     this.#marks.mark(slot);
     this.#shared.onMark();
     this.epochs[slot.index] = slot.epoch;
@@ -257,7 +258,7 @@ export class PoolStreams {
     for (const slot of [...this.slots()]) {
       if (slot.common === space.common.index) this.#slots[slot.index] = undefined;
     }
-    this.#spaces.delete(space.common.index);
+    this.#spaces[space.common.index] = undefined;
   }
 
   /** Gives all events back. */
@@ -270,7 +271,7 @@ export class PoolStreams {
     const common = new StreamSlot(index, undefined, index, false);
     this.#install(common);
     const space = new MemorySpace(this.#shared, common, this.#isVirtual);
-    this.#spaces.set(index, space);
+    this.#spaces[index] = space;
     return space;
   }
 
@@ -318,13 +319,9 @@ export class PoolStreams {
     this.mark(slot);
     slot.retired = true;
     this.#byStream.delete(slot.stream!);
+    this.severalStreams = this.#byStream.size > 1;
     // What is freed from now on is clean when that mark is reached.
     this.epochs[slot.index] = slot.epoch - 1;
-  }
-
-  #newestEpoch(slot: StreamSlot): number {
-    const newest = this.#shared.heap.newest(slot.index);
-    return newest === 0 ? 0 : this.#shared.table.field(newest, EPOCH);
   }
 
   /** Makes a block free, for its stream or, where that is through with it, for everybody. */
@@ -355,6 +352,7 @@ export class PoolStreams {
       const { table } = this.#shared;
       const kind = table.field(block, SEGMENT) & 1;
       this.#pending.delete(block);
+      this.pendingCount--;
       this.#pendingBySize.remove(kind, block);
       this.#onPending(kind, -table.units(block) * UNIT);
       this.release(block);

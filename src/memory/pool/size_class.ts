@@ -11,9 +11,9 @@
 import { UNIT } from "./block_table.ts";
 
 /** The largest request that counts as small, in bytes. PyTorch draws its line there too. */
-export const LARGEST_SMALL: number = 2 ** 20;
+export const LARGEST_SMALL = 1048576;
 /** The same in units. */
-export const LARGEST_SMALL_UNITS: number = LARGEST_SMALL / UNIT;
+export const LARGEST_SMALL_UNITS = 2048;
 
 /** Classes up to here hold one size each, of as many units as their number. */
 const SINGLE = 32;
