@@ -78,9 +78,12 @@ export {
 } from "./src/ffi/locate.ts";
 export { UnsupportedPlatformError } from "./src/ffi/platform.ts";
 
-// Streams and events
+// Streams, events and graphs
 export { type ForeignStreamOptions, Stream, type StreamOptions } from "./src/stream/stream.ts";
 export { Event, type EventOptions } from "./src/stream/event.ts";
+export { Graph } from "./src/stream/graph.ts";
+export type { CaptureOptions } from "./src/stream/capture.ts";
+export type { CaptureMode } from "./src/ffi/native_graph.ts";
 
 // Memory
 export {
@@ -89,6 +92,44 @@ export {
   type ForeignMemoryOptions,
   type StreamChoice,
 } from "./src/memory/device_buffer.ts";
+export {
+  MemoryManager,
+  type MemoryManagerOptions,
+  type MemoryManagerStatistics,
+} from "./src/memory/manager/memory_manager.ts";
+export type { ManagedPool } from "./src/memory/manager/managed_pool.ts";
+export {
+  type CopyRoute,
+  type DeviceCopyOptions,
+  MultiDeviceMemory,
+  type MultiDeviceMemoryOptions,
+  type NamedPlacement,
+} from "./src/memory/manager/multi_device_memory.ts";
+export type { BalanceRule } from "./src/memory/manager/device_choice.ts";
+export type {
+  BandFigures,
+  BandLimits,
+  BandRange,
+  SizeBand,
+} from "./src/memory/manager/size_bands.ts";
+export { type Chunk, type ChunkOptions, chunksThatFit } from "./src/memory/manager/chunks.ts";
+export type {
+  MemoryPoolOptions,
+  MemoryPressureCallback,
+  MemoryPressureEvent,
+  PressureOptions,
+} from "./src/memory/pool/pool_options.ts";
+export {
+  POOL_PRESETS,
+  type PoolPreset,
+  type PresetOptions,
+} from "./src/memory/pool/pool_presets.ts";
+export type {
+  Fragmentation,
+  Measure,
+  MeasureBySize,
+  PoolStatistics,
+} from "./src/memory/pool/pool_statistics.ts";
 export { PinnedBuffer, type PinnedCopyOptions } from "./src/memory/pinned_buffer.ts";
 export {
   type AnyTypedArray,

@@ -16,7 +16,12 @@ const PUBLISHED: Readonly<Record<string, string>> = {
 };
 
 /** What only tests import, and what would be left dangling without them. */
-const TESTS_ONLY: readonly string[] = ["@std/assert", "deno-std/", "fast-check"];
+const TESTS_ONLY: readonly string[] = [
+  "@std/assert",
+  "deno-std/",
+  "fast-check",
+  "playwright-core",
+];
 
 /** The text of `deno.json` as it is published. */
 export function publishedConfiguration(text: string): string {

@@ -1,15 +1,16 @@
-// The table of allocations, and what counts as a device's memory.
+// The table of allocations.
 #include "allocation_table.h"
 
-#include <mutex>
+#include <driver_types.h>
 
-#include "call.h"
+#include <iterator>
+#include <mutex>
 
 namespace gridstride {
 
 AllocationTable::Entry AllocationTable::prepare(uint64_t bytes, int device) {
   Allocations one;
-  one.emplace(0, Allocation{bytes, device});
+  one.emplace(0, Allocation{bytes, device, {}});
   return one.extract(one.begin());
 }
 
@@ -28,16 +29,38 @@ AllocationTable::Entry AllocationTable::take(uint64_t address, int device) {
   return allocations_.extract(found);
 }
 
-AllocationTable::Membership AllocationTable::find(const MemoryRange& range, int device) const {
-  const std::shared_lock<std::shared_mutex> lock(mutex_);
+AllocationTable::Line* AllocationTable::last_overlapping(const MemoryRange& range) {
   // Allocations do not overlap, so only the last one that begins before the range ends matters.
-  auto found = allocations_.lower_bound(range.end());
-  if (found == allocations_.begin()) return Membership::outside;
-  --found;
-  const MemoryRange allocation{found->first, found->second.bytes};
-  if (!allocation.overlaps(range)) return Membership::outside;
-  const bool inside = allocation.contains(range) && found->second.device == device;
+  const auto after = allocations_.lower_bound(range.end());
+  if (after == allocations_.begin()) return nullptr;
+  Line& last = *std::prev(after);
+  return extent_of(last).overlaps(range) ? &last : nullptr;
+}
+
+Membership AllocationTable::find(const MemoryRange& range, int device) const {
+  const std::shared_lock<std::shared_mutex> lock(mutex_);
+  const Line* line = last_overlapping(range);
+  if (line == nullptr) return Membership::outside;
+  const Allocation& allocation = line->second;
+  const bool inside = allocation.device == device && extent_of(*line).contains(range) &&
+                      allocation.blocks.allow(range);
   return inside ? Membership::inside : Membership::astride;
+}
+
+Membership AllocationTable::declare(const MemoryRange& block, int device, bool is_live) {
+  const std::unique_lock<std::shared_mutex> lock(mutex_);
+  Line* line = last_overlapping(block);
+  if (line == nullptr) return Membership::outside;
+  Allocation& allocation = line->second;
+  if (allocation.device != device || !extent_of(*line).contains(block)) return Membership::astride;
+  allocation.blocks.declare(block, is_live);
+  return Membership::inside;
+}
+
+BlockAt AllocationTable::find_block(uint64_t address, MemoryRange& block) const {
+  const std::shared_lock<std::shared_mutex> lock(mutex_);
+  const Line* line = last_overlapping(MemoryRange{address, 1});
+  return line == nullptr ? BlockAt::unknown : line->second.blocks.find(address, block);
 }
 
 AllocationTable::Totals AllocationTable::totals() const {
@@ -49,27 +72,6 @@ AllocationTable& allocations() {
   // Never destroyed: calls may still be running when the process exits.
   static AllocationTable& table = *new AllocationTable;
   return table;
-}
-
-namespace {
-
-void require_foreign_memory(uint64_t address, int device) {
-  cudaPointerAttributes attributes = {};
-  GS_CALL(cudaPointerGetAttributes, &attributes,
-          reinterpret_cast<const void*>(static_cast<uintptr_t>(address)));
-  const bool on_device = attributes.type == cudaMemoryTypeDevice && attributes.device == device;
-  require(on_device || attributes.type == cudaMemoryTypeManaged, cudaErrorInvalidValue);
-}
-
-}  // namespace
-
-void require_device_memory(const MemoryRange& range, int device) {
-  const AllocationTable::Membership membership = allocations().find(range, device);
-  if (__builtin_expect(membership == AllocationTable::Membership::inside, 1)) return;
-  require(membership == AllocationTable::Membership::outside, cudaErrorInvalidValue);
-  // The first and the last byte; CUDA's own check sees what lies between.
-  require_foreign_memory(range.address, device);
-  require_foreign_memory(range.end() - 1, device);
 }
 
 }  // namespace gridstride

@@ -1,15 +1,15 @@
 // The device memory that gs_memory_allocate gave out and that is not yet freed.
 //
 // JavaScript names memory by address. The table makes a wrong address an error: only what is in it
-// is freed, and a copy or set must stay inside one allocation, or inside memory that CUDA says
-// another library has allocated.
+// is freed.
 #ifndef GRIDSTRIDE_ALLOCATION_TABLE_H
 #define GRIDSTRIDE_ALLOCATION_TABLE_H
 
 #include <map>
 #include <shared_mutex>
 
-#include "memory_range.h"
+#include "declared_blocks.h"
+#include "membership.h"
 
 namespace gridstride {
 
@@ -17,14 +17,14 @@ class AllocationTable {
   struct Allocation {
     uint64_t bytes = 0;
     int device = no_device;
+    DeclaredBlocks blocks;
   };
   using Allocations = std::map<uint64_t, Allocation>;  // by address
+  using Line = Allocations::value_type;
 
  public:
   // A line of the table, in it or taken out of it.
   using Entry = Allocations::node_type;
-
-  enum class Membership { inside, outside, astride };
 
   struct Totals {
     uint64_t allocations = 0;
@@ -41,22 +41,35 @@ class AllocationTable {
   // same address anew meets the old line.
   Entry take(uint64_t address, int device);
 
-  // `astride`: it overlaps an allocation without lying inside one of this device.
+  // Where the range lies, seen from device's allocations.
   Membership find(const MemoryRange& range, int device) const;
+
+  // Declares the block live or ended where it lies inside an allocation of the device; returns
+  // where it lies.
+  Membership declare(const MemoryRange& block, int device, bool is_live);
+
+  // The live block, if that is the answer, goes to block.
+  BlockAt find_block(uint64_t address, MemoryRange& block) const;
 
   Totals totals() const;
 
  private:
+  static MemoryRange extent_of(const Line& line) {
+    return MemoryRange{line.first, line.second.bytes};
+  }
+
+  // Null when none does. The caller holds the lock.
+  Line* last_overlapping(const MemoryRange& range);
+  const Line* last_overlapping(const MemoryRange& range) const {
+    return const_cast<AllocationTable*>(this)->last_overlapping(range);
+  }
+
   mutable std::shared_mutex mutex_;
   Allocations allocations_;
   uint64_t bytes_ = 0;
 };
 
 AllocationTable& allocations();
-
-// Throws cudaErrorInvalidValue unless all of the range is memory of this device: an allocation of
-// ours, or what CUDA knows as device or managed memory of another library. The device is current.
-void require_device_memory(const MemoryRange& range, int device);
 
 }  // namespace gridstride
 

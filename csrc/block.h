@@ -3,6 +3,7 @@
 #define GRIDSTRIDE_BLOCK_H
 
 #include "checked_integer.h"
+#include "pressure.h"
 
 namespace gridstride {
 
@@ -10,11 +11,13 @@ namespace gridstride {
 // Every slot is therefore read exactly once, through volatile, and checked after that.
 class Operands {
  public:
-  // The operands of the call that this thread is making.
+  // The operands of the call that this thread is making, which tells the block of any pressure.
   static Operands of_thread() {
     gs_command_block* block = thread_state.block;
     require(block != nullptr, GS_ERROR_NO_BLOCK);
-    return Operands(block);
+    const Operands operands(block);
+    operands.set_result(pressure_slot, memory_pressure.load(std::memory_order_relaxed));
+    return operands;
   }
 
   int device() const { return static_cast<int>(checked_integer(block_->device, largest_handle)); }
@@ -33,6 +36,8 @@ class Operands {
   void set_result(int index, double value) const { block_->result[index] = value; }
 
  private:
+  static constexpr int pressure_slot = GS_RESULT_SLOTS - 1;
+
   explicit Operands(gs_command_block* block) : block_(block) {}
 
   static int32_t as_handle(double value) {

@@ -4,7 +4,8 @@
 //   GS_CALL(cudaMalloc, &address, bytes);                    throws a Failure that names the call
 //   if (GS_ATTEMPT(cudaStreamQuery, stream) == …)            where a failure may be an answer
 //
-// cudaGetLastError is not wrapped: it is part of the wrapper.
+// cudaGetLastError is not wrapped: it is part of the wrapper. Nor is what only restores a thread's
+// state; see relaxed_capture.h.
 #ifndef GRIDSTRIDE_CALL_H
 #define GRIDSTRIDE_CALL_H
 
@@ -16,47 +17,66 @@
 #include "guard.h"
 
 // Every wrapped call. The order gives the ids that gs_call_name tells, from 1.
-#define GS_CALLS(CALL)                   \
-  CALL(cudaDriverGetVersion)             \
-  CALL(cudaRuntimeGetVersion)            \
-  CALL(cudaGetDeviceCount)               \
-  CALL(cudaSetDevice)                    \
-  CALL(cudaDeviceGetAttribute)           \
-  CALL(cudaGetDeviceProperties)          \
-  CALL(cudaDeviceGetPCIBusId)            \
-  CALL(cudaMemGetInfo)                   \
-  CALL(cudaDeviceSynchronize)            \
-  CALL(cudaDeviceCanAccessPeer)          \
-  CALL(cudaDeviceEnablePeerAccess)       \
-  CALL(cudaMalloc)                       \
-  CALL(cudaFree)                         \
-  CALL(cudaPointerGetAttributes)         \
-  CALL(cudaHostRegister)                 \
-  CALL(cudaHostUnregister)               \
-  CALL(cudaMemsetAsync)                  \
-  CALL(cuMemsetD16Async)                 \
-  CALL(cuMemsetD32Async)                 \
-  CALL(cudaMemcpyAsync)                  \
-  CALL(cudaMemcpy2DAsync)                \
-  CALL(cudaMemcpyPeerAsync)              \
-  CALL(cudaDeviceGetStreamPriorityRange) \
-  CALL(cudaStreamCreateWithPriority)     \
-  CALL(cudaStreamGetDevice)              \
-  CALL(cudaStreamDestroy)                \
-  CALL(cudaStreamQuery)                  \
-  CALL(cudaStreamWaitEvent)              \
-  CALL(cudaStreamSynchronize)            \
-  CALL(cudaEventCreateWithFlags)         \
-  CALL(cudaEventDestroy)                 \
-  CALL(cudaEventRecord)                  \
-  CALL(cudaEventQuery)                   \
-  CALL(cudaEventSynchronize)             \
-  CALL(cudaEventElapsedTime)             \
-  CALL(cudaFuncGetAttributes)            \
-  CALL(cudaFuncSetAttribute)             \
-  CALL(cudaLaunchKernel)                 \
-  CALL(nvmlInit_v2)                      \
-  CALL(nvmlDeviceGetHandleByUUID)        \
+#define GS_CALLS(CALL)                      \
+  CALL(cudaDriverGetVersion)                \
+  CALL(cudaRuntimeGetVersion)               \
+  CALL(cudaGetDeviceCount)                  \
+  CALL(cudaSetDevice)                       \
+  CALL(cudaDeviceGetAttribute)              \
+  CALL(cudaGetDeviceProperties)             \
+  CALL(cudaDeviceGetPCIBusId)               \
+  CALL(cudaMemGetInfo)                      \
+  CALL(cudaDeviceSynchronize)               \
+  CALL(cudaDeviceCanAccessPeer)             \
+  CALL(cudaDeviceEnablePeerAccess)          \
+  CALL(cudaMalloc)                          \
+  CALL(cudaFree)                            \
+  CALL(cudaPointerGetAttributes)            \
+  CALL(cudaHostRegister)                    \
+  CALL(cudaHostUnregister)                  \
+  CALL(cudaMemsetAsync)                     \
+  CALL(cuMemsetD16Async)                    \
+  CALL(cuMemsetD32Async)                    \
+  CALL(cuDeviceGetAttribute)                \
+  CALL(cuMemGetAllocationGranularity)       \
+  CALL(cuMemAddressReserve)                 \
+  CALL(cuMemAddressFree)                    \
+  CALL(cuMemCreate)                         \
+  CALL(cuMemRelease)                        \
+  CALL(cuMemMap)                            \
+  CALL(cuMemUnmap)                          \
+  CALL(cuMemSetAccess)                      \
+  CALL(cudaMemcpyAsync)                     \
+  CALL(cudaMemcpy2DAsync)                   \
+  CALL(cudaMemcpyPeerAsync)                 \
+  CALL(cudaDeviceGetStreamPriorityRange)    \
+  CALL(cudaStreamCreateWithPriority)        \
+  CALL(cudaStreamGetDevice)                 \
+  CALL(cudaStreamDestroy)                   \
+  CALL(cudaStreamQuery)                     \
+  CALL(cudaStreamWaitEvent)                 \
+  CALL(cudaStreamSynchronize)               \
+  CALL(cudaStreamBeginCapture)              \
+  CALL(cudaStreamEndCapture)                \
+  CALL(cudaStreamIsCapturing)               \
+  CALL(cudaStreamGetCaptureInfo)            \
+  CALL(cudaThreadExchangeStreamCaptureMode) \
+  CALL(cudaEventCreateWithFlags)            \
+  CALL(cudaEventDestroy)                    \
+  CALL(cudaEventRecord)                     \
+  CALL(cudaEventQuery)                      \
+  CALL(cudaEventSynchronize)                \
+  CALL(cudaEventElapsedTime)                \
+  CALL(cudaGraphGetNodes)                   \
+  CALL(cudaGraphInstantiateWithFlags)       \
+  CALL(cudaGraphLaunch)                     \
+  CALL(cudaGraphExecDestroy)                \
+  CALL(cudaGraphDestroy)                    \
+  CALL(cudaFuncGetAttributes)               \
+  CALL(cudaFuncSetAttribute)                \
+  CALL(cudaLaunchKernel)                    \
+  CALL(nvmlInit_v2)                         \
+  CALL(nvmlDeviceGetHandleByUUID)           \
   CALL(nvmlDeviceGetMemoryInfo)
 
 namespace gridstride {

@@ -1,7 +1,7 @@
 // Linear copies: within a device, between devices, through pinned slabs, and to and from memory
 // that JavaScript lends for the length of one call.
-#include "allocation_table.h"
 #include "block.h"
+#include "memory_check.h"
 #include "pinned.h"
 #include "stream.h"
 

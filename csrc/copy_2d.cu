@@ -1,6 +1,6 @@
 // Pitched copies: rows of equal width at a distance, the pitch, that may differ between the sides.
-#include "allocation_table.h"
 #include "block.h"
+#include "memory_check.h"
 #include "pinned.h"
 #include "pitched_range.h"
 #include "stream.h"

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "backend.h"
+#include "driver_table.h"
 #include "text.h"
 
 namespace gridstride {
@@ -29,6 +30,23 @@ MemoryInformation memory_of_current_device() {
 }
 
 }  // namespace
+
+int device_attribute(int device, int attribute) {
+  concern(device);
+  int value = 0;
+  const int32_t status =
+      GS_ATTEMPT(cudaDeviceGetAttribute, &value, static_cast<cudaDeviceAttr>(attribute), device);
+  if (status == 0) return value;
+  // Whether the runtime passes on what it has no name for is nowhere promised.
+  const DriverTable& driver = driver_table();
+  if (status != cudaErrorInvalidValue || driver.device_get_attribute == nullptr) {
+    fail_call(CallKind::cudaDeviceGetAttribute, status);
+  }
+  call(CallKind::cuDeviceGetAttribute, [&] {
+    return driver.device_get_attribute(&value, static_cast<CUdevice_attribute>(attribute), device);
+  });
+  return value;
+}
 
 UuidText uuid_text(int device, const char* prefix) {
   const cudaDeviceProp properties = properties_of(device);
@@ -78,10 +96,7 @@ int32_t gs_device_versions(double* result) {
 int32_t gs_device_attribute(int32_t device, int32_t attribute, double* result) {
   return guarded([&] {
     require(result != nullptr, GS_ERROR_ARGUMENT);
-    concern(device);
-    int value = 0;
-    GS_CALL(cudaDeviceGetAttribute, &value, static_cast<cudaDeviceAttr>(attribute), device);
-    result[0] = value;
+    result[0] = device_attribute(device, attribute);
   });
 }
 

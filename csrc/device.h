@@ -21,6 +21,10 @@ inline void concern(int device) {
   require(device >= 0, GS_ERROR_DEVICE);
 }
 
+// The value of a cudaDeviceAttr, or of one that only the driver names; both number alike. Creates
+// no context.
+int device_attribute(int device, int attribute);
+
 // "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"; prefix is "GPU" or, for the management library's
 // name of a part of a GPU, "MIG". Creates no context.
 struct UuidText {

@@ -9,7 +9,19 @@
 namespace gridstride {
 
 const DriverTable& driver_table() {
-  static constexpr DriverTable table{&cuMemsetD16Async, &cuMemsetD32Async};
+  static constexpr DriverTable table{
+      &cuMemsetD16Async,
+      &cuMemsetD32Async,
+      nullptr,  // what the host device has to say of itself its runtime says
+      &cuMemGetAllocationGranularity,
+      &cuMemAddressReserve,
+      &cuMemAddressFree,
+      &cuMemCreate,
+      &cuMemRelease,
+      &cuMemMap,
+      &cuMemUnmap,
+      &cuMemSetAccess,
+  };
   return table;
 }
 
@@ -47,6 +59,16 @@ DriverTable filled_from_driver() {
   if (get_address == nullptr) return table;
   find_function(get_address, "cuMemsetD16Async", 3020, table.memset_d16_async);
   find_function(get_address, "cuMemsetD32Async", 3020, table.memset_d32_async);
+  find_function(get_address, "cuDeviceGetAttribute", 2000, table.device_get_attribute);
+  find_function(get_address, "cuMemGetAllocationGranularity", 10020,
+                table.mem_get_allocation_granularity);
+  find_function(get_address, "cuMemAddressReserve", 10020, table.mem_address_reserve);
+  find_function(get_address, "cuMemAddressFree", 10020, table.mem_address_free);
+  find_function(get_address, "cuMemCreate", 10020, table.mem_create);
+  find_function(get_address, "cuMemRelease", 10020, table.mem_release);
+  find_function(get_address, "cuMemMap", 10020, table.mem_map);
+  find_function(get_address, "cuMemUnmap", 10020, table.mem_unmap);
+  find_function(get_address, "cuMemSetAccess", 10020, table.mem_set_access);
   return table;
 }
 

@@ -1,4 +1,5 @@
-// Functions of the CUDA driver for what the runtime has no function for.
+// Functions of the CUDA driver for what the runtime has no function for. A runtime device's ordinal
+// is its CUdevice.
 #ifndef GRIDSTRIDE_DRIVER_TABLE_H
 #define GRIDSTRIDE_DRIVER_TABLE_H
 
@@ -14,6 +15,28 @@ struct DriverTable {
                                CUstream stream) = nullptr;
   CUresult (*memset_d32_async)(CUdeviceptr address, unsigned int value, size_t count,
                                CUstream stream) = nullptr;
+  CUresult (*device_get_attribute)(int* value, CUdevice_attribute attribute,
+                                   CUdevice device) = nullptr;
+  CUresult (*mem_get_allocation_granularity)(size_t* bytes, const CUmemAllocationProp* properties,
+                                             CUmemAllocationGranularity_flags option) = nullptr;
+  CUresult (*mem_address_reserve)(CUdeviceptr* address, size_t bytes, size_t alignment,
+                                  CUdeviceptr wanted, unsigned long long flags) = nullptr;
+  CUresult (*mem_address_free)(CUdeviceptr address, size_t bytes) = nullptr;
+  CUresult (*mem_create)(CUmemGenericAllocationHandle* handle, size_t bytes,
+                         const CUmemAllocationProp* properties, unsigned long long flags) = nullptr;
+  CUresult (*mem_release)(CUmemGenericAllocationHandle handle) = nullptr;
+  CUresult (*mem_map)(CUdeviceptr address, size_t bytes, size_t offset,
+                      CUmemGenericAllocationHandle handle, unsigned long long flags) = nullptr;
+  CUresult (*mem_unmap)(CUdeviceptr address, size_t bytes) = nullptr;
+  CUresult (*mem_set_access)(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* accesses,
+                             size_t count) = nullptr;
+
+  // The functions of virtual memory management came with one version of the driver.
+  bool has_virtual_memory() const {
+    return mem_get_allocation_granularity != nullptr && mem_address_reserve != nullptr &&
+           mem_address_free != nullptr && mem_create != nullptr && mem_release != nullptr &&
+           mem_map != nullptr && mem_unmap != nullptr && mem_set_access != nullptr;
+  }
 };
 
 // Filled by the first call.

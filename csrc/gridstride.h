@@ -366,7 +366,7 @@ GS_API int32_t gs_graph_destroy(int32_t graph);
 GS_API int32_t gs_file_open(const char* path, double* result);
 
 /* [waits] Reads bytes from offset of the file to pinned_offset of a pinned slab. GS_ERROR_CAPACITY
- * where the file or the slab ends before. */
+ * where the file or the slab ends before. A read that fails on its way leaves what it has read. */
 GS_API int32_t gs_file_read(int32_t file, double offset, int32_t pinned, double pinned_offset,
                             double bytes);
 

@@ -10,6 +10,7 @@
 #define GRIDSTRIDE_HANDLE_TABLE_H
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <new>
 #include <thread>
@@ -90,13 +91,15 @@ class HandleTable {
     if (users_of(close(slot, handle, 0)) == 0) end_or_reopen(slot);
   }
 
-  // Waits until the last user has left, then ends the resource; for resources whose users never
-  // wait themselves.
+  // Waits until the last user has left, then ends the resource; for resources whose users wait for
+  // nothing that this thread has to do.
   void destroy_after_users(int32_t handle) {
     Slot& slot = slot_of(handle);
     // Counting itself as a user keeps every other from being the last.
     close(slot, handle, 1);
-    while (users_of(slot.state.load(std::memory_order_acquire)) != 1) std::this_thread::yield();
+    for (int turn = 0; users_of(slot.state.load(std::memory_order_acquire)) != 1; turn++) {
+      await_user(turn);
+    }
     end_or_reopen(slot);
   }
 
@@ -200,6 +203,15 @@ class HandleTable {
       // The destroying call has long returned. This thread remembers the failure, and the slot
       // stays taken, so that the tally goes on counting what was not given back.
       remember_exception();
+    }
+  }
+
+  // Most users leave within a microsecond; one that reads a file may take a second.
+  static void await_user(int turn) {
+    if (turn < 1000) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   }
 

@@ -1,9 +1,18 @@
-// Device memory: allocating, freeing, setting.
+// Device memory: allocating, freeing, setting; what an owner who divides it says of it; how much of
+// everything there is.
+#include <map>
+#include <mutex>
+
 #include "allocation_table.h"
 #include "block.h"
 #include "driver_table.h"
 #include "event.h"
+#include "file.h"
+#include "graph.h"
+#include "mapping_table.h"
+#include "memory_check.h"
 #include "pinned.h"
+#include "relaxed_capture.h"
 #include "stream.h"
 
 namespace gridstride {
@@ -32,6 +41,15 @@ void enqueue_set(const MemoryRange& range, uint64_t value, uint64_t width, uint6
   });
 }
 
+std::mutex pressure_mutex;
+
+// How often each device was pressed; guarded by the mutex. Never destroyed: calls may still be
+// running when the process exits.
+std::map<int, uint64_t>& presses_by_device() {
+  static std::map<int, uint64_t>& presses = *new std::map<int, uint64_t>;
+  return presses;
+}
+
 }  // namespace
 
 }  // namespace gridstride
@@ -46,6 +64,7 @@ int32_t gs_memory_allocate(void) {
     require(bytes > 0, GS_ERROR_ARGUMENT);
     make_current(device);
     AllocationTable::Entry entry = AllocationTable::prepare(bytes, device);
+    const RelaxedCapture relaxed;
     void* pointer = nullptr;
     GS_CALL(cudaMalloc, &pointer, bytes);
     const uint64_t address = address_of(pointer);
@@ -67,6 +86,7 @@ int32_t gs_memory_free(void) {
     AllocationTable::Entry entry = allocations().take(freed.address, device);
     try {
       make_current(device);
+      const RelaxedCapture relaxed;
       GS_CALL(cudaFree, freed.pointer());
     } catch (...) {
       allocations().insert(std::move(entry), freed.address);
@@ -94,6 +114,37 @@ int32_t gs_memory_set(void) {
   });
 }
 
+int32_t gs_memory_declare(void) {
+  return guarded([] {
+    const Operands in = Operands::of_thread();
+    const int device = in.device();
+    const MemoryRange block = checked_range(in.integer(0), in.integer(1));
+    const bool is_live = in.integer(2, 1) == 1;
+    require(block.bytes > 0, GS_ERROR_ARGUMENT);
+    concern(device);
+    declare_block(block, device, is_live);
+  });
+}
+
+int32_t gs_memory_press(int32_t device, int32_t raise, double* result) {
+  return guarded([&] {
+    require(result != nullptr && (raise == 0 || raise == 1), GS_ERROR_ARGUMENT);
+    concern(device);
+    int count = 0;
+    GS_CALL(cudaGetDeviceCount, &count);
+    require(device < count, GS_ERROR_DEVICE);
+    const std::lock_guard<std::mutex> lock(pressure_mutex);
+    uint64_t& presses = presses_by_device()[device];
+    if (raise == 1) {
+      presses++;
+      // Written under the lock alone.
+      memory_pressure.store(memory_pressure.load(std::memory_order_relaxed) + 1,
+                            std::memory_order_relaxed);
+    }
+    result[0] = static_cast<double>(presses);
+  });
+}
+
 int32_t gs_resource_tally(double* result) {
   return guarded([&] {
     require(result != nullptr, GS_ERROR_ARGUMENT);
@@ -104,5 +155,10 @@ int32_t gs_resource_tally(double* result) {
     result[3] = static_cast<double>(events.live());
     result[4] = static_cast<double>(pinned_slabs.live());
     result[5] = static_cast<double>(pinned_bytes.load(std::memory_order_relaxed));
+    const MappingTable::Totals mapped = mappings().totals();
+    result[6] = static_cast<double>(mapped.reservations);
+    result[7] = static_cast<double>(mapped.mapped_bytes);
+    result[8] = static_cast<double>(graphs.live());
+    result[9] = static_cast<double>(files.live());
   });
 }

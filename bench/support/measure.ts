@@ -44,7 +44,12 @@ function declare(
   });
 }
 
-/** Declares a benchmark; `body` does it `calls` times. */
+/**
+ * Declares a benchmark; `body` does it `calls` times.
+ *
+ * A body that returns a promise has to be an `async` function: `deno bench` waits for no other, and
+ * would time only how long it takes to make the promise.
+ */
 export function measure(
   title: string,
   options: MeasureOptions,

@@ -5,8 +5,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <mutex>
+
+#include "address_circle.h"
 
 namespace gridstride::host {
 
@@ -17,8 +18,6 @@ struct MappedExtent {
   std::uintptr_t limit = 0;
 };
 
-// Addresses are handed out in a circle: a range that was given back is used again only after the
-// search has gone once around the reservation, so a stale address keeps faulting for long.
 // Thread-safe. Reservations live as long as the process.
 class AddressReservation {
  public:
@@ -40,18 +39,13 @@ class AddressReservation {
 
  private:
   bool reserve();
-  MappedExtent place(std::size_t bytes, std::size_t gap, std::size_t end_alignment);
-  MappedExtent place_from(std::uintptr_t position, std::size_t bytes, std::size_t gap,
-                          std::size_t end_alignment);
-  void give_back(std::uintptr_t start, std::uintptr_t limit);
 
   const std::uint64_t capacity_;
   std::mutex mutex_;
   // size_ is written last and read first: 0 means not reserved yet.
   std::atomic<std::uintptr_t> base_{0};
   std::atomic<std::uintptr_t> size_{0};
-  std::map<std::uintptr_t, std::uintptr_t> free_;  // start → limit, never adjacent
-  std::uintptr_t position_ = 0;                    // where the search goes on
+  AddressCircle free_;
 };
 
 }  // namespace gridstride::host

@@ -2,27 +2,30 @@
 #ifndef GRIDSTRIDE_HOST_COPY_WORK_H
 #define GRIDSTRIDE_HOST_COPY_WORK_H
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
 #include "mapped_range.h"
+#include "memory_access.h"
 #include "stream.h"
+#include "virtual_mappings.h"
 #include "work.h"
 
 namespace gridstride::host {
 
-// Rows of `width` bytes of which consecutive ones begin `pitch` bytes apart.
-template <typename Byte>
-struct Rows {
-  Byte* address = nullptr;
-  std::size_t pitch = 0;
-};
+constexpr int no_device = -1;
 
-// What the work touches stays mapped until it is done.
-using HeldRanges = std::array<std::shared_ptr<MappedRange>, 2>;
+// Rows of bytes of which consecutive ones begin `pitch` bytes apart, and what keeps them there.
+struct RowEnd {
+  std::uintptr_t address = 0;
+  std::size_t pitch = 0;
+  // An allocation stays mapped until the work is done.
+  std::shared_ptr<MappedRange> held;
+  // Virtual memory does not: each piece asks whether this device may still access it.
+  int virtual_for = no_device;
+};
 
 // Work on width × height bytes. Bytes are counted through the rows as if these lay side by side,
 // and cut into pieces, so that few long rows spread over the workers like many short ones.
@@ -36,50 +39,68 @@ class RowWork : public Work {
   void run_here();
 
  protected:
-  RowWork(std::shared_ptr<Stream> stream, HeldRanges held, std::size_t width, std::size_t height)
-      : stream_(std::move(stream)), held_(std::move(held)), width_(width), bytes_(width * height) {}
+  // A fill has no source.
+  RowWork(std::shared_ptr<Stream> stream, RowEnd destination, RowEnd source, std::size_t width,
+          std::size_t height)
+      : stream_(std::move(stream)),
+        destination_(std::move(destination)),
+        source_(std::move(source)),
+        width_(width),
+        bytes_(width * height) {}
+
+  unsigned char* destination_at(std::size_t row, std::size_t column) const;
+  const unsigned char* source_at(std::size_t row, std::size_t column) const;
 
   virtual void run_segment(std::size_t row, std::size_t column, std::size_t bytes) = 0;
+  virtual const char* name() const = 0;
 
  private:
+  // Bytes of the work, counted through its rows.
+  struct Piece {
+    std::size_t begin;
+    std::size_t end;
+  };
+
   bool run_next_piece();
+  void run_rows(const Piece& piece);
+  // Runs body, unless the end is virtual memory that the piece must not touch.
+  template <typename Body>
+  void run_admitted(const RowEnd& end, AllowedAccess needed, const Piece& piece, Body body);
+  void report(const TouchRefusal& refusal, const RowEnd& end, AllowedAccess needed);
 
   const std::shared_ptr<Stream> stream_;
-  const HeldRanges held_;
+  const RowEnd destination_;
+  const RowEnd source_;
   const std::size_t width_;
   const std::size_t bytes_;
   std::atomic<std::size_t> claimed_{0};
+  std::atomic<bool> faulted_{false};
 };
 
 class CopyWork final : public RowWork {
  public:
-  CopyWork(std::shared_ptr<Stream> stream, HeldRanges held, Rows<unsigned char> destination,
-           Rows<const unsigned char> source, std::size_t width, std::size_t height)
-      : RowWork(std::move(stream), std::move(held), width, height),
-        destination_(destination),
-        source_(source) {}
+  CopyWork(std::shared_ptr<Stream> stream, RowEnd destination, RowEnd source, std::size_t width,
+           std::size_t height)
+      : RowWork(std::move(stream), std::move(destination), std::move(source), width, height) {}
 
  private:
   void run_segment(std::size_t row, std::size_t column, std::size_t bytes) override;
-
-  const Rows<unsigned char> destination_;
-  const Rows<const unsigned char> source_;
+  const char* name() const override { return "copy"; }
 };
 
 // Fills with an element of 1, 2 or 4 bytes; width is a multiple of the element.
 class FillWork final : public RowWork {
  public:
-  FillWork(std::shared_ptr<Stream> stream, HeldRanges held, Rows<unsigned char> destination,
-           std::uint32_t value, std::size_t element_bytes, std::size_t width, std::size_t height)
-      : RowWork(std::move(stream), std::move(held), width, height),
-        destination_(destination),
+  FillWork(std::shared_ptr<Stream> stream, RowEnd destination, std::uint32_t value,
+           std::size_t element_bytes, std::size_t width, std::size_t height)
+      : RowWork(std::move(stream), std::move(destination), RowEnd(), width, height),
         value_(value),
         element_bytes_(element_bytes) {}
 
  private:
   void run_segment(std::size_t row, std::size_t column, std::size_t bytes) override;
+  const char* name() const override { return "fill"; }
 
-  const Rows<unsigned char> destination_;
   const std::uint32_t value_;
   const std::size_t element_bytes_;
 };

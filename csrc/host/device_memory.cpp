@@ -82,6 +82,18 @@ std::shared_ptr<MappedRange> DeviceMemory::hold(const void* address, std::size_t
   return allocation.range;
 }
 
+bool DeviceMemory::charge(std::uint64_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (bytes > capacity_ - charged_) return false;
+  charged_ += bytes;
+  return true;
+}
+
+void DeviceMemory::discharge(std::uint64_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  charged_ -= bytes;
+}
+
 std::uint64_t DeviceMemory::free_bytes() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return capacity_ - charged_;

@@ -45,6 +45,11 @@ class DeviceMemory {
   // Keeps [address, address + bytes) accessible; null unless it lies within one allocation.
   std::shared_ptr<MappedRange> hold(const void* address, std::size_t bytes) const;
 
+  // Counts memory that lies elsewhere against the capacity; false when there is too little left.
+  bool charge(std::uint64_t bytes);
+  // Takes back what charge counted.
+  void discharge(std::uint64_t bytes);
+
   std::uint64_t capacity() const { return capacity_; }
   std::uint64_t free_bytes() const;
   std::size_t allocation_count() const;

@@ -80,6 +80,7 @@ constexpr AttributeValue default_attributes[] = {
     {cudaDevAttrHostRegisterSupported, 1},
     {cudaDevAttrPageableMemoryAccessUsesHostPageTables, 1},
     {cudaDevAttrDirectManagedMemAccessFromHost, 0},
+    {virtual_memory_attribute, 1},
     {cudaDevAttrMaxBlocksPerMultiprocessor, 24},
     {cudaDevAttrReservedSharedMemoryPerBlock, 1024},
     {cudaDevAttrHostRegisterReadOnlySupported, 1},

@@ -15,6 +15,10 @@ namespace gridstride::host {
 constexpr int record_slots = 161;
 using DeviceRecord = std::array<double, record_slots>;
 
+// CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED: the runtime shares the driver's numbers
+// but has no name for this one.
+constexpr auto virtual_memory_attribute = static_cast<cudaDeviceAttr>(102);
+
 class DeviceSpecification {
  public:
   // record must satisfy is_valid_record. ordinal counts all devices of the machine, also those

@@ -1,9 +1,6 @@
 // The CUDA driver API: fills by 16- and 32-bit elements.
-#include "errors.h"
-#include "gridstride/runtime_api.h"
+#include "driver_call.h"
 #include "transfer.h"
-
-#include "cuda.h"
 
 using namespace gridstride::host;
 
@@ -11,9 +8,7 @@ namespace {
 
 CUresult fill_elements(CUdeviceptr destination, std::uint32_t value, std::size_t element_bytes,
                        std::size_t count, CUstream stream) {
-  // The driver API has no last error: what it returns is all that is known of a failure.
-  cudaError_t status = cudaErrorUnknown;
-  try {
+  return driver_call([&] {
     FillRequest request;
     request.destination = reinterpret_cast<void*>(static_cast<std::uintptr_t>(destination));
     request.value = value;
@@ -21,15 +16,10 @@ CUresult fill_elements(CUdeviceptr destination, std::uint32_t value, std::size_t
     request.stream = stream;
     if (destination % element_bytes != 0 ||
         __builtin_mul_overflow(count, element_bytes, &request.width)) {
-      return CUDA_ERROR_INVALID_VALUE;
+      return cudaErrorInvalidValue;
     }
-    status = fill(request);
-  } catch (const std::bad_alloc&) {
-    status = cudaErrorMemoryAllocation;
-  } catch (...) {
-    status = cudaErrorUnknown;
-  }
-  return static_cast<CUresult>(status);
+    return fill(request);
+  });
 }
 
 }  // namespace

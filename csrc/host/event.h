@@ -16,6 +16,7 @@ namespace gridstride::host {
 
 class Device;
 class Stream;
+struct CapturedPoint;
 
 // One recording of an event: an entry of a stream's queue that completes when it becomes the head.
 // Recording the event again makes a new one; whoever waits for this one keeps it alive. All but
@@ -37,6 +38,11 @@ class Event : public Counted<Event> {
 
   // The latest recording, null before the first. Guarded by the lock of the StreamGraph.
   std::shared_ptr<EventRecord> latest;
+
+  // The latest recording where that was captured, and whether it was. Guarded by the lock of the
+  // StreamCaptures.
+  std::shared_ptr<const CapturedPoint> captured_point;
+  std::atomic<bool> is_captured{false};
 
  private:
   Device& device_;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 
+#include "capture.h"
 #include "device.h"
 #include "errors.h"
 #include "gridstride/runtime_api.h"
@@ -190,6 +191,8 @@ cudaError_t cudaDeviceSynchronize() {
   return api_call([&] {
     Device* const device = current_device();
     if (device == nullptr) return cudaErrorNoDevice;
+    const cudaError_t forbidden = capture_forbids_waiting(*device);
+    if (forbidden != cudaSuccess) return forbidden;
     StreamGraph::instance().synchronize(*device);
     return device->fault_code();
   });

@@ -1,4 +1,5 @@
 // The CUDA runtime API: events.
+#include "capture.h"
 #include "device.h"
 #include "errors.h"
 #include "gridstride/runtime_api.h"
@@ -36,9 +37,11 @@ cudaError_t record(cudaEvent_t handle, cudaStream_t stream_handle) {
   const auto event = find_event(handle);
   if (event == nullptr) return cudaErrorInvalidResourceHandle;
   std::shared_ptr<Stream> stream;
-  const cudaError_t status = find_stream(stream_handle, stream);
+  const cudaError_t status = find_stream_for_work(stream_handle, stream);
   if (status != cudaSuccess) return status;
   if (&stream->device() != &event->device()) return cudaErrorInvalidResourceHandle;
+  if (is_captured(*stream)) return capture_record(*stream, *event);
+  forget_captured_record(*event);
   StreamGraph::instance().record(*stream, *event);
   return cudaSuccess;
 }
@@ -48,6 +51,8 @@ cudaError_t record(cudaEvent_t handle, cudaStream_t stream_handle) {
 cudaError_t query(cudaEvent_t handle) {
   const auto event = find_event(handle);
   if (event == nullptr) return cudaErrorInvalidResourceHandle;
+  const cudaError_t forbidden = capture_forbids_waiting(*event);
+  if (forbidden != cudaSuccess) return forbidden;
   const auto latest = StreamGraph::instance().latest_record(*event);
   const bool is_done = latest == nullptr || latest->complete.load(std::memory_order_acquire);
   const cudaError_t fault = event->device().fault_code();
@@ -57,6 +62,8 @@ cudaError_t query(cudaEvent_t handle) {
 cudaError_t synchronize(cudaEvent_t handle) {
   const auto event = find_event(handle);
   if (event == nullptr) return cudaErrorInvalidResourceHandle;
+  const cudaError_t forbidden = capture_forbids_waiting(*event);
+  if (forbidden != cudaSuccess) return forbidden;
   const auto latest = StreamGraph::instance().latest_record(*event);
   if (latest != nullptr) StreamGraph::instance().synchronize(*latest);
   return event->device().fault_code();
@@ -69,6 +76,9 @@ cudaError_t elapsed(float* milliseconds, cudaEvent_t start_handle, cudaEvent_t e
   if (start == nullptr || end == nullptr) return cudaErrorInvalidResourceHandle;
   if (&start->device() != &end->device()) return cudaErrorInvalidResourceHandle;
   if (!start->has_timing() || !end->has_timing()) return cudaErrorInvalidResourceHandle;
+  cudaError_t forbidden = capture_forbids_waiting(*start);
+  if (forbidden == cudaSuccess) forbidden = capture_forbids_waiting(*end);
+  if (forbidden != cudaSuccess) return forbidden;
   const auto first = StreamGraph::instance().latest_record(*start);
   const auto last = StreamGraph::instance().latest_record(*end);
   if (first == nullptr || last == nullptr) return cudaErrorInvalidResourceHandle;

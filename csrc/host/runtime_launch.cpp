@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "capture.h"
 #include "device.h"
 #include "errors.h"
 #include "gridstride/kernel_descriptor.h"
@@ -67,13 +68,21 @@ cudaError_t check_launch(const Stream& stream, const KernelDescriptor& kernel, c
   return are_arguments_given(kernel, arguments) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-void enqueue_launch(const std::shared_ptr<Stream>& stream, LaunchRequest request) {
+Operation launch_operation(const std::shared_ptr<Stream>& stream, LaunchRequest request) {
   Operation operation;
   operation.work = make_kernel_work(std::move(request), [stream](const LaunchFault* fault) {
     if (fault != nullptr) stream->device().report_fault(fault->code, fault->description);
     StreamGraph::instance().finish(*stream);
   });
-  StreamGraph::instance().enqueue(*stream, std::move(operation));
+  return operation;
+}
+
+cudaError_t capture_launch(Stream& stream, LaunchRequest request) {
+  return capture_node(
+      stream, {[request = std::move(request)](const std::shared_ptr<Stream>& launched) {
+                 return launch_operation(launched, request);
+               },
+               nullptr});
 }
 
 // As in CUDA, read once: launches return when the kernel is done.
@@ -91,12 +100,18 @@ cudaError_t launch(const void* function, const dim3& grid, const dim3& block, vo
   cudaError_t status = find_function(function, kernel);
   if (status != cudaSuccess) return status;
   std::shared_ptr<Stream> stream;
-  status = find_stream(stream_handle, stream);
+  status = find_stream_for_work(stream_handle, stream);
   if (status != cudaSuccess) return status;
   status = check_launch(*stream, *kernel, grid, block, arguments, dynamic_shared_bytes);
   if (status != cudaSuccess) return status;
-  enqueue_launch(stream, {kernel, grid, block, dynamic_shared_bytes,
-                          pack_arguments(*kernel, arguments), stream->device().ordinal()});
+  LaunchRequest request{kernel,
+                        grid,
+                        block,
+                        dynamic_shared_bytes,
+                        pack_arguments(*kernel, arguments),
+                        stream->device().ordinal()};
+  if (is_captured(*stream)) return capture_launch(*stream, std::move(request));
+  StreamGraph::instance().enqueue(*stream, launch_operation(stream, std::move(request)));
   if (!launches_block()) return cudaSuccess;
   StreamGraph::instance().synchronize(*stream);
   return stream->device().fault_code();

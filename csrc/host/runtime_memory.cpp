@@ -1,9 +1,11 @@
 // The CUDA runtime API: device memory, registered host memory, and what an address is.
+#include "capture.h"
 #include "device.h"
 #include "errors.h"
 #include "gridstride/runtime_api.h"
 #include "host_memory.h"
 #include "stream_graph.h"
+#include "virtual_memory.h"
 
 using namespace gridstride::host;
 
@@ -21,7 +23,8 @@ cudaError_t usable_device(Device*& device) {
 cudaError_t allocate(void** address, std::size_t bytes) {
   if (address == nullptr) return cudaErrorInvalidValue;
   Device* device = nullptr;
-  const cudaError_t status = usable_device(device);
+  cudaError_t status = usable_device(device);
+  if (status == cudaSuccess) status = capture_forbids();
   if (status != cudaSuccess) return status;
   if (bytes == 0) {
     *address = nullptr;
@@ -38,6 +41,8 @@ cudaError_t release(void* address) {
   if (address == nullptr) return cudaSuccess;
   Device* const device = device_of_address(address);
   if (device == nullptr || !device->memory().begins_at(address)) return cudaErrorInvalidValue;
+  const cudaError_t forbidden = capture_forbids();
+  if (forbidden != cudaSuccess) return forbidden;
   StreamGraph::instance().synchronize(*device);
   if (!device->memory().release(address)) return cudaErrorInvalidValue;
   return device->fault_code();
@@ -49,7 +54,10 @@ void describe(cudaPointerAttributes& attributes, const void* address) {
   attributes = {cudaMemoryTypeUnregistered, cudaInvalidDeviceId, nullptr, pointer};
   Device* const device = device_of_address(address);
   int registered_on = cudaInvalidDeviceId;
-  if (device != nullptr && device->memory().hold(address, 1) != nullptr) {
+  const auto number = reinterpret_cast<std::uintptr_t>(address);
+  if (const auto memory = VirtualMemory::instance().mappings().memory_at(number)) {
+    attributes = {cudaMemoryTypeDevice, memory->device.ordinal(), pointer, nullptr};
+  } else if (device != nullptr && device->memory().hold(address, 1) != nullptr) {
     attributes = {cudaMemoryTypeDevice, device->ordinal(), pointer, nullptr};
   } else if (RegisteredMemory::instance().covers(address, 1, &registered_on)) {
     attributes = {cudaMemoryTypeHost, registered_on, pointer, pointer};
@@ -83,14 +91,18 @@ cudaError_t cudaHostRegister(void* address, size_t bytes, unsigned int flags) {
     if ((flags & ~known_register_flags) != 0) return cudaErrorInvalidValue;
     if ((flags & cudaHostRegisterIoMemory) != 0) return cudaErrorNotSupported;
     Device* device = nullptr;
-    const cudaError_t status = usable_device(device);
+    cudaError_t status = usable_device(device);
+    if (status == cudaSuccess) status = capture_forbids();
     if (status != cudaSuccess) return status;
     return RegisteredMemory::instance().add(address, bytes, device->ordinal());
   });
 }
 
 cudaError_t cudaHostUnregister(void* address) {
-  return api_call([&] { return RegisteredMemory::instance().remove(address); });
+  return api_call([&] {
+    const cudaError_t forbidden = capture_forbids();
+    return forbidden == cudaSuccess ? RegisteredMemory::instance().remove(address) : forbidden;
+  });
 }
 
 cudaError_t cudaHostGetDevicePointer(void** device_address, void* host_address,

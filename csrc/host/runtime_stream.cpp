@@ -1,6 +1,7 @@
 // The CUDA runtime API: streams and host functions.
 #include <algorithm>
 
+#include "capture.h"
 #include "device.h"
 #include "errors.h"
 #include "gridstride/runtime_api.h"
@@ -35,10 +36,11 @@ cudaError_t destroy(cudaStream_t handle) {
   if (is_default_stream(handle)) return cudaErrorInvalidResourceHandle;
   const auto stream = live_streams().remove(reinterpret_cast<std::uintptr_t>(handle));
   if (stream == nullptr) return cudaErrorInvalidResourceHandle;
+  leave_capture(*stream);
   return stream->device().fault_code();
 }
 
-// Runs body with the stream of the handle.
+// Runs body with the stream of the handle, to tell something of it.
 template <typename Body>
 cudaError_t with_stream(cudaStream_t handle, Body body) {
   return api_call([&] {
@@ -46,6 +48,32 @@ cudaError_t with_stream(cudaStream_t handle, Body body) {
     const cudaError_t status = find_stream(handle, stream);
     return status == cudaSuccess ? body(*stream) : status;
   });
+}
+
+// Runs body with the stream of the handle, to give it work.
+template <typename Body>
+cudaError_t with_working_stream(cudaStream_t handle, Body body) {
+  return api_call([&] {
+    std::shared_ptr<Stream> stream;
+    const cudaError_t status = find_stream_for_work(handle, stream);
+    return status == cudaSuccess ? body(stream) : status;
+  });
+}
+
+// Runs body with the stream of the handle, to wait for its work.
+template <typename Body>
+cudaError_t with_awaited_stream(cudaStream_t handle, Body body) {
+  return with_working_stream(handle, [&](const std::shared_ptr<Stream>& stream) {
+    const cudaError_t forbidden = capture_forbids_waiting(*stream);
+    return forbidden == cudaSuccess ? body(*stream) : forbidden;
+  });
+}
+
+Operation host_function_operation(cudaHostFn_t function, void* user_data) {
+  Operation operation;
+  operation.host_function = function;
+  operation.user_data = user_data;
+  return operation;
 }
 
 }  // namespace
@@ -67,25 +95,26 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
-  return with_stream(handle, [](Stream& stream) {
+  return with_awaited_stream(handle, [](Stream& stream) {
     return StreamGraph::instance().is_idle(stream) ? stream.device().fault_code()
                                                    : cudaErrorNotReady;
   });
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
-  return with_stream(handle, [](Stream& stream) {
+  return with_awaited_stream(handle, [](Stream& stream) {
     StreamGraph::instance().synchronize(stream);
     return stream.device().fault_code();
   });
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned int flags) {
-  return with_stream(handle, [&](Stream& stream) {
+  return with_working_stream(handle, [&](const std::shared_ptr<Stream>& stream) {
     if (flags != cudaEventWaitDefault) return cudaErrorInvalidValue;
     const auto found = live_events().find(reinterpret_cast<std::uintptr_t>(event));
     if (found == nullptr) return cudaErrorInvalidResourceHandle;
-    StreamGraph::instance().wait_for_event(stream, *found);
+    if (is_captured(*found) || is_captured(*stream)) return capture_wait(stream, *found);
+    StreamGraph::instance().wait_for_event(*stream, *found);
     return cudaSuccess;
   });
 }
@@ -115,12 +144,15 @@ cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void* user_data) {
-  return with_stream(handle, [&](Stream& stream) {
+  return with_working_stream(handle, [&](const std::shared_ptr<Stream>& stream) {
     if (function == nullptr) return cudaErrorInvalidValue;
-    Operation operation;
-    operation.host_function = function;
-    operation.user_data = user_data;
-    StreamGraph::instance().enqueue(stream, std::move(operation));
+    if (is_captured(*stream)) {
+      return capture_node(*stream, {[=](const std::shared_ptr<Stream>&) {
+                                      return host_function_operation(function, user_data);
+                                    },
+                                    nullptr});
+    }
+    StreamGraph::instance().enqueue(*stream, host_function_operation(function, user_data));
     return cudaSuccess;
   });
 }

@@ -4,9 +4,8 @@
 #include "device.h"
 
 namespace gridstride::host {
-namespace {
 
-cudaError_t find_live_stream(cudaStream_t handle, std::shared_ptr<Stream>& stream) {
+cudaError_t find_stream_despite_fault(cudaStream_t handle, std::shared_ptr<Stream>& stream) {
   if (handle == cudaStreamPerThread) return cudaErrorNotSupported;
   if (handle == nullptr || handle == cudaStreamLegacy) {
     Device* const device = current_device();
@@ -18,15 +17,13 @@ cudaError_t find_live_stream(cudaStream_t handle, std::shared_ptr<Stream>& strea
   return stream == nullptr ? cudaErrorInvalidResourceHandle : cudaSuccess;
 }
 
-}  // namespace
-
 LiveHandles<Stream>& live_streams() {
   static auto& handles = *new LiveHandles<Stream>(0x10000);
   return handles;
 }
 
 cudaError_t find_stream(cudaStream_t handle, std::shared_ptr<Stream>& stream) {
-  const cudaError_t status = find_live_stream(handle, stream);
+  const cudaError_t status = find_stream_despite_fault(handle, stream);
   return status == cudaSuccess ? stream->device().fault_code() : status;
 }
 

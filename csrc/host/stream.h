@@ -61,6 +61,9 @@ class Stream : public std::enable_shared_from_this<Stream>, public Counted<Strea
 
 LiveHandles<Stream>& live_streams();
 
+// The stream of a handle, also of a device with a fault.
+cudaError_t find_stream_despite_fault(cudaStream_t handle, std::shared_ptr<Stream>& stream);
+
 // The stream of a handle: the calling thread's device's legacy stream for 0. An invalid handle is
 // an error, and so is a fault of the stream's device: nothing can be done on it any more.
 cudaError_t find_stream(cudaStream_t handle, std::shared_ptr<Stream>& stream);

@@ -172,6 +172,17 @@ void StreamGraph::enqueue(Stream& stream, Operation operation) {
   start_all(starts);
 }
 
+void StreamGraph::enqueue(Stream& launched, std::vector<Entry> entries) {
+  Starts starts;
+  {
+    const Lock lock(mutex_);
+    append_legacy_edges(launched);
+    for (Entry& entry : entries) append(*entry.stream, std::move(entry.operation));
+    for (const Entry& entry : entries) advance(*entry.stream, starts);
+  }
+  start_all(starts);
+}
+
 void StreamGraph::record(Stream& stream, Event& event) {
   Operation operation;
   operation.record = std::make_shared<EventRecord>();

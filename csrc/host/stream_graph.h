@@ -22,6 +22,14 @@ class StreamGraph {
   // Appends work that calls finish(stream) when it is done.
   void enqueue(Stream& stream, Operation operation);
 
+  // Appends operations to their streams, and lets nothing else in between. Only `launched` may be a
+  // blocking stream.
+  struct Entry {
+    std::shared_ptr<Stream> stream;
+    Operation operation;
+  };
+  void enqueue(Stream& launched, std::vector<Entry> entries);
+
   // Appends a recording of the event and makes it the event's latest.
   void record(Stream& stream, Event& event);
 

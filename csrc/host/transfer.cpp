@@ -1,13 +1,18 @@
-// Every address range is looked up before anything is enqueued: within an allocation, or host
-// memory that exists.
+// Every address range is looked up before anything is enqueued: within an allocation, within mapped
+// virtual memory, or host memory that exists.
 #include "transfer.h"
 
+#include <cstdio>
+#include <string>
 #include <utility>
 
+#include "capture.h"
 #include "copy_work.h"
 #include "device.h"
 #include "host_memory.h"
+#include "lost_memory_work.h"
 #include "stream_graph.h"
+#include "virtual_memory.h"
 
 namespace gridstride::host {
 namespace {
@@ -20,12 +25,35 @@ struct End {
   bool is_valid = false;
   Device* device = nullptr;            // null for host memory
   bool is_registered = false;          // registered host memory, which both sides may name
-  std::shared_ptr<MappedRange> range;  // keeps device memory mapped
+  std::shared_ptr<MappedRange> range;  // keeps an allocation mapped
+  int virtual_for = no_device;         // who accesses virtual memory
 
   bool is_pageable() const { return device == nullptr && !is_registered; }
 };
 
-End find_end(const void* address, std::size_t bytes) {
+// Who is about to access an end, and how.
+struct Accessor {
+  int device;
+  AllowedAccess needed;
+};
+
+End find_virtual_end(std::uintptr_t address, std::size_t bytes, const Accessor& accessor) {
+  End end;
+  const VirtualMappings& mappings = VirtualMemory::instance().mappings();
+  const std::shared_ptr<PhysicalMemory> memory = mappings.memory_at(address);
+  if (memory == nullptr) return end;
+  end.device = &memory->device;
+  end.virtual_for = accessor.device;
+  const VirtualTouch touch = {address, bytes, accessor.device, accessor.needed};
+  end.is_valid = mappings.find_refusal(touch).address == 0;
+  return end;
+}
+
+End find_end(const void* address, std::size_t bytes, const Accessor& accessor) {
+  const auto start = reinterpret_cast<std::uintptr_t>(address);
+  if (VirtualMemory::instance().contains(start, bytes)) {
+    return find_virtual_end(start, bytes, accessor);
+  }
   End end;
   end.device = device_of_address(address);
   if (end.device != nullptr) {
@@ -39,6 +67,10 @@ End find_end(const void* address, std::size_t bytes) {
   end.is_valid = end.is_registered ||
                  (device_of_address(last) == nullptr && host_pages_exist(address, bytes));
   return end;
+}
+
+RowEnd row_end(const End& end, const void* address, std::size_t pitch) {
+  return {reinterpret_cast<std::uintptr_t>(address), pitch, end.range, end.virtual_for};
 }
 
 // Bytes from the first to behind the last of the rows; false when that is no address range.
@@ -86,7 +118,7 @@ cudaError_t submit(const std::shared_ptr<Stream>& stream, std::shared_ptr<RowWor
   StreamGraph& graph = StreamGraph::instance();
   if (waits && bytes <= most_bytes_here && graph.begin_here(*stream)) {
     work->run_here();
-    return cudaSuccess;
+    return stream->device().fault_code();
   }
   Operation operation;
   operation.work = std::move(work);
@@ -99,8 +131,15 @@ bool are_pitches_valid(const Device& device, const CopyRequest& request) {
          is_pitch_valid(device, request.source_pitch, request.width, request.height);
 }
 
+// A copy between peers reads and writes by the rights of the devices it names, every other by those
+// of the stream's device.
+int accessing_device(int named, const Device& device) {
+  return named == any_device ? device.ordinal() : named;
+}
+
 // Both ends of a copy of at least one byte, each checked for itself and against the direction.
-cudaError_t find_ends(const CopyRequest& request, End& destination, End& source) {
+cudaError_t find_ends(const CopyRequest& request, const Device& device, End& destination,
+                      End& source) {
   std::size_t destination_extent = 0;
   std::size_t source_extent = 0;
   if (!find_extent(request.destination_pitch, request.width, request.height,
@@ -108,8 +147,11 @@ cudaError_t find_ends(const CopyRequest& request, End& destination, End& source)
       !find_extent(request.source_pitch, request.width, request.height, source_extent)) {
     return cudaErrorInvalidValue;
   }
-  destination = find_end(request.destination, destination_extent);
-  source = find_end(request.source, source_extent);
+  destination = find_end(request.destination, destination_extent,
+                         {accessing_device(request.destination_device, device),
+                          AllowedAccess::read_write});
+  source = find_end(request.source, source_extent,
+                    {accessing_device(request.source_device, device), AllowedAccess::read});
   if (!destination.is_valid || !source.is_valid) return cudaErrorInvalidValue;
   if (!is_of_device(destination, request.destination_device) ||
       !is_of_device(source, request.source_device)) {
@@ -119,7 +161,7 @@ cudaError_t find_ends(const CopyRequest& request, End& destination, End& source)
 }
 
 std::shared_ptr<CopyWork> make_copy(const CopyRequest& request, std::shared_ptr<Stream> stream,
-                                    End destination, End source) {
+                                    const End& destination, const End& source) {
   std::size_t width = request.width;
   std::size_t height = request.height;
   // Rows without anything between them are one long row.
@@ -128,52 +170,118 @@ std::shared_ptr<CopyWork> make_copy(const CopyRequest& request, std::shared_ptr<
     height = 1;
   }
   return std::make_shared<CopyWork>(
-      std::move(stream), HeldRanges{std::move(destination.range), std::move(source.range)},
-      Rows<unsigned char>{static_cast<unsigned char*>(request.destination),
-                          request.destination_pitch},
-      Rows<const unsigned char>{static_cast<const unsigned char*>(request.source),
-                                request.source_pitch},
-      width, height);
+      std::move(stream), row_end(destination, request.destination, request.destination_pitch),
+      row_end(source, request.source, request.source_pitch), width, height);
+}
+
+std::shared_ptr<FillWork> make_fill(const FillRequest& request, std::shared_ptr<Stream> stream,
+                                    const End& destination) {
+  return std::make_shared<FillWork>(std::move(stream),
+                                    row_end(destination, request.destination, request.pitch),
+                                    request.value, request.element_bytes, request.width,
+                                    request.height);
+}
+
+// The memory that a fill of at least one byte writes to.
+cudaError_t find_destination(const FillRequest& request, const Device& device, End& destination) {
+  std::size_t extent = 0;
+  if (!find_extent(request.pitch, request.width, request.height, extent)) {
+    return cudaErrorInvalidValue;
+  }
+  destination =
+      find_end(request.destination, extent, {device.ordinal(), AllowedAccess::read_write});
+  return destination.is_valid && !destination.is_pageable() ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+// ---- nodes of graphs ---------------------------------------------------------------------------
+
+std::string to_text(const void* address) {
+  char text[24];
+  std::snprintf(text, sizeof text, "%p", address);
+  return text;
+}
+
+std::shared_ptr<Work> lost_memory(const std::shared_ptr<Stream>& stream, const std::string& work,
+                                  std::size_t bytes) {
+  return std::make_shared<LostMemoryWork>(
+      stream, "a " + work + " (" + std::to_string(bytes) +
+                  " bytes) of a launched graph touches memory that is not there any more");
+}
+
+// A launch looks its memory up anew: what was freed meanwhile is a fault then.
+cudaError_t capture_copy(Stream& stream, const CopyRequest& request) {
+  const auto remake = [request](const std::shared_ptr<Stream>& launched) {
+    Operation operation;
+    End destination;
+    End source;
+    const bool found = find_ends(request, launched->device(), destination, source) ==
+                           cudaSuccess &&
+                       !destination.is_pageable() && !source.is_pageable();
+    if (found) {
+      operation.work = make_copy(request, launched, destination, source);
+    } else {
+      operation.work = lost_memory(
+          launched, "copy from " + to_text(request.source) + " to " + to_text(request.destination),
+          request.width * request.height);
+    }
+    return operation;
+  };
+  return capture_node(stream, {remake, nullptr});
+}
+
+cudaError_t capture_fill(Stream& stream, const FillRequest& request) {
+  const auto remake = [request](const std::shared_ptr<Stream>& launched) {
+    Operation operation;
+    End destination;
+    if (find_destination(request, launched->device(), destination) == cudaSuccess) {
+      operation.work = make_fill(request, launched, destination);
+    } else {
+      operation.work = lost_memory(launched, "fill of " + to_text(request.destination),
+                                   request.width * request.height);
+    }
+    return operation;
+  };
+  return capture_node(stream, {remake, nullptr});
 }
 
 }  // namespace
 
 cudaError_t copy(const CopyRequest& request) {
   std::shared_ptr<Stream> stream;
-  const cudaError_t stream_status = find_stream(request.stream, stream);
+  const cudaError_t stream_status = find_stream_for_work(request.stream, stream);
   if (stream_status != cudaSuccess) return stream_status;
+  const cudaError_t forbidden = request.waits ? capture_forbids() : cudaSuccess;
+  if (forbidden != cudaSuccess) return forbidden;
   if (!are_pitches_valid(stream->device(), request)) return cudaErrorInvalidPitchValue;
   if (request.width == 0 || request.height == 0) {
     return request.waits ? wait_for(*stream) : cudaSuccess;
   }
   End destination;
   End source;
-  const cudaError_t status = find_ends(request, destination, source);
+  const cudaError_t status = find_ends(request, stream->device(), destination, source);
   if (status != cudaSuccess) return status;
-  const bool waits = request.waits || destination.is_pageable() || source.is_pageable();
-  return submit(stream, make_copy(request, stream, std::move(destination), std::move(source)),
-                request.width * request.height, waits);
+  const bool is_pageable = destination.is_pageable() || source.is_pageable();
+  if (is_captured(*stream)) {
+    return is_pageable ? refuse_node(*stream) : capture_copy(*stream, request);
+  }
+  return submit(stream, make_copy(request, stream, destination, source),
+                request.width * request.height, request.waits || is_pageable);
 }
 
 cudaError_t fill(const FillRequest& request) {
   std::shared_ptr<Stream> stream;
-  const cudaError_t stream_status = find_stream(request.stream, stream);
+  const cudaError_t stream_status = find_stream_for_work(request.stream, stream);
   if (stream_status != cudaSuccess) return stream_status;
   if (!is_pitch_valid(stream->device(), request.pitch, request.width, request.height)) {
     return cudaErrorInvalidPitchValue;
   }
   if (request.width == 0 || request.height == 0) return cudaSuccess;
-  std::size_t extent = 0;
-  if (!find_extent(request.pitch, request.width, request.height, extent)) {
-    return cudaErrorInvalidValue;
-  }
-  End destination = find_end(request.destination, extent);
-  if (!destination.is_valid || destination.is_pageable()) return cudaErrorInvalidValue;
-  auto work = std::make_shared<FillWork>(
-      stream, HeldRanges{std::move(destination.range), nullptr},
-      Rows<unsigned char>{static_cast<unsigned char*>(request.destination), request.pitch},
-      request.value, request.element_bytes, request.width, request.height);
-  return submit(stream, std::move(work), request.width * request.height, false);
+  End destination;
+  const cudaError_t status = find_destination(request, stream->device(), destination);
+  if (status != cudaSuccess) return status;
+  if (is_captured(*stream)) return capture_fill(*stream, request);
+  return submit(stream, make_fill(request, stream, destination),
+                request.width * request.height, false);
 }
 
 }  // namespace gridstride::host

@@ -14,26 +14,48 @@ export const EXIT = {
   usage: 2,
 } as const;
 
-/** Options that every command takes, and its positional arguments. */
+/** What was typed: options that every command takes, the command's own, and its arguments. */
 export interface Invocation {
   /** Whether to print one JSON value on stdout and nothing else there. */
   readonly json: boolean;
   /** The device to use, as `openDevice()` takes it. */
   readonly device?: string;
+  /** Options of the command's own that were given, by name. */
+  readonly options: Readonly<Record<string, string | boolean>>;
   /** What is left: positional arguments. */
   readonly positional: readonly string[];
 }
 
+/** Options of one command, besides `--json`, `--device` and `--help`. */
+export interface CommandOptions {
+  /** Those that take a value, without dashes. */
+  readonly values?: readonly string[];
+  /** Those that are there or not, without dashes. */
+  readonly flags?: readonly string[];
+}
+
 /** A command of the command line. */
 export interface Command {
-  /** What is typed. */
+  /** What is typed; of a command in a group the last word. */
   readonly name: string;
   /** One line for the list of commands. */
   readonly summary: string;
   /** The whole help text. */
   readonly help: string;
+  /** Options of its own. */
+  readonly options?: CommandOptions;
   /** Runs it and returns the exit code. */
   run(invocation: Invocation): Promise<number>;
+}
+
+/** Commands on one subject: the second word of the command line chooses one. */
+export interface CommandGroup {
+  /** The first word. */
+  readonly name: string;
+  /** One line for the list of commands. */
+  readonly summary: string;
+  /** What there is. */
+  readonly commands: readonly Command[];
 }
 
 /** Thrown for arguments a command does not take; ends with exit code 2. */

@@ -4,61 +4,52 @@
  * @module
  */
 
-import { parseArgs } from "@std/cli/parse-args";
 import {
   EnvironmentError,
   LibraryNotFoundError,
   NoDeviceError,
   UnsupportedPlatformError,
 } from "../../mod.ts";
-import { type Command, EXIT, type Invocation, UsageError } from "./command.ts";
+import { type Command, type CommandGroup, EXIT, UsageError } from "./command.ts";
+import { readCommandLine } from "./command_line.ts";
 import { DEVICES } from "./devices.ts";
 import { DOCTOR } from "./doctor.ts";
+import { MEMORY } from "./memory.ts";
 import { VALIDATE } from "./validate.ts";
 
-const COMMANDS: readonly Command[] = [DEVICES, DOCTOR, VALIDATE];
+const COMMANDS: readonly (Command | CommandGroup)[] = [DEVICES, DOCTOR, VALIDATE, MEMORY];
+
+function list(entries: readonly (Command | CommandGroup)[]): string {
+  const width = Math.max(...entries.map(({ name }) => name.length));
+  return entries.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`).join("\n");
+}
 
 function help(): string {
-  const width = Math.max(...COMMANDS.map(({ name }) => name.length));
-  const list = COMMANDS.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`);
   return `gridstride: CUDA for Deno
 
 Usage: gridstride <command> [--json] [--device DEVICE]
 
-${list.join("\n")}
+${list(COMMANDS)}
 
 gridstride <command> --help tells more. Exit codes: 0 done, 1 ran and failed or no device,
 2 bad usage or environment.`;
 }
 
-interface ParsedArguments {
-  readonly command: string | undefined;
-  readonly help: boolean;
-  readonly invocation: Invocation;
+function groupHelp({ name, summary, commands }: CommandGroup): string {
+  return `gridstride ${name}: ${summary}
+
+Usage: gridstride ${name} <command> [--json]
+
+${list(commands)}
+
+gridstride ${name} <command> --help tells more.`;
 }
 
-function parse(args: readonly string[]): ParsedArguments {
-  const parsed = parseArgs([...args], {
-    boolean: ["json", "help"],
-    string: ["device"],
-    alias: { h: "help" },
-    unknown: (argument: string, key?: string) => {
-      if (key === undefined) return true;
-      throw new UsageError(`Cannot use ${argument} as there is no such option`);
-    },
-  });
-  const [command, ...positional] = parsed._.map(String);
-  const device = parsed["device"];
-  if (device === "") throw new UsageError("Cannot use --device as it must name a device");
-  return {
-    command,
-    help: parsed["help"] === true,
-    invocation: {
-      json: parsed["json"] === true,
-      ...(typeof device === "string" ? { device } : {}),
-      positional,
-    },
-  };
+/** Prints help where it was asked for, and on stderr where a command is missing. */
+function printHelp(text: string, wantsHelp: boolean): number {
+  if (wantsHelp) console.log(text);
+  else console.error(text);
+  return wantsHelp ? EXIT.done : EXIT.usage;
 }
 
 /** The exit code for what a command threw; everything unexpected is a defect and goes on. */
@@ -88,24 +79,10 @@ function explain(error: unknown): number {
  */
 export async function main(args: readonly string[]): Promise<number> {
   try {
-    const { command: name, help: wantsHelp, invocation } = parse(args);
-    if (name === undefined) {
-      if (wantsHelp) console.log(help());
-      else console.error(help());
-      return wantsHelp ? EXIT.done : EXIT.usage;
-    }
-    const command = COMMANDS.find((candidate) => candidate.name === name);
-    if (command === undefined) {
-      throw new UsageError(
-        `Cannot run ${name} as the command must be one of ${
-          COMMANDS.map(({ name }) => name).join(", ")
-        }`,
-      );
-    }
-    if (wantsHelp) {
-      console.log(command.help);
-      return EXIT.done;
-    }
+    const { command, help: wantsHelp, invocation } = readCommandLine(COMMANDS, args);
+    if (command === undefined) return printHelp(help(), wantsHelp);
+    if ("commands" in command) return printHelp(groupHelp(command), wantsHelp);
+    if (wantsHelp) return printHelp(command.help, true);
     return await command.run(invocation);
   } catch (error) {
     return explain(error);

@@ -21,7 +21,7 @@ import { fill } from "../kernels/elementwise.ts";
 import { launchGeometry, type LaunchProblem } from "../launch/launch_geometry.ts";
 import type { LaunchConfig } from "../launch/launch_config.ts";
 import { Kernel } from "../launch/kernel.ts";
-import { DeviceBuffer, type StreamChoice } from "../memory/device_buffer.ts";
+import { DeviceBuffer, type PlacementOptions, type StreamChoice } from "../memory/device_buffer.ts";
 import {
   type AnyTypedArray,
   type DType,
@@ -32,13 +32,16 @@ import {
   type TypedArrayOf,
 } from "../memory/dtype.ts";
 import { PinnedBuffer } from "../memory/pinned_buffer.ts";
+import { poolOf } from "../memory/pool/device_pool.ts";
+import type { PoolCore } from "../memory/pool/pool_core.ts";
 import { defaultStream } from "../stream/default_stream.ts";
 import { Event, type EventOptions } from "../stream/event.ts";
+import { duringDeviceWait, refuseDeviceWait } from "../stream/running_captures.ts";
 import { Stream, type StreamOptions } from "../stream/stream.ts";
 import { DeviceKernels } from "./device_kernels.ts";
 
 /** Options of {@linkcode Device.allocate}. */
-export interface AllocateOptions<D extends DType> extends StreamChoice {
+export interface AllocateOptions<D extends DType> extends PlacementOptions {
   /** What every element is set to; absent leaves the content undefined. */
   readonly fill?: ElementOf<D>;
 }
@@ -74,6 +77,7 @@ export class Device implements Disposable {
   readonly context: DeviceContext;
   /** Built-in kernels and operations on buffers. */
   readonly kernels: DeviceKernels;
+  #defaultPool: PoolCore | undefined;
   #disposed = false;
 
   /** Makes a device of an opened context, which it holds until it is disposed. */
@@ -120,7 +124,7 @@ export class Device implements Disposable {
     requireObject(options, "options", "allocate a buffer");
     // Read before there is a buffer: what the options throw must not leave one behind.
     const { fill: value } = options;
-    const buffer = DeviceBuffer.allocate(this.#use(), dtype, length);
+    const buffer = DeviceBuffer.fromPool(this.#pool(), this.#use(), dtype, length, options);
     if (value === undefined) return buffer;
     try {
       fill(buffer, value, options);
@@ -153,7 +157,13 @@ export class Device implements Disposable {
     requireObject(options, "options", "upload");
     const dtype = options.dtype ?? this.#dtypeOf(array);
     if (!ArrayBuffer.isView(array)) throw this.#refuseArray(array);
-    const buffer = DeviceBuffer.allocate(this.#use(), dtype, array.length);
+    const { stream } = options;
+    const buffer = DeviceBuffer.allocate(
+      this.#use(),
+      dtype,
+      array.length,
+      stream === undefined ? {} : { stream },
+    );
     try {
       buffer.copyFrom(array, options);
     } catch (error) {
@@ -257,12 +267,14 @@ export class Device implements Disposable {
    */
   async done(): Promise<void> {
     const { library, ordinal } = this.#use();
-    await synchronizeDevice(library, ordinal);
+    refuseDeviceWait(library, `wait for ${this.label}`);
+    await duringDeviceWait(library, () => synchronizeDevice(library, ordinal));
   }
 
   /** The blocking twin of {@linkcode Device.done}. */
   doneSync(): void {
     const { library, ordinal } = this.#use();
+    refuseDeviceWait(library, `wait for ${this.label}`);
     synchronizeDeviceSync(library, ordinal);
   }
 
@@ -274,6 +286,11 @@ export class Device implements Disposable {
       () => this.context.release(),
       () => this.#disposed = true,
     );
+  }
+
+  #pool(): PoolCore {
+    // Kept here, as looking it up would take as long as allocating.
+    return this.#defaultPool ??= poolOf(this.#use());
   }
 
   #use(): DeviceContext {

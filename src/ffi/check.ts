@@ -59,7 +59,10 @@ export function statusError(
     ...(device === undefined ? {} : { device: `${library.kind}:${device}` }),
     ...(detail === "" ? {} : { detail }),
   });
-  if (error.sticky && device !== undefined) library.lostDevices.add(device);
+  if (error.sticky && device !== undefined && !library.lostDevices.has(device)) {
+    library.lostDevices.add(device);
+    library.losses++;
+  }
   return error;
 }
 

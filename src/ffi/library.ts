@@ -82,6 +82,12 @@ export class NativeLibrary {
    * @internal
    */
   readonly lostDevices: Set<number> = new Set();
+  /**
+   * How often a device was found lost. Cheaper to watch than the set is to ask.
+   *
+   * @internal
+   */
+  losses = 0;
 
   /**
    * What `console.log` shows of it: not its functions.

@@ -182,6 +182,14 @@ export interface ResourceTally {
   readonly pinnedSlabs: number;
   /** Their bytes. */
   readonly pinnedBytes: number;
+  /** Ranges of addresses reserved and not released. */
+  readonly reservations: number;
+  /** Bytes mapped in them. */
+  readonly mappedBytes: number;
+  /** Graphs that are ready to be launched. */
+  readonly graphs: number;
+  /** Files opened and not closed. */
+  readonly files: number;
 }
 
 /** Counts the live native resources of the process, over all isolates. */
@@ -195,5 +203,9 @@ export function resourceTally(library: NativeLibrary): ResourceTally {
     events: result[3]!,
     pinnedSlabs: result[4]!,
     pinnedBytes: result[5]!,
+    reservations: result[6]!,
+    mappedBytes: result[7]!,
+    graphs: result[8]!,
+    files: result[9]!,
   };
 }

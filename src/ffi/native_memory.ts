@@ -14,6 +14,22 @@ import type { NativeLibrary } from "./library.ts";
 const MEMORY_ALLOCATION = 2;
 
 /**
+ * Allocates device memory, if there is room.
+ *
+ * @param bytes More than 0.
+ * @returns The address; 0 if the device has no room.
+ */
+export function tryAllocateMemory(library: NativeLibrary, device: number, bytes: number): number {
+  const { block } = library;
+  block[DEVICE] = device;
+  block[OPERAND] = bytes;
+  const status = library.symbols.gs_memory_allocate();
+  if (status === 0) return block[RESULT]!;
+  if (status === MEMORY_ALLOCATION) return 0;
+  throw statusError(library, status, { action: `allocate ${bytes} bytes`, device });
+}
+
+/**
  * Allocates device memory.
  *
  * @param bytes More than 0.
@@ -21,15 +37,9 @@ const MEMORY_ALLOCATION = 2;
  * @throws {OutOfMemoryError} If the device has no room.
  */
 export function allocateMemory(library: NativeLibrary, device: number, bytes: number): number {
-  const { block } = library;
-  block[DEVICE] = device;
-  block[OPERAND] = bytes;
-  const status = library.symbols.gs_memory_allocate();
-  if (status === 0) return block[RESULT]!;
-  if (status !== MEMORY_ALLOCATION) {
-    throw statusError(library, status, { action: `allocate ${bytes} bytes`, device });
-  }
-  throw outOfMemory(library, device, bytes);
+  const address = tryAllocateMemory(library, device, bytes);
+  if (address === 0) throw outOfMemory(library, device, bytes);
+  return address;
 }
 
 function outOfMemory(library: NativeLibrary, device: number, requested: number): OutOfMemoryError {

@@ -6,18 +6,23 @@
 
 /** What {@linkcode parseByteSize} accepts, for error messages. */
 export const BYTE_SIZE_GRAMMAR =
-  "a positive integer with an optional unit B, K, KiB, M, MiB, G, GiB, T or TiB (powers of 1024)";
+  "a positive integer with an optional unit B, K, KB, KiB, M, MB, MiB, G, GB, GiB, T, TB or TiB " +
+  "(all powers of 1024)";
 
 const UNITS: ReadonlyMap<string, number> = new Map([
   ["", 1],
   ["B", 1],
   ["K", 2 ** 10],
+  ["KB", 2 ** 10],
   ["KiB", 2 ** 10],
   ["M", 2 ** 20],
+  ["MB", 2 ** 20],
   ["MiB", 2 ** 20],
   ["G", 2 ** 30],
+  ["GB", 2 ** 30],
   ["GiB", 2 ** 30],
   ["T", 2 ** 40],
+  ["TB", 2 ** 40],
   ["TiB", 2 ** 40],
 ]);
 
@@ -33,8 +38,8 @@ export function matchByteSize(text: string): number | undefined {
 /**
  * Reads a size in bytes.
  *
- * Units are powers of 1024. `KB`, `MB` and `GB` are refused, as they mean a power of 1000 to some
- * and a power of 1024 to others.
+ * Units are powers of 1024, `KB`, `MB`, `GB` and `TB` too: that is how memory is sold and how
+ * allocators of the field read `"2GB"`.
  *
  * @param text Such as `"512MiB"`, `"2G"` or `"4096"`.
  * @returns Bytes, below 2^53.

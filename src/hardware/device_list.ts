@@ -62,6 +62,9 @@ export function checkEnvironment(): void {
   void environment.deviceOrder;
   void environment.launchBlocking;
   void environment.hostThreads;
+  void environment.memoryFraction;
+  void environment.memoryPoolSize;
+  void environment.memoryPoolTrim;
   configureLogging(environment.log);
 }
 

@@ -9,6 +9,7 @@
  */
 
 import { isAbsolute } from "node:path";
+import { BYTE_SIZE_GRAMMAR, matchByteSize } from "./byte_size.ts";
 import { EnvironmentError } from "./environment_error.ts";
 import { FAKE_VARIABLE, type FakeSetting, parseFakeSetting } from "./fake_topology.ts";
 import { type DeviceSelector, matchDeviceSelector, SELECTOR_GRAMMAR } from "./selection.ts";
@@ -46,6 +47,9 @@ export interface LogSetting {
 
 /** Most workers that `GRIDSTRIDE_HOST_THREADS` may ask for. */
 export const MAXIMUM_HOST_THREADS = 1024;
+
+/** The variable that says how many bytes a pool takes from the device when it is made. */
+export const MEMORY_POOL_SIZE_VARIABLE = "CUDA_MEMORY_POOL_SIZE";
 
 const LOG_LEVELS: readonly string[] = [
   "trace",
@@ -96,6 +100,21 @@ function parseLog(value: string): LogSetting {
     categories.set(category, level);
   }
   return { categories };
+}
+
+/** What `CUDA_MEMORY_POOL_TRIM` may hold. */
+const TRIM_SPELLINGS: ReadonlyMap<string, boolean> = new Map([
+  ["0", false],
+  ["1", true],
+  ["false", false],
+  ["true", true],
+]);
+
+/** A share that a variable holds: a plain decimal number above 0 and up to 1. */
+function matchShare(value: string): number | undefined {
+  if (!/^\d*\.?\d+$/.test(value)) return undefined;
+  const share = Number(value);
+  return share > 0 && share <= 1 ? share : undefined;
 }
 
 /** The variables, read at each call: a test or a program may change them in between. */
@@ -204,6 +223,29 @@ export class Environment {
   /** `CUDA_LAUNCH_BLOCKING`: whether every launch waits for its kernel. */
   get launchBlocking(): boolean {
     return this.#flag("CUDA_LAUNCH_BLOCKING");
+  }
+
+  /** `GRIDSTRIDE_MEMORY_FRACTION`: the share of usable memory that a pool may take. */
+  get memoryFraction(): number | undefined {
+    return this.#parse(
+      "GRIDSTRIDE_MEMORY_FRACTION",
+      "a decimal number above 0 and up to 1",
+      matchShare,
+    );
+  }
+
+  /** `CUDA_MEMORY_POOL_SIZE`: how many bytes a pool takes from the device when it is made. */
+  get memoryPoolSize(): number | undefined {
+    return this.#parse(MEMORY_POOL_SIZE_VARIABLE, BYTE_SIZE_GRAMMAR, matchByteSize);
+  }
+
+  /** `CUDA_MEMORY_POOL_TRIM`: whether pools give memory back that stays free. */
+  get memoryPoolTrim(): boolean | undefined {
+    return this.#parse(
+      "CUDA_MEMORY_POOL_TRIM",
+      [...TRIM_SPELLINGS.keys()].join(", "),
+      (value) => TRIM_SPELLINGS.get(value),
+    );
   }
 
   /** `CUDA_HOME`, else `CUDA_PATH`: the toolkit's directory. An empty value counts as unset. */

@@ -9,7 +9,7 @@
  */
 
 import { type CapabilityLimits, capabilityLimits } from "./capability_limits.ts";
-import { DEVICE_ATTRIBUTES } from "./device_attributes.ts";
+import { DEVICE_ATTRIBUTES, VIRTUAL_MEMORY_MANAGEMENT } from "./device_attributes.ts";
 import type { FakeDevice } from "./fake_topology.ts";
 
 /** Slots of a record: total memory, then one per `cudaDeviceAttr`. `csrc/gridstride.h` says so. */
@@ -96,6 +96,7 @@ function writeRecord(record: Float64Array, device: FakeDevice): void {
   for (const [name, value] of Object.entries(values)) {
     record[1 + DEVICE_ATTRIBUTES[name as keyof typeof DEVICE_ATTRIBUTES]] = value;
   }
+  record[1 + VIRTUAL_MEMORY_MANAGEMENT] = 1;
 }
 
 /**

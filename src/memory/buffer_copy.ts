@@ -15,6 +15,7 @@ import {
 import { requireInstance } from "../ffi/arguments.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { defaultStream } from "../stream/default_stream.ts";
+import { refuseCaptured, refuseWhileCapturing } from "../stream/running_captures.ts";
 import { Stream } from "../stream/stream.ts";
 import { slabPieces, stagingArea } from "./staging.ts";
 
@@ -39,6 +40,16 @@ export function streamFor(context: DeviceContext, stream: Stream | undefined): S
 }
 
 /**
+ * Refuses copies of arrays while streams are captured. A graph would copy the staging memory of its
+ * capture with every launch, whatever is in it by then; and to find free staging memory is to ask
+ * whether events are done.
+ */
+function refuseStaging(context: DeviceContext, stream: Stream, action: string): void {
+  refuseCaptured(stream, action, "a graph copies only between buffers and pinned buffers");
+  refuseWhileCapturing(context.library, action);
+}
+
+/**
  * The bytes of an array. A view of our own, because its length is what native code trusts: that of
  * the array may be a property that somebody put over the real one.
  */
@@ -49,12 +60,15 @@ function bytesOf(array: ArrayBufferView): Uint8Array<ArrayBufferLike> {
 /**
  * Enqueues a copy of a JavaScript array to the device. The array may be changed at once: its
  * bytes are staged before this returns, or, for copies too large to stage, have arrived.
+ *
+ * @throws {TypeError} If the stream is being captured.
  */
 export function upload(destination: DeviceRange, source: ArrayBufferView, stream: Stream): void {
   const elements = bytesOf(source);
   const bytes = elements.byteLength;
   if (bytes === 0) return;
   const { library, ordinal } = destination.context;
+  refuseStaging(destination.context, stream, "copy an array to a buffer");
   const area = stagingArea(destination.context);
   const slab = area.tryTake(bytes);
   if (slab === undefined) {
@@ -91,6 +105,7 @@ export async function download(
   const expected = target.byteLength;
   const { context } = source;
   const { library, ordinal } = context;
+  refuseStaging(context, stream, "copy a buffer to an array");
   const area = stagingArea(context);
   // The device must not close while its copies are under way.
   context.retain();
@@ -129,6 +144,7 @@ export function downloadSync(
   const elements = bytesOf(destination);
   if (elements.byteLength === 0) return;
   const { library, ordinal } = source.context;
+  refuseStaging(source.context, stream, "copy a buffer to an array");
   copyToHostSync(
     library,
     ordinal,

@@ -7,8 +7,9 @@
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { contextOf, DeviceContext } from "../hardware/device_context.ts";
-import type { Stream } from "../stream/stream.ts";
-import { type Allocation, ForeignAllocation, OwnedAllocation } from "./allocation.ts";
+import { defaultStream } from "../stream/default_stream.ts";
+import { Stream } from "../stream/stream.ts";
+import { type Allocation, ForeignAllocation } from "./allocation.ts";
 import { copyBetween, download, downloadSync, streamFor, upload } from "./buffer_copy.ts";
 import {
   bytesPerElement,
@@ -20,11 +21,24 @@ import {
   type TypedArrayOf,
 } from "./dtype.ts";
 import { PinnedBuffer } from "./pinned_buffer.ts";
+import { poolOf } from "./pool/device_pool.ts";
+import type { PoolCore } from "./pool/pool_core.ts";
 
 /** Options of operations that are enqueued on a stream. */
 export interface StreamChoice {
   /** The stream; the device's default stream when absent. */
   readonly stream?: Stream;
+}
+
+/** Options of an allocation. */
+export interface PlacementOptions extends StreamChoice {
+  /**
+   * The stream that uses the memory first: it belongs to that stream. The device's default stream
+   * when absent.
+   */
+  readonly stream?: Stream;
+  /** What the address is a multiple of: a power of two; the pool's own, 512 at least, when absent. */
+  readonly alignment?: number;
 }
 
 /** Options of a copy into or out of a buffer. */
@@ -69,43 +83,155 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   readonly length: number;
   /** The size in bytes. */
   readonly byteLength: number;
-  readonly #allocation: Allocation;
-  readonly #offset: number;
-  readonly #isView: boolean;
+  readonly #root: DeviceBuffer;
+  readonly #address: number;
+  // Where the memory comes from: a pool, which knows it by the number of its block, or else.
+  readonly #pool: PoolCore | undefined;
+  readonly #block: number;
+  readonly #other: Allocation | undefined;
+  readonly #stream: Stream | undefined;
+  #lastUse: Stream | undefined = undefined;
+  #freed = false;
 
   private constructor(
-    allocation: Allocation,
+    context: DeviceContext,
     dtype: D,
     length: number,
-    offset: number,
-    isView: boolean,
+    byteLength: number,
+    address: number,
+    root: DeviceBuffer | undefined,
+    pool: PoolCore | undefined,
+    block: number,
+    other: Allocation | undefined,
+    stream: Stream | undefined,
   ) {
-    this.context = allocation.context;
+    this.context = context;
     this.dtype = dtype;
     this.length = length;
-    this.byteLength = length * bytesPerElement(dtype);
-    this.#allocation = allocation;
-    this.#offset = offset;
-    this.#isView = isView;
+    this.byteLength = byteLength;
+    this.#address = address;
+    this.#pool = pool;
+    this.#block = block;
+    this.#other = other;
+    this.#stream = stream;
+    this.#root = root ?? (this as DeviceBuffer);
   }
 
   /**
-   * Allocates a buffer; its content is undefined.
+   * Allocates a buffer from the pool of a device; its content is undefined.
    *
    * @param context The device.
    * @param dtype The element type.
    * @param length The number of elements; 0 gives a valid empty buffer.
-   * @throws {RangeError} If the length is negative, fractional, not a number or too large.
+   * @throws {RangeError} If the length is negative, fractional, not a number or too large, or the
+   * alignment is no power of two.
    * @throws {OutOfMemoryError} If the device has no room.
    */
   static allocate<D extends DType>(
     context: DeviceContext,
     dtype: D,
     length: number,
+    options: PlacementOptions = {},
   ): DeviceBuffer<D> {
     requireInstance(context, DeviceContext, "context", "allocate a buffer");
+    requireObject(options, "options", "allocate a buffer");
+    return DeviceBuffer.fromPool(poolOf(context), context, dtype, length, options);
+  }
+
+  /**
+   * Allocates a buffer from a pool.
+   *
+   * @internal For pools and devices, which have checked that the options are an object.
+   */
+  static fromPool<D extends DType>(
+    pool: PoolCore,
+    context: DeviceContext,
+    dtype: D,
+    length: number,
+    options: PlacementOptions,
+  ): DeviceBuffer<D> {
     const bytes = bytesOfLength(length, dtype);
-    return new DeviceBuffer(new OwnedAllocation(context, bytes), dtype, length, 0, false);
+    const { stream: wanted, alignment } = options;
+    const stream = wanted === undefined ? defaultStream(context) : streamFor(context, wanted);
+    const block = alignment === undefined
+      ? pool.take(bytes, stream)
+      : pool.take(bytes, stream, checkAlignment(alignment));
+    return DeviceBuffer.#ofBlock(pool, block, context, dtype, length, bytes, stream);
+  }
+
+  /**
+   * The twin of {@linkcode DeviceBuffer.fromPool} that never blocks the event loop.
+   *
+   * @internal
+   */
+  static async fromPoolAsync<D extends DType>(
+    pool: PoolCore,
+    context: DeviceContext,
+    dtype: D,
+    length: number,
+    options: PlacementOptions,
+  ): Promise<DeviceBuffer<D>> {
+    const bytes = bytesOfLength(length, dtype);
+    const stream = streamFor(context, options.stream);
+    const alignment = checkAlignment(options.alignment ?? pool.settings.alignment);
+    // The device must not close while this waits for its streams.
+    context.retain();
+    try {
+      const block = await pool.takeAsync(bytes, stream, alignment);
+      return DeviceBuffer.#ofBlock(pool, block, context, dtype, length, bytes, stream);
+    } finally {
+      context.release();
+    }
+  }
+
+  static #ofBlock<D extends DType>(
+    pool: PoolCore,
+    block: number,
+    context: DeviceContext,
+    dtype: D,
+    length: number,
+    bytes: number,
+    stream: Stream,
+  ): DeviceBuffer<D> {
+    const address = pool.addressOf(block);
+    return new DeviceBuffer(
+      context,
+      dtype,
+      length,
+      bytes,
+      address,
+      undefined,
+      pool,
+      block,
+      undefined,
+      stream,
+    );
+  }
+
+  /**
+   * Makes a buffer of memory that no pool knows.
+   *
+   * @internal
+   */
+  static ofAllocation<D extends DType>(
+    allocation: Allocation,
+    dtype: D,
+    length: number,
+  ): DeviceBuffer<D> {
+    const { context, address } = allocation;
+    const bytes = length * bytesPerElement(dtype);
+    return new DeviceBuffer(
+      context,
+      dtype,
+      length,
+      bytes,
+      address,
+      undefined,
+      undefined,
+      0,
+      allocation,
+      undefined,
+    );
   }
 
   /**
@@ -139,7 +265,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
       );
     }
     const allocation = new ForeignAllocation(context, address, bytes, options.owner);
-    return new DeviceBuffer(allocation, dtype, bytes / size, 0, false);
+    return DeviceBuffer.ofAllocation(allocation, dtype, bytes / size);
   }
 
   /**
@@ -148,15 +274,55 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
    * @throws {TypeError} If the buffer is disposed.
    */
   get address(): number {
-    if (this.#allocation.freed) {
+    if (this.#root.#freed) {
       throw new TypeError(`Cannot use a ${this.dtype} buffer as it is disposed`);
     }
-    return this.#allocation.address + this.#offset;
+    return this.#address;
   }
 
   /** Whether the memory is given back. */
   get disposed(): boolean {
-    return this.#allocation.freed;
+    return this.#root.#freed;
+  }
+
+  /**
+   * The stream that the memory belongs to: work that is enqueued there after the buffer is freed
+   * may have the memory at once. `undefined` where the memory is of no pool.
+   */
+  get stream(): Stream | undefined {
+    return this.#root.#stream;
+  }
+
+  /**
+   * Declares that another stream uses the buffer: when it is freed, its memory stays untouched
+   * until that stream has done the work that it has by then. Copies and launches through this
+   * module declare it themselves; it is for uses that they do not see.
+   *
+   * @throws {TypeError} If the buffer is disposed, or the stream is of another library.
+   */
+  recordStream(stream: Stream): void {
+    const root = this.#root;
+    if (stream === root.#stream || stream === root.#lastUse) return;
+    requireInstance(stream, Stream, "stream", "declare that a stream uses a buffer");
+    void this.address;
+    if (stream.context.library !== this.context.library) {
+      throw new TypeError(
+        `Cannot declare that a stream uses a buffer of ${this.context.label} as it must be of the same library: it is of ${stream.context.label}`,
+      );
+    }
+    if (root.#pool === undefined || root.#block === 0) return;
+    root.#pool.use(root.#block, stream);
+    // Of a capture nothing is noted, so there is nothing to be left out the next time.
+    if (stream.captureToken === undefined) root.#lastUse = stream;
+  }
+
+  /**
+   * Where a buffer's memory is, for its pool.
+   *
+   * @internal
+   */
+  static placeOf(buffer: DeviceBuffer): { pool: PoolCore | undefined; block: number } {
+    return { pool: buffer.#root.#pool, block: buffer.#root.#block };
   }
 
   /**
@@ -179,8 +345,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
         `Cannot view a buffer as end must be at most its length ${this.length}: it is ${end}`,
       );
     }
-    const offset = this.#offset + start * bytesPerElement(this.dtype);
-    return new DeviceBuffer(this.#allocation, this.dtype, end - start, offset, true);
+    return this.#view(this.dtype, start * bytesPerElement(this.dtype), end - start);
   }
 
   /**
@@ -195,7 +360,25 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
         `Cannot view a buffer as ${dtype} as its ${this.byteLength} bytes and its address must be multiples of ${size}`,
       );
     }
-    return new DeviceBuffer(this.#allocation, dtype, this.byteLength / size, this.#offset, true);
+    return this.#view(dtype, 0, this.byteLength / size);
+  }
+
+  #view<E extends DType>(dtype: E, offset: number, length: number): DeviceBuffer<E> {
+    const bytes = length * bytesPerElement(dtype);
+    const address = this.#address === 0 ? 0 : this.#address + offset;
+    const root = this.#root;
+    return new DeviceBuffer(
+      this.context,
+      dtype,
+      length,
+      bytes,
+      address,
+      root,
+      undefined,
+      0,
+      undefined,
+      undefined,
+    );
   }
 
   /**
@@ -222,12 +405,17 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     const stream = streamFor(this.context, options.stream);
     if (source instanceof DeviceBuffer) {
       this.#requireDType(source, "source");
-      const target = this.#range(source.length, options.offset, "copy into a buffer");
+      const target = this.#range(stream, source.length, options.offset, "copy into a buffer");
+      source.recordStream(stream);
       copyBetween(target, source, target.byteLength, stream);
       return;
     }
     this.#requireArray(source, "source");
-    upload(this.#range(source.length, options.offset, "copy into a buffer"), source, stream);
+    upload(
+      this.#range(stream, source.length, options.offset, "copy into a buffer"),
+      source,
+      stream,
+    );
   }
 
   /**
@@ -249,7 +437,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     this.#requireArray(target, "target");
     await download(
       target,
-      this.#range(target.length, options.offset, "copy from a buffer"),
+      this.#range(stream, target.length, options.offset, "copy from a buffer"),
       stream,
     );
   }
@@ -259,7 +447,11 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     requireObject(options, "options", "copy from a buffer");
     const stream = streamFor(this.context, options.stream);
     this.#requireArray(target, "target");
-    downloadSync(target, this.#range(target.length, options.offset, "copy from a buffer"), stream);
+    downloadSync(
+      target,
+      this.#range(stream, target.length, options.offset, "copy from a buffer"),
+      stream,
+    );
   }
 
   /**
@@ -284,11 +476,20 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   }
 
   /**
-   * Gives the memory back after the work that uses it, for which it blocks this thread: `cudaFree`
-   * waits until the device is idle. Doing it twice is allowed; a view gives nothing back.
+   * Gives the memory back, without waiting: work that is enqueued later on the buffer's stream may
+   * have it at once, other streams when that stream, and every other that used the buffer, has got
+   * this far. Memory of no pool is given back to whom it came from. Doing it twice is allowed; a
+   * view gives nothing back.
    */
   free(): void {
-    if (!this.#isView) this.#allocation.free();
+    if (this.#freed || this.#root !== this as DeviceBuffer) return;
+    if (this.#pool !== undefined) {
+      this.#freed = true;
+      this.#pool.give(this.#block);
+      return;
+    }
+    this.#other!.free();
+    this.#freed = true;
   }
 
   /** Gives the memory back; see {@linkcode DeviceBuffer.free}. */
@@ -296,7 +497,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     this.free();
   }
 
-  #range(length: number, offset = 0, action: string) {
+  #range(stream: Stream, length: number, offset = 0, action: string) {
     if (!Number.isInteger(offset) || offset < 0 || offset + length > this.length) {
       throw new RangeError(
         `Cannot ${action} as offset and count must stay within its ${this.length} elements: they are ${
@@ -305,6 +506,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
       );
     }
     const size = bytesPerElement(this.dtype);
+    this.recordStream(stream);
     return {
       context: this.context,
       address: this.address + offset * size,
@@ -328,6 +530,17 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
       }`,
     );
   }
+}
+
+function checkAlignment(alignment: number): number {
+  if (Number.isSafeInteger(alignment) && alignment > 0 && Math.log2(alignment) % 1 === 0) {
+    return alignment;
+  }
+  throw new RangeError(
+    `Cannot allocate a buffer as alignment must be a power of two: it is ${
+      describeValue(alignment)
+    }`,
+  );
 }
 
 function bytesOfLength(length: number, dtype: DType): number {

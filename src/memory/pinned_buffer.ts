@@ -162,8 +162,10 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
     requireLength("offset", offset, length, this.length);
     requireLength("deviceOffset", deviceOffset, length, device.length);
     const size = bytesPerElement(this.dtype);
+    const stream = streamFor(device.context, options.stream);
+    device.recordStream(stream);
     return {
-      stream: streamFor(device.context, options.stream),
+      stream,
       address: device.address + deviceOffset * size,
       offset: offset * size,
       bytes: length * size,

@@ -10,6 +10,11 @@
 import { giveBack, giveBackAsync } from "../ffi/give_back.ts";
 import { registerPinned, releasePinned, releasePinnedSync } from "../ffi/native_memory.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
+import {
+  duringDeviceWait,
+  refuseDeviceWait,
+  refuseWhileCapturing,
+} from "../stream/running_captures.ts";
 
 /** The size unit of a `WebAssembly.Memory`. */
 const WASM_PAGE = 65536;
@@ -37,6 +42,7 @@ export class PinnedSlab implements Disposable {
         `Cannot allocate pinned memory as bytes must be an integer in 1..${MAXIMUM_SLAB_BYTES}: it is ${bytes}`,
       );
     }
+    refuseWhileCapturing(context.library, "allocate pinned memory");
     const pages = Math.ceil(bytes / WASM_PAGE);
     const memory = new WebAssembly.Memory({ initial: pages, maximum: pages });
     const slab = new Uint8Array(memory.buffer as ArrayBuffer);
@@ -63,6 +69,7 @@ export class PinnedSlab implements Disposable {
   [Symbol.dispose](): void {
     if (this.#handle === 0) return;
     const { library, ordinal } = this.context;
+    refuseDeviceWait(library, "release pinned memory");
     giveBack(
       this.context,
       () => releasePinnedSync(library, ordinal, this.#handle),
@@ -74,9 +81,10 @@ export class PinnedSlab implements Disposable {
   async release(): Promise<void> {
     if (this.#handle === 0) return;
     const { library, ordinal } = this.context;
+    refuseDeviceWait(library, "release pinned memory");
     await giveBackAsync(
       this.context,
-      () => releasePinned(library, ordinal, this.#handle),
+      () => duringDeviceWait(library, () => releasePinned(library, ordinal, this.#handle)),
       () => this.#handle = 0,
     );
   }

@@ -9,6 +9,7 @@
 
 import { giveBack } from "../ffi/give_back.ts";
 import { allocateMemory, freeMemory } from "../ffi/native_memory.ts";
+import { captureOf, type RunningCapture } from "../stream/running_captures.ts";
 import type { Stream } from "../stream/stream.ts";
 
 interface Workspace {
@@ -32,6 +33,42 @@ function release(stream: Stream, workspace: Workspace): void {
   );
 }
 
+// A graph writes to its workspaces with every launch: none that later work outgrows will do.
+const graphWorkspaces = new WeakMap<RunningCapture, Map<Stream, Workspace>>();
+
+/** The workspaces of a capture, which belong to its graph when it is over. */
+function workspacesOf(capture: RunningCapture): Map<Stream, Workspace> {
+  const known = graphWorkspaces.get(capture);
+  if (known !== undefined) return known;
+  const made = new Map<Stream, Workspace>();
+  graphWorkspaces.set(capture, made);
+  return made;
+}
+
+/** Gives a workspace back with the graph of a capture. */
+function releaseWithGraph(capture: RunningCapture, stream: Stream, workspace: Workspace): void {
+  capture.onEnd((graph) => {
+    if (graph === undefined) release(stream, workspace);
+    else graph.onDispose(() => release(stream, workspace));
+  });
+}
+
+function capturedWorkspace(capture: RunningCapture, stream: Stream, bytes: number): number {
+  const workspaces = workspacesOf(capture);
+  const known = workspaces.get(stream);
+  if (known !== undefined && known.bytes >= bytes) return known.address;
+  const size = sizeFor(bytes);
+  const { library, ordinal } = stream.context;
+  const made = { address: allocateMemory(library, ordinal, size), bytes: size };
+  releaseWithGraph(capture, stream, made);
+  workspaces.set(stream, made);
+  return made.address;
+}
+
+function sizeFor(bytes: number): number {
+  return Math.max(SMALLEST, 2 ** Math.ceil(Math.log2(bytes)));
+}
+
 /**
  * The address of at least this many bytes that later work of the stream may overwrite.
  *
@@ -41,6 +78,8 @@ function release(stream: Stream, workspace: Workspace): void {
 export function workspaceAddress(stream: Stream, bytes: number): number {
   // Nobody would give back what is allocated for a stream that is disposed: its handle is refused.
   void stream.id;
+  const capture = captureOf(stream);
+  if (capture !== undefined) return capturedWorkspace(capture, stream, bytes);
   let workspace = workspaces.get(stream);
   if (workspace === undefined) {
     const created: Workspace = { address: 0, bytes: 0 };
@@ -49,7 +88,7 @@ export function workspaceAddress(stream: Stream, bytes: number): number {
     workspace = created;
   }
   if (workspace.bytes >= bytes) return workspace.address;
-  const size = Math.max(SMALLEST, 2 ** Math.ceil(Math.log2(bytes)));
+  const size = sizeFor(bytes);
   release(stream, workspace);
   workspace.address = allocateMemory(stream.context.library, stream.context.ordinal, size);
   workspace.bytes = size;

@@ -14,7 +14,8 @@ import type { DeviceContext } from "../hardware/device_context.ts";
 /** How long to poll before a thread waits: about what handing over to one costs. */
 const POLLING_MILLISECONDS = 0.1;
 
-function nextTurn(): Promise<void> {
+/** Resolves in the next turn of the event loop, about 1 µs later when there is nothing else to do. */
+export function nextTurn(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }
 

@@ -17,6 +17,7 @@ import { describeValue } from "../ffi/describe_value.ts";
 import { giveBack } from "../ffi/give_back.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
 import { eventDone } from "./completion.ts";
+import { captureOf, refuseWhileCapturing, type RunningCapture } from "./running_captures.ts";
 import { Stream } from "./stream.ts";
 
 /** Options of a new event. */
@@ -52,6 +53,7 @@ export class Event implements Disposable {
   /** Whether the event measures time. */
   readonly timing: boolean;
   #handle: number;
+  #capture: RunningCapture | undefined;
 
   /** Makes an event of a device; nothing is recorded yet, so it counts as done. */
   constructor(context: DeviceContext, options: EventOptions = {}) {
@@ -79,7 +81,20 @@ export class Event implements Disposable {
     return this.#handle === 0;
   }
 
-  /** Marks the point that the stream's work has reached when all work enqueued so far is done. */
+  /**
+   * The capture that the event was last recorded in, also when that is over.
+   *
+   * @internal
+   */
+  get capture(): RunningCapture | undefined {
+    return this.#capture;
+  }
+
+  /**
+   * Marks the point that the stream's work has reached when all work enqueued so far is done. On a
+   * stream that is being captured it marks a point of the graph: streams can wait for it until the
+   * capture ends, but nobody can ask whether it has been reached.
+   */
   record(stream: Stream): void {
     requireInstance(stream, Stream, "stream", "record an event");
     if (!stream.context.isSameDevice(this.context)) {
@@ -87,36 +102,48 @@ export class Event implements Disposable {
         `Cannot record an event as the stream must be of ${this.context.label}: it is of ${stream.context.label}`,
       );
     }
+    const capture = captureOf(stream);
     recordEvent(this.context.library, this.context.ordinal, stream.id, this.id);
+    this.#capture = capture;
   }
 
-  /** Whether the last recorded point has been reached; an event never recorded counts as done. */
+  /**
+   * Whether the last recorded point has been reached; an event never recorded counts as done.
+   *
+   * @throws {TypeError} If the event was recorded in a capture, or one that forbids it is running.
+   */
   query(): boolean {
+    this.#refuseWaiting("query an event");
     return queryEvent(this.context.library, this.context.ordinal, this.id);
   }
 
   /**
    * Waits for the last recorded point without blocking the event loop.
    *
+   * @throws {TypeError} If the event was recorded in a capture, or one that forbids it is running.
    * @throws {CudaError} If the work before it failed.
    */
   async done(): Promise<void> {
+    this.#refuseWaiting("wait for an event");
     await eventDone(this.context, this.id);
   }
 
   /**
    * Waits for the last recorded point, blocking this thread.
    *
+   * @throws {TypeError} If the event was recorded in a capture, or one that forbids it is running.
    * @throws {CudaError} If the work before it failed.
    */
   doneSync(): void {
+    this.#refuseWaiting("wait for an event");
     synchronizeEventSync(this.context.library, this.context.ordinal, this.id);
   }
 
   /**
    * Milliseconds from another event to this one.
    *
-   * @throws {TypeError} If one of them does not measure time, or is of another device.
+   * @throws {TypeError} If one of them does not measure time, is of another device, or was recorded
+   * in a capture.
    * @throws {CudaError} If one of them is not recorded or not done.
    */
   elapsedSince(start: Event): number {
@@ -131,7 +158,18 @@ export class Event implements Disposable {
         `Cannot measure the time between two events as both must be of ${this.context.label}: start is of ${start.context.label}`,
       );
     }
+    start.#refuseWaiting("measure the time between two events");
+    this.#refuseWaiting("measure the time between two events");
     return elapsedMilliseconds(this.context.library, this.context.ordinal, start.id, this.id);
+  }
+
+  #refuseWaiting(action: string): void {
+    if (this.#capture !== undefined) {
+      throw new TypeError(
+        `Cannot ${action} as it was recorded in a capture: a graph passes it, whenever that is launched`,
+      );
+    }
+    refuseWhileCapturing(this.context.library, action);
   }
 
   /** Forgets the event; work that waits for it still does. */

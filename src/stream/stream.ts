@@ -18,7 +18,15 @@ import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { giveBack, giveBackAfterFailure } from "../ffi/give_back.ts";
 import { contextOf, DeviceContext } from "../hardware/device_context.ts";
+import { type CaptureOptions, captureWork } from "./capture.ts";
 import { Event, type EventOptions } from "./event.ts";
+import type { Graph } from "./graph.ts";
+import {
+  captureOf,
+  refuseEventOfOtherCapture,
+  refuseWaiting,
+  type RunningCapture,
+} from "./running_captures.ts";
 
 /** Options of a new stream. */
 export interface StreamOptions {
@@ -127,8 +135,61 @@ export class Stream implements Disposable {
     return this.#id === 0;
   }
 
-  /** Whether all enqueued work is done. */
+  /**
+   * The running capture that the stream is part of: the same object for all streams that have
+   * joined it, and `undefined` while the stream's work runs.
+   */
+  get captureToken(): object | undefined {
+    return captureOf(this);
+  }
+
+  /**
+   * Captures work: what body enqueues on this stream is not run but becomes a graph, and so does
+   * the work of streams that wait for an event recorded here, from that moment on. They have to be
+   * joined again, by this stream waiting for an event of theirs.
+   *
+   * While it runs, body may allocate and free, but not wait for work, ask whether it is done, or
+   * move JavaScript arrays: use {@linkcode PinnedBuffer}s for data that changes from launch to
+   * launch. It must be synchronous, as what runs later is not captured. If it throws, the capture
+   * is given up.
+   *
+   * @param body Enqueues the work.
+   * @param options Which threads the capture restricts.
+   * @throws {TypeError} If the stream is captured already, or body is asynchronous.
+   * @throws {CudaError} If a forbidden call has spoilt the capture, or a stream was not joined.
+   *
+   * @example Two branches
+   * ```ts
+   * import { openDevice } from "@gridstride/cuda";
+   *
+   * using device = openDevice();
+   * using side = device.createStream();
+   * using x = device.allocate("float32", 1000, { fill: 1 });
+   * using y = device.allocate("float32", 1000, { fill: 2 });
+   * using graph = device.stream.capture(() => {
+   *   using begun = device.stream.record();
+   *   side.wait(begun);
+   *   device.kernels.scale(x, 3, x);
+   *   device.kernels.scale(y, 4, y, { stream: side });
+   *   using done = side.record();
+   *   device.stream.wait(done);
+   *   device.kernels.add(x, y, x);
+   * });
+   * graph.launch();
+   * await device.stream.done();
+   * ```
+   */
+  capture(body: () => void, options: CaptureOptions = {}): Graph {
+    return captureWork(this, body, options);
+  }
+
+  /**
+   * Whether all enqueued work is done.
+   *
+   * @throws {TypeError} If the stream is being captured.
+   */
   query(): boolean {
+    refuseWaiting(this, "query a stream");
     return queryStream(this.context.library, this.context.ordinal, this.id);
   }
 
@@ -152,15 +213,18 @@ export class Stream implements Disposable {
         `Cannot wait for an event of ${event.context.label} on a stream of ${this.context.label}`,
       );
     }
+    refuseEventOfOtherCapture(this, event.capture);
     waitForEvent(this.context.library, this.context.ordinal, this.id, event.id);
   }
 
   /**
    * Waits for the work enqueued so far without blocking the event loop.
    *
+   * @throws {TypeError} If the stream is being captured.
    * @throws {CudaError} If that work failed.
    */
   async done(): Promise<void> {
+    refuseWaiting(this, "wait for a stream");
     if (this.query()) return;
     const event = this.record();
     try {
@@ -175,9 +239,11 @@ export class Stream implements Disposable {
   /**
    * Waits for the work enqueued so far, blocking this thread.
    *
+   * @throws {TypeError} If the stream is being captured.
    * @throws {CudaError} If that work failed.
    */
   doneSync(): void {
+    refuseWaiting(this, "wait for a stream");
     synchronizeStreamSync(this.context.library, this.context.ordinal, this.id);
   }
 
@@ -192,7 +258,9 @@ export class Stream implements Disposable {
 
   /**
    * Gives the stream back; enqueued work still completes. The default stream of a device stays:
-   * it ends with the device.
+   * it ends with the device. A stream that has joined a capture stays until the capture ends.
+   *
+   * @throws {TypeError} If a capture that began on it is running.
    */
   [Symbol.dispose](): void {
     if (this.#holdsContext) this.close();
@@ -205,6 +273,11 @@ export class Stream implements Disposable {
    */
   close(): void {
     if (this.#id === 0) return;
+    const capture = captureOf(this);
+    if (capture !== undefined) {
+      refuseOrigin(this, capture);
+      return capture.onEnd(() => this.close());
+    }
     const { library, ordinal } = this.context;
     giveBack(
       this.context,
@@ -218,6 +291,11 @@ export class Stream implements Disposable {
       },
     );
   }
+}
+
+function refuseOrigin(stream: Stream, capture: RunningCapture): void {
+  if (capture.stream !== stream) return;
+  throw new TypeError("Cannot dispose of a stream while it is being captured");
 }
 
 function createChecked(context: DeviceContext, { priority = 0 }: StreamOptions): number {

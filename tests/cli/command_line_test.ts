@@ -55,6 +55,9 @@ Deno.test("a malformed variable is exit code 2 and one line that names it", asyn
       ["GRIDSTRIDE_LOG", "loud"],
       ["GRIDSTRIDE_HOST_THREADS", "0"],
       ["GRIDSTRIDE_LIBRARY", ""],
+      ["GRIDSTRIDE_MEMORY_FRACTION", "1.5"],
+      ["CUDA_MEMORY_POOL_SIZE", "2 GB"],
+      ["CUDA_MEMORY_POOL_TRIM", "yes"],
       ["GRIDSTRIDE_CACHE_DIR", "relative"],
     ] as const
   ) {

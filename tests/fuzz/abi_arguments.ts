@@ -7,8 +7,9 @@
 
 import fc from "fast-check";
 import { DEVICE, OPERAND, STREAM } from "../../src/ffi/command_block.ts";
+import { cString } from "../../src/ffi/text.ts";
 import { launches, type LaunchOperands } from "./abi_launches.ts";
-import type { AbiStage } from "./abi_stage.ts";
+import { type AbiStage, FILE } from "./abi_stage.ts";
 import {
   address,
   checkedAddress,
@@ -20,6 +21,8 @@ import {
   result,
   slab,
   text,
+  virtualAddress,
+  virtualBytes,
 } from "./abi_values.ts";
 import { Deferred } from "./deferred.ts";
 import { anyNumber } from "./values.ts";
@@ -59,6 +62,8 @@ function operand(fitting: Values): Values {
 const stream = handle("stream");
 const event = handle("event");
 const pinned = handle("pinned");
+const file = handle("file");
+const graph = handle("graph");
 
 /** A call that takes its operands from the command block. */
 function hot(...operands: readonly Values[]): fc.Arbitrary<AbiCall> {
@@ -128,6 +133,11 @@ const kernelName = fc.oneof(
   )
 );
 
+/** A path: mostly of a file that is there, else of a directory, a device, or nothing. */
+const path = fc.constantFrom(FILE, FILE, FILE, "/", "/dev/null", `${FILE}/x`, "", "\u{fffd}").map(
+  (name) => new Deferred<AbiStage>(`<path ${JSON.stringify(name)}>`, () => cString(name)),
+);
+
 /** A block to register: large enough, too small, misaligned, or none. */
 const commandBlock = fc.constantFrom(
   [0, 4288],
@@ -173,7 +183,7 @@ function members(declarations: readonly string[]): Readonly<Record<string, fc.Ar
     gs_call_name: passesList([int32], text),
     gs_call_tally: passes(int32, result),
     gs_call_fail: passes(
-      fc.oneof(fc.integer({ min: 0, max: 45 }), int32),
+      fc.oneof(fc.integer({ min: 0, max: 70 }), int32),
       fc.oneof(fc.integer({ min: 1, max: 20 }), anyNumber),
       fc.constantFrom(0, 2, 46, 100, 700, 999),
     ),
@@ -212,6 +222,20 @@ function members(declarations: readonly string[]): Readonly<Record<string, fc.Ar
     ),
     gs_pinned_register: passesList([device], slab, handleResult),
     gs_pinned_release: passes(pinned),
+
+    gs_virtual_granularity: passes(device, result),
+    gs_virtual_reserve: passes(device, virtualBytes, result),
+    gs_virtual_release: passes(device, virtualAddress),
+    gs_virtual_map: hot(virtualAddress, virtualBytes, virtualBytes),
+    gs_virtual_unmap: hot(virtualAddress, virtualBytes),
+    gs_virtual_share: passes(device, device, virtualAddress, virtualBytes),
+    // Seldom of the memory that everything else uses: it could be touched nowhere else then.
+    gs_memory_declare: hot(
+      fc.oneof(address, virtualAddress),
+      fc.oneof(count, virtualBytes),
+      fc.constantFrom(0, 1, 1, 2),
+    ),
+    gs_memory_press: passes(device, fc.constantFrom(0, 1, 2, -1), result),
 
     gs_copy_device: hot(checkedAddress, checkedAddress, count),
     gs_copy_device_2d: hotRows((first, second, width, height) => [
@@ -262,12 +286,24 @@ function members(declarations: readonly string[]): Readonly<Record<string, fc.Ar
     gs_stream_wait: hot(event),
     gs_stream_synchronize: passes(stream),
 
+    gs_stream_capture: passes(stream, fc.oneof(fc.constantFrom(0, 1, 2), int32)),
+    gs_stream_capture_end: passes(stream, result),
+    gs_stream_capture_query: passes(stream, result),
+
     gs_event_create: passes(device, fc.oneof(fc.constantFrom(0, 1), int32), result),
     gs_event_destroy: passes(event),
     gs_event_record: hot(event),
     gs_event_query: hot(event),
     gs_event_synchronize: passes(event),
     gs_event_elapsed: passes(event, event, result),
+
+    gs_graph_launch: hot(graph),
+    gs_graph_nodes: passes(graph, result),
+    gs_graph_destroy: passes(graph),
+
+    gs_file_open: passes(fc.oneof({ weight: 9, arbitrary: path }, fc.constant(null)), result),
+    gs_file_read: passes(file, count, pinned, count, count),
+    gs_file_close: passes(file),
 
     gs_kernel_count: passes(result),
     gs_kernel_describe: passesList([int32], text),
@@ -311,4 +347,8 @@ export const ABI_WEIGHTS: Readonly<Record<string, number>> = {
   gs_kernel_launch: 6,
   gs_memory_allocate: 2,
   gs_copy_device: 2,
+  gs_virtual_map: 2,
+  // Most calls are refused during a capture: it is not to last.
+  gs_stream_capture_end: 4,
+  gs_graph_launch: 2,
 };

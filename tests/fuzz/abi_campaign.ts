@@ -8,6 +8,7 @@
 import fc from "fast-check";
 import { openDevice } from "../../mod.ts";
 import { BLOCK_SLOTS, DEVICE, OPERAND, RESULT } from "../../src/ffi/command_block.ts";
+import { ABI_VERSION } from "../../src/ffi/library.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
 import { findKernel, kernelDeclarations } from "../../src/ffi/native_kernel.ts";
 import { ABI_WEIGHTS, abiArguments, type AbiCall } from "./abi_arguments.ts";
@@ -52,12 +53,16 @@ const CREATES: Readonly<Record<string, HandleKind>> = {
   gs_stream_adopt: "stream",
   gs_event_create: "event",
   gs_pinned_register: "pinned",
+  gs_file_open: "file",
+  gs_stream_capture_end: "graph",
 };
 
 const DESTROYS: Readonly<Record<string, HandleKind>> = {
   gs_stream_destroy: "stream",
   gs_event_destroy: "event",
   gs_pinned_release: "pinned",
+  gs_file_close: "file",
+  gs_graph_destroy: "graph",
 };
 
 /** Keeps account of what a call that succeeded made or destroyed. */
@@ -70,6 +75,23 @@ function account(stage: AbiStage, name: string, parameters: readonly unknown[]):
     stage.allocated({ device: block[DEVICE]!, address: block[RESULT]!, bytes: block[OPERAND]! });
   }
   if (name === "gs_memory_free") stage.freed(block[OPERAND]!);
+  accountAddresses(stage, name, parameters);
+}
+
+/** The same for reserved addresses and what is mapped there. */
+function accountAddresses(stage: AbiStage, name: string, parameters: readonly unknown[]): void {
+  const device = block[DEVICE]!;
+  const [address = 0, bytes = 0, pieceBytes = 0] = block.subarray(OPERAND, OPERAND + 3);
+  switch (name) {
+    case "gs_virtual_reserve":
+      return stage.reserved({ device: parameters[0] as number, address: result[0]! });
+    case "gs_virtual_release":
+      return stage.released(parameters[1] as number);
+    case "gs_virtual_map":
+      return stage.mapped({ device, address, bytes }, pieceBytes);
+    case "gs_virtual_unmap":
+      return stage.unmapped(address, bytes);
+  }
 }
 
 function registerBlock(): void {
@@ -83,7 +105,7 @@ function conclude(
   parameters: readonly unknown[],
   status: unknown,
 ): void {
-  if (name === "gs_abi_version" ? status !== 1 : !isStatus(status)) {
+  if (name === "gs_abi_version" ? status !== ABI_VERSION : !isStatus(status)) {
     throw new Error(`${name} returned ${status}`);
   }
   counts.count(name, status === 0 || name === "gs_abi_version" ? "returned" : "threw");
@@ -128,6 +150,7 @@ async function play(steps: readonly Step[]): Promise<void> {
   } finally {
     symbols.gs_call_restore();
     registerBlock();
+    stage.endCaptures();
     for (const device of stage.devices) symbols.gs_device_synchronize(device);
     const usable = stage.usableDevices;
     for (const device of usable) stage.checkHealth(device, ADD_KERNEL);

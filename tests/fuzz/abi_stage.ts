@@ -6,9 +6,10 @@
 
 import { DEVICE, OPERAND, RESULT, STREAM } from "../../src/ffi/command_block.ts";
 import type { NativeLibrary, NativeSymbols } from "../../src/ffi/library.ts";
+import { cString } from "../../src/ffi/text.ts";
 
 /** Handles by what they stand for. */
-export type HandleKind = "stream" | "event" | "pinned";
+export type HandleKind = "stream" | "event" | "pinned" | "file" | "graph";
 
 /** Device memory that was allocated, and perhaps is not any more. */
 export interface MemoryBlock {
@@ -22,6 +23,23 @@ export interface MemoryBlock {
 
 /** Sizes of the memory blocks on each device; none is larger. */
 const SIZES: readonly number[] = [1, 100, 4096, 65536, 2 ** 20];
+
+/** Addresses reserved on a device, of which memory may be mapped at some. */
+export interface AddressRange {
+  /** The device they were reserved for. */
+  readonly device: number;
+  /** The first. */
+  readonly address: number;
+}
+
+/** Pages of each reservation. */
+const RESERVED_PAGES = 12;
+
+/** Of these the first are mapped, in pieces of two, in one of a device's two reservations. */
+const MAPPED_PAGES = 5;
+
+/** A file that can be opened, of some thousand bytes. */
+export const FILE: string = new URL(import.meta.url).pathname;
 
 /** The size of a slab that can be pinned. */
 export const SLAB_BYTES = 65536;
@@ -41,26 +59,37 @@ export class AbiStage {
   readonly library: NativeLibrary;
   /** The two devices. */
   readonly devices: readonly [number, number];
+  /** What mapped memory comes in multiples of, in bytes. */
+  readonly page: number;
   /** JavaScript memory that calls may read and write. */
   readonly scratch: Uint8Array<ArrayBuffer> = new Uint8Array(SCRATCH_BYTES);
   readonly #live: { readonly [Kind in HandleKind]: Set<number> } = {
     stream: new Set(),
     event: new Set(),
     pinned: new Set(),
+    file: new Set(),
+    graph: new Set(),
   };
   readonly #known: { readonly [Kind in HandleKind]: number[] } = {
     stream: [],
     event: [],
     pinned: [],
+    file: [],
+    graph: [],
   };
   readonly #memory = new Map<number, MemoryBlock>();
   readonly #knownMemory: MemoryBlock[] = [];
+  readonly #reservations = new Map<number, AddressRange>();
+  readonly #knownReservations: AddressRange[] = [];
+  readonly #pieces = new Map<number, MemoryBlock>();
 
   /** Makes some of everything on two devices; destroys one of each again. */
   constructor(library: NativeLibrary, devices: readonly [number, number]) {
     this.library = library;
     this.devices = devices;
     const { symbols, result } = library;
+    this.#expect(symbols.gs_virtual_granularity(devices[0], result), "read the granularity");
+    this.page = result[0]!;
     for (const device of devices) {
       this.#expect(symbols.gs_device_open(device), "open a device");
       for (const bytes of SIZES) this.#allocate(device, bytes);
@@ -71,11 +100,20 @@ export class AbiStage {
       for (const priority of [0, -1]) {
         this.#expect(symbols.gs_stream_create(device, priority, result), "create a stream");
         this.created("stream", result[0]!);
+        this.#capture(device, result[0]!);
       }
+    }
+    for (const device of devices) {
+      this.#map(device, this.#reserve(device));
+      this.#reserve(device);
     }
     for (const slab of slabs.slice(0, 2)) {
       this.#expect(symbols.gs_pinned_register(devices[0], slab, SLAB_BYTES, result), "pin a slab");
       this.created("pinned", result[0]!);
+    }
+    for (let file = 0; file < 2; file++) {
+      this.#expect(symbols.gs_file_open(cString(FILE), result), "open a file");
+      this.created("file", result[0]!);
     }
     this.#destroyOneOfEach();
   }
@@ -92,14 +130,53 @@ export class AbiStage {
     this.allocated({ device, address: block[RESULT]!, bytes });
   }
 
+  #reserve(device: number): number {
+    const { symbols, result } = this.library;
+    const status = symbols.gs_virtual_reserve(device, RESERVED_PAGES * this.page, result);
+    this.#expect(status, "reserve addresses");
+    const address = result[0]!;
+    this.reserved({ device, address });
+    return address;
+  }
+
+  #map(device: number, address: number): void {
+    const { block, symbols } = this.library;
+    const bytes = MAPPED_PAGES * this.page;
+    block[DEVICE] = device;
+    block.set([address, bytes, 2 * this.page], OPERAND);
+    this.#expect(symbols.gs_virtual_map(), "map memory");
+    this.mapped({ device, address, bytes }, 2 * this.page);
+  }
+
+  /** Captures work on the largest memory block of the device. */
+  #capture(device: number, stream: number): void {
+    const { block, symbols, result } = this.library;
+    const { address, bytes } = this.#knownMemory.at(-1)!;
+    this.#expect(symbols.gs_stream_capture(stream, 1), "capture a stream");
+    block.set([device, stream, address, 7, 1, bytes], DEVICE);
+    this.#expect(symbols.gs_memory_set(), "set memory");
+    this.#expect(symbols.gs_stream_capture_end(stream, result), "end a capture");
+    this.created("graph", result[0]!);
+  }
+
+  /** Ends what is captured: nothing can be waited for before. */
+  endCaptures(): void {
+    const { symbols, result } = this.library;
+    for (const stream of this.#live.stream) {
+      if (symbols.gs_stream_capture_end(stream, result) === 0) this.created("graph", result[0]!);
+    }
+  }
+
   #destroyOneOfEach(): void {
     const { symbols } = this.library;
     const destroy: { readonly [Kind in HandleKind]: (handle: number) => number } = {
       stream: symbols.gs_stream_destroy,
       event: symbols.gs_event_destroy,
       pinned: symbols.gs_pinned_release,
+      file: symbols.gs_file_close,
+      graph: symbols.gs_graph_destroy,
     };
-    for (const kind of ["stream", "event", "pinned"] as const) {
+    for (const kind of ["stream", "event", "pinned", "file", "graph"] as const) {
       const handle = this.#known[kind].at(-1)!;
       this.#expect(destroy[kind](handle), `destroy a ${kind}`);
       this.destroyed(kind, handle);
@@ -125,6 +202,11 @@ export class AbiStage {
   /** A memory block, live or stale. */
   memory(index: number): MemoryBlock {
     return this.#knownMemory[index % this.#knownMemory.length]!;
+  }
+
+  /** Reserved addresses, perhaps released again. */
+  reservation(index: number): AddressRange {
+    return this.#knownReservations[index % this.#knownReservations.length]!;
   }
 
   /** A slab of pages. */
@@ -154,14 +236,58 @@ export class AbiStage {
     this.#memory.delete(address);
   }
 
+  /** Remembers addresses that a call reserved. */
+  reserved(range: AddressRange): void {
+    this.#reservations.set(range.address, range);
+    this.#knownReservations.push(range);
+  }
+
+  /** Remembers that addresses were released. */
+  released(address: number): void {
+    this.#reservations.delete(address);
+  }
+
+  /** Remembers memory that was mapped in pieces. */
+  mapped({ device, address, bytes }: MemoryBlock, pieceBytes: number): void {
+    for (let offset = 0; offset < bytes; offset += pieceBytes) {
+      const piece = {
+        device,
+        address: address + offset,
+        bytes: Math.min(pieceBytes, bytes - offset),
+      };
+      this.#pieces.set(piece.address, piece);
+    }
+    this.#knownMemory.push({ device, address, bytes });
+  }
+
+  /** Remembers that memory was unmapped. */
+  unmapped(address: number, bytes: number): void {
+    for (const piece of [...this.#pieces.keys()]) {
+      if (piece >= address && piece < address + bytes) this.#pieces.delete(piece);
+    }
+  }
+
+  #unmap({ device, address, bytes }: MemoryBlock): number {
+    const { block, symbols } = this.library;
+    block[DEVICE] = device;
+    block.set([address, bytes], OPERAND);
+    return symbols.gs_virtual_unmap();
+  }
+
   /** Gives everything back; returns the statuses of what failed. */
   close(): number[] {
     const { symbols } = this.library;
     const statuses = [
+      ...[...this.#live.graph].map((handle) => symbols.gs_graph_destroy(handle)),
       ...[...this.#live.event].map((handle) => symbols.gs_event_destroy(handle)),
       ...[...this.#live.stream].map((handle) => symbols.gs_stream_destroy(handle)),
       ...[...this.#live.pinned].map((handle) => symbols.gs_pinned_release(handle)),
+      ...[...this.#live.file].map((handle) => symbols.gs_file_close(handle)),
       ...[...this.#memory.values()].map((memory) => this.#free(memory)),
+      ...[...this.#pieces.values()].map((piece) => this.#unmap(piece)),
+      ...[...this.#reservations.values()].map(({ device, address }) =>
+        symbols.gs_virtual_release(device, address)
+      ),
     ];
     return statuses.filter((status) => status !== 0);
   }

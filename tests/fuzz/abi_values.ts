@@ -35,6 +35,8 @@ const FAVOURITES: { readonly [Kind in HandleKind]: readonly number[] } = {
   stream: [0],
   event: [1, 2],
   pinned: [0],
+  file: [0],
+  graph: [0, 1],
 };
 
 /** The two largest memory blocks of the first device. */
@@ -61,7 +63,12 @@ export function handle(kind: HandleKind): fc.Arbitrary<AbiValue | number> {
     ) => new Deferred<AbiStage>(`<${of} ${index}>`, (stage) => stage.handle(of, index)));
   return fc.oneof(
     { weight: 12, arbitrary: known(kind) },
-    { weight: 1, arbitrary: fc.constantFrom<HandleKind>("stream", "event", "pinned").chain(known) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom<HandleKind>("stream", "event", "pinned", "file", "graph").chain(
+        known,
+      ),
+    },
     {
       weight: 1,
       arbitrary: fc.tuple(known(kind), fc.nat(30)).map(([of, bit]) =>
@@ -109,6 +116,36 @@ export const count: fc.Arbitrary<number> = fc.oneof(
   { weight: 12, arbitrary: fc.nat(130) },
   { weight: 3, arbitrary: fc.constantFrom(512, 4096, 65536, 2 ** 20, 2 ** 20 + 1) },
   { weight: 1, arbitrary: anyNumber },
+);
+
+/** Reserved addresses: mostly where a page begins, with memory or without. */
+export const virtualAddress: fc.Arbitrary<unknown> = fc.oneof(
+  {
+    weight: 12,
+    arbitrary: fc.tuple(
+      fc.constantFrom(0, 0, 0, 1, 1, 2, 3, 4, 5),
+      fc.constantFrom(0, 0, 0, 1, 2, 3, 4, 5, 6, 7),
+      fc.oneof({ weight: 9, arbitrary: fc.constant(0) }, fc.constantFrom(1, -1, 4096)),
+    ).map(([index, pages, offset]) =>
+      new Deferred<AbiStage>(
+        `<reservation ${index}> + ${pages} pages + ${offset}`,
+        (stage) => stage.reservation(index).address + pages * stage.page + offset,
+      )
+    ),
+  },
+  { weight: 1, arbitrary: address },
+  { weight: 1, arbitrary: anyNumber },
+);
+
+/** A number of bytes: mostly a few pages. */
+export const virtualBytes: fc.Arbitrary<unknown> = fc.oneof(
+  {
+    weight: 12,
+    arbitrary: fc.constantFrom(1, 1, 2, 2, 3, 4, 5, 6, 40).map((pages) =>
+      new Deferred<AbiStage>(`<${pages} pages>`, (stage) => pages * stage.page)
+    ),
+  },
+  { weight: 1, arbitrary: count },
 );
 
 /** Where a function writes numbers: seldom nowhere. */

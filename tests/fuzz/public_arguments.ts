@@ -8,22 +8,20 @@
 import fc from "fast-check";
 import { DTYPES, VALIDATED_KERNELS } from "../../mod.ts";
 import { Deferred, reference } from "./deferred.ts";
+import { GRAPH_MEMBERS } from "./public_arguments_graph.ts";
+import { MEMORY_MEMBERS } from "./public_arguments_memory.ts";
 import type { StageKind } from "./stage.ts";
-import { anyNumber, anything, dtype, mostly, options, size, typedArray } from "./values.ts";
-
-/** The arguments of one call. */
-type Arguments = fc.Arbitrary<readonly unknown[]>;
-
-/** Arguments that mostly fit; sometimes one is missing or too many. */
-function takes(...fitting: readonly fc.Arbitrary<unknown>[]): Arguments {
-  return fc.tuple(
-    fc.tuple(...fitting.map((each) => mostly(each))),
-    fc.oneof({ weight: 20, arbitrary: fc.constant(0) }, fc.constantFrom(-1, 1)),
-    anything,
-  ).map(([list, change, extra]) =>
-    change === 0 ? list : change > 0 ? [...list, extra] : list.slice(0, -1)
-  );
-}
+import {
+  anyNumber,
+  anything,
+  type Arguments,
+  dtype,
+  mostly,
+  options,
+  size,
+  takes,
+  typedArray,
+} from "./values.ts";
 
 const nothing = takes();
 const flag = fc.boolean();
@@ -276,6 +274,8 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "method Stream.doneSync": nothing,
   "method Stream.[Symbol.dispose]": nothing,
 
+  ...GRAPH_MEMBERS,
+
   "new Event": takes(context, options({ timing: flag })),
   "getter Event.id": nothing,
   "getter Event.disposed": nothing,
@@ -309,6 +309,8 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "method PinnedBuffer.copyTo": takes(buffer, pinnedCopyOptions),
   "method PinnedBuffer.copyFrom": takes(buffer, pinnedCopyOptions),
   "method PinnedBuffer.[Symbol.dispose]": nothing,
+
+  ...MEMORY_MEMBERS,
 };
 
 /** What each public member is called with, by its name in {@linkcode documentedMembers}. */
@@ -317,6 +319,7 @@ export const PUBLIC_ARGUMENTS: ReadonlyMap<string, Arguments> = new Map(Object.e
 /** Members whose arguments have to fit each other are called more often. */
 export const WEIGHTS: Readonly<Record<string, number>> = {
   "method Kernel.launch": 6,
+  "method Stream.capture": 3,
   "function widenToFloat32": 3,
   "method DeviceBuffer.copyFrom": 2,
   "method DeviceBuffer.copyTo": 2,
@@ -332,4 +335,6 @@ export const RECEIVERS: Readonly<Record<string, StageKind>> = {
   PinnedBuffer: "pinned",
   Stream: "stream",
   Event: "event",
+  MemoryManager: "manager",
+  MultiDeviceMemory: "memory",
 };

@@ -5,7 +5,17 @@
  * @module
  */
 
-import { Device, DeviceBuffer, Event, openDevice, PinnedBuffer, Stream } from "../../mod.ts";
+import {
+  Device,
+  DeviceBuffer,
+  Event,
+  Graph,
+  MemoryManager,
+  MultiDeviceMemory,
+  openDevice,
+  PinnedBuffer,
+  Stream,
+} from "../../mod.ts";
 
 /** The kinds of objects there are on a stage. */
 export const STAGE_KINDS = [
@@ -17,6 +27,9 @@ export const STAGE_KINDS = [
   "pinned",
   "stream",
   "event",
+  "graph",
+  "manager",
+  "memory",
 ] as const;
 
 /** One of them. */
@@ -39,6 +52,9 @@ function kindOf(value: unknown): StageKind | undefined {
   if (value instanceof PinnedBuffer) return "pinned";
   if (value instanceof Stream) return "stream";
   if (value instanceof Event) return "event";
+  if (value instanceof Graph) return "graph";
+  if (value instanceof MemoryManager) return "manager";
+  if (value instanceof MultiDeviceMemory) return "memory";
   return undefined;
 }
 
@@ -53,6 +69,9 @@ export class Stage {
     pinned: [],
     stream: [],
     event: [],
+    graph: [],
+    manager: [],
+    memory: [],
   };
   readonly #witness: DeviceBuffer<"float32">;
   /** The devices of the fake topology that are in use. */
@@ -66,6 +85,9 @@ export class Stage {
     this.#witness = first!.allocate("float32", 1000, { fill: WITNESS });
     this.#furnish(first!);
     this.#furnish(second!);
+    const managers = [new MemoryManager(first!), new MemoryManager(second!)];
+    this.#pools.manager.push(...managers);
+    this.#pools.memory.push(new MultiDeviceMemory(managers));
     this.#addDevice(closed);
     closed[Symbol.dispose]();
   }
@@ -78,7 +100,7 @@ export class Stage {
 
   #furnish(device: Device): void {
     this.#addDevice(device);
-    const { buffer, pinned, stream, event, kernel } = this.#pools;
+    const { buffer, pinned, stream, event, kernel, graph } = this.#pools;
     kernel.push(...KERNELS.map((signature) => device.kernels.load(signature)));
     const x = device.allocate("float32", 100, { fill: 1 });
     const freed = device.allocate("float32", 100);
@@ -104,6 +126,9 @@ export class Stage {
     const closed = device.createStream();
     closed[Symbol.dispose]();
     stream.push(device.stream, device.createStream({ priority: -1 }), closed);
+    const dropped = device.stream.capture(() => {});
+    dropped[Symbol.dispose]();
+    graph.push(device.stream.capture(() => device.kernels.scale(x, 1, x)), dropped);
     const forgotten = device.createEvent();
     forgotten[Symbol.dispose]();
     event.push(
@@ -134,9 +159,19 @@ export class Stage {
 
   /** Disposes everything, whatever it throws; returns what was thrown. */
   close(): unknown[] {
-    const { buffer, pinned, event, stream, device } = this.#pools;
+    const { buffer, pinned, event, stream, device, graph } = this.#pools;
     const errors: unknown[] = [];
-    for (const object of [...buffer, this.#witness, ...pinned, ...event, ...stream, ...device]) {
+    for (
+      const object of [
+        ...graph,
+        ...buffer,
+        this.#witness,
+        ...pinned,
+        ...event,
+        ...stream,
+        ...device,
+      ]
+    ) {
       try {
         (object as Disposable)[Symbol.dispose]();
       } catch (error) {

@@ -209,3 +209,17 @@ export function options(
   );
   return mostly(fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, filled));
 }
+
+/** The arguments of one call. */
+export type Arguments = fc.Arbitrary<readonly unknown[]>;
+
+/** Arguments that mostly fit; sometimes one is missing or too many. */
+export function takes(...fitting: readonly fc.Arbitrary<unknown>[]): Arguments {
+  return fc.tuple(
+    fc.tuple(...fitting.map((each) => mostly(each))),
+    fc.oneof({ weight: 20, arbitrary: fc.constant(0) }, fc.constantFrom(-1, 1)),
+    anything,
+  ).map(([list, change, extra]) =>
+    change === 0 ? list : change > 0 ? [...list, extra] : list.slice(0, -1)
+  );
+}

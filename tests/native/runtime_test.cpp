@@ -34,10 +34,22 @@ constexpr Suite suites[] = {
     {"legacy stream", check_legacy_stream},
     {"events", check_events},
     {"launches", check_launches},
+    {"virtual addresses", check_virtual_addresses},
+    {"physical memory", check_physical_memory},
+    {"mappings", check_mappings},
+    {"virtual access", check_virtual_access},
+    {"virtual copies", check_virtual_copies},
+    {"virtual capacity", check_virtual_capacity},
+    {"virtual threads", check_virtual_threads},
     {"threads", check_threads},
     {"random graphs", check_random_graphs},
+    {"captures", check_captures},
+    {"graphs", check_graphs},
+    {"captured work", check_captured_work},
     {"leaks", check_leaks},
     {"faults", check_faults},
+    {"graph faults", check_graph_faults},
+    {"virtual faults", check_virtual_faults},
 };
 
 int run_suites(const char* wanted) {

@@ -37,6 +37,8 @@ Library Library::open(const char* path) {
       dlsym(opened, "gs_test_foreign_allocate"));
   library.foreign_free =
       reinterpret_cast<decltype(library.foreign_free)>(dlsym(opened, "gs_test_foreign_free"));
+  library.declared_block =
+      reinterpret_cast<decltype(library.declared_block)>(dlsym(opened, "gs_test_declared_block"));
   return library;
 }
 
@@ -59,15 +61,21 @@ int main(int argument_count, char** arguments) {
     check_devices();
     check_handles();
     check_memory();
+    check_virtual_memory();
+    check_virtual_failures();
+    check_declared_blocks();
+    check_pressure();
     check_copies();
     check_foreign_memory();
     check_pitched_copies();
     check_pinned();
+    check_files();
     check_streams_and_events();
     check_launches();
     check_injection();
     if (devices >= 2) {
       check_two_devices();
+      check_virtual_peers();
       check_faults();
     } else {
       skip("what needs two devices: there is one");

@@ -19,7 +19,7 @@ const ORDER: readonly (readonly string[])[] = [
 const TYPES_ONLY = ["analysis", "observe"];
 
 /** What the command line may import besides itself: what every user may. */
-const PUBLIC = ["mod.ts", "build.ts", "src/analysis/mod.ts"];
+const PUBLIC = ["mod.ts", "build.ts", "src/analysis/mod.ts", "src/memory/mod.ts"];
 
 function layerOf(file: string): string | undefined {
   return /^src\/([^/]+)\//.exec(file)?.[1];

@@ -70,7 +70,7 @@ export function runFile(path: string, options: SubprocessOptions = {}): Promise<
   return run(repositoryPath(path), options);
 }
 
-/** Runs a program given as text; `@gridstride/cuda` is this repository's module in it. */
+/** Runs a program given as text; `@gridstride/cuda…` are this repository's modules in it. */
 export async function runProgram(
   source: string,
   options: SubprocessOptions = {},
@@ -78,8 +78,13 @@ export async function runProgram(
   const directory = await Deno.makeTempDir();
   try {
     const file = `${directory}/program.ts`;
-    const module = new URL("mod.ts", ROOT).href;
-    await Deno.writeTextFile(file, source.replaceAll("@gridstride/cuda", module));
+    const configuration = await Deno.readTextFile(new URL("deno.json", ROOT));
+    const entries: Readonly<Record<string, string>> = JSON.parse(configuration).exports;
+    const resolved = source.replaceAll(
+      /@gridstride\/cuda((?:\/\w+)?)/g,
+      (_, entry: string) => new URL(entries[`.${entry}`]!, ROOT).href,
+    );
+    await Deno.writeTextFile(file, resolved);
     return await run(file, options);
   } finally {
     await Deno.remove(directory, { recursive: true });

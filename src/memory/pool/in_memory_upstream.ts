@@ -217,6 +217,9 @@ export class InMemoryUpstream implements MemoryUpstream {
     return this.#timeline.capturing;
   }
 
+  /** Never: a model does not break. */
+  readonly lost = false;
+
   /** A new event. */
   createEvent(): number {
     this.calls.count("createEvent");

@@ -11,6 +11,7 @@ import {
   LIVE,
   NEXT,
   OWNER,
+  PENDING,
   PREVIOUS,
   RECORD_SHIFT,
   SEGMENT,
@@ -38,6 +39,8 @@ export interface SharedMemory {
   onReserved(bytes: number, address: number, kind: number, isSegment: boolean): void;
   /** Told of every request to the upstream that takes or gives memory, before it is made. */
   onCall(): void;
+  /** Told of every stream that is disposed. */
+  onRetired(): void;
   /** Told of every mark. */
   onMark(): void;
   /** The tick of the pool's clock. */
@@ -144,17 +147,16 @@ export class MemorySpace {
     return returned;
   }
 
-  /** Bytes of segments that are free as a whole. */
-  get wholeFreeBytes(): number {
-    let bytes = 0;
+  /** Whether somebody has a block of it, or a stream may. */
+  get isInUse(): boolean {
     const { table } = this.#shared;
-    for (const segment of this.#segments) {
-      if (segment.pieces !== undefined) continue;
-      if (table.state(segment.firstBlock) === FREE && this.#isWhole(segment.firstBlock)) {
-        bytes += segment.bytes;
+    for (const { firstBlock } of this.#segments) {
+      for (let block = firstBlock; block !== 0; block = table.field(block, NEXT)) {
+        const state = table.state(block);
+        if (state === LIVE || state === PENDING) return true;
       }
     }
-    return bytes;
+    return false;
   }
 
   /** Gives reservations of addresses back in which nothing is mapped any more. */

@@ -63,8 +63,13 @@ export interface MemoryUpstream {
    */
   readonly capturing: boolean;
 
-  /** A new event. */
-  createEvent(): number;
+  /**
+   * Whether the device is lost: then its memory is gone, and there is nothing to wait for.
+   */
+  readonly lost: boolean;
+
+  /** A new event for points of a stream, which may be of another device. */
+  createEvent(stream: MemoryStream): number;
   /** Forgets an event. */
   destroyEvent(event: number): void;
   /** Marks the point that the stream's work has reached when all enqueued so far is done. */
@@ -85,6 +90,9 @@ export interface MemoryUpstream {
 
   /** Asks the pools of other isolates to trim. */
   press(): void;
-  /** A number that changes when somebody pressed; reading it costs no native call. */
+  /**
+   * A number that changes when somebody pressed, or the device was lost; reading it costs no native
+   * call.
+   */
   readonly pressure: number;
 }

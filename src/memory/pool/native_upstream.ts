@@ -27,6 +27,8 @@ import {
 } from "../../ffi/native_virtual.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { eventDone } from "../../stream/completion.ts";
+import { Stream } from "../../stream/stream.ts";
+import { isCapturing } from "../../stream/running_captures.ts";
 import type { MemoryStream, MemoryUpstream } from "./memory_upstream.ts";
 
 /** What is given back is noted by the pool, which asks for it once and forgets it before. */
@@ -46,22 +48,15 @@ export class NativeUpstream implements MemoryUpstream {
   /** What mapped addresses and sizes are multiples of; 0 where there is only plain memory. */
   readonly granularity: number;
   readonly #context: DeviceContext;
-  readonly #isCapturing: () => boolean;
 
   /**
    * Looks at a device; takes nothing from it.
    *
    * @param context The device.
    * @param virtualMemory Whether to use its virtual memory management, if it has it.
-   * @param isCapturing Whether this thread captures a stream now.
    */
-  constructor(
-    context: DeviceContext,
-    virtualMemory = true,
-    isCapturing: () => boolean = () => false,
-  ) {
+  constructor(context: DeviceContext, virtualMemory = true) {
     this.#context = context;
-    this.#isCapturing = isCapturing;
     this.label = context.label;
     this.totalBytes = context.info.totalMemory;
     this.granularity = virtualMemory && context.info.virtualMemoryManagement
@@ -113,12 +108,17 @@ export class NativeUpstream implements MemoryUpstream {
 
   /** Whether this thread captures a stream. */
   get capturing(): boolean {
-    return this.#isCapturing();
+    return isCapturing();
   }
 
-  /** A new event, for waiting. */
-  createEvent(): number {
-    const { library, ordinal } = this.#context;
+  /** Whether the device is lost, and somebody has been told. */
+  get lost(): boolean {
+    return this.#context.library.lostDevices.has(this.#context.ordinal);
+  }
+
+  /** A new event, for waiting, on the stream's device. */
+  createEvent(stream: MemoryStream): number {
+    const { library, ordinal } = stream instanceof Stream ? stream.context : this.#context;
     return createEvent(library, ordinal, false);
   }
 
@@ -177,6 +177,7 @@ export class NativeUpstream implements MemoryUpstream {
 
   /** A number that changes when somebody pressed. */
   get pressure(): number {
-    return readPressure(this.#context.library);
+    const { library } = this.#context;
+    return readPressure(library) + library.losses;
   }
 }

@@ -15,6 +15,12 @@ import type { PoolSettings } from "./pool_options.ts";
 import { type PoolStatistics, poolStatistics } from "./pool_statistics.ts";
 import { LARGE } from "./segment.ts";
 
+/** A graph, as far as memory is concerned. A `Graph` is one. */
+export interface MemoryGraph {
+  /** Registers what is to happen when it goes; told of the streams whose work may still use it. */
+  onDispose(close: (streams: Iterable<MemoryStream>) => void): void;
+}
+
 /** What a pool holds on to while it is used. */
 export interface PoolLifetime {
   /** Called when the first block becomes live. */
@@ -35,8 +41,10 @@ export class PoolCore {
   /** Who holds the most memory, where that is tracked. */
   topSites: () => readonly AllocationSite[] = () => [];
   readonly #upstream: MemoryUpstream;
+  readonly #lifetime: PoolLifetime | undefined;
   readonly #ladder: AllocationLadder;
   readonly #graphSpaces = new Set<MemorySpace>();
+  readonly #closers: (() => void)[] = [];
   #mayWait = true;
   #missed: BlockRequest | undefined;
   #trims = false;
@@ -46,6 +54,7 @@ export class PoolCore {
   constructor(upstream: MemoryUpstream, settings: PoolSettings, lifetime?: PoolLifetime) {
     this.settings = settings;
     this.#upstream = upstream;
+    this.#lifetime = lifetime;
     this.engine = new PoolEngine({
       upstream,
       virtualMemory: settings.virtualMemory,
@@ -76,6 +85,7 @@ export class PoolCore {
    * @throws {OutOfMemoryError} If there is no memory.
    */
   take(bytes: number, stream: MemoryStream, alignment: number = this.settings.alignment): number {
+    if (this.#closed) throw this.#closedError();
     if (bytes === 0) return this.#takeNothing();
     const block = alignment <= UNIT
       ? this.engine.take(bytes, stream)
@@ -90,6 +100,7 @@ export class PoolCore {
     stream: MemoryStream,
     alignment: number = this.settings.alignment,
   ): Promise<number> {
+    if (this.#closed) throw this.#closedError();
     if (bytes === 0) return this.#takeNothing();
     const block = this.#takeWithoutWaiting(bytes, stream, alignment);
     if (block !== 0) return block;
@@ -108,9 +119,24 @@ export class PoolCore {
     }
   }
 
+  /** The address of a live block; 0 for that of an empty buffer. */
+  addressOf(block: number): number {
+    return block === 0 ? 0 : this.engine.table.address(block);
+  }
+
+  /** Says that another stream uses a live block. */
+  use(block: number, stream: MemoryStream): void {
+    this.engine.use(block, stream);
+  }
+
+  /** Registers what is to happen when the pool is closed. */
+  onClose(close: () => void): void {
+    this.#closers.push(close);
+  }
+
   /** Frees a block that {@linkcode PoolCore.take} gave. */
   give(block: number): void {
-    if (block === 0) this.engine.counters.count("emptyFrees");
+    if (block === 0) this.#giveNothing();
     else this.engine.give(block);
   }
 
@@ -188,24 +214,57 @@ export class PoolCore {
   }
 
   /**
-   * Gives everything back, once nothing is live any more. Waits for the streams.
-   *
-   * @throws {TypeError} If blocks are live.
+   * Ends a capture: the memory that was allocated in it stays for its graph, as long as that
+   * lives; where the capture has failed, it goes.
+   */
+  endCapture(token: object, graph: MemoryGraph | undefined): void {
+    const space = this.engine.streams.endCapture(token);
+    if (space === undefined) return;
+    if (graph === undefined) return this.#retireSpace(space, []);
+    this.#graphSpaces.add(space);
+    graph.onDispose((streams) => this.#retireSpace(space, streams));
+  }
+
+  /**
+   * Gives everything back, once nothing is live any more. Waits, blocking this thread, for the
+   * streams; those of a lost device do nothing any more.
    */
   close(): void {
     this.#closed = true;
-    if (this.#trims) return;
-    this.settleSync();
-    for (const space of this.engine.streams.spaces()) {
+    const { streams } = this.engine;
+    if (!this.#upstream.lost) this.settleSync();
+    for (const space of [...streams.spaces()]) {
+      streams.releaseSpace(space);
       space.reclaim(Infinity);
-      space.releaseAddresses();
+      if (!this.#upstream.lost) space.releaseAddresses();
     }
-    this.engine.streams.close();
+    streams.close();
+    for (const close of this.#closers.splice(0)) close();
+  }
+
+  /** A space goes when the streams that its graph was launched on have got this far. */
+  #retireSpace(space: MemorySpace, streams: Iterable<MemoryStream>): void {
+    this.#graphSpaces.delete(space);
+    this.engine.streams.retireSpace(space, streams);
+    if (!this.#upstream.capturing) this.engine.streams.settle();
+    this.engine.counters.recount();
+  }
+
+  #closedError(): TypeError {
+    return new TypeError(
+      `Cannot allocate memory as the pool of ${this.#upstream.label} is disposed`,
+    );
   }
 
   #takeNothing(): 0 {
+    this.#lifetime?.retain();
     this.engine.counters.count("emptyAllocations");
     return 0;
+  }
+
+  #giveNothing(): void {
+    this.engine.counters.count("emptyFrees");
+    this.#lifetime?.release();
   }
 
   #takeWithoutWaiting(bytes: number, stream: MemoryStream, alignment: number): number {

@@ -319,6 +319,11 @@ export class PoolEngine implements SharedMemory {
   }
 
   /** Told by streams; see {@linkcode SharedMemory}. */
+  onRetired(): void {
+    this.#lastStream = undefined;
+  }
+
+  /** Told by streams; see {@linkcode SharedMemory}. */
   onMark(): void {
     this.counters.count("marks");
   }
@@ -326,11 +331,14 @@ export class PoolEngine implements SharedMemory {
   /** What is rare: another stream, a capture, or that somebody wants memory back. */
   #attend(stream: MemoryStream): void {
     if (this.upstream.pressure !== this.#pressure) {
+      // Any call to a lost device throws what it was lost to, so this is the last line it reaches.
+      if (this.upstream.lost) this.upstream.freeBytes();
       this.#pressure = this.upstream.pressure;
       this.onExcess();
     }
     this.#lastSlot = this.streams.slotOf(stream).index;
-    this.#lastStream = stream;
+    // The slot of a capture is not the stream's when the capture is over.
+    this.#lastStream = stream.captureToken === undefined ? stream : undefined;
   }
 
   #miss(bytes: number, alignment: number, stream: MemoryStream): number {

@@ -53,7 +53,7 @@ export interface PressureOptions {
  *
  * @example
  * ```ts
- * import type { MemoryPoolOptions } from "./pool_options.ts";
+ * import type { MemoryPoolOptions } from "@gridstride/cuda";
  *
  * const options: MemoryPoolOptions = { preset: "production", maxPoolSize: "8GB" };
  * ```

@@ -20,11 +20,11 @@
 
 import type { MemoryPoolOptions } from "./pool_options.ts";
 
-/** The presets by name. */
-export const POOL_PRESET_NAMES = ["development", "production", "testing"] as const;
-
 /** A preset's name. */
-export type PoolPreset = typeof POOL_PRESET_NAMES[number];
+export type PoolPreset = "development" | "production" | "testing";
+
+/** The names of all presets. */
+export const POOL_PRESET_NAMES: readonly PoolPreset[] = ["development", "production", "testing"];
 
 /** The options that presets set. */
 export type PresetOptions =

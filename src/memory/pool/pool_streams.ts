@@ -49,6 +49,7 @@ export class PoolStreams {
   readonly #uses = new Map<number, Set<StreamSlot>>();
   readonly #pending = new Map<number, Needs>();
   readonly #pendingBySize: FreeIndex;
+  readonly #retiring = new Map<MemorySpace, Needs>();
   /** The present epoch by slot number, for the hot path. */
   epochs: Int32Array<ArrayBuffer> = new Int32Array(16);
   // Fields and not getters of what the maps know: the hot path reads them.
@@ -209,6 +210,7 @@ export class PoolStreams {
       this.poll(slot);
     }
     this.#releasePending();
+    if (this.#retiring.size > 0) this.#releaseRetired();
   }
 
   /**
@@ -238,9 +240,32 @@ export class PoolStreams {
     return space;
   }
 
-  /** Whether a slot belongs to a space that is to be given back, and not to the pool's own. */
-  isCommonOf(space: MemorySpace, index: number): boolean {
-    return this.slot(index).common === space.common.index;
+  /**
+   * Lets a space go when nothing of it is live any more, and the streams have got this far.
+   */
+  retireSpace(space: MemorySpace, streams: Iterable<MemoryStream>): void {
+    const slots = new Set<StreamSlot>();
+    for (const stream of streams) {
+      const slot = stream.disposed
+        ? [...this.slots()].find((each) => each.stream === stream && !each.captured)
+        : this.slotOf(stream);
+      // A disposed stream without a slot is through.
+      if (slot !== undefined) slots.add(slot);
+    }
+    const needs = [...slots].map((slot) => ({ slot, epoch: this.epochs[slot.index]! }));
+    for (const { slot, epoch } of needs) slot.demanded = Math.max(slot.demanded, epoch);
+    this.#retiring.set(space, needs);
+  }
+
+  #releaseRetired(): void {
+    for (const [space, needs] of this.#retiring) {
+      if (!needs.every(({ slot, epoch }) => slot.isClean(epoch)) || space.isInUse) continue;
+      this.releaseSpace(space);
+      space.reclaim(Infinity);
+      space.releaseAddresses();
+      this.dropSpace(space);
+      this.#retiring.delete(space);
+    }
   }
 
   /** Makes all free blocks of a space available to everybody in it: its work is done for good. */
@@ -263,7 +288,7 @@ export class PoolStreams {
 
   /** Gives all events back. */
   close(): void {
-    this.#marks.close();
+    for (const slot of this.slots()) this.#marks.close(slot);
   }
 
   #newSpace(): MemorySpace {
@@ -316,10 +341,11 @@ export class PoolStreams {
     if (slot.retired) return;
     // Blocks that are live may have been used by the work that is under way.
     slot.demanded = slot.epoch;
-    this.mark(slot);
+    if (!this.#shared.upstream.lost) this.mark(slot);
     slot.retired = true;
     this.#byStream.delete(slot.stream!);
     this.severalStreams = this.#byStream.size > 1;
+    this.#shared.onRetired();
     // What is freed from now on is clean when that mark is reached.
     this.epochs[slot.index] = slot.epoch - 1;
   }
@@ -375,6 +401,7 @@ export class PoolStreams {
         block = ints[at + NEXT]!;
       }
     }
+    this.#marks.close(slot);
     this.#slots[slot.index] = undefined;
   }
 }

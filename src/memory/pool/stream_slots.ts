@@ -38,6 +38,8 @@ export class StreamSlot {
   freedBytes = 0;
   /** Marks that have not been reached, oldest first. */
   readonly marks: Mark[] = [];
+  /** Events for later marks. */
+  readonly spareEvents: number[] = [];
   /** Whether the stream is disposed. */
   retired = false;
   /** Whether the stream is part of a capture, whose work has not run: it has no epochs. */
@@ -65,7 +67,6 @@ export class StreamSlot {
 /** Makes marks and finds out which have been reached. */
 export class StreamMarks {
   readonly #upstream: MemoryUpstream;
-  readonly #spare: number[] = [];
 
   /** Marks made with this upstream's events. */
   constructor(upstream: MemoryUpstream) {
@@ -74,11 +75,11 @@ export class StreamMarks {
 
   /** Ends the slot's epoch with a mark. */
   mark(slot: StreamSlot): void {
-    const event = this.#spare.pop() ?? this.#upstream.createEvent();
+    const event = slot.spareEvents.pop() ?? this.#upstream.createEvent(slot.stream!);
     try {
       this.#upstream.recordEvent(event, slot.stream!);
     } catch (error) {
-      this.#spare.push(event);
+      slot.spareEvents.push(event);
       throw error;
     }
     slot.marks.push({ epoch: slot.epoch, event });
@@ -93,15 +94,17 @@ export class StreamMarks {
       if (!this.#upstream.queryEvent(slot.marks[reached]!.event)) break;
       slot.completed = slot.marks[reached]!.epoch;
     }
-    for (const { event } of slot.marks.splice(0, reached)) this.#spare.push(event);
+    for (const { event } of slot.marks.splice(0, reached)) slot.spareEvents.push(event);
     return reached > 0;
   }
 
-  /** Forgets all spare events. */
-  close(): void {
-    for (let event = this.#spare.at(-1); event !== undefined; event = this.#spare.at(-1)) {
+  /** Forgets a slot's events; one that fails stays, for the next attempt. */
+  close(slot: StreamSlot): void {
+    const events = [...slot.spareEvents, ...slot.marks.splice(0).map(({ event }) => event)];
+    slot.spareEvents.splice(0, slot.spareEvents.length, ...events);
+    for (const event of events) {
       this.#upstream.destroyEvent(event);
-      this.#spare.pop();
+      slot.spareEvents.shift();
     }
   }
 }

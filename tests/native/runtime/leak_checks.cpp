@@ -7,8 +7,10 @@
 #include "check.h"
 #include "gate.h"
 #include "host/device.h"
+#include "host/executable_graph.h"
 #include "host/host_memory.h"
 #include "host/stream.h"
+#include "host/stream_captures.h"
 #include "suites.h"
 
 namespace runtime_test {
@@ -21,13 +23,15 @@ struct Census {
   std::int64_t events = Event::live();
   std::int64_t records = EventRecord::live();
   std::int64_t ranges = MappedRange::live();
+  std::int64_t captures = Capture::live() + CapturedPoint::live();
+  std::int64_t graphs = Graph::live() + ExecutableGraph::live();
   std::size_t allocations = find_device(first_device)->memory().allocation_count();
   std::size_t registered = RegisteredMemory::instance().count();
 
   bool operator==(const Census& other) const {
     return streams == other.streams && events == other.events && records == other.records &&
-           ranges == other.ranges && allocations == other.allocations &&
-           registered == other.registered;
+           ranges == other.ranges && captures == other.captures && graphs == other.graphs &&
+           allocations == other.allocations && registered == other.registered;
   }
 };
 
@@ -57,6 +61,43 @@ void use_everything() {
   REQUIRE(cudaDeviceSynchronize());
   REQUIRE(cudaFree(memory));
   REQUIRE(cudaHostUnregister(host.data()));
+}
+
+// Captures that end well, spoilt, and with their stream; a graph that is destroyed while it runs.
+void use_graphs() {
+  cudaStream_t stream = nullptr;
+  cudaStream_t side = nullptr;
+  cudaEvent_t event = nullptr;
+  unsigned char* memory = nullptr;
+  REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  REQUIRE(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
+  REQUIRE(cudaEventCreate(&event));
+  REQUIRE(cudaMalloc(&memory, 1000));
+  for (int round = 0; round < 3; ++round) {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
+    REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    REQUIRE(cudaEventRecord(event, stream));
+    REQUIRE(cudaStreamWaitEvent(side, event));
+    REQUIRE(cudaMemsetAsync(memory, 0, 1000, side));
+    REQUIRE(cudaEventRecord(event, side));
+    REQUIRE(cudaStreamWaitEvent(stream, event));
+    if (round == 1) (void)cudaStreamSynchronize(side);
+    if (round == 2) break;
+    (void)cudaStreamEndCapture(stream, &graph);
+    if (round == 1) continue;
+    REQUIRE(cudaGraphInstantiate(&executable, graph));
+    REQUIRE(cudaGraphDestroy(graph));
+    Gate gate(stream);
+    for (int launch = 0; launch < 3; ++launch) REQUIRE(cudaGraphLaunch(executable, stream));
+    REQUIRE(cudaGraphExecDestroy(executable));
+  }
+  REQUIRE(cudaStreamDestroy(stream));
+  REQUIRE(cudaStreamDestroy(side));
+  REQUIRE(cudaEventDestroy(event));
+  REQUIRE(cudaDeviceSynchronize());
+  REQUIRE(cudaFree(memory));
+  (void)cudaGetLastError();
 }
 
 // The worker or thread that ended the last operation may hold it for a moment longer: what is there
@@ -121,9 +162,12 @@ void check_freed_during_copy() {
 
 void check_leaks() {
   use_everything();
+  use_graphs();
   const Census before = settled_census();
   for (int round = 0; round < 100; ++round) use_everything();
   CHECK(returns_to(before), "streams, events, recordings and mappings all go away");
+  for (int round = 0; round < 100; ++round) use_graphs();
+  CHECK(returns_to(before), "and so do captures and graphs");
   check_freed_during_copy();
   CHECK(returns_to(before), "also those that a copy kept");
   touch_and_free();

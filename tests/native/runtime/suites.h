@@ -19,7 +19,20 @@ enum DeviceOrdinal {
   victim_device = 7,
   assert_victim_device = 8,
   pending_victim_device = 9,
-  device_total = 10,
+  // For faults by virtual memory.
+  kernel_victim_device = 10,
+  copy_victim_device = 11,
+  fill_victim_device = 12,
+  running_victim_device = 13,
+  access_victim_device = 14,
+  // Has no virtual memory management.
+  plain_device = 15,
+  // For faults by launched graphs.
+  graph_copy_victim_device = 16,
+  graph_kernel_victim_device = 17,
+  // For a fill whose memory goes away midway.
+  midway_victim_device = 18,
+  device_total = 19,
 };
 
 constexpr std::uint64_t ordinary_capacity = 2 * gibibyte;
@@ -42,8 +55,20 @@ void check_legacy_stream();
 void check_events();
 void check_launches();
 void check_faults();
+void check_virtual_addresses();
+void check_physical_memory();
+void check_mappings();
+void check_virtual_access();
+void check_virtual_copies();
+void check_virtual_capacity();
+void check_virtual_threads();
+void check_virtual_faults();
 void check_threads();
 void check_random_graphs();
+void check_captures();
+void check_graphs();
+void check_captured_work();
+void check_graph_faults();
 void check_leaks();
 
 }  // namespace runtime_test

@@ -10,6 +10,7 @@
 #include "gate.h"
 #include "host/device.h"
 #include "suites.h"
+#include "virtual_range.h"
 
 namespace runtime_test {
 namespace {
@@ -74,6 +75,7 @@ int run_child(const std::string& role) {
   if (gridstride::host::set_topology(topology.data(), device_total) != 0) return 2;
   if (role == "child-visible") return print_visible_devices();
   if (role == "child-blocking") return print_launch_blocking();
+  if (role == "child-no-memory-files") return check_without_memory_files();
   return 2;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 
 namespace {
@@ -76,15 +77,23 @@ int32_t make_event(int device, int timing) {
 }
 
 Tally tally() {
-  double result[6] = {};
+  double result[10] = {};
   gs.gs_resource_tally(result);
-  return Tally{result[0], result[1], result[2], result[3], result[4], result[5]};
+  return Tally{result[0], result[1], result[2], result[3],
+               result[4], result[5], result[6], result[7]};
 }
 
 bool operator==(const Tally& one, const Tally& other) {
   return one.allocations == other.allocations && one.bytes == other.bytes &&
          one.streams == other.streams && one.events == other.events && one.slabs == other.slabs &&
-         one.slab_bytes == other.slab_bytes;
+         one.slab_bytes == other.slab_bytes && one.reservations == other.reservations &&
+         one.mapped_bytes == other.mapped_bytes;
+}
+
+bool is_host() {
+  char text[4096] = {};
+  gs.gs_abi_describe(text, sizeof(text));
+  return std::strstr(text, "\"kind\":\"host\"") != nullptr;
 }
 
 int32_t call_id(const std::string& name) {

@@ -31,10 +31,13 @@ int32_t make_stream(int device);
 int32_t make_event(int device, int timing);
 
 struct Tally {
-  double allocations, bytes, streams, events, slabs, slab_bytes;
+  double allocations, bytes, streams, events, slabs, slab_bytes, reservations, mapped_bytes;
 };
 Tally tally();
 bool operator==(const Tally& one, const Tally& other);
+
+// Whether it is the host library, whose devices hold nothing but what they were told to.
+bool is_host();
 
 // The id of a wrapped call.
 int32_t call_id(const std::string& name);

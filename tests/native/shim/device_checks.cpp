@@ -19,10 +19,10 @@ Records two_devices() {
     int id;
     double value;
   };
-  constexpr Attribute attributes[] = {{1, 1024},       {2, 1024},    {3, 1024},  {4, 64},
-                                      {5, 2147483647}, {6, 65535},   {7, 65535}, {8, 49152},
-                                      {10, 32},        {16, 2},      {75, 8},    {76, 9},
-                                      {97, 99 * 1024}, {81, 102400}, {39, 1536}, {12, 65536}};
+  constexpr Attribute attributes[] = {
+      {1, 1024},       {2, 1024},    {3, 1024},  {4, 64},     {5, 2147483647}, {6, 65535},
+      {7, 65535},      {8, 49152},   {10, 32},   {16, 2},     {75, 8},         {76, 9},
+      {97, 99 * 1024}, {81, 102400}, {39, 1536}, {12, 65536}, {102, 1}};
   Records records(2 * GS_TOPOLOGY_RECORD_SLOTS, std::numeric_limits<double>::quiet_NaN());
   for (int device = 0; device < 2; device++) {
     double* const record = &records[static_cast<size_t>(device * GS_TOPOLOGY_RECORD_SLOTS)];
@@ -35,12 +35,6 @@ Records two_devices() {
 std::string text_of(int32_t (*function)(int32_t, char*, int32_t), int32_t device) {
   char text[256] = {};
   return function(device, text, sizeof(text)) == 0 ? text : "";
-}
-
-bool is_host() {
-  char text[4096] = {};
-  gs.gs_abi_describe(text, sizeof(text));
-  return std::strstr(text, "\"kind\":\"host\"") != nullptr;
 }
 
 void check_identity(int32_t device) {

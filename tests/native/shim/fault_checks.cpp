@@ -11,12 +11,6 @@
 
 namespace {
 
-bool is_host() {
-  char text[4096] = {};
-  gs.gs_abi_describe(text, sizeof(text));
-  return std::strstr(text, "\"kind\":\"host\"") != nullptr;
-}
-
 std::string fault_of(int32_t device) {
   char text[1024] = {};
   return gs.gs_device_fault(device, text, sizeof(text)) == 0 ? text : "no answer";

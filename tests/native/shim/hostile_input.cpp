@@ -91,9 +91,10 @@ class Caller {
 // Functions that hostile input can be right for, and which then make something that must be given
 // back; they are called below.
 bool is_called_apart(const char* name) {
-  for (const char* apart : {"gs_topology_set", "gs_call_fail", "gs_block_register",
-                            "gs_block_release", "gs_stream_create", "gs_stream_adopt",
-                            "gs_event_create", "gs_pinned_register", "gs_memory_allocate"}) {
+  for (const char* apart :
+       {"gs_topology_set", "gs_call_fail", "gs_block_register", "gs_block_release",
+        "gs_stream_create", "gs_stream_adopt", "gs_event_create", "gs_pinned_register",
+        "gs_memory_allocate", "gs_virtual_reserve"}) {
     if (std::strcmp(name, apart) == 0) return true;
   }
   return false;
@@ -125,6 +126,15 @@ void check_hostile_makers() {
     }
   }
   check(sane, "survives hostile input: gs_memory_allocate");
+  sane = true;
+  for (const int32_t device : integers) {
+    for (const double bytes : doubles) {
+      const int32_t status = gs.gs_virtual_reserve(device, bytes, &handle);
+      sane = sane && is_status(status);
+      if (status == 0) sane = sane && gs.gs_virtual_release(device, handle) == 0;
+    }
+  }
+  check(sane, "survives hostile input: gs_virtual_reserve");
   sane = true;
   // Only what no check can take for a stream: a wild pointer is the driver's to judge.
   for (const double address : {-1.0, 0.0, 1.0, 2.0, 0.5, 9007199254740992.0, std::nan("")}) {

@@ -73,6 +73,20 @@ struct Bench {
     if (freed != 0) free_memory(0, address);
     return freed;
   }
+  int32_t reserve_and_map() {
+    double bytes = 0;
+    int32_t status = gs.gs_virtual_granularity(0, &bytes);
+    if (status == 0) status = gs.gs_virtual_reserve(0, bytes, result);
+    if (status != 0) return status;
+    const double address = result[0];
+    set_operands(0, 0, {address, bytes, bytes});
+    const int32_t mapped = gs.gs_virtual_map();
+    const int32_t unmapped = mapped == 0 ? gs.gs_virtual_unmap() : 0;
+    if (unmapped != 0) gs.gs_virtual_unmap();
+    const int32_t released = gs.gs_virtual_release(0, address);
+    if (released != 0) gs.gs_virtual_release(0, address);
+    return mapped != 0 ? mapped : unmapped != 0 ? unmapped : released;
+  }
   double last_status() {
     gs.gs_error_last(result);
     return result[0];
@@ -100,6 +114,7 @@ Provocations provocations(Bench& on) {
                            gs.gs_pinned_release);
   };
   const auto allocation = [&on] { return on.allocate_and_free(); };
+  const auto mapping = [&on] { return on.reserve_and_map(); };
   return {
       {"cudaDriverGetVersion", [&on] { return gs.gs_device_versions(on.result); }},
       {"cudaRuntimeGetVersion", [&on] { return gs.gs_device_versions(on.result); }},
@@ -117,6 +132,15 @@ Provocations provocations(Bench& on) {
       {"cudaMemsetAsync", [&on] { return on.set(1); }},
       {"cuMemsetD16Async", [&on] { return on.set(2); }},
       {"cuMemsetD32Async", [&on] { return on.set(4); }},
+      {"cuMemGetAllocationGranularity", mapping},
+      {"cuMemAddressReserve", mapping},
+      {"cuMemAddressFree", mapping},
+      {"cuMemCreate", mapping},
+      {"cuMemRelease", mapping},
+      {"cuMemMap", mapping},
+      {"cuMemUnmap", mapping},
+      {"cuMemSetAccess", mapping},
+      {"cudaThreadExchangeStreamCaptureMode", allocation},
       {"cudaMemcpyAsync",
        [&on] { return gs.gs_copy_to_host(0, on.stream, on.text, on.memory, 8); }},
       {"cudaMemcpy2DAsync", [&on] { return on.copy_2d(); }},
@@ -153,7 +177,8 @@ Provocations provocations(Bench& on) {
 // Checked elsewhere, or impossible to provoke with one device and without other libraries.
 bool is_provoked_elsewhere(const std::string& name) {
   return name == "cudaPointerGetAttributes" || name == "cudaDeviceCanAccessPeer" ||
-         name == "cudaDeviceEnablePeerAccess" || name.rfind("nvml", 0) == 0;
+         name == "cudaDeviceEnablePeerAccess" || name == "cuDeviceGetAttribute" ||
+         name.rfind("nvml", 0) == 0;
 }
 
 double tally_of(int32_t call) {

@@ -38,6 +38,14 @@
   FUNCTION(gs_memory_set)          \
   FUNCTION(gs_pinned_register)     \
   FUNCTION(gs_pinned_release)      \
+  FUNCTION(gs_virtual_granularity) \
+  FUNCTION(gs_virtual_reserve)     \
+  FUNCTION(gs_virtual_release)     \
+  FUNCTION(gs_virtual_map)         \
+  FUNCTION(gs_virtual_unmap)       \
+  FUNCTION(gs_virtual_share)       \
+  FUNCTION(gs_memory_declare)      \
+  FUNCTION(gs_memory_press)        \
   FUNCTION(gs_copy_device)         \
   FUNCTION(gs_copy_device_2d)      \
   FUNCTION(gs_copy_peer)           \
@@ -63,6 +71,9 @@
   FUNCTION(gs_event_query)         \
   FUNCTION(gs_event_synchronize)   \
   FUNCTION(gs_event_elapsed)       \
+  FUNCTION(gs_file_open)           \
+  FUNCTION(gs_file_read)           \
+  FUNCTION(gs_file_close)          \
   FUNCTION(gs_kernel_count)        \
   FUNCTION(gs_kernel_describe)     \
   FUNCTION(gs_kernel_find)         \
@@ -78,6 +89,9 @@ struct Library {
   // Null unless foreign_memory.cu is linked in.
   double (*foreign_allocate)(int device, double bytes) = nullptr;
   int (*foreign_free)(double address) = nullptr;
+
+  // Null unless declared_block.cu is linked in.
+  int (*declared_block)(double address, double* block) = nullptr;
 
   // Exits with a message when the file is no such library.
   static Library open(const char* path);

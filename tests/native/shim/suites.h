@@ -12,16 +12,22 @@ void check_hostile_input();
 void check_devices();
 void check_handles();
 void check_memory();
+void check_virtual_memory();
+void check_virtual_failures();
+void check_declared_blocks();
+void check_pressure();
 void check_copies();
 void check_foreign_memory();
 void check_pitched_copies();
 void check_pinned();
+void check_files();
 void check_streams_and_events();
 void check_launches();
 void check_injection();
 
 // Need devices 0 and 1.
 void check_two_devices();
+void check_virtual_peers();
 void check_faults();
 
 #endif

@@ -1,0 +1,83 @@
+/**
+ * From a file, which is in memory already, to the device: how near each way comes to the copy from
+ * pinned memory alone, which none can beat. Bytes are counted once.
+ */
+
+import { uploadFileInto } from "../src/memory/upload/file_upload.ts";
+import { UploadRing } from "../src/memory/upload/upload_ring.ts";
+import { device, ON_GPU } from "./support/bench_device.ts";
+import { measure, scaled } from "./support/measure.ts";
+
+const MIB = 2 ** 20;
+const bytes = scaled(ON_GPU ? 2 ** 30 : 2 ** 28, 16 * MIB);
+const group = { group: `file to device, ${bytes / MIB} MiB`, bytes };
+
+const path = makeFile();
+globalThis.addEventListener("unload", () => Deno.removeSync(path));
+
+/** A file whose pages all differ, so that nothing can share them. */
+function makeFile(): string {
+  const path = Deno.makeTempFileSync({ prefix: "gridstride-bench-" });
+  using file = Deno.openSync(path, { write: true });
+  const block = new Uint32Array(MIB / 4);
+  for (let offset = 0; offset < bytes; offset += MIB) {
+    for (let page = 0; page < block.length; page += 1024) block[page] = offset + page;
+    file.writeSync(new Uint8Array(block.buffer));
+  }
+  return path;
+}
+
+const buffer = device.allocate("uint8", bytes, { fill: 1 });
+const slotBytes = 8 * MIB;
+const pinned = device.allocatePinned("uint8", bytes);
+
+measure("from pinned memory, without reading", { ...group, baseline: true }, async () => {
+  pinned.copyTo(buffer);
+  await device.stream.done();
+});
+
+measure("Deno.readFile(), then copyFrom()", group, async () => {
+  buffer.copyFrom(await Deno.readFile(path));
+  await device.stream.done();
+});
+
+measure("Deno.FsFile.read() into pinned memory, then copyTo()", group, async () => {
+  await readPart(0, bytes);
+  pinned.copyTo(buffer);
+  await device.stream.done();
+});
+
+/** Reads a part of the file into the same part of the pinned memory. */
+async function readPart(start: number, end: number): Promise<void> {
+  using file = await Deno.open(path);
+  await file.seek(start, Deno.SeekMode.Start);
+  for (let offset = start; offset < end;) {
+    offset += (await file.read(pinned.array.subarray(offset, end)))!;
+  }
+}
+
+for (const readers of [1, 2, 4, 8]) {
+  measure(`Deno.FsFile.read() in parts, each then copied, ${readers} readers`, group, async () => {
+    const parts = Iterator.from(
+      Array.from({ length: bytes / slotBytes }, (_, part) => part * slotBytes),
+    );
+    const reader = async () => {
+      for (let next = parts.next(); !next.done; next = parts.next()) {
+        await readPart(next.value, next.value + slotBytes);
+        const offset = next.value;
+        pinned.copyTo(buffer, { offset, deviceOffset: offset, length: slotBytes });
+      }
+    };
+    await Promise.all(Array.from({ length: readers }, reader));
+    await device.stream.done();
+  });
+}
+
+for (const readers of [1, 2, 4, 8]) {
+  const ring = UploadRing.create(device.context, { slots: readers + 4, slotBytes, readers });
+  measure(
+    `uploadFileInto(), ${readers} readers`,
+    group,
+    async () => await uploadFileInto(buffer, path, { ring }),
+  );
+}

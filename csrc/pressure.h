@@ -1,0 +1,14 @@
+// How often somebody has asked for cached memory to be given back; see gs_memory_press.
+#ifndef GRIDSTRIDE_PRESSURE_H
+#define GRIDSTRIDE_PRESSURE_H
+
+#include <atomic>
+
+namespace gridstride {
+
+// The sum over all devices. A double, as every hot call hands it to JavaScript.
+inline std::atomic<double> memory_pressure{0};
+
+}  // namespace gridstride
+
+#endif

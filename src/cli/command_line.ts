@@ -1,0 +1,105 @@
+/**
+ * Reads what was typed: which command, with which options and arguments.
+ *
+ * @module
+ */
+
+import { parseArgs } from "@std/cli/parse-args";
+import { type Command, type CommandGroup, type Invocation, UsageError } from "./command.ts";
+
+/** What was typed, as far as it could be made out; no command asks for the list of commands. */
+export interface CommandLine {
+  /** What to run, or the group to choose from. */
+  readonly command: Command | CommandGroup | undefined;
+  /** Whether help was asked for instead. */
+  readonly help: boolean;
+  /** What the command is given. */
+  readonly invocation: Invocation;
+}
+
+type Entry = Command | CommandGroup;
+
+/** Options that every command takes. */
+const FLAGS = ["json", "help"];
+const VALUES = ["device"];
+
+function commandsOf(entries: readonly Entry[]): Command[] {
+  return entries.flatMap((entry) => "commands" in entry ? entry.commands : [entry]);
+}
+
+function find<E extends Entry>(entries: readonly E[], name: string, typed: string): E {
+  const entry = entries.find((candidate) => candidate.name === name);
+  if (entry !== undefined) return entry;
+  const names = entries.map((candidate) => candidate.name).join(", ");
+  throw new UsageError(`Cannot run ${typed} as the command must be one of ${names}`);
+}
+
+/** The command that the first words name, and the words that follow. */
+function resolve(
+  entries: readonly Entry[],
+  words: readonly string[],
+): { command: Entry | undefined; positional: readonly string[] } {
+  const [first, second] = words;
+  if (first === undefined) return { command: undefined, positional: [] };
+  const entry = find(entries, first, first);
+  if (!("commands" in entry)) return { command: entry, positional: words.slice(1) };
+  if (second === undefined) return { command: entry, positional: [] };
+  const command = find(entry.commands, second, `${first} ${second}`);
+  return { command, positional: words.slice(2) };
+}
+
+/** The command's own options among those that were given. */
+function ownOptions(
+  command: Entry | undefined,
+  parsed: Readonly<Record<string, unknown>>,
+  all: readonly string[],
+): Record<string, string | boolean> {
+  const { values = [], flags = [] } =
+    (command !== undefined && "run" in command ? command.options : undefined) ?? {};
+  const options: Record<string, string | boolean> = {};
+  for (const name of all) {
+    const value = parsed[name];
+    if (value === undefined || value === false) continue;
+    if (![...values, ...flags].includes(name)) {
+      throw new UsageError(`Cannot use --${name} as the command has no such option`);
+    }
+    if (value === "") throw new UsageError(`Cannot use --${name} as it must have a value`);
+    options[name] = value as string | boolean;
+  }
+  return options;
+}
+
+/**
+ * Reads the command line.
+ *
+ * @param entries The commands there are.
+ * @param args What follows the program's name.
+ * @throws {UsageError} If there is no such command or option.
+ */
+export function readCommandLine(entries: readonly Entry[], args: readonly string[]): CommandLine {
+  const commands = commandsOf(entries);
+  const values = [...new Set(commands.flatMap(({ options }) => options?.values ?? []))];
+  const flags = [...new Set(commands.flatMap(({ options }) => options?.flags ?? []))];
+  const parsed = parseArgs([...args], {
+    boolean: [...FLAGS, ...flags],
+    string: [...VALUES, ...values, "_"],
+    alias: { h: "help" },
+    unknown: (argument: string, key?: string) => {
+      if (key === undefined) return true;
+      throw new UsageError(`Cannot use ${argument} as there is no such option`);
+    },
+  });
+  const { command, positional } = resolve(entries, parsed._.map(String));
+  const device = parsed["device"];
+  if (device === "") throw new UsageError("Cannot use --device as it must name a device");
+  return {
+    command,
+    help: parsed["help"] === true,
+    invocation: {
+      json: parsed["json"] === true,
+      ...(typeof device === "string" ? { device } : {}),
+      options: ownOptions(command, parsed, [...values, ...flags]),
+      positional,
+    },
+  };
+}

@@ -1,0 +1,211 @@
+/**
+ * `gridstride memory replay`: traces against ways of managing memory, without a GPU.
+ *
+ * @module
+ */
+
+import {
+  BUILT_IN_TRACES,
+  DEFAULT_REPLAY_CAPACITY,
+  MAXIMUM_REPLAY_CAPACITY,
+  type MemoryTrace,
+  parseByteSize,
+  PickleError,
+  readTrace,
+  REPLAY_POLICIES,
+  replayFigures,
+  type ReplayPolicy,
+  type ReplayResult,
+  replayTrace,
+  SnapshotError,
+  TraceError,
+} from "../memory/mod.ts";
+import {
+  type Command,
+  EXIT,
+  type Invocation,
+  printResult,
+  showProgress,
+  UsageError,
+} from "./command.ts";
+import { FileProblem, isAboutFile } from "./file_problem.ts";
+import { formatBytes, textTable } from "./text_table.ts";
+
+interface Described {
+  readonly name: string;
+  readonly description: string;
+}
+
+interface NamedTrace extends Described {
+  create(): Promise<MemoryTrace>;
+}
+
+interface TraceResults {
+  readonly trace: NamedTrace;
+  readonly results: readonly ReplayResult[];
+}
+
+function policiesOf({ options }: Invocation): readonly ReplayPolicy[] {
+  const { policy } = options;
+  if (policy === undefined) return REPLAY_POLICIES;
+  const found = REPLAY_POLICIES.filter(({ name }) => name === policy);
+  if (found.length > 0) return found;
+  const names = REPLAY_POLICIES.map(({ name }) => name).join(", ");
+  throw new UsageError(`Cannot replay as --policy must be one of ${names}: it is "${policy}"`);
+}
+
+function capacityOf({ options }: Invocation): number {
+  const { capacity } = options;
+  if (capacity === undefined) return DEFAULT_REPLAY_CAPACITY;
+  let bytes: number;
+  try {
+    bytes = parseByteSize(String(capacity));
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new UsageError(`Cannot use --capacity: ${error.message}`);
+  }
+  if (bytes <= MAXIMUM_REPLAY_CAPACITY) return bytes;
+  throw new UsageError(`Cannot replay as --capacity must be 128T at most: it is "${capacity}"`);
+}
+
+/** A built-in trace by its name, else a file. */
+function namedTrace(name: string): NamedTrace {
+  const builtIn = BUILT_IN_TRACES.find((trace) => trace.name === name);
+  if (builtIn !== undefined) {
+    const { description } = builtIn;
+    return { name, description, create: () => Promise.resolve(builtIn.create()) };
+  }
+  return { name, description: "", create: () => readTraceFile(name) };
+}
+
+async function readTraceFile(path: string): Promise<MemoryTrace> {
+  try {
+    return readTrace(await Deno.readFile(path), path);
+  } catch (error) {
+    if (error instanceof SnapshotError || error instanceof PickleError) {
+      throw new FileProblem(`${path}: ${error.message}`);
+    }
+    if (!isAboutFile(error)) throw error;
+    const names = BUILT_IN_TRACES.map((trace) => trace.name).join(", ");
+    throw new FileProblem(
+      `Cannot replay ${path} as it must be a readable file or one of ${names}: ${error.message}`,
+    );
+  }
+}
+
+async function replayAll(
+  traces: readonly NamedTrace[],
+  policies: readonly ReplayPolicy[],
+  capacityBytes: number,
+): Promise<TraceResults[]> {
+  const all: TraceResults[] = [];
+  for (const named of traces) {
+    const trace = await named.create();
+    const results = policies.map((policy) => {
+      showProgress(`${named.name} × ${policy.name}`);
+      return replayFigures(replayTrace(trace, policy, { capacityBytes }));
+    });
+    const description = trace.description === "" ? named.description : trace.description;
+    all.push({ trace: { ...named, description }, results });
+  }
+  showProgress("");
+  return all;
+}
+
+const WIDTH = 100;
+
+/** Name and description on one line. */
+function heading({ name, description }: Described, width = WIDTH): string {
+  const text = description === "" ? name : `${name}: ${description}`;
+  const line = text.replaceAll(/\s+/g, " ").trim();
+  return line.length <= width ? line : `${line.slice(0, width - 1)}…`;
+}
+
+function describeEach(entries: readonly Described[]): string {
+  return entries.map((entry) => `  ${heading(entry, WIDTH - 2)}`).join("\n");
+}
+
+function row(result: ReplayResult): string[] {
+  const { policy, peakLive, peakReserved, ratio, upstreamCalls, retries, outOfMemory } = result;
+  const time = result.nanosecondsPerOperation;
+  return [
+    policy,
+    formatBytes(peakLive),
+    formatBytes(peakReserved),
+    Number.isFinite(ratio) ? ratio.toFixed(3) : "–",
+    String(upstreamCalls),
+    String(retries),
+    String(outOfMemory),
+    time === null ? "–" : time.toFixed(0),
+  ];
+}
+
+/** One table, so that the columns of all traces stand below each other, cut up by headings. */
+function describe(all: readonly TraceResults[], capacityBytes: number): string {
+  const table = textTable(
+    [
+      "policy",
+      "peak live",
+      "peak reserved",
+      "ratio",
+      "calls",
+      "retries",
+      "refused",
+      "ns/operation",
+    ],
+    all.flatMap(({ results }) => results.map(row)),
+    ["left", "right", "right", "right", "right", "right", "right", "right"],
+  ).split("\n");
+  const [titles, rule, ...rows] = table;
+  const groups = all.map(({ trace, results }) =>
+    [heading(trace), "", titles, rule, ...rows.splice(0, results.length)].join("\n")
+  );
+  const note = `A device of ${formatBytes(capacityBytes)}. Ratio: peak reserved ÷ peak live. ` +
+    "Calls: requests to the device.\nRefused: allocations out of memory. Models have no time.";
+  return [...groups, note].join("\n\n");
+}
+
+/** The command. */
+export const MEMORY_REPLAY: Command = {
+  name: "replay",
+  summary: "replay memory traces against ways of managing memory",
+  help: `gridstride memory replay [TRACE…] [--policy POLICY] [--capacity SIZE] [--json]
+
+Replays traces of allocations against our memory pool and models of others', without a GPU, and
+compares what they reserve with what was asked for.
+
+TRACE is a file or the name of a built-in trace; the default is all of these:
+${describeEach(BUILT_IN_TRACES)}
+A file is a trace as text, a log of RMM's logging resource (CSV), an instance of minimalloc (CSV) or
+a snapshot of PyTorch's allocator (pickle).
+
+POLICY is one of the following; the default is all of them:
+${describeEach(REPLAY_POLICIES)}
+
+SIZE is the device's memory, such as 24GiB; the default is ${
+    formatBytes(DEFAULT_REPLAY_CAPACITY).replace(" ", "")
+  }.
+
+With --json: an array of { trace, policy, peakLive, peakReserved, ratio, upstreamCalls, retries,
+outOfMemory, nanosecondsPerOperation }; sizes in bytes, the time null for models, the ratio null
+where memory was reserved and none was live.
+Exit code 1 when a trace cannot be read.`,
+  options: { values: ["policy", "capacity"] },
+  async run(invocation) {
+    const policies = policiesOf(invocation);
+    const capacityBytes = capacityOf(invocation);
+    const { positional } = invocation;
+    const names = positional.length === 0 ? BUILT_IN_TRACES.map(({ name }) => name) : positional;
+    try {
+      const all = await replayAll(names.map(namedTrace), policies, capacityBytes);
+      const figures = all.flatMap(({ results }) => results);
+      printResult(invocation, figures, () => describe(all, capacityBytes));
+      return EXIT.done;
+    } catch (error) {
+      if (!(error instanceof FileProblem || error instanceof TraceError)) throw error;
+      showProgress("");
+      console.error(error.message);
+      return EXIT.failed;
+    }
+  },
+};

@@ -1,0 +1,119 @@
+/**
+ * `gridstride memory report`: a memory snapshot for people.
+ *
+ * @module
+ */
+
+import {
+  memoryReport,
+  memoryReportFigures,
+  memoryReportText,
+  type MemorySnapshot,
+  PickleError,
+  readSnapshot,
+  SnapshotError,
+} from "../memory/mod.ts";
+import { type Command, EXIT, type Invocation, UsageError } from "./command.ts";
+import { FileProblem, isAboutFile } from "./file_problem.ts";
+
+function fileOf({ positional }: Invocation): string {
+  const [file, extra] = positional;
+  if (file === undefined) throw new UsageError("Cannot report as FILE is missing");
+  if (extra !== undefined) {
+    throw new UsageError(`Cannot report as there must be one FILE: there is "${extra}" too`);
+  }
+  return file;
+}
+
+/** The ordinal of the device to report on, in a file of PyTorch with several. */
+function ordinalOf({ device }: Invocation): number | undefined {
+  if (device === undefined) return undefined;
+  const match = /^(?:cuda:)?(\d{1,4})$/.exec(device);
+  if (match !== null) return Number(match[1]);
+  throw new UsageError(`Cannot report as --device must be N or cuda:N: it is "${device}"`);
+}
+
+/** Where the page goes; `undefined` when no page was asked for. */
+function outputOf({ json, options }: Invocation, file: string): string | undefined {
+  const { text, output } = options;
+  if (json && text === true) {
+    throw new UsageError("Cannot report as --json and --text exclude each other");
+  }
+  if (json || text === true) {
+    if (output === undefined) return undefined;
+    throw new UsageError(
+      `Cannot report as --output is for the page, and --${json ? "json" : "text"} makes none`,
+    );
+  }
+  const path = typeof output === "string" ? output : `${file.replace(/\.[^./\\]+$/, "")}.html`;
+  if (path !== file) return path;
+  throw new UsageError(`Cannot report as --output must not be FILE itself: it is "${path}"`);
+}
+
+async function snapshotOf(file: string, device: number | undefined): Promise<MemorySnapshot> {
+  try {
+    return readSnapshot(await Deno.readFile(file), device === undefined ? {} : { device });
+  } catch (error) {
+    if (
+      error instanceof SnapshotError || error instanceof PickleError ||
+      error instanceof RangeError
+    ) {
+      throw new FileProblem(`${file}: ${error.message}`);
+    }
+    if (!isAboutFile(error)) throw error;
+    throw new FileProblem(`Cannot report on ${file} as it must be readable: ${error.message}`);
+  }
+}
+
+async function write(path: string, text: string): Promise<void> {
+  try {
+    await Deno.writeTextFile(path, text);
+  } catch (error) {
+    if (!isAboutFile(error)) throw error;
+    throw new FileProblem(`Cannot write the report as ${path} must be writable: ${error.message}`);
+  }
+}
+
+async function report(invocation: Invocation): Promise<void> {
+  const file = fileOf(invocation);
+  const output = outputOf(invocation, file);
+  const snapshot = await snapshotOf(file, ordinalOf(invocation));
+  if (output !== undefined) {
+    await write(output, memoryReport(snapshot));
+    console.log(output);
+  } else if (invocation.json) {
+    console.log(JSON.stringify(memoryReportFigures(snapshot), null, 2));
+  } else {
+    console.log(memoryReportText(snapshot));
+  }
+}
+
+/** The command. */
+export const MEMORY_REPORT: Command = {
+  name: "report",
+  summary: "show a memory snapshot as a page or as text",
+  help: `gridstride memory report FILE [--output FILE.html] [--device N] [--json | --text]
+
+Makes one HTML page of a memory snapshot: memory and fragmentation over time, every segment and
+block to scale, and the sites that hold memory. The page needs no server, no network and no other
+file. It is written beside FILE, with .html in place of its extension, and its path is printed.
+
+FILE is a snapshot of a memory pool (JSON) or of PyTorch's allocator (pickle, as
+torch.cuda.memory._dump_snapshot() writes it; --device chooses among several devices in it).
+
+With --text: the report as text of at most 100 columns, on stdout.
+With --json: { source, takenAt, device, totals, reservedPerLive, externalFragmentation,
+internalFragmentation, segments, sites, oldest }; sizes in bytes, ages in milliseconds.
+Exit code 1 when FILE cannot be read or the page not be written.`,
+  options: { values: ["output"], flags: ["text"] },
+  async run(invocation) {
+    try {
+      await report(invocation);
+      return EXIT.done;
+    } catch (error) {
+      if (!(error instanceof FileProblem)) throw error;
+      console.error(error.message);
+      return EXIT.failed;
+    }
+  },
+};

@@ -1,0 +1,47 @@
+/**
+ * What is thrown when a snapshot is not what it must be.
+ *
+ * @module
+ */
+
+import { describeValue } from "../../ffi/describe_value.ts";
+
+/**
+ * A field of a snapshot is wrong.
+ *
+ * @example
+ * ```ts
+ * import { readSnapshot } from "./read_snapshot.ts";
+ * import { SnapshotError } from "./snapshot_error.ts";
+ *
+ * try {
+ *   readSnapshot('{ "format": "something else" }');
+ * } catch (error) {
+ *   if (error instanceof SnapshotError) console.log(error.path); // format
+ * }
+ * ```
+ */
+export class SnapshotError extends Error {
+  /** The class's name, for what prints errors. */
+  override readonly name = "SnapshotError";
+  /** The field, such as `segments[3].blocks[0].bytes`; empty where the whole file is wrong. */
+  readonly path: string;
+
+  /**
+   * Makes the error for one field.
+   *
+   * @internal
+   * @param path The field, or "" for the whole file.
+   * @param offence What is wrong with it.
+   * @param options The error behind this one.
+   */
+  constructor(path: string, offence: string, options?: ErrorOptions) {
+    super(`Cannot read the snapshot as ${path === "" ? "the file" : path} ${offence}`, options);
+    this.path = path;
+  }
+}
+
+/** Throws for a field what it must be and what it is. */
+export function refuseField(path: string, requirement: string, value: unknown): never {
+  throw new SnapshotError(path, `must be ${requirement}: it is ${describeValue(value)}`);
+}

@@ -1,0 +1,20 @@
+/**
+ * An isolate that presses a device once and tells its count; started by `native_virtual_test.ts`.
+ *
+ * @module
+ */
+
+import { openNativeLibrary } from "../../src/ffi/library.ts";
+import { pressMemory } from "../../src/ffi/native_virtual.ts";
+
+/** What a worker has of the global scope. */
+interface WorkerScope {
+  onmessage: (event: MessageEvent<{ path: string; ordinal: number }>) => void;
+  postMessage(message: number): void;
+}
+
+const scope = globalThis as unknown as WorkerScope;
+
+scope.onmessage = ({ data }) => {
+  scope.postMessage(pressMemory(openNativeLibrary(data.path), data.ordinal));
+};

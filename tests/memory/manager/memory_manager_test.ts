@@ -1,0 +1,260 @@
+// A manager gives out what is usable of a device and no more, counts by size, and its accounting
+// returns to exactly zero.
+
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { configureSync, type LogRecord, resetSync } from "@logtape/logtape";
+import { resourceTally } from "../../../src/ffi/native_device.ts";
+import {
+  FRAGMENTATION_WARNING,
+  MemoryManager,
+  type MemoryManagerOptions,
+} from "../../../src/memory/manager/memory_manager.ts";
+import { OutOfMemoryError } from "../../../mod.ts";
+import { BREAKING_SIZES, device } from "../../support/device.ts";
+import { PlainPool } from "./plain_pool.ts";
+
+const { context } = device;
+const MIB = 2 ** 20;
+
+/** A manager of little memory, so that its limits are in reach. */
+function manage(limit = 64 * MIB, options: MemoryManagerOptions = {}) {
+  const pool = new PlainPool(context, limit);
+  return { pool, manager: new MemoryManager(device, { ...options, pool }) };
+}
+
+const BANDS = { small: 1000, medium: 10_000, large: 100_000 };
+
+function bandsOf(manager: MemoryManager): string {
+  return manager.statistics().bands.map(({ count, bytes }) => `${count}:${bytes}`).join(" ");
+}
+
+/** The records of level info and above that a piece of work logs, as text. */
+function logged(work: () => void): string[] {
+  const lines: string[] = [];
+  const sink = ({ category, level, message }: LogRecord) => {
+    if (category[0] === "gridstride") lines.push(`${level} ${category[1]}: ${message.join("")}`);
+  };
+  configureSync({
+    reset: true,
+    sinks: { lines: sink },
+    loggers: [
+      { category: ["gridstride"], lowestLevel: "info", sinks: ["lines"] },
+      { category: ["logtape", "meta"], lowestLevel: null },
+    ],
+  });
+  try {
+    work();
+  } finally {
+    resetSync();
+  }
+  return lines;
+}
+
+Deno.test("a manager's capacity is what is usable of the device, within the pool's limit", () => {
+  assertEquals(manage(10 * MIB).manager.capacity, 10 * MIB);
+  const { manager } = manage(Infinity);
+  const { usable, free, reserve } = device.memoryInfo();
+  assert(manager.capacity > 0 && manager.capacity <= free);
+  assertEquals(usable + reserve, free);
+  assert(Math.abs(manager.capacity - usable) <= 64 * MIB, `${manager.capacity} of ${usable}`);
+  assertEquals([manager.ordinal, manager.context], [context.ordinal, context]);
+});
+
+Deno.test("what the pool had taken before is the manager's to give out too", () => {
+  const pool = new PlainPool(context);
+  using _held = pool.allocate("uint8", 8 * MIB);
+  const manager = new MemoryManager(device, { pool });
+  const { usable } = device.memoryInfo();
+  assert(Math.abs(manager.capacity - usable - 8 * MIB) <= MIB);
+  assertEquals(manager.memoryAllocated(), 8 * MIB);
+});
+
+Deno.test("buffers are counted by the size that was asked for, down to exactly zero", () => {
+  const { manager, pool } = manage(64 * MIB, { bands: BANDS });
+  const before = resourceTally(context.library);
+  const buffers = BREAKING_SIZES.map((length) => manager.allocate("float16", length));
+  const bytes = BREAKING_SIZES.map((length) => 2 * length);
+  const total = bytes.reduce((sum, each) => sum + each);
+  assertEquals(manager.memoryAllocated(), total);
+  const { live, reserved, utilization, bands } = manager.statistics();
+  assertEquals([live, reserved, utilization], [total, total, total / (64 * MIB)]);
+  for (const band of bands) {
+    const own = bytes.filter((size) => Math.max(size, 1) >= band.from && size <= band.to);
+    assertEquals([band.count, band.bytes], [own.length, own.reduce((sum, size) => sum + size, 0)]);
+  }
+  assertEquals(pool.direct.map((length) => 2 * length), bytes.filter((size) => size > 100_000));
+  for (const buffer of buffers) buffer.free();
+  assertEquals([manager.memoryAllocated(), bandsOf(manager)], [0, "0:0 0:0 0:0 0:0"]);
+  assertEquals(resourceTally(context.library), before);
+});
+
+Deno.test("only what is above the largest band goes past the pool", () => {
+  const { manager, pool } = manage(64 * MIB, { bands: BANDS });
+  using _large = manager.allocate("uint8", 100_000);
+  assertEquals(pool.direct, []);
+  using _direct = manager.allocate("uint8", 100_001);
+  assertEquals(pool.direct, [100_001]);
+  assertEquals(bandsOf(manager), "0:0 0:0 1:100000 1:100001");
+});
+
+Deno.test("ownsPointer() knows live buffers of either kind, their insides, and nothing else", () => {
+  const { manager } = manage(64 * MIB, { bands: BANDS });
+  for (const length of [100, 200_000]) {
+    const buffer = manager.allocate("uint8", length);
+    const { address } = buffer;
+    const owned = [address - 1, address, address + length - 1, address + length]
+      .map((at) => manager.ownsPointer(at));
+    assertEquals(owned, [false, true, true, false]);
+    buffer.free();
+    assertEquals(manager.ownsPointer(address), false);
+  }
+  for (const address of [0, -1, NaN, Infinity, 2 ** 60]) {
+    assertEquals(manager.ownsPointer(address), false);
+  }
+});
+
+Deno.test("beyond the capacity there is an error with numbers, and nothing is taken", () => {
+  const { manager } = manage(MIB);
+  using _held = manager.allocate("uint8", MIB - 10);
+  const before = resourceTally(context.library);
+  const error = assertThrows(() => manager.allocate("uint8", 11), OutOfMemoryError);
+  assertEquals([error.requested, error.device], [11, context.label]);
+  assertEquals(error.total, device.memoryInfo().total);
+  assertStringIncludes(
+    error.message,
+    `of the ${MIB} bytes that buffers may take ${MIB - 10} are in use`,
+  );
+  assertEquals(resourceTally(context.library), before);
+  using _rest = manager.allocate("uint8", 10);
+  assertEquals(manager.memoryAvailable(), 0);
+  using empty = manager.allocate("float64", 0);
+  assertEquals(empty.length, 0);
+});
+
+Deno.test("the pool gives back what it keeps before a direct request would touch the reserve", () => {
+  const { manager, pool } = manage(MIB, { bands: BANDS });
+  pool.pretended = { reserved: MIB - 200_000, free: MIB - 200_000 };
+  using _fits = manager.allocate("uint8", 200_000);
+  assertEquals(pool.emptied, 0);
+  using _more = manager.allocate("uint8", 200_000);
+  assertEquals(pool.emptied, 1);
+  assertEquals(manager.emptyCache(), MIB - 200_000);
+});
+
+Deno.test("lengths that are none are refused as such, not for want of memory", () => {
+  const { manager } = manage(MIB);
+  for (const length of [-1, 1.5, NaN, Infinity, 2 ** 53, Number.MAX_SAFE_INTEGER]) {
+    const error = assertThrows(() => manager.allocate("float64", length), RangeError);
+    assertStringIncludes(error.message, "length must be an integer");
+  }
+});
+
+Deno.test("work is split into what is available now", () => {
+  const { manager } = manage(1000);
+  using _held = manager.allocate("uint8", 400);
+  const lengths = [...manager.chunksThatFit(250, 6)].map(({ length }) => length);
+  assertEquals(lengths, [84, 83, 83]);
+  assertThrows(() => manager.chunksThatFit(1, 601), RangeError, "it is 600");
+});
+
+Deno.test("split into chunks, work that does not fit has the same result", async () => {
+  const { manager } = manage(10_000);
+  const input = Float32Array.from({ length: 5003 }, (_, index) => index / 7);
+  const output = new Float32Array(input.length);
+  assertThrows(() => manager.allocate("float32", input.length), OutOfMemoryError);
+  let chunks = 0;
+  for (const { start, end, length } of manager.chunksThatFit(input.length, 8)) {
+    using x = manager.allocate("float32", length);
+    using y = manager.allocate("float32", length);
+    x.copyFrom(input.subarray(start, end));
+    device.kernels.scale(x, 3, y);
+    await y.copyTo(output.subarray(start, end));
+    chunks++;
+  }
+  assertEquals(chunks, 5);
+  assertEquals(output, input.map((value) => value * 3));
+});
+
+Deno.test("the manager logs what is usable when it is made, and the usage when asked", () => {
+  const [made, ...others] = logged(() => manage(1000));
+  assertEquals(others, []);
+  assert(
+    /^info memory: \S+: \d+ of \d+ free bytes are usable, \d+ are kept back$/.test(made!),
+    made,
+  );
+  const { manager } = manage(1000);
+  using _held = manager.allocate("uint8", 250);
+  const lines = logged(() => manager.logUsage());
+  assertEquals(lines, [
+    `info memory: ${context.label}: 250 bytes in use and 250 taken of 1000: 25.0 %`,
+  ]);
+});
+
+Deno.test("the usage log warns of fragmentation above 30 %, not at it", () => {
+  const { manager, pool } = manage(1000);
+  for (
+    const [external, warns] of [
+      [0, false],
+      [FRAGMENTATION_WARNING, false],
+      [FRAGMENTATION_WARNING + 1e-9, true],
+      [0.87654, true],
+    ] as const
+  ) {
+    pool.pretended = { largestFree: 77, fragmentation: { external, internal: 0.99 } };
+    const warnings = logged(() => manager.logUsage()).filter((line) => line.startsWith("warning"));
+    assertEquals(warnings.length, Number(warns));
+    if (external > 0.5) assertStringIncludes(warnings[0]!, "87.7 % of it");
+  }
+});
+
+Deno.test("a manager of no device, with no pool, or with bands that overlap, is refused", () => {
+  assertThrows(() => new MemoryManager(null as never), TypeError, "device must be an object");
+  assertThrows(() => new MemoryManager({} as never), TypeError, "device.context must be");
+  assertThrows(() => new MemoryManager(device, 7 as never), TypeError, "options must be an object");
+  assertThrows(
+    () => new MemoryManager(device, { pool: 7 as never }),
+    TypeError,
+    "options.pool must be an object",
+  );
+  const pool = new PlainPool(context, MIB);
+  assertThrows(
+    () => new MemoryManager(device, { pool, bands: { small: 9, medium: 9 } }),
+    RangeError,
+    "bands.medium",
+  );
+});
+
+Deno.test("over the device's own pool a manager counts what everybody allocates from it", () => {
+  const manager = new MemoryManager(device, { bands: BANDS });
+  const before = manager.statistics();
+  using other = device.allocate("uint8", 5000);
+  using own = manager.allocate("uint8", 777);
+  using view = own.view(7);
+  using direct = manager.allocate("uint8", 100_001);
+  const { live, bands, reserved } = manager.statistics();
+  assertEquals(live - before.live, 5000 + 777 + 100_001);
+  assertEquals(
+    bands.map(({ count }, index) => count - before.bands[index]!.count),
+    [1, 1, 0, 1],
+  );
+  assertEquals(bands.reduce((sum, { bytes }) => sum + bytes, 0), live);
+  assert(reserved >= live);
+  for (const { address, length } of [other, own, view, direct]) {
+    assert(manager.ownsPointer(address) && manager.ownsPointer(address + length - 1));
+    assert(!manager.ownsPointer(address + 100_001));
+  }
+  const { address } = own;
+  for (const buffer of [other, own, direct]) buffer.free();
+  assertEquals([manager.ownsPointer(address), manager.statistics().live], [false, before.live]);
+});
+
+Deno.test("over the device's own pool emptyCache() gives back what is free", () => {
+  const manager = new MemoryManager(device);
+  manager.emptyCache();
+  const before = manager.statistics().reserved;
+  manager.allocate("uint8", 8 * MIB).free();
+  assertEquals(manager.statistics().reserved, before + 8 * MIB);
+  device.doneSync();
+  assertEquals(manager.emptyCache(), 8 * MIB);
+  assertEquals(manager.statistics().reserved, before);
+});

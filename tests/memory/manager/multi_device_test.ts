@@ -1,0 +1,14 @@
+import { assertEquals } from "@std/assert";
+import { runFile } from "../../support/subprocess.ts";
+
+Deno.test("the memory of several devices: placement, affinity, overflow, copies, statistics", async () => {
+  const { code, stdout, stderr } = await runFile("tests/memory/manager/multi_device_program.ts", {
+    environment: {
+      GRIDSTRIDE_FAKE: "3x1GiB@8.9",
+      GRIDSTRIDE_DEVICE: undefined,
+      CUDA_VISIBLE_DEVICES: undefined,
+    },
+  });
+  assertEquals([code, stderr], [0, ""]);
+  assertEquals(stdout, "all of it holds\n");
+});

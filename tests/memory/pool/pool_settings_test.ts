@@ -1,0 +1,261 @@
+// Settings of a pool: an option wins over the environment and that over the preset; every value
+// that is out of its range is refused with its name, what is allowed and what came.
+
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { Environment, EnvironmentError } from "../../../src/hardware/environment.ts";
+import type { MemoryPoolOptions, PoolSettings } from "../../../src/memory/pool/pool_options.ts";
+import { POOL_PRESET_NAMES, POOL_PRESETS } from "../../../src/memory/pool/pool_presets.ts";
+import {
+  DEFAULT_CLEANUP_INTERVAL,
+  type PoolDevice,
+  resolvePoolSettings,
+} from "../../../src/memory/pool/pool_settings.ts";
+
+const GIB = 2 ** 30;
+const DEVICE: PoolDevice = {
+  totalBytes: 8 * GIB,
+  virtualMemory: true,
+  usableBytes: () => 7 * GIB,
+};
+
+function environment(values: Record<string, string>): Environment {
+  return new Environment({ readable: () => true, get: (variable) => values[variable] });
+}
+
+function resolve(
+  options: MemoryPoolOptions = {},
+  variables: Record<string, string> = {},
+  device: PoolDevice = DEVICE,
+): PoolSettings {
+  return resolvePoolSettings(options, environment(variables), device);
+}
+
+Deno.test("a pool without options has the documented defaults, and asks no device", () => {
+  const device = {
+    ...DEVICE,
+    usableBytes: () => {
+      throw new Error("asked");
+    },
+  };
+  assertEquals(resolve({}, {}, device), {
+    preset: null,
+    limitBytes: 8 * GIB,
+    initialBytes: 0,
+    maxCachedBuffers: 32,
+    maxCachedBytes: Infinity,
+    enableMemoryTracking: false,
+    debug: false,
+    stackFrames: 8,
+    historyLength: 0,
+    cleanupInterval: 0,
+    virtualMemory: true,
+    reclaimShare: 0.9,
+    refuseShare: Infinity,
+    onMemoryPressure: undefined,
+    alignment: 512,
+  });
+});
+
+for (const preset of POOL_PRESET_NAMES) {
+  Deno.test(`the preset ${preset} sets what its table says, and options win over it`, () => {
+    const settings = resolve({ preset });
+    assertEquals({ ...settings, ...POOL_PRESETS[preset] }, settings);
+    assertEquals(settings.preset, preset);
+    const overruled = resolve({
+      preset,
+      maxCachedBuffers: 7,
+      maxCachedBytes: "3MiB",
+      debug: false,
+      enableMemoryTracking: false,
+      stackFrames: 3,
+      historyLength: 5,
+      cleanupInterval: 11,
+    });
+    assertEquals({
+      ...overruled,
+      maxCachedBuffers: 7,
+      maxCachedBytes: 3 * 2 ** 20,
+      debug: false,
+      enableMemoryTracking: false,
+      stackFrames: 3,
+      historyLength: 5,
+      cleanupInterval: 11,
+    }, overruled);
+  });
+}
+
+Deno.test("the table of the presets' documentation is what the presets are", () => {
+  const source = new URL("../../../src/memory/pool/pool_presets.ts", import.meta.url);
+  const rows = [...Deno.readTextFileSync(source).matchAll(/^ \* \| `(\w+)` +\|(.*)\|$/gm)];
+  assertEquals(rows.length, 7);
+  const value = (text: string): unknown => {
+    const [, number, unit] = /^([\d ]+?)(?: (s|MiB))?$/.exec(text) ?? [];
+    if (number === undefined) return text === "—" ? Infinity : text === "true";
+    return Number(number.replace(" ", "")) * (unit === "s" ? 1000 : unit === "MiB" ? 2 ** 20 : 1);
+  };
+  for (const [, name, cells] of rows) {
+    const expected = [undefined, ...POOL_PRESET_NAMES].map((preset) =>
+      resolve(preset === undefined ? {} : { preset })[name as keyof PoolSettings]
+    );
+    assertEquals(cells!.split("|").map((cell) => value(cell.trim())), expected, name);
+  }
+});
+
+Deno.test("sizes are numbers of bytes or texts with a unit", () => {
+  for (const size of [2 ** 31, "2GB", "2G", "2GiB", "2048MiB", "2147483648"]) {
+    const settings = resolve({ maxPoolSize: size, initialSize: size, maxCachedBytes: size });
+    assertEquals(
+      [settings.limitBytes, settings.initialBytes, settings.maxCachedBytes],
+      [2 ** 31, 2 ** 31, 2 ** 31],
+    );
+  }
+  assertEquals(resolve({ initialSize: "0", maxCachedBytes: 0 }).maxCachedBytes, 0);
+});
+
+Deno.test("the limit is the least of size, share of usable memory and the device", () => {
+  const limit = (options: MemoryPoolOptions) => resolve(options).limitBytes;
+  assertEquals(limit({ maxPoolSize: "1TiB" }), 8 * GIB);
+  assertEquals(limit({ memoryFraction: 1 }), 7 * GIB);
+  assertEquals(limit({ memoryFraction: 0.3 }), Math.floor(0.3 * 7 * GIB));
+  assertEquals(limit({ memoryFraction: 0.5, maxPoolSize: "3GiB" }), 3 * GIB);
+  assertEquals(limit({ memoryFraction: 0.5, maxPoolSize: "4GiB" }), 3.5 * GIB);
+  assertEquals(limit({ maxPoolSize: 1 }), 1);
+});
+
+Deno.test("GRIDSTRIDE_MEMORY_FRACTION limits a pool whose options name no limit", () => {
+  const variables = { GRIDSTRIDE_MEMORY_FRACTION: "0.5" };
+  assertEquals(resolve({}, variables).limitBytes, 3.5 * GIB);
+  assertEquals(resolve({ preset: "production" }, variables).limitBytes, 3.5 * GIB);
+  assertEquals(resolve({ memoryFraction: 1 }, variables).limitBytes, 7 * GIB);
+  assertEquals(resolve({ maxPoolSize: "6GiB" }, variables).limitBytes, 6 * GIB);
+});
+
+Deno.test("CUDA_MEMORY_POOL_SIZE preallocates, within the limit", () => {
+  const variables = { CUDA_MEMORY_POOL_SIZE: "2G" };
+  assertEquals(resolve({}, variables).initialBytes, 2 * GIB);
+  assertEquals(resolve({ initialSize: "1G" }, variables).initialBytes, GIB);
+  assertEquals(resolve({ initialSize: 0 }, variables).initialBytes, 0);
+  assertEquals(resolve({ maxPoolSize: "1G" }, variables).initialBytes, GIB);
+  const error = assertThrows(
+    () => resolve({}, { CUDA_MEMORY_POOL_SIZE: "9G" }),
+    EnvironmentError,
+    "at most the 8589934592 bytes that the device has",
+  );
+  assertEquals([error.variable, error.value], ["CUDA_MEMORY_POOL_SIZE", "9G"]);
+});
+
+Deno.test("CUDA_MEMORY_POOL_TRIM turns trimming on and off, under the options and over presets", () => {
+  const interval = (options: MemoryPoolOptions, trim?: string) =>
+    resolve(options, trim === undefined ? {} : { CUDA_MEMORY_POOL_TRIM: trim }).cleanupInterval;
+  assertEquals(interval({}, "1"), DEFAULT_CLEANUP_INTERVAL);
+  assertEquals(interval({}, "true"), DEFAULT_CLEANUP_INTERVAL);
+  assertEquals(interval({}, "0"), 0);
+  assertEquals(interval({ preset: "production" }, "true"), 60_000);
+  assertEquals(interval({ preset: "production" }, "false"), 0);
+  assertEquals(interval({ cleanupInterval: 5 }, "0"), 5);
+  assertEquals(interval({ cleanupInterval: 0 }, "1"), 0);
+  assertEquals(interval({ trim: false }, "1"), 0);
+  assertEquals(interval({ trim: true }, "0"), DEFAULT_CLEANUP_INTERVAL);
+  assertEquals(interval({ trim: true, cleanupInterval: 7 }), 7);
+  assertEquals(interval({ trim: false, preset: "production" }), 0);
+});
+
+Deno.test("a malformed variable is an error that names it", () => {
+  for (
+    const [variable, value] of [
+      ["GRIDSTRIDE_MEMORY_FRACTION", "2"],
+      ["CUDA_MEMORY_POOL_SIZE", "lots"],
+      ["CUDA_MEMORY_POOL_TRIM", "yes"],
+    ] as const
+  ) {
+    const error = assertThrows(() => resolve({}, { [variable]: value }), EnvironmentError);
+    assertEquals([error.variable, error.value], [variable, value]);
+  }
+});
+
+Deno.test("pressure is watched for reclaiming always, for refusing where it is asked for", () => {
+  const shares = (options: MemoryPoolOptions) => {
+    const { reclaimShare, refuseShare } = resolve(options);
+    return [reclaimShare, refuseShare];
+  };
+  assertEquals(shares({}), [0.9, Infinity]);
+  assertEquals(shares({ pressure: {} }), [0.9, 0.85]);
+  assertEquals(shares({ pressure: { reclaim: 0.5 } }), [0.5, 0.85]);
+  assertEquals(shares({ pressure: { refuse: 1 } }), [0.9, 1]);
+});
+
+Deno.test("debugging implies tracking, and virtual memory is used where the device has it", () => {
+  assertEquals(resolve({ debug: true }).enableMemoryTracking, true);
+  assertEquals(resolve({ enableMemoryTracking: true }).debug, false);
+  assertEquals(resolve({ virtualMemory: false }).virtualMemory, false);
+  const plain = { ...DEVICE, virtualMemory: false };
+  assertEquals(resolve({ virtualMemory: true }, {}, plain).virtualMemory, false);
+});
+
+const callback = () => false;
+
+Deno.test("a callback and any power of two from 512 on are taken as they are", () => {
+  assertEquals(resolve({ onMemoryPressure: callback }).onMemoryPressure, callback);
+  for (const alignment of [512, 1024, 2 ** 21, 2 ** 30]) {
+    assertEquals(resolve({ alignment }).alignment, alignment);
+  }
+});
+
+/** Options that are refused: the error's class, and the name that the message must hold. */
+const REFUSED: readonly (readonly [options: unknown, error: ErrorConstructor, says: string])[] = [
+  [null, TypeError, "options must be an object: it is null"],
+  [7, TypeError, "options must be an object: it is 7"],
+  [{ maxPoolsize: 1 }, TypeError, 'it has "maxPoolsize"'],
+  [{ pressure: { reclame: 1 } }, TypeError, 'may have reclaim, refuse: it has "reclame"'],
+  [{ preset: "fast" }, RangeError, 'development, production, testing: it is "fast"'],
+  [{ preset: "toString" }, RangeError, "options.preset"],
+  [{ preset: 1 }, TypeError, "options.preset"],
+  ...[0, -1, 1.5, NaN, Infinity, 2 ** 53, "", "0", "-1", "2 GB", "lots"].map((value) =>
+    [{ maxPoolSize: value }, RangeError, "options.maxPoolSize must be an integer in 1.."] as const
+  ),
+  [{ maxPoolSize: 5n }, TypeError, "options.maxPoolSize"],
+  [{ maxPoolSize: null }, TypeError, "options.maxPoolSize"],
+  ...[0, -0.5, 1.001, NaN, Infinity].map((value) =>
+    [{ memoryFraction: value }, RangeError, "options.memoryFraction"] as const
+  ),
+  [{ memoryFraction: "0.5" }, TypeError, "options.memoryFraction"],
+  [{ initialSize: -1 }, RangeError, "options.initialSize"],
+  [{ initialSize: "9G" }, RangeError, 'limit of 8589934592 bytes: it is "9G"'],
+  [{ initialSize: 2, maxPoolSize: 1 }, RangeError, "limit of 1 bytes: it is 2"],
+  [{ maxCachedBuffers: -1 }, RangeError, "options.maxCachedBuffers"],
+  [{ maxCachedBuffers: 0.5 }, RangeError, "options.maxCachedBuffers"],
+  [{ maxCachedBuffers: "8" }, TypeError, "options.maxCachedBuffers"],
+  [{ maxCachedBytes: -1 }, RangeError, "options.maxCachedBytes"],
+  [{ maxCachedBytes: {} }, TypeError, "options.maxCachedBytes"],
+  [{ enableMemoryTracking: 1 }, TypeError, "options.enableMemoryTracking must be true or false"],
+  [{ debug: "yes" }, TypeError, "options.debug"],
+  [{ debug: true, enableMemoryTracking: false }, RangeError, "true where debug is true"],
+  [{ stackFrames: 0 }, RangeError, "options.stackFrames must be an integer in 1..100"],
+  [{ stackFrames: 101 }, RangeError, "it is 101"],
+  [{ historyLength: 10_000_001 }, RangeError, "options.historyLength"],
+  [{ cleanupInterval: -1 }, RangeError, "options.cleanupInterval"],
+  [{ cleanupInterval: 2 ** 31 }, RangeError, "options.cleanupInterval"],
+  [{ cleanupInterval: "10s" }, TypeError, "options.cleanupInterval"],
+  [{ trim: true, cleanupInterval: 0 }, RangeError, "more than 0 where trim is true: it is 0"],
+  [{ trim: false, cleanupInterval: 9 }, RangeError, "0 where trim is false: it is 9"],
+  [{ trim: 1 }, TypeError, "options.trim"],
+  [{ virtualMemory: 0 }, TypeError, "options.virtualMemory"],
+  [{ pressure: 0.9 }, TypeError, "options.pressure must be an object"],
+  [{ pressure: { reclaim: 0 } }, RangeError, "options.pressure.reclaim"],
+  [{ pressure: { refuse: 1.1 } }, RangeError, "options.pressure.refuse"],
+  [{ pressure: { refuse: true } }, TypeError, "options.pressure.refuse"],
+  [{ onMemoryPressure: true }, TypeError, "options.onMemoryPressure must be a function"],
+  ...[0, 1, 256, 511, 513, 768, 2 ** 31, -512, NaN, 512.5].map((value) =>
+    [{ alignment: value }, RangeError, `512..1073741824: it is ${value}`] as const
+  ),
+  [{ alignment: "512" }, TypeError, "options.alignment"],
+];
+
+Deno.test("every bad option is an error that names it, what is allowed and what came", () => {
+  for (const [options, ErrorClass, says] of REFUSED) {
+    const error = assertThrows(() => resolve(options as MemoryPoolOptions), Error);
+    assertEquals(error.constructor, ErrorClass, error.message);
+    assert(error.message.startsWith("Cannot make a memory pool as options"), error.message);
+    assertStringIncludes(error.message, says);
+  }
+});

@@ -1,0 +1,205 @@
+// Buffers come in order while later ones are on their way, no more of them than was allowed; what
+// is not handed over is freed.
+
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import type { DeviceBuffer } from "../../../mod.ts";
+import { type FilePart, prefetchFiles } from "../../../src/memory/upload/file_prefetch.ts";
+import { UploadRing } from "../../../src/memory/upload/upload_ring.ts";
+import { device } from "../../support/device.ts";
+import { patternBytes, TemporaryDirectory } from "../../support/temporary_file.ts";
+import { heldResources } from "./held_resources.ts";
+
+const { context } = device;
+const BYTES = patternBytes(10_000);
+const PART = 1000;
+
+interface NamedPart extends FilePart<"uint8"> {
+  readonly name: string;
+  readonly offset: number;
+}
+
+/** Ten parts of a file. */
+function partsOf(path: string): NamedPart[] {
+  return Array.from({ length: 10 }, (_, i) => ({
+    name: `part ${i}`,
+    path,
+    offset: i * PART,
+    bytes: PART,
+  }));
+}
+
+function live(): { buffers: number; files: number } {
+  const { buffers, files } = heldResources(context);
+  return { buffers, files };
+}
+
+async function idle(milliseconds = 5): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+/** Runs with parts of a file, and requires that in the end nothing is left. */
+async function withParts(act: (parts: NamedPart[]) => Promise<void>): Promise<void> {
+  using directory = new TemporaryDirectory();
+  const parts = partsOf(directory.file(BYTES));
+  const before = live();
+  await act(parts);
+  assertEquals(live(), before);
+}
+
+Deno.test("parts come in order, with what the caller wrote into them", async () => {
+  await withParts(async (parts) => {
+    const names: string[] = [];
+    for await (const { part, buffer } of prefetchFiles(context, parts)) {
+      using uint8: DeviceBuffer<"uint8"> = buffer;
+      names.push(part.name);
+      assertEquals(await uint8.toArray(), BYTES.slice(part.offset, part.offset + PART));
+    }
+    assertEquals(names, parts.map(({ name }) => name));
+    for await (const _ of prefetchFiles(context, [])) assert(false);
+  });
+});
+
+Deno.test("buffers have the types that the parts name", async () => {
+  await withParts(async ([first]) => {
+    const { path } = first!;
+    const parts = [
+      { path, dtype: "float32", bytes: 400 },
+      { path, dtype: "int64", offset: 8, bytes: 80 },
+    ] as const;
+    const lengths: number[] = [];
+    for await (const { buffer } of prefetchFiles(context, parts)) {
+      using typed: DeviceBuffer<"float32" | "int64"> = buffer;
+      lengths.push(typed.length);
+    }
+    assertEquals(lengths, [100, 10]);
+  });
+});
+
+Deno.test("while one buffer is used the next are read, as many as allowed and no more", async () => {
+  await withParts(async (parts) => {
+    for (const ahead of [1, 3, 20]) {
+      const before = live();
+      let given = 0;
+      let asked = 0;
+      const counted = (function* () {
+        for (const part of parts) {
+          asked++;
+          yield part;
+        }
+      })();
+      for await (const { buffer } of prefetchFiles(context, counted, { ahead })) {
+        given++;
+        await idle();
+        const expected = Math.min(ahead, parts.length - given);
+        assertEquals(live().buffers - before.buffers, 1 + expected);
+        assert(asked <= given + ahead, `${asked} parts were asked for`);
+        buffer.free();
+      }
+      assertEquals(given, 10);
+    }
+  });
+});
+
+Deno.test("bytes that are read ahead are bounded, but one buffer always is", async () => {
+  await withParts(async (parts) => {
+    for (
+      const [aheadBytes, expected] of [[0, 1], [PART - 1, 1], [2 * PART, 2], [2500, 2]] as const
+    ) {
+      const before = live();
+      let given = 0;
+      for await (const { buffer } of prefetchFiles(context, parts, { ahead: 9, aheadBytes })) {
+        given++;
+        await idle(2);
+        const ahead = live().buffers - before.buffers - 1;
+        assertEquals(ahead, Math.min(expected, parts.length - given), `with ${aheadBytes}`);
+        buffer.free();
+      }
+    }
+  });
+});
+
+Deno.test("leaving the loop frees what was not handed over and asks for no more parts", async () => {
+  await withParts(async (parts) => {
+    let returned = false;
+    const source = (function* () {
+      try {
+        yield* parts;
+      } finally {
+        returned = true;
+      }
+    })();
+    let kept: DeviceBuffer | undefined;
+    for await (const { buffer } of prefetchFiles(context, source, { ahead: 3, aheadBytes: 2500 })) {
+      kept = buffer;
+      break;
+    }
+    assert(returned);
+    assertEquals(await kept!.toArray(), BYTES.slice(0, PART));
+    kept!.free();
+    prefetchFiles(context, parts); // nobody asks: nothing begins
+  });
+});
+
+Deno.test("a part that fails throws when it is its turn", async () => {
+  await withParts(async (parts) => {
+    const missing = { ...parts[3]!, path: `${parts[3]!.path} is not there` };
+    for (
+      const [wrong, type] of [
+        [missing, Deno.errors.NotFound],
+        [{ ...parts[3]!, bytes: 10_000 }, RangeError],
+        [{ ...parts[3]!, dtype: "text" as "uint8" }, TypeError],
+        [null as unknown as NamedPart, TypeError],
+      ] as const
+    ) {
+      const list = parts.with(3, wrong);
+      let given = 0;
+      await assertRejects(async () => {
+        for await (const { buffer } of prefetchFiles(context, list, { ahead: 5 })) {
+          given++;
+          buffer.free();
+        }
+      }, type);
+      assertEquals(given, 3);
+    }
+    const failing = (function* () {
+      yield parts[0]!;
+      throw new RangeError("no more");
+    })();
+    const iterator = prefetchFiles(context, failing);
+    (await iterator.next()).value!.buffer.free();
+    await assertRejects(() => iterator.next(), RangeError, "no more");
+    assertEquals((await iterator.next()).done, true);
+  });
+});
+
+Deno.test("a signal ends it between buffers and while one is waited for", async () => {
+  await withParts(async (parts) => {
+    await using ring = UploadRing.create(context, { slots: 1, slotBytes: 10 });
+    for (const at of [0, 2]) {
+      const controller = new AbortController();
+      let given = 0;
+      const { signal } = controller;
+      const [{ reason }] = await Promise.allSettled([(async () => {
+        if (at === 0) setTimeout(() => controller.abort("stop"));
+        for await (const { buffer } of prefetchFiles(context, parts, { signal, ring })) {
+          buffer.free();
+          if (++given === at) controller.abort("stop");
+        }
+      })()]) as [PromiseRejectedResult];
+      assertEquals(reason, "stop");
+      assert(given <= Math.max(at, 9), `${given} came`);
+    }
+    assertThrows(() => prefetchFiles(context, parts, { signal: AbortSignal.abort() }));
+  });
+});
+
+Deno.test("wrong options are refused at once, and by name", () => {
+  const refused = (options: object, type: new () => Error, text: string) =>
+    assertThrows(() => prefetchFiles(context, [], options), type, text);
+  refused({ ahead: 0 }, RangeError, "ahead must be an integer in 1..");
+  refused({ ahead: 1.5 }, RangeError, "it is 1.5");
+  refused({ aheadBytes: -1 }, RangeError, "aheadBytes");
+  refused({ ring: 1 }, TypeError, "ring must be an UploadRing");
+  assertThrows(() => prefetchFiles(context, 3 as never), TypeError, "parts must be iterable");
+  assertThrows(() => prefetchFiles({} as never, []), TypeError, "context");
+});

@@ -1,0 +1,214 @@
+// An upload that is cancelled, or fails, ends with the cause, not before its reads and copies have
+// ended, and leaves nothing behind.
+
+import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { resourceTally } from "../../../src/ffi/native_device.ts";
+import { uploadFile, uploadFileInto } from "../../../src/memory/upload/file_upload.ts";
+import { UploadRing } from "../../../src/memory/upload/upload_ring.ts";
+import { device } from "../../support/device.ts";
+import { replaceFunction } from "../../support/replaced_function.ts";
+import { patternBytes, TemporaryDirectory } from "../../support/temporary_file.ts";
+import { heldResources } from "./held_resources.ts";
+
+const { context } = device;
+const { library } = context;
+const SLOT = 1000;
+const BYTES = patternBytes(10_007);
+
+/** Runs with a file and a ring, and requires that in the end everything is as before. */
+async function leavesNothing(
+  act: (path: string, ring: UploadRing) => Promise<void>,
+  limits = { slots: 3, slotBytes: SLOT, readers: 2 },
+): Promise<void> {
+  using directory = new TemporaryDirectory();
+  const path = directory.file(BYTES);
+  void device.stream;
+  const before = heldResources(context);
+  {
+    await using ring = UploadRing.create(context, limits);
+    await act(path, ring);
+    using again = await uploadFile(context, path, { ring });
+    assertEquals(await again.toArray(), BYTES, "the ring still works");
+  }
+  const after = heldResources(context);
+  // What staging of toArray() has taken stays with the device.
+  assertEquals(
+    { ...after, pinnedSlabs: 0, pinnedBytes: 0 },
+    { ...before, pinnedSlabs: 0, pinnedBytes: 0 },
+  );
+}
+
+/** What a promise is rejected with, of whatever kind. */
+async function reasonOf(promise: Promise<unknown>): Promise<unknown> {
+  const [outcome] = await Promise.allSettled([promise]);
+  assert(outcome.status === "rejected", "it was not rejected");
+  return outcome.reason;
+}
+
+/** Keeps reads from returning until they are let go. */
+function holdReads() {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let begun = 0;
+  const replaced = replaceFunction(library, "gs_file_read_async", (read) => async (...list) => {
+    begun++;
+    const status = await read(...list);
+    await promise;
+    return status;
+  });
+  return {
+    begun: () => begun,
+    letGo: resolve,
+    [Symbol.dispose]: () => replaced[Symbol.dispose](),
+  };
+}
+
+const SPIN = device.kernels.load(
+  "spin_float32(float* out, unsigned long long nanoseconds, float value)",
+);
+
+Deno.test("an aborted signal keeps an upload from beginning", async () => {
+  await leavesNothing(async (path, ring) => {
+    const held = holdReads();
+    const reason = new Error("not now");
+    const upload = uploadFile(context, path, { ring, signal: AbortSignal.abort(reason) });
+    assertStrictEquals(await reasonOf(upload), reason);
+    held[Symbol.dispose]();
+    assertEquals(held.begun(), 0);
+  });
+});
+
+Deno.test("a cancelled upload does not end before its reads do", async () => {
+  await leavesNothing(async (path, ring) => {
+    const held = holdReads();
+    const controller = new AbortController();
+    let ended = false;
+    const upload = uploadFile(context, path, { ring, signal: controller.signal });
+    const reason = reasonOf(upload).finally(() => ended = true);
+    while (held.begun() < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+    const files = resourceTally(library).files;
+    controller.abort("enough");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    assertEquals([ended, files, resourceTally(library).files], [false, 1, 1]);
+    held.letGo();
+    assertEquals(await reason, "enough");
+    assertEquals(held.begun(), 2, "it begins no other read");
+    held[Symbol.dispose]();
+  });
+});
+
+Deno.test("a cancelled upload does not end before its copies do", async () => {
+  await leavesNothing(async (path, ring) => {
+    using stream = device.createStream();
+    using number = device.allocate("float32", 1);
+    SPIN.launch({ grid: 1, block: 1, stream }, number, 0.1e9, 1);
+    const started = performance.now();
+    const signal = AbortSignal.timeout(10);
+    const reason = await reasonOf(uploadFile(context, path, { ring, stream, signal }));
+    assert(reason instanceof DOMException && reason.name === "TimeoutError");
+    assert(performance.now() - started > 90, "its copies wait for the stream");
+  });
+});
+
+Deno.test("an upload can be cancelled at each of its steps", async () => {
+  await leavesNothing(async (path, ring) => {
+    for (let step = 1; step <= 11; step++) {
+      const controller = new AbortController();
+      let calls = 0;
+      const upload = uploadFile(context, path, {
+        ring,
+        signal: controller.signal,
+        onProgress: () => {
+          assert(!controller.signal.aborted, "there is no progress after that");
+          if (++calls === step) controller.abort();
+        },
+      });
+      const reason = await reasonOf(upload);
+      assert(reason instanceof DOMException && reason.name === "AbortError", `${reason}`);
+    }
+  });
+});
+
+Deno.test("a signal that is aborted after the upload changes nothing", async () => {
+  await leavesNothing(async (path, ring) => {
+    const controller = new AbortController();
+    using buffer = await uploadFile(context, path, { ring, signal: controller.signal });
+    controller.abort();
+    assertEquals(await buffer.toArray(), BYTES);
+  });
+});
+
+Deno.test("what onProgress throws ends the upload", async () => {
+  await leavesNothing(async (path, ring) => {
+    for (const failing of [1, 5, 11]) {
+      let calls = 0;
+      const thrown = new Error(`call ${failing}`);
+      const onProgress = () => {
+        if (++calls === failing) throw thrown;
+      };
+      assertStrictEquals(await reasonOf(uploadFile(context, path, { ring, onProgress })), thrown);
+      assertEquals(calls, failing);
+    }
+    using directory = new TemporaryDirectory();
+    const empty = directory.file(new Uint8Array());
+    const onProgress = () => {
+      throw new RangeError("of nothing");
+    };
+    await assertRejects(() => uploadFile(context, empty, { ring, onProgress }), RangeError);
+  });
+});
+
+Deno.test("a file that becomes shorter while it is read is an error that names it", async () => {
+  await leavesNothing(async (_path, ring) => {
+    using directory = new TemporaryDirectory();
+    const path = directory.file(BYTES);
+    const onProgress = () => Deno.truncateSync(path, 2 * SLOT);
+    await assertRejects(
+      () => uploadFile(context, path, { ring, onProgress }),
+      Deno.errors.UnexpectedEof,
+      `of ${JSON.stringify(path)} at`,
+    );
+  });
+});
+
+Deno.test("a file that is removed while it is read arrives all the same", async () => {
+  await leavesNothing(async (_path, ring) => {
+    using directory = new TemporaryDirectory();
+    const path = directory.file(BYTES);
+    let removed = false;
+    using buffer = await uploadFile(context, path, {
+      ring,
+      onProgress: () => {
+        if (!removed) Deno.removeSync(path);
+        removed = true;
+      },
+    });
+    assertEquals(await buffer.toArray(), BYTES);
+  });
+});
+
+Deno.test("a buffer that is freed while it is filled ends the upload", async () => {
+  await leavesNothing(async (path, ring) => {
+    const buffer = device.allocate("uint8", BYTES.length);
+    const onProgress = () => buffer.free();
+    await assertRejects(
+      () => uploadFileInto(buffer, path, { ring, onProgress }),
+      TypeError,
+      "disposed",
+    );
+  }, { slots: 2, slotBytes: SLOT, readers: 1 });
+});
+
+Deno.test("an upload that fails does not disturb another through the same ring", async () => {
+  await leavesNothing(async (path, ring) => {
+    const controller = new AbortController();
+    const failing = uploadFile(context, path, {
+      ring,
+      signal: controller.signal,
+      onProgress: () => controller.abort("first"),
+    });
+    const other = uploadFile(context, path, { ring });
+    assertEquals(await reasonOf(failing), "first");
+    using buffer = await other;
+    assertEquals(await buffer.toArray(), BYTES);
+  });
+});

@@ -1,0 +1,174 @@
+// Whichever CUDA call fails during an upload, the error says so, nothing is lost, and the next
+// upload works.
+
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { CudaError, type DeviceBuffer, OutOfMemoryError } from "../../../mod.ts";
+import { callTally, injectFault, wrappedCalls } from "../../../src/ffi/fault_injection.ts";
+import { resourceTally } from "../../../src/ffi/native_device.ts";
+import { prefetchFiles } from "../../../src/memory/upload/file_prefetch.ts";
+import { uploadFile } from "../../../src/memory/upload/file_upload.ts";
+import { uploadStream } from "../../../src/memory/upload/stream_upload.ts";
+import { UploadRing } from "../../../src/memory/upload/upload_ring.ts";
+import { device } from "../../support/device.ts";
+import { runProgram } from "../../support/subprocess.ts";
+import { patternBytes, TemporaryDirectory } from "../../support/temporary_file.ts";
+import { heldResources } from "./held_resources.ts";
+
+const { context } = device;
+const { library } = context;
+const CALLS = wrappedCalls(library);
+const BYTES = patternBytes(5000);
+/** cudaErrorDevicesUnavailable: nothing here fails with it by itself. */
+const STATUS = 46;
+/** cudaErrorIllegalAddress: the device counts as lost. */
+const STICKY = 700;
+
+type Upload = (path: string, ring: UploadRing) => Promise<readonly DeviceBuffer[]>;
+
+/** Keeps the stream busy for long enough that a wait leaves polling behind. */
+function keepBusy(number: DeviceBuffer<"float32">): void {
+  device.kernels.load("spin_float32(float* out, unsigned long long nanoseconds, float value)")
+    .launch({ grid: 1, block: 1 }, number, 1_000_000, 1);
+}
+
+const UPLOADS: Readonly<Record<string, Upload>> = {
+  "uploadFile": async (path, ring) => [await uploadFile(context, path, { ring })],
+  "uploadStream": async (_, ring) => [await uploadStream(context, [BYTES], { ring })],
+  "prefetchFiles": async (path, ring) => {
+    const parts = [0, 1000, 2000].map((offset) => ({ path, offset, bytes: 1000 }));
+    using stack = new DisposableStack();
+    const buffers: DeviceBuffer[] = [];
+    for await (const { buffer } of prefetchFiles(context, parts, { ring })) {
+      buffers.push(stack.use(buffer));
+    }
+    stack.move();
+    return buffers;
+  },
+};
+
+/**
+ * Uploads once through a ring of its own, which has gone when this resolves.
+ *
+ * @param prepare Makes what is disposed as soon as the upload has ended.
+ */
+async function uploadOnce(
+  upload: Upload,
+  path: string,
+  prepare: () => Disposable = () => new DisposableStack(),
+): Promise<void> {
+  await using ring = UploadRing.create(context, { slots: 2, slotBytes: 1000, readers: 2 });
+  using number = device.allocate("float32", 1);
+  keepBusy(number);
+  using buffers = new DisposableStack();
+  using _prepared = prepare();
+  for (const buffer of await upload(path, ring)) buffers.use(buffer);
+}
+
+/** How often an upload makes each CUDA call. */
+async function callsOf(upload: Upload, path: string): Promise<Map<string, number>> {
+  const made = new Map<string, number>();
+  await uploadOnce(upload, path, () => {
+    const before = CALLS.map((call) => callTally(library, call));
+    return {
+      [Symbol.dispose]: () =>
+        CALLS.forEach((call, i) => made.set(call, callTally(library, call) - before[i]!)),
+    };
+  });
+  return made;
+}
+
+for (const [name, upload] of Object.entries(UPLOADS)) {
+  Deno.test(`${name}: whichever CUDA call fails, nothing leaks`, async () => {
+    using directory = new TemporaryDirectory();
+    const path = directory.file(BYTES);
+    await uploadOnce(upload, path);
+    const none = heldResources(context);
+    const { events } = resourceTally(library);
+    const failed = new Set<string>();
+    for (const [call, count] of await callsOf(upload, path)) {
+      for (let nth = 1; nth <= Math.min(count, 5); nth++) {
+        for (const status of [STATUS, STICKY]) {
+          // What a lost device had is taken for lost with it, not for given back.
+          if (status === STICKY && call === "cudaFree") continue;
+          const what = `call ${nth} of ${call} failing with ${status}`;
+          const fault = () => injectFault(library, call, nth, status);
+          const [outcome] = await Promise.allSettled([uploadOnce(upload, path, fault)]);
+          await device.done();
+          if (outcome.status === "rejected") {
+            const { reason } = outcome;
+            assert(reason instanceof CudaError && reason.code === status, `${what}: ${reason}`);
+            failed.add(call);
+          }
+          await uploadOnce(upload, path);
+          assertEquals(heldResources(context), none, what);
+          assertEquals(resourceTally(library).events, events, what);
+        }
+      }
+    }
+    const calls = ["cudaMemcpyAsync", "cudaEventRecord", "cudaEventQuery", "cudaHostRegister"];
+    assertEquals(calls.filter((call) => !failed.has(call)), []);
+  });
+}
+
+for (const call of ["cudaMemcpyAsync", "cudaEventRecord", "cudaHostRegister"]) {
+  Deno.test(`an upload says that ${call} failed, and its ring goes on`, async () => {
+    using directory = new TemporaryDirectory();
+    const path = directory.file(BYTES);
+    await using ring = UploadRing.create(context, { slots: 2, slotBytes: 1000, readers: 1 });
+    {
+      using _fault = injectFault(library, call, 1, 2);
+      const error = await assertRejects(() => uploadFile(context, path, { ring }), CudaError);
+      assertEquals([error.code, error.call], [2, call]);
+    }
+    using buffer = await uploadFile(context, path, { ring });
+    assertEquals(await buffer.toArray(), BYTES);
+  });
+}
+
+Deno.test("a file that the device has no room for is refused before it is read", async () => {
+  using directory = new TemporaryDirectory();
+  const path = directory.sparseFile(2 * device.memoryInfo().total);
+  const before = heldResources(context);
+  await using ring = UploadRing.create(context);
+  const error = await assertRejects(() => uploadFile(context, path, { ring }), OutOfMemoryError);
+  assert(error.requested >= 2 * device.memoryInfo().total);
+  assertEquals({ ...heldResources(context), streams: 0 }, { ...before, streams: 0 });
+});
+
+Deno.test("a slot whose copy nobody can wait for is unpinned, and another takes its place", async () => {
+  using directory = new TemporaryDirectory();
+  const path = directory.file(BYTES);
+  await using ring = UploadRing.create(context, { slots: 1, slotBytes: 1000 });
+  const before = heldResources(context);
+  for (const call of ["cudaEventRecord", "cudaEventQuery"]) {
+    {
+      using _fault = injectFault(library, call, 1, STATUS);
+      await assertRejects(() => uploadFile(context, path, { ring }), CudaError);
+    }
+    assertEquals(heldResources(context), before, call);
+    (await uploadFile(context, path, { ring })).free();
+    assertEquals(resourceTally(library).pinnedSlabs, before.pinnedSlabs + 1, call);
+  }
+});
+
+Deno.test("an upload to a device that is lost tells the fault", async () => {
+  using directory = new TemporaryDirectory();
+  const path = directory.file(BYTES);
+  const { stdout, stderr } = await runProgram(`
+    import { CudaError, openDevice } from "@gridstride/cuda";
+    import { uploadFile } from ${
+    JSON.stringify(import.meta.resolve(
+      "../../../src/memory/upload/file_upload.ts",
+    ))
+  };
+    const device = openDevice(${JSON.stringify(device.label)});
+    using nothing = device.allocate("float32", 0); // its address is 0
+    device.kernels.load("fault_null_write(float* out)").launch({ grid: 1, block: 1 }, nothing);
+    try {
+      await uploadFile(device.context, ${JSON.stringify(path)});
+    } catch (error) {
+      console.log(error instanceof CudaError, error.sticky, error.codeName);
+    }
+  `);
+  assertEquals(stdout, "true true cudaErrorIllegalAddress\n", stderr);
+});

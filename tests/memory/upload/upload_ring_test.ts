@@ -1,0 +1,141 @@
+// A ring bounds what uploads take, however long they are, and lets the program go on meanwhile.
+
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { resourceTally } from "../../../src/ffi/native_device.ts";
+import { uploadFile, uploadFileInto } from "../../../src/memory/upload/file_upload.ts";
+import { UploadRing, type UploadRingOptions } from "../../../src/memory/upload/upload_ring.ts";
+import { device } from "../../support/device.ts";
+import { replaceFunction } from "../../support/replaced_function.ts";
+import { patternBytes, TemporaryDirectory } from "../../support/temporary_file.ts";
+import { heldResources } from "./held_resources.ts";
+
+const { context } = device;
+const { library } = context;
+const MIB = 2 ** 20;
+
+Deno.test("a large upload takes no more pinned memory than the ring has, and blocks nobody", async () => {
+  using directory = new TemporaryDirectory();
+  const bytes = 2 ** 30;
+  const path = directory.sparseFile(bytes);
+  const before = resourceTally(library);
+  await using ring = UploadRing.create(context, { slots: 4, slotBytes: 2 * MIB, readers: 3 });
+  using buffer = device.allocate("uint8", bytes);
+  let most = 0;
+  let ticks = 0;
+  let longest = 0;
+  let last = performance.now();
+  const timer = setInterval(() => {
+    const now = performance.now();
+    ticks++;
+    longest = Math.max(longest, now - last);
+    last = now;
+  }, 2);
+  const started = performance.now();
+  await uploadFileInto(buffer, path, {
+    ring,
+    onProgress: () => {
+      const { pinnedBytes, pinnedSlabs } = resourceTally(library);
+      most = Math.max(most, pinnedBytes - before.pinnedBytes);
+      assert(pinnedSlabs - before.pinnedSlabs <= 4);
+    },
+  });
+  const milliseconds = performance.now() - started;
+  clearInterval(timer);
+  assert(most > 0 && most <= 8 * MIB, `${most} bytes were pinned`);
+  assert(ticks >= milliseconds / 50, `the timer ticked ${ticks} times in ${milliseconds} ms`);
+  assert(
+    longest < Math.max(100, milliseconds / 2),
+    `for ${longest} of ${milliseconds} ms it did not`,
+  );
+});
+
+Deno.test("a slot is not read into again before it is copied", async () => {
+  using directory = new TemporaryDirectory();
+  const bytes = patternBytes(100_003);
+  const path = directory.file(bytes);
+  using stream = device.createStream();
+  using number = device.allocate("float32", 1);
+  const spin = device.kernels.load(
+    "spin_float32(float* out, unsigned long long nanoseconds, float value)",
+  );
+  await using ring = UploadRing.create(context, { slots: 3, slotBytes: 1024, readers: 3 });
+  spin.launch({ grid: 1, block: 1, stream }, number, 0.05e9, 1);
+  using buffer = await uploadFile(context, path, { ring, stream });
+  assertEquals(await buffer.toArray(), bytes);
+});
+
+Deno.test("no more slots are read into at once than there are readers", async () => {
+  using directory = new TemporaryDirectory();
+  const path = directory.file(patternBytes(50_000));
+  let [reading, most] = [0, 0];
+  {
+    using _ = replaceFunction(library, "gs_file_read_async", (read) => async (...list) => {
+      most = Math.max(most, ++reading);
+      const status = await read(...list);
+      reading--;
+      return status;
+    });
+    await using ring = UploadRing.create(context, { slots: 8, slotBytes: 1000, readers: 3 });
+    const uploads = [1, 2, 3].map(() => uploadFile(context, path, { ring }));
+    for (const upload of uploads) (await upload).free();
+  }
+  assertEquals(most, 3);
+});
+
+Deno.test("what began first is done first", async () => {
+  using directory = new TemporaryDirectory();
+  const path = directory.file(patternBytes(20_000));
+  await using ring = UploadRing.create(context, { slots: 2, slotBytes: 1000, readers: 2 });
+  const order: number[] = [];
+  const uploads = [0, 1, 2].map(async (index) => {
+    const onProgress = () => void order.push(index);
+    (await uploadFile(context, path, { ring, onProgress })).free();
+  });
+  await Promise.all(uploads);
+  // Only at the seams may one already read while the one before is still copied.
+  assert(order.slice(0, 18).every((index) => index === 0), order.join(""));
+  assert(order.slice(-18).every((index) => index === 2), order.join(""));
+});
+
+Deno.test("a ring pins slots as they are needed, and gives all back when it is disposed", async () => {
+  using directory = new TemporaryDirectory();
+  const small = directory.file(patternBytes(10));
+  const large = directory.file(patternBytes(100_000));
+  const before = heldResources(context);
+  const slabs = () => resourceTally(library).pinnedSlabs - before.pinnedSlabs;
+  const ring = UploadRing.create(context, { slots: 5, slotBytes: 1000, readers: 4 });
+  assertEquals(slabs(), 0);
+  (await uploadFile(context, small, { ring })).free();
+  assertEquals(slabs(), 1);
+  (await uploadFile(context, large, { ring })).free();
+  assert(slabs() >= 4 && slabs() <= 5, `it has ${slabs()}`);
+  const last = uploadFile(context, large, { ring });
+  const disposed = Promise.all([ring[Symbol.asyncDispose](), ring[Symbol.asyncDispose]()]);
+  await assertRejects(() => uploadFile(context, small, { ring }), TypeError, "disposed");
+  (await last).free();
+  await disposed;
+  assertEquals(heldResources(context), before);
+  await ring[Symbol.asyncDispose]();
+});
+
+Deno.test("the ring of a device cannot be disposed", async () => {
+  using directory = new TemporaryDirectory();
+  const path = directory.file(patternBytes(10));
+  const ring = UploadRing.ofDevice(context);
+  await ring[Symbol.asyncDispose]();
+  (await uploadFile(context, path, { ring })).free();
+  assertEquals(ring.disposed, false);
+});
+
+Deno.test("limits out of range are refused, and by name", () => {
+  const refused = (options: UploadRingOptions, text: string) =>
+    assertThrows(() => UploadRing.create(context, options), RangeError, text);
+  refused({ slots: 0 }, "slots must be an integer in 1..1024: it is 0");
+  refused({ slots: 1.5 }, "it is 1.5");
+  refused({ slotBytes: 2 ** 32 + 1 }, "slotBytes must be an integer in 1..4294967296");
+  refused({ slotBytes: NaN }, "it is NaN");
+  refused({ readers: 33 }, "readers must be an integer in 1..32: it is 33");
+  refused({ readers: "4" as unknown as number }, '"4"');
+  assertThrows(() => UploadRing.create(context, null as never), TypeError, "options");
+  assertThrows(() => UploadRing.create({} as never), TypeError, "context");
+});

@@ -1,0 +1,218 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import type { DeviceBuffer, Stream } from "../../mod.ts";
+import { device } from "../support/device.ts";
+import { runProgram } from "../support/subprocess.ts";
+
+const SPIN = 0.1;
+
+const spin = device.kernels.load(
+  "spin_float32(float* out, unsigned long long nanoseconds, float value)",
+);
+
+function floats(length: number, fill = 0): DeviceBuffer<"float32"> {
+  return device.allocate("float32", length, { fill });
+}
+
+async function contents(buffer: DeviceBuffer<"float32">, stream?: Stream): Promise<number[]> {
+  return [...await buffer.toArray(stream === undefined ? {} : { stream })];
+}
+
+/** Lets `to` wait for what `from` has been given so far. */
+function join(from: Stream, to: Stream): void {
+  using event = from.record();
+  to.wait(event);
+}
+
+Deno.test("a capture runs nothing; each launch works on what the buffers hold by then", async () => {
+  using x = floats(1000, 1);
+  using y = floats(1000, 0);
+  using graph = device.stream.capture(() => {
+    device.kernels.scale(x, 2, x);
+    device.kernels.add(x, y, y);
+  });
+  assertEquals(graph.nodeCount, 2);
+  assertEquals((await contents(x))[999], 1);
+  graph.launch();
+  assertEquals([(await contents(x))[999], (await contents(y))[0]], [2, 2]);
+  x.copyFrom(new Float32Array(1000).fill(10));
+  graph.launch();
+  graph.launch();
+  assertEquals([(await contents(x))[0], (await contents(y))[999]], [40, 62]);
+});
+
+Deno.test("a graph reads a pinned buffer anew with every launch, and writes one", async () => {
+  using device_side = floats(3);
+  using input = device.allocatePinned("float32", 3);
+  using output = device.allocatePinned("float32", 3);
+  using graph = device.stream.capture(() => {
+    input.copyTo(device_side);
+    device.kernels.scale(device_side, 3, device_side);
+    output.copyFrom(device_side);
+  });
+  for (const values of [[1, 2, 3], [40, 50, 60]]) {
+    input.array.set(values);
+    graph.launch();
+    await device.stream.done();
+    assertEquals([...output.array], values.map((value) => 3 * value));
+  }
+});
+
+Deno.test("work captured on two streams overlaps again, and what joins it waits for both", async () => {
+  using side = device.createStream();
+  using out = floats(3);
+  using graph = device.stream.capture(() => {
+    join(device.stream, side);
+    spin.launch({ grid: 1, block: 1 }, out.view(0, 1), SPIN * 1e9, 1);
+    spin.launch({ grid: 1, block: 1, stream: side }, out.view(1, 2), SPIN * 1e9, 2);
+    join(side, device.stream);
+    device.kernels.add(out.view(0, 1), out.view(1, 2), out.view(2, 3));
+  });
+  assertEquals(graph.nodeCount, 3);
+  const limit = 1.7 * SPIN * 1e3;
+  let shortest = Infinity;
+  for (let attempt = 0; attempt < 5 && shortest >= limit; attempt++) {
+    device.kernels.fill(out, 0);
+    await device.stream.done();
+    const started = performance.now();
+    graph.launch();
+    await device.stream.done();
+    shortest = Math.min(shortest, performance.now() - started);
+    assertEquals(await contents(out), [1, 2, 3]);
+  }
+  assert(shortest < limit, `both took ${shortest} ms, one takes ${SPIN * 1e3}`);
+});
+
+Deno.test("launches of a graph are one after another, whichever streams they are on", async () => {
+  using other = device.createStream();
+  using value = floats(1);
+  using one = floats(1, 1);
+  using graph = device.stream.capture(() => {
+    spin.launch({ grid: 1, block: 1 }, one, 1e6, 1);
+    device.kernels.add(value, one, value);
+  });
+  for (let count = 0; count < 10; count++) graph.launch(count % 2 === 0 ? other : device.stream);
+  await other.done();
+  await device.stream.done();
+  assertEquals(await contents(value), [10]);
+});
+
+Deno.test("graphs of no nodes and of 1000 nodes", async () => {
+  using value = floats(1);
+  using one = floats(1, 1);
+  await device.stream.done();
+  using empty = device.stream.capture(() => {});
+  using long = device.stream.capture(() => {
+    for (let count = 0; count < 1000; count++) device.kernels.add(value, one, value);
+  });
+  assertEquals([empty.nodeCount, long.nodeCount], [0, 1000]);
+  empty.launch();
+  long.launch();
+  empty.launch();
+  long.launch();
+  assertEquals(await contents(value), [2000]);
+});
+
+Deno.test("a graph is part of another when it is launched on a captured stream", async () => {
+  using value = floats(1, 1);
+  const inner = device.stream.capture(() => device.kernels.scale(value, 2, value));
+  let closed = 0;
+  inner.onDispose(() => closed++);
+  const outer = device.stream.capture(() => {
+    inner.launch();
+    device.kernels.add(value, value, value);
+    inner.launch();
+  });
+  assertEquals(outer.nodeCount, 3);
+  inner[Symbol.dispose]();
+  assertThrows(() => inner.launch(), TypeError, "Cannot use a graph as it is disposed");
+  assertEquals(closed, 0);
+  outer.launch();
+  assertEquals(await contents(value), [8]);
+  outer[Symbol.dispose]();
+  assertEquals(closed, 1);
+});
+
+Deno.test("a graph that is disposed while it runs completes", async () => {
+  using value = floats(1);
+  const graph = device.stream.capture(() =>
+    spin.launch({ grid: 1, block: 1 }, value, SPIN * 1e9, 7)
+  );
+  const streams: Stream[] = [];
+  graph.onDispose((used) => streams.push(...used));
+  graph.launch();
+  graph[Symbol.dispose]();
+  graph[Symbol.dispose]();
+  assertEquals(graph.disposed, true);
+  assertEquals(streams.length, 1);
+  assert(streams[0] === device.stream);
+  assertThrows(() => graph.id, TypeError, "Cannot use a graph as it is disposed");
+  assertEquals(await contents(value), [7]);
+});
+
+Deno.test("operations of several launches keep their workspace with the graph", async () => {
+  using x = floats(300_000, 1);
+  using small = floats(1);
+  using large = floats(1);
+  using graph = device.stream.capture(() => {
+    device.kernels.sum(x, small);
+  });
+  // Were the workspace the stream's, this would take it from the graph.
+  using big = floats(4_000_000, 1);
+  device.kernels.sum(big, large);
+  device.kernels.fill(x, 2);
+  graph.launch();
+  assertEquals([await contents(small), await contents(large)], [[600_000], [4_000_000]]);
+});
+
+Deno.test("launching takes a stream of the library, and a live one", () => {
+  using graph = device.stream.capture(() => {});
+  assertThrows(() => graph.launch({} as Stream), TypeError, "stream must be a Stream");
+  const gone = device.createStream();
+  gone[Symbol.dispose]();
+  assertThrows(() => graph.launch(gone), TypeError, "Cannot use a stream as it is disposed");
+});
+
+Deno.test("a graph of two devices, and what becomes of it when a kernel of it faults", async () => {
+  const { code, stdout, stderr } = await runProgram(
+    `
+    import { DeviceBuffer, openDevice } from "@gridstride/cuda";
+    const first = openDevice("host:0");
+    const second = openDevice("host:1");
+    const here = first.allocate("float32", 4, { fill: 1 });
+    const there = second.allocate("float32", 4, { fill: 0 });
+    first.doneSync();
+    second.doneSync();
+    const graph = first.stream.capture(() => {
+      first.kernels.scale(here, 3, here);
+      const begun = first.stream.record();
+      second.stream.wait(begun);
+      there.copyFrom(here, { stream: second.stream });
+      second.kernels.scale(there, 10, there);
+      const done = second.stream.record();
+      first.stream.wait(done);
+      here.copyFrom(there, { stream: first.stream });
+    });
+    graph.launch();
+    graph.launch(second.stream);
+    console.log(graph.nodeCount, (await here.toArray())[3], (await there.toArray())[0]);
+
+    const kernel = first.kernels.load("fill_uint32(unsigned int*, unsigned int, unsigned long long)");
+    const nowhere = DeviceBuffer.fromAddress(4096, 16, { device: first, dtype: "uint32" });
+    const faulty = first.stream.capture(() => kernel.launch({ grid: 1, block: 1 }, nowhere, 5, 4));
+    first.doneSync();
+    faulty.launch();
+    try {
+      await first.done();
+    } catch (error) {
+      console.log(error.name, error.codeName, error.sticky, error.message.includes("fill_uint32"));
+    }
+    console.log((await there.toArray())[0]);
+    Deno.exit(0);
+  `,
+    { environment: { GRIDSTRIDE_FAKE: "2x1GiB@8.9" } },
+  );
+  assertEquals(
+    [code, stdout, stderr],
+    [0, "4 900 900\nCudaError cudaErrorIllegalAddress true true\n900\n", ""],
+  );
+});
