@@ -230,9 +230,9 @@ GS_API int32_t gs_virtual_share(int32_t device, int32_t peer, double address, do
 /* ---- memory that a pool divides ------------------------------------------------------------ */
 
 /* Hot. device; operand[0] address, [1] bytes, [2] 1 from now on a live block, 0 not any more. Of an
- * allocation or a mapping with declared blocks, live ones are all that copies, sets and checked
- * kernels may touch; cudaErrorInvalidValue when a block is declared over a live one, or ends that
- * does not live. Declarations end with their memory. */
+ * allocation, or all that a reservation has mapped, live blocks are from the first declaration on
+ * all that copies, sets and checked kernels may touch. cudaErrorInvalidValue when one begins over a
+ * live one, or ends that does not live exactly so. Declarations end with their memory. */
 GS_API int32_t gs_memory_declare(void);
 
 /* Asks everybody who caches memory of the device to give back what is free, by counting: raise 1

@@ -56,10 +56,12 @@ export {
 export type { PytorchSnapshotOptions } from "./snapshot/pytorch_snapshot.ts";
 export { readSnapshot } from "./snapshot/read_snapshot.ts";
 export { SnapshotError } from "./snapshot/snapshot_error.ts";
+export { validateSnapshot } from "./snapshot/validate_snapshot.ts";
 
 export { BUILT_IN_TRACES, type BuiltInTrace } from "./trace/built_in_traces.ts";
 export { type MemoryTrace, TRACE_HEADER, type TraceEvent } from "./trace/memory_trace.ts";
 export { readTrace, type ReadTraceOptions } from "./trace/read_trace.ts";
+export { traceOfSnapshot } from "./trace/snapshot_trace.ts";
 export { TraceError } from "./trace/trace_error.ts";
 export { formatTrace, parseTrace } from "./trace/trace_text.ts";
 

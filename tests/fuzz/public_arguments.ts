@@ -335,6 +335,7 @@ export const RECEIVERS: Readonly<Record<string, StageKind>> = {
   PinnedBuffer: "pinned",
   Stream: "stream",
   Event: "event",
+  Graph: "graph",
   MemoryManager: "manager",
   MultiDeviceMemory: "memory",
 };

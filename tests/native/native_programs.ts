@@ -123,6 +123,15 @@ export const HANDLE_TABLE: NativeProgram = {
   objects: /^csrc\/guard\.cu$/,
 };
 
+/** The table of mappings by itself. */
+export const MAPPING_TABLE: NativeProgram = {
+  name: "mapping_table_test",
+  kind: "host",
+  form: "program",
+  sources: /^tests\/native\/mapping_table_test\.cpp$/,
+  objects: /^csrc\/(?:mapping_table|declared_blocks|guard)\.cu$/,
+};
+
 /** Every function of the ABI, of the library that it is given. */
 export const SHIM: NativeProgram = {
   name: "shim_test",
@@ -160,6 +169,7 @@ export const NATIVE_PROGRAMS: readonly NativeProgram[] = [
   KERNELS,
   KERNELS_CUDA,
   HANDLE_TABLE,
+  MAPPING_TABLE,
   SHIM,
   SHIM_LIBRARY,
   SHIM_LIBRARY_CUDA,

@@ -16,6 +16,7 @@ import {
   LANGUAGE_NAMES_CUDA,
   LATE_KERNELS,
   LATE_KERNELS_PORTABLE,
+  MAPPING_TABLE,
   NATIVE_PROGRAMS,
   type NativeProgram,
   RUNTIME,
@@ -66,11 +67,13 @@ testOnHost(
   "execution engine of the host device with the portable context switch",
   EXECUTION_PORTABLE,
   LATE_KERNELS_PORTABLE,
+  MAPPING_TABLE,
 );
 testOnHost("CUDA runtime of the host device", RUNTIME);
 testOnHost("kernel language of the host device", LANGUAGE);
 testOnHost("built-in kernels on the host device", KERNELS);
 testOnHost("handle table", HANDLE_TABLE);
+testOnHost("table of mappings", MAPPING_TABLE);
 testOnHost("ABI of the host library, with kernels for every type of argument", SHIM, SHIM_LIBRARY);
 
 Deno.test("ABI of the host library", async () => {

@@ -68,6 +68,33 @@ test("the timeline is walked, zoomed and panned with keys", () =>
     assertEquals(errors, []);
   }));
 
+test("dragging pans and keeps nothing, and the wheel zooms in on what it is turned over", () =>
+  withPage(html, async ({ page, errors }) => {
+    const box = (await page.locator("#timeline").boundingBox())!;
+    const plot = box.width - LEFT - RIGHT;
+    const right = box.x + LEFT + plot - 1;
+    await page.mouse.move(right, box.y + 100);
+    await page.mouse.wheel(0, -240);
+    // The second half: 20 ms to 40 ms, with the event at 20 ms or without it.
+    const range = "document.getElementById('timeline-range').textContent";
+    await until(page, `/^[12] of 4/.test(${range})`);
+    await page.mouse.down();
+    await page.mouse.move(right - plot * 0.9, box.y + 100, { steps: 4 });
+    await page.mouse.move(right, box.y + 100, { steps: 4 });
+    await page.mouse.up();
+    await page.mouse.move(5, 5);
+    assertStringIncludes(await page.locator("#event").innerText(), "Point at the timeline");
+    await page.mouse.move(right - plot * 0.9, box.y + 100);
+    await page.mouse.down();
+    await page.mouse.move(right, box.y + 100, { steps: 4 });
+    await page.mouse.up();
+    // Panned back by nine tenths of 20 ms: 2 ms to 22 ms.
+    await until(page, `${range}.startsWith("2 of 4")`);
+    await page.mouse.move(box.x + LEFT + plot * 0.4, box.y + 100);
+    assertStringIncludes(await page.locator("#tooltip").innerText(), "allocate 40 KiB");
+    assertEquals(errors, []);
+  }));
+
 test("the map shows the block that the mouse points at, and keeps it when clicked", () =>
   withPage(html, async ({ page, errors }) => {
     const map = page.locator("#map");

@@ -64,7 +64,7 @@ function timelineOf(events: number, random: () => number): SnapshotTimeline {
     time += 0.02 * random() + (index % step < 1 ? step * 0.003 : 0);
     let action = grows ? 0 : 1;
     const next = live + (grows ? bytes : -bytes);
-    if (next > 5632 * MIB) action = 5;
+    if (next > 5400 * MIB) action = 5;
     else if (next > 0) live = next;
     if (live > reserved) {
       action = 2;
@@ -154,7 +154,7 @@ export function syntheticSnapshot({ events, blocks }: SyntheticSize): MemorySnap
     statistics: {
       allocationCount: events,
       cacheHits: Math.floor(events * 0.93),
-      peakUsageBytes: 5632 * MIB,
+      peakUsageBytes: 5400 * MIB,
       hitRate: 0.93,
     },
     streams: STREAMS,

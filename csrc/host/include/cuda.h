@@ -1,6 +1,6 @@
-// The part of CUDA's driver API that code over the runtime API needs, as the runtime API lacks it:
-// the fills by 16- and 32-bit elements, which act on the calling thread's current runtime device, as
-// CUDA's do on the primary context; and virtual memory management.
+// The part of CUDA's driver API that code over the runtime API needs, as that lacks it: fills by 16-
+// and 32-bit elements, which act on the calling thread's current runtime device, as CUDA's do on the
+// primary context; and virtual memory management.
 #ifndef GRIDSTRIDE_HOST_CUDA_H
 #define GRIDSTRIDE_HOST_CUDA_H
 
@@ -142,8 +142,8 @@ CUresult cuMemsetD32Async(CUdeviceptr destination, unsigned int value, size_t co
 // ---- virtual memory management -----------------------------------------------------------------
 //
 // Memory is a device's and pinned, and cannot be exported: anything else is
-// CUDA_ERROR_NOT_SUPPORTED, as everything is of a device whose attribute 102 is not 1. While a stream
-// is captured, what changes something is refused as cudaMalloc is.
+// CUDA_ERROR_NOT_SUPPORTED, as everything is of a device whose attribute 102 is not 1. While a
+// stream is captured, what changes something is refused as cudaMalloc is.
 
 // size is a multiple of the host's page, and so is addr, a hint that is taken where it is free.
 CUresult cuMemAddressReserve(CUdeviceptr* ptr, size_t size, size_t alignment, CUdeviceptr addr,

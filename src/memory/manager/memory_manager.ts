@@ -6,6 +6,7 @@
 
 import { requireObject } from "../../ffi/arguments.ts";
 import { OutOfMemoryError } from "../../ffi/cuda_error.ts";
+import { describeValue } from "../../ffi/describe_value.ts";
 import { deviceMemory } from "../../ffi/native_device.ts";
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
 import { type UsableMemory, usableMemory } from "../../hardware/memory_reserve.ts";
@@ -197,8 +198,17 @@ export class MemoryManager {
     });
   }
 
-  /** Whether an address lies in a live buffer of this device, also inside of it. */
+  /**
+   * Whether an address lies in a live buffer of this device, also inside of it.
+   *
+   * @throws {TypeError} If the address is no number.
+   */
   ownsPointer(address: number): boolean {
+    if (typeof address !== "number") {
+      throw new TypeError(
+        `Cannot look an address up as it must be a number: it is ${describeValue(address)}`,
+      );
+    }
     return this.#direct.owns(address) || this.pool.ownsPointer(address);
   }
 

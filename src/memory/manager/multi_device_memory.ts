@@ -8,9 +8,9 @@ import { requireInstance, requireObject } from "../../ffi/arguments.ts";
 import { OutOfMemoryError } from "../../ffi/cuda_error.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { canAccessPeer, enablePeerAccess } from "../../ffi/native_device.ts";
-import { defaultStream } from "../../stream/default_stream.ts";
 import type { Stream } from "../../stream/stream.ts";
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
+import { streamFor } from "../buffer_copy.ts";
 import { DeviceBuffer } from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";
 import { DeviceAffinity } from "./device_affinity.ts";
@@ -259,8 +259,8 @@ export class MultiDeviceMemory {
       );
     }
     const route = this.route(source.context.ordinal, target.context.ordinal);
-    const from = options.sourceStream ?? defaultStream(source.context);
-    const to = options.targetStream ?? defaultStream(target.context);
+    const from = streamFor(source.context, options.sourceStream);
+    const to = streamFor(target.context, options.targetStream);
     if (from === to) target.copyFrom(source, { stream: to });
     else {
       waitFor(to, from);

@@ -43,9 +43,9 @@ export interface LadderOptions {
  * How much more than the largest use so far the pool takes before it gives back what is free
  * elsewhere: room for blocks that do not fit together. Beyond it holes cost more than the calls.
  */
-const SLACK = 1 / 64;
+const SLACK = 1/128;
 /** The pool grows by at least this share of what it has, so that growing is rare. */
-const GROWTH = 1 / 64;
+const GROWTH = 1/64;
 /** It grows by no more than this beyond what is needed. */
 const LARGEST_GROWTH = 64 * 2 ** 20;
 

@@ -1,9 +1,10 @@
 /**
  * Free blocks that are kept whole for the next request of their size.
  *
- * Small ones are stacked by stream and size class; of large ones the last that was freed is kept
- * for each stream, which serves a loop that frees and allocates the same size, while all others
- * join their neighbours at once. Cached blocks are free memory: whoever finds none elsewhere has
+ * Small ones are stacked by stream and size class. Of large ones the last that was freed is kept
+ * for each stream, until the next large request or freeing: that serves a loop that frees and
+ * allocates the same size, and costs no room, as any other request finds it among its neighbours.
+ * Cached blocks are free memory: whoever finds none elsewhere has
  * them join the rest.
  *
  * Putting and taking is done where blocks are given and taken, in `pool_engine.ts`.

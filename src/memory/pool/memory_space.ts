@@ -22,7 +22,7 @@ import {
 } from "./block_table.ts";
 import type { BlockHeap } from "./block_heap.ts";
 import type { MemoryUpstream } from "./memory_upstream.ts";
-import { PieceMap, Segment } from "./segment.ts";
+import { LARGE, PieceMap, Segment } from "./segment.ts";
 import type { StreamSlot } from "./stream_slots.ts";
 
 /** What the spaces of a pool share. */
@@ -127,24 +127,58 @@ export class MemorySpace {
   }
 
   /**
-   * Gives free memory that no stream uses back to the device.
+   * Gives free memory that no stream uses back to the device, in as few requests as may be.
    *
-   * @param bytes How much at least; `Infinity` for all.
-   * @param isOld Which blocks may go, by the tick of their freeing.
+   * @param bytes How much at least, if there is as much.
    * @returns How much it was.
    */
-  reclaim(bytes: number, isOld: (tick: number) => boolean = () => true): number {
-    const { heap } = this.#shared;
+  reclaim(bytes: number): number {
     let returned = 0;
-    let block = heap.oldest(this.common.index);
-    while (block !== 0 && returned < bytes) {
+    while (returned < bytes) {
+      const some = this.#reclaimOne(bytes - returned);
+      if (some === 0) return returned;
+      returned += some;
+    }
+    return returned;
+  }
+
+  /** Gives back the free memory that was freed at this tick of the pool's clock or before. */
+  reclaimOld(tick: number): number {
+    const { heap, table } = this.#shared;
+    let returned = 0;
+    for (let block = heap.oldest(this.common.index); block !== 0;) {
       const next = heap.younger(block);
-      if (isOld(this.#shared.table.field(block, TICK))) {
-        returned += this.#giveBack(block, bytes - returned);
-      }
+      if (table.field(block, TICK) <= tick) returned += this.#giveBack(block, Infinity);
       block = next;
     }
     return returned;
+  }
+
+  /** Gives back from the block that has enough, or from the largest there is; 0 where none has any. */
+  #reclaimOne(bytes: number): number {
+    const { heap, table } = this.#shared;
+    const owner = this.common.index;
+    if (Number.isFinite(bytes) && this.#isVirtual) {
+      // Whole pieces of that many bytes are in any block that is this much longer.
+      const units = Math.ceil((bytes + 2 * this.#shared.upstream.granularity) / UNIT);
+      const enough = heap.find(owner, LARGE, units);
+      const some = enough === 0 ? 0 : this.#giveBack(enough, bytes);
+      if (some > 0) return some;
+    }
+    const blocks: number[] = [];
+    for (let block = heap.oldest(owner); block !== 0; block = heap.younger(block)) {
+      if (table.units(block) * UNIT >= this.#leastGiven) blocks.push(block);
+    }
+    blocks.sort((one, other) => table.units(other) - table.units(one));
+    for (const block of blocks) {
+      const some = this.#giveBack(block, bytes);
+      if (some > 0) return some;
+    }
+    return 0;
+  }
+
+  get #leastGiven(): number {
+    return this.#isVirtual ? this.#shared.upstream.granularity : PLAIN_GRANULE;
   }
 
   /** Whether somebody has a block of it, or a stream may. */
@@ -435,7 +469,7 @@ export class MemorySpace {
 /** Plain segments are multiples of this: CUDA takes no less from the device for them. */
 const PLAIN_GRANULE = 2 * 2 ** 20;
 /** The longest piece of a mapping. */
-const LARGEST_PIECE = 64 * 2 ** 20;
+const LARGEST_PIECE = 2 * 2 ** 20;
 
 function roundTo(bytes: number, granule: number): number {
   return Math.ceil(bytes / granule) * granule;

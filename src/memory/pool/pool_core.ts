@@ -206,8 +206,7 @@ export class PoolCore {
     const { engine } = this;
     const { streams } = engine;
     streams.settle();
-    const newest = engine.tick - ticks;
-    const bytes = streams.space.reclaim(Infinity, (tick) => tick <= newest);
+    const bytes = streams.space.reclaimOld(engine.tick - ticks);
     engine.counters.count("expired", bytes);
     engine.counters.recount();
     return bytes;

@@ -387,7 +387,11 @@ export class PoolEngine implements SharedMemory {
     const { ints, floats } = this.table;
     const at = block << RECORD_SHIFT;
     const units = Math.ceil(bytes / UNIT);
-    if (block === 0 || ints[at + UNITS] !== units) return this.#miss(bytes, UNIT, stream);
+    if (block === 0 || ints[at + UNITS] !== units) {
+      // From here on it is free like all others, so that keeping it costs no room.
+      if (block !== 0) this.#releaseKept(this.#lastSlot);
+      return this.#miss(bytes, UNIT, stream);
+    }
     large[this.#lastSlot] = 0;
     ints[at + STATE] = LIVE;
     floats[(block << FLOAT_SHIFT) + REQUESTED] = bytes;
@@ -402,16 +406,19 @@ export class PoolEngine implements SharedMemory {
   /** Keeps a large block in place of the one that was kept, which joins its neighbours. */
   #giveLarge(block: number, owner: number, rounded: number): void {
     const { large } = this.cache;
-    const earlier = large[owner]!;
-    if (earlier !== 0) {
-      large[owner] = 0;
-      this.cache.noteDrained(1, 1, this.table.units(earlier) * UNIT);
-      this.#release(earlier);
-    }
+    if (large[owner] !== 0) this.#releaseKept(owner);
     if (this.#mostCached === 0 || rounded > this.#mostFreeBytes) return this.#release(block);
     this.table.ints[(block << RECORD_SHIFT) + STATE] = CACHED_STATE;
     large[owner] = block;
     this.#countCached(1, rounded);
+  }
+
+  #releaseKept(slot: number): void {
+    const { large } = this.cache;
+    const kept = large[slot]!;
+    large[slot] = 0;
+    this.cache.noteDrained(1, 1, this.table.units(kept) * UNIT);
+    this.#release(kept);
   }
 
   #giveUncached(block: number, kind: number, owner: number, rounded: number): void {

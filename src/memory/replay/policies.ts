@@ -6,6 +6,7 @@
 
 import { describeValue } from "../../ffi/describe_value.ts";
 import { CUPY } from "./cupy_pool.ts";
+import { GRIDSTRIDE, GRIDSTRIDE_PLAIN } from "./gridstride_pool.ts";
 import { PYTORCH_EXPANDABLE } from "./pytorch_expandable.ts";
 import { PYTORCH } from "./pytorch_segments.ts";
 import type { ReplayPolicy } from "./replay_policy.ts";
@@ -14,6 +15,8 @@ import { RMM } from "./rmm_pool.ts";
 
 /** All policies, in the order of tables. */
 export const REPLAY_POLICIES: readonly ReplayPolicy[] = [
+  GRIDSTRIDE,
+  GRIDSTRIDE_PLAIN,
   PYTORCH,
   PYTORCH_EXPANDABLE,
   RMM,

@@ -3,11 +3,11 @@
  *
  * A pickle is a program for a small stack machine, and its opcodes for classes and calls make
  * loading an untrusted one the same as running it. This reader knows the opcodes for plain values
- * only, of the protocols 0 to 5, and refuses all others by name. Dictionaries become `Map`s, so that
- * no key means anything to JavaScript.
+ * only, of the protocols 0 to 5, and refuses all others by name. Dictionaries become `Map`s, so
+ * that no key means anything to JavaScript.
  *
- * A list or dictionary may be shared, as the frames of stack traces are, but not contain itself, and
- * nesting is limited: whoever walks through the result needs no guards.
+ * A list or dictionary may be shared, as the frames of stack traces are, but not contain itself,
+ * and nesting is limited: whoever walks through the result needs no guards.
  *
  * @module
  */

@@ -9,13 +9,12 @@
  *
  * @example
  * ```ts
- * import { readPickle } from "./pickle.ts";
- * import { PickleError } from "./pickle_error.ts";
+ * import { PickleError, readSnapshot } from "@gridstride/cuda/memory";
  *
  * try {
- *   readPickle(new TextEncoder().encode("cos\nsystem\n."));
+ *   readSnapshot(Uint8Array.of(0x80, 4, 0x63, 0x6f, 0x73, 0x0a)); // what names a class
  * } catch (error) {
- *   if (error instanceof PickleError) console.log(error.offset, error.opcode); // 0 GLOBAL
+ *   if (error instanceof PickleError) console.log(error.offset, error.opcode); // 2 GLOBAL
  * }
  * ```
  */

@@ -22,7 +22,7 @@ const HIGHEST_CHARACTER = 0x10ffff;
 
 const FLOAT = /^[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|inf(?:inity)?|nan)$/i;
 
-/** Reads Python's `raw-unicode-escape`: all is itself but `\u` and `\U` with a character's number. */
+/** Reads Python's `raw-unicode-escape`, where only `\u` and `\U` with digits are not themselves. */
 export function decodeRawUnicode(text: string): string | undefined {
   let valid = true;
   const decoded = text.replace(

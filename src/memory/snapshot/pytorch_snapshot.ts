@@ -32,10 +32,10 @@
  * | … `time_us`                                   | `time`, from the first; 0 where it is absent |
  * | `allocator_settings`                          | `settings`, nested ones joined by a dot      |
  *
- * Ignored are `external_annotations`, host memory, the trace's `annotate`, `device_free`, `pool_id`,
- * `compile_context`, `user_metadata`, the segments' own `frames`, what FX adds to frames, and every
- * field that is not named here. What blocks were used on other streams is not in such a file. Live
- * and reserved bytes over time are computed from the end, where they are known.
+ * Ignored are `external_annotations`, host memory, the trace's `annotate`, `device_free`,
+ * `pool_id`, `compile_context`, `user_metadata`, the segments' own `frames`, what FX adds to
+ * frames, and every field that is not named here. What blocks were used on other streams is not in
+ * such a file. Live and reserved bytes over time are computed from the end, where they are known.
  *
  * @module
  */
@@ -71,8 +71,8 @@ const STATES: Readonly<Record<string, BlockState>> = {
 const STATISTICS = ["total_size", "allocated_size", "active_size", "requested_size"];
 
 /**
- * Blocks that are read at most. Every block of a real file is a dictionary of its own; a made-up one
- * can share a list of blocks among its segments, and so name far more than it holds.
+ * Blocks that are read at most. Every block of a real file is a dictionary of its own; a made-up
+ * one can share a list of blocks among its segments, and so name far more than it holds.
  */
 const MOST_BLOCKS = 2 ** 20;
 

@@ -68,7 +68,7 @@ export class PytorchTimeline {
     this.#sites = sites;
   }
 
-  /** When the last snapshot was taken, in microseconds since 1970; `undefined` if it is not told. */
+  /** When the last snapshot was taken, in microseconds since 1970; `undefined` if not told. */
   get taken(): number | undefined {
     return this.#taken;
   }

@@ -11,8 +11,7 @@ import { describeValue } from "../../ffi/describe_value.ts";
  *
  * @example
  * ```ts
- * import { readSnapshot } from "./read_snapshot.ts";
- * import { SnapshotError } from "./snapshot_error.ts";
+ * import { SnapshotError, readSnapshot } from "@gridstride/cuda/memory";
  *
  * try {
  *   readSnapshot('{ "format": "something else" }');

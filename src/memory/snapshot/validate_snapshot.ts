@@ -117,7 +117,7 @@ function indexRule(minimum: number, length: number, table: string) {
  *
  * @example
  * ```ts
- * import { validateSnapshot } from "./validate_snapshot.ts";
+ * import { validateSnapshot } from "@gridstride/cuda/memory";
  *
  * try {
  *   validateSnapshot({ format: "gridstride memory snapshot", version: 2 });

@@ -27,7 +27,7 @@ export interface BuiltInTrace {
  *
  * @example
  * ```ts
- * import { BUILT_IN_TRACES } from "./built_in_traces.ts";
+ * import { BUILT_IN_TRACES } from "@gridstride/cuda/memory";
  *
  * for (const { name, create } of BUILT_IN_TRACES) console.log(name, create().events.length);
  * ```

@@ -1,11 +1,12 @@
 /**
  * The trace `load`: loading a model of 7 billion parameters in 16 bits.
  *
- * The tensors are those of Llama 2 7B (Touvron et al., 2023, and its published configuration:
- * 32 layers, width 4 096, 11 008 inside, vocabulary 32 000) in the order of its files, which is
+ * The tensors are those of Llama 2 7B (Touvron et al., 2023, and its published configuration: 32
+ * layers, width 4 096, 11 008 inside, vocabulary 32 000) in the order of its files, which is
  * alphabetical within a layer. The checkpoint holds bfloat16 and the model float16, so that each
- * tensor is read in pieces into a staging buffer on the device and converted from there; a few pieces
- * are read ahead. Query, key and value are put together once a layer has them, as are gate and up.
+ * tensor is read in pieces into a staging buffer on the device and converted from there; a few
+ * pieces are read ahead. Query, key and value are put together once a layer has them, as are gate
+ * and up.
  *
  * @module
  */

@@ -16,7 +16,8 @@
  * end 7                the number of events: a file cut short lacks it
  * ```
  *
- * Block numbers are given in the order of allocation and never twice; numbers are decimal.
+ * Block numbers count the allocations from 0, so that a lost line shows; numbers are decimal. A
+ * stream that is disposed is not named again. `trace_checker.ts` holds the rules.
  *
  * @module
  */

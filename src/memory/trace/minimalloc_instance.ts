@@ -11,12 +11,13 @@
  *
  * A buffer lives from `lower` until just before `upper`; the older column names `begin`, `start`,
  * `buffer`, `buffer_id` are read too, and `end`, which is the last time at which the buffer lives.
- * `alignment` is kept. `gaps`, `hint` and `offset` are for solvers, who know the future; a pool does
- * not, and a buffer with gaps is held throughout.
+ * `alignment` is kept. `gaps`, `hint` and `offset` are for solvers, who know the future; a pool
+ * does not, and a buffer with gaps is held throughout.
  *
  * @module
  */
 
+import { describeValue } from "../../ffi/describe_value.ts";
 import { CsvReader, type CsvRow } from "./csv_reader.ts";
 import type { MemoryTrace } from "./memory_trace.ts";
 import { TraceBuilder } from "./trace_builder.ts";
@@ -62,8 +63,8 @@ export function isMinimallocInstance(firstLine: string): boolean {
  *
  * @param text The whole file.
  * @param name What the trace is called.
- * @throws {TraceError} If a column is missing or unknown, or a field is none of what it must be; the
- *   message names line and column.
+ * @throws {TraceError} If a column is missing or unknown, or a field is none of what it must be;
+ *   the message names line and column.
  * @throws {RangeError} If the multiplier is no integer of at least 1.
  *
  * @example
@@ -81,7 +82,8 @@ export function readMinimallocInstance(
 ): MemoryTrace {
   if (!Number.isSafeInteger(multiplier) || multiplier < 1) {
     throw new RangeError(
-      `Cannot read a minimalloc instance as multiplier must be an integer of at least 1: it is ${multiplier}`,
+      "Cannot read a minimalloc instance as multiplier must be an integer of at least 1: it is " +
+        describeValue(multiplier),
     );
   }
   const buffers = new InstanceReader(text, name, multiplier).read();

@@ -1,21 +1,21 @@
 /**
  * The trace `minimalloc`: instances in the style of minimalloc's benchmarks, one after the other.
  *
- * google/minimalloc publishes 11 instances (`benchmarks/challenging`, Apache-2.0), each of 154 to 454
- * buffers in a memory of 1 MiB over a time of 1 048 576. What they have in common, measured on the
- * files:
+ * google/minimalloc publishes 11 instances (`benchmarks/challenging`, Apache-2.0), each of 154 to
+ * 454 buffers in a memory of 1 MiB over a time of 1 048 576. What they have in common, measured on
+ * the files:
  *
- * - Times and sizes are multiples of 512 at least, and at the fullest moment hardly anything is free.
+ * - Times and sizes are multiples of 1 024, and at the fullest moment at most 6 % is free.
  * - A to E and I to K fill 86 to 98 % of the rectangle of time and memory with buffers of very
- *   different sizes and lives: the median size is 1 to 8 % of the memory, some are more than half.
- * - F to H fill about 60 % with buffers that are all alike: sizes of 3 to 12 % of the memory, lives of
- *   1 to 5 % of the time.
+ *   different sizes and lives: the median size is 1 to 9 % of the memory, the largest 20 to 85 %.
+ * - F to H fill about 60 % with buffers that are all alike: sizes of 3 to 12 % of the memory, lives
+ *   of 1 to 5 % of the time.
  *
  * Both kinds come from cutting the rectangle into pieces and leaving some out: always the largest
  * piece is cut into about equal parts for those that are alike, and the larger of a few chosen at
  * random anywhere for the others. So the buffers of an instance can be placed without any waste by
- * someone who knows the future; a pool does not, and sees what it needs beyond. Sizes are multiplied
- * by 1 024, which makes 1 GiB.
+ * someone who knows the future; a pool does not, and sees what it needs beyond. Sizes are
+ * multiplied by 1 024, which makes 1 GiB.
  *
  * @module
  */

@@ -1,12 +1,13 @@
 /**
  * The trace `multi-stream`: a pipeline over several streams.
  *
- * Batches of varying size are copied on one stream, worked on by two in turn, and their results sent
- * away on a fourth, as when input, computation and communication overlap. A batch is allocated on the
- * copy stream and used by a compute stream; a result is allocated on a compute stream and used by the
- * sending one; both are freed as soon as the program has enqueued the work, long before it is done.
- * The program waits for a result now and then. After some batches the compute streams are disposed
- * and others take their place, as when a worker is replaced, while blocks that they used live on.
+ * Batches of varying size are copied on one stream, worked on by two in turn, and their results
+ * sent away on a fourth, as when input, computation and communication overlap. A batch is allocated
+ * on the copy stream and used by a compute stream; a result is allocated on a compute stream and
+ * used by the sending one; both are freed as soon as the program has enqueued the work, long before
+ * it is done. The program waits for a result now and then. After some batches the compute streams
+ * are disposed and others take their place, as when a worker is replaced, while blocks that they
+ * used live on.
  *
  * @module
  */

@@ -24,13 +24,13 @@ export interface ReadTraceOptions {
 /**
  * Reads a trace, and tells by how it begins what it is:
  *
- * | file                                                           | begins with                     |
- * | -------------------------------------------------------------- | ------------------------------- |
- * | our own text format                                            | `gridstride memory trace 1`     |
- * | a log of RMM                                                   | a line with the column `Action` |
- * | an instance of minimalloc                                      | a line with `lower` and `upper` |
- * | our own snapshot with a timeline                               | `{`                             |
- * | a snapshot of PyTorch with a history (`_record_memory_history`) | the first bytes of a pickle     |
+ * | file                                 | begins with                     |
+ * | ------------------------------------ | ------------------------------- |
+ * | our own text format                  | `gridstride memory trace 1`     |
+ * | a log of RMM                         | a line with the column `Action` |
+ * | an instance of minimalloc            | a line with `lower` and `upper` |
+ * | our own snapshot with a timeline     | `{`                             |
+ * | a snapshot of PyTorch with a history | the first bytes of a pickle     |
  *
  * @param file The whole file.
  * @param name What the trace is called.
@@ -41,7 +41,7 @@ export interface ReadTraceOptions {
  *
  * @example
  * ```ts
- * import { readTrace } from "./read_trace.ts";
+ * import { readTrace } from "@gridstride/cuda/memory";
  *
  * const trace = readTrace("id,lower,upper,size\nb1,0,3,4\n", "example", { multiplier: 1024 });
  * console.log(trace.events[0]); // { kind: "allocate", block: 0, bytes: 4096, stream: 0 }

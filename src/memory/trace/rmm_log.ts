@@ -2,17 +2,16 @@
  * The logs of RMM, the RAPIDS memory manager.
  *
  * RMM's `logging_resource_adaptor` writes one row per call, below a line of column names:
- * `Thread,Time,Action,Pointer,Size,Stream`, without `Thread` in old versions
- * (rapidsai/rmm at 5d50a37, `cpp/src/mr/detail/logging_resource_adaptor_impl.cpp`). Columns are found
- * by name.
+ * `Thread,Time,Action,Pointer,Size,Stream`, without `Thread` in old versions (rapidsai/rmm at
+ * 5d50a37, `cpp/src/mr/detail/logging_resource_adaptor_impl.cpp`). Columns are found by name.
  *
- * | column    | meaning                                                                              |
- * | --------- | ------------------------------------------------------------------------------------ |
- * | `Action`  | `allocate`, `free` or `allocate failure`; failures are left out                      |
- * | `Pointer` | hexadecimal; `(nil)` for allocations of 0 bytes                                      |
- * | `Size`    | bytes                                                                                |
- * | `Stream`  | a handle in hexadecimal; streams are numbered in the order in which they appear      |
- * | others    | ignored: the rows of all threads are in the order of the calls                       |
+ * | column    | meaning                                                                         |
+ * | --------- | ------------------------------------------------------------------------------- |
+ * | `Action`  | `allocate`, `free` or `allocate failure`; failures are left out                 |
+ * | `Pointer` | hexadecimal; `(nil)` for allocations of 0 bytes                                 |
+ * | `Size`    | bytes                                                                           |
+ * | `Stream`  | a handle in hexadecimal; streams are numbered in the order in which they appear |
+ * | others    | ignored: the rows of all threads are in the order of the calls                  |
  *
  * A block that is freed on another stream than its own becomes a use of that stream and a free.
  *

@@ -1,12 +1,12 @@
 /**
  * The trace `sawtooth`: an adversary of best fit and splitting.
  *
- * Each tooth fills the memory with blocks of about one size and frees most of them in a random order,
- * so that survivors stand between the holes. The next tooth asks for blocks that are a little larger
- * than those holes, as in Robson's lower bound for allocators that cannot move blocks ("Bounds for
- * some functions concerning dynamic storage allocation", 1974); and in between for blocks that are a
- * little smaller than a hole, so that what is left over serves nobody. After the sizes have grown
- * they shrink again. Survivors live for a few teeth.
+ * Each tooth fills the memory with blocks of about one size and frees most of them in a random
+ * order, so that survivors stand between the holes. The next tooth asks for blocks that are a
+ * little larger than those holes, as in Robson's lower bound for allocators that cannot move blocks
+ * ("Bounds for some functions concerning dynamic storage allocation", 1974); and in between for
+ * blocks that are a little smaller than a hole, so that what is left over serves nobody. After the
+ * sizes have grown they shrink again. Survivors live for a few teeth.
  *
  * @module
  */

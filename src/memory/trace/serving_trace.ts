@@ -2,8 +2,8 @@
  * The trace `serving`: serving a language model to requests that come and go.
  *
  * The model has the shape of Llama 3.2 1B (Meta's model card and its configuration: 16 layers,
- * width 2 048, 32 heads and 8 of keys and values of 64 elements, 8 192 inside, vocabulary 128 256) in
- * bfloat16. Requests are batched continuously (Yu et al., "Orca", OSDI 2022): one joins whenever
+ * width 2 048, 32 heads and 8 of keys and values of 64 elements, 8 192 inside, vocabulary 128 256)
+ * in bfloat16. Requests are batched continuously (Yu et al., "Orca", OSDI 2022): one joins whenever
  * there is room, its prompt is read in one go, then every running request gains a token per
  * iteration until it ends. The keys and values of a request grow by doubling, one tensor per layer,
  * as where tensors are appended to: the larger one is allocated before the smaller one is freed.

@@ -3,8 +3,8 @@
  *
  * The timeline may have begun when blocks were already there. Those that it frees, and those that
  * are live at its end without having been allocated in it, come first, by address. Memory that the
- * pool took and gave back is what the pool did, not what was asked of it, and is left out, as is what
- * it had to refuse. Uses on other streams are not in a timeline.
+ * pool took and gave back is what the pool did, not what was asked of it, and is left out, as is
+ * what it had to refuse. Uses on other streams are not in a timeline.
  *
  * @module
  */

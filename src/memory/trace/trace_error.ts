@@ -9,8 +9,7 @@
  *
  * @example
  * ```ts
- * import { parseTrace } from "./trace_text.ts";
- * import { TraceError } from "./trace_error.ts";
+ * import { TraceError, parseTrace } from "@gridstride/cuda/memory";
  *
  * try {
  *   parseTrace("gridstride memory trace 1\nf 0\n", "mine");

@@ -26,7 +26,7 @@ const NINE = 57;
  *
  * @example
  * ```ts
- * import { formatTrace } from "./trace_text.ts";
+ * import { formatTrace } from "@gridstride/cuda/memory";
  *
  * const text = formatTrace({
  *   name: "one",
@@ -83,7 +83,7 @@ function lineOf(event: TraceEvent): string {
  *
  * @example
  * ```ts
- * import { parseTrace } from "./trace_text.ts";
+ * import { parseTrace } from "@gridstride/cuda/memory";
  *
  * const trace = parseTrace("gridstride memory trace 1\na 0 4096 0\nf 0\nend 2\n", "one");
  * console.log(trace.events.length); // 2

@@ -6,7 +6,8 @@
  * Parameters and gradients are 16-bit; Adam keeps a 32-bit copy, mean and variance of each
  * parameter. What the layers save for the backward pass is what Korthikanti et al., "Reducing
  * Activation Recomputation in Large Transformer Models" (2022), section 4, count, with an attention
- * that keeps one 32-bit logarithm per row instead of the scores (Dao et al., "FlashAttention", 2022).
+ * that keeps one 32-bit logarithm per row instead of the scores (Dao et al., "FlashAttention",
+ * 2022).
  *
  * A step accumulates gradients over several micro-batches, each of another length, as when samples
  * are bucketed by length; the lengths are the same in every step, as with an epoch that repeats.
@@ -43,7 +44,7 @@ const LAYER_PARAMETERS: readonly number[] = [
   ...[4 * WIDTH * WIDTH, WIDTH], // down
 ];
 
-/** The elements of all parameters: embeddings, layers, the last norm; the output reuses the first. */
+/** Elements of all parameters: embeddings, layers, the last norm; the output reuses the first. */
 const PARAMETERS: readonly number[] = [
   VOCABULARY * WIDTH,
   CONTEXT * WIDTH,
@@ -173,8 +174,8 @@ class TrainingRun {
   }
 
   /**
-   * The backward pass of half a layer: norm, a matrix to something wider, one back. What was saved is
-   * freed in reverse as soon as it has been used.
+   * The backward pass of half a layer: norm, a matrix to something wider, one back. What was saved
+   * is freed in reverse as soon as it has been used.
    */
   #half(
     tokens: number,

@@ -111,6 +111,7 @@ Deno.test("ownsPointer() knows live buffers of either kind, their insides, and n
   for (const address of [0, -1, NaN, Infinity, 2 ** 60]) {
     assertEquals(manager.ownsPointer(address), false);
   }
+  assertThrows(() => manager.ownsPointer(4096n as never), TypeError, "a number: it is 4096n");
 });
 
 Deno.test("beyond the capacity there is an error with numbers, and nothing is taken", () => {

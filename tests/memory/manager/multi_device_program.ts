@@ -135,6 +135,7 @@ function refusesWhatDoesNotFitTogether(): void {
   assertThrows(() => memory.copy(a, a), RangeError, "overlap");
   assertThrows(() => memory.copy(7 as never, a), TypeError, "source must be a DeviceBuffer");
   assertThrows(() => memory.copyTo(a, 2, { targetStream: stream }), TypeError, "host:0");
+  assertThrows(() => memory.copy(a, a, { sourceStream: {} as never }), TypeError, "stream");
   assertThrows(() => memory.copyTo(a, 0), RangeError, "one of 2, 1: it is 0");
   assertThrows(() => memory.copyTo(b, 1, 7 as never), TypeError, "options");
   assertEquals(resourceTally(library), before);

@@ -27,7 +27,7 @@ Deno.test("readSnapshot() reads the same from PyTorch's pickle in every protocol
   for (const protocol of [1, 2, 3, 4, 5]) assertEquals(readSnapshot(fixture(protocol)), first);
 });
 
-Deno.test("readSnapshot() puts segments, blocks, stacks and settings of PyTorch in their places", () => {
+Deno.test("readSnapshot() puts PyTorch's segments, blocks and settings in their places", () => {
   const snapshot = readSnapshot(fixture(4));
   assertEquals(snapshot.source, "pytorch");
   // The `snapshot` entry of the trace, 6 milliseconds into 2026.
@@ -87,7 +87,7 @@ Deno.test("readSnapshot() puts segments, blocks, stacks and settings of PyTorch 
   ]);
 });
 
-Deno.test("readSnapshot() makes a timeline of PyTorch's trace that ends where the segments are", () => {
+Deno.test("readSnapshot() makes a timeline of PyTorch's trace that ends at its segments", () => {
   const { timeline } = readSnapshot(fixture(4));
   assert(timeline !== null);
   const rows = timeline.action.map((action, index) => [

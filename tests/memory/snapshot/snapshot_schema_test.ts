@@ -1,5 +1,5 @@
-// The published JSON schema and the validator are about the same format: what the schema refuses the
-// validator refuses, and the other way around but for what the schema says it cannot say.
+// The published JSON schema and the validator are about the same format: what the schema refuses
+// the validator refuses, and the other way around but for what the schema says it cannot say.
 
 import { assert, assertEquals } from "@std/assert";
 import { Ajv2020 } from "ajv/dist/2020.js";

@@ -103,7 +103,7 @@ Deno.test("load ends with the 6.7 billion parameters of the model and its positi
   assert(peak > end && peak < end * 1.05);
 });
 
-Deno.test("multi-stream uses blocks on other streams and disposes of streams whose blocks live", () => {
+Deno.test("multi-stream uses blocks on other streams and disposes of streams of live ones", () => {
   const { events } = TRACES.get("multi-stream")!;
   const streams = new Map<number, number>();
   let foreign = 0;

@@ -49,7 +49,7 @@ Deno.test("readMinimallocInstance() multiplies sizes", () => {
   }
 });
 
-Deno.test("readMinimallocInstance() reads the older column names, alignments and other columns", () => {
+Deno.test("readMinimallocInstance() reads older column names, alignments and other columns", () => {
   const old = "buffer_id,start,end,size\nb1,0,2,4\nb2,3,8,4\nb3,0,8,4\nb4,9,20,4\nb5,0,20,4\n";
   assertEquals(
     readMinimallocInstance(old, "i").events,

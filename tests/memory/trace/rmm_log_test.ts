@@ -50,7 +50,7 @@ Deno.test("readRmmLog() finds columns by name, with and without threads, in any 
   assertEquals(readRmmLog(reversed, "reversed").events, events);
 });
 
-Deno.test("readRmmLog() gives empty allocations, which all have the null pointer, blocks each", () => {
+Deno.test("readRmmLog() gives every empty allocation, of the null pointer, its own block", () => {
   const rows = ["allocate", "allocate", "free", "free"]
     .map((action) => `1,0:0:0,${action},(nil),0,0\n`).join("");
   assertEquals(readRmmLog(HEADER + rows, "log").events.map(({ kind }) => kind), [

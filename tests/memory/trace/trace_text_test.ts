@@ -184,5 +184,5 @@ Deno.test("a trace of a million events is read in a moment", () => {
   assertEquals(parseTrace(text, "x").events.length, 1_000_000);
   const milliseconds = performance.now() - start;
   // It takes about 150; the machine may be busy with other things.
-  assert(milliseconds < 3000, `it took ${milliseconds} ms`);
+  assert(milliseconds < 5000, `it took ${milliseconds} ms`);
 });

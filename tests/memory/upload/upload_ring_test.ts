@@ -139,3 +139,21 @@ Deno.test("limits out of range are refused, and by name", () => {
   assertThrows(() => UploadRing.create(context, null as never), TypeError, "options");
   assertThrows(() => UploadRing.create({} as never), TypeError, "context");
 });
+
+Deno.test("an upload does not begin while a stream is captured, and does not spoil the capture", async () => {
+  using directory = new TemporaryDirectory();
+  const path = directory.file(patternBytes(100));
+  using stream = device.createStream();
+  using buffer = device.allocate("float32", 10, { fill: 0 });
+  await device.stream.done();
+  const refused: Promise<unknown>[] = [];
+  using graph = stream.capture(() => {
+    device.kernels.fill(buffer, 3, { stream });
+    for (const options of [{ stream }, {}]) {
+      refused.push(assertRejects(() => uploadFile(context, path, options), TypeError, "captured"));
+    }
+  });
+  await Promise.all(refused);
+  graph.launch(stream);
+  assertEquals(new Set(await buffer.toArray({ stream })), new Set([3]));
+});

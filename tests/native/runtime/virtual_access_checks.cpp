@@ -200,6 +200,20 @@ void check_rows_across() {
   REQUIRE(cudaDeviceSynchronize());
 }
 
+void check_rows_over_a_hole() {
+  const CUdeviceptr address = reserve_addresses(3 * piece);
+  for (const CUdeviceptr at : {address, address + 2 * piece}) {
+    REQUIRE_RESULT(map_new_memory(at, piece, first_device));
+    REQUIRE_RESULT(set_access(at, piece, first_device));
+  }
+  CHECK_STATUS(cudaMemset2D(bytes_at(address), 2 * piece, 1, 1, 2), cudaErrorInvalidValue,
+               "rows with a hole between them are refused");
+  for (const CUdeviceptr at : {address, address + 2 * piece}) {
+    REQUIRE_RESULT(cuMemUnmap(at, piece));
+  }
+  REQUIRE_RESULT(cuMemAddressFree(address, 3 * piece));
+}
+
 cudaError_t launch_writes(unsigned char* data, std::size_t bytes) {
   void* arguments[] = {&data, &bytes};
   const cudaError_t status = cudaLaunchKernel(kernel_descriptor<&write_ones>("write_ones"), 64, 256,
@@ -234,6 +248,7 @@ void check_virtual_copies() {
   REQUIRE(cudaSetDevice(first_device));
   check_copies_across();
   check_rows_across();
+  check_rows_over_a_hole();
   check_kernels();
   (void)cudaGetLastError();
 }
