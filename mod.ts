@@ -90,6 +90,7 @@ export {
   type CopyOptions,
   DeviceBuffer,
   type ForeignMemoryOptions,
+  type PlacementOptions,
   type StreamChoice,
 } from "./src/memory/device_buffer.ts";
 export {

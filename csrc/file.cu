@@ -4,8 +4,8 @@
 // over, and releasing the other waits for it. It writes to the library's own mapping of the slab,
 // so that an isolate that ends with a read under way takes nothing away from under it.
 //
-// The kernel is given no advice (posix_fadvise): on the one virtual disk where it was measured, none
-// made a difference beyond the noise to 1, 4 or 8 threads that read a file not yet in memory.
+// The kernel is given no advice (posix_fadvise): on the one virtual disk where it was measured it
+// made no difference beyond the noise to 1, 4 or 8 threads that read a file not yet in memory.
 #include "file.h"
 
 #include <errno.h>

@@ -23,10 +23,7 @@ class CapturedGraph {
   CapturedGraph& operator=(const CapturedGraph&) = delete;
   ~CapturedGraph() {
     if (!ended_) abandon_capture();
-    // Again, should an injected failure have kept the first from being made.
-    if (graph_ != nullptr && GS_ATTEMPT(cudaGraphDestroy, graph_) != 0) {
-      GS_ATTEMPT(cudaGraphDestroy, graph_);
-    }
+    if (graph_ != nullptr) GS_ATTEMPT(cudaGraphDestroy, graph_);
   }
 
   void end_capture() {
@@ -45,6 +42,11 @@ class CapturedGraph {
     cudaGraphExec_t executable = nullptr;
     GS_CALL(cudaGraphInstantiateWithFlags, &executable, graph_, 0ull);
     return executable;
+  }
+
+  void destroy() {
+    GS_CALL(cudaGraphDestroy, graph_);
+    graph_ = nullptr;
   }
 
  private:
@@ -90,6 +92,12 @@ int32_t gs_stream_capture_end(int32_t stream, double* result) {
     made->device = used->device;
     made->node_count = captured.node_count();
     made->executable = captured.instantiate();
+    try {
+      captured.destroy();
+    } catch (...) {
+      made->end();
+      throw;
+    }
     result[0] = made.publish();
   });
 }

@@ -324,7 +324,7 @@ GS_API int32_t gs_stream_capture(int32_t stream, int32_t mode);
 GS_API int32_t gs_stream_capture_end(int32_t stream, double* result);
 
 /* result[0]: 0 when the stream is not captured, 1 when it is, 2 when a forbidden call has spoilt
- * the capture; [1]: which capture it is, 0 for none. */
+ * the capture; [1]: which capture it is, told only while it is not spoilt, else 0. */
 GS_API int32_t gs_stream_capture_query(int32_t stream, double* result);
 
 /* ---- events ------------------------------------------------------------------------------- */

@@ -154,6 +154,27 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     return stack.move();
   },
 
+  "stream.capture": ({ device, stream, x }) =>
+    stream.capture(() => device.kernels.fill(x, 5, { stream })),
+  "stream.capture of two branches": ({ device, stream, x, y }) => {
+    using stack = new DisposableStack();
+    const side = stack.use(device.createStream());
+    stack.use(stream.capture(() => {
+      side.wait(stack.use(stream.record()));
+      device.kernels.fill(x, 5, { stream });
+      device.kernels.fill(y, 5, { stream: side });
+      stream.wait(stack.use(side.record()));
+    }));
+    return stack.move();
+  },
+  "graph.launch": ({ device, stream, x, scalar }) => {
+    using stack = new DisposableStack();
+    const graph = stack.use(stream.capture(() => device.kernels.sum(x, scalar, { stream })));
+    graph.launch(stream);
+    stack.use(stream.capture(() => graph.launch(stream))).launch(stream);
+    return stack.move();
+  },
+
   "kernels.load on a fresh device": (fixture) =>
     onFreshDevice(fixture, (device) => void device.kernels.load("empty()")),
   "kernel.launch": ({ device, stream }) =>
@@ -192,6 +213,8 @@ export const RESOURCES: Readonly<Record<string, (fixture: Fixture) => Disposable
     return pinned;
   },
   "an event": ({ stream }) => stream.record(),
+  "a graph with a workspace": ({ device, stream, x, scalar }) =>
+    stream.capture(() => device.kernels.sum(x, scalar, { stream })),
   "a stream with a workspace": ({ device, x, scalar }) => {
     const stream = device.createStream();
     device.kernels.sum(x, scalar, { stream });

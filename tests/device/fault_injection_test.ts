@@ -54,6 +54,7 @@ const NOT_MADE: Readonly<Record<string, string>> = {
   cuMemMap: "only pools map memory: tests/ffi/native_virtual_test.ts",
   cuMemUnmap: "only pools map memory: tests/ffi/native_virtual_test.ts",
   cuMemSetAccess: "only pools map memory: tests/ffi/native_virtual_test.ts",
+  cudaStreamIsCapturing: "only where the end of a capture has failed already",
   cudaMemcpy2DAsync: "only the C ABI copies rectangles: tests/native/shim",
   nvmlInit_v2: "only where there is NVML",
   nvmlDeviceGetHandleByUUID: "only where there is NVML",

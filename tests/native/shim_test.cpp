@@ -71,6 +71,7 @@ int main(int argument_count, char** arguments) {
     check_pinned();
     check_files();
     check_streams_and_events();
+    check_graphs();
     check_launches();
     check_injection();
     if (devices >= 2) {

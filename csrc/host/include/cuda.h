@@ -1,6 +1,6 @@
-// The part of CUDA's driver API that code over the runtime API needs, as that lacks it: fills by 16-
-// and 32-bit elements, which act on the calling thread's current runtime device, as CUDA's do on the
-// primary context; and virtual memory management.
+// The part of CUDA's driver API that code over the runtime API needs, as that lacks it: fills by
+// 16- and 32-bit elements, which act on the calling thread's current runtime device, as CUDA's do
+// on the primary context; and virtual memory management.
 #ifndef GRIDSTRIDE_HOST_CUDA_H
 #define GRIDSTRIDE_HOST_CUDA_H
 

@@ -72,6 +72,7 @@ const ACTION = "manage memory";
  * const manager = new MemoryManager(device, { bands: { small: "64KiB" } });
  * using x = manager.allocate("float32", 1 << 20);
  * for (const { band, count, bytes } of manager.statistics().bands) console.log(band, count, bytes);
+ * console.log(manager.ownsPointer(x.address)); // true
  * manager.logUsage();
  * ```
  */

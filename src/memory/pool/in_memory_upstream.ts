@@ -67,6 +67,7 @@ export class InMemoryUpstream implements MemoryUpstream {
   readonly #strictFree: boolean;
   #blockedFrees = 0;
   #pressure = 0;
+  #answeredPressure = 0;
 
   /** Makes a device that nobody uses. */
   constructor(options: InMemoryUpstreamOptions = {}) {
@@ -290,5 +291,12 @@ export class InMemoryUpstream implements MemoryUpstream {
   /** A number that changes when somebody pressed. */
   get pressure(): number {
     return this.#pressure;
+  }
+
+  /** Whether somebody pressed since this was asked last. */
+  wasPressed(): boolean {
+    const isMore = this.#pressure !== this.#answeredPressure;
+    this.#answeredPressure = this.#pressure;
+    return isMore;
   }
 }

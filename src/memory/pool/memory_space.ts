@@ -35,6 +35,8 @@ export interface SharedMemory {
   readonly heap: BlockHeap;
   /** All segments by number, with holes. */
   readonly segments: (Segment | undefined)[];
+  /** Bytes taken from the device. */
+  readonly reservedBytes: number;
   /** Told of memory taken from the device, or, below zero, given back. */
   onReserved(bytes: number, address: number, kind: number, isSegment: boolean): void;
   /** Told of every request to the upstream that takes or gives memory, before it is made. */
@@ -344,7 +346,7 @@ export class MemorySpace {
     const { segment } = plan;
     const address = table.address(plan.block) + plan.skip * UNIT;
     const bytes = plan.units * UNIT;
-    const pieceBytes = this.#pieceBytes(bytes);
+    const pieceBytes = this.#pieceBytes();
     this.#shared.onCall();
     if (!upstream.map(address, bytes, pieceBytes)) return false;
     segment.pieces!.map(
@@ -385,11 +387,14 @@ export class MemorySpace {
     return cut;
   }
 
-  /** A quarter of the mapping, from one granule to 64 MiB: a piece is all or nothing later. */
-  #pieceBytes(bytes: number): number {
+  /**
+   * The larger the pool, the larger the pieces: a piece is unmapped whole, so that a small block
+   * in it keeps all of it, and each costs several calls of the driver.
+   */
+  #pieceBytes(): number {
     const { granularity } = this.#shared.upstream;
-    const quarter = 2 ** Math.floor(Math.log2(Math.max(bytes / 4, 1)));
-    return roundTo(Math.min(Math.max(quarter, granularity), LARGEST_PIECE), granularity);
+    const part = 2 ** Math.floor(Math.log2(this.#shared.reservedBytes * PIECE + 1));
+    return roundTo(Math.min(Math.max(part, granularity), LARGEST_PIECE), granularity);
   }
 
   #giveBack(block: number, most: number): number {
@@ -468,8 +473,10 @@ export class MemorySpace {
 
 /** Plain segments are multiples of this: CUDA takes no less from the device for them. */
 const PLAIN_GRANULE = 2 * 2 ** 20;
+/** A piece's share of what the pool has. */
+const PIECE = 1 / 1024;
 /** The longest piece of a mapping. */
-const LARGEST_PIECE = 2 * 2 ** 20;
+const LARGEST_PIECE = 64 * 2 ** 20;
 
 function roundTo(bytes: number, granule: number): number {
   return Math.ceil(bytes / granule) * granule;

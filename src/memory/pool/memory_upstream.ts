@@ -95,4 +95,9 @@ export interface MemoryUpstream {
    * call.
    */
   readonly pressure: number;
+  /**
+   * Whether somebody pressed for this device since this was asked last: the number above is one
+   * for all devices, and for all libraries that are open.
+   */
+  wasPressed(): boolean;
 }

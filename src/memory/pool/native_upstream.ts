@@ -17,6 +17,7 @@ import {
 } from "../../ffi/native_stream.ts";
 import {
   declareBlock,
+  devicePressure,
   mapMemory,
   pressMemory,
   readPressure,
@@ -48,6 +49,7 @@ export class NativeUpstream implements MemoryUpstream {
   /** What mapped addresses and sizes are multiples of; 0 where there is only plain memory. */
   readonly granularity: number;
   readonly #context: DeviceContext;
+  #pressed: number;
 
   /**
    * Looks at a device; takes nothing from it.
@@ -57,6 +59,7 @@ export class NativeUpstream implements MemoryUpstream {
    */
   constructor(context: DeviceContext, virtualMemory = true) {
     this.#context = context;
+    this.#pressed = devicePressure(context.library, context.ordinal);
     this.label = context.label;
     this.totalBytes = context.info.totalMemory;
     this.granularity = virtualMemory && context.info.virtualMemoryManagement
@@ -175,9 +178,18 @@ export class NativeUpstream implements MemoryUpstream {
     pressMemory(library, ordinal);
   }
 
-  /** A number that changes when somebody pressed. */
+  /** A number that changes when somebody pressed, or a device was lost. */
   get pressure(): number {
     const { library } = this.#context;
     return readPressure(library) + library.losses;
+  }
+
+  /** Whether somebody pressed for this device since this was asked last. */
+  wasPressed(): boolean {
+    const { library, ordinal } = this.#context;
+    const count = devicePressure(library, ordinal);
+    const isMore = count !== this.#pressed;
+    this.#pressed = count;
+    return isMore;
   }
 }

@@ -65,6 +65,7 @@ export class PoolCore {
     this.engine.onMiss = (request) => this.#serve(request);
     this.engine.onExcess = () => this.#shed();
     this.#ladder = new AllocationLadder(this.engine, {
+      virtualMemory: settings.virtualMemory && upstream.granularity > 0,
       limitBytes: settings.limitBytes,
       reclaimShare: settings.reclaimShare,
       refuseShare: settings.refuseShare,

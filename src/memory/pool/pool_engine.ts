@@ -307,6 +307,11 @@ export class PoolEngine implements SharedMemory {
     return this.#finish(block, request.kind, request.bytes, request.stream);
   }
 
+  /** Bytes taken from the device. */
+  get reservedBytes(): number {
+    return this.counters.current(8 satisfies typeof counter.RESERVED_BYTES);
+  }
+
   /** Told by spaces; see {@linkcode SharedMemory}. */
   onCall(): void {
     this.counters.count("upstreamCalls");
@@ -334,7 +339,7 @@ export class PoolEngine implements SharedMemory {
       // Any call to a lost device throws what it was lost to, so this is the last line it reaches.
       if (this.upstream.lost) this.upstream.freeBytes();
       this.#pressure = this.upstream.pressure;
-      this.onExcess();
+      if (this.upstream.wasPressed()) this.onExcess();
     }
     this.#lastSlot = this.streams.slotOf(stream).index;
     // The slot of a capture is not the stream's when the capture is over.

@@ -56,6 +56,7 @@ export interface PressureOptions {
  * import type { MemoryPoolOptions } from "@gridstride/cuda";
  *
  * const options: MemoryPoolOptions = { preset: "production", maxPoolSize: "8GB" };
+ * console.log(options);
  * ```
  */
 export interface MemoryPoolOptions {

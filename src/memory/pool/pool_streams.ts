@@ -288,7 +288,11 @@ export class PoolStreams {
 
   /** Gives all events back. */
   close(): void {
-    for (const slot of this.slots()) this.#marks.close(slot);
+    for (const slot of this.slots()) {
+      // A stream of another device outlives the pool, and has nothing to tell it then.
+      slot.retired = true;
+      this.#marks.close(slot);
+    }
   }
 
   #newSpace(): MemorySpace {

@@ -160,6 +160,19 @@ function tellsEachDeviceApart(): void {
   memory.logUsage();
 }
 
+function leavesNothingBehind(): void {
+  const before = resourceTally(library);
+  {
+    using a = openDevice("host:1");
+    using b = openDevice("host:2");
+    const memory = new MultiDeviceMemory([new MemoryManager(a), new MemoryManager(b)]);
+    using x = memory.manager(1).allocate("float32", 1000);
+    using _moved = memory.copyTo(x, 2);
+  }
+  assertEquals(resourceTally(library), before);
+}
+
+leavesNothingBehind();
 placesByRoomOrByLoad();
 keepsNamesTogether();
 overflowsAndThenFails();

@@ -151,7 +151,7 @@ testAll(
     const { upstream } = subject;
     using stream = subject.createStream();
     const address = upstream.allocate(2 ** 22);
-    const event = upstream.createEvent();
+    const event = upstream.createEvent(stream);
     assert(upstream.queryEvent(event), "an event never recorded counts as done");
     for (const wait of [() => upstream.waitSync(event), () => upstream.wait(event)]) {
       upstream.fill(address, 2 ** 22, 5, stream);
@@ -183,6 +183,25 @@ testAll("pressing is seen, at the latest after the next call", ({ upstream }) =>
   upstream.press();
   upstream.free(upstream.allocate(1));
   assert(upstream.pressure !== before);
+});
+
+Deno.test("the upstream of a device says that a stream is captured, and may map memory then", () => {
+  const upstream = new NativeUpstream(context);
+  const bytes = upstream.granularity;
+  const seen: boolean[] = [upstream.capturing];
+  using stream = device.createStream();
+  using _graph = stream.capture(() => {
+    seen.push(upstream.capturing);
+    const address = upstream.allocate(1000);
+    upstream.free(address);
+    if (bytes === 0) return;
+    const range = upstream.reserve(bytes);
+    assert(upstream.map(range, bytes, bytes));
+    upstream.unmap(range, bytes);
+    upstream.release(range);
+  });
+  seen.push(upstream.capturing);
+  assertEquals(seen, [false, true, false]);
 });
 
 Deno.test("whatever fails but for want of memory is thrown, and has had no effect", () => {

@@ -87,6 +87,18 @@ struct Bench {
     if (released != 0) gs.gs_virtual_release(0, address);
     return mapped != 0 ? mapped : unmapped != 0 ? unmapped : released;
   }
+  int32_t capture_and_launch() {
+    const int32_t begun = gs.gs_stream_capture(stream, 1);
+    if (begun != 0) return begun;
+    const int32_t queried = gs.gs_stream_capture_query(stream, result);
+    const int32_t ended = gs.gs_stream_capture_end(stream, result);
+    if (ended != 0) return ended;
+    const double graph = result[0];
+    const int32_t launched = hot(gs.gs_graph_launch, graph);
+    result[0] = graph;
+    const int32_t destroyed = make_and_end(0, gs.gs_graph_destroy);
+    return queried != 0 ? queried : launched != 0 ? launched : destroyed;
+  }
   double last_status() {
     gs.gs_error_last(result);
     return result[0];
@@ -115,6 +127,7 @@ Provocations provocations(Bench& on) {
   };
   const auto allocation = [&on] { return on.allocate_and_free(); };
   const auto mapping = [&on] { return on.reserve_and_map(); };
+  const auto graph = [&on] { return on.capture_and_launch(); };
   return {
       {"cudaDriverGetVersion", [&on] { return gs.gs_device_versions(on.result); }},
       {"cudaRuntimeGetVersion", [&on] { return gs.gs_device_versions(on.result); }},
@@ -167,6 +180,14 @@ Provocations provocations(Bench& on) {
          gs.gs_stream_synchronize(on.stream);
          return gs.gs_event_elapsed(on.events[0], on.events[1], on.result);
        }},
+      {"cudaStreamBeginCapture", graph},
+      {"cudaStreamEndCapture", graph},
+      {"cudaStreamGetCaptureInfo", graph},
+      {"cudaGraphGetNodes", graph},
+      {"cudaGraphInstantiateWithFlags", graph},
+      {"cudaGraphLaunch", graph},
+      {"cudaGraphExecDestroy", graph},
+      {"cudaGraphDestroy", graph},
       {"cudaFuncGetAttributes",
        [&on, kernel] { return gs.gs_kernel_attributes(0, kernel, on.result); }},
       {"cudaFuncSetAttribute", [kernel] { return gs.gs_kernel_reserve(0, kernel, 1024); }},
@@ -174,11 +195,12 @@ Provocations provocations(Bench& on) {
   };
 }
 
-// Checked elsewhere, or impossible to provoke with one device and without other libraries.
+// Checked elsewhere, impossible to provoke with one device and without other libraries, or made
+// only after another failure.
 bool is_provoked_elsewhere(const std::string& name) {
-  return name == "cudaPointerGetAttributes" || name == "cudaDeviceCanAccessPeer" ||
-         name == "cudaDeviceEnablePeerAccess" || name == "cuDeviceGetAttribute" ||
-         name.rfind("nvml", 0) == 0;
+  return name == "cudaStreamIsCapturing" || name == "cudaPointerGetAttributes" ||
+         name == "cudaDeviceCanAccessPeer" || name == "cudaDeviceEnablePeerAccess" ||
+         name == "cuDeviceGetAttribute" || name.rfind("nvml", 0) == 0;
 }
 
 double tally_of(int32_t call) {
