@@ -9,11 +9,15 @@ import { OPERAND, STREAM } from "./command_block.ts";
 import { checkInt32 } from "./integers.ts";
 import type { NativeLibrary } from "./library.ts";
 
-/** Which threads a capture keeps from calls that it forbids, by CUDA's numbers. */
-export const CAPTURE_MODES = { global: 0, "thread-local": 1, relaxed: 2 } as const;
+/** Which threads a capture keeps from calls that it forbids. */
+export type CaptureMode = "global" | "thread-local" | "relaxed";
 
-/** The name of a mode. */
-export type CaptureMode = keyof typeof CAPTURE_MODES;
+/** CUDA's numbers of the modes. */
+export const CAPTURE_MODES: Readonly<Record<CaptureMode, number>> = {
+  "global": 0,
+  "thread-local": 1,
+  "relaxed": 2,
+};
 
 /** What a stream says of its capture. */
 export interface CaptureState {

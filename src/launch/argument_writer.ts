@@ -20,6 +20,7 @@ import {
   isSameLocation,
 } from "./argument_error.ts";
 import { integerRange, type ScalarType } from "./c_types.ts";
+import type { Stream } from "../stream/stream.ts";
 import type { MemoryLocation, ReadonlyDeviceMemory } from "./device_memory.ts";
 import type { KernelParameter, KernelSignature, PointerParameter } from "./signature.ts";
 
@@ -108,8 +109,10 @@ export class ArgumentWriter {
    * @throws {TypeError} If their number, or the type, element type, device or `const` of one is
    * not the parameter's, or memory is disposed.
    * @throws {RangeError} If a number is not an integer of the parameter's range.
+   *
+   * @param stream The stream of the launch: memory of another one is told that this one uses it.
    */
-  write(args: readonly unknown[]): void {
+  write(args: readonly unknown[], stream?: Stream): void {
     const count = this.#count;
     if (args.length !== count) throw argumentCountError(this.#signature, args.length);
     const slots = this.#slots;
@@ -141,11 +144,12 @@ export class ArgumentWriter {
           // Pinned memory looks the same, but for this.
           if (typeof address === "number") {
             slots[ARGUMENT + i] = address;
+            if (memory.stream !== stream) noteUse(memory, stream);
             continue;
           }
         }
       }
-      if (this.#writeRare(i, value)) {
+      if (this.#writeRare(i, value, stream)) {
         if (i < 32) rawLow |= 1 << i;
         else rawHigh |= 1 << (i - 32);
       }
@@ -155,11 +159,12 @@ export class ArgumentWriter {
   }
 
   /** Writes an argument that the loop does not take, and says whether it is raw bytes. */
-  #writeRare(index: number, value: unknown): boolean {
+  #writeRare(index: number, value: unknown, stream: Stream | undefined): boolean {
     const parameter = this.#signature.parameters[index]!;
     if (parameter.kind === "pointer") {
       if (isDeviceMemory(value) && this.#takes(parameter, value)) {
         this.#slots[ARGUMENT + index] = value.address;
+        if (value.stream !== stream) noteUse(value, stream);
         return false;
       }
     } else if (parameter.type === "bool") {
@@ -182,6 +187,14 @@ export class ArgumentWriter {
       isSameLocation(memory.context, this.#location) && !memory.disposed &&
       typeof memory.address === "number" && (parameter.isConst || memory.readOnly !== true);
   }
+}
+
+/**
+ * Memory belongs to a stream, on which it may be used again as soon as it is freed; others that use
+ * it must be known.
+ */
+function noteUse(memory: ReadonlyDeviceMemory, stream: Stream | undefined): void {
+  if (stream !== undefined && memory.stream !== undefined) memory.recordStream?.(stream);
 }
 
 /** The bytes of a narrow float or of a big integer that fits; `undefined` for anything else. */

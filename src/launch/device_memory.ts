@@ -5,6 +5,7 @@
  */
 
 import type { DType } from "../memory/dtype.ts";
+import type { Stream } from "../stream/stream.ts";
 
 /** The device that memory lies on, as far as a launch needs to know it. */
 export interface MemoryLocation {
@@ -32,6 +33,10 @@ export interface ReadonlyDeviceMemory<D extends DType = DType> {
   readonly length: number;
   /** Whether the memory is given back. */
   readonly disposed: boolean;
+  /** The stream it belongs to, where it may be freed while others use it; absent otherwise. */
+  readonly stream?: Stream | undefined;
+  /** Told of each launch on another stream. */
+  recordStream?(stream: Stream): void;
   /** Whether kernels may only read it; absent means that they may write too. */
   readonly readOnly?: boolean;
 }

@@ -69,7 +69,7 @@ export class Kernel<Signature extends string = string> {
     shape.read(config);
     const stream = streamFor(context, config.stream);
     if (shape.needsSharedMemoryReserve) this.#reserve(shape.sharedMemory);
-    this.#writer.write(kernelArguments as readonly unknown[]);
+    this.#writer.write(kernelArguments as readonly unknown[], stream);
     const status = launchKernel(
       context.library,
       context.ordinal,

@@ -212,6 +212,8 @@ void check_other_threads() {
 void check_captured_events() {
   check_spoils("waiting in it for work outside", cudaErrorStreamCaptureIsolation,
                [](Bench& bench) { return cudaStreamWaitEvent(bench.stream, bench.early); });
+  check_spoils("waiting in it for what was never recorded", cudaErrorStreamCaptureIsolation,
+               [](Bench& bench) { return cudaStreamWaitEvent(bench.stream, bench.late); });
   Bench bench;
   REQUIRE(cudaStreamBeginCapture(bench.stream, cudaStreamCaptureModeThreadLocal));
   REQUIRE(cudaEventRecord(bench.late, bench.stream));
