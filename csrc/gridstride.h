@@ -7,15 +7,16 @@
  *
  * Rules of the seam
  *   - Every function but gs_abi_version returns a status: 0 on success, a positive CUDA runtime
- *     code, or a negative code of this header. A function that fails has no effect.
+ *     code, or a negative code of this header. A function that fails has no effect, except that
+ *     what fails to be given back because its device is lost is forgotten: the device took it.
  *   - Addresses and sizes are doubles holding non-negative integers below 2^53; anything else is
  *     GS_ERROR_ARGUMENT. Handles are positive int32 values, checked for their generation.
  *   - Hot calls take their operands from the calling thread's command block (see below); all
  *     others take them by value. Pointers are JavaScript memory that lives until the call returns.
- *   - A function marked [waits] may block. TypeScript binds a second time, as nonblocking, those of
- *     them that take no pointer: JavaScript memory may go with its isolate before such a call ends.
- *   - Every call that concerns a device makes that device current first; nothing is assumed of
- *     the calling thread.
+ *   - A function marked [waits] may block. Those without a pointer TypeScript binds as nonblocking
+ *     as well; with one, JavaScript memory might go with its isolate before such a call ends.
+ *   - Every call that concerns a device makes it current; nothing is assumed of the calling thread.
+ *   - Device memory may be taken and given back while a stream is captured.
  *   - No C++ exception, exit, abort or print crosses the seam.
  *
  * tests/ffi/header_parity_test.ts reads this file: one declaration per function, one line or
@@ -80,13 +81,11 @@ typedef struct gs_command_block {
 /* The version of this header the library was built from. Called before anything else. */
 GS_API int32_t gs_abi_version(void);
 
-/* One JSON object as NUL-terminated UTF-8: kind ("cuda"|"host"), compiler, architectures,
- * sourceHash, flags. */
+/* A NUL-terminated JSON object: kind ("cuda"|"host"), compiler, architectures, sourceHash, flags. */
 GS_API int32_t gs_abi_describe(char* text, int32_t capacity);
 
-/* Registers the calling thread's command block; replaces an earlier one of the same thread, which
- * may be that of an isolate that is gone: an isolate registers its own before its first hot call.
- * bytes must be at least sizeof(gs_command_block) and block 8-byte aligned. */
+/* Registers the calling thread's command block, 8-byte aligned, of sizeof(gs_command_block) bytes or
+ * more; replaces an earlier one of the thread, which may be that of an isolate that is gone. */
 GS_API int32_t gs_block_register(void* block, double bytes);
 
 /* Forgets the calling thread's command block. */
@@ -110,11 +109,11 @@ GS_API int32_t gs_call_kinds(double* result);
 /* The name of a wrapped call, such as "cudaMemcpyAsync". */
 GS_API int32_t gs_call_name(int32_t call, char* text, int32_t capacity);
 
-/* How often a wrapped call was made in this process; id 0 counts all of them. */
+/* How often a wrapped call was made in this process; id 0: all of them. */
 GS_API int32_t gs_call_tally(int32_t call, double* result);
 
-/* Makes the nth coming call (1 = the next) of this kind return status without being made; id 0
- * means a call of any kind. One injection per kind is held; a later one replaces it. */
+/* Makes the nth coming call (1 = the next) of this kind, with id 0 of any kind, return status
+ * without being made. One injection per kind is held; a later one replaces it. */
 GS_API int32_t gs_call_fail(int32_t call, double nth, int32_t status);
 
 /* Forgets all injections. */
@@ -127,10 +126,9 @@ GS_API int32_t gs_resource_tally(double* result);
 
 /* ---- device ------------------------------------------------------------------------------- */
 
-/* Host library only: sets the fake devices. devices holds count records of
- * GS_TOPOLOGY_RECORD_SLOTS doubles: [0] total memory in bytes, [1 + a] the value of
- * cudaDeviceAttr a, NaN where the device has none. Devices cannot be changed once set; setting
- * the same again succeeds. Without this call there is one device of capability 8.9. */
+/* Host library only: sets the fake devices, once; setting the same again succeeds. devices holds
+ * count records of GS_TOPOLOGY_RECORD_SLOTS doubles: [0] total memory in bytes, [1 + a] the value
+ * of cudaDeviceAttr a or NaN. Without this call there is one device, of capability 8.9. */
 #define GS_TOPOLOGY_RECORD_SLOTS 161
 GS_API int32_t gs_topology_set(const double* devices, int32_t count);
 
@@ -155,8 +153,8 @@ GS_API int32_t gs_device_uuid(int32_t device, char* text, int32_t capacity);
 /* result[0]: total memory in bytes. Creates no context. */
 GS_API int32_t gs_device_capacity(int32_t device, double* result);
 
-/* Free memory as the management library (NVML) tells it, matched by uuid: result[0] free,
- * [1] total bytes. Creates no context. GS_ERROR_UNSUPPORTED without NVML. */
+/* Memory as NVML, the management library, tells it: result[0] free, [1] total bytes. Creates no
+ * context. GS_ERROR_UNSUPPORTED without NVML. */
 GS_API int32_t gs_device_observe(int32_t device, double* result);
 
 /* Creates the device's context. */
@@ -174,8 +172,8 @@ GS_API int32_t gs_device_peer(int32_t device, int32_t peer, double* result);
 /* Lets device address the memory of peer. Enabling twice succeeds. */
 GS_API int32_t gs_device_join(int32_t device, int32_t peer);
 
-/* What is known of the fault that made the device's context unusable: the host device names
- * kernel, block, thread and address; a GPU tells nothing, so the text is empty there. */
+/* What is known of the fault that lost the device: the host device names kernel, block, thread and
+ * address; a GPU tells nothing, so the text is empty there. */
 GS_API int32_t gs_device_fault(int32_t device, char* text, int32_t capacity);
 
 /* ---- memory ------------------------------------------------------------------------------- */
@@ -183,17 +181,16 @@ GS_API int32_t gs_device_fault(int32_t device, char* text, int32_t capacity);
 /* Hot. device; operand[0] bytes > 0. result[0]: address, aligned to 256 bytes at least. */
 GS_API int32_t gs_memory_allocate(void);
 
-/* Hot. device; operand[0] an address gs_memory_allocate gave. Waits for the device, as cudaFree
- * does. */
+/* Hot. device; operand[0] an address gs_memory_allocate gave. Waits, as cudaFree does. */
 GS_API int32_t gs_memory_free(void);
 
 /* Hot. device, stream; operand[0] address, [1] value (the element's bit pattern), [2] element
  * bytes (1, 2 or 4), [3] element count. Enqueues. */
 GS_API int32_t gs_memory_set(void);
 
-/* Makes the pages of a page-aligned slab of JavaScript memory pinned: from then on the library
- * and the slab share them, also after the slab's isolate has ended. CUDA registers them in the
- * context of device, for all devices. result[0]: handle. */
+/* Pins the pages of a page-aligned slab of JavaScript memory: from then on the library and the slab
+ * share them, also after the slab's isolate has ended. CUDA registers them in the context of
+ * device, for all devices. result[0]: handle. */
 GS_API int32_t gs_pinned_register(int32_t device, void* slab, double bytes, double* result);
 
 /* [waits] Waits for all devices, then gives a pinned slab back. */
@@ -201,12 +198,11 @@ GS_API int32_t gs_pinned_release(int32_t pinned);
 
 /* ---- virtual memory ----------------------------------------------------------------------- */
 
-/* result[0]: what the addresses and sizes of mapped memory are multiples of. GS_ERROR_UNSUPPORTED
- * where the device has no virtual memory management. */
+/* result[0]: what mapped addresses and sizes are multiples of. GS_ERROR_UNSUPPORTED where there is
+ * no virtual memory management. */
 GS_API int32_t gs_virtual_granularity(int32_t device, double* result);
 
-/* Reserves a range of addresses, a multiple of the granularity long; no memory is behind them.
- * result[0]: the first. */
+/* Reserves addresses, a multiple of the granularity of them, without memory. result[0]: the first. */
 GS_API int32_t gs_virtual_reserve(int32_t device, double bytes, double* result);
 
 /* Gives a reservation back; cudaErrorInvalidValue while memory is mapped in it. */
@@ -214,8 +210,7 @@ GS_API int32_t gs_virtual_release(int32_t device, double address);
 
 /* Hot. device; operand[0] address, [1] bytes, [2] handle bytes, both multiples of the granularity.
  * Puts memory behind the addresses, in pieces of handle bytes, the last of which may be shorter;
- * all of it or, where that fails, none. The range lies in one reservation of the device and holds
- * no memory yet. Allowed while a stream is captured. */
+ * all or none. The range lies in one reservation of the device and holds no memory yet. */
 GS_API int32_t gs_virtual_map(void);
 
 /* Hot. device; operand[0] address, [1] bytes. Takes the memory behind the addresses away at once:
@@ -235,9 +230,8 @@ GS_API int32_t gs_virtual_share(int32_t device, int32_t peer, double address, do
  * live one, or ends that does not live exactly so. Declarations end with their memory. */
 GS_API int32_t gs_memory_declare(void);
 
-/* Asks everybody who caches memory of the device to give back what is free, by counting: raise 1
- * adds one, 0 only reads. result[0]: the device's count. Slot 7 of the command block holds the sum
- * over all devices. */
+/* Asks all who cache memory of the device to give back what is free, by counting: raise 1 adds one,
+ * 0 only reads. result[0]: the device's count. Slot 7 of the block: the sum over all devices. */
 GS_API int32_t gs_memory_press(int32_t device, int32_t raise, double* result);
 
 /* ---- copies ------------------------------------------------------------------------------- */
@@ -319,12 +313,12 @@ GS_API int32_t gs_stream_synchronize(int32_t stream);
  * forbids, such as waiting or asking whether an event is done. */
 GS_API int32_t gs_stream_capture(int32_t stream, int32_t mode);
 
-/* Ends the capture that began on this stream and makes its graph ready to be launched. The capture
- * is over also where this fails. result[0]: graph handle. */
+/* Ends the capture that began on this stream, also where this fails, and makes its graph ready to be
+ * launched. result[0]: graph handle. */
 GS_API int32_t gs_stream_capture_end(int32_t stream, double* result);
 
-/* result[0]: 0 when the stream is not captured, 1 when it is, 2 when a forbidden call has spoilt
- * the capture; [1]: which capture it is, told only while it is not spoilt, else 0. */
+/* result[0]: 0: the stream is not captured, 1: it is, 2: a forbidden call has spoilt the capture;
+ * [1]: which capture it is, while it is not spoilt, else 0. */
 GS_API int32_t gs_stream_capture_query(int32_t stream, double* result);
 
 /* ---- events ------------------------------------------------------------------------------- */
@@ -360,13 +354,12 @@ GS_API int32_t gs_graph_destroy(int32_t graph);
 
 /* ---- files -------------------------------------------------------------------------------- */
 
-/* Opens a file for reading, named by NUL-terminated UTF-8. result[0]: handle, [1]: its bytes.
- * GS_ERROR_NOT_FOUND where there is none, GS_ERROR_SYSTEM where it cannot be read or is no regular
- * file. */
+/* Opens a file, named by NUL-terminated UTF-8. result[0]: handle, [1]: its bytes. Where there is
+ * none GS_ERROR_NOT_FOUND; where it cannot be read or is no regular file GS_ERROR_SYSTEM. */
 GS_API int32_t gs_file_open(const char* path, double* result);
 
 /* [waits] Reads bytes from offset of the file to pinned_offset of a pinned slab. GS_ERROR_CAPACITY
- * where the file or the slab ends before. A read that fails on its way leaves what it has read. */
+ * where either ends before. A read that fails on its way leaves what it has read. */
 GS_API int32_t gs_file_read(int32_t file, double offset, int32_t pinned, double pinned_offset,
                             double bytes);
 

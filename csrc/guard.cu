@@ -1,6 +1,8 @@
 // How a failure becomes a status and the thread's last failure.
 #include "guard.h"
 
+#include <algorithm>
+#include <iterator>
 #include <new>
 
 namespace gridstride {
@@ -16,7 +18,26 @@ int32_t remember_own(int32_t status) noexcept {
   return remember(Failure{status, 0, thread_state.device});
 }
 
+// By number, as older headers lack some. CUDA's documentation says of all but 214 and 220 that the
+// process must end; an uncorrectable memory or NVLink error leaves no usable context either.
+constexpr int32_t losses[] = {214, 220, 226, 700, 702, 710, 714, 715,
+                              716, 717, 718, 719, 721, 810, 911};
+
 }  // namespace
+
+[[gnu::cold]] bool tells_loss(int32_t status) {
+  return std::find(std::begin(losses), std::end(losses), status) != std::end(losses);
+}
+
+[[gnu::cold]] bool exception_tells_loss() noexcept {
+  try {
+    throw;
+  } catch (const Failure& failure) {
+    return tells_loss(failure.status);
+  } catch (...) {
+    return false;
+  }
+}
 
 [[gnu::cold]] void fail(int32_t status) { throw Failure{status, 0, thread_state.device}; }
 

@@ -19,6 +19,13 @@ inline void require(bool holds, int32_t status) {
 // The status of the exception being handled, which becomes the thread's last failure.
 int32_t remember_exception() noexcept;
 
+// Whether a status says that a device is lost to the process: its context is gone, with all that
+// was in it. What then cannot be given back is gone as well, so that the tables forget it.
+bool tells_loss(int32_t status);
+
+// Whether the exception being handled says so.
+bool exception_tells_loss() noexcept;
+
 template <class Body>
 int32_t guarded(const Body& body) noexcept {
   thread_state.device = no_device;

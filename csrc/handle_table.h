@@ -85,7 +85,7 @@ class HandleTable {
   }
 
   // Ends the resource, or leaves that to the last of its users. Without users a failure to end it
-  // reaches the caller and the handle stays valid.
+  // reaches the caller and the handle stays valid, unless a lost device has taken the resource.
   void destroy(int32_t handle) {
     Slot& slot = slot_of(handle);
     if (users_of(close(slot, handle, 0)) == 0) end_or_reopen(slot);
@@ -202,7 +202,7 @@ class HandleTable {
     } catch (...) {
       // The destroying call has long returned. This thread remembers the failure, and the slot
       // stays taken, so that the tally goes on counting what was not given back.
-      remember_exception();
+      if (tells_loss(remember_exception())) vacate(slot);
     }
   }
 
@@ -219,8 +219,12 @@ class HandleTable {
     try {
       slot.resource.end();
     } catch (...) {
-      const uint64_t generation = generation_of(slot.state.load(std::memory_order_relaxed));
-      slot.state.store(state_of(generation) | open, std::memory_order_release);
+      if (exception_tells_loss()) {
+        vacate(slot);
+      } else {
+        const uint64_t generation = generation_of(slot.state.load(std::memory_order_relaxed));
+        slot.state.store(state_of(generation) | open, std::memory_order_release);
+      }
       throw;
     }
     vacate(slot);

@@ -89,7 +89,7 @@ int32_t gs_memory_free(void) {
       const RelaxedCapture relaxed;
       GS_CALL(cudaFree, freed.pointer());
     } catch (...) {
-      allocations().insert(std::move(entry), freed.address);
+      if (!exception_tells_loss()) allocations().insert(std::move(entry), freed.address);
       throw;
     }
   });

@@ -18,14 +18,37 @@ std::atomic<uint64_t> pinned_bytes{0};
 
 namespace {
 
-void wait_for_users(const PinnedSlab& slab) {
+// Steps that are all taken though a device is lost: it uses nothing any more, others may.
+class Steps {
+ public:
+  template <class Step>
+  void take(const Step& step) {
+    try {
+      step();
+    } catch (const Failure& failure) {
+      if (!tells_loss(failure.status)) throw;
+      if (!loss_) loss_ = failure;
+    }
+  }
+
+  void tell_loss() const {
+    if (loss_) throw Failure(*loss_);
+  }
+
+ private:
+  std::optional<Failure> loss_;
+};
+
+void wait_for_users(const PinnedSlab& slab, Steps& steps) {
   int count = 0;
   GS_CALL(cudaGetDeviceCount, &count);
   for (int device = 0; device < count; device++) {
     // A device that never touched the slab may have no context, and must not get one here.
     if (!slab.used_by.may_contain(device)) continue;
-    make_current(device);
-    GS_CALL(cudaDeviceSynchronize);
+    steps.take([&] {
+      make_current(device);
+      GS_CALL(cudaDeviceSynchronize);
+    });
   }
 }
 
@@ -33,14 +56,18 @@ void wait_for_users(const PinnedSlab& slab) {
 
 void PinnedSlab::end() {
   // In two steps: should the second fail, trying again does not repeat the first.
+  Steps steps;
   if (is_registered) {
-    wait_for_users(*this);
-    make_current(device);
-    GS_CALL(cudaHostUnregister, memory.pointer());
+    wait_for_users(*this, steps);
+    steps.take([this] {
+      make_current(device);
+      GS_CALL(cudaHostUnregister, memory.pointer());
+    });
     is_registered = false;
     pinned_bytes.fetch_sub(memory.bytes, std::memory_order_relaxed);
   }
   if (owns_mapping) unmap(memory);
+  steps.tell_loss();
 }
 
 }  // namespace gridstride

@@ -107,7 +107,7 @@ class Mapping {
     if (mapped_bytes_ == 0) return;
     const int32_t status = attempt(
         CallKind::cuMemUnmap, [&] { return driver_.mem_unmap(range_.address, mapped_bytes_); });
-    if (status == 0) mapped_bytes_ = 0;
+    if (status == 0 || tells_loss(status)) mapped_bytes_ = 0;
   }
 
   const DriverTable& driver_;
@@ -159,13 +159,14 @@ int32_t gs_virtual_reserve(int32_t device, double bytes, double* result) {
 int32_t gs_virtual_release(int32_t device, double address) {
   return guarded([&] {
     const uint64_t first = checked_integer(address);
-    make_current(device);
+    concern(device);
     MappingTable::Entry entry = mappings().take(first, device);
     try {
+      make_current(device);
       const RelaxedCapture relaxed;
       free_addresses(driver_table(), MemoryRange{first, entry.mapped().bytes});
     } catch (...) {
-      mappings().insert(std::move(entry), first);
+      if (!exception_tells_loss()) mappings().insert(std::move(entry), first);
       throw;
     }
   });
@@ -190,14 +191,15 @@ int32_t gs_virtual_unmap(void) {
     const int device = in.device();
     const MemoryRange range = checked_range(in.integer(0), in.integer(1));
     require(range.bytes > 0, GS_ERROR_ARGUMENT);
-    make_current(device);
-    const RelaxedCapture relaxed;
+    concern(device);
     mappings().claim_pieces(range, device);
     try {
+      make_current(device);
+      const RelaxedCapture relaxed;
       call(CallKind::cuMemUnmap,
            [&] { return driver_table().mem_unmap(range.address, range.bytes); });
     } catch (...) {
-      mappings().settle_unmapped(range, false);
+      mappings().settle_unmapped(range, exception_tells_loss());
       throw;
     }
     mappings().settle_unmapped(range, true);

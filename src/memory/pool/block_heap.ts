@@ -127,10 +127,22 @@ export class BlockHeap {
     return merged;
   }
 
-  /** Gives a free block, which any stream may have, to one. */
-  adopt(block: number, owner: number, epoch: number): number {
-    const tick = this.#table.field(block, TICK);
+  /**
+   * Gives the first units of a free block, which any stream may have, to one.
+   *
+   * @returns The block that they are now part of.
+   */
+  adopt(block: number, units: number, owner: number, epoch: number): number {
+    const { ints } = this.#table;
+    const at = block << RECORD_SHIFT;
+    const tick = ints[at + TICK]!;
+    const common = ints[at + OWNER]!;
     this.take(block);
+    // Neither free nor anything else meanwhile, or its rest would join it again.
+    ints[at + STATE] = LIVE;
+    if (units < ints[at + UNITS]!) {
+      this.release(this.#table.split(block, units), common, 0, tick);
+    }
     return this.release(block, owner, epoch, tick);
   }
 

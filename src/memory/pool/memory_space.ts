@@ -100,13 +100,18 @@ export class MemorySpace {
    */
   growthFor(kind: number, units: number, slot: StreamSlot): number {
     if (!this.#isVirtual) return roundTo(units * UNIT, PLAIN_GRANULE);
+    const { table } = this.#shared;
     const plan = this.#plan(kind, units, slot);
     if (plan === undefined) return this.#roundUp(units) * UNIT;
     for (const block of [plan.before, plan.after]) {
-      if (block === 0 || this.#shared.table.field(block, OWNER) === slot.index) continue;
-      const adopted = this.#shared.heap.adopt(block, slot.index, slot.completed);
+      if (block === 0 || table.field(block, OWNER) === slot.index) continue;
+      // Of what is behind, only as much as is needed: the rest may still be given back.
+      const before = plan.before === 0 ? 0 : table.units(plan.before);
+      const needed = block === plan.before ? before : units - before - plan.units;
+      const part = Math.min(Math.max(needed, 1), table.units(block));
+      const adopted = this.#shared.heap.adopt(block, part, slot.index, slot.completed);
       // It may have joined a block that was the stream's already.
-      if (this.#shared.table.units(adopted) >= units) return 0;
+      if (table.units(adopted) >= units) return 0;
     }
     return plan.units * UNIT;
   }
@@ -364,7 +369,9 @@ export class MemorySpace {
       const release = heap.release(mapped, slot.index, slot.completed, tick);
       for (const side of [PREVIOUS, NEXT]) {
         const block = table.field(release, side);
-        if (beside.includes(block)) heap.adopt(block, slot.index, slot.completed);
+        if (beside.includes(block)) {
+          heap.adopt(block, table.units(block), slot.index, slot.completed);
+        }
       }
     }
     return true;

@@ -179,9 +179,12 @@ export class PoolCore {
   /** The same after waiting, without blocking the event loop, for what streams still use. */
   async trimAsync(): Promise<number> {
     let bytes = this.trim();
-    for (const mark of this.engine.streams.marks()) {
-      await this.#upstream.wait(mark.event);
-      bytes += this.trim();
+    // Twice, as what one stream waited for may be another's. What is freed meanwhile can wait.
+    for (let round = 0; round < 2; round++) {
+      for (const mark of this.engine.streams.marks()) {
+        await this.#upstream.wait(mark.event);
+        bytes += this.trim();
+      }
     }
     return bytes;
   }
@@ -190,11 +193,14 @@ export class PoolCore {
   settleSync(): void {
     const { streams } = this.engine;
     streams.settle();
-    for (const mark of streams.marks()) {
-      this.#noteWait();
-      this.#upstream.waitSync(mark.event);
+    // What one stream waited for may be another's, which then has to be waited for as well.
+    for (let marks = streams.marks(); marks.length > 0; marks = streams.marks()) {
+      for (const mark of marks) {
+        this.#noteWait();
+        this.#upstream.waitSync(mark.event);
+      }
+      streams.settle();
     }
-    streams.settle();
     this.engine.counters.recount();
   }
 

@@ -192,6 +192,8 @@ export class PoolStreams {
 
   /** Finds out what has become clean on a slot; whether anything has. */
   poll(slot: StreamSlot): boolean {
+    // What the slot was given and did not use is clean without a mark.
+    this.#releaseClean(slot);
     if (slot.marks.length === 0 || !this.#marks.poll(slot)) return false;
     this.#releaseClean(slot);
     if (slot.retired && slot.marks.length === 0) this.#forget(slot);
@@ -366,6 +368,7 @@ export class PoolStreams {
   }
 
   #releaseClean(slot: StreamSlot): void {
+    if (slot.stream === undefined) return;
     const { heap, table } = this.#shared;
     let block = heap.oldest(slot.index);
     while (block !== 0 && slot.isClean(table.field(block, EPOCH))) {
