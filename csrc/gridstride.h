@@ -81,11 +81,11 @@ typedef struct gs_command_block {
 /* The version of this header the library was built from. Called before anything else. */
 GS_API int32_t gs_abi_version(void);
 
-/* A NUL-terminated JSON object: kind ("cuda"|"host"), compiler, architectures, sourceHash, flags. */
+/* A NUL-terminated JSON object: kind ("cuda"|"host"), compiler, architectures, sourceHash, flags */
 GS_API int32_t gs_abi_describe(char* text, int32_t capacity);
 
-/* Registers the calling thread's command block, 8-byte aligned, of sizeof(gs_command_block) bytes or
- * more; replaces an earlier one of the thread, which may be that of an isolate that is gone. */
+/* Registers the calling thread's command block, 8-byte aligned, sizeof(gs_command_block) bytes at
+ * least; replaces an earlier one of the thread, which may be that of an isolate that is gone. */
 GS_API int32_t gs_block_register(void* block, double bytes);
 
 /* Forgets the calling thread's command block. */
@@ -173,7 +173,7 @@ GS_API int32_t gs_device_peer(int32_t device, int32_t peer, double* result);
 GS_API int32_t gs_device_join(int32_t device, int32_t peer);
 
 /* What is known of the fault that lost the device: the host device names kernel, block, thread and
- * address; a GPU tells nothing, so the text is empty there. */
+ * address; a GPU tells nothing: the text is empty. */
 GS_API int32_t gs_device_fault(int32_t device, char* text, int32_t capacity);
 
 /* ---- memory ------------------------------------------------------------------------------- */
@@ -188,9 +188,8 @@ GS_API int32_t gs_memory_free(void);
  * bytes (1, 2 or 4), [3] element count. Enqueues. */
 GS_API int32_t gs_memory_set(void);
 
-/* Pins the pages of a page-aligned slab of JavaScript memory: from then on the library and the slab
- * share them, also after the slab's isolate has ended. CUDA registers them in the context of
- * device, for all devices. result[0]: handle. */
+/* Pins the pages of a page-aligned slab of JavaScript memory, in the context of device, for all. The
+ * library and the slab share them, also after the slab's isolate has ended. result[0]: handle. */
 GS_API int32_t gs_pinned_register(int32_t device, void* slab, double bytes, double* result);
 
 /* [waits] Waits for all devices, then gives a pinned slab back. */
@@ -202,7 +201,7 @@ GS_API int32_t gs_pinned_release(int32_t pinned);
  * no virtual memory management. */
 GS_API int32_t gs_virtual_granularity(int32_t device, double* result);
 
-/* Reserves addresses, a multiple of the granularity of them, without memory. result[0]: the first. */
+/* Reserves addresses, as many as a multiple of the granularity. result[0]: the first. */
 GS_API int32_t gs_virtual_reserve(int32_t device, double bytes, double* result);
 
 /* Gives a reservation back; cudaErrorInvalidValue while memory is mapped in it. */
@@ -313,8 +312,8 @@ GS_API int32_t gs_stream_synchronize(int32_t stream);
  * forbids, such as waiting or asking whether an event is done. */
 GS_API int32_t gs_stream_capture(int32_t stream, int32_t mode);
 
-/* Ends the capture that began on this stream, also where this fails, and makes its graph ready to be
- * launched. result[0]: graph handle. */
+/* Ends the capture that began on this stream, also where this fails, and makes its graph ready for
+ * launches. result[0]: graph handle. */
 GS_API int32_t gs_stream_capture_end(int32_t stream, double* result);
 
 /* result[0]: 0: the stream is not captured, 1: it is, 2: a forbidden call has spoilt the capture;
@@ -378,19 +377,17 @@ GS_API int32_t gs_kernel_describe(int32_t kernel, char* text, int32_t capacity);
 /* The id of the kernel of this NUL-terminated name. result[0]: id. */
 GS_API int32_t gs_kernel_find(const char* name, double* result);
 
-/* result[0] most threads per block, [1] registers per thread, [2] static shared bytes,
- * [3] constant bytes, [4] local bytes per thread, [5] most dynamic shared bytes, [6] binary
- * version, [7] PTX version. */
+/* result[0] most threads per block, [1] registers per thread, [2] static shared bytes, [3] constant
+ * bytes, [4] local bytes per thread, [5] most dynamic shared bytes, [6] binary, [7] PTX version. */
 GS_API int32_t gs_kernel_attributes(int32_t device, int32_t kernel, double* result);
 
 /* Allows launches of the kernel with this much dynamic shared memory (beyond 48 KiB). */
 GS_API int32_t gs_kernel_reserve(int32_t device, int32_t kernel, double bytes);
 
 /* Hot. device, stream; operand[0] kernel, [1-3] grid, [4-6] block, [7] dynamic shared bytes,
- * [8] number of arguments. argument[i]: numbers (also addresses and 64-bit integers below 2^53)
- * as double; where bit i of the two 32-bit words operand[9] (arguments 0-31) and operand[10]
- * (32-63) is set, the slot holds the argument's raw bytes instead. At most 64 arguments.
- * Enqueues. */
+ * [8] number of arguments, 64 at most. argument[i]: numbers (also addresses and 64-bit integers
+ * below 2^53) as double; where bit i of the two 32-bit words operand[9] (arguments 0-31) and
+ * operand[10] (32-63) is set, the slot holds the argument's raw bytes instead. Enqueues. */
 GS_API int32_t gs_kernel_launch(void);
 
 #ifdef __cplusplus

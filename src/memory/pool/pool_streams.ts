@@ -206,13 +206,18 @@ export class PoolStreams {
    */
   settle(except?: StreamSlot): void {
     if (this.#shared.upstream.capturing) return;
+    this.#settleSlots(except);
+    // What is not pending any more may still be its own stream's.
+    if (this.pendingCount > 0 && this.#releasePending()) this.#settleSlots(except);
+    if (this.#retiring.size > 0) this.#releaseRetired();
+  }
+
+  #settleSlots(except: StreamSlot | undefined): void {
     for (const slot of this.#slots) {
       if (slot === undefined || slot === except) continue;
       this.mark(slot);
       this.poll(slot);
     }
-    this.#releasePending();
-    if (this.#retiring.size > 0) this.#releaseRetired();
   }
 
   /**
@@ -379,7 +384,8 @@ export class PoolStreams {
     }
   }
 
-  #releasePending(): void {
+  #releasePending(): boolean {
+    const before = this.pendingCount;
     for (const [block, needs] of this.#pending) {
       if (!needs.every(({ slot, epoch }) => slot.isClean(epoch))) continue;
       const { table } = this.#shared;
@@ -390,6 +396,7 @@ export class PoolStreams {
       this.#onPending(kind, -table.units(block) * UNIT);
       this.release(block);
     }
+    return this.pendingCount < before;
   }
 
   /** A disposed stream is through: what it still owns is anybody's once it is freed. */
