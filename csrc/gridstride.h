@@ -81,7 +81,8 @@ typedef struct gs_command_block {
 /* The version of this header the library was built from. Called before anything else. */
 GS_API int32_t gs_abi_version(void);
 
-/* A NUL-terminated JSON object: kind ("cuda"|"host"), compiler, architectures, sourceHash, flags */
+/* NUL-terminated JSON: an object of kind ("cuda"|"host"), compiler, architectures, sourceHash and
+ * flags. */
 GS_API int32_t gs_abi_describe(char* text, int32_t capacity);
 
 /* Registers the calling thread's command block, 8-byte aligned, sizeof(gs_command_block) bytes at
@@ -188,8 +189,8 @@ GS_API int32_t gs_memory_free(void);
  * bytes (1, 2 or 4), [3] element count. Enqueues. */
 GS_API int32_t gs_memory_set(void);
 
-/* Pins the pages of a page-aligned slab of JavaScript memory, in the context of device, for all. The
- * library and the slab share them, also after the slab's isolate has ended. result[0]: handle. */
+/* Pins the pages of a page-aligned slab of JavaScript memory: for all devices, in the context of
+ * this one. The library keeps them when the slab's isolate has ended. result[0]: handle. */
 GS_API int32_t gs_pinned_register(int32_t device, void* slab, double bytes, double* result);
 
 /* [waits] Waits for all devices, then gives a pinned slab back. */
@@ -201,7 +202,7 @@ GS_API int32_t gs_pinned_release(int32_t pinned);
  * no virtual memory management. */
 GS_API int32_t gs_virtual_granularity(int32_t device, double* result);
 
-/* Reserves addresses, as many as a multiple of the granularity. result[0]: the first. */
+/* Reserves addresses, a multiple of the granularity, with no memory. result[0]: the first. */
 GS_API int32_t gs_virtual_reserve(int32_t device, double bytes, double* result);
 
 /* Gives a reservation back; cudaErrorInvalidValue while memory is mapped in it. */
