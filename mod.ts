@@ -24,8 +24,11 @@ export {
   type ChosenDevice,
   NoDeviceError,
   openDevice,
+  type OpenDeviceOptions,
 } from "./src/device/open_device.ts";
-export { type AllocateOptions, Device, type UploadOptions } from "./src/device/device.ts";
+export { Device } from "./src/device/device.ts";
+export type { AllocateOptions } from "./src/device/new_buffer.ts";
+export type { UploadOptions } from "./src/device/array_upload.ts";
 export { DeviceKernels } from "./src/device/device_kernels.ts";
 export { cudaAvailable, deviceCount, listDevices } from "./src/hardware/device_list.ts";
 export type { DeviceInfo } from "./src/hardware/device_information.ts";
@@ -114,10 +117,13 @@ export type {
   SizeBand,
 } from "./src/memory/manager/size_bands.ts";
 export { type Chunk, type ChunkOptions, chunksThatFit } from "./src/memory/manager/chunks.ts";
+export { MemoryPool } from "./src/memory/pool/memory_pool.ts";
+export type { MemoryChange, MemoryChangeListener } from "./src/memory/pool/memory_watch.ts";
 export type {
   MemoryPoolOptions,
   MemoryPressureCallback,
   MemoryPressureEvent,
+  PoolSettings,
   PressureOptions,
 } from "./src/memory/pool/pool_options.ts";
 export {
@@ -131,6 +137,16 @@ export type {
   MeasureBySize,
   PoolStatistics,
 } from "./src/memory/pool/pool_statistics.ts";
+export type {
+  FilePart,
+  PartBuffer,
+  PrefetchedFile,
+  PrefetchOptions,
+} from "./src/memory/upload/file_prefetch.ts";
+export type { FileIntoOptions, FileUploadOptions } from "./src/memory/upload/file_upload.ts";
+export type { ByteSource, StreamUploadOptions } from "./src/memory/upload/stream_upload.ts";
+export type { TransferOptions, UploadProgress } from "./src/memory/upload/upload_options.ts";
+export { UploadRing, type UploadRingOptions } from "./src/memory/upload/upload_ring.ts";
 export { PinnedBuffer, type PinnedCopyOptions } from "./src/memory/pinned_buffer.ts";
 export {
   type AnyTypedArray,

@@ -19,6 +19,7 @@ void AllocationTable::insert(Entry entry, uint64_t address) noexcept {
   const std::unique_lock<std::shared_mutex> lock(mutex_);
   bytes_ += entry.mapped().bytes;
   allocations_.insert(std::move(entry));
+  count_.store(allocations_.size(), std::memory_order_relaxed);
 }
 
 AllocationTable::Entry AllocationTable::take(uint64_t address, int device) {
@@ -26,7 +27,9 @@ AllocationTable::Entry AllocationTable::take(uint64_t address, int device) {
   const auto found = allocations_.find(address);
   require(found != allocations_.end() && found->second.device == device, cudaErrorInvalidValue);
   bytes_ -= found->second.bytes;
-  return allocations_.extract(found);
+  Entry taken = allocations_.extract(found);
+  count_.store(allocations_.size(), std::memory_order_relaxed);
+  return taken;
 }
 
 AllocationTable::Line* AllocationTable::last_overlapping(const MemoryRange& range) {
@@ -38,6 +41,7 @@ AllocationTable::Line* AllocationTable::last_overlapping(const MemoryRange& rang
 }
 
 Membership AllocationTable::find(const MemoryRange& range, int device) const {
+  if (count_.load(std::memory_order_relaxed) == 0) return Membership::outside;
   const std::shared_lock<std::shared_mutex> lock(mutex_);
   const Line* line = last_overlapping(range);
   if (line == nullptr) return Membership::outside;

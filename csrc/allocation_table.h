@@ -5,6 +5,7 @@
 #ifndef GRIDSTRIDE_ALLOCATION_TABLE_H
 #define GRIDSTRIDE_ALLOCATION_TABLE_H
 
+#include <atomic>
 #include <map>
 #include <shared_mutex>
 
@@ -67,6 +68,8 @@ class AllocationTable {
   mutable std::shared_mutex mutex_;
   Allocations allocations_;
   uint64_t bytes_ = 0;
+  // So that memory checks of a process whose memory is all mapped take no lock here.
+  std::atomic<uint64_t> count_{0};
 };
 
 AllocationTable& allocations();

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "pinned.h"
 
 namespace gridstride {
@@ -37,14 +39,21 @@ int open_for_reading(const char* path) {
 uint64_t bytes_of(int descriptor) {
   struct stat status = {};
   require(fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode), GS_ERROR_SYSTEM);
-  return static_cast<uint64_t>(status.st_size);
+  const uint64_t bytes = static_cast<uint64_t>(status.st_size);
+  // A sparse file may be longer than JavaScript can count.
+  require(bytes <= largest_safe_integer, GS_ERROR_UNSUPPORTED);
+  return bytes;
 }
+
+// Linux reads less than 2 GiB at a time, and macOS refuses to be asked for more.
+constexpr uint64_t most_bytes_at_once = uint64_t{1} << 30;
 
 void read_fully(int descriptor, uint64_t offset, const MemoryRange& target) {
   char* next = static_cast<char*>(target.pointer());
   uint64_t left = target.bytes;
   while (left > 0) {
-    const ssize_t arrived = pread(descriptor, next, left, static_cast<off_t>(offset));
+    const ssize_t arrived = pread(descriptor, next, std::min(left, most_bytes_at_once),
+                                  static_cast<off_t>(offset));
     if (arrived < 0 && errno == EINTR) continue;
     require(arrived >= 0, GS_ERROR_SYSTEM);
     // The file has become shorter meanwhile.

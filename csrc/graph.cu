@@ -1,6 +1,8 @@
 // Stream capture, and the graphs it makes.
 #include "graph.h"
 
+#include <mutex>
+
 #include "block.h"
 #include "stream.h"
 
@@ -14,6 +16,15 @@ void Graph::end() const {
 }
 
 namespace {
+
+// CUDA's graphs are not synchronised: threads must not launch the same one at once. A lock is for
+// some graphs of many, so that seldom one waits for another.
+constexpr uint32_t launch_lock_count = 64;
+std::mutex launch_locks[launch_lock_count];
+
+std::mutex& launch_lock_of(int32_t graph) {
+  return launch_locks[static_cast<uint32_t>(graph) % launch_lock_count];
+}
 
 // The end of a capture, and the graph that it gives. Only the graph's executable form is kept.
 class CapturedGraph {
@@ -123,8 +134,10 @@ int32_t gs_graph_launch(void) {
   return guarded([] {
     const Operands in = Operands::of_thread();
     const StreamUse stream = use_stream(in.stream());
-    const GraphUse graph = graphs.use(in.handle(0));
+    const int32_t handle = in.handle(0);
+    const GraphUse graph = graphs.use(handle);
     make_current(stream->device);
+    const std::lock_guard<std::mutex> lock(launch_lock_of(handle));
     GS_CALL(cudaGraphLaunch, graph->executable, stream->stream);
   });
 }

@@ -140,21 +140,31 @@ void MappingTable::claim_pieces(const MemoryRange& range, int device) {
   std::for_each(first, first + span.count, [](uint8_t& page) { page |= page_claimed; });
 }
 
-void MappingTable::settle_unmapped(const MemoryRange& range, bool is_unmapped) noexcept {
+void MappingTable::settle_unmapped(const MemoryRange& range, uint64_t kept_bytes) noexcept {
   const std::unique_lock<std::shared_mutex> lock(mutex_);
   Line& line = *last_overlapping(range);
   Reservation& reservation = line.second;
   const PageSpan span = pages_touched(line, range);
+  const uint64_t kept = kept_bytes / reservation.page_bytes;
   uint8_t* first = reservation.pages.get() + span.first;
-  if (!is_unmapped) {
-    std::for_each(first, first + span.count, [](uint8_t& page) { page &= ~page_claimed; });
-    return;
-  }
-  std::fill_n(first, span.count, uint8_t{0});
-  reservation.pages_in_use -= span.count;
-  mapped_bytes_ -= range.bytes;
-  reservation.blocks.forget(range);
+  std::for_each(first, first + kept, [](uint8_t& page) { page &= ~page_claimed; });
+  std::fill(first + kept, first + span.count, uint8_t{0});
+  reservation.pages_in_use -= span.count - kept;
+  mapped_bytes_ -= range.bytes - kept_bytes;
+  if (kept == span.count) return;
+  reservation.blocks.forget(MemoryRange{range.address + kept_bytes, range.bytes - kept_bytes});
   if (reservation.pages_in_use == 0) reservation.blocks.reset();
+}
+
+MemoryRange MappingTable::last_piece(const MemoryRange& range) const noexcept {
+  const std::shared_lock<std::shared_mutex> lock(mutex_);
+  const Line& line = *last_overlapping(range);
+  const uint8_t* pages = line.second.pages.get();
+  const PageSpan span = pages_touched(line, range);
+  uint64_t first = span.first + span.count - 1;
+  while ((pages[first] & page_begins) == 0) first--;
+  const uint64_t address = line.first + first * line.second.page_bytes;
+  return MemoryRange{address, range.end() - address};
 }
 
 void MappingTable::require_pieces(const MemoryRange& range, int device) const {

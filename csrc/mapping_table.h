@@ -63,8 +63,11 @@ class MappingTable {
   // Claims whole pieces; throws cudaErrorInvalidValue where the range is none.
   void claim_pieces(const MemoryRange& range, int device);
 
-  // What claim_pieces claimed has no memory any more, or still has it.
-  void settle_unmapped(const MemoryRange& range, bool is_unmapped) noexcept;
+  // Of what claim_pieces claimed only the first kept_bytes, whole pieces, still have memory.
+  void settle_unmapped(const MemoryRange& range, uint64_t kept_bytes) noexcept;
+
+  // The last piece of a claimed range.
+  MemoryRange last_piece(const MemoryRange& range) const noexcept;
 
   // Throws cudaErrorInvalidValue unless the range is whole pieces.
   void require_pieces(const MemoryRange& range, int device) const;

@@ -61,6 +61,33 @@ void allow_access(const DriverTable& driver, const MemoryRange& range, int devic
        [&] { return driver.mem_set_access(range.address, range.bytes, &access, 1); });
 }
 
+struct Unmapping {
+  int32_t status = 0;
+  uint64_t kept_bytes = 0;  // how much, from the beginning, still has memory
+};
+
+// Takes the memory of claimed pieces away. In one call: that this may unmap several mappings CUDA's
+// documentation leaves open, and CUDA's samples (vectorAddMMAP) rely on it. A driver that refuses
+// gets the pieces one by one, the last first.
+Unmapping unmap_pieces(const DriverTable& driver, const MemoryRange& range) {
+  const auto unmap_part = [&](const MemoryRange& part) {
+    return attempt(CallKind::cuMemUnmap,
+                   [&] { return driver.mem_unmap(part.address, part.bytes); });
+  };
+  int32_t status = unmap_part(range);
+  if (status == 0) return Unmapping{};
+  uint64_t kept_bytes = range.bytes;
+  const bool is_one = mappings().last_piece(range).bytes == range.bytes;
+  if (is_one || status != cudaErrorInvalidValue) return Unmapping{status, kept_bytes};
+  while (kept_bytes > 0) {
+    const MemoryRange last = mappings().last_piece(MemoryRange{range.address, kept_bytes});
+    status = unmap_part(last);
+    if (status != 0) break;
+    kept_bytes -= last.bytes;
+  }
+  return Unmapping{status, kept_bytes};
+}
+
 // Memory on its way behind a range of addresses that holds none. Unless all of it arrives, what
 // has is taken away again.
 class Mapping {
@@ -105,9 +132,8 @@ class Mapping {
       attempt(CallKind::cuMemRelease, [&] { return driver_.mem_release(*unreleased_); });
     }
     if (mapped_bytes_ == 0) return;
-    const int32_t status = attempt(
-        CallKind::cuMemUnmap, [&] { return driver_.mem_unmap(range_.address, mapped_bytes_); });
-    if (status == 0 || tells_loss(status)) mapped_bytes_ = 0;
+    const Unmapping done = unmap_pieces(driver_, MemoryRange{range_.address, mapped_bytes_});
+    mapped_bytes_ = tells_loss(done.status) ? 0 : done.kept_bytes;
   }
 
   const DriverTable& driver_;
@@ -118,6 +144,20 @@ class Mapping {
   std::optional<CUmemGenericAllocationHandle> unreleased_;
   bool is_complete_ = false;
 };
+
+// Takes something of the table in hand that is to be given back. That comes before the device is
+// made current: one that is lost may refuse to be, and has taken it then. A device that is not there
+// has nothing, which is told as such.
+template <class Claim>
+auto claim_of(int device, const Claim& claim) {
+  concern(device);
+  try {
+    return claim();
+  } catch (...) {
+    make_current(device);
+    throw;
+  }
+}
 
 }  // namespace
 
@@ -159,8 +199,7 @@ int32_t gs_virtual_reserve(int32_t device, double bytes, double* result) {
 int32_t gs_virtual_release(int32_t device, double address) {
   return guarded([&] {
     const uint64_t first = checked_integer(address);
-    concern(device);
-    MappingTable::Entry entry = mappings().take(first, device);
+    MappingTable::Entry entry = claim_of(device, [&] { return mappings().take(first, device); });
     try {
       make_current(device);
       const RelaxedCapture relaxed;
@@ -191,18 +230,19 @@ int32_t gs_virtual_unmap(void) {
     const int device = in.device();
     const MemoryRange range = checked_range(in.integer(0), in.integer(1));
     require(range.bytes > 0, GS_ERROR_ARGUMENT);
-    concern(device);
-    mappings().claim_pieces(range, device);
+    claim_of(device, [&] { mappings().claim_pieces(range, device); });
+    uint64_t kept_bytes = range.bytes;
     try {
       make_current(device);
       const RelaxedCapture relaxed;
-      call(CallKind::cuMemUnmap,
-           [&] { return driver_table().mem_unmap(range.address, range.bytes); });
+      const Unmapping done = unmap_pieces(driver_table(), range);
+      kept_bytes = done.kept_bytes;
+      if (done.status != 0) fail_call(CallKind::cuMemUnmap, done.status);
     } catch (...) {
-      mappings().settle_unmapped(range, exception_tells_loss());
+      mappings().settle_unmapped(range, exception_tells_loss() ? 0 : kept_bytes);
       throw;
     }
-    mappings().settle_unmapped(range, true);
+    mappings().settle_unmapped(range, 0);
   });
 }
 

@@ -1,19 +1,12 @@
 /**
- * The C side of the benchmarks: `bench/native/call_loop.cpp`, compiled when a benchmark first
- * needs it, and the native library's functions called from it.
+ * The native library's functions called from C loops: `bench/native/call_loop.cpp`.
  *
  * @module
  */
 
-import { createHash } from "node:crypto";
 import type { NativeLibrary, NativeSymbols } from "../../src/ffi/library.ts";
-import { findCppCompiler } from "../../src/ffi/build/compilers.ts";
-import { runProgram } from "../../src/ffi/build/programs.ts";
 import { cString } from "../../src/ffi/text.ts";
-
-const ROOT = new URL("../../", import.meta.url);
-const SOURCE = new URL("bench/native/call_loop.cpp", ROOT);
-const HEADER = new URL("csrc/gridstride.h", ROOT);
+import { compiledSource } from "./compiled_source.ts";
 
 const SYMBOLS = {
   bench_find: { parameters: ["buffer", "buffer", "buffer"], result: "i32" },
@@ -25,35 +18,7 @@ const SYMBOLS = {
   bench_copy: { parameters: ["buffer", "buffer", "f64", "i32"], result: "i32" },
 } as const;
 
-/** Compiles the source, unless that was done before with this compiler. */
-async function compiled(): Promise<string> {
-  const compiler = await findCppCompiler(undefined, (name) => Deno.env.get(name));
-  const hash = createHash("sha256").update(compiler.identity);
-  for (const file of [SOURCE, HEADER]) hash.update(await Deno.readTextFile(file));
-  const directory = new URL("build/bench/", ROOT).pathname;
-  const library = `${directory}call_loop-${hash.digest("hex").slice(0, 16)}.so`;
-  try {
-    await Deno.stat(library);
-    return library;
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  }
-  await Deno.mkdir(directory, { recursive: true });
-  const unfinished = `${library}.${Deno.pid}`;
-  const warnings = ["-Wall", "-Wextra"];
-  const flags = ["-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", ...warnings];
-  const { success, stderr } = await runProgram(compiler.command, [
-    ...flags,
-    `-I${new URL("csrc", ROOT).pathname}`,
-    SOURCE.pathname,
-    ...["-o", unfinished, "-ldl"],
-  ]);
-  if (!success) throw new Error(`Cannot compile ${SOURCE.pathname}: ${stderr}`);
-  await Deno.rename(unfinished, library);
-  return library;
-}
-
-const symbols = Deno.dlopen(await compiled(), SYMBOLS).symbols;
+const symbols = Deno.dlopen(await compiledSource("call_loop"), SYMBOLS).symbols;
 
 /** Does nothing: what a call through Deno's FFI costs at least. */
 export const nothing: () => number = symbols.bench_nothing;

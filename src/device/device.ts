@@ -4,56 +4,55 @@
  * @module
  */
 
-import {
-  canAccessPeer,
-  deviceMemory,
-  enablePeerAccess,
-  synchronizeDevice,
-  synchronizeDeviceSync,
-} from "../ffi/native_device.ts";
+import { deviceMemory, synchronizeDevice, synchronizeDeviceSync } from "../ffi/native_device.ts";
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
-import { describeValue } from "../ffi/describe_value.ts";
-import { giveBack, giveBackAfterFailure } from "../ffi/give_back.ts";
+import { giveBack } from "../ffi/give_back.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
 import { type UsableMemory, usableMemory } from "../hardware/memory_reserve.ts";
-import { fill } from "../kernels/elementwise.ts";
 import { launchGeometry, type LaunchProblem } from "../launch/launch_geometry.ts";
 import type { LaunchConfig } from "../launch/launch_config.ts";
 import { Kernel } from "../launch/kernel.ts";
-import { DeviceBuffer, type PlacementOptions, type StreamChoice } from "../memory/device_buffer.ts";
-import {
-  type AnyTypedArray,
-  type DType,
-  type DTypeOf,
-  dtypeOf,
-  type ElementOf,
-  type SelfDescribingArray,
-  type TypedArrayOf,
+import { DeviceBuffer, type StreamChoice } from "../memory/device_buffer.ts";
+import type {
+  AnyTypedArray,
+  DType,
+  DTypeOf,
+  SelfDescribingArray,
+  TypedArrayOf,
 } from "../memory/dtype.ts";
+import { MemoryManager } from "../memory/manager/memory_manager.ts";
 import { PinnedBuffer } from "../memory/pinned_buffer.ts";
 import { poolOf } from "../memory/pool/device_pool.ts";
+import { MemoryPool } from "../memory/pool/memory_pool.ts";
 import type { PoolCore } from "../memory/pool/pool_core.ts";
+import type { MemoryPoolOptions } from "../memory/pool/pool_options.ts";
+import {
+  type FilePart,
+  type PrefetchedFile,
+  prefetchFiles,
+  type PrefetchOptions,
+} from "../memory/upload/file_prefetch.ts";
+import {
+  type FileIntoOptions,
+  type FileUploadOptions,
+  uploadFile,
+  uploadFileInto,
+} from "../memory/upload/file_upload.ts";
+import {
+  type ByteSource,
+  type StreamUploadOptions,
+  uploadStream,
+} from "../memory/upload/stream_upload.ts";
+import { UploadRing, type UploadRingOptions } from "../memory/upload/upload_ring.ts";
 import { defaultStream } from "../stream/default_stream.ts";
 import { Event, type EventOptions } from "../stream/event.ts";
 import { duringDeviceWait, refuseDeviceWait } from "../stream/running_captures.ts";
 import { Stream, type StreamOptions } from "../stream/stream.ts";
+import { uploadArray, type UploadOptions } from "./array_upload.ts";
 import { DeviceKernels } from "./device_kernels.ts";
-
-/** Options of {@linkcode Device.allocate}. */
-export interface AllocateOptions<D extends DType> extends PlacementOptions {
-  /** What every element is set to; absent leaves the content undefined. */
-  readonly fill?: ElementOf<D>;
-}
-
-/** Options of {@linkcode Device.upload}. */
-export interface UploadOptions<D extends DType> extends StreamChoice {
-  /**
-   * The element type, where the array does not tell: `bfloat16` bits come in a `Uint16Array`,
-   * `bool` and `float8_*` in a `Uint8Array`.
-   */
-  readonly dtype: D;
-}
+import { type AllocateOptions, checkedPool, fillNew, requireOnDevice } from "./new_buffer.ts";
+import { canReach, grantAccess } from "./peer_access.ts";
 
 /**
  * An opened device. Made by `openDevice()`.
@@ -78,6 +77,7 @@ export class Device implements Disposable {
   /** Built-in kernels and operations on buffers. */
   readonly kernels: DeviceKernels;
   #defaultPool: PoolCore | undefined;
+  #memory: MemoryManager | undefined;
   #disposed = false;
 
   /** Makes a device of an opened context, which it holds until it is disposed. */
@@ -103,6 +103,36 @@ export class Device implements Disposable {
     return defaultStream(this.#use());
   }
 
+  /**
+   * The pool that its buffers come from, made when it is first needed: with the options that
+   * `openDevice()` was given, else as the environment says.
+   *
+   * @throws {EnvironmentError} If a variable for pools cannot be understood.
+   *
+   * @example
+   * ```ts
+   * import { openDevice } from "@gridstride/cuda";
+   *
+   * using device = openDevice(undefined, { memory: { maxPoolSize: "1GiB" } });
+   * device.allocate("float32", 1000).free();
+   * device.allocate("float32", 1000).free(); // the same memory again
+   * console.log(device.pool.stats().hitRate); // 0.5
+   * ```
+   */
+  get pool(): MemoryPool {
+    return MemoryPool.ofDevice(this.#use());
+  }
+
+  /**
+   * The manager of its memory: what is usable of it, who has how much, and chunks that fit.
+   *
+   * @throws {CudaError} If the device cannot be asked for its memory.
+   */
+  get memory(): MemoryManager {
+    void this.#use();
+    return this.#memory ??= new MemoryManager(this, { pool: this.pool });
+  }
+
   /** Whether the device is disposed. */
   get disposed(): boolean {
     return this.#disposed;
@@ -123,16 +153,42 @@ export class Device implements Disposable {
   ): DeviceBuffer<D> {
     requireObject(options, "options", "allocate a buffer");
     // Read before there is a buffer: what the options throw must not leave one behind.
-    const { fill: value } = options;
-    const buffer = DeviceBuffer.fromPool(this.#pool(), this.#use(), dtype, length, options);
-    if (value === undefined) return buffer;
-    try {
-      fill(buffer, value, options);
-    } catch (error) {
-      giveBackAfterFailure(buffer);
-      throw error;
-    }
+    const { fill: value, pool } = options;
+    const buffer = pool === undefined
+      ? DeviceBuffer.fromPool(this.#pool(), this.#use(), dtype, length, options)
+      : checkedPool(this.#use(), pool).allocate(dtype, length, options);
+    if (value !== undefined) fillNew(buffer, value, options);
     return buffer;
+  }
+
+  /**
+   * The twin of {@linkcode Device.allocate} that never blocks the event loop, also where memory
+   * becomes available only when a stream has got further.
+   *
+   * @throws {RangeError} If the length is negative, fractional, not a number or too large.
+   * @throws {OutOfMemoryError} If the device has no room.
+   */
+  async allocateAsync<D extends DType>(
+    dtype: D,
+    length: number,
+    options: AllocateOptions<D> = {},
+  ): Promise<DeviceBuffer<D>> {
+    requireObject(options, "options", "allocate a buffer");
+    const { fill: value, pool = this.pool } = options;
+    const buffer = await checkedPool(this.#use(), pool).allocateAsync(dtype, length, options);
+    if (value !== undefined) fillNew(buffer, value, options);
+    return buffer;
+  }
+
+  /**
+   * Makes a pool of its own limits and statistics on the device; see {@linkcode MemoryPool}.
+   *
+   * @throws {TypeError | RangeError} If an option is wrong.
+   * @throws {OutOfMemoryError} If what is to be preallocated is not there.
+   */
+  createPool(options: MemoryPoolOptions = {}): MemoryPool {
+    void this.#use();
+    return new MemoryPool(this, options);
   }
 
   /**
@@ -154,37 +210,86 @@ export class Device implements Disposable {
    */
   upload<D extends DType>(array: TypedArrayOf<D>, options: UploadOptions<D>): DeviceBuffer<D>;
   upload(array: AnyTypedArray, options: Partial<UploadOptions<DType>> = {}): DeviceBuffer {
-    requireObject(options, "options", "upload");
-    const dtype = options.dtype ?? this.#dtypeOf(array);
-    if (!ArrayBuffer.isView(array)) throw this.#refuseArray(array);
-    const { stream } = options;
-    const buffer = DeviceBuffer.allocate(
-      this.#use(),
-      dtype,
-      array.length,
-      stream === undefined ? {} : { stream },
-    );
-    try {
-      buffer.copyFrom(array, options);
-    } catch (error) {
-      giveBackAfterFailure(buffer);
-      throw error;
-    }
-    return buffer;
+    return uploadArray(this.#use(), array, options);
   }
 
-  #dtypeOf(array: unknown): DType {
-    const dtype = ArrayBuffer.isView(array) ? dtypeOf(array) as DType | undefined : undefined;
-    if (dtype !== undefined) return dtype;
-    throw this.#refuseArray(array);
+  /**
+   * Allocates a buffer and reads a file, or a part of it, into it: several threads read into pinned
+   * memory while the device copies. Does not block the event loop. The buffer is there when all of
+   * it has arrived; {@linkcode FileUploadOptions} has progress, cancellation and more.
+   *
+   * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If there is no such file, or it may not
+   * be read.
+   * @throws {OutOfMemoryError} If the device has no room.
+   *
+   * @example
+   * ```ts
+   * import { openDevice } from "@gridstride/cuda";
+   *
+   * const path = await Deno.makeTempFile();
+   * await Deno.writeFile(path, new Uint8Array(1 << 20));
+   * using device = openDevice();
+   * using weights = await device.uploadFile(path, {
+   *   dtype: "float16",
+   *   onProgress: ({ bytes, totalBytes }) => console.log(`${bytes} of ${totalBytes} bytes`),
+   * });
+   * console.log(weights.length); // 524288
+   * await Deno.remove(path);
+   * ```
+   */
+  async uploadFile<D extends DType = "uint8">(
+    path: string | URL,
+    options: FileUploadOptions<D> = {},
+  ): Promise<DeviceBuffer<D>> {
+    return await uploadFile(this.#use(), path, options);
   }
 
-  #refuseArray(array: unknown): TypeError {
-    return new TypeError(
-      `Cannot upload as array must be a typed array with an element type of its own, or one that options.dtype names: it is ${
-        describeValue(array)
-      }`,
-    );
+  /**
+   * Reads as much of a file as a buffer, or a view of one, has room for into it.
+   *
+   * @throws {TypeError} If the buffer is of another device.
+   */
+  async uploadFileInto(
+    buffer: DeviceBuffer,
+    path: string | URL,
+    options: FileIntoOptions = {},
+  ): Promise<void> {
+    const action = "upload a file into a buffer";
+    requireInstance(buffer, DeviceBuffer, "buffer", action);
+    requireOnDevice(this.#use(), buffer, "buffer", action);
+    await uploadFileInto(buffer, path, options);
+  }
+
+  /**
+   * Makes the pinned memory that uploads pass through, for other limits than those of the device's
+   * own; see {@linkcode UploadRing}.
+   *
+   * @throws {RangeError} If an option is out of its range.
+   */
+  createUploadRing(options: UploadRingOptions = {}): UploadRing {
+    return UploadRing.create(this.#use(), options);
+  }
+
+  /**
+   * Allocates a buffer and copies all bytes of a stream into it, such as the body of a response. A
+   * slow device slows the stream down.
+   */
+  async uploadStream<D extends DType = "uint8">(
+    source: ByteSource,
+    options: StreamUploadOptions<D> = {},
+  ): Promise<DeviceBuffer<D>> {
+    return await uploadStream(this.#use(), source, options);
+  }
+
+  /**
+   * Uploads parts of files in their order and hands the buffers over one by one, whose receiver
+   * frees them. While one is worked with, the next ones are on their way.
+   */
+  prefetchFiles<const Part extends FilePart>(
+    parts: Iterable<Part>,
+    options: PrefetchOptions = {},
+  ): AsyncGenerator<PrefetchedFile<Part>, void, void> {
+    return prefetchFiles(this.#use(), parts, options);
   }
 
   /**
@@ -238,9 +343,7 @@ export class Device implements Disposable {
   /** Whether this device can address the memory of another. */
   canAccessPeer(peer: Device): boolean {
     requireInstance(peer, Device, "peer", "ask for peer access");
-    const { library, ordinal } = this.#use();
-    return library === peer.context.library && ordinal !== peer.context.ordinal &&
-      canAccessPeer(library, ordinal, peer.context.ordinal);
+    return canReach(this.#use(), peer.context);
   }
 
   /**
@@ -251,13 +354,7 @@ export class Device implements Disposable {
    */
   enablePeerAccess(peer: Device): void {
     requireInstance(peer, Device, "peer", "enable peer access");
-    const { library, ordinal } = this.#use();
-    if (library !== peer.context.library) {
-      throw new TypeError(
-        `Cannot enable peer access from ${this.label} to ${peer.label} as they belong to different libraries`,
-      );
-    }
-    enablePeerAccess(library, ordinal, peer.context.ordinal);
+    grantAccess(this.#use(), peer.context);
   }
 
   /**

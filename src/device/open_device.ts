@@ -4,6 +4,7 @@
  * @module
  */
 
+import { requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { openDeviceContextNative } from "../ffi/native_device.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
@@ -24,6 +25,8 @@ import {
   type DeviceSelector,
   parseDeviceSelector,
 } from "../hardware/selection.ts";
+import { openPool } from "../memory/pool/device_pool.ts";
+import type { MemoryPoolOptions } from "../memory/pool/pool_options.ts";
 import { logger } from "../observe/logging.ts";
 import { Device } from "./device.ts";
 
@@ -108,13 +111,37 @@ function select(selector: DeviceSelector): DeviceInfo {
   );
 }
 
+/** Options of {@linkcode openDevice}. */
+export interface OpenDeviceOptions {
+  /**
+   * Options of the pool that the device's buffers come from. Absent, the pool is made when the first
+   * buffer is, as the environment says.
+   */
+  readonly memory?: MemoryPoolOptions;
+}
+
+function open(info: DeviceInfo, memory: MemoryPoolOptions | undefined): Device {
+  const library = info.kind === "cuda" ? cudaLibrary() : hostLibrary();
+  openDeviceContextNative(library, info.ordinal);
+  const context = new DeviceContext(library, info.ordinal, info);
+  try {
+    if (memory !== undefined) openPool(context, memory);
+    return new Device(context);
+  } finally {
+    context.release(); // the device holds it now
+  }
+}
+
 /**
  * Opens a device: the one asked for, else that of `GRIDSTRIDE_DEVICE`, else the best there is —
  * the best GPU, or the host device where there is none.
  *
  * @param selector `"cuda"`, `"cuda:1"`, `"host"` or `"host:0"`. Without an ordinal it is the best of its kind.
+ * @param options Of its memory.
  * @throws {NoDeviceError} If there is no such device.
- * @throws {RangeError} If the selector is malformed.
+ * @throws {RangeError} If the selector is malformed, or an option is out of range.
+ * @throws {TypeError} If an option is of the wrong type, or there is no such option.
+ * @throws {OutOfMemoryError} If what the pool is to preallocate is not there.
  * @throws {EnvironmentError} If an environment variable is malformed.
  * @throws {LibraryNotFoundError} If the native library is not built; the error says how to.
  *
@@ -126,15 +153,13 @@ function select(selector: DeviceSelector): DeviceInfo {
  * console.log(device.label, device.info.name);
  * ```
  */
-export function openDevice(selector?: string): Device {
+export function openDevice(selector?: string, options: OpenDeviceOptions = {}): Device {
   fakeSetting();
+  requireObject(options, "options", "open a device");
+  const { memory } = options;
   const wanted = selector === undefined ? environment.device : parseDeviceSelector(selector);
   const info = wanted === undefined ? bestDevice().info : select(wanted);
-  const library = info.kind === "cuda" ? cudaLibrary() : hostLibrary();
-  openDeviceContextNative(library, info.ordinal);
-  const context = new DeviceContext(library, info.ordinal, info);
-  const device = new Device(context);
-  context.release(); // the device holds it now
+  const device = open(info, memory);
   logger("device").info("opened {label}: {name}, {memory}", () => ({
     label: device.label,
     name: info.name,

@@ -18,16 +18,25 @@ export interface FailureContext {
   readonly call?: string;
 }
 
-/** The number of the CUDA call that failed last on this thread, and its name. */
-function failedCall(library: NativeLibrary): string | undefined {
+/** Where the last failure on this thread happened. */
+interface FailurePlace {
+  /** The CUDA call that failed, if one did. */
+  readonly call?: string;
+  /** The device that it concerned, if that is known. */
+  readonly device?: number;
+}
+
+function failurePlace(library: NativeLibrary): FailurePlace {
   const { result, symbols } = library;
-  if (symbols.gs_error_last(result) !== 0) return undefined;
+  if (symbols.gs_error_last(result) !== 0) return {};
   const call = result[1]!;
-  if (call === 0) return undefined;
+  const device = result[2]!;
+  const place = device < 0 ? {} : { device };
+  if (call === 0) return place;
   const { status, text } = readText((bytes, capacity) =>
     symbols.gs_call_name(call, bytes, capacity)
   );
-  return status === 0 ? text : undefined;
+  return status === 0 ? { ...place, call: text } : place;
 }
 
 /** What the library knows of the fault that made a device unusable; empty when nothing. */
@@ -49,8 +58,10 @@ export function statusError(
   status: number,
   context: FailureContext,
 ): CudaError {
-  const call = context.call ?? failedCall(library);
-  const { device } = context;
+  const place: FailurePlace = context.call === undefined ? failurePlace(library) : context;
+  const { call } = place;
+  // An event or a stream may be of another device than the caller's: that one has failed then.
+  const device = context.device === undefined ? undefined : place.device ?? context.device;
   const detail = device === undefined ? "" : faultDescription(library, device);
   const error = new CudaError({
     action: context.action,

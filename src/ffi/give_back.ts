@@ -57,6 +57,23 @@ export async function giveBackAsync(
   forget();
 }
 
+/**
+ * Takes the steps of giving one thing back. One that fails ends it, but a lost device only takes
+ * what the step was for: the others follow, and then the loss is thrown.
+ */
+export function takeSteps(steps: Iterable<() => void>): void {
+  const losses: unknown[] = [];
+  for (const step of steps) {
+    try {
+      step();
+    } catch (error) {
+      if (!isLoss(error)) throw error;
+      losses.push(error);
+    }
+  }
+  if (losses.length > 0) throw losses[0];
+}
+
 /** Whether an error says that a device is lost. */
 function isLoss(error: unknown): boolean {
   return error instanceof CudaError && error.sticky;

@@ -13,8 +13,10 @@ import {
 } from "../ffi/native_kernel.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
+import type { Stream } from "../stream/stream.ts";
 import { ArgumentWriter } from "./argument_writer.ts";
 import { type LaunchConfig, LaunchShape } from "./launch_config.ts";
+import { type KernelProfile, profilesOf } from "./kernel_profile.ts";
 import type { KernelSignature } from "./signature.ts";
 import type { KernelArguments } from "./signature_types.ts";
 
@@ -69,7 +71,27 @@ export class Kernel<Signature extends string = string> {
     shape.read(config);
     const stream = streamFor(context, config.stream);
     if (shape.needsSharedMemoryReserve) this.#reserve(shape.sharedMemory);
-    this.#writer.write(kernelArguments as readonly unknown[], stream);
+    const profiles = profilesOf(context);
+    if (profiles === undefined) this.#enqueue(stream, kernelArguments as readonly unknown[]);
+    else this.#enqueueTimed(stream, kernelArguments as readonly unknown[], [...profiles]);
+  }
+
+  #enqueueTimed(
+    stream: Stream,
+    args: readonly unknown[],
+    profiles: readonly KernelProfile[],
+  ): void {
+    const starts = profiles.map((profile) => profile.begin(stream));
+    this.#enqueue(stream, args);
+    for (const [index, profile] of profiles.entries()) {
+      profile.end(this.name, stream, starts[index]);
+    }
+  }
+
+  #enqueue(stream: Stream, args: readonly unknown[]): void {
+    const { context } = this;
+    const shape = this.#shape;
+    this.#writer.write(args, stream);
     const status = launchKernel(
       context.library,
       context.ordinal,

@@ -90,6 +90,8 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   readonly #block: number;
   readonly #other: Allocation | undefined;
   readonly #stream: Stream | undefined;
+  // How many blocks of the pool had been freed by their address when this was looked at last.
+  #withdrawals: number;
   #lastUse: Stream | undefined = undefined;
   #freed = false;
 
@@ -114,6 +116,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     this.#block = block;
     this.#other = other;
     this.#stream = stream;
+    this.#withdrawals = pool === undefined ? 0 : pool.withdrawn.count;
     this.#root = root ?? (this as DeviceBuffer);
   }
 
@@ -274,7 +277,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
    * @throws {TypeError} If the buffer is disposed.
    */
   get address(): number {
-    if (this.#root.#freed) {
+    if (this.#root.#isFreed()) {
       throw new TypeError(`Cannot use a ${this.dtype} buffer as it is disposed`);
     }
     return this.#address;
@@ -282,7 +285,17 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
 
   /** Whether the memory is given back. */
   get disposed(): boolean {
-    return this.#root.#freed;
+    return this.#root.#isFreed();
+  }
+
+  /** Whether the memory is given back, by this buffer or, past it, by its address. */
+  #isFreed(): boolean {
+    if (this.#freed || this.#pool === undefined) return this.#freed;
+    const { withdrawn } = this.#pool;
+    if (withdrawn.count === this.#withdrawals) return false;
+    this.#freed = withdrawn.includes(this.#block, this.#withdrawals);
+    this.#withdrawals = withdrawn.count;
+    return this.#freed;
   }
 
   /**
@@ -321,8 +334,11 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
    *
    * @internal
    */
-  static placeOf(buffer: DeviceBuffer): { pool: PoolCore | undefined; block: number } {
-    return { pool: buffer.#root.#pool, block: buffer.#root.#block };
+  static placeOf(
+    buffer: DeviceBuffer,
+  ): { pool: PoolCore | undefined; block: number; isView: boolean } {
+    const root = buffer.#root;
+    return { pool: root.#pool, block: root.#block, isView: root !== buffer };
   }
 
   /**
@@ -484,6 +500,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   free(): void {
     if (this.#freed || this.#root !== this as DeviceBuffer) return;
     if (this.#pool !== undefined) {
+      if (this.#pool.withdrawn.count !== this.#withdrawals && this.#isFreed()) return;
       this.#freed = true;
       this.#pool.give(this.#block);
       return;

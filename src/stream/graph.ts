@@ -5,7 +5,7 @@
  */
 
 import { requireInstance } from "../ffi/arguments.ts";
-import { giveBack, giveBackAfterFailure } from "../ffi/give_back.ts";
+import { giveBack, giveBackAfterFailure, takeSteps } from "../ffi/give_back.ts";
 import { destroyGraph, endCapture, graphNodeCount, launchGraph } from "../ffi/native_graph.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { defaultStream } from "./default_stream.ts";
@@ -155,18 +155,19 @@ export class Graph implements Disposable {
     const { library, ordinal } = this.context;
     giveBack(
       this.context,
-      () => {
+      () =>
         // One that fails stays, for the next attempt.
-        for (const close of this.#closers.toReversed()) {
-          close(this.#streams);
-          this.#closers.pop();
-        }
-        for (const child of this.#children.toReversed()) {
-          child.release(this.#streams);
-          this.#children.pop();
-        }
-        destroyGraph(library, ordinal, this.#id);
-      },
+        takeSteps([
+          ...this.#closers.toReversed().map((close) => () => {
+            close(this.#streams);
+            this.#closers.pop();
+          }),
+          ...this.#children.toReversed().map((child) => () => {
+            child.release(this.#streams);
+            this.#children.pop();
+          }),
+          () => destroyGraph(library, ordinal, this.#id),
+        ]),
       () => {
         this.#holders = 0;
         this.context.release();

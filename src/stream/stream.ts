@@ -16,7 +16,7 @@ import {
 } from "../ffi/native_stream.ts";
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import { giveBack, giveBackAfterFailure } from "../ffi/give_back.ts";
+import { giveBack, giveBackAfterFailure, takeSteps } from "../ffi/give_back.ts";
 import { contextOf, DeviceContext } from "../hardware/device_context.ts";
 import { type CaptureOptions, captureWork } from "./capture.ts";
 import { Event, type EventOptions } from "./event.ts";
@@ -133,6 +133,11 @@ export class Stream implements Disposable {
   /** Whether the stream is disposed. */
   get disposed(): boolean {
     return this.#id === 0;
+  }
+
+  /** Whether it is the default stream of its device. */
+  get isDefault(): boolean {
+    return !this.#holdsContext;
   }
 
   /**
@@ -281,10 +286,7 @@ export class Stream implements Disposable {
     const { library, ordinal } = this.context;
     giveBack(
       this.context,
-      () => {
-        for (const close of this.#closers) close();
-        destroyStream(library, ordinal, this.#id);
-      },
+      () => takeSteps([...this.#closers, () => destroyStream(library, ordinal, this.#id)]),
       () => {
         this.#id = 0;
         if (this.#holdsContext) this.context.release();

@@ -1,60 +1,12 @@
 /**
- * Public operations that make CUDA calls, for `fault_injection_test.ts`.
+ * Public operations that make CUDA calls, for `fault_injection_test.ts`. What pools do is in
+ * `fault_injection_pools.ts`.
  *
  * @module
  */
 
-import {
-  bestDevice,
-  type Device,
-  type DeviceBuffer,
-  listDevices,
-  openDevice,
-  Stream,
-} from "../../mod.ts";
-
-/** What operations work on. */
-export interface Fixture {
-  /** The device. */
-  readonly device: Device;
-  /** Its label. */
-  readonly label: string;
-  /** A stream of it. */
-  readonly stream: Stream;
-  /** A thousand ones. */
-  readonly x: DeviceBuffer<"float32">;
-  /** Another thousand. */
-  readonly y: DeviceBuffer<"float32">;
-  /** One element. */
-  readonly scalar: DeviceBuffer<"float32">;
-  /** Two elements. */
-  readonly pair: DeviceBuffer<"float64">;
-  /** Ten bins. */
-  readonly bins: DeviceBuffer<"uint32">;
-}
-
-/** Makes what operations work on. */
-export function makeFixture(device: Device): Fixture & Disposable {
-  using stack = new DisposableStack();
-  const fixture = {
-    device,
-    label: device.label,
-    stream: stack.use(device.createStream()),
-    x: stack.use(device.allocate("float32", 1000, { fill: 1 })),
-    y: stack.use(device.allocate("float32", 1000, { fill: 2 })),
-    scalar: stack.use(device.allocate("float32", 1)),
-    pair: stack.use(device.allocate("float64", 2)),
-    bins: stack.use(device.allocate("uint32", 10)),
-  };
-  const owned = stack.move();
-  return { ...fixture, [Symbol.dispose]: () => owned.dispose() };
-}
-
-/** Enqueues a kernel that takes long enough for a wait to leave polling behind. */
-function keepBusy({ device, stream, scalar }: Fixture): void {
-  device.kernels.load("spin_float32(float* out, unsigned long long nanoseconds, float value)")
-    .launch({ grid: 1, block: 1, stream }, scalar, 2_000_000, 1);
-}
+import { bestDevice, type Device, listDevices, openDevice, Stream } from "../../mod.ts";
+import { type Fixture, keepBusy, type Operation } from "./fault_injection_fixture.ts";
 
 /** Opens the device once more and does something on it that nothing was prepared for. */
 function onFreshDevice(
@@ -65,9 +17,6 @@ function onFreshDevice(
   act(stack.use(openDevice(label)), stack);
   return stack.move();
 }
-
-/** An operation; what it returns is disposed once nothing fails any more. */
-export type Operation = (fixture: Fixture) => unknown;
 
 /** Operations by name. */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
@@ -206,7 +155,6 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
 
 /** What can be disposed, each newly made. */
 export const RESOURCES: Readonly<Record<string, (fixture: Fixture) => Disposable>> = {
-  "a buffer": ({ device }) => device.allocate("float32", 10),
   "a pinned buffer": ({ device, x }) => {
     const pinned = device.allocatePinned("float32", 10);
     pinned.copyTo(x);

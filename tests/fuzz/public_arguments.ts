@@ -136,6 +136,8 @@ const problem = fc.record(
 );
 
 const streamChoice = options({ stream });
+const alignment = fc.oneof(fc.nat(52).map((power) => 2 ** power), size);
+const placement = options({ stream, alignment });
 const copyOptions = options({ stream, offset: size });
 const pinnedCopyOptions = options({ stream, offset: size, length: size, deviceOffset: size });
 
@@ -200,7 +202,11 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "getter Device.label": nothing,
   "getter Device.stream": nothing,
   "getter Device.disposed": nothing,
-  "method Device.allocate": takes(dtype, size, options({ fill: element, stream })),
+  "method Device.allocate": takes(
+    dtype,
+    size,
+    options({ fill: element, stream, alignment }),
+  ),
   "method Device.upload": takes(
     typedArray,
     options({ stream, dtype: fc.oneof(dtype, fc.constantFrom(...DTYPES)) }),
@@ -286,7 +292,7 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "method Event.elapsedSince": takes(reference("event", [0])),
   "method Event.[Symbol.dispose]": nothing,
 
-  "static DeviceBuffer.allocate": takes(context, dtype, size),
+  "static DeviceBuffer.allocate": takes(context, dtype, size, placement),
   "static DeviceBuffer.fromAddress": takes(
     address,
     foreignBytes,
@@ -294,6 +300,8 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   ),
   "getter DeviceBuffer.address": nothing,
   "getter DeviceBuffer.disposed": nothing,
+  "getter DeviceBuffer.stream": nothing,
+  "method DeviceBuffer.recordStream": takes(stream),
   "method DeviceBuffer.view": takes(size, size),
   "method DeviceBuffer.as": takes(dtype),
   "method DeviceBuffer.copyFrom": takes(fc.oneof(typedArray, buffer), copyOptions),

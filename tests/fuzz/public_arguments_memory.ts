@@ -65,7 +65,7 @@ export const MEMORY_MEMBERS: Readonly<Record<string, Arguments>> = {
   "method MemoryManager.ownsPointer": takes(anyNumber),
   "method MemoryManager.emptyCache": nothing,
   "method MemoryManager.chunksThatFit": takes(size, size, options(chunkOptions)),
-  "method MemoryManager.statistics": nothing,
+  "method MemoryManager.stats": nothing,
   "method MemoryManager.logUsage": nothing,
 
   "new MultiDeviceMemory": takes(
@@ -81,7 +81,7 @@ export const MEMORY_MEMBERS: Readonly<Record<string, Arguments>> = {
   "method MultiDeviceMemory.route": takes(ordinal, ordinal),
   "method MultiDeviceMemory.copy": takes(buffer, buffer, streams),
   "method MultiDeviceMemory.copyTo": takes(buffer, ordinal, streams),
-  "method MultiDeviceMemory.statistics": nothing,
+  "method MultiDeviceMemory.stats": nothing,
   "method MultiDeviceMemory.emptyCache": nothing,
   "method MultiDeviceMemory.logUsage": nothing,
 };

@@ -193,9 +193,22 @@ class Campaign {
     agree(table_.find(range, device) == Membership::inside, false);
     agree(succeeds([&] { table_.claim_pieces(range, device); }), false);
     agree(succeeds([&] { table_.claim_empty(range, page, device); }), false);
-    const bool is_unmapped = below(4) != 0;
-    table_.settle_unmapped(range, is_unmapped);
-    if (is_unmapped) model.unmap(range);
+    // Sometimes only some of the last pieces go, or none.
+    uint64_t kept_bytes = 0;
+    if (below(4) == 0) {
+      kept_bytes = range.bytes;
+      for (uint64_t gone = below(3); gone > 0 && kept_bytes > 0; gone--) {
+        const MemoryRange rest{range.address, kept_bytes};
+        const MemoryRange last = table_.last_piece(rest);
+        agree(last.end() == rest.end() && rest.contains(last) && model.is_pieces(last) &&
+                  model.at(last.address) == model.at(last.end() - 1),
+              true);
+        kept_bytes -= last.bytes;
+      }
+    }
+    table_.settle_unmapped(range, kept_bytes);
+    const MemoryRange gone{range.address + kept_bytes, range.bytes - kept_bytes};
+    if (gone.bytes > 0) model.unmap(gone);
     done[1]++;
   }
 
@@ -220,7 +233,7 @@ class Campaign {
       const uint64_t bytes = std::count(model.piece.begin(), model.piece.end(), model.piece[first]);
       const MemoryRange range{model.base + first, bytes};
       agree(succeeds([&] { table_.claim_pieces(range, device); }), true);
-      table_.settle_unmapped(range, true);
+      table_.settle_unmapped(range, 0);
       model.unmap(range);
     }
   }

@@ -1,5 +1,5 @@
 /**
- * What a memory manager needs of a pool, and a device's own pool as one.
+ * What a memory manager needs of a pool, and buffers past all pools.
  *
  * @module
  */
@@ -8,11 +8,9 @@ import type { DeviceContext } from "../../hardware/device_context.ts";
 import { OwnedAllocation } from "../allocation.ts";
 import { DeviceBuffer, type PlacementOptions } from "../device_buffer.ts";
 import { bytesPerElement, type DType } from "../dtype.ts";
-import { poolOf } from "../pool/device_pool.ts";
-import { isLiveAddress, liveSizes } from "../pool/live_blocks.ts";
 import type { PoolStatistics } from "../pool/pool_statistics.ts";
 
-/** A pool, as far as a manager is concerned. */
+/** A pool, as far as a manager is concerned. A `MemoryPool` is one. */
 export interface ManagedPool {
   /** Its device. */
   readonly context: DeviceContext;
@@ -25,7 +23,7 @@ export interface ManagedPool {
   allocateDirect<D extends DType>(dtype: D, length: number): DeviceBuffer<D>;
 
   /** What it counts; makes no native call. */
-  statistics(): PoolStatistics;
+  stats(): PoolStatistics;
   /** What was asked for, in bytes, of each live buffer. */
   liveSizes(): Iterable<number>;
   /** Whether an address lies in a live buffer, also inside of it. */
@@ -47,25 +45,4 @@ export function allocateDirect<D extends DType>(
 ): DeviceBuffer<D> {
   const allocation = new OwnedAllocation(context, length * bytesPerElement(dtype));
   return DeviceBuffer.ofAllocation(allocation, dtype, length);
-}
-
-/**
- * The pool that a device's buffers come from.
- *
- * @throws {TypeError} If the device is disposed.
- * @throws {EnvironmentError} If a variable for pools cannot be understood.
- */
-export function managedPoolOf(context: DeviceContext): ManagedPool {
-  const core = poolOf(context);
-  return {
-    context,
-    limitBytes: core.settings.limitBytes,
-    allocate: (dtype, length, options = {}) =>
-      DeviceBuffer.fromPool(core, context, dtype, length, options),
-    allocateDirect: (dtype, length) => allocateDirect(context, dtype, length),
-    statistics: () => core.statistics(),
-    liveSizes: () => liveSizes(core.engine),
-    ownsPointer: (address) => isLiveAddress(core.engine, address),
-    emptyCache: () => core.trim(),
-  };
 }

@@ -13,10 +13,11 @@ import { type UsableMemory, usableMemory } from "../../hardware/memory_reserve.t
 import { logger } from "../../observe/logging.ts";
 import type { DeviceBuffer, PlacementOptions } from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";
+import { MemoryPool } from "../pool/memory_pool.ts";
 import type { Fragmentation, PoolStatistics } from "../pool/pool_statistics.ts";
 import { type Chunk, type ChunkOptions, chunksThatFit } from "./chunks.ts";
 import { DirectBuffers } from "./direct_buffers.ts";
-import { type ManagedPool, managedPoolOf } from "./managed_pool.ts";
+import type { ManagedPool } from "./managed_pool.ts";
 import { requestedBytes } from "./requested_bytes.ts";
 import { type BandFigures, type BandLimits, type BandRange, SizeBands } from "./size_bands.ts";
 
@@ -71,7 +72,7 @@ const ACTION = "manage memory";
  * using device = openDevice();
  * const manager = new MemoryManager(device, { bands: { small: "64KiB" } });
  * using x = manager.allocate("float32", 1 << 20);
- * for (const { band, count, bytes } of manager.statistics().bands) console.log(band, count, bytes);
+ * for (const { band, count, bytes } of manager.stats().bands) console.log(band, count, bytes);
  * console.log(manager.ownsPointer(x.address)); // true
  * manager.logUsage();
  * ```
@@ -100,7 +101,7 @@ export class MemoryManager {
   constructor(device: { readonly context: DeviceContext }, options: MemoryManagerOptions = {}) {
     this.context = contextOf(device, "device", ACTION);
     requireObject(options, "options", ACTION);
-    const { pool = managedPoolOf(this.context) } = options;
+    const { pool = MemoryPool.ofDevice(this.context) } = options;
     const owner = contextOf(pool, "options.pool", ACTION);
     if (!owner.isSameDevice(this.context)) {
       throw new TypeError(
@@ -109,7 +110,7 @@ export class MemoryManager {
     }
     this.pool = pool;
     const memory = this.memory();
-    this.capacity = Math.min(pool.limitBytes, memory.usable + pool.statistics().reserved);
+    this.capacity = Math.min(pool.limitBytes, memory.usable + pool.stats().reserved);
     this.#bands = new SizeBands(this.capacity, options.bands);
     logger("memory").info(
       "{device}: {usable} of {free} free bytes are usable, {reserve} are kept back",
@@ -135,7 +136,7 @@ export class MemoryManager {
 
   /** What live buffers were asked for, in bytes. Makes no native call. */
   memoryAllocated(): number {
-    return this.pool.statistics().currentUsage + this.#direct.bytes;
+    return this.pool.stats().currentUsage + this.#direct.bytes;
   }
 
   /**
@@ -143,7 +144,7 @@ export class MemoryManager {
    * free, within the manager's capacity.
    */
   memoryAvailable(): number {
-    const { free } = this.pool.statistics();
+    const { free } = this.pool.stats();
     const within = this.capacity - this.memoryAllocated();
     return Math.max(0, Math.min(within, this.memory().usable + free));
   }
@@ -171,7 +172,7 @@ export class MemoryManager {
 
   #allocateDirect<D extends DType>(dtype: D, length: number, bytes: number): DeviceBuffer<D> {
     // What the pool keeps free counts against the device as well.
-    const { reserved } = this.pool.statistics();
+    const { reserved } = this.pool.stats();
     if (reserved + this.#direct.bytes + bytes > this.capacity) this.pool.emptyCache();
     const buffer = this.pool.allocateDirect(dtype, length);
     this.#direct.add(buffer);
@@ -183,7 +184,7 @@ export class MemoryManager {
   }
 
   #outOfMemory(bytes: number): OutOfMemoryError {
-    const statistics = this.pool.statistics();
+    const statistics = this.pool.stats();
     const memory = this.memory();
     return new OutOfMemoryError({
       action: `allocate ${bytes} bytes`,
@@ -236,8 +237,8 @@ export class MemoryManager {
   }
 
   /** Statistics now. Asks the device for its free memory. */
-  statistics(): MemoryManagerStatistics {
-    const pool = this.pool.statistics();
+  stats(): MemoryManagerStatistics {
+    const pool = this.pool.stats();
     const direct = this.#direct.sizes();
     const directBytes = direct.reduce((sum, bytes) => sum + bytes, 0);
     const live = pool.currentUsage + directBytes;
@@ -262,7 +263,7 @@ export class MemoryManager {
    * @returns The statistics that were logged.
    */
   logUsage(): MemoryManagerStatistics {
-    const statistics = this.statistics();
+    const statistics = this.stats();
     const { device, live, reserved, capacity, fragmentation } = statistics;
     logger("memory").info(
       "{device}: {live} bytes in use and {reserved} taken of {capacity}: {percent} %",

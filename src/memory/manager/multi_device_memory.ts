@@ -295,9 +295,9 @@ export class MultiDeviceMemory {
   }
 
   /** Statistics of each device, under its own ordinal. */
-  statistics(): ReadonlyMap<number, MemoryManagerStatistics> {
+  stats(): ReadonlyMap<number, MemoryManagerStatistics> {
     return new Map(
-      [...this.#managers].map(([ordinal, manager]) => [ordinal, manager.statistics()]),
+      [...this.#managers].map(([ordinal, manager]) => [ordinal, manager.stats()]),
     );
   }
 

@@ -86,10 +86,14 @@ export class AllocationLadder {
   *climb(request: BlockRequest): Generator<Awaited, number> {
     const { engine, upstream } = this.#parts();
     engine.counters.count("retries");
-    while (this.#options.onPressure(request)) {
+    let live: number;
+    do {
+      live = engine.counters.current(ALLOCATED_BYTES);
+      if (!this.#options.onPressure(request)) break;
       const freed = this.find(request);
       if (freed !== 0) return freed;
-    }
+      // A program that says so and frees nothing here would be asked for ever.
+    } while (engine.counters.current(ALLOCATED_BYTES) < live);
     upstream.press();
     // This pool gives back all that it can right here.
     upstream.wasPressed();
@@ -109,12 +113,12 @@ export class AllocationLadder {
     const { streams } = engine;
     let block = engine.find(request);
     if (block !== 0) return block;
-    if (streams.flush(request.slot)) {
+    if (streams.flush(request.slot, this.#kindOf(request))) {
       block = engine.find(request);
       if (block !== 0) return block;
     }
     if (!streams.severalStreams && streams.pendingCount === 0) return 0;
-    streams.settle(request.slot);
+    streams.settle(request.slot, this.#kindOf(request));
     return engine.find(request);
   }
 
@@ -135,7 +139,7 @@ export class AllocationLadder {
     let growth = space.growthFor(kind, padded, slot);
     const target = this.#target(request);
     if (this.#reserved + growth > target) {
-      engine.streams.settle();
+      engine.streams.settle(undefined, this.#kindOf(request));
       if (this.#isThere(request)) return 1;
       growth = space.growthFor(kind, padded, slot);
       const excess = this.#reserved + growth - target;
@@ -150,11 +154,30 @@ export class AllocationLadder {
     return space.grow(kind, padded, slot, extra) ? 1 : 0;
   }
 
+  /**
+   * Of which blocks the caches are emptied first for a request: of its own kind, as the others would
+   * lose their hits for nothing; of all where segments go back only whole, since every block that
+   * stays in a cache then keeps a segment.
+   */
+  #kindOf(request: BlockRequest): 0 | 1 | undefined {
+    return this.#options.virtualMemory ? request.kind : undefined;
+  }
+
+  /** Gives back what is free: of the request's kind, and of the other if that is not enough. */
   #reclaim(request: BlockRequest, bytes: number): void {
+    const left = this.#reclaimFree(request, bytes);
+    if (left <= 0 || !this.#options.virtualMemory) return;
+    this.#engine.streams.settle(undefined, request.kind === 0 ? 1 : 0);
+    this.#reclaimFree(request, left);
+  }
+
+  /** Gives back what is in no cache; how much less than wanted it was. */
+  #reclaimFree(request: BlockRequest, bytes: number): number {
     let left = bytes - request.space.reclaim(bytes);
     for (const space of this.#engine.streams.spaces()) {
       if (left > 0 && space !== request.space) left -= space.reclaim(left);
     }
+    return left;
   }
 
   /** Whether what settled has left a block that serves. */

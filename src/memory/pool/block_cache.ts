@@ -64,22 +64,26 @@ export class BlockCache {
     return (units === 0 ? this.#largestSmall() : units) * UNIT;
   }
 
-  /** Empties a slot's cache into `release`; whether there was anything. */
-  drain(slot: number, release: (block: number) => void): boolean {
+  /** Empties a slot's cache of small blocks into `release`; whether there was anything. */
+  drainSmall(slot: number, release: (block: number) => void): boolean {
     const { values } = this.#counters;
-    const before = values[CACHED]! + values[CACHED + 1]!;
+    const before = values[CACHED]!;
     if (before === 0) return false;
     const first = slot * SIZE_CLASSES;
     for (let list = first; list < first + SIZE_CLASSES; list++) {
       if (this.heads[list] !== 0) this.#drainList(list, release);
     }
+    return values[CACHED]! < before;
+  }
+
+  /** The same with a slot's large block. */
+  drainLarge(slot: number, release: (block: number) => void): boolean {
     const large = this.large[slot]!;
-    if (large !== 0) {
-      this.large[slot] = 0;
-      this.noteDrained(1, 1, this.#table.units(large) * UNIT);
-      release(large);
-    }
-    return values[CACHED]! + values[CACHED + 1]! < before;
+    if (large === 0) return false;
+    this.large[slot] = 0;
+    this.noteDrained(1, 1, this.#table.units(large) * UNIT);
+    release(large);
+    return true;
   }
 
   /** Counts blocks that leave a cache otherwise than by a hit. */

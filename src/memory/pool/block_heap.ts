@@ -92,9 +92,10 @@ export class BlockHeap {
 
   /** Takes a free block out of the heap; its state is for the caller to set. */
   take(block: number): void {
+    const owner = this.#table.field(block, OWNER);
     this.#unlist(block);
-    this.#removeAge(block);
-    this.freeUnits[this.#table.field(block, OWNER)]! -= this.#table.units(block);
+    this.#removeAge(block, owner);
+    this.freeUnits[owner]! -= this.#table.units(block);
   }
 
   /**
@@ -106,24 +107,33 @@ export class BlockHeap {
   release(block: number, owner: number, epoch: number, tick: number): number {
     const { ints } = this.#table;
     const at = block << RECORD_SHIFT;
-    ints[at + OWNER] = owner;
-    ints[at + EPOCH] = epoch;
-    ints[at + TICK] = tick;
-    let merged = block;
+    const kind = (ints[at + SEGMENT]! & 1) as 0 | 1;
+    this.freeUnits[owner]! += ints[at + UNITS]!;
+    // Joined blocks were freed when the last of them was.
+    let latest = epoch;
+    let lastTick = tick;
     const next = ints[at + NEXT]!;
     if (next !== 0 && this.#isFreeFor(next, owner)) {
-      this.#inherit(block, next);
-      this.take(next);
+      const nextAt = next << RECORD_SHIFT;
+      latest = Math.max(latest, ints[nextAt + EPOCH]!);
+      lastTick = Math.max(lastTick, ints[nextAt + TICK]!);
+      this.#leave(next, owner, kind);
       this.#table.absorbNext(block);
     }
+    let merged = block;
     const previous = ints[at + PREVIOUS]!;
     if (previous !== 0 && this.#isFreeFor(previous, owner)) {
-      this.#inherit(previous, block);
-      this.take(previous);
+      const previousAt = previous << RECORD_SHIFT;
+      latest = Math.max(latest, ints[previousAt + EPOCH]!);
+      lastTick = Math.max(lastTick, ints[previousAt + TICK]!);
+      this.#leave(previous, owner, kind);
       this.#table.absorbNext(previous);
       merged = previous;
     }
-    this.#add(merged);
+    this.#describeFree(merged, owner, latest, lastTick);
+    this.latestEpoch[owner] = Math.max(this.latestEpoch[owner]!, latest);
+    this.#list(merged);
+    this.#insertAge(merged, this.#newest[owner]!);
     return merged;
   }
 
@@ -153,27 +163,58 @@ export class BlockHeap {
    * @param skip Units left over before it.
    */
   carve(block: number, skip: number, units: number): number {
+    if (skip > 0) return this.#carveInside(block, skip, units);
+    const { ints } = this.#table;
+    const at = block << RECORD_SHIFT;
+    const owner = ints[at + OWNER]!;
+    this.#unlist(block);
+    this.freeUnits[owner]! -= units;
+    ints[at + STATE] = LIVE;
+    if (ints[at + UNITS] === units) this.#removeAge(block, owner);
+    else this.#inheritPlace(this.#table.split(block, units), block, owner);
+    return block;
+  }
+
+  /** The same where something is left over before it. */
+  #carveInside(block: number, skip: number, units: number): number {
     const { ints } = this.#table;
     const at = block << RECORD_SHIFT;
     const owner = ints[at + OWNER]!;
     const epoch = ints[at + EPOCH]!;
     const tick = ints[at + TICK]!;
     this.#unlist(block);
-    let carved = block;
-    if (skip > 0) {
-      carved = this.#table.split(block, skip);
-      this.#list(block);
-    }
+    const carved = this.#table.split(block, skip);
+    this.#list(block);
     if (this.#table.units(carved) > units) {
       const rest = this.#table.split(carved, units);
       this.#describeFree(rest, owner, epoch, tick);
       this.#list(rest);
-      if (skip > 0) this.#insertAge(rest, block);
-      else this.#replaceAge(carved, rest);
-    } else if (skip === 0) this.#removeAge(carved);
-    this.freeUnits[owner]! -= this.#table.units(carved);
+      this.#insertAge(rest, block);
+    }
+    this.freeUnits[owner]! -= units;
     this.#table.ints[(carved << RECORD_SHIFT) + STATE] = LIVE;
     return carved;
+  }
+
+  /** Makes what is left of a block free, in the place that the block had among the freed ones. */
+  #inheritPlace(rest: number, block: number, owner: number): void {
+    // Splitting may have moved the table.
+    const { ints } = this.#table;
+    const at = block << RECORD_SHIFT;
+    const restAt = rest << RECORD_SHIFT;
+    const back = ints[at + AGE_BACK]!;
+    const link = ints[at + AGE_LINK]!;
+    ints[restAt + STATE] = FREE;
+    ints[restAt + OWNER] = owner;
+    ints[restAt + EPOCH] = ints[at + EPOCH]!;
+    ints[restAt + TICK] = ints[at + TICK]!;
+    ints[restAt + AGE_BACK] = back;
+    ints[restAt + AGE_LINK] = link;
+    if (back === 0) this.#oldest[owner] = rest;
+    else ints[(back << RECORD_SHIFT) + AGE_LINK] = rest;
+    if (link === 0) this.#newest[owner] = rest;
+    else ints[(link << RECORD_SHIFT) + AGE_BACK] = rest;
+    this.#list(rest);
   }
 
   /** How many units to leave over at the start of a block so that what follows is aligned. */
@@ -197,13 +238,11 @@ export class BlockHeap {
     return ints[at + STATE] === FREE && ints[at + OWNER] === owner;
   }
 
-  /** Joined blocks were freed when the later one was. */
-  #inherit(into: number, from: number): void {
-    const { ints } = this.#table;
-    const at = into << RECORD_SHIFT;
-    const other = from << RECORD_SHIFT;
-    ints[at + EPOCH] = Math.max(ints[at + EPOCH]!, ints[other + EPOCH]!);
-    ints[at + TICK] = Math.max(ints[at + TICK]!, ints[other + TICK]!);
+  /** Takes a free block, which has neighbours, out of the heap, whose units stay counted. */
+  #leave(block: number, owner: number, kind: 0 | 1): void {
+    this.#index.remove(owner * 2 + kind, block);
+    this.blocks[kind]--;
+    this.#removeAge(block, owner);
   }
 
   #setOf(block: number): number {
@@ -232,17 +271,6 @@ export class BlockHeap {
     this.wholeUnits[kind] += change * ints[at + UNITS]!;
   }
 
-  #add(block: number): void {
-    const { ints } = this.#table;
-    const at = block << RECORD_SHIFT;
-    const owner = ints[at + OWNER]!;
-    ints[at + STATE] = FREE;
-    this.freeUnits[owner]! += ints[at + UNITS]!;
-    this.latestEpoch[owner] = Math.max(this.latestEpoch[owner]!, ints[at + EPOCH]!);
-    this.#list(block);
-    this.#insertAge(block, this.#newest[owner]!);
-  }
-
   /** Lists a block right behind another of its owner; at the start when that is 0. */
   #insertAge(block: number, behind: number): void {
     const { ints } = this.#table;
@@ -257,16 +285,9 @@ export class BlockHeap {
     else ints[(next << RECORD_SHIFT) + AGE_BACK] = block;
   }
 
-  #replaceAge(block: number, by: number): void {
-    const behind = this.#table.field(block, AGE_BACK);
-    this.#removeAge(block);
-    this.#insertAge(by, behind);
-  }
-
-  #removeAge(block: number): void {
+  #removeAge(block: number, owner: number): void {
     const { ints } = this.#table;
     const at = block << RECORD_SHIFT;
-    const owner = ints[at + OWNER]!;
     const back = ints[at + AGE_BACK]!;
     const link = ints[at + AGE_LINK]!;
     if (back === 0) this.#oldest[owner] = link;

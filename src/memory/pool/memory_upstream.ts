@@ -16,6 +16,8 @@ export interface MemoryStream {
   readonly disposed: boolean;
   /** Which capture it is part of; `undefined` while its work runs. */
   readonly captureToken: object | undefined;
+  /** Whether it is its device's default stream; nobody needs to say so who does not know. */
+  readonly isDefault?: boolean;
   /** Registers what is to happen before the stream is given back. */
   onDispose(close: () => void): void;
 }
@@ -100,4 +102,25 @@ export interface MemoryUpstream {
    * for all devices, and for all libraries that are open.
    */
   wasPressed(): boolean;
+}
+
+/**
+ * Gives something back to an upstream and then forgets it. If that fails it is still there; but a
+ * device that is lost took it along, so that it is forgotten before the loss is thrown.
+ *
+ * @param release Gives it back.
+ * @param forget Forgets it.
+ */
+export function giveBackTo(
+  upstream: Pick<MemoryUpstream, "lost">,
+  release: () => void,
+  forget: () => void,
+): void {
+  try {
+    release();
+  } catch (error) {
+    if (upstream.lost) forget();
+    throw error;
+  }
+  forget();
 }

@@ -39,7 +39,7 @@ function nothingToForget(): void {}
  * An opened device as an upstream. It does not hold the device open: its owner does.
  *
  * A device that is lost took its memory and events with it. Giving them back then throws the first
- * time that anybody hears of the loss, and does nothing from then on.
+ * time that anybody hears of the loss, and is quiet from then on.
  */
 export class NativeUpstream implements MemoryUpstream {
   /** How messages name the device. */
@@ -133,7 +133,7 @@ export class NativeUpstream implements MemoryUpstream {
 
   /** Marks the point that the stream's work has reached when all enqueued so far is done. */
   recordEvent(event: number, stream: MemoryStream): void {
-    const { library, ordinal } = this.#context;
+    const { library, ordinal } = stream instanceof Stream ? stream.context : this.#context;
     recordEvent(library, ordinal, stream.id, event);
   }
 

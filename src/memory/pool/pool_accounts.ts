@@ -5,32 +5,40 @@
  */
 
 import type { BlockHeap } from "./block_heap.ts";
-import { UNIT } from "./block_table.ts";
-import {
-  ACTIVE,
-  ACTIVE_BYTES,
-  ALLOCATED_BYTES,
-  ALLOCATION,
-  CACHED,
-  CACHED_BYTES,
-  DRAINED,
-  DRAINED_BYTES,
-  HITS,
-  INACTIVE_SPLIT,
-  INACTIVE_SPLIT_BYTES,
-  MISSED_BYTES,
-  MISSES,
-  PEAK,
-  PEAK_ALL,
-  PoolCounters,
-  RESERVED_BYTES,
-  SEGMENT_COUNT,
-  SPLIT,
-  SPLIT_BYTES,
-  SPLIT_BYTES_TOTAL,
-  SPLIT_TOTAL,
-  TOTAL,
-} from "./pool_counters.ts";
+import type * as table from "./block_table.ts";
+import { PoolCounters } from "./pool_counters.ts";
+import type * as counter from "./pool_counters.ts";
+
+// Copies, as in `pool_engine.ts`.
+const UNIT: typeof table.UNIT = 512;
+const ACTIVE: typeof counter.ACTIVE = 3;
+const ACTIVE_BYTES: typeof counter.ACTIVE_BYTES = 4;
+const ALLOCATED_BYTES: typeof counter.ALLOCATED_BYTES = 1;
+const ALLOCATION: typeof counter.ALLOCATION = 0;
+const INACTIVE_SPLIT: typeof counter.INACTIVE_SPLIT = 5;
+const INACTIVE_SPLIT_BYTES: typeof counter.INACTIVE_SPLIT_BYTES = 6;
+const RESERVED_BYTES: typeof counter.RESERVED_BYTES = 8;
+const SEGMENT_COUNT: typeof counter.SEGMENT_COUNT = 7;
+const TOTAL: typeof counter.TOTAL = 2;
+const PEAK: typeof counter.PEAK = 4;
+const PEAK_ALL: typeof counter.PEAK_ALL = 6;
+const HITS: typeof counter.HITS = 72;
+const MISSES: typeof counter.MISSES = 74;
+const CACHED: typeof counter.CACHED = 76;
+const CACHED_BYTES: typeof counter.CACHED_BYTES = 78;
+const SPLIT: typeof counter.SPLIT = 80;
+const SPLIT_BYTES: typeof counter.SPLIT_BYTES = 82;
+const SPLIT_TOTAL: typeof counter.SPLIT_TOTAL = 84;
+const SPLIT_BYTES_TOTAL: typeof counter.SPLIT_BYTES_TOTAL = 86;
+const DRAINED: typeof counter.DRAINED = 88;
+const DRAINED_BYTES: typeof counter.DRAINED_BYTES = 90;
+const MISSED_BYTES: typeof counter.MISSED_BYTES = 92;
+
+// Places of measures.
+const RESERVED = RESERVED_BYTES << 3;
+const ALLOCATED = ALLOCATED_BYTES << 3;
+const IDLE = INACTIVE_SPLIT << 3;
+const IDLE_BYTES = INACTIVE_SPLIT_BYTES << 3;
 
 /** Counters, and what they follow from. */
 export class PoolAccounts extends PoolCounters {
@@ -66,23 +74,42 @@ export class PoolAccounts extends PoolCounters {
 
   /** Counts free blocks anew. */
   recount(): void {
-    const heap = this.#heap;
-    const { values } = this;
-    for (let kind: 0 | 1 = 0; kind < 2; kind++) {
-      const active = values[(ALLOCATED_BYTES << 3) + kind]! + this.#pendingBytes[kind]!;
-      this.#change(SPLIT, SPLIT_TOTAL, kind, heap.blocks[kind]! - heap.wholeBlocks[kind]!);
-      const bytes = values[(RESERVED_BYTES << 3) + kind]! - active -
-        heap.wholeUnits[kind]! * UNIT - values[CACHED_BYTES + kind]!;
-      this.#change(SPLIT_BYTES, SPLIT_BYTES_TOTAL, kind, bytes);
-    }
-    this.refreshInactive();
+    this.recountKind(0);
+    this.recountKind(1);
   }
 
-  #change(place: number, total: number, kind: number, now: number): void {
+  /**
+   * Counts the free blocks of a kind anew.
+   *
+   * Follows every request that no cached block serves, and is written out for that.
+   */
+  recountKind(kind: 0 | 1): void {
+    const heap = this.#heap;
     const { values } = this;
-    const before = values[place + kind]!;
-    if (now > before) values[total + kind]! += now - before;
-    values[place + kind] = now;
+    const blocks = heap.blocks[kind]! - heap.wholeBlocks[kind]!;
+    const moreBlocks = blocks - values[SPLIT + kind]!;
+    if (moreBlocks !== 0) {
+      if (moreBlocks > 0) values[SPLIT_TOTAL + kind]! += moreBlocks;
+      values[SPLIT + kind] = blocks;
+    }
+    const cachedBytes = values[CACHED_BYTES + kind]!;
+    const bytes = values[RESERVED + kind]! - values[ALLOCATED + kind]! -
+      this.#pendingBytes[kind]! - heap.wholeUnits[kind]! * UNIT - cachedBytes;
+    const moreBytes = bytes - values[SPLIT_BYTES + kind]!;
+    if (moreBytes !== 0) {
+      if (moreBytes > 0) values[SPLIT_BYTES_TOTAL + kind]! += moreBytes;
+      values[SPLIT_BYTES + kind] = bytes;
+    }
+    // What there is at a time follows from these when it is read; only the peaks have to be kept.
+    const other = 1 - kind;
+    const count = blocks + values[CACHED + kind]!;
+    if (count > values[IDLE + PEAK + kind]!) values[IDLE + PEAK + kind] = count;
+    const countAll = count + values[SPLIT + other]! + values[CACHED + other]!;
+    if (countAll > values[IDLE + PEAK_ALL]!) values[IDLE + PEAK_ALL] = countAll;
+    const idle = bytes + cachedBytes;
+    if (idle > values[IDLE_BYTES + PEAK + kind]!) values[IDLE_BYTES + PEAK + kind] = idle;
+    const idleAll = idle + values[SPLIT_BYTES + other]! + values[CACHED_BYTES + other]!;
+    if (idleAll > values[IDLE_BYTES + PEAK_ALL]!) values[IDLE_BYTES + PEAK_ALL] = idleAll;
   }
 
   /** Brings the measures of inactive memory up to date. */

@@ -5,6 +5,7 @@
  */
 
 import { type AllocationSite, OutOfMemoryError } from "../../ffi/cuda_error.ts";
+import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import { AllocationLadder } from "./allocation_ladder.ts";
 import { UNIT } from "./block_table.ts";
 import type { MemorySpace } from "./memory_space.ts";
@@ -14,6 +15,7 @@ import { type BlockRequest, PoolEngine } from "./pool_engine.ts";
 import type { PoolSettings } from "./pool_options.ts";
 import { type PoolStatistics, poolStatistics } from "./pool_statistics.ts";
 import { LARGE } from "./segment.ts";
+import { WithdrawnBlocks } from "./withdrawn_blocks.ts";
 
 /** A graph, as far as memory is concerned. A `Graph` is one. */
 export interface MemoryGraph {
@@ -38,6 +40,8 @@ export class PoolCore {
   readonly settings: PoolSettings;
   /** What does the work. */
   readonly engine: PoolEngine;
+  /** What was freed by its address. */
+  readonly withdrawn: WithdrawnBlocks = new WithdrawnBlocks();
   /** Who holds the most memory, where that is tracked. */
   topSites: () => readonly AllocationSite[] = () => [];
   readonly #upstream: MemoryUpstream;
@@ -71,7 +75,7 @@ export class PoolCore {
       refuseShare: settings.refuseShare,
       onPressure: (request) => this.#askProgram(request),
     });
-    if (settings.initialBytes > 0) this.preallocate(settings.initialBytes);
+    if (settings.initialBytes > 0) this.#begin(settings.initialBytes);
   }
 
   /** Whether the pool gives no memory any more. */
@@ -105,18 +109,16 @@ export class PoolCore {
     if (bytes === 0) return this.#takeNothing();
     const block = this.#takeWithoutWaiting(bytes, stream, alignment);
     if (block !== 0) return block;
-    const climb = this.#ladder.climb(this.#missed!);
+    const request = this.#missed!;
+    const climb = this.#ladder.climb(request);
     for (let step = climb.next();; step = climb.next()) {
       if (step.done) {
         if (step.value === 0) throw this.#outOfMemory(bytes);
-        return this.engine.finish(step.value, this.#missed!);
+        return this.engine.finish(step.value, request);
       }
       this.#noteWait();
-      const request = this.#missed!;
       await this.#upstream.wait(step.value.event);
       this.#requireUsable(stream);
-      // Others may have been here meanwhile.
-      this.#missed = request;
     }
   }
 
@@ -157,6 +159,7 @@ export class PoolCore {
   /** Makes peaks and totals begin anew; what is live stays counted. */
   resetStatistics(): void {
     this.engine.counters.refreshActive();
+    this.engine.counters.refreshInactive();
     this.engine.counters.reset();
   }
 
@@ -228,7 +231,9 @@ export class PoolCore {
     if (space === undefined) return;
     if (graph === undefined) return this.#retireSpace(space, []);
     this.#graphSpaces.add(space);
-    graph.onDispose((streams) => this.#retireSpace(space, streams));
+    // A graph uses the pool as a buffer does.
+    this.#lifetime?.retain();
+    graph.onDispose((streams) => this.#retireGraphSpace(space, streams));
   }
 
   /**
@@ -237,23 +242,54 @@ export class PoolCore {
    */
   close(): void {
     this.#closed = true;
+    try {
+      this.#giveEverythingBack();
+    } catch (error) {
+      if (!this.#upstream.lost) throw error;
+      // The loss has been heard of, so that the rest goes without another word of it.
+      this.#giveEverythingBack();
+      throw error;
+    }
+  }
+
+  #giveEverythingBack(): void {
     const { streams } = this.engine;
-    if (!this.#upstream.lost) this.settleSync();
+    if (this.#upstream.lost) streams.abandon();
+    else this.settleSync();
     for (const space of [...streams.spaces()]) {
       streams.releaseSpace(space);
       space.reclaim(Infinity);
-      if (!this.#upstream.lost) space.releaseAddresses();
+      space.releaseAddresses();
     }
     streams.close();
     for (const close of this.#closers.splice(0)) close();
   }
 
+  #retireGraphSpace(space: MemorySpace, streams: Iterable<MemoryStream>): void {
+    // A graph whose end has failed tells of it again, and the space may be another's by then.
+    if (!this.#graphSpaces.delete(space)) return;
+    try {
+      this.#retireSpace(space, streams);
+    } finally {
+      this.#lifetime?.release();
+    }
+  }
+
   /** A space goes when the streams that its graph was launched on have got this far. */
   #retireSpace(space: MemorySpace, streams: Iterable<MemoryStream>): void {
-    this.#graphSpaces.delete(space);
     this.engine.streams.retireSpace(space, streams);
-    if (!this.#upstream.capturing) this.engine.streams.settle();
+    if (!this.#upstream.capturing && !this.#upstream.lost) this.engine.streams.settle();
     this.engine.counters.recount();
+  }
+
+  /** Takes the first memory; a pool that cannot have it leaves nothing behind. */
+  #begin(bytes: number): void {
+    try {
+      this.preallocate(bytes);
+    } catch (error) {
+      giveBackAfterFailure({ [Symbol.dispose]: () => this.close() });
+      throw error;
+    }
   }
 
   #closedError(): TypeError {
@@ -306,6 +342,7 @@ export class PoolCore {
   }
 
   #requireUsable(stream: MemoryStream): void {
+    if (this.#closed) throw this.#closedError();
     if (stream.disposed) {
       throw new TypeError("Cannot allocate memory as the stream was disposed meanwhile");
     }
@@ -313,7 +350,7 @@ export class PoolCore {
 
   /** Gives back what is more than the pool may keep, or what others asked for. */
   #shed(): void {
-    if (this.#trims || this.#upstream.capturing) return;
+    if (this.#trims || this.#upstream.capturing || this.#upstream.lost) return;
     this.#trims = true;
     try {
       this.trim();

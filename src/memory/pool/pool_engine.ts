@@ -12,12 +12,13 @@ import { BlockCache } from "./block_cache.ts";
 import { BlockHeap } from "./block_heap.ts";
 import { BlockTable } from "./block_table.ts";
 import type * as table from "./block_table.ts";
-import type { MemorySpace, SharedMemory } from "./memory_space.ts";
+import type { MemorySpace } from "./memory_space.ts";
 import type { MemoryStream, MemoryUpstream } from "./memory_upstream.ts";
 import { PoolAccounts } from "./pool_accounts.ts";
 import type * as counter from "./pool_counters.ts";
 import { PoolStreams } from "./pool_streams.ts";
 import type { Segment } from "./segment.ts";
+import type { SharedMemory } from "./shared_memory.ts";
 import { sizeClass, unitsFor } from "./size_class.ts";
 import type * as size from "./size_class.ts";
 import type { StreamSlot } from "./stream_slots.ts";
@@ -133,10 +134,14 @@ export class PoolEngine implements SharedMemory {
   tick = 0;
   /** Told of what happens. */
   observer: PoolObserver | undefined;
+  /** In debug mode, what is before the buffers in their blocks. */
+  guards: { frontOf(block: number): number } | undefined;
   /** Serves what the cache does not. */
   onMiss: MissHandler = () => 0;
   /** Called when the pool holds more free memory than it may, or somebody asked for it. */
   onExcess: () => void = () => {};
+  /** Called when memory was taken from the device or given back; must not use the pool. */
+  onReservedChange: () => void = () => {};
   readonly #values: Float64Array<ArrayBuffer>;
   readonly #mostFreeBytes: number;
   readonly #limitsFree: boolean;
@@ -144,6 +149,7 @@ export class PoolEngine implements SharedMemory {
   readonly #onUse: (isInUse: boolean) => void;
   #lastStream: MemoryStream | undefined;
   #lastSlot = 0;
+  #lastCommon = 0;
   #pressure: number;
 
   /** An engine without memory. */
@@ -321,6 +327,7 @@ export class PoolEngine implements SharedMemory {
   onReserved(bytes: number, address: number, kind: number, isSegment: boolean): void {
     this.counters.noteReserved(bytes, kind, isSegment);
     if (this.observer !== undefined) this.observer.reserved(bytes, address);
+    this.onReservedChange();
   }
 
   /** Told by streams; see {@linkcode SharedMemory}. */
@@ -341,18 +348,24 @@ export class PoolEngine implements SharedMemory {
       this.#pressure = this.upstream.pressure;
       if (this.upstream.wasPressed()) this.onExcess();
     }
-    this.#lastSlot = this.streams.slotOf(stream).index;
+    const slot = this.streams.slotOf(stream);
+    this.#lastSlot = slot.index;
+    this.#lastCommon = slot.common;
     // The slot of a capture is not the stream's when the capture is over.
     this.#lastStream = stream.captureToken === undefined ? stream : undefined;
   }
 
   #miss(bytes: number, alignment: number, stream: MemoryStream): number {
-    const units = unitsFor(bytes);
     if (alignment === UNIT) {
+      // As `find()` does, without a request.
       const kind = bytes <= LARGEST_SMALL ? 0 : 1;
-      const found = this.heap.find(this.#lastSlot, kind, units);
+      const units = unitsFor(bytes);
+      const slot = this.#lastSlot;
+      let found = this.heap.find(slot, kind, units);
+      if (found === 0) found = this.heap.find(this.#lastCommon, kind, units);
       if (found !== 0) {
         const block = this.heap.carve(found, 0, units);
+        this.table.ints[(block << RECORD_SHIFT) + OWNER] = slot;
         return this.#finish(block, kind, bytes, stream);
       }
     }
@@ -367,7 +380,7 @@ export class PoolEngine implements SharedMemory {
     this.#values[MISSES + kind]! += 1;
     this.#values[MISSED_BYTES + kind]! += rounded;
     this.#countTaken(kind, rounded, bytes);
-    this.counters.recount();
+    this.counters.recountKind(kind);
     if (this.observer !== undefined) this.observer.allocated(block, stream);
     return block;
   }
@@ -412,7 +425,7 @@ export class PoolEngine implements SharedMemory {
   #giveLarge(block: number, owner: number, rounded: number): void {
     const { large } = this.cache;
     if (large[owner] !== 0) this.#releaseKept(owner);
-    if (this.#mostCached === 0 || rounded > this.#mostFreeBytes) return this.#release(block);
+    if (this.#mostCached === 0 || rounded > this.#mostFreeBytes) return this.#release(block, 1);
     this.table.ints[(block << RECORD_SHIFT) + STATE] = CACHED_STATE;
     large[owner] = block;
     this.#countCached(1, rounded);
@@ -423,7 +436,7 @@ export class PoolEngine implements SharedMemory {
     const kept = large[slot]!;
     large[slot] = 0;
     this.cache.noteDrained(1, 1, this.table.units(kept) * UNIT);
-    this.#release(kept);
+    this.#release(kept, 1);
   }
 
   #giveUncached(block: number, kind: number, owner: number, rounded: number): void {
@@ -431,17 +444,24 @@ export class PoolEngine implements SharedMemory {
       this.streams.freeUsed(block);
       this.counters.recount();
     } else if (kind === 1) this.#giveLarge(block, owner, rounded);
-    else this.#release(block);
+    else this.#release(block, 0);
   }
 
-  #release(block: number): void {
+  #release(block: number, kind: 0 | 1): void {
     this.streams.release(block);
-    this.counters.recount();
+    this.counters.recountKind(kind);
   }
 
   #watch(owner: number, rounded: number): void {
     if (this.streams.severalStreams) this.streams.noteFreed(owner, rounded);
-    if (this.#limitsFree && this.counters.freeBytes > this.#mostFreeBytes) this.onExcess();
+    if (!this.#limitsFree || this.counters.freeBytes <= this.#mostFreeBytes) return;
+    try {
+      this.onExcess();
+    } catch (error) {
+      // The block is free all the same, and who holds on to the pool has to know.
+      if (this.#values[COUNT]! + this.#values[COUNT + 1]! === 0) this.#onUse(false);
+      throw error;
+    }
   }
 
   #countTaken(kind: 0 | 1, rounded: number, bytes: number): void {
@@ -467,6 +487,6 @@ export class PoolEngine implements SharedMemory {
   #countCached(kind: 0 | 1, rounded: number): void {
     this.#values[CACHED + kind]! += 1;
     this.#values[CACHED_BYTES + kind]! += rounded;
-    this.counters.refreshInactive();
+    this.counters.recountKind(kind);
   }
 }

@@ -153,7 +153,8 @@ function measureBySize(counters: PoolCounters, which: number): MeasureBySize {
   return { all, small, large };
 }
 
-function largestFree(engine: PoolEngine): number {
+/** Bytes of the largest free block, cached ones included. */
+export function largestFree(engine: PoolEngine): number {
   let largest = 0;
   for (const slot of engine.streams.slots()) {
     const block = engine.heap.largest(slot.index);
@@ -175,6 +176,8 @@ function share(part: number, whole: number): number {
 export function poolStatistics(engine: PoolEngine): PoolStatistics {
   const { counters, cache } = engine;
   engine.counters.refreshActive();
+  // Where a request failed on its way, what it had moved is not counted yet.
+  engine.counters.recount();
   engine.counters.refreshInactive();
   const requested = measureBySize(counters, REQUESTED_BYTES);
   const allocation = measureBySize(counters, ALLOCATION);

@@ -21,8 +21,9 @@ import {
   USED_ELSEWHERE,
 } from "./block_table.ts";
 import { FreeIndex } from "./free_index.ts";
-import { MemorySpace, type SharedMemory } from "./memory_space.ts";
+import { MemorySpace } from "./memory_space.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
+import type { SharedMemory } from "./shared_memory.ts";
 import { type Mark, StreamMarks, StreamSlot } from "./stream_slots.ts";
 
 /** What a pending block waits for: slots, and the epochs that must be done there. */
@@ -105,18 +106,23 @@ export class PoolStreams {
   /** The slot of a stream as it is now: of itself, or of the capture that it is part of. */
   slotOf(stream: MemoryStream): StreamSlot {
     const token = stream.captureToken;
-    const slots = token === undefined ? this.#byStream : this.#slotsOfCapture(token);
+    if (token === undefined) return this.#byStream.get(stream) ?? this.#slotOfStream(stream);
+    const slots = this.#slotsOfCapture(token);
     const known = slots.get(stream);
     if (known !== undefined) return known;
+    const slot = this.#addSlot(stream, this.#spaceOfCapture(token).common.index, true);
+    slots.set(stream, slot);
+    return slot;
+  }
+
+  /** A new slot of a stream itself. */
+  #slotOfStream(stream: MemoryStream): StreamSlot {
     // A disposed stream would never tell that it is done.
     void stream.id;
-    const space = token === undefined ? this.space : this.#spaceOfCapture(token);
-    const slot = this.#addSlot(stream, space.common.index, token !== undefined);
-    slots.set(stream, slot);
-    if (token === undefined) {
-      stream.onDispose(() => this.#retire(slot));
-      this.severalStreams = slots.size > 1;
-    }
+    const slot = this.#addSlot(stream, this.space.common.index, false);
+    this.#byStream.set(stream, slot);
+    stream.onDispose(() => this.#retire(slot));
+    this.severalStreams = this.#byStream.size > 1;
     return slot;
   }
 
@@ -128,7 +134,21 @@ export class PoolStreams {
     const { ints } = this.#shared.table;
     const at = block << RECORD_SHIFT;
     if (ints[at + OWNER] === slot.index) return;
-    ints[at + STATE]! |= USED_ELSEWHERE;
+    this.#noteUse(block, slot);
+  }
+
+  /**
+   * Keeps a live block pending, once it is freed, until what is returned is told that its epoch is
+   * completed: a stream that does not exist uses it.
+   */
+  hold(block: number): StreamSlot {
+    const slot = new StreamSlot(-1, undefined, -1, true);
+    this.#noteUse(block, slot);
+    return slot;
+  }
+
+  #noteUse(block: number, slot: StreamSlot): void {
+    this.#shared.table.ints[(block << RECORD_SHIFT) + STATE]! |= USED_ELSEWHERE;
     const uses = this.#uses.get(block);
     if (uses === undefined) this.#uses.set(block, new Set([slot]));
     else uses.add(slot);
@@ -148,8 +168,12 @@ export class PoolStreams {
       epoch: slot.retired ? slot.epoch - 1 : slot.epoch,
     }))
       .filter(({ slot, epoch }) => !slot.isClean(epoch));
-    ints[at + EPOCH] = this.epochs[ints[at + OWNER]!]!;
+    const owner = this.slot(ints[at + OWNER]!);
+    const epoch = this.epochs[owner.index]!;
+    ints[at + EPOCH] = epoch;
     if (needs.length === 0) return void this.release(block);
+    // Its own stream's mark is made with those of the others, so that one wait is enough.
+    owner.demanded = Math.max(owner.demanded, epoch);
     for (const { slot, epoch } of needs) slot.demanded = Math.max(slot.demanded, epoch);
     ints[at + STATE] = PENDING;
     this.#pending.set(block, needs);
@@ -172,17 +196,28 @@ export class PoolStreams {
     }
   }
 
-  /** Empties a slot's cache, so that its blocks join their neighbours; whether it had any. */
-  flush(slot: StreamSlot): boolean {
-    return this.#cache.drain(slot.index, this.#releaseCached);
+  /**
+   * Empties a slot's cache, so that its blocks join their neighbours; whether it had any.
+   *
+   * @param kind 0 for its small blocks, 1 for the large one; all when absent.
+   */
+  flush(slot: StreamSlot, kind?: 0 | 1): boolean {
+    const hadSmall = kind !== 1 && this.#cache.drainSmall(slot.index, this.#releaseCached);
+    const hadLarge = kind !== 0 && this.#cache.drainLarge(slot.index, this.#releaseCached);
+    return hadSmall || hadLarge;
   }
 
   readonly #releaseCached = (block: number): void => this.release(block);
 
-  /** Marks a slot if there is something that only a mark can tell of. */
-  mark(slot: StreamSlot): void {
+  /**
+   * Marks a slot if there is something that only a mark can tell of.
+   *
+   * @param kind Of which blocks; of all when absent. Flushing a cache for the others would cost
+   * them their hits.
+   */
+  mark(slot: StreamSlot, kind?: 0 | 1): void {
     if (slot.stream === undefined || slot.captured || slot.retired) return;
-    this.flush(slot);
+    this.flush(slot, kind);
     const latest = Math.max(this.#shared.heap.latestEpoch[slot.index]!, slot.demanded);
     if (latest < slot.epoch) return;
     this.#marks.mark(slot);
@@ -203,20 +238,24 @@ export class PoolStreams {
   /**
    * Marks all slots but one that has something free, and finds out what has become clean. Does
    * nothing while a stream is captured, when nobody may ask.
+   *
+   * @param kind Of which blocks; of all when absent.
    */
-  settle(except?: StreamSlot): void {
+  settle(except?: StreamSlot, kind?: 0 | 1): void {
     if (this.#shared.upstream.capturing) return;
-    this.#settleSlots(except);
+    this.#settleSlots(except, kind);
     // What is not pending any more may still be its own stream's.
-    if (this.pendingCount > 0 && this.#releasePending()) this.#settleSlots(except);
+    if (this.pendingCount > 0 && this.#releasePending()) this.#settleSlots(except, kind);
     if (this.#retiring.size > 0) this.#releaseRetired();
   }
 
-  #settleSlots(except: StreamSlot | undefined): void {
+  #settleSlots(except: StreamSlot | undefined, kind: 0 | 1 | undefined): void {
     for (const slot of this.#slots) {
       if (slot === undefined || slot === except) continue;
-      this.mark(slot);
+      this.mark(slot, kind);
       this.poll(slot);
+      // Where forgetting it has failed; there is nothing to poll any more.
+      if (slot.retired && slot.marks.length === 0) this.#forget(slot);
     }
   }
 
@@ -244,7 +283,23 @@ export class PoolStreams {
     const space = this.#captures.get(token);
     this.#captures.delete(token);
     this.#byCapture.delete(token);
+    if (space !== undefined) this.#useFromNowOn(space);
     return space;
+  }
+
+  /**
+   * What is live in a space whose capture is over may be used by work of its own stream that runs
+   * at once; the graph's launches do not tell when that is done.
+   */
+  #useFromNowOn({ segments }: MemorySpace): void {
+    const { table } = this.#shared;
+    for (const { firstBlock } of segments) {
+      for (let block = firstBlock; block !== 0; block = table.field(block, NEXT)) {
+        if (table.state(block) !== LIVE) continue;
+        const { stream } = this.slot(table.field(block, OWNER));
+        if (stream !== undefined && !stream.disposed) this.use(block, stream);
+      }
+    }
   }
 
   /**
@@ -255,7 +310,8 @@ export class PoolStreams {
     for (const stream of streams) {
       const slot = stream.disposed
         ? [...this.slots()].find((each) => each.stream === stream && !each.captured)
-        : this.slotOf(stream);
+        // Not that of a capture which the stream may be part of by now: that has no marks.
+        : this.#byStream.get(stream) ?? this.#slotOfStream(stream);
       // A disposed stream without a slot is through.
       if (slot !== undefined) slots.add(slot);
     }
@@ -291,6 +347,16 @@ export class PoolStreams {
       if (slot.common === space.common.index) this.#slots[slot.index] = undefined;
     }
     this.#spaces[space.common.index] = undefined;
+  }
+
+  /** Takes all work for done: a lost device does nothing any more. */
+  abandon(): void {
+    for (const slot of this.slots()) {
+      slot.completed = slot.epoch;
+      this.flush(slot);
+      this.#releaseClean(slot);
+    }
+    this.#releasePending();
   }
 
   /** Gives all events back. */

@@ -40,3 +40,8 @@ export function unitsFor(bytes: number): number {
   const units = Math.ceil(bytes / UNIT);
   return units > LARGEST_SMALL_UNITS ? units : unitsOfClass(sizeClass(units));
 }
+
+/** The least multiple of a granule that is not less. */
+export function roundUpTo(value: number, granule: number): number {
+  return Math.ceil(value / granule) * granule;
+}

@@ -10,7 +10,7 @@
  * @module
  */
 
-import type { MemoryStream, MemoryUpstream } from "./memory_upstream.ts";
+import { giveBackTo, type MemoryStream, type MemoryUpstream } from "./memory_upstream.ts";
 
 /** A point on a stream: what was freed up to this epoch is clean when the event is done. */
 export interface Mark {
@@ -103,8 +103,11 @@ export class StreamMarks {
     const events = [...slot.spareEvents, ...slot.marks.splice(0).map(({ event }) => event)];
     slot.spareEvents.splice(0, slot.spareEvents.length, ...events);
     for (const event of events) {
-      this.#upstream.destroyEvent(event);
-      slot.spareEvents.shift();
+      giveBackTo(
+        this.#upstream,
+        () => this.#upstream.destroyEvent(event),
+        () => void slot.spareEvents.shift(),
+      );
     }
   }
 }

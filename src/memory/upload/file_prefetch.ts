@@ -67,18 +67,21 @@ const ACTION = "prefetch files";
  * @throws {TypeError | RangeError} If an option is wrong.
  *
  * @example
- * ```ts ignore
+ * ```ts
  * import { openDevice } from "@gridstride/cuda";
  *
+ * const path = await Deno.makeTempFile();
+ * await Deno.writeFile(path, new Uint8Array(1 << 20));
  * using device = openDevice();
  * const layers = [
- *   { name: "query", path: "model.bin", offset: 0, bytes: 2 ** 25, dtype: "float16" },
- *   { name: "key", path: "model.bin", offset: 2 ** 25, bytes: 2 ** 25, dtype: "float16" },
+ *   { name: "query", path, offset: 0, bytes: 1 << 19, dtype: "float16" },
+ *   { name: "key", path, offset: 1 << 19, bytes: 1 << 19, dtype: "float16" },
  * ] as const;
  * for await (const { part, buffer } of device.prefetchFiles(layers)) {
  *   using weights = buffer;
  *   console.log(part.name, weights.length);
  * }
+ * await Deno.remove(path);
  * ```
  */
 export function prefetchFiles<const Part extends FilePart>(

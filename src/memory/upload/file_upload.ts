@@ -115,15 +115,20 @@ function requireSize(
  * @throws The signal's reason, if it cancels the upload; and what `onProgress` throws.
  *
  * @example
- * ```ts ignore
+ * ```ts
  * import { openDevice } from "@gridstride/cuda";
  *
+ * const path = await Deno.makeTempFile();
+ * await Deno.writeFile(path, new Uint8Array(1 << 20));
+ * const cancelling = new AbortController(); // its abort() ends the upload
  * using device = openDevice();
- * using weights = await device.uploadFile("weights.bin", {
+ * using weights = await device.uploadFile(path, {
  *   dtype: "float16",
  *   onProgress: ({ bytes, totalBytes }) => console.log(`${bytes} of ${totalBytes} bytes`),
- *   signal: AbortSignal.timeout(60_000),
+ *   signal: cancelling.signal,
  * });
+ * console.log(weights.length); // 524288
+ * await Deno.remove(path);
  * ```
  */
 export async function uploadFile<D extends DType = "uint8">(

@@ -50,13 +50,16 @@ export interface StreamUploadOptions<D extends DType = DType> extends TransferOp
  * `onProgress` throws.
  *
  * @example
- * ```ts ignore
+ * ```ts
  * import { openDevice } from "@gridstride/cuda";
  *
  * using device = openDevice();
- * const response = await fetch("https://example.org/weights.bin.gz");
+ * // As the body of a compressed file that is fetched.
+ * const response = new Response(new Blob([new Uint8Array(1 << 20)]).stream()
+ *   .pipeThrough(new CompressionStream("gzip")));
  * const bytes = response.body!.pipeThrough(new DecompressionStream("gzip"));
  * using weights = await device.uploadStream(bytes, { dtype: "float16" });
+ * console.log(weights.length); // 524288
  * ```
  */
 export async function uploadStream<D extends DType = "uint8">(

@@ -54,12 +54,16 @@ function checkedLimits(options: UploadRingOptions): SlotLimits {
  * `device.createUploadRing()`, is for other limits, or for giving the memory back early.
  *
  * @example
- * ```ts ignore
+ * ```ts
  * import { openDevice } from "@gridstride/cuda";
  *
+ * const path = await Deno.makeTempFile();
+ * await Deno.writeFile(path, new Uint8Array(1 << 20));
  * using device = openDevice();
  * await using ring = device.createUploadRing({ slots: 12, slotBytes: 16 * 2 ** 20, readers: 8 });
- * using weights = await device.uploadFile("weights.bin", { dtype: "float16", ring });
+ * using weights = await device.uploadFile(path, { dtype: "float16", ring });
+ * console.log(weights.length); // 524288
+ * await Deno.remove(path);
  * ```
  */
 export class UploadRing implements AsyncDisposable {

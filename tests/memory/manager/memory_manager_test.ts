@@ -25,7 +25,7 @@ function manage(limit = 64 * MIB, options: MemoryManagerOptions = {}) {
 const BANDS = { small: 1000, medium: 10_000, large: 100_000 };
 
 function bandsOf(manager: MemoryManager): string {
-  return manager.statistics().bands.map(({ count, bytes }) => `${count}:${bytes}`).join(" ");
+  return manager.stats().bands.map(({ count, bytes }) => `${count}:${bytes}`).join(" ");
 }
 
 /** The records of level info and above that a piece of work logs, as text. */
@@ -76,7 +76,7 @@ Deno.test("buffers are counted by the size that was asked for, down to exactly z
   const bytes = BREAKING_SIZES.map((length) => 2 * length);
   const total = bytes.reduce((sum, each) => sum + each);
   assertEquals(manager.memoryAllocated(), total);
-  const { live, reserved, utilization, bands } = manager.statistics();
+  const { live, reserved, utilization, bands } = manager.stats();
   assertEquals([live, reserved, utilization], [total, total, total / (64 * MIB)]);
   for (const band of bands) {
     const own = bytes.filter((size) => Math.max(size, 1) >= band.from && size <= band.to);
@@ -227,12 +227,12 @@ Deno.test("a manager of no device, with no pool, or with bands that overlap, is 
 
 Deno.test("over the device's own pool a manager counts what everybody allocates from it", () => {
   const manager = new MemoryManager(device, { bands: BANDS });
-  const before = manager.statistics();
+  const before = manager.stats();
   using other = device.allocate("uint8", 5000);
   using own = manager.allocate("uint8", 777);
   using view = own.view(7);
   using direct = manager.allocate("uint8", 100_001);
-  const { live, bands, reserved } = manager.statistics();
+  const { live, bands, reserved } = manager.stats();
   assertEquals(live - before.live, 5000 + 777 + 100_001);
   assertEquals(
     bands.map(({ count }, index) => count - before.bands[index]!.count),
@@ -246,16 +246,16 @@ Deno.test("over the device's own pool a manager counts what everybody allocates 
   }
   const { address } = own;
   for (const buffer of [other, own, direct]) buffer.free();
-  assertEquals([manager.ownsPointer(address), manager.statistics().live], [false, before.live]);
+  assertEquals([manager.ownsPointer(address), manager.stats().live], [false, before.live]);
 });
 
 Deno.test("over the device's own pool emptyCache() gives back what is free", () => {
   const manager = new MemoryManager(device);
   manager.emptyCache();
-  const before = manager.statistics().reserved;
+  const before = manager.stats().reserved;
   manager.allocate("uint8", 8 * MIB).free();
-  assertEquals(manager.statistics().reserved, before + 8 * MIB);
+  assertEquals(manager.stats().reserved, before + 8 * MIB);
   device.doneSync();
   assertEquals(manager.emptyCache(), 8 * MIB);
-  assertEquals(manager.statistics().reserved, before);
+  assertEquals(manager.stats().reserved, before);
 });

@@ -44,7 +44,7 @@ function placesByRoomOrByLoad(): void {
     const buffers = [1, 2, 3, 4].map(() => memory.allocate("uint8", 500));
     assertEquals(ordinalsOf(buffers), [...expected], balance);
     free(buffers);
-    for (const { live } of memory.statistics().values()) assertEquals(live, 0);
+    for (const { live } of memory.stats().values()) assertEquals(live, 0);
   }
 }
 
@@ -152,7 +152,7 @@ function tellsEachDeviceApart(): void {
   const memory = twoDevices();
   using _one = memory.manager(1).allocate("uint8", 100);
   using _two = memory.manager(2).allocate("uint8", 200);
-  const statistics = memory.statistics();
+  const statistics = memory.stats();
   assertEquals([...statistics.keys()], [2, 1]);
   assertEquals([statistics.get(1)!.live, statistics.get(2)!.live], [100, 200]);
   assertEquals([statistics.get(1)!.device, statistics.get(2)!.ordinal], ["host:1", 2]);

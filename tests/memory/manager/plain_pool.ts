@@ -55,7 +55,7 @@ export class PlainPool implements ManagedPool {
     return allocateDirect(this.context, dtype, length);
   }
 
-  statistics(): PoolStatistics {
+  stats(): PoolStatistics {
     const live = [...this.liveSizes()].reduce((sum, bytes) => sum + bytes, 0);
     return { ...unusedStatistics(), currentUsage: live, reserved: live, ...this.pretended };
   }

@@ -7,6 +7,7 @@
 namespace {
 
 constexpr int32_t injected = 999;
+constexpr int32_t invalid_value = 1;
 constexpr int32_t out_of_memory = 2;
 
 // 0 where the driver keeps memory for itself from call to call, so that nothing could be compared.
@@ -72,6 +73,43 @@ void check_undoing(double page) {
   check_status(gs.gs_virtual_release(0, base), 0, "and can be tried again");
 }
 
+// A driver that unmaps mappings singly only, as CUDA's documentation can be read.
+void check_unmapping_singly(double page) {
+  const double base = reserve(0, 5 * page);
+  const Tally before = tally();
+  const int32_t kind = call_id("cuMemUnmap");
+  double calls[2] = {};
+  map(0, base, 5 * page, 2 * page);
+  gs.gs_call_tally(kind, &calls[0]);
+  gs.gs_call_fail(kind, 1, invalid_value);
+  check_status(unmap(0, base, 5 * page), 0, "where one call cannot unmap three pieces");
+  gs.gs_call_tally(kind, &calls[1]);
+  check_equal(calls[1] - calls[0], 3, "each is unmapped by one");
+  check(tally() == before, "and nothing is left");
+
+  map(0, base, 5 * page, 2 * page);
+  gs.gs_call_fail(kind, 1, invalid_value);
+  // After cudaSetDevice, the mode, the refused call and the one for the last piece.
+  gs.gs_call_fail(0, 5, injected);
+  check_status(unmap(0, base, 5 * page), injected, "where the second of them fails");
+  check_equal(tally().mapped_bytes - before.mapped_bytes, 4 * page, "the first is gone");
+  check_status(map(0, base + 4 * page, page, page), 0, "and can be mapped anew");
+  check_status(unmap(0, base, 4 * page), 0, "the others are there still");
+  check_status(unmap(0, base + 4 * page, page), 0, "and can be unmapped");
+
+  map(0, base, page, page);
+  gs.gs_call_fail(kind, 1, invalid_value);
+  check_status(unmap(0, base, page), invalid_value, "one piece is not tried twice");
+  check_status(unmap(0, base, page), 0, "unless it is asked for");
+
+  gs.gs_call_fail(call_id("cuMemSetAccess"), 1, injected);
+  gs.gs_call_fail(kind, 1, invalid_value);
+  check_status(map(0, base, 5 * page, 2 * page), injected, "what a failed mapping has mapped");
+  check(tally() == before, "is unmapped singly as well");
+  gs.gs_call_restore();
+  check_status(gs.gs_virtual_release(0, base), 0, "the addresses are released");
+}
+
 void check_reserving_steps(double page) {
   const Tally before = tally();
   double address = -1;
@@ -115,6 +153,7 @@ void check_virtual_failures() {
   }
   check_mapping_steps(page);
   check_undoing(page);
+  check_unmapping_singly(page);
   check_reserving_steps(page);
   check_capacity(page);
 }

@@ -1,0 +1,133 @@
+/**
+ * The memory pool's goals beside what was measured in the same run.
+ *
+ * @module
+ */
+
+import type { Figure } from "./figure.ts";
+import { formatDuration, formatNumber } from "./formats.ts";
+import type { Peer } from "./peers.ts";
+
+/** A goal and how far it was reached. */
+export interface GoalOutcome {
+  /** What is measured. */
+  readonly name: string;
+  /** What is to be reached, in words: `at most 60.0 ns`. */
+  readonly goal: string;
+  /** What was measured, in words. */
+  readonly measured: string;
+  /** Whether that reaches it; `null` where there is no goal, and the figure is for comparison. */
+  readonly reached: boolean | null;
+}
+
+const AREA = "pool";
+const OURS = "allocate() and free()";
+const MALLOC = "malloc() and free() in C";
+
+/** The sizes of the pairs that the goals are about, as the groups of `pool_bench.ts` name them. */
+const PAIR_SIZES = ["256 B", "4 KiB", "64 KiB", "1 MiB", "4 MiB"] as const;
+/** What a pair may take, in nanoseconds. */
+const PAIR_NANOSECONDS = 60;
+/** What replacing one of 1 000 live blocks of random sizes may take, in nanoseconds. */
+const RANDOM_NANOSECONDS = 100;
+/** How many times as long a pair of the peers' pools, and of the device's allocator, must take. */
+const FASTER_THAN_PEERS = 4;
+const FASTER_THAN_DEVICE = 20;
+
+function timeGoal(name: string, figure: Figure, most: number): GoalOutcome {
+  return {
+    name,
+    goal: `at most ${formatDuration(most)}`,
+    measured: formatDuration(figure.nanoseconds),
+    reached: figure.nanoseconds <= most,
+  };
+}
+
+function speedGoal(name: string, theirs: number, ours: number, least: number | null): GoalOutcome {
+  const speedup = theirs / ours;
+  return {
+    name,
+    goal: least === null ? "" : `at least ${formatNumber(least)} ×`,
+    measured: `${formatNumber(speedup)} ×`,
+    reached: least === null ? null : speedup >= least,
+  };
+}
+
+/**
+ * Compares figures with the goals; empty where the pool was not measured.
+ *
+ * @param figures All figures of a run.
+ * @param peers What other libraries took in the same run.
+ * @param onGpu Whether the device is a GPU: only there the comparisons with peers and with the
+ * device's own allocator are goals.
+ */
+export function poolGoals(
+  figures: readonly Figure[],
+  peers: readonly Peer[],
+  onGpu: boolean,
+): GoalOutcome[] {
+  const measured = figures.filter(({ area }) => area === AREA);
+  const find = (group: string, title: string) =>
+    measured.find((figure) => figure.group.startsWith(group) && figure.title === title);
+  return [
+    ...PAIR_SIZES.flatMap((size) => pairGoals(size, find)),
+    ...measured.filter(({ group, title }) => group.startsWith("free one of") && title === OURS)
+      .flatMap((figure) => randomGoals(figure, find)),
+    ...PAIR_SIZES.flatMap((size) => deviceGoals(size, find, onGpu)),
+    ...PAIR_SIZES.flatMap((size) => peerGoals(size, find, peers)),
+  ];
+}
+
+type Find = (group: string, title: string) => Figure | undefined;
+
+function pairGoals(size: string, find: Find): GoalOutcome[] {
+  const group = `allocate and free ${size}`;
+  const ours = find(group, OURS);
+  const malloc = find(group, MALLOC);
+  if (ours === undefined) return [];
+  return [
+    timeGoal(`allocate and free ${size}`, ours, PAIR_NANOSECONDS),
+    ...(malloc === undefined
+      ? []
+      : [speedGoal("malloc() and free() by that", malloc.nanoseconds, ours.nanoseconds, null)]),
+  ];
+}
+
+function randomGoals(ours: Figure, find: Find): GoalOutcome[] {
+  const malloc = find(ours.group, MALLOC);
+  return [
+    // More live blocks than caches hold are for comparison.
+    ours.group.includes("1 000 live")
+      ? timeGoal(ours.group, ours, RANDOM_NANOSECONDS)
+      : { name: ours.group, goal: "", measured: formatDuration(ours.nanoseconds), reached: null },
+    ...(malloc === undefined
+      ? []
+      : [speedGoal("malloc() and free() by that", malloc.nanoseconds, ours.nanoseconds, null)]),
+  ];
+}
+
+function deviceGoals(size: string, find: Find, onGpu: boolean): GoalOutcome[] {
+  const group = `the device's own allocator, ${size}`;
+  const ours = find(group, OURS);
+  const device = find(group, "gs_memory_allocate and gs_memory_free in C");
+  if (ours === undefined || device === undefined) return [];
+  const name = `${onGpu ? "cudaMalloc and cudaFree" : "the host device's allocator"}, ${size}`;
+  const least = onGpu ? FASTER_THAN_DEVICE : null;
+  return [speedGoal(name, device.nanoseconds, ours.nanoseconds, least)];
+}
+
+function peerGoals(size: string, find: Find, peers: readonly Peer[]): GoalOutcome[] {
+  const ours = find(`allocate and free ${size}`, OURS);
+  if (ours === undefined) return [];
+  return peers.flatMap(({ name, nanoseconds }) => {
+    const theirs = nanoseconds[`allocate ${size}`];
+    return theirs === undefined
+      ? []
+      : [speedGoal(`${name}, ${size}`, theirs, ours.nanoseconds, FASTER_THAN_PEERS)];
+  });
+}
+
+/** The word that tables have for it. */
+export function formatReached({ reached }: GoalOutcome): string {
+  return reached === null ? "" : reached ? "reached" : "missed";
+}

@@ -1,0 +1,186 @@
+/**
+ * Who watches a pool, and what they can tell: tracking, debug mode, the timeline, recordings.
+ *
+ * A pool that nobody watches has no observer, so that watching costs it one comparison for each
+ * call.
+ *
+ * @module
+ */
+
+import type { AllocationSite } from "../../ffi/cuda_error.ts";
+import { logger } from "../../observe/logging.ts";
+import type { MemorySnapshot } from "../snapshot/memory_snapshot.ts";
+import type { MemoryTrace } from "../trace/memory_trace.ts";
+import { AllocationSites } from "./allocation_sites.ts";
+import { BlockTracker } from "./block_tracker.ts";
+import { GuardedBlocks } from "./guarded_blocks.ts";
+import {
+  type LeakOptions,
+  LeakReport,
+  leakThreshold,
+  type LiveBuffer,
+} from "./leak_report.ts";
+import { addressOf, liveBlocks } from "./live_blocks.ts";
+import { OWNER, UNIT } from "./block_table.ts";
+import { observerOf } from "./observer_list.ts";
+import type { PoolEngine } from "./pool_engine.ts";
+import type { PoolSettings } from "./pool_options.ts";
+import { type SnapshotDevice, takeSnapshot } from "./pool_snapshot.ts";
+import { PoolTimeline } from "./pool_timeline.ts";
+import { StreamNames } from "./stream_names.ts";
+import { TraceRecorder } from "./trace_recorder.ts";
+
+/** Most freed memory that debug mode keeps from use. */
+const MOST_HELD = 64 * 2 ** 20;
+
+/** The watchers of a pool. */
+export class PoolMonitor {
+  /** What is known of blocks; `undefined` where memory is not tracked. */
+  readonly tracker: BlockTracker | undefined;
+  /** Debug mode; `undefined` where it is off. */
+  readonly guarded: GuardedBlocks | undefined;
+  readonly #engine: PoolEngine;
+  readonly #settings: PoolSettings;
+  readonly #streams = new StreamNames();
+  readonly #sites: AllocationSites;
+  readonly #timeline: PoolTimeline | undefined;
+  #recorder: TraceRecorder | undefined;
+
+  /** Begins to watch an engine that has no blocks yet, as the settings say. */
+  constructor(engine: PoolEngine, settings: PoolSettings) {
+    this.#engine = engine;
+    this.#settings = settings;
+    const sites = new AllocationSites(settings.stackFrames);
+    this.#sites = sites;
+    const { debug, historyLength } = settings;
+    const tracker = debug || settings.enableMemoryTracking
+      ? new BlockTracker(engine, sites, this.#streams)
+      : undefined;
+    this.tracker = tracker;
+    this.guarded = debug && tracker !== undefined
+      ? new GuardedBlocks(engine, tracker, sites, mostHeld(settings))
+      : undefined;
+    this.#timeline = historyLength === 0
+      ? undefined
+      : new PoolTimeline(engine, historyLength, this.#streams, tracker && { tracker, sites });
+    engine.guards = this.guarded;
+    this.#observe();
+  }
+
+  /** What is being recorded; `undefined` where nothing is. */
+  get recorder(): TraceRecorder | undefined {
+    return this.#recorder;
+  }
+
+  /** What is live; see `PoolCore.checkLeaks()`. */
+  checkLeaks(options: LeakOptions): LeakReport {
+    const olderThan = leakThreshold(options);
+    if (olderThan !== undefined && this.tracker === undefined) {
+      throw new TypeError(
+        "Cannot check for leaks by age as the pool does not track memory: make it with " +
+          "enableMemoryTracking: true",
+      );
+    }
+    const buffers = [...liveBlocks(this.#engine)].map((block) => this.#describe(block))
+      .filter(({ age }) => olderThan === undefined || age! > olderThan);
+    return new LeakReport(this.#engine.upstream.label, olderThan, buffers);
+  }
+
+  /** Logs what is live when the pool ends, where memory is tracked. */
+  reportLeaks(): void {
+    if (this.tracker === undefined) return;
+    const report = this.checkLeaks({});
+    if (report.count === 0) return;
+    logger("memory").warn("the pool is disposed while buffers live: {report}", {
+      report: String(report),
+    });
+  }
+
+  /** The innermost frames that hold the most memory, largest first; none unless tracked. */
+  topSites(): AllocationSite[] {
+    const { tracker } = this;
+    if (tracker === undefined) return [];
+    const totals = new Map<string, { site: string; bytes: number; count: number }>();
+    for (const block of liveBlocks(this.#engine)) {
+      const site = tracker.siteOf(block).frame;
+      const total = totals.get(site) ?? { site, bytes: 0, count: 0 };
+      total.bytes += this.#engine.table.units(block) * UNIT;
+      total.count++;
+      totals.set(site, total);
+    }
+    return [...totals.values()].sort((a, b) => b.bytes - a.bytes || b.count - a.count);
+  }
+
+  /** What is where; see `PoolCore.snapshot()`. */
+  snapshot(device: SnapshotDevice): MemorySnapshot {
+    return takeSnapshot({
+      engine: this.#engine,
+      settings: this.#settings,
+      streams: this.#streams,
+      sites: this.#sites.texts,
+      tracker: this.tracker,
+      timeline: this.#timeline,
+    }, device);
+  }
+
+  /** Begins a recording; see `PoolCore.startRecording()`. */
+  startRecording(name: string): void {
+    if (typeof name !== "string") {
+      throw new TypeError(`Cannot record a trace as name must be a string: it is a ${typeof name}`);
+    }
+    if (this.#recorder !== undefined) {
+      throw new TypeError("Cannot record a trace as one is being recorded: stop that first");
+    }
+    this.#recorder = new TraceRecorder(this.#engine, name);
+    this.#observe();
+  }
+
+  /** Names the moment in the recording; see `PoolCore.recordPoint()`. */
+  recordPoint(name: string): void {
+    this.#recording("record a point").point(name);
+  }
+
+  /** Ends the recording; see `PoolCore.stopRecording()`. */
+  stopRecording(): MemoryTrace {
+    const recorder = this.#recording("stop recording");
+    this.#recorder = undefined;
+    this.#observe();
+    return recorder.stop();
+  }
+
+  #recording(action: string): TraceRecorder {
+    if (this.#recorder !== undefined) return this.#recorder;
+    throw new TypeError(`Cannot ${action} as nothing is being recorded: start with startRecording()`);
+  }
+
+  /** First who knows the sites, and then debug mode, which takes its guards out of the books. */
+  #observe(): void {
+    this.#engine.observer = observerOf(
+      [this.tracker, this.guarded, this.#timeline, this.#recorder],
+    );
+  }
+
+  #describe(block: number): LiveBuffer {
+    const { table } = this.#engine;
+    const { tracker } = this;
+    return {
+      address: addressOf(this.#engine, block),
+      bytes: table.units(block) * UNIT,
+      requested: table.requested(block),
+      age: tracker?.ageOf(block) ?? null,
+      stream: this.#streams.nameOf(tracker?.streamOf(block) ?? this.#ownerOf(block)),
+      site: tracker?.siteOf(block).text ?? null,
+      collected: tracker?.isLost(block) ?? false,
+    };
+  }
+
+  #ownerOf(block: number): number {
+    const owner = this.#engine.streams.slot(this.#engine.table.field(block, OWNER)).stream;
+    return owner === undefined ? -1 : this.#streams.indexOf(owner);
+  }
+}
+
+/** Most bytes in quarantine: free memory like all other, of which the pool keeps no more than it may. */
+function mostHeld({ limitBytes, maxCachedBytes }: PoolSettings): number {
+  return Math.min(MOST_HELD, maxCachedBytes / 2, limitBytes / 16);
+}

@@ -1,0 +1,53 @@
+/**
+ * What the operations of `fault_injection_test.ts` work on.
+ *
+ * @module
+ */
+
+import type { Device, DeviceBuffer, Stream } from "../../mod.ts";
+
+/** An operation; what it returns is disposed once nothing fails any more. */
+export type Operation = (fixture: Fixture) => unknown;
+
+/** What operations work on. */
+export interface Fixture {
+  /** The device. */
+  readonly device: Device;
+  /** Its label. */
+  readonly label: string;
+  /** A stream of it. */
+  readonly stream: Stream;
+  /** A thousand ones. */
+  readonly x: DeviceBuffer<"float32">;
+  /** Another thousand. */
+  readonly y: DeviceBuffer<"float32">;
+  /** One element. */
+  readonly scalar: DeviceBuffer<"float32">;
+  /** Two elements. */
+  readonly pair: DeviceBuffer<"float64">;
+  /** Ten bins. */
+  readonly bins: DeviceBuffer<"uint32">;
+}
+
+/** Makes what operations work on. */
+export function makeFixture(device: Device): Fixture & Disposable {
+  using stack = new DisposableStack();
+  const fixture = {
+    device,
+    label: device.label,
+    stream: stack.use(device.createStream()),
+    x: stack.use(device.allocate("float32", 1000, { fill: 1 })),
+    y: stack.use(device.allocate("float32", 1000, { fill: 2 })),
+    scalar: stack.use(device.allocate("float32", 1)),
+    pair: stack.use(device.allocate("float64", 2)),
+    bins: stack.use(device.allocate("uint32", 10)),
+  };
+  const owned = stack.move();
+  return { ...fixture, [Symbol.dispose]: () => owned.dispose() };
+}
+
+/** Enqueues a kernel that takes long enough for a wait to leave polling behind. */
+export function keepBusy({ device, stream, scalar }: Fixture): void {
+  device.kernels.load("spin_float32(float* out, unsigned long long nanoseconds, float value)")
+    .launch({ grid: 1, block: 1, stream }, scalar, 2_000_000, 1);
+}

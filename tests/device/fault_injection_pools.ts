@@ -1,0 +1,115 @@
+/**
+ * Operations that make pools of memory grow, wait and shrink, for `fault_injection_test.ts`.
+ *
+ * @module
+ */
+
+import { MemoryManager, MemoryPool, type MemoryPoolOptions } from "../../mod.ts";
+import { TemporaryDirectory } from "../support/temporary_file.ts";
+import { type Fixture, keepBusy, type Operation } from "./fault_injection_fixture.ts";
+
+const MIB = 2 ** 20;
+
+/** Room for one block of 4 MiB and what is rounded up, so that a second one has to wait. */
+const ONE_BLOCK: MemoryPoolOptions = { maxPoolSize: 6 * MIB };
+
+/** Runs with a pool of one's own, which ends with what it is told to end. */
+function withPool(
+  { device }: Fixture,
+  options: MemoryPoolOptions,
+  act: (pool: MemoryPool, stack: DisposableStack) => void,
+): DisposableStack {
+  using stack = new DisposableStack();
+  act(stack.use(new MemoryPool(device, options)), stack);
+  return stack.move();
+}
+
+/** A block that one stream still uses when another wants its memory. */
+function contend(fixture: Fixture, pool: MemoryPool): void {
+  keepBusy(fixture);
+  pool.allocate("uint8", 4 * MIB, { stream: fixture.stream }).free();
+}
+
+/** Memory of pools, mapped and plain. */
+function poolOperations(kind: string, options: MemoryPoolOptions): Record<string, Operation> {
+  return {
+    [`a pool of ${kind} memory that grows`]: (fixture) =>
+      withPool(fixture, options, (pool, stack) => {
+        stack.use(pool.allocate("uint8", 100));
+        stack.use(pool.allocate("uint8", 3 * MIB, { alignment: 4096 }));
+      }),
+    [`a pool of ${kind} memory that preallocates`]: (fixture) =>
+      withPool(fixture, { ...options, initialSize: 4 * MIB }, () => {}),
+    [`a pool of ${kind} memory that is emptied`]: (fixture) =>
+      withPool(fixture, options, (pool) => {
+        pool.allocate("uint8", 3 * MIB).free();
+        pool.emptyCache();
+      }),
+    [`a pool of ${kind} memory that waits for another stream`]: (fixture) =>
+      withPool(fixture, { ...options, ...ONE_BLOCK }, (pool, stack) => {
+        contend(fixture, pool);
+        stack.use(pool.allocate("uint8", 4 * MIB));
+      }),
+    [`a pool of ${kind} memory that waits for another stream asynchronously`]: async (fixture) => {
+      using stack = new DisposableStack();
+      const pool = stack.use(new MemoryPool(fixture.device, { ...options, ...ONE_BLOCK }));
+      contend(fixture, pool);
+      stack.use(await pool.allocateAsync("uint8", 4 * MIB));
+      return stack.move();
+    },
+    [`a pool of ${kind} memory whose blocks two streams use`]: (fixture) =>
+      withPool(fixture, options, (pool) => {
+        using buffer = pool.allocate("float32", 1000, { stream: fixture.stream });
+        fixture.device.kernels.fill(buffer, 1);
+        buffer.free();
+        pool.emptyCache();
+      }),
+    [`a pool of ${kind} memory that grows while a stream is captured`]: (fixture) =>
+      withPool(fixture, options, (pool, stack) => {
+        const { device, stream } = fixture;
+        stack.use(stream.capture(() => {
+          using inside = pool.allocate("float32", MIB, { stream });
+          device.kernels.fill(inside, 1, { stream });
+        })).launch(stream);
+      }),
+  };
+}
+
+/** Operations by name. */
+export const POOL_OPERATIONS: Readonly<Record<string, Operation>> = {
+  ...poolOperations("mapped", {}),
+  ...poolOperations("plain", { virtualMemory: false }),
+  "device.allocate beyond what the pool has": ({ device }) => {
+    const buffer = device.allocate("uint8", 3 * MIB);
+    return {
+      [Symbol.dispose]() {
+        buffer.free();
+        MemoryPool.ofDevice(device.context).emptyCache();
+      },
+    };
+  },
+  "device.uploadFile": async ({ device }) => {
+    using directory = new TemporaryDirectory();
+    return await device.uploadFile(directory.file(new Uint8Array(10_000)));
+  },
+  "a manager that allocates": ({ device }) => new MemoryManager(device).allocate("uint8", 1000),
+  "a manager that allocates past its pool": ({ device }) =>
+    new MemoryManager(device).pool.allocateDirect("uint8", 1000),
+};
+
+/** What pools hold, each newly made. */
+export const POOL_RESOURCES: Readonly<Record<string, (fixture: Fixture) => Disposable>> = {
+  "a pool of mapped memory": (fixture) => usedPool(fixture, {}),
+  "a pool of plain memory": (fixture) => usedPool(fixture, { virtualMemory: false }),
+  "memory past any pool": ({ device }) =>
+    MemoryPool.ofDevice(device.context).allocateDirect("uint8", 1000),
+};
+
+/** A pool with memory of two streams, one of which has marks. */
+function usedPool({ device, stream }: Fixture, options: MemoryPoolOptions): MemoryPool {
+  const pool = new MemoryPool(device, options);
+  pool.allocate("uint8", 3 * MIB, { stream }).free();
+  pool.allocate("uint8", 100).free();
+  pool.allocate("uint8", 3 * MIB).free();
+  return pool;
+}

@@ -1,0 +1,61 @@
+/**
+ * Loses a device that has something of everything, by a kernel that faults, and prints as JSON what
+ * was thrown where its scopes ended and what the library still counts. Started by
+ * `lost_device_test.ts` with two fake devices, and with who is to hear of the loss first.
+ *
+ * @module
+ */
+
+import { CudaError, type Device, openDevice } from "../../mod.ts";
+import { resourceTally } from "../../src/ffi/native_device.ts";
+import { createPool } from "../../src/memory/pool/device_pool.ts";
+import { DeviceBuffer } from "../../src/memory/device_buffer.ts";
+
+/** Who hears of the loss first: a wait, or whatever is given back first. */
+const hearsFirst: "wait" | "dispose" = Deno.args[0] === "wait" ? "wait" : "dispose";
+
+/** Something of everything, which ends before its device does. */
+function furnish(device: Device, stack: DisposableStack): void {
+  const side = stack.use(device.createStream());
+  stack.use(device.allocate("float32", 1_000_000));
+  const x = stack.use(device.allocate("float32", 100, { stream: side, fill: 1 }));
+  // Freed, and still in use on another stream: what waits for that is pending.
+  const pending = device.allocate("float32", 100, { stream: side, fill: 1 });
+  pending.recordStream(device.stream);
+  device.stream.doneSync();
+  pending.free();
+  stack.use(device.allocatePinned("float32", 100)).copyTo(x, { stream: side });
+  stack.use(device.createEvent());
+  stack.use(device.stream.capture(() => {
+    using inside = device.allocate("float32", 500_000, { fill: 2 });
+    using sum = device.allocate("float32", 1);
+    device.kernels.sum(inside, sum);
+  })).launch(device.stream);
+  for (const virtualMemory of [true, false]) {
+    const { context } = device;
+    const pool = createPool(context, { virtualMemory }, context);
+    stack.defer(() => pool.close());
+    stack.use(DeviceBuffer.fromPool(pool, context, "float32", 1000, {}));
+    DeviceBuffer.fromPool(pool, context, "float32", 1_000_000, { stream: side }).free();
+  }
+  device.doneSync();
+}
+
+async function loseDevice(): Promise<void> {
+  using device = openDevice("host:1");
+  using stack = new DisposableStack();
+  furnish(device, stack);
+  using nowhere = device.allocate("float32", 0);
+  device.kernels.load("fault_null_write(float* address)")
+    .launch({ grid: 1, block: 1 }, nowhere);
+  if (hearsFirst === "wait") await device.done();
+}
+
+const { library } = openDevice("host:0").context;
+const before = resourceTally(library);
+const thrown: unknown = await loseDevice().then(() => undefined, (error: unknown) => error);
+console.log(JSON.stringify({
+  before,
+  after: resourceTally(library),
+  thrown: thrown instanceof CudaError ? [thrown.codeName, thrown.device] : Deno.inspect(thrown),
+}));

@@ -1,0 +1,248 @@
+// What a pool may take and keep: its limits hold at every moment, and what is refused is explained.
+
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import {
+  type DeviceBuffer,
+  type MemoryPool,
+  type MemoryPressureEvent,
+  openDevice,
+  OutOfMemoryError,
+  POOL_PRESETS,
+} from "../../../mod.ts";
+import { resourceTally } from "../../../src/ffi/native_device.ts";
+import { device } from "../../support/device.ts";
+import { runProgram } from "../../support/subprocess.ts";
+
+const MIB = 2 ** 20;
+const SPIN = "spin_float32(float* out, unsigned long long nanoseconds, float value)";
+
+function allocateMany(pool: MemoryPool, count: number, bytes: number): DeviceBuffer[] {
+  return Array.from({ length: count }, () => pool.allocate("uint8", bytes));
+}
+
+function freeAll(buffers: readonly DeviceBuffer[]): void {
+  for (const buffer of buffers) buffer.free();
+}
+
+for (const virtualMemory of [true, false]) {
+  const kind = virtualMemory ? "mapped memory" : "plain segments";
+
+  Deno.test(`maxPoolSize holds at every moment, with ${kind}`, () => {
+    using pool = device.createPool({ maxPoolSize: "8MiB", virtualMemory });
+    const live: DeviceBuffer[] = [];
+    let refused = 0;
+    for (let step = 0; step < 400; step++) {
+      const bytes = 1 + (step * 104_729) % (step % 5 === 0 ? 3 * MIB : 100_000);
+      try {
+        live.push(pool.allocate("uint8", bytes));
+      } catch (error) {
+        assert(error instanceof OutOfMemoryError, String(error));
+        refused++;
+        freeAll(live.splice(0, Math.ceil(live.length / 2)));
+      }
+      assert(pool.memoryReserved() <= 8 * MIB, `${pool.memoryReserved()}`);
+    }
+    assert(refused > 0 && pool.stats().outOfMemory === refused);
+    assert(pool.stats().peakReserved <= 8 * MIB);
+    freeAll(live);
+    assertEquals(pool.memoryAllocated(), 0);
+    // All of it is to be had in one piece again.
+    using _all = pool.allocate("uint8", 8 * MIB);
+  });
+
+  Deno.test(`a pool that is out of memory says why, and stays as it was, with ${kind}`, () => {
+    using pool = device.createPool({ maxPoolSize: 8 * MIB, virtualMemory });
+    const held = allocateMany(pool, 3, 2 * MIB);
+    held.splice(1, 1)[0]!.free();
+    const before = pool.stats();
+    const error = assertThrows(() => pool.allocate("uint8", 5 * MIB), OutOfMemoryError);
+    assertEquals([error.requested, error.device, error.code], [5 * MIB, device.label, 2]);
+    assertEquals([error.total, error.pendingBytes], [device.info.totalMemory, 0]);
+    assertEquals(error.free, 8 * MIB - pool.memoryReserved());
+    assertEquals(error.largestBlock, pool.stats().largestFree);
+    assertEquals(error.fragmentation, pool.stats().fragmentation.external);
+    assertEquals(error.topSites, []);
+    assertStringIncludes(error.message, `allocate ${5 * MIB} bytes`);
+    const { outOfMemory, retries, allocation, currentUsage } = pool.stats();
+    assertEquals([outOfMemory, retries], [1, 1]);
+    assertEquals([allocation, currentUsage], [before.allocation, before.currentUsage]);
+    assertEquals([...pool.liveSizes()], [2 * MIB, 2 * MIB]);
+    freeAll(held);
+  });
+
+  Deno.test(`the callback may free what the request then gets, with ${kind}`, () => {
+    const held: DeviceBuffer[] = [];
+    const events: MemoryPressureEvent[] = [];
+    using pool = device.createPool({
+      maxPoolSize: 8 * MIB,
+      virtualMemory,
+      onMemoryPressure: (event) => {
+        events.push(event);
+        held.pop()?.free();
+        return events.length < 3;
+      },
+    });
+    held.push(...allocateMany(pool, 4, 2 * MIB));
+    using _served = pool.allocate("uint8", 4 * MIB);
+    assertEquals(events.length, 2);
+    const { device: label, requested, live, reserved, limit } = events[0]!;
+    assertEquals([label, requested, limit], [device.label, 4 * MIB, 8 * MIB]);
+    assertEquals([live, reserved], [8 * MIB, 8 * MIB]);
+    assertEquals(pool.stats().outOfMemory, 0);
+    freeAll(held);
+  });
+}
+
+Deno.test("what the callback throws reaches the caller, and the pool goes on", () => {
+  using pool = device.createPool({
+    maxPoolSize: 2 * MIB,
+    onMemoryPressure: () => {
+      throw new Error("not now");
+    },
+  });
+  assertThrows(() => pool.allocate("uint8", 3 * MIB), Error, "not now");
+  using _buffer = pool.allocate("uint8", MIB);
+  assertEquals([...pool.liveSizes()], [MIB]);
+});
+
+Deno.test("no more blocks of a size class are kept whole than maxCachedBuffers", () => {
+  using pool = device.createPool({ maxCachedBuffers: 3 });
+  const buffers = [...allocateMany(pool, 10, 4096), ...allocateMany(pool, 2, 8192)];
+  freeAll(buffers);
+  assertEquals(pool.stats().cached, 3 * 4096 + 2 * 8192);
+  const { cacheHits } = pool.stats();
+  freeAll(allocateMany(pool, 5, 4096));
+  assertEquals(pool.stats().cacheHits - cacheHits, 3);
+  using none = device.createPool({ maxCachedBuffers: 0 });
+  freeAll([...allocateMany(none, 10, 4096), ...allocateMany(none, 2, 2 * MIB)]);
+  assertEquals([none.stats().cached, none.stats().cacheHits], [0, 0]);
+});
+
+Deno.test("no more free memory is kept than maxCachedBytes, once no stream uses it", async () => {
+  using pool = device.createPool({ maxCachedBytes: "4MiB" });
+  for (const [count, bytes] of [[5, 2 * MIB], [100, 100_000], [1, 16 * MIB]] as const) {
+    const buffers = allocateMany(pool, count, bytes);
+    await device.stream.done();
+    for (const buffer of buffers) {
+      buffer.free();
+      assert(pool.stats().free <= 4 * MIB, `${pool.stats().free}`);
+    }
+  }
+  using nothing = device.createPool({ maxCachedBytes: 0 });
+  nothing.allocate("uint8", MIB).free();
+  await device.stream.done();
+  assertEquals(nothing.stats().cached, 0);
+});
+
+Deno.test("emptyCache() gives back what no stream uses, emptyCacheAsync() the rest after it", async () => {
+  using pool = device.createPool();
+  using stream = device.createStream();
+  const idle = pool.allocate("uint8", 4 * MIB);
+  const busy = pool.allocate("float32", 2 * MIB, { stream });
+  device.kernels.load(SPIN).launch({ grid: 1, block: 1, stream }, busy, 0.1e9, 1);
+  idle.free();
+  busy.free();
+  await device.stream.done();
+  const taken = pool.memoryReserved();
+  const first = pool.emptyCache();
+  assertEquals(pool.memoryReserved(), taken - first);
+  assert(first <= 4 * MIB && pool.memoryReserved() >= 8 * MIB);
+  const rest = await pool.emptyCacheAsync();
+  assertEquals([first + rest, pool.memoryReserved()], [taken, 0]);
+});
+
+Deno.test("a pool takes its initialSize when it is made, and keeps it for large requests", () => {
+  const before = resourceTally(device.context.library);
+  {
+    using pool = device.createPool({ initialSize: "16MiB" });
+    assertEquals(pool.memoryReserved(), 16 * MIB);
+    const calls = pool.stats().upstreamCalls;
+    using _buffer = pool.allocate("uint8", 16 * MIB);
+    assertEquals([pool.memoryReserved(), pool.stats().upstreamCalls], [16 * MIB, calls]);
+  }
+  assertEquals(resourceTally(device.context.library), before);
+});
+
+Deno.test("a pool that cannot have its initialSize is not made, and takes nothing", () => {
+  const before = resourceTally(device.context.library);
+  const { free, total } = device.memoryInfo();
+  if (free > 0.99 * total) return;
+  for (const virtualMemory of [true, false]) {
+    const make = () => device.createPool({ initialSize: total, virtualMemory });
+    assertEquals(assertThrows(make, OutOfMemoryError).requested, total);
+  }
+  assertEquals(resourceTally(device.context.library), before);
+});
+
+Deno.test("presets set what they say, and options win over them", () => {
+  for (const preset of ["development", "production", "testing"] as const) {
+    using pool = device.createPool({ preset });
+    const { enableMemoryTracking, debug, maxCachedBuffers, cleanupInterval } = POOL_PRESETS[preset];
+    const { settings } = pool;
+    assertEquals(settings.preset, preset);
+    assertEquals([settings.enableMemoryTracking, settings.debug], [enableMemoryTracking, debug]);
+    assertEquals(
+      [settings.maxCachedBuffers, settings.cleanupInterval],
+      [maxCachedBuffers, cleanupInterval],
+    );
+    using buffer = pool.allocate("float32", 100);
+    assertEquals(buffer.length, 100);
+  }
+  using pool = device.createPool({ preset: "testing", debug: false, maxCachedBuffers: 7 });
+  assertEquals([pool.settings.debug, pool.settings.maxCachedBuffers], [false, 7]);
+});
+
+Deno.test("openDevice() configures the device's own pool, or opens nothing", () => {
+  const before = resourceTally(device.context.library);
+  {
+    using own = openDevice(device.label, { memory: { maxPoolSize: "4MiB", initialSize: "2MiB" } });
+    assertEquals([own.pool.limitBytes, own.pool.memoryReserved()], [4 * MIB, 2 * MIB]);
+    assertThrows(() => own.allocate("uint8", 5 * MIB), OutOfMemoryError);
+    assertEquals(own.memory.capacity, 4 * MIB);
+  }
+  const open = (memory: unknown) => openDevice(device.label, { memory } as never);
+  assertThrows(() => open({ maxPoolSize: 0 }), RangeError, "maxPoolSize");
+  assertThrows(() => open({ limit: 5 }), TypeError, "limit");
+  assertThrows(() => open(null), TypeError, "options");
+  assertThrows(() => openDevice(device.label, 5 as never), TypeError, "options");
+  assertEquals(resourceTally(device.context.library), before);
+});
+
+Deno.test("the variables for pools set up the device's own pool, unless the program does", async () => {
+  const label = JSON.stringify(device.label);
+  const { code, stdout, stderr } = await runProgram(
+    `
+    import { openDevice } from "@gridstride/cuda";
+    function show(...options) {
+      using device = openDevice(${label}, ...options);
+      const { settings } = device.pool;
+      console.log(device.pool.memoryReserved(), settings.cleanupInterval);
+    }
+    show();
+    show({ memory: { initialSize: 0, trim: false } });
+  `,
+    { environment: { CUDA_MEMORY_POOL_SIZE: "8MiB", CUDA_MEMORY_POOL_TRIM: "1" } },
+  );
+  assertEquals([code, stderr], [0, ""]);
+  assertEquals(stdout, `${8 * MIB} 10000\n0 0\n`);
+});
+
+Deno.test("a variable for pools that cannot be met is named where it is needed", async () => {
+  const { code, stdout } = await runProgram(
+    `
+    import { EnvironmentError, openDevice } from "@gridstride/cuda";
+    using device = openDevice(${JSON.stringify(device.label)});
+    for (const use of [() => device.allocate("int8", 1), () => device.pool, () => device.memory]) {
+      try {
+        use();
+      } catch (error) {
+        console.log(error instanceof EnvironmentError, error.message.includes("CUDA_MEMORY_POOL_SIZE"));
+      }
+    }
+    using pool = device.createPool({ initialSize: 0 });
+    console.log(pool.memoryReserved());
+  `,
+    { environment: { CUDA_MEMORY_POOL_SIZE: "4000TiB" } },
+  );
+  assertEquals([code, stdout], [0, "true true\n".repeat(3) + "0\n"]);
+});

@@ -1,0 +1,309 @@
+// A pool through its public class: it hands out buffers, counts them exactly, and refuses whatever
+// is wrong without being changed by it.
+
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { DeviceBuffer, MemoryManager, MemoryPool, type PoolStatistics } from "../../../mod.ts";
+import { resourceTally } from "../../../src/ffi/native_device.ts";
+import { BREAKING_SIZES, device } from "../../support/device.ts";
+
+const { library } = device.context;
+const MIB = 2 ** 20;
+
+/** The figures that a reader of the statistics looks at first. */
+function figures(pool: MemoryPool) {
+  const { totalAllocated, totalFreed, currentUsage, peakUsage } = pool.stats();
+  const { allocationCount, deallocationCount, cacheHits, cacheMisses, hitRate } = pool.stats();
+  return {
+    bytes: [totalAllocated, totalFreed, currentUsage, peakUsage],
+    counts: [allocationCount, deallocationCount],
+    cache: [cacheHits, cacheMisses, hitRate],
+  };
+}
+
+/** Asserts that a call is refused with these words, and that the pool stays as it was. */
+function assertRefused(
+  pool: MemoryPool,
+  call: () => unknown,
+  Class: typeof TypeError | typeof RangeError,
+  ...words: readonly string[]
+): void {
+  const before: PoolStatistics = pool.stats();
+  const sizes = [...pool.liveSizes()];
+  const { message } = assertThrows(call, Class);
+  for (const word of words) assert(message.includes(word), `${word} is not in: ${message}`);
+  assertEquals(pool.stats(), before, message);
+  assertEquals([...pool.liveSizes()], sizes);
+}
+
+Deno.test("a pool that nobody has used has nothing, and its hit rate is 0", () => {
+  using pool = new MemoryPool(device);
+  assertEquals(figures(pool), { bytes: [0, 0, 0, 0], counts: [0, 0], cache: [0, 0, 0] });
+  const { reserved, free, largestFree, fragmentation } = pool.stats();
+  assertEquals([reserved, free, largestFree], [0, 0, 0]);
+  assertEquals(fragmentation, { external: 0, internal: 0 });
+  assertEquals([pool.memoryAllocated(), pool.memoryReserved()], [0, 0]);
+  assertEquals([pool.emptyCache(), pool.cleanupExpiredBuffers(0)], [0, 0]);
+});
+
+Deno.test("hits, misses and totals are those of the requests that were made", () => {
+  using pool = device.createPool();
+  const first = pool.allocate("float32", 1000); // a miss
+  pool.free(first);
+  const second = pool.allocate("float32", 1000); // a hit of the same block
+  const third = pool.allocate("uint8", 3999); // of the same class, but there is no other block
+  assertEquals(figures(pool), {
+    bytes: [4000 + 4000 + 3999, 4000, 7999, 7999],
+    counts: [3, 1],
+    cache: [1, 2, 1 / 3],
+  });
+  second.free();
+  third.free();
+  assertEquals(figures(pool).bytes, [11999, 11999, 0, 7999]);
+  assertEquals(pool.stats().allocated, 0);
+});
+
+Deno.test("statistics stay exact over thousands of reuses, and over a reset in mid-life", () => {
+  using pool = device.createPool();
+  const live: DeviceBuffer[] = [];
+  let random = 12345;
+  const next = (limit: number) => (random = (random * 48271) % 2147483647) % limit;
+  let [allocated, freed, made, gone, requests] = [0, 0, 0, 0, 0];
+  let usage = 0;
+  let peak = 0;
+  for (let step = 0; step < 6000; step++) {
+    if (live.length < 40 && next(2) === 0) {
+      const bytes = next(8) === 0 ? next(3 * MIB) : next(20_000);
+      live.push(pool.allocate("uint8", bytes));
+      allocated += bytes;
+      usage += bytes;
+      made++;
+      if (bytes > 0) requests++;
+    } else if (live.length > 0) {
+      const [buffer] = live.splice(next(live.length), 1);
+      usage -= buffer!.byteLength;
+      freed += buffer!.byteLength;
+      gone++;
+      pool.free(buffer!);
+    }
+    peak = Math.max(peak, usage);
+    if (step === 2500) {
+      pool.resetStats();
+      [allocated, freed, made, gone, requests, peak] = [0, 0, 0, 0, 0, usage];
+    }
+    if (step % 100 > 0 && step !== 2500) continue;
+    const { bytes, counts, cache } = figures(pool);
+    assertEquals(bytes, [allocated, freed, usage, peak]);
+    assertEquals(counts, [made, gone]);
+    assertEquals(cache[0]! + cache[1]!, requests);
+    assertEquals(pool.memoryAllocated(), usage);
+    assertEquals([...pool.liveSizes()].reduce((sum, each) => sum + each, 0), usage);
+  }
+  for (const buffer of live) buffer.free();
+  const { currentUsage, allocated: rounded, reserved, free } = pool.stats();
+  assertEquals([currentUsage, rounded, reserved - free], [0, 0, 0]);
+});
+
+Deno.test("resetStats() between allocating and freeing counts the freeing, and nothing else", () => {
+  using pool = device.createPool();
+  const buffer = pool.allocate("uint8", 5000);
+  pool.resetStats();
+  assertEquals(figures(pool), { bytes: [0, 0, 5000, 5000], counts: [0, 0], cache: [0, 0, 0] });
+  buffer.free();
+  assertEquals(figures(pool), { bytes: [0, 5000, 0, 5000], counts: [0, 1], cache: [0, 0, 0] });
+});
+
+Deno.test("a size of 0 gives a valid empty buffer that is counted and freed like any other", () => {
+  using pool = device.createPool();
+  const empty = pool.allocate("float64", 0);
+  assertEquals([empty.length, empty.address, empty.disposed], [0, 0, false]);
+  assertEquals([...pool.liveSizes()], []);
+  pool.free(empty);
+  assertEquals(empty.disposed, true);
+  const { counts, cache } = figures(pool);
+  assertEquals([counts, cache, pool.stats().upstreamCalls], [[1, 1], [0, 0, 0], 0]);
+  assertRefused(pool, () => pool.free(empty), TypeError, "freed already");
+  assertRefused(pool, () => pool.free(0), RangeError, "empty");
+});
+
+Deno.test("what is no size, no alignment and no option is refused by name and value", () => {
+  using pool = device.createPool();
+  using _held = pool.allocate("float32", 100);
+  for (const length of [-1, NaN, 0.5, 2 ** 53, Infinity, "3", null]) {
+    const call = () => pool.allocate("float32", length as number);
+    assertRefused(pool, call, RangeError, "length", String(length));
+  }
+  assertRefused(pool, () => pool.allocate("float64", 2 ** 51), RangeError, "length");
+  for (const alignment of [0, -512, 3, 1.5, NaN, 2 ** 53]) {
+    const call = () => pool.allocate("float32", 1, { alignment });
+    assertRefused(pool, call, RangeError, "alignment", String(alignment));
+  }
+  assertRefused(pool, () => pool.allocate("float" as "float32", 1), TypeError, "float");
+  assertRefused(pool, () => pool.allocate("int8", 1, null as never), TypeError, "options", "null");
+  const stream = { id: 1 } as never;
+  assertRefused(pool, () => pool.allocate("int8", 1, { stream }), TypeError, "stream");
+});
+
+Deno.test("addresses are multiples of any power of two, and of the pool's own by default", () => {
+  using pool = device.createPool({ alignment: 4096 });
+  for (let alignment = 1; alignment <= 2 ** 22; alignment *= 2) {
+    using buffer = pool.allocate("uint8", 100, { alignment });
+    assertEquals(buffer.address % alignment, 0);
+    using usual = pool.allocate("uint8", 100);
+    assertEquals(usual.address % 4096, 0);
+  }
+});
+
+Deno.test("freeing twice is allowed to the buffer, and an error for the pool", () => {
+  using pool = device.createPool();
+  const buffer = pool.allocate("float32", 100);
+  using other = pool.allocate("float32", 100);
+  pool.free(buffer);
+  assertRefused(pool, () => pool.free(buffer), TypeError, "freed already");
+  buffer.free();
+  buffer[Symbol.dispose]();
+  assertEquals([...pool.liveSizes()], [400]);
+  assertEquals(other.disposed, false);
+});
+
+Deno.test("a view, foreign memory, and buffers of other pools are not freed", () => {
+  using pool = device.createPool();
+  using other = device.createPool();
+  using buffer = pool.allocate("float32", 100);
+  const refuse = (memory: DeviceBuffer, ...words: string[]) =>
+    assertRefused(pool, () => pool.free(memory), TypeError, ...words);
+  refuse(buffer.view(0, 10), "a view");
+  refuse(buffer.as("int32"), "a view");
+  using foreign = DeviceBuffer.fromAddress(buffer.address, 400, { device });
+  refuse(foreign, "of no pool");
+  using direct = pool.allocateDirect("int8", 100);
+  refuse(direct, "of no pool");
+  using fromOther = other.allocate("int8", 100);
+  refuse(fromOther, "another pool");
+  using fromDevice = device.allocate("int8", 100);
+  refuse(fromDevice, "another pool");
+  const gone = pool.allocate("int8", 100);
+  const view = gone.view(0, 1);
+  gone.free();
+  refuse(view, "view of a freed buffer");
+  assertEquals([fromOther.disposed, direct.disposed, buffer.disposed], [false, false, false]);
+});
+
+Deno.test("only the address where a live buffer of the pool begins is freed", () => {
+  using pool = device.createPool();
+  using other = device.createPool();
+  const buffer = pool.allocate("float32", 1000);
+  using fromOther = other.allocate("float32", 1000);
+  const { address } = buffer;
+  const refuse = (at: unknown, ...words: string[]) =>
+    assertRefused(pool, () => pool.free(at as number), RangeError, ...words);
+  refuse(address + 4, "inside", "4 behind");
+  refuse(address + 3999, "inside");
+  refuse(address + 4096, "is free");
+  refuse(fromOther.address, "no memory");
+  for (const at of [1, 4096, -1, -512, 0.5, NaN, Infinity, 2 ** 53]) {
+    refuse(at, String(device.label));
+  }
+  for (const at of ["1", null, undefined, 1n, {}, { address }]) {
+    assertRefused(pool, () => pool.free(at as number), TypeError, "DeviceBuffer or its address");
+  }
+  pool.free(address);
+  assertEquals(buffer.disposed, true);
+  refuse(address, "is free");
+});
+
+Deno.test("a buffer that was freed by its address does not free whose memory it is now", () => {
+  using pool = device.createPool();
+  const first = pool.allocate("float32", 1000);
+  const view = first.view(0, 10);
+  pool.free(first.address);
+  assertThrows(() => first.address, TypeError, "disposed");
+  assertThrows(() => view.address, TypeError, "disposed");
+  const second = pool.allocate("float32", 1000);
+  first.free();
+  assertEquals([first.disposed, view.disposed, second.disposed], [true, true, false]);
+  assertEquals(pool.memoryAllocated(), 4000);
+  pool.free(second.address);
+  using third = pool.allocate("float32", 1000);
+  second.free();
+  first.free();
+  assertEquals([second.disposed, third.disposed, pool.memoryAllocated()], [true, false, 4000]);
+  const { allocationCount, deallocationCount } = pool.stats();
+  assertEquals([allocationCount, deallocationCount], [3, 2]);
+});
+
+Deno.test("only the buffer that was freed by its address counts as freed, among many of a size", async () => {
+  using pool = device.createPool();
+  const buffers = Array.from({ length: 50 }, () => pool.allocate("uint8", 3000));
+  for (let round = 0; round < 20; round++) {
+    const index = (round * 7) % buffers.length;
+    pool.free(buffers[index]!.address);
+    assert(buffers[index]!.disposed);
+    buffers[index] = pool.allocate("uint8", 3000);
+    device.kernels.fill(buffers[index]!, round);
+    assertEquals((await buffers[index]!.toArray())[2999], round);
+  }
+  assert(buffers.every(({ disposed }) => !disposed));
+  assertEquals(new Set(buffers.map(({ address }) => address)).size, buffers.length);
+  for (const buffer of buffers) buffer.free();
+  assertEquals([pool.memoryAllocated(), figures(pool).counts], [0, [70, 70]]);
+});
+
+Deno.test("two pools of a device share neither memory nor figures, and keep apart what they keep", async () => {
+  using one = device.createPool();
+  using two = device.createPool();
+  using x = one.allocate("float32", 1000);
+  device.kernels.fill(x, 1);
+  const y = two.allocate("float32", 1000);
+  device.kernels.fill(y, 2);
+  assertEquals([figures(one).counts, figures(two).counts], [[1, 0], [1, 0]]);
+  assertEquals([one.ownsPointer(x.address), one.ownsPointer(y.address)], [true, false]);
+  assertEquals([...await x.toArray()], Array(1000).fill(1));
+  y.free();
+  assertEquals([one.emptyCache(), one.memoryReserved() > 0], [0, true]);
+});
+
+Deno.test("ownsPointer() knows what lies in live buffers", () => {
+  using pool = device.createPool();
+  const buffer = pool.allocate("uint8", 1000);
+  const { address } = buffer;
+  const owned = [address - 1, address, address + 999, address + 1000, 0, NaN];
+  assertEquals(owned.map((at) => pool.ownsPointer(at)), [false, true, true, false, false, false]);
+  buffer.free();
+  assertEquals(pool.ownsPointer(address), false);
+});
+
+Deno.test("a pool manages memory: a manager of a pool of one's own counts its buffers", () => {
+  using pool = device.createPool({ maxPoolSize: "16MiB" });
+  const manager = new MemoryManager(device, { pool });
+  assertEquals([manager.capacity, pool.limitBytes], [16 * MIB, 16 * MIB]);
+  const buffers = BREAKING_SIZES.map((length) => manager.allocate("float32", length));
+  const bytes = BREAKING_SIZES.reduce((sum, length) => sum + 4 * length, 0);
+  assertEquals([manager.memoryAllocated(), manager.stats().live], [bytes, bytes]);
+  for (const buffer of buffers) buffer.free();
+  assertEquals(manager.memoryAllocated(), 0);
+});
+
+Deno.test("what a pool was made of, and where, is wrong: nothing is made", () => {
+  const before = resourceTally(library);
+  const refuse = (make: () => MemoryPool, Class: typeof TypeError, ...words: string[]) => {
+    const { message } = assertThrows(make, Class);
+    for (const word of words) assert(message.includes(word), `${word} is not in: ${message}`);
+  };
+  refuse(() => new MemoryPool({} as never), TypeError, "device.context");
+  refuse(() => new MemoryPool(null as never), TypeError, "device", "null");
+  refuse(() => new MemoryPool(device, 5 as never), TypeError, "options", "5");
+  refuse(() => device.createPool({ preset: "fast" as never }), RangeError, "preset", "fast");
+  refuse(() => device.createPool({ maxPoolSize: "lots" }), RangeError, "maxPoolSize", "lots");
+  refuse(() => device.createPool({ size: 5 } as never), TypeError, "size");
+  assertEquals(resourceTally(library), before);
+});
+
+Deno.test("the pool of a device is one, and disposing it changes nothing", () => {
+  const { pool } = device;
+  assertStrictEquals(device.pool, pool);
+  assertStrictEquals(device.memory.pool, pool);
+  pool[Symbol.dispose]();
+  assertEquals(pool.disposed, false);
+  using x = device.allocate("float32", 10);
+  assert(pool.ownsPointer(x.address));
+});

@@ -1,0 +1,64 @@
+/**
+ * A graph over a model device: launching it uses the memory that was allocated while it was
+ * captured.
+ *
+ * @module
+ */
+
+import type {
+  InMemoryUpstream,
+  ModelStream,
+} from "../../../../src/memory/pool/in_memory_upstream.ts";
+import type { MemoryStream } from "../../../../src/memory/pool/memory_upstream.ts";
+import type { MemoryGraph } from "../../../../src/memory/pool/pool_core.ts";
+
+/** Memory that a captured operation touches. */
+export interface CapturedRange {
+  readonly address: number;
+  readonly bytes: number;
+}
+
+/** What was captured. */
+export class ModelGraph implements MemoryGraph {
+  /** On whose behalf its work uses memory. */
+  readonly owner: object;
+  readonly #upstream: InMemoryUpstream;
+  readonly #ranges: readonly CapturedRange[];
+  readonly #closers: ((streams: Iterable<MemoryStream>) => void)[] = [];
+  readonly #streams = new Set<ModelStream>();
+  #ending = false;
+
+  /** A graph whose work touches these ranges. */
+  constructor(upstream: InMemoryUpstream, ranges: readonly CapturedRange[], owner: object) {
+    this.#upstream = upstream;
+    this.#ranges = ranges;
+    this.owner = owner;
+  }
+
+  /** Registers what is to happen when it goes. */
+  onDispose(close: (streams: Iterable<MemoryStream>) => void): void {
+    this.#closers.push(close);
+  }
+
+  /** Whether a pool keeps memory for it. */
+  get keepsMemory(): boolean {
+    return this.#closers.length > 0 && !this.#ending;
+  }
+
+  /** Enqueues its work. */
+  launch(stream: ModelStream): void {
+    this.#streams.add(stream);
+    for (const { address, bytes } of this.#ranges) {
+      this.#upstream.use(address, bytes, stream, this.owner);
+    }
+  }
+
+  /** Forgets it; its launches still complete. One that fails may be tried again. */
+  [Symbol.dispose](): void {
+    this.#ending = true;
+    while (this.#closers.length > 0) {
+      this.#closers.at(-1)!(this.#streams);
+      this.#closers.pop();
+    }
+  }
+}

@@ -1,0 +1,199 @@
+// Memory that stays free goes back after its time and not before, by a timer that nobody notices.
+
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { PoolClock } from "../../../src/memory/pool/pool_clock.ts";
+import { type ExpiringPool, PoolExpiry } from "../../../src/memory/pool/pool_expiry.ts";
+import { device } from "../../support/device.ts";
+import { runProgram } from "../../support/subprocess.ts";
+
+const MIB = 2 ** 20;
+const SPIN = "spin_float32(float* out, unsigned long long nanoseconds, float value)";
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+/** Waits until something holds; how long that took, in milliseconds. */
+async function until(holds: () => boolean, limit = 5000): Promise<number> {
+  const begin = performance.now();
+  while (!holds()) {
+    assert(performance.now() - begin < limit, `it does not hold after ${limit} ms`);
+    await pause(2);
+  }
+  return performance.now() - begin;
+}
+
+Deno.test("a clock tells which tick had ended by a time", () => {
+  const counter = { tick: 0 };
+  const clock = new PoolClock(counter, 100);
+  assertEquals([clock.ticksSince(99), clock.ticksSince(100), clock.ticksSince(1e9)], Array(3));
+  for (const now of [110, 120, 130]) clock.advance(now);
+  assertEquals(counter.tick, 3);
+  // Tick 0 was from 100 to 110, tick 1 to 120, tick 2 to 130.
+  const ended = [100, 109, 110, 119, 120, 129, 130, 500].map((time) => {
+    const ticks = clock.ticksSince(time);
+    return ticks === undefined ? undefined : counter.tick - ticks;
+  });
+  assertEquals(ended, [undefined, undefined, 0, 0, 1, 1, 2, 2]);
+});
+
+Deno.test("a clock begins no tick sooner than it is told to", () => {
+  const counter = { tick: 0 };
+  const clock = new PoolClock(counter, 0);
+  for (let now = 1; now <= 100; now++) clock.advance(now, 10);
+  assertEquals(counter.tick, 10);
+});
+
+Deno.test("a clock that has run for long forgets when, and still never says too much", () => {
+  const counter = { tick: 0 };
+  const clock = new PoolClock(counter, 0);
+  for (let now = 1; now <= 5000; now++) clock.advance(now);
+  assertEquals(counter.tick, 5000);
+  assertEquals([clock.ticksSince(5000), clock.ticksSince(4500)], [1, 501]);
+  // Tick 3976 began last of those that are forgotten, so that tick 3975 is known to have ended.
+  assertEquals(clock.ticksSince(3900), undefined);
+  assertEquals(clock.ticksSince(3977), 1024);
+});
+
+Deno.test("the timer runs as long as there is memory, and stops when the device is lost", async () => {
+  const upstream = { label: "model:0", lost: false };
+  const expired: number[] = [];
+  let reserved = 0;
+  const pool: ExpiringPool = {
+    engine: { tick: 0, counters: { current: () => reserved }, upstream },
+    expire: (ticks) => expired.push(ticks),
+  };
+  const expiry = new PoolExpiry(pool, 20);
+  expiry.update();
+  assertEquals(expiry.isRunning, false);
+  reserved = 5;
+  expiry.update();
+  assertEquals(expiry.isRunning, true);
+  await until(() => expired.length > 2);
+  assert(pool.engine.tick >= expired.length);
+  // A tick is a quarter of the interval, so four have passed since what is old enough, or more.
+  assert(expired.every((ticks) => ticks >= 1 && ticks <= 8), expired.join());
+  upstream.lost = true;
+  await until(() => !expiry.isRunning);
+  upstream.lost = false;
+  expiry.update();
+  reserved = 0;
+  expiry.update();
+  assertEquals(expiry.isRunning, false);
+  const never = new PoolExpiry(pool, 0);
+  reserved = 5;
+  never.update();
+  assertEquals(never.isRunning, false);
+});
+
+Deno.test("a failure of the timer's clean-up is not thrown at nobody", async () => {
+  let calls = 0;
+  const pool: ExpiringPool = {
+    engine: {
+      tick: 0,
+      counters: { current: () => 5 },
+      upstream: { label: "model:0", lost: false },
+    },
+    expire: () => {
+      calls++;
+      throw new Error("the device is out to lunch");
+    },
+  };
+  const expiry = new PoolExpiry(pool, 20);
+  expiry.update();
+  await until(() => calls > 2);
+  expiry.stop();
+  assertThrows(() => expiry.expire(0), Error, "lunch");
+});
+
+for (const virtualMemory of [true, false]) {
+  const kind = virtualMemory ? "mapped memory" : "plain segments";
+
+  Deno.test(`memory goes back when it was free for the interval, not before: ${kind}`, async () => {
+    using pool = device.createPool({ cleanupInterval: 200, virtualMemory });
+    const kept = pool.allocate("uint8", 4 * MIB);
+    const dropped = pool.allocate("uint8", 8 * MIB);
+    const taken = pool.memoryReserved();
+    await device.stream.done();
+    const freedAt = performance.now();
+    dropped.free();
+    await until(() => pool.memoryReserved() < taken);
+    const age = performance.now() - freedAt;
+    assert(age >= 199, `it went after ${age} ms`);
+    assertEquals(pool.memoryReserved(), taken - 8 * MIB);
+    assertEquals(pool.stats().expired, 8 * MIB);
+    await pause(250);
+    // What is live never expires.
+    assertEquals(pool.memoryReserved(), 4 * MIB);
+    kept.free();
+    await until(() => pool.memoryReserved() === 0);
+    assertEquals(pool.stats().expired, taken);
+  });
+}
+
+Deno.test("memory that is used again and again does not go back", async () => {
+  using pool = device.createPool({ cleanupInterval: 120 });
+  using _all = pool.allocate("uint8", MIB);
+  const begin = performance.now();
+  while (performance.now() - begin < 400) {
+    pool.allocate("uint8", 8 * MIB).free();
+    await pause(10);
+  }
+  assertEquals(pool.stats().expired, 0);
+});
+
+Deno.test("cleanupExpiredBuffers() goes by the age, and a stream in between keeps its memory", async () => {
+  using pool = device.createPool({ cleanupInterval: 60_000 });
+  using stream = device.createStream();
+  const early = pool.allocate("uint8", 4 * MIB);
+  const late = pool.allocate("uint8", 16 * MIB);
+  const busy = pool.allocate("float32", 8 * MIB, { stream });
+  const taken = pool.memoryReserved();
+  device.kernels.load(SPIN).launch({ grid: 1, block: 1, stream }, busy, 0.3e9, 1);
+  await device.stream.done();
+  early.free();
+  assertEquals(pool.cleanupExpiredBuffers(20), 0);
+  await pause(30);
+  assertEquals(pool.cleanupExpiredBuffers(200), 0);
+  late.free();
+  busy.free();
+  assertEquals(pool.cleanupExpiredBuffers(20), 4 * MIB);
+  // By its own age nothing is due, and by an age of 0 all that no stream uses.
+  assertEquals(pool.cleanupExpiredBuffers(), 0);
+  assertEquals(pool.cleanupExpiredBuffers(0), 16 * MIB);
+  await stream.done();
+  assertEquals(pool.cleanupExpiredBuffers(0), taken - 20 * MIB);
+  assertEquals([pool.memoryReserved(), pool.stats().expired], [0, taken]);
+});
+
+Deno.test("what is no age is refused", () => {
+  using pool = device.createPool();
+  for (const age of [-1, NaN, "5", null, {}]) {
+    assertThrows(() => pool.cleanupExpiredBuffers(age as number), RangeError, "age");
+  }
+});
+
+Deno.test("a pool of a device without an interval finds nothing the first time, and then by age", async () => {
+  using pool = device.createPool();
+  pool.allocate("uint8", 4 * MIB).free();
+  assertEquals(pool.cleanupExpiredBuffers(), 0);
+  await pause(30);
+  assertEquals(pool.cleanupExpiredBuffers(), 0);
+  assertEquals(pool.cleanupExpiredBuffers(25), 4 * MIB);
+});
+
+Deno.test("the timer keeps no process alive, and none is left when the pool is disposed", async () => {
+  const { code, stdout, stderr } = await runProgram(
+    `
+    import { openDevice } from "@gridstride/cuda";
+    const device = openDevice(${JSON.stringify(device.label)}, {
+      memory: { cleanupInterval: 3_600_000 },
+    });
+    const pool = device.createPool({ cleanupInterval: 20, initialSize: "2MiB" });
+    const buffers = [device.allocate("int8", 100), pool.allocate("int8", 100)];
+    console.log(buffers.length, pool.memoryReserved() > 0);
+  `,
+    { limit: 20_000 },
+  );
+  assertEquals([code, stdout, stderr], [0, "2 true\n", ""]);
+});
