@@ -118,6 +118,24 @@ export type {
 } from "./src/memory/manager/size_bands.ts";
 export { type Chunk, type ChunkOptions, chunksThatFit } from "./src/memory/manager/chunks.ts";
 export { MemoryPool } from "./src/memory/pool/memory_pool.ts";
+export type {
+  LeakOptions,
+  LeakReport,
+  LeakSite,
+  LiveBuffer,
+} from "./src/memory/pool/leak_report.ts";
+export {
+  MemoryCorruptionError,
+  type MemoryViolation,
+} from "./src/memory/pool/memory_corruption.ts";
+export type {
+  BlockState,
+  MemorySnapshot,
+  SnapshotBlock,
+  SnapshotSegment,
+  SnapshotTimeline,
+} from "./src/memory/snapshot/memory_snapshot.ts";
+export type { MemoryTrace, TraceEvent } from "./src/memory/trace/memory_trace.ts";
 export type { MemoryChange, MemoryChangeListener } from "./src/memory/pool/memory_watch.ts";
 export type {
   MemoryPoolOptions,

@@ -29,6 +29,7 @@ import {
   readGpuDescription,
 } from "../bench/report/nvidia_smi.ts";
 import { comparePeers } from "../bench/report/peers.ts";
+import { poolGoals } from "../bench/report/pool_goals.ts";
 import { runSteps } from "../bench/report/proof.ts";
 import { findProgram, runProgram } from "../src/ffi/build/programs.ts";
 import { Findings, type ProofOptions, proofSteps } from "./gpu_steps.ts";
@@ -119,12 +120,13 @@ async function prove({ commit, ...options }: CommandLine): Promise<GpuReport> {
   };
   const findings = new Findings();
   const steps = await runSteps(proofSteps(options, findings), TIME_LIMIT);
-  const { device, load, tests, figures, peers } = findings;
+  const { device, load, tests, figures, peers, traces } = findings;
   return {
     ...about,
-    ...{ device, load, steps, tests, peers },
+    ...{ device, load, steps, tests, peers, traces },
     figures: compareFigures(figures),
     comparisons: comparePeers(figures, peers?.peers ?? []),
+    poolGoals: poolGoals(figures, peers?.peers ?? []),
   };
 }
 

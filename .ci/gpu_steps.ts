@@ -6,9 +6,16 @@
 
 import { join } from "node:path";
 import { type Figure, readBenchJson } from "../bench/report/figure.ts";
-import { measureFirstLaunches } from "../bench/report/first_launches.ts";
+import { measureFirstAllocations, measureFirstLaunches } from "../bench/report/first_calls.ts";
 import type { MeasuredDevice } from "../bench/report/gpu_report.ts";
 import { type LoadSamples, readLoadSamples, WATCH_LOAD } from "../bench/report/nvidia_smi.ts";
+import {
+  compareTraces,
+  PEER_POLICIES,
+  readPeerReplay,
+  type TraceComparison,
+  writeTraces,
+} from "../bench/report/peer_traces.ts";
 import { type PeerResults, readPeerResults } from "../bench/report/peers.ts";
 import type { ProofStep, StepResult } from "../bench/report/proof.ts";
 import { findProgram, isExecutable } from "../src/ffi/build/programs.ts";
@@ -40,6 +47,8 @@ export class Findings {
   load: LoadSamples | null = null;
   /** The same work in other libraries. */
   peers: PeerResults | null = null;
+  /** Models of other libraries' allocators beside these. */
+  traces: TraceComparison[] = [];
 }
 
 /** compute-sanitizer's exit status when it found something; it is no program's own. */
@@ -87,10 +96,15 @@ export function proofSteps(options: ProofOptions, findings: Findings): ProofStep
     },
     {
       name: "benchmarks",
-      reserve: seconds(80),
+      reserve: seconds(120),
       run: (limit) => runBenchmarks(options, env, findings, limit),
     },
-    { name: "peers", reserve: seconds(30), run: (limit) => runPeers(device, findings, limit) },
+    { name: "peers", reserve: seconds(40), run: (limit) => runPeers(device, findings, limit) },
+    {
+      name: "traces through the peers",
+      reserve: seconds(40),
+      run: (limit) => replayThroughPeers(device, findings, limit),
+    },
   ];
 }
 
@@ -193,6 +207,7 @@ async function runBenchmarks(
   findings.load = await load?.stop() ?? null;
   findings.figures = readBenchJson(json);
   findings.figures.push(...await measureFirstLaunches(dry ? 1 : 3, env));
+  findings.figures.push(...await measureFirstAllocations(dry ? 1 : 3, env));
   return passed(`${findings.figures.length} figures`);
 }
 
@@ -223,6 +238,11 @@ class LoadWatch implements Disposable {
   }
 }
 
+/** Other libraries know no other device than GPUs, of which a run without one must not find any. */
+function peerEnvironment(device: "cuda" | "host"): Record<string, string> {
+  return device === "host" ? { CUDA_VISIBLE_DEVICES: "" } : {};
+}
+
 async function runPeers(
   device: "cuda" | "host",
   findings: Findings,
@@ -231,10 +251,46 @@ async function runPeers(
   const python = findProgram("python3", environment);
   if (python === undefined) return skipped("python3 is not installed");
   const command = [python, new URL("bench/peers/peers.py", ROOT).pathname];
-  // They know no other device than GPUs, of which a run without one must not find any.
-  const env: Record<string, string> = device === "host" ? { CUDA_VISIBLE_DEVICES: "" } : {};
+  const env = peerEnvironment(device);
   findings.peers = readPeerResults(await step("peers", command, { env, limit, capture: "hidden" }));
   const { peers, skipped: missing } = findings.peers;
   if (peers.length === 0) return skipped(missing.join("; "));
   return passed(peers.map(({ name, version }) => `${name} ${version}`).join(", "));
+}
+
+/** Replays the built-in traces through the peers' allocators, and through our models of them. */
+async function replayThroughPeers(
+  device: "cuda" | "host",
+  findings: Findings,
+  limit: number,
+): Promise<StepResult> {
+  const python = findProgram("python3", environment);
+  if (python === undefined) return skipped("python3 is not installed");
+  const script = new URL("bench/peers/replay_traces.py", ROOT).pathname;
+  const end = performance.now() + limit;
+  const missing: string[] = [];
+  const folder = await Deno.makeTempDir({ prefix: "gridstride-traces-" });
+  try {
+    const paths = await writeTraces(folder);
+    for (const policy of PEER_POLICIES) {
+      const json = await step("traces", [python, script, policy, ...paths], {
+        env: peerEnvironment(device),
+        limit: Math.max(1, end - performance.now()),
+        capture: "hidden",
+      });
+      const replay = readPeerReplay(json);
+      if ("skipped" in replay) missing.push(`${policy}: ${replay.skipped}`);
+      findings.traces.push(...compareTraces(replay));
+    }
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+  const { traces } = findings;
+  if (traces.length === 0) return skipped(missing.join("; "));
+  const different = traces.filter(({ same }) => !same);
+  if (different.length > 0) {
+    const names = different.map(({ trace, policy }) => `${trace} in ${policy}`).join(", ");
+    throw new Error(`Models and peers differ: ${names}`);
+  }
+  return passed([`${traces.length} peaks are the models' to the byte`, ...missing].join("; "));
 }

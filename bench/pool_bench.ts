@@ -6,7 +6,7 @@
 
 import { DEVICE, OPERAND, RESULT } from "../src/ffi/command_block.ts";
 import { type DeviceBuffer, MemoryPool } from "../mod.ts";
-import { device } from "./support/bench_device.ts";
+import { device, ON_GPU } from "./support/bench_device.ts";
 import { CallLoop } from "./support/call_loop.ts";
 import { MallocBlocks, mallocPairs } from "./support/malloc_loop.ts";
 import { measure, scaled } from "./support/measure.ts";
@@ -112,9 +112,10 @@ const { library, ordinal } = device.context;
 const { block, symbols } = library;
 const loop = new CallLoop(library);
 const PAIRS = scaled(100, 5);
+const ALLOCATOR = ON_GPU ? "cudaMalloc and cudaFree" : "the host device's allocator";
 
 for (const [size, bytes] of SIZES.filter(([, bytes]) => bytes >= 4096)) {
-  const direct = { group: `the device's own allocator, ${size}`, calls: PAIRS };
+  const direct = { group: `against ${ALLOCATOR}, ${size}`, calls: PAIRS };
   measure("gs_memory_allocate and gs_memory_free in C", { ...direct, baseline: true }, () => {
     block[DEVICE] = ordinal;
     loop.allocateAndFree(bytes, PAIRS);

@@ -12,9 +12,6 @@ namespace gridstride {
 
 namespace {
 
-// cudaDeviceAttr has no name for it.
-constexpr int virtual_memory_attribute = 102;
-
 CUmemLocation location_of(int device) {
   CUmemLocation location = {};
   location.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -32,7 +29,9 @@ CUmemAllocationProp properties_of_memory(int device) {
 // The driver's functions, where the device supports them.
 const DriverTable& virtual_memory_driver(int device) {
   const DriverTable& driver = driver_table();
-  require(device_attribute(device, virtual_memory_attribute) == 1 && driver.has_virtual_memory(),
+  // cudaDeviceAttr has no name for it.
+  constexpr int attribute = CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
+  require(device_attribute(device, attribute) == 1 && driver.has_virtual_memory(),
           GS_ERROR_UNSUPPORTED);
   return driver;
 }

@@ -1,4 +1,4 @@
-"""The work of the benchmarks in PyTorch and CuPy, as far as these can be imported.
+"""The work of the benchmarks in PyTorch, CuPy and RMM, as far as these can be imported.
 
 Prints one JSON object: {"peers": [{name, version, nanoseconds: {work: time}}], "skipped": [why]}.
 The names of the work are those of bench/report/peers.ts. As there, a time is what three quarters
@@ -9,12 +9,16 @@ and results go to memory that is there already.
 import gc
 import json
 import math
+import random
 import time
 
 BUFFER_BYTES = 2**28
 COPY_BYTES = 2**28
 LAUNCHES = 500
-PAIRS = 100
+PAIRS = 1000
+PAIR_SIZES = {"256 B": 256, "4 KiB": 2**12, "64 KiB": 2**16, "1 MiB": 2**20, "4 MiB": 2**22}
+LIVE = 1000
+LARGEST = {"1 MiB": 2**20, "8 MiB": 2**23}
 OPERATIONS = 10
 SAMPLES = 40
 
@@ -61,6 +65,40 @@ class Measurements:
         self.nanoseconds[name] = times[math.ceil(0.75 * len(times)) - 1]
 
 
+class Replacements:
+    """Blocks of random sizes, on a logarithmic scale, of which one after the other is replaced."""
+
+    def __init__(self, allocate, largest):
+        draw = random.Random(largest)
+        self.allocate = allocate
+        self.turn = 0
+        self.sizes = [int(512 * (largest / 512) ** draw.random()) for _ in range(2**16)]
+        self.order = [draw.randrange(LIVE) for _ in range(2**16)]
+        self.live = [allocate(size) for size in self.sizes[:LIVE]]
+        for _ in range(2**16):
+            self.replace()
+
+    def replace(self):
+        turn = self.turn
+        self.turn = turn + 1
+        place = self.order[turn & 0xFFFF]
+        self.live[place] = None
+        self.live[place] = self.allocate(self.sizes[(turn + (turn >> 16) * 7) & 0xFFFF])
+
+
+def measure_allocating(times, allocate):
+    """Allocating and freeing: what `allocate` returns frees its memory when it goes."""
+    for pair, size in PAIR_SIZES.items():
+        times.enqueue(f"allocate {pair}", lambda: allocate(size), PAIRS)
+    for largest, most in LARGEST.items():
+        try:
+            blocks = Replacements(allocate, most)
+        except Exception as error:  # as in _measure
+            times.skipped.append(f"{times.library.__name__}: replace up to {largest}: {error}")
+            continue
+        times.enqueue(f"replace up to {largest}", blocks.replace, PAIRS)
+
+
 def measure_pytorch():
     import torch
 
@@ -72,7 +110,7 @@ def measure_pytorch():
 
     small = [torch.full((32,), 1.0, device=gpu) for _ in range(2)]
     enqueue("small axpy", lambda: torch.add(small[1], small[0], alpha=2, out=small[1]))
-    enqueue("allocate 1 MiB", lambda: torch.empty(2**20, dtype=torch.uint8, device=gpu), PAIRS)
+    measure_allocating(times, lambda size: torch.empty(size, dtype=torch.uint8, device=gpu))
     event = torch.cuda.Event()
     enqueue("record event", event.record)
 
@@ -124,7 +162,8 @@ def measure_cupy():
         "float32 a, float32 x", "float32 y", "y = a * x + y", "bench_axpy"
     )
     enqueue("small axpy", lambda: axpy(2, small[0], small[1]))
-    enqueue("allocate 1 MiB", lambda: cupy.empty(2**20, dtype=cupy.uint8), PAIRS)
+    # The pool's own call: an array around the memory would only take longer.
+    measure_allocating(times, cupy.cuda.MemoryPool().malloc)
     event = cupy.cuda.Event(disable_timing=True)
     enqueue("record event", event.record)
 
@@ -152,9 +191,26 @@ def measure_cupy():
     return times
 
 
+def measure_rmm():
+    import rmm
+
+    try:
+        resource = rmm.mr.PoolMemoryResource(rmm.mr.CudaMemoryResource(), initial_pool_size=2**32)
+        rmm.mr.set_current_device_resource(resource)
+    except Exception as error:  # without a GPU it raises errors of several kinds
+        raise ImportError(f"it finds no GPU with room for its pool: {error}") from error
+    # What is enqueued is nothing, so that there is nothing to wait for.
+    times = Measurements(rmm, lambda: None)
+    measure_allocating(times, lambda size: rmm.DeviceBuffer(size=size))
+    return times
+
+
+MEASURED = (("PyTorch", measure_pytorch), ("CuPy", measure_cupy), ("RMM", measure_rmm))
+
+
 def main():
     peers, skipped = [], []
-    for name, measure_peer in (("PyTorch", measure_pytorch), ("CuPy", measure_cupy)):
+    for name, measure_peer in MEASURED:
         try:
             times = measure_peer()
         except ImportError as error:

@@ -7,10 +7,11 @@
 
 import { textTable } from "../../src/cli/text_table.ts";
 import { type ComparedFigure, compareFigures, groupFigures, readBenchJson } from "./figure.ts";
-import { measureFirstLaunches } from "./first_launches.ts";
+import { measureFirstAllocations, measureFirstLaunches } from "./first_calls.ts";
 import { formatBandwidth, formatComparison, formatDuration } from "./formats.ts";
+import { formatReached, type GoalOutcome, poolGoals } from "./pool_goals.ts";
 
-/** How many processes the cost of the first launches is taken from. */
+/** How many processes the cost of the first calls is taken from. */
 const PROCESSES = 5;
 
 async function runBenchmarks(args: readonly string[]): Promise<string> {
@@ -42,9 +43,24 @@ function describeGroup(figures: readonly ComparedFigure[]): string {
   return `\n${area}: ${group}\n${table}`;
 }
 
+function describeGoals(goals: readonly GoalOutcome[]): string {
+  const table = textTable(
+    ["", "goal", "measured", ""],
+    goals.map((goal) => [goal.name, goal.goal, goal.measured, formatReached(goal)]),
+    ["left", "right", "right", "left"],
+  );
+  return `\nMemory pool\n${table}`;
+}
+
 const figures = readBenchJson(await runBenchmarks(Deno.args));
-if (Deno.args.length === 0) figures.push(...await measureFirstLaunches(PROCESSES));
+if (Deno.args.length === 0) {
+  figures.push(...await measureFirstLaunches(PROCESSES));
+  figures.push(...await measureFirstAllocations(PROCESSES));
+}
 for (const group of groupFigures(compareFigures(figures))) console.log(describeGroup(group));
+// The peers are measured by `deno task gpu`, where there is a GPU for them.
+const goals = poolGoals(figures, []);
+if (goals.length > 0) console.log(describeGoals(goals));
 console.log(
   "\nper call: what three quarters of the samples took at most. against baseline: bandwidth in " +
     "percent, or time.",

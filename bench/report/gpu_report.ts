@@ -7,7 +7,9 @@
 import type { TestSummary } from "../../.ci/test_summary.ts";
 import type { ComparedFigure } from "./figure.ts";
 import type { GpuDescription, LoadSamples } from "./nvidia_smi.ts";
+import type { TraceComparison } from "./peer_traces.ts";
 import type { PeerComparison, PeerResults } from "./peers.ts";
+import type { GoalOutcome } from "./pool_goals.ts";
 
 /** What became of a step. */
 export interface StepOutcome {
@@ -77,6 +79,10 @@ export interface GpuReport {
   readonly peers: PeerResults | null;
   /** The figures beside the peers. */
   readonly comparisons: readonly PeerComparison[];
+  /** The memory pool's goals. */
+  readonly poolGoals: readonly GoalOutcome[];
+  /** The models of the peers' allocators beside these. */
+  readonly traces: readonly TraceComparison[];
 }
 
 /** The name of the files a device's results go to, such as `nvidia-h200`. */

@@ -15,6 +15,7 @@ import {
   formatPercent,
 } from "./formats.ts";
 import type { GpuReport, MeasuredDevice } from "./gpu_report.ts";
+import { formatReached } from "./pool_goals.ts";
 
 /** A Markdown table; all columns but the first are aligned to the right where `numeric` is set. */
 function table(
@@ -132,6 +133,35 @@ function peerSection({ peers, comparisons }: GpuReport): string[] {
   ];
 }
 
+function poolSection({ poolGoals, traces }: GpuReport): string[] {
+  const goals = poolGoals.map((goal) => [
+    goal.name,
+    goal.goal,
+    goal.measured,
+    formatReached(goal),
+  ]);
+  return [
+    ...(goals.length === 0
+      ? []
+      : ["## Memory pool", "", ...table(["", "goal", "measured", ""], goals, true)]),
+    ...(traces.length === 0 ? [] : [
+      "Bytes reserved at most by the peers' allocators and by our models of them:",
+      "",
+      ...table(
+        ["trace", "policy", "version", "peer", "model", ""],
+        traces.map(({ trace, policy, version, real, model, same }) => [
+          trace,
+          policy,
+          version,
+          String(real),
+          String(model),
+          same ? "same" : "**different**",
+        ]),
+      ),
+    ]),
+  ];
+}
+
 /** The report as Markdown. */
 export function formatGpuReport(report: GpuReport): string {
   return [
@@ -157,6 +187,7 @@ export function formatGpuReport(report: GpuReport): string {
       "",
       ...groupFigures(report.figures).flatMap((group) => figureTable(group, report)),
     ]),
+    ...poolSection(report),
     ...peerSection(report),
   ].join("\n");
 }

@@ -45,12 +45,18 @@ const copy = (group: string) => ({ area: "copy", group });
 export const SHARED_WORK: readonly SharedWork[] = [
   { ...launch("launch without arguments"), name: "launch", title: "kernel.launch()" },
   { ...launch("launch with four arguments"), name: "small axpy", title: "kernels.axpy()" },
-  {
-    area: "memory",
-    group: "allocate and free 1 MiB",
-    name: "allocate 1 MiB",
+  ...["256 B", "4 KiB", "64 KiB", "1 MiB", "4 MiB"].map((size) => ({
+    area: "pool",
+    group: `allocate and free ${size}`,
+    name: `allocate ${size}`,
     title: "allocate() and free()",
-  },
+  })),
+  ...["1 MiB", "8 MiB"].map((largest) => ({
+    area: "pool",
+    group: `free one of 1 000 live blocks of 512 B to ${largest}`,
+    name: `replace up to ${largest}`,
+    title: "allocate() and free()",
+  })),
   { area: "stream", group: "record an event", name: "record event", title: "event.record()" },
   { ...copy("host to device, 256 MiB"), name: "copy from array", title: "from an array" },
   { ...copy("host to device, 256 MiB"), name: "copy from pinned", title: "from pinned memory" },

@@ -67,8 +67,13 @@ cudaError_t StreamCaptures::begin(const std::shared_ptr<Stream>& stream,
   capture->graph = graph;
   // What can fail comes first.
   captures_.reserve(captures_.size() + 1);
-  capture->graph_handle = live_graphs().insert(std::move(graph));
   join(stream, capture);
+  try {
+    capture->graph_handle = live_graphs().insert(std::move(graph));
+  } catch (...) {
+    members_.erase(stream.get());
+    throw;
+  }
   captures_.push_back(capture);
   running_.store(captures_.size(), std::memory_order_relaxed);
   return cudaSuccess;

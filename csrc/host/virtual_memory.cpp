@@ -119,7 +119,8 @@ bool VirtualMemory::place(PhysicalMemory& memory, std::uintptr_t address) {
     const auto next = home_parts_.lower_bound(address);
     const bool is_free_behind = next == home_parts_.end() || next->first >= limit;
     const bool is_free_before = next == home_parts_.begin() || std::prev(next)->second <= address;
-    if (is_free_behind && is_free_before) {
+    // Memory of which only the beginning is mapped may reach beyond all addresses.
+    if (is_free_behind && is_free_before && limit <= page_file_spare_offset) {
       home_parts_.emplace(address, limit);
     } else {
       memory.offset = spare_parts_.take(memory.bytes, virtual_granularity);

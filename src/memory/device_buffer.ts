@@ -197,7 +197,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     stream: Stream,
   ): DeviceBuffer<D> {
     const address = pool.addressOf(block);
-    return new DeviceBuffer(
+    const buffer = new DeviceBuffer(
       context,
       dtype,
       length,
@@ -209,6 +209,8 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
       undefined,
       stream,
     );
+    if (pool.tracker !== undefined && block !== 0) pool.tracker.watch(buffer, block);
+    return buffer;
   }
 
   /**

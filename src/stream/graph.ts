@@ -44,6 +44,7 @@ export class Graph implements Disposable {
   /** How many operations it has; a graph launched while it was captured counts as one. */
   readonly nodeCount: number;
   readonly #closers: GraphCloser[] = [];
+  readonly #launchListeners: ((stream: Stream) => void)[] = [];
   readonly #children: Graph[];
   readonly #streams = new Set<Stream>();
   #id: number;
@@ -108,14 +109,32 @@ export class Graph implements Disposable {
     const graph = this.id;
     const capture = captureOf(stream);
     launchGraph(library, stream.context.ordinal, stream.id, graph);
-    if (capture === undefined) this.#lastStream = stream;
-    else this.#becomePartOf(capture);
+    if (capture !== undefined) this.#becomePartOf(capture);
+    else if (stream !== this.#lastStream) {
+      this.#lastStream = stream;
+      this.#tellOfLaunch(stream);
+    }
+  }
+
+  #tellOfLaunch(stream: Stream): void {
+    for (const launched of this.#launchListeners) launched(stream);
+    for (const child of this.#children) child.#tellOfLaunch(stream);
   }
 
   #becomePartOf(capture: RunningCapture): void {
     if (capture.children.has(this)) return;
     capture.children.add(this);
     this.#holders++;
+  }
+
+  /**
+   * Registers who is told of each stream that the graph, or one that it is part of, is launched on;
+   * not again where the last launch was on the same.
+   *
+   * @internal For the layers above, which keep memory for it.
+   */
+  onLaunch(launched: (stream: Stream) => void): void {
+    this.#launchListeners.push(launched);
   }
 
   /**

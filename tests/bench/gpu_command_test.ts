@@ -73,7 +73,19 @@ Deno.test("a dry run goes through every step, reports what failed, and writes it
 /** Every benchmark gave a figure, and what peers are compared with is among them. */
 function assertFigures({ figures }: GpuReport): void {
   const areas = [...new Set(figures.map(({ area }) => area))].sort();
-  assertEquals(areas, ["copy", "ffi", "kernel", "launch", "memory", "overhead", "stream"]);
+  assertEquals(areas, [
+    "copy",
+    "ffi",
+    "kernel",
+    "launch",
+    "memory",
+    "overhead",
+    "pool",
+    "replay",
+    "stream",
+    "upload",
+    "upstream",
+  ]);
   const unlikely = figures.filter(({ nanoseconds, fastest }) =>
     !(fastest > 0 && nanoseconds >= fastest && nanoseconds < 10e9)
   );

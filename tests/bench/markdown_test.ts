@@ -50,6 +50,19 @@ const REPORT: GpuReport = {
     skipped: ["CuPy: No module named 'cupy'"],
   },
   comparisons: [{ name: "copy", nanoseconds: 125_000, speedup: { PyTorch: 2 } }],
+  poolGoals: [
+    {
+      name: "allocate and free 4 KiB",
+      goal: "at most 60.0 ns",
+      measured: "50.0 ns",
+      reached: true,
+    },
+    { name: "malloc() and free() by that", goal: "", measured: "0.500 ×", reached: null },
+  ],
+  traces: [
+    { trace: "load", policy: "cupy", version: "14.0", real: 512, model: 512, same: true },
+    { trace: "load", policy: "pytorch", version: "2.11", real: 1024, model: 512, same: false },
+  ],
 };
 
 Deno.test("the page names GPU, driver, clocks, date, commit, tests and what was skipped", () => {
@@ -84,6 +97,17 @@ Deno.test("the page gives bytes, bandwidth, share of the copy and of the data sh
   for (const row of rows) assertStringIncludes(page, row);
 });
 
+Deno.test("the page sets the pool's goals beside the figures, and the models beside the peers", () => {
+  const page = formatGpuReport(REPORT);
+  const rows = [
+    "| allocate and free 4 KiB | at most 60.0 ns | 50.0 ns | reached |",
+    "| malloc() and free() by that |  | 0.500 × |  |",
+    "| load | cupy | 14.0 | 512 | 512 | same |",
+    "| load | pytorch | 2.11 | 1024 | 512 | **different** |",
+  ];
+  for (const row of rows) assertStringIncludes(page, row);
+});
+
 Deno.test("every row of a table has as many cells as its header", () => {
   const tables = formatGpuReport(REPORT).split("\n\n").filter((block) => block.startsWith("|"));
   assert(tables.length >= 5);
@@ -97,11 +121,13 @@ Deno.test("a page can be made of what is left when everything failed", () => {
   const page = formatGpuReport({
     ...REPORT,
     ...{ device: null, load: null, tests: null, figures: [], peers: null, comparisons: [] },
+    ...{ poolGoals: [], traces: [] },
     steps: [{ name: "build", status: "failed", seconds: 1, detail: "no\ncompiler" }],
   });
   assertStringIncludes(page, "| build | **failed** | 1.0 | no compiler |");
   assertStringIncludes(page, "| Tests | did not end |");
   assert(!page.includes("## Figures") && !page.includes("## Peers"));
+  assert(!page.includes("## Memory pool") && !page.includes("our models"));
 });
 
 Deno.test("a run is proved unless a step failed", () => {

@@ -4,13 +4,21 @@ import { comparePeers, readPeerResults, SHARED_WORK } from "../../bench/report/p
 
 const SCRIPT = new URL("../../bench/peers/peers.py", import.meta.url);
 
-/** The names of work in the script; what its loop over element types makes of one is spelt out. */
+/** What the script's loops put into names. */
+const LOOPS: Readonly<Record<string, readonly string[]>> = {
+  "{name}": ["float64", "float16"],
+  "{pair}": ["256 B", "4 KiB", "64 KiB", "1 MiB", "4 MiB"],
+  "{largest}": ["1 MiB", "8 MiB"],
+};
+
+/** The names of work in the script; what its loops make of one is spelt out. */
 function namesInScript(): string[] {
   const text = Deno.readTextFileSync(SCRIPT);
   const found = [...text.matchAll(/\b(?:run|enqueue)\(\s*f?"([^"]+)"/g)].map((match) => match[1]!);
-  return found.flatMap((name) =>
-    ["float64", "float16"].map((dtype) => name.replace("{name}", dtype))
-  );
+  return found.flatMap((name) => {
+    const loop = /\{\w+\}/.exec(name)?.[0];
+    return loop === undefined ? [name] : LOOPS[loop]!.map((value) => name.replace(loop, value));
+  });
 }
 
 Deno.test("all work of the peers is work that a figure is about, and the other way round", () => {
@@ -32,7 +40,7 @@ Deno.test("the script says which libraries are missing where none can be importe
   assertEquals(code, 0);
   const { peers, skipped } = readPeerResults(new TextDecoder().decode(stdout));
   assertEquals(peers, []);
-  assertEquals(skipped.map((reason) => reason.split(":")[0]), ["PyTorch", "CuPy"]);
+  assertEquals(skipped.map((reason) => reason.split(":")[0]), ["PyTorch", "CuPy", "RMM"]);
 });
 
 Deno.test("readPeerResults() refuses work it does not know and times that are none", () => {

@@ -59,11 +59,13 @@ function isLostEvent(name: string, call: string): boolean {
 }
 
 /**
- * Calls whose sticky failure says that the memory went with its device. Where nothing was lost but
- * the call left out, the memory is still there and the addresses cannot go: lost_device_test.ts
- * loses a device for them.
+ * What a call fails with. A device that is lost while memory is unmapped takes that memory along;
+ * where nothing was lost but a call left out, it stays mapped and its addresses cannot go.
+ * lost_device_test.ts loses a device for that.
  */
-const TAKEN_WITH_DEVICE: readonly string[] = ["cuMemUnmap"];
+function statusesFor(calls: ReadonlyMap<string, number>): readonly number[] {
+  return calls.has("cuMemUnmap") ? [STATUS] : [STATUS, STICKY];
+}
 
 /** What is counted of a device that is through with everything, as its pool knows. */
 async function settledTally(own: Device): Promise<ResourceTally> {
@@ -167,7 +169,7 @@ for (const [name, operation] of Object.entries({ ...OPERATIONS, ...POOL_OPERATIO
     const calls = await callsOf(() => operation(fixture));
     for (const call of calls.keys()) covered.add(call);
     for (const [call, nth] of eachCall(calls)) {
-      for (const status of TAKEN_WITH_DEVICE.includes(call) ? [STATUS] : [STATUS, STICKY]) {
+      for (const status of statusesFor(calls)) {
         const before = isLostEvent(name, call) ? undefined : await settledTally(own);
         const what = `${name} with call ${nth} of ${call} failing with ${status}`;
         const error = await failureOfSome(() => operation(fixture), call, nth, status);

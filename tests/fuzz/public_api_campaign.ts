@@ -37,14 +37,19 @@ type Members = Readonly<Record<PropertyKey, unknown>>;
 
 const exported = module as unknown as Members;
 
+const SYMBOLS: ReadonlyMap<string, symbol> = new Map([
+  ["[Symbol.dispose]", Symbol.dispose],
+  ["[Symbol.asyncDispose]", Symbol.asyncDispose],
+]);
+
 /** Makes one call and returns what it returned. */
 function perform({ member, receiver, arguments: list }: Step, stage: Stage): unknown {
   const [kind, path] = member.split(" ") as [string, string];
   const values = settled(list, stage) as unknown[];
   if (kind === "function") return (exported[path] as AnyFunction)(...values);
   if (kind === "new") return Reflect.construct(exported[path] as AnyFunction, values);
-  const [owner, name] = path.split(".", 2) as [string, string];
-  const key = path.endsWith("[Symbol.dispose]") ? Symbol.dispose : name;
+  const [owner, name] = path.split(/\.(.*)/, 2) as [string, string];
+  const key = SYMBOLS.get(name) ?? name;
   const target = kind === "static" ? exported[owner] : stage.pick(RECEIVERS[owner]!, receiver);
   const value = (target as Members)[key];
   return kind === "getter" ? value : Reflect.apply(value as AnyFunction, target, values);
@@ -80,7 +85,10 @@ async function playOn(stage: Stage, steps: readonly Step[]): Promise<void> {
       continue;
     }
     const done = result.then(
-      () => counts.count(each.member, "returned"),
+      (value) => {
+        counts.count(each.member, "returned");
+        stage.add(value);
+      },
       (error) => judge(each.member, error),
     );
     if (each.waits) await done;
@@ -108,7 +116,7 @@ async function play(steps: readonly Step[]): Promise<void> {
     if (!(error instanceof module.CudaError && error.sticky)) throw error;
     isLost = true;
   } finally {
-    for (const error of stage.close()) judge("close", error);
+    for (const error of await stage.close()) judge("close", error);
     if (isLost) nextDevice += 2;
   }
   const after = resourceTally(library);

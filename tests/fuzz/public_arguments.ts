@@ -10,6 +10,7 @@ import { DTYPES, VALIDATED_KERNELS } from "../../mod.ts";
 import { Deferred, reference } from "./deferred.ts";
 import { GRAPH_MEMBERS } from "./public_arguments_graph.ts";
 import { MEMORY_MEMBERS } from "./public_arguments_memory.ts";
+import { POOL_MEMBERS, poolOptions } from "./public_arguments_pool.ts";
 import type { StageKind } from "./stage.ts";
 import {
   anyNumber,
@@ -171,7 +172,7 @@ function quick(list: Arguments): Arguments {
 }
 
 const MEMBERS: Readonly<Record<string, Arguments>> = {
-  "function openDevice": takes(selector),
+  "function openDevice": takes(selector, options({ memory: poolOptions })),
   "function bestDevice": takes(fc.constantFrom(undefined, "host", "cuda")),
   "function cudaAvailable": nothing,
   "function deviceCount": nothing,
@@ -273,6 +274,7 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "getter Stream.id": nothing,
   "getter Stream.handle": nothing,
   "getter Stream.disposed": nothing,
+  "getter Stream.isDefault": nothing,
   "method Stream.query": nothing,
   "method Stream.record": takes(options({ timing: flag })),
   "method Stream.wait": takes(event),
@@ -319,6 +321,7 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "method PinnedBuffer.[Symbol.dispose]": nothing,
 
   ...MEMORY_MEMBERS,
+  ...POOL_MEMBERS,
 };
 
 /** What each public member is called with, by its name in {@linkcode documentedMembers}. */
@@ -346,4 +349,7 @@ export const RECEIVERS: Readonly<Record<string, StageKind>> = {
   Graph: "graph",
   MemoryManager: "manager",
   MultiDeviceMemory: "memory",
+  MemoryPool: "pool",
+  LeakReport: "leaks",
+  UploadRing: "ring",
 };

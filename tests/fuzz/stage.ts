@@ -11,10 +11,12 @@ import {
   Event,
   Graph,
   MemoryManager,
+  MemoryPool,
   MultiDeviceMemory,
   openDevice,
   PinnedBuffer,
   Stream,
+  UploadRing,
 } from "../../mod.ts";
 
 /** The kinds of objects there are on a stage. */
@@ -30,6 +32,9 @@ export const STAGE_KINDS = [
   "graph",
   "manager",
   "memory",
+  "pool",
+  "leaks",
+  "ring",
 ] as const;
 
 /** One of them. */
@@ -55,6 +60,8 @@ function kindOf(value: unknown): StageKind | undefined {
   if (value instanceof Graph) return "graph";
   if (value instanceof MemoryManager) return "manager";
   if (value instanceof MultiDeviceMemory) return "memory";
+  if (value instanceof MemoryPool) return "pool";
+  if (value instanceof UploadRing) return "ring";
   return undefined;
 }
 
@@ -72,6 +79,9 @@ export class Stage {
     graph: [],
     manager: [],
     memory: [],
+    pool: [],
+    leaks: [],
+    ring: [],
   };
   readonly #witness: DeviceBuffer<"float32">;
   /** The devices of the fake topology that are in use. */
@@ -120,6 +130,7 @@ export class Stage {
       freed,
       device.upload(new Float64Array(100)),
     );
+    this.#addPools(device);
     const unpinned = device.allocatePinned("float32", 8);
     unpinned[Symbol.dispose]();
     pinned.push(device.allocatePinned("float32", 100), unpinned);
@@ -137,6 +148,18 @@ export class Stage {
       device.createEvent({ timing: true }),
       forgotten,
     );
+  }
+
+  #addPools(device: Device): void {
+    const own = device.createPool({ maxPoolSize: "8MiB", cleanupInterval: 1000 });
+    const debug = device.createPool({ preset: "testing", maxPoolSize: "16MiB" });
+    const ended = device.createPool();
+    ended[Symbol.dispose]();
+    const { pool, leaks, buffer, ring } = this.#pools;
+    buffer.push(own.allocate("float32", 100), debug.allocate("int32", 100));
+    pool.push(own, device.pool, debug, ended);
+    leaks.push(debug.checkLeaks());
+    ring.push(device.createUploadRing({ slots: 2, slotBytes: 65536 }));
   }
 
   /** An object of a kind; the index counts round and round. */
@@ -158,22 +181,25 @@ export class Stage {
   }
 
   /** Disposes everything, whatever it throws; returns what was thrown. */
-  close(): unknown[] {
-    const { buffer, pinned, event, stream, device, graph } = this.#pools;
+  async close(): Promise<unknown[]> {
+    const { buffer, pinned, event, stream, device, graph, pool, ring } = this.#pools;
     const errors: unknown[] = [];
-    for (
-      const object of [
-        ...graph,
-        ...buffer,
-        this.#witness,
-        ...pinned,
-        ...event,
-        ...stream,
-        ...device,
-      ]
-    ) {
+    for (const each of ring as AsyncDisposable[]) {
+      await Promise.resolve(each[Symbol.asyncDispose]()).catch((error) => errors.push(error));
+    }
+    const objects = [
+      ...graph,
+      ...buffer,
+      this.#witness,
+      ...pinned,
+      ...event,
+      ...stream,
+      ...pool,
+      ...device,
+    ];
+    for (const object of objects as Disposable[]) {
       try {
-        (object as Disposable)[Symbol.dispose]();
+        object[Symbol.dispose]();
       } catch (error) {
         errors.push(error);
       }

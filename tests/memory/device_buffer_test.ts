@@ -1,5 +1,12 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { bytesPerElement, DeviceBuffer, DTYPES, OutOfMemoryError, Stream } from "../../mod.ts";
+import {
+  bytesPerElement,
+  DeviceBuffer,
+  DTYPES,
+  MemoryPool,
+  OutOfMemoryError,
+  Stream,
+} from "../../mod.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
 import { createTypedArray } from "../../src/memory/dtype.ts";
 import { BREAKING_SIZES, device } from "../support/device.ts";
@@ -126,18 +133,24 @@ Deno.test("more memory than the device has is an error that tells the figures", 
 });
 
 Deno.test("what is disposed is given back: memory, streams, events, pinned memory", () => {
+  const pool = MemoryPool.ofDevice(device.context);
+  device.allocate("float32", 1000).free(); // what the pool keeps is there from now on
   const before = resourceTally(library);
+  const allocated = pool.memoryAllocated();
   {
     using stream = device.createStream();
     using _event = stream.record({ timing: true });
-    using _buffer = device.allocate("float32", 1000, { fill: 1, stream });
+    using _buffer = device.allocate("float32", 1000);
+    using _direct = pool.allocateDirect("float32", 1000);
     using _pinned = device.allocatePinned("uint8", 1);
     const during = resourceTally(library);
+    assertEquals(pool.memoryAllocated(), allocated + 4000);
     assertEquals(during.streams, before.streams + 1);
     assertEquals(during.events, before.events + 1);
     assertEquals(during.allocations, before.allocations + 1);
     assertEquals(during.pinnedSlabs, before.pinnedSlabs + 1);
   }
+  assertEquals(pool.memoryAllocated(), allocated);
   assertEquals(resourceTally(library), before);
 });
 

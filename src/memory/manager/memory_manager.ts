@@ -94,7 +94,7 @@ export class MemoryManager {
    * Looks at the device's memory and logs what is usable of it.
    *
    * @param device The device, or anything else that has its context.
-   * @throws {TypeError} If the pool is of another device, or a limit of a band is no size.
+   * @throws {TypeError} If the pool is none or of another device, or a limit of a band is no size.
    * @throws {RangeError} If the bands overlap.
    * @throws {CudaError} If the device cannot be asked for its memory.
    */
@@ -103,6 +103,11 @@ export class MemoryManager {
     requireObject(options, "options", ACTION);
     const { pool = MemoryPool.ofDevice(this.context) } = options;
     const owner = contextOf(pool, "options.pool", ACTION);
+    if (typeof pool.stats !== "function" || typeof pool.allocate !== "function") {
+      throw new TypeError(
+        `Cannot ${ACTION} as options.pool must be a MemoryPool: it is ${describeValue(pool)}`,
+      );
+    }
     if (!owner.isSameDevice(this.context)) {
       throw new TypeError(
         `Cannot ${ACTION} as options.pool must be of ${this.context.label}: it is of ${owner.label}`,

@@ -99,12 +99,15 @@ export class AllocationLadder {
     upstream.wasPressed();
     const trimmed = this.#retry(request);
     if (trimmed !== 0) return trimmed;
+    let hasWaited = false;
     for (const mark of engine.streams.waits(request.kind, request.padded)) {
       yield mark;
+      hasWaited = true;
       const block = this.#retry(request);
       if (block !== 0) return block;
     }
-    return 0;
+    // Other streams may have become ready while the last attempt was under way.
+    return hasWaited ? this.#retry(request) : 0;
   }
 
   /** Looks among what is free, after making all of it that can be had free. */

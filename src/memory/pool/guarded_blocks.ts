@@ -97,14 +97,14 @@ export class GuardedBlocks implements PoolObserver {
   take(
     bytes: number,
     alignment: number,
-    attempt: (bytes: number, alignment: number) => number,
+    attempt: (bytes: number) => number,
   ): number {
     const before = this.#front;
     // As many as keep the buffer as aligned as the block.
     this.#front = Math.max(alignment, GUARD_BYTES);
     let block: number;
     try {
-      block = attempt(this.#front + bytes + GUARD_BYTES, alignment);
+      block = attempt(this.#front + bytes + GUARD_BYTES);
     } finally {
       this.#front = before;
     }
@@ -208,6 +208,13 @@ export class GuardedBlocks implements PoolObserver {
     }
     this.#throwFound(action);
     return count;
+  }
+
+  /** The pool ends: looks at all blocks for the last time. */
+  end(action: string): void {
+    if (this.#barrier.isForbidden) return;
+    this.#quarantine.empty(this.#found);
+    this.check(action);
   }
 
   /** The peaks of the counters have been reset. */

@@ -94,9 +94,7 @@ export class LeakReport {
     this.count = buffers.length;
     this.bytes = buffers.reduce((sum, { bytes }) => sum + bytes, 0);
     this.requested = buffers.reduce((sum, { requested }) => sum + requested, 0);
-    this.buffers = buffers.toSorted((a, b) =>
-      (b.age ?? 0) - (a.age ?? 0) || a.address - b.address
-    );
+    this.buffers = buffers.toSorted((a, b) => (b.age ?? 0) - (a.age ?? 0) || a.address - b.address);
     this.sites = sitesOf(this.buffers);
   }
 

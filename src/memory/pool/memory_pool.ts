@@ -10,8 +10,12 @@ import { contextOf, type DeviceContext } from "../../hardware/device_context.ts"
 import { DeviceBuffer, type PlacementOptions } from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";
 import { allocateDirect, type ManagedPool } from "../manager/managed_pool.ts";
+import { requestedBytes } from "../manager/requested_bytes.ts";
+import type { MemorySnapshot } from "../snapshot/memory_snapshot.ts";
+import type { MemoryTrace } from "../trace/memory_trace.ts";
 import { freeAddress, freeBuffer } from "./deallocation.ts";
 import { upkeepOf } from "./device_pool.ts";
+import type { LeakOptions, LeakReport } from "./leak_report.ts";
 import { isLiveAddress, liveSizes } from "./live_blocks.ts";
 import type { MemoryChangeListener } from "./memory_watch.ts";
 import type { PoolCore } from "./pool_core.ts";
@@ -155,9 +159,11 @@ export class MemoryPool implements Disposable, ManagedPool {
    * Allocates a buffer past the pool, from the device, to which it goes back when it is freed.
    * Nothing of it is counted here.
    *
+   * @throws {RangeError} If the length is negative, fractional, not a number or too large.
    * @throws {OutOfMemoryError} If the device has no room.
    */
   allocateDirect<D extends DType>(dtype: D, length: number): DeviceBuffer<D> {
+    requestedBytes(dtype, length);
     this.#requireUsable();
     return allocateDirect(this.context, dtype, length);
   }
@@ -223,7 +229,8 @@ export class MemoryPool implements Disposable, ManagedPool {
   /**
    * Gives back what is known to have been free for some time and no stream uses, as a pool with a
    * `cleanupInterval` does by itself. Such a pool knows how long to a quarter of the interval; one
-   * without looks at the clock only when this is called, so that the first call finds nothing.
+   * without looks at the clock only when this is called, so that the first call finds nothing. Free
+   * neighbours are one block, which is as old as the part that was freed last.
    *
    * @param age In milliseconds; the pool's `cleanupInterval` by default, and 10 seconds where it has
    * none. 0 stands for all that is free.
@@ -242,6 +249,76 @@ export class MemoryPool implements Disposable, ManagedPool {
     }
     if (this.#core.closed) return 0;
     return upkeepOf(this.#core).expiry.expire(age);
+  }
+
+  /**
+   * What is live, and, where memory is tracked (`enableMemoryTracking`), since when, for which stream
+   * and who allocated it. Makes no native call.
+   *
+   * @throws {TypeError} If an age is given and the pool does not track memory.
+   * @throws {RangeError} If the age is out of range.
+   *
+   * @example
+   * ```ts
+   * import { openDevice } from "@gridstride/cuda";
+   *
+   * using device = openDevice(undefined, { memory: { preset: "development" } });
+   * using _weights = device.allocate("float16", 1000);
+   * const { count, requested, buffers } = device.pool.checkLeaks();
+   * console.log(count, requested, buffers[0]!.site); // 1 2000 at …
+   * ```
+   */
+  checkLeaks(options: LeakOptions = {}): LeakReport {
+    return this.#core.checkLeaks(options);
+  }
+
+  /**
+   * Looks for writes outside of buffers and after their freeing; only in debug mode. Waits for the
+   * streams, blocking this thread.
+   *
+   * @returns How many buffers were looked at.
+   * @throws {MemoryCorruptionError} If there were any; it names who allocated and who freed.
+   * @throws {TypeError} If the pool is not in debug mode, or a stream is being captured.
+   */
+  checkMemory(): number {
+    return this.#core.checkMemory();
+  }
+
+  /**
+   * What is where, and what has happened where the pool keeps a history (`historyLength`): as plain
+   * JSON, for `gridstride memory report` and `memoryReport()`. Makes no native call.
+   */
+  snapshot(): MemorySnapshot {
+    const { label, info: { name, fake, totalMemory: totalBytes } } = this.context;
+    return this.#core.snapshot({ label, name, fake, totalBytes });
+  }
+
+  /**
+   * Begins to record what is asked of the pool, for replaying it with `gridstride memory replay`.
+   *
+   * @param name What tables call it.
+   * @throws {TypeError} If a recording is under way.
+   */
+  startRecording(name = "recording"): void {
+    this.#core.startRecording(name);
+  }
+
+  /**
+   * Names the moment in the recording: the end of a step that is repeated.
+   *
+   * @throws {TypeError} If nothing is being recorded.
+   */
+  recordPoint(name: string): void {
+    this.#core.recordPoint(name);
+  }
+
+  /**
+   * Ends the recording.
+   *
+   * @throws {TypeError} If nothing is being recorded.
+   */
+  stopRecording(): MemoryTrace {
+    return this.#core.stopRecording();
   }
 
   /**

@@ -13,14 +13,21 @@ export interface TickCounter {
   tick: number;
 }
 
-/** Ticks that are remembered; what was freed before them counts as freed in the first of them. */
+/** A tick and when it began. */
+interface TickBegin {
+  readonly tick: number;
+  readonly time: number;
+}
+
+/** From so many ticks on, some are forgotten. */
 const REMEMBERED = 1024;
+/** How exactly the time of a tick stays known: to this share of how long ago it was. */
+const EXACTNESS = 1 / 32;
 
 /** The ticks of a pool. */
 export class PoolClock {
   readonly #counter: TickCounter;
-  // When the last ticks began, oldest first; the last of them is the present one.
-  readonly #begins: number[];
+  #begins: TickBegin[];
 
   /**
    * A clock whose present tick begins.
@@ -29,25 +36,34 @@ export class PoolClock {
    */
   constructor(counter: TickCounter, now: number) {
     this.#counter = counter;
-    this.#begins = [now];
+    this.#begins = [{ tick: counter.tick, time: now }];
   }
 
-  /** Begins a tick, unless the present one is younger than `resolution` milliseconds. */
-  advance(now: number, resolution = 0): void {
-    if (now - this.#begins.at(-1)! < resolution) return;
-    this.#counter.tick++;
-    this.#begins.push(now);
-    if (this.#begins.length > REMEMBERED) this.#begins.shift();
+  /** Begins a tick. */
+  advance(now: number): void {
+    this.#begins.push({ tick: ++this.#counter.tick, time: now });
+    if (this.#begins.length > REMEMBERED) this.#begins = thinned(this.#begins, now);
   }
 
   /**
-   * How many ticks ago that tick was that ended last before a time, or at it; `undefined` where
-   * none had ended yet.
+   * How many ticks ago that tick was that is known to have ended last before a time, or at it;
+   * `undefined` where none had ended yet.
    */
   ticksSince(time: number): number | undefined {
-    const later = this.#begins.findLastIndex((begin) => begin <= time);
-    // The first tick that is remembered has no predecessor that could have ended.
-    const first = this.#counter.tick - this.#begins.length + 1;
-    return later < 0 || first + later === 0 ? undefined : this.#begins.length - later;
+    const begin = this.#begins.findLast((begin) => begin.time <= time);
+    if (begin === undefined || begin === this.#begins[0]) return undefined;
+    return this.#counter.tick - begin.tick + 1;
   }
+}
+
+/** Leaves ticks out that tell little: those close to their neighbours, as seen from now. */
+function thinned(begins: readonly TickBegin[], now: number): TickBegin[] {
+  let kept = begins[0]!;
+  return begins.filter((begin, index) => {
+    const next = begins[index + 1];
+    const tellsLittle = index > 0 && next !== undefined &&
+      next.time - kept.time < (now - next.time) * EXACTNESS;
+    if (!tellsLittle) kept = begin;
+    return !tellsLittle;
+  });
 }

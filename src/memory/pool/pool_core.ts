@@ -4,24 +4,24 @@
  * @module
  */
 
-import { type AllocationSite, OutOfMemoryError } from "../../ffi/cuda_error.ts";
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
-import { AllocationLadder } from "./allocation_ladder.ts";
+import type { MemorySnapshot } from "../snapshot/memory_snapshot.ts";
+import type { MemoryTrace } from "../trace/memory_trace.ts";
 import { UNIT } from "./block_table.ts";
-import type { MemorySpace } from "./memory_space.ts";
+import type { BlockTracker } from "./block_tracker.ts";
+import { GraphMemory, type MemoryGraph } from "./graph_memory.ts";
+import type { GuardedBlocks } from "./guarded_blocks.ts";
+import type { LeakOptions, LeakReport } from "./leak_report.ts";
+import { addressOf } from "./live_blocks.ts";
 import type { MemoryStream, MemoryUpstream } from "./memory_upstream.ts";
-import { REQUESTED_BYTES, RESERVED_BYTES } from "./pool_counters.ts";
-import { type BlockRequest, PoolEngine } from "./pool_engine.ts";
+import { PoolEngine } from "./pool_engine.ts";
+import { PoolMonitor } from "./pool_monitor.ts";
 import type { PoolSettings } from "./pool_options.ts";
+import { PoolRequests } from "./pool_requests.ts";
+import type { SnapshotDevice } from "./pool_snapshot.ts";
 import { type PoolStatistics, poolStatistics } from "./pool_statistics.ts";
 import { LARGE } from "./segment.ts";
 import { WithdrawnBlocks } from "./withdrawn_blocks.ts";
-
-/** A graph, as far as memory is concerned. A `Graph` is one. */
-export interface MemoryGraph {
-  /** Registers what is to happen when it goes; told of the streams whose work may still use it. */
-  onDispose(close: (streams: Iterable<MemoryStream>) => void): void;
-}
 
 /** What a pool holds on to while it is used. */
 export interface PoolLifetime {
@@ -31,9 +31,6 @@ export interface PoolLifetime {
   release(): void;
 }
 
-/** What the status of CUDA for "no memory" is. */
-const MEMORY_ALLOCATION = 2;
-
 /** A pool of memory, by block numbers; 0 is the block of an empty buffer. */
 export class PoolCore {
   /** What it was told. */
@@ -42,17 +39,20 @@ export class PoolCore {
   readonly engine: PoolEngine;
   /** What was freed by its address. */
   readonly withdrawn: WithdrawnBlocks = new WithdrawnBlocks();
-  /** Who holds the most memory, where that is tracked. */
-  topSites: () => readonly AllocationSite[] = () => [];
+  /** Who watches it. */
+  readonly monitor: PoolMonitor;
+  /** What is known of its blocks; `undefined` where memory is not tracked. */
+  readonly tracker: BlockTracker | undefined;
   readonly #upstream: MemoryUpstream;
   readonly #lifetime: PoolLifetime | undefined;
-  readonly #ladder: AllocationLadder;
-  readonly #graphSpaces = new Set<MemorySpace>();
+  readonly #requests: PoolRequests;
+  readonly #graphs: GraphMemory;
   readonly #closers: (() => void)[] = [];
-  #mayWait = true;
-  #missed: BlockRequest | undefined;
   #trims = false;
   #closed = false;
+  readonly #guarded: GuardedBlocks | undefined;
+  /** Whether requests are not simply the engine's: the pool is closed, or in debug mode. */
+  #isUnusual: boolean;
 
   /** A pool without memory, but for what its settings preallocate. */
   constructor(upstream: MemoryUpstream, settings: PoolSettings, lifetime?: PoolLifetime) {
@@ -66,15 +66,13 @@ export class PoolCore {
       maxCachedBytes: settings.maxCachedBytes,
       onUse: (isInUse) => isInUse ? lifetime?.retain() : lifetime?.release(),
     });
-    this.engine.onMiss = (request) => this.#serve(request);
+    this.monitor = new PoolMonitor(this.engine, settings);
+    this.tracker = this.monitor.tracker;
+    this.#guarded = this.monitor.guarded;
+    this.#isUnusual = this.#guarded !== undefined;
     this.engine.onExcess = () => this.#shed();
-    this.#ladder = new AllocationLadder(this.engine, {
-      virtualMemory: settings.virtualMemory && upstream.granularity > 0,
-      limitBytes: settings.limitBytes,
-      reclaimShare: settings.reclaimShare,
-      refuseShare: settings.refuseShare,
-      onPressure: (request) => this.#askProgram(request),
-    });
+    this.#requests = new PoolRequests(this.engine, settings, this.monitor);
+    this.#graphs = new GraphMemory(this.engine, lifetime);
     if (settings.initialBytes > 0) this.#begin(settings.initialBytes);
   }
 
@@ -88,15 +86,15 @@ export class PoolCore {
    *
    * @param bytes An integer; 0 gives block 0, which has no address.
    * @throws {OutOfMemoryError} If there is no memory.
+   * @throws {MemoryCorruptionError} If debug mode has found something while it made room.
    */
   take(bytes: number, stream: MemoryStream, alignment: number = this.settings.alignment): number {
-    if (this.#closed) throw this.#closedError();
+    if (this.#isUnusual) return this.#takeUnusually(bytes, stream, alignment);
     if (bytes === 0) return this.#takeNothing();
-    const block = alignment <= UNIT
-      ? this.engine.take(bytes, stream)
-      : this.engine.takeAligned(bytes, stream, alignment);
+    if (alignment > UNIT) return this.#requests.take(bytes, stream, alignment);
+    const block = this.engine.take(bytes, stream);
     if (block !== 0) return block;
-    throw this.#outOfMemory(bytes);
+    throw this.#requests.outOfMemory(bytes);
   }
 
   /** The twin of {@linkcode PoolCore.take} that never blocks the event loop. */
@@ -107,24 +105,20 @@ export class PoolCore {
   ): Promise<number> {
     if (this.#closed) throw this.#closedError();
     if (bytes === 0) return this.#takeNothing();
-    const block = this.#takeWithoutWaiting(bytes, stream, alignment);
-    if (block !== 0) return block;
-    const request = this.#missed!;
-    const climb = this.#ladder.climb(request);
-    for (let step = climb.next();; step = climb.next()) {
-      if (step.done) {
-        if (step.value === 0) throw this.#outOfMemory(bytes);
-        return this.engine.finish(step.value, request);
-      }
-      this.#noteWait();
-      await this.#upstream.wait(step.value.event);
-      this.#requireUsable(stream);
-    }
+    return await this.#requests.takeAsync(
+      bytes,
+      stream,
+      alignment,
+      () => this.#requireUsable(stream),
+    );
   }
 
   /** The address of a live block; 0 for that of an empty buffer. */
   addressOf(block: number): number {
-    return block === 0 ? 0 : this.engine.table.address(block);
+    if (block === 0) return 0;
+    return this.#guarded === undefined
+      ? this.engine.table.address(block)
+      : addressOf(this.engine, block);
   }
 
   /** Says that another stream uses a live block. */
@@ -137,18 +131,76 @@ export class PoolCore {
     this.#closers.push(close);
   }
 
-  /** Frees a block that {@linkcode PoolCore.take} gave. */
+  /**
+   * Frees a block that {@linkcode PoolCore.take} gave.
+   *
+   * @throws {MemoryCorruptionError} If debug mode finds something; the block is freed all the same.
+   */
   give(block: number): void {
     if (block === 0) this.#giveNothing();
-    else this.engine.give(block);
+    else if (this.#guarded === undefined) this.engine.give(block);
+    else this.#guarded.give(block);
   }
 
   /** Takes memory from the device in advance, for large requests. */
   preallocate(bytes: number): void {
     const { space } = this.engine.streams;
     const units = Math.ceil(bytes / UNIT);
-    if (!space.grow(LARGE, units, space.common, 0)) throw this.#outOfMemory(bytes);
+    if (!space.grow(LARGE, units, space.common, 0)) throw this.#requests.outOfMemory(bytes);
     this.engine.counters.recount();
+  }
+
+  /**
+   * What is live, since when, and who allocated it. Makes no native call.
+   *
+   * @throws {TypeError} If a threshold is given and the pool does not track memory.
+   * @throws {RangeError} If the threshold is out of range.
+   */
+  checkLeaks(options: LeakOptions = {}): LeakReport {
+    return this.monitor.checkLeaks(options);
+  }
+
+  /**
+   * Looks for writes outside of buffers and after their freeing, and waits for the streams.
+   *
+   * @returns How many buffers were looked at.
+   * @throws {MemoryCorruptionError} If there were any.
+   * @throws {TypeError} If the pool is not in debug mode, or a stream is being captured.
+   */
+  checkMemory(): number {
+    return this.monitor.checkMemory();
+  }
+
+  /** What is where. Makes no native call. */
+  snapshot(device: SnapshotDevice): MemorySnapshot {
+    return this.monitor.snapshot(device);
+  }
+
+  /**
+   * Begins to record what is asked for, which takes memory for as long as it goes on.
+   *
+   * @throws {TypeError} If something is being recorded already.
+   */
+  startRecording(name = "recording"): void {
+    this.monitor.startRecording(name);
+  }
+
+  /**
+   * Names the moment in the recording, such as the end of a step.
+   *
+   * @throws {TypeError} If nothing is being recorded, or the name has control characters.
+   */
+  recordPoint(name: string): void {
+    this.monitor.recordPoint(name);
+  }
+
+  /**
+   * Ends the recording.
+   *
+   * @throws {TypeError} If nothing is being recorded.
+   */
+  stopRecording(): MemoryTrace {
+    return this.monitor.stopRecording();
   }
 
   /** What the pool counts, and how its memory is divided. Makes no native call. */
@@ -161,6 +213,7 @@ export class PoolCore {
     this.engine.counters.refreshActive();
     this.engine.counters.refreshInactive();
     this.engine.counters.reset();
+    this.#guarded?.notePeaks();
   }
 
   /**
@@ -169,11 +222,16 @@ export class PoolCore {
    * @returns How many bytes it was.
    */
   trim(): number {
+    this.#guarded?.release("empty the cache");
+    return this.#trimFree();
+  }
+
+  #trimFree(): number {
     const { streams } = this.engine;
     streams.settle();
     let bytes = 0;
     for (const space of streams.spaces()) {
-      if (!this.#graphSpaces.has(space)) bytes += space.reclaim(Infinity);
+      if (!this.#graphs.owns(space)) bytes += space.reclaim(Infinity);
     }
     this.engine.counters.recount();
     return bytes;
@@ -199,7 +257,7 @@ export class PoolCore {
     // What one stream waited for may be another's, which then has to be waited for as well.
     for (let marks = streams.marks(); marks.length > 0; marks = streams.marks()) {
       for (const mark of marks) {
-        this.#noteWait();
+        this.#requests.noteWait();
         this.#upstream.waitSync(mark.event);
       }
       streams.settle();
@@ -227,13 +285,7 @@ export class PoolCore {
    * lives; where the capture has failed, it goes.
    */
   endCapture(token: object, graph: MemoryGraph | undefined): void {
-    const space = this.engine.streams.endCapture(token);
-    if (space === undefined) return;
-    if (graph === undefined) return this.#retireSpace(space, []);
-    this.#graphSpaces.add(space);
-    // A graph uses the pool as a buffer does.
-    this.#lifetime?.retain();
-    graph.onDispose((streams) => this.#retireGraphSpace(space, streams));
+    this.#graphs.endCapture(token, graph);
   }
 
   /**
@@ -242,6 +294,15 @@ export class PoolCore {
    */
   close(): void {
     this.#closed = true;
+    this.#isUnusual = true;
+    try {
+      this.monitor.end();
+    } finally {
+      this.#end();
+    }
+  }
+
+  #end(): void {
     try {
       this.#giveEverythingBack();
     } catch (error) {
@@ -263,23 +324,6 @@ export class PoolCore {
     }
     streams.close();
     for (const close of this.#closers.splice(0)) close();
-  }
-
-  #retireGraphSpace(space: MemorySpace, streams: Iterable<MemoryStream>): void {
-    // A graph whose end has failed tells of it again, and the space may be another's by then.
-    if (!this.#graphSpaces.delete(space)) return;
-    try {
-      this.#retireSpace(space, streams);
-    } finally {
-      this.#lifetime?.release();
-    }
-  }
-
-  /** A space goes when the streams that its graph was launched on have got this far. */
-  #retireSpace(space: MemorySpace, streams: Iterable<MemoryStream>): void {
-    this.engine.streams.retireSpace(space, streams);
-    if (!this.#upstream.capturing && !this.#upstream.lost) this.engine.streams.settle();
-    this.engine.counters.recount();
   }
 
   /** Takes the first memory; a pool that cannot have it leaves nothing behind. */
@@ -309,36 +353,10 @@ export class PoolCore {
     this.#lifetime?.release();
   }
 
-  #takeWithoutWaiting(bytes: number, stream: MemoryStream, alignment: number): number {
-    this.#mayWait = false;
-    try {
-      return alignment <= UNIT
-        ? this.engine.take(bytes, stream)
-        : this.engine.takeAligned(bytes, stream, alignment);
-    } finally {
-      this.#mayWait = true;
-    }
-  }
-
-  #serve(request: BlockRequest): number {
-    const found = this.#ladder.find(request);
-    this.engine.counters.recount();
-    if (found !== 0) return found;
-    if (!this.#mayWait) {
-      this.#missed = request;
-      return 0;
-    }
-    const climb = this.#ladder.climb(request);
-    for (let step = climb.next();; step = climb.next()) {
-      if (step.done) return step.value;
-      this.#noteWait();
-      this.#upstream.waitSync(step.value.event);
-    }
-  }
-
-  #noteWait(): void {
-    this.engine.counters.count("syncs");
-    this.engine.observer?.waited();
+  #takeUnusually(bytes: number, stream: MemoryStream, alignment: number): number {
+    if (this.#closed) throw this.#closedError();
+    if (bytes === 0) return this.#takeNothing();
+    return this.#requests.take(bytes, stream, alignment);
   }
 
   #requireUsable(stream: MemoryStream): void {
@@ -353,50 +371,9 @@ export class PoolCore {
     if (this.#trims || this.#upstream.capturing || this.#upstream.lost) return;
     this.#trims = true;
     try {
-      this.trim();
+      this.#trimFree();
     } finally {
       this.#trims = false;
     }
-  }
-
-  #askProgram(request: BlockRequest): boolean {
-    const { onMemoryPressure, limitBytes } = this.settings;
-    if (onMemoryPressure === undefined) return false;
-    const { counters } = this.engine;
-    const { pending } = this.statistics();
-    return onMemoryPressure({
-      device: this.#upstream.label,
-      requested: request.bytes,
-      live: counters.current(REQUESTED_BYTES),
-      reserved: counters.current(RESERVED_BYTES),
-      pending,
-      limit: limitBytes,
-    });
-  }
-
-  #outOfMemory(bytes: number): OutOfMemoryError {
-    const { engine } = this;
-    engine.counters.count("outOfMemory");
-    engine.observer?.failed(bytes);
-    const statistics = this.statistics();
-    return new OutOfMemoryError({
-      code: MEMORY_ALLOCATION,
-      action: `allocate ${bytes} bytes`,
-      call: this.settings.virtualMemory ? "cuMemCreate" : "cudaMalloc",
-      device: this.#upstream.label,
-      requested: bytes,
-      free: this.#freeBytes(),
-      total: this.#upstream.totalBytes,
-      largestBlock: statistics.largestFree,
-      fragmentation: statistics.fragmentation.external,
-      pendingBytes: statistics.pending,
-      topSites: this.topSites(),
-    });
-  }
-
-  /** What the device has left for this pool: within its limit, and as far as it can be asked. */
-  #freeBytes(): number {
-    const left = this.settings.limitBytes - this.engine.counters.current(RESERVED_BYTES);
-    return Math.max(0, Math.min(left, this.#upstream.freeBytes()));
   }
 }

@@ -24,8 +24,6 @@ export interface ExpiringPool {
 const TICKS_PER_INTERVAL = 4;
 /** The shortest tick of the timer in milliseconds: a shorter one would only cost time. */
 const SHORTEST_TICK = 5;
-/** Parts of an age to which it is known when somebody asks by hand. */
-const PARTS_OF_AGE = 8;
 
 /** The expiry of a pool. Its timer runs while the pool has memory, and keeps no process alive. */
 export class PoolExpiry {
@@ -70,7 +68,7 @@ export class PoolExpiry {
    */
   expire(age: number): number {
     const now = performance.now();
-    this.#clock.advance(now, age / PARTS_OF_AGE);
+    this.#clock.advance(now);
     const ticks = this.#clock.ticksSince(now - age);
     return ticks === undefined ? 0 : this.#pool.expire(ticks);
   }

@@ -10,7 +10,9 @@
 import { giveBack } from "../../ffi/give_back.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { isCapturing, observeCaptures } from "../../stream/running_captures.ts";
+import { logger } from "../../observe/logging.ts";
 import { createPool, poolOf } from "./device_pool.ts";
+import { MemoryCorruptionError } from "./memory_corruption.ts";
 import type { PoolCore, PoolLifetime } from "./pool_core.ts";
 import type { MemoryPoolOptions } from "./pool_options.ts";
 
@@ -112,6 +114,7 @@ export class OwnPoolHome extends PoolHome implements PoolLifetime {
 
   /** Ends the pool now, or else when the last buffer is freed. */
   dispose(): void {
+    if (!this.#isDisposed && this.#holds > 0) this.#reportLeaks();
     this.#isDisposed = true;
     this.#end();
   }
@@ -129,9 +132,28 @@ export class OwnPoolHome extends PoolHome implements PoolLifetime {
   #end(): void {
     if (this.#holds > 0 || this.#hasEnded) return;
     if (isCapturing()) return this.#endAfterCapture();
-    giveBack(this.context, () => this.core.close(), () => {
-      this.#hasEnded = true;
-      this.context.release();
+    try {
+      giveBack(this.context, () => this.core.close(), () => this.#letGo());
+    } catch (error) {
+      // It tells of what debug mode has found; the pool has ended all the same.
+      if (error instanceof MemoryCorruptionError) this.#letGo();
+      throw error;
+    }
+  }
+
+  #letGo(): void {
+    this.#hasEnded = true;
+    this.context.release();
+  }
+
+  /** Warns of what lives when the program says that it is through with the pool. */
+  #reportLeaks(): void {
+    if (this.core.tracker === undefined) return;
+    const report = this.core.checkLeaks();
+    if (report.count === 0) return;
+    logger("memory").warn("a pool of {device} is disposed while buffers live: {report}", {
+      device: this.context.label,
+      report: String(report),
     });
   }
 

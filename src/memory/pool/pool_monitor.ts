@@ -14,12 +14,7 @@ import type { MemoryTrace } from "../trace/memory_trace.ts";
 import { AllocationSites } from "./allocation_sites.ts";
 import { BlockTracker } from "./block_tracker.ts";
 import { GuardedBlocks } from "./guarded_blocks.ts";
-import {
-  type LeakOptions,
-  LeakReport,
-  leakThreshold,
-  type LiveBuffer,
-} from "./leak_report.ts";
+import { type LeakOptions, LeakReport, leakThreshold, type LiveBuffer } from "./leak_report.ts";
 import { addressOf, liveBlocks } from "./live_blocks.ts";
 import { OWNER, UNIT } from "./block_table.ts";
 import { observerOf } from "./observer_list.ts";
@@ -86,16 +81,6 @@ export class PoolMonitor {
     return new LeakReport(this.#engine.upstream.label, olderThan, buffers);
   }
 
-  /** Logs what is live when the pool ends, where memory is tracked. */
-  reportLeaks(): void {
-    if (this.tracker === undefined) return;
-    const report = this.checkLeaks({});
-    if (report.count === 0) return;
-    logger("memory").warn("the pool is disposed while buffers live: {report}", {
-      report: String(report),
-    });
-  }
-
   /** The innermost frames that hold the most memory, largest first; none unless tracked. */
   topSites(): AllocationSite[] {
     const { tracker } = this;
@@ -148,9 +133,53 @@ export class PoolMonitor {
     return recorder.stop();
   }
 
+  /** Lets a recording know of the alignment of what is taken meanwhile. */
+  aligned(alignment: number, take: () => number): number {
+    const recorder = this.#recorder;
+    if (recorder === undefined) return take();
+    recorder.alignment = alignment;
+    try {
+      return take();
+    } finally {
+      recorder.alignment = UNIT;
+    }
+  }
+
+  /** Looks at what debug mode guards; see `PoolCore.checkMemory()`. */
+  checkMemory(): number {
+    const action = "check memory";
+    const { label, capturing } = this.#engine.upstream;
+    if (this.guarded === undefined) {
+      throw new TypeError(
+        `Cannot ${action} as the pool of ${label} is not in debug mode: make it with debug: true`,
+      );
+    }
+    if (capturing) {
+      throw new TypeError(`Cannot ${action} while a stream is being captured: do it afterwards`);
+    }
+    return this.guarded.check(action);
+  }
+
+  /** Before the pool ends: what is live then is logged, and what debug mode finds is thrown. */
+  end(): void {
+    this.#reportLeaks();
+    this.guarded?.end("dispose of the pool");
+  }
+
+  #reportLeaks(): void {
+    if (this.tracker === undefined) return;
+    const report = this.checkLeaks({});
+    if (report.count === 0) return;
+    logger("memory").warn("the pool is disposed while buffers live: {report}", {
+      report: String(report),
+    });
+  }
+
   #recording(action: string): TraceRecorder {
     if (this.#recorder !== undefined) return this.#recorder;
-    throw new TypeError(`Cannot ${action} as nothing is being recorded: start with startRecording()`);
+    throw new TypeError(
+      `Cannot ${action} as nothing is being recorded: start with startRecording()`,
+    );
   }
 
   /** First who knows the sites, and then debug mode, which takes its guards out of the books. */

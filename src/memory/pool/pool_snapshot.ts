@@ -12,16 +12,7 @@ import {
   type SnapshotBlock,
   type SnapshotSegment,
 } from "../snapshot/memory_snapshot.ts";
-import {
-  CACHED,
-  FREE,
-  LIVE,
-  NEXT,
-  OWNER,
-  PENDING,
-  UNIT,
-  UNMAPPED,
-} from "./block_table.ts";
+import { CACHED, FREE, LIVE, NEXT, OWNER, PENDING, UNIT, UNMAPPED } from "./block_table.ts";
 import type { BlockTracker } from "./block_tracker.ts";
 import type { PoolEngine } from "./pool_engine.ts";
 import type { PoolSettings } from "./pool_options.ts";

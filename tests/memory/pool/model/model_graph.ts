@@ -10,7 +10,7 @@ import type {
   ModelStream,
 } from "../../../../src/memory/pool/in_memory_upstream.ts";
 import type { MemoryStream } from "../../../../src/memory/pool/memory_upstream.ts";
-import type { MemoryGraph } from "../../../../src/memory/pool/pool_core.ts";
+import type { MemoryGraph } from "../../../../src/memory/pool/graph_memory.ts";
 
 /** Memory that a captured operation touches. */
 export interface CapturedRange {
@@ -24,6 +24,7 @@ export class ModelGraph implements MemoryGraph {
   readonly owner: object;
   readonly #upstream: InMemoryUpstream;
   readonly #ranges: readonly CapturedRange[];
+  readonly #listeners: ((stream: MemoryStream) => void)[] = [];
   readonly #closers: ((streams: Iterable<MemoryStream>) => void)[] = [];
   readonly #streams = new Set<ModelStream>();
   #ending = false;
@@ -33,6 +34,11 @@ export class ModelGraph implements MemoryGraph {
     this.#upstream = upstream;
     this.#ranges = ranges;
     this.owner = owner;
+  }
+
+  /** Registers who is told of launches. */
+  onLaunch(launched: (stream: MemoryStream) => void): void {
+    this.#listeners.push(launched);
   }
 
   /** Registers what is to happen when it goes. */
@@ -48,6 +54,7 @@ export class ModelGraph implements MemoryGraph {
   /** Enqueues its work. */
   launch(stream: ModelStream): void {
     this.#streams.add(stream);
+    for (const launched of this.#listeners) launched(stream);
     for (const { address, bytes } of this.#ranges) {
       this.#upstream.use(address, bytes, stream, this.owner);
     }

@@ -1,0 +1,145 @@
+/**
+ * Throws random arguments at everything that `mod.ts` exports. Started by `public_api_test.ts` and
+ * `soak.ts` with a topology of fake devices.
+ *
+ * @module
+ */
+
+import fc from "fast-check";
+import * as module from "../../mod.ts";
+import { resourceTally } from "../../src/ffi/native_device.ts";
+import { CallCounts, campaignSettings, type PlayedCall, runCampaign } from "./campaign.ts";
+import { settled } from "./deferred.ts";
+import { verdict } from "./error_verdict.ts";
+import { PUBLIC_ARGUMENTS, RECEIVERS, WEIGHTS } from "./public_arguments.ts";
+import { Stage, WITNESS } from "./stage.ts";
+
+interface Step {
+  readonly member: string;
+  readonly receiver: number;
+  readonly arguments: readonly unknown[];
+  readonly waits: boolean;
+}
+
+const calls = [...PUBLIC_ARGUMENTS].map(([member, list]): PlayedCall<Step> => ({
+  weight: WEIGHTS[member] ?? 1,
+  step: fc.record({
+    member: fc.constant(member),
+    receiver: fc.oneof(fc.nat(4), fc.nat(255)),
+    arguments: list,
+    waits: fc.boolean(),
+  }),
+}));
+
+// deno-lint-ignore no-explicit-any
+type AnyFunction = (...list: unknown[]) => any;
+type Members = Readonly<Record<PropertyKey, unknown>>;
+
+const exported = module as unknown as Members;
+
+const SYMBOLS: ReadonlyMap<string, symbol> = new Map([
+  ["[Symbol.dispose]", Symbol.dispose],
+  ["[Symbol.asyncDispose]", Symbol.asyncDispose],
+]);
+
+/** Makes one call and returns what it returned. */
+function perform({ member, receiver, arguments: list }: Step, stage: Stage): unknown {
+  const [kind, path] = member.split(" ") as [string, string];
+  const values = settled(list, stage) as unknown[];
+  if (kind === "function") return (exported[path] as AnyFunction)(...values);
+  if (kind === "new") return Reflect.construct(exported[path] as AnyFunction, values);
+  const [owner, name] = path.split(/\.(.*)/, 2) as [string, string];
+  const key = SYMBOLS.get(name) ?? name;
+  const target = kind === "static" ? exported[owner] : stage.pick(RECEIVERS[owner]!, receiver);
+  const value = (target as Members)[key];
+  return kind === "getter" ? value : Reflect.apply(value as AnyFunction, target, values);
+}
+
+const counts = new CallCounts();
+const DEVICES = module.deviceCount();
+const library = module.openDevice("host:0").context.library;
+let nextDevice = 0;
+let isLost = false;
+
+function judge(name: string, thrown: unknown): void {
+  counts.count(name, "threw");
+  if (thrown instanceof module.CudaError && thrown.sticky) isLost = true;
+  const problem = verdict(thrown);
+  if (problem !== undefined) throw new Error(`${name}: ${problem}`, { cause: thrown });
+}
+
+/** Plays the steps and waits for what they began. */
+async function playOn(stage: Stage, steps: readonly Step[]): Promise<void> {
+  const pending: Promise<void>[] = [];
+  for (const each of steps) {
+    let result: unknown;
+    try {
+      result = perform(each, stage);
+    } catch (error) {
+      judge(each.member, error);
+      continue;
+    }
+    if (!(result instanceof Promise)) {
+      counts.count(each.member, "returned");
+      stage.add(result);
+      continue;
+    }
+    const done = result.then(
+      (value) => {
+        counts.count(each.member, "returned");
+        stage.add(value);
+      },
+      (error) => judge(each.member, error),
+    );
+    if (each.waits) await done;
+    else pending.push(done);
+  }
+  const outcomes = await Promise.allSettled(pending);
+  for (const outcome of outcomes) {
+    if (outcome.status === "rejected") throw outcome.reason;
+  }
+}
+
+async function checkWitness(stage: Stage): Promise<void> {
+  const touched = (await stage.witness()).findIndex((element) => element !== WITNESS);
+  if (touched >= 0) throw new Error(`A buffer that nobody named was written at ${touched}`);
+}
+
+async function play(steps: readonly Step[]): Promise<void> {
+  try {
+    return await play1(steps);
+  } catch (e) {
+    console.error("FIRST", e);
+    Deno.exit(3);
+  }
+}
+async function play1(steps: readonly Step[]): Promise<void> {
+  const before = resourceTally(library);
+  const stage = new Stage([nextDevice, nextDevice + 1]);
+  isLost = false;
+  try {
+    await playOn(stage, steps);
+    if (!isLost) await checkWitness(stage);
+  } catch (error) {
+    if (!(error instanceof module.CudaError && error.sticky)) throw error;
+    isLost = true;
+  } finally {
+    for (const error of await stage.close()) judge("close", error);
+    if (isLost) nextDevice += 2;
+  }
+  const after = resourceTally(library);
+  if (!isLost && JSON.stringify(after) !== JSON.stringify(before)) {
+    throw new Error(
+      `Resources leaked: before ${JSON.stringify(before)}, after ${JSON.stringify(after)}`,
+    );
+  }
+}
+
+const sequences = await runCampaign(campaignSettings(), {
+  calls,
+  play,
+  isOver: () => nextDevice + 1 >= DEVICES,
+});
+console.log(
+  JSON.stringify({ sequences, calls: counts.toObject(), lostDevices: nextDevice }),
+);

@@ -1,0 +1,236 @@
+// Tracking: who has memory, since when, and what was lost; and that it costs nothing where it is off.
+
+import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
+import { OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
+import { AllocationSites, siteText } from "../../../src/memory/pool/allocation_sites.ts";
+import { DeviceBuffer } from "../../../src/memory/device_buffer.ts";
+import type { PoolCore } from "../../../src/memory/pool/pool_core.ts";
+import type { MemoryStream } from "../../../src/memory/pool/memory_upstream.ts";
+import { device } from "../../support/device.ts";
+import { runProgram } from "../../support/subprocess.ts";
+import { modelPool, watchedPools } from "./watched_pool.ts";
+
+const TRACKED = { enableMemoryTracking: true };
+
+function allocateActivations(pool: PoolCore, stream: MemoryStream): number[] {
+  const blocks: number[] = [];
+  for (let count = 0; count < 2; count++) blocks.push(pool.take(3000, stream));
+  return blocks;
+}
+
+function allocateWeights(pool: PoolCore, stream: MemoryStream): number {
+  return pool.take(5_000_000, stream);
+}
+
+Deno.test("a pool that nobody watches has no observer", () => {
+  const { pool } = modelPool();
+  assertEquals([pool.engine.observer, pool.tracker], [undefined, undefined]);
+  const tracked = modelPool(TRACKED).pool;
+  assertEquals(tracked.engine.observer, tracked.tracker, "one observer needs no list");
+});
+
+Deno.test("checkLeaks() tells every live buffer, oldest first, and what their sites hold", async () => {
+  const { pool, upstream } = modelPool(TRACKED);
+  const [first, second] = [upstream.createStream(), upstream.createStream()];
+  const weights = allocateWeights(pool, first);
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  const [one, other] = allocateActivations(pool, second) as [number, number];
+  pool.give(pool.take(100, first));
+  const report = pool.checkLeaks();
+  assertEquals([report.device, report.count, report.olderThan], ["model:0", 3, null]);
+  assertEquals([report.requested, report.bytes], [5_006_000, 5_000_192 + 2 * 3072]);
+  const [oldest, ...young] = report.buffers;
+  assertEquals(
+    [oldest!.address, oldest!.bytes, oldest!.requested, oldest!.stream, oldest!.collected],
+    [pool.addressOf(weights), 5_000_192, 5_000_000, "stream 1", false],
+  );
+  assert(oldest!.age! >= 25 && oldest!.age! < 10_000, `${oldest!.age}`);
+  assertEquals(oldest!.site!.split("\n")[0]!.split(" ")[0], "allocateWeights");
+  assertEquals(
+    young.map(({ address }) => address).sort(),
+    [one, other].map((block) => pool.addressOf(block)).sort(),
+  );
+  assertEquals(young.map(({ stream }) => stream), ["stream 2", "stream 2"]);
+  assertEquals(
+    report.sites.map((
+      { site, count, requested },
+    ) => [/allocate\w+/.exec(site!)![0], count, requested]),
+    [["allocateWeights", 1, 5_000_000], ["allocateActivations", 2, 6000]],
+  );
+
+  const old = pool.checkLeaks({ olderThan: 20 });
+  assertEquals([old.count, old.olderThan], [1, 20]);
+  const text = String(report);
+  assert(text.startsWith("3 live buffers on model:0: 5006000 bytes"), text);
+  assert(text.includes("at allocateWeights (file:"), text);
+  assertEquals(JSON.parse(JSON.stringify(report)).count, 3);
+
+  for (const block of [weights, one, other]) pool.give(block);
+  assertEquals(String(pool.checkLeaks()), "No live buffers on model:0");
+  assertEquals(
+    String(pool.checkLeaks({ olderThan: 5 })),
+    "No live buffers older than 5 ms on model:0",
+  );
+});
+
+Deno.test("checkLeaks() of what is not tracked tells buffers without age and site", () => {
+  const { pool, upstream } = modelPool();
+  const stream = upstream.createStream();
+  const block = pool.take(777, stream);
+  const { buffers: [buffer], sites } = pool.checkLeaks();
+  assertEquals(buffer, {
+    address: pool.addressOf(block),
+    bytes: 1024,
+    requested: 777,
+    age: null,
+    stream: "stream 1",
+    site: null,
+    collected: false,
+  });
+  assertEquals(sites, [{ site: null, count: 1, bytes: 1024, requested: 777 }]);
+  assertThrows(() => pool.checkLeaks({ olderThan: 1 }), TypeError, "enableMemoryTracking: true");
+  for (const olderThan of [-1, NaN, Infinity]) {
+    assertThrows(() => pool.checkLeaks({ olderThan }), RangeError, "options.olderThan");
+  }
+  assertThrows(() => pool.checkLeaks({ olderThan: "1" as never }), TypeError, "options.olderThan");
+  assertThrows(() => pool.checkLeaks(null as never), TypeError, "options");
+});
+
+Deno.test("streams are named, also when they are gone", () => {
+  const [, { pool }] = watchedPools(TRACKED) as [unknown, { pool: PoolCore }];
+  const stream = device.createStream();
+  const blocks = [pool.take(1, device.stream), pool.take(1, stream)];
+  assertEquals(pool.checkLeaks().buffers.map((each) => each.stream).sort(), [
+    "default",
+    "stream 2",
+  ]);
+  stream[Symbol.dispose]();
+  assertEquals(
+    pool.checkLeaks().buffers.map((each) => each.stream).sort(),
+    ["default", "disposed stream 2"],
+  );
+  for (const block of blocks) pool.give(block);
+  pool.close();
+});
+
+Deno.test("a site is the program's stack, through every public call, without this module's frames", async () => {
+  const [, { pool }] = watchedPools({ ...TRACKED, stackFrames: 2 }) as [
+    unknown,
+    { pool: PoolCore },
+  ];
+  const { context } = device;
+  function callers() {
+    return DeviceBuffer.fromPool(pool, context, "float32", 5, {});
+  }
+  async function waiting() {
+    await Promise.resolve();
+    return await DeviceBuffer.fromPoolAsync(pool, context, "float32", 6, { alignment: 4096 });
+  }
+  using _buffers = (function collect() {
+    const stack = new DisposableStack();
+    stack.use(callers());
+    return stack;
+  })();
+  using _late = await waiting();
+  const sites = pool.checkLeaks().buffers.map(({ requested, site }) => [requested, site!]);
+  assertEquals(sites.map(([requested]) => requested).sort(), [20, 24]);
+  for (const [requested, site] of sites as [number, string][]) {
+    const frames = site.split("\n");
+    assert(frames.length <= 2 && !site.includes("/src/"), site);
+    assert(frames[0]!.includes(requested === 20 ? "callers (" : "waiting ("), site);
+    assert(frames.every((frame) => /block_tracker_test\.ts:\d+:\d+\)?$/.test(frame)), site);
+  }
+});
+
+Deno.test("stacks are kept once each, and odd ones are unknown", () => {
+  const sites = new AllocationSites(3);
+  const capture = () => sites.capture();
+  const twice = [1, 2].map(capture);
+  assertEquals(twice[0]!.resolved, false);
+  assertEquals(twice.map(({ index }) => index), [0, 0]);
+  assertEquals(twice[0]!.resolved, true);
+  assertEquals(capture().index, 1);
+  assertEquals(sites.texts.length, 2);
+  assert(twice[0]!.text.split("\n").length <= 3);
+  assertEquals(siteText(undefined, 3), "unknown");
+  assertEquals(siteText([], 3), "unknown");
+  assertEquals(siteText("Error: with text\n  of two lines", 3), "unknown");
+  const own = new URL("../../../src/cli/main.ts", import.meta.url).href;
+  const pool = new URL("../../../src/memory/pool/pool_core.ts", import.meta.url).href;
+  assertEquals(
+    siteText(`Error\n    at x (${pool}:1:2)\n    at y (${own}:3:4)`, 3),
+    `y (${own}:3:4)`,
+  );
+  const limit = Error.stackTraceLimit;
+  capture();
+  assertEquals(Error.stackTraceLimit, limit);
+});
+
+Deno.test("an out-of-memory error names the sites that hold the most", () => {
+  const { pool, upstream } = modelPool({ ...TRACKED, limitBytes: 2 ** 26 });
+  const stream = upstream.createStream();
+  const blocks = [allocateWeights(pool, stream), ...allocateActivations(pool, stream)];
+  const { topSites, message } = assertThrows(() => pool.take(2 ** 26, stream), OutOfMemoryError);
+  assertEquals(
+    topSites.map(({ site, bytes, count }) => [site.split(" ")[0], bytes, count]),
+    [["allocateWeights", 5_000_192, 1], ["allocateActivations", 6144, 2]],
+  );
+  assert(message.includes("allocateWeights"), message);
+  for (const block of blocks) pool.give(block);
+});
+
+Deno.test("a pool that ends while buffers live, and a buffer that is collected, are logged", async () => {
+  const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
+  const { code, stdout, stderr } = await runProgram(
+    `
+    import { openDevice } from "@gridstride/cuda";
+    import { DeviceBuffer } from ${module("../../../src/memory/device_buffer.ts")};
+    import { createPool } from ${module("../../../src/memory/pool/device_pool.ts")};
+    const device = openDevice(${JSON.stringify(device.label)});
+    const pool = createPool(device.context, { preset: "development", cleanupInterval: 0 });
+    class Layer {
+      weights = DeviceBuffer.fromPool(pool, device.context, "float32", 1000, {});
+    }
+    (() => void new Layer())();
+    const kept = new Layer();
+    const freed = new Layer();
+    freed.weights.free();
+    for (let round = 0; round < 20 && pool.tracker.collected === 0; round++) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      gc();
+    }
+    const { buffers } = pool.checkLeaks();
+    console.log(pool.tracker.collected, buffers.map(({ collected }) => collected).sort().join());
+    pool.close();
+    console.log(kept.weights.length + freed.weights.length);
+    Deno.exit(0);
+  `,
+    {
+      permissions: ["-A", "--v8-flags=--expose-gc"],
+      environment: { GRIDSTRIDE_LOG: "memory=warning" },
+    },
+  );
+  assertEquals(stdout, "1 false,true\n2000\n");
+  const lines = stderr.trim().split("\n");
+  assert(
+    /a buffer of 4000 bytes was collected without having been freed.*Layer/.test(lines[0]!),
+    stderr,
+  );
+  assert(lines[1]!.includes("the pool is disposed while buffers live: 2 live buffers"), stderr);
+  assert(stderr.includes("collected without having been freed"), stderr);
+  assertEquals(code, 0);
+});
+
+Deno.test("what a task has freed does not pile up, and what has outlived it is written down", async () => {
+  const { pool, upstream } = modelPool(TRACKED);
+  const stream = upstream.createStream();
+  for (let count = 0; count < 20_000; count++) pool.give(pool.take(512, stream));
+  const block = pool.take(512, stream);
+  const site = pool.tracker!.siteOf(block);
+  assertEquals(site.resolved, false);
+  await Promise.resolve();
+  assertEquals(site.resolved, true);
+  const age = pool.tracker!.ageOf(block);
+  pool.give(block);
+  assertAlmostEquals(pool.tracker!.ageOf(block), 0, Math.max(50, age));
+});

@@ -1,0 +1,396 @@
+// Debug mode: everything that a program can do wrong with memory is found, by the next call that
+// looks, with both sites; and nothing else is.
+
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import fc from "fast-check";
+import { CudaError, OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
+import { injectFault } from "../../../src/ffi/fault_injection.ts";
+import { FREED_PATTERN, FRESH_PATTERN } from "../../../src/memory/pool/block_guards.ts";
+import { DeviceBuffer } from "../../../src/memory/device_buffer.ts";
+import { MemoryCorruptionError } from "../../../src/memory/pool/memory_corruption.ts";
+import type { MemoryStream } from "../../../src/memory/pool/memory_upstream.ts";
+import { observeCaptures } from "../../../src/stream/running_captures.ts";
+import { device } from "../../support/device.ts";
+import { modelPool, type WatchedPool, watchedPools } from "./watched_pool.ts";
+
+const DEBUG = { debug: true, enableMemoryTracking: true, maxCachedBuffers: 2 };
+
+function testAll(name: string, body: (subject: WatchedPool) => void): void {
+  for (const subject of watchedPools(DEBUG)) {
+    Deno.test(`${subject.name}: ${name}`, () => body(subject));
+  }
+}
+
+/** What a call threw, which must be what debug mode finds. */
+function found(act: () => unknown): MemoryCorruptionError {
+  return assertThrows(act, MemoryCorruptionError);
+}
+
+function allocateHere(subject: WatchedPool, bytes: number, stream: MemoryStream): number {
+  return subject.pool.take(bytes, stream);
+}
+
+function freeHere(subject: WatchedPool, block: number): void {
+  subject.pool.give(block);
+}
+
+function bytesAt({ upstream }: WatchedPool, address: number, bytes: number, stream: MemoryStream) {
+  const target = new Uint8Array(bytes);
+  upstream.read(address, target, stream);
+  return target;
+}
+
+testAll("memory that was just allocated is filled with a pattern, to its last byte", (subject) => {
+  using stream = subject.createStream();
+  for (const bytes of [1, 511, 512, 1000, 3 * 2 ** 20 + 1]) {
+    const block = allocateHere(subject, bytes, stream);
+    const content = bytesAt(subject, subject.pool.addressOf(block), bytes, stream);
+    assert(content.every((byte) => byte === FRESH_PATTERN));
+    freeHere(subject, block);
+  }
+  subject.pool.close();
+});
+
+testAll("an overrun is found when the buffer is freed, on either side, to the byte", (subject) => {
+  using stream = subject.createStream();
+  for (
+    const [offset, bytes, text] of [
+      [100, [7, 8], "2 bytes from byte 100 on changed to 07 08"],
+      [-1, [9], "1 byte before its begin: 1 byte from byte -1 on changed to 09"],
+      [-512, [1], "512 bytes before its begin"],
+      [104, [0xfd, 3], "5 bytes behind its end: 1 byte from byte 105 on changed to 03"],
+    ] as const
+  ) {
+    const block = allocateHere(subject, 100, stream);
+    const address = subject.pool.addressOf(block);
+    subject.scribble(address + offset, bytes);
+    const error = found(() => freeHere(subject, block));
+    const [violation, ...others] = error.violations;
+    assertEquals(others, []);
+    assertEquals([violation!.kind, violation!.address, violation!.bytes], [
+      "overrun",
+      address,
+      100,
+    ]);
+    assert(error.message.includes(text), error.message);
+    assert(error.message.startsWith(`Cannot free a buffer on ${subject.upstream.label} `));
+    assert(violation!.allocatedAt.startsWith("allocateHere (file:"), violation!.allocatedAt);
+    assert(violation!.freedAt!.startsWith("freeHere (file:"), violation!.freedAt!);
+    assert(!subject.pool.engine.isLive(block), "it is freed all the same");
+  }
+  assertEquals(subject.pool.statistics().currentUsage, 0);
+  subject.pool.close();
+});
+
+testAll("an overrun of a live buffer is found by checkMemory(), once", (subject) => {
+  using stream = subject.createStream();
+  const { pool } = subject;
+  const blocks = [10, 2000, 2 ** 21].map((bytes) => allocateHere(subject, bytes, stream));
+  assertEquals(pool.checkMemory(), 3);
+  subject.scribble(pool.addressOf(blocks[1]!) + 2000, [1, 2, 3]);
+  subject.scribble(pool.addressOf(blocks[2]!) - 4, [1, 2, 3, 4]);
+  const { violations } = found(() => pool.checkMemory());
+  assertEquals(
+    violations.map((
+      { kind, bytes, offset, damaged, found, freedAt },
+    ) => [kind, bytes, offset, damaged, found.slice(0, 8), freedAt]),
+    [
+      ["overrun", 2000, 2000, 3, "01 02 03", null],
+      ["overrun", 2 ** 21, -4, 4, "01 02 03", null],
+    ],
+  );
+  assertEquals(pool.checkMemory(), 3, "what is found is told once");
+  for (const block of blocks) pool.give(block);
+  pool.close();
+});
+
+testAll(
+  "what is written after freeing is found: by checkMemory() and by emptying the cache",
+  (subject) => {
+    using stream = subject.createStream();
+    const { pool } = subject;
+    for (const look of [() => pool.checkMemory(), () => pool.trim(), () => pool.close()]) {
+      const block = allocateHere(subject, 5000, stream);
+      const address = pool.addressOf(block);
+      freeHere(subject, block);
+      subject.scribble(address + 4000, [1, 2]);
+      const { violations: [violation] } = found(look);
+      assertEquals(
+        [violation!.kind, violation!.offset, violation!.damaged, violation!.bytes],
+        ["use after free", 4000, 2, 5000],
+      );
+      assert(violation!.allocatedAt.includes("allocateHere"));
+      assert(violation!.freedAt!.includes("freeHere"));
+    }
+    assert(pool.closed);
+    assertEquals(pool.statistics().reserved, 0, "the pool has ended all the same");
+  },
+);
+
+testAll("what is written after freeing is found when the block leaves quarantine", (subject) => {
+  using stream = subject.createStream();
+  const { pool } = subject;
+  const block = allocateHere(subject, 300, stream);
+  const address = pool.addressOf(block);
+  freeHere(subject, block);
+  subject.scribble(address, [0]);
+  let seen: MemoryCorruptionError | undefined;
+  for (let count = 0; count < 300 && seen === undefined; count++) {
+    const other = pool.take(300, stream);
+    assert(pool.addressOf(other) !== address, "a block in quarantine is nobody's");
+    try {
+      pool.give(other);
+    } catch (error) {
+      assert(error instanceof MemoryCorruptionError);
+      seen = error;
+    }
+  }
+  assertEquals(seen?.violations.map(({ kind, offset }) => [kind, offset]), [["use after free", 0]]);
+  pool.close();
+});
+
+testAll("freeing twice is found with both sites, and changes nothing", (subject) => {
+  using stream = subject.createStream();
+  const { pool } = subject;
+  const [block, other] = [allocateHere(subject, 64, stream), pool.take(64, stream)];
+  freeHere(subject, block);
+  const before = pool.statistics();
+  for (let again = 0; again < 2; again++) {
+    const { violations: [violation], message } = found(() => freeHere(subject, block));
+    assertEquals([violation!.kind, violation!.bytes], ["double free", 64]);
+    assert(violation!.allocatedAt.includes("allocateHere"), violation!.allocatedAt);
+    assert(violation!.freedAt!.includes("freeHere"));
+    assert(message.includes("was freed already"));
+  }
+  assertEquals(pool.statistics(), before);
+  assertThrows(() => pool.give(12345), TypeError, "block 12345");
+  pool.give(other);
+  pool.trim();
+  found(() => pool.give(block));
+  pool.close();
+});
+
+testAll(
+  "what was asked for is counted without guards, and comes back to exactly zero",
+  (subject) => {
+    using stream = subject.createStream();
+    const { pool } = subject;
+    const blocks = [1, 1000, 2 ** 20, 2 ** 22].map((bytes) => pool.take(bytes, stream));
+    const sum = 1 + 1000 + 2 ** 20 + 2 ** 22;
+    assertEquals([pool.statistics().currentUsage, pool.statistics().peakUsage], [sum, sum]);
+    pool.give(blocks.pop()!);
+    pool.resetStatistics();
+    const last = pool.take(500, stream);
+    const { currentUsage, peakUsage, totalAllocated } = pool.statistics();
+    assertEquals([currentUsage, peakUsage, totalAllocated], [
+      sum - 2 ** 22 + 500,
+      currentUsage,
+      500,
+    ]);
+    for (const block of [...blocks, last]) pool.give(block);
+    const after = pool.statistics();
+    assertEquals([after.currentUsage, after.allocated, after.active.all.current > 0], [0, 0, true]);
+    assertEquals(pool.trim() > 0, true);
+    const empty = pool.statistics();
+    assertEquals([empty.reserved, empty.pending, empty.free], [0, 0, 0]);
+    pool.close();
+  },
+);
+
+testAll(
+  "buffers are as aligned as without guards, and right ones are never complained of",
+  (subject) => {
+    const { pool } = subject;
+    using stream = subject.createStream();
+    using other = subject.createStream();
+    const live = new Map<number, number>();
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.integer({ min: 1, max: 50_000 }), fc.nat(14), fc.nat(3)), {
+          minLength: 5,
+          maxLength: 25,
+        }),
+        (steps) => {
+          for (const [bytes, shift, choice] of steps) {
+            const [first] = live.keys();
+            if (choice === 0 && first !== undefined) {
+              pool.give(first);
+              live.delete(first);
+              continue;
+            }
+            const block = pool.take(bytes, stream, 2 ** shift);
+            const address = pool.addressOf(block);
+            assertEquals(address % Math.max(512, 2 ** shift), 0);
+            subject.upstream.fill(address, bytes, choice, stream);
+            if (choice === 1) pool.use(block, other);
+            live.set(block, bytes);
+          }
+          pool.checkMemory();
+        },
+      ),
+      { numRuns: 12, seed: 7 },
+    );
+    for (const block of live.keys()) pool.give(block);
+    pool.close();
+  },
+);
+
+testAll("a buffer whose stream is disposed is still checked, on another stream", (subject) => {
+  const { pool } = subject;
+  using stream = subject.createStream();
+  const keep = pool.take(8, stream);
+  const gone = subject.createStream();
+  const [block, freed] = [pool.take(100, gone), pool.take(100, gone)];
+  pool.give(freed);
+  gone[Symbol.dispose]();
+  assertEquals(pool.checkMemory(), 3);
+  subject.scribble(pool.addressOf(block) + 100, [1]);
+  found(() => pool.give(block));
+  pool.give(keep);
+  pool.close();
+});
+
+Deno.test("when memory runs out the quarantine is let go before there is an error", () => {
+  const { pool, upstream } = modelPool({ ...DEBUG, limitBytes: 2 ** 26 });
+  const stream = upstream.createStream();
+  const blocks = [1, 2, 3].map(() => pool.take(2 ** 20, stream));
+  for (const block of blocks) pool.give(block);
+  assertEquals(pool.statistics().pending > 3 * 2 ** 20, true);
+  const whole = pool.take(2 ** 26 - 2 ** 21, stream);
+  const error = assertThrows(() => pool.take(2 ** 22, stream), OutOfMemoryError);
+  assertEquals(error.topSites.length, 1);
+  assertEquals(error.topSites[0]!.bytes, 2 ** 26 - 2 ** 21 + 1024);
+  pool.give(whole);
+  pool.close();
+});
+
+Deno.test("allocateAsync() guards as well", async () => {
+  const { pool, upstream } = modelPool(DEBUG);
+  const stream = upstream.createStream();
+  const block = await pool.takeAsync(100, stream);
+  upstream.write(pool.addressOf(block) - 1, new Uint8Array(1));
+  found(() => pool.give(block));
+  pool.close();
+});
+
+Deno.test("checkMemory() without debug mode is an error", () => {
+  const { pool } = modelPool({});
+  assertThrows(() => pool.checkMemory(), TypeError, "debug: true");
+});
+
+Deno.test("a copy past a buffer by address is refused on the device, and one within is not", () => {
+  for (const { pool, upstream } of watchedPools(DEBUG)) {
+    if (upstream.label !== device.label) continue;
+    const block = pool.take(1000, device.stream);
+    const address = pool.addressOf(block);
+    const copy = (from: number, bytes: number) => {
+      using raw = DeviceBuffer.fromAddress(from, bytes, { device });
+      raw.copyFrom(new Uint8Array(bytes));
+    };
+    copy(address, 1000);
+    copy(address + 999, 1);
+    assertThrows(() => copy(address, 1001), CudaError, "cudaErrorInvalidValue");
+    assertThrows(() => copy(address - 1, 2), CudaError);
+    pool.give(block);
+    assertThrows(() => copy(address, 1), CudaError);
+    pool.close();
+  }
+});
+
+Deno.test("kernels that run when their buffer is freed or checked are waited for", () => {
+  const [, { pool }] = watchedPools(DEBUG) as [WatchedPool, WatchedPool];
+  using stream = device.createStream();
+  for (let round = 0; round < 20; round++) {
+    const x = DeviceBuffer.fromPool(pool, device.context, "float32", 50_000, {});
+    device.kernels.fill(x, round);
+    using filled = device.stream.record();
+    stream.wait(filled);
+    device.kernels.scale(x, 2, x, { stream });
+    if (round % 3 === 0) pool.checkMemory();
+    if (round % 3 === 1) assertEquals(x.toArraySync({ stream })[49_999], round * 2);
+    x.free();
+  }
+  device.doneSync();
+  pool.close();
+});
+
+Deno.test("another stream that uses a new buffer comes after the filling of it", () => {
+  const [, { pool }] = watchedPools(DEBUG) as [WatchedPool, WatchedPool];
+  using stream = device.createStream();
+  for (let round = 0; round < 10; round++) {
+    using busy = device.allocate("float32", 1 << 20);
+    for (let again = 0; again < 5; again++) device.kernels.fill(busy, again);
+    const x = DeviceBuffer.fromPool(pool, device.context, "uint8", 4096, {});
+    x.copyFrom(new Uint8Array(4096).fill(round), { stream });
+    assertEquals(x.toArraySync({ stream })[4095], round);
+    device.stream.doneSync();
+    assertEquals(x.toArraySync({ stream })[0], round);
+    x.free();
+  }
+  pool.close();
+});
+
+Deno.test("what a captured stream allocates is left alone, and nothing is read meanwhile", () => {
+  const [, { pool }] = watchedPools(DEBUG) as [WatchedPool, WatchedPool];
+  using stream = device.createStream();
+  const stop = observeCaptures({
+    captureBegun: () => {},
+    captureEnded: (token, graph) => pool.endCapture(token, graph),
+  });
+  const before = DeviceBuffer.fromPool(pool, device.context, "float32", 100, {});
+  let inside: DeviceBuffer<"float32"> | undefined;
+  const graph = stream.capture(() => {
+    inside = DeviceBuffer.fromPool(pool, device.context, "float32", 100, { stream });
+    device.kernels.fill(inside, 3, { stream });
+    before.free();
+    assertThrows(() => pool.checkMemory(), TypeError, "captured");
+    const scratch = DeviceBuffer.fromPool(pool, device.context, "float32", 100, { stream });
+    device.kernels.fill(scratch, 4, { stream });
+    scratch.free();
+  });
+  graph.launch(stream);
+  stream.doneSync();
+  assertEquals(inside!.toArraySync({ stream })[99], 3);
+  inside!.free();
+  assertEquals(pool.checkMemory(), 1);
+  assertEquals(pool.statistics().currentUsage, 0);
+  graph[Symbol.dispose]();
+  pool.close();
+  assertEquals(pool.statistics().reserved, 0);
+  stop();
+});
+
+Deno.test("a call of the device that fails while a buffer is filled leaves nothing behind", () => {
+  for (const { pool, upstream } of watchedPools(DEBUG)) {
+    if (upstream.label !== device.label) continue;
+    pool.give(pool.take(100, device.stream));
+    const before = pool.statistics();
+    {
+      using _fault = injectFault(device.context.library, "cudaMemsetAsync", 2, 999);
+      assertThrows(() => pool.take(100, device.stream), CudaError);
+    }
+    assertEquals(pool.statistics().currentUsage, 0);
+    assertEquals(pool.statistics().allocation.all.current, before.allocation.all.current);
+    const block = pool.take(100, device.stream);
+    {
+      using _fault = injectFault(device.context.library, "cudaEventRecord", 1, 999);
+      assertThrows(() => pool.give(block), CudaError);
+    }
+    assertEquals(pool.statistics().currentUsage, 0);
+    pool.close();
+  }
+});
+
+Deno.test("freed memory is filled with a pattern on its stream", () => {
+  const { pool, upstream } = modelPool(DEBUG);
+  const stream = upstream.createStream();
+  const block = pool.take(700, stream);
+  const address = pool.addressOf(block);
+  pool.give(block);
+  const content = new Uint8Array(700);
+  upstream.read(address, content, stream);
+  assert(content.every((byte) => byte === FREED_PATTERN));
+  pool.close();
+  assertEquals(upstream.tally.declared, 0);
+  assertEquals([upstream.tally.mappedBytes, upstream.tally.events], [0, 0]);
+});

@@ -1,0 +1,117 @@
+/**
+ * The books of free memory, which the hot path keeps only in part, against looking at all blocks.
+ */
+
+import { assert, assertEquals } from "@std/assert";
+import {
+  CACHED,
+  FREE,
+  NEXT,
+  PREVIOUS,
+  UNIT,
+  UNMAPPED,
+} from "../../../src/memory/pool/block_table.ts";
+import { DRAINED } from "../../../src/memory/pool/pool_counters.ts";
+import { InMemoryUpstream } from "../../../src/memory/pool/in_memory_upstream.ts";
+import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
+import { SeededRandom } from "../../../src/memory/trace/seeded_random.ts";
+import { settingsWith } from "./watched_pool.ts";
+
+const MIB = 2 ** 20;
+
+function makePool(granularity: number, limitBytes = 2 ** 28): PoolCore {
+  const upstream = new InMemoryUpstream({ capacity: 2 ** 28, granularity });
+  return new PoolCore(upstream, settingsWith({ limitBytes }));
+}
+
+/** Free blocks beside others and their bytes, by kind, from the blocks themselves. */
+function inactive({ engine: { table, segments } }: PoolCore): [number, number, number, number] {
+  const found: [number, number, number, number] = [0, 0, 0, 0];
+  for (const segment of segments) {
+    let block = segment?.firstBlock ?? 0;
+    for (; block !== 0; block = table.field(block, NEXT)) {
+      const state = table.state(block);
+      const isWhole = table.field(block, NEXT) === 0 && table.field(block, PREVIOUS) === 0;
+      if (state === UNMAPPED || !(state === CACHED || (state === FREE && !isWhole))) continue;
+      found[segment!.kind as 0 | 1]++;
+      found[segment!.kind === 0 ? 2 : 3] += table.units(block) * UNIT;
+    }
+  }
+  return found;
+}
+
+for (const granularity of [0, 2 * MIB]) {
+  const memory = granularity === 0 ? "plain" : "mapped";
+  Deno.test(`inactive ${memory} memory and its peaks are what the blocks say`, () => {
+    const pool = makePool(granularity);
+    const { upstream } = pool.engine;
+    const stream = (upstream as InMemoryUpstream).createStream();
+    const random = new SeededRandom(7);
+    const live: number[] = [];
+    const peaks = [0, 0, 0, 0, 0, 0];
+    for (let turn = 0; turn < 4000; turn++) {
+      if (live.length === 0 || (random.fraction() < 0.5 && live.length < 150)) {
+        live.push(pool.take(Math.ceil(2 ** (random.fraction() * 22)), stream));
+      } else {
+        const [block] = live.splice(Math.floor(random.fraction() * live.length), 1);
+        pool.give(block!);
+      }
+      const now = inactive(pool);
+      const both = [now[0] + now[1], now[2] + now[3]];
+      [...now, ...both].forEach((value, at) => peaks[at] = Math.max(peaks[at]!, value));
+      if (turn % 10 !== 0) continue;
+      const { inactiveSplit: blocks, inactiveSplitBytes: bytes } = pool.statistics();
+      assertEquals(
+        [blocks.small.current, blocks.large.current, bytes.small.current, bytes.large.current],
+        now,
+      );
+    }
+    const { inactiveSplit: blocks, inactiveSplitBytes: bytes } = pool.statistics();
+    const kept = [blocks.small, blocks.large, bytes.small, bytes.large, blocks.all, bytes.all]
+      .map(({ peak }) => peak);
+    // Within one request there may be more for a moment, when what is cached joins the rest.
+    kept.forEach((peak, at) => assert(peak >= peaks[at]! && peak <= 1.5 * peaks[at]!, `${at}`));
+    for (const block of live) pool.give(block);
+    pool.close();
+  });
+}
+
+Deno.test("resetting the statistics makes inactive memory begin with what there is", () => {
+  const pool = makePool(2 * MIB);
+  const stream = (pool.engine.upstream as InMemoryUpstream).createStream();
+  const blocks = [1, 2, 3, 4].map(() => pool.take(4096, stream));
+  for (const block of blocks) pool.give(block);
+  const before = pool.statistics().inactiveSplit.small;
+  assertEquals([before.current, before.peak], [5, 5]);
+  // Hits, of which nobody has asked since: the books have to follow by themselves.
+  const again = [1, 2, 3].map(() => pool.take(4096, stream));
+  pool.resetStatistics();
+  const after = pool.statistics().inactiveSplit.small;
+  assertEquals(after, { current: 2, peak: 2, allocated: 0, freed: 0 });
+  for (const block of again) pool.give(block);
+  assertEquals(pool.statistics().inactiveSplit.small, {
+    current: 5,
+    peak: 5,
+    allocated: 3,
+    freed: 0,
+  });
+  pool.close();
+});
+
+Deno.test("growing for large requests leaves small blocks in the cache while pages are free", () => {
+  const pool = makePool(2 * MIB, 64 * MIB);
+  const stream = (pool.engine.upstream as InMemoryUpstream).createStream();
+  const small = Array.from({ length: 20 }, () => pool.take(1024, stream));
+  const [first, second] = [pool.take(28 * MIB, stream), pool.take(28 * MIB, stream)];
+  for (const block of small) pool.give(block);
+  pool.give(first);
+  pool.give(second);
+  // More than there is in one piece: pages have to be given back elsewhere first.
+  const large = pool.take(58 * MIB, stream);
+  assert(pool.engine.counters.both(DRAINED) <= 1);
+  const { cacheHits } = pool.statistics();
+  const again = Array.from({ length: 20 }, () => pool.take(1024, stream));
+  assertEquals(pool.statistics().cacheHits - cacheHits, 20);
+  for (const block of [large, ...again]) pool.give(block);
+  pool.close();
+});

@@ -1,0 +1,87 @@
+// Pools with settings of their own, on the device under test and on a model of one.
+
+import { InMemoryUpstream } from "../../../src/memory/pool/in_memory_upstream.ts";
+import type { InMemoryUpstreamOptions } from "../../../src/memory/pool/in_memory_upstream.ts";
+import type { MemoryStream, MemoryUpstream } from "../../../src/memory/pool/memory_upstream.ts";
+import { NativeUpstream } from "../../../src/memory/pool/native_upstream.ts";
+import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
+import type { PoolSettings } from "../../../src/memory/pool/pool_options.ts";
+import { POOL_DEFAULTS } from "../../../src/memory/pool/pool_presets.ts";
+import { device } from "../../support/device.ts";
+
+/** The settings of a pool without options, but for those given. */
+export function settingsWith(changes: Partial<PoolSettings> = {}): PoolSettings {
+  return {
+    ...POOL_DEFAULTS,
+    preset: null,
+    limitBytes: 2 ** 30,
+    initialBytes: 0,
+    virtualMemory: true,
+    reclaimShare: 0.9,
+    refuseShare: Infinity,
+    onMemoryPressure: undefined,
+    alignment: 512,
+    ...changes,
+  };
+}
+
+/** A pool on a model of a device. */
+export function modelPool(
+  changes: Partial<PoolSettings> = {},
+  options: InMemoryUpstreamOptions = {},
+): { pool: PoolCore; upstream: InMemoryUpstream } {
+  const upstream = new InMemoryUpstream({ keepBytes: true, capacity: 2 ** 30, ...options });
+  return { pool: new PoolCore(upstream, settingsWith(changes)), upstream };
+}
+
+/** A pool, its upstream, and how its streams are made and its memory is written. */
+export interface WatchedPool {
+  /** What messages call it. */
+  readonly name: string;
+  /** The pool. */
+  readonly pool: PoolCore;
+  /** Where its memory comes from. */
+  readonly upstream: MemoryUpstream;
+  /** Makes a stream of its device. */
+  createStream(): MemoryStream & Disposable;
+  /** Writes to memory past all checks, as a kernel that goes astray does. */
+  scribble(address: number, bytes: readonly number[]): void;
+}
+
+/**
+ * A pool on each kind of device: the one under test and a model, with and without virtual memory.
+ */
+export function watchedPools(changes: Partial<PoolSettings>): WatchedPool[] {
+  return [true, false].flatMap((virtualMemory) => {
+    const kind = virtualMemory ? "" : "plain ";
+    const settings = settingsWith({ ...changes, virtualMemory });
+    const model = new InMemoryUpstream({ keepBytes: true, capacity: 2 ** 30 });
+    const native = new NativeUpstream(device.context, virtualMemory);
+    return [
+      {
+        name: `${kind}model`,
+        pool: new PoolCore(model, settings),
+        upstream: model,
+        createStream: () => model.createStream(),
+        scribble: (address: number, bytes: readonly number[]) =>
+          model.write(address, new Uint8Array(bytes)),
+      },
+      {
+        name: `${kind}${device.label}`,
+        pool: new PoolCore(native, settings),
+        upstream: native,
+        createStream: () => device.createStream(),
+        scribble: (address: number, bytes: readonly number[]) => {
+          using stream = device.createStream();
+          // What is declared is whole blocks between calls; around these bytes nothing else is.
+          bytes.forEach((byte, index) => {
+            native.declare(address + index, 1, true);
+            native.fill(address + index, 1, byte, stream);
+            native.declare(address + index, 1, false);
+          });
+          stream.doneSync();
+        },
+      },
+    ];
+  });
+}
