@@ -89,13 +89,13 @@ export type { CaptureOptions } from "./src/stream/capture.ts";
 export type { CaptureMode } from "./src/ffi/native_graph.ts";
 
 // Memory
-export {
-  type CopyOptions,
-  DeviceBuffer,
-  type ForeignMemoryOptions,
-  type PlacementOptions,
-  type StreamChoice,
-} from "./src/memory/device_buffer.ts";
+export { DeviceBuffer } from "./src/memory/device_buffer.ts";
+export type {
+  CopyOptions,
+  ForeignMemoryOptions,
+  PlacementOptions,
+  StreamChoice,
+} from "./src/memory/buffer_options.ts";
 export {
   MemoryManager,
   type MemoryManagerOptions,

@@ -8,7 +8,8 @@ import { requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { giveBackAfterFailure } from "../ffi/give_back.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
-import { DeviceBuffer, type StreamChoice } from "../memory/device_buffer.ts";
+import type { StreamChoice } from "../memory/buffer_options.ts";
+import { DeviceBuffer } from "../memory/device_buffer.ts";
 import { type AnyTypedArray, type DType, dtypeOf } from "../memory/dtype.ts";
 
 /** Options of {@linkcode Device.upload}. */

@@ -13,7 +13,8 @@ import { type UsableMemory, usableMemory } from "../hardware/memory_reserve.ts";
 import { launchGeometry, type LaunchProblem } from "../launch/launch_geometry.ts";
 import type { LaunchConfig } from "../launch/launch_config.ts";
 import { Kernel } from "../launch/kernel.ts";
-import { DeviceBuffer, type StreamChoice } from "../memory/device_buffer.ts";
+import type { StreamChoice } from "../memory/buffer_options.ts";
+import { DeviceBuffer } from "../memory/device_buffer.ts";
 import type {
   AnyTypedArray,
   DType,

@@ -8,7 +8,8 @@ import { requireInstance } from "../ffi/arguments.ts";
 import { giveBackAfterFailure } from "../ffi/give_back.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { fill } from "../kernels/elementwise.ts";
-import type { DeviceBuffer, PlacementOptions, StreamChoice } from "../memory/device_buffer.ts";
+import type { PlacementOptions, StreamChoice } from "../memory/buffer_options.ts";
+import type { DeviceBuffer } from "../memory/device_buffer.ts";
 import type { DType, ElementOf } from "../memory/dtype.ts";
 import { MemoryPool } from "../memory/pool/memory_pool.ts";
 

@@ -5,7 +5,8 @@
  */
 
 import { requireObject } from "../ffi/arguments.ts";
-import type { DeviceBuffer, StreamChoice } from "../memory/device_buffer.ts";
+import type { StreamChoice } from "../memory/buffer_options.ts";
+import type { DeviceBuffer } from "../memory/device_buffer.ts";
 import { bytesPerElement, cTypeOf, type DType, type ElementOf } from "../memory/dtype.ts";
 import { elementBits } from "../memory/element_bits.ts";
 import { streamFor } from "../memory/buffer_copy.ts";

@@ -9,7 +9,8 @@ import { describeValue } from "../ffi/describe_value.ts";
 import { KernelFamily } from "../launch/kernel_library.ts";
 import { reductionGrid } from "../launch/launch_geometry.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
-import type { DeviceBuffer, StreamChoice } from "../memory/device_buffer.ts";
+import type { StreamChoice } from "../memory/buffer_options.ts";
+import type { DeviceBuffer } from "../memory/device_buffer.ts";
 import { cTypeOf } from "../memory/dtype.ts";
 import { fill } from "./elementwise.ts";
 import {

@@ -5,57 +5,31 @@
  */
 
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
-import { describeValue } from "../ffi/describe_value.ts";
-import { contextOf, DeviceContext } from "../hardware/device_context.ts";
+import { DeviceContext } from "../hardware/device_context.ts";
 import { defaultStream } from "../stream/default_stream.ts";
-import { Stream } from "../stream/stream.ts";
-import { type Allocation, ForeignAllocation } from "./allocation.ts";
-import { copyBetween, download, downloadSync, streamFor, upload } from "./buffer_copy.ts";
+import type { Stream } from "../stream/stream.ts";
+import type { Allocation } from "./allocation.ts";
 import {
-  bytesPerElement,
-  createTypedArray,
-  describeArray,
-  type DType,
-  isLiveArrayOf,
-  typedArrayName,
-  type TypedArrayOf,
-} from "./dtype.ts";
-import { PinnedBuffer } from "./pinned_buffer.ts";
+  checkAlignment,
+  foreignAllocation,
+  lengthAs,
+  lengthError,
+  requireSameLibrary,
+  requireViewRange,
+} from "./buffer_checks.ts";
+import { streamFor } from "./buffer_copy.ts";
+import type {
+  BufferPlace,
+  CopyOptions,
+  ForeignMemoryOptions,
+  PlacementOptions,
+  StreamChoice,
+} from "./buffer_options.ts";
+import { copyInto, copyOut, copyOutSync } from "./buffer_transfer.ts";
+import { bytesPerElement, createTypedArray, type DType, type TypedArrayOf } from "./dtype.ts";
+import type { PinnedBuffer } from "./pinned_buffer.ts";
 import { poolOf } from "./pool/device_pool.ts";
 import type { PoolCore } from "./pool/pool_core.ts";
-
-/** Options of operations that are enqueued on a stream. */
-export interface StreamChoice {
-  /** The stream; the device's default stream when absent. */
-  readonly stream?: Stream;
-}
-
-/** Options of an allocation. */
-export interface PlacementOptions extends StreamChoice {
-  /**
-   * The stream that uses the memory first: it belongs to that stream. The device's default stream
-   * when absent.
-   */
-  readonly stream?: Stream;
-  /** What the address is a multiple of: a power of two; the pool's own, 512 at least, when absent. */
-  readonly alignment?: number;
-}
-
-/** Options of a copy into or out of a buffer. */
-export interface CopyOptions extends StreamChoice {
-  /** The first element of this buffer that is copied; 0 by default. */
-  readonly offset?: number;
-}
-
-/** Options of {@linkcode DeviceBuffer.fromAddress}. */
-export interface ForeignMemoryOptions<D extends DType> {
-  /** The device the memory lies on, or anything else that has its context. */
-  readonly device: { readonly context: DeviceContext };
-  /** The element type; `uint8` by default. */
-  readonly dtype?: D;
-  /** What must stay reachable as long as the memory is used. */
-  readonly owner?: unknown;
-}
 
 /**
  * Typed memory on a device. Made by `device.allocate()` and `device.upload()`.
@@ -101,11 +75,11 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     length: number,
     byteLength: number,
     address: number,
-    root: DeviceBuffer | undefined,
+    stream: Stream | undefined,
     pool: PoolCore | undefined,
     block: number,
-    other: Allocation | undefined,
-    stream: Stream | undefined,
+    other?: Allocation,
+    root?: DeviceBuffer,
   ) {
     this.context = context;
     this.dtype = dtype;
@@ -197,18 +171,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     stream: Stream,
   ): DeviceBuffer<D> {
     const address = pool.addressOf(block);
-    const buffer = new DeviceBuffer(
-      context,
-      dtype,
-      length,
-      bytes,
-      address,
-      undefined,
-      pool,
-      block,
-      undefined,
-      stream,
-    );
+    const buffer = new DeviceBuffer(context, dtype, length, bytes, address, stream, pool, block);
     if (pool.tracker !== undefined && block !== 0) pool.tracker.watch(buffer, block);
     return buffer;
   }
@@ -225,18 +188,8 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   ): DeviceBuffer<D> {
     const { context, address } = allocation;
     const bytes = length * bytesPerElement(dtype);
-    return new DeviceBuffer(
-      context,
-      dtype,
-      length,
-      bytes,
-      address,
-      undefined,
-      undefined,
-      0,
-      allocation,
-      undefined,
-    );
+    const none = undefined;
+    return new DeviceBuffer(context, dtype, length, bytes, address, none, none, 0, allocation);
   }
 
   /**
@@ -251,26 +204,9 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     bytes: number,
     options: ForeignMemoryOptions<D>,
   ): DeviceBuffer<D> {
-    requireObject(options, "options", "wrap device memory");
-    const context = contextOf(options.device, "options.device", "wrap device memory");
+    const allocation = foreignAllocation(address, bytes, options);
     const dtype = options.dtype ?? ("uint8" as D);
-    const size = bytesPerElement(dtype);
-    if (!Number.isSafeInteger(address) || address <= 0 || address % size !== 0) {
-      throw new RangeError(
-        `Cannot wrap device memory as address must be a positive multiple of ${size}: it is ${
-          describeValue(address)
-        }`,
-      );
-    }
-    if (!Number.isSafeInteger(bytes) || bytes < 0 || bytes % size !== 0) {
-      throw new RangeError(
-        `Cannot wrap device memory as bytes must be a multiple of ${size}: it is ${
-          describeValue(bytes)
-        }`,
-      );
-    }
-    const allocation = new ForeignAllocation(context, address, bytes, options.owner);
-    return DeviceBuffer.ofAllocation(allocation, dtype, bytes / size);
+    return DeviceBuffer.ofAllocation(allocation, dtype, bytes / bytesPerElement(dtype));
   }
 
   /**
@@ -318,13 +254,8 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   recordStream(stream: Stream): void {
     const root = this.#root;
     if (stream === root.#stream || stream === root.#lastUse) return;
-    requireInstance(stream, Stream, "stream", "declare that a stream uses a buffer");
+    requireSameLibrary(stream, this.context);
     void this.address;
-    if (stream.context.library !== this.context.library) {
-      throw new TypeError(
-        `Cannot declare that a stream uses a buffer of ${this.context.label} as it must be of the same library: it is of ${stream.context.label}`,
-      );
-    }
     if (root.#pool === undefined || root.#block === 0) return;
     root.#pool.use(root.#block, stream);
     // Of a capture nothing is noted, so there is nothing to be left out the next time.
@@ -336,9 +267,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
    *
    * @internal
    */
-  static placeOf(
-    buffer: DeviceBuffer,
-  ): { pool: PoolCore | undefined; block: number; isView: boolean } {
+  static placeOf(buffer: DeviceBuffer): BufferPlace {
     const root = buffer.#root;
     return { pool: root.#pool, block: root.#block, isView: root !== buffer };
   }
@@ -351,18 +280,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
    */
   view(start = 0, end: number = this.length): DeviceBuffer<D> {
     void this.address;
-    if (!Number.isInteger(start) || !Number.isInteger(end) || start < 0 || start > end) {
-      throw new RangeError(
-        `Cannot view a buffer as start and end must be integers, start at most end: they are ${
-          describeValue(start)
-        } and ${describeValue(end)}`,
-      );
-    }
-    if (end > this.length) {
-      throw new RangeError(
-        `Cannot view a buffer as end must be at most its length ${this.length}: it is ${end}`,
-      );
-    }
+    requireViewRange(start, end, this.length);
     return this.#view(this.dtype, start * bytesPerElement(this.dtype), end - start);
   }
 
@@ -372,31 +290,16 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
    * @throws {RangeError} If the size or the address is no multiple of the element size.
    */
   as<E extends DType>(dtype: E): DeviceBuffer<E> {
-    const size = bytesPerElement(dtype);
-    if (this.byteLength % size !== 0 || this.address % size !== 0) {
-      throw new RangeError(
-        `Cannot view a buffer as ${dtype} as its ${this.byteLength} bytes and its address must be multiples of ${size}`,
-      );
-    }
-    return this.#view(dtype, 0, this.byteLength / size);
+    return this.#view(dtype, 0, lengthAs(dtype, this.address, this.byteLength));
   }
 
   #view<E extends DType>(dtype: E, offset: number, length: number): DeviceBuffer<E> {
     const bytes = length * bytesPerElement(dtype);
     const address = this.#address === 0 ? 0 : this.#address + offset;
+    const { context } = this;
+    const none = undefined;
     const root = this.#root;
-    return new DeviceBuffer(
-      this.context,
-      dtype,
-      length,
-      bytes,
-      address,
-      root,
-      undefined,
-      0,
-      undefined,
-      undefined,
-    );
+    return new DeviceBuffer(context, dtype, length, bytes, address, none, none, 0, none, root);
   }
 
   /**
@@ -414,26 +317,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     source: TypedArrayOf<D> | DeviceBuffer<D> | PinnedBuffer<D>,
     options: CopyOptions = {},
   ): void {
-    requireObject(options, "options", "copy into a buffer");
-    if (source instanceof PinnedBuffer) {
-      const { offset = 0, ...choice } = options;
-      source.copyTo(this, { ...choice, deviceOffset: offset, length: source.length });
-      return;
-    }
-    const stream = streamFor(this.context, options.stream);
-    if (source instanceof DeviceBuffer) {
-      this.#requireDType(source, "source");
-      const target = this.#range(stream, source.length, options.offset, "copy into a buffer");
-      source.recordStream(stream);
-      copyBetween(target, source, target.byteLength, stream);
-      return;
-    }
-    this.#requireArray(source, "source");
-    upload(
-      this.#range(stream, source.length, options.offset, "copy into a buffer"),
-      source,
-      stream,
-    );
+    copyInto(this, source, options);
   }
 
   /**
@@ -450,26 +334,12 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
    * @throws {CudaError} If work before the copy failed.
    */
   async copyTo(target: TypedArrayOf<D>, options: CopyOptions = {}): Promise<void> {
-    requireObject(options, "options", "copy from a buffer");
-    const stream = streamFor(this.context, options.stream);
-    this.#requireArray(target, "target");
-    await download(
-      target,
-      this.#range(stream, target.length, options.offset, "copy from a buffer"),
-      stream,
-    );
+    await copyOut(this, target, options);
   }
 
   /** The blocking twin of {@linkcode DeviceBuffer.copyTo}. */
   copyToSync(target: TypedArrayOf<D>, options: CopyOptions = {}): void {
-    requireObject(options, "options", "copy from a buffer");
-    const stream = streamFor(this.context, options.stream);
-    this.#requireArray(target, "target");
-    downloadSync(
-      target,
-      this.#range(stream, target.length, options.offset, "copy from a buffer"),
-      stream,
-    );
+    copyOutSync(this, target, options);
   }
 
   /**
@@ -515,51 +385,6 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   [Symbol.dispose](): void {
     this.free();
   }
-
-  #range(stream: Stream, length: number, offset = 0, action: string) {
-    if (!Number.isInteger(offset) || offset < 0 || offset + length > this.length) {
-      throw new RangeError(
-        `Cannot ${action} as offset and count must stay within its ${this.length} elements: they are ${
-          describeValue(offset)
-        } and ${length}`,
-      );
-    }
-    const size = bytesPerElement(this.dtype);
-    this.recordStream(stream);
-    return {
-      context: this.context,
-      address: this.address + offset * size,
-      byteLength: length * size,
-    };
-  }
-
-  #requireDType(other: { readonly dtype: DType }, name: string): void {
-    if (other.dtype === (this.dtype as DType)) return;
-    throw new TypeError(
-      `Cannot copy as ${name} must be ${this.dtype}, as the buffer is: it is ${other.dtype}`,
-    );
-  }
-
-  #requireArray(array: unknown, name: string): asserts array is TypedArrayOf<D> {
-    if (isLiveArrayOf(array, this.dtype)) return;
-    const wanted = typedArrayName(this.dtype);
-    throw new TypeError(
-      `Cannot copy as ${name} must be a ${wanted}, as the buffer is ${this.dtype}: it is ${
-        describeArray(array)
-      }`,
-    );
-  }
-}
-
-function checkAlignment(alignment: number): number {
-  if (Number.isSafeInteger(alignment) && alignment > 0 && Math.log2(alignment) % 1 === 0) {
-    return alignment;
-  }
-  throw new RangeError(
-    `Cannot allocate a buffer as alignment must be a power of two: it is ${
-      describeValue(alignment)
-    }`,
-  );
 }
 
 function bytesOfLength(length: number, dtype: DType): number {
@@ -567,9 +392,5 @@ function bytesOfLength(length: number, dtype: DType): number {
   if (Number.isSafeInteger(length) && length >= 0 && Number.isSafeInteger(length * size)) {
     return length * size;
   }
-  throw new RangeError(
-    `Cannot allocate a ${dtype} buffer as length must be an integer of at least 0, and its bytes below 2^53: it is ${
-      describeValue(length)
-    }`,
-  );
+  throw lengthError(length, dtype);
 }

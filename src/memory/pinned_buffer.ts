@@ -10,7 +10,8 @@ import { describeValue } from "../ffi/describe_value.ts";
 import { giveBack } from "../ffi/give_back.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "./buffer_copy.ts";
-import { DeviceBuffer, type StreamChoice } from "./device_buffer.ts";
+import type { StreamChoice } from "./buffer_options.ts";
+import { DeviceBuffer } from "./device_buffer.ts";
 import { bytesPerElement, type DType, type TypedArrayOf, typedArrayOver } from "./dtype.ts";
 import { MAXIMUM_SLAB_BYTES, PinnedSlab } from "./pinned_slab.ts";
 

@@ -104,9 +104,11 @@ export const POOL_OPERATIONS: Readonly<Record<string, Operation>> = {
       },
     };
   },
-  "device.uploadFile": async ({ device }) => {
+  "device.uploadFile": async (fixture) => {
     using directory = new TemporaryDirectory();
-    return await device.uploadFile(directory.file(new Uint8Array(10_000)));
+    const path = directory.file(new Uint8Array(10_000));
+    keepBusy(fixture);
+    return await fixture.device.uploadFile(path, { stream: fixture.stream });
   },
   "a manager that allocates": ({ device }) => new MemoryManager(device).allocate("uint8", 1000),
   "a manager that allocates past its pool": ({ device }) =>

@@ -6,7 +6,8 @@
 
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { OwnedAllocation } from "../allocation.ts";
-import { DeviceBuffer, type PlacementOptions } from "../device_buffer.ts";
+import type { PlacementOptions } from "../buffer_options.ts";
+import { DeviceBuffer } from "../device_buffer.ts";
 import { bytesPerElement, type DType } from "../dtype.ts";
 import type { PoolStatistics } from "../pool/pool_statistics.ts";
 

@@ -59,11 +59,25 @@ const MAPPED: GrowthPolicy = { slack: 1 / 40, step: 1 / 48 };
 // than what it is for is seldom filled.
 const PLAIN: GrowthPolicy = { slack: 1 / 4, step: 0 };
 
+/**
+ * After giving back and taking anew this many times the largest use, without that having grown, the
+ * pool allows itself its slack once more: what a program then does it does for ever, and a call of
+ * the driver for each request costs more than the memory.
+ */
+const TURNOVER = 64;
+/** Most slack that a pool allows itself in the end. */
+const MOST_SLACK = 1 / 4;
+
 /** The rungs. */
 export class AllocationLadder {
   readonly #engine: PoolEngine;
   readonly #options: LadderOptions;
   readonly #policy: GrowthPolicy;
+  // Of their own, as the statistics' peaks begin anew when they are reset.
+  #mostLive = 0;
+  #mostReserved = 0;
+  /** Bytes given back since the largest use grew. */
+  #returned = 0;
 
   /** A ladder for an engine. */
   constructor(engine: PoolEngine, options: LadderOptions) {
@@ -180,6 +194,7 @@ export class AllocationLadder {
     for (const space of this.#engine.streams.spaces()) {
       if (left > 0 && space !== request.space) left -= space.reclaim(left);
     }
+    this.#returned += bytes - left;
     return left;
   }
 
@@ -194,9 +209,21 @@ export class AllocationLadder {
   #target(request: BlockRequest): number {
     const { counters } = this.#engine;
     const live = counters.current(ALLOCATED_BYTES) + request.units * UNIT;
-    const most = Math.max(counters.peak(ALLOCATED_BYTES), live) * (1 + this.#policy.slack);
+    const mostLive = Math.max(counters.peak(ALLOCATED_BYTES), live);
+    if (mostLive > this.#mostLive) {
+      this.#mostLive = mostLive;
+      this.#returned = 0;
+    }
+    this.#mostReserved = Math.max(this.#mostReserved, counters.peak(RESERVED_BYTES));
     const { limitBytes, reclaimShare } = this.#options;
-    return Math.min(Math.max(counters.peak(RESERVED_BYTES), most), limitBytes * reclaimShare);
+    const wanted = Math.max(this.#mostReserved, this.#mostLive * (1 + this.#slack));
+    return Math.min(wanted, limitBytes * reclaimShare);
+  }
+
+  get #slack(): number {
+    const { slack } = this.#policy;
+    const turnovers = Math.floor(this.#returned / (TURNOVER * this.#mostLive));
+    return Math.max(slack, Math.min(slack * (1 + turnovers), MOST_SLACK));
   }
 
   #isRefused(request: BlockRequest, growth: number): boolean {

@@ -210,11 +210,15 @@ export class GuardedBlocks implements PoolObserver {
     return count;
   }
 
-  /** The pool ends: looks at all blocks for the last time. */
+  /** The pool ends: looks at all blocks for the last time, where that is possible. */
   end(action: string): void {
-    if (this.#barrier.isForbidden) return;
-    this.#quarantine.empty(this.#found);
-    this.check(action);
+    try {
+      if (this.#barrier.isForbidden) return;
+      this.#quarantine.empty(this.#found);
+      this.check(action);
+    } finally {
+      this.#quarantine.drop();
+    }
   }
 
   /** The peaks of the counters have been reset. */
@@ -241,18 +245,24 @@ export class GuardedBlocks implements PoolObserver {
   /** Looks at the guards of a block that is being freed, and holds it. */
   #retire(block: number, live: GuardedBlock, freedAt: CapturedSite): void {
     const { upstream } = this.#engine;
-    if (upstream.lost) return;
-    if (this.#barrier.isForbidden) return this.#hold(block, live, freedAt, false);
+    const { range } = live;
     const stream = this.#barrier.usableFor(live.stream);
-    if (stream === undefined) {
-      return upstream.declare(live.range.address, live.range.bytes, false);
+    if (upstream.lost || stream === undefined) {
+      return upstream.declare(range.address, range.bytes, false);
     }
-    this.#waitForUsers(live);
-    const damage = this.#guards.checkLive(live.range, stream, true);
+    if (this.#barrier.isForbidden) return this.#hold(block, live, freedAt, false);
+    try {
+      this.#waitForUsers(live);
+    } catch (error) {
+      // The next owner's block begins where this one ends.
+      upstream.declare(range.address, range.bytes, false);
+      throw error;
+    }
+    const damage = this.#guards.checkLive(range, stream, true);
     this.#found.push(...violationsOf("overrun", damage, live, freedAt));
     // The next owner's stream knows nothing of another one.
     if (stream !== live.stream) this.#barrier.wait(stream);
-    if (this.#quarantine.fits(live.range)) this.#hold(block, live, freedAt, true);
+    if (this.#quarantine.fits(range)) this.#hold(block, live, freedAt, true);
   }
 
   #hold(block: number, live: GuardedBlock, freedAt: CapturedSite, isPoisoned: boolean): void {

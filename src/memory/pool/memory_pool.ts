@@ -7,7 +7,8 @@
 import { requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
-import { DeviceBuffer, type PlacementOptions } from "../device_buffer.ts";
+import type { PlacementOptions } from "../buffer_options.ts";
+import { DeviceBuffer } from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";
 import { allocateDirect, type ManagedPool } from "../manager/managed_pool.ts";
 import { requestedBytes } from "../manager/requested_bytes.ts";

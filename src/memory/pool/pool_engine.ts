@@ -17,6 +17,7 @@ import type { MemoryStream, MemoryUpstream } from "./memory_upstream.ts";
 import { PoolAccounts } from "./pool_accounts.ts";
 import type * as counter from "./pool_counters.ts";
 import { PoolStreams } from "./pool_streams.ts";
+import { PressureAnswer } from "./pressure_answer.ts";
 import type { Segment } from "./segment.ts";
 import type { SharedMemory } from "./shared_memory.ts";
 import { sizeClass, unitsFor } from "./size_class.ts";
@@ -151,6 +152,7 @@ export class PoolEngine implements SharedMemory {
   #lastSlot = 0;
   #lastCommon = 0;
   #pressure: number;
+  readonly #answer: PressureAnswer;
 
   /** An engine without memory. */
   constructor(options: EngineOptions) {
@@ -169,6 +171,7 @@ export class PoolEngine implements SharedMemory {
       isVirtual,
       (kind, bytes) => this.counters.notePending(kind, bytes),
     );
+    this.#answer = new PressureAnswer(this.upstream, this.streams, () => this.onExcess());
   }
 
   /**
@@ -342,12 +345,7 @@ export class PoolEngine implements SharedMemory {
 
   /** What is rare: another stream, a capture, or that somebody wants memory back. */
   #attend(stream: MemoryStream): void {
-    if (this.upstream.pressure !== this.#pressure) {
-      // Any call to a lost device throws what it was lost to, so this is the last line it reaches.
-      if (this.upstream.lost) this.upstream.freeBytes();
-      this.#pressure = this.upstream.pressure;
-      if (this.upstream.wasPressed()) this.onExcess();
-    }
+    if (this.upstream.pressure !== this.#pressure) this.#pressure = this.#answer.heed();
     const slot = this.streams.slotOf(stream);
     this.#lastSlot = slot.index;
     this.#lastCommon = slot.common;

@@ -10,7 +10,8 @@ import { DeviceContext } from "../../hardware/device_context.ts";
 import { refuseCaptured, refuseWhileCapturing } from "../../stream/running_captures.ts";
 import type { Stream } from "../../stream/stream.ts";
 import { streamFor } from "../buffer_copy.ts";
-import { DeviceBuffer, type StreamChoice } from "../device_buffer.ts";
+import type { StreamChoice } from "../buffer_options.ts";
+import { DeviceBuffer } from "../device_buffer.ts";
 import { bytesPerElement, type DType } from "../dtype.ts";
 import { UploadRing } from "./upload_ring.ts";
 

@@ -1,0 +1,97 @@
+// Who watches the memory of a pool hears of every change once, and of nothing else.
+
+import { assertEquals, assertThrows } from "@std/assert";
+import type { MemoryChange } from "../../../mod.ts";
+import { MemoryWatch } from "../../../src/memory/pool/memory_watch.ts";
+import { device } from "../../support/device.ts";
+
+const MIB = 2 ** 20;
+
+Deno.test("a listener hears what the pool took and gave back, and not of what it had", async () => {
+  using pool = device.createPool({ maxPoolSize: "64MiB" });
+  const heard: MemoryChange[] = [];
+  using _watching = pool.onMemoryChange((change) => heard.push(change));
+  const buffer = pool.allocate("uint8", 4 * MIB);
+  assertEquals(heard, []);
+  await Promise.resolve();
+  const taken = pool.memoryReserved();
+  const base = { device: device.label, limit: 64 * MIB };
+  assertEquals(heard, [{ ...base, reserved: taken, change: taken, live: 4 * MIB }]);
+  buffer.free();
+  for (let i = 0; i < 100; i++) pool.allocate("uint8", 4 * MIB - i).free();
+  await Promise.resolve();
+  assertEquals(heard.length, 1);
+  await device.stream.done();
+  pool.emptyCache();
+  await Promise.resolve();
+  assertEquals(heard.slice(1), [{ ...base, reserved: 0, change: -taken, live: 0 }]);
+});
+
+Deno.test("many changes of one task are told as one, and none where they cancel out", async () => {
+  let reserved = 0;
+  const watch = new MemoryWatch(() => ({ device: "model:0", reserved, live: 0, limit: 100 }));
+  const heard: number[] = [];
+  const watching = watch.add(({ change }) => heard.push(change));
+  for (const now of [10, 30, 20]) {
+    reserved = now;
+    watch.changed();
+  }
+  await Promise.resolve();
+  assertEquals(heard, [20]);
+  for (const now of [50, 20]) {
+    reserved = now;
+    watch.changed();
+  }
+  await Promise.resolve();
+  assertEquals(heard, [20]);
+  reserved = 5;
+  watch.changed();
+  watching[Symbol.dispose]();
+  watching[Symbol.dispose]();
+  await Promise.resolve();
+  assertEquals(heard, [20]);
+});
+
+Deno.test("a listener may use the pool, and hears of what it has done", async () => {
+  using pool = device.createPool();
+  const heard: number[] = [];
+  using _watching = pool.onMemoryChange(({ reserved, change }) => {
+    heard.push(change);
+    if (reserved < 16 * MIB) pool.allocate("uint8", 16 * MIB).free();
+  });
+  pool.allocate("uint8", 100).free();
+  for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+  assertEquals(heard.length, 2);
+  assertEquals(heard[0]! + heard[1]!, pool.memoryReserved());
+});
+
+Deno.test("what a listener throws is reported as uncaught, and the others hear all the same", async () => {
+  let reserved = 0;
+  const watch = new MemoryWatch(() => ({ device: "model:0", reserved, live: 0, limit: 100 }));
+  const heard: number[] = [];
+  const uncaught: unknown[] = [];
+  const onError = (event: ErrorEvent) => {
+    event.preventDefault();
+    uncaught.push(event.error);
+  };
+  globalThis.addEventListener("error", onError);
+  try {
+    using _first = watch.add(() => {
+      throw new Error("no interest");
+    });
+    using _second = watch.add(({ change }) => heard.push(change));
+    reserved = 10;
+    watch.changed();
+    await Promise.resolve();
+    assertEquals([heard, uncaught.map(String)], [[10], ["Error: no interest"]]);
+  } finally {
+    globalThis.removeEventListener("error", onError);
+  }
+});
+
+Deno.test("what is no listener is refused", () => {
+  using pool = device.createPool();
+  for (const listener of [undefined, null, 5, "x", {}]) {
+    assertThrows(() => pool.onMemoryChange(listener as never), TypeError, "listener");
+  }
+});

@@ -1,0 +1,184 @@
+// Memory in captures: each graph has a pool of its own as long as it lives and its launches run,
+// and nothing that would spoil a capture is asked of the streams.
+
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { OutOfMemoryError, type Stream } from "../../../mod.ts";
+import { InMemoryUpstream, type ModelStream } from "../../../src/memory/pool/in_memory_upstream.ts";
+import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
+import { device } from "../../support/device.ts";
+import { ModelGraph } from "./model/model_graph.ts";
+import { poolSettings } from "./model/pool_settings.ts";
+
+const MEBIBYTE = 2 ** 20;
+
+interface Model {
+  readonly upstream: InMemoryUpstream;
+  readonly core: PoolCore;
+  readonly stream: ModelStream;
+}
+
+function model(capacity = 64 * MEBIBYTE): Model {
+  const upstream = new InMemoryUpstream({ capacity, completion: "explicit" });
+  const core = new PoolCore(upstream, poolSettings({ limitBytes: capacity }));
+  return { upstream, core, stream: upstream.createStream() };
+}
+
+/** Captures what takes and gives blocks of these sizes on a stream; its graph. */
+function capture({ upstream, core, stream }: Model, sizes: readonly number[]) {
+  const token = {};
+  stream.captureToken = token;
+  const ranges = sizes.map((bytes) => {
+    const block = core.take(bytes, stream);
+    const address = core.addressOf(block);
+    core.give(block);
+    return { address, bytes };
+  });
+  stream.captureToken = undefined;
+  const graph = new ModelGraph(upstream, ranges, token);
+  core.endCapture(token, graph);
+  return { graph, ranges };
+}
+
+Deno.test("in a capture memory is used again on its stream, and apart from all other", () => {
+  const subject = model();
+  const { core, stream } = subject;
+  const outside = core.take(3 * MEBIBYTE, stream);
+  const address = core.addressOf(outside);
+  core.give(outside);
+  const one = capture(subject, [3 * MEBIBYTE, 3 * MEBIBYTE]);
+  const two = capture(subject, [3 * MEBIBYTE]);
+  assertEquals(one.ranges[0], one.ranges[1], "freed and had again in the same capture");
+  assert(new Set([address, one.ranges[0]!.address, two.ranges[0]!.address]).size === 3);
+  // As long as the graphs live their memory is nobody else's, and is not trimmed.
+  core.trim();
+  const reserved = core.statistics().reserved;
+  assert(reserved >= 6 * MEBIBYTE);
+  assertEquals(core.addressOf(core.take(3 * MEBIBYTE, stream)), address);
+  one.graph[Symbol.dispose]();
+  assertEquals(reserved - core.statistics().reserved >= 3 * MEBIBYTE, true);
+});
+
+Deno.test("nothing is asked of a stream and nothing waited for while one is captured", () => {
+  const { upstream, core, stream } = model(16 * MEBIBYTE);
+  const other = upstream.createStream();
+  // Something that could be had by waiting, with and without a mark.
+  for (const each of [stream, other]) core.give(core.take(5 * MEBIBYTE, each));
+  core.give(core.take(2 * MEBIBYTE, stream));
+  upstream.calls.reset();
+  stream.captureToken = {};
+  const block = core.take(MEBIBYTE / 2, stream);
+  assertThrows(() => core.take(9 * MEBIBYTE, stream), OutOfMemoryError);
+  // Others do not get any by waiting either.
+  assertThrows(() => core.take(12 * MEBIBYTE, other), OutOfMemoryError);
+  core.use(block, stream);
+  core.give(block);
+  core.trim();
+  const { createEvent, recordEvent, queryEvent, waitSync, wait } = upstream.calls.counts;
+  assertEquals([createEvent, recordEvent, queryEvent, waitSync, wait], [0, 0, 0, 0, 0]);
+});
+
+Deno.test("a graph's memory goes when it is disposed and its launches are done, not before", () => {
+  const subject = model();
+  const { upstream, core } = subject;
+  const { graph } = capture(subject, [5 * MEBIBYTE]);
+  const elsewhere = upstream.createStream();
+  graph.launch(elsewhere);
+  // The stream is unknown to the pool but for the launch, and goes with its work under way.
+  elsewhere[Symbol.dispose]();
+  graph[Symbol.dispose]();
+  core.trim();
+  assert(upstream.usedBytes >= 5 * MEBIBYTE, "the launch still uses it");
+  upstream.completeAll();
+  core.trim();
+  assertEquals([upstream.usedBytes, core.statistics().reserved], [0, 0]);
+});
+
+Deno.test("what a capture has allocated and runs on by itself is waited for by itself", () => {
+  const { upstream, core, stream } = model();
+  const token = {};
+  stream.captureToken = token;
+  const block = core.take(5 * MEBIBYTE, stream);
+  stream.captureToken = undefined;
+  const graph = new ModelGraph(upstream, [], token);
+  core.endCapture(token, graph);
+  // On the stream itself, and no launch of the graph tells of it.
+  upstream.use(core.addressOf(block), 5 * MEBIBYTE, stream, token);
+  core.give(block);
+  graph[Symbol.dispose]();
+  core.trim();
+  assert(upstream.usedBytes >= 5 * MEBIBYTE);
+  upstream.completeAll();
+  core.trim();
+  assertEquals(upstream.usedBytes, 0);
+});
+
+Deno.test("a failed capture leaves its live blocks usable, and nothing after them", () => {
+  const { upstream, core, stream } = model();
+  const token = {};
+  stream.captureToken = token;
+  const block = core.take(MEBIBYTE, stream);
+  stream.captureToken = undefined;
+  core.endCapture(token, undefined);
+  upstream.use(core.addressOf(block), MEBIBYTE, stream, block);
+  core.trim();
+  assertEquals(core.statistics().allocation.all.current, 1);
+  core.give(block);
+  core.trim();
+  upstream.completeAll();
+  core.trim();
+  assertEquals([upstream.usedBytes, [...core.engine.streams.spaces()].length], [0, 1]);
+});
+
+// ---- on a device ----------------------------------------------------------------------------------
+
+const spin = device.kernels.load(
+  "spin_float32(float* out, unsigned long long nanoseconds, float value)",
+);
+void device.stream;
+
+for (const virtualMemory of [true, false]) {
+  const kind = virtualMemory ? "mapped" : "plain";
+
+  Deno.test(`${kind}: a pool grows during a capture, and its memory serves every launch`, async () => {
+    using pool = device.createPool({ virtualMemory });
+    using stream = device.createStream();
+    using result = pool.allocate("float32", 4, { stream });
+    const before = pool.stats().reserved;
+    const graph = stream.capture(() => {
+      for (let index = 0; index < 4; index++) {
+        using scratch = pool.allocate("float32", 2 * MEBIBYTE, { stream });
+        spin.launch({ grid: 1, block: 1, stream }, scratch, 5e6, index + 1);
+        const target = result.view(index, index + 1);
+        target.copyFrom(scratch.view(0, 1), { stream });
+      }
+    });
+    assert(pool.stats().reserved >= before + 8 * MEBIBYTE);
+    for (let launch = 0; launch < 3; launch++) graph.launch(stream);
+    // Its memory stays until they are done, also when the graph goes at once.
+    graph[Symbol.dispose]();
+    pool.emptyCache();
+    assert(pool.stats().reserved > before);
+    assertEquals([...await result.toArray({ stream })], [1, 2, 3, 4]);
+    await pool.emptyCacheAsync();
+    assert(pool.stats().reserved <= before);
+  });
+
+  Deno.test(`${kind}: launches on a stream that goes at once keep their memory`, async () => {
+    using pool = device.createPool({ virtualMemory });
+    using stream = device.createStream();
+    const graph = stream.capture(() => {
+      using scratch = pool.allocate("float32", 2 * MEBIBYTE, { stream });
+      spin.launch({ grid: 1, block: 1, stream }, scratch, 60e6, 1);
+    });
+    const elsewhere: Stream = device.createStream();
+    graph.launch(elsewhere);
+    elsewhere[Symbol.dispose]();
+    graph[Symbol.dispose]();
+    pool.emptyCache();
+    assert(pool.stats().reserved > 0, "the launch is under way");
+    // A write to memory that is gone would lose the device.
+    await device.done();
+    await pool.emptyCacheAsync();
+    assertEquals(pool.stats().reserved, 0);
+  });
+}

@@ -1,0 +1,181 @@
+// Freed memory on real streams: the same stream has it at once, another only when the stream that
+// used it has got there, and a missing wait would be a fault.
+
+import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import type { DeviceBuffer, MemoryPoolOptions, Stream } from "../../../mod.ts";
+import { device } from "../../support/device.ts";
+import { runFile } from "../../support/subprocess.ts";
+
+const MEBIBYTE = 2 ** 20;
+/** Elements of a large buffer: 8 MiB. */
+const LENGTH = 2 * MEBIBYTE;
+/** Seconds that work takes that is to be under way while the test does something. */
+const SPIN = 0.15;
+
+const spin = device.kernels.load(
+  "spin_float32(float* out, unsigned long long nanoseconds, float value)",
+);
+
+// Loaded on demand otherwise, which a test of resources takes for a leak.
+void device.stream;
+device.createStream()[Symbol.dispose]();
+
+/** Gives a stream work that writes a value into a buffer after a while. */
+function work(
+  buffer: DeviceBuffer<"float32">,
+  stream: Stream,
+  value: number,
+  seconds = SPIN,
+): void {
+  spin.launch({ grid: 1, block: 1, stream }, buffer, seconds * 1e9, value);
+}
+
+/** A test over mapped and over plain memory. */
+function testBoth(
+  name: string,
+  options: MemoryPoolOptions,
+  body: (open: () => ReturnType<typeof device.createPool>) => Promise<void>,
+): void {
+  for (const virtualMemory of [true, false]) {
+    Deno.test(`${virtualMemory ? "mapped" : "plain"}: ${name}`, () => {
+      return body(() => device.createPool({ ...options, virtualMemory }));
+    });
+  }
+}
+
+testBoth("the same stream has freed memory at once, without an event", {}, async (open) => {
+  using pool = open();
+  using stream = device.createStream();
+  using other = device.createStream();
+  // Another stream with memory of its own, so that there are several.
+  using _theirs = pool.allocate("float32", 1, { stream: other });
+  const first = pool.allocate("float32", LENGTH, { stream });
+  const { address } = first;
+  work(first, stream, 1);
+  const marks = pool.stats().marks;
+  first.free();
+  using second = pool.allocate("float32", LENGTH, { stream });
+  assertEquals(second.address, address);
+  assertEquals([stream.query(), pool.stats().marks], [false, marks], "the work is under way");
+  work(second, stream, 2, 0);
+  assertEquals((await second.view(0, 1).toArray({ stream }))[0], 2);
+});
+
+testBoth("another stream gets other memory while the work is under way", {}, async (open) => {
+  using pool = open();
+  using stream = device.createStream();
+  using other = device.createStream();
+  const first = pool.allocate("float32", LENGTH, { stream });
+  const { address } = first;
+  work(first, stream, 1);
+  first.free();
+  const meanwhile = pool.allocate("float32", LENGTH, { stream: other });
+  assertNotEquals(meanwhile.address, address);
+  assertEquals(stream.query(), false);
+  await stream.done();
+  // What the stream is through with serves the next request that would have to grow.
+  const reserved = pool.stats().reserved;
+  using afterwards = pool.allocate("float32", LENGTH, { stream: other });
+  assertEquals([afterwards.address, pool.stats().reserved], [address, reserved]);
+  assertEquals(pool.stats().syncs, 0);
+  meanwhile.free();
+});
+
+const FULL: MemoryPoolOptions = { maxPoolSize: 10 * MEBIBYTE };
+
+testBoth(
+  "where there is no other memory, an allocation waits for the stream",
+  FULL,
+  async (open) => {
+    using pool = open();
+    using stream = device.createStream();
+    using other = device.createStream();
+    const first = pool.allocate("float32", LENGTH, { stream });
+    work(first, stream, 1);
+    first.free();
+    using second = pool.allocate("float32", LENGTH, { stream: other });
+    assertEquals([stream.query(), pool.stats().syncs], [true, 1]);
+    work(second, other, 2, 0);
+    assertEquals((await second.view(0, 1).toArray({ stream: other }))[0], 2);
+  },
+);
+
+testBoth("allocateAsync() waits without blocking the event loop", FULL, async (open) => {
+  using pool = open();
+  using stream = device.createStream();
+  using other = device.createStream();
+  const first = pool.allocate("float32", LENGTH, { stream });
+  work(first, stream, 1);
+  first.free();
+  let ticks = 0;
+  const timer = setInterval(() => ticks++, 5);
+  try {
+    using _second = await pool.allocateAsync("float32", LENGTH, { stream: other });
+    assertEquals(stream.query(), true);
+    assert(ticks >= 3, `the event loop turned ${ticks} times in ${SPIN} s`);
+  } finally {
+    clearInterval(timer);
+  }
+});
+
+testBoth("a declared use keeps memory from its own stream too", {}, async (open) => {
+  using pool = open();
+  using stream = device.createStream();
+  using other = device.createStream();
+  const first = pool.allocate("float32", LENGTH, { stream });
+  const { address } = first;
+  first.recordStream(other);
+  work(first, other, 1);
+  first.free();
+  assertEquals(pool.stats().pending, 4 * LENGTH);
+  const meanwhile = pool.allocate("float32", LENGTH, { stream });
+  assertNotEquals(meanwhile.address, address);
+  assertEquals(other.query(), false);
+  await other.done();
+  using afterwards = pool.allocate("float32", LENGTH, { stream });
+  assertEquals([afterwards.address, pool.stats().pending], [address, 0]);
+  meanwhile.free();
+});
+
+testBoth(
+  "memory goes back to the device only when all work that used it is done",
+  {},
+  async (open) => {
+    using pool = open();
+    using stream = device.createStream();
+    const other = device.createStream();
+    const first = pool.allocate("float32", LENGTH, { stream });
+    work(first, stream, 1, SPIN / 2);
+    first.recordStream(other);
+    work(first, other, 2);
+    first.free();
+    // Its last work is under way when the stream goes.
+    other[Symbol.dispose]();
+    assertEquals([pool.emptyCache(), pool.stats().reserved >= 4 * LENGTH], [0, true]);
+    await pool.emptyCacheAsync();
+    assertEquals([pool.stats().reserved, pool.stats().pending], [0, 0]);
+    await device.done();
+  },
+);
+
+/** What becomes of a device whose pool gives memory back, with right events and with early ones. */
+async function playEarly(kind: "mapped" | "plain") {
+  const { code, stdout, stderr } = await runFile("tests/memory/pool/early_event_program.ts", {
+    args: [kind],
+    environment: { GRIDSTRIDE_DEVICE: undefined, GRIDSTRIDE_FAKE: "2x64MiB@8.9" },
+  });
+  assertEquals([code, stderr], [0, ""]);
+  return JSON.parse(stdout);
+}
+
+Deno.test("mapped memory that goes back before its stream is done is a fault", async () => {
+  const { right, broken } = await playEarly("mapped");
+  assertEquals(right, { error: null, waitedFor: true });
+  assertEquals(broken, { error: "cudaErrorIllegalAddress", waitedFor: false });
+});
+
+Deno.test("plain memory that goes back too early has the device waited for", async () => {
+  const { right, broken } = await playEarly("plain");
+  assertEquals(right, { error: null, waitedFor: true });
+  assertEquals(broken, { error: null, waitedFor: false });
+});
