@@ -64,7 +64,7 @@ const PLAIN: GrowthPolicy = { slack: 1 / 4, step: 0 };
  * pool allows itself its slack once more: what a program then does it does for ever, and a call of
  * the driver for each request costs more than the memory.
  */
-const TURNOVER = 64;
+const TURNOVER = 32;
 /** Most slack that a pool allows itself in the end. */
 const MOST_SLACK = 1 / 4;
 
