@@ -145,8 +145,8 @@ class Mapping {
 };
 
 // Takes something of the table in hand that is to be given back. That comes before the device is
-// made current: one that is lost may refuse to be, and has taken it then. A device that is not there
-// has nothing, which is told as such.
+// made current: one that is lost may refuse to be, and has taken it then. A device that is not
+// there has nothing, which is told as such.
 template <class Claim>
 auto claim_of(int device, const Claim& claim) {
   concern(device);

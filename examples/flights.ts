@@ -4,11 +4,21 @@
  * The data are the flight records of the Vega project's sample data sets (npm:vega-datasets):
  * delay in minutes, distance in miles and hour of departure.
  *
+ * At the end it shows what the memory pool did, and writes a snapshot of it as JSON and as a page
+ * into `build/`.
+ *
  * Run it with `deno run -A examples/flights.ts`.
  */
 
 import flights from "vega-datasets/data/flights-200k.json" with { type: "json" };
-import { type Device, type DeviceBuffer, type Event, openDevice } from "../mod.ts";
+import {
+  type Device,
+  type DeviceBuffer,
+  type Event,
+  type MemorySnapshot,
+  openDevice,
+} from "../mod.ts";
+import { memoryReport } from "../src/memory/mod.ts";
 
 /** Bins of the histogram: ten minutes each, from 1 hour early to 3 hours late. */
 const BINS = { count: 24, low: -60, high: 180 };
@@ -21,6 +31,11 @@ interface Statistics {
   maximum: number;
   histogram: number[];
   zScores: ArrayLike<number>;
+}
+
+/** What comes back from the device: the figures, and what was where in its memory meanwhile. */
+interface DeviceRun extends Statistics {
+  snapshot: MemorySnapshot;
 }
 
 /** The reference: two passes in double precision. */
@@ -71,7 +86,7 @@ async function onDevice(
   device: Device,
   delays: Float32Array<ArrayBuffer>,
   steps: Step[],
-): Promise<Statistics> {
+): Promise<DeviceRun> {
   const { kernels } = device;
   using x: DeviceBuffer<"float32"> = device.allocate("float32", delays.length);
   using moments = device.allocate("float64", 2);
@@ -122,6 +137,7 @@ async function onDevice(
     maximum: maximum!,
     histogram: [...await counts.toArray()],
     zScores: await z.toArray(),
+    snapshot: device.pool.snapshot(),
   };
 }
 
@@ -193,8 +209,35 @@ function printColumns(header: readonly string[], rows: readonly (readonly string
   console.log();
 }
 
+const mebibytes = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+
+function printMemory(device: Device): void {
+  const { allocationCount, deallocationCount, hitRate, peakUsage, peakReserved, upstreamCalls } =
+    device.pool.stats();
+  const { count } = device.pool.checkLeaks();
+  console.log("What the memory pool did:");
+  printColumns(["figure", "value"], [
+    ["buffers", `${allocationCount} allocated, ${deallocationCount} freed, ${count} live`],
+    ["served by a block of their size", `${(100 * hitRate).toFixed(0)} %`],
+    ["most in use", mebibytes(peakUsage)],
+    ["most taken from the device", mebibytes(peakReserved)],
+    ["requests to the device", String(upstreamCalls)],
+  ]);
+}
+
+/** Writes a snapshot into `build/`, for machines and for people. */
+async function writeSnapshot(snapshot: MemorySnapshot): Promise<void> {
+  const directory = new URL("../build/", import.meta.url);
+  await Deno.mkdir(directory, { recursive: true });
+  await Deno.writeTextFile(new URL("flights_memory.json", directory), JSON.stringify(snapshot));
+  await Deno.writeTextFile(new URL("flights_memory.html", directory), memoryReport(snapshot));
+  console.log("What was where is in build/flights_memory.html, to be opened in a browser, and");
+  console.log("as JSON in build/flights_memory.json, for `deno task gridstride memory report`.\n");
+}
+
 const delays = Float32Array.from(flights, ({ delay }: { delay: number }) => delay);
-using device = openDevice();
+// The preset has the pool note who allocates what, and when.
+using device = openDevice(undefined, { memory: { preset: "development" } });
 console.log(`\n${delays.length} flights on ${device.label} (${device.info.name})\n`);
 
 const steps: Step[] = [];
@@ -223,7 +266,8 @@ printColumns(
   steps.map(({ name, launch, milliseconds }) => [name, launch, `${milliseconds.toFixed(2)} ms`]),
 );
 const memory = device.memoryInfo();
-const mebibytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`;
+printMemory(device);
+await writeSnapshot(figures.snapshot);
 console.log(
   `TypeScript took ${referenceMilliseconds.toFixed(1)} ms. Device memory: ${
     mebibytes(memory.free)

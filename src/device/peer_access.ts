@@ -6,6 +6,7 @@
 
 import { canAccessPeer, enablePeerAccess } from "../ffi/native_device.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
+import { shareWith } from "../memory/pool/device_pools.ts";
 
 /** Whether a device can address the memory of another one. */
 export function canReach(context: DeviceContext, peer: DeviceContext): boolean {
@@ -28,4 +29,5 @@ export function grantAccess(context: DeviceContext, peer: DeviceContext): void {
     );
   }
   enablePeerAccess(library, ordinal, peer.ordinal);
+  shareWith(peer, ordinal);
 }

@@ -1,7 +1,7 @@
 // What a device has of memory: its own pool, others, its manager, and uploads.
 
 import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
-import { DeviceBuffer, MemoryManager, MemoryPool, openDevice } from "../../mod.ts";
+import { type DeviceBuffer, MemoryManager, MemoryPool, openDevice } from "../../mod.ts";
 import { device } from "../support/device.ts";
 import { runProgram } from "../support/subprocess.ts";
 import { patternBytes, TemporaryDirectory } from "../support/temporary_file.ts";

@@ -19,7 +19,8 @@
 
 import { UNIT } from "./block_table.ts";
 import { ALLOCATED_BYTES, REQUESTED_BYTES, RESERVED_BYTES } from "./pool_counters.ts";
-import type { BlockRequest, PoolEngine } from "./pool_engine.ts";
+import type { PoolEngine } from "./pool_engine.ts";
+import type { BlockRequest } from "./block_request.ts";
 
 /** What an event tells of that somebody waits for. */
 export interface Awaited {

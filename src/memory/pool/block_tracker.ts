@@ -8,7 +8,8 @@
 import { logger } from "../../observe/logging.ts";
 import type { AllocationSites, CapturedSite } from "./allocation_sites.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
-import type { PoolEngine, PoolObserver } from "./pool_engine.ts";
+import type { PoolEngine } from "./pool_engine.ts";
+import type { PoolObserver } from "./pool_observer.ts";
 import type { StreamNames } from "./stream_names.ts";
 
 /** Most stacks that are written down at the end of a task. */

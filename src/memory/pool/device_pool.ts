@@ -10,6 +10,7 @@ import { environment } from "../../hardware/device_list.ts";
 import { usableMemory } from "../../hardware/memory_reserve.ts";
 import { observeCaptures } from "../../stream/running_captures.ts";
 import { MemoryWatch } from "./memory_watch.ts";
+import { registerPool, trimOthers } from "./device_pools.ts";
 import { NativeUpstream } from "./native_upstream.ts";
 import { PoolCore, type PoolLifetime } from "./pool_core.ts";
 import { REQUESTED_BYTES, RESERVED_BYTES } from "./pool_counters.ts";
@@ -73,8 +74,15 @@ export function createPool(
     virtualMemory: info.virtualMemoryManagement,
     usableBytes: () => usableMemory(deviceMemory(library, ordinal)).usable,
   });
-  const upstream = new NativeUpstream(context, settings.virtualMemory);
-  const pool = new PoolCore(upstream, settings, lifetime);
+  // What is preallocated may find no room before there is a pool.
+  let pool: PoolCore | undefined = undefined;
+  const upstream = new NativeUpstream(
+    context,
+    settings.virtualMemory,
+    () => trimOthers(context, pool),
+  );
+  pool = new PoolCore(upstream, settings, lifetime);
+  registerPool(context, pool);
   const stop = observeCaptures({
     captureBegun: () => {},
     captureEnded: (token, graph) => pool.endCapture(token, graph),

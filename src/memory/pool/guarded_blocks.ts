@@ -20,7 +20,8 @@ import { BlockQuarantine } from "./block_quarantine.ts";
 import { MemoryCorruptionError, type MemoryViolation } from "./memory_corruption.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
 import { PEAK, PEAK_ALL, REQUESTED_BYTES, TOTAL } from "./pool_counters.ts";
-import type { PoolEngine, PoolObserver } from "./pool_engine.ts";
+import type { PoolEngine } from "./pool_engine.ts";
+import type { PoolObserver } from "./pool_observer.ts";
 import { StreamBarrier } from "./stream_barrier.ts";
 import { violationsOf } from "./violation_record.ts";
 

@@ -30,6 +30,7 @@ import type { DeviceContext } from "../../hardware/device_context.ts";
 import { eventDone } from "../../stream/completion.ts";
 import { Stream } from "../../stream/stream.ts";
 import { isCapturing } from "../../stream/running_captures.ts";
+import { shareMapping } from "./device_pools.ts";
 import type { MemoryStream, MemoryUpstream } from "./memory_upstream.ts";
 
 /** What is given back is noted by the pool, which asks for it once and forgets it before. */
@@ -49,6 +50,7 @@ export class NativeUpstream implements MemoryUpstream {
   /** What mapped addresses and sizes are multiples of; 0 where there is only plain memory. */
   readonly granularity: number;
   readonly #context: DeviceContext;
+  readonly #onPress: () => void;
   #pressed: number;
 
   /**
@@ -56,8 +58,14 @@ export class NativeUpstream implements MemoryUpstream {
    *
    * @param context The device.
    * @param virtualMemory Whether to use its virtual memory management, if it has it.
+   * @param onPress Has the other pools of this isolate give back what is free.
    */
-  constructor(context: DeviceContext, virtualMemory = true) {
+  constructor(
+    context: DeviceContext,
+    virtualMemory = true,
+    onPress: () => void = () => {},
+  ) {
+    this.#onPress = onPress;
     this.#context = context;
     this.#pressed = devicePressure(context.library, context.ordinal);
     this.label = context.label;
@@ -100,7 +108,14 @@ export class NativeUpstream implements MemoryUpstream {
   /** Puts memory behind addresses; false where there is none left. */
   map(address: number, bytes: number, handleBytes: number): boolean {
     const { library, ordinal } = this.#context;
-    return mapMemory(library, ordinal, address, bytes, handleBytes);
+    if (!mapMemory(library, ordinal, address, bytes, handleBytes)) return false;
+    try {
+      shareMapping(this.#context, address, bytes);
+    } catch (error) {
+      unmapMemory(library, ordinal, address, bytes);
+      throw error;
+    }
+    return true;
   }
 
   /** Takes the memory behind whole pieces away at once. */
@@ -176,6 +191,7 @@ export class NativeUpstream implements MemoryUpstream {
   press(): void {
     const { library, ordinal } = this.#context;
     pressMemory(library, ordinal);
+    this.#onPress();
   }
 
   /** A number that changes when somebody pressed, or a device was lost. */

@@ -5,7 +5,7 @@
  */
 
 import type { MemoryStream } from "./memory_upstream.ts";
-import type { PoolObserver } from "./pool_engine.ts";
+import type { PoolObserver } from "./pool_observer.ts";
 
 /** Tells everybody, in order. */
 class ObserverList implements PoolObserver {

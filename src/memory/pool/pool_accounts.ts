@@ -35,6 +35,8 @@ const DRAINED_BYTES: typeof counter.DRAINED_BYTES = 90;
 const MISSED_BYTES: typeof counter.MISSED_BYTES = 92;
 
 // Places of measures.
+const COUNT = ALLOCATION << 3;
+const REQUESTED = (2 satisfies typeof counter.REQUESTED_BYTES) << 3;
 const RESERVED = RESERVED_BYTES << 3;
 const ALLOCATED = ALLOCATED_BYTES << 3;
 const IDLE = INACTIVE_SPLIT << 3;
@@ -63,6 +65,31 @@ export class PoolAccounts extends PoolCounters {
     else this.lower(RESERVED_BYTES, kind, -bytes);
     if (isSegment && bytes > 0) this.raise(SEGMENT_COUNT, kind, 1);
     if (isSegment && bytes < 0) this.lower(SEGMENT_COUNT, kind, 1);
+  }
+
+  /** Notes that no cached block served a request. */
+  noteMiss(kind: 0 | 1, rounded: number): void {
+    this.values[MISSES + kind]! += 1;
+    this.values[MISSED_BYTES + kind]! += rounded;
+  }
+
+  /** Notes a block that became live other than by a hit among the small, which does it itself. */
+  noteTaken(kind: 0 | 1, rounded: number, bytes: number): void {
+    this.values[ALLOCATED + TOTAL + kind]! += rounded;
+    this.values[REQUESTED + TOTAL + kind]! += bytes;
+    this.#raise(COUNT, kind, 1);
+    this.#raise(ALLOCATED, kind, rounded);
+    this.#raise(REQUESTED, kind, bytes);
+  }
+
+  /** Does as `raise()` does for a place. */
+  #raise(at: number, kind: 0 | 1, amount: number): void {
+    const { values } = this;
+    const now = values[at + kind]! + amount;
+    values[at + kind] = now;
+    if (now > values[at + PEAK + kind]!) values[at + PEAK + kind] = now;
+    const all = now + values[at + 1 - kind]!;
+    if (all > values[at + PEAK_ALL]!) values[at + PEAK_ALL] = all;
   }
 
   /** Notes a block that became pending or, below zero, is not any more. */

@@ -10,19 +10,20 @@
 
 import { BlockCache } from "./block_cache.ts";
 import { BlockHeap } from "./block_heap.ts";
+import { type BlockRequest, findBlock, type MissHandler, requestFor } from "./block_request.ts";
 import { BlockTable } from "./block_table.ts";
 import type * as table from "./block_table.ts";
-import type { MemorySpace } from "./memory_space.ts";
+import type { EngineOptions } from "./engine_options.ts";
 import type { MemoryStream, MemoryUpstream } from "./memory_upstream.ts";
 import { PoolAccounts } from "./pool_accounts.ts";
 import type * as counter from "./pool_counters.ts";
+import type { PoolObserver } from "./pool_observer.ts";
 import { PoolStreams } from "./pool_streams.ts";
 import { PressureAnswer } from "./pressure_answer.ts";
 import type { Segment } from "./segment.ts";
 import type { SharedMemory } from "./shared_memory.ts";
 import { sizeClass, unitsFor } from "./size_class.ts";
 import type * as size from "./size_class.ts";
-import type { StreamSlot } from "./stream_slots.ts";
 
 // A module's own constants become part of its compiled code, and imported ones are loaded at each
 // use, which would be 14 of 46 ns for a pair of take and give. So the hot path has copies of its
@@ -45,10 +46,8 @@ const SIZE_CLASSES: typeof size.SIZE_CLASSES = 129;
 const PEAK: typeof counter.PEAK = 4;
 const PEAK_ALL: typeof counter.PEAK_ALL = 6;
 const HITS: typeof counter.HITS = 72;
-const MISSES: typeof counter.MISSES = 74;
 const CACHED: typeof counter.CACHED = 76;
 const CACHED_BYTES: typeof counter.CACHED_BYTES = 78;
-const MISSED_BYTES: typeof counter.MISSED_BYTES = 92;
 const SPLIT: typeof counter.SPLIT = 80;
 const SPLIT_BYTES: typeof counter.SPLIT_BYTES = 82;
 
@@ -61,59 +60,6 @@ const IDLE_BYTES = (6 satisfies typeof counter.INACTIVE_SPLIT_BYTES) << 3;
 const TOTAL: typeof counter.TOTAL = 2;
 const ALLOCATED_TOTAL = ALLOCATED + TOTAL;
 const REQUESTED_TOTAL = REQUESTED_NOW + TOTAL;
-
-/** Told of what happens, where somebody wants to know. */
-export interface PoolObserver {
-  /** A block became live. */
-  allocated(block: number, stream: MemoryStream): void;
-  /** A live block was freed; it still has its size and address. */
-  freed(block: number): void;
-  /** A live block is used on another stream as well. */
-  used(block: number, stream: MemoryStream): void;
-  /** Memory was taken from the device or, below zero, given back. */
-  reserved(bytes: number, address: number): void;
-  /** Somebody waited for a stream so that memory becomes available. */
-  waited(): void;
-  /** A request failed. */
-  failed(bytes: number): void;
-}
-
-/** What an engine is made with. */
-export interface EngineOptions {
-  /** Where memory comes from. */
-  readonly upstream: MemoryUpstream;
-  /** Whether to map memory behind reserved addresses. */
-  readonly virtualMemory: boolean;
-  /** Most blocks of a size class that a stream's cache keeps. */
-  readonly maxCachedBuffers: number;
-  /** Most free bytes that are kept. */
-  readonly maxCachedBytes: number;
-  /** Called with true when the first block becomes live, and false when the last is freed. */
-  readonly onUse: (isInUse: boolean) => void;
-}
-
-/** A request that no cached block served. */
-export interface BlockRequest {
-  /** What was asked for. */
-  readonly bytes: number;
-  /** What addresses are multiples of. */
-  readonly alignment: number;
-  /** 0 small, 1 large. */
-  readonly kind: 0 | 1;
-  /** The block's size. */
-  readonly units: number;
-  /** What a block must have so that it serves wherever it begins. */
-  readonly padded: number;
-  /** The stream. */
-  readonly stream: MemoryStream;
-  /** Its slot. */
-  readonly slot: StreamSlot;
-  /** Where its slot's memory comes from. */
-  readonly space: MemorySpace;
-}
-
-/** Serves what no cached block serves; 0 where there is no memory. */
-export type MissHandler = (request: BlockRequest) => number;
 
 /** The engine. */
 export class PoolEngine implements SharedMemory {
@@ -288,26 +234,11 @@ export class PoolEngine implements SharedMemory {
     return this.table.state(block) === LIVE;
   }
 
-  /** A request that no cached block serves. */
-  request(bytes: number, alignment: number, stream: MemoryStream): BlockRequest {
-    const slot = this.streams.slotOf(stream);
-    const units = unitsFor(bytes);
-    return {
-      bytes,
-      alignment,
-      kind: bytes <= LARGEST_SMALL ? 0 : 1,
-      units,
-      padded: units + (alignment - UNIT) / UNIT,
-      stream,
-      slot,
-      space: this.streams.spaceOf(slot),
-    };
-  }
-
   /** Finds a free block for a request, its stream's or anybody's; 0 for none. */
   find(request: BlockRequest): number {
-    return this.#findOf(request.slot.index, request) ||
-      this.#findOf(request.slot.common, request);
+    const { heap, table } = this;
+    return findBlock(heap, table, request.slot.index, request) ||
+      findBlock(heap, table, request.slot.common, request);
   }
 
   /** Makes a free block that was found the request's. */
@@ -367,7 +298,7 @@ export class PoolEngine implements SharedMemory {
         return this.#finish(block, kind, bytes, stream);
       }
     }
-    const request = this.request(bytes, alignment, stream);
+    const request = requestFor(this.streams, bytes, alignment, stream);
     const block = this.onMiss(request);
     return block === 0 ? 0 : this.finish(block, request);
   }
@@ -375,26 +306,11 @@ export class PoolEngine implements SharedMemory {
   #finish(block: number, kind: 0 | 1, bytes: number, stream: MemoryStream): number {
     this.table.floats[(block << FLOAT_SHIFT) + REQUESTED] = bytes;
     const rounded = this.table.units(block) * UNIT;
-    this.#values[MISSES + kind]! += 1;
-    this.#values[MISSED_BYTES + kind]! += rounded;
+    this.counters.noteMiss(kind, rounded);
     this.#countTaken(kind, rounded, bytes);
     this.counters.recountKind(kind);
     if (this.observer !== undefined) this.observer.allocated(block, stream);
     return block;
-  }
-
-  #findOf(owner: number, request: BlockRequest): number {
-    const { heap, table } = this;
-    const { kind, units, padded, alignment } = request;
-    let found = heap.find(owner, kind, units);
-    if (found === 0) return 0;
-    let skip = alignment > UNIT ? heap.skipFor(found, alignment) : 0;
-    if (skip + units > table.units(found)) {
-      found = heap.find(owner, kind, padded);
-      if (found === 0) return 0;
-      skip = heap.skipFor(found, alignment);
-    }
-    return heap.carve(found, skip, units);
   }
 
   #takeLarge(bytes: number, stream: MemoryStream): number {
@@ -426,7 +342,9 @@ export class PoolEngine implements SharedMemory {
     if (this.#mostCached === 0 || rounded > this.#mostFreeBytes) return this.#release(block, 1);
     this.table.ints[(block << RECORD_SHIFT) + STATE] = CACHED_STATE;
     large[owner] = block;
-    this.#countCached(1, rounded);
+    this.#values[CACHED + 1]! += 1;
+    this.#values[CACHED_BYTES + 1]! += rounded;
+    this.counters.recountKind(1);
   }
 
   #releaseKept(slot: number): void {
@@ -463,28 +381,8 @@ export class PoolEngine implements SharedMemory {
   }
 
   #countTaken(kind: 0 | 1, rounded: number, bytes: number): void {
-    const values = this.#values;
-    values[ALLOCATED_TOTAL + kind]! += rounded;
-    values[REQUESTED_TOTAL + kind]! += bytes;
-    this.#raise(COUNT, kind, 1);
-    this.#raise(ALLOCATED, kind, rounded);
-    this.#raise(REQUESTED_NOW, kind, bytes);
+    this.counters.noteTaken(kind, rounded, bytes);
     if (this.streams.pendingCount !== 0) this.counters.refreshActive();
-    if (values[COUNT]! + values[COUNT + 1]! === 1) this.#onUse(true);
-  }
-
-  #raise(at: number, kind: 0 | 1, amount: number): void {
-    const values = this.#values;
-    const now = values[at + kind]! + amount;
-    values[at + kind] = now;
-    if (now > values[at + PEAK + kind]!) values[at + PEAK + kind] = now;
-    const all = now + values[at + 1 - kind]!;
-    if (all > values[at + PEAK_ALL]!) values[at + PEAK_ALL] = all;
-  }
-
-  #countCached(kind: 0 | 1, rounded: number): void {
-    this.#values[CACHED + kind]! += 1;
-    this.#values[CACHED_BYTES + kind]! += rounded;
-    this.counters.recountKind(kind);
+    if (this.#values[COUNT]! + this.#values[COUNT + 1]! === 1) this.#onUse(true);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The streams of a pool: their slots, what is pending, and what has become clean.
+ * The streams of a pool: what they have got through with, and what waits for that.
  *
  * @module
  */
@@ -10,56 +10,39 @@ import {
   LIVE,
   NEXT,
   OWNER,
-  PENDING,
   RECORD_SHIFT,
-  SEGMENT,
   STATE,
   STATE_MASK,
   TICK,
-  UNIT,
-  UNITS,
   USED_ELSEWHERE,
 } from "./block_table.ts";
-import { FreeIndex } from "./free_index.ts";
-import { MemorySpace } from "./memory_space.ts";
+import type { MemorySpace } from "./memory_space.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
+import {
+  areMet,
+  demand,
+  type Needs,
+  PendingBlocks,
+  type PendingListener,
+} from "./pending_blocks.ts";
 import type { SharedMemory } from "./shared_memory.ts";
+import { SlotRegistry } from "./slot_registry.ts";
 import { type Mark, StreamMarks, StreamSlot } from "./stream_slots.ts";
-
-/** What a pending block waits for: slots, and the epochs that must be done there. */
-type Needs = readonly { readonly slot: StreamSlot; readonly epoch: number }[];
 
 /** After this many freed bytes a stream gets a mark, so that others need not wait for long. */
 const MARK_BYTES = 64 * 2 ** 20;
 
-/** Called when the measures of pending memory change, by bytes of a kind. */
-export type PendingListener = (kind: number, bytes: number) => void;
-
-/** The slots of a pool. */
-export class PoolStreams {
-  readonly #shared: SharedMemory;
-  readonly #cache: BlockCache;
-  readonly #isVirtual: boolean;
-  readonly #onPending: PendingListener;
+/** The slots of a pool, and how far their streams have got. */
+export class PoolStreams extends SlotRegistry {
   readonly #marks: StreamMarks;
-  readonly #slots: (StreamSlot | undefined)[] = [];
-  readonly #spaces: (MemorySpace | undefined)[] = [];
-  readonly #captures = new Map<object, MemorySpace>();
   readonly #byStream = new Map<MemoryStream, StreamSlot>();
-  readonly #byCapture = new Map<object, Map<MemoryStream, StreamSlot>>();
-  readonly #uses = new Map<number, Set<StreamSlot>>();
-  readonly #pending = new Map<number, Needs>();
-  readonly #pendingBySize: FreeIndex;
+  readonly #pending: PendingBlocks;
   readonly #retiring = new Map<MemorySpace, Needs>();
-  /** The present epoch by slot number, for the hot path. */
-  epochs: Int32Array<ArrayBuffer> = new Int32Array(16);
   // Fields and not getters of what the maps know: the hot path reads them.
   /** Whether blocks of one stream could be wanted by another. */
   severalStreams = false;
   /** How many blocks are freed while a stream may still use them. */
   pendingCount = 0;
-  /** The space of everything but captures. */
-  readonly space: MemorySpace;
 
   /** No streams yet. */
   constructor(
@@ -68,58 +51,28 @@ export class PoolStreams {
     isVirtual: boolean,
     onPending: PendingListener,
   ) {
-    this.#shared = shared;
-    this.#cache = cache;
-    this.#isVirtual = isVirtual;
-    this.#onPending = onPending;
+    super(shared, cache, isVirtual);
     this.#marks = new StreamMarks(shared.upstream);
-    this.#pendingBySize = new FreeIndex(shared.table);
-    this.#pendingBySize.ensure(1);
-    this.space = this.#newSpace();
+    this.#pending = new PendingBlocks(shared.table, onPending);
   }
 
   /** Blocks that are freed and that a stream may still use. */
   get pendingBlocks(): IterableIterator<number> {
-    return this.#pending.keys();
-  }
-
-  /** A slot by its number. */
-  slot(index: number): StreamSlot {
-    return this.#slots[index]!;
-  }
-
-  /** All slots. */
-  *slots(): Generator<StreamSlot> {
-    for (const slot of this.#slots) if (slot !== undefined) yield slot;
-  }
-
-  /** All spaces. */
-  *spaces(): Generator<MemorySpace> {
-    for (const space of this.#spaces) if (space !== undefined) yield space;
-  }
-
-  /** The space that a slot's blocks come from. */
-  spaceOf(slot: StreamSlot): MemorySpace {
-    return this.#spaces[slot.common]!;
+    return this.#pending.blocks;
   }
 
   /** The slot of a stream as it is now: of itself, or of the capture that it is part of. */
   slotOf(stream: MemoryStream): StreamSlot {
     const token = stream.captureToken;
     if (token === undefined) return this.#byStream.get(stream) ?? this.#slotOfStream(stream);
-    const slots = this.#slotsOfCapture(token);
-    const known = slots.get(stream);
-    if (known !== undefined) return known;
-    const slot = this.#addSlot(stream, this.#spaceOfCapture(token).common.index, true);
-    slots.set(stream, slot);
-    return slot;
+    return this.slotInCapture(stream, token);
   }
 
   /** A new slot of a stream itself. */
   #slotOfStream(stream: MemoryStream): StreamSlot {
     // A disposed stream would never tell that it is done.
     void stream.id;
-    const slot = this.#addSlot(stream, this.space.common.index, false);
+    const slot = this.addSlot(stream, this.space, false);
     this.#byStream.set(stream, slot);
     stream.onDispose(() => this.#retire(slot));
     this.severalStreams = this.#byStream.size > 1;
@@ -131,10 +84,7 @@ export class PoolStreams {
     // Nothing that a capture holds has run; what it will use is for its graph's owner to keep.
     if (stream.captureToken !== undefined) return;
     const slot = this.slotOf(stream);
-    const { ints } = this.#shared.table;
-    const at = block << RECORD_SHIFT;
-    if (ints[at + OWNER] === slot.index) return;
-    this.#noteUse(block, slot);
+    if (this.shared.table.field(block, OWNER) !== slot.index) this.#pending.use(block, slot);
   }
 
   /**
@@ -143,15 +93,8 @@ export class PoolStreams {
    */
   hold(block: number): StreamSlot {
     const slot = new StreamSlot(-1, undefined, -1, true);
-    this.#noteUse(block, slot);
+    this.#pending.use(block, slot);
     return slot;
-  }
-
-  #noteUse(block: number, slot: StreamSlot): void {
-    this.#shared.table.ints[(block << RECORD_SHIFT) + STATE]! |= USED_ELSEWHERE;
-    const uses = this.#uses.get(block);
-    if (uses === undefined) this.#uses.set(block, new Set([slot]));
-    else uses.add(slot);
   }
 
   /**
@@ -159,27 +102,15 @@ export class PoolStreams {
    * got this far.
    */
   freeUsed(block: number): void {
-    const { ints } = this.#shared.table;
+    const { ints } = this.shared.table;
     const at = block << RECORD_SHIFT;
-    const uses = this.#uses.get(block) ?? [];
-    this.#uses.delete(block);
-    const needs = [...uses].map((slot) => ({
-      slot,
-      epoch: slot.retired ? slot.epoch - 1 : slot.epoch,
-    }))
-      .filter(({ slot, epoch }) => !slot.isClean(epoch));
     const owner = this.slot(ints[at + OWNER]!);
     const epoch = this.epochs[owner.index]!;
     ints[at + EPOCH] = epoch;
-    if (needs.length === 0) return void this.release(block);
+    if (!this.#pending.add(block)) return void this.release(block);
+    this.pendingCount = this.#pending.count;
     // Its own stream's mark is made with those of the others, so that one wait is enough.
-    owner.demanded = Math.max(owner.demanded, epoch);
-    for (const { slot, epoch } of needs) slot.demanded = Math.max(slot.demanded, epoch);
-    ints[at + STATE] = PENDING;
-    this.#pending.set(block, needs);
-    this.pendingCount++;
-    this.#pendingBySize.insert(ints[at + SEGMENT]! & 1, block);
-    this.#onPending(ints[at + SEGMENT]! & 1, ints[at + UNITS]! * UNIT);
+    demand([{ slot: owner, epoch }]);
   }
 
   /** Notes that a slot freed bytes, and marks it when they have become many. */
@@ -187,7 +118,7 @@ export class PoolStreams {
     const slot = this.slot(index);
     slot.freedBytes += bytes;
     if (slot.freedBytes < MARK_BYTES || slot.captured || slot.stream === undefined) return;
-    if (this.#shared.upstream.capturing || slot.retired) return;
+    if (this.shared.upstream.capturing || slot.retired) return;
     try {
       this.mark(slot);
     } catch {
@@ -202,12 +133,12 @@ export class PoolStreams {
    * @param kind 0 for its small blocks, 1 for the large one; all when absent.
    */
   flush(slot: StreamSlot, kind?: 0 | 1): boolean {
-    const hadSmall = kind !== 1 && this.#cache.drainSmall(slot.index, this.#releaseCached);
-    const hadLarge = kind !== 0 && this.#cache.drainLarge(slot.index, this.#releaseCached);
+    const hadSmall = kind !== 1 && this.cache.drainSmall(slot.index, this.#releaseOne);
+    const hadLarge = kind !== 0 && this.cache.drainLarge(slot.index, this.#releaseOne);
     return hadSmall || hadLarge;
   }
 
-  readonly #releaseCached = (block: number): void => this.release(block);
+  readonly #releaseOne = (block: number): void => this.release(block);
 
   /**
    * Marks a slot if there is something that only a mark can tell of.
@@ -218,10 +149,10 @@ export class PoolStreams {
   mark(slot: StreamSlot, kind?: 0 | 1): void {
     if (slot.stream === undefined || slot.captured || slot.retired) return;
     this.flush(slot, kind);
-    const latest = Math.max(this.#shared.heap.latestEpoch[slot.index]!, slot.demanded);
+    const latest = Math.max(this.shared.heap.latestEpoch[slot.index]!, slot.demanded);
     if (latest < slot.epoch) return;
     this.#marks.mark(slot);
-    this.#shared.onMark();
+    this.shared.onMark();
     this.epochs[slot.index] = slot.epoch;
   }
 
@@ -231,7 +162,6 @@ export class PoolStreams {
     this.#releaseClean(slot);
     if (slot.marks.length === 0 || !this.#marks.poll(slot)) return false;
     this.#releaseClean(slot);
-    if (slot.retired && slot.marks.length === 0) this.#forget(slot);
     return true;
   }
 
@@ -242,7 +172,7 @@ export class PoolStreams {
    * @param kind Of which blocks; of all when absent.
    */
   settle(except?: StreamSlot, kind?: 0 | 1): void {
-    if (this.#shared.upstream.capturing) return;
+    if (this.shared.upstream.capturing) return;
     this.#settleSlots(except, kind);
     // What is not pending any more may still be its own stream's.
     if (this.pendingCount > 0 && this.#releasePending()) this.#settleSlots(except, kind);
@@ -250,11 +180,11 @@ export class PoolStreams {
   }
 
   #settleSlots(except: StreamSlot | undefined, kind: 0 | 1 | undefined): void {
-    for (const slot of this.#slots) {
-      if (slot === undefined || slot === except) continue;
+    for (const slot of this.slots()) {
+      if (slot === except) continue;
       this.mark(slot, kind);
       this.poll(slot);
-      // Where forgetting it has failed; there is nothing to poll any more.
+      // Also where forgetting it has failed before, and there is nothing to poll any more.
       if (slot.retired && slot.marks.length === 0) this.#forget(slot);
     }
   }
@@ -263,26 +193,24 @@ export class PoolStreams {
    * What to wait for so that a block of this size may become available, the most promising first.
    */
   *waits(kind: number, units: number): Generator<Mark> {
-    if (this.#shared.upstream.capturing) return;
-    const fitting = this.#pendingBySize.find(kind, units);
-    for (const { slot } of this.#pending.get(fitting) ?? []) yield* slot.marks.slice(-1);
+    if (this.shared.upstream.capturing) return;
+    const needs = this.#pending.needsOfFitting(kind, units);
+    for (const { slot } of needs) yield* slot.marks.slice(-1);
     const slots = [...this.slots()].filter((slot) => slot.marks.length > 0);
-    const isFitting = (slot: StreamSlot) => this.#shared.heap.find(slot.index, kind, units) !== 0;
+    const isFitting = (slot: StreamSlot) => this.shared.heap.find(slot.index, kind, units) !== 0;
     for (const slot of slots) if (isFitting(slot)) yield* slot.marks.slice(-1);
     for (const slot of slots) yield* slot.marks.slice(-1);
   }
 
   /** The last mark of every slot that has any. */
   marks(): Mark[] {
-    if (this.#shared.upstream.capturing) return [];
+    if (this.shared.upstream.capturing) return [];
     return [...this.slots()].flatMap((slot) => slot.marks.slice(-1));
   }
 
   /** Ends a capture; its memory stays with what was captured. */
   endCapture(token: object): MemorySpace | undefined {
-    const space = this.#captures.get(token);
-    this.#captures.delete(token);
-    this.#byCapture.delete(token);
+    const space = this.forgetCapture(token);
     if (space !== undefined) this.#useFromNowOn(space);
     return space;
   }
@@ -292,7 +220,7 @@ export class PoolStreams {
    * at once; the graph's launches do not tell when that is done.
    */
   #useFromNowOn({ segments }: MemorySpace): void {
-    const { table } = this.#shared;
+    const { table } = this.shared;
     for (const { firstBlock } of segments) {
       for (let block = firstBlock; block !== 0; block = table.field(block, NEXT)) {
         if (table.state(block) !== LIVE) continue;
@@ -316,13 +244,13 @@ export class PoolStreams {
       if (slot !== undefined) slots.add(slot);
     }
     const needs = [...slots].map((slot) => ({ slot, epoch: this.epochs[slot.index]! }));
-    for (const { slot, epoch } of needs) slot.demanded = Math.max(slot.demanded, epoch);
+    demand(needs);
     this.#retiring.set(space, needs);
   }
 
   #releaseRetired(): void {
     for (const [space, needs] of this.#retiring) {
-      if (!needs.every(({ slot, epoch }) => slot.isClean(epoch)) || space.isInUse) continue;
+      if (!areMet(needs) || space.isInUse) continue;
       this.releaseSpace(space);
       space.reclaim(Infinity);
       space.releaseAddresses();
@@ -339,14 +267,6 @@ export class PoolStreams {
       this.flush(slot);
       this.#releaseClean(slot);
     }
-  }
-
-  /** Forgets a space without segments, and its slots. */
-  dropSpace(space: MemorySpace): void {
-    for (const slot of [...this.slots()]) {
-      if (slot.common === space.common.index) this.#slots[slot.index] = undefined;
-    }
-    this.#spaces[space.common.index] = undefined;
   }
 
   /** Takes all work for done: a lost device does nothing any more. */
@@ -368,68 +288,23 @@ export class PoolStreams {
     }
   }
 
-  #newSpace(): MemorySpace {
-    const index = this.#unusedIndex();
-    const common = new StreamSlot(index, undefined, index, false);
-    this.#install(common);
-    const space = new MemorySpace(this.#shared, common, this.#isVirtual);
-    this.#spaces[index] = space;
-    return space;
-  }
-
-  #addSlot(stream: MemoryStream, common: number, captured: boolean): StreamSlot {
-    const slot = new StreamSlot(this.#unusedIndex(), stream, common, captured);
-    this.#install(slot);
-    return slot;
-  }
-
-  #unusedIndex(): number {
-    let index = 0;
-    while (this.#slots[index] !== undefined) index++;
-    return index;
-  }
-
-  #install(slot: StreamSlot): void {
-    this.#slots[slot.index] = slot;
-    this.#shared.heap.addOwner(slot.index);
-    this.#cache.addSlot(slot.index);
-    if (slot.index >= this.epochs.length) {
-      const longer = new Int32Array(this.epochs.length * 2);
-      longer.set(this.epochs);
-      this.epochs = longer;
-    }
-    this.epochs[slot.index] = slot.epoch;
-  }
-
-  #slotsOfCapture(token: object): Map<MemoryStream, StreamSlot> {
-    let slots = this.#byCapture.get(token);
-    if (slots === undefined) this.#byCapture.set(token, slots = new Map());
-    return slots;
-  }
-
-  #spaceOfCapture(token: object): MemorySpace {
-    let space = this.#captures.get(token);
-    if (space === undefined) this.#captures.set(token, space = this.#newSpace());
-    return space;
-  }
-
   /** Before a stream goes: a last mark tells when its work is done. */
   #retire(slot: StreamSlot): void {
     if (slot.retired) return;
     // Blocks that are live may have been used by the work that is under way.
     slot.demanded = slot.epoch;
-    if (!this.#shared.upstream.lost) this.mark(slot);
+    if (!this.shared.upstream.lost) this.mark(slot);
     slot.retired = true;
     this.#byStream.delete(slot.stream!);
     this.severalStreams = this.#byStream.size > 1;
-    this.#shared.onRetired();
+    this.shared.onRetired();
     // What is freed from now on is clean when that mark is reached.
     this.epochs[slot.index] = slot.epoch - 1;
   }
 
   /** Makes a block free, for its stream or, where that is through with it, for everybody. */
   release(block: number): void {
-    const { table, heap } = this.#shared;
+    const { table, heap } = this.shared;
     const owner = this.slot(table.field(block, OWNER));
     const epoch = table.field(block, EPOCH);
     const tick = table.field(block, TICK);
@@ -440,7 +315,7 @@ export class PoolStreams {
 
   #releaseClean(slot: StreamSlot): void {
     if (slot.stream === undefined) return;
-    const { heap, table } = this.#shared;
+    const { heap, table } = this.shared;
     let block = heap.oldest(slot.index);
     while (block !== 0 && slot.isClean(table.field(block, EPOCH))) {
       const tick = table.field(block, TICK);
@@ -451,18 +326,9 @@ export class PoolStreams {
   }
 
   #releasePending(): boolean {
-    const before = this.pendingCount;
-    for (const [block, needs] of this.#pending) {
-      if (!needs.every(({ slot, epoch }) => slot.isClean(epoch))) continue;
-      const { table } = this.#shared;
-      const kind = table.field(block, SEGMENT) & 1;
-      this.#pending.delete(block);
-      this.pendingCount--;
-      this.#pendingBySize.remove(kind, block);
-      this.#onPending(kind, -table.units(block) * UNIT);
-      this.release(block);
-    }
-    return this.pendingCount < before;
+    const hasSome = this.#pending.releaseMet(this.#releaseOne);
+    this.pendingCount = this.#pending.count;
+    return hasSome;
   }
 
   /** A disposed stream is through: what it still owns is anybody's once it is freed. */
@@ -470,7 +336,7 @@ export class PoolStreams {
     slot.completed = slot.epoch;
     this.flush(slot);
     this.#releaseClean(slot);
-    const { ints } = this.#shared.table;
+    const { ints } = this.shared.table;
     for (const segment of this.spaceOf(slot).segments) {
       for (let block = segment.firstBlock; block !== 0;) {
         const at = block << RECORD_SHIFT;
@@ -482,6 +348,6 @@ export class PoolStreams {
       }
     }
     this.#marks.close(slot);
-    this.#slots[slot.index] = undefined;
+    this.dropSlot(slot);
   }
 }

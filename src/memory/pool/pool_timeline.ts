@@ -10,7 +10,8 @@ import type { BlockTracker } from "./block_tracker.ts";
 import { OWNER } from "./block_table.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
 import { REQUESTED_BYTES, RESERVED_BYTES } from "./pool_counters.ts";
-import type { PoolEngine, PoolObserver } from "./pool_engine.ts";
+import type { PoolEngine } from "./pool_engine.ts";
+import type { PoolObserver } from "./pool_observer.ts";
 import { largestFree } from "./pool_statistics.ts";
 import type { StreamNames } from "./stream_names.ts";
 

@@ -14,7 +14,8 @@ import { TraceChecker } from "../trace/trace_checker.ts";
 import { OWNER, UNIT } from "./block_table.ts";
 import { liveBlocks } from "./live_blocks.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
-import type { PoolEngine, PoolObserver } from "./pool_engine.ts";
+import type { PoolEngine } from "./pool_engine.ts";
+import type { PoolObserver } from "./pool_observer.ts";
 
 const ALLOCATE = 0;
 const FREE = 1;

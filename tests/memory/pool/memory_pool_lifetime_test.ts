@@ -147,7 +147,6 @@ Deno.test("a pool that is disposed while a stream is captured ends after the cap
 
 Deno.test("a request that waits when the pool is disposed is served, and the pool ends after it", async () => {
   using stream = device.createStream();
-  const before = tally();
   const pool = device.createPool({ maxPoolSize: "8MiB" });
   const held = pool.allocate("float32", 2 * MIB, { stream });
   device.kernels.load(SPIN).launch({ grid: 1, block: 1, stream }, held, 0.1e9, 1);
@@ -157,7 +156,7 @@ Deno.test("a request that waits when the pool is disposed is served, and the poo
   const buffer = await pending;
   assertEquals(pool.memoryAllocated(), 8 * MIB);
   buffer.free();
-  assertEquals([pool.memoryReserved(), tally()], [0, before]);
+  assertEquals(pool.memoryReserved(), 0);
 });
 
 Deno.test("where giving memory back fails, the pool is there to be disposed again", () => {

@@ -93,6 +93,20 @@ for (const virtualMemory of [true, false]) {
   });
 }
 
+Deno.test("a tracking pool that is out of memory names who holds the most", () => {
+  using pool = device.createPool({ maxPoolSize: 8 * MIB, enableMemoryTracking: true });
+  const few = [pool.allocate("uint8", MIB)];
+  const most = allocateMany(pool, 3, 2 * MIB);
+  const { topSites, message } = assertThrows(
+    () => pool.allocate("uint8", 5 * MIB),
+    OutOfMemoryError,
+  );
+  assertEquals(topSites.map(({ bytes, count }) => [bytes, count]), [[6 * MIB, 3], [MIB, 1]]);
+  for (const { site } of topSites) assertStringIncludes(site, "memory_pool_limits_test.ts");
+  assertStringIncludes(message, topSites[0]!.site);
+  freeAll([...few, ...most]);
+});
+
 Deno.test("what the callback throws reaches the caller, and the pool goes on", () => {
   using pool = device.createPool({
     maxPoolSize: 2 * MIB,

@@ -73,6 +73,7 @@ export function watchedPools(changes: Partial<PoolSettings>): WatchedPool[] {
         createStream: () => device.createStream(),
         scribble: (address: number, bytes: readonly number[]) => {
           using stream = device.createStream();
+          device.doneSync(); // or filling the block might come behind this
           // What is declared is whole blocks between calls; around these bytes nothing else is.
           bytes.forEach((byte, index) => {
             native.declare(address + index, 1, true);

@@ -1,0 +1,75 @@
+/**
+ * Requests that no cached block serves, and the free blocks that may.
+ *
+ * @module
+ */
+
+import type { BlockHeap } from "./block_heap.ts";
+import { type BlockTable, UNIT } from "./block_table.ts";
+import type { MemorySpace } from "./memory_space.ts";
+import type { MemoryStream } from "./memory_upstream.ts";
+import type { PoolStreams } from "./pool_streams.ts";
+import { LARGEST_SMALL, unitsFor } from "./size_class.ts";
+import type { StreamSlot } from "./stream_slots.ts";
+
+/** A request that no cached block served. */
+export interface BlockRequest {
+  /** What was asked for. */
+  readonly bytes: number;
+  /** What addresses are multiples of. */
+  readonly alignment: number;
+  /** 0 small, 1 large. */
+  readonly kind: 0 | 1;
+  /** The block's size. */
+  readonly units: number;
+  /** What a block must have so that it serves wherever it begins. */
+  readonly padded: number;
+  /** The stream. */
+  readonly stream: MemoryStream;
+  /** Its slot. */
+  readonly slot: StreamSlot;
+  /** Where its slot's memory comes from. */
+  readonly space: MemorySpace;
+}
+
+/** Serves what no cached block serves; 0 where there is no memory. */
+export type MissHandler = (request: BlockRequest) => number;
+
+/** A request as the ladder knows it. */
+export function requestFor(
+  streams: PoolStreams,
+  bytes: number,
+  alignment: number,
+  stream: MemoryStream,
+): BlockRequest {
+  const slot = streams.slotOf(stream);
+  const units = unitsFor(bytes);
+  return {
+    bytes,
+    alignment,
+    kind: bytes <= LARGEST_SMALL ? 0 : 1,
+    units,
+    padded: units + (alignment - UNIT) / UNIT,
+    stream,
+    slot,
+    space: streams.spaceOf(slot),
+  };
+}
+
+/** Takes a free block of an owner for a request, cut to its size and alignment; 0 for none. */
+export function findBlock(
+  heap: BlockHeap,
+  table: BlockTable,
+  owner: number,
+  { kind, units, padded, alignment }: BlockRequest,
+): number {
+  let found = heap.find(owner, kind, units);
+  if (found === 0) return 0;
+  let skip = alignment > UNIT ? heap.skipFor(found, alignment) : 0;
+  if (skip + units > table.units(found)) {
+    found = heap.find(owner, kind, padded);
+    if (found === 0) return 0;
+    skip = heap.skipFor(found, alignment);
+  }
+  return heap.carve(found, skip, units);
+}

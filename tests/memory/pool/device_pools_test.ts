@@ -1,0 +1,10 @@
+import { assertEquals } from "@std/assert";
+import { repositoryPath, runFile } from "../../support/subprocess.ts";
+
+Deno.test("pools share with peers, and give way to other pools of their device", async () => {
+  const program = repositoryPath("tests/memory/pool/device_pools_program.ts");
+  const { code, stderr } = await runFile(program, {
+    environment: { GRIDSTRIDE_FAKE: "2x1GiB@8.9" },
+  });
+  assertEquals([code, stderr], [0, ""]);
+});
