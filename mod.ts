@@ -22,6 +22,7 @@
 export {
   bestDevice,
   type ChosenDevice,
+  defaultDevice,
   NoDeviceError,
   openDevice,
   type OpenDeviceOptions,
@@ -195,6 +196,7 @@ export type {
   ScalarParameter,
 } from "./src/launch/signature.ts";
 export type { ScalarType } from "./src/launch/c_types.ts";
+export { KernelProfile, type KernelTiming } from "./src/launch/kernel_profile.ts";
 export type { LaunchProblem } from "./src/launch/launch_geometry.ts";
 export type {
   KernelArgument,

@@ -133,6 +133,26 @@ function open(info: DeviceInfo, memory: MemoryPoolOptions | undefined): Device {
 }
 
 /**
+ * The device that `openDevice()` opens when it is given none: that of `GRIDSTRIDE_DEVICE`, else the
+ * best there is. Opens none.
+ *
+ * @throws {NoDeviceError} If there is no such device.
+ * @throws {EnvironmentError} If an environment variable is malformed.
+ *
+ * @example
+ * ```ts
+ * import { defaultDevice } from "@gridstride/cuda";
+ *
+ * console.log(defaultDevice().name);
+ * ```
+ */
+export function defaultDevice(): DeviceInfo {
+  fakeSetting();
+  const wanted = environment.device;
+  return wanted === undefined ? bestDevice().info : select(wanted);
+}
+
+/**
  * Opens a device: the one asked for, else that of `GRIDSTRIDE_DEVICE`, else the best there is —
  * the best GPU, or the host device where there is none.
  *
@@ -157,8 +177,7 @@ export function openDevice(selector?: string, options: OpenDeviceOptions = {}): 
   fakeSetting();
   requireObject(options, "options", "open a device");
   const { memory } = options;
-  const wanted = selector === undefined ? environment.device : parseDeviceSelector(selector);
-  const info = wanted === undefined ? bestDevice().info : select(wanted);
+  const info = selector === undefined ? defaultDevice() : select(parseDeviceSelector(selector));
   const device = open(info, memory);
   logger("device").info("opened {label}: {name}, {memory}", () => ({
     label: device.label,

@@ -73,19 +73,20 @@ export class Kernel<Signature extends string = string> {
     if (shape.needsSharedMemoryReserve) this.#reserve(shape.sharedMemory);
     const profiles = profilesOf(context);
     if (profiles === undefined) this.#enqueue(stream, kernelArguments as readonly unknown[]);
-    else this.#enqueueTimed(stream, kernelArguments as readonly unknown[], [...profiles]);
+    else this.#enqueueTimed(stream, kernelArguments as readonly unknown[], profiles);
   }
 
   #enqueueTimed(
     stream: Stream,
     args: readonly unknown[],
-    profiles: readonly KernelProfile[],
+    profiles: Iterable<KernelProfile>,
   ): void {
-    const starts = profiles.map((profile) => profile.begin(stream));
-    this.#enqueue(stream, args);
-    for (const [index, profile] of profiles.entries()) {
-      profile.end(this.name, stream, starts[index]);
+    let enqueue = () => this.#enqueue(stream, args);
+    for (const profile of profiles) {
+      const inner = enqueue;
+      enqueue = () => profile.time(this.name, stream, inner);
     }
+    enqueue();
   }
 
   #enqueue(stream: Stream, args: readonly unknown[]): void {

@@ -5,7 +5,7 @@
  */
 
 import { giveBackAfterFailure } from "../ffi/give_back.ts";
-import type { DeviceContext } from "../hardware/device_context.ts";
+import { contextOf, type DeviceContext } from "../hardware/device_context.ts";
 import { Event } from "../stream/event.ts";
 import { isCapturing } from "../stream/running_captures.ts";
 import type { Stream } from "../stream/stream.ts";
@@ -61,11 +61,11 @@ export function profilesOf(context: DeviceContext): Iterable<KernelProfile> | un
  *
  * @example
  * ```ts
- * import { openDevice } from "@gridstride/cuda";
+ * import { KernelProfile, openDevice } from "@gridstride/cuda";
  *
  * using device = openDevice();
  * using x = device.allocate("float32", 1 << 20, { fill: 1 });
- * using profile = device.startProfile();
+ * using profile = new KernelProfile(device);
  * device.kernels.scale(x, 2, x);
  * for (const { kernel, launches, mean } of await profile.timings()) {
  *   console.log(`${kernel}: ${launches} launches, ${mean.toFixed(3)} ms each`);
@@ -79,8 +79,14 @@ export class KernelProfile implements Disposable {
   #waiting: Launch[] = [];
   #disposed = false;
 
-  /** Begins a profile of a device. */
-  constructor(context: DeviceContext) {
+  /**
+   * Begins a profile of a device.
+   *
+   * @param device The device, or anything else that has its context.
+   * @throws {TypeError} If it has none, or is disposed.
+   */
+  constructor(device: { readonly context: DeviceContext }) {
+    const context = contextOf(device, "device", "profile kernels");
     context.retain();
     this.#context = context;
     const those = profiles.get(context);
@@ -95,29 +101,27 @@ export class KernelProfile implements Disposable {
   }
 
   /**
-   * Marks the point before a launch.
+   * Enqueues a launch between two marks; on a stream that is being captured without them.
    *
-   * @returns `undefined` on a stream that is being captured.
+   * @param enqueue Enqueues it. A launch that it refuses is not counted.
    * @internal
    */
-  begin(stream: Stream): Event | undefined {
-    if (stream.captureToken !== undefined) return undefined;
-    // While a stream of this thread is captured nobody may ask whether an event is done.
-    if (this.#waiting.length >= MOST_WAITING && !isCapturing()) this.#evaluateDone();
-    return this.#record(stream);
-  }
-
-  /**
-   * Notes a launch.
-   *
-   * @param start What {@linkcode KernelProfile.begin} gave.
-   * @internal
-   */
-  end(kernel: string, stream: Stream, start: Event | undefined): void {
-    const sums = this.#sumsOf(kernel);
-    sums.launches++;
-    if (start === undefined) sums.captured++;
-    else this.#waiting.push({ kernel, start, end: this.#record(stream) });
+  time(kernel: string, stream: Stream, enqueue: () => void): void {
+    if (stream.captureToken !== undefined) {
+      enqueue();
+      this.#sumsOf(kernel).captured++;
+    } else {
+      if (this.#waiting.length >= MOST_WAITING && !isCapturing()) this.#evaluateDone();
+      const start = this.#record(stream);
+      try {
+        enqueue();
+        this.#waiting.push({ kernel, start, end: this.#record(stream) });
+      } catch (error) {
+        this.#keep(start);
+        throw error;
+      }
+    }
+    this.#sumsOf(kernel).launches++;
   }
 
   /**
@@ -127,11 +131,17 @@ export class KernelProfile implements Disposable {
    * @throws {CudaError} If one of the launches failed.
    */
   async timings(): Promise<KernelTiming[]> {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const launch of waiting) {
-      await launch.end.done();
-      this.#evaluate(launch);
+    const waiting = this.#waiting.splice(0);
+    try {
+      for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
+        await next.end.done();
+        waiting.shift();
+        this.#evaluate(next);
+      }
+    } finally {
+      // What is left is for the next time, or for nobody.
+      if (!this.#disposed) this.#waiting.unshift(...waiting);
+      else for (const { start, end } of waiting) this.#keep(start, end);
     }
     return [...this.#sums].map(([kernel, { launches, captured, total, least, most }]) => {
       const timed = launches - captured;
@@ -165,8 +175,7 @@ export class KernelProfile implements Disposable {
   }
 
   #record(stream: Stream): Event {
-    const spare = stream.context.isSameDevice(this.#context) ? this.#spare.pop() : undefined;
-    const event = spare ?? new Event(stream.context, { timing: true });
+    const event = this.#spare.pop() ?? new Event(stream.context, { timing: true });
     try {
       event.record(stream);
     } catch (error) {
@@ -191,10 +200,13 @@ export class KernelProfile implements Disposable {
     sums.total += time;
     sums.least = Math.min(sums.least, time);
     sums.most = Math.max(sums.most, time);
-    if (this.#disposed) {
-      start[Symbol.dispose]();
-      end[Symbol.dispose]();
-    } else this.#spare.push(start, end);
+    this.#keep(start, end);
+  }
+
+  /** Keeps events for later launches, if there will be any. */
+  #keep(...events: Event[]): void {
+    if (!this.#disposed) this.#spare.push(...events);
+    else for (const event of events) giveBackAfterFailure(event);
   }
 
   #sumsOf(kernel: string): Sums {

@@ -173,6 +173,7 @@ function quick(list: Arguments): Arguments {
 
 const MEMBERS: Readonly<Record<string, Arguments>> = {
   "function openDevice": takes(selector, options({ memory: poolOptions })),
+  "function defaultDevice": nothing,
   "function bestDevice": takes(fc.constantFrom(undefined, "host", "cuda")),
   "function cudaAvailable": nothing,
   "function deviceCount": nothing,
@@ -352,4 +353,5 @@ export const RECEIVERS: Readonly<Record<string, StageKind>> = {
   MemoryPool: "pool",
   LeakReport: "leaks",
   UploadRing: "ring",
+  KernelProfile: "profile",
 };

@@ -10,6 +10,7 @@ import {
   DeviceBuffer,
   Event,
   Graph,
+  KernelProfile,
   MemoryManager,
   MemoryPool,
   MultiDeviceMemory,
@@ -35,6 +36,7 @@ export const STAGE_KINDS = [
   "pool",
   "leaks",
   "ring",
+  "profile",
 ] as const;
 
 /** One of them. */
@@ -62,6 +64,7 @@ function kindOf(value: unknown): StageKind | undefined {
   if (value instanceof MultiDeviceMemory) return "memory";
   if (value instanceof MemoryPool) return "pool";
   if (value instanceof UploadRing) return "ring";
+  if (value instanceof KernelProfile) return "profile";
   return undefined;
 }
 
@@ -82,6 +85,7 @@ export class Stage {
     pool: [],
     leaks: [],
     ring: [],
+    profile: [],
   };
   readonly #witness: DeviceBuffer<"float32">;
   /** The devices of the fake topology that are in use. */
@@ -160,6 +164,7 @@ export class Stage {
     pool.push(own, device.pool, debug, ended);
     leaks.push(debug.checkLeaks());
     ring.push(device.createUploadRing({ slots: 2, slotBytes: 65536 }));
+    this.#pools.profile.push(new KernelProfile(device));
   }
 
   /** An object of a kind; the index counts round and round. */
@@ -182,7 +187,7 @@ export class Stage {
 
   /** Disposes everything, whatever it throws; returns what was thrown. */
   async close(): Promise<unknown[]> {
-    const { buffer, pinned, event, stream, device, graph, pool, ring } = this.#pools;
+    const { buffer, pinned, event, stream, device, graph, pool, ring, profile } = this.#pools;
     const errors: unknown[] = [];
     for (const each of ring as AsyncDisposable[]) {
       await Promise.resolve(each[Symbol.asyncDispose]()).catch((error) => errors.push(error));
@@ -193,6 +198,7 @@ export class Stage {
       this.#witness,
       ...pinned,
       ...event,
+      ...profile,
       ...stream,
       ...pool,
       ...device,

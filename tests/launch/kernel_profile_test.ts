@@ -10,7 +10,7 @@ Deno.test("a profile counts and times the launches between its making and its di
   using out = device.allocate("float32", 100, { fill: 0 });
   const spin = device.kernels.load(SPIN);
   spin.launch(ONE_THREAD, out, 0, 1);
-  const profile = new KernelProfile(device.context);
+  const profile = new KernelProfile(device);
   spin.launch(ONE_THREAD, out, 20e6, 1);
   spin.launch(ONE_THREAD, out, 40e6, 1);
   device.kernels.scale(out, 2, out);
@@ -30,7 +30,7 @@ Deno.test("a profile goes on after it was asked, and its events are used again",
   await device.done();
   const before = resourceTally(device.context.library);
   {
-    using profile = new KernelProfile(device.context);
+    using profile = new KernelProfile(device);
     for (let round = 0; round < 3; round++) {
       for (let i = 0; i < 300; i++) device.kernels.scale(out, 2, out);
       await device.done();
@@ -45,7 +45,7 @@ Deno.test("a profile goes on after it was asked, and its events are used again",
 
 Deno.test("launches that are captured are counted and not timed", async () => {
   using out = device.allocate("float32", 100, { fill: 1 });
-  using profile = new KernelProfile(device.context);
+  using profile = new KernelProfile(device);
   using graph = device.stream.capture(() => device.kernels.scale(out, 2, out));
   const [timing] = await profile.timings();
   assertEquals(timing, {
@@ -62,9 +62,9 @@ Deno.test("launches that are captured are counted and not timed", async () => {
 
 Deno.test("two profiles of a device know of the same launches; none knows of refused ones", async () => {
   using out = device.allocate("float32", 100, { fill: 1 });
-  using one = new KernelProfile(device.context);
+  using one = new KernelProfile(device);
   device.kernels.scale(out, 2, out);
-  using two = new KernelProfile(device.context);
+  using two = new KernelProfile(device);
   device.kernels.scale(out, 2, out);
   const scale = device.kernels.load(SPIN);
   assertThrows(() => scale.launch(ONE_THREAD, out, -1, 1), RangeError);
