@@ -73,6 +73,8 @@ export class MemorySpace {
    * @returns How much it was.
    */
   reclaim(bytes: number): number {
+    // All of it takes one pass; it would be sorted anew for each piece.
+    if (bytes === Infinity) return this.reclaimOld(Infinity);
     let returned = 0;
     while (returned < bytes) {
       const some = this.#reclaimOne(bytes - returned);
