@@ -194,6 +194,7 @@ Deno.test("a graph of two devices, and what becomes of it when a kernel of it fa
     });
     graph.launch();
     graph.launch(second.stream);
+    await second.stream.done();
     console.log(graph.nodeCount, (await here.toArray())[3], (await there.toArray())[0]);
 
     const kernel = first.kernels.load("fill_uint32(unsigned int*, unsigned int, unsigned long long)");

@@ -13,6 +13,11 @@ import { type SegmentSource, SpaceSegments } from "./space_segments.ts";
 import type { StreamSlot } from "./stream_slots.ts";
 import { VirtualSegments } from "./virtual_segments.ts";
 
+// Addresses that are reserved at once, as shares of the device's memory. The pool's own space has
+// enough for good; graphs may be hundreds, and a process has 2^47 addresses in all.
+const MANY_ADDRESSES = 2;
+const FEW_ADDRESSES = 1 / 8;
+
 /** Segments for one purpose. */
 export class MemorySpace {
   /** The common slot of its blocks. */
@@ -26,12 +31,25 @@ export class MemorySpace {
    * An empty space.
    *
    * @param isVirtual Whether to map memory; plain segments otherwise.
+   * @param isOfGraph Whether it is for what is captured: there may be many of these.
    */
-  constructor(shared: SharedMemory, common: StreamSlot, isVirtual: boolean) {
+  constructor(
+    shared: SharedMemory,
+    common: StreamSlot,
+    isVirtual: boolean,
+    isOfGraph: boolean,
+  ) {
     this.#shared = shared;
     this.common = common;
     this.#segments = new SpaceSegments(shared);
-    this.#virtual = isVirtual ? new VirtualSegments(shared, this.#segments, common) : undefined;
+    this.#virtual = isVirtual
+      ? new VirtualSegments(
+        shared,
+        this.#segments,
+        common,
+        isOfGraph ? FEW_ADDRESSES : MANY_ADDRESSES,
+      )
+      : undefined;
     this.#source = this.#virtual ?? new PlainSegments(shared, this.#segments, common);
   }
 

@@ -36,7 +36,7 @@ export class SlotRegistry {
     this.shared = shared;
     this.cache = cache;
     this.#isVirtual = isVirtual;
-    this.space = this.#newSpace();
+    this.space = this.#newSpace(false);
   }
 
   /** A slot by its number. */
@@ -86,7 +86,7 @@ export class SlotRegistry {
     let slot = slots.get(stream);
     if (slot === undefined) {
       let space = this.#captures.get(token);
-      if (space === undefined) this.#captures.set(token, space = this.#newSpace());
+      if (space === undefined) this.#captures.set(token, space = this.#newSpace(true));
       slots.set(stream, slot = this.addSlot(stream, space, true));
     }
     return slot;
@@ -100,11 +100,11 @@ export class SlotRegistry {
     return space;
   }
 
-  #newSpace(): MemorySpace {
+  #newSpace(isOfGraph: boolean): MemorySpace {
     const index = this.#unusedIndex();
     const common = new StreamSlot(index, undefined, index, false);
     this.#install(common);
-    const space = new MemorySpace(this.shared, common, this.#isVirtual);
+    const space = new MemorySpace(this.shared, common, this.#isVirtual, isOfGraph);
     this.#spaces[index] = space;
     return space;
   }

@@ -24,10 +24,17 @@ export class VirtualSegments implements SegmentSource {
   readonly #shared: SharedMemory;
   readonly #segments: SpaceSegments;
   readonly #common: StreamSlot;
+  readonly #addressShare: number;
   readonly #planner: MappingPlanner;
 
   /** Maps nothing yet. New memory is free in the common slot, or in that of the request. */
-  constructor(shared: SharedMemory, segments: SpaceSegments, common: StreamSlot) {
+  constructor(
+    shared: SharedMemory,
+    segments: SpaceSegments,
+    common: StreamSlot,
+    addressShare: number,
+  ) {
+    this.#addressShare = addressShare;
     this.#shared = shared;
     this.#segments = segments;
     this.#common = common;
@@ -109,12 +116,12 @@ export class VirtualSegments implements SegmentSource {
     }
   }
 
-  /** Reserves more addresses than the device has memory, so that there is always a gap. */
+  /** Reserves addresses, as many as it takes at least; for a pool's own space more than it has memory. */
   #reserve(kind: number, units: number): boolean {
     const { upstream, table } = this.#shared;
     const most = (2 ** 31 - 1) * UNIT - upstream.granularity;
     const wanted = roundUpTo(
-      Math.min(Math.max(2 * upstream.totalBytes, units * UNIT), most),
+      Math.min(Math.max(this.#addressShare * upstream.totalBytes, units * UNIT), most),
       upstream.granularity,
     );
     const address = upstream.reserve(wanted);
