@@ -55,6 +55,8 @@ import { DeviceKernels } from "./device_kernels.ts";
 import { type AllocateOptions, checkedPool, fillNew, requireOnDevice } from "./new_buffer.ts";
 import { canReach, grantAccess } from "./peer_access.ts";
 
+const NO_OPTIONS = Object.freeze({}); // a new one each time would cost as much as the pool
+
 /**
  * An opened device. Made by `openDevice()`.
  *
@@ -150,9 +152,9 @@ export class Device implements Disposable {
   allocate<D extends DType>(
     dtype: D,
     length: number,
-    options: AllocateOptions<D> = {},
+    options: AllocateOptions<D> = NO_OPTIONS,
   ): DeviceBuffer<D> {
-    requireObject(options, "options", "allocate a buffer");
+    if (options !== NO_OPTIONS) requireObject(options, "options", "allocate a buffer");
     // Read before there is a buffer: what the options throw must not leave one behind.
     const { fill: value, pool } = options;
     const buffer = pool === undefined

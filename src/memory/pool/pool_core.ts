@@ -51,7 +51,7 @@ export class PoolCore {
   #trims = false;
   #closed = false;
   readonly #guarded: GuardedBlocks | undefined;
-  /** Whether requests are not simply the engine's: the pool is closed, or in debug mode. */
+  /** Whether requests are not simply the engine's: closed, in debug mode, or more aligned. */
   #isUnusual: boolean;
 
   /** A pool without memory, but for what its settings preallocate. */
@@ -69,7 +69,7 @@ export class PoolCore {
     this.monitor = new PoolMonitor(this.engine, settings);
     this.tracker = this.monitor.tracker;
     this.#guarded = this.monitor.guarded;
-    this.#isUnusual = this.#guarded !== undefined;
+    this.#isUnusual = this.#guarded !== undefined || settings.alignment > UNIT;
     this.engine.onExcess = () => this.#shed();
     this.#requests = new PoolRequests(this.engine, settings, this.monitor);
     this.#graphs = new GraphMemory(this.engine, lifetime);
@@ -85,11 +85,14 @@ export class PoolCore {
    * A block of at least this many bytes.
    *
    * @param bytes An integer; 0 gives block 0, which has no address.
+   * @param alignment What its address is a multiple of; 0 for what the settings say.
    * @throws {OutOfMemoryError} If there is no memory.
    * @throws {MemoryCorruptionError} If debug mode has found something while it made room.
    */
-  take(bytes: number, stream: MemoryStream, alignment: number = this.settings.alignment): number {
-    if (this.#isUnusual) return this.#takeUnusually(bytes, stream, alignment);
+  take(bytes: number, stream: MemoryStream, alignment = 0): number {
+    if (this.#isUnusual) {
+      return this.#takeUnusually(bytes, stream, alignment || this.settings.alignment);
+    }
     if (bytes === 0) return this.#takeNothing();
     if (alignment > UNIT) return this.#requests.take(bytes, stream, alignment);
     const block = this.engine.take(bytes, stream);
