@@ -388,10 +388,11 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
 }
 
 function bytesOfLength(length: number, dtype: DType): number {
-  const bytes = length * bytesPerElement(dtype);
+  const size = bytesPerElement(dtype);
   // As Number.isSafeInteger() would say, in fewer steps.
-  if (length >= 0 && bytes <= Number.MAX_SAFE_INTEGER && Math.floor(length) === length) {
-    return bytes;
+  if (typeof length === "number" && length >= 0 && Math.floor(length) === length) {
+    const bytes = length * size;
+    if (bytes <= Number.MAX_SAFE_INTEGER) return bytes;
   }
   throw lengthError(length, dtype);
 }
