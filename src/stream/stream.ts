@@ -63,7 +63,7 @@ export class Stream implements Disposable {
   readonly context: DeviceContext;
   #id: number;
   #holdsContext = true;
-  readonly #closers: (() => void)[] = [];
+  readonly #closers = new Set<() => void>();
 
   /**
    * Makes a non-blocking stream of a device, or wraps one of another library.
@@ -255,10 +255,12 @@ export class Stream implements Disposable {
   /**
    * Registers what is to be given back with the stream.
    *
+   * @returns Takes the registration back: what ends before the stream must not be kept by it.
    * @internal For the layers above.
    */
-  onDispose(close: () => void): void {
-    this.#closers.push(close);
+  onDispose(close: () => void): () => void {
+    this.#closers.add(close);
+    return () => void this.#closers.delete(close);
   }
 
   /**

@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { repositoryPath, runProgram } from "../support/subprocess.ts";
+import { repositoryPath, runProgram, typeErrors } from "../support/subprocess.ts";
 
 /** A piece of TypeScript in the documentation. */
 interface Example {
@@ -29,11 +29,17 @@ function sourceFiles(directory: string): string[] {
 /** Examples that build or say where a library is cannot run here: they are only type-checked. */
 const NEEDS_ANOTHER_MACHINE = /build\(|load\(\{ path: "\/opt/;
 
-const examples = ["README.md", ...sourceFiles("src")].flatMap(examplesOf)
-  .filter(({ source }) => !NEEDS_ANOTHER_MACHINE.test(source));
+const written = ["README.md", ...sourceFiles("src")].flatMap(examplesOf);
+const examples = written.filter(({ source }) => !NEEDS_ANOTHER_MACHINE.test(source));
 
 Deno.test("the documentation has examples to run", () => {
   assert(examples.length >= 15, `there are ${examples.length}`);
+});
+
+Deno.test("every example of the documentation is of the right types", async () => {
+  const sources = new Map(written.map(({ place, source }) => [place, source]));
+  assertEquals(sources.size, written.length);
+  assertEquals(await typeErrors(sources), "");
 });
 
 Deno.test("every example of the documentation runs", async () => {

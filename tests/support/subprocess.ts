@@ -70,6 +70,16 @@ export function runFile(path: string, options: SubprocessOptions = {}): Promise<
   return run(repositoryPath(path), options);
 }
 
+/** The text of a program with this repository's modules in the place of the package's. */
+async function resolvePackage(source: string): Promise<string> {
+  const configuration = await Deno.readTextFile(new URL("deno.json", ROOT));
+  const entries: Readonly<Record<string, string>> = JSON.parse(configuration).exports;
+  return source.replaceAll(
+    /@gridstride\/cuda((?:\/\w+)?)/g,
+    (_, entry: string) => new URL(entries[`.${entry}`]!, ROOT).href,
+  );
+}
+
 /** Runs a program given as text; `@gridstride/cuda…` are this repository's modules in it. */
 export async function runProgram(
   source: string,
@@ -78,14 +88,32 @@ export async function runProgram(
   const directory = await Deno.makeTempDir();
   try {
     const file = `${directory}/program.ts`;
-    const configuration = await Deno.readTextFile(new URL("deno.json", ROOT));
-    const entries: Readonly<Record<string, string>> = JSON.parse(configuration).exports;
-    const resolved = source.replaceAll(
-      /@gridstride\/cuda((?:\/\w+)?)/g,
-      (_, entry: string) => new URL(entries[`.${entry}`]!, ROOT).href,
-    );
-    await Deno.writeTextFile(file, resolved);
+    await Deno.writeTextFile(file, await resolvePackage(source));
     return await run(file, options);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+/**
+ * Checks the types of programs given as text, all in one go.
+ *
+ * @param sources The programs by the name that errors call them by.
+ * @returns What is wrong; empty where nothing is.
+ */
+export async function typeErrors(sources: ReadonlyMap<string, string>): Promise<string> {
+  const directory = await Deno.makeTempDir();
+  try {
+    const files = await Promise.all([...sources].map(async ([name, source]) => {
+      const file = `${directory}/${name.replaceAll(/[^\w]+/g, "_")}.ts`;
+      await Deno.writeTextFile(file, await resolvePackage(source));
+      return file;
+    }));
+    const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["check", "--quiet", `--config=${repositoryPath("deno.json")}`, ...files],
+      env: { NO_COLOR: "1" },
+    }).output();
+    return success ? "" : new TextDecoder().decode(stderr);
   } finally {
     await Deno.remove(directory, { recursive: true });
   }

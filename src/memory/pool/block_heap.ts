@@ -109,13 +109,14 @@ export class BlockHeap {
     const at = block << RECORD_SHIFT;
     const kind = (ints[at + SEGMENT]! & 1) as 0 | 1;
     this.freeUnits[owner]! += ints[at + UNITS]!;
-    // Joined blocks were freed when the last of them was.
+    // Joined blocks were freed when the last of them was. Of epochs only the lower 32 bits are here,
+    // of which the later ones are ahead of the others by less than half of all there are.
     let latest = epoch;
     let lastTick = tick;
     const next = ints[at + NEXT]!;
     if (next !== 0 && this.#isFreeFor(next, owner)) {
       const nextAt = next << RECORD_SHIFT;
-      latest = Math.max(latest, ints[nextAt + EPOCH]!);
+      if (((ints[nextAt + EPOCH]! - latest) | 0) > 0) latest = ints[nextAt + EPOCH]!;
       lastTick = Math.max(lastTick, ints[nextAt + TICK]!);
       this.#leave(next, owner, kind);
       this.#table.absorbNext(block);
@@ -124,14 +125,14 @@ export class BlockHeap {
     const previous = ints[at + PREVIOUS]!;
     if (previous !== 0 && this.#isFreeFor(previous, owner)) {
       const previousAt = previous << RECORD_SHIFT;
-      latest = Math.max(latest, ints[previousAt + EPOCH]!);
+      if (((ints[previousAt + EPOCH]! - latest) | 0) > 0) latest = ints[previousAt + EPOCH]!;
       lastTick = Math.max(lastTick, ints[previousAt + TICK]!);
       this.#leave(previous, owner, kind);
       this.#table.absorbNext(previous);
       merged = previous;
     }
     this.#describeFree(merged, owner, latest, lastTick);
-    this.latestEpoch[owner] = Math.max(this.latestEpoch[owner]!, latest);
+    this.latestEpoch[owner] = Math.max(this.latestEpoch[owner]!, epoch);
     this.#list(merged);
     this.#insertAge(merged, this.#newest[owner]!);
     return merged;

@@ -221,6 +221,11 @@ export class InMemoryUpstream implements MemoryUpstream {
   /** Never: a model does not break. */
   readonly lost = false;
 
+  /** Never, nor is there another device. */
+  isLostFor(): boolean {
+    return false;
+  }
+
   /** A new event. */
   createEvent(): number {
     this.calls.count("createEvent");

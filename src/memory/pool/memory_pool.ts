@@ -207,8 +207,17 @@ export class MemoryPool implements Disposable, ManagedPool {
     return liveSizes(this.#core.engine);
   }
 
-  /** Whether an address lies in a live buffer, also inside of it. */
+  /**
+   * Whether an address lies in a live buffer, also inside of it.
+   *
+   * @throws {TypeError} If the address is no number.
+   */
   ownsPointer(address: number): boolean {
+    if (typeof address !== "number") {
+      throw new TypeError(
+        `Cannot look an address up as it must be a number: it is ${describeValue(address)}`,
+      );
+    }
     return isLiveAddress(this.#core.engine, address);
   }
 

@@ -18,8 +18,12 @@ export interface MemoryStream {
   readonly captureToken: object | undefined;
   /** Whether it is its device's default stream; nobody needs to say so who does not know. */
   readonly isDefault?: boolean;
-  /** Registers what is to happen before the stream is given back. */
-  onDispose(close: () => void): void;
+  /**
+   * Registers what is to happen before the stream is given back.
+   *
+   * @returns Takes the registration back.
+   */
+  onDispose(close: () => void): () => void;
 }
 
 /**
@@ -69,6 +73,11 @@ export interface MemoryUpstream {
    * Whether the device is lost: then its memory is gone, and there is nothing to wait for.
    */
   readonly lost: boolean;
+  /**
+   * Whether the device of a stream is lost, which may be another one: then nothing that the stream
+   * was given uses memory any more, and no event of it can be asked for.
+   */
+  isLostFor(stream: MemoryStream): boolean;
 
   /** A new event for points of a stream, which may be of another device. */
   createEvent(stream: MemoryStream): number;

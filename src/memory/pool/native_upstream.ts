@@ -30,6 +30,7 @@ import type { DeviceContext } from "../../hardware/device_context.ts";
 import { eventDone } from "../../stream/completion.ts";
 import { Stream } from "../../stream/stream.ts";
 import { isCapturing } from "../../stream/running_captures.ts";
+import { AwaitedEvents } from "./awaited_events.ts";
 import { shareMapping } from "./device_pools.ts";
 import type { MemoryStream, MemoryUpstream } from "./memory_upstream.ts";
 
@@ -51,6 +52,9 @@ export class NativeUpstream implements MemoryUpstream {
   readonly granularity: number;
   readonly #context: DeviceContext;
   readonly #onPress: () => void;
+  /** The devices of events that are of another one than this. */
+  readonly #foreignEvents = new Map<number, DeviceContext>();
+  readonly #awaited = new AwaitedEvents((event) => this.#destroyNow(event));
   #pressed: number;
 
   /**
@@ -134,16 +138,32 @@ export class NativeUpstream implements MemoryUpstream {
     return this.#context.library.lostDevices.has(this.#context.ordinal);
   }
 
-  /** A new event, for waiting, on the stream's device. */
-  createEvent(stream: MemoryStream): number {
+  /** Whether the device of a stream is lost, and somebody has been told. */
+  isLostFor(stream: MemoryStream): boolean {
     const { library, ordinal } = stream instanceof Stream ? stream.context : this.#context;
-    return createEvent(library, ordinal, false);
+    return library.lostDevices.has(ordinal);
   }
 
-  /** Forgets an event. */
+  /** A new event, for waiting, on the stream's device. */
+  createEvent(stream: MemoryStream): number {
+    const device = stream instanceof Stream ? stream.context : this.#context;
+    const event = createEvent(device.library, device.ordinal, false);
+    if (device.ordinal !== this.#context.ordinal) this.#foreignEvents.set(event, device);
+    return event;
+  }
+
+  /** Forgets an event; it stays until those who {@linkcode wait} for it have been told. */
   destroyEvent(event: number): void {
-    const { library, ordinal } = this.#context;
-    giveBack(this.#context, () => destroyEvent(library, ordinal, event), nothingToForget);
+    this.#awaited.destroy(event);
+  }
+
+  #destroyNow(event: number): void {
+    const device = this.#foreignEvents.get(event) ?? this.#context;
+    giveBack(
+      device,
+      () => destroyEvent(device.library, device.ordinal, event),
+      () => this.#foreignEvents.delete(event),
+    );
   }
 
   /** Marks the point that the stream's work has reached when all enqueued so far is done. */
@@ -166,7 +186,7 @@ export class NativeUpstream implements MemoryUpstream {
 
   /** Waits for it without blocking the event loop. */
   async wait(event: number): Promise<void> {
-    await eventDone(this.#context, event);
+    await this.#awaited.during(event, () => eventDone(this.#context, event));
   }
 
   /** Tells the library of a live block, or of its end. */

@@ -15,6 +15,9 @@ import type { StreamSlot } from "./stream_slots.ts";
 /** Plain segments are multiples of this: CUDA takes no less from the device for them. */
 const PLAIN_GRANULE = 2 * 2 ** 20;
 
+/** The longest segment: the next longer one has more units than 32 bits hold. */
+const LARGEST_PLAIN = 2 ** 31 * UNIT - PLAIN_GRANULE;
+
 /** Takes plain segments from a device. */
 export class PlainSegments implements SegmentSource {
   /** Blocks smaller than this many bytes are no whole segment. */
@@ -38,7 +41,10 @@ export class PlainSegments implements SegmentSource {
   /** A segment of `extraBytes`, or, where that is not to be had, of what is needed. */
   grow(kind: number, units: number, _slot: StreamSlot, extraBytes: number): boolean {
     const needed = this.growthFor(kind, units);
-    const wanted = Math.max(needed, roundUpTo(extraBytes, PLAIN_GRANULE));
+    // No block is as large as a tebibyte.
+    if (needed > LARGEST_PLAIN) return false;
+    const extra = Math.min(roundUpTo(extraBytes, PLAIN_GRANULE), LARGEST_PLAIN);
+    const wanted = Math.max(needed, extra);
     return this.#take(kind, wanted) || (wanted > needed && this.#take(kind, needed));
   }
 

@@ -71,7 +71,12 @@ export class PoolCore {
     this.#guarded = this.monitor.guarded;
     this.#isUnusual = this.#guarded !== undefined || settings.alignment > UNIT;
     this.engine.onExcess = () => this.#shed();
-    this.#requests = new PoolRequests(this.engine, settings, this.monitor);
+    this.#requests = new PoolRequests(
+      this.engine,
+      settings,
+      this.monitor,
+      (stream) => this.#requireUsable(stream),
+    );
     this.#graphs = new GraphMemory(this.engine, lifetime);
     if (settings.initialBytes > 0) this.#begin(settings.initialBytes);
   }
@@ -108,12 +113,7 @@ export class PoolCore {
   ): Promise<number> {
     if (this.#closed) throw this.#closedError();
     if (bytes === 0) return this.#takeNothing();
-    return await this.#requests.takeAsync(
-      bytes,
-      stream,
-      alignment,
-      () => this.#requireUsable(stream),
-    );
+    return await this.#requests.takeAsync(bytes, stream, alignment);
   }
 
   /** The address of a live block; 0 for that of an empty buffer. */
@@ -294,8 +294,11 @@ export class PoolCore {
   /**
    * Gives everything back, once nothing is live any more. Waits, blocking this thread, for the
    * streams; those of a lost device do nothing any more.
+   *
+   * @throws {TypeError} If a stream is being captured, when nobody may wait.
    */
   close(): void {
+    this.#requireNoCapture();
     this.#closed = true;
     this.#isUnusual = true;
     try {
@@ -303,6 +306,14 @@ export class PoolCore {
     } finally {
       this.#end();
     }
+  }
+
+  #requireNoCapture(): void {
+    const { capturing, lost, label } = this.#upstream;
+    if (!capturing || lost || this.engine.reservedBytes === 0) return;
+    throw new TypeError(
+      `Cannot dispose of the memory of ${label} while a stream is being captured: do it afterwards`,
+    );
   }
 
   #end(): void {

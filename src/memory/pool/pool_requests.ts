@@ -13,7 +13,7 @@ import { REQUESTED_BYTES, RESERVED_BYTES } from "./pool_counters.ts";
 import type { PoolEngine } from "./pool_engine.ts";
 import type { BlockRequest } from "./block_request.ts";
 import type { PoolMonitor } from "./pool_monitor.ts";
-import type { PoolSettings } from "./pool_options.ts";
+import type { MemoryPressureEvent, PoolSettings } from "./pool_options.ts";
 import { poolStatistics } from "./pool_statistics.ts";
 
 /** What the status of CUDA for "no memory" is. */
@@ -25,11 +25,25 @@ export class PoolRequests {
   readonly #settings: PoolSettings;
   readonly #monitor: PoolMonitor;
   readonly #ladder: AllocationLadder;
+  readonly #requireUsable: (stream: MemoryStream) => void;
   #mayWait = true;
+  /** Whether the program is being asked for room. */
+  #isAsking = false;
   #missed: BlockRequest | undefined;
 
-  /** Serves what an engine's cache does not from now on. */
-  constructor(engine: PoolEngine, settings: PoolSettings, monitor: PoolMonitor) {
+  /**
+   * Serves what an engine's cache does not from now on.
+   *
+   * @param requireUsable Called whenever the program has had its way in the midst of a request:
+   * throws if there is nothing to allocate for any more.
+   */
+  constructor(
+    engine: PoolEngine,
+    settings: PoolSettings,
+    monitor: PoolMonitor,
+    requireUsable: (stream: MemoryStream) => void,
+  ) {
+    this.#requireUsable = requireUsable;
     this.#engine = engine;
     this.#settings = settings;
     this.#monitor = monitor;
@@ -54,17 +68,8 @@ export class PoolRequests {
     throw this.outOfMemory(bytes);
   }
 
-  /**
-   * The twin of {@linkcode PoolRequests.take} that waits for streams by promises.
-   *
-   * @param requireUsable Called after each wait: throws if there is nothing to allocate for any more.
-   */
-  async takeAsync(
-    bytes: number,
-    stream: MemoryStream,
-    alignment: number,
-    requireUsable: () => void,
-  ): Promise<number> {
+  /** The twin of {@linkcode PoolRequests.take} that waits for streams by promises. */
+  async takeAsync(bytes: number, stream: MemoryStream, alignment: number): Promise<number> {
     const block = this.#guard(
       bytes,
       alignment,
@@ -77,7 +82,7 @@ export class PoolRequests {
       if (step.done) return this.#finish(bytes, step.value, request);
       this.noteWait();
       await this.#engine.upstream.wait(step.value.event);
-      requireUsable();
+      this.#requireUsable(stream);
     }
   }
 
@@ -162,17 +167,30 @@ export class PoolRequests {
   /** Lets go what debug mode holds, then asks the program; whether there may be room now. */
   #makeRoom(request: BlockRequest): boolean {
     if (this.#monitor.guarded?.release("allocate a buffer")) return true;
-    const { onMemoryPressure, limitBytes } = this.#settings;
-    if (onMemoryPressure === undefined) return false;
+    const { onMemoryPressure } = this.#settings;
+    // What the program allocates to make room must not ask it for room again, for ever.
+    if (onMemoryPressure === undefined || this.#isAsking) return false;
+    this.#isAsking = true;
+    let hasFreed: boolean;
+    try {
+      hasFreed = onMemoryPressure(this.#pressureOf(request));
+    } finally {
+      this.#isAsking = false;
+    }
+    this.#requireUsable(request.stream);
+    return hasFreed;
+  }
+
+  #pressureOf(request: BlockRequest): MemoryPressureEvent {
     const { counters, upstream } = this.#engine;
     const { pending } = poolStatistics(this.#engine);
-    return onMemoryPressure({
+    return {
       device: upstream.label,
       requested: request.bytes,
       live: counters.current(REQUESTED_BYTES),
       reserved: counters.current(RESERVED_BYTES),
       pending,
-      limit: limitBytes,
-    });
+      limit: this.#settings.limitBytes,
+    };
   }
 }

@@ -37,6 +37,8 @@ export class PoolStreams extends SlotRegistry {
   readonly #marks: StreamMarks;
   readonly #byStream = new Map<MemoryStream, StreamSlot>();
   readonly #pending: PendingBlocks;
+  /** By the number of the common slot of a capture's space. */
+  readonly #heldUntilEnd = new Map<number, StreamSlot>();
   readonly #retiring = new Map<MemorySpace, Needs>();
   // Fields and not getters of what the maps know: the hot path reads them.
   /** Whether blocks of one stream could be wanted by another. */
@@ -74,17 +76,30 @@ export class PoolStreams extends SlotRegistry {
     void stream.id;
     const slot = this.addSlot(stream, this.space, false);
     this.#byStream.set(stream, slot);
-    stream.onDispose(() => this.#retire(slot));
+    slot.stopListening = stream.onDispose(() => this.#retire(slot));
     this.severalStreams = this.#byStream.size > 1;
     return slot;
   }
 
   /** Says that another stream uses a live block. */
   use(block: number, stream: MemoryStream): void {
-    // Nothing that a capture holds has run; what it will use is for its graph's owner to keep.
-    if (stream.captureToken !== undefined) return;
     const slot = this.slotOf(stream);
-    if (this.shared.table.field(block, OWNER) !== slot.index) this.#pending.use(block, slot);
+    const owner = this.slot(this.shared.table.field(block, OWNER));
+    if (owner === slot) return;
+    if (!slot.captured) this.#pending.use(block, slot);
+    // Branches of a graph overlap, so that what one uses the other must not have again; nobody can
+    // tell when that is over. What the graph uses besides is for its owner to keep.
+    else if (owner.common === slot.common) this.#pending.use(block, this.#held(slot.common));
+  }
+
+  /** What keeps blocks of a capture pending until it ends. */
+  #held(common: number): StreamSlot {
+    let held = this.#heldUntilEnd.get(common);
+    if (held === undefined) {
+      held = new StreamSlot(-1, undefined, -1, true);
+      this.#heldUntilEnd.set(common, held);
+    }
+    return held;
   }
 
   /**
@@ -105,7 +120,7 @@ export class PoolStreams extends SlotRegistry {
     const { ints } = this.shared.table;
     const at = block << RECORD_SHIFT;
     const owner = this.slot(ints[at + OWNER]!);
-    const epoch = this.epochs[owner.index]!;
+    const epoch = owner.epochOf(this.epochs[owner.index]!);
     ints[at + EPOCH] = epoch;
     if (!this.#pending.add(block)) return void this.release(block);
     this.pendingCount = this.#pending.count;
@@ -148,6 +163,7 @@ export class PoolStreams extends SlotRegistry {
    */
   mark(slot: StreamSlot, kind?: 0 | 1): void {
     if (slot.stream === undefined || slot.captured || slot.retired) return;
+    if (this.#isLost(slot)) return;
     this.flush(slot, kind);
     const latest = Math.max(this.shared.heap.latestEpoch[slot.index]!, slot.demanded);
     if (latest < slot.epoch) return;
@@ -158,6 +174,7 @@ export class PoolStreams extends SlotRegistry {
 
   /** Finds out what has become clean on a slot; whether anything has. */
   poll(slot: StreamSlot): boolean {
+    if (this.#isLost(slot)) this.#abandonLost(slot);
     // What the slot was given and did not use is clean without a mark.
     this.#releaseClean(slot);
     if (slot.marks.length === 0 || !this.#marks.poll(slot)) return false;
@@ -211,7 +228,15 @@ export class PoolStreams extends SlotRegistry {
   /** Ends a capture; its memory stays with what was captured. */
   endCapture(token: object): MemorySpace | undefined {
     const space = this.forgetCapture(token);
-    if (space !== undefined) this.#useFromNowOn(space);
+    if (space === undefined) return undefined;
+    this.#useFromNowOn(space);
+    const held = this.#heldUntilEnd.get(space.common.index);
+    this.#heldUntilEnd.delete(space.common.index);
+    if (held !== undefined) {
+      // Free from now on, but still the graph's: nobody allocates in its space any more.
+      held.completed = held.epoch;
+      this.#releasePending();
+    }
     return space;
   }
 
@@ -243,7 +268,10 @@ export class PoolStreams extends SlotRegistry {
       // A disposed stream without a slot is through.
       if (slot !== undefined) slots.add(slot);
     }
-    const needs = [...slots].map((slot) => ({ slot, epoch: this.epochs[slot.index]! }));
+    const needs = [...slots].map((slot) => ({
+      slot,
+      epoch: slot.epochOf(this.epochs[slot.index]!),
+    }));
     demand(needs);
     this.#retiring.set(space, needs);
   }
@@ -271,18 +299,35 @@ export class PoolStreams extends SlotRegistry {
 
   /** Takes all work for done: a lost device does nothing any more. */
   abandon(): void {
-    for (const slot of this.slots()) {
-      slot.completed = slot.epoch;
-      this.flush(slot);
-      this.#releaseClean(slot);
-    }
+    for (const slot of this.slots()) this.#abandonSlot(slot);
     this.#releasePending();
+  }
+
+  #abandonSlot(slot: StreamSlot): void {
+    slot.completed = slot.epoch;
+    this.flush(slot);
+    this.#releaseClean(slot);
+  }
+
+  /**
+   * Whether a stream of another device, which has used memory of this one, is lost with it: nobody
+   * can ask for it any more, and it must not keep this pool from its work.
+   */
+  #isLost({ stream, captured }: StreamSlot): boolean {
+    const { upstream } = this.shared;
+    return stream !== undefined && !captured && !upstream.lost && upstream.isLostFor(stream);
+  }
+
+  #abandonLost(slot: StreamSlot): void {
+    slot.spareEvents.push(...slot.marks.splice(0).map(({ event }) => event));
+    this.#abandonSlot(slot);
   }
 
   /** Gives all events back. */
   close(): void {
     for (const slot of this.slots()) {
-      // A stream of another device outlives the pool, and has nothing to tell it then.
+      // A stream that outlives the pool has nothing to tell it then, and must not keep it.
+      slot.stopListening();
       slot.retired = true;
       this.#marks.close(slot);
     }
@@ -306,7 +351,7 @@ export class PoolStreams extends SlotRegistry {
   release(block: number): void {
     const { table, heap } = this.shared;
     const owner = this.slot(table.field(block, OWNER));
-    const epoch = table.field(block, EPOCH);
+    const epoch = owner.epochOf(table.field(block, EPOCH));
     const tick = table.field(block, TICK);
     // What its stream is known to have got through with is for everybody.
     const isClean = owner.stream === undefined || owner.isClean(epoch);
@@ -317,7 +362,7 @@ export class PoolStreams extends SlotRegistry {
     if (slot.stream === undefined) return;
     const { heap, table } = this.shared;
     let block = heap.oldest(slot.index);
-    while (block !== 0 && slot.isClean(table.field(block, EPOCH))) {
+    while (block !== 0 && slot.isClean(slot.epochOf(table.field(block, EPOCH)))) {
       const tick = table.field(block, TICK);
       heap.take(block);
       heap.release(block, slot.common, 0, tick);

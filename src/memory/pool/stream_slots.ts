@@ -44,6 +44,8 @@ export class StreamSlot {
   retired = false;
   /** Whether the stream is part of a capture, whose work has not run: it has no epochs. */
   readonly captured: boolean;
+  /** Ends that the pool is told of the stream's disposal. */
+  stopListening: () => void = () => {};
 
   /** Makes a slot. */
   constructor(
@@ -56,6 +58,11 @@ export class StreamSlot {
     this.stream = stream;
     this.common = common;
     this.captured = captured;
+  }
+
+  /** The epoch of which the records of blocks keep the lower 32 bits. */
+  epochOf(bits: number): number {
+    return this.epoch - ((this.epoch - bits) | 0);
   }
 
   /** Whether everything up to an epoch is known to be done. */
@@ -102,9 +109,15 @@ export class StreamMarks {
   close(slot: StreamSlot): void {
     const events = [...slot.spareEvents, ...slot.marks.splice(0).map(({ event }) => event)];
     slot.spareEvents.splice(0, slot.spareEvents.length, ...events);
+    const upstream = this.#upstream;
+    const device = {
+      get lost() {
+        return upstream.lost || (slot.stream !== undefined && upstream.isLostFor(slot.stream));
+      },
+    };
     for (const event of events) {
       giveBackTo(
-        this.#upstream,
+        device,
         () => this.#upstream.destroyEvent(event),
         () => void slot.spareEvents.shift(),
       );

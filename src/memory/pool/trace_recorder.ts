@@ -38,7 +38,7 @@ export class TraceRecorder implements PoolObserver {
   readonly #streams = new Map<MemoryStream, number>();
   readonly #disposed = new WeakSet<MemoryStream>();
   readonly #points: string[] = [];
-  #stopped = false;
+  readonly #endings: (() => void)[] = [];
 
   /** Begins to record; blocks that are live already come first. */
   constructor(engine: PoolEngine, name: string) {
@@ -88,7 +88,8 @@ export class TraceRecorder implements PoolObserver {
 
   /** Ends the recording. */
   stop(): MemoryTrace {
-    this.#stopped = true;
+    // Streams outlive the recording, and must not keep it.
+    for (const end of this.#endings.splice(0)) end();
     const builder = new TraceBuilder();
     const log = this.#log;
     for (let at = 0; at < this.#end;) at = this.#play(builder, log, at);
@@ -139,13 +140,13 @@ export class TraceRecorder implements PoolObserver {
     if (known !== undefined) return known;
     const index = this.#streams.size;
     this.#streams.set(stream, index);
-    stream.onDispose(() => this.#noteDisposed(stream, index));
+    this.#endings.push(stream.onDispose(() => this.#noteDisposed(stream, index)));
     return index;
   }
 
   #noteDisposed(stream: MemoryStream, index: number): void {
     // The numbers go on, and a stream that is tried to be disposed of twice is named once.
-    if (this.#stopped || this.#disposed.has(stream)) return;
+    if (this.#disposed.has(stream)) return;
     this.#disposed.add(stream);
     this.#write(DISPOSE, index);
   }

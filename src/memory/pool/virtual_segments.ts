@@ -124,6 +124,8 @@ export class VirtualSegments implements SegmentSource {
       Math.min(Math.max(this.#addressShare * upstream.totalBytes, units * UNIT), most),
       upstream.granularity,
     );
+    // No block is as large as a tebibyte, since its units would not fit in 32 bits.
+    if (units * UNIT > wanted) return false;
     const address = upstream.reserve(wanted);
     if (address === 0) return false;
     const segment = this.#segments.add(address, wanted, kind, new PieceMap());

@@ -117,12 +117,13 @@ function indexRule(minimum: number, length: number, table: string) {
  *
  * @example
  * ```ts
- * import { validateSnapshot } from "@gridstride/cuda/memory";
+ * import { SnapshotError, validateSnapshot } from "@gridstride/cuda/memory";
  *
  * try {
  *   validateSnapshot({ format: "gridstride memory snapshot", version: 2 });
  * } catch (error) {
- *   console.log(error.message); // Cannot read the snapshot as version must be 1: it is 2
+ *   // Cannot read the snapshot as version must be 1: it is 2
+ *   if (error instanceof SnapshotError) console.log(error.message);
  * }
  * ```
  */

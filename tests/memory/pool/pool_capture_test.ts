@@ -2,8 +2,9 @@
 // and nothing that would spoil a capture is asked of the streams.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { OutOfMemoryError, type Stream } from "../../../mod.ts";
+import { type DeviceBuffer, OutOfMemoryError, type Stream } from "../../../mod.ts";
 import { InMemoryUpstream, type ModelStream } from "../../../src/memory/pool/in_memory_upstream.ts";
+import { liveBlocks } from "../../../src/memory/pool/live_blocks.ts";
 import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
 import { device } from "../../support/device.ts";
 import { ModelGraph } from "./model/model_graph.ts";
@@ -182,3 +183,64 @@ for (const virtualMemory of [true, false]) {
     assertEquals(pool.stats().reserved, 0);
   });
 }
+
+Deno.test("what another branch of a capture uses is not had again in that capture", () => {
+  const { upstream, core, stream } = model();
+  const [side, outside] = [upstream.createStream(), upstream.createStream()];
+  const token = {};
+  stream.captureToken = token;
+  side.captureToken = token;
+  for (const bytes of [1000, 3 * MEBIBYTE]) {
+    const block = core.take(bytes, stream);
+    const address = core.addressOf(block);
+    core.use(block, stream);
+    core.use(block, side);
+    core.give(block);
+    assertEquals(core.statistics().pending >= bytes, true);
+    const [again, beside] = [core.take(bytes, stream), core.take(bytes, side)];
+    assertEquals([again, beside].map((each) => core.addressOf(each)).includes(address), false);
+    for (const each of [again, beside]) core.give(each);
+    const [last] = [again, beside].map((each) => core.addressOf(each));
+    assertEquals(core.addressOf(core.take(bytes, stream)), last, "who is alone has it again");
+  }
+  stream.captureToken = undefined;
+  side.captureToken = undefined;
+  const graph = new ModelGraph(upstream, [], token);
+  core.endCapture(token, graph);
+  const reserved = core.statistics().reserved;
+  core.give(core.take(1000, outside));
+  core.trim();
+  assertEquals([core.statistics().pending, core.statistics().reserved], [0, reserved]);
+  for (const block of [...liveBlocks(core.engine)]) core.give(block);
+  graph[Symbol.dispose]();
+  upstream.completeAll();
+  core.close();
+  assertEquals([upstream.usedBytes, upstream.tally.reservations], [0, 0]);
+});
+
+Deno.test("branches of a graph that overlap do not share memory", async () => {
+  using side = device.createStream();
+  using sums = device.allocate("float32", 2, { fill: 0 });
+  using busy = device.allocate("float32", 1);
+  const spin = device.kernels.load(
+    "spin_float32(float* out, unsigned long long nanoseconds, float value)",
+  );
+  const n = 1000;
+  /** Fills on one stream, and sums on the other, which is late. */
+  function branch(value: number, sum: DeviceBuffer<"float32">) {
+    using x = device.allocate("float32", n);
+    device.kernels.fill(x, value);
+    using filled = device.stream.record();
+    side.wait(filled);
+    spin.launch({ grid: 1, block: 1, stream: side }, busy, 0.02e9, 1);
+    device.kernels.sum(x, sum, { stream: side });
+  }
+  using graph = device.stream.capture(() => {
+    branch(1, sums.view(0, 1));
+    branch(2, sums.view(1, 2));
+    using done = side.record();
+    device.stream.wait(done);
+  });
+  for (let launch = 0; launch < 3; launch++) graph.launch();
+  assertEquals([...await sums.toArray()], [n, 2 * n]);
+});

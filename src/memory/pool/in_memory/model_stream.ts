@@ -25,7 +25,7 @@ export interface CaptureCount {
 export class ModelStream implements MemoryStream {
   /** Its number, which no other stream of its upstream has had; also when it is disposed. */
   readonly number: number;
-  readonly #closers: (() => void)[] = [];
+  readonly #closers = new Set<() => void>();
   readonly #captures: CaptureCount;
   #captureToken: object | undefined;
   #disposed = false;
@@ -67,9 +67,19 @@ export class ModelStream implements MemoryStream {
     return this.completed === this.enqueued;
   }
 
-  /** Registers what is to happen before the stream is given back. */
-  onDispose(close: () => void): void {
-    this.#closers.push(close);
+  /**
+   * Registers what is to happen before the stream is given back.
+   *
+   * @returns Takes the registration back.
+   */
+  onDispose(close: () => void): () => void {
+    this.#closers.add(close);
+    return () => void this.#closers.delete(close);
+  }
+
+  /** How many have registered something that is to happen then. */
+  get listeners(): number {
+    return this.#closers.size;
   }
 
   /** Gives it back; its work still completes. Doing it twice is allowed. */

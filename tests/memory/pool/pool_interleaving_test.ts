@@ -1,0 +1,64 @@
+// What else happens while somebody waits for a pool by a promise, and what a capture keeps from
+// ending.
+
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { type MemoryPool, openDevice } from "../../../mod.ts";
+import { device } from "../../support/device.ts";
+
+const MIB = 2 ** 20;
+const SPIN = device.kernels.load(
+  "spin_float32(float* out, unsigned long long nanoseconds, float value)",
+);
+
+/** Frees all of a pool's memory on a stream that goes on using it for 30 ms, and disposes that. */
+function leaveBusy(pool: MemoryPool): void {
+  using stream = device.createStream();
+  using buffer = pool.allocate("float32", 2 * MIB, { stream });
+  SPIN.launch({ grid: 1, block: 1, stream }, buffer, 0.03e9, 1);
+}
+
+/** Keeps the event loop from turning until the streams are done, and longer. */
+function workOn(): void {
+  const begin = performance.now();
+  while (performance.now() - begin < 60);
+}
+
+// Whoever finds that the disposed stream is through has no more use for its event.
+Deno.test("allocateAsync() is not disturbed by who finds out first that a stream is done", async () => {
+  using pool = device.createPool({ maxPoolSize: "8MiB" });
+  leaveBusy(pool);
+  const waiting = pool.allocateAsync("float32", 2 * MIB);
+  workOn();
+  assertEquals(pool.emptyCache(), 8 * MIB);
+  using buffer = await waiting;
+  assertEquals(buffer.length, 2 * MIB);
+});
+
+Deno.test("nor is emptyCacheAsync()", async () => {
+  using pool = device.createPool({ maxPoolSize: "8MiB" });
+  leaveBusy(pool);
+  const waiting = [pool.emptyCacheAsync(), pool.emptyCacheAsync()];
+  workOn();
+  assertEquals(pool.emptyCache(), 8 * MIB);
+  assertEquals(await Promise.all(waiting), [0, 0]);
+});
+
+Deno.test("a device whose memory may be in use is not disposed while a stream is captured", async () => {
+  using x = device.allocate("float32", 4);
+  const second = openDevice(device.label);
+  {
+    using buffer = second.allocate("float32", 2 * MIB);
+    const spin = second.kernels.load(
+      "spin_float32(float* out, unsigned long long nanoseconds, float value)",
+    );
+    spin.launch({ grid: 1, block: 1 }, buffer, 0.05e9, 1);
+  }
+  using graph = device.stream.capture(() => {
+    device.kernels.fill(x, 3);
+    assertThrows(() => second[Symbol.dispose](), TypeError, "while a stream is being captured");
+  });
+  assert(!second.disposed);
+  second[Symbol.dispose]();
+  graph.launch();
+  assertEquals([...await x.toArray()], [3, 3, 3, 3]);
+});

@@ -1,0 +1,34 @@
+// What outlives a pool must not keep it: a program may make pools by the thousands, and record as
+// often, on streams that stay.
+
+import { assertEquals } from "@std/assert";
+import { InMemoryUpstream } from "../../../src/memory/pool/in_memory_upstream.ts";
+import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
+import { poolSettings } from "./model/pool_settings.ts";
+
+Deno.test("a stream forgets a pool that is closed", () => {
+  const upstream = new InMemoryUpstream();
+  const [stream, other] = [upstream.createStream(), upstream.createStream()];
+  for (let count = 0; count < 3; count++) {
+    const core = new PoolCore(upstream, poolSettings());
+    const block = core.take(1000, stream);
+    core.use(block, other);
+    core.give(block);
+    assertEquals([stream.listeners, other.listeners], [1, 1]);
+    core.close();
+    assertEquals([stream.listeners, other.listeners], [0, 0]);
+  }
+});
+
+Deno.test("a stream forgets a recording that has ended", () => {
+  const upstream = new InMemoryUpstream();
+  const stream = upstream.createStream();
+  const core = new PoolCore(upstream, poolSettings());
+  for (let count = 0; count < 3; count++) {
+    core.startRecording();
+    core.give(core.take(1000, stream));
+    core.stopRecording();
+    assertEquals(stream.listeners, 1, "the pool's own");
+  }
+  core.close();
+});
