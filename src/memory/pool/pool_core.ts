@@ -258,7 +258,7 @@ export class PoolCore {
     const { streams } = this.engine;
     streams.settle();
     // What one stream waited for may be another's, which then has to be waited for as well.
-    for (let marks = streams.marks(); marks.length > 0; marks = streams.marks()) {
+    for (let marks = [...streams.marks()]; marks.length > 0; marks = [...streams.marks()]) {
       for (const mark of marks) {
         this.#requests.noteWait();
         this.#upstream.waitSync(mark.event);

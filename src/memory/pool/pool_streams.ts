@@ -16,6 +16,7 @@ import {
   TICK,
   USED_ELSEWHERE,
 } from "./block_table.ts";
+import { CaptureHolds } from "./capture_holds.ts";
 import type { MemorySpace } from "./memory_space.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
 import {
@@ -37,8 +38,7 @@ export class PoolStreams extends SlotRegistry {
   readonly #marks: StreamMarks;
   readonly #byStream = new Map<MemoryStream, StreamSlot>();
   readonly #pending: PendingBlocks;
-  /** By the number of the common slot of a capture's space. */
-  readonly #heldUntilEnd = new Map<number, StreamSlot>();
+  readonly #holds = new CaptureHolds();
   readonly #retiring = new Map<MemorySpace, Needs>();
   // Fields and not getters of what the maps know: the hot path reads them.
   /** Whether blocks of one stream could be wanted by another. */
@@ -83,23 +83,20 @@ export class PoolStreams extends SlotRegistry {
 
   /** Says that another stream uses a live block. */
   use(block: number, stream: MemoryStream): void {
-    const slot = this.slotOf(stream);
     const owner = this.slot(this.shared.table.field(block, OWNER));
-    if (owner === slot) return;
-    if (!slot.captured) this.#pending.use(block, slot);
-    // Branches of a graph overlap, so that what one uses the other must not have again; nobody can
-    // tell when that is over. What the graph uses besides is for its owner to keep.
-    else if (owner.common === slot.common) this.#pending.use(block, this.#held(slot.common));
+    const token = stream.captureToken;
+    if (token !== undefined) return this.#useInCapture(block, owner, stream, token);
+    const slot = this.slotOf(stream);
+    if (owner !== slot) this.#pending.use(block, slot);
   }
 
-  /** What keeps blocks of a capture pending until it ends. */
-  #held(common: number): StreamSlot {
-    let held = this.#heldUntilEnd.get(common);
-    if (held === undefined) {
-      held = new StreamSlot(-1, undefined, -1, true);
-      this.#heldUntilEnd.set(common, held);
-    }
-    return held;
+  /**
+   * Branches of a graph overlap, so that what one uses another must not have again; nobody can tell
+   * when that is over. What the graph uses besides its own memory is for the graph's owner to keep.
+   */
+  #useInCapture(block: number, owner: StreamSlot, stream: MemoryStream, token: object): void {
+    if (owner.stream === stream || owner.common !== this.commonOfCapture(token)) return;
+    this.#pending.use(block, this.#holds.of(owner.common));
   }
 
   /**
@@ -174,6 +171,8 @@ export class PoolStreams extends SlotRegistry {
 
   /** Finds out what has become clean on a slot; whether anything has. */
   poll(slot: StreamSlot): boolean {
+    // One that is forgotten has nothing any more, and its number may be another's.
+    if (this.slot(slot.index) !== slot) return false;
     if (this.#isLost(slot)) this.#abandonLost(slot);
     // What the slot was given and did not use is clean without a mark.
     this.#releaseClean(slot);
@@ -219,10 +218,13 @@ export class PoolStreams extends SlotRegistry {
     for (const slot of slots) yield* slot.marks.slice(-1);
   }
 
-  /** The last mark of every slot that has any. */
-  marks(): Mark[] {
-    if (this.shared.upstream.capturing) return [];
-    return [...this.slots()].flatMap((slot) => slot.marks.slice(-1));
+  /**
+   * The last mark of every slot that has any; looked up one by one, as whoever waits for one may
+   * find the next one gone.
+   */
+  *marks(): Generator<Mark> {
+    if (this.shared.upstream.capturing) return;
+    for (const slot of [...this.slots()]) yield* slot.marks.slice(-1);
   }
 
   /** Ends a capture; its memory stays with what was captured. */
@@ -230,13 +232,8 @@ export class PoolStreams extends SlotRegistry {
     const space = this.forgetCapture(token);
     if (space === undefined) return undefined;
     this.#useFromNowOn(space);
-    const held = this.#heldUntilEnd.get(space.common.index);
-    this.#heldUntilEnd.delete(space.common.index);
-    if (held !== undefined) {
-      // Free from now on, but still the graph's: nobody allocates in its space any more.
-      held.completed = held.epoch;
-      this.#releasePending();
-    }
+    this.#holds.end(space.common.index);
+    this.#releasePending();
     return space;
   }
 

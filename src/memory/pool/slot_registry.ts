@@ -92,6 +92,11 @@ export class SlotRegistry {
     return slot;
   }
 
+  /** The number of the common slot of a capture; `undefined` where it has no memory. */
+  protected commonOfCapture(token: object): number | undefined {
+    return this.#captures.get(token)?.common.index;
+  }
+
   /** Forgets a capture; its space, where it has one, stays. */
   protected forgetCapture(token: object): MemorySpace | undefined {
     const space = this.#captures.get(token);

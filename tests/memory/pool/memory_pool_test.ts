@@ -133,7 +133,7 @@ Deno.test("what is no size, no alignment and no option is refused by name and va
     assertRefused(pool, call, RangeError, "length", String(length));
   }
   assertRefused(pool, () => pool.allocate("float64", 2 ** 51), RangeError, "length");
-  for (const alignment of [0, -512, 3, 1.5, NaN, 2 ** 53]) {
+  for (const alignment of [0, -512, 3, 1.5, NaN, 2 ** 50 + 1, 2 ** 53]) {
     const call = () => pool.allocate("float32", 1, { alignment });
     assertRefused(pool, call, RangeError, "alignment", String(alignment));
   }

@@ -209,6 +209,9 @@ Deno.test("what another branch of a capture uses is not had again in that captur
   core.endCapture(token, graph);
   const reserved = core.statistics().reserved;
   core.give(core.take(1000, outside));
+  upstream.completeAll();
+  core.trim();
+  upstream.completeAll();
   core.trim();
   assertEquals([core.statistics().pending, core.statistics().reserved], [0, reserved]);
   for (const block of [...liveBlocks(core.engine)]) core.give(block);

@@ -2,6 +2,7 @@
 // got as far as they were: not never, and not only after all that is enqueued later.
 
 import { assert, assertEquals } from "@std/assert";
+import type { ModelStream } from "../../../src/memory/pool/in_memory_upstream.ts";
 import { modelPool } from "./watched_pool.ts";
 
 const MIB = 2 ** 20;
@@ -72,5 +73,34 @@ Deno.test("a pool that is asked while a stream is captured answers after the cap
   upstream.completeAll();
   touch();
   assert(reserved() < before, `${reserved()} of ${before}`);
+  pool.close();
+});
+
+Deno.test("what is waited for on a stream that has gone is not looked for on the one after it", () => {
+  const { pool: pool, upstream } = modelPool({}, { completion: "explicit" });
+  const [first, gone] = [upstream.createStream(), upstream.createStream()];
+  const give = (stream: ModelStream, bytes: number) => {
+    const block = pool.take(bytes, stream);
+    upstream.use(pool.addressOf(block), bytes, stream, block);
+    pool.give(block);
+  };
+  pool.give(pool.take(MIB, first));
+  give(gone, 3 * MIB);
+  gone[Symbol.dispose]();
+  upstream.raisePressure();
+  // The answer begins, and is not over before the disposed stream is through.
+  pool.give(pool.take(MIB, first));
+  upstream.completeAll();
+  pool.settleSync();
+  // Another stream has its number in the pool now, and work under way; the answer rests meanwhile.
+  first.captureToken = {};
+  const next = upstream.createStream();
+  for (const bytes of [9 * MIB, 5 * MIB]) give(next, bytes);
+  first.captureToken = undefined;
+  const block = pool.take(9 * MIB, first);
+  // The model throws where this is memory that the other still uses.
+  upstream.use(pool.addressOf(block), 9 * MIB, first, block);
+  pool.give(block);
+  upstream.completeAll();
   pool.close();
 });
