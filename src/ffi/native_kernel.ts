@@ -51,7 +51,7 @@ export interface KernelAttributes {
   readonly constantMemory: number;
   /** Bytes of local memory of a thread. */
   readonly localMemoryPerThread: number;
-  /** Most bytes of dynamic shared memory a launch may ask for now. */
+  /** Most bytes of dynamic shared memory of a launch; `reserveSharedMemory()` raises it. */
   readonly maxDynamicSharedMemory: number;
   /** The architecture of the machine code, such as 90; 0 on the host device. */
   readonly binaryVersion: number;

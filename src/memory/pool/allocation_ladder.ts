@@ -89,7 +89,7 @@ export class AllocationLadder {
 
   /** The first four rungs, which are quick; 0 where they lead nowhere. */
   find(request: BlockRequest): number {
-    const { engine } = this.#parts();
+    const engine = this.#engine;
     return this.#search(request) || this.#grow(request) && engine.find(request);
   }
 
@@ -99,7 +99,8 @@ export class AllocationLadder {
    * @returns The block; 0 where there is no memory.
    */
   *climb(request: BlockRequest): Generator<Awaited, number> {
-    const { engine, upstream } = this.#parts();
+    const engine = this.#engine;
+    const { upstream } = engine;
     engine.counters.count("retries");
     let live: number;
     do {
@@ -127,7 +128,7 @@ export class AllocationLadder {
 
   /** Looks among what is free, after making all of it that can be had free. */
   #search(request: BlockRequest): number {
-    const { engine } = this.#parts();
+    const engine = this.#engine;
     const { streams } = engine;
     let block = engine.find(request);
     if (block !== 0) return block;
@@ -142,7 +143,7 @@ export class AllocationLadder {
 
   /** Gives everything free back, takes what is needed. */
   #retry(request: BlockRequest): number {
-    const { engine } = this.#parts();
+    const engine = this.#engine;
     engine.streams.settle();
     const block = engine.find(request);
     if (block !== 0) return block;
@@ -152,7 +153,7 @@ export class AllocationLadder {
 
   /** Takes memory from the device; 1 where that was possible. */
   #grow(request: BlockRequest): 0 | 1 {
-    const { engine } = this.#parts();
+    const engine = this.#engine;
     const { kind, padded, slot, space } = request;
     let growth = space.growthFor(kind, padded, slot);
     const target = this.#target(request);
@@ -236,9 +237,5 @@ export class AllocationLadder {
 
   get #reserved(): number {
     return this.#engine.counters.current(RESERVED_BYTES);
-  }
-
-  #parts(): { engine: PoolEngine; upstream: PoolEngine["upstream"] } {
-    return { engine: this.#engine, upstream: this.#engine.upstream };
   }
 }

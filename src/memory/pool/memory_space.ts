@@ -58,11 +58,6 @@ export class MemorySpace {
     return this.#segments;
   }
 
-  /** Whether it has segments. */
-  get isEmpty(): boolean {
-    return this.#segments.size === 0;
-  }
-
   /**
    * What serving a request would take from the device, in bytes; 0 where nothing. The free blocks
    * that the request would use as well become the stream's, so that they stay whatever is reclaimed
