@@ -12,6 +12,7 @@ import {
   parseByteSize,
   PickleError,
   readTrace,
+  type ReadTraceOptions,
   REPLAY_POLICIES,
   replayFigures,
   type ReplayPolicy,
@@ -28,6 +29,7 @@ import {
   showProgress,
   UsageError,
 } from "./command.ts";
+import { deviceOrdinal } from "./device_ordinal.ts";
 import { FileProblem, isAboutFile } from "./file_problem.ts";
 import { formatBytes, textTable } from "./text_table.ts";
 
@@ -57,32 +59,51 @@ function policiesOf({ options }: Invocation): readonly ReplayPolicy[] {
 function capacityOf({ options }: Invocation): number {
   const { capacity } = options;
   if (capacity === undefined) return DEFAULT_REPLAY_CAPACITY;
-  let bytes: number;
   try {
-    bytes = parseByteSize(String(capacity));
+    const bytes = parseByteSize(String(capacity));
+    if (bytes <= MAXIMUM_REPLAY_CAPACITY) return bytes;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw new UsageError(`Cannot use --capacity: ${error.message}`);
   }
-  if (bytes <= MAXIMUM_REPLAY_CAPACITY) return bytes;
-  throw new UsageError(`Cannot replay as --capacity must be 128T at most: it is "${capacity}"`);
+  throw new UsageError(
+    "Cannot replay as --capacity must be bytes or a size such as 512MiB or 24GiB, 128TiB at most: " +
+      `it is "${capacity}"`,
+  );
+}
+
+/** How files are read. */
+function readOptionsOf(invocation: Invocation): ReadTraceOptions {
+  const device = deviceOrdinal(invocation, "replay");
+  const { multiplier } = invocation.options;
+  if (multiplier !== undefined && !/^[1-9]\d{0,8}$/.test(String(multiplier))) {
+    throw new UsageError(
+      `Cannot replay as --multiplier must be an integer in 1..999999999: it is "${multiplier}"`,
+    );
+  }
+  return {
+    ...(device === undefined ? {} : { device }),
+    ...(multiplier === undefined ? {} : { multiplier: Number(multiplier) }),
+  };
 }
 
 /** A built-in trace by its name, else a file. */
-function namedTrace(name: string): NamedTrace {
+function namedTrace(name: string, options: ReadTraceOptions): NamedTrace {
   const builtIn = BUILT_IN_TRACES.find((trace) => trace.name === name);
   if (builtIn !== undefined) {
     const { description } = builtIn;
     return { name, description, create: () => Promise.resolve(builtIn.create()) };
   }
-  return { name, description: "", create: () => readTraceFile(name) };
+  return { name, description: "", create: () => readTraceFile(name, options) };
 }
 
-async function readTraceFile(path: string): Promise<MemoryTrace> {
+async function readTraceFile(path: string, options: ReadTraceOptions): Promise<MemoryTrace> {
   try {
-    return readTrace(await Deno.readFile(path), path);
+    return readTrace(await Deno.readFile(path), path, options);
   } catch (error) {
-    if (error instanceof SnapshotError || error instanceof PickleError) {
+    // A file that has nothing of the device is the only thing that is out of range.
+    if (
+      error instanceof SnapshotError || error instanceof PickleError || error instanceof RangeError
+    ) {
       throw new FileProblem(`${path}: ${error.message}`);
     }
     if (!isAboutFile(error)) throw error;
@@ -115,14 +136,23 @@ async function replayAll(
 const WIDTH = 100;
 
 /** Name and description on one line. */
-function heading({ name, description }: Described, width = WIDTH): string {
+function heading({ name, description }: Described): string {
   const text = description === "" ? name : `${name}: ${description}`;
-  const line = text.replaceAll(/\s+/g, " ").trim();
-  return line.length <= width ? line : `${line.slice(0, width - 1)}…`;
+  // A file's description is printed as it is written there, so nothing for the terminal may be in it.
+  const line = text.replaceAll(/[\s\p{C}]+/gu, " ").trim();
+  return line.length <= WIDTH ? line : `${line.slice(0, WIDTH - 1)}…`;
 }
 
+/** Each name with its whole description, in lines that fit. */
 function describeEach(entries: readonly Described[]): string {
-  return entries.map((entry) => `  ${heading(entry, WIDTH - 2)}`).join("\n");
+  return entries.flatMap(({ name, description }) => {
+    const lines = [" "];
+    for (const word of `${name}: ${description}`.split(" ")) {
+      if (lines.at(-1)!.length + 1 + word.length > WIDTH) lines.push("   ");
+      lines.push(`${lines.pop()} ${word}`);
+    }
+    return lines;
+  }).join("\n");
 }
 
 function row(result: ReplayResult): string[] {
@@ -169,15 +199,17 @@ function describe(all: readonly TraceResults[], capacityBytes: number): string {
 export const MEMORY_REPLAY: Command = {
   name: "replay",
   summary: "replay memory traces against ways of managing memory",
-  help: `gridstride memory replay [TRACE…] [--policy POLICY] [--capacity SIZE] [--json]
+  help: `gridstride memory replay [TRACE…] [--policy POLICY] [--capacity SIZE] [--multiplier N]
+                         [--device N] [--json]
 
 Replays traces of allocations against our memory pool and models of others', without a GPU, and
 compares what they reserve with what was asked for.
 
 TRACE is a file or the name of a built-in trace; the default is all of these:
 ${describeEach(BUILT_IN_TRACES)}
-A file is a trace as text, a log of RMM's logging resource (CSV), an instance of minimalloc (CSV) or
-a snapshot of PyTorch's allocator (pickle).
+A file is a trace as text, a log of RMM's logging resource (CSV), an instance of minimalloc (CSV,
+whose sizes --multiplier multiplies), or a snapshot with a history: of a memory pool (JSON) or of
+PyTorch's allocator (pickle; --device chooses among several devices in it).
 
 POLICY is one of the following; the default is all of them:
 ${describeEach(REPLAY_POLICIES)}
@@ -190,14 +222,16 @@ With --json: an array of { trace, policy, peakLive, peakReserved, ratio, upstrea
 outOfMemory, nanosecondsPerOperation }; sizes in bytes, the time null for models, the ratio null
 where memory was reserved and none was live.
 Exit code 1 when a trace cannot be read.`,
-  options: { values: ["policy", "capacity"] },
+  options: { values: ["policy", "capacity", "multiplier"] },
   async run(invocation) {
     const policies = policiesOf(invocation);
     const capacityBytes = capacityOf(invocation);
+    const options = readOptionsOf(invocation);
     const { positional } = invocation;
     const names = positional.length === 0 ? BUILT_IN_TRACES.map(({ name }) => name) : positional;
+    const traces = names.map((name) => namedTrace(name, options));
     try {
-      const all = await replayAll(names.map(namedTrace), policies, capacityBytes);
+      const all = await replayAll(traces, policies, capacityBytes);
       const figures = all.flatMap(({ results }) => results);
       printResult(invocation, figures, () => describe(all, capacityBytes));
       return EXIT.done;

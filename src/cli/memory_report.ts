@@ -4,6 +4,7 @@
  * @module
  */
 
+import { resolve } from "node:path";
 import {
   memoryReport,
   memoryReportFigures,
@@ -14,6 +15,7 @@ import {
   SnapshotError,
 } from "../memory/mod.ts";
 import { type Command, EXIT, type Invocation, UsageError } from "./command.ts";
+import { deviceOrdinal } from "./device_ordinal.ts";
 import { FileProblem, isAboutFile } from "./file_problem.ts";
 
 function fileOf({ positional }: Invocation): string {
@@ -23,14 +25,6 @@ function fileOf({ positional }: Invocation): string {
     throw new UsageError(`Cannot report as there must be one FILE: there is "${extra}" too`);
   }
   return file;
-}
-
-/** The ordinal of the device to report on, in a file of PyTorch with several. */
-function ordinalOf({ device }: Invocation): number | undefined {
-  if (device === undefined) return undefined;
-  const match = /^(?:cuda:)?(\d{1,4})$/.exec(device);
-  if (match !== null) return Number(match[1]);
-  throw new UsageError(`Cannot report as --device must be N or cuda:N: it is "${device}"`);
 }
 
 /** Where the page goes; `undefined` when no page was asked for. */
@@ -46,8 +40,19 @@ function outputOf({ json, options }: Invocation, file: string): string | undefin
     );
   }
   const path = typeof output === "string" ? output : `${file.replace(/\.[^./\\]+$/, "")}.html`;
-  if (path !== file) return path;
+  if (!isSameFile(path, file)) return path;
   throw new UsageError(`Cannot report as --output must not be FILE itself: it is "${path}"`);
+}
+
+/** Whether two paths lead to one file, also through links; of what is not there only by name. */
+function isSameFile(path: string, other: string): boolean {
+  if (resolve(path) === resolve(other)) return true;
+  try {
+    return Deno.realPathSync(path) === Deno.realPathSync(other);
+  } catch (error) {
+    if (isAboutFile(error)) return false;
+    throw error;
+  }
 }
 
 async function snapshotOf(file: string, device: number | undefined): Promise<MemorySnapshot> {
@@ -76,8 +81,9 @@ async function write(path: string, text: string): Promise<void> {
 
 async function report(invocation: Invocation): Promise<void> {
   const file = fileOf(invocation);
+  const device = deviceOrdinal(invocation, "report");
   const output = outputOf(invocation, file);
-  const snapshot = await snapshotOf(file, ordinalOf(invocation));
+  const snapshot = await snapshotOf(file, device);
   if (output !== undefined) {
     await write(output, memoryReport(snapshot));
     console.log(output);

@@ -30,7 +30,8 @@ const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 export function formatBytes(bytes: number): string {
   let value = bytes;
   let unit = 0;
-  while (value >= 1024 && unit < UNITS.length - 1) {
+  // From there on it would be rounded to 1024.0.
+  while (value >= 1023.95 && unit < UNITS.length - 1) {
     value /= 1024;
     unit++;
   }

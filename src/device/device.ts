@@ -5,7 +5,7 @@
  */
 
 import { deviceMemory, synchronizeDevice, synchronizeDeviceSync } from "../ffi/native_device.ts";
-import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { requireInstance } from "../ffi/arguments.ts";
 import { giveBack } from "../ffi/give_back.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
@@ -24,9 +24,7 @@ import type {
 } from "../memory/dtype.ts";
 import { MemoryManager } from "../memory/manager/memory_manager.ts";
 import { PinnedBuffer } from "../memory/pinned_buffer.ts";
-import { poolOf } from "../memory/pool/device_pool.ts";
 import { MemoryPool } from "../memory/pool/memory_pool.ts";
-import type { PoolCore } from "../memory/pool/pool_core.ts";
 import type { MemoryPoolOptions } from "../memory/pool/pool_options.ts";
 import {
   type FilePart,
@@ -50,12 +48,11 @@ import { defaultStream } from "../stream/default_stream.ts";
 import { Event, type EventOptions } from "../stream/event.ts";
 import { duringDeviceWait, refuseDeviceWait } from "../stream/running_captures.ts";
 import { Stream, type StreamOptions } from "../stream/stream.ts";
+import { type AllocateOptions, BufferAllocator, NO_OPTIONS } from "./buffer_allocator.ts";
 import { uploadArray, type UploadOptions } from "./array_upload.ts";
 import { DeviceKernels } from "./device_kernels.ts";
-import { type AllocateOptions, checkedPool, fillNew, requireOnDevice } from "./new_buffer.ts";
+import { requireOnDevice } from "./device_checks.ts";
 import { canReach, grantAccess } from "./peer_access.ts";
-
-const NO_OPTIONS = Object.freeze({}); // a new one each time would cost as much as the pool
 
 /**
  * An opened device. Made by `openDevice()`.
@@ -79,7 +76,7 @@ export class Device implements Disposable {
   readonly context: DeviceContext;
   /** Built-in kernels and operations on buffers. */
   readonly kernels: DeviceKernels;
-  #defaultPool: PoolCore | undefined;
+  readonly #buffers: BufferAllocator;
   #memory: MemoryManager | undefined;
   #disposed = false;
 
@@ -89,6 +86,7 @@ export class Device implements Disposable {
     context.retain();
     this.context = context;
     this.kernels = new DeviceKernels(context);
+    this.#buffers = new BufferAllocator(context);
   }
 
   /** What is known of the device. */
@@ -154,14 +152,8 @@ export class Device implements Disposable {
     length: number,
     options: AllocateOptions<D> = NO_OPTIONS,
   ): DeviceBuffer<D> {
-    if (options !== NO_OPTIONS) requireObject(options, "options", "allocate a buffer");
-    // Read before there is a buffer: what the options throw must not leave one behind.
-    const { fill: value, pool } = options;
-    const buffer = pool === undefined
-      ? DeviceBuffer.fromPool(this.#pool(), this.#use(), dtype, length, options)
-      : checkedPool(this.#use(), pool).allocate(dtype, length, options);
-    if (value !== undefined) fillNew(buffer, value, options);
-    return buffer;
+    void this.#use();
+    return this.#buffers.allocate(dtype, length, options);
   }
 
   /**
@@ -174,13 +166,10 @@ export class Device implements Disposable {
   async allocateAsync<D extends DType>(
     dtype: D,
     length: number,
-    options: AllocateOptions<D> = {},
+    options: AllocateOptions<D> = NO_OPTIONS,
   ): Promise<DeviceBuffer<D>> {
-    requireObject(options, "options", "allocate a buffer");
-    const { fill: value, pool = this.pool } = options;
-    const buffer = await checkedPool(this.#use(), pool).allocateAsync(dtype, length, options);
-    if (value !== undefined) fillNew(buffer, value, options);
-    return buffer;
+    void this.#use();
+    return await this.#buffers.allocateAsync(dtype, length, options);
   }
 
   /**
@@ -264,8 +253,7 @@ export class Device implements Disposable {
   }
 
   /**
-   * Makes the pinned memory that uploads pass through, for other limits than those of the device's
-   * own; see {@linkcode UploadRing}.
+   * Makes pinned memory that uploads pass through, of one's own limits; see {@linkcode UploadRing}.
    *
    * @throws {RangeError} If an option is out of its range.
    */
@@ -388,13 +376,8 @@ export class Device implements Disposable {
     );
   }
 
-  #pool(): PoolCore {
-    // Kept here, as looking it up would take as long as allocating.
-    return this.#defaultPool ??= poolOf(this.#use());
-  }
-
   #use(): DeviceContext {
-    if (this.#disposed) throw new TypeError(`Cannot use ${this.label} as it is disposed`);
+    if (this.#disposed === true) throw new TypeError(`Cannot use ${this.label} as it is disposed`);
     return this.context;
   }
 }

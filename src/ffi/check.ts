@@ -72,7 +72,7 @@ export function statusError(
   });
   if (error.sticky && device !== undefined && !library.lostDevices.has(device)) {
     library.lostDevices.add(device);
-    library.losses++;
+    library.interruptions++;
   }
   return error;
 }

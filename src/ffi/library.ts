@@ -83,11 +83,12 @@ export class NativeLibrary {
    */
   readonly lostDevices: Set<number> = new Set();
   /**
-   * How often a device was found lost. Cheaper to watch than the set is to ask.
+   * How often a device was found lost, or a capture of a stream began or ended: what hot paths
+   * watch, for which asking would take too long.
    *
    * @internal
    */
-  losses = 0;
+  interruptions = 0;
 
   /**
    * What `console.log` shows of it: not its functions.

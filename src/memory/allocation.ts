@@ -5,8 +5,9 @@
  */
 
 import { giveBack } from "../ffi/give_back.ts";
-import { allocateMemory, freeMemory } from "../ffi/native_memory.ts";
+import { freeMemory } from "../ffi/native_memory.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
+import { allocateDirectly } from "./direct_memory.ts";
 
 /** Device memory with one owner. */
 export interface Allocation {
@@ -36,7 +37,7 @@ export class OwnedAllocation implements Allocation {
   constructor(context: DeviceContext, bytes: number) {
     context.retain();
     try {
-      this.address = bytes === 0 ? 0 : allocateMemory(context.library, context.ordinal, bytes);
+      this.address = bytes === 0 ? 0 : allocateDirectly(context, bytes);
     } catch (error) {
       context.release();
       throw error;

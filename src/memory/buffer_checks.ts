@@ -28,8 +28,25 @@ export function checkAlignment(alignment: number): number {
   );
 }
 
+/**
+ * The bytes of so many elements. Asked at every allocation.
+ *
+ * @throws {RangeError} If there cannot be so many.
+ * @throws {TypeError} If that is no element type.
+ */
+export function bytesOfLength(length: number, dtype: DType): number {
+  const size = bytesPerElement(dtype);
+  // Nearly all lengths are 32-bit integers, which are multiplied without a look at their fractions.
+  if (typeof length === "number" && (length | 0) === length && length >= 0) return length * size;
+  if (Number.isSafeInteger(length) && length >= 0) {
+    const bytes = length * size;
+    if (bytes <= Number.MAX_SAFE_INTEGER) return bytes;
+  }
+  throw lengthError(length, dtype);
+}
+
 /** The error for a length that no buffer has. */
-export function lengthError(length: number, dtype: DType): RangeError {
+function lengthError(length: number, dtype: DType): RangeError {
   return new RangeError(
     `Cannot allocate a ${dtype} buffer as length must be an integer of at least 0, and its bytes below 2^53: it is ${
       describeValue(length)

@@ -10,10 +10,10 @@ import { defaultStream } from "../stream/default_stream.ts";
 import type { Stream } from "../stream/stream.ts";
 import type { Allocation } from "./allocation.ts";
 import {
+  bytesOfLength,
   checkAlignment,
   foreignAllocation,
   lengthAs,
-  lengthError,
   requireSameLibrary,
   requireViewRange,
 } from "./buffer_checks.ts";
@@ -30,6 +30,14 @@ import { bytesPerElement, createTypedArray, type DType, type TypedArrayOf } from
 import type { PinnedBuffer } from "./pinned_buffer.ts";
 import { poolOf } from "./pool/device_pool.ts";
 import type { PoolCore } from "./pool/pool_core.ts";
+
+/** In place of a number of withdrawals: the buffer is freed. */
+const FREED = -1;
+
+/** What a view is of, and where it begins. */
+class ViewOrigin {
+  constructor(readonly root: DeviceBuffer, readonly address: number) {}
+}
 
 /**
  * Typed memory on a device. Made by `device.allocate()` and `device.upload()`.
@@ -55,43 +63,39 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   readonly dtype: D;
   /** The number of elements. */
   readonly length: number;
-  /** The size in bytes. */
-  readonly byteLength: number;
-  readonly #root: DeviceBuffer;
-  readonly #address: number;
-  // Where the memory comes from: a pool, which knows it by the number of its block, or else.
+  // Where the memory comes from: a pool, which knows it by the number of its block, or else. Fields
+  // are few, as a pair of allocate() and free() writes them all; an address would be an object.
   readonly #pool: PoolCore | undefined;
   readonly #block: number;
-  readonly #other: Allocation | undefined;
+  readonly #origin: Allocation | ViewOrigin | undefined;
   readonly #stream: Stream | undefined;
-  // How many blocks of the pool had been freed by their address when this was looked at last.
+  // How many blocks of the pool had been freed by their address when this was looked at last;
+  // FREED once the buffer is freed.
   #withdrawals: number;
   #lastUse: Stream | undefined = undefined;
-  #freed = false;
 
   private constructor(
     context: DeviceContext,
     dtype: D,
     length: number,
-    byteLength: number,
-    address: number,
     stream: Stream | undefined,
     pool: PoolCore | undefined,
     block: number,
-    other?: Allocation,
-    root?: DeviceBuffer,
+    origin: Allocation | ViewOrigin | undefined,
   ) {
     this.context = context;
     this.dtype = dtype;
     this.length = length;
-    this.byteLength = byteLength;
-    this.#address = address;
     this.#pool = pool;
     this.#block = block;
-    this.#other = other;
+    this.#origin = origin;
     this.#stream = stream;
     this.#withdrawals = pool === undefined ? 0 : pool.withdrawn.count;
-    this.#root = root ?? (this as DeviceBuffer);
+  }
+
+  /** The size in bytes. */
+  get byteLength(): number {
+    return this.length * bytesPerElement(this.dtype);
   }
 
   /**
@@ -118,6 +122,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   /**
    * Allocates a buffer from a pool.
    *
+   * @param usualStream The device's default stream, for who has it at hand.
    * @internal For pools and devices, which have checked that the options are an object.
    */
   static fromPool<D extends DType>(
@@ -126,14 +131,15 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     dtype: D,
     length: number,
     options: PlacementOptions,
+    usualStream: Stream = defaultStream(context),
   ): DeviceBuffer<D> {
     const bytes = bytesOfLength(length, dtype);
     const { stream: wanted, alignment } = options;
-    const stream = wanted === undefined ? defaultStream(context) : streamFor(context, wanted);
+    const stream = wanted === undefined ? usualStream : streamFor(context, wanted);
     const block = alignment === undefined
       ? pool.take(bytes, stream)
       : pool.take(bytes, stream, checkAlignment(alignment));
-    return DeviceBuffer.#ofBlock(pool, block, context, dtype, length, bytes, stream);
+    return DeviceBuffer.#ofBlock(pool, block, context, dtype, length, stream);
   }
 
   /**
@@ -155,7 +161,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     context.retain();
     try {
       const block = await pool.takeAsync(bytes, stream, alignment);
-      return DeviceBuffer.#ofBlock(pool, block, context, dtype, length, bytes, stream);
+      return DeviceBuffer.#ofBlock(pool, block, context, dtype, length, stream);
     } finally {
       context.release();
     }
@@ -167,11 +173,9 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     context: DeviceContext,
     dtype: D,
     length: number,
-    bytes: number,
     stream: Stream,
   ): DeviceBuffer<D> {
-    const address = pool.addressOf(block);
-    const buffer = new DeviceBuffer(context, dtype, length, bytes, address, stream, pool, block);
+    const buffer = new DeviceBuffer(context, dtype, length, stream, pool, block, undefined);
     if (pool.tracker !== undefined && block !== 0) pool.tracker.watch(buffer, block);
     return buffer;
   }
@@ -186,10 +190,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     dtype: D,
     length: number,
   ): DeviceBuffer<D> {
-    const { context, address } = allocation;
-    const bytes = length * bytesPerElement(dtype);
-    const none = undefined;
-    return new DeviceBuffer(context, dtype, length, bytes, address, none, none, 0, allocation);
+    return new DeviceBuffer(allocation.context, dtype, length, undefined, undefined, 0, allocation);
   }
 
   /**
@@ -215,10 +216,20 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
    * @throws {TypeError} If the buffer is disposed.
    */
   get address(): number {
+    const pool = this.#pool;
+    if (pool !== undefined && pool.withdrawn.count === this.#withdrawals) {
+      return pool.addressOf(this.#block);
+    }
     if (this.#root.#isFreed()) {
       throw new TypeError(`Cannot use a ${this.dtype} buffer as it is disposed`);
     }
-    return this.#address;
+    return pool === undefined ? this.#origin!.address : pool.addressOf(this.#block);
+  }
+
+  /** The buffer that owns the memory. */
+  get #root(): DeviceBuffer {
+    const origin = this.#origin;
+    return origin instanceof ViewOrigin ? origin.root : this as DeviceBuffer;
   }
 
   /** Whether the memory is given back. */
@@ -228,12 +239,12 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
 
   /** Whether the memory is given back, by this buffer or, past it, by its address. */
   #isFreed(): boolean {
-    if (this.#freed || this.#pool === undefined) return this.#freed;
+    if (this.#withdrawals === FREED) return true;
+    if (this.#pool === undefined) return false;
     const { withdrawn } = this.#pool;
-    if (withdrawn.count === this.#withdrawals) return false;
-    this.#freed = withdrawn.includes(this.#block, this.#withdrawals);
-    this.#withdrawals = withdrawn.count;
-    return this.#freed;
+    const isFreed = withdrawn.includes(this.#block, this.#withdrawals);
+    this.#withdrawals = isFreed ? FREED : withdrawn.count;
+    return isFreed;
   }
 
   /**
@@ -294,12 +305,9 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   }
 
   #view<E extends DType>(dtype: E, offset: number, length: number): DeviceBuffer<E> {
-    const bytes = length * bytesPerElement(dtype);
-    const address = this.#address === 0 ? 0 : this.#address + offset;
-    const { context } = this;
-    const none = undefined;
-    const root = this.#root;
-    return new DeviceBuffer(context, dtype, length, bytes, address, none, none, 0, none, root);
+    const { address } = this;
+    const origin = new ViewOrigin(this.#root, address === 0 ? 0 : address + offset);
+    return new DeviceBuffer(this.context, dtype, length, undefined, undefined, 0, origin);
   }
 
   /**
@@ -370,29 +378,22 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
    * view gives nothing back.
    */
   free(): void {
-    if (this.#freed || this.#root !== this as DeviceBuffer) return;
-    if (this.#pool !== undefined) {
-      if (this.#pool.withdrawn.count !== this.#withdrawals && this.#isFreed()) return;
-      this.#freed = true;
-      this.#pool.give(this.#block);
-      return;
-    }
-    this.#other!.free();
-    this.#freed = true;
+    const pool = this.#pool;
+    if (pool === undefined) return this.#freeOther();
+    if (pool.withdrawn.count !== this.#withdrawals && this.#isFreed()) return;
+    this.#withdrawals = FREED;
+    pool.give(this.#block);
+  }
+
+  #freeOther(): void {
+    const origin = this.#origin!;
+    if (origin instanceof ViewOrigin || this.#withdrawals === FREED) return;
+    origin.free();
+    this.#withdrawals = FREED;
   }
 
   /** Gives the memory back; see {@linkcode DeviceBuffer.free}. */
   [Symbol.dispose](): void {
     this.free();
   }
-}
-
-function bytesOfLength(length: number, dtype: DType): number {
-  const size = bytesPerElement(dtype);
-  // As Number.isSafeInteger() would say, in fewer steps.
-  if (typeof length === "number" && length >= 0 && Math.floor(length) === length) {
-    const bytes = length * size;
-    if (bytes <= Number.MAX_SAFE_INTEGER) return bytes;
-  }
-  throw lengthError(length, dtype);
 }

@@ -8,9 +8,10 @@
  */
 
 import { giveBack } from "../ffi/give_back.ts";
-import { allocateMemory, freeMemory } from "../ffi/native_memory.ts";
+import { freeMemory } from "../ffi/native_memory.ts";
 import { captureOf, type RunningCapture } from "../stream/running_captures.ts";
 import type { Stream } from "../stream/stream.ts";
+import { allocateDirectly } from "./direct_memory.ts";
 
 interface Workspace {
   address: number;
@@ -58,8 +59,7 @@ function capturedWorkspace(capture: RunningCapture, stream: Stream, bytes: numbe
   const known = workspaces.get(stream);
   if (known !== undefined && known.bytes >= bytes) return known.address;
   const size = sizeFor(bytes);
-  const { library, ordinal } = stream.context;
-  const made = { address: allocateMemory(library, ordinal, size), bytes: size };
+  const made = { address: allocateDirectly(stream.context, size), bytes: size };
   releaseWithGraph(capture, stream, made);
   workspaces.set(stream, made);
   return made.address;
@@ -90,7 +90,7 @@ export function workspaceAddress(stream: Stream, bytes: number): number {
   if (workspace.bytes >= bytes) return workspace.address;
   const size = sizeFor(bytes);
   release(stream, workspace);
-  workspace.address = allocateMemory(stream.context.library, stream.context.ordinal, size);
+  workspace.address = allocateDirectly(stream.context, size);
   workspace.bytes = size;
   return workspace.address;
 }

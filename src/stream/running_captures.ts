@@ -87,12 +87,14 @@ export function captureObservers(): readonly CaptureObserver[] {
 /** Notes that a capture has begun. */
 export function addRunningCapture(capture: RunningCapture): void {
   running.push(capture);
+  capture.library.interruptions++;
   lastCapture.set(capture.stream, capture);
 }
 
 /** Notes that a capture is over. */
 export function removeRunningCapture(capture: RunningCapture): void {
   running.splice(running.indexOf(capture), 1);
+  capture.library.interruptions++;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { REPLAY_POLICIES, type ReplayResult } from "../../src/memory/mod.ts";
-import { runCommandLine } from "../support/subprocess.ts";
+import { BUILT_IN_TRACES, REPLAY_POLICIES, type ReplayResult } from "../../src/memory/mod.ts";
+import { repositoryPath, runCommandLine } from "../support/subprocess.ts";
 
 const TRACE = "gridstride memory trace 1\n# Three blocks.\na 0 3000000 0\nf 0\na 1 2000000 0\n" +
   "a 2 100 0\nend 4\n";
@@ -75,6 +75,31 @@ Deno.test("memory replay takes a capacity", async () => {
   assertEquals(await refused("3000319"), [1]);
 });
 
+Deno.test("memory replay multiplies the sizes of an instance and chooses a device of a file", async () => {
+  const args = ["replay", "--json", "--policy", "cupy"];
+  const files = { "a.csv": "id,lower,upper,size\na,0,3,4\n" };
+  const { stdout } = await memory([...args, "a.csv", "--multiplier", "1024"], files);
+  assertEquals((JSON.parse(stdout) as ReplayResult[]).map(({ peakLive }) => peakLive), [4096]);
+  const pickle = "tests/memory/snapshot/fixtures/pytorch_protocol_4.pickle";
+  const known = await memory([...args, repositoryPath(pickle), "--device", "cuda:1"]);
+  assertEquals([known.code, JSON.parse(known.stdout).length], [0, 1]);
+  const absent = await memory([...args, repositoryPath(pickle), "--device", "7"]);
+  assertEquals([absent.code, absent.stdout], [1, ""]);
+  assertMatch(absent.stderr, /^\S+\.pickle: .*device must be one that it has .*: it is 7\n$/);
+});
+
+Deno.test("memory replay prints nothing of a file that a terminal would obey", async () => {
+  const evil = "\u001b[31m\u009b31m\u0007\u202e";
+  const { code, stdout } = await memory(["replay", "a.trace", "--policy", "cupy"], {
+    "a.trace": TRACE.replace("Three blocks.", `Red ${evil} ink`),
+  });
+  assertEquals(code, 0);
+  assertStringIncludes(stdout, "a.trace: Red [31m 31m ink\n");
+  const column = await memory(["replay", "a.csv"], { "a.csv": `id,lower,upper,size,${evil}\n` });
+  assertEquals(column.code, 1);
+  assertStringIncludes(column.stderr, 'it is "\\u{1b}[31m\\u{9b}31m\\u{7}\\u{202e}"\n');
+});
+
 Deno.test("memory replay without a trace replays all built-in ones", async () => {
   const { code, stdout } = await memory(["replay", "--json", "--policy", "pytorch"]);
   assertEquals(code, 0);
@@ -93,6 +118,8 @@ Deno.test("bad usage of memory is exit code 2 and one line that says what is all
       [["replay", "--capacity", "much"], "--capacity"],
       [["replay", "--capacity", "0"], "--capacity"],
       [["replay", "--capacity", "129T"], "128T"],
+      [["replay", "--multiplier", "0"], "--multiplier"],
+      [["replay", "--device", "host"], "--device"],
       [["replay", "--jason"], "--jason"],
       [["replace"], "replay"],
     ] as const
@@ -131,5 +158,8 @@ Deno.test("memory has help, for itself and each command", async () => {
   const replay = await memory(["replay", "--help"]);
   assertEquals(replay.code, 0);
   assertEquals(replay.stdout.split("\n").filter((line) => [...line].length > 100), []);
-  for (const { name } of REPLAY_POLICIES) assertStringIncludes(replay.stdout, name);
+  const words = replay.stdout.replaceAll(/\s+/g, " ");
+  for (const { name, description } of [...REPLAY_POLICIES, ...BUILT_IN_TRACES]) {
+    assertStringIncludes(words, ` ${name}: ${description}`);
+  }
 });

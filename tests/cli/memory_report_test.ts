@@ -87,6 +87,25 @@ Deno.test("memory report that cannot read or write is exit code 1 and names the 
   }
 });
 
+Deno.test("memory report never writes the page over the snapshot, by whatever name", async () => {
+  const names = [
+    (folder: string) => `${folder}/./snapshot.json`,
+    (folder: string) => `${folder}/../${folder.split("/").at(-1)}/snapshot.json`,
+    (folder: string) => {
+      Deno.symlinkSync(`${folder}/snapshot.json`, `${folder}/link.html`);
+      return `${folder}/link.html`;
+    },
+  ];
+  for (const name of names) {
+    const args = (folder: string) => [...file(folder), "--output", name(folder)];
+    await report(TEXT, args, async ({ code, stderr }, folder) => {
+      assertEquals(code, 2);
+      assertStringIncludes(stderr, "FILE itself");
+      assertEquals(await Deno.readTextFile(`${folder}/snapshot.json`), TEXT);
+    });
+  }
+});
+
 Deno.test("memory report with bad usage is exit code 2 and says what is wrong", async () => {
   for (
     const [args, message] of [

@@ -283,3 +283,41 @@ test("the page fits a narrow window, and follows a change to the dark scheme", (
     assert(light[1] !== dark[1]);
     assertEquals(errors, []);
   }, { width: 360, height: 700 }));
+
+test("nothing is wider than the window, whatever it is called and however narrow that is", async () => {
+  const long = "long".repeat(200);
+  const { device, settings, statistics } = SMALL_SNAPSHOT;
+  const snapshot = {
+    ...SMALL_SNAPSHOT,
+    device: { ...device, label: long, name: long },
+    settings: { ...settings, [long]: long },
+    statistics: { ...statistics, [long]: 1, ...measuresOf(long) },
+    streams: [long, long],
+    sites: [long, long],
+  };
+  for (const width of [1280, 380]) {
+    await withPage(memoryReport(snapshot), async ({ page, errors }) => {
+      assertEquals(await page.evaluate("document.documentElement.scrollWidth"), width);
+      assertEquals(errors, []);
+    }, { width });
+  }
+});
+
+function measuresOf(name: string): Record<string, number> {
+  const columns = ["current", "peak", "allocated", "freed"];
+  return Object.fromEntries(columns.map((column) => [`${name}.${column}`, 1]));
+}
+
+test("only the main button keeps what it is pressed on", () =>
+  withPage(html, async ({ page, errors }) => {
+    const places = [["#timeline", "#event", 400, 120], ["#map", "#block", 160, 12]] as const;
+    for (const [canvas, panel, x, y] of places) {
+      for (const button of ["right", "middle", "left"] as const) {
+        await page.locator(canvas).click({ position: { x, y }, button });
+        await page.mouse.move(5, 5);
+        const isKept = await page.locator(`${panel} h3`).count();
+        assertEquals(isKept, Number(button === "left"), `${button} button on ${canvas}`);
+      }
+    }
+    assertEquals(errors, []);
+  }));

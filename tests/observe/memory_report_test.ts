@@ -162,10 +162,46 @@ Deno.test("the page says its totals without its script", () => {
   ) {
     assertStringIncludes(html, text);
   }
-  assertStringIncludes(html, "3 earlier events were not kept");
+  assertStringIncludes(html, "</span> · 3 earlier events were not kept · drag");
+});
+
+Deno.test("statistics are a row each, or a row for all that is told of one measure", () => {
+  const measure = { current: 1, peak: 2048, allocated: 3, freed: 0 };
+  const statistics = Object.fromEntries([
+    ["currentUsage", 4096],
+    ["allocationCount", 4096],
+    ["hitRate", 2 / 3],
+    ["alone.peak", 5],
+    ["odd\n.current", 6],
+    ["__proto__", 7],
+    ...["activeBytes.all", "active.all"].flatMap((name) =>
+      Object.entries(measure).map(([column, value]) => [`${name}.${column}`, value])
+    ),
+  ]);
+  const html = memoryReport({ ...SMALL_SNAPSHOT, statistics }).replaceAll(/\s+/g, " ");
+  const rows = [...html.matchAll(/<tr><th scope="row">(.*?)<\/tr>/g)].map(([, row]) =>
+    row!.replaceAll(/(<[^>]*>)+/g, "|").replace(/\|$/, "")
+  );
+  assertEquals(rows, [
+    "currentUsage|4,096 (4 KiB)",
+    "allocationCount|4,096",
+    "hitRate|0.666667",
+    "alone.peak|5",
+    "odd .current|6",
+    "__proto__|7",
+    "preset|testing",
+    "limitBytes|none",
+    "activeBytes.all|1|2,048 (2 KiB)|3|0",
+    "active.all|1|2,048|3|0",
+  ]);
 });
 
 Deno.test("quantities are said in the unit that suits them", () => {
+  assertEquals([2 ** 20 - 1, 2 ** 20 - 52, 2 ** 20 - 1024].map(formatBytes), [
+    "1.0 MiB",
+    "1023.9 KiB",
+    "1023 KiB",
+  ]);
   assertEquals([0, 1, 1023, 1024, 1536, 2 ** 40, 2 ** 53].map(formatBytes), [
     "0 B",
     "1 B",

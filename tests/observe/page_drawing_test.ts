@@ -95,7 +95,17 @@ Deno.test("the event to speak of is a failure, else the largest, else the neares
   assertEquals(timeline.eventBetween(0.8, 0.82), 3);
   timeline.arrange(false);
   assertEquals([timeline.axis.first, timeline.axis.last], [0, 3]);
-  assertEquals([...timeline.fragmentation], [0, 0, 0.5, NaN]);
+});
+
+Deno.test("fragmentation stays what it was seen to be until somebody looks again", () => {
+  const of = (largestFree: number[]) => {
+    const timeline = { ...SMALL_SNAPSHOT.timeline!, largestFree };
+    const report = unpackReport(window, reportData({ ...SMALL_SNAPSHOT, timeline }));
+    return [...new Timeline(report.events!, report.actions).fragmentation];
+  };
+  assertEquals(of(SMALL_SNAPSHOT.timeline!.largestFree.slice()), [0, 0, 0.5, 0.5]);
+  assertEquals(of([-1, 10 * 1024, -1, 50 * 1024]), [NaN, 0.75, 0.75, 0]);
+  assertEquals(of([-1, -1, -1, -1]), [NaN, NaN, NaN, NaN]);
 });
 
 Deno.test("the page knows every action of a timeline", () => {

@@ -6,46 +6,42 @@
 
 import type { DeviceBuffer } from "../device_buffer.ts";
 
-interface DirectBuffer {
-  readonly address: number;
-  readonly bytes: number;
-  /** Weak, so that the manager keeps nothing alive that the program has lost. */
-  readonly buffer: WeakRef<DeviceBuffer>;
-}
-
-/** The direct buffers of a manager. Those that are freed are forgotten when somebody looks. */
+/**
+ * The direct buffers of a manager. Those that are freed are forgotten when somebody looks.
+ *
+ * They are held: one that was lost without having been freed still holds its memory, and of one that
+ * is not there any more nobody could tell whether it was freed.
+ */
 export class DirectBuffers {
-  #buffers: DirectBuffer[] = [];
+  #buffers: DeviceBuffer[] = [];
 
   /** Notes a buffer. */
   add(buffer: DeviceBuffer): void {
-    this.#buffers.push({
-      address: buffer.address,
-      bytes: buffer.byteLength,
-      buffer: new WeakRef(buffer),
-    });
+    this.#buffers.push(buffer);
   }
 
-  /** Those that live. One that was lost without having been freed still holds its memory. */
-  #live(): readonly DirectBuffer[] {
-    this.#buffers = this.#buffers.filter(({ buffer }) => buffer.deref()?.disposed !== true);
+  /** Those that live. */
+  #live(): readonly DeviceBuffer[] {
+    if (this.#buffers.some(({ disposed }) => disposed)) {
+      this.#buffers = this.#buffers.filter(({ disposed }) => !disposed);
+    }
     return this.#buffers;
   }
 
   /** What was asked for of each, in bytes. */
   sizes(): number[] {
-    return this.#live().map(({ bytes }) => bytes);
+    return this.#live().map(({ byteLength }) => byteLength);
   }
 
   /** What they hold together, in bytes. */
   get bytes(): number {
-    return this.#live().reduce((sum, { bytes }) => sum + bytes, 0);
+    return this.#live().reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
 
   /** Whether an address lies in one of them. */
   owns(address: number): boolean {
     return this.#live().some((buffer) =>
-      address >= buffer.address && address < buffer.address + buffer.bytes
+      address >= buffer.address && address < buffer.address + buffer.byteLength
     );
   }
 }

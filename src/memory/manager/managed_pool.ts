@@ -25,6 +25,8 @@ export interface ManagedPool {
 
   /** What it counts; makes no native call. */
   stats(): PoolStatistics;
+  /** What live buffers were asked for, in bytes, as its statistics say, without making all these. */
+  memoryAllocated(): number;
   /** What was asked for, in bytes, of each live buffer. */
   liveSizes(): Iterable<number>;
   /** Whether an address lies in a live buffer, also inside of it. */

@@ -11,6 +11,8 @@ import { deviceMemory } from "../../ffi/native_device.ts";
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
 import { type UsableMemory, usableMemory } from "../../hardware/memory_reserve.ts";
 import { logger } from "../../observe/logging.ts";
+import { checkAlignment } from "../buffer_checks.ts";
+import { streamFor } from "../buffer_copy.ts";
 import type { PlacementOptions } from "../buffer_options.ts";
 import type { DeviceBuffer } from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";
@@ -58,6 +60,12 @@ export interface MemoryManagerStatistics {
 export const FRAGMENTATION_WARNING = 0.3;
 
 const ACTION = "manage memory";
+
+/**
+ * What the addresses that a device gives are multiples of at least: CUDA C++ Programming Guide,
+ * "Device Memory Accesses".
+ */
+const DEVICE_ALIGNMENT = 256;
 
 /**
  * Manages the memory of an opened device: keeps back what driver, context and emergencies need,
@@ -142,7 +150,7 @@ export class MemoryManager {
 
   /** What live buffers were asked for, in bytes. Makes no native call. */
   memoryAllocated(): number {
-    return this.pool.stats().currentUsage + this.#direct.bytes;
+    return this.pool.memoryAllocated() + this.#direct.bytes;
   }
 
   /**
@@ -156,11 +164,15 @@ export class MemoryManager {
   }
 
   /**
-   * Allocates a buffer: from the pool, or, if it is above the largest band, from the device.
+   * Allocates a buffer: from the pool, or, if it is above the largest band, from the device. What
+   * comes from the device belongs to no stream: freeing it waits for those that use it. Where it is
+   * to be aligned to more than the device does by itself, it comes from the pool nevertheless.
    *
    * @param dtype The element type.
    * @param length The number of elements; 0 gives a valid empty buffer.
-   * @throws {RangeError} If the length is negative, fractional, not a number or too large.
+   * @throws {TypeError} If the stream is of another device.
+   * @throws {RangeError} If the length is negative, fractional, not a number or too large, or the
+   * alignment is no power of two.
    * @throws {OutOfMemoryError} If the device has no room, or what is kept back would be touched.
    */
   allocate<D extends DType>(
@@ -169,11 +181,18 @@ export class MemoryManager {
     options: PlacementOptions = {},
   ): DeviceBuffer<D> {
     const bytes = requestedBytes(dtype, length);
+    requireObject(options, "options", "allocate a buffer");
     if (this.memoryAllocated() + bytes > this.capacity) throw this.#outOfMemory(bytes);
-    if (this.#bands.bandOf(bytes) !== "direct") {
+    if (this.#bands.bandOf(bytes) !== "direct" || this.#needsPool(options)) {
       return this.pool.allocate(dtype, length, options);
     }
     return this.#allocateDirect(dtype, length, bytes);
+  }
+
+  /** Whether a place is asked for that the device does not give by itself. */
+  #needsPool({ stream, alignment = DEVICE_ALIGNMENT }: PlacementOptions): boolean {
+    if (stream !== undefined) streamFor(this.context, stream);
+    return checkAlignment(alignment) > DEVICE_ALIGNMENT;
   }
 
   #allocateDirect<D extends DType>(dtype: D, length: number, bytes: number): DeviceBuffer<D> {

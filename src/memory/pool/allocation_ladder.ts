@@ -20,6 +20,7 @@
 import { UNIT } from "./block_table.ts";
 import { ALLOCATED_BYTES, REQUESTED_BYTES, RESERVED_BYTES } from "./pool_counters.ts";
 import type { PoolEngine } from "./pool_engine.ts";
+import { GrowthPolicy, type Room } from "./growth_policy.ts";
 import type { BlockRequest } from "./block_request.ts";
 
 /** What an event tells of that somebody waits for. */
@@ -42,49 +43,19 @@ export interface LadderOptions {
   readonly onPressure: (request: BlockRequest) => boolean;
 }
 
-/** How a pool grows; both are shares. */
-interface GrowthPolicy {
-  /**
-   * How much more than the largest use so far the pool takes before it gives back what is free
-   * elsewhere: room for blocks that do not fit together.
-   */
-  readonly slack: number;
-  /** By how much of what it has the pool grows at least, so that growing is rare. */
-  readonly step: number;
-}
-
-// Found by replaying the built-in traces, as what gives the lowest peaks at about the peers' number
-// of requests to the device: `gridstride memory replay` shows both.
-const MAPPED: GrowthPolicy = { slack: 1 / 40, step: 1 / 48 };
-// A plain segment goes back only as a whole, so that making room costs more, and one that is larger
-// than what it is for is seldom filled.
-const PLAIN: GrowthPolicy = { slack: 1 / 4, step: 0 };
-
-/**
- * After giving back and taking anew this many times the largest use, without that having grown, the
- * pool allows itself its slack once more: what a program then does it does for ever, and a call of
- * the driver for each request costs more than the memory.
- */
-const TURNOVER = 32;
-/** Most slack that a pool allows itself in the end. */
-const MOST_SLACK = 1 / 4;
-
 /** The rungs. */
 export class AllocationLadder {
   readonly #engine: PoolEngine;
   readonly #options: LadderOptions;
   readonly #policy: GrowthPolicy;
-  // Of their own, as the statistics' peaks begin anew when they are reset.
-  #mostLive = 0;
+  // Of its own, as the statistics' peaks begin anew when they are reset.
   #mostReserved = 0;
-  /** Bytes given back since the largest use grew. */
-  #returned = 0;
 
   /** A ladder for an engine. */
   constructor(engine: PoolEngine, options: LadderOptions) {
     this.#engine = engine;
     this.#options = options;
-    this.#policy = options.virtualMemory ? MAPPED : PLAIN;
+    this.#policy = new GrowthPolicy(options.virtualMemory);
   }
 
   /** The first four rungs, which are quick; 0 where they lead nowhere. */
@@ -156,20 +127,26 @@ export class AllocationLadder {
     const engine = this.#engine;
     const { kind, padded, slot, space } = request;
     let growth = space.growthFor(kind, padded, slot);
-    const target = this.#target(request);
+    const live = this.#noteUse(request);
+    const target = this.#target();
+    let step = this.#policy.step(this.#reserved);
     if (this.#reserved + growth > target) {
       engine.streams.settle(undefined, this.#kindOf(request));
       if (this.#isThere(request)) return 1;
       growth = space.growthFor(kind, padded, slot);
       const excess = this.#reserved + growth - target;
-      if (excess > 0) this.#reclaim(request, excess);
+      if (excess > 0) {
+        const room = this.#policy.roomFor({ units: padded, live, excess });
+        this.#makeRoom(request, room);
+        if (room.fills) step = Infinity;
+      }
       growth = space.growthFor(kind, padded, slot);
     }
     if (growth === 0) return 1;
     if (this.#reserved + growth > this.#options.limitBytes) return 0;
     if (this.#isRefused(request, growth)) return 0;
-    const room = Math.min(this.#options.limitBytes, Math.max(target, this.#reserved + growth));
-    const extra = Math.min(this.#reserved * this.#policy.step, room - this.#reserved);
+    const most = Math.min(this.#options.limitBytes, Math.max(target, this.#reserved + growth));
+    const extra = Math.min(step, most - this.#reserved);
     return space.grow(kind, padded, slot, extra) ? 1 : 0;
   }
 
@@ -182,21 +159,28 @@ export class AllocationLadder {
     return this.#options.virtualMemory ? request.kind : undefined;
   }
 
+  /** Gives back what is free: what pays first, then whatever is needed all the same. */
+  #makeRoom(request: BlockRequest, { needed, ahead, worth }: Room): void {
+    const wanted = this.#reserved - needed;
+    if (ahead > 0) this.#reclaim(request, needed + ahead, worth);
+    const left = this.#reserved - wanted;
+    if (left > 0) this.#reclaim(request, left, 0);
+  }
+
   /** Gives back what is free: of the request's kind, and of the other if that is not enough. */
-  #reclaim(request: BlockRequest, bytes: number): void {
-    const left = this.#reclaimFree(request, bytes);
+  #reclaim(request: BlockRequest, bytes: number, worth: number): void {
+    const left = this.#reclaimFree(request, bytes, worth);
     if (left <= 0 || !this.#options.virtualMemory) return;
     this.#engine.streams.settle(undefined, request.kind === 0 ? 1 : 0);
-    this.#reclaimFree(request, left);
+    this.#reclaimFree(request, left, worth);
   }
 
   /** Gives back what is in no cache; how much less than wanted it was. */
-  #reclaimFree(request: BlockRequest, bytes: number): number {
-    let left = bytes - request.space.reclaim(bytes);
+  #reclaimFree(request: BlockRequest, bytes: number, worth: number): number {
+    let left = bytes - request.space.reclaim(bytes, worth);
     for (const space of this.#engine.streams.spaces()) {
-      if (left > 0 && space !== request.space) left -= space.reclaim(left);
+      if (left > 0 && space !== request.space) left -= space.reclaim(left, worth);
     }
-    this.#returned += bytes - left;
     return left;
   }
 
@@ -207,25 +191,24 @@ export class AllocationLadder {
       heap.find(request.slot.common, request.kind, request.padded) !== 0;
   }
 
-  /** What the pool may have without giving back what is free elsewhere. */
-  #target(request: BlockRequest): number {
+  /** Notes what is in use with a request; how many bytes that is. */
+  #noteUse(request: BlockRequest): number {
     const { counters } = this.#engine;
     const live = counters.current(ALLOCATED_BYTES) + request.units * UNIT;
-    const mostLive = Math.max(counters.peak(ALLOCATED_BYTES), live);
-    if (mostLive > this.#mostLive) {
-      this.#mostLive = mostLive;
-      this.#returned = 0;
-    }
+    this.#policy.noteUse(Math.max(counters.peak(ALLOCATED_BYTES), live));
     this.#mostReserved = Math.max(this.#mostReserved, counters.peak(RESERVED_BYTES));
-    const { limitBytes, reclaimShare } = this.#options;
-    const wanted = Math.max(this.#mostReserved, this.#mostLive * (1 + this.#slack));
-    return Math.min(wanted, limitBytes * reclaimShare);
+    return live;
   }
 
-  get #slack(): number {
-    const { slack } = this.#policy;
-    const turnovers = Math.floor(this.#returned / (TURNOVER * this.#mostLive));
-    return Math.max(slack, Math.min(slack * (1 + turnovers), MOST_SLACK));
+  /** What the pool may have without giving back what is free elsewhere. */
+  #target(): number {
+    const { limitBytes, reclaimShare } = this.#options;
+    let streams = 0;
+    for (const slot of this.#engine.streams.slots()) {
+      if (slot.stream !== undefined && !slot.captured && !slot.retired) streams++;
+    }
+    const allowed = this.#policy.allowed(streams);
+    return Math.min(Math.max(this.#mostReserved, allowed), limitBytes * reclaimShare);
   }
 
   #isRefused(request: BlockRequest, growth: number): boolean {

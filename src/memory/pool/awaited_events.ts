@@ -2,7 +2,7 @@
  * Events that are waited for without blocking, while the pool goes on.
  *
  * Whoever else asks for such an event may find it done before those who wait are told, and the pool
- * may have no more use for it then. It must stay until they have been told.
+ * may have no more use for it then. It must stay as it is until they have been told.
  *
  * @module
  */
@@ -28,6 +28,11 @@ export class AwaitedEvents {
   destroy(event: number): void {
     if (this.#waiting.has(event)) this.#due.add(event);
     else this.#destroy(event);
+  }
+
+  /** Whether somebody waits for an event who has not been told. */
+  has(event: number): boolean {
+    return this.#waiting.has(event);
   }
 
   /** Keeps an event while somebody waits for it. */

@@ -13,13 +13,7 @@
  */
 
 import { type BlockTable, LINK, RECORD_SHIFT, UNIT, UNITS } from "./block_table.ts";
-import {
-  CACHED,
-  CACHED_BYTES,
-  DRAINED,
-  DRAINED_BYTES,
-  type PoolCounters,
-} from "./pool_counters.ts";
+import type { PoolAccounts } from "./pool_accounts.ts";
 import { SIZE_CLASSES, unitsOfClass } from "./size_class.ts";
 
 /** The caches of all stream slots. */
@@ -28,29 +22,43 @@ export class BlockCache {
   heads: Int32Array<ArrayBuffer> = new Int32Array(0);
   /** How many blocks each list has. */
   counts: Int32Array<ArrayBuffer> = new Int32Array(0);
+  /** How many requests each list has served. */
+  hits: Float64Array<ArrayBuffer> = new Float64Array(0);
   /** The large block of each slot. */
   large: Int32Array<ArrayBuffer> = new Int32Array(0);
   readonly #table: BlockTable;
-  readonly #counters: PoolCounters;
+  readonly #counters: PoolAccounts;
 
   /** Empty caches. */
-  constructor(table: BlockTable, counters: PoolCounters) {
+  constructor(table: BlockTable, counters: PoolAccounts) {
     this.#table = table;
     this.#counters = counters;
   }
 
   /** Bytes in all caches. */
   get bytes(): number {
-    return this.#counters.both(CACHED_BYTES);
+    return this.#counters.cachedBytes(0) + this.#counters.cachedBytes(1);
+  }
+
+  /** Counts the requests that lists have served. */
+  countHits(): void {
+    let blocks = 0;
+    let bytes = 0;
+    for (let list = 0; list < this.hits.length; list++) {
+      blocks += this.hits[list]!;
+      bytes += this.hits[list]! * unitsOfClass(list % SIZE_CLASSES) * UNIT;
+    }
+    this.#counters.setSmallHits(blocks, bytes);
   }
 
   /** Makes room for a slot of this number. */
   addSlot(slot: number): void {
     if (slot < this.large.length) return;
     const slots = Math.max(slot + 1, this.large.length * 2, 4);
-    this.heads = longer(this.heads, slots * SIZE_CLASSES);
-    this.counts = longer(this.counts, slots * SIZE_CLASSES);
-    this.large = longer(this.large, slots);
+    this.heads = extended(this.heads, new Int32Array(slots * SIZE_CLASSES));
+    this.counts = extended(this.counts, new Int32Array(slots * SIZE_CLASSES));
+    this.hits = extended(this.hits, new Float64Array(slots * SIZE_CLASSES));
+    this.large = extended(this.large, new Int32Array(slots));
   }
 
   /** Bytes of the largest cached block. */
@@ -66,14 +74,13 @@ export class BlockCache {
 
   /** Empties a slot's cache of small blocks into `release`; whether there was anything. */
   drainSmall(slot: number, release: (block: number) => void): boolean {
-    const { values } = this.#counters;
-    const before = values[CACHED]!;
+    const before = this.#counters.cachedBlocks(0);
     if (before === 0) return false;
     const first = slot * SIZE_CLASSES;
     for (let list = first; list < first + SIZE_CLASSES; list++) {
       if (this.heads[list] !== 0) this.#drainList(list, release);
     }
-    return values[CACHED]! < before;
+    return this.#counters.cachedBlocks(0) < before;
   }
 
   /** The same with a slot's large block. */
@@ -81,25 +88,16 @@ export class BlockCache {
     const large = this.large[slot]!;
     if (large === 0) return false;
     this.large[slot] = 0;
-    this.noteDrained(1, 1, this.#table.units(large) * UNIT);
+    this.#counters.noteDrained(1, 1, this.#table.units(large) * UNIT);
     release(large);
     return true;
-  }
-
-  /** Counts blocks that leave a cache otherwise than by a hit. */
-  noteDrained(kind: 0 | 1, blocks: number, bytes: number): void {
-    const { values } = this.#counters;
-    values[CACHED + kind]! -= blocks;
-    values[CACHED_BYTES + kind]! -= bytes;
-    values[DRAINED + kind]! += blocks;
-    values[DRAINED_BYTES + kind]! += bytes;
   }
 
   #drainList(list: number, release: (block: number) => void): void {
     const bytes = unitsOfClass(list % SIZE_CLASSES) * UNIT;
     let block = this.heads[list]!;
     this.heads[list] = 0;
-    this.noteDrained(0, this.counts[list]!, this.counts[list]! * bytes);
+    this.#counters.noteDrained(0, this.counts[list]!, this.counts[list]! * bytes);
     this.counts[list] = 0;
     while (block !== 0) {
       const link = this.#table.field(block, LINK);
@@ -117,8 +115,7 @@ export class BlockCache {
   }
 }
 
-function longer(array: Int32Array<ArrayBuffer>, length: number): Int32Array<ArrayBuffer> {
-  const copy = new Int32Array(length);
-  copy.set(array);
-  return copy;
+function extended<A extends Int32Array | Float64Array>(array: A, longer: A): A {
+  longer.set(array);
+  return longer;
 }

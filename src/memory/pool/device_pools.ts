@@ -50,6 +50,14 @@ export function trimOthers(device: DevicePlace, pool: PoolCore | undefined): voi
   for (const other of poolsOn(device).pools) if (other !== pool) other.trim();
 }
 
+/** Has them wait, blocking this thread, for the streams that use what is free, and give that back. */
+export function drainPools(device: DevicePlace): void {
+  for (const pool of poolsOn(device).pools) {
+    pool.settleSync();
+    pool.trim();
+  }
+}
+
 /**
  * Lets another device address what the pools of a device have mapped; what they map later is
  * shared by {@linkcode shareMapping}. Plain memory needs no more than peer access.

@@ -46,6 +46,16 @@ export class GraphMemory {
     // wait for its work all the same.
     graph.onLaunch((stream) => void this.#engine.streams.slotOf(stream));
     graph.onDispose((streams) => this.#retireOfGraph(space, streams));
+    this.#giveUnusedBack(space);
+  }
+
+  /**
+   * Gives back what the space has grown by beyond what was captured: nobody allocates in it any more.
+   */
+  #giveUnusedBack(space: MemorySpace): void {
+    if (this.#engine.upstream.lost) return;
+    space.reclaim(Infinity);
+    this.#engine.counters.recount();
   }
 
   #retireOfGraph(space: MemorySpace, streams: Iterable<MemoryStream>): void {

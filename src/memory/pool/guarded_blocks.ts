@@ -320,6 +320,7 @@ export class GuardedBlocks implements PoolObserver {
     values[at + kind]! -= guards;
     this.#lowerPeak(at + PEAK + kind, kind, now, guards);
     this.#lowerPeak(at + PEAK_ALL, 2, all, guards);
+    this.#engine.counters.raisePeaks();
   }
 
   /** Where this allocation has set the peak, it was with guards. */

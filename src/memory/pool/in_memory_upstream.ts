@@ -8,10 +8,12 @@
  * @module
  */
 
+import { AwaitedEvents } from "./awaited_events.ts";
 import { type MemoryTally, ModelMemory } from "./in_memory/model_memory.ts";
 import type { CompletionRule, ModelStream } from "./in_memory/model_stream.ts";
 import { ModelTimeline } from "./in_memory/model_timeline.ts";
 import { UpstreamCalls } from "./in_memory/upstream_calls.ts";
+import { UpstreamMisuseError } from "./in_memory/upstream_misuse_error.ts";
 import type { MemoryStream, MemoryUpstream } from "./memory_upstream.ts";
 
 export type { MemoryTally } from "./in_memory/model_memory.ts";
@@ -64,6 +66,7 @@ export class InMemoryUpstream implements MemoryUpstream {
   readonly calls: UpstreamCalls;
   readonly #memory: ModelMemory;
   readonly #timeline: ModelTimeline;
+  readonly #awaited: AwaitedEvents;
   readonly #strictFree: boolean;
   #blockedFrees = 0;
   #pressure = 0;
@@ -76,7 +79,9 @@ export class InMemoryUpstream implements MemoryUpstream {
     this.granularity = options.granularity ?? 2 ** 21;
     this.calls = new UpstreamCalls(this.label);
     this.#strictFree = options.strictFree ?? false;
-    this.#timeline = new ModelTimeline(this.label, options.completion ?? "recorded");
+    const timeline = new ModelTimeline(this.label, options.completion ?? "recorded");
+    this.#timeline = timeline;
+    this.#awaited = new AwaitedEvents((event) => timeline.destroyEvent(event));
     this.#memory = new ModelMemory({
       capacity: this.totalBytes,
       granularity: this.granularity,
@@ -232,15 +237,18 @@ export class InMemoryUpstream implements MemoryUpstream {
     return this.#timeline.createEvent();
   }
 
-  /** Forgets an event. */
+  /** Forgets an event; it stays until those who {@linkcode wait} for it have been told. */
   destroyEvent(event: number): void {
     this.calls.count("destroyEvent");
-    this.#timeline.destroyEvent(event);
+    this.#awaited.destroy(event);
   }
 
   /** Marks the point that the stream's work has reached when all enqueued so far is done. */
   recordEvent(event: number, stream: MemoryStream): void {
     this.calls.count("recordEvent");
+    if (this.isAwaited(event)) {
+      throw new UpstreamMisuseError(`Cannot record event ${event} as somebody still waits for it`);
+    }
     this.#timeline.record(event, stream);
   }
 
@@ -259,7 +267,12 @@ export class InMemoryUpstream implements MemoryUpstream {
   /** Resolves when the work up to it is done, as the test says it is. */
   async wait(event: number): Promise<void> {
     this.calls.count("wait");
-    await this.#timeline.wait(event);
+    await this.#awaited.during(event, () => this.#timeline.wait(event));
+  }
+
+  /** Whether somebody waits for it who is still to be told. */
+  isAwaited(event: number): boolean {
+    return this.#awaited.has(event);
   }
 
   // ---- blocks, bytes and pressure ----------------------------------------------------------------
@@ -293,9 +306,9 @@ export class InMemoryUpstream implements MemoryUpstream {
     this.#pressure++;
   }
 
-  /** A number that changes when somebody pressed. */
-  get pressure(): number {
-    return this.#pressure;
+  /** A number that changes when somebody pressed, or a capture began or ended. */
+  get signal(): number {
+    return this.#pressure - -this.#timeline.captureChanges;
   }
 
   /** Whether somebody pressed since this was asked last. */

@@ -158,7 +158,8 @@ export class MemoryPool implements Disposable, ManagedPool {
 
   /**
    * Allocates a buffer past the pool, from the device, to which it goes back when it is freed.
-   * Nothing of it is counted here.
+   * Nothing of it is counted here. Where the device has no more, the pools give back what they keep
+   * free, for which this may block until streams are through with it.
    *
    * @throws {RangeError} If the length is negative, fractional, not a number or too large.
    * @throws {OutOfMemoryError} If the device has no room.
@@ -170,8 +171,9 @@ export class MemoryPool implements Disposable, ManagedPool {
   }
 
   /**
-   * Frees a buffer, as its own `free()` does, or the one that begins at an address. What would free
-   * nothing is an error and changes nothing.
+   * Frees a buffer, as its own `free()` does, or the one that begins at an address, which is looked
+   * up among all blocks: with many, free buffers. What would free nothing is an error and changes
+   * nothing.
    *
    * @throws {TypeError} If the buffer is freed already, a view, or not of this pool.
    * @throws {RangeError} If no live buffer of this pool begins at the address.

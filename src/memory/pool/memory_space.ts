@@ -83,14 +83,15 @@ export class MemorySpace {
    * Gives free memory that no stream uses back to the device, in as few requests as may be.
    *
    * @param bytes How much at least, if there is as much.
+   * @param worth From smaller blocks nothing is given back, in bytes.
    * @returns How much it was.
    */
-  reclaim(bytes: number): number {
+  reclaim(bytes: number, worth = 0): number {
     // All of it takes one pass; it would be sorted anew for each piece.
     if (bytes === Infinity) return this.reclaimOld(Infinity);
     let returned = 0;
     while (returned < bytes) {
-      const some = this.#reclaimOne(bytes - returned);
+      const some = this.#reclaimOne(bytes - returned, worth);
       if (some === 0) return returned;
       returned += some;
     }
@@ -127,7 +128,7 @@ export class MemorySpace {
   }
 
   /** Gives back from the block that has enough, or from the largest there is; 0 where none has. */
-  #reclaimOne(bytes: number): number {
+  #reclaimOne(bytes: number, worth: number): number {
     const { heap, table } = this.#shared;
     const owner = this.common.index;
     if (Number.isFinite(bytes) && this.#virtual !== undefined) {
@@ -137,7 +138,7 @@ export class MemorySpace {
       const some = enough === 0 ? 0 : this.#giveBack(enough, bytes);
       if (some > 0) return some;
     }
-    const least = this.#source.leastGiven;
+    const least = Math.max(this.#source.leastGiven, worth);
     const blocks: number[] = [];
     for (let block = heap.oldest(owner); block !== 0; block = heap.younger(block)) {
       if (table.units(block) * UNIT >= least) blocks.push(block);

@@ -91,6 +91,11 @@ export interface MemoryUpstream {
   waitSync(event: number): void;
   /** Waits for it without blocking the event loop. */
   wait(event: number): Promise<void>;
+  /**
+   * Whether somebody who {@linkcode wait}s for it is still to be told: recorded anew, it would have
+   * them wait for what is enqueued by then as well.
+   */
+  isAwaited(event: number): boolean;
 
   /** Tells the library of a live block, or of its end, for checks by block; see debug mode. */
   declare(address: number, bytes: number, isLive: boolean): void;
@@ -102,10 +107,10 @@ export interface MemoryUpstream {
   /** Asks the pools of other isolates to trim. */
   press(): void;
   /**
-   * A number that changes when somebody pressed, or the device was lost; reading it costs no native
-   * call.
+   * A number that changes when somebody pressed, a device was lost, or a capture began or ended;
+   * reading it costs no native call.
    */
-  readonly pressure: number;
+  readonly signal: number;
   /**
    * Whether somebody pressed for this device since this was asked last: the number above is one
    * for all devices, and for all libraries that are open.

@@ -189,6 +189,11 @@ export class NativeUpstream implements MemoryUpstream {
     await this.#awaited.during(event, () => eventDone(this.#context, event));
   }
 
+  /** Whether somebody waits for it who is still to be told. */
+  isAwaited(event: number): boolean {
+    return this.#awaited.has(event);
+  }
+
   /** Tells the library of a live block, or of its end. */
   declare(address: number, bytes: number, isLive: boolean): void {
     const { library, ordinal } = this.#context;
@@ -214,10 +219,11 @@ export class NativeUpstream implements MemoryUpstream {
     this.#onPress();
   }
 
-  /** A number that changes when somebody pressed, or a device was lost. */
-  get pressure(): number {
+  /** A number that changes when somebody pressed, a device was lost, or a capture began or ended. */
+  get signal(): number {
     const { library } = this.#context;
-    return readPressure(library) + library.losses;
+    // Both grow. Of floats the engine adds slower, as it makes sure of integers meanwhile.
+    return readPressure(library) - -library.interruptions;
   }
 
   /** Whether somebody pressed for this device since this was asked last. */

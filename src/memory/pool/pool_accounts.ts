@@ -24,8 +24,8 @@ const PEAK: typeof counter.PEAK = 4;
 const PEAK_ALL: typeof counter.PEAK_ALL = 6;
 const HITS: typeof counter.HITS = 72;
 const MISSES: typeof counter.MISSES = 74;
-const CACHED: typeof counter.CACHED = 76;
-const CACHED_BYTES: typeof counter.CACHED_BYTES = 78;
+const HELD: typeof counter.HELD = 76;
+const HELD_BYTES: typeof counter.HELD_BYTES = 78;
 const SPLIT: typeof counter.SPLIT = 80;
 const SPLIT_BYTES: typeof counter.SPLIT_BYTES = 82;
 const SPLIT_TOTAL: typeof counter.SPLIT_TOTAL = 84;
@@ -33,10 +33,15 @@ const SPLIT_BYTES_TOTAL: typeof counter.SPLIT_BYTES_TOTAL = 86;
 const DRAINED: typeof counter.DRAINED = 88;
 const DRAINED_BYTES: typeof counter.DRAINED_BYTES = 90;
 const MISSED_BYTES: typeof counter.MISSED_BYTES = 92;
+const CEILING: typeof counter.CEILING = 94;
+const FLOOR: typeof counter.FLOOR = 97;
 
 // Places of measures.
 const COUNT = ALLOCATION << 3;
 const REQUESTED = (2 satisfies typeof counter.REQUESTED_BYTES) << 3;
+// Adding a constant to a float makes the engine convert it to an integer and back, to be sure that
+// it is one; subtracting does not.
+const MINUS_ONE = -1;
 const RESERVED = RESERVED_BYTES << 3;
 const ALLOCATED = ALLOCATED_BYTES << 3;
 const IDLE = INACTIVE_SPLIT << 3;
@@ -59,6 +64,13 @@ export class PoolAccounts extends PoolCounters {
     return this.current(RESERVED_BYTES) - this.current(ALLOCATED_BYTES);
   }
 
+  /** Begins to count anew. */
+  override reset(): void {
+    super.reset();
+    this.raisePeaks();
+    this.raiseInactivePeaks();
+  }
+
   /** Notes memory taken from the device or, below zero, given back. */
   noteReserved(bytes: number, kind: number, isSegment: boolean): void {
     if (bytes > 0) this.raise(RESERVED_BYTES, kind, bytes);
@@ -67,29 +79,107 @@ export class PoolAccounts extends PoolCounters {
     if (isSegment && bytes < 0) this.lower(SEGMENT_COUNT, kind, 1);
   }
 
-  /** Notes that no cached block served a request. */
+  /** How many blocks the caches have. */
+  cachedBlocks(kind: 0 | 1): number {
+    return this.values[HELD + kind]! - this.values[COUNT + kind]!;
+  }
+
+  /** Their bytes. */
+  cachedBytes(kind: 0 | 1): number {
+    return this.values[HELD_BYTES + kind]! - this.values[ALLOCATED + kind]!;
+  }
+
+  /** Notes that no cached block served a request, so that there is one more. */
   noteMiss(kind: 0 | 1, rounded: number): void {
-    this.values[MISSES + kind]! += 1;
-    this.values[MISSED_BYTES + kind]! += rounded;
+    const { values } = this;
+    values[MISSES + kind]! -= MINUS_ONE;
+    values[MISSED_BYTES + kind]! += rounded;
+    values[HELD + kind]! -= MINUS_ONE;
+    values[HELD_BYTES + kind]! += rounded;
+  }
+
+  /** Notes that a block, which is freed, comes into no cache. */
+  noteUncached(kind: 0 | 1, rounded: number): void {
+    this.values[HELD + kind]! -= 1;
+    this.values[HELD_BYTES + kind]! -= rounded;
+  }
+
+  /** Notes blocks that leave a cache otherwise than by a hit. */
+  noteDrained(kind: 0 | 1, blocks: number, bytes: number): void {
+    const { values } = this;
+    values[HELD + kind]! -= blocks;
+    values[HELD_BYTES + kind]! -= bytes;
+    values[DRAINED + kind]! += blocks;
+    values[DRAINED_BYTES + kind]! += bytes;
+  }
+
+  /** Says what the caches of small blocks have served, which they count. */
+  setSmallHits(blocks: number, bytes: number): void {
+    this.values[HITS] = blocks;
+    this.values[ALLOCATED + TOTAL] = this.values[MISSED_BYTES]! + bytes;
+  }
+
+  /**
+   * Brings the peaks of small allocations up to date, one of which is new, and says where the next
+   * ones begin. So the hot path compares with three numbers and not with six.
+   */
+  raisePeaks(): void {
+    const { values } = this;
+    for (let measure = 0; measure < 3; measure++) {
+      const at = measure << 3;
+      const now = values[at]!;
+      const other = values[at + 1]!;
+      if (now > values[at + PEAK]!) values[at + PEAK] = now;
+      if (now + other > values[at + PEAK_ALL]!) values[at + PEAK_ALL] = now + other;
+      values[CEILING + measure] = Math.min(values[at + PEAK]!, values[at + PEAK_ALL]! - other);
+    }
+  }
+
+  /** The same for the peaks of inactive memory, of which there is most when the least is live. */
+  raiseInactivePeaks(): void {
+    const { values } = this;
+    const blocks = values[SPLIT]! + values[HELD]! - values[COUNT]!;
+    const largeBlocks = values[SPLIT + 1]! + values[HELD + 1]! - values[COUNT + 1]!;
+    values[FLOOR] = values[COUNT]! - this.#raiseTo(IDLE, blocks, largeBlocks);
+    const bytes = values[SPLIT_BYTES]! + values[HELD_BYTES]! - values[ALLOCATED]!;
+    const largeBytes = values[SPLIT_BYTES + 1]! + values[HELD_BYTES + 1]! - values[ALLOCATED + 1]!;
+    values[FLOOR + 1] = values[ALLOCATED]! - this.#raiseTo(IDLE_BYTES, bytes, largeBytes);
+  }
+
+  /** Raises the peaks of a measure to what there is; how much more there may be of the small. */
+  #raiseTo(at: number, small: number, large: number): number {
+    const { values } = this;
+    if (small > values[at + PEAK]!) values[at + PEAK] = small;
+    if (large > values[at + PEAK + 1]!) values[at + PEAK + 1] = large;
+    const all = small + large;
+    if (all > values[at + PEAK_ALL]!) values[at + PEAK_ALL] = all;
+    const room = values[at + PEAK]! - small;
+    const roomOfAll = values[at + PEAK_ALL]! - all;
+    return room < roomOfAll ? room : roomOfAll;
   }
 
   /** Notes a block that became live other than by a hit among the small, which does it itself. */
   noteTaken(kind: 0 | 1, rounded: number, bytes: number): void {
     this.values[ALLOCATED + TOTAL + kind]! += rounded;
     this.values[REQUESTED + TOTAL + kind]! += bytes;
-    this.#raise(COUNT, kind, 1);
-    this.#raise(ALLOCATED, kind, rounded);
-    this.#raise(REQUESTED, kind, bytes);
+    this.#raise(0, kind, 1);
+    this.#raise(1, kind, rounded);
+    this.#raise(2, kind, bytes);
   }
 
-  /** Does as `raise()` does for a place. */
-  #raise(at: number, kind: 0 | 1, amount: number): void {
+  /** Does as `raise()` does for one of the first three measures. */
+  #raise(measure: 0 | 1 | 2, kind: 0 | 1, amount: number): void {
     const { values } = this;
-    const now = values[at + kind]! + amount;
+    const at = measure << 3;
+    const now = values[at + kind]! - -amount;
     values[at + kind] = now;
     if (now > values[at + PEAK + kind]!) values[at + PEAK + kind] = now;
     const all = now + values[at + 1 - kind]!;
     if (all > values[at + PEAK_ALL]!) values[at + PEAK_ALL] = all;
+    // There is less room for small ones when there is more of the large.
+    if (kind === 1) {
+      values[CEILING + measure] = Math.min(values[at + PEAK]!, values[at + PEAK_ALL]! - now);
+    }
   }
 
   /** Notes a block that became pending or, below zero, is not any more. */
@@ -119,39 +209,30 @@ export class PoolAccounts extends PoolCounters {
       if (moreBlocks > 0) values[SPLIT_TOTAL + kind]! += moreBlocks;
       values[SPLIT + kind] = blocks;
     }
-    const cachedBytes = values[CACHED_BYTES + kind]!;
-    const bytes = values[RESERVED + kind]! - values[ALLOCATED + kind]! -
-      this.#pendingBytes[kind]! - heap.wholeUnits[kind]! * UNIT - cachedBytes;
+    const bytes = values[RESERVED + kind]! - values[HELD_BYTES + kind]! -
+      this.#pendingBytes[kind]! - heap.wholeUnits[kind]! * UNIT;
     const moreBytes = bytes - values[SPLIT_BYTES + kind]!;
     if (moreBytes !== 0) {
       if (moreBytes > 0) values[SPLIT_BYTES_TOTAL + kind]! += moreBytes;
       values[SPLIT_BYTES + kind] = bytes;
     }
     // What there is at a time follows from these when it is read; only the peaks have to be kept.
-    const other = 1 - kind;
-    const count = blocks + values[CACHED + kind]!;
-    if (count > values[IDLE + PEAK + kind]!) values[IDLE + PEAK + kind] = count;
-    const countAll = count + values[SPLIT + other]! + values[CACHED + other]!;
-    if (countAll > values[IDLE + PEAK_ALL]!) values[IDLE + PEAK_ALL] = countAll;
-    const idle = bytes + cachedBytes;
-    if (idle > values[IDLE_BYTES + PEAK + kind]!) values[IDLE_BYTES + PEAK + kind] = idle;
-    const idleAll = idle + values[SPLIT_BYTES + other]! + values[CACHED_BYTES + other]!;
-    if (idleAll > values[IDLE_BYTES + PEAK_ALL]!) values[IDLE_BYTES + PEAK_ALL] = idleAll;
+    this.raiseInactivePeaks();
   }
 
   /** Brings the measures of inactive memory up to date. */
   refreshInactive(): void {
     const { values } = this;
-    for (let kind = 0; kind < 2; kind++) {
+    for (const kind of [0, 1] as const) {
       // A block comes into a cache once, and leaves by a hit or otherwise or is still there.
       values[(INACTIVE_SPLIT << 3) + TOTAL + kind] = values[SPLIT_TOTAL + kind]! +
-        values[HITS + kind]! + values[DRAINED + kind]! + values[CACHED + kind]!;
+        values[HITS + kind]! + values[DRAINED + kind]! + this.cachedBlocks(kind);
       const hitBytes = values[(ALLOCATED_BYTES << 3) + TOTAL + kind]! -
         values[MISSED_BYTES + kind]!;
       values[(INACTIVE_SPLIT_BYTES << 3) + TOTAL + kind] = values[SPLIT_BYTES_TOTAL + kind]! +
-        hitBytes + values[DRAINED_BYTES + kind]! + values[CACHED_BYTES + kind]!;
-      this.set(INACTIVE_SPLIT, kind, values[SPLIT + kind]! + values[CACHED + kind]!);
-      const bytes = values[SPLIT_BYTES + kind]! + values[CACHED_BYTES + kind]!;
+        hitBytes + values[DRAINED_BYTES + kind]! + this.cachedBytes(kind);
+      this.set(INACTIVE_SPLIT, kind, values[SPLIT + kind]! + this.cachedBlocks(kind));
+      const bytes = values[SPLIT_BYTES + kind]! + this.cachedBytes(kind);
       this.set(INACTIVE_SPLIT_BYTES, kind, bytes);
     }
   }

@@ -7,7 +7,7 @@
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import type { MemorySnapshot } from "../snapshot/memory_snapshot.ts";
 import type { MemoryTrace } from "../trace/memory_trace.ts";
-import { UNIT } from "./block_table.ts";
+import { type BlockTable, UNIT } from "./block_table.ts";
 import type { BlockTracker } from "./block_tracker.ts";
 import { GraphMemory, type MemoryGraph } from "./graph_memory.ts";
 import type { GuardedBlocks } from "./guarded_blocks.ts";
@@ -43,6 +43,7 @@ export class PoolCore {
   readonly monitor: PoolMonitor;
   /** What is known of its blocks; `undefined` where memory is not tracked. */
   readonly tracker: BlockTracker | undefined;
+  readonly #table: BlockTable;
   readonly #upstream: MemoryUpstream;
   readonly #lifetime: PoolLifetime | undefined;
   readonly #requests: PoolRequests;
@@ -66,6 +67,7 @@ export class PoolCore {
       maxCachedBytes: settings.maxCachedBytes,
       onUse: (isInUse) => isInUse ? lifetime?.retain() : lifetime?.release(),
     });
+    this.#table = this.engine.table;
     this.monitor = new PoolMonitor(this.engine, settings);
     this.tracker = this.monitor.tracker;
     this.#guarded = this.monitor.guarded;
@@ -95,7 +97,7 @@ export class PoolCore {
    * @throws {MemoryCorruptionError} If debug mode has found something while it made room.
    */
   take(bytes: number, stream: MemoryStream, alignment = 0): number {
-    if (this.#isUnusual) {
+    if (this.#isUnusual === true) {
       return this.#takeUnusually(bytes, stream, alignment || this.settings.alignment);
     }
     if (bytes === 0) return this.#takeNothing();
@@ -118,9 +120,9 @@ export class PoolCore {
 
   /** The address of a live block; 0 for that of an empty buffer. */
   addressOf(block: number): number {
-    if (block === 0) return 0;
-    return this.#guarded === undefined
-      ? this.engine.table.address(block)
+    // The record of block 0 is nobody's, and its address 0.
+    return this.#guarded === undefined || block === 0
+      ? this.#table.address(block)
       : addressOf(this.engine, block);
   }
 
@@ -213,8 +215,7 @@ export class PoolCore {
 
   /** Makes peaks and totals begin anew; what is live stays counted. */
   resetStatistics(): void {
-    this.engine.counters.refreshActive();
-    this.engine.counters.refreshInactive();
+    this.engine.refreshCounters();
     this.engine.counters.reset();
     this.#guarded?.notePeaks();
   }

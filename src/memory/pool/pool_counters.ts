@@ -57,10 +57,10 @@ export type CounterName = typeof COUNTERS[number];
 export const HITS = 72;
 /** Places of the requests that none served, small and large. */
 export const MISSES = 74;
-/** Places of the number of cached blocks, small and large. */
-export const CACHED = 76;
+/** Places of the number of blocks that somebody has or a cache, small and large. */
+export const HELD = 76;
 /** Places of their bytes. */
-export const CACHED_BYTES = 78;
+export const HELD_BYTES = 78;
 /** Places of the number of free blocks, but for cached ones, beside others in a segment. */
 export const SPLIT = 80;
 /** Places of their bytes. */
@@ -75,7 +75,16 @@ export const DRAINED = 88;
 export const DRAINED_BYTES = 90;
 /** Places of the bytes of requests that no cached block served, with rounding. */
 export const MISSED_BYTES = 92;
-const FIRST_COUNTER = 94;
+/**
+ * Places of the count, bytes and requested bytes of small allocations above which one of their
+ * peaks is new.
+ */
+export const CEILING = 94;
+/**
+ * Places of the count and bytes of small allocations below which a peak of inactive memory is new.
+ */
+export const FLOOR = 97;
+const FIRST_COUNTER = 99;
 const AFTER_COUNTERS = FIRST_COUNTER + COUNTERS.length;
 
 /** The counters of a pool. */

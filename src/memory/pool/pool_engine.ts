@@ -43,23 +43,20 @@ const LIVE: typeof table.LIVE = 1;
 const CACHED_STATE: typeof table.CACHED = 2;
 const LARGEST_SMALL: typeof size.LARGEST_SMALL = 1048576;
 const SIZE_CLASSES: typeof size.SIZE_CLASSES = 129;
-const PEAK: typeof counter.PEAK = 4;
-const PEAK_ALL: typeof counter.PEAK_ALL = 6;
 const HITS: typeof counter.HITS = 72;
-const CACHED: typeof counter.CACHED = 76;
-const CACHED_BYTES: typeof counter.CACHED_BYTES = 78;
-const SPLIT: typeof counter.SPLIT = 80;
-const SPLIT_BYTES: typeof counter.SPLIT_BYTES = 82;
+const HELD_BYTES: typeof counter.HELD_BYTES = 78;
+const CEILING: typeof counter.CEILING = 94;
+const FLOOR: typeof counter.FLOOR = 97;
 
 // Places of measures: the number of the measure times eight.
 const COUNT = (0 satisfies typeof counter.ALLOCATION) << 3;
 const ALLOCATED = (1 satisfies typeof counter.ALLOCATED_BYTES) << 3;
 const REQUESTED_NOW = (2 satisfies typeof counter.REQUESTED_BYTES) << 3;
-const IDLE = (5 satisfies typeof counter.INACTIVE_SPLIT) << 3;
-const IDLE_BYTES = (6 satisfies typeof counter.INACTIVE_SPLIT_BYTES) << 3;
-const TOTAL: typeof counter.TOTAL = 2;
-const ALLOCATED_TOTAL = ALLOCATED + TOTAL;
-const REQUESTED_TOTAL = REQUESTED_NOW + TOTAL;
+const REQUESTED_TOTAL = REQUESTED_NOW + (2 satisfies typeof counter.TOTAL);
+
+// Adding a constant to a float makes V8 convert it to an integer and back, to be sure that it is
+// one; subtracting does not.
+const MINUS_ONE = -1;
 
 /** The engine. */
 export class PoolEngine implements SharedMemory {
@@ -97,7 +94,7 @@ export class PoolEngine implements SharedMemory {
   #lastStream: MemoryStream | undefined;
   #lastSlot = 0;
   #lastCommon = 0;
-  #pressure: number;
+  #signal: number;
   readonly #answer: PressureAnswer;
 
   /** An engine without memory. */
@@ -108,7 +105,7 @@ export class PoolEngine implements SharedMemory {
     this.#mostCached = options.maxCachedBuffers;
     this.#limitsFree = Number.isFinite(options.maxCachedBytes);
     this.#onUse = options.onUse;
-    this.#pressure = options.upstream.pressure;
+    this.#signal = options.upstream.signal;
     this.cache = new BlockCache(this.table, this.counters);
     const isVirtual = options.virtualMemory && options.upstream.granularity > 0;
     this.streams = new PoolStreams(
@@ -129,11 +126,10 @@ export class PoolEngine implements SharedMemory {
    */
   take(bytes: number, stream: MemoryStream): number {
     if (
-      stream !== this.#lastStream || stream.captureToken !== undefined ||
-      this.upstream.pressure !== this.#pressure
+      stream !== this.#lastStream || this.upstream.signal !== this.#signal
     ) this.#attend(stream);
     if (bytes > LARGEST_SMALL) return this.#takeLarge(bytes, stream);
-    const { heads, counts } = this.cache;
+    const { heads, counts, hits } = this.cache;
     const list = this.#lastSlot * SIZE_CLASSES + sizeClass((bytes + UNIT - 1) >>> 9);
     const block = heads[list]!;
     if (block === 0) return this.#miss(bytes, UNIT, stream);
@@ -141,34 +137,24 @@ export class PoolEngine implements SharedMemory {
     const at = block << RECORD_SHIFT;
     heads[list] = ints[at + LINK]!;
     counts[list]!--;
+    hits[list]! -= MINUS_ONE;
     ints[at + STATE] = LIVE;
     floats[(block << FLOAT_SHIFT) + REQUESTED] = bytes;
     const values = this.#values;
     const rounded = ints[at + UNITS]! * UNIT;
-    values[HITS]! += 1;
-    values[CACHED]! -= 1;
-    values[CACHED_BYTES]! -= rounded;
-    values[ALLOCATED_TOTAL]! += rounded;
-    values[REQUESTED_TOTAL]! += bytes;
-    const count = values[COUNT]! + 1;
-    const countAll = count + values[COUNT + 1]!;
-    values[COUNT] = count;
-    if (count > values[COUNT + PEAK]!) values[COUNT + PEAK] = count;
-    if (countAll > values[COUNT + PEAK_ALL]!) values[COUNT + PEAK_ALL] = countAll;
+    const count = values[COUNT]! - MINUS_ONE;
     const allocated = values[ALLOCATED]! + rounded;
-    const allocatedAll = allocated + values[ALLOCATED + 1]!;
-    values[ALLOCATED] = allocated;
-    if (allocated > values[ALLOCATED + PEAK]!) values[ALLOCATED + PEAK] = allocated;
-    if (allocatedAll > values[ALLOCATED + PEAK_ALL]!) values[ALLOCATED + PEAK_ALL] = allocatedAll;
     const requested = values[REQUESTED_NOW]! + bytes;
-    const requestedAll = requested + values[REQUESTED_NOW + 1]!;
+    values[COUNT] = count;
+    values[ALLOCATED] = allocated;
     values[REQUESTED_NOW] = requested;
-    if (requested > values[REQUESTED_NOW + PEAK]!) values[REQUESTED_NOW + PEAK] = requested;
-    if (requestedAll > values[REQUESTED_NOW + PEAK_ALL]!) {
-      values[REQUESTED_NOW + PEAK_ALL] = requestedAll;
-    }
+    values[REQUESTED_TOTAL]! += bytes;
+    if (
+      count > values[CEILING]! || allocated > values[CEILING + 1]! ||
+      requested > values[CEILING + 2]!
+    ) this.counters.raisePeaks();
     if (this.streams.pendingCount !== 0) this.counters.refreshActive();
-    if (countAll === 1) this.#onUse(true);
+    if (count === 1 && values[COUNT + 1] === 0) this.#onUse(true);
     if (this.observer !== undefined) this.observer.allocated(block, stream);
     return block;
   }
@@ -184,43 +170,46 @@ export class PoolEngine implements SharedMemory {
     const { ints, floats } = this.table;
     const at = block << RECORD_SHIFT;
     if (this.observer !== undefined) this.observer.freed(block);
-    const kind = ints[at + SEGMENT]! & 1;
+    const kind = (ints[at + SEGMENT]! & 1) as 0 | 1;
     const units = ints[at + UNITS]!;
     const rounded = units * UNIT;
     const owner = ints[at + OWNER]!;
     const values = this.#values;
     const count = values[COUNT + kind]! - 1;
+    const allocated = values[ALLOCATED + kind]! - rounded;
     values[COUNT + kind] = count;
-    values[ALLOCATED + kind]! -= rounded;
+    values[ALLOCATED + kind] = allocated;
     values[REQUESTED_NOW + kind]! -= floats[(block << FLOAT_SHIFT) + REQUESTED]!;
     ints[at + TICK] = this.tick;
     ints[at + EPOCH] = this.streams.epochs[owner]!;
     const { heads, counts } = this.cache;
     const list = owner * SIZE_CLASSES + sizeClass(units);
-    const bytes = values[CACHED_BYTES]! + rounded;
     if (
       kind !== 0 || ints[at + STATE] !== LIVE || counts[list]! >= this.#mostCached ||
-      bytes > this.#mostFreeBytes
+      (this.#limitsFree === true && values[HELD_BYTES]! - allocated > this.#mostFreeBytes)
     ) this.#giveUncached(block, kind, owner, rounded);
     else {
       ints[at + STATE] = CACHED_STATE;
       ints[at + LINK] = heads[list]!;
       heads[list] = block;
       counts[list]!++;
-      const cached = values[CACHED]! + 1;
-      values[CACHED] = cached;
-      values[CACHED_BYTES] = bytes;
-      const blocks = cached + values[SPLIT]!;
-      const blocksAll = blocks + values[CACHED + 1]! + values[SPLIT + 1]!;
-      if (blocks > values[IDLE + PEAK]!) values[IDLE + PEAK] = blocks;
-      if (blocksAll > values[IDLE + PEAK_ALL]!) values[IDLE + PEAK_ALL] = blocksAll;
-      const idle = bytes + values[SPLIT_BYTES]!;
-      const idleAll = idle + values[CACHED_BYTES + 1]! + values[SPLIT_BYTES + 1]!;
-      if (idle > values[IDLE_BYTES + PEAK]!) values[IDLE_BYTES + PEAK] = idle;
-      if (idleAll > values[IDLE_BYTES + PEAK_ALL]!) values[IDLE_BYTES + PEAK_ALL] = idleAll;
+      if (count < values[FLOOR]! || allocated < values[FLOOR + 1]!) {
+        this.counters.raiseInactivePeaks();
+      }
     }
-    if (this.#limitsFree || this.streams.severalStreams) this.#watch(owner, rounded);
+    if (this.#limitsFree === true || this.streams.severalStreams === true) {
+      this.#watch(owner, rounded);
+    }
     if (count + values[COUNT + 1 - kind]! === 0) this.#onUse(false);
+  }
+
+  /** Brings all counters up to date, of which the hot path keeps only what others follow from. */
+  refreshCounters(): void {
+    this.cache.countHits();
+    this.counters.refreshActive();
+    // Where a request failed on its way, what it had moved is not counted yet.
+    this.counters.recount();
+    this.counters.refreshInactive();
   }
 
   /** Says that another stream uses a live block. */
@@ -276,12 +265,12 @@ export class PoolEngine implements SharedMemory {
 
   /** What is rare: another stream, a capture, or that somebody wants memory back. */
   #attend(stream: MemoryStream): void {
-    if (this.upstream.pressure !== this.#pressure) this.#pressure = this.#answer.heed();
+    if (this.upstream.signal !== this.#signal) this.#signal = this.#answer.heed();
     const slot = this.streams.slotOf(stream);
     this.#lastSlot = slot.index;
     this.#lastCommon = slot.common;
-    // The slot of a capture is not the stream's when the capture is over.
-    this.#lastStream = stream.captureToken === undefined ? stream : undefined;
+    // Streams can join a capture at any time while one is running.
+    this.#lastStream = this.upstream.capturing ? undefined : stream;
   }
 
   #miss(bytes: number, alignment: number, stream: MemoryStream): number {
@@ -327,9 +316,7 @@ export class PoolEngine implements SharedMemory {
     large[this.#lastSlot] = 0;
     ints[at + STATE] = LIVE;
     floats[(block << FLOAT_SHIFT) + REQUESTED] = bytes;
-    this.#values[HITS + 1]! += 1;
-    this.#values[CACHED + 1]! -= 1;
-    this.#values[CACHED_BYTES + 1]! -= units * UNIT;
+    this.#values[HITS + 1]! -= MINUS_ONE;
     this.#countTaken(1, units * UNIT, bytes);
     if (this.observer !== undefined) this.observer.allocated(block, stream);
     return block;
@@ -339,28 +326,33 @@ export class PoolEngine implements SharedMemory {
   #giveLarge(block: number, owner: number, rounded: number): void {
     const { large } = this.cache;
     if (large[owner] !== 0) this.#releaseKept(owner);
-    if (this.#mostCached === 0 || rounded > this.#mostFreeBytes) return this.#release(block, 1);
+    if (this.#mostCached === 0 || rounded > this.#mostFreeBytes) {
+      this.counters.noteUncached(1, rounded);
+      return this.#release(block, 1);
+    }
     this.table.ints[(block << RECORD_SHIFT) + STATE] = CACHED_STATE;
     large[owner] = block;
-    this.#values[CACHED + 1]! += 1;
-    this.#values[CACHED_BYTES + 1]! += rounded;
-    this.counters.recountKind(1);
+    this.counters.raiseInactivePeaks();
   }
 
   #releaseKept(slot: number): void {
     const { large } = this.cache;
     const kept = large[slot]!;
     large[slot] = 0;
-    this.cache.noteDrained(1, 1, this.table.units(kept) * UNIT);
+    this.counters.noteDrained(1, 1, this.table.units(kept) * UNIT);
     this.#release(kept, 1);
   }
 
-  #giveUncached(block: number, kind: number, owner: number, rounded: number): void {
+  #giveUncached(block: number, kind: 0 | 1, owner: number, rounded: number): void {
     if (this.table.ints[(block << RECORD_SHIFT) + STATE] !== LIVE) {
+      this.counters.noteUncached(kind, rounded);
       this.streams.freeUsed(block);
       this.counters.recount();
     } else if (kind === 1) this.#giveLarge(block, owner, rounded);
-    else this.#release(block, 0);
+    else {
+      this.counters.noteUncached(0, rounded);
+      this.#release(block, 0);
+    }
   }
 
   #release(block: number, kind: 0 | 1): void {

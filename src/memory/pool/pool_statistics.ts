@@ -175,10 +175,7 @@ function share(part: number, whole: number): number {
 /** The statistics of an engine now. Makes no native call. */
 export function poolStatistics(engine: PoolEngine): PoolStatistics {
   const { counters, cache } = engine;
-  engine.counters.refreshActive();
-  // Where a request failed on its way, what it had moved is not counted yet.
-  engine.counters.recount();
-  engine.counters.refreshInactive();
+  engine.refreshCounters();
   const requested = measureBySize(counters, REQUESTED_BYTES);
   const allocation = measureBySize(counters, ALLOCATION);
   const allocated = counters.current(ALLOCATED_BYTES);

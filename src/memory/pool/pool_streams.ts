@@ -130,9 +130,10 @@ export class PoolStreams extends SlotRegistry {
     const slot = this.slot(index);
     slot.freedBytes += bytes;
     if (slot.freedBytes < MARK_BYTES || slot.captured || slot.stream === undefined) return;
-    if (this.shared.upstream.capturing || slot.retired) return;
+    if (this.shared.upstream.capturing || slot.retired || this.#isLost(slot)) return;
     try {
-      this.mark(slot);
+      // What its cache keeps is covered as well, and stays there: emptied, it would give no hits.
+      this.#endEpoch(slot);
     } catch {
       // Nobody waits for this mark. Who does later makes one, and is told what is wrong.
       slot.freedBytes = 0;
@@ -163,7 +164,10 @@ export class PoolStreams extends SlotRegistry {
     if (this.#isLost(slot)) return;
     this.flush(slot, kind);
     const latest = Math.max(this.shared.heap.latestEpoch[slot.index]!, slot.demanded);
-    if (latest < slot.epoch) return;
+    if (latest >= slot.epoch) this.#endEpoch(slot);
+  }
+
+  #endEpoch(slot: StreamSlot): void {
     this.#marks.mark(slot);
     this.shared.onMark();
     this.epochs[slot.index] = slot.epoch;

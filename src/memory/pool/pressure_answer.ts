@@ -39,14 +39,14 @@ export class PressureAnswer {
    * @returns That number; `NaN`, which equals none, while something is still to be given back.
    */
   heed(): number {
-    const { pressure } = this.#upstream;
+    const { signal } = this.#upstream;
     // Any call to a lost device throws what it was lost to, so this is the last line it reaches.
     if (this.#upstream.lost) this.#upstream.freeBytes();
     if (this.#upstream.wasPressed()) {
       this.#isOwed = true;
       this.#awaited = undefined;
     }
-    if (!this.#isOwed) return pressure;
+    if (!this.#isOwed) return signal;
     // While a stream is captured nobody may ask how far streams are.
     if (this.#upstream.capturing) return NaN;
     if (this.#awaited !== undefined && !this.#awaited.every((each) => this.#isReached(each))) {
@@ -55,7 +55,7 @@ export class PressureAnswer {
     this.#trim();
     this.#awaited = this.#awaited === undefined ? this.#underWay() : [];
     this.#isOwed = this.#awaited.length > 0;
-    return this.#isOwed ? NaN : pressure;
+    return this.#isOwed ? NaN : signal;
   }
 
   /** What streams are still to do of what was enqueued before memory was freed. */

@@ -23,9 +23,9 @@ export const SIZE_CLASSES = 129;
 
 /** The class of a small number of units. */
 export function sizeClass(units: number): number {
-  if (units <= SINGLE) return units;
-  const shift = 27 - Math.clz32(units - 1);
-  return ((shift + 1) << 4) + ((units - 1) >> shift) - 15;
+  const doublings = 27 - Math.clz32(units - 1);
+  const shift = doublings & ~(doublings >> 31);
+  return (shift << 4) + ((units - 1) >> shift) + 1;
 }
 
 /** The units of a class's blocks. */

@@ -101,8 +101,14 @@ export class StreamMarks {
       if (!this.#upstream.queryEvent(slot.marks[reached]!.event)) break;
       slot.completed = slot.marks[reached]!.epoch;
     }
-    for (const { event } of slot.marks.splice(0, reached)) slot.spareEvents.push(event);
+    for (const { event } of slot.marks.splice(0, reached)) this.#spare(slot, event);
     return reached > 0;
+  }
+
+  /** Keeps an event for a later mark, unless somebody is still to be told of this one. */
+  #spare(slot: StreamSlot, event: number): void {
+    if (this.#upstream.isAwaited(event)) this.#upstream.destroyEvent(event);
+    else slot.spareEvents.push(event);
   }
 
   /** Forgets a slot's events; one that fails stays, for the next attempt. */

@@ -15,141 +15,66 @@
  * @module
  */
 
-import { OrderedSet } from "./ordered_set.ts";
-import { ReplayDevice } from "./replay_device.ts";
-import {
-  paddedForAlignment,
-  type ReplayAllocator,
-  type ReplayPolicy,
-  type ReplaySegment,
-} from "./replay_policy.ts";
-import {
-  absorbBlock,
-  compareAddresses,
-  describeSegments,
-  isSplit,
-  type SegmentBlock,
-  splitBlock,
-  wholeSegment,
-} from "./segment_block.ts";
+import { FreeBlocks } from "./free_blocks.ts";
+import { type Holding, ModelAllocator, modelPolicy } from "./model_allocator.ts";
+import type { ReplayDevice } from "./replay_device.ts";
+import type { ReplayPolicy } from "./replay_policy.ts";
+import { type SegmentBlock, splitBlock, wholeSegment } from "./segment_block.ts";
 
 /** `ALLOCATION_UNIT_SIZE` */
 const UNIT = 512;
 /** How often `cudaMalloc` is asked for the same. */
 const ATTEMPTS = 3;
 
-class CupyPool implements ReplayAllocator {
-  readonly #device: ReplayDevice;
-  /** Free chunks by size, by stream. */
-  readonly #arenas = new Map<number, OrderedSet<SegmentBlock>>();
-  readonly #live = new Map<number, SegmentBlock>();
-  readonly #empty = new Set<number>();
-  #taken = 0;
-  #retries = 0;
+interface Chunk extends Holding {
+  readonly part: SegmentBlock;
+}
+
+class CupyPool extends ModelAllocator<Chunk> {
+  /** The free chunks of all arenas; a stream's arena are those of the stream. */
+  readonly #free = new FreeBlocks();
 
   constructor(device: ReplayDevice) {
-    this.#device = device;
+    super(device, UNIT);
   }
 
-  get reservedBytes(): number {
-    return this.#device.reservedBytes;
+  protected override take(bytes: number, stream: number): Chunk | undefined {
+    const part = this.#cached(bytes, stream) ?? this.#grow(bytes, stream);
+    if (part === undefined) return undefined;
+    part.state = "live";
+    return { part };
   }
 
-  get upstreamCalls(): number {
-    return this.#device.calls;
+  protected override give({ part }: Chunk): void {
+    this.#free.merge(part);
   }
 
-  get retries(): number {
-    return this.#retries;
+  protected override idle(): Iterable<SegmentBlock> {
+    return this.#free;
   }
 
-  allocate(
-    block: number,
-    bytes: number,
-    stream: number,
-    alignment: number | undefined,
-  ): boolean {
-    if (bytes === 0) {
-      this.#empty.add(block);
-      return true;
-    }
-    const size = Math.ceil(paddedForAlignment(bytes, alignment, UNIT) / UNIT) * UNIT;
-    const chunk = this.#cached(size, stream) ?? this.#grow(size, stream);
-    if (chunk === undefined) return false;
-    chunk.state = "live";
-    chunk.owner = block;
-    this.#live.set(block, chunk);
-    return true;
-  }
-
-  free(block: number): void {
-    if (this.#empty.delete(block)) return;
-    const chunk = this.#live.get(block)!;
-    this.#live.delete(block);
-    const arena = this.#arena(chunk.stream);
-    chunk.state = "free";
-    for (const neighbour of [chunk.previous, chunk.next]) {
-      if (neighbour === undefined || !arena.delete(neighbour)) continue;
-      absorbBlock(neighbour, chunk);
-    }
-    arena.insert(chunk);
-  }
-
-  use(): void {}
-
-  synchronize(): void {}
-
-  dispose(): void {}
-
-  segments(): ReplaySegment[] {
-    const free = [...this.#arenas.values()].flatMap((arena) => arena.toArray());
-    return describeSegments([...this.#live.values(), ...free]);
-  }
-
-  #arena(stream: number): OrderedSet<SegmentBlock> {
-    let arena = this.#arenas.get(stream);
-    if (arena === undefined) {
-      arena = new OrderedSet((left, right) =>
-        left.bytes - right.bytes || compareAddresses(left, right)
-      );
-      this.#arenas.set(stream, arena);
-    }
-    return arena;
-  }
-
-  #cached(size: number, stream: number): SegmentBlock | undefined {
-    const arena = this.#arena(stream);
-    const chunk = arena.at(arena.firstPosition(({ bytes }) => bytes >= size));
+  #cached(bytes: number, stream: number): SegmentBlock | undefined {
+    const [chunk] = this.#free.fitting(bytes, stream);
     if (chunk === undefined) return undefined;
-    arena.delete(chunk);
-    if (chunk.bytes > size) arena.insert(splitBlock(chunk, size));
+    this.#free.delete(chunk);
+    if (chunk.bytes > bytes) this.#free.add(splitBlock(chunk, bytes));
     return chunk;
   }
 
-  #grow(size: number, stream: number): SegmentBlock | undefined {
-    for (let attempt = 1; !this.#device.take(size); attempt++) {
+  #grow(bytes: number, stream: number): SegmentBlock | undefined {
+    for (let attempt = 1;; attempt++) {
+      const segment = this.device.takeSegment(bytes);
+      if (segment !== undefined) return wholeSegment(segment, stream, "live");
       if (attempt === ATTEMPTS) return undefined;
-      this.#releaseAll();
-      this.#retries++;
-    }
-    return wholeSegment({ order: this.#taken++, bytes: size }, stream, "free");
-  }
-
-  #releaseAll(): void {
-    for (const arena of this.#arenas.values()) {
-      for (const chunk of arena.toArray()) {
-        if (isSplit(chunk)) continue;
-        arena.delete(chunk);
-        this.#device.giveBack(chunk.bytes);
-      }
+      this.#free.giveBackSegments(this.device);
+      this.device.countRetry();
     }
   }
 }
 
 /** CuPy's default pool. */
-export const CUPY: ReplayPolicy = {
-  name: "cupy",
-  description: "CuPy's MemoryPool (model)",
-  isModel: true,
-  create: ({ capacityBytes }) => new CupyPool(new ReplayDevice(capacityBytes)),
-};
+export const CUPY: ReplayPolicy = modelPolicy(
+  "cupy",
+  "CuPy's MemoryPool",
+  (device) => new CupyPool(device),
+);

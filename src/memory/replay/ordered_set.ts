@@ -17,11 +17,6 @@ export class OrderedSet<T> {
     this.#compare = compare;
   }
 
-  /** How many values there are. */
-  get size(): number {
-    return this.#values.length;
-  }
-
   /** The value at a position of the order; `undefined` beyond the ends. */
   at(position: number): T | undefined {
     return this.#values[position];
@@ -42,12 +37,6 @@ export class OrderedSet<T> {
   /** The position of a value, or where it would be. */
   #positionOf(value: T): number {
     return this.firstPosition((other) => this.#compare(other, value) >= 0);
-  }
-
-  /** Whether the value is in the set. */
-  has(value: T): boolean {
-    const other = this.#values[this.#positionOf(value)];
-    return other !== undefined && this.#compare(other, value) === 0;
   }
 
   /**
@@ -73,8 +62,8 @@ export class OrderedSet<T> {
     return true;
   }
 
-  /** The values in order, as a copy: the set may change while one walks through it. */
-  toArray(): T[] {
-    return this.#values.slice();
+  /** The values in order. The set must not change while one walks through it. */
+  [Symbol.iterator](): IterableIterator<T> {
+    return this.#values.values();
   }
 }

@@ -21,151 +21,102 @@
  * @module
  */
 
+import { FreeBlocks } from "./free_blocks.ts";
+import { type Holding, ModelAllocator } from "./model_allocator.ts";
+import { OrderedSet } from "./ordered_set.ts";
 import {
-  createPytorchPool,
   LARGEST_SMALL,
-  mergeWithNeighbours,
   MINIMUM_BLOCK,
   type PytorchGrowth,
   type PytorchPool,
 } from "./pytorch_pool.ts";
 import type { ReplayDevice } from "./replay_device.ts";
-import { paddedForAlignment, type ReplayAllocator, type ReplaySegment } from "./replay_policy.ts";
-import { describeSegments, type SegmentBlock, splitBlock } from "./segment_block.ts";
+import { type SegmentBlock, splitBlock } from "./segment_block.ts";
+import { compareAddresses } from "./segment_part.ts";
 
-interface LiveBlock {
-  readonly block: SegmentBlock;
+interface PytorchBlock extends Holding {
+  readonly part: SegmentBlock;
   readonly pool: PytorchPool;
   /** Other streams that it was used on. */
   readonly uses: Set<number>;
 }
 
+function createPool(isSmall: boolean): PytorchPool {
+  return {
+    isSmall,
+    free: new FreeBlocks(),
+    unmapped: new OrderedSet((left, right) =>
+      left.stream - right.stream || compareAddresses(left, right)
+    ),
+  };
+}
+
 /** The model, in either mode. */
-export class PytorchAllocator implements ReplayAllocator {
-  readonly #device: ReplayDevice;
+export class PytorchAllocator extends ModelAllocator<PytorchBlock> {
   readonly #growth: PytorchGrowth;
-  readonly #pools = { small: createPytorchPool(true), large: createPytorchPool(false) };
-  readonly #live = new Map<number, LiveBlock>();
-  /** Live blocks of 0 bytes. */
-  readonly #empty = new Set<number>();
+  readonly #small = createPool(true);
+  readonly #large = createPool(false);
   /** Freed blocks whose events have been recorded and not looked at. */
-  readonly #pending: LiveBlock[] = [];
-  #retries = 0;
+  readonly #pending: PytorchBlock[] = [];
 
   /**
    * @param device Where memory comes from.
    * @param growth How it is taken.
    */
   constructor(device: ReplayDevice, growth: PytorchGrowth) {
-    this.#device = device;
+    super(device, MINIMUM_BLOCK);
     this.#growth = growth;
   }
 
-  /** Bytes of segments, or of mapped pages. */
-  get reservedBytes(): number {
-    return this.#device.reservedBytes;
-  }
-
-  /** Calls of `cudaMalloc` and `cudaFree`, or mappings and unmappings. */
-  get upstreamCalls(): number {
-    return this.#device.calls;
-  }
-
-  /** What PyTorch's statistics call `num_alloc_retries`. */
-  get retries(): number {
-    return this.#retries;
-  }
-
   /** `malloc` */
-  allocate(
-    block: number,
-    bytes: number,
-    stream: number,
-    alignment: number | undefined,
-  ): boolean {
-    if (bytes === 0) {
-      this.#empty.add(block);
-      return true;
-    }
+  protected override take(bytes: number, stream: number): PytorchBlock | undefined {
     this.#releasePending();
-    const padded = paddedForAlignment(bytes, alignment, MINIMUM_BLOCK);
-    const size = Math.ceil(padded / MINIMUM_BLOCK) * MINIMUM_BLOCK;
-    const pool = size <= LARGEST_SMALL ? this.#pools.small : this.#pools.large;
-    const found = this.#cached(pool, size, stream) ?? this.#growth.grow(pool, size, stream) ??
-      this.#growAfterRelease(pool, size, stream);
-    if (found === undefined) return false;
-    if (this.#growth.splits(pool, found.bytes - size)) {
-      pool.free.insert(splitBlock(found, size));
-    }
-    found.state = "live";
-    found.owner = block;
-    this.#live.set(block, { block: found, pool, uses: new Set() });
-    return true;
+    const pool = bytes <= LARGEST_SMALL ? this.#small : this.#large;
+    const part = this.#cached(pool, bytes, stream) ?? this.#growth.grow(pool, bytes, stream) ??
+      this.#growAfterRelease(pool, bytes, stream);
+    if (part === undefined) return undefined;
+    if (this.#growth.splits(pool, part.bytes - bytes)) pool.free.add(splitBlock(part, bytes));
+    part.state = "live";
+    return { part, pool, uses: new Set() };
   }
 
   /** `free` */
-  free(block: number): void {
-    if (this.#empty.delete(block)) return;
-    const live = this.#live.get(block)!;
-    this.#live.delete(block);
-    if (live.uses.size === 0) {
-      this.#release(live);
-    } else {
-      live.block.state = "pending";
-      this.#pending.push(live);
-    }
+  protected override give(block: PytorchBlock): void {
+    if (block.uses.size === 0) return block.pool.free.merge(block.part);
+    block.part.state = "pending";
+    this.#pending.push(block);
   }
 
   /** `recordStream` */
-  use(block: number, stream: number): void {
-    const live = this.#live.get(block);
-    if (live !== undefined && stream !== live.block.stream) live.uses.add(stream);
+  protected override noteUse({ part, uses }: PytorchBlock, stream: number): void {
+    if (stream !== part.stream) uses.add(stream);
   }
 
-  /** The allocator does not hear of it. */
-  synchronize(): void {}
-
-  /** The allocator does not hear of it. */
-  dispose(): void {}
-
-  /** What is where. */
-  segments(): ReplaySegment[] {
-    const { small, large } = this.#pools;
-    return describeSegments([
-      ...[...this.#live.values(), ...this.#pending].map(({ block }) => block),
-      ...[small, large].flatMap(({ free, unmapped }) => [
-        ...free.toArray(),
-        ...unmapped.toArray(),
-      ]),
-    ]);
+  /** What is cached, waits for events or has no memory. */
+  protected override idle(): Iterable<SegmentBlock> {
+    const pools = [this.#small, this.#large];
+    return [
+      ...this.#pending.map(({ part }) => part),
+      ...pools.flatMap(({ free, unmapped }) => [...free, ...unmapped]),
+    ];
   }
 
-  #cached(pool: PytorchPool, size: number, stream: number): SegmentBlock | undefined {
-    const position = pool.free.firstPosition((block) =>
-      block.stream > stream || block.stream === stream && block.bytes >= size
-    );
-    if (pool.free.at(position)?.stream !== stream) return undefined;
-    const block = this.#growth.choose(pool, position);
-    pool.free.delete(block);
+  #cached(pool: PytorchPool, bytes: number, stream: number): SegmentBlock | undefined {
+    const block = this.#growth.choose(pool.free.fitting(bytes, stream));
+    if (block !== undefined) pool.free.delete(block);
     return block;
   }
 
-  #growAfterRelease(pool: PytorchPool, size: number, stream: number): SegmentBlock | undefined {
+  #growAfterRelease(pool: PytorchPool, bytes: number, stream: number): SegmentBlock | undefined {
     this.#releasePending();
-    this.#growth.release(this.#pools.large);
-    this.#growth.release(this.#pools.small);
-    this.#retries++;
-    return this.#growth.grow(pool, size, stream);
+    this.#growth.release(this.#large);
+    this.#growth.release(this.#small);
+    this.device.countRetry();
+    return this.#growth.grow(pool, bytes, stream);
   }
 
   /** Events complete when recorded, so that a look at them finds all of them complete. */
   #releasePending(): void {
-    for (const live of this.#pending.splice(0)) this.#release(live);
-  }
-
-  #release({ block, pool }: LiveBlock): void {
-    block.state = "free";
-    mergeWithNeighbours(pool, block);
-    pool.free.insert(block);
+    for (const { part, pool } of this.#pending.splice(0)) pool.free.merge(part);
   }
 }

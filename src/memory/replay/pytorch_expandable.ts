@@ -18,18 +18,24 @@
  * @module
  */
 
+import { modelPolicy } from "./model_allocator.ts";
 import { PytorchAllocator } from "./pytorch_allocator.ts";
 import {
   LARGE_SEGMENT,
-  mergeWithNeighbours,
   MINIMUM_BLOCK,
   type PytorchGrowth,
   type PytorchPool,
   SMALL_SEGMENT,
 } from "./pytorch_pool.ts";
-import { ReplayDevice } from "./replay_device.ts";
+import type { ReplayDevice } from "./replay_device.ts";
 import type { ReplayPolicy } from "./replay_policy.ts";
-import { isSplit, type SegmentBlock, splitBlock, wholeSegment } from "./segment_block.ts";
+import {
+  absorbNeighbours,
+  isSplit,
+  type SegmentBlock,
+  splitBlock,
+  wholeSegment,
+} from "./segment_block.ts";
 
 function pageBytes(pool: PytorchPool): number {
   return pool.isSmall ? SMALL_SEGMENT : LARGE_SEGMENT;
@@ -57,21 +63,19 @@ function expandableBytes({ bytes, next }: SegmentBlock): number {
 class ExpandableSegments implements PytorchGrowth {
   readonly #device: ReplayDevice;
   readonly #rangeBytes: number;
-  #reserved = 0;
 
-  constructor(device: ReplayDevice, capacityBytes: number) {
+  constructor(device: ReplayDevice) {
     this.#device = device;
-    this.#rangeBytes = capacityBytes + Math.floor(capacityBytes / 8);
+    this.#rangeBytes = device.capacityBytes + Math.floor(device.capacityBytes / 8);
   }
 
-  choose(pool: PytorchPool, position: number): SegmentBlock {
-    let block = pool.free.at(position)!;
-    for (let next = position + 1;; next++) {
-      const other = pool.free.at(next);
-      if (other?.stream !== block.stream) return block;
-      if (expandableBytes(other) >= expandableBytes(block)) return block;
-      block = other;
+  choose(fitting: Iterable<SegmentBlock>): SegmentBlock | undefined {
+    let chosen: SegmentBlock | undefined;
+    for (const block of fitting) {
+      if (chosen !== undefined && expandableBytes(block) >= expandableBytes(chosen)) break;
+      chosen = block;
     }
+    return chosen;
   }
 
   splits(_pool: PytorchPool, restBytes: number): boolean {
@@ -94,7 +98,7 @@ class ExpandableSegments implements PytorchGrowth {
   }
 
   release(pool: PytorchPool): void {
-    for (const block of pool.free.toArray()) {
+    for (const block of [...pool.free]) {
       const unmapped = this.#unmap(pool, block);
       // Nothing is mapped in the range any more: its addresses are given back.
       if (unmapped !== undefined && !isSplit(unmapped)) pool.unmapped.delete(unmapped);
@@ -114,8 +118,8 @@ class ExpandableSegments implements PytorchGrowth {
 
   #reserve(pool: PytorchPool, stream: number): SegmentBlock {
     const page = pageBytes(pool);
-    const bytes = Math.ceil(this.#rangeBytes / page) * page;
-    const range = wholeSegment({ order: this.#reserved++, bytes }, stream, "unmapped");
+    const addresses = this.#device.reserveAddresses(Math.ceil(this.#rangeBytes / page) * page);
+    const range = wholeSegment(addresses, stream, "unmapped");
     pool.unmapped.insert(range);
     return range;
   }
@@ -127,9 +131,7 @@ class ExpandableSegments implements PytorchGrowth {
     if (!this.#device.take(mapped)) return false;
     pool.unmapped.delete(block);
     if (mapped < block.bytes) pool.unmapped.insert(splitBlock(block, mapped));
-    block.state = "free";
-    mergeWithNeighbours(pool, block);
-    pool.free.insert(block);
+    pool.free.merge(block);
     return true;
   }
 
@@ -144,23 +146,19 @@ class ExpandableSegments implements PytorchGrowth {
     let pages = block;
     if (begin > block.offset) {
       pages = splitBlock(block, begin - block.offset);
-      pool.free.insert(block);
+      pool.free.add(block);
     }
-    if (end < pages.offset + pages.bytes) pool.free.insert(splitBlock(pages, end - begin));
+    if (end < pages.offset + pages.bytes) pool.free.add(splitBlock(pages, end - begin));
     pages.state = "unmapped";
-    mergeWithNeighbours(pool, pages);
+    absorbNeighbours(pages, pool.unmapped);
     pool.unmapped.insert(pages);
     return pages;
   }
 }
 
 /** PyTorch's native caching allocator with expandable segments. */
-export const PYTORCH_EXPANDABLE: ReplayPolicy = {
-  name: "pytorch-expandable",
-  description: "PyTorch's native caching allocator with expandable segments (model)",
-  isModel: true,
-  create({ capacityBytes }) {
-    const device = new ReplayDevice(capacityBytes);
-    return new PytorchAllocator(device, new ExpandableSegments(device, capacityBytes));
-  },
-};
+export const PYTORCH_EXPANDABLE: ReplayPolicy = modelPolicy(
+  "pytorch-expandable",
+  "PyTorch's native caching allocator with expandable segments",
+  (device) => new PytorchAllocator(device, new ExpandableSegments(device)),
+);

@@ -4,8 +4,9 @@
  * @module
  */
 
-import { OrderedSet } from "./ordered_set.ts";
-import { absorbBlock, compareAddresses, type SegmentBlock } from "./segment_block.ts";
+import type { FreeBlocks } from "./free_blocks.ts";
+import type { OrderedSet } from "./ordered_set.ts";
+import type { SegmentBlock } from "./segment_block.ts";
 
 const MiB = 2 ** 20;
 
@@ -26,42 +27,20 @@ export const OWN_SEGMENT_MULTIPLE = 2 * MiB;
 export interface PytorchPool {
   /** Whether it serves the small ones. */
   readonly isSmall: boolean;
-  /** Free blocks by stream, size and address. */
-  readonly free: OrderedSet<SegmentBlock>;
+  /** Free blocks. */
+  readonly free: FreeBlocks;
   /** Addresses without memory, by stream and address; only expandable segments have some. */
   readonly unmapped: OrderedSet<SegmentBlock>;
 }
 
 /** How a pool gets memory and gives it back: by segments of fixed size, or by expandable ones. */
 export interface PytorchGrowth {
-  /** The block to use, given the position of the smallest that is large enough. */
-  choose(pool: PytorchPool, position: number): SegmentBlock;
+  /** The block to use of those that are large enough, which come by size; `undefined` for none. */
+  choose(fitting: Iterable<SegmentBlock>): SegmentBlock | undefined;
   /** Whether a block is split when that leaves so many bytes. */
   splits(pool: PytorchPool, restBytes: number): boolean;
   /** A block of at least that size that is not in the pool; `undefined` for out of memory. */
   grow(pool: PytorchPool, bytes: number, stream: number): SegmentBlock | undefined;
   /** Gives back what nobody uses. */
   release(pool: PytorchPool): void;
-}
-
-/** An empty pool. */
-export function createPytorchPool(isSmall: boolean): PytorchPool {
-  return {
-    isSmall,
-    free: new OrderedSet((left, right) =>
-      left.stream - right.stream || left.bytes - right.bytes || compareAddresses(left, right)
-    ),
-    unmapped: new OrderedSet((left, right) =>
-      left.stream - right.stream || compareAddresses(left, right)
-    ),
-  };
-}
-
-/** Merges a block, which is in no set, with the neighbours that are in the same state. */
-export function mergeWithNeighbours(pool: PytorchPool, block: SegmentBlock): void {
-  for (const neighbour of [block.previous, block.next]) {
-    if (neighbour?.state !== block.state) continue;
-    (block.state === "unmapped" ? pool.unmapped : pool.free).delete(neighbour);
-    absorbBlock(neighbour, block);
-  }
 }

@@ -10,6 +10,7 @@
  * @module
  */
 
+import { modelPolicy } from "./model_allocator.ts";
 import { PytorchAllocator } from "./pytorch_allocator.ts";
 import {
   LARGE_SEGMENT,
@@ -21,9 +22,9 @@ import {
   SMALL_SEGMENT,
   SMALLEST_OWN_SEGMENT,
 } from "./pytorch_pool.ts";
-import { ReplayDevice } from "./replay_device.ts";
+import type { ReplayDevice } from "./replay_device.ts";
 import type { ReplayPolicy } from "./replay_policy.ts";
-import { isSplit, type SegmentBlock, wholeSegment } from "./segment_block.ts";
+import { type SegmentBlock, wholeSegment } from "./segment_block.ts";
 
 function segmentBytes(bytes: number): number {
   if (bytes <= LARGEST_SMALL) return SMALL_SEGMENT;
@@ -33,14 +34,14 @@ function segmentBytes(bytes: number): number {
 
 class FixedSegments implements PytorchGrowth {
   readonly #device: ReplayDevice;
-  #taken = 0;
 
   constructor(device: ReplayDevice) {
     this.#device = device;
   }
 
-  choose(pool: PytorchPool, position: number): SegmentBlock {
-    return pool.free.at(position)!;
+  choose(fitting: Iterable<SegmentBlock>): SegmentBlock | undefined {
+    const [smallest] = fitting;
+    return smallest;
   }
 
   splits(pool: PytorchPool, restBytes: number): boolean {
@@ -48,27 +49,18 @@ class FixedSegments implements PytorchGrowth {
   }
 
   grow(_pool: PytorchPool, bytes: number, stream: number): SegmentBlock | undefined {
-    const size = segmentBytes(bytes);
-    if (!this.#device.take(size)) return undefined;
-    return wholeSegment({ order: this.#taken++, bytes: size }, stream, "free");
+    const segment = this.#device.takeSegment(segmentBytes(bytes));
+    return segment && wholeSegment(segment, stream, "free");
   }
 
   release(pool: PytorchPool): void {
-    for (const block of pool.free.toArray()) {
-      if (isSplit(block)) continue;
-      pool.free.delete(block);
-      this.#device.giveBack(block.bytes);
-    }
+    pool.free.giveBackSegments(this.#device);
   }
 }
 
 /** PyTorch's native caching allocator as it comes. */
-export const PYTORCH: ReplayPolicy = {
-  name: "pytorch",
-  description: "PyTorch's native caching allocator, default settings (model)",
-  isModel: true,
-  create({ capacityBytes }) {
-    const device = new ReplayDevice(capacityBytes);
-    return new PytorchAllocator(device, new FixedSegments(device));
-  },
-};
+export const PYTORCH: ReplayPolicy = modelPolicy(
+  "pytorch",
+  "PyTorch's native caching allocator, default settings",
+  (device) => new PytorchAllocator(device, new FixedSegments(device)),
+);

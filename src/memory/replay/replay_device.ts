@@ -7,15 +7,20 @@
  * @module
  */
 
+import type { Segment } from "./segment_part.ts";
+
 /** A device's memory as the models of allocators take it. */
 export class ReplayDevice {
-  readonly #capacityBytes: number;
+  /** Bytes of memory that there are. */
+  readonly capacityBytes: number;
   #reservedBytes = 0;
   #calls = 0;
+  #retries = 0;
+  #segments = 0;
 
   /** @param capacityBytes How much there is. */
   constructor(capacityBytes: number) {
-    this.#capacityBytes = capacityBytes;
+    this.capacityBytes = capacityBytes;
   }
 
   /** Bytes taken and not given back. */
@@ -28,9 +33,14 @@ export class ReplayDevice {
     return this.#calls;
   }
 
+  /** Requests so far that models said they repeat. */
+  get retries(): number {
+    return this.#retries;
+  }
+
   /** Bytes that nobody has taken. */
   get freeBytes(): number {
-    return this.#capacityBytes - this.#reservedBytes;
+    return this.capacityBytes - this.#reservedBytes;
   }
 
   /** One request for memory; false when there is not that much left. */
@@ -41,9 +51,24 @@ export class ReplayDevice {
     return true;
   }
 
+  /** One request for memory in a segment of its own; `undefined` when there is not that much. */
+  takeSegment(bytes: number): Segment | undefined {
+    return this.take(bytes) ? this.reserveAddresses(bytes) : undefined;
+  }
+
+  /** A segment without memory, which is no request. */
+  reserveAddresses(bytes: number): Segment {
+    return { order: this.#segments++, bytes };
+  }
+
   /** One request that gives memory back. */
   giveBack(bytes: number): void {
     this.#calls++;
     this.#reservedBytes -= bytes;
+  }
+
+  /** What is asked for next was refused before, within the same allocation. */
+  countRetry(): void {
+    this.#retries++;
   }
 }

@@ -8,7 +8,7 @@
  *   therefore free as soon as the policy looks, which is when the real one would query its events.
  * - Reserved are the bytes taken from the layer below and not given back, as the policy's own
  *   statistics would count them. The replay reads the figure after every event and computes the
- *   peak itself.
+ *   peak itself; what is taken and given back within one allocation is no part of it.
  * - An upstream call is one request to the layer below, whether or not it was granted: one
  *   `cudaMalloc` or `cudaFree`, or one mapping or unmapping of any number of pages in a row.
  *   Reserving addresses, and events, are not counted.

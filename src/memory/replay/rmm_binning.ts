@@ -18,172 +18,107 @@
  * @module
  */
 
-import { ReplayDevice } from "./replay_device.ts";
-import {
-  paddedForAlignment,
-  type ReplayAllocator,
-  type ReplayPolicy,
-  type ReplaySegment,
-} from "./replay_policy.ts";
-import { describeRmmSegments, RmmPool } from "./rmm_pool.ts";
-import {
-  DEFAULT_STREAM,
-  RMM_ALIGNMENT,
-  type RmmBlock,
-  type RmmFreeList,
-  type RmmResource,
-  RmmStreams,
-} from "./rmm_streams.ts";
+import { modelPolicy } from "./model_allocator.ts";
+import type { ReplayDevice } from "./replay_device.ts";
+import type { ReplayPolicy } from "./replay_policy.ts";
+import { RmmAllocator } from "./rmm_allocator.ts";
+import { RmmPool } from "./rmm_pool.ts";
+import { DEFAULT_STREAM, type RmmFreeList, RmmResource } from "./rmm_resource.ts";
+import type { SegmentPart } from "./segment_part.ts";
 
-const SMALLEST_EXPONENT = 18;
-const LARGEST_EXPONENT = 22;
+/** The sizes of the bins, as powers of two. */
+const EXPONENTS = [18, 19, 20, 21, 22];
 /** `default_blocks_to_preallocate` */
 const BLOCKS_AT_A_TIME = 128;
 
 /** First in, first out. */
 class FixedSizeFreeList implements RmmFreeList {
-  readonly #blocks: RmmBlock[] = [];
+  readonly #blocks: SegmentPart[] = [];
 
-  take(): RmmBlock | undefined {
+  take(): SegmentPart | undefined {
     return this.#blocks.shift();
   }
 
-  insert(block: RmmBlock): void {
+  insert(block: SegmentPart): void {
     this.#blocks.push(block);
   }
 
-  blocks(): readonly RmmBlock[] {
+  blocks(): Iterable<SegmentPart> {
     return this.#blocks;
   }
 }
 
 /** `fixed_size_memory_resource` */
-class Bin implements RmmResource {
-  readonly blockBytes: number;
-  readonly isReady: boolean;
+class Bin extends RmmResource {
+  override readonly largestBytes: number;
+  /** Whether the pool had the first blocks. */
+  readonly isMade: boolean;
   readonly #pool: RmmPool;
-  readonly #streams = new RmmStreams(this);
 
   constructor(pool: RmmPool, blockBytes: number) {
+    super();
     this.#pool = pool;
-    this.blockBytes = blockBytes;
+    this.largestBytes = blockBytes;
     const blocks = this.#takeBlocks(DEFAULT_STREAM);
-    this.isReady = blocks !== undefined;
-    for (const block of blocks ?? []) this.#streams.insert(block, DEFAULT_STREAM);
+    this.isMade = blocks.length > 0;
+    for (const block of blocks) this.free(block, DEFAULT_STREAM);
   }
 
-  allocate(bytes: number, stream: number): RmmBlock | undefined {
-    return this.#streams.allocate(bytes, stream);
-  }
-
-  free(block: RmmBlock, stream: number): void {
-    this.#streams.insert(block, stream);
-  }
-
-  freeBlocks(): RmmBlock[] {
-    return this.#streams.blocks();
-  }
-
-  createList(): RmmFreeList {
+  protected override createList(): RmmFreeList {
     return new FixedSizeFreeList();
   }
 
-  rest(): undefined {
+  /** A block is used as a whole. */
+  protected override rest(): undefined {
     return undefined;
   }
 
-  expand(bytes: number, list: RmmFreeList, stream: number): RmmBlock | undefined {
-    for (const block of this.#takeBlocks(stream) ?? []) list.insert(block);
+  protected override expand(
+    bytes: number,
+    list: RmmFreeList,
+    stream: number,
+  ): SegmentPart | undefined {
+    for (const block of this.#takeBlocks(stream)) list.insert(block);
     return list.take(bytes);
   }
 
-  #takeBlocks(stream: number): RmmBlock[] | undefined {
-    const bytes = this.blockBytes;
+  /** Blocks from the pool; none where it has no memory. */
+  #takeBlocks(stream: number): SegmentPart[] {
+    const bytes = this.largestBytes;
     const chunk = this.#pool.allocate(bytes * BLOCKS_AT_A_TIME, stream);
-    return chunk &&
-      Array.from({ length: BLOCKS_AT_A_TIME }, (_, index) => ({
-        segment: chunk.segment,
-        offset: chunk.offset + index * bytes,
-        bytes,
-      }));
+    if (chunk === undefined) return [];
+    const { segment, offset } = chunk;
+    return Array.from(
+      { length: BLOCKS_AT_A_TIME },
+      (_, index) => ({ segment, offset: offset + index * bytes, bytes }),
+    );
   }
 }
 
-interface BinnedBlock {
-  readonly part: RmmBlock;
-  readonly stream: number;
-  readonly resource: RmmPool | Bin;
-}
+/** `binning_memory_resource` */
+class BinningAllocator extends RmmAllocator {
+  readonly #isMade: boolean;
 
-class BinningAllocator implements ReplayAllocator {
-  readonly #device: ReplayDevice;
-  readonly #pool: RmmPool;
-  /** By size, smallest first. */
-  readonly #bins: Bin[] = [];
-  readonly #isReady: boolean;
-  readonly #live = new Map<number, BinnedBlock>();
-
-  constructor(capacityBytes: number) {
-    this.#device = new ReplayDevice(capacityBytes);
-    this.#pool = new RmmPool(this.#device);
-    for (let exponent = SMALLEST_EXPONENT; exponent <= LARGEST_EXPONENT; exponent++) {
-      this.#bins.push(new Bin(this.#pool, 2 ** exponent));
-    }
-    this.#isReady = this.#bins.every(({ isReady }) => isReady);
+  constructor(device: ReplayDevice) {
+    const pool = new RmmPool(device);
+    const bins = EXPONENTS.map((exponent) => new Bin(pool, 2 ** exponent));
+    super(device, [...bins, pool]);
+    this.#isMade = bins.every(({ isMade }) => isMade);
   }
 
-  get reservedBytes(): number {
-    return this.#device.reservedBytes;
-  }
-
-  get upstreamCalls(): number {
-    return this.#device.calls;
-  }
-
-  get retries(): number {
-    return this.#pool.retries;
-  }
-
-  allocate(
+  override allocate(
     block: number,
     bytes: number,
     stream: number,
     alignment: number | undefined,
   ): boolean {
-    if (!this.#isReady) return false;
-    if (bytes === 0) return true;
-    const padded = paddedForAlignment(bytes, alignment, RMM_ALIGNMENT);
-    const resource = this.#bins.find(({ blockBytes }) => blockBytes >= padded) ?? this.#pool;
-    const part = resource.allocate(padded, stream);
-    if (part === undefined) return false;
-    this.#live.set(block, { part, stream, resource });
-    return true;
-  }
-
-  free(block: number): void {
-    const live = this.#live.get(block);
-    if (live === undefined) return; // of 0 bytes
-    live.resource.free(live.part, live.stream);
-    this.#live.delete(block);
-  }
-
-  use(): void {}
-
-  synchronize(): void {}
-
-  dispose(): void {}
-
-  segments(): ReplaySegment[] {
-    const live = new Map([...this.#live].map(([block, { part }]) => [block, part]));
-    const free = [this.#pool, ...this.#bins].flatMap((resource) => resource.freeBlocks());
-    return describeRmmSegments(this.#pool.segmentBytes, live, free);
+    return this.#isMade && super.allocate(block, bytes, stream, alignment);
   }
 }
 
 /** RMM's bins over its pool. */
-export const BINNING: ReplayPolicy = {
-  name: "binning",
-  description: "RMM's BinningMemoryResource, 256 KiB to 4 MiB, over its pool (model)",
-  isModel: true,
-  create: ({ capacityBytes }) => new BinningAllocator(capacityBytes),
-};
+export const BINNING: ReplayPolicy = modelPolicy(
+  "binning",
+  "RMM's BinningMemoryResource, 256 KiB to 4 MiB, over its pool",
+  (device) => new BinningAllocator(device),
+);

@@ -5,6 +5,7 @@
  */
 
 import { describeValue } from "../../ffi/describe_value.ts";
+import { printableText } from "../../ffi/printable_text.ts";
 
 /**
  * A field of a snapshot is wrong.
@@ -35,7 +36,9 @@ export class SnapshotError extends Error {
    * @param options The error behind this one.
    */
   constructor(path: string, offence: string, options?: ErrorOptions) {
-    super(`Cannot read the snapshot as ${path === "" ? "the file" : path} ${offence}`, options);
+    // Fields have the names that the file gives them.
+    const field = path === "" ? "the file" : path;
+    super(printableText(`Cannot read the snapshot as ${field} ${offence}`), options);
     this.path = path;
   }
 }

@@ -8,6 +8,9 @@
 import { describeValue } from "../../ffi/describe_value.ts";
 import { TraceError } from "./trace_error.ts";
 
+/** What allocators log has a dozen columns; a line of a million is no line of names. */
+const MOST_COLUMNS = 100;
+
 /** A row. */
 export interface CsvRow {
   /** Its line in the file, counted from 1. */
@@ -28,12 +31,15 @@ export class CsvReader {
    *
    * @param text The whole file.
    * @param action What is being done, as in "Cannot <action>".
-   * @throws {TraceError} If a column has no name or comes twice.
+   * @throws {TraceError} If there are too many columns, or one has no name or comes twice.
    */
   constructor(text: string, action: string) {
     this.#action = action;
     this.#lines = text.split(/\r?\n/);
-    this.columns = this.#lines[0]!.split(",").map((column) => column.trim());
+    this.columns = this.#lines[0]!.split(",", MOST_COLUMNS + 1).map((column) => column.trim());
+    if (this.columns.length > MOST_COLUMNS) {
+      this.refuse(1, `it must have at most ${MOST_COLUMNS} columns: it has more`);
+    }
     this.columns.forEach((column, index) => {
       if (column === "") this.refuse(1, `column ${index + 1} must have a name`);
       if (this.columns.indexOf(column) < index) {

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { decodeFile } from "../snapshot/file_text.ts";
 import { isPickle } from "../snapshot/pickle.ts";
 import { readSnapshot } from "../snapshot/read_snapshot.ts";
 import { type MemoryTrace, TRACE_HEADER } from "./memory_trace.ts";
@@ -17,7 +18,7 @@ import { parseTrace } from "./trace_text.ts";
 export interface ReadTraceOptions {
   /** What the sizes of an instance of minimalloc are multiplied by; 1 by default. */
   readonly multiplier?: number;
-  /** Which device of a snapshot of PyTorch is read; the first one that has anything by default. */
+  /** Which device of a snapshot is read; of PyTorch's the first that has anything by default. */
   readonly device?: number;
 }
 
@@ -60,13 +61,10 @@ export function readTrace(
   const firstLine = /^[^\r\n]{0,4096}/.exec(text)![0];
   if (isRmmLog(firstLine)) return readRmmLog(text, name);
   if (isMinimallocInstance(firstLine)) {
-    return readMinimallocInstance(
-      text,
-      name,
-      options.multiplier === undefined ? {} : { multiplier: options.multiplier },
-    );
+    const { multiplier } = options;
+    return readMinimallocInstance(text, name, multiplier === undefined ? {} : { multiplier });
   }
-  if (/^\s*\{/.test(text)) return traceOfSnapshot(readSnapshot(text), name);
+  if (/^\s*\{/.test(text)) return traceOfSnapshot(readSnapshot(text, device), name);
   // What begins like a trace, of whatever version, is told what a trace must be.
   if (firstLine.startsWith("gridstride")) return parseTrace(text, name);
   throw new TraceError(
@@ -79,13 +77,7 @@ export function readTrace(
 }
 
 function decode(file: Uint8Array, name: string): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(file);
-  } catch {
-    throw new TraceError(
-      `read trace ${name}`,
-      undefined,
-      "the file must be UTF-8 text or a pickle: it is neither",
-    );
-  }
+  return decodeFile(file, (offence) => {
+    throw new TraceError(`read trace ${name}`, undefined, `the file ${offence}`);
+  });
 }

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { printableText } from "../../ffi/printable_text.ts";
+
 /**
  * A trace is not what it must be.
  *
@@ -33,7 +35,9 @@ export class TraceError extends Error {
    * @param offence What is wrong there: the field, what was allowed and what came.
    */
   constructor(action: string, line: number | undefined, offence: string) {
-    super(`Cannot ${action} as ${line === undefined ? "" : `line ${line}: `}${offence}`);
+    const place = line === undefined ? "" : `line ${line}: `;
+    // Columns have the names that the file gives them.
+    super(printableText(`Cannot ${action} as ${place}${offence}`));
     this.line = line;
   }
 }

@@ -60,7 +60,8 @@ const ACTION = "prefetch files";
  * that no more device memory than that is taken beyond what the caller has been given.
  *
  * A buffer that was handed over belongs to the caller, who frees it. Those that were not, because
- * the loop was left or something failed, are freed. A part that fails throws when it is its turn.
+ * the loop was left, was cancelled or something failed, are freed. A part that fails throws when it
+ * is its turn.
  *
  * @param context The device.
  * @param parts What to read, in order; asked for one after the other, also while the caller works.
@@ -160,6 +161,9 @@ class Prefetch<Part extends FilePart> {
 
   /** The next buffer, when it has arrived; `undefined` after the last. */
   async next(): Promise<PrefetchedFile<Part> | undefined> {
+    if (this.#isExhausted && this.#started.length === 0) return undefined;
+    // What had arrived before it was cancelled is not handed over any more.
+    this.#settings.signal?.throwIfAborted();
     this.#start();
     const first = this.#started[0];
     if (first === undefined) return undefined;
@@ -177,12 +181,13 @@ class Prefetch<Part extends FilePart> {
       try {
         const next = this.#opened ??= this.#openNext();
         if (next === undefined) return;
-        const { bytes } = next.range;
+        const { part, range } = next;
+        const { dtype = "uint8" } = part;
+        const { bytes } = range;
         const isOverLimit = this.#startedBytes + bytes > this.#limits.aheadBytes;
         if (this.#started.length > 0 && isOverLimit) return;
-        this.#opened = undefined;
-        const dtype = next.part.dtype ?? "uint8";
-        this.#push(next.part, bytes, uploadRange(next.range, dtype, this.#settings, ACTION));
+        this.#opened = undefined; // the upload closes it
+        this.#push(part, bytes, uploadRange(range, dtype, this.#settings, ACTION));
       } catch (error) {
         // It is thrown when it is its turn; what would come after it is not needed any more.
         this.#hasFailed = true;
@@ -214,10 +219,11 @@ class Prefetch<Part extends FilePart> {
     this.#closing.abort();
     if (this.#opened !== undefined) closeFile(this.#context.library, this.#opened.range.file);
     this.#opened = undefined;
-    if (!this.#isExhausted) this.#parts.return?.();
     for (const { buffer } of this.#started.splice(0)) {
       const [outcome] = await Promise.allSettled([buffer]);
       if (outcome.status === "fulfilled") giveBackAfterFailure(outcome.value);
     }
+    // The caller's, which may throw: last.
+    if (!this.#isExhausted) this.#parts.return?.();
   }
 }

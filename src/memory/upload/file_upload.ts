@@ -14,13 +14,12 @@ import { DeviceBuffer } from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";
 import type { StagingSlab } from "../staging.ts";
 import {
-  allocateTarget,
   elementsOf,
   type TransferOptions,
   type UploadSettings,
   uploadSettings,
 } from "./upload_options.ts";
-import { runUpload, type UploadTask } from "./upload_task.ts";
+import { allocateTarget, runUpload, type UploadTask } from "./upload_task.ts";
 
 /** Options of {@linkcode uploadFileInto}. */
 export interface FileIntoOptions extends TransferOptions {
@@ -72,11 +71,11 @@ export function openFileRange(
 }
 
 function checkedPath(path: string | URL, action: string): string {
-  if (path instanceof URL) return fileURLToPath(path);
+  if (path instanceof URL && path.protocol === "file:") return fileURLToPath(path);
   if (typeof path === "string" && path !== "") return path;
   throw new TypeError(
-    `Cannot ${action} as path must be a text that is not empty, or a URL: it is ${
-      describeValue(path)
+    `Cannot ${action} as path must be a text that is not empty, or a file's URL: it is ${
+      describeValue(path instanceof URL ? path.href : path)
     }`,
   );
 }
@@ -159,14 +158,17 @@ export async function uploadRange<D extends DType>(
   cleanup.defer(() => closeFile(context.library, range.file));
   const what = `the part of ${JSON.stringify(range.file.path)}`;
   const length = elementsOf(range.bytes, dtype, what, action);
-  const buffer = allocateTarget(dtype, length, settings.stream);
+  let buffer: DeviceBuffer<D> | undefined;
   try {
-    await copyRange(range, buffer, settings);
+    await runUpload(settings, range.bytes, async (task) => {
+      buffer = await allocateTarget(dtype, length, settings.stream, task);
+      await copyRange(task, range, buffer);
+    });
   } catch (error) {
-    giveBackAfterFailure(buffer);
+    if (buffer !== undefined) giveBackAfterFailure(buffer);
     throw error;
   }
-  return buffer;
+  return buffer!;
 }
 
 /**
@@ -194,21 +196,15 @@ export async function uploadFileInto(
   const range = openFileRange(context, path, options.offset ?? 0, buffer.byteLength, action);
   using cleanup = new DisposableStack();
   cleanup.defer(() => closeFile(context.library, range.file));
-  await copyRange(range, buffer, settings);
+  await runUpload(settings, range.bytes, (task) => copyRange(task, range, buffer));
 }
 
-async function copyRange(
-  range: FileRange,
-  buffer: DeviceBuffer,
-  settings: UploadSettings,
-): Promise<void> {
-  await runUpload(settings, range.bytes, async (task) => {
-    const offsets = slotOffsets(range.bytes, task.slotBytes);
-    const readers = Math.min(task.readers, Math.ceil(range.bytes / task.slotBytes));
-    await Promise.all(
-      Array.from({ length: readers }, () => readSlots(task, offsets, range, buffer)),
-    );
-  });
+async function copyRange(task: UploadTask, range: FileRange, buffer: DeviceBuffer): Promise<void> {
+  const offsets = slotOffsets(range.bytes, task.slotBytes);
+  const readers = Math.min(task.readers, Math.ceil(range.bytes / task.slotBytes));
+  await Promise.all(
+    Array.from({ length: readers }, () => readSlots(task, offsets, range, buffer)),
+  );
 }
 
 /** Where the content of each slot begins. Several readers take from it, each the next one. */

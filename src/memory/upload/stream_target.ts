@@ -11,8 +11,8 @@ import type { Stream } from "../../stream/stream.ts";
 import { copyBetween } from "../buffer_copy.ts";
 import type { DeviceBuffer } from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";
-import { allocateTarget, elementsOf } from "./upload_options.ts";
-import type { UploadTask } from "./upload_task.ts";
+import { elementsOf } from "./upload_options.ts";
+import { allocateTarget, type UploadTask } from "./upload_task.ts";
 
 const ACTION = "upload a stream";
 
@@ -27,35 +27,61 @@ export interface TargetPlace {
 /** Where the bytes of a stream go; disposing it frees what was not released. */
 export interface StreamTarget extends Disposable {
   /**
-   * How many bytes more can go to where the next ones go, beyond some that are to go there already;
-   * more than 0.
+   * Allocates what can be, before the stream is asked for anything.
    *
    * @param task Whose copies go there.
-   * @throws {RangeError} If there is no room for more.
+   * @throws {OutOfMemoryError} If the device has no room.
+   */
+  open(task: UploadTask): Promise<void>;
+  /**
+   * How many bytes more can go to where the next ones go, beyond some that are to go there already;
+   * 0 when it has to grow first.
+   */
+  room(filled: number): number;
+  /**
+   * Makes room, where all bytes so far have gone somewhere.
+   *
+   * @throws {RangeError} If there is not to be more.
    * @throws {OutOfMemoryError} If the device has none.
    */
-  room(filled: number, task: UploadTask): number;
+  grow(task: UploadTask): Promise<void>;
   /** Where the next bytes go; those after them go behind them. */
   advance(bytes: number): TargetPlace;
 }
 
 /** A buffer of a size that is known beforehand. */
 export class FixedTarget<D extends DType> implements StreamTarget {
+  readonly #stream: Stream;
+  readonly #dtype: D;
+  readonly #length: number;
   readonly #bytes: number;
   #buffer: DeviceBuffer<D> | undefined;
   #used = 0;
 
-  /** Allocates it. */
+  /**
+   * Allocates nothing yet.
+   *
+   * @throws {RangeError} If so many bytes are no whole number of elements.
+   */
   constructor(stream: Stream, dtype: D, bytes: number) {
-    const length = elementsOf(bytes, dtype, "bytes", ACTION);
-    this.#buffer = allocateTarget(dtype, length, stream);
+    this.#length = elementsOf(bytes, dtype, "bytes", ACTION);
+    this.#stream = stream;
+    this.#dtype = dtype;
     this.#bytes = bytes;
+  }
+
+  /** Allocates the buffer. */
+  async open(task: UploadTask): Promise<void> {
+    this.#buffer = await allocateTarget(this.#dtype, this.#length, this.#stream, task);
   }
 
   /** What is left of the buffer. */
   room(filled: number): number {
-    const left = this.#bytes - this.#used - filled;
-    if (left > 0) return left;
+    return this.#bytes - this.#used - filled;
+  }
+
+  /** Refuses to. */
+  grow(): Promise<void> {
     throw new RangeError(`Cannot ${ACTION} as it must have ${this.#bytes} bytes: it has more`);
   }
 
@@ -114,17 +140,21 @@ export class GrowingTarget<D extends DType> implements StreamTarget {
     this.#smallest = smallest;
   }
 
-  /** What is left of the last buffer; of a new one when nothing is. */
-  room(filled: number, task: UploadTask): number {
+  /** Does nothing: nobody knows how much there will be. */
+  async open(): Promise<void> {}
+
+  /** What is left of the last buffer. */
+  room(filled: number): number {
     const last = this.#segments.at(-1);
-    const left = last === undefined ? 0 : last.buffer.length - last.used - filled;
-    if (left > 0) return left;
+    return last === undefined ? 0 : last.buffer.length - last.used - filled;
+  }
+
+  /** Allocates another buffer, as long as all so far. */
+  async grow(task: UploadTask): Promise<void> {
     const bytes = Math.max(this.#smallest, this.#capacity);
-    this.#segments.push({ buffer: allocateTarget("uint8", bytes, this.#stream), used: 0 });
+    const buffer = await allocateTarget("uint8", bytes, this.#stream, task);
+    this.#segments.push({ buffer, used: 0 });
     this.#capacity += bytes;
-    // The memory may be in use by what the stream was given meanwhile.
-    task.follow(this.#stream);
-    return bytes;
   }
 
   /** Where the next bytes go. */
@@ -138,9 +168,8 @@ export class GrowingTarget<D extends DType> implements StreamTarget {
   async complete(task: UploadTask): Promise<void> {
     const bytes = this.#segments.reduce((sum, { used }) => sum + used, 0);
     const length = elementsOf(bytes, this.#dtype, "it", ACTION);
-    this.#whole = allocateTarget(this.#dtype, length, this.#stream);
+    this.#whole = await allocateTarget(this.#dtype, length, this.#stream, task);
     try {
-      task.follow(this.#stream);
       this.#join(this.#whole.address, task.stream);
       await task.done();
     } catch (error) {

@@ -26,7 +26,7 @@ export type ByteSource =
 export interface StreamUploadOptions<D extends DType = DType> extends TransferOptions {
   /**
    * How many bytes will come; any other number is an error. Without it device memory is taken as
-   * they come, up to twice as much in the end, when they are put together.
+   * they come, by doubling, and up to three times as much in the end, when they are put together.
    */
   readonly bytes?: number;
   /** The element type; `uint8` by default. The bytes have the device's order: little endian. */
@@ -79,6 +79,7 @@ export async function uploadStream<D extends DType = "uint8">(
     await runUpload(settings, bytes, async (task) => {
       // Ends the wait for a chunk, too.
       task.failure.addEventListener("abort", () => cancel(reader, task.failure.reason));
+      await target.open(task);
       await sendChunks(task, reader, target);
       if (task.failure.aborted) return;
       await task.settle();
@@ -155,7 +156,11 @@ class SlotFiller {
   /** Copies a chunk into slots, as many as it takes. */
   async add(chunk: Uint8Array): Promise<void> {
     for (let taken = 0; taken < chunk.length;) {
-      const room = this.#target.room(this.#filled, this.#task);
+      const room = this.#target.room(this.#filled);
+      if (room === 0) {
+        await this.#target.grow(this.#task);
+        continue;
+      }
       this.#slot ??= await this.#task.take();
       if (this.#slot === undefined) return;
       const part = Math.min(chunk.length - taken, this.#task.slotBytes - this.#filled, room);

@@ -11,7 +11,6 @@ import { refuseCaptured, refuseWhileCapturing } from "../../stream/running_captu
 import type { Stream } from "../../stream/stream.ts";
 import { streamFor } from "../buffer_copy.ts";
 import type { StreamChoice } from "../buffer_options.ts";
-import { DeviceBuffer } from "../device_buffer.ts";
 import { bytesPerElement, type DType } from "../dtype.ts";
 import { UploadRing } from "./upload_ring.ts";
 
@@ -102,16 +101,4 @@ export function elementsOf(bytes: number, dtype: DType, what: string, action: st
   throw new RangeError(
     `Cannot ${action} as ${dtype} as ${what} must be a multiple of ${size} bytes: it is ${bytes}`,
   );
-}
-
-/**
- * Makes a buffer that is uploaded into. It belongs to the caller's stream, as if it had been
- * allocated there: what the memory was before, that stream may still use.
- */
-export function allocateTarget<D extends DType>(
-  dtype: D,
-  length: number,
-  stream: Stream,
-): DeviceBuffer<D> {
-  return DeviceBuffer.allocate(stream.context, dtype, length, { stream });
 }

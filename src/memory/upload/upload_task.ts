@@ -7,9 +7,12 @@
  * @module
  */
 
+import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import { copyFromPinned } from "../../ffi/native_copy.ts";
 import type { Stream } from "../../stream/stream.ts";
-import type { DeviceBuffer } from "../device_buffer.ts";
+import { DeviceBuffer } from "../device_buffer.ts";
+import type { DType } from "../dtype.ts";
+import { poolOf } from "../pool/device_pool.ts";
 import type { StagingSlab } from "../staging.ts";
 import type { UploadProgress, UploadSettings } from "./upload_options.ts";
 import type { UploadSlots } from "./upload_slots.ts";
@@ -184,4 +187,30 @@ export async function runUpload(
     ring.end();
   }
   task.failure.throwIfAborted();
+}
+
+/**
+ * Makes a buffer that is uploaded into, without blocking the event loop where memory is short. It
+ * belongs to the caller's stream, as if it had been allocated there: what the memory was before,
+ * that stream may still use, and the copies of the upload come after that.
+ *
+ * @throws {OutOfMemoryError} If the device has no room.
+ */
+export async function allocateTarget<D extends DType>(
+  dtype: D,
+  length: number,
+  stream: Stream,
+  task: UploadTask,
+): Promise<DeviceBuffer<D>> {
+  const { context } = stream;
+  const pool = poolOf(context);
+  const buffer = await DeviceBuffer.fromPoolAsync(pool, context, dtype, length, { stream });
+  try {
+    // Meanwhile the stream may have been given work with what was there before.
+    task.follow(stream);
+  } catch (error) {
+    giveBackAfterFailure(buffer);
+    throw error;
+  }
+  return buffer;
 }

@@ -20,6 +20,11 @@ export function origin({ takenAt, source }: MemorySnapshot): string {
   return takenAt === null ? by : `${by}, taken ${takenAt}`;
 }
 
+/** A number of things, one or several. */
+export function counted(count: number, thing: string): string {
+  return `${formatCount(count)} ${thing}${count === 1 ? "" : "s"}`;
+}
+
 function figure(name: string, value: string, note: string): Markup {
   return markup`<div><dt>${name}</dt><dd>${value}<div class="note">${note}</div></dd></div>`;
 }
@@ -28,7 +33,7 @@ function figures(snapshot: MemorySnapshot, summary: SnapshotSummary): Markup {
   const { totals, reservedPerLive } = summary;
   const { totalBytes } = snapshot.device;
   return markup`<dl class="figures">${[
-    figure("Live", formatBytes(totals.live), `${formatCount(totals.liveBlocks)} blocks`),
+    figure("Live", formatBytes(totals.live), counted(totals.liveBlocks, "block")),
     figure("Cached", formatBytes(totals.cached), "free, kept whole"),
     figure("Free", formatBytes(totals.free), `largest ${formatBytes(totals.largestFree)}`),
     figure("Pending", formatBytes(totals.pending), "freed, in use by a stream"),
@@ -36,8 +41,8 @@ function figures(snapshot: MemorySnapshot, summary: SnapshotSummary): Markup {
       "Reserved",
       formatBytes(totals.reserved),
       totalBytes === null
-        ? `${formatCount(totals.segments)} segments`
-        : `${formatCount(totals.segments)} segments, of ${formatBytes(totalBytes)}`,
+        ? counted(totals.segments, "segment")
+        : `${counted(totals.segments, "segment")}, of ${formatBytes(totalBytes)}`,
     ),
     figure(
       "Reserved ÷ live",

@@ -5,6 +5,7 @@
  */
 
 import type { MemorySnapshot } from "../../memory/snapshot/memory_snapshot.ts";
+import { measuresTable, settingsTable, statisticsTable } from "./figure_tables.ts";
 import { type Markup, markup } from "./markup.ts";
 import { texture } from "./page_header.ts";
 import { formatBytes, formatCount } from "./quantities.ts";
@@ -32,9 +33,7 @@ export function timelineSection({ timeline }: MemorySnapshot): Markup {
   }
   const dropped = timeline.dropped === 0
     ? markup``
-    : markup`<span class="note">${
-      formatCount(timeline.dropped)
-    } earlier events were not kept</span>`;
+    : markup` · ${formatCount(timeline.dropped)} earlier events were not kept`;
   return markup`<section aria-labelledby="timeline-title">
 <div class="bar-row"><h2 id="timeline-title">Timeline</h2>
 <span class="key">${swatch("live")}live</span>
@@ -49,7 +48,7 @@ export function timelineSection({ timeline }: MemorySnapshot): Markup {
 <canvas id="timeline" tabindex="0" role="application"
 aria-label="Live and reserved memory and fragmentation over time"></canvas>
 <div class="panel" id="event"></div>
-<p class="keys note"><span id="timeline-range"></span> ${dropped} · drag or <kbd>←</kbd> <kbd>→</kbd>
+<p class="keys note"><span id="timeline-range"></span>${dropped} · drag or <kbd>←</kbd> <kbd>→</kbd>
 to pan · wheel or <kbd>+</kbd> <kbd>−</kbd> to zoom · <kbd>0</kbd> whole ·
 <kbd>Shift</kbd> <kbd>←</kbd> <kbd>→</kbd> event by event · <kbd>o</kbd> next out of memory ·
 <kbd>Enter</kbd> keep</p></section>`;
@@ -110,7 +109,7 @@ id="sort-${column}">${title}</button></th>`;
 
 function segmentTable({ segments }: SnapshotSummary): Markup {
   const rows = segments.map(({ pool, kind, count, bytes }) =>
-    markup`<tr><td>${pool}, ${kind}</td><td class="number">${formatCount(count)}</td>${
+    markup`<tr><td class="name">${pool}, ${kind}</td><td class="number">${formatCount(count)}</td>${
       STATES.map(([state]) => markup`<td class="number">${formatBytes(bytes[state])}</td>`)
     }</tr>`
   );
@@ -120,32 +119,9 @@ function segmentTable({ segments }: SnapshotSummary): Markup {
 <tbody>${rows}</tbody></table></div></section>`;
 }
 
-/** A number with its name, which tells whether it is a size. */
-function named(name: string, value: number): string {
-  const exact = Number.isInteger(value) ? formatCount(value) : String(value);
-  return /bytes|size/i.test(name) && Math.abs(value) >= 1024
-    ? `${exact} (${formatBytes(value)})`
-    : exact;
-}
-
-function nameTable(title: string, entries: readonly (readonly [string, string])[]): Markup {
-  if (entries.length === 0) return markup``;
-  const rows = entries.map(([name, value]) =>
-    markup`<tr><th scope="row">${name}</th><td class="number">${value}</td></tr>`
-  );
-  return markup`<section><h2>${title}</h2><table><tbody>${rows}</tbody></table></section>`;
-}
-
 /** The tables at the end. */
 export function tableSections(snapshot: MemorySnapshot, summary: SnapshotSummary): Markup {
-  const statistics = Object.entries(snapshot.statistics)
-    .map(([name, value]) => [name, named(name, value)] as const);
-  const settings = Object.entries(snapshot.settings)
-    .map(([name, value]) =>
-      [name, typeof value === "number" ? named(name, value) : String(value ?? "none")] as const
-    );
   return markup`${summary.segments.length === 0 ? markup`` : segmentTable(summary)}
-<div class="columns">${nameTable("Statistics", statistics)}${
-    nameTable("Settings", settings)
-  }</div>`;
+<div class="columns">${statisticsTable(snapshot)}${settingsTable(snapshot)}</div>
+${measuresTable(snapshot)}`;
 }

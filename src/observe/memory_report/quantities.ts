@@ -12,7 +12,8 @@ export function formatBytes(bytes: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let value = bytes;
   let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) {
+  // From there on it would be rounded to 1024.0.
+  while (value >= 1023.95 && unit < units.length - 1) {
     value /= 1024;
     unit++;
   }

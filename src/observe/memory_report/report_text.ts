@@ -5,7 +5,7 @@
  */
 
 import type { MemorySnapshot } from "../../memory/snapshot/memory_snapshot.ts";
-import { deviceTitle, origin } from "./page_header.ts";
+import { counted, deviceTitle, origin } from "./page_header.ts";
 import {
   formatAddress,
   formatBytes,
@@ -51,7 +51,7 @@ function totals({ totals, reservedPerLive }: SnapshotSummary): string[] {
       [
         "live",
         formatBytes(totals.live),
-        `${formatCount(totals.liveBlocks)} blocks, ${formatBytes(totals.requested)} requested`,
+        `${counted(totals.liveBlocks, "block")}, ${formatBytes(totals.requested)} requested`,
       ],
       ["cached", formatBytes(totals.cached), ""],
       ["free", formatBytes(totals.free), ""],
@@ -59,7 +59,7 @@ function totals({ totals, reservedPerLive }: SnapshotSummary): string[] {
       [
         "reserved",
         formatBytes(totals.reserved),
-        `${ratio}, ${formatCount(totals.segments)} segments, ${formatCount(totals.blocks)} blocks`,
+        `${ratio}, ${counted(totals.segments, "segment")}, ${counted(totals.blocks, "block")}`,
       ],
       ["unmapped", formatBytes(totals.unmapped), "addresses without memory"],
     ]),

@@ -54,6 +54,9 @@ th { text-align: left; font-weight: 600; color: var(--muted); white-space: nowra
 th, td { padding: 4px 12px 4px 0; border-bottom: 1px solid var(--rule); vertical-align: top; }
 td:last-child, th:last-child { padding-right: 0; }
 td { overflow-wrap: anywhere; }
+th[scope="row"] { overflow-wrap: anywhere; white-space: normal; }
+td.name { white-space: nowrap; }
+td.value { text-align: right; }
 td.number, th.number { text-align: right; white-space: nowrap; }
 `;
 

@@ -11,6 +11,7 @@ import {
 } from "../../../src/memory/manager/memory_manager.ts";
 import { OutOfMemoryError } from "../../../mod.ts";
 import { BREAKING_SIZES, device } from "../../support/device.ts";
+import { runProgram } from "../../support/subprocess.ts";
 import { PlainPool } from "./plain_pool.ts";
 
 const { context } = device;
@@ -258,4 +259,47 @@ Deno.test("over the device's own pool emptyCache() gives back what is free", () 
   device.doneSync();
   assertEquals(manager.emptyCache(), 8 * MIB);
   assertEquals(manager.stats().reserved, before);
+});
+
+Deno.test("past the pool, options hold as they do in it", () => {
+  using pool = device.createPool();
+  const manager = new MemoryManager(device, { pool, bands: BANDS });
+  using direct = manager.allocate("uint8", 100_001, { alignment: 256, stream: device.stream });
+  using aligned = manager.allocate("uint8", 100_001, { alignment: 2 ** 21 });
+  assertEquals([pool.ownsPointer(direct.address), direct.address % 256], [false, 0]);
+  assertEquals([pool.ownsPointer(aligned.address), aligned.address % 2 ** 21], [true, 0]);
+  const place = (options: unknown) => () => manager.allocate("uint8", 100_001, options as never);
+  assertThrows(place({ alignment: 3 }), RangeError, "power of two");
+  assertThrows(place({ stream: 5 }), TypeError, "stream must be a Stream");
+  assertThrows(place(null), TypeError, "options must be an object");
+  assertEquals(manager.memoryAllocated(), 200_002);
+});
+
+Deno.test("what was freed past the pool is not counted, also when nobody has the buffer any more", async () => {
+  const program = `
+    import { MemoryManager, openDevice } from "@gridstride/cuda";
+    using device = openDevice("host:0");
+    const manager = new MemoryManager(device, { bands: { small: 1, medium: 2, large: 3 } });
+    (() => manager.allocate("uint8", 1000).free())();
+    for (let turn = 0; turn < 3; turn++) {
+      await new Promise((resume) => setTimeout(resume));
+      gc();
+    }
+    console.log(manager.memoryAllocated(), manager.stats().live);`;
+  const permissions = ["-A", "--v8-flags=--expose-gc"];
+  const { stdout, stderr } = await runProgram(program, { permissions });
+  assertEquals(stdout.trim(), "0 0", stderr);
+});
+
+Deno.test("asking what is allocated, as every allocation does, makes no statistics", () => {
+  const { pool, manager } = manage();
+  const stats = pool.stats.bind(pool);
+  let asked = 0;
+  pool.stats = () => {
+    asked++;
+    return stats();
+  };
+  using _buffer = manager.allocate("uint8", 1000);
+  assertEquals([manager.memoryAllocated(), asked], [1000, 0]);
+  assertEquals([manager.stats().live, asked], [1000, 1]);
 });

@@ -55,8 +55,16 @@ export class PlainPool implements ManagedPool {
     return allocateDirect(this.context, dtype, length);
   }
 
+  memoryAllocated(): number {
+    return this.pretended.currentUsage ?? this.#live();
+  }
+
+  #live(): number {
+    return [...this.liveSizes()].reduce((sum, bytes) => sum + bytes, 0);
+  }
+
   stats(): PoolStatistics {
-    const live = [...this.liveSizes()].reduce((sum, bytes) => sum + bytes, 0);
+    const live = this.#live();
     return { ...unusedStatistics(), currentUsage: live, reserved: live, ...this.pretended };
   }
 

@@ -75,6 +75,30 @@ Deno.test("on the stream that uses it, freed memory is to be had at once", async
   await stream.done();
 });
 
+Deno.test("a request waits for what was enqueued when it was made, and for nothing later", async () => {
+  using stream = device.createStream();
+  using theirs = device.allocate("float32", 1, { stream });
+  using pool = device.createPool({ maxPoolSize: "8MiB" });
+  const small = [1, 2].map((bytes) => pool.allocate("uint8", bytes, { stream }));
+  using long = pool.allocate("float32", MIB, { stream });
+  SPIN.launch({ grid: 1, block: 1, stream }, long, 0.002e9, 1);
+  long.free();
+  const begin = performance.now();
+  const request = pool.allocateAsync("uint8", 5 * MIB);
+  stream.doneSync();
+  SPIN.launch({ grid: 1, block: 1, stream }, theirs, 2 * BUSY, 1);
+  // The event that the request waits for has come, and there is need of two more, before this task
+  // ends and the request is told.
+  for (const each of small) {
+    each.free();
+    pool.emptyCache();
+  }
+  (await request).free();
+  const waited = performance.now() - begin;
+  assert(waited < 2 * BUSY / 1e6, `it waited for ${waited} ms, and so for later work`);
+  await stream.done();
+});
+
 Deno.test("several requests that wait are served one after the other, or told that they cannot", async () => {
   using stream = device.createStream();
   using pool = device.createPool({ maxPoolSize: "8MiB" });

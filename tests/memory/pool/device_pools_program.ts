@@ -5,8 +5,8 @@
  * @module
  */
 
-import { assert, assertEquals } from "@std/assert";
-import { type Device, DeviceBuffer, openDevice } from "../../../mod.ts";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { type Device, DeviceBuffer, openDevice, OutOfMemoryError } from "../../../mod.ts";
 import { callTally } from "../../../src/ffi/fault_injection.ts";
 
 using first = openDevice("host:0");
@@ -54,4 +54,36 @@ function allocate(device: Device, mebibytes: number) {
   assert(first.memoryInfo().free < 128 * MIB, "the other pool keeps what it has free");
   using large = allocate(first, most - 64);
   assertEquals(large.length, (most - 64) * MIB);
+}
+
+{
+  // Memory past all pools: they give back what they have free, also what a stream still uses.
+  using small = openDevice("host:1");
+  const spin = small.kernels.load(
+    "spin_float32(float* out, unsigned long long nanoseconds, float value)",
+  );
+  using out = small.allocate("float32", 1);
+  const rest = () => Math.floor(small.memoryInfo().free / MIB);
+  const fill = (mebibytes: number) => small.allocate("float32", mebibytes * MIB / 4);
+  using stream = small.createStream();
+  {
+    using values = fill(256);
+    fill(rest() - 4).free();
+    await small.done();
+    assert(rest() < 8, "the pool keeps what it has free");
+    // The partial results of this take workspace.
+    small.kernels.sum(values, out, { stream });
+    using direct = small.pool.allocateDirect("uint8", 64 * MIB);
+    assertEquals(direct.length, 64 * MIB);
+    await stream.done();
+  }
+  await small.done();
+  small.pool.emptyCache();
+  const busy = fill(rest() - 4);
+  spin.launch({ grid: 1, block: 1 }, busy, 0.05e9, 1);
+  busy.free();
+  using direct = small.pool.allocateDirect("uint8", 256 * MIB);
+  assert(small.stream.query(), "the memory is given while the stream uses it");
+  assertEquals(direct.length, 256 * MIB);
+  assertThrows(() => small.pool.allocateDirect("uint8", 2048 * MIB), OutOfMemoryError);
 }

@@ -41,6 +41,30 @@ function checkFind(index: FreeIndex, set: number, list: readonly Listed[], units
   assert(size <= binOf(best)[1], `found ${size} for ${units} where there is ${best}`);
 }
 
+Deno.test("however many blocks of nearly its size do not fit, a request is answered soon", () => {
+  const table = new BlockTable();
+  const index = new FreeIndex(table);
+  index.ensure(0);
+  // All in the bin of what is asked for, and too small by one.
+  const add = (units: number) => {
+    const block = table.create(0, units, 0);
+    index.insert(0, block);
+    return block;
+  };
+  for (let count = 0; count < 100_000; count++) add(6144);
+  const timeOf = (wanted: number) => {
+    const begin = performance.now();
+    for (let count = 0; count < 100; count++) assertEquals(index.find(0, 6145), wanted);
+    return performance.now() - begin;
+  };
+  timeOf(0);
+  assert(timeOf(0) < 25, "all of them are looked at, which takes 100 ms and more");
+  // What was freed lately is found all the same.
+  const fits = add(6145);
+  for (let count = 0; count < 1000; count++) add(6144);
+  timeOf(fits);
+});
+
 const size = fc.oneof(
   fc.integer({ min: 1, max: 70 }),
   fc.integer({ min: 1, max: 5000 }),

@@ -171,20 +171,24 @@ Deno.test("an explicit event is reached by its own stream only, and a wait does 
   assert(a.idle && b.idle);
 });
 
-Deno.test("a wait that no test completes stays open, and is for the point it began with", async () => {
+Deno.test("a wait that no test completes stays open, and its event is not for others meanwhile", async () => {
   const upstream = model({ completion: "explicit" });
   const [a, b] = [upstream.createStream(), upstream.createStream()];
   const event = upstream.createEvent();
   upstream.recordEvent(event, a);
   const order: string[] = [];
   const waiting = upstream.wait(event).then(() => order.push("waited"));
-  upstream.recordEvent(event, b);
+  assertThrows(() => upstream.recordEvent(event, b), UpstreamMisuseError, "still waits");
   upstream.complete(b);
   await new Promise((resolve) => setTimeout(resolve, 0));
   order.push("completed");
   upstream.complete(a);
+  // The work is done, but whoever waits has not been told.
+  assertEquals([upstream.queryEvent(event), upstream.isAwaited(event)], [true, true]);
+  assertThrows(() => upstream.recordEvent(event, b), UpstreamMisuseError, "still waits");
   await waiting;
-  assertEquals(order, ["completed", "waited"]);
+  assertEquals([order, upstream.isAwaited(event)], [["completed", "waited"], false]);
+  upstream.recordEvent(event, b);
 });
 
 Deno.test("disposing a stream tells who asked, its work still completes, and it cannot be used", () => {
@@ -358,11 +362,11 @@ Deno.test("declared blocks must not overlap, end as they began, and confine use"
 
 Deno.test("pressure changes when anybody presses", () => {
   const upstream = model();
-  const seen = [upstream.pressure];
+  const seen = [upstream.signal];
   upstream.press();
-  seen.push(upstream.pressure);
+  seen.push(upstream.signal);
   upstream.raisePressure();
-  seen.push(upstream.pressure);
+  seen.push(upstream.signal);
   assertEquals(new Set(seen).size, 3);
 });
 

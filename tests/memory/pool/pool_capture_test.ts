@@ -78,6 +78,32 @@ Deno.test("nothing is asked of a stream and nothing waited for while one is capt
   assertEquals([createEvent, recordEvent, queryEvent, waitSync, wait], [0, 0, 0, 0, 0]);
 });
 
+Deno.test("what a capture has grown by and not used goes when it ends", () => {
+  for (const virtualMemory of [true, false]) {
+    const upstream = new InMemoryUpstream({ capacity: 16 * 1024 * MEBIBYTE });
+    const limitBytes = upstream.totalBytes;
+    const core = new PoolCore(upstream, poolSettings({ limitBytes, virtualMemory }));
+    const stream = upstream.createStream();
+    // A pool that has had more than it has takes more than it needs.
+    core.give(core.take(2048 * MEBIBYTE, stream));
+    const block = core.take(6144 * MEBIBYTE, stream);
+    core.trim();
+    const { reserved } = core.statistics();
+    const { graph, ranges } = capture({ upstream, core, stream }, [1000]);
+    const { reserved: held, pending } = core.statistics();
+    assert(held - reserved <= 8 * MEBIBYTE, `${held - reserved} bytes for a block of 1000`);
+    assertEquals([pending, upstream.usedBytes], [0, held]);
+    // What is left is what the graph uses.
+    graph.launch(stream);
+    assertEquals(ranges.length, 1);
+    core.give(block);
+    graph[Symbol.dispose]();
+    core.settleSync();
+    core.trim();
+    assertEquals([upstream.usedBytes, core.statistics().reserved], [0, 0]);
+  }
+});
+
 Deno.test("a graph's memory goes when it is disposed and its launches are done, not before", () => {
   const subject = model();
   const { upstream, core } = subject;

@@ -43,6 +43,25 @@ function testBoth(
   }
 }
 
+testBoth("marks of what is freed in bulk leave the caches their blocks", {}, async (open) => {
+  using pool = open();
+  using other = device.createStream();
+  using _theirs = pool.allocate("float32", 1, { stream: other });
+  const lengths = [100, 1000, 10_000, 100_000];
+  const step = () => {
+    const small = lengths.map((length) => pool.allocate("float32", length));
+    pool.allocate("float32", 16 * MEBIBYTE).free();
+    for (const buffer of small) buffer.free();
+  };
+  step();
+  const before = pool.stats();
+  for (let count = 0; count < 10; count++) step();
+  const { cacheHits, cacheMisses, marks } = pool.stats();
+  assertEquals([cacheHits - before.cacheHits, cacheMisses - before.cacheMisses], [50, 0]);
+  assertEquals(marks - before.marks, 10, "64 MiB freed in each step");
+  await device.stream.done();
+});
+
 testBoth("the same stream has freed memory at once, without an event", {}, async (open) => {
   using pool = open();
   using stream = device.createStream();

@@ -40,6 +40,20 @@ Deno.test("events are used again, and all given back", () => {
   assertEquals([upstream.tally.events, slot.spareEvents, slot.marks], [0, [], []]);
 });
 
+Deno.test("an event that somebody waits for is not used again before they are told", async () => {
+  const { upstream, stream, slot, marks } = setUp();
+  marks.mark(slot);
+  const first = slot.marks[0]!.event;
+  const waiting = upstream.wait(first);
+  upstream.complete(stream);
+  // Others find out first, and the stream goes on.
+  assertEquals([marks.poll(slot), slot.spareEvents], [true, []]);
+  marks.mark(slot);
+  assertEquals([slot.marks[0]!.event === first, upstream.tally.events], [false, 2]);
+  await waiting;
+  assertEquals(upstream.tally.events, 1);
+});
+
 Deno.test("a mark that fails ends no epoch and loses no event", () => {
   const { upstream, slot, marks } = setUp();
   slot.freedBytes = 5;

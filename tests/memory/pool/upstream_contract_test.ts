@@ -179,10 +179,10 @@ testAll("blocks are declared once, and end as they began", ({ upstream }) => {
 });
 
 testAll("pressing is seen, at the latest after the next call", ({ upstream }) => {
-  const before = upstream.pressure;
+  const before = upstream.signal;
   upstream.press();
   upstream.free(upstream.allocate(1));
-  assert(upstream.pressure !== before);
+  assert(upstream.signal !== before);
 });
 
 Deno.test("the upstream of a device says that a stream is captured, and may map memory then", () => {

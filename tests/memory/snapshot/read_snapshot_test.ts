@@ -158,10 +158,47 @@ Deno.test("readSnapshot() refuses what is neither JSON nor a pickle", () => {
   );
   assertEquals(refused(""), refused("hello"));
   assertEquals(refused(new Uint8Array()), refused("hello"));
-  assert(refused(Uint8Array.of(0x7b, 0xff)).endsWith("it is no UTF-8 text"));
+  assert(refused(Uint8Array.of(0x7b, 0xff)).endsWith("UTF-8 text or a pickle: it is neither"));
   assert(refused(JSON.stringify(example()).slice(0, -1)).includes("the file must be JSON: "));
   assert(refused("[]").includes("format must be"));
   assert(refused("[".repeat(1e6)).includes("the file must be JSON: "));
+});
+
+Deno.test("readSnapshot() takes a byte order mark, in bytes and as text", () => {
+  const text = `\uFEFF${JSON.stringify(example())}`;
+  assertEquals(readSnapshot(text), example());
+  assertEquals(readSnapshot(new TextEncoder().encode(text)), example());
+});
+
+Deno.test("readSnapshot() of JSON is of the device it is of, and of no other", () => {
+  const text = JSON.stringify(example());
+  assertEquals(readSnapshot(text, { device: 0 }), example());
+  assertThrows(
+    () => readSnapshot(text, { device: 1 }),
+    RangeError,
+    'Cannot read the snapshot as device must be the one that it is of, "cuda:0": it is 1',
+  );
+  const tenth = text.replace("cuda:0", "cuda:10");
+  assertThrows(() => readSnapshot(tenth, { device: 0 }), RangeError, '"cuda:10": it is 0');
+});
+
+Deno.test("a file that is too long for a text is told so, not that it is no text", () => {
+  // Of the bytes only the first few were ever written, so that the others take no memory.
+  const file = new Uint8Array(2 ** 29);
+  file.set(new TextEncoder().encode("{}"));
+  assertThrows(
+    () => readSnapshot(file),
+    SnapshotError,
+    "the file must have at most 536870888 characters: it has 536870912 bytes",
+  );
+});
+
+Deno.test("an error shows what a file calls its fields, and no terminal obeys it", () => {
+  const text = JSON.stringify(example()).replace('"source":', '"\\u001b[31m\\u202e":1,"source":');
+  const { message } = assertThrows(() => readSnapshot(text), SnapshotError);
+  assert(message.includes("as \\u{1b}[31m\\u{202e} is no field of it"), message);
+  const long = JSON.stringify(example()).replace('"source":', `"${"x".repeat(1e6)}":1,"source":`);
+  assert(assertThrows(() => readSnapshot(long), SnapshotError).message.length <= 1000);
 });
 
 Deno.test("validateSnapshot() gives names of fields no meaning", () => {

@@ -93,6 +93,20 @@ Deno.test("readTrace() tells what a file must be that is none of these", () => {
   assertThrows(() => readTrace(PICKLE.subarray(0, 99), "t"), PickleError, "cut short");
 });
 
+Deno.test("a first line of a million columns is refused before it is looked through", () => {
+  const names = Array.from({ length: 1e6 }, (_, index) => `c${index}`).join(",");
+  for (const first of ["Thread,Time,Action,Pointer,Size,Stream", "id,lower,upper,size"]) {
+    const { message } = assertThrows(() => readTrace(`${first},${names}\n1\n`, "t"), TraceError);
+    assert(message.endsWith("line 1: it must have at most 100 columns: it has more"), message);
+  }
+});
+
+Deno.test("readTrace() of a snapshot in JSON is of the device it is of", () => {
+  const text = JSON.stringify(snapshotOf([[ALLOCATE, 4096, 8, 0]]));
+  assertEquals(readTrace(text, "t", { device: 0 }).events.length, 1);
+  assertThrows(() => readTrace(text, "t", { device: 1 }), RangeError, '"host:0": it is 1');
+});
+
 Deno.test("traceOfSnapshot() plays the timeline, what was there before first", () => {
   const { events } = traceOfSnapshot(
     snapshotOf([

@@ -68,6 +68,13 @@ Deno.test("a path may be a file URL, or relative", async () => {
   const path = directory.file(bytes, "a file, 100 % ünïcode.bin");
   using byUrl = await uploadFile(context, pathToFileURL(path));
   assertEquals(await byUrl.toArray(), bytes);
+  for (const url of ["https://example.org/a.bin", "data:text/plain,a"]) {
+    await assertRejects(
+      () => uploadFile(context, new URL(url)),
+      TypeError,
+      `Cannot upload a file as path must be a text that is not empty, or a file's URL: it is "${url}"`,
+    );
+  }
   const up = Deno.cwd().split("/").slice(1).map(() => "..").join("/");
   using byRelativePath = await uploadFile(context, `${up}${path}`);
   assertEquals(await byRelativePath.toArray(), bytes);

@@ -19,6 +19,8 @@ export type CompletionRule = "recorded" | "explicit";
 export interface CaptureCount {
   /** Their number. */
   streams: number;
+  /** How often that has changed. */
+  changes: number;
 }
 
 /** A stream of an `InMemoryUpstream`. */
@@ -59,6 +61,7 @@ export class ModelStream implements MemoryStream {
   set captureToken(token: object | undefined) {
     this.#captures.streams += Number(token !== undefined) -
       Number(this.#captureToken !== undefined);
+    this.#captures.changes++;
     this.#captureToken = token;
   }
 

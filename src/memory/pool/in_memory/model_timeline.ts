@@ -20,7 +20,7 @@ export class ModelTimeline {
   readonly #completion: CompletionRule;
   readonly #uses = new MemoryUses();
   readonly #events = new ModelEvents();
-  readonly #captures: CaptureCount = { streams: 0 };
+  readonly #captures: CaptureCount = { streams: 0, changes: 0 };
   readonly #streams = new Set<ModelStream>();
   #lastStream = 0;
 
@@ -38,6 +38,11 @@ export class ModelTimeline {
   /** Whether a stream is captured. */
   get capturing(): boolean {
     return this.#captures.streams > 0;
+  }
+
+  /** How often streams joined a capture or left one. */
+  get captureChanges(): number {
+    return this.#captures.changes;
   }
 
   /** Makes a stream. */

@@ -29,6 +29,8 @@ export interface PagePointerEvent extends PageEvent {
   readonly clientY: number;
   /** Bits of the buttons that are down. */
   readonly buttons: number;
+  /** The button that went down or up: 0 is the main one, a pen or a finger. */
+  readonly button: number;
 }
 
 /** A turn of the wheel. */

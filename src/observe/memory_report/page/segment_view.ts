@@ -86,7 +86,7 @@ export class SegmentView {
       this.#point(-1);
     });
     listen(this.#canvas, "pointerup", (event) => {
-      this.#pin(this.#map.blockAt(event.offsetX, event.offsetY));
+      if (event.button === 0) this.#pin(this.#map.blockAt(event.offsetX, event.offsetY));
     });
     listen(this.#canvas, "wheel", (event) => this.#turn(event));
     listen(this.#canvas, "keydown", (event) => this.#key(event));

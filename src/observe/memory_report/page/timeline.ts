@@ -19,7 +19,7 @@ export class Timeline {
   readonly live: Extremes;
   /** Bytes taken from the device. */
   readonly reserved: Extremes;
-  /** External fragmentation after each event; NaN where nobody knows. */
+  /** External fragmentation when it was last looked at; NaN where nobody had yet. */
   readonly fragmentation: Float64Array;
   /** Its extremes. */
   readonly fragmentationExtremes: Extremes;
@@ -78,10 +78,13 @@ export class Timeline {
 
   #fragmentation(): Float64Array {
     const { live, reserved, largestFree } = this.events;
+    // Pools look at their free blocks from time to time only: what was seen holds until then.
+    let seen = NaN;
     return largestFree.map((largest, index) => {
-      if (largest < 0) return NaN;
+      if (largest < 0) return seen;
       const free = reserved[index]! - live[index]!;
-      return free <= 0 ? 0 : Math.min(Math.max(1 - largest / free, 0), 1);
+      seen = free <= 0 ? 0 : Math.min(Math.max(1 - largest / free, 0), 1);
+      return seen;
     });
   }
 }

@@ -276,11 +276,10 @@ export class TimelineChart {
       context.moveTo(Math.round(x) + 0.5, bottom);
       context.lineTo(Math.round(x) + 0.5, bottom + 4);
       context.stroke();
-      context.fillText(
-        isByTime ? timeLabel(tick, axis.end, step) : `#${formatCount(tick)}`,
-        x,
-        bottom + 7,
-      );
+      const label = isByTime ? timeLabel(tick, axis.end, step) : `#${formatCount(tick)}`;
+      // The last one may be wider than what is left of the canvas beside it.
+      const most = this.#canvas.clientWidth - context.measureText(label).width / 2;
+      context.fillText(label, Math.min(x, most), bottom + 7);
     }
   }
 

@@ -87,6 +87,7 @@ export class TimelineView {
   }
 
   #press(event: PagePointerEvent): void {
+    if (event.button !== 0) return;
     this.#canvas.setPointerCapture(event.pointerId);
     this.#drag = { start: event.clientX, last: event.clientX, isFar: false };
   }

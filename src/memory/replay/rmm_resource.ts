@@ -12,90 +12,77 @@
  * @module
  */
 
+import type { SegmentPart } from "./segment_part.ts";
+
 /** The stream that stands for the default stream: what RMM takes at the start belongs to it. */
 export const DEFAULT_STREAM = 0;
 
 /** Every size is a multiple of this: `CUDA_ALLOCATION_ALIGNMENT`. */
 export const RMM_ALIGNMENT = 256;
 
-/** Rounds a size up as RMM's resources do. */
-export function alignUp(bytes: number): number {
-  return Math.ceil(bytes / RMM_ALIGNMENT) * RMM_ALIGNMENT;
-}
-
-/** Memory from the device, or a part of it. */
-export interface RmmBlock {
-  /** Which request to the device it is from, in order. */
-  readonly segment: number;
-  /** Where it begins in that. 0 makes it a head, which never merges with what is before it. */
-  readonly offset: number;
-  /** Its size. */
-  readonly bytes: number;
-}
-
 /** The free blocks of a stream. */
 export interface RmmFreeList {
   /** Takes out the block that fits best; `undefined` when none is large enough. */
-  take(bytes: number): RmmBlock | undefined;
+  take(bytes: number): SegmentPart | undefined;
   /** Adds a free block. */
-  insert(block: RmmBlock): void;
+  insert(block: SegmentPart): void;
   /** The blocks in the list's order. */
-  blocks(): readonly RmmBlock[];
+  blocks(): Iterable<SegmentPart>;
 }
 
-/** What a resource does for its streams. */
-export interface RmmResource {
-  /** An empty list. */
-  createList(): RmmFreeList;
-  /** What is left of a block when that many bytes of it are used. */
-  rest(block: RmmBlock, bytes: number): RmmBlock | undefined;
-  /** Gets a block that is large enough, and may add others to the list; `undefined`: no memory. */
-  expand(bytes: number, list: RmmFreeList, stream: number): RmmBlock | undefined;
-}
+/** `stream_ordered_memory_resource` */
+export abstract class RmmResource {
+  /** The largest request that it serves: `get_maximum_allocation_size`. */
+  abstract readonly largestBytes: number;
 
-/** The free lists of all streams. */
-export class RmmStreams {
-  readonly #resource: RmmResource;
   /**
    * By stream. A list that was taken over leaves its place empty, since its stream keeps its event
    * and with it its place.
    */
   readonly #lists = new Map<number, RmmFreeList | undefined>();
 
-  /** @param resource Whose blocks they are. */
-  constructor(resource: RmmResource) {
-    this.#resource = resource;
-  }
+  /** An empty list. */
+  protected abstract createList(): RmmFreeList;
+
+  /** What is left of a block when that many bytes of it are used. */
+  protected abstract rest(block: SegmentPart, bytes: number): SegmentPart | undefined;
+
+  /** Gets a block that is large enough, and may add others to the list; `undefined`: no memory. */
+  protected abstract expand(
+    bytes: number,
+    list: RmmFreeList,
+    stream: number,
+  ): SegmentPart | undefined;
 
   /** Allocates from a block found anywhere; `undefined` for out of memory. */
-  allocate(bytes: number, stream: number): RmmBlock | undefined {
+  allocate(bytes: number, stream: number): SegmentPart | undefined {
     const own = this.#list(stream);
     return this.#split(own.take(bytes), bytes, own) ??
       this.#fromOthers(bytes, stream) ??
       this.#afterMerging(bytes, stream, own) ??
-      this.#split(this.#resource.expand(bytes, own, stream), bytes, own);
+      this.#split(this.expand(bytes, own, stream), bytes, own);
   }
 
   /** Adds a block to a stream's list. */
-  insert(block: RmmBlock, stream: number): void {
+  free(block: SegmentPart, stream: number): void {
     this.#list(stream).insert(block);
   }
 
   /** All free blocks. */
-  blocks(): RmmBlock[] {
+  freeBlocks(): SegmentPart[] {
     return [...this.#lists.values()].flatMap((list) => [...list?.blocks() ?? []]);
   }
 
   #list(stream: number): RmmFreeList {
     let list = this.#lists.get(stream);
     if (list === undefined) {
-      list = this.#resource.createList();
+      list = this.createList();
       this.#lists.set(stream, list);
     }
     return list;
   }
 
-  #fromOthers(bytes: number, stream: number): RmmBlock | undefined {
+  #fromOthers(bytes: number, stream: number): SegmentPart | undefined {
     for (const [other, list] of this.#lists) {
       if (other === stream || list === undefined) continue;
       const block = this.#split(list.take(bytes), bytes, list);
@@ -104,7 +91,7 @@ export class RmmStreams {
     return undefined;
   }
 
-  #afterMerging(bytes: number, stream: number, own: RmmFreeList): RmmBlock | undefined {
+  #afterMerging(bytes: number, stream: number, own: RmmFreeList): SegmentPart | undefined {
     for (const [other, list] of this.#lists) {
       if (other === stream || list === undefined) continue;
       for (const block of list.blocks()) own.insert(block);
@@ -116,9 +103,13 @@ export class RmmStreams {
   }
 
   /** The used part of a block; the rest goes into the list. */
-  #split(block: RmmBlock | undefined, bytes: number, list: RmmFreeList): RmmBlock | undefined {
+  #split(
+    block: SegmentPart | undefined,
+    bytes: number,
+    list: RmmFreeList,
+  ): SegmentPart | undefined {
     if (block === undefined) return undefined;
-    const rest = this.#resource.rest(block, bytes);
+    const rest = this.rest(block, bytes);
     if (rest === undefined) return block;
     list.insert(rest);
     return { ...block, bytes: block.bytes - rest.bytes };
