@@ -321,3 +321,14 @@ test("only the main button keeps what it is pressed on", () =>
     }
     assertEquals(errors, []);
   }));
+
+test("looking for sites by a text lets go of the site that was chosen", () =>
+  withPage(html, async ({ page, errors }) => {
+    const chosen = () => page.locator("#sites button[aria-pressed=true]").count();
+    await page.locator("#sites button").first().click();
+    assertEquals([await chosen(), await page.locator("#stack").isVisible()], [1, true]);
+    await page.locator("#filter-site").fill("scratch");
+    assertEquals([await chosen(), await page.locator("#stack").isVisible()], [0, false]);
+    assertStringIncludes(await page.locator("#filter-count").innerText(), "1 of 7 blocks, 10 KiB");
+    assertEquals(errors, []);
+  }));

@@ -4,8 +4,8 @@
  * 1. the free blocks of its stream, and those that anybody may have;
  * 2. the same after the stream's cache has joined them;
  * 3. what other streams are found to be through with;
- * 4. more memory from the device, within the limit. Before the pool grows beyond what its use
- *    accounts for, what is free elsewhere is given back first;
+ * 4. more memory from the device, within the limit. Before the pool grows beyond what
+ *    `growth_policy.ts` allows, what is free elsewhere is given back first;
  * 5. the program, by the callback, which may free something;
  * 6. giving everything free back, to get it anew in one piece, and asking the pools of other
  *    isolates to do so;
@@ -19,8 +19,8 @@
 
 import { UNIT } from "./block_table.ts";
 import { ALLOCATED_BYTES, REQUESTED_BYTES, RESERVED_BYTES } from "./pool_counters.ts";
-import type { PoolEngine } from "./pool_engine.ts";
 import { GrowthPolicy, type Room } from "./growth_policy.ts";
+import type { PoolEngine } from "./pool_engine.ts";
 import type { BlockRequest } from "./block_request.ts";
 
 /** What an event tells of that somebody waits for. */

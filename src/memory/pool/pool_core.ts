@@ -20,6 +20,7 @@ import type { PoolSettings } from "./pool_options.ts";
 import { PoolRequests } from "./pool_requests.ts";
 import type { SnapshotDevice } from "./pool_snapshot.ts";
 import { type PoolStatistics, poolStatistics } from "./pool_statistics.ts";
+import { PoolTrimming } from "./pool_trimming.ts";
 import { LARGE } from "./segment.ts";
 import { WithdrawnBlocks } from "./withdrawn_blocks.ts";
 
@@ -48,8 +49,8 @@ export class PoolCore {
   readonly #lifetime: PoolLifetime | undefined;
   readonly #requests: PoolRequests;
   readonly #graphs: GraphMemory;
+  readonly #trimming: PoolTrimming;
   readonly #closers: (() => void)[] = [];
-  #trims = false;
   #closed = false;
   readonly #guarded: GuardedBlocks | undefined;
   /** Whether requests are not simply the engine's: closed, in debug mode, or more aligned. */
@@ -72,7 +73,6 @@ export class PoolCore {
     this.tracker = this.monitor.tracker;
     this.#guarded = this.monitor.guarded;
     this.#isUnusual = this.#guarded !== undefined || settings.alignment > UNIT;
-    this.engine.onExcess = () => this.#shed();
     this.#requests = new PoolRequests(
       this.engine,
       settings,
@@ -80,6 +80,13 @@ export class PoolCore {
       (stream) => this.#requireUsable(stream),
     );
     this.#graphs = new GraphMemory(this.engine, lifetime);
+    this.#trimming = new PoolTrimming({
+      engine: this.engine,
+      graphs: this.#graphs,
+      guarded: this.#guarded,
+      onWait: () => this.#requests.noteWait(),
+    });
+    this.engine.onExcess = (bytes) => this.#trimming.shed(bytes);
     if (settings.initialBytes > 0) this.#begin(settings.initialBytes);
   }
 
@@ -226,47 +233,17 @@ export class PoolCore {
    * @returns How many bytes it was.
    */
   trim(): number {
-    this.#guarded?.release("empty the cache");
-    return this.#trimFree();
-  }
-
-  #trimFree(): number {
-    const { streams } = this.engine;
-    streams.settle();
-    let bytes = 0;
-    for (const space of streams.spaces()) {
-      if (!this.#graphs.owns(space)) bytes += space.reclaim(Infinity);
-    }
-    this.engine.counters.recount();
-    return bytes;
+    return this.#trimming.trim();
   }
 
   /** The same after waiting, without blocking the event loop, for what streams still use. */
   async trimAsync(): Promise<number> {
-    let bytes = this.trim();
-    // Twice, as what one stream waited for may be another's. What is freed meanwhile can wait.
-    for (let round = 0; round < 2; round++) {
-      for (const mark of this.engine.streams.marks()) {
-        await this.#upstream.wait(mark.event);
-        bytes += this.trim();
-      }
-    }
-    return bytes;
+    return await this.#trimming.trimAsync();
   }
 
   /** Waits, blocking this thread, until no stream uses freed memory any more. */
   settleSync(): void {
-    const { streams } = this.engine;
-    streams.settle();
-    // What one stream waited for may be another's, which then has to be waited for as well.
-    for (let marks = [...streams.marks()]; marks.length > 0; marks = [...streams.marks()]) {
-      for (const mark of marks) {
-        this.#requests.noteWait();
-        this.#upstream.waitSync(mark.event);
-      }
-      streams.settle();
-    }
-    this.engine.counters.recount();
+    this.#trimming.settleSync();
   }
 
   /**
@@ -275,13 +252,7 @@ export class PoolCore {
    * @returns How many bytes it was.
    */
   expire(ticks: number): number {
-    const { engine } = this;
-    const { streams } = engine;
-    streams.settle();
-    const bytes = streams.space.reclaimOld(engine.tick - ticks);
-    engine.counters.count("expired", bytes);
-    engine.counters.recount();
-    return bytes;
+    return this.#trimming.expire(ticks);
   }
 
   /**
@@ -378,17 +349,6 @@ export class PoolCore {
     if (this.#closed) throw this.#closedError();
     if (stream.disposed) {
       throw new TypeError("Cannot allocate memory as the stream was disposed meanwhile");
-    }
-  }
-
-  /** Gives back what is more than the pool may keep, or what others asked for. */
-  #shed(): void {
-    if (this.#trims || this.#upstream.capturing || this.#upstream.lost) return;
-    this.#trims = true;
-    try {
-      this.#trimFree();
-    } finally {
-      this.#trims = false;
     }
   }
 }

@@ -82,8 +82,8 @@ export class PoolEngine implements SharedMemory {
   guards: { frontOf(block: number): number } | undefined;
   /** Serves what the cache does not. */
   onMiss: MissHandler = () => 0;
-  /** Called when the pool holds more free memory than it may, or somebody asked for it. */
-  onExcess: () => void = () => {};
+  /** Called when the pool holds so many more free bytes than it may, or somebody asked for all. */
+  onExcess: (bytes: number) => void = () => {};
   /** Called when memory was taken from the device or given back; must not use the pool. */
   onReservedChange: () => void = () => {};
   readonly #values: Float64Array<ArrayBuffer>;
@@ -114,7 +114,7 @@ export class PoolEngine implements SharedMemory {
       isVirtual,
       (kind, bytes) => this.counters.notePending(kind, bytes),
     );
-    this.#answer = new PressureAnswer(this.upstream, this.streams, () => this.onExcess());
+    this.#answer = new PressureAnswer(this.upstream, this.streams, () => this.onExcess(Infinity));
   }
 
   /**
@@ -362,9 +362,11 @@ export class PoolEngine implements SharedMemory {
 
   #watch(owner: number, rounded: number): void {
     if (this.streams.severalStreams) this.streams.noteFreed(owner, rounded);
-    if (!this.#limitsFree || this.counters.freeBytes <= this.#mostFreeBytes) return;
+    if (!this.#limitsFree) return;
+    const excess = this.counters.freeBytes - this.#mostFreeBytes;
+    if (excess <= 0) return;
     try {
-      this.onExcess();
+      this.onExcess(excess);
     } catch (error) {
       // The block is free all the same, and who holds on to the pool has to know.
       if (this.#values[COUNT]! + this.#values[COUNT + 1]! === 0) this.#onUse(false);

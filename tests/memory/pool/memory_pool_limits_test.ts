@@ -148,6 +148,25 @@ Deno.test("no more free memory is kept than maxCachedBytes, once no stream uses 
   assertEquals(nothing.stats().cached, 0);
 });
 
+Deno.test("beyond maxCachedBytes only the excess goes back, and cached blocks stay hits", async () => {
+  using pool = device.createPool({ maxCachedBytes: "8MiB" });
+  const small = allocateMany(pool, 4, 4096);
+  const large = allocateMany(pool, 8, 2 * MIB);
+  freeAll(small);
+  await device.stream.done();
+  for (const buffer of large) {
+    const { free, upstreamCalls } = pool.stats();
+    buffer.free();
+    const after = pool.stats();
+    // What there is room for is kept, but for what is less than a mapping.
+    assert(after.free <= 8 * MIB && after.free >= Math.min(free + 2 * MIB, 6 * MIB));
+    assert(after.upstreamCalls - upstreamCalls <= 2, `${after.upstreamCalls - upstreamCalls}`);
+  }
+  const { cacheHits } = pool.stats();
+  freeAll(allocateMany(pool, 4, 4096));
+  assertEquals(pool.stats().cacheHits - cacheHits, 4);
+});
+
 Deno.test("emptyCache() gives back what no stream uses, emptyCacheAsync() the rest after it", async () => {
   using pool = device.createPool();
   using stream = device.createStream();

@@ -76,6 +76,8 @@ export class SiteTable {
       this.#shown += 4 * this.#page;
       this.#fill();
     });
+    // Who looks for sites by a text lets go of the chosen one.
+    listen(elementOf(window.document, "filter-site"), "input", () => this.#mark(null));
     this.#sort();
     this.#fill();
   }
@@ -139,10 +141,15 @@ export class SiteTable {
   }
 
   #toggle(site: number): void {
-    this.#chosen = this.#chosen === site ? null : site;
+    this.#mark(this.#chosen === site ? null : site);
+    this.#choose(this.#chosen);
+  }
+
+  /** Shows which site is chosen. */
+  #mark(site: number | null): void {
+    this.#chosen = site;
     this.#fill();
     this.#showStack();
-    this.#choose(this.#chosen);
   }
 
   #showStack(): void {
