@@ -302,6 +302,7 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
     fc.oneof(fc.record({ device }), options({ device, dtype, owner: anything })),
   ),
   "getter DeviceBuffer.address": nothing,
+  "getter DeviceBuffer.byteLength": nothing,
   "getter DeviceBuffer.disposed": nothing,
   "getter DeviceBuffer.stream": nothing,
   "method DeviceBuffer.recordStream": takes(stream),

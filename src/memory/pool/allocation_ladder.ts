@@ -81,9 +81,12 @@ export class AllocationLadder {
       if (freed !== 0) return freed;
       // A program that says so and frees nothing here would be asked for ever.
     } while (engine.counters.current(ALLOCATED_BYTES) < live);
-    upstream.press();
-    // This pool gives back all that it can right here.
-    upstream.wasPressed();
+    // What others have free is of no use above this pool's own limit.
+    if (this.#leastGrowth(request) <= this.#options.limitBytes) {
+      upstream.press();
+      // This pool gives back all that it can right here.
+      upstream.wasPressed();
+    }
     const trimmed = this.#retry(request);
     if (trimmed !== 0) return trimmed;
     let hasWaited = false;
@@ -146,7 +149,8 @@ export class AllocationLadder {
     if (this.#reserved + growth > this.#options.limitBytes) return 0;
     if (this.#isRefused(request, growth)) return 0;
     const most = Math.min(this.#options.limitBytes, Math.max(target, this.#reserved + growth));
-    const extra = Math.min(step, most - this.#reserved);
+    // What a capture does not use nobody else can.
+    const extra = space === engine.streams.space ? Math.min(step, most - this.#reserved) : 0;
     return space.grow(kind, padded, slot, extra) ? 1 : 0;
   }
 
@@ -216,6 +220,11 @@ export class AllocationLadder {
     if (this.#reserved + growth <= limitBytes * reclaimShare) return false;
     const live = this.#engine.counters.current(REQUESTED_BYTES) + request.bytes;
     return live > limitBytes * refuseShare;
+  }
+
+  /** What the pool has at least when it serves a request, whatever it gives back before. */
+  #leastGrowth(request: BlockRequest): number {
+    return this.#engine.counters.current(ALLOCATED_BYTES) + request.units * UNIT;
   }
 
   get #reserved(): number {

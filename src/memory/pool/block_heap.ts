@@ -72,6 +72,11 @@ export class BlockHeap {
     return this.#index.find(owner * 2 + kind, units);
   }
 
+  /** The free blocks of an owner with at least this many units, nearly the smallest first. */
+  near(owner: number, kind: number, units: number): Iterable<number> {
+    return this.#index.near(owner * 2 + kind, units);
+  }
+
   /** The largest free block of an owner, 0 for none. */
   largest(owner: number): number {
     const small = this.#index.largest(owner * 2);

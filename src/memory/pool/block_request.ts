@@ -12,6 +12,9 @@ import type { PoolStreams } from "./pool_streams.ts";
 import { LARGEST_SMALL, unitsFor } from "./size_class.ts";
 import type { StreamSlot } from "./stream_slots.ts";
 
+/** How many blocks are looked at for one that has room where the alignment wants it. */
+const ALIGNED_LOOKS = 64;
+
 /** A request that no cached block served. */
 export interface BlockRequest {
   /** What was asked for. */
@@ -61,15 +64,26 @@ export function findBlock(
   heap: BlockHeap,
   table: BlockTable,
   owner: number,
+  request: BlockRequest,
+): number {
+  if (request.alignment > UNIT) return findAligned(heap, table, owner, request);
+  const found = heap.find(owner, request.kind, request.units);
+  return found === 0 ? 0 : heap.carve(found, 0, request.units);
+}
+
+/** The same where it matters where the block begins. */
+function findAligned(
+  heap: BlockHeap,
+  table: BlockTable,
+  owner: number,
   { kind, units, padded, alignment }: BlockRequest,
 ): number {
-  let found = heap.find(owner, kind, units);
-  if (found === 0) return 0;
-  let skip = alignment > UNIT ? heap.skipFor(found, alignment) : 0;
-  if (skip + units > table.units(found)) {
-    found = heap.find(owner, kind, padded);
-    if (found === 0) return 0;
-    skip = heap.skipFor(found, alignment);
+  let left = ALIGNED_LOOKS;
+  for (const block of heap.near(owner, kind, units)) {
+    const skip = heap.skipFor(block, alignment);
+    if (skip + units <= table.units(block)) return heap.carve(block, skip, units);
+    if (--left === 0) break;
   }
-  return heap.carve(found, skip, units);
+  const found = heap.find(owner, kind, padded);
+  return found === 0 ? 0 : heap.carve(found, heap.skipFor(found, alignment), units);
 }

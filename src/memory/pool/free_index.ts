@@ -110,6 +110,22 @@ export class FreeIndex {
     return this.#firstOf(set, next, this.#bins[(set << 5) + next]!, units);
   }
 
+  /** The blocks of a set of at least this size, nearly the smallest first. */
+  *near(set: number, units: number): Generator<number> {
+    const { ints } = this.#table;
+    const first = binOf(units);
+    for (let level = first >> 5; level < LEVELS; level++) {
+      let bins = this.#bins[(set << 5) + level]!;
+      if (level === first >> 5) bins &= -1 << (first & 31);
+      for (; bins !== 0; bins &= bins - 1) {
+        let block = this.#heads[(set << 10) + (level << 5) + lowestBit(bins)]!;
+        for (; block !== 0; block = ints[(block << RECORD_SHIFT) + LINK]!) {
+          if (ints[(block << RECORD_SHIFT) + UNITS]! >= units) yield block;
+        }
+      }
+    }
+  }
+
   /** The largest block of a set; 0 for none. */
   largest(set: number): number {
     const levels = this.#levels[set]!;

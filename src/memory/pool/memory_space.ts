@@ -90,10 +90,18 @@ export class MemorySpace {
     // All of it takes one pass; it would be sorted anew for each piece.
     if (bytes === Infinity) return this.reclaimOld(Infinity);
     let returned = 0;
+    const seen = new Set<number>();
+    let others: Iterator<number> | undefined;
     while (returned < bytes) {
-      const some = this.#reclaimOne(bytes - returned, worth);
-      if (some === 0) return returned;
-      returned += some;
+      let block = this.#enough(bytes - returned);
+      if (block === 0 || seen.has(block)) {
+        others ??= this.#largestFirst(worth).values();
+        do block = others.next().value ?? 0; while (seen.has(block));
+      }
+      if (block === 0) break;
+      // What is left of it joins no other, so that the numbers of the others stay theirs.
+      seen.add(block);
+      returned += this.#giveBack(block, bytes - returned);
     }
     return returned;
   }
@@ -127,28 +135,23 @@ export class MemorySpace {
     this.#virtual?.releaseAddresses();
   }
 
-  /** Gives back from the block that has enough, or from the largest there is; 0 where none has. */
-  #reclaimOne(bytes: number, worth: number): number {
+  /** A block that has this much for sure; 0 for none. */
+  #enough(bytes: number): number {
+    if (this.#virtual === undefined) return 0;
+    // Whole pieces of that many bytes are in any block that is this much longer.
+    const units = Math.ceil((bytes + 2 * this.#virtual.leastGiven) / UNIT);
+    return this.#shared.heap.find(this.common.index, LARGE, units);
+  }
+
+  /** The blocks that may have something to give back. */
+  #largestFirst(worth: number): number[] {
     const { heap, table } = this.#shared;
-    const owner = this.common.index;
-    if (Number.isFinite(bytes) && this.#virtual !== undefined) {
-      // Whole pieces of that many bytes are in any block that is this much longer.
-      const units = Math.ceil((bytes + 2 * this.#virtual.leastGiven) / UNIT);
-      const enough = heap.find(owner, LARGE, units);
-      const some = enough === 0 ? 0 : this.#giveBack(enough, bytes);
-      if (some > 0) return some;
-    }
     const least = Math.max(this.#source.leastGiven, worth);
     const blocks: number[] = [];
-    for (let block = heap.oldest(owner); block !== 0; block = heap.younger(block)) {
+    for (let block = heap.oldest(this.common.index); block !== 0; block = heap.younger(block)) {
       if (table.units(block) * UNIT >= least) blocks.push(block);
     }
-    blocks.sort((one, other) => table.units(other) - table.units(one));
-    for (const block of blocks) {
-      const some = this.#giveBack(block, bytes);
-      if (some > 0) return some;
-    }
-    return 0;
+    return blocks.sort((one, other) => table.units(other) - table.units(one));
   }
 
   #giveBack(block: number, most: number): number {

@@ -58,6 +58,9 @@ const REQUESTED_TOTAL = REQUESTED_NOW + (2 satisfies typeof counter.TOTAL);
 // one; subtracting does not.
 const MINUS_ONE = -1;
 
+/** So much more free memory than the last attempt has left may be worth another. */
+const LEAST_EXCESS = 2 * 2 ** 20;
+
 /** The engine. */
 export class PoolEngine implements SharedMemory {
   /** Where memory comes from. */
@@ -96,6 +99,9 @@ export class PoolEngine implements SharedMemory {
   #lastCommon = 0;
   #signal: number;
   readonly #answer: PressureAnswer;
+  // What giving back what is too much has left, and for how many frees it is not tried again.
+  #leftFree = 0;
+  #patience = 0;
 
   /** An engine without memory. */
   constructor(options: EngineOptions) {
@@ -365,8 +371,13 @@ export class PoolEngine implements SharedMemory {
     if (!this.#limitsFree) return;
     const excess = this.counters.freeBytes - this.#mostFreeBytes;
     if (excess <= 0) return;
+    if (this.#patience-- > 0 && this.counters.freeBytes < this.#leftFree + LEAST_EXCESS) return;
     try {
       this.onExcess(excess);
+      this.#leftFree = this.counters.freeBytes;
+      // That looked at every free block: where it was in vain, as many frees have to be worth it.
+      const [small, large] = this.heap.blocks;
+      this.#patience = this.#leftFree > this.#mostFreeBytes ? small + large : 0;
     } catch (error) {
       // The block is free all the same, and who holds on to the pool has to know.
       if (this.#values[COUNT]! + this.#values[COUNT + 1]! === 0) this.#onUse(false);

@@ -119,6 +119,10 @@ const PRESSURE: readonly ScenarioStep[] = [
     await model.settle();
   }),
   allocate(200, 0),
+  // Within its limit, but the device has no more.
+  step("others take the device", (model) => model.occupy(FAULT_CAPACITY)),
+  allocate(30, 1),
+  step("others give it back", (model) => model.occupy(0)),
   step("expire", (model) => {
     model.core.engine.tick++;
     model.core.expire(0);
