@@ -7,7 +7,7 @@
  *
  * Rules of the seam
  *   - Every function but gs_abi_version returns a status: 0 on success, a positive CUDA runtime
- *     code, or a negative code of this header. A function that fails has no effect, except that
+ *     code, or a negative code of gridstride_status.h. A function that fails has no effect, except that
  *     what fails to be given back because its device is lost is forgotten: the device took it.
  *   - Addresses and sizes are doubles holding non-negative integers below 2^53; anything else is
  *     GS_ERROR_ARGUMENT. Handles are positive int32 values, checked for their generation.
@@ -27,6 +27,8 @@
 
 #include <stdint.h>
 
+#include "gridstride_status.h"
+
 #define GS_ABI_VERSION 2
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -38,24 +40,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---- statuses below zero ------------------------------------------------------------------ */
-
-#define GS_ERROR_ARGUMENT (-1)       /* a value is not an integer of the allowed range */
-#define GS_ERROR_HANDLE (-2)         /* a handle is stale, forged or of another kind */
-#define GS_ERROR_DEVICE (-3)         /* no device has this ordinal */
-#define GS_ERROR_NO_BLOCK (-4)       /* this thread has registered no command block */
-#define GS_ERROR_ALIGNMENT (-5)      /* an address or a block is not aligned as it must be */
-#define GS_ERROR_OVERLAP (-6)        /* source and destination of a copy overlap */
-#define GS_ERROR_UNSUPPORTED (-7)    /* this library or device has no such capability */
-#define GS_ERROR_CAPACITY (-8)       /* an out-buffer is too small or a table is full */
-#define GS_ERROR_NOT_FOUND (-9)      /* no kernel, call or function has this name */
-#define GS_ERROR_HOST_MEMORY (-10)   /* the host has no memory left for the request */
-#define GS_ERROR_FOREIGN (-11)       /* a handle belongs to another device than the call names */
-#define GS_ERROR_CONFIGURED (-12)    /* the host topology is already set differently */
-#define GS_ERROR_SYSTEM (-13)        /* an operating-system call failed */
-#define GS_ERROR_INTERNAL (-14)      /* a defect of this library */
-#define GS_ERROR_LAUNCH (-15)        /* a launch disagrees with the kernel: argument count */
 
 /* ---- command block ------------------------------------------------------------------------ */
 
@@ -366,33 +350,10 @@ GS_API int32_t gs_file_read(int32_t file, double offset, int32_t pinned, double 
 /* Closes the file; a read under way still completes. */
 GS_API int32_t gs_file_close(int32_t file);
 
-/* ---- kernels ------------------------------------------------------------------------------ */
-
-/* The number of built-in kernels; their ids are 1 to that number. */
-GS_API int32_t gs_kernel_count(double* result);
-
-/* The kernel's declaration as its types say it, without parameter names:
- * "axpy_float32(float,const float*,float*,unsigned long long)". */
-GS_API int32_t gs_kernel_describe(int32_t kernel, char* text, int32_t capacity);
-
-/* The id of the kernel of this NUL-terminated name. result[0]: id. */
-GS_API int32_t gs_kernel_find(const char* name, double* result);
-
-/* result[0] most threads per block, [1] registers per thread, [2] static shared bytes, [3] constant
- * bytes, [4] local bytes per thread, [5] most dynamic shared bytes, [6] binary, [7] PTX version. */
-GS_API int32_t gs_kernel_attributes(int32_t device, int32_t kernel, double* result);
-
-/* Allows launches of the kernel with this much dynamic shared memory (beyond 48 KiB). */
-GS_API int32_t gs_kernel_reserve(int32_t device, int32_t kernel, double bytes);
-
-/* Hot. device, stream; operand[0] kernel, [1-3] grid, [4-6] block, [7] dynamic shared bytes,
- * [8] number of arguments, 64 at most. argument[i]: numbers (also addresses and 64-bit integers
- * below 2^53) as double; where bit i of the two 32-bit words operand[9] (arguments 0-31) and
- * operand[10] (32-63) is set, the slot holds the argument's raw bytes instead. Enqueues. */
-GS_API int32_t gs_kernel_launch(void);
-
 #ifdef __cplusplus
 }
 #endif
+
+#include "gridstride_kernel.h"
 
 #endif

@@ -1,0 +1,133 @@
+/*
+ * gridstride_kernel.h — the part of the C ABI that is about kernels: built-in ones, those of modules
+ * that are loaded, and NVRTC, which compiles them. The rules of the seam are in gridstride.h, which
+ * includes this file.
+ */
+#ifndef GRIDSTRIDE_KERNEL_H
+#define GRIDSTRIDE_KERNEL_H
+
+#include "gridstride.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- kernels ------------------------------------------------------------------------------ */
+
+/* The number of built-in kernels; their ids are 1 to that number. */
+GS_API int32_t gs_kernel_count(double* result);
+
+/* The built-in kernel's declaration as its types say it, without parameter names:
+ * "axpy_float32(float,const float*,float*,unsigned long long)". */
+GS_API int32_t gs_kernel_describe(int32_t kernel, char* text, int32_t capacity);
+
+/* The id of the built-in kernel of this NUL-terminated name. result[0]: id. */
+GS_API int32_t gs_kernel_find(const char* name, double* result);
+
+/* result[0] most threads per block, [1] registers per thread, [2] static shared bytes, [3] constant
+ * bytes, [4] local bytes per thread, [5] most dynamic shared bytes, [6] binary, [7] PTX version. */
+GS_API int32_t gs_kernel_attributes(int32_t device, int32_t kernel, double* result);
+
+/* Allows launches of the kernel with this much dynamic shared memory (beyond 48 KiB). */
+GS_API int32_t gs_kernel_reserve(int32_t device, int32_t kernel, double bytes);
+
+/* How many blocks of so many threads and so much dynamic shared memory a multiprocessor runs at
+ * once. result[0]: that number. */
+GS_API int32_t gs_kernel_residency(int32_t device, int32_t kernel, int32_t threads,
+                                   double shared_bytes, double* result);
+
+/* Hot. device, stream; operand[0] kernel, [1-3] grid, [4-6] block, [7] dynamic shared bytes,
+ * [8] number of arguments, 64 at most, [11] flags: GS_LAUNCH_COOPERATIVE, [12] cluster: its extents
+ * x + 256 y + 65536 z, or 0 for none. argument: each argument takes one slot, one of more than 8
+ * bytes as many as its bytes fill. Numbers (also addresses and 64-bit integers below 2^53) are
+ * doubles; where bit i of the two 32-bit words operand[9] (arguments 0-31) and operand[10] (32-63)
+ * is set, and for every parameter of kind GS_PARAMETER_BYTES, the slots hold the argument's raw
+ * bytes instead. Enqueues. */
+GS_API int32_t gs_kernel_launch(void);
+
+#define GS_LAUNCH_COOPERATIVE 1
+
+/* ---- modules: kernels that are loaded ------------------------------------------------------ */
+
+/* What a parameter of a module's kernel is, as the caller passes it. */
+#define GS_PARAMETER_BOOLEAN 0
+#define GS_PARAMETER_SIGNED 1
+#define GS_PARAMETER_UNSIGNED 2
+#define GS_PARAMETER_FLOAT16 3
+#define GS_PARAMETER_BFLOAT16 4
+#define GS_PARAMETER_FLOAT32 5
+#define GS_PARAMETER_FLOAT64 6
+#define GS_PARAMETER_POINTER 7
+#define GS_PARAMETER_BYTES 8 /* raw bytes: structs, vectors, narrower floats */
+
+/* Takes a copy of machine code for a device: a cubin, a fat binary or PTX for CUDA, a shared library
+ * for the host device. Nothing is loaded yet. result[0]: module handle. */
+GS_API int32_t gs_module_create(int32_t device, const void* image, double bytes, double* result);
+
+/* [waits] Loads it, which compiles PTX; done again, does nothing. */
+GS_API int32_t gs_module_load(int32_t module);
+
+/* What the driver, or the loader of the host device, said of the load; empty before. */
+GS_API int32_t gs_module_log(int32_t module, char* text, int32_t capacity);
+
+/* [waits] Gives the module back with its kernels and variables. Launches that are enqueued still
+ * run: it waits for the device. */
+GS_API int32_t gs_module_destroy(int32_t module);
+
+/* The name, as the module has it, of its kernel of this number, from 0; GS_ERROR_NOT_FOUND behind
+ * the last, GS_ERROR_UNSUPPORTED where the driver cannot list them. */
+GS_API int32_t gs_module_kernel_name(int32_t module, int32_t index, char* text, int32_t capacity);
+
+/* Where a kernel's parameter of this number, from 0, is, as it was compiled; GS_ERROR_NOT_FOUND when
+ * there is no such kernel, or it has no more parameters. result[0] offset, [1] bytes. */
+GS_API int32_t gs_module_parameter(int32_t module, const char* name, int32_t index, double* result);
+
+/* The kernel of this name as the module has it, for launches with these parameters: of each its kind
+ * and its bytes, two numbers. GS_ERROR_LAUNCH where their number or sizes are not what was compiled;
+ * result[0]: kernel id, which ends with the module. */
+GS_API int32_t gs_module_kernel(int32_t module, const char* name, const int32_t* parameters,
+                                int32_t count, double* result);
+
+/* The module's variable of this name as the module has it, __device__ or __constant__. result[0]
+ * address, [1] bytes; they end with the module. */
+GS_API int32_t gs_module_variable(int32_t module, const char* name, double* result);
+
+/* ---- NVRTC -------------------------------------------------------------------------------- */
+
+/* Opens NVRTC, once: the builtins library first, both by path; of an empty path the system's search
+ * by name, or nothing for the builtins. result[0] major, [1] minor version. Until then the other
+ * functions are GS_ERROR_UNSUPPORTED. The path that was opened first stays. */
+GS_API int32_t gs_nvrtc_open(const char* builtins, const char* library, double* result);
+
+/* The architectures it compiles for, such as 90; count: how many there are. result[0]: that. */
+GS_API int32_t gs_nvrtc_architectures(int32_t* architectures, int32_t capacity, double* result);
+
+/* Takes a copy of a program: NUL-terminated texts, one behind the other: the source, its name, the
+ * options, then of each header its name and content, then the name expressions. result[0]: program
+ * handle. */
+GS_API int32_t gs_nvrtc_create(const char* texts, double bytes, int32_t options, int32_t headers,
+                               int32_t expressions, double* result);
+
+/* [waits] Compiles it, once; a negative status of NVRTC where that fails, and the log says why. */
+GS_API int32_t gs_nvrtc_compile(int32_t program);
+
+#define GS_NVRTC_LOG 0
+#define GS_NVRTC_PTX 1
+#define GS_NVRTC_CUBIN 2
+
+/* What became of it. result[0]: its bytes, which are written to output if there is room for them. */
+GS_API int32_t gs_nvrtc_output(int32_t program, int32_t kind, void* output, double capacity,
+                               double* result);
+
+/* The name that a name expression, of this number from 0, has in the machine code. */
+GS_API int32_t gs_nvrtc_lowered_name(int32_t program, int32_t expression, char* text,
+                                     int32_t capacity);
+
+/* Forgets the program. */
+GS_API int32_t gs_nvrtc_destroy(int32_t program);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
