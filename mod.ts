@@ -28,6 +28,7 @@ export {
   type OpenDeviceOptions,
 } from "./src/device/open_device.ts";
 export { Device } from "./src/device/device.ts";
+export { OpenedDevice } from "./src/device/opened_device.ts";
 export type { AllocateOptions } from "./src/device/buffer_allocator.ts";
 export type { UploadOptions } from "./src/device/array_upload.ts";
 export { DeviceKernels } from "./src/device/device_kernels.ts";

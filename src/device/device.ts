@@ -4,12 +4,8 @@
  * @module
  */
 
-import { deviceMemory, synchronizeDevice, synchronizeDeviceSync } from "../ffi/native_device.ts";
 import { requireInstance } from "../ffi/arguments.ts";
-import { giveBack } from "../ffi/give_back.ts";
-import { DeviceContext } from "../hardware/device_context.ts";
-import type { DeviceInfo } from "../hardware/device_information.ts";
-import { type UsableMemory, usableMemory } from "../hardware/memory_reserve.ts";
+import type { DeviceContext } from "../hardware/device_context.ts";
 import { launchGeometry, type LaunchProblem } from "../launch/launch_geometry.ts";
 import type { LaunchConfig } from "../launch/launch_config.ts";
 import { Kernel } from "../launch/kernel.ts";
@@ -44,14 +40,11 @@ import {
   uploadStream,
 } from "../memory/upload/stream_upload.ts";
 import { UploadRing, type UploadRingOptions } from "../memory/upload/upload_ring.ts";
-import { defaultStream } from "../stream/default_stream.ts";
-import { Event, type EventOptions } from "../stream/event.ts";
-import { duringDeviceWait, refuseDeviceWait } from "../stream/running_captures.ts";
-import { Stream, type StreamOptions } from "../stream/stream.ts";
 import { type AllocateOptions, BufferAllocator, NO_OPTIONS } from "./buffer_allocator.ts";
 import { uploadArray, type UploadOptions } from "./array_upload.ts";
 import { DeviceKernels } from "./device_kernels.ts";
 import { requireOnDevice } from "./device_checks.ts";
+import { OpenedDevice } from "./opened_device.ts";
 import { canReach, grantAccess } from "./peer_access.ts";
 
 /**
@@ -71,37 +64,17 @@ import { canReach, grantAccess } from "./peer_access.ts";
  * console.log(await y.toArray()); // Float32Array(3) [ 12, 14, 16 ]
  * ```
  */
-export class Device implements Disposable {
-  /** The device as the lower layers see it. */
-  readonly context: DeviceContext;
+export class Device extends OpenedDevice {
   /** Built-in kernels and operations on buffers. */
   readonly kernels: DeviceKernels;
   readonly #buffers: BufferAllocator;
   #memory: MemoryManager | undefined;
-  #disposed = false;
 
   /** Makes a device of an opened context, which it holds until it is disposed. */
   constructor(context: DeviceContext) {
-    requireInstance(context, DeviceContext, "context", "make a device");
-    context.retain();
-    this.context = context;
+    super(context);
     this.kernels = new DeviceKernels(context);
     this.#buffers = new BufferAllocator(context);
-  }
-
-  /** What is known of the device. */
-  get info(): DeviceInfo {
-    return this.context.info;
-  }
-
-  /** How messages and reports name it: `cuda:0`, `host:0`. */
-  get label(): string {
-    return this.context.label;
-  }
-
-  /** The default stream: where work goes that names no stream. Disposing it does nothing. */
-  get stream(): Stream {
-    return defaultStream(this.#use());
   }
 
   /**
@@ -121,7 +94,7 @@ export class Device implements Disposable {
    * ```
    */
   get pool(): MemoryPool {
-    return MemoryPool.ofDevice(this.#use());
+    return MemoryPool.ofDevice(this.use());
   }
 
   /**
@@ -130,13 +103,8 @@ export class Device implements Disposable {
    * @throws {CudaError} If the device cannot be asked for its memory.
    */
   get memory(): MemoryManager {
-    void this.#use();
+    void this.use();
     return this.#memory ??= new MemoryManager(this, { pool: this.pool });
-  }
-
-  /** Whether the device is disposed. */
-  get disposed(): boolean {
-    return this.#disposed;
   }
 
   /**
@@ -152,7 +120,7 @@ export class Device implements Disposable {
     length: number,
     options: AllocateOptions<D> = NO_OPTIONS,
   ): DeviceBuffer<D> {
-    void this.#use();
+    void this.use();
     return this.#buffers.allocate(dtype, length, options);
   }
 
@@ -168,7 +136,7 @@ export class Device implements Disposable {
     length: number,
     options: AllocateOptions<D> = NO_OPTIONS,
   ): Promise<DeviceBuffer<D>> {
-    void this.#use();
+    void this.use();
     return await this.#buffers.allocateAsync(dtype, length, options);
   }
 
@@ -179,7 +147,7 @@ export class Device implements Disposable {
    * @throws {OutOfMemoryError} If what is to be preallocated is not there.
    */
   createPool(options: MemoryPoolOptions = {}): MemoryPool {
-    void this.#use();
+    void this.use();
     return new MemoryPool(this, options);
   }
 
@@ -202,7 +170,7 @@ export class Device implements Disposable {
    */
   upload<D extends DType>(array: TypedArrayOf<D>, options: UploadOptions<D>): DeviceBuffer<D>;
   upload(array: AnyTypedArray, options: Partial<UploadOptions<DType>> = {}): DeviceBuffer {
-    return uploadArray(this.#use(), array, options);
+    return uploadArray(this.use(), array, options);
   }
 
   /**
@@ -233,7 +201,7 @@ export class Device implements Disposable {
     path: string | URL,
     options: FileUploadOptions<D> = {},
   ): Promise<DeviceBuffer<D>> {
-    return await uploadFile(this.#use(), path, options);
+    return await uploadFile(this.use(), path, options);
   }
 
   /**
@@ -248,7 +216,7 @@ export class Device implements Disposable {
   ): Promise<void> {
     const action = "upload a file into a buffer";
     requireInstance(buffer, DeviceBuffer, "buffer", action);
-    requireOnDevice(this.#use(), buffer, "buffer", action);
+    requireOnDevice(this.use(), buffer, "buffer", action);
     await uploadFileInto(buffer, path, options);
   }
 
@@ -258,7 +226,7 @@ export class Device implements Disposable {
    * @throws {RangeError} If an option is out of its range.
    */
   createUploadRing(options: UploadRingOptions = {}): UploadRing {
-    return UploadRing.create(this.#use(), options);
+    return UploadRing.create(this.use(), options);
   }
 
   /**
@@ -269,7 +237,7 @@ export class Device implements Disposable {
     source: ByteSource,
     options: StreamUploadOptions<D> = {},
   ): Promise<DeviceBuffer<D>> {
-    return await uploadStream(this.#use(), source, options);
+    return await uploadStream(this.use(), source, options);
   }
 
   /**
@@ -280,7 +248,7 @@ export class Device implements Disposable {
     parts: Iterable<Part>,
     options: PrefetchOptions = {},
   ): AsyncGenerator<PrefetchedFile<Part>, void, void> {
-    return prefetchFiles(this.#use(), parts, options);
+    return prefetchFiles(this.use(), parts, options);
   }
 
   /**
@@ -291,17 +259,7 @@ export class Device implements Disposable {
    * @throws {RangeError} If the length is out of range.
    */
   allocatePinned<D extends DType>(dtype: D, length: number): PinnedBuffer<D> {
-    return new PinnedBuffer(this.#use(), dtype, length);
-  }
-
-  /** Makes a stream. */
-  createStream(options: StreamOptions = {}): Stream {
-    return new Stream(this.#use(), options);
-  }
-
-  /** Makes an event; nothing is recorded yet. */
-  createEvent(options: EventOptions = {}): Event {
-    return new Event(this.#use(), options);
+    return new PinnedBuffer(this.use(), dtype, length);
   }
 
   /**
@@ -320,21 +278,15 @@ export class Device implements Disposable {
    * ```
    */
   launchFor(kernel: Kernel<string>, problem: LaunchProblem): LaunchConfig {
-    this.#use();
+    this.use();
     requireInstance(kernel, Kernel, "kernel", "choose launch parameters");
     return launchGeometry(kernel, problem);
-  }
-
-  /** Free, total, reserved and usable memory in bytes. */
-  memoryInfo(): UsableMemory {
-    const { library, ordinal } = this.#use();
-    return usableMemory(deviceMemory(library, ordinal));
   }
 
   /** Whether this device can address the memory of another. */
   canAccessPeer(peer: Device): boolean {
     requireInstance(peer, Device, "peer", "ask for peer access");
-    return canReach(this.#use(), peer.context);
+    return canReach(this.use(), peer.context);
   }
 
   /**
@@ -345,39 +297,6 @@ export class Device implements Disposable {
    */
   enablePeerAccess(peer: Device): void {
     requireInstance(peer, Device, "peer", "enable peer access");
-    grantAccess(this.#use(), peer.context);
-  }
-
-  /**
-   * Waits for all work of the device, also that of other isolates, without blocking the event loop.
-   *
-   * @throws {CudaError} If work failed.
-   */
-  async done(): Promise<void> {
-    const { library, ordinal } = this.#use();
-    refuseDeviceWait(library, `wait for ${this.label}`);
-    await duringDeviceWait(library, () => synchronizeDevice(library, ordinal));
-  }
-
-  /** The blocking twin of {@linkcode Device.done}. */
-  doneSync(): void {
-    const { library, ordinal } = this.#use();
-    refuseDeviceWait(library, `wait for ${this.label}`);
-    synchronizeDeviceSync(library, ordinal);
-  }
-
-  /** Lets the device go; what was made from it stays usable until disposed itself. */
-  [Symbol.dispose](): void {
-    if (this.#disposed) return;
-    giveBack(
-      this.context,
-      () => this.context.release(),
-      () => this.#disposed = true,
-    );
-  }
-
-  #use(): DeviceContext {
-    if (this.#disposed === true) throw new TypeError(`Cannot use ${this.label} as it is disposed`);
-    return this.context;
+    grantAccess(this.use(), peer.context);
   }
 }
