@@ -198,6 +198,11 @@ export type {
 } from "./src/launch/signature.ts";
 export type { ScalarType } from "./src/launch/c_types.ts";
 export { KernelProfile, type KernelTiming } from "./src/launch/kernel_profile.ts";
+export {
+  type KernelTimes,
+  timeKernel,
+  type TimeKernelOptions,
+} from "./src/launch/kernel_timing.ts";
 export type { LaunchProblem } from "./src/launch/launch_geometry.ts";
 export type {
   KernelArgument,

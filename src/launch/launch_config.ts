@@ -36,7 +36,20 @@ export interface LaunchConfig {
   readonly sharedMemory?: number;
   /** The stream; the device's default stream when absent. */
   readonly stream?: Stream;
+  /**
+   * Whether all blocks run at once, so that the grid can wait for itself: `this_grid().sync()` of
+   * cooperative groups. There are then only as many blocks as fit on the device.
+   */
+  readonly cooperative?: boolean;
+  /**
+   * Blocks of a cluster, which run at once and share their shared memory: 8 at most, and extents
+   * that divide those of the grid. From compute capability 9.0 on; the host device has none.
+   */
+  readonly cluster?: Dimensions;
 }
+
+/** Most blocks of a cluster that every device with clusters has: CUDA's portable size. */
+const MOST_IN_CLUSTER = 8;
 
 /** A list of extents whose length has been checked. */
 type ExtentList = readonly [number, number?, number?];
@@ -53,6 +66,10 @@ export interface LaunchLimits {
   readonly sharedMemoryPerBlock: number;
   /** Bytes of shared memory that a block may have at most. */
   readonly sharedMemoryPerBlockOptIn: number;
+  /** Whether all blocks of a grid can be asked to run at once. */
+  readonly cooperativeLaunch?: boolean;
+  /** Whether blocks can be launched in clusters. */
+  readonly clusterLaunch?: boolean;
 }
 
 /** What the compiler made of a kernel, as far as it bounds a launch. */
@@ -82,8 +99,13 @@ export class LaunchShape {
   blockZ = 1;
   /** Dynamic shared memory of a block in bytes. */
   sharedMemory = 0;
+  /** Whether all blocks run at once. */
+  cooperative = false;
+  /** The extents of a cluster: x + 256 y + 65536 z; 0 for none. */
+  cluster = 0;
 
   readonly #kernelName: string;
+  readonly #device: LaunchLimits;
   readonly #maxBlock: Extents;
   readonly #maxGrid: Extents;
   readonly #maxThreads: number;
@@ -101,6 +123,7 @@ export class LaunchShape {
    */
   constructor(kernelName: string, device: LaunchLimits, kernel: KernelLimits) {
     this.#kernelName = kernelName;
+    this.#device = device;
     this.#maxBlock = device.maxBlockDimensions;
     this.#maxGrid = device.maxGridDimensions;
     this.#maxThreads = Math.min(device.maxThreadsPerBlock, kernel.maxThreadsPerBlock);
@@ -136,10 +159,12 @@ export class LaunchShape {
    */
   read(config: LaunchConfig): void {
     if (typeof config !== "object" || config === null) this.#refuseConfig(config);
-    const { grid, block, sharedMemory = 0 } = config;
+    const { grid, block, sharedMemory = 0, cooperative = false, cluster } = config;
     // Launches of a loop mostly repeat the numbers of the one before, which have been checked.
     if (
-      grid === this.#lastGrid && block === this.#lastBlock && sharedMemory === this.sharedMemory
+      grid === this.#lastGrid && block === this.#lastBlock &&
+      sharedMemory === this.sharedMemory && cooperative === this.cooperative &&
+      cluster === undefined
     ) return;
     this.#lastGrid = NaN;
     if (typeof grid === "number") {
@@ -164,7 +189,10 @@ export class LaunchShape {
     }
     this.sharedMemory = sharedMemory;
     this.#checkExtents();
-    if (typeof grid === "number" && typeof block === "number") {
+    this.cooperative = cooperative;
+    if (cooperative !== false) this.#checkCooperative(cooperative);
+    this.cluster = cluster === undefined ? 0 : this.#readCluster(cluster);
+    if (typeof grid === "number" && typeof block === "number" && cluster === undefined) {
       this.#lastGrid = grid;
       this.#lastBlock = block;
     }
@@ -186,7 +214,48 @@ export class LaunchShape {
     }
   }
 
-  #checkList(field: "grid" | "block", value: unknown): asserts value is ExtentList {
+  #checkCooperative(cooperative: unknown): void {
+    if (cooperative !== true) {
+      throw new TypeError(
+        `Cannot launch ${this.#kernelName} as cooperative must be a boolean: it is ` +
+          describeValue(cooperative),
+      );
+    }
+    if (this.#device.cooperativeLaunch === true) return;
+    throw new TypeError(
+      `Cannot launch ${this.#kernelName} cooperatively as its device cannot run all blocks of a ` +
+        `grid at once`,
+    );
+  }
+
+  /** Takes over the extents of a cluster. */
+  #readCluster(cluster: Dimensions): number {
+    if (typeof cluster !== "number") this.#checkList("cluster", cluster);
+    const [x, y = 1, z = 1] = typeof cluster === "number" ? [cluster] : cluster;
+    for (const [axis, extent] of Object.entries({ x, y, z })) {
+      if (!isExtent(extent, MOST_IN_CLUSTER)) {
+        this.#refuse(`cluster.${axis}`, 1, MOST_IN_CLUSTER, extent);
+      }
+    }
+    const blocks = x * y * z;
+    if (blocks > MOST_IN_CLUSTER) this.#refuse("the blocks of cluster", 1, MOST_IN_CLUSTER, blocks);
+    const grid = `${this.gridX} × ${this.gridY} × ${this.gridZ}`;
+    if (this.gridX % x !== 0 || this.gridY % y !== 0 || this.gridZ % z !== 0) {
+      throw new RangeError(
+        `Cannot launch ${this.#kernelName} as the extents of cluster must divide those of grid, ` +
+          `${grid}: they are ${x} × ${y} × ${z}`,
+      );
+    }
+    if (this.#device.clusterLaunch !== true) {
+      throw new TypeError(
+        `Cannot launch ${this.#kernelName} in clusters as its device has none: GPUs have them ` +
+          `from compute capability 9.0 on, and the host device has not`,
+      );
+    }
+    return x + 256 * y + 65536 * z;
+  }
+
+  #checkList(field: "grid" | "block" | "cluster", value: unknown): asserts value is ExtentList {
     if (Array.isArray(value) && value.length >= 1 && value.length <= 3) return;
     const it = Array.isArray(value) ? `an array of ${value.length}` : describeValue(value);
     throw new TypeError(

@@ -1,0 +1,77 @@
+/**
+ * Timing kernels: how often they are launched, and what the times say.
+ */
+
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { timeKernel, type TimeKernelOptions } from "../../src/launch/kernel_timing.ts";
+import { device } from "../support/device.ts";
+
+const SPIN = "spin_float32(float* out, unsigned long long nanoseconds, float value)";
+const ADD = "axpy_float32(float a, const float* x, float* y, unsigned long long n)";
+
+Deno.test("warm-up and repeats are launches, each of which is timed or not", async () => {
+  using x = device.upload(new Float32Array([1]));
+  using y = device.allocate("float32", 1, { fill: 0 });
+  const add = device.kernels.load(ADD);
+  const config = { grid: 1, block: 32 };
+  for (const [warmUp, repeats] of [[0, 1], [2, 3], [3, 65], [1, 128]] as const) {
+    y.copyFrom(new Float32Array([0]));
+    const { times } = await timeKernel(add, config, [1, x, y, 1], { warmUp, repeats });
+    assertEquals(times.length, repeats);
+    assertEquals((await y.toArray())[0], warmUp + repeats);
+  }
+  assertEquals((await timeKernel(add, config, [1, x, y, 1])).times.length, 20);
+});
+
+Deno.test("median, mean, least and most are those of the times", async () => {
+  using x = device.upload(new Float32Array([1]));
+  const add = device.kernels.load(ADD);
+  for (const repeats of [1, 2, 5, 8]) {
+    const timed = await timeKernel(add, { grid: 1, block: 1 }, [1, x, x, 1], { repeats });
+    const sorted = timed.times.toSorted((one, other) => one - other);
+    assertEquals([timed.least, timed.most], [sorted[0], sorted.at(-1)]);
+    const middle = repeats % 2 === 1
+      ? sorted[(repeats - 1) / 2]!
+      : (sorted[repeats / 2 - 1]! + sorted[repeats / 2]!) / 2;
+    assertEquals(timed.median, middle);
+    const mean = sorted.reduce((sum, time) => sum + time, 0) / repeats;
+    assert(Math.abs(timed.mean - mean) <= 1e-9 * mean);
+  }
+});
+
+Deno.test("what is timed is the kernel, and not what overwrites the cache before it", async () => {
+  using x = device.allocate("float32", 1);
+  const spin = device.kernels.load(SPIN);
+  const config = { grid: 1, block: 1 };
+  for (const flushCache of [true, false]) {
+    const options = { repeats: 3, warmUp: 1, flushCache };
+    const { median } = await timeKernel(spin, config, [x, 20e6, 1], options);
+    assert(median >= 20 && median < 200, `${median} ms`);
+  }
+});
+
+Deno.test("options that are no counts are refused by name, and nothing is launched", async () => {
+  using x = device.upload(new Float32Array([1]));
+  using y = device.allocate("float32", 1, { fill: 0 });
+  const add = device.kernels.load(ADD);
+  const refused = [
+    [{ warmUp: -1 }, RangeError, "options.warmUp must be an integer in 0..1000000: it is -1"],
+    [{ repeats: 0 }, RangeError, "options.repeats must be an integer in 1..1000000: it is 0"],
+    [{ repeats: 1.5 }, RangeError, "options.repeats"],
+    [{ repeats: 1e7 }, RangeError, "options.repeats"],
+    [{ warmUp: "3" }, TypeError, 'options.warmUp must be an integer in 0..1000000: it is "3"'],
+  ] as const;
+  for (const [options, ErrorClass, message] of refused) {
+    const time = () =>
+      timeKernel(add, { grid: 1, block: 1 }, [1, x, y, 1], options as TimeKernelOptions);
+    await assertRejects(time, ErrorClass, message);
+  }
+  assertEquals((await y.toArray())[0], 0);
+});
+
+Deno.test("a launch that is refused leaves no events behind", async () => {
+  using x = device.upload(new Float32Array([1]));
+  const add = device.kernels.load(ADD);
+  const config = { grid: 0, block: 32 };
+  await assertRejects(() => timeKernel(add, config, [1, x, x, 1], { warmUp: 0 }), RangeError);
+});
