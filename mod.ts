@@ -215,6 +215,14 @@ export type {
   ReadonlyDeviceMemory,
 } from "./src/launch/device_memory.ts";
 export type { KernelAttributes } from "./src/ffi/native_kernel.ts";
+export { configureKernelCache, type KernelCacheOptions } from "./src/launch/cache/cache_settings.ts";
+export {
+  clearKernelCache,
+  kernelCacheStatistics,
+  type KernelCacheStatistics,
+} from "./src/launch/cache/kernel_cache.ts";
+export { type KernelCacheEntry, listKernelCache } from "./src/launch/cache/kernel_cache_list.ts";
+export type { FileTotal } from "./src/launch/cache/cache_store.ts";
 export type { HistogramOptions } from "./src/kernels/histogram.ts";
 export type { ScaleOptions } from "./src/kernels/elementwise.ts";
 export type { FloatingDType, NumericDType } from "./src/kernels/operands.ts";

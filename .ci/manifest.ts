@@ -11,8 +11,11 @@
 const ROOT = new URL("../", import.meta.url);
 const MANIFEST = new URL("src/ffi/build/manifest.ts", ROOT);
 
-/** What is compiled, included or read by the linker; documentation is not. */
-const SOURCE = /\.(?:h|cuh|cu|cpp|map)$/;
+/**
+ * What is compiled, included or read by the linker; documentation is not. The names of C++'s own
+ * headers have no ending.
+ */
+const SOURCE = /\.(?:h|cuh|cu|cpp|map)$|^[a-z]+$/;
 
 /** The native sources below a folder, relative to the repository, in order. */
 export function nativeSources(folder = "csrc"): string[] {

@@ -77,7 +77,21 @@
   CALL(cudaLaunchKernel)                    \
   CALL(nvmlInit_v2)                         \
   CALL(nvmlDeviceGetHandleByUUID)           \
-  CALL(nvmlDeviceGetMemoryInfo)
+  CALL(nvmlDeviceGetMemoryInfo)             \
+  CALL(nvrtcVersion)                        \
+  CALL(nvrtcGetNumSupportedArchs)           \
+  CALL(nvrtcGetSupportedArchs)              \
+  CALL(nvrtcCreateProgram)                  \
+  CALL(nvrtcAddNameExpression)              \
+  CALL(nvrtcCompileProgram)                 \
+  CALL(nvrtcGetProgramLogSize)              \
+  CALL(nvrtcGetProgramLog)                  \
+  CALL(nvrtcGetPTXSize)                     \
+  CALL(nvrtcGetPTX)                         \
+  CALL(nvrtcGetCUBINSize)                   \
+  CALL(nvrtcGetCUBIN)                       \
+  CALL(nvrtcGetLoweredName)                 \
+  CALL(nvrtcDestroyProgram)
 
 namespace gridstride {
 

@@ -1,5 +1,5 @@
 /*
- * gridstride_kernel.h — the part of the C ABI that is about kernels: built-in ones, those of modules
+ * gridstride_kernel.h — the part of the C ABI about kernels: built-in ones, those of modules
  * that are loaded, and NVRTC, which compiles them. The rules of the seam are in gridstride.h, which
  * includes this file.
  */
@@ -24,8 +24,9 @@ GS_API int32_t gs_kernel_describe(int32_t kernel, char* text, int32_t capacity);
 /* The id of the built-in kernel of this NUL-terminated name. result[0]: id. */
 GS_API int32_t gs_kernel_find(const char* name, double* result);
 
-/* result[0] most threads per block, [1] registers per thread, [2] static shared bytes, [3] constant
- * bytes, [4] local bytes per thread, [5] most dynamic shared bytes, [6] binary, [7] PTX version. */
+/* Of a kernel, built in or of a module: result[0] most threads per block, [1] registers per thread,
+ * [2] static shared bytes, [3] constant bytes, [4] local bytes per thread, [5] most dynamic shared
+ * bytes, [6] binary, [7] PTX version. */
 GS_API int32_t gs_kernel_attributes(int32_t device, int32_t kernel, double* result);
 
 /* Allows launches of the kernel with this much dynamic shared memory (beyond 48 KiB). */
@@ -60,46 +61,56 @@ GS_API int32_t gs_kernel_launch(void);
 #define GS_PARAMETER_POINTER 7
 #define GS_PARAMETER_BYTES 8 /* raw bytes: structs, vectors, narrower floats */
 
-/* Takes a copy of machine code for a device: a cubin, a fat binary or PTX for CUDA, a shared library
- * for the host device. Nothing is loaded yet. result[0]: module handle. */
+/* Takes a copy of machine code for a device: a cubin, a fat binary or PTX for CUDA, a shared
+ * library for the host device. GS_ERROR_IMAGE where it is for CUDA and is none of these, or is cut
+ * off. Nothing is loaded yet. result[0]: module handle. */
 GS_API int32_t gs_module_create(int32_t device, const void* image, double bytes, double* result);
 
-/* [waits] Loads it, which compiles PTX; done again, does nothing. */
+/* [waits] Loads it, which compiles PTX; done again, does nothing. Until then the functions for its
+ * kernels and variables are cudaErrorIllegalState. */
 GS_API int32_t gs_module_load(int32_t module);
 
-/* What the driver, or the loader of the host device, said of the load; empty before. */
+/* What the driver, or the loader of the host device, said of the last load; empty before. */
 GS_API int32_t gs_module_log(int32_t module, char* text, int32_t capacity);
 
 /* [waits] Gives the module back with its kernels and variables. Launches that are enqueued still
- * run: it waits for the device. */
+ * run: it waits for the device, which nobody may while one of its streams is captured. Where it
+ * fails after that wait the module stays, without its kernels. The caller launches no graph any
+ * more that has captured some. */
 GS_API int32_t gs_module_destroy(int32_t module);
 
 /* The name, as the module has it, of its kernel of this number, from 0; GS_ERROR_NOT_FOUND behind
  * the last, GS_ERROR_UNSUPPORTED where the driver cannot list them. */
 GS_API int32_t gs_module_kernel_name(int32_t module, int32_t index, char* text, int32_t capacity);
 
-/* Where a kernel's parameter of this number, from 0, is, as it was compiled; GS_ERROR_NOT_FOUND when
- * there is no such kernel, or it has no more parameters. result[0] offset, [1] bytes. */
+/* Where a kernel's parameter of this number, from 0, is, as it was compiled; GS_ERROR_NOT_FOUND
+ * when there is no such kernel, GS_ERROR_UNSUPPORTED where the driver does not tell. result[0]
+ * offset, [1] bytes, 0 behind the last parameter. */
 GS_API int32_t gs_module_parameter(int32_t module, const char* name, int32_t index, double* result);
 
-/* The kernel of this name as the module has it, for launches with these parameters: of each its kind
- * and its bytes, two numbers. GS_ERROR_LAUNCH where their number or sizes are not what was compiled;
- * result[0]: kernel id, which ends with the module. */
+/* The kernel of this name as the module has it, for launches with these parameters: of each its
+ * kind and its bytes, two numbers. GS_ERROR_NOT_FOUND when there is none, GS_ERROR_LAUNCH where
+ * their number or sizes are not what was compiled, GS_ERROR_CAPACITY where they fill more slots
+ * than there are, GS_ERROR_UNSUPPORTED where the driver does not tell what was compiled. result[0]:
+ * kernel id, the same for the same kernel and parameters; it ends with the module. */
 GS_API int32_t gs_module_kernel(int32_t module, const char* name, const int32_t* parameters,
                                 int32_t count, double* result);
 
-/* The module's variable of this name as the module has it, __device__ or __constant__. result[0]
- * address, [1] bytes; they end with the module. */
+/* The module's variable of this name as the module has it, __device__ or __constant__;
+ * GS_ERROR_NOT_FOUND when there is none. result[0] address, [1] bytes; they end with the module. */
 GS_API int32_t gs_module_variable(int32_t module, const char* name, double* result);
 
 /* ---- NVRTC -------------------------------------------------------------------------------- */
 
-/* Opens NVRTC, once: the builtins library first, both by path; of an empty path the system's search
- * by name, or nothing for the builtins. result[0] major, [1] minor version. Until then the other
- * functions are GS_ERROR_UNSUPPORTED. The path that was opened first stays. */
-GS_API int32_t gs_nvrtc_open(const char* builtins, const char* library, double* result);
+/* Opens NVRTC, once: the builtins library first, both by path; of an empty path nothing for the
+ * builtins. A library without a slash is searched for as the system does. result[0] major, [1]
+ * minor version; text: where the library lies, or why it cannot be opened, cut off where there is
+ * no room. Until then the other functions are GS_ERROR_UNSUPPORTED. What was opened first stays. */
+GS_API int32_t gs_nvrtc_open(const char* builtins, const char* library, char* text,
+                             int32_t capacity, double* result);
 
-/* The architectures it compiles for, such as 90; count: how many there are. result[0]: that. */
+/* The architectures it compiles for, such as 90, where there is room for all of them. result[0]:
+ * how many there are. */
 GS_API int32_t gs_nvrtc_architectures(int32_t* architectures, int32_t capacity, double* result);
 
 /* Takes a copy of a program: NUL-terminated texts, one behind the other: the source, its name, the
@@ -108,14 +119,17 @@ GS_API int32_t gs_nvrtc_architectures(int32_t* architectures, int32_t capacity, 
 GS_API int32_t gs_nvrtc_create(const char* texts, double bytes, int32_t options, int32_t headers,
                                int32_t expressions, double* result);
 
-/* [waits] Compiles it, once; a negative status of NVRTC where that fails, and the log says why. */
+/* [waits] Compiles it; done again, answers the same. A status of NVRTC where that fails, and the
+ * log says why. */
 GS_API int32_t gs_nvrtc_compile(int32_t program);
 
 #define GS_NVRTC_LOG 0
 #define GS_NVRTC_PTX 1
 #define GS_NVRTC_CUBIN 2
 
-/* What became of it. result[0]: its bytes, which are written to output if there is room for them. */
+/* What became of it, without the NUL at the end of texts; GS_ERROR_NOT_FOUND before it is compiled,
+ * and for what it has not become: PTX if it failed, a cubin for a virtual architecture. result[0]:
+ * its bytes, which are written to output if there is room for all of them. */
 GS_API int32_t gs_nvrtc_output(int32_t program, int32_t kind, void* output, double capacity,
                                double* result);
 
@@ -123,7 +137,7 @@ GS_API int32_t gs_nvrtc_output(int32_t program, int32_t kind, void* output, doub
 GS_API int32_t gs_nvrtc_lowered_name(int32_t program, int32_t expression, char* text,
                                      int32_t capacity);
 
-/* Forgets the program. */
+/* Forgets the program; a compilation under way still ends. */
 GS_API int32_t gs_nvrtc_destroy(int32_t program);
 
 #ifdef __cplusplus

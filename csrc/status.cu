@@ -1,8 +1,9 @@
-// Names and texts of statuses: the shim's own from its table, CUDA's from CUDA.
+// Names and texts of statuses: the shim's own and NVRTC's from tables, CUDA's from CUDA.
 #include "status_table.h"
 
 #include <cuda_runtime_api.h>
 
+#include "nvrtc_status.h"
 #include "text.h"
 
 namespace gridstride {
@@ -12,6 +13,9 @@ namespace {
 const StatusText& own_status(int32_t status) {
   for (const StatusText& own : own_statuses) {
     if (own.status == status) return own;
+  }
+  for (const StatusText& of_nvrtc : nvrtc_statuses) {
+    if (of_nvrtc.status == status) return of_nvrtc;
   }
   fail(GS_ERROR_ARGUMENT);
 }

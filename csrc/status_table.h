@@ -28,7 +28,8 @@ constexpr StatusText own_statuses[] = {
     GS_STATUS(GS_ERROR_CONFIGURED, "the host topology is already set differently"),
     GS_STATUS(GS_ERROR_SYSTEM, "an operating-system call failed"),
     GS_STATUS(GS_ERROR_INTERNAL, "a defect of this library"),
-    GS_STATUS(GS_ERROR_LAUNCH, "a launch disagrees with the kernel: argument count"),
+    GS_STATUS(GS_ERROR_LAUNCH, "arguments disagree with the kernel: their count or sizes"),
+    GS_STATUS(GS_ERROR_IMAGE, "machine code of another kind, version or device"),
 };
 #undef GS_STATUS
 

@@ -16,6 +16,7 @@ void BlockRunner::prepare(const LaunchContext& launch) {
   block_.kernel = launch.kernel;
   block_.arguments = launch.arguments;
   block_.cancelled = launch.cancelled;
+  block_.cooperative_grid = launch.grid_barrier;
   block_.block_dimension = launch.block;
   block_.grid_dimension = launch.grid;
   block_.thread_count = launch.block.x * launch.block.y * launch.block.z;

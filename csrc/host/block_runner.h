@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "block_state.h"
+#include "cooperative_grid.h"
 #include "faults.h"
 
 namespace gridstride::host {
@@ -20,6 +21,8 @@ struct LaunchContext {
   size_t dynamic_shared_bytes;
   // Becomes true when the launch is to end; blocks that wait for something look at it.
   const std::atomic<bool>* cancelled;
+  // Where the blocks of a cooperative launch meet; null for any other.
+  CooperativeGrid* grid_barrier = nullptr;
 };
 
 class BlockRunner {

@@ -25,6 +25,8 @@
 
 namespace gridstride::host {
 
+class CooperativeGrid;
+
 inline constexpr uint32_t max_block_threads = 1024;
 inline constexpr uint32_t warp_lanes = 32;
 inline constexpr uint32_t max_block_warps = max_block_threads / warp_lanes;
@@ -47,8 +49,8 @@ struct Rendezvous {
   const CollectiveOperation* operation;
 };
 
-// How many sets of lanes of one warp may wait in collectives at the same time.
-inline constexpr uint32_t max_rendezvous = 8;
+// How many sets of lanes of one warp may wait in collectives at the same time: a lane waits in one.
+inline constexpr uint32_t max_rendezvous = warp_lanes;
 
 // Bit l of each set is lane l. Every living thread that has started is in exactly one of: running,
 // ready, at_barrier, yielded, or the arrived set of a rendezvous.
@@ -57,6 +59,8 @@ struct Warp {
   uint32_t ready;
   uint32_t at_barrier;
   uint32_t yielded;
+  // Those of the yielded that wait for gs_host_converge() to answer.
+  uint32_t converging;
   uint32_t rendezvous_count;
   Rendezvous rendezvous[max_rendezvous];
   alignas(64) LaneSlot lanes[warp_lanes];
@@ -82,6 +86,8 @@ struct BlockState : BlockRegisters {
   uint32_t alive_count;
   uint32_t barrier_arrived;
   uint32_t barrier_true_arrived;
+  // Those of barrier_arrived that wait for the whole grid.
+  uint32_t grid_barrier_arrived;
   // Bit w: warp w has lanes that are ready, or that have yielded.
   uint32_t ready_warps;
   uint32_t yielded_warps;
@@ -93,6 +99,8 @@ struct BlockState : BlockRegisters {
   void** arguments;
   // Set when another block of the launch has faulted.
   const std::atomic<bool>* cancelled;
+  // Null unless the launch is cooperative.
+  CooperativeGrid* cooperative_grid;
   BlockOutcome outcome;
   BlockFault fault;
   // True between the runner's switch into the block and its return: a signal that comes then is

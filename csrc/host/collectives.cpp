@@ -31,14 +31,6 @@ void complete(BlockState& block, uint32_t warp_number, Rendezvous& rendezvous, u
               asked.name, waiting.mask, waiting.arrived, waiting.operation->name);
 }
 
-[[noreturn]] __attribute__((noinline)) void refuse_another(BlockState& block, uint32_t mask,
-                                                           const CollectiveOperation& asked) {
-  raise_fault(block, cudaErrorLaunchFailure,
-              "%s was called with mask 0x%08x while collectives with %u other masks wait in the "
-              "warp, which is the most there may be",
-              asked.name, mask, max_rendezvous);
-}
-
 // The rendezvous of a mask: the one that lanes wait at, or a new one.
 Rendezvous& find_rendezvous(BlockState& block, Warp& warp, uint32_t mask,
                             const CollectiveOperation& operation) {
@@ -50,7 +42,6 @@ Rendezvous& find_rendezvous(BlockState& block, Warp& warp, uint32_t mask,
     }
     return waiting;
   }
-  if (warp.rendezvous_count == max_rendezvous) refuse_another(block, mask, operation);
   Rendezvous& fresh = warp.rendezvous[warp.rendezvous_count++];
   fresh = {mask, 0, &operation};
   return fresh;

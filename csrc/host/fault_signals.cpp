@@ -25,13 +25,15 @@ namespace {
 
 struct sigaction previous_actions[std::size(fault_signals)];
 
+// Without a block the place is free. A thread finds its own, which others do not change.
 struct AdoptedThread {
-  pthread_t thread;
-  BlockState* block;
+  std::atomic<pthread_t> thread;
+  std::atomic<BlockState*> block;
 };
-// Only appended to. Looked up by pthread_self(), which is safe in a handler where thread-local
-// storage that was never touched is not: its first use allocates.
+// Looked up by pthread_self(), which is safe in a handler where thread-local storage that was never
+// touched is not: its first use allocates.
 AdoptedThread adopted_threads[max_adopted_threads];
+// Places behind these were never used.
 std::atomic<unsigned> adopted_count{0};
 std::mutex* const adoption_lock = new std::mutex;
 
@@ -39,6 +41,21 @@ struct sigaction& previous_action(int signal) {
   size_t i = 0;
   while (fault_signals[i] != signal) ++i;
   return previous_actions[i];
+}
+
+// The calling thread's place; null for one that was never adopted, or was released. Another thread
+// may have had the same name before, and its place is free.
+AdoptedThread* find_calling_thread() {
+  const pthread_t self = pthread_self();
+  const unsigned count = adopted_count.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < count; ++i) {
+    AdoptedThread& adopted = adopted_threads[i];
+    if (adopted.block.load(std::memory_order_acquire) != nullptr &&
+        pthread_equal(adopted.thread.load(std::memory_order_relaxed), self) != 0) {
+      return &adopted;
+    }
+  }
+  return nullptr;
 }
 
 // What would have happened without this library. For a signal the processor raised, that is the
@@ -134,25 +151,37 @@ void install_fault_handlers() {
 void adopt_calling_thread(BlockState& block) {
   use_signal_stack(block);
   const std::lock_guard<std::mutex> lock(*adoption_lock);
-  const unsigned number = adopted_count.load(std::memory_order_relaxed);
+  unsigned number = 0;
+  while (number != max_adopted_threads &&
+         adopted_threads[number].block.load(std::memory_order_relaxed) != nullptr) {
+    ++number;
+  }
   if (number == max_adopted_threads) std::abort();
-  adopted_threads[number] = {pthread_self(), &block};
-  adopted_count.store(number + 1, std::memory_order_release);
+  adopted_threads[number].thread.store(pthread_self(), std::memory_order_relaxed);
+  adopted_threads[number].block.store(&block, std::memory_order_release);
+  if (number >= adopted_count.load(std::memory_order_relaxed)) {
+    adopted_count.store(number + 1, std::memory_order_release);
+  }
   sigset_t unblocked;
   sigemptyset(&unblocked);
   for (const int signal : fault_signals) sigaddset(&unblocked, signal);
   pthread_sigmask(SIG_UNBLOCK, &unblocked, nullptr);
 }
 
+void release_calling_thread() {
+  const std::lock_guard<std::mutex> lock(*adoption_lock);
+  AdoptedThread* const adopted = find_calling_thread();
+  if (adopted != nullptr) adopted->block.store(nullptr, std::memory_order_relaxed);
+  stack_t none = {};
+  none.ss_flags = SS_DISABLE;
+  sigaltstack(&none, nullptr);
+}
+
 BlockState* running_block() {
-  const pthread_t self = pthread_self();
-  const unsigned count = adopted_count.load(std::memory_order_acquire);
-  for (unsigned i = 0; i < count; ++i) {
-    if (pthread_equal(adopted_threads[i].thread, self) == 0) continue;
-    BlockState* block = adopted_threads[i].block;
-    return block->inside_kernel ? block : nullptr;
-  }
-  return nullptr;
+  const AdoptedThread* const adopted = find_calling_thread();
+  if (adopted == nullptr) return nullptr;
+  BlockState* const block = adopted->block.load(std::memory_order_relaxed);
+  return block->inside_kernel ? block : nullptr;
 }
 
 }  // namespace gridstride::host

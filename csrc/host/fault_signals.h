@@ -11,11 +11,13 @@ namespace gridstride::host {
 void install_fault_handlers();
 
 // Makes the calling OS thread one whose kernels' signals become faults of `block`: they are handled
-// on the block's signal stack, and unblocked. Once per OS thread, for good.
+// on the block's signal stack, and unblocked. Once per OS thread, which either lives for good or
+// calls release_calling_thread before its block goes.
 void adopt_calling_thread(BlockState& block);
+void release_calling_thread();
 
-// More threads than a pool has.
-inline constexpr unsigned max_adopted_threads = 1024;
+// More than all workers and all threads of cooperative launches are.
+inline constexpr unsigned max_adopted_threads = 16384;
 
 // The block that the calling OS thread runs, null when it is not inside a kernel. Asynchronous
 // signals may interrupt it.

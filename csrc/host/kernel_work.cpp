@@ -7,14 +7,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <new>
-#include <stdexcept>
-#include <string>
 #include <system_error>
 #include <utility>
 
 #include "block_runner.h"
-#include "block_state.h"
 #include "worker_pool.h"
 
 namespace gridstride::host {
@@ -27,56 +23,14 @@ constexpr auto shortest_piece = std::chrono::microseconds(50);
 constexpr auto longest_piece = std::chrono::microseconds(200);
 constexpr uint64_t largest_chunk = uint64_t{1} << 20;
 
-size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
-
-// Calls visit(parameter, offset) for every parameter of a packed copy; gives the copy's size.
-template <typename Visit>
-size_t for_each_parameter(const KernelDescriptor& kernel, Visit visit) {
-  size_t offset = 0;
-  for (uint32_t i = 0; i < kernel.parameter_count; ++i) {
-    offset = round_up(offset, kernel.parameter_alignments[i]);
-    visit(i, offset);
-    offset += kernel.parameter_sizes[i];
-  }
-  return offset;
-}
-
-// A copy of packed arguments in which each one is aligned as its type demands, and their addresses.
-class ArgumentCopy {
- public:
-  ArgumentCopy(const KernelDescriptor& kernel, const std::vector<unsigned char>& packed) {
-    size_t alignment = 1;
-    const size_t bytes = for_each_parameter(kernel, [&](uint32_t i, size_t) {
-      alignment = std::max<size_t>(alignment, kernel.parameter_alignments[i]);
-    });
-    if (packed.size() != bytes) {
-      throw std::invalid_argument("Cannot launch " + std::string(kernel.name) +
-                                  " as its arguments must take " + std::to_string(bytes) +
-                                  " bytes: they take " + std::to_string(packed.size()));
-    }
-    storage_.resize(bytes + alignment);
-    const auto address = reinterpret_cast<uintptr_t>(storage_.data());
-    unsigned char* start = storage_.data() + (round_up(address, alignment) - address);
-    std::copy(packed.begin(), packed.end(), start);
-    addresses_.resize(kernel.parameter_count + 1);
-    for_each_parameter(kernel,
-                       [&](uint32_t i, size_t offset) { addresses_[i] = start + offset; });
-  }
-
-  void** addresses() { return addresses_.data(); }
-
- private:
-  std::vector<unsigned char> storage_;
-  std::vector<void*> addresses_;
-};
-
 class KernelWork final : public Work {
  public:
   KernelWork(LaunchRequest request, std::function<void(const LaunchFault*)> completed)
       : arguments_(*request.kernel, request.arguments),
         launch_{request.kernel, arguments_.addresses(),       request.grid,
                 request.block,  request.dynamic_shared_bytes, &cancelled_},
-        block_count_(uint64_t{request.grid.x} * request.grid.y * request.grid.z),
+        owner_(std::move(request.owner)),
+        block_count_(block_count(request.grid)),
         workers_(WorkerPool::instance().size()),
         completed_(std::move(completed)) {}
 
@@ -126,10 +80,7 @@ class KernelWork final : public Work {
       return;
     }
     const dim3 grid = launch_.grid;
-    uint3 index;
-    index.x = static_cast<unsigned>(first % grid.x);
-    index.y = static_cast<unsigned>(first / grid.x % grid.y);
-    index.z = static_cast<unsigned>(first / grid.x / grid.y);
+    uint3 index = block_index_of(grid, first);
     for (uint64_t i = 0; i < count; ++i) {
       if (cancelled_.load(std::memory_order_relaxed)) return;
       const BlockOutcome outcome = runner.run(index);
@@ -152,7 +103,8 @@ class KernelWork final : public Work {
 
   ArgumentCopy arguments_;
   LaunchContext launch_;
-  uint64_t block_count_;
+  const std::shared_ptr<const void> owner_;
+  const uint64_t block_count_;
   unsigned workers_;
   std::function<void(const LaunchFault*)> completed_;
   std::atomic<bool> cancelled_{false};
@@ -163,54 +115,7 @@ class KernelWork final : public Work {
   std::atomic<uint64_t> chunk_{1};
 };
 
-[[noreturn]] void refuse(const KernelDescriptor& kernel, const std::string& reason) {
-  throw std::invalid_argument("Cannot launch " + std::string(kernel.name) + " as " + reason);
-}
-
-std::string to_text(dim3 dimension) {
-  return "(" + std::to_string(dimension.x) + "," + std::to_string(dimension.y) + "," +
-         std::to_string(dimension.z) + ")";
-}
-
-void check_request(const LaunchRequest& request) {
-  const KernelDescriptor& kernel = *request.kernel;
-  if (kernel.contract != kernel_contract) {
-    refuse(kernel, "it must be compiled against version " + std::to_string(kernel_contract) +
-                       " of the host device's headers: it is of version " +
-                       std::to_string(kernel.contract));
-  }
-  const dim3 grid = request.grid;
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0) {
-    refuse(kernel, "the dimensions of the grid must be positive: they are " + to_text(grid));
-  }
-  uint64_t blocks = uint64_t{grid.x} * grid.y;
-  if (__builtin_mul_overflow(blocks, grid.z, &blocks) || blocks >= uint64_t{1} << 63) {
-    refuse(kernel, "a grid must have less than 2^63 blocks: its dimensions are " + to_text(grid));
-  }
-  const dim3 block = request.block;
-  const uint64_t face = uint64_t{block.x} * block.y;
-  // The product of three 32-bit numbers may overflow; of two it does not.
-  if (face == 0 || block.z == 0 || face > max_block_threads ||
-      face * block.z > max_block_threads) {
-    refuse(kernel, "a block must have 1 to 1024 threads: its dimensions are " + to_text(block));
-  }
-  if (request.dynamic_shared_bytes > max_dynamic_shared_bytes) {
-    refuse(kernel, "dynamic shared memory must be at most " +
-                       std::to_string(max_dynamic_shared_bytes) + " bytes: it is " +
-                       std::to_string(request.dynamic_shared_bytes));
-  }
-}
-
 }  // namespace
-
-std::vector<unsigned char> pack_arguments(const KernelDescriptor& kernel, void** arguments) {
-  std::vector<unsigned char> packed(for_each_parameter(kernel, [](uint32_t, size_t) {}));
-  for_each_parameter(kernel, [&](uint32_t i, size_t offset) {
-    const auto* source = static_cast<const unsigned char*>(arguments[i]);
-    std::copy(source, source + kernel.parameter_sizes[i], packed.data() + offset);
-  });
-  return packed;
-}
 
 std::shared_ptr<Work> make_kernel_work(LaunchRequest request,
                                        std::function<void(const LaunchFault*)> completed) {

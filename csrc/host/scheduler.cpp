@@ -5,6 +5,7 @@
 
 #include "block_region.h"
 #include "collectives.h"
+#include "cooperative_grid.h"
 
 namespace gridstride::host {
 namespace {
@@ -66,6 +67,7 @@ void leave_plain(BlockState& block) {
   block.alive_count = block.thread_count - current;
   block.barrier_arrived = 0;
   block.barrier_true_arrived = 0;
+  block.grid_barrier_arrived = 0;
   block.ready_warps = 0;
   block.yielded_warps = 0;
   const uint32_t warps = (block.thread_count + warp_lanes - 1) / warp_lanes;
@@ -75,6 +77,7 @@ void leave_plain(BlockState& block) {
     warp.ready = 0;
     warp.at_barrier = 0;
     warp.yielded = 0;
+    warp.converging = 0;
     warp.rendezvous_count = 0;
   }
   if (!block.one_dimensional) index_threads(block);
@@ -95,6 +98,7 @@ void* choose_elsewhere(BlockState& block, bool caller_parks) {
 }
 
 void release_barrier(BlockState& block) {
+  if (__builtin_expect(block.grid_barrier_arrived != 0, 0)) pass_grid_barrier(block);
   const uint32_t warps = (block.thread_count + warp_lanes - 1) / warp_lanes;
   for (uint32_t number = 0; number < warps; ++number) {
     make_ready(block, number, block.warps[number].at_barrier);

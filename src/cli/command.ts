@@ -22,6 +22,8 @@ export interface Invocation {
   readonly device?: string;
   /** Options of the command's own that were given, by name. */
   readonly options: Readonly<Record<string, string | boolean>>;
+  /** The values of those that may be given several times, in order; none where there are none. */
+  readonly lists: Readonly<Record<string, readonly string[]>>;
   /** What is left: positional arguments. */
   readonly positional: readonly string[];
 }
@@ -30,6 +32,8 @@ export interface Invocation {
 export interface CommandOptions {
   /** Those that take a value, without dashes. */
   readonly values?: readonly string[];
+  /** Those that take a value and may be given several times, without dashes. */
+  readonly lists?: readonly string[];
   /** Those that are there or not, without dashes. */
   readonly flags?: readonly string[];
 }

@@ -5,7 +5,13 @@
  */
 
 import { parseArgs } from "@std/cli/parse-args";
-import { type Command, type CommandGroup, type Invocation, UsageError } from "./command.ts";
+import {
+  type Command,
+  type CommandGroup,
+  type CommandOptions,
+  type Invocation,
+  UsageError,
+} from "./command.ts";
 
 /** What was typed, as far as it could be made out; no command asks for the list of commands. */
 export interface CommandLine {
@@ -52,21 +58,49 @@ function resolve(
 function ownOptions(
   command: Entry | undefined,
   parsed: Readonly<Record<string, unknown>>,
-  all: readonly string[],
-): Record<string, string | boolean> {
-  const { values = [], flags = [] } =
-    (command !== undefined && "run" in command ? command.options : undefined) ?? {};
+  { values, flags, lists }: Required<CommandOptions>,
+): Pick<Invocation, "options" | "lists"> {
+  const own = (command !== undefined && "run" in command ? command.options : undefined) ?? {};
   const options: Record<string, string | boolean> = {};
-  for (const name of all) {
+  const given: Record<string, readonly string[]> = {};
+  for (const name of [...values, ...flags, ...lists]) {
     const value = parsed[name];
     if (value === undefined || value === false) continue;
-    if (![...values, ...flags].includes(name)) {
+    if (Array.isArray(value) && value.length === 0) continue;
+    if (![...own.values ?? [], ...own.flags ?? [], ...own.lists ?? []].includes(name)) {
       throw new UsageError(`Cannot use --${name} as the command has no such option`);
     }
-    if (value === "") throw new UsageError(`Cannot use --${name} as it must have a value`);
-    options[name] = value as string | boolean;
+    if (value === "" || Array.isArray(value) && value.includes("")) {
+      throw new UsageError(`Cannot use --${name} as it must have a value`);
+    }
+    if (Array.isArray(value)) given[name] = value.map(unmasked);
+    else options[name] = typeof value === "string" ? unmasked(value) : value as boolean;
   }
-  return options;
+  return { options, lists: given };
+}
+
+/** What stands before a negative number while options are looked for: no option begins with it. */
+const MASK = "\0";
+
+/** An argument that is not to be taken for an option, such as `-2`. */
+function masked(argument: string): string {
+  return /^-(?:\.?\d|inf\b)/i.test(argument) ? MASK + argument : argument;
+}
+
+function unmasked(argument: string): string {
+  return argument.startsWith(MASK) ? argument.slice(MASK.length) : argument;
+}
+
+/** The names of the options of all commands, since one reader reads for all. */
+function allOptions(commands: readonly Command[]): Required<CommandOptions> {
+  const names = (of: (options: CommandOptions) => readonly string[] | undefined) => [
+    ...new Set(commands.flatMap(({ options }) => options === undefined ? [] : of(options) ?? [])),
+  ];
+  return {
+    values: names(({ values }) => values),
+    flags: names(({ flags }) => flags),
+    lists: names(({ lists }) => lists),
+  };
 }
 
 /**
@@ -77,19 +111,19 @@ function ownOptions(
  * @throws {UsageError} If there is no such command or option.
  */
 export function readCommandLine(entries: readonly Entry[], args: readonly string[]): CommandLine {
-  const commands = commandsOf(entries);
-  const values = [...new Set(commands.flatMap(({ options }) => options?.values ?? []))];
-  const flags = [...new Set(commands.flatMap(({ options }) => options?.flags ?? []))];
-  const parsed = parseArgs([...args], {
-    boolean: [...FLAGS, ...flags],
-    string: [...VALUES, ...values, "_"],
+  const all = allOptions(commandsOf(entries));
+  const parsed = parseArgs(args.map(masked), {
+    boolean: [...FLAGS, ...all.flags],
+    string: [...VALUES, ...all.values, ...all.lists, "_"],
+    collect: all.lists,
     alias: { h: "help" },
     unknown: (argument: string, key?: string) => {
       if (key === undefined) return true;
       throw new UsageError(`Cannot use ${argument} as there is no such option`);
     },
   });
-  const { command, positional } = resolve(entries, parsed._.map(String));
+  const words = parsed._.map((word: string | number) => unmasked(String(word)));
+  const { command, positional } = resolve(entries, words);
   const device = parsed["device"];
   if (device === "") throw new UsageError("Cannot use --device as it must name a device");
   return {
@@ -98,7 +132,7 @@ export function readCommandLine(entries: readonly Entry[], args: readonly string
     invocation: {
       json: parsed["json"] === true,
       ...(typeof device === "string" ? { device } : {}),
-      options: ownOptions(command, parsed, [...values, ...flags]),
+      ...ownOptions(command, parsed, all),
       positional,
     },
   };

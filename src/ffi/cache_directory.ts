@@ -110,14 +110,24 @@ function verify(path: string): void {
  * @throws {CacheDirectoryError} If one of them exists and must not be trusted.
  */
 export function makeCacheDirectory(root: string, directory: string): void {
-  Deno.mkdirSync(dirname(root), { recursive: true });
   for (const path of chain(root, directory)) {
     try {
-      Deno.mkdirSync(path, { mode: 0o700 });
+      makeDirectory(path);
     } catch (error) {
       if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
     }
     verify(path);
+  }
+}
+
+/** Makes a directory; what it is in only where that is missing, as it may be beyond permissions. */
+function makeDirectory(path: string): void {
+  try {
+    Deno.mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    Deno.mkdirSync(dirname(path), { recursive: true });
+    Deno.mkdirSync(path, { mode: 0o700 });
   }
 }
 

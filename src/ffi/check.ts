@@ -16,6 +16,8 @@ export interface FailureContext {
   readonly device?: number;
   /** The CUDA call a nonblocking function stands for: its failure is recorded on another thread. */
   readonly call?: string;
+  /** What else is known of it; by default what the device says of a fault. */
+  readonly detail?: string;
 }
 
 /** Where the last failure on this thread happened. */
@@ -62,7 +64,7 @@ export function statusError(
   const { call } = place;
   // An event or a stream may be of another device than the caller's: that one has failed then.
   const device = context.device === undefined ? undefined : place.device ?? context.device;
-  const detail = device === undefined ? "" : faultDescription(library, device);
+  const detail = context.detail ?? (device === undefined ? "" : faultDescription(library, device));
   const error = new CudaError({
     action: context.action,
     code: status,

@@ -1,6 +1,6 @@
 /**
  * What every status means and what to do about it: the CUDA runtime's codes as of CUDA 13.0, and
- * the negative codes of `csrc/gridstride.h`.
+ * the negative codes of `csrc/gridstride.h`, NVRTC's among them.
  *
  * @module
  */
@@ -10,6 +10,7 @@ import { MODULE_ERROR_CODES } from "./cuda_error_codes_module.ts";
 import { USAGE_ERROR_CODES } from "./cuda_error_codes_usage.ts";
 import type { ErrorCodeTable } from "./error_code_row.ts";
 import { GRIDSTRIDE_ERROR_CODES } from "./gridstride_error_codes.ts";
+import { NVRTC_ERROR_CODES } from "./nvrtc_error_codes.ts";
 
 /** One status. */
 export interface CudaErrorCode {
@@ -55,10 +56,15 @@ function entries(table: ErrorCodeTable): [number, CudaErrorCode][] {
   });
 }
 
-/** All statuses by number: CUDA's 135 and those of Gridstride. */
+/** All statuses by number: CUDA's 135, those of Gridstride and of NVRTC. */
 export const CUDA_ERROR_CODES: ReadonlyMap<number, CudaErrorCode> = new Map(
-  [USAGE_ERROR_CODES, MODULE_ERROR_CODES, EXECUTION_ERROR_CODES, GRIDSTRIDE_ERROR_CODES]
-    .flatMap(entries)
+  [
+    USAGE_ERROR_CODES,
+    MODULE_ERROR_CODES,
+    EXECUTION_ERROR_CODES,
+    GRIDSTRIDE_ERROR_CODES,
+    NVRTC_ERROR_CODES,
+  ].flatMap(entries)
     .sort(([a], [b]) => a - b),
 );
 

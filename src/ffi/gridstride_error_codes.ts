@@ -1,5 +1,5 @@
 /**
- * The negative statuses of `csrc/gridstride.h`.
+ * The negative statuses of `csrc/gridstride_status.h`, without NVRTC's.
  *
  * @module
  */
@@ -74,7 +74,12 @@ export const GRIDSTRIDE_ERROR_CODES: ErrorCodeTable = {
   [-14]: ["GS_ERROR_INTERNAL", "Something went wrong inside the library.", REPORT],
   [-15]: [
     "GS_ERROR_LAUNCH",
-    "The launch does not match the kernel: the number of arguments differs.",
+    "The arguments do not match the kernel: their number or sizes differ.",
     "Compare the arguments with the kernel's signature.",
+  ],
+  [-16]: [
+    "GS_ERROR_IMAGE",
+    "The machine code is damaged, or of another kind, version or device.",
+    "Compile the source again for this device.",
   ],
 };

@@ -56,6 +56,7 @@ export function fakeSetting(): FakeSetting | undefined {
 export function checkEnvironment(): void {
   void environment.library;
   void environment.cacheDirectory;
+  void environment.cacheSize;
   void environment.strict;
   void environment.device;
   void environment.visibleDevices;

@@ -51,6 +51,9 @@ export const MAXIMUM_HOST_THREADS = 1024;
 /** The variable that says how many bytes a pool takes from the device when it is made. */
 export const MEMORY_POOL_SIZE_VARIABLE = "CUDA_MEMORY_POOL_SIZE";
 
+/** The variable that says how many bytes of compiled kernels are kept. */
+export const CACHE_SIZE_VARIABLE = "GRIDSTRIDE_CACHE_SIZE";
+
 const LOG_LEVELS: readonly string[] = [
   "trace",
   "debug",
@@ -188,12 +191,21 @@ export class Environment {
     return this.#parse("GRIDSTRIDE_LOG", LOG_GRAMMAR, parseLog);
   }
 
-  /** `GRIDSTRIDE_CACHE_DIR`: where builds are kept. */
+  /** `GRIDSTRIDE_CACHE_DIR`: where builds and compiled kernels are kept. */
   get cacheDirectory(): string | undefined {
     return this.#parse(
       "GRIDSTRIDE_CACHE_DIR",
       "an absolute path",
       (value) => isAbsolute(value) ? value : undefined,
+    );
+  }
+
+  /** `GRIDSTRIDE_CACHE_SIZE`: most bytes of kernels that are kept; 0 where none are to be. */
+  get cacheSize(): number | undefined {
+    return this.#parse(
+      CACHE_SIZE_VARIABLE,
+      `0 or ${BYTE_SIZE_GRAMMAR}`,
+      (value) => value === "0" ? 0 : matchByteSize(value),
     );
   }
 

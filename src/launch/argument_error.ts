@@ -14,8 +14,12 @@ import type {
   KernelSignature,
   PointerParameter,
   ScalarParameter,
+  StructParameter,
+  VectorParameter,
 } from "./signature.ts";
 import { parameterTypeText, signatureText } from "./signature_text.ts";
+import { encodeStruct } from "./struct_encoding.ts";
+import { encodeVector, encodingError, type EncodingProblem } from "./value_encoding.ts";
 
 /** Whether a value is device memory at all, of whatever type and device. */
 export function isDeviceMemory(value: unknown): value is ReadonlyDeviceMemory {
@@ -52,12 +56,16 @@ export function argumentError(
   location: MemoryLocation,
 ): TypeError | RangeError {
   const parameter = signature.parameters[index]!;
-  const action = `Cannot launch ${signature.name} as ${
-    argumentName(parameter, index, signature.parameters.length)
-  } must be`;
-  return parameter.kind === "pointer"
-    ? new TypeError(`${action} ${pointerProblem(parameter, value, location)}`)
-    : scalarError(action, parameter, value);
+  const name = argumentName(parameter, index, signature.parameters.length);
+  const subject = `Cannot launch ${signature.name} as ${name}`;
+  switch (parameter.kind) {
+    case "pointer":
+      return new TypeError(`${subject} must be ${pointerProblem(parameter, value, location)}`);
+    case "scalar":
+      return scalarError(`${subject} must be`, parameter, value);
+    default:
+      return encodingError(subject, bytesProblem(parameter, value));
+  }
 }
 
 function argumentName(parameter: KernelParameter, index: number, count: number): string {
@@ -86,7 +94,24 @@ function pointerProblem(
   if (typeof value.address !== "number") {
     return `${memory}: its address is ${describeValue(value.address)}`;
   }
+  if (value.address % parameter.pointeeAlignment !== 0) {
+    return `at an address that is a multiple of ${parameter.pointeeAlignment}, as the kernel takes ` +
+      `${parameterTypeText(parameter)}: it is 0x${value.address.toString(16)}`;
+  }
   return `writable, as the kernel takes ${parameterTypeText(parameter)}: it is read-only`;
+}
+
+/** What is wrong with a value that is passed as bytes: it is encoded once more. */
+function bytesProblem(
+  parameter: VectorParameter | StructParameter,
+  value: unknown,
+): EncodingProblem {
+  const view = new DataView(new ArrayBuffer(parameter.bytes));
+  const problem = parameter.kind === "vector"
+    ? encodeVector(parameter.type, value, view, 0)
+    : encodeStruct(parameter.type, value, view, 0);
+  // A getter may have changed its mind since.
+  return problem ?? { path: "", allowed: "the same when it is read again", value, isRange: false };
 }
 
 function scalarError(

@@ -12,7 +12,8 @@
  */
 
 import { ARGUMENT, OPERAND } from "../ffi/command_block.ts";
-import { narrowFloatBits, type NarrowFloatDType } from "../memory/narrow_float.ts";
+import { bytesPerElement } from "../memory/dtype.ts";
+import { narrowFloatBits } from "../memory/narrow_float.ts";
 import {
   argumentCountError,
   argumentError,
@@ -22,7 +23,16 @@ import {
 import { integerRange, type ScalarType } from "./c_types.ts";
 import type { Stream } from "../stream/stream.ts";
 import type { MemoryLocation, ReadonlyDeviceMemory } from "./device_memory.ts";
-import type { KernelParameter, KernelSignature, PointerParameter } from "./signature.ts";
+import type {
+  KernelParameter,
+  KernelSignature,
+  PointerParameter,
+  StructParameter,
+  VectorParameter,
+} from "./signature.ts";
+import { parameterLayout } from "./signature_layout.ts";
+import { encodeStruct } from "./struct_encoding.ts";
+import { encodeVector, isNarrowFloat } from "./value_encoding.ts";
 
 /** Slots of the words that say which arguments are raw bytes: 0-31 and 32-63. */
 const RAW_LOW = OPERAND + 9;
@@ -33,16 +43,23 @@ const FLOAT = 0;
 const INTEGER = 1;
 const CONST_POINTER = 2;
 const POINTER = 3;
-/** Not in the loop: truth values, narrow floats and pointers to anything. */
+/** Not in the loop: truth values, narrow floats, vectors, structs, and pointers to these or all. */
 const RARE = 4;
 
 function routeOf(parameter: KernelParameter): number {
   if (parameter.kind === "pointer") {
-    if (parameter.dtype === undefined) return RARE;
+    // Memory of vectors and structs is that of their elements, and has to be aligned for them.
+    if (parameter.dtype === undefined || needsAlignment(parameter)) return RARE;
     return parameter.isConst ? CONST_POINTER : POINTER;
   }
+  if (parameter.kind !== "scalar") return RARE;
   if (parameter.type === "float64" || parameter.type === "float32") return FLOAT;
   return integerRange(parameter.type) === undefined ? RARE : INTEGER;
+}
+
+/** Whether an address of the memory's own alignment may be none for what a parameter points to. */
+function needsAlignment({ dtype, pointeeAlignment }: PointerParameter): boolean {
+  return dtype !== undefined && pointeeAlignment > bytesPerElement(dtype);
 }
 
 /** The range of the integers that the loop takes, as numbers: none where it takes no integers. */
@@ -53,10 +70,6 @@ function numberRange(parameter: KernelParameter): readonly [number, number] {
     Math.max(Number(range.lowest), Number.MIN_SAFE_INTEGER),
     Math.min(Number(range.highest), Number.MAX_SAFE_INTEGER),
   ];
-}
-
-function isNarrowFloat(type: ScalarType): type is NarrowFloatDType {
-  return type === "float16" || type === "bfloat16" || type.startsWith("float8");
 }
 
 /**
@@ -70,6 +83,9 @@ export class ArgumentWriter {
   readonly #location: MemoryLocation;
   readonly #slots: Float64Array;
   readonly #rawSlots: BigUint64Array;
+  readonly #bytes: DataView;
+  /** The first slot of each argument. */
+  readonly #places: Uint16Array;
   readonly #count: number;
   readonly #routes: Uint8Array;
   readonly #lowest: Float64Array;
@@ -89,6 +105,8 @@ export class ArgumentWriter {
     this.#location = location;
     this.#slots = block;
     this.#rawSlots = new BigUint64Array(block.buffer, block.byteOffset, block.length);
+    this.#bytes = new DataView(block.buffer, block.byteOffset, block.byteLength);
+    this.#places = Uint16Array.from(parameterLayout(signature), ({ slot }) => ARGUMENT + slot);
     this.#count = parameters.length;
     this.#routes = Uint8Array.from(parameters, routeOf);
     this.#lowest = Float64Array.from(parameters, (parameter) => numberRange(parameter)[0]);
@@ -116,6 +134,7 @@ export class ArgumentWriter {
     const count = this.#count;
     if (args.length !== count) throw argumentCountError(this.#signature, args.length);
     const slots = this.#slots;
+    const places = this.#places;
     const routes = this.#routes;
     const dtypes = this.#dtypes;
     const lowest = this.#lowest;
@@ -131,7 +150,7 @@ export class ArgumentWriter {
           route === FLOAT || (route === INTEGER && value >= lowest[i]! &&
             value <= highest[i]! && Math.floor(value) === value)
         ) {
-          slots[ARGUMENT + i] = value;
+          slots[places[i]!] = value;
           continue;
         }
       } else if (value !== null && value !== undefined) {
@@ -143,7 +162,7 @@ export class ArgumentWriter {
           const { address } = memory;
           // Pinned memory looks the same, but for this.
           if (typeof address === "number") {
-            slots[ARGUMENT + i] = address;
+            slots[places[i]!] = address;
             if (memory.stream !== stream) noteUse(memory, stream);
             continue;
           }
@@ -161,31 +180,48 @@ export class ArgumentWriter {
   /** Writes an argument that the loop does not take, and says whether it is raw bytes. */
   #writeRare(index: number, value: unknown, stream: Stream | undefined): boolean {
     const parameter = this.#signature.parameters[index]!;
-    if (parameter.kind === "pointer") {
+    const place = this.#places[index]!;
+    if (parameter.kind === "vector" || parameter.kind === "struct") {
+      if (this.#writeBytes(parameter, place, value)) return false;
+    } else if (parameter.kind === "pointer") {
       if (isDeviceMemory(value) && this.#takes(parameter, value)) {
-        this.#slots[ARGUMENT + index] = value.address;
+        this.#slots[place] = value.address;
         if (value.stream !== stream) noteUse(value, stream);
         return false;
       }
     } else if (parameter.type === "bool") {
       if (typeof value === "boolean") {
-        this.#slots[ARGUMENT + index] = value ? 1 : 0;
+        this.#slots[place] = value ? 1 : 0;
         return false;
       }
     } else {
       const bits = rawBits(parameter.type, value);
       if (bits !== undefined) {
-        this.#rawSlots[ARGUMENT + index] = bits;
+        this.#rawSlots[place] = bits;
         return true;
       }
     }
     throw argumentError(this.#signature, index, value, this.#location);
   }
 
+  /** Writes what is passed as bytes, of which the library knows without a mark. */
+  #writeBytes(
+    parameter: VectorParameter | StructParameter,
+    place: number,
+    value: unknown,
+  ): boolean {
+    const offset = place * this.#slots.BYTES_PER_ELEMENT;
+    const problem = parameter.kind === "vector"
+      ? encodeVector(parameter.type, value, this.#bytes, offset)
+      : encodeStruct(parameter.type, value, this.#bytes, offset);
+    return problem === undefined;
+  }
+
   #takes(parameter: PointerParameter, memory: ReadonlyDeviceMemory): boolean {
     return (parameter.dtype === undefined || parameter.dtype === memory.dtype) &&
       isSameLocation(memory.context, this.#location) && !memory.disposed &&
-      typeof memory.address === "number" && (parameter.isConst || memory.readOnly !== true);
+      typeof memory.address === "number" && (parameter.isConst || memory.readOnly !== true) &&
+      memory.address % parameter.pointeeAlignment === 0;
   }
 }
 

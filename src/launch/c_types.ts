@@ -15,7 +15,8 @@ export type ScalarType = DType | "uint64" | "uint16";
 
 /**
  * Spellings of scalar types, words separated by one space. `long` has 64 bits, as on Linux and
- * macOS; a plain `char` is taken as the signed one.
+ * macOS; a plain `char` is taken as the signed one. `uint` and its like are those of POSIX's
+ * `sys/types.h` and of the toolkit's samples.
  */
 export const C_TYPES = {
   "double": "float64",
@@ -85,6 +86,32 @@ export const C_TYPES = {
   "ptrdiff_t": "int64",
   "intptr_t": "int64",
   "uintptr_t": "uint64",
+  "std::int8_t": "int8",
+  "std::int16_t": "int16",
+  "std::int32_t": "int32",
+  "std::int64_t": "int64",
+  "std::uint8_t": "uint8",
+  "std::uint16_t": "uint16",
+  "std::uint32_t": "uint32",
+  "std::uint64_t": "uint64",
+  "std::size_t": "uint64",
+  "std::ptrdiff_t": "int64",
+  "std::intptr_t": "int64",
+  "std::uintptr_t": "uint64",
+  "cuda::std::int8_t": "int8",
+  "cuda::std::int16_t": "int16",
+  "cuda::std::int32_t": "int32",
+  "cuda::std::int64_t": "int64",
+  "cuda::std::uint8_t": "uint8",
+  "cuda::std::uint16_t": "uint16",
+  "cuda::std::uint32_t": "uint32",
+  "cuda::std::uint64_t": "uint64",
+  "cuda::std::size_t": "uint64",
+  "cuda::std::ptrdiff_t": "int64",
+  "uchar": "uint8",
+  "ushort": "uint16",
+  "uint": "uint32",
+  "ulong": "uint64",
 } as const satisfies Readonly<Record<string, ScalarType>>;
 
 /** A spelling of {@linkcode C_TYPES}. */
@@ -114,6 +141,41 @@ export type IgnoredQualifier = "volatile" | "__grid_constant__";
 export const IGNORED_QUALIFIERS: ReadonlySet<string> = new Set<IgnoredQualifier>([
   "volatile",
   "__grid_constant__",
+]);
+
+/** Words that may stand before a type's name and say of what sort it is. */
+export type ElaboratedWord = "struct" | "class" | "union" | "typename";
+
+/** The same words, to test a word at run time. */
+export const ELABORATED_WORDS: ReadonlySet<string> = new Set<ElaboratedWord>([
+  "struct",
+  "class",
+  "union",
+  "typename",
+]);
+
+/**
+ * Words that take parentheses and change nothing in how a kernel is called: they are skipped with
+ * what stands in them, wherever they are.
+ */
+export type AttributeWord =
+  | "__launch_bounds__"
+  | "__cluster_dims__"
+  | "__block_size__"
+  | "__maxnreg__"
+  | "__align__"
+  | "alignas"
+  | "__attribute__";
+
+/** The same words, to test a word at run time. */
+export const ATTRIBUTE_WORDS: ReadonlySet<string> = new Set<AttributeWord>([
+  "__launch_bounds__",
+  "__cluster_dims__",
+  "__block_size__",
+  "__maxnreg__",
+  "__align__",
+  "alignas",
+  "__attribute__",
 ]);
 
 /** Words that promise that a pointer is the only way to its memory. */

@@ -5,80 +5,104 @@
  * @module
  */
 
-import { MAXIMUM_ARGUMENTS } from "../ffi/command_block.ts";
-import type { DType } from "../memory/dtype.ts";
+import { ARGUMENT_SLOTS, MAXIMUM_ARGUMENTS } from "../ffi/command_block.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import {
-  bytesOfScalar,
-  C_TYPE_WORDS,
-  IGNORED_QUALIFIERS,
-  pointeeDType,
-  RESTRICT_QUALIFIERS,
-  type ScalarType,
-  scalarTypeOf,
-} from "./c_types.ts";
-import { SignatureReader, type SignatureToken } from "./signature_reader.ts";
+import type { DType } from "../memory/dtype.ts";
+import type { ScalarType } from "./c_types.ts";
+import { readKernelName } from "./signature_name.ts";
+import { readParameter, StructNames } from "./signature_parameter.ts";
+import { SignatureReader } from "./signature_reader.ts";
+import type { StructType, StructTypes } from "./struct_type.ts";
+import type { VectorType } from "./vector_types.ts";
 
-/** The bytes of a device pointer. */
-const POINTER_BYTES = 8;
-
-/** A parameter that takes a number or a truth value. */
-export interface ScalarParameter {
-  /** Tells it from a pointer. */
-  readonly kind: "scalar";
+/** What all parameters say of themselves. */
+interface ParameterBase {
   /** The parameter's name, where the signature gives one. */
   readonly name?: string;
+  /** Its size in bytes. */
+  readonly bytes: number;
+  /** What its place among the parameters is a multiple of, in bytes. */
+  readonly alignment: number;
+}
+
+/** A parameter that takes a number or a truth value. */
+export interface ScalarParameter extends ParameterBase {
+  /** Tells it from others. */
+  readonly kind: "scalar";
   /** Its type. */
   readonly type: ScalarType;
   /** Whether the kernel declares it `const`, which no caller notices. */
   readonly isConst: boolean;
-  /** Its size in bytes. */
-  readonly bytes: number;
+}
+
+/** A parameter that takes a vector, such as `float4`: an array of numbers. */
+export interface VectorParameter extends ParameterBase {
+  /** Tells it from others. */
+  readonly kind: "vector";
+  /** Its type. */
+  readonly type: VectorType;
+  /** Whether the kernel declares it `const`, which no caller notices. */
+  readonly isConst: boolean;
+}
+
+/** A parameter that takes a struct. */
+export interface StructParameter extends ParameterBase {
+  /** Tells it from others. */
+  readonly kind: "struct";
+  /** Its type, as it was described. */
+  readonly type: StructType;
+  /** Whether the kernel declares it `const`, which no caller notices. */
+  readonly isConst: boolean;
 }
 
 /** A parameter that takes device memory. */
-export interface PointerParameter {
-  /** Tells it from a scalar. */
+export interface PointerParameter extends ParameterBase {
+  /** Tells it from others. */
   readonly kind: "pointer";
-  /** The parameter's name, where the signature gives one. */
-  readonly name?: string;
   /** The type of what it points to. */
-  readonly type: ScalarType | "void";
-  /** The element type of the memory it takes; absent for `void*`, which takes any. */
+  readonly type: PointeeType;
+  /**
+   * The element type of the memory it takes: of vectors that of their elements, of structs `uint8`;
+   * absent for `void*`, which takes any.
+   */
   readonly dtype?: DType;
   /** Whether the kernel promises not to write through it. */
   readonly isConst: boolean;
-  /** Its size in bytes. */
-  readonly bytes: number;
+  /** The size of what it points to in bytes; 1 for `void*`. */
+  readonly pointeeBytes: number;
+  /** What an address that it takes must be a multiple of, in bytes; 1 for `void*`. */
+  readonly pointeeAlignment: number;
 }
 
+/** What a pointer points to. */
+export type PointeeType = ScalarType | VectorType | StructType | "void";
+
 /** A parameter of a kernel. */
-export type KernelParameter = ScalarParameter | PointerParameter;
+export type KernelParameter =
+  | ScalarParameter
+  | VectorParameter
+  | StructParameter
+  | PointerParameter;
 
 /** A kernel's name and parameters. */
 export interface KernelSignature {
-  /** The kernel's name. */
+  /**
+   * The kernel's name, with namespaces and template arguments; it has no white space, but between
+   * two words.
+   */
   readonly name: string;
   /** Its parameters in order. */
   readonly parameters: readonly KernelParameter[];
 }
 
-/** Words that may stand before a kernel's name. */
-const HEAD_WORDS: ReadonlySet<string> = new Set(["extern", '"C"', "static", "__global__", "void"]);
-
-/** The type that a parameter's leading words name. */
-interface NamedType {
-  readonly type: ScalarType | "void";
-  readonly isConst: boolean;
-  readonly at: SignatureToken;
-}
-
 /**
  * Reads a kernel's C signature.
  *
- * Parameter names, white space, line breaks, `__restrict__`, a leading `extern "C"`,
- * `__global__ void` or `__launch_bounds__(…)` and a closing semicolon are optional.
+ * Parameter names, white space, line breaks, comments, `__restrict__`, attributes, a leading
+ * `extern "C"` or `__global__ void`, default values and a closing semicolon are optional.
  *
+ * @param text The signature.
+ * @param structs The structs that it may name, by the names that it gives them or by their own.
  * @throws {SyntaxError} If the text is no signature, or a parameter has a type that no argument
  * can be passed for; it names the character and the text there.
  *
@@ -93,15 +117,15 @@ interface NamedType {
  * assertEquals(parameters[1]!.isConst, true);
  * ```
  */
-export function parseSignature(text: string): KernelSignature {
+export function parseSignature(text: string, structs: StructTypes = []): KernelSignature {
   if (typeof text !== "string") {
     throw new TypeError(
       `Cannot read a kernel signature as it must be a text: it is ${describeValue(text)}`,
     );
   }
   const reader = new SignatureReader(text);
-  const name = readName(reader);
-  const parameters = readParameters(reader);
+  const name = readKernelName(reader);
+  const parameters = readParameters(reader, new StructNames(structs));
   while (reader.takeIf(";"));
   if (!reader.atEnd) {
     reader.fail(`nothing can follow the parameters: it is ${reader.describeNext()}`);
@@ -109,42 +133,29 @@ export function parseSignature(text: string): KernelSignature {
   return { name, parameters };
 }
 
-function readName(reader: SignatureReader): string {
-  while (true) {
-    if (reader.follows("__launch_bounds__", "(")) skipLaunchBounds(reader);
-    else if (HEAD_WORDS.has(reader.next.text)) reader.take();
-    else break;
-  }
-  if (!atName(reader)) reader.fail(`a kernel's name is expected: it is ${reader.describeNext()}`);
-  return reader.take().text;
-}
-
-function skipLaunchBounds(reader: SignatureReader): void {
-  while (!reader.atEnd && reader.next.text !== ")") reader.take();
-  reader.expect(")", "the end of __launch_bounds__");
-}
-
-/** Whether the next token can be the name of a kernel or a parameter. */
-function atName(reader: SignatureReader): boolean {
-  const { text } = reader.next;
-  return reader.atWord && text !== "const" && !C_TYPE_WORDS.has(text) &&
-    !IGNORED_QUALIFIERS.has(text) && !RESTRICT_QUALIFIERS.has(text);
-}
-
-function readParameters(reader: SignatureReader): KernelParameter[] {
+function readParameters(reader: SignatureReader, structs: StructNames): KernelParameter[] {
   reader.expect("(", "what follows the kernel's name");
   const parameters: KernelParameter[] = [];
   if (reader.follows("void", ")")) reader.take();
   if (reader.takeIf(")")) return parameters;
+  let slots = 0;
   do {
     const start = reader.next;
-    const parameter = readParameter(reader, parameters.length + 1);
+    const parameter = readParameter(reader, parameters.length + 1, structs);
     const { name } = parameter;
     if (name !== undefined && parameters.some((earlier) => earlier.name === name)) {
       reader.fail(`parameters must have different names: two are "${name}"`, start);
     }
     if (parameters.length === MAXIMUM_ARGUMENTS) {
       reader.fail(`a kernel can have at most ${MAXIMUM_ARGUMENTS} parameters`, start);
+    }
+    slots += slotsOf(parameter);
+    if (slots > ARGUMENT_SLOTS) {
+      const bytes = 8 * ARGUMENT_SLOTS;
+      reader.fail(
+        `the parameters can have at most ${bytes} bytes, each from a multiple of 8`,
+        start,
+      );
     }
     parameters.push(parameter);
   } while (reader.takeIf(","));
@@ -155,66 +166,7 @@ function readParameters(reader: SignatureReader): KernelParameter[] {
   return parameters;
 }
 
-function readParameter(reader: SignatureReader, position: number): KernelParameter {
-  const place = `parameter ${position}`;
-  const named = readType(reader, place);
-  if (reader.takeIf("*")) return readPointer(reader, named, place);
-  const name = readOptionalName(reader);
-  if (reader.takeIf("[")) {
-    if (/^[0-9]/.test(reader.next.text)) reader.take();
-    reader.expect("]", `${place}: the end of the array`);
-    if (reader.next.text === "[") reader.fail(`${place}: an array has one dimension here`);
-    return pointerParameter(named, name);
-  }
-  const { type, isConst, at } = named;
-  if (type === "void") reader.fail(`${place}: "void" is no parameter by itself`, at);
-  return { kind: "scalar", ...name, type, isConst, bytes: bytesOfScalar(type) };
-}
-
-/** Reads what follows the `*` of a pointer. */
-function readPointer(reader: SignatureReader, named: NamedType, place: string): PointerParameter {
-  while (atPointerQualifier(reader)) reader.take();
-  if (reader.next.text === "*") {
-    reader.fail(`${place}: a pointer to a pointer has no device memory that fits`);
-  }
-  const name = readOptionalName(reader);
-  if (reader.next.text === "[") {
-    reader.fail(`${place}: an array of pointers has no device memory that fits`);
-  }
-  return pointerParameter(named, name);
-}
-
-function atPointerQualifier(reader: SignatureReader): boolean {
-  const { text } = reader.next;
-  return text === "const" || IGNORED_QUALIFIERS.has(text) || RESTRICT_QUALIFIERS.has(text);
-}
-
-function pointerParameter(named: NamedType, name: { readonly name?: string }): PointerParameter {
-  const { type, isConst } = named;
-  const dtype = type === "void" ? {} : { dtype: pointeeDType(type) };
-  return { kind: "pointer", ...name, type, ...dtype, isConst, bytes: POINTER_BYTES };
-}
-
-function readOptionalName(reader: SignatureReader): { readonly name?: string } {
-  return atName(reader) ? { name: reader.take().text } : {};
-}
-
-/** Reads the type that stands first in a parameter: its words and qualifiers. */
-function readType(reader: SignatureReader, place: string): NamedType {
-  const at = reader.next;
-  const words: string[] = [];
-  let isConst = false;
-  while (true) {
-    const { text } = reader.next;
-    if (text === "const") isConst = true;
-    else if (C_TYPE_WORDS.has(text)) words.push(text);
-    else if (!IGNORED_QUALIFIERS.has(text)) break;
-    reader.take();
-  }
-  const spelling = words.join(" ");
-  const type = spelling === "void" ? spelling : scalarTypeOf(spelling);
-  if (type !== undefined) return { type, isConst, at };
-  if (spelling !== "") reader.fail(`${place}: "${spelling}" is not a type a kernel can take`, at);
-  if (!reader.atWord) reader.fail(`${place}: a type is expected: it is ${reader.describeNext()}`);
-  return reader.fail(`${place}: ${reader.describeNext()} is not a type a kernel can take`);
+/** The argument slots of 8 bytes that a parameter fills. */
+export function slotsOf({ bytes }: KernelParameter): number {
+  return Math.ceil(bytes / 8);
 }

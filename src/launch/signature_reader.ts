@@ -4,6 +4,8 @@
  * @module
  */
 
+import { ATTRIBUTE_WORDS } from "./c_types.ts";
+
 /** A word, a number or a sign of a signature. */
 export interface SignatureToken {
   /** Its characters; empty at the end of the text. */
@@ -15,22 +17,79 @@ export interface SignatureToken {
 /** Most characters of a signature that an error message shows. */
 const EXCERPT = 64;
 
-const TOKEN = /"C"|[A-Za-z_][A-Za-z_0-9]*|[0-9]+|[^\s]/y;
+// Signs of several characters are those that would else look like brackets, or like two names.
+const TOKEN = /"C"|[A-Za-z_][A-Za-z_0-9]*|[0-9][A-Za-z_0-9.']*|::|<<|<=|>=|->|[^\s]/y;
 const WHITE_SPACE = /[ \t\n\r\v\f]*/y;
+const COMMENT = /\/\/[^\n]*\n?|\/\*[^]*?\*\//y;
 const IDENTIFIER = /^[A-Za-z_][A-Za-z_0-9]*$/;
+
+/** Where the next token begins: behind white space and comments. */
+function skipBlank(text: string, offset: number): number {
+  while (true) {
+    WHITE_SPACE.lastIndex = offset;
+    WHITE_SPACE.exec(text);
+    COMMENT.lastIndex = WHITE_SPACE.lastIndex;
+    if (!COMMENT.test(text)) return WHITE_SPACE.lastIndex;
+    offset = COMMENT.lastIndex;
+  }
+}
 
 function cut(text: string): SignatureToken[] {
   const tokens: SignatureToken[] = [];
   let offset = 0;
   while (true) {
-    WHITE_SPACE.lastIndex = offset;
-    WHITE_SPACE.exec(text);
-    TOKEN.lastIndex = WHITE_SPACE.lastIndex;
+    TOKEN.lastIndex = skipBlank(text, offset);
     const match = TOKEN.exec(text);
     if (match === null) return [...tokens, { text: "", offset: text.length }];
     tokens.push({ text: match[0], offset: match.index });
     offset = TOKEN.lastIndex;
   }
+}
+
+/** Whether a token follows another with nothing between. */
+function isAdjacent(first: SignatureToken, second: SignatureToken | undefined): boolean {
+  return second !== undefined && first.offset + first.text.length === second.offset;
+}
+
+/** Whether two signs that belong together, such as `[[`, stand at an index. */
+function isDouble(tokens: readonly SignatureToken[], index: number, text: string): boolean {
+  const [first, second] = [tokens[index], tokens[index + 1]];
+  return first?.text === text && second?.text === text && isAdjacent(first, second);
+}
+
+/** The index behind the parenthesis that closes the one at an index; -1 where none does. */
+function behindGroup(tokens: readonly SignatureToken[], index: number): number {
+  let depth = 0;
+  for (let i = index; i < tokens.length; i++) {
+    if (tokens[i]!.text === "(") depth++;
+    if (tokens[i]!.text === ")" && --depth === 0) return i + 1;
+  }
+  return -1;
+}
+
+/** The index behind the attribute that begins at an index, or the index where none does. */
+function behindAttribute(tokens: readonly SignatureToken[], index: number): number {
+  if (isDouble(tokens, index, "[")) {
+    for (let i = index + 2; i < tokens.length; i++) {
+      if (isDouble(tokens, i, "]")) return i + 2;
+    }
+  }
+  if (ATTRIBUTE_WORDS.has(tokens[index]!.text) && tokens[index + 1]?.text === "(") {
+    return Math.max(index, behindGroup(tokens, index + 1));
+  }
+  return index;
+}
+
+/** Attributes change nothing in how a kernel is called, wherever they are. */
+function withoutAttributes(tokens: readonly SignatureToken[]): SignatureToken[] {
+  const kept: SignatureToken[] = [];
+  let index = 0;
+  while (index < tokens.length) {
+    const behind = behindAttribute(tokens, index);
+    if (behind === index) kept.push(tokens[index++]!);
+    else index = behind;
+  }
+  return kept;
 }
 
 /** The part of a text around an offset, on one line. */
@@ -41,7 +100,7 @@ function excerpt(text: string, offset: number): string {
   return `${start > 0 ? "…" : ""}${shown}${end < text.length ? "…" : ""}`;
 }
 
-/** Walks over the tokens of one signature. */
+/** Walks over the tokens of one signature, without its comments and attributes. */
 export class SignatureReader {
   readonly #text: string;
   readonly #tokens: readonly SignatureToken[];
@@ -50,7 +109,7 @@ export class SignatureReader {
   /** Starts at the first token. */
   constructor(text: string) {
     this.#text = text;
-    this.#tokens = cut(text);
+    this.#tokens = withoutAttributes(cut(text));
   }
 
   /** The token that {@linkcode SignatureReader.take} will return. */
@@ -66,6 +125,12 @@ export class SignatureReader {
   /** Whether the next token is a word. */
   get atWord(): boolean {
     return IDENTIFIER.test(this.next.text);
+  }
+
+  /** Whether nothing stands between the next token and the one before. */
+  get touches(): boolean {
+    const before = this.#tokens[this.#index - 1];
+    return before !== undefined && isAdjacent(before, this.next);
   }
 
   /** Returns the next token and goes on to the one behind it. */

@@ -5,10 +5,10 @@
  */
 
 import { cTypeOf } from "../memory/dtype.ts";
-import type { ScalarType } from "./c_types.ts";
-import type { KernelParameter, KernelSignature } from "./signature.ts";
+import type { KernelParameter, KernelSignature, PointeeType } from "./signature.ts";
 
-function cSpelling(type: ScalarType | "void"): string {
+function cSpelling(type: PointeeType): string {
+  if (typeof type === "object") return type.name;
   switch (type) {
     case "void":
       return "void";
@@ -24,7 +24,7 @@ function cSpelling(type: ScalarType | "void"): string {
 /** A parameter's type in C, without its name: `const float*`. */
 export function parameterTypeText(parameter: KernelParameter): string {
   const type = cSpelling(parameter.type);
-  if (parameter.kind === "scalar") return type;
+  if (parameter.kind !== "pointer") return type;
   return parameter.isConst ? `const ${type}*` : `${type}*`;
 }
 
@@ -49,9 +49,37 @@ export function signatureText(signature: KernelSignature): string {
   return `${signature.name}(${parameters.join(", ")})`;
 }
 
+/** Whether one name is the other, perhaps without the namespaces that it is declared in. */
+function isSameKernel(one: string, other: string): boolean {
+  return one === other || one.endsWith(`::${other}`) || other.endsWith(`::${one}`);
+}
+
+/** Why two parameters of one spelling are not of one layout; `undefined` where they are. */
+function layoutDifference(
+  compiled: KernelParameter,
+  written: KernelParameter,
+): string | undefined {
+  const [one, other] = [compiled.type, written.type];
+  if (typeof one === "string" || typeof other === "string" || one === other) return undefined;
+  if (one.bytes === other.bytes && one.alignment === other.alignment) return undefined;
+  return `be ${one.name} of ${one.bytes} bytes, aligned to ${one.alignment}: ` +
+    `it has ${other.bytes}, aligned to ${other.alignment}`;
+}
+
+function parameterDifference(
+  compiled: KernelParameter,
+  written: KernelParameter,
+): string | undefined {
+  const expected = parameterTypeText(compiled);
+  const given = parameterTypeText(written);
+  if (expected !== given) return `be ${expected}: it is ${given}`;
+  return layoutDifference(compiled, written);
+}
+
 /**
  * Where a signature that somebody wrote departs from what a kernel was compiled with: the number
- * of parameters, a type, or the `const` of a pointer. Parameter names do not matter.
+ * of parameters, a type, the size of a struct, or the `const` of a pointer. Parameter names do not
+ * matter, and namespaces may be left out.
  *
  * @param compiled The kernel's own signature.
  * @param written The signature to hold against it.
@@ -61,7 +89,7 @@ export function signatureDifference(
   compiled: KernelSignature,
   written: KernelSignature,
 ): string | undefined {
-  if (compiled.name !== written.name) {
+  if (!isSameKernel(compiled.name, written.name)) {
     return `the kernel's name is ${compiled.name}: it is ${written.name}`;
   }
   const count = compiled.parameters.length;
@@ -70,11 +98,8 @@ export function signatureDifference(
       `there are ${written.parameters.length}`;
   }
   for (const [index, parameter] of compiled.parameters.entries()) {
-    const expected = parameterTypeText(parameter);
-    const given = parameterTypeText(written.parameters[index]!);
-    if (expected !== given) {
-      return `parameter ${index + 1} of ${count} must be ${expected}: it is ${given}`;
-    }
+    const difference = parameterDifference(parameter, written.parameters[index]!);
+    if (difference !== undefined) return `parameter ${index + 1} of ${count} must ${difference}`;
   }
   return undefined;
 }

@@ -59,6 +59,7 @@ Deno.test("a malformed variable is exit code 2 and one line that names it", asyn
       ["CUDA_MEMORY_POOL_SIZE", "2 GB"],
       ["CUDA_MEMORY_POOL_TRIM", "yes"],
       ["GRIDSTRIDE_CACHE_DIR", "relative"],
+      ["GRIDSTRIDE_CACHE_SIZE", "much"],
     ] as const
   ) {
     const { code, stdout, stderr } = await run(["devices", "--json"], { [name]: value });

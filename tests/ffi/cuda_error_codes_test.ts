@@ -68,7 +68,7 @@ Deno.test("CUDA_ERROR_CODES has every GS_ERROR of csrc/gridstride.h", async () =
   const header = await Deno.readTextFile(new URL("../../csrc/gridstride.h", import.meta.url));
   const defined = [...header.matchAll(/#define (GS_ERROR_\w+) \((-\d+)\)/g)]
     .map(([, name, code]) => `${name} ${code}`);
-  const listed = [...CUDA_ERROR_CODES.values()].filter(({ code }) => code < 0)
+  const listed = [...CUDA_ERROR_CODES.values()].filter(({ code }) => code < 0 && code > -1000)
     .map(({ name, code }) => `${name} ${code}`);
   assert(defined.length >= 15);
   assertEquals(listed.sort(), defined.sort());

@@ -137,7 +137,7 @@ bool votes_match(const WarpAnswers& got, const Expected& expected, unsigned mask
   for (unsigned other = lane % 4; other < 32; other += 4) alike |= mask & 1u << other;
   const bool has_30 = (mask >> 30 & 1) != 0;
   const bool splits = (mask & 1u << 31) != 0 && (mask & 0x7fffffffu) != 0;
-  return got.ballot == expected.ballot && got.match == alike && got.active == 1u << lane &&
+  return got.ballot == expected.ballot && got.match == alike && got.active == mask &&
          got.any == has_30 && got.all == !has_30 && got.all_of_true == 1 && got.equal == 1 &&
          got.equal_mask == mask && got.unequal == !splits &&
          got.unequal_mask == (splits ? 0 : mask);

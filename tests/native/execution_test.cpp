@@ -55,6 +55,10 @@ int main(int count, char** arguments) {
   execution::check_indices();
   execution::check_barriers();
   execution::check_collectives();
+  execution::check_tiles();
+  execution::check_groups();
+  execution::check_convergence();
+  execution::check_user_source();
   execution::check_faults();
   execution::check_waiting();
   execution::check_pool();

@@ -49,6 +49,7 @@ typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUstream_st* CUstream;
 typedef struct CUevent_st* CUevent;
+typedef struct CUkern_st* CUkernel;
 
 // ---- virtual memory management: types ----------------------------------------------------------
 
@@ -138,6 +139,14 @@ CUresult cuMemsetD16Async(CUdeviceptr destination, unsigned short value, size_t 
                           CUstream stream);
 CUresult cuMemsetD32Async(CUdeviceptr destination, unsigned int value, size_t count,
                           CUstream stream);
+
+// ---- kernels of modules ------------------------------------------------------------------------
+
+// The name stays until the module is unloaded.
+CUresult cuKernelGetName(const char** name, CUkernel kernel);
+// CUDA_ERROR_INVALID_VALUE behind the last parameter; paramSize may be null.
+CUresult cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t* paramOffset,
+                              size_t* paramSize);
 
 // ---- virtual memory management -----------------------------------------------------------------
 //

@@ -16,6 +16,7 @@
 #include "gridstride/atomics.h"
 #include "gridstride/bit_functions.h"
 #include "gridstride/conversions.h"
+#include "gridstride/dynamic_programming.h"
 #include "gridstride/load_store.h"
 #include "gridstride/math_functions.h"
 

@@ -31,7 +31,9 @@ function namedParts(label: string, texts: ReadonlyMap<string, string>): DigestPa
  * What each field of a request adds to the key. A field that is new cannot be forgotten here: its
  * absence does not compile.
  */
-const FIELDS: { readonly [Field in keyof CompileRequest]-?: (request: CompileRequest) => DigestPart[] } = {
+const FIELDS: {
+  readonly [Field in keyof CompileRequest]-?: (request: CompileRequest) => DigestPart[];
+} = {
   target: ({ target: { kind, capability } }) => [
     { label: "target kind", payload: kind },
     { label: "target capability", payload: capability },

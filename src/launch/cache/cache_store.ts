@@ -21,6 +21,8 @@ export interface StoreOptions {
   readonly directory: string;
   /** Most bytes that its files have together. */
   readonly maxBytes: number;
+  /** Whether the process has the permission to write there: without it Deno would ask for it. */
+  readonly mayWrite: boolean;
 }
 
 /** A file of the store. */
@@ -62,6 +64,8 @@ export class CacheStore {
   readonly #temporary: string;
   /** What may be written before the files are counted; nothing until they were once. */
   #room = 0;
+  /** The write under way: one at a time, as each counts on the room that the one before left. */
+  #writing: Promise<unknown> = Promise.resolve();
 
   /** The store there; nothing is created before something is written. */
   constructor(options: StoreOptions) {
@@ -83,7 +87,7 @@ export class CacheStore {
       // Opening a pipe would wait for somebody who writes to it.
       if (!Deno.lstatSync(path).isFile) return undefined;
       const bytes = await Deno.readFile(path);
-      await markUsed(path);
+      if (this.#options.mayWrite) await markUsed(path);
       return bytes;
     } catch (error) {
       if (error instanceof Deno.errors.NotFound) return undefined;
@@ -100,19 +104,15 @@ export class CacheStore {
    * @throws {Error} If it cannot be written; see {@linkcode isFileProblem}.
    */
   async write(key: string, bytes: Uint8Array<ArrayBuffer>): Promise<number> {
-    const { root, maxBytes } = this.#options;
+    const { maxBytes } = this.#options;
     if (bytes.length > maxBytes) {
       throw new RangeError(
-        `Cannot keep ${bytes.length} bytes as all entries together may have ${maxBytes}`,
+        `Cannot keep ${bytes.length} bytes as all files together may have ${maxBytes}`,
       );
     }
-    const path = this.#pathOf(key);
-    makeCacheDirectory(root, this.#temporary);
-    makeCacheDirectory(root, join(path, ".."));
-    const evicted = await this.#makeRoom(bytes.length);
-    await this.#install(path, bytes);
-    this.#room -= bytes.length;
-    return evicted;
+    const done = this.#writing.then(() => this.#write(key, bytes));
+    this.#writing = done.catch(() => {});
+    return await done;
   }
 
   /** Removes the file of a key, if there is one. */
@@ -120,9 +120,15 @@ export class CacheStore {
     return removeIfPresent(this.#pathOf(key));
   }
 
-  /** The files there are, the one that was used last first. */
+  /**
+   * The files there are, the one that was used last first.
+   *
+   * @throws {CacheDirectoryError} If others can write to the store.
+   * @throws {Error} If it cannot be read; see {@linkcode isFileProblem}.
+   */
   async list(): Promise<StoredFile[]> {
     const files: StoredFile[] = [];
+    if (!this.#exists()) return files;
     for (const folder of await namesIn(this.#entries, FOLDER)) {
       for (const name of await namesIn(join(this.#entries, folder), FILE)) {
         const file = await storedFile(`${folder}${name}`, join(this.#entries, folder, name));
@@ -132,15 +138,43 @@ export class CacheStore {
     return files.sort((one, other) => other.lastUsed.getTime() - one.lastUsed.getTime());
   }
 
-  /** Removes all files. Who is reading one goes on; who is writing one stores it. */
+  /**
+   * Removes all files. Who is reading one goes on; who is writing one stores it.
+   *
+   * @throws {CacheDirectoryError} If others can write to the store.
+   * @throws {Error} If a file cannot be removed; see {@linkcode isFileProblem}.
+   */
   async clear(): Promise<FileTotal> {
+    const files = await this.list();
     await this.#sweep();
     let total: FileTotal = { entries: 0, bytes: 0 };
-    for (const { path, bytes } of await this.list()) {
+    for (const { path, bytes } of files) {
       if (!await removeIfPresent(path)) continue;
       total = { entries: total.entries + 1, bytes: total.bytes + bytes };
     }
     return total;
+  }
+
+  async #write(key: string, bytes: Uint8Array<ArrayBuffer>): Promise<number> {
+    const { root } = this.#options;
+    const path = this.#pathOf(key);
+    makeCacheDirectory(root, this.#temporary);
+    makeCacheDirectory(root, join(path, ".."));
+    const evicted = await this.#makeRoom(bytes.length);
+    await this.#install(path, bytes);
+    this.#room -= bytes.length;
+    return evicted;
+  }
+
+  /** Whether the store has been written to, and is still ours. */
+  #exists(): boolean {
+    try {
+      verifyCachedFile(this.#options.root, this.#entries);
+      return true;
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return false;
+      throw error;
+    }
   }
 
   #pathOf(key: string): string {

@@ -132,7 +132,7 @@ export class AllocationLadder {
     let growth = space.growthFor(kind, padded, slot);
     const live = this.#noteUse(request);
     const target = this.#target();
-    let step = this.#policy.step(this.#reserved);
+    let step = this.#policy.step(kind, this.#reserved, this.#reservedOf(kind));
     if (this.#reserved + growth > target) {
       engine.streams.settle(undefined, this.#kindOf(request));
       if (this.#isThere(request)) return 1;
@@ -148,7 +148,8 @@ export class AllocationLadder {
     if (growth === 0) return 1;
     if (this.#reserved + growth > this.#options.limitBytes) return 0;
     if (this.#isRefused(request, growth)) return 0;
-    const most = Math.min(this.#options.limitBytes, Math.max(target, this.#reserved + growth));
+    const peak = this.#policy.isAheadOfUse(padded) ? target : Math.min(target, this.#mostReserved);
+    const most = Math.min(this.#options.limitBytes, Math.max(peak, this.#reserved + growth));
     // What a capture does not use nobody else can.
     const extra = space === engine.streams.space ? Math.min(step, most - this.#reserved) : 0;
     return space.grow(kind, padded, slot, extra) ? 1 : 0;
@@ -225,6 +226,10 @@ export class AllocationLadder {
   /** What the pool has at least when it serves a request, whatever it gives back before. */
   #leastGrowth(request: BlockRequest): number {
     return this.#engine.counters.current(ALLOCATED_BYTES) + request.units * UNIT;
+  }
+
+  #reservedOf(kind: 0 | 1): number {
+    return this.#engine.counters.values[(RESERVED_BYTES << 3) + kind]!;
   }
 
   get #reserved(): number {

@@ -1,11 +1,11 @@
 /**
  * Free blocks that are kept whole for the next request of their size.
  *
- * Small ones are stacked by stream and size class. Of large ones the last that was freed is kept
- * for each stream, until the next large request or freeing: that serves a loop that frees and
- * allocates the same size, and costs no room, as any other request finds it among its neighbours.
- * Cached blocks are free memory: whoever finds none elsewhere has
- * them join the rest.
+ * Small ones are stacked by stream and size class. Of large ones one is kept for each stream that
+ * is freed when no other was taken or freed since it was taken, until the next large request or
+ * freeing: that serves a loop that allocates and frees the same size, which gets the place that it
+ * would get anyway, and any other request finds the block among its neighbours. Cached blocks are
+ * free memory: whoever finds none elsewhere has them join the rest.
  *
  * Putting and taking is done where blocks are given and taken, in `pool_engine.ts`.
  *

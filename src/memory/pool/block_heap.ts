@@ -30,6 +30,7 @@ const AGE_BACK: typeof table.AGE_BACK = 10;
 const AGE_LINK: typeof table.AGE_LINK = 11;
 const LIVE: typeof table.LIVE = 1;
 const FREE: typeof table.FREE = 3;
+const UNMAPPED: typeof table.UNMAPPED = 5;
 
 /** The free blocks of a pool. */
 export class BlockHeap {
@@ -64,12 +65,24 @@ export class BlockHeap {
   }
 
   /**
-   * A free block of an owner with at least this many units, taken out of the heap; 0 for none.
+   * A free block of an owner with at least this many units, which stays in the heap; 0 for none.
+   *
+   * It is nearly the smallest. Among large segments it is the first by address where several are
+   * of that size, and the block at the end of what is mapped only where no other fits: that one
+   * grows with what is mapped behind it, and serves what is longer than anything that is free. It
+   * is what D. Lea's `malloc` calls the wilderness.
    *
    * @param kind 0 among small segments, 1 among large ones.
    */
   find(owner: number, kind: number, units: number): number {
-    return this.#index.find(owner * 2 + kind, units);
+    const set = owner * 2 + kind;
+    if (kind === 0) return this.#index.find(set, units);
+    const found = this.#index.find(set, units, true);
+    if (found === 0 || !this.#isWilderness(found)) return found;
+    this.#index.remove(set, found);
+    const other = this.#index.find(set, units, true);
+    this.#index.insert(set, found);
+    return other === 0 ? found : other;
   }
 
   /** The free blocks of an owner with at least this many units, nearly the smallest first. */
@@ -236,6 +249,15 @@ export class BlockHeap {
     ints[at + OWNER] = owner;
     ints[at + EPOCH] = epoch;
     ints[at + TICK] = tick;
+  }
+
+  /** Whether only addresses without memory are behind a block. */
+  #isWilderness(block: number): boolean {
+    const { ints } = this.#table;
+    const next = ints[(block << RECORD_SHIFT) + NEXT]!;
+    if (next === 0) return false;
+    const nextAt = next << RECORD_SHIFT;
+    return ints[nextAt + STATE] === UNMAPPED && ints[nextAt + NEXT] === 0;
   }
 
   #isFreeFor(block: number, owner: number): boolean {

@@ -4,7 +4,8 @@
  * Sizes fall into bins, 32 to a doubling, and two levels of bit maps tell which bins hold
  * anything, so finding a bin takes a few instructions however many blocks there are. Within a bin
  * the smallest of the first few that fit is taken, which is nearly best fit. Only where no larger
- * bin has any are more looked at, and never more than so many.
+ * bin has any are more looked at, and never more than so many. Among blocks of the same size the
+ * lowest address may be asked for, which keeps what is free together: address-ordered best fit.
  *
  * After M. Masmano, I. Ripoll, A. Crespo and J. Real, "TLSF: a New Dynamic Memory Allocator for
  * Real-Time Systems", ECRTS 2004.
@@ -17,9 +18,11 @@ import type * as table from "./block_table.ts";
 
 // Copies, as in `pool_engine.ts`.
 const RECORD_SHIFT: typeof table.RECORD_SHIFT = 4;
+const FLOAT_SHIFT: typeof table.FLOAT_SHIFT = 3;
 const UNITS: typeof table.UNITS = 0;
 const LINK_BACK: typeof table.LINK_BACK = 4;
 const LINK: typeof table.LINK = 5;
+const ADDRESS: typeof table.ADDRESS = 6;
 
 /** Doublings of a set; the first holds all sizes below 32 units. */
 const LEVELS = 32;
@@ -94,20 +97,25 @@ export class FreeIndex {
     if (this.#bins[level] === 0) this.#levels[set]! &= ~(1 << (bin >> 5));
   }
 
-  /** A block of a set of at least this size, nearly the smallest there is; 0 for none. */
-  find(set: number, units: number): number {
+  /**
+   * A block of a set of at least this size, nearly the smallest there is; 0 for none.
+   *
+   * @param isOrdered Whether of blocks of the same size the first by address is wanted; it is the
+   *   last that came otherwise, which is found sooner.
+   */
+  find(set: number, units: number, isOrdered = false): number {
     const bin = binOf(units);
     const level = bin >> 5;
     // The bin of the size itself holds sizes on both sides of it.
     const head = this.#heads[(set << 10) + bin]!;
-    const near = this.#smallest(head, units, LOOKS);
+    const near = this.#smallest(head, units, LOOKS, isOrdered);
     if (near !== 0) return near;
     const inLevel = this.#bins[(set << 5) + level]! & (-2 << (bin & 31));
-    if (inLevel !== 0) return this.#firstOf(set, level, inLevel, units);
+    if (inLevel !== 0) return this.#firstOf(set, level, inLevel, units, isOrdered);
     const above = this.#levels[set]! & (-2 << level);
-    if (above === 0) return this.#smallest(head, units, MOST_LOOKS);
+    if (above === 0) return this.#smallest(head, units, MOST_LOOKS, isOrdered);
     const next = lowestBit(above);
-    return this.#firstOf(set, next, this.#bins[(set << 5) + next]!, units);
+    return this.#firstOf(set, next, this.#bins[(set << 5) + next]!, units, isOrdered);
   }
 
   /** The blocks of a set of at least this size, nearly the smallest first. */
@@ -141,12 +149,13 @@ export class FreeIndex {
     return largest;
   }
 
-  #firstOf(set: number, level: number, bins: number, units: number): number {
-    return this.#smallest(this.#heads[(set << 10) + (level << 5) + lowestBit(bins)]!, units, LOOKS);
+  #firstOf(set: number, level: number, bins: number, units: number, isOrdered: boolean): number {
+    const head = this.#heads[(set << 10) + (level << 5) + lowestBit(bins)]!;
+    return this.#smallest(head, units, LOOKS, isOrdered);
   }
 
   /** The smallest block that fits among the first few of a bin. */
-  #smallest(head: number, units: number, looks: number): number {
+  #smallest(head: number, units: number, looks: number, isOrdered: boolean): number {
     const { ints } = this.#table;
     let best = 0;
     let least = 0x7fffffff;
@@ -156,11 +165,16 @@ export class FreeIndex {
       if (size >= units && size < least) {
         best = block;
         least = size;
-        if (size === units) break;
-      }
+        if (size === units && !isOrdered) break;
+      } else if (size === least && isOrdered && this.#isAhead(block, best)) best = block;
       block = ints[at + LINK]!;
     }
     return best;
+  }
+
+  #isAhead(block: number, of: number): boolean {
+    const { floats } = this.#table;
+    return floats[(block << FLOAT_SHIFT) + ADDRESS]! < floats[(of << FLOAT_SHIFT) + ADDRESS]!;
   }
 }
 

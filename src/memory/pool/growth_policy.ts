@@ -15,6 +15,10 @@
  * - Repetition: where the same request after the same one, with as much in use, has the pool make
  *   room once more, a step of the program repeats. That adds a little until it needs no calls.
  *
+ * As far as the slack allows more is mapped than a request needs, so that growing is rare: less for
+ * small blocks, which would keep what large ones need, and nothing for a large request while use
+ * does not grow.
+ *
  * The slack never exceeds the largest use, and all that is free goes back before a request fails.
  * A plain segment goes back only as a whole, so that making room is hardly ever possible; there the
  * slack is a quarter.
@@ -40,6 +44,10 @@ const REPEATED_SLACK = 1 / 128;
 const STEP = 32 * MIB;
 /** The same as a share of what the pool has, where that is more. */
 const STEP_SHARE = 1 / 512;
+/** What is mapped at a time for small blocks, which have much less of the pool as a rule. */
+const SMALL_STEP = 6 * MIB;
+/** The same as a share of what the pool has for them, where that is more. */
+const SMALL_STEP_SHARE = 1 / 8;
 /** A request of up to two pages gains too little for making room. */
 const SMALL_REQUEST = 4 * MIB;
 /** How often room is made for such requests before the slack doubles. */
@@ -140,11 +148,27 @@ export class GrowthPolicy {
   }
 
   /**
-   * How much is mapped at a time where the pool has so many bytes, so that growing is rare; no more
-   * than it has.
+   * How much is mapped at a time, so that growing is rare; no more than the pool has.
+   *
+   * @param kind 0 for small blocks, 1 for large ones.
+   * @param reserved Bytes that the pool has.
+   * @param ofKind Bytes of them that are for blocks of the kind.
    */
-  step(reserved: number): number {
-    return this.#isVirtual ? Math.max(Math.min(STEP, reserved), reserved * STEP_SHARE) : 0;
+  step(kind: 0 | 1, reserved: number, ofKind: number): number {
+    if (!this.#isVirtual) return 0;
+    const step = kind === 0
+      ? Math.min(Math.max(SMALL_STEP, ofKind * SMALL_STEP_SHARE), STEP)
+      : Math.max(STEP, reserved * STEP_SHARE);
+    return Math.min(step, reserved);
+  }
+
+  /**
+   * Whether more may be mapped than a request needs where the pool never had as much: if use grows,
+   * as the next requests will need it, and for small ones, which come in numbers. A large one that
+   * finds no room in a pool that had enough so far is an exception, and pays for itself alone.
+   */
+  isAheadOfUse(units: number): boolean {
+    return this.#grows || units * UNIT <= SMALL_REQUEST;
   }
 
   #noteRepetition(units: number, live: number, excess: number): void {

@@ -97,6 +97,7 @@ export class PoolEngine implements SharedMemory {
   #lastStream: MemoryStream | undefined;
   #lastSlot = 0;
   #lastCommon = 0;
+  #lastLarge = 0; // The large block that was taken last, until another is taken or freed.
   #signal: number;
   readonly #answer: PressureAnswer;
   // What giving back what is too much has left, and for how many frees it is not tried again.
@@ -168,6 +169,7 @@ export class PoolEngine implements SharedMemory {
   /** The same at an address that is a multiple of a power of two above 512. */
   takeAligned(bytes: number, stream: MemoryStream, alignment: number): number {
     this.#attend(stream);
+    this.#lastLarge = 0;
     return this.#miss(bytes, Math.max(alignment, UNIT), stream);
   }
 
@@ -315,11 +317,12 @@ export class PoolEngine implements SharedMemory {
     const at = block << RECORD_SHIFT;
     const units = Math.ceil(bytes / UNIT);
     if (block === 0 || ints[at + UNITS] !== units) {
-      // From here on it is free like all others, so that keeping it costs no room.
       if (block !== 0) this.#releaseKept(this.#lastSlot);
-      return this.#miss(bytes, UNIT, stream);
+      this.#lastLarge = this.#miss(bytes, UNIT, stream);
+      return this.#lastLarge;
     }
     large[this.#lastSlot] = 0;
+    this.#lastLarge = block;
     ints[at + STATE] = LIVE;
     floats[(block << FLOAT_SHIFT) + REQUESTED] = bytes;
     this.#values[HITS + 1]! -= MINUS_ONE;
@@ -328,23 +331,26 @@ export class PoolEngine implements SharedMemory {
     return block;
   }
 
-  /** Keeps a large block in place of the one that was kept, which joins its neighbours. */
+  /**
+   * Keeps a large block that was taken last: what is free is then what it was before, so that the
+   * next request of its size would have the same place. Others, kept, would stand for a better fit.
+   */
   #giveLarge(block: number, owner: number, rounded: number): void {
-    const { large } = this.cache;
-    if (large[owner] !== 0) this.#releaseKept(owner);
-    if (this.#mostCached === 0 || rounded > this.#mostFreeBytes) {
+    if (this.cache.large[owner] !== 0) this.#releaseKept(owner);
+    const isKept = block === this.#lastLarge;
+    this.#lastLarge = 0;
+    if (!isKept || this.#mostCached === 0 || rounded > this.#mostFreeBytes) {
       this.counters.noteUncached(1, rounded);
       return this.#release(block, 1);
     }
     this.table.ints[(block << RECORD_SHIFT) + STATE] = CACHED_STATE;
-    large[owner] = block;
+    this.cache.large[owner] = block;
     this.counters.raiseInactivePeaks();
   }
 
   #releaseKept(slot: number): void {
-    const { large } = this.cache;
-    const kept = large[slot]!;
-    large[slot] = 0;
+    const kept = this.cache.large[slot]!;
+    this.cache.large[slot] = 0;
     this.counters.noteDrained(1, 1, this.table.units(kept) * UNIT);
     this.#release(kept, 1);
   }

@@ -41,7 +41,7 @@ Deno.test("of small blocks as many are kept as may be, the last freed first", ()
   assertEquals(core.statistics().cacheHits, 3);
 });
 
-Deno.test("of large blocks the last is kept, until another request comes", () => {
+Deno.test("a large block that was taken last is kept, until another request comes", () => {
   const { core, streams: [stream], cache, upstream } = setUp();
   const bytes = 5 * 2 ** 20;
   const block = core.take(bytes, stream!);
@@ -55,6 +55,40 @@ Deno.test("of large blocks the last is kept, until another request comes", () =>
   checkPool(core, upstream, [{ block: other, address, bytes: 2 * 2 ** 20, alignment: 512 }]);
 });
 
+Deno.test("a large block is not kept where another was taken or freed since it was", () => {
+  const { core, streams: [stream], cache } = setUp();
+  const bytes = 5 * 2 ** 20;
+  const take = () => core.take(bytes, stream!);
+  const [first, second, third] = [take(), take(), take()];
+  core.give(first!);
+  assertEquals(cache.bytes, 0, "others were taken since");
+  core.give(third!);
+  assertEquals(cache.bytes, 0, "the first was freed since");
+  const [low, high] = [take(), take()];
+  assertEquals(low, first, "the lowest of equally good places");
+  core.give(high!);
+  assertEquals(cache.bytes, bytes);
+  core.give(low!);
+  assertEquals(cache.bytes, 0);
+  assertEquals(core.statistics().cacheHits, 0);
+  core.give(second!);
+  const small = core.take(1000, stream!);
+  const before = take();
+  core.give(small);
+  core.give(before);
+  assertEquals(cache.bytes, bytes + 1024, "small ones have no part in it");
+});
+
+Deno.test("a large block of another alignment counts as another", () => {
+  const { core, streams: [stream], cache } = setUp();
+  const block = core.take(2 ** 21, stream!);
+  const aligned = core.take(2 ** 21, stream!, 2 ** 21);
+  core.give(block);
+  assertEquals(cache.bytes, 0);
+  core.give(aligned);
+  assertEquals(cache.bytes, 0);
+});
+
 Deno.test("nothing is kept where nothing may be", () => {
   const { core, streams: [stream], cache, upstream } = setUp(0);
   for (const bytes of [100, 2 ** 21]) core.give(core.take(bytes, stream!));
@@ -65,8 +99,12 @@ Deno.test("nothing is kept where nothing may be", () => {
 Deno.test("a cache is emptied of small and of large blocks, those of one stream only", () => {
   const { core, streams: [first, second], cache, upstream } = setUp();
   const blocks = [first!, second!].flatMap((stream) =>
-    [100, 100, 5000, 3 * 2 ** 20].map((bytes) => core.take(bytes, stream))
+    [100, 100, 5000].map((bytes) => core.take(bytes, stream))
   );
+  const large = [second!, first!].map((stream) => core.take(3 * 2 ** 20, stream));
+  core.give(large[1]!);
+  core.give(large[0]!);
+  core.give(core.take(3 * 2 ** 20, second!));
   for (const block of blocks) core.give(block);
   const all = cache.bytes;
   assertEquals(all, 2 * (2 * 512 + 5120 + 3 * 2 ** 20));

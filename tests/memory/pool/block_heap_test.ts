@@ -15,6 +15,7 @@ import {
   STATE,
   TICK,
   UNIT,
+  UNMAPPED,
 } from "../../../src/memory/pool/block_table.ts";
 
 const SEGMENT_UNITS = 400;
@@ -157,6 +158,46 @@ Deno.test("what is skipped leads to a multiple of the alignment", () => {
   const skips = [512, 1024, 2048, 4096, 2 ** 21].map((alignment) => heap.skipFor(block, alignment));
   assertEquals(skips, [0, 1, 1, 5, 4093]);
   assertEquals(heap.skipFor(table.create(2 ** 30, 1, 0), 2 ** 30), 0);
+});
+
+/** A range of mapped blocks of these sizes, the odd ones live, with nothing mapped behind them. */
+function mappedRange(kind: number, sizes: readonly number[]) {
+  const table = new BlockTable();
+  const heap = new BlockHeap(table);
+  heap.addOwner(0);
+  const blocks = [table.create(BASE, sizes.reduce((sum, units) => sum + units, 1000), kind)];
+  for (const units of sizes) blocks.push(table.split(blocks.at(-1)!, units));
+  blocks.forEach((block, index) => {
+    const isBehind = index === sizes.length;
+    table.ints[(block << RECORD_SHIFT) + STATE] = isBehind ? UNMAPPED : LIVE;
+  });
+  for (let index = 0; index < sizes.length; index += 2) heap.release(blocks[index]!, 0, 0, 0);
+  return { table, heap, blocks };
+}
+
+Deno.test("the large block at the end of what is mapped is taken only where no other fits", () => {
+  const { heap, blocks } = mappedRange(1, [80, 1, 60, 1, 50]);
+  assertEquals(heap.find(0, 1, 40), blocks[2], "60 units, and not the 50 at the end");
+  assertEquals(heap.find(0, 1, 40), blocks[2], "the block at the end is listed as before");
+  assertEquals(heap.find(0, 1, 61), blocks[0]);
+  for (const block of [0, 2]) heap.take(blocks[block]!);
+  assertEquals([heap.find(0, 1, 50), heap.find(0, 1, 51)], [blocks[4], 0]);
+});
+
+Deno.test("a hole further down is no end, and small blocks are not told apart", () => {
+  const { table, heap, blocks } = mappedRange(1, [80, 1, 60, 1, 50]);
+  table.ints[(blocks[3]! << RECORD_SHIFT) + STATE] = UNMAPPED;
+  heap.take(blocks[0]!);
+  assertEquals(heap.find(0, 1, 40), blocks[2]);
+  const small = mappedRange(0, [80, 1, 60, 1, 50]);
+  assertEquals(small.heap.find(0, 0, 40), small.blocks[4]);
+});
+
+Deno.test("of large blocks of the same size the lowest is taken, of small ones the last", () => {
+  for (const kind of [0, 1]) {
+    const { heap, blocks } = mappedRange(kind, [64, 1, 64, 1, 64, 1, 64]);
+    assertEquals(heap.find(0, kind, 64), blocks[kind === 0 ? 6 : 0]);
+  }
 });
 
 Deno.test("the largest of an owner is of either kind", () => {

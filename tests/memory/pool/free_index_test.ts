@@ -121,6 +121,24 @@ Deno.test("of a full bin whose first blocks are too small, a larger one is still
   assertEquals(index.find(0, 5001), 0);
 });
 
+Deno.test("of equally small blocks the last that came is found, or that with the lowest address", () => {
+  const table = new BlockTable();
+  const index = new FreeIndex(table);
+  index.ensure(0);
+  const [middle, low, high, larger] = [[2, 70], [1, 70], [3, 70], [0, 71]].map(([place, units]) => {
+    const block = table.create(place! * 2 ** 20, units!, 0);
+    index.insert(0, block);
+    return block;
+  });
+  // 68 to 71 units are one bin; 64 to 67 the one below.
+  for (const wanted of [70, 69, 65, 1]) {
+    assertEquals([index.find(0, wanted), index.find(0, wanted, true)], [high, low], `${wanted}`);
+  }
+  index.remove(0, low!);
+  assertEquals(index.find(0, 70, true), middle);
+  assertEquals(index.find(0, 71, true), larger);
+});
+
 Deno.test("sets are apart, and room for more of them leaves those there are", () => {
   const table = new BlockTable();
   const index = new FreeIndex(table);

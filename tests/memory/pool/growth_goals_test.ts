@@ -38,15 +38,12 @@ Deno.test("plain segments peak at 10 % above the largest use at most", () => {
 });
 
 Deno.test("the pool reserves no more than the best peer and a page for each stream", () => {
-  // Not so for training, where it is half a percent more.
-  for (
-    const [trace, streams] of Object.entries({ serving: 1, load: 1, minimalloc: 1, sawtooth: 1 })
-  ) {
-    const most = bestPeer(trace).peakReserved + streams * PAGE;
-    assert(results.get(trace)!.peakReserved <= most, trace);
+  for (const trace of ["training", "serving", "load", "minimalloc", "sawtooth"]) {
+    const { peakReserved } = bestPeer(trace);
+    const over = (results.get(trace)!.peakReserved - peakReserved) / PAGE;
+    assert(over <= 1, `${trace}: ${over} pages`);
   }
   assert(results.get("multi-stream")!.peakReserved < bestPeer("multi-stream").peakReserved / 2);
-  assert(results.get("training")!.peakReserved <= bestPeer("training").peakReserved * 1.005);
 });
 
 Deno.test("the pool asks the device no more often than the best peer", () => {
@@ -57,11 +54,11 @@ Deno.test("the pool asks the device no more often than the best peer", () => {
   }
 });
 
-Deno.test("steps that repeat need the device hardly any more from the third on", () => {
+Deno.test("steps that repeat do not need the device any more from the third on", () => {
   const later = (trace: string) =>
     results.get(trace)!.steps.slice(2).reduce((sum, { upstreamCalls }) => sum + upstreamCalls, 0);
   assertEquals(later("serving"), 0);
-  assert(later("training") <= 1);
+  assertEquals(later("training"), 0);
   // The streams are replaced in the third and in the sixth step, when every peer asks anew.
   assert(later("multi-stream") <= 4);
 });

@@ -100,8 +100,40 @@ Deno.test("room is made ahead while use grows, and for what follows a small requ
 
 Deno.test("a pool maps 32 MiB at a time, a small one as much as it has, a large one a 512th", () => {
   const policy = policyAt(MIB);
-  const steps = [0, 8 * MIB, GIB, 32 * GIB].map((reserved) => policy.step(reserved));
+  const steps = [0, 8 * MIB, GIB, 32 * GIB].map((reserved) => policy.step(1, reserved, reserved));
   assertEquals(steps, [0, 8 * MIB, 32 * MIB, 64 * MIB]);
+});
+
+Deno.test("for small blocks it maps 6 MiB at a time, or an eighth of what it has for them", () => {
+  const policy = policyAt(MIB);
+  const steps = [0, 8 * MIB, 80 * MIB, GIB].map((ofKind) => policy.step(0, 32 * GIB, ofKind));
+  assertEquals(steps, [6 * MIB, 6 * MIB, 10 * MIB, 32 * MIB]);
+  assertEquals(policy.step(0, 4 * MIB, 0), 4 * MIB, "no more than it has");
+});
+
+Deno.test("more than a request needs is mapped while use grows, and later for small ones only", () => {
+  const policy = policyAt(GIB);
+  const [small, large] = [unitsOf(4 * MIB), unitsOf(4 * MIB) + 1];
+  assertEquals([policy.isAheadOfUse(small), policy.isAheadOfUse(large)], [true, true]);
+  policy.noteUse(GIB);
+  assertEquals([policy.isAheadOfUse(small), policy.isAheadOfUse(large)], [true, false]);
+  policy.noteUse(GIB + UNIT);
+  assertEquals(policy.isAheadOfUse(large), true);
+});
+
+Deno.test("a large request for which there is no room in a pool that had enough maps no more than it", () => {
+  const upstream = new InMemoryUpstream({ capacity: 8 * GIB });
+  const core = new PoolCore(upstream, poolSettings({ limitBytes: 8 * GIB }));
+  const stream = upstream.createStream();
+  const take = (mebibytes: number) => core.take(mebibytes * MIB, stream);
+  const blocks = Array.from({ length: 124 }, () => take(16));
+  assertEquals(upstream.usedBytes, 2000 * MIB, "mapped by 32 MiB");
+  // Two holes of 16 MiB, and the 16 MiB ahead of use.
+  for (const index of [20, 10]) core.give(blocks.splice(index, 1)[0]!);
+  blocks.push(take(30));
+  assertEquals(upstream.usedBytes, 2014 * MIB, "with the 16 MiB ahead, and no more than it lacked");
+  for (const block of blocks) core.give(block);
+  core.close();
 });
 
 Deno.test("plain segments have a quarter of slack, and none of this", () => {
@@ -111,7 +143,7 @@ Deno.test("plain segments have a quarter of slack, and none of this", () => {
     const room = policy.roomFor({ units: 1, live: GIB, excess: MIB });
     assertEquals([room.needed, room.ahead, room.fills], [MIB, 0, false]);
   }
-  assertEquals([policy.allowed(5), policy.step(GIB)], [1.25 * GIB, 0]);
+  assertEquals([policy.allowed(5), policy.step(1, GIB, GIB)], [1.25 * GIB, 0]);
 });
 
 Deno.test("what is not worth a call stays with the pool unless it is asked for", () => {

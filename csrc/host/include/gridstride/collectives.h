@@ -9,8 +9,7 @@
 
 #include <stdint.h>
 
-#include <type_traits>
-
+#include "convergence.h"
 #include "qualifiers.h"
 #include "special_registers.h"
 #include "thread_control.h"
@@ -49,9 +48,11 @@ GS_HOST_INLINE void __syncwarp(unsigned int mask = 0xffffffffu) {
   gridstride::host::warp_collective(mask, 0, 0, gridstride::host::synchronize_warp);
 }
 
-// The caller alone: the lanes that happen to run together are not defined, and this answer is both
-// allowed and the one that shows who relied on more.
-GS_HOST_INLINE unsigned int __activemask() { return 1u << gridstride::host::lane_id(); }
+// `place` tells calls apart that stand in different places, and is not to be passed.
+GS_HOST_INLINE unsigned int __activemask(
+    uint64_t place = gridstride::host::place(__builtin_FILE(), __builtin_LINE())) {
+  return gs_host_converge(place);
+}
 
 // ---- shuffles --------------------------------------------------------------------------------
 
@@ -78,7 +79,7 @@ struct UnsignedOfSize<8> {
 
 template <typename T>
 GS_HOST_INLINE uint64_t to_bits(T value) {
-  static_assert(std::is_trivially_copyable<T>::value, "lanes exchange trivially copyable values");
+  static_assert(__is_trivially_copyable(T), "lanes exchange trivially copyable values");
   return __builtin_bit_cast(typename UnsignedOfSize<sizeof(T)>::type, value);
 }
 

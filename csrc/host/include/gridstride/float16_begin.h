@@ -4,7 +4,7 @@
 #ifndef GRIDSTRIDE_HOST_FLOAT16_BEGIN_H
 #define GRIDSTRIDE_HOST_FLOAT16_BEGIN_H
 
-#include <math.h>
+#include "c_math.h"
 
 #include "atomics.h"
 #include "conversions.h"

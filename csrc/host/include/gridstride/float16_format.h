@@ -27,7 +27,7 @@ inline constexpr unsigned short float16_nan = 0x7fff;
 // paths on which a value is a constant NaN, and then gets comparisons of it wrong.
 __device__ __forceinline__ unsigned short opaque_float16_nan() {
   unsigned short bits = float16_nan;
-  asm("" : "+r"(bits));
+  __asm__("" : "+r"(bits));
   return bits;
 }
 

@@ -34,7 +34,8 @@ struct KernelDescriptor {
   uint32_t contract;
   // How much the __shared__ arrays of this kernel take; 0 where that is not known. A compiler puts
   // the thread-local arrays of all kernels of a library in one segment and gives no way to ask, in
-  // the program, which are whose: kernel_descriptor() therefore says 0.
+  // the program, which are whose: kernel_descriptor() therefore says 0. Of the kernels of a module
+  // the runtime reads it in the symbols of the library (csrc/host/static_shared.h).
   uint32_t static_shared_bytes;
   // The descriptor registered before this one.
   const KernelDescriptor* registered_before;
@@ -99,19 +100,29 @@ struct KernelThunk {
     unpack(arguments, std::index_sequence_for<Parameters...>{});
   }
 
+  // What the kernel's type says of it. Constant, so that a table of kernels needs no code.
+  static constexpr KernelDescriptor nameless{nullptr,
+                                             &run_threads,
+                                             static_cast<uint32_t>(sizeof...(Parameters)),
+                                             sizes,
+                                             alignments,
+                                             &module_anchor,
+                                             kernel_contract,
+                                             0,
+                                             nullptr};
+
   static const KernelDescriptor* descriptor(const char* name) {
-    static KernelDescriptor made{name,
-                                 &run_threads,
-                                 static_cast<uint32_t>(sizeof...(Parameters)),
-                                 sizes,
-                                 alignments,
-                                 &module_anchor,
-                                 kernel_contract,
-                                 0,
-                                 nullptr};
+    static KernelDescriptor made = named(name);
     static const bool registered = (gs_host_register_kernel(&made), true);
     (void)registered;
     return &made;
+  }
+
+ private:
+  static KernelDescriptor named(const char* name) {
+    KernelDescriptor made = nameless;
+    made.name = name;
+    return made;
   }
 };
 

@@ -8,7 +8,7 @@
 
 // Before the intrinsics: glibc's <math.h> declares functions of their names, and declarations must
 // not meet the macros below.
-#include <math.h>
+#include "c_math.h"
 
 #include "minimum_maximum.h"
 #include "qualifiers.h"
@@ -113,6 +113,17 @@ __device__ inline float erfinvf(float y) { return static_cast<float>(erfinv(y));
 __device__ inline float normcdff(float x) { return static_cast<float>(normcdf(x)); }
 __device__ inline float normcdfinvf(float p) { return static_cast<float>(normcdfinv(p)); }
 
+// ---- modified Bessel functions -----------------------------------------------------------------
+
+__device__ inline double cyl_bessel_i0(double x) { return gridstride::host::modified_bessel(0, x); }
+__device__ inline double cyl_bessel_i1(double x) { return gridstride::host::modified_bessel(1, x); }
+__device__ inline float cyl_bessel_i0f(float x) {
+  return static_cast<float>(cyl_bessel_i0(double{x}));
+}
+__device__ inline float cyl_bessel_i1f(float x) {
+  return static_cast<float>(cyl_bessel_i1(double{x}));
+}
+
 // ---- float overloads of the double names -------------------------------------------------------
 
 __device__ __forceinline__ float exp10(float x) { return ::exp10f(x); }
@@ -132,6 +143,8 @@ __device__ __forceinline__ float jn(int order, float x) { return ::jnf(order, x)
 __device__ __forceinline__ float y0(float x) { return ::y0f(x); }
 __device__ __forceinline__ float y1(float x) { return ::y1f(x); }
 __device__ __forceinline__ float yn(int order, float x) { return ::ynf(order, x); }
+__device__ inline float cyl_bessel_i0(float x) { return cyl_bessel_i0f(x); }
+__device__ inline float cyl_bessel_i1(float x) { return cyl_bessel_i1f(x); }
 __device__ inline float erfcx(float x) { return erfcxf(x); }
 __device__ inline float erfcinv(float y) { return erfcinvf(y); }
 __device__ inline float erfinv(float y) { return erfinvf(y); }

@@ -111,16 +111,48 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 
 // ---- launches ----------------------------------------------------------------------------------
 
-// function is a KernelDescriptor, see kernel_descriptor.h.
+// function is a KernelDescriptor, see kernel_descriptor.h, or a cudaKernel_t: that of the calling
+// thread's device is meant.
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
                              size_t dynamic_shared_bytes, cudaStream_t stream);
-// The blocks of a grid do not all run at once here: cudaErrorNotSupported.
+// All blocks run at once, each on an OS thread of its own.
 cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block,
                                         void** arguments, size_t dynamic_shared_bytes,
                                         cudaStream_t stream);
+// There are no clusters: cudaErrorNotSupported.
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
+                                void** arguments);
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data);
+
+// ---- functions ---------------------------------------------------------------------------------
+
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function);
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value);
+cudaError_t cudaFuncGetName(const char** name, const void* function);
+cudaError_t cudaFuncGetParamInfo(const void* function, size_t index, size_t* offset,
+                                 size_t* bytes);
+// From the limits of the device, without registers: a kernel takes none here.
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function,
+                                                          int block_threads,
+                                                          size_t dynamic_shared_bytes);
+
+// ---- modules -----------------------------------------------------------------------------------
+
+// code is a shared library that ends with a table of its kernels, see module_table.h. It is copied,
+// loaded for the calling thread's device at once and for others when they first ask.
+cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code,
+                                enum cudaJitOption* options, void** option_values,
+                                unsigned int option_count, enum cudaLibraryOption* library_options,
+                                void** library_option_values, unsigned int library_option_count);
+// Waits for the devices that it was loaded for.
+cudaError_t cudaLibraryUnload(cudaLibrary_t library);
+cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, const char* name);
+cudaError_t cudaLibraryGetKernelCount(unsigned int* count, cudaLibrary_t library);
+cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t* kernels, unsigned int count,
+                                        cudaLibrary_t library);
+// The variable of the calling thread's device.
+cudaError_t cudaLibraryGetGlobal(void** address, size_t* bytes, cudaLibrary_t library,
+                                 const char* name);
 
 }  // extern "C"
 

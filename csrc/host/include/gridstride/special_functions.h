@@ -2,7 +2,7 @@
 #ifndef GRIDSTRIDE_HOST_SPECIAL_FUNCTIONS_H
 #define GRIDSTRIDE_HOST_SPECIAL_FUNCTIONS_H
 
-#include <math.h>
+#include "c_math.h"
 
 #include "qualifiers.h"
 
@@ -145,6 +145,36 @@ __device__ inline double inverse_erfc(double y) {
   if (y == 1.0) return 0.0;
   if (y >= 0.5 && y <= 1.5) return inverse_erf(1.0 - y);
   return y < 1.0 ? inverse_erfc_up_to_one(y) : -inverse_erfc_up_to_one(2.0 - y);
+}
+
+// ---- modified Bessel functions of the first kind -----------------------------------------------
+
+// The series of order 0 or 1 in (x / 2)^2: all of its terms are positive, so that nothing cancels.
+// Where it would be long the asymptotic one takes over, whose terms shrink until the (2 x)-th.
+__device__ inline double modified_bessel(int order, double x) {
+  const double magnitude = __builtin_fabs(x);
+  double value = 0.0;
+  if (magnitude < 30.0) {
+    const double square = 0.25 * x * x;
+    double term = order == 0 ? 1.0 : 0.5 * magnitude;
+    for (double k = 1.0; term > value * 0x1p-60; k += 1.0) {
+      value += term;
+      term *= square / (k * (k + order));
+    }
+  } else if (magnitude < __builtin_inf()) {
+    double term = 1.0;
+    for (double k = 1.0; __builtin_fabs(term) > 0x1p-60; k += 1.0) {
+      value += term;
+      const double odd = 2.0 * k - 1.0;
+      term *= (odd * odd - 4.0 * order) / (8.0 * k * magnitude);
+    }
+    // In two factors: the product is finite a little longer than exp(x) alone.
+    const double root = ::exp(0.5 * magnitude);
+    value = value / __builtin_sqrt(2.0 * pi * magnitude) * root * root;
+  } else {
+    value = magnitude;
+  }
+  return order == 1 ? __builtin_copysign(value, x) : value;
 }
 
 // ---- the normal distribution -------------------------------------------------------------------

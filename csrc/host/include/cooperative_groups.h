@@ -1,0 +1,14 @@
+// CUDA's name for groups of threads as values: thread_block, thread_block_tile, coalesced_group,
+// grid_group and thread_group.
+//
+// Not here: tiles of more than a warp, and clusters.
+#ifndef GRIDSTRIDE_HOST_COOPERATIVE_GROUPS_H
+#define GRIDSTRIDE_HOST_COOPERATIVE_GROUPS_H
+
+#include "gridstride/qualifiers.h"
+
+#include "gridstride/thread_groups.h"
+
+#include "gridstride/lane_groups.h"
+
+#endif

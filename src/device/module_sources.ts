@@ -1,0 +1,116 @@
+/**
+ * Where modules come from: a text, a file, or machine code.
+ *
+ * @module
+ */
+
+import { requireObject } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
+import type { DeviceContext } from "../hardware/device_context.ts";
+import type { ImageFormat } from "../launch/compile/compiler.ts";
+import { type CompileOptions, compileSettings } from "../launch/compile_options.ts";
+import type { Module } from "../launch/module.ts";
+import { ModuleContents } from "../launch/module_contents.ts";
+import { compileModule, loadedModule } from "../launch/module_source.ts";
+import type { NoStructs, StructTypes } from "../launch/struct_type.ts";
+
+/** The structs that signatures of a module name. */
+export interface StructOptions<Structs extends StructTypes> {
+  /** The structs, as `defineStruct()` has described them. */
+  readonly structs?: Structs;
+}
+
+/** Options of `device.loadModule()`. */
+export interface LoadModuleOptions {
+  /** How messages name the module; the file's name, or `module`, by default. */
+  readonly name?: string;
+  /** The names of kernels in the machine code, by how signatures name them: `{ "tile<float>": "_Z4…" }`. */
+  readonly names?: Readonly<Record<string, string>>;
+}
+
+const COMPILE = "compile a source";
+const LOAD = "load a module";
+
+/** Compiles a text. */
+export async function compileText<Source extends string, Structs extends StructTypes>(
+  context: DeviceContext,
+  source: Source,
+  options: CompileOptions & StructOptions<Structs>,
+): Promise<Module<Source, Structs>> {
+  if (typeof source !== "string") {
+    throw new TypeError(
+      `Cannot ${COMPILE} as source must be a text: it is ${describeValue(source)}`,
+    );
+  }
+  requireObject(options, "options", COMPILE);
+  return await compileModule(context, source, compileSettings(options), structsOf(options));
+}
+
+/** Compiles a file, which diagnostics call by its name. */
+export async function compileFile<Structs extends StructTypes>(
+  context: DeviceContext,
+  path: string | URL,
+  options: CompileOptions & StructOptions<Structs>,
+): Promise<Module<string, Structs>> {
+  requireObject(options, "options", COMPILE);
+  requirePath(path, COMPILE);
+  const settings = compileSettings({ name: fileName(path), ...options });
+  const source = await Deno.readTextFile(path);
+  return await compileModule<string, Structs>(context, source, settings, structsOf(options));
+}
+
+/** Loads machine code: bytes, or a file of them. */
+export async function loadImage<Structs extends StructTypes>(
+  context: DeviceContext,
+  image: Uint8Array | string | URL,
+  options: LoadModuleOptions & StructOptions<Structs>,
+): Promise<Module<string, Structs>> {
+  requireObject(options, "options", LOAD);
+  const isBytes = image instanceof Uint8Array;
+  if (!isBytes) requirePath(image, LOAD);
+  const { name = isBytes ? "module" : fileName(image), names = {} } = options;
+  requireObject(names, "options.names", LOAD);
+  const bytes = isBytes ? Uint8Array.from(image) : await Deno.readFile(image);
+  const parts = {
+    name,
+    image: {
+      format: formatOf(bytes),
+      image: bytes,
+      loweredNames: new Map(Object.entries(names)),
+      resources: new Map<string, never>(),
+      log: "",
+    },
+    cached: false,
+    kernels: Object.keys(names).map((expression) => ({ expression })),
+    variables: [],
+    templates: [],
+    structs: structsOf(options),
+  };
+  return await loadedModule<string, Structs>(context, new ModuleContents(parts, false));
+}
+
+/** What bytes are by how they begin; the driver makes sure. */
+function formatOf(bytes: Uint8Array): ImageFormat {
+  const word = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const magic = bytes.length < 20 ? 0 : word.getUint32(0, true);
+  // NVIDIA's fat binaries begin with this word; of ELF files, machine 190 is CUDA.
+  if (magic === 0xba55ed50) return "fatbin";
+  if (magic !== 0x464c457f) return bytes[0] === 0xcf || bytes[0] === 0xca ? "library" : "ptx";
+  return word.getUint16(18, true) === 190 ? "cubin" : "library";
+}
+
+function structsOf<Structs extends StructTypes>(options: StructOptions<Structs>): Structs {
+  return options.structs ?? ([] as NoStructs as Structs);
+}
+
+function requirePath(path: unknown, action: string): asserts path is string | URL {
+  if (typeof path === "string" || path instanceof URL) return;
+  throw new TypeError(
+    `Cannot ${action} as path must be a text or a URL: it is ${describeValue(path)}`,
+  );
+}
+
+function fileName(path: string | URL): string {
+  const text = path instanceof URL ? decodeURIComponent(path.pathname) : path;
+  return text.split(/[\\/]/).at(-1) || "kernel.cu";
+}

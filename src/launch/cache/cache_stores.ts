@@ -1,0 +1,128 @@
+/**
+ * The stores of this process: for compiled kernels, and for what compilers are.
+ *
+ * Whatever is wrong with them costs time and nothing else, so it is a warning in the log, once for
+ * each kind of trouble, and never an error of the program that compiles.
+ *
+ * @module
+ */
+
+import { join } from "node:path";
+import { CacheDirectoryError } from "../../ffi/cache_directory.ts";
+import { logger } from "../../observe/logging.ts";
+import { type CachePlace, cacheSetting } from "./cache_settings.ts";
+import { CacheStore } from "./cache_store.ts";
+import { isFileProblem } from "./file_problem.ts";
+
+/** The stores in one place. */
+export interface CacheStores {
+  /** Where they are. */
+  readonly place: CachePlace;
+  /** Compiled kernels. */
+  readonly kernels: CacheStore;
+  /** What compilers are. */
+  readonly identities: CacheStore;
+}
+
+/** Most bytes of what compilers are: each takes less than a KiB. */
+const IDENTITY_BYTES = 2 ** 20;
+
+let current: CacheStores | undefined;
+const warned = new Set<string>();
+
+/** Warns, unless this was warned of before. */
+export function warnOnce(about: string, reason: string): void {
+  if (warned.has(about)) return;
+  warned.add(about);
+  logger("launch").warn("compiled kernels are {about} as {reason}", { about, reason });
+}
+
+/** Does something with the file system; undefined, and a warning, where that fails. */
+export async function attempt<Result>(
+  about: string,
+  operation: () => Promise<Result>,
+): Promise<Result | undefined> {
+  try {
+    return await operation();
+  } catch (error) {
+    if (!isFileProblem(error) && !(error instanceof RangeError)) throw error;
+    warnOnce(about, error.message);
+    return undefined;
+  }
+}
+
+/** Whether compiled kernels are kept at all: on the disk or, where it cannot be had, in memory. */
+export function keepsKernels(): boolean {
+  return cacheSetting().kind !== "off";
+}
+
+/**
+ * The stores, as the settings are now; undefined where there are none, which is warned of unless it
+ * is on request.
+ *
+ * @throws {EnvironmentError} If a variable cannot be understood.
+ */
+export function cacheStores(): CacheStores | undefined {
+  const setting = cacheSetting();
+  if (setting.kind === "off") return undefined;
+  if (setting.kind === "unavailable") {
+    warnOnce("not kept", setting.reason);
+    return undefined;
+  }
+  const { place } = setting;
+  // A store knows how much room it has, so it stays as long as the settings do.
+  if (current === undefined || !isSame(current.place, place)) current = storesIn(place);
+  return current;
+}
+
+/**
+ * The stores for somebody who asked for them; undefined where nothing is kept on request.
+ *
+ * @param action What is to be done with them. Everything but `list` takes the permission to write.
+ * @throws {CacheDirectoryError} If there is no place for them, or this process may not use it so.
+ * @throws {EnvironmentError} If a variable cannot be understood.
+ */
+export function requiredStores(action: "list" | "clear"): CacheStores | undefined {
+  const setting = cacheSetting();
+  if (setting.kind === "unavailable") {
+    throw new CacheDirectoryError(`Cannot ${action} the compiled kernels as ${setting.reason}`);
+  }
+  const stores = cacheStores();
+  if (stores === undefined || action === "list" || stores.place.mayWrite) return stores;
+  throw new CacheDirectoryError(
+    `Cannot ${action} the compiled kernels as ${writePermissionReason(stores.place)}`,
+  );
+}
+
+function writePermissionReason({ root }: CachePlace): string {
+  return `a permission is not granted: run again with --allow-write=${root}`;
+}
+
+function isSame(one: CachePlace, other: CachePlace): boolean {
+  return one.root === other.root && one.directory === other.directory &&
+    one.maxBytes === other.maxBytes && one.mayWrite === other.mayWrite;
+}
+
+function storesIn(place: CachePlace): CacheStores {
+  return {
+    place,
+    kernels: new CacheStore(place),
+    identities: new CacheStore({
+      ...place,
+      directory: join(place.directory, "compilers"),
+      maxBytes: IDENTITY_BYTES,
+    }),
+  };
+}
+
+/** Writes to a store, where that is permitted; undefined, and a warning, where it fails. */
+export function writeTo(
+  store: CacheStore,
+  place: CachePlace,
+  key: string,
+  bytes: Uint8Array<ArrayBuffer>,
+): Promise<number | undefined> {
+  if (place.mayWrite) return attempt("not kept", () => store.write(key, bytes));
+  warnOnce("not kept", writePermissionReason(place));
+  return Promise.resolve(undefined);
+}

@@ -1,0 +1,106 @@
+/**
+ * What is known of a module: its image, and what its source says of kernels and variables.
+ *
+ * @module
+ */
+
+import type { CompiledImage } from "./compile/compiler.ts";
+import type { StructTypes } from "./struct_type.ts";
+
+/** A kernel as its source declares it. */
+export interface DeclaredKernel {
+  /** Its name in C++, with namespaces and, of an instance, template arguments. */
+  readonly expression: string;
+  /** Its signature as it is written; absent for instances of templates. */
+  readonly signature?: string;
+}
+
+/** What a module is made of. */
+export interface ModuleParts<Structs extends StructTypes> {
+  /** How messages name it. */
+  readonly name: string;
+  /** Its machine code. */
+  readonly image: CompiledImage;
+  /** Whether that came from the cache. */
+  readonly cached: boolean;
+  /** Its kernels as declared; empty where there is only machine code. */
+  readonly kernels: readonly DeclaredKernel[];
+  /** The names of its variables in C++. */
+  readonly variables: readonly string[];
+  /** Templates that are kernels, by name: only their instances can be launched. */
+  readonly templates: readonly string[];
+  /** The structs that signatures name. */
+  readonly structs: Structs;
+}
+
+/** A name in C++ in one spelling: without spaces but between words. */
+export function canonicalExpression(expression: string): string {
+  return expression.trim().replaceAll(/\s+/g, " ").replaceAll(/ ?([^\w\s]) ?/g, "$1");
+}
+
+/** A kernel of a module. */
+export interface KernelEntry {
+  /** Its name in the machine code. */
+  readonly lowered: string;
+  /** Its signature as it is written in the source, where that is known. */
+  readonly signature?: string;
+}
+
+/** The contents of a module, by names. */
+export class ModuleContents<Structs extends StructTypes = StructTypes> {
+  /** How messages name it. */
+  readonly name: string;
+  /** Its machine code. */
+  readonly image: CompiledImage;
+  /** Whether that came from the cache. */
+  readonly cached: boolean;
+  /** The names of its kernels. */
+  readonly kernelNames: readonly string[];
+  /** The names of its variables. */
+  readonly variableNames: readonly string[];
+  /** Templates of which only instances are kernels. */
+  readonly templates: readonly string[];
+  /** The structs that signatures name. */
+  readonly structs: Structs;
+  readonly #kernels = new Map<string, KernelEntry>();
+  readonly #variables = new Map<string, string>();
+  readonly #isSource: boolean;
+
+  /**
+   * Puts together what is known.
+   *
+   * @param isSource Whether all names are known: of machine code alone, any may be there.
+   */
+  constructor(parts: ModuleParts<Structs>, isSource: boolean) {
+    const { name, image, cached, kernels, variables, templates, structs } = parts;
+    this.name = name;
+    this.image = image;
+    this.cached = cached;
+    this.templates = templates.map(canonicalExpression);
+    this.structs = structs;
+    this.#isSource = isSource;
+    for (const { expression, signature } of kernels) {
+      const lowered = image.loweredNames.get(expression) ?? expression;
+      const entry = signature === undefined ? { lowered } : { lowered, signature };
+      this.#kernels.set(canonicalExpression(expression), entry);
+    }
+    for (const variable of variables) {
+      const lowered = image.loweredNames.get(`&${variable}`) ?? variable;
+      this.#variables.set(canonicalExpression(variable), lowered);
+    }
+    this.kernelNames = [...this.#kernels.keys()];
+    this.variableNames = [...this.#variables.keys()];
+  }
+
+  /** A kernel by its name in C++; of machine code alone, by its name there. */
+  kernel(name: string): KernelEntry | undefined {
+    const known = this.#kernels.get(canonicalExpression(name));
+    return known ?? (this.#isSource ? undefined : { lowered: name });
+  }
+
+  /** The name of a variable in the machine code. */
+  loweredVariable(name: string): string | undefined {
+    const known = this.#variables.get(canonicalExpression(name));
+    return known ?? (this.#isSource ? undefined : name);
+  }
+}

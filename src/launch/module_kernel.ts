@@ -1,0 +1,130 @@
+/**
+ * Kernels of modules: finding one by its signature, and holding that against what was compiled.
+ *
+ * @module
+ */
+
+import { moduleKernel, moduleParameters } from "../ffi/native_module.ts";
+import type { DeviceContext } from "../hardware/device_context.ts";
+import { Kernel, type KernelOwner } from "./kernel.ts";
+import type { KernelEntry, ModuleContents } from "./module_contents.ts";
+import { type KernelSignature, parseSignature } from "./signature.ts";
+import { type ParameterLayout, parameterLayout } from "./signature_layout.ts";
+import { signatureDifference, signatureText } from "./signature_text.ts";
+
+/** What a kernel is found in. */
+export interface KernelHome extends KernelOwner {
+  /** The device it is loaded on. */
+  readonly context: DeviceContext;
+}
+
+/**
+ * A kernel of a module.
+ *
+ * @param id The library's handle of the module.
+ * @param text Its signature, or its name where the source is known.
+ * @throws {SyntaxError} If the signature cannot be read.
+ * @throws {TypeError} If there is no such kernel or its parameters differ.
+ */
+export function kernelOfModule(
+  home: KernelHome,
+  id: number,
+  contents: ModuleContents,
+  text: string,
+): Kernel {
+  const name = nameIn(text);
+  const entry = contents.kernel(name);
+  if (entry === undefined) throw new TypeError(unknownKernel(home, contents, name));
+  const signature = signatureOf(home, contents, entry, text, name);
+  const layout = parameterLayout(signature);
+  requireSizes(home, id, entry, signature, layout);
+  const { library } = home.context;
+  const kernel = moduleKernel(library, id, entry.lowered, layout);
+  return new Kernel(home.context, kernel, signature, home);
+}
+
+/** The kernel's name: what stands before the parameters, which a template's arguments do not end. */
+function nameIn(text: string): string {
+  const signature = text.endsWith(")") || text.includes(";") || text.includes("(");
+  return signature ? parseSignature(text).name : text;
+}
+
+/** The signature of the text, which must agree with the source; where it is a name, the source's. */
+function signatureOf(
+  home: KernelHome,
+  contents: ModuleContents,
+  { signature: declared }: KernelEntry,
+  text: string,
+  name: string,
+): KernelSignature {
+  if (text === name) return declaredSignature(home, contents, declared, name);
+  const written = parseSignature(text, contents.structs);
+  const compiled = declared === undefined ? undefined : readable(declared, contents);
+  const difference = compiled && signatureDifference(compiled, written);
+  if (difference !== undefined) {
+    throw new TypeError(`Cannot find kernel ${name} of ${home.label} as ${difference}`);
+  }
+  return written;
+}
+
+/** The signature in the source; `undefined` where types are named there that nobody here knows. */
+function readable(declared: string, contents: ModuleContents): KernelSignature | undefined {
+  try {
+    return parseSignature(declared, contents.structs);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return undefined;
+  }
+}
+
+function declaredSignature(
+  home: KernelHome,
+  contents: ModuleContents,
+  declared: string | undefined,
+  name: string,
+): KernelSignature {
+  if (declared !== undefined) return parseSignature(declared, contents.structs);
+  throw new TypeError(
+    `Cannot find kernel ${name} of ${home.label} by its name as the source does not say what ` +
+      `its parameters are: give its signature, such as "${name}(const float* x, int n)"`,
+  );
+}
+
+/** Compares number and sizes of the parameters with the machine code, which knows no more. */
+function requireSizes(
+  home: KernelHome,
+  id: number,
+  { lowered }: KernelEntry,
+  signature: KernelSignature,
+  layout: readonly ParameterLayout[],
+): void {
+  const compiled = moduleParameters(home.context.library, id, lowered);
+  // The driver does not tell before CUDA 12.4; the launch is what it was compiled for or fails.
+  if (compiled === undefined) return;
+  const refuse = (problem: string) => {
+    throw new TypeError(`Cannot find kernel ${signature.name} of ${home.label} as ${problem}`);
+  };
+  const text = signatureText(signature);
+  if (compiled.length !== layout.length) {
+    refuse(`it has ${compiled.length} parameters: ${text} has ${layout.length}`);
+  }
+  for (const [index, { bytes }] of compiled.entries()) {
+    const given = layout[index]!.bytes;
+    if (given === bytes) continue;
+    const place = `parameter ${index + 1} of ${layout.length}`;
+    refuse(`${place} must have ${bytes} bytes: of ${text} it has ${given}`);
+  }
+}
+
+function unknownKernel(home: KernelHome, contents: ModuleContents, name: string): string {
+  const { kernelNames, templates } = contents;
+  const template = name.replace(/<.*/s, "");
+  const head = `Cannot find kernel ${name} of ${home.label} as`;
+  if (templates.includes(template)) {
+    const instance = name.includes("<") ? name : `${name}<…>`;
+    return `${head} it is an instance of a template that was not compiled: ` +
+      `name it in the options of compile(), { instances: ["${instance}"] }`;
+  }
+  const known = kernelNames.length === 0 ? "there is none" : `it has ${kernelNames.join(", ")}`;
+  return `${head} there is no kernel of this name: ${known}`;
+}

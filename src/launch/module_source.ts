@@ -1,0 +1,130 @@
+/**
+ * From a source, or machine code, to a loaded module.
+ *
+ * @module
+ */
+
+import { giveBackAfterFailure } from "../ffi/give_back.ts";
+import { createModule, destroyModule, loadModule } from "../ffi/native_module.ts";
+import type { DeviceContext } from "../hardware/device_context.ts";
+import { cachedCompile } from "./cache/kernel_cache.ts";
+import type { CompiledImage, Compiler, CompileRequest } from "./compile/compiler.ts";
+import { compilerFor } from "./compile/compiler_choice.ts";
+import type { CompileSettings } from "./compile_options.ts";
+import { Module } from "./module.ts";
+import { type DeclaredKernel, ModuleContents } from "./module_contents.ts";
+import { type DeviceSource, readDeviceSource } from "./source/device_source.ts";
+import type { KernelDeclaration } from "./source/kernels.ts";
+import type { StructTypes } from "./struct_type.ts";
+
+/** A source, cut up, and the request to compile it. */
+interface Preparation {
+  readonly source: DeviceSource;
+  readonly kernels: readonly DeclaredKernel[];
+  readonly request: CompileRequest;
+}
+
+/**
+ * Compiles a source for a device and loads it there.
+ *
+ * @throws {CompileError} If it does not compile.
+ */
+export async function compileModule<Source extends string, Structs extends StructTypes>(
+  context: DeviceContext,
+  source: Source,
+  settings: CompileSettings,
+  structs: Structs,
+): Promise<Module<Source, Structs>> {
+  const prepared = prepare(context, source, settings);
+  const compiler = await compilerFor(context);
+  const { image, cached } = await compiledImage(compiler, prepared.request, settings);
+  const { name } = settings;
+  const { kernels, source: { variables } } = prepared;
+  const parts = {
+    name,
+    image,
+    cached,
+    kernels,
+    variables: variables.map(({ expression }) => expression),
+    // Also those of which the compiler alone knows whether it sees them, or which it is.
+    templates: prepared.source.kernels.filter((kernel) => !isPlain(kernel))
+      .map(({ expression }) => expression),
+    structs,
+  };
+  return await loadedModule<Source, Structs>(context, new ModuleContents(parts, true));
+}
+
+/** Compiles a source without loading it, such as for a device that is not there. */
+export async function compileImage(
+  context: DeviceContext,
+  source: string,
+  settings: CompileSettings,
+): Promise<CompiledImage> {
+  const { request } = prepare(context, source, settings);
+  const { image } = await compiledImage(await compilerFor(context), request, settings);
+  return image;
+}
+
+/** Loads machine code of kernels that is already there. */
+export async function loadedModule<Source extends string, Structs extends StructTypes>(
+  context: DeviceContext,
+  contents: ModuleContents<Structs>,
+): Promise<Module<Source, Structs>> {
+  const { library, ordinal } = context;
+  // The device must not close while this waits for the driver.
+  context.retain();
+  try {
+    const id = createModule(library, ordinal, contents.image.image);
+    try {
+      await loadModule(library, id, `load module ${contents.name}`);
+      return new Module<Source, Structs>(context, id, contents);
+    } catch (error) {
+      giveBackAfterFailure({ [Symbol.dispose]: () => destroyModule(library, id) });
+      throw error;
+    }
+  } finally {
+    context.release();
+  }
+}
+
+async function compiledImage(
+  compiler: Compiler,
+  request: CompileRequest,
+  settings: CompileSettings,
+): Promise<{ image: CompiledImage; cached: boolean }> {
+  if (!settings.cache) return { image: await compiler.compile(request), cached: false };
+  return await cachedCompile(compiler, request);
+}
+
+/** Whether a kernel is one that its name alone names, and that the compiler is sure to see. */
+function isPlain(kernel: KernelDeclaration): boolean {
+  return !kernel.isTemplate && !kernel.isConditional && !kernel.isOverloaded;
+}
+
+function prepare(context: DeviceContext, text: string, settings: CompileSettings): Preparation {
+  const { name, headers, defines, options, instances } = settings;
+  const source = readDeviceSource(text, { name, headers, defines });
+  const kernels = [
+    ...source.kernels.filter(isPlain).map(({ expression, signature }) => ({
+      expression,
+      signature,
+    })),
+    ...instances.map((expression) => ({ expression })),
+  ];
+  return {
+    source,
+    kernels,
+    request: {
+      source: source.text,
+      name,
+      headers,
+      defines,
+      options,
+      expressions: [
+        ...kernels.map(({ expression }) => expression),
+        ...source.variables.map(({ expression }) => `&${expression}`),
+      ],
+      target: { kind: context.library.kind, capability: context.info.computeCapability },
+    },
+  };
+}

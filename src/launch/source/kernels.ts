@@ -1,0 +1,190 @@
+/**
+ * The kernels among a source's declarations.
+ *
+ * @module
+ */
+
+import { annotationsOf } from "./annotations.ts";
+import { NONE } from "./brackets.ts";
+import type { Declaration, DeclarationList } from "./declarations.ts";
+import type { MacroTable } from "./macros.ts";
+import type { SourceLines } from "./source_lines.ts";
+import type { TypeAliases } from "./type_aliases.ts";
+
+/** A kernel as its source declares it. */
+export interface KernelDeclaration {
+  /** Its name in C++: `n::saxpy`; of an instance with its arguments, `n::tile<float, 32>`. */
+  readonly expression: string;
+  /**
+   * Its signature: {@linkcode KernelDeclaration.expression} and the parameters as they are written,
+   * but without comments and default arguments, and with the source's macros and plain type aliases
+   * replaced by what they stand for.
+   */
+  readonly signature: string;
+  /** In which line it is declared, from 1. */
+  readonly line: number;
+  /** Whether only its instances are kernels; the parameters' types may then be the template's. */
+  readonly isTemplate: boolean;
+  /**
+   * Whether it depends on what cannot be seen from here, such as a macro of a header, that the
+   * compiler gets to see it.
+   */
+  readonly isConditional: boolean;
+  /** Whether other kernels have the same name, so that it alone does not tell which is meant. */
+  readonly isOverloaded: boolean;
+}
+
+/** What is needed to read kernels. */
+export interface KernelContext {
+  /** The declarations. */
+  readonly list: DeclarationList;
+  /** Macros. */
+  readonly macros: MacroTable;
+  /** Aliases of types. */
+  readonly aliases: TypeAliases;
+  /** The source's lines. */
+  readonly lines: SourceLines;
+}
+
+/** A kernel, and whether this is its definition. */
+interface FoundKernel extends KernelDeclaration {
+  readonly defines: boolean;
+}
+
+/** The kernels that a source defines or instantiates, each once, in order. */
+export function kernelsOf(context: KernelContext): KernelDeclaration[] {
+  const found = new Map<string, FoundKernel[]>();
+  for (const [index, declaration] of context.list.declarations.entries()) {
+    const kernel = readKernel(context, declaration, context.list.declarations[index - 1]);
+    if (kernel === undefined) continue;
+    const same = found.get(kernel.expression);
+    if (same === undefined) found.set(kernel.expression, [kernel]);
+    else same.push(kernel);
+  }
+  return [...found.values()].flatMap((same) => {
+    const definitions = same.filter(({ defines }) => defines);
+    const [first] = definitions;
+    if (first === undefined) return [];
+    const { expression, signature, line, isTemplate, isConditional } = first;
+    const certain = definitions.filter((definition) => !definition.isConditional);
+    const isOverloaded = certain.length > 1;
+    return [{ expression, signature, line, isTemplate, isConditional, isOverloaded }];
+  });
+}
+
+function readKernel(
+  context: KernelContext,
+  declaration: Declaration,
+  before: Declaration | undefined,
+): FoundKernel | undefined {
+  const { list, macros, lines } = context;
+  if (declaration.kind !== "function") return undefined;
+  if (!annotationsOf(list, declaration, macros).words.has("__global__")) return undefined;
+  const name = readName(list, declaration, macros);
+  if (name === undefined) return undefined;
+  const isInstance = declaration.isInstantiation ||
+    (declaration.templateHeads > 0 && !declaration.isTemplate);
+  // Without its arguments an instance has no name.
+  if (isInstance && name.templateArguments === "") return undefined;
+  const scope = [...declaration.namespaces, name.text].join("::");
+  const expression = scope + name.templateArguments;
+  const start = list.tokens[name.position]!;
+  return {
+    expression,
+    signature: `${expression}(${parameterText(context, declaration)})`,
+    line: lines.lineOf(start.start),
+    isTemplate: declaration.isTemplate,
+    // A macro's call right before it may say anything, such as template <…>.
+    isConditional: start.conditional || isMacroCall(list, before, declaration),
+    isOverloaded: false,
+    defines: declaration.body !== NONE || declaration.isInstantiation,
+  };
+}
+
+function isMacroCall(
+  { tokens }: DeclarationList,
+  before: Declaration | undefined,
+  declaration: Declaration,
+): boolean {
+  return before !== undefined && before.last === declaration.first - 1 &&
+    tokens[before.last]!.text === ")";
+}
+
+interface KernelName {
+  readonly text: string;
+  readonly templateArguments: string;
+  readonly position: number;
+}
+
+/** The name before the parameters; undefined where a macro makes it. */
+function readName(
+  list: DeclarationList,
+  declaration: Declaration,
+  macros: MacroTable,
+): KernelName | undefined {
+  const { tokens } = list;
+  const last = declaration.parameters - 1;
+  let at = last;
+  if (tokens[at]?.text === ">") at = openingAngle(list, at, declaration.head) - 1;
+  if (at < declaration.head || tokens[at]!.kind !== "word") return undefined;
+  const templateArguments = at === last ? "" : joined(tokens.slice(at + 1, last + 1));
+  const position = at;
+  const parts = [macros.expand(tokens[at]!.text)];
+  while (
+    tokens[at - 1]?.text === "::" && tokens[at - 2]?.kind === "word" && at > declaration.head
+  ) {
+    at -= 2;
+    parts.unshift(tokens[at]!.text);
+  }
+  if (!parts.every((part) => /^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(part))) return undefined;
+  return { text: parts.join("::"), templateArguments, position };
+}
+
+function openingAngle({ tokens, partners }: DeclarationList, close: number, from: number): number {
+  let open = 0;
+  for (let at = close; at >= from; at--) {
+    const { text } = tokens[at]!;
+    if (text === ">") open++;
+    else if (text === "<" && --open === 0) return at;
+    else if (/^[)\]}]$/.test(text) && partners[at] !== NONE) at = partners[at]!;
+  }
+  return NONE;
+}
+
+/** The parameters on one line, without comments and default arguments. */
+function parameterText(
+  { list: { tokens, partners }, macros, aliases }: KernelContext,
+  { parameters }: Declaration,
+): string {
+  const end = partners[parameters] === NONE ? parameters : partners[parameters]!;
+  const parts: { text: string; start: number; end: number }[] = [];
+  let isDefault = false;
+  for (let at = parameters + 1; at < end; at++) {
+    const token = tokens[at]!;
+    if (token.text === ",") isDefault = false;
+    else if (token.text === "=") isDefault = true;
+    if (isDefault) {
+      // A default argument's own commas are in brackets.
+      if (partners[at]! > at) at = partners[at]!;
+      continue;
+    }
+    const text = token.kind === "word" ? replaced(token.text, macros, aliases) : token.text;
+    parts.push({ text, start: token.start, end: token.end });
+  }
+  return joined(parts).trim();
+}
+
+function replaced(word: string, macros: MacroTable, aliases: TypeAliases): string {
+  return macros.expand(word).split(" ").map((part) => aliases.resolve(part)).join(" ");
+}
+
+/** Tokens as text, one space where there was any, or a comment, between them. */
+function joined(tokens: readonly { text: string; start: number; end: number }[]): string {
+  let text = "";
+  let end = tokens[0]?.start ?? 0;
+  for (const token of tokens) {
+    text += token.start > end ? ` ${token.text}` : token.text;
+    end = token.end;
+  }
+  return text.replaceAll(/ (?=,)/g, "");
+}

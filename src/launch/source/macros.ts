@@ -1,0 +1,126 @@
+/**
+ * The macros that a source, its headers and its caller define, as far as they are needed to
+ * understand declarations: those without parameters.
+ *
+ * @module
+ */
+
+import type { Token } from "./tokens.ts";
+import { tokenize } from "./tokens.ts";
+
+/** What is known of a macro. */
+export type MacroKnowledge =
+  /** It stands for this text. */
+  | { readonly state: "defined"; readonly body: string }
+  /** It takes arguments. */
+  | { readonly state: "function" }
+  /** Nothing defines it. */
+  | { readonly state: "undefined" }
+  /** It may be defined by what cannot be seen. */
+  | { readonly state: "unknown" };
+
+/** A line of the preprocessor. */
+export interface Directive {
+  /** Its word: `define`, `ifdef`, `include`, …; empty where there is none. */
+  readonly name: string;
+  /** What follows, on one line and without comments. */
+  readonly rest: string;
+}
+
+/** Names that the compiler itself may define. */
+const RESERVED = /^_[_A-Z]|^__/;
+/** More steps than this is a macro that stands for itself by way of others. */
+const MOST_EXPANSIONS = 64;
+
+/** Reads a line of the preprocessor. */
+export function readDirective(text: string): Directive {
+  const line = withoutComments(text.replaceAll(/\\\r?\n/g, "")).trim();
+  const [, name = "", rest = ""] = /^#\s*(\w*)\s*(.*)$/s.exec(line) ?? [];
+  return { name, rest };
+}
+
+function withoutComments(line: string): string {
+  if (!line.includes("/")) return line;
+  // The leading # makes the whole line one token; without it, it is cut up.
+  const tokens = tokenize(line.replace(/^\s*#/, " "));
+  return "#" + tokens.map(({ kind, text }) => kind === "comment" ? " " : text).join("");
+}
+
+/** The macros that are defined at a place of a source. */
+export class MacroTable {
+  readonly #macros = new Map<string, MacroKnowledge>();
+  /** What each macro was defined as last, also if it no longer is. */
+  readonly #bodies = new Map<string, string>();
+  #unseenHeaders = false;
+
+  /**
+   * Starts with what the caller and the compiler define.
+   *
+   * @param defines Macros and their values.
+   * @param absent Macros that are certainly not defined.
+   */
+  constructor(defines: ReadonlyMap<string, string>, absent: Iterable<string> = []) {
+    for (const name of absent) this.#macros.set(name, { state: "undefined" });
+    for (const [name, body] of defines) this.#define(name, body);
+  }
+
+  /** Notes that a header was included whose text is not known. */
+  unseenHeader(): void {
+    this.#unseenHeaders = true;
+  }
+
+  /** Takes a `#define` or `#undef`. */
+  apply({ name, rest }: Directive): void {
+    const [, macro, parameters, body = ""] = /^([\w$]+)(\()?\s*(.*)$/s.exec(rest) ?? [];
+    if (macro === undefined) return;
+    if (name === "undef") this.#macros.set(macro, { state: "undefined" });
+    else if (parameters !== undefined) this.#macros.set(macro, { state: "function" });
+    else this.#define(macro, body.trim());
+  }
+
+  #define(name: string, body: string): void {
+    this.#macros.set(name, { state: "defined", body });
+    this.#bodies.set(name, body);
+  }
+
+  /** Notes that a macro may or may not be defined from here on. */
+  doubt({ rest }: Directive): void {
+    const macro = /^[\w$]+/.exec(rest)?.[0];
+    if (macro !== undefined) this.#macros.set(macro, { state: "unknown" });
+  }
+
+  /** What is known of a macro. */
+  look(name: string): MacroKnowledge {
+    const known = this.#macros.get(name);
+    if (known !== undefined) return known;
+    return this.#unseenHeaders || RESERVED.test(name)
+      ? { state: "unknown" }
+      : { state: "undefined" };
+  }
+
+  /**
+   * The words that a word stands for where the source uses it, with one space between them; the
+   * word itself where it is no macro. A macro that the source undefines later is still one here.
+   */
+  expand(word: string): string {
+    if (!this.#bodies.has(word)) return word;
+    const pending = [word];
+    const result: string[] = [];
+    for (let step = 0; pending.length > 0 && step < MOST_EXPANSIONS; step++) {
+      const text = pending.pop()!;
+      const body = this.#bodies.get(text);
+      if (body === undefined || body === text) result.push(text);
+      else pending.push(...significant(body).reverse());
+    }
+    return pending.length > 0 ? word : result.join(" ");
+  }
+}
+
+function significant(text: string): string[] {
+  return tokenize(text).filter(isSignificant).map((token) => token.text);
+}
+
+/** Whether a token means something to the language itself. */
+export function isSignificant({ kind }: Token): boolean {
+  return kind !== "space" && kind !== "comment" && kind !== "directive";
+}

@@ -1,0 +1,247 @@
+// Files as NumPy writes them are read, NumPy reads what is written, and anything else is refused in
+// words. The fixtures were written by NumPy 2.4.
+
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import fc from "fast-check";
+import { bytesPerElement, type DType, DTYPES } from "../../mod.ts";
+import { readNpy, writeNpy } from "../../src/cli/npy.ts";
+import { NpyError } from "../../src/cli/npy_header.ts";
+import { patternBytes, TemporaryDirectory } from "../support/temporary_file.ts";
+
+function fixture(name: string): Uint8Array<ArrayBuffer> {
+  return Deno.readFileSync(new URL(`fixtures/${name}.npy`, import.meta.url));
+}
+
+function bytesOf(array: ArrayBufferView<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+}
+
+/** A file of version 1 with this header and so many bytes of data. */
+function file(header: string, dataBytes: number, version = [1, 0]): Uint8Array<ArrayBuffer> {
+  const text = new TextEncoder().encode(header);
+  const length = version[0] === 1
+    ? [text.length & 255, text.length >> 8]
+    : [text.length & 255, text.length >> 8, 0, 0];
+  return Uint8Array.of(
+    ...[0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, ...version, ...length, ...text],
+    ...new Uint8Array(dataBytes),
+  );
+}
+
+function header(descr: string, shape: string, order = "False"): string {
+  return `{'descr': ${descr}, 'fortran_order': ${order}, 'shape': ${shape}, }\n`;
+}
+
+function problem(bytes: Uint8Array<ArrayBuffer>): string {
+  return assertThrows(() => readNpy(bytes), NpyError).message;
+}
+
+Deno.test("files as NumPy writes them have the elements and the shape that NumPy gave them", () => {
+  const expected: readonly [string, DType, number[], ArrayBufferView<ArrayBuffer>][] = [
+    ["float32_vector", "float32", [5], Float32Array.of(0, 1, -2.5, 3.1415927, Infinity)],
+    ["float64_big_endian", "float64", [2], Float64Array.of(1.5, -2)],
+    ["float16_matrix", "float16", [2, 2], Float16Array.of(1, 2, 0.5, 65504)],
+    [
+      "int64_fortran",
+      "int64",
+      [2, 3, 4],
+      BigInt64Array.from({ length: 24 }, (_, index) => BigInt(index)),
+    ],
+    ["bool", "bool", [3], Uint8Array.of(1, 0, 1)],
+    ["uint8_scalar", "uint8", [], Uint8Array.of(200)],
+    ["int32_empty", "int32", [0, 4], new Int32Array()],
+    ["uint64", "int64", [2], BigInt64Array.of(-1n, 1n)],
+    ["int16_version_2", "int16", [2], Int16Array.of(-1, 2)],
+    ["uint32_version_3", "uint32", [2], Uint32Array.of(1, 4294967295)],
+  ];
+  for (const [name, dtype, shape, elements] of expected) {
+    const array = readNpy(fixture(name));
+    assertEquals([array.dtypes[0], [...array.shape]], [dtype, shape], name);
+    assertEquals(array.bytes.slice(), bytesOf(elements), name);
+  }
+});
+
+Deno.test("what is written is, byte for byte, what NumPy writes", () => {
+  for (
+    const [name, dtype, shape] of [
+      ["float32_vector", "float32", [5]],
+      ["float16_matrix", "float16", [2, 2]],
+      ["bool", "bool", [3]],
+      ["uint8_scalar", "uint8", []],
+      ["int32_empty", "int32", [0, 4]],
+    ] as const
+  ) {
+    assertEquals(writeNpy(dtype, shape, readNpy(fixture(name)).bytes), fixture(name), name);
+  }
+});
+
+Deno.test("every element type and any shape is read back as it was written", () => {
+  const shapes = fc.array(fc.nat(4), { maxLength: 5 });
+  fc.assert(fc.property(fc.constantFrom(...DTYPES), shapes, (dtype, shape) => {
+    const elements = shape.reduce((product, extent) => product * extent, 1);
+    const bytes = patternBytes(elements * bytesPerElement(dtype));
+    const written = writeNpy(dtype, shape, bytes);
+    assertEquals((written.length - bytes.length) % 64, 0, "the data are aligned as NumPy's are");
+    const array = readNpy(written);
+    assert(array.dtypes.includes(dtype));
+    assertEquals([[...array.shape], array.bytes.slice()], [shape, bytes]);
+  }));
+  const long = Array.from({ length: 64 }, () => 1);
+  assertEquals(readNpy(writeNpy("int8", long, new Uint8Array(1))).shape, long);
+});
+
+Deno.test("the order of indices and of bytes does not change what an array is", () => {
+  const shape = [3, 5, 2];
+  const elements = Int16Array.from({ length: 30 }, (_, index) => 257 * index);
+  const text = header("'>i2'", "(3, 5, 2)", "True");
+  const bytes = file(text, 60);
+  const view = new DataView(bytes.buffer, bytes.length - 60);
+  for (let i = 0; i < 3; i++) {
+    for (let j = 0; j < 5; j++) {
+      for (let k = 0; k < 2; k++) {
+        const value = elements[(i * 5 + j) * 2 + k]!;
+        view.setInt16(2 * (i + 3 * (j + 5 * k)), value, false);
+      }
+    }
+  }
+  const array = readNpy(bytes);
+  assertEquals([[...array.shape], array.bytes.slice()], [shape, bytesOf(elements)]);
+});
+
+Deno.test("a file that is cut short anywhere is refused, and so is one that is too long", () => {
+  for (const name of ["float32_vector", "int16_version_2", "uint8_scalar"]) {
+    const whole = fixture(name);
+    for (let length = 0; length < whole.length; length++) problem(whole.slice(0, length));
+    assertStringIncludes(problem(new Uint8Array([...whole, 0])), "too long");
+  }
+  assertEquals(
+    problem(fixture("float32_vector").slice(0, -1)),
+    "is cut short: its shape (5) takes 20 bytes and there are 19",
+  );
+  assertStringIncludes(problem(fixture("float32_vector").slice(0, 50)), "cut short in its header");
+});
+
+Deno.test("arrays of elements that no kernel takes are refused by their type", () => {
+  assertStringIncludes(problem(fixture("structure")), "structures");
+  assertStringIncludes(problem(fixture("complex")), '"<c8"');
+  for (
+    const descr of ["'O'", "'|O'", "'<U5'", "'|S3'", "'<f16'", "'<M8[ns]'", "''", "'f4'", "'|b2'"]
+  ) {
+    assertStringIncludes(problem(file(header(descr, "(1,)"), 8)), "kernels take");
+  }
+});
+
+Deno.test("headers of other writers are read: order, spaces, quotes, long integers, no padding", () => {
+  for (
+    const text of [
+      `{"shape": (2,), "fortran_order": False, "descr": "<f4"}`,
+      `  {'shape':(2L,),'descr':'<f4','fortran_order':False}   `,
+      `{'descr': '=f4', 'fortran_order': False, 'shape': [2]}`,
+      `{\n'descr':\t'<f4' , 'fortran_order' : True , 'shape' : ( 2 , ) , }\n`,
+    ]
+  ) {
+    assertEquals(readNpy(file(text, 8)).shape, [2], text);
+  }
+});
+
+Deno.test("hostile headers are refused in words, quickly", () => {
+  const cases: readonly [Uint8Array<ArrayBuffer>, string][] = [
+    [new Uint8Array(), "does not begin"],
+    [new TextEncoder().encode("\x93NUMPY"), "does not begin"],
+    [file(header("'<f4'", "(1,)"), 4, [4, 0]), "version 4.0"],
+    [file(header("'<f4'", "(1,)"), 4, [0, 9]), "version 0.9"],
+    [file(header("'<f4'", "(1,)"), 4, [1, 1]), "version 1.1"],
+    [file("", 0), "no dictionary"],
+    [file("{", 0), "no dictionary"],
+    [file("{}", 0), "without 'descr'"],
+    [file("{'descr': '<f4', 'shape': ()}", 4), "without 'fortran_order'"],
+    [file(header("'<f4'", "(1,)") + "x", 4), "no dictionary"],
+    [
+      file(`{'descr': '<f4', 'descr': '<f8', 'fortran_order': False, 'shape': ()}`, 4),
+      "two entries",
+    ],
+    [file(header("'<f4'", "()").replace("}", "'extra': 1}"), 4), '"extra"'],
+    [file(header("'<f4'", "(-1,)"), 4), "no dictionary"],
+    [file(header("'<f4'", "(1.0,)"), 4), "no dictionary"],
+    [file(header("'<f4'", "('1',)"), 4), "'shape'"],
+    [file(header("'<f4'", "4"), 4), "'shape'"],
+    [file(header("'<f4'", "(1,)", "0"), 4), "'fortran_order'"],
+    [file(header("'<f4'", "(99999999999999999999,)"), 4), "'shape'"],
+    [file(header("'<f4'", "(9007199254740991, 9007199254740991)"), 4), "is cut short"],
+    [file(header("__import__('os').system('id')", "(1,)"), 4), "no dictionary"],
+    [file(header("'<f4'", "(".repeat(20_000)), 4), "no dictionary"],
+    [file("{".repeat(65_000), 0), "no dictionary"],
+  ];
+  for (const [bytes, message] of cases) assertStringIncludes(problem(bytes), message);
+  const long = file(header("'<f4'", "(1,)"), 70_000, [2, 0]);
+  new DataView(long.buffer).setUint32(8, 65_537, true);
+  assertStringIncludes(problem(long), "65537 bytes");
+});
+
+Deno.test("no bytes whatever throw anything but an NpyError", () => {
+  const start = fixture("float32_vector");
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ maxLength: 300 }),
+      fc.nat(80),
+      fc.boolean(),
+      (noise, at, keepsMagic) => {
+        const bytes = keepsMagic ? start.slice() : new Uint8Array(noise);
+        if (keepsMagic) bytes.set(noise.subarray(0, 40), 8 + at);
+        try {
+          readNpy(bytes);
+        } catch (error) {
+          if (!(error instanceof NpyError)) throw error;
+        }
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+/** Whether there is a Python with NumPy here. */
+async function hasNumPy(): Promise<boolean> {
+  try {
+    const command = new Deno.Command("python3", { args: ["-c", "import numpy"], stderr: "null" });
+    return (await command.output()).success;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+const ignore = !await hasNumPy();
+if (ignore) console.log("skipped: reading our files with NumPy, as there is none here");
+
+Deno.test({
+  name: "NumPy reads what is written, with the types and elements that were meant",
+  ignore,
+  async fn() {
+    using folder = new TemporaryDirectory();
+    folder.file(writeNpy("float32", [2, 3], bytesOf(Float32Array.of(1, 2, 3, 4, 5, 6.5))), "a");
+    folder.file(writeNpy("int64", [2], bytesOf(BigInt64Array.of(-(2n ** 63n), 7n))), "b");
+    folder.file(writeNpy("bool", [2], Uint8Array.of(1, 0)), "c");
+    folder.file(writeNpy("float16", [], bytesOf(Float16Array.of(-0.5))), "d");
+    folder.file(writeNpy("uint8", [0, 3], new Uint8Array()), "e");
+    // NumPy knows no bfloat16 by itself: two bytes of anything, which the user gives a type.
+    folder.file(writeNpy("bfloat16", [1], bytesOf(Uint16Array.of(0x3f80))), "f");
+    const program = `
+import numpy, sys
+for name in "abcdef":
+    array = numpy.load(sys.argv[1] + "/" + name)
+    if array.dtype.kind == "V": array = array.view("<u2")
+    print(array.dtype.str, array.shape, array.tolist())`;
+    const { stdout, stderr } = await new Deno.Command("python3", {
+      args: ["-c", program, folder.path],
+    }).output();
+    assertEquals(new TextDecoder().decode(stderr), "");
+    assertEquals(new TextDecoder().decode(stdout).trim().split("\n"), [
+      "<f4 (2, 3) [[1.0, 2.0, 3.0], [4.0, 5.0, 6.5]]",
+      "<i8 (2,) [-9223372036854775808, 7]",
+      "|b1 (2,) [True, False]",
+      "<f2 () -0.5",
+      "|u1 (0, 3) []",
+      "<u2 (1,) [16256]",
+    ]);
+  },
+});

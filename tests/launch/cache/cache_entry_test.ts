@@ -1,0 +1,140 @@
+// An entry is read back as it was written, or not at all: whatever happens to a byte of it.
+
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import fc from "fast-check";
+import {
+  decodeEntry,
+  encodeEntry,
+  entryTitle,
+  TITLE_HEAD,
+  titleBytes,
+} from "../../../src/launch/cache/cache_entry.ts";
+import { magicOf, seal } from "../../../src/launch/cache/sealed_file.ts";
+import type { CompiledImage } from "../../../src/launch/compile/compiler.ts";
+import { imageFor, REQUEST } from "./counting_compiler.ts";
+
+const KEY = "5e".repeat(32);
+const ENTRY = await encodeEntry(KEY, REQUEST, imageFor(REQUEST, 67));
+
+async function problemOf(bytes: Uint8Array<ArrayBuffer>, key = KEY): Promise<string> {
+  const reading = await decodeEntry(key, bytes);
+  assert("problem" in reading, "it was read");
+  return reading.problem;
+}
+
+/** An entry that is sealed as it should be and holds this. */
+function entryWith(content: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+  return seal(magicOf("GSKC", 1), content);
+}
+
+function described(description: unknown, image: number[] = []): Promise<Uint8Array<ArrayBuffer>> {
+  const text = new TextEncoder().encode(JSON.stringify(description));
+  return entryWith(Uint8Array.of(0, 0, text.length >> 8, text.length & 255, ...text, ...image));
+}
+
+const VALID = {
+  key: KEY,
+  source: "a.cu",
+  kernels: ["a"],
+  format: "ptx",
+  names: [["a", "_Z1a"]],
+  resources: [["_Z1a", [1, 2, 3]]],
+  log: "",
+  bytes: 2,
+};
+
+Deno.test("an entry holds what the compiler made", async () => {
+  assertEquals(await decodeEntry(KEY, ENTRY), { image: imageFor(REQUEST, 67) });
+});
+
+Deno.test("any image is read back, also an empty one and one of any bytes", async () => {
+  const image: fc.Arbitrary<CompiledImage> = fc.record({
+    format: fc.constantFrom("cubin", "ptx", "fatbin", "library"),
+    image: fc.uint8Array({ maxLength: 300 }).map((bytes) => new Uint8Array(bytes)),
+    loweredNames: fc.array(fc.tuple(fc.string(), fc.string())).map((pairs) => new Map(pairs)),
+    resources: fc.array(fc.tuple(
+      fc.string(),
+      fc.record({ registers: fc.nat(), sharedMemory: fc.nat(), localMemory: fc.nat() }),
+    )).map((pairs) => new Map(pairs)),
+    log: fc.string({ unit: "binary" }),
+  });
+  await fc.assert(
+    fc.asyncProperty(image, async (made) => {
+      const reading = await decodeEntry(KEY, await encodeEntry(KEY, REQUEST, made));
+      assertEquals(reading, { image: made });
+    }),
+    { numRuns: 100 },
+  );
+});
+
+Deno.test("an entry with any one byte changed is refused", async () => {
+  for (let offset = 0; offset < ENTRY.length; offset++) {
+    for (const mask of [0x01, 0x80, 0xff]) {
+      const damaged = ENTRY.slice();
+      damaged[offset]! ^= mask;
+      await problemOf(damaged);
+    }
+  }
+});
+
+Deno.test("an entry that ends anywhere before its end is refused", async () => {
+  for (let length = 0; length < ENTRY.length; length++) {
+    await problemOf(ENTRY.slice(0, length));
+  }
+});
+
+Deno.test("an entry with something behind its end is refused", async () => {
+  for (const extra of [1, 8, 4096]) {
+    const longer = new Uint8Array(ENTRY.length + extra);
+    longer.set(ENTRY);
+    assertStringIncludes(await problemOf(longer), "not what was written");
+  }
+});
+
+Deno.test("an entry under another key, of another schema or kind is refused by name", async () => {
+  assertStringIncludes(await problemOf(ENTRY, "5f".repeat(32)), "another key");
+  const content = ENTRY.slice(40);
+  for (const magic of [magicOf("GSKC", 2), magicOf("GSID", 1)]) {
+    assertStringIncludes(await problemOf(await seal(magic, content)), "another kind");
+  }
+  assertStringIncludes(await problemOf(new Uint8Array()), "0 bytes");
+});
+
+Deno.test("a sealed entry whose content is none is refused", async () => {
+  assert("image" in await decodeEntry(KEY, await described(VALID, [1, 2])), "the valid one");
+  for (const image of [[], [1], [1, 2, 3]]) {
+    assertStringIncludes(await problemOf(await described(VALID, image)), "2 bytes");
+  }
+  const wrong: readonly unknown[] = [
+    null,
+    7,
+    [],
+    {},
+    ...Object.keys(VALID).flatMap((field) =>
+      [undefined, null, -1, 1.5, {}, [[1]], [["a"]], [["a", "b", "c"]], [["a", [1, 2]]]]
+        .map((value) => ({ ...VALID, [field]: value }))
+    ),
+    { ...VALID, format: "elf" },
+    { ...VALID, bytes: 2 ** 53 },
+    { ...VALID, resources: [["a", [1, 2, -3]]] },
+  ];
+  for (const description of wrong) {
+    await problemOf(await described(description, [1, 2]));
+  }
+});
+
+Deno.test("a length that leads beyond an entry is refused", async () => {
+  for (const content of [[], [0], [0, 0, 0], [0, 0, 0, 1], [255, 255, 255, 255, 1], [0, 0, 0, 0]]) {
+    assertStringIncludes(await problemOf(await entryWith(Uint8Array.from(content))), "description");
+  }
+});
+
+Deno.test("the title of an entry is read from its first bytes", () => {
+  const length = titleBytes(ENTRY.slice(0, TITLE_HEAD));
+  assertEquals(length, ENTRY.length - 67);
+  const title = entryTitle(ENTRY.slice(0, length));
+  assertEquals([title?.source, title?.kernels], ["kernel.cu", ["k", "tile<float, 32>"]]);
+  assertEquals(entryTitle(ENTRY.slice(0, length - 1)), undefined);
+  assertEquals(entryTitle(new Uint8Array(length)), undefined);
+  assertEquals(titleBytes(ENTRY.slice(0, TITLE_HEAD - 1)), 0);
+});

@@ -1,0 +1,61 @@
+/**
+ * A process that uses the compile cache, for the tests of several of them. Its arguments are the
+ * cache's directory, its size, and what to do; it prints what came of it as JSON.
+ *
+ * @module
+ */
+
+import { assertEquals } from "@std/assert";
+import { environment } from "../../../src/hardware/device_list.ts";
+import { configureKernelCache } from "../../../src/launch/cache/cache_settings.ts";
+import { cachedCompile, kernelCacheStatistics } from "../../../src/launch/cache/kernel_cache.ts";
+import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
+import { configureLogging } from "../../../src/observe/logging.ts";
+import { CountingCompiler, imageFor, REQUEST } from "./counting_compiler.ts";
+
+/** What the process prints. */
+export interface ProcessReport {
+  /** Whether each request was cached. */
+  readonly cached: readonly boolean[];
+  /** How long each took, in milliseconds. */
+  readonly times: readonly number[];
+  /** What was counted. */
+  readonly statistics: ReturnType<typeof kernelCacheStatistics>;
+}
+
+/** A request that differs from those of other numbers. */
+function request(number: number): CompileRequest {
+  return { ...REQUEST, source: `// ${number}\n${REQUEST.source}` };
+}
+
+/** Compiles requests of these numbers, one after the other, and checks what comes back. */
+async function compileAll(numbers: readonly number[], bytes: number): Promise<ProcessReport> {
+  const compiler = new CountingCompiler(bytes);
+  const cached: boolean[] = [];
+  const times: number[] = [];
+  for (const number of numbers) {
+    const asked = request(number);
+    const start = performance.now();
+    const image = await cachedCompile(compiler, asked);
+    times.push(performance.now() - start);
+    assertEquals(image, { ...imageFor(asked, bytes), cached: image.cached });
+    cached.push(image.cached);
+  }
+  return { cached, times, statistics: kernelCacheStatistics() };
+}
+
+/** Ends this process, as nothing can prevent, when half of an entry is written. */
+function dieHalfWritten(): void {
+  const { write } = Deno.FsFile.prototype;
+  Deno.FsFile.prototype.write = async function (bytes: Uint8Array): Promise<number> {
+    await write.call(this, bytes.subarray(0, bytes.length >> 1));
+    Deno.kill(Deno.pid, "SIGKILL");
+    return await new Promise(() => {});
+  };
+}
+
+const [directory, size, action, bytes, ...numbers] = Deno.args;
+configureLogging(environment.log);
+configureKernelCache({ directory: directory!, maxBytes: size! });
+if (action === "die") dieHalfWritten();
+console.log(JSON.stringify(await compileAll(numbers.map(Number), Number(bytes))));

@@ -1,0 +1,196 @@
+// Several real processes on one cache: one that ends in mid-write, two at once, a full and a
+// read-only file system, and permissions that are missing.
+
+import { assert, assertEquals, assertLess, assertStringIncludes } from "@std/assert";
+import { repositoryPath, runFile, type SubprocessOptions } from "../../support/subprocess.ts";
+import { TemporaryDirectory } from "../../support/temporary_file.ts";
+import type { ProcessReport } from "./cache_process.ts";
+
+const PROGRAM = "tests/launch/cache/cache_process.ts";
+const LOG = { GRIDSTRIDE_LOG: "warning" };
+
+function run(args: readonly string[], options: SubprocessOptions = {}) {
+  const permissions = options.permissions ?? ["-A"];
+  return runFile(PROGRAM, {
+    ...options,
+    args,
+    permissions: [...permissions, "--no-check"],
+    environment: LOG,
+  });
+}
+
+async function report(args: readonly string[], options?: SubprocessOptions) {
+  const { code, stdout, stderr } = await run(args, options);
+  assertEquals(code, 0, stderr);
+  return { ...JSON.parse(stdout) as ProcessReport, warnings: warningsIn(stderr) };
+}
+
+function warningsIn(stderr: string): string[] {
+  return stderr.split("\n").filter((line) => line.startsWith("[warning]"));
+}
+
+function range(from: number, to: number): string[] {
+  return Array.from({ length: to - from }, (_, index) => String(from + index));
+}
+
+Deno.test("a fresh process finds what another compiled, in a few milliseconds", async () => {
+  using folder = new TemporaryDirectory();
+  const args = [folder.path, "1GiB", "compile", "50000", "1"];
+  const made = await report(args);
+  assertEquals([made.cached, made.statistics.stored, made.warnings], [[false], 1, []]);
+  const times: number[] = [];
+  for (let i = 0; i < 3; i++) {
+    const found = await report(args);
+    assertEquals([found.cached, found.statistics.hits, found.statistics.stored], [[true], 1, 0]);
+    times.push(found.times[0]!);
+  }
+  // 5 ms is the goal on an idle machine, and the benches print it; tests run beside others.
+  assertLess(Math.min(...times), 20);
+});
+
+Deno.test("a process that is killed in mid-write leaves the cache as it was", async () => {
+  using folder = new TemporaryDirectory();
+  const killed = await run([folder.path, "1GiB", "die", "50000", "1"]);
+  assertEquals(killed.signal, "SIGKILL");
+  const temporary = [...Deno.readDirSync(`${folder.path}/temporary`)];
+  assertEquals(temporary.length, 1, "it was writing");
+  const { size } = Deno.statSync(`${folder.path}/temporary/${temporary[0]!.name}`);
+  assert(size > 20_000 && size < 50_000, `half of the entry is there: ${size} bytes`);
+
+  const next = await report([folder.path, "1GiB", "compile", "50000", "1"]);
+  assertEquals([next.cached, next.statistics.corrupt], [[false], 0]);
+  const found = await report([folder.path, "1GiB", "compile", "50000", "1"]);
+  assertEquals([found.cached, found.statistics.corrupt], [[true], 0]);
+});
+
+Deno.test("two processes that compile the same at once, in a cache that is too small", async () => {
+  using folder = new TemporaryDirectory();
+  const args = [folder.path, "40000", "compile", "3000", ...range(0, 20), ...range(0, 20)];
+  const both = await Promise.all([report(args), report(args)]);
+  for (const { statistics, warnings } of both) {
+    assertEquals([statistics.corrupt, statistics.failed, warnings], [0, 0, []]);
+    assertEquals(statistics.hits + statistics.misses, 40);
+  }
+  assert(both.some(({ statistics }) => statistics.evicted > 0), "it is too small");
+  const entries = [...Deno.readDirSync(`${folder.path}/entries`)]
+    .flatMap(({ name }) => [...Deno.readDirSync(`${folder.path}/entries/${name}`)]);
+  assert(entries.length >= 8, `${entries.length} entries`);
+});
+
+Deno.test("a missing permission is named once, nothing prompts, and compiling works", async () => {
+  using folder = new TemporaryDirectory();
+  const path = folder.path;
+  await report([path, "1GiB", "compile", "1000", "1"]);
+  const [env, read, write, sys] = [
+    "--allow-env",
+    `--allow-read=${path}`,
+    `--allow-write=${path}`,
+    "--allow-sys=uid",
+  ];
+  for (
+    const [permissions, cached, missing] of [
+      [[env, read, write, sys], [true, false, false], []],
+      [[env, read, sys], [true, false, false], [write]],
+      [[env, write, sys], [false, false, false], [read]],
+      [[env, read, write], [false, false, false], [sys]],
+      [[env], [false, false, false], [read, sys]],
+    ] as const
+  ) {
+    const numbers = permissions.length === 4 ? ["1", "2", "3"] : ["1", "4", "5"];
+    const found = await report([path, "1GiB", "compile", "1000", ...numbers], { permissions });
+    assertEquals(found.cached, [...cached], permissions.join(" "));
+    assertEquals(found.warnings.length, missing.length === 0 ? 0 : 1, found.warnings.join("\n"));
+    for (const flag of missing) assertStringIncludes(found.warnings[0]!, flag);
+  }
+});
+
+/** Runs a shell script in a mount namespace of its own, where a file system is at `$1`. */
+async function withFileSystem(
+  folder: TemporaryDirectory,
+  script: string,
+): Promise<{ reports: ProcessReport[]; warnings: string[] }> {
+  const deno = [Deno.execPath(), "run", "-A", "--no-check", "--quiet", "--cached-only"];
+  const { code, stdout, stderr } = await new Deno.Command("unshare", {
+    args: [
+      ...[...NAMESPACE, "sh", "-ec", script, "sh"],
+      ...[folder.path, ...deno, `--config=${repositoryPath("deno.json")}`, repositoryPath(PROGRAM)],
+    ],
+    env: { ...LOG, NO_COLOR: "1" },
+  }).output();
+  const decoder = new TextDecoder();
+  assertEquals(code, 0, decoder.decode(stderr));
+  const lines = decoder.decode(stdout).trim().split("\n");
+  return {
+    reports: lines.map((line) => JSON.parse(line)),
+    warnings: warningsIn(decoder.decode(stderr)),
+  };
+}
+
+const NAMESPACE = ["--user", "--map-root-user", "--mount"];
+
+/** Whether this system lets a process mount something for itself. */
+async function canMount(): Promise<boolean> {
+  const mount = "mount -t tmpfs tmpfs /mnt";
+  try {
+    const command = new Deno.Command("unshare", { args: [...NAMESPACE, "sh", "-c", mount] });
+    return (await command.output()).success;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+const ignore = !await canMount();
+if (ignore) console.log("skipped: full and read-only file systems, as none can be mounted here");
+
+Deno.test({
+  name: "a full file system is warned of once, and compiling works",
+  ignore,
+  async fn() {
+    using folder = new TemporaryDirectory();
+    const { reports, warnings } = await withFileSystem(
+      folder,
+      `path=$1; shift
+      mount -t tmpfs -o size=128k,mode=700 tmpfs "$path"
+      "$@" "$path" 1GiB compile 200000 1 2 3
+      "$@" "$path" 1GiB compile 1000 4
+      "$@" "$path" 1GiB compile 1000 4
+      rmdir "$path/temporary"`,
+    );
+    assertEquals(reports.map(({ cached }) => cached), [[false, false, false], [false], [true]]);
+    assertEquals(reports.map(({ statistics }) => statistics.failed), [3, 0, 0]);
+    assertEquals(warnings.length, 1, warnings.join("\n"));
+    assertStringIncludes(warnings[0]!, "No space left on device");
+  },
+});
+
+Deno.test({
+  name: "a read-only file system is read, and warned of once when something is to be stored",
+  ignore,
+  async fn() {
+    using folder = new TemporaryDirectory();
+    const { reports, warnings } = await withFileSystem(
+      folder,
+      `path=$1; shift
+      mount -t tmpfs -o mode=700 tmpfs "$path"
+      "$@" "$path" 1GiB compile 1000 1
+      mount -o remount,ro "$path"
+      "$@" "$path" 1GiB compile 1000 1
+      "$@" "$path" 1GiB compile 1000 1 2 3`,
+    );
+    assertEquals(reports.map(({ cached }) => cached), [[false], [true], [true, false, false]]);
+    assertEquals(reports.map(({ statistics }) => statistics.failed), [0, 0, 2]);
+    assertEquals(warnings.length, 1, warnings.join("\n"));
+    assertStringIncludes(warnings[0]!, "Read-only file system");
+  },
+});
+
+Deno.test("a directory that cannot be made is warned of once, and compiling works", async () => {
+  using folder = new TemporaryDirectory();
+  const file = folder.file(new Uint8Array());
+  const args = [`${file}/cache`, "1GiB", "compile", "1000", "1", "2"];
+  const { cached, statistics, warnings } = await report(args);
+  assertEquals([cached, statistics.failed], [[false, false], 2]);
+  assert(warnings.length > 0 && warnings.length <= 2, "once for reading, once for writing");
+  assertEquals(new Set(warnings).size, warnings.length);
+});

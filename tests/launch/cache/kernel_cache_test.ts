@@ -1,0 +1,235 @@
+// One process: what is compiled, what is found again, what is counted.
+
+import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { CompileError } from "../../../src/launch/compile/compile_error.ts";
+import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
+import { configureKernelCache } from "../../../src/launch/cache/cache_settings.ts";
+import {
+  cachedCompile,
+  clearKernelCache,
+  type KernelCacheStatistics,
+  kernelCacheStatistics,
+} from "../../../src/launch/cache/kernel_cache.ts";
+import { listKernelCache } from "../../../src/launch/cache/kernel_cache_list.ts";
+import { RecentImages } from "../../../src/launch/cache/recent_images.ts";
+import { TemporaryDirectory } from "../../support/temporary_file.ts";
+import { CountingCompiler, imageFor, REQUEST } from "./counting_compiler.ts";
+
+/** Runs something with a cache of its own. */
+async function withCache(
+  run: (folder: TemporaryDirectory) => Promise<void>,
+  maxBytes = 2 ** 20,
+): Promise<void> {
+  using folder = new TemporaryDirectory();
+  try {
+    configureKernelCache({ directory: `${folder.path}/cache`, maxBytes });
+    await run(folder);
+  } finally {
+    // Also what is in memory, which the next test must not find.
+    await clearKernelCache();
+    configureKernelCache();
+  }
+}
+
+/** A request that differs from others of another number. */
+function request(number: number): CompileRequest {
+  return { ...REQUEST, source: `// ${number}\n${REQUEST.source}` };
+}
+
+function entryPath(folder: TemporaryDirectory, key: string): string {
+  return `${folder.path}/cache/entries/${key.slice(0, 2)}/${key.slice(2)}`;
+}
+
+/** Forgets what is in memory and keeps what is on the disk, as a fresh process finds it. */
+async function forget(folder: TemporaryDirectory): Promise<void> {
+  const kept = `${folder.path}/kept`;
+  await Deno.rename(`${folder.path}/cache`, kept);
+  await clearKernelCache();
+  await Deno.rename(kept, `${folder.path}/cache`);
+}
+
+async function counted(run: () => Promise<void>): Promise<KernelCacheStatistics> {
+  const before = kernelCacheStatistics();
+  await run();
+  const after = kernelCacheStatistics();
+  const names = Object.keys(after) as (keyof KernelCacheStatistics)[];
+  const differences = names.map((name) => [name, after[name] - before[name]]);
+  return Object.fromEntries(differences);
+}
+
+const NOTHING: KernelCacheStatistics = {
+  hits: 0,
+  misses: 0,
+  corrupt: 0,
+  evicted: 0,
+  stored: 0,
+  failed: 0,
+};
+
+Deno.test("a request is compiled once and then found, in memory and on the disk", () =>
+  withCache(async (folder) => {
+    const compiler = new CountingCompiler();
+    const figures = await counted(async () => {
+      const first = await cachedCompile(compiler, REQUEST);
+      assertEquals(first, { ...imageFor(REQUEST), cached: false });
+      assertEquals(await cachedCompile(compiler, REQUEST), { ...first, cached: true });
+      await forget(folder);
+      assertEquals(await cachedCompile(compiler, REQUEST), { ...first, cached: true });
+    });
+    assertEquals(compiler.compilations, 1);
+    assertEquals(figures, { ...NOTHING, hits: 2, misses: 1, stored: 1 });
+  }));
+
+Deno.test("the same request at the same time is compiled once, another one beside it", () =>
+  withCache(async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const compiler = new CountingCompiler(200, promise);
+    const all = [1, 1, 2, 1, 2].map((number) => cachedCompile(compiler, request(number)));
+    resolve();
+    const figures = await counted(async () => {
+      const images = await Promise.all(all);
+      assertEquals(images.filter(({ cached }) => !cached).length, 2);
+      assertStrictEquals(images[0]!.image, images[1]!.image);
+      assertStrictEquals(images[2]!.image, images[4]!.image);
+    });
+    assertEquals(compiler.compilations, 2);
+    assertEquals([figures.hits + figures.misses, figures.stored], [5, 2]);
+  }));
+
+Deno.test("a source that does not compile fails for all who wait, and is tried again", () =>
+  withCache(async () => {
+    class Failing extends CountingCompiler {
+      override compile(): Promise<never> {
+        this.compilations++;
+        return Promise.reject(new CompileError("kernel.cu", this.label, [], "no"));
+      }
+    }
+    const compiler = new Failing();
+    const both = [cachedCompile(compiler, REQUEST), cachedCompile(compiler, REQUEST)];
+    await Promise.all(both.map((one) => assertRejects(() => one, CompileError)));
+    const before = compiler.compilations;
+    await assertRejects(() => cachedCompile(compiler, REQUEST), CompileError);
+    assertEquals(compiler.compilations, before + 1);
+    assertEquals(await listKernelCache(), []);
+    assertEquals((await cachedCompile(new CountingCompiler(), REQUEST)).cached, false);
+  }));
+
+Deno.test("a damaged entry is compiled again, counted and replaced", () =>
+  withCache(async (folder) => {
+    const compiler = new CountingCompiler();
+    await cachedCompile(compiler, REQUEST);
+    const path = entryPath(folder, (await listKernelCache())[0]!.key);
+    const whole = Deno.readFileSync(path);
+    const damages: readonly Uint8Array[] = [
+      new Uint8Array(),
+      whole.slice(0, 100),
+      whole.with(whole.length - 1, whole.at(-1)! ^ 1),
+      new Uint8Array(5000),
+    ];
+    for (const damaged of damages) {
+      Deno.writeFileSync(path, damaged);
+      const figures = await counted(async () => {
+        await forget(folder);
+        const image = await cachedCompile(compiler, REQUEST);
+        assertEquals(image, { ...imageFor(REQUEST), cached: false });
+      });
+      assertEquals(figures, { ...NOTHING, misses: 1, corrupt: 1, stored: 1 });
+      assertEquals(Deno.readFileSync(path), whole);
+    }
+  }));
+
+Deno.test("an entry under another's name is compiled again", () =>
+  withCache(async (folder) => {
+    const compiler = new CountingCompiler();
+    await cachedCompile(compiler, request(1));
+    await cachedCompile(compiler, request(2));
+    const paths = (await listKernelCache()).map(({ key }) => entryPath(folder, key));
+    Deno.copyFileSync(paths[0]!, paths[1]!);
+    await forget(folder);
+    const figures = await counted(async () => {
+      for (const number of [1, 2]) {
+        const { image } = await cachedCompile(compiler, request(number));
+        assertEquals(image, imageFor(request(number)).image);
+      }
+    });
+    assertEquals([figures.hits, figures.corrupt], [1, 1]);
+  }));
+
+Deno.test("entries that are too many go, are counted and compiled again", () =>
+  withCache(async (folder) => {
+    const compiler = new CountingCompiler(3000);
+    const figures = await counted(async () => {
+      for (let i = 0; i < 5; i++) await cachedCompile(compiler, request(i));
+    });
+    assertEquals([figures.stored, figures.evicted], [5, 3]);
+    await forget(folder);
+    assertEquals((await cachedCompile(compiler, request(0))).cached, false);
+    assertEquals((await cachedCompile(compiler, request(4))).cached, true);
+  }, 10_000));
+
+Deno.test("an image that is larger than the cache works and counts as not stored", () =>
+  withCache(async () => {
+    const figures = await counted(async () => {
+      const image = await cachedCompile(new CountingCompiler(3000), REQUEST);
+      assertEquals(image, { ...imageFor(REQUEST, 3000), cached: false });
+    });
+    assertEquals(figures, { ...NOTHING, misses: 1, failed: 1 });
+    assertEquals(await listKernelCache(), []);
+  }, 2000));
+
+Deno.test("a cache that is off compiles each time and writes nothing", () =>
+  withCache(async (folder) => {
+    configureKernelCache({ directory: `${folder.path}/off`, enabled: false });
+    const compiler = new CountingCompiler();
+    for (const cached of [false, false]) {
+      assertEquals((await cachedCompile(compiler, REQUEST)).cached, cached);
+    }
+    assertEquals(compiler.compilations, 2);
+    assertEquals(await listKernelCache(), []);
+    assertEquals(await clearKernelCache(), { entries: 0, bytes: 0 });
+    assertEquals([...Deno.readDirSync(folder.path)], []);
+  }));
+
+Deno.test("the list has source, kernels, size and time of use, and shows what is damaged", () =>
+  withCache(async (folder) => {
+    const before = Date.now() - 1;
+    await cachedCompile(new CountingCompiler(), REQUEST);
+    const [entry, ...none] = await listKernelCache();
+    assertEquals(none, []);
+    const path = entryPath(folder, entry!.key);
+    assertEquals(entry, {
+      key: entry!.key,
+      source: "kernel.cu",
+      kernels: ["k", "tile<float, 32>"],
+      bytes: Deno.statSync(path).size,
+      lastUsed: entry!.lastUsed,
+    });
+    assertEquals(entry!.lastUsed.getTime() >= before, true);
+    Deno.writeFileSync(path, new Uint8Array(3));
+    const [damaged] = await listKernelCache();
+    assertEquals([damaged!.source, damaged!.kernels, damaged!.bytes], ["", [], 3]);
+    assertEquals(await clearKernelCache(), { entries: 1, bytes: 3 });
+    assertEquals(await listKernelCache(), []);
+  }));
+
+Deno.test("images in memory are the ones used last and no more than fit", () => {
+  const images = new RecentImages(1000);
+  const image = (bytes: number) => imageFor(REQUEST, bytes);
+  for (const [key, bytes] of [["a", 400], ["b", 300], ["c", 300]] as const) {
+    images.add(key, image(bytes));
+  }
+  images.get("a");
+  images.add("d", image(200));
+  assertEquals(["a", "b", "c", "d"].map((key) => images.get(key)?.image.length), [
+    400,
+    undefined,
+    300,
+    200,
+  ]);
+  images.add("a", image(100));
+  assertEquals(images.bytes, 600);
+  images.add("e", image(1001));
+  assertEquals([images.get("e"), images.bytes], [undefined, 600]);
+  images.clear();
+  assertEquals([images.get("a"), images.bytes], [undefined, 0]);
+});
