@@ -189,14 +189,44 @@ export {
 
 // Launching kernels
 export type { Kernel } from "./src/launch/kernel.ts";
+export type { Module } from "./src/launch/module.ts";
+export type { CompileOptions } from "./src/launch/compile_options.ts";
+export type { LoadModuleOptions, ModuleStructs } from "./src/device/module_sources.ts";
+export {
+  CompileError,
+  type Diagnostic,
+  type DiagnosticSeverity,
+  diagnosticText,
+} from "./src/launch/compile/compile_error.ts";
+export { CompilerUnavailableError } from "./src/launch/compile/compiler_unavailable_error.ts";
 export type { Dimensions, LaunchConfig } from "./src/launch/launch_config.ts";
 export type {
   KernelParameter,
   KernelSignature,
+  ParameterBase,
+  PointeeType,
   PointerParameter,
   ScalarParameter,
+  StructParameter,
+  VectorParameter,
 } from "./src/launch/signature.ts";
 export type { ScalarType } from "./src/launch/c_types.ts";
+export type { VectorLength, VectorType } from "./src/launch/vector_types.ts";
+export {
+  defineStruct,
+  type NoStructs,
+  type StructOptions,
+  type StructType,
+  type StructTypes,
+} from "./src/launch/struct_type.ts";
+export type {
+  ReadableFields,
+  StructArgument,
+  StructField,
+  StructFields,
+  StructResult,
+} from "./src/launch/struct_fields.ts";
+export type { ElementType, FieldLayout, StructLayout } from "./src/launch/struct_layout.ts";
 export { KernelProfile, type KernelTiming } from "./src/launch/kernel_profile.ts";
 export {
   type KernelTimes,
@@ -207,7 +237,10 @@ export type { LaunchProblem } from "./src/launch/launch_geometry.ts";
 export type {
   KernelArgument,
   KernelArguments,
+  ReadableKernel,
   ReadableSignature,
+  SignatureError,
+  SignatureIn,
 } from "./src/launch/signature_types.ts";
 export type {
   DeviceMemory,
@@ -215,14 +248,17 @@ export type {
   ReadonlyDeviceMemory,
 } from "./src/launch/device_memory.ts";
 export type { KernelAttributes } from "./src/ffi/native_kernel.ts";
-export { configureKernelCache, type KernelCacheOptions } from "./src/launch/cache/cache_settings.ts";
+export {
+  configureKernelCache,
+  type KernelCacheOptions,
+} from "./src/launch/cache/cache_settings.ts";
 export {
   clearKernelCache,
-  kernelCacheStatistics,
   type KernelCacheStatistics,
+  kernelCacheStatistics,
 } from "./src/launch/cache/kernel_cache.ts";
 export { type KernelCacheEntry, listKernelCache } from "./src/launch/cache/kernel_cache_list.ts";
-export type { FileTotal } from "./src/launch/cache/cache_store.ts";
+export type { KernelCacheTotal } from "./src/launch/cache/cache_store.ts";
 export type { HistogramOptions } from "./src/kernels/histogram.ts";
 export type { ScaleOptions } from "./src/kernels/elementwise.ts";
 export type { FloatingDType, NumericDType } from "./src/kernels/operands.ts";
@@ -236,4 +272,5 @@ export {
   type OutOfMemoryDetails,
   OutOfMemoryError,
 } from "./src/ffi/cuda_error.ts";
+export { CacheDirectoryError } from "./src/ffi/cache_directory.ts";
 export { EnvironmentError } from "./src/hardware/environment_error.ts";

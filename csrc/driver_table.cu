@@ -21,6 +21,8 @@ const DriverTable& driver_table() {
       &cuMemMap,
       &cuMemUnmap,
       &cuMemSetAccess,
+      &cuKernelGetName,
+      &cuKernelGetParamInfo,
   };
   return table;
 }
@@ -69,6 +71,8 @@ DriverTable filled_from_driver() {
   find_function(get_address, "cuMemMap", 10020, table.mem_map);
   find_function(get_address, "cuMemUnmap", 10020, table.mem_unmap);
   find_function(get_address, "cuMemSetAccess", 10020, table.mem_set_access);
+  find_function(get_address, "cuKernelGetName", 12030, table.kernel_get_name);
+  find_function(get_address, "cuKernelGetParamInfo", 12040, table.kernel_get_param_info);
   return table;
 }
 

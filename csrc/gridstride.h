@@ -1,5 +1,6 @@
 /*
- * gridstride.h — the whole C ABI between TypeScript and the native libraries.
+ * gridstride.h — the C ABI between TypeScript and the native libraries. Its statuses are in
+ * gridstride_status.h, its functions for kernels in gridstride_kernel.h.
  *
  * Two libraries export exactly these functions: libgridstride_cuda.so (nvcc, over the CUDA
  * runtime) and libgridstride_host.so (a C++17 compiler, over csrc/host/). The host library also
@@ -7,8 +8,8 @@
  *
  * Rules of the seam
  *   - Every function but gs_abi_version returns a status: 0 on success, a positive CUDA runtime
- *     code, or a negative code of gridstride_status.h. A function that fails has no effect, except that
- *     what fails to be given back because its device is lost is forgotten: the device took it.
+ *     code, or a negative code of gridstride_status.h. A function that fails has no effect, except
+ *     that what fails to be given back because its device is lost is forgotten: the device took it.
  *   - Addresses and sizes are doubles holding non-negative integers below 2^53; anything else is
  *     GS_ERROR_ARGUMENT. Handles are positive int32 values, checked for their generation.
  *   - Hot calls take their operands from the calling thread's command block (see below); all
@@ -19,7 +20,7 @@
  *   - Device memory may be taken and given back while a stream is captured.
  *   - No C++ exception, exit, abort or print crosses the seam.
  *
- * tests/ffi/header_parity_test.ts reads this file: one declaration per function, one line or
+ * tests/ffi/header_parity_test.ts reads these files: one declaration per function, one line or
  * wrapped, parameters named, types limited to int32_t, double, and pointers.
  */
 #ifndef GRIDSTRIDE_H
@@ -29,7 +30,7 @@
 
 #include "gridstride_status.h"
 
-#define GS_ABI_VERSION 2
+#define GS_ABI_VERSION 3
 
 #if defined(__GNUC__) || defined(__clang__)
 #define GS_API __attribute__((visibility("default")))
@@ -57,7 +58,7 @@ typedef struct gs_command_block {
   double device;                      /* slot 8: device ordinal */
   double stream;                      /* slot 9: stream handle */
   double operand[GS_OPERAND_SLOTS];   /* slots 10-23: operands, listed at each hot call */
-  double argument[GS_ARGUMENT_SLOTS]; /* slots 24-535: kernel arguments, one slot each */
+  double argument[GS_ARGUMENT_SLOTS]; /* slots 24-535: kernel arguments */
 } gs_command_block;
 
 /* ---- abi ---------------------------------------------------------------------------------- */
@@ -106,7 +107,8 @@ GS_API int32_t gs_call_restore(void);
 
 /* Live resources of the process: result[0] allocations, [1] allocated bytes, [2] streams,
  * [3] events, [4] pinned slabs, [5] pinned bytes, [6] address reservations, [7] mapped bytes,
- * [8] graphs, [9] files. */
+ * [8] graphs, [9] files, [10] modules. */
+#define GS_TALLY_SLOTS 11
 GS_API int32_t gs_resource_tally(double* result);
 
 /* ---- device ------------------------------------------------------------------------------- */

@@ -29,6 +29,9 @@ class HandleTable {
   struct Slot;
 
  public:
+  // No handle is less.
+  static constexpr int32_t least_handle = int32_t{1} << 20;
+
   // A call's hold on a resource.
   class Use {
    public:
@@ -110,6 +113,7 @@ class HandleTable {
   static_assert(std::is_trivially_destructible_v<Resource>, "slots are reused, not destroyed");
 
   static constexpr int index_bits = 20;
+  static_assert(least_handle == 1 << index_bits, "generations begin at 1");
   static constexpr uint32_t slot_limit = uint32_t{1} << index_bits;
   static constexpr uint64_t last_generation = 2047;
   static constexpr uint32_t slots_per_chunk = 1024;

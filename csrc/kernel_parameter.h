@@ -1,4 +1,5 @@
-// What a kernel's function pointer type says about its parameters.
+// Parameters of kernels: what a launch makes of an argument, and what a kernel's function pointer
+// type says of that.
 #ifndef GRIDSTRIDE_KERNEL_PARAMETER_H
 #define GRIDSTRIDE_KERNEL_PARAMETER_H
 
@@ -9,24 +10,37 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "gridstride_kernel.h"
+
 namespace gridstride {
 
 enum class ParameterKind : uint8_t {
-  boolean,
-  signed_integer,
-  unsigned_integer,
-  float16,
-  bfloat16,
-  float32,
-  float64,
-  pointer,
+  boolean = GS_PARAMETER_BOOLEAN,
+  signed_integer = GS_PARAMETER_SIGNED,
+  unsigned_integer = GS_PARAMETER_UNSIGNED,
+  float16 = GS_PARAMETER_FLOAT16,
+  bfloat16 = GS_PARAMETER_BFLOAT16,
+  float32 = GS_PARAMETER_FLOAT32,
+  float64 = GS_PARAMETER_FLOAT64,
+  pointer = GS_PARAMETER_POINTER,
+  raw_bytes = GS_PARAMETER_BYTES,
 };
 
+// What a launch needs to know.
 struct Parameter {
   ParameterKind kind;
-  uint8_t bytes;
+  uint16_t bytes;
+};
+
+// How many slots of the command block an argument of so many bytes fills.
+constexpr int slots_of(int bytes) {
+  return (bytes + static_cast<int>(sizeof(double)) - 1) / static_cast<int>(sizeof(double));
+}
+
+// What the declaration of a built-in kernel says.
+struct ParameterType {
+  const char* name;  // of a pointer, what it points to
   bool points_to_const;
-  const char* type;  // of a pointer, what it points to
 };
 
 // The spelling of a type in gs_kernel_describe, which is a kernel author's.
@@ -78,17 +92,23 @@ constexpr ParameterKind kind_of_number() {
 template <class Type>
 constexpr Parameter parameter_of() {
   if constexpr (std::is_pointer_v<Type>) {
-    using Pointee = std::remove_pointer_t<Type>;
-    return Parameter{ParameterKind::pointer, sizeof(Type), std::is_const_v<Pointee>,
-                     TypeName<std::remove_const_t<Pointee>>::value};
+    return Parameter{ParameterKind::pointer, sizeof(Type)};
   } else {
-    return Parameter{kind_of_number<Type>(), sizeof(Type), false, TypeName<Type>::value};
+    return Parameter{kind_of_number<Type>(), sizeof(Type)};
   }
+}
+
+template <class Type>
+constexpr ParameterType parameter_type_of() {
+  using Pointee = std::remove_pointer_t<Type>;
+  return ParameterType{TypeName<std::remove_const_t<Pointee>>::value, std::is_const_v<Pointee>};
 }
 
 template <class... Types>
 struct ParameterList {
   static constexpr std::array<Parameter, sizeof...(Types)> parameters = {parameter_of<Types>()...};
+  static constexpr std::array<ParameterType, sizeof...(Types)> types = {
+      parameter_type_of<Types>()...};
 };
 
 }  // namespace gridstride

@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-#include "call.h"
-#include "device.h"
+#include "guard.h"
 #include "text.h"
 
 namespace gridstride {
@@ -41,12 +40,11 @@ void Kernel::link() {
 std::string Kernel::declaration() const {
   std::string text(name_);
   text += '(';
-  for (int index = 0; index < parameter_count_; index++) {
-    const Parameter& parameter = parameters_[index];
+  for (int index = 0; index < launchable_.parameter_count; index++) {
     if (index > 0) text += ',';
-    if (parameter.points_to_const) text += "const ";
-    text += parameter.type;
-    if (parameter.kind == ParameterKind::pointer) text += '*';
+    if (types_[index].points_to_const) text += "const ";
+    text += types_[index].name;
+    if (launchable_.parameters[index].kind == ParameterKind::pointer) text += '*';
   }
   text += ')';
   return text;
@@ -89,23 +87,5 @@ int32_t gs_kernel_find(const char* name, double* result) {
         [](const Kernel* kernel, std::string_view wanted) { return kernel->name() < wanted; });
     require(found != all.end() && (*found)->name() == name, GS_ERROR_NOT_FOUND);
     result[0] = static_cast<double>(found - all.begin() + 1);
-  });
-}
-
-int32_t gs_kernel_attributes(int32_t device, int32_t kernel, double* result) {
-  return guarded([&] {
-    require(result != nullptr, GS_ERROR_ARGUMENT);
-    const Kernel& asked = kernel_of(kernel);
-    make_current(device);
-    cudaFuncAttributes attributes = {};
-    GS_CALL(cudaFuncGetAttributes, &attributes, asked.launched());
-    result[0] = attributes.maxThreadsPerBlock;
-    result[1] = attributes.numRegs;
-    result[2] = static_cast<double>(attributes.sharedSizeBytes);
-    result[3] = static_cast<double>(attributes.constSizeBytes);
-    result[4] = static_cast<double>(attributes.localSizeBytes);
-    result[5] = attributes.maxDynamicSharedSizeBytes;
-    result[6] = attributes.binaryVersion;
-    result[7] = attributes.ptxVersion;
   });
 }

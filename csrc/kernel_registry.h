@@ -14,12 +14,9 @@
 #include <vector>
 
 #include "gridstride.h"
-#include "kernel_parameter.h"
+#include "launchable.h"
 
 namespace gridstride {
-
-// The raw words of gs_kernel_launch have a bit for each.
-constexpr int kernel_parameter_limit = 64;
 
 // A static object per kernel. Loading the library links them into a list and allocates nothing.
 class Kernel {
@@ -28,9 +25,9 @@ class Kernel {
   template <class... Types>
   Kernel(const char* name, void (*)(Types...), const void* launched)
       : name_(name),
-        launched_(launched),
-        parameters_(ParameterList<Types...>::parameters.data()),
-        parameter_count_(static_cast<int>(sizeof...(Types))) {
+        launchable_{launched, ParameterList<Types...>::parameters.data(),
+                    static_cast<int>(sizeof...(Types))},
+        types_(ParameterList<Types...>::types.data()) {
     static_assert(sizeof...(Types) <= kernel_parameter_limit, "too many kernel parameters");
     link();
   }
@@ -38,9 +35,7 @@ class Kernel {
   Kernel& operator=(const Kernel&) = delete;
 
   std::string_view name() const { return name_; }
-  const void* launched() const { return launched_; }
-  int parameter_count() const { return parameter_count_; }
-  const Parameter& parameter(int index) const { return parameters_[index]; }
+  const Launchable& launchable() const { return launchable_; }
   const Kernel* next() const { return next_; }
 
   // "axpy_float32(float,const float*,float*,unsigned long long)"
@@ -50,9 +45,8 @@ class Kernel {
   void link();
 
   const char* name_;
-  const void* launched_;
-  const Parameter* parameters_;
-  int parameter_count_;
+  Launchable launchable_;
+  const ParameterType* types_;
   const Kernel* next_ = nullptr;
 };
 

@@ -11,6 +11,7 @@
 #include "graph.h"
 #include "mapping_table.h"
 #include "memory_check.h"
+#include "module.h"
 #include "pinned.h"
 #include "relaxed_capture.h"
 #include "stream.h"
@@ -160,5 +161,6 @@ int32_t gs_resource_tally(double* result) {
     result[7] = static_cast<double>(mapped.mapped_bytes);
     result[8] = static_cast<double>(graphs.live());
     result[9] = static_cast<double>(files.live());
+    result[10] = static_cast<double>(modules.live());
   });
 }

@@ -10,6 +10,7 @@ import { type ComparedFigure, compareFigures, groupFigures, readBenchJson } from
 import { measureFirstAllocations, measureFirstLaunches } from "./first_calls.ts";
 import { formatBandwidth, formatComparison, formatDuration } from "./formats.ts";
 import { formatReached, type GoalOutcome, poolGoals } from "./pool_goals.ts";
+import { measureTypeChecks } from "./type_checks.ts";
 
 /** How many processes the cost of the first calls is taken from. */
 const PROCESSES = 5;
@@ -56,6 +57,7 @@ const figures = readBenchJson(await runBenchmarks(Deno.args));
 if (Deno.args.length === 0) {
   figures.push(...await measureFirstLaunches(PROCESSES));
   figures.push(...await measureFirstAllocations(PROCESSES));
+  figures.push(...await measureTypeChecks(PROCESSES));
 }
 for (const group of groupFigures(compareFigures(figures))) console.log(describeGroup(group));
 // The peers are measured by `deno task gpu`, where there is a GPU for them.

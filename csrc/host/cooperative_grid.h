@@ -39,7 +39,7 @@ class CooperativeGrid {
 
  private:
   Meeting meeting(Result result) const { return {result, arrived_, ended_}; }
-  bool is_deadlocked() const { return arrived_ != 0 && arrived_ + ended_ == blocks_; }
+  bool is_deadlocked() const { return arrived_ != 0 && arrived_ + ended_ >= blocks_; }
   void poll(uint64_t passed) const;
 
   const uint64_t blocks_;

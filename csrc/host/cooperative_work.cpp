@@ -2,7 +2,6 @@
 #include "cooperative_work.h"
 
 #include <atomic>
-#include <mutex>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -55,7 +54,10 @@ class CooperativeWork final : public Work,
     grid_barrier_.leave();
   }
 
-  void all_ran() override { completed_(faulted_ ? &fault_ : nullptr); }
+  void all_ran() override {
+    owner_ = nullptr;
+    completed_(faulted_ ? &fault_ : nullptr);
+  }
 
  private:
   // The first fault is the launch's; it ends what waits.
@@ -71,7 +73,7 @@ class CooperativeWork final : public Work,
   CooperativeGrid grid_barrier_;
   std::atomic<bool> cancelled_{false};
   LaunchContext launch_;
-  const std::shared_ptr<const void> owner_;
+  std::shared_ptr<const void> owner_;
   std::function<void(const LaunchFault*)> completed_;
   LaunchFault fault_{cudaSuccess, {}};
   bool faulted_ = false;

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "mapped_range.h"
 #include "memory_access.h"
 #include "stream.h"
 #include "virtual_mappings.h"
@@ -21,8 +20,8 @@ constexpr int no_device = -1;
 struct RowEnd {
   std::uintptr_t address = 0;
   std::size_t pitch = 0;
-  // An allocation stays mapped until the work is done.
-  std::shared_ptr<MappedRange> held;
+  // An allocation stays mapped, and a variable's module loaded, until the work is done.
+  std::shared_ptr<const void> held;
   // Virtual memory does not: each piece asks whether this device may still access it.
   int virtual_for = no_device;
 };

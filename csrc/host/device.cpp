@@ -58,6 +58,11 @@ bool Device::set_dynamic_shared_limit(const KernelDescriptor& kernel, int bytes)
   return true;
 }
 
+void Device::forget_dynamic_shared_limit(const KernelDescriptor& kernel) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  dynamic_shared_limits_.erase(&kernel);
+}
+
 bool Device::enable_peer(int peer) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto index = static_cast<std::size_t>(peer);

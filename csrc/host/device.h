@@ -55,6 +55,8 @@ class Device {
   int dynamic_shared_limit(const KernelDescriptor& kernel) const;
   // False when the device has less shared memory than that.
   bool set_dynamic_shared_limit(const KernelDescriptor& kernel, int bytes);
+  // For a kernel that is about to be unloaded: another may come to lie where it was.
+  void forget_dynamic_shared_limit(const KernelDescriptor& kernel);
 
   // False when it was enabled before.
   bool enable_peer(int peer);

@@ -33,7 +33,8 @@ struct AttributeValue {
 };
 
 // Source: CUDA C++ Programming Guide, technical specifications per compute capability (8.9). The
-// flags say what this runtime does: kernels read host memory, nothing is managed or cooperative.
+// flags say what this runtime does: kernels read host memory, nothing is managed, and launches may
+// be cooperative.
 constexpr AttributeValue default_attributes[] = {
     {cudaDevAttrMaxThreadsPerBlock, 1024},
     {cudaDevAttrMaxBlockDimX, 1024},
@@ -74,7 +75,7 @@ constexpr AttributeValue default_attributes[] = {
     {cudaDevAttrConcurrentManagedAccess, 0},
     {cudaDevAttrComputePreemptionSupported, 0},
     {cudaDevAttrCanUseHostPointerForRegisteredMem, 1},
-    {cudaDevAttrCooperativeLaunch, 0},
+    {cudaDevAttrCooperativeLaunch, 1},
     {cudaDevAttrMaxSharedMemoryPerBlockOptin, 99 * 1024},
     {cudaDevAttrCanFlushRemoteWrites, 0},
     {cudaDevAttrHostRegisterSupported, 1},

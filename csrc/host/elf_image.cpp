@@ -31,6 +31,9 @@ constexpr unsigned own_byte_order = ELFDATA2MSB;
 // What GPUs' machine code is marked as.
 constexpr unsigned cuda_machine = 190;
 
+// PT_GNU_PROPERTY, which older headers lack.
+constexpr unsigned gnu_property_segment = 0x6474e553;
+
 // No library is mapped over more than this.
 constexpr std::uint64_t most_memory = std::uint64_t{1} << 40;
 
@@ -87,8 +90,11 @@ void check_identity(const Elf64_Ehdr& header) {
     refuse_foreign("the image is a cubin, which is for GPUs: the host device loads shared "
                    "libraries");
   }
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != own_byte_order ||
-      (own_machine != EM_NONE && header.e_machine != own_machine)) {
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != own_byte_order) {
+    refuse_foreign("the image is for another processor: its words or their bytes are not those of "
+                   "this one");
+  }
+  if (own_machine != EM_NONE && header.e_machine != own_machine) {
     refuse_foreign("the image is for another processor: its machine is number " +
                    std::to_string(header.e_machine) + ", this one's is " +
                    std::to_string(own_machine));
@@ -207,15 +213,39 @@ void check_names(const MappedBytes& mapped, const DynamicSection& dynamic) {
   }
 }
 
+// What every thread that runs a kernel has to find memory for.
+void check_thread_local(const ImageView& image, const Elf64_Phdr& header) {
+  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+  constexpr std::uint64_t most_alignment = std::uint64_t{1} << 20;
+  if (header.p_filesz > header.p_memsz || header.p_memsz > most_bytes ||
+      !image.contains(header.p_offset, header.p_filesz) || header.p_align > most_alignment ||
+      (header.p_align != 0 && !is_power_of_two(header.p_align))) {
+    refuse_damaged("its thread-local memory");
+  }
+}
+
+// The loader takes write permission away there, by whole pages.
+void check_read_only_later(const std::vector<Elf64_Phdr>& headers, const Elf64_Phdr& header) {
+  for (const Elf64_Phdr& segment : headers) {
+    if (segment.p_type != PT_LOAD || header.p_vaddr < segment.p_vaddr) continue;
+    const std::uint64_t within = header.p_vaddr - segment.p_vaddr;
+    const std::uint64_t mapped = segment.p_memsz + segment.p_align;
+    if (within <= segment.p_memsz && header.p_memsz <= mapped - within) return;
+  }
+  refuse_damaged("what is read-only once it is linked");
+}
+
 void check_dynamic(const ImageView& image, const std::vector<Elf64_Phdr>& headers) {
   const MappedBytes mapped(image, headers);
   const Elf64_Phdr* segment = nullptr;
   for (const Elf64_Phdr& header : headers) {
     if (header.p_type == PT_INTERP) refuse("the image is a program and no shared library");
     if (header.p_type == PT_DYNAMIC) segment = &header;
-    if (header.p_type == PT_TLS &&
-        (header.p_filesz > header.p_memsz || !image.contains(header.p_offset, header.p_filesz))) {
-      refuse_damaged("its thread-local memory");
+    if (header.p_type == PT_TLS) check_thread_local(image, header);
+    if (header.p_type == PT_GNU_RELRO) check_read_only_later(headers, header);
+    // The loader reads these where they are mapped.
+    if (header.p_type == PT_NOTE || header.p_type == gnu_property_segment) {
+      mapped.offset_of(header.p_vaddr, header.p_filesz, "a note");
     }
   }
   if (segment == nullptr) refuse_damaged("it has no dynamic section");

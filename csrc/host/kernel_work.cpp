@@ -47,8 +47,12 @@ class KernelWork final : public Work {
     return true;
   }
 
-  // The fault, written by another worker perhaps, is visible: the pool's lock lies in between.
-  void completed() override { completed_(faulted_ ? &fault_ : nullptr); }
+  // The fault, written by another worker perhaps, is visible: the pool's lock lies in between. The
+  // code goes before whoever waits is told, who may be about to unload it.
+  void completed() override {
+    owner_ = nullptr;
+    completed_(faulted_ ? &fault_ : nullptr);
+  }
 
   bool divisible() const override { return block_count_ > 1; }
 
@@ -103,7 +107,7 @@ class KernelWork final : public Work {
 
   ArgumentCopy arguments_;
   LaunchContext launch_;
-  const std::shared_ptr<const void> owner_;
+  std::shared_ptr<const void> owner_;
   const uint64_t block_count_;
   unsigned workers_;
   std::function<void(const LaunchFault*)> completed_;

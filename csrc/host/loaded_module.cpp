@@ -50,7 +50,10 @@ LoadedModule::LoadedModule(const ImageView& image, Device& device)
   charge();
 }
 
-LoadedModule::~LoadedModule() { device_.memory().discharge(charged_); }
+LoadedModule::~LoadedModule() {
+  for (const KernelDescriptor& kernel : kernels_) device_.forget_dynamic_shared_limit(kernel);
+  device_.memory().discharge(charged_);
+}
 
 void LoadedModule::read_table() {
   const ModuleTable& table = opened_.table();

@@ -1,4 +1,4 @@
-// What a node of a graph runs as when the memory it was captured with has gone.
+// What a node of a graph runs as when what it was captured with has gone: memory, or a kernel.
 #ifndef GRIDSTRIDE_HOST_LOST_MEMORY_WORK_H
 #define GRIDSTRIDE_HOST_LOST_MEMORY_WORK_H
 
@@ -12,22 +12,25 @@
 
 namespace gridstride::host {
 
-// A copy or fill that ends with the fault that a kernel gets for such an address.
+// A copy or fill that ends with the fault that a kernel gets for such an address, or a launch that
+// ends with another.
 class LostMemoryWork final : public Work {
  public:
-  LostMemoryWork(std::shared_ptr<Stream> stream, std::string description)
-      : stream_(std::move(stream)), description_(std::move(description)) {}
+  LostMemoryWork(std::shared_ptr<Stream> stream, std::string description,
+                 cudaError_t code = cudaErrorIllegalAddress)
+      : stream_(std::move(stream)), description_(std::move(description)), code_(code) {}
 
   bool run_piece(Worker&) override { return false; }
 
   void completed() override {
-    stream_->device().report_fault(cudaErrorIllegalAddress, std::move(description_));
+    stream_->device().report_fault(code_, std::move(description_));
     StreamGraph::instance().finish(*stream_);
   }
 
  private:
   const std::shared_ptr<Stream> stream_;
   std::string description_;
+  const cudaError_t code_;
 };
 
 }  // namespace gridstride::host

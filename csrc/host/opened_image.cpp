@@ -12,11 +12,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <string_view>
+
+#include "demangled_name.h"
 
 #if defined(__ELF__)
 #include <link.h>
@@ -130,10 +134,20 @@ std::string loader_text(const std::string& path) {
   return reason;
 }
 
+// The text with the name behind the words as it stands in the source.
+std::string with_readable_symbol(std::string text) {
+  constexpr std::string_view words = "undefined symbol: ";
+  const std::size_t found = text.find(words);
+  if (found == std::string::npos) return text;
+  const std::size_t start = found + words.size();
+  const std::size_t end = std::min(text.find_first_of(" ,\n\t", start), text.size());
+  return text.replace(start, end - start, demangled(text.substr(start, end - start)));
+}
+
 void* open_library(const std::string& path) {
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return handle;
-  const std::string reason = loader_text(path);
+  const std::string reason = with_readable_symbol(loader_text(path));
   const bool lacks_symbol = reason.find("undefined symbol") != std::string::npos ||
                             reason.find("ymbol not found") != std::string::npos;
   throw ImageError(

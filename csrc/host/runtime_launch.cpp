@@ -1,19 +1,29 @@
-// The CUDA runtime API: kernel launches and the attributes of kernels.
+// The CUDA runtime API: kernel launches.
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <system_error>
 
+#include "block_threads.h"
 #include "capture.h"
+#include "cooperative_work.h"
 #include "device.h"
 #include "errors.h"
 #include "gridstride/kernel_descriptor.h"
 #include "gridstride/runtime_api.h"
-#include "kernel_table.h"
 #include "kernel_work.h"
+#include "launched_kernel.h"
+#include "lost_memory_work.h"
+#include "occupancy.h"
 #include "stream_graph.h"
 
 using namespace gridstride::host;
 
 namespace {
+
+enum class LaunchKind { ordinary, cooperative };
 
 bool is_between(unsigned value, int most) {
   return value >= 1 && value <= static_cast<unsigned>(most);
@@ -45,13 +55,6 @@ bool are_arguments_given(const KernelDescriptor& kernel, void** arguments) {
   return true;
 }
 
-cudaError_t find_function(const void* function, const KernelDescriptor*& kernel) {
-  kernel = function == nullptr ? nullptr : find_kernel(function);
-  if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
-  // Compiled for another version of this runtime, as a GPU's code may be for another GPU.
-  return kernel->contract == kernel_contract ? cudaSuccess : cudaErrorNoKernelImageForDevice;
-}
-
 // CUDA rejects a geometry beyond the limits as a configuration, and too much shared memory as a
 // value.
 cudaError_t check_launch(const Stream& stream, const KernelDescriptor& kernel, const dim3& grid,
@@ -68,21 +71,69 @@ cudaError_t check_launch(const Stream& stream, const KernelDescriptor& kernel, c
   return are_arguments_given(kernel, arguments) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-Operation launch_operation(const std::shared_ptr<Stream>& stream, LaunchRequest request) {
-  Operation operation;
-  operation.work = make_kernel_work(std::move(request), [stream](const LaunchFault* fault) {
+// A cooperative launch needs all its blocks on the device at once.
+cudaError_t check_cooperation(const Device& device, const LaunchRequest& request) {
+  if (device.specification().attribute_or_zero(cudaDevAttrCooperativeLaunch) == 0) {
+    return cudaErrorNotSupported;
+  }
+  const unsigned threads = request.block.x * request.block.y * request.block.z;
+  const std::uint64_t most = resident_grid(device, *request.kernel, static_cast<int>(threads),
+                                           request.dynamic_shared_bytes);
+  // The geometry is valid: the product of the grid is below 2^63.
+  return block_count(request.grid) <= std::min<std::uint64_t>(most, UINT32_MAX)
+             ? cudaSuccess
+             : cudaErrorCooperativeLaunchTooLarge;
+}
+
+Operation launch_operation(const std::shared_ptr<Stream>& stream, LaunchRequest request,
+                           LaunchKind kind) {
+  const auto completed = [stream](const LaunchFault* fault) {
     if (fault != nullptr) stream->device().report_fault(fault->code, fault->description);
     StreamGraph::instance().finish(*stream);
-  });
+  };
+  Operation operation;
+  operation.work = kind == LaunchKind::cooperative
+                       ? make_cooperative_work(std::move(request), completed)
+                       : make_kernel_work(std::move(request), completed);
   return operation;
 }
 
-cudaError_t capture_launch(Stream& stream, LaunchRequest request) {
-  return capture_node(
-      stream, {[request = std::move(request)](const std::shared_ptr<Stream>& launched) {
-                 return launch_operation(launched, request);
-               },
-               nullptr});
+std::shared_ptr<Work> lost_kernel(const std::shared_ptr<Stream>& stream, const std::string& name) {
+  return std::make_shared<LostMemoryWork>(
+      stream, "a launched graph runs the kernel " + name + " of a module that is unloaded",
+      cudaErrorInvalidDeviceFunction);
+}
+
+// A node keeps no module loaded: a launch looks its kernel up anew.
+cudaError_t capture_launch(Stream& stream, const void* function, LaunchRequest request,
+                           LaunchKind kind) {
+  request.owner = nullptr;
+  const std::string name = request.kernel->name;
+  return capture_node(stream, {[=](const std::shared_ptr<Stream>& launched) {
+                                 LaunchedKernel kernel;
+                                 Operation lost;
+                                 if (find_launched_kernel(function, launched->device(), kernel) !=
+                                     cudaSuccess) {
+                                   lost.work = lost_kernel(launched, name);
+                                   return lost;
+                                 }
+                                 LaunchRequest again = request;
+                                 again.kernel = kernel.descriptor;
+                                 again.owner = kernel.owner;
+                                 return launch_operation(launched, std::move(again), kind);
+                               },
+                               nullptr});
+}
+
+// The threads of a cooperative launch are made now: too few are an error of the call, and not a
+// fault that takes the device away.
+cudaError_t prepare_threads(const LaunchRequest& request) {
+  try {
+    BlockThreads::instance().prepare(static_cast<std::uint32_t>(block_count(request.grid)));
+    return cudaSuccess;
+  } catch (const std::system_error&) {
+    return cudaErrorLaunchOutOfResources;
+  }
 }
 
 // As in CUDA, read once: launches return when the kernel is done.
@@ -94,90 +145,106 @@ bool launches_block() {
   return blocking;
 }
 
-cudaError_t launch(const void* function, const dim3& grid, const dim3& block, void** arguments,
-                   std::size_t dynamic_shared_bytes, cudaStream_t stream_handle) {
-  const KernelDescriptor* kernel = nullptr;
-  cudaError_t status = find_function(function, kernel);
-  if (status != cudaSuccess) return status;
-  std::shared_ptr<Stream> stream;
-  status = find_stream_for_work(stream_handle, stream);
-  if (status != cudaSuccess) return status;
-  status = check_launch(*stream, *kernel, grid, block, arguments, dynamic_shared_bytes);
-  if (status != cudaSuccess) return status;
-  LaunchRequest request{kernel,
-                        grid,
-                        block,
-                        dynamic_shared_bytes,
-                        pack_arguments(*kernel, arguments),
-                        stream->device().ordinal()};
-  if (is_captured(*stream)) return capture_launch(*stream, std::move(request));
-  StreamGraph::instance().enqueue(*stream, launch_operation(stream, std::move(request)));
+cudaError_t enqueue(const std::shared_ptr<Stream>& stream, LaunchRequest request,
+                    LaunchKind kind) {
+  if (kind == LaunchKind::cooperative) {
+    const cudaError_t status = prepare_threads(request);
+    if (status != cudaSuccess) return status;
+  }
+  StreamGraph::instance().enqueue(*stream, launch_operation(stream, std::move(request), kind));
   if (!launches_block()) return cudaSuccess;
   StreamGraph::instance().synchronize(*stream);
   return stream->device().fault_code();
 }
 
-cudaError_t describe(cudaFuncAttributes& attributes, const KernelDescriptor& kernel,
-                     const Device& device) {
-  const DeviceSpecification& specification = device.specification();
-  const int capability = 10 * specification.attribute_or_zero(cudaDevAttrComputeCapabilityMajor) +
-                         specification.attribute_or_zero(cudaDevAttrComputeCapabilityMinor);
-  attributes = {};
-  attributes.sharedSizeBytes = kernel.static_shared_bytes;
-  attributes.maxThreadsPerBlock = specification.attribute_or_zero(cudaDevAttrMaxThreadsPerBlock);
-  attributes.ptxVersion = capability;
-  attributes.binaryVersion = capability;
-  attributes.maxDynamicSharedSizeBytes = device.dynamic_shared_limit(kernel);
-  return cudaSuccess;
+cudaError_t launch(const void* function, const dim3& grid, const dim3& block, void** arguments,
+                   std::size_t dynamic_shared_bytes, cudaStream_t stream_handle, LaunchKind kind) {
+  Device* const device = current_device();
+  if (device == nullptr) return cudaErrorNoDevice;
+  LaunchedKernel kernel;
+  cudaError_t status = find_launched_kernel(function, *device, kernel);
+  if (status != cudaSuccess) return status;
+  std::shared_ptr<Stream> stream;
+  status = find_stream_for_work(stream_handle, stream);
+  if (status != cudaSuccess) return status;
+  status = check_launch(*stream, *kernel.descriptor, grid, block, arguments, dynamic_shared_bytes);
+  if (status != cudaSuccess) return status;
+  LaunchRequest request{kernel.descriptor,
+                        grid,
+                        block,
+                        dynamic_shared_bytes,
+                        pack_arguments(*kernel.descriptor, arguments),
+                        device->ordinal(),
+                        std::move(kernel.owner)};
+  if (kind == LaunchKind::cooperative) {
+    status = check_cooperation(*device, request);
+    if (status != cudaSuccess) return status;
+  }
+  if (is_captured(*stream)) return capture_launch(*stream, function, std::move(request), kind);
+  return enqueue(stream, std::move(request), kind);
 }
 
-// The kernel at this address and the calling thread's device, for body.
-template <typename Body>
-cudaError_t with_function(const void* function, Body body) {
-  return api_call([&] {
-    Device* const device = current_device();
-    if (device == nullptr) return cudaErrorNoDevice;
-    const KernelDescriptor* kernel = nullptr;
-    const cudaError_t status = find_function(function, kernel);
-    return status == cudaSuccess ? body(*kernel, *device) : status;
-  });
+// What the attributes of a launch ask for. Hints are for hardware that is not there.
+cudaError_t read_attributes(const cudaLaunchConfig_t& config, LaunchKind& kind) {
+  if (config.attrs == nullptr && config.numAttrs != 0) return cudaErrorInvalidValue;
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    const cudaLaunchAttribute& attribute = config.attrs[i];
+    switch (attribute.id) {
+      case cudaLaunchAttributeCooperative:
+        kind = attribute.val.cooperative != 0 ? LaunchKind::cooperative : LaunchKind::ordinary;
+        break;
+      case cudaLaunchAttributeIgnore:
+      case cudaLaunchAttributeAccessPolicyWindow:
+      case cudaLaunchAttributeSynchronizationPolicy:
+      case cudaLaunchAttributePriority:
+      case cudaLaunchAttributeMemSyncDomainMap:
+      case cudaLaunchAttributeMemSyncDomain:
+      case cudaLaunchAttributePreferredSharedMemoryCarveout:
+      case cudaLaunchAttributeNvlinkUtilCentricScheduling:
+        break;
+      case cudaLaunchAttributeClusterDimension:
+      case cudaLaunchAttributeClusterSchedulingPolicyPreference:
+      case cudaLaunchAttributePreferredClusterDimension:
+      case cudaLaunchAttributeProgrammaticStreamSerialization:
+      case cudaLaunchAttributeProgrammaticEvent:
+      case cudaLaunchAttributeLaunchCompletionEvent:
+      case cudaLaunchAttributeDeviceUpdatableKernelNode:
+        return cudaErrorNotSupported;
+      default:
+        return cudaErrorInvalidValue;
+    }
+  }
+  return cudaSuccess;
 }
 
 }  // namespace
 
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
                              size_t dynamic_shared_bytes, cudaStream_t stream) {
-  return api_call(
-      [&] { return launch(function, grid, block, arguments, dynamic_shared_bytes, stream); });
-}
-
-cudaError_t cudaLaunchCooperativeKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t) {
-  return api_call([] { return cudaErrorNotSupported; });
-}
-
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
-  return with_function(function, [&](const KernelDescriptor& kernel, Device& device) {
-    return attributes == nullptr ? cudaErrorInvalidValue : describe(*attributes, kernel, device);
+  return api_call([&] {
+    return launch(function, grid, block, arguments, dynamic_shared_bytes, stream,
+                  LaunchKind::ordinary);
   });
 }
 
-cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
-  return with_function(function, [&](const KernelDescriptor& kernel, Device& device) {
-    switch (attribute) {
-      case cudaFuncAttributeMaxDynamicSharedMemorySize:
-        return device.set_dynamic_shared_limit(kernel, value) ? cudaSuccess
-                                                              : cudaErrorInvalidValue;
-      case cudaFuncAttributePreferredSharedMemoryCarveout:
-        // A hint: percent of a cache that is not there, or -1 for no preference.
-        return value >= -1 && value <= 100 ? cudaSuccess : cudaErrorInvalidValue;
-      case cudaFuncAttributeClusterDimMustBeSet:
-      case cudaFuncAttributeRequiredClusterWidth:
-      case cudaFuncAttributeRequiredClusterHeight:
-      case cudaFuncAttributeRequiredClusterDepth:
-      case cudaFuncAttributeNonPortableClusterSizeAllowed:
-      case cudaFuncAttributeClusterSchedulingPolicyPreference:
-        return cudaErrorNotSupported;
-    }
-    return cudaErrorInvalidValue;
+cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block,
+                                        void** arguments, size_t dynamic_shared_bytes,
+                                        cudaStream_t stream) {
+  return api_call([&] {
+    return launch(function, grid, block, arguments, dynamic_shared_bytes, stream,
+                  LaunchKind::cooperative);
+  });
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
+                                void** arguments) {
+  return api_call([&] {
+    if (config == nullptr) return cudaErrorInvalidValue;
+    LaunchKind kind = LaunchKind::ordinary;
+    const cudaError_t status = read_attributes(*config, kind);
+    if (status != cudaSuccess) return status;
+    const auto& [grid, block, shared_bytes, stream, attributes, attribute_count] = *config;
+    (void)attributes, (void)attribute_count;
+    return launch(function, grid, block, arguments, shared_bytes, stream, kind);
   });
 }

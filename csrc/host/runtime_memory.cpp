@@ -4,6 +4,7 @@
 #include "errors.h"
 #include "gridstride/runtime_api.h"
 #include "host_memory.h"
+#include "module_variables.h"
 #include "stream_graph.h"
 #include "virtual_memory.h"
 
@@ -59,6 +60,8 @@ void describe(cudaPointerAttributes& attributes, const void* address) {
     attributes = {cudaMemoryTypeDevice, memory->device.ordinal(), pointer, nullptr};
   } else if (device != nullptr && device->memory().hold(address, 1) != nullptr) {
     attributes = {cudaMemoryTypeDevice, device->ordinal(), pointer, nullptr};
+  } else if (const auto module = ModuleVariables::instance().module_at(address)) {
+    attributes = {cudaMemoryTypeDevice, module->device().ordinal(), pointer, nullptr};
   } else if (RegisteredMemory::instance().covers(address, 1, &registered_on)) {
     attributes = {cudaMemoryTypeHost, registered_on, pointer, pointer};
   }

@@ -5,14 +5,11 @@
 //   gridstride::host::KernelThunk<&(void tile<float, 32>(float*)), float*>::run_threads(void**)
 #include "static_shared.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <string>
 #include <string_view>
 
+#include "demangled_name.h"
 #include "elf_image.h"
 
 namespace gridstride::host {
@@ -20,13 +17,6 @@ namespace {
 
 // What a kernel may declare on any GPU.
 constexpr std::uint64_t most_static_bytes = 48 * 1024;
-
-std::string demangled(std::string_view symbol) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(std::string(symbol).c_str(), nullptr, nullptr, &status), &std::free);
-  return status == 0 && text != nullptr ? std::string(text.get()) : std::string(symbol);
-}
 
 bool begins_with(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
@@ -59,7 +49,7 @@ std::string_view from_kernel(std::string_view thunk) {
   const std::size_t at = thunk.find(start);
   if (at == std::string_view::npos) return {};
   thunk.remove_prefix(at + start.size());
-  drop_prefix(thunk, "(");
+  if (!begins_with(thunk, "(anonymous namespace)")) drop_prefix(thunk, "(");
   drop_prefix(thunk, "void ");
   return thunk;
 }
@@ -88,7 +78,7 @@ std::vector<Array> find_arrays(const std::vector<ElfSymbol>& symbols) {
   std::vector<Array> arrays;
   for (const ElfSymbol& symbol : symbols) {
     if (symbol.kind != ElfSymbol::Kind::thread_local_variable) continue;
-    std::string name = demangled(symbol.name);
+    std::string name = demangled(std::string(symbol.name));
     if (begins_with(name, "gridstride::host::")) continue;  // the module's anchor
     arrays.push_back({std::move(name), symbol.bytes});
   }
@@ -98,7 +88,7 @@ std::vector<Array> find_arrays(const std::vector<ElfSymbol>& symbols) {
 std::string find_thunk(const std::vector<ElfSymbol>& symbols, std::uintptr_t address) {
   for (const ElfSymbol& symbol : symbols) {
     if (symbol.kind != ElfSymbol::Kind::function || symbol.address != address) continue;
-    std::string name = demangled(symbol.name);
+    std::string name = demangled(std::string(symbol.name));
     if (!from_kernel(name).empty()) return name;
   }
   return {};

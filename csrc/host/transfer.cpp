@@ -11,6 +11,7 @@
 #include "device.h"
 #include "host_memory.h"
 #include "lost_memory_work.h"
+#include "module_variables.h"
 #include "stream_graph.h"
 #include "virtual_memory.h"
 
@@ -25,7 +26,7 @@ struct End {
   bool is_valid = false;
   Device* device = nullptr;            // null for host memory
   bool is_registered = false;          // registered host memory, which both sides may name
-  std::shared_ptr<MappedRange> range;  // keeps an allocation mapped
+  std::shared_ptr<const void> held;    // keeps an allocation mapped, or a module loaded
   int virtual_for = no_device;         // who accesses virtual memory
 
   bool is_pageable() const { return device == nullptr && !is_registered; }
@@ -57,8 +58,14 @@ End find_end(const void* address, std::size_t bytes, const Accessor& accessor) {
   End end;
   end.device = device_of_address(address);
   if (end.device != nullptr) {
-    end.range = end.device->memory().hold(address, bytes);
-    end.is_valid = end.range != nullptr;
+    end.held = end.device->memory().hold(address, bytes);
+    end.is_valid = end.held != nullptr;
+    return end;
+  }
+  if (const auto module = ModuleVariables::instance().module_at(address)) {
+    end.device = &module->device();
+    end.held = ModuleVariables::instance().hold(address, bytes);
+    end.is_valid = end.held != nullptr;
     return end;
   }
   if (address == nullptr) return end;
@@ -70,7 +77,7 @@ End find_end(const void* address, std::size_t bytes, const Accessor& accessor) {
 }
 
 RowEnd row_end(const End& end, const void* address, std::size_t pitch) {
-  return {reinterpret_cast<std::uintptr_t>(address), pitch, end.range, end.virtual_for};
+  return {reinterpret_cast<std::uintptr_t>(address), pitch, end.held, end.virtual_for};
 }
 
 // Bytes from the first to behind the last of the rows; false when that is no address range.

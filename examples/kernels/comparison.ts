@@ -4,7 +4,7 @@
  * @module
  */
 
-/** The largest difference, as a share of the largest value that is expected. */
+/** The largest difference, as a share of the largest value that is expected; NaN where one is. */
 export function largestError(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
   if (actual.length !== expected.length) {
     throw new RangeError(`There are ${actual.length} results, and ${expected.length} expected`);
@@ -13,8 +13,8 @@ export function largestError(actual: ArrayLike<number>, expected: ArrayLike<numb
   let scale = 0;
   for (let index = 0; index < expected.length; index++) {
     const error = Math.abs(actual[index]! - expected[index]!);
-    // NaN is larger than all others.
-    if (!(error <= difference)) difference = error;
+    if (Number.isNaN(error)) return NaN;
+    difference = Math.max(difference, error);
     scale = Math.max(scale, Math.abs(expected[index]!));
   }
   return scale === 0 ? difference : difference / scale;

@@ -4,9 +4,13 @@
  * @module
  */
 
-import { clearKernelCache, type KernelCacheEntry, listKernelCache } from "../../mod.ts";
+import {
+  CacheDirectoryError,
+  clearKernelCache,
+  type KernelCacheEntry,
+  listKernelCache,
+} from "../../mod.ts";
 import { type Command, EXIT, type Invocation, printResult, UsageError } from "./command.ts";
-import { FileProblem, isAboutFile } from "./file_problem.ts";
 import { formatBytes, textTable } from "./text_table.ts";
 
 /** How many digits of a key tell entries apart for people. */
@@ -77,23 +81,6 @@ async function clear(invocation: Invocation): Promise<void> {
   printResult(invocation, removed, () => text);
 }
 
-/** Whether an error is about the directory: the file system's, or that it must not be trusted. */
-function isAboutDirectory(error: unknown): error is Error {
-  return isAboutFile(error) || error instanceof Error && error.name === "CacheDirectoryError";
-}
-
-async function attempt(action: string, run: () => Promise<void>): Promise<void> {
-  try {
-    await run();
-  } catch (error) {
-    if (!isAboutDirectory(error)) throw error;
-    const isComplete = error.message.startsWith("Cannot ");
-    throw new FileProblem(
-      isComplete ? error.message : `Cannot ${action} the cache: ${error.message}`,
-    );
-  }
-}
-
 /** The command. */
 export const CACHE: Command = {
   name: "cache",
@@ -112,10 +99,10 @@ Exit code 1 when the directory cannot be read or written, or others can write to
   async run(invocation) {
     const action = actionOf(invocation);
     try {
-      await attempt(action, () => action === "list" ? list(invocation) : clear(invocation));
+      await (action === "list" ? list(invocation) : clear(invocation));
       return EXIT.done;
     } catch (error) {
-      if (!(error instanceof FileProblem)) throw error;
+      if (!(error instanceof CacheDirectoryError)) throw error;
       console.error(error.message);
       return EXIT.failed;
     }

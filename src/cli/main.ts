@@ -11,13 +11,22 @@ import {
   UnsupportedPlatformError,
 } from "../../mod.ts";
 import { type Command, type CommandGroup, EXIT, UsageError } from "./command.ts";
+import { CACHE } from "./cache.ts";
 import { readCommandLine } from "./command_line.ts";
 import { DEVICES } from "./devices.ts";
 import { DOCTOR } from "./doctor.ts";
 import { MEMORY } from "./memory.ts";
+import { RUN } from "./run.ts";
 import { VALIDATE } from "./validate.ts";
 
-const COMMANDS: readonly (Command | CommandGroup)[] = [DEVICES, DOCTOR, VALIDATE, MEMORY];
+const COMMANDS: readonly (Command | CommandGroup)[] = [
+  DEVICES,
+  DOCTOR,
+  VALIDATE,
+  RUN,
+  CACHE,
+  MEMORY,
+];
 
 function list(entries: readonly (Command | CommandGroup)[]): string {
   const width = Math.max(...entries.map(({ name }) => name.length));

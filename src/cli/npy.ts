@@ -15,8 +15,8 @@ import { NpyError, type NpyHeader, npyHeaderText, parseNpyHeader } from "./npy_h
 export interface NpyArray {
   /** What its elements can be, the most obvious first: NumPy has no word for every type. */
   readonly dtypes: readonly DType[];
-  /** The element type in NumPy's words, without the byte order: `f4`. */
-  readonly kind: string;
+  /** The element type in NumPy's words, in the machine's byte order: `<f4`. */
+  readonly descr: string;
   /** The extent in each dimension. */
   readonly shape: readonly number[];
   /** The elements. */
@@ -67,22 +67,31 @@ const LONGEST_HEADER = 2 ** 16;
  */
 export function readNpy(file: Uint8Array<ArrayBuffer>): NpyArray {
   const { header, data } = splitFile(file);
-  const { kind, dtypes, swapped } = elementsOf(header.descr);
+  const { descr, dtypes, swapped } = elementsOf(header.descr);
   const size = bytesPerElement(dtypes[0]!);
   requireData(header.shape, size, data.length);
   let bytes = data;
   if (swapped) bytes = swappedBytes(bytes, size);
   if (header.fortranOrder) bytes = lastIndexFastest(bytes, size, header.shape);
-  return { dtypes, kind, shape: header.shape, bytes };
+  return { dtypes, descr, shape: header.shape, bytes };
 }
 
-/** Writes an array whose last index is fastest; NumPy reads it. */
+/** An element type in NumPy's words: `<f4`. */
+export function npyDescr(dtype: DType): string {
+  return DESCRS[dtype];
+}
+
+/**
+ * Writes an array whose last index is fastest; NumPy reads it.
+ *
+ * @param descr The element type in NumPy's words.
+ */
 export function writeNpy(
-  dtype: DType,
+  descr: string,
   shape: readonly number[],
   bytes: Uint8Array,
 ): Uint8Array<ArrayBuffer> {
-  const text = npyHeaderText({ descr: DESCRS[dtype], fortranOrder: false, shape });
+  const text = npyHeaderText({ descr, fortranOrder: false, shape });
   const start = MAGIC.length + VERSION_BYTES;
   // Version 1 has two bytes for the length of the header: more than 64 dimensions ever need.
   const before = start + 2;
@@ -128,12 +137,13 @@ function splitFile(
 /** What a type in NumPy's words stands for. */
 function elementsOf(
   descr: string,
-): { kind: string; dtypes: readonly DType[]; swapped: boolean } {
+): { descr: string; dtypes: readonly DType[]; swapped: boolean } {
   const [, order, kind] = /^([<>|=])([A-Za-z]\d+)$/.exec(descr) ?? [];
   const own = DTYPES.filter((dtype) => DESCRS[dtype].slice(1) === kind);
   const dtypes = [...own, ...(kind === undefined ? [] : BITS[kind] ?? [])];
   if (kind !== undefined && dtypes.length > 0) {
-    return { kind, dtypes, swapped: order === ">" && !kind.startsWith("V") };
+    const native = kind.endsWith("1") ? `|${kind}` : `<${kind}`;
+    return { descr: native, dtypes, swapped: order === ">" && !kind.startsWith("V") };
   }
   const known = [...new Set([...Object.values(DESCRS).map((text) => text.slice(1)), "u2", "u8"])];
   throw new NpyError(

@@ -38,9 +38,16 @@ export function formatBytes(bytes: number): string {
   return `${Number.isInteger(value) ? value : value.toFixed(1)} ${UNITS[unit]}`;
 }
 
+const BANDWIDTHS = [[1e12, "TB/s", 2], [1e9, "GB/s", 1], [1e6, "MB/s", 1], [
+  1e3,
+  "kB/s",
+  1,
+]] as const;
+
 /** A bandwidth in decimal units, as vendors and benchmarks give it: `4.8 TB/s`. */
 export function formatBandwidth(bytesPerSecond: number): string {
-  return bytesPerSecond >= 1e12
-    ? `${(bytesPerSecond / 1e12).toFixed(2)} TB/s`
-    : `${(bytesPerSecond / 1e9).toFixed(1)} GB/s`;
+  const row = BANDWIDTHS.find(([unit]) => bytesPerSecond >= unit);
+  if (row === undefined) return `${bytesPerSecond.toFixed(0)} B/s`;
+  const [unit, name, digits] = row;
+  return `${(bytesPerSecond / unit).toFixed(digits)} ${name}`;
 }

@@ -8,7 +8,10 @@ import { requireInstance } from "../ffi/arguments.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { launchGeometry, type LaunchProblem } from "../launch/launch_geometry.ts";
 import type { LaunchConfig } from "../launch/launch_config.ts";
+import type { CompileOptions } from "../launch/compile_options.ts";
 import { Kernel } from "../launch/kernel.ts";
+import type { Module } from "../launch/module.ts";
+import type { NoStructs, StructTypes } from "../launch/struct_type.ts";
 import type { StreamChoice } from "../memory/buffer_options.ts";
 import { DeviceBuffer } from "../memory/device_buffer.ts";
 import type {
@@ -44,6 +47,13 @@ import { type AllocateOptions, BufferAllocator, NO_OPTIONS } from "./buffer_allo
 import { uploadArray, type UploadOptions } from "./array_upload.ts";
 import { DeviceKernels } from "./device_kernels.ts";
 import { requireOnDevice } from "./device_checks.ts";
+import {
+  compileFile,
+  compileText,
+  loadImage,
+  type LoadModuleOptions,
+  type ModuleStructs,
+} from "./module_sources.ts";
 import { OpenedDevice } from "./opened_device.ts";
 import { canReach, grantAccess } from "./peer_access.ts";
 
@@ -260,6 +270,66 @@ export class Device extends OpenedDevice {
    */
   allocatePinned<D extends DType>(dtype: D, length: number): PinnedBuffer<D> {
     return new PinnedBuffer(this.use(), dtype, length);
+  }
+
+  /**
+   * Compiles CUDA C++ for the device and loads it. What was compiled before comes from the compile
+   * cache, for which no compiler is needed. Does not block the event loop.
+   *
+   * Host code in the source, such as `main()` and launches by `<<<>>>`, is skipped.
+   *
+   * @param source The source. If it is one literal, TypeScript reads the signatures of its kernels.
+   * @throws {CompileError} If it does not compile; the message marks the lines.
+   * @throws {TypeError | RangeError} If an option is wrong.
+   * @throws {Deno.errors.NotCapable} If the compiler may not be run.
+   *
+   * @example
+   * ```ts
+   * import { openDevice } from "@gridstride/cuda";
+   *
+   * using device = openDevice();
+   * using module = await device.compile(`
+   *   template <typename T> __global__ void twice(T* x, int n) {
+   *     int i = blockIdx.x * blockDim.x + threadIdx.x;
+   *     if (i < n) x[i] += x[i];
+   *   }`, { instances: ["twice<double>"] });
+   * const twice = module.kernel("twice<double>(double* x, int n)");
+   * using x = device.upload(new Float64Array([1, 2, 3]));
+   * twice.launch(device.launchFor(twice, { elements: x.length }), x, x.length);
+   * console.log(await x.toArray()); // Float64Array(3) [ 2, 4, 6 ]
+   * ```
+   */
+  async compile<const Source extends string, const Structs extends StructTypes = NoStructs>(
+    source: Source,
+    options: CompileOptions & ModuleStructs<Structs> = {},
+  ): Promise<Module<Source, Structs>> {
+    return await compileText(this.use(), source, options);
+  }
+
+  /**
+   * Compiles a file of CUDA C++, as {@linkcode Device.compile} does a text.
+   *
+   * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If it is not there or may not be read.
+   */
+  async compileFile<const Structs extends StructTypes = NoStructs>(
+    path: string | URL,
+    options: CompileOptions & ModuleStructs<Structs> = {},
+  ): Promise<Module<string, Structs>> {
+    return await compileFile(this.use(), path, options);
+  }
+
+  /**
+   * Loads machine code: a cubin, a fat binary or PTX for CUDA, a shared library that was compiled
+   * for the host device. Its kernels are named as they are in the machine code.
+   *
+   * @param image Its bytes, or the file that has them.
+   * @throws {CudaError} If it is none, or not for this device; the message has what the driver says.
+   */
+  async loadModule<const Structs extends StructTypes = NoStructs>(
+    image: Uint8Array | string | URL,
+    options: LoadModuleOptions & ModuleStructs<Structs> = {},
+  ): Promise<Module<string, Structs>> {
+    return await loadImage(this.use(), image, options);
   }
 
   /**

@@ -12,10 +12,10 @@ import { type CompileOptions, compileSettings } from "../launch/compile_options.
 import type { Module } from "../launch/module.ts";
 import { ModuleContents } from "../launch/module_contents.ts";
 import { compileModule, loadedModule } from "../launch/module_source.ts";
-import type { NoStructs, StructTypes } from "../launch/struct_type.ts";
+import type { StructTypes } from "../launch/struct_type.ts";
 
 /** The structs that signatures of a module name. */
-export interface StructOptions<Structs extends StructTypes> {
+export interface ModuleStructs<Structs extends StructTypes> {
   /** The structs, as `defineStruct()` has described them. */
   readonly structs?: Structs;
 }
@@ -35,7 +35,7 @@ const LOAD = "load a module";
 export async function compileText<Source extends string, Structs extends StructTypes>(
   context: DeviceContext,
   source: Source,
-  options: CompileOptions & StructOptions<Structs>,
+  options: CompileOptions & ModuleStructs<Structs>,
 ): Promise<Module<Source, Structs>> {
   if (typeof source !== "string") {
     throw new TypeError(
@@ -50,7 +50,7 @@ export async function compileText<Source extends string, Structs extends StructT
 export async function compileFile<Structs extends StructTypes>(
   context: DeviceContext,
   path: string | URL,
-  options: CompileOptions & StructOptions<Structs>,
+  options: CompileOptions & ModuleStructs<Structs>,
 ): Promise<Module<string, Structs>> {
   requireObject(options, "options", COMPILE);
   requirePath(path, COMPILE);
@@ -63,7 +63,7 @@ export async function compileFile<Structs extends StructTypes>(
 export async function loadImage<Structs extends StructTypes>(
   context: DeviceContext,
   image: Uint8Array | string | URL,
-  options: LoadModuleOptions & StructOptions<Structs>,
+  options: LoadModuleOptions & ModuleStructs<Structs>,
 ): Promise<Module<string, Structs>> {
   requireObject(options, "options", LOAD);
   const isBytes = image instanceof Uint8Array;
@@ -99,8 +99,8 @@ function formatOf(bytes: Uint8Array): ImageFormat {
   return word.getUint16(18, true) === 190 ? "cubin" : "library";
 }
 
-function structsOf<Structs extends StructTypes>(options: StructOptions<Structs>): Structs {
-  return options.structs ?? ([] as NoStructs as Structs);
+function structsOf<Structs extends StructTypes>(options: ModuleStructs<Structs>): Structs {
+  return options.structs ?? ([] as unknown as Structs);
 }
 
 function requirePath(path: unknown, action: string): asserts path is string | URL {

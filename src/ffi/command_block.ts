@@ -36,7 +36,7 @@ export function createCommandBlock(): Float64Array<SharedArrayBuffer> {
 }
 
 /** Where the isolate keeps its block; another layout of the slots would be another name. */
-const BLOCK_OF_ISOLATE = Symbol.for("@gridstride/cuda command block of ABI 2");
+const BLOCK_OF_ISOLATE = Symbol.for("@gridstride/cuda command block of ABI 3");
 
 /**
  * The isolate's block, the same for all libraries it opens and for all copies of this module it

@@ -11,11 +11,13 @@ import { SYMBOLS_EXECUTION } from "./symbols_execution.ts";
 import { SYMBOLS_FILE } from "./symbols_file.ts";
 import { SYMBOLS_GRAPH } from "./symbols_graph.ts";
 import { SYMBOLS_MEMORY } from "./symbols_memory.ts";
+import { SYMBOLS_MODULE } from "./symbols_module.ts";
+import { SYMBOLS_NVRTC } from "./symbols_nvrtc.ts";
 import { SYMBOLS_VIRTUAL } from "./symbols_virtual.ts";
 import { readText } from "./text.ts";
 
 /** The version of `csrc/gridstride.h` these tables were written for. */
-export const ABI_VERSION = 2;
+export const ABI_VERSION = 3;
 
 /** All symbols of a native library. */
 export const SYMBOLS = {
@@ -23,8 +25,10 @@ export const SYMBOLS = {
   ...SYMBOLS_MEMORY,
   ...SYMBOLS_VIRTUAL,
   ...SYMBOLS_EXECUTION,
+  ...SYMBOLS_MODULE,
   ...SYMBOLS_GRAPH,
   ...SYMBOLS_FILE,
+  ...SYMBOLS_NVRTC,
 } as const;
 
 /** The callable symbols of an open library. */

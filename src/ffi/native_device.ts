@@ -190,6 +190,8 @@ export interface ResourceTally {
   readonly graphs: number;
   /** Files opened and not closed. */
   readonly files: number;
+  /** Modules created and not given back. */
+  readonly modules: number;
 }
 
 /** Counts the live native resources of the process, over all isolates. */
@@ -207,5 +209,6 @@ export function resourceTally(library: NativeLibrary): ResourceTally {
     mappedBytes: result[7]!,
     graphs: result[8]!,
     files: result[9]!,
+    modules: result[10]!,
   };
 }

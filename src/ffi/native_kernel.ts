@@ -1,5 +1,5 @@
 /**
- * Built-in kernels: finding, describing and launching them.
+ * Kernels: finding and describing built-in ones, and launching these and those of modules.
  *
  * @module
  */
@@ -97,6 +97,30 @@ export function reserveSharedMemory(
 }
 
 /**
+ * How many blocks of a kernel a multiprocessor runs at once.
+ *
+ * @param threads Threads of a block.
+ * @param sharedMemory Dynamic shared memory of a block, in bytes.
+ */
+export function kernelResidency(
+  library: NativeLibrary,
+  device: number,
+  kernel: number,
+  threads: number,
+  sharedMemory: number,
+): number {
+  const action = "ask how many blocks of a kernel run at once";
+  checkInt32(device, "device", action);
+  checkInt32(kernel, "kernel", action);
+  checkInt32(threads, "threads", action);
+  checkSize(sharedMemory, "sharedMemory", action);
+  const { result, symbols } = library;
+  const status = symbols.gs_kernel_residency(device, kernel, threads, sharedMemory, result);
+  check(library, status, action, device);
+  return result[0]!;
+}
+
+/**
  * Enqueues a launch whose arguments already lie in the command block.
  *
  * @returns The status; the caller, who knows the kernel's name, makes the error.
@@ -128,6 +152,36 @@ export function launchKernel(
   block[OPERAND + 7] = sharedMemory;
   block[OPERAND + 8] = argumentCount;
   return library.symbols.gs_kernel_launch();
+}
+
+/** `GS_LAUNCH_COOPERATIVE`. */
+const COOPERATIVE = 1;
+
+/** What {@linkcode launchKernel} takes after the library. */
+type LaunchNumbers = Parameters<typeof launchKernel> extends [NativeLibrary, ...infer Numbers]
+  ? Numbers
+  : never;
+
+/**
+ * As {@linkcode launchKernel}, for blocks that run at once. Its operands are 0 for all other
+ * launches, which therefore need not write them.
+ *
+ * @param cooperative Whether all blocks of the grid do.
+ * @param cluster The extents of a cluster: x + 256 y + 65536 z; 0 for none.
+ */
+export function launchKernelTogether(
+  library: NativeLibrary,
+  cooperative: boolean,
+  cluster: number,
+  ...launch: LaunchNumbers
+): number {
+  const { block } = library;
+  block[OPERAND + 11] = cooperative ? COOPERATIVE : 0;
+  block[OPERAND + 12] = cluster;
+  const status = launchKernel(library, ...launch);
+  block[OPERAND + 11] = 0;
+  block[OPERAND + 12] = 0;
+  return status;
 }
 
 /** The error for a launch that failed. */

@@ -4,7 +4,10 @@
  * @module
  */
 
-/** Symbols of the stream, event and kernel families; parameters as in `csrc/gridstride.h`. */
+/**
+ * Symbols of the stream, event and kernel families; parameters as in `csrc/gridstride.h` and
+ * `csrc/gridstride_kernel.h`.
+ */
 export const SYMBOLS_EXECUTION = {
   gs_stream_create: {
     parameters: [
@@ -81,6 +84,16 @@ export const SYMBOLS_EXECUTION = {
   },
   gs_kernel_reserve: {
     parameters: ["i32", /* int32_t device */ "i32", /* int32_t kernel */ "f64" /* double bytes */],
+    result: "i32",
+  },
+  gs_kernel_residency: {
+    parameters: [
+      "i32", /* int32_t device */
+      "i32", /* int32_t kernel */
+      "i32", /* int32_t threads */
+      "f64", /* double shared_bytes */
+      "buffer", /* double* result */
+    ],
     result: "i32",
   },
   gs_kernel_launch: { parameters: [], result: "i32" },

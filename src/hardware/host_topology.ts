@@ -73,7 +73,7 @@ const HOST_FEATURES: AttributeValues = {
   computeMode: 0,
   managedMemory: 0,
   memoryPoolsSupported: 0,
-  cooperativeLaunch: 0,
+  cooperativeLaunch: 1,
   clusterLaunch: 0,
 };
 

@@ -14,6 +14,7 @@ import type { Stream } from "../stream/stream.ts";
 import { Kernel } from "./kernel.ts";
 import type { LaunchConfig } from "./launch_config.ts";
 import type { KernelArguments } from "./signature_types.ts";
+import type { NoStructs, StructTypes } from "./struct_type.ts";
 
 /** Options of {@linkcode timeKernel}. */
 export interface TimeKernelOptions {
@@ -72,10 +73,13 @@ const FLUSHES = 2;
  * console.log(`${(2 * x.byteLength / median / 1e6).toFixed(1)} GB/s`);
  * ```
  */
-export async function timeKernel<Signature extends string>(
-  kernel: Kernel<Signature>,
+export async function timeKernel<
+  Signature extends string,
+  Structs extends StructTypes = NoStructs,
+>(
+  kernel: Kernel<Signature, Structs>,
   config: LaunchConfig,
-  kernelArguments: KernelArguments<Signature>,
+  kernelArguments: KernelArguments<Signature, Structs>,
   options: TimeKernelOptions = {},
 ): Promise<KernelTimes> {
   const action = "time a kernel";

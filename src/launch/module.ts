@@ -15,8 +15,8 @@ import type { Stream } from "../stream/stream.ts";
 import { Kernel, type KernelOwner } from "./kernel.ts";
 import { canonicalExpression, type ModuleContents } from "./module_contents.ts";
 import { kernelOfModule } from "./module_kernel.ts";
-import type { ReadableSignature, SignatureIn } from "./signature_types.ts";
-import type { StructTypes } from "./struct_type.ts";
+import type { ReadableKernel, SignatureIn } from "./signature_types.ts";
+import type { NoStructs, StructTypes } from "./struct_type.ts";
 
 /**
  * A loaded module: its kernels by their signatures, and its variables. Made by `device.compile()`
@@ -48,7 +48,7 @@ import type { StructTypes } from "./struct_type.ts";
  */
 export class Module<
   Source extends string = string,
-  Structs extends StructTypes = StructTypes,
+  Structs extends StructTypes = NoStructs,
 > implements Disposable, KernelOwner {
   /** The device it is loaded on. */
   readonly context: DeviceContext;
@@ -112,12 +112,10 @@ export class Module<
    * @throws {TypeError} If there is no such kernel, its parameters differ, or the module is
    * disposed.
    */
-  kernel<const Signature extends string>(
-    signature: ReadableSignature<SignatureIn<Source, Signature>, Structs> extends infer Readable
-      ? Readable extends string ? Signature : Readable
-      : never,
-  ): Kernel<SignatureIn<Source, Signature>, Structs> {
-    const text = signature as unknown;
+  kernel<const Text extends string>(
+    signature: ReadableKernel<Source, Text, Structs>,
+  ): Kernel<SignatureIn<Source, Text>, Structs> {
+    const text: unknown = signature;
     if (typeof text !== "string") {
       throw new TypeError(
         `Cannot find a kernel of ${this.label} as its signature must be a text: it is ` +
@@ -130,7 +128,7 @@ export class Module<
       kernel = kernelOfModule(this, this.#id, this.#contents, text);
       this.#kernels.set(text, kernel);
     }
-    return kernel as unknown as Kernel<SignatureIn<Source, Signature>, Structs>;
+    return kernel as unknown as Kernel<SignatureIn<Source, Text>, Structs>;
   }
 
   /**

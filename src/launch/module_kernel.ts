@@ -32,10 +32,13 @@ export function kernelOfModule(
   contents: ModuleContents,
   text: string,
 ): Kernel {
-  const name = nameIn(text);
+  const written = isSignature(text) ? parseSignature(text, contents.structs) : undefined;
+  const name = written?.name ?? text;
   const entry = contents.kernel(name);
   if (entry === undefined) throw new TypeError(unknownKernel(home, contents, name));
-  const signature = signatureOf(home, contents, entry, text, name);
+  const signature = written === undefined
+    ? declaredSignature(home, contents, entry.signature, name)
+    : checkedSignature(home, contents, entry, written);
   const layout = parameterLayout(signature);
   requireSizes(home, id, entry, signature, layout);
   const { library } = home.context;
@@ -43,26 +46,22 @@ export function kernelOfModule(
   return new Kernel(home.context, kernel, signature, home);
 }
 
-/** The kernel's name: what stands before the parameters, which a template's arguments do not end. */
-function nameIn(text: string): string {
-  const signature = text.endsWith(")") || text.includes(";") || text.includes("(");
-  return signature ? parseSignature(text).name : text;
+/** Whether a text is more than a name, whose template arguments may have parentheses. */
+function isSignature(text: string): boolean {
+  return text.replaceAll(/<.*>/gs, "").includes("(");
 }
 
-/** The signature of the text, which must agree with the source; where it is a name, the source's. */
-function signatureOf(
+/** A signature that somebody wrote, which must agree with the source. */
+function checkedSignature(
   home: KernelHome,
   contents: ModuleContents,
   { signature: declared }: KernelEntry,
-  text: string,
-  name: string,
+  written: KernelSignature,
 ): KernelSignature {
-  if (text === name) return declaredSignature(home, contents, declared, name);
-  const written = parseSignature(text, contents.structs);
   const compiled = declared === undefined ? undefined : readable(declared, contents);
   const difference = compiled && signatureDifference(compiled, written);
   if (difference !== undefined) {
-    throw new TypeError(`Cannot find kernel ${name} of ${home.label} as ${difference}`);
+    throw new TypeError(`Cannot find kernel ${written.name} of ${home.label} as ${difference}`);
   }
   return written;
 }

@@ -8,8 +8,9 @@ import { giveBackAfterFailure } from "../ffi/give_back.ts";
 import { createModule, destroyModule, loadModule } from "../ffi/native_module.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { cachedCompile } from "./cache/kernel_cache.ts";
-import type { CompiledImage, Compiler, CompileRequest } from "./compile/compiler.ts";
+import type { CompiledImage, Compiler, CompileRequest, CompileTarget } from "./compile/compiler.ts";
 import { compilerFor } from "./compile/compiler_choice.ts";
+import { targetMacros } from "./compile/target_macros.ts";
 import type { CompileSettings } from "./compile_options.ts";
 import { Module } from "./module.ts";
 import { type DeclaredKernel, ModuleContents } from "./module_contents.ts";
@@ -36,7 +37,7 @@ export async function compileModule<Source extends string, Structs extends Struc
   structs: Structs,
 ): Promise<Module<Source, Structs>> {
   const prepared = prepare(context, source, settings);
-  const compiler = await compilerFor(context);
+  const compiler = await compilerFor(context.library);
   const { image, cached } = await compiledImage(compiler, prepared.request, settings);
   const { name } = settings;
   const { kernels, source: { variables } } = prepared;
@@ -61,7 +62,7 @@ export async function compileImage(
   settings: CompileSettings,
 ): Promise<CompiledImage> {
   const { request } = prepare(context, source, settings);
-  const { image } = await compiledImage(await compilerFor(context), request, settings);
+  const { image } = await compiledImage(await compilerFor(context.library), request, settings);
   return image;
 }
 
@@ -93,7 +94,8 @@ async function compiledImage(
   settings: CompileSettings,
 ): Promise<{ image: CompiledImage; cached: boolean }> {
   if (!settings.cache) return { image: await compiler.compile(request), cached: false };
-  return await cachedCompile(compiler, request);
+  const { cached, ...image } = await cachedCompile(compiler, request);
+  return { image, cached };
 }
 
 /** Whether a kernel is one that its name alone names, and that the compiler is sure to see. */
@@ -103,7 +105,11 @@ function isPlain(kernel: KernelDeclaration): boolean {
 
 function prepare(context: DeviceContext, text: string, settings: CompileSettings): Preparation {
   const { name, headers, defines, options, instances } = settings;
-  const source = readDeviceSource(text, { name, headers, defines });
+  const target: CompileTarget = {
+    kind: context.library.kind,
+    capability: context.info.computeCapability,
+  };
+  const source = readDeviceSource(text, { name, headers, ...targetMacros(target, defines) });
   const kernels = [
     ...source.kernels.filter(isPlain).map(({ expression, signature }) => ({
       expression,
@@ -124,7 +130,7 @@ function prepare(context: DeviceContext, text: string, settings: CompileSettings
         ...kernels.map(({ expression }) => expression),
         ...source.variables.map(({ expression }) => `&${expression}`),
       ],
-      target: { kind: context.library.kind, capability: context.info.computeCapability },
+      target,
     },
   };
 }

@@ -16,7 +16,7 @@ import type { StructType, StructTypes } from "./struct_type.ts";
 import type { VectorType } from "./vector_types.ts";
 
 /** What all parameters say of themselves. */
-interface ParameterBase {
+export interface ParameterBase {
   /** The parameter's name, where the signature gives one. */
   readonly name?: string;
   /** Its size in bytes. */

@@ -23,9 +23,12 @@ export class OpenBrackets {
       this.#angles === 0;
   }
 
-  /** Whether a token closes the parameters around: no parenthesis is open here. */
+  /** Whether a token ends what the brackets are in: nothing is open here that it closes. */
   isBeyond(token: string): boolean {
-    return token === "" || (token === ")" && this.#parentheses === 0);
+    if (token === "") return true;
+    if (this.#parentheses > 0) return false;
+    return token === ")" || (token === "]" && this.#squares === 0) ||
+      (token === "}" && this.#squares === 0 && this.#braces === 0);
   }
 
   /** Counts a token, if it is a bracket. */

@@ -28,6 +28,10 @@ function joined(text: string, token: string): string {
   return needsSpace ? `${text} ${token}` : text + token;
 }
 
+function requireAttached(reader: SignatureReader): void {
+  if (!reader.touches) reader.fail('nothing can stand between "::" and a name');
+}
+
 /**
  * Reads a name with the namespaces and template arguments that belong to it; a part follows its
  * `::` without white space.
@@ -35,7 +39,7 @@ function joined(text: string, token: string): string {
  * @returns The name without white space, but between two words, and without a leading `::`.
  */
 export function readQualifiedName(reader: SignatureReader): string {
-  reader.takeIf("::");
+  if (reader.takeIf("::")) requireAttached(reader);
   let name = "";
   while (true) {
     if (!reader.atWord) reader.fail(`a name is expected: it is ${reader.describeNext()}`);
@@ -45,7 +49,7 @@ export function readQualifiedName(reader: SignatureReader): string {
     }
     if (reader.next.text !== "::" || !reader.touches) return name;
     reader.take();
-    if (!reader.touches) reader.fail('nothing can stand between "::" and a name');
+    requireAttached(reader);
     name += "::";
   }
 }

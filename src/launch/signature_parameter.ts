@@ -171,6 +171,7 @@ function readOptionalName(reader: SignatureReader): { readonly name?: string } {
 function skipValue(reader: SignatureReader, place: string): void {
   const start = reader.next;
   const brackets = new OpenBrackets();
+  if (atEndOfValue(reader, brackets)) reader.fail(`${place} must have a value behind "="`);
   while (!atEndOfValue(reader, brackets)) brackets.note(reader.take().text);
   if (!brackets.areClosed) {
     reader.fail(`${place}: the brackets of the default value that begins here do not match`, start);
@@ -184,7 +185,7 @@ function atEndOfValue(reader: SignatureReader, brackets: OpenBrackets): boolean 
 
 /** Reads the type that stands first in a parameter: its words and qualifiers. */
 function readType(reader: SignatureReader, place: string, structs: StructNames): NamedType {
-  const at = reader.next;
+  let at = reader.next;
   let spelling = "";
   let isConst = false;
   while (true) {
@@ -194,7 +195,10 @@ function readType(reader: SignatureReader, place: string, structs: StructNames):
       reader.take();
     } else if (IGNORED_QUALIFIERS.has(text) || (spelling === "" && ELABORATED_WORDS.has(text))) {
       reader.take();
-    } else if (spelling === "" && (reader.atWord || text === "::") && !atQualifier(text)) {
+    } else if (
+      spelling === "" && (reader.atWord || text === "::") && !RESTRICT_QUALIFIERS.has(text)
+    ) {
+      at = reader.next;
       spelling = readQualifiedName(reader);
     } else if (C_TYPE_WORDS.has(text)) spelling += ` ${reader.take().text}`;
     else break;
@@ -203,10 +207,6 @@ function readType(reader: SignatureReader, place: string, structs: StructNames):
   if (type !== undefined) return { type, isConst, at };
   if (spelling !== "") reader.fail(`${place}: ${unknownType(spelling)}`, at);
   return reader.fail(`${place}: a type is expected: it is ${reader.describeNext()}`);
-}
-
-function atQualifier(text: string): boolean {
-  return RESTRICT_QUALIFIERS.has(text);
 }
 
 function typeOf(spelling: string, structs: StructNames): PointeeType | undefined {

@@ -18,7 +18,7 @@ export interface SignatureToken {
 const EXCERPT = 64;
 
 // Signs of several characters are those that would else look like brackets, or like two names.
-const TOKEN = /"C"|[A-Za-z_][A-Za-z_0-9]*|[0-9][A-Za-z_0-9.']*|::|<<|<=|>=|->|[^\s]/y;
+const TOKEN = /"C"|[A-Za-z_][A-Za-z_0-9]*|[0-9][A-Za-z_0-9.']*|::|<<|<=|>=|->|\/\*|[^\s]/y;
 const WHITE_SPACE = /[ \t\n\r\v\f]*/y;
 const COMMENT = /\/\/[^\n]*\n?|\/\*[^]*?\*\//y;
 const IDENTIFIER = /^[A-Za-z_][A-Za-z_0-9]*$/;
@@ -57,36 +57,43 @@ function isDouble(tokens: readonly SignatureToken[], index: number, text: string
   return first?.text === text && second?.text === text && isAdjacent(first, second);
 }
 
-/** The index behind the parenthesis that closes the one at an index; -1 where none does. */
-function behindGroup(tokens: readonly SignatureToken[], index: number): number {
-  let depth = 0;
-  for (let i = index; i < tokens.length; i++) {
-    if (tokens[i]!.text === "(") depth++;
-    if (tokens[i]!.text === ")" && --depth === 0) return i + 1;
+/** The index of the parenthesis that closes each; in one go, as nothing bounds how many there are. */
+function closingParentheses(tokens: readonly SignatureToken[]): ReadonlyMap<number, number> {
+  const open: number[] = [];
+  const closing = new Map<number, number>();
+  for (const [index, { text }] of tokens.entries()) {
+    if (text === "(") open.push(index);
+    const opening = text === ")" ? open.pop() : undefined;
+    if (opening !== undefined) closing.set(opening, index);
   }
-  return -1;
+  return closing;
 }
 
-/** The index behind the attribute that begins at an index, or the index where none does. */
-function behindAttribute(tokens: readonly SignatureToken[], index: number): number {
-  if (isDouble(tokens, index, "[")) {
-    for (let i = index + 2; i < tokens.length; i++) {
-      if (isDouble(tokens, i, "]")) return i + 2;
-    }
+/** The index of the first `]]` from each token on, or that of the end. */
+function closingBrackets(tokens: readonly SignatureToken[]): Int32Array {
+  const closing = new Int32Array(tokens.length + 1).fill(tokens.length);
+  for (let index = tokens.length - 1; index >= 0; index--) {
+    closing[index] = isDouble(tokens, index, "]") ? index : closing[index + 1]!;
   }
-  if (ATTRIBUTE_WORDS.has(tokens[index]!.text) && tokens[index + 1]?.text === "(") {
-    return Math.max(index, behindGroup(tokens, index + 1));
-  }
-  return index;
+  return closing;
 }
 
 /** Attributes change nothing in how a kernel is called, wherever they are. */
 function withoutAttributes(tokens: readonly SignatureToken[]): SignatureToken[] {
+  const parentheses = closingParentheses(tokens);
+  const brackets = closingBrackets(tokens);
+  const behindAttribute = (index: number): number | undefined => {
+    const end = isDouble(tokens, index, "[") ? brackets[index + 2]! : tokens.length;
+    if (end < tokens.length) return end + 2;
+    const closing = ATTRIBUTE_WORDS.has(tokens[index]!.text)
+      ? parentheses.get(index + 1)
+      : undefined;
+    return closing === undefined ? undefined : closing + 1;
+  };
   const kept: SignatureToken[] = [];
-  let index = 0;
-  while (index < tokens.length) {
-    const behind = behindAttribute(tokens, index);
-    if (behind === index) kept.push(tokens[index++]!);
+  for (let index = 0; index < tokens.length;) {
+    const behind = behindAttribute(index);
+    if (behind === undefined) kept.push(tokens[index++]!);
     else index = behind;
   }
   return kept;
@@ -110,6 +117,8 @@ export class SignatureReader {
   constructor(text: string) {
     this.#text = text;
     this.#tokens = withoutAttributes(cut(text));
+    const unended = this.#tokens.find((token) => token.text === "/*");
+    if (unended !== undefined) this.fail("a comment begins here and has no end", unended);
   }
 
   /** The token that {@linkcode SignatureReader.take} will return. */

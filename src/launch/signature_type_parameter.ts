@@ -15,7 +15,15 @@ import type {
   RestrictQualifier,
 } from "./c_types.ts";
 import type { DeviceMemory, ReadonlyDeviceMemory } from "./device_memory.ts";
-import type { Group, IsBlank, IsWhole, TrimStart, TypeKey } from "./signature_type_text.ts";
+import type {
+  EmptyGroups,
+  Group,
+  IsBlank,
+  IsWhole,
+  TrimEnd,
+  TrimStart,
+  TypeKey,
+} from "./signature_type_text.ts";
 import type { ScalarArgument, VectorArgument } from "./struct_fields.ts";
 import type { StructType } from "./struct_type.ts";
 import type { VectorSpelling, VectorTable } from "./vector_types.ts";
@@ -78,14 +86,14 @@ type ReadTemplate<
 > = Text extends `${infer Before}<${infer After}`
   ? Before extends `${string}[${string}` ? ReadDeclarator<Text, Position, Structs, "">
   : Group<After, "<", ">"> extends
-    readonly [infer Arguments extends string, infer Rest extends string]
-    ? ReadDeclarator<`${TrimSpaceBeforeBracket<Before>}<>${Rest}`, Position, Structs, Arguments>
+    readonly [infer Arguments extends string, infer Rest extends string] ? ReadDeclarator<
+      `${TrimEnd<Before>}<>${Rest extends `::${string}` ? Rest : ` ${Rest}`}`,
+      Position,
+      Structs,
+      Arguments
+    >
   : ParameterError<Position, "its brackets do not match">
   : ReadDeclarator<Text, Position, Structs, "">;
-
-type TrimSpaceBeforeBracket<Text extends string> = Text extends `${infer Kept} `
-  ? TrimSpaceBeforeBracket<Kept>
-  : Text;
 
 /** Reads an array, a pointer or a value. `Arguments` are those of a template in it. */
 type ReadDeclarator<
@@ -96,7 +104,8 @@ type ReadDeclarator<
 > = Text extends `${infer Element}[${infer Extents}`
   ? Element extends `${string}*${string}`
     ? ParameterError<Position, "an array of pointers has no device memory that fits">
-  : ExtentsProblem<Extents> extends infer Problem extends string ? ParameterError<Position, Problem>
+  : ExtentsProblem<EmptyGroups<Extents>> extends infer Problem extends string
+    ? ParameterError<Position, Problem>
   : Pointer<ReadWords<`${Element} `>, Position, Structs, Arguments, string>
   : Text extends `${infer Pointee}*${infer Declarator}`
     ? DeclaratorProblem<`${Declarator} `> extends infer Problem extends string
@@ -105,11 +114,12 @@ type ReadDeclarator<
   : Value<ReadWords<`${Text} `>, Position, Structs, Arguments>;
 
 /** What is wrong with the text after an array's `[`; `undefined` if nothing is. */
-type ExtentsProblem<Text extends string> = Group<Text, "[", "]"> extends
-  readonly [string, infer Rest extends string]
-  ? TrimStart<Rest> extends `[${infer Next}` ? ExtentsProblem<Next>
-  : IsBlank<Rest> extends true ? undefined
-  : `"${TrimStart<Rest>}" follows the array`
+type ExtentsProblem<Text extends string | undefined> = Text extends string
+  ? Group<Text, "[", "]"> extends readonly [string, infer Rest extends string]
+    ? TrimStart<Rest> extends `[${infer Next}` ? ExtentsProblem<Next>
+    : IsBlank<Rest> extends true ? undefined
+    : `"${TrimStart<Rest>}" follows the array`
+  : "an array has no end"
   : "an array has no end";
 
 /** What is wrong with the text after a pointer's `*`; `undefined` if nothing is. */

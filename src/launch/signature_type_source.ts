@@ -5,7 +5,7 @@
  */
 
 import type { Prepared, TrimEnd, TrimStart } from "./signature_type_text.ts";
-import type { Divide } from "./signature_types.ts";
+import type { Divide, HeadProblem } from "./signature_types.ts";
 
 /**
  * The signature that a text asks for: the text itself where it is one, and where it is a name, what
@@ -33,23 +33,35 @@ import type { Divide } from "./signature_types.ts";
  * ```
  */
 export type SignatureIn<Source extends string, Text extends string> = string extends Text ? string
+  : Text extends `${string}<${string}` ? Divide<Prepared<Text>> extends undefined ? string : Text
   : Text extends `${string}(${string}` ? Text
   : string extends Source ? string
-  : Text extends `${string}<${string}` ? string
   : OrUntyped<Named<Search<Source>, Unqualified<Text>, Text>>;
 
+/** @internal */
 type OrUntyped<Signature extends string> = [Signature] extends [never] ? string : Signature;
 
-/** A name without its namespaces. */
+/**
+ * A name without its namespaces.
+ *
+ * @internal
+ */
 type Unqualified<Name extends string> = Name extends `${string}::${infer Rest}` ? Unqualified<Rest>
   : TrimStart<TrimEnd<Name>>;
 
-/** Of declarations, those of this name, as signatures of the kernel that was asked for. */
+/**
+ * Of declarations, those of this name, as signatures of the kernel that was asked for.
+ *
+ * @internal
+ */
 type Named<Declaration extends string, Name extends string, Asked extends string> =
   Declaration extends `${string}${Name}${string}`
     ? Divide<Prepared<Declaration>> extends
       readonly [infer Head extends string, infer Parameters extends string, string]
-      ? ` ${TrimEnd<Head>}` extends `${string} ${Name}` ? `${Asked}(${Parameters})` : never
+      ? ` ${TrimEnd<Head>}` extends `${string} ${Name}`
+        // Else it is the definition of a macro, and what follows that.
+        ? HeadProblem<`${Head} `> extends string ? never : `${Asked}(${Parameters})`
+      : never
     : never
     : never;
 
@@ -66,7 +78,11 @@ interface Suspended<Text extends string, InTemplate extends boolean, Found exten
   readonly found: Found;
 }
 
-/** All declarations of kernels in a text, as far as it is no template's. */
+/**
+ * All declarations of kernels in a text, as far as it is no template's.
+ *
+ * @internal
+ */
 type Search<Text extends string, InTemplate extends boolean = false, Found extends string = never> =
   SearchSome<Text, InTemplate, Found, []> extends infer State
     ? State extends Suspended<infer Rest, infer Within, infer Before> ? Search<Rest, Within, Before>

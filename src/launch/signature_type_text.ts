@@ -13,6 +13,7 @@ import type { AttributeWord } from "./c_types.ts";
 
 /** Runs of this length become one space first, so that a long run takes few steps. */
 type LongRun = "                                ";
+type LongBreak = "\n\n\n\n";
 
 /** A text with every occurrence of another replaced, four in a step. */
 export type Replace<
@@ -28,10 +29,16 @@ export type Replace<
 
 /** The text with every kind of white space as spaces, and no very long runs of them. */
 export type Spaced<Text extends string> = Replace<
-  Replace<Replace<Replace<Replace<Text, "\n", " ">, "\r", " ">, "\t", " ">, "\v" | "\f", " ">,
+  Replace<
+    Replace<Replace<Replace<Breaks<Text>, "\n", " ">, "\r", " ">, "\t", " ">,
+    "\v" | "\f",
+    " "
+  >,
   LongRun,
   " "
 >;
+
+type Breaks<Text extends string> = Replace<Text, LongBreak, " ">;
 
 /** The text with a space for each comment; one that does not end stays. */
 export type WithoutComments<Text extends string, Done extends string = ""> = Text extends
@@ -49,46 +56,49 @@ export type WithoutComments<Text extends string, Done extends string = ""> = Tex
 type WithoutAttributes<Text extends string> = Text extends `${infer Before}[[${infer After}`
   ? After extends `${string}]]${infer Rest}` ? WithoutAttributes<`${Before} ${Rest}`>
   : Text
-  : Text extends `${string}(${string}(${string}` ? WithoutCalls<Text, AttributeWord>
+  : Text extends `${string}(${string}(${string}` ? WithoutCalls<Text>
   : Text;
 
-/** The text without these words and the parentheses behind each, one word after the other. */
-type WithoutCalls<Text extends string, Words extends string> = Text extends
-  `${string}${Words}${string}`
-  ? WithoutCall<Text> extends infer Less extends string
-    ? Less extends Text ? Text : WithoutCalls<Less, Words>
-  : Text
-  : Text;
-
-/** The text without the first call of each attribute. */
-type WithoutCall<Text extends string> = EraseCall<
-  EraseCall<
-    EraseCall<
-      EraseCall<
-        EraseCall<
-          EraseCall<EraseCall<Text, "__launch_bounds__">, "__cluster_dims__">,
-          "__block_size__"
+/** The text without the calls of every {@linkcode AttributeWord}. */
+type WithoutCalls<Text extends string> = Text extends `${string}${AttributeWord}${string}`
+  ? WithoutCallsOf<
+    WithoutCallsOf<
+      WithoutCallsOf<
+        WithoutCallsOf<
+          WithoutCallsOf<
+            WithoutCallsOf<WithoutCallsOf<Text, "__launch_bounds__">, "__cluster_dims__">,
+            "__block_size__"
+          >,
+          "__maxnreg__"
         >,
-        "__maxnreg__"
+        "__align__"
       >,
-      "__align__"
+      "alignas"
     >,
-    "alignas"
-  >,
-  "__attribute__"
->;
-
-type EraseCall<Text extends string, Word extends string> = Text extends
-  `${infer Before}${Word}${infer After}`
-  ? ` ${Before}` extends `${string}${" " | "(" | "," | "*" | ">" | "]" | ")"}`
-    ? TrimStart<After> extends `(${infer Inside}`
-      ? Group<Inside> extends readonly [string, infer Rest extends string] ? `${Before} ${Rest}`
-      : Text
-    : Text
-  : Text
+    "__attribute__"
+  >
   : Text;
 
-/** The text as the readers take it: one line, without comments and attributes. */
+/** What a word may follow without being the end of a longer one. */
+type BeforeWord = " " | "(" | "," | "*" | "&" | ">" | "]" | ")";
+
+/** The text with a space for each of these words that parentheses follow, and for those. */
+type WithoutCallsOf<Text extends string, Word extends string, Done extends string = ""> =
+  Text extends `${infer Before}${Word}${infer After}`
+    ? ` ${Done}${Before}` extends `${string}${BeforeWord}`
+      ? TrimStart<After> extends `(${infer Inside}`
+        ? Group<Inside> extends readonly [string, infer Rest extends string]
+          ? WithoutCallsOf<Rest, Word, `${Done}${Before} `>
+        : `${Done}${Text}`
+      : WithoutCallsOf<After, Word, `${Done}${Before}${Word}`>
+    : WithoutCallsOf<After, Word, `${Done}${Before}${Word}`>
+    : `${Done}${Text}`;
+
+/**
+ * The text as the readers take it: one line, without comments and attributes.
+ *
+ * @internal
+ */
 export type Prepared<Text extends string> = WithoutAttributes<Spaced<WithoutComments<Text>>>;
 
 /** Whether a text is empty or of spaces. */
@@ -103,8 +113,8 @@ export type TrimStart<Text extends string> = Text extends ` ${infer Rest}` ? Tri
 export type TrimEnd<Text extends string> = Text extends `${infer Rest} ` ? TrimEnd<Rest> : Text;
 
 /** A name by which types are found: without white space, and without a leading `::`. */
-export type TypeKey<Name extends string> = Replace<Spaced<Name>, " ", ""> extends infer Key
-  ? Key extends `::${infer Plain}` ? Plain : Key
+export type TypeKey<Name extends string> = Replace<Spaced<Name>, " ", ""> extends
+  infer Key extends string ? Key extends `::${infer Plain}` ? Plain : Key
   : never;
 
 // ---- Brackets ----------------------------------------------------------------------------------
@@ -130,10 +140,10 @@ export type Group<
   : undefined;
 
 /** The text with empty brackets for each group; `undefined` where one is not closed. */
-type EmptyGroups<
+export type EmptyGroups<
   Text extends string,
-  Open extends string,
-  Close extends string,
+  Open extends string = "(",
+  Close extends string = ")",
   Done extends string = "",
 > = Text extends `${infer Before}${Open}${infer After}`
   ? Group<After, Open, Close> extends readonly [string, infer Rest extends string]
@@ -149,7 +159,7 @@ type WithoutOperators<Text extends string> = Replace<
 >;
 
 /** The text with nothing in its brackets but `<` and `>`, or `undefined`. */
-type Outline<Text extends string> = EmptyGroups<Text, "(", ")"> extends infer One extends string
+type Outline<Text extends string> = EmptyGroups<Text> extends infer One extends string
   ? EmptyGroups<One, "[", "]"> extends infer Two extends string
     ? EmptyGroups<Two, "{", "}"> extends infer Three extends string ? WithoutOperators<Three>
     : undefined
@@ -169,7 +179,12 @@ export type IsWhole<Text extends string> = Text extends
 /** The text with `<>` for each list of template arguments, if as many are closed as are open. */
 export type WithoutTemplateArguments<Text extends string> = Text extends `${string}<${string}`
   ? Outline<Text> extends infer Outer extends string
-    ? EmptyGroups<Replace<Outer, " <", "<">, "<", ">"> extends infer Names extends string ? Names
+    ? EmptyGroups<AttachBrackets<Outer>, "<", ">"> extends infer Names extends string ? Names
     : Text
   : Text
+  : Text;
+
+/** The text without spaces before `<`, each of which belongs to the name before. */
+type AttachBrackets<Text extends string> = Text extends `${infer Before} <${infer After}`
+  ? AttachBrackets<`${Before}<${After}`>
   : Text;

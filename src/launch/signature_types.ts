@@ -12,13 +12,7 @@
 
 import type { CTypeWord } from "./c_types.ts";
 import type { ReadonlyDeviceMemory } from "./device_memory.ts";
-import type {
-  NamedStructs,
-  ReadParameter,
-  ReadWords,
-  SignatureError,
-  Words,
-} from "./signature_type_parameter.ts";
+import type { NamedStructs, ReadParameter, SignatureError } from "./signature_type_parameter.ts";
 import type {
   Group,
   IsBlank,
@@ -28,6 +22,7 @@ import type {
   TypeKey,
   WithoutTemplateArguments,
 } from "./signature_type_text.ts";
+import type { SignatureIn } from "./signature_type_source.ts";
 import type { NoStructs, StructType, StructTypes } from "./struct_type.ts";
 
 export type { SignatureIn } from "./signature_type_source.ts";
@@ -91,6 +86,17 @@ export type ReadableSignature<
 > = [ProblemOf<Signature, Structs>] extends [never] ? Signature : ProblemOf<Signature, Structs>;
 
 /**
+ * A kernel's signature or its name where it, or what the source declares of that name, can be read;
+ * else the reason why not. As {@linkcode ReadableSignature}, for what {@linkcode SignatureIn} takes.
+ */
+export type ReadableKernel<
+  Source extends string,
+  Text extends string,
+  Structs extends StructTypes = NoStructs,
+> = [ProblemOf<SignatureIn<Source, Text>, Structs>] extends [never] ? Text
+  : ProblemOf<SignatureIn<Source, Text>, Structs>;
+
+/**
  * The reasons why a signature cannot be read; `never` if it can.
  *
  * @internal
@@ -100,7 +106,11 @@ type ProblemOf<Signature extends string, Structs extends StructTypes> = Extract<
   SignatureError<string>
 >["cannotReadSignature"];
 
-/** Structs by the names that signatures give them. */
+/**
+ * Structs by the names that signatures give them.
+ *
+ * @internal
+ */
 type StructsByName<Structs extends StructTypes> = Structs extends readonly StructType[]
   ? { readonly [Struct in Structs[number] as TypeKey<Struct["name"]>]: Struct }
   : { readonly [Name in keyof Structs as TypeKey<Name & string>]: Structs[Name] & StructType };
@@ -114,8 +124,8 @@ type StructsByName<Structs extends StructTypes> = Structs extends readonly Struc
  */
 type ReadDeclaration<Text extends string, Structs extends NamedStructs> = Divide<Text> extends
   readonly [infer Head extends string, infer Parameters extends string, infer Tail extends string]
-  ? HeadProblem<`${WithoutTemplateArguments<Head>} `> extends infer Problem extends string
-    ? [SignatureError<Problem>]
+  ? HeadProblem<`${WithoutTemplateArguments<WithoutLinkage<Head>>} `> extends
+    infer Problem extends string ? [SignatureError<Problem>]
   : TailProblem<Tail> extends infer Problem extends string ? [SignatureError<Problem>]
   : ReadParameters<Parameters, Structs>
   : [SignatureError<`A signature reads "name(parameters)": "${Text}" has no such parentheses`>];
@@ -134,11 +144,20 @@ export type Divide<Text extends string, Head extends string = ""> = Text extends
   : undefined
   : undefined;
 
-/** Words that may stand before a kernel's name. */
-type HeadWord = "extern" | '"C"' | 'extern"C"' | "static" | "inline" | "__global__" | "void";
+/** The text without `"C"`, which may stand between words without white space. */
+type WithoutLinkage<Text extends string> = Text extends `${infer Before}"C"${infer After}`
+  ? `${Before} ${After}`
+  : Text;
 
-/** What is wrong with the text before the parentheses; `undefined` if nothing is. */
-type HeadProblem<Text extends string, Name extends string = ""> = Text extends
+/** Words that may stand before a kernel's name. */
+type HeadWord = "extern" | "static" | "inline" | "__global__" | "void";
+
+/**
+ * What is wrong with the text before the parentheses; `undefined` if nothing is.
+ *
+ * @internal
+ */
+export type HeadProblem<Text extends string, Name extends string = ""> = Text extends
   `${infer Word} ${infer Rest}` ? Word extends "" ? HeadProblem<Rest, Name>
   : Name extends "" ? Word extends HeadWord ? HeadProblem<Rest>
     : Word extends "template" | "template<>"

@@ -55,7 +55,11 @@ export type StructResult<Fields extends StructFields> = string extends keyof Fie
   ? Readonly<Record<string, unknown>>
   : { readonly [Field in keyof Fields]: FieldResult<Fields[Field]> };
 
-/** What a field is encoded from: arrays also from typed arrays. */
+/**
+ * What a field is encoded from: arrays also from typed arrays.
+ *
+ * @internal
+ */
 export type FieldArgument<Field> = Field extends StructType<string, infer Argument> ? Argument
   : Field extends readonly [StructType<string, infer Argument>, number] ? ArrayLike<Argument>
   : Field extends `${infer Element}[${infer Extents}`
@@ -65,7 +69,11 @@ export type FieldArgument<Field> = Field extends StructType<string, infer Argume
   : Field extends VectorSpelling ? VectorArgument<Field>
   : never;
 
-/** What a field is decoded to. */
+/**
+ * What a field is decoded to.
+ *
+ * @internal
+ */
 export type FieldResult<Field> = Field extends StructType<string, object, infer Result> ? Result
   : Field extends readonly [StructType<string, object, infer Result>, number] ? readonly Result[]
   : Field extends `${infer Element}[${infer Extents}`
@@ -80,6 +88,7 @@ export type ReadableFields<Fields> = {
   readonly [Field in keyof Fields]: ReadableField<Fields[Field]>;
 };
 
+/** @internal */
 type ReadableField<Field> = Field extends `${infer Element}[${number}]${infer Inner}`
   ? Inner extends "" | `[${number}]${string}` ? ReadableElement<Element, Field>
   : `"${Field}" is no field: an array reads "float[4]"`

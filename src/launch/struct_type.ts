@@ -4,6 +4,7 @@
  * @module
  */
 
+import { requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { decodeStruct, encodeStruct } from "./struct_encoding.ts";
 import type {
@@ -42,6 +43,7 @@ export class StructType<
   Argument extends object = object,
   Result extends object = object,
 > extends StructLayout {
+  /** Its name in C++, as signatures name it. */
   declare readonly name: Name;
 
   /**
@@ -50,9 +52,10 @@ export class StructType<
    * @throws {TypeError} If the name or a field is none.
    * @throws {RangeError} If an array is empty, or the alignment is no power of two up to 256.
    */
-  constructor(name: Name, fields: StructFields, { alignment = 1 }: StructOptions = {}) {
+  constructor(name: Name, fields: StructFields, options: StructOptions = {}) {
     requireName(name);
-    super(name, fields, alignment);
+    requireObject(options, "options", `define struct ${name}`);
+    super(name, fields, options.alignment ?? 1);
   }
 
   /**
@@ -66,7 +69,10 @@ export class StructType<
   encode(value: Argument, target: Uint8Array, offset = 0): void {
     const view = this.#viewOf("encode", target, offset);
     const problem = this.tryEncode(value, view, 0);
-    if (problem !== undefined) throw encodingError(`Cannot encode a ${this.name} as it`, problem);
+    if (problem === undefined) return;
+    const subject = problem.path === "" ? "it" : "its ";
+    const path = problem.path.replace(/^\./, "");
+    throw encodingError(`Cannot encode a ${this.name} as ${subject}`, { ...problem, path });
   }
 
   /**

@@ -4,7 +4,7 @@
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { bytesPerElement, type DType, DTYPES } from "../../mod.ts";
-import { readNpy, writeNpy } from "../../src/cli/npy.ts";
+import { npyDescr, readNpy, writeNpy } from "../../src/cli/npy.ts";
 import { NpyError } from "../../src/cli/npy_header.ts";
 import { patternBytes, TemporaryDirectory } from "../support/temporary_file.ts";
 
@@ -57,6 +57,7 @@ Deno.test("files as NumPy writes them have the elements and the shape that NumPy
   for (const [name, dtype, shape, elements] of expected) {
     const array = readNpy(fixture(name));
     assertEquals([array.dtypes[0], [...array.shape]], [dtype, shape], name);
+    if (name !== "uint64") assertEquals(array.descr, npyDescr(dtype), name);
     assertEquals(array.bytes.slice(), bytesOf(elements), name);
   }
 });
@@ -71,7 +72,11 @@ Deno.test("what is written is, byte for byte, what NumPy writes", () => {
       ["int32_empty", "int32", [0, 4]],
     ] as const
   ) {
-    assertEquals(writeNpy(dtype, shape, readNpy(fixture(name)).bytes), fixture(name), name);
+    assertEquals(
+      writeNpy(npyDescr(dtype), shape, readNpy(fixture(name)).bytes),
+      fixture(name),
+      name,
+    );
   }
 });
 
@@ -80,14 +85,14 @@ Deno.test("every element type and any shape is read back as it was written", () 
   fc.assert(fc.property(fc.constantFrom(...DTYPES), shapes, (dtype, shape) => {
     const elements = shape.reduce((product, extent) => product * extent, 1);
     const bytes = patternBytes(elements * bytesPerElement(dtype));
-    const written = writeNpy(dtype, shape, bytes);
+    const written = writeNpy(npyDescr(dtype), shape, bytes);
     assertEquals((written.length - bytes.length) % 64, 0, "the data are aligned as NumPy's are");
     const array = readNpy(written);
     assert(array.dtypes.includes(dtype));
     assertEquals([[...array.shape], array.bytes.slice()], [shape, bytes]);
   }));
   const long = Array.from({ length: 64 }, () => 1);
-  assertEquals(readNpy(writeNpy("int8", long, new Uint8Array(1))).shape, long);
+  assertEquals(readNpy(writeNpy("|i1", long, new Uint8Array(1))).shape, long);
 });
 
 Deno.test("the order of indices and of bytes does not change what an array is", () => {
@@ -218,13 +223,16 @@ Deno.test({
   ignore,
   async fn() {
     using folder = new TemporaryDirectory();
-    folder.file(writeNpy("float32", [2, 3], bytesOf(Float32Array.of(1, 2, 3, 4, 5, 6.5))), "a");
-    folder.file(writeNpy("int64", [2], bytesOf(BigInt64Array.of(-(2n ** 63n), 7n))), "b");
-    folder.file(writeNpy("bool", [2], Uint8Array.of(1, 0)), "c");
-    folder.file(writeNpy("float16", [], bytesOf(Float16Array.of(-0.5))), "d");
-    folder.file(writeNpy("uint8", [0, 3], new Uint8Array()), "e");
+    folder.file(
+      writeNpy(npyDescr("float32"), [2, 3], bytesOf(Float32Array.of(1, 2, 3, 4, 5, 6.5))),
+      "a",
+    );
+    folder.file(writeNpy(npyDescr("int64"), [2], bytesOf(BigInt64Array.of(-(2n ** 63n), 7n))), "b");
+    folder.file(writeNpy(npyDescr("bool"), [2], Uint8Array.of(1, 0)), "c");
+    folder.file(writeNpy(npyDescr("float16"), [], bytesOf(Float16Array.of(-0.5))), "d");
+    folder.file(writeNpy(npyDescr("uint8"), [0, 3], new Uint8Array()), "e");
     // NumPy knows no bfloat16 by itself: two bytes of anything, which the user gives a type.
-    folder.file(writeNpy("bfloat16", [1], bytesOf(Uint16Array.of(0x3f80))), "f");
+    folder.file(writeNpy(npyDescr("bfloat16"), [1], bytesOf(Uint16Array.of(0x3f80))), "f");
     const program = `
 import numpy, sys
 for name in "abcdef":

@@ -4,6 +4,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { CUDA_ERROR_CODES, cudaErrorCode } from "../../src/ffi/cuda_error_codes.ts";
 import { toolkitHeader } from "../support/cuda_toolkit.ts";
+import { headerText } from "../support/header.ts";
 
 interface DocumentedCode {
   readonly code: number;
@@ -65,8 +66,7 @@ Deno.test({
 });
 
 Deno.test("CUDA_ERROR_CODES has every GS_ERROR of csrc/gridstride.h", async () => {
-  const header = await Deno.readTextFile(new URL("../../csrc/gridstride.h", import.meta.url));
-  const defined = [...header.matchAll(/#define (GS_ERROR_\w+) \((-\d+)\)/g)]
+  const defined = [...headerText().matchAll(/#define (GS_ERROR_\w+) \((-\d+)\)/g)]
     .map(([, name, code]) => `${name} ${code}`);
   const listed = [...CUDA_ERROR_CODES.values()].filter(({ code }) => code < 0 && code > -1000)
     .map(({ name, code }) => `${name} ${code}`);

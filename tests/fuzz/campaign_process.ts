@@ -42,10 +42,17 @@ async function journalText(journal: string): Promise<string> {
  */
 export async function runCampaignProcess(campaign: Campaign): Promise<CampaignReport> {
   const { program, topology, seed, milliseconds, path } = campaign;
-  const journal = await Deno.makeTempFile();
+  const directory = await Deno.makeTempDir();
+  const journal = `${directory}/journal`;
   try {
+    await Deno.writeTextFile(journal, "");
     const { code, signal, stdout, stderr } = await runFile(program, {
-      environment: { GRIDSTRIDE_FAKE: topology, GRIDSTRIDE_DEVICE: undefined },
+      environment: {
+        GRIDSTRIDE_FAKE: topology,
+        GRIDSTRIDE_DEVICE: undefined,
+        // What is cleared here is not the user's.
+        GRIDSTRIDE_CACHE_DIR: `${directory}/cache`,
+      },
       args: [`${seed}`, `${milliseconds}`, journal, ...(path === undefined ? [] : [path])],
       limit: milliseconds + GRACE_MILLISECONDS,
     });
@@ -60,6 +67,6 @@ export async function runCampaignProcess(campaign: Campaign): Promise<CampaignRe
         `Repeat it with: deno task fuzz ${program} ${repetition}`,
     );
   } finally {
-    await Deno.remove(journal);
+    await Deno.remove(directory, { recursive: true });
   }
 }

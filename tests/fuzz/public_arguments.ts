@@ -8,9 +8,11 @@
 import fc from "fast-check";
 import { DTYPES, VALIDATED_KERNELS } from "../../mod.ts";
 import { Deferred, reference } from "./deferred.ts";
+import { CACHE_MEMBERS } from "./public_arguments_cache.ts";
 import { GRAPH_MEMBERS } from "./public_arguments_graph.ts";
 import { MEMORY_MEMBERS } from "./public_arguments_memory.ts";
 import { POOL_MEMBERS, poolOptions } from "./public_arguments_pool.ts";
+import { STRUCT_MEMBERS } from "./public_arguments_struct.ts";
 import type { StageKind } from "./stage.ts";
 import {
   anyNumber,
@@ -324,6 +326,8 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
 
   ...MEMORY_MEMBERS,
   ...POOL_MEMBERS,
+  ...CACHE_MEMBERS,
+  ...STRUCT_MEMBERS,
 };
 
 /** What each public member is called with, by its name in {@linkcode documentedMembers}. */
@@ -355,4 +359,5 @@ export const RECEIVERS: Readonly<Record<string, StageKind>> = {
   LeakReport: "leaks",
   UploadRing: "ring",
   KernelProfile: "profile",
+  StructType: "struct",
 };

@@ -6,6 +6,7 @@
  */
 
 import {
+  defineStruct,
   Device,
   DeviceBuffer,
   Event,
@@ -37,6 +38,7 @@ export const STAGE_KINDS = [
   "leaks",
   "ring",
   "profile",
+  "struct",
 ] as const;
 
 /** One of them. */
@@ -50,6 +52,9 @@ const KERNELS = [
   "add_int32(const int* x, const int* y, int* out, unsigned long long n)",
   "spin_float32(float* out, unsigned long long nanoseconds, float value)",
 ] as const;
+
+const PAIR = defineStruct("Pair", { first: "float", second: "long long" });
+const PARTICLE = defineStruct("Particle", { position: "float3", tags: "char[3]", pair: PAIR });
 
 /** The elements of the buffers that tell whether something else was written. */
 export const WITNESS = 1234.5;
@@ -86,6 +91,7 @@ export class Stage {
     leaks: [],
     ring: [],
     profile: [],
+    struct: [PAIR, PARTICLE],
   };
   readonly #witness: DeviceBuffer<"float32">;
   /** The devices of the fake topology that are in use. */

@@ -4,8 +4,8 @@
  */
 
 /**
- * Readable signatures, and their parameters: scalar types by name, pointers as the element type of
- * the memory they take and a star.
+ * Readable signatures, and their parameters: scalar types by name, vectors as the type of their
+ * elements and how many they are, pointers as the element type of the memory they take and a star.
  */
 export const READABLE = [
   ["axpy_float32(float a, const float* x, float* y, unsigned long long n)", [
@@ -103,9 +103,79 @@ export const READABLE = [
     "uint64",
     "uint64",
   ]],
+  ["f(float4 a, const float4* b, float3*, int2 c, double1 d, char4 e, ushort2* f)", [
+    "float32x4",
+    "const float32*",
+    "float32*",
+    "int32x2",
+    "float64x1",
+    "int8x4",
+    "int16*",
+  ]],
+  ["f(longlong2 a, ulonglong1 b, long3 c, ulong4_32a d, half2 e, const __nv_bfloat162* f)", [
+    "int64x2",
+    "uint64x1",
+    "int64x3",
+    "uint64x4",
+    "float16x2",
+    "const bfloat16*",
+  ]],
+  ["f(std::size_t n, const cuda::std::uint8_t* p, ::std::int64_t i)", [
+    "uint64",
+    "const uint8*",
+    "int64",
+  ]],
+  ["f(uint a, ushort b, uchar c, ulong d)", ["uint32", "uint16", "uint8", "uint64"]],
+  ["a::b::kernel(int x)", ["int32"]],
+  ["__global__ void ::kernel(int x)", ["int32"]],
+  ["tile<float, 32>(const float* x, int n)", ["const float32*", "int32"]],
+  ["tile< float,\n32 > (int n)", ["int32"]],
+  ["a::f<g<int>, (1 > 0), (2 < (3)), h<k<1>>>::run(float x)", ["float32"]],
+  ["f<a << 2, b <= c, x->y>(float x)", ["float32"]],
+  ["__global__ void f<float[2][(3)]>(float x)", ["float32"]],
+  [
+    `
+    // Adds (what, ever) {
+    extern "C" __global__ /* void g(int) */ void f( // the first
+      float a, /* , int b */ const float* x /* (in) */, // (1)
+      int n // elements
+    ) // done
+    `,
+    ["float32", "const float32*", "int32"],
+  ],
+  ["f(int/**/x,/*,*/int y//)\n)", ["int32", "int32"]],
+  ['extern"C"__global__ void f(int x)', ["int32"]],
+  ["inline __global__ void f(int x)", ["int32"]],
+  ["__launch_bounds__(256, min(2, 3)) __global__ void f(int x)", ["int32"]],
+  ["__global__ void __cluster_dims__(2, 1, 1) __launch_bounds__ (BLOCK(1)) f(int x)", ["int32"]],
+  ["[[maybe_unused]] f([[maybe_unused]] int x, float* [[maybe_unused]]y)", ["int32", "float32*"]],
+  ["f(__align__(16) float x, alignas(8) int y, __attribute__((aligned(8))) int)", [
+    "float32",
+    "int32",
+    "int32",
+  ]],
+  ["my_alignas(int x)", ["int32"]],
+  ["f(float a[N * 2], int b[g(1, 2)], const int c[N < 3][4], int d[a[b[0]]], float [][3])", [
+    "float32*",
+    "int32*",
+    "const int32*",
+    "int32*",
+    "float32*",
+  ]],
+  ["f(int n = 3, float x = max(1, 2), int3 v = {1, 2, 3}, int m = (a > b), float* p = nullptr)", [
+    "int32",
+    "float32",
+    "int32x3",
+    "int32",
+    "float32*",
+  ]],
+  ["f(typename std::size_t n, int n2 = a == b, int d = c <= 1 << 2)", ["uint64", "int32", "int32"]],
   // Memory has no unsigned 64- and 16-bit element types.
   ["f(unsigned long long* counts, const uint16_t* codes)", ["int64*", "const int16*"]],
 ] as const;
+
+const REFERENCE = "a reference cannot be passed: a kernel takes a value or a pointer";
+const IN_PARENTHESES = "a pointer to a function or an array cannot be passed";
 
 /**
  * Unreadable signatures, what the compiler says of them, and the character and a part of the text
@@ -134,10 +204,15 @@ export const UNREADABLE = [
     3,
     '"g"',
   ],
-  ["f(flot x)", 'Parameter 1: "flot" is not a type a kernel can take', 3, '"flot" is not a type'],
+  [
+    "f(flot x)",
+    'Parameter 1: "flot" is not a type a kernel can take: a struct must be described',
+    3,
+    '"flot" is not a type',
+  ],
   [
     "f(int n, flot* x)",
-    'Parameter 2: "flot" is not a type a kernel can take',
+    'Parameter 2: "flot" is not a type a kernel can take: a struct must be described',
     10,
     '"flot" is not a type',
   ],
@@ -173,13 +248,57 @@ export const UNREADABLE = [
     11,
     "array of pointers",
   ],
+  ["f(float x[2] y)", 'Parameter 1: "y" follows the array', 14, '"y"'],
+  ["f(float& x)", `Parameter 1: ${REFERENCE}`, 8, REFERENCE],
+  ["f(const Vector<float> &&x)", `Parameter 1: ${REFERENCE}`, 9, "must be described"],
+  ["f(float*& x)", `Parameter 1: ${REFERENCE}`, 9, REFERENCE],
+  ["f(void (*done)(int))", `Parameter 1: ${IN_PARENTHESES}`, 8, IN_PARENTHESES],
+  ["f(int n, float (*rows)[16])", `Parameter 2: ${IN_PARENTHESES}`, 16, IN_PARENTHESES],
+  ["f(int n = a < b, int m)", "Parameter 1: its brackets do not match", 11, "do not match"],
   [
-    "f(float x[2][3])",
-    'Parameter 1: an array has one dimension here, and "[3]" follows it',
-    13,
-    "one dimension",
+    "f(int x[g(3)",
+    'A signature reads "name(parameters)": "f(int x[g(3)" has no such parentheses',
+    8,
+    "no end",
   ],
-  ["f(float& x)", 'Parameter 1: "float&" is not a type a kernel can take', 8, '"&"'],
+  ["f(int x[3)", "Parameter 1: an array has no end", 8, "no end"],
+  [
+    "f(dim3 block)",
+    'Parameter 1: "dim3" is not a type a kernel can take: uint3 has the same layout',
+    3,
+    "uint3",
+  ],
+  [
+    "f(float5 x)",
+    'Parameter 1: "float5" is not a type a kernel can take: a struct must be described',
+    3,
+    "float5",
+  ],
+  [
+    "f(const Particle* p)",
+    'Parameter 1: "Particle" is not a type a kernel can take: a struct must be described',
+    9,
+    "Particle",
+  ],
+  [
+    "f(float4 int x)",
+    'Parameter 1: "float4 int" is not a type a kernel can take: a struct must be described',
+    3,
+    "float4 int",
+  ],
+  ["f(struct)", "Parameter 1: it is missing", 9, "a type is expected"],
+  [
+    "template <int N> f(int n)",
+    'A template has no parameters by itself: an instance reads "name<arguments>(…)"',
+    1,
+    "an instance reads",
+  ],
+  [
+    "tile<float> other(int n)",
+    'A kernel has one name, and returns void: "tile<> other" stands before the parameters',
+    13,
+    '"other"',
+  ],
   [
     "f(float __restrict__ x)",
     'Parameter 1: "__restrict__" stands only behind the "*" of a pointer',

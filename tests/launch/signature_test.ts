@@ -1,13 +1,24 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { bytesOfScalar, C_TYPES, integerRange, type ScalarType } from "../../src/launch/c_types.ts";
+import {
+  bytesOfScalar,
+  C_TYPES,
+  integerRange,
+  pointeeDType,
+  type ScalarType,
+} from "../../src/launch/c_types.ts";
 import { type KernelParameter, parseSignature } from "../../src/launch/signature.ts";
+import { requestedKernel } from "../../src/launch/signature_name.ts";
 import { signatureDifference, signatureText } from "../../src/launch/signature_text.ts";
+import { defineStruct, type StructTypes } from "../../src/launch/struct_type.ts";
+import { VECTOR_SPELLINGS } from "../../src/launch/vector_types.ts";
 import { READABLE, UNREADABLE } from "./signature_table.ts";
 
 /** A parameter as the table writes it. */
 function tableText(parameter: KernelParameter): string {
   if (parameter.kind === "scalar") return parameter.type;
+  if (parameter.kind === "vector") return `${parameter.type.element}x${parameter.type.length}`;
+  if (parameter.kind === "struct") return parameter.type.name;
   return `${parameter.isConst ? "const " : ""}${parameter.dtype ?? "void"}*`;
 }
 
@@ -30,17 +41,19 @@ Deno.test("parseSignature() refuses what the types let pass", () => {
   const refused: [string, string][] = [
     ["f(float a, int b, float a)", 'two are "a"'],
     ["f(float $)", '"$"'],
-    ["f(float x = 1)", '"="'],
-    ["f(float x[n])", '"n"'],
-    ["f(float x[)", '")"'],
-    ["f<float>(float x)", '"<"'],
-    ["ns::f(float x)", '":"'],
+    ["f(float x])", '"]"'],
+    ["f(float 3)", '"3"'],
+    ["n:: f(float x)", "nothing can stand"],
+    ["n::4(float x)", "a name is expected"],
+    ["f<float>4(float x)", '"4"'],
+    ["f(const std::size_t ::x)", '"::"'],
+    ["f(float x = )", "must have a value"],
     ["f((float x))", '"("'],
     ["f(float x)(", '"("'],
     ["f(float const const_ const x)", '"const"'],
     ["f(float é)", '"é"'],
     ["__launch_bounds__(1", "__launch_bounds__"],
-    ["f(float 3x)", '"3"'],
+    ["f(float 3x)", '"3x"'],
   ];
   for (const [text, part] of refused) {
     assertThrows(() => parseSignature(text), SyntaxError, part);
@@ -54,13 +67,31 @@ Deno.test("parseSignature() gives names, sizes and const-ness", () => {
   assertEquals(parseSignature("f(const uint16_t* codes, bool, const half x)"), {
     name: "f",
     parameters: [
-      { kind: "pointer", name: "codes", type: "uint16", dtype: "int16", isConst: true, bytes: 8 },
-      { kind: "scalar", type: "bool", isConst: false, bytes: 1 },
-      { kind: "scalar", name: "x", type: "float16", isConst: true, bytes: 2 },
+      {
+        kind: "pointer",
+        name: "codes",
+        type: "uint16",
+        dtype: "int16",
+        isConst: true,
+        bytes: 8,
+        alignment: 8,
+        pointeeBytes: 2,
+        pointeeAlignment: 2,
+      },
+      { kind: "scalar", type: "bool", isConst: false, bytes: 1, alignment: 1 },
+      { kind: "scalar", name: "x", type: "float16", isConst: true, bytes: 2, alignment: 2 },
     ],
   });
   assertEquals(parseSignature("f(void*)").parameters, [
-    { kind: "pointer", type: "void", isConst: false, bytes: 8 },
+    {
+      kind: "pointer",
+      type: "void",
+      isConst: false,
+      bytes: 8,
+      alignment: 8,
+      pointeeBytes: 1,
+      pointeeAlignment: 1,
+    },
   ]);
 });
 
@@ -81,7 +112,10 @@ Deno.test("parseSignature() reads a million characters in a moment", () => {
   const blank = " \n\t".repeat(333_333);
   const start = performance.now();
   assertStrictEquals(parseSignature(`f(${blank}int x${blank})`).parameters.length, 1);
-  assertThrows(() => parseSignature("(".repeat(1_000_000)), SyntaxError);
+  for (const piece of ["(", "[[", "f(int x[", "alignas(", "<", "/*", "//\n", "f<(", "int x,"]) {
+    assertThrows(() => parseSignature(piece.repeat(30_000)), SyntaxError);
+    assertThrows(() => parseSignature(`f(${piece.repeat(30_000)}`), SyntaxError);
+  }
   assert(performance.now() - start < 3000);
 });
 
@@ -172,6 +206,7 @@ Deno.test("parseSignature() ends in a signature or a SyntaxError, whatever the t
   const piece = fc.constantFrom(
     ...["(", ")", ",", "*", "[", "]", ";", "const", "float", "unsigned", "long", "void", "x", "4"],
     ...["__restrict__", "__global__", "__launch_bounds__", " ", "\n", "é", '"C"', '"', "\0", "&"],
+    ...["<", ">", "::", "float4", "//", "/*", "*/", "[[", "]]", "=", "struct", "{", "}", "std::"],
   );
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 20 }), fc.constantFrom("", " "), (parts, by) => {
@@ -193,6 +228,60 @@ Deno.test("every spelling of a type is read as its type", () => {
     assertStrictEquals(named!.type, type);
     assertStrictEquals(named!.bytes, bytesOfScalar(type));
   }
+});
+
+Deno.test("every spelling of a vector is read as its elements", () => {
+  for (const spelling of VECTOR_SPELLINGS) {
+    const [value, pointer] = parseSignature(`f(${spelling}, ${spelling}* x)`).parameters;
+    assert(value?.kind === "vector" && pointer?.kind === "pointer");
+    const { element, length, bytes, alignment } = value.type;
+    assertEquals([value.bytes, value.alignment], [bytes, alignment]);
+    assertStrictEquals(bytes, length * bytesOfScalar(element));
+    assertStrictEquals(pointer.dtype, pointeeDType(element));
+    assertEquals([pointer.pointeeBytes, pointer.pointeeAlignment], [bytes, alignment]);
+  }
+});
+
+Deno.test("parseSignature() takes 4096 bytes of parameters and not more", () => {
+  const Half = defineStruct("Half", { bytes: "char[2047]" });
+  const read = (text: string) => parseSignature(text, [Half]).parameters.length;
+  assertStrictEquals(read("f(Half a, Half b)"), 2);
+  assertThrows(() => read("f(Half a, Half b, char c)"), SyntaxError, "at most 4096 bytes");
+});
+
+Deno.test("parseSignature() refuses structs that are none, and two of one name", () => {
+  const One = defineStruct("S", { a: "int" });
+  const Other = defineStruct("S", { a: "float" });
+  assertThrows(() => parseSignature("f()", [One, Other]), TypeError, "two are S");
+  assertStrictEquals(parseSignature("f(S a)", [One, One]).parameters.length, 1);
+  const bad: [unknown, string][] = [
+    [[{ name: "S" }], "must be what defineStruct() gives: it is an Object"],
+    [{ S: "float" }, 'struct S must be what defineStruct() gives: it is "float"'],
+    [null, "must be an array or an object: they are null"],
+    ["S", 'must be an array or an object: they are "S"'],
+  ];
+  for (const [structs, part] of bad) {
+    assertThrows(() => parseSignature("f()", structs as StructTypes), TypeError, part);
+  }
+});
+
+Deno.test("names are read without white space, with namespaces and template arguments", () => {
+  const names = [
+    ["f(int x)", "f"],
+    ["__global__ void ::a::b(int x)", "a::b"],
+    ["tile < float, 32 >(int x)", "tile<float,32>"],
+    [
+      "f<unsigned  int, /* ( */ (4 > 2), g< h<k>> >::run (int x)",
+      "f<unsigned int,(4>2),g<h<k>>>::run",
+    ],
+  ] as const;
+  for (const [text, name] of names) {
+    assertStrictEquals(parseSignature(text).name, name);
+    assertEquals(requestedKernel(text), { name, hasParameters: true });
+    assertEquals(requestedKernel(name), { name, hasParameters: false });
+  }
+  assertThrows(() => requestedKernel("f g"), SyntaxError, 'must be "(": it is "g"');
+  assertThrows(() => requestedKernel("4"), SyntaxError, "a kernel's name is expected");
 });
 
 Deno.test("integerRange() gives the ends of every integer type and of nothing else", () => {
@@ -223,6 +312,26 @@ Deno.test("signatureDifference() names the first departure and none where there 
     departure("axpy(float a, const float* x, float* y, long long n)"),
     "parameter 4 of 4 must be unsigned long long: it is long long",
   );
+  // Namespaces may be left out; other names are other kernels.
+  assertStrictEquals(departure("a::axpy(float, const float*, float*, size_t)"), undefined);
+  assert(departure("saxpy(float, const float*, float*, size_t)")!.includes("name is axpy"));
   assert(departure("axpy(float a)")!.startsWith("the kernel has 4 parameters, axpy(float, const"));
   assert(departure("apxy(float a)")!.includes("apxy"));
+});
+
+Deno.test("signatureDifference() tells vectors and structs apart by what they are", () => {
+  const Small = defineStruct("S", { a: "int" });
+  const Large = defineStruct("S", { a: "double" });
+  const between = (compiled: string, written: string) =>
+    signatureDifference(parseSignature(compiled, [Small]), parseSignature(written, [Large]));
+  assertStrictEquals(between("f(long2 v)", "f(const longlong2)"), undefined);
+  assertStrictEquals(between("f(float x[3])", "f(float*)"), undefined);
+  assertStrictEquals(
+    between("f(float4* v)", "f(float* v)"),
+    "parameter 1 of 1 must be float4*: it is float*",
+  );
+  assertStrictEquals(
+    between("f(int n, const S* s)", "f(int n, const S* s)"),
+    "parameter 2 of 2 must be S of 4 bytes, aligned to 4: it has 8, aligned to 8",
+  );
 });

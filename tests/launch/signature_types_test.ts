@@ -18,9 +18,14 @@ type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B 
 type ArgumentOf<Text> = Text extends `const ${infer Name}*`
   ? ReadonlyDeviceMemory<Name extends DType ? Name : DType>
   : Text extends `${infer Name}*` ? DeviceMemory<Name extends DType ? Name : DType>
+  : Text extends `${infer Element}x${infer Length}` ? VectorOfText<ArgumentOf<Element>, Length>
   : Text extends "int64" | "uint64" ? number | bigint
   : Text extends "bool" ? boolean
   : number;
+type VectorOfText<Element, Length> = Length extends "1" ? readonly [Element]
+  : Length extends "2" ? readonly [Element, Element]
+  : Length extends "3" ? readonly [Element, Element, Element]
+  : readonly [Element, Element, Element, Element];
 type ArgumentsOf<Texts extends readonly string[]> = {
   -readonly [Index in keyof Texts]: ArgumentOf<Texts[Index]>;
 };
@@ -166,6 +171,15 @@ Deno.test("64 parameters, 4 KB of them, are read", () => {
   assertEquals(count, 64);
 });
 
+Deno.test("64 parameters with comments, default values and brackets, 8 KB of them, are read", () => {
+  type One =
+    "\n  // what, (it) is <\n  const float4* /* , */ __restrict__ x = f<1>((2 > 1), {3, 4})";
+  type Big = KernelArguments<`__global__ void tile<g<int>, (1 > 0)>(${SixtyFour<One, ",">}\n)`>;
+  const count: Big["length"] = 64;
+  none<Equal<Big[63], ReadonlyDeviceMemory<"float32">> extends true ? never : Big[63]>();
+  assertEquals(count, 64);
+});
+
 Deno.test("a name of 4 KB is read", () => {
   type Named = KernelArguments<`${LongName}(float ${LongName}, int* ${LongName})`>;
   none<Equal<Named, [number, DeviceMemory<"int32">]> extends true ? never : Named>();
@@ -174,6 +188,10 @@ Deno.test("a name of 4 KB is read", () => {
 Deno.test("4 KB of white space is read", () => {
   type Wide = KernelArguments<`f(float${SixtyFour<SixtyFour<" ", "">, "">}x)`>;
   none<Equal<Wide, [number]> extends true ? never : Wide>();
+  type Lines = KernelArguments<`f(float${SixtyFour<SixtyFour<"\n", "">, "">}x)`>;
+  none<Equal<Lines, [number]> extends true ? never : Lines>();
+  type Mixed = KernelArguments<`f(float${SixtyFour<Sixteen<"\n \n\t", "">, "">}x)`>;
+  none<Equal<Mixed, [number]> extends true ? never : Mixed>();
   type Tall = KernelArguments<`f(${SixtyFour<`\n\t${SixtyFour<" ", "">}int`, ",">}\n)`>;
   const count: Tall["length"] = 64;
   assertEquals(count, 64);

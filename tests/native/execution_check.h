@@ -17,7 +17,7 @@
 //
 #include <gridstride/collectives.h>
 #include <gridstride/kernel_descriptor.h>
-#include <gridstride/special_registers.h>
+#include <gridstride/register_names.h>
 #include "../../csrc/host/kernel_work.h"
 #include "../../csrc/host/worker_pool.h"
 
@@ -32,7 +32,7 @@ void check_indices();
 void check_barriers();
 void check_collectives();
 void check_tiles();
-void check_groups();
+void check_cooperative_groups();
 void check_convergence();
 void check_user_source();
 void check_faults();

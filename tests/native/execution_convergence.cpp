@@ -2,6 +2,9 @@
 #include <cstdint>
 #include <vector>
 
+#include <gridstride/atomics.h>
+#include <gridstride/bit_functions.h>
+
 #include "execution_check.h"
 
 namespace execution {

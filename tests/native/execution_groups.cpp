@@ -157,7 +157,7 @@ void check_copy(unsigned bytes) {
 
 }  // namespace
 
-void check_groups() {
+void check_cooperative_groups() {
   for (const unsigned threads : {1u, 32u, 45u, 96u}) {
     for (const unsigned pattern : {0u, 0xffffffffu, 0x55555555u, 0x80000001u, 0x00ff1234u}) {
       check_coalesced(threads, pattern);

@@ -4,7 +4,7 @@
 //
 #include <gridstride/collectives.h>
 #include <gridstride/kernel_descriptor.h>
-#include <gridstride/special_registers.h>
+#include <gridstride/register_names.h>
 
 namespace {
 

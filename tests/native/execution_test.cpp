@@ -56,7 +56,7 @@ int main(int count, char** arguments) {
   execution::check_barriers();
   execution::check_collectives();
   execution::check_tiles();
-  execution::check_groups();
+  execution::check_cooperative_groups();
   execution::check_convergence();
   execution::check_user_source();
   execution::check_faults();

@@ -126,7 +126,7 @@ __global__ void print_values(int* out, const char* none) {
                   -(1ll << 40), sizeof(int));
   out[1] = std::printf("no arguments\n");
   out[2] = printf("%*d|%.*f\n", 6, 12, 2, 0.5);
-  out[3] = printf(none);
+  out[3] = printf(none, 1);
   out[4] = printf("%s", "");
 }
 

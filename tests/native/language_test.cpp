@@ -18,6 +18,7 @@ int main() {
   check_vector_types();
   check_bit_functions();
   check_packed_arithmetic();
+  check_dynamic_programming();
   check_conversions();
   check_rounded_arithmetic();
   check_math_functions();

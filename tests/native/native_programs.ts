@@ -64,6 +64,26 @@ export const EXECUTION_PORTABLE: NativeProgram = {
   flags: PORTABLE_SWITCH,
 };
 
+/** A library of kernels with the table that makes it a module. */
+export const MODULE: NativeProgram = {
+  name: "runtime_module",
+  kind: "host",
+  form: "plugin",
+  sources: /^tests\/native\/runtime_module\.cu$/,
+};
+
+/** What `RUNTIME` loads, in the order of its arguments. */
+export const MODULES: readonly NativeProgram[] = [
+  MODULE,
+  { ...MODULE, name: "runtime_module_portable", flags: PORTABLE_SWITCH },
+  ...["unresolved", "ambiguous", "large"].map((kind) => ({
+    ...MODULE,
+    name: `runtime_module_${kind}`,
+    sources: new RegExp(`^tests/native/runtime_module_${kind}\\.cu$`),
+  })),
+  LATE_KERNELS,
+];
+
 /** The CUDA runtime of the host device. */
 export const RUNTIME: NativeProgram = {
   name: "runtime_test",
@@ -140,6 +160,14 @@ export const SHIM: NativeProgram = {
   sources: /^tests\/native\/shim(?:_test|\/\w+)\.cpp$/,
 };
 
+/** A module for `SHIM` to load, as the compiler of the host device makes one. */
+export const SHIM_MODULE: NativeProgram = {
+  name: "shim_module",
+  kind: "host",
+  form: "plugin",
+  sources: /^tests\/native\/module_kernels\.cu$/,
+};
+
 /** The host library with the kernels and functions that only `SHIM` needs. */
 export const SHIM_LIBRARY: NativeProgram = {
   name: "libgridstride_host_shim_test",
@@ -162,6 +190,7 @@ export const NATIVE_PROGRAMS: readonly NativeProgram[] = [
   EXECUTION,
   LATE_KERNELS_PORTABLE,
   EXECUTION_PORTABLE,
+  ...MODULES,
   RUNTIME,
   LANGUAGE,
   LANGUAGE_NAMES,
@@ -171,6 +200,7 @@ export const NATIVE_PROGRAMS: readonly NativeProgram[] = [
   HANDLE_TABLE,
   MAPPING_TABLE,
   SHIM,
+  SHIM_MODULE,
   SHIM_LIBRARY,
   SHIM_LIBRARY_CUDA,
 ];

@@ -17,12 +17,14 @@ import {
   LATE_KERNELS,
   LATE_KERNELS_PORTABLE,
   MAPPING_TABLE,
+  MODULES,
   NATIVE_PROGRAMS,
   type NativeProgram,
   RUNTIME,
   SHIM,
   SHIM_LIBRARY,
   SHIM_LIBRARY_CUDA,
+  SHIM_MODULE,
 } from "./native_programs.ts";
 import { runTestProgram } from "./program_report.ts";
 
@@ -69,12 +71,17 @@ testOnHost(
   LATE_KERNELS_PORTABLE,
   MAPPING_TABLE,
 );
-testOnHost("CUDA runtime of the host device", RUNTIME);
+testOnHost("CUDA runtime of the host device", RUNTIME, ...MODULES);
 testOnHost("kernel language of the host device", LANGUAGE);
 testOnHost("built-in kernels on the host device", KERNELS);
 testOnHost("handle table", HANDLE_TABLE);
 testOnHost("table of mappings", MAPPING_TABLE);
-testOnHost("ABI of the host library, with kernels for every type of argument", SHIM, SHIM_LIBRARY);
+testOnHost(
+  "ABI of the host library, with kernels for every type of argument and a module",
+  SHIM,
+  SHIM_LIBRARY,
+  SHIM_MODULE,
+);
 
 Deno.test("ABI of the host library", async () => {
   const build = await hostBuild();

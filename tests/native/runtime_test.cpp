@@ -3,13 +3,18 @@
 //   c++ -std=c++17 -Icsrc -Icsrc/host/include tests/native/runtime_test.cpp
 //       tests/native/runtime/*.cpp csrc/host/*.cpp -pthread
 //
-// Prints one line per check and exits with 1 when one failed. An argument names the one suite to
-// run; without one all run, in an order in which those that lose devices come late.
+// Prints one line per check and exits with 1 when one failed. Arguments with a slash are the paths of
+// the modules that some suites load (runtime/module_files.h). Another one names the one suite to
+// run; without it all run, in an order in which those that lose devices come late.
 #include <cstdio>
 #include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "host/device.h"
 #include "runtime/check.h"
+#include "runtime/module_files.h"
 #include "runtime/suites.h"
 #include "runtime/visible_child.h"
 
@@ -46,10 +51,16 @@ constexpr Suite suites[] = {
     {"captures", check_captures},
     {"graphs", check_graphs},
     {"captured work", check_captured_work},
+    {"modules", check_modules},
+    {"module images", check_module_images},
+    {"cooperative launches", check_cooperative_launches},
     {"leaks", check_leaks},
     {"faults", check_faults},
     {"graph faults", check_graph_faults},
     {"virtual faults", check_virtual_faults},
+    {"module faults", check_module_faults},
+    {"lost kernels", check_lost_kernels},
+    {"cooperative faults", check_cooperative_faults},
 };
 
 int run_suites(const char* wanted) {
@@ -66,7 +77,15 @@ int run_suites(const char* wanted) {
 }  // namespace
 
 int main(int argument_count, char** arguments) {
-  const char* const wanted = argument_count > 1 ? arguments[1] : nullptr;
+  const char* wanted = nullptr;
+  std::vector<std::string> modules;
+  for (int i = 1; i < argument_count; ++i) {
+    if (std::strchr(arguments[i], '/') != nullptr) {
+      modules.push_back(arguments[i]);
+    } else {
+      wanted = arguments[i];
+    }
+  }
   if (wanted != nullptr && is_child_role(wanted)) return run_child(wanted);
   set_program_path(arguments[0]);
   const std::vector<double> topology = test_topology();
@@ -74,6 +93,7 @@ int main(int argument_count, char** arguments) {
     std::fprintf(stderr, "the test topology was not accepted\n");
     return 2;
   }
+  set_module_paths(std::move(modules));
   if (run_suites(wanted) == 0) {
     std::fprintf(stderr, "no suite is named %s\n", wanted);
     return 2;

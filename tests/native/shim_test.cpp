@@ -1,4 +1,5 @@
-// Exercises the whole C ABI of a built library, given as the first argument.
+// Exercises the whole C ABI of a built library, given as the first argument; for the host library
+// module_kernels.cu, compiled, may be given as the second.
 //
 //   c++ -std=c++17 -Icsrc tests/native/shim_test.cpp tests/native/shim/*.cpp -ldl -pthread
 //
@@ -13,13 +14,16 @@
 #include <cstdlib>
 
 #include "shim/check.h"
+#include "shim/module_stage.h"
 #include "shim/suites.h"
 
 Library gs;
 gs_command_block block;
+std::string module_file;
 
 Library Library::open(const char* path) {
-  void* opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  // Global, as a module for its host device that is built here names no library that it needs.
+  void* opened = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
   if (opened == nullptr) {
     std::fprintf(stderr, "%s\n", dlerror());
     std::exit(2);
@@ -45,14 +49,16 @@ Library Library::open(const char* path) {
 int main(int argument_count, char** arguments) {
   // A crash must not take the lines before it along.
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  if (argument_count != 2) {
-    std::fprintf(stderr, "usage: %s LIBRARY\n", arguments[0]);
+  if (argument_count != 2 && argument_count != 3) {
+    std::fprintf(stderr, "usage: %s LIBRARY [MODULE]\n", arguments[0]);
     return 2;
   }
+  if (argument_count == 3) module_file = arguments[2];
   gs = Library::open(arguments[1]);
   check_abi();
   check_topology();
   check_hostile_input();
+  check_module_images();
   double devices = 0;
   const int32_t status = gs.gs_device_count(&devices);
   if (status != 0 || devices == 0) {
@@ -73,10 +79,13 @@ int main(int argument_count, char** arguments) {
     check_streams_and_events();
     check_graphs();
     check_launches();
+    check_modules();
+    check_module_launches();
     check_injection();
     if (devices >= 2) {
       check_two_devices();
       check_virtual_peers();
+      check_modules_of_two_devices();
       check_faults();
     } else {
       skip("what needs two devices: there is one");

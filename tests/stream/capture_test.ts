@@ -8,6 +8,7 @@ import {
 } from "@std/assert";
 import { type CaptureOptions, CudaError } from "../../mod.ts";
 import { injectFault } from "../../src/ffi/fault_injection.ts";
+import { resourceTally } from "../../src/ffi/native_device.ts";
 import { isCapturing, observeCaptures } from "../../src/stream/running_captures.ts";
 import { device } from "../support/device.ts";
 
@@ -295,7 +296,5 @@ Deno.test("whichever call of a capture fails, it is over and nothing is left", a
 });
 
 function graphsAlive(): number {
-  const tally = new Float64Array(10);
-  library.symbols.gs_resource_tally(tally);
-  return tally[8]!;
+  return resourceTally(library).graphs;
 }

@@ -1,5 +1,5 @@
 /**
- * Reads the declarations of `csrc/gridstride.h`.
+ * Reads the headers of the C ABI: `csrc/gridstride*.h`.
  *
  * @module
  */
@@ -16,7 +16,13 @@ export interface HeaderFunction {
   readonly waits: boolean;
 }
 
-const HEADER = new URL("../../csrc/gridstride.h", import.meta.url);
+const FOLDER = new URL("../../csrc/", import.meta.url);
+const HEADERS: readonly string[] = ["gridstride.h", "gridstride_kernel.h", "gridstride_status.h"];
+
+/** The text of all headers of the C ABI. */
+export function headerText(): string {
+  return HEADERS.map((name) => Deno.readTextFileSync(new URL(name, FOLDER))).join("\n");
+}
 
 function ffiType(declaration: string): "i32" | "f64" | "buffer" {
   if (declaration.includes("*")) return "buffer";
@@ -27,9 +33,9 @@ function ffiType(declaration: string): "i32" | "f64" | "buffer" {
   );
 }
 
-/** All functions of the header, in its order. */
+/** All functions of the headers, in their order. */
 export function headerFunctions(): HeaderFunction[] {
-  const text = Deno.readTextFileSync(HEADER);
+  const text = headerText();
   const pattern =
     /(\/\*(?:(?!\*\/)[\s\S])*\*\/)\s*(?:#define[^\n]*\n)?GS_API int32_t (gs_\w+)\(([^)]*)\);/g;
   return [...text.matchAll(pattern)].map(([, comment, name, list]) => {
@@ -45,8 +51,7 @@ export function headerFunctions(): HeaderFunction[] {
   });
 }
 
-/** The number of declarations in the header, counted in another way. */
+/** The number of declarations in the headers, counted in another way. */
 export function declarationCount(): number {
-  return Deno.readTextFileSync(HEADER).split("\n").filter((line) => line.startsWith("GS_API "))
-    .length;
+  return headerText().split("\n").filter((line) => line.startsWith("GS_API ")).length;
 }

@@ -9,7 +9,7 @@
 
 #include "gridstride/runtime_types.h"
 
-#include "gridstride/special_registers.h"
+#include "gridstride/register_names.h"
 
 #include "gridstride/collectives.h"
 

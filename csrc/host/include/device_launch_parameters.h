@@ -2,6 +2,6 @@
 #ifndef GRIDSTRIDE_HOST_CUDA_DEVICE_LAUNCH_PARAMETERS_H
 #define GRIDSTRIDE_HOST_CUDA_DEVICE_LAUNCH_PARAMETERS_H
 
-#include "gridstride/special_registers.h"
+#include "gridstride/register_names.h"
 
 #endif

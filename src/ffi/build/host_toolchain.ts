@@ -37,6 +37,47 @@ const SYSTEM_FLAGS: Readonly<Record<string, readonly string[]>> = {
   darwin: [],
 };
 
+/** What the processors of an architecture are told by. */
+function architectureFlags(architecture: string): readonly string[] {
+  return architecture === "x86-64-v3" ? ["-march=x86-64-v3"] : [];
+}
+
+/**
+ * What a library of kernels for the host device is compiled with, so that it fits the host library.
+ *
+ * @param architecture What the host library was built for, as it reports it.
+ */
+export function kernelFlags(
+  family: CompilerFamily,
+  architecture: string,
+  os: string = Deno.build.os,
+): string[] {
+  return [
+    "-std=c++17",
+    "-O2",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-pthread",
+    "-Wno-unknown-pragmas",
+    ...FAMILY_FLAGS[family],
+    ...SYSTEM_FLAGS[os] ?? [],
+    ...architectureFlags(architecture),
+  ];
+}
+
+/** What libraries of kernels that are compiled at run time call the host library, on Linux. */
+export const HOST_SONAME = "libgridstride_host.so";
+
+/**
+ * How a library of kernels is linked, behind its sources: with the host library, which is open
+ * already when it is loaded, and with nothing left open.
+ *
+ * @param library The path of the host library.
+ */
+export function kernelLinkFlags(library: string, os: string = Deno.build.os): string[] {
+  return os === "darwin" ? ["-dynamiclib", library] : ["-shared", library, "-Wl,-z,defs"];
+}
+
 /** How a shared library is linked on each system. */
 const LINK_FLAGS: Readonly<
   Record<string, { first: (name: string) => readonly string[]; last: readonly string[] }>
@@ -45,6 +86,8 @@ const LINK_FLAGS: Readonly<
     // nodelete: worker threads and calls in flight may outlive the isolate that opened it.
     first: () => [
       "-shared",
+      // Modules depend on this name: so the loader finds the library that is loaded, by whatever path.
+      `-Wl,-soname,${HOST_SONAME}`,
       "-Wl,-z,nodelete",
       "-Wl,-z,defs",
       // Kernels call gs_host_* directly, not through the linkage table.
@@ -76,7 +119,7 @@ export function hostToolchain(
     ...(options.debug ? ["-Og", "-g"] : ["-O3"]),
     ...FAMILY_FLAGS[compiler.family],
     ...SYSTEM_FLAGS[os]!,
-    ...(architecture === "x86-64-v3" ? ["-march=x86-64-v3"] : []),
+    ...architectureFlags(architecture),
     ...(options.warningsAsErrors ? ["-Werror"] : []),
   ];
   return {

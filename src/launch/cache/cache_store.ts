@@ -37,8 +37,8 @@ export interface StoredFile {
   readonly lastUsed: Date;
 }
 
-/** How many files, and their bytes together. */
-export interface FileTotal {
+/** How many entries, and their bytes together. */
+export interface KernelCacheTotal {
   /** How many. */
   readonly entries: number;
   /** Their bytes. */
@@ -144,10 +144,10 @@ export class CacheStore {
    * @throws {CacheDirectoryError} If others can write to the store.
    * @throws {Error} If a file cannot be removed; see {@linkcode isFileProblem}.
    */
-  async clear(): Promise<FileTotal> {
+  async clear(): Promise<KernelCacheTotal> {
     const files = await this.list();
     await this.#sweep();
-    let total: FileTotal = { entries: 0, bytes: 0 };
+    let total: KernelCacheTotal = { entries: 0, bytes: 0 };
     for (const { path, bytes } of files) {
       if (!await removeIfPresent(path)) continue;
       total = { entries: total.entries + 1, bytes: total.bytes + bytes };

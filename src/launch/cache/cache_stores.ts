@@ -76,22 +76,33 @@ export function cacheStores(): CacheStores | undefined {
 }
 
 /**
- * The stores for somebody who asked for them; undefined where nothing is kept on request.
+ * Does something with the stores for somebody who asked for it; undefined where nothing is kept on
+ * request.
  *
- * @param action What is to be done with them. Everything but `list` takes the permission to write.
- * @throws {CacheDirectoryError} If there is no place for them, or this process may not use it so.
+ * @param action What is done with the compiled kernels. To clear them takes the permission to write.
+ * @throws {CacheDirectoryError} If there is no place for them, it cannot be read or written, or
+ * others can write to it.
  * @throws {EnvironmentError} If a variable cannot be understood.
  */
-export function requiredStores(action: "list" | "clear"): CacheStores | undefined {
+export async function withStores<Result>(
+  action: "list" | "clear",
+  run: (stores: CacheStores) => Promise<Result>,
+): Promise<Result | undefined> {
+  const refusal = (reason: string, cause?: Error) =>
+    new CacheDirectoryError(`Cannot ${action} the compiled kernels as ${reason}`, { cause });
   const setting = cacheSetting();
-  if (setting.kind === "unavailable") {
-    throw new CacheDirectoryError(`Cannot ${action} the compiled kernels as ${setting.reason}`);
-  }
+  if (setting.kind === "unavailable") throw refusal(setting.reason);
   const stores = cacheStores();
-  if (stores === undefined || action === "list" || stores.place.mayWrite) return stores;
-  throw new CacheDirectoryError(
-    `Cannot ${action} the compiled kernels as ${writePermissionReason(stores.place)}`,
-  );
+  if (stores === undefined) return undefined;
+  if (action === "clear" && !stores.place.mayWrite) {
+    throw refusal(writePermissionReason(stores.place));
+  }
+  try {
+    return await run(stores);
+  } catch (error) {
+    if (!isFileProblem(error)) throw error;
+    throw refusal(`their directory cannot be used: ${error.message}`, error);
+  }
 }
 
 function writePermissionReason({ root }: CachePlace): string {

@@ -8,13 +8,13 @@ import { logger } from "../../observe/logging.ts";
 import type { CompiledImage, Compiler, CompileRequest } from "../compile/compiler.ts";
 import { cacheKey } from "./cache_key.ts";
 import { decodeEntry, encodeEntry } from "./cache_entry.ts";
-import type { FileTotal } from "./cache_store.ts";
+import type { KernelCacheTotal } from "./cache_store.ts";
 import {
   attempt,
   type CacheStores,
   cacheStores,
   keepsKernels,
-  requiredStores,
+  withStores,
   writeTo,
 } from "./cache_stores.ts";
 import { RecentImages } from "./recent_images.ts";
@@ -64,7 +64,7 @@ export async function cachedCompile(
     counters.misses++;
     return { ...await compiler.compile(request), cached: false };
   }
-  const key = await cacheKey(await compiler.identity(), request);
+  const key = await cacheKey(await compiler.identity(request), request);
   const image = recent.get(key);
   if (image !== undefined) return hit(image);
   const running = underWay.get(key);
@@ -150,15 +150,15 @@ export function kernelCacheStatistics(): KernelCacheStatistics {
  * being compiled is stored when it is done.
  *
  * @returns What was on the disk.
- * @throws {CacheDirectoryError} If there is no place for them, others can write to it, or this
- * process may not.
- * @throws {Error} If the directory cannot be read or written.
+ * @throws {CacheDirectoryError} If there is no place for them, it cannot be read or written, or
+ * others can write to it.
  * @throws {EnvironmentError} If a variable cannot be understood.
  */
-export async function clearKernelCache(): Promise<FileTotal> {
+export async function clearKernelCache(): Promise<KernelCacheTotal> {
   recent.clear();
-  const stores = requiredStores("clear");
-  if (stores === undefined) return { entries: 0, bytes: 0 };
-  await stores.identities.clear();
-  return await stores.kernels.clear();
+  const total = await withStores("clear", async ({ identities, kernels }) => {
+    await identities.clear();
+    return await kernels.clear();
+  });
+  return total ?? { entries: 0, bytes: 0 };
 }

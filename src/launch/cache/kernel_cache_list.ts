@@ -6,7 +6,7 @@
 
 import { type EntryTitle, entryTitle, TITLE_HEAD, titleBytes } from "./cache_entry.ts";
 import type { StoredFile } from "./cache_store.ts";
-import { requiredStores } from "./cache_stores.ts";
+import { withStores } from "./cache_stores.ts";
 
 /** A source's machine code in the cache. */
 export interface KernelCacheEntry {
@@ -29,18 +29,19 @@ const LONGEST_TITLE = 2 ** 20;
  * What is in the compile cache on the disk, the one that was used last first. Empty where nothing
  * is kept.
  *
- * @throws {CacheDirectoryError} If there is no place for them, or others can write to it.
- * @throws {Error} If the directory cannot be read.
+ * @throws {CacheDirectoryError} If there is no place for them, it cannot be read, or others can
+ * write to it.
  * @throws {EnvironmentError} If a variable cannot be understood.
  */
 export async function listKernelCache(): Promise<KernelCacheEntry[]> {
-  const files = await requiredStores("list")?.kernels.list() ?? [];
-  const entries: KernelCacheEntry[] = [];
-  for (const file of files) {
-    const entry = await describe(file);
-    if (entry !== undefined) entries.push(entry);
-  }
-  return entries;
+  return await withStores("list", async ({ kernels }) => {
+    const entries: KernelCacheEntry[] = [];
+    for (const file of await kernels.list()) {
+      const entry = await describe(file);
+      if (entry !== undefined) entries.push(entry);
+    }
+    return entries;
+  }) ?? [];
 }
 
 /** An entry's line; undefined where it was removed meanwhile. */

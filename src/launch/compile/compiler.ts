@@ -70,10 +70,10 @@ export interface Compiler {
   /** How messages name it: `NVRTC 13.0`, `g++ 12.2.0`. */
   readonly label: string;
   /**
-   * Everything of the compiler that its output depends on beside the request: its build, its own
+   * Everything that its output for a request depends on beside the request: its build, its own
    * files, headers that it adds. Part of the key of the compile cache.
    */
-  identity(): Promise<readonly string[]>;
+  identity(request: CompileRequest): Promise<readonly string[]>;
   /**
    * Compiles without blocking the event loop.
    *

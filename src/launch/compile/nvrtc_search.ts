@@ -6,6 +6,7 @@
 
 import { basename, delimiter, dirname, isAbsolute, join } from "node:path";
 import { environmentGranted, type EnvironmentReader } from "../../ffi/granted_environment.ts";
+import { isThere, mayRead, namesIn, realPath } from "./readable_files.ts";
 
 /** A library that may be NVRTC. */
 export interface NvrtcCandidate {
@@ -113,50 +114,6 @@ function chosenNvrtc(chosen: string): NvrtcCandidate | NvrtcAttempt {
   if (namesIn(chosen) !== undefined) return candidateIn({ directory: chosen, origin });
   const builtins = builtinsFor(chosen, namesIn(dirname(chosen)) ?? []);
   return { library: chosen, builtins, origin };
-}
-
-function mayRead(path: string): boolean {
-  return Deno.permissions.querySync({ name: "read", path }).state === "granted";
-}
-
-/** What a file error means: there is no such thing, or it may not be looked at. */
-function isAbsence(error: unknown): boolean {
-  return error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory ||
-    error instanceof Deno.errors.PermissionDenied || error instanceof Deno.errors.NotCapable ||
-    error instanceof Deno.errors.FilesystemLoop;
-}
-
-function isThere(path: string): boolean {
-  if (!mayRead(path)) return false;
-  try {
-    Deno.statSync(path);
-    return true;
-  } catch (error) {
-    if (isAbsence(error)) return false;
-    throw error;
-  }
-}
-
-/** The path without links; as it is where that cannot be told. */
-function realPath(path: string): string {
-  if (!mayRead(path)) return path;
-  try {
-    return Deno.realPathSync(path);
-  } catch (error) {
-    if (isAbsence(error)) return path;
-    throw error;
-  }
-}
-
-/** The names in a directory, in order; undefined where there is no directory that may be read. */
-function namesIn(directory: string): string[] | undefined {
-  if (!mayRead(directory)) return undefined;
-  try {
-    return [...Deno.readDirSync(directory)].map(({ name }) => name).sort();
-  } catch (error) {
-    if (isAbsence(error)) return undefined;
-    throw error;
-  }
 }
 
 /** The numbers in what follows `.so.` in a name. */

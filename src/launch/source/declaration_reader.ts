@@ -114,7 +114,7 @@ class DeclarationReader {
   }
 
   #text(position: number): string {
-    return position < this.#end ? this.#tokens[position]!.text : "";
+    return position < this.#end ? this.#tokens[position]?.text ?? "" : "";
   }
 
   #isWord(position: number): boolean {

@@ -63,6 +63,9 @@ interface Scope {
   readonly end: number;
 }
 
+/** Namespaces in each other deeper than compilers go are not looked into. */
+const DEEPEST_SCOPE = 256;
+
 /** Cuts tokens into declarations. */
 export function readDeclarations(tokens: readonly ActiveToken[]): DeclarationList {
   const partners = matchBrackets(tokens);
@@ -116,6 +119,7 @@ class ScopeReader {
 
   /** Goes into the `namespace` or `extern "C"` block that begins here. */
   #enterScope(): boolean {
+    if (this.#scopes.length === DEEPEST_SCOPE) return false;
     if (this.#text(0) === "extern" && /^"C(?:\+\+)?"$/.test(this.#text(1))) {
       return this.#text(2) === "{" && this.#open(2, []);
     }

@@ -5,47 +5,36 @@
  */
 
 import { CompileError, type Diagnostic } from "../compile/compile_error.ts";
-import { type ActiveSource, activeTokens } from "./active_tokens.ts";
+import type { IncludeDirective } from "./active_tokens.ts";
 import { blank, type BlankRange } from "./blanking.ts";
-import { readDeclarations } from "./declarations.ts";
 import { findHostCode, type HostCode, type SourceProblem, type Unannotated } from "./host_code.ts";
 import { isHostHeader } from "./host_names.ts";
-import { type KernelContext, type KernelDeclaration, kernelsOf } from "./kernels.ts";
-import { MacroTable } from "./macros.ts";
-import { SourceLines } from "./source_lines.ts";
-import { tokenize } from "./tokens.ts";
-import { TypeAliases } from "./type_aliases.ts";
+import { type KernelDeclaration, kernelsOf } from "./kernels.ts";
+import { readSource, type SourceContext, type SourceSurroundings } from "./source_context.ts";
 import { type VariableDeclaration, variablesOf } from "./variables.ts";
 
 /** What is known of a source besides its text. */
-export interface SourceOptions {
+export interface SourceOptions extends SourceSurroundings {
   /** What messages call it. */
   readonly name: string;
-  /** Macros and their values, those of the compiler that matter included. */
-  readonly defines: ReadonlyMap<string, string>;
-  /** Macros that no compiler of this target defines. */
-  readonly undefines?: Iterable<string>;
-  /** The texts of what it may include, by name. */
-  readonly headers: ReadonlyMap<string, string>;
   /** For whom functions without `__device__` or `__global__` are; for hosts unless said. */
   readonly unannotated?: Unannotated;
 }
 
 /** A source for devices. */
 export interface DeviceSource {
-  /** The kernels that it defines or instantiates, and templates of kernels. */
+  /**
+   * The kernels that it defines or instantiates, in order: those that the compiler may not see,
+   * templates, and those that share a name among them, and marked.
+   */
   readonly kernels: readonly KernelDeclaration[];
-  /** Its `__device__`, `__constant__` and `__managed__` variables. */
+  /** The `__device__`, `__constant__` and `__managed__` variables that it certainly defines. */
   readonly variables: readonly VariableDeclaration[];
   /** What was left out. */
   readonly hostCode: readonly HostCode[];
   /** The source, host code replaced by spaces: every line and column is where it was. */
   readonly text: string;
 }
-
-/** Headers that belong to the language, and define no macros that conditions ask for. */
-const LANGUAGE_HEADER =
-  /^(?:cuda|cuda_\w+|cooperative_groups(?:\/\w+)?|device_\w+|vector_\w+)\.h$|^(?:math_constants|driver_types|crt\/\w+|mma|sm_\w+)\.h$|^(?:std)?(?:int|io|bool|def|float|limits|math|assert|string)\.h$|^c(?:std(?:int|io|def)|math|assert|float|limits|string)$|^(?:type_traits|limits|utility|tuple|array|initializer_list|new|ratio|version|bit)$/;
 
 /**
  * Reads a source.
@@ -54,61 +43,40 @@ const LANGUAGE_HEADER =
  *
  * @example
  * ```ts
+ * import { assertEquals } from "@std/assert";
  * import { readDeviceSource } from "./device_source.ts";
  *
- * const { kernels } = readDeviceSource(
+ * const { kernels, text } = readDeviceSource(
  *   `__global__ void fill(float* x, float value) { x[threadIdx.x] = value; }
  *    int main() { fill<<<1, 32>>>(nullptr, 0); }`,
- *   { name: "fill.cu", defines: new Map(), headers: new Map() },
+ *   { name: "fill.cu" },
  * );
- * console.log(kernels[0]!.signature); // fill(float* x, float value)
+ * assertEquals(kernels[0]!.signature, "fill(float* x, float value)");
+ * assertEquals(text.includes("main"), false);
  * ```
  */
 export function readDeviceSource(source: string, options: SourceOptions): DeviceSource {
-  const { name, headers, unannotated = "host" } = options;
-  const tokens = tokenize(source);
-  const macros = new MacroTable(options.defines, options.undefines);
-  const seen = headerReader(headers, macros);
-  const active = activeTokens(tokens, macros, seen);
-  const list = readDeclarations(active.tokens);
-  const lines = new SourceLines(source);
-  const context: KernelContext = { list, macros, aliases: new TypeAliases(list), lines };
+  const { name, headers = new Map(), unannotated = "host" } = options;
+  const context = readSource(source, options);
   const { skipped, problems } = findHostCode(context, unannotated);
   if (problems.length > 0) throw problemError(name, context, problems);
+  const { tokens, includes } = context.active;
   const ranges: BlankRange[] = skipped.map(({ first, last }) => ({
-    start: active.tokens[first]!.start,
-    end: active.tokens[last]!.end,
+    start: tokens[first]!.start,
+    end: tokens[last]!.end,
   }));
-  ranges.push(...hostIncludes(active, headers));
+  ranges.push(...hostIncludes(includes, headers));
   return {
     kernels: kernelsOf(context),
     variables: variablesOf(context),
     hostCode: skipped,
-    text: blank(source, tokens, ranges),
+    text: blank(source, context.allTokens, ranges),
   };
-}
-
-/** Takes the macros of headers whose text is known, and says of each whether it is. */
-function headerReader(
-  headers: ReadonlyMap<string, string>,
-  macros: MacroTable,
-): (header: string) => boolean {
-  const read = new Map<string, boolean>();
-  const see = (header: string): boolean => {
-    const known = read.get(header);
-    if (known !== undefined) return known;
-    const text = headers.get(header);
-    const isSeen = text !== undefined || LANGUAGE_HEADER.test(header) || isHostHeader(header);
-    read.set(header, isSeen);
-    if (text !== undefined) activeTokens(tokenize(text), macros, see);
-    return isSeen;
-  };
-  return see;
 }
 
 /** The lines that include what only hosts have. */
 function hostIncludes(
-  { includes }: ActiveSource,
+  includes: readonly IncludeDirective[],
   headers: ReadonlyMap<string, string>,
 ): BlankRange[] {
   return includes
@@ -118,7 +86,7 @@ function hostIncludes(
 
 function problemError(
   name: string,
-  { list, lines }: KernelContext,
+  { list, lines }: SourceContext,
   problems: readonly SourceProblem[],
 ): CompileError {
   const diagnostics = problems.map(({ message, token }): Diagnostic => {
@@ -138,7 +106,9 @@ function problemError(
 }
 
 /**
- * The same error where it names what was left out as host code: its messages say so.
+ * An error of a compiler in which messages that name what was left out as host code say so.
+ *
+ * @param hostCode What {@linkcode readDeviceSource} left out.
  */
 export function explainHostCode(error: CompileError, hostCode: readonly HostCode[]): CompileError {
   const byName = new Map(hostCode.map((skipped) => [skipped.name, skipped]));

@@ -11,8 +11,9 @@
 import { type Annotations, annotationsOf, isForDevice } from "./annotations.ts";
 import { NONE } from "./brackets.ts";
 import { type Declaration, membersOf } from "./declarations.ts";
+import { declaredName } from "./declared_names.ts";
 import { hostNameAt } from "./host_names.ts";
-import type { KernelContext } from "./kernels.ts";
+import type { SourceContext } from "./source_context.ts";
 
 /** For whom functions and variables without annotation are. */
 export type Unannotated = "host" | "device";
@@ -49,12 +50,12 @@ export interface HostCodeSearch {
 const DEEPEST_CLASS = 64;
 
 /** Finds the host code among a source's declarations. */
-export function findHostCode(context: KernelContext, unannotated: Unannotated): HostCodeSearch {
+export function findHostCode(context: SourceContext, unannotated: Unannotated): HostCodeSearch {
   return new HostCodeFinder(context, unannotated).run();
 }
 
 class HostCodeFinder {
-  readonly #context: KernelContext;
+  readonly #context: SourceContext;
   readonly #unannotated: Unannotated;
   readonly #skipped: HostCode[] = [];
   readonly #problems: SourceProblem[] = [];
@@ -62,7 +63,7 @@ class HostCodeFinder {
   readonly #hostTypes = new Set<string>();
   #usesStandard = false;
 
-  constructor(context: KernelContext, unannotated: Unannotated) {
+  constructor(context: SourceContext, unannotated: Unannotated) {
     this.#context = context;
     this.#unannotated = unannotated;
   }
@@ -141,7 +142,7 @@ class HostCodeFinder {
       this.#skip(declaration);
       return;
     }
-    const name = nameOf(this.#context, declaration);
+    const name = declaredName(this.#context.list, declaration);
     this.#problems.push({
       message: `${name === "" ? "this class" : name} is for devices, as it has device functions: ` +
         `it cannot hold ${remaining.name}, which only hosts have`,
@@ -188,13 +189,15 @@ class HostCodeFinder {
   #hostTypeAt(at: number): string | undefined {
     const { kind, text } = this.#context.list.tokens[at]!;
     if (kind !== "word" || !this.#hostTypes.has(text)) return undefined;
-    return /^(?:\.|->|::)$/.test(this.#text(at - 1)) ? undefined : text;
+    // Not a member that happens to have the same name.
+    const isUse = !/^(?:\.|->|::)$/.test(this.#text(at - 1)) && !/^[;=[]$/.test(this.#text(at + 1));
+    return isUse ? text : undefined;
   }
 
   #skip(declaration: Declaration): void {
     const { first, last, kind } = declaration;
     const { list, lines } = this.#context;
-    const name = nameOf(this.#context, declaration);
+    const name = declaredName(this.#context.list, declaration);
     if (name !== "" && (kind === "class" || kind === "alias")) this.#hostTypes.add(name);
     this.#skipped.push({ name, line: lines.lineOf(list.tokens[first]!.start), first, last });
   }
@@ -216,32 +219,4 @@ class HostCodeFinder {
       }
     }
   }
-}
-
-/** What a declaration declares; empty where that has no plain name. */
-function nameOf({ list: { tokens } }: KernelContext, declaration: Declaration): string {
-  const { kind, head, body, parameters, initialiser, last } = declaration;
-  if (kind === "function") return wordAt(tokens[parameters - 1]);
-  if (kind === "class") return className(tokens, head, body === NONE ? last : body);
-  if (kind === "alias" && tokens[head + 2]?.text === "=") return wordAt(tokens[head + 1]);
-  let at = (initialiser === NONE ? last : initialiser) - 1;
-  while (tokens[at]?.text === "]" && at > head) {
-    while (at > head && tokens[at]!.text !== "[") at--;
-    at--;
-  }
-  return at > head ? wordAt(tokens[at]) : "";
-}
-
-function className(tokens: KernelContext["list"]["tokens"], head: number, end: number): string {
-  let name = "";
-  for (let at = head + 1; at < end; at++) {
-    const { kind, text } = tokens[at]!;
-    if (text === ":" || text === "<" || text === "final") break;
-    if (kind === "word") name = text;
-  }
-  return name;
-}
-
-function wordAt(token: { readonly kind: string; readonly text: string } | undefined): string {
-  return token?.kind === "word" ? token.text : "";
 }

@@ -4,11 +4,13 @@
  * @module
  */
 
+import type { ActiveToken } from "./active_tokens.ts";
 import { annotationsOf } from "./annotations.ts";
 import { NONE } from "./brackets.ts";
 import type { Declaration, DeclarationList } from "./declarations.ts";
+import { DeclaredNames } from "./declared_names.ts";
 import type { MacroTable } from "./macros.ts";
-import type { SourceLines } from "./source_lines.ts";
+import type { SourceContext } from "./source_context.ts";
 import type { TypeAliases } from "./type_aliases.ts";
 
 /** A kernel as its source declares it. */
@@ -34,17 +36,7 @@ export interface KernelDeclaration {
   readonly isOverloaded: boolean;
 }
 
-/** What is needed to read kernels. */
-export interface KernelContext {
-  /** The declarations. */
-  readonly list: DeclarationList;
-  /** Macros. */
-  readonly macros: MacroTable;
-  /** Aliases of types. */
-  readonly aliases: TypeAliases;
-  /** The source's lines. */
-  readonly lines: SourceLines;
-}
+const IDENTIFIER = /^[A-Za-z_$\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*$/;
 
 /** A kernel, and whether this is its definition. */
 interface FoundKernel extends KernelDeclaration {
@@ -52,10 +44,12 @@ interface FoundKernel extends KernelDeclaration {
 }
 
 /** The kernels that a source defines or instantiates, each once, in order. */
-export function kernelsOf(context: KernelContext): KernelDeclaration[] {
+export function kernelsOf(context: SourceContext): KernelDeclaration[] {
+  const names = new DeclaredNames(context.list);
   const found = new Map<string, FoundKernel[]>();
   for (const [index, declaration] of context.list.declarations.entries()) {
-    const kernel = readKernel(context, declaration, context.list.declarations[index - 1]);
+    const before = context.list.declarations[index - 1];
+    const kernel = readKernel(context, names, declaration, before);
     if (kernel === undefined) continue;
     const same = found.get(kernel.expression);
     if (same === undefined) found.set(kernel.expression, [kernel]);
@@ -73,14 +67,15 @@ export function kernelsOf(context: KernelContext): KernelDeclaration[] {
 }
 
 function readKernel(
-  context: KernelContext,
+  context: SourceContext,
+  names: DeclaredNames,
   declaration: Declaration,
   before: Declaration | undefined,
 ): FoundKernel | undefined {
   const { list, macros, lines } = context;
   if (declaration.kind !== "function") return undefined;
   if (!annotationsOf(list, declaration, macros).words.has("__global__")) return undefined;
-  const name = readName(list, declaration, macros);
+  const name = readName(list, names, declaration, macros);
   if (name === undefined) return undefined;
   const isInstance = declaration.isInstantiation ||
     (declaration.templateHeads > 0 && !declaration.isTemplate);
@@ -119,6 +114,7 @@ interface KernelName {
 /** The name before the parameters; undefined where a macro makes it. */
 function readName(
   list: DeclarationList,
+  names: DeclaredNames,
   declaration: Declaration,
   macros: MacroTable,
 ): KernelName | undefined {
@@ -127,7 +123,10 @@ function readName(
   let at = last;
   if (tokens[at]?.text === ">") at = openingAngle(list, at, declaration.head) - 1;
   if (at < declaration.head || tokens[at]!.kind !== "word") return undefined;
-  const templateArguments = at === last ? "" : joined(tokens.slice(at + 1, last + 1));
+  // The arguments are named from where they stand, the expression from outside.
+  const templateArguments = at === last
+    ? ""
+    : joined(outsideNames(tokens.slice(at + 1, last + 1), names, declaration.namespaces));
   const position = at;
   const parts = [macros.expand(tokens[at]!.text)];
   while (
@@ -136,8 +135,19 @@ function readName(
     at -= 2;
     parts.unshift(tokens[at]!.text);
   }
-  if (!parts.every((part) => /^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(part))) return undefined;
+  if (!parts.every((part) => IDENTIFIER.test(part))) return undefined;
   return { text: parts.join("::"), templateArguments, position };
+}
+
+function outsideNames(
+  tokens: readonly ActiveToken[],
+  names: DeclaredNames,
+  namespaces: readonly string[],
+): { text: string; start: number; end: number }[] {
+  return tokens.map(({ kind, text, start, end }, index) => {
+    const isFirst = kind === "word" && !/^(?:::|\.|->)$/.test(tokens[index - 1]?.text ?? "");
+    return { text: isFirst ? names.qualified(text, namespaces) : text, start, end };
+  });
 }
 
 function openingAngle({ tokens, partners }: DeclarationList, close: number, from: number): number {
@@ -153,7 +163,7 @@ function openingAngle({ tokens, partners }: DeclarationList, close: number, from
 
 /** The parameters on one line, without comments and default arguments. */
 function parameterText(
-  { list: { tokens, partners }, macros, aliases }: KernelContext,
+  { list: { tokens, partners }, macros, aliases }: SourceContext,
   { parameters }: Declaration,
 ): string {
   const end = partners[parameters] === NONE ? parameters : partners[parameters]!;

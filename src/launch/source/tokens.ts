@@ -49,7 +49,8 @@ const RAW_PREFIX = /^(?:u8|u|U|L)?R$/;
 const LONGEST_DELIMITER = 16;
 
 const WHITE_SPACE = /\s+/y;
-const WORD = /[\p{L}\p{Nl}_$][\p{L}\p{N}\p{Mn}\p{Mc}\p{Pc}_$]*/uy;
+// Which characters beyond ASCII names may have is the compiler's to judge.
+const WORD = /[A-Za-z_$\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*/y;
 // A digit separator is part of a number only between digits: 1'000.
 const NUMBER = /\.?[0-9](?:[eEpP][+-]|'[0-9A-Za-z_]|[0-9A-Za-z_.])*/y;
 
@@ -195,7 +196,7 @@ class Tokenizer {
       : undefined;
     // In `operator<<<int>(…)` the operator's name ends before the list of template arguments.
     const sign = found === "<<<" && this.#last === "operator" ? "<<" : found;
-    this.#at = start + (sign?.length ?? (this.#source.codePointAt(start)! > 0xffff ? 2 : 1));
+    this.#at = start + (sign?.length ?? 1);
     return "sign";
   }
 }

@@ -8,7 +8,7 @@ import { annotationsOf } from "./annotations.ts";
 import { closingAngle, NONE } from "./brackets.ts";
 import { isAttribute } from "./declaration_reader.ts";
 import type { Declaration } from "./declarations.ts";
-import type { KernelContext } from "./kernels.ts";
+import type { SourceContext } from "./source_context.ts";
 
 /** In which memory a variable lies. */
 export type VariableMemory = "device" | "constant" | "managed";
@@ -25,8 +25,6 @@ export interface VariableDeclaration {
   readonly memory: VariableMemory;
   /** In which line it is declared, from 1. */
   readonly line: number;
-  /** Whether it depends on what cannot be seen from here that the compiler gets to see it. */
-  readonly isConditional: boolean;
 }
 
 /** Words that say how a variable is stored, and not of which type it is. */
@@ -50,8 +48,11 @@ interface Declarator {
   readonly extents: readonly string[];
 }
 
-/** The variables that a source defines, each once, in order. */
-export function variablesOf(context: KernelContext): VariableDeclaration[] {
+/**
+ * The variables that a source defines, each once, in order; none that depend on what cannot be seen
+ * from here.
+ */
+export function variablesOf(context: SourceContext): VariableDeclaration[] {
   const found = new Map<string, VariableDeclaration>();
   for (const declaration of context.list.declarations) {
     for (const variable of readVariables(context, declaration)) {
@@ -61,7 +62,7 @@ export function variablesOf(context: KernelContext): VariableDeclaration[] {
   return [...found.values()];
 }
 
-function readVariables(context: KernelContext, declaration: Declaration): VariableDeclaration[] {
+function readVariables(context: SourceContext, declaration: Declaration): VariableDeclaration[] {
   const { list, macros, lines } = context;
   if (declaration.kind !== "variable" || declaration.templateHeads > 0) return [];
   const { words } = annotationsOf(list, declaration, macros);
@@ -70,7 +71,8 @@ function readVariables(context: KernelContext, declaration: Declaration): Variab
   if (memory === undefined || words.has("constexpr")) return [];
   if (words.has("extern") && declaration.initialiser === NONE) return [];
   const [typeText, declarators] = readDeclarators(context, declaration);
-  return declarators.map(({ name, stars, extents }) => {
+  const certain = declarators.filter(({ name }) => !list.tokens[name]!.conditional);
+  return certain.map(({ name, stars, extents }) => {
     const token = list.tokens[name]!;
     return {
       expression: [...declaration.namespaces, token.text].join("::"),
@@ -78,7 +80,6 @@ function readVariables(context: KernelContext, declaration: Declaration): Variab
       extents,
       memory,
       line: lines.lineOf(token.start),
-      isConditional: token.conditional,
     };
   });
 }
@@ -91,7 +92,7 @@ function memoryOf(words: ReadonlySet<string>): VariableMemory | undefined {
 
 /** The type that stands first, and the names behind it. */
 function readDeclarators(
-  context: KernelContext,
+  context: SourceContext,
   declaration: Declaration,
 ): [string, Declarator[]] {
   const { tokens, partners } = context.list;
@@ -117,7 +118,7 @@ function readDeclarators(
 
 /** The declarators of a declaration, without their initialisers. */
 function splitAtCommas(
-  { list: { tokens, partners } }: KernelContext,
+  { list: { tokens, partners } }: SourceContext,
   { head, last }: Declaration,
 ): { first: number; end: number }[] {
   const parts: { first: number; end: number }[] = [];
@@ -142,7 +143,7 @@ function splitAtCommas(
 }
 
 /** The last word before extents. */
-function nameOf({ list: { tokens } }: KernelContext, first: number, end: number): number {
+function nameOf({ list: { tokens } }: SourceContext, first: number, end: number): number {
   let name = NONE;
   for (let at = first; at < end && tokens[at]!.text !== "["; at++) {
     if (tokens[at]!.kind === "word") name = at;
@@ -152,7 +153,7 @@ function nameOf({ list: { tokens } }: KernelContext, first: number, end: number)
 
 /** The words and stars of a type, attributes and storage left out. */
 function words(
-  { list: { tokens, partners }, macros, aliases }: KernelContext,
+  { list: { tokens, partners }, macros, aliases }: SourceContext,
   first: number,
   end: number,
 ): string[] {

@@ -4,6 +4,7 @@
 void check_vector_types();
 void check_bit_functions();
 void check_packed_arithmetic();
+void check_dynamic_programming();
 void check_conversions();
 void check_rounded_arithmetic();
 void check_math_functions();

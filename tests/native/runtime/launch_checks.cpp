@@ -129,8 +129,6 @@ void check_functions() {
                  "and has no attributes");
   }
   const void* const kernel = kernel_descriptor<&nothing>("nothing");
-  CHECK_STATUS(cudaLaunchCooperativeKernel(kernel, 1, 1, nullptr, 0, nullptr),
-               cudaErrorNotSupported, "cooperative launches are not supported");
   CHECK_STATUS(cudaLaunchKernel(kernel, 1, 1, nullptr, 0, reinterpret_cast<cudaStream_t>(0x77)),
                cudaErrorInvalidResourceHandle, "a forged stream is refused");
   cudaStream_t stream = nullptr;

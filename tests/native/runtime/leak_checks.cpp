@@ -9,6 +9,7 @@
 #include "host/device.h"
 #include "host/executable_graph.h"
 #include "host/host_memory.h"
+#include "host/loaded_module.h"
 #include "host/stream.h"
 #include "host/stream_captures.h"
 #include "suites.h"
@@ -25,13 +26,14 @@ struct Census {
   std::int64_t ranges = MappedRange::live();
   std::int64_t captures = Capture::live() + CapturedPoint::live();
   std::int64_t graphs = Graph::live() + ExecutableGraph::live();
+  std::int64_t modules = LoadedModule::live();
   std::size_t allocations = find_device(first_device)->memory().allocation_count();
   std::size_t registered = RegisteredMemory::instance().count();
 
   bool operator==(const Census& other) const {
     return streams == other.streams && events == other.events && records == other.records &&
            ranges == other.ranges && captures == other.captures && graphs == other.graphs &&
-           allocations == other.allocations && registered == other.registered;
+           modules == other.modules && allocations == other.allocations && registered == other.registered;
   }
 };
 

@@ -32,7 +32,15 @@ enum DeviceOrdinal {
   graph_kernel_victim_device = 17,
   // For a fill whose memory goes away midway.
   midway_victim_device = 18,
-  device_total = 19,
+  // For faults by modules and cooperative launches.
+  module_victim_device = 19,
+  lost_kernel_victim_device = 20,
+  ended_block_victim_device = 21,
+  failed_block_victim_device = 22,
+  mixed_barrier_victim_device = 23,
+  lone_barrier_victim_device = 24,
+  overflow_victim_device = 25,
+  device_total = 26,
 };
 
 constexpr std::uint64_t ordinary_capacity = 2 * gibibyte;
@@ -69,6 +77,12 @@ void check_captures();
 void check_graphs();
 void check_captured_work();
 void check_graph_faults();
+void check_modules();
+void check_module_images();
+void check_module_faults();
+void check_lost_kernels();
+void check_cooperative_launches();
+void check_cooperative_faults();
 void check_leaks();
 
 }  // namespace runtime_test

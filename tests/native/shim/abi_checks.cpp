@@ -39,7 +39,7 @@ void check_text_capacity() {
 
 void check_statuses() {
   bool all_named = true;
-  for (int32_t status = -1; status >= GS_ERROR_LAUNCH; status--) {
+  for (int32_t status = -1; status >= GS_ERROR_IMAGE; status--) {
     char name[64];
     char text[256];
     all_named = all_named && gs.gs_status_name(status, name, sizeof(name)) == 0 &&
@@ -51,7 +51,7 @@ void check_statuses() {
   check(status_name(2) == "cudaErrorMemoryAllocation", "status 2 is cudaErrorMemoryAllocation");
   check(status_name(700) == "cudaErrorIllegalAddress", "status 700 is cudaErrorIllegalAddress");
   char text[256];
-  for (const int32_t unknown : {GS_ERROR_LAUNCH - 1, INT32_MIN, 77777, INT32_MAX}) {
+  for (const int32_t unknown : {GS_ERROR_IMAGE - 1, INT32_MIN, 77777, INT32_MAX}) {
     check_status(gs.gs_status_name(unknown, text, sizeof(text)), GS_ERROR_ARGUMENT,
                  "the name of " + std::to_string(unknown));
     check_status(gs.gs_status_text(unknown, text, sizeof(text)), GS_ERROR_ARGUMENT,

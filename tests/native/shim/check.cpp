@@ -77,17 +77,18 @@ int32_t make_event(int device, int timing) {
 }
 
 Tally tally() {
-  double result[10] = {};
+  double result[GS_TALLY_SLOTS] = {};
   gs.gs_resource_tally(result);
-  return Tally{result[0], result[1], result[2], result[3],
-               result[4], result[5], result[6], result[7], result[8]};
+  return Tally{result[0], result[1], result[2], result[3], result[4],
+               result[5], result[6], result[7], result[8], result[10]};
 }
 
 bool operator==(const Tally& one, const Tally& other) {
   return one.allocations == other.allocations && one.bytes == other.bytes &&
          one.streams == other.streams && one.events == other.events && one.slabs == other.slabs &&
          one.slab_bytes == other.slab_bytes && one.reservations == other.reservations &&
-         one.mapped_bytes == other.mapped_bytes && one.graphs == other.graphs;
+         one.mapped_bytes == other.mapped_bytes && one.graphs == other.graphs &&
+         one.modules == other.modules;
 }
 
 bool is_host() {

@@ -31,8 +31,8 @@ int32_t make_stream(int device);
 int32_t make_event(int device, int timing);
 
 struct Tally {
-  double allocations, bytes, streams, events, slabs, slab_bytes, reservations, mapped_bytes,
-      graphs;
+  double allocations, bytes, streams, events, slabs, slab_bytes, reservations, mapped_bytes, graphs,
+      modules;
 };
 Tally tally();
 bool operator==(const Tally& one, const Tally& other);

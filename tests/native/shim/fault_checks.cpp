@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "module_stage.h"
 #include "suites.h"
 #include "virtual_range.h"
 
@@ -39,6 +40,8 @@ struct Belongings {
   int32_t event = make_event(1, 0);
   int32_t graph = 0;
   int32_t pinned = 0;
+  int32_t module = 0;  // 0 where there is no machine code
+  int32_t kernel = 0;
   size_t slab_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   void* slab =
       mmap(nullptr, slab_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -53,6 +56,10 @@ struct Belongings {
     pinned = static_cast<int32_t>(handle);
     set_operands(1, stream, {memory, handle, 0, 256});
     gs.gs_copy_from_pinned();
+    const std::vector<char> code = machine_code();
+    if (code.empty()) return;
+    module = make_loaded_module(1, code);
+    kernel = find_in_module(module, "store_int", store_parameters).id;
   }
   ~Belongings() { munmap(slab, slab_bytes); }
 };
@@ -67,6 +74,14 @@ void check_belongings(const Belongings& lost, const Tally& before, int32_t fault
     check(released == 0 || released == fault, "its addresses are released");
   }
   check_status(gs.gs_pinned_release(lost.pinned), fault, "giving back pinned memory that it used");
+  if (lost.module != 0) {
+    check_status(launch_slots(lost.stream, lost.kernel, {1, lost.memory}, 2, {0, 0, 1}), fault,
+                 "launching a kernel of its module");
+    check_status(gs.gs_module_destroy(lost.module), fault, "giving the module back");
+    double attributes[8];
+    check_status(gs.gs_kernel_attributes(1, lost.kernel, attributes), GS_ERROR_HANDLE,
+                 "whose kernels have ended");
+  }
   // Whether these fail is CUDA's to say; what counts is the tally.
   gs.gs_graph_destroy(lost.graph);
   gs.gs_event_destroy(lost.event);
@@ -89,6 +104,14 @@ void check_injected_losses(int32_t fault) {
   check(gs.gs_event_destroy(event) == GS_ERROR_HANDLE, "ends its handle");
   fail_next("cudaSetDevice");
   check_status(free_memory(0, memory), fault, "freeing memory of a lost device");
+  const std::vector<char> code = machine_code();
+  for (const char* call : {"cudaDeviceSynchronize", "cudaLibraryUnload"}) {
+    if (code.empty()) break;
+    const int32_t module = make_loaded_module(0, code);
+    fail_next(call);
+    check_status(gs.gs_module_destroy(module), fault, "giving back a module of a lost device");
+    check(gs.gs_module_destroy(module) == GS_ERROR_HANDLE, "ends its handle");
+  }
   check(tally() == before, "nothing of them is counted any more");
 }
 
@@ -104,7 +127,7 @@ void check_faults() {
   const int32_t kept = make_stream(0);
   const Tally before = tally();
   const Belongings belongings;
-  set_operands(1, lost, {kernel, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0});
+  set_operands(1, lost, {kernel, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0});
   check_status(gs.gs_kernel_launch(), 0, "launching a kernel that traps");
   const int32_t fault = gs.gs_stream_synchronize(lost);
   check(fault > 0, "waiting for it fails with a CUDA status (" + status_name(fault) + ")");

@@ -66,7 +66,7 @@ class FileStage {
 };
 
 double open_files() {
-  double result[10] = {};
+  double result[GS_TALLY_SLOTS] = {};
   gs.gs_resource_tally(result);
   return result[9];
 }

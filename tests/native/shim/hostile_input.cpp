@@ -94,13 +94,13 @@ bool is_called_apart(const char* name) {
   for (const char* apart :
        {"gs_topology_set", "gs_call_fail", "gs_block_register", "gs_block_release",
         "gs_stream_create", "gs_stream_adopt", "gs_event_create", "gs_pinned_register",
-        "gs_memory_allocate", "gs_virtual_reserve"}) {
+        "gs_memory_allocate", "gs_virtual_reserve", "gs_module_create"}) {
     if (std::strcmp(name, apart) == 0) return true;
   }
   return false;
 }
 
-bool is_status(int32_t status) { return status >= GS_ERROR_LAUNCH && status < 10000; }
+bool is_status(int32_t status) { return status >= GS_ERROR_IMAGE && status < 10000; }
 
 void check_hostile_makers() {
   bool sane = true;
@@ -143,6 +143,31 @@ void check_hostile_makers() {
   check(sane, "gs_stream_adopt() refuses what is no address, and the default streams");
 }
 
+// Nobody can tell how much memory an image really has, so no size is larger than the scratch.
+void check_hostile_images() {
+  bool sane = true;
+  std::mt19937 random{19};
+  for (const int32_t device : {0, 1, -1, INT32_MAX}) {
+    for (const double bytes : doubles) {
+      if (bytes > sizeof(scratch)) continue;
+      // What CUDA's formats and the system's begin with.
+      for (const uint32_t magic : {0x464C457Fu, 0xBA55ED50u, 0x466243B1u, 0xFEEDFACFu, 0u}) {
+        for (unsigned char& byte : scratch.bytes) byte = static_cast<unsigned char>(random());
+        std::memcpy(scratch.bytes, &magic, sizeof(magic));
+        double handle = 0;
+        const int32_t created = gs.gs_module_create(device, scratch.bytes, bytes, &handle);
+        sane = sane && is_status(created);
+        if (created != 0) continue;
+        const int32_t module = static_cast<int32_t>(handle);
+        const int32_t loaded = gs.gs_module_load(module);
+        sane = sane && loaded != 0 && is_status(loaded) && gs.gs_module_destroy(module) == 0;
+      }
+    }
+  }
+  check(sane, "survives hostile input: gs_module_create, gs_module_load");
+  std::memset(scratch.bytes, 0, sizeof(scratch.bytes));
+}
+
 // A slab's pages are replaced, so it needs pages of its own.
 void check_hostile_slabs() {
   constexpr size_t size = 1 << 16;
@@ -178,6 +203,7 @@ void check_hostile_input() {
   GS_FUNCTIONS(GS_CALL_HOSTILE)
 #undef GS_CALL_HOSTILE
   check_hostile_makers();
+  check_hostile_images();
   check_hostile_slabs();
 
   double result = 0;

@@ -31,10 +31,11 @@ struct Launch {
 };
 
 int32_t launch(int32_t stream, const Launch& config, const std::vector<double>& arguments) {
-  set_operands(0, stream,
-               {static_cast<double>(config.kernel), config.grid[0], config.grid[1], config.grid[2],
-                config.block[0], config.block[1], config.block[2], config.shared_bytes,
-                static_cast<double>(arguments.size()), config.raw_words[0], config.raw_words[1]});
+  set_operands(
+      0, stream,
+      {static_cast<double>(config.kernel), config.grid[0], config.grid[1], config.grid[2],
+       config.block[0], config.block[1], config.block[2], config.shared_bytes,
+       static_cast<double>(arguments.size()), config.raw_words[0], config.raw_words[1], 0, 0});
   for (size_t index = 0; index < arguments.size(); index++) {
     block.argument[index] = arguments[index];
   }

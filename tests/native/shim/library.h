@@ -85,6 +85,15 @@
   FUNCTION(gs_kernel_find)          \
   FUNCTION(gs_kernel_attributes)    \
   FUNCTION(gs_kernel_reserve)       \
+  FUNCTION(gs_kernel_residency)     \
+  FUNCTION(gs_module_create)        \
+  FUNCTION(gs_module_load)          \
+  FUNCTION(gs_module_log)           \
+  FUNCTION(gs_module_destroy)       \
+  FUNCTION(gs_module_kernel_name)   \
+  FUNCTION(gs_module_parameter)     \
+  FUNCTION(gs_module_kernel)        \
+  FUNCTION(gs_module_variable)      \
   FUNCTION(gs_kernel_launch)
 
 struct Library {

@@ -7,6 +7,7 @@ void check_abi();
 // Gives the host library two devices, so it runs before anything that asks for them.
 void check_topology();
 void check_hostile_input();
+void check_module_images();
 
 // Need device 0.
 void check_devices();
@@ -24,11 +25,14 @@ void check_files();
 void check_streams_and_events();
 void check_graphs();
 void check_launches();
+void check_modules();
+void check_module_launches();
 void check_injection();
 
 // Need devices 0 and 1.
 void check_two_devices();
 void check_virtual_peers();
+void check_modules_of_two_devices();
 void check_faults();
 
 #endif

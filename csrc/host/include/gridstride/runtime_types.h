@@ -203,6 +203,12 @@ typedef struct cudaLaunchAttribute_st {
   cudaLaunchAttributeValue val;
 } cudaLaunchAttribute;
 
+// Two members have the names of macros (special_registers.h): initialise by position, which is right
+// for CUDA's as well, and read by structured binding.
+#pragma push_macro("gridDim")
+#pragma push_macro("blockDim")
+#undef gridDim
+#undef blockDim
 typedef struct cudaLaunchConfig_st {
   dim3 gridDim;
   dim3 blockDim;
@@ -211,5 +217,7 @@ typedef struct cudaLaunchConfig_st {
   cudaLaunchAttribute* attrs;
   unsigned int numAttrs;
 } cudaLaunchConfig_t;
+#pragma pop_macro("blockDim")
+#pragma pop_macro("gridDim")
 
 #endif

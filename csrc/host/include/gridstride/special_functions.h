@@ -149,30 +149,51 @@ __device__ inline double inverse_erfc(double y) {
 
 // ---- modified Bessel functions of the first kind -----------------------------------------------
 
-// The series of order 0 or 1 in (x / 2)^2: all of its terms are positive, so that nothing cancels.
-// Where it would be long the asymptotic one takes over, whose terms shrink until the (2 x)-th.
+// The series of order 0 or 1 in (x / 2)^2. All of its terms are positive, so that nothing cancels;
+// terms and sum are carried in two doubles, as a term's error would grow with its number.
+__device__ inline double modified_bessel_series(int order, double x) {
+  const double square = 0.25 * x * x;
+  const double square_rest = 0.25 * __builtin_fma(x, x, -4.0 * square);
+  double term = order == 0 ? 1.0 : 0.5 * x;
+  double term_rest = 0.0;
+  double sum = 0.0;
+  double sum_rest = 0.0;
+  for (double k = 1.0; term > sum * 0x1p-60; k += 1.0) {
+    const double larger_sum = sum + term;
+    sum_rest += (sum > term ? sum - larger_sum + term : term - larger_sum + sum) + term_rest;
+    sum = larger_sum;
+    const double divisor = k * (k + order);
+    const double ratio = square / divisor;
+    const double ratio_rest = (__builtin_fma(-ratio, divisor, square) + square_rest) / divisor;
+    const double product = term * ratio;
+    const double product_rest = __builtin_fma(term, ratio, -product);
+    term_rest = product_rest + term * ratio_rest + term_rest * ratio;
+    term = product;
+  }
+  return sum + sum_rest;
+}
+
+// For large x, where its terms shrink until about the (2 x)-th. exp(x) in two factors: the result
+// is finite a little longer than that is.
+__device__ inline double modified_bessel_asymptotic(int order, double x) {
+  double term = 1.0;
+  double sum = 0.0;
+  for (double k = 1.0; __builtin_fabs(term) > 0x1p-60; k += 1.0) {
+    sum += term;
+    const double odd = 2.0 * k - 1.0;
+    term *= (odd * odd - 4.0 * order) / (8.0 * k * x);
+  }
+  const double root = ::exp(0.5 * x);
+  return sum / __builtin_sqrt(2.0 * pi * x) * root * root;
+}
+
 __device__ inline double modified_bessel(int order, double x) {
   const double magnitude = __builtin_fabs(x);
-  double value = 0.0;
+  double value = magnitude;
   if (magnitude < 30.0) {
-    const double square = 0.25 * x * x;
-    double term = order == 0 ? 1.0 : 0.5 * magnitude;
-    for (double k = 1.0; term > value * 0x1p-60; k += 1.0) {
-      value += term;
-      term *= square / (k * (k + order));
-    }
+    value = modified_bessel_series(order, magnitude);
   } else if (magnitude < __builtin_inf()) {
-    double term = 1.0;
-    for (double k = 1.0; __builtin_fabs(term) > 0x1p-60; k += 1.0) {
-      value += term;
-      const double odd = 2.0 * k - 1.0;
-      term *= (odd * odd - 4.0 * order) / (8.0 * k * magnitude);
-    }
-    // In two factors: the product is finite a little longer than exp(x) alone.
-    const double root = ::exp(0.5 * magnitude);
-    value = value / __builtin_sqrt(2.0 * pi * magnitude) * root * root;
-  } else {
-    value = magnitude;
+    value = modified_bessel_asymptotic(order, magnitude);
   }
   return order == 1 ? __builtin_copysign(value, x) : value;
 }

@@ -1,4 +1,4 @@
-// threadIdx, blockIdx, blockDim, gridDim and warpSize.
+// What threadIdx, blockIdx, blockDim and gridDim stand for (register_names.h).
 //
 // A worker's stacks lie in one region of memory aligned to its own size, at whose start the worker
 // keeps the state of the block it runs. Masking the stack pointer finds that state, so that reading
@@ -63,12 +63,5 @@ GS_HOST_INLINE uint32_t dynamic_shared_bytes() {
 }
 
 }  // namespace gridstride::host
-
-#define threadIdx (::gridstride::host::read_only_registers()->thread_index)
-#define blockIdx (::gridstride::host::read_only_registers()->block_index)
-#define blockDim (::gridstride::host::read_only_registers()->block_dimension)
-#define gridDim (::gridstride::host::read_only_registers()->grid_dimension)
-
-inline constexpr int warpSize = 32;
 
 #endif

@@ -6,6 +6,7 @@
 #include "grid_barrier.h"
 #include "lane_group.h"
 #include "qualifiers.h"
+#include "register_names.h"
 #include "special_registers.h"
 #include "vector_types.h"
 

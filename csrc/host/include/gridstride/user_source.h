@@ -11,16 +11,11 @@
 #include "../cuda_runtime.h"
 #include "../stdio.h"
 #include "dynamic_shared.h"
+#include "kernel_clock.h"
 #include "refused_features.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-// The multiprocessor's cycles. It has no parameters to be told apart from the C library's by, whose
-// declaration must not meet the macro.
-inline clock_t gs_host_cycles() { return static_cast<clock_t>(clock64()); }
-#define clock() gs_host_cycles()
 
 // csrc/host/include/memory is for this one.
 #define __noinline__ __attribute__((noinline))

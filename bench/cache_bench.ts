@@ -1,0 +1,67 @@
+/**
+ * What the compile cache costs beside reading the file: the key of a source with its headers, an
+ * entry's check, and knowing a compiler by the state of its files.
+ */
+
+import { cacheKey } from "../src/launch/cache/cache_key.ts";
+import { decodeEntry, encodeEntry } from "../src/launch/cache/cache_entry.ts";
+import { configureKernelCache } from "../src/launch/cache/cache_settings.ts";
+import { rememberedIdentity } from "../src/launch/cache/compiler_identity.ts";
+import { cachedCompile } from "../src/launch/cache/kernel_cache.ts";
+import type { CompiledImage, CompileRequest } from "../src/launch/compile/compiler.ts";
+
+const LINE = "  y[blockIdx.x * blockDim.x + threadIdx.x] += a * x[threadIdx.x]; // one of many\n";
+const HEADERS = 40;
+
+const request: CompileRequest = {
+  source: `__global__ void k(float a, const float* x, float* y) {\n${LINE.repeat(100)}}\n`,
+  name: "bench.cu",
+  headers: new Map(
+    Array.from({ length: HEADERS }, (_, index) => [`h${index}.h`, LINE.repeat(300)]),
+  ),
+  defines: new Map([["N", "16"]]),
+  options: ["-O3"],
+  expressions: ["k"],
+  target: { kind: "host", capability: "8.9" },
+};
+const image: CompiledImage = {
+  format: "library",
+  image: crypto.getRandomValues(new Uint8Array(50_000)),
+  loweredNames: new Map([["k", "k"]]),
+  resources: new Map(),
+  log: "",
+};
+const identity = ["a compiler", "its build"];
+const key = await cacheKey(identity, request);
+const entry = await encodeEntry(key, request, image);
+const directory = await Deno.makeTempDir();
+const files = Array.from({ length: HEADERS }, (_, index) => `${directory}/${index}.h`);
+for (const file of files) await Deno.writeTextFile(file, LINE);
+globalThis.addEventListener("unload", () => Deno.removeSync(directory, { recursive: true }));
+
+Deno.bench("key of 100 lines and 40 headers, 1 MB", async () => {
+  await cacheKey(identity, request);
+});
+
+Deno.bench("check of an entry of 50 KB", async () => {
+  await decodeEntry(key, entry);
+});
+
+Deno.bench("compiler known by 40 files", async () => {
+  await rememberedIdentity(
+    { subject: "a compiler", files, settings: [] },
+    () => Promise.resolve(identity),
+  );
+});
+
+configureKernelCache({ directory: `${directory}/cache` });
+const compiler = {
+  label: "bench",
+  identity: () => Promise.resolve(identity),
+  compile: () => Promise.resolve(image),
+};
+await cachedCompile(compiler, request);
+
+Deno.bench("hit in memory, 1 MB of headers", async () => {
+  await cachedCompile(compiler, request);
+});

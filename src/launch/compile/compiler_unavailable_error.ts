@@ -1,0 +1,13 @@
+/**
+ * Compilers that cannot be used.
+ *
+ * @module
+ */
+
+/**
+ * There is no compiler for kernel sources, or it may not be started; the message says what was
+ * looked for and what to do.
+ */
+export class CompilerUnavailableError extends Error {
+  override readonly name: string = "CompilerUnavailableError";
+}

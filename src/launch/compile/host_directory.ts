@@ -1,0 +1,93 @@
+/**
+ * A directory for one compilation, that nobody else can look into.
+ *
+ * @module
+ */
+
+import { dirname, join } from "node:path";
+import {
+  cacheRoot,
+  makeCacheDirectory,
+  versionedCacheDirectory,
+} from "../../ffi/cache_directory.ts";
+import type { EnvironmentReader } from "../../ffi/granted_environment.ts";
+import { CompilerUnavailableError } from "./compiler_unavailable_error.ts";
+
+/** What a process that was killed left behind goes when it is older than this, in milliseconds. */
+const STALE_AFTER = 60 * 60 * 1000;
+
+const PREFIX = "compile-";
+
+/**
+ * Calls `use` with a new directory, and removes it with all that is in it when that has ended,
+ * however it did.
+ *
+ * It lies in the user cache, or where temporary files go if there is none.
+ *
+ * @throws {CompilerUnavailableError} If no directory can be made; the message says why.
+ */
+export async function withCompileDirectory<Result>(
+  environment: EnvironmentReader,
+  use: (directory: string) => Promise<Result>,
+): Promise<Result> {
+  const directory = await makeDirectory(environment);
+  try {
+    return await use(directory);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+async function makeDirectory(environment: EnvironmentReader): Promise<string> {
+  const root = cacheRoot(environment);
+  try {
+    if (root === undefined) return await Deno.makeTempDir({ prefix: "gridstride-" });
+    const parent = join(versionedCacheDirectory(root), "compile");
+    makeCacheDirectory(root, parent);
+    await sweep(parent);
+    return await Deno.makeTempDir({ dir: parent, prefix: PREFIX });
+  } catch (error) {
+    if (error instanceof Deno.errors.NotCapable) throw missingPermission(error, root);
+    if (root === undefined || !isUnwritable(error)) throw error;
+    // A cache that cannot be written to costs nothing but the cache.
+    return await Deno.makeTempDir({ prefix: "gridstride-" });
+  }
+}
+
+function isUnwritable(error: unknown): boolean {
+  if (error instanceof Deno.errors.PermissionDenied) return true;
+  return error instanceof Error && "code" in error &&
+    ["EROFS", "ENOSPC", "EDQUOT", "ENOTDIR"].includes(String(error.code));
+}
+
+function missingPermission(error: Error, root: string | undefined): CompilerUnavailableError {
+  const flags = root === undefined
+    ? "--allow-read --allow-write"
+    : `--allow-read=${dirname(root)} --allow-write=${dirname(root)} --allow-sys=uid`;
+  return new CompilerUnavailableError(
+    "Cannot compile kernels for the host device as a directory for it is not permitted: " +
+      `${error.message}. Run again with ${flags}`,
+    { cause: error },
+  );
+}
+
+const swept = new Set<string>();
+
+/** Removes what killed processes left, once per process. */
+async function sweep(parent: string): Promise<void> {
+  if (swept.has(parent)) return;
+  swept.add(parent);
+  for await (const { name, isDirectory } of Deno.readDir(parent)) {
+    if (!isDirectory || !name.startsWith(PREFIX)) continue;
+    const path = join(parent, name);
+    try {
+      const { mtime } = await Deno.lstat(path);
+      if (mtime !== null && Date.now() - mtime.getTime() > STALE_AFTER) {
+        await Deno.remove(path, { recursive: true });
+      }
+    } catch (error) {
+      // Another process sweeps too.
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+    }
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * The C++ compiler that makes machine code for the host device.
+ *
+ * @module
+ */
+
+import { type CompilerFamily, compilerFamily } from "../../ffi/build/compilers.ts";
+import { compilerInstallation, readOsRelease } from "../../ffi/build/install_advice.ts";
+import { findProgram, runProgram } from "../../ffi/build/programs.ts";
+import { environmentGranted, type EnvironmentReader } from "../../ffi/granted_environment.ts";
+import { CompilerUnavailableError } from "./compiler_unavailable_error.ts";
+
+/** A compiler's program, which has not been started yet. */
+export interface HostProgram {
+  /** The program, after a wrapper such as ccache if there is one. */
+  readonly command: readonly [string, ...string[]];
+  /** What named it. */
+  readonly source: string;
+}
+
+/** What a compiler says of itself. */
+export interface HostProgramVersion {
+  /** How messages name it: `g++ 12.2.0`. */
+  readonly label: string;
+  /** Whose flags it takes. */
+  readonly family: CompilerFamily;
+  /** All it says of its version. */
+  readonly version: string;
+  /** The machine that it compiles for. */
+  readonly machine: string;
+}
+
+/** Variables that name the compiler, the first that is set. */
+const VARIABLES: readonly string[] = ["CXX", "CUDAHOSTCXX"];
+
+const ACTION = "compile kernels for the host device";
+
+/**
+ * Finds the compiler: what `CXX` or `CUDAHOSTCXX` names, else on `PATH` one of the family that
+ * built the host library, else one of the other. Starts no process.
+ *
+ * @param builtWith What the host library's build record says of its compiler.
+ * @throws {CompilerUnavailableError} If there is none; the message lists what was looked for.
+ */
+export function findHostProgram(builtWith: string, environment: EnvironmentReader): HostProgram {
+  const tried: string[] = [];
+  for (const variable of VARIABLES) {
+    const text = environment(variable)?.trim();
+    if (text === undefined || text === "") {
+      tried.push(environmentGranted(variable) ? `${variable} (not set)` : `${variable} (unread)`);
+      continue;
+    }
+    const command = commandOf(text, environment);
+    if (command !== undefined) return { command, source: variable };
+    throw new CompilerUnavailableError(
+      `Cannot ${ACTION} as ${variable} must name a C++ compiler: it is ${JSON.stringify(text)}, ` +
+        "which is no program",
+    );
+  }
+  const names = /clang/i.test(builtWith) ? ["clang++", "g++", "c++"] : ["g++", "clang++", "c++"];
+  for (const name of names) {
+    const path = find(name, environment);
+    if (path !== undefined) return { command: [path], source: "PATH" };
+    tried.push(`${name} on PATH`);
+  }
+  const unread = environmentGranted("PATH") ? "" : " --allow-env=PATH lets PATH be read.";
+  throw new CompilerUnavailableError(
+    `Cannot ${ACTION} as there is no C++17 compiler in ${tried.join(", ")}.${unread} Install one ` +
+      `with ${compilerInstallation(Deno.build.os, readOsRelease())}`,
+  );
+}
+
+/** The variables may hold a wrapper and the compiler, such as "ccache g++". */
+function commandOf(
+  text: string,
+  environment: EnvironmentReader,
+): [string, ...string[]] | undefined {
+  const whole = find(text, environment);
+  if (whole !== undefined) return [whole];
+  const [name = "", ...rest] = text.split(/\s+/);
+  const path = find(name, environment);
+  return path === undefined || rest.length === 0 ? undefined : [path, ...rest];
+}
+
+function find(name: string, environment: EnvironmentReader): string | undefined {
+  try {
+    return findProgram(name, environment);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotCapable)) throw error;
+    throw new CompilerUnavailableError(
+      `Cannot ${ACTION} as looking for ${name} is not permitted: ${error.message}. Run again with ` +
+        "--allow-read",
+      { cause: error },
+    );
+  }
+}
+
+/** The commands of compilers that were asked, and their answers. */
+const versions = new Map<string, Promise<HostProgramVersion>>();
+
+/**
+ * Asks a compiler what it is, once.
+ *
+ * @throws {CompilerUnavailableError} If it may not be started, or is neither g++ nor clang++.
+ */
+export function versionOf(program: HostProgram): Promise<HostProgramVersion> {
+  const key = program.command.join("\0");
+  const known = versions.get(key);
+  if (known !== undefined) return known;
+  const answer = askVersion(program);
+  versions.set(key, answer);
+  // A permission may be granted later.
+  answer.catch(() => versions.delete(key));
+  return answer;
+}
+
+async function askVersion({ command, source }: HostProgram): Promise<HostProgramVersion> {
+  requirePermission(command[0]);
+  const [{ success, stdout, stderr }, machine] = await Promise.all([
+    runProgram(command, ["--version"]),
+    runProgram(command, ["-dumpmachine"]),
+  ]);
+  const family = success ? compilerFamily(stdout) : undefined;
+  if (family !== undefined) {
+    const number = /\b\d+\.\d+(?:\.\d+)?\b/.exec(stdout)?.[0] ?? "";
+    const name = family === "gcc" ? "g++" : "clang++";
+    return { label: `${name} ${number}`, family, version: stdout, machine: machine.stdout.trim() };
+  }
+  const name = command.join(" ");
+  throw new CompilerUnavailableError(
+    `Cannot ${ACTION} as ${name} (from ${source}) must be g++ or clang++: \`${name} --version\` ` +
+      `says ${JSON.stringify((stdout + stderr).trim().slice(0, 400))}`,
+  );
+}
+
+/**
+ * Makes sure that a program may be started, without a prompt.
+ *
+ * @throws {CompilerUnavailableError} If not; it names the flag.
+ */
+export function requirePermission(path: string): void {
+  if (Deno.permissions.querySync({ name: "run", command: path }).state === "granted") return;
+  throw new CompilerUnavailableError(
+    `Cannot ${ACTION} as starting ${path} is not permitted: run again with --allow-run=${path}`,
+  );
+}

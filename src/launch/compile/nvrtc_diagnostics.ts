@@ -1,0 +1,172 @@
+/**
+ * What NVRTC prints, and nvcc, which shares its front end and its assembler, as diagnostics.
+ *
+ * @module
+ */
+
+import type { Diagnostic, DiagnosticSeverity } from "./compile_error.ts";
+
+/** What the compiler was given, to tell the files that it names. */
+export interface DiagnosedTexts {
+  /** Texts as the program has them, by the names that the compiler knows them by. */
+  readonly originals: ReadonlyMap<string, string>;
+  /** The names of those that are the program's own. */
+  readonly own: ReadonlySet<string>;
+  /** Where a header that was not found was looked for; completes "it was looked for in …". */
+  readonly searched?: (header: string) => string | undefined;
+}
+
+const SEVERITIES: ReadonlyMap<string, DiagnosticSeverity> = new Map([
+  ["catastrophic error", "error"],
+  ["internal error", "error"],
+  ["error", "error"],
+  ["warning", "warning"],
+  ["remark", "note"],
+  ["note", "note"],
+]);
+
+const WORDS = [...SEVERITIES.keys()].join("|");
+/** `saxpy.cu(3): error: …`, `saxpy.cu(3): warning #177-D: …`. */
+const LOCATED = new RegExp(`^(.+?)\\((\\d+)\\): (${WORDS})(?: #[\\w-]+)?\\s*: (.*)$`);
+/** `At end of source: error: …`, `nvrtc: error: …`, `Command-line error: …`. */
+const UNLOCATED = new RegExp(
+  `^(?:At end of source|nvrtc|nvcc (?:fatal|warning|error)|Command-line)\\s*:?\\s*` +
+    `(?:(${WORDS})(?: #[\\w-]+)?)?\\s*:\\s*(.*)$`,
+);
+/** `ptxas error   : …`, `ptxas application ptx input, line 23; error   : …`. */
+const ASSEMBLER = /^(?:ptxas|nvlink) (?:.*, line \d+; )?(error|fatal|warning)\s*: (.*)$/;
+/** The file that NVRTC makes of name expressions. */
+const NAME_FILE = "__nv_name_map";
+/** What it says after the reason. */
+const NAME_SEQUEL = /^Error in parsing name expression/;
+/** What the assembler says at the end, after the reasons. */
+const ASSEMBLER_SEQUEL = /^Ptx assembly aborted/;
+const ABSENT_HEADER = /^(?:cannot|could not) open source file "([^"]+)"/;
+const INSTANTIATION = / at line (\d+)(?: of (?:"([^"]+)"|(\S+)))?$/;
+
+/** The header that a log says cannot be opened. */
+export function unopenedHeader(log: string): string | undefined {
+  return /: (?:cannot|could not) open source file "([^"]+)"/.exec(log)?.[1];
+}
+
+/** What the compiler says, with the lines that belong to it. */
+interface Remark {
+  readonly severity: DiagnosticSeverity;
+  readonly message: string;
+  readonly file: string | undefined;
+  readonly line: number | undefined;
+  readonly rest: string[];
+}
+
+/**
+ * Reads a log: errors first, then warnings and notes, each in the order of the log. Warnings about
+ * headers that are not the program's are left out.
+ */
+export function readNvrtcDiagnostics(log: string, texts: DiagnosedTexts): Diagnostic[] {
+  const remarks = readRemarks(log).filter(({ message }) =>
+    !NAME_SEQUEL.test(message) && !ASSEMBLER_SEQUEL.test(message)
+  );
+  const diagnostics = remarks.flatMap((remark) => toDiagnostic(remark, texts));
+  const ofSeverity = (severity: DiagnosticSeverity) =>
+    diagnostics.filter((diagnostic) => diagnostic.severity === severity);
+  return [...ofSeverity("error"), ...ofSeverity("warning"), ...ofSeverity("note")];
+}
+
+function readRemarks(log: string): Remark[] {
+  const remarks: Remark[] = [];
+  for (const line of log.split(/\r?\n/)) {
+    const remark = remarkIn(line);
+    if (remark !== undefined) remarks.push(remark);
+    else if (/^\s/.test(line)) remarks.at(-1)?.rest.push(line);
+  }
+  return remarks;
+}
+
+function remarkIn(line: string): Remark | undefined {
+  const located = LOCATED.exec(line);
+  if (located !== null) {
+    const [, file, number, word, message] = located;
+    const severity = SEVERITIES.get(word!)!;
+    return { severity, message: message!, file, line: Number(number), rest: [] };
+  }
+  const [, kind, reason] = ASSEMBLER.exec(line) ?? [];
+  if (kind !== undefined) {
+    const severity = kind === "warning" ? "warning" : "error";
+    return { severity, message: reason!, file: undefined, line: undefined, rest: [] };
+  }
+  const [, word, message] = UNLOCATED.exec(line) ?? [];
+  if (message === undefined) return undefined;
+  const severity = SEVERITIES.get(word ?? (/warning/.test(line) ? "warning" : "error"))!;
+  return { severity, message, file: undefined, line: undefined, rest: [] };
+}
+
+function toDiagnostic(remark: Remark, texts: DiagnosedTexts): Diagnostic[] {
+  const { severity, file, line, rest } = remark;
+  const { details, context, column } = readRest(rest);
+  const message = explain([remark.message, ...details].join(" "), texts);
+  if (file === NAME_FILE) {
+    const expression = rest.find((text) => text.includes("nv_mangled_name"))?.trim()
+      .replace(/^#pragma nv_mangled_name\s*/, "");
+    return [{ severity, message: `in the expression ${expression}: ${message}` }];
+  }
+  if (file === undefined || line === undefined) return [{ severity, message }];
+  if (texts.own.has(file)) return [{ severity, message, ...place(texts, file, line, column) }];
+  // What the language's own headers are warned of concerns nobody; an error in them is shown where
+  // the program brought it about, if that is said.
+  if (severity !== "error") return [];
+  const origin = context.find((candidate) => texts.own.has(candidate.file ?? file));
+  if (origin === undefined) return [{ severity, message, ...place(texts, file, line, column) }];
+  return [{ severity, message, ...place(texts, origin.file ?? file, origin.line, undefined) }];
+}
+
+/** Where an instantiation took place; without a file, in that of the remark. */
+interface Origin {
+  readonly file: string | undefined;
+  readonly line: number;
+}
+
+interface Rest {
+  /** More of the message. */
+  readonly details: string[];
+  /** What led to a template's error, nearest first. */
+  readonly context: Origin[];
+  /** The character that is marked, from 1. */
+  readonly column: number | undefined;
+}
+
+/** Reads what follows a remark: more of it, the line and the mark below it, and the context. */
+function readRest(rest: readonly string[]): Rest {
+  const mark = rest.findIndex((line) => /^\s*\^\s*$/.test(line));
+  const details = (mark < 0 ? rest : rest.slice(0, Math.max(0, mark - 1)))
+    .map((line) => line.trim()).filter((line) => line !== "" && !/^detected during/.test(line));
+  const context = rest.slice(mark + 1).flatMap((line) => {
+    const match = INSTANTIATION.exec(line);
+    return match === null ? [] : [{ file: match[2] ?? match[3], line: Number(match[1]) }];
+  });
+  // The line is shown with two spaces before it.
+  const column = mark < 0 ? undefined : rest[mark]!.indexOf("^") - 1;
+  return { details: mark < 0 && context.length > 0 ? [] : details, context, column };
+}
+
+function explain(message: string, { searched }: DiagnosedTexts): string {
+  const header = ABSENT_HEADER.exec(message)?.[1];
+  const places = header === undefined ? undefined : searched?.(header);
+  return places === undefined ? message : `cannot open source file "${header}": ${places}`;
+}
+
+function place(
+  { originals }: DiagnosedTexts,
+  file: string,
+  line: number,
+  column: number | undefined,
+): Omit<Diagnostic, "severity" | "message"> {
+  const text = originals.get(file)?.split(/\r?\n/)[line - 1];
+  // An #include line may have been another one when the compiler saw it.
+  const fits = column !== undefined && column >= 1 && column <= (text?.length ?? 0) + 1;
+  return {
+    file,
+    line,
+    ...(fits ? { column } : {}),
+    ...(text === undefined ? {} : { text }),
+  };
+}

@@ -1,0 +1,80 @@
+/**
+ * A source, cut up: its tokens, declarations, macros and lines.
+ *
+ * @module
+ */
+
+import { type ActiveSource, activeTokens } from "./active_tokens.ts";
+import { type DeclarationList, readDeclarations } from "./declarations.ts";
+import { isHostHeader } from "./host_names.ts";
+import { MacroTable } from "./macros.ts";
+import { SourceLines } from "./source_lines.ts";
+import { type Token, tokenize } from "./tokens.ts";
+import { TypeAliases } from "./type_aliases.ts";
+
+/** What the meaning of a source depends on besides its text. */
+export interface SourceSurroundings {
+  /** Macros and their values, those of the compiler that matter included. */
+  readonly defines?: ReadonlyMap<string, string>;
+  /** Macros that the compiler does not define, though their names are its own. */
+  readonly undefines?: Iterable<string>;
+  /** The texts of what may be included, by name. */
+  readonly headers?: ReadonlyMap<string, string>;
+}
+
+/** A source that has been cut up. */
+export interface SourceContext {
+  /** All its tokens. */
+  readonly allTokens: readonly Token[];
+  /** What conditions leave of it. */
+  readonly active: ActiveSource;
+  /** That as declarations. */
+  readonly list: DeclarationList;
+  /** Macros. */
+  readonly macros: MacroTable;
+  /** Aliases of types. */
+  readonly aliases: TypeAliases;
+  /** Its lines. */
+  readonly lines: SourceLines;
+}
+
+/** Headers that define no macro a source would ask for: those of the language and of C. */
+const LANGUAGE_HEADERS: readonly RegExp[] = [
+  /^(?:cuda|cuda_\w+|device_\w+|vector_\w+|sm_\w+|driver_types|math_constants|mma)\.h$/,
+  /^(?:cooperative_groups(?:\/\w+)?|crt\/\w+)\.h$/,
+  /^(?:stdint|stdio|stdbool|stddef|float|limits|math|assert|string)\.h$/,
+  /^c(?:stdint|stdio|stddef|math|assert|float|limits|string)$/,
+  /^(?:type_traits|limits|utility|tuple|array|initializer_list|new|ratio|version|bit)$/,
+];
+
+/** Cuts a source up. */
+export function readSource(
+  source: string,
+  { defines = new Map(), undefines = [], headers = new Map() }: SourceSurroundings,
+): SourceContext {
+  const allTokens = tokenize(source);
+  const macros = new MacroTable(defines, undefines);
+  const active = activeTokens(allTokens, macros, headerReader(headers, macros));
+  const list = readDeclarations(active.tokens);
+  const aliases = new TypeAliases(list);
+  return { allTokens, active, list, macros, aliases, lines: new SourceLines(source) };
+}
+
+/** Takes the macros of headers whose text is known, and says of each whether it is. */
+function headerReader(
+  headers: ReadonlyMap<string, string>,
+  macros: MacroTable,
+): (header: string) => boolean {
+  const read = new Map<string, boolean>();
+  const see = (header: string): boolean => {
+    const known = read.get(header);
+    if (known !== undefined) return known;
+    const text = headers.get(header);
+    const isSeen = text !== undefined || isHostHeader(header) ||
+      LANGUAGE_HEADERS.some((pattern) => pattern.test(header));
+    read.set(header, isSeen);
+    if (text !== undefined) activeTokens(tokenize(text), macros, see);
+    return isSeen;
+  };
+  return see;
+}

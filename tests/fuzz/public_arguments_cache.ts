@@ -1,0 +1,34 @@
+/**
+ * What the members for the compile cache are called with.
+ *
+ * @module
+ */
+
+import fc from "fast-check";
+import { anyNumber, type Arguments, options, takes } from "./values.ts";
+
+/** No place where a file could be made; the campaign's own is that of `GRIDSTRIDE_CACHE_DIR`. */
+const directory = fc.constantFrom("", "here", "./cache", "/proc/gridstride", "/dev/null/cache");
+
+const maxBytes = fc.oneof(
+  anyNumber,
+  fc.constantFrom("0", "1", "512MiB", "1 GiB", "", "much"),
+  fc.string(),
+);
+
+/** Whether options name a directory that arbitrary text may have made a real one. */
+function isElsewhere(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const given = Object.getOwnPropertyDescriptor(value, "directory")?.value;
+  return typeof given === "string" && given.startsWith("/") &&
+    !given.startsWith("/proc/") && !given.startsWith("/dev/null/");
+}
+
+/** The members. */
+export const CACHE_MEMBERS: Readonly<Record<string, Arguments>> = {
+  "function configureKernelCache": takes(options({ directory, maxBytes, enabled: fc.boolean() }))
+    .filter((list) => !list.some(isElsewhere)),
+  "function kernelCacheStatistics": takes(),
+  "function clearKernelCache": takes(),
+  "function listKernelCache": takes(),
+};

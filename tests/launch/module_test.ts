@@ -1,0 +1,278 @@
+/**
+ * Modules: kernels and variables of a source, compiled for the device under test.
+ */
+
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { CompileError, defineStruct, type Module } from "../../mod.ts";
+import { device } from "../support/device.ts";
+
+const Particle = defineStruct("Particle", { position: "float3", mass: "float", id: "int" });
+
+// One source for all tests, as compiling takes longer than they do.
+const SOURCE = `
+  #include <cuda_fp16.h>
+  #include <stdint.h>
+
+  struct Particle { float3 position; float mass; int id; };
+
+  __constant__ float factors[4] = {1, 2, 3, 4};
+  __device__ int total;
+
+  extern "C" __global__ void saxpy(float a, const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] += a * x[i];
+  }
+
+  namespace image {
+  __global__ void invert(const uint8_t* in, uint8_t* out, size_t n) {
+    for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+      out[i] = 255 - in[i];
+    }
+  }
+  }  // namespace image
+
+  template <typename T, int Factor>
+  __global__ void scale(T* x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] *= Factor;
+  }
+
+  __global__ void use_factors(float* out) { out[threadIdx.x] = factors[threadIdx.x]; }
+  __global__ void count(int amount) { atomicAdd(&total, amount); }
+
+  __global__ void every_type(bool b, signed char c, unsigned char uc, short s, unsigned short us,
+                             int i, unsigned int u, long long l, unsigned long long ul, half h,
+                             float f, double d, float4 v, Particle p, double* out) {
+    double all[] = {double(b), double(c), double(uc), double(s), double(us), double(i), double(u),
+                    double(l), double(ul), double(__half2float(h)), double(f), d, double(v.x),
+                    double(v.y), double(v.z), double(v.w), double(p.position.x),
+                    double(p.position.y), double(p.position.z), double(p.mass), double(p.id)};
+    for (int at = 0; at < 21; at++) out[at] = all[at];
+  }
+
+  __global__ void move(Particle* particles, float3 by, int n) {
+    int i = threadIdx.x;
+    if (i >= n) return;
+    particles[i].position.x += by.x;
+    particles[i].position.y += by.y;
+    particles[i].position.z += by.z;
+    particles[i].id = -particles[i].id;
+  }
+
+  int main() {
+    saxpy<<<1, 1>>>(0, nullptr, nullptr, 0);
+    return 0;
+  }
+`;
+
+const INSTANCES = ["scale<float, 3>", "scale<double,5>"];
+const module = await device.compile(SOURCE, {
+  name: "module.cu",
+  instances: INSTANCES,
+  structs: [Particle],
+});
+globalThis.addEventListener("unload", () => module[Symbol.dispose]());
+
+Deno.test("kernels are found by signature and by name, each once, and compute", async () => {
+  const saxpy = module.kernel("saxpy(float a, const float* x, float* y, int n)");
+  assert(saxpy === module.kernel("saxpy(float a, const float* x, float* y, int n)"));
+  const named = module.kernel("saxpy");
+  for (const n of [0, 1, 255, 256, 257, 1021]) {
+    using x = device.upload(Float32Array.from({ length: n }, (_, i) => i));
+    using y = device.allocate("float32", n, { fill: 1 });
+    const config = { grid: Math.max(1, Math.ceil(n / 256)), block: 256 };
+    saxpy.launch(config, 2, x, y, n);
+    named.launch(config, 2, x, y, n);
+    assertEquals(await y.toArray(), Float32Array.from({ length: n }, (_, i) => 1 + 4 * i));
+  }
+});
+
+Deno.test("namespaces and instances of templates are named as in C++, in any spacing", async () => {
+  using bytes = device.upload(new Uint8Array([0, 1, 254, 255]));
+  using out = device.allocate("uint8", 4);
+  const invert = module.kernel("image::invert(const uint8_t* in, uint8_t* out, size_t n)");
+  invert.launch({ grid: 1, block: 32 }, bytes, out, 4);
+  assertEquals(await out.toArray(), new Uint8Array([255, 254, 1, 0]));
+  using x = device.upload(new Float64Array([1, 2]));
+  module.kernel("scale< double , 5 >(double* x, int n)").launch({ grid: 1, block: 2 }, x, 2);
+  assertEquals(await x.toArray(), new Float64Array([5, 10]));
+});
+
+Deno.test("the names of kernels and variables are those of the source", () => {
+  assertEquals(module.kernelNames, [
+    "saxpy",
+    "image::invert",
+    "use_factors",
+    "count",
+    "every_type",
+    "move",
+    "scale<float,3>",
+    "scale<double,5>",
+  ]);
+  assertEquals(module.variableNames, ["factors", "total"]);
+  assertEquals([module.name, module.label], ["module.cu", "module module.cu"]);
+});
+
+Deno.test("arguments of every type arrive as they were passed", async () => {
+  using out = device.allocate("float64", 21);
+  const kernel = module.kernel("every_type");
+  kernel.launch(
+    { grid: 1, block: 1 },
+    true,
+    -128,
+    255,
+    -32768,
+    65535,
+    -(2 ** 31),
+    2 ** 32 - 1,
+    -(2 ** 53) + 1,
+    2n ** 63n,
+    0.5,
+    0.25,
+    1 / 3,
+    [1, 2, 3, 4],
+    { position: [5, 6, 7], mass: 8, id: -9 },
+    out,
+  );
+  assertEquals([...await out.toArray()], [
+    ...[1, -128, 255, -32768, 65535, -(2 ** 31), 2 ** 32 - 1, -(2 ** 53) + 1, 2 ** 63],
+    ...[0.5, 0.25, 1 / 3, 1, 2, 3, 4, 5, 6, 7, 8, -9],
+  ]);
+});
+
+Deno.test("structs in memory are laid out as in C++", async () => {
+  const particles = [1, 2, 3].map((id) => ({ position: [id, id, id] as const, mass: 1, id }));
+  const bytes = new Uint8Array(3 * Particle.bytes);
+  particles.forEach((particle, at) => Particle.encode(particle, bytes, at * Particle.bytes));
+  using memory = device.upload(bytes);
+  module.kernel("move(Particle* particles, float3 by, int n)")
+    .launch({ grid: 1, block: 32 }, memory, [1, 2, 3], 3);
+  const moved = await memory.toArray();
+  for (const [at, { id }] of particles.entries()) {
+    const { position, id: after } = Particle.decode(moved, at * Particle.bytes);
+    assertEquals([[...position], after], [[id + 1, id + 2, id + 3], -id]);
+  }
+});
+
+Deno.test("variables are read and written as memory, and kernels see it", async () => {
+  using out = device.allocate("float32", 4);
+  const factors = module.variable("factors", "float32");
+  assertEquals(factors.length, 4);
+  const use = module.kernel("use_factors(float* out)");
+  use.launch({ grid: 1, block: 4 }, out);
+  assertEquals(await out.toArray(), new Float32Array([1, 2, 3, 4]));
+  factors.copyFrom(new Float32Array([8, 7, 6, 5]));
+  use.launch({ grid: 1, block: 4 }, out);
+  assertEquals(await out.toArray(), new Float32Array([8, 7, 6, 5]));
+  const total = module.variable("total", "int32");
+  total.copyFrom(new Int32Array([0]));
+  module.kernel("count(int amount)").launch({ grid: 2, block: 64 }, 3);
+  assertEquals(await total.toArray(), new Int32Array([384]));
+});
+
+Deno.test("a kernel that is not there, or differs, is refused by name and parameter", () => {
+  // Text that TypeScript does not know: it would refuse some of it itself.
+  const find = (text: string) => module.kernel(text);
+  const refused = [
+    ["nothing(int n)", "as there is no kernel of this name: it has saxpy, image::invert"],
+    ["invert(const uint8_t* in, uint8_t* out, size_t n)", "there is no kernel of this name"],
+    ["scale<float, 4>(float* x, int n)", '{ instances: ["scale<float,4>"] }'],
+    ["scale(float* x, int n)", "instance of a template that was not compiled"],
+    ["saxpy(float a, const float* x, float* y)", "the kernel has 4 parameters"],
+    ["saxpy(double a, const float* x, float* y, int n)", "parameter 1 of 4 must be float"],
+    ["saxpy(float a, float* x, float* y, int n)", "parameter 2 of 4 must be const float*"],
+    ["saxpy(float a, const float* x, const float* y, int n)", "parameter 3 of 4 must be float*"],
+    ["saxpy(float a, const float* x, float* y, long long n)", "parameter 4 of 4 must be int"],
+    ["scale<float, 3>(float* x, long long n)", "parameter 2 of 2 must have 4 bytes"],
+    ["scale<float, 3>(float* x)", "it has 2 parameters"],
+  ] as const;
+  for (const [text, message] of refused) assertThrows(() => find(text), TypeError, message);
+  assertThrows(() => find("saxpy(float a"), SyntaxError);
+  assertThrows(() => module.kernel(7 as never), TypeError, "signature must be a text: it is 7");
+});
+
+Deno.test("a variable that is not there, or of another size, is refused", () => {
+  assertThrows(() => module.variable("nothing"), TypeError, "it has factors, total");
+  assertThrows(() => module.variable("total", "float64"), RangeError, "multiple of 8: they are 4");
+});
+
+Deno.test("a kernel and a variable end with their module, which says so", async () => {
+  const other = await device.compile("__global__ void f(int* x) { *x = 1; } __device__ int v;");
+  const f = other.kernel("f(int* x)");
+  const v = other.variable("v", "int32");
+  using x = device.allocate("int32", 1);
+  f.launch({ grid: 1, block: 1 }, x);
+  other[Symbol.dispose]();
+  other[Symbol.dispose]();
+  assertEquals((await x.toArray())[0], 1);
+  assert(other.disposed && v.disposed);
+  const gone = "as module kernel.cu is disposed";
+  assertThrows(() => f.launch({ grid: 1, block: 1 }, x), TypeError, `Cannot launch f ${gone}`);
+  assertThrows(() => other.kernel("f(int* x)"), TypeError, gone);
+  assertThrows(() => other.variable("v"), TypeError, gone);
+  assertThrows(() => v.toArraySync(), TypeError, "it is disposed");
+});
+
+Deno.test("a graph keeps the module whose kernels it launches", async () => {
+  using x = device.upload(new Int32Array([0]));
+  const source = "__global__ void increment(int* x) { *x += 1; }";
+  let kept: Module | undefined;
+  using graph = await (async () => {
+    using one = await device.compile(source, { name: "kept.cu" });
+    kept = one as unknown as Module;
+    const increment = one.kernel("increment(int* x)");
+    return device.stream.capture(() => increment.launch({ grid: 1, block: 1 }, x));
+  })();
+  assert(kept?.disposed);
+  graph.launch();
+  graph.launch();
+  assertEquals((await x.toArray())[0], 2);
+});
+
+Deno.test("a source that does not compile says where, with the line marked", async () => {
+  const source = `__global__ void f(float* x) {\n  x[0] = 1;\n  yy[0] = 2;\n}\n`;
+  const error = await assertRejects(
+    () => device.compile(source, { name: "wrong.cu" }),
+    CompileError,
+    "Cannot compile wrong.cu with",
+  );
+  assert(error.message.includes("wrong.cu:3"), error.message);
+  assert(error.message.includes("    3 |   yy[0] = 2;"), error.message);
+  const [first] = error.diagnostics;
+  assertEquals([first!.severity, first!.file, first!.line], ["error", "wrong.cu", 3]);
+});
+
+Deno.test("defines, headers and options reach the compiler", async () => {
+  using one = await device.compile(
+    `#include "own/values.h"
+     __global__ void f(int* out) { out[0] = VALUE; out[1] = FLAG; out[2] = from_header(); }`,
+    {
+      defines: { VALUE: 42, FLAG: true },
+      headers: { "own/values.h": "__device__ int from_header() { return 7; }" },
+      cache: false,
+    },
+  );
+  using out = device.allocate("int32", 3);
+  one.kernel("f").launch({ grid: 1, block: 1 }, out);
+  assertEquals([[...await out.toArray()], one.cached], [[42, 1, 7], false]);
+});
+
+Deno.test("options that are wrong are refused by name before anything is compiled", async () => {
+  const source = "__global__ void f() {}";
+  const refused = [
+    [{ name: "a/b.cu" }, RangeError, 'options.name must be a file name without a path: it is "a/b'],
+    [{ name: 1 }, TypeError, "options.name must be a text: it is 1"],
+    [{ defines: { "A B": 1 } }, RangeError, "options.defines must be an object whose keys"],
+    [{ defines: { A: {} } }, TypeError, "options.defines.A must be"],
+    [{ defines: { A: "1\n#error" } }, RangeError, "options.defines.A must be"],
+    [{ headers: { "../x.h": "" } }, RangeError, "options.headers must be an object whose keys"],
+    [{ headers: { "x.h": 1 } }, TypeError, 'options.headers["x.h"] must be a text'],
+    [{ options: "-O3" }, RangeError, "options.options must be an array of texts"],
+    [{ instances: [1] }, TypeError, "options.instances[0] must be a text"],
+    [{ cache: "yes" }, RangeError, "options.cache must be a boolean"],
+  ] as const;
+  for (const [options, ErrorClass, message] of refused) {
+    await assertRejects(() => device.compile(source, options as never), ErrorClass, message);
+  }
+  await assertRejects(() => device.compile(1 as never), TypeError, "source must be a text");
+});

@@ -1,0 +1,149 @@
+// Layouts held against a C++ compiler: sizes, alignments and offsets as static assertions over the
+// headers that kernels of the host device include, all in one run of the compiler.
+
+import { assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { findCppCompiler } from "../../src/ffi/build/compilers.ts";
+import { bytesOfScalar, C_TYPES, scalarTypeOf } from "../../src/launch/c_types.ts";
+import { parseSignature } from "../../src/launch/signature.ts";
+import { PARAMETER_KINDS, parameterLayout } from "../../src/launch/signature_layout.ts";
+import { StructType } from "../../src/launch/struct_type.ts";
+import { VECTOR_SPELLINGS, vectorTypeOf } from "../../src/launch/vector_types.ts";
+import { repositoryPath } from "../support/subprocess.ts";
+
+/** Names that only signatures know, or that belong to headers that are not included here. */
+const NOT_OF_THE_HEADERS =
+  /^(bfloat16|nv_bfloat16|bfloat162|half|uchar|ulong|cuda::.*|_Bool|.*fp8.*)$/;
+
+const scalars = Object.keys(C_TYPES).filter((name) => !NOT_OF_THE_HEADERS.test(name));
+const vectors = VECTOR_SPELLINGS.filter((name) => !NOT_OF_THE_HEADERS.test(name));
+
+const field = fc.tuple(
+  fc.constantFrom(...scalars, ...vectors, ...vectors),
+  fc.constantFrom("", "", "[1]", "[3]", "[2][5]"),
+).map(([type, extents]) => `${type}${extents}`);
+
+/** A struct, and the alignment that its declaration says. */
+interface Declared {
+  readonly struct: StructType;
+  readonly alignment: number;
+}
+
+/** Random structs, of which every third contains the one before it. */
+function randomStructs(): Declared[] {
+  const described = fc.sample(
+    fc.tuple(fc.array(field, { minLength: 0, maxLength: 7 }), fc.constantFrom(1, 1, 1, 2, 16, 64)),
+    { numRuns: 60, seed: 7 },
+  );
+  const structs: Declared[] = [];
+  for (const [index, [types, alignment]] of described.entries()) {
+    const fields = Object.fromEntries(types.map((type, i) => [`field_${i}`, type]));
+    const before = structs.at(-1)?.struct;
+    const nested = index % 3 === 0 && before !== undefined
+      ? { nested: before, several: [before, 3] as const }
+      : {};
+    const struct = new StructType(`S${index}`, { ...fields, ...nested }, { alignment });
+    structs.push({ struct, alignment });
+  }
+  return structs;
+}
+
+/** The declaration of a struct, and what it must be like. */
+function assertions({ struct, alignment: declared }: Declared): string {
+  const members = struct.fields.map(({ name, element, extents }) => {
+    const type = typeof element === "string" ? cppScalar(element) : element.name;
+    return `  ${type} ${name}${extents.map((extent) => `[${extent}]`).join("")};`;
+  });
+  const { name, bytes, alignment } = struct;
+  return [
+    `struct __attribute__((aligned(${declared}))) ${name} {`,
+    ...members,
+    "};",
+    `static_assert(sizeof(${name}) == ${bytes} && alignof(${name}) == ${alignment}, "${name}");`,
+    ...struct.fields.map((field) =>
+      `static_assert(offsetof(${name}, ${field.name}) == ${field.offset} && ` +
+      `sizeof(${name}::${field.name}) == ${field.bytes}, "${name}::${field.name}");`
+    ),
+  ].join("\n");
+}
+
+/** A C++ type for a scalar type: whichever spelling of it comes first. */
+function cppScalar(type: string): string {
+  return scalars.find((name) => scalarTypeOf(name) === type)!;
+}
+
+/** What the compiler says of a program; empty where it finds nothing wrong. */
+async function compilerErrors(program: string): Promise<string> {
+  const { command } = await findCppCompiler(undefined, (name) => Deno.env.get(name));
+  const [compiler, ...before] = command;
+  const child = new Deno.Command(compiler!, {
+    args: [
+      ...[...before, "-std=c++17", "-fsyntax-only", "-w", "-x", "c++", "-"],
+      `-I${repositoryPath("csrc/host/include")}`,
+    ],
+    stdin: "piped",
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  const writer = child.stdin.getWriter();
+  await writer.write(new TextEncoder().encode(program));
+  await writer.close();
+  return new TextDecoder().decode((await child.output()).stderr);
+}
+
+Deno.test("scalars, vectors and random structs are laid out as the C++ compiler does", async () => {
+  const sizes = scalars.map((name) =>
+    `static_assert(sizeof(${name}) == ${bytesOfScalar(scalarTypeOf(name)!)} && ` +
+    `alignof(${name}) == ${bytesOfScalar(scalarTypeOf(name)!)}, "${name}");`
+  );
+  const vectorSizes = vectors.map((name) => {
+    const { bytes, alignment } = vectorTypeOf(name)!;
+    return `static_assert(sizeof(${name}) == ${bytes} && alignof(${name}) == ${alignment}, "${name}");`;
+  });
+  const program = [
+    "#include <cstddef>\n#include <cstdint>\n#include <sys/types.h>",
+    "#include <cuda_runtime.h>\n#include <cuda_fp16.h>\n#include <cuda_bf16.h>",
+    ...sizes,
+    ...vectorSizes,
+    ...randomStructs().map(assertions),
+  ].join("\n");
+  assertEquals(await compilerErrors(`${program}\n`), "");
+});
+
+Deno.test("parameterLayout() gives kinds, sizes and slots of the command block", () => {
+  const Thirteen = new StructType("Thirteen", { bytes: "char[13]" });
+  const signature = parseSignature(
+    "f(bool a, char b, unsigned c, half d, bfloat16 e, float f, double g, const void* h, " +
+      "__nv_fp8_e5m2 i, char1 j, float3 k, double4_32a l, Thirteen m, Thirteen* n)",
+    [Thirteen],
+  );
+  const layout = parameterLayout(signature);
+  assertEquals(
+    layout.map(({ kind, bytes, alignment, slots }) => [kind, bytes, alignment, slots]),
+    [
+      [0, 1, 1, 1],
+      [1, 1, 1, 1],
+      [2, 4, 4, 1],
+      [3, 2, 2, 1],
+      [4, 2, 2, 1],
+      [5, 4, 4, 1],
+      [6, 8, 8, 1],
+      [7, 8, 8, 1],
+      [8, 1, 1, 1],
+      [8, 1, 1, 1],
+      [8, 12, 4, 2],
+      [8, 32, 32, 4],
+      [8, 13, 1, 2],
+      [7, 8, 8, 1],
+    ],
+  );
+  assertEquals(layout.map(({ slot }) => slot), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 18]);
+  assertEquals(parameterLayout(parseSignature("f()")), []);
+});
+
+Deno.test("the kinds of parameters are those of the C header", async () => {
+  const header = await Deno.readTextFile(repositoryPath("csrc/gridstride_kernel.h"));
+  const kinds = [...header.matchAll(/#define GS_PARAMETER_(\w+) (\d+)/g)]
+    .map(([, name, value]) => [name!.toLowerCase(), Number(value)]);
+  assertEquals(Object.fromEntries(kinds), PARAMETER_KINDS);
+});

@@ -1,0 +1,9 @@
+// A module whose one variable takes 16 MiB.
+#include <cuda_runtime.h>
+#include <gridstride/module_table.h>
+
+__device__ char table[16 << 20];
+
+GS_MODULE_BEGIN
+GS_MODULE_VARIABLE("table", table)
+GS_MODULE_END
