@@ -17,6 +17,7 @@ import type { DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { isCapturing } from "../stream/running_captures.ts";
 import type { Stream } from "../stream/stream.ts";
+import { argumentBytes } from "./argument_bytes.ts";
 import { ArgumentWriter } from "./argument_writer.ts";
 import { type LaunchConfig, LaunchShape } from "./launch_config.ts";
 import { type KernelProfile, profilesOf } from "./kernel_profile.ts";
@@ -119,10 +120,11 @@ export class Kernel<
     args: readonly unknown[],
     profiles: Iterable<KernelProfile>,
   ): void {
+    const bytes = argumentBytes(args);
     let enqueue = () => this.#enqueue(stream, args);
     for (const profile of profiles) {
       const inner = enqueue;
-      enqueue = () => profile.time(this.name, stream, inner);
+      enqueue = () => profile.time(this.name, stream, inner, bytes);
     }
     enqueue();
   }

@@ -26,6 +26,11 @@ export interface KernelTiming {
   readonly least: number;
   /** The longest. */
   readonly most: number;
+  /**
+   * Bytes of the device memory that launches were passed, each memory once a launch: what they moved
+   * if they read or wrote every byte of it once. Those into graphs do not count.
+   */
+  readonly bytes: number;
 }
 
 interface Sums {
@@ -34,6 +39,7 @@ interface Sums {
   total: number;
   least: number;
   most: number;
+  bytes: number;
 }
 
 interface Launch {
@@ -104,9 +110,10 @@ export class KernelProfile implements Disposable {
    * Enqueues a launch between two marks; on a stream that is being captured without them.
    *
    * @param enqueue Enqueues it. A launch that it refuses is not counted.
+   * @param bytes What it is passed; see {@linkcode KernelTiming.bytes}.
    * @internal
    */
-  time(kernel: string, stream: Stream, enqueue: () => void): void {
+  time(kernel: string, stream: Stream, enqueue: () => void, bytes: number): void {
     if (stream.captureToken !== undefined) {
       enqueue();
       this.#sumsOf(kernel).captured++;
@@ -116,6 +123,7 @@ export class KernelProfile implements Disposable {
       try {
         enqueue();
         this.#waiting.push({ kernel, start, end: this.#record(stream) });
+        this.#sumsOf(kernel).bytes += bytes;
       } catch (error) {
         this.#keep(start);
         throw error;
@@ -143,7 +151,7 @@ export class KernelProfile implements Disposable {
       if (!this.#disposed) this.#waiting.unshift(...waiting);
       else for (const { start, end } of waiting) this.#keep(start, end);
     }
-    return [...this.#sums].map(([kernel, { launches, captured, total, least, most }]) => {
+    return [...this.#sums].map(([kernel, { launches, captured, total, least, most, bytes }]) => {
       const timed = launches - captured;
       return {
         kernel,
@@ -153,6 +161,7 @@ export class KernelProfile implements Disposable {
         mean: timed === 0 ? 0 : total / timed,
         least: timed === 0 ? 0 : least,
         most,
+        bytes,
       };
     }).sort((one, other) => other.total - one.total);
   }
@@ -212,7 +221,7 @@ export class KernelProfile implements Disposable {
   #sumsOf(kernel: string): Sums {
     let sums = this.#sums.get(kernel);
     if (sums === undefined) {
-      sums = { launches: 0, captured: 0, total: 0, least: Infinity, most: 0 };
+      sums = { launches: 0, captured: 0, total: 0, least: Infinity, most: 0, bytes: 0 };
       this.#sums.set(kernel, sums);
     }
     return sums;

@@ -140,7 +140,7 @@ function requireName(name: unknown): void {
  * @example
  * ```ts
  * import { assertEquals } from "@std/assert";
- * import { defineStruct } from "./struct_type.ts";
+ * import { defineStruct } from "@gridstride/cuda";
  *
  * // struct Particle { float3 position; float mass; double energy; int tags[3]; };
  * const Particle = defineStruct("Particle", {

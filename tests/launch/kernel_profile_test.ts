@@ -23,6 +23,8 @@ Deno.test("a profile counts and times the launches between its making and its di
   assertEquals([second!.kernel, second!.launches], ["scale_float32", 1]);
   assert(first!.least >= 20 && first!.most >= 40 && first!.total >= 60, JSON.stringify(first));
   assertEquals(first!.mean, first!.total / 2);
+  // Memory that is passed twice, as scale()'s input and output here, moves once each launch.
+  assertEquals([first!.bytes, second!.bytes], [800, 400]);
 });
 
 Deno.test("a profile goes on after it was asked, and its events are used again", async () => {
@@ -56,6 +58,7 @@ Deno.test("launches that are captured are counted and not timed", async () => {
     mean: 0,
     least: 0,
     most: 0,
+    bytes: 0,
   });
   assertEquals(graph.nodeCount, 1);
 });

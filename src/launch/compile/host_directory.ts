@@ -65,7 +65,7 @@ function missingPermission(error: Error, root: string | undefined): CompilerUnav
     ? "--allow-read --allow-write"
     : `--allow-read=${dirname(root)} --allow-write=${dirname(root)} --allow-sys=uid`;
   return new CompilerUnavailableError(
-    "Cannot compile kernels for the host device as a directory for it is not permitted: " +
+    "Cannot compile kernels as a directory for the compilation is not permitted: " +
       `${error.message}. Run again with ${flags}`,
     { cause: error },
   );

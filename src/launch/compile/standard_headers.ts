@@ -223,14 +223,18 @@ function promotions(): string {
 
 /**
  * What nvcc includes before every source by itself, and sources therefore rely on: limits, `INFINITY`
- * and `M_PI`, C's functions in `std`, and the short names of Linux for unsigned types.
+ * and `M_PI`, C's functions in `std`, and the short names of Linux for unsigned types; and what of
+ * headers for the host is the device's as well, as their `#include` lines are blanked out.
  */
 const PRELUDE = `
+#include "algorithm"
 #include "cmath"
+#include "cstdio"
 #include "cstdlib"
 #include "cstring"
+#include "ctime"
 #include "limits.h"
-#include "utility"
+#include "new"
 typedef unsigned short ushort;
 typedef unsigned int uint;
 typedef unsigned long ulong;
