@@ -191,6 +191,13 @@ export {
 export type { Kernel } from "./src/launch/kernel.ts";
 export type { Module } from "./src/launch/module.ts";
 export type { CompileOptions } from "./src/launch/compile_options.ts";
+export { compileImage, type CompileImageOptions } from "./src/device/compile_image.ts";
+export type {
+  CompiledImage,
+  CompileTarget,
+  ImageFormat,
+  KernelResources,
+} from "./src/launch/compile/compiler.ts";
 export type { LoadModuleOptions, ModuleStructs } from "./src/device/module_sources.ts";
 export {
   CompileError,

@@ -13,6 +13,7 @@ import {
 import { type Command, type CommandGroup, EXIT, UsageError } from "./command.ts";
 import { CACHE } from "./cache.ts";
 import { readCommandLine } from "./command_line.ts";
+import { COMPILE } from "./compile.ts";
 import { DEVICES } from "./devices.ts";
 import { DOCTOR } from "./doctor.ts";
 import { MEMORY } from "./memory.ts";
@@ -24,6 +25,7 @@ const COMMANDS: readonly (Command | CommandGroup)[] = [
   DOCTOR,
   VALIDATE,
   RUN,
+  COMPILE,
   CACHE,
   MEMORY,
 ];

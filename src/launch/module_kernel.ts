@@ -10,6 +10,7 @@ import { Kernel, type KernelOwner } from "./kernel.ts";
 import type { KernelEntry, ModuleContents } from "./module_contents.ts";
 import { type KernelSignature, parseSignature } from "./signature.ts";
 import { type ParameterLayout, parameterLayout } from "./signature_layout.ts";
+import { requestedKernel } from "./signature_name.ts";
 import { signatureDifference, signatureText } from "./signature_text.ts";
 
 /** What a kernel is found in. */
@@ -32,23 +33,17 @@ export function kernelOfModule(
   contents: ModuleContents,
   text: string,
 ): Kernel {
-  const written = isSignature(text) ? parseSignature(text, contents.structs) : undefined;
-  const name = written?.name ?? text;
+  const { name, hasParameters } = requestedKernel(text);
   const entry = contents.kernel(name);
   if (entry === undefined) throw new TypeError(unknownKernel(home, contents, name));
-  const signature = written === undefined
-    ? declaredSignature(home, contents, entry.signature, name)
-    : checkedSignature(home, contents, entry, written);
+  const signature = hasParameters
+    ? checkedSignature(home, contents, entry, parseSignature(text, contents.structs))
+    : declaredSignature(home, contents, entry.signature, name);
   const layout = parameterLayout(signature);
   requireSizes(home, id, entry, signature, layout);
   const { library } = home.context;
   const kernel = moduleKernel(library, id, entry.lowered, layout);
   return new Kernel(home.context, kernel, signature, home);
-}
-
-/** Whether a text is more than a name, whose template arguments may have parentheses. */
-function isSignature(text: string): boolean {
-  return text.replaceAll(/<.*>/gs, "").includes("(");
 }
 
 /** A signature that somebody wrote, which must agree with the source. */

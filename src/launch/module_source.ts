@@ -5,6 +5,7 @@
  */
 
 import { giveBackAfterFailure } from "../ffi/give_back.ts";
+import type { NativeLibrary } from "../ffi/library.ts";
 import { createModule, destroyModule, loadModule } from "../ffi/native_module.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { cachedCompile } from "./cache/kernel_cache.ts";
@@ -36,7 +37,7 @@ export async function compileModule<Source extends string, Structs extends Struc
   settings: CompileSettings,
   structs: Structs,
 ): Promise<Module<Source, Structs>> {
-  const prepared = prepare(context, source, settings);
+  const prepared = prepare(targetOf(context), source, settings);
   const compiler = await compilerFor(context.library);
   const { image, cached } = await compiledImage(compiler, prepared.request, settings);
   const { name } = settings;
@@ -55,14 +56,21 @@ export async function compileModule<Source extends string, Structs extends Struc
   return await loadedModule<Source, Structs>(context, new ModuleContents(parts, true));
 }
 
-/** Compiles a source without loading it, such as for a device that is not there. */
-export async function compileImage(
-  context: DeviceContext,
+/**
+ * Compiles a source without loading it, such as for a device that is not there.
+ *
+ * @param library Any library for CUDA; that of the host device for the host device.
+ * @throws {CompileError} If it does not compile.
+ */
+export async function compileForTarget(
+  library: NativeLibrary,
+  target: CompileTarget,
   source: string,
   settings: CompileSettings,
 ): Promise<CompiledImage> {
-  const { request } = prepare(context, source, settings);
-  const { image } = await compiledImage(await compilerFor(context.library), request, settings);
+  const { request } = prepare(target, source, settings);
+  const compiler = await compilerFor(library, target.kind);
+  const { image } = await compiledImage(compiler, request, settings);
   return image;
 }
 
@@ -103,12 +111,12 @@ function isPlain(kernel: KernelDeclaration): boolean {
   return !kernel.isTemplate && !kernel.isConditional && !kernel.isOverloaded;
 }
 
-function prepare(context: DeviceContext, text: string, settings: CompileSettings): Preparation {
+function targetOf({ library, info }: DeviceContext): CompileTarget {
+  return { kind: library.kind, capability: info.computeCapability };
+}
+
+function prepare(target: CompileTarget, text: string, settings: CompileSettings): Preparation {
   const { name, headers, defines, options, instances } = settings;
-  const target: CompileTarget = {
-    kind: context.library.kind,
-    capability: context.info.computeCapability,
-  };
   const source = readDeviceSource(text, { name, headers, ...targetMacros(target, defines) });
   const kernels = [
     ...source.kernels.filter(isPlain).map(({ expression, signature }) => ({

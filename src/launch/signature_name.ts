@@ -84,7 +84,7 @@ export interface RequestedKernel {
  * import { assertEquals } from "@std/assert";
  * import { requestedKernel } from "./signature_name.ts";
  *
- * assertEquals(requestedKernel("tile< (4 > 2), 32 >"), { name: "tile<(4>2),32>", hasParameters: false });
+ * assertEquals(requestedKernel("tile<4, 32>"), { name: "tile<4,32>", hasParameters: false });
  * assertEquals(requestedKernel("n::f(int x)"), { name: "n::f", hasParameters: true });
  * ```
  */

@@ -57,7 +57,7 @@ function isDouble(tokens: readonly SignatureToken[], index: number, text: string
   return first?.text === text && second?.text === text && isAdjacent(first, second);
 }
 
-/** The index of the parenthesis that closes each; in one go, as nothing bounds how many there are. */
+/** The index of the parenthesis that closes each; in one go, as there may be any number of them. */
 function closingParentheses(tokens: readonly SignatureToken[]): ReadonlyMap<number, number> {
   const open: number[] = [];
   const closing = new Map<number, number>();

@@ -87,7 +87,7 @@ export type ReadableSignature<
 
 /**
  * A kernel's signature or its name where it, or what the source declares of that name, can be read;
- * else the reason why not. As {@linkcode ReadableSignature}, for what {@linkcode SignatureIn} takes.
+ * else the reason why not: {@linkcode ReadableSignature} for what {@linkcode SignatureIn} takes.
  */
 export type ReadableKernel<
   Source extends string,

@@ -139,7 +139,6 @@ function requireName(name: unknown): void {
  *
  * @example
  * ```ts
- * import { assertEquals } from "@std/assert";
  * import { defineStruct } from "@gridstride/cuda";
  *
  * // struct Particle { float3 position; float mass; double energy; int tags[3]; };
@@ -149,11 +148,11 @@ function requireName(name: unknown): void {
  *   energy: "double",
  *   tags: "int[3]",
  * });
- * assertEquals([Particle.bytes, Particle.alignment], [40, 8]);
+ * console.log(Particle.bytes, Particle.alignment); // 40 8
  *
  * const bytes = new Uint8Array(Particle.bytes);
  * Particle.encode({ position: [1, 2, 3], mass: 4, energy: 5, tags: [6, 7, 8] }, bytes);
- * assertEquals(Particle.decode(bytes).position, [1, 2, 3]);
+ * console.log(Particle.decode(bytes).position); // [ 1, 2, 3 ]
  * ```
  */
 export function defineStruct<

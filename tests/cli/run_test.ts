@@ -3,11 +3,11 @@
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { npyDescr, readNpy, writeNpy } from "../../src/cli/npy.ts";
-import { main } from "../../src/cli/main.ts";
 import { configureKernelCache } from "../../mod.ts";
 import { device } from "../support/device.ts";
 import { repositoryPath, runCommandLine } from "../support/subprocess.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
+import { type Output, runInProcess } from "./in_process.ts";
 
 const SOURCE = repositoryPath("tests/cli/fixtures/kernels.cu");
 const FIXTURE = repositoryPath("tests/cli/fixtures/float32_vector.npy");
@@ -17,30 +17,14 @@ const cache = Deno.makeTempDirSync();
 globalThis.addEventListener("unload", () => Deno.removeSync(cache, { recursive: true }));
 configureKernelCache({ directory: `${cache}/kernels` });
 
-interface Output {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /** Runs a kernel of a source, in a process of its own. */
 function runProcess(args: readonly string[]): Promise<Output> {
   return runCommandLine(["run", SOURCE, ...args], { GRIDSTRIDE_CACHE_DIR: cache });
 }
 
 /** Runs a kernel of a source; the kernels of the fixtures by default. */
-async function run(args: readonly string[], source = SOURCE): Promise<Output> {
-  const { log, error } = console;
-  const printed: string[] = [];
-  const problems: string[] = [];
-  try {
-    console.log = (text: string) => void printed.push(`${text}\n`);
-    console.error = (text: string) => void problems.push(`${text}\n`);
-    const code = await main(["run", source, ...args, "--device", device.label]);
-    return { code, stdout: printed.join(""), stderr: problems.join("") };
-  } finally {
-    Object.assign(console, { log, error });
-  }
+function run(args: readonly string[], source = SOURCE): Promise<Output> {
+  return runInProcess(["run", source, ...args, "--device", device.label]);
 }
 
 async function report(

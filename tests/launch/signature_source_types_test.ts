@@ -1,6 +1,6 @@
 // What TypeScript makes of signatures that name structs, and of kernels in a whole source.
-// `deno check` of this file is the test: every `@ts-expect-error` fails it when the compiler accepts
-// the line below.
+// `deno check` of this file is the test: every `@ts-expect-error` fails it when the compiler
+// accepts the line below.
 
 import { assertEquals } from "@std/assert";
 import type { DeviceMemory, ReadonlyDeviceMemory } from "../../src/launch/device_memory.ts";

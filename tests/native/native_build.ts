@@ -102,7 +102,9 @@ export class NativeBuild {
 
   /** Builds a program, unless it is up to date, and names its file. */
   async program(program: NativeProgram): Promise<string> {
-    const plan = this.#plan(program, await this.#linkedObjects(program));
+    const linked = await this.#linkedObjects(program);
+    if (program.needsLibrary) linked.push(await this.library());
+    const plan = this.#plan(program, linked);
     await this.#run(plan);
     return plan.output;
   }

@@ -22,6 +22,8 @@ export interface NativeProgram {
   readonly sources: RegExp;
   /** Of which sources of the package's library it takes the objects; by default of none. */
   readonly objects?: RegExp;
+  /** Whether a plugin is linked with the package's library, and so depends on it. */
+  readonly needsLibrary?: boolean;
   /** Flags after those of the package's library. */
   readonly flags?: readonly string[];
 }
@@ -71,6 +73,9 @@ export const MODULE: NativeProgram = {
   form: "plugin",
   sources: /^tests\/native\/runtime_module\.cu$/,
 };
+
+/** The same as the compiler of kernels links it: it names the library that it needs. */
+export const LINKED_MODULE: NativeProgram = { ...MODULE, name: "linked_module", needsLibrary: true };
 
 /** What `RUNTIME` loads, in the order of its arguments. */
 export const MODULES: readonly NativeProgram[] = [
@@ -191,6 +196,7 @@ export const NATIVE_PROGRAMS: readonly NativeProgram[] = [
   LATE_KERNELS_PORTABLE,
   EXECUTION_PORTABLE,
   ...MODULES,
+  LINKED_MODULE,
   RUNTIME,
   LANGUAGE,
   LANGUAGE_NAMES,

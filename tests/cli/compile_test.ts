@@ -1,0 +1,133 @@
+// Machine code of a source from the command line: for the host device, and for NVIDIA's
+// architectures where there is NVRTC or nvcc.
+
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { compileImage, CompilerUnavailableError, configureKernelCache } from "../../mod.ts";
+import { device } from "../support/device.ts";
+import { repositoryPath } from "../support/subprocess.ts";
+import { TemporaryDirectory } from "../support/temporary_file.ts";
+import { type Output, runInProcess } from "./in_process.ts";
+
+const SOURCE = repositoryPath("tests/cli/fixtures/kernels.cu");
+const ELF = [0x7f, 0x45, 0x4c, 0x46];
+
+const cache = Deno.makeTempDirSync();
+globalThis.addEventListener("unload", () => Deno.removeSync(cache, { recursive: true }));
+configureKernelCache({ directory: `${cache}/kernels` });
+
+function compile(...args: string[]): Promise<Output> {
+  return runInProcess(["compile", SOURCE, ...args]);
+}
+
+/** Whether there is a compiler for CUDA. */
+async function hasCudaCompiler(): Promise<boolean> {
+  try {
+    await compileImage("", { target: { kind: "cuda", capability: "9.0" } });
+    return true;
+  } catch (error) {
+    if (error instanceof CompilerUnavailableError) return false;
+    throw error;
+  }
+}
+
+const ignore = !await hasCudaCompiler();
+if (ignore) console.log("skipped: compiling for CUDA, as there is neither NVRTC nor nvcc here");
+
+Deno.test({
+  name: "compile for the host device writes a shared library and says what kernels are called",
+  ignore: device.info.kind !== "host",
+  async fn() {
+    using folder = new TemporaryDirectory();
+    const output = `${folder.path}/kernels.so`;
+    const host = ["--device", device.label];
+    const json = await compile(...host, "--json", "--output", output, "--instance", "fill<int>");
+    assertEquals([json.code, json.stderr], [0, ""]);
+    const { format, bytes, names, ...rest } = JSON.parse(json.stdout);
+    assertEquals([format, rest], ["library", { output }]);
+    const written = Deno.readFileSync(output);
+    assertEquals([written.length, [...written.subarray(0, 4)]], [bytes, ELF]);
+    assertEquals(Object.keys(names).sort(), ["fault", "fill<int>", "reverse", "saxpy", "shape"]);
+
+    const text = await compile(...host);
+    assertEquals(text.code, 0);
+    assertMatch(text.stdout, /^library, [\d.]+ KiB\n {2}saxpy is /);
+    const resources = await compile(...host, "--resources", "--json");
+    assertEquals([resources.code, JSON.parse(resources.stdout)], [0, []]);
+    const ptx = await compile(...host, "--ptx");
+    assertEquals([ptx.code, ptx.stdout], [2, ""]);
+    assertStringIncludes(ptx.stderr, "--arch");
+  },
+});
+
+Deno.test({
+  name: "compile for an architecture makes PTX, machine code, and the resources of kernels",
+  ignore,
+  async fn() {
+    using folder = new TemporaryDirectory();
+    const ptx = await compile("--arch", "9.0", "--ptx");
+    assertEquals(ptx.code, 0, ptx.stderr);
+    assertMatch(ptx.stdout, /^\.target sm_90$/m);
+    for (const name of ["saxpy", "shape", "reverse"]) {
+      assertMatch(ptx.stdout, new RegExp(`\\.entry \\w*${name}`), name);
+    }
+
+    const output = `${folder.path}/kernels.cubin`;
+    const cubin = await compile("--arch", "sm_90", "--cubin", "--output", output, "--json");
+    assertEquals(cubin.code, 0, cubin.stderr);
+    assertEquals(JSON.parse(cubin.stdout).format, "cubin");
+    const written = Deno.readFileSync(output);
+    assertEquals([...written.subarray(0, 4)], ELF);
+    assertEquals(new DataView(written.buffer).getUint16(18, true), 190, "of the machine CUDA");
+
+    const instance = ["--instance", "fill<double>"];
+    const resources = await compile("--arch", "90", "--resources", "--json", ...instance);
+    const rows = JSON.parse(resources.stdout) as Record<string, unknown>[];
+    assertEquals(rows.map(({ kernel }) => kernel).sort(), [
+      "fault",
+      "fill<double>",
+      "reverse",
+      "saxpy",
+      "shape",
+    ]);
+    for (const row of rows) {
+      assertEquals(Object.keys(row), ["kernel", "registers", "sharedMemory", "localMemory"]);
+      assert(row["registers"] as number > 0);
+    }
+    const table = await compile("--arch", "9.0", "--resources", ...instance);
+    assertMatch(table.stdout, /^fill<double> +\d+ +0 B +0 B$/m);
+  },
+});
+
+Deno.test("compile of a source that is wrong is exit code 1 with its line", async () => {
+  using folder = new TemporaryDirectory();
+  const source = folder.file(
+    new TextEncoder().encode("\n__global__ void k(int* y) { y[0] = undeclared; }\n"),
+    "broken.cu",
+  );
+  const { code, stdout, stderr } = await runInProcess(["compile", source]);
+  assertEquals([code, stdout], [1, ""]);
+  for (const text of ["broken.cu:2", "undeclared", "^"]) assertStringIncludes(stderr, text);
+  const output = `${folder.path}/no/such`;
+  const unwritable = await compile("--output", output);
+  assertEquals(unwritable.code, 1);
+  assertStringIncludes(unwritable.stderr, output);
+});
+
+Deno.test("compile with bad usage is exit code 2 and says what is wrong", async () => {
+  for (
+    const [args, message] of [
+      [["compile"], "FILE.cu is missing"],
+      [["compile", SOURCE, "b.cu"], '"b.cu"'],
+      [["compile", SOURCE, "--ptx", "--cubin"], "--ptx and --cubin"],
+      [["compile", SOURCE, "--arch", "9.0", "--device", "host"], "--arch and --device"],
+      [["compile", SOURCE, "--arch", "hopper"], '"hopper"'],
+      [["compile", SOURCE, "--arch", "9.00"], '"9.00"'],
+      [["compile", SOURCE, "--define", "1=2"], "--define"],
+      [["compile", SOURCE, "--grid", "2"], "--grid"],
+    ] as const
+  ) {
+    const { code, stdout, stderr } = await runInProcess(args);
+    assertEquals([code, stdout], [2, ""], args.join(" "));
+    assertStringIncludes(stderr, message);
+  }
+});

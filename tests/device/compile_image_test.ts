@@ -1,0 +1,45 @@
+// Machine code without a device to load it: what is asked for is checked, and what comes back is
+// the caller's own.
+
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { compileImage, configureKernelCache } from "../../mod.ts";
+// Opens the library that compiles, which the resource sanitizer would take for a leak of a test.
+import "../support/device.ts";
+
+const SOURCE = 'extern "C" __global__ void one(int* out) { *out = 1; }';
+const HOST = { kind: "host", capability: "8.9" } as const;
+
+const cache = Deno.makeTempDirSync();
+globalThis.addEventListener("unload", () => Deno.removeSync(cache, { recursive: true }));
+configureKernelCache({ directory: `${cache}/kernels` });
+
+Deno.test("what compileImage() returns may be written to, and the cache stays as it was", async () => {
+  const first = await compileImage(SOURCE, { target: HOST });
+  assertEquals(first.format, "library");
+  assert(first.loweredNames.has("one"));
+  const bytes = first.image.slice();
+  first.image.fill(0);
+  (first.loweredNames as Map<string, string>).clear();
+  const second = await compileImage(SOURCE, { target: HOST });
+  assertEquals(second.image, bytes);
+  assert(second.loweredNames.has("one"));
+});
+
+Deno.test("compileImage() refuses a target that is none, by its field", async () => {
+  for (
+    const [options, Kind, message] of [
+      [undefined, TypeError, "options must be an object"],
+      [{}, TypeError, "options.target must be an object"],
+      [{ target: {} }, TypeError, "options.target.kind"],
+      [{ target: { kind: "gpu", capability: "9.0" } }, TypeError, '"gpu"'],
+      [{ target: { kind: "cuda" } }, TypeError, "options.target.capability"],
+      [{ target: { kind: "cuda", capability: 9 } }, TypeError, "it is 9"],
+      [{ target: { kind: "cuda", capability: "sm_90" } }, RangeError, '"sm_90"'],
+      [{ target: { kind: "cuda", capability: "9.0\0" } }, RangeError, "9.0"],
+      [{ target: HOST, name: "a/b.cu" }, RangeError, "options.name"],
+    ] as const
+  ) {
+    await assertRejects(() => compileImage(SOURCE, options as never), Kind, message);
+  }
+  await assertRejects(() => compileImage(7 as never, { target: HOST }), TypeError, "source");
+});

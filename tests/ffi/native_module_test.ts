@@ -1,0 +1,225 @@
+// Modules through the FFI layer. What each function of the ABI refuses is checked by
+// tests/native/shim; compiling sources and launching by signature by tests/launch.
+
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { CudaError } from "../../mod.ts";
+import { ARGUMENT, OPERAND } from "../../src/ffi/command_block.ts";
+import { injectFault } from "../../src/ffi/fault_injection.ts";
+import { resourceTally } from "../../src/ffi/native_device.ts";
+import {
+  kernelAttributes,
+  kernelResidency,
+  launchKernel,
+  launchKernelTogether,
+} from "../../src/ffi/native_kernel.ts";
+import {
+  createModule,
+  destroyModule,
+  type LaunchParameter,
+  loadModule,
+  moduleKernel,
+  moduleKernelNames,
+  moduleLog,
+  moduleParameters,
+  moduleVariable,
+} from "../../src/ffi/native_module.ts";
+import { PARAMETER_KINDS } from "../../src/launch/signature_layout.ts";
+import { DeviceBuffer } from "../../src/memory/device_buffer.ts";
+import { device } from "../support/device.ts";
+import { headerText } from "../support/header.ts";
+import { moduleImage } from "../support/module_image.ts";
+
+const { library, ordinal } = device.context;
+const isHost = library.kind === "host";
+const image = isHost ? await moduleImage(library) : new Uint8Array();
+
+/** A loaded module, given back at the end of the scope. */
+async function load(): Promise<Disposable & { readonly id: number }> {
+  const id = createModule(library, ordinal, image);
+  await loadModule(library, id, "load a module");
+  return { id, [Symbol.dispose]: () => destroyModule(library, id) };
+}
+
+function testModule(name: string, fn: () => Promise<void> | void): void {
+  const skipped = isHost ? "" : " (skipped: the machine code is for the host device)";
+  Deno.test({ name: `${name}${skipped}`, ignore: !isHost, fn });
+}
+
+const { signed, unsigned, float64, pointer, bytes } = PARAMETER_KINDS;
+const STORE: readonly LaunchParameter[] = [{ kind: signed, bytes: 4 }, { kind: pointer, bytes: 8 }];
+const MOVE: readonly LaunchParameter[] = [
+  { kind: bytes, bytes: 24 },
+  { kind: bytes, bytes: 16 },
+  { kind: pointer, bytes: 8 },
+];
+
+/** Launches one thread with arguments that lie in the command block. */
+function launchThread(kernel: number, argumentCount: number): number {
+  const stream = device.defaultStream.id;
+  library.block.fill(0, OPERAND + 9, OPERAND + 11);
+  return launchKernel(library, ordinal, stream, kernel, 1, 1, 1, 1, 1, 1, 0, argumentCount);
+}
+
+Deno.test("the kinds of parameters are the header's", () => {
+  const defined = [...headerText().matchAll(/#define GS_PARAMETER_(\w+) (\d+)/g)];
+  const kinds = defined.map(([, name, value]) => [name!.toLowerCase(), Number(value)]);
+  assertEquals(Object.fromEntries(kinds), PARAMETER_KINDS);
+});
+
+testModule(
+  "a module's kernels are listed, with their parameters as they were compiled",
+  async () => {
+    using module = await load();
+    assertEquals(moduleKernelNames(library, module.id), [
+      "store_int",
+      "move",
+      "spin",
+      "count",
+      "weigh",
+    ]);
+    assertEquals(moduleParameters(library, module.id, "move"), [
+      { offset: 0, bytes: 24 },
+      { offset: 32, bytes: 16 },
+      { offset: 48, bytes: 8 },
+    ]);
+    const error = assertThrows(() => moduleParameters(library, module.id, "nmove"), CudaError);
+    assertEquals(error.codeName, "GS_ERROR_NOT_FOUND");
+  },
+);
+
+testModule("arguments of several slots arrive as they lie in the command block", async () => {
+  using module = await load();
+  using out = device.allocate("float64", 4);
+  const kernel = moduleKernel(library, module.id, "move", MOVE);
+  const slots = new DataView(library.block.buffer, ARGUMENT * 8);
+  slots.setFloat64(0, 1e300, true);
+  slots.setFloat32(8, 1.5, true);
+  slots.setFloat32(16, 4, true);
+  slots.setInt32(20, -9, true);
+  slots.setFloat32(24, 0.25, true);
+  slots.setFloat32(36, 0.125, true);
+  library.block[ARGUMENT + 5] = out.address;
+  assertEquals(launchThread(kernel, 3), 0);
+  assertEquals([...await out.toArray()], [1e300, 1.75, 4.125, -9]);
+});
+
+testModule("a kernel is refused with parameters that are not what was compiled", async () => {
+  using module = await load();
+  const refused = (parameters: readonly LaunchParameter[]) =>
+    assertThrows(() => moduleKernel(library, module.id, "store_int", parameters), CudaError)
+      .codeName;
+  assertEquals(refused([]), "GS_ERROR_LAUNCH");
+  assertEquals(refused([{ kind: unsigned, bytes: 8 }, STORE[1]!]), "GS_ERROR_LAUNCH");
+  assertEquals(refused([...STORE, STORE[0]!]), "GS_ERROR_LAUNCH");
+  assertEquals(refused([{ kind: float64, bytes: 4 }, STORE[1]!]), "GS_ERROR_ARGUMENT");
+  assertThrows(
+    () => moduleKernel(library, module.id, "store_int", [{ kind: 0.5, bytes: 4 }]),
+    RangeError,
+    "Cannot find kernel store_int as kind must be an integer",
+  );
+  assertEquals(
+    moduleKernel(library, module.id, "store_int", STORE),
+    moduleKernel(library, module.id, "store_int", STORE),
+  );
+});
+
+testModule("variables are device memory that kernels share with copies", async () => {
+  using module = await load();
+  const { address, bytes } = moduleVariable(library, module.id, "counter")!;
+  assertEquals(bytes, 4);
+  using counter = DeviceBuffer.fromAddress(address, bytes, { device, dtype: "int32" });
+  assertEquals([...await counter.toArray()], [3]);
+  const kernel = moduleKernel(library, module.id, "count", [STORE[0]!]);
+  library.block[ARGUMENT] = 39;
+  assertEquals(launchThread(kernel, 1), 0);
+  assertEquals([...await counter.toArray()], [42]);
+  assertEquals(moduleVariable(library, module.id, "counters"), undefined);
+});
+
+testModule("a launch of blocks that run at once leaves nothing behind for the next", async () => {
+  using module = await load();
+  using out = device.allocate("int32", 1, { fill: 0 });
+  const kernel = moduleKernel(library, module.id, "store_int", STORE);
+  library.block.set([5, out.address], ARGUMENT);
+  const stream = device.defaultStream.id;
+  const status = launchKernelTogether(
+    library,
+    false,
+    1 + 256 + 65536,
+    ...[ordinal, stream, kernel, 1, 1, 1, 1, 1, 1, 0, 2] as const,
+  );
+  assertEquals(status, 801, "clusters are not for the host device");
+  assertEquals([...library.block.subarray(OPERAND + 11, OPERAND + 13)], [0, 0]);
+  assertEquals(launchThread(kernel, 2), 0);
+  assertEquals([...await out.toArray()], [5]);
+});
+
+testModule(
+  "attributes and residency are told of a module's kernel as of a built-in one",
+  async () => {
+    using module = await load();
+    const kernel = moduleKernel(library, module.id, "store_int", STORE);
+    const { maxThreadsPerBlock } = kernelAttributes(library, ordinal, kernel);
+    assert(maxThreadsPerBlock >= 32);
+    const few = kernelResidency(library, ordinal, kernel, maxThreadsPerBlock, 0);
+    assert(few >= 1 && few <= kernelResidency(library, ordinal, kernel, 32, 0));
+    assertThrows(() => kernelResidency(library, ordinal, kernel, 0.5, 0), RangeError, "threads");
+    assertThrows(
+      () => kernelResidency(library, ordinal, kernel, 32, -1),
+      RangeError,
+      "sharedMemory",
+    );
+  },
+);
+
+testModule("machine code is copied when the module is made", async () => {
+  const own = image.slice();
+  const module = createModule(library, ordinal, own);
+  own.fill(0);
+  await loadModule(library, module, "load a module");
+  assertEquals(moduleKernelNames(library, module)?.length, 5);
+  destroyModule(library, module);
+});
+
+testModule("what cannot be loaded is an error that quotes the loader", async () => {
+  const before = resourceTally(library);
+  for (const code of [image.subarray(0, image.length / 2), new TextEncoder().encode("no code")]) {
+    const module = createModule(library, ordinal, code.slice());
+    assertEquals(moduleLog(library, module), "");
+    const error = await assertRejects(
+      () => loadModule(library, module, "load half a module"),
+      CudaError,
+      "Cannot load half a module: cudaError",
+    );
+    assert(error.detail !== undefined && error.detail.length > 10, error.message);
+    assertEquals(error.detail, moduleLog(library, module).trim());
+    destroyModule(library, module);
+  }
+  assertEquals(resourceTally(library), before);
+});
+
+testModule("a module that could not be loaded or given back can be tried again", async () => {
+  const module = createModule(library, ordinal, image);
+  {
+    using _ = injectFault(library, "cudaLibraryLoadData", 1, 2);
+    await assertRejects(() => loadModule(library, module, "load a module"), CudaError, "(2)");
+  }
+  await loadModule(library, module, "load a module");
+  {
+    using _ = injectFault(library, "cudaLibraryUnload", 1, 304);
+    assertThrows(() => destroyModule(library, module), CudaError, "cudaErrorOperatingSystem");
+  }
+  destroyModule(library, module);
+  const error = assertThrows(() => destroyModule(library, module), CudaError);
+  assertEquals(error.codeName, "GS_ERROR_HANDLE");
+});
+
+testModule("modules that are loaded at once do not mix", async () => {
+  const before = resourceTally(library);
+  const modules = await Promise.all(Array.from({ length: 8 }, () => load()));
+  assertEquals(resourceTally(library).modules, before.modules + 8);
+  const addresses = modules.map(({ id }) => moduleVariable(library, id, "counter")!.address);
+  assertEquals(new Set(addresses).size, 8);
+  for (const module of modules) module[Symbol.dispose]();
+  assertEquals(resourceTally(library), before);
+});

@@ -1,0 +1,220 @@
+import { assert, assertEquals, assertMatch, assertRejects, assertStrictEquals } from "@std/assert";
+import { openLibrary } from "../../../src/ffi/open_library.ts";
+import { CompileError } from "../../../src/launch/compile/compile_error.ts";
+import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
+import { HostCompiler } from "../../../src/launch/compile/host_compiler.ts";
+import { readDeviceSource } from "../../../src/launch/source/device_source.ts";
+import { repositoryPath } from "../../support/subprocess.ts";
+
+const { path, build } = openLibrary("host");
+
+const GCC = "g++";
+const CLANG = "clang++";
+
+/** The compiler of this name; undefined where it is not installed. */
+function compilerNamed(name: string): HostCompiler | undefined {
+  const environment = (variable: string) => variable === "CXX" ? name : Deno.env.get(variable);
+  try {
+    return new HostCompiler({ path, build }, environment);
+  } catch {
+    console.log(`${name} is not installed: what it says is not tested`);
+    return undefined;
+  }
+}
+
+const compilers = [GCC, CLANG].map(compilerNamed).filter((compiler) => compiler !== undefined);
+/** Whichever there is: one of them built the library. */
+const compiler = compilers[0]!;
+
+function request(source: string, changes: Partial<CompileRequest> = {}): CompileRequest {
+  return {
+    source,
+    name: "test.cu",
+    headers: new Map(),
+    defines: new Map(),
+    options: [],
+    expressions: [],
+    target: { kind: "host", capability: "8.9" },
+    ...changes,
+  };
+}
+
+/** The error of a source that does not compile. */
+function failure(
+  compiler: HostCompiler,
+  source: string,
+  changes: Partial<CompileRequest> = {},
+): Promise<CompileError> {
+  return assertRejects(() => compiler.compile(request(source, changes)), CompileError);
+}
+
+/** What an error's diagnostics mark: line, and the text from the marked character on. */
+function marks({ diagnostics }: CompileError): string[] {
+  return diagnostics.filter(({ severity }) => severity === "error")
+    .map(({ file, line, column, text }) => `${file}:${line} ${text?.slice((column ?? 1) - 1)}`);
+}
+
+Deno.test("every sample compiles, host code and all", async () => {
+  const folder = repositoryPath("tests/launch/sources");
+  const names = [...Deno.readDirSync(folder)].map(({ name }) => name).filter((name) =>
+    name.endsWith(".cu")
+  );
+  assert(names.length >= 8);
+  await Promise.all(names.map(async (name) => {
+    const { text, kernels, variables } = readDeviceSource(
+      await Deno.readTextFile(`${folder}/${name}`),
+      { name },
+    );
+    const plain = kernels.filter(({ isTemplate }) => !isTemplate);
+    assert(plain.every(({ isConditional, isOverloaded }) => !isConditional && !isOverloaded), name);
+    const expressions = [
+      ...plain.map(({ expression }) => expression),
+      ...variables.map(({ expression }) => `&${expression}`),
+    ];
+    assert(plain.length > 0, name);
+    const { image, format, log, loweredNames } = await compiler.compile(
+      request(text, { name, expressions }),
+    );
+    assertStrictEquals(format, "library");
+    assertStrictEquals(log, "", name);
+    assertEquals([...loweredNames.keys()], expressions);
+    // The table is what the image offers.
+    const bytes = new TextDecoder("latin1").decode(image);
+    assert(bytes.includes("gs_host_module_table"), name);
+    for (const lowered of loweredNames.values()) assert(bytes.includes(`${lowered}\0`), lowered);
+  }));
+});
+
+Deno.test("defines, options and headers reach the compiler, and its warnings come back", async () => {
+  const source = `#include "outer.h"
+#include <deep/inner.h>
+static_assert(WIDTH == 7 && OUTER == 8 && INNER == 9 && OPTION == 10, "not as given");
+__device__ int f(float x) { int unused = 0; return x; }
+namespace n { template <int N> __global__ void k(float* x) { x[0] = N; } __constant__ int c[3]; }
+`;
+  const { log, loweredNames } = await compiler.compile(request(source, {
+    headers: new Map([
+      ["outer.h", '#include "deep/inner.h"\n#define OUTER (INNER - 1)\n'],
+      ["deep/inner.h", "#define INNER 9\n"],
+    ]),
+    defines: new Map([["WIDTH", "3 + 4"]]),
+    options: ["-DOPTION=10", "-Wunused-variable"],
+    expressions: ["n::k< 3 >", "n::k<(4 > 3)>", "&n::c"],
+  }));
+  assertMatch(log, /^test\.cu:4:\d+: warning: .*unused/);
+  assertEquals([...loweredNames], [
+    ["n::k< 3 >", "n::k< 3 >"],
+    ["n::k<(4 > 3)>", "n::k<(4 > 3)>"],
+    ["&n::c", "n::c"],
+  ]);
+});
+
+/** Errors that are found in one go, each at a name of its own. */
+const MISTAKES = `#include "own.h"
+extern __shared__ float shared[];
+__device__ int first() { return üm1; }
+__global__ void second(float* x) {
+  extern __shared__ int s[]; s[0] = mistake2; shared[0] = mistake3; // ü
+\tx[0] = /* ü */ mistake4;
+}
+template <class T> __device__ void third(T x) { x.mistake5(); }
+__global__ void fourth() { third(1); }
+__global__ void fifth() { asm("mistake6"); }
+`;
+
+Deno.test("errors name file and line and mark the character, whatever the compiler", async () => {
+  for (const compiler of compilers) {
+    const headers = new Map([["own.h", "\n\nint h = mistake0;\n"]]);
+    const found = marks(await failure(compiler, MISTAKES, { headers }));
+    const begins = [
+      "own.h:3 mistake0;",
+      "test.cu:3 üm1; }",
+      "test.cu:5 mistake2;",
+      "test.cu:5 mistake3; // ü",
+      "test.cu:6 mistake4;",
+      "test.cu:8 ",
+      "test.cu:10 asm",
+    ];
+    for (const begin of begins) {
+      assert(
+        found.some((mark) => mark.startsWith(begin)),
+        `${compiler.label}: no ${begin} in\n${found.join("\n")}`,
+      );
+    }
+    assertEquals(found.filter((mark) => !/^(?:test\.cu|own\.h):/.test(mark)), []);
+  }
+});
+
+Deno.test("errors behind the source are told in terms of the source", async () => {
+  const source = "__device__ float helper(float x);\n__global__ void k(float* x) { x[0] = " +
+    "helper(1); }\ntemplate <class T> __global__ void t(T* x) {}\n";
+  for (const compiler of compilers) {
+    const [missing, header, open, unknown] = await Promise.all([
+      failure(compiler, source, { expressions: ["k"] }),
+      failure(compiler, 'int a;\n  #include "absent.h"\n'),
+      failure(compiler, "__global__ void k() {\n  if (true) {\n}\n\n"),
+      failure(compiler, source.replace("helper(1)", "1"), {
+        expressions: ["k", "absent", "t<int, 2>", "&absent_too"],
+      }),
+    ]);
+    assertEquals(marks(missing), ["test.cu:1 helper(float x);"]);
+    assertMatch(missing.message, /undefined reference to 'helper\(float\)'/);
+    assertEquals(marks(header), ['test.cu:2 "absent.h"']);
+    assertEquals(marks(open), ["test.cu:3 }"]);
+    assertMatch(open.message, /the source ends in the middle of a declaration/);
+    assertEquals(
+      unknown.diagnostics.map(({ message }) => message.replace(/(?<=: )use.*|'.*/, "…")),
+      [
+        "in the expression absent: …",
+        "in the expression t<int, 2>: it must name exactly one kernel or variable",
+        "in the expression &absent_too: …",
+      ],
+    );
+    for (const { log } of [missing, header, open, unknown]) assert(!log.includes("compile-"), log);
+  }
+});
+
+Deno.test("an option that the compiler does not know is an error that names it", async () => {
+  for (const compiler of compilers) {
+    const { diagnostics } = await failure(compiler, "", { options: ["-fno-such-option"] });
+    assertMatch(diagnostics[0]!.message, /-fno-such-option/);
+  }
+});
+
+Deno.test("any name of a source and any end of its text will do", async () => {
+  const { message, diagnostics } = await failure(compiler, "int a = b; // \\", {
+    name: "größe (1)?.cu",
+  });
+  assertStrictEquals(diagnostics[0]!.file, "größe (1)?.cu");
+  assert(message.startsWith(`Cannot compile größe (1)?.cu with ${compiler.label}:\n`));
+  const { format } = await compiler.compile(request("\uFEFF__global__ void k() {} // \\", {
+    expressions: ["k"],
+  }));
+  assertStrictEquals(format, "library");
+});
+
+Deno.test("names of headers cannot lead out of their directory", async () => {
+  for (
+    const name of ["", "../a.h", "a/../../b.h", "/etc/a.h", "a//b.h", "./a.h", "a\\b.h", "a\0"]
+  ) {
+    await assertRejects(
+      () => compiler.compile(request("", { headers: new Map([[name, ""]]) })),
+      RangeError,
+      `one is ${JSON.stringify(name)}`,
+    );
+  }
+});
+
+Deno.test("identity() tells compilers, architectures and builds of the library apart", async () => {
+  const identity = (changes: Partial<typeof build>) =>
+    new HostCompiler({ path, build: { ...build, ...changes } }).identity();
+  const same = await identity({});
+  assertEquals(await identity({}), same);
+  const others = await Promise.all([
+    identity({ architectures: `not ${build.architectures}` }),
+    identity({ sourceHash: "another" }),
+    ...compilers.map((compiler) => compiler.identity()),
+  ]);
+  const texts = new Set(others.map((identity) => identity.join("\n")));
+  assertStrictEquals(texts.size, others.length);
+});

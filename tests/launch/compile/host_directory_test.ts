@@ -1,0 +1,79 @@
+import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { dirname } from "node:path";
+import { withCompileDirectory } from "../../../src/launch/compile/host_directory.ts";
+import { TemporaryDirectory } from "../../support/temporary_file.ts";
+
+function isThere(path: string): boolean {
+  try {
+    Deno.lstatSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Variables that put the cache there. */
+function cacheIn(root: string) {
+  return (name: string) => name === "GRIDSTRIDE_CACHE_DIR" ? root : undefined;
+}
+
+Deno.test("each compilation has a directory of its own, gone when it ends, also by an error", async () => {
+  using temporary = new TemporaryDirectory();
+  const environment = cacheIn(`${temporary.path}/cache`);
+  const seen: string[] = [];
+  const use = async (directory: string) => {
+    assertStrictEquals(Deno.statSync(directory).mode! & 0o777, 0o700);
+    await Deno.writeTextFile(`${directory}/file`, "text");
+    seen.push(directory);
+    return directory;
+  };
+  await Promise.all([
+    withCompileDirectory(environment, use),
+    withCompileDirectory(environment, use),
+  ]);
+  await assertRejects(
+    () =>
+      withCompileDirectory(environment, async (directory) => {
+        await use(directory);
+        throw new RangeError("in the middle");
+      }),
+    RangeError,
+    "in the middle",
+  );
+  assertStrictEquals(new Set(seen).size, 3);
+  assertEquals(seen.map(isThere), [false, false, false]);
+});
+
+Deno.test("what killed processes left an hour ago is swept, and nothing younger", async () => {
+  using temporary = new TemporaryDirectory();
+  const environment = cacheIn(`${temporary.path}/cache`);
+  const parent = dirname(await withCompileDirectory(environment, (path) => Promise.resolve(path)));
+  // Another root has not been swept by this process.
+  const other = parent.replace("/cache/", "/other/");
+  await Deno.mkdir(`${temporary.path}/other`, { mode: 0o700 });
+  await Deno.mkdir(other, { recursive: true, mode: 0o700 });
+  const old = (Date.now() - 61 * 60_000) / 1000;
+  for (const name of ["compile-old", "compile-new", "kept"]) {
+    await Deno.mkdir(`${other}/${name}`);
+    await Deno.writeTextFile(`${other}/${name}/file`, "text");
+    if (name !== "compile-new") await Deno.utime(`${other}/${name}`, old, old);
+  }
+  await withCompileDirectory(cacheIn(`${temporary.path}/other`), () => Promise.resolve());
+  assertEquals([...Deno.readDirSync(other)].map(({ name }) => name).sort(), [
+    "compile-new",
+    "kept",
+  ]);
+});
+
+Deno.test("where the cache cannot be written to, or there is none, temporary files are used", async () => {
+  using temporary = new TemporaryDirectory();
+  const file = temporary.file(new Uint8Array(), "file");
+  for (const environment of [cacheIn(`${file}/cache`), () => undefined]) {
+    const directory = await withCompileDirectory(environment, (path) => {
+      assert(isThere(path));
+      return Promise.resolve(path);
+    });
+    assert(!directory.startsWith(temporary.path), directory);
+    assert(!isThere(directory));
+  }
+});

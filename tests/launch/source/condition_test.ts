@@ -1,0 +1,70 @@
+import { assertStrictEquals } from "@std/assert";
+import { evaluateCondition } from "../../../src/launch/source/condition.ts";
+import { MacroTable, readDirective } from "../../../src/launch/source/macros.ts";
+
+/** Macros of the conditions below; what begins with __ may be the compiler's own. */
+const macros = new MacroTable(
+  new Map([["ONE", "1"], ["SUM", "(ONE + 2)"], ["EMPTY", ""], ["SELF", "SELF"], ["A", "B"], [
+    "B",
+    "A",
+  ]]),
+  ["__ABSENT__"],
+);
+macros.apply(readDirective("#define CALL(x) x"));
+
+const CONDITIONS: readonly (readonly [string, boolean | undefined])[] = [
+  ["#if 0", false],
+  ["#if 1 // yes", true],
+  ["#if /* one */ ONE", true],
+  ["#if SUM == 3 && SUM != 4", true],
+  ["#if 2 + 3 * 4 == 14 && (2 + 3) * 4 == 20", true],
+  ["#if 1 << 4 >> 2 == 4", true],
+  ["#if 7 % 4 - 3 || 5 / 2 != 2", false],
+  ["#if (6 & 3) == 2 && (6 | 1) == 7 && (6 ^ 3) == 5 && ~0 == -1", true],
+  ["#if 1 < 2 && 2 <= 2 && 3 > 2 && 2 >= 2 && !(1 > 2)", true],
+  ["#if 0x10uLL == 1'6 && 010 == 8 && 0b11 == 3", true],
+  ["#if ONE ? 0 : 1", false],
+  ["#if __UNKNOWN__ ? 1 : 1", true],
+  ["#if defined(ONE) && defined EMPTY && !defined(NOWHERE)", true],
+  ["#if NOWHERE", false],
+  ["#if __ABSENT__ || defined(__ABSENT__)", false],
+  ["#if __UNKNOWN__", undefined],
+  ["#if __UNKNOWN__ && 0", false],
+  ["#if __UNKNOWN__ || 1", true],
+  ["#if !__UNKNOWN__", undefined],
+  ["#if __UNKNOWN__ > 3 && ONE", undefined],
+  ["#if CALL(1) || __has_include(<a>)", undefined],
+  ["#if CALL(1) || 1", true],
+  ["#if SELF", undefined],
+  ["#if A", undefined],
+  // What is no expression is the compiler's to complain about.
+  ["#if", undefined],
+  ["#if (1", undefined],
+  ["#if 1 +", undefined],
+  ["#if 1 2", undefined],
+  ["#if 1 / 0", undefined],
+  ["#if 1.5", undefined],
+  [`#if ${"(".repeat(10_000)}1`, undefined],
+  [`#if ${"!".repeat(10_000)}1`, undefined],
+  ["#ifdef ONE", true],
+  ["#ifndef ONE", false],
+  ["#ifdef NOWHERE", false],
+  ["#ifdef __UNKNOWN__", undefined],
+  ["#elifdef ONE", true],
+  ["#elifndef ONE", false],
+  ["#elif ONE", true],
+  ["# \\\n if \\\n 1", true],
+];
+
+Deno.test("conditions are true, false, or depend on what cannot be seen", () => {
+  for (const [text, expected] of CONDITIONS) {
+    assertStrictEquals(evaluateCondition(readDirective(text), macros), expected, text.slice(0, 80));
+  }
+});
+
+Deno.test("after a header that cannot be seen, any macro may be defined that is not known", () => {
+  const unsure = new MacroTable(new Map([["ONE", "1"]]));
+  unsure.unseenHeader();
+  assertStrictEquals(evaluateCondition(readDirective("#if ONE"), unsure), true);
+  assertStrictEquals(evaluateCondition(readDirective("#if OTHER"), unsure), undefined);
+});

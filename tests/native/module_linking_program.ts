@@ -1,0 +1,44 @@
+/**
+ * Opens host libraries by the paths that it is given and loads the module of the first argument
+ * with each; prints for each what came of a launch. For `module_linking_test.ts`.
+ *
+ * @module
+ */
+
+import { ARGUMENT } from "../../src/ffi/command_block.ts";
+import { type NativeLibrary, openNativeLibrary } from "../../src/ffi/library.ts";
+import { openDeviceContextNative, synchronizeDevice } from "../../src/ffi/native_device.ts";
+import { launchKernelTogether } from "../../src/ffi/native_kernel.ts";
+import {
+  createModule,
+  destroyModule,
+  loadModule,
+  moduleKernel,
+  moduleVariable,
+} from "../../src/ffi/native_module.ts";
+
+const [imagePath, ...libraryPaths] = Deno.args;
+const image = await Deno.readFile(imagePath!);
+const POINTER = { kind: 7, bytes: 8 };
+
+/** A cooperative launch: barriers of block and grid, shared memory and a variable of the module. */
+async function launchFrom(library: NativeLibrary): Promise<string> {
+  openDeviceContextNative(library, 0);
+  const module = createModule(library, 0, image);
+  await loadModule(library, module, "load the module");
+  const kernel = moduleKernel(library, module, "meet", [POINTER, POINTER, POINTER]);
+  const { address } = moduleVariable(library, module, "large")!;
+  library.block.set([address, address + 4000, address + 6000], ARGUMENT);
+  const status = launchKernelTogether(library, true, 0, 0, 0, kernel, 2, 1, 1, 50, 1, 1, 0, 3);
+  await synchronizeDevice(library, 0);
+  destroyModule(library, module);
+  return `launched: ${status}`;
+}
+
+for (const path of libraryPaths) {
+  try {
+    console.log(await launchFrom(openNativeLibrary(path)));
+  } catch (error) {
+    console.log(String(error));
+  }
+}
