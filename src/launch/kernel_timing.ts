@@ -65,12 +65,12 @@ const FLUSHES = 2;
  *
  * using device = openDevice();
  * using x = device.allocate("float32", 1 << 20, { fill: 1 });
- * const scale = device.kernels.load(
- *   "scale_float32(float factor, const float* x, float* out, unsigned long long n)",
+ * const axpy = device.kernels.load(
+ *   "axpy_float32(float a, const float* x, float* y, unsigned long long n)",
  * );
- * const config = device.launchFor(scale, { elements: x.length });
- * const { median } = await timeKernel(scale, config, [2, x, x, x.length]);
- * console.log(`${(2 * x.byteLength / median / 1e6).toFixed(1)} GB/s`);
+ * const config = device.launchFor(axpy, { elements: x.length });
+ * const { median } = await timeKernel(axpy, config, [2, x, x, x.length]);
+ * console.log(`${(3 * x.byteLength / median / 1e6).toFixed(1)} GB/s`);
  * ```
  */
 export async function timeKernel<

@@ -9,13 +9,14 @@ import type { NativeLibrary } from "../ffi/library.ts";
 import { createModule, destroyModule, loadModule } from "../ffi/native_module.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { cachedCompile } from "./cache/kernel_cache.ts";
+import { CompileError } from "./compile/compile_error.ts";
 import type { CompiledImage, Compiler, CompileRequest, CompileTarget } from "./compile/compiler.ts";
 import { compilerFor } from "./compile/compiler_choice.ts";
 import { targetMacros } from "./compile/target_macros.ts";
 import type { CompileSettings } from "./compile_options.ts";
 import { Module } from "./module.ts";
 import { type DeclaredKernel, ModuleContents } from "./module_contents.ts";
-import { type DeviceSource, readDeviceSource } from "./source/device_source.ts";
+import { type DeviceSource, explainHostCode, readDeviceSource } from "./source/device_source.ts";
 import type { KernelDeclaration } from "./source/kernels.ts";
 import type { StructTypes } from "./struct_type.ts";
 
@@ -39,7 +40,7 @@ export async function compileModule<Source extends string, Structs extends Struc
 ): Promise<Module<Source, Structs>> {
   const prepared = prepare(targetOf(context), source, settings);
   const compiler = await compilerFor(context.library);
-  const { image, cached } = await compiledImage(compiler, prepared.request, settings);
+  const { image, cached } = await compiledImage(compiler, prepared, settings);
   const { name } = settings;
   const { kernels, source: { variables } } = prepared;
   const parts = {
@@ -98,12 +99,16 @@ export async function loadedModule<Source extends string, Structs extends Struct
 
 async function compiledImage(
   compiler: Compiler,
-  request: CompileRequest,
+  { request, source }: Preparation,
   settings: CompileSettings,
 ): Promise<{ image: CompiledImage; cached: boolean }> {
-  if (!settings.cache) return { image: await compiler.compile(request), cached: false };
-  const { cached, ...image } = await cachedCompile(compiler, request);
-  return { image, cached };
+  try {
+    if (!settings.cache) return { image: await compiler.compile(request), cached: false };
+    const { cached, ...image } = await cachedCompile(compiler, request);
+    return { image, cached };
+  } catch (error) {
+    throw error instanceof CompileError ? explainHostCode(error, source.hostCode) : error;
+  }
 }
 
 /** Whether a kernel is one that its name alone names, and that the compiler is sure to see. */

@@ -1,5 +1,5 @@
-// The table of statuses is complete: every code of the CUDA runtime and of csrc/gridstride.h is in
-// it under its own name, and what the documentation calls fatal is marked sticky.
+// The table of statuses is complete: every code of the CUDA runtime and of the headers of the C ABI is
+// in it under its own name, and what the documentation calls fatal is marked sticky.
 
 import { assert, assertEquals } from "@std/assert";
 import { CUDA_ERROR_CODES, cudaErrorCode } from "../../src/ffi/cuda_error_codes.ts";
@@ -65,7 +65,7 @@ Deno.test({
   },
 });
 
-Deno.test("CUDA_ERROR_CODES has every GS_ERROR of csrc/gridstride.h", async () => {
+Deno.test("CUDA_ERROR_CODES has every GS_ERROR of csrc/gridstride_status.h", () => {
   const defined = [...headerText().matchAll(/#define (GS_ERROR_\w+) \((-\d+)\)/g)]
     .map(([, name, code]) => `${name} ${code}`);
   const listed = [...CUDA_ERROR_CODES.values()].filter(({ code }) => code < 0 && code > -1000)

@@ -55,7 +55,7 @@ const MOVE: readonly LaunchParameter[] = [
 
 /** Launches one thread with arguments that lie in the command block. */
 function launchThread(kernel: number, argumentCount: number): number {
-  const stream = device.defaultStream.id;
+  const stream = device.stream.id;
   library.block.fill(0, OPERAND + 9, OPERAND + 11);
   return launchKernel(library, ordinal, stream, kernel, 1, 1, 1, 1, 1, 1, 0, argumentCount);
 }
@@ -141,7 +141,7 @@ testModule("a launch of blocks that run at once leaves nothing behind for the ne
   using out = device.allocate("int32", 1, { fill: 0 });
   const kernel = moduleKernel(library, module.id, "store_int", STORE);
   library.block.set([5, out.address], ARGUMENT);
-  const stream = device.defaultStream.id;
+  const stream = device.stream.id;
   const status = launchKernelTogether(
     library,
     false,

@@ -1,11 +1,11 @@
 /**
- * What the members for the compile cache are called with.
+ * What the members for the compile cache are called with, and what compiles without a device.
  *
  * @module
  */
 
 import fc from "fast-check";
-import { anyNumber, type Arguments, options, takes } from "./values.ts";
+import { anyNumber, type Arguments, mostly, options, takes } from "./values.ts";
 
 /** No place where a file could be made; the campaign's own is that of `GRIDSTRIDE_CACHE_DIR`. */
 const directory = fc.constantFrom("", "here", "./cache", "/proc/gridstride", "/dev/null/cache");
@@ -24,6 +24,12 @@ function isElsewhere(value: unknown): boolean {
     !given.startsWith("/proc/") && !given.startsWith("/dev/null/");
 }
 
+/** Mostly one source and one target, as each other one starts a compiler. */
+const target = fc.record({
+  kind: fc.constant("host"),
+  capability: mostly(fc.constant("8.9")),
+});
+
 /** The members. */
 export const CACHE_MEMBERS: Readonly<Record<string, Arguments>> = {
   "function configureKernelCache": takes(options({ directory, maxBytes, enabled: fc.boolean() }))
@@ -31,4 +37,10 @@ export const CACHE_MEMBERS: Readonly<Record<string, Arguments>> = {
   "function kernelCacheStatistics": takes(),
   "function clearKernelCache": takes(),
   "function listKernelCache": takes(),
+  "function compileImage": takes(
+    fc.constant(""),
+    fc.record({ target: mostly(target), name: mostly(fc.constant("a.cu")) }, {
+      requiredKeys: ["target"],
+    }),
+  ),
 };

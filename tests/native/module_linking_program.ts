@@ -9,6 +9,7 @@ import { ARGUMENT } from "../../src/ffi/command_block.ts";
 import { type NativeLibrary, openNativeLibrary } from "../../src/ffi/library.ts";
 import { openDeviceContextNative, synchronizeDevice } from "../../src/ffi/native_device.ts";
 import { launchKernelTogether } from "../../src/ffi/native_kernel.ts";
+import { createStream, destroyStream } from "../../src/ffi/native_stream.ts";
 import {
   createModule,
   destroyModule,
@@ -28,10 +29,12 @@ async function launchFrom(library: NativeLibrary): Promise<string> {
   await loadModule(library, module, "load the module");
   const kernel = moduleKernel(library, module, "meet", [POINTER, POINTER, POINTER]);
   const { address } = moduleVariable(library, module, "large")!;
+  const stream = createStream(library, 0, 0);
   library.block.set([address, address + 4000, address + 6000], ARGUMENT);
-  const status = launchKernelTogether(library, true, 0, 0, 0, kernel, 2, 1, 1, 50, 1, 1, 0, 3);
+  const status = launchKernelTogether(library, true, 0, 0, stream, kernel, 2, 1, 1, 50, 1, 1, 0, 3);
   await synchronizeDevice(library, 0);
   destroyModule(library, module);
+  destroyStream(library, 0, stream);
   return `launched: ${status}`;
 }
 

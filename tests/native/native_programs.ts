@@ -75,7 +75,11 @@ export const MODULE: NativeProgram = {
 };
 
 /** The same as the compiler of kernels links it: it names the library that it needs. */
-export const LINKED_MODULE: NativeProgram = { ...MODULE, name: "linked_module", needsLibrary: true };
+export const LINKED_MODULE: NativeProgram = {
+  ...MODULE,
+  name: "linked_module",
+  needsLibrary: true,
+};
 
 /** What `RUNTIME` loads, in the order of its arguments. */
 export const MODULES: readonly NativeProgram[] = [

@@ -82,6 +82,7 @@ interface FileState {
 /** The states of files; undefined where one has none that may be read. */
 function statesOf(files: readonly string[]): readonly FileState[] | undefined {
   try {
+    requireReadable(files);
     return files.map(stateOf);
   } catch (error) {
     if (isFileProblem(error)) return undefined;
@@ -89,10 +90,20 @@ function statesOf(files: readonly string[]): readonly FileState[] | undefined {
   }
 }
 
+/** Refuses files that Deno would ask somebody for. */
+function requireReadable(files: readonly string[]): void {
+  // Asked for all files first: there are dozens, and mostly everything is permitted.
+  if (isReadable()) return;
+  const refused = files.find((path) => !isReadable(path));
+  if (refused !== undefined) throw new Deno.errors.NotCapable(refused);
+}
+
+function isReadable(path?: string): boolean {
+  const permission = { name: "read", ...(path === undefined ? {} : { path }) } as const;
+  return Deno.permissions.querySync(permission).state === "granted";
+}
+
 function stateOf(path: string): FileState {
-  if (Deno.permissions.querySync({ name: "read", path }).state !== "granted") {
-    throw new Deno.errors.NotCapable(path);
-  }
   // Of the file that a link leads to: a compiler's name often is one.
   const { dev, ino, size, mtime, ctime } = Deno.statSync(path);
   const times = [mtime?.getTime(), ctime?.getTime()];

@@ -28,6 +28,7 @@ export interface Diagnostic {
  * it is the same for all compilers.
  */
 export class CompileError extends Error {
+  /** The class, for stack traces. */
   override readonly name: string = "CompileError";
   /** What diagnostics call the source. */
   readonly source: string;

@@ -9,5 +9,6 @@
  * looked for and what to do.
  */
 export class CompilerUnavailableError extends Error {
+  /** The class, for stack traces. */
   override readonly name: string = "CompilerUnavailableError";
 }

@@ -111,6 +111,7 @@ function problemError(
  * @param hostCode What {@linkcode readDeviceSource} left out.
  */
 export function explainHostCode(error: CompileError, hostCode: readonly HostCode[]): CompileError {
+  let isExplained = false;
   const byName = new Map(hostCode.map((skipped) => [skipped.name, skipped]));
   const diagnostics = error.diagnostics.map((diagnostic): Diagnostic => {
     if (diagnostic.severity !== "error") return diagnostic;
@@ -119,9 +120,11 @@ export function explainHostCode(error: CompileError, hostCode: readonly HostCode
     );
     const skipped = names.map((name) => byName.get(name)).find((found) => found !== undefined);
     if (skipped === undefined) return diagnostic;
+    isExplained = true;
     const message = `${diagnostic.message} (${skipped.name}, line ${skipped.line}, is host code, ` +
       "which is left out: a function for devices is __device__)";
     return { ...diagnostic, message };
   });
+  if (!isExplained) return error;
   return new CompileError(error.source, error.compiler, diagnostics, error.log);
 }

@@ -30,12 +30,14 @@ class Programs extends TemporaryDirectory {
   }
 }
 
-/** What g++ says of its version, as far as it tells the compilers apart. */
-const VERSION = `case "$*" in
+/** A program that calls itself g++, and does this when it is to compile. */
+function script(compile: string): string {
+  return `case "$*" in
 *--version*) echo "g++ (Made up) 99.1.2"; echo "Copyright (C) Free Software Foundation, Inc." ;;
 *-dumpmachine*) echo "pdp11-unknown-linux" ;;
-*) BODY ;;
+*) ${compile} ;;
 esac`;
+}
 
 Deno.test("the compiler is what CXX or CUDAHOSTCXX names, else one like the library's own", () => {
   using programs = new Programs();
@@ -85,8 +87,7 @@ Deno.test("a program that is neither g++ nor clang++ is refused with what it say
 Deno.test("a compiler that is killed is no error of the source, and leaves nothing behind", async () => {
   using programs = new Programs();
   using cache = new TemporaryDirectory();
-  // Bare names are looked up by the shell on its own PATH.
-  programs.add("g++", VERSION.replace("BODY", 'echo half > "$TMPDIR/half.s"; kill -9 $$'));
+  programs.add("g++", script('echo half > "$TMPDIR/half.s"; kill -9 $$'));
   const root = `${cache.path}/cache`;
   const compiler = new HostCompiler(library, programs.environment({ GRIDSTRIDE_CACHE_DIR: root }));
   const request = {

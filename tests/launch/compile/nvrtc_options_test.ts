@@ -1,0 +1,117 @@
+// Options of a program are taken apart in all the forms in which NVRTC takes them, refused where they
+// would leave nothing to load or go past the compile cache, and complemented by ours.
+
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import {
+  chooseArchitecture,
+  nvrtcOptions,
+  readOptions,
+} from "../../../src/launch/compile/nvrtc_options.ts";
+import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
+
+function request(rest: Partial<CompileRequest> = {}): CompileRequest {
+  return {
+    source: "",
+    name: "saxpy.cu",
+    headers: new Map(),
+    defines: new Map(),
+    options: [],
+    expressions: [],
+    target: { kind: "cuda", capability: "9.0" },
+    ...rest,
+  };
+}
+
+const read = (...options: string[]) => readOptions(request({ options }), "NVRTC 13.0");
+
+Deno.test("directories, first headers and the architecture are found in all their forms", () => {
+  const forms = ["-I", "-I=", "-I ", "--include-path="].map((form) => `${form}/a b`);
+  for (const form of forms) assertEquals(read(form).directories, ["/a b"], form);
+  assertEquals(read("-I", "/a", "--include-path", "/b", "-w", "-I/c").directories, [
+    "/a",
+    "/b",
+    "/c",
+  ]);
+  assertEquals(read("-include=x.h", "--pre-include", "y.h").first, ["x.h", "y.h"]);
+  assertEquals(read("-arch=sm_80", "--gpu-architecture", "sm_90a").architecture, "sm_90a");
+  assertEquals(read().architecture, undefined);
+});
+
+Deno.test("all other options stay, in their order, each in one text", () => {
+  assertEquals(
+    read("-use_fast_math", "-D", "A=1", "-DB", "-U", "C", "-Xptxas", "-O1", "-I/x", "--fmad=false")
+      .others,
+    [
+      "-use_fast_math",
+      "--define-macro=A=1",
+      "--define-macro=B",
+      "--undefine-macro=C",
+      "--ptxas-options=-O1",
+      "--fmad=false",
+    ],
+  );
+  assertEquals(read("-rdc=false").others, ["-rdc=false"]);
+});
+
+Deno.test("options that leave no machine code, or meddle with files, are refused by name", () => {
+  for (const option of ["-dc", "--device-c", "-dlto", "-optix-ir", "-fdevice-syntax-only"]) {
+    assertThrows(
+      () => read(option),
+      TypeError,
+      `Cannot compile saxpy.cu with NVRTC 13.0 as the option ${option} is not allowed: it leaves`,
+    );
+  }
+  for (const option of ["-rdc=true", "--relocatable-device-code=true", "-rdc"]) {
+    assertThrows(() => read(option), TypeError, "it leaves no machine code to load");
+  }
+  for (const option of ["--pch", "--create-pch=x.pch", "-time=x.csv", "--fdevice-time-trace=x"]) {
+    assertThrows(() => read(option), TypeError, "files that the compile cache does not know of");
+  }
+});
+
+Deno.test("an option without the value that it needs is refused", () => {
+  for (const option of ["-I", "--include-path=", "-arch", "-D", "-include="]) {
+    assertThrows(() => read(option), TypeError, "needs a value: it has none", option);
+  }
+});
+
+Deno.test("the architecture is the device's, or the newest virtual one below it", () => {
+  const supported = [75, 80, 86, 89, 90, 100, 120];
+  const choose = (capability: string, list: readonly number[] = supported) =>
+    chooseArchitecture(request({ target: { kind: "cuda", capability } }), list, "NVRTC 13.0");
+  assertEquals(choose("9.0"), "sm_90");
+  assertEquals(choose("12.0"), "sm_120");
+  assertEquals(choose("8.7"), "compute_86");
+  assertEquals(choose("13.5"), "compute_120");
+  const error = assertThrows(() => choose("7.0"), RangeError);
+  assertEquals(
+    error.message,
+    "Cannot compile saxpy.cu with NVRTC 13.0 as the device's compute capability must be 7.5 or " +
+      "newer: it is 7.0. An older CUDA toolkit compiles for it",
+  );
+  assertThrows(() => choose("9.0", []), RangeError, "must be known to it");
+});
+
+Deno.test("our options come first, and give way to the program's", () => {
+  const made = (options: string[], architecture = "sm_90") => {
+    const asked = request({ options, defines: new Map([["N", "4"], ["EMPTY", ""]]) });
+    return nvrtcOptions(asked, readOptions(asked, "NVRTC"), architecture, ["--no-cache"]);
+  };
+  const plain = made([]);
+  assertEquals(plain[0], "--gpu-architecture=sm_90");
+  for (
+    const option of [
+      "--no-cache",
+      "--std=c++17",
+      "--generate-line-info",
+      "--ptxas-options=-v",
+      "--define-macro=N=4",
+      "--define-macro=EMPTY=",
+      "--device-as-default-execution-space",
+    ]
+  ) assert(plain.includes(option), option);
+  assert(!made(["-std=c++20"]).includes("--std=c++17"));
+  assertEquals(made(["-std=c++20"]).at(-1), "--std=c++20");
+  assert(!made(["-G"]).includes("--generate-line-info"));
+  assert(!made([], "compute_90").includes("--ptxas-options=-v"), "PTX has no registers yet");
+});
