@@ -264,6 +264,7 @@ export {
   type KernelCacheStatistics,
   kernelCacheStatistics,
 } from "./src/launch/cache/kernel_cache.ts";
+export { type KernelSource, warmUpKernels, type WarmUpReport } from "./src/device/warm_up.ts";
 export { type KernelCacheEntry, listKernelCache } from "./src/launch/cache/kernel_cache_list.ts";
 export type { KernelCacheTotal } from "./src/launch/cache/cache_store.ts";
 export type { HistogramOptions } from "./src/kernels/histogram.ts";

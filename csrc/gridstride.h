@@ -107,8 +107,8 @@ GS_API int32_t gs_call_restore(void);
 
 /* Live resources of the process: result[0] allocations, [1] allocated bytes, [2] streams,
  * [3] events, [4] pinned slabs, [5] pinned bytes, [6] address reservations, [7] mapped bytes,
- * [8] graphs, [9] files, [10] modules. */
-#define GS_TALLY_SLOTS 11
+ * [8] graphs, [9] files, [10] modules, [11] programs of NVRTC. */
+#define GS_TALLY_SLOTS 12
 GS_API int32_t gs_resource_tally(double* result);
 
 /* ---- device ------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include "mapping_table.h"
 #include "memory_check.h"
 #include "module.h"
+#include "nvrtc_program.h"
 #include "pinned.h"
 #include "relaxed_capture.h"
 #include "stream.h"
@@ -162,5 +163,6 @@ int32_t gs_resource_tally(double* result) {
     result[8] = static_cast<double>(graphs.live());
     result[9] = static_cast<double>(files.live());
     result[10] = static_cast<double>(modules.live());
+    result[11] = static_cast<double>(nvrtc_programs.live());
   });
 }

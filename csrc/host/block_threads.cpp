@@ -12,8 +12,8 @@
 namespace gridstride::host {
 namespace {
 
-// A thread with what a block of a few hundred waiting threads touched takes a megabyte or so; making
-// one takes some 50 microseconds.
+// A thread with what a block of a few hundred waiting threads touched takes a megabyte or so;
+// making one takes some 50 microseconds.
 constexpr std::size_t most_idle = 64;
 
 // More blocks than any GPU holds at once.

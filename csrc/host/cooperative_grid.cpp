@@ -71,8 +71,7 @@ void pass_grid_barrier(BlockState& block) {
   }
   const CooperativeGrid::Meeting meeting = block.cooperative_grid->arrive();
   switch (meeting.result) {
-    case CooperativeGrid::Result::passed:
-      return;
+    case CooperativeGrid::Result::passed: return;
     case CooperativeGrid::Result::cancelled:
       block.outcome = BlockOutcome::cancelled;
       resume_context(block.runner_context);

@@ -20,9 +20,9 @@ class CooperativeWork final : public Work,
       : arguments_(*request.kernel, request.arguments),
         block_count_(static_cast<uint32_t>(block_count(request.grid))),
         grid_barrier_(block_count_),
-        launch_{request.kernel, arguments_.addresses(), request.grid,
-                request.block,  request.dynamic_shared_bytes,
-                &cancelled_,    &grid_barrier_},
+        launch_{request.kernel, arguments_.addresses(),       request.grid,
+                request.block,  request.dynamic_shared_bytes, &cancelled_,
+                &grid_barrier_},
         owner_(std::move(request.owner)),
         completed_(std::move(completed)) {}
 

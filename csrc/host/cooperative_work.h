@@ -12,8 +12,8 @@
 
 namespace gridstride::host {
 
-// As make_kernel_work; `completed` is called on one of the launch's own threads, or on a worker when
-// there were none to be had, which is a fault. The grid has less than 2^32 blocks.
+// As make_kernel_work; `completed` is called on one of the launch's own threads, or on a worker
+// when there were none to be had, which is a fault. The grid has less than 2^32 blocks.
 std::shared_ptr<Work> make_cooperative_work(LaunchRequest request,
                                             std::function<void(const LaunchFault*)> completed);
 

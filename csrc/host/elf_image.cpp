@@ -87,12 +87,14 @@ std::vector<Elf64_Shdr> read_section_headers(const ImageView& image) {
 
 void check_identity(const Elf64_Ehdr& header) {
   if (header.e_machine == cuda_machine) {
-    refuse_foreign("the image is a cubin, which is for GPUs: the host device loads shared "
-                   "libraries");
+    refuse_foreign(
+        "the image is a cubin, which is for GPUs: the host device loads shared "
+        "libraries");
   }
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != own_byte_order) {
-    refuse_foreign("the image is for another processor: its words or their bytes are not those of "
-                   "this one");
+    refuse_foreign(
+        "the image is for another processor: its words or their bytes are not those of "
+        "this one");
   }
   if (own_machine != EM_NONE && header.e_machine != own_machine) {
     refuse_foreign("the image is for another processor: its machine is number " +
@@ -260,8 +262,7 @@ void check_dynamic(const ImageView& image, const std::vector<Elf64_Phdr>& header
 
 std::string_view name_at(const ImageView& image, const Elf64_Shdr& names, std::uint32_t offset) {
   if (offset >= names.sh_size || !image.contains(names.sh_offset, names.sh_size)) return {};
-  const auto* const start =
-      reinterpret_cast<const char*>(image.data) + names.sh_offset + offset;
+  const auto* const start = reinterpret_cast<const char*>(image.data) + names.sh_offset + offset;
   return {start, strnlen(start, names.sh_size - offset)};
 }
 
@@ -318,14 +319,13 @@ std::vector<ElfSymbol> elf_symbols(const ImageView& image) {
   for (const Elf64_Shdr& section : sections) {
     if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections.size()) continue;
     const Elf64_Shdr& names = sections[section.sh_link];
-    for (const Elf64_Sym& symbol :
-         read_table<Elf64_Sym>(image, section.sh_offset, section.sh_size / sizeof(Elf64_Sym),
-                               "its symbols")) {
+    for (const Elf64_Sym& symbol : read_table<Elf64_Sym>(
+             image, section.sh_offset, section.sh_size / sizeof(Elf64_Sym), "its symbols")) {
       const unsigned type = ELF64_ST_TYPE(symbol.st_info);
       if (symbol.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_TLS)) continue;
-      symbols.push_back({name_at(image, names, symbol.st_name), symbol.st_value, symbol.st_size,
-                         type == STT_FUNC ? ElfSymbol::Kind::function
-                                          : ElfSymbol::Kind::thread_local_variable});
+      symbols.push_back(
+          {name_at(image, names, symbol.st_name), symbol.st_value, symbol.st_size,
+           type == STT_FUNC ? ElfSymbol::Kind::function : ElfSymbol::Kind::thread_local_variable});
     }
   }
   return symbols;

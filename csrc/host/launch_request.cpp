@@ -39,8 +39,7 @@ void check_request(const LaunchRequest& request) {
   const dim3 block = request.block;
   const uint64_t face = uint64_t{block.x} * block.y;
   // The product of three 32-bit numbers may overflow; of two it does not.
-  if (face == 0 || block.z == 0 || face > max_block_threads ||
-      face * block.z > max_block_threads) {
+  if (face == 0 || block.z == 0 || face > max_block_threads || face * block.z > max_block_threads) {
     refuse(kernel, "a block must have 1 to 1024 threads: its dimensions are " + to_text(block));
   }
   if (request.dynamic_shared_bytes > max_dynamic_shared_bytes) {

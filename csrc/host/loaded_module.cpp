@@ -60,8 +60,8 @@ void LoadedModule::read_table() {
   for (std::uint32_t i = 0; i < table.entry_count; ++i) {
     const ModuleEntry& entry = table.entries[i];
     if (entry.kernel == nullptr) {
-      variables_.push_back({entry.name, reinterpret_cast<std::uintptr_t>(entry.variable),
-                            entry.variable_bytes});
+      variables_.push_back(
+          {entry.name, reinterpret_cast<std::uintptr_t>(entry.variable), entry.variable_bytes});
       continue;
     }
     kernels_.push_back(*entry.kernel);
@@ -73,8 +73,8 @@ void LoadedModule::check_names() const {
   std::unordered_set<std::string_view> names;
   const auto check = [&](const char* kind, const char* name) {
     if (names.insert(name).second) return;
-    throw ImageError(cudaErrorInvalidKernelImage, "the image has two " + std::string(kind) +
-                                                      " of the name " + name);
+    throw ImageError(cudaErrorInvalidKernelImage,
+                     "the image has two " + std::string(kind) + " of the name " + name);
   };
   for (const KernelDescriptor& kernel : kernels_) check("kernels", kernel.name);
   names.clear();
@@ -99,8 +99,8 @@ void LoadedModule::make_writable(const ImageView& image) const {
   for (const ModuleVariable& variable : variables_) {
     const int protection = protection_of(segments, relative(variable.address, opened_.base()));
     if (protection == 0) {
-      throw ImageError(cudaErrorInvalidKernelImage, "the image does not define its variable " +
-                                                        std::string(variable.name));
+      throw ImageError(cudaErrorInvalidKernelImage,
+                       "the image does not define its variable " + std::string(variable.name));
     }
     if ((protection & PROT_WRITE) == 0) add_write_permission(variable, protection);
   }

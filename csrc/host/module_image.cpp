@@ -54,9 +54,8 @@ std::size_t stated_image_bytes(const void* image) {
 
 void check_image(const ImageView& image) {
   if (image.bytes < elf_magic.size()) {
-    throw ImageError(cudaErrorInvalidKernelImage,
-                     "the image has " + std::to_string(image.bytes) +
-                         " bytes, which is no shared library");
+    throw ImageError(cudaErrorInvalidKernelImage, "the image has " + std::to_string(image.bytes) +
+                                                      " bytes, which is no shared library");
   }
   const bool is_elf = begins_with(image.data, elf_magic);
   const bool is_mach_o = begins_with(image.data, mach_o_magic);

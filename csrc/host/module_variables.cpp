@@ -25,8 +25,7 @@ void ModuleVariables::remove(const LoadedModule& module) {
   count_.store(ranges_.size(), std::memory_order_relaxed);
 }
 
-std::shared_ptr<LoadedModule> ModuleVariables::hold(const void* address,
-                                                    std::size_t bytes) const {
+std::shared_ptr<LoadedModule> ModuleVariables::hold(const void* address, std::size_t bytes) const {
   if (count_.load(std::memory_order_relaxed) == 0) return nullptr;
   const auto first = reinterpret_cast<std::uintptr_t>(address);
   const std::shared_lock<std::shared_mutex> lock(lock_);

@@ -42,24 +42,23 @@ int resident_blocks(const Device& device, const KernelDescriptor& kernel, int bl
                     std::size_t dynamic_shared_bytes) {
   const DeviceSpecification& limits = device.specification();
   const int shared_limit = device.dynamic_shared_limit(kernel);
-  if (block_threads > limits.attribute_or_zero(cudaDevAttrMaxThreadsPerBlock) ||
-      shared_limit < 0 || dynamic_shared_bytes > static_cast<std::size_t>(shared_limit)) {
+  if (block_threads > limits.attribute_or_zero(cudaDevAttrMaxThreadsPerBlock) || shared_limit < 0 ||
+      dynamic_shared_bytes > static_cast<std::size_t>(shared_limit)) {
     return 0;
   }
-  const std::uint64_t blocks =
-      std::min({limit_or_none(limits, cudaDevAttrMaxBlocksPerMultiprocessor),
-                blocks_by_threads(limits, block_threads),
-                blocks_by_shared_memory(limits,
-                                        kernel.static_shared_bytes + dynamic_shared_bytes)});
+  const std::uint64_t blocks = std::min(
+      {limit_or_none(limits, cudaDevAttrMaxBlocksPerMultiprocessor),
+       blocks_by_threads(limits, block_threads),
+       blocks_by_shared_memory(limits, kernel.static_shared_bytes + dynamic_shared_bytes)});
   return static_cast<int>(blocks);
 }
 
-std::uint64_t resident_grid(const Device& device, const KernelDescriptor& kernel,
-                            int block_threads, std::size_t dynamic_shared_bytes) {
+std::uint64_t resident_grid(const Device& device, const KernelDescriptor& kernel, int block_threads,
+                            std::size_t dynamic_shared_bytes) {
   const auto multiprocessors = static_cast<std::uint64_t>(
       device.specification().attribute_or_zero(cudaDevAttrMultiProcessorCount));
-  return multiprocessors * static_cast<std::uint64_t>(resident_blocks(
-                               device, kernel, block_threads, dynamic_shared_bytes));
+  return multiprocessors * static_cast<std::uint64_t>(resident_blocks(device, kernel, block_threads,
+                                                                      dynamic_shared_bytes));
 }
 
 }  // namespace gridstride::host

@@ -15,8 +15,8 @@ int resident_blocks(const Device& device, const KernelDescriptor& kernel, int bl
                     std::size_t dynamic_shared_bytes);
 
 // The same on all multiprocessors: what a cooperative launch may have.
-std::uint64_t resident_grid(const Device& device, const KernelDescriptor& kernel,
-                            int block_threads, std::size_t dynamic_shared_bytes);
+std::uint64_t resident_grid(const Device& device, const KernelDescriptor& kernel, int block_threads,
+                            std::size_t dynamic_shared_bytes);
 
 }  // namespace gridstride::host
 

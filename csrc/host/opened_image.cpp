@@ -167,11 +167,10 @@ std::string library_of(void (*function)()) {
 // Kernels and runtime must agree on what they share, and be linked with each other.
 void check_table(const ModuleTable& table) {
   if (table.contract != kernel_contract) {
-    throw ImageError(cudaErrorNoKernelImageForDevice,
-                     "the image must be compiled against version " +
-                         std::to_string(kernel_contract) +
-                         " of the host device's headers: it is of version " +
-                         std::to_string(table.contract));
+    throw ImageError(
+        cudaErrorNoKernelImageForDevice,
+        "the image must be compiled against version " + std::to_string(kernel_contract) +
+            " of the host device's headers: it is of version " + std::to_string(table.contract));
   }
   if (table.finish_thread != &gs_host_finish_thread) {
     throw ImageError(cudaErrorSharedObjectInitFailed,

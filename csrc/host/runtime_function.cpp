@@ -58,8 +58,7 @@ cudaError_t set_attribute(const KernelDescriptor& kernel, Device& device,
     case cudaFuncAttributeRequiredClusterHeight:
     case cudaFuncAttributeRequiredClusterDepth:
     case cudaFuncAttributeNonPortableClusterSizeAllowed:
-    case cudaFuncAttributeClusterSchedulingPolicyPreference:
-      return cudaErrorNotSupported;
+    case cudaFuncAttributeClusterSchedulingPolicyPreference: return cudaErrorNotSupported;
   }
   return cudaErrorInvalidValue;
 }
@@ -95,9 +94,8 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
 
 cudaError_t cudaFuncGetName(const char** name, const void* function) {
   return api_call([&] {
-    return with_kernel(function, [&](const KernelDescriptor& kernel, Device&) {
-      return get_name(name, kernel);
-    });
+    return with_kernel(
+        function, [&](const KernelDescriptor& kernel, Device&) { return get_name(name, kernel); });
   });
 }
 
@@ -124,9 +122,8 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
 
 CUresult cuKernelGetName(const char** name, CUkernel kernel) {
   return driver_call([&] {
-    return for_driver(with_kernel(kernel, [&](const KernelDescriptor& found, Device&) {
-      return get_name(name, found);
-    }));
+    return for_driver(with_kernel(
+        kernel, [&](const KernelDescriptor& found, Device&) { return get_name(name, found); }));
   });
 }
 

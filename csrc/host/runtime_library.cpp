@@ -61,9 +61,7 @@ cudaError_t read_option(cudaJitOption option, void** value, LoadOptions& options
     case gridstrideJitImageBytes:
       options.image_bytes = number;
       return number == 0 ? cudaErrorInvalidValue : cudaSuccess;
-    case cudaJitWallTime:
-      options.wall_time = value;
-      return cudaSuccess;
+    case cudaJitWallTime: options.wall_time = value; return cudaSuccess;
     case cudaJitMaxRegisters:
     case cudaJitThreadsPerBlock:
     case cudaJitOptimizationLevel:
@@ -75,8 +73,7 @@ cudaError_t read_option(cudaJitOption option, void** value, LoadOptions& options
     case cudaJitPositionIndependentCode:
     case cudaJitMinCtaPerSm:
     case cudaJitMaxThreadsPerBlock:
-    case cudaJitOverrideDirectiveValues:
-      return cudaSuccess;
+    case cudaJitOverrideDirectiveValues: return cudaSuccess;
   }
   return cudaErrorInvalidValue;
 }
@@ -120,8 +117,7 @@ cudaError_t load(cudaLibrary_t& library, const void* code, const LoadOptions& op
         options.image_bytes != 0 ? options.image_bytes : stated_image_bytes(code);
     const ImageView image = {static_cast<const unsigned char*>(code), bytes};
     check_image(image);
-    library =
-        LoadedLibraries::instance().insert(std::make_shared<ModuleLibrary>(image, *device));
+    library = LoadedLibraries::instance().insert(std::make_shared<ModuleLibrary>(image, *device));
   } catch (const ImageError& error) {
     options.errors.write(error.what());
     return error.code();
@@ -191,7 +187,8 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJi
     if (library == nullptr || code == nullptr) return cudaErrorInvalidValue;
     LoadOptions read;
     cudaError_t status = read_options(options, option_values, option_count, read);
-    if (status == cudaSuccess) status = check_library_options(library_options, library_option_count);
+    if (status == cudaSuccess)
+      status = check_library_options(library_options, library_option_count);
     return status == cudaSuccess ? load(*library, code, read) : status;
   });
 }

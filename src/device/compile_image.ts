@@ -87,7 +87,7 @@ export async function compileImage(
   requireObject(options, "options", ACTION);
   const target = checkedTarget(options.target);
   const settings = compileSettings(options);
-  const { loweredNames, resources, ...rest } = await compileForTarget(
+  const { image: { loweredNames, resources, ...rest } } = await compileForTarget(
     libraryFor(target.kind),
     target,
     source,

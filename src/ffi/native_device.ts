@@ -192,6 +192,8 @@ export interface ResourceTally {
   readonly files: number;
   /** Modules created and not given back. */
   readonly modules: number;
+  /** Programs for NVRTC that are not forgotten. */
+  readonly programs: number;
 }
 
 /** Counts the live native resources of the process, over all isolates. */
@@ -210,5 +212,6 @@ export function resourceTally(library: NativeLibrary): ResourceTally {
     graphs: result[8]!,
     files: result[9]!,
     modules: result[10]!,
+    programs: result[11]!,
   };
 }

@@ -27,6 +27,14 @@ interface Preparation {
   readonly request: CompileRequest;
 }
 
+/** Machine code, and whether the compile cache had it. */
+export interface PreparedImage {
+  /** The machine code. */
+  readonly image: CompiledImage;
+  /** Whether no compiler was needed. */
+  readonly cached: boolean;
+}
+
 /**
  * Compiles a source for a device and loads it there.
  *
@@ -68,11 +76,10 @@ export async function compileForTarget(
   target: CompileTarget,
   source: string,
   settings: CompileSettings,
-): Promise<CompiledImage> {
-  const { request } = prepare(target, source, settings);
+): Promise<PreparedImage> {
+  const prepared = prepare(target, source, settings);
   const compiler = await compilerFor(library, target.kind);
-  const { image } = await compiledImage(compiler, request, settings);
-  return image;
+  return await compiledImage(compiler, prepared, settings);
 }
 
 /** Loads machine code of kernels that is already there. */
@@ -101,7 +108,7 @@ async function compiledImage(
   compiler: Compiler,
   { request, source }: Preparation,
   settings: CompileSettings,
-): Promise<{ image: CompiledImage; cached: boolean }> {
+): Promise<PreparedImage> {
   try {
     if (!settings.cache) return { image: await compiler.compile(request), cached: false };
     const { cached, ...image } = await cachedCompile(compiler, request);
@@ -116,7 +123,8 @@ function isPlain(kernel: KernelDeclaration): boolean {
   return !kernel.isTemplate && !kernel.isConditional && !kernel.isOverloaded;
 }
 
-function targetOf({ library, info }: DeviceContext): CompileTarget {
+/** What is compiled for a device. */
+export function targetOf({ library, info }: DeviceContext): CompileTarget {
   return { kind: library.kind, capability: info.computeCapability };
 }
 

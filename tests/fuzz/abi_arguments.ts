@@ -1,5 +1,5 @@
 /**
- * What every function of `csrc/gridstride.h` is called with. A function that the header has and
+ * What every function of `csrc/gridstride*.h` is called with. A function that a header has and
  * this table lacks fails `abi_test.ts`.
  *
  * @module
@@ -8,7 +8,9 @@
 import fc from "fast-check";
 import { DEVICE, OPERAND, STREAM } from "../../src/ffi/command_block.ts";
 import { cString } from "../../src/ffi/text.ts";
+import { type AbiCall, passes, passesList, type Values } from "./abi_calls.ts";
 import { launches, type LaunchOperands } from "./abi_launches.ts";
+import { moduleArguments } from "./abi_modules.ts";
 import { type AbiStage, FILE } from "./abi_stage.ts";
 import {
   address,
@@ -27,33 +29,6 @@ import {
 import { Deferred } from "./deferred.ts";
 import { anyNumber } from "./values.ts";
 
-/** One call: what is written into the command block, and what is passed. */
-export interface AbiCall {
-  /** Slots of the command block and their values. */
-  readonly slots: readonly (readonly [slot: number, value: unknown])[];
-  /** The parameters. */
-  readonly parameters: readonly unknown[];
-}
-
-type Values = fc.Arbitrary<unknown>;
-
-/** A call that passes its values. */
-function passes(...parameters: readonly Values[]): fc.Arbitrary<AbiCall> {
-  return fc.tuple(...parameters).map((values) => ({ slots: [], parameters: values }));
-}
-
-/** A call that passes its values, of which the last come as a list. */
-function passesList(
-  first: readonly Values[],
-  rest: fc.Arbitrary<readonly unknown[]>,
-  last: readonly Values[] = [],
-): fc.Arbitrary<AbiCall> {
-  return fc.tuple(fc.tuple(...first), rest, fc.tuple(...last)).map(([head, middle, tail]) => ({
-    slots: [],
-    parameters: [...head, ...middle, ...tail],
-  }));
-}
-
 /** A slot's value: mostly what fits, now and then any number. */
 function operand(fitting: Values): Values {
   return fc.oneof({ weight: 20, arbitrary: fitting }, { weight: 1, arbitrary: anyNumber });
@@ -64,6 +39,8 @@ const event = handle("event");
 const pinned = handle("pinned");
 const file = handle("file");
 const graph = handle("graph");
+/** Ids of kernels: of built-in ones, and of those of modules. */
+const kernel = fc.oneof(int32, handle("kernel"));
 
 /** A call that takes its operands from the command block. */
 function hot(...operands: readonly Values[]): fc.Arbitrary<AbiCall> {
@@ -308,12 +285,14 @@ function members(declarations: readonly string[]): Readonly<Record<string, fc.Ar
     gs_kernel_count: passes(result),
     gs_kernel_describe: passesList([int32], text),
     gs_kernel_find: passes(fc.oneof(kernelName, fc.constant(null)), result),
-    gs_kernel_attributes: passes(device, int32, result),
-    gs_kernel_reserve: passes(device, int32, fc.oneof(fc.constantFrom(49152, 101376), anyNumber)),
+    gs_kernel_attributes: passes(device, kernel, result),
+    gs_kernel_reserve: passes(device, kernel, fc.oneof(fc.constantFrom(49152, 101376), anyNumber)),
+    gs_kernel_residency: passes(device, kernel, int32, count, result),
     gs_kernel_launch: fc.tuple(hot(), launches(declarations)).map(([at, launch]) => ({
       slots: [...at.slots, ...launchCall(launch)],
       parameters: [],
     })),
+    ...moduleArguments,
   };
 }
 

@@ -11,7 +11,9 @@ import { BLOCK_SLOTS, DEVICE, OPERAND, RESULT } from "../../src/ffi/command_bloc
 import { ABI_VERSION } from "../../src/ffi/library.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
 import { findKernel, kernelDeclarations } from "../../src/ffi/native_kernel.ts";
-import { ABI_WEIGHTS, abiArguments, type AbiCall } from "./abi_arguments.ts";
+import { moduleImage } from "../support/module_image.ts";
+import { ABI_WEIGHTS, abiArguments } from "./abi_arguments.ts";
+import type { AbiCall } from "./abi_calls.ts";
 import { AbiStage, type HandleKind, nonblockingNames } from "./abi_stage.ts";
 import { CallCounts, campaignSettings, type PlayedCall, runCampaign } from "./campaign.ts";
 import { settled } from "./deferred.ts";
@@ -26,6 +28,7 @@ const { library } = openDevice("host:0").context;
 const { symbols, block, result } = library;
 const ADD_KERNEL = findKernel(library, "add_int32")!;
 const DEVICES = (symbols.gs_device_count(result), result[0]!);
+const IMAGE = await moduleImage(library);
 const NONBLOCKING = new Set(nonblockingNames(symbols));
 
 const calls = [...abiArguments(kernelDeclarations(library))].map(
@@ -42,10 +45,11 @@ const calls = [...abiArguments(kernelDeclarations(library))].map(
 const counts = new CallCounts();
 let nextDevice = 0;
 
-/** Statuses from `csrc/gridstride.h` down to its last, and codes of CUDA, but for a defect. */
+/** Statuses of `csrc/gridstride_status.h`, but for a defect, and codes of NVRTC and CUDA. */
 function isStatus(status: unknown): boolean {
-  return Number.isInteger(status) && (status as number) >= -15 && (status as number) <= 1000 &&
-    status !== -14;
+  if (!Number.isInteger(status)) return false;
+  const code = status as number;
+  return code >= -1999 && code <= -1001 || code >= -16 && code <= 1000 && code !== -14;
 }
 
 const CREATES: Readonly<Record<string, HandleKind>> = {
@@ -55,6 +59,9 @@ const CREATES: Readonly<Record<string, HandleKind>> = {
   gs_pinned_register: "pinned",
   gs_file_open: "file",
   gs_stream_capture_end: "graph",
+  gs_module_create: "module",
+  gs_module_kernel: "kernel",
+  gs_nvrtc_create: "program",
 };
 
 const DESTROYS: Readonly<Record<string, HandleKind>> = {
@@ -63,6 +70,8 @@ const DESTROYS: Readonly<Record<string, HandleKind>> = {
   gs_pinned_release: "pinned",
   gs_file_close: "file",
   gs_graph_destroy: "graph",
+  gs_module_destroy: "module",
+  gs_nvrtc_destroy: "program",
 };
 
 /** Keeps account of what a call that succeeded made or destroyed. */
@@ -142,7 +151,7 @@ async function playOn(stage: AbiStage, steps: readonly Step[]): Promise<void> {
 
 async function play(steps: readonly Step[]): Promise<void> {
   const before = resourceTally(library);
-  const stage = new AbiStage(library, [nextDevice, nextDevice + 1]);
+  const stage = new AbiStage(library, [nextDevice, nextDevice + 1], IMAGE);
   let statuses: number[] = [];
   let isLost = false;
   try {

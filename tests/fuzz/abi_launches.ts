@@ -6,7 +6,7 @@
  */
 
 import fc from "fast-check";
-import { address, roomyAddress } from "./abi_values.ts";
+import { address, handle, roomyAddress } from "./abi_values.ts";
 import { anyNumber } from "./values.ts";
 
 /** Kernels that make their device unusable, and what only tests of faults need. */
@@ -17,7 +17,9 @@ const TIMED = /^spin/;
 
 /** What a launch writes into the command block after device and stream. */
 export interface LaunchOperands {
-  /** Operands 0 to 10: kernel, grid, block, shared memory, argument count, raw words. */
+  /**
+   * Operands 0 to 12: kernel, grid, block, shared memory, argument count, raw words, flags, cluster.
+   */
   readonly operands: readonly unknown[];
   /** The arguments. */
   readonly argumentSlots: readonly unknown[];
@@ -88,8 +90,18 @@ const rawWord = fc.oneof(
   fc.constantFrom(1, 2, 6, 2 ** 32 - 1, 2 ** 32, -1, 0.5),
 );
 
+/** Flags and a cluster: mostly none. */
+const together = fc.oneof(
+  { weight: 60, arbitrary: fc.constant([0, 0]) },
+  { weight: 2, arbitrary: fc.constant([1, 0]) },
+  fc.constantFrom([2, 0], [-1, 0], [0.5, 0], [0, 1], [0, 65793], [0, 2 ** 24], [0, NaN], [
+    1,
+    65793,
+  ]),
+);
+
 function launchOf(
-  id: number,
+  id: fc.Arbitrary<unknown>,
   declaration: string,
   otherId: fc.Arbitrary<number>,
 ): fc.Arbitrary<LaunchOperands> {
@@ -98,15 +110,16 @@ function launchOf(
   const isTimed = TIMED.test(kernel);
   const types = list === "" ? [] : list.split(",");
   return fc.record({
-    kernel: fc.oneof({ weight: 20, arbitrary: fc.constant(id) }, otherId),
+    kernel: fc.oneof({ weight: 20, arbitrary: id }, { weight: 1, arbitrary: otherId }),
     grid: gridExtents,
     block: blockExtents,
     shared: sharedBytes(kernel),
     count: fc.oneof({ weight: 20, arbitrary: fc.constant(types.length) }, anyNumber),
     raw: isTimed ? fc.constant([0, 0]) : fc.tuple(rawWord, rawWord),
+    together,
     argumentSlots: fc.tuple(...types.map((type) => argument(kernel, type.trim()))),
-  }).map(({ kernel, grid, block, shared, count, raw, argumentSlots }) => ({
-    operands: [kernel, ...grid, ...block, shared, count, ...raw],
+  }).map(({ kernel, grid, block, shared, count, raw, together, argumentSlots }) => ({
+    operands: [kernel, ...grid, ...block, shared, count, ...raw, ...together],
     argumentSlots,
   }));
 }
@@ -122,8 +135,12 @@ export function launches(declarations: readonly string[]): fc.Arbitrary<LaunchOp
   const timed = all.filter(({ declaration }) => TIMED.test(declaration)).map(({ id }) => id);
   const otherId = anyNumber.filter((number) => !timed.includes(number));
   const from = (kernels: typeof all) =>
-    fc.constantFrom(...kernels).chain(({ id, declaration }) => launchOf(id, declaration, otherId));
-  return faults.length === 0
-    ? from(others)
-    : fc.oneof({ weight: 99, arbitrary: from(others) }, { weight: 1, arbitrary: from(faults) });
+    fc.constantFrom(...kernels).chain(({ id, declaration }) =>
+      launchOf(fc.constant(id), declaration, otherId)
+    );
+  return fc.oneof(
+    { weight: 89, arbitrary: from(others) },
+    { weight: 10, arbitrary: launchOf(handle("kernel"), "store_int(int,int*)", otherId) },
+    ...faults.length === 0 ? [] : [{ weight: 1, arbitrary: from(faults) }],
+  );
 }

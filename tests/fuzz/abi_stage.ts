@@ -9,7 +9,29 @@ import type { NativeLibrary, NativeSymbols } from "../../src/ffi/library.ts";
 import { cString } from "../../src/ffi/text.ts";
 
 /** Handles by what they stand for. */
-export type HandleKind = "stream" | "event" | "pinned" | "file" | "graph";
+export type HandleKind =
+  | "stream"
+  | "event"
+  | "pinned"
+  | "file"
+  | "graph"
+  | "module"
+  | "kernel"
+  | "program";
+
+/** All of them but kernels of modules, which end with those. */
+const DESTROYED_KINDS = [
+  "stream",
+  "event",
+  "pinned",
+  "file",
+  "graph",
+  "module",
+  "program",
+] as const;
+
+/** Kinds and sizes of the parameters of the kernel `store_int` in the stage's machine code. */
+export const STORE_PARAMETERS: readonly (readonly number[])[] = [[1, 4], [7, 8]];
 
 /** Device memory that was allocated, and perhaps is not any more. */
 export interface MemoryBlock {
@@ -63,12 +85,17 @@ export class AbiStage {
   readonly page: number;
   /** JavaScript memory that calls may read and write. */
   readonly scratch: Uint8Array<ArrayBuffer> = new Uint8Array(SCRATCH_BYTES);
+  /** Machine code of `tests/native/module_kernels.cu`. */
+  readonly image: Uint8Array<ArrayBuffer>;
   readonly #live: { readonly [Kind in HandleKind]: Set<number> } = {
     stream: new Set(),
     event: new Set(),
     pinned: new Set(),
     file: new Set(),
     graph: new Set(),
+    module: new Set(),
+    kernel: new Set(),
+    program: new Set(),
   };
   readonly #known: { readonly [Kind in HandleKind]: number[] } = {
     stream: [],
@@ -76,6 +103,9 @@ export class AbiStage {
     pinned: [],
     file: [],
     graph: [],
+    module: [],
+    kernel: [],
+    program: [],
   };
   readonly #memory = new Map<number, MemoryBlock>();
   readonly #knownMemory: MemoryBlock[] = [];
@@ -84,9 +114,14 @@ export class AbiStage {
   readonly #pieces = new Map<number, MemoryBlock>();
 
   /** Makes some of everything on two devices; destroys one of each again. */
-  constructor(library: NativeLibrary, devices: readonly [number, number]) {
+  constructor(
+    library: NativeLibrary,
+    devices: readonly [number, number],
+    image: Uint8Array<ArrayBuffer>,
+  ) {
     this.library = library;
     this.devices = devices;
+    this.image = image;
     const { symbols, result } = library;
     this.#expect(symbols.gs_virtual_granularity(devices[0], result), "read the granularity");
     this.page = result[0]!;
@@ -115,6 +150,8 @@ export class AbiStage {
       this.#expect(symbols.gs_file_open(cString(FILE), result), "open a file");
       this.created("file", result[0]!);
     }
+    for (const device of [...devices, devices[0]]) this.#load(device);
+    for (let program = 0; program < 2; program++) this.#makeProgram();
     this.#destroyOneOfEach();
   }
 
@@ -148,6 +185,28 @@ export class AbiStage {
     this.mapped({ device, address, bytes }, 2 * this.page);
   }
 
+  /** Loads a module and finds its kernel that stores a number. */
+  #load(device: number): void {
+    const { symbols, result } = this.library;
+    const created = symbols.gs_module_create(device, this.image, this.image.byteLength, result);
+    this.#expect(created, "make a module");
+    const module = result[0]!;
+    this.created("module", module);
+    this.#expect(symbols.gs_module_load(module), "load a module");
+    const parameters = Int32Array.from(STORE_PARAMETERS.flat());
+    const found = symbols.gs_module_kernel(module, cString("store_int"), parameters, 2, result);
+    this.#expect(found, "find a module's kernel");
+    this.created("kernel", result[0]!);
+  }
+
+  #makeProgram(): void {
+    const { symbols, result } = this.library;
+    const texts = new TextEncoder().encode("source\0name\0");
+    const status = symbols.gs_nvrtc_create(texts, texts.byteLength, 0, 0, 0, result);
+    this.#expect(status, "make a program");
+    this.created("program", result[0]!);
+  }
+
   /** Captures work on the largest memory block of the device. */
   #capture(device: number, stream: number): void {
     const { block, symbols, result } = this.library;
@@ -169,14 +228,18 @@ export class AbiStage {
 
   #destroyOneOfEach(): void {
     const { symbols } = this.library;
-    const destroy: { readonly [Kind in HandleKind]: (handle: number) => number } = {
+    const destroy: {
+      readonly [Kind in typeof DESTROYED_KINDS[number]]: (handle: number) => number;
+    } = {
       stream: symbols.gs_stream_destroy,
       event: symbols.gs_event_destroy,
       pinned: symbols.gs_pinned_release,
       file: symbols.gs_file_close,
       graph: symbols.gs_graph_destroy,
+      module: symbols.gs_module_destroy,
+      program: symbols.gs_nvrtc_destroy,
     };
-    for (const kind of ["stream", "event", "pinned", "file", "graph"] as const) {
+    for (const kind of DESTROYED_KINDS) {
       const handle = this.#known[kind].at(-1)!;
       this.#expect(destroy[kind](handle), `destroy a ${kind}`);
       this.destroyed(kind, handle);
@@ -279,6 +342,8 @@ export class AbiStage {
     const { symbols } = this.library;
     const statuses = [
       ...[...this.#live.graph].map((handle) => symbols.gs_graph_destroy(handle)),
+      ...[...this.#live.module].map((handle) => symbols.gs_module_destroy(handle)),
+      ...[...this.#live.program].map((handle) => symbols.gs_nvrtc_destroy(handle)),
       ...[...this.#live.event].map((handle) => symbols.gs_event_destroy(handle)),
       ...[...this.#live.stream].map((handle) => symbols.gs_stream_destroy(handle)),
       ...[...this.#live.pinned].map((handle) => symbols.gs_pinned_release(handle)),

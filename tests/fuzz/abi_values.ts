@@ -37,6 +37,9 @@ const FAVOURITES: { readonly [Kind in HandleKind]: readonly number[] } = {
   pinned: [0],
   file: [0],
   graph: [0, 1],
+  module: [0],
+  kernel: [0],
+  program: [0],
 };
 
 /** The two largest memory blocks of the first device. */
@@ -65,9 +68,7 @@ export function handle(kind: HandleKind): fc.Arbitrary<AbiValue | number> {
     { weight: 12, arbitrary: known(kind) },
     {
       weight: 1,
-      arbitrary: fc.constantFrom<HandleKind>("stream", "event", "pinned", "file", "graph").chain(
-        known,
-      ),
+      arbitrary: fc.constantFrom(...Object.keys(FAVOURITES) as HandleKind[]).chain(known),
     },
     {
       weight: 1,

@@ -14,7 +14,7 @@ export const PUBLIC_API: Program = {
   topology: "16x64MiB@8.9",
 };
 
-/** Every function of `csrc/gridstride.h`. Many devices, as faults make some unusable. */
+/** Every function of `csrc/gridstride*.h`. Many devices, as faults make some unusable. */
 export const ABI: Program = {
   program: "tests/fuzz/abi_campaign.ts",
   topology: "64x64MiB@8.9",

@@ -3,8 +3,8 @@
 //   c++ -std=c++17 -Icsrc -Icsrc/host/include tests/native/runtime_test.cpp
 //       tests/native/runtime/*.cpp csrc/host/*.cpp -pthread
 //
-// Prints one line per check and exits with 1 when one failed. Arguments with a slash are the paths of
-// the modules that some suites load (runtime/module_files.h). Another one names the one suite to
+// Prints one line per check and exits with 1 when one failed. Arguments with a slash are the paths
+// of the modules that some suites load (runtime/module_files.h). Another one names the one suite to
 // run; without it all run, in an order in which those that lose devices come late.
 #include <cstdio>
 #include <cstring>

@@ -66,6 +66,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/host/copy_work.cpp",
   "csrc/host/copy_work.h",
   "csrc/host/counted.h",
+  "csrc/host/demangled_name.h",
   "csrc/host/device.cpp",
   "csrc/host/device.h",
   "csrc/host/device_clock.cpp",

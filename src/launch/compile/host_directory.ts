@@ -4,7 +4,7 @@
  * @module
  */
 
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import {
   cacheRoot,
   makeCacheDirectory,
@@ -40,17 +40,26 @@ export async function withCompileDirectory<Result>(
 
 async function makeDirectory(environment: EnvironmentReader): Promise<string> {
   const root = cacheRoot(environment);
+  requirePermissions(root);
+  if (root === undefined) return await temporaryDirectory();
   try {
-    if (root === undefined) return await Deno.makeTempDir({ prefix: "gridstride-" });
     const parent = join(versionedCacheDirectory(root), "compile");
     makeCacheDirectory(root, parent);
     await sweep(parent);
     return await Deno.makeTempDir({ dir: parent, prefix: PREFIX });
   } catch (error) {
-    if (error instanceof Deno.errors.NotCapable) throw missingPermission(error, root);
-    if (root === undefined || !isUnwritable(error)) throw error;
+    if (!isUnwritable(error)) throw error;
     // A cache that cannot be written to costs nothing but the cache.
+    return await temporaryDirectory();
+  }
+}
+
+async function temporaryDirectory(): Promise<string> {
+  try {
     return await Deno.makeTempDir({ prefix: "gridstride-" });
+  } catch (error) {
+    if (error instanceof Deno.errors.NotCapable) throw missingPermission(["--allow-write"]);
+    throw error;
   }
 }
 
@@ -60,14 +69,25 @@ function isUnwritable(error: unknown): boolean {
     ["EROFS", "ENOSPC", "EDQUOT", "ENOTDIR"].includes(String(error.code));
 }
 
-function missingPermission(error: Error, root: string | undefined): CompilerUnavailableError {
-  const flags = root === undefined
-    ? "--allow-read --allow-write"
-    : `--allow-read=${dirname(root)} --allow-write=${dirname(root)} --allow-sys=uid`;
+/** Makes sure that the directory can be made without a prompt. */
+function requirePermissions(root: string | undefined): void {
+  const needed: [Deno.PermissionDescriptor, string][] = root === undefined
+    ? [[{ name: "read" }, "--allow-read"], [{ name: "write" }, "--allow-write"]]
+    : [
+      [{ name: "read", path: root }, `--allow-read=${root}`],
+      [{ name: "write", path: root }, `--allow-write=${root}`],
+      [{ name: "sys", kind: "uid" }, "--allow-sys=uid"],
+    ];
+  const missing = needed
+    .filter(([descriptor]) => Deno.permissions.querySync(descriptor).state !== "granted")
+    .map(([, flag]) => flag);
+  if (missing.length > 0) throw missingPermission(missing);
+}
+
+function missingPermission(flags: readonly string[]): CompilerUnavailableError {
   return new CompilerUnavailableError(
-    "Cannot compile kernels as a directory for the compilation is not permitted: " +
-      `${error.message}. Run again with ${flags}`,
-    { cause: error },
+    "Cannot compile kernels for the host device as making a directory for that is not permitted: " +
+      `run again with ${flags.join(" ")}`,
   );
 }
 

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { delimiter, isAbsolute } from "node:path";
 import { type CompilerFamily, compilerFamily } from "../../ffi/build/compilers.ts";
 import { compilerInstallation, readOsRelease } from "../../ffi/build/install_advice.ts";
 import { findProgram, runProgram } from "../../ffi/build/programs.ts";
@@ -63,10 +64,11 @@ export function findHostProgram(builtWith: string, environment: EnvironmentReade
     if (path !== undefined) return { command: [path], source: "PATH" };
     tried.push(`${name} on PATH`);
   }
-  const unread = environmentGranted("PATH") ? "" : " --allow-env=PATH lets PATH be read.";
+  const osRelease = mayRead("/etc/os-release") ? readOsRelease() : "";
   throw new CompilerUnavailableError(
-    `Cannot ${ACTION} as there is no C++17 compiler in ${tried.join(", ")}.${unread} Install one ` +
-      `with ${compilerInstallation(Deno.build.os, readOsRelease())}`,
+    `Cannot ${ACTION} as there is no C++17 compiler in ${tried.join(", ")}.` +
+      `${missingPermissions(environment)} Install one with ` +
+      compilerInstallation(Deno.build.os, osRelease),
   );
 }
 
@@ -82,17 +84,33 @@ function commandOf(
   return path === undefined || rest.length === 0 ? undefined : [path, ...rest];
 }
 
+/** The program of this name, looked for only where that needs no prompt. */
 function find(name: string, environment: EnvironmentReader): string | undefined {
-  try {
-    return findProgram(name, environment);
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotCapable)) throw error;
+  if (name.includes("/")) {
+    if (mayRead(name)) return findProgram(name, environment);
     throw new CompilerUnavailableError(
-      `Cannot ${ACTION} as looking for ${name} is not permitted: ${error.message}. Run again with ` +
-        "--allow-read",
-      { cause: error },
+      `Cannot ${ACTION} as looking for ${name} is not permitted: run again with ` +
+        `--allow-read=${name}`,
     );
   }
+  const directories = pathOf(environment).filter(mayRead).join(delimiter);
+  return findProgram(name, (variable) => variable === "PATH" ? directories : undefined);
+}
+
+function pathOf(environment: EnvironmentReader): string[] {
+  return (environment("PATH") ?? "").split(delimiter).filter((directory) => isAbsolute(directory));
+}
+
+function mayRead(path: string): boolean {
+  return Deno.permissions.querySync({ name: "read", path }).state === "granted";
+}
+
+/** Which permissions would let a compiler be looked for in more places. */
+function missingPermissions(environment: EnvironmentReader): string {
+  const flags = environmentGranted("PATH") ? [] : ["--allow-env=PATH"];
+  const unread = pathOf(environment).filter((directory) => !mayRead(directory));
+  if (unread.length > 0) flags.push(`--allow-read=${unread.join(",")}`);
+  return flags.length === 0 ? "" : ` It is looked for in more places with ${flags.join(" ")}.`;
 }
 
 /** The commands of compilers that were asked, and their answers. */

@@ -9,7 +9,7 @@ import type { ActiveToken } from "./active_tokens.ts";
 /** Headers that host code includes and device code has no use for. */
 const HOST_HEADERS: ReadonlySet<string> = new Set([
   // C++
-  ..."algorithm any array_view atomic barrier bitset charconv chrono codecvt condition_variable"
+  ..."algorithm any atomic barrier bitset charconv chrono codecvt condition_variable"
     .split(" "),
   ..."coroutine deque exception execution filesystem format forward_list fstream future generator"
     .split(" "),

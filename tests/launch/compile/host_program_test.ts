@@ -152,6 +152,6 @@ Deno.test("a missing permission is named, and without HOME none of the cache is 
     noRun,
     /^CompilerUnavailableError: Cannot compile .* as starting (\/\S+) is not permitted: run again with --allow-run=\1\n$/,
   );
-  assertMatch(noWrite, /^CompilerUnavailableError: .* Run again with .*--allow-write=/);
+  assertMatch(noWrite, /^CompilerUnavailableError: .*: run again with --allow-write=\S+\/cache\n$/);
   assertStrictEquals(noHome, "library\n");
 });

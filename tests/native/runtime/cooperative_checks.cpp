@@ -98,12 +98,12 @@ void check_rounds(unsigned blocks, unsigned threads) {
   const void* const kernel = kernel_descriptor<&pass_on>("pass_on");
   REQUIRE(cooperate(kernel, blocks, threads, nullptr, memory, memory + 2 * blocks, rounds));
   std::vector<int> result(blocks);
-  REQUIRE(cudaMemcpy(result.data(), memory + 2 * blocks, blocks * sizeof(int),
-                     cudaMemcpyDeviceToHost));
+  REQUIRE(
+      cudaMemcpy(result.data(), memory + 2 * blocks, blocks * sizeof(int), cudaMemcpyDeviceToHost));
   bool right = true;
   for (unsigned b = 0; b < blocks; ++b) {
-    right = right && result[b] == static_cast<int>((b + (rounds / blocks + 1) * blocks - rounds) %
-                                                   blocks);
+    right = right &&
+            result[b] == static_cast<int>((b + (rounds / blocks + 1) * blocks - rounds) % blocks);
   }
   CHECK(right, std::to_string(blocks) + " blocks of " + std::to_string(threads) +
                    " threads pass values on from barrier to barrier");
@@ -247,8 +247,8 @@ void check_module_grid() {
   REQUIRE(cudaMemcpy(memory, in.data(), in.size() * sizeof(int), cudaMemcpyHostToDevice));
   int* const between = memory + in.size();
   const int* const source = memory;
-  REQUIRE(cooperate(library.kernel("meet"), blocks, 50, nullptr, source, between,
-                    between + blocks));
+  REQUIRE(
+      cooperate(library.kernel("meet"), blocks, 50, nullptr, source, between, between + blocks));
   std::vector<int> out(blocks);
   REQUIRE(cudaMemcpy(out.data(), between + blocks, blocks * sizeof(int), cudaMemcpyDeviceToHost));
   bool right = true;

@@ -33,7 +33,8 @@ struct Census {
   bool operator==(const Census& other) const {
     return streams == other.streams && events == other.events && records == other.records &&
            ranges == other.ranges && captures == other.captures && graphs == other.graphs &&
-           modules == other.modules && allocations == other.allocations && registered == other.registered;
+           modules == other.modules && allocations == other.allocations &&
+           registered == other.registered;
   }
 };
 

@@ -1,5 +1,6 @@
 // Modules: kernels by name, their parameters and resources, variables, devices, and unloading.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -107,8 +108,7 @@ void check_results() {
   REQUIRE(cudaMemcpy(constant, weights, sizeof weights, cudaMemcpyHostToDevice));
   REQUIRE(launch(library.kernel("weigh"), 8, 128, nullptr, memory, memory + count, count));
   std::vector<float> result(count);
-  REQUIRE(cudaMemcpy(result.data(), memory + count, count * sizeof(float),
-                     cudaMemcpyDeviceToHost));
+  REQUIRE(cudaMemcpy(result.data(), memory + count, count * sizeof(float), cudaMemcpyDeviceToHost));
   bool right = true;
   for (std::size_t i = 0; i < result.size(); ++i) {
     right = right && result[i] == values[i] * weights[i % 3];
@@ -139,8 +139,8 @@ void check_constants() {
   const LoadedLibrary library;
   int* out = nullptr;
   REQUIRE(cudaMalloc(&out, 5 * sizeof(int)));
-  REQUIRE(launch(library.kernel("read_fixed"), 1, 5, nullptr, char{1}, Wide{100, 'x'}, out,
-                 short{2}));
+  REQUIRE(
+      launch(library.kernel("read_fixed"), 1, 5, nullptr, char{1}, Wide{100, 'x'}, out, short{2}));
   int result[5] = {};
   REQUIRE(cudaMemcpy(result, out, sizeof result, cudaMemcpyDeviceToHost));
   CHECK(result[0] == 102 && result[4] == 111, "a constant has its initial value");
@@ -227,8 +227,8 @@ void check_unloading() {
     variable = library.variable("counter", sizeof(unsigned));
   }
   CHECK(LoadedModule::live() == 0, "an unloaded module is gone");
-  CHECK_STATUS(launch(kernel, 1, 1, nullptr, variable, variable, 0),
-               cudaErrorInvalidDeviceFunction, "its kernel is none");
+  CHECK_STATUS(launch(kernel, 1, 1, nullptr, variable, variable, 0), cudaErrorInvalidDeviceFunction,
+               "its kernel is none");
   CHECK_STATUS(cudaMemset(variable, 0, 4), cudaErrorInvalidValue, "its variable is no memory");
   CHECK_STATUS(cudaLibraryUnload(handle), cudaErrorInvalidResourceHandle, "its handle names none");
   CHECK_STATUS(cudaLibraryGetKernel(&kernel, handle, "weigh"), cudaErrorInvalidResourceHandle,

@@ -38,8 +38,8 @@ Loading load_image(const Image& image) {
   void* values[] = {log, reinterpret_cast<void*>(sizeof log),
                     reinterpret_cast<void*>(image.size())};
   Loading loading = {cudaSuccess, {}, nullptr};
-  loading.status = cudaLibraryLoadData(&loading.library, image.data(), options, values, 3, nullptr,
-                                       nullptr, 0);
+  loading.status =
+      cudaLibraryLoadData(&loading.library, image.data(), options, values, 3, nullptr, nullptr, 0);
   loading.log = log;
   return loading;
 }

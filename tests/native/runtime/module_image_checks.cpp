@@ -30,8 +30,8 @@ Image with_byte(Image image, std::size_t offset, unsigned char value) {
 }
 
 void check_other_kinds() {
-  check_refused(text_image(".version 9.0\n.target sm_90\n"), cudaErrorNoKernelImageForDevice,
-                "PTX", "PTX is not for this device");
+  check_refused(text_image(".version 9.0\n.target sm_90\n"), cudaErrorNoKernelImageForDevice, "PTX",
+                "PTX is not for this device");
   check_refused({0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0}, cudaErrorNoKernelImageForDevice,
                 "fat binary", "nor is a fat binary");
   check_refused({0xcf, 0xfa, 0xed, 0xfe, 7, 0, 0, 1}, cudaErrorNoKernelImageForDevice,
@@ -100,16 +100,15 @@ void check_arguments() {
   const Image& sound = image_of(ModuleFile::complete);
   cudaLibrary_t library = nullptr;
   const auto load = [&](cudaJitOption option, void* value, unsigned count) {
-    return cudaLibraryLoadData(&library, sound.data(), &option, &value, count, nullptr, nullptr,
-                               0);
+    return cudaLibraryLoadData(&library, sound.data(), &option, &value, count, nullptr, nullptr, 0);
   };
   CHECK_STATUS(cudaLibraryLoadData(nullptr, sound.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
                cudaErrorInvalidValue, "a library needs a place for its handle");
   CHECK_STATUS(cudaLibraryLoadData(&library, nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0),
                cudaErrorInvalidValue, "and an image");
-  CHECK_STATUS(cudaLibraryLoadData(&library, sound.data(), nullptr, nullptr, 1, nullptr, nullptr,
-                                   0),
-               cudaErrorInvalidValue, "options that are counted must be given");
+  CHECK_STATUS(
+      cudaLibraryLoadData(&library, sound.data(), nullptr, nullptr, 1, nullptr, nullptr, 0),
+      cudaErrorInvalidValue, "options that are counted must be given");
   CHECK_STATUS(load(static_cast<cudaJitOption>(99), nullptr, 1), cudaErrorInvalidValue,
                "an unknown option is refused");
   CHECK_STATUS(load(gridstrideJitImageBytes, nullptr, 1), cudaErrorInvalidValue,

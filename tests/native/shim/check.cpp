@@ -80,7 +80,7 @@ Tally tally() {
   double result[GS_TALLY_SLOTS] = {};
   gs.gs_resource_tally(result);
   return Tally{result[0], result[1], result[2], result[3], result[4],
-               result[5], result[6], result[7], result[8], result[10]};
+               result[5], result[6], result[7], result[8], result[10], result[11]};
 }
 
 bool operator==(const Tally& one, const Tally& other) {
@@ -88,7 +88,7 @@ bool operator==(const Tally& one, const Tally& other) {
          one.streams == other.streams && one.events == other.events && one.slabs == other.slabs &&
          one.slab_bytes == other.slab_bytes && one.reservations == other.reservations &&
          one.mapped_bytes == other.mapped_bytes && one.graphs == other.graphs &&
-         one.modules == other.modules;
+         one.modules == other.modules && one.programs == other.programs;
 }
 
 bool is_host() {

@@ -32,7 +32,7 @@ int32_t make_event(int device, int timing);
 
 struct Tally {
   double allocations, bytes, streams, events, slabs, slab_bytes, reservations, mapped_bytes, graphs,
-      modules;
+      modules, programs;
 };
 Tally tally();
 bool operator==(const Tally& one, const Tally& other);

@@ -203,7 +203,7 @@ typedef struct cudaLaunchAttribute_st {
   cudaLaunchAttributeValue val;
 } cudaLaunchAttribute;
 
-// Two members have the names of macros (special_registers.h): initialise by position, which is right
+// Two members have the names of macros (register_names.h): initialise by position, which is right
 // for CUDA's as well, and read by structured binding.
 #pragma push_macro("gridDim")
 #pragma push_macro("blockDim")

@@ -1,0 +1,72 @@
+/**
+ * Warming kernels up: what is in the compile cache then, and what is said of what does not compile.
+ */
+
+import { assertEquals, assertRejects } from "@std/assert";
+import {
+  clearKernelCache,
+  CompileError,
+  configureKernelCache,
+  kernelCacheStatistics,
+  type KernelSource,
+  warmUpKernels,
+} from "../../mod.ts";
+import { device } from "../support/device.ts";
+
+const directory = await Deno.makeTempDir({ prefix: "gridstride-test-" });
+configureKernelCache({ directory });
+globalThis.addEventListener("unload", () => Deno.removeSync(directory, { recursive: true }));
+
+const SOURCE = "__global__ void set(int* x) { *x = VALUE; }";
+
+Deno.test("what was warmed up needs no compiler, by text and by file; the rest does", async () => {
+  await clearKernelCache();
+  const file = `${directory}/set.cu`;
+  await Deno.writeTextFile(file, SOURCE);
+  const defines = { VALUE: 7 };
+  const sources: KernelSource[] = [{ source: SOURCE, defines }, { path: file, defines }];
+  assertEquals(await warmUpKernels(device, sources), { compiled: 2, cached: 0 });
+  assertEquals(await warmUpKernels(device, sources), { compiled: 0, cached: 2 });
+  const { misses } = kernelCacheStatistics();
+  using text = await device.compile(SOURCE, { defines });
+  using fromFile = await device.compileFile(file, { defines });
+  assertEquals([text.cached, fromFile.cached], [true, true]);
+  assertEquals(kernelCacheStatistics().misses, misses);
+  using other = await device.compile(SOURCE, { defines: { VALUE: 8 } });
+  assertEquals(other.cached, false);
+});
+
+Deno.test("sources that do not compile are named when all others are through", async () => {
+  await clearKernelCache();
+  const good = { source: SOURCE, defines: { VALUE: 9 } };
+  const bad = (name: string) => ({ source: "__global__ void f() { nothing; }", name });
+  const error = await assertRejects(
+    () => warmUpKernels(device, [bad("one.cu"), good]),
+    CompileError,
+    "Cannot compile one.cu",
+  );
+  assertEquals(error.source, "one.cu");
+  const several = await assertRejects(
+    () => warmUpKernels(device, [bad("one.cu"), bad("two.cu")]),
+    AggregateError,
+    "Cannot warm kernels up: 2 do not compile",
+  );
+  assertEquals(several.errors.map(({ source }) => source), ["one.cu", "two.cu"]);
+  assertEquals(await warmUpKernels(device, [good]), { compiled: 0, cached: 1 });
+  assertEquals(await warmUpKernels(device, []), { compiled: 0, cached: 0 });
+});
+
+Deno.test("a source that is none is refused by its place, and nothing is compiled", async () => {
+  const { misses } = kernelCacheStatistics();
+  const warm = (...sources: unknown[]) => () => warmUpKernels(device, sources as KernelSource[]);
+  await assertRejects(
+    warm({}),
+    TypeError,
+    "sources[0] must have either a source, a text, or a path",
+  );
+  await assertRejects(warm({ source: "", path: "x" }), TypeError, "sources[0] must have either");
+  await assertRejects(warm({ source: SOURCE }, 1), TypeError, "sources[1]");
+  await assertRejects(warm({ source: SOURCE, name: 1 }), TypeError, "options.name");
+  await assertRejects(() => warmUpKernels({} as never, []), TypeError, "device must be a Device");
+  assertEquals(kernelCacheStatistics().misses, misses);
+});

@@ -1,0 +1,317 @@
+// NVRTC compiles what people have, without a GPU: the sources of the sample kernels, standard headers,
+// half and bfloat16, templates, variables, cooperative groups; names, resources, warnings and errors are
+// those of the program; and the key of the compile cache changes with all that the result depends on.
+
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { CompileError } from "../../../src/launch/compile/compile_error.ts";
+import { CompilerUnavailableError } from "../../../src/launch/compile/compiler_unavailable_error.ts";
+import type { CompiledImage, CompileRequest } from "../../../src/launch/compile/compiler.ts";
+import { NvrtcCompiler } from "../../../src/launch/compile/nvrtc_compiler.ts";
+import { toolkitHeader } from "../../support/cuda_toolkit.ts";
+import { installation, library, nvrtc, request, withoutNvrtc } from "../../support/nvrtc.ts";
+import { runProgram } from "../../support/subprocess.ts";
+
+const toolkitVersion = installation?.version.join(".");
+const runtimeVersion = /#define CUDART_VERSION\s+(\d+)/
+  .exec(toolkitHeader("cuda_runtime_api.h") ?? "")?.[1];
+const [major = 0, minor = 0] = installation?.version ?? [];
+const hasToolkit = runtimeVersion === String(major * 1000 + minor * 10);
+
+function nvrtcTest(name: string, fn: () => Promise<void>, needsToolkit = false): void {
+  const absent = needsToolkit && !hasToolkit ? " (skipped: no toolkit of NVRTC's version)" : "";
+  const ignore = nvrtc === undefined || absent !== "";
+  Deno.test({ name: `${name}${withoutNvrtc || absent}`, ignore, fn });
+}
+
+function compile(source: string, rest: Partial<CompileRequest> = {}): Promise<CompiledImage> {
+  return nvrtc!.compile(request(source, rest));
+}
+
+function source(name: string): string {
+  return Deno.readTextFileSync(new URL(`sources/${name}`, import.meta.url));
+}
+
+const text = ({ image }: CompiledImage) => new TextDecoder().decode(image);
+
+nvrtcTest("a kernel, a template, variables: their names and what they use", async () => {
+  const { format, image, loweredNames, resources, log } = await compile(
+    `template <class T, int N> __global__ void tile(T* x, int n) {
+       __shared__ T s[N];
+       s[threadIdx.x] = x[threadIdx.x];
+       __syncthreads();
+       x[n] = s[N - 1 - threadIdx.x];
+     }
+     __constant__ float table[4];
+     namespace n { __device__ int count; }
+     extern "C" __global__ void plain(float* x) { x[0] = table[1] + n::count; }
+     __global__ void hungry(float* x, int i) {
+       float local[64];
+       for (int k = 0; k < 64; k++) local[k] = x[k];
+       for (int k = 0; k < i; k++) local[k * i % 64] += local[(k + i) % 64];
+       for (int k = 0; k < 64; k++) x[k] = local[k];
+     }`,
+    { expressions: ["tile<float, 32>", "plain", "hungry", "&table", "&n::count"] },
+  );
+  assertEquals(format, "cubin");
+  assertEquals([...image.subarray(0, 4)], [0x7f, 0x45, 0x4c, 0x46]);
+  assertEquals(
+    loweredNames,
+    new Map([
+      ["tile<float, 32>", "_Z4tileIfLi32EEvPT_i"],
+      ["plain", "plain"],
+      ["hungry", "_Z6hungryPfi"],
+      ["&table", "table"],
+      ["&n::count", "_ZN1n5countE"],
+    ]),
+  );
+  assertEquals([...resources.keys()].sort(), ["_Z4tileIfLi32EEvPT_i", "_Z6hungryPfi", "plain"]);
+  assertEquals(resources.get("_Z4tileIfLi32EEvPT_i")!.sharedMemory, 128);
+  assert(resources.get("_Z6hungryPfi")!.localMemory >= 256);
+  assert(resources.get("plain")!.registers > 0);
+  assertEquals(log, "");
+});
+
+nvrtcTest("a device newer than NVRTC gets PTX of the newest architecture", async () => {
+  const target = { kind: "cuda", capability: "99.0" } as const;
+  const image = await compile("__global__ void k(int* x) { *x = 1; }", { target });
+  assertEquals(image.format, "ptx");
+  assertMatch(text(image), /\.target sm_\d+/);
+  assertEquals(image.resources.size, 0);
+  const chosen = await compile("__global__ void k(int* x) { *x = 1; }", {
+    options: ["-arch=compute_80"],
+  });
+  assertMatch(text(chosen), /\.target sm_80\b/);
+});
+
+nvrtcTest("the standard headers have what device code uses of them", async () => {
+  const { log } = await compile(source("standard_headers.cu"), {
+    expressions: ["standard_functions"],
+  });
+  assertEquals(log, "");
+});
+
+nvrtcTest("printf, assert, math in all precisions and names of Linux need no header", async () => {
+  const virtual = { options: ["-arch=compute_80"] };
+  const image = await compile(
+    `float helper(float x) { return x * x; }  // The device's, as there is no other code.
+     extern "C" __global__ void k(float* x, double* y, uint n) {
+       assert(n > 0);
+       printf("%f %u\\n", x[0], n);
+       x[0] = helper(__expf(x[0])) + rsqrtf(x[1]) + fmaf(x[0], x[1], INFINITY);
+       y[0] = fma(y[0], y[1], erf(y[2])) + __dadd_rn(y[0], M_PI) + sqrt(2) + pow(2, 3);
+       x[1] = atomicAdd(x, 1.0f) + __shfl_xor_sync(~0u, x[0], 1) + clock64() + UINT_MAX;
+     }`,
+    virtual,
+  );
+  for (
+    const name of ["vprintf", "__assertfail", "fma.rn.f64", "ex2.approx", "shfl.sync", "clock64"]
+  ) {
+    assert(text(image).includes(name), name);
+  }
+});
+
+nvrtcTest("half and bfloat16 come from the toolkit", async () => {
+  const image = await compile(
+    `#include <cuda_fp16.h>
+     #include <cuda_bf16.h>
+     #include <math_constants.h>
+     #include <stdint.h>
+     __global__ void k(__half* x, __nv_bfloat16* y, __half2* z, int64_t n) {
+       x[0] = hexp(x[1] * x[2]) + __float2half(CUDART_PI_F);
+       y[0] = __hfma(y[1], y[2], y[3]);
+       z[0] = __hmul2(z[1], z[2]);
+     }`,
+    { options: ["-arch=compute_80"], expressions: ["k"] },
+  );
+  assertMatch(text(image), /mul.*f16/);
+  assertEquals(image.log, "");
+}, true);
+
+nvrtcTest("cooperative groups and the standard headers fit together", async () => {
+  const image = await compile(
+    `#include <cstdint>
+     #include <limits>
+     #include <cooperative_groups.h>
+     namespace cg = cooperative_groups;
+     __global__ void k(uint32_t* x) {
+       auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+       uint32_t sum = x[threadIdx.x];
+       for (int i = tile.size() / 2; i > 0; i /= 2) sum += tile.shfl_down(sum, i);
+       if (tile.thread_rank() == 0) x[tile.meta_group_rank()] = std::min(sum, 7u);
+     }`,
+    { options: ["-arch=compute_80"] },
+  );
+  assertMatch(text(image), /shfl\.sync\.down/);
+  assertEquals(image.log, "");
+}, true);
+
+nvrtcTest("defines, headers and options of a program are the compiler's", async () => {
+  const image = await compile(
+    `#include "d/scale.h"
+     __global__ void k(float* x) { x[0] = scale(x[0] / 3.0f) + N; }`,
+    {
+      headers: new Map([
+        ["d/scale.h", '#include "factor.h"\ninline float scale(float x) { return x * FACTOR; }'],
+        ["d/factor.h", "#define FACTOR 1024.0f"],
+      ]),
+      defines: new Map([["N", "256"]]),
+      options: ["-arch=compute_80", "-use_fast_math"],
+    },
+  );
+  assertMatch(text(image), /0f44800000/); // 1024
+  assertMatch(text(image), /0f43800000/); // 256
+  assertMatch(text(image), /\.ftz/);
+  assertMatch(text(image), /\.loc/);
+});
+
+nvrtcTest(
+  "errors say where and what, in the program's own lines, and warnings do too",
+  async () => {
+    const error = await assertRejects(
+      () =>
+        compile('#include "h.h"\n__global__ void k(float* x) {\n\tyy[0] = foo(1);\n}\n', {
+          headers: new Map([["h.h", "inline int foo(int a) {\n  return b;\n}\n"]]),
+        }),
+      CompileError,
+    );
+    assertEquals(
+      error.message,
+      `Cannot compile kernel.cu with ${nvrtc!.label}:
+h.h:2:10: error: identifier "b" is undefined
+    2 |   return b;
+      |          ^
+kernel.cu:3:2: error: identifier "yy" is undefined
+    3 | \tyy[0] = foo(1);
+      | \t^`,
+    );
+    const { log } = await compile("__global__ void k(int* x) {\n  int unused;\n  *x = 1;\n}");
+    assertMatch(
+      log,
+      /kernel\.cu:2:7: warning: variable "unused" was declared but never referenced/,
+    );
+  },
+);
+
+nvrtcTest("each kind of mistake has its own error", async () => {
+  const kernel = "__global__ void k(int* x) { *x = 1; }";
+  await assertRejects(
+    () => compile(kernel, { expressions: ["k", "nothere<int>"] }),
+    CompileError,
+    'in the expression nothere<int>: identifier "nothere" is undefined',
+  );
+  await assertRejects(
+    () => compile(kernel, { options: ["--no-such-option"] }),
+    TypeError,
+    `Cannot compile kernel.cu with ${nvrtc!.label} as it refuses an option: nvrtc: error: ` +
+      "unrecognized option --no-such-option found",
+  );
+  await assertRejects(() => compile(kernel, { options: ["-dc"] }), TypeError, "not allowed");
+  await assertRejects(
+    () => compile("__global__ void k(int* x) { __shared__ int big[20000]; x[0] = big[x[1]]; }"),
+    CompileError,
+    "uses too much shared data",
+  );
+  await assertRejects(
+    () => compile(kernel, { target: { kind: "cuda", capability: "2.0" } }),
+    RangeError,
+    "as the device's compute capability must be",
+  );
+  await assertRejects(
+    () => compile('#include "absent.h"\n'),
+    CompileError,
+    'kernel.cu:1:20: error: cannot open source file "absent.h": it is not in the headers of the request',
+  );
+});
+
+nvrtcTest("nothing beside the program is read unless it is asked for", async () => {
+  const directory = await Deno.makeTempDir();
+  const before = Deno.cwd();
+  try {
+    await Deno.writeTextFile(`${directory}/beside.h`, "#define BESIDE 1\n");
+    Deno.chdir(directory);
+    const kernel = '#include "beside.h"\n__global__ void k(int* x) { *x = BESIDE; }';
+    await assertRejects(() => compile(kernel), CompileError, "beside.h");
+    const image = await compile(kernel, { options: [`-I${directory}`, "-arch=compute_80"] });
+    assertMatch(text(image), /\.entry/);
+  } finally {
+    Deno.chdir(before);
+    await Deno.remove(directory, { recursive: true });
+  }
+});
+
+nvrtcTest(
+  "the identity changes with NVRTC and with headers, not with what is in the key",
+  async () => {
+    const plain = await nvrtc!.identity(request("int x;"));
+    assertEquals(await nvrtc!.identity(request("int y;", { name: "other.cu" })), plain);
+    assertEquals(plain[0], toolkitVersion);
+    assert(
+      plain.some((part) => part.includes("Compiler Build ID") || part.includes("Cuda compilation")),
+    );
+    assertEquals(plain.filter((part) => /^[0-9a-f]{64}$/.test(part)).length, 2);
+    const integers = await nvrtc!.identity(request("#include <stdint.h>\n"));
+    assert(integers.length > plain.length);
+    const directory = await Deno.makeTempDir();
+    try {
+      const asked = request('#include "a.h"\n', { options: [`-I${directory}`] });
+      await Deno.writeTextFile(`${directory}/a.h`, '#include "b.h"\n');
+      await Deno.writeTextFile(`${directory}/b.h`, "1");
+      const one = await nvrtc!.identity(asked);
+      await Deno.writeTextFile(`${directory}/b.h`, "2");
+      const other = await nvrtc!.identity(asked);
+      assert(JSON.stringify(one) !== JSON.stringify(other), "a header that a header includes");
+    } finally {
+      await Deno.remove(directory, { recursive: true });
+    }
+  },
+);
+
+nvrtcTest("the identity has one digest for all of the toolkit that is included", async () => {
+  const plain = await nvrtc!.identity(request(""));
+  const half = await nvrtc!.identity(request("#include <cuda_fp16.h>\n"));
+  assertEquals(half.length, plain.length + 1);
+  assertMatch(half.at(-1)!, /^[0-9a-f]{64}$/);
+  const brain = await nvrtc!.identity(request("#include <cuda_bf16.h>\n"));
+  assert(half.at(-1) !== brain.at(-1));
+}, true);
+
+Deno.test("where there is no NVRTC, the error lists what was tried and what to do", async () => {
+  const directory = await Deno.makeTempDir();
+  try {
+    await Deno.writeTextFile(`${directory}/libnvrtc.so.13`, "no library");
+    const environment = (name: string) => name === "GRIDSTRIDE_NVRTC" ? directory : undefined;
+    const error = await assertRejects(
+      () => NvrtcCompiler.find(library, environment),
+      CompilerUnavailableError,
+      "Cannot compile for CUDA with NVRTC as there is none that can be used:",
+    );
+    assertMatch(error.message, /libnvrtc\.so\.13 \(GRIDSTRIDE_NVRTC\): \S/);
+    assertMatch(error.message, /pip install nvidia-cuda-nvrtc/);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+});
+
+nvrtcTest("a second process knows NVRTC without opening it, and without its compiler", async () => {
+  const cache = await Deno.makeTempDir();
+  try {
+    const program = `
+      import { openNativeLibrary } from "${import.meta.resolve("../../../src/ffi/library.ts")}";
+      import { callTally } from "${import.meta.resolve("../../../src/ffi/fault_injection.ts")}";
+      import { NvrtcCompiler } from "${
+      import.meta.resolve("../../../src/launch/compile/nvrtc_compiler.ts")
+    }";
+      const library = openNativeLibrary(${JSON.stringify(library.path)});
+      const compiler = await NvrtcCompiler.find(library);
+      console.log(compiler.label, callTally(library, "nvrtcVersion"));
+    `;
+    const environment = { GRIDSTRIDE_CACHE_DIR: `${cache}/gridstride` };
+    const outputs = [];
+    for (let run = 0; run < 2; run++) {
+      outputs.push((await runProgram(program, { environment })).stdout.trim());
+    }
+    assertEquals(outputs, [`${nvrtc!.label} 1`, `${nvrtc!.label} 0`]);
+  } finally {
+    await Deno.remove(cache, { recursive: true });
+  }
+});
