@@ -30,6 +30,9 @@ class Operands {
     return checked_integer(block_->operand[operand], largest);
   }
 
+  // As it stands in its slot, unchecked.
+  double number(int operand) const { return block_->operand[operand]; }
+
   // A kernel argument as it stands in its slot: a number, or the raw bytes of one.
   double argument(int index) const { return block_->argument[index]; }
 

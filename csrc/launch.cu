@@ -68,14 +68,21 @@ uint64_t converted(double value, const Parameter& parameter) {
   fail(GS_ERROR_INTERNAL);
 }
 
+// The words that say which arguments are raw bytes: for most launches none.
+uint64_t raw_words(const Operands& in) {
+  const double low = in.number(raw_words_operand);
+  const double high = in.number(raw_words_operand + 1);
+  if (__builtin_expect(low == 0 && high == 0, 1)) return 0;
+  return checked_integer(low, largest_uint32) | checked_integer(high, largest_uint32) << 32;
+}
+
 // The parameters of one launch, as cudaLaunchKernel reads them.
 class LaunchArguments {
  public:
   LaunchArguments(const Operands& in, const Launchable& kernel) {
     require(in.integer(argument_count_operand) == static_cast<uint64_t>(kernel.parameter_count),
             GS_ERROR_LAUNCH);
-    const uint64_t raw = in.integer(raw_words_operand, largest_uint32) |
-                         in.integer(raw_words_operand + 1, largest_uint32) << 32;
+    const uint64_t raw = raw_words(in);
     int slot = 0;
     for (int index = 0; index < kernel.parameter_count; index++) {
       const Parameter& parameter = kernel.parameters[index];
@@ -103,40 +110,32 @@ class LaunchArguments {
   void* pointers_[kernel_parameter_limit];
 };
 
-// Where and how the blocks of a launch run.
+// Where a launch runs, and how many blocks.
 struct LaunchShape {
-  explicit LaunchShape(const Operands& in)
-      : grid(extent(in, grid_operand)),
-        block(extent(in, block_operand)),
-        // CUDA takes a size_t here and hands 32 bits of it on.
-        shared_bytes(in.integer(shared_bytes_operand, largest_uint32)),
-        is_cooperative(in.integer(flags_operand, GS_LAUNCH_COOPERATIVE) != 0),
-        cluster(static_cast<uint32_t>(in.integer(cluster_operand, 0xFFFFFF))) {}
-
-  bool is_plain() const { return !is_cooperative && cluster == 0; }
-
   dim3 grid;
   dim3 block;
   size_t shared_bytes;
-  bool is_cooperative;
-  uint32_t cluster;  // three extents of 8 bits each, x in the lowest; 0: no cluster
+  cudaStream_t stream;
 };
 
-// The attributes of a launch that is not plain.
+// Which blocks of a launch run at once.
 class LaunchAttributes {
  public:
-  explicit LaunchAttributes(const LaunchShape& shape) {
-    if (shape.is_cooperative) {
-      cudaLaunchAttribute& cooperative = added(cudaLaunchAttributeCooperative);
-      cooperative.val.cooperative = 1;
+  // As the operands have them.
+  LaunchAttributes(double flags, double cluster) {
+    if (checked_integer(flags, GS_LAUNCH_COOPERATIVE) != 0) {
+      added(cudaLaunchAttributeCooperative).val.cooperative = 1;
     }
-    if (shape.cluster == 0) return;
-    const auto side = [&](int axis) { return shape.cluster >> (8 * axis) & 0xFF; };
+    const uint64_t extents = checked_integer(cluster, 0xFFFFFF);
+    if (extents == 0) return;
+    const auto side = [&](int axis) {
+      return static_cast<unsigned int>(extents >> 8 * axis & 0xFF);
+    };
     require(side(0) > 0 && side(1) > 0 && side(2) > 0, GS_ERROR_ARGUMENT);
-    cudaLaunchAttribute& cluster = added(cudaLaunchAttributeClusterDimension);
-    cluster.val.clusterDim.x = side(0);
-    cluster.val.clusterDim.y = side(1);
-    cluster.val.clusterDim.z = side(2);
+    auto& dimensions = added(cudaLaunchAttributeClusterDimension).val.clusterDim;
+    dimensions.x = side(0);
+    dimensions.y = side(1);
+    dimensions.z = side(2);
   }
 
   cudaLaunchAttribute* data() { return attributes_; }
@@ -154,25 +153,30 @@ class LaunchAttributes {
 };
 
 // Apart, so that the frame of a plain launch has no room for it.
-[[gnu::noinline]] void launch_with_attributes(const LaunchShape& shape, const void* function,
-                                              void** arguments, cudaStream_t stream) {
-  LaunchAttributes attributes(shape);
+[[gnu::noinline]] void launch_together(const void* function, const LaunchShape& shape,
+                                       void** arguments, LaunchAttributes attributes) {
   // Not by name: gridDim and blockDim are macros of the host device's kernel language.
-  const cudaLaunchConfig_t config{shape.grid, shape.block,       shape.shared_bytes,
-                                  stream,     attributes.data(), attributes.count()};
+  const cudaLaunchConfig_t config{shape.grid,   shape.block,       shape.shared_bytes,
+                                  shape.stream, attributes.data(), attributes.count()};
   GS_CALL(cudaLaunchKernelExC, &config, function, arguments);
 }
 
 void launch(const Operands& in, const Launchable& kernel, int device) {
-  const LaunchShape shape(in);
+  const dim3 grid = extent(in, grid_operand);
+  const dim3 block = extent(in, block_operand);
+  // CUDA takes a size_t here and hands 32 bits of it on.
+  const size_t shared_bytes = in.integer(shared_bytes_operand, largest_uint32);
+  const double flags = in.number(flags_operand);
+  const double cluster = in.number(cluster_operand);
   LaunchArguments arguments(in, kernel);
   const StreamUse stream = use_stream(in.stream(), device);
   make_current(device);
-  if (__builtin_expect(shape.is_plain(), 1)) {
-    GS_CALL(cudaLaunchKernel, kernel.function, shape.grid, shape.block, arguments.pointers(),
-            shape.shared_bytes, stream->stream);
+  if (__builtin_expect(flags == 0 && cluster == 0, 1)) {
+    GS_CALL(cudaLaunchKernel, kernel.function, grid, block, arguments.pointers(), shared_bytes,
+            stream->stream);
   } else {
-    launch_with_attributes(shape, kernel.function, arguments.pointers(), stream->stream);
+    launch_together(kernel.function, {grid, block, shared_bytes, stream->stream},
+                    arguments.pointers(), {flags, cluster});
   }
 }
 

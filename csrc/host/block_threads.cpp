@@ -12,9 +12,10 @@
 namespace gridstride::host {
 namespace {
 
-// A thread with what a block of a few hundred waiting threads touched takes a megabyte or so;
-// making one takes some 50 microseconds.
-constexpr std::size_t most_idle = 64;
+// What the threads that are kept may hold: a stack that was used takes some 12 KiB, and making it
+// accessible and touching it again takes some 10 microseconds. A block of waiting threads uses one
+// for each of them.
+constexpr uint32_t most_idle_stacks = 16384;
 
 // More blocks than any GPU holds at once.
 constexpr uint32_t most_threads = 8192;
@@ -27,6 +28,9 @@ constexpr uint32_t all_guarded_stacks = 8192;
 class BlockThreads::Thread {
  public:
   explicit Thread(uint32_t guarded) : runner(guarded), guarded_stacks(guarded) {}
+
+  // Those that were ever used; they change only while it runs.
+  uint32_t stacks() { return runner.block().prepared_stacks; }
 
   BlockRunner runner;
   const uint32_t guarded_stacks;
@@ -55,6 +59,7 @@ void BlockThreads::start(std::shared_ptr<Crew> crew, uint32_t count) {
   for (uint32_t number = 0; number < count; ++number) {
     Thread* const thread = idle_.back();
     idle_.pop_back();
+    idle_stacks_ -= thread->stacks();
     thread->crew = crew;
     thread->number = number;
     thread->called.notify_one();
@@ -77,9 +82,14 @@ void BlockThreads::add_thread() {
   auto thread = std::make_unique<Thread>(guarded);
   idle_.reserve(idle_.size() + 1);
   std::thread([this, made = thread.get()] { serve(made); }).detach();
-  idle_.push_back(thread.release());
+  put_idle(thread.release());
   guarded_stacks_left_ -= guarded;
   ++thread_count_;
+}
+
+void BlockThreads::put_idle(Thread* thread) {
+  idle_.push_back(thread);
+  idle_stacks_ += thread->stacks();
 }
 
 void BlockThreads::serve(Thread* thread) {
@@ -95,8 +105,8 @@ void BlockThreads::serve(Thread* thread) {
     crew->run(thread->runner, number);
     lock.lock();
     // Idle before the crew is told: what it starts next finds its threads again.
-    is_kept = idle_.size() < most_idle;
-    if (is_kept) idle_.push_back(thread);
+    is_kept = idle_stacks_ + thread->stacks() <= most_idle_stacks;
+    if (is_kept) put_idle(thread);
     lock.unlock();
     if (crew->running_.fetch_sub(1, std::memory_order_acq_rel) == 1) crew->all_ran();
   }

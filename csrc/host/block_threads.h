@@ -47,10 +47,12 @@ class BlockThreads {
 
   void make_idle(uint32_t count);
   void add_thread();
+  void put_idle(Thread* thread);
   void serve(Thread* thread);
 
   std::mutex mutex_;
   std::vector<Thread*> idle_;
+  uint32_t idle_stacks_ = 0;
   uint32_t thread_count_ = 0;
   // Stacks with an inaccessible page that threads to come may have.
   uint32_t guarded_stacks_left_;

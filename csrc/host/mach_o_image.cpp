@@ -35,16 +35,14 @@ struct Segment {
   std::uint64_t file_bytes;
 };
 
-constexpr std::uint32_t x86_64_processor = 0x01000007;
-constexpr std::uint32_t arm64_processor = 0x0100000c;
 constexpr std::uint32_t dynamic_library_type = 6;
 constexpr std::uint32_t bundle_type = 8;
 constexpr std::uint32_t segment_command = 0x19;
 
 #if defined(__aarch64__)
-constexpr std::uint32_t own_processor = arm64_processor;
+constexpr std::uint32_t own_processor = 0x0100000c;
 #else
-constexpr std::uint32_t own_processor = x86_64_processor;
+constexpr std::uint32_t own_processor = 0x01000007;
 #endif
 
 template <typename Value>

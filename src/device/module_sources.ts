@@ -13,6 +13,7 @@ import type { Module } from "../launch/module.ts";
 import { ModuleContents } from "../launch/module_contents.ts";
 import { compileModule, loadedModule } from "../launch/module_source.ts";
 import type { StructTypes } from "../launch/struct_type.ts";
+import { namedFile, readNamedBytes, readNamedText } from "./named_file.ts";
 
 /** The structs that signatures of a module name. */
 export interface ModuleStructs<Structs extends StructTypes> {
@@ -53,9 +54,9 @@ export async function compileFile<Structs extends StructTypes>(
   options: CompileOptions & ModuleStructs<Structs>,
 ): Promise<Module<string, Structs>> {
   requireObject(options, "options", COMPILE);
-  requirePath(path, COMPILE);
-  const settings = compileSettings({ name: fileName(path), ...options });
-  const source = await Deno.readTextFile(path);
+  const file = namedFile(path, COMPILE);
+  const settings = compileSettings({ name: file.name, ...options });
+  const source = await readNamedText(file, COMPILE);
   return await compileModule<string, Structs>(context, source, settings, structsOf(options));
 }
 
@@ -66,11 +67,12 @@ export async function loadImage<Structs extends StructTypes>(
   options: LoadModuleOptions & ModuleStructs<Structs>,
 ): Promise<Module<string, Structs>> {
   requireObject(options, "options", LOAD);
-  const isBytes = image instanceof Uint8Array;
-  if (!isBytes) requirePath(image, LOAD);
-  const { name = isBytes ? "module" : fileName(image), names = {} } = options;
+  const file = image instanceof Uint8Array ? undefined : namedFile(image, LOAD, "image");
+  const { name = file?.name ?? "module", names = {} } = options;
   requireObject(names, "options.names", LOAD);
-  const bytes = isBytes ? Uint8Array.from(image) : await Deno.readFile(image);
+  const bytes = file === undefined
+    ? Uint8Array.from(image as Uint8Array)
+    : await readNamedBytes(file, LOAD);
   const parts = {
     name,
     image: {
@@ -83,7 +85,7 @@ export async function loadImage<Structs extends StructTypes>(
     cached: false,
     kernels: Object.keys(names).map((expression) => ({ expression })),
     variables: [],
-    templates: [],
+    uncompiled: [],
     structs: structsOf(options),
   };
   return await loadedModule<string, Structs>(context, new ModuleContents(parts, false));
@@ -101,16 +103,4 @@ function formatOf(bytes: Uint8Array): ImageFormat {
 
 function structsOf<Structs extends StructTypes>(options: ModuleStructs<Structs>): Structs {
   return options.structs ?? ([] as unknown as Structs);
-}
-
-function requirePath(path: unknown, action: string): asserts path is string | URL {
-  if (typeof path === "string" || path instanceof URL) return;
-  throw new TypeError(
-    `Cannot ${action} as path must be a text or a URL: it is ${describeValue(path)}`,
-  );
-}
-
-function fileName(path: string | URL): string {
-  const text = path instanceof URL ? decodeURIComponent(path.pathname) : path;
-  return text.split(/[\\/]/).at(-1) || "kernel.cu";
 }

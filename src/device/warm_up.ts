@@ -10,6 +10,7 @@ import type { DeviceContext } from "../hardware/device_context.ts";
 import { type CompileOptions, compileSettings } from "../launch/compile_options.ts";
 import { compileForTarget, targetOf } from "../launch/module_source.ts";
 import { Device } from "./device.ts";
+import { namedFile, readNamedText } from "./named_file.ts";
 
 /** A source that will be compiled: its text, or the file that has it, and the same options. */
 export type KernelSource =
@@ -57,6 +58,11 @@ export async function warmUpKernels(
 ): Promise<WarmUpReport> {
   requireInstance(device, Device, "device", ACTION);
   const { context } = device;
+  if (typeof (sources as Partial<Iterable<KernelSource>>)?.[Symbol.iterator] !== "function") {
+    throw new TypeError(
+      `Cannot ${ACTION} as sources must be iterable: it is ${describeValue(sources)}`,
+    );
+  }
   const checked = [...sources].map(checkedSource);
   context.retain();
   try {
@@ -86,10 +92,10 @@ function checkedSource(from: KernelSource, index: number): CheckedSource {
     return { text: () => Promise.resolve(source), settings: compileSettings(from) };
   }
   if (source === undefined && (typeof path === "string" || path instanceof URL)) {
-    const name = decodeURIComponent(String(path)).split(/[\\/]/).at(-1) || "kernel.cu";
+    const file = namedFile(path, ACTION, `sources[${index}].path`);
     return {
-      text: async () => await Deno.readTextFile(path),
-      settings: compileSettings({ name, ...from }),
+      text: () => readNamedText(file, ACTION),
+      settings: compileSettings({ name: file.name, ...from }),
     };
   }
   throw new TypeError(

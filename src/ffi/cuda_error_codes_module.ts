@@ -110,12 +110,12 @@ export const MODULE_ERROR_CODES: ErrorCodeTable = {
   302: [
     "cudaErrorSharedObjectSymbolNotFound",
     "A shared library lacks a symbol that CUDA needs.",
-    "Reinstall the NVIDIA driver: its libraries are of different versions.",
+    "If it is a module's, define it; else reinstall the NVIDIA driver: its libraries differ in version.",
   ],
   303: [
     "cudaErrorSharedObjectInitFailed",
     "A shared library failed to start.",
-    "Reinstall the NVIDIA driver; in a container, compare its driver files with the host's.",
+    "If it is a module's, its log says why; else reinstall the NVIDIA driver, or in a container compare its driver files with the host's.",
   ],
   304: [
     "cudaErrorOperatingSystem",

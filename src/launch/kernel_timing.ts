@@ -86,6 +86,7 @@ export async function timeKernel<
   requireInstance(kernel, Kernel, "kernel", action);
   requireObject(config, "config", action);
   requireObject(options, "options", action);
+  requireArguments(kernelArguments, action);
   const { warmUp = 3, repeats = 20, flushCache = true } = options;
   requireCount("warmUp", warmUp, 0);
   requireCount("repeats", repeats, 1);
@@ -140,6 +141,13 @@ function timesOf(times: readonly number[]): KernelTimes {
     least: sorted[0]!,
     most: sorted.at(-1)!,
   };
+}
+
+function requireArguments(values: unknown, action: string): void {
+  if (Array.isArray(values)) return;
+  throw new TypeError(
+    `Cannot ${action} as its arguments must be an array: they are ${describeValue(values)}`,
+  );
 }
 
 function requireCount(name: string, value: unknown, least: number): void {

@@ -18,6 +18,9 @@ import { kernelOfModule } from "./module_kernel.ts";
 import type { ReadableKernel, SignatureIn } from "./signature_types.ts";
 import type { NoStructs, StructTypes } from "./struct_type.ts";
 
+/** Variables that are noted before those that were freed are looked for. */
+const MOST_VARIABLES = 64;
+
 /**
  * A loaded module: its kernels by their signatures, and its variables. Made by `device.compile()`
  * and `device.loadModule()`.
@@ -62,8 +65,10 @@ export class Module<
   readonly #id: number;
   readonly #kernels = new Map<string, Kernel>();
   readonly #variables = new Set<DeviceBuffer>();
+  #mostVariables = MOST_VARIABLES;
   // Itself, and graphs that have captured launches of its kernels.
   #holders = 1;
+  #isOwned = true;
   #disposed = false;
 
   /**
@@ -116,12 +121,7 @@ export class Module<
     signature: ReadableKernel<Source, Text, Structs>,
   ): Kernel<SignatureIn<Source, Text>, Structs> {
     const text: unknown = signature;
-    if (typeof text !== "string") {
-      throw new TypeError(
-        `Cannot find a kernel of ${this.label} as its signature must be a text: it is ` +
-          describeValue(text),
-      );
-    }
+    this.#requireText(text, "kernel", "signature");
     this.#requireUsable(`find kernel ${text}`);
     let kernel = this.#kernels.get(text);
     if (kernel === undefined) {
@@ -140,6 +140,7 @@ export class Module<
    * @throws {RangeError} If its size is no multiple of the element size.
    */
   variable<D extends DType = "uint8">(name: string, dtype: D = "uint8" as D): DeviceBuffer<D> {
+    this.#requireText(name, "variable", "name");
     this.#requireUsable(`find variable ${name}`);
     const lowered = this.#contents.loweredVariable(name);
     const { address, bytes } = lowered === undefined
@@ -153,8 +154,17 @@ export class Module<
       );
     }
     const buffer = DeviceBuffer.fromAddress(address, bytes, { device: this, dtype, owner: this });
-    this.#variables.add(buffer as unknown as DeviceBuffer);
+    this.#noteVariable(buffer as unknown as DeviceBuffer);
     return buffer;
+  }
+
+  /** Who asks for a variable in each step of a loop, and frees it, must not fill the memory. */
+  #noteVariable(variable: DeviceBuffer): void {
+    if (this.#variables.size >= this.#mostVariables) {
+      for (const known of this.#variables) if (known.disposed) this.#variables.delete(known);
+      this.#mostVariables = Math.max(MOST_VARIABLES, 2 * this.#variables.size);
+    }
+    this.#variables.add(variable);
   }
 
   /**
@@ -172,14 +182,18 @@ export class Module<
     });
   }
 
-  /** Gives the module back, when no graph needs it any more. Waits for the device. */
+  /**
+   * Gives the module back, when no graph needs it any more. Waits for the device. Where that fails
+   * it cannot be used any more, and may be given back again.
+   */
   [Symbol.dispose](): void {
-    if (this.#disposed) return;
     this.#disposed = true;
     for (const variable of this.#variables) variable.free();
     this.#variables.clear();
     this.#kernels.clear();
+    if (!this.#isOwned) return;
     this.#release();
+    this.#isOwned = false;
   }
 
   #release(): void {
@@ -202,7 +216,10 @@ export class Module<
       captureBegun: () => {},
       captureEnded: () => {
         stop();
+        // If this fails it is its owner who may try again.
+        this.#isOwned = true;
         this.#release();
+        this.#isOwned = false;
       },
     });
   }
@@ -210,6 +227,14 @@ export class Module<
   #requireUsable(action: string): void {
     if (!this.#disposed) return;
     throw new TypeError(`Cannot ${action} as ${this.label} is disposed`);
+  }
+
+  #requireText(value: unknown, what: string, field: string): asserts value is string {
+    if (typeof value === "string") return;
+    throw new TypeError(
+      `Cannot find a ${what} of ${this.label} as its ${field} must be a text: it is ` +
+        describeValue(value),
+    );
   }
 
   #refuseVariable(name: string): never {

@@ -15,6 +15,17 @@ export interface DeclaredKernel {
   readonly signature?: string;
 }
 
+/** A kernel of the source of which its name alone did not have the compiler make machine code. */
+export interface UncompiledKernel {
+  /** Its name in C++. */
+  readonly expression: string;
+  /**
+   * Why: only its instances are kernels, others have its name too, or the compiler alone knows
+   * whether it sees it.
+   */
+  readonly reason: "template" | "overload" | "condition";
+}
+
 /** What a module is made of. */
 export interface ModuleParts<Structs extends StructTypes> {
   /** How messages name it. */
@@ -27,8 +38,8 @@ export interface ModuleParts<Structs extends StructTypes> {
   readonly kernels: readonly DeclaredKernel[];
   /** The names of its variables in C++. */
   readonly variables: readonly string[];
-  /** Templates that are kernels, by name: only their instances can be launched. */
-  readonly templates: readonly string[];
+  /** What the source declares besides. */
+  readonly uncompiled: readonly UncompiledKernel[];
   /** The structs that signatures name. */
   readonly structs: Structs;
 }
@@ -58,8 +69,8 @@ export class ModuleContents<Structs extends StructTypes = StructTypes> {
   readonly kernelNames: readonly string[];
   /** The names of its variables. */
   readonly variableNames: readonly string[];
-  /** Templates of which only instances are kernels. */
-  readonly templates: readonly string[];
+  /** What the source declares besides its kernels. */
+  readonly uncompiled: readonly UncompiledKernel[];
   /** The structs that signatures name. */
   readonly structs: Structs;
   readonly #kernels = new Map<string, KernelEntry>();
@@ -72,11 +83,11 @@ export class ModuleContents<Structs extends StructTypes = StructTypes> {
    * @param isSource Whether all names are known: of machine code alone, any may be there.
    */
   constructor(parts: ModuleParts<Structs>, isSource: boolean) {
-    const { name, image, cached, kernels, variables, templates, structs } = parts;
+    const { name, image, cached, kernels, variables, uncompiled, structs } = parts;
     this.name = name;
     this.image = image;
     this.cached = cached;
-    this.templates = templates.map(canonicalExpression);
+    this.uncompiled = uncompiled;
     this.structs = structs;
     this.#isSource = isSource;
     for (const { expression, signature } of kernels) {

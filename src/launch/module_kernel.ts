@@ -7,7 +7,12 @@
 import { moduleKernel, moduleParameters } from "../ffi/native_module.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { Kernel, type KernelOwner } from "./kernel.ts";
-import type { KernelEntry, ModuleContents } from "./module_contents.ts";
+import {
+  canonicalExpression,
+  type KernelEntry,
+  type ModuleContents,
+  type UncompiledKernel,
+} from "./module_contents.ts";
 import { type KernelSignature, parseSignature } from "./signature.ts";
 import { type ParameterLayout, parameterLayout } from "./signature_layout.ts";
 import { requestedKernel } from "./signature_name.ts";
@@ -111,14 +116,26 @@ function requireSizes(
 }
 
 function unknownKernel(home: KernelHome, contents: ModuleContents, name: string): string {
-  const { kernelNames, templates } = contents;
-  const template = name.replace(/<.*/s, "");
+  const { kernelNames, uncompiled } = contents;
   const head = `Cannot find kernel ${name} of ${home.label} as`;
-  if (templates.includes(template)) {
-    const instance = name.includes("<") ? name : `${name}<…>`;
-    return `${head} it is an instance of a template that was not compiled: ` +
-      `name it in the options of compile(), { instances: ["${instance}"] }`;
-  }
+  const plain = canonicalExpression(name.replace(/<.*/s, ""));
+  const declared = uncompiled.find(({ expression }) => canonicalExpression(expression) === plain);
+  if (declared !== undefined) return `${head} ${uncompiledReason(declared, name)}`;
   const known = kernelNames.length === 0 ? "there is none" : `it has ${kernelNames.join(", ")}`;
   return `${head} there is no kernel of this name: ${known}`;
+}
+
+function uncompiledReason({ reason }: UncompiledKernel, name: string): string {
+  switch (reason) {
+    case "overload":
+      return "several kernels have this name, which therefore names none: give each its own";
+    case "condition":
+      return "it stands behind a condition that only the compiler can decide: have it compiled " +
+        `by the options of compile(), { instances: ["${name}"] }`;
+    case "template": {
+      const instance = name.includes("<") ? name : `${name}<…>`;
+      return "it is an instance of a template that was not compiled: " +
+        `name it in the options of compile(), { instances: ["${instance}"] }`;
+    }
+  }
 }

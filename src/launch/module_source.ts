@@ -15,7 +15,12 @@ import { compilerFor } from "./compile/compiler_choice.ts";
 import { targetMacros } from "./compile/target_macros.ts";
 import type { CompileSettings } from "./compile_options.ts";
 import { Module } from "./module.ts";
-import { type DeclaredKernel, ModuleContents } from "./module_contents.ts";
+import {
+  canonicalExpression,
+  type DeclaredKernel,
+  ModuleContents,
+  type UncompiledKernel,
+} from "./module_contents.ts";
 import { type DeviceSource, explainHostCode, readDeviceSource } from "./source/device_source.ts";
 import type { KernelDeclaration } from "./source/kernels.ts";
 import type { StructTypes } from "./struct_type.ts";
@@ -57,9 +62,8 @@ export async function compileModule<Source extends string, Structs extends Struc
     cached,
     kernels,
     variables: variables.map(({ expression }) => expression),
-    // Also those of which the compiler alone knows whether it sees them, or which it is.
-    templates: prepared.source.kernels.filter((kernel) => !isPlain(kernel))
-      .map(({ expression }) => expression),
+    uncompiled: prepared.source.kernels.filter((kernel) => !isPlain(kernel))
+      .map((kernel) => ({ expression: kernel.expression, reason: uncompiledReason(kernel) })),
     structs,
   };
   return await loadedModule<Source, Structs>(context, new ModuleContents(parts, true));
@@ -123,6 +127,30 @@ function isPlain(kernel: KernelDeclaration): boolean {
   return !kernel.isTemplate && !kernel.isConditional && !kernel.isOverloaded;
 }
 
+function uncompiledReason(kernel: KernelDeclaration): UncompiledKernel["reason"] {
+  if (kernel.isTemplate) return "template";
+  return kernel.isOverloaded ? "overload" : "condition";
+}
+
+/**
+ * The kernels to compile, each once: an instance may be in the source too, or be named twice, and a
+ * table of kernels has one of each name.
+ */
+function kernelsToCompile(
+  { kernels }: DeviceSource,
+  instances: readonly string[],
+): DeclaredKernel[] {
+  const chosen = new Map<string, DeclaredKernel>();
+  for (const { expression, signature } of kernels.filter(isPlain)) {
+    chosen.set(canonicalExpression(expression), { expression, signature });
+  }
+  for (const expression of instances) {
+    const name = canonicalExpression(expression);
+    if (!chosen.has(name)) chosen.set(name, { expression });
+  }
+  return [...chosen.values()];
+}
+
 /** What is compiled for a device. */
 export function targetOf({ library, info }: DeviceContext): CompileTarget {
   return { kind: library.kind, capability: info.computeCapability };
@@ -131,13 +159,7 @@ export function targetOf({ library, info }: DeviceContext): CompileTarget {
 function prepare(target: CompileTarget, text: string, settings: CompileSettings): Preparation {
   const { name, headers, defines, options, instances } = settings;
   const source = readDeviceSource(text, { name, headers, ...targetMacros(target, defines) });
-  const kernels = [
-    ...source.kernels.filter(isPlain).map(({ expression, signature }) => ({
-      expression,
-      signature,
-    })),
-    ...instances.map((expression) => ({ expression })),
-  ];
+  const kernels = kernelsToCompile(source, instances);
   return {
     source,
     kernels,

@@ -160,7 +160,8 @@ export function defineStruct<
   const Fields extends StructFields = Readonly<Record<never, never>>,
 >(
   name: Name,
-  fields: Fields & ReadableFields<NoInfer<Fields>>,
+  // A conditional type, of which TypeScript infers the first branch and reports the second.
+  fields: Fields extends ReadableFields<Fields> ? Fields : ReadableFields<NoInfer<Fields>>,
   options?: StructOptions,
 ): StructType<Name, StructArgument<Fields>, StructResult<Fields>> {
   return new StructType(name, fields, options);

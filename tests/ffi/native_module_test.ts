@@ -76,6 +76,7 @@ testModule(
       "spin",
       "count",
       "weigh",
+      "ends",
     ]);
     assertEquals(moduleParameters(library, module.id, "move"), [
       { offset: 0, bytes: 24 },
@@ -177,7 +178,7 @@ testModule("machine code is copied when the module is made", async () => {
   const module = createModule(library, ordinal, own);
   own.fill(0);
   await loadModule(library, module, "load a module");
-  assertEquals(moduleKernelNames(library, module)?.length, 5);
+  assertEquals(moduleKernelNames(library, module)?.length, 6);
   destroyModule(library, module);
 });
 

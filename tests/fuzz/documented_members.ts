@@ -23,6 +23,7 @@ interface Declaration {
   readonly kind: string;
   readonly declarationKind: string;
   readonly def: {
+    readonly isAbstract?: boolean;
     readonly constructors?: readonly Documented[];
     readonly methods?: readonly MethodDocument[];
   };
@@ -39,7 +40,7 @@ function isPublic({ accessibility, jsDoc }: Documented): boolean {
 }
 
 function classMembers(name: string, { def }: Declaration, isValue: boolean): string[] {
-  const isMade = isValue && (def.constructors ?? []).some(isPublic);
+  const isMade = isValue && def.isAbstract !== true && (def.constructors ?? []).some(isPublic);
   const methods = (def.methods ?? []).filter(isPublic).filter(({ isStatic }) =>
     isValue || isStatic !== true
   );

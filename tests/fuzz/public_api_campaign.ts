@@ -107,7 +107,7 @@ async function checkWitness(stage: Stage): Promise<void> {
 
 async function play(steps: readonly Step[]): Promise<void> {
   const before = resourceTally(library);
-  const stage = new Stage([nextDevice, nextDevice + 1]);
+  const stage = await Stage.open([nextDevice, nextDevice + 1]);
   isLost = false;
   try {
     await playOn(stage, steps);

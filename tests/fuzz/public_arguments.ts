@@ -10,7 +10,9 @@ import { DTYPES, VALIDATED_KERNELS } from "../../mod.ts";
 import { Deferred, reference } from "./deferred.ts";
 import { CACHE_MEMBERS } from "./public_arguments_cache.ts";
 import { GRAPH_MEMBERS } from "./public_arguments_graph.ts";
+import { LAUNCH_MEMBERS } from "./public_arguments_launch.ts";
 import { MEMORY_MEMBERS } from "./public_arguments_memory.ts";
+import { MODULE_MEMBERS } from "./public_arguments_module.ts";
 import { POOL_MEMBERS, poolOptions } from "./public_arguments_pool.ts";
 import { STRUCT_MEMBERS } from "./public_arguments_struct.ts";
 import type { StageKind } from "./stage.ts";
@@ -69,55 +71,6 @@ const address = fc.oneof(
 /** Sizes of foreign memory: small, or so large that no copy of it is ever made. */
 const foreignBytes = fc.oneof(fc.nat(64).map((n) => 8 * n), fc.constantFrom(-8, 2 ** 52, NaN));
 
-/** Extents of a grid or block: small, or beyond every limit, so that nothing takes long. */
-const extent = fc.oneof(
-  { weight: 6, arbitrary: fc.integer({ min: 1, max: 8 }) },
-  { weight: 1, arbitrary: fc.constantFrom(0, -1, 1.5, NaN, 2 ** 31, 2 ** 32, 2 ** 53) },
-);
-
-const extents = fc.oneof(
-  extent,
-  fc.tuple(extent),
-  fc.tuple(extent, extent),
-  fc.tuple(extent, extent, extent),
-);
-
-const launchConfig = fc.oneof(
-  fc.record({ grid: fc.integer({ min: 1, max: 4 }), block: fc.integer({ min: 1, max: 64 }) }),
-  fc.record(
-    {
-      grid: mostly(extents),
-      block: mostly(extents),
-      sharedMemory: mostly(fc.oneof(fc.nat(4096), fc.constantFrom(49152, 65536, 101376, 2 ** 31))),
-      stream: mostly(stream),
-    },
-    { requiredKeys: ["grid", "block"] },
-  ),
-);
-
-const integers = reference("buffer", [2]);
-
-/** Element counts that the stage's buffers hold. */
-const count = fc.nat(100);
-/** Nanoseconds that nobody notices. */
-const nanoseconds = fc.oneof(fc.nat(100_000), fc.bigInt({ min: 0n, max: 100_000n }));
-
-/** Whether a value would be taken for nanoseconds and keep a kernel busy for long. */
-function isLongTime(value: unknown): boolean {
-  return typeof value === "bigint" && value > 100_000n && value < 1n << 64n ||
-    Number.isSafeInteger(value) && (value as number) > 100_000;
-}
-
-/** Arguments for the stage's kernels, each list for one of them. */
-const kernelArguments = fc.oneof(
-  takes(bins, fc.oneof(fc.nat(9), anyNumber, fc.bigInt()), fc.nat(12)),
-  takes(reference("buffer", [5]), fc.oneof(fc.bigInt({ min: 0n, max: 9n }), anyNumber), fc.nat(1)),
-  takes(anyNumber, buffer, buffer, count),
-  takes(integers, integers, integers, count),
-  takes(scalar, nanoseconds, anyNumber),
-  takes(anything, anything, anything),
-);
-
 const narrow = fc.constantFrom("float16", "bfloat16", "float8_e4m3", "float8_e5m2");
 
 const signature = fc.oneof(
@@ -131,11 +84,6 @@ const signature = fc.oneof(
     "(((",
   ),
   fc.string(),
-);
-
-const problem = fc.record(
-  { elements: mostly(size), elementsPerThread: mostly(size), sharedMemory: mostly(size) },
-  { requiredKeys: ["elements"] },
 );
 
 const streamChoice = options({ stream });
@@ -201,11 +149,19 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "function narrowFromFloat32": takes(fc.oneof(narrow, dtype), typedArray),
   "function widenToFloat32": takes(fc.oneof(narrow, dtype), typedArray),
 
+  "getter OpenedDevice.info": nothing,
+  "getter OpenedDevice.label": nothing,
+  "getter OpenedDevice.stream": nothing,
+  "getter OpenedDevice.disposed": nothing,
+  "method OpenedDevice.createStream": takes(
+    options({ priority: fc.integer({ min: -7, max: 2 }) }),
+  ),
+  "method OpenedDevice.createEvent": takes(options({ timing: flag })),
+  "method OpenedDevice.memoryInfo": nothing,
+  "method OpenedDevice.done": nothing,
+  "method OpenedDevice.doneSync": nothing,
+  "method OpenedDevice.[Symbol.dispose]": nothing,
   "new Device": takes(context),
-  "getter Device.info": nothing,
-  "getter Device.label": nothing,
-  "getter Device.stream": nothing,
-  "getter Device.disposed": nothing,
   "method Device.allocate": takes(
     dtype,
     size,
@@ -216,15 +172,8 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
     options({ stream, dtype: fc.oneof(dtype, fc.constantFrom(...DTYPES)) }),
   ),
   "method Device.allocatePinned": bounded(takes(dtype, pinnedLength)),
-  "method Device.createStream": takes(options({ priority: fc.integer({ min: -7, max: 2 }) })),
-  "method Device.createEvent": takes(options({ timing: flag })),
-  "method Device.launchFor": takes(reference("kernel"), problem),
-  "method Device.memoryInfo": nothing,
   "method Device.canAccessPeer": takes(device),
   "method Device.enablePeerAccess": takes(device),
-  "method Device.done": nothing,
-  "method Device.doneSync": nothing,
-  "method Device.[Symbol.dispose]": nothing,
 
   "new DeviceKernels": takes(context),
   "getter DeviceKernels.names": nothing,
@@ -252,11 +201,6 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
       options({ low: anyNumber, high: anyNumber, stream }),
     ),
   ),
-  "method Kernel.launch": fc.tuple(
-    mostly(launchConfig),
-    kernelArguments.filter(([, second]) => !isLongTime(second)),
-  ).map(([config, list]) => [config, ...list]),
-
   "getter DeviceContext.closed": nothing,
   "method DeviceContext.isSameDevice": takes(context),
 
@@ -327,6 +271,8 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   ...MEMORY_MEMBERS,
   ...POOL_MEMBERS,
   ...CACHE_MEMBERS,
+  ...LAUNCH_MEMBERS,
+  ...MODULE_MEMBERS,
   ...STRUCT_MEMBERS,
 };
 
@@ -345,9 +291,11 @@ export const WEIGHTS: Readonly<Record<string, number>> = {
 /** Which objects of the stage are the receivers of a class's methods. */
 export const RECEIVERS: Readonly<Record<string, StageKind>> = {
   Device: "device",
+  OpenedDevice: "device",
   DeviceContext: "context",
   DeviceKernels: "kernels",
   Kernel: "kernel",
+  Module: "module",
   DeviceBuffer: "buffer",
   PinnedBuffer: "pinned",
   Stream: "stream",

@@ -20,6 +20,8 @@ import {
   Stream,
   UploadRing,
 } from "../../mod.ts";
+import { Module } from "../../src/launch/module.ts";
+import { loadStageModule, MODULE_KERNELS } from "./stage_module.ts";
 
 /** The kinds of objects there are on a stage. */
 export const STAGE_KINDS = [
@@ -27,6 +29,7 @@ export const STAGE_KINDS = [
   "context",
   "kernels",
   "kernel",
+  "module",
   "buffer",
   "pinned",
   "stream",
@@ -70,6 +73,7 @@ function kindOf(value: unknown): StageKind | undefined {
   if (value instanceof MemoryPool) return "pool";
   if (value instanceof UploadRing) return "ring";
   if (value instanceof KernelProfile) return "profile";
+  if (value instanceof Module) return "module";
   return undefined;
 }
 
@@ -80,6 +84,7 @@ export class Stage {
     context: [],
     kernels: [],
     kernel: [],
+    module: [],
     buffer: [],
     pinned: [],
     stream: [],
@@ -97,8 +102,17 @@ export class Stage {
   /** The devices of the fake topology that are in use. */
   readonly ordinals: readonly number[];
 
-  /** Opens two devices and makes objects of every kind. */
-  constructor(ordinals: readonly [number, number]) {
+  /** Opens two devices and makes objects of every kind, modules included. */
+  static async open(ordinals: readonly [number, number]): Promise<Stage> {
+    const stage = new Stage(ordinals);
+    // The third device is the one that is closed.
+    for (const device of stage.#pools.device.slice(0, 2)) {
+      await stage.#addModules(device as Device);
+    }
+    return stage;
+  }
+
+  private constructor(ordinals: readonly [number, number]) {
     this.ordinals = ordinals;
     const [first, second] = ordinals.map((ordinal) => openDevice(`host:${ordinal}`));
     const closed = openDevice(`host:${ordinals[0]}`);
@@ -110,6 +124,16 @@ export class Stage {
     this.#pools.memory.push(new MultiDeviceMemory(managers));
     this.#addDevice(closed);
     closed[Symbol.dispose]();
+  }
+
+  async #addModules(device: Device): Promise<void> {
+    const module = await loadStageModule(device, [PAIR, PARTICLE]);
+    const gone = await loadStageModule(device, [PAIR, PARTICLE]);
+    const { kernel, buffer } = this.#pools;
+    kernel.push(...[module, gone].flatMap((of) => MODULE_KERNELS.map((text) => of.kernel(text))));
+    buffer.push(module.variable("total", "int32"), gone.variable("factors", "float32"));
+    gone[Symbol.dispose]();
+    this.#pools.module.push(module, gone);
   }
 
   #addDevice(device: Device): void {
@@ -193,7 +217,8 @@ export class Stage {
 
   /** Disposes everything, whatever it throws; returns what was thrown. */
   async close(): Promise<unknown[]> {
-    const { buffer, pinned, event, stream, device, graph, pool, ring, profile } = this.#pools;
+    const { buffer, pinned, event, stream, device, graph, pool, ring, profile, module } =
+      this.#pools;
     const errors: unknown[] = [];
     for (const each of ring as AsyncDisposable[]) {
       await Promise.resolve(each[Symbol.asyncDispose]()).catch((error) => errors.push(error));
@@ -205,6 +230,7 @@ export class Stage {
       ...pinned,
       ...event,
       ...profile,
+      ...module,
       ...stream,
       ...pool,
       ...device,

@@ -194,6 +194,41 @@ Deno.test("a kernel that is not there, or differs, is refused by name and parame
 Deno.test("a variable that is not there, or of another size, is refused", () => {
   assertThrows(() => module.variable("nothing"), TypeError, "it has factors, total");
   assertThrows(() => module.variable("total", "float64"), RangeError, "multiple of 8: they are 4");
+  assertThrows(() => module.variable(7 as never), TypeError, "its name must be a text: it is 7");
+});
+
+Deno.test("a kernel that its name alone does not compile says why, and how it is had", async () => {
+  using one = await device.compile(
+    `#include "unseen/by_gridstride.h"
+     template <typename T> __global__ void twice(T* x) { x[0] += x[0]; }
+     template __global__ void twice<int>(int* x);
+     __global__ void same(int* x) { x[0] = 1; }
+     __global__ void same(float* x) { x[0] = 1; }
+     #ifndef MACRO_OF_A_HEADER
+     __global__ void perhaps(int* x) { x[0] = 5; }
+     __global__ void chosen(int* x) { x[0] = 6; }
+     #endif`.replace("#include", "#if __has_include(<none.h>)\n#include <none.h>\n#endif\n//"),
+    { name: "uncompiled.cu", instances: ["twice< int >", "twice<float>", "twice<float >", "chosen"] },
+  );
+  assertEquals(one.kernelNames, ["twice<int>", "twice<float>", "chosen"]);
+  using x = device.upload(new Int32Array([4]));
+  one.kernel("twice<int>(int* x)").launch({ grid: 1, block: 1 }, x);
+  assertEquals(await x.toArray(), new Int32Array([8]));
+  one.kernel("chosen(int* x)").launch({ grid: 1, block: 1 }, x);
+  assertEquals(await x.toArray(), new Int32Array([6]));
+  const find = (text: string) => one.kernel(text);
+  assertThrows(() => find("twice"), TypeError, '{ instances: ["twice<…>"] }');
+  assertThrows(() => find("same(int* x)"), TypeError, "several kernels have this name");
+  assertThrows(() => find("perhaps"), TypeError, '{ instances: ["perhaps"] }');
+});
+
+Deno.test("variables that were freed are not kept until the module ends", async () => {
+  using one = await device.compile("__device__ int counter;", { name: "variables.cu" });
+  const first = one.variable("counter", "int32");
+  for (let step = 0; step < 1000; step++) one.variable("counter", "int32").free();
+  const last = one.variable("counter", "int32");
+  one[Symbol.dispose]();
+  assert(first.disposed && last.disposed);
 });
 
 Deno.test("a kernel and a variable end with their module, which says so", async () => {

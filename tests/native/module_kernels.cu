@@ -9,6 +9,11 @@ struct Moved {
   int id;
 };
 
+// Takes all argument slots but one.
+struct Large {
+  unsigned char bytes[4088];
+};
+
 __device__ int counter = 3;
 __constant__ float weights[4];
 
@@ -33,12 +38,18 @@ __global__ void count(int by) { counter += by; }
 
 __global__ void weigh(float* out) { *out = weights[3]; }
 
+__global__ void ends(Large large, unsigned char* out) {
+  out[0] = large.bytes[0];
+  out[1] = large.bytes[4087];
+}
+
 GS_MODULE_BEGIN
 GS_MODULE_KERNEL("store_int", store_int)
 GS_MODULE_KERNEL("move", move)
 GS_MODULE_KERNEL("spin", spin)
 GS_MODULE_KERNEL("count", count)
 GS_MODULE_KERNEL("weigh", weigh)
+GS_MODULE_KERNEL("ends", ends)
 GS_MODULE_VARIABLE("counter", counter)
 GS_MODULE_VARIABLE("weights", weights)
 GS_MODULE_END

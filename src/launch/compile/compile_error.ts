@@ -4,6 +4,9 @@
  * @module
  */
 
+import { requireObject } from "../../ffi/arguments.ts";
+import { describeValue } from "../../ffi/describe_value.ts";
+
 /** How bad what a compiler found is. */
 export type DiagnosticSeverity = "error" | "warning" | "note";
 
@@ -39,7 +42,11 @@ export class CompileError extends Error {
   /** All that it printed. */
   readonly log: string;
 
-  /** An error that shows what was found. */
+  /**
+   * An error that shows what was found.
+   *
+   * @internal
+   */
   constructor(source: string, compiler: string, diagnostics: readonly Diagnostic[], log: string) {
     super(compileErrorText(source, compiler, diagnostics, log));
     this.source = source;
@@ -70,6 +77,8 @@ function compileErrorText(
 /**
  * A diagnostic as text, its line below it with a mark under the character.
  *
+ * @throws {TypeError} If it is none.
+ *
  * @example
  * ```ts
  * import { diagnosticText } from "./compile_error.ts";
@@ -85,6 +94,7 @@ function compileErrorText(
  * ```
  */
 export function diagnosticText(diagnostic: Diagnostic): string {
+  requireDiagnostic(diagnostic);
   const { severity, message, file, line, column, text } = diagnostic;
   const place = [file, line, column].filter((part) => part !== undefined).join(":");
   const head = place === "" ? `${severity}: ${message}` : `${place}: ${severity}: ${message}`;
@@ -95,4 +105,19 @@ export function diagnosticText(diagnostic: Diagnostic): string {
     ? ""
     : `\n      | ${text.slice(0, column - 1).replaceAll(/[^\t]/g, " ")}^`;
   return `${head}\n${margin} | ${text}${mark}`;
+}
+
+/** The members of a diagnostic that may be absent, and their types. */
+const OPTIONAL_MEMBERS = { file: "string", line: "number", column: "number", text: "string" };
+
+function requireDiagnostic(diagnostic: Diagnostic): void {
+  requireObject(diagnostic, "diagnostic", "show a diagnostic");
+  const members = { severity: "string", message: "string", ...OPTIONAL_MEMBERS };
+  for (const [name, type] of Object.entries(members)) {
+    const value: unknown = diagnostic[name as keyof Diagnostic];
+    if (typeof value === type || (value === undefined && name in OPTIONAL_MEMBERS)) continue;
+    throw new TypeError(
+      `Cannot show a diagnostic as its ${name} must be a ${type}: it is ${describeValue(value)}`,
+    );
+  }
 }

@@ -22,9 +22,11 @@ import {
   findHostProgram,
   type HostProgram,
   type HostProgramVersion,
+  programFiles,
   requirePermission,
   versionOf,
 } from "./host_program.ts";
+import { includedFiles, namedFiles } from "./host_options.ts";
 import { loweredName, wrapperText } from "./host_wrapper.ts";
 import { targetMacros } from "./target_macros.ts";
 
@@ -58,6 +60,9 @@ const DIAGNOSTIC_FLAGS: Readonly<Record<HostProgramVersion["family"], readonly s
   ],
 };
 
+/** Directories that the environment adds: the cache does not know what is in them. */
+const NO_SEARCH_PATHS = { CPATH: "", C_INCLUDE_PATH: "", CPLUS_INCLUDE_PATH: "" } as const;
+
 /** As many compilers run at a time as there are processors. */
 const limit = new ConcurrencyLimit(navigator.hardwareConcurrency);
 
@@ -87,13 +92,15 @@ export class HostCompiler implements Compiler {
   }
 
   /**
-   * Its version and machine, its flags, the host library's build, and the headers of the language.
-   * A process is only started where these are not remembered from an earlier one.
+   * Its version and machine, its flags, the host library's build, the headers of the language, and
+   * the files that a request includes from where its options say. A process is only started where
+   * what the compiler is is not remembered from an earlier one.
    */
-  async identity(): Promise<readonly string[]> {
+  async identity(request: CompileRequest): Promise<readonly string[]> {
+    const files = await includedFiles(request);
     this.#identity ??= this.#findIdentity();
     try {
-      return await this.#identity;
+      return [...await this.#identity, ...files];
     } catch (error) {
       this.#identity = undefined;
       throw error;
@@ -106,7 +113,7 @@ export class HostCompiler implements Compiler {
     const { command } = this.#program;
     const basis = {
       subject: "the C++ compiler of the host device",
-      files: [command[0], ...headers.files],
+      files: [...programFiles(this.#program, this.#environment), ...headers.files],
       settings: [...command, architectures, sourceHash],
     };
     return await rememberedIdentity(basis, async () => {
@@ -125,6 +132,7 @@ export class HostCompiler implements Compiler {
   /** {@inheritDoc Compiler.compile} */
   async compile(request: CompileRequest): Promise<CompiledImage> {
     requireHeaderNames(request.headers.keys());
+    namedFiles(request);
     return await limit.run(async () => {
       const headers = await openHostHeaders();
       const version = await versionOf(this.#program);
@@ -193,7 +201,7 @@ export class HostCompiler implements Compiler {
       stdout: "piped",
       stderr: "piped",
       // Messages in one language; what the compiler keeps between its steps goes with the rest.
-      env: { LC_ALL: "C", TMPDIR: files.directory },
+      env: { LC_ALL: "C", TMPDIR: files.directory, ...NO_SEARCH_PATHS },
     }).output();
     const decoder = new TextDecoder();
     const output = decoder.decode(stderr) + decoder.decode(stdout);

@@ -113,6 +113,15 @@ function missingPermissions(environment: EnvironmentReader): string {
   return flags.length === 0 ? "" : ` It is looked for in more places with ${flags.join(" ")}.`;
 }
 
+/**
+ * The programs of a command: a wrapper, and the compiler behind it, of which the wrapper does not
+ * tell whether it is still the same.
+ */
+export function programFiles({ command }: HostProgram, environment: EnvironmentReader): string[] {
+  return command.filter((word) => !word.startsWith("-"))
+    .flatMap((word) => find(word, environment) ?? []);
+}
+
 /** The commands of compilers that were asked, and their answers. */
 const versions = new Map<string, Promise<HostProgramVersion>>();
 

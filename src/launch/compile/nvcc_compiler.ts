@@ -4,7 +4,7 @@
  * @module
  */
 
-import { dirname, join } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 import { runProgram } from "../../ffi/build/programs.ts";
 import { type EnvironmentReader, grantedEnvironment } from "../../ffi/granted_environment.ts";
 import { CompileError, type Diagnostic, diagnosticText } from "./compile_error.ts";
@@ -21,6 +21,9 @@ import { ptxasResources, withoutReports } from "./ptxas_report.ts";
 
 /** As many run at a time as there are processors. */
 const limit = new ConcurrencyLimit(navigator.hardwareConcurrency);
+
+/** The source, whose own name nvcc might take for an option or for a file of another kind. */
+const SOURCE = "source.cu";
 
 /** Where the request's headers are, in the directory of a compilation. */
 const HEADERS = "headers";
@@ -100,10 +103,11 @@ export class NvccCompiler implements Compiler {
     architecture: string,
   ): Promise<CompiledImage> {
     const { name, source, headers, expressions } = request;
-    await Deno.writeTextFile(join(directory, name), withNames(source, expressions));
+    const text = `#line 1 "${name}"\n${withNames(source, expressions)}`;
+    await Deno.writeTextFile(join(directory, SOURCE), text);
     await writeHeaders(join(directory, HEADERS), headers);
     const front = await this.#run(directory, request, [
-      ...["--ptx", name, "--output-file", "named.ptx"],
+      ...["--ptx", SOURCE, "--output-file", "named.ptx"],
       // PTX for exactly that architecture; the assembler makes machine code of it below.
       `--gpu-architecture=${architecture.replace("sm_", "compute_")}`,
       ...nvccOptions(request, options),
@@ -171,7 +175,7 @@ async function writeHeaders(
   await Deno.mkdir(directory);
   for (const [name, text] of headers) {
     const path = join(directory, name);
-    if (!path.startsWith(`${directory}/`)) {
+    if (isAbsolute(name) || !path.startsWith(`${directory}/`)) {
       throw new RangeError(
         "Cannot compile a source as the names of headers must be relative paths that do not lead " +
           `out: one is ${JSON.stringify(name)}`,

@@ -26,6 +26,9 @@ export interface NvccProgram {
 
 const ACTION = "compile for CUDA with nvcc";
 
+/** Variables with options that nvcc and its C++ compiler add to those that they are given. */
+const AMBIENT = ["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "CPATH", "CPLUS_INCLUDE_PATH"] as const;
+
 /**
  * Finds nvcc in `CUDA_HOME`, in `CUDA_PATH`, on `PATH`, and where the toolkit installs itself. It is
  * started only where an earlier process has not asked it yet.
@@ -40,8 +43,9 @@ export async function findNvcc(environment: EnvironmentReader): Promise<NvccProg
     files: [path, cpp].filter(isAbsolute),
     settings: [path, cpp],
   };
-  const identity = await rememberedIdentity(basis, () => askIdentity(path, cpp));
-  const [version = "", architectures = ""] = identity;
+  const answer = await rememberedIdentity(basis, () => askIdentity(path, cpp));
+  const [version = "", architectures = ""] = answer;
+  const identity = [...answer, ...AMBIENT.map((name) => environment(name) ?? "")];
   return { path, version, architectures: architectures.split(" ").map(Number), identity };
 }
 

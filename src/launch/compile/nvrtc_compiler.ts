@@ -166,14 +166,19 @@ export class NvrtcCompiler implements Compiler {
       const missing = "refused" in result ? unopenedHeader(result.log) : undefined;
       const isNews = missing !== undefined && !included.headers.has(missing) &&
         !computed.includes(missing) && isInToolkit(missing, this.#toolkit);
-      if (!isNews) return { result, texts: this.#diagnosed(included, options) };
+      if (!isNews) return { result, texts: this.#diagnosed(request, included, options) };
       computed.push(missing);
     }
   }
 
-  #diagnosed(included: IncludedTexts, { directories }: ProgramOptions): DiagnosedTexts {
+  #diagnosed(
+    { expressions }: CompileRequest,
+    included: IncludedTexts,
+    { directories }: ProgramOptions,
+  ): DiagnosedTexts {
     return {
       ...included,
+      expressions,
       searched: (header) => absentHeader(header, this.#toolkit, directories),
     };
   }

@@ -12,6 +12,8 @@ export interface DiagnosedTexts {
   readonly originals: ReadonlyMap<string, string>;
   /** The names of those that are the program's own. */
   readonly own: ReadonlySet<string>;
+  /** The expressions whose names were asked for; the compiler spaces their words in its own way. */
+  readonly expressions?: readonly string[];
   /** Where a header that was not found was looked for; completes "it was looked for in …". */
   readonly searched?: (header: string) => string | undefined;
 }
@@ -38,7 +40,7 @@ const ASSEMBLER = /^(?:ptxas|nvlink) (?:.*, line \d+; )?(error|fatal|warning)\s*
 /** The file that NVRTC makes of name expressions. */
 const NAME_FILE = "__nv_name_map";
 /** What it says after the reason. */
-const NAME_SEQUEL = /^Error in parsing name expression/;
+const NAME_SEQUEL = /^Error in parsing name expression.* Input name expression was: "\s*(.*)"$/;
 /** What the assembler says at the end, after the reasons. */
 const ASSEMBLER_SEQUEL = /^Ptx assembly aborted/;
 const ABSENT_HEADER = /^(?:cannot|could not) open source file "([^"]+)"/;
@@ -63,9 +65,8 @@ interface Remark {
  * headers that are not the program's are left out.
  */
 export function readNvrtcDiagnostics(log: string, texts: DiagnosedTexts): Diagnostic[] {
-  const remarks = readRemarks(log).filter(({ message }) =>
-    !NAME_SEQUEL.test(message) && !ASSEMBLER_SEQUEL.test(message)
-  );
+  const remarks = withExpressions(readRemarks(log), texts.expressions ?? [])
+    .filter(({ message }) => !ASSEMBLER_SEQUEL.test(message));
   const diagnostics = remarks.flatMap((remark) => toDiagnostic(remark, texts));
   const ofSeverity = (severity: DiagnosticSeverity) =>
     diagnostics.filter((diagnostic) => diagnostic.severity === severity);
@@ -80,6 +81,23 @@ function readRemarks(log: string): Remark[] {
     else if (/^\s/.test(line)) remarks.at(-1)?.rest.push(line);
   }
   return remarks;
+}
+
+/** Puts the name expression that a remark is about into it; NVRTC tells it behind them. */
+function withExpressions(remarks: readonly Remark[], expressions: readonly string[]): Remark[] {
+  const words = (text: string) => text.replaceAll(/\s/g, "");
+  let expression: string | undefined;
+  return remarks.toReversed().flatMap((remark) => {
+    if (remark.file !== NAME_FILE) return [remark];
+    const sequel = NAME_SEQUEL.exec(remark.message);
+    if (sequel !== null) {
+      const said = sequel[1]!;
+      expression = expressions.find((asked) => words(asked) === words(said)) ?? said;
+      return [];
+    }
+    const message = `in the expression ${expression ?? "of a name"}: ${remark.message}`;
+    return [{ ...remark, message, file: undefined, line: undefined }];
+  }).toReversed();
 }
 
 function remarkIn(line: string): Remark | undefined {
@@ -104,11 +122,6 @@ function toDiagnostic(remark: Remark, texts: DiagnosedTexts): Diagnostic[] {
   const { severity, file, line, rest } = remark;
   const { details, context, column } = readRest(rest);
   const message = explain([remark.message, ...details].join(" "), texts);
-  if (file === NAME_FILE) {
-    const expression = rest.find((text) => text.includes("nv_mangled_name"))?.trim()
-      .replace(/^#pragma nv_mangled_name\s*/, "");
-    return [{ severity, message: `in the expression ${expression}: ${message}` }];
-  }
   if (file === undefined || line === undefined) return [{ severity, message }];
   if (texts.own.has(file)) return [{ severity, message, ...place(texts, file, line, column) }];
   // What the language's own headers are warned of concerns nobody; an error in them is shown where

@@ -256,6 +256,17 @@ export async function includedIdentity(
   };
 }
 
+/** Names and texts of the files in directories of the program's own that a request includes. */
+export async function programIncludes(
+  request: CompileRequest,
+  places: HeaderPlaces,
+): Promise<string[]> {
+  const inclusion = new Inclusion(request, places);
+  await inclusion.follow(false);
+  return [...inclusion.entries].filter(({ owner }) => owner === "program")
+    .flatMap(({ name, text }) => [name, text]);
+}
+
 /** The texts of a toolkit's headers and of all that they include, by path, sorted. */
 export async function toolkitClosure(
   paths: readonly string[],

@@ -18,7 +18,7 @@ import {
   searchNvrtc,
   unreadVariables,
 } from "./nvrtc_search.ts";
-import { realPath } from "./readable_files.ts";
+import { mayRead, realPath } from "./readable_files.ts";
 import type { ToolkitVersion } from "./toolkit_headers.ts";
 
 /** An NVRTC that can be used. */
@@ -54,7 +54,7 @@ export async function findNvrtc(
       continue;
     }
     try {
-      return await describe(library, found);
+      return await describe(library, found, ambientOptions(environment));
     } catch (error) {
       if (!(error instanceof UnusableNvrtc)) throw error;
       attempts.push({ path: found.library, origin: found.origin, reason: error.message });
@@ -87,14 +87,20 @@ export function openCandidate(library: NativeLibrary, candidate: NvrtcCandidate)
   return version;
 }
 
+/** Options that NVRTC itself takes from the environment. */
+function ambientOptions(environment: EnvironmentReader): string[] {
+  return [environment("NVRTC_APPEND_FLAGS") ?? ""];
+}
+
 async function describe(
   library: NativeLibrary,
   candidate: NvrtcCandidate,
+  ambient: readonly string[],
 ): Promise<NvrtcInstallation> {
   const files = [candidate.library, candidate.builtins].filter(isAbsolute);
   const find = () => askIdentity(library, candidate);
   // A library that the system finds by name has no file whose state could be looked at.
-  const basis = { subject: "NVRTC", files, settings: ISOLATING_OPTIONS };
+  const basis = { subject: "NVRTC", files, settings: [...ISOLATING_OPTIONS, ...ambient] };
   const identity = files.length === 0 ? await find() : await rememberedIdentity(basis, find);
   const [version = "", isolating = ""] = identity;
   const [major, minor] = version.split(".").map(Number);
@@ -102,7 +108,7 @@ async function describe(
     candidate,
     version: [major!, minor!],
     isolating: isolating.split(" ").filter((option) => option !== ""),
-    identity,
+    identity: [...identity, ...ambient],
   };
 }
 
@@ -113,7 +119,7 @@ async function askIdentity(
 ): Promise<readonly string[]> {
   const version = openCandidate(library, candidate);
   const { options, build } = await probe(library);
-  const files = [candidate.library, candidate.builtins].filter(isAbsolute);
+  const files = [candidate.library, candidate.builtins].filter(isAbsolute).filter(mayRead);
   const digests = await Promise.all(files.map(fileDigest));
   return [version.join("."), options.join(" "), build, ...digests];
 }

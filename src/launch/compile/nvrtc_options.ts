@@ -5,8 +5,9 @@
  * @module
  */
 
-import { resolve } from "node:path";
+import { isAbsolute, resolve } from "node:path";
 import type { CompileRequest, CompileTarget } from "./compiler.ts";
+import { mayRead } from "./readable_files.ts";
 import { PRELUDE_NAME } from "./standard_headers.ts";
 
 /** What a program's options say, apart. */
@@ -99,11 +100,22 @@ export function readOptions({ options, name }: CompileRequest, compiler: string)
     if (!TAKEN.has(key)) others.push(`${key}=${given}`);
   }
   return {
-    directories: (values.get("--include-path") ?? []).map((directory) => resolve(directory)),
+    directories: (values.get("--include-path") ?? [])
+      .map((directory) => absoluteDirectory(directory, action)),
     first: values.get("--pre-include") ?? [],
     architecture: values.get("--gpu-architecture")?.at(-1),
     others,
   };
+}
+
+function absoluteDirectory(directory: string, action: string): string {
+  if (isAbsolute(directory) || mayRead(".")) return resolve(directory);
+  throw new TypeError(
+    `Cannot ${action} as ${
+      JSON.stringify(directory)
+    } is relative and reading the current directory ` +
+      "is not permitted: give an absolute path, or run again with --allow-read",
+  );
 }
 
 /** Options that are not passed on as they are. */

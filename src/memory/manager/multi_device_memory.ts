@@ -224,14 +224,15 @@ export class MultiDeviceMemory {
    * @throws {CudaError} If peer access cannot be turned on.
    */
   route(source: number, target: number): CopyRoute {
-    const { library } = this.manager(source).context;
-    this.manager(target);
-    if (source === target) return "local";
-    const pair = `${target} ${source}`;
+    // The managers' own ordinals: -0, which names device 0 too, is none for the native library.
+    const { ordinal: from, context: { library } } = this.manager(source);
+    const { ordinal: to } = this.manager(target);
+    if (from === to) return "local";
+    const pair = `${to} ${from}`;
     if (this.#joined.has(pair)) return "peer";
     // The target's device copies, so it is the one that must reach the other's memory.
-    if (!canAccessPeer(library, target, source)) return "staged";
-    enablePeerAccess(library, target, source);
+    if (!canAccessPeer(library, to, from)) return "staged";
+    enablePeerAccess(library, to, from);
     this.#joined.add(pair);
     return "peer";
   }

@@ -1,10 +1,18 @@
-import { assert, assertEquals, assertMatch, assertRejects, assertStrictEquals } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertNotEquals,
+  assertRejects,
+  assertStrictEquals,
+} from "@std/assert";
 import { openLibrary } from "../../../src/ffi/open_library.ts";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
 import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
 import { HostCompiler } from "../../../src/launch/compile/host_compiler.ts";
 import { readDeviceSource } from "../../../src/launch/source/device_source.ts";
 import { repositoryPath } from "../../support/subprocess.ts";
+import { TemporaryDirectory } from "../../support/temporary_file.ts";
 
 const { path, build } = openLibrary("host");
 
@@ -207,14 +215,65 @@ Deno.test("names of headers cannot lead out of their directory", async () => {
 
 Deno.test("identity() tells compilers, architectures and builds of the library apart", async () => {
   const identity = (changes: Partial<typeof build>) =>
-    new HostCompiler({ path, build: { ...build, ...changes } }).identity();
+    new HostCompiler({ path, build: { ...build, ...changes } }).identity(request(""));
   const same = await identity({});
   assertEquals(await identity({}), same);
   const others = await Promise.all([
     identity({ architectures: `not ${build.architectures}` }),
     identity({ sourceHash: "another" }),
-    ...compilers.map((compiler) => compiler.identity()),
+    ...compilers.map((compiler) => compiler.identity(request(""))),
   ]);
   const texts = new Set(others.map((identity) => identity.join("\n")));
   assertStrictEquals(texts.size, others.length);
+});
+
+Deno.test("identity() knows what is included from directories that options name", async () => {
+  using folder = new TemporaryDirectory();
+  const write = (name: string, text: string) =>
+    Deno.writeTextFileSync(`${folder.path}/${name}`, text);
+  write("outer.h", '#include "inner.h"\n');
+  write("inner.h", "#define VALUE 1\n");
+  const asked = [
+    request('#include "outer.h"\n', { options: [`-I${folder.path}`] }),
+    request("#include <outer.h>\n", { options: ["-isystem", folder.path] }),
+    request("", { options: ["-include", `${folder.path}/outer.h`] }),
+    request("", { options: [`-I${folder.path}`, "-imacros", "outer.h"] }),
+    request(`#include "${folder.path}/outer.h"\n`),
+    request('#include "own.h"\n', {
+      headers: new Map([["own.h", "#include <outer.h>"]]),
+      options: ["-idirafter", folder.path],
+    }),
+  ];
+  const identities = () => Promise.all(asked.map((one) => compiler.identity(one)));
+  const [before, again] = [await identities(), await identities()];
+  assertEquals(again, before);
+  write("inner.h", "#define VALUE 2\n");
+  const after = await identities();
+  for (const [index, identity] of after.entries()) {
+    assertNotEquals(identity, before[index], JSON.stringify(asked[index]));
+  }
+});
+
+Deno.test("options that read or write what the cache does not know of are refused", async () => {
+  for (const option of ["-o", "-o/tmp/x", "-c", "-xc", "-MD", "@list", "-Wp,-I/x", "-fplugin=x"]) {
+    const asked = request("", { options: [option] });
+    await assertRejects(() => compiler.compile(asked), TypeError, `the option ${option} is not`);
+    await assertRejects(() => compiler.identity(asked), TypeError, `the option ${option} is not`);
+  }
+  const unended = request("", { options: ["-I"] });
+  await assertRejects(() => compiler.compile(unended), TypeError, "-I needs a value");
+});
+
+Deno.test("directories of headers that the environment adds are not searched", async () => {
+  using folder = new TemporaryDirectory();
+  Deno.writeTextFileSync(`${folder.path}/ambient.h`, "");
+  const before = Deno.env.get("CPATH");
+  Deno.env.set("CPATH", folder.path);
+  try {
+    const error = await failure(compiler, '#include "ambient.h"\n');
+    assertMatch(error.message, /ambient\.h/);
+  } finally {
+    if (before === undefined) Deno.env.delete("CPATH");
+    else Deno.env.set("CPATH", before);
+  }
 });

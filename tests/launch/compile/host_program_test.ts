@@ -9,7 +9,7 @@ import {
 import { openLibrary } from "../../../src/ffi/open_library.ts";
 import { CompilerUnavailableError } from "../../../src/launch/compile/compiler_unavailable_error.ts";
 import { HostCompiler } from "../../../src/launch/compile/host_compiler.ts";
-import { findHostProgram, versionOf } from "../../../src/launch/compile/host_program.ts";
+import { findHostProgram, programFiles, versionOf } from "../../../src/launch/compile/host_program.ts";
 import { repositoryPath, runProgram } from "../../support/subprocess.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 
@@ -51,6 +51,13 @@ Deno.test("the compiler is what CXX or CUDAHOSTCXX names, else one like the libr
   assertEquals(find("", { CXX: " my-c++ g++ -m64 " }).command, [own!, "g++", "-m64"]);
   Deno.removeSync(gcc!);
   assertEquals(find("g++ (Debian 12.2.0) 12.2.0").command, [clang!]);
+});
+
+Deno.test("of a wrapper and its compiler both files tell whether they are the same", () => {
+  using programs = new Programs();
+  const [wrapper, gcc] = ["ccache", "g++"].map((name) => programs.add(name));
+  const environment = programs.environment({ CXX: "ccache g++ -m64" });
+  assertEquals(programFiles(findHostProgram("", environment), environment), [wrapper!, gcc!]);
 });
 
 Deno.test("where there is no compiler, the error lists what was looked for", () => {

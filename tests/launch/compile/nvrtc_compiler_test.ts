@@ -174,6 +174,12 @@ nvrtcTest(
         }),
       CompileError,
     );
+    const places = error.diagnostics.map(({ file, line, text }) => [file, line, text]);
+    assertEquals(places, [["h.h", 2, "  return b;"], ["kernel.cu", 3, "\tyy[0] = foo(1);"]]);
+    const { log } = await compile("__global__ void k(int* x) {\n  int unused;\n  *x = 1;\n}");
+    assertMatch(log, /kernel\.cu:2.*: warning: variable "unused" was declared but never refer/);
+    // NVRTC 11 says in which line, but not where in it.
+    if (major < 12) return;
     assertEquals(
       error.message,
       `Cannot compile kernel.cu with ${nvrtc!.label}:
@@ -183,11 +189,6 @@ h.h:2:10: error: identifier "b" is undefined
 kernel.cu:3:2: error: identifier "yy" is undefined
     3 | \tyy[0] = foo(1);
       | \t^`,
-    );
-    const { log } = await compile("__global__ void k(int* x) {\n  int unused;\n  *x = 1;\n}");
-    assertMatch(
-      log,
-      /kernel\.cu:2:7: warning: variable "unused" was declared but never referenced/,
     );
   },
 );
@@ -219,7 +220,7 @@ nvrtcTest("each kind of mistake has its own error", async () => {
   await assertRejects(
     () => compile('#include "absent.h"\n'),
     CompileError,
-    'kernel.cu:1:20: error: cannot open source file "absent.h": it is not in the headers of the request',
+    'error: cannot open source file "absent.h": it is not in the headers of the request',
   );
 });
 
@@ -265,6 +266,14 @@ nvrtcTest(
     }
   },
 );
+
+nvrtcTest("options that NVRTC takes from the environment are part of what it is", async () => {
+  const plain = await nvrtc!.identity(request(""));
+  const environment = (name: string) =>
+    name === "NVRTC_APPEND_FLAGS" ? "-use_fast_math" : Deno.env.get(name);
+  const other = await NvrtcCompiler.find(library, environment);
+  assert(JSON.stringify(await other.identity(request(""))) !== JSON.stringify(plain));
+});
 
 nvrtcTest("the identity has one digest for all of the toolkit that is included", async () => {
   const plain = await nvrtc!.identity(request(""));

@@ -79,8 +79,8 @@ int32_t make_event(int device, int timing) {
 Tally tally() {
   double result[GS_TALLY_SLOTS] = {};
   gs.gs_resource_tally(result);
-  return Tally{result[0], result[1], result[2], result[3], result[4],
-               result[5], result[6], result[7], result[8], result[10], result[11]};
+  return Tally{result[0], result[1], result[2], result[3],  result[4], result[5],
+               result[6], result[7], result[8], result[10], result[11]};
 }
 
 bool operator==(const Tally& one, const Tally& other) {

@@ -222,12 +222,13 @@ Provocations provocations(Bench& on) {
   };
 }
 
-// Checked elsewhere, impossible to provoke with one device and without other libraries, or made
-// only after another failure.
+// Checked elsewhere, impossible to provoke with one device and without other libraries such as NVML
+// and NVRTC, or made only after another failure.
 bool is_provoked_elsewhere(const std::string& name) {
   return name == "cudaStreamIsCapturing" || name == "cudaPointerGetAttributes" ||
          name == "cudaDeviceCanAccessPeer" || name == "cudaDeviceEnablePeerAccess" ||
-         name == "cuDeviceGetAttribute" || name.rfind("nvml", 0) == 0;
+         name == "cuDeviceGetAttribute" || name.rfind("nvml", 0) == 0 ||
+         name.rfind("nvrtc", 0) == 0;
 }
 
 // Whether machine code is needed to provoke it.

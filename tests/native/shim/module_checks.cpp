@@ -144,10 +144,10 @@ void check_names(int32_t module) {
     names += std::string(" ") + text;
     index++;
   }
-  check_equal(index, 5, "kernels are listed:" + names);
+  check_equal(index, 6, "kernels are listed:" + names);
   check(names.find(" move") != std::string::npos && names.find(" weigh") != std::string::npos,
         "by their names");
-  check_status(gs.gs_module_kernel_name(module, 5, text, 64), GS_ERROR_NOT_FOUND, "kernel 5");
+  check_status(gs.gs_module_kernel_name(module, 6, text, 64), GS_ERROR_NOT_FOUND, "kernel 6");
   check_status(gs.gs_module_kernel_name(module, -1, text, 64), GS_ERROR_ARGUMENT, "kernel -1");
   check_status(gs.gs_module_kernel_name(module, 0, text, 2), GS_ERROR_CAPACITY, "a short buffer");
 }

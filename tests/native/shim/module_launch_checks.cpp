@@ -44,6 +44,16 @@ void check_launching(int32_t module, int32_t stream) {
   double out[4] = {};
   gs.gs_copy_to_host(0, stream, out, memory, sizeof(out));
   check(out[0] == 1e300 && out[1] == 1.5 && out[2] == 4.25 && out[3] == -9, "arrive whole");
+  const int32_t ends =
+      find_in_module(module, "ends", {GS_PARAMETER_BYTES, 4088, GS_PARAMETER_POINTER, 8}).id;
+  unsigned char large[4088] = {0xA5};
+  large[4087] = 0x5A;
+  slots.clear();
+  append(slots, large);
+  slots.push_back(memory);
+  check_equal(static_cast<double>(slots.size()), GS_ARGUMENT_SLOTS, "arguments fill all slots");
+  check_status(launch_slots(stream, ends, slots, 2), 0, "and are launched with");
+  check_equal(read_value<uint16_t>(stream, memory), 0x5AA5, "the first and the last byte arrive");
   double residency = 0;
   check_status(gs.gs_kernel_residency(0, store, 64, 0, &residency), 0, "gs_kernel_residency()");
   check(residency >= 1 && residency <= 32, "blocks run at once on a multiprocessor");

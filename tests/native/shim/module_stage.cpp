@@ -80,6 +80,17 @@ again:
   st.global.f32 [%rd1], %f1;
   ret;
 }
+
+.visible .entry ends(.param .align 1 .b8 large[4088], .param .u64 out) {
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [out];
+  ld.param.u8 %r1, [large];
+  st.global.u8 [%rd1], %r1;
+  ld.param.u8 %r2, [large+4087];
+  st.global.u8 [%rd1+1], %r2;
+  ret;
+}
 )";
 
 }  // namespace

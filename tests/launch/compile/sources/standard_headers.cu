@@ -30,11 +30,19 @@
 
 namespace {
 
-struct Pair { float x; double y; };
+struct Pair {
+  float x;
+  double y;
+};
 static_assert(offsetof(Pair, y) == 8, "");
 struct Empty {};
-struct Derived : Empty { int a; };
-union Either { int a; float b; };
+struct Derived : Empty {
+  int a;
+};
+union Either {
+  int a;
+  float b;
+};
 enum class Narrow : unsigned char { one };
 using Function = int(float);
 
@@ -86,7 +94,8 @@ static_assert(std::is_empty_v<Empty> && !std::is_empty_v<Derived>, "");
 static_assert(std::is_convertible_v<float, int> && !std::is_convertible_v<Pair, int>, "");
 static_assert(std::is_trivially_copyable_v<Pair> && std::is_standard_layout_v<Pair>, "");
 static_assert(std::is_constructible_v<int, float> && std::is_copy_assignable_v<Pair>, "");
-static_assert(std::conjunction_v<> && !std::disjunction_v<> && std::negation_v<std::false_type>, "");
+static_assert(std::conjunction_v<> && !std::disjunction_v<> && std::negation_v<std::false_type>,
+              "");
 static_assert(std::conjunction_v<std::true_type, std::is_void<const void>>, "");
 static_assert(std::integral_constant<int, 5>() == 5, "");
 
@@ -101,14 +110,17 @@ static_assert(std::numeric_limits<int>::digits10 == 9, "");
 static_assert(std::numeric_limits<unsigned>::digits10 == 9, "");
 static_assert(std::numeric_limits<long long>::digits10 == 18, "");
 static_assert(std::numeric_limits<unsigned long long>::digits10 == 19, "");
-static_assert(std::numeric_limits<char>::digits10 == 2 && !std::numeric_limits<Pair>::is_specialized, "");
+static_assert(std::numeric_limits<char>::digits10 == 2 &&
+                  !std::numeric_limits<Pair>::is_specialized,
+              "");
 static_assert(std::numeric_limits<float>::max() == FLT_MAX, "");
 static_assert(std::numeric_limits<float>::lowest() == -FLT_MAX, "");
 static_assert(std::numeric_limits<double>::epsilon() == DBL_EPSILON, "");
 static_assert(std::numeric_limits<float>::denorm_min() > 0, "");
 static_assert(std::numeric_limits<double>::infinity() > DBL_MAX, "");
 constexpr double not_a_number = std::numeric_limits<const double>::quiet_NaN();
-static_assert(std::numeric_limits<float>::has_infinity && !std::numeric_limits<int>::has_infinity, "");
+static_assert(std::numeric_limits<float>::has_infinity && !std::numeric_limits<int>::has_infinity,
+              "");
 
 template <size_t... Indices>
 constexpr size_t sum(std::index_sequence<Indices...>) {
@@ -126,9 +138,11 @@ extern "C" __global__ void standard_functions(float* x, double* y, int n, uint64
   assert(n > 0);
   const int i = threadIdx.x;
   float one = x[i], other = INFINITY;
-  x[i] = std::sqrt(one) + std::abs(one) + std::fmin(one, other) + std::pow(one, 2.0f) + NAN + not_a_number;
+  x[i] = std::sqrt(one) + std::abs(one) + std::fmin(one, other) + std::pow(one, 2.0f) + NAN +
+         not_a_number;
   y[i] = std::sqrt(y[i]) + std::hypot(y[i], 1.0) + std::floor(y[i]) + std::isnan(y[i]) + HUGE_VAL;
-  y[i] += sqrt(n) + pow(n, 2) + floor(n) + std::fmax(one, y[i]) + atan2(n, one) + std::exp(y[i]) + std::log2(one) + std::abs(n) + M_PI;
+  y[i] += sqrt(n) + pow(n, 2) + floor(n) + std::fmax(one, y[i]) + atan2(n, one) + std::exp(y[i]) +
+          std::log2(one) + std::abs(n) + M_PI;
   Pair from = {one, 2.0}, to;
   std::memcpy(&to, &from, sizeof(Pair));
   std::memset(&from, 0, offsetof(Pair, y));

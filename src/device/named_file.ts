@@ -1,0 +1,80 @@
+/**
+ * Files that callers name by a path or a URL.
+ *
+ * @module
+ */
+
+import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describeValue } from "../ffi/describe_value.ts";
+
+/** A file to read, and how messages call what is made of it. */
+export interface NamedFile {
+  /** Its path. */
+  readonly path: string;
+  /** The last part of it. */
+  readonly name: string;
+}
+
+/**
+ * Checks how a caller names a file.
+ *
+ * @param action What the caller is doing, as the error message says it.
+ * @param field What messages call the path.
+ * @throws {TypeError} If it is neither a text nor the URL of a file.
+ */
+export function namedFile(file: unknown, action: string, field = "path"): NamedFile {
+  const path = pathOf(file);
+  if (path !== undefined) return { path, name: basename(path) || "kernel.cu" };
+  throw new TypeError(
+    `Cannot ${action} as ${field} must be a text that is not empty, or a file's URL: it is ${
+      describeValue(file instanceof URL ? file.href : file)
+    }`,
+  );
+}
+
+function pathOf(file: unknown): string | undefined {
+  if (typeof file === "string") return file === "" || file.includes("\0") ? undefined : file;
+  if (!(file instanceof URL)) return undefined;
+  try {
+    return fileURLToPath(file);
+  } catch {
+    // Not a file's, with a host, or with an escape that is none.
+    return undefined;
+  }
+}
+
+/**
+ * Reads a text.
+ *
+ * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If the file is not there or may not be
+ * read; other classes of `Deno.errors` for other reasons.
+ */
+export async function readNamedText(file: NamedFile, action: string): Promise<string> {
+  return await reading(file, action, Deno.readTextFile);
+}
+
+/** Reads bytes; throws as {@linkcode readNamedText} does. */
+export async function readNamedBytes(
+  file: NamedFile,
+  action: string,
+): Promise<Uint8Array<ArrayBuffer>> {
+  return await reading(file, action, Deno.readFile);
+}
+
+async function reading<Content>(
+  { path }: NamedFile,
+  action: string,
+  read: (path: string) => Promise<Content>,
+): Promise<Content> {
+  try {
+    return await read(path);
+  } catch (error) {
+    const Kind = Object.values(Deno.errors).find((kind) => error instanceof kind);
+    if (Kind === undefined) throw error;
+    const { message } = error as Error;
+    throw new Kind(`Cannot ${action} as ${JSON.stringify(path)} cannot be read: ${message}`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * What launches of kernels are called with; see `public_arguments.ts`.
+ *
+ * @module
+ */
+
+import fc from "fast-check";
+import { reference } from "./deferred.ts";
+import {
+  anyNumber,
+  anything,
+  type Arguments,
+  mostly,
+  options,
+  size,
+  takes,
+  typedArray,
+} from "./values.ts";
+
+const stream = reference("stream");
+const kernel = reference("kernel", [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+
+/** Extents of a grid or block: small, or beyond every limit, so that nothing takes long. */
+const extent = fc.oneof(
+  { weight: 6, arbitrary: fc.integer({ min: 1, max: 8 }) },
+  { weight: 1, arbitrary: fc.constantFrom(0, -1, 1.5, NaN, 2 ** 31, 2 ** 32, 2 ** 53) },
+);
+
+const extents = fc.oneof(
+  extent,
+  fc.tuple(extent),
+  fc.tuple(extent, extent),
+  fc.tuple(extent, extent, extent),
+);
+
+const launchConfig = fc.oneof(
+  fc.record({ grid: fc.integer({ min: 1, max: 4 }), block: fc.integer({ min: 1, max: 64 }) }),
+  fc.record(
+    {
+      grid: mostly(extents),
+      block: mostly(extents),
+      sharedMemory: mostly(fc.oneof(fc.nat(4096), fc.constantFrom(49152, 65536, 101376, 2 ** 31))),
+      stream: mostly(stream),
+      cooperative: mostly(fc.boolean()),
+      cluster: mostly(extents),
+    },
+    { requiredKeys: ["grid", "block"] },
+  ),
+);
+
+const buffer = reference("buffer");
+const integers = reference("buffer", [2]);
+const bins = reference("buffer", [3]);
+const doubles = reference("buffer", [4]);
+const counter = reference("buffer", [5]);
+const scalar = reference("buffer", [6]);
+
+/** Element counts that the stage's buffers hold. */
+const count = fc.nat(100);
+/** Nanoseconds that nobody notices. */
+const nanoseconds = fc.oneof(fc.nat(100_000), fc.bigInt({ min: 0n, max: 100_000n }));
+
+/** Whether a value would be taken for nanoseconds and keep a kernel busy for long. */
+function isLongTime(value: unknown): boolean {
+  return typeof value === "bigint" && value > 100_000n && value < 1n << 64n ||
+    Number.isSafeInteger(value) && (value as number) > 100_000;
+}
+
+const number = fc.oneof(anyNumber, fc.bigInt({ min: -3n, max: 1n << 64n }));
+const triple = fc.oneof(fc.tuple(anyNumber, anyNumber, anyNumber), typedArray);
+const particle = fc.record({
+  position: mostly(triple),
+  tags: mostly(fc.oneof(fc.array(fc.nat(127), { minLength: 3, maxLength: 3 }), typedArray)),
+  pair: mostly(fc.record({ first: mostly(anyNumber), second: mostly(number) })),
+});
+
+/** Arguments for the stage's kernels, each list for one of them. */
+const kernelArguments = fc.oneof(
+  takes(bins, fc.oneof(fc.nat(9), anyNumber, fc.bigInt()), fc.nat(12)),
+  takes(counter, fc.oneof(fc.bigInt({ min: 0n, max: 9n }), anyNumber), fc.nat(1)),
+  takes(anyNumber, buffer, buffer, count),
+  takes(integers, integers, integers, count),
+  takes(scalar, nanoseconds, anyNumber),
+  takes(particle, triple, doubles, fc.nat(2)),
+  takes(fc.oneof(fc.boolean(), anyNumber), anyNumber, number, doubles, fc.nat(2)),
+  takes(fc.integer({ min: -9, max: 9 })),
+  takes(anything, anything, anything),
+).filter(([, second]) => !isLongTime(second));
+
+const problem = fc.record(
+  { elements: mostly(size), elementsPerThread: mostly(size), sharedMemory: mostly(size) },
+  { requiredKeys: ["elements"] },
+);
+
+/** Launches: few, or more or fewer than there may be. */
+const launches = fc.oneof(fc.nat(4), fc.constantFrom(-1, 0.5, NaN, 1_000_001, 2 ** 53));
+
+/** Whether options ask for so many launches that they would take long. */
+function areManyLaunches(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return ["warmUp", "repeats"].some((name) => {
+    const given = Object.getOwnPropertyDescriptor(value, name)?.value;
+    return typeof given === "number" && given > 64 && given <= 1_000_000;
+  });
+}
+
+/** The members. */
+export const LAUNCH_MEMBERS: Readonly<Record<string, Arguments>> = {
+  "method Device.launchFor": takes(kernel, problem),
+  "method Kernel.launch": fc.tuple(mostly(launchConfig), kernelArguments)
+    .map(([config, list]) => [config, ...list]),
+  "function timeKernel": takes(
+    kernel,
+    launchConfig,
+    kernelArguments,
+    options({ warmUp: launches, repeats: launches, flushCache: fc.boolean() }),
+  ).filter((list) => !list.some(areManyLaunches)),
+};

@@ -1,0 +1,123 @@
+/**
+ * What the members for modules are called with; see `public_arguments.ts`.
+ *
+ * @module
+ */
+
+import fc from "fast-check";
+import { Deferred, reference } from "./deferred.ts";
+import { MODULE_KERNELS, MODULE_SOURCE } from "./stage_module.ts";
+import { anything, type Arguments, dtype, mostly, options, takes, typedArray } from "./values.ts";
+
+const nothing = takes();
+const struct = reference("struct");
+const structs = fc.array(mostly(struct), { maxLength: 2 });
+
+/** Few different ones, as each other one starts a compiler. */
+const source = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom(MODULE_SOURCE, "", "__device__ int a;") },
+  fc.constantFrom(
+    "template <int N> __global__ void f(int* x) { x[0] = N; }",
+    "__global__ void broken(int* x) { y[0] = 1; }",
+    "int main() { f<<<1, 1>>>(); }\n__global__ void g() { int x = 0; f<<<1, 1>>>(); }",
+    "\0",
+    "é\u{1f600}\ud800",
+  ),
+);
+
+/** Files that are there, a directory, and what is neither. */
+const path = fc.constantFrom(
+  "tests/launch/sources/saxpy.cu",
+  "tests/launch/sources",
+  "/nowhere/nothing.cu",
+  "/nowhere/100%.cu",
+  "",
+).chain((name) => fc.boolean().map((isUrl) => isUrl ? url(name) : name));
+
+function url(name: string): Deferred {
+  return new Deferred(`<URL of ${name}>`, () => new URL(name, new URL("../../", import.meta.url)));
+}
+
+const compileOptions = {
+  name: fc.constantFrom("a.cu", "b.cu", "", "a/b.cu", 'a".cu', "\n"),
+  defines: mostly(fc.dictionary(fc.constantFrom("N", "A B", "__proto__", "1"), mostly(fc.nat(2)))),
+  headers: fc.dictionary(fc.constantFrom("a.h", "../a.h", "/a.h", "."), fc.constantFrom("", "#")),
+  options: fc.array(fc.constantFrom("-DN=1", "--nonsense", "-", "-o/dev/null"), { maxLength: 1 }),
+  instances: fc.array(fc.constantFrom("f<1>", "f<", "count", "&total", "nothing"), {
+    maxLength: 2,
+  }),
+  cache: fc.constant(true),
+  structs,
+};
+
+const kernel = fc.oneof(
+  { weight: 8, arbitrary: fc.constantFrom(...MODULE_KERNELS) },
+  fc.constantFrom(
+    "move",
+    "move(Particle, float3, double*)",
+    "mix(bool, signed char, long long, double*, int)",
+    "count(const int*)",
+    "count(Pair)",
+    "f<1>(int*)",
+    "nothing(int)",
+    "count(int",
+    "\0",
+    "",
+  ),
+  fc.string(),
+);
+
+/** Bytes that are no machine code. Flipped bits of machine code are in `image_campaign.ts`. */
+const image = fc.oneof(
+  typedArray,
+  fc.uint8Array({ maxLength: 80 }),
+  fc.constantFrom(".version 9.0\n.target sm_90\n", "\x7fELF", "\x7fELF\x02\x01\x01")
+    .map((text) => new TextEncoder().encode(text)),
+  path,
+);
+
+const diagnostic = fc.record({
+  severity: mostly(fc.constantFrom("error", "warning", "note")),
+  message: mostly(fc.string()),
+  file: mostly(fc.string()),
+  line: mostly(fc.nat(9)),
+  column: mostly(fc.oneof(fc.nat(9), fc.constantFrom(-1, NaN, 2 ** 53))),
+  text: mostly(fc.string()),
+}, { requiredKeys: [] });
+
+const warmUpSource = fc.oneof(
+  fc.record({ source, name: mostly(fc.constant("a.cu")) }, { requiredKeys: ["source"] }),
+  fc.record({ path, cache: fc.constant(true) }),
+  fc.record({ path, source }),
+);
+
+/** The members. */
+export const MODULE_MEMBERS: Readonly<Record<string, Arguments>> = {
+  "method Device.compile": takes(source, options(compileOptions)),
+  "method Device.compileFile": takes(path, options(compileOptions)),
+  "method Device.loadModule": takes(
+    image,
+    options({
+      name: fc.constantFrom("module", ""),
+      names: fc.dictionary(fc.constantFrom("f", "g<1>", "__proto__"), fc.constantFrom("move", "")),
+      structs,
+    }),
+  ),
+  "function warmUpKernels": takes(
+    reference("device"),
+    fc.array(mostly(warmUpSource), { maxLength: 2 }),
+  ),
+
+  "getter Module.label": nothing,
+  "getter Module.disposed": nothing,
+  "getter Module.kernelNames": nothing,
+  "getter Module.variableNames": nothing,
+  "method Module.kernel": takes(kernel),
+  "method Module.variable": takes(
+    fc.constantFrom("total", "factors", " total ", "nothing", "", "\0"),
+    dtype,
+  ),
+  "method Module.[Symbol.dispose]": nothing,
+
+  "function diagnosticText": takes(fc.oneof(diagnostic, anything)),
+};
