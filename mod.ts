@@ -198,6 +198,11 @@ export type {
   ImageFormat,
   KernelResources,
 } from "./src/launch/compile/compiler.ts";
+export {
+  type KernelFile,
+  type KernelFileOptions,
+  readKernelFile,
+} from "./src/device/kernel_file.ts";
 export type { LoadModuleOptions, ModuleStructs } from "./src/device/module_sources.ts";
 export {
   CompileError,

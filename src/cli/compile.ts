@@ -75,8 +75,8 @@ async function compile(invocation: Invocation): Promise<void> {
   const product = productOf(invocation);
   const target = targetOf(invocation);
   const own = formatOptions(product, target);
-  const { name, text, headers } = await readKernelSource(file, invocation.lists["include"] ?? []);
-  const compiled = await compileImage(text, {
+  const { name, source, headers } = await readKernelSource(file, invocation.lists["include"] ?? []);
+  const compiled = await compileImage(source, {
     name,
     headers,
     target,

@@ -8,6 +8,7 @@ import {
   type Device,
   type Dimensions,
   type Kernel,
+  type KernelFile,
   type LaunchConfig,
   openDevice,
   timeKernel,
@@ -15,7 +16,7 @@ import {
 import { type Command, type Invocation, printResult, UsageError } from "./command.ts";
 import { kernelExpression } from "./kernel_expression.ts";
 import { reportKernelProblems } from "./kernel_problem.ts";
-import { type KernelSource, readKernelSource } from "./kernel_source.ts";
+import { readKernelSource } from "./kernel_source.ts";
 import { parseRunArgument, type RunArgument } from "./run_arguments.ts";
 import { type BoundArgument, RunArrays, writeResult } from "./run_arrays.ts";
 import { defineOptions, extentsOption, integerOption } from "./run_options.ts";
@@ -114,12 +115,12 @@ async function launchAndTime(
 
 async function compileFor(
   device: Device,
-  { name, text, headers }: KernelSource,
+  { name, source, headers }: KernelFile,
   invocation: Invocation,
   signature: string,
 ) {
   const expression = kernelExpression(signature);
-  return await device.compile(text, {
+  return await device.compile(source, {
     name,
     headers,
     defines: defineOptions(invocation),

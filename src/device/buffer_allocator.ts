@@ -10,6 +10,7 @@ import type { DeviceContext } from "../hardware/device_context.ts";
 import { fill } from "../kernels/elementwise.ts";
 import type { PlacementOptions, StreamChoice } from "../memory/buffer_options.ts";
 import { DeviceBuffer } from "../memory/device_buffer.ts";
+import { bufferFromPool } from "../memory/pooled_buffer.ts";
 import type { DType, ElementOf } from "../memory/dtype.ts";
 import { poolOf } from "../memory/pool/device_pool.ts";
 import { MemoryPool } from "../memory/pool/memory_pool.ts";
@@ -77,7 +78,7 @@ export class BufferAllocator {
     const { fill: value, pool } = options;
     const context = this.#context;
     const buffer = pool === undefined
-      ? await DeviceBuffer.fromPoolAsync(
+      ? await bufferFromPool(
         this.#pool ??= poolOf(context),
         context,
         dtype,

@@ -13,7 +13,8 @@ import type { Module } from "../launch/module.ts";
 import { ModuleContents } from "../launch/module_contents.ts";
 import { compileModule, loadedModule } from "../launch/module_source.ts";
 import type { StructTypes } from "../launch/struct_type.ts";
-import { namedFile, readNamedBytes, readNamedText } from "./named_file.ts";
+import { readNamedKernel, withFileHeaders } from "./kernel_file.ts";
+import { namedFile, readNamedBytes } from "./named_file.ts";
 
 /** The structs that signatures of a module name. */
 export interface ModuleStructs<Structs extends StructTypes> {
@@ -55,9 +56,10 @@ export async function compileFile<Structs extends StructTypes>(
 ): Promise<Module<string, Structs>> {
   requireObject(options, "options", COMPILE);
   const file = namedFile(path, COMPILE);
-  const settings = compileSettings({ name: file.name, ...options });
-  const source = await readNamedText(file, COMPILE);
-  return await compileModule<string, Structs>(context, source, settings, structsOf(options));
+  const settings = compileSettings({ ...options, name: options.name ?? file.name });
+  const { source, headers } = await readNamedKernel(file, COMPILE);
+  const all = { ...settings, headers: withFileHeaders(settings, headers) };
+  return await compileModule<string, Structs>(context, source, all, structsOf(options));
 }
 
 /** Loads machine code: bytes, or a file of them. */

@@ -7,10 +7,15 @@
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
-import { type CompileOptions, compileSettings } from "../launch/compile_options.ts";
+import {
+  type CompileOptions,
+  type CompileSettings,
+  compileSettings,
+} from "../launch/compile_options.ts";
 import { compileForTarget, targetOf } from "../launch/module_source.ts";
 import { Device } from "./device.ts";
-import { namedFile, readNamedText } from "./named_file.ts";
+import { readNamedKernel, withFileHeaders } from "./kernel_file.ts";
+import { namedFile } from "./named_file.ts";
 
 /** A source that will be compiled: its text, or the file that has it, and the same options. */
 export type KernelSource =
@@ -79,23 +84,25 @@ export async function warmUpKernels(
   }
 }
 
-/** A source whose options have been looked at. */
-interface CheckedSource {
-  readonly text: () => Promise<string>;
-  readonly settings: ReturnType<typeof compileSettings>;
-}
+/** A source whose options have been looked at, and its file not yet. */
+type CheckedSource = () => Promise<{
+  readonly source: string;
+  readonly settings: CompileSettings;
+}>;
 
 function checkedSource(from: KernelSource, index: number): CheckedSource {
   requireObject(from, `sources[${index}]`, ACTION);
   const { source, path } = from;
   if (typeof source === "string" && path === undefined) {
-    return { text: () => Promise.resolve(source), settings: compileSettings(from) };
+    const settings = compileSettings(from);
+    return () => Promise.resolve({ source, settings });
   }
   if (source === undefined && (typeof path === "string" || path instanceof URL)) {
     const file = namedFile(path, ACTION, `sources[${index}].path`);
-    return {
-      text: () => readNamedText(file, ACTION),
-      settings: compileSettings({ name: file.name, ...from }),
+    const settings = compileSettings({ ...from, name: from.name ?? file.name });
+    return async () => {
+      const { source, headers } = await readNamedKernel(file, ACTION);
+      return { source, settings: { ...settings, headers: withFileHeaders(settings, headers) } };
     };
   }
   throw new TypeError(
@@ -105,8 +112,9 @@ function checkedSource(from: KernelSource, index: number): CheckedSource {
 }
 
 /** Whether the cache had it. */
-async function warmUp(context: DeviceContext, { text, settings }: CheckedSource): Promise<boolean> {
+async function warmUp(context: DeviceContext, read: CheckedSource): Promise<boolean> {
   const { library } = context;
-  const { cached } = await compileForTarget(library, targetOf(context), await text(), settings);
+  const { source, settings } = await read();
+  const { cached } = await compileForTarget(library, targetOf(context), source, settings);
   return cached;
 }

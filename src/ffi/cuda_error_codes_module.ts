@@ -110,12 +110,12 @@ export const MODULE_ERROR_CODES: ErrorCodeTable = {
   302: [
     "cudaErrorSharedObjectSymbolNotFound",
     "A shared library lacks a symbol that CUDA needs.",
-    "If it is a module's, define it; else reinstall the NVIDIA driver: its libraries differ in version.",
+    "Define it, if it is a module's; else reinstall the NVIDIA driver.",
   ],
   303: [
     "cudaErrorSharedObjectInitFailed",
     "A shared library failed to start.",
-    "If it is a module's, its log says why; else reinstall the NVIDIA driver, or in a container compare its driver files with the host's.",
+    "See the module's log, if it is one; else reinstall the NVIDIA driver, also in a container.",
   ],
   304: [
     "cudaErrorOperatingSystem",

@@ -13,6 +13,12 @@ import { cString, readText } from "./text.ts";
 /** The status by which the library says that no kernel has a name. */
 const NOT_FOUND = -9;
 
+// Every launch writes these slots. A constant of this module is known to the JIT; what it imports is
+// looked up at every use.
+const DEVICE_SLOT: number = DEVICE;
+const STREAM_SLOT: number = STREAM;
+const FIRST: number = OPERAND;
+
 /** The declarations of all built-in kernels, in the order of their ids from 1. */
 export function kernelDeclarations(library: NativeLibrary): string[] {
   check(library, library.symbols.gs_kernel_count(library.result), "count the kernels");
@@ -140,17 +146,17 @@ export function launchKernel(
   argumentCount: number,
 ): number {
   const { block } = library;
-  block[DEVICE] = device;
-  block[STREAM] = stream;
-  block[OPERAND] = kernel;
-  block[OPERAND + 1] = gridX;
-  block[OPERAND + 2] = gridY;
-  block[OPERAND + 3] = gridZ;
-  block[OPERAND + 4] = blockX;
-  block[OPERAND + 5] = blockY;
-  block[OPERAND + 6] = blockZ;
-  block[OPERAND + 7] = sharedMemory;
-  block[OPERAND + 8] = argumentCount;
+  block[DEVICE_SLOT] = device;
+  block[STREAM_SLOT] = stream;
+  block[FIRST] = kernel;
+  block[FIRST + 1] = gridX;
+  block[FIRST + 2] = gridY;
+  block[FIRST + 3] = gridZ;
+  block[FIRST + 4] = blockX;
+  block[FIRST + 5] = blockY;
+  block[FIRST + 6] = blockZ;
+  block[FIRST + 7] = sharedMemory;
+  block[FIRST + 8] = argumentCount;
   return library.symbols.gs_kernel_launch();
 }
 

@@ -93,7 +93,7 @@ export class Kernel<
    *
    * @param config Grid, block, dynamic shared memory and stream; `device.launchFor()` makes one.
    * @param kernelArguments One for each parameter: a number, `bigint` or `boolean` for a scalar, a
-   * buffer of the element type for a pointer, an array of numbers for a vector, an object for a
+   * buffer of the element type, or `null`, for a pointer, an array of numbers for a vector, an object for a
    * struct.
    * @throws {TypeError} If an argument is missing or too many, of another type, element type or
    * device, disposed, or read-only where the kernel writes.
@@ -108,11 +108,17 @@ export class Kernel<
     const shape = this.#shape;
     shape.read(config);
     const stream = streamFor(context, config.stream);
-    if (shape.needsSharedMemoryReserve) this.#reserve(shape.sharedMemory);
-    if (shape.cooperative) this.#requireAllBlocksFit();
+    // V8 compares with a constant far faster than it finds out whether any value counts as true.
+    if (shape.needsPreparation === true) this.#prepare();
     const profiles = profilesOf(context);
     if (profiles === undefined) this.#enqueue(stream, kernelArguments as readonly unknown[]);
     else this.#enqueueTimed(stream, kernelArguments as readonly unknown[], profiles);
+  }
+
+  #prepare(): void {
+    const shape = this.#shape;
+    if (shape.needsSharedMemoryReserve) this.#reserve(shape.sharedMemory);
+    if (shape.cooperative) this.#requireAllBlocksFit();
   }
 
   #enqueueTimed(
@@ -133,8 +139,7 @@ export class Kernel<
     const { context } = this;
     const shape = this.#shape;
     this.#writer.write(args, stream);
-    const isTogether = shape.cooperative || shape.cluster !== 0;
-    const status = isTogether ? this.#launchTogether(stream) : launchKernel(
+    const status = shape.runsTogether === true ? this.#launchTogether(stream) : launchKernel(
       context.library,
       context.ordinal,
       stream.id,

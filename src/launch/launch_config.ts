@@ -103,6 +103,10 @@ export class LaunchShape {
   cooperative = false;
   /** The extents of a cluster: x + 256 y + 65536 z; 0 for none. */
   cluster = 0;
+  /** Whether blocks run at once: all of them, or those of a cluster. */
+  runsTogether = false;
+  /** Whether more than these numbers must be checked, or asked for, before the launch. */
+  needsPreparation = false;
 
   readonly #kernelName: string;
   readonly #device: LaunchLimits;
@@ -112,9 +116,11 @@ export class LaunchShape {
   readonly #staticSharedMemory: number;
   readonly #maxSharedMemory: number;
   readonly #freeSharedMemory: number;
-  /** Grid and block of the last configuration, if it was good and had one dimension; else NaN. */
+  /** The last configuration, if it was good and had one dimension; else NaN, which nothing is. */
   #lastGrid = NaN;
   #lastBlock = NaN;
+  #lastSharedMemory: number | undefined = NaN;
+  #lastCooperative: boolean | undefined = undefined;
 
   /**
    * Prepares for the launches of a kernel on a device.
@@ -159,13 +165,18 @@ export class LaunchShape {
    */
   read(config: LaunchConfig): void {
     if (typeof config !== "object" || config === null) this.#refuseConfig(config);
-    const { grid, block, sharedMemory = 0, cooperative = false, cluster } = config;
     // Launches of a loop mostly repeat the numbers of the one before, which have been checked.
     if (
-      grid === this.#lastGrid && block === this.#lastBlock &&
-      sharedMemory === this.sharedMemory && cooperative === this.cooperative &&
-      cluster === undefined
+      config.grid === this.#lastGrid && config.block === this.#lastBlock &&
+      config.sharedMemory === this.#lastSharedMemory &&
+      config.cooperative === this.#lastCooperative && config.cluster === undefined
     ) return;
+    this.#readAnew(config);
+  }
+
+  /** Apart from the comparison, which is short enough for the JIT to put it into the launch. */
+  #readAnew(config: LaunchConfig): void {
+    const { grid, block, sharedMemory = 0, cooperative = false, cluster } = config;
     this.#lastGrid = NaN;
     if (typeof grid === "number") {
       this.gridX = grid;
@@ -192,9 +203,13 @@ export class LaunchShape {
     this.cooperative = cooperative;
     if (cooperative !== false) this.#checkCooperative(cooperative);
     this.cluster = cluster === undefined ? 0 : this.#readCluster(cluster);
+    this.runsTogether = cooperative || cluster !== undefined;
+    this.needsPreparation = cooperative || this.needsSharedMemoryReserve;
     if (typeof grid === "number" && typeof block === "number" && cluster === undefined) {
       this.#lastGrid = grid;
       this.#lastBlock = block;
+      this.#lastSharedMemory = config.sharedMemory;
+      this.#lastCooperative = config.cooperative;
     }
   }
 

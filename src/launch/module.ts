@@ -12,7 +12,7 @@ import { DeviceBuffer } from "../memory/device_buffer.ts";
 import { bytesPerElement, type DType } from "../memory/dtype.ts";
 import { captureOf, isCapturing, observeCaptures } from "../stream/running_captures.ts";
 import type { Stream } from "../stream/stream.ts";
-import { Kernel, type KernelOwner } from "./kernel.ts";
+import type { Kernel, KernelOwner } from "./kernel.ts";
 import { canonicalExpression, type ModuleContents } from "./module_contents.ts";
 import { kernelOfModule } from "./module_kernel.ts";
 import type { ReadableKernel, SignatureIn } from "./signature_types.ts";

@@ -40,10 +40,10 @@ export interface SignatureError<Message extends string> {
   readonly cannotReadSignature: Message;
 }
 
-/** The device memory that a pointer parameter takes. */
-export type PointerArgument<D extends DType, IsConst extends boolean> = IsConst extends true
-  ? ReadonlyDeviceMemory<D>
-  : DeviceMemory<D>;
+/** The device memory that a pointer parameter takes, or `null`, which is the null pointer. */
+export type PointerArgument<D extends DType, IsConst extends boolean> =
+  | null
+  | (IsConst extends true ? ReadonlyDeviceMemory<D> : DeviceMemory<D>);
 
 /** The error of a parameter. */
 type ParameterError<Position extends number, Problem extends string> = SignatureError<

@@ -29,10 +29,10 @@ export type { SignatureIn } from "./signature_type_source.ts";
 export type { SignatureError } from "./signature_type_parameter.ts";
 
 /**
- * Any value that can be passed to some kernel: numbers, device memory, arrays of numbers for
- * vectors, objects for structs.
+ * Any value that can be passed to some kernel: numbers, device memory or `null` for pointers, arrays
+ * of numbers for vectors, objects for structs.
  */
-export type KernelArgument = number | bigint | boolean | ReadonlyDeviceMemory | object;
+export type KernelArgument = number | bigint | boolean | ReadonlyDeviceMemory | object | null;
 
 /**
  * The arguments that a kernel of this C signature takes, as a tuple.
@@ -40,7 +40,7 @@ export type KernelArgument = number | bigint | boolean | ReadonlyDeviceMemory | 
  * - Scalars take a `number`; 64-bit integers also a `bigint`; `bool` a `boolean`.
  * - Vectors such as `float4` take an array of as many numbers as they have elements.
  * - Structs take an object of the fields they were described with.
- * - Pointers take {@linkcode DeviceMemory} of their element type, that of vectors' elements, or
+ * - Pointers take `null` or {@linkcode DeviceMemory} of their element type, that of vectors' elements, or
  *   `uint8` for structs; pointers to `const` also {@linkcode ReadonlyDeviceMemory}; `void*` any
  *   element type.
  * - A signature that is no literal takes any arguments: they are checked when it is launched.

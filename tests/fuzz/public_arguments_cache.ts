@@ -37,6 +37,10 @@ export const CACHE_MEMBERS: Readonly<Record<string, Arguments>> = {
   "function kernelCacheStatistics": takes(),
   "function clearKernelCache": takes(),
   "function listKernelCache": takes(),
+  "function readKernelFile": takes(
+    fc.constantFrom("/proc/gridstride/k.cu", "", "none.cu"),
+    options({ include: fc.array(fc.constantFrom("", "/proc/gridstride", ".")) }),
+  ),
   "function compileImage": takes(
     fc.constant(""),
     fc.record({ target: mostly(target), name: mostly(fc.constant("a.cu")) }, {

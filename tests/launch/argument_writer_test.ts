@@ -245,12 +245,18 @@ Deno.test("write() refuses disposed memory without asking for its address", () =
   }
 });
 
+Deno.test("write() takes null for a pointer, whatever it points to", () => {
+  for (const type of ["float*", "const double*", "void*", "float4*"]) {
+    const { values, isRaw } = write(`f(int n, ${type} x)`, 1, null);
+    assertEquals([values, isRaw], [[1, 0], [false, false]]);
+  }
+});
+
 Deno.test("write() names what came instead of device memory", () => {
   const came: [unknown, string][] = [
     [new Float32Array(1), "a Float32Array, which lies in host memory"],
     [4096, "4096"],
     [4096n, "4096n"],
-    [null, "null"],
     [undefined, "undefined"],
     ["x".repeat(100), `"${"x".repeat(39)}…"`],
     [[memory("float32")], "an Array"],

@@ -66,6 +66,8 @@ Deno.test("options that are no counts are refused by name, and nothing is launch
       timeKernel(add, { grid: 1, block: 1 }, [1, x, y, 1], options as TimeKernelOptions);
     await assertRejects(time, ErrorClass, message);
   }
+  const unlisted = () => timeKernel(add, { grid: 1, block: 1 }, 7 as never);
+  await assertRejects(unlisted, TypeError, "its arguments must be an array: they are 7");
   assertEquals((await y.toArray())[0], 0);
 });
 

@@ -4,6 +4,7 @@
 
 import { assertEquals } from "@std/assert";
 import type { DeviceMemory, ReadonlyDeviceMemory } from "../../src/launch/device_memory.ts";
+import type { DType } from "../../src/memory/dtype.ts";
 import { parseSignature } from "../../src/launch/signature.ts";
 import type {
   KernelArgument,
@@ -13,6 +14,10 @@ import type {
   SignatureIn,
 } from "../../src/launch/signature_types.ts";
 import { defineStruct, type NoStructs, type StructTypes } from "../../src/launch/struct_type.ts";
+
+// What pointers take.
+type Reads<D extends DType> = ReadonlyDeviceMemory<D> | null;
+type Writes<D extends DType> = DeviceMemory<D> | null;
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true
   : false;
@@ -38,8 +43,8 @@ function compile<const Source extends string, const Structs extends StructTypes 
 
 const context = { library: {}, ordinal: 0, label: "host:0" };
 const shape = { context, address: 256, length: 1, disposed: false };
-const bytes: DeviceMemory<"uint8"> = { ...shape, dtype: "uint8" };
-const float32: DeviceMemory<"float32"> = { ...shape, dtype: "float32" };
+const bytes: Writes<"uint8"> = { ...shape, dtype: "uint8" };
+const float32: Writes<"float32"> = { ...shape, dtype: "float32" };
 const particle = { position: [1, 2, 3], mass: 4 } as const;
 
 Deno.test("a struct parameter takes the fields of the struct, a pointer to it its bytes", () => {
@@ -47,8 +52,8 @@ Deno.test("a struct parameter takes the fields of the struct, a pointer to it it
     "f(Particle a, const struct Particle* b, Particle[] , math::Pair<float,2> const & )",
     [typeof Particle, typeof Pair]
   >;
-  same<Arguments[1], ReadonlyDeviceMemory<"uint8">>();
-  same<Arguments[2], DeviceMemory<"uint8">>();
+  same<Arguments[1], Reads<"uint8">>();
+  same<Arguments[2], Writes<"uint8">>();
   const { kernel } = compile("", [Particle, Pair]);
   assertEquals(kernel("f(Particle p)").launch(particle), 1);
   assertEquals(kernel("f(const ::Particle * p, int n)").launch(bytes, 1), 2);
@@ -138,17 +143,17 @@ type Source = typeof SOURCE;
 Deno.test("a kernel's signature is read out of a source that is one literal", () => {
   same<KernelArguments<SignatureIn<Source, "saxpy">>, [
     number,
-    ReadonlyDeviceMemory<"float32">,
-    DeviceMemory<"float32">,
+    Reads<"float32">,
+    Writes<"float32">,
     number,
   ]>();
   same<KernelArguments<SignatureIn<Source, "bounded">>, [number | bigint]>();
-  type Blur = [ReadonlyDeviceMemory<"uint8">, DeviceMemory<"uint8">];
+  type Blur = [Reads<"uint8">, Writes<"uint8">];
   same<KernelArguments<SignatureIn<Source, "image::blur">>, Blur>();
   same<KernelArguments<SignatureIn<Source, "blur">>, Blur>();
   same<
     KernelArguments<SignatureIn<Source, "either">>,
-    [DeviceMemory<"float64">] | [DeviceMemory<"float32">]
+    [Writes<"float64">] | [Writes<"float32">]
   >();
   const module = compile(SOURCE, [Particle]);
   assertEquals(module.kernel("saxpy").launch(2, float32, float32, 1), 4);

@@ -11,13 +11,17 @@ import type {
 import type { DType } from "../../src/memory/dtype.ts";
 import type { READABLE, UNREADABLE } from "./signature_table.ts";
 
+// What pointers take.
+type Reads<D extends DType> = ReadonlyDeviceMemory<D> | null;
+type Writes<D extends DType> = DeviceMemory<D> | null;
+
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true
   : false;
 
 /** The type of an argument as the table writes it. */
 type ArgumentOf<Text> = Text extends `const ${infer Name}*`
-  ? ReadonlyDeviceMemory<Name extends DType ? Name : DType>
-  : Text extends `${infer Name}*` ? DeviceMemory<Name extends DType ? Name : DType>
+  ? Reads<Name extends DType ? Name : DType>
+  : Text extends `${infer Name}*` ? Writes<Name extends DType ? Name : DType>
   : Text extends `${infer Element}x${infer Length}` ? VectorOfText<ArgumentOf<Element>, Length>
   : Text extends "int64" | "uint64" ? number | bigint
   : Text extends "bool" ? boolean
@@ -164,8 +168,8 @@ Deno.test("64 parameters, 4 KB of them, are read", () => {
   type Parameter = "\n  const unsigned long long* __restrict__ parameter_of_sixty_four";
   type Big = KernelArguments<`__global__ void big(${SixtyFour<Parameter, ",">}\n)`>;
   const count: Big["length"] = 64;
-  none<Equal<Big[0], ReadonlyDeviceMemory<"int64">> extends true ? never : Big[0]>();
-  none<Equal<Big[63], ReadonlyDeviceMemory<"int64">> extends true ? never : Big[63]>();
+  none<Equal<Big[0], Reads<"int64">> extends true ? never : Big[0]>();
+  none<Equal<Big[63], Reads<"int64">> extends true ? never : Big[63]>();
   // @ts-expect-error There is no 65th.
   type _Beyond = Big[64];
   assertEquals(count, 64);
@@ -176,13 +180,13 @@ Deno.test("64 parameters with comments, default values and brackets are read", (
     "\n  // what, (it) is <\n  const float4* /* , */ __restrict__ x = f<1>((2 > 1), {3, 4})";
   type Big = KernelArguments<`__global__ void tile<g<int>, (1 > 0)>(${SixtyFour<One, ",">}\n)`>;
   const count: Big["length"] = 64;
-  none<Equal<Big[63], ReadonlyDeviceMemory<"float32">> extends true ? never : Big[63]>();
+  none<Equal<Big[63], Reads<"float32">> extends true ? never : Big[63]>();
   assertEquals(count, 64);
 });
 
 Deno.test("a name of 4 KB is read", () => {
   type Named = KernelArguments<`${LongName}(float ${LongName}, int* ${LongName})`>;
-  none<Equal<Named, [number, DeviceMemory<"int32">]> extends true ? never : Named>();
+  none<Equal<Named, [number, Writes<"int32">]> extends true ? never : Named>();
 });
 
 Deno.test("4 KB of white space is read", () => {

@@ -8,13 +8,21 @@ import { TemporaryDirectory } from "../support/temporary_file.ts";
 import { NativeBuild } from "./native_build.ts";
 import { LINKED_MODULE } from "./native_programs.ts";
 
+let built: Promise<{ library: string; module: string }> | undefined;
+
+/** The library and the module, built once. */
+function build(): Promise<{ library: string; module: string }> {
+  return built ??= (async () => {
+    const native = await NativeBuild.open("host");
+    return { module: await native.program(LINKED_MODULE), library: await native.library() };
+  })();
+}
+
 /** What the program prints for each library, by paths that the test chooses. */
 async function linesOf(
   paths: (library: string, copied: (name: string) => string) => string[],
 ): Promise<string[]> {
-  const build = await NativeBuild.open("host");
-  const library = await build.library();
-  const module = await build.program(LINKED_MODULE);
+  const { library, module } = await build();
   using directory = new TemporaryDirectory();
   const content = await Deno.readFile(library);
   const args = [module, ...paths(library, (name) => directory.file(content, name))];

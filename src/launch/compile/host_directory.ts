@@ -6,6 +6,7 @@
 
 import { join } from "node:path";
 import {
+  CacheDirectoryError,
   cacheRoot,
   makeCacheDirectory,
   versionedCacheDirectory,
@@ -48,8 +49,8 @@ async function makeDirectory(environment: EnvironmentReader): Promise<string> {
     await sweep(parent);
     return await Deno.makeTempDir({ dir: parent, prefix: PREFIX });
   } catch (error) {
-    if (!isUnwritable(error)) throw error;
-    // A cache that cannot be written to costs nothing but the cache.
+    if (!isUnusable(error)) throw error;
+    // A cache that cannot be written to, or that others can write to, costs nothing but the cache.
     return await temporaryDirectory();
   }
 }
@@ -63,8 +64,9 @@ async function temporaryDirectory(): Promise<string> {
   }
 }
 
-function isUnwritable(error: unknown): boolean {
+function isUnusable(error: unknown): boolean {
   if (error instanceof Deno.errors.PermissionDenied) return true;
+  if (error instanceof CacheDirectoryError) return true;
   return error instanceof Error && "code" in error &&
     ["EROFS", "ENOSPC", "EDQUOT", "ENOTDIR"].includes(String(error.code));
 }

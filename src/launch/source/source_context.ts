@@ -4,6 +4,7 @@
  * @module
  */
 
+import { dirname, join } from "node:path";
 import { type ActiveSource, activeTokens } from "./active_tokens.ts";
 import { type DeclarationList, readDeclarations } from "./declarations.ts";
 import { isHostHeader } from "./host_names.ts";
@@ -60,21 +61,26 @@ export function readSource(
   return { allTokens, active, list, macros, aliases, lines: new SourceLines(source) };
 }
 
-/** Takes the macros of headers whose text is known, and says of each whether it is. */
+/**
+ * Takes the macros of headers whose text is known, and says of each whether it is. A header is looked
+ * for beside the one that includes it first.
+ */
 function headerReader(
   headers: ReadonlyMap<string, string>,
   macros: MacroTable,
 ): (header: string) => boolean {
   const read = new Map<string, boolean>();
-  const see = (header: string): boolean => {
-    const known = read.get(header);
+  const seeFrom = (from: string) => (header: string): boolean => {
+    const beside = join(dirname(from), header);
+    const name = headers.has(beside) ? beside : header;
+    const known = read.get(name);
     if (known !== undefined) return known;
-    const text = headers.get(header);
-    const isSeen = text !== undefined || isHostHeader(header) ||
-      LANGUAGE_HEADERS.some((pattern) => pattern.test(header));
-    read.set(header, isSeen);
-    if (text !== undefined) activeTokens(tokenize(text), macros, see);
+    const text = headers.get(name);
+    const isSeen = text !== undefined || isHostHeader(name) ||
+      LANGUAGE_HEADERS.some((pattern) => pattern.test(name));
+    read.set(name, isSeen);
+    if (text !== undefined) activeTokens(tokenize(text), macros, seeFrom(name));
     return isSeen;
   };
-  return see;
+  return seeFrom("");
 }

@@ -9,6 +9,7 @@ import { describeValue } from "../../ffi/describe_value.ts";
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
 import type { PlacementOptions } from "../buffer_options.ts";
 import { DeviceBuffer } from "../device_buffer.ts";
+import { bufferFromPool } from "../pooled_buffer.ts";
 import type { DType } from "../dtype.ts";
 import { allocateDirect, type ManagedPool } from "../manager/managed_pool.ts";
 import { requestedBytes } from "../manager/requested_bytes.ts";
@@ -152,7 +153,7 @@ export class MemoryPool implements Disposable, ManagedPool {
     this.#requireUsable();
     const { context } = this;
     return await this.#home.during(() =>
-      DeviceBuffer.fromPoolAsync(this.#core, context, dtype, length, options)
+      bufferFromPool(this.#core, context, dtype, length, options)
     );
   }
 

@@ -10,7 +10,8 @@
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import { copyFromPinned } from "../../ffi/native_copy.ts";
 import type { Stream } from "../../stream/stream.ts";
-import { DeviceBuffer } from "../device_buffer.ts";
+import type { DeviceBuffer } from "../device_buffer.ts";
+import { bufferFromPool } from "../pooled_buffer.ts";
 import type { DType } from "../dtype.ts";
 import { poolOf } from "../pool/device_pool.ts";
 import type { StagingSlab } from "../staging.ts";
@@ -204,7 +205,7 @@ export async function allocateTarget<D extends DType>(
 ): Promise<DeviceBuffer<D>> {
   const { context } = stream;
   const pool = poolOf(context);
-  const buffer = await DeviceBuffer.fromPoolAsync(pool, context, dtype, length, { stream });
+  const buffer = await bufferFromPool(pool, context, dtype, length, { stream });
   try {
     // Meanwhile the stream may have been given work with what was there before.
     task.follow(stream);

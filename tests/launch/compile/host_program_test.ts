@@ -9,7 +9,11 @@ import {
 import { openLibrary } from "../../../src/ffi/open_library.ts";
 import { CompilerUnavailableError } from "../../../src/launch/compile/compiler_unavailable_error.ts";
 import { HostCompiler } from "../../../src/launch/compile/host_compiler.ts";
-import { findHostProgram, programFiles, versionOf } from "../../../src/launch/compile/host_program.ts";
+import {
+  findHostProgram,
+  programFiles,
+  versionOf,
+} from "../../../src/launch/compile/host_program.ts";
 import { repositoryPath, runProgram } from "../../support/subprocess.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 

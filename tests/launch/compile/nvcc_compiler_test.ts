@@ -33,25 +33,28 @@ function request(source: string, changes: Partial<CompileRequest> = {}): Compile
   };
 }
 
-Deno.test({ name: "nvcc makes machine code, and says its names and resources", ignore }, async () => {
-  const source = `#include "own.h"
+Deno.test(
+  { name: "nvcc makes machine code, and says its names and resources", ignore },
+  async () => {
+    const source = `#include "own.h"
     namespace n { template <typename T> __global__ void twice(T* x) { x[0] += x[0]; } }
     __constant__ float table[FACTORS];
     extern "C" __global__ void plain(float* x) { x[0] = table[1]; }`;
-  const expressions = ["n::twice<double>", "plain", "&table"];
-  const { format, image, loweredNames, resources, log } = await nvcc!.compile(request(source, {
-    headers: new Map([["own.h", "#define FACTORS WIDTH\n"]]),
-    defines: new Map([["WIDTH", "4"]]),
-    expressions,
-  }));
-  assertEquals([format, log], ["cubin", ""]);
-  assertEquals([...image.subarray(0, 4)], [0x7f, 0x45, 0x4c, 0x46]);
-  assertEquals([...loweredNames.keys()], expressions);
-  const lowered = loweredNames.get("n::twice<double>")!;
-  assertMatch(lowered, /^_Z.*twice/);
-  assertEquals([loweredNames.get("plain"), loweredNames.get("&table")], ["plain", "table"]);
-  for (const name of [lowered, "plain"]) assert(resources.get(name)!.registers > 0, name);
-});
+    const expressions = ["n::twice<double>", "plain", "&table"];
+    const { format, image, loweredNames, resources, log } = await nvcc!.compile(request(source, {
+      headers: new Map([["own.h", "#define FACTORS WIDTH\n"]]),
+      defines: new Map([["WIDTH", "4"]]),
+      expressions,
+    }));
+    assertEquals([format, log], ["cubin", ""]);
+    assertEquals([...image.subarray(0, 4)], [0x7f, 0x45, 0x4c, 0x46]);
+    assertEquals([...loweredNames.keys()], expressions);
+    const lowered = loweredNames.get("n::twice<double>")!;
+    assertMatch(lowered, /^_Z.*twice/);
+    assertEquals([loweredNames.get("plain"), loweredNames.get("&table")], ["plain", "table"]);
+    for (const name of [lowered, "plain"]) assert(resources.get(name)!.registers > 0, name);
+  },
+);
 
 Deno.test({ name: "a source may be called anything, and errors call it so", ignore }, async () => {
   for (const name of ["headers", "kernels.ptx", "-v"]) {
@@ -76,10 +79,17 @@ Deno.test({ name: "what nvcc is to make is not the program's choice", ignore }, 
   }
 });
 
-Deno.test({ name: "options that the environment adds are part of what nvcc is", ignore }, async () => {
-  const plain = await nvcc!.identity(request(""));
-  assertEquals(await (await findNvcc())!.identity(request("")), plain);
-  for (const name of ["NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS", "CPATH"]) {
-    assertNotEquals(await (await findNvcc({ [name]: "-O1" }))!.identity(request("")), plain, name);
-  }
-});
+Deno.test(
+  { name: "options that the environment adds are part of what nvcc is", ignore },
+  async () => {
+    const plain = await nvcc!.identity(request(""));
+    assertEquals(await (await findNvcc())!.identity(request("")), plain);
+    for (const name of ["NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS", "CPATH"]) {
+      assertNotEquals(
+        await (await findNvcc({ [name]: "-O1" }))!.identity(request("")),
+        plain,
+        name,
+      );
+    }
+  },
+);

@@ -4,6 +4,7 @@ import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/ass
 import { OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
 import { AllocationSites, siteText } from "../../../src/memory/pool/allocation_sites.ts";
 import { DeviceBuffer } from "../../../src/memory/device_buffer.ts";
+import { bufferFromPool } from "../../../src/memory/pooled_buffer.ts";
 import type { PoolCore } from "../../../src/memory/pool/pool_core.ts";
 import type { MemoryStream } from "../../../src/memory/pool/memory_upstream.ts";
 import { device } from "../../support/device.ts";
@@ -124,7 +125,7 @@ Deno.test("a site is the program's stack, through every public call, without thi
   }
   async function waiting() {
     await Promise.resolve();
-    return await DeviceBuffer.fromPoolAsync(pool, context, "float32", 6, { alignment: 4096 });
+    return await bufferFromPool(pool, context, "float32", 6, { alignment: 4096 });
   }
   using _buffers = (function collect() {
     const stack = new DisposableStack();

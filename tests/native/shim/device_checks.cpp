@@ -20,9 +20,9 @@ Records two_devices() {
     double value;
   };
   constexpr Attribute attributes[] = {
-      {1, 1024},       {2, 1024},    {3, 1024},  {4, 64},     {5, 2147483647}, {6, 65535},
-      {7, 65535},      {8, 49152},   {10, 32},   {16, 2},     {75, 8},         {76, 9},
-      {97, 99 * 1024}, {81, 102400}, {39, 1536}, {12, 65536}, {102, 1}};
+      {1, 1024},  {2, 1024},   {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535},      {7, 65535},
+      {8, 49152}, {10, 32},    {16, 2},   {75, 8}, {76, 9},         {97, 99 * 1024}, {81, 102400},
+      {39, 1536}, {12, 65536}, {102, 1},  {95, 1}, {106, 24}};
   Records records(2 * GS_TOPOLOGY_RECORD_SLOTS, std::numeric_limits<double>::quiet_NaN());
   for (int device = 0; device < 2; device++) {
     double* const record = &records[static_cast<size_t>(device * GS_TOPOLOGY_RECORD_SLOTS)];
