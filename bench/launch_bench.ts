@@ -5,6 +5,7 @@
  */
 
 import { device } from "./support/bench_device.ts";
+import { moduleLaunches } from "./support/bench_module.ts";
 import { CallLoop } from "./support/call_loop.ts";
 import { measureEnqueueing, scaled } from "./support/measure.ts";
 
@@ -52,3 +53,12 @@ measureEnqueueing(
     for (let i = 0; i < LAUNCHES; i++) device.kernels.axpy(2, x, y);
   },
 );
+
+const launches = await moduleLaunches(device.context, config, x, y);
+const group = "launch of a module's kernel with four arguments";
+measureLaunches(group, launches.fourArguments);
+measureEnqueueing("kernel.launch(), cooperative", { group, calls: LAUNCHES }, () => {
+  for (let i = 0; i < LAUNCHES; i++) launches.cooperative();
+});
+measureLaunches("launch of a module's kernel with a vector", launches.vector);
+measureLaunches("launch of a module's kernel with a struct", launches.struct);

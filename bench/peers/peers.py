@@ -1,68 +1,20 @@
 """The work of the benchmarks in PyTorch, CuPy and RMM, as far as these can be imported.
 
-Prints one JSON object: {"peers": [{name, version, nanoseconds: {work: time}}], "skipped": [why]}.
-The names of the work are those of bench/report/peers.ts. As there, a time is what three quarters
-of the samples took at most, work that is enqueued is timed in bursts that fit the device's queue,
-and results go to memory that is there already.
+Prints what measurements.py says; the names of the work are those of bench/report/peers.ts. As
+there, work that is enqueued is timed in bursts that fit the device's queue, and results go to
+memory that is there already. Launches of one's own kernels are in launches.py.
 """
 
-import gc
-import json
-import math
 import random
-import time
+
+from measurements import Measurements, print_peers
 
 BUFFER_BYTES = 2**28
 COPY_BYTES = 2**28
-LAUNCHES = 500
 PAIRS = 1000
 PAIR_SIZES = {"256 B": 256, "4 KiB": 2**12, "64 KiB": 2**16, "1 MiB": 2**20, "4 MiB": 2**22}
 LIVE = 1000
 LARGEST = {"1 MiB": 2**20, "8 MiB": 2**23}
-OPERATIONS = 10
-SAMPLES = 40
-
-
-def samples_of(body, calls, synchronize, waits):
-    """Nanoseconds per call; with waits the time includes the device's."""
-    times = []
-    for sample in range(SAMPLES + 5):
-        synchronize()
-        start = time.perf_counter_ns()
-        for _ in range(calls):
-            body()
-        if waits:
-            synchronize()
-        end = time.perf_counter_ns()
-        if sample >= 5:  # the first ones compile kernels and fill pools
-            times.append((end - start) / calls)
-    return times
-
-
-class Measurements:
-    """The times of one library; work that it cannot do is left out and said."""
-
-    def __init__(self, library, synchronize):
-        self.library = library
-        self.synchronize = synchronize
-        self.nanoseconds = {}
-        self.skipped = []
-
-    def enqueue(self, name, body, calls=LAUNCHES):
-        """Times what the host takes to enqueue it."""
-        self._measure(name, body, calls, waits=False)
-
-    def run(self, name, body, calls=OPERATIONS):
-        """Times it until the device is done."""
-        self._measure(name, body, calls, waits=True)
-
-    def _measure(self, name, body, calls, waits):
-        try:
-            times = sorted(samples_of(body, calls, self.synchronize, waits))
-        except Exception as error:  # a library's own: whatever it raises, the others go on
-            self.skipped.append(f"{self.library.__name__}: {name}: {error}")
-            return
-        self.nanoseconds[name] = times[math.ceil(0.75 * len(times)) - 1]
 
 
 class Replacements:
@@ -208,19 +160,4 @@ def measure_rmm():
 MEASURED = (("PyTorch", measure_pytorch), ("CuPy", measure_cupy), ("RMM", measure_rmm))
 
 
-def main():
-    peers, skipped = [], []
-    for name, measure_peer in MEASURED:
-        try:
-            times = measure_peer()
-        except ImportError as error:
-            skipped.append(f"{name}: {error}")
-            continue
-        version = times.library.__version__
-        peers.append({"name": name, "version": version, "nanoseconds": times.nanoseconds})
-        skipped.extend(times.skipped)
-        gc.collect()
-    print(json.dumps({"peers": peers, "skipped": skipped}))
-
-
-main()
+print_peers(MEASURED)

@@ -5,29 +5,12 @@
  */
 
 import { type Figure, figureOf } from "./figure.ts";
-
-const LAUNCHES = new URL("../programs/first_launches.ts", import.meta.url);
-const ALLOCATIONS = new URL("../programs/first_allocations.ts", import.meta.url);
+import { runBenchProgram } from "./program.ts";
 
 /** What the programs print, in nanoseconds. */
 interface FirstCalls {
   readonly first: number;
   readonly following: number;
-}
-
-async function sample(
-  program: URL,
-  args: readonly string[],
-  env: Readonly<Record<string, string>>,
-): Promise<FirstCalls> {
-  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", "--no-check", program.href, ...args],
-    env,
-    stdin: "null",
-  }).output();
-  const decoder = new TextDecoder();
-  if (!success) throw new Error(`Cannot measure ${program.pathname}: ${decoder.decode(stderr)}`);
-  return JSON.parse(decoder.decode(stdout));
 }
 
 /**
@@ -41,7 +24,9 @@ export async function measureFirstAllocations(
   env: Readonly<Record<string, string>> = {},
 ): Promise<Figure[]> {
   const samples: FirstCalls[] = [];
-  for (let i = 0; i < processes; i++) samples.push(await sample(ALLOCATIONS, [], env));
+  for (let i = 0; i < processes; i++) {
+    samples.push(await runBenchProgram<FirstCalls>("first_allocations", { env }));
+  }
   const named = { area: "pool", title: "allocate() and free()", baseline: false, bytes: null };
   return [
     figureOf(
@@ -68,8 +53,8 @@ export async function measureFirstLaunches(
   const fromC: FirstCalls[] = [];
   const fromJavaScript: FirstCalls[] = [];
   for (let i = 0; i < processes; i++) {
-    fromC.push(await sample(LAUNCHES, ["C"], env));
-    fromJavaScript.push(await sample(LAUNCHES, [], env));
+    fromC.push(await runBenchProgram<FirstCalls>("first_launches", { args: ["C"], env }));
+    fromJavaScript.push(await runBenchProgram<FirstCalls>("first_launches", { env }));
   }
   const following = { area: "launch", group: "first thousand launches of a process", bytes: null };
   return [
@@ -89,6 +74,38 @@ export async function measureFirstLaunches(
         baseline: false,
       },
       [...fromC, ...fromJavaScript].map((times) => times.first),
+    ),
+  ];
+}
+
+/**
+ * Measures what TypeScript adds to the first launches: over a native call that does nothing.
+ *
+ * @param processes How many processes of each kind.
+ * @param env Their environment variables in addition to those of this process.
+ */
+export async function measureFirstOwnTime(
+  processes: number,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Figure[]> {
+  const program = "first_own_time";
+  const native: number[] = [];
+  const launches: number[] = [];
+  for (let i = 0; i < processes; i++) {
+    const nothing = await runBenchProgram<FirstCalls>(program, { args: ["nothing"], env });
+    native.push(nothing.following);
+    launches.push((await runBenchProgram<FirstCalls>(program, { env })).following);
+  }
+  const named = {
+    area: "overhead",
+    group: "first thousand launches of a process, over a native call that does nothing",
+    bytes: null,
+  };
+  return [
+    figureOf({ ...named, title: "the native call", baseline: true }, native),
+    figureOf(
+      { ...named, title: "a module's kernel.launch() with four arguments", baseline: false },
+      launches,
     ),
   ];
 }

@@ -1,5 +1,5 @@
 /**
- * The same work in other libraries: reading what `bench/peers/peers.py` prints, and setting it
+ * The same work in other libraries: reading what the scripts of `bench/peers/` print, and setting it
  * beside the figures.
  *
  * @module
@@ -17,7 +17,7 @@ export interface Peer {
   readonly nanoseconds: Readonly<Record<string, number>>;
 }
 
-/** What the script prints. */
+/** What a script prints. */
 export interface PeerResults {
   /** The libraries that were there. */
   readonly peers: readonly Peer[];
@@ -27,7 +27,7 @@ export interface PeerResults {
 
 /** Work that peers do too: its name, and which figure is about it. */
 export interface SharedWork {
-  /** The name that the script gives it. */
+  /** The name that the scripts give it. */
   readonly name: string;
   /** The figure's area. */
   readonly area: string;
@@ -45,6 +45,11 @@ const copy = (group: string) => ({ area: "copy", group });
 export const SHARED_WORK: readonly SharedWork[] = [
   { ...launch("launch without arguments"), name: "launch", title: "kernel.launch()" },
   { ...launch("launch with four arguments"), name: "small axpy", title: "kernels.axpy()" },
+  {
+    ...launch("launch of a module's kernel with four arguments"),
+    name: "launch axpy",
+    title: "kernel.launch()",
+  },
   ...["256 B", "4 KiB", "64 KiB", "1 MiB", "4 MiB"].map((size) => ({
     area: "pool",
     group: `allocate and free ${size}`,
@@ -87,7 +92,7 @@ export interface PeerComparison {
 }
 
 /**
- * Reads what the script prints.
+ * Reads what a script prints.
  *
  * @throws {Error} If a peer did work that no figure is about, or took no time for it.
  */
@@ -102,6 +107,18 @@ export function readPeerResults(json: string): PeerResults {
     }
   }
   return results;
+}
+
+/** What several scripts have found, as if it were one: a library may have done work in each. */
+export function mergePeers(results: readonly PeerResults[]): PeerResults {
+  const peers = Map.groupBy(results.flatMap(({ peers }) => peers), ({ name }) => name);
+  return {
+    peers: [...peers.values()].map((parts) => ({
+      ...parts[0]!,
+      nanoseconds: Object.assign({}, ...parts.map(({ nanoseconds }) => nanoseconds)),
+    })),
+    skipped: [...new Set(results.flatMap(({ skipped }) => skipped))],
+  };
 }
 
 /** Sets the figures beside the peers, for all work that both have. */

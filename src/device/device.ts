@@ -5,7 +5,7 @@
  */
 
 import { requireInstance } from "../ffi/arguments.ts";
-import type { DeviceContext } from "../hardware/device_context.ts";
+import { type DeviceContext, whileHeld } from "../hardware/device_context.ts";
 import { launchGeometry, type LaunchProblem } from "../launch/launch_geometry.ts";
 import type { LaunchConfig } from "../launch/launch_config.ts";
 import type { CompileOptions } from "../launch/compile_options.ts";
@@ -303,7 +303,8 @@ export class Device extends OpenedDevice {
     source: Source,
     options: CompileOptions & ModuleStructs<Structs> = {},
   ): Promise<Module<Source, Structs>> {
-    return await compileText(this.use(), source, options);
+    const context = this.use();
+    return await whileHeld(context, () => compileText(context, source, options));
   }
 
   /**
@@ -315,7 +316,8 @@ export class Device extends OpenedDevice {
     path: string | URL,
     options: CompileOptions & ModuleStructs<Structs> = {},
   ): Promise<Module<string, Structs>> {
-    return await compileFile(this.use(), path, options);
+    const context = this.use();
+    return await whileHeld(context, () => compileFile(context, path, options));
   }
 
   /**
@@ -329,7 +331,8 @@ export class Device extends OpenedDevice {
     image: Uint8Array | string | URL,
     options: LoadModuleOptions & ModuleStructs<Structs> = {},
   ): Promise<Module<string, Structs>> {
-    return await loadImage(this.use(), image, options);
+    const context = this.use();
+    return await whileHeld(context, () => loadImage(context, image, options));
   }
 
   /**

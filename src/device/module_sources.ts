@@ -71,10 +71,17 @@ export async function loadImage<Structs extends StructTypes>(
   requireObject(options, "options", LOAD);
   const file = image instanceof Uint8Array ? undefined : namedFile(image, LOAD, "image");
   const { name = file?.name ?? "module", names = {} } = options;
+  requireText(name, "name");
   requireObject(names, "options.names", LOAD);
+  for (const [key, text] of Object.entries(names)) {
+    requireText(text, `names[${describeValue(key)}]`);
+  }
   const bytes = file === undefined
     ? Uint8Array.from(image as Uint8Array)
     : await readNamedBytes(file, LOAD);
+  if (bytes.length === 0) {
+    throw new RangeError(`Cannot ${LOAD} as image must be machine code: it is empty`);
+  }
   const parts = {
     name,
     image: {
@@ -91,6 +98,13 @@ export async function loadImage<Structs extends StructTypes>(
     structs: structsOf(options),
   };
   return await loadedModule<string, Structs>(context, new ModuleContents(parts, false));
+}
+
+function requireText(value: unknown, field: string): void {
+  if (typeof value === "string") return;
+  throw new TypeError(
+    `Cannot ${LOAD} as options.${field} must be a text: it is ${describeValue(value)}`,
+  );
 }
 
 /** What bytes are by how they begin; the driver makes sure. */

@@ -106,6 +106,23 @@ export class DeviceContext {
 }
 
 /**
+ * Holds a context until something has ended, however it did.
+ *
+ * @throws {TypeError} If the context is closed.
+ */
+export async function whileHeld<Result>(
+  context: DeviceContext,
+  use: () => Promise<Result>,
+): Promise<Result> {
+  context.retain();
+  try {
+    return await use();
+  } finally {
+    context.release();
+  }
+}
+
+/**
  * The context of a device, or of anything else that has one.
  *
  * @param name What was passed, as the error message says it.

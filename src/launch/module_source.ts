@@ -41,7 +41,7 @@ export interface PreparedImage {
 }
 
 /**
- * Compiles a source for a device and loads it there.
+ * Compiles a source for a device, which the caller holds meanwhile, and loads it there.
  *
  * @throws {CompileError} If it does not compile.
  */
@@ -86,25 +86,19 @@ export async function compileForTarget(
   return await compiledImage(compiler, prepared, settings);
 }
 
-/** Loads machine code of kernels that is already there. */
+/** Loads machine code of kernels that is already there; the caller holds the context meanwhile. */
 export async function loadedModule<Source extends string, Structs extends StructTypes>(
   context: DeviceContext,
   contents: ModuleContents<Structs>,
 ): Promise<Module<Source, Structs>> {
   const { library, ordinal } = context;
-  // The device must not close while this waits for the driver.
-  context.retain();
+  const id = createModule(library, ordinal, contents.image.image);
   try {
-    const id = createModule(library, ordinal, contents.image.image);
-    try {
-      await loadModule(library, id, `load module ${contents.name}`);
-      return new Module<Source, Structs>(context, id, contents);
-    } catch (error) {
-      giveBackAfterFailure({ [Symbol.dispose]: () => destroyModule(library, id) });
-      throw error;
-    }
-  } finally {
-    context.release();
+    await loadModule(library, id, `load module ${contents.name}`);
+    return new Module<Source, Structs>(context, id, contents);
+  } catch (error) {
+    giveBackAfterFailure({ [Symbol.dispose]: () => destroyModule(library, id) });
+    throw error;
   }
 }
 

@@ -40,10 +40,13 @@ export interface SignatureError<Message extends string> {
   readonly cannotReadSignature: Message;
 }
 
-/** The device memory that a pointer parameter takes, or `null`, which is the null pointer. */
-export type PointerArgument<D extends DType, IsConst extends boolean> =
-  | null
-  | (IsConst extends true ? ReadonlyDeviceMemory<D> : DeviceMemory<D>);
+/**
+ * The device memory that a pointer parameter takes. It also takes `null`, the null pointer: that is
+ * added where this is used, as editors would show the name of a union and not what it takes.
+ */
+export type PointerArgument<D extends DType, IsConst extends boolean> = IsConst extends true
+  ? ReadonlyDeviceMemory<D>
+  : DeviceMemory<D>;
 
 /** The error of a parameter. */
 type ParameterError<Position extends number, Problem extends string> = SignatureError<
@@ -204,10 +207,12 @@ type Pointer<
 > = Read extends Words<infer Spelling, infer IsConst, infer Given>
   ? Given extends Name
     ? PlainSpelling<Spelling> extends infer Type extends string
-      ? Type extends "void" ? PointerArgument<DType, IsConst>
-      : Type extends CTypeSpelling ? PointerArgument<PointeeDType<(typeof C_TYPES)[Type]>, IsConst>
-      : Type extends VectorSpelling ? PointerArgument<PointeeDType<VectorTable[Type][0]>, IsConst>
-      : StructKey<Type, Arguments> extends keyof Structs ? PointerArgument<"uint8", IsConst>
+      ? Type extends "void" ? PointerArgument<DType, IsConst> | null
+      : Type extends CTypeSpelling
+        ? PointerArgument<PointeeDType<(typeof C_TYPES)[Type]>, IsConst> | null
+      : Type extends VectorSpelling
+        ? PointerArgument<PointeeDType<VectorTable[Type][0]>, IsConst> | null
+      : StructKey<Type, Arguments> extends keyof Structs ? PointerArgument<"uint8", IsConst> | null
       : ParameterError<Position, SpellingProblem<Spelling>>
     : never
   : ParameterError<Position, SpellingProblem<`${Spelling} ${Given}`>>

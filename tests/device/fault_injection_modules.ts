@@ -73,12 +73,14 @@ export const MODULE_OPERATIONS: Readonly<Record<string, Operation>> = {
       module.kernel(ADD);
       module.kernel(COUNT);
     }),
-  "module.variable": (fixture) =>
-    withModule(fixture, async (module) => {
-      const total = module.variable("total", "int32");
+  "module.variable that is written": (fixture) =>
+    withModule(fixture, (module) => {
       const { stream } = fixture;
-      total.copyFrom(new Int32Array([7]), { stream });
-      await total.toArray({ stream });
+      module.variable("total", "int32").copyFrom(new Int32Array([7]), { stream });
+    }),
+  "module.variable that is read": (fixture) =>
+    withModule(fixture, async (module) => {
+      await module.variable("total", "int32").toArray({ stream: fixture.stream });
     }),
   "kernel.launch of a module": (fixture) =>
     withModule(fixture, (module) => launchAdd(fixture, module)),

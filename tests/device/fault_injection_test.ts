@@ -60,11 +60,11 @@ const NOT_MADE: Readonly<Record<string, string>> = {
 const isOfNvrtc = (call: string) => call.startsWith("nvrtc");
 
 /**
- * A wait makes an event for itself. Should that not be destroyed, nobody has it any more: the only
- * thing that a failure can cost, and one that CUDA has no reason to fail at.
+ * A wait makes an event for itself, and a timing several. Should one not be destroyed, nobody has it
+ * any more: the only thing that a failure can cost, and one that CUDA has no reason to fail at.
  */
 function isLostEvent(name: string, call: string): boolean {
-  return name.startsWith("stream.done") && call === "cudaEventDestroy";
+  return /^(?:stream\.done|timeKernel)/.test(name) && call === "cudaEventDestroy";
 }
 
 /**

@@ -71,7 +71,7 @@ const SHRINKING_MILLISECONDS = 15_000;
 /** Sequences of one call of everything, with which a campaign begins. */
 const ROLL_CALLS = 3;
 
-/** Most calls of a sequence. */
+/** Most calls of a sequence, unless a campaign says otherwise. */
 const LONGEST_SEQUENCE = 50;
 
 /** A call that a campaign makes. */
@@ -86,6 +86,8 @@ export interface PlayedCall<Step> {
 export interface Play<Step> {
   /** The calls that sequences consist of. */
   readonly calls: readonly PlayedCall<Step>[];
+  /** Most calls of a sequence. */
+  readonly longest?: number;
   /** Plays one; throws if something is wrong. */
   readonly play: (steps: readonly Step[]) => Promise<void>;
   /** Whether nothing is left to play with. */
@@ -122,7 +124,7 @@ async function callTheRoll<Step>(
  */
 export async function runCampaign<Step>(
   { seed, milliseconds, journal, path }: CampaignSettings,
-  { calls, play, isOver }: Play<Step>,
+  { calls, longest = LONGEST_SEQUENCE, play, isOver }: Play<Step>,
 ): Promise<number> {
   let sequences = 0;
   const playOne = async (steps: readonly Step[]) => {
@@ -133,7 +135,7 @@ export async function runCampaign<Step>(
   };
   if (path === undefined) await callTheRoll(seed, calls, playOne);
   const step = fc.oneof(...calls.map(({ step, weight = 1 }) => ({ weight, arbitrary: step })));
-  const sequence = fc.array(step, { minLength: 1, maxLength: LONGEST_SEQUENCE, size: "max" });
+  const sequence = fc.array(step, { minLength: 1, maxLength: longest, size: "max" });
   const property = fc.asyncProperty(sequence, playOne);
   const end = performance.now() + milliseconds;
   for (let round = 0; performance.now() < end && !isOver(); round++) {

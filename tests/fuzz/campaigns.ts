@@ -20,5 +20,17 @@ export const ABI: Program = {
   topology: "64x64MiB@8.9",
 };
 
+/** Sources with mistakes. */
+export const SOURCES: Program = {
+  program: "tests/fuzz/source_campaign.ts",
+  topology: "1x64MiB@8.9",
+};
+
+/** The same, and their kernels. */
+const LAUNCHED_SOURCES: Program = {
+  program: "tests/fuzz/source_launch_campaign.ts",
+  topology: "64x64MiB@8.9",
+};
+
 /** All of them. */
-export const CAMPAIGNS: readonly Program[] = [PUBLIC_API, ABI];
+export const CAMPAIGNS: readonly Program[] = [PUBLIC_API, ABI, SOURCES, LAUNCHED_SOURCES];

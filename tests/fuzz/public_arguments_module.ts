@@ -99,7 +99,10 @@ export const MODULE_MEMBERS: Readonly<Record<string, Arguments>> = {
     image,
     options({
       name: fc.constantFrom("module", ""),
-      names: fc.dictionary(fc.constantFrom("f", "g<1>", "__proto__"), fc.constantFrom("move", "")),
+      names: fc.dictionary(
+        fc.constantFrom("f", "g<1>", "__proto__"),
+        mostly(fc.constantFrom("move", "")),
+      ),
       structs,
     }),
   ),

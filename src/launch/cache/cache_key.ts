@@ -4,6 +4,7 @@
  * @module
  */
 
+import { VERSION } from "../../ffi/version.ts";
 import type { CompileRequest } from "../compile/compiler.ts";
 import { type DigestPart, listParts, partDigest, partStream } from "./digest.ts";
 
@@ -52,6 +53,8 @@ const FIELDS: {
 function keyParts(identity: readonly string[], request: CompileRequest): DigestPart[] {
   return [
     { label: "schema", payload: String(CACHE_SCHEMA) },
+    // What is added to a source before a compiler sees it is this package's.
+    { label: "version", payload: VERSION },
     ...listParts("compiler", identity),
     ...Object.values(FIELDS).flatMap((parts) => parts(request)),
   ];

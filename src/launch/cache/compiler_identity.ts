@@ -70,7 +70,14 @@ export async function rememberedIdentity(
   } catch (error) {
     known.delete(key);
     throw error;
+  } finally {
+    // Who asked meanwhile has it; a file that is changed once more may have the same times.
+    if (!areSettled(states)) known.delete(key);
   }
+}
+
+function areSettled(states: readonly FileState[]): boolean {
+  return states.every(({ changed }) => changed < Date.now() - SETTLED_AFTER);
 }
 
 /** The state of a file, as far as it tells whether the file is still the same. */
@@ -136,8 +143,7 @@ async function recallOrFind(
   const recalled = file === undefined ? undefined : await answerIn(key, file);
   if (recalled !== undefined) return recalled;
   const answer = await find();
-  const settled = states.every(({ changed }) => changed < Date.now() - SETTLED_AFTER);
-  if (settled) {
+  if (areSettled(states)) {
     const text = new TextEncoder().encode(JSON.stringify([key, ...answer]));
     await writeTo(stores.identities, stores.place, key, await seal(MAGIC, text));
   }

@@ -8,6 +8,7 @@ import { logger } from "../../observe/logging.ts";
 import type { CompiledImage, Compiler, CompileRequest } from "../compile/compiler.ts";
 import { cacheKey } from "./cache_key.ts";
 import { decodeEntry, encodeEntry } from "./cache_entry.ts";
+import { cacheSetting } from "./cache_settings.ts";
 import type { KernelCacheTotal } from "./cache_store.ts";
 import {
   attempt,
@@ -46,6 +47,7 @@ const MEMORY_BYTES = 64 * 2 ** 20;
 
 const counters = { hits: 0, misses: 0, corrupt: 0, evicted: 0, stored: 0, failed: 0 };
 const recent = new RecentImages(MEMORY_BYTES);
+let recentDirectory = "";
 const underWay = new Map<string, Promise<CachedImage>>();
 
 /**
@@ -64,20 +66,31 @@ export async function cachedCompile(
     counters.misses++;
     return { ...await compiler.compile(request), cached: false };
   }
-  const key = await cacheKey(await compiler.identity(request), request);
-  const image = recent.get(key);
+  const key = await keyOf(compiler, request);
+  const image = imagesHere().get(key);
   if (image !== undefined) return hit(image);
   const running = underWay.get(key);
   if (running !== undefined) return hit(await running);
   const made = readOrCompile(key, compiler, request);
   underWay.set(key, made);
   try {
-    const result = await made;
-    recent.add(key, result);
-    return result;
+    return await made;
   } finally {
     underWay.delete(key);
   }
+}
+
+async function keyOf(compiler: Compiler, request: CompileRequest): Promise<string> {
+  return await cacheKey(await compiler.identity(request), request);
+}
+
+/** The images that were used last, as long as the cache has one place: another has its own. */
+function imagesHere(): RecentImages {
+  const setting = cacheSetting();
+  const directory = setting.kind === "on" ? setting.place.directory : "";
+  if (directory !== recentDirectory) recent.clear();
+  recentDirectory = directory;
+  return recent;
 }
 
 function hit(image: CompiledImage): CachedImage {
@@ -91,11 +104,19 @@ async function readOrCompile(
   request: CompileRequest,
 ): Promise<CachedImage> {
   const stores = cacheStores();
+  const images = imagesHere();
   const entry = stores === undefined ? undefined : await readEntry(stores, key);
-  if (entry !== undefined) return hit(entry);
+  if (entry !== undefined) {
+    images.add(key, entry);
+    return hit(entry);
+  }
   counters.misses++;
   const image = await compiler.compile(request);
-  if (stores !== undefined) await storeEntry(stores, key, request, image);
+  // A header that was saved meanwhile may be in the image or not: nobody knows whose key it has.
+  if (await keyOf(compiler, request) === key) {
+    images.add(key, image);
+    if (stores !== undefined) await storeEntry(stores, key, request, image);
+  }
   return { ...image, cached: false };
 }
 

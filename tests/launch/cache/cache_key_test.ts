@@ -3,6 +3,7 @@
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import fc from "fast-check";
+import { VERSION } from "../../../src/ffi/version.ts";
 import { cacheKey, keyStream } from "../../../src/launch/cache/cache_key.ts";
 import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
 import { REQUEST } from "./counting_compiler.ts";
@@ -48,6 +49,7 @@ class StreamReader {
 function readBack(stream: Uint8Array<ArrayBuffer>) {
   const reader = new StreamReader(stream);
   const schema = reader.part("schema");
+  const version = reader.part("version");
   const identity = reader.list("compiler");
   const kind = reader.part("target kind");
   const capability = reader.part("target capability");
@@ -59,7 +61,18 @@ function readBack(stream: Uint8Array<ArrayBuffer>) {
   const expressions = reader.list("expression");
   assert(reader.isAtEnd);
   const target = { kind, capability };
-  return { schema, identity, target, source, name, headers, defines, options, expressions };
+  return {
+    schema,
+    version,
+    identity,
+    target,
+    source,
+    name,
+    headers,
+    defines,
+    options,
+    expressions,
+  };
 }
 
 function sortedPairs(map: ReadonlyMap<string, string>): [string, string][] {
@@ -92,6 +105,7 @@ Deno.test("the stream of a key can be read back to its request, so no two share 
       const read = readBack(keyStream(identity, made));
       assertEquals(read, {
         schema: "1",
+        version: VERSION,
         identity: [...identity],
         target: made.target,
         source: made.source,

@@ -114,6 +114,40 @@ Deno.test("a source that does not compile fails for all who wait, and is tried a
     assertEquals((await cachedCompile(new CountingCompiler(), REQUEST)).cached, false);
   }));
 
+Deno.test("what is compiled while its headers change is not kept, as its key is not known", () =>
+  withCache(async () => {
+    class Editing extends CountingCompiler {
+      header = 1;
+      override identity(): Promise<readonly string[]> {
+        return Promise.resolve([`header ${this.header}`]);
+      }
+      override async compile(request: CompileRequest) {
+        const image = await super.compile(request);
+        if (this.header === 1) this.header = 2;
+        return image;
+      }
+    }
+    const compiler = new Editing();
+    const figures = await counted(async () => {
+      assertEquals((await cachedCompile(compiler, REQUEST)).cached, false);
+      compiler.header = 1;
+      assertEquals((await cachedCompile(compiler, REQUEST)).cached, false);
+      assertEquals((await cachedCompile(compiler, REQUEST)).cached, false);
+      assertEquals((await cachedCompile(compiler, REQUEST)).cached, true);
+    });
+    assertEquals(figures, { ...NOTHING, hits: 1, misses: 3, stored: 1 });
+  }));
+
+Deno.test("another directory is another cache, also in memory", () =>
+  withCache(async (folder) => {
+    const compiler = new CountingCompiler();
+    await cachedCompile(compiler, REQUEST);
+    configureKernelCache({ directory: `${folder.path}/other`, maxBytes: 2 ** 20 });
+    assertEquals((await cachedCompile(compiler, REQUEST)).cached, false);
+    assertEquals((await listKernelCache()).length, 1);
+    assertEquals(compiler.compilations, 2);
+  }));
+
 Deno.test("a damaged entry is compiled again, counted and replaced", () =>
   withCache(async (folder) => {
     const compiler = new CountingCompiler();

@@ -65,10 +65,14 @@ Deno.test("what killed processes left an hour ago is swept, and nothing younger"
   ]);
 });
 
-Deno.test("where the cache cannot be written to, or there is none, temporary files are used", async () => {
+Deno.test("where the cache cannot be used, or there is none, temporary files are used", async () => {
   using temporary = new TemporaryDirectory();
   const file = temporary.file(new Uint8Array(), "file");
-  for (const environment of [cacheIn(`${file}/cache`), () => undefined]) {
+  // Others may write to it, as to what a shared group has.
+  const shared = `${temporary.path}/shared`;
+  await Deno.mkdir(shared);
+  await Deno.chmod(shared, 0o775);
+  for (const environment of [cacheIn(`${file}/cache`), cacheIn(shared), () => undefined]) {
     const directory = await withCompileDirectory(environment, (path) => {
       assert(isThere(path));
       return Promise.resolve(path);

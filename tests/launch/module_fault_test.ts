@@ -1,0 +1,155 @@
+// Modules where something fails: what is left of them is what their documentation says. That every
+// CUDA call of them may fail is in tests/device/fault_injection_modules.ts.
+
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { compileImage, CudaError } from "../../mod.ts";
+import { injectFault } from "../../src/ffi/fault_injection.ts";
+import { resourceTally } from "../../src/ffi/native_device.ts";
+import { device } from "../support/device.ts";
+import { runFile } from "../support/subprocess.ts";
+
+/** cudaErrorDevicesUnavailable: nothing here ever fails with it by itself, and it is not sticky. */
+const STATUS = 46;
+
+const { library } = device.context;
+const isHost = library.kind === "host";
+const onHost = isHost ? "" : " (skipped: images are for the host device)";
+
+// One source for all tests, as compiling takes longer than they do.
+const { image } = await compileImage(
+  `__device__ int total;
+   extern "C" __global__ void wait(long long ticks, int* out) {
+     const long long start = clock64();
+     while (clock64() - start < ticks) {}
+     atomicAdd(out, 1);
+   }`,
+  {
+    name: "wait.cu",
+    target: { kind: device.info.kind, capability: device.info.computeCapability },
+  },
+);
+const WAIT = "wait(long long ticks, int* out)";
+
+const load = () => device.loadModule(image, { name: "wait" });
+
+Deno.test("a module whose kernel or variable could not be had has them at the next attempt", async () => {
+  using module = await load();
+  const attempts = [
+    ["cudaLibraryGetKernel", () => module.kernel(WAIT)],
+    ["cudaFuncGetAttributes", () => module.kernel(WAIT)],
+    ["cudaLibraryGetGlobal", () => module.variable("total", "int32")],
+  ] as const;
+  for (const [call, find] of attempts) {
+    {
+      using _fault = injectFault(library, call, 1, STATUS);
+      assertEquals(assertThrows(find, CudaError).code, STATUS, call);
+    }
+    find();
+  }
+});
+
+Deno.test("a launch that failed is launched again", async () => {
+  using module = await load();
+  using out = device.allocate("int32", 1, { fill: 0 });
+  const wait = module.kernel(WAIT);
+  for (const [call, cooperative] of [["cudaLaunchKernel", false], ["cudaLaunchKernelExC", true]]) {
+    const launch = () =>
+      wait.launch({ grid: 1, block: 1, cooperative: cooperative as boolean }, 0, out);
+    {
+      using _fault = injectFault(library, call as string, 1, STATUS);
+      const error = assertThrows(launch, CudaError, "Cannot launch wait");
+      assertEquals([error.code, error.call], [STATUS, call]);
+    }
+    launch();
+  }
+  assertEquals(await out.toArray(), new Int32Array([2]));
+});
+
+Deno.test("a module that cannot be given back is no use, and can be given back again", async () => {
+  const before = resourceTally(library);
+  const module = await load();
+  const wait = module.kernel(WAIT);
+  const total = module.variable("total", "int32");
+  {
+    using _fault = injectFault(library, "cudaLibraryUnload", 1, STATUS);
+    assertThrows(() => module[Symbol.dispose](), CudaError, "Cannot give a module back");
+  }
+  assert(module.disposed && total.disposed);
+  using out = device.allocate("int32", 1, { fill: 0 });
+  assertThrows(() => wait.launch({ grid: 1, block: 1 }, 0, out), TypeError, "wait is disposed");
+  assertThrows(() => module.kernel(WAIT), TypeError, "is disposed");
+  assertEquals(resourceTally(library).modules, before.modules + 1);
+  module[Symbol.dispose]();
+  module[Symbol.dispose]();
+  assertEquals(resourceTally(library).modules, before.modules);
+});
+
+Deno.test("a module that goes while a capture runs, and cannot, can be given back afterwards", async () => {
+  const before = resourceTally(library).modules;
+  const module = await load();
+  using stream = device.createStream();
+  {
+    using _fault = injectFault(library, "cudaLibraryUnload", 1, STATUS);
+    const capture = () => stream.capture(() => module[Symbol.dispose]());
+    assertThrows(capture, CudaError, "Cannot give a module back");
+  }
+  assertEquals(resourceTally(library).modules, before + 1);
+  module[Symbol.dispose]();
+  assertEquals(resourceTally(library).modules, before);
+});
+
+Deno.test("a module waits for its launches on every stream before it goes", async () => {
+  using out = device.allocate("int32", 1, { fill: 0 });
+  await device.done();
+  {
+    using module = await load();
+    const wait = module.kernel(WAIT);
+    using stack = new DisposableStack();
+    for (let index = 0; index < 8; index++) {
+      const stream = stack.use(device.createStream());
+      for (let launch = 0; launch < 4; launch++) {
+        wait.launch({ grid: 2, block: 32, stream }, 300_000, out);
+      }
+    }
+  }
+  assertEquals(out.toArraySync(), new Int32Array([8 * 4 * 64]));
+});
+
+Deno.test({
+  name: `images that are no modules are refused, and nothing is left of them${onHost}`,
+  ignore: !isHost,
+  fn: async () => {
+    const before = resourceTally(library);
+    const text = (content: string) => new TextEncoder().encode(content);
+    const refused = [
+      [text(".version 9.0\n.target sm_90\n.address_size 64\n"), "cudaErrorNoKernelImageForDevice"],
+      [text("\x7fELF"), "cudaErrorInvalidKernelImage"],
+      [new Uint8Array([0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0]), "cudaErrorNoKernelImageForDevice"],
+      [new Uint8Array(4096), "cudaErrorInvalidKernelImage"],
+      [image.subarray(0, image.length - 1), "cudaErrorInvalidKernelImage"],
+      [image.subarray(1), "cudaErrorInvalidKernelImage"],
+      // Programs and libraries of others.
+      [Deno.readFileSync(Deno.execPath()).subarray(0, 4096), "cudaErrorInvalidKernelImage"],
+      [Deno.readFileSync(library.path), "cudaErrorInvalidKernelImage"],
+    ] as const;
+    for (const [bytes, name] of refused) {
+      const error = await assertRejects(() => device.loadModule(bytes), CudaError);
+      assertEquals(error.codeName, name, error.message);
+      assert(error.detail !== "" && error.message.includes("the image"), error.message);
+    }
+    await assertRejects(() => device.loadModule(new Uint8Array()), RangeError, "it is empty");
+    await assertRejects(() => device.loadModule("/nowhere/x.so"), Deno.errors.NotFound, "/nowhere");
+    assertEquals(resourceTally(library), before);
+  },
+});
+
+Deno.test({
+  name: `a kernel that faults is named, and its module and device go without an error${onHost}`,
+  ignore: !isHost,
+  fn: async () => {
+    const { code, stdout, stderr } = await runFile("tests/launch/module_fault_program.ts", {
+      environment: { GRIDSTRIDE_FAKE: "2x64MiB@8.9", GRIDSTRIDE_DEVICE: undefined },
+    });
+    assertEquals([code, stdout, stderr], [0, "done\n", ""]);
+  },
+});
