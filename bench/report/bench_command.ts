@@ -7,9 +7,12 @@
 
 import { textTable } from "../../src/cli/text_table.ts";
 import { type ComparedFigure, compareFigures, groupFigures, readBenchJson } from "./figure.ts";
-import { measureFirstAllocations, measureFirstLaunches } from "./first_calls.ts";
+import { measureCompiling } from "./compile_times.ts";
+import { measureFirstAllocations, measureFirstLaunches, measureFirstOwnTime } from "./first_calls.ts";
 import { formatBandwidth, formatComparison, formatDuration } from "./formats.ts";
-import { formatReached, type GoalOutcome, poolGoals } from "./pool_goals.ts";
+import { formatReached, type GoalOutcome } from "./goals.ts";
+import { kernelGoals } from "./kernel_goals.ts";
+import { poolGoals } from "./pool_goals.ts";
 import { measureTypeChecks } from "./type_checks.ts";
 
 /** How many processes the cost of the first calls is taken from. */
@@ -44,25 +47,33 @@ function describeGroup(figures: readonly ComparedFigure[]): string {
   return `\n${area}: ${group}\n${table}`;
 }
 
-function describeGoals(goals: readonly GoalOutcome[]): string {
+function describeGoals(subject: string, goals: readonly GoalOutcome[]): string {
   const table = textTable(
     ["", "goal", "measured", ""],
     goals.map((goal) => [goal.name, goal.goal, goal.measured, formatReached(goal)]),
     ["left", "right", "right", "left"],
   );
-  return `\nMemory pool\n${table}`;
+  return `\n${subject}\n${table}`;
 }
 
 const figures = readBenchJson(await runBenchmarks(Deno.args));
 if (Deno.args.length === 0) {
   figures.push(...await measureFirstLaunches(PROCESSES));
+  figures.push(...await measureFirstOwnTime(PROCESSES));
   figures.push(...await measureFirstAllocations(PROCESSES));
+  figures.push(...await measureCompiling(PROCESSES));
   figures.push(...await measureTypeChecks(PROCESSES));
 }
 for (const group of groupFigures(compareFigures(figures))) console.log(describeGroup(group));
 // The peers are measured by `deno task gpu`, where there is a GPU for them.
-const goals = poolGoals(figures, []);
-if (goals.length > 0) console.log(describeGoals(goals));
+const { kind } = defaultDevice();
+const goals = {
+  "Memory pool": poolGoals(figures, []),
+  "Kernels from source (by the fastest sample)": kernelGoals(figures, [], kind),
+};
+for (const [subject, outcomes] of Object.entries(goals)) {
+  if (outcomes.length > 0) console.log(describeGoals(subject, outcomes));
+}
 console.log(
   "\nper call: what three quarters of the samples took at most. against baseline: bandwidth in " +
     "percent, or time.",

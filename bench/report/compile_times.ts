@@ -46,7 +46,7 @@ export async function measureCompiling(
       runBenchProgram<FirstKernel>("first_kernel", { args: [kind], env: kept, denied });
     const compiled: number[] = [];
     for (let i = 0; i < processes; i++) compiled.push((await run("compiled")).first);
-    await fillCache(run);
+    await run("cached");
     const found: FirstKernel[] = [];
     for (let i = 0; i < processes; i++) found.push(await run("cached", ["--deny-run"]));
     if (found.some(({ misses }) => misses > 0)) throw new Error("Cannot measure hits: some missed");
@@ -62,14 +62,9 @@ export async function measureCompiling(
   }
 }
 
-/** What a compiler is gets remembered only once its files are known not to change any more. */
-async function fillCache(run: (kind: string) => Promise<FirstKernel>): Promise<void> {
-  await run("cached");
-}
-
 /**
  * Measures what the steps of the C++ compiler take of the processor's time, where it tells: g++
- * appends lines such as `# cc1plus 0.23 0.02` to a file, seconds in user and in system mode.
+ * appends lines such as `0.23 0.02 cc1plus …` to a file, seconds in user and in system mode.
  */
 async function measureSteps(processes: number, env: Environment): Promise<Figure[]> {
   const compiler = await findCppCompiler(undefined, (name) => env[name] ?? Deno.env.get(name));
@@ -101,8 +96,8 @@ const STEPS: Readonly<Record<string, string>> = {
 
 /** Figures of what `g++ -time` has written. */
 export function stepFigures(times: string): Figure[] {
-  const lines = [...times.matchAll(/^# (\S+) ([\d.]+) ([\d.]+)$/gm)];
-  const steps = Map.groupBy(lines, ([, step]) => step!);
+  const lines = [...times.matchAll(/^([\d.]+) ([\d.]+) (?:\S*\/)?(\S+)/gm)];
+  const steps = Map.groupBy(lines, ([, , , step]) => step!);
   return [...steps].filter(([step]) => step in STEPS).map(([step, samples]) =>
     figureOf(
       {
@@ -112,7 +107,7 @@ export function stepFigures(times: string): Figure[] {
         baseline: false,
         bytes: null,
       },
-      samples.map(([, , user, system]) => (Number(user) + Number(system)) * 1e9),
+      samples.map(([, user, system]) => (Number(user) + Number(system)) * 1e9),
     )
   );
 }

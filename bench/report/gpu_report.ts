@@ -9,7 +9,7 @@ import type { ComparedFigure } from "./figure.ts";
 import type { GpuDescription, LoadSamples } from "./nvidia_smi.ts";
 import type { TraceComparison } from "./peer_traces.ts";
 import type { PeerComparison, PeerResults } from "./peers.ts";
-import type { GoalOutcome } from "./pool_goals.ts";
+import type { GoalOutcome } from "./goals.ts";
 
 /** What became of a step. */
 export interface StepOutcome {

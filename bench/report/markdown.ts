@@ -15,7 +15,7 @@ import {
   formatPercent,
 } from "./formats.ts";
 import type { GpuReport, MeasuredDevice } from "./gpu_report.ts";
-import { formatReached } from "./pool_goals.ts";
+import { formatReached, type GoalOutcome } from "./goals.ts";
 
 /** A Markdown table; all columns but the first are aligned to the right where `numeric` is set. */
 function table(

@@ -5,20 +5,9 @@
  */
 
 import type { Figure } from "./figure.ts";
-import { formatDuration, formatNumber } from "./formats.ts";
+import { formatDuration } from "./formats.ts";
+import { type GoalOutcome, speedGoal, timeGoal } from "./goals.ts";
 import type { Peer } from "./peers.ts";
-
-/** A goal and how far it was reached. */
-export interface GoalOutcome {
-  /** What is measured. */
-  readonly name: string;
-  /** What is to be reached, in words: `at most 60.0 ns`. */
-  readonly goal: string;
-  /** What was measured, in words. */
-  readonly measured: string;
-  /** Whether that reaches it; `null` where there is no goal, and the figure is for comparison. */
-  readonly reached: boolean | null;
-}
 
 const AREA = "pool";
 const OURS = "allocate() and free()";
@@ -33,25 +22,6 @@ const RANDOM_NANOSECONDS = 100;
 /** How many times as long a pair of the peers' pools, and of the device's allocator, must take. */
 const FASTER_THAN_PEERS = 4;
 const FASTER_THAN_DEVICE = 20;
-
-function timeGoal(name: string, figure: Figure, most: number): GoalOutcome {
-  return {
-    name,
-    goal: `at most ${formatDuration(most)}`,
-    measured: formatDuration(figure.nanoseconds),
-    reached: figure.nanoseconds <= most,
-  };
-}
-
-function speedGoal(name: string, theirs: number, ours: number, least: number | null): GoalOutcome {
-  const speedup = theirs / ours;
-  return {
-    name,
-    goal: least === null ? "" : `at least ${formatNumber(least)} ×`,
-    measured: `${formatNumber(speedup)} ×`,
-    reached: least === null ? null : speedup >= least,
-  };
-}
 
 /**
  * Compares figures with the goals; empty where the pool was not measured.
@@ -83,7 +53,7 @@ function pairGoals(size: string, find: Find): GoalOutcome[] {
   const malloc = find(group, MALLOC);
   if (ours === undefined) return [];
   return [
-    timeGoal(`allocate and free ${size}`, ours, PAIR_NANOSECONDS),
+    timeGoal(`allocate and free ${size}`, ours.nanoseconds, PAIR_NANOSECONDS),
     ...(malloc === undefined
       ? []
       : [speedGoal("malloc() and free() by that", malloc.nanoseconds, ours.nanoseconds, null)]),
@@ -95,7 +65,7 @@ function randomGoals(ours: Figure, find: Find): GoalOutcome[] {
   return [
     // More live blocks than caches hold are for comparison.
     ours.group.includes("1 000 live")
-      ? timeGoal(ours.group, ours, RANDOM_NANOSECONDS)
+      ? timeGoal(ours.group, ours.nanoseconds, RANDOM_NANOSECONDS)
       : { name: ours.group, goal: "", measured: formatDuration(ours.nanoseconds), reached: null },
     ...(malloc === undefined
       ? []
@@ -127,9 +97,4 @@ function peerGoals(size: string, find: Find, peers: readonly Peer[]): GoalOutcom
       ? []
       : [speedGoal(`${name}, ${size}`, theirs, ours.nanoseconds, FASTER_THAN_PEERS)];
   });
-}
-
-/** The word that tables have for it. */
-export function formatReached({ reached }: GoalOutcome): string {
-  return reached === null ? "" : reached ? "reached" : "missed";
 }

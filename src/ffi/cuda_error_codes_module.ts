@@ -16,7 +16,7 @@ export const MODULE_ERROR_CODES: ErrorCodeTable = {
   200: [
     "cudaErrorInvalidKernelImage",
     "The compiled kernel code is damaged or of a format the driver does not know.",
-    "Rebuild the library and clear the build cache.",
+    "Pass machine code whole, if it is a module's; else rebuild the library.",
   ],
   201: [
     "cudaErrorDeviceUninitialized",
@@ -29,8 +29,8 @@ export const MODULE_ERROR_CODES: ErrorCodeTable = {
   208: ["cudaErrorAlreadyMapped", "The resource is mapped already.", GRAPHICS],
   209: [
     "cudaErrorNoKernelImageForDevice",
-    "The library holds no kernel code that this GPU can run.",
-    REBUILD_FOR_GPU,
+    "There is no kernel code that this device can run.",
+    `Compile it for this device, if it is a module's. Else: ${REBUILD_FOR_GPU}`,
   ],
   210: ["cudaErrorAlreadyAcquired", "The resource has been acquired already.", GRAPHICS],
   211: ["cudaErrorNotMapped", "The resource is not mapped.", GRAPHICS],

@@ -66,6 +66,8 @@ export class Module<
   readonly #kernels = new Map<string, Kernel>();
   readonly #variables = new Set<DeviceBuffer>();
   #mostVariables = MOST_VARIABLES;
+  // Captures that hold it already, so that each does once.
+  readonly #captures = new WeakSet<object>();
   // Itself, and graphs that have captured launches of its kernels.
   #holders = 1;
   #isOwned = true;
@@ -174,7 +176,8 @@ export class Module<
    */
   launchedInCapture(stream: Stream): void {
     const capture = captureOf(stream);
-    if (capture === undefined) return;
+    if (capture === undefined || this.#captures.has(capture)) return;
+    this.#captures.add(capture);
     this.#holders++;
     capture.onEnd((graph) => {
       if (graph === undefined) this.#release();

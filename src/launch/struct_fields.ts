@@ -88,15 +88,10 @@ export type ReadableFields<Fields> = {
   readonly [Field in keyof Fields]: ReadableField<Fields[Field]>;
 };
 
-/**
- * A text that is no literal is read when the program runs.
- *
- * @internal
- */
-type ReadableField<Field> = string extends Field ? Field
-  : Field extends `${infer Element}[${number}]${infer Inner}`
-    ? Inner extends "" | `[${number}]${string}` ? ReadableElement<Element, Field>
-    : `"${Field}" is no field: an array reads "float[4]"`
+/** @internal */
+type ReadableField<Field> = Field extends `${infer Element}[${number}]${infer Inner}`
+  ? Inner extends "" | `[${number}]${string}` ? ReadableElement<Element, Field>
+  : `"${Field}" is no field: an array reads "float[4]"`
   : Field extends string ? ReadableElement<Field, Field>
   : Field;
 

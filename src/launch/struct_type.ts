@@ -160,8 +160,11 @@ export function defineStruct<
   const Fields extends StructFields = Readonly<Record<never, never>>,
 >(
   name: Name,
-  // A conditional type, of which TypeScript infers the first branch and reports the second.
-  fields: Fields extends ReadableFields<Fields> ? Fields : ReadableFields<NoInfer<Fields>>,
+  // Of a conditional type TypeScript infers from the branches that are the parameter itself, and
+  // reports the one that is not.
+  fields: string extends keyof Fields ? Fields
+    : Fields extends ReadableFields<Fields> ? Fields
+    : ReadableFields<NoInfer<Fields>>,
   options?: StructOptions,
 ): StructType<Name, StructArgument<Fields>, StructResult<Fields>> {
   return new StructType(name, fields, options);

@@ -1,6 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { type Figure, figureOf } from "../../bench/report/figure.ts";
-import { formatReached, type GoalOutcome, poolGoals } from "../../bench/report/pool_goals.ts";
+import { formatReached, type GoalOutcome } from "../../bench/report/goals.ts";
+import { poolGoals } from "../../bench/report/pool_goals.ts";
 
 const OURS = "allocate() and free()";
 

@@ -33,18 +33,20 @@ const WAIT = "wait(long long ticks, int* out)";
 const load = () => device.loadModule(image, { name: "wait" });
 
 Deno.test("a module whose kernel or variable could not be had has them at the next attempt", async () => {
-  using module = await load();
-  const attempts = [
-    ["cudaLibraryGetKernel", () => module.kernel(WAIT)],
-    ["cudaFuncGetAttributes", () => module.kernel(WAIT)],
-    ["cudaLibraryGetGlobal", () => module.variable("total", "int32")],
-  ] as const;
+  type Find = (module: Awaited<ReturnType<typeof load>>) => unknown;
+  const attempts: readonly (readonly [string, Find])[] = [
+    ["cudaLibraryGetKernel", (module) => module.kernel(WAIT)],
+    ["cuKernelGetParamInfo", (module) => module.kernel(WAIT)],
+    ["cudaFuncGetAttributes", (module) => module.kernel(WAIT)],
+    ["cudaLibraryGetGlobal", (module) => module.variable("total", "int32")],
+  ];
   for (const [call, find] of attempts) {
+    using module = await load();
     {
       using _fault = injectFault(library, call, 1, STATUS);
-      assertEquals(assertThrows(find, CudaError).code, STATUS, call);
+      assertEquals(assertThrows(() => find(module), CudaError).code, STATUS, call);
     }
-    find();
+    find(module);
   }
 });
 
@@ -127,7 +129,7 @@ Deno.test({
       [new Uint8Array([0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0]), "cudaErrorNoKernelImageForDevice"],
       [new Uint8Array(4096), "cudaErrorInvalidKernelImage"],
       [image.subarray(0, image.length - 1), "cudaErrorInvalidKernelImage"],
-      [image.subarray(1), "cudaErrorInvalidKernelImage"],
+      [image.subarray(4), "cudaErrorInvalidKernelImage"],
       // Programs and libraries of others.
       [Deno.readFileSync(Deno.execPath()).subarray(0, 4096), "cudaErrorInvalidKernelImage"],
       [Deno.readFileSync(library.path), "cudaErrorInvalidKernelImage"],

@@ -268,4 +268,7 @@ Deno.test("fields that are none are rejected where they are written", () => {
   assertThrows(() => defineStruct("S", { a: "float[n]" }), TypeError);
   // @ts-expect-error A number is no field.
   assertThrows(() => defineStruct("S", { a: 4 }), TypeError);
+  // What is not known before the program runs is checked then.
+  const read: Record<string, string> = JSON.parse('{ "a": "float", "b": "double" }');
+  assertEquals(defineStruct("S", read).bytes, 16);
 });
