@@ -1,8 +1,9 @@
 /**
  * Everything a GPU host can prove, in under eight minutes: `deno task gpu` builds for the GPU at
- * hand, runs all tests on it, every kernel under compute-sanitizer where that is installed, the
- * benchmarks, and the same work in other libraries where those are installed, and writes
- * `bench/results/<gpu>.json` and `.md`. A step that fails is reported and does not stop the others.
+ * hand, runs all tests and the examples on it, every kernel under compute-sanitizer where that is
+ * installed, the benchmarks, and the same work in other libraries where those are installed, and
+ * writes `bench/results/<gpu>.json` and `.md`. A step that fails is reported and does not stop the
+ * others.
  *
  *   --commit HASH      the commit, where the files were copied without their repository
  *   --output FOLDER    where the results go
@@ -22,6 +23,7 @@ import {
   isProved,
   resultName,
 } from "../bench/report/gpu_report.ts";
+import { kernelGoals } from "../bench/report/kernel_goals.ts";
 import { formatGpuReport } from "../bench/report/markdown.ts";
 import {
   DESCRIBE_GPU,
@@ -127,6 +129,7 @@ async function prove({ commit, ...options }: CommandLine): Promise<GpuReport> {
     figures: compareFigures(figures),
     comparisons: comparePeers(figures, peers?.peers ?? []),
     poolGoals: poolGoals(figures, peers?.peers ?? []),
+    kernelGoals: kernelGoals(figures, peers?.peers ?? [], options.device),
   };
 }
 

@@ -6,7 +6,12 @@
 
 import { join } from "node:path";
 import { type Figure, readBenchJson } from "../bench/report/figure.ts";
-import { measureFirstAllocations, measureFirstLaunches } from "../bench/report/first_calls.ts";
+import { measureCompiling } from "../bench/report/compile_times.ts";
+import {
+  measureFirstAllocations,
+  measureFirstLaunches,
+  measureFirstOwnTime,
+} from "../bench/report/first_calls.ts";
 import type { MeasuredDevice } from "../bench/report/gpu_report.ts";
 import { type LoadSamples, readLoadSamples, WATCH_LOAD } from "../bench/report/nvidia_smi.ts";
 import {
@@ -16,7 +21,7 @@ import {
   type TraceComparison,
   writeTraces,
 } from "../bench/report/peer_traces.ts";
-import { type PeerResults, readPeerResults } from "../bench/report/peers.ts";
+import { mergePeers, type PeerResults, readPeerResults } from "../bench/report/peers.ts";
 import type { ProofStep, StepResult } from "../bench/report/proof.ts";
 import { findProgram, isExecutable } from "../src/ffi/build/programs.ts";
 import { ROOT, step, StepError } from "./steps.ts";
@@ -54,8 +59,16 @@ export class Findings {
 /** compute-sanitizer's exit status when it found something; it is no program's own. */
 const SANITIZER_FAILURE = 99;
 
-/** The tests of a dry run: of a layer that uses the device and takes a second. */
-const DRY_TESTS = "tests/stream";
+/** The tests of a dry run: of what uses the device and takes a second. */
+const DRY_TESTS = ["tests/stream", "tests/launch/module_test.ts"];
+
+/** The examples that each check what the device has computed. */
+const EXAMPLES = "examples/kernels/";
+/** How many of them a dry run runs. */
+const DRY_EXAMPLES = 1;
+
+/** The scripts that do the same work in other libraries. */
+const PEER_SCRIPTS = ["peers.py", "launches.py"];
 
 const environment = (name: string): string | undefined => Deno.env.get(name);
 
@@ -83,7 +96,8 @@ export function proofSteps(options: ProofOptions, findings: Findings): ProofStep
   return [
     { name: "build", reserve: seconds(90), run: (limit) => build(options, limit) },
     { name: "device", reserve: seconds(5), run: (limit) => describe(device, findings, limit) },
-    { name: "tests", reserve: seconds(150), run: (limit) => runTests(dry, env, findings, limit) },
+    { name: "tests", reserve: seconds(120), run: (limit) => runTests(dry, env, findings, limit) },
+    { name: "examples", reserve: seconds(20), run: (limit) => runExamples(dry, env, limit) },
     {
       name: "memory check of the kernels",
       reserve: seconds(45),
@@ -99,7 +113,7 @@ export function proofSteps(options: ProofOptions, findings: Findings): ProofStep
       reserve: seconds(120),
       run: (limit) => runBenchmarks(options, env, findings, limit),
     },
-    { name: "peers", reserve: seconds(40), run: (limit) => runPeers(device, findings, limit) },
+    { name: "peers", reserve: seconds(60), run: (limit) => runPeers(device, findings, limit) },
     {
       name: "traces through the peers",
       reserve: seconds(40),
@@ -144,7 +158,7 @@ async function runTests(
   findings: Findings,
   limit: number,
 ): Promise<StepResult> {
-  const command = ["deno", "test", "-A", ...(dry ? ["--no-check", DRY_TESTS] : [])];
+  const command = ["deno", "test", "-A", ...(dry ? ["--no-check", ...DRY_TESTS] : [])];
   try {
     const log = await step("tests", command, { env, limit, capture: "shown" });
     findings.tests = readTestSummary(log);
@@ -156,6 +170,24 @@ async function runTests(
     }
     throw error;
   }
+}
+
+async function runExamples(
+  dry: boolean,
+  env: Record<string, string>,
+  limit: number,
+): Promise<StepResult> {
+  const end = performance.now() + limit;
+  const files = [...Deno.readDirSync(new URL(EXAMPLES, ROOT))].map(({ name }) => name)
+    .filter((name) => name.endsWith(".ts")).sort();
+  // What they have in common runs too, and does nothing.
+  const ran = files.slice(0, dry ? DRY_EXAMPLES + 1 : files.length);
+  for (const file of ran) {
+    const left = Math.max(1, end - performance.now());
+    const command = ["deno", "run", "-A", "--no-check", `${EXAMPLES}${file}`];
+    await step(file, command, { env, limit: left });
+  }
+  return passed(ran.join(", "));
 }
 
 /** Runs a program of ours under compute-sanitizer. */
@@ -207,7 +239,9 @@ async function runBenchmarks(
   findings.load = await load?.stop() ?? null;
   findings.figures = readBenchJson(json);
   findings.figures.push(...await measureFirstLaunches(dry ? 1 : 3, env));
+  findings.figures.push(...await measureFirstOwnTime(dry ? 1 : 3, env));
   findings.figures.push(...await measureFirstAllocations(dry ? 1 : 3, env));
+  findings.figures.push(...await measureCompiling(dry ? 1 : 3, env));
   return passed(`${findings.figures.length} figures`);
 }
 
@@ -250,10 +284,18 @@ async function runPeers(
 ): Promise<StepResult> {
   const python = findProgram("python3", environment);
   if (python === undefined) return skipped("python3 is not installed");
-  const command = [python, new URL("bench/peers/peers.py", ROOT).pathname];
-  const env = peerEnvironment(device);
-  findings.peers = readPeerResults(await step("peers", command, { env, limit, capture: "hidden" }));
-  const { peers, skipped: missing } = findings.peers;
+  const end = performance.now() + limit;
+  const results: PeerResults[] = [];
+  for (const script of PEER_SCRIPTS) {
+    const json = await step("peers", [python, "-B", `bench/peers/${script}`], {
+      env: peerEnvironment(device),
+      limit: Math.max(1, end - performance.now()),
+      capture: "hidden",
+    });
+    results.push(readPeerResults(json));
+    findings.peers = mergePeers(results);
+  }
+  const { peers, skipped: missing } = mergePeers(results);
   if (peers.length === 0) return skipped(missing.join("; "));
   return passed(peers.map(({ name, version }) => `${name} ${version}`).join(", "));
 }

@@ -8,7 +8,11 @@
 import { textTable } from "../../src/cli/text_table.ts";
 import { type ComparedFigure, compareFigures, groupFigures, readBenchJson } from "./figure.ts";
 import { measureCompiling } from "./compile_times.ts";
-import { measureFirstAllocations, measureFirstLaunches, measureFirstOwnTime } from "./first_calls.ts";
+import {
+  measureFirstAllocations,
+  measureFirstLaunches,
+  measureFirstOwnTime,
+} from "./first_calls.ts";
 import { formatBandwidth, formatComparison, formatDuration } from "./formats.ts";
 import { formatReached, type GoalOutcome } from "./goals.ts";
 import { kernelGoals } from "./kernel_goals.ts";

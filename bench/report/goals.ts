@@ -33,7 +33,12 @@ export function timeGoal(name: string, nanoseconds: number, most: number): GoalO
  *
  * @param least What is to be reached; `null` where there is no goal.
  */
-export function speedGoal(name: string, theirs: number, ours: number, least: number | null): GoalOutcome {
+export function speedGoal(
+  name: string,
+  theirs: number,
+  ours: number,
+  least: number | null,
+): GoalOutcome {
   const speedup = theirs / ours;
   return {
     name,

@@ -81,6 +81,8 @@ export interface GpuReport {
   readonly comparisons: readonly PeerComparison[];
   /** The memory pool's goals. */
   readonly poolGoals: readonly GoalOutcome[];
+  /** The goals of kernels from source. */
+  readonly kernelGoals: readonly GoalOutcome[];
   /** The models of the peers' allocators beside these. */
   readonly traces: readonly TraceComparison[];
 }

@@ -86,7 +86,9 @@ function launchGoals(find: Find, peers: readonly Peer[]): GoalOutcome[] {
     ...peers.flatMap(({ name, nanoseconds }) => {
       const theirs = nanoseconds["launch axpy"];
       if (theirs === undefined) return [];
-      return [speedGoal(`a launch by ${name}`, theirs, ours.nanoseconds, FASTER_THAN[name] ?? null)];
+      return [
+        speedGoal(`a launch by ${name}`, theirs, ours.nanoseconds, FASTER_THAN[name] ?? null),
+      ];
     }),
   ];
 }

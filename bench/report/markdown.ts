@@ -133,17 +133,24 @@ function peerSection({ peers, comparisons }: GpuReport): string[] {
   ];
 }
 
-function poolSection({ poolGoals, traces }: GpuReport): string[] {
-  const goals = poolGoals.map((goal) => [
-    goal.name,
-    goal.goal,
-    goal.measured,
-    formatReached(goal),
-  ]);
+function goalTable(heading: string, goals: readonly GoalOutcome[]): string[] {
+  if (goals.length === 0) return [];
+  const rows = goals.map((goal) => [goal.name, goal.goal, goal.measured, formatReached(goal)]);
+  return [heading, "", ...table(["", "goal", "measured", ""], rows, true)];
+}
+
+function kernelSection({ kernelGoals }: GpuReport): string[] {
   return [
-    ...(goals.length === 0
+    ...goalTable("## Kernels from source", kernelGoals),
+    ...(kernelGoals.length === 0
       ? []
-      : ["## Memory pool", "", ...table(["", "goal", "measured", ""], goals, true)]),
+      : ["Measured are the fastest samples; beside peers, what three quarters took at most.", ""]),
+  ];
+}
+
+function poolSection({ poolGoals, traces }: GpuReport): string[] {
+  return [
+    ...goalTable("## Memory pool", poolGoals),
     ...(traces.length === 0 ? [] : [
       "Bytes reserved at most by the peers' allocators and by our models of them:",
       "",
@@ -187,6 +194,7 @@ export function formatGpuReport(report: GpuReport): string {
       "",
       ...groupFigures(report.figures).flatMap((group) => figureTable(group, report)),
     ]),
+    ...kernelSection(report),
     ...poolSection(report),
     ...peerSection(report),
   ].join("\n");

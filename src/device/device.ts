@@ -308,7 +308,8 @@ export class Device extends OpenedDevice {
   }
 
   /**
-   * Compiles a file of CUDA C++, as {@linkcode Device.compile} does a text.
+   * Compiles a file of CUDA C++, as {@linkcode Device.compile} does a text, with the headers of the
+   * program's own that lie in its directory or below; `options: ["-I…"]` names other directories.
    *
    * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If it is not there or may not be read.
    */

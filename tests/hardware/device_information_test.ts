@@ -75,11 +75,16 @@ Deno.test("deviceInformation() gives an RTX 4090 the bandwidth of its data sheet
 
 Deno.test("deviceInformation() shows on a host device what that can do and what it cannot", () => {
   const info = deviceInformation(recordReader(recordOf("12.1")), FAKE);
-  const missing = ["managedMemory", "memoryPools", "cooperativeLaunch", "clusterLaunch"] as const;
+  const missing = ["managedMemory", "memoryPools", "clusterLaunch"] as const;
   for (const key of [...missing, "errorCorrection"] as const) {
     assertEquals(info[key], false, key);
   }
-  const present = ["concurrentKernels", "unifiedAddressing", "virtualMemoryManagement"] as const;
+  const present = [
+    "concurrentKernels",
+    "unifiedAddressing",
+    "virtualMemoryManagement",
+    "cooperativeLaunch",
+  ] as const;
   for (const key of present) assertEquals(info[key], true, key);
 });
 

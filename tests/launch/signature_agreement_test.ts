@@ -105,7 +105,8 @@ function argumentText(parameter: KernelParameter): string {
       return parameter.type === Particle ? "ParticleValue" : "PairValue";
     case "pointer": {
       const memory = parameter.isConst ? "ReadonlyDeviceMemory" : "DeviceMemory";
-      return `${memory}<${parameter.dtype ? JSON.stringify(parameter.dtype) : "DType"}>`;
+      const dtype = parameter.dtype ? JSON.stringify(parameter.dtype) : "DType";
+      return `${memory}<${dtype}> | null`;
     }
   }
 }
