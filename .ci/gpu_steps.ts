@@ -185,7 +185,7 @@ async function runExamples(
   for (const file of ran) {
     const left = Math.max(1, end - performance.now());
     const command = ["deno", "run", "-A", "--no-check", `${EXAMPLES}${file}`];
-    await step(file, command, { env, limit: left });
+    await step(file, command, { env, limit: left, capture: "shown" });
   }
   return passed(ran.join(", "));
 }

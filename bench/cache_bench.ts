@@ -9,7 +9,9 @@ import { configureKernelCache } from "../src/launch/cache/cache_settings.ts";
 import { rememberedIdentity } from "../src/launch/cache/compiler_identity.ts";
 import { cachedCompile } from "../src/launch/cache/kernel_cache.ts";
 import type { CompiledImage, CompileRequest } from "../src/launch/compile/compiler.ts";
+import { measure } from "./support/measure.ts";
 
+const GROUP = "parts of the compile cache";
 const LINE = "  y[blockIdx.x * blockDim.x + threadIdx.x] += a * x[threadIdx.x]; // one of many\n";
 const HEADERS = 40;
 
@@ -39,15 +41,15 @@ const files = Array.from({ length: HEADERS }, (_, index) => `${directory}/${inde
 for (const file of files) await Deno.writeTextFile(file, LINE);
 globalThis.addEventListener("unload", () => Deno.removeSync(directory, { recursive: true }));
 
-Deno.bench("key of 100 lines and 40 headers, 1 MB", async () => {
+measure("key of 100 lines and 40 headers, 1 MB", { group: GROUP }, async () => {
   await cacheKey(identity, request);
 });
 
-Deno.bench("check of an entry of 50 KB", async () => {
+measure("check of an entry of 50 KB", { group: GROUP }, async () => {
   await decodeEntry(key, entry);
 });
 
-Deno.bench("compiler known by 40 files", async () => {
+measure("compiler known by 40 files", { group: GROUP }, async () => {
   await rememberedIdentity(
     { subject: "a compiler", files, settings: [] },
     () => Promise.resolve(identity),
@@ -62,6 +64,6 @@ const compiler = {
 };
 await cachedCompile(compiler, request);
 
-Deno.bench("hit in memory, 1 MB of headers", async () => {
+measure("hit in memory, 1 MB of headers", { group: GROUP }, async () => {
   await cachedCompile(compiler, request);
 });

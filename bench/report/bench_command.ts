@@ -5,6 +5,7 @@
  * @module
  */
 
+import { defaultDevice } from "../../mod.ts";
 import { textTable } from "../../src/cli/text_table.ts";
 import { type ComparedFigure, compareFigures, groupFigures, readBenchJson } from "./figure.ts";
 import { measureCompiling } from "./compile_times.ts";

@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "elf_image.h"
+#include "image_seal.h"
 #include "mach_o_image.h"
 
 namespace gridstride::host {
@@ -69,6 +70,8 @@ void check_image(const ImageView& image) {
     throw ImageError(cudaErrorNoKernelImageForDevice,
                      "the image is a library of another operating system");
   }
+  // After what is plainer to say: a text or a cubin has no seal.
+  check_seal(image);
   if (is_elf) {
     check_elf(image);
   } else {

@@ -1,9 +1,9 @@
 // The bytes of a library of kernels, and whether they can be what they must be.
 //
 // The system's loader trusts the files it is given, and reads past the end of one that was cut off.
-// What is checked here is what damage does by accident: every range that a file's headers name lies
-// within the file. A file that was made to do harm gets past, and so does one with a damaged byte
-// of code; against those the compile cache keeps a checksum.
+// What is checked here is what damage does by accident: a sealed image is what was sealed
+// (image_seal.h), and every range that a file's headers name lies within the file. A file that was
+// made to do harm gets past.
 #ifndef GRIDSTRIDE_HOST_MODULE_IMAGE_H
 #define GRIDSTRIDE_HOST_MODULE_IMAGE_H
 

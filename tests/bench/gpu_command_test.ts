@@ -51,7 +51,7 @@ Deno.test("a dry run goes through every step, reports what failed, and writes it
   const { code, report, page, stdout, stderr } = await dryRun("--commit", "0123abc");
   const outcomes = Object.fromEntries(report.steps.map((step) => [step.name, step]));
   const status = (name: string) => outcomes[name]?.status;
-  const passed = ["device", "tests", "memory check of the kernels", "benchmarks"];
+  const passed = ["device", "tests", "examples", "memory check of the kernels", "benchmarks"];
   for (const name of passed) assertEquals(status(name), "passed", stderr);
   // The libraries stay as they are, and there are no peers for the host device.
   for (const name of ["build", "peers"]) assertEquals(status(name), "skipped", stderr);
@@ -68,12 +68,21 @@ Deno.test("a dry run goes through every step, reports what failed, and writes it
   assertEquals(report.tests!.failed, 0);
   assertEquals([report.device?.kind, report.gpu, report.commit], ["host", null, "0123abc"]);
   assertFigures(report);
+  // Figures of a dry run prove nothing, but each goal finds its own.
+  assertEquals(report.kernelGoals.map(({ name }) => name), [
+    "own time of a launch with four arguments",
+    "the same, of the first thousand launches",
+    "100 lines to a kernel, compiled",
+    "100 lines to a kernel, out of the compile cache, in a fresh process",
+  ]);
 });
 
 /** Every benchmark gave a figure, and what peers are compared with is among them. */
 function assertFigures({ figures }: GpuReport): void {
   const areas = [...new Set(figures.map(({ area }) => area))].sort();
   assertEquals(areas, [
+    "cache",
+    "compile",
     "copy",
     "ffi",
     "kernel",

@@ -1,19 +1,30 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { figureOf } from "../../bench/report/figure.ts";
-import { comparePeers, readPeerResults, SHARED_WORK } from "../../bench/report/peers.ts";
+import {
+  comparePeers,
+  mergePeers,
+  readPeerResults,
+  SHARED_WORK,
+} from "../../bench/report/peers.ts";
 
-const SCRIPT = new URL("../../bench/peers/peers.py", import.meta.url);
+/** The scripts, and the libraries that each knows. */
+const SCRIPTS: Readonly<Record<string, readonly string[]>> = {
+  "peers.py": ["PyTorch", "CuPy", "RMM"],
+  "launches.py": ["PyTorch", "Triton", "numba", "CuPy", "cuda.core"],
+};
 
-/** What the script's loops put into names. */
+const pathOf = (script: string) => new URL(`../../bench/peers/${script}`, import.meta.url).pathname;
+
+/** What the scripts' loops put into names. */
 const LOOPS: Readonly<Record<string, readonly string[]>> = {
   "{name}": ["float64", "float16"],
   "{pair}": ["256 B", "4 KiB", "64 KiB", "1 MiB", "4 MiB"],
   "{largest}": ["1 MiB", "8 MiB"],
 };
 
-/** The names of work in the script; what its loops make of one is spelt out. */
-function namesInScript(): string[] {
-  const text = Deno.readTextFileSync(SCRIPT);
+/** The names of work in a script; what its loops make of one is spelt out. */
+function namesInScript(script: string): string[] {
+  const text = Deno.readTextFileSync(pathOf(script));
   const found = [...text.matchAll(/\b(?:run|enqueue)\(\s*f?"([^"]+)"/g)].map((match) => match[1]!);
   return found.flatMap((name) => {
     const loop = /\{\w+\}/.exec(name)?.[0];
@@ -22,25 +33,51 @@ function namesInScript(): string[] {
 }
 
 Deno.test("all work of the peers is work that a figure is about, and the other way round", () => {
-  const names = [...new Set(namesInScript())].sort();
+  const names = [...new Set(Object.keys(SCRIPTS).flatMap(namesInScript))].sort();
   assertEquals(names, SHARED_WORK.map(({ name }) => name).sort());
 });
 
-Deno.test("the script says which libraries are missing where none can be imported", async () => {
+/** What a script prints where no library can be imported; `undefined` where there is no Python. */
+async function runWithoutLibraries(script: string): Promise<string | undefined> {
   const python = new Deno.Command("python3", {
-    // Without site packages: nothing that is installed is found.
-    args: ["-I", "-S", SCRIPT.pathname],
+    // Without site packages and variables nothing that is installed is found, but its own modules.
+    args: ["-B", "-E", "-s", "-S", pathOf(script)],
     stderr: "inherit",
   });
-  const { code, stdout } = await python.output().catch((error) => {
-    if (error instanceof Deno.errors.NotFound) return { code: undefined, stdout: new Uint8Array() };
+  try {
+    const { code, stdout } = await python.output();
+    assertEquals(code, 0);
+    return new TextDecoder().decode(stdout);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
+  }
+}
+
+Deno.test("the scripts say which libraries are missing where none can be imported", async () => {
+  for (const [script, libraries] of Object.entries(SCRIPTS)) {
+    const json = await runWithoutLibraries(script);
+    if (json === undefined) return; // no Python on this machine, which the project does not need
+    const { peers, skipped } = readPeerResults(json);
+    assertEquals(peers, []);
+    assertEquals(skipped.map((reason) => reason.split(":")[0]!), [...libraries]);
+  }
+});
+
+Deno.test("what one library did in two scripts is joined, and said once where it is missing", () => {
+  const peer = (name: string, nanoseconds: Record<string, number>) => ({
+    name,
+    version: "1",
+    nanoseconds,
   });
-  if (code === undefined) return; // no Python on this machine, which the project does not need
-  assertEquals(code, 0);
-  const { peers, skipped } = readPeerResults(new TextDecoder().decode(stdout));
-  assertEquals(peers, []);
-  assertEquals(skipped.map((reason) => reason.split(":")[0]), ["PyTorch", "CuPy", "RMM"]);
+  const merged = mergePeers([
+    { peers: [peer("P", { copy: 5 })], skipped: ["R: missing"] },
+    { peers: [peer("Q", { launch: 7 }), peer("P", { launch: 6 })], skipped: ["R: missing"] },
+  ]);
+  assertEquals(merged, {
+    peers: [peer("P", { copy: 5, launch: 6 }), peer("Q", { launch: 7 })],
+    skipped: ["R: missing"],
+  });
 });
 
 Deno.test("readPeerResults() refuses work it does not know and times that are none", () => {

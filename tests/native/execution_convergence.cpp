@@ -100,6 +100,51 @@ void check_places(unsigned modulus) {
         outcome.description);
 }
 
+// A function that lanes call in different branches, and that is inlined into both.
+__device__ void count(unsigned* counter) {
+  const unsigned mask = __activemask();
+  const int leader = __ffs(static_cast<int>(mask)) - 1;
+  if (static_cast<int>(threadIdx.x % 32) == leader) atomicAdd(counter, __popc(mask));
+}
+
+__global__ void count_both(unsigned* counters, unsigned modulus) {
+  if (threadIdx.x % modulus == 0) {
+    count(&counters[0]);
+  } else {
+    count(&counters[1]);
+  }
+}
+
+void check_counters(unsigned modulus) {
+  constexpr unsigned threads = 100;
+  unsigned counters[2] = {};
+  const Outcome outcome = run<count_both>(1, threads, 0, counters, modulus);
+  const unsigned multiples = (threads + modulus - 1) / modulus;
+  check(outcome.code == cudaSuccess && counters[0] == multiples &&
+            counters[1] == threads - multiples,
+        "lanes that call a function in different branches do not run together, one in " +
+            std::to_string(modulus),
+        outcome.description + std::to_string(counters[0]) + " and " + std::to_string(counters[1]));
+}
+
+// Odd lanes pass by in the first round.
+__global__ void ask_in_some_rounds(unsigned* out, unsigned rounds) {
+  for (unsigned round = 0; round < rounds; ++round) {
+    if (round >= threadIdx.x % 2) out[round * blockDim.x + threadIdx.x] = __activemask();
+  }
+}
+
+void check_rounds() {
+  std::vector<unsigned> out(64);
+  const Outcome outcome = run<ask_in_some_rounds>(1, 32, 0, out.data(), 2u);
+  bool right = outcome.code == cudaSuccess;
+  for (unsigned t = 0; t < 32; ++t) {
+    const bool odd = t % 2 != 0;
+    right = right && out[t] == (odd ? 0 : ~0u) && out[32 + t] == (odd ? ~0u : 0x55555555u);
+  }
+  check(right, "lanes in different rounds of a loop count as together", outcome.description);
+}
+
 // What lanes asked before a fault is forgotten with their block.
 __global__ void ask_and_fail(unsigned* out, bool fails) {
   if (fails && threadIdx.x == 20) __trap();
@@ -125,6 +170,8 @@ void check_convergence() {
   }
   check_loops_and_barriers();
   for (const unsigned modulus : {1u, 3u, 32u}) check_places(modulus);
+  for (const unsigned modulus : {1u, 2u, 3u, 32u}) check_counters(modulus);
+  check_rounds();
   check_after_fault();
 }
 

@@ -97,6 +97,8 @@ export const MANIFEST: readonly string[] = [
   "csrc/host/host_memory.cpp",
   "csrc/host/host_memory.h",
   "csrc/host/image_error.h",
+  "csrc/host/image_seal.cpp",
+  "csrc/host/image_seal.h",
   "csrc/host/include/assert.h",
   "csrc/host/include/cooperative_groups.h",
   "csrc/host/include/cooperative_groups/memcpy_async.h",

@@ -27,6 +27,7 @@ import {
   versionOf,
 } from "./host_program.ts";
 import { includedFiles, namedFiles } from "./host_options.ts";
+import { sealedImage } from "./image_seal.ts";
 import { loweredName, wrapperText } from "./host_wrapper.ts";
 import { targetMacros } from "./target_macros.ts";
 
@@ -178,7 +179,7 @@ export class HostCompiler implements Compiler {
     ]);
     return {
       format: "library",
-      image: await Deno.readFile(image),
+      image: sealedImage(await Deno.readFile(image)),
       loweredNames: new Map(request.expressions.map((text) => [text, loweredName(text)])),
       resources: new Map(),
       log,

@@ -14,15 +14,19 @@
 //   GS_HOST_CONSTANT_INITIAL    __constinit               nothing: its attribute refuses arrays
 //                                                         of structures with trivial constructors
 //   GS_HOST_FLATTEN             flatten                   flatten (no warning where it fails)
+//   GS_HOST_STAYS_IN_PLACE      nothing: it has no such   calls in different branches are not made
+//                               attribute                 one, nor one call several
 //
 // A `__shared__` array must need no constructor call: a thread_local with one gets a guard variable
 // and a wrapper function, both of which cost every access. __constinit turns that into an error.
 #if defined(__clang__)
 #define GS_HOST_CONSTANT_INITIAL
 #define GS_HOST_FLATTEN __attribute__((flatten))
+#define GS_HOST_STAYS_IN_PLACE __attribute__((convergent, nomerge))
 #elif defined(__GNUC__)
 #define GS_HOST_CONSTANT_INITIAL __constinit
 #define GS_HOST_FLATTEN __attribute__((flatten))
+#define GS_HOST_STAYS_IN_PLACE
 #else
 #error "the host device needs g++ or clang++"
 #endif
