@@ -80,7 +80,8 @@ void BlockThreads::add_thread() {
   }
   const uint32_t guarded = std::min(max_block_threads, guarded_stacks_left_ / 8);
   auto thread = std::make_unique<Thread>(guarded);
-  idle_.reserve(idle_.size() + 1);
+  // Room for all there are: a thread that becomes idle has nobody to tell that there is no memory.
+  if (idle_.capacity() <= thread_count_) idle_.reserve(2 * size_t{thread_count_} + 1);
   std::thread([this, made = thread.get()] { serve(made); }).detach();
   put_idle(thread.release());
   guarded_stacks_left_ -= guarded;

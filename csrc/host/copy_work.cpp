@@ -83,7 +83,12 @@ bool RowWork::run_piece(Worker&) { return run_next_piece(); }
 
 bool RowWork::divisible() const { return bytes_ > piece_bytes; }
 
-void RowWork::completed() { StreamGraph::instance().finish(*stream_); }
+// Memory and module go before whoever waits is told, who may be about to unload the module.
+void RowWork::completed() {
+  destination_.held = nullptr;
+  source_.held = nullptr;
+  StreamGraph::instance().finish(*stream_);
+}
 
 void RowWork::run_here() {
   while (run_next_piece()) {

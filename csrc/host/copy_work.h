@@ -68,8 +68,8 @@ class RowWork : public Work {
   void report(const TouchRefusal& refusal, const RowEnd& end, AllowedAccess needed);
 
   const std::shared_ptr<Stream> stream_;
-  const RowEnd destination_;
-  const RowEnd source_;
+  RowEnd destination_;
+  RowEnd source_;
   const std::size_t width_;
   const std::size_t bytes_;
   std::atomic<std::size_t> claimed_{0};

@@ -78,7 +78,9 @@ std::vector<Array> find_arrays(const std::vector<ElfSymbol>& symbols) {
   std::vector<Array> arrays;
   for (const ElfSymbol& symbol : symbols) {
     if (symbol.kind != ElfSymbol::Kind::thread_local_variable) continue;
-    std::string name = demangled(std::string(symbol.name));
+    // clang++ divides an array whose elements it can tell apart: "values.0", "values.1".
+    const std::string_view undivided = symbol.name.substr(0, symbol.name.find('.'));
+    std::string name = demangled(std::string(undivided));
     if (begins_with(name, "gridstride::host::")) continue;  // the module's anchor
     arrays.push_back({std::move(name), symbol.bytes});
   }

@@ -211,14 +211,18 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
    * What a launch on a stream passes for a buffer: its address; -1 if the value is no buffer of the
    * device, or it is freed. The memory's pool then knows that the stream uses it.
    *
-   * @internal For launches: asking a buffer for each of these takes twice as long as for all.
+   * @internal For launches: asking a buffer for one of these after the other takes longer by half.
    */
   static addressForLaunch(value: object, context: object, stream: Stream | undefined): number {
     if (!(#block in value)) return -1;
     const buffer = value as DeviceBuffer;
-    const root = buffer.#root();
-    if (buffer.context !== context || root.#isFreed()) return -1;
-    if (root.#stream !== stream && stream !== undefined) root.recordStream(stream);
+    if (buffer.context !== context) return -1;
+    const pool = buffer.#pool;
+    if (pool?.withdrawn.count === buffer.#withdrawals && buffer.#stream === stream) {
+      return pool.addressOf(buffer.#block);
+    }
+    if (buffer.#root().#isFreed()) return -1;
+    if (stream !== undefined) buffer.recordStream(stream);
     return buffer.#address();
   }
 
@@ -383,9 +387,8 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   }
 
   #freeOther(): void {
-    const origin = this.#origin!;
-    if (origin instanceof ViewOrigin || this.#withdrawals === FREED) return;
-    origin.free();
+    if (this.#origin instanceof ViewOrigin || this.#withdrawals === FREED) return;
+    this.#origin!.free();
     this.#withdrawals = FREED;
   }
 

@@ -86,7 +86,7 @@ const ARGUMENTS: readonly BadCall[] = [
   [launching(({ x, y }) => ["1", x, y, 1]), TypeError, "argument a (1 of 4)", '"1"'],
   [launching(({ x, y }) => [undefined, x, y, 1]), TypeError, "argument a (1 of 4)", "undefined"],
   [launching(({ x, y }) => [1n, x, y, 1]), TypeError, "argument a (1 of 4)", "1n"],
-  [launching(({ y }) => [1, null, y, 1]), TypeError, "argument x (2 of 4)", "null"],
+  [launching(({ y }) => [1, undefined, y, 1]), TypeError, "argument x (2 of 4)", "undefined"],
   [
     launching(({ x, y }) => [1, x.address, y, 1]),
     TypeError,

@@ -67,6 +67,11 @@ Deno.test("a source that is none is refused by its place, and nothing is compile
   await assertRejects(warm({ source: "", path: "x" }), TypeError, "sources[0] must have either");
   await assertRejects(warm({ source: SOURCE }, 1), TypeError, "sources[1]");
   await assertRejects(warm({ source: SOURCE, name: 1 }), TypeError, "options.name");
+  await assertRejects(
+    () => warmUpKernels(device, 7 as never),
+    TypeError,
+    "must be iterable: it is 7",
+  );
   await assertRejects(() => warmUpKernels({} as never, []), TypeError, "device must be a Device");
   assertEquals(kernelCacheStatistics().misses, misses);
 });

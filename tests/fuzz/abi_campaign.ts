@@ -74,6 +74,21 @@ const DESTROYS: Readonly<Record<string, HandleKind>> = {
   gs_nvrtc_destroy: "program",
 };
 
+/**
+ * Calls that forget what they cannot give back because its device is lost. Where that was only
+ * injected, what they did not do is left over.
+ */
+const FORGETS: ReadonlySet<string> = new Set([
+  ...Object.keys(DESTROYS),
+  "gs_memory_free",
+  "gs_virtual_release",
+  "gs_virtual_unmap",
+]);
+
+/** `cudaErrorIllegalAddress`: the status that is injected and says that a device is lost. */
+const LOSS = 700;
+let isLossTold = false;
+
 /** Keeps account of what a call that succeeded made or destroyed. */
 function account(stage: AbiStage, name: string, parameters: readonly unknown[]): void {
   const creates = CREATES[name];
@@ -119,6 +134,7 @@ function conclude(
   }
   counts.count(name, status === 0 || name === "gs_abi_version" ? "returned" : "threw");
   if (status === 0) account(stage, name, parameters);
+  if (status === LOSS && FORGETS.has(name)) isLossTold = true;
   if (name === "gs_block_register" && status === 0 || status === -4) registerBlock();
 }
 
@@ -154,6 +170,7 @@ async function play(steps: readonly Step[]): Promise<void> {
   const stage = new AbiStage(library, [nextDevice, nextDevice + 1], IMAGE);
   let statuses: number[] = [];
   let isLost = false;
+  isLossTold = false;
   try {
     await playOn(stage, steps);
   } finally {
@@ -163,7 +180,7 @@ async function play(steps: readonly Step[]): Promise<void> {
     for (const device of stage.devices) symbols.gs_device_synchronize(device);
     const usable = stage.usableDevices;
     for (const device of usable) stage.checkHealth(device, ADD_KERNEL);
-    isLost = usable.length < stage.devices.length;
+    isLost = isLossTold || usable.length < stage.devices.length;
     if (isLost) nextDevice += 2;
     statuses = stage.close();
   }

@@ -23,7 +23,7 @@ export const ABI: Program = {
 /** Sources with mistakes. */
 export const SOURCES: Program = {
   program: "tests/fuzz/source_campaign.ts",
-  topology: "1x64MiB@8.9",
+  topology: "2x64MiB@8.9",
 };
 
 /** The same, and their kernels. */

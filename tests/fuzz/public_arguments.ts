@@ -209,11 +209,8 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
     device,
     fc.oneof(
       anyNumber,
-      stream.map((of) =>
-        new Deferred(`<handle of ${of.label}>`, (stage) => {
-          const { disposed, handle } = of.make(stage) as { disposed: boolean; handle: number };
-          return disposed ? 4096 : handle;
-        })
+      fc.nat(1).map((index) =>
+        new Deferred(`<handle of stream ${index}>`, (stage) => stage.lentHandle(index))
       ),
     ),
   ),

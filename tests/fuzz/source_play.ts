@@ -124,7 +124,7 @@ function kernelsOf(module: Module, source: MutatedSource): Kernel[] {
 export async function playSources(launches: boolean): Promise<void> {
   const settings = campaignSettings();
   const end = performance.now() + settings.milliseconds;
-  let nextDevice = 0;
+  let nextDevice = 1; // the first is never closed
 
   /** Returns whether the device is usable still. */
   const tryOut = async (device: Device, source: MutatedSource): Promise<boolean> => {
@@ -143,13 +143,15 @@ export async function playSources(launches: boolean): Promise<void> {
     return true;
   };
 
+  const { library } = openDevice("host:0").context;
   const play = async ([source]: readonly MutatedSource[]) => {
-    using device = openDevice(`host:${nextDevice}`);
-    const { library } = device.context;
     const before = resourceTally(library);
-    if (!await tryOut(device, source!)) {
-      nextDevice++;
-      return;
+    {
+      using device = openDevice(`host:${nextDevice}`);
+      if (!await tryOut(device, source!)) {
+        nextDevice++;
+        return;
+      }
     }
     const after = resourceTally(library);
     if (JSON.stringify(before) !== JSON.stringify(after)) {
@@ -163,5 +165,5 @@ export async function playSources(launches: boolean): Promise<void> {
     play,
     isOver: () => performance.now() > end || nextDevice >= 60,
   });
-  console.log(JSON.stringify({ sequences, calls: counts.toObject(), lostDevices: nextDevice }));
+  console.log(JSON.stringify({ sequences, calls: counts.toObject(), lostDevices: nextDevice - 1 }));
 }

@@ -99,6 +99,8 @@ export class Stage {
     struct: [PAIR, PARTICLE],
   };
   readonly #witness: DeviceBuffer<"float32">;
+  /** Streams that are adopted by their handles, and so must outlive all that the stage is told of. */
+  readonly #lenders: Stream[] = [];
   /** The devices of the fake topology that are in use. */
   readonly ordinals: readonly number[];
 
@@ -171,6 +173,7 @@ export class Stage {
     const closed = device.createStream();
     closed[Symbol.dispose]();
     stream.push(device.stream, device.createStream({ priority: -1 }), closed);
+    this.#lenders.push(device.createStream());
     const dropped = device.stream.capture(() => {});
     dropped[Symbol.dispose]();
     graph.push(device.stream.capture(() => device.kernels.scale(x, 1, x)), dropped);
@@ -203,6 +206,11 @@ export class Stage {
     return pool[index % pool.length];
   }
 
+  /** The handle of a stream that lives as long as the stage. */
+  lentHandle(index: number): number {
+    return this.#lenders[index % this.#lenders.length]!.handle;
+  }
+
   /** Takes what a call returned, so that later calls use it and the end disposes it. */
   add(value: unknown): void {
     if (value instanceof Device) this.#addDevice(value);
@@ -232,6 +240,7 @@ export class Stage {
       ...profile,
       ...module,
       ...stream,
+      ...this.#lenders,
       ...pool,
       ...device,
     ];

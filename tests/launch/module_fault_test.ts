@@ -26,6 +26,7 @@ const { image } = await compileImage(
   {
     name: "wait.cu",
     target: { kind: device.info.kind, capability: device.info.computeCapability },
+    cache: false,
   },
 );
 const WAIT = "wait(long long ticks, int* out)";
@@ -128,7 +129,8 @@ Deno.test({
       [text("\x7fELF"), "cudaErrorInvalidKernelImage"],
       [new Uint8Array([0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0]), "cudaErrorNoKernelImageForDevice"],
       [new Uint8Array(4096), "cudaErrorInvalidKernelImage"],
-      [image.subarray(0, image.length - 1), "cudaErrorInvalidKernelImage"],
+      // The seal is the last 16 bytes; what is cut off in it has lost nothing else.
+      [image.subarray(0, image.length - 17), "cudaErrorInvalidKernelImage"],
       [image.subarray(4), "cudaErrorInvalidKernelImage"],
       // A library, but no module: whole, and cut off.
       [Deno.readFileSync(library.path), "cudaErrorInvalidKernelImage"],
@@ -142,6 +144,22 @@ Deno.test({
     await assertRejects(() => device.loadModule(new Uint8Array()), RangeError, "it is empty");
     await assertRejects(() => device.loadModule("/nowhere/x.so"), Deno.errors.NotFound, "/nowhere");
     assertEquals(resourceTally(library), before);
+  },
+});
+
+Deno.test({
+  name: `machine code with a damaged byte, wherever it is, is refused before it is loaded${onHost}`,
+  ignore: !isHost,
+  fn: async () => {
+    const damaged = Array.from({ length: 97 }, (_, index) => {
+      const bytes = image.slice();
+      bytes[Math.floor(index * (image.length - 17) / 96)]! ^= 1 << index % 8;
+      return bytes;
+    });
+    for (const bytes of damaged) {
+      const error = await assertRejects(() => device.loadModule(bytes), CudaError);
+      assert(error.sticky === false, error.message);
+    }
   },
 });
 

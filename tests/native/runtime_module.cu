@@ -41,8 +41,9 @@ static __global__ void read_fixed(char, Wide wide, int* out, short) {
 namespace {
 
 __device__ float first_of(float value) {
+  // All of it is written, so that no compiler makes it smaller.
   __shared__ float firsts[4];
-  if (threadIdx.x == 0) firsts[0] = value;
+  if (threadIdx.x < 4) firsts[threadIdx.x] = value;
   __syncthreads();
   return firsts[0];
 }

@@ -89,7 +89,13 @@ class HostCodeFinder {
 
   #declaration(declaration: Declaration): void {
     if (declaration.kind === "class") this.#class(declaration, 0);
-    else if (this.#isHostCode(declaration)) this.#skip(declaration);
+    else if (this.#isWhole(declaration) && this.#isHostCode(declaration)) this.#skip(declaration);
+  }
+
+  /** One that the source ends in the middle of is for the compiler to tell of. */
+  #isWhole({ body, last }: Declaration): boolean {
+    if (body !== NONE && this.#context.list.partners[body] === NONE) return false;
+    return this.#text(last) === ";" || this.#text(last) === "}";
   }
 
   #isHostCode(declaration: Declaration): boolean {

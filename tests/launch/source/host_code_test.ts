@@ -76,6 +76,12 @@ Deno.test("host code is left out, and nothing else", () => {
   }
 });
 
+Deno.test("what the source ends in the middle of is left to the compiler, which tells of it", () => {
+  for (const source of ["hello world", "int f( {", "int main() { if (x) { }", "int a = 1"]) {
+    assertStrictEquals(left(source), source);
+  }
+});
+
 Deno.test("host functions in classes for devices are left out", () => {
   const source = "struct V { float x; V(float a) : x(a) {} __device__ float f() { return x; } " +
     "static void run() { k<<<1, 2>>>(); } V(const V&) = default; std::string s() const; };";

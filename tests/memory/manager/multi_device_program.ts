@@ -99,6 +99,9 @@ async function copiesInOrder(): Promise<void> {
     expected,
     expected,
   ]);
+  using zeroth = openDevice("host:0");
+  const both = new MultiDeviceMemory([new MemoryManager(zeroth), new MemoryManager(first)]);
+  assertEquals(both.route(-0, 1), expected);
   // The copy waits for the work before it, and the work after it waits for the copy, without any
   // waiting here: were either missing, a round would see the value of another.
   for (let round = 1; round <= 20; round++) {

@@ -9,6 +9,7 @@
 #include "cuda.h"
 #include "host/device.h"
 #include "host/loaded_module.h"
+#include "host/module_variables.h"
 #include "module_files.h"
 #include "suites.h"
 
@@ -17,6 +18,7 @@ namespace {
 
 using gridstride::host::find_device;
 using gridstride::host::LoadedModule;
+using gridstride::host::ModuleVariables;
 
 template <typename... Arguments>
 cudaError_t launch(cudaKernel_t kernel, dim3 grid, dim3 block, cudaStream_t stream,
@@ -263,6 +265,21 @@ void check_unloading_under_way() {
   REQUIRE(cudaStreamDestroy(stream));
 }
 
+// A copy lets go of the module before it counts as done: whoever waited may unload it.
+void check_copies_end() {
+  const LoadedLibrary library;
+  char* const large = static_cast<char*>(library.variable("large", 8000));
+  const auto holders = [=] { return ModuleVariables::instance().module_at(large).use_count(); };
+  const long at_rest = holders();
+  int held = 0;
+  for (int round = 0; round < 5000; ++round) {
+    REQUIRE(cudaMemcpyAsync(large, large + 4000, 4000, cudaMemcpyDeviceToDevice, nullptr));
+    REQUIRE(cudaStreamSynchronize(nullptr));
+    held += holders() != at_rest;
+  }
+  CHECK(held == 0, "a copy that is done holds no module");
+}
+
 void check_capture() {
   const LoadedLibrary library;
   cudaStream_t stream = nullptr;
@@ -325,6 +342,7 @@ void check_modules() {
   check_two_of_one_image();
   check_unloading();
   check_unloading_under_way();
+  check_copies_end();
   check_capture();
   check_threads_at_once();
 }
@@ -336,7 +354,7 @@ void check_module_faults() {
   cudaKernel_t kernel = nullptr;
   REQUIRE(cudaLibraryGetKernel(&kernel, loading.library, "write_null"));
   int* const null = nullptr;
-  REQUIRE(launch(kernel, 2, 3, nullptr, null));
+  REQUIRE(launch(kernel, 1, 3, nullptr, null));
   CHECK_STATUS(cudaDeviceSynchronize(), cudaErrorIllegalAddress, "a module's kernel faults");
   const std::string text = gridstride::host::fault_description(module_victim_device);
   CHECK(text.find("kernel write_null, block (0,0,0), thread (0,0,0)") != std::string::npos,

@@ -1,5 +1,6 @@
 // Images that are no modules: each is an error that says what is wrong, and none a crash.
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <string>
 
@@ -75,6 +76,46 @@ void check_truncation() {
                 "also without its last byte");
 }
 
+// As src/launch/compile/image_seal.ts seals an image.
+Image sealed(Image image) {
+  std::uint32_t crc = 0xFFFFFFFF;
+  for (const unsigned char byte : image) {
+    crc ^= byte;
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ ((crc & 1) != 0 ? 0xEDB88320 : 0);
+  }
+  const auto bytes = static_cast<std::uint32_t>(image.size());
+  for (const char character : std::string("GSsealed")) {
+    image.push_back(static_cast<unsigned char>(character));
+  }
+  for (const std::uint32_t number : {bytes, ~crc}) {
+    for (int byte = 0; byte < 4; ++byte) {
+      image.push_back(static_cast<unsigned char>(number >> 8 * byte));
+    }
+  }
+  return image;
+}
+
+// One damaged byte of what the system's loader writes to crashes the process.
+void check_seals() {
+  const Image sound = sealed(image_of(ModuleFile::complete));
+  const Loading loading = load_image(sound);
+  CHECK_STATUS(loading.status, cudaSuccess, "a sealed module loads");
+  REQUIRE(cudaLibraryUnload(loading.library));
+  std::size_t refused = 0;
+  std::size_t tried = 0;
+  for (std::size_t offset = 64; offset < sound.size() - 16; offset += 61) {
+    const auto damaged = static_cast<unsigned char>(sound[offset] ^ (1 << offset % 8));
+    ++tried;
+    refused += load_image(with_byte(sound, offset, damaged)).status == cudaErrorInvalidKernelImage;
+  }
+  CHECK(refused == tried, "with one damaged bit it is refused, wherever that is");
+  check_refused(with_byte(sound, 5000, static_cast<unsigned char>(~sound[5000])),
+                cudaErrorInvalidKernelImage, "not those that were compiled", "which the log says");
+  Image longer = sound;
+  longer.insert(longer.begin() + 4096, 0);
+  check_refused(longer, cudaErrorInvalidKernelImage, "damaged", "so is one with a byte more");
+}
+
 void check_contents() {
   check_refused(image_of(ModuleFile::other_contract), cudaErrorNoKernelImageForDevice,
                 "must be compiled against version", "a module of another contract is refused");
@@ -135,6 +176,7 @@ void check_module_images() {
   check_other_kinds();
   check_headers();
   check_truncation();
+  check_seals();
   check_contents();
   check_arguments();
   CHECK(gridstride::host::LoadedModule::live() == 0, "nothing is left of what was refused");

@@ -2,8 +2,7 @@
 //
 // Names are __vi[add]<minimum or maximum>[3]_<elements>[_relu] for one word or two halfwords,
 // signed or unsigned. Sums wrap, and so does what came from them; _relu makes negative results 0.
-// The
-// __vib… forms also say which operand it was, the first where they are equal.
+// The __vib… forms also say which operand it was, the first where they are equal.
 #ifndef GRIDSTRIDE_HOST_DYNAMIC_PROGRAMMING_H
 #define GRIDSTRIDE_HOST_DYNAMIC_PROGRAMMING_H
 

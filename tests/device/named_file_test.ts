@@ -1,0 +1,42 @@
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { namedFile, readNamedBytes, readNamedText } from "../../src/device/named_file.ts";
+import { TemporaryDirectory } from "../support/temporary_file.ts";
+
+const ACTION = "compile a source";
+
+Deno.test("a file is named by a path or by the URL of a file, and called by its last part", () => {
+  assertEquals(namedFile("a/b 100%.cu", ACTION), { path: "a/b 100%.cu", name: "b 100%.cu" });
+  assertEquals(namedFile(new URL("file:///a/b%20c.cu"), ACTION), {
+    path: "/a/b c.cu",
+    name: "b c.cu",
+  });
+  assertEquals(namedFile("/", ACTION).name, "kernel.cu");
+});
+
+Deno.test("what names no file is refused with what it is", () => {
+  const refused = [
+    ["", "it is"],
+    ["a\0b", "it is"],
+    [7, "it is 7"],
+    [undefined, "it is undefined"],
+    [new URL("https://example.com/a.cu"), "https://example.com/a.cu"],
+    [new URL("file:///100%.cu"), "file:///100%.cu"],
+    [new URL("file://elsewhere/a.cu"), "file://elsewhere/a.cu"],
+  ] as const;
+  for (const [file, message] of refused) {
+    const error = assertThrows(() => namedFile(file, ACTION, "image"), TypeError, message);
+    assert(error.message.startsWith("Cannot compile a source as image must be a text"));
+  }
+});
+
+Deno.test("a file is read, or the error says which cannot be, in the class of Deno's", async () => {
+  using directory = new TemporaryDirectory();
+  const file = namedFile(directory.file(new Uint8Array([97, 98])), ACTION);
+  assertEquals(await readNamedText(file, ACTION), "ab");
+  assertEquals(await readNamedBytes(file, ACTION), new Uint8Array([97, 98]));
+  const missing = namedFile(`${directory.path}/missing.cu`, ACTION);
+  const error = await assertRejects(() => readNamedText(missing, ACTION), Deno.errors.NotFound);
+  assert(error.message.startsWith(`Cannot compile a source as "${missing.path}" cannot be read`));
+  const folder = namedFile(directory.path, ACTION);
+  await assertRejects(() => readNamedBytes(folder, ACTION), Error, "Cannot compile a source as");
+});
