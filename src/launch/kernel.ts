@@ -32,6 +32,9 @@ const launchStream = streamFor;
 const profilesUnderWay = profilesOf;
 const isCaptureRunning = isCapturing;
 
+// Launches so far, modulo 2^32: tells whether reading a launch's arguments has run another.
+let launchCount = 0;
+
 /**
  * What a kernel is part of, and ends with: a module.
  *
@@ -100,10 +103,10 @@ export class Kernel<
    *
    * @param config Grid, block, dynamic shared memory and stream; `device.launchFor()` makes one.
    * @param kernelArguments One for each parameter: a number, `bigint` or `boolean` for a scalar, a
-   * buffer of the element type, or `null`, for a pointer, an array of numbers for a vector, an object for a
-   * struct.
+   * buffer of the element type, or `null`, for a pointer, an array of numbers for a vector, an
+   * object for a struct.
    * @throws {TypeError} If an argument is missing or too many, of another type, element type or
-   * device, disposed, or read-only where the kernel writes.
+   * device, disposed, or read-only where the kernel writes; if a getter of one launches a kernel.
    * @throws {RangeError} If a number does not fit its parameter, or grid, block or shared memory
    * exceed a limit.
    * @throws {TypeError} If the module of the kernel is disposed.
@@ -113,13 +116,15 @@ export class Kernel<
   launch(config: LaunchConfig, ...kernelArguments: KernelArguments<Signature, Structs>): void {
     const { context } = this;
     const shape = this.#shape;
+    const before = launchCount;
     shape.read(config);
     const stream = launchStream(context, config.stream);
     // V8 compares with a constant far faster than it finds out whether any value counts as true.
     if (shape.needsPreparation === true) this.#prepare();
     const profiles = profilesUnderWay(context);
-    if (profiles === undefined) this.#enqueue(stream, kernelArguments as readonly unknown[]);
-    else this.#enqueueTimed(stream, kernelArguments as readonly unknown[], profiles);
+    const args = kernelArguments as readonly unknown[];
+    if (profiles === undefined) this.#enqueue(stream, args, before);
+    else this.#enqueueTimed(stream, args, before, profiles);
   }
 
   #prepare(): void {
@@ -131,10 +136,11 @@ export class Kernel<
   #enqueueTimed(
     stream: Stream,
     args: readonly unknown[],
+    before: number,
     profiles: Iterable<KernelProfile>,
   ): void {
     const bytes = argumentBytes(args);
-    let enqueue = () => this.#enqueue(stream, args);
+    let enqueue = () => this.#enqueue(stream, args, before);
     for (const profile of profiles) {
       const inner = enqueue;
       enqueue = () => profile.time(this.name, stream, inner, bytes);
@@ -142,10 +148,12 @@ export class Kernel<
     enqueue();
   }
 
-  #enqueue(stream: Stream, args: readonly unknown[]): void {
+  #enqueue(stream: Stream, args: readonly unknown[], before: number): void {
     const { context } = this;
     const shape = this.#shape;
     this.#writer.write(args, stream);
+    if (launchCount !== before) this.#refuseNested();
+    launchCount = (before + 1) | 0;
     const status = shape.runsTogether === true ? this.#launchTogether(stream) : enqueueLaunch(
       context.library,
       context.ordinal,
@@ -182,6 +190,14 @@ export class Kernel<
       blockZ,
       sharedMemory,
       this.#writer.count,
+    );
+  }
+
+  /** The arguments of all launches are written to one place, and so are a kernel's numbers. */
+  #refuseNested(): never {
+    throw new TypeError(
+      `Cannot launch ${this.name} as a getter of its configuration or arguments has launched a ` +
+        "kernel: read what it gives before the launch",
     );
   }
 

@@ -26,20 +26,24 @@ export interface UncompiledKernel {
   readonly reason: "template" | "overload" | "condition";
 }
 
+/** What a source declares, as far as a module needs to know it. */
+export interface SourceDeclarations {
+  /** Its kernels that their names alone have compiled. */
+  readonly kernels: readonly DeclaredKernel[];
+  /** The names of its variables in C++. */
+  readonly variables: readonly string[];
+  /** Its other kernels. */
+  readonly uncompiled: readonly UncompiledKernel[];
+}
+
 /** What a module is made of. */
-export interface ModuleParts<Structs extends StructTypes> {
+export interface ModuleParts<Structs extends StructTypes> extends SourceDeclarations {
   /** How messages name it. */
   readonly name: string;
   /** Its machine code. */
   readonly image: CompiledImage;
   /** Whether that came from the cache. */
   readonly cached: boolean;
-  /** Its kernels as declared; empty where there is only machine code. */
-  readonly kernels: readonly DeclaredKernel[];
-  /** The names of its variables in C++. */
-  readonly variables: readonly string[];
-  /** What the source declares besides. */
-  readonly uncompiled: readonly UncompiledKernel[];
   /** The structs that signatures name. */
   readonly structs: Structs;
 }
@@ -90,14 +94,18 @@ export class ModuleContents<Structs extends StructTypes = StructTypes> {
     this.uncompiled = uncompiled;
     this.structs = structs;
     this.#isSource = isSource;
+    // The image may be of a request that spelled the same names otherwise.
+    const names = new Map(
+      [...image.loweredNames].map(([name, lowered]) => [canonicalExpression(name), lowered]),
+    );
     for (const { expression, signature } of kernels) {
-      const lowered = image.loweredNames.get(expression) ?? expression;
-      const entry = signature === undefined ? { lowered } : { lowered, signature };
-      this.#kernels.set(canonicalExpression(expression), entry);
+      const name = canonicalExpression(expression);
+      const lowered = names.get(name) ?? expression;
+      this.#kernels.set(name, signature === undefined ? { lowered } : { lowered, signature });
     }
     for (const variable of variables) {
-      const lowered = image.loweredNames.get(`&${variable}`) ?? variable;
-      this.#variables.set(canonicalExpression(variable), lowered);
+      const name = canonicalExpression(variable);
+      this.#variables.set(name, names.get(`&${name}`) ?? variable);
     }
     this.kernelNames = [...this.#kernels.keys()];
     this.variableNames = [...this.#variables.keys()];

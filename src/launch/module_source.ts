@@ -8,9 +8,11 @@ import { giveBackAfterFailure } from "../ffi/give_back.ts";
 import type { NativeLibrary } from "../ffi/library.ts";
 import { createModule, destroyModule, loadModule } from "../ffi/native_module.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
-import { cachedCompile } from "./cache/kernel_cache.ts";
+import type { CompiledSource } from "./cache/cache_entry.ts";
+import type { SourceRequest } from "./cache/cache_key.ts";
+import { cachedCompile, type CachedSource } from "./cache/kernel_cache.ts";
 import { CompileError } from "./compile/compile_error.ts";
-import type { CompiledImage, Compiler, CompileRequest, CompileTarget } from "./compile/compiler.ts";
+import type { Compiler, CompileTarget } from "./compile/compiler.ts";
 import { compilerFor } from "./compile/compiler_choice.ts";
 import { targetMacros } from "./compile/target_macros.ts";
 import type { CompileSettings } from "./compile_options.ts";
@@ -19,26 +21,12 @@ import {
   canonicalExpression,
   type DeclaredKernel,
   ModuleContents,
+  type SourceDeclarations,
   type UncompiledKernel,
 } from "./module_contents.ts";
 import { type DeviceSource, explainHostCode, readDeviceSource } from "./source/device_source.ts";
 import type { KernelDeclaration } from "./source/kernels.ts";
 import type { StructTypes } from "./struct_type.ts";
-
-/** A source, cut up, and the request to compile it. */
-interface Preparation {
-  readonly source: DeviceSource;
-  readonly kernels: readonly DeclaredKernel[];
-  readonly request: CompileRequest;
-}
-
-/** Machine code, and whether the compile cache had it. */
-export interface PreparedImage {
-  /** The machine code. */
-  readonly image: CompiledImage;
-  /** Whether no compiler was needed. */
-  readonly cached: boolean;
-}
 
 /**
  * Compiles a source for a device, which the caller holds meanwhile, and loads it there.
@@ -51,21 +39,12 @@ export async function compileModule<Source extends string, Structs extends Struc
   settings: CompileSettings,
   structs: Structs,
 ): Promise<Module<Source, Structs>> {
-  const prepared = prepare(targetOf(context), source, settings);
-  const compiler = await compilerFor(context.library);
-  const { image, cached } = await compiledImage(compiler, prepared, settings);
-  const { name } = settings;
-  const { kernels, source: { variables } } = prepared;
-  const parts = {
-    name,
-    image,
-    cached,
-    kernels,
-    variables: variables.map(({ expression }) => expression),
-    uncompiled: prepared.source.kernels.filter((kernel) => !isPlain(kernel))
-      .map((kernel) => ({ expression: kernel.expression, reason: uncompiledReason(kernel) })),
-    structs,
-  };
+  const { library } = context;
+  const compiled = await compileForTarget(library, targetOf(context), source, settings);
+  const { image, cached, declarations } = compiled;
+  const { name, instances } = settings;
+  const kernels = compiledKernels(declarations, instances);
+  const parts = { ...declarations, name, image, cached, kernels, structs };
   return await loadedModule<Source, Structs>(context, new ModuleContents(parts, true));
 }
 
@@ -80,10 +59,13 @@ export async function compileForTarget(
   target: CompileTarget,
   source: string,
   settings: CompileSettings,
-): Promise<PreparedImage> {
-  const prepared = prepare(target, source, settings);
+): Promise<CachedSource> {
+  const { name, headers, defines, options, instances, cache } = settings;
+  const request = { source, name, headers, defines, options, instances, target };
   const compiler = await compilerFor(library, target.kind);
-  return await compiledImage(compiler, prepared, settings);
+  const compile = () => compileSource(compiler, request);
+  if (!cache) return { ...await compile(), cached: false };
+  return await cachedCompile(compiler, request, compile);
 }
 
 /** Loads machine code of kernels that is already there; the caller holds the context meanwhile. */
@@ -102,18 +84,32 @@ export async function loadedModule<Source extends string, Structs extends Struct
   }
 }
 
-async function compiledImage(
-  compiler: Compiler,
-  { request, source }: Preparation,
-  settings: CompileSettings,
-): Promise<PreparedImage> {
+/** Reads a source and compiles it. */
+async function compileSource(compiler: Compiler, request: SourceRequest): Promise<CompiledSource> {
+  const { source: text, instances, ...inputs } = request;
+  const { name, headers, target, defines } = inputs;
+  const source = readDeviceSource(text, { name, headers, ...targetMacros(target, defines) });
+  const declarations = declarationsOf(source);
+  const expressions = [
+    ...compiledKernels(declarations, instances).map(({ expression }) => expression),
+    ...declarations.variables.map((variable) => `&${variable}`),
+  ];
   try {
-    if (!settings.cache) return { image: await compiler.compile(request), cached: false };
-    const { cached, ...image } = await cachedCompile(compiler, request);
-    return { image, cached };
+    const image = await compiler.compile({ ...inputs, source: source.text, expressions });
+    return { image, declarations };
   } catch (error) {
     throw error instanceof CompileError ? explainHostCode(error, source.hostCode) : error;
   }
+}
+
+function declarationsOf({ kernels, variables }: DeviceSource): SourceDeclarations {
+  return {
+    kernels: kernels.filter(isPlain)
+      .map(({ expression, signature }) => ({ expression, signature })),
+    variables: variables.map(({ expression }) => expression),
+    uncompiled: kernels.filter((kernel) => !isPlain(kernel))
+      .map((kernel) => ({ expression: kernel.expression, reason: uncompiledReason(kernel) })),
+  };
 }
 
 /** Whether a kernel is one that its name alone names, and that the compiler is sure to see. */
@@ -127,17 +123,15 @@ function uncompiledReason(kernel: KernelDeclaration): UncompiledKernel["reason"]
 }
 
 /**
- * The kernels to compile, each once: an instance may be in the source too, or be named twice, and a
- * table of kernels has one of each name.
+ * The kernels that are compiled, each once: an instance may be in the source too, or be named twice,
+ * and a table of kernels has one of each name.
  */
-function kernelsToCompile(
-  { kernels }: DeviceSource,
+function compiledKernels(
+  { kernels }: SourceDeclarations,
   instances: readonly string[],
 ): DeclaredKernel[] {
   const chosen = new Map<string, DeclaredKernel>();
-  for (const { expression, signature } of kernels.filter(isPlain)) {
-    chosen.set(canonicalExpression(expression), { expression, signature });
-  }
+  for (const kernel of kernels) chosen.set(canonicalExpression(kernel.expression), kernel);
   for (const expression of instances) {
     const name = canonicalExpression(expression);
     if (!chosen.has(name)) chosen.set(name, { expression });
@@ -148,26 +142,4 @@ function kernelsToCompile(
 /** What is compiled for a device. */
 export function targetOf({ library, info }: DeviceContext): CompileTarget {
   return { kind: library.kind, capability: info.computeCapability };
-}
-
-function prepare(target: CompileTarget, text: string, settings: CompileSettings): Preparation {
-  const { name, headers, defines, options, instances } = settings;
-  const source = readDeviceSource(text, { name, headers, ...targetMacros(target, defines) });
-  const kernels = kernelsToCompile(source, instances);
-  return {
-    source,
-    kernels,
-    request: {
-      source: source.text,
-      name,
-      headers,
-      defines,
-      options,
-      expressions: [
-        ...kernels.map(({ expression }) => expression),
-        ...source.variables.map(({ expression }) => `&${expression}`),
-      ],
-      target,
-    },
-  };
 }

@@ -7,7 +7,7 @@
 
 import { compileImage, defineStruct, timeKernel } from "../../mod.ts";
 import { device } from "../support/device.ts";
-import type { Fixture, Operation } from "./fault_injection_fixture.ts";
+import { type Fixture, keepBusy, type Operation } from "./fault_injection_fixture.ts";
 
 const SOURCE = `
   struct Pair { float first; double second; };
@@ -80,6 +80,7 @@ export const MODULE_OPERATIONS: Readonly<Record<string, Operation>> = {
     }),
   "module.variable that is read": (fixture) =>
     withModule(fixture, async (module) => {
+      keepBusy(fixture);
       await module.variable("total", "int32").toArray({ stream: fixture.stream });
     }),
   "kernel.launch of a module": (fixture) =>
@@ -100,6 +101,7 @@ export const MODULE_OPERATIONS: Readonly<Record<string, Operation>> = {
     withModule(fixture, async (module) => {
       const { stream } = fixture;
       const kernel = module.kernel(COUNT);
+      keepBusy(fixture);
       await timeKernel(kernel, { grid: 1, block: 32, stream }, [1], { warmUp: 1, repeats: 2 });
     }),
 };

@@ -316,3 +316,32 @@ Deno.test("options that are wrong are refused by name before anything is compile
   }
   await assertRejects(() => device.compile(1 as never), TypeError, "source must be a text");
 });
+
+Deno.test("a getter that launches cannot change what a launch under way is passed", async () => {
+  using out = device.allocate("float64", 21, { fill: -1 });
+  const every = module.kernel("every_type");
+  const count = module.kernel("count(int amount)");
+  const launch = (config: object, mass: () => number) =>
+    every.launch(
+      { grid: 1, block: 1, ...config },
+      ...[true, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11] as const,
+      [1, 2, 3, 4],
+      {
+        position: [1, 2, 3],
+        get mass() {
+          return mass();
+        },
+        id: 1,
+      },
+      out,
+    );
+  const nested = () => {
+    count.launch({ grid: 1, block: 1 }, 99);
+    return 1;
+  };
+  const message = "Cannot launch every_type as a getter of its configuration or arguments";
+  assertThrows(() => launch({}, nested), TypeError, message);
+  assertEquals((await out.toArray())[1], -1);
+  launch({}, () => 1);
+  assertEquals((await out.toArray())[1], 1);
+});

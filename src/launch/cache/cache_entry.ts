@@ -1,5 +1,5 @@
 /**
- * An entry of the compile cache: machine code, and what the compiler said about it.
+ * An entry of the compile cache: machine code, and what compiler and source say about it.
  *
  * A sealed file whose content is the length of a description (four bytes, the most significant
  * first), the description (JSON), and the image up to the end. The description holds the key and
@@ -8,23 +8,25 @@
  * @module
  */
 
-import type {
-  CompiledImage,
-  CompileRequest,
-  ImageFormat,
-  KernelResources,
-} from "../compile/compiler.ts";
+import type { CompiledImage, ImageFormat, KernelResources } from "../compile/compiler.ts";
+import type { DeclaredKernel, SourceDeclarations, UncompiledKernel } from "../module_contents.ts";
 import { CACHE_SCHEMA } from "./cache_key.ts";
 import { concatenate } from "./digest.ts";
 import { magicOf, seal, SEAL_BYTES, unseal } from "./sealed_file.ts";
 
+/** Machine code of a source, and what the source declares. */
+export interface CompiledSource {
+  /** The machine code. */
+  readonly image: CompiledImage;
+  /** What a module needs to know of the source. */
+  readonly declarations: SourceDeclarations;
+}
+
 /** What an entry says of itself, besides the image. */
-interface Description {
+interface Description extends SourceDeclarations {
   readonly key: string;
   /** What diagnostics call the source. */
   readonly source: string;
-  /** The expressions of the request that are no variables. */
-  readonly kernels: readonly string[];
   readonly format: ImageFormat;
   readonly names: readonly (readonly [expression: string, lowered: string])[];
   readonly resources: readonly (readonly [lowered: string, figures: readonly number[]])[];
@@ -36,8 +38,8 @@ interface Description {
 /** What came of reading an entry. */
 export type EntryReading =
   | {
-    /** The machine code; a view of the entry's bytes. */
-    readonly image: CompiledImage;
+    /** What was compiled; its image is a view of the entry's bytes. */
+    readonly compiled: CompiledSource;
   }
   | {
     /** Completes "the entry is bad as …". */
@@ -56,19 +58,32 @@ const MAGIC = magicOf("GSKC", CACHE_SCHEMA);
 const LENGTH_BYTES = 4;
 const FORMATS: readonly unknown[] = ["cubin", "ptx", "fatbin", "library"] satisfies ImageFormat[];
 
+const REASONS: readonly unknown[] = [
+  "template",
+  "overload",
+  "condition",
+] satisfies UncompiledKernel["reason"][];
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** The entry of a request's machine code. */
+/**
+ * The entry of a source.
+ *
+ * @param source What diagnostics call it.
+ */
 export function encodeEntry(
   key: string,
-  request: CompileRequest,
-  image: CompiledImage,
+  source: string,
+  { image, declarations }: CompiledSource,
 ): Promise<Uint8Array<ArrayBuffer>> {
+  const { kernels, variables, uncompiled } = declarations;
   const description: Description = {
     key,
-    source: request.name,
-    kernels: request.expressions.filter((expression) => !expression.startsWith("&")),
+    source,
+    kernels,
+    variables,
+    uncompiled,
     format: image.format,
     names: [...image.loweredNames],
     resources: [...image.resources].map((
@@ -101,7 +116,9 @@ export async function decodeEntry(
   if (imageStart(content) + description.bytes !== content.length) {
     return { problem: `its image is not of the ${description.bytes} bytes that it should have` };
   }
-  return { image: imageOf(description, image) };
+  const { kernels, variables, uncompiled } = description;
+  const declarations = { kernels, variables, uncompiled };
+  return { compiled: { image: imageOf(description, image), declarations } };
 }
 
 /**
@@ -110,7 +127,12 @@ export async function decodeEntry(
  */
 export function entryTitle(start: Uint8Array<ArrayBuffer>): EntryTitle | undefined {
   if (!MAGIC.every((byte, index) => start[index] === byte)) return undefined;
-  return describedIn(start.subarray(SEAL_BYTES));
+  const description = describedIn(start.subarray(SEAL_BYTES));
+  if (description === undefined) return undefined;
+  const { source, names } = description;
+  // Variables are expressions with an ampersand.
+  const kernels = names.map(([name]) => name).filter((name) => !name.startsWith("&"));
+  return { source, kernels };
 }
 
 /** How many bytes {@linkcode entryTitle} needs of an entry, from its first {@linkcode TITLE_HEAD}. */
@@ -141,11 +163,11 @@ function describedIn(content: Uint8Array<ArrayBuffer>): Description | undefined 
 
 function isDescription(value: unknown): value is Description {
   if (typeof value !== "object" || value === null) return false;
-  const { key, source, kernels, format, names, resources, log, bytes } = value as {
-    [Field in keyof Description]?: unknown;
-  };
+  const { key, source, kernels, variables, uncompiled, format, names, resources, log, bytes } =
+    value as { [Field in keyof Description]?: unknown };
   return isText(key) && isText(source) && isText(log) && FORMATS.includes(format) &&
-    isCount(bytes) && isListOf(kernels, isText) &&
+    isCount(bytes) && isListOf(kernels, isKernel) && isListOf(variables, isText) &&
+    isListOf(uncompiled, isUncompiled) &&
     isListOf(names, (pair) => isPair(pair, isText)) &&
     isListOf(resources, (pair) => isPair(pair, isFigures));
 }
@@ -160,6 +182,18 @@ function isCount(value: unknown): boolean {
 
 function isListOf(value: unknown, isElement: (element: unknown) => boolean): boolean {
   return Array.isArray(value) && value.every(isElement);
+}
+
+function isKernel(value: unknown): value is DeclaredKernel {
+  if (typeof value !== "object" || value === null) return false;
+  const { expression, signature } = value as { [Field in keyof DeclaredKernel]?: unknown };
+  return isText(expression) && (signature === undefined || isText(signature));
+}
+
+function isUncompiled(value: unknown): value is UncompiledKernel {
+  if (typeof value !== "object" || value === null) return false;
+  const { expression, reason } = value as { [Field in keyof UncompiledKernel]?: unknown };
+  return isText(expression) && REASONS.includes(reason);
 }
 
 function isPair(value: unknown, isSecond: (element: unknown) => boolean): boolean {

@@ -1,18 +1,26 @@
 /**
- * The key of the compile cache: everything that machine code depends on.
+ * The key of the compile cache: everything that machine code depends on, and what is known of the
+ * source. It is made of what the program says, as reading a source takes longer than all else about
+ * a hit.
  *
  * @module
  */
 
-import { VERSION } from "../../ffi/version.ts";
-import type { CompileRequest } from "../compile/compiler.ts";
+import type { CompileInputs } from "../compile/compiler.ts";
 import { type DigestPart, listParts, partDigest, partStream } from "./digest.ts";
+import { packageState } from "./package_state.ts";
+
+/** What a program has compiled. */
+export interface SourceRequest extends CompileInputs {
+  /** Instances of templates that are kernels, as C++ names them: `tile<float, 32>`. */
+  readonly instances: readonly string[];
+}
 
 /**
  * Raised when an entry means something else than before, so that entries of older versions are not
  * found.
  */
-export const CACHE_SCHEMA = 1;
+export const CACHE_SCHEMA = 2;
 
 /** A comparison that does not depend on the language of the system, as sorting by default. */
 function byName([one]: readonly [string, string], [other]: readonly [string, string]): number {
@@ -33,7 +41,7 @@ function namedParts(label: string, texts: ReadonlyMap<string, string>): DigestPa
  * absence does not compile.
  */
 const FIELDS: {
-  readonly [Field in keyof CompileRequest]-?: (request: CompileRequest) => DigestPart[];
+  readonly [Field in keyof SourceRequest]-?: (request: SourceRequest) => DigestPart[];
 } = {
   target: ({ target: { kind, capability } }) => [
     { label: "target kind", payload: kind },
@@ -46,15 +54,15 @@ const FIELDS: {
   defines: ({ defines }) => namedParts("define", defines),
   // In their order, which can mean something: the last of two that contradict each other holds.
   options: ({ options }) => listParts("option", options),
-  expressions: ({ expressions }) => listParts("expression", [...expressions].sort()),
+  instances: ({ instances }) => listParts("instance", [...instances].sort()),
 };
 
 /** All that a key covers, in a fixed order. */
-function keyParts(identity: readonly string[], request: CompileRequest): DigestPart[] {
+function keyParts(identity: readonly string[], request: SourceRequest): DigestPart[] {
   return [
     { label: "schema", payload: String(CACHE_SCHEMA) },
-    // What is added to a source before a compiler sees it is this package's.
-    { label: "version", payload: VERSION },
+    // What is made of a source before a compiler sees it is this package's.
+    { label: "package", payload: packageState() },
     ...listParts("compiler", identity),
     ...Object.values(FIELDS).flatMap((parts) => parts(request)),
   ];
@@ -62,13 +70,13 @@ function keyParts(identity: readonly string[], request: CompileRequest): DigestP
 
 /**
  * What the key of a request is the digest of. Two requests have one stream only if they differ in
- * nothing but the order of headers, defines and expressions.
+ * nothing but the order of headers, defines and instances.
  *
  * @param identity What the compiler says of itself.
  */
 export function keyStream(
   identity: readonly string[],
-  request: CompileRequest,
+  request: SourceRequest,
 ): Uint8Array<ArrayBuffer> {
   return partStream(keyParts(identity, request));
 }
@@ -78,6 +86,6 @@ export function keyStream(
  *
  * @param identity What the compiler says of itself.
  */
-export function cacheKey(identity: readonly string[], request: CompileRequest): Promise<string> {
+export function cacheKey(identity: readonly string[], request: SourceRequest): Promise<string> {
   return partDigest(keyParts(identity, request));
 }

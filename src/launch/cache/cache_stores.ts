@@ -40,7 +40,7 @@ export function warnOnce(about: string, reason: string): void {
 /** Does something with the file system; undefined, and a warning, where that fails. */
 export async function attempt<Result>(
   about: string,
-  operation: () => Promise<Result>,
+  operation: () => Result | Promise<Result>,
 ): Promise<Result | undefined> {
   try {
     return await operation();

@@ -37,13 +37,20 @@ export function listParts(
  * again, and so no two sequences of parts have one stream.
  */
 export function partStream(parts: readonly DigestPart[]): Uint8Array<ArrayBuffer> {
-  const pieces = parts.flatMap(({ label, payload }) => {
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  for (const { label, payload } of parts) {
     const bytes = typeof payload === "string" ? encoder.encode(payload) : payload;
-    const length = new Uint8Array(LENGTH_BYTES);
-    new DataView(length.buffer).setBigUint64(0, BigInt(bytes.length));
-    return [encoder.encode(label), length, bytes];
-  });
+    pieces.push(encoder.encode(label), lengthBytes(bytes.length), bytes);
+  }
   return concatenate(pieces);
+}
+
+function lengthBytes(length: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(LENGTH_BYTES);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, Math.floor(length / 2 ** 32));
+  view.setUint32(4, length % 2 ** 32);
+  return bytes;
 }
 
 /** Arrays of bytes, one behind the other. */

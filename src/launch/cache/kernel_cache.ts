@@ -5,9 +5,9 @@
  */
 
 import { logger } from "../../observe/logging.ts";
-import type { CompiledImage, Compiler, CompileRequest } from "../compile/compiler.ts";
-import { cacheKey } from "./cache_key.ts";
-import { decodeEntry, encodeEntry } from "./cache_entry.ts";
+import type { Compiler } from "../compile/compiler.ts";
+import { type CompiledSource, decodeEntry, encodeEntry } from "./cache_entry.ts";
+import { cacheKey, type SourceRequest } from "./cache_key.ts";
 import { cacheSetting } from "./cache_settings.ts";
 import type { KernelCacheTotal } from "./cache_store.ts";
 import {
@@ -20,11 +20,11 @@ import {
 } from "./cache_stores.ts";
 import { RecentImages } from "./recent_images.ts";
 
-/** Machine code, and whether it was there already. */
-export type CachedImage = CompiledImage & {
+/** Machine code of a source, and whether it was there already. */
+export interface CachedSource extends CompiledSource {
   /** Whether it was there, or on its way, when it was asked for. */
   readonly cached: boolean;
-};
+}
 
 /** What happened in the compile cache since the process began. */
 export interface KernelCacheStatistics {
@@ -48,7 +48,7 @@ const MEMORY_BYTES = 64 * 2 ** 20;
 const counters = { hits: 0, misses: 0, corrupt: 0, evicted: 0, stored: 0, failed: 0 };
 const recent = new RecentImages(MEMORY_BYTES);
 let recentDirectory = "";
-const underWay = new Map<string, Promise<CachedImage>>();
+const underWay = new Map<string, Promise<CachedSource>>();
 
 /**
  * Compiles, unless that was done before: by this process, or by another on this machine that left
@@ -56,32 +56,31 @@ const underWay = new Map<string, Promise<CachedImage>>();
  *
  * The image is shared with whoever asks for the same, so it must not be written to.
  *
- * @throws {CompileError} If the source is wrong. That is not remembered.
+ * @param compiler What `compile` will compile it with.
+ * @param compile Reads the source and compiles it. What it throws is thrown, and not remembered.
  */
 export async function cachedCompile(
-  compiler: Compiler,
-  request: CompileRequest,
-): Promise<CachedImage> {
+  compiler: Pick<Compiler, "identity">,
+  request: SourceRequest,
+  compile: () => Promise<CompiledSource>,
+): Promise<CachedSource> {
   if (!keepsKernels()) {
     counters.misses++;
-    return { ...await compiler.compile(request), cached: false };
+    return { ...await compile(), cached: false };
   }
-  const key = await keyOf(compiler, request);
-  const image = imagesHere().get(key);
-  if (image !== undefined) return hit(image);
+  const keyNow = async () => await cacheKey(await compiler.identity(request), request);
+  const key = await keyNow();
+  const compiled = imagesHere().get(key);
+  if (compiled !== undefined) return hit(compiled);
   const running = underWay.get(key);
   if (running !== undefined) return hit(await running);
-  const made = readOrCompile(key, compiler, request);
+  const made = readOrCompile({ key, keyNow, source: request.name, compile });
   underWay.set(key, made);
   try {
     return await made;
   } finally {
     underWay.delete(key);
   }
-}
-
-async function keyOf(compiler: Compiler, request: CompileRequest): Promise<string> {
-  return await cacheKey(await compiler.identity(request), request);
 }
 
 /** The images that were used last, as long as the cache has one place: another has its own. */
@@ -93,16 +92,22 @@ function imagesHere(): RecentImages {
   return recent;
 }
 
-function hit(image: CompiledImage): CachedImage {
+function hit(compiled: CompiledSource): CachedSource {
   counters.hits++;
-  return { ...image, cached: true };
+  return { ...compiled, cached: true };
 }
 
-async function readOrCompile(
-  key: string,
-  compiler: Compiler,
-  request: CompileRequest,
-): Promise<CachedImage> {
+/** What is looked for, and how it is made. */
+interface Wanted {
+  readonly key: string;
+  /** The key that it would have now. */
+  readonly keyNow: () => Promise<string>;
+  /** What diagnostics call the source. */
+  readonly source: string;
+  readonly compile: () => Promise<CompiledSource>;
+}
+
+async function readOrCompile({ key, keyNow, source, compile }: Wanted): Promise<CachedSource> {
   const stores = cacheStores();
   const images = imagesHere();
   const entry = stores === undefined ? undefined : await readEntry(stores, key);
@@ -111,22 +116,22 @@ async function readOrCompile(
     return hit(entry);
   }
   counters.misses++;
-  const image = await compiler.compile(request);
+  const compiled = await compile();
   // A header that was saved meanwhile may be in the image or not: nobody knows whose key it has.
-  if (await keyOf(compiler, request) === key) {
-    images.add(key, image);
-    if (stores !== undefined) await storeEntry(stores, key, request, image);
+  if (await keyNow() === key) {
+    images.add(key, compiled);
+    if (stores !== undefined) await storeEntry(stores, key, source, compiled);
   }
-  return { ...image, cached: false };
+  return { ...compiled, cached: false };
 }
 
-/** The machine code in an entry; undefined where there is none, or it is damaged. */
-async function readEntry(stores: CacheStores, key: string): Promise<CompiledImage | undefined> {
+/** What an entry holds; undefined where there is none, or it is damaged. */
+async function readEntry(stores: CacheStores, key: string): Promise<CompiledSource | undefined> {
   const { kernels, place } = stores;
   const file = await attempt("not found again", () => kernels.read(key));
   if (file === undefined) return undefined;
   const reading = await decodeEntry(key, file);
-  if ("image" in reading) return reading.image;
+  if ("compiled" in reading) return reading.compiled;
   counters.corrupt++;
   logger("launch").warn("the compiled kernel {key} is compiled again: {problem}", {
     key,
@@ -139,10 +144,10 @@ async function readEntry(stores: CacheStores, key: string): Promise<CompiledImag
 async function storeEntry(
   { kernels, place }: CacheStores,
   key: string,
-  request: CompileRequest,
-  image: CompiledImage,
+  source: string,
+  compiled: CompiledSource,
 ): Promise<void> {
-  const evicted = await writeTo(kernels, place, key, await encodeEntry(key, request, image));
+  const evicted = await writeTo(kernels, place, key, await encodeEntry(key, source, compiled));
   if (evicted === undefined) {
     counters.failed++;
   } else {

@@ -1,16 +1,16 @@
 /**
- * The images that this process used last, so that the same source on a second device reads nothing.
+ * The machine code that this process used last, so that the same source on a second device reads nothing.
  *
  * @module
  */
 
-import type { CompiledImage } from "../compile/compiler.ts";
+import type { CompiledSource } from "./cache_entry.ts";
 
-/** Images by key, of limited size together; the one that was not used for longest goes first. */
+/** Compiled sources by key, of limited size together; the one that was not used for longest goes first. */
 export class RecentImages {
   readonly #maxBytes: number;
   // A map keeps the order in which its keys came: the first is the one not used for longest.
-  readonly #images = new Map<string, CompiledImage>();
+  readonly #images = new Map<string, CompiledSource>();
   #bytes = 0;
 
   /** None yet. */
@@ -23,21 +23,22 @@ export class RecentImages {
     return this.#bytes;
   }
 
-  /** The image of a key, which is then the one that was used last. */
-  get(key: string): CompiledImage | undefined {
-    const image = this.#images.get(key);
-    if (image === undefined) return undefined;
+  /** What has a key, and is then what was used last. */
+  get(key: string): CompiledSource | undefined {
+    const compiled = this.#images.get(key);
+    if (compiled === undefined) return undefined;
     this.#images.delete(key);
-    this.#images.set(key, image);
-    return image;
+    this.#images.set(key, compiled);
+    return compiled;
   }
 
-  /** Adds an image; one that is larger than all may be together is not kept. */
-  add(key: string, image: CompiledImage): void {
+  /** Adds one; whose image is larger than all may be together is not kept. */
+  add(key: string, compiled: CompiledSource): void {
     this.#remove(key);
-    if (image.image.length > this.#maxBytes) return;
-    this.#images.set(key, image);
-    this.#bytes += image.image.length;
+    const bytes = bytesOf(compiled);
+    if (bytes > this.#maxBytes) return;
+    this.#images.set(key, compiled);
+    this.#bytes += bytes;
     for (const oldest of this.#images.keys()) {
       if (this.#bytes <= this.#maxBytes) break;
       this.#remove(oldest);
@@ -51,9 +52,13 @@ export class RecentImages {
   }
 
   #remove(key: string): void {
-    const image = this.#images.get(key);
-    if (image === undefined) return;
+    const compiled = this.#images.get(key);
+    if (compiled === undefined) return;
     this.#images.delete(key);
-    this.#bytes -= image.image.length;
+    this.#bytes -= bytesOf(compiled);
   }
+}
+
+function bytesOf({ image }: CompiledSource): number {
+  return image.image.length;
 }

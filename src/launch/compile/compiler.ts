@@ -23,9 +23,9 @@ export interface CompileTarget {
   readonly capability: string;
 }
 
-/** What is to be compiled. */
-export interface CompileRequest {
-  /** The source, in which host code is blanked out, with all lines where they were. */
+/** What a program has compiled, as far as the program says it. */
+export interface CompileInputs {
+  /** The source. */
   readonly source: string;
   /** What diagnostics call it: `saxpy.cu`. */
   readonly name: string;
@@ -35,10 +35,14 @@ export interface CompileRequest {
   readonly defines: ReadonlyMap<string, string>;
   /** Options for the compiler, in its own words. */
   readonly options: readonly string[];
-  /** Its kernels, and variables of the device, as C++ names them: `tile<float, 32>`, `&n::table`. */
-  readonly expressions: readonly string[];
   /** For which device. */
   readonly target: CompileTarget;
+}
+
+/** What is to be compiled: a source in which host code is blanked out, all lines where they were. */
+export interface CompileRequest extends CompileInputs {
+  /** Its kernels, and variables of the device, as C++ names them: `tile<float, 32>`, `&n::table`. */
+  readonly expressions: readonly string[];
 }
 
 /** What a compiler knows of the resources of a kernel. */
@@ -70,10 +74,10 @@ export interface Compiler {
   /** How messages name it: `NVRTC 13.0`, `g++ 12.2.0`. */
   readonly label: string;
   /**
-   * Everything that its output for a request depends on beside the request: its build, its own
-   * files, headers that it adds. Part of the key of the compile cache.
+   * Everything that its output depends on beside what a program says: its build, its own files,
+   * headers that it adds. Part of the key of the compile cache. The source may still hold host code.
    */
-  identity(request: CompileRequest): Promise<readonly string[]>;
+  identity(inputs: CompileInputs): Promise<readonly string[]>;
   /**
    * Compiles without blocking the event loop.
    *

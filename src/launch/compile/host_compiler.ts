@@ -4,15 +4,17 @@
  * @module
  */
 
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import type { BuildRecord } from "../../ffi/build_record.ts";
 import { kernelFlags, kernelLinkFlags } from "../../ffi/build/host_toolchain.ts";
-import { digest } from "../../ffi/build/source_tree.ts";
 import { type EnvironmentReader, grantedEnvironment } from "../../ffi/granted_environment.ts";
+import { keepsKernels } from "../cache/cache_stores.ts";
 import { rememberedIdentity } from "../cache/compiler_identity.ts";
+import { type DigestPart, partDigest } from "../cache/digest.ts";
+import { lastCompiler, noteLastCompiler } from "../cache/last_compiler.ts";
 import { readSource, type SourceContext } from "../source/source_context.ts";
 import { CompileError, diagnosticText } from "./compile_error.ts";
-import type { CompiledImage, Compiler, CompileRequest } from "./compiler.ts";
+import type { CompiledImage, CompileInputs, Compiler, CompileRequest } from "./compiler.ts";
 import { CompilerUnavailableError } from "./compiler_unavailable_error.ts";
 import { ConcurrencyLimit } from "./concurrency_limit.ts";
 import { type CompiledFiles, readHostDiagnostics } from "./host_diagnostics.ts";
@@ -23,12 +25,14 @@ import {
   type HostProgram,
   type HostProgramVersion,
   programFiles,
+  programVariables,
   requirePermission,
   versionOf,
 } from "./host_program.ts";
 import { includedFiles, namedFiles } from "./host_options.ts";
 import { sealedImage } from "./image_seal.ts";
 import { loweredName, wrapperText } from "./host_wrapper.ts";
+import { mayRead } from "./readable_files.ts";
 import { targetMacros } from "./target_macros.ts";
 
 /** The host library as far as kernels depend on it. */
@@ -71,20 +75,12 @@ const limit = new ConcurrencyLimit(navigator.hardwareConcurrency);
 export class HostCompiler implements Compiler {
   readonly #library: HostLibrary;
   readonly #environment: EnvironmentReader;
-  readonly #program: HostProgram;
-  #label: string;
-  #identity: Promise<readonly string[]> | undefined;
+  #label = "the C++ compiler of the host device";
 
-  /**
-   * Finds the compiler; starts nothing.
-   *
-   * @throws {CompilerUnavailableError} If there is none.
-   */
+  /** The compiler that fits a library, which is looked for when it is needed. */
   constructor(library: HostLibrary, environment: EnvironmentReader = grantedEnvironment) {
     this.#library = library;
     this.#environment = environment;
-    this.#program = findHostProgram(library.build.compiler, environment);
-    this.#label = basename(this.#program.command.at(-1)!);
   }
 
   /** How messages name it; with its version once it has been started. */
@@ -95,57 +91,80 @@ export class HostCompiler implements Compiler {
   /**
    * Its version and machine, its flags, the host library's build, the headers of the language, and
    * the files that a request includes from where its options say. A process is only started where
-   * what the compiler is is not remembered from an earlier one.
+   * what the compiler is is not remembered from an earlier one. Where there is no compiler, the one
+   * that was used last counts: what it made is still there, and can be used.
+   *
+   * @throws {CompilerUnavailableError} If there is none, and never was.
    */
-  async identity(request: CompileRequest): Promise<readonly string[]> {
-    const files = await includedFiles(request);
-    this.#identity ??= this.#findIdentity();
-    try {
-      return [...await this.#identity, ...files];
-    } catch (error) {
-      this.#identity = undefined;
-      throw error;
-    }
+  async identity(inputs: CompileInputs): Promise<readonly string[]> {
+    const files = await includedFiles(inputs);
+    return [...await this.#findIdentity(), ...files];
   }
 
   async #findIdentity(): Promise<readonly string[]> {
     const headers = await openHostHeaders();
-    const { build: { architectures, sourceHash } } = this.#library;
-    const { command } = this.#program;
+    const { architectures, sourceHash } = this.#library.build;
+    let program: HostProgram;
+    try {
+      requireReadable(headers);
+      program = this.#findProgram();
+    } catch (error) {
+      return await this.#lastIdentity(headers) ?? Promise.reject(error);
+    }
     const basis = {
       subject: "the C++ compiler of the host device",
-      files: [...programFiles(this.#program, this.#environment), ...headers.files],
-      settings: [...command, architectures, sourceHash],
+      files: [...programFiles(program, this.#environment), ...headers.files],
+      settings: [...program.command, architectures, sourceHash],
     };
     return await rememberedIdentity(basis, async () => {
-      const version = await versionOf(this.#program);
+      const version = await versionOf(program, this.#environment);
       return [
+        await digestOf(headers),
         version.version,
         version.machine,
-        ...command,
+        ...program.command,
         ...this.#flags(version),
         sourceHash,
-        await digestOf(headers),
       ];
     });
+  }
+
+  /** That of the compiler that was used last, with the headers as they are now. */
+  async #lastIdentity(headers: HostHeaders): Promise<readonly string[] | undefined> {
+    const last = await lastCompiler(this.#lastSettings());
+    if (last === undefined || !mayRead(headers.directory)) return last;
+    return [await digestOf(headers), ...last.slice(1)];
+  }
+
+  #findProgram(): HostProgram {
+    return findHostProgram(this.#library.build.compiler, this.#environment);
+  }
+
+  /** What decides which compiler is used, as far as that outlasts the compiler. */
+  #lastSettings(): string[] {
+    const { architectures, sourceHash } = this.#library.build;
+    return [architectures, sourceHash, ...programVariables(this.#environment)];
   }
 
   /** {@inheritDoc Compiler.compile} */
   async compile(request: CompileRequest): Promise<CompiledImage> {
     requireHeaderNames(request.headers.keys());
     namedFiles(request);
+    const program = this.#findProgram();
     return await limit.run(async () => {
       const headers = await openHostHeaders();
-      const version = await versionOf(this.#program);
+      const version = await versionOf(program, this.#environment);
       this.#label = version.label;
-      return await withCompileDirectory(this.#environment, async (directory) => {
+      const image = await withCompileDirectory(this.#environment, async (directory) => {
         const files = {
           directory,
           headers: join(directory, "headers"),
           language: headers.directory,
         };
-        return await this.#compileIn(files, version, request);
+        return await this.#compileIn(files, program, version, request);
       });
+      if (keepsKernels()) await noteLastCompiler(this.#lastSettings(), await this.#findIdentity());
+      return image;
     });
   }
 
@@ -156,6 +175,7 @@ export class HostCompiler implements Compiler {
 
   async #compileIn(
     files: CompiledFiles,
+    program: HostProgram,
     version: HostProgramVersion,
     request: CompileRequest,
   ): Promise<CompiledImage> {
@@ -167,7 +187,7 @@ export class HostCompiler implements Compiler {
     const image = join(files.directory, "kernels");
     await Deno.writeTextFile(source, wrapperText(request, context));
     await writeHeaders(files.headers, request.headers);
-    const log = await this.#run(files, version, request, context, [
+    const log = await this.#run(files, [program, version], request, context, [
       ...this.#flags(version),
       `-I${files.headers}`,
       ...[...request.defines].map(([name, value]) => `-D${name}=${value}`),
@@ -189,12 +209,12 @@ export class HostCompiler implements Compiler {
   /** Runs the compiler. Returns its warnings. */
   async #run(
     files: CompiledFiles,
-    { label }: HostProgramVersion,
+    [{ command }, { label }]: readonly [HostProgram, HostProgramVersion],
     request: CompileRequest,
     context: SourceContext,
     args: readonly string[],
   ): Promise<string> {
-    const [program, ...first] = this.#program.command;
+    const [program, ...first] = command;
     requirePermission(program);
     const { success, signal, stdout, stderr } = await new Deno.Command(program, {
       args: [...first, ...args],
@@ -220,11 +240,21 @@ export class HostCompiler implements Compiler {
   }
 }
 
-async function digestOf({ directory, files }: HostHeaders): Promise<string> {
-  const contents = await Promise.all(
-    files.map(async (file) => [file.slice(directory.length), await Deno.readFile(file)] as const),
+/** Headers that the compiler could read, but this process could not say what they are. */
+function requireReadable({ directory }: HostHeaders): void {
+  if (mayRead(directory)) return;
+  throw new CompilerUnavailableError(
+    `Cannot compile kernels for the host device as reading ${directory} is not permitted: run ` +
+      `again with --allow-read=${directory}`,
   );
-  return digest(...contents.flat());
+}
+
+async function digestOf({ directory, files }: HostHeaders): Promise<string> {
+  const parts = await Promise.all(files.map(async (file): Promise<DigestPart[]> => [
+    { label: "name", payload: file.slice(directory.length) },
+    { label: "content", payload: await Deno.readFile(file) },
+  ]));
+  return await partDigest(parts.flat());
 }
 
 /** Headers are written below a directory, and nowhere else. */

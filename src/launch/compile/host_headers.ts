@@ -7,12 +7,11 @@
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { installText } from "../../ffi/build/atomic_install.ts";
 import { MANIFEST } from "../../ffi/build/manifest.ts";
 import { openCache } from "../../ffi/build/output_directory.ts";
-import { digest, openSourceTree } from "../../ffi/build/source_tree.ts";
 import { grantedEnvironment } from "../../ffi/granted_environment.ts";
 import { PACKAGE_ROOT } from "../../ffi/locate.ts";
+import { listParts, partDigest } from "../cache/digest.ts";
 
 /** Where kernels find their headers, below the package's root. */
 const FOLDER = "csrc/host/include";
@@ -56,10 +55,9 @@ async function open(
   const directory = root.protocol === "file:"
     ? fileURLToPath(root)
     : await fetchedHeaders(root, files, cache);
-  return {
-    directory: join(directory, FOLDER),
-    files: files.map((file) => join(directory, file)),
-  };
+  // Sixty names, and no part of them has anything to normalise.
+  const prefix = join(directory, "/");
+  return { directory: `${prefix}${FOLDER}`, files: files.map((file) => `${prefix}${file}`) };
 }
 
 /** The folder that holds the headers of a package from elsewhere; a note says they are complete. */
@@ -71,8 +69,14 @@ async function fetchedHeaders(
   const place = cache();
   const directory = join(place, "source");
   const note = join(place, "host_headers.json");
-  const complete = JSON.stringify({ root: root.href, files: digest(...files) }) + "\n";
+  const names = await partDigest(listParts("file", files));
+  const complete = JSON.stringify({ root: root.href, files: names }) + "\n";
   if (await textOf(note) === complete) return directory;
+  // What the build is made of takes longer to load than all else about a hit in the cache.
+  const [{ installText }, { openSourceTree }] = await Promise.all([
+    import("../../ffi/build/atomic_install.ts"),
+    import("../../ffi/build/source_tree.ts"),
+  ]);
   await openSourceTree(root, files, () => place);
   await installText(note, complete);
   return directory;

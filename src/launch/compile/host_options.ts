@@ -5,7 +5,7 @@
  */
 
 import { resolve } from "node:path";
-import type { CompileRequest } from "./compiler.ts";
+import type { CompileInputs } from "./compiler.ts";
 import { CompilerUnavailableError } from "./compiler_unavailable_error.ts";
 import { programIncludes } from "./nvrtc_headers.ts";
 import { mayRead } from "./readable_files.ts";
@@ -41,7 +41,7 @@ const AN_UNSEEN_FILE =
  *
  * @throws {TypeError} If an option is not allowed, or lacks its value.
  */
-export function namedFiles({ options, name }: CompileRequest): NamedFiles {
+export function namedFiles({ options, name }: CompileInputs): NamedFiles {
   const directories: string[] = [];
   const first: string[] = [];
   const refuse = (option: string, problem: string): never => {
@@ -73,7 +73,7 @@ const ABSOLUTE = /^[ \t]*#[ \t]*include[ \t]*["<]\//m;
  * @throws {CompilerUnavailableError} If a directory may not be read: the compiler, which this
  * process's permissions do not hold, would read it all the same, and the cache not know.
  */
-export async function includedFiles(request: CompileRequest): Promise<readonly string[]> {
+export async function includedFiles(request: CompileInputs): Promise<readonly string[]> {
   const { directories, first } = namedFiles(request);
   const texts = [request.source, ...request.headers.values()];
   if (directories.length + first.length === 0 && !texts.some((text) => ABSOLUTE.test(text))) {

@@ -9,6 +9,7 @@ import { type CompilerFamily, compilerFamily } from "../../ffi/build/compilers.t
 import { compilerInstallation, readOsRelease } from "../../ffi/build/install_advice.ts";
 import { findProgram, runProgram } from "../../ffi/build/programs.ts";
 import { environmentGranted, type EnvironmentReader } from "../../ffi/granted_environment.ts";
+import { rememberedIdentity } from "../cache/compiler_identity.ts";
 import { CompilerUnavailableError } from "./compiler_unavailable_error.ts";
 
 /** A compiler's program, which has not been started yet. */
@@ -35,6 +36,11 @@ export interface HostProgramVersion {
 const VARIABLES: readonly string[] = ["CXX", "CUDAHOSTCXX"];
 
 const ACTION = "compile kernels for the host device";
+
+/** What the variables say that name the compiler. */
+export function programVariables(environment: EnvironmentReader): string[] {
+  return VARIABLES.map((variable) => environment(variable)?.trim() ?? "");
+}
 
 /**
  * Finds the compiler: what `CXX` or `CUDAHOSTCXX` names, else on `PATH` one of the family that
@@ -122,42 +128,45 @@ export function programFiles({ command }: HostProgram, environment: EnvironmentR
     .flatMap((word) => find(word, environment) ?? []);
 }
 
-/** The commands of compilers that were asked, and their answers. */
-const versions = new Map<string, Promise<HostProgramVersion>>();
-
 /**
- * Asks a compiler what it is, once.
+ * What a compiler says of itself; one that was asked before, and is still the same, is not asked
+ * again.
  *
  * @throws {CompilerUnavailableError} If it may not be started, or is neither g++ nor clang++.
  */
-export function versionOf(program: HostProgram): Promise<HostProgramVersion> {
-  const key = program.command.join("\0");
-  const known = versions.get(key);
-  if (known !== undefined) return known;
-  const answer = askVersion(program);
-  versions.set(key, answer);
-  // A permission may be granted later.
-  answer.catch(() => versions.delete(key));
-  return answer;
+export async function versionOf(
+  program: HostProgram,
+  environment: EnvironmentReader,
+): Promise<HostProgramVersion> {
+  const basis = {
+    subject: "the version of a C++ compiler",
+    files: programFiles(program, environment),
+    settings: program.command,
+  };
+  return readVersion(await rememberedIdentity(basis, () => askVersion(program)));
 }
 
-async function askVersion({ command, source }: HostProgram): Promise<HostProgramVersion> {
+/** What a compiler prints of its version, and of its machine. */
+async function askVersion({ command, source }: HostProgram): Promise<readonly string[]> {
   requirePermission(command[0]);
   const [{ success, stdout, stderr }, machine] = await Promise.all([
     runProgram(command, ["--version"]),
     runProgram(command, ["-dumpmachine"]),
   ]);
-  const family = success ? compilerFamily(stdout) : undefined;
-  if (family !== undefined) {
-    const number = /\b\d+\.\d+(?:\.\d+)?\b/.exec(stdout)?.[0] ?? "";
-    const name = family === "gcc" ? "g++" : "clang++";
-    return { label: `${name} ${number}`, family, version: stdout, machine: machine.stdout.trim() };
-  }
+  if (success && compilerFamily(stdout) !== undefined) return [stdout, machine.stdout.trim()];
   const name = command.join(" ");
   throw new CompilerUnavailableError(
     `Cannot ${ACTION} as ${name} (from ${source}) must be g++ or clang++: \`${name} --version\` ` +
       `says ${JSON.stringify((stdout + stderr).trim().slice(0, 400))}`,
   );
+}
+
+function readVersion([version = "", machine = ""]: readonly string[]): HostProgramVersion {
+  // Who asked has made sure that there is one.
+  const family = compilerFamily(version)!;
+  const number = /\b\d+\.\d+(?:\.\d+)?\b/.exec(version)?.[0] ?? "";
+  const name = family === "gcc" ? "g++" : "clang++";
+  return { label: `${name} ${number}`, family, version, machine };
 }
 
 /**

@@ -8,7 +8,7 @@ import { dirname, isAbsolute, join } from "node:path";
 import { runProgram } from "../../ffi/build/programs.ts";
 import { type EnvironmentReader, grantedEnvironment } from "../../ffi/granted_environment.ts";
 import { CompileError, type Diagnostic, diagnosticText } from "./compile_error.ts";
-import type { CompiledImage, Compiler, CompileRequest } from "./compiler.ts";
+import type { CompiledImage, CompileInputs, Compiler, CompileRequest } from "./compiler.ts";
 import { ConcurrencyLimit } from "./concurrency_limit.ts";
 import { readDiagnostics } from "./diagnostics.ts";
 import { withCompileDirectory } from "./host_directory.ts";
@@ -60,7 +60,7 @@ export class NvccCompiler implements Compiler {
   }
 
   /** Its version, that of its C++ compiler, and the program's own headers. */
-  async identity(request: CompileRequest): Promise<readonly string[]> {
+  async identity(request: CompileInputs): Promise<readonly string[]> {
     const { directories, first } = this.#options(request);
     const { texts } = await includedIdentity(request, { directories, first, toolkit: [] });
     return [...this.#program.identity, ...texts];
@@ -87,7 +87,7 @@ export class NvccCompiler implements Compiler {
     );
   }
 
-  #options(request: CompileRequest): ProgramOptions {
+  #options(request: CompileInputs): ProgramOptions {
     const refused = request.options.find((option) => REFUSED.has(option.split("=")[0]!));
     if (refused === undefined) return readOptions(request, this.label);
     throw new TypeError(

@@ -16,7 +16,7 @@ import { rememberedIdentity } from "../cache/compiler_identity.ts";
 import { partDigest } from "../cache/digest.ts";
 import { absentHeader, isInToolkit } from "./absent_header.ts";
 import { CompileError, diagnosticText } from "./compile_error.ts";
-import type { CompiledImage, Compiler, CompileRequest } from "./compiler.ts";
+import type { CompiledImage, CompileInputs, Compiler, CompileRequest } from "./compiler.ts";
 import { CompilerUnavailableError } from "./compiler_unavailable_error.ts";
 import { ConcurrencyLimit } from "./concurrency_limit.ts";
 import { type DiagnosedTexts, readNvrtcDiagnostics, unopenedHeader } from "./nvrtc_diagnostics.ts";
@@ -84,7 +84,7 @@ export class NvrtcCompiler implements Compiler {
   }
 
   /** Its version, build and files, and the headers that a request includes besides its own. */
-  async identity(request: CompileRequest): Promise<readonly string[]> {
+  async identity(request: CompileInputs): Promise<readonly string[]> {
     const places = this.#places(readOptions(request, this.label));
     const { texts, toolkit } = await includedIdentity(request, places);
     return [

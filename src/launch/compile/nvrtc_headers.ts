@@ -9,7 +9,7 @@
  */
 
 import { dirname, isAbsolute, join, normalize, relative } from "node:path";
-import type { CompileRequest } from "./compiler.ts";
+import type { CompileInputs } from "./compiler.ts";
 import { type IncludeDirective, includeDirectives, renameIncludes } from "./include_directives.ts";
 import { textOf } from "./readable_files.ts";
 import { PRELUDE_NAME, STANDARD_HEADERS } from "./standard_headers.ts";
@@ -73,14 +73,14 @@ function keyOf({ name, quoted }: IncludeDirective): string {
 
 /** Follows the includes of one request. */
 class Inclusion {
-  readonly #request: CompileRequest;
+  readonly #request: CompileInputs;
   readonly #places: HeaderPlaces;
   readonly #virtual: ReadonlyMap<string, string>;
   readonly #entries = new Map<string, Entry>();
   readonly #names = new Map<string, Entry>();
   readonly source: Entry;
 
-  constructor(request: CompileRequest, places: HeaderPlaces) {
+  constructor(request: CompileInputs, places: HeaderPlaces) {
     this.#request = request;
     this.#places = places;
     this.#virtual = new Map([...request.headers].map(([name, text]) => [normalize(name), text]));
@@ -223,7 +223,7 @@ function toolkitText(path: string): Promise<string | undefined> {
 
 /** Reads all that a source includes, and what that includes, and so on. */
 export async function includedTexts(
-  request: CompileRequest,
+  request: CompileInputs,
   places: HeaderPlaces,
 ): Promise<IncludedTexts> {
   const inclusion = new Inclusion(request, places);
@@ -243,7 +243,7 @@ export async function includedTexts(
 
 /** Finds what the machine code depends on through includes; does not read through the toolkit. */
 export async function includedIdentity(
-  request: CompileRequest,
+  request: CompileInputs,
   places: HeaderPlaces,
 ): Promise<IncludedIdentity> {
   const inclusion = new Inclusion(request, places);
@@ -258,7 +258,7 @@ export async function includedIdentity(
 
 /** Names and texts of the files in directories of the program's own that a request includes. */
 export async function programIncludes(
-  request: CompileRequest,
+  request: CompileInputs,
   places: HeaderPlaces,
 ): Promise<string[]> {
   const inclusion = new Inclusion(request, places);
@@ -272,13 +272,12 @@ export async function toolkitClosure(
   paths: readonly string[],
   toolkit: readonly string[],
 ): Promise<[path: string, text: string][]> {
-  const request: CompileRequest = {
+  const request: CompileInputs = {
     source: paths.map((path) => `#include "${path}"\n`).join(""),
     name: "",
     headers: new Map(),
     defines: new Map(),
     options: [],
-    expressions: [],
     target: { kind: "cuda", capability: "" },
   };
   const inclusion = new Inclusion(request, { directories: [], toolkit, first: [] });

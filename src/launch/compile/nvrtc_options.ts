@@ -6,7 +6,7 @@
  */
 
 import { isAbsolute, resolve } from "node:path";
-import type { CompileRequest, CompileTarget } from "./compiler.ts";
+import type { CompileInputs, CompileRequest, CompileTarget } from "./compiler.ts";
 import { mayRead } from "./readable_files.ts";
 import { PRELUDE_NAME } from "./standard_headers.ts";
 
@@ -76,7 +76,7 @@ const REFUSED: ReadonlyMap<string, string> = new Map([
  * @param compiler What messages call the compiler.
  * @throws {TypeError} If an option is refused or lacks its value.
  */
-export function readOptions({ options, name }: CompileRequest, compiler: string): ProgramOptions {
+export function readOptions({ options, name }: CompileInputs, compiler: string): ProgramOptions {
   const action = `compile ${name} with ${compiler}`;
   const values = new Map<string, string[]>();
   const others: string[] = [];

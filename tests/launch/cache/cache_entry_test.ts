@@ -11,10 +11,11 @@ import {
 } from "../../../src/launch/cache/cache_entry.ts";
 import { magicOf, seal } from "../../../src/launch/cache/sealed_file.ts";
 import type { CompiledImage } from "../../../src/launch/compile/compiler.ts";
-import { imageFor, REQUEST } from "./counting_compiler.ts";
+import type { SourceDeclarations } from "../../../src/launch/module_contents.ts";
+import { compiledFor, REQUEST } from "./counting_compiler.ts";
 
 const KEY = "5e".repeat(32);
-const ENTRY = await encodeEntry(KEY, REQUEST, imageFor(REQUEST, 67));
+const ENTRY = await encodeEntry(KEY, REQUEST.name, compiledFor(REQUEST, 67));
 
 async function problemOf(bytes: Uint8Array<ArrayBuffer>, key = KEY): Promise<string> {
   const reading = await decodeEntry(key, bytes);
@@ -24,7 +25,7 @@ async function problemOf(bytes: Uint8Array<ArrayBuffer>, key = KEY): Promise<str
 
 /** An entry that is sealed as it should be and holds this. */
 function entryWith(content: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
-  return seal(magicOf("GSKC", 1), content);
+  return seal(magicOf("GSKC", 2), content);
 }
 
 function described(description: unknown, image: number[] = []): Promise<Uint8Array<ArrayBuffer>> {
@@ -35,7 +36,9 @@ function described(description: unknown, image: number[] = []): Promise<Uint8Arr
 const VALID = {
   key: KEY,
   source: "a.cu",
-  kernels: ["a"],
+  kernels: [{ expression: "a", signature: "a(int n)" }],
+  variables: ["v"],
+  uncompiled: [{ expression: "t", reason: "overload" }],
   format: "ptx",
   names: [["a", "_Z1a"]],
   resources: [["_Z1a", [1, 2, 3]]],
@@ -44,7 +47,7 @@ const VALID = {
 };
 
 Deno.test("an entry holds what the compiler made", async () => {
-  assertEquals(await decodeEntry(KEY, ENTRY), { image: imageFor(REQUEST, 67) });
+  assertEquals(await decodeEntry(KEY, ENTRY), { compiled: compiledFor(REQUEST, 67) });
 });
 
 Deno.test("any image is read back, also an empty one and one of any bytes", async () => {
@@ -58,10 +61,23 @@ Deno.test("any image is read back, also an empty one and one of any bytes", asyn
     )).map((pairs) => new Map(pairs)),
     log: fc.string({ unit: "binary" }),
   });
+  const declarations: fc.Arbitrary<SourceDeclarations> = fc.record({
+    kernels: fc.array(
+      fc.record({ expression: fc.string(), signature: fc.string() }, {
+        requiredKeys: ["expression"],
+      }),
+    ),
+    variables: fc.array(fc.string()),
+    uncompiled: fc.array(fc.record({
+      expression: fc.string(),
+      reason: fc.constantFrom("template", "overload", "condition"),
+    })),
+  });
   await fc.assert(
-    fc.asyncProperty(image, async (made) => {
-      const reading = await decodeEntry(KEY, await encodeEntry(KEY, REQUEST, made));
-      assertEquals(reading, { image: made });
+    fc.asyncProperty(image, declarations, async (made, declarations) => {
+      const compiled = { image: made, declarations };
+      const reading = await decodeEntry(KEY, await encodeEntry(KEY, REQUEST.name, compiled));
+      assertEquals(reading, { compiled });
     }),
     { numRuns: 100 },
   );
@@ -94,14 +110,14 @@ Deno.test("an entry with something behind its end is refused", async () => {
 Deno.test("an entry under another key, of another schema or kind is refused by name", async () => {
   assertStringIncludes(await problemOf(ENTRY, "5f".repeat(32)), "another key");
   const content = ENTRY.slice(40);
-  for (const magic of [magicOf("GSKC", 2), magicOf("GSID", 1)]) {
+  for (const magic of [magicOf("GSKC", 1), magicOf("GSID", 2)]) {
     assertStringIncludes(await problemOf(await seal(magic, content)), "another kind");
   }
   assertStringIncludes(await problemOf(new Uint8Array()), "0 bytes");
 });
 
 Deno.test("a sealed entry whose content is none is refused", async () => {
-  assert("image" in await decodeEntry(KEY, await described(VALID, [1, 2])), "the valid one");
+  assert("compiled" in await decodeEntry(KEY, await described(VALID, [1, 2])), "the valid one");
   for (const image of [[], [1], [1, 2, 3]]) {
     assertStringIncludes(await problemOf(await described(VALID, image)), "2 bytes");
   }
@@ -115,6 +131,10 @@ Deno.test("a sealed entry whose content is none is refused", async () => {
         .map((value) => ({ ...VALID, [field]: value }))
     ),
     { ...VALID, format: "elf" },
+    { ...VALID, kernels: [{ expression: "a" }, { signature: "a()" }] },
+    { ...VALID, kernels: [{ expression: "a", signature: null }] },
+    { ...VALID, uncompiled: [{ expression: "t", reason: "" }] },
+    { ...VALID, uncompiled: [{ reason: "template" }] },
     { ...VALID, bytes: 2 ** 53 },
     { ...VALID, resources: [["a", [1, 2, -3]]] },
   ];
@@ -133,7 +153,11 @@ Deno.test("the title of an entry is read from its first bytes", () => {
   const length = titleBytes(ENTRY.slice(0, TITLE_HEAD));
   assertEquals(length, ENTRY.length - 67);
   const title = entryTitle(ENTRY.slice(0, length));
-  assertEquals([title?.source, title?.kernels], ["kernel.cu", ["k", "tile<float, 32>"]]);
+  assertEquals([title?.source, title?.kernels], ["kernel.cu", [
+    "k",
+    "tile<float, 32>",
+    "tile<int, 8>",
+  ]]);
   assertEquals(entryTitle(ENTRY.slice(0, length - 1)), undefined);
   assertEquals(entryTitle(new Uint8Array(length)), undefined);
   assertEquals(titleBytes(ENTRY.slice(0, TITLE_HEAD - 1)), 0);

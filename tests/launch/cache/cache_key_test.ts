@@ -3,9 +3,8 @@
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import fc from "fast-check";
-import { VERSION } from "../../../src/ffi/version.ts";
-import { cacheKey, keyStream } from "../../../src/launch/cache/cache_key.ts";
-import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
+import { cacheKey, keyStream, type SourceRequest } from "../../../src/launch/cache/cache_key.ts";
+import { packageState } from "../../../src/launch/cache/package_state.ts";
 import { REQUEST } from "./counting_compiler.ts";
 
 const IDENTITY = ["NVRTC 13.0", "build 42"];
@@ -49,7 +48,7 @@ class StreamReader {
 function readBack(stream: Uint8Array<ArrayBuffer>) {
   const reader = new StreamReader(stream);
   const schema = reader.part("schema");
-  const version = reader.part("version");
+  const state = reader.part("package");
   const identity = reader.list("compiler");
   const kind = reader.part("target kind");
   const capability = reader.part("target capability");
@@ -58,12 +57,12 @@ function readBack(stream: Uint8Array<ArrayBuffer>) {
   const headers = reader.pairs("header");
   const defines = reader.pairs("define");
   const options = reader.list("option");
-  const expressions = reader.list("expression");
+  const instances = reader.list("instance");
   assert(reader.isAtEnd);
   const target = { kind, capability };
   return {
     schema,
-    version,
+    state,
     identity,
     target,
     source,
@@ -71,7 +70,7 @@ function readBack(stream: Uint8Array<ArrayBuffer>) {
     headers,
     defines,
     options,
-    expressions,
+    instances,
   };
 }
 
@@ -86,13 +85,13 @@ const text = fc.oneof(
 );
 const texts = fc.array(text, { maxLength: 4 });
 const map = fc.array(fc.tuple(text, text), { maxLength: 4 }).map((pairs) => new Map(pairs));
-const request: fc.Arbitrary<CompileRequest> = fc.record({
+const request: fc.Arbitrary<SourceRequest> = fc.record({
   source: text,
   name: text,
   headers: map,
   defines: map,
   options: texts,
-  expressions: texts,
+  instances: texts,
   target: fc.record({
     kind: fc.constantFrom("cuda" as const, "host" as const),
     capability: text,
@@ -104,8 +103,8 @@ Deno.test("the stream of a key can be read back to its request, so no two share 
     fc.property(texts, request, (identity, made) => {
       const read = readBack(keyStream(identity, made));
       assertEquals(read, {
-        schema: "1",
-        version: VERSION,
+        schema: "2",
+        state: packageState(),
         identity: [...identity],
         target: made.target,
         source: made.source,
@@ -113,7 +112,7 @@ Deno.test("the stream of a key can be read back to its request, so no two share 
         headers: sortedPairs(made.headers),
         defines: sortedPairs(made.defines),
         options: [...made.options],
-        expressions: [...made.expressions].sort(),
+        instances: [...made.instances].sort(),
       });
     }),
     { numRuns: 300 },
@@ -121,7 +120,7 @@ Deno.test("the stream of a key can be read back to its request, so no two share 
 });
 
 Deno.test("every field of a request and the compiler change the key", async () => {
-  const changes: readonly [string, Partial<CompileRequest>][] = [
+  const changes: readonly [string, Partial<SourceRequest>][] = [
     ["source", { source: REQUEST.source + " " }],
     ["name", { name: "other.cu" }],
     ["header content", { headers: new Map([["a.h", "#define A 2\n"], ["b.h", ""]]) }],
@@ -132,7 +131,8 @@ Deno.test("every field of a request and the compiler change the key", async () =
     ["no defines", { defines: new Map() }],
     ["options swapped", { options: REQUEST.options.toReversed() }],
     ["options joined", { options: ["-O3 --use_fast_math"] }],
-    ["one expression more", { expressions: [...REQUEST.expressions, "k"] }],
+    ["one instance more", { instances: [...REQUEST.instances, "tile<int, 9>"] }],
+    ["one instance less", { instances: REQUEST.instances.slice(1) }],
     ["capability", { target: { kind: "cuda", capability: "8.9" } }],
     ["kind", { target: { kind: "host", capability: "9.0" } }],
   ];
@@ -146,12 +146,12 @@ Deno.test("every field of a request and the compiler change the key", async () =
   assertNotEquals(await cacheKey(["NVRTC 13.0build 42"], REQUEST), [...keys.keys()][0]);
 });
 
-Deno.test("the order of headers, defines and expressions does not change the key", async () => {
-  const turned: CompileRequest = {
+Deno.test("the order of headers, defines and instances does not change the key", async () => {
+  const turned: SourceRequest = {
     ...REQUEST,
     headers: new Map([...REQUEST.headers].reverse()),
     defines: new Map([...REQUEST.defines].reverse()),
-    expressions: REQUEST.expressions.toReversed(),
+    instances: REQUEST.instances.toReversed(),
   };
   assertEquals(await cacheKey(IDENTITY, turned), await cacheKey(IDENTITY, REQUEST));
 });

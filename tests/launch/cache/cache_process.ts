@@ -8,10 +8,10 @@
 import { assertEquals } from "@std/assert";
 import { environment } from "../../../src/hardware/device_list.ts";
 import { configureKernelCache } from "../../../src/launch/cache/cache_settings.ts";
-import { cachedCompile, kernelCacheStatistics } from "../../../src/launch/cache/kernel_cache.ts";
-import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
+import { kernelCacheStatistics } from "../../../src/launch/cache/kernel_cache.ts";
+import type { SourceRequest } from "../../../src/launch/cache/cache_key.ts";
 import { configureLogging } from "../../../src/observe/logging.ts";
-import { CountingCompiler, imageFor, REQUEST } from "./counting_compiler.ts";
+import { compiledFor, CountingCompiler, REQUEST } from "./counting_compiler.ts";
 
 /** What the process prints. */
 export interface ProcessReport {
@@ -24,7 +24,7 @@ export interface ProcessReport {
 }
 
 /** A request that differs from those of other numbers. */
-function request(number: number): CompileRequest {
+function request(number: number): SourceRequest {
   return { ...REQUEST, source: `// ${number}\n${REQUEST.source}` };
 }
 
@@ -36,10 +36,10 @@ async function compileAll(numbers: readonly number[], bytes: number): Promise<Pr
   for (const number of numbers) {
     const asked = request(number);
     const start = performance.now();
-    const image = await cachedCompile(compiler, asked);
+    const found = await compiler.cached(asked);
     times.push(performance.now() - start);
-    assertEquals(image, { ...imageFor(asked, bytes), cached: image.cached });
-    cached.push(image.cached);
+    assertEquals(found, { ...compiledFor(asked, bytes), cached: found.cached });
+    cached.push(found.cached);
   }
   return { cached, times, statistics: kernelCacheStatistics() };
 }

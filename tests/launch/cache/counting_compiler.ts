@@ -4,29 +4,42 @@
  * @module
  */
 
-import type {
-  CompiledImage,
-  Compiler,
-  CompileRequest,
-} from "../../../src/launch/compile/compiler.ts";
+import type { CompiledSource } from "../../../src/launch/cache/cache_entry.ts";
+import type { SourceRequest } from "../../../src/launch/cache/cache_key.ts";
+import { cachedCompile, type CachedSource } from "../../../src/launch/cache/kernel_cache.ts";
+import type { CompiledImage } from "../../../src/launch/compile/compiler.ts";
+import type { SourceDeclarations } from "../../../src/launch/module_contents.ts";
 
 /** A request in which every field holds something. */
-export const REQUEST: CompileRequest = {
+export const REQUEST: SourceRequest = {
   source: "__global__ void k(int n) {}\n",
   name: "kernel.cu",
   headers: new Map([["a.h", "#define A 1\n"], ["b.h", ""]]),
   defines: new Map([["N", "16"], ["DEBUG", ""]]),
   options: ["-O3", "--use_fast_math"],
-  expressions: ["k", "tile<float, 32>", "&n::table"],
+  instances: ["tile<float, 32>", "tile<int, 8>"],
   target: { kind: "cuda", capability: "9.0" },
 };
 
+/** What the source of a request declares. */
+export const DECLARATIONS: SourceDeclarations = {
+  kernels: [{ expression: "k", signature: "k(int n)" }, { expression: "macro" }],
+  variables: ["n::table"],
+  uncompiled: [{ expression: "tile", reason: "template" }],
+};
+
+/** What compiling a request comes to. */
+export function compiledFor(request: SourceRequest, bytes = 200): CompiledSource {
+  return { image: imageFor(request, bytes), declarations: DECLARATIONS };
+}
+
 /** What the compiler makes of a request. */
-export function imageFor(request: CompileRequest, bytes = 200): CompiledImage {
+export function imageFor(request: SourceRequest, bytes = 200): CompiledImage {
   const image = new Uint8Array(bytes);
   const source = new TextEncoder().encode(request.source);
   for (let i = 0; i < bytes; i++) image[i] = source[i % source.length]! ^ (i >> 5);
-  const lowered = request.expressions.map((name) => [name, `_Z${name.length}${name}`] as const);
+  const expressions = ["k", ...request.instances, "&n::table"];
+  const lowered = expressions.map((name) => [name, `_Z${name.length}${name}`] as const);
   return {
     format: request.target.kind === "host" ? "library" : "cubin",
     image,
@@ -37,8 +50,7 @@ export function imageFor(request: CompileRequest, bytes = 200): CompiledImage {
 }
 
 /** Counts how often it compiles. */
-export class CountingCompiler implements Compiler {
-  readonly label = "counting compiler 1.0";
+export class CountingCompiler {
   /** How often it has compiled. */
   compilations = 0;
   readonly #bytes: number;
@@ -58,9 +70,14 @@ export class CountingCompiler implements Compiler {
     return Promise.resolve(["counting compiler", "1.0"]);
   }
 
-  async compile(request: CompileRequest): Promise<CompiledImage> {
+  async compile(request: SourceRequest): Promise<CompiledSource> {
     this.compilations++;
     await this.#gate;
-    return imageFor(request, this.#bytes);
+    return compiledFor(request, this.#bytes);
+  }
+
+  /** What the cache has of a request, or else this compiler makes. */
+  cached(request: SourceRequest): Promise<CachedSource> {
+    return cachedCompile(this, request, () => this.compile(request));
   }
 }

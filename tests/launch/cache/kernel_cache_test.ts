@@ -2,10 +2,9 @@
 
 import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
-import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
+import type { SourceRequest } from "../../../src/launch/cache/cache_key.ts";
 import { configureKernelCache } from "../../../src/launch/cache/cache_settings.ts";
 import {
-  cachedCompile,
   clearKernelCache,
   type KernelCacheStatistics,
   kernelCacheStatistics,
@@ -13,7 +12,7 @@ import {
 import { listKernelCache } from "../../../src/launch/cache/kernel_cache_list.ts";
 import { RecentImages } from "../../../src/launch/cache/recent_images.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
-import { CountingCompiler, imageFor, REQUEST } from "./counting_compiler.ts";
+import { compiledFor, CountingCompiler, REQUEST } from "./counting_compiler.ts";
 
 /** Runs something with a cache of its own. */
 async function withCache(
@@ -32,7 +31,7 @@ async function withCache(
 }
 
 /** A request that differs from others of another number. */
-function request(number: number): CompileRequest {
+function request(number: number): SourceRequest {
   return { ...REQUEST, source: `// ${number}\n${REQUEST.source}` };
 }
 
@@ -70,11 +69,11 @@ Deno.test("a request is compiled once and then found, in memory and on the disk"
   withCache(async (folder) => {
     const compiler = new CountingCompiler();
     const figures = await counted(async () => {
-      const first = await cachedCompile(compiler, REQUEST);
-      assertEquals(first, { ...imageFor(REQUEST), cached: false });
-      assertEquals(await cachedCompile(compiler, REQUEST), { ...first, cached: true });
+      const first = await compiler.cached(REQUEST);
+      assertEquals(first, { ...compiledFor(REQUEST), cached: false });
+      assertEquals(await compiler.cached(REQUEST), { ...first, cached: true });
       await forget(folder);
-      assertEquals(await cachedCompile(compiler, REQUEST), { ...first, cached: true });
+      assertEquals(await compiler.cached(REQUEST), { ...first, cached: true });
     });
     assertEquals(compiler.compilations, 1);
     assertEquals(figures, { ...NOTHING, hits: 2, misses: 1, stored: 1 });
@@ -84,7 +83,7 @@ Deno.test("the same request at the same time is compiled once, another one besid
   withCache(async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const compiler = new CountingCompiler(200, promise);
-    const all = [1, 1, 2, 1, 2].map((number) => cachedCompile(compiler, request(number)));
+    const all = [1, 1, 2, 1, 2].map((number) => compiler.cached(request(number)));
     resolve();
     const figures = await counted(async () => {
       const images = await Promise.all(all);
@@ -101,17 +100,17 @@ Deno.test("a source that does not compile fails for all who wait, and is tried a
     class Failing extends CountingCompiler {
       override compile(): Promise<never> {
         this.compilations++;
-        return Promise.reject(new CompileError("kernel.cu", this.label, [], "no"));
+        return Promise.reject(new CompileError("kernel.cu", "no compiler", [], "no"));
       }
     }
     const compiler = new Failing();
-    const both = [cachedCompile(compiler, REQUEST), cachedCompile(compiler, REQUEST)];
+    const both = [compiler.cached(REQUEST), compiler.cached(REQUEST)];
     await Promise.all(both.map((one) => assertRejects(() => one, CompileError)));
     const before = compiler.compilations;
-    await assertRejects(() => cachedCompile(compiler, REQUEST), CompileError);
+    await assertRejects(() => compiler.cached(REQUEST), CompileError);
     assertEquals(compiler.compilations, before + 1);
     assertEquals(await listKernelCache(), []);
-    assertEquals((await cachedCompile(new CountingCompiler(), REQUEST)).cached, false);
+    assertEquals((await new CountingCompiler().cached(REQUEST)).cached, false);
   }));
 
 Deno.test("what is compiled while its headers change is not kept, as its key is not known", () =>
@@ -121,7 +120,7 @@ Deno.test("what is compiled while its headers change is not kept, as its key is 
       override identity(): Promise<readonly string[]> {
         return Promise.resolve([`header ${this.header}`]);
       }
-      override async compile(request: CompileRequest) {
+      override async compile(request: SourceRequest) {
         const image = await super.compile(request);
         if (this.header === 1) this.header = 2;
         return image;
@@ -129,11 +128,11 @@ Deno.test("what is compiled while its headers change is not kept, as its key is 
     }
     const compiler = new Editing();
     const figures = await counted(async () => {
-      assertEquals((await cachedCompile(compiler, REQUEST)).cached, false);
+      assertEquals((await compiler.cached(REQUEST)).cached, false);
       compiler.header = 1;
-      assertEquals((await cachedCompile(compiler, REQUEST)).cached, false);
-      assertEquals((await cachedCompile(compiler, REQUEST)).cached, false);
-      assertEquals((await cachedCompile(compiler, REQUEST)).cached, true);
+      assertEquals((await compiler.cached(REQUEST)).cached, false);
+      assertEquals((await compiler.cached(REQUEST)).cached, false);
+      assertEquals((await compiler.cached(REQUEST)).cached, true);
     });
     assertEquals(figures, { ...NOTHING, hits: 1, misses: 3, stored: 1 });
   }));
@@ -141,9 +140,9 @@ Deno.test("what is compiled while its headers change is not kept, as its key is 
 Deno.test("another directory is another cache, also in memory", () =>
   withCache(async (folder) => {
     const compiler = new CountingCompiler();
-    await cachedCompile(compiler, REQUEST);
+    await compiler.cached(REQUEST);
     configureKernelCache({ directory: `${folder.path}/other`, maxBytes: 2 ** 20 });
-    assertEquals((await cachedCompile(compiler, REQUEST)).cached, false);
+    assertEquals((await compiler.cached(REQUEST)).cached, false);
     assertEquals((await listKernelCache()).length, 1);
     assertEquals(compiler.compilations, 2);
   }));
@@ -151,7 +150,7 @@ Deno.test("another directory is another cache, also in memory", () =>
 Deno.test("a damaged entry is compiled again, counted and replaced", () =>
   withCache(async (folder) => {
     const compiler = new CountingCompiler();
-    await cachedCompile(compiler, REQUEST);
+    await compiler.cached(REQUEST);
     const path = entryPath(folder, (await listKernelCache())[0]!.key);
     const whole = Deno.readFileSync(path);
     const damages: readonly Uint8Array[] = [
@@ -164,8 +163,8 @@ Deno.test("a damaged entry is compiled again, counted and replaced", () =>
       Deno.writeFileSync(path, damaged);
       const figures = await counted(async () => {
         await forget(folder);
-        const image = await cachedCompile(compiler, REQUEST);
-        assertEquals(image, { ...imageFor(REQUEST), cached: false });
+        const image = await compiler.cached(REQUEST);
+        assertEquals(image, { ...compiledFor(REQUEST), cached: false });
       });
       assertEquals(figures, { ...NOTHING, misses: 1, corrupt: 1, stored: 1 });
       assertEquals(Deno.readFileSync(path), whole);
@@ -175,15 +174,15 @@ Deno.test("a damaged entry is compiled again, counted and replaced", () =>
 Deno.test("an entry under another's name is compiled again", () =>
   withCache(async (folder) => {
     const compiler = new CountingCompiler();
-    await cachedCompile(compiler, request(1));
-    await cachedCompile(compiler, request(2));
+    await compiler.cached(request(1));
+    await compiler.cached(request(2));
     const paths = (await listKernelCache()).map(({ key }) => entryPath(folder, key));
     Deno.copyFileSync(paths[0]!, paths[1]!);
     await forget(folder);
     const figures = await counted(async () => {
       for (const number of [1, 2]) {
-        const { image } = await cachedCompile(compiler, request(number));
-        assertEquals(image, imageFor(request(number)).image);
+        const { image } = await compiler.cached(request(number));
+        assertEquals(image, compiledFor(request(number)).image);
       }
     });
     assertEquals([figures.hits, figures.corrupt], [1, 1]);
@@ -193,19 +192,19 @@ Deno.test("entries that are too many go, are counted and compiled again", () =>
   withCache(async (folder) => {
     const compiler = new CountingCompiler(3000);
     const figures = await counted(async () => {
-      for (let i = 0; i < 5; i++) await cachedCompile(compiler, request(i));
+      for (let i = 0; i < 5; i++) await compiler.cached(request(i));
     });
     assertEquals([figures.stored, figures.evicted], [5, 3]);
     await forget(folder);
-    assertEquals((await cachedCompile(compiler, request(0))).cached, false);
-    assertEquals((await cachedCompile(compiler, request(4))).cached, true);
+    assertEquals((await compiler.cached(request(0))).cached, false);
+    assertEquals((await compiler.cached(request(4))).cached, true);
   }, 10_000));
 
 Deno.test("an image that is larger than the cache works and counts as not stored", () =>
   withCache(async () => {
     const figures = await counted(async () => {
-      const image = await cachedCompile(new CountingCompiler(3000), REQUEST);
-      assertEquals(image, { ...imageFor(REQUEST, 3000), cached: false });
+      const image = await new CountingCompiler(3000).cached(REQUEST);
+      assertEquals(image, { ...compiledFor(REQUEST, 3000), cached: false });
     });
     assertEquals(figures, { ...NOTHING, misses: 1, failed: 1 });
     assertEquals(await listKernelCache(), []);
@@ -216,7 +215,7 @@ Deno.test("a cache that is off compiles each time and writes nothing", () =>
     configureKernelCache({ directory: `${folder.path}/off`, enabled: false });
     const compiler = new CountingCompiler();
     for (const cached of [false, false]) {
-      assertEquals((await cachedCompile(compiler, REQUEST)).cached, cached);
+      assertEquals((await compiler.cached(REQUEST)).cached, cached);
     }
     assertEquals(compiler.compilations, 2);
     assertEquals(await listKernelCache(), []);
@@ -227,14 +226,14 @@ Deno.test("a cache that is off compiles each time and writes nothing", () =>
 Deno.test("the list has source, kernels, size and time of use, and shows what is damaged", () =>
   withCache(async (folder) => {
     const before = Date.now() - 1;
-    await cachedCompile(new CountingCompiler(), REQUEST);
+    await new CountingCompiler().cached(REQUEST);
     const [entry, ...none] = await listKernelCache();
     assertEquals(none, []);
     const path = entryPath(folder, entry!.key);
     assertEquals(entry, {
       key: entry!.key,
       source: "kernel.cu",
-      kernels: ["k", "tile<float, 32>"],
+      kernels: ["k", "tile<float, 32>", "tile<int, 8>"],
       bytes: Deno.statSync(path).size,
       lastUsed: entry!.lastUsed,
     });
@@ -248,13 +247,13 @@ Deno.test("the list has source, kernels, size and time of use, and shows what is
 
 Deno.test("images in memory are the ones used last and no more than fit", () => {
   const images = new RecentImages(1000);
-  const image = (bytes: number) => imageFor(REQUEST, bytes);
+  const image = (bytes: number) => compiledFor(REQUEST, bytes);
   for (const [key, bytes] of [["a", 400], ["b", 300], ["c", 300]] as const) {
     images.add(key, image(bytes));
   }
   images.get("a");
   images.add("d", image(200));
-  assertEquals(["a", "b", "c", "d"].map((key) => images.get(key)?.image.length), [
+  assertEquals(["a", "b", "c", "d"].map((key) => images.get(key)?.image.image.length), [
     400,
     undefined,
     300,

@@ -1,12 +1,6 @@
-import {
-  assert,
-  assertEquals,
-  assertMatch,
-  assertRejects,
-  assertStrictEquals,
-  assertThrows,
-} from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects, assertStrictEquals } from "@std/assert";
 import { openLibrary } from "../../../src/ffi/open_library.ts";
+import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
 import { CompilerUnavailableError } from "../../../src/launch/compile/compiler_unavailable_error.ts";
 import { HostCompiler } from "../../../src/launch/compile/host_compiler.ts";
 import {
@@ -18,6 +12,16 @@ import { repositoryPath, runProgram } from "../../support/subprocess.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 
 const library = openLibrary("host");
+
+const REQUEST: CompileRequest = {
+  source: "",
+  name: "test.cu",
+  headers: new Map(),
+  defines: new Map(),
+  options: [],
+  expressions: [],
+  target: { kind: "host", capability: "8.9" },
+};
 
 /** A directory of programs that are shell scripts. */
 class Programs extends TemporaryDirectory {
@@ -64,20 +68,19 @@ Deno.test("of a wrapper and its compiler both files tell whether they are the sa
   assertEquals(programFiles(findHostProgram("", environment), environment), [wrapper!, gcc!]);
 });
 
-Deno.test("where there is no compiler, the error lists what was looked for", () => {
+Deno.test("where there is no compiler, the error lists what was looked for", async () => {
   using programs = new Programs();
-  const missing = assertThrows(
-    () => new HostCompiler(library, programs.environment()),
-    CompilerUnavailableError,
-  );
+  const compiling = (variables = {}) =>
+    assertRejects(
+      () => new HostCompiler(library, programs.environment(variables)).compile(REQUEST),
+      CompilerUnavailableError,
+    );
+  const missing = await compiling();
   assertMatch(
     missing.message,
     /^Cannot compile kernels for the host device as there is no C\+\+17 compiler in CXX .*, CUDAHOSTCXX .*, (?:g\+\+|clang\+\+) on PATH, .* on PATH, c\+\+ on PATH\..* Install one with /,
   );
-  const wrong = assertThrows(
-    () => new HostCompiler(library, programs.environment({ CXX: "no such c++" })),
-    CompilerUnavailableError,
-  );
+  const wrong = await compiling({ CXX: "no such c++" });
   assertStrictEquals(
     wrong.message,
     "Cannot compile kernels for the host device as CXX must name a C++ compiler: it is " +
@@ -89,7 +92,7 @@ Deno.test("a program that is neither g++ nor clang++ is refused with what it say
   using programs = new Programs();
   const command: [string] = [programs.add("c++", "echo I am nobody")];
   const error = await assertRejects(
-    () => versionOf({ command, source: "CXX" }),
+    () => versionOf({ command, source: "CXX" }, programs.environment()),
     CompilerUnavailableError,
   );
   assertMatch(error.message, /\(from CXX\) must be g\+\+ or clang\+\+: .* says "I am nobody"$/);
@@ -101,16 +104,7 @@ Deno.test("a compiler that is killed is no error of the source, and leaves nothi
   programs.add("g++", script('echo half > "$TMPDIR/half.s"; kill -9 $$'));
   const root = `${cache.path}/cache`;
   const compiler = new HostCompiler(library, programs.environment({ GRIDSTRIDE_CACHE_DIR: root }));
-  const request = {
-    source: "",
-    name: "test.cu",
-    headers: new Map(),
-    defines: new Map(),
-    options: [],
-    expressions: [],
-    target: { kind: "host" as const, capability: "8.9" },
-  };
-  const error = await assertRejects(() => compiler.compile(request), CompilerUnavailableError);
+  const error = await assertRejects(() => compiler.compile(REQUEST), CompilerUnavailableError);
   assertMatch(error.message, /^Cannot compile test\.cu as g\+\+ 99\.1\.2 was ended by SIGKILL/);
   const left = [...walk(root)];
   assert(left.some((path) => path.endsWith("/compile")), left.join("\n"));

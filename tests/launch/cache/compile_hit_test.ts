@@ -1,0 +1,157 @@
+// device.compile() from end to end in fresh processes: what was compiled once needs no compiler, no
+// process and no reading of the source any more, and is the same; what has changed is compiled.
+
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { openLibrary } from "../../../src/ffi/open_library.ts";
+import { PACKAGE_ROOT } from "../../../src/ffi/locate.ts";
+import { repositoryPath, runProgram } from "../../support/subprocess.ts";
+import { TemporaryDirectory } from "../../support/temporary_file.ts";
+
+const { path: library } = openLibrary("host");
+
+/** What the program says of the module. */
+interface Report {
+  readonly cached: boolean;
+  readonly kernels: readonly string[];
+  readonly variables: readonly string[];
+  readonly template: string;
+  readonly sum: number;
+  readonly scans: number;
+}
+
+/** Compiles, launches by the signature in the source, and asks for what is not there. */
+const PROGRAM = `
+import { openDevice } from "@gridstride/cuda";
+const [source, options] = JSON.parse(Deno.args[0]);
+let scans = 0;
+const { exec } = RegExp.prototype;
+// Reading a source is a loop over expressions of this kind.
+RegExp.prototype.exec = function (text) {
+  if (this.sticky) scans++;
+  return exec.call(this, text);
+};
+using device = openDevice("host");
+using module = await device.compile(source, options);
+const compileScans = scans;
+let template = "";
+try { module.kernel("tile(float* x)"); } catch (error) { template = error.message; }
+using x = device.allocate("float32", 3, { fill: 1 });
+module.kernel("n::add").launch({ grid: 1, block: 3 }, x, 2);
+module.kernel("tile<float>(float* x)").launch({ grid: 1, block: 3 }, x);
+const sum = (await x.toArray()).reduce((one, other) => one + other);
+console.log(JSON.stringify({ cached: module.cached, kernels: module.kernelNames,
+  variables: module.variableNames, template, sum, scans: compileScans }));
+`;
+
+const SOURCE = `
+#include "own.h"
+__constant__ float weights[4];
+namespace n { __global__ void add(float* x, float by) { x[threadIdx.x] += by * OWN; } }
+template <class T> __global__ void tile(T* x) { x[threadIdx.x] *= SCALE; }
+int main() { return 0; }
+`;
+
+const OPTIONS = {
+  headers: { "own.h": "#define OWN 1\n" },
+  defines: { SCALE: 2 },
+  instances: ["tile<float>"],
+  options: ["-O1"],
+};
+
+interface Changes {
+  readonly source?: string;
+  readonly options?: Partial<typeof OPTIONS>;
+  readonly permissions?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly program?: string;
+}
+
+/** What a fresh process makes of the source. */
+async function compileIn(cache: string, changes: Changes = {}): Promise<Report> {
+  const { source = SOURCE, options, permissions = ["-A"], environment, program } = changes;
+  const { code, stdout, stderr } = await runProgram(program ?? PROGRAM, {
+    args: [JSON.stringify([source, { ...OPTIONS, ...options }])],
+    permissions: [...permissions, "--no-check"],
+    environment: {
+      GRIDSTRIDE_CACHE_DIR: cache,
+      GRIDSTRIDE_LIBRARY: library,
+      CXX: undefined as unknown as string,
+      ...environment,
+    },
+  });
+  assertEquals(code, 0, stderr);
+  return JSON.parse(stdout);
+}
+
+const WITHOUT_PROCESSES = ["--allow-read", "--allow-env", "--allow-ffi", "--allow-sys"];
+
+Deno.test("a hit needs no compiler, no process and no reading of the source, and is the same", async () => {
+  using cache = new TemporaryDirectory();
+  const made = await compileIn(cache.path);
+  assertEquals([made.cached, made.sum], [false, 18]);
+  assertEquals([made.kernels, made.variables], [["n::add", "tile<float>"], ["weights"]]);
+  assertStringIncludes(made.template, "tile");
+  const same = { ...made, cached: true, scans: 0 };
+  const permissions = [...WITHOUT_PROCESSES, `--allow-write=${cache.path}`];
+  const PATH = "/nonexistent";
+  assertEquals(await compileIn(cache.path, { permissions }), same);
+  assertEquals(await compileIn(cache.path, { permissions, environment: { PATH } }), same);
+  // Nor may the cache be written to.
+  const read = { permissions: WITHOUT_PROCESSES, environment: { PATH } };
+  assertEquals(await compileIn(cache.path, read), same);
+});
+
+Deno.test("whatever is changed about a source is compiled, each once", async () => {
+  using cache = new TemporaryDirectory();
+  const changes: readonly Changes[] = [
+    {},
+    { source: SOURCE.replace("int main() { return 0; }", "") },
+    { options: { headers: { "own.h": "#define OWN 2\n" } } },
+    { options: { defines: { SCALE: 3 } } },
+    { options: { options: ["-O2"] } },
+    { options: { instances: ["tile<float>", "tile<int>"] } },
+  ];
+  const reports = await inTurn(changes, (change) => compileIn(cache.path, change));
+  assertEquals(reports.map(({ cached }) => cached), Array(changes.length).fill(false));
+  assertEquals(reports.map(({ sum }) => sum), [18, 18, 30, 27, 18, 18]);
+  const again = await inTurn(changes, (change) => compileIn(cache.path, change));
+  assertEquals(again.map((each) => ({ ...each, cached: false, scans: 0 })), [
+    ...reports.map((each) => ({ ...each, scans: 0 })),
+  ]);
+  assertEquals(again.map(({ cached }) => cached), Array(changes.length).fill(true));
+});
+
+Deno.test("a header of the language that is changed is seen", async () => {
+  using folder = new TemporaryDirectory();
+  // This package, but with headers of its own.
+  const include = "csrc/host/include";
+  Deno.mkdirSync(`${folder.path}/csrc/host`, { recursive: true });
+  copy(new URL(include, PACKAGE_ROOT).pathname, `${folder.path}/${include}`);
+  for (const name of ["src", "mod.ts"]) {
+    Deno.symlinkSync(repositoryPath(name), `${folder.path}/${name}`);
+  }
+  const program = PROGRAM.replace("@gridstride/cuda", `file://${folder.path}/mod.ts`);
+  const compile = () => compileIn(`${folder.path}/cache`, { program });
+  assertEquals((await compile()).cached, false);
+  assertEquals((await compile()).cached, true);
+  const header = `${folder.path}/${include}/gridstride/module_table.h`;
+  Deno.writeTextFileSync(header, `${Deno.readTextFileSync(header)}\n`);
+  assertEquals((await compile()).cached, false);
+});
+
+async function inTurn<Item, Result>(
+  items: readonly Item[],
+  run: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  for (const item of items) results.push(await run(item));
+  return results;
+}
+
+function copy(from: string, to: string): void {
+  Deno.mkdirSync(to);
+  for (const { name, isDirectory } of Deno.readDirSync(from)) {
+    if (isDirectory) copy(`${from}/${name}`, `${to}/${name}`);
+    else Deno.copyFileSync(`${from}/${name}`, `${to}/${name}`);
+  }
+}
