@@ -14,8 +14,8 @@
 
 #include "kernel_parameter.h"
 
-#if CUDART_VERSION < 12060 && !defined(__CUDASIM__)
-#error "CUDA 12.6 or newer is needed: older runtimes cannot load modules"
+#if CUDART_VERSION < 12080 && !defined(__CUDASIM__)
+#error "CUDA 12.8 or newer is needed: older runtimes cannot load modules"
 #endif
 
 namespace gridstride {

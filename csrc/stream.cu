@@ -21,16 +21,9 @@ namespace {
 constexpr uint64_t first_stream_address = 3;
 
 void require_stream_of_device(cudaStream_t stream, int device) {
-#if CUDART_VERSION >= 12080
   int actual = no_device;
   GS_CALL(cudaStreamGetDevice, stream, &actual);
   require(actual == device, GS_ERROR_FOREIGN);
-#else
-  // Not built here. CUDA tells the device of a stream since 12.8; until then the caller is
-  // believed.
-  static_cast<void>(stream);
-  static_cast<void>(device);
-#endif
 }
 
 }  // namespace

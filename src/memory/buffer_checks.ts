@@ -18,9 +18,10 @@ import { bytesPerElement, type DType } from "./dtype.ts";
  * @throws {RangeError} If it is none.
  */
 export function checkAlignment(alignment: number): number {
-  // The logarithm of a large number that is nearly a power of two is rounded to an integer as well.
-  const isPower = 2 ** Math.round(Math.log2(alignment)) === alignment;
-  if (isPower && alignment > 0 && Number.isSafeInteger(alignment)) return alignment;
+  if (Number.isSafeInteger(alignment) && alignment > 0) {
+    // The logarithm of a large number that is nearly a power of two is rounded to an integer too.
+    if (2 ** Math.round(Math.log2(alignment)) === alignment) return alignment;
+  }
   throw new RangeError(
     `Cannot allocate a buffer as alignment must be a power of two: it is ${
       describeValue(alignment)

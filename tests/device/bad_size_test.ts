@@ -28,6 +28,10 @@ type Taker = readonly [name: string, take: (fixture: Fixture, size: never) => un
 
 const TAKERS: Readonly<Record<string, Taker>> = {
   "device.allocate": ["length", ({ device }, size) => device.allocate("float32", size)],
+  "device.allocate, alignment": [
+    "alignment",
+    ({ device }, alignment) => device.allocate("float32", 1, { alignment }),
+  ],
   "DeviceBuffer.allocate": [
     "length",
     ({ device }, size) => DeviceBuffer.allocate(device.context, "float64", size),

@@ -30,7 +30,6 @@ import {
   versionOf,
 } from "./host_program.ts";
 import { includedFiles, namedFiles } from "./host_options.ts";
-import { sealedImage } from "./image_seal.ts";
 import { loweredName, wrapperText } from "./host_wrapper.ts";
 import { mayRead } from "./readable_files.ts";
 import { targetMacros } from "./target_macros.ts";
@@ -187,7 +186,7 @@ export class HostCompiler implements Compiler {
     const image = join(files.directory, "kernels");
     await Deno.writeTextFile(source, wrapperText(request, context));
     await writeHeaders(files.headers, request.headers);
-    const log = await this.#run(files, [program, version], request, context, [
+    const compiling = this.#run(files, [program, version], request, context, [
       ...this.#flags(version),
       `-I${files.headers}`,
       ...[...request.defines].map(([name, value]) => `-D${name}=${value}`),
@@ -197,6 +196,8 @@ export class HostCompiler implements Compiler {
       ...kernelLinkFlags(this.#library.path),
       ...["-o", image],
     ]);
+    // Beside the compiler: loading what makes the seal takes as long as all of a hit in the cache.
+    const [log, { sealedImage }] = await Promise.all([compiling, import("./image_seal.ts")]);
     return {
       format: "library",
       image: sealedImage(await Deno.readFile(image)),

@@ -11,6 +11,7 @@ import { findProgram, runProgram } from "../../ffi/build/programs.ts";
 import { environmentGranted, type EnvironmentReader } from "../../ffi/granted_environment.ts";
 import { rememberedIdentity } from "../cache/compiler_identity.ts";
 import { CompilerUnavailableError } from "./compiler_unavailable_error.ts";
+import { mayRead } from "./readable_files.ts";
 
 /** A compiler's program, which has not been started yet. */
 export interface HostProgram {
@@ -99,7 +100,7 @@ function find(name: string, environment: EnvironmentReader): string | undefined 
         `--allow-read=${name}`,
     );
   }
-  const directories = pathOf(environment).filter(mayRead).join(delimiter);
+  const directories = readable(pathOf(environment)).join(delimiter);
   return findProgram(name, (variable) => variable === "PATH" ? directories : undefined);
 }
 
@@ -107,8 +108,10 @@ function pathOf(environment: EnvironmentReader): string[] {
   return (environment("PATH") ?? "").split(delimiter).filter((directory) => isAbsolute(directory));
 }
 
-function mayRead(path: string): boolean {
-  return Deno.permissions.querySync({ name: "read", path }).state === "granted";
+/** Of some directories those that may be read; mostly all may, which one question tells. */
+function readable(directories: string[]): string[] {
+  const isAll = Deno.permissions.querySync({ name: "read" }).state === "granted";
+  return isAll ? directories : directories.filter(mayRead);
 }
 
 /** Which permissions would let a compiler be looked for in more places. */
