@@ -33,7 +33,7 @@ Deno.test("cache lists what is kept, as text and as JSON, and clears it", async 
   for (const row of rows) {
     assertEquals(Object.keys(row), ["key", "kernel", "bytes", "lastUsed"]);
     assertMatch(row["key"] as string, /^[0-9a-f]{64}$/);
-    assertEquals(row["kernel"], "k, tile<float, 32>");
+    assertEquals(row["kernel"], "k, tile<float, 32>, tile<int, 8>");
     assert(row["bytes"] as number > 2000);
     assert(Math.abs(Date.parse(row["lastUsed"] as string) - Date.now()) < 60_000);
   }

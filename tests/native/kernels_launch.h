@@ -137,17 +137,18 @@ template <typename... Arguments>
 void enqueue(const std::string& name, Geometry geometry, size_t shared_bytes, cudaStream_t stream,
              Arguments... arguments) {
   const gridstride::Kernel& kernel = kernel_named(name);
+  const gridstride::Launchable& launchable = kernel.launchable();
   const size_t sizes[] = {sizeof(Arguments)..., 0};
-  bool agree = kernel.parameter_count() == static_cast<int>(sizeof...(Arguments));
-  for (int i = 0; agree && i < kernel.parameter_count(); ++i) {
-    agree = kernel.parameter(i).bytes == sizes[i];
+  bool agree = launchable.parameter_count == static_cast<int>(sizeof...(Arguments));
+  for (int i = 0; agree && i < launchable.parameter_count; ++i) {
+    agree = launchable.parameters[i].bytes == sizes[i];
   }
   if (!agree) {
     std::printf("FAIL the test does not launch %s\n", kernel.declaration().c_str());
     std::exit(2);
   }
   void* pointers[] = {&arguments..., nullptr};
-  require(cudaLaunchKernel(kernel.launched(), dim3(geometry.grid), dim3(geometry.block), pointers,
+  require(cudaLaunchKernel(launchable.function, dim3(geometry.grid), dim3(geometry.block), pointers,
                            shared_bytes, stream),
           "launch");
 }
