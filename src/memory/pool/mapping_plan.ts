@@ -19,7 +19,7 @@ export interface MappingPlan {
   readonly block: number;
   /** Where in it the mapping begins, in units. */
   readonly skip: number;
-  /** How much to map, in units. */
+  /** How much to map, in units: none where a free block has become long enough meanwhile. */
   readonly units: number;
   /** The free block ahead of the mapping that the request will use as well; 0 for none. */
   readonly before: number;
@@ -81,14 +81,14 @@ export class MappingPlanner {
     const after = this.#usable(table.field(block, NEXT), slot);
     const ahead = before === 0 ? 0 : table.units(before);
     const behind = after === 0 ? 0 : table.units(after);
-    const behindFirst = roundUpTo(units - ahead, granule);
+    const behindFirst = roundUpTo(Math.max(units - ahead, 0), granule);
     if (behindFirst <= room) {
       yield { segment, block, skip: 0, units: behindFirst, before, after: 0 };
     } else if (room + ahead + behind >= units) {
       yield { segment, block, skip: 0, units: room, before, after };
     }
     if (after === 0) return;
-    const aheadOfLast = roundUpTo(units - behind, granule);
+    const aheadOfLast = roundUpTo(Math.max(units - behind, 0), granule);
     if (aheadOfLast < room) {
       yield { segment, block, skip: room - aheadOfLast, units: aheadOfLast, before: 0, after };
     }

@@ -54,6 +54,7 @@ export class VirtualSegments implements SegmentSource {
     const { table, heap } = this.#shared;
     const plan = this.#planner.plan(kind, units, slot);
     if (plan === undefined) return roundUpTo(units * UNIT, this.#shared.upstream.granularity);
+    if (plan.units === 0) return 0;
     for (const block of [plan.before, plan.after]) {
       if (block === 0 || table.field(block, OWNER) === slot.index) continue;
       // Of what is behind, only as much as is needed: the rest may still be given back.
@@ -74,6 +75,7 @@ export class VirtualSegments implements SegmentSource {
       if (!this.#reserve(kind, units)) return false;
       plan = this.#planner.plan(kind, units, slot)!;
     }
+    if (plan.units === 0) return true;
     const extended = this.#planner.extended(plan, extraBytes);
     return this.#map(extended, slot) || (extended.units > plan.units && this.#map(plan, slot));
   }
