@@ -34,7 +34,7 @@ export function bytesOfElement(element: ElementType): number {
 }
 
 /** The alignment of one element: C++'s natural one of scalars. */
-export function alignmentOfElement(element: ElementType): number {
+function alignmentOfElement(element: ElementType): number {
   return typeof element === "string" ? bytesOfScalar(element) : element.alignment;
 }
 

@@ -48,7 +48,7 @@ export function isNarrowFloat(type: ScalarType): type is NarrowFloatDType {
 }
 
 /** What values a type takes, in words. */
-export function allowedValues(type: ScalarType): string {
+function allowedValues(type: ScalarType): string {
   if (type === "bool") return "a boolean";
   const range = integerRange(type);
   if (range === undefined) return "a number";

@@ -66,7 +66,7 @@ export function kernelFlags(
 }
 
 /** What libraries of kernels that are compiled at run time call the host library, on Linux. */
-export const HOST_SONAME = "libgridstride_host.so";
+const HOST_SONAME = "libgridstride_host.so";
 
 /**
  * How a library of kernels is linked, behind its sources: with the host library, which is open

@@ -31,7 +31,7 @@ let current: CacheStores | undefined;
 const warned = new Set<string>();
 
 /** Warns, unless this was warned of before. */
-export function warnOnce(about: string, reason: string): void {
+function warnOnce(about: string, reason: string): void {
   if (warned.has(about)) return;
   warned.add(about);
   logger("launch").warn("compiled kernels are {about} as {reason}", { about, reason });

@@ -13,7 +13,7 @@ import { concatenate, sha256 } from "./digest.ts";
 const DIGEST_BYTES = 32;
 
 /** What a file begins with; all magics are of this length. */
-export const MAGIC_BYTES = 8;
+const MAGIC_BYTES = 8;
 
 /** Bytes before the content. */
 export const SEAL_BYTES: number = MAGIC_BYTES + DIGEST_BYTES;

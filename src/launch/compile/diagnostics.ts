@@ -32,6 +32,7 @@ interface Remark {
   readonly origins: Place[];
 }
 
+// The words of g++, clang++ and NVRTC as they print them.
 const SEVERITIES: ReadonlyMap<string, DiagnosticSeverity> = new Map([
   ["fatal error", "error"],
   ["internal compiler error", "error"],

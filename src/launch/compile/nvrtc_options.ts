@@ -148,7 +148,7 @@ function isRelocatable(option: string, value: string | undefined): boolean {
 }
 
 /** The number of an architecture: 90 for the capability `"9.0"`. */
-export function architectureNumber({ capability }: CompileTarget): number {
+function architectureNumber({ capability }: CompileTarget): number {
   const [major, minor] = capability.split(".").map(Number);
   return major! * 10 + minor!;
 }
