@@ -28,6 +28,7 @@ export {
   type OpenDeviceOptions,
 } from "./src/device/open_device.ts";
 export { Device } from "./src/device/device.ts";
+export { MemoryDevice } from "./src/device/memory_device.ts";
 export { OpenedDevice } from "./src/device/opened_device.ts";
 export type { AllocateOptions } from "./src/device/buffer_allocator.ts";
 export type { UploadOptions } from "./src/device/array_upload.ts";
@@ -245,7 +246,35 @@ export {
   timeKernel,
   type TimeKernelOptions,
 } from "./src/launch/kernel_timing.ts";
-export type { LaunchProblem } from "./src/launch/launch_geometry.ts";
+export {
+  type BlockConfig,
+  type BlockLimits,
+  type Occupancy,
+  occupancy,
+  type OccupancyLimiter,
+  occupancyOf,
+  type OccupyingKernel,
+} from "./src/launch/occupancy.ts";
+export type { OccupancyLimits, OccupancyUsage } from "./src/launch/block_limits.ts";
+export { type DeviceLimits, occupancyLimits } from "./src/launch/occupancy_limits.ts";
+export {
+  type BlockSizeOptions,
+  type BlockSizeUsage,
+  type PotentialBlockSize,
+  potentialBlockSize,
+} from "./src/launch/block_size.ts";
+export type { LaunchPlan, ThreeExtents } from "./src/launch/launch_plan.ts";
+export type {
+  BlockShape,
+  Coverage,
+  ElementProblem,
+  FastAxis,
+  LaunchProblem,
+  PlaneProblem,
+  PlanOptions,
+  ProductProblem,
+  ProductTile,
+} from "./src/launch/launch_problem.ts";
 export type {
   KernelArgument,
   KernelArguments,
@@ -277,6 +306,29 @@ export type { ScaleOptions } from "./src/kernels/elementwise.ts";
 export type { FloatingDType, NumericDType } from "./src/kernels/operands.ts";
 export type { MomentsOptions, SumDType } from "./src/kernels/reduction.ts";
 
+// Tuning
+export { Autotuner } from "./src/launch/tuning/autotuner.ts";
+export type { TuningValue } from "./src/launch/tuning/canonical_text.ts";
+export {
+  type AutotuningOptions,
+  configureAutotuning,
+  type TuningMode,
+} from "./src/launch/tuning/tuning_mode.ts";
+export type {
+  AutotuneOptions,
+  AutotunerOptions,
+  TuningOrigin,
+  TuningResult,
+  TuningRow,
+  TuningRun,
+  TuningStorage,
+} from "./src/launch/tuning/tuning_options.ts";
+export {
+  type AutotuningStatistics,
+  autotuningStatistics,
+  clearTunings,
+} from "./src/launch/tuning/tuning_store.ts";
+
 // Errors
 export {
   type AllocationSite,
@@ -287,3 +339,4 @@ export {
 } from "./src/ffi/cuda_error.ts";
 export { CacheDirectoryError } from "./src/ffi/cache_directory.ts";
 export { EnvironmentError } from "./src/hardware/environment_error.ts";
+export { TuningError } from "./src/launch/tuning/tuning_error.ts";

@@ -352,6 +352,12 @@ GS_API int32_t gs_file_read(int32_t file, double offset, int32_t pinned, double 
 /* Closes the file; a read under way still completes. */
 GS_API int32_t gs_file_close(int32_t file);
 
+/* ---- output ------------------------------------------------------------------------------- */
+
+/* 1: what the process writes to standard output, as kernels that print do, goes to standard error
+ * until as many calls with 0 have been made. GS_ERROR_SYSTEM where one of the two is closed. */
+GS_API int32_t gs_output_divert(int32_t diverted);
+
 #ifdef __cplusplus
 }
 #endif

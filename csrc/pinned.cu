@@ -57,16 +57,19 @@ void wait_for_users(const PinnedSlab& slab, Steps& steps) {
 void PinnedSlab::end() {
   // In two steps: should the second fail, trying again does not repeat the first.
   Steps steps;
+  bool is_known_to_cuda = is_registered;
   if (is_registered) {
     wait_for_users(*this, steps);
-    steps.take([this] {
+    steps.take([&] {
       make_current(device);
       GS_CALL(cudaHostUnregister, memory.pointer());
+      is_known_to_cuda = false;
     });
     is_registered = false;
     pinned_bytes.fetch_sub(memory.bytes, std::memory_order_relaxed);
   }
-  if (owns_mapping) unmap(memory);
+  // What a lost device keeps registered stays mapped: other memory would be taken for it.
+  if (owns_mapping && !is_known_to_cuda) unmap(memory);
   steps.tell_loss();
 }
 

@@ -79,12 +79,26 @@ function ownOptions(
   return { options, lists: given };
 }
 
-/** What stands before a negative number while options are looked for: no option begins with it. */
+/** What stands before what is no option while options are looked for: none begins with it. */
 const MASK = "\0";
 
-/** An argument that is not to be taken for an option, such as `-2`. */
-function masked(argument: string): string {
-  return /^-(?:\.?\d|inf\b)/i.test(argument) ? MASK + argument : argument;
+/** Arguments, of which those that are not to be taken for options are marked. */
+function masked(args: readonly string[], { values, flags, lists }: Required<CommandOptions>) {
+  const isText = new Set([...values, ...lists]);
+  const isOption = (argument: string) => {
+    const [, name] = /^--(?:no-)?([^=]+)/.exec(argument) ?? [];
+    return argument === "-h" || (name !== undefined && (isText.has(name) || flags.includes(name)));
+  };
+  return args.map((argument, index) => {
+    if (!argument.startsWith("-")) return argument;
+    // A number, such as -2.
+    const isNumber = /^-(?:\.?\d|inf\b)/i.test(argument);
+    // What belongs to the option before it, such as `--option -O3`.
+    const before = args[index - 1] ?? "";
+    const isValue = isText.has(before.replace(/^--/, "")) && before.startsWith("--") &&
+      !isOption(argument) && argument !== "--";
+    return isNumber || isValue ? MASK + argument : argument;
+  });
 }
 
 function unmasked(argument: string): string {
@@ -112,9 +126,11 @@ function allOptions(commands: readonly Command[]): Required<CommandOptions> {
  */
 export function readCommandLine(entries: readonly Entry[], args: readonly string[]): CommandLine {
   const all = allOptions(commandsOf(entries));
-  const parsed = parseArgs(args.map(masked), {
-    boolean: [...FLAGS, ...all.flags],
-    string: [...VALUES, ...all.values, ...all.lists, "_"],
+  const flags = [...FLAGS, ...all.flags];
+  const values = [...VALUES, ...all.values];
+  const parsed = parseArgs(masked(args, { flags, values, lists: all.lists }), {
+    boolean: flags,
+    string: [...values, ...all.lists, "_"],
     collect: all.lists,
     alias: { h: "help" },
     unknown: (argument: string, key?: string) => {
@@ -124,7 +140,7 @@ export function readCommandLine(entries: readonly Entry[], args: readonly string
   });
   const words = parsed._.map((word: string | number) => unmasked(String(word)));
   const { command, positional } = resolve(entries, words);
-  const device = parsed["device"];
+  const device = parsed["device"] === undefined ? undefined : unmasked(String(parsed["device"]));
   if (device === "") throw new UsageError("Cannot use --device as it must name a device");
   return {
     command,

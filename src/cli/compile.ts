@@ -38,48 +38,63 @@ function productOf({ options }: Invocation): Product | undefined {
   throw new UsageError(`Cannot compile as ${names} exclude each other`);
 }
 
-/** For what to compile: the architecture that is named, else that of the device. */
-function targetOf(invocation: Invocation): CompileTarget {
+/** For what to compile, and what NVIDIA calls it where that is more than the capability. */
+interface NamedTarget extends CompileTarget {
+  /** Such as `90` and `90a`: the letter adds what only that architecture has. */
+  readonly architecture: string;
+}
+
+/** The architecture that is named, else that of the device. */
+function targetOf(invocation: Invocation): NamedTarget {
   const arch = textOption(invocation, "arch");
   if (arch !== undefined && invocation.device !== undefined) {
     throw new UsageError("Cannot compile as --arch and --device exclude each other");
   }
   if (arch === undefined) {
     using device = openDevice(invocation.device);
-    return { kind: device.info.kind, capability: device.info.computeCapability };
+    const { kind, computeCapability: capability } = device.info;
+    return { kind, capability, architecture: capability.replace(".", "") };
   }
-  const [, major, minor] = /^(?:sm_|compute_)?([1-9]\d?)\.?(\d)$/.exec(arch) ?? [];
+  const [, major, minor, letter] = /^(?:sm_|compute_)?([1-9]\d?)\.?(\d)([af]?)$/.exec(arch) ?? [];
   if (minor === undefined) {
     throw new UsageError(
-      `Cannot use --arch as it must be a compute capability such as 9.0: it is "${arch}"`,
+      `Cannot use --arch as it must be a compute capability such as 9.0, or an architecture such ` +
+        `as sm_90a: it is "${arch}"`,
     );
   }
-  return { kind: "cuda", capability: `${major}.${minor}` };
+  const architecture = `${major}${minor}${letter}`;
+  return { kind: "cuda", capability: `${major}.${minor}`, architecture };
 }
 
 /** What makes the compiler for CUDA emit that; the host's has no choice. */
-function formatOptions(product: Product | undefined, target: CompileTarget): string[] {
-  if (product === undefined || product === "resources") return [];
-  if (target.kind === "host") {
+function formatOptions(
+  product: Product | undefined,
+  { kind, capability, architecture }: NamedTarget,
+): string[] {
+  const isPtx = product === "ptx";
+  if (kind === "host" && (isPtx || product === "cubin")) {
     throw new UsageError(
       `Cannot compile with --${product} for the host device as its machine code is a shared ` +
         "library: name an architecture of NVIDIA by --arch",
     );
   }
-  const digits = target.capability.replace(".", "");
-  return [`--gpu-architecture=${product === "ptx" ? "compute" : "sm"}_${digits}`];
+  const isPlain = architecture === capability.replace(".", "");
+  // Where nothing is said the compiler takes what suits the device best.
+  if (!isPtx && product !== "cubin" && isPlain) return [];
+  return [`--gpu-architecture=${isPtx ? "compute" : "sm"}_${architecture}`];
 }
 
 async function compile(invocation: Invocation): Promise<void> {
   const file = fileOf(invocation);
   const product = productOf(invocation);
   const target = targetOf(invocation);
+  const { kind, capability } = target;
   const own = formatOptions(product, target);
   const { name, source, headers } = await readKernelSource(file, invocation.lists["include"] ?? []);
   const compiled = await compileImage(source, {
     name,
     headers,
-    target,
+    target: { kind, capability },
     defines: defineOptions(invocation),
     options: [...invocation.lists["option"] ?? [], ...own],
     instances: invocation.lists["instance"] ?? [],
@@ -107,19 +122,24 @@ function printResources(invocation: Invocation, compiled: CompiledImage): void {
     invocation,
     rows,
     () =>
-      rows.length === 0
-        ? `the compiler says of no kernel what it takes (${compiled.format})`
-        : textTable(
-          ["kernel", "registers", "shared memory", "local memory"],
-          rows.map(({ kernel, registers, sharedMemory, localMemory }) => [
-            kernel,
-            String(registers),
-            formatBytes(sharedMemory),
-            formatBytes(localMemory),
-          ]),
-          ["left", "right", "right", "right"],
-        ),
+      rows.length === 0 ? noResources(compiled) : textTable(
+        ["kernel", "registers", "shared memory", "local memory"],
+        rows.map(({ kernel, registers, sharedMemory, localMemory }) => [
+          kernel,
+          String(registers),
+          formatBytes(sharedMemory),
+          formatBytes(localMemory),
+        ]),
+        ["left", "right", "right", "right"],
+      ),
   );
+}
+
+/** Why there is nothing to show. */
+function noResources({ format, loweredNames }: CompiledImage): string {
+  if ([...loweredNames.keys()].every((name) => name.startsWith("&"))) return "there are no kernels in it";
+  if (format === "ptx") return "what kernels take is known of machine code, and this is PTX";
+  return "the host device's compiler does not say what kernels take: try --arch 9.0";
 }
 
 /** Text goes to stdout where no file is named; machine code never does. */
@@ -161,7 +181,8 @@ Compiles a CUDA source. For an NVIDIA architecture that takes NVRTC or nvcc, and
   --cubin          machine code for exactly the architecture
   --resources      registers, shared and local memory of each kernel
   --output FILE    where the result is written
-  --arch 9.0       the compute capability to compile for; that of the device by default
+  --arch 9.0       the compute capability to compile for, or an architecture such as sm_90a; that of
+                   the device by default
   --device DEVICE  the device to compile for: cuda, cuda:N, host or host:N
   --instance NAME  an instance of a template, such as "tile<float, 32>"; may be given several times,
                    as the next three

@@ -9,6 +9,11 @@ export class FileProblem extends Error {
   override name = "FileProblem";
 }
 
+/** What is wrong with a file, without what Deno says of its own call behind that. */
+export function reasonOf({ message }: Error): string {
+  return message.replace(/: (?:readfile|writefile) '.*'$/s, "");
+}
+
 /** Whether an error is the file system's: those are Deno's classes, or have a system's code. */
 export function isAboutFile(error: unknown): error is Error {
   return error instanceof Error &&

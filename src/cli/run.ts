@@ -133,7 +133,19 @@ async function compileFor(
 async function run(invocation: Invocation): Promise<void> {
   const request = requestOf(invocation);
   const source = await readKernelSource(request.file, invocation.lists["include"] ?? []);
+  const report = await runOn(invocation, request, source);
+  printResult(invocation, report, () => describe(report));
+}
+
+/** Compiles, launches and writes what was made. */
+async function runOn(
+  invocation: Invocation,
+  request: RunRequest,
+  source: KernelFile,
+): Promise<RunReport> {
   using device = openDevice(invocation.device);
+  // One JSON value is all that stdout gets; the times have waited for what kernels print.
+  using _diverted = invocation.json ? device.printToStderr() : undefined;
   using module = await compileFor(device, source, invocation, request.signature);
   const kernel = module.kernel(request.signature) as unknown as Kernel;
   using arrays = new RunArrays(device);
@@ -146,7 +158,7 @@ async function run(invocation: Invocation): Promise<void> {
   const timed = await launchAndTime(kernel, config, values, request.repeats, arrays);
   for (const { path, file } of timed.results) await writeResult(path, file);
   const bytes = bound.reduce((sum, argument) => sum + argument.bytes, 0);
-  const report: RunReport = {
+  return {
     kernel: kernel.name,
     grid: threeExtents(config.grid),
     block: threeExtents(config.block),
@@ -157,7 +169,6 @@ async function run(invocation: Invocation): Promise<void> {
     // An event pair can show no time at all for an empty kernel, and JSON has no infinity.
     bytesPerSecond: timed.median > 0 ? bytes / (timed.median / 1000) : 0,
   };
-  printResult(invocation, report, () => describe(report));
 }
 
 function describe(report: RunReport): string {
@@ -199,7 +210,8 @@ where the source has its declaration. One ARGUMENT for each parameter:
 
 What is written is the result of one launch; with --repeat N there are N more, which find what was
 left by the one before. Time is that of the median launch on the device, bandwidth that of all
-arrays read once and written once. What the kernel itself prints goes to stdout.
+arrays read once and written once. What the kernel itself prints goes to stdout, with --json to
+stderr.
 With --json: { kernel, grid, block, sharedMemory, repeats, medianMilliseconds, bytes,
 bytesPerSecond }.
 Exit code 1 when the source does not compile, a file cannot be read or written, or the kernel fails.`,

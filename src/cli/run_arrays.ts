@@ -11,7 +11,7 @@ import {
   type DType,
   type KernelParameter,
 } from "../../mod.ts";
-import { FileProblem, isAboutFile } from "./file_problem.ts";
+import { FileProblem, isAboutFile, reasonOf } from "./file_problem.ts";
 import { type NpyArray, npyDescr, readNpy, writeNpy } from "./npy.ts";
 import { NpyError } from "./npy_header.ts";
 import type { RunArgument, RunValue } from "./run_arguments.ts";
@@ -113,7 +113,7 @@ async function readArray(path: string): Promise<NpyArray> {
       throw new FileProblem(`Cannot use ${path} as it ${error.message}`);
     }
     if (!isAboutFile(error)) throw error;
-    throw new FileProblem(`Cannot read ${path}: ${error.message}`);
+    throw new FileProblem(`Cannot read ${path}: ${reasonOf(error)}`);
   }
 }
 
@@ -127,6 +127,6 @@ export async function writeResult(path: string, file: Uint8Array): Promise<void>
     await Deno.writeFile(path, file);
   } catch (error) {
     if (!isAboutFile(error)) throw error;
-    throw new FileProblem(`Cannot write ${path}: ${error.message}`);
+    throw new FileProblem(`Cannot write ${path}: ${reasonOf(error)}`);
   }
 }

@@ -72,7 +72,8 @@ async function reading<Content>(
   } catch (error) {
     const Kind = Object.values(Deno.errors).find((kind) => error instanceof kind);
     if (Kind === undefined) throw error;
-    const { message } = error as Error;
+    // Deno ends with its own name for the call, and the path once more.
+    const message = (error as Error).message.replace(/: readfile '.*'$/s, "");
     throw new Kind(`Cannot ${action} as ${JSON.stringify(path)} cannot be read: ${message}`, {
       cause: error,
     });

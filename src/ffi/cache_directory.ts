@@ -97,9 +97,10 @@ function chain(root: string, directory: string): string[] {
   return directories;
 }
 
-function verify(path: string): void {
-  const problem = ownershipProblem(Deno.lstatSync(path), Deno.uid());
-  if (problem === undefined) return;
+function verify(path: string): Deno.FileInfo {
+  const status = Deno.lstatSync(path);
+  const problem = ownershipProblem(status, Deno.uid());
+  if (problem === undefined) return status;
   throw new CacheDirectoryError(`Cannot trust ${path} as ${problem}`);
 }
 
@@ -141,16 +142,19 @@ function mayVerify(path: string): boolean {
  * Checks the owner of a file in the cache and of every directory above it up to the root. To be
  * called before the file is opened as a library.
  *
+ * @returns The file's status, of the path itself.
  * @throws {CacheDirectoryError} If one of them must not be trusted, or cannot be checked because
  * a permission is missing.
  * @throws {Deno.errors.NotFound} If one of them does not exist.
  */
-export function verifyCachedFile(root: string, file: string): void {
+export function verifyCachedFile(root: string, file: string): Deno.FileInfo {
   if (!mayVerify(root)) {
     throw new CacheDirectoryError(
       `Cannot check the owner of ${root} as a permission is not granted: run again with ` +
         `--allow-read=${root} --allow-sys=uid`,
     );
   }
-  for (const path of chain(root, file)) verify(path);
+  let status: Deno.FileInfo | undefined;
+  for (const path of chain(root, file)) status = verify(path);
+  return status!; // the chain ends with the file
 }

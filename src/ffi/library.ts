@@ -13,6 +13,7 @@ import { SYMBOLS_GRAPH } from "./symbols_graph.ts";
 import { SYMBOLS_MEMORY } from "./symbols_memory.ts";
 import { SYMBOLS_MODULE } from "./symbols_module.ts";
 import { SYMBOLS_NVRTC } from "./symbols_nvrtc.ts";
+import { SYMBOLS_OUTPUT } from "./symbols_output.ts";
 import { SYMBOLS_VIRTUAL } from "./symbols_virtual.ts";
 import { readText } from "./text.ts";
 
@@ -29,6 +30,7 @@ export const SYMBOLS = {
   ...SYMBOLS_GRAPH,
   ...SYMBOLS_FILE,
   ...SYMBOLS_NVRTC,
+  ...SYMBOLS_OUTPUT,
 } as const;
 
 /** The callable symbols of an open library. */

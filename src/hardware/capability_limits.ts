@@ -48,6 +48,11 @@ export interface CapabilityLimits {
   readonly maxBlocksPerMultiprocessor: number;
   /** Hardware barriers that the resident blocks of a multiprocessor share. */
   readonly barriersPerMultiprocessor: number;
+  /**
+   * Whether a block is given as many of the barriers as it uses, so that they bound how many blocks
+   * are resident; before capability 9.0 they do not.
+   */
+  readonly barrierAllocation: boolean;
   /** 32-bit registers of a multiprocessor. */
   readonly registersPerMultiprocessor: number;
   /** Most 32-bit registers a block can have. */
@@ -131,6 +136,7 @@ function fill(computeCapability: string, source: string, row: CapabilityRow): Ca
     sharedMemoryPerBlockOptIn: sharedMemory - reserved,
     reservedSharedMemoryPerBlock: reserved,
     sharedMemoryAllocationUnit: sharedMemoryAllocationUnit(Math.floor(known / 10)),
+    barrierAllocation: has("barrierAllocation"),
     tensorCores: tensorCoresOf(known),
     asyncCopy: has("asyncCopy"),
     clusterLaunch: has("clusterLaunch"),

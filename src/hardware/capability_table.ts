@@ -101,7 +101,10 @@ export const COMMON_LIMITS = {
 /** What the driver keeps of every block's shared memory, from capability 8.0 on [guide]. */
 export const RESERVED_SHARED_MEMORY: number = KIB;
 
-/** First capability of each feature, as major × 10 + minor [guide, "Feature Support"]. */
+/**
+ * First capability of each feature, as major × 10 + minor; where nothing else is said [guide,
+ * "Feature Support"].
+ */
 export const FEATURE_FROM = {
   float16: 70,
   int8: 72,
@@ -111,6 +114,8 @@ export const FEATURE_FROM = {
   reservedSharedMemory: 80,
   float8: 89,
   clusterLaunch: 90,
+  /** Blocks are given as many barriers as they use [occupancy]. */
+  barrierAllocation: 90,
   float4: 100,
   cooperativeLaunch: 60,
 } as const;

@@ -17,7 +17,10 @@ export interface CompileOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Further options, in the words of the compiler: NVRTC's, or those of the host's compiler. */
   readonly options?: readonly string[];
-  /** Instances of templates that are kernels, as C++ names them: `matmul<float, 16>`. */
+  /**
+   * Instances of templates that are kernels, as C++ names them, `matmul<float, 16>`; where several
+   * templates have the name, with the types of its parameters: `sum<8>(const float*, int)`.
+   */
   readonly instances?: readonly string[];
   /** Whether the machine code is looked for, and kept, in the compile cache; `true` by default. */
   readonly cache?: boolean;
@@ -86,16 +89,23 @@ function texts(headers: unknown, field: string): Map<string, string> {
       if (name === "" || /["<>\\\r\n\0]/.test(name) || parts.includes("..") || parts[0] === "") {
         refuse(field, "an object whose keys are relative paths as includes have them", name);
       }
-      return [name, text];
+      return [name, withoutByteOrderMark(text)];
     }),
   );
+}
+
+/** A text as compilers take it: editors on Windows begin files with a mark that NVRTC refuses. */
+export function withoutByteOrderMark(text: string): string {
+  return text.startsWith("\uFEFF") ? text.slice(1) : text;
 }
 
 function list(values: unknown, field: string): string[] {
   if (!Array.isArray(values)) refuse(field, "an array of texts", values);
   return (values as unknown[]).map((value, index) => {
     requireText(value, `${field}[${index}]`);
-    if (value === "" || value.includes("\0")) refuse(`${field}[${index}]`, "no empty text", value);
+    if (value === "" || value.includes("\0")) {
+      refuse(`${field}[${index}]`, "a text that is not empty and has no NUL", value);
+    }
     return value;
   });
 }

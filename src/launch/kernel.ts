@@ -15,12 +15,12 @@ import {
 } from "../ffi/native_kernel.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
+import { type ActivityListener, enqueueHeard, listenersOf } from "../stream/activity.ts";
 import { isCapturing } from "../stream/running_captures.ts";
 import type { Stream } from "../stream/stream.ts";
 import { argumentBytes } from "./argument_bytes.ts";
 import { ArgumentWriter } from "./argument_writer.ts";
 import { type LaunchConfig, LaunchShape } from "./launch_config.ts";
-import { type KernelProfile, profilesOf } from "./kernel_profile.ts";
 import type { KernelSignature } from "./signature.ts";
 import type { KernelArguments } from "./signature_types.ts";
 import type { NoStructs, StructTypes } from "./struct_type.ts";
@@ -29,7 +29,7 @@ import type { NoStructs, StructTypes } from "./struct_type.ts";
 // looked up at every call, which together is a tenth of a launch's time.
 const enqueueLaunch = launchKernel;
 const launchStream = streamFor;
-const profilesUnderWay = profilesOf;
+const whoListens = listenersOf;
 const isCaptureRunning = isCapturing;
 
 // Launches so far, modulo 2^32: tells whether reading a launch's arguments has run another.
@@ -98,6 +98,11 @@ export class Kernel<
     this.#shape = new LaunchShape(signature.name, context.info, this.attributes);
   }
 
+  /** Whether its threads go on to the work a grid further: all built-in kernels do. */
+  get gridStride(): boolean {
+    return this.#owner === undefined;
+  }
+
   /**
    * Enqueues a launch.
    *
@@ -121,10 +126,10 @@ export class Kernel<
     const stream = launchStream(context, config.stream);
     // V8 compares with a constant far faster than it finds out whether any value counts as true.
     if (shape.needsPreparation === true) this.#prepare();
-    const profiles = profilesUnderWay(context);
+    const heard = whoListens(context);
     const args = kernelArguments as readonly unknown[];
-    if (profiles === undefined) this.#enqueue(stream, args, before);
-    else this.#enqueueTimed(stream, args, before, profiles);
+    if (heard === undefined) this.#enqueue(stream, args, before);
+    else this.#enqueueHeard(stream, args, before, heard);
   }
 
   #prepare(): void {
@@ -133,19 +138,23 @@ export class Kernel<
     if (shape.cooperative) this.#requireAllBlocksFit();
   }
 
-  #enqueueTimed(
+  #enqueueHeard(
     stream: Stream,
     args: readonly unknown[],
     before: number,
-    profiles: Iterable<KernelProfile>,
+    heard: readonly ActivityListener[],
   ): void {
-    const bytes = argumentBytes(args);
-    let enqueue = () => this.#enqueue(stream, args, before);
-    for (const profile of profiles) {
-      const inner = enqueue;
-      enqueue = () => profile.time(this.name, stream, inner, bytes);
-    }
-    enqueue();
+    const { gridX, gridY, gridZ, blockX, blockY, blockZ, sharedMemory } = this.#shape;
+    const work = {
+      kind: "kernel",
+      name: this.name,
+      attributes: this.attributes,
+      grid: [gridX, gridY, gridZ],
+      block: [blockX, blockY, blockZ],
+      sharedMemory,
+      bytes: argumentBytes(args),
+    } as const;
+    enqueueHeard(heard, work, stream, () => this.#enqueue(stream, args, before));
   }
 
   #enqueue(stream: Stream, args: readonly unknown[], before: number): void {

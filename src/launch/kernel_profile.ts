@@ -4,11 +4,10 @@
  * @module
  */
 
-import { giveBackAfterFailure } from "../ffi/give_back.ts";
 import { contextOf, type DeviceContext } from "../hardware/device_context.ts";
-import { Event } from "../stream/event.ts";
-import { isCapturing } from "../stream/running_captures.ts";
+import { type ActivityListener, type DeviceWork, listen } from "../stream/activity.ts";
 import type { Stream } from "../stream/stream.ts";
+import { WorkTimer } from "../stream/work_timer.ts";
 
 /** What a profile knows of a kernel. Times are milliseconds on the device. */
 export interface KernelTiming {
@@ -42,22 +41,9 @@ interface Sums {
   bytes: number;
 }
 
+/** A launch that is not evaluated yet. */
 interface Launch {
   readonly kernel: string;
-  readonly start: Event;
-  readonly end: Event;
-}
-
-/** Launches that wait to be evaluated before it is asked which of them are done. */
-const MOST_WAITING = 256;
-
-const profiles = new Map<DeviceContext, Set<KernelProfile>>();
-// What every launch asks: how many profiles are under way in all.
-let underWay = 0;
-
-/** The profiles of a device that are under way; none costs a comparison. */
-export function profilesOf(context: DeviceContext): Iterable<KernelProfile> | undefined {
-  return underWay === 0 ? undefined : profiles.get(context);
 }
 
 /**
@@ -81,8 +67,8 @@ export function profilesOf(context: DeviceContext): Iterable<KernelProfile> | un
 export class KernelProfile implements Disposable {
   readonly #context: DeviceContext;
   readonly #sums = new Map<string, Sums>();
-  readonly #spare: Event[] = [];
-  #waiting: Launch[] = [];
+  readonly #timer: WorkTimer<Launch>;
+  readonly #stopListening: () => void;
   #disposed = false;
 
   /**
@@ -95,41 +81,21 @@ export class KernelProfile implements Disposable {
     const context = contextOf(device, "device", "profile kernels");
     context.retain();
     this.#context = context;
-    const those = profiles.get(context);
-    if (those === undefined) profiles.set(context, new Set([this]));
-    else those.add(this);
-    underWay++;
+    this.#timer = new WorkTimer(
+      context,
+      ({ work, start, end }) => this.#add(work.kernel, end.elapsedSince(start)),
+    );
+    const listener: ActivityListener = {
+      context,
+      work: (work, stream, enqueue) => this.#time(work, stream, enqueue),
+      compiled: () => {},
+    };
+    this.#stopListening = listen(listener);
   }
 
   /** Whether the profile is over. */
   get disposed(): boolean {
     return this.#disposed;
-  }
-
-  /**
-   * Enqueues a launch between two marks; on a stream that is being captured without them.
-   *
-   * @param enqueue Enqueues it. A launch that it refuses is not counted.
-   * @param bytes What it is passed; see {@linkcode KernelTiming.bytes}.
-   * @internal
-   */
-  time(kernel: string, stream: Stream, enqueue: () => void, bytes: number): void {
-    if (stream.captureToken !== undefined) {
-      enqueue();
-      this.#sumsOf(kernel).captured++;
-    } else {
-      if (this.#waiting.length >= MOST_WAITING && !isCapturing()) this.#evaluateDone();
-      const start = this.#record(stream);
-      try {
-        enqueue();
-        this.#waiting.push({ kernel, start, end: this.#record(stream) });
-        this.#sumsOf(kernel).bytes += bytes;
-      } catch (error) {
-        this.#keep(start);
-        throw error;
-      }
-    }
-    this.#sumsOf(kernel).launches++;
   }
 
   /**
@@ -139,18 +105,7 @@ export class KernelProfile implements Disposable {
    * @throws {CudaError} If one of the launches failed.
    */
   async timings(): Promise<KernelTiming[]> {
-    const waiting = this.#waiting.splice(0);
-    try {
-      for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
-        await next.end.done();
-        waiting.shift();
-        this.#evaluate(next);
-      }
-    } finally {
-      // What is left is for the next time, or for nobody.
-      if (!this.#disposed) this.#waiting.unshift(...waiting);
-      else for (const { start, end } of waiting) this.#keep(start, end);
-    }
+    await this.#timer.settle();
     return [...this.#sums].map(([kernel, { launches, captured, total, least, most, bytes }]) => {
       const timed = launches - captured;
       return {
@@ -170,52 +125,34 @@ export class KernelProfile implements Disposable {
   [Symbol.dispose](): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    underWay--;
-    const those = profiles.get(this.#context)!;
-    those.delete(this);
-    if (those.size === 0) profiles.delete(this.#context);
+    this.#stopListening();
     using stack = new DisposableStack();
     stack.defer(() => this.#context.release());
-    for (const { start, end } of this.#waiting.splice(0)) {
-      stack.use(start);
-      stack.use(end);
+    stack.use(this.#timer);
+  }
+
+  /**
+   * Enqueues a launch between two marks; on a stream that is being captured without them. One that
+   * is refused is not counted.
+   */
+  #time(work: DeviceWork, stream: Stream, enqueue: () => void): void {
+    if (work.kind !== "kernel") return enqueue();
+    const kernel = work.name;
+    if (stream.captureToken !== undefined) {
+      enqueue();
+      this.#sumsOf(kernel).captured++;
+    } else {
+      this.#timer.time({ kernel }, stream, enqueue);
+      this.#sumsOf(kernel).bytes += work.bytes;
     }
-    for (const event of this.#spare.splice(0)) stack.use(event);
+    this.#sumsOf(kernel).launches++;
   }
 
-  #record(stream: Stream): Event {
-    const event = this.#spare.pop() ?? new Event(stream.context, { timing: true });
-    try {
-      event.record(stream);
-    } catch (error) {
-      giveBackAfterFailure(event);
-      throw error;
-    }
-    return event;
-  }
-
-  #evaluateDone(): void {
-    // Streams overlap, so that a later launch may be done before an earlier one.
-    this.#waiting = this.#waiting.filter((launch) => {
-      if (!launch.end.query()) return true;
-      this.#evaluate(launch);
-      return false;
-    });
-  }
-
-  #evaluate({ kernel, start, end }: Launch): void {
-    const time = end.elapsedSince(start);
+  #add(kernel: string, time: number): void {
     const sums = this.#sumsOf(kernel);
     sums.total += time;
     sums.least = Math.min(sums.least, time);
     sums.most = Math.max(sums.most, time);
-    this.#keep(start, end);
-  }
-
-  /** Keeps events for later launches, if there will be any. */
-  #keep(...events: Event[]): void {
-    if (!this.#disposed) this.#spare.push(...events);
-    else for (const event of events) giveBackAfterFailure(event);
   }
 
   #sumsOf(kernel: string): Sums {

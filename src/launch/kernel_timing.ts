@@ -6,15 +6,15 @@
 
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import { setMemory } from "../ffi/native_memory.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
-import { DeviceBuffer } from "../memory/device_buffer.ts";
 import { Event } from "../stream/event.ts";
 import type { Stream } from "../stream/stream.ts";
 import { Kernel } from "./kernel.ts";
 import type { LaunchConfig } from "./launch_config.ts";
+import { Level2Flush } from "./level2_flush.ts";
 import type { KernelArguments } from "./signature_types.ts";
 import type { NoStructs, StructTypes } from "./struct_type.ts";
+import { median } from "./tuning/sample_statistics.ts";
 
 /** Options of {@linkcode timeKernel}. */
 export interface TimeKernelOptions {
@@ -47,8 +47,6 @@ export interface KernelTimes {
 const MOST_LAUNCHES = 1_000_000;
 /** Launches whose events are waited for together. */
 const BATCH = 64;
-/** How often the level-2 cache is written over: lines that were written last may stay in it. */
-const FLUSHES = 2;
 
 /**
  * Times launches of a kernel by events on its stream, one by one. The arguments are the same in
@@ -93,13 +91,12 @@ export async function timeKernel<
   const { context } = kernel;
   const stream = streamFor(context, config.stream);
   const launch = () => kernel.launch(config, ...kernelArguments);
-  const flushed = flushCache ? FLUSHES * (context.info.l2CacheSize ?? 0) : 0;
-  using scratch = DeviceBuffer.allocate(context, "uint8", flushed, { stream });
+  using flush = new Level2Flush(stream, flushCache);
   for (let count = 0; count < warmUp; count++) launch();
   const times: number[] = [];
   while (times.length < repeats) {
     const count = Math.min(BATCH, repeats - times.length);
-    times.push(...await timeBatch(stream, count, launch, () => flush(stream, scratch)));
+    times.push(...await timeBatch(stream, count, launch, () => flush.enqueue()));
   }
   return timesOf(times);
 }
@@ -125,18 +122,11 @@ async function timeBatch(
   return pairs.map(([start, end]) => end.elapsedSince(start));
 }
 
-function flush(stream: Stream, scratch: DeviceBuffer<"uint8">): void {
-  if (scratch.length === 0) return;
-  const { library, ordinal } = stream.context;
-  setMemory(library, ordinal, stream.id, scratch.address, 0, 1, scratch.length);
-}
-
 function timesOf(times: readonly number[]): KernelTimes {
   const sorted = times.toSorted((one, other) => one - other);
-  const middle = sorted.length / 2;
   return {
     times,
-    median: (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle) - 1]!) / 2,
+    median: median(times),
     mean: times.reduce((sum, time) => sum + time, 0) / times.length,
     least: sorted[0]!,
     most: sorted.at(-1)!,

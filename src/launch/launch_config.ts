@@ -126,6 +126,7 @@ export class LaunchShape {
    * Prepares for the launches of a kernel on a device.
    *
    * @param kernelName How errors name the kernel.
+   * @throws {RangeError} If no launch can do, as the kernel declares too much shared memory.
    */
   constructor(kernelName: string, device: LaunchLimits, kernel: KernelLimits) {
     this.#kernelName = kernelName;
@@ -134,6 +135,7 @@ export class LaunchShape {
     this.#maxGrid = device.maxGridDimensions;
     this.#maxThreads = Math.min(device.maxThreadsPerBlock, kernel.maxThreadsPerBlock);
     this.#staticSharedMemory = kernel.staticSharedMemory;
+    if (kernel.staticSharedMemory > device.sharedMemoryPerBlock) this.#refuseStaticSharedMemory();
     // Static and dynamic shared memory come out of the same space.
     this.#maxSharedMemory = Math.max(
       0,
@@ -293,6 +295,15 @@ export class LaunchShape {
       `Cannot launch ${this.#kernelName} as the threads of block must be in ` +
         `1..${this.#maxThreads}: they are ${this.threads} ` +
         `(${this.blockX} × ${this.blockY} × ${this.blockZ})`,
+    );
+  }
+
+  /** nvcc does not compile such a kernel; the compiler of the host device knows no limit. */
+  #refuseStaticSharedMemory(): never {
+    throw new RangeError(
+      `Cannot launch ${this.#kernelName} as the shared memory that it declares must be at most ` +
+        `${this.#device.sharedMemoryPerBlock} bytes: it is ${this.#staticSharedMemory}. A block ` +
+        "has more only as dynamic shared memory",
     );
   }
 

@@ -135,7 +135,7 @@ export class Module<
 
   /**
    * The memory of a `__device__` or `__constant__` variable, to be read and written as any other. It
-   * ends with the module.
+   * ends with the module. One that is `__managed__` cannot be had.
    *
    * @param dtype The element type; `uint8`, its bytes, by default.
    * @throws {TypeError} If there is no such variable, or the module is disposed.

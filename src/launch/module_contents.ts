@@ -5,11 +5,15 @@
  */
 
 import type { CompiledImage } from "./compile/compiler.ts";
+import { overloadIn, readableExpression } from "./source/overload_expression.ts";
 import type { StructTypes } from "./struct_type.ts";
 
 /** A kernel as its source declares it. */
 export interface DeclaredKernel {
-  /** Its name in C++, with namespaces and, of an instance, template arguments. */
+  /**
+   * What names it in C++, with namespaces and, of an instance, template arguments; of one of several
+   * of its name a cast that chooses it.
+   */
   readonly expression: string;
   /** Its signature as it is written; absent for instances of templates. */
   readonly signature?: string;
@@ -20,10 +24,9 @@ export interface UncompiledKernel {
   /** Its name in C++. */
   readonly expression: string;
   /**
-   * Why: only its instances are kernels, others have its name too, or the compiler alone knows
-   * whether it sees it.
+   * Why: only its instances are kernels, or the compiler alone knows whether it sees it.
    */
-  readonly reason: "template" | "overload" | "condition";
+  readonly reason: "template" | "condition";
 }
 
 /** What a source declares, as far as a module needs to know it. */
@@ -59,6 +62,8 @@ export interface KernelEntry {
   readonly lowered: string;
   /** Its signature as it is written in the source, where that is known. */
   readonly signature?: string;
+  /** Of one of several of its name: that with its types as they are called outside namespaces. */
+  readonly outside?: string;
 }
 
 /** The contents of a module, by names. */
@@ -69,15 +74,18 @@ export class ModuleContents<Structs extends StructTypes = StructTypes> {
   readonly image: CompiledImage;
   /** Whether that came from the cache. */
   readonly cached: boolean;
-  /** The names of its kernels. */
+  /** The names of its kernels; of those that share one, their signatures. */
   readonly kernelNames: readonly string[];
+  /** The signature of the first kernel as it is written in the source, where that is known. */
+  readonly firstSignature: string | undefined;
   /** The names of its variables. */
   readonly variableNames: readonly string[];
   /** What the source declares besides its kernels. */
   readonly uncompiled: readonly UncompiledKernel[];
   /** The structs that signatures name. */
   readonly structs: Structs;
-  readonly #kernels = new Map<string, KernelEntry>();
+  /** Those of each name. */
+  readonly #kernels = new Map<string, KernelEntry[]>();
   readonly #variables = new Map<string, string>();
   readonly #isSource: boolean;
 
@@ -93,28 +101,43 @@ export class ModuleContents<Structs extends StructTypes = StructTypes> {
     this.cached = cached;
     this.uncompiled = uncompiled;
     this.structs = structs;
+    this.firstSignature = kernels[0]?.signature;
     this.#isSource = isSource;
     // The image may be of a request that spelled the same names otherwise.
     const names = new Map(
       [...image.loweredNames].map(([name, lowered]) => [canonicalExpression(name), lowered]),
     );
-    for (const { expression, signature } of kernels) {
-      const name = canonicalExpression(expression);
-      const lowered = names.get(name) ?? expression;
-      this.#kernels.set(name, signature === undefined ? { lowered } : { lowered, signature });
-    }
+    this.kernelNames = kernels.map((kernel) => this.#addKernel(kernel, names));
     for (const variable of variables) {
       const name = canonicalExpression(variable);
       this.#variables.set(name, names.get(`&${name}`) ?? variable);
     }
-    this.kernelNames = [...this.#kernels.keys()];
     this.variableNames = [...this.#variables.keys()];
   }
 
-  /** A kernel by its name in C++; of machine code alone, by its name there. */
-  kernel(name: string): KernelEntry | undefined {
+  /** Notes a kernel, and returns what it is asked for by: its name, or its signature. */
+  #addKernel(
+    { expression, signature }: DeclaredKernel,
+    names: ReadonlyMap<string, string>,
+  ): string {
+    const lowered = names.get(canonicalExpression(expression)) ?? expression;
+    const overload = overloadIn(expression);
+    const name = canonicalExpression(overload?.name ?? expression);
+    const entry: KernelEntry = {
+      lowered,
+      ...(signature === undefined ? {} : { signature }),
+      ...(overload === undefined ? {} : { outside: readableExpression(expression) }),
+    };
+    const same = this.#kernels.get(name);
+    if (same === undefined) this.#kernels.set(name, [entry]);
+    else same.push(entry);
+    return overload === undefined ? name : signature ?? readableExpression(expression);
+  }
+
+  /** The kernels of a name in C++; of machine code alone, that of this name there. */
+  kernels(name: string): readonly KernelEntry[] {
     const known = this.#kernels.get(canonicalExpression(name));
-    return known ?? (this.#isSource ? undefined : { lowered: name });
+    return known ?? (this.#isSource ? [] : [{ lowered: name }]);
   }
 
   /** The name of a variable in the machine code. */

@@ -16,7 +16,7 @@ import {
 import { type KernelSignature, parseSignature } from "./signature.ts";
 import { type ParameterLayout, parameterLayout } from "./signature_layout.ts";
 import { requestedKernel } from "./signature_name.ts";
-import { signatureDifference, signatureText } from "./signature_text.ts";
+import { parameterTypeText, signatureDifference, signatureText } from "./signature_text.ts";
 
 /** What a kernel is found in. */
 export interface KernelHome extends KernelOwner {
@@ -39,16 +39,83 @@ export function kernelOfModule(
   text: string,
 ): Kernel {
   const { name, hasParameters } = requestedKernel(text);
-  const entry = contents.kernel(name);
-  if (entry === undefined) throw new TypeError(unknownKernel(home, contents, name));
-  const signature = hasParameters
-    ? checkedSignature(home, contents, entry, parseSignature(text, contents.structs))
-    : declaredSignature(home, contents, entry.signature, name);
+  const candidates = contents.kernels(name);
+  if (candidates.length === 0) throw new TypeError(unknownKernel(home, contents, name));
+  const written = hasParameters ? signatureIn(text, contents) : undefined;
+  const entry = candidates.length === 1
+    ? candidates[0]!
+    : chosenOverload(home, contents, candidates, { name, text, written });
+  const signature = written === undefined
+    ? declaredSignature(home, contents, entry.signature, name)
+    // What is written as in the source needs no comparison.
+    : entry.signature === text
+    ? written
+    : checkedSignature(home, contents, entry, written);
   const layout = parameterLayout(signature);
   requireSizes(home, id, entry, signature, layout);
   const { library } = home.context;
   const kernel = moduleKernel(library, id, entry.lowered, layout);
   return new Kernel(home.context, kernel, signature, home);
+}
+
+/** The signatures that {@linkcode readAhead} has read. */
+const aheadOf = new WeakMap<ModuleContents, ReadonlyMap<string, KernelSignature>>();
+
+/**
+ * Reads the signature of a module's first kernel as its source has it. To be called while another
+ * thread loads the machine code: this one is idle then, and mostly that kernel is asked for next.
+ */
+export function readAhead(contents: ModuleContents): void {
+  const declared = contents.firstSignature;
+  const signature = declared === undefined ? undefined : readable(declared, contents);
+  if (signature !== undefined) aheadOf.set(contents, new Map([[declared!, signature]]));
+}
+
+/** Reads a signature, unless it was read ahead. */
+function signatureIn(text: string, contents: ModuleContents): KernelSignature {
+  return aheadOf.get(contents)?.get(text) ?? parseSignature(text, contents.structs);
+}
+
+/** What somebody asked for, by a name that several kernels have. */
+interface OverloadRequest {
+  readonly name: string;
+  readonly text: string;
+  /** The signature; `undefined` where only the name was given. */
+  readonly written: KernelSignature | undefined;
+}
+
+/** Of kernels of one name the one whose parameters are those that were written. */
+function chosenOverload(
+  home: KernelHome,
+  contents: ModuleContents,
+  candidates: readonly KernelEntry[],
+  { name, text, written }: OverloadRequest,
+): KernelEntry {
+  const signatures = candidates.map(({ signature }) => signature ?? name).join(", ");
+  const refuse = (problem: string): never => {
+    throw new TypeError(`Cannot find kernel ${name} of ${home.label} ${problem}: ${signatures}`);
+  };
+  if (written === undefined) {
+    return refuse("by its name alone as several have it, of which a signature chooses one");
+  }
+  const fits = (declared: string | undefined) => {
+    const read = declared === undefined ? undefined : readable(declared, contents);
+    return read !== undefined && signatureDifference(read, written) === undefined;
+  };
+  const fitting = candidates.filter(({ signature, outside }) => fits(signature) || fits(outside));
+  if (fitting.length === 0) {
+    const parameters = written.parameters.map(parameterTypeText).join(", ");
+    return refuse(`as the parameters of one of that name must be (${parameters}): there are`);
+  }
+  // Types of C++ that are one to whoever passes an argument, such as long and long long.
+  const asDeclared = canonicalExpression(text);
+  const exact = fitting.filter(({ signature = "" }) =>
+    canonicalExpression(signature) === asDeclared
+  );
+  if (exact.length === 1) return exact[0]!;
+  return fitting.length === 1
+    ? fitting[0]!
+    : refuse("as several fit its signature, which must be written as in the source");
 }
 
 /** A signature that somebody wrote, which must agree with the source. */
@@ -69,7 +136,7 @@ function checkedSignature(
 /** The signature in the source; `undefined` where types are named there that nobody here knows. */
 function readable(declared: string, contents: ModuleContents): KernelSignature | undefined {
   try {
-    return parseSignature(declared, contents.structs);
+    return signatureIn(declared, contents);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     return undefined;
@@ -82,7 +149,7 @@ function declaredSignature(
   declared: string | undefined,
   name: string,
 ): KernelSignature {
-  if (declared !== undefined) return parseSignature(declared, contents.structs);
+  if (declared !== undefined) return signatureIn(declared, contents);
   throw new TypeError(
     `Cannot find kernel ${name} of ${home.label} by its name as the source does not say what ` +
       `its parameters are: give its signature, such as "${name}(const float* x, int n)"`,
@@ -103,15 +170,16 @@ function requireSizes(
   const refuse = (problem: string) => {
     throw new TypeError(`Cannot find kernel ${signature.name} of ${home.label} as ${problem}`);
   };
-  const text = signatureText(signature);
   if (compiled.length !== layout.length) {
-    refuse(`it has ${compiled.length} parameters: ${text} has ${layout.length}`);
+    refuse(
+      `it has ${compiled.length} parameters: ${signatureText(signature)} has ${layout.length}`,
+    );
   }
   for (const [index, { bytes }] of compiled.entries()) {
     const given = layout[index]!.bytes;
     if (given === bytes) continue;
     const place = `parameter ${index + 1} of ${layout.length}`;
-    refuse(`${place} must have ${bytes} bytes: of ${text} it has ${given}`);
+    refuse(`${place} must have ${bytes} bytes: of ${signatureText(signature)} it has ${given}`);
   }
 }
 
@@ -127,8 +195,6 @@ function unknownKernel(home: KernelHome, contents: ModuleContents, name: string)
 
 function uncompiledReason({ reason }: UncompiledKernel, name: string): string {
   switch (reason) {
-    case "overload":
-      return "several kernels have this name, which therefore names none: give each its own";
     case "condition":
       return "it stands behind a condition that only the compiler can decide: have it compiled " +
         `by the options of compile(), { instances: ["${name}"] }`;

@@ -8,6 +8,7 @@ import { giveBackAfterFailure } from "../ffi/give_back.ts";
 import type { NativeLibrary } from "../ffi/library.ts";
 import { createModule, destroyModule, loadModule } from "../ffi/native_module.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
+import { tellCompiled } from "../stream/activity.ts";
 import type { CompiledSource } from "./cache/cache_entry.ts";
 import type { SourceRequest } from "./cache/cache_key.ts";
 import { cachedCompile, type CachedSource } from "./cache/kernel_cache.ts";
@@ -15,7 +16,7 @@ import { CompileError } from "./compile/compile_error.ts";
 import type { Compiler, CompileTarget } from "./compile/compiler.ts";
 import { compilerFor } from "./compile/compiler_choice.ts";
 import { targetMacros } from "./compile/target_macros.ts";
-import type { CompileSettings } from "./compile_options.ts";
+import { type CompileSettings, withoutByteOrderMark } from "./compile_options.ts";
 import { Module } from "./module.ts";
 import {
   canonicalExpression,
@@ -24,8 +25,11 @@ import {
   type SourceDeclarations,
   type UncompiledKernel,
 } from "./module_contents.ts";
+import { readAhead } from "./module_kernel.ts";
+import { requestedKernel } from "./signature_name.ts";
 import { type DeviceSource, explainHostCode, readDeviceSource } from "./source/device_source.ts";
 import type { KernelDeclaration } from "./source/kernels.ts";
+import { overloadExpression } from "./source/overload_expression.ts";
 import type { StructTypes } from "./struct_type.ts";
 
 /**
@@ -40,9 +44,11 @@ export async function compileModule<Source extends string, Structs extends Struc
   structs: Structs,
 ): Promise<Module<Source, Structs>> {
   const { library } = context;
+  const { name, instances } = settings;
+  const begun = performance.now();
   const compiled = await compileForTarget(library, targetOf(context), source, settings);
   const { image, cached, declarations } = compiled;
-  const { name, instances } = settings;
+  tellCompiled(context, { name, begun, ended: performance.now(), cached });
   const kernels = compiledKernels(declarations, instances);
   const parts = { ...declarations, name, image, cached, kernels, structs };
   return await loadedModule<Source, Structs>(context, new ModuleContents(parts, true));
@@ -61,7 +67,8 @@ export async function compileForTarget(
   settings: CompileSettings,
 ): Promise<CachedSource> {
   const { name, headers, defines, options, instances, cache } = settings;
-  const request = { source, name, headers, defines, options, instances, target };
+  const text = withoutByteOrderMark(source);
+  const request = { source: text, name, headers, defines, options, instances, target };
   const compiler = await compilerFor(library, target.kind);
   const compile = () => compileSource(compiler, request);
   if (!cache) return { ...await compile(), cached: false };
@@ -76,7 +83,9 @@ export async function loadedModule<Source extends string, Structs extends Struct
   const { library, ordinal } = context;
   const id = createModule(library, ordinal, contents.image.image);
   try {
-    await loadModule(library, id, `load module ${contents.name}`);
+    const loading = loadModule(library, id, `load module ${contents.name}`);
+    readAhead(contents);
+    await loading;
     return new Module<Source, Structs>(context, id, contents);
   } catch (error) {
     giveBackAfterFailure({ [Symbol.dispose]: () => destroyModule(library, id) });
@@ -104,22 +113,27 @@ async function compileSource(compiler: Compiler, request: SourceRequest): Promis
 
 function declarationsOf({ kernels, variables }: DeviceSource): SourceDeclarations {
   return {
-    kernels: kernels.filter(isPlain)
-      .map(({ expression, signature }) => ({ expression, signature })),
-    variables: variables.map(({ expression }) => expression),
+    kernels: kernels.filter(isPlain).map(declaredKernel),
+    // One that is managed has no address that is known when its source is compiled.
+    variables: variables.filter(({ memory }) => memory !== "managed")
+      .map(({ expression }) => expression),
     uncompiled: kernels.filter((kernel) => !isPlain(kernel))
       .map((kernel) => ({ expression: kernel.expression, reason: uncompiledReason(kernel) })),
   };
 }
 
-/** Whether a kernel is one that its name alone names, and that the compiler is sure to see. */
+/** Whether a kernel is one that needs no instance, and that the compiler is sure to see. */
 function isPlain(kernel: KernelDeclaration): boolean {
-  return !kernel.isTemplate && !kernel.isConditional && !kernel.isOverloaded;
+  return !kernel.isTemplate && !kernel.isConditional;
+}
+
+function declaredKernel(kernel: KernelDeclaration): DeclaredKernel {
+  const { expression: name, signature, isOverloaded, parameterTypes: types } = kernel;
+  return { expression: isOverloaded ? overloadExpression({ name, types }) : name, signature };
 }
 
 function uncompiledReason(kernel: KernelDeclaration): UncompiledKernel["reason"] {
-  if (kernel.isTemplate) return "template";
-  return kernel.isOverloaded ? "overload" : "condition";
+  return kernel.isTemplate ? "template" : "condition";
 }
 
 /**
@@ -132,11 +146,19 @@ function compiledKernels(
 ): DeclaredKernel[] {
   const chosen = new Map<string, DeclaredKernel>();
   for (const kernel of kernels) chosen.set(canonicalExpression(kernel.expression), kernel);
-  for (const expression of instances) {
-    const name = canonicalExpression(expression);
-    if (!chosen.has(name)) chosen.set(name, { expression });
+  for (const instance of instances) {
+    const kernel = instanceKernel(instance);
+    const name = canonicalExpression(kernel.expression);
+    if (!chosen.has(name)) chosen.set(name, kernel);
   }
   return [...chosen.values()];
+}
+
+/** What a program names by its name in C++ or, where several have that, by its signature. */
+function instanceKernel(text: string): DeclaredKernel {
+  if (!text.trimEnd().endsWith(")")) return { expression: text };
+  const { name, parameters: types } = requestedKernel(text);
+  return { expression: overloadExpression({ name, types }), signature: text };
 }
 
 /** What is compiled for a device. */

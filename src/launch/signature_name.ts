@@ -72,6 +72,8 @@ export interface RequestedKernel {
   readonly name: string;
   /** Whether parameters follow it. */
   readonly hasParameters: boolean;
+  /** What stands between the brackets of these; empty where there are none. */
+  readonly parameters: string;
 }
 
 /**
@@ -84,14 +86,18 @@ export interface RequestedKernel {
  * import { assertEquals } from "@std/assert";
  * import { requestedKernel } from "./signature_name.ts";
  *
- * assertEquals(requestedKernel("tile<4, 32>"), { name: "tile<4,32>", hasParameters: false });
- * assertEquals(requestedKernel("n::f(int x)"), { name: "n::f", hasParameters: true });
+ * assertEquals(requestedKernel("tile<4, 32>").name, "tile<4,32>");
+ * assertEquals(requestedKernel("tile<4, 32>").hasParameters, false);
+ * assertEquals(requestedKernel("n::f(int x)").parameters, "int x");
  * ```
  */
 export function requestedKernel(text: string): RequestedKernel {
   const reader = new SignatureReader(text);
   const name = readKernelName(reader);
-  if (reader.atEnd) return { name, hasParameters: false };
-  if (reader.next.text === "(") return { name, hasParameters: true };
+  if (reader.atEnd) return { name, hasParameters: false, parameters: "" };
+  if (reader.next.text === "(") {
+    const parameters = text.slice(reader.next.offset + 1, Math.max(0, text.lastIndexOf(")")));
+    return { name, hasParameters: true, parameters };
+  }
   return reader.fail(`what follows the kernel's name must be "(": it is ${reader.describeNext()}`);
 }

@@ -217,7 +217,6 @@ function typeOf(spelling: string, structs: StructNames): PointeeType | undefined
 
 function unknownType(spelling: string): string {
   const problem = `"${spelling}" is not a type a kernel can take`;
-  if (spelling === "dim3") return `${problem}: uint3 has the same layout`;
   // What consists of C's own words is no struct that could be described.
   if (spelling.split(" ").every((word) => C_TYPE_WORDS.has(word))) return problem;
   return `${problem}: a struct must be described`;

@@ -220,7 +220,6 @@ type Pointer<
 
 type SpellingProblem<Spelling extends string> = Spelling extends "" ? "it is missing"
   : Spelling extends "void" ? '"void" is no parameter by itself'
-  : Spelling extends "dim3" ? `${NoType<Spelling>}: uint3 has the same layout`
   : Spelling extends `${CTypeWord} ${string}` | CTypeWord ? NoType<Spelling>
   : `${NoType<Spelling>}: a struct must be described`;
 

@@ -59,9 +59,21 @@ type PairVectors = {
   readonly [Name in keyof typeof PAIRS]: readonly [(typeof PAIRS)[Name], 2];
 };
 
+/** What kernels take extents as: laid out as `uint3`, of which it differs in its constructor. */
+interface DimensionVector {
+  readonly dim3: readonly ["uint32", 3];
+}
+
 /** The element type and the length of every vector type, by its spellings. */
 export interface VectorTable
-  extends VectorsOf<1>, VectorsOf<2>, VectorsOf<3>, VectorsOf<4>, AlignedVectors, PairVectors {}
+  extends
+    VectorsOf<1>,
+    VectorsOf<2>,
+    VectorsOf<3>,
+    VectorsOf<4>,
+    AlignedVectors,
+    PairVectors,
+    DimensionVector {}
 
 /** A spelling of a vector type: `float4`, `__half2`, `double4_32a`. */
 export type VectorSpelling = keyof VectorTable;
@@ -115,6 +127,7 @@ function* allVectors(): Generator<[string, VectorType]> {
   for (const [name, element] of Object.entries(PAIRS)) {
     yield [name, vectorType(element === "float16" ? "half2" : "nv_bfloat162", element, 2)];
   }
+  yield ["dim3", vectorType("uint3", "uint32", 3)];
 }
 
 const VECTOR_TYPES: ReadonlyMap<string, VectorType> = new Map(allVectors());

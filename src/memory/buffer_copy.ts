@@ -4,20 +4,21 @@
  * @module
  */
 
-import {
-  copyDevice,
-  copyFromPinned,
-  copyPeer,
-  copyToDeviceSync,
-  copyToHostSync,
-  copyToPinned,
-} from "../ffi/native_copy.ts";
 import { requireInstance } from "../ffi/arguments.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { defaultStream } from "../stream/default_stream.ts";
 import { refuseCaptured, refuseWhileCapturing } from "../stream/running_captures.ts";
 import { Stream } from "../stream/stream.ts";
-import { slabPieces, stagingArea } from "./staging.ts";
+import {
+  copyArrayToDevice,
+  copyDeviceToArray,
+  enqueueDeviceCopy,
+  enqueueFromPinned,
+  enqueuePeerCopy,
+  enqueueToPinned,
+  type PinnedPlace,
+} from "./enqueued_copy.ts";
+import { slabPieces, stagingArea, type StagingSlab } from "./staging.ts";
 
 /** A stretch of device memory. */
 export interface DeviceRange {
@@ -67,29 +68,26 @@ export function upload(destination: DeviceRange, source: ArrayBufferView, stream
   const elements = bytesOf(source);
   const bytes = elements.byteLength;
   if (bytes === 0) return;
-  const { library, ordinal } = destination.context;
   refuseStaging(destination.context, stream, "copy an array to a buffer");
   const area = stagingArea(destination.context);
   const slab = area.tryTake(bytes);
   if (slab === undefined) {
-    copyToDeviceSync(library, ordinal, stream.id, destination.address, elements, bytes);
+    copyArrayToDevice(stream, destination.address, elements);
     return;
   }
   try {
     slab.pinned.bytes.set(elements);
-    slab.carry(stream, () =>
-      copyFromPinned(
-        library,
-        ordinal,
-        stream.id,
-        destination.address,
-        slab.pinned.handle,
-        0,
-        bytes,
-      ));
+    slab.carry(stream, () => {
+      enqueueFromPinned(stream, destination.address, placeOf(slab), bytes);
+    });
   } finally {
     area.giveBack(slab);
   }
+}
+
+/** Where an array is staged. */
+function placeOf(slab: StagingSlab): PinnedPlace {
+  return { handle: slab.pinned.handle, offset: 0, use: "staged" };
 }
 
 /**
@@ -104,7 +102,6 @@ export async function download(
   const target = bytesOf(destination);
   const expected = target.byteLength;
   const { context } = source;
-  const { library, ordinal } = context;
   refuseStaging(context, stream, "copy a buffer to an array");
   const area = stagingArea(context);
   // The device must not close while its copies are under way.
@@ -116,10 +113,7 @@ export async function download(
     const slab = area.take(bytes);
     taken.defer(() => area.giveBackAsync(slab));
     const address = source.address + offset;
-    slab.carry(
-      stream,
-      () => copyToPinned(library, ordinal, stream.id, slab.pinned.handle, 0, address, bytes),
-    );
+    slab.carry(stream, () => enqueueToPinned(stream, placeOf(slab), address, bytes));
     return { slab, offset, bytes };
   }).toArray();
   for (const { slab, offset, bytes } of pieces) {
@@ -143,16 +137,8 @@ export function downloadSync(
 ): void {
   const elements = bytesOf(destination);
   if (elements.byteLength === 0) return;
-  const { library, ordinal } = source.context;
   refuseStaging(source.context, stream, "copy a buffer to an array");
-  copyToHostSync(
-    library,
-    ordinal,
-    stream.id,
-    elements,
-    source.address,
-    elements.byteLength,
-  );
+  copyDeviceToArray(stream, elements, source.address);
 }
 
 /**
@@ -176,15 +162,7 @@ export function copyBetween(
     );
   }
   if (!from.isSameDevice(to)) {
-    copyPeer(
-      from.library,
-      stream.id,
-      destination.address,
-      to.ordinal,
-      source.address,
-      from.ordinal,
-      bytes,
-    );
+    enqueuePeerCopy(stream, destination, source, bytes);
     return;
   }
   const distance = Math.abs(destination.address - source.address);
@@ -193,5 +171,5 @@ export function copyBetween(
       `Cannot copy ${bytes} bytes as source and destination must not overlap: they begin ${distance} bytes apart`,
     );
   }
-  copyDevice(to.library, to.ordinal, stream.id, destination.address, source.address, bytes);
+  enqueueDeviceCopy(stream, destination.address, source.address, bytes);
 }

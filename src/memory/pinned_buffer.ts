@@ -4,7 +4,6 @@
  * @module
  */
 
-import { copyFromPinned, copyToPinned } from "../ffi/native_copy.ts";
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { giveBack } from "../ffi/give_back.ts";
@@ -13,6 +12,7 @@ import { streamFor } from "./buffer_copy.ts";
 import type { StreamChoice } from "./buffer_options.ts";
 import { DeviceBuffer } from "./device_buffer.ts";
 import { bytesPerElement, type DType, type TypedArrayOf, typedArrayOver } from "./dtype.ts";
+import { enqueueFromPinned, enqueueToPinned } from "./enqueued_copy.ts";
 import { MAXIMUM_SLAB_BYTES, PinnedSlab } from "./pinned_slab.ts";
 
 /** Options of a copy between pinned and device memory. */
@@ -100,15 +100,7 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
   copyTo(target: DeviceBuffer<D>, options: PinnedCopyOptions = {}): void {
     const copy = this.#plan(target, options);
     if (copy.bytes === 0) return;
-    copyFromPinned(
-      target.context.library,
-      target.context.ordinal,
-      copy.stream.id,
-      copy.address,
-      this.#slab.handle,
-      copy.offset,
-      copy.bytes,
-    );
+    enqueueFromPinned(copy.stream, copy.address, copy.place, copy.bytes);
   }
 
   /**
@@ -119,15 +111,7 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
   copyFrom(source: DeviceBuffer<D>, options: PinnedCopyOptions = {}): void {
     const copy = this.#plan(source, options);
     if (copy.bytes === 0) return;
-    copyToPinned(
-      source.context.library,
-      source.context.ordinal,
-      copy.stream.id,
-      this.#slab.handle,
-      copy.offset,
-      copy.address,
-      copy.bytes,
-    );
+    enqueueToPinned(copy.stream, copy.place, copy.address, copy.bytes);
   }
 
   /**
@@ -168,7 +152,7 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
     return {
       stream,
       address: device.address + deviceOffset * size,
-      offset: offset * size,
+      place: { handle: this.#slab.handle, offset: offset * size, use: "pinned" } as const,
       bytes: length * size,
     };
   }

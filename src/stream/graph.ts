@@ -8,6 +8,7 @@ import { requireInstance } from "../ffi/arguments.ts";
 import { giveBack, giveBackAfterFailure, takeSteps } from "../ffi/give_back.ts";
 import { destroyGraph, endCapture, graphNodeCount, launchGraph } from "../ffi/native_graph.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
+import { enqueueHeard, listenersOf } from "./activity.ts";
 import { defaultStream } from "./default_stream.ts";
 import { captureOf, type RunningCapture } from "./running_captures.ts";
 import { Stream } from "./stream.ts";
@@ -108,7 +109,13 @@ export class Graph implements Disposable {
     }
     const graph = this.id;
     const capture = captureOf(stream);
-    launchGraph(library, stream.context.ordinal, stream.id, graph);
+    const { ordinal } = stream.context;
+    const heard = listenersOf(stream.context);
+    if (heard === undefined) launchGraph(library, ordinal, stream.id, graph);
+    else {
+      const work = { kind: "graph", nodes: this.nodeCount } as const;
+      enqueueHeard(heard, work, stream, launchGraph, library, ordinal, stream.id, graph);
+    }
     if (capture !== undefined) this.#becomePartOf(capture);
     else if (stream !== this.#lastStream) {
       this.#lastStream = stream;

@@ -46,13 +46,22 @@ Deno.test({
     assertEquals([format, rest], ["library", { output }]);
     const written = Deno.readFileSync(output);
     assertEquals([written.length, [...written.subarray(0, 4)]], [bytes, ELF]);
-    assertEquals(Object.keys(names).sort(), ["fault", "fill<int>", "reverse", "saxpy", "shape"]);
+    assertEquals(Object.keys(names).sort(), [
+      "chatter",
+      "fault",
+      "fill<int>",
+      "reverse",
+      "saxpy",
+      "shape",
+    ]);
 
     const text = await compile(...host);
     assertEquals(text.code, 0);
     assertMatch(text.stdout, /^library, [\d.]+ KiB\n {2}saxpy is /);
     const resources = await compile(...host, "--resources", "--json");
     assertEquals([resources.code, JSON.parse(resources.stdout)], [0, []]);
+    const table = await compile(...host, "--resources");
+    assertMatch(table.stdout, /^the host device's compiler does not say .* --arch 9\.0\n$/);
     const ptx = await compile(...host, "--ptx");
     assertEquals([ptx.code, ptx.stdout], [2, ""]);
     assertStringIncludes(ptx.stderr, "--arch");
@@ -67,6 +76,8 @@ Deno.test({
     const ptx = await compile("--arch", "9.0", "--ptx");
     assertEquals(ptx.code, 0, ptx.stderr);
     assertMatch(ptx.stdout, /^\.target sm_90$/m);
+    const accelerated = await compile("--arch", "sm_90a", "--ptx");
+    assertMatch(accelerated.stdout, /^\.target sm_90a$/m);
     for (const name of ["saxpy", "shape", "reverse"]) {
       assertMatch(ptx.stdout, new RegExp(`\\.entry \\w*${name}`), name);
     }
@@ -83,6 +94,7 @@ Deno.test({
     const resources = await compile("--arch", "90", "--resources", "--json", ...instance);
     const rows = JSON.parse(resources.stdout) as Record<string, unknown>[];
     assertEquals(rows.map(({ kernel }) => kernel).sort(), [
+      "chatter",
       "fault",
       "fill<double>",
       "reverse",
@@ -122,6 +134,7 @@ Deno.test("compile with bad usage is exit code 2 and says what is wrong", async 
       [["compile", SOURCE, "--arch", "9.0", "--device", "host"], "--arch and --device"],
       [["compile", SOURCE, "--arch", "hopper"], '"hopper"'],
       [["compile", SOURCE, "--arch", "9.00"], '"9.00"'],
+      [["compile", SOURCE, "--arch", "sm_90b"], '"sm_90b"'],
       [["compile", SOURCE, "--define", "1=2"], "--define"],
       [["compile", SOURCE, "--grid", "2"], "--grid"],
     ] as const

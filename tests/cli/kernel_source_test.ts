@@ -1,5 +1,6 @@
 // Files that cannot be read are the user's to put right, and named.
 
+import "../support/cache_directory.ts";
 import { assertEquals, assertRejects } from "@std/assert";
 import { FileProblem } from "../../src/cli/file_problem.ts";
 import { readKernelSource } from "../../src/cli/kernel_source.ts";

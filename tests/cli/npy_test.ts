@@ -1,6 +1,7 @@
 // Files as NumPy writes them are read, NumPy reads what is written, and anything else is refused in
 // words. The fixtures were written by NumPy 2.4.
 
+import "../support/cache_directory.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { bytesPerElement, type DType, DTYPES } from "../../mod.ts";

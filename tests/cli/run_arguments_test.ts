@@ -1,5 +1,6 @@
 // What is typed behind `run` means what it says, exactly, or is refused in words.
 
+import "../support/cache_directory.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { UsageError } from "../../src/cli/command.ts";

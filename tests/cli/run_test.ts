@@ -190,6 +190,19 @@ Deno.test("run of a source that does not compile is exit code 1 with file, line 
   assertStringIncludes(absent.stderr, "absent.cu");
 });
 
+Deno.test("what a kernel prints goes to stdout, with --json to stderr", async () => {
+  const args = ["chatter", "3", "--repeat", "2"];
+  const plain = await runProcess(args);
+  assertEquals([plain.code, plain.stderr], [0, ""]);
+  // The first launch and two that are timed.
+  assertEquals(plain.stdout.match(/^\{"thread": \d\}$/gm)?.length, 9);
+  const { code, stdout, stderr } = await runProcess([...args, "--json"]);
+  assertEquals(code, 0);
+  assertEquals(JSON.parse(stdout).kernel, "chatter");
+  const printed = stderr.trim().split("\n").map((line) => JSON.parse(line).thread).sort();
+  assertEquals(printed, [0, 0, 0, 1, 1, 1, 2, 2, 2]);
+});
+
 Deno.test("run of a kernel that faults is exit code 1, names it, and writes nothing", async () => {
   using folder = new TemporaryDirectory();
   const { code, stdout, stderr } = await runProcess([

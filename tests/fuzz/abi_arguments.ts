@@ -281,6 +281,7 @@ function members(declarations: readonly string[]): Readonly<Record<string, fc.Ar
     gs_file_open: passes(fc.oneof({ weight: 9, arbitrary: path }, fc.constant(null)), result),
     gs_file_read: passes(file, count, pinned, count, count),
     gs_file_close: passes(file),
+    gs_output_divert: passes(int32),
 
     gs_kernel_count: passes(result),
     gs_kernel_describe: passesList([int32], text),

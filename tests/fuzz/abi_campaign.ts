@@ -175,6 +175,8 @@ async function play(steps: readonly Step[]): Promise<void> {
     await playOn(stage, steps);
   } finally {
     symbols.gs_call_restore();
+    // What this process has found it says on stdout.
+    while (symbols.gs_output_divert(0) === 0);
     registerBlock();
     stage.endCaptures();
     for (const device of stage.devices) symbols.gs_device_synchronize(device);

@@ -117,6 +117,8 @@ async function play(steps: readonly Step[]): Promise<void> {
     isLost = true;
   } finally {
     for (const error of await stage.close()) judge("close", error);
+    // What this process has found it says on stdout.
+    while (library.symbols.gs_output_divert(0) === 0);
     if (isLost) nextDevice += 2;
   }
   const after = resourceTally(library);

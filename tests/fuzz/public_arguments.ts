@@ -162,16 +162,17 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "method OpenedDevice.doneSync": nothing,
   "method OpenedDevice.[Symbol.dispose]": nothing,
   "new Device": takes(context),
-  "method Device.allocate": takes(
+  "method MemoryDevice.allocate": takes(
     dtype,
     size,
     options({ fill: element, stream, alignment }),
   ),
-  "method Device.upload": takes(
+  "method MemoryDevice.upload": takes(
     typedArray,
     options({ stream, dtype: fc.oneof(dtype, fc.constantFrom(...DTYPES)) }),
   ),
-  "method Device.allocatePinned": bounded(takes(dtype, pinnedLength)),
+  "method MemoryDevice.allocatePinned": bounded(takes(dtype, pinnedLength)),
+  "method Device.printToStderr": nothing,
   "method Device.canAccessPeer": takes(device),
   "method Device.enablePeerAccess": takes(device),
 
@@ -289,6 +290,8 @@ export const WEIGHTS: Readonly<Record<string, number>> = {
 export const RECEIVERS: Readonly<Record<string, StageKind>> = {
   Device: "device",
   OpenedDevice: "device",
+  MemoryDevice: "device",
+  LaunchPlan: "plan",
   DeviceContext: "context",
   DeviceKernels: "kernels",
   Kernel: "kernel",

@@ -17,6 +17,7 @@ import {
   typedArray,
 } from "./values.ts";
 
+const nothing = takes();
 const stream = reference("stream");
 const kernel = reference("kernel", [0, 1, 2, 3, 4, 5, 6, 7, 8]);
 
@@ -87,9 +88,40 @@ const kernelArguments = fc.oneof(
   takes(anything, anything, anything),
 ).filter(([, second]) => !isLongTime(second));
 
-const problem = fc.record(
-  { elements: mostly(size), elementsPerThread: mostly(size), sharedMemory: mostly(size) },
-  { requiredKeys: ["elements"] },
+const planOptions = {
+  coverage: mostly(fc.constantFrom("exact", "stride", "linear", "half")),
+  block: mostly(extents),
+  sharedMemory: mostly(fc.oneof(size, fc.constant(({ x }: { x: number }) => 4 * x))),
+  stepsPerThread: mostly(size),
+};
+
+const problem = fc.oneof(
+  fc.record(
+    { elements: mostly(size), elementsPerThread: mostly(size), ...planOptions },
+    { requiredKeys: ["elements"] },
+  ),
+  fc.record(
+    {
+      rows: mostly(size),
+      columns: mostly(size),
+      planes: mostly(size),
+      x: mostly(fc.constantFrom("rows", "columns")),
+      elementsPerThread: mostly(extents),
+      ...planOptions,
+    },
+    { requiredKeys: ["rows", "columns"] },
+  ),
+  fc.record(
+    {
+      m: mostly(size),
+      n: mostly(size),
+      k: mostly(size),
+      tile: mostly(fc.record({ m: mostly(size), n: mostly(size) })),
+      splitK: mostly(fc.boolean()),
+      ...planOptions,
+    },
+    { requiredKeys: ["m", "n", "k"] },
+  ),
 );
 
 /** Launches: few, or more or fewer than there may be. */
@@ -107,6 +139,16 @@ function areManyLaunches(value: unknown): boolean {
 /** The members. */
 export const LAUNCH_MEMBERS: Readonly<Record<string, Arguments>> = {
   "method Device.launchFor": takes(kernel, problem),
+  "getter LaunchPlan.coverage": nothing,
+  "getter LaunchPlan.tiles": nothing,
+  "getter LaunchPlan.blocks": nothing,
+  "getter LaunchPlan.steps": nothing,
+  "getter LaunchPlan.occupancy": nothing,
+  "getter LaunchPlan.residentBlocks": nothing,
+  "getter LaunchPlan.waves": nothing,
+  "getter LaunchPlan.tailEffect": nothing,
+  "method LaunchPlan.explain": nothing,
+  "getter Kernel.gridStride": nothing,
   "method Kernel.launch": fc.tuple(mostly(launchConfig), kernelArguments)
     .map(([config, list]) => [config, ...list]),
   "function timeKernel": takes(

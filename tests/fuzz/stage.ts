@@ -20,6 +20,7 @@ import {
   Stream,
   UploadRing,
 } from "../../mod.ts";
+import { LaunchPlan } from "../../src/launch/launch_plan.ts";
 import { Module } from "../../src/launch/module.ts";
 import { loadStageModule, MODULE_KERNELS } from "./stage_module.ts";
 
@@ -41,6 +42,7 @@ export const STAGE_KINDS = [
   "leaks",
   "ring",
   "profile",
+  "plan",
   "struct",
 ] as const;
 
@@ -74,6 +76,7 @@ function kindOf(value: unknown): StageKind | undefined {
   if (value instanceof UploadRing) return "ring";
   if (value instanceof KernelProfile) return "profile";
   if (value instanceof Module) return "module";
+  if (value instanceof LaunchPlan) return "plan";
   return undefined;
 }
 
@@ -96,6 +99,7 @@ export class Stage {
     leaks: [],
     ring: [],
     profile: [],
+    plan: [],
     struct: [PAIR, PARTICLE],
   };
   readonly #witness: DeviceBuffer<"float32">;
@@ -198,6 +202,8 @@ export class Stage {
     leaks.push(debug.checkLeaks());
     ring.push(device.createUploadRing({ slots: 2, slotBytes: 65536 }));
     this.#pools.profile.push(new KernelProfile(device));
+    const fill = device.kernels.load(KERNELS[0]);
+    this.#pools.plan.push(device.launchFor(fill, { rows: 3, columns: 100 }));
   }
 
   /** An object of a kind; the index counts round and round. */

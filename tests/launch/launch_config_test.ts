@@ -163,3 +163,14 @@ Deno.test("read() takes a configuration exactly when every limit allows it", () 
     { numRuns: 1000 },
   );
 });
+
+Deno.test("a kernel that declares more shared memory than a block has is never launched", () => {
+  const declaring = (staticSharedMemory: number) => () =>
+    new LaunchShape("f", ada, { maxThreadsPerBlock: 1024, staticSharedMemory });
+  declaring(ada.sharedMemoryPerBlock)();
+  assertThrows(
+    declaring(ada.sharedMemoryPerBlock + 1),
+    RangeError,
+    "Cannot launch f as the shared memory that it declares must be at most 49152 bytes: it is 49153",
+  );
+});

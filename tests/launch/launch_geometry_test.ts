@@ -1,61 +1,17 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { capabilityLimits } from "../../src/hardware/capability_limits.ts";
 import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_table.ts";
-import {
-  launchGeometry,
-  reductionGrid,
-  type ResidencyLimits,
-  residentBlocks,
-} from "../../src/launch/launch_geometry.ts";
+import { launchGeometry, reductionGrid } from "../../src/launch/launch_geometry.ts";
+import { devicePart, plannedKernel } from "./planned_kernel.ts";
 
-function deviceOf(capability: string, multiprocessorCount?: number): ResidencyLimits {
-  const limits = capabilityLimits(capability);
-  return {
-    ...limits,
-    multiprocessorCount: multiprocessorCount ?? limits.representative.multiprocessorCount,
-  };
-}
+const h100 = devicePart("9.0", { multiprocessorCount: 132 });
+const kernel = plannedKernel;
 
-const h100 = deviceOf("9.0", 132);
-
-function kernel(info: ResidencyLimits, changes: Record<string, number> = {}) {
-  const attributes = {
-    maxThreadsPerBlock: 1024,
-    registersPerThread: 32,
-    staticSharedMemory: 0,
-    ...changes,
-  };
-  return { context: { info }, attributes };
-}
-
-Deno.test("residentBlocks() is bounded by threads, blocks, registers and shared memory", () => {
-  // Capability 9.0: 2048 threads, 32 blocks, 65536 registers, 228 KiB of which each block costs 1.
-  assertStrictEquals(residentBlocks(h100, 256), 8);
-  assertStrictEquals(residentBlocks(h100, 1024), 2);
-  assertStrictEquals(residentBlocks(h100, 32), 32);
-  assertStrictEquals(residentBlocks(h100, 33), 32); // two warps each: 2048 / 64
-  assertStrictEquals(residentBlocks(h100, 97), 16); // four warps each: 2048 / 128
-  const at = (registersPerThread: number, sharedMemory: number) =>
-    residentBlocks(h100, 256, { registersPerThread, sharedMemory });
-  assertStrictEquals(at(32, 0), 8);
-  assertStrictEquals(at(33, 0), 6); // 40 × 32 registers to a warp, as they come in units of 256
-  assertStrictEquals(at(64, 0), 4);
-  assertStrictEquals(at(255, 0), 1);
-  assertStrictEquals(at(0, 48 * 1024), 4); // 228 / 49
-  assertStrictEquals(at(0, 57 * 1024), 3); // 228 / 58: each block costs 1 KiB more
-  assertStrictEquals(at(0, 227 * 1024), 1);
-  assertStrictEquals(at(0, 300 * 1024), 1);
-});
-
-Deno.test("residentBlocks() fills the multiprocessors of every capability with 256 threads", () => {
+Deno.test("launchGeometry() fills the multiprocessors of every capability with 256 threads", () => {
   for (const capability of KNOWN_CAPABILITIES) {
-    const device = deviceOf(capability);
-    assertStrictEquals(
-      residentBlocks(device, 256) * 256,
-      device.maxThreadsPerMultiprocessor,
-      capability,
-    );
+    const device = devicePart(capability, { multiprocessorCount: 3 });
+    const { grid, block } = launchGeometry(kernel(device), { elements: 1e9 });
+    assertStrictEquals(grid * block, 3 * device.maxThreadsPerMultiprocessor, capability);
   }
 });
 
@@ -105,21 +61,13 @@ Deno.test("launchGeometry() gives a thread no more steps than the problem allows
 });
 
 Deno.test("launchGeometry() keeps to what the kernel allows", () => {
-  const elements = 1 << 30;
-  const grid = (changes: Record<string, number>, sharedMemory?: number) =>
-    launchGeometry(
-      kernel(h100, changes),
-      sharedMemory === undefined ? { elements } : { elements, sharedMemory },
-    );
-  assertEquals(grid({ maxThreadsPerBlock: 128 }), { grid: 132 * 16, block: 128 });
-  assertEquals(grid({ maxThreadsPerBlock: 200 }), { grid: 132 * 10, block: 192 });
-  assertEquals(grid({ maxThreadsPerBlock: 20 }), { grid: 132 * 32, block: 20 });
-  assertEquals(grid({ registersPerThread: 64 }), { grid: 132 * 4, block: 256 });
-  assertEquals(grid({ staticSharedMemory: 16384 }, 32768), {
-    grid: 132 * 4,
-    block: 256,
-    sharedMemory: 32768,
-  });
+  const launched = (changes: Record<string, number>) =>
+    launchGeometry(kernel(h100, changes), { elements: 1 << 30 });
+  assertEquals(launched({ maxThreadsPerBlock: 128 }), { grid: 132 * 16, block: 128 });
+  assertEquals(launched({ maxThreadsPerBlock: 200 }), { grid: 132 * 10, block: 192 });
+  assertEquals(launched({ maxThreadsPerBlock: 20 }), { grid: 132 * 32, block: 20 });
+  assertEquals(launched({ registersPerThread: 64 }), { grid: 132 * 4, block: 256 });
+  assertEquals(launched({ staticSharedMemory: 48 * 1024 }), { grid: 132 * 4, block: 256 });
 });
 
 Deno.test("launchGeometry() never exceeds the grid's limit", () => {
@@ -139,7 +87,6 @@ Deno.test("launchGeometry() refuses what is no size, naming the field and the va
   const choose = (problem: object) => launchGeometry(kernel(h100), problem as { elements: number });
   for (const value of [-1, 0.5, NaN, Infinity, 2 ** 53, "1", 1n, null]) {
     assertThrows(() => choose({ elements: value }), RangeError, `elements must be`);
-    assertThrows(() => choose({ elements: 1, sharedMemory: value }), RangeError, "sharedMemory");
   }
   assertThrows(() => choose({}), RangeError, "it is undefined");
   assertThrows(() => choose({ elements: 1, elementsPerThread: 0 }), RangeError, "it is 0");
@@ -153,13 +100,12 @@ Deno.test("launchGeometry() leaves no thread without work that the grid has to s
     fc.integer({ min: 1, max: 1024 }),
     fc.integer({ min: 0, max: 255 }),
     (capability, elements, maxThreadsPerBlock, registersPerThread) => {
-      const device = deviceOf(capability);
+      const device = devicePart(capability);
       const launched = launchGeometry(
         kernel(device, { maxThreadsPerBlock, registersPerThread }),
         { elements },
       );
-      const grid = launched.grid as number;
-      const block = launched.block as number;
+      const { grid, block } = launched;
       assert(block >= 1 && block <= maxThreadsPerBlock && Number.isInteger(block));
       assert(grid >= 1 && grid <= device.maxGridDimensions.x && Number.isInteger(grid));
       assert((grid - 1) * block < Math.max(1, elements), "a block without an element");

@@ -120,6 +120,7 @@ export const READABLE = [
     "float16x2",
     "const bfloat16*",
   ]],
+  ["f(dim3 extent, const dim3* extents)", ["uint32x3", "const uint32*"]],
   ["f(std::size_t n, const cuda::std::uint8_t* p, ::std::int64_t i)", [
     "uint64",
     "const uint8*",
@@ -262,12 +263,6 @@ export const UNREADABLE = [
     "no end",
   ],
   ["f(int x[3)", "Parameter 1: an array has no end", 8, "no end"],
-  [
-    "f(dim3 block)",
-    'Parameter 1: "dim3" is not a type a kernel can take: uint3 has the same layout',
-    3,
-    "uint3",
-  ],
   [
     "f(float5 x)",
     'Parameter 1: "float5" is not a type a kernel can take: a struct must be described',

@@ -7,6 +7,7 @@
  * @module
  */
 
+import "./cache_directory.ts";
 import { type Device, openDevice } from "../../mod.ts";
 
 /** The device under test. */

@@ -4,6 +4,7 @@
  * @module
  */
 
+import "./cache_directory.ts";
 import { type NativeLibrary, openNativeLibrary } from "../../src/ffi/library.ts";
 import { grantedEnvironment } from "../../src/ffi/granted_environment.ts";
 import { CompilerUnavailableError } from "../../src/launch/compile/compiler_unavailable_error.ts";

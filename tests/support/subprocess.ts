@@ -5,6 +5,8 @@
  * @module
  */
 
+import "./cache_directory.ts";
+
 /** How the process is started. */
 export interface SubprocessOptions {
   /** Permission flags; all permissions by default. */

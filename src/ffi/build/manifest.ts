@@ -299,6 +299,7 @@ export const MANIFEST: readonly string[] = [
   "csrc/shared_library.h",
   "csrc/slab_mapping.cu",
   "csrc/slab_mapping.h",
+  "csrc/standard_output.cu",
   "csrc/status.cu",
   "csrc/status_table.h",
   "csrc/stream.cu",

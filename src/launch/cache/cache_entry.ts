@@ -10,6 +10,7 @@
 
 import type { CompiledImage, ImageFormat, KernelResources } from "../compile/compiler.ts";
 import type { DeclaredKernel, SourceDeclarations, UncompiledKernel } from "../module_contents.ts";
+import { readableExpression } from "../source/overload_expression.ts";
 import { CACHE_SCHEMA } from "./cache_key.ts";
 import { concatenate } from "./digest.ts";
 import { magicOf, seal, SEAL_BYTES, unseal } from "./sealed_file.ts";
@@ -60,7 +61,6 @@ const FORMATS: readonly unknown[] = ["cubin", "ptx", "fatbin", "library"] satisf
 
 const REASONS: readonly unknown[] = [
   "template",
-  "overload",
   "condition",
 ] satisfies UncompiledKernel["reason"][];
 
@@ -106,10 +106,12 @@ export async function decodeEntry(
   key: string,
   file: Uint8Array<ArrayBuffer>,
 ): Promise<EntryReading> {
-  const unsealed = await unseal(MAGIC, file);
+  const unsealing = unseal(MAGIC, file);
+  // While another thread makes the digest.
+  const description = describedIn(file.subarray(SEAL_BYTES));
+  const unsealed = await unsealing;
   if ("problem" in unsealed) return unsealed;
   const { content } = unsealed;
-  const description = describedIn(content);
   if (description === undefined) return { problem: "its description cannot be read" };
   if (description.key !== key) return { problem: "it is the entry of another key" };
   const image = content.subarray(content.length - description.bytes);
@@ -131,7 +133,8 @@ export function entryTitle(start: Uint8Array<ArrayBuffer>): EntryTitle | undefin
   if (description === undefined) return undefined;
   const { source, names } = description;
   // Variables are expressions with an ampersand.
-  const kernels = names.map(([name]) => name).filter((name) => !name.startsWith("&"));
+  const kernels = names.map(([name]) => name).filter((name) => !name.startsWith("&"))
+    .map(readableExpression);
   return { source, kernels };
 }
 

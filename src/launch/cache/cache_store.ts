@@ -2,7 +2,7 @@
  * Files by key in a directory that several processes use at once.
  *
  * A file is written under a name of its own in `temporary/`, flushed, and renamed to its place
- * `entries/<2 digits>/<62 digits>`: a reader sees all of it or nothing. A file's modification time
+ * `entries/<2 digits>/<all others>`: a reader sees all of it or nothing. A file's modification time
  * is when it was last used, as it is never modified; the time of access would change with every
  * backup, and not at all where the file system is mounted without it.
  *
@@ -54,8 +54,14 @@ const STALE_AFTER = 60 * 60 * 1000;
  */
 const SLACK = 1 / 16;
 
+/**
+ * The size up to which a file takes less time to read than to hand to another thread, and which
+ * keeps the event loop for some hundred microseconds where the disk must be asked, in bytes.
+ */
+const READ_AT_ONCE = 2 ** 18;
+
 const FOLDER = /^[0-9a-f]{2}$/;
-const FILE = /^[0-9a-f]{62}$/;
+const FILE = /^[0-9a-f]{14,62}$/;
 
 /** A store of files by key. */
 export class CacheStore {
@@ -83,8 +89,9 @@ export class CacheStore {
   async read(key: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const path = this.#pathOf(key);
     try {
-      if (!this.#isUsable(path)) return undefined;
-      const bytes = await Deno.readFile(path);
+      const size = this.#sizeOf(path);
+      if (size === undefined) return undefined;
+      const bytes = size <= READ_AT_ONCE ? Deno.readFileSync(path) : await Deno.readFile(path);
       this.#markUsed(path);
       return bytes;
     } catch (error) {
@@ -94,7 +101,7 @@ export class CacheStore {
   }
 
   /**
-   * The same of a file of a few KiB, which takes less time to read than to hand to another thread.
+   * The same of a file of a few KiB, at once, and not noted as a use.
    *
    * @throws {CacheDirectoryError} If others can write to it.
    * @throws {Error} If it cannot be read; see {@linkcode isFileProblem}.
@@ -102,10 +109,7 @@ export class CacheStore {
   readSmall(key: string): Uint8Array<ArrayBuffer> | undefined {
     const path = this.#pathOf(key);
     try {
-      if (!this.#isUsable(path)) return undefined;
-      const bytes = Deno.readFileSync(path);
-      this.#markUsed(path);
-      return bytes;
+      return this.#sizeOf(path) === undefined ? undefined : Deno.readFileSync(path);
     } catch (error) {
       if (error instanceof Deno.errors.NotFound) return undefined;
       throw error;
@@ -194,11 +198,11 @@ export class CacheStore {
     }
   }
 
-  /** Whether there is a file, and one that is still ours. */
-  #isUsable(path: string): boolean {
-    verifyCachedFile(this.#options.root, path);
+  /** The size of a file that is still ours; undefined where it is none. */
+  #sizeOf(path: string): number | undefined {
+    const { isFile, size } = verifyCachedFile(this.#options.root, path);
     // Opening a pipe would wait for somebody who writes to it.
-    return Deno.lstatSync(path).isFile;
+    return isFile ? size : undefined;
   }
 
   /** Makes a file the one that was used last, where that can be noted. */

@@ -10,7 +10,7 @@
 import { join } from "node:path";
 import { CacheDirectoryError } from "../../ffi/cache_directory.ts";
 import { logger } from "../../observe/logging.ts";
-import { type CachePlace, cacheSetting } from "./cache_settings.ts";
+import { type CachePlace, type CacheSetting, cacheSetting } from "./cache_settings.ts";
 import { CacheStore } from "./cache_store.ts";
 import { isFileProblem } from "./file_problem.ts";
 
@@ -24,8 +24,8 @@ export interface CacheStores {
   readonly identities: CacheStore;
 }
 
-/** Most bytes of what compilers are: each takes less than a KiB. */
-const IDENTITY_BYTES = 2 ** 20;
+/** Most bytes of what compilers are: each takes some KiB, most of it names of files. */
+const IDENTITY_BYTES = 2 ** 23;
 
 let current: CacheStores | undefined;
 const warned = new Set<string>();
@@ -45,10 +45,25 @@ export async function attempt<Result>(
   try {
     return await operation();
   } catch (error) {
-    if (!isFileProblem(error) && !(error instanceof RangeError)) throw error;
-    warnOnce(about, error.message);
+    warnOfProblem(about, error);
     return undefined;
   }
+}
+
+/** {@linkcode attempt} at what is done when it returns. */
+export function attemptNow<Result>(about: string, operation: () => Result): Result | undefined {
+  try {
+    return operation();
+  } catch (error) {
+    warnOfProblem(about, error);
+    return undefined;
+  }
+}
+
+/** Warns of what is wrong with files; throws what is not. */
+function warnOfProblem(about: string, error: unknown): void {
+  if (!isFileProblem(error) && !(error instanceof RangeError)) throw error;
+  warnOnce(about, error.message);
 }
 
 /** Whether compiled kernels are kept at all: on the disk or, where it cannot be had, in memory. */
@@ -57,13 +72,14 @@ export function keepsKernels(): boolean {
 }
 
 /**
- * The stores, as the settings are now; undefined where there are none, which is warned of unless it
+ * The stores, as the settings are; undefined where there are none, which is warned of unless it
  * is on request.
  *
  * @throws {EnvironmentError} If a variable cannot be understood.
  */
-export function cacheStores(): CacheStores | undefined {
-  const setting = cacheSetting();
+export function cacheStores(
+  setting: CacheSetting = cacheSetting(),
+): CacheStores | undefined {
   if (setting.kind === "off") return undefined;
   if (setting.kind === "unavailable") {
     warnOnce("not kept", setting.reason);

@@ -3,27 +3,36 @@
  *
  * To say exactly what it is a compiler must be started, or a library of 100 MB be read. Both take
  * longer than everything else about a hit in the cache, and the answer only changes with certain
- * files. So it is kept under the state of these files.
+ * files. So it is kept with the state of these files. Even to find out which files these are, such
+ * as to look for the compiler on `PATH`, takes longer than to look whether they are as they were,
+ * so their names are kept too.
  *
  * @module
  */
 
-import { listParts, partDigest } from "./digest.ts";
-import { type FileStates, fileStates } from "./file_states.ts";
-import { keepTexts, recallTexts } from "./identity_store.ts";
+import { areSameStates, type FileStates, fileStates } from "./file_states.ts";
+import { type IdentityRecord, keepIdentity, recallIdentity } from "./identity_store.ts";
+
+/** What an answer changes with. */
+export interface IdentityFiles {
+  /** Files that must be there: the compiler, its library, headers. Absolute paths. */
+  readonly files: readonly string[];
+  /** Paths where a file that appears changes it: directories that are searched. */
+  readonly places?: readonly string[];
+}
 
 /** What the answer depends on. */
 export interface IdentityBasis {
   /** What is identified, and how: `"g++ on the host device"`. */
   readonly subject: string;
-  /** Files that the answer changes with: the compiler, its library, headers. Absolute paths. */
-  readonly files: readonly string[];
-  /** Whatever else it changes with: options, variables of the environment. */
+  /** Whatever it changes with besides files: options, variables of the environment. */
   readonly settings: readonly string[];
+  /**
+   * The files. Where it takes a search to find them, how to do that: as long as all that it found
+   * is as it was, and the settings are the same, it would find the same again.
+   */
+  readonly files: readonly string[] | (() => Promise<IdentityFiles>);
 }
-
-/** Raised when an answer means something else than before. */
-const SCHEMA = 2;
 
 /**
  * A file that was changed more recently than this may be changed again without its times telling
@@ -31,8 +40,11 @@ const SCHEMA = 2;
  */
 const SETTLED_AFTER = 2_000;
 
-/** Answers of this process, and those that are being found, by what was asked. */
-const known = new Map<string, Promise<readonly string[]>>();
+/** Answers of this process, by what was asked. */
+const known = new Map<string, IdentityRecord>();
+
+/** Those that are being found, by what was asked and the state of the files. */
+const underWay = new Map<string, Promise<readonly string[]>>();
 
 /**
  * What a compiler is, found only where it is not known already: by this process, or by an earlier
@@ -56,47 +68,48 @@ export async function rememberedIdentity(
   basis: IdentityBasis,
   find: () => Promise<readonly string[]>,
 ): Promise<readonly string[]> {
-  const states = fileStates(basis.files);
+  const { subject, settings, files } = basis;
+  const isSearch = typeof files === "function";
+  const asked = JSON.stringify([subject, settings, isSearch ? null : files]);
+  const record = known.get(asked) ?? recallIdentity(asked);
+  if (record !== undefined && isCurrent(record)) {
+    known.set(asked, record);
+    return record.answer;
+  }
+  return await findOnce(asked, isSearch ? await files() : { files }, find);
+}
+
+function isCurrent({ files, places, states }: IdentityRecord): boolean {
+  const now = fileStates(files, places);
+  return now !== undefined && areSameStates(now.numbers, states);
+}
+
+/** Finds an answer, for all who ask while the files are in this state. */
+async function findOnce(
+  asked: string,
+  { files, places = [] }: IdentityFiles,
+  find: () => Promise<readonly string[]>,
+): Promise<readonly string[]> {
+  const states = fileStates(files, places);
   if (states === undefined) return await find();
-  const { subject, settings } = basis;
-  const asked = JSON.stringify([subject, settings, states.description]);
-  const running = known.get(asked);
+  const name = JSON.stringify([asked, files, places, states.numbers]);
+  const running = underWay.get(name);
   if (running !== undefined) return await running;
-  const answer = recallOrFind(basis, states, find);
-  known.set(asked, answer);
+  const answer = find();
+  underWay.set(name, answer);
   try {
-    return await answer;
-  } catch (error) {
-    known.delete(asked);
-    throw error;
+    const record = { answer: await answer, files, places, states: states.numbers };
+    // A file that is changed once more may have the same times.
+    if (areSettled(states)) {
+      known.set(asked, record);
+      await keepIdentity(asked, record);
+    }
+    return record.answer;
   } finally {
-    // Who asked meanwhile has it; a file that is changed once more may have the same times.
-    if (!areSettled(states)) known.delete(asked);
+    underWay.delete(name);
   }
 }
 
 function areSettled({ changed }: FileStates): boolean {
   return changed < Date.now() - SETTLED_AFTER;
-}
-
-async function recallOrFind(
-  basis: IdentityBasis,
-  states: FileStates,
-  find: () => Promise<readonly string[]>,
-): Promise<readonly string[]> {
-  const key = await keyOf(basis, states);
-  const recalled = await recallTexts(key);
-  if (recalled !== undefined) return recalled;
-  const answer = await find();
-  if (areSettled(states)) await keepTexts(key, answer);
-  return answer;
-}
-
-function keyOf({ subject, settings }: IdentityBasis, states: FileStates): Promise<string> {
-  return partDigest([
-    { label: "schema", payload: String(SCHEMA) },
-    { label: "subject", payload: subject },
-    ...listParts("setting", settings),
-    { label: "files", payload: states.description },
-  ]);
 }

@@ -1,44 +1,90 @@
 /**
- * Lists of texts on the disk, by key: what compilers said of themselves.
+ * What was found out once, on the disk, by what was asked: what compilers said of themselves.
+ *
+ * A record is JSON that holds the whole question, so that its name need not tell all questions
+ * apart, and a checksum of the answer. What else is damaged in it is not what is compared with it.
  *
  * @module
  */
 
-import { attempt, cacheStores, writeTo } from "./cache_stores.ts";
-import { magicOf, seal, unseal } from "./sealed_file.ts";
+import { attemptNow, cacheStores, writeTo } from "./cache_stores.ts";
 
-const VERSION = 1;
-const MAGIC = magicOf("GSID", VERSION);
+/** An answer, and by what one sees that it still holds. */
+export interface IdentityRecord {
+  /** What was found. */
+  readonly answer: readonly string[];
+  /** The files that it was found from, absolute paths. */
+  readonly files: readonly string[];
+  /** Paths where a file that appears may change it. */
+  readonly places: readonly string[];
+  /** The state that all of these had. */
+  readonly states: readonly number[];
+}
 
-/** The texts that were kept under a key; undefined where there are none, or they are damaged. */
-export async function recallTexts(key: string): Promise<readonly string[] | undefined> {
+/** Raised when a record, or an answer, means something else than before. */
+const SCHEMA = 3;
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** What was kept for a question; undefined where there is nothing, or it is damaged. */
+export function recallIdentity(asked: string): IdentityRecord | undefined {
   const stores = cacheStores();
   if (stores === undefined) return undefined;
-  const file = await attempt("not found again", () => stores.identities.readSmall(key));
-  return file === undefined ? undefined : await textsIn(key, file);
+  const file = attemptNow("not found again", () => stores.identities.readSmall(checksum(asked)));
+  return file === undefined ? undefined : recordIn(asked, file);
 }
 
-/** Keeps texts under a key, in the place of those that had it. */
-export async function keepTexts(key: string, texts: readonly string[]): Promise<void> {
+/** Keeps an answer, in the place of the one that there was to the question. */
+export async function keepIdentity(asked: string, record: IdentityRecord): Promise<void> {
   const stores = cacheStores();
   if (stores === undefined) return;
-  const content = new TextEncoder().encode(JSON.stringify([key, ...texts]));
-  await writeTo(stores.identities, stores.place, key, await seal(MAGIC, content));
+  const { answer, files, places, states } = record;
+  const text = JSON.stringify([
+    SCHEMA,
+    asked,
+    checksum(answer.join("\0")),
+    answer,
+    files,
+    places,
+    states,
+  ]);
+  const bytes = new TextEncoder().encode(text);
+  await writeTo(stores.identities, stores.place, checksum(asked), bytes);
 }
 
-/** The texts in a file; undefined where it is damaged or that of another key. */
-async function textsIn(
-  key: string,
-  file: Uint8Array<ArrayBuffer>,
-): Promise<readonly string[] | undefined> {
-  const unsealed = await unseal(MAGIC, file);
-  if ("problem" in unsealed) return undefined;
+/** The record in a file; undefined where it is damaged or that of another question. */
+function recordIn(asked: string, file: Uint8Array<ArrayBuffer>): IdentityRecord | undefined {
   let list: unknown;
   try {
-    list = JSON.parse(new TextDecoder().decode(unsealed.content));
+    list = JSON.parse(decoder.decode(file));
   } catch {
-    return undefined; // No JSON: it is found again.
+    return undefined; // Neither UTF-8 nor JSON: it is found again.
   }
-  if (!Array.isArray(list) || !list.every((text) => typeof text === "string")) return undefined;
-  return list[0] === key ? list.slice(1) : undefined;
+  if (!Array.isArray(list)) return undefined;
+  const [schema, question, sum, answer, files, places, states] = list as unknown[];
+  if (schema !== SCHEMA || question !== asked) return undefined;
+  if (!isListOf<string>("string", answer) || !isListOf<string>("string", files)) return undefined;
+  if (!isListOf<string>("string", places) || !isListOf<number>("number", states)) return undefined;
+  return sum === checksum(answer.join("\0")) ? { answer, files, places, states } : undefined;
+}
+
+function isListOf<Element>(type: string, value: unknown): value is readonly Element[] {
+  if (!Array.isArray(value)) return false;
+  for (const element of value) if (typeof element !== type) return false;
+  return true;
+}
+
+/**
+ * FNV-1a of a text, twice with 32 bits, as 16 hexadecimal digits. It is there at once: by Web Crypto
+ * the digest of some hundred characters takes longer than to read the file that it names.
+ */
+function checksum(text: string): string {
+  let low = 0x811c9dc5;
+  let high = 0x9dc5811c;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    low = Math.imul(low ^ code, 0x01000193);
+    high = Math.imul(high ^ code ^ index, 0x01000193);
+  }
+  return (low >>> 0).toString(16).padStart(8, "0") + (high >>> 0).toString(16).padStart(8, "0");
 }

@@ -8,16 +8,9 @@ import { logger } from "../../observe/logging.ts";
 import type { Compiler } from "../compile/compiler.ts";
 import { type CompiledSource, decodeEntry, encodeEntry } from "./cache_entry.ts";
 import { cacheKey, type SourceRequest } from "./cache_key.ts";
-import { cacheSetting } from "./cache_settings.ts";
+import { type CacheSetting, cacheSetting } from "./cache_settings.ts";
 import type { KernelCacheTotal } from "./cache_store.ts";
-import {
-  attempt,
-  type CacheStores,
-  cacheStores,
-  keepsKernels,
-  withStores,
-  writeTo,
-} from "./cache_stores.ts";
+import { attempt, type CacheStores, cacheStores, withStores, writeTo } from "./cache_stores.ts";
 import { RecentImages } from "./recent_images.ts";
 
 /** Machine code of a source, and whether it was there already. */
@@ -64,17 +57,18 @@ export async function cachedCompile(
   request: SourceRequest,
   compile: () => Promise<CompiledSource>,
 ): Promise<CachedSource> {
-  if (!keepsKernels()) {
+  const setting = cacheSetting();
+  if (setting.kind === "off") {
     counters.misses++;
     return { ...await compile(), cached: false };
   }
   const keyNow = async () => await cacheKey(await compiler.identity(request), request);
   const key = await keyNow();
-  const compiled = imagesHere().get(key);
+  const compiled = imagesIn(setting).get(key);
   if (compiled !== undefined) return hit(compiled);
   const running = underWay.get(key);
   if (running !== undefined) return hit(await running);
-  const made = readOrCompile({ key, keyNow, source: request.name, compile });
+  const made = readOrCompile({ setting, key, keyNow, source: request.name, compile });
   underWay.set(key, made);
   try {
     return await made;
@@ -84,8 +78,7 @@ export async function cachedCompile(
 }
 
 /** The images that were used last, as long as the cache has one place: another has its own. */
-function imagesHere(): RecentImages {
-  const setting = cacheSetting();
+function imagesIn(setting: CacheSetting): RecentImages {
   const directory = setting.kind === "on" ? setting.place.directory : "";
   if (directory !== recentDirectory) recent.clear();
   recentDirectory = directory;
@@ -99,6 +92,8 @@ function hit(compiled: CompiledSource): CachedSource {
 
 /** What is looked for, and how it is made. */
 interface Wanted {
+  /** Where it is looked for and kept. */
+  readonly setting: CacheSetting;
   readonly key: string;
   /** The key that it would have now. */
   readonly keyNow: () => Promise<string>;
@@ -107,9 +102,11 @@ interface Wanted {
   readonly compile: () => Promise<CompiledSource>;
 }
 
-async function readOrCompile({ key, keyNow, source, compile }: Wanted): Promise<CachedSource> {
-  const stores = cacheStores();
-  const images = imagesHere();
+async function readOrCompile(
+  { setting, key, keyNow, source, compile }: Wanted,
+): Promise<CachedSource> {
+  const stores = cacheStores(setting);
+  const images = imagesIn(setting);
   const entry = stores === undefined ? undefined : await readEntry(stores, key);
   if (entry !== undefined) {
     images.add(key, entry);

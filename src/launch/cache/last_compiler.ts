@@ -8,8 +8,7 @@
  * @module
  */
 
-import { listParts, partDigest } from "./digest.ts";
-import { keepTexts, recallTexts } from "./identity_store.ts";
+import { keepIdentity, recallIdentity } from "./identity_store.ts";
 
 /**
  * Notes what was used.
@@ -21,19 +20,17 @@ export async function noteLastCompiler(
   settings: readonly string[],
   identity: readonly string[],
 ): Promise<void> {
-  const key = await keyOf(settings);
-  const before = await recallTexts(key);
+  const before = lastCompiler(settings);
   // A file that stays as it is costs no write to the disk.
-  if (JSON.stringify(before) !== JSON.stringify(identity)) await keepTexts(key, identity);
+  if (JSON.stringify(before) === JSON.stringify(identity)) return;
+  await keepIdentity(questionOf(settings), { answer: identity, files: [], places: [], states: [] });
 }
 
 /** What was used last; undefined where that is not known. */
-export async function lastCompiler(
-  settings: readonly string[],
-): Promise<readonly string[] | undefined> {
-  return await recallTexts(await keyOf(settings));
+export function lastCompiler(settings: readonly string[]): readonly string[] | undefined {
+  return recallIdentity(questionOf(settings))?.answer;
 }
 
-function keyOf(settings: readonly string[]): Promise<string> {
-  return partDigest(listParts("last compiler", settings));
+function questionOf(settings: readonly string[]): string {
+  return JSON.stringify(["last compiler", settings]);
 }

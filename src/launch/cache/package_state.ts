@@ -12,7 +12,11 @@ import { fileStates } from "./file_states.ts";
 
 /** What reads sources and makes requests of them. */
 const FOLDERS: readonly string[] = ["src/launch/source", "src/launch/compile"];
-const FILES: readonly string[] = ["src/launch/module_source.ts"];
+const FILES: readonly string[] = [
+  "src/launch/module_source.ts",
+  // The flags of compilers.
+  "src/ffi/build/host_toolchain.ts",
+];
 
 let ours: string | undefined;
 
@@ -35,7 +39,7 @@ export function packageStateIn(root: URL): string {
     ...FOLDERS.flatMap((folder) => filesIn(`${directory}${folder}`)),
     ...FILES.map((file) => `${directory}${file}`),
   ];
-  return `${VERSION}\n${fileStates(files)?.description ?? "not known"}`;
+  return JSON.stringify([VERSION, files, fileStates(files)?.numbers ?? "not known"]);
 }
 
 function filesIn(folder: string): string[] {

@@ -52,6 +52,8 @@ const ORIGIN = /^(.+?):(\d+):(?:(\d+):)? {2,}(?:recursively )?required (?:from|b
 const OF_PROGRAM = new RegExp(
   `^[^\\s:]*(?:\\+\\+|clang|gcc|cc1plus|ld|collect2)[^\\s:]*: (${WORDS}): (.*)$`,
 );
+/** `/usr/bin/ld: final link failed: No space left on device`, and the assembler's like. */
+const UNRANKED = /^\S*\bld(?:\.\w+)?: (final link failed: .*)$|^(?:\S+: )?Fatal error: (.*)$/;
 const UNDEFINED = /undefined (?:reference to|symbol:) [`'‘]?(.*?)['’]?$/;
 /** `  "helper(float)", referenced from:`, of Apple's linker. */
 const UNDEFINED_APPLE = /^ {2}"(.*)", referenced from:$/;
@@ -118,6 +120,11 @@ function readRemark(line: string, origins: Place[]): Remark | undefined {
       place: placeIn(located),
       origins,
     };
+  }
+  const [, ofLinker, ofAssembler] = UNRANKED.exec(line) ?? [];
+  const failure = ofLinker ?? ofAssembler;
+  if (failure !== undefined) {
+    return { severity: "error", message: failure, place: undefined, origins };
   }
   const [, word, message] = OF_PROGRAM.exec(line) ?? [];
   if (word === undefined) return undefined;

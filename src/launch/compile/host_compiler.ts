@@ -6,10 +6,13 @@
 
 import { dirname, join } from "node:path";
 import type { BuildRecord } from "../../ffi/build_record.ts";
+import type { CompilerFamily } from "../../ffi/build/compilers.ts";
 import { kernelFlags, kernelLinkFlags } from "../../ffi/build/host_toolchain.ts";
 import { type EnvironmentReader, grantedEnvironment } from "../../ffi/granted_environment.ts";
+import { PACKAGE_ROOT } from "../../ffi/locate.ts";
+import { VERSION } from "../../ffi/version.ts";
 import { keepsKernels } from "../cache/cache_stores.ts";
-import { rememberedIdentity } from "../cache/compiler_identity.ts";
+import { type IdentityFiles, rememberedIdentity } from "../cache/compiler_identity.ts";
 import { type DigestPart, partDigest } from "../cache/digest.ts";
 import { lastCompiler, noteLastCompiler } from "../cache/last_compiler.ts";
 import { readSource, type SourceContext } from "../source/source_context.ts";
@@ -27,6 +30,8 @@ import {
   programFiles,
   programVariables,
   requirePermission,
+  searchedPlaces,
+  searchSettings,
   versionOf,
 } from "./host_program.ts";
 import { includedFiles, namedFiles } from "./host_options.ts";
@@ -101,38 +106,67 @@ export class HostCompiler implements Compiler {
   }
 
   async #findIdentity(): Promise<readonly string[]> {
-    const headers = await openHostHeaders();
-    const { architectures, sourceHash } = this.#library.build;
-    let program: HostProgram;
-    try {
-      requireReadable(headers);
-      program = this.#findProgram();
-    } catch (error) {
-      return await this.#lastIdentity(headers) ?? Promise.reject(error);
-    }
+    const { build } = this.#library;
+    let absence: unknown;
     const basis = {
       subject: "the C++ compiler of the host device",
-      files: [...programFiles(program, this.#environment), ...headers.files],
-      settings: [...program.command, architectures, sourceHash],
+      settings: [
+        ...[PACKAGE_ROOT.href, VERSION, build.architectures, build.sourceHash],
+        ...searchSettings(build.compiler, this.#environment),
+      ],
+      files: () =>
+        this.#identityFiles().catch((error) => {
+          absence = error;
+          throw error;
+        }),
     };
-    return await rememberedIdentity(basis, async () => {
-      const version = await versionOf(program, this.#environment);
-      return [
-        await digestOf(headers),
-        version.version,
-        version.machine,
-        ...program.command,
-        ...this.#flags(version),
-        sourceHash,
-      ];
-    });
+    try {
+      return await rememberedIdentity(basis, () => this.#askIdentity());
+    } catch (error) {
+      if (error !== absence) throw error;
+      return await this.#lastIdentity() ?? Promise.reject(error);
+    }
+  }
+
+  /**
+   * What the compiler's identity is found from.
+   *
+   * @throws {CompilerUnavailableError} If there is none.
+   */
+  async #identityFiles(): Promise<IdentityFiles> {
+    const headers = await openHostHeaders();
+    requireReadable(headers);
+    const program = this.#findProgram();
+    const places = searchedPlaces(program, this.#library.build.compiler, this.#environment);
+    return {
+      files: [...programFiles(program, this.#environment), ...headers.files],
+      // A header that is new may hide another of its name.
+      places: [...places, ...new Set(headers.files.map((file) => dirname(file)))],
+    };
+  }
+
+  /** The state of the headers, first of all, and what else the machine code depends on. */
+  async #askIdentity(): Promise<readonly string[]> {
+    const program = this.#findProgram();
+    const { family, version, machine } = await versionOf(program, this.#environment);
+    return [
+      await digestOf(await openHostHeaders()),
+      version,
+      machine,
+      ...program.command,
+      ...this.#flags(family),
+      this.#library.build.sourceHash,
+    ];
   }
 
   /** That of the compiler that was used last, with the headers as they are now. */
-  async #lastIdentity(headers: HostHeaders): Promise<readonly string[] | undefined> {
-    const last = await lastCompiler(this.#lastSettings());
+  async #lastIdentity(): Promise<readonly string[] | undefined> {
+    const last = lastCompiler(this.#lastSettings());
+    const headers = await openHostHeaders();
     if (last === undefined || !mayRead(headers.directory)) return last;
-    return [await digestOf(headers), ...last.slice(1)];
+    const basis = { subject: "headers of the host device", settings: [], files: headers.files };
+    const digest = await rememberedIdentity(basis, async () => [await digestOf(headers)]);
+    return [...digest, ...last.slice(1)];
   }
 
   #findProgram(): HostProgram {
@@ -167,7 +201,7 @@ export class HostCompiler implements Compiler {
     });
   }
 
-  #flags({ family }: HostProgramVersion): string[] {
+  #flags(family: CompilerFamily): string[] {
     const { architectures } = this.#library.build;
     return [...kernelFlags(family, architectures), ...DIAGNOSTIC_FLAGS[family]];
   }
@@ -187,7 +221,7 @@ export class HostCompiler implements Compiler {
     await Deno.writeTextFile(source, wrapperText(request, context));
     await writeHeaders(files.headers, request.headers);
     const compiling = this.#run(files, [program, version], request, context, [
-      ...this.#flags(version),
+      ...this.#flags(version.family),
       `-I${files.headers}`,
       ...[...request.defines].map(([name, value]) => `-D${name}=${value}`),
       ...request.options,

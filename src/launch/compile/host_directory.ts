@@ -6,12 +6,13 @@
 
 import { join } from "node:path";
 import {
-  CacheDirectoryError,
   cacheRoot,
   makeCacheDirectory,
   versionedCacheDirectory,
 } from "../../ffi/cache_directory.ts";
 import type { EnvironmentReader } from "../../ffi/granted_environment.ts";
+import { isFileProblem } from "../cache/file_problem.ts";
+import { CompileError } from "./compile_error.ts";
 import { CompilerUnavailableError } from "./compiler_unavailable_error.ts";
 
 /** What a process that was killed left behind goes when it is older than this, in milliseconds. */
@@ -19,11 +20,19 @@ const STALE_AFTER = 60 * 60 * 1000;
 
 const PREFIX = "compile-";
 
+/** A directory for a compilation. */
+interface CompileDirectory {
+  readonly path: string;
+  /** Whether it lies in the user cache. */
+  readonly isCached: boolean;
+}
+
 /**
  * Calls `use` with a new directory, and removes it with all that is in it when that has ended,
  * however it did.
  *
- * It lies in the user cache, or where temporary files go if there is none.
+ * It lies in the user cache, or where temporary files go if there is none, or it cannot be written
+ * to. Where it turns out that the cache is full, `use` is called again.
  *
  * @throws {CompilerUnavailableError} If no directory can be made; the message says why.
  */
@@ -31,7 +40,19 @@ export async function withCompileDirectory<Result>(
   environment: EnvironmentReader,
   use: (directory: string) => Promise<Result>,
 ): Promise<Result> {
-  const directory = await makeDirectory(environment);
+  const { path, isCached } = await makeDirectory(environment);
+  try {
+    return await useAndRemove(path, use);
+  } catch (error) {
+    if (!isCached || !isFull(error)) throw error;
+  }
+  return await useAndRemove(await temporaryDirectory(), use);
+}
+
+async function useAndRemove<Result>(
+  directory: string,
+  use: (directory: string) => Promise<Result>,
+): Promise<Result> {
   try {
     return await use(directory);
   } finally {
@@ -39,19 +60,28 @@ export async function withCompileDirectory<Result>(
   }
 }
 
-async function makeDirectory(environment: EnvironmentReader): Promise<string> {
+/** Whether there was no room for a file of ours, or of the compiler. */
+function isFull(error: unknown): boolean {
+  if (error instanceof CompileError) {
+    return /No space left on device|Disk quota exceeded/.test(error.log);
+  }
+  return error instanceof Error && "code" in error &&
+    ["ENOSPC", "EDQUOT"].includes(String(error.code));
+}
+
+async function makeDirectory(environment: EnvironmentReader): Promise<CompileDirectory> {
   const root = cacheRoot(environment);
   requirePermissions(root);
-  if (root === undefined) return await temporaryDirectory();
+  if (root === undefined) return { path: await temporaryDirectory(), isCached: false };
   try {
     const parent = join(versionedCacheDirectory(root), "compile");
     makeCacheDirectory(root, parent);
     await sweep(parent);
-    return await Deno.makeTempDir({ dir: parent, prefix: PREFIX });
+    return { path: await Deno.makeTempDir({ dir: parent, prefix: PREFIX }), isCached: true };
   } catch (error) {
-    if (!isUnusable(error)) throw error;
+    if (!isFileProblem(error)) throw error;
     // A cache that cannot be written to, or that others can write to, costs nothing but the cache.
-    return await temporaryDirectory();
+    return { path: await temporaryDirectory(), isCached: false };
   }
 }
 
@@ -62,13 +92,6 @@ async function temporaryDirectory(): Promise<string> {
     if (error instanceof Deno.errors.NotCapable) throw missingPermission(["--allow-write"]);
     throw error;
   }
-}
-
-function isUnusable(error: unknown): boolean {
-  if (error instanceof Deno.errors.PermissionDenied) return true;
-  if (error instanceof CacheDirectoryError) return true;
-  return error instanceof Error && "code" in error &&
-    ["EROFS", "ENOSPC", "EDQUOT", "ENOTDIR"].includes(String(error.code));
 }
 
 /** Makes sure that the directory can be made without a prompt. */

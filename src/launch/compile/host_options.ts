@@ -65,6 +65,11 @@ export function namedFiles({ options, name }: CompileInputs): NamedFiles {
 /** An `#include` of an absolute path, which needs no option. */
 const ABSOLUTE = /^[ \t]*#[ \t]*include[ \t]*["<]\//m;
 
+function includesAbsolute(text: string): boolean {
+  // Sources are long, and hardly any has one of these.
+  return (text.includes('"/') || text.includes("</")) && ABSOLUTE.test(text);
+}
+
 /**
  * Names and texts of all files of the program's own that a request includes: the machine code
  * depends on them.
@@ -74,11 +79,11 @@ const ABSOLUTE = /^[ \t]*#[ \t]*include[ \t]*["<]\//m;
  * process's permissions do not hold, would read it all the same, and the cache not know.
  */
 export async function includedFiles(request: CompileInputs): Promise<readonly string[]> {
+  const { options, source, headers } = request;
+  const isOpen = includesAbsolute(source) || headers.values().some(includesAbsolute);
+  if (options.length === 0 && !isOpen) return [];
   const { directories, first } = namedFiles(request);
-  const texts = [request.source, ...request.headers.values()];
-  if (directories.length + first.length === 0 && !texts.some((text) => ABSOLUTE.test(text))) {
-    return [];
-  }
+  if (directories.length + first.length === 0 && !isOpen) return [];
   const closed = directories.find((directory) => !mayRead(directory));
   if (closed !== undefined) {
     throw new CompilerUnavailableError(

@@ -4,14 +4,14 @@
  * @module
  */
 
-import { delimiter, isAbsolute } from "node:path";
+import { delimiter, isAbsolute, join } from "node:path";
 import { type CompilerFamily, compilerFamily } from "../../ffi/build/compilers.ts";
 import { compilerInstallation, readOsRelease } from "../../ffi/build/install_advice.ts";
 import { findProgram, runProgram } from "../../ffi/build/programs.ts";
 import { environmentGranted, type EnvironmentReader } from "../../ffi/granted_environment.ts";
 import { rememberedIdentity } from "../cache/compiler_identity.ts";
 import { CompilerUnavailableError } from "./compiler_unavailable_error.ts";
-import { mayRead } from "./readable_files.ts";
+import { hasName, mayRead, mayReadAll } from "./readable_files.ts";
 
 /** A compiler's program, which has not been started yet. */
 export interface HostProgram {
@@ -65,8 +65,7 @@ export function findHostProgram(builtWith: string, environment: EnvironmentReade
         "which is no program",
     );
   }
-  const names = /clang/i.test(builtWith) ? ["clang++", "g++", "c++"] : ["g++", "clang++", "c++"];
-  for (const name of names) {
+  for (const name of compilerNames(builtWith)) {
     const path = find(name, environment);
     if (path !== undefined) return { command: [path], source: "PATH" };
     tried.push(`${name} on PATH`);
@@ -77,6 +76,11 @@ export function findHostProgram(builtWith: string, environment: EnvironmentReade
       `${missingPermissions(environment)} Install one with ` +
       compilerInstallation(Deno.build.os, osRelease),
   );
+}
+
+/** What is looked for on `PATH`, in this order. */
+function compilerNames(builtWith: string): readonly string[] {
+  return /clang/i.test(builtWith) ? ["clang++", "g++", "c++"] : ["g++", "clang++", "c++"];
 }
 
 /** The variables may hold a wrapper and the compiler, such as "ccache g++". */
@@ -110,8 +114,7 @@ function pathOf(environment: EnvironmentReader): string[] {
 
 /** Of some directories those that may be read; mostly all may, which one question tells. */
 function readable(directories: string[]): string[] {
-  const isAll = Deno.permissions.querySync({ name: "read" }).state === "granted";
-  return isAll ? directories : directories.filter(mayRead);
+  return mayReadAll() ? directories : directories.filter(mayRead);
 }
 
 /** Which permissions would let a compiler be looked for in more places. */
@@ -129,6 +132,48 @@ function missingPermissions(environment: EnvironmentReader): string {
 export function programFiles({ command }: HostProgram, environment: EnvironmentReader): string[] {
   return command.filter((word) => !word.startsWith("-"))
     .flatMap((word) => find(word, environment) ?? []);
+}
+
+/**
+ * What decides which program {@linkcode findHostProgram} finds, besides the state of files: where it
+ * looks, and for what.
+ */
+export function searchSettings(builtWith: string, environment: EnvironmentReader): string[] {
+  const variables = programVariables(environment);
+  return [
+    builtWith,
+    ...variables,
+    // A path in a variable may be relative.
+    variables.some((text) => text.includes("/")) ? Deno.cwd() : "",
+    environment("PATH") ?? "",
+    // With fewer permissions it looks in fewer places.
+    ...(mayReadAll() ? [] : ["of which may be read", ...readable(pathOf(environment))]),
+  ];
+}
+
+/**
+ * Where another program may appear that would be found instead: the directories of `PATH` that are
+ * searched before the program's own, and files in them that cannot be started yet.
+ */
+export function searchedPlaces(
+  { command: [path], source }: HostProgram,
+  builtWith: string,
+  environment: EnvironmentReader,
+): string[] {
+  const directories = readable(pathOf(environment));
+  const [first] = compilerNames(builtWith);
+  const own = directories.findIndex((directory) => join(directory, first!) === path);
+  if (source !== "PATH" || own < 0) return directories.concat(namedIn(directories, builtWith));
+  const before = directories.slice(0, own);
+  return before.concat(namedIn(before, builtWith));
+}
+
+/** What has a compiler's name in directories, also links that lead nowhere. */
+function namedIn(directories: readonly string[], builtWith: string): string[] {
+  const paths = directories.flatMap((directory) =>
+    compilerNames(builtWith).map((name) => join(directory, name))
+  );
+  return paths.filter(hasName);
 }
 
 /**

@@ -6,6 +6,7 @@
  */
 
 import { rewriteDynamicShared } from "../source/dynamic_shared.ts";
+import { overloadIn, readableExpression } from "../source/overload_expression.ts";
 import type { SourceContext } from "../source/source_context.ts";
 import type { CompileRequest } from "./compiler.ts";
 
@@ -16,7 +17,7 @@ export const TABLE_FILE = "gridstride table";
 
 /** The name in the machine code of an expression of a request. */
 export function loweredName(expression: string): string {
-  return expression.replace(/^&/, "");
+  return readableExpression(expression.replace(/^&/, ""));
 }
 
 /**
@@ -50,8 +51,10 @@ export function wrapperText(
 /** One line for each expression, so that the line tells which. */
 function tableEntry(expression: string): string {
   const text = expression.replaceAll(/\s+/g, " ");
-  const macro = text.startsWith("&") ? "GS_MODULE_VARIABLE" : "GS_MODULE_KERNEL";
-  return `${macro}(${quoted(loweredName(expression))}, ${loweredName(text)})`;
+  const name = quoted(loweredName(expression));
+  if (text.startsWith("&")) return `GS_MODULE_VARIABLE(${name}, ${text.slice(1)})`;
+  const macro = overloadIn(text) === undefined ? "GS_MODULE_KERNEL" : "GS_MODULE_OVERLOAD";
+  return `${macro}(${name}, ${text})`;
 }
 
 /** A text as a string of C++, which has no `\u` for the characters that ASCII has. */

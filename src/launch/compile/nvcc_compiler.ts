@@ -195,10 +195,16 @@ function nvccDiagnostics(log: string, request: CompileRequest): Diagnostic[] {
     isProgram: originals.has(name),
     textOf: (line) => originals.get(name)?.split(/\r?\n/)[line - 1],
   }));
-  return [...ofPreprocessor, ...readNvrtcDiagnostics(log, texts)].map((diagnostic) => {
-    if (diagnostic.file !== NAMES_FILE) return diagnostic;
-    const { severity, message, line } = diagnostic;
+  const diagnostics = [...ofPreprocessor, ...readNvrtcDiagnostics(log, texts)];
+  const isSourceWrong = diagnostics.some(({ severity, file }) =>
+    severity === "error" && file !== NAMES_FILE
+  );
+  return diagnostics.flatMap((diagnostic) => {
+    const { severity, message, file, line } = diagnostic;
+    if (file !== NAMES_FILE) return [diagnostic];
+    // What is wrong with the names then follows from what is wrong with the source.
+    if (isSourceWrong || severity !== "error") return [];
     const expression = request.expressions[(line ?? 1) - 1];
-    return { severity, message: `in the expression ${expression}: ${message}` };
+    return [{ severity, message: `in the expression ${expression}: ${message}` }];
   });
 }

@@ -37,6 +37,8 @@ const UNLOCATED = new RegExp(
 );
 /** `ptxas error   : …`, `ptxas application ptx input, line 23; error   : …`. */
 const ASSEMBLER = /^(?:ptxas|nvlink) (?:.*, line \d+; )?(error|fatal|warning)\s*: (.*)$/;
+/** What it reports of kernels; all its lines begin at the margin, but for some of these. */
+const ASSEMBLER_REPORT = /^\s+\d+ bytes stack frame/;
 /** The file that NVRTC makes of name expressions. */
 const NAME_FILE = "__nv_name_map";
 /** What it says after the reason. */
@@ -75,12 +77,31 @@ export function readNvrtcDiagnostics(log: string, texts: DiagnosedTexts): Diagno
 
 function readRemarks(log: string): Remark[] {
   const remarks: Remark[] = [];
-  for (const line of log.split(/\r?\n/)) {
+  // NVRTC puts a NUL between what its assembler reports and what it refuses.
+  for (const line of log.split(/\r?\n|\0/)) {
     const remark = remarkIn(line);
     if (remark !== undefined) remarks.push(remark);
-    else if (/^\s/.test(line)) remarks.at(-1)?.rest.push(line);
+    else if (/^\s/.test(line) && !ASSEMBLER_REPORT.test(line)) remarks.at(-1)?.rest.push(line);
   }
-  return remarks;
+  return remarks.flatMap((remark, index) => {
+    if (isOpening(remark)) return isAtEnd(remarks[index - 1]) ? [] : [remark];
+    const opening = remarks[index + 1];
+    return isAtEnd(remark) && isOpening(opening) ? [unclosed(remark, opening)] : [remark];
+  });
+}
+
+function isAtEnd(remark: Remark | undefined): boolean {
+  return remark?.severity === "error" && remark.file === undefined &&
+    /^expected an? /.test(remark.message);
+}
+
+function isOpening(remark: Remark | undefined): remark is Remark {
+  return remark?.severity === "note" && /^to match this /.test(remark.message);
+}
+
+/** What is missing at the end of a source, where it begins. */
+function unclosed({ severity, message }: Remark, opening: Remark): Remark {
+  return { ...opening, severity, message: `${message} ${opening.message}` };
 }
 
 /** Puts the name expression that a remark is about into it; NVRTC tells it behind them. */
@@ -110,7 +131,9 @@ function remarkIn(line: string): Remark | undefined {
   const [, kind, reason] = ASSEMBLER.exec(line) ?? [];
   if (kind !== undefined) {
     const severity = kind === "warning" ? "warning" : "error";
-    return { severity, message: reason!, file: undefined, line: undefined, rest: [] };
+    // It counts bytes in hexadecimal.
+    const message = reason!.replaceAll(/\b0x[\da-f]+\b(?= (?:bytes|max))/g, (n) => `${Number(n)}`);
+    return { severity, message, file: undefined, line: undefined, rest: [] };
   }
   const [, word, message] = UNLOCATED.exec(line) ?? [];
   if (message === undefined) return undefined;
@@ -120,15 +143,15 @@ function remarkIn(line: string): Remark | undefined {
 
 function toDiagnostic(remark: Remark, texts: DiagnosedTexts): Diagnostic[] {
   const { severity, file, line, rest } = remark;
-  const { details, context, column } = readRest(rest);
+  const { details, context, mark } = readRest(rest);
   const message = explain([remark.message, ...details].join(" "), texts);
   if (file === undefined || line === undefined) return [{ severity, message }];
-  if (texts.own.has(file)) return [{ severity, message, ...place(texts, file, line, column) }];
+  if (texts.own.has(file)) return [{ severity, message, ...place(texts, file, line, mark) }];
   // What the language's own headers are warned of concerns nobody; an error in them is shown where
   // the program brought it about, if that is said.
   if (severity !== "error") return [];
   const origin = context.find((candidate) => texts.own.has(candidate.file ?? file));
-  if (origin === undefined) return [{ severity, message, ...place(texts, file, line, column) }];
+  if (origin === undefined) return [{ severity, message, ...place(texts, file, line, mark) }];
   return [{ severity, message, ...place(texts, origin.file ?? file, origin.line, undefined) }];
 }
 
@@ -143,22 +166,32 @@ interface Rest {
   readonly details: string[];
   /** What led to a template's error, nearest first. */
   readonly context: Origin[];
-  /** The character that is marked, from 1. */
-  readonly column: number | undefined;
+  /** What is marked. */
+  readonly mark: Mark | undefined;
+}
+
+/** A mark below a line. */
+interface Mark {
+  /** The line as the compiler saw it. */
+  readonly shown: string;
+  /** Its character that is marked, from 1. */
+  readonly column: number;
 }
 
 /** Reads what follows a remark: more of it, the line and the mark below it, and the context. */
 function readRest(rest: readonly string[]): Rest {
-  const mark = rest.findIndex((line) => /^\s*\^\s*$/.test(line));
-  const details = (mark < 0 ? rest : rest.slice(0, Math.max(0, mark - 1)))
+  const at = rest.findIndex((line) => /^\s*\^\s*$/.test(line));
+  const details = (at < 0 ? rest : rest.slice(0, Math.max(0, at - 1)))
     .map((line) => line.trim()).filter((line) => line !== "" && !/^detected during/.test(line));
-  const context = rest.slice(mark + 1).flatMap((line) => {
+  const context = rest.slice(at + 1).flatMap((line) => {
     const match = INSTANTIATION.exec(line);
     return match === null ? [] : [{ file: match[2] ?? match[3], line: Number(match[1]) }];
   });
   // The line is shown with two spaces before it.
-  const column = mark < 0 ? undefined : rest[mark]!.indexOf("^") - 1;
-  return { details: mark < 0 && context.length > 0 ? [] : details, context, column };
+  const mark = at < 1
+    ? undefined
+    : { shown: rest[at - 1]!.slice(2), column: rest[at]!.indexOf("^") - 1 };
+  return { details: at < 0 && context.length > 0 ? [] : details, context, mark };
 }
 
 function explain(message: string, { searched }: DiagnosedTexts): string {
@@ -171,15 +204,30 @@ function place(
   { originals }: DiagnosedTexts,
   file: string,
   line: number,
-  column: number | undefined,
+  mark: Mark | undefined,
 ): Omit<Diagnostic, "severity" | "message"> {
   const text = originals.get(file)?.split(/\r?\n/)[line - 1];
-  // An #include line may have been another one when the compiler saw it.
-  const fits = column !== undefined && column >= 1 && column <= (text?.length ?? 0) + 1;
+  const column = mark === undefined ? undefined : columnIn(text ?? "", mark);
   return {
     file,
     line,
-    ...(fits ? { column } : {}),
+    ...(column === undefined ? {} : { column }),
     ...(text === undefined ? {} : { text }),
   };
+}
+
+/**
+ * Which character of a line is marked. The compiler may have seen another line: nvcc shows what its
+ * preprocessor has made of it, and an #include of ours may stand for one.
+ */
+function columnIn(text: string, { shown, column }: Mark): number | undefined {
+  const [ours, theirs] = [text.trimEnd(), shown.trimEnd()];
+  const from = theirs.slice(column - 1);
+  if (ours.length === theirs.length || from === "") return withinLine(text, column);
+  if (ours.endsWith(from)) return ours.length - from.length + 1;
+  return ours.startsWith(theirs.slice(0, column - 1)) ? withinLine(text, column) : undefined;
+}
+
+function withinLine(text: string, column: number): number | undefined {
+  return column >= 1 && column <= text.length + 1 ? column : undefined;
 }

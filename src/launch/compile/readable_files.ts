@@ -9,6 +9,11 @@ export function mayRead(path: string): boolean {
   return Deno.permissions.querySync({ name: "read", path }).state === "granted";
 }
 
+/** Whether this process may read all paths without a prompt. */
+export function mayReadAll(): boolean {
+  return Deno.permissions.querySync({ name: "read" }).state === "granted";
+}
+
 /** Whether an error says that there is no such file or directory, or none that may be read. */
 function isAbsence(error: unknown): boolean {
   return error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory ||
@@ -30,6 +35,11 @@ function unlessAbsent<Found>(path: string, look: (path: string) => Found): Found
 /** Whether there is a file or directory. */
 export function isThere(path: string): boolean {
   return unlessAbsent(path, Deno.statSync) !== undefined;
+}
+
+/** Whether there is something of this name, also a link that leads nowhere. */
+export function hasName(path: string): boolean {
+  return unlessAbsent(path, Deno.lstatSync) !== undefined;
 }
 
 /** The path without links; as it is where that cannot be told. */

@@ -5,13 +5,15 @@
  */
 
 import { evaluateCondition } from "./condition.ts";
-import { type Directive, isSignificant, type MacroTable, readDirective } from "./macros.ts";
-import type { Token } from "./tokens.ts";
+import { type Directive, type MacroTable, readDirective } from "./macros.ts";
+import { isSignificant, type Token } from "./tokens.ts";
 
 /** A token that means something to the language, and what is known of it. */
 export interface ActiveToken extends Token {
   /** Whether a condition that cannot be decided here stands before it. */
   readonly conditional: boolean;
+  /** Whether white space stands before it, where its place does not tell, as a macro has made it. */
+  readonly isSpaced?: boolean;
 }
 
 /** An `#include`. */
@@ -60,19 +62,23 @@ interface Conditional {
  * only the first stays.
  *
  * @param macros What is defined; changes as the source defines more.
- * @param seen Whether a header's text is known, or defines nothing that matters.
+ * @param seen Whether a header's text is known, or defines nothing that matters; told which header,
+ * and where in the source it is included.
+ * @param at Where in the source the tokens are, if they are those of a header.
  */
 export function activeTokens(
   tokens: readonly Token[],
   macros: MacroTable,
-  seen: (header: string) => boolean,
+  seen: (header: string, at: number) => boolean,
+  at?: number,
 ): ActiveSource {
-  return new ConditionalReader(macros, seen).read(tokens);
+  return new ConditionalReader(macros, seen, at).read(tokens);
 }
 
 class ConditionalReader {
   readonly #macros: MacroTable;
-  readonly #seen: (header: string) => boolean;
+  readonly #seen: (header: string, at: number) => boolean;
+  readonly #place: number | undefined;
   readonly #open: Conditional[] = [];
   readonly #tokens: ActiveToken[] = [];
   /** How many brackets are open before each token of the result, and behind the last. */
@@ -80,9 +86,14 @@ class ConditionalReader {
   readonly #includes: IncludeDirective[] = [];
   #state: Decision = true;
 
-  constructor(macros: MacroTable, seen: (header: string) => boolean) {
+  constructor(
+    macros: MacroTable,
+    seen: (header: string, at: number) => boolean,
+    place: number | undefined,
+  ) {
     this.#macros = macros;
     this.#seen = seen;
+    this.#place = place;
   }
 
   read(tokens: readonly Token[]): ActiveSource {
@@ -125,8 +136,10 @@ class ConditionalReader {
         break;
       case "define":
       case "undef":
-        if (this.#state === true) this.#macros.apply(directive);
-        else if (this.#state === undefined) this.#macros.doubt(directive);
+        if (this.#state === true) this.#macros.apply(directive, this.#place ?? token.start);
+        else if (this.#state === undefined) {
+          this.#macros.doubt(directive, this.#place ?? token.start);
+        }
         break;
       case "include":
         this.#include(directive.rest, token);
@@ -146,7 +159,9 @@ class ConditionalReader {
     const header = /^(?:<([^>]*)>|"([^"]*)")/.exec(rest);
     const name = header?.[1] ?? header?.[2];
     if (name !== undefined) this.#includes.push({ header: name, token });
-    if (this.#state !== false && (name === undefined || !this.#seen(name))) {
+    if (
+      this.#state !== false && (name === undefined || !this.#seen(name, this.#place ?? token.start))
+    ) {
       this.#macros.unseenHeader();
     }
   }

@@ -74,7 +74,7 @@ function closingBracket({ tokens, partners }: DeclarationList, at: number, end: 
 }
 
 function mayBeMacro(word: string, macros: MacroTable): boolean {
-  if (!MACRO_NAME.test(word) || KNOWN.test(word) || CUDA.test(word)) return false;
   const { state } = macros.look(word);
-  return state === "unknown" || state === "function";
+  if (state !== "unknown") return state === "function";
+  return MACRO_NAME.test(word) && !KNOWN.test(word) && !CUDA.test(word);
 }

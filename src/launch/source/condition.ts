@@ -5,8 +5,7 @@
  */
 
 import type { Directive, MacroTable } from "./macros.ts";
-import { isSignificant } from "./macros.ts";
-import { tokenize } from "./tokens.ts";
+import { isSignificant, tokenize } from "./tokens.ts";
 
 /** An integer, or undefined where it cannot be known. */
 type Value = bigint | undefined;

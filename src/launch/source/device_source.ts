@@ -10,7 +10,12 @@ import { blank, type BlankRange } from "./blanking.ts";
 import { findHostCode, type HostCode, type SourceProblem, type Unannotated } from "./host_code.ts";
 import { isHostHeader } from "./host_names.ts";
 import { type KernelDeclaration, kernelsOf } from "./kernels.ts";
-import { readSource, type SourceContext, type SourceSurroundings } from "./source_context.ts";
+import {
+  readSource,
+  type SourceContext,
+  type SourceSurroundings,
+  withMacrosExpanded,
+} from "./source_context.ts";
 import { type VariableDeclaration, variablesOf } from "./variables.ts";
 
 /** What is known of a source besides its text. */
@@ -66,9 +71,10 @@ export function readDeviceSource(source: string, options: SourceOptions): Device
     end: tokens[last]!.end,
   }));
   ranges.push(...hostIncludes(includes, headers));
+  const expanded = withMacrosExpanded(context);
   return {
-    kernels: kernelsOf(context),
-    variables: variablesOf(context),
+    kernels: kernelsOf(expanded),
+    variables: variablesOf(expanded),
     hostCode: skipped,
     text: blank(source, context.allTokens, ranges),
   };

@@ -10,6 +10,7 @@ import { NONE } from "./brackets.ts";
 import type { Declaration, DeclarationList } from "./declarations.ts";
 import { DeclaredNames } from "./declared_names.ts";
 import type { MacroTable } from "./macros.ts";
+import { parameterTypes } from "./parameter_types.ts";
 import type { SourceContext } from "./source_context.ts";
 import type { TypeAliases } from "./type_aliases.ts";
 
@@ -34,6 +35,8 @@ export interface KernelDeclaration {
   readonly isConditional: boolean;
   /** Whether other kernels have the same name, so that it alone does not tell which is meant. */
   readonly isOverloaded: boolean;
+  /** The types of its parameters as they are written outside of its namespaces: `float*, n::Box`. */
+  readonly parameterTypes: string;
 }
 
 const IDENTIFIER = /^[A-Za-z_$\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*$/;
@@ -43,7 +46,7 @@ interface FoundKernel extends KernelDeclaration {
   readonly defines: boolean;
 }
 
-/** The kernels that a source defines or instantiates, each once, in order. */
+/** The kernels that a source defines or instantiates, each once; those of one name together. */
 export function kernelsOf(context: SourceContext): KernelDeclaration[] {
   const names = new DeclaredNames(context.list);
   const found = new Map<string, FoundKernel[]>();
@@ -55,15 +58,23 @@ export function kernelsOf(context: SourceContext): KernelDeclaration[] {
     if (same === undefined) found.set(kernel.expression, [kernel]);
     else same.push(kernel);
   }
-  return [...found.values()].flatMap((same) => {
-    const definitions = same.filter(({ defines }) => defines);
-    const [first] = definitions;
-    if (first === undefined) return [];
-    const { expression, signature, line, isTemplate, isConditional } = first;
-    const certain = definitions.filter((definition) => !definition.isConditional);
-    const isOverloaded = certain.length > 1;
-    return [{ expression, signature, line, isTemplate, isConditional, isOverloaded }];
-  });
+  return [...found.values()].flatMap(distinctKernels);
+}
+
+/**
+ * Of what has one name, that which is defined: each list of parameters once. Branches of the
+ * preprocessor may define the same kernel in several ways.
+ */
+function distinctKernels(same: readonly FoundKernel[]): KernelDeclaration[] {
+  const distinct = new Map<string, KernelDeclaration>();
+  for (const { defines, ...kernel } of same) {
+    const key = `${kernel.parameterTypes} ${kernel.isTemplate}`;
+    const known = distinct.get(key);
+    const isBetter = known === undefined || known.isConditional && !kernel.isConditional;
+    if (defines && isBetter) distinct.set(key, kernel);
+  }
+  const isOverloaded = distinct.size > 1;
+  return [...distinct.values()].map((kernel) => ({ ...kernel, isOverloaded }));
 }
 
 function readKernel(
@@ -92,6 +103,7 @@ function readKernel(
     // A macro's call right before it may say anything, such as template <…>.
     isConditional: start.conditional || isMacroCall(list, before, declaration),
     isOverloaded: false,
+    parameterTypes: parameterTypes(list, declaration, names, macros),
     defines: declaration.body !== NONE || declaration.isInstantiation,
   };
 }
@@ -143,10 +155,10 @@ function outsideNames(
   tokens: readonly ActiveToken[],
   names: DeclaredNames,
   namespaces: readonly string[],
-): { text: string; start: number; end: number }[] {
-  return tokens.map(({ kind, text, start, end }, index) => {
+): TextPart[] {
+  return tokens.map(({ kind, text, ...place }, index) => {
     const isFirst = kind === "word" && !/^(?:::|\.|->)$/.test(tokens[index - 1]?.text ?? "");
-    return { text: isFirst ? names.qualified(text, namespaces) : text, start, end };
+    return { text: isFirst ? names.qualified(text, namespaces) : text, ...place };
   });
 }
 
@@ -167,7 +179,7 @@ function parameterText(
   { parameters }: Declaration,
 ): string {
   const end = partners[parameters] === NONE ? parameters : partners[parameters]!;
-  const parts: { text: string; start: number; end: number }[] = [];
+  const parts: TextPart[] = [];
   let isDefault = false;
   for (let at = parameters + 1; at < end; at++) {
     const token = tokens[at]!;
@@ -179,7 +191,7 @@ function parameterText(
       continue;
     }
     const text = token.kind === "word" ? replaced(token.text, macros, aliases) : token.text;
-    parts.push({ text, start: token.start, end: token.end });
+    parts.push({ ...token, text });
   }
   return joined(parts).trim();
 }
@@ -188,12 +200,15 @@ function replaced(word: string, macros: MacroTable, aliases: TypeAliases): strin
   return macros.expand(word).split(" ").map((part) => aliases.resolve(part)).join(" ");
 }
 
+/** A token's text, which may have been replaced, and its place. */
+type TextPart = Pick<ActiveToken, "text" | "start" | "end" | "isSpaced">;
+
 /** Tokens as text, one space where there was any, or a comment, between them. */
-function joined(tokens: readonly { text: string; start: number; end: number }[]): string {
+function joined(tokens: readonly TextPart[]): string {
   let text = "";
   let end = tokens[0]?.start ?? 0;
   for (const token of tokens) {
-    text += token.start > end ? ` ${token.text}` : token.text;
+    text += token.isSpaced ?? token.start > end ? ` ${token.text}` : token.text;
     end = token.end;
   }
   return text.replaceAll(/ (?=,)/g, "");

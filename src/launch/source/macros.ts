@@ -1,12 +1,11 @@
 /**
- * The macros that a source, its headers and its caller define, as far as they are needed to
- * understand declarations: those without parameters.
+ * The macros that a source, its headers and its caller define, and where.
  *
  * @module
  */
 
-import type { Token } from "./tokens.ts";
-import { tokenize } from "./tokens.ts";
+import { type MacroDefinition, readDefinition } from "./macro_definition.ts";
+import { isSignificant, tokenize } from "./tokens.ts";
 
 /** What is known of a macro. */
 export type MacroKnowledge =
@@ -25,6 +24,15 @@ export interface Directive {
   readonly name: string;
   /** What follows, on one line and without comments. */
   readonly rest: string;
+}
+
+/** What a macro is from a place of the source on. */
+interface MacroState {
+  readonly from: number;
+  /** What follows its name in its definition; undefined where it has none that is certain. */
+  readonly text: string | undefined;
+  /** The same, read when it is first needed. */
+  definition: MacroDefinition | undefined;
 }
 
 /** Names that the compiler itself may define. */
@@ -51,6 +59,7 @@ export class MacroTable {
   readonly #macros = new Map<string, MacroKnowledge>();
   /** What each macro was defined as last, also if it no longer is. */
   readonly #bodies = new Map<string, string>();
+  readonly #history = new Map<string, MacroState[]>();
   #unseenHeaders = false;
 
   /**
@@ -61,7 +70,10 @@ export class MacroTable {
    */
   constructor(defines: ReadonlyMap<string, string>, absent: Iterable<string> = []) {
     for (const name of absent) this.#macros.set(name, { state: "undefined" });
-    for (const [name, body] of defines) this.#define(name, body);
+    for (const [name, body] of defines) {
+      this.#define(name, body);
+      this.#note(name, -1, body);
+    }
   }
 
   /** Notes that a header was included whose text is not known. */
@@ -69,10 +81,11 @@ export class MacroTable {
     this.#unseenHeaders = true;
   }
 
-  /** Takes a `#define` or `#undef`. */
-  apply({ name, rest }: Directive): void {
+  /** Takes a `#define` or `#undef` that stands at a place of the source. */
+  apply({ name, rest }: Directive, at: number): void {
     const [, macro, parameters, body = ""] = /^([\w$]+)(\()?\s*(.*)$/s.exec(rest) ?? [];
     if (macro === undefined) return;
+    this.#note(macro, at, name === "undef" ? undefined : rest.slice(macro.length));
     if (name === "undef") this.#macros.set(macro, { state: "undefined" });
     else if (parameters !== undefined) this.#macros.set(macro, { state: "function" });
     else this.#define(macro, body.trim());
@@ -83,10 +96,35 @@ export class MacroTable {
     this.#bodies.set(name, body);
   }
 
-  /** Notes that a macro may or may not be defined from here on. */
-  doubt({ rest }: Directive): void {
+  #note(name: string, from: number, text: string | undefined): void {
+    const state: MacroState = { from, text, definition: undefined };
+    const known = this.#history.get(name);
+    if (known === undefined) this.#history.set(name, [state]);
+    else known.push(state);
+  }
+
+  /** Notes that a macro may or may not be defined from a place of the source on. */
+  doubt({ rest }: Directive, at: number): void {
     const macro = /^[\w$]+/.exec(rest)?.[0];
-    if (macro !== undefined) this.#macros.set(macro, { state: "unknown" });
+    if (macro === undefined) return;
+    this.#macros.set(macro, { state: "unknown" });
+    this.#note(macro, at, undefined);
+  }
+
+  /** What a macro certainly is at a place of the source; undefined where it may be something else. */
+  definitionAt(name: string, at: number): MacroDefinition | undefined {
+    const states = this.#history.get(name);
+    if (states === undefined) return undefined;
+    // The last one before the place; they are in the order of the source.
+    let [low, high] = [0, states.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (states[middle]!.from < at) low = middle + 1;
+      else high = middle;
+    }
+    const state = states[low - 1];
+    if (state?.text === undefined) return undefined;
+    return state.definition ??= readDefinition(state.text);
   }
 
   /** What is known of a macro. */
@@ -118,9 +156,4 @@ export class MacroTable {
 
 function significant(text: string): string[] {
   return tokenize(text).filter(isSignificant).map((token) => token.text);
-}
-
-/** Whether a token means something to the language itself. */
-export function isSignificant({ kind }: Token): boolean {
-  return kind !== "space" && kind !== "comment" && kind !== "directive";
 }

@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { type ActiveSource, activeTokens } from "./active_tokens.ts";
 import { type DeclarationList, readDeclarations } from "./declarations.ts";
 import { isHostHeader } from "./host_names.ts";
+import { expandMacros } from "./macro_expansion.ts";
 import { MacroTable } from "./macros.ts";
 import { SourceLines } from "./source_lines.ts";
 import { type Token, tokenize } from "./tokens.ts";
@@ -39,6 +40,18 @@ export interface SourceContext {
   readonly lines: SourceLines;
 }
 
+/**
+ * A source as it is when its macros stand for what they were defined as. Its tokens are no longer
+ * those of the text: those that a macro has made are where its call is.
+ */
+export function withMacrosExpanded(context: SourceContext): SourceContext {
+  const { list: { tokens, partners }, macros } = context;
+  const expanded = expandMacros(tokens, partners, macros);
+  if (expanded === tokens) return context;
+  const list = readDeclarations(expanded);
+  return { ...context, list, aliases: new TypeAliases(list) };
+}
+
 /** Headers that define no macro a source would ask for: those of the language and of C. */
 const LANGUAGE_HEADERS: readonly RegExp[] = [
   /^(?:cuda|cuda_\w+|device_\w+|vector_\w+|sm_\w+|driver_types|math_constants|mma)\.h$/,
@@ -68,9 +81,9 @@ export function readSource(
 function headerReader(
   headers: ReadonlyMap<string, string>,
   macros: MacroTable,
-): (header: string) => boolean {
+): (header: string, at: number) => boolean {
   const read = new Map<string, boolean>();
-  const seeFrom = (from: string) => (header: string): boolean => {
+  const seeFrom = (from: string) => (header: string, at: number): boolean => {
     const beside = join(dirname(from), header);
     const name = headers.has(beside) ? beside : header;
     const known = read.get(name);
@@ -79,7 +92,7 @@ function headerReader(
     const isSeen = text !== undefined || isHostHeader(name) ||
       LANGUAGE_HEADERS.some((pattern) => pattern.test(name));
     read.set(name, isSeen);
-    if (text !== undefined) activeTokens(tokenize(text), macros, seeFrom(name));
+    if (text !== undefined) activeTokens(tokenize(text), macros, seeFrom(name), at);
     return isSeen;
   };
   return seeFrom("");

@@ -234,3 +234,8 @@ function literalEnd(source: string, start: number, quote: number): number {
   }
   return source.length;
 }
+
+/** Whether a token means something to the language itself. */
+export function isSignificant({ kind }: Token): boolean {
+  return kind !== "space" && kind !== "comment" && kind !== "directive";
+}

@@ -24,6 +24,15 @@ interface DevicePools {
   readonly pools: Set<PoolCore>;
   /** Ordinals of the devices that may address what is mapped on this one. */
   readonly accessors: Set<number>;
+  readonly watchers: Set<PoolWatcher>;
+}
+
+/** Who is told of the pools of a device. */
+export interface PoolWatcher {
+  /** A pool is there. */
+  added(pool: PoolCore): void;
+  /** One has ended, and has given its memory back. */
+  removed(pool: PoolCore): void;
 }
 
 const devices = new WeakMap<NativeLibrary, Map<number, DevicePools>>();
@@ -33,16 +42,33 @@ function poolsOn({ library, ordinal }: DevicePlace): DevicePools {
   if (ofLibrary === undefined) devices.set(library, ofLibrary = new Map());
   let those = ofLibrary.get(ordinal);
   if (those === undefined) {
-    ofLibrary.set(ordinal, those = { pools: new Set(), accessors: new Set() });
+    those = { pools: new Set(), accessors: new Set(), watchers: new Set() };
+    ofLibrary.set(ordinal, those);
   }
   return those;
 }
 
 /** Notes a pool of a device until it is closed. */
 export function registerPool(device: DevicePlace, pool: PoolCore): void {
-  const { pools } = poolsOn(device);
+  const { pools, watchers } = poolsOn(device);
   pools.add(pool);
-  pool.onClose(() => pools.delete(pool));
+  pool.onClose(() => {
+    pools.delete(pool);
+    for (const watcher of watchers) watcher.removed(pool);
+  });
+  for (const watcher of watchers) watcher.added(pool);
+}
+
+/**
+ * Tells a watcher of every pool of a device: those that there are, and each when it is made.
+ *
+ * @returns Has it told of no more.
+ */
+export function watchPools(device: DevicePlace, watcher: PoolWatcher): () => void {
+  const { pools, watchers } = poolsOn(device);
+  watchers.add(watcher);
+  for (const pool of pools) watcher.added(pool);
+  return () => void watchers.delete(watcher);
 }
 
 /** Has all pools of a device but one give back what is free. */

@@ -19,6 +19,7 @@ import { addressOf, liveBlocks } from "./live_blocks.ts";
 import { OWNER, UNIT } from "./block_table.ts";
 import { observerOf } from "./observer_list.ts";
 import type { PoolEngine } from "./pool_engine.ts";
+import type { PoolObserver } from "./pool_observer.ts";
 import type { PoolSettings } from "./pool_options.ts";
 import { type SnapshotDevice, takeSnapshot } from "./pool_snapshot.ts";
 import { PoolTimeline } from "./pool_timeline.ts";
@@ -39,6 +40,7 @@ export class PoolMonitor {
   readonly #streams = new StreamNames();
   readonly #sites: AllocationSites;
   readonly #timeline: PoolTimeline | undefined;
+  readonly #listeners = new Set<PoolObserver>();
   #recorder: TraceRecorder | undefined;
 
   /** Begins to watch an engine that has no blocks yet, as the settings say. */
@@ -133,6 +135,20 @@ export class PoolMonitor {
     return recorder.stop();
   }
 
+  /**
+   * Has an observer of somebody else told as well.
+   *
+   * @returns Takes it away.
+   */
+  addObserver(observer: PoolObserver): () => void {
+    this.#listeners.add(observer);
+    this.#observe();
+    return () => {
+      this.#listeners.delete(observer);
+      this.#observe();
+    };
+  }
+
   /** Lets a recording know of the alignment of what is taken meanwhile. */
   aligned(alignment: number, take: () => number): number {
     const recorder = this.#recorder;
@@ -185,7 +201,7 @@ export class PoolMonitor {
   /** First who knows the sites, and then debug mode, which takes its guards out of the books. */
   #observe(): void {
     this.#engine.observer = observerOf(
-      [this.tracker, this.guarded, this.#timeline, this.#recorder],
+      [this.tracker, this.guarded, this.#timeline, this.#recorder, ...this.#listeners],
     );
   }
 

@@ -8,9 +8,9 @@
  */
 
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
-import { copyFromPinned } from "../../ffi/native_copy.ts";
 import type { Stream } from "../../stream/stream.ts";
 import type { DeviceBuffer } from "../device_buffer.ts";
+import { enqueueFromPinned } from "../enqueued_copy.ts";
 import { bufferFromPool } from "../pooled_buffer.ts";
 import type { DType } from "../dtype.ts";
 import { poolOf } from "../pool/device_pool.ts";
@@ -107,19 +107,12 @@ export class UploadTask {
     offset: number,
     bytes: number,
   ): Promise<void> {
-    const { library, ordinal } = buffer.context;
+    const { stream } = this;
     const enqueue = () => {
       // Should the caller free the buffer now, its memory stays until the copy is done.
-      buffer.recordStream(this.stream);
-      copyFromPinned(
-        library,
-        ordinal,
-        this.stream.id,
-        buffer.address + offset,
-        slot.pinned.handle,
-        0,
-        bytes,
-      );
+      buffer.recordStream(stream);
+      const place = { handle: slot.pinned.handle, offset: 0, use: "staged" } as const;
+      enqueueFromPinned(stream, buffer.address + offset, place, bytes);
     };
     if (!await this.#slots.send(slot, enqueue, (error) => this.fail(error))) return;
     this.#bytes += bytes;

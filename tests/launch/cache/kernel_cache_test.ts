@@ -1,5 +1,6 @@
 // One process: what is compiled, what is found again, what is counted.
 
+import "../../support/cache_directory.ts";
 import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
 import type { SourceRequest } from "../../../src/launch/cache/cache_key.ts";

@@ -13,7 +13,10 @@ Deno.test("of a checkout the files that read sources count, of a release its ver
     Deno.mkdirSync(`${folder.path}/src/launch/${name}`, { recursive: true });
     Deno.writeTextFileSync(`${folder.path}/src/launch/${name}/a.ts`, "1");
   }
-  Deno.writeTextFileSync(`${folder.path}/src/launch/module_source.ts`, "1");
+  Deno.mkdirSync(`${folder.path}/src/ffi/build`, { recursive: true });
+  for (const name of ["launch/module_source.ts", "ffi/build/host_toolchain.ts"]) {
+    Deno.writeTextFileSync(`${folder.path}/src/${name}`, "1");
+  }
   assertEquals(packageStateIn(new URL("https://jsr.io/")), VERSION);
   assertEquals(packageStateIn(root), VERSION);
   Deno.mkdirSync(`${folder.path}/.git`);
@@ -22,9 +25,10 @@ Deno.test("of a checkout the files that read sources count, of a release its ver
   Deno.writeTextFileSync(`${folder.path}/src/launch/cache/a.ts`, "longer");
   assertEquals(packageStateIn(root), before);
   const states = new Set([before]);
-  for (const name of ["source/a.ts", "compile/a.ts", "source/b.ts", "module_source.ts"]) {
-    Deno.writeTextFileSync(`${folder.path}/src/launch/${name}`, `of ${name}`);
+  const launch = ["source/a.ts", "compile/a.ts", "source/b.ts", "module_source.ts"];
+  for (const name of [...launch.map((file) => `launch/${file}`), "ffi/build/host_toolchain.ts"]) {
+    Deno.writeTextFileSync(`${folder.path}/src/${name}`, `of ${name}`);
     states.add(packageStateIn(root));
   }
-  assertEquals(states.size, 5);
+  assertEquals(states.size, 6);
 });

@@ -113,6 +113,13 @@ Deno.test("what compilers say of themselves is an error without a place", () => 
   assertEquals(read("k.cu:3:1: internal compiler error: Segmentation fault"), [
     "k.cu:3:1 error Segmentation fault |   k<int>();",
   ]);
+  assertEquals(
+    read(
+      "/usr/bin/ld: final link failed: No space left on device\n" +
+        "collect2: error: ld returned 1 exit status",
+    ),
+    ["error final link failed: No space left on device"],
+  );
   // Of a driver's complaint alone, nothing better is known.
   assertEquals(read("collect2: error: ld returned 1 exit status"), [
     "error ld returned 1 exit status",

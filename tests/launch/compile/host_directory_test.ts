@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { dirname } from "node:path";
+import { CompileError } from "../../../src/launch/compile/compile_error.ts";
 import { withCompileDirectory } from "../../../src/launch/compile/host_directory.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 
@@ -72,12 +73,39 @@ Deno.test("where the cache cannot be used, or there is none, temporary files are
   const shared = `${temporary.path}/shared`;
   await Deno.mkdir(shared);
   await Deno.chmod(shared, 0o775);
-  for (const environment of [cacheIn(`${file}/cache`), cacheIn(shared), () => undefined]) {
+  const roots = [`${file}/cache`, shared, "/proc/none/cache"];
+  for (const environment of [...roots.map(cacheIn), () => undefined]) {
     const directory = await withCompileDirectory(environment, (path) => {
       assert(isThere(path));
       return Promise.resolve(path);
     });
     assert(!directory.startsWith(temporary.path), directory);
     assert(!isThere(directory));
+  }
+});
+
+Deno.test("where the cache is full, temporary files are used, and every other error is thrown", async () => {
+  using temporary = new TemporaryDirectory();
+  const environment = cacheIn(`${temporary.path}/cache`);
+  const failure = (log: string) => new CompileError("k.cu", "g++ 12.2.0", [], log);
+  const full = Object.assign(new Error("No space left on device"), { code: "ENOSPC" });
+  for (const error of [full, failure("ld: final link failed: No space left on device")]) {
+    const seen: string[] = [];
+    const result = await withCompileDirectory(environment, (path) => {
+      seen.push(path);
+      return path.startsWith(temporary.path) ? Promise.reject(error) : Promise.resolve("compiled");
+    });
+    assertEquals([result, seen.length, seen.map(isThere)], ["compiled", 2, [false, false]]);
+  }
+  for (const error of [failure("k.cu:1:1: error: expected ';'"), new RangeError("another")]) {
+    let calls = 0;
+    const rejected = await assertRejects(() =>
+      withCompileDirectory(environment, () => {
+        calls++;
+        return Promise.reject(error);
+      })
+    );
+    assertStrictEquals(rejected, error);
+    assertStrictEquals(calls, 1);
   }
 });

@@ -1,6 +1,7 @@
 // What the key of the compile cache knows of the host device's compiler: which one it is, whether it
 // is still the same, and where there is none any more, which one there was.
 
+import "../../support/cache_directory.ts";
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
 import { openLibrary } from "../../../src/ffi/open_library.ts";
 import { configureKernelCache } from "../../../src/launch/cache/cache_settings.ts";

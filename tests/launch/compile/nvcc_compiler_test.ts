@@ -1,6 +1,7 @@
 // nvcc as a compiler: machine code, names, resources and errors are those of NVRTC, whatever the
 // source is called. Skipped, saying so, where there is no nvcc.
 
+import "../../support/cache_directory.ts";
 import { assert, assertEquals, assertMatch, assertNotEquals, assertRejects } from "@std/assert";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
 import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";

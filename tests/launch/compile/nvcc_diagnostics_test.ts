@@ -34,6 +34,7 @@ nvccTest("errors of its preprocessor, its front end and about names are told ali
     const [source, expected] of [
       ['int x;\n#include "absent.h"\n', "kernel.cu:2:10: error: absent.h: No such file"],
       ["__global__ void k(int* x) {\n\tyy[0] = 1;\n}\n", 'kernel.cu:2:2: error: identifier "yy"'],
+      ["__global__ void k(int* x) {\n", '\nkernel.cu:1:27: error: expected a "}" to match'],
       ["__global__ void other() {}", 'error: in the expression k: identifier "k" is undefined'],
     ] as const
   ) {

@@ -210,7 +210,7 @@ nvrtcTest("each kind of mistake has its own error", async () => {
   await assertRejects(
     () => compile("__global__ void k(int* x) { __shared__ int big[20000]; x[0] = big[x[1]]; }"),
     CompileError,
-    "uses too much shared data",
+    "error: Entry function '_Z1kPi' uses too much shared data (80000 bytes, 49152 max)",
   );
   await assertRejects(
     () => compile(kernel, { target: { kind: "cuda", capability: "2.0" } }),

@@ -158,7 +158,7 @@ ptxas warning : For profile sm_90 adjusting per thread register count of 16 to l
     { severity: "error", message: "Unknown modifier '.bar'" },
     {
       severity: "error",
-      message: "Entry function '_Z1kPi' uses too much shared data (0x13880 bytes, 0xc000 max)",
+      message: "Entry function '_Z1kPi' uses too much shared data (80000 bytes, 49152 max)",
     },
     {
       severity: "warning",
@@ -220,4 +220,48 @@ Deno.test("no text crashes the reader, and a line number beyond the source has n
     { severity: "error", message: "x", file: "saxpy.cu", line: 999 },
   ]);
   for (const log of ["", "\n\n", "   ^", "^", "saxpy.cu(", "error:", "\0(1): error: \0"]) read(log);
+});
+
+Deno.test("what the assembler refuses is found among what it reports", () => {
+  const message = "Entry function '_Z1kPf' uses too much shared data (80000 bytes, 49152 max)";
+  const refusal = message.replace("80000", "0x13880").replace("49152", "0xc000");
+  const report = "ptxas info    : Function properties for _Z1kPf";
+  // NVRTC reports first, and puts a NUL between; nvcc refuses first.
+  for (
+    const log of [
+      `${report}\nptxas         .     0 bytes stack frame\n\0ptxas error   : ${refusal}\n`,
+      `ptxas error   : ${refusal}\n${report}\n    0 bytes stack frame, 0 bytes spill stores\n`,
+    ]
+  ) {
+    assertEquals(read(log), [{ severity: "error", message }]);
+  }
+});
+
+Deno.test("what is left open at the end is shown where it begins", () => {
+  const log = `At end of source: error: expected a "}"
+saxpy.cu(2): note #3196-D: to match this "{"
+  __global__ void k(int* x) {
+                            ^
+
+1 error detected in the compilation of "saxpy.cu".
+`;
+  assertEquals(read(log), [{
+    severity: "error",
+    message: 'expected a "}" to match this "{"',
+    file: "saxpy.cu",
+    line: 2,
+    column: 27,
+    text: "__global__ void k(int* x) {",
+  }]);
+});
+
+Deno.test("a mark in a line that a preprocessor has changed is where the program has it", () => {
+  const shown = "  __attribute__((global)) void k(int* x) {";
+  for (
+    const [word, column] of [["void", 12], ["x)", 24], ["global", undefined], ["{", 27]] as const
+  ) {
+    const mark = `${" ".repeat(shown.indexOf(word))}^`;
+    const [found] = read(`saxpy.cu(2): error: no good\n${shown}\n${mark}\n`);
+    assertEquals(found!.column, column, word);
+  }
 });

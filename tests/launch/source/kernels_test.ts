@@ -1,4 +1,4 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { readDeviceSource } from "../../../src/launch/source/device_source.ts";
 import type { KernelDeclaration } from "../../../src/launch/source/kernels.ts";
 
@@ -75,15 +75,58 @@ const DECLARATIONS: readonly (readonly [string, readonly string[]])[] = [
   // What is only declared is not there.
   ["__global__ void k(int);", []],
   ["__global__ void k(int);\n__global__ void k(int a) {}", ["2: k(int a)"]],
-  ["__global__ void k(int a) {}\n__global__ void k(float a) {}", ["1: k(int a) overloaded"]],
-  // A name that a macro makes is none that can be told.
+  ["__global__ void k(int a) {}\n__global__ void k(float a) {}", [
+    "1: k(int a) overloaded",
+    "2: k(float a) overloaded",
+  ]],
+  ["template <class T> __global__ void k(T* x) {}\n__global__ void k(int* x) {}", [
+    "1: k(T* x) template overloaded",
+    "2: k(int* x) overloaded",
+  ]],
+  // Two ways to write one kernel, of which the compiler sees one.
+  ["#ifdef __UNSEEN__\n__global__ void k(int a) {}\n#else\n__global__ void k(int b) {}\n#endif", [
+    "2: k(int a) conditional",
+  ]],
+  // What macros make.
   ["#define NAME(x) x##_kernel\n__global__ void NAME(a)(int n) {}\n__global__ void k() {}", [
+    "2: a_kernel(int n)",
     "3: k()",
   ]],
+  ["#define head(name, T) __global__ void name##_##T\nhead(a, int)(int* x) { f(x); }\n", [
+    "2: a_int(int* x)",
+  ]],
+  [
+    "#define DEFINE(name, T, ...) \\\n  template <int N> __global__ void name(T* x, ##__VA_ARGS__) {} \\\n" +
+    "  template __global__ void name<2>(T* x, ##__VA_ARGS__);\n" +
+    "namespace n {\nDEFINE(a, float)\nDEFINE(b, double, int n);\n}",
+    [
+      "5: n::a(float* x) template",
+      "5: n::a<2>(float* x)",
+      "6: n::b(double* x, int n) template",
+      "6: n::b<2>(double* x, int n)",
+    ],
+  ],
+  // Where a macro is called decides what it is.
+  [
+    "#define EACH(X) X(a) X(b)\n#define X(n) __global__ void n() {}\nEACH(X)\n#undef X\n" +
+    "#define X(n) __global__ void n##2() {}\nX(c)\n#undef X\nX(d)\n__global__ void last() {}",
+    ["3: a()", "3: b()", "6: c2()", "9: last() conditional"],
+  ],
+  [
+    "#ifdef __UNSEEN__\n#define DEFINE(n) __global__ void n() {}\n#else\n#define DEFINE(n)\n" +
+    "#endif\nDEFINE(a)\n__global__ void k() {}",
+    ["7: k() conditional"],
+  ],
+  // A macro without brackets, with others in it, and in a body none.
+  [
+    "#define ADD(T) __global__ void add_##T(T* x) {}\n#define ALL ADD(int) ADD(float)\nALL\n" +
+    "__global__ void k() { ALL }",
+    ["3: add_int(int* x)", "3: add_float(float* x)", "4: k()"],
+  ],
   ["#define NAME k\n__global__ void NAME(int n) {}", ["2: k(int n)"]],
   ['#define KERNEL extern "C" __global__ void\nKERNEL k(int n) {}', ["2: k(int n)"]],
   ["#define REAL float\n#define ARGS REAL* x, int n\n__global__ void k(ARGS) {}\n#undef REAL", [
-    "3: k(float * x, int n)",
+    "3: k(float* x, int n)",
   ]],
   [
     "typedef unsigned int word;\nusing real = double;\n__global__ void k(const real* x, word n) {}",
@@ -145,6 +188,32 @@ Deno.test("kernels are those that conditions leave, and marked where these canno
     "4: j()",
   ]);
   assertEquals(kernelsOf("#if 1\n#elif X(\n__global__ void k() {}\n#endif"), []);
+});
+
+Deno.test("macros of headers and of the caller make kernels", () => {
+  const headers = new Map([["define.h", "#define DEFINE(n) __global__ void PREFIX(n)() {}\n"]]);
+  const defines = new Map([["PREFIX(n)", ""], ["KIND", "fast"]]);
+  const source = "#define PREFIX(n) CAT(KIND, _##n)\n#define CAT(a, b) CAT2(a, b)\n" +
+    '#define CAT2(a, b) a##b\n#include "define.h"\nDEFINE(add)';
+  const { kernels } = readDeviceSource(source, { name: "test.cu", headers, defines });
+  assertEquals(kernels.map(describe), ["5: fast_add()"]);
+});
+
+Deno.test("macros that grow without end, or have no end, take no time to speak of", () => {
+  const doubled = Array.from(
+    { length: 60 },
+    (_, step) => `#define A${step + 1}(x) A${step}(x) A${step}(x)\n`,
+  ).join("");
+  const sources = [
+    `#define A0(x) x\n${doubled}A60(int a;)\n`,
+    `#define F(x) x\n${"F(".repeat(20_000)}`,
+    `#define F(x) x\n${"F(".repeat(5000)}1${")".repeat(5000)};`,
+  ];
+  for (const source of sources) {
+    const start = performance.now();
+    kernelsOf(source);
+    assert(performance.now() - start < 5000, source.slice(0, 40));
+  }
 });
 
 Deno.test("macros of headers that the program brings decide conditions too", () => {

@@ -1,5 +1,6 @@
 // What a pool does where it has much that it cannot use: limits, alignment, captures.
 
+import "../../support/cache_directory.ts";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../mod.ts";
 import { InMemoryUpstream } from "../../../src/memory/pool/in_memory_upstream.ts";

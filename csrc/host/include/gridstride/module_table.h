@@ -6,6 +6,7 @@
 //   GS_MODULE_BEGIN
 //   GS_MODULE_KERNEL("saxpy", saxpy)
 //   GS_MODULE_KERNEL("tile<float, 32>", tile<float, 32>)
+//   GS_MODULE_OVERLOAD("add(int*)", static_cast<void (*)(int*)>(add))
 //   GS_MODULE_VARIABLE("filter::weights", filter::weights)
 //   GS_MODULE_END
 //
@@ -62,6 +63,8 @@ extern __attribute__((visibility("default"))) const gridstride::host::ModuleTabl
 // Expressions are variadic, as the arguments of a template have commas.
 #define GS_MODULE_BEGIN static constexpr ::gridstride::host::ModuleEntry gs_module_entries[] = {
 #define GS_MODULE_KERNEL(name, ...) ::gridstride::host::module_kernel<&__VA_ARGS__>(name),
+// A pointer as it is: of what has been cast there is no address.
+#define GS_MODULE_OVERLOAD(name, ...) ::gridstride::host::module_kernel<__VA_ARGS__>(name),
 #define GS_MODULE_VARIABLE(name, ...) ::gridstride::host::module_variable(name, __VA_ARGS__),
 // The entry without a name lets a library of nothing have an array too.
 #define GS_MODULE_END                                                                      \

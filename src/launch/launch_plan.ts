@@ -1,0 +1,185 @@
+/**
+ * A launch that was planned: what to launch, what it will do, and why it is so.
+ *
+ * @module
+ */
+
+import type { LaunchConfig } from "./launch_config.ts";
+import type { AxisWork, BlockShape, Coverage } from "./launch_problem.ts";
+import type { Occupancy } from "./occupancy.ts";
+
+/** Three extents, x first. */
+export type ThreeExtents = readonly [x: number, y: number, z: number];
+
+/**
+ * What a planner has decided.
+ *
+ * @internal
+ */
+export interface PlanDecision {
+  /** How messages name the kernel. */
+  readonly kernelName: string;
+  /** The problem's axes. */
+  readonly axes: readonly AxisWork[];
+  /** How the grid covers them. */
+  readonly coverage: Coverage;
+  /** Blocks of work along the axes. */
+  readonly tiles: BlockShape;
+  /** Blocks of the grid along the axes. */
+  readonly grid: BlockShape;
+  /** Threads of a block along the axes. */
+  readonly block: BlockShape;
+  /** Dynamic shared memory of a block in bytes. */
+  readonly sharedMemory: number;
+  /** Of the kernel with such blocks. */
+  readonly occupancy: Occupancy;
+  /** Multiprocessors of the device. */
+  readonly multiprocessorCount: number;
+  /** Why the block is as it is; completes "256 threads to a block, ". */
+  readonly reason: string;
+}
+
+/** Extents as a launch takes them: without those at the end that are 1. */
+function dimensionsOf({ x, y, z }: BlockShape): LaunchConfig["grid"] {
+  if (z !== 1) return [x, y, z];
+  return y === 1 ? x : [x, y];
+}
+
+/**
+ * A launch configuration that also says what it will do. It is launched as it is, or with a stream:
+ * `{ ...plan, stream }`.
+ *
+ * @example
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ *
+ * using device = openDevice();
+ * using x = device.allocate("float32", 1_000_003, { fill: 1 });
+ * const scale = device.kernels.load(
+ *   "scale_float32(const float* x, float* out, float factor, float offset, unsigned long long n)",
+ * );
+ * const plan = device.launchFor(scale, { elements: x.length });
+ * scale.launch(plan, x, x, 2, 0, x.length);
+ * console.log(plan.explain());
+ * ```
+ */
+export class LaunchPlan implements LaunchConfig {
+  /** Blocks of the grid. */
+  readonly grid: LaunchConfig["grid"];
+  /** Threads of a block. */
+  readonly block: LaunchConfig["block"];
+  /** Dynamic shared memory of a block in bytes. */
+  readonly sharedMemory: number;
+  readonly #decision: PlanDecision;
+
+  /**
+   * Takes what was decided. Made by `device.launchFor()`.
+   *
+   * @internal
+   */
+  constructor(decision: PlanDecision) {
+    this.grid = dimensionsOf(decision.grid);
+    this.block = dimensionsOf(decision.block);
+    this.sharedMemory = decision.sharedMemory;
+    this.#decision = decision;
+  }
+
+  /** How the grid covers the problem. */
+  get coverage(): Coverage {
+    return this.#decision.coverage;
+  }
+
+  /**
+   * Blocks of work along x, y and z. With `coverage: "linear"` the kernel finds its own from
+   * `blockIdx.x`: `x = blockIdx.x % tiles[0]`, `y = blockIdx.x / tiles[0] % tiles[1]`, …
+   */
+  get tiles(): ThreeExtents {
+    const { x, y, z } = this.#decision.tiles;
+    return [x, y, z];
+  }
+
+  /** Blocks of the grid in all. */
+  get blocks(): number {
+    const { x, y, z } = this.#decision.grid;
+    return x * y * z;
+  }
+
+  /** Most steps that a thread makes: 1 unless the grid strides. */
+  get steps(): number {
+    const { coverage, tiles, grid } = this.#decision;
+    if (coverage !== "stride") return 1;
+    return Math.ceil(tiles.x / grid.x) * Math.ceil(tiles.y / grid.y) * Math.ceil(tiles.z / grid.z);
+  }
+
+  /** How full a multiprocessor is, and what keeps it from being fuller. */
+  get occupancy(): Occupancy {
+    return this.#decision.occupancy;
+  }
+
+  /** Blocks that the device holds at once. */
+  get residentBlocks(): number {
+    const { occupancy, multiprocessorCount } = this.#decision;
+    return occupancy.activeBlocks * multiprocessorCount;
+  }
+
+  /** How often the device is filled with blocks: 2.5 are two full waves and half of one. */
+  get waves(): number {
+    return this.blocks / this.residentBlocks;
+  }
+
+  /**
+   * The tail effect: the share of the device's time that is idle because the last wave is not full,
+   * if all blocks take equally long. 0 where the last wave is full.
+   */
+  get tailEffect(): number {
+    const { waves } = this;
+    return 1 - waves / Math.ceil(waves);
+  }
+
+  /** Why the launch is as it is, in sentences. */
+  explain(): string {
+    const { kernelName, axes, coverage, tiles, block, reason, occupancy } = this.#decision;
+    const work = axes.map(({ name, extent }) => `${count(extent)} ${name}`).join(" × ");
+    const shape = shapeText(block);
+    const limiter = occupancy.occupancy === 1 ? "" : `, limited by ${occupancy.limiter}`;
+    const fits = `${occupancy.activeBlocks} such blocks fit on a multiprocessor, which is ` +
+      `${percent(occupancy.occupancy)} of its warps${limiter}`;
+    const [x, y, z] = this.tiles;
+    const ways = {
+      exact: `${count(this.blocks)} blocks cover ${work} exactly`,
+      linear: `${
+        count(this.blocks)
+      } blocks along x, ${x} × ${y} × ${z} of the problem, cover ${work}`,
+      stride: `${count(this.blocks)} blocks stride over ${work}, ` +
+        `${count(tiles.x * tiles.y * tiles.z)} blocks of work, in ${count(this.steps)} steps`,
+    };
+    return `${kernelName}: ${shape} threads to a block, ${reason}. ${fits}. ${
+      ways[coverage]
+    }. ${this.#wavesText()}`;
+  }
+
+  #wavesText(): string {
+    const { waves, tailEffect, residentBlocks } = this;
+    const held = `the device holds ${count(residentBlocks)} at once`;
+    if (waves <= 1) return `That is ${percent(waves)} of one wave: ${held}.`;
+    const tail = tailEffect === 0
+      ? "which is full"
+      : `which is not full, so that ${percent(tailEffect)} of the device's time is idle`;
+    return `That is ${waves.toFixed(2)} waves, the last of ${tail}: ${held}.`;
+  }
+}
+
+function shapeText({ x, y, z }: BlockShape): string {
+  if (z !== 1) return `${x} × ${y} × ${z}`;
+  return y === 1 ? `${x}` : `${x} × ${y}`;
+}
+
+function percent(share: number): string {
+  const value = 100 * share;
+  return `${value >= 10 || value === 0 ? Math.round(value) : value.toPrecision(2)} %`;
+}
+
+/** A number in groups of three digits. */
+function count(value: number): string {
+  return value.toLocaleString("en");
+}

@@ -1,0 +1,230 @@
+/**
+ * A tuning: what is known already, what has to be timed, and the choice.
+ *
+ * @module
+ */
+
+import type { DeviceContext } from "../../hardware/device_context.ts";
+import { whileHeld } from "../../hardware/device_context.ts";
+import { refuseWhileCapturing } from "../../stream/running_captures.ts";
+import { canonicalText, type TuningValue } from "./canonical_text.ts";
+import type { RaceOutcome } from "./configuration_race.ts";
+import { DeviceLostError, tryConfigurations } from "./configuration_trial.ts";
+import { median } from "./sample_statistics.ts";
+import { deviceModel, type TuningIdentity } from "./tuning_identity.ts";
+import { tuningMode } from "./tuning_mode.ts";
+import type { AutotuneOptions, TuningResult, TuningRun } from "./tuning_options.ts";
+import type { TuningEntry, TuningRecord } from "./tuning_record.ts";
+import {
+  bestCandidate,
+  deviceLost,
+  failureReason,
+  isPassing,
+  resultFrom,
+} from "./tuning_report.ts";
+import {
+  ACTION,
+  type Candidate,
+  prunedCandidates,
+  readRun,
+  readSettings,
+  type RunSettings,
+  type TunerSettings,
+} from "./tuning_settings.ts";
+import { addEntries, countTuning, readRecord } from "./tuning_store.ts";
+
+/**
+ * Finds the fastest of several configurations on a device; see `Device.autotune()`.
+ *
+ * @throws {TypeError | RangeError} If an option is wrong.
+ * @throws {TuningError} If all configurations fail, or one takes the device with it.
+ */
+export async function autotune<Configuration extends TuningValue, Prepared>(
+  context: DeviceContext,
+  options: AutotuneOptions<Configuration, Prepared>,
+): Promise<TuningResult<Configuration>> {
+  return await tuneKey(context, readSettings(options), options.key, options);
+}
+
+/** The same for one key of a tuner. */
+export async function tuneKey<Configuration extends TuningValue, Prepared>(
+  context: DeviceContext,
+  settings: TunerSettings<Configuration, Prepared>,
+  key: TuningValue,
+  options: TuningRun<Configuration, Prepared>,
+): Promise<TuningResult<Configuration>> {
+  const text = canonicalText(key, ACTION, "options.key");
+  const run = readRun(context, options);
+  run.signal?.throwIfAborted();
+  const decided = decidedResult(settings, key);
+  if (decided !== undefined) return decided;
+  const candidates = prunedCandidates(settings, key);
+  const identity = identityOf(context, settings, text);
+  const record = await readRecord(identity, settings.storage);
+  if (tuningMode() === "stored") return knownResult(settings.name, candidates, record);
+  refuseWhileCapturing(context.library, ACTION);
+  const tuning = { context, settings, identity, candidates, run };
+  return await whileHeld(context, () => complete(tuning, comparableEntries(candidates, record)));
+}
+
+/**
+ * The choice for a key without timing: what is known of it, else the first configuration.
+ *
+ * @throws {TuningError} If all configurations are known to fail.
+ */
+export async function recallKey<Configuration extends TuningValue, Prepared>(
+  context: DeviceContext,
+  settings: TunerSettings<Configuration, Prepared>,
+  key: TuningValue,
+): Promise<TuningResult<Configuration>> {
+  const text = canonicalText(key, ACTION, "options.key");
+  const decided = decidedResult(settings, key);
+  if (decided !== undefined) return decided;
+  const record = await readRecord(identityOf(context, settings, text), settings.storage);
+  return knownResult(settings.name, prunedCandidates(settings, key), record);
+}
+
+/** The choice that takes neither timing nor reading; undefined where it does. */
+function decidedResult<Configuration extends TuningValue, Prepared>(
+  settings: TunerSettings<Configuration, Prepared>,
+  key: TuningValue,
+): TuningResult<Configuration> | undefined {
+  const { override } = settings;
+  if (override !== undefined) {
+    return { best: override.configuration, origin: "override", report: [] };
+  }
+  if (tuningMode() !== "off") return undefined;
+  const [first] = prunedCandidates(settings, key);
+  return { best: first!.configuration, origin: "default", report: [] };
+}
+
+function knownResult<Configuration extends TuningValue>(
+  name: string,
+  candidates: readonly Candidate<Configuration>[],
+  record: TuningRecord,
+): TuningResult<Configuration> {
+  return resultFrom(name, candidates, comparableEntries(candidates, record), "stored");
+}
+
+function identityOf<Configuration extends TuningValue, Prepared>(
+  context: DeviceContext,
+  { name, version }: TunerSettings<Configuration, Prepared>,
+  key: string,
+): TuningIdentity {
+  return { name, key, device: deviceModel(context), version };
+}
+
+/** A tuning under way. */
+interface Tuning<Configuration extends TuningValue, Prepared> {
+  readonly context: DeviceContext;
+  readonly settings: TunerSettings<Configuration, Prepared>;
+  readonly identity: TuningIdentity;
+  readonly candidates: readonly Candidate<Configuration>[];
+  readonly run: RunSettings<Configuration, Prepared>;
+}
+
+/**
+ * What is known of some configurations and can be compared: the failures, and the times of the
+ * session that has most of them.
+ */
+function comparableEntries(
+  candidates: readonly Candidate<TuningValue>[],
+  record: TuningRecord,
+): TuningRecord {
+  const known = candidates.flatMap(({ text }) => {
+    const entry = record.get(text);
+    return entry === undefined ? [] : [[text, entry] as const];
+  });
+  const counts = new Map<string, number>();
+  for (const [, { session, failure }] of known) {
+    if (failure === undefined) counts.set(session, (counts.get(session) ?? 0) + 1);
+  }
+  const most = Math.max(0, ...counts.values());
+  const session = [...counts].find(([, count]) => count === most)?.[0];
+  return new Map(
+    known.filter(([, entry]) => entry.failure !== undefined || entry.session === session),
+  );
+}
+
+/** Times what is missing, beside the best of what is known. */
+async function complete<Configuration extends TuningValue, Prepared>(
+  tuning: Tuning<Configuration, Prepared>,
+  known: TuningRecord,
+): Promise<TuningResult<Configuration>> {
+  const { candidates, settings } = tuning;
+  const missing = candidates.filter(({ text }) => !known.has(text));
+  if (missing.length === 0) {
+    countTuning(0);
+    return resultFrom(settings.name, candidates, known, "stored");
+  }
+  const reference = bestCandidate(candidates, known);
+  const entrants = reference === undefined ? missing : [reference, ...missing];
+  const outcomes = await attemptAll(tuning, known, entrants);
+  if (reference !== undefined && outcomes.get(reference.text)!.failure !== undefined) {
+    // It ran when it was timed: then nothing that is known of the others holds any more.
+    return await complete(tuning, new Map());
+  }
+  countTuning(missing.length);
+  const added = entriesOf(missing, outcomes, known, reference?.text);
+  await addEntries(tuning.identity, settings.storage, lasting(added, outcomes));
+  return resultFrom(settings.name, candidates, new Map([...known, ...added]), "timed");
+}
+
+/** Tries configurations; one that takes the device with it is kept as one that fails. */
+async function attemptAll<Configuration extends TuningValue, Prepared>(
+  { context, settings, identity, candidates, run }: Tuning<Configuration, Prepared>,
+  known: TuningRecord,
+  entrants: readonly Candidate<Configuration>[],
+): Promise<Map<string, RaceOutcome>> {
+  try {
+    return await tryConfigurations(context, settings, run, entrants);
+  } catch (error) {
+    if (!(error instanceof DeviceLostError)) throw error;
+    const guilty = entrants.find(({ text }) => text === error.text)!;
+    const entry = failedEntry(error.cause);
+    countTuning(1);
+    await addEntries(identity, settings.storage, new Map([[guilty.text, entry]]));
+    const record = new Map([...known, [guilty.text, entry]]);
+    throw deviceLost(settings.name, context, candidates, record, guilty, error.cause);
+  }
+}
+
+function failedEntry(error: unknown): TuningEntry {
+  return { session: "", samples: [], stoppedEarly: false, failure: failureReason(error) };
+}
+
+/** What is added to the record: on the scale of what is known, if anything is. */
+function entriesOf(
+  missing: readonly Candidate<TuningValue>[],
+  outcomes: ReadonlyMap<string, RaceOutcome>,
+  known: TuningRecord,
+  reference: string | undefined,
+): Map<string, TuningEntry> {
+  const before = reference === undefined ? undefined : known.get(reference)!;
+  const session = before?.session ?? crypto.randomUUID();
+  const scale = before === undefined
+    ? 1
+    : scaleOf(before.samples, outcomes.get(reference!)!.samples);
+  return new Map(missing.map(({ text }) => {
+    const { samples, stoppedEarly, failure } = outcomes.get(text)!;
+    if (failure !== undefined) return [text, failedEntry(failure.error)];
+    return [text, { session, samples: samples.map((time) => time * scale), stoppedEarly }];
+  }));
+}
+
+/** How many times as long the same launches took before; 1 where one of them took no time. */
+function scaleOf(before: readonly number[], now: readonly number[]): number {
+  const scale = median(before) / median(now);
+  return Number.isFinite(scale) && scale > 0 ? scale : 1;
+}
+
+/** The entries that will hold the next time too. */
+function lasting(
+  entries: ReadonlyMap<string, TuningEntry>,
+  outcomes: ReadonlyMap<string, RaceOutcome>,
+): TuningRecord {
+  return new Map([...entries].filter(([text]) => {
+    const failure = outcomes.get(text)?.failure;
+    return failure === undefined || !isPassing(failure.error);
+  }));
+}

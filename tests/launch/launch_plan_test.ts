@@ -1,0 +1,286 @@
+// What a launch plan must be for every problem: grid, block and shared memory that agree with each
+// other and with the kernel's axes, cover everything, and stay within the limits.
+
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import fc from "fast-check";
+import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_table.ts";
+import type { LaunchPlan } from "../../src/launch/launch_plan.ts";
+import { planLaunch } from "../../src/launch/launch_planner.ts";
+import type { LaunchProblem, ProductProblem } from "../../src/launch/launch_problem.ts";
+import { devicePart, plannedKernel, threeExtents } from "./planned_kernel.ts";
+
+const h100 = devicePart("9.0", { multiprocessorCount: 132 });
+const kernel = plannedKernel(h100);
+const strider = { ...kernel, gridStride: true };
+
+/** How often each piece of work along an axis is done, by a kernel that does as it is told. */
+function visits(plan: LaunchPlan, axis: 0 | 1 | 2, extent: number, perThread = 1): number[] {
+  const [grid, block] = [threeExtents(plan.grid)[axis]!, threeExtents(plan.block)[axis]!];
+  const counts = new Array<number>(extent).fill(0);
+  const step = plan.coverage === "stride" ? grid * block * perThread : Infinity;
+  for (let thread = 0; thread < grid * block; thread++) {
+    for (let first = thread * perThread; first < extent; first += step) {
+      for (let i = first; i < Math.min(first + perThread, extent); i++) counts[i]!++;
+    }
+  }
+  return counts;
+}
+
+function isWithin(plan: LaunchPlan, info = h100): boolean {
+  const [grid, block] = [threeExtents(plan.grid), threeExtents(plan.block)];
+  const mostGrid = Object.values(info.maxGridDimensions);
+  const mostBlock = Object.values(info.maxBlockDimensions);
+  return grid.every((extent, axis) => extent >= 1 && extent <= mostGrid[axis]!) &&
+    block.every((extent, axis) => extent >= 1 && extent <= mostBlock[axis]!) &&
+    block[0]! * block[1]! * block[2]! <= info.maxThreadsPerBlock;
+}
+
+const SIZES = [0, 1, 2, 31, 32, 33, 127, 256, 257, 1009, 4096];
+
+Deno.test("elements are each visited once, exactly and striding, for every size", () => {
+  for (const elements of [...SIZES, 100_003]) {
+    for (const elementsPerThread of [1, 3, 4]) {
+      for (const coverage of ["exact", "stride", "linear"] as const) {
+        const plan = planLaunch(kernel, { elements, elementsPerThread, coverage });
+        assert(isWithin(plan));
+        const counts = visits(plan, 0, elements, elementsPerThread);
+        assert(counts.every((count) => count === 1), `${elements} / ${elementsPerThread}`);
+      }
+    }
+  }
+});
+
+Deno.test("rows and columns are each visited once, whichever runs along x", () => {
+  for (const rows of SIZES) {
+    for (const columns of SIZES) {
+      for (const coverage of ["exact", "stride"] as const) {
+        for (const x of ["columns", "rows"] as const) {
+          const plan = planLaunch(kernel, { rows, columns, x, coverage });
+          assert(isWithin(plan), `${rows} × ${columns}`);
+          const [alongX, alongY] = x === "columns" ? [columns, rows] : [rows, columns];
+          assert(visits(plan, 0, alongX).every((count) => count === 1), `${rows} × ${columns}`);
+          assert(visits(plan, 1, alongY).every((count) => count === 1), `${rows} × ${columns}`);
+        }
+      }
+    }
+  }
+});
+
+Deno.test("planes run along z, up to 64 of a block", () => {
+  for (const planes of [0, 1, 7, 64, 65, 1000]) {
+    const plan = planLaunch(kernel, { rows: 3, columns: 5, planes });
+    assert(isWithin(plan));
+    assert(visits(plan, 2, planes).every((count) => count === 1));
+  }
+  const cube = planLaunch(kernel, { rows: 512, columns: 512, planes: 512, block: [8, 8, 8] });
+  assertEquals([cube.grid, cube.block], [[64, 64, 64], [8, 8, 8]]);
+});
+
+Deno.test("a product's columns run along x and its rows along y, for m other than n", () => {
+  const problem = { m: 100, n: 4000, k: 64, tile: { m: 16, n: 16 } };
+  const plan = planLaunch(kernel, problem);
+  assertEquals([plan.grid, plan.block], [[250, 7], [16, 16]]);
+  const swapped = planLaunch(kernel, { ...problem, x: "rows" });
+  assertEquals([swapped.grid, swapped.block], [[7, 250], [16, 16]]);
+  // More threads than one to an element, or fewer.
+  const coarse = planLaunch(kernel, { ...problem, tile: { m: 128, n: 64 }, block: 256 });
+  assertEquals([coarse.grid, coarse.block], [63, 256]);
+});
+
+Deno.test("every m, n and k is covered or refused by name, and never cut", () => {
+  const extents = fc.oneof(
+    fc.nat(100),
+    fc.constantFrom(0, 1, 65535, 65536, 1048559, 1048561, 2 ** 31, 2 ** 40, 2 ** 53 - 1),
+    fc.nat(2 ** 31),
+  );
+  fc.assert(fc.property(
+    extents,
+    extents,
+    extents,
+    fc.constantFrom(undefined, { m: 16, n: 16 }, { m: 32, n: 8, k: 16 }, { m: 1, n: 1 }),
+    fc.constantFrom("exact", "stride", "linear"),
+    fc.boolean(),
+    (m, n, k, tile, coverage, splitK) => {
+      const problem = { m, n, k, coverage, splitK, ...(tile && { tile }) } as ProductProblem;
+      let plan: LaunchPlan;
+      try {
+        plan = planLaunch(kernel, problem);
+      } catch (error) {
+        assert(error instanceof RangeError);
+        assert(coverage !== "stride", error.message);
+        assert(/must (be in|take) 1\.\.\d+/.test(error.message), error.message);
+        return;
+      }
+      assert(isWithin(plan));
+      const [x, y, z] = plan.tiles;
+      const block = threeExtents(plan.block);
+      assert(x * (tile?.n ?? block[0]!) >= n && y * (tile?.m ?? block[1]!) >= m);
+      assert(z >= 1 && (splitK || z === 1) && z <= Math.max(1, k));
+      if (coverage === "exact") assertEquals(threeExtents(plan.grid), [x, y, z]);
+      if (coverage === "linear") assertEquals(threeExtents(plan.grid), [x * y * z, 1, 1]);
+    },
+  ));
+});
+
+Deno.test("more than 65535 blocks along y: a taller block, or the ways out in the error", () => {
+  const taller = planLaunch(kernel, { rows: 65535 * 8 + 1, columns: 64 });
+  assertEquals(threeExtents(taller.block), [32, 16, 1]);
+  const rows = 65535 * 32 + 1;
+  const refused = assertThrows(
+    () => planLaunch(kernel, { rows, columns: 64 }),
+    RangeError,
+    `blocks of the grid along y must be in 1..65535: ${rows} rows take 65536`,
+  );
+  assert(refused.message.includes('"stride"') && refused.message.includes('"linear"'));
+  const linear = planLaunch(kernel, { rows, columns: 64, coverage: "linear" });
+  assertEquals([linear.grid, linear.tiles], [2 * 262141, [2, 262141, 1]]);
+  assert(isWithin(planLaunch(kernel, { rows, columns: 64, coverage: "stride" })));
+  assert(isWithin(planLaunch(kernel, { rows, columns: 64, x: "rows" })));
+});
+
+Deno.test("a striding grid is what the device holds at once, and no more", () => {
+  const full = 132 * 8;
+  for (const [elements, grid] of [[257, 5], [full * 256, full], [2 ** 53 - 1, full]] as const) {
+    assertEquals(planLaunch(strider, { elements }).grid, grid, `${elements}`);
+  }
+  const steps = planLaunch(strider, { elements: 5 * full * 256, stepsPerThread: 2 });
+  assertEquals([steps.grid, steps.steps], [2.5 * full, 2]);
+  const wide = planLaunch(strider, { rows: 1e6, columns: 1e6 });
+  assert(wide.blocks <= full && wide.blocks > full / 2);
+});
+
+Deno.test("the grid scales with the multiprocessors, and small work is shared out", () => {
+  const on = (multiprocessorCount: number) =>
+    planLaunch(
+      { ...plannedKernel(devicePart("9.0", { multiprocessorCount })), gridStride: true },
+      { elements: 1 << 30 },
+    ).grid;
+  assertEquals([on(1), on(16), on(132)], [8, 128, 1056]);
+  const small = planLaunch(kernel, { elements: 8448 });
+  assertEquals([small.grid, small.block], [132, 64]);
+  const tiny = planLaunch(kernel, { elements: 10 });
+  assertEquals([tiny.grid, tiny.block], [1, 64]);
+});
+
+Deno.test("a short product is split along k until the device is full", () => {
+  const problem = { m: 64, n: 64, k: 65536, tile: { m: 32, n: 32, k: 32 }, splitK: true };
+  const plan = planLaunch(kernel, problem);
+  assertEquals(plan.tiles, [2, 2, 66]);
+  assertEquals(planLaunch(kernel, { ...problem, k: 64 }).tiles, [2, 2, 2]);
+  assertEquals(planLaunch(kernel, { ...problem, k: 0 }).tiles, [2, 2, 1]);
+  assertEquals(planLaunch(kernel, { ...problem, m: 1e5, n: 1e4 }).tiles, [313, 3125, 1]);
+});
+
+Deno.test("shared memory is that of the block that was chosen, and takes part in the choice", () => {
+  const tiles = ({ x, y }: { x: number; y: number }) => 2 * x * y;
+  const plan = planLaunch(kernel, { rows: 4096, columns: 4096, sharedMemory: tiles });
+  const [x, y] = threeExtents(plan.block);
+  assertStrictEquals(plan.sharedMemory, 2 * x! * y!);
+  // A kilobyte for each thread: with 256 threads not even one block would fit.
+  const heavy = planLaunch(kernel, { elements: 1e6, sharedMemory: ({ x }) => x * 1024 });
+  assertEquals([heavy.block, heavy.sharedMemory], [64, 65536]);
+  assertStrictEquals(heavy.occupancy.limiter, "sharedMemory");
+  assertThrows(
+    () => planLaunch(kernel, { elements: 1, sharedMemory: 228 * 1024 }),
+    RangeError,
+    "no block of it fits on a multiprocessor",
+  );
+});
+
+Deno.test("a kernel of many registers gets the block of which most warps fit", () => {
+  const greedy = plannedKernel(h100, { registersPerThread: 72 });
+  assertEquals(planLaunch(greedy, { elements: 1e7 }).block, 128);
+  const bounded = plannedKernel(h100, { maxThreadsPerBlock: 100 });
+  assertEquals(planLaunch(bounded, { elements: 1e7 }).block, 64);
+  const few = plannedKernel(h100, { maxThreadsPerBlock: 20 });
+  assertEquals(planLaunch(few, { elements: 1e7 }).block, 20);
+});
+
+Deno.test("a few columns leave the threads of a block to the rows", () => {
+  const plan = planLaunch(kernel, { rows: 1e6, columns: 3 });
+  assertEquals(plan.block, [4, 64]);
+  assertEquals(planLaunch(kernel, { rows: 1, columns: 1e6 }).block, 256);
+});
+
+Deno.test("waves and tail effect are those of the grid", () => {
+  const plan = planLaunch(kernel, { elements: 256 * 1056 * 2.5 });
+  assertEquals([plan.blocks, plan.residentBlocks, plan.waves], [2640, 1056, 2.5]);
+  assertStrictEquals(plan.tailEffect, 1 - 2.5 / 3);
+  assertStrictEquals(planLaunch(kernel, { elements: 256 * 1056 }).tailEffect, 0);
+});
+
+Deno.test("the explanation is made of the plan's own figures", () => {
+  const plan = planLaunch(kernel, { rows: 1000, columns: 3000 });
+  assertEquals([plan.grid, plan.block], [[94, 125], [32, 8]]);
+  const text = plan.explain();
+  for (
+    const part of [
+      "32 × 8 threads",
+      "11,750 blocks",
+      "3,000 columns × 1,000 rows",
+      "11.13 waves",
+      "1,056",
+    ]
+  ) {
+    assert(text.includes(part), `${part}: ${text}`);
+  }
+  const exact = planLaunch(kernel, { elements: 100 }).explain();
+  assert(exact.includes("one wave"), exact);
+});
+
+Deno.test("plans are within the limits of every capability, for every kernel", () => {
+  fc.assert(fc.property(
+    fc.constantFrom(...KNOWN_CAPABILITIES),
+    fc.integer({ min: 1, max: 255 }),
+    fc.constantFrom(1024, 1000, 768, 512, 100, 33, 32, 31, 1),
+    fc.nat(48 * 1024),
+    fc.nat(5000),
+    fc.nat(5000),
+    (capability, registersPerThread, maxThreadsPerBlock, staticSharedMemory, rows, columns) => {
+      const info = devicePart(capability);
+      // A compiler never promises more threads than the registers allow.
+      const most = Math.min(maxThreadsPerBlock, Math.floor(65536 / (registersPerThread + 7)));
+      const changes = { registersPerThread, maxThreadsPerBlock: most, staticSharedMemory };
+      const plan = planLaunch(plannedKernel(info, changes), { rows, columns });
+      assert(isWithin(plan, info));
+      const [x, y] = threeExtents(plan.block);
+      assert(x! * y! <= most);
+      assert(plan.occupancy.activeBlocks >= 1);
+    },
+  ));
+});
+
+Deno.test("what is no problem is refused by field and value", () => {
+  const choose = (problem: object) => planLaunch(kernel, problem as LaunchProblem);
+  for (const value of [-1, 0.5, NaN, Infinity, 2 ** 53, "1", 1n, null, undefined]) {
+    assertThrows(() => choose({ elements: value }), RangeError, "elements must be an integer");
+    assertThrows(() => choose({ rows: value, columns: 1 }), RangeError, "rows must be");
+    assertThrows(() => choose({ rows: 1, columns: value }), RangeError, "columns must be");
+    assertThrows(() => choose({ m: 1, n: 1, k: value }), RangeError, "k must be");
+    if (value === undefined) continue;
+    assertThrows(() => choose({ elements: 1, sharedMemory: value }), RangeError, "sharedMemory");
+    assertThrows(() => choose({ elements: 1, stepsPerThread: value }), RangeError, "stepsPer");
+  }
+  assertThrows(() => choose({}), TypeError, "it has none");
+  assertThrows(() => choose({ elements: 1, rows: 1, columns: 1 }), TypeError, "elements, rows");
+  assertThrows(() => choose({ elements: 1, coverage: "half" }), TypeError, 'it is "half"');
+  assertThrows(() => choose({ rows: 1, columns: 1, x: "y" }), TypeError, '"columns" or "rows"');
+  assertThrows(() => choose({ elements: 1, block: 1025 }), RangeError, "1..1024: they are 1025");
+  assertThrows(() => choose({ elements: 1, block: [1, 1, 65] }), RangeError, "block.z must be");
+  assertThrows(() => choose({ elements: 1, block: [] }), TypeError, "array of 1 to 3");
+  assertThrows(
+    () => choose({ elements: 1, block: 0 }),
+    RangeError,
+    "block must be an integer in 1",
+  );
+  assertThrows(
+    () => choose({ m: 1, n: 1, k: 1, tile: { m: 64, n: 64 } }),
+    RangeError,
+    "give block",
+  );
+  assertThrows(() => choose({ m: 1, n: 1, k: 1, tile: { m: 0, n: 1 } }), RangeError, "tile.m");
+  assertThrows(() => choose({ elements: 1, sharedMemory: () => NaN }), RangeError, "it gives NaN");
+  for (const problem of [null, 5, "elements"]) {
+    assertThrows(() => choose(problem as unknown as object), TypeError, "problem must be");
+  }
+});

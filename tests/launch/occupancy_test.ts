@@ -1,0 +1,267 @@
+// What occupancy says besides its figures, which occupancy_oracle_test.ts holds: shape of the result,
+// bad arguments, limits of devices, and that it is what the device itself answers for every kernel.
+
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import {
+  capabilityLimits,
+  occupancy,
+  occupancyLimits,
+  occupancyOf,
+  type OccupancyUsage,
+  potentialBlockSize,
+} from "../../mod.ts";
+import {
+  kernelAttributes,
+  kernelDeclarations,
+  kernelResidency,
+  reserveSharedMemory,
+} from "../../src/ffi/native_kernel.ts";
+import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_table.ts";
+import { device } from "../support/device.ts";
+
+const { context, info } = device;
+const ada = capabilityLimits("8.9");
+
+const BLOCK: OccupancyUsage = {
+  threadsPerBlock: 256,
+  registersPerThread: 40,
+  staticSharedMemory: 0,
+  dynamicSharedMemory: 0,
+};
+
+Deno.test("occupancy() has its fields for itself, also as JSON, in copies and when it is printed", () => {
+  const result = occupancy(ada, { ...BLOCK, registersPerThread: 48 });
+  const advice =
+    "Occupancy is 83.3 % as registers allow 5 blocks of 6: with at most 40 registers " +
+    "per thread (it has 48) 6 blocks fit, 100 %.";
+  const expected = {
+    activeBlocks: 5,
+    activeWarps: 40,
+    occupancy: 40 / 48,
+    limits: { warps: 6, blocks: 24, registers: 5, sharedMemory: 100, barriers: null },
+    limiter: "registers",
+    advice,
+  };
+  assertEquals(JSON.parse(JSON.stringify(result)), expected);
+  assertEquals(Object.keys(result), Object.keys(expected));
+  assertEquals({ ...result }, expected as unknown as typeof result);
+  assertEquals(structuredClone({ ...result }), expected as unknown as typeof result);
+  assertStrictEquals(result.advice, advice, "a second time");
+});
+
+Deno.test("occupancy() says null of resources that a block takes nothing of", () => {
+  const nothing = { ...BLOCK, registersPerThread: 0, barriersPerBlock: 0 };
+  const { limits, limiter, advice } = occupancy(capabilityLimits("7.5"), nothing);
+  assertEquals(limits, {
+    warps: 4,
+    blocks: 16,
+    registers: null,
+    sharedMemory: null,
+    barriers: null,
+  });
+  assertEquals([limiter, advice], ["warps", ""]);
+  // From 8.0 on the driver keeps 1 KiB in every block.
+  assertStrictEquals(occupancy(capabilityLimits("9.0"), nothing).limits.sharedMemory, 228);
+});
+
+Deno.test("occupancy() is of the figures it was called with, whatever becomes of the object", () => {
+  const usage = { ...BLOCK, registersPerThread: 48 };
+  const result = occupancy(ada, usage);
+  usage.registersPerThread = 255;
+  assert(result.advice.includes("(it has 48)"), result.advice);
+});
+
+Deno.test("occupancy() explains what cannot be launched by 0 blocks and what to change", () => {
+  const cases: readonly (readonly [Partial<OccupancyUsage>, string, string])[] = [
+    [{ threadsPerBlock: 1025 }, "warps", "a block has at most 1024 threads"],
+    [{ maxThreadsPerBlock: 128 }, "warps", "a block has at most 128 threads"],
+    [{ maxThreadsPerBlock: 1 }, "warps", "a block has at most 1 thread:"],
+    [{ registersPerThread: 257 }, "registers", "a thread has at most 255 registers"],
+    [
+      { threadsPerBlock: 1024, registersPerThread: 65 },
+      "registers",
+      "a block has at most 65536 registers, fewer than 1024 threads with 65 take",
+    ],
+    [
+      { staticSharedMemory: 1, dynamicSharedMemory: 101376 },
+      "sharedMemory",
+      "a block has at most 101376 bytes of shared memory:",
+    ],
+    [
+      { dynamicSharedMemory: 49153, sharedMemoryOptIn: false },
+      "sharedMemory",
+      "a block has at most 49152 bytes of shared memory without asking for more: with the opt-in",
+    ],
+    [{ threadsPerBlock: 2 ** 31 - 1, registersPerThread: 2 ** 31 - 1 }, "warps", "at most 1024"],
+  ];
+  for (const [change, limiter, reason] of cases) {
+    const result = occupancy(ada, { ...BLOCK, ...change });
+    assertEquals([result.activeBlocks, result.activeWarps, result.occupancy], [0, 0, 0]);
+    assertEquals(result.limiter, limiter as typeof result.limiter);
+    assert(result.advice.startsWith("No block fits as "), result.advice);
+    assert(result.advice.includes(reason), result.advice);
+    assert(/ \d+ blocks? fits?, /.test(result.advice), result.advice);
+  }
+});
+
+Deno.test("occupancy() refuses what no block and no device can be", () => {
+  const refuse = (change: Record<string, unknown>, Kind: typeof RangeError, message: string) => {
+    const usage = { ...BLOCK, ...change } as unknown as OccupancyUsage;
+    assertThrows(() => occupancy(ada, usage), Kind, message);
+  };
+  const bad = [-1, 0.5, NaN, Infinity, 2 ** 31, 2 ** 53];
+  const figures = Object.keys(BLOCK).concat("barriersPerBlock", "maxThreadsPerBlock");
+  for (const name of figures) {
+    const action = `Cannot calculate occupancy as usage.${name} must be an integer in `;
+    for (const value of bad) refuse({ [name]: value }, RangeError, action);
+    for (const value of ["1", null, 1n, {}]) refuse({ [name]: value }, TypeError, action);
+  }
+  const most = 2 ** 31 - 1;
+  refuse(
+    { threadsPerBlock: 0 },
+    RangeError,
+    `threadsPerBlock must be an integer in 1..${most}: it is 0`,
+  );
+  refuse({ maxThreadsPerBlock: 0 }, RangeError, `in 1..${most}: it is 0`);
+  refuse({ barriersPerBlock: 17 }, RangeError, "in 0..16: it is 17");
+  refuse({ registersPerThread: undefined }, TypeError, `in 0..${most}: it is undefined`);
+  refuse({ sharedMemoryOptIn: 1 }, TypeError, "usage.sharedMemoryOptIn must be a boolean: it is 1");
+  for (const [name, value] of Object.entries(ada)) {
+    if (typeof value !== "number" || !(name in occupancyLimits(info))) continue;
+    for (const [wrong, Kind] of [[NaN, RangeError], [-1, RangeError], ["1", TypeError]] as const) {
+      const limits = { ...ada, [name]: wrong } as unknown as typeof ada;
+      assertThrows(
+        () => occupancy(limits, BLOCK),
+        Kind,
+        `as limits.${name} must be an integer in `,
+      );
+    }
+  }
+  const unknown = { ...ada, barrierAllocation: undefined } as unknown as typeof ada;
+  assertThrows(() => occupancy(unknown, BLOCK), TypeError, "limits.barrierAllocation must be");
+  for (const nothing of [undefined, null, 1, "8.9"]) {
+    assertThrows(() => occupancy(nothing as never, BLOCK), TypeError, "limits must be an object");
+    assertThrows(() => occupancy(ada, nothing as never), TypeError, "usage must be an object");
+  }
+});
+
+Deno.test("potentialBlockSize() finds the largest block of the highest occupancy", () => {
+  const size = (
+    registersPerThread: number,
+    dynamicSharedMemory?: number | ((n: number) => number),
+  ) =>
+    potentialBlockSize(
+      ada,
+      { registersPerThread, staticSharedMemory: 0 },
+      dynamicSharedMemory === undefined ? {} : { dynamicSharedMemory },
+    );
+  assertEquals([size(16).threadsPerBlock, size(16).occupancy.activeBlocks], [768, 2]);
+  assertStrictEquals(size(255).threadsPerBlock, 256);
+  // Half of the shared memory for each of two blocks of 768 threads, and a byte more.
+  assertStrictEquals(size(16, 49 * 1024).threadsPerBlock, 768);
+  assertStrictEquals(size(16, 49 * 1024 + 1).threadsPerBlock, 1024);
+  const byThreads = size(16, (threads) => threads * 128);
+  assertEquals([byThreads.threadsPerBlock, byThreads.dynamicSharedMemory], [768, 768 * 128]);
+  const none = size(16, 200_000);
+  assertEquals([none.threadsPerBlock, none.dynamicSharedMemory], [0, 0]);
+  assert(none.occupancy.advice.includes("at most 101376 bytes"), none.occupancy.advice);
+  const bounded = potentialBlockSize(ada, { ...BLOCK, maxThreadsPerBlock: 100 });
+  assertStrictEquals(bounded.threadsPerBlock, 96);
+});
+
+Deno.test("potentialBlockSize() refuses what is no usage, and a function's bad answer", () => {
+  const choose = (options: unknown, usage: unknown = BLOCK) =>
+    potentialBlockSize(ada, usage as typeof BLOCK, options as Record<string, never>);
+  assertThrows(() => choose({}, null), TypeError, "Cannot choose a block size as usage must be");
+  assertThrows(() => choose(1), TypeError, "options must be an object: it is 1");
+  assertThrows(() => choose({}, { ...BLOCK, registersPerThread: 1.5 }), RangeError, "it is 1.5");
+  const message = "a number of bytes or a function of the threads of a block: it is";
+  assertThrows(() => choose({ dynamicSharedMemory: "1" }), TypeError, message);
+  assertThrows(() => choose({ dynamicSharedMemory: -1 }), RangeError, "it is -1");
+  const answers = { dynamicSharedMemory: (threads: number) => threads / 3 };
+  const action = "options.dynamicSharedMemory(1024) must be an integer in 0..";
+  assertThrows(() => choose(answers), RangeError, action);
+});
+
+Deno.test("occupancyLimits() prefers what a device says of itself", () => {
+  const limits = occupancyLimits(info);
+  assertStrictEquals(limits, occupancyLimits(info), "asked for again");
+  const table = capabilityLimits(info.computeCapability);
+  for (const name of Object.keys(limits) as (keyof typeof limits)[]) {
+    assertStrictEquals(limits[name], name in info ? info[name as "warpSize"] : table[name], name);
+  }
+  const other = occupancyLimits({ ...info, maxThreadsPerMultiprocessor: 64 });
+  assertStrictEquals(occupancy(other, { ...BLOCK, threadsPerBlock: 32 }).activeBlocks, 2);
+  // A capability that nobody knows yet has the units of the newest.
+  assertStrictEquals(
+    occupancyLimits({ ...info, computeCapability: "13.0" }).warpSize,
+    info.warpSize,
+  );
+  assertThrows(() => occupancyLimits({ ...info, computeCapability: "6.0" }), RangeError, "7.5");
+  assertThrows(() => occupancyLimits(undefined as never), TypeError, "info must be an object");
+});
+
+Deno.test("occupancyOf() takes a kernel and the block of its launch", () => {
+  const kernel = device.kernels.load(
+    "fill_uint32(unsigned int*, unsigned int, unsigned long long)",
+  );
+  const { registersPerThread, staticSharedMemory } = kernel.attributes;
+  const usage = { ...BLOCK, registersPerThread, staticSharedMemory, dynamicSharedMemory: 5000 };
+  const expected = occupancy(occupancyLimits(info), usage);
+  for (const block of [256, [256], [16, 16], [4, 8, 8]] as const) {
+    assertEquals({ ...occupancyOf(kernel, { block, sharedMemory: 5000 }) }, { ...expected });
+  }
+  assertStrictEquals(occupancyOf(kernel, { block: [1024, 2] }).activeBlocks, 0);
+  const bad = [
+    [{ block: 0 }, RangeError, "config.block.x must be an integer in 1..1024: it is 0"],
+    [{ block: [1, 1, 65] }, RangeError, "config.block.z must be an integer in 1..64: it is 65"],
+    [{ block: [1, "2"] }, TypeError, "config.block.y must be an integer in 1..1024"],
+    [{ block: [] }, TypeError, "an array of 1 to 3 integers: it is an array of 0"],
+    [{ block: "8" }, TypeError, 'an array of 1 to 3 integers: it is "8"'],
+    [{ block: 32, sharedMemory: -1 }, RangeError, "dynamicSharedMemory must be an integer in 0.."],
+    [null, TypeError, "config must be an object: it is null"],
+  ] as const;
+  for (const [config, Kind, message] of bad) {
+    assertThrows(() => occupancyOf(kernel, config as never), Kind, message);
+  }
+  assertThrows(
+    () => occupancyOf(null as never, { block: 1 }),
+    TypeError,
+    "kernel must be an object",
+  );
+});
+
+Deno.test("occupancy() is what the device answers for all kernels and their launches", () => {
+  const limits = occupancyLimits(info);
+  const { library, ordinal } = context;
+  for (const [index, declaration] of kernelDeclarations(library).entries()) {
+    const id = index + 1;
+    const attributes = kernelAttributes(library, ordinal, id);
+    const { maxThreadsPerBlock, staticSharedMemory, registersPerThread } = attributes;
+    const most = info.sharedMemoryPerBlockOptIn - staticSharedMemory;
+    reserveSharedMemory(library, ordinal, id, most);
+    for (const dynamicSharedMemory of [0, 1, 5000, 49152 - staticSharedMemory, most]) {
+      for (const threadsPerBlock of [1, 32, 33, 100, 128, 256, 384, 1000, maxThreadsPerBlock]) {
+        if (threadsPerBlock > maxThreadsPerBlock) continue;
+        const usage = {
+          threadsPerBlock,
+          registersPerThread,
+          staticSharedMemory,
+          dynamicSharedMemory,
+        };
+        assertStrictEquals(
+          occupancy(limits, usage).activeBlocks,
+          kernelResidency(library, ordinal, id, threadsPerBlock, dynamicSharedMemory),
+          `${declaration}: ${JSON.stringify(usage)}`,
+        );
+      }
+    }
+  }
+});
+
+Deno.test("occupancy() fills every capability with 256 threads that take nothing else", () => {
+  for (const capability of KNOWN_CAPABILITIES) {
+    const result = occupancy(capabilityLimits(capability), { ...BLOCK, registersPerThread: 32 });
+    assertEquals([result.occupancy, result.advice], [1, ""], capability);
+  }
+});

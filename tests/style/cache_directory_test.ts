@@ -1,0 +1,61 @@
+// What tests compile does not go into the compile cache of whoever runs them.
+
+import { assert, assertEquals } from "@std/assert";
+import { cacheRoot } from "../../src/ffi/cache_directory.ts";
+import { testCacheDirectory } from "../support/cache_directory.ts";
+import { importsOf } from "./imports.ts";
+import { filesBelow, textOf } from "./repository.ts";
+
+/** What keeps compiled kernels, and what sends that elsewhere. */
+const STORES = "src/launch/cache/cache_stores.ts";
+const REDIRECTION = "tests/support/cache_directory.ts";
+/** What starts processes, which inherit where the cache is. */
+const PROCESSES = "tests/support/subprocess.ts";
+
+/** The modules of the repository that one loads when it runs, itself among them. */
+function loadedBy(file: string, known: ReadonlyMap<string, string>): Set<string> {
+  const loaded = new Set<string>();
+  const pending = [file];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const text = known.get(next);
+    if (text === undefined || loaded.has(next)) continue;
+    loaded.add(next);
+    for (const { specifier, typesOnly } of importsOf(text)) {
+      if (!specifier.startsWith(".") || typesOnly) continue;
+      pending.push(new URL(specifier, `file:///${next}`).pathname.slice(1));
+    }
+  }
+  return loaded;
+}
+
+function problemOf(file: string, known: ReadonlyMap<string, string>): string[] {
+  const loaded = loadedBy(file, known);
+  const mayCompile = loaded.has(STORES) || loaded.has(PROCESSES);
+  return mayCompile && !loaded.has(REDIRECTION) ? [`${file} must import ${REDIRECTION}`] : [];
+}
+
+Deno.test("every test that may compile has a cache of the tests' own", () => {
+  const modules = filesBelow().filter((file) => file.endsWith(".ts"));
+  const known = new Map(modules.map((file) => [file, textOf(file)]));
+  const tests = modules.filter((file) => file.startsWith("tests/") && file.endsWith("_test.ts"));
+  assert(tests.length > 100, `there are ${tests.length}`);
+  assertEquals(tests.flatMap((file) => problemOf(file, known)), []);
+});
+
+Deno.test("the rule sees a test that compiles by way of others", () => {
+  const known = new Map([
+    ["tests/a_test.ts", 'import { b } from "./b.ts";'],
+    ["tests/b.ts", 'import { c } from "../src/launch/cache/cache_stores.ts";'],
+    ["tests/c_test.ts", 'import type { c } from "./b.ts";'],
+    ["tests/d_test.ts", 'import { b } from "./b.ts";\nimport "./support/cache_directory.ts";'],
+    [STORES, ""],
+    [REDIRECTION, ""],
+  ]);
+  assertEquals(problemOf("tests/a_test.ts", known).length, 1);
+  assertEquals(problemOf("tests/c_test.ts", known), []);
+  assertEquals(problemOf("tests/d_test.ts", known), []);
+});
+
+Deno.test("the cache of the tests is what this process and those that it starts use", () => {
+  assertEquals(cacheRoot((name) => Deno.env.get(name)), testCacheDirectory);
+});
