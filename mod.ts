@@ -225,6 +225,8 @@ export type {
 } from "./src/launch/signature.ts";
 export type { ScalarType } from "./src/launch/c_types.ts";
 export type { VectorLength, VectorType } from "./src/launch/vector_types.ts";
+export { readStructs } from "./src/launch/source_structs.ts";
+export type { StructReading } from "./src/launch/source/struct_reader.ts";
 export {
   defineStruct,
   type NoStructs,
@@ -307,6 +309,8 @@ export type { FloatingDType, NumericDType } from "./src/kernels/operands.ts";
 export type { MomentsOptions, SumDType } from "./src/kernels/reduction.ts";
 
 // Tuning
+export type { KernelTuningOptions, KernelTuningRow } from "./src/kernels/kernel_tuning.ts";
+export type { TunableOperation } from "./src/kernels/tunable_operations.ts";
 export { Autotuner } from "./src/launch/tuning/autotuner.ts";
 export type { TuningValue } from "./src/launch/tuning/canonical_text.ts";
 export {
@@ -328,6 +332,38 @@ export {
   autotuningStatistics,
   clearTunings,
 } from "./src/launch/tuning/tuning_store.ts";
+
+// Traces
+export {
+  DeviceTrace,
+  type DeviceTraceOptions,
+  type TraceRangeOptions,
+} from "./src/device/device_trace.ts";
+export { saveTrace, traceAdvisories, traceFile } from "./src/device/trace_output.ts";
+export type { Advisory, AdvisoryCode } from "./src/observe/advisories.ts";
+export type {
+  CompilationRecord,
+  CopyRecord,
+  DroppedRecords,
+  GraphRecord,
+  KernelRecord,
+  LaunchCost,
+  MemorySample,
+  RangeRecord,
+  TracedWork,
+  TraceRecording,
+  WorkRecord,
+} from "./src/observe/trace_recording.ts";
+export type {
+  CompilationStatistics,
+  CopyCount,
+  CopyStatistics,
+  KernelStatistics,
+  LaunchStatistics,
+  MemoryStatistics,
+  TraceStatistics,
+} from "./src/observe/trace_statistics.ts";
+export type { CopyDirection, CopyHostMemory } from "./src/stream/activity.ts";
 
 // Errors
 export {

@@ -24,6 +24,7 @@ import {
   resultName,
 } from "../bench/report/gpu_report.ts";
 import { kernelGoals } from "../bench/report/kernel_goals.ts";
+import { launchGoals } from "../bench/report/launch_goals.ts";
 import { formatGpuReport } from "../bench/report/markdown.ts";
 import {
   DESCRIBE_GPU,
@@ -130,6 +131,7 @@ async function prove({ commit, ...options }: CommandLine): Promise<GpuReport> {
     comparisons: comparePeers(figures, peers?.peers ?? []),
     poolGoals: poolGoals(figures, peers?.peers ?? []),
     kernelGoals: kernelGoals(figures, peers?.peers ?? [], options.device),
+    launchGoals: launchGoals(figures),
   };
 }
 

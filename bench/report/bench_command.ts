@@ -17,6 +17,7 @@ import {
 import { formatBandwidth, formatComparison, formatDuration } from "./formats.ts";
 import { formatReached, type GoalOutcome } from "./goals.ts";
 import { kernelGoals } from "./kernel_goals.ts";
+import { launchGoals } from "./launch_goals.ts";
 import { poolGoals } from "./pool_goals.ts";
 import { measureTypeChecks } from "./type_checks.ts";
 
@@ -75,6 +76,7 @@ const { kind } = defaultDevice();
 const goals = {
   "Memory pool": poolGoals(figures, []),
   "Kernels from source (by the fastest sample)": kernelGoals(figures, [], kind),
+  "Launch parameters (by the fastest sample)": launchGoals(figures),
 };
 for (const [subject, outcomes] of Object.entries(goals)) {
   if (outcomes.length > 0) console.log(describeGoals(subject, outcomes));

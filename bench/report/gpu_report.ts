@@ -83,6 +83,8 @@ export interface GpuReport {
   readonly poolGoals: readonly GoalOutcome[];
   /** The goals of kernels from source. */
   readonly kernelGoals: readonly GoalOutcome[];
+  /** The goals of launch parameters. */
+  readonly launchGoals: readonly GoalOutcome[];
   /** The models of the peers' allocators beside these. */
   readonly traces: readonly TraceComparison[];
 }

@@ -148,6 +148,13 @@ function kernelSection({ kernelGoals }: GpuReport): string[] {
   ];
 }
 
+function launchSection({ launchGoals }: GpuReport): string[] {
+  return [
+    ...goalTable("## Launch parameters", launchGoals),
+    ...(launchGoals.length === 0 ? [] : ["Measured are the fastest samples.", ""]),
+  ];
+}
+
 function poolSection({ poolGoals, traces }: GpuReport): string[] {
   return [
     ...goalTable("## Memory pool", poolGoals),
@@ -195,6 +202,7 @@ export function formatGpuReport(report: GpuReport): string {
       ...groupFigures(report.figures).flatMap((group) => figureTable(group, report)),
     ]),
     ...kernelSection(report),
+    ...launchSection(report),
     ...poolSection(report),
     ...peerSection(report),
   ].join("\n");

@@ -62,29 +62,59 @@ export class BankCounter {
     }
   }
 
+  /**
+   * The same where no two lanes access the same word.
+   *
+   * @internal
+   */
+  addApart(indices: ArrayLike<number>, from: number, to: number): void {
+    for (let part = 0; part < this.#parts; part++) {
+      for (let lane = from; lane < to; lane += this.#group) {
+        this.#serveApart(indices, lane, Math.min(to, lane + this.#group), part);
+      }
+    }
+  }
+
   #serve(indices: ArrayLike<number>, from: number, to: number, part: number): void {
+    const words = this.#words;
     const counts = this.#counts;
-    counts.fill(0);
+    const wordsPerLane = this.#wordsPerLane;
     const scale = this.#elementBytes / WORD_BYTES;
+    counts.fill(0);
     let most = 1;
     for (let lane = from; lane < to; lane++) {
       const first = Math.floor(indices[lane]! * scale) + part;
-      for (let word = first; word < first + this.#wordsPerLane; word++) {
-        most = Math.max(most, this.#want(word, counts));
+      for (let word = first; word < first + wordsPerLane; word++) {
+        const bank = word & BANKS - 1;
+        const count = counts[bank]!;
+        const begin = bank * WARP_LANES;
+        let i = 0;
+        while (i < count && words[begin + i] !== word) i++;
+        if (i < count) continue;
+        words[begin + count] = word;
+        counts[bank] = count + 1;
+        if (count >= most) most = count + 1;
       }
     }
     this.#wavefronts += most;
     this.#idealWavefronts++;
   }
 
-  /** Words that the group wants of a word's bank, when it wants that word too. */
-  #want(word: number, counts: Uint8Array): number {
-    const words = this.#words;
-    const bank = word % BANKS;
-    const first = bank * WARP_LANES;
-    const end = first + counts[bank]!;
-    for (let i = first; i < end; i++) if (words[i] === word) return counts[bank]!;
-    words[end] = word;
-    return ++counts[bank]!;
+  #serveApart(indices: ArrayLike<number>, from: number, to: number, part: number): void {
+    const counts = this.#counts;
+    const wordsPerLane = this.#wordsPerLane;
+    const scale = this.#elementBytes / WORD_BYTES;
+    counts.fill(0);
+    let most = 1;
+    for (let lane = from; lane < to; lane++) {
+      const first = Math.floor(indices[lane]! * scale) + part;
+      for (let word = first; word < first + wordsPerLane; word++) {
+        const count = counts[word & BANKS - 1]! + 1;
+        counts[word & BANKS - 1] = count;
+        if (count > most) most = count;
+      }
+    }
+    this.#wavefronts += most;
+    this.#idealWavefronts++;
   }
 }

@@ -4,10 +4,22 @@
  * @module
  */
 
-import { type AccessGeometry, LINE_BYTES, SECTOR_BYTES, WARP_LANES } from "./access_geometry.ts";
+import {
+  type AccessGeometry,
+  isAligned,
+  LINE_BYTES,
+  SECTOR_BYTES,
+  WARP_LANES,
+} from "./access_geometry.ts";
 import { BankCounter } from "./bank_conflicts.ts";
 import { DistantLanes } from "./distant_lanes.ts";
-import { packCounts, type PackedCounts, RegularRequests } from "./regular_requests.ts";
+import {
+  packCounts,
+  type PackedCounts,
+  ShapedRequests,
+  StridedRequests,
+  type WarpCounter,
+} from "./regular_requests.ts";
 import { RequestLines } from "./request_lines.ts";
 import type { ReuseDistances } from "./reuse_distances.ts";
 
@@ -27,11 +39,11 @@ export class WarpRequests {
   bankConflicts = 0;
 
   readonly #geometry: AccessGeometry;
-  readonly #granuleShift: number;
   readonly #reuse: ReuseDistances | null;
-  readonly #touched = new RequestLines();
+  readonly #touched: RequestLines;
   readonly #banks: BankCounter;
-  readonly #regular = new RegularRequests((lanes) => this.#count(lanes, 0, WARP_LANES, false));
+  readonly #strided: StridedRequests;
+  readonly #shaped: ShapedRequests;
   readonly #distant = new DistantLanes();
   /** What is to be added to the number of a line; `NaN` where indices were moved one by one. */
   #firstLine = 0;
@@ -42,9 +54,13 @@ export class WarpRequests {
    */
   constructor(geometry: AccessGeometry, reuse: ReuseDistances | null) {
     this.#geometry = geometry;
-    this.#granuleShift = 31 - Math.clz32(geometry.granuleBytes);
     this.#reuse = reuse;
+    this.#touched = new RequestLines(geometry);
     this.#banks = new BankCounter(geometry.elementBytes);
+    const count: WarpCounter = (values, first) =>
+      this.#count(values, first, first + WARP_LANES, null);
+    this.#strided = new StridedRequests(count);
+    this.#shaped = new ShapedRequests(count);
   }
 
   /**
@@ -55,14 +71,16 @@ export class WarpRequests {
    * @param base What was taken off each, a multiple of 128.
    */
   add(values: Uint32Array<ArrayBuffer>, count: number, base: number): void {
+    const reuse = this.#reuse;
     this.#firstLine = base / LINE_BYTES * this.#geometry.elementBytes;
     const whole = count - count % WARP_LANES;
     for (let first = 0; first < whole; first += WARP_LANES) {
       const step = constantStep(values, first);
-      if (step === step) this.#addRegular(values, first, step);
-      else this.#addCounts(this.#count(values, first, first + WARP_LANES, true));
+      if (step === step) this.#addStrided(values, first, step);
+      else if (reuse === null) this.#addCounts(this.#shaped.counts(values, first));
+      else this.#addCounts(this.#count(values, first, first + WARP_LANES, reuse));
     }
-    if (whole < count) this.#addCounts(this.#count(values, whole, count, true));
+    if (whole < count) this.#addCounts(this.#count(values, whole, count, reuse));
   }
 
   /** The same for indices that are too far apart for it. */
@@ -71,22 +89,22 @@ export class WarpRequests {
     for (let first = 0; first < count; first += WARP_LANES) {
       const end = Math.min(count, first + WARP_LANES);
       this.#distant.move(values, first, end);
-      this.#addCounts(this.#count(this.#distant.lanes, 0, end - first, true));
+      this.#addCounts(this.#count(this.#distant.lanes, 0, end - first, this.#reuse));
     }
   }
 
-  #addRegular(values: Uint32Array<ArrayBuffer>, first: number, step: number): void {
+  #addStrided(values: Uint32Array<ArrayBuffer>, first: number, step: number): void {
+    const reuse = this.#reuse;
+    if (reuse !== null && !isAligned(this.#geometry)) {
+      this.#addCounts(this.#count(values, first, first + WARP_LANES, reuse));
+      return;
+    }
     this.#addCounts(
       step >= 0
-        ? this.#regular.counts(values[first]!, step)
-        : this.#regular.counts(values[first + WARP_LANES - 1]!, -step),
+        ? this.#strided.counts(values[first]!, step)
+        : this.#strided.counts(values[first + WARP_LANES - 1]!, -step),
     );
-    if (this.#reuse === null) return;
-    if (this.#geometry.granuleBytes === this.#geometry.accessBytes) {
-      this.#tellMonotonic(values, first, this.#reuse);
-    } else {
-      this.#count(values, first, first + WARP_LANES, true);
-    }
+    if (reuse !== null) this.#tellMonotonic(values, first, reuse);
   }
 
   #addCounts(counts: PackedCounts): void {
@@ -97,45 +115,39 @@ export class WarpRequests {
     this.bankConflicts += counts >>> 24;
   }
 
-  /** Counts an access of a warp, whatever its indices, and tells its lines if that is asked for. */
+  /** Counts an access of a warp, whatever its indices, and tells its lines to who wants them. */
   #count(
     values: Uint32Array<ArrayBuffer>,
     from: number,
     to: number,
-    tells: boolean,
+    reuse: ReuseDistances | null,
   ): PackedCounts {
-    const { elementBytes, offset, parts, accessBytes, granuleBytes } = this.#geometry;
+    const { parts, granuleBytes } = this.#geometry;
     const touched = this.#touched;
-    const shift = this.#granuleShift;
     let sectors = 0;
     let lines = 0;
     let idealSectors = 0;
+    let isApart = true;
     for (let part = 0; part < parts; part++) {
-      const place = offset + part * accessBytes;
-      touched.begin();
-      for (let lane = from; lane < to; lane++) {
-        const index = values[lane]!;
-        // 128 elements are as many lines as an element has bytes.
-        const line = Math.imul(index >>> 7, elementBytes);
-        let byte = (index & 127) * elementBytes + place;
-        const end = byte + accessBytes;
-        do {
-          touched.touch(line + (byte >>> 7), byte & 127, shift);
-          byte += granuleBytes;
-        } while (byte < end);
-      }
+      isApart = touched.count(values, from, to, part) && isApart;
       sectors += touched.sectors;
       lines += touched.lines;
       idealSectors += Math.ceil(touched.granules * granuleBytes / SECTOR_BYTES);
-      if (tells && this.#reuse !== null) this.#tell(this.#reuse);
+      if (reuse !== null) this.#tell(reuse);
     }
-    return packCounts(sectors, lines, idealSectors, this.#conflicts(values, from, to));
+    return packCounts(sectors, lines, idealSectors, this.#conflicts(values, from, to, isApart));
   }
 
-  #conflicts(values: Uint32Array<ArrayBuffer>, from: number, to: number): number {
+  #conflicts(
+    values: Uint32Array<ArrayBuffer>,
+    from: number,
+    to: number,
+    isApart: boolean,
+  ): number {
     const banks = this.#banks;
     const before = banks.wavefronts - banks.idealWavefronts;
-    banks.add(values, from, to);
+    if (isApart) banks.addApart(values, from, to);
+    else banks.add(values, from, to);
     return banks.wavefronts - banks.idealWavefronts - before;
   }
 
@@ -180,6 +192,6 @@ function constantStep(values: Uint32Array<ArrayBuffer>, first: number): number {
     differences |= values[i]! - values[i - 1]! - step;
   }
   // The differences are of 32 bits; those that are 0 only so do not lead to the last index.
-  const last = values[first] + (WARP_LANES - 1) * step;
+  const last = values[first]! + (WARP_LANES - 1) * step;
   return differences === 0 && last === values[first + WARP_LANES - 1] ? step : NaN;
 }

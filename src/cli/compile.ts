@@ -137,7 +137,9 @@ function printResources(invocation: Invocation, compiled: CompiledImage): void {
 
 /** Why there is nothing to show. */
 function noResources({ format, loweredNames }: CompiledImage): string {
-  if ([...loweredNames.keys()].every((name) => name.startsWith("&"))) return "there are no kernels in it";
+  if ([...loweredNames.keys()].every((name) => name.startsWith("&"))) {
+    return "there are no kernels in it";
+  }
   if (format === "ptx") return "what kernels take is known of machine code, and this is PTX";
   return "the host device's compiler does not say what kernels take: try --arch 9.0";
 }

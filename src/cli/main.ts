@@ -17,7 +17,9 @@ import { COMPILE } from "./compile.ts";
 import { DEVICES } from "./devices.ts";
 import { DOCTOR } from "./doctor.ts";
 import { MEMORY } from "./memory.ts";
+import { OCCUPANCY } from "./occupancy.ts";
 import { RUN } from "./run.ts";
+import { TUNE } from "./tune.ts";
 import { VALIDATE } from "./validate.ts";
 
 const COMMANDS: readonly (Command | CommandGroup)[] = [
@@ -26,6 +28,8 @@ const COMMANDS: readonly (Command | CommandGroup)[] = [
   VALIDATE,
   RUN,
   COMPILE,
+  TUNE,
+  OCCUPANCY,
   CACHE,
   MEMORY,
 ];

@@ -5,21 +5,22 @@
  */
 
 import {
-  type Device,
   type Dimensions,
   type Kernel,
   type KernelFile,
   type LaunchConfig,
   openDevice,
+  readStructs,
   timeKernel,
 } from "../../mod.ts";
 import { type Command, type Invocation, printResult, UsageError } from "./command.ts";
-import { kernelExpression } from "./kernel_expression.ts";
+import { compileKernel, findKernel } from "./kernel_module.ts";
 import { reportKernelProblems } from "./kernel_problem.ts";
 import { readKernelSource } from "./kernel_source.ts";
 import { parseRunArgument, type RunArgument } from "./run_arguments.ts";
 import { type BoundArgument, RunArrays, writeResult } from "./run_arrays.ts";
 import { defineOptions, extentsOption, integerOption } from "./run_options.ts";
+import { RunTrace } from "./run_trace.ts";
 import { formatBandwidth, formatBytes } from "./text_table.ts";
 
 /** What the command prints. */
@@ -113,23 +114,6 @@ async function launchAndTime(
   return { median: repeats === 1 ? first.median : (await time(repeats)).median, results };
 }
 
-async function compileFor(
-  device: Device,
-  { name, source, headers }: KernelFile,
-  invocation: Invocation,
-  signature: string,
-) {
-  const expression = kernelExpression(signature);
-  return await device.compile(source, {
-    name,
-    headers,
-    defines: defineOptions(invocation),
-    options: invocation.lists["option"] ?? [],
-    // A template has no instances but those that somebody names.
-    instances: expression.includes("<") ? [expression] : [],
-  });
-}
-
 async function run(invocation: Invocation): Promise<void> {
   const request = requestOf(invocation);
   const source = await readKernelSource(request.file, invocation.lists["include"] ?? []);
@@ -146,8 +130,17 @@ async function runOn(
   using device = openDevice(invocation.device);
   // One JSON value is all that stdout gets; the times have waited for what kernels print.
   using _diverted = invocation.json ? device.printToStderr() : undefined;
-  using module = await compileFor(device, source, invocation, request.signature);
-  const kernel = module.kernel(request.signature) as unknown as Kernel;
+  using trace = RunTrace.of(invocation, device);
+  const { headers } = source;
+  const declared = readStructs(source.source, { headers, defines: defineOptions(invocation) });
+  using module = await compileKernel(
+    device,
+    source,
+    invocation,
+    request.signature,
+    declared.structs,
+  );
+  const kernel = findKernel(module, request.signature, declared);
   using arrays = new RunArrays(device);
   const bound: BoundArgument[] = [];
   for (const [index, argument] of request.args.entries()) {
@@ -157,6 +150,7 @@ async function runOn(
   const values = bound.map(({ value }) => value);
   const timed = await launchAndTime(kernel, config, values, request.repeats, arrays);
   for (const { path, file } of timed.results) await writeResult(path, file);
+  await trace?.write();
   const bytes = bound.reduce((sum, argument) => sum + argument.bytes, 0);
   return {
     kernel: kernel.name,
@@ -195,6 +189,7 @@ where the source has its declaration. One ARGUMENT for each parameter:
 
   2.5  -1  0x10  true         a number
   [1,2,3,4]                   a vector
+  '{"x": 1, "y": [1, 2]}'     a struct that the source declares, by its fields
   @in.npy                     an array, read from a file that NumPy wrote
   out:float32[8,4]@out.npy    an array of zeros, written to a file when the kernel has run
   inout:@in.npy@out.npy       an array that is read and then written
@@ -206,6 +201,8 @@ where the source has its declaration. One ARGUMENT for each parameter:
   --include DIR    where headers are looked for, besides beside the file
   --option TEXT    an option for the compiler, in its words: --option=--use_fast_math
   --repeat N       launches that are timed; 1 by default
+  --trace FILE     writes what happened on the device, for https://ui.perfetto.dev; a launch then
+                   takes some microseconds longer
   --device DEVICE  cuda, cuda:N, host or host:N
 
 What is written is the result of one launch; with --repeat N there are N more, which find what was
@@ -216,7 +213,7 @@ With --json: { kernel, grid, block, sharedMemory, repeats, medianMilliseconds, b
 bytesPerSecond }.
 Exit code 1 when the source does not compile, a file cannot be read or written, or the kernel fails.`,
   options: {
-    values: ["grid", "block", "shared", "repeat"],
+    values: ["grid", "block", "shared", "repeat", "trace"],
     lists: ["define", "include", "option"],
   },
   run: (invocation) => reportKernelProblems(() => run(invocation)),

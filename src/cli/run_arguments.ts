@@ -11,7 +11,7 @@ import { UsageError } from "./command.ts";
 export interface ValueArgument {
   /** Tells it from arrays. */
   readonly kind: "value";
-  /** A number, a truth value, or the numbers of a vector. */
+  /** A number, a truth value, the numbers of a vector, or the fields of a struct. */
   readonly value: RunValue;
 }
 
@@ -49,7 +49,12 @@ export interface UpdateArgument {
 export type RunArgument = ValueArgument | InputArgument | OutputArgument | UpdateArgument;
 
 /** What can be passed by value. */
-export type RunValue = number | bigint | boolean | readonly (number | bigint)[];
+export type RunValue =
+  | number
+  | bigint
+  | boolean
+  | readonly (number | bigint)[]
+  | Readonly<Record<string, unknown>>;
 
 /** NumPy's own limit. */
 const MOST_DIMENSIONS = 64;
@@ -68,7 +73,8 @@ const HEXADECIMAL = /^([+-]?)(0x[0-9a-f]+)$/i;
 const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 
 /** What an argument can be, for error messages. */
-const GRAMMAR = "a number, true or false, a vector such as [1,2,3], @FILE.npy, " +
+const GRAMMAR = "a number, true or false, a vector such as [1,2,3], " +
+  'a struct such as {"x":1}, @FILE.npy, ' +
   "out:DTYPE[SHAPE]@FILE.npy or inout:@FILE.npy@FILE.npy";
 
 function refuse(text: string, allowed: string): never {
@@ -100,6 +106,25 @@ function vectorIn(text: string): RunValue {
       ? value
       : refuse(text, "a vector of numbers, such as [1,2,3]");
   });
+}
+
+/** The fields of a struct, in JSON: its numbers exactly, and "nan" and "inf" for what has none. */
+function structIn(text: string): RunValue {
+  let value: unknown;
+  try {
+    value = JSON.parse(text, fieldValue as (key: string, value: unknown) => unknown);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return refuse(text, 'the fields of a struct in JSON, such as {"x":1,"y":[1,2]}');
+  }
+  return value as Readonly<Record<string, unknown>>;
+}
+
+/** A value of JSON, of which numbers also have their text. */
+function fieldValue(_key: string, value: unknown, context: { readonly source?: string }): unknown {
+  if (typeof value === "number") return numberIn(context.source ?? "") ?? value;
+  const word = typeof value === "string" ? WORDS.get(value.toLowerCase()) : undefined;
+  return typeof word === "number" ? word : value;
 }
 
 function shapeIn(text: string, extents: string): number[] {
@@ -142,6 +167,7 @@ export function parseRunArgument(text: string): RunArgument {
   if (text.startsWith("@")) {
     return text.length > 1 ? { kind: "in", input: text.slice(1) } : refuse(text, "@FILE.npy");
   }
+  if (text.startsWith("{")) return { kind: "value", value: structIn(text) };
   if (text.startsWith("[") && text.endsWith("]")) return { kind: "value", value: vectorIn(text) };
   const value = numberIn(text) ?? WORDS.get(text.toLowerCase());
   return value === undefined ? refuse(text, GRAMMAR) : { kind: "value", value };

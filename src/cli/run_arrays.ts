@@ -107,6 +107,11 @@ function elementType(array: NpyArray, parameter: KernelParameter | undefined): D
 
 async function readArray(path: string): Promise<NpyArray> {
   try {
+    const { isBlockDevice, isCharDevice } = await Deno.stat(path);
+    // Such as /dev/zero, which never ends. A pipe does.
+    if (isBlockDevice === true || isCharDevice === true) {
+      throw new FileProblem(`Cannot read ${path} as it must be a file: it is a device`);
+    }
     return readNpy(await Deno.readFile(path));
   } catch (error) {
     if (error instanceof NpyError) {

@@ -97,7 +97,8 @@ export async function loadImage<Structs extends StructTypes>(
     uncompiled: [],
     structs: structsOf(options),
   };
-  return await loadedModule<string, Structs>(context, new ModuleContents(parts, false));
+  const contentsOf = () => new ModuleContents(parts, false);
+  return await loadedModule<string, Structs>(context, name, parts.image, contentsOf);
 }
 
 function requireText(value: unknown, field: string): void {

@@ -62,20 +62,42 @@ export async function readNamedBytes(
   return await reading(file, action, Deno.readFile);
 }
 
+/**
+ * Opens a file to be written, instead of what is there.
+ *
+ * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If it may not be written; other classes of
+ * `Deno.errors` for other reasons.
+ */
+export async function openNamedFile({ path }: NamedFile, action: string): Promise<Deno.FsFile> {
+  try {
+    return await Deno.open(path, { write: true, create: true, truncate: true });
+  } catch (error) {
+    throw withPath(error, `Cannot ${action} as ${JSON.stringify(path)} cannot be written`);
+  }
+}
+
 async function reading<Content>(
   { path }: NamedFile,
   action: string,
   read: (path: string) => Promise<Content>,
 ): Promise<Content> {
   try {
+    const { isBlockDevice, isCharDevice } = await Deno.stat(path);
+    // Such as /dev/zero, which never ends. A pipe does.
+    if (isBlockDevice === true || isCharDevice === true) {
+      throw new Deno.errors.NotSupported("it is a device");
+    }
     return await read(path);
   } catch (error) {
-    const Kind = Object.values(Deno.errors).find((kind) => error instanceof kind);
-    if (Kind === undefined) throw error;
-    // Deno ends with its own name for the call, and the path once more.
-    const message = (error as Error).message.replace(/: readfile '.*'$/s, "");
-    throw new Kind(`Cannot ${action} as ${JSON.stringify(path)} cannot be read: ${message}`, {
-      cause: error,
-    });
+    throw withPath(error, `Cannot ${action} as ${JSON.stringify(path)} cannot be read`);
   }
+}
+
+/** An error of Deno with our words before its own. */
+function withPath(error: unknown, words: string): unknown {
+  const Kind = Object.values(Deno.errors).find((kind) => error instanceof kind);
+  if (Kind === undefined) return error;
+  // Deno ends with its own name for the call, and the path once more.
+  const message = (error as Error).message.replace(/: (?:readfile|open|stat) '.*'$/s, "");
+  return new Kind(`${words}: ${message}`, { cause: error });
 }

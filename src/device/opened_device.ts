@@ -109,16 +109,15 @@ export abstract class OpenedDevice implements Disposable {
    *   name: "double",
    *   configurations: [{ each: 1 }, { each: 2 }, { each: 4 }],
    *   key: { elements: x.length },
-   *   prepare: async ({ each }) => {
-   *     const module = await device.compile(`
+   *   prepare: ({ each }) =>
+   *     device.compile(`
    *       __global__ void twice(float* x, int n) {
    *         int first = (blockIdx.x * blockDim.x + threadIdx.x) * EACH;
    *         for (int i = first; i < min(first + EACH, n); i++) x[i] *= 2;
-   *       }`, { defines: { EACH: each } });
-   *     return module.kernel("twice(float* x, int n)");
-   *   },
-   *   launch: ({ each }, twice) =>
-   *     twice.launch({ grid: Math.ceil(x.length / (256 * each)), block: 256 }, x, x.length),
+   *       }`, { defines: { EACH: each } }),
+   *   launch: ({ each }, module) =>
+   *     module.kernel("twice")
+   *       .launch({ grid: Math.ceil(x.length / (256 * each)), block: 256 }, x, x.length),
    *   restore: [x],
    * });
    * console.log(best, report.map(({ medianMicroseconds }) => medianMicroseconds));

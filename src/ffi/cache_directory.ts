@@ -97,9 +97,9 @@ function chain(root: string, directory: string): string[] {
   return directories;
 }
 
-function verify(path: string): Deno.FileInfo {
+function verify(path: string, uid: number | null): Deno.FileInfo {
   const status = Deno.lstatSync(path);
-  const problem = ownershipProblem(status, Deno.uid());
+  const problem = ownershipProblem(status, uid);
   if (problem === undefined) return status;
   throw new CacheDirectoryError(`Cannot trust ${path} as ${problem}`);
 }
@@ -117,7 +117,7 @@ export function makeCacheDirectory(root: string, directory: string): void {
     } catch (error) {
       if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
     }
-    verify(path);
+    verify(path, Deno.uid());
   }
 }
 
@@ -154,7 +154,8 @@ export function verifyCachedFile(root: string, file: string): Deno.FileInfo {
         `--allow-read=${root} --allow-sys=uid`,
     );
   }
+  const uid = Deno.uid();
   let status: Deno.FileInfo | undefined;
-  for (const path of chain(root, file)) status = verify(path);
+  for (const path of chain(root, file)) status = verify(path, uid);
   return status!; // the chain ends with the file
 }

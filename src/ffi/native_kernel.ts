@@ -1,23 +1,16 @@
 /**
- * Kernels: finding and describing built-in ones, and launching these and those of modules.
+ * Kernels: finding and describing built-in ones, and what is known of these and those of modules.
  *
  * @module
  */
 
 import { check, statusError } from "./check.ts";
-import { DEVICE, OPERAND, STREAM } from "./command_block.ts";
 import { checkInt32, checkSize } from "./integers.ts";
 import type { NativeLibrary } from "./library.ts";
 import { cString, readText } from "./text.ts";
 
 /** The status by which the library says that no kernel has a name. */
 const NOT_FOUND = -9;
-
-// Every launch writes these slots. A constant of this module is known to the JIT; what it imports is
-// looked up at every use.
-const DEVICE_SLOT: number = DEVICE;
-const STREAM_SLOT: number = STREAM;
-const FIRST: number = OPERAND;
 
 /** The declarations of all built-in kernels, in the order of their ids from 1. */
 export function kernelDeclarations(library: NativeLibrary): string[] {
@@ -124,70 +117,6 @@ export function kernelResidency(
   const status = symbols.gs_kernel_residency(device, kernel, threads, sharedMemory, result);
   check(library, status, action, device);
   return result[0]!;
-}
-
-/**
- * Enqueues a launch whose arguments already lie in the command block.
- *
- * @returns The status; the caller, who knows the kernel's name, makes the error.
- */
-export function launchKernel(
-  library: NativeLibrary,
-  device: number,
-  stream: number,
-  kernel: number,
-  gridX: number,
-  gridY: number,
-  gridZ: number,
-  blockX: number,
-  blockY: number,
-  blockZ: number,
-  sharedMemory: number,
-  argumentCount: number,
-): number {
-  const { block } = library;
-  block[DEVICE_SLOT] = device;
-  block[STREAM_SLOT] = stream;
-  block[FIRST] = kernel;
-  block[FIRST + 1] = gridX;
-  block[FIRST + 2] = gridY;
-  block[FIRST + 3] = gridZ;
-  block[FIRST + 4] = blockX;
-  block[FIRST + 5] = blockY;
-  block[FIRST + 6] = blockZ;
-  block[FIRST + 7] = sharedMemory;
-  block[FIRST + 8] = argumentCount;
-  return library.symbols.gs_kernel_launch();
-}
-
-/** `GS_LAUNCH_COOPERATIVE`. */
-const COOPERATIVE = 1;
-
-/** What {@linkcode launchKernel} takes after the library. */
-type LaunchNumbers = Parameters<typeof launchKernel> extends [NativeLibrary, ...infer Numbers]
-  ? Numbers
-  : never;
-
-/**
- * As {@linkcode launchKernel}, for blocks that run at once. Its operands are 0 for all other
- * launches, which therefore need not write them.
- *
- * @param cooperative Whether all blocks of the grid do.
- * @param cluster The extents of a cluster: x + 256 y + 65536 z; 0 for none.
- */
-export function launchKernelTogether(
-  library: NativeLibrary,
-  cooperative: boolean,
-  cluster: number,
-  ...launch: LaunchNumbers
-): number {
-  const { block } = library;
-  block[OPERAND + 11] = cooperative ? COOPERATIVE : 0;
-  block[OPERAND + 12] = cluster;
-  const status = launchKernel(library, ...launch);
-  block[OPERAND + 11] = 0;
-  block[OPERAND + 12] = 0;
-  return status;
 }
 
 /** The error for a launch that failed. */

@@ -25,21 +25,39 @@ import {
   requireNoPartialOverlap,
   requireSameDType,
 } from "./operands.ts";
+import { TunedParameters } from "./tuned_parameters.ts";
 
 /** The element type of each width by whose bits every other type of that width is filled. */
 const FILL_DTYPES = { 1: "uint8", 2: "int16", 4: "uint32", 8: "int64" } as const;
 
-type FillDType = (typeof FILL_DTYPES)[keyof typeof FILL_DTYPES];
+/** The element types whose bits are filled. */
+export type FillDType = (typeof FILL_DTYPES)[keyof typeof FILL_DTYPES];
+
+/** The element type by whose bits a type is filled. */
+export function fillDType(dtype: DType): FillDType {
+  return FILL_DTYPES[bytesPerElement(dtype)];
+}
 
 /**
  * Steps of a thread. One keeps enough bytes in flight already; with two, and a block's share close
  * together, the host device is as fast as with one, and many times as fast as with more, whose
  * addresses displace each other in a processor's cache.
  */
-const STEPS_PER_THREAD = 2;
+export const STEPS_PER_THREAD = 2;
+
+/** What tuning chooses for elementwise kernels. */
+export interface ElementwiseParameters {
+  /** Threads of a block. */
+  readonly block: number;
+  /** Most steps of a thread. */
+  readonly stepsPerThread: number;
+}
+
+/** What was chosen for those that were tuned. */
+export const TUNED_ELEMENTWISE: TunedParameters<ElementwiseParameters> = new TunedParameters();
 
 /** The kernels of an elementwise operation. */
-class Elementwise<D extends DType> extends KernelFamily<D> {
+export class Elementwise<D extends DType> extends KernelFamily<D> {
   readonly #stepBytes: number;
 
   /**
@@ -49,6 +67,11 @@ class Elementwise<D extends DType> extends KernelFamily<D> {
   constructor(packets: number, signatureOf: (dtype: D) => string) {
     super(signatureOf);
     this.#stepBytes = 16 * packets;
+  }
+
+  /** Elements that a thread takes of an array in one step. */
+  elementsPerThread(dtype: D): number {
+    return this.#stepBytes / bytesPerElement(dtype);
   }
 
   /** Enqueues the kernel for as many elements as the output has. */
@@ -62,16 +85,18 @@ class Elementwise<D extends DType> extends KernelFamily<D> {
     const stream = streamFor(context, options.stream);
     if (length === 0) return;
     const kernel = this.of(context, dtype);
-    const { grid, block } = launchGeometry(kernel, {
-      elements: length,
-      elementsPerThread: this.#stepBytes / bytesPerElement(dtype),
-      stepsPerThread: STEPS_PER_THREAD,
-    });
+    const elementsPerThread = this.elementsPerThread(dtype);
+    const tuned = TUNED_ELEMENTWISE.of(kernel, length);
+    const work = tuned === undefined
+      ? { elements: length, elementsPerThread, stepsPerThread: STEPS_PER_THREAD }
+      : { elements: length, elementsPerThread, ...tuned };
+    const { grid, block } = launchGeometry(kernel, work);
     kernel.launch({ grid, block, stream }, ...kernelArguments);
   }
 }
 
-const FILL = new Elementwise<FillDType>(4, (dtype) => {
+/** Setting elements. */
+export const FILL: Elementwise<FillDType> = new Elementwise<FillDType>(4, (dtype) => {
   const type = cTypeOf(dtype);
   return `fill_${dtype}(${type}* out, ${type} value, unsigned long long n)`;
 });
@@ -83,19 +108,25 @@ function binaryKernels(operation: string): Elementwise<NumericDType> {
   });
 }
 
-const BINARY = { add: binaryKernels("add"), multiply: binaryKernels("multiply") };
+/** Adding and multiplying. */
+export const BINARY: Readonly<Record<"add" | "multiply", Elementwise<NumericDType>>> = {
+  add: binaryKernels("add"),
+  multiply: binaryKernels("multiply"),
+};
 
 /** The type of a scalar operand: double precision stays, everything else is single. */
 function scalarType(dtype: FloatingDType): "double" | "float" {
   return dtype === "float64" ? "double" : "float";
 }
 
-const SCALE = new Elementwise<FloatingDType>(4, (dtype) => {
+/** Scaling. */
+export const SCALE: Elementwise<FloatingDType> = new Elementwise<FloatingDType>(4, (dtype) => {
   const [type, scalar] = [cTypeOf(dtype), scalarType(dtype)];
   return `scale_${dtype}(const ${type}* x, ${type}* out, ${scalar} factor, ${scalar} offset, unsigned long long n)`;
 });
 
-const AXPY = new Elementwise<FloatingDType>(2, (dtype) => {
+/** Adding multiples. */
+export const AXPY: Elementwise<FloatingDType> = new Elementwise<FloatingDType>(2, (dtype) => {
   const type = cTypeOf(dtype);
   return `axpy_${dtype}(${
     scalarType(dtype)
@@ -117,7 +148,7 @@ export function fill<D extends DType>(
   requireBuffers("fill", { out });
   requireObject(options, "options", "fill");
   const bits = elementBits(out.dtype, value);
-  const dtype = FILL_DTYPES[bytesPerElement(out.dtype)];
+  const dtype = fillDType(out.dtype);
   FILL.launch(dtype, out, options, out.as(dtype), asStored(dtype, bits), out.length);
 }
 

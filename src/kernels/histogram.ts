@@ -7,7 +7,6 @@
 import { requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { KernelFamily } from "../launch/kernel_library.ts";
-import { reductionGrid } from "../launch/launch_geometry.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import type { StreamChoice } from "../memory/buffer_options.ts";
 import type { DeviceBuffer } from "../memory/device_buffer.ts";
@@ -21,12 +20,7 @@ import {
   requireDType,
   requireNoOverlap,
 } from "./operands.ts";
-
-/** Threads of a block. */
-const BLOCK = 256;
-
-/** Bytes that a thread takes in one step: two packets, see csrc/kernels/vector_access.cuh. */
-const STEP_BYTES = 32;
+import { HISTOGRAM_STEP_BYTES, reductionLaunch } from "./reduction_launch.ts";
 
 function histogramKernels(memory: string): KernelFamily<NumericDType> {
   return new KernelFamily((dtype) =>
@@ -37,7 +31,10 @@ function histogramKernels(memory: string): KernelFamily<NumericDType> {
 }
 
 /** Counting in a block's shared memory, for as many bins as fit in it, and in global memory. */
-const KERNELS = { shared: histogramKernels("shared"), global: histogramKernels("global") };
+export const HISTOGRAM: Readonly<Record<"shared" | "global", KernelFamily<NumericDType>>> = {
+  shared: histogramKernels("shared"),
+  global: histogramKernels("global"),
+};
 
 /** Options of {@linkcode histogram}. */
 export interface HistogramOptions extends StreamChoice {
@@ -76,10 +73,12 @@ export function histogram<D extends NumericDType>(
   if (x.length === 0) return;
   const bytes = counts.byteLength;
   const shared = bytes <= x.context.info.sharedMemoryPerBlock;
-  KERNELS[shared ? "shared" : "global"].of(x.context, x.dtype).launch(
+  const kernel = HISTOGRAM[shared ? "shared" : "global"].of(x.context, x.dtype);
+  const { grid, block } = reductionLaunch(kernel, x, HISTOGRAM_STEP_BYTES);
+  kernel.launch(
     {
-      grid: reductionGrid(x.context.info, Math.ceil(x.byteLength / STEP_BYTES), BLOCK),
-      block: BLOCK,
+      grid,
+      block,
       sharedMemory: shared ? bytes : 0,
       stream,
     },

@@ -1,7 +1,8 @@
 /**
  * Reductions: sum, mean, minimum, maximum, variance. Each is two launches on one stream: every
  * block reduces a share to one partial result, then one block reduces the partial results, always
- * in the same order, so that the same launch gives the same bits.
+ * in the same order, so that the same launch gives the same bits. Tuning may choose another number of
+ * blocks, and with it another order of sums.
  *
  * @module
  */
@@ -10,7 +11,7 @@ import { requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceMemory } from "../launch/device_memory.ts";
 import type { Kernel } from "../launch/kernel.ts";
-import { reductionGrid } from "../launch/launch_geometry.ts";
+import type { KernelFamily } from "../launch/kernel_library.ts";
 import type { KernelArgument } from "../launch/signature_types.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import type { StreamChoice } from "../memory/buffer_options.ts";
@@ -40,12 +41,7 @@ import {
   SUM_FINAL,
   SUM_PARTIAL,
 } from "./reduction_kernels.ts";
-
-/** Threads of a block in both launches. */
-const BLOCK = 256;
-
-/** Bytes that a thread takes in one step: four packets, see csrc/kernels/vector_access.cuh. */
-const STEP_BYTES = 64;
+import { REDUCTION_BLOCK, REDUCTION_STEP_BYTES, reductionLaunch } from "./reduction_launch.ts";
 
 /** The element type that sums of a type have: exact for integers, wide for floats. */
 export type SumDType<D extends NumericDType> = D extends FloatingDType ? FloatingDType : "int64";
@@ -54,12 +50,17 @@ export type SumDType<D extends NumericDType> = D extends FloatingDType ? Floatin
 interface Reduction<D extends NumericDType> {
   readonly x: DeviceBuffer<D>;
   readonly stream: Stream;
-  /** Blocks of the first launch, so partial results. */
+  /** The kernel of the first launch. */
+  readonly kernel: Kernel;
+  /** Threads of a block in it. */
+  readonly block: number;
+  /** Blocks of it, so partial results. */
   readonly blocks: number;
 }
 
 function begin<D extends NumericDType>(
   operation: string,
+  kernels: KernelFamily<NumericDType>,
   x: DeviceBuffer<D>,
   out: DeviceBuffer,
   outLength: number,
@@ -70,11 +71,10 @@ function begin<D extends NumericDType>(
   requireDType(operation, "x", x, NUMERIC_DTYPES);
   requireDevice(operation, "out", out, x.context);
   requireLength(operation, "out", out, outLength);
-  return {
-    x,
-    stream: streamFor(x.context, options.stream),
-    blocks: reductionGrid(x.context.info, Math.ceil(x.byteLength / STEP_BYTES), BLOCK),
-  };
+  const stream = streamFor(x.context, options.stream);
+  const kernel = kernels.of(x.context, x.dtype);
+  const { grid, block } = reductionLaunch(kernel, x, REDUCTION_STEP_BYTES);
+  return { x, stream, kernel, block, blocks: grid };
 }
 
 /** Partial results in the workspace of the stream. */
@@ -93,20 +93,28 @@ function partials<D extends DType>(
   };
 }
 
-function launch(
-  { stream }: Reduction<NumericDType>,
-  kernel: Kernel,
-  grid: number,
+/** The first launch: every block reduces its share to a partial result. */
+function launchPartial(
+  { stream, kernel, block, blocks }: Reduction<NumericDType>,
   ...kernelArguments: KernelArgument[]
 ): void {
-  kernel.launch({ grid, block: BLOCK, stream }, ...kernelArguments);
+  kernel.launch({ grid: blocks, block, stream }, ...kernelArguments);
+}
+
+/** The second launch: one block reduces the partial results. */
+function launchFinal(
+  { stream }: Reduction<NumericDType>,
+  kernel: Kernel,
+  ...kernelArguments: KernelArgument[]
+): void {
+  kernel.launch({ grid: 1, block: REDUCTION_BLOCK, stream }, ...kernelArguments);
 }
 
 /** First launch of sum and mean: one double or 64-bit integer per block. */
 function sumPartials(reduction: Reduction<NumericDType>): DeviceMemory {
-  const { x, blocks } = reduction;
+  const { x } = reduction;
   const memory = partials(reduction, accumulatorOf(x.dtype), 1);
-  launch(reduction, SUM_PARTIAL.of(x.context, x.dtype), blocks, x, memory, x.length);
+  launchPartial(reduction, x, memory, x.length);
   return memory;
 }
 
@@ -117,7 +125,7 @@ function sumFinal(
   out: DeviceBuffer<FloatingDType>,
 ): void {
   const kernel = SUM_FINAL.of(out.context, out.dtype);
-  launch(reduction, kernel, 1, memory, reduction.blocks, factor, out);
+  launchFinal(reduction, kernel, memory, reduction.blocks, factor, out);
 }
 
 /**
@@ -132,7 +140,7 @@ export function sum<D extends NumericDType>(
   out: DeviceBuffer<SumDType<D>>,
   options: StreamChoice = {},
 ): void {
-  const reduction = begin("sum", x, out, 1, options);
+  const reduction = begin("sum", SUM_PARTIAL, x, out, 1, options);
   requireDType("sum", "out", out, isFloating(x.dtype) ? FLOATING_DTYPES : ["int64"]);
   const memory = sumPartials(reduction);
   if (memory.dtype !== "int64") {
@@ -140,7 +148,7 @@ export function sum<D extends NumericDType>(
     return;
   }
   const kernel = INTEGER_SUM_FINAL.of(x.context, "int64");
-  launch(reduction, kernel, 1, memory, reduction.blocks, out);
+  launchFinal(reduction, kernel, memory, reduction.blocks, out);
 }
 
 /**
@@ -154,7 +162,7 @@ export function mean<D extends NumericDType>(
   out: DeviceBuffer<FloatingDType>,
   options: StreamChoice = {},
 ): void {
-  const reduction = begin("mean", x, out, 1, options);
+  const reduction = begin("mean", SUM_PARTIAL, x, out, 1, options);
   requireDType("mean", "out", out, FLOATING_DTYPES);
   const memory = sumPartials(reduction);
   // 0 / 0 is NaN, as it should be; 0 * Infinity would be too, but 1 / n says what is meant.
@@ -164,7 +172,7 @@ export function mean<D extends NumericDType>(
     return;
   }
   const kernel = INTEGER_MEAN_FINAL.of(x.context, out.dtype);
-  launch(reduction, kernel, 1, memory, reduction.blocks, factor, out);
+  launchFinal(reduction, kernel, memory, reduction.blocks, factor, out);
 }
 
 function extremum<D extends NumericDType>(
@@ -173,15 +181,14 @@ function extremum<D extends NumericDType>(
   out: DeviceBuffer<D>,
   options: StreamChoice,
 ): void {
-  const reduction = begin(operation, x, out, 1, options);
+  const reduction = begin(operation, EXTREMUM[operation], x, out, 1, options);
   requireSameDType(operation, "out", out, x);
   if (x.length === 0) {
     throw new RangeError(`Cannot ${operation} as x must have an element: it is empty`);
   }
-  const kernel = EXTREMUM[operation].of(x.context, x.dtype);
   const memory = partials(reduction, x.dtype as DType, 1);
-  launch(reduction, kernel, reduction.blocks, x, memory, x.length);
-  launch(reduction, kernel, 1, memory, out, reduction.blocks);
+  launchPartial(reduction, x, memory, x.length);
+  launchFinal(reduction, reduction.kernel, memory, out, reduction.blocks);
 }
 
 /**
@@ -245,11 +252,10 @@ export function moments<D extends NumericDType>(
       }`,
     );
   }
-  const reduction = begin("compute moments", x, out, 2, options);
+  const reduction = begin("compute moments", MOMENTS_PARTIAL, x, out, 2, options);
   requireDType("compute moments", "out", out, FLOATING_DTYPES);
   const memory = partials(reduction, "float64", 3);
-  const partialKernel = MOMENTS_PARTIAL.of(x.context, x.dtype);
-  launch(reduction, partialKernel, reduction.blocks, x, memory, x.length);
-  const finalKernel = MOMENTS_FINAL.of(x.context, out.dtype);
-  launch(reduction, finalKernel, 1, memory, reduction.blocks, correction, out);
+  launchPartial(reduction, x, memory, x.length);
+  const kernel = MOMENTS_FINAL.of(x.context, out.dtype);
+  launchFinal(reduction, kernel, memory, reduction.blocks, correction, out);
 }

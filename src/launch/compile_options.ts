@@ -52,17 +52,17 @@ const MACRO = /^[A-Za-z_][A-Za-z_0-9]*$/;
  */
 export function compileSettings(options: CompileOptions): CompileSettings {
   requireObject(options, "options", ACTION);
-  const { name = "kernel.cu", defines = {}, headers = {}, cache = true } = options;
+  const { name = "kernel.cu", defines, headers, instances, cache = true } = options;
   requireText(name, "name");
   // It goes into `#line`, and into file names.
   if (name === "" || /["\\/\r\n\0]/.test(name)) refuse("name", "a file name without a path", name);
   if (typeof cache !== "boolean") refuse("cache", "a boolean", cache);
   return {
     name,
-    defines: macros(defines),
-    headers: texts(headers, "headers"),
-    options: list(options.options ?? [], "options"),
-    instances: list(options.instances ?? [], "instances"),
+    defines: defines === undefined ? new Map() : macros(defines),
+    headers: headers === undefined ? new Map() : texts(headers, "headers"),
+    options: options.options === undefined ? [] : list(options.options, "options"),
+    instances: instances === undefined ? [] : list(instances, "instances"),
     cache,
   };
 }

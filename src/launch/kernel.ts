@@ -9,31 +9,35 @@ import {
   kernelAttributes,
   kernelResidency,
   launchError,
-  launchKernel,
-  launchKernelTogether,
   reserveSharedMemory,
 } from "../ffi/native_kernel.ts";
+import { launchKernel, LaunchRecord } from "../ffi/native_kernel_launch.ts";
+import type { NativeLibrary } from "../ffi/library.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
+import { memoryReturns } from "../memory/memory_returns.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
-import { type ActivityListener, enqueueHeard, listenersOf } from "../stream/activity.ts";
+import { enqueueHeard, listenersOf } from "../stream/activity.ts";
 import { isCapturing } from "../stream/running_captures.ts";
 import type { Stream } from "../stream/stream.ts";
 import { argumentBytes } from "./argument_bytes.ts";
-import { ArgumentWriter } from "./argument_writer.ts";
+import { ArgumentWriter, givenOf, MOST_REMEMBERED } from "./argument_writer.ts";
 import { type LaunchConfig, LaunchShape } from "./launch_config.ts";
 import type { KernelSignature } from "./signature.ts";
+import { parameterLayout } from "./signature_layout.ts";
 import type { KernelArguments } from "./signature_types.ts";
 import type { NoStructs, StructTypes } from "./struct_type.ts";
 
-// What every launch calls: constants of this module are known to the JIT, and what it imports is
-// looked up at every call, which together is a tenth of a launch's time.
+// What every launch calls: a constant of this module is known to the JIT, and what it imports is
+// looked up at every call.
 const enqueueLaunch = launchKernel;
-const launchStream = streamFor;
-const whoListens = listenersOf;
-const isCaptureRunning = isCapturing;
+const returns = memoryReturns;
 
-// Launches so far, modulo 2^32: tells whether reading a launch's arguments has run another.
+// Launches that were begun so far, modulo 2^32: tells whether reading the configuration or the
+// arguments of one has begun another.
 let launchCount = 0;
+
+/** No number of interruptions, and no stream. */
+const NEVER = -1;
 
 /**
  * What a kernel is part of, and ends with: a module.
@@ -68,9 +72,16 @@ export class Kernel<
   /** What the compiler made of it. */
   readonly attributes: KernelAttributes;
   readonly #id: number;
+  readonly #library: NativeLibrary;
+  readonly #record: LaunchRecord;
   readonly #writer: ArgumentWriter;
   readonly #shape: LaunchShape;
   readonly #owner: KernelOwner | undefined;
+  // What the last launch found: the stream that it asked for, and the one that this is. Holds until
+  // the library is interrupted.
+  #interruptions = NEVER;
+  #wantedStream: Stream | undefined = undefined;
+  #stream: Stream | undefined = undefined;
   #reservedSharedMemory = 0;
   // Of the last cooperative launch: so many blocks fit on the device.
   #mostBlocks = 0;
@@ -94,8 +105,13 @@ export class Kernel<
     this.attributes = kernelAttributes(context.library, context.ordinal, id);
     this.#id = id;
     this.#owner = owner;
-    this.#writer = new ArgumentWriter(signature, context.library.block, context);
+    this.#library = context.library;
+    const count = signature.parameters.length;
+    const argumentSlots = parameterLayout(signature).reduce((sum, { slots }) => sum + slots, 0);
+    this.#record = new LaunchRecord(context.library, context.ordinal, id, count, argumentSlots);
+    this.#writer = new ArgumentWriter(signature, this.#record.slots, context);
     this.#shape = new LaunchShape(signature.name, context.info, this.attributes);
+    if (count > MOST_REMEMBERED) this.launch = this.#launchMany;
   }
 
   /** Whether its threads go on to the work a grid further: all built-in kernels do. */
@@ -118,32 +134,125 @@ export class Kernel<
    * @throws {CudaError} If CUDA refuses the launch. Faults inside the kernel surface later, at
    * the next wait.
    */
-  launch(config: LaunchConfig, ...kernelArguments: KernelArguments<Signature, Structs>): void {
-    const { context } = this;
+  // @ts-expect-error: TypeScript cannot compare parameters with a list that the signature decides.
+  launch(config: LaunchConfig, ...kernelArguments: KernelArguments<Signature, Structs>): void;
+  // Most launches are those before with few changes, so this compares, and leaves it to others to
+  // check and write what has changed. All in one function, as before the JIT has warmed a call takes
+  // as long as four comparisons; and without an array of the arguments, which takes twenty. Never, as
+  // the compiler would tell whoever passes something wrong that here it could be passed.
+  launch(
+    config: LaunchConfig,
+    first?: never,
+    second?: never,
+    third?: never,
+    fourth?: never,
+    fifth?: never,
+    sixth?: never,
+    seventh?: never,
+    eighth?: never,
+    surplus?: never,
+  ): void {
+    const ticket = launchCount = (launchCount + 1) | 0;
     const shape = this.#shape;
-    const before = launchCount;
-    shape.read(config);
-    const stream = launchStream(context, config.stream);
-    // V8 compares with a constant far faster than it finds out whether any value counts as true.
-    if (shape.needsPreparation === true) this.#prepare();
-    const heard = whoListens(context);
-    const args = kernelArguments as readonly unknown[];
-    if (heard === undefined) this.#enqueue(stream, args, before);
-    else this.#enqueueHeard(stream, args, before, heard);
+    if (
+      config === undefined || config === null || config.grid !== shape.lastGrid ||
+      config.block !== shape.lastBlock || config.sharedMemory !== shape.lastSharedMemory ||
+      config.cooperative !== shape.lastCooperative || config.cluster !== undefined
+    ) this.#readExtents(config);
+    const { stream } = config;
+    if (
+      (stream !== this.#wantedStream || this.#library.interruptions !== this.#interruptions) &&
+      this.#settle(stream) === true
+    ) {
+      const args: unknown[] = [
+        first,
+        second,
+        third,
+        fourth,
+        fifth,
+        sixth,
+        seventh,
+        eighth,
+        surplus,
+      ];
+      return this.#launchWatched(ticket, args.slice(0, givenOf(args)));
+    }
+    const writer = this.#writer;
+    if (returns.count !== writer.returns) writer.forgetMemory();
+    if (first !== writer.first) writer.first = writer.take(0, first);
+    if (second !== writer.second) writer.second = writer.take(1, second);
+    if (third !== writer.third) writer.third = writer.take(2, third);
+    if (fourth !== writer.fourth) writer.fourth = writer.take(3, fourth);
+    if (writer.count > 4) {
+      if (fifth !== writer.fifth) writer.fifth = writer.take(4, fifth);
+      if (sixth !== writer.sixth) writer.sixth = writer.take(5, sixth);
+      if (seventh !== writer.seventh) writer.seventh = writer.take(6, seventh);
+      if (eighth !== writer.eighth) writer.eighth = writer.take(7, eighth);
+      if (surplus !== undefined) writer.refuseSurplus();
+    } else if (
+      fifth !== undefined || sixth !== undefined || seventh !== undefined ||
+      eighth !== undefined || surplus !== undefined
+    ) writer.refuseSurplus();
+    if (launchCount !== ticket) this.#refuseNested();
+    const status = enqueueLaunch(this.#record);
+    if (status !== 0) this.#failLaunch(status);
   }
 
-  #prepare(): void {
+  /** As {@linkcode Kernel.launch}, for kernels of more parameters than that has. */
+  #launchMany(config: LaunchConfig, ...args: readonly unknown[]): void {
+    const ticket = launchCount = (launchCount + 1) | 0;
+    if (!this.#shape.isLast(config)) this.#readExtents(config);
+    const { stream } = config;
+    const isSettled = stream === this.#wantedStream &&
+      this.#library.interruptions === this.#interruptions;
+    if (!isSettled && this.#settle(stream)) return this.#launchWatched(ticket, args);
+    this.#writer.write(args, this.#stream);
+    this.#enqueue(ticket);
+  }
+
+  /** Takes over what a configuration says of blocks, threads and shared memory. */
+  #readExtents(config: LaunchConfig): void {
     const shape = this.#shape;
+    shape.read(config);
+    this.#record.setExtents(shape);
     if (shape.needsSharedMemoryReserve) this.#reserve(shape.sharedMemory);
     if (shape.cooperative) this.#requireAllBlocksFit();
   }
 
-  #enqueueHeard(
-    stream: Stream,
-    args: readonly unknown[],
-    before: number,
-    heard: readonly ActivityListener[],
-  ): void {
+  /**
+   * Finds out which stream launches go to, and whether they are watched: heard of, or captured.
+   * That holds until the library is interrupted, unless they are.
+   */
+  #settle(wanted: Stream | undefined): boolean {
+    const { context } = this;
+    this.#interruptions = NEVER;
+    const stream = streamFor(context, wanted);
+    this.#record.setStream(stream.id);
+    this.#stream = stream;
+    this.#wantedStream = wanted;
+    this.#writer.forget(stream);
+    const isWatched = isCapturing() || listenersOf(context) !== undefined;
+    if (!isWatched) this.#interruptions = this.#library.interruptions;
+    return isWatched;
+  }
+
+  #enqueue(ticket: number): void {
+    if (launchCount !== ticket) this.#refuseNested();
+    const status = enqueueLaunch(this.#record);
+    if (status !== 0) this.#failLaunch(status);
+  }
+
+  /** A launch that is heard of, or that may become part of a graph. */
+  #launchWatched(ticket: number, args: readonly unknown[]): void {
+    const stream = this.#stream!;
+    const enqueue = () => {
+      // A capture must be told of each use of memory.
+      this.#writer.write(args, stream);
+      this.#enqueue(ticket);
+      if (isCapturing()) this.#owner?.launchedInCapture(stream);
+    };
+    const heard = listenersOf(this.context);
+    if (heard === undefined) return enqueue();
     const { gridX, gridY, gridZ, blockX, blockY, blockZ, sharedMemory } = this.#shape;
     const work = {
       kind: "kernel",
@@ -154,55 +263,10 @@ export class Kernel<
       sharedMemory,
       bytes: argumentBytes(args),
     } as const;
-    enqueueHeard(heard, work, stream, () => this.#enqueue(stream, args, before));
+    enqueueHeard(heard, work, stream, enqueue);
   }
 
-  #enqueue(stream: Stream, args: readonly unknown[], before: number): void {
-    const { context } = this;
-    const shape = this.#shape;
-    this.#writer.write(args, stream);
-    if (launchCount !== before) this.#refuseNested();
-    launchCount = (before + 1) | 0;
-    const status = shape.runsTogether === true ? this.#launchTogether(stream) : enqueueLaunch(
-      context.library,
-      context.ordinal,
-      stream.id,
-      this.#id,
-      shape.gridX,
-      shape.gridY,
-      shape.gridZ,
-      shape.blockX,
-      shape.blockY,
-      shape.blockZ,
-      shape.sharedMemory,
-      this.#writer.count,
-    );
-    if (status !== 0) this.#failLaunch(status);
-    if (this.#owner !== undefined && isCaptureRunning()) this.#owner.launchedInCapture(stream);
-  }
-
-  #launchTogether(stream: Stream): number {
-    const { library, ordinal } = this.context;
-    const { gridX, gridY, gridZ, blockX, blockY, blockZ, sharedMemory } = this.#shape;
-    return launchKernelTogether(
-      library,
-      this.#shape.cooperative,
-      this.#shape.cluster,
-      ordinal,
-      stream.id,
-      this.#id,
-      gridX,
-      gridY,
-      gridZ,
-      blockX,
-      blockY,
-      blockZ,
-      sharedMemory,
-      this.#writer.count,
-    );
-  }
-
-  /** The arguments of all launches are written to one place, and so are a kernel's numbers. */
+  /** What all launches of a kernel read and write is the same. */
   #refuseNested(): never {
     throw new TypeError(
       `Cannot launch ${this.name} as a getter of its configuration or arguments has launched a ` +

@@ -7,6 +7,7 @@
 
 import type { Extents } from "../hardware/capability_table.ts";
 import { describeValue } from "../ffi/describe_value.ts";
+import type { LaunchExtents } from "../ffi/native_kernel_launch.ts";
 import type { Stream } from "../stream/stream.ts";
 
 /** One, two or three extents, x first; those left out are 1. A number is x alone. */
@@ -51,6 +52,9 @@ export interface LaunchConfig {
 /** Most blocks of a cluster that every device with clusters has: CUDA's portable size. */
 const MOST_IN_CLUSTER = 8;
 
+/** What no field of a configuration is. */
+const NOTHING: unknown = Symbol();
+
 /** A list of extents whose length has been checked. */
 type ExtentList = readonly [number, number?, number?];
 
@@ -84,7 +88,7 @@ export interface KernelLimits {
  * The numbers of a checked {@linkcode LaunchConfig}. One is kept per kernel and overwritten by
  * each launch, so that a launch allocates nothing.
  */
-export class LaunchShape {
+export class LaunchShape implements LaunchExtents {
   /** Blocks in x. */
   gridX = 1;
   /** Blocks in y. */
@@ -103,24 +107,27 @@ export class LaunchShape {
   cooperative = false;
   /** The extents of a cluster: x + 256 y + 65536 z; 0 for none. */
   cluster = 0;
-  /** Whether blocks run at once: all of them, or those of a cluster. */
-  runsTogether = false;
-  /** Whether more than these numbers must be checked, or asked for, before the launch. */
-  needsPreparation = false;
 
   readonly #kernelName: string;
   readonly #device: LaunchLimits;
   readonly #maxBlock: Extents;
   readonly #maxGrid: Extents;
   readonly #maxThreads: number;
+  readonly #maxLine: number;
   readonly #staticSharedMemory: number;
   readonly #maxSharedMemory: number;
   readonly #freeSharedMemory: number;
-  /** The last configuration, if it was good and had one dimension; else NaN, which nothing is. */
-  #lastGrid = NaN;
-  #lastBlock = NaN;
-  #lastSharedMemory: number | undefined = NaN;
-  #lastCooperative: boolean | undefined = undefined;
+  // What the configuration was, if it was good, simple and had one dimension; see isLast(). Before,
+  // and else, what none has. NaN would do, but then V8 made an object of every number that it
+  // compares with it.
+  /** The grid as it was given. */
+  lastGrid: unknown = NOTHING;
+  /** The block as it was given. */
+  lastBlock: unknown = NOTHING;
+  /** The shared memory as it was given, or left out. */
+  lastSharedMemory: unknown = NOTHING;
+  /** Whether all blocks run at once, as it was given, or left out. */
+  lastCooperative: unknown = NOTHING;
 
   /**
    * Prepares for the launches of a kernel on a device.
@@ -134,6 +141,8 @@ export class LaunchShape {
     this.#maxBlock = device.maxBlockDimensions;
     this.#maxGrid = device.maxGridDimensions;
     this.#maxThreads = Math.min(device.maxThreadsPerBlock, kernel.maxThreadsPerBlock);
+    // Threads of a block that has no extent but x.
+    this.#maxLine = Math.min(this.#maxThreads, this.#maxBlock.x);
     this.#staticSharedMemory = kernel.staticSharedMemory;
     if (kernel.staticSharedMemory > device.sharedMemoryPerBlock) this.#refuseStaticSharedMemory();
     // Static and dynamic shared memory come out of the same space.
@@ -159,6 +168,17 @@ export class LaunchShape {
   }
 
   /**
+   * Whether a configuration says again what the last one did, which was good: launches of a loop
+   * mostly do. Lists of extents are not remembered, nor is what decides more than these
+   * numbers.
+   */
+  isLast(config: LaunchConfig): boolean {
+    return config !== undefined && config !== null && config.grid === this.lastGrid &&
+      config.block === this.lastBlock && config.sharedMemory === this.lastSharedMemory &&
+      config.cooperative === this.lastCooperative && config.cluster === undefined;
+  }
+
+  /**
    * Takes over a configuration. After an error the numbers are not to be used.
    *
    * @throws {RangeError} If an extent, the threads of a block or the shared memory is beyond its
@@ -167,19 +187,13 @@ export class LaunchShape {
    */
   read(config: LaunchConfig): void {
     if (typeof config !== "object" || config === null) this.#refuseConfig(config);
-    // Launches of a loop mostly repeat the numbers of the one before, which have been checked.
-    if (
-      config.grid === this.#lastGrid && config.block === this.#lastBlock &&
-      config.sharedMemory === this.#lastSharedMemory &&
-      config.cooperative === this.#lastCooperative && config.cluster === undefined
-    ) return;
-    this.#readAnew(config);
-  }
-
-  /** Apart from the comparison, which is short enough for the JIT to put it into the launch. */
-  #readAnew(config: LaunchConfig): void {
-    const { grid, block, sharedMemory = 0, cooperative = false, cluster } = config;
-    this.#lastGrid = NaN;
+    const { grid, block, sharedMemory, cooperative, cluster } = config;
+    this.lastGrid = NOTHING;
+    const isPlain = sharedMemory === undefined && cooperative === undefined &&
+      cluster === undefined;
+    if (isPlain === true && isExtent(grid, this.#maxGrid.x) && isExtent(block, this.#maxLine)) {
+      return this.#takeLine(grid, block);
+    }
     if (typeof grid === "number") {
       this.gridX = grid;
       this.gridY = 1;
@@ -200,19 +214,36 @@ export class LaunchShape {
       this.blockY = block.length > 1 ? block[1]! : 1;
       this.blockZ = block.length > 2 ? block[2]! : 1;
     }
-    this.sharedMemory = sharedMemory;
+    this.sharedMemory = sharedMemory === undefined ? 0 : sharedMemory;
     this.#checkExtents();
-    this.cooperative = cooperative;
-    if (cooperative !== false) this.#checkCooperative(cooperative);
+    if (cooperative !== undefined && cooperative !== false) this.#checkCooperative(cooperative);
+    this.cooperative = cooperative === true;
     this.cluster = cluster === undefined ? 0 : this.#readCluster(cluster);
-    this.runsTogether = cooperative || cluster !== undefined;
-    this.needsPreparation = cooperative || this.needsSharedMemoryReserve;
-    if (typeof grid === "number" && typeof block === "number" && cluster === undefined) {
-      this.#lastGrid = grid;
-      this.#lastBlock = block;
-      this.#lastSharedMemory = config.sharedMemory;
-      this.#lastCooperative = config.cooperative;
+    // What more than these numbers decide on is read at every launch.
+    const isSimple = !this.cooperative && !this.needsSharedMemoryReserve && cluster === undefined;
+    if (isSimple && typeof grid === "number" && typeof block === "number") {
+      this.lastGrid = grid;
+      this.lastBlock = block;
+      this.lastSharedMemory = sharedMemory;
+      this.lastCooperative = cooperative;
     }
+  }
+
+  /** Takes over blocks and threads in x that have been checked: all that most launches need. */
+  #takeLine(grid: number, block: number): void {
+    this.gridX = grid;
+    this.gridY = 1;
+    this.gridZ = 1;
+    this.blockX = block;
+    this.blockY = 1;
+    this.blockZ = 1;
+    this.sharedMemory = 0;
+    this.cooperative = false;
+    this.cluster = 0;
+    this.lastGrid = grid;
+    this.lastBlock = block;
+    this.lastSharedMemory = undefined;
+    this.lastCooperative = undefined;
   }
 
   #checkExtents(): void {
@@ -323,7 +354,7 @@ export class LaunchShape {
   }
 }
 
-/** Whether a value is an integer of at least 1 and at most the limit. */
-function isExtent(value: unknown, limit: number): boolean {
-  return typeof value === "number" && value >= 1 && value <= limit && Math.floor(value) === value;
+/** Whether a value is an integer of at least 1 and at most the limit, which is one of 32 bits. */
+function isExtent(value: unknown, limit: number): value is number {
+  return typeof value === "number" && (value | 0) === value && value >= 1 && value <= limit;
 }

@@ -29,7 +29,7 @@ export class Level2Flush implements Disposable {
     this.#scratch = DeviceBuffer.allocate(context, "uint8", bytes, { stream });
   }
 
-  /** Enqueues it. It takes long enough for what is enqueued next to be there when it is done. */
+  /** Enqueues it. */
   enqueue(): void {
     const { length, address } = this.#scratch;
     if (length === 0) return;

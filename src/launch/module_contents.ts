@@ -5,6 +5,7 @@
  */
 
 import type { CompiledImage } from "./compile/compiler.ts";
+import type { KernelSignature } from "./signature.ts";
 import { overloadIn, readableExpression } from "./source/overload_expression.ts";
 import type { StructTypes } from "./struct_type.ts";
 
@@ -17,6 +18,11 @@ export interface DeclaredKernel {
   readonly expression: string;
   /** Its signature as it is written; absent for instances of templates. */
   readonly signature?: string;
+  /**
+   * That signature as it was read, kept so that a hit in the compile cache need not read it; absent
+   * where it names what only a program can describe.
+   */
+  readonly read?: KernelSignature;
 }
 
 /** A kernel of the source of which its name alone did not have the compiler make machine code. */
@@ -53,6 +59,8 @@ export interface ModuleParts<Structs extends StructTypes> extends SourceDeclarat
 
 /** A name in C++ in one spelling: without spaces but between words. */
 export function canonicalExpression(expression: string): string {
+  // As most are.
+  if (/^\w+$/.test(expression)) return expression;
   return expression.trim().replaceAll(/\s+/g, " ").replaceAll(/ ?([^\w\s]) ?/g, "$1");
 }
 
@@ -66,6 +74,14 @@ export interface KernelEntry {
   readonly outside?: string;
 }
 
+/** A kernel of a module with its signature. */
+export interface ReadKernel {
+  /** The kernel. */
+  readonly entry: KernelEntry;
+  /** What was read of its signature in the source. */
+  readonly signature: KernelSignature;
+}
+
 /** The contents of a module, by names. */
 export class ModuleContents<Structs extends StructTypes = StructTypes> {
   /** How messages name it. */
@@ -76,8 +92,6 @@ export class ModuleContents<Structs extends StructTypes = StructTypes> {
   readonly cached: boolean;
   /** The names of its kernels; of those that share one, their signatures. */
   readonly kernelNames: readonly string[];
-  /** The signature of the first kernel as it is written in the source, where that is known. */
-  readonly firstSignature: string | undefined;
   /** The names of its variables. */
   readonly variableNames: readonly string[];
   /** What the source declares besides its kernels. */
@@ -86,6 +100,8 @@ export class ModuleContents<Structs extends StructTypes = StructTypes> {
   readonly structs: Structs;
   /** Those of each name. */
   readonly #kernels = new Map<string, KernelEntry[]>();
+  /** Those whose signatures were read, by the texts that these were read from. */
+  readonly #read = new Map<string, ReadKernel>();
   readonly #variables = new Map<string, string>();
   readonly #isSource: boolean;
 
@@ -101,7 +117,6 @@ export class ModuleContents<Structs extends StructTypes = StructTypes> {
     this.cached = cached;
     this.uncompiled = uncompiled;
     this.structs = structs;
-    this.firstSignature = kernels[0]?.signature;
     this.#isSource = isSource;
     // The image may be of a request that spelled the same names otherwise.
     const names = new Map(
@@ -117,7 +132,7 @@ export class ModuleContents<Structs extends StructTypes = StructTypes> {
 
   /** Notes a kernel, and returns what it is asked for by: its name, or its signature. */
   #addKernel(
-    { expression, signature }: DeclaredKernel,
+    { expression, signature, read }: DeclaredKernel,
     names: ReadonlyMap<string, string>,
   ): string {
     const lowered = names.get(canonicalExpression(expression)) ?? expression;
@@ -128,10 +143,19 @@ export class ModuleContents<Structs extends StructTypes = StructTypes> {
       ...(signature === undefined ? {} : { signature }),
       ...(overload === undefined ? {} : { outside: readableExpression(expression) }),
     };
+    // A program's structs may give its types another meaning.
+    if (signature !== undefined && read !== undefined && Object.keys(this.structs).length === 0) {
+      this.#read.set(signature, { entry, signature: read });
+    }
     const same = this.#kernels.get(name);
     if (same === undefined) this.#kernels.set(name, [entry]);
     else same.push(entry);
     return overload === undefined ? name : signature ?? readableExpression(expression);
+  }
+
+  /** The kernel whose signature was read from this very text. */
+  readKernel(text: string): ReadKernel | undefined {
+    return this.#read.get(text);
   }
 
   /** The kernels of a name in C++; of machine code alone, that of this name there. */

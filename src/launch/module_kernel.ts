@@ -11,6 +11,7 @@ import {
   canonicalExpression,
   type KernelEntry,
   type ModuleContents,
+  type ReadKernel,
   type UncompiledKernel,
 } from "./module_contents.ts";
 import { type KernelSignature, parseSignature } from "./signature.ts";
@@ -38,19 +39,7 @@ export function kernelOfModule(
   contents: ModuleContents,
   text: string,
 ): Kernel {
-  const { name, hasParameters } = requestedKernel(text);
-  const candidates = contents.kernels(name);
-  if (candidates.length === 0) throw new TypeError(unknownKernel(home, contents, name));
-  const written = hasParameters ? signatureIn(text, contents) : undefined;
-  const entry = candidates.length === 1
-    ? candidates[0]!
-    : chosenOverload(home, contents, candidates, { name, text, written });
-  const signature = written === undefined
-    ? declaredSignature(home, contents, entry.signature, name)
-    // What is written as in the source needs no comparison.
-    : entry.signature === text
-    ? written
-    : checkedSignature(home, contents, entry, written);
+  const { entry, signature } = contents.readKernel(text) ?? findKernel(home, contents, text);
   const layout = parameterLayout(signature);
   requireSizes(home, id, entry, signature, layout);
   const { library } = home.context;
@@ -58,22 +47,18 @@ export function kernelOfModule(
   return new Kernel(home.context, kernel, signature, home);
 }
 
-/** The signatures that {@linkcode readAhead} has read. */
-const aheadOf = new WeakMap<ModuleContents, ReadonlyMap<string, KernelSignature>>();
-
-/**
- * Reads the signature of a module's first kernel as its source has it. To be called while another
- * thread loads the machine code: this one is idle then, and mostly that kernel is asked for next.
- */
-export function readAhead(contents: ModuleContents): void {
-  const declared = contents.firstSignature;
-  const signature = declared === undefined ? undefined : readable(declared, contents);
-  if (signature !== undefined) aheadOf.set(contents, new Map([[declared!, signature]]));
-}
-
-/** Reads a signature, unless it was read ahead. */
-function signatureIn(text: string, contents: ModuleContents): KernelSignature {
-  return aheadOf.get(contents)?.get(text) ?? parseSignature(text, contents.structs);
+function findKernel(home: KernelHome, contents: ModuleContents, text: string): ReadKernel {
+  const { name, hasParameters } = requestedKernel(text);
+  const candidates = contents.kernels(name);
+  if (candidates.length === 0) throw new TypeError(unknownKernel(home, contents, name));
+  const written = hasParameters ? parseSignature(text, contents.structs) : undefined;
+  const entry = candidates.length === 1
+    ? candidates[0]!
+    : chosenOverload(home, contents, candidates, { name, text, written });
+  const signature = written === undefined
+    ? declaredSignature(home, contents, entry.signature, name)
+    : checkedSignature(home, contents, entry, written);
+  return { entry, signature };
 }
 
 /** What somebody asked for, by a name that several kernels have. */
@@ -136,7 +121,7 @@ function checkedSignature(
 /** The signature in the source; `undefined` where types are named there that nobody here knows. */
 function readable(declared: string, contents: ModuleContents): KernelSignature | undefined {
   try {
-    return signatureIn(declared, contents);
+    return parseSignature(declared, contents.structs);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     return undefined;
@@ -149,7 +134,7 @@ function declaredSignature(
   declared: string | undefined,
   name: string,
 ): KernelSignature {
-  if (declared !== undefined) return signatureIn(declared, contents);
+  if (declared !== undefined) return parseSignature(declared, contents.structs);
   throw new TypeError(
     `Cannot find kernel ${name} of ${home.label} by its name as the source does not say what ` +
       `its parameters are: give its signature, such as "${name}(const float* x, int n)"`,

@@ -13,7 +13,7 @@ import type { CompiledSource } from "./cache/cache_entry.ts";
 import type { SourceRequest } from "./cache/cache_key.ts";
 import { cachedCompile, type CachedSource } from "./cache/kernel_cache.ts";
 import { CompileError } from "./compile/compile_error.ts";
-import type { Compiler, CompileTarget } from "./compile/compiler.ts";
+import type { CompiledImage, Compiler, CompileTarget } from "./compile/compiler.ts";
 import { compilerFor } from "./compile/compiler_choice.ts";
 import { targetMacros } from "./compile/target_macros.ts";
 import { type CompileSettings, withoutByteOrderMark } from "./compile_options.ts";
@@ -25,7 +25,7 @@ import {
   type SourceDeclarations,
   type UncompiledKernel,
 } from "./module_contents.ts";
-import { readAhead } from "./module_kernel.ts";
+import { type KernelSignature, parseSignature } from "./signature.ts";
 import { requestedKernel } from "./signature_name.ts";
 import { type DeviceSource, explainHostCode, readDeviceSource } from "./source/device_source.ts";
 import type { KernelDeclaration } from "./source/kernels.ts";
@@ -49,9 +49,10 @@ export async function compileModule<Source extends string, Structs extends Struc
   const compiled = await compileForTarget(library, targetOf(context), source, settings);
   const { image, cached, declarations } = compiled;
   tellCompiled(context, { name, begun, ended: performance.now(), cached });
-  const kernels = compiledKernels(declarations, instances);
-  const parts = { ...declarations, name, image, cached, kernels, structs };
-  return await loadedModule<Source, Structs>(context, new ModuleContents(parts, true));
+  return await loadedModule<Source, Structs>(context, name, image, () => {
+    const kernels = compiledKernels(declarations, instances);
+    return new ModuleContents({ ...declarations, name, image, cached, kernels, structs }, true);
+  });
 }
 
 /**
@@ -75,17 +76,23 @@ export async function compileForTarget(
   return await cachedCompile(compiler, request, compile);
 }
 
-/** Loads machine code of kernels that is already there; the caller holds the context meanwhile. */
+/**
+ * Loads machine code of kernels that is already there; the caller holds the context meanwhile.
+ *
+ * @param name How messages name the module.
+ * @param contentsOf Puts together what is known of it, while another thread loads it.
+ */
 export async function loadedModule<Source extends string, Structs extends StructTypes>(
   context: DeviceContext,
-  contents: ModuleContents<Structs>,
+  name: string,
+  { image }: CompiledImage,
+  contentsOf: () => ModuleContents<Structs>,
 ): Promise<Module<Source, Structs>> {
   const { library, ordinal } = context;
-  const id = createModule(library, ordinal, contents.image.image);
+  const id = createModule(library, ordinal, image);
   try {
-    const loading = loadModule(library, id, `load module ${contents.name}`);
-    readAhead(contents);
-    await loading;
+    const loading = loadModule(library, id, `load module ${name}`);
+    const [contents] = await Promise.all([contentsOf(), loading]);
     return new Module<Source, Structs>(context, id, contents);
   } catch (error) {
     giveBackAfterFailure({ [Symbol.dispose]: () => destroyModule(library, id) });
@@ -129,7 +136,21 @@ function isPlain(kernel: KernelDeclaration): boolean {
 
 function declaredKernel(kernel: KernelDeclaration): DeclaredKernel {
   const { expression: name, signature, isOverloaded, parameterTypes: types } = kernel;
-  return { expression: isOverloaded ? overloadExpression({ name, types }) : name, signature };
+  const expression = isOverloaded ? overloadExpression({ name, types }) : name;
+  const read = readSignature(signature);
+  return { expression, signature, ...(read === undefined ? {} : { read }) };
+}
+
+/** A signature that needs no program to describe its types, as JSON can hold it. */
+function readSignature(text: string): KernelSignature | undefined {
+  try {
+    const signature = parseSignature(text);
+    const isPlain = signature.parameters.every(({ type }) => typeof type === "string");
+    return isPlain ? signature : undefined;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return undefined;
+  }
 }
 
 function uncompiledReason(kernel: KernelDeclaration): UncompiledKernel["reason"] {

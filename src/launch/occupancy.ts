@@ -66,6 +66,14 @@ export interface Occupancy {
   readonly advice: string;
 }
 
+/** The first of the resources that allow no more than what all of them do. */
+function limiterOf(activeBlocks: number, limits: BlockLimits): OccupancyLimiter {
+  if (limits.warps === activeBlocks) return "warps";
+  if (limits.registers === activeBlocks) return "registers";
+  if (limits.sharedMemory === activeBlocks) return "sharedMemory";
+  return limits.blocks === activeBlocks ? "blocks" : "barriers";
+}
+
 /** The method of old that gives an object a getter: `Object.defineProperty` reads a descriptor. */
 type WithGetters = { __defineGetter__(name: string, getter: () => unknown): void };
 
@@ -98,19 +106,19 @@ class LazyOccupancy {
       sharedMemory: sharedMemory === Infinity ? null : sharedMemory,
       barriers: barriers === Infinity ? null : barriers,
     };
-    this.limiter = activeBlocks === warps
-      ? "warps"
-      : activeBlocks === registers
-      ? "registers"
-      : activeBlocks === sharedMemory
-      ? "sharedMemory"
-      : activeBlocks === blocks
-      ? "blocks"
-      : "barriers";
+    this.limiter = limiterOf(activeBlocks, this.limits);
     this.#limits = limits;
     this.#usage = usage;
-    // With Object.defineProperty() the whole call takes three times as long.
+    // With Object.defineProperty() the whole call takes twice as long or more.
     (this as unknown as WithGetters).__defineGetter__("advice", LazyOccupancy.#readAdvice);
+  }
+
+  /** Printed as what it holds: `console.log()` would not read the advice. */
+  [Symbol.for("Deno.customInspect")](
+    inspect: typeof Deno.inspect,
+    options: Deno.InspectOptions,
+  ): string {
+    return inspect({ ...this }, options);
   }
 
   static #readAdvice(this: LazyOccupancy): string {
@@ -192,9 +200,15 @@ export interface BlockConfig {
 export function occupancyOf(kernel: OccupyingKernel, config: BlockConfig): Occupancy {
   requireObject(kernel, "kernel", ACTION);
   requireObject(config, "config", ACTION);
-  const { context: { info }, attributes } = kernel;
-  return occupancy(occupancyLimits(info), {
-    threadsPerBlock: threadsOf(config.block, info.maxBlockDimensions),
+  const { context, attributes } = kernel;
+  requireObject(context, "kernel.context", ACTION);
+  requireObject(attributes, "kernel.attributes", ACTION);
+  const { info } = context;
+  const limits = occupancyLimits(info);
+  const { maxBlockDimensions } = info;
+  requireObject(maxBlockDimensions, "kernel.context.info.maxBlockDimensions", ACTION);
+  return occupancy(limits, {
+    threadsPerBlock: threadsOf(config.block, maxBlockDimensions),
     registersPerThread: attributes.registersPerThread,
     staticSharedMemory: attributes.staticSharedMemory,
     dynamicSharedMemory: config.sharedMemory ?? 0,

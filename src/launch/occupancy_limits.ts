@@ -8,6 +8,7 @@ import { requireObject } from "../ffi/arguments.ts";
 import { capabilityLimits } from "../hardware/capability_limits.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
 import type { OccupancyLimits } from "./block_limits.ts";
+import { checkLimits } from "./occupancy_arguments.ts";
 
 /** What of a device's description says how much its multiprocessors hold. */
 export type DeviceLimits = Pick<
@@ -23,7 +24,7 @@ const known = new WeakMap<DeviceLimits, OccupancyLimits>();
  * device says, such as allocation units, by its compute capability.
  *
  * @param info What is known of the device: `device.info`.
- * @throws {TypeError} If `info` is no object.
+ * @throws {TypeError} If `info` is no object, or a figure of it no number.
  * @throws {RangeError} If its compute capability is malformed or older than 7.5.
  *
  * @example
@@ -46,6 +47,7 @@ export function occupancyLimits(info: DeviceLimits): OccupancyLimits {
   let limits = known.get(info);
   if (limits === undefined) {
     limits = Object.freeze(combine(info));
+    checkLimits(limits, "look up limits");
     known.set(info, limits);
   }
   return limits;

@@ -8,6 +8,7 @@ import { giveBack } from "../ffi/give_back.ts";
 import { freeMemory } from "../ffi/native_memory.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { allocateDirectly } from "./direct_memory.ts";
+import { memoryReturns } from "./memory_returns.ts";
 
 /** Device memory with one owner. */
 export interface Allocation {
@@ -62,6 +63,7 @@ export class OwnedAllocation implements Allocation {
       },
       () => {
         this.#freed = true;
+        memoryReturns.count++;
         context.release();
       },
     );
@@ -104,6 +106,7 @@ export class ForeignAllocation implements Allocation {
   free(): void {
     if (this.#freed) return;
     this.#freed = true;
+    memoryReturns.count++;
     this.#owner = undefined;
     this.context.release();
   }

@@ -6,7 +6,7 @@
 
 import type { OccupancyLimiter } from "../launch/occupancy.ts";
 import { commonTime, coveredTime, lengthOf } from "./time_spans.ts";
-import type { TracedWork, TraceRecording } from "./trace_recording.ts";
+import type { CopyRecord, TracedWork, TraceRecording } from "./trace_recording.ts";
 import type { CopyStatistics } from "./trace_statistics.ts";
 
 /** What an advisory is about. */
@@ -76,29 +76,8 @@ function rate(bytesPerSecond: number): string {
   return `${size(bytesPerSecond)}/s`;
 }
 
-/**
- * What a recording says about what keeps the device from its work; empty where nothing does.
- *
- * - `short-kernels`: a kernel is done before the next one can be launched. Compared is the time that
- *   it takes beyond a kernel that does nothing with what a launch costs, both measured on the device.
- * - `transfer-bound`: for much of its busy time the device only copied to or from elsewhere. Copies
- *   that kernels run beside do not count.
- * - `low-occupancy`: a kernel that takes much of the time fills less than half of a multiprocessor.
- * - `small-copies`: there are many copies of up to 64 KiB, which take longer than their bytes.
- * - `allocation-churn`: pools give memory back to the device and take it again.
- *
- * @example
- * ```ts
- * import { DeviceTrace, openDevice, traceAdvisories } from "@gridstride/cuda";
- *
- * using device = openDevice();
- * using x = device.allocate("float32", 100, { fill: 1 });
- * using trace = new DeviceTrace(device);
- * for (let i = 0; i < 1000; i++) device.kernels.scale(x, 1.01, x);
- * for (const { message } of traceAdvisories(await trace.stop())) console.log(message);
- * ```
- */
-export function traceAdvisories(recording: TraceRecording): Advisory[] {
+/** What a recording says; see `traceAdvisories()`. */
+export function adviseOn(recording: TraceRecording): Advisory[] {
   return [
     ...shortKernels(recording),
     ...transferBound(recording),
@@ -116,35 +95,46 @@ function* shortKernels({ statistics, launchCost }: TraceRecording): Generator<Ad
     yield {
       code: "short-kernels",
       subject: kernel,
-      message: `${kernel} took ${milliseconds(mean)} on average in ${count.format(timed)} launches,` +
+      message:
+        `${kernel} took ${milliseconds(mean)} on average in ${count.format(timed)} launches,` +
         ` where a kernel that does nothing takes ${milliseconds(empty)} and a launch costs the` +
-        ` program ${milliseconds(call)}: join it with others, give a launch more to do, or capture` +
+        ` program ${
+          milliseconds(call)
+        }: join it with others, give a launch more to do, or capture` +
         " its launches in a graph",
     };
   }
 }
 
-function isTransfer(work: TracedWork): boolean {
+function isTransfer(work: TracedWork): work is CopyRecord {
   return work.kind === "copy" && work.direction !== "deviceToDevice";
 }
 
-function* transferBound({ work, statistics }: TraceRecording): Generator<Advisory> {
-  const transfers = coveredTime(work.filter(isTransfer));
-  const others = coveredTime(work.filter((each) => !isTransfer(each)));
+function* transferBound({ work }: TraceRecording): Generator<Advisory> {
+  const transfers = work.filter(isTransfer);
+  const copying = coveredTime(transfers);
+  const computing = coveredTime(work.filter((each) => !isTransfer(each)));
   const busy = lengthOf(coveredTime(work));
-  const exposed = lengthOf(transfers) - commonTime(transfers, others);
+  const exposed = lengthOf(copying) - commonTime(copying, computing);
   if (busy === 0 || exposed / busy < BOUND_SHARE) return;
-  const parts = DIRECTIONS.filter(([way]) => way !== "deviceToDevice" && statistics[way].copies > 0)
-    .map(([way, words]) =>
-      `${size(statistics[way].bytes)} ${words} at ${rate(statistics[way].bytesPerSecond)}`
-    );
   yield {
     code: "transfer-bound",
     subject: null,
     message: `The device only copied for ${milliseconds(exposed)} of the ${milliseconds(busy)}` +
-      ` (${percent(exposed / busy)}) that it was busy: ${parts.join(", ")}. Keep data on the` +
-      " device, or copy pinned memory on another stream while kernels run",
+      ` (${percent(exposed / busy)}) that it was busy: ${transferWords(transfers)}. Keep data on` +
+      " the device, or copy pinned memory on another stream while kernels run",
   };
+}
+
+/** How much went each way, and how fast: by the time of the copies, whatever else ran meanwhile. */
+function transferWords(transfers: readonly CopyRecord[]): string {
+  return DIRECTIONS.flatMap(([way, words]) => {
+    const copies = transfers.filter(({ direction }) => direction === way);
+    if (copies.length === 0) return [];
+    const bytes = copies.reduce((sum, copy) => sum + copy.bytes, 0);
+    const time = copies.reduce((sum, copy) => sum + copy.duration, 0);
+    return [`${size(bytes)} ${words}${time === 0 ? "" : ` at ${rate(bytes / (time / 1000))}`}`];
+  }).join(", ");
 }
 
 function* lowOccupancy({ statistics }: TraceRecording): Generator<Advisory> {
@@ -168,7 +158,8 @@ function* smallCopies({ statistics }: TraceRecording): Generator<Advisory> {
     yield {
       code: "small-copies",
       subject: way,
-      message: `${count.format(small.copies)} of ${count.format(copies)} copies ${words} are of up` +
+      message:
+        `${count.format(small.copies)} of ${count.format(copies)} copies ${words} are of up` +
         ` to 64 KiB, ${size(small.bytes / small.copies)} on average, and reach` +
         ` ${rate(small.bytesPerSecond)}: gather what they copy`,
     };
@@ -184,9 +175,12 @@ function* allocationChurn({ statistics }: TraceRecording): Generator<Advisory> {
   yield {
     code: "allocation-churn",
     subject: null,
-    message: `The pools took ${size(grownBytes)} from the device in ${count.format(growths)} calls` +
+    message:
+      `The pools took ${size(grownBytes)} from the device in ${count.format(growths)} calls` +
       ` and gave memory back in ${count.format(shrinks)}, though they never had more than` +
-      ` ${size(peakReserved)}: ${size(again)} were taken again. Keep buffers for the next time, or` +
+      ` ${size(peakReserved)}: ${
+        size(again)
+      } were taken again. Keep buffers for the next time, or` +
       " let the pool keep more: maxCachedBytes, cleanupInterval",
   };
 }

@@ -16,7 +16,7 @@ export interface WorkRecord {
   readonly stream: number;
   /** When the program began to enqueue it. */
   readonly enqueued: number;
-  /** How long the call took that enqueued it. */
+  /** How long that took, with the event before it. */
   readonly enqueueTime: number;
   /** When the device began it. */
   readonly start: number;

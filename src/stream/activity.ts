@@ -93,9 +93,12 @@ let listening = 0;
 export function listen(listener: ActivityListener): () => void {
   listeners.add(listener);
   listening = listeners.size;
+  // Kernels ask who listens only once they are interrupted.
+  listener.context.library.interruptions++;
   return () => {
     listeners.delete(listener);
     listening = listeners.size;
+    listener.context.library.interruptions++;
   };
 }
 

@@ -291,6 +291,7 @@ export class Stream implements Disposable {
       () => takeSteps([...this.#closers, () => destroyStream(library, ordinal, this.#id)]),
       () => {
         this.#id = 0;
+        this.context.library.interruptions++;
         if (this.#holdsContext) this.context.release();
       },
     );

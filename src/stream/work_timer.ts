@@ -52,19 +52,25 @@ export class WorkTimer<Work> implements Disposable {
 
   /** Enqueues work between two marks, on a stream that is not captured. What fails is not timed. */
   time(work: Work, stream: Stream, enqueue: () => void): void {
-    const start = this.mark(stream);
+    // There before the work is enqueued, when it would be too late to fail for want of it.
+    const end = this.#take();
+    let start: Event | undefined;
     try {
+      start = this.mark(stream);
       enqueue();
-      this.end(work, start, stream);
+      end.record(stream);
     } catch (error) {
-      this.keep(start);
+      this.keep(end);
+      if (start !== undefined) this.keep(start);
       throw error;
     }
+    this.#add({ work, start, end }, stream);
   }
 
   /** Marks a beginning; to be given to {@linkcode end} or {@linkcode keep}. */
   mark(stream: Stream): Event {
-    const event = this.#spare.pop() ?? new Event(this.#context, { timing: true });
+    if (this.#waitingCount >= this.#askAt && !isCapturing()) this.#evaluateDone();
+    const event = this.#take();
     try {
       event.record(stream);
     } catch (error) {
@@ -76,12 +82,7 @@ export class WorkTimer<Work> implements Disposable {
 
   /** Marks the end of work. */
   end(work: Work, start: Event, stream: Stream): void {
-    const timed = { work, start, end: this.mark(stream) };
-    const those = this.#waiting.get(stream);
-    if (those === undefined) this.#waiting.set(stream, [timed]);
-    else those.push(timed);
-    this.#waitingCount++;
-    if (this.#waitingCount >= this.#askAt && !isCapturing()) this.#evaluateDone();
+    this.#add({ work, start, end: this.mark(stream) }, stream);
   }
 
   /** Keeps an event for later work, if there will be any. */
@@ -126,6 +127,17 @@ export class WorkTimer<Work> implements Disposable {
     this.#waiting.clear();
     this.#waitingCount = 0;
     for (const event of this.#spare.splice(0)) stack.use(event);
+  }
+
+  #take(): Event {
+    return this.#spare.pop() ?? new Event(this.#context, { timing: true });
+  }
+
+  #add(timed: TimedWork<Work>, stream: Stream): void {
+    const those = this.#waiting.get(stream);
+    if (those === undefined) this.#waiting.set(stream, [timed]);
+    else those.push(timed);
+    this.#waitingCount++;
   }
 
   #evaluateDone(): void {

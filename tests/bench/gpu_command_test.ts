@@ -75,6 +75,7 @@ Deno.test("a dry run goes through every step, reports what failed, and writes it
     "100 lines to a kernel, compiled",
     "100 lines to a kernel, out of the compile cache, in a fresh process",
   ]);
+  assertEquals(report.launchGoals.map(({ name }) => name), ["occupancy of a block"]);
 });
 
 /** Every benchmark gave a figure, and what peers are compared with is among them. */
@@ -88,6 +89,7 @@ function assertFigures({ figures }: GpuReport): void {
     "kernel",
     "launch",
     "memory",
+    "occupancy",
     "overhead",
     "pool",
     "replay",

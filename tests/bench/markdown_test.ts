@@ -53,6 +53,14 @@ const REPORT: GpuReport = {
   kernelGoals: [
     { name: "a launch by Triton", goal: "at least 2.50 ×", measured: "4.00 ×", reached: true },
   ],
+  launchGoals: [
+    {
+      name: "occupancy of a block",
+      goal: "at most 200 ns",
+      measured: "143 ns",
+      reached: true,
+    },
+  ],
   poolGoals: [
     {
       name: "allocate and free 4 KiB",
@@ -103,6 +111,7 @@ Deno.test("the page gives bytes, bandwidth, share of the copy and of the data sh
 Deno.test("the page sets the pool's goals beside the figures, and the models beside the peers", () => {
   const page = formatGpuReport(REPORT);
   const rows = [
+    "| occupancy of a block | at most 200 ns | 143 ns | reached |",
     "| allocate and free 4 KiB | at most 60.0 ns | 50.0 ns | reached |",
     "| malloc() and free() by that |  | 0.500 × |  |",
     "| load | cupy | 14.0 | 512 | 512 | same |",

@@ -9,7 +9,7 @@ const RUN: Command = {
   summary: "runs",
   help: "",
   options: { values: ["shared"], flags: ["ptx"], lists: ["option"] },
-  run: () => Promise.resolve(),
+  run: () => Promise.resolve(0),
 };
 
 function read(...args: string[]) {

@@ -40,6 +40,12 @@ Deno.test("numbers are read exactly, in every form that C has and JavaScript can
     ["true", true],
     ["False", false],
     ["[1,2,3]", [1, 2, 3]],
+    ['{"x": -0.5, "y": [1, 9007199254740993], "z": {"w": "-inf"}}', {
+      x: -0.5,
+      y: [1, 9007199254740993n],
+      z: { w: -Infinity },
+    }],
+    ['{"b": true, "text": "no number"}', { b: true, text: "no number" }],
     ["[ -1.5 , 0x10 , 9007199254740993 , nan ]", [-1.5, 16, 9007199254740993n, NaN]],
   ];
   for (const [text, expected] of numbers) assertEquals(value(text), expected, text);

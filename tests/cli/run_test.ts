@@ -190,6 +190,52 @@ Deno.test("run of a source that does not compile is exit code 1 with file, line 
   assertStringIncludes(absent.stderr, "absent.cu");
 });
 
+const STRUCTS = repositoryPath("tests/cli/fixtures/structs.cu");
+
+Deno.test("run takes structs by the fields that the source declares, and vectors", async () => {
+  using folder = new TemporaryDirectory();
+  const out = `${folder.path}/out.npy`;
+  const settings = '{"range": {"low": -1.5, "high": "inf"}, "id": 9007199254740993, ' +
+    '"offset": [1, 2, 3], "wide": [[1, 2], [3, -4]], "isOn": true}';
+  const args = [settings, "[0.5,1,2,4]", `out:float64[9]@${out}`];
+  const { kernel } = await runInProcessReport(["run", STRUCTS, "n::spread", ...args]);
+  assertEquals(kernel, "n::spread");
+  assertEquals(elements(out, Float64Array), [-1.5, Infinity, 1, 6, -4, 1, 0.5, 4, 1]);
+});
+
+async function runInProcessReport(args: readonly string[]): Promise<Record<string, unknown>> {
+  const { code, stdout, stderr } = await runInProcess([
+    ...args,
+    "--json",
+    "--device",
+    device.label,
+  ]);
+  assertEquals([code, stderr], [0, ""]);
+  return JSON.parse(stdout);
+}
+
+Deno.test("run with a struct that does not fit is exit code 2 and says which field", async () => {
+  for (
+    const [signature, argument, message] of [
+      ["one", '{"x": 1}', "y"],
+      ["one", '{"x": 1, "y": 2, "z": 3}', "z"],
+      ["one", '{"x": 1, "y": 2.5}', "y"],
+      ["one", '{"x": 1', "JSON"],
+      ["one", "5", "argument"],
+      [
+        "linked",
+        "{}",
+        "Struct Linked of the source cannot be described as its member Linked * next",
+      ],
+    ] as const
+  ) {
+    const { code, stdout, stderr } = await run([signature, argument], STRUCTS);
+    assertEquals([code, stdout], [2, ""], `${argument}: ${stderr}`);
+    assertStringIncludes(stderr, message);
+    assert(stderr.startsWith("Cannot "), stderr);
+  }
+});
+
 Deno.test("what a kernel prints goes to stdout, with --json to stderr", async () => {
   const args = ["chatter", "3", "--repeat", "2"];
   const plain = await runProcess(args);

@@ -37,6 +37,12 @@ Deno.test("a file is read, or the error says which cannot be, in the class of De
   const missing = namedFile(`${directory.path}/missing.cu`, ACTION);
   const error = await assertRejects(() => readNamedText(missing, ACTION), Deno.errors.NotFound);
   assert(error.message.startsWith(`Cannot compile a source as "${missing.path}" cannot be read`));
+  assert(error.message.endsWith("(os error 2)"), error.message);
+  await assertRejects(
+    () => readNamedText(namedFile("/dev/zero", ACTION), ACTION),
+    Deno.errors.NotSupported,
+    'Cannot compile a source as "/dev/zero" cannot be read: it is a device',
+  );
   const folder = namedFile(directory.path, ACTION);
   await assertRejects(() => readNamedBytes(folder, ACTION), Error, "Cannot compile a source as");
 });

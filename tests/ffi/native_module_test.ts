@@ -3,15 +3,11 @@
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { CudaError } from "../../mod.ts";
-import { ARGUMENT, OPERAND } from "../../src/ffi/command_block.ts";
+import { ARGUMENT } from "../../src/ffi/command_block.ts";
 import { injectFault } from "../../src/ffi/fault_injection.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
-import {
-  kernelAttributes,
-  kernelResidency,
-  launchKernel,
-  launchKernelTogether,
-} from "../../src/ffi/native_kernel.ts";
+import { kernelAttributes, kernelResidency } from "../../src/ffi/native_kernel.ts";
+import { launchKernel, LaunchRecord } from "../../src/ffi/native_kernel_launch.ts";
 import {
   createModule,
   destroyModule,
@@ -55,9 +51,9 @@ const MOVE: readonly LaunchParameter[] = [
 
 /** Launches one thread with arguments that lie in the command block. */
 function launchThread(kernel: number, argumentCount: number): number {
-  const stream = device.stream.id;
-  library.block.fill(0, OPERAND + 9, OPERAND + 11);
-  return launchKernel(library, ordinal, stream, kernel, 1, 1, 1, 1, 1, 1, 0, argumentCount);
+  const record = new LaunchRecord(library, ordinal, kernel, argumentCount, 0);
+  record.setStream(device.stream.id);
+  return launchKernel(record);
 }
 
 Deno.test("the kinds of parameters are the header's", () => {
@@ -142,15 +138,14 @@ testModule("a launch of blocks that run at once leaves nothing behind for the ne
   using out = device.allocate("int32", 1, { fill: 0 });
   const kernel = moduleKernel(library, module.id, "store_int", STORE);
   library.block.set([5, out.address], ARGUMENT);
-  const stream = device.stream.id;
-  const status = launchKernelTogether(
-    library,
-    false,
-    1 + 256 + 65536,
-    ...[ordinal, stream, kernel, 1, 1, 1, 1, 1, 1, 0, 2] as const,
-  );
+  const record = new LaunchRecord(library, ordinal, kernel, 2, 0);
+  record.setStream(device.stream.id);
+  record.setExtents({
+    ...{ gridX: 1, gridY: 1, gridZ: 1, blockX: 1, blockY: 1, blockZ: 1 },
+    ...{ sharedMemory: 0, cooperative: false, cluster: 1 + 256 + 65536 },
+  });
+  const status = launchKernel(record);
   assertEquals(status, 801, "clusters are not for the host device");
-  assertEquals([...library.block.subarray(OPERAND + 11, OPERAND + 13)], [0, 0]);
   assertEquals(launchThread(kernel, 2), 0);
   assertEquals([...await out.toArray()], [5]);
 });

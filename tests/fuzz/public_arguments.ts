@@ -13,8 +13,10 @@ import { GRAPH_MEMBERS } from "./public_arguments_graph.ts";
 import { LAUNCH_MEMBERS } from "./public_arguments_launch.ts";
 import { MEMORY_MEMBERS } from "./public_arguments_memory.ts";
 import { MODULE_MEMBERS } from "./public_arguments_module.ts";
+import { OCCUPANCY_MEMBERS } from "./public_arguments_occupancy.ts";
 import { POOL_MEMBERS, poolOptions } from "./public_arguments_pool.ts";
 import { STRUCT_MEMBERS } from "./public_arguments_struct.ts";
+import { TRACE_MEMBERS } from "./public_arguments_trace.ts";
 import type { StageKind } from "./stage.ts";
 import {
   anyNumber,
@@ -271,7 +273,9 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   ...CACHE_MEMBERS,
   ...LAUNCH_MEMBERS,
   ...MODULE_MEMBERS,
+  ...OCCUPANCY_MEMBERS,
   ...STRUCT_MEMBERS,
+  ...TRACE_MEMBERS,
 };
 
 /** What each public member is called with, by its name in {@linkcode documentedMembers}. */
@@ -307,5 +311,6 @@ export const RECEIVERS: Readonly<Record<string, StageKind>> = {
   LeakReport: "leaks",
   UploadRing: "ring",
   KernelProfile: "profile",
+  DeviceTrace: "trace",
   StructType: "struct",
 };

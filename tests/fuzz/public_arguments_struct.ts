@@ -35,12 +35,29 @@ const bytes = fc.oneof(
   typedArray,
 );
 
+const source = fc.array(
+  fc.constantFrom(
+    ..."struct|class|typedef|namespace n {|S|T|{|}|;|float|int|x|y|[N]|[3]|=|,|*|:|(|)|<|public:|::"
+      .split("|"),
+    ...["#define N 2\n", "constexpr int N = 3;", "alignas(16)", "enum E { A };", "virtual"],
+    ...["struct P { float x, y; int z[2]; };", "#pragma pack(1)\n", "#ifdef Q\n", "#endif\n"],
+  ),
+  { maxLength: 40 },
+).map((words) => words.join(" "));
+
 /** The members. */
 export const STRUCT_MEMBERS: Readonly<Record<string, Arguments>> = {
   "function defineStruct": takes(
     name,
     fc.dictionary(fieldName, mostly(field), { maxKeys: 4 }),
     options({ alignment }),
+  ),
+  "function readStructs": takes(
+    source,
+    options({
+      defines: fc.dictionary(fc.constantFrom("N", "struct", "x y"), mostly(anyNumber)),
+      headers: fc.dictionary(fc.constantFrom("p.h", "../p.h"), source),
+    }),
   ),
   "method StructType.encode": takes(value, bytes, size),
   "method StructType.decode": takes(bytes, size),

@@ -9,6 +9,7 @@ import {
   defineStruct,
   Device,
   DeviceBuffer,
+  DeviceTrace,
   Event,
   Graph,
   KernelProfile,
@@ -42,6 +43,7 @@ export const STAGE_KINDS = [
   "leaks",
   "ring",
   "profile",
+  "trace",
   "plan",
   "struct",
 ] as const;
@@ -75,6 +77,7 @@ function kindOf(value: unknown): StageKind | undefined {
   if (value instanceof MemoryPool) return "pool";
   if (value instanceof UploadRing) return "ring";
   if (value instanceof KernelProfile) return "profile";
+  if (value instanceof DeviceTrace) return "trace";
   if (value instanceof Module) return "module";
   if (value instanceof LaunchPlan) return "plan";
   return undefined;
@@ -99,6 +102,7 @@ export class Stage {
     leaks: [],
     ring: [],
     profile: [],
+    trace: [],
     plan: [],
     struct: [PAIR, PARTICLE],
   };
@@ -202,6 +206,9 @@ export class Stage {
     leaks.push(debug.checkLeaks());
     ring.push(device.createUploadRing({ slots: 2, slotBytes: 65536 }));
     this.#pools.profile.push(new KernelProfile(device));
+    const over = new DeviceTrace(device);
+    over[Symbol.dispose]();
+    this.#pools.trace.push(new DeviceTrace(device, { capacity: 8 }), over);
     const fill = device.kernels.load(KERNELS[0]);
     this.#pools.plan.push(device.launchFor(fill, { rows: 3, columns: 100 }));
   }
@@ -231,7 +238,7 @@ export class Stage {
 
   /** Disposes everything, whatever it throws; returns what was thrown. */
   async close(): Promise<unknown[]> {
-    const { buffer, pinned, event, stream, device, graph, pool, ring, profile, module } =
+    const { buffer, pinned, event, stream, device, graph, pool, ring, profile, trace, module } =
       this.#pools;
     const errors: unknown[] = [];
     for (const each of ring as AsyncDisposable[]) {
@@ -244,6 +251,7 @@ export class Stage {
       ...pinned,
       ...event,
       ...profile,
+      ...trace,
       ...module,
       ...stream,
       ...this.#lenders,

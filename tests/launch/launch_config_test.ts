@@ -54,6 +54,36 @@ Deno.test("read() checks anew whatever differs from the configuration before", (
   assertThrows(() => shape.read({ grid: 7, block: 64, sharedMemory: -1 }), RangeError);
 });
 
+Deno.test("isLast() tells a good configuration of plain numbers that comes again, and no other", () => {
+  const good = { grid: 7, block: 64 };
+  const shape = shapeOf(good);
+  assert(shape.isLast({ ...good }));
+  const others = [
+    { ...good, grid: 8 },
+    { ...good, grid: [7] },
+    { ...good, block: 32 },
+    { ...good, sharedMemory: 0 },
+    { ...good, cooperative: false },
+    { ...good, cluster: 1 },
+    {},
+    undefined,
+    null,
+  ];
+  for (const other of others) assert(!shape.isLast(other as LaunchConfig), JSON.stringify(other));
+  for (const bad of [{ ...good, block: 0 }, { ...good, cooperative: 1 }]) {
+    assertThrows(() => shape.read(bad as LaunchConfig), Error);
+    assert(!shape.isLast(good));
+    shape.read(good);
+    assert(shape.isLast(good));
+  }
+  // Of these more than the numbers is asked at every launch.
+  const asking = [{ ...good, cooperative: true }, { ...good, sharedMemory: 49153 }];
+  for (const config of [...asking, { ...good, grid: [7] as const }]) {
+    shape.read(config);
+    assert(!shape.isLast(config) && !shape.isLast(good));
+  }
+});
+
 /** A configuration with one extent set and the others as small as can be. */
 function withExtent(field: "grid" | "block", axis: number, value: unknown): unknown {
   return { grid: 1, block: 1, [field]: [1, 1, 1].with(axis, value as number) };

@@ -49,11 +49,14 @@ Deno.test({
   },
 });
 
+const REASON = "a __global__ function must have a void return type";
+
 Deno.test("a kernel that returns something is an error that says so, for all compilers", async () => {
   const source = "\n__global__ int count(int* out) { return *out; }\n";
-  const refused = { compile: () => device.compile(source), compileForCuda };
-  const { message } = await assertRejects(refused.compile, CompileError, "must have a void return");
-  assertEquals(message.includes("kernel.cu:2"), true, message);
+  const { message } = await assertRejects(() => device.compile(source), CompileError, REASON);
+  if (device.info.kind === "host") {
+    assertEquals(message.split("\n")[1], `kernel.cu:2:16: error: ${REASON}`);
+  }
   if (!hasCudaCompiler) return;
-  await assertRejects(() => compileForCuda(source), CompileError, "must have a void return type");
+  await assertRejects(() => compileForCuda(source), CompileError, REASON);
 });

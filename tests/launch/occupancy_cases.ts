@@ -71,16 +71,32 @@ function sharedMemoryAtBoundary(random: Random, limits: OccupancyLimits): number
   return Math.max(0, bytes);
 }
 
+/**
+ * Now and then a device that says other of itself than its capability does: a block may have fewer
+ * registers than a multiprocessor, as on some integrated devices.
+ */
+function deviceOf(random: Random, limits: OccupancyLimits): OccupancyLimits {
+  if (random.below(4) > 0) return limits;
+  return {
+    ...limits,
+    maxThreadsPerBlock: random.pick(512, 1024),
+    maxThreadsPerMultiprocessor: random.pick(1024, 1536, 2048),
+    registersPerBlock: random.pick(16384, 32768, 40000, 65536),
+    registersPerMultiprocessor: random.pick(65536, 65536, 131072),
+  };
+}
+
 /** So many cases, equally many of each capability. */
 export function occupancyCases(count: number, seed: number): OccupancyCase[] {
   const random = new Random(seed);
   const known = KNOWN_CAPABILITIES.map((capability) => capabilityLimits(capability));
   return Array.from({ length: count }, (_, index) => {
-    const limits = known[index % known.length]!;
+    const { computeCapability: capability, ...table } = known[index % known.length]!;
+    const limits = deviceOf(random, table);
     const sharedMemory = sharedMemoryAtBoundary(random, limits);
     const staticSharedMemory = random.pick(0, sharedMemory, random.below(sharedMemory + 1));
     return {
-      capability: limits.computeCapability,
+      capability,
       limits,
       usage: {
         threadsPerBlock: threadsNearWarps(random),

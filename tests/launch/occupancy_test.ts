@@ -45,7 +45,8 @@ Deno.test("occupancy() has its fields for itself, also as JSON, in copies and wh
   assertEquals(JSON.parse(JSON.stringify(result)), expected);
   assertEquals(Object.keys(result), Object.keys(expected));
   assertEquals({ ...result }, expected as unknown as typeof result);
-  assertEquals(structuredClone({ ...result }), expected as unknown as typeof result);
+  assertEquals(structuredClone(result), expected as unknown as typeof result);
+  assertEquals(Deno.inspect(result), Deno.inspect(expected));
   assertStrictEquals(result.advice, advice, "a second time");
 });
 

@@ -12,8 +12,7 @@ import { VECTOR_SPELLINGS, vectorTypeOf } from "../../src/launch/vector_types.ts
 import { repositoryPath } from "../support/subprocess.ts";
 
 /** Names that only signatures know, or that belong to headers that are not included here. */
-const NOT_OF_THE_HEADERS =
-  /^(bfloat16|nv_bfloat16|bfloat162|half|uchar|ulong|cuda::.*|_Bool|.*fp8.*)$/;
+const NOT_OF_THE_HEADERS = /^(bfloat16|nv_bfloat16|bfloat162|half|uchar|ulong|cuda::.*|_Bool)$/;
 
 const scalars = Object.keys(C_TYPES).filter((name) => !NOT_OF_THE_HEADERS.test(name));
 const vectors = VECTOR_SPELLINGS.filter((name) => !NOT_OF_THE_HEADERS.test(name));
@@ -102,7 +101,7 @@ Deno.test("scalars, vectors and random structs are laid out as the C++ compiler 
   });
   const program = [
     "#include <cstddef>\n#include <cstdint>\n#include <sys/types.h>",
-    "#include <cuda_runtime.h>\n#include <cuda_fp16.h>\n#include <cuda_bf16.h>",
+    "#include <cuda_runtime.h>\n#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuda_fp8.h>",
     ...sizes,
     ...vectorSizes,
     ...randomStructs().map(assertions),

@@ -8,7 +8,7 @@
 import { ARGUMENT } from "../../src/ffi/command_block.ts";
 import { type NativeLibrary, openNativeLibrary } from "../../src/ffi/library.ts";
 import { openDeviceContextNative, synchronizeDevice } from "../../src/ffi/native_device.ts";
-import { launchKernelTogether } from "../../src/ffi/native_kernel.ts";
+import { launchKernel, LaunchRecord } from "../../src/ffi/native_kernel_launch.ts";
 import { createStream, destroyStream } from "../../src/ffi/native_stream.ts";
 import {
   createModule,
@@ -30,8 +30,14 @@ async function launchFrom(library: NativeLibrary): Promise<string> {
   const kernel = moduleKernel(library, module, "meet", [POINTER, POINTER, POINTER]);
   const { address } = moduleVariable(library, module, "large")!;
   const stream = createStream(library, 0, 0);
-  library.block.set([address, address + 4000, address + 6000], ARGUMENT);
-  const status = launchKernelTogether(library, true, 0, 0, stream, kernel, 2, 1, 1, 50, 1, 1, 0, 3);
+  const launch = new LaunchRecord(library, 0, kernel, 3, 3);
+  launch.setStream(stream);
+  launch.setExtents({
+    ...{ gridX: 2, gridY: 1, gridZ: 1, blockX: 50, blockY: 1, blockZ: 1 },
+    ...{ sharedMemory: 0, cooperative: true, cluster: 0 },
+  });
+  launch.slots.set([address, address + 4000, address + 6000], ARGUMENT);
+  const status = launchKernel(launch);
   await synchronizeDevice(library, 0);
   destroyModule(library, module);
   destroyStream(library, 0, stream);

@@ -105,14 +105,12 @@ export class HostLog implements Disposable {
     await this.#timer.settle();
   }
 
-  /** The compilations that are kept; times are since `begun`. */
+  /** The compilations that are kept, from when the trace had begun; times are since `begun`. */
   compilations(begun: number): CompilationRecord[] {
-    return [...this.#compilations].map(({ name, begun: start, ended, cached }) => ({
-      name,
-      start: start - begun,
-      duration: ended - start,
-      cached,
-    }));
+    return [...this.#compilations].map(({ name, begun: asked, ended, cached }) => {
+      const start = Math.max(asked, begun);
+      return { name, start: start - begun, duration: ended - start, cached };
+    });
   }
 
   /** The ranges that are kept, and those that have not ended; times are since `begun`. */

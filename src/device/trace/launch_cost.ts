@@ -4,7 +4,8 @@
  * @module
  */
 
-import { findKernel, launchError, launchKernel } from "../../ffi/native_kernel.ts";
+import { findKernel, launchError } from "../../ffi/native_kernel.ts";
+import { launchKernel, LaunchRecord } from "../../ffi/native_kernel_launch.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import type { LaunchCost } from "../../observe/trace_recording.ts";
 import type { Stream } from "../../stream/stream.ts";
@@ -30,8 +31,10 @@ function measure(context: DeviceContext, stream: Stream): LaunchCost {
   const { library, ordinal } = context;
   // Every library has it.
   const kernel = findKernel(library, "empty")!;
+  const record = new LaunchRecord(library, ordinal, kernel, 0, 0);
+  record.setStream(stream.id);
   const launch = () => {
-    const status = launchKernel(library, ordinal, stream.id, kernel, 1, 1, 1, 1, 1, 1, 0, 0);
+    const status = launchKernel(record);
     if (status !== 0) throw launchError(library, ordinal, "empty", status);
   };
   for (let count = 0; count < WARM_UP; count++) launch();

@@ -25,7 +25,7 @@ const MOST_WAITING = 16_384;
 interface Entry {
   readonly work: DeviceWork;
   readonly stream: number;
-  enqueued: number;
+  readonly enqueued: number;
   enqueueTime: number;
   start: number;
   duration: number;
@@ -89,7 +89,6 @@ export class WorkLog implements Disposable {
     } else {
       const entry = this.#entry(work, stream);
       this.#timer.time(entry, stream, () => {
-        entry.enqueued = performance.now();
         enqueue();
         entry.enqueueTime = performance.now() - entry.enqueued;
       });
@@ -134,7 +133,9 @@ export class WorkLog implements Disposable {
 
   #entry(work: DeviceWork, stream: Stream): Entry {
     const number = this.#streams.of(stream);
-    return { work, stream: number, enqueued: 0, enqueueTime: 0, start: 0, duration: 0 };
+    // Before the mark: an idle device reaches it at once.
+    const enqueued = performance.now();
+    return { work, stream: number, enqueued, enqueueTime: 0, start: 0, duration: 0 };
   }
 
   #evaluate(timed: TimedWork<Entry>): void {

@@ -10,6 +10,7 @@
 
 import type { CompiledImage, ImageFormat, KernelResources } from "../compile/compiler.ts";
 import type { DeclaredKernel, SourceDeclarations, UncompiledKernel } from "../module_contents.ts";
+import type { KernelSignature, PointerParameter, ScalarParameter } from "../signature.ts";
 import { readableExpression } from "../source/overload_expression.ts";
 import { CACHE_SCHEMA } from "./cache_key.ts";
 import { concatenate } from "./digest.ts";
@@ -189,8 +190,27 @@ function isListOf(value: unknown, isElement: (element: unknown) => boolean): boo
 
 function isKernel(value: unknown): value is DeclaredKernel {
   if (typeof value !== "object" || value === null) return false;
-  const { expression, signature } = value as { [Field in keyof DeclaredKernel]?: unknown };
-  return isText(expression) && (signature === undefined || isText(signature));
+  const { expression, signature, read } = value as { [Field in keyof DeclaredKernel]?: unknown };
+  return isText(expression) && (signature === undefined || isText(signature)) &&
+    (read === undefined || isSignature(read));
+}
+
+function isSignature(value: unknown): value is KernelSignature {
+  if (typeof value !== "object" || value === null) return false;
+  const { name, parameters } = value as { [Field in keyof KernelSignature]?: unknown };
+  return isText(name) && isListOf(parameters, isParameter);
+}
+
+/** Whether it is a parameter whose type has a name. */
+function isParameter(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const { kind, name, type, isConst, bytes, alignment, dtype, pointeeBytes, pointeeAlignment } =
+    value as { [Field in keyof ScalarParameter | keyof PointerParameter]?: unknown };
+  const isPointer = kind === "pointer";
+  return (isPointer || kind === "scalar") && isText(type) && typeof isConst === "boolean" &&
+    isCount(bytes) && isCount(alignment) && (name === undefined || isText(name)) &&
+    (!isPointer || isCount(pointeeBytes) && isCount(pointeeAlignment)) &&
+    (dtype === undefined || isText(dtype));
 }
 
 function isUncompiled(value: unknown): value is UncompiledKernel {

@@ -61,7 +61,7 @@ const SLACK = 1 / 16;
 const READ_AT_ONCE = 2 ** 18;
 
 const FOLDER = /^[0-9a-f]{2}$/;
-const FILE = /^[0-9a-f]{14,62}$/;
+const FILE = /^[0-9a-f]{6,62}$/;
 
 /** A store of files by key. */
 export class CacheStore {

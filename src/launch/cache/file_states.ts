@@ -6,6 +6,7 @@
  * @module
  */
 
+import { mayRead, mayReadAll } from "../compile/readable_files.ts";
 import { isFileProblem } from "./file_problem.ts";
 
 /** The state of some files. */
@@ -31,8 +32,8 @@ export function fileStates(
   places: readonly string[] = [],
 ): FileStates | undefined {
   try {
-    requireReadable(files);
-    requireReadable(places);
+    // There are dozens, and mostly everything is permitted.
+    if (!mayReadAll()) requireReadable([...files, ...places]);
     // Numbers, as to make a text of them takes longer than to ask for them.
     const numbers: number[] = [];
     let changed = 0;
@@ -78,13 +79,6 @@ function statOfPlace(path: string): Deno.FileInfo | undefined {
 
 /** Refuses files that Deno would ask somebody for. */
 function requireReadable(files: readonly string[]): void {
-  // Asked for all files first: there are dozens, and mostly everything is permitted.
-  if (isReadable()) return;
-  const refused = files.find((path) => !isReadable(path));
+  const refused = files.find((path) => !mayRead(path));
   if (refused !== undefined) throw new Deno.errors.NotCapable(refused);
-}
-
-function isReadable(path?: string): boolean {
-  const permission = { name: "read", ...(path === undefined ? {} : { path }) } as const;
-  return Deno.permissions.querySync(permission).state === "granted";
 }

@@ -63,28 +63,28 @@ function recordIn(asked: string, file: Uint8Array<ArrayBuffer>): IdentityRecord 
   if (!Array.isArray(list)) return undefined;
   const [schema, question, sum, answer, files, places, states] = list as unknown[];
   if (schema !== SCHEMA || question !== asked) return undefined;
-  if (!isListOf<string>("string", answer) || !isListOf<string>("string", files)) return undefined;
-  if (!isListOf<string>("string", places) || !isListOf<number>("number", states)) return undefined;
+  if (!isTexts(answer) || !isTexts(files) || !isTexts(places) || !isNumbers(states)) {
+    return undefined;
+  }
   return sum === checksum(answer.join("\0")) ? { answer, files, places, states } : undefined;
 }
 
-function isListOf<Element>(type: string, value: unknown): value is readonly Element[] {
-  if (!Array.isArray(value)) return false;
-  for (const element of value) if (typeof element !== type) return false;
-  return true;
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((element) => typeof element === "string");
+}
+
+function isNumbers(value: unknown): value is readonly number[] {
+  return Array.isArray(value) && value.every((element) => typeof element === "number");
 }
 
 /**
- * FNV-1a of a text, twice with 32 bits, as 16 hexadecimal digits. It is there at once: by Web Crypto
- * the digest of some hundred characters takes longer than to read the file that it names.
+ * FNV-1a of a text, as the key of a store. It is there at once: by Web Crypto the digest of some
+ * hundred characters takes longer than to read the file that it names.
  */
 function checksum(text: string): string {
-  let low = 0x811c9dc5;
-  let high = 0x9dc5811c;
+  let sum = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    low = Math.imul(low ^ code, 0x01000193);
-    high = Math.imul(high ^ code ^ index, 0x01000193);
+    sum = Math.imul(sum ^ text.charCodeAt(index), 0x01000193);
   }
-  return (low >>> 0).toString(16).padStart(8, "0") + (high >>> 0).toString(16).padStart(8, "0");
+  return (sum >>> 0).toString(16).padStart(8, "0");
 }

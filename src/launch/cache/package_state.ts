@@ -14,6 +14,9 @@ import { fileStates } from "./file_states.ts";
 const FOLDERS: readonly string[] = ["src/launch/source", "src/launch/compile"];
 const FILES: readonly string[] = [
   "src/launch/module_source.ts",
+  // What is kept of signatures.
+  ...["signature", "signature_name", "signature_parameter", "signature_reader", "c_types"]
+    .map((name) => `src/launch/${name}.ts`),
   // The flags of compilers.
   "src/ffi/build/host_toolchain.ts",
 ];

@@ -100,11 +100,27 @@ export function diagnosticText(diagnostic: Diagnostic): string {
   const head = place === "" ? `${severity}: ${message}` : `${place}: ${severity}: ${message}`;
   if (text === undefined) return head;
   const margin = `${line ?? ""}`.padStart(5);
+  const [shown, marked] = excerpt(text, column);
   // Tabs stay tabs, so that the mark is where the terminal shows the character.
-  const mark = column === undefined
+  const mark = marked === undefined
     ? ""
-    : `\n      | ${text.slice(0, column - 1).replaceAll(/[^\t]/g, " ")}^`;
-  return `${head}\n${margin} | ${text}${mark}`;
+    : `\n      | ${shown.slice(0, marked).replaceAll(/[^\t]/g, " ")}^`;
+  return `${head}\n${margin} | ${shown}${mark}`;
+}
+
+/** Most characters of a line that are shown: sources that programs write may have one line. */
+const SHOWN_OF_LINE = 240;
+
+/** The part of a line around a column, and where in it that is. */
+function excerpt(text: string, column: number | undefined): [string, number | undefined] {
+  const at = column === undefined ? undefined : column - 1;
+  if (text.length <= SHOWN_OF_LINE) return [text, at];
+  const middle = Math.min(at ?? 0, text.length) - SHOWN_OF_LINE / 2;
+  const first = Math.max(0, Math.min(middle, text.length - SHOWN_OF_LINE));
+  const end = first + SHOWN_OF_LINE;
+  const before = first > 0 ? "…" : "";
+  const shown = before + text.slice(first, end) + (end < text.length ? "…" : "");
+  return [shown, at === undefined ? undefined : at - first + before.length];
 }
 
 /** The members of a diagnostic that may be absent, and their types. */

@@ -92,16 +92,25 @@ function nameIn(directory: string, file: string): string | undefined {
   return file.startsWith(`${directory}/`) ? file.slice(directory.length + 1) : undefined;
 }
 
+/** What the wrapper asserts of kernels. */
+const ASSERTED = /a __global__ function must have a void return type/;
+
 /** Puts what is said of the wrapper into terms of the request. */
 function translate(
   diagnostic: Diagnostic,
-  { expressions, name }: CompileRequest,
-  { lines }: SourceContext,
+  request: CompileRequest,
+  context: SourceContext,
 ): Diagnostic {
+  const { expressions, name } = request;
+  const { lines } = context;
   const { severity, message, file, line } = diagnostic;
   if (file === TABLE_FILE) {
     const expression = expressions[(line ?? 1) - 1];
     if (expression === undefined) return { severity, message };
+    const [asserted] = ASSERTED.exec(message) ?? [];
+    if (asserted !== undefined) {
+      return { ...firstUse(expression, request, context), severity, message: asserted };
+    }
     const reason = /\bmodule_(?:kernel|variable)\b/.test(message)
       ? "it must name exactly one kernel or variable"
       : message;

@@ -29,8 +29,15 @@ const PRODUCTS = /^-(?:o.*|c|S|E|x.*|shared|r|save-temps.*|M.*|###|fsyntax-only)
 /** These read or write files that the compile cache would not know of. */
 const UNSEEN_FILES = new RegExp(
   "^(?:@|-(?:include-pch|fplugin|specs|Wp,|Xpreprocessor|Xclang|fprofile|fmodules|isysroot|B)|" +
-    "--(?:include|imacros|sysroot|specs|config|output|compile|assemble|preprocess|save-temps))",
+    "--(?:include|imacros|sysroot|specs|config|output|compile|assemble|preprocess|save-temps)|" +
+    // Of the assembler and the linker, and programs to use in their places.
+    "-(?:W[al],|Xassembler|Xlinker|T|L|l|fuse-ld|wrapper)|--ld-path|" +
+    // What is found on the way goes to files beside the output.
+    "-(?:dump|fdump|aux-info|fstack-usage|fcallgraph-info|ftest-coverage|fopt-info|fauto-profile)|" +
+    "-(?:fsave-optimization-record|ftime-trace|gsplit-dwarf)|--coverage)",
 );
+/** Options whose value may be the next text. */
+const VALUED = /^-(?:[DU]|-param|target|Xarch_\w+|mllvm)$/;
 
 const A_PRODUCT = "what is made, and where it goes, is not for the program to say";
 const AN_UNSEEN_FILE =
@@ -52,7 +59,12 @@ export function namedFiles({ options, name }: CompileInputs): NamedFiles {
     if (PRODUCTS.test(option)) refuse(option, `is not allowed: ${A_PRODUCT}`);
     if (UNSEEN_FILES.test(option)) refuse(option, `is not allowed: ${AN_UNSEEN_FILE}`);
     const word = [...DIRECTORIES, ...FIRST].find((start) => option.startsWith(start));
-    if (word === undefined) continue;
+    if (word === undefined) {
+      // A file to compile along.
+      if (!option.startsWith("-")) refuse(option, `is not allowed: ${AN_UNSEEN_FILE}`);
+      if (VALUED.test(option)) index++;
+      continue;
+    }
     const value = option.slice(word.length) || options[++index];
     if (value === undefined) refuse(option, "needs a value: it has none");
     else if (DIRECTORIES.includes(word)) directories.push(resolve(value));

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { delimiter, isAbsolute, join } from "node:path";
+import { basename, delimiter, isAbsolute, join } from "node:path";
 import { type CompilerFamily, compilerFamily } from "../../ffi/build/compilers.ts";
 import { compilerInstallation, readOsRelease } from "../../ffi/build/install_advice.ts";
 import { findProgram, runProgram } from "../../ffi/build/programs.ts";
@@ -156,24 +156,20 @@ export function searchSettings(builtWith: string, environment: EnvironmentReader
  * searched before the program's own, and files in them that cannot be started yet.
  */
 export function searchedPlaces(
-  { command: [path], source }: HostProgram,
+  { command, source }: HostProgram,
   builtWith: string,
   environment: EnvironmentReader,
 ): string[] {
-  const directories = readable(pathOf(environment));
-  const [first] = compilerNames(builtWith);
-  const own = directories.findIndex((directory) => join(directory, first!) === path);
-  if (source !== "PATH" || own < 0) return directories.concat(namedIn(directories, builtWith));
-  const before = directories.slice(0, own);
-  return before.concat(namedIn(before, builtWith));
-}
-
-/** What has a compiler's name in directories, also links that lead nowhere. */
-function namedIn(directories: readonly string[], builtWith: string): string[] {
-  const paths = directories.flatMap((directory) =>
-    compilerNames(builtWith).map((name) => join(directory, name))
+  const names = compilerNames(builtWith);
+  const all = readable(pathOf(environment));
+  const own = all.findIndex((directory) => join(directory, names[0]!) === command[0]);
+  const directories = source === "PATH" && own >= 0 ? all.slice(0, own) : all;
+  const wanted = new Set([...names, ...command.map((word) => basename(word))]);
+  const files = directories.flatMap((directory) =>
+    [...wanted].map((name) => join(directory, name))
   );
-  return paths.filter(hasName);
+  // Also links that lead nowhere.
+  return [...directories, ...files.filter(hasName)];
 }
 
 /**

@@ -9,9 +9,10 @@
  */
 
 import { dirname, isAbsolute, join, normalize, relative } from "node:path";
+import { CompileError } from "./compile_error.ts";
 import type { CompileInputs } from "./compiler.ts";
 import { type IncludeDirective, includeDirectives, renameIncludes } from "./include_directives.ts";
-import { textOf } from "./readable_files.ts";
+import { isSpecial, textOf } from "./readable_files.ts";
 import { PRELUDE_NAME, STANDARD_HEADERS } from "./standard_headers.ts";
 
 /** Where headers come from, besides the request. */
@@ -192,8 +193,15 @@ class Inclusion {
     root?: string,
   ): Promise<Found | undefined> {
     const text = owner === "program" ? await textOf(path) : await toolkitText(path);
-    if (text === undefined) return undefined;
+    if (text === undefined) return this.#unlessSpecial(path);
     return { owner, place: path, name: root === undefined ? path : relative(root, path), text };
+  }
+
+  /** The host's compiler would read on, without end. */
+  #unlessSpecial(path: string): undefined {
+    if (!isSpecial(path)) return undefined;
+    const message = `cannot include ${path} as it must be a file`;
+    throw new CompileError(this.#request.name, "Gridstride", [{ severity: "error", message }], "");
   }
 
   #enter(found: Found): Entry {

@@ -62,11 +62,20 @@ export function startOf(path: string, bytes: number): string | undefined {
   });
 }
 
-/** A file as text; undefined where there is none. */
+/**
+ * Whether there is something that can be read like a file and is none: a device, a pipe. Reading it
+ * may have no end, as with `/dev/zero`.
+ */
+export function isSpecial(path: string): boolean {
+  const found = unlessAbsent(path, Deno.statSync);
+  return found !== undefined && !found.isFile && !found.isDirectory;
+}
+
+/** A file as text; undefined where there is none, or something else. */
 export async function textOf(path: string): Promise<string | undefined> {
   if (!mayRead(path)) return undefined;
   try {
-    return await Deno.readTextFile(path);
+    return (await Deno.stat(path)).isFile ? await Deno.readTextFile(path) : undefined;
   } catch (error) {
     if (isAbsence(error)) return undefined;
     throw error;

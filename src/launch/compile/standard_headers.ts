@@ -272,6 +272,17 @@ const BUILT_IN: readonly string[] = [
   "vector_types.h",
 ];
 
+/** Headers that host code needs, and device code where its compiler has them: NVRTC has not. */
+const EMPTY: readonly string[] = [
+  "array",
+  "bit",
+  "compare",
+  "concepts",
+  "numbers",
+  "ratio",
+  "tuple",
+];
+
 /** The version that a toolkit's headers would tell. */
 const RUNTIME_VERSION = macros([
   ["CUDART_VERSION", "(__CUDACC_VER_MAJOR__ * 1000 + __CUDACC_VER_MINOR__ * 10)"],
@@ -312,5 +323,6 @@ const TEXTS: Readonly<Record<string, string>> = {
  */
 export const STANDARD_HEADERS: ReadonlyMap<string, string> = new Map([
   ...BUILT_IN.map((name) => [name, guarded(name, RUNTIME_VERSION)] as const),
+  ...EMPTY.map((name) => [name, ""] as const),
   ...Object.entries(TEXTS).map(([name, text]) => [name, guarded(name, text)] as const),
 ]);

@@ -51,6 +51,11 @@ export function evaluateCondition(
   return value === undefined ? undefined : value !== 0n;
 }
 
+/** The integer that an expression of the preprocessor has; undefined where that is not known. */
+export function integerOf(text: string, macros: MacroTable): bigint | undefined {
+  return new ConditionReader(words(text), macros, 0).read();
+}
+
 function isDefined(name: string, macros: MacroTable): boolean | undefined {
   const { state } = macros.look(name);
   return state === "unknown" ? undefined : state !== "undefined";

@@ -117,9 +117,14 @@ class MacroExpander {
     if (close === NONE) return undefined;
     const args = argumentsOf(definition, pending.slice(close + 1, -1).reverse());
     if (args === undefined) return undefined;
-    const end = pending[close]!.end;
+    // A call that ends outside of the macros that its name came from is none of theirs.
+    const { end, within: around } = pending[close]!;
+    const call = {
+      token: { ...token, end },
+      within: within.filter((name) => name === token.text || around.includes(name)),
+    };
     pending.length = close;
-    return this.#substituted(definition, args, { token: { ...token, end }, within }, depth);
+    return this.#substituted(definition, args, call, depth);
   }
 
   /** Where, from the end of what is pending, the bracket closes that opens there. */

@@ -7,6 +7,7 @@
 import { DeviceBuffer } from "../../memory/device_buffer.ts";
 import { Event } from "../../stream/event.ts";
 import type { Stream } from "../../stream/stream.ts";
+import { builtInKernel } from "../kernel_library.ts";
 import { Level2Flush } from "../level2_flush.ts";
 
 /** What is put back before every launch: a buffer, and its content on the device. */
@@ -14,6 +15,14 @@ interface KeptContent {
   readonly buffer: DeviceBuffer<"uint8">;
   readonly copy: DeviceBuffer<"uint8">;
 }
+
+const SPIN = "spin_float32(float* out, unsigned long long nanoseconds, float value)";
+
+/**
+ * How long the device is kept busy before a timed launch, in nanoseconds: longer than it takes to
+ * enqueue that. Otherwise the time would begin with the device waiting for the launch.
+ */
+const HEAD_START = 50_000;
 
 /** Events have a resolution of about half a microsecond: more digits than these say nothing. */
 const DIGITS_PER_MICROSECOND = 1000;
@@ -25,6 +34,7 @@ export class LaunchTimer implements Disposable {
   readonly #start: Event;
   readonly #end: Event;
   readonly #kept: readonly KeptContent[];
+  readonly #keepBusy: () => void;
   readonly #owned: DisposableStack;
 
   /**
@@ -46,15 +56,15 @@ export class LaunchTimer implements Disposable {
       stack.use(copy).copyFrom(buffer, { stream });
       return { buffer, copy };
     });
+    const spin = builtInKernel(context, SPIN);
+    const out = stack.use(DeviceBuffer.allocate(context, "float32", 1, { stream }));
+    this.#keepBusy = () => spin.launch({ grid: 1, block: 1, stream }, out, HEAD_START, 0);
     this.#owned = stack.move();
   }
 
   /**
-   * How long what a launch enqueues takes, in microseconds.
-   *
-   * The cache is overwritten and the content put back right before, so that the device is still busy
-   * with that when the launch is enqueued: otherwise the time would begin with the device waiting for
-   * it.
+   * How long what a launch enqueues takes, in microseconds. What it writes to is put back and the
+   * cache overwritten before.
    *
    * @param launch Enqueues work on the stream.
    * @throws {CudaError} If the work fails, and whatever `launch` throws.
@@ -62,6 +72,7 @@ export class LaunchTimer implements Disposable {
   async time(launch: () => void): Promise<number> {
     this.restore();
     this.#flush.enqueue();
+    this.#keepBusy();
     this.#start.record(this.#stream);
     launch();
     this.#end.record(this.#stream);

@@ -5,6 +5,7 @@
  */
 
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
+import { memoryReturns } from "../memory_returns.ts";
 import type { MemorySnapshot } from "../snapshot/memory_snapshot.ts";
 import type { MemoryTrace } from "../trace/memory_trace.ts";
 import { type BlockTable, UNIT } from "./block_table.ts";
@@ -23,6 +24,9 @@ import { type PoolStatistics, poolStatistics } from "./pool_statistics.ts";
 import { PoolTrimming } from "./pool_trimming.ts";
 import { LARGE } from "./segment.ts";
 import { WithdrawnBlocks } from "./withdrawn_blocks.ts";
+
+// A constant of this module is known to the JIT; what it imports is looked up at every use.
+const returns = memoryReturns;
 
 /** What a pool holds on to while it is used. */
 export interface PoolLifetime {
@@ -149,6 +153,7 @@ export class PoolCore {
    * @throws {MemoryCorruptionError} If debug mode finds something; the block is freed all the same.
    */
   give(block: number): void {
+    returns.count++;
     if (block === 0) this.#giveNothing();
     else if (this.#guarded === undefined) this.engine.give(block);
     else this.#guarded.give(block);

@@ -11,6 +11,7 @@ import {
   titleBytes,
 } from "../../../src/launch/cache/cache_entry.ts";
 import { CACHE_SCHEMA } from "../../../src/launch/cache/cache_key.ts";
+import { parseSignature } from "../../../src/launch/signature.ts";
 import { magicOf, seal } from "../../../src/launch/cache/sealed_file.ts";
 import type { CompiledImage } from "../../../src/launch/compile/compiler.ts";
 import type { SourceDeclarations } from "../../../src/launch/module_contents.ts";
@@ -118,6 +119,31 @@ Deno.test("an entry under another key, of another schema or kind is refused by n
   assertStringIncludes(await problemOf(new Uint8Array()), "0 bytes");
 });
 
+const POINTER = parseSignature("a(const float* x)").parameters[0]!;
+
+/** What is no signature of types that have names. */
+const WRONG_SIGNATURES: readonly unknown[] = [
+  null,
+  "a()",
+  {},
+  { name: "a" },
+  { name: 1, parameters: [] },
+  ...[
+    ...[null, "int", {}, { ...POINTER, kind: "struct" }, { ...POINTER, type: { name: "s" } }],
+    ...["isConst", "bytes", "alignment", "pointeeBytes", "pointeeAlignment", "dtype", "name"]
+      .map((field) => ({ ...POINTER, [field]: null })),
+    { ...POINTER, bytes: -8 },
+  ].map((parameter) => ({ name: "a", parameters: [POINTER, parameter] })),
+];
+
+Deno.test("signatures that were read are kept, and others than were made are refused", async () => {
+  const text = "a(const float* x, int n, float*, unsigned long long big, void* any)";
+  const kernels = [{ expression: "a", signature: text, read: parseSignature(text) }];
+  const reading = await decodeEntry(KEY, await described({ ...VALID, kernels }, [1, 2]));
+  assert("compiled" in reading, "the valid one");
+  assertEquals(reading.compiled.declarations.kernels, kernels);
+});
+
 Deno.test("a sealed entry whose content is none is refused", async () => {
   assert("compiled" in await decodeEntry(KEY, await described(VALID, [1, 2])), "the valid one");
   for (const image of [[], [1], [1, 2, 3]]) {
@@ -135,6 +161,7 @@ Deno.test("a sealed entry whose content is none is refused", async () => {
     { ...VALID, format: "elf" },
     { ...VALID, kernels: [{ expression: "a" }, { signature: "a()" }] },
     { ...VALID, kernels: [{ expression: "a", signature: null }] },
+    ...WRONG_SIGNATURES.map((read) => ({ ...VALID, kernels: [{ expression: "a", read }] })),
     { ...VALID, uncompiled: [{ expression: "t", reason: "" }] },
     { ...VALID, uncompiled: [{ reason: "template" }] },
     { ...VALID, bytes: 2 ** 53 },

@@ -121,22 +121,34 @@ Deno.test("whatever is changed about a source is compiled, each once", async () 
   assertEquals(again.map(({ cached }) => cached), Array(changes.length).fill(true));
 });
 
-Deno.test("a header of the language that is changed is seen", async () => {
+Deno.test("headers of the language and compilers that change or appear are seen", async () => {
   using folder = new TemporaryDirectory();
   // This package, but with headers of its own.
   const include = "csrc/host/include";
   Deno.mkdirSync(`${folder.path}/csrc/host`, { recursive: true });
+  Deno.mkdirSync(`${folder.path}/bin`);
   copy(new URL(include, PACKAGE_ROOT).pathname, `${folder.path}/${include}`);
   for (const name of ["src", "mod.ts"]) {
     Deno.symlinkSync(repositoryPath(name), `${folder.path}/${name}`);
   }
+  // What has just been changed is not relied upon, and found again each time.
+  await new Promise((resolve) => setTimeout(resolve, 2_100));
   const program = PROGRAM.replace("@gridstride/cuda", `file://${folder.path}/mod.ts`);
-  const compile = () => compileIn(`${folder.path}/cache`, { program });
-  assertEquals((await compile()).cached, false);
-  assertEquals((await compile()).cached, true);
+  const environment = { PATH: `${folder.path}/bin:${Deno.env.get("PATH")}` };
+  const cached = async () =>
+    (await compileIn(`${folder.path}/cache`, { program, environment })).cached;
+  assertEquals([await cached(), await cached()], [false, true]);
   const header = `${folder.path}/${include}/gridstride/module_table.h`;
-  Deno.writeTextFileSync(header, `${Deno.readTextFileSync(header)}\n`);
-  assertEquals((await compile()).cached, false);
+  const text = Deno.readTextFileSync(header);
+  Deno.writeTextFileSync(header, `${text}\n`);
+  assertEquals(await cached(), false);
+  Deno.writeTextFileSync(header, text);
+  assertEquals(await cached(), true, "by its content it is the one that it was");
+  const compiler = `${folder.path}/bin/g++`;
+  Deno.writeTextFileSync(compiler, `#!/bin/sh\nPATH=\${PATH#*:}\nexec g++ "$@"\n`);
+  assertEquals(await cached(), true, "it cannot be started");
+  Deno.chmodSync(compiler, 0o755);
+  assertEquals(await cached(), false);
 });
 
 async function inTurn<Item, Result>(

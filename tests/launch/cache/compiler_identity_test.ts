@@ -121,6 +121,51 @@ Deno.test("a fresh process remembers, unless the file has just changed or the an
   }
 });
 
+Deno.test("a search is made again when something of what it looked at has changed, else not", () =>
+  withCache(async (folder) => {
+    const path = (name: string) => `${folder.path}/${name}`;
+    Deno.mkdirSync(path("first"));
+    Deno.mkdirSync(path("second"));
+    const program = folder.file(new Uint8Array(3), "second/g++");
+    const finder = new Finder();
+    let searches = 0;
+    const files = () => {
+      searches++;
+      return Promise.resolve({ files: [program], places: [path("absent"), path("first")] });
+    };
+    const ask = (...settings: readonly string[]) =>
+      rememberedIdentity({ subject: "c++", settings, files }, finder.find);
+    // The time of the last change of a file's status cannot be set, only waited for.
+    const settle = () => new Promise((resolve) => setTimeout(resolve, 2_100));
+    await ask();
+    await ask();
+    assertEquals([searches, finder.count], [2, 2], "it may be changed again unnoticed");
+    await settle();
+    await ask();
+    await ask();
+    assertEquals([searches, finder.count], [3, 3]);
+    await ask("another");
+    assertEquals([searches, finder.count], [4, 4]);
+    // A name that is new where the search looked first, and a place that was not there.
+    Deno.writeFileSync(path("first/g++"), new Uint8Array(3));
+    await ask();
+    assertEquals([searches, finder.count], [5, 5]);
+    Deno.removeSync(path("first/g++"));
+    await settle();
+    await ask();
+    await ask();
+    assertEquals([searches, finder.count], [6, 6]);
+    Deno.mkdirSync(path("absent"));
+    await ask();
+    assertEquals([searches, finder.count], [7, 7]);
+    Deno.removeSync(path("absent"));
+    await ask();
+    assertEquals([searches, finder.count], [7, 7], "it is as it was");
+    Deno.removeSync(program);
+    await ask();
+    assertEquals([searches, finder.count], [8, 8]);
+  }));
+
 function filesBelow(directory: string): string[] {
   return [...Deno.readDirSync(directory)].flatMap(({ name, isDirectory }) =>
     isDirectory ? filesBelow(`${directory}/${name}`) : [`${directory}/${name}`]

@@ -1,7 +1,8 @@
 // What this package makes of a source is part of the key: of a release its version says it, of a
 // checkout the state of the files that do it.
 
-import { assertEquals, assertNotEquals } from "@std/assert";
+import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import { PACKAGE_ROOT } from "../../../src/ffi/locate.ts";
 import { VERSION } from "../../../src/ffi/version.ts";
 import { packageStateIn } from "../../../src/launch/cache/package_state.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
@@ -14,9 +15,11 @@ Deno.test("of a checkout the files that read sources count, of a release its ver
     Deno.writeTextFileSync(`${folder.path}/src/launch/${name}/a.ts`, "1");
   }
   Deno.mkdirSync(`${folder.path}/src/ffi/build`, { recursive: true });
-  for (const name of ["launch/module_source.ts", "ffi/build/host_toolchain.ts"]) {
-    Deno.writeTextFileSync(`${folder.path}/src/${name}`, "1");
-  }
+  const single = [
+    ...["signature", "signature_name", "signature_parameter", "signature_reader", "c_types"],
+    "module_source",
+  ].map((name) => `launch/${name}.ts`).concat("ffi/build/host_toolchain.ts");
+  for (const name of single) Deno.writeTextFileSync(`${folder.path}/src/${name}`, "1");
   assertEquals(packageStateIn(new URL("https://jsr.io/")), VERSION);
   assertEquals(packageStateIn(root), VERSION);
   Deno.mkdirSync(`${folder.path}/.git`);
@@ -25,10 +28,14 @@ Deno.test("of a checkout the files that read sources count, of a release its ver
   Deno.writeTextFileSync(`${folder.path}/src/launch/cache/a.ts`, "longer");
   assertEquals(packageStateIn(root), before);
   const states = new Set([before]);
-  const launch = ["source/a.ts", "compile/a.ts", "source/b.ts", "module_source.ts"];
-  for (const name of [...launch.map((file) => `launch/${file}`), "ffi/build/host_toolchain.ts"]) {
+  const listed = ["source/a.ts", "compile/a.ts", "source/b.ts"].map((name) => `launch/${name}`);
+  for (const name of [...listed, ...single]) {
     Deno.writeTextFileSync(`${folder.path}/src/${name}`, `of ${name}`);
     states.add(packageStateIn(root));
   }
-  assertEquals(states.size, 6);
+  assertEquals(states.size, 1 + listed.length + single.length);
+});
+
+Deno.test("of this package the state is known", () => {
+  assert(!packageStateIn(PACKAGE_ROOT).includes("not known"), "a file that counts is not there");
 });

@@ -255,11 +255,23 @@ Deno.test("identity() knows what is included from directories that options name"
 });
 
 Deno.test("options that read or write what the cache does not know of are refused", async () => {
-  for (const option of ["-o", "-o/tmp/x", "-c", "-xc", "-MD", "@list", "-Wp,-I/x", "-fplugin=x"]) {
+  const products = ["-o", "-o/tmp/x", "-c", "-xc", "-MD", "@list", "-fdump-tree-all", "--coverage"];
+  const files = [
+    "-Wp,-I/x",
+    "-fplugin=x",
+    "-wrapper",
+    "-Wl,-T,x",
+    "-lm",
+    "other.cpp",
+    "/x/other.o",
+  ];
+  for (const option of [...products, ...files]) {
     const asked = request("", { options: [option] });
     await assertRejects(() => compiler.compile(asked), TypeError, `the option ${option} is not`);
     await assertRejects(() => compiler.identity(asked), TypeError, `the option ${option} is not`);
   }
+  const valued = ["-D", "SIZE=3", "-U", "OTHER", "--param", "max-unroll-times=2"];
+  await compiler.compile(request("static_assert(SIZE == 3);", { options: valued }));
   const unended = request("", { options: ["-I"] });
   await assertRejects(() => compiler.compile(unended), TypeError, "-I needs a value");
 });

@@ -90,6 +90,20 @@ nvrtcTest("the standard headers have what device code uses of them", async () =>
   assertEquals(log, "");
 });
 
+nvrtcTest(
+  "headers that only host code needs are no obstacle, and what they have is named",
+  async () => {
+    const includes = ["array", "tuple", "ratio", "numbers"].map((name) => `#include <${name}>\n`);
+    const kernel = (body: string) => `${includes.join("")}__global__ void k(int* x) { ${body} }`;
+    await compile(kernel("x[0] = 1;"), { expressions: ["k"] });
+    await assertRejects(
+      () => compile(kernel("std::array<int, 2> a; x[0] = a[0];")),
+      CompileError,
+      'kernel.cu:5:34: error: namespace "std" has no member "array"',
+    );
+  },
+);
+
 nvrtcTest("printf, assert, math in all precisions and names of Linux need no header", async () => {
   const virtual = { options: ["-arch=compute_80"] };
   const image = await compile(

@@ -10,7 +10,7 @@ const macros = new MacroTable(
   ]]),
   ["__ABSENT__"],
 );
-macros.apply(readDirective("#define CALL(x) x"));
+macros.apply(readDirective("#define CALL(x) x"), 0);
 
 const CONDITIONS: readonly (readonly [string, boolean | undefined])[] = [
   ["#if 0", false],

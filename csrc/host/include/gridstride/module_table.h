@@ -42,9 +42,21 @@ struct ModuleTable {
   void (*finish_thread)();
 };
 
+template <typename Kernel>
+inline constexpr bool returns_void = false;
+template <typename... Parameters>
+inline constexpr bool returns_void<void (*)(Parameters...)> = true;
+template <typename... Parameters>
+inline constexpr bool returns_void<void (*)(Parameters...) noexcept> = true;
+
 template <auto Kernel>
 constexpr ModuleEntry module_kernel(const char* name) {
-  return {name, &KernelThunkOf<Kernel, decltype(Kernel)>::nameless, nullptr, 0};
+  static_assert(returns_void<decltype(Kernel)>,
+                "a __global__ function must have a void return type");
+  if constexpr (returns_void<decltype(Kernel)>) {
+    return {name, &KernelThunkOf<Kernel, decltype(Kernel)>::nameless, nullptr, 0};
+  }
+  return {name, nullptr, nullptr, 0};
 }
 
 template <typename Variable>

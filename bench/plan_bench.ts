@@ -1,0 +1,42 @@
+/**
+ * Launch parameters for problems of all forms, each of another size, as a program has them whose
+ * arrays are of another length in every call. The goal is 1 µs.
+ */
+
+import { planLaunch } from "../src/launch/launch_planner.ts";
+import type { LaunchProblem } from "../src/launch/launch_problem.ts";
+import { device } from "./support/bench_device.ts";
+import { measure } from "./support/measure.ts";
+
+const CALLS = 1024;
+
+const kernel = device.kernels.load("empty()");
+
+/** Keeps what is planned from being optimised away. */
+let blocks = 0;
+globalThis.addEventListener("unload", () => {
+  if (!Number.isSafeInteger(blocks)) throw new Error("nothing was planned");
+});
+
+function measurePlans(title: string, problemOf: (size: number) => LaunchProblem): void {
+  // Steps that are prime to the range, so that small and large sizes take turns.
+  const problems = Array.from({ length: CALLS }, (_, index) => problemOf((index * 9973) % 100_000));
+  measure(title, { group: "launch parameters", calls: CALLS }, () => {
+    for (let i = 0; i < CALLS; i++) blocks += planLaunch(kernel, problems[i]!).blocks;
+  });
+}
+
+measurePlans("elements", (size) => ({ elements: size ** 2 }));
+measurePlans("elements, exactly", (size) => ({ elements: size ** 2, coverage: "exact" }));
+measurePlans("rows and columns", (size) => ({ rows: size, columns: 100_000 - size }));
+measurePlans("a product by tiles", (size) => ({
+  m: size,
+  n: 100_000 - size,
+  k: 4096,
+  tile: { m: 32, n: 32 },
+}));
+measurePlans("shared memory by the block", (size) => ({
+  rows: size,
+  columns: size,
+  sharedMemory: ({ x, y }) => 4 * x * y,
+}));

@@ -1,0 +1,155 @@
+// `gridstride occupancy`: from figures and from a compiled kernel, as text and as JSON, and every
+// wrong use of it.
+
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import {
+  capabilityLimits,
+  compileImage,
+  CompilerUnavailableError,
+  configureKernelCache,
+  occupancy,
+  occupancyLimits,
+} from "../../mod.ts";
+import { device } from "../support/device.ts";
+import { repositoryPath } from "../support/subprocess.ts";
+import { type Output, runInProcess } from "./in_process.ts";
+
+const SOURCE = repositoryPath("tests/cli/fixtures/kernels.cu");
+
+const cache = Deno.makeTempDirSync();
+globalThis.addEventListener("unload", () => Deno.removeSync(cache, { recursive: true }));
+configureKernelCache({ directory: `${cache}/kernels` });
+
+/** Runs the command with arguments in one text. */
+function run(words: string): Promise<Output> {
+  return runInProcess(["occupancy", ...words.split(" ")]);
+}
+
+async function hasCudaCompiler(): Promise<boolean> {
+  try {
+    await compileImage("", { target: { kind: "cuda", capability: "9.0" } });
+    return true;
+  } catch (error) {
+    if (error instanceof CompilerUnavailableError) return false;
+    throw error;
+  }
+}
+
+const ignore = !await hasCudaCompiler();
+if (ignore) console.log("skipped: compiling for CUDA, as there is neither NVRTC nor nvcc here");
+
+Deno.test("occupancy prints limits, which of them count, a line over block sizes and advice", async () => {
+  const { code, stdout, stderr } = await run(
+    "--capability 8.9 --threads 256 --registers 48 --shared 16KiB",
+  );
+  assertEquals([code, stderr], [0, ""]);
+  assertEquals(
+    stdout,
+    `compute capability 8.9: 5 blocks of 256 threads on a multiprocessor, 40 of 48 warps, 83.3 %
+
+resource       a block takes   blocks  limits
+─────────────  ──────────────  ──────  ──────
+warps          8                    6
+blocks         1                   24
+registers      48 a thread          5  ←
+shared memory  16 KiB + 1 KiB       5  ←
+barriers       1                  any
+
+occupancy of blocks of 32 to 1024 threads
+▁▂▃▄▅▅▆▇▆▇▆▆▇▅▅▆▆▆▇▇▄▄▄▄▅▅▅▅▅▅▆▆
+       ↑ 256
+
+Occupancy is 83.3 % as registers and shared memory allow 5 blocks of 6: with at most 40 registers per thread (it has 48) and at most 16000 bytes of shared memory per block (it has 16384) 6 blocks fit, 100 %.
+`,
+  );
+});
+
+Deno.test("occupancy --json is what occupancy() calculates, of a capability and of the device", async () => {
+  const usage = {
+    threadsPerBlock: 192,
+    registersPerThread: 70,
+    staticSharedMemory: 1024,
+    dynamicSharedMemory: 5000,
+    barriersPerBlock: 16,
+  };
+  const figures = "--block 48x2x2 --registers 70 --shared 1K --dynamic 5000 --barriers 16 --json";
+  for (
+    const [words, limits] of [
+      ["--capability 9.0", capabilityLimits("9.0")],
+      [`--device ${device.label}`, occupancyLimits(device.info)],
+    ] as const
+  ) {
+    const { code, stdout } = await run(`${words} ${figures}`);
+    const expected = JSON.parse(JSON.stringify(occupancy(limits, usage)));
+    assertEquals([code, JSON.parse(stdout)], [0, expected]);
+  }
+});
+
+Deno.test("occupancy explains what does not fit, and says so of a capability nobody knows", async () => {
+  const large = await run("--capability 13.7 --threads 2048 --registers 0 --shared 0 --barriers 0");
+  assertEquals(large.code, 0);
+  assertEquals(large.stderr, "compute capability 13.7 is not known: the limits are 12.1's\n");
+  assertMatch(large.stdout, /^compute capability 13\.7: 0 blocks of 2048 threads/);
+  assertMatch(large.stdout, /^warps +64 +0 +←$/m);
+  assertMatch(large.stdout, /^No block fits as a block has at most 1024 threads: with /m);
+  assert(!large.stdout.includes("↑"), "there is no such block size to point at");
+
+  const one = await run("--capability 7.5 --threads 1 --registers 100");
+  assertMatch(one.stdout, /16 blocks of 1 thread on a multiprocessor, 16 of 32 warps, 50 %/);
+  assertMatch(one.stdout, /^shared memory +0 B +any$/m);
+  const full = await run("--capability 7.5 --threads 256 --registers 32");
+  assertMatch(full.stdout, /100 %\n[^]*↑ 256\n$/);
+});
+
+Deno.test({
+  name: "occupancy of a file takes registers and shared memory from compiling it",
+  ignore,
+  async fn() {
+    const words = "--capability 9.0 --block 16,16 --dynamic 64KiB --json";
+    const kernels = ["reverse", "fill<int>(int* out, int value, size_t n)"];
+    for (const kernel of kernels) {
+      const { code, stdout, stderr } = await runInProcess(
+        ["occupancy", SOURCE, kernel, ...words.split(" ")],
+      );
+      assertEquals([code, stderr], [0, ""]);
+      const { limits, limiter } = JSON.parse(stdout);
+      assertEquals([limits.warps, limits.sharedMemory, limiter], [8, 3, "sharedMemory"]);
+      // A kernel that was compiled has registers, and these take few.
+      assert(limits.registers >= 8 && limits.registers < 1024, stdout);
+    }
+    const missing = await runInProcess(["occupancy", SOURCE, "nothing", "--threads", "32"]);
+    assertEquals([missing.code, missing.stdout], [1, ""]);
+    assertStringIncludes(missing.stderr, "Cannot find out what nothing takes as ");
+    assertMatch(missing.stderr, /must have such a kernel: it has (?:\w+, )*saxpy/);
+    const noFile = await run("/nowhere/kernel.cu k --threads 32 --capability 9.0");
+    assertEquals([noFile.code, noFile.stdout], [1, ""]);
+  },
+});
+
+Deno.test("occupancy refuses what it cannot understand with exit code 2", async () => {
+  const cases: readonly (readonly [string, string])[] = [
+    ["--registers 8", "there must be one of --threads and --block: there is none"],
+    ["--threads 8 --block 8 --registers 8", "one of --threads and --block: there are both"],
+    ["--threads 0 --registers 8", "Cannot use --threads as it must be an integer in 1.."],
+    ["--threads 1.5 --registers 8", 'it is "1.5"'],
+    ["--block 2000000000x2 --registers 8", "they are 4000000000"],
+    ["--threads 8", "--registers is missing, or FILE.cu and a kernel of it"],
+    ["--threads 8 --registers many", "Cannot use --registers as it must be an integer in 0.."],
+    ["--threads 8 --registers 8 --shared 1X", "--shared as it must be bytes or a size such as"],
+    ["--threads 8 --registers 8 --dynamic 2G", "--dynamic as it must be bytes or a size"],
+    ["--threads 8 --registers 8 --barriers 17", "an integer in 0..16"],
+    ["--threads 8 --registers 8 --capability 6.1", "must be at least 7.5"],
+    ["--threads 8 --registers 8 --capability ada", 'must be "<major>.<minor>" such as "8.9"'],
+    ["--threads 8 --registers 8 --capability 9.0 --device host", "exclude each other"],
+    [`${SOURCE} --threads 8`, "must be followed by one kernel of it: there is none"],
+    [`${SOURCE} saxpy more --threads 8`, 'there is "more" too'],
+    [`${SOURCE} saxpy --threads 8 --registers 8`, "Cannot use --registers as it is found by"],
+    [`${SOURCE} saxpy --threads 8 --shared 8`, "Cannot use --shared as it is found by"],
+    ["--threads 8 --registers 8 --grid 1", "Cannot use --grid"],
+  ];
+  for (const [words, message] of cases) {
+    const { code, stdout, stderr } = await run(words);
+    assertEquals([code, stdout], [2, ""], words);
+    assertStringIncludes(stderr, message);
+  }
+});

@@ -1,0 +1,271 @@
+/**
+ * Launches that are as the one before but for a little: what a kernel remembers of its launches must
+ * never be taken for what is passed now.
+ */
+
+import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { defineStruct, DeviceBuffer, KernelProfile } from "../../mod.ts";
+import { device } from "../support/device.ts";
+
+// Kernels around the number of parameters that are remembered, and around half of it.
+const COUNTS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 33] as const;
+
+function sumOf(count: number): string {
+  const names = Array.from({ length: count }, (_, i) => `p${i}`);
+  const parameters = ["long long* out", ...names.map((name) => `int ${name}`)].join(", ");
+  const sum = names.map((name, i) => `${i + 1}LL * ${name}`).join(" + ");
+  return `extern "C" __global__ void sum${count}(${parameters}) { *out = ${sum || "7"}; }`;
+}
+
+const Weight = defineStruct("Weight", { value: "float" });
+
+const module = await device.compile(
+  `
+  ${COUNTS.map(sumOf).join("\n")}
+  struct Weight { float value; };
+  extern "C" __global__ void keep(double* out, double d, unsigned long long n, bool b,
+                                  const float* x) {
+    out[0] = d;
+    out[1] = double(n >> 32);
+    out[2] = b ? 1 : 0;
+    out[3] = x == nullptr ? -1 : x[0];
+    out[4] = gridDim.x * 1000.0 + blockDim.x;
+  }
+  extern "C" __global__ void weigh(float* out, Weight weight) {
+    out[blockIdx.x] = weight.value;
+  }`,
+  { name: "launch_repeat.cu", structs: [Weight] },
+);
+const keep = module.kernel(
+  "keep(double* out, double d, unsigned long long n, bool b, const float* x)",
+);
+const one = { grid: 1, block: 1 };
+
+/** What the kernel was passed. */
+function kept(
+  config: { grid: number; block: number },
+  ...[d, n, b, x]: [number, number | bigint, boolean, DeviceBuffer<"float32"> | null]
+): number[] {
+  using out = device.allocate("float64", 5, { fill: -7 });
+  keep.launch(config, out, d, n, b, x);
+  return [...out.toArraySync()];
+}
+
+Deno.test("each argument that changes alone arrives, for every number of parameters", () => {
+  using out = device.allocate("int64", 1);
+  for (const count of COUNTS) {
+    const kernel = module.kernel(`sum${count}`);
+    const values = Array.from({ length: count }, (_, i) => i);
+    const sum = () => {
+      kernel.launch(one, out, ...values);
+      return Number(out.toArraySync()[0]);
+    };
+    const expected = () =>
+      count === 0 ? 7 : values.reduce((total, value, i) => total + (i + 1) * value, 0);
+    assertEquals([sum(), sum()], [expected(), expected()], `${count} integers`);
+    for (let changed = 0; changed < count; changed++) {
+      for (const value of [-(2 ** 31), 0, 2 ** 31 - 1]) {
+        values[changed] = value;
+        assertEquals([sum(), sum()], [expected(), expected()], `argument ${changed} of ${count}`);
+      }
+    }
+  }
+});
+
+Deno.test("too few arguments and too many are refused after launches that were right", () => {
+  using out = device.allocate("int64", 1, { fill: 0 });
+  for (const count of COUNTS) {
+    const kernel = module.kernel(`sum${count}`);
+    const values: (number | undefined)[] = Array.from({ length: count }, () => 1);
+    const launch = (...args: unknown[]) => kernel.launch(one, ...args as never[]);
+    launch(out, ...values);
+    for (const surplus of [[1], [null], [1, 2, 3], Array.from({ length: 64 }, () => 1)]) {
+      assertThrows(() => launch(out, ...values, ...surplus), TypeError, `sum${count}(`);
+    }
+    // One alone behind others that are not given is seen among the first nine.
+    for (let at = count; at < Math.max(count + 1, 8); at++) {
+      const args = Object.assign(Array.from({ length: at + 1 }), values, { [at]: 1 });
+      assertThrows(() => launch(out, ...args), TypeError, `sum${count}(`);
+    }
+    for (let given = 0; given <= count; given++) {
+      assertThrows(() => launch(...[out, ...values].slice(0, given)), TypeError, "Cannot launch");
+    }
+    for (let missing = 0; missing < count; missing++) {
+      assertThrows(() => launch(out, ...values.with(missing, undefined)), Error, `p${missing} (`);
+    }
+    launch(out, ...values);
+    assertEquals(out.toArraySync()[0], BigInt(count === 0 ? 7 : count * (count + 1) / 2));
+  }
+});
+
+Deno.test("zeros of both signs, NaN and bigints are told apart from what was there before", () => {
+  const doubles = [0, -0, 0, NaN, NaN, 0.1, -0, 1];
+  for (const d of doubles) assertStrictEquals(kept(one, d, 0, true, null)[0], d);
+  const high: [number | bigint, number][] = [
+    [2n ** 63n, 2 ** 31],
+    [1, 0],
+    [2 ** 40, 2 ** 8],
+    [2n ** 40n, 2 ** 8],
+    [2 ** 40, 2 ** 8],
+    [0, 0],
+    [2n ** 64n - 1n, 2 ** 32 - 1],
+    [2n ** 64n - 1n, 2 ** 32 - 1],
+    [2 ** 52, 2 ** 20],
+  ];
+  for (const [n, expected] of high) assertEquals(kept(one, 0, n, false, null)[1], expected);
+  for (const b of [true, true, false, true]) {
+    assertEquals(kept(one, 0, 0, b, null)[2], b ? 1 : 0);
+  }
+  for (const bad of [1, "true", undefined, null]) {
+    assertThrows(() => kept(one, 0, 0, bad as never, null), TypeError, "must be a boolean");
+  }
+});
+
+Deno.test("a configuration that is changed in place is read anew", () => {
+  const config: Record<string, unknown> = { grid: 2, block: 3 };
+  const extents = () => kept(config as never, 0, 0, true, null)[4];
+  assertEquals([extents(), extents()], [2003, 2003]);
+  config.grid = 5;
+  assertEquals(extents(), 5003);
+  config.block = [4];
+  assertEquals([extents(), extents()], [5004, 5004]);
+  config.block = 4;
+  assertEquals([extents(), extents()], [5004, 5004]);
+  for (
+    const [field, value] of [
+      ["grid", 0],
+      ["grid", "5"],
+      ["grid", undefined],
+      ["block", 2 ** 20],
+      ["block", NaN],
+      ["sharedMemory", -1],
+      ["cooperative", "yes"],
+      ["cluster", 9],
+      ["stream", {}],
+    ] as const
+  ) {
+    const before = config[field];
+    config[field] = value;
+    for (let time = 0; time < 2; time++) assertThrows(extents, Error, "Cannot ", field);
+    config[field] = before;
+    assertEquals(extents(), 5004);
+  }
+  for (const nothing of [null, undefined, 1, "grid"]) {
+    const launch = () => kept(nothing as never, 0, 0, true, null);
+    assertThrows(launch, TypeError, "its configuration must be an object");
+  }
+});
+
+Deno.test("memory that was passed before is refused once it is given back, however it is", () => {
+  const bytes = device.allocate("uint8", 64, { fill: 0 });
+  const foreign = () => DeviceBuffer.fromAddress(bytes.address, 64, { device, dtype: "float32" });
+  const ways: [string, () => DeviceBuffer<"float32">, (buffer: DeviceBuffer<"float32">) => void][] =
+    [
+      ["free()", () => device.allocate("float32", 4), (buffer) => buffer.free()],
+      ["by its address", () => device.allocate("float32", 4), (buffer) => {
+        device.pool.free(buffer.address);
+      }],
+      ["foreign", foreign, (buffer) => buffer.free()],
+      ["empty", () => device.allocate("float32", 0), (buffer) => buffer.free()],
+    ];
+  using out = device.allocate("float64", 5);
+  const launch = (memory: DeviceBuffer<"float32">) => keep.launch(one, out, 1, 1, true, memory);
+  for (const [way, make, giveBack] of ways) {
+    const buffer = make();
+    const view = buffer.view(0);
+    for (const memory of [buffer, view]) {
+      for (let time = 0; time < 2; time++) launch(memory);
+    }
+    launch(buffer);
+    device.stream.doneSync();
+    giveBack(buffer);
+    for (const memory of [buffer, view, buffer]) {
+      assertThrows(() => launch(memory), TypeError, "it is disposed", way);
+    }
+  }
+  bytes.free();
+});
+
+Deno.test("launches go to the stream that they ask for, and to none that is closed", () => {
+  using out = device.allocate("float64", 5, { fill: 0 });
+  const stream = device.createStream();
+  const noted: unknown[] = [];
+  const { recordStream } = DeviceBuffer.prototype;
+  DeviceBuffer.prototype.recordStream = function (used) {
+    noted.push(used);
+    recordStream.call(this, used);
+  };
+  const on = (used?: typeof stream) =>
+    keep.launch({ ...one, ...(used === undefined ? {} : { stream: used }) }, out, 1, 1, true, null);
+  try {
+    for (const used of [undefined, stream, stream, undefined, stream]) on(used);
+  } finally {
+    DeviceBuffer.prototype.recordStream = recordStream;
+  }
+  // Twice a launch went from the buffer's own stream to the other one.
+  assertEquals(noted, [stream, stream]);
+  stream.doneSync();
+  stream[Symbol.dispose]();
+  for (let time = 0; time < 2; time++) assertThrows(() => on(stream), TypeError, "disposed");
+  on();
+  device.stream.doneSync();
+});
+
+Deno.test("a launch that repeats one is captured, and heard of by profiles, all the same", async () => {
+  using out = device.allocate("float64", 5, { fill: 0 });
+  using x = device.allocate("float32", 1, { fill: 3 });
+  const launch = () => keep.launch(one, out, 2, 0, true, x);
+  const first = async () => (await out.toArray())[3];
+  launch();
+  launch();
+  using graph = device.stream.capture(() => {
+    launch();
+    launch();
+  });
+  assertEquals(graph.nodeCount, 2);
+  launch();
+  await device.stream.done();
+  out.copyFrom(new Float64Array(5));
+  assertEquals(await first(), 0);
+  graph.launch();
+  assertEquals(await first(), 3);
+  using profile = new KernelProfile(device);
+  launch();
+  launch();
+  assertEquals((await profile.timings())[0]!.launches, 2);
+  profile[Symbol.dispose]();
+  launch();
+  assertEquals((await profile.timings())[0]!.launches, 2);
+  await device.stream.done();
+});
+
+Deno.test("a getter that launches in vain or gives memory back has its launch refused", () => {
+  using out = device.allocate("float32", 4, { fill: -1 });
+  const other = device.allocate("float32", 4);
+  const weigh = module.kernel("weigh(float* out, Weight weight)");
+  const launch = (grid: number, value: () => number) =>
+    weigh.launch({ grid, block: 1 }, out, {
+      get value() {
+        return value();
+      },
+    });
+  launch(1, () => 5);
+  const inVain = () => {
+    try {
+      launch(3, () => "heavy" as never);
+      weigh.launch({ grid: 4, block: 0 }, out, { value: 1 });
+    } catch {
+      // It leaves its numbers behind.
+    }
+    return 6;
+  };
+  assertThrows(() => launch(1, inVain), TypeError, "a getter of its configuration or arguments");
+  const freeing = () => {
+    other.free();
+    return 7;
+  };
+  assertThrows(() => launch(1, freeing), TypeError, "a getter of its arguments has given memory");
+  launch(2, () => 8);
+  // Neither what was refused nor what was launched in vain has run.
+  assertEquals([...out.toArraySync()], [8, 8, -1, -1]);
+});

@@ -1,0 +1,111 @@
+/**
+ * Tuners: choices for many keys, at hand without reading or timing.
+ */
+
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { Autotuner, configureAutotuning, configureKernelCache } from "../../../mod.ts";
+import { device } from "../../support/device.ts";
+import { TemporaryDirectory } from "../../support/temporary_file.ts";
+import { Spinner } from "./spinning.ts";
+
+const OPTIONS = {
+  warmUp: 1,
+  repeats: 20,
+  configurations: [{ microseconds: 300 }, { microseconds: 100 }],
+} as const;
+
+Deno.test("a tuner has the choice of each key at once, and the first configuration until then", async () => {
+  using out = device.allocate("float32", 1);
+  const spinner = new Spinner(device, out);
+  const tuner = new Autotuner(device, { ...OPTIONS, name: "tuner", store: false });
+  assertEquals(tuner.name, "tuner");
+  const keys = [1, "1", 1n, { rows: 1, columns: [2] }, null, true];
+  for (const key of keys) {
+    assertEquals([tuner.isTuned(key), tuner.best(key).microseconds], [false, 300]);
+    const { best } = await tuner.tune(key, { launch: spinner.launch });
+    assertEquals(best.microseconds, 100);
+    const launches = spinner.launched.length;
+    assertEquals([tuner.isTuned(key), tuner.best(key).microseconds], [true, 100]);
+    assertEquals(spinner.launched.length, launches);
+  }
+  assertEquals(tuner.best({ columns: [2], rows: 1 }).microseconds, 100);
+  assertEquals(tuner.isTuned({ columns: [1], rows: 2 }), false);
+  for (const key of [NaN, Symbol("k"), () => 1, { a: NaN }]) {
+    assertThrows(() => tuner.best(key as never), TypeError, "options.key");
+    assertThrows(() => tuner.isTuned(key as never), TypeError, "options.key");
+    const { launch } = spinner;
+    await assertRejects(() => tuner.tune(key as never, { launch }), TypeError, "options.key");
+  }
+});
+
+Deno.test("a key that is being tuned is tuned once, for all who ask", async () => {
+  using out = device.allocate("float32", 1);
+  const spinners = [new Spinner(device, out), new Spinner(device, out)];
+  const tuner = new Autotuner(device, { ...OPTIONS, name: "at once", store: false });
+  const results = await Promise.all(
+    spinners.map(({ launch }) => tuner.tune({ rows: 7 }, { launch })),
+  );
+  assert(results[0] === results[1]);
+  assertEquals(spinners[1]!.launched, []);
+  // What failed is tried again.
+  const fails = () => {
+    throw new Error("no");
+  };
+  await assertRejects(() => tuner.tune(2, { launch: fails }), Error, "all 2 configurations fail");
+  assertEquals(tuner.isTuned(2), false);
+  const { launch } = spinners[1]!;
+  assertEquals((await tuner.tune(2, { launch })).best.microseconds, 100);
+});
+
+Deno.test("a tuner loads what another has kept, and an override or a mode comes first", async () => {
+  using folder = new TemporaryDirectory();
+  configureKernelCache({ directory: `${folder.path}/cache` });
+  using out = device.allocate("float32", 1);
+  const { launch, launched } = new Spinner(device, out);
+  try {
+    const options = { ...OPTIONS, name: "loaded" };
+    await new Autotuner(device, options).tune(1, { launch });
+    const launches = launched.length;
+    const tuner = new Autotuner(device, options);
+    assertEquals([await tuner.load(1), await tuner.load(2)], [true, false]);
+    assertEquals([tuner.best(1).microseconds, tuner.best(2).microseconds], [100, 300]);
+    assertEquals(launched.length, launches);
+    const override = { microseconds: 300 } as const;
+    const overridden = new Autotuner(device, { ...options, override });
+    assertEquals([await overridden.load(1), overridden.best(1)], [false, override]);
+    configureAutotuning({ mode: "off" });
+    assertEquals(tuner.best(1).microseconds, 300);
+  } finally {
+    configureAutotuning();
+    configureKernelCache();
+  }
+});
+
+Deno.test("the first configuration is the first that pruning leaves for the key", () => {
+  const tuner = new Autotuner(device, {
+    name: "pruned",
+    configurations: [64, 32, 16],
+    prune: (tiles, key) => tiles.filter((tile) => tile <= Number(key)),
+  });
+  assertEquals([tuner.best(100), tuner.best(40), tuner.best(16)], [64, 32, 16]);
+  assertThrows(() => tuner.best(1), RangeError, "options.prune must leave a configuration");
+});
+
+Deno.test("a tuner refuses wrong options and devices", () => {
+  assertThrows(() => new Autotuner(device, { ...OPTIONS, name: "" }), RangeError, "options.name");
+  assertThrows(
+    () => new Autotuner({} as never, { ...OPTIONS, name: "x" }),
+    TypeError,
+    "Cannot autotune as device.context must be a DeviceContext",
+  );
+});
+
+Deno.test("modes that there are not are refused", () => {
+  for (const wrong of [{ mode: "on" }, { mode: 1 }, { modes: "off" }, 7, null]) {
+    assertThrows(
+      () => configureAutotuning(wrong as never),
+      TypeError,
+      "Cannot configure autotuning as",
+    );
+  }
+});

@@ -1,0 +1,202 @@
+/**
+ * Results on the disk: found by other processes, merged, and never trusted more than they deserve.
+ */
+
+import { assert, assertEquals } from "@std/assert";
+import {
+  autotuningStatistics,
+  clearTunings,
+  configureKernelCache,
+  type TuningResult,
+} from "../../../mod.ts";
+import { device } from "../../support/device.ts";
+import { runProgram } from "../../support/subprocess.ts";
+import { TemporaryDirectory } from "../../support/temporary_file.ts";
+import { type Spin, Spinner } from "./spinning.ts";
+
+const FAST = { warmUp: 1, repeats: 20 } as const;
+
+function spins(...times: number[]): Spin[] {
+  return times.map((microseconds) => ({ microseconds }));
+}
+
+/** A directory for results, that is gone after the test. */
+class Store implements Disposable {
+  readonly #folder = new TemporaryDirectory();
+  readonly #out = device.allocate("float32", 1);
+  readonly spinner = new Spinner(device, this.#out);
+
+  constructor() {
+    configureKernelCache({ directory: `${this.#folder.path}/cache` });
+  }
+
+  /** Tunes configurations of a name, and says which were launched for it. */
+  async tune(
+    configurations: Spin[],
+    more: { name?: string; key?: number; version?: string } = {},
+  ): Promise<TuningResult<Spin> & { readonly launched: number[] }> {
+    this.spinner.launched.length = 0;
+    const options = { ...FAST, name: "stored", key: 1, configurations, ...more };
+    const result = await device.autotune({ ...options, launch: this.spinner.launch });
+    return { ...result, launched: this.spinner.distinct };
+  }
+
+  /** The files with results. */
+  files(): string[] {
+    const entries = `${this.#folder.path}/cache/tunings/entries`;
+    return [...Deno.readDirSync(entries)].flatMap(({ name }) =>
+      [...Deno.readDirSync(`${entries}/${name}`)].map((file) => `${entries}/${name}/${file.name}`)
+    );
+  }
+
+  [Symbol.dispose](): void {
+    configureKernelCache();
+    this.#out.free();
+    this.#folder[Symbol.dispose]();
+  }
+}
+
+Deno.test("what was timed is not timed again, and is chosen again from the same times", async () => {
+  using store = new Store();
+  const first = await store.tune(spins(300, 100, 200));
+  assertEquals([first.origin, first.launched], ["timed", [100, 200, 300]]);
+  const second = await store.tune(spins(300, 100, 200));
+  assertEquals([second.origin, second.launched, second.best], ["stored", [], first.best]);
+  assertEquals(second.report, first.report);
+  // Fewer, in another order.
+  const fewer = await store.tune(spins(200, 300));
+  assertEquals([fewer.origin, fewer.best.microseconds], ["stored", 200]);
+  assertEquals(store.files().length, 1);
+});
+
+Deno.test("another name, key or version has results of its own", async () => {
+  using store = new Store();
+  for (const more of [{}, { name: "other" }, { key: 2 }, { version: "2" }]) {
+    assertEquals((await store.tune(spins(100, 200), more)).origin, "timed");
+  }
+  assertEquals(store.files().length, 4);
+});
+
+Deno.test("a configuration that is added is timed alone beside the best, and merged", async () => {
+  using store = new Store();
+  const first = await store.tune(spins(300, 100, 400));
+  const slower = await store.tune(spins(300, 100, 400, 200));
+  assertEquals([slower.origin, slower.launched], ["timed", [100, 200]]);
+  assertEquals(slower.best, { microseconds: 100 });
+  assertEquals(slower.report.slice(0, 3), first.report);
+  const faster = await store.tune(spins(300, 50, 100, 400, 200));
+  assertEquals([faster.launched, faster.best], [[50, 100], { microseconds: 50 }]);
+  const all = await store.tune(spins(300, 50, 100, 400, 200));
+  assertEquals([all.origin, all.launched, all.report], ["stored", [], faster.report]);
+});
+
+Deno.test("times of tunings that have nothing in common are not compared", async () => {
+  using store = new Store();
+  await store.tune(spins(100, 300, 350));
+  await store.tune(spins(200));
+  const both = await store.tune(spins(200, 100, 300, 350));
+  // The one that was timed elsewhere is timed again, beside the best of the others.
+  assertEquals([both.launched, both.best], [[100, 200], { microseconds: 100 }]);
+});
+
+Deno.test("what is added is on the scale of what was timed before", async () => {
+  using store = new Store();
+  await store.tune(spins(200, 400));
+  // As though the machine had been twice as fast.
+  const [file] = store.files();
+  const record = JSON.parse(Deno.readTextFileSync(file!));
+  for (const entry of record.entries) {
+    entry.samples = entry.samples.map((time: number) => time / 2);
+  }
+  Deno.writeTextFileSync(file!, JSON.stringify(record));
+  const { best, report } = await store.tune(spins(200, 400, 300));
+  assertEquals(best, { microseconds: 200 });
+  const [, , added] = report;
+  const ratio = added!.medianMicroseconds / report[0]!.medianMicroseconds;
+  assert(ratio > 1.2 && ratio < 1.9, `${ratio} times as long`);
+});
+
+Deno.test("damaged and foreign files are ignored, counted and written anew", async () => {
+  using store = new Store();
+  await store.tune(spins(100, 200));
+  await store.tune(spins(100, 200), { name: "foreign" });
+  const [one, other] = store.files();
+  const damages: (() => void)[] = [
+    () => Deno.writeTextFileSync(one!, "not JSON"),
+    () => Deno.truncateSync(one!, 40),
+    () => Deno.writeFileSync(one!, new Uint8Array(100)),
+    () => Deno.copyFileSync(other!, one!),
+  ];
+  for (const damage of damages) {
+    damage();
+    const { corrupt } = autotuningStatistics();
+    const results = [
+      await store.tune(spins(100, 200)),
+      await store.tune(spins(100, 200), { name: "foreign" }),
+    ];
+    assertEquals(results.map(({ origin }) => origin).sort(), ["stored", "timed"]);
+    assertEquals(autotuningStatistics().corrupt, corrupt + 1);
+    assertEquals((await store.tune(spins(100, 200))).origin, "stored");
+  }
+});
+
+Deno.test("where nothing can be written results are kept in memory", async () => {
+  using store = new Store();
+  using folder = new TemporaryDirectory();
+  const file = folder.file(new Uint8Array(1), "no directory");
+  configureKernelCache({ directory: file });
+  const { failed } = autotuningStatistics();
+  assertEquals((await store.tune(spins(100, 200), { name: "kept" })).origin, "timed");
+  assertEquals(autotuningStatistics().failed, failed + 1);
+  assertEquals((await store.tune(spins(100, 200), { name: "kept" })).origin, "stored");
+});
+
+Deno.test("results are forgotten on request, and how many files there were is told", async () => {
+  using store = new Store();
+  await store.tune(spins(100, 200));
+  await store.tune(spins(100, 200), { key: 2 });
+  assertEquals(await clearTunings(), 2);
+  assertEquals(await clearTunings(), 0);
+  assertEquals((await store.tune(spins(100, 200))).origin, "timed");
+});
+
+/** Tunes configurations in another process, and prints what was launched and chosen. */
+const PROGRAM = `
+import { openDevice } from "@gridstride/cuda";
+using device = openDevice(Deno.args[0]);
+using out = device.allocate("float32", 1);
+const spin = device.kernels.load(
+  "spin_float32(float* out, unsigned long long nanoseconds, float value)",
+);
+const launched = new Set();
+const { best, origin } = await device.autotune({
+  name: "processes",
+  key: 1,
+  warmUp: 1,
+  repeats: 20,
+  configurations: JSON.parse(Deno.args[1]).map((microseconds) => ({ microseconds })),
+  launch: ({ microseconds }) => {
+    launched.add(microseconds);
+    spin.launch({ grid: 1, block: 1 }, out, 1000 * microseconds, 1);
+  },
+});
+console.log(JSON.stringify({ best: best.microseconds, origin, launched: [...launched].sort() }));
+`;
+
+Deno.test("processes find what others have timed, also when they tune at once", async () => {
+  using folder = new TemporaryDirectory();
+  const run = async (times: number[]) => {
+    const { code, stdout, stderr } = await runProgram(PROGRAM, {
+      permissions: ["-A", "--no-check"],
+      args: [device.label, JSON.stringify(times)],
+      environment: { GRIDSTRIDE_CACHE_DIR: folder.path },
+    });
+    assertEquals([code, stderr], [0, ""]);
+    return JSON.parse(stdout);
+  };
+  const atOnce = await Promise.all([run([3000, 1000]), run([3000, 2000])]);
+  assertEquals(atOnce.map(({ best }) => best), [1000, 2000]);
+  const all = await run([3000, 1000, 2000]);
+  assertEquals(all.best, 1000);
+  assertEquals(await run([3000, 1000, 2000]), { best: 1000, origin: "stored", launched: [] });
+});

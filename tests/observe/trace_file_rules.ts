@@ -1,0 +1,188 @@
+/**
+ * What viewers ask of a trace file: the fields of Chrome's trace event format as a JSON schema, and
+ * the rules that no schema can say, as Perfetto's importer has them: threads are named by their
+ * number alone, spans of a thread lie within each other or apart, and an arrow leads from a span to
+ * one that is not before it.
+ *
+ * @module
+ */
+
+import { Ajv2020 } from "ajv/dist/2020.js";
+
+/** An event as it was read. */
+export interface ReadEvent {
+  readonly ph: string;
+  readonly name: string;
+  readonly cat: string;
+  readonly ts: number;
+  readonly dur: number;
+  readonly pid: number;
+  readonly tid: number;
+  readonly id: number;
+  readonly args: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** A file as it was read. */
+export interface ReadTraceFile {
+  readonly displayTimeUnit: string;
+  readonly otherData: Readonly<Record<string, unknown>>;
+  readonly traceEvents: readonly ReadEvent[];
+}
+
+const NAME = { type: "string", minLength: 1 };
+const TIME = { type: "number", minimum: 0 };
+const INTEGER = { type: "integer", minimum: 1 };
+
+function event(ph: string, properties: object, optional: readonly string[] = []): object {
+  const all = { ph: { const: ph }, name: { type: "string" }, pid: INTEGER, ...properties };
+  const required = Object.keys(all).filter((name) => !optional.includes(name));
+  return { type: "object", properties: all, required, additionalProperties: false };
+}
+
+const flow = { cat: NAME, ts: TIME, tid: INTEGER, id: INTEGER };
+const metadata = {
+  type: "object",
+  properties: { name: NAME, sort_index: { type: "integer" } },
+  minProperties: 1,
+  maxProperties: 1,
+  additionalProperties: false,
+};
+
+const SCHEMA = {
+  type: "object",
+  properties: {
+    displayTimeUnit: { enum: ["ms", "ns"] },
+    otherData: { type: "object" },
+    traceEvents: {
+      type: "array",
+      items: {
+        oneOf: [
+          event("M", {
+            name: {
+              enum: ["process_name", "process_sort_index", "thread_name", "thread_sort_index"],
+            },
+            tid: INTEGER,
+            args: metadata,
+          }, ["tid"]),
+          event("X", {
+            cat: NAME,
+            ts: TIME,
+            dur: TIME,
+            tid: INTEGER,
+            args: {
+              type: "object",
+              additionalProperties: { type: ["string", "number", "boolean"] },
+            },
+          }, ["args"]),
+          event("C", {
+            ts: TIME,
+            args: { type: "object", additionalProperties: TIME, minProperties: 1 },
+          }),
+          event("s", flow),
+          event("f", { ...flow, bp: { const: "e" } }),
+        ],
+      },
+    },
+  },
+  required: ["displayTimeUnit", "otherData", "traceEvents"],
+  additionalProperties: false,
+};
+
+const isValid = new Ajv2020({ allErrors: false, allowUnionTypes: true }).compile(SCHEMA);
+
+/** Nanoseconds, of which a file has whole ones. */
+function nanoseconds(microseconds: number): number {
+  return Math.round(microseconds * 1000);
+}
+
+/** What is wrong with a file; empty where nothing is. */
+export function problemsOf(file: ReadTraceFile): string[] {
+  if (!isValid(file)) return [`schema: ${JSON.stringify(isValid.errors?.slice(0, 3))}`];
+  const { traceEvents } = file;
+  return [
+    ...fractions(traceEvents),
+    ...threadProblems(traceEvents),
+    ...nestingProblems(traceEvents),
+    ...flowProblems(traceEvents),
+  ];
+}
+
+function* fractions(events: readonly ReadEvent[]): Generator<string> {
+  for (const { name, ts = 0, dur = 0 } of events) {
+    for (const time of [ts, dur]) {
+      if (nanoseconds(time) / 1000 !== time) yield `${name}: ${time} µs are no whole nanoseconds`;
+    }
+  }
+}
+
+function* threadProblems(events: readonly ReadEvent[]): Generator<string> {
+  const processes = new Map<number, number>();
+  const named = new Set<number>();
+  const pids = new Set(events.map(({ pid }) => pid));
+  for (const { ph, name, pid, tid } of events) {
+    if (tid === undefined) continue;
+    const owner = processes.get(tid) ?? pid;
+    processes.set(tid, owner);
+    if (owner !== pid) yield `thread ${tid} is of processes ${owner} and ${pid}`;
+    if (pids.has(tid)) yield `thread ${tid} has the number of a process`;
+    if (ph !== "M" && !named.has(tid)) yield `thread ${tid} has no name when ${name} comes`;
+    if (name !== "thread_name") continue;
+    if (named.has(tid)) yield `thread ${tid} is named twice`;
+    named.add(tid);
+  }
+}
+
+interface Span {
+  readonly name: string;
+  readonly begin: number;
+  readonly end: number;
+}
+
+function spansByThread(events: readonly ReadEvent[]): Map<number, Span[]> {
+  const threads = new Map<number, Span[]>();
+  for (const { ph, name, ts, dur, tid } of events) {
+    if (ph !== "X") continue;
+    const begin = nanoseconds(ts);
+    const spans = threads.get(tid) ?? [];
+    spans.push({ name, begin, end: begin + nanoseconds(dur) });
+    threads.set(tid, spans);
+  }
+  // Viewers keep the order of the file among those that begin at once: the outer one is first.
+  for (const spans of threads.values()) spans.sort((one, other) => one.begin - other.begin);
+  return threads;
+}
+
+function* nestingProblems(events: readonly ReadEvent[]): Generator<string> {
+  for (const [tid, spans] of spansByThread(events)) {
+    const open: Span[] = [];
+    for (const span of spans) {
+      while (open.length > 0 && open.at(-1)!.end <= span.begin) open.pop();
+      const outer = open.at(-1);
+      if (outer !== undefined && outer.end < span.end) {
+        yield `thread ${tid}: ${span.name} crosses the end of ${outer.name}`;
+      }
+      open.push(span);
+    }
+  }
+}
+
+function* flowProblems(events: readonly ReadEvent[]): Generator<string> {
+  const threads = spansByThread(events);
+  const isWithin = ({ tid, ts }: ReadEvent) =>
+    threads.get(tid)?.some(({ begin, end }) => begin <= nanoseconds(ts) && nanoseconds(ts) < end);
+  const starts = new Map<number, ReadEvent>();
+  const ends = new Map<number, ReadEvent>();
+  for (const event of events) {
+    if (event.ph !== "s" && event.ph !== "f") continue;
+    const those = event.ph === "s" ? starts : ends;
+    if (those.has(event.id)) yield `flow ${event.id} has two of ${event.ph}`;
+    those.set(event.id, event);
+    if (isWithin(event) !== true) yield `flow ${event.id}: ${event.ph} is in no span`;
+  }
+  for (const id of new Set([...starts.keys(), ...ends.keys()])) {
+    const [start, end] = [starts.get(id), ends.get(id)];
+    if (start === undefined || end === undefined) yield `flow ${id} has but one end`;
+    else if (start.ts > end.ts) yield `flow ${id} leads back`;
+    else if (start.name !== end.name || start.cat !== end.cat) yield `flow ${id} changes its name`;
+  }
+}
