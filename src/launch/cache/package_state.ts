@@ -15,8 +15,16 @@ const FOLDERS: readonly string[] = ["src/launch/source", "src/launch/compile"];
 const FILES: readonly string[] = [
   "src/launch/module_source.ts",
   // What is kept of signatures.
-  ...["signature", "signature_name", "signature_parameter", "signature_reader", "c_types"]
-    .map((name) => `src/launch/${name}.ts`),
+  ...[
+    "signature",
+    "signature_brackets",
+    "signature_name",
+    "signature_parameter",
+    "signature_reader",
+    "c_types",
+    "vector_types",
+  ].map((name) => `src/launch/${name}.ts`),
+  "src/memory/dtype.ts",
   // The flags of compilers.
   "src/ffi/build/host_toolchain.ts",
 ];
