@@ -4,7 +4,7 @@
  * @module
  */
 
-import { CompileError, CompilerUnavailableError, CudaError } from "../../mod.ts";
+import { CompileError, CompilerUnavailableError, CudaError, TuningError } from "../../mod.ts";
 import { EXIT } from "./command.ts";
 import { FileProblem } from "./file_problem.ts";
 
@@ -13,7 +13,7 @@ const REFUSAL =
   /^Cannot (?!(?:read|set) propert|(?:read|write) private |destructure |mix |convert )/;
 
 /** What ends with exit code 1: the command was right, and it did not work. */
-const FAILURES = [FileProblem, CompileError, CompilerUnavailableError, CudaError];
+const FAILURES = [FileProblem, CompileError, CompilerUnavailableError, CudaError, TuningError];
 
 /** Says what is wrong with a source, a signature or an argument; everything else is a defect. */
 function exitCodeOf(error: unknown): number | undefined {

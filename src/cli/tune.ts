@@ -8,10 +8,10 @@ import {
   type Device,
   DeviceBuffer,
   type Kernel,
+  type KernelArgument,
   type KernelFile,
   openDevice,
   readStructs,
-  TuningError,
   type TuningResult,
   type TuningRow,
 } from "../../mod.ts";
@@ -80,13 +80,29 @@ interface ConfiguredKernel extends Disposable {
   readonly kernel: Kernel;
 }
 
+/**
+ * The macros of a configuration that the source can depend on: what only says how to launch is not
+ * compiled again for each value. What options have a compiler read besides is not looked into.
+ */
+function macrosFor(
+  { source, headers }: KernelFile,
+  { lists }: Invocation,
+  configuration: Macros,
+): Record<string, string> {
+  const texts = [source, ...Object.values(headers)];
+  const isKnown = (lists["option"] ?? []).length === 0;
+  const macros = Object.entries(configuration).filter(([name]) =>
+    !isKnown || texts.some((text) => text.includes(name))
+  );
+  return Object.fromEntries(macros.map(([name, value]) => [name, String(value)]));
+}
+
 async function compileFor(
   device: Device,
   { invocation, source, signature }: TuneRequest,
   configuration: Macros,
 ): Promise<ConfiguredKernel> {
-  const macros = Object.entries(configuration).map(([name, value]) => [name, String(value)]);
-  const defines = { ...defineOptions(invocation), ...Object.fromEntries(macros) };
+  const defines = { ...defineOptions(invocation), ...macrosFor(source, invocation, configuration) };
   const { headers } = source;
   const declared = readStructs(source.source, { headers, defines });
   const { structs } = declared;
@@ -138,10 +154,10 @@ async function tuneOn(device: Device, request: TuneRequest): Promise<TuningResul
   const { invocation, signature, texts, configurations, launch, repeats } = request;
   using arrays = new RunArrays(device);
   const bound = await bindArguments(device, request, arrays);
-  const values = bound.map(({ value }) => value);
+  const values = bound.map(({ value }) => value as KernelArgument);
   const elements = Math.max(0, ...bound.map((argument) => argument.elements));
   const launchWith = (configuration: Macros, { kernel }: ConfiguredKernel) =>
-    kernel.launch(launchOf(launch, configuration, elements), ...values as never);
+    kernel.launch(launchOf(launch, configuration, elements), ...values);
   const result = await device.autotune<Macros, ConfiguredKernel>({
     name: "gridstride tune",
     key: { signature, arguments: texts, elements, launch: launch.texts },
@@ -212,22 +228,6 @@ function remarkOf({ failed, reason = "", stoppedEarly }: TuningRow): string {
   return stoppedEarly ? "dropped early" : "";
 }
 
-/** Runs the command; where no configuration runs the message says why of each. */
-async function tuneOrExplain(invocation: Invocation): Promise<number> {
-  let problem: TuningError | undefined;
-  const code = await reportKernelProblems(async () => {
-    try {
-      await tune(invocation);
-    } catch (error) {
-      if (!(error instanceof TuningError)) throw error;
-      problem = error;
-    }
-  });
-  if (problem === undefined) return code;
-  console.error(problem.message);
-  return 1;
-}
-
 /** The command. */
 export const TUNE: Command = {
   name: "tune",
@@ -267,5 +267,5 @@ Exit code 1 when no configuration runs, or a file cannot be read or written.`,
     lists: ["tune", "define", "include", "option"],
     flags: ["fresh"],
   },
-  run: tuneOrExplain,
+  run: (invocation) => reportKernelProblems(() => tune(invocation)),
 };

@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { DeviceInfo } from "../hardware/device_information.ts";
 import type { Kernel } from "../launch/kernel.ts";
 import { reductionGrid } from "../launch/launch_geometry.ts";
 import type { DeviceBuffer } from "../memory/device_buffer.ts";
@@ -29,6 +30,18 @@ export interface ReductionParameters {
 /** What was chosen for those that were tuned. */
 export const TUNED_REDUCTIONS: TunedParameters<ReductionParameters> = new TunedParameters();
 
+/** Most blocks where nothing was tuned, by device: as many as it holds at once. */
+const usualBlocks = new WeakMap<DeviceInfo, number>();
+
+function usualParameters(info: DeviceInfo): ReductionParameters {
+  let mostBlocks = usualBlocks.get(info);
+  if (mostBlocks === undefined) {
+    mostBlocks = reductionGrid(info, Number.MAX_SAFE_INTEGER, REDUCTION_BLOCK);
+    usualBlocks.set(info, mostBlocks);
+  }
+  return { block: REDUCTION_BLOCK, mostBlocks };
+}
+
 /**
  * Grid and block for reducing a buffer.
  *
@@ -41,10 +54,7 @@ export function reductionLaunch(
 ): { readonly grid: number; readonly block: number } {
   const steps = Math.ceil(x.byteLength / stepBytes);
   const tuned = TUNED_REDUCTIONS.of(kernel, x.length);
-  if (tuned === undefined) {
-    return { grid: reductionGrid(x.context.info, steps, REDUCTION_BLOCK), block: REDUCTION_BLOCK };
-  }
-  return tunedReductionLaunch(tuned, steps);
+  return tunedReductionLaunch(tuned ?? usualParameters(x.context.info), steps);
 }
 
 /** Grid and block with certain parameters, for so many steps of all threads together. */

@@ -33,17 +33,15 @@ export function isSameLocation(one: MemoryLocation, other: MemoryLocation): bool
   return one.library === other.library && one.ordinal === other.ordinal;
 }
 
-/**
- * The error for a wrong number of arguments.
- *
- * @param given How many there are; more than it takes by default.
- */
-export function argumentCountError(signature: KernelSignature, given?: number): TypeError {
+/** The error for a wrong number of arguments. */
+export function argumentCountError(
+  signature: KernelSignature,
+  given: number | `more than ${number}`,
+): TypeError {
   const expected = signature.parameters.length;
   return new TypeError(
     `Cannot launch ${signatureText(signature)} as it takes ${expected} ` +
-      `${expected === 1 ? "argument" : "arguments"}: there ${given === 1 ? "is" : "are"} ` +
-      `${given ?? "more"}`,
+      `${expected === 1 ? "argument" : "arguments"}: there ${given === 1 ? "is" : "are"} ${given}`,
   );
 }
 

@@ -120,6 +120,8 @@ export class ArgumentWriter {
   #hasRaw = false;
   // What the slots hold, argument by argument: a launch compares its own with them. As fields of
   // their own they are compared in no time, while reading an element of an array takes 10 ns.
+  /** Whether an argument was missing or too many, so that {@linkcode ArgumentWriter.recount} is due. */
+  isMiscounted = false;
   /** How often memory had been given back when the addresses in the slots were good. */
   returns = 0;
   /** The first argument; what none is while the slots do not hold it, and so are the others. */
@@ -210,11 +212,16 @@ export class ArgumentWriter {
     if (args.length !== count) throw argumentCountError(this.#signature, args.length);
     if (count <= MOST_REMEMBERED) this.forget(stream);
     else this.#stream = stream;
-    for (let i = 0; i < count; i++) this.take(i, args[i]);
+    for (let i = 0; i < count; i++) {
+      const value = args[i];
+      if (value === undefined) throw argumentError(this.#signature, i, value, this.#location);
+      this.take(i, value);
+    }
   }
 
   /**
-   * Checks and writes an argument.
+   * Checks and writes an argument of a launch that is given few; undefined, and what is beyond the
+   * last parameter, is for {@linkcode ArgumentWriter.recount}.
    *
    * @param index Which, counted from 0.
    * @returns What is to be remembered of it.
@@ -223,7 +230,10 @@ export class ArgumentWriter {
    */
   take(index: number, value: unknown): unknown {
     const rule = this.#rules[index];
-    if (rule === undefined) return this.refuseSurplus();
+    if (rule === undefined || value === undefined) {
+      this.isMiscounted = true;
+      return NOTHING;
+    }
     if (typeof value === "number") {
       if (rule.route === FLOAT || isIntegerOf(rule, value)) {
         if (this.#hasRaw === true) this.#mark(index, false);
@@ -245,12 +255,23 @@ export class ArgumentWriter {
   }
 
   /**
-   * Refuses more arguments than there are parameters.
+   * Refuses arguments that are too few or too many, or of which one is undefined. Those at the end
+   * that are undefined count as not given. Does nothing where it was another launch that was
+   * miscounted, and failed for another reason.
    *
-   * @throws {TypeError} Always.
+   * @param args Those given, and one more place at least.
+   * @throws {TypeError} If they are.
    */
-  refuseSurplus(): never {
-    throw argumentCountError(this.#signature);
+  recount(args: readonly unknown[]): void {
+    this.isMiscounted = false;
+    const given = givenOf(args);
+    if (given !== this.count) {
+      const most = args.length - 1;
+      throw argumentCountError(this.#signature, given > most ? `more than ${most}` : given);
+    }
+    const missing = args.indexOf(undefined);
+    if (missing === given) return;
+    throw argumentError(this.#signature, missing, undefined, this.#location);
   }
 
   /** Says whether an argument is raw bytes. */

@@ -164,17 +164,7 @@ export class Kernel<
       (stream !== this.#wantedStream || this.#library.interruptions !== this.#interruptions) &&
       this.#settle(stream) === true
     ) {
-      const args: unknown[] = [
-        first,
-        second,
-        third,
-        fourth,
-        fifth,
-        sixth,
-        seventh,
-        eighth,
-        surplus,
-      ];
+      const args = listOf(first, second, third, fourth, fifth, sixth, seventh, eighth, surplus);
       return this.#launchWatched(ticket, args.slice(0, givenOf(args)));
     }
     const writer = this.#writer;
@@ -188,11 +178,13 @@ export class Kernel<
       if (sixth !== writer.sixth) writer.sixth = writer.take(5, sixth);
       if (seventh !== writer.seventh) writer.seventh = writer.take(6, seventh);
       if (eighth !== writer.eighth) writer.eighth = writer.take(7, eighth);
-      if (surplus !== undefined) writer.refuseSurplus();
     } else if (
-      fifth !== undefined || sixth !== undefined || seventh !== undefined ||
-      eighth !== undefined || surplus !== undefined
-    ) writer.refuseSurplus();
+      fifth !== undefined || sixth !== undefined || seventh !== undefined || eighth !== undefined
+    ) writer.isMiscounted = true;
+    if (surplus !== undefined || writer.isMiscounted === true) {
+      const args = listOf(first, second, third, fourth, fifth, sixth, seventh, eighth, surplus);
+      writer.recount(args);
+    }
     if (launchCount !== ticket) this.#refuseNested();
     const status = enqueueLaunch(this.#record);
     if (status !== 0) this.#failLaunch(status);
@@ -312,4 +304,8 @@ export class Kernel<
     reserveSharedMemory(this.context.library, this.context.ordinal, this.#id, bytes);
     this.#reservedSharedMemory = bytes;
   }
+}
+
+function listOf(...args: unknown[]): unknown[] {
+  return args;
 }

@@ -186,7 +186,8 @@ function uncompiledReason({ reason }: UncompiledKernel, name: string): string {
     case "template": {
       const instance = name.includes("<") ? name : `${name}<…>`;
       return "it is an instance of a template that was not compiled: " +
-        `name it in the options of compile(), { instances: ["${instance}"] }`;
+        `name it as ${instance} in the signature, and in the options of compile(), ` +
+        `{ instances: ["${instance}"] }`;
     }
   }
 }

@@ -16,6 +16,7 @@ import { MODULE_MEMBERS } from "./public_arguments_module.ts";
 import { OCCUPANCY_MEMBERS } from "./public_arguments_occupancy.ts";
 import { POOL_MEMBERS, poolOptions } from "./public_arguments_pool.ts";
 import { STRUCT_MEMBERS } from "./public_arguments_struct.ts";
+import { TUNING_MEMBERS } from "./public_arguments_tuning.ts";
 import { TRACE_MEMBERS } from "./public_arguments_trace.ts";
 import type { StageKind } from "./stage.ts";
 import {
@@ -275,6 +276,7 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   ...MODULE_MEMBERS,
   ...OCCUPANCY_MEMBERS,
   ...STRUCT_MEMBERS,
+  ...TUNING_MEMBERS,
   ...TRACE_MEMBERS,
 };
 
@@ -313,4 +315,5 @@ export const RECEIVERS: Readonly<Record<string, StageKind>> = {
   KernelProfile: "profile",
   DeviceTrace: "trace",
   StructType: "struct",
+  Autotuner: "tuner",
 };

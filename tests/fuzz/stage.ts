@@ -6,6 +6,7 @@
  */
 
 import {
+  Autotuner,
   defineStruct,
   Device,
   DeviceBuffer,
@@ -46,6 +47,7 @@ export const STAGE_KINDS = [
   "trace",
   "plan",
   "struct",
+  "tuner",
 ] as const;
 
 /** One of them. */
@@ -79,6 +81,7 @@ function kindOf(value: unknown): StageKind | undefined {
   if (value instanceof KernelProfile) return "profile";
   if (value instanceof DeviceTrace) return "trace";
   if (value instanceof Module) return "module";
+  if (value instanceof Autotuner) return "tuner";
   if (value instanceof LaunchPlan) return "plan";
   return undefined;
 }
@@ -105,6 +108,7 @@ export class Stage {
     trace: [],
     plan: [],
     struct: [PAIR, PARTICLE],
+    tuner: [],
   };
   readonly #witness: DeviceBuffer<"float32">;
   /** Streams that are adopted by their handles, and so must outlive all that the stage is told of. */
@@ -175,6 +179,9 @@ export class Stage {
       device.upload(new Float64Array(100)),
     );
     this.#addPools(device);
+    this.#pools.tuner.push(
+      new Autotuner(device, { name: "stage", configurations: [1, 2], warmUp: 0, repeats: 1 }),
+    );
     const unpinned = device.allocatePinned("float32", 8);
     unpinned[Symbol.dispose]();
     pinned.push(device.allocatePinned("float32", 100), unpinned);

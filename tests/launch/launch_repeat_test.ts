@@ -79,19 +79,29 @@ Deno.test("too few arguments and too many are refused after launches that were r
     const values: (number | undefined)[] = Array.from({ length: count }, () => 1);
     const launch = (...args: unknown[]) => kernel.launch(one, ...args as never[]);
     launch(out, ...values);
+    const takes = `as it takes ${count + 1} argument${count === 0 ? "" : "s"}: there are `;
     for (const surplus of [[1], [null], [1, 2, 3], Array.from({ length: 64 }, () => 1)]) {
-      assertThrows(() => launch(out, ...values, ...surplus), TypeError, `sum${count}(`);
+      const given = count + 1 + surplus.length;
+      const told = count < 8 && given > 8 ? "more than 8" : String(given);
+      assertThrows(() => launch(out, ...values, ...surplus), TypeError, takes + told);
     }
     // One alone behind others that are not given is seen among the first nine.
     for (let at = count; at < Math.max(count + 1, 8); at++) {
       const args = Object.assign(Array.from({ length: at + 1 }), values, { [at]: 1 });
-      assertThrows(() => launch(out, ...args), TypeError, `sum${count}(`);
+      assertThrows(() => launch(out, ...args), TypeError, takes);
     }
     for (let given = 0; given <= count; given++) {
-      assertThrows(() => launch(...[out, ...values].slice(0, given)), TypeError, "Cannot launch");
+      const told = given === 1 ? "there is 1" : `there are ${given}`;
+      assertThrows(() => launch(...[out, ...values].slice(0, given)), TypeError, told);
     }
     for (let missing = 0; missing < count; missing++) {
-      assertThrows(() => launch(out, ...values.with(missing, undefined)), Error, `p${missing} (`);
+      const args = values.with(missing, undefined);
+      const told = missing === count - 1 ? `there are ${count}` : `p${missing} (`;
+      const ErrorClass = told.startsWith("p") ? Error : TypeError;
+      assertThrows(() => launch(out, ...args), ErrorClass, count === 1 ? "there is 1" : told);
+      // What follows is wrong for a reason of its own, and leaves nothing behind for the next.
+      assertThrows(() => launch(undefined, ...values.with(missing, 0.5)), Error, "Cannot launch");
+      launch(out, ...values);
     }
     launch(out, ...values);
     assertEquals(out.toArraySync()[0], BigInt(count === 0 ? 7 : count * (count + 1) / 2));

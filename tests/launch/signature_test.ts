@@ -277,8 +277,10 @@ Deno.test("names are read without white space, with namespaces and template argu
   ] as const;
   for (const [text, name] of names) {
     assertStrictEquals(parseSignature(text).name, name);
-    assertEquals(requestedKernel(text), { name, hasParameters: true });
-    assertEquals(requestedKernel(name), { name, hasParameters: false });
+    const { parameters, ...requested } = requestedKernel(text);
+    assertEquals(requested, { name, hasParameters: true });
+    assert(text.includes(`(${parameters})`), parameters);
+    assertEquals(requestedKernel(name), { name, hasParameters: false, parameters: "" });
   }
   assertThrows(() => requestedKernel("f g"), SyntaxError, 'must be "(": it is "g"');
   assertThrows(() => requestedKernel("4"), SyntaxError, "a kernel's name is expected");

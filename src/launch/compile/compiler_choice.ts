@@ -4,12 +4,14 @@
  * @module
  */
 
+import { grantedEnvironment } from "../../ffi/granted_environment.ts";
 import type { NativeLibrary } from "../../ffi/library.ts";
 import type { Compiler, CompileTarget } from "./compiler.ts";
 import { CompilerUnavailableError } from "./compiler_unavailable_error.ts";
 import { HostCompiler } from "./host_compiler.ts";
 import { NvccCompiler } from "./nvcc_compiler.ts";
 import { NvrtcCompiler } from "./nvrtc_compiler.ts";
+import { NVRTC_VARIABLE } from "./nvrtc_search.ts";
 
 type Kind = CompileTarget["kind"];
 
@@ -45,15 +47,22 @@ async function findCompiler(library: NativeLibrary, kind: Kind): Promise<Compile
   return kind === "host" ? new HostCompiler(library) : await findCudaCompiler(library);
 }
 
-/** NVRTC, or nvcc where there is none; where both are missing the error says so of both. */
+/**
+ * NVRTC, or nvcc where there is none; where both are missing the error says so of both. An NVRTC
+ * that was named has to be there.
+ */
 async function findCudaCompiler(library: NativeLibrary): Promise<Compiler> {
   try {
     return await NvrtcCompiler.find(library);
   } catch (error) {
-    if (!(error instanceof CompilerUnavailableError)) throw error;
+    if (!(error instanceof CompilerUnavailableError) || isNvrtcNamed()) throw error;
     return await NvccCompiler.find().catch((other) => {
       if (!(other instanceof CompilerUnavailableError)) throw other;
       throw new CompilerUnavailableError(`${error.message}\n${other.message}`, { cause: error });
     });
   }
+}
+
+function isNvrtcNamed(): boolean {
+  return (grantedEnvironment(NVRTC_VARIABLE) ?? "") !== "";
 }

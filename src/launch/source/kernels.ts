@@ -190,7 +190,9 @@ function parameterText(
       if (partners[at]! > at) at = partners[at]!;
       continue;
     }
-    const text = token.kind === "word" ? replaced(token.text, macros, aliases) : token.text;
+    // What is qualified is not the alias of that name that was found without.
+    const isPlain = token.kind === "word" && tokens[at - 1]!.text !== "::";
+    const text = isPlain ? replaced(token.text, macros, aliases) : token.text;
     parts.push({ ...token, text });
   }
   return joined(parts).trim();

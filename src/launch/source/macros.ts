@@ -59,6 +59,8 @@ export class MacroTable {
   readonly #macros = new Map<string, MacroKnowledge>();
   /** What each macro was defined as last, also if it no longer is. */
   readonly #bodies = new Map<string, string>();
+  /** What {@linkcode MacroTable.expand} has found since the last definition. */
+  readonly #expansions = new Map<string, string>();
   readonly #history = new Map<string, MacroState[]>();
   #unseenHeaders = false;
 
@@ -94,6 +96,7 @@ export class MacroTable {
   #define(name: string, body: string): void {
     this.#macros.set(name, { state: "defined", body });
     this.#bodies.set(name, body);
+    this.#expansions.clear();
   }
 
   #note(name: string, from: number, text: string | undefined): void {
@@ -142,6 +145,14 @@ export class MacroTable {
    */
   expand(word: string): string {
     if (!this.#bodies.has(word)) return word;
+    const known = this.#expansions.get(word);
+    if (known !== undefined) return known;
+    const expansion = this.#expansionOf(word);
+    this.#expansions.set(word, expansion);
+    return expansion;
+  }
+
+  #expansionOf(word: string): string {
     const pending = [word];
     const result: string[] = [];
     for (let step = 0; pending.length > 0 && step < MOST_EXPANSIONS; step++) {

@@ -38,14 +38,14 @@ export function chooseConfiguration(
   // Whoever was faster than all of these is not among the candidates any more, or failed later on.
   const eligible = (finished.length > 0 ? finished : runs)
     .map(({ samples, index }) => ({ samples, index, median: median(samples) }));
-  const [first] = eligible;
-  if (first === undefined) return -1;
+  const [usual] = runs;
+  if (usual === undefined) return -1;
   const fastest = eligible.reduce((one, other) => other.median < one.median ? other : one);
   const error = ERROR / Math.max(1, eligible.length - 1);
   const equals = eligible.filter((one) => !isSlower(one.samples, fastest.samples, error));
-  if (equals.includes(first)) return first.index;
-  // Nothing that seems slower than the first one, however slightly, takes its place.
-  return equals.find((one) => one.median <= first.median)!.index;
+  // Nothing that seems slower than the usual one, however slightly, takes its place.
+  const most = median(usual.samples);
+  return (equals.find((one) => one.median <= most) ?? fastest).index;
 }
 
 /**

@@ -15,10 +15,11 @@ Deno.test("of a checkout the files that read sources count, of a release its ver
     Deno.writeTextFileSync(`${folder.path}/src/launch/${name}/a.ts`, "1");
   }
   Deno.mkdirSync(`${folder.path}/src/ffi/build`, { recursive: true });
+  Deno.mkdirSync(`${folder.path}/src/memory`);
   const single = [
-    ...["signature", "signature_name", "signature_parameter", "signature_reader", "c_types"],
-    "module_source",
-  ].map((name) => `launch/${name}.ts`).concat("ffi/build/host_toolchain.ts");
+    ...["signature", "signature_brackets", "signature_name", "signature_parameter"],
+    ...["signature_reader", "c_types", "vector_types", "module_source"],
+  ].map((name) => `launch/${name}.ts`).concat("memory/dtype.ts", "ffi/build/host_toolchain.ts");
   for (const name of single) Deno.writeTextFileSync(`${folder.path}/src/${name}`, "1");
   assertEquals(packageStateIn(new URL("https://jsr.io/")), VERSION);
   assertEquals(packageStateIn(root), VERSION);

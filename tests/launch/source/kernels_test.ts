@@ -134,6 +134,7 @@ const DECLARATIONS: readonly (readonly [string, readonly string[]])[] = [
       "3: k(const double* x, unsigned int n)",
     ],
   ],
+  ["namespace n { using real = float; }\n__global__ void k(n::real x) {}", ["2: k(n::real x)"]],
   // The name is not told apart by namespaces, so an alias with two meanings stays.
   ["using a = int;\nnamespace n { using a = float; }\n__global__ void k(a x) {}", ["3: k(a x)"]],
   ["#define A A\n__global__ void k(A x) {}", ["2: k(A x)"]],

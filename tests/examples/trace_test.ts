@@ -1,0 +1,26 @@
+import { assert, assertEquals } from "@std/assert";
+import { traceBatches } from "../../examples/trace.ts";
+import { traceFile } from "../../mod.ts";
+import { problemsOf } from "../observe/trace_file_rules.ts";
+import { device } from "../support/device.ts";
+
+Deno.test("the example of traces records every batch, in both orders", async () => {
+  for (const order of ["in turn", "overlapped"] as const) {
+    const recording = await traceBatches(device, 3, order);
+    const { kernels, hostToDevice } = recording.statistics;
+    assertEquals(kernels.map(({ kernel, launches }) => [kernel, launches]), [[
+      "scale_float32",
+      24,
+    ]]);
+    assertEquals([hostToDevice.copies, hostToDevice.bytes], [3, 3 * 2 ** 22]);
+    const ranges = recording.ranges.map(({ name, stream }) => [name, stream !== undefined]);
+    assert(
+      ranges.length === 4 && ranges.every(([name, marked]) => marked === /^batch/.test(`${name}`)),
+    );
+    assertEquals(
+      new Set(recording.work.map(({ stream }) => stream)).size,
+      order === "in turn" ? 1 : 2,
+    );
+    assertEquals(problemsOf(JSON.parse([...traceFile([recording])].join(""))), []);
+  }
+});

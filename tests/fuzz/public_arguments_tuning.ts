@@ -1,0 +1,119 @@
+/**
+ * What tunings are called with; see `public_arguments.ts`.
+ *
+ * @module
+ */
+
+import fc from "fast-check";
+import type { Device, DeviceBuffer } from "../../mod.ts";
+import { Deferred, reference } from "./deferred.ts";
+import { anyNumber, anything, type Arguments, mostly, options, takes } from "./values.ts";
+
+const stream = reference("stream");
+const device = reference("device");
+const buffer = reference("buffer");
+
+const key = fc.oneof(
+  fc.constantFrom<unknown>(1, 2, "one", 3n, null, { rows: 1, columns: [2] }, { rows: NaN }),
+  anything,
+);
+
+const configuration = fc.oneof(fc.record({ block: mostly(fc.nat(3)) }), fc.nat(3));
+
+/** Launches on the stage's first device: what there is to enqueue, to refuse, or to throw. */
+const launch = fc.constantFrom(
+  new Deferred("<launch>", (stage) => {
+    const { kernels } = stage.pick("device", 0) as Device;
+    const x = stage.pick("buffer", 0) as DeviceBuffer<"float32">;
+    return () => kernels.scale(x, 1, x);
+  }),
+  new Deferred("<launch of nothing>", () => () => {}),
+  new Deferred("<launch that waits>", () => () => Promise.resolve()),
+  new Deferred("<launch that throws>", () => () => {
+    throw new RangeError("Cannot launch as that is what it is for");
+  }),
+);
+
+const prepare = fc.constantFrom(
+  new Deferred("<prepare>", () => () => Promise.resolve({ [Symbol.dispose]: () => {} })),
+  new Deferred("<prepare that fails>", () => () => Promise.reject(new TypeError("Cannot prepare"))),
+);
+
+const prune = fc.constantFrom(
+  new Deferred("<prune>", () => (all: unknown[]) => all.slice(0, 1)),
+  new Deferred("<prune of all>", () => () => []),
+);
+
+const signal = fc.constantFrom(
+  new Deferred("<signal>", () => new AbortController().signal),
+  new Deferred("<signal that is on>", () => AbortSignal.abort(new TypeError("Cannot go on"))),
+);
+
+/** Rounds: few, or none that may be. */
+const rounds = fc.oneof(fc.nat(4), fc.constantFrom(-1, 0.5, NaN, 10_001, 2 ** 53));
+
+const tunerMembers = {
+  name: mostly(fc.constantFrom("one", "other", "")),
+  configurations: mostly(fc.array(mostly(configuration), { maxLength: 3 })),
+  prepare: mostly(prepare),
+  prune: mostly(prune),
+  version: mostly(fc.constantFrom("", "2")),
+  override: mostly(configuration),
+  store: mostly(fc.constantFrom("disk", "memory", false)),
+  warmUp: mostly(rounds),
+  repeats: mostly(rounds),
+  flushCache: mostly(fc.boolean()),
+};
+
+const runMembers = {
+  launch: mostly(launch),
+  restore: mostly(fc.array(mostly(buffer), { maxLength: 2 })),
+  stream: mostly(stream),
+  signal: mostly(signal),
+};
+
+const tunerOptions = mostly(
+  fc.record(tunerMembers, { requiredKeys: ["name", "configurations"] }),
+);
+const run = mostly(fc.record(runMembers, { requiredKeys: ["launch"] }));
+
+const kernelTuning = options({
+  operations: fc.array(mostly(fc.constantFrom("fill", "sum", "axpy", "mean")), { maxLength: 2 }),
+  dtypes: fc.array(mostly(fc.constantFrom("float32", "int8", "float8_e4m3")), { maxLength: 1 }),
+  sizes: fc.array(mostly(fc.oneof(fc.nat(300), anyNumber)), { maxLength: 2 }),
+  stream,
+  signal,
+  onProgress: fc.constant(new Deferred("<function>", () => () => {})),
+});
+
+/** A tuning of everything takes seconds, so it names few operations and small sizes. */
+function quick(list: Arguments): Arguments {
+  const few = { operations: ["fill"], sizes: [7] };
+  return list.map(([given]) => [
+    typeof given === "object" && given !== null && !Array.isArray(given) &&
+      !(given instanceof Deferred)
+      ? { ...few, ...given }
+      : given ?? few,
+  ]);
+}
+
+/** The members. */
+export const TUNING_MEMBERS: Readonly<Record<string, Arguments>> = {
+  "function configureAutotuning": takes(
+    options({ mode: fc.constantFrom("tune", "tune", "tune", "stored", "off", "on") }),
+  ),
+  "function autotuningStatistics": takes(),
+  "function clearTunings": takes(),
+  "method OpenedDevice.autotune": takes(
+    fc.record({ ...tunerMembers, ...runMembers, key: mostly(key) }, {
+      requiredKeys: ["name", "configurations", "launch", "key"],
+    }),
+  ),
+  "new Autotuner": takes(device, tunerOptions),
+  "getter Autotuner.name": takes(),
+  "method Autotuner.best": takes(key),
+  "method Autotuner.isTuned": takes(key),
+  "method Autotuner.load": takes(key),
+  "method Autotuner.tune": takes(key, run),
+  "method DeviceKernels.tune": quick(takes(kernelTuning)),
+};
