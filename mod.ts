@@ -45,6 +45,13 @@ export {
   type RepresentativeGpu,
   type TensorCoreFormats,
 } from "./src/hardware/capability_limits.ts";
+export {
+  type Arithmetic,
+  type DeviceSpeed,
+  type PeakThroughput,
+  peakThroughput,
+  type TensorArithmetic,
+} from "./src/hardware/peak_throughput.ts";
 
 // Detection and diagnosis
 export { detectBackends, preflight } from "./src/hardware/detection.ts";

@@ -19,6 +19,7 @@ import { formatReached, type GoalOutcome } from "./goals.ts";
 import { kernelGoals } from "./kernel_goals.ts";
 import { launchGoals } from "./launch_goals.ts";
 import { poolGoals } from "./pool_goals.ts";
+import { measureTunedChoices, tuningGoals } from "./tuned_choices.ts";
 import { measureTypeChecks } from "./type_checks.ts";
 
 /** How many processes the cost of the first calls is taken from. */
@@ -73,10 +74,12 @@ if (Deno.args.length === 0) {
 for (const group of groupFigures(compareFigures(figures))) console.log(describeGroup(group));
 // The peers are measured by `deno task gpu`, where there is a GPU for them.
 const { kind } = defaultDevice();
+const tuned = Deno.args.length === 0 ? await measureTunedChoices() : [];
 const goals = {
   "Memory pool": poolGoals(figures, []),
   "Kernels from source (by the fastest sample)": kernelGoals(figures, [], kind),
   "Launch parameters (by the fastest sample)": launchGoals(figures),
+  "Tuned launch parameters": tuningGoals(tuned),
 };
 for (const [subject, outcomes] of Object.entries(goals)) {
   if (outcomes.length > 0) console.log(describeGoals(subject, outcomes));

@@ -48,7 +48,10 @@ function extremumKernels(operation: string): KernelFamily<NumericDType> {
 }
 
 /** Extrema: the partial results are reduced by the same kernel. */
-export const EXTREMUM = { min: extremumKernels("min"), max: extremumKernels("max") } as const;
+export const EXTREMUM: Readonly<Record<"min" | "max", KernelFamily<NumericDType>>> = {
+  min: extremumKernels("min"),
+  max: extremumKernels("max"),
+};
 
 /** Moments: count, mean and sum of squared deviations per block. */
 export const MOMENTS_PARTIAL: KernelFamily<NumericDType> = new KernelFamily((dtype) =>

@@ -28,6 +28,19 @@ import { max, min, moments, sum, type SumDType } from "./reduction.ts";
 import { EXTREMUM, MOMENTS_PARTIAL, SUM_PARTIAL } from "./reduction_kernels.ts";
 import { HISTOGRAM_STEP_BYTES, REDUCTION_STEP_BYTES } from "./reduction_launch.ts";
 
+/** Operations whose launch parameters can be tuned; `mean` goes by `sum`. */
+export type TunableOperation =
+  | "fill"
+  | "add"
+  | "multiply"
+  | "scale"
+  | "axpy"
+  | "sum"
+  | "min"
+  | "max"
+  | "moments"
+  | "histogram";
+
 /** What an operation is run on. */
 export interface TuningOperands {
   /** What is read. */
@@ -94,7 +107,7 @@ const same = (dtype: NumericDType): NumericDType => dtype;
 const floating = (dtype: NumericDType): FloatingDType => dtype as FloatingDType;
 
 /** The operations. `mean` goes by `sum`, whose kernel it has. */
-export const TUNABLE_OPERATIONS = {
+export const TUNABLE_OPERATIONS: Readonly<Record<TunableOperation, Tunable>> = {
   fill: elementwise(FILL, fillDType, ({ y, stream }) => fill(y, 1, { stream })),
   add: elementwise(BINARY.add, same, ({ x, y, stream }) => add(x, x, y, { stream })),
   multiply: elementwise(BINARY.multiply, same, ({ x, y, stream }) => multiply(x, x, y, { stream })),
@@ -119,7 +132,4 @@ export const TUNABLE_OPERATIONS = {
     ({ x, counts, stream }) => histogram(x, counts, { low: 0, high: counts.length, stream }),
     HISTOGRAM_STEP_BYTES,
   ),
-} as const satisfies Readonly<Record<string, Tunable>>;
-
-/** Operations whose launch parameters can be tuned; `mean` goes by `sum`. */
-export type TunableOperation = keyof typeof TUNABLE_OPERATIONS;
+};

@@ -53,6 +53,15 @@ const config = fc.record({
   sharedMemory: mostly(bytes),
 }, { requiredKeys: ["block"] });
 
+/** What is known of a device, one figure of which may be odd. */
+const speed = fc.record({
+  name: mostly(fc.constantFrom("NVIDIA GeForce RTX 4090", "NVIDIA H200", "")),
+  computeCapability: mostly(fc.constantFrom(...KNOWN_CAPABILITIES, "6.1", "13.0", "9")),
+  multiprocessorCount: mostly(fc.oneof(fc.integer({ min: 1, max: 200 }), anyNumber)),
+  clockMegahertz: mostly(fc.oneof(fc.integer({ min: 1, max: 3000 }), fc.constant(null))),
+  peakBandwidth: mostly(fc.oneof(fc.integer({ min: 1, max: 1e13 }), fc.constant(null))),
+});
+
 /** The members. */
 export const OCCUPANCY_MEMBERS: Readonly<Record<string, Arguments>> = {
   "function occupancy": takes(limits, usage),
@@ -60,6 +69,7 @@ export const OCCUPANCY_MEMBERS: Readonly<Record<string, Arguments>> = {
     fc.nat(1).map((index) => new Deferred(`<info of device ${index}>`, () => listDevices()[index])),
   ),
   "function occupancyOf": takes(reference("kernel", [0, 1, 2, 3]), config),
+  "function peakThroughput": takes(speed),
   "function potentialBlockSize": takes(
     limits,
     fc.record(figures, { requiredKeys: [...required] }),

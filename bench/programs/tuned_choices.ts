@@ -1,0 +1,108 @@
+/**
+ * What tuning gains, and whether it ever loses: tunes our own kernels and one of a user's from
+ * scratch, then times each choice again, in turn with what would run without tuning, which is timed
+ * twice to show the noise. Prints a row for each kernel and size as JSON.
+ */
+
+import {
+  configureKernelCache,
+  type DeviceBuffer,
+  type NumericDType,
+  openDevice,
+} from "../../mod.ts";
+import { TUNED_ELEMENTWISE } from "../../src/kernels/elementwise.ts";
+import { TUNED_REDUCTIONS } from "../../src/kernels/reduction_launch.ts";
+import { TUNABLE_OPERATIONS } from "../../src/kernels/tunable_operations.ts";
+import { makeOperands } from "../../src/kernels/tuning_operands.ts";
+import { LaunchTimer } from "../../src/launch/tuning/launch_timer.ts";
+import { median } from "../../src/launch/tuning/sample_statistics.ts";
+import type { TunedRow } from "../report/tuned_choices.ts";
+
+/** Launches of each that are timed. */
+const ROUNDS = Deno.args[0] === "quick" ? 5 : 41;
+
+using device = openDevice();
+const isGpu = device.context.library.kind === "cuda";
+const SIZES = isGpu ? [2 ** 12, 2 ** 18, 2 ** 26] : [2 ** 12, 2 ** 16, 2 ** 20];
+const cache = Deno.makeTempDirSync();
+configureKernelCache({ directory: `${cache}/kernels` });
+
+/** Times the choice and, twice, what it is compared with, in turn. */
+async function compare(untuned: () => void, tuned: () => void, restore: DeviceBuffer[] = []) {
+  using timer = new LaunchTimer(device.stream, restore, true);
+  const launches = [untuned, tuned, untuned];
+  const times: number[][] = [[], [], []];
+  for (let round = 0; round < ROUNDS; round++) {
+    for (let place = 0; place < launches.length; place++) {
+      const index = (round + place) % launches.length;
+      times[index]!.push(await timer.time(launches[index]!));
+    }
+  }
+  const [first, chosen, second] = times.map(median) as [number, number, number];
+  return { untuned: first, tuned: chosen, untunedAgain: second };
+}
+
+async function ownKernels(): Promise<TunedRow[]> {
+  const rows: TunedRow[] = [];
+  for (const { operation, kernel, elements } of await device.kernels.tune({ sizes: SIZES })) {
+    using owned = new DisposableStack();
+    const dtype: NumericDType = "float32";
+    const operands = makeOperands(device.context, dtype, elements, device.stream, owned);
+    const tunable = TUNABLE_OPERATIONS[operation];
+    const of = tunable.kernelFor(operands.x).kernel;
+    const table = tunable.kind === "elementwise" ? TUNED_ELEMENTWISE : TUNED_REDUCTIONS;
+    const chosen = table.of(of, elements);
+    const run = (parameters: typeof chosen) => () => {
+      table.set(of, elements, parameters as never);
+      tunable.run(operands);
+    };
+    rows.push({ kernel, elements, ...await compare(run(undefined), run(chosen)) });
+    table.set(of, elements, chosen as never);
+  }
+  return rows;
+}
+
+async function userKernel(): Promise<TunedRow[]> {
+  const elements = SIZES[1]!;
+  using x = device.allocate("float32", elements, { fill: 1 });
+  const compile = (each: number) =>
+    device.compile(
+      `__global__ void scale(float* x, int n) {
+        int first = (blockIdx.x * blockDim.x + threadIdx.x) * EACH;
+        for (int i = first; i < min(first + EACH, n); i++) x[i] = x[i] * 0.5f + 1;
+      }`,
+      { name: "scale.cu", defines: { EACH: each } },
+    );
+  const configurations = [1, 2, 4, 8].flatMap((each) =>
+    [256, 128, 512].map((block) => ({ each, block }))
+  );
+  type Scale = Awaited<ReturnType<typeof compile>>;
+  const launch = ({ each, block }: { each: number; block: number }, module: Scale) =>
+    module.kernel("scale").launch(
+      { grid: Math.ceil(elements / (each * block)), block },
+      x,
+      elements,
+    );
+  const { best } = await device.autotune({
+    name: "a user's kernel",
+    key: elements,
+    configurations,
+    prepare: ({ each }) => compile(each),
+    launch,
+    restore: [x],
+  });
+  using usual = await compile(1);
+  using chosen = await compile(best.each);
+  const compared = await compare(
+    () => launch({ each: 1, block: 256 }, usual),
+    () => launch(best, chosen),
+    [x],
+  );
+  return [{ kernel: "a user's kernel", elements, ...compared }];
+}
+
+try {
+  console.log(JSON.stringify([...await ownKernels(), ...await userKernel()]));
+} finally {
+  Deno.removeSync(cache, { recursive: true });
+}

@@ -1,0 +1,25 @@
+import { assertEquals } from "@std/assert";
+import { tuningGoals } from "../../bench/report/tuned_choices.ts";
+
+function row(untuned: number, tuned: number, untunedAgain = untuned) {
+  return { kernel: "k", elements: 1, untuned, tuned, untunedAgain };
+}
+
+Deno.test("a choice that is slower by more than noise misses the goal, whatever others gain", () => {
+  const reached = (...rows: ReturnType<typeof row>[]) =>
+    tuningGoals(rows).map((goal) => goal.reached);
+  assertEquals(reached(row(10, 5), row(10, 10.5)), [true, null, null]);
+  assertEquals(reached(row(10, 1), row(10, 12)), [false, null, null]);
+  // What no tuning itself differs by is no loss.
+  assertEquals(reached(row(10, 12, 12)), [true, null, null]);
+  assertEquals(tuningGoals([]), []);
+});
+
+Deno.test("the gain is the geometric mean, and the noise what equal launches are apart", () => {
+  const [slowest, noise, gain] = tuningGoals([row(10, 5, 8), row(10, 20)]);
+  assertEquals([slowest!.measured, noise!.measured, gain!.measured], [
+    "2.00 ×",
+    "1.25 ×",
+    "1.00 ×",
+  ]);
+});
