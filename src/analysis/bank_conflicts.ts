@@ -17,12 +17,17 @@ const WARP_LANES = 32;
 /** Counts the wavefronts of requests to shared memory that begins at bank 0. */
 export class BankCounter {
   readonly #elementBytes: number;
+  readonly #wordsPerElement: number;
+  /** Words that a lane accesses in a request. */
   readonly #wordsPerLane: number;
   readonly #parts: number;
   /** Lanes that are served together. */
   readonly #group: number;
-  /** Different words that the group wants of each bank, and how many. */
-  readonly #words = new Float64Array(BANKS * WARP_LANES);
+  /**
+   * The elements of which the group wants the word that lies in a bank, and how many they are: no
+   * element has two there.
+   */
+  readonly #elements = new Float64Array(BANKS * WARP_LANES);
   readonly #counts = new Uint8Array(BANKS);
   #wavefronts = 0;
   #idealWavefronts = 0;
@@ -39,7 +44,8 @@ export class BankCounter {
     }
     this.#elementBytes = elementBytes;
     this.#parts = elementBytes === 12 ? 3 : 1;
-    this.#wordsPerLane = elementBytes === 8 || elementBytes === 16 ? elementBytes / WORD_BYTES : 1;
+    this.#wordsPerElement = Math.max(1, elementBytes / WORD_BYTES);
+    this.#wordsPerLane = this.#wordsPerElement / this.#parts;
     this.#group = WARP_LANES / this.#wordsPerLane;
   }
 
@@ -76,22 +82,22 @@ export class BankCounter {
   }
 
   #serve(indices: ArrayLike<number>, from: number, to: number, part: number): void {
-    const words = this.#words;
+    const elements = this.#elements;
     const counts = this.#counts;
-    const wordsPerLane = this.#wordsPerLane;
-    const scale = this.#elementBytes / WORD_BYTES;
+    const perLane = this.#wordsPerLane;
     counts.fill(0);
     let most = 1;
     for (let lane = from; lane < to; lane++) {
-      const first = Math.floor(indices[lane]! * scale) + part;
-      for (let word = first; word < first + wordsPerLane; word++) {
+      const element = this.#element(indices[lane]!);
+      const first = this.#word(element, part);
+      for (let word = first; word < first + perLane; word++) {
         const bank = word & BANKS - 1;
         const count = counts[bank]!;
         const begin = bank * WARP_LANES;
         let i = 0;
-        while (i < count && words[begin + i] !== word) i++;
+        while (i < count && elements[begin + i] !== element) i++;
         if (i < count) continue;
-        words[begin + count] = word;
+        elements[begin + count] = element;
         counts[bank] = count + 1;
         if (count >= most) most = count + 1;
       }
@@ -102,13 +108,12 @@ export class BankCounter {
 
   #serveApart(indices: ArrayLike<number>, from: number, to: number, part: number): void {
     const counts = this.#counts;
-    const wordsPerLane = this.#wordsPerLane;
-    const scale = this.#elementBytes / WORD_BYTES;
+    const perLane = this.#wordsPerLane;
     counts.fill(0);
     let most = 1;
     for (let lane = from; lane < to; lane++) {
-      const first = Math.floor(indices[lane]! * scale) + part;
-      for (let word = first; word < first + wordsPerLane; word++) {
+      const first = this.#word(this.#element(indices[lane]!), part);
+      for (let word = first; word < first + perLane; word++) {
         const count = counts[word & BANKS - 1]! + 1;
         counts[word & BANKS - 1] = count;
         if (count > most) most = count;
@@ -116,5 +121,18 @@ export class BankCounter {
     }
     this.#wavefronts += most;
     this.#idealWavefronts++;
+  }
+
+  /** Which of the elements of at least a word an element is, or lies in. */
+  #element(index: number): number {
+    return this.#elementBytes < WORD_BYTES
+      ? Math.floor(index * this.#elementBytes / WORD_BYTES)
+      : index;
+  }
+
+  /** The first word of an element that a part accesses, from a place on that begins at bank 0. */
+  #word(element: number, part: number): number {
+    // So many elements begin at the same bank again.
+    return (element & BANKS - 1) * this.#wordsPerElement + part;
   }
 }

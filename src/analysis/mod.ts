@@ -26,3 +26,11 @@ export type {
 export { analyzeAccess } from "./analyze_access.ts";
 export { BankCounter } from "./bank_conflicts.ts";
 export type { IndexArray } from "./index_batch.ts";
+export { roofline } from "./roofline.ts";
+export type {
+  CeilingStanding,
+  Roofline,
+  RooflineBound,
+  RooflineCeiling,
+  RooflineOptions,
+} from "./roofline_report.ts";

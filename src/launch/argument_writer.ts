@@ -119,7 +119,8 @@ export class ArgumentWriter {
   #stream: Stream | undefined = undefined;
   #hasRaw = false;
   // What the slots hold, argument by argument: a launch compares its own with them. As fields of
-  // their own they are compared in no time, while reading an element of an array takes 10 ns.
+  // their own they are compared in no time, while reading an element of an array takes 10 ns. Buffers
+  // among them are kept from the garbage collector until the kernel is launched with others.
   /** Whether an argument was missing or too many, so that {@linkcode ArgumentWriter.recount} is due. */
   isMiscounted = false;
   /** How often memory had been given back when the addresses in the slots were good. */

@@ -36,7 +36,7 @@ const returns = memoryReturns;
 // arguments of one has begun another.
 let launchCount = 0;
 
-/** No number of interruptions, and no stream. */
+/** No number of interruptions. */
 const NEVER = -1;
 
 /**
@@ -125,9 +125,10 @@ export class Kernel<
    * @param config Grid, block, dynamic shared memory and stream; `device.launchFor()` makes one.
    * @param kernelArguments One for each parameter: a number, `bigint` or `boolean` for a scalar, a
    * buffer of the element type, or `null`, for a pointer, an array of numbers for a vector, an
-   * object for a struct.
+   * object for a struct. Those at the end that are `undefined` count as not given.
    * @throws {TypeError} If an argument is missing or too many, of another type, element type or
-   * device, disposed, or read-only where the kernel writes; if a getter of one launches a kernel.
+   * device, disposed, or read-only where the kernel writes; if a getter of one launches a kernel, or
+   * one of a struct gives memory back.
    * @throws {RangeError} If a number does not fit its parameter, or grid, block or shared memory
    * exceed a limit.
    * @throws {TypeError} If the module of the kernel is disposed.
@@ -138,8 +139,8 @@ export class Kernel<
   launch(config: LaunchConfig, ...kernelArguments: KernelArguments<Signature, Structs>): void;
   // Most launches are those before with few changes, so this compares, and leaves it to others to
   // check and write what has changed. All in one function, as before the JIT has warmed a call takes
-  // as long as four comparisons; and without an array of the arguments, which takes twenty. Never, as
-  // the compiler would tell whoever passes something wrong that here it could be passed.
+  // as long as four comparisons; and without an array of the arguments, which takes twenty. They are
+  // `never` as the compiler would else tell whoever passes something wrong that it fits in here.
   launch(
     config: LaunchConfig,
     first?: never,

@@ -7,6 +7,8 @@ import { CAPABILITY_TABLE } from "../../src/hardware/capability_table.ts";
 import { type DeviceSpeed, type PeakThroughput } from "../../src/hardware/peak_throughput.ts";
 import { THROUGHPUT_TABLE } from "../../src/hardware/throughput_table.ts";
 
+const devices = listDevices();
+
 type Formats = Partial<PeakThroughput["operations"]>;
 type TensorFormats = Partial<PeakThroughput["tensorOperations"]>;
 
@@ -229,7 +231,7 @@ Deno.test("what the driver does not say is null, and a newer capability takes th
 });
 
 Deno.test("every device of this machine has peaks", () => {
-  for (const info of listDevices()) {
+  for (const info of devices) {
     const { operations, computeCapability } = peakThroughput(info);
     assertEquals(computeCapability, info.computeCapability);
     assertEquals(operations.float32 === null, info.clockMegahertz === null);

@@ -1,7 +1,7 @@
 // Timelines made by hand: each advisory on those that must have it, and on those that must not.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { type AdvisoryCode, type TraceRecording } from "../../mod.ts";
+import type { AdvisoryCode, TraceRecording } from "../../mod.ts";
 import { adviseOn } from "../../src/observe/advisories.ts";
 import {
   copyAt,

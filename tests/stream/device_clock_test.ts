@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { resourceTally } from "../../src/ffi/native_device.ts";
 import { DeviceClock } from "../../src/stream/device_clock.ts";
-import { Event } from "../../src/stream/event.ts";
+import type { Event } from "../../src/stream/event.ts";
 import { device } from "../support/device.ts";
 
 const { context } = device;

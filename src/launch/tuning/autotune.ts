@@ -161,8 +161,10 @@ async function complete<Configuration extends TuningValue, Prepared>(
   const entrants = reference === undefined ? missing : [reference, ...missing];
   const outcomes = await attemptAll(tuning, known, entrants);
   if (reference !== undefined && outcomes.get(reference.text)!.failure !== undefined) {
-    // It ran when it was timed: then nothing that is known of the others holds any more.
-    return await complete(tuning, new Map());
+    // It ran when it was timed: then no time that is known of the others holds any more. What failed
+    // is not tried again, as it may have been the end of a process.
+    const failed = [...known].filter(([, { failure }]) => failure !== undefined);
+    return await complete(tuning, new Map(failed));
   }
   countTuning(missing.length);
   const added = entriesOf(missing, outcomes, known, reference?.text);

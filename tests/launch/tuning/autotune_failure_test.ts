@@ -6,6 +6,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { OutOfMemoryError, TuningError } from "../../../mod.ts";
 import { injectFault } from "../../../src/ffi/fault_injection.ts";
 import { device } from "../../support/device.ts";
+import { Spinner } from "./spinning.ts";
 
 const FAST = { warmUp: 1, repeats: 4 } as const;
 const FILL = "fill_float32(float* out, float value, unsigned long long n)";
@@ -144,4 +145,33 @@ Deno.test("where all are known to fail the error says how to try again", async (
     TuningError,
     "tried again after clearTunings(), or with another version",
   );
+});
+
+Deno.test("where the best that is known fails now, the others are timed anew, failures are not", async () => {
+  using out = device.allocate("float32", 1);
+  const spinner = new Spinner(device, out);
+  let isBroken = false;
+  const tune = (...times: number[]) =>
+    device.autotune({
+      warmUp: 0,
+      repeats: 20,
+      store: "memory",
+      name: "broken later",
+      key: 1,
+      configurations: times.map((microseconds) => ({ microseconds })),
+      launch: (spin) => {
+        if (spin.microseconds === 7 || isBroken && spin.microseconds === 100) {
+          spinner.launched.push(spin.microseconds);
+          throw new Error("broken");
+        }
+        spinner.launch(spin);
+      },
+    });
+  assertEquals((await tune(30_000, 100, 40_000, 7)).best.microseconds, 100);
+  isBroken = true;
+  spinner.launched.length = 0;
+  const { best, report } = await tune(30_000, 100, 40_000, 7, 200);
+  assertEquals(best.microseconds, 200);
+  assertEquals(report.map(({ failed }) => failed), [false, true, false, true, false]);
+  assertEquals(spinner.distinct, [100, 200, 30_000, 40_000]);
 });

@@ -19,7 +19,7 @@ const FAST = { store: false, warmUp: 1, repeats: 20 } as const;
 Deno.test("the fastest configuration is found, and the report has the times of all", async () => {
   using out = device.allocate("float32", 1);
   const { launch } = new Spinner(device, out);
-  const configurations = [400, 100, 900, 200].map((microseconds) => ({ microseconds }));
+  const configurations = [20_000, 100, 40_000, 30_000].map((microseconds) => ({ microseconds }));
   const { best, origin, report } = await device.autotune({
     ...FAST,
     name: "spin",
@@ -31,10 +31,10 @@ Deno.test("the fastest configuration is found, and the report has the times of a
   assertEquals(report.map(({ configuration }) => configuration), configurations);
   for (const { configuration, medianMicroseconds, failed, samples } of report) {
     assertEquals(failed, false);
-    assert(samples.length >= 8 && samples.length <= FAST.repeats);
+    assert(samples.length >= 1 && samples.length <= FAST.repeats);
     assert(
       medianMicroseconds >= configuration.microseconds &&
-        medianMicroseconds < configuration.microseconds + 3000,
+        medianMicroseconds < 2 * configuration.microseconds + 3000,
       `${configuration.microseconds} took ${medianMicroseconds}`,
     );
   }
@@ -92,7 +92,7 @@ Deno.test("configurations may be compiled; what they were made into is disposed"
     ...FAST,
     name: "rounds",
     key: { elements: x.length },
-    configurations: [{ rounds: 60 }, { rounds: 2 }],
+    configurations: [{ rounds: 2000 }, { rounds: 2 }],
     prepare: async ({ rounds }) => {
       const module = await device.compile(
         `__global__ void spend(float* x, int n) {
@@ -139,19 +139,19 @@ Deno.test("an override is taken without a launch, and the modes do what they say
     store: "memory",
     name: "modes",
     key: "modes",
-    configurations: [{ microseconds: 300 }, { microseconds: 100 }],
+    configurations: [{ microseconds: 20_000 }, { microseconds: 100 }],
     launch: spinner.launch,
   } as const;
   const chosen = async (more = {}) => {
     const { best, origin } = await device.autotune({ ...options, ...more });
     return [best.microseconds, origin];
   };
-  assertEquals(await chosen({ override: { microseconds: 300 } }), [300, "override"]);
+  assertEquals(await chosen({ override: { microseconds: 20_000 } }), [20_000, "override"]);
   try {
     configureAutotuning({ mode: "stored" });
-    assertEquals(await chosen(), [300, "default"]);
+    assertEquals(await chosen(), [20_000, "default"]);
     configureAutotuning({ mode: "off" });
-    assertEquals(await chosen(), [300, "default"]);
+    assertEquals(await chosen(), [20_000, "default"]);
     assertEquals(spinner.launched, []);
     configureAutotuning();
     assertEquals(await chosen(), [100, "timed"]);
@@ -161,7 +161,7 @@ Deno.test("an override is taken without a launch, and the modes do what they say
     configureAutotuning({ mode: "stored" });
     assertEquals(await chosen(), [100, "stored"]);
     configureAutotuning({ mode: "off" });
-    assertEquals(await chosen(), [300, "default"]);
+    assertEquals(await chosen(), [20_000, "default"]);
     assertEquals(spinner.launched.length, launches);
     assertEquals(autotuningStatistics().found, found + 1);
   } finally {
