@@ -7,6 +7,7 @@
 
 import { defaultDevice } from "../../mod.ts";
 import { textTable } from "../../src/cli/text_table.ts";
+import { analysisGoals, measureAnalysisStream } from "./analysis_goals.ts";
 import { type ComparedFigure, compareFigures, groupFigures, readBenchJson } from "./figure.ts";
 import { measureCompiling } from "./compile_times.ts";
 import {
@@ -74,12 +75,14 @@ if (Deno.args.length === 0) {
 for (const group of groupFigures(compareFigures(figures))) console.log(describeGroup(group));
 // The peers are measured by `deno task gpu`, where there is a GPU for them.
 const { kind } = defaultDevice();
+const stream = Deno.args.length === 0 ? await measureAnalysisStream() : null;
 const tuned = Deno.args.length === 0 ? await measureTunedChoices() : [];
 const goals = {
   "Memory pool": poolGoals(figures, []),
   "Kernels from source (by the fastest sample)": kernelGoals(figures, [], kind),
   "Launch parameters (by the fastest sample)": launchGoals(figures),
   "Tuned launch parameters": tuningGoals(tuned),
+  "Access patterns (by the fastest sample)": analysisGoals(figures, stream),
 };
 for (const [subject, outcomes] of Object.entries(goals)) {
   if (outcomes.length > 0) console.log(describeGoals(subject, outcomes));

@@ -60,8 +60,8 @@ export class IndexBatch {
   readonly #taker: BatchTaker;
   readonly #narrow = new Uint32Array(BATCH);
   /** Where indices are instead while there are some of more than 32 bits. */
-  readonly #wide = new Float64Array(BATCH);
-  readonly #read = new Float64Array(BATCH);
+  #wide = new Float64Array(0);
+  #read = new Float64Array(0);
   #isWide = false;
   #count = 0;
   /** Indices in earlier batches. */
@@ -158,7 +158,7 @@ export class IndexBatch {
 
   /** Adds floating-point numbers. */
   #addRead(view: ViewOf, count: number): void {
-    this.#read.set(view);
+    this.#readable().set(view);
     const added = this.#addNumbers(count);
     if (added < count) throw indexError(this.position, view[added]);
   }
@@ -170,10 +170,16 @@ export class IndexBatch {
     array: { readonly [index: number]: unknown },
     from: number,
   ): void {
-    const read = this.#read;
+    const read = this.#readable();
     for (let i = 0; i < count; i++) read[i] = halves[2 * i + 1]! * RANGE + halves[2 * i]!;
     const added = this.#addNumbers(count);
     if (added < count) throw indexError(this.position, array[from + added]);
+  }
+
+  /** Where numbers go that are to be checked; made when it is needed. */
+  #readable(): Float64Array<ArrayBuffer> {
+    if (this.#read.length === 0) this.#read = new Float64Array(BATCH);
+    return this.#read;
   }
 
   /** Adds what was read, up to what is no index, and returns how many these were. */
@@ -201,6 +207,7 @@ export class IndexBatch {
   #put(index: number): void {
     if (!this.#isWide && index >= RANGE) {
       this.#isWide = true;
+      if (this.#wide.length === 0) this.#wide = new Float64Array(BATCH);
       for (let i = 0; i < this.#count; i++) this.#wide[i] = this.#narrow[i]!;
     }
     if (this.#isWide) this.#wide[this.#count] = index;

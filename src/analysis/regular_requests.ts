@@ -79,10 +79,11 @@ export class ShapedRequests {
   readonly #signatures = new Int32Array(SHAPES);
   /** Whether a shape has come twice, and is worth remembering. */
   readonly #isKept = new Uint8Array(SHAPES);
-  readonly #distances = new Int32Array(SHAPES * LANES);
+  /** What is known of shapes; made when the first is kept. */
+  #distances = new Int32Array(0);
   readonly #least = new Float64Array(SHAPES);
   readonly #greatest = new Float64Array(SHAPES);
-  readonly #tables = new Int32Array(SHAPES * PERIOD);
+  #tables = new Int32Array(0);
 
   /** @param count Counts the accesses of a warp. */
   constructor(count: WarpCounter) {
@@ -106,6 +107,10 @@ export class ShapedRequests {
   }
 
   #keep(values: Uint32Array<ArrayBuffer>, first: number, shape: number): void {
+    if (this.#distances.length === 0) {
+      this.#distances = new Int32Array(SHAPES * LANES);
+      this.#tables = new Int32Array(SHAPES * PERIOD);
+    }
     const begin = values[first]!;
     let least = 0;
     let greatest = 0;

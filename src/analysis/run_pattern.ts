@@ -115,21 +115,32 @@ export class RunPattern {
     const later = position - this.#position;
     // Almost always so, and to divide takes long.
     if (later === columns && value - this.#value === this.#pitch) {
-      this.#inPlace++;
-      this.#position = position;
-      this.#value = value;
+      this.#stay(position, value);
       return;
     }
     const column = later % columns;
     const row = (later - column) / columns;
-    if (value - this.#value === row * this.#pitch + column * this.#stride) {
-      this.#inPlace++;
-      this.#position = position - column;
-      this.#value = value - column * this.#stride;
+    if (this.#isAhead(value, row, column)) {
+      this.#stay(position - column, value - column * this.#stride);
+    } else if (row > 1 && this.#isAhead(value - columns * this.#stride, row - 1, column)) {
+      // The last row of a tile and the first of the next lie side by side: two runs as one.
+      this.#beginTile(this.#position + columns, this.#value + columns * this.#stride, 0);
+      this.#stay(position - column, value - column * this.#stride);
     } else {
       // Strays in the places of a row's first accesses leave the row where it is.
       this.#beginTile(position, value, column <= strays ? column : 0);
     }
+  }
+
+  /** Whether an index is as far ahead of the last run's first as rows and columns are. */
+  #isAhead(value: number, rows: number, columns: number): boolean {
+    return value - this.#value === rows * this.#pitch + columns * this.#stride;
+  }
+
+  #stay(position: number, value: number): void {
+    this.#inPlace++;
+    this.#position = position;
+    this.#value = value;
   }
 
   #beginTile(position: number, value: number, column: number): void {

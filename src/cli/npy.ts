@@ -9,7 +9,14 @@
  */
 
 import { bytesPerElement, type DType, DTYPES } from "../../mod.ts";
-import { NpyError, type NpyHeader, npyHeaderText, parseNpyHeader } from "./npy_header.ts";
+import {
+  NPY_MAGIC,
+  NPY_VERSION_BYTES,
+  NpyError,
+  npyHeaderText,
+  requireNpyData,
+  splitNpy,
+} from "./npy_header.ts";
 
 /** An array. */
 export interface NpyArray {
@@ -52,12 +59,8 @@ const BITS: Readonly<Record<string, readonly DType[]>> = {
   i1: ["float8_e4m3", "float8_e5m2"],
 };
 
-const MAGIC = Uint8Array.of(0x93, ...new TextEncoder().encode("NUMPY"));
-const VERSION_BYTES = 2;
 /** What the data start at a multiple of. */
 const ALIGNMENT = 64;
-/** A header that is longer is none: NumPy's own have less than a tenth of it. */
-const LONGEST_HEADER = 2 ** 16;
 
 /**
  * Reads a file.
@@ -66,10 +69,10 @@ const LONGEST_HEADER = 2 ** 16;
  * kernel takes.
  */
 export function readNpy(file: Uint8Array<ArrayBuffer>): NpyArray {
-  const { header, data } = splitFile(file);
+  const { header, data } = splitNpy(file);
   const { descr, dtypes, swapped } = elementsOf(header.descr);
   const size = bytesPerElement(dtypes[0]!);
-  requireData(header.shape, size, data.length);
+  requireNpyData(header.shape, size, data.length);
   let bytes = data;
   if (swapped) bytes = swappedBytes(bytes, size);
   if (header.fortranOrder) bytes = lastIndexFastest(bytes, size, header.shape);
@@ -92,46 +95,17 @@ export function writeNpy(
   bytes: Uint8Array,
 ): Uint8Array<ArrayBuffer> {
   const text = npyHeaderText({ descr, fortranOrder: false, shape });
-  const start = MAGIC.length + VERSION_BYTES;
+  const start = NPY_MAGIC.length + NPY_VERSION_BYTES;
   // Version 1 has two bytes for the length of the header: more than 64 dimensions ever need.
   const before = start + 2;
   const length = Math.ceil((before + text.length + 1) / ALIGNMENT) * ALIGNMENT - before;
   const file = new Uint8Array(before + length + bytes.length);
-  file.set(MAGIC);
-  file.set([1, 0], MAGIC.length);
+  file.set(NPY_MAGIC);
+  file.set([1, 0], NPY_MAGIC.length);
   new DataView(file.buffer).setUint16(start, length, true);
   file.set(new TextEncoder().encode(`${text.padEnd(length - 1)}\n`), before);
   file.set(bytes, before + length);
   return file;
-}
-
-/** The header, and what follows it. */
-function splitFile(
-  file: Uint8Array<ArrayBuffer>,
-): { header: NpyHeader; data: Uint8Array<ArrayBuffer> } {
-  if (!MAGIC.every((byte, index) => file[index] === byte)) {
-    throw new NpyError("is no .npy file: it does not begin with \\x93NUMPY");
-  }
-  const start = MAGIC.length + VERSION_BYTES;
-  const [major, minor] = file.subarray(MAGIC.length, start);
-  if (minor === undefined) throw new NpyError("is cut short in its header");
-  if (major! < 1 || major! > 3 || minor !== 0) {
-    throw new NpyError(`is of version ${major}.${minor}, and 1.0, 2.0 and 3.0 are known`);
-  }
-  const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
-  const lengthBytes = major === 1 ? 2 : 4;
-  const before = start + lengthBytes;
-  if (file.length < before) throw new NpyError("is cut short in its header");
-  const length = major === 1 ? view.getUint16(start, true) : view.getUint32(start, true);
-  if (length > LONGEST_HEADER) {
-    throw new NpyError(`has a header of ${length} bytes, and ${LONGEST_HEADER} are the most`);
-  }
-  if (file.length < before + length) throw new NpyError("is cut short in its header");
-  // Version 3 says UTF-8 where the others say Latin-1; what is beyond ASCII is only ever a name in
-  // a structure, which is refused.
-  const text = new TextDecoder(major === 3 ? "utf-8" : "latin1")
-    .decode(file.subarray(before, before + length));
-  return { header: parseNpyHeader(text), data: file.subarray(before + length) };
 }
 
 /** What a type in NumPy's words stands for. */
@@ -151,16 +125,11 @@ function elementsOf(
   );
 }
 
-function requireData(shape: readonly number[], size: number, bytes: number): void {
-  const elements = shape.reduce((product, extent) => product * BigInt(extent), 1n);
-  const needed = elements * BigInt(size);
-  if (needed === BigInt(bytes)) return;
-  const array = `its shape (${shape.join(", ")}) takes ${needed} bytes and there are ${bytes}`;
-  throw new NpyError(needed > bytes ? `is cut short: ${array}` : `is too long: ${array}`);
-}
-
 /** The bytes of each element the other way round. */
-function swappedBytes(bytes: Uint8Array<ArrayBuffer>, size: number): Uint8Array<ArrayBuffer> {
+export function swappedBytes(
+  bytes: Uint8Array<ArrayBuffer>,
+  size: number,
+): Uint8Array<ArrayBuffer> {
   const swapped = new Uint8Array(bytes.length);
   for (let offset = 0; offset < bytes.length; offset += size) {
     for (let i = 0; i < size; i++) swapped[offset + i] = bytes[offset + size - 1 - i]!;

@@ -1,5 +1,5 @@
 /**
- * The header of a `.npy` file: a Python dictionary of three entries, as text.
+ * The header of a `.npy` file: magic and version, and a Python dictionary of three entries, as text.
  *
  * Read by its grammar and not by a handful of patterns, since anything may be in a file. The format
  * is NumPy Enhancement Proposal 1.
@@ -150,4 +150,67 @@ export function npyHeaderText({ descr, fortranOrder, shape }: NpyHeader): string
   // A tuple of one needs a comma to be one.
   const extents = shape.length === 1 ? `${shape[0]},` : shape.join(", ");
   return `{'descr': '${descr}', 'fortran_order': ${order}, 'shape': (${extents}), }`;
+}
+
+/** What a file begins with. */
+export const NPY_MAGIC: Uint8Array<ArrayBuffer> = Uint8Array.of(
+  0x93,
+  ...new TextEncoder().encode("NUMPY"),
+);
+/** Bytes of the version, which follows. */
+export const NPY_VERSION_BYTES = 2;
+
+/** A header that is longer is none: NumPy's own have less than a tenth of it. */
+const LONGEST_HEADER = 2 ** 16;
+
+/** So many bytes of a file have its whole header among them. */
+export const NPY_BEGINNING: number = NPY_MAGIC.length + NPY_VERSION_BYTES + 4 + LONGEST_HEADER;
+
+/**
+ * The header of a file, and what follows it.
+ *
+ * @param file The file, or at least as much of its beginning as {@linkcode NPY_BEGINNING} says.
+ * @throws {NpyError} If it has none.
+ */
+export function splitNpy(
+  file: Uint8Array<ArrayBuffer>,
+): { header: NpyHeader; data: Uint8Array<ArrayBuffer> } {
+  if (!NPY_MAGIC.every((byte, index) => file[index] === byte)) {
+    throw new NpyError("is no .npy file: it does not begin with \\x93NUMPY");
+  }
+  const start = NPY_MAGIC.length + NPY_VERSION_BYTES;
+  const [major, minor] = file.subarray(NPY_MAGIC.length, start);
+  if (minor === undefined) throw new NpyError("is cut short in its header");
+  if (major! < 1 || major! > 3 || minor !== 0) {
+    throw new NpyError(`is of version ${major}.${minor}, and 1.0, 2.0 and 3.0 are known`);
+  }
+  const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
+  const lengthBytes = major === 1 ? 2 : 4;
+  const before = start + lengthBytes;
+  if (file.length < before) throw new NpyError("is cut short in its header");
+  const length = major === 1 ? view.getUint16(start, true) : view.getUint32(start, true);
+  if (length > LONGEST_HEADER) {
+    throw new NpyError(`has a header of ${length} bytes, and ${LONGEST_HEADER} are the most`);
+  }
+  if (file.length < before + length) throw new NpyError("is cut short in its header");
+  // Version 3 says UTF-8 where the others say Latin-1; what is beyond ASCII is only ever a name in
+  // a structure, which is refused.
+  const text = new TextDecoder(major === 3 ? "utf-8" : "latin1")
+    .decode(file.subarray(before, before + length));
+  return { header: parseNpyHeader(text), data: file.subarray(before + length) };
+}
+
+/**
+ * Checks that a file has as many bytes as its shape needs.
+ *
+ * @param size Bytes of an element.
+ * @param bytes What follows the header.
+ * @throws {NpyError} If it has fewer or more.
+ */
+export function requireNpyData(shape: readonly number[], size: number, bytes: number): void {
+  const elements = shape.reduce((product, extent) => product * BigInt(extent), 1n);
+  const needed = elements * BigInt(size);
+  if (needed === BigInt(bytes)) return;
+  const array = `its shape (${shape.join(", ")}) takes ${needed} bytes and there are ${bytes}`;
+  throw new NpyError(needed > bytes ? `is cut short: ${array}` : `is too long: ${array}`);
 }

@@ -11,7 +11,10 @@ import type { Stream } from "../stream/stream.ts";
 /** How often the level-2 cache is written over: lines that were written last may stay in it. */
 const FLUSHES = 2;
 
-/** Memory that is written over the level-2 cache; none where the device does not tell its size. */
+/**
+ * Memory that is written over the level-2 cache; none where the device does not tell its size, and
+ * none on the host device, where a topology may say one that is not there.
+ */
 export class Level2Flush implements Disposable {
   readonly #stream: Stream;
   readonly #scratch: DeviceBuffer<"uint8">;
@@ -24,7 +27,8 @@ export class Level2Flush implements Disposable {
    */
   constructor(stream: Stream, enabled: boolean) {
     const { context } = stream;
-    const bytes = enabled ? FLUSHES * (context.info.l2CacheSize ?? 0) : 0;
+    const isThere = enabled && context.library.kind === "cuda";
+    const bytes = isThere ? FLUSHES * (context.info.l2CacheSize ?? 0) : 0;
     this.#stream = stream;
     this.#scratch = DeviceBuffer.allocate(context, "uint8", bytes, { stream });
   }

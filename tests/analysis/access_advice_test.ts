@@ -34,10 +34,13 @@ Deno.test("advice says what is wasted and what to do", () => {
 });
 
 Deno.test("advice for random accesses depends on whether lines are used again", () => {
-  const scattered = (i: number) => Math.imul(i + 1, 0x9e3779b1) >>> 12;
-  assertMatch(advice(scattered), /Sort or group the indices/);
-  assertMatch(advice(scattered, { reuse: true }), /Sort or group the indices/);
-  const often = (i: number) => (Math.imul(i + 1, 0x9e3779b1) >>> 20);
+  const mixed = (i: number) => {
+    const hash = Math.imul(i + 1 ^ i >>> 5, 0x9e3779b1);
+    return Math.imul(hash ^ hash >>> 15, 0x85ebca6b) >>> 12;
+  };
+  assertMatch(advice(mixed), /Sort or group the indices/);
+  assertMatch(advice(mixed, { reuse: true }), /Sort or group the indices/);
+  const often = (i: number) => mixed(i) % 4096;
   assertMatch(
     advice(often, { reuse: true }),
     /were accessed before: put the elements in the order/,

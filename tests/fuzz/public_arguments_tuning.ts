@@ -72,10 +72,30 @@ const runMembers = {
   signal: mostly(signal),
 };
 
-const tunerOptions = mostly(
-  fc.record(tunerMembers, { requiredKeys: ["name", "configurations"] }),
+/** What is right in every member, which is rare among records of many that mostly are. */
+const rightTuner = {
+  name: fc.constantFrom("one", "other"),
+  configurations: fc.uniqueArray(fc.nat(5), { minLength: 1, maxLength: 3 }),
+  store: fc.constantFrom("disk", "memory", false),
+  warmUp: fc.nat(2),
+  repeats: fc.integer({ min: 1, max: 9 }),
+};
+const required = {
+  requiredKeys: ["name", "configurations"] as ("name" | "configurations")[],
+  noNullPrototype: true,
+};
+const tunerOptions = fc.oneof(
+  fc.record(rightTuner, required),
+  mostly(fc.record(tunerMembers, required)),
 );
-const run = mostly(fc.record(runMembers, { requiredKeys: ["launch"] }));
+const run = fc.oneof(
+  fc.record({ launch }, { noNullPrototype: true }),
+  mostly(fc.record(runMembers, { requiredKeys: ["launch"] })),
+);
+const rightKernels = fc.record({
+  operations: fc.uniqueArray(fc.constantFrom("fill", "sum", "axpy"), { maxLength: 1 }),
+  sizes: fc.constantFrom([1], [33], [300]),
+});
 
 const kernelTuning = options({
   operations: fc.array(mostly(fc.constantFrom("fill", "sum", "axpy", "mean")), { maxLength: 2 }),
@@ -104,16 +124,20 @@ export const TUNING_MEMBERS: Readonly<Record<string, Arguments>> = {
   ),
   "function autotuningStatistics": takes(),
   "function clearTunings": takes(),
-  "method OpenedDevice.autotune": takes(
+  "method OpenedDevice.autotune": takes(fc.oneof(
+    fc.record({ ...rightTuner, launch, key: fc.nat(3) }, {
+      requiredKeys: ["name", "configurations", "launch", "key"],
+      noNullPrototype: true,
+    }),
     fc.record({ ...tunerMembers, ...runMembers, key: mostly(key) }, {
       requiredKeys: ["name", "configurations", "launch", "key"],
     }),
-  ),
+  )),
   "new Autotuner": takes(device, tunerOptions),
   "getter Autotuner.name": takes(),
   "method Autotuner.best": takes(key),
   "method Autotuner.isTuned": takes(key),
   "method Autotuner.load": takes(key),
   "method Autotuner.tune": takes(key, run),
-  "method DeviceKernels.tune": quick(takes(kernelTuning)),
+  "method DeviceKernels.tune": quick(takes(fc.oneof(rightKernels, kernelTuning))),
 };

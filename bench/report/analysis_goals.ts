@@ -1,0 +1,77 @@
+/**
+ * The goals of the analysis of access patterns beside what was measured in the same run, by the
+ * fastest samples: other work on the machine only ever adds to a time.
+ *
+ * @module
+ */
+
+import type { Figure } from "./figure.ts";
+import { formatNumber } from "./formats.ts";
+import type { GoalOutcome } from "./goals.ts";
+import { runBenchProgram } from "./program.ts";
+
+const AREA = "analysis";
+const MEBIBYTE = 2 ** 20;
+
+/** Indices in a second, in millions, that are to be reached; `null` where that is no goal. */
+const GROUPS: readonly (readonly [string, number | null])[] = [
+  ["regular patterns", 300],
+  ["patterns of runs", null],
+  ["random indices", 60],
+  ["regular patterns, with reuse", null],
+  ["random indices, with reuse", null],
+];
+/** Bytes by which a process may grow while it analyses: what collecting garbage leaves open. */
+const GROWN = 32 * MEBIBYTE;
+
+/** What analysing 10^9 indices took. */
+export interface AnalysisStream {
+  /** Nanoseconds an index. */
+  readonly nanoseconds: number;
+  /** Bytes by which the process grew. */
+  readonly grown: number;
+}
+
+/** Analyses 10^9 indices piece by piece in a process of its own. */
+export function measureAnalysisStream(): Promise<AnalysisStream> {
+  return runBenchProgram<AnalysisStream>("stream_analysis");
+}
+
+/**
+ * Compares figures with the goals; empty where nothing of it was measured.
+ *
+ * @param figures All figures of a run.
+ * @param stream What 10^9 indices took; `null` where that was not measured.
+ */
+export function analysisGoals(
+  figures: readonly Figure[],
+  stream: AnalysisStream | null,
+): GoalOutcome[] {
+  const rates = GROUPS.flatMap(([group, least]) => {
+    const times = figures.filter((figure) => figure.area === AREA && figure.group === group)
+      .map(({ fastest }) => fastest);
+    const slowest = Math.max(...times);
+    return times.length === 0 ? [] : [rateGoal(`slowest of ${group}`, slowest, least)];
+  });
+  if (stream === null) return rates;
+  return [
+    ...rates,
+    rateGoal("10⁹ sequential indices, piece by piece", stream.nanoseconds, 300),
+    {
+      name: "memory that these took",
+      goal: `at most ${GROWN / MEBIBYTE} MiB`,
+      measured: `${formatNumber(stream.grown / MEBIBYTE)} MiB`,
+      reached: stream.grown <= GROWN,
+    },
+  ];
+}
+
+function rateGoal(name: string, nanoseconds: number, least: number | null): GoalOutcome {
+  const millions = 1000 / nanoseconds;
+  return {
+    name,
+    goal: least === null ? "" : `at least ${formatNumber(least)} M indices/s`,
+    measured: `${formatNumber(millions)} M indices/s`,
+    reached: least === null ? null : millions >= least,
+  };
+}
