@@ -8,8 +8,7 @@ import { accessAdvice } from "./access_advice.ts";
 import { type AccessGeometry, accessGeometry } from "./access_geometry.ts";
 import { AccessPattern } from "./access_pattern.ts";
 import type { AccessOptions, AccessReport } from "./access_report.ts";
-import { type IndexArray, IndexBatch, typedArrayKind } from "./index_batch.ts";
-import { describeInput } from "./index_error.ts";
+import { type IndexArray, IndexBatch } from "./index_batch.ts";
 import { ReuseDistances } from "./reuse_distances.ts";
 import { WarpRequests } from "./warp_requests.ts";
 
@@ -79,23 +78,7 @@ export class AccessAnalyzer {
     if (this.#report !== null) {
       throw new TypeError("Cannot add accesses as the report has been made");
     }
-    if (typedArrayKind(indices) !== undefined) {
-      this.#batch.addArray(indices as IndexArray);
-    } else if (isIterable(indices)) {
-      for (const item of indices) {
-        if (typeof item === "object" && typedArrayKind(item) !== undefined) {
-          this.#batch.addArray(item);
-        } else {
-          this.#batch.addOne(item);
-        }
-      }
-    } else {
-      throw new TypeError(
-        `Cannot analyse accesses as indices must be a typed array or iterable: it is ${
-          describeInput(indices)
-        }`,
-      );
-    }
+    this.#batch.addAll(indices);
   }
 
   /** What all indices together are. Nothing can be added afterwards; later calls return the same. */
@@ -119,8 +102,4 @@ export class AccessAnalyzer {
     };
     return { ...figures, advice: accessAdvice(figures, this.#geometry) };
   }
-}
-
-function isIterable(value: unknown): value is Iterable<number | bigint | IndexArray> {
-  return typeof value === "object" && value !== null && Symbol.iterator in value;
 }

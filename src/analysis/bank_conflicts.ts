@@ -29,14 +29,20 @@ export class BankCounter {
    */
   readonly #elements = new Float64Array(BANKS * WARP_LANES);
   readonly #counts = new Uint8Array(BANKS);
+  /** Elements and words before element 0. */
+  readonly #elementsBefore: number;
+  readonly #wordsBefore: number;
   #wavefronts = 0;
   #idealWavefronts = 0;
+  #degree = 0;
+  #worstBank = 0;
 
   /**
    * @param elementBytes Bytes of an element, which an index counts: 1, 2, 4, 8, 12 or 16.
+   * @param offset Byte at which element 0 lies, a multiple of what is accessed at once.
    * @throws {RangeError} If there are no such accesses.
    */
-  constructor(elementBytes: number) {
+  constructor(elementBytes: number, offset = 0) {
     if (![1, 2, 4, 8, 12, 16].includes(elementBytes)) {
       throw new RangeError(
         `Cannot count bank conflicts as elementBytes must be one of 1, 2, 4, 8, 12, 16: it is ${elementBytes}`,
@@ -47,6 +53,9 @@ export class BankCounter {
     this.#wordsPerElement = Math.max(1, elementBytes / WORD_BYTES);
     this.#wordsPerLane = this.#wordsPerElement / this.#parts;
     this.#group = WARP_LANES / this.#wordsPerLane;
+    const isPart = elementBytes < WORD_BYTES;
+    this.#elementsBefore = isPart ? offset / elementBytes : 0;
+    this.#wordsBefore = isPart ? 0 : offset / WORD_BYTES;
   }
 
   /** Wavefronts of the requests so far. */
@@ -57,6 +66,16 @@ export class BankCounter {
   /** Wavefronts that they would take without a conflict. */
   get idealWavefronts(): number {
     return this.#idealWavefronts;
+  }
+
+  /** The most different words that lanes which are served together want of one bank; 0 at first. */
+  get degree(): number {
+    return this.#degree;
+  }
+
+  /** The bank in which that was first. */
+  get worstBank(): number {
+    return this.#worstBank;
   }
 
   /** Adds an access of a warp, whose lanes have the indices `from` to `to`, without that. */
@@ -102,8 +121,7 @@ export class BankCounter {
         if (count >= most) most = count + 1;
       }
     }
-    this.#wavefronts += most;
-    this.#idealWavefronts++;
+    this.#addGroup(most);
   }
 
   #serveApart(indices: ArrayLike<number>, from: number, to: number, part: number): void {
@@ -119,20 +137,27 @@ export class BankCounter {
         if (count > most) most = count;
       }
     }
+    this.#addGroup(most);
+  }
+
+  #addGroup(most: number): void {
     this.#wavefronts += most;
     this.#idealWavefronts++;
+    if (most <= this.#degree) return;
+    this.#degree = most;
+    this.#worstBank = this.#counts.indexOf(most);
   }
 
   /** Which of the elements of at least a word an element is, or lies in. */
   #element(index: number): number {
     return this.#elementBytes < WORD_BYTES
-      ? Math.floor(index * this.#elementBytes / WORD_BYTES)
+      ? Math.floor((index + this.#elementsBefore) * this.#elementBytes / WORD_BYTES)
       : index;
   }
 
   /** The first word of an element that a part accesses, from a place on that begins at bank 0. */
   #word(element: number, part: number): number {
     // So many elements begin at the same bank again.
-    return (element & BANKS - 1) * this.#wordsPerElement + part;
+    return (element & BANKS - 1) * this.#wordsPerElement + part + this.#wordsBefore;
   }
 }

@@ -8,7 +8,7 @@
  * @module
  */
 
-import { indexError } from "./index_error.ts";
+import { describeInput, indexError } from "./index_error.ts";
 
 /** Indices of a batch: whole warps, small enough to stay in a core's first cache. */
 const BATCH = 8192;
@@ -75,6 +75,30 @@ export class IndexBatch {
   /** How many indices there were so far. */
   get position(): number {
     return this.#before + this.#count;
+  }
+
+  /**
+   * Adds indices.
+   *
+   * @param indices A typed array, or anything iterable of numbers, bigints and typed arrays.
+   * @throws {RangeError} If one is no integer in 0..2^53 − 1; those before it have been added.
+   * @throws {TypeError} If something else came.
+   */
+  addAll(indices: unknown): void {
+    if (typedArrayKind(indices) !== undefined) {
+      this.addArray(indices as IndexArray);
+    } else if (isIterable(indices)) {
+      for (const item of indices) {
+        if (typedArrayKind(item) !== undefined) this.addArray(item as IndexArray);
+        else this.addOne(item);
+      }
+    } else {
+      throw new TypeError(
+        `Cannot analyse accesses as indices must be a typed array or iterable: it is ${
+          describeInput(indices)
+        }`,
+      );
+    }
   }
 
   /**
@@ -256,4 +280,8 @@ function firstNegative(view: ViewOf): number {
   let i = 0;
   while (i < view.length && view[i]! >= 0) i++;
   return i;
+}
+
+function isIterable(value: unknown): value is Iterable<unknown> {
+  return typeof value === "object" && value !== null && Symbol.iterator in value;
 }
