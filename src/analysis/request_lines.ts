@@ -1,25 +1,27 @@
 /**
  * The lines that one request touches, each once, and what it touches of them.
  *
+ * Most requests are counted without a branch that depends on their indices, as those of random ones
+ * are mispredicted: each line has a place by its hash, and where two lines have the same the request
+ * is counted once more, with care.
+ *
  * @module
  */
 
-import { type AccessGeometry, isAligned, SECTOR_BYTES } from "./access_geometry.ts";
+import { type AccessGeometry, isAligned, SECTOR_BYTES, WARP_LANES } from "./access_geometry.ts";
+import { bitCount } from "./bit_count.ts";
 
-/** Twice as many places as a request can touch lines, which are two for each lane. */
-const PLACES = 128;
+/** Places of lines: so many that two seldom have the same, so few that they stay cached. */
+const PLACES = 4096;
+const PLACE_SHIFT = 20;
 /** Words of 32 bits that hold one bit for each byte of a line. */
 const MASK_WORDS = 4;
-/** In the place of a line where there is none. */
-const NONE = -1;
-/** Places of marks: so many that lines which differ seldom meet, so few that they stay cached. */
-const MARKS = 8192;
-const LAST_MARK = 2 ** 16 - 1;
+const LAST_STAMP = 2 ** 31 - 1;
 
 /** Counts what a request touches. */
 export class RequestLines {
-  /** Lines of the request, in the order in which lanes touch them. */
-  readonly order: Int32Array<ArrayBuffer> = new Int32Array(PLACES / 2);
+  /** Lines of the request, in the order in which lanes touch them; two of each lane at most. */
+  readonly order: Int32Array<ArrayBuffer> = new Int32Array(2 * WARP_LANES + 1);
   /** How many lines they are. */
   lines = 0;
   /** How many sectors of them are touched. */
@@ -28,21 +30,23 @@ export class RequestLines {
   granules = 0;
 
   readonly #geometry: AccessGeometry;
-  /** Lines, found by hash with linear probing. */
-  readonly #table = new Int32Array(PLACES).fill(NONE);
-  /** Places of the lines that are in the table. */
-  readonly #places = new Uint8Array(PLACES / 2);
+  /** Whether a lane touches one granule, and those of a line are 32 at most. */
+  readonly #isSimple: boolean;
+  /** Which line has a place, in which request. */
+  readonly #lineAt = new Int32Array(PLACES);
+  readonly #stamps = new Int32Array(PLACES);
+  #stamp = 0;
+  /** Places of the lines of lanes. */
+  readonly #placeOf = new Int32Array(WARP_LANES);
   /** Granules that are touched, a bit each, by place. */
-  readonly #touched = new Int32Array(PLACES * MASK_WORDS);
-
-  #tabled = 0;
-  /** What an earlier request left there is another mark than this one's. */
-  readonly #marks = new Uint16Array(MARKS);
-  #mark = 0;
+  readonly #touched = new Int32Array(PLACES);
+  /** The same of the lines in {@linkcode order}. */
+  readonly #touchedOf = new Int32Array(2 * WARP_LANES * MASK_WORDS);
 
   /** @param geometry How accesses lie in lines. */
   constructor(geometry: AccessGeometry) {
     this.#geometry = geometry;
+    this.#isSimple = isAligned(geometry) && geometry.granuleBytes >= 4;
   }
 
   /**
@@ -52,103 +56,126 @@ export class RequestLines {
    * @param from The first lane's.
    * @param to Behind the last lane's.
    * @param part Which part of the elements is accessed.
-   * @returns Whether each lane has a line of its own; where `false`, it may be so nevertheless.
    */
-  count(
-    values: Uint32Array<ArrayBuffer>,
-    from: number,
-    to: number,
-    part: number,
-  ): boolean {
-    if (isAligned(this.#geometry) && this.#isApart(values, from, to, part)) {
-      this.lines = this.sectors = this.granules = to - from;
-      return true;
+  count(values: Uint32Array<ArrayBuffer>, from: number, to: number, part: number): void {
+    if (!this.#isSimple || !this.#place(values, from, to, part)) {
+      this.#countWithCare(values, from, to, part);
+    } else if (this.lines === to - from) {
+      this.sectors = this.granules = this.lines;
+    } else {
+      this.#countTouched(values, from, to, part);
     }
-    this.#countShared(values, from, to, part);
-    return false;
   }
 
-  /** Whether no two lanes leave a mark in the same place, which is certain for two in one line. */
-  #isApart(values: Uint32Array<ArrayBuffer>, from: number, to: number, part: number): boolean {
+  /** Gives the lines places; `false` where two have the same. */
+  #place(values: Uint32Array<ArrayBuffer>, from: number, to: number, part: number): boolean {
     const { elementBytes, accessBytes, offset } = this.#geometry;
-    const marks = this.#marks;
+    const lineAt = this.#lineAt;
+    const stamps = this.#stamps;
+    const placeOf = this.#placeOf;
+    const touched = this.#touched;
     const order = this.order;
-    const mark = this.#nextMark();
+    const stamp = this.#nextStamp();
     const begin = offset + part * accessBytes;
-    let meetings = 0;
+    let lines = 0;
+    let clashes = 0;
     for (let lane = from; lane < to; lane++) {
       const index = values[lane]!;
       // 128 elements are as many lines as an element has bytes.
       const byte = Math.imul(index & 127, elementBytes) + begin;
       const line = Math.imul(index >>> 7, elementBytes) + (byte >>> 7);
-      const place = Math.imul(line, 0x9e3779b1) >>> 19;
-      meetings |= marks[place] === mark ? 1 : 0;
-      marks[place] = mark;
-      order[lane - from] = line;
+      const place = Math.imul(line, 0x9e3779b1) >>> PLACE_SHIFT;
+      const difference = stamps[place]! ^ stamp;
+      const isNew = (difference | -difference) >>> 31;
+      clashes |= (lineAt[place]! ^ line) & isNew - 1;
+      stamps[place] = stamp;
+      lineAt[place] = line;
+      touched[place] = 0;
+      placeOf[lane - from] = place;
+      order[lines] = line;
+      lines += isNew;
     }
-    return meetings === 0;
+    this.lines = lines;
+    return clashes === 0;
   }
 
-  #nextMark(): number {
-    if (this.#mark === LAST_MARK) {
-      this.#marks.fill(0);
-      this.#mark = 0;
+  #nextStamp(): number {
+    if (this.#stamp === LAST_STAMP) {
+      this.#stamps.fill(0);
+      this.#stamp = 0;
     }
-    return ++this.#mark;
+    return ++this.#stamp;
   }
 
-  #countShared(values: Uint32Array<ArrayBuffer>, from: number, to: number, part: number): void {
+  /** Counts what lanes touch of lines that have places. */
+  #countTouched(values: Uint32Array<ArrayBuffer>, from: number, to: number, part: number): void {
     const { elementBytes, accessBytes, granuleBytes, offset } = this.#geometry;
-    const table = this.#table;
-    const places = this.#places;
+    const placeOf = this.#placeOf;
     const touched = this.#touched;
-    const order = this.order;
-    for (let i = 0; i < this.#tabled; i++) table[places[i]!] = NONE;
-    const begin = offset + part * accessBytes;
     const shift = 31 - Math.clz32(granuleBytes);
-    const granulesOfSector = SECTOR_BYTES >>> shift;
-    const sectorMask = -1 >>> (32 - granulesOfSector);
-    let lines = 0;
+    const begin = offset + part * accessBytes;
+    for (let lane = from; lane < to; lane++) {
+      const byte = Math.imul(values[lane]! & 127, elementBytes) + begin;
+      const place = placeOf[lane - from]!;
+      touched[place] = touched[place]! | 1 << ((byte & 127) >>> shift);
+    }
     let sectors = 0;
     let granules = 0;
-    for (let lane = from; lane < to; lane++) {
-      const index = values[lane]!;
-      const firstLine = Math.imul(index >>> 7, elementBytes);
-      let byte = Math.imul(index & 127, elementBytes) + begin;
-      const end = byte + accessBytes;
-      do {
-        const line = firstLine + (byte >>> 7);
-        let place = Math.imul(line, 0x9e3779b1) >>> 25;
-        let found = table[place]!;
-        while (found !== line) {
-          if (found === NONE) {
-            table[place] = line;
-            const word = place * MASK_WORDS;
-            touched[word] = 0;
-            touched[word + 1] = 0;
-            touched[word + 2] = 0;
-            touched[word + 3] = 0;
-            places[lines] = place;
-            order[lines++] = line;
-            break;
-          }
-          place = place + 1 & PLACES - 1;
-          found = table[place]!;
-        }
-        const granule = (byte & 127) >>> shift;
-        const word = place * MASK_WORDS + (granule >>> 5);
-        const bits = touched[word]!;
-        const bit = 1 << granule;
-        if ((bits & bit) === 0) {
-          granules++;
-          if ((bits & sectorMask << (granule & -granulesOfSector)) === 0) sectors++;
-          touched[word] = bits | bit;
-        }
-        byte += granuleBytes;
-      } while (byte < end);
+    for (let lane = 0; lane < to - from; lane++) {
+      const place = placeOf[lane]!;
+      const bits = touched[place]!;
+      touched[place] = 0;
+      granules += bitCount(bits);
+      sectors += sectorCount(bits, granuleBytes);
     }
-    this.lines = this.#tabled = lines;
     this.sectors = sectors;
     this.granules = granules;
   }
+
+  /** Counts any request: the lines before it are looked through for that of each granule. */
+  #countWithCare(values: Uint32Array<ArrayBuffer>, from: number, to: number, part: number): void {
+    const { elementBytes, accessBytes, granuleBytes, offset } = this.#geometry;
+    const shift = 31 - Math.clz32(granuleBytes);
+    const begin = offset + part * accessBytes;
+    this.lines = this.sectors = this.granules = 0;
+    for (let lane = from; lane < to; lane++) {
+      const index = values[lane]!;
+      const firstLine = Math.imul(index >>> 7, elementBytes);
+      const byte = Math.imul(index & 127, elementBytes) + begin;
+      for (let at = byte; at < byte + accessBytes; at += granuleBytes) {
+        this.#touch(firstLine + (at >>> 7), (at & 127) >>> shift, SECTOR_BYTES >>> shift);
+      }
+    }
+  }
+
+  #touch(line: number, granule: number, granulesOfSector: number): void {
+    const { order } = this;
+    const touched = this.#touchedOf;
+    let known = this.lines - 1;
+    while (known >= 0 && order[known] !== line) known--;
+    if (known < 0) {
+      known = this.lines++;
+      order[known] = line;
+      touched.fill(0, known * MASK_WORDS, (known + 1) * MASK_WORDS);
+    }
+    const word = known * MASK_WORDS + (granule >>> 5);
+    const bits = touched[word]!;
+    const bit = 1 << granule;
+    if ((bits & bit) !== 0) return;
+    touched[word] = bits | bit;
+    this.granules++;
+    // The bits of a sector's granules lie in one word.
+    const sector = (-1 >>> 32 - granulesOfSector) << (granule & -granulesOfSector);
+    if ((bits & sector) === 0) this.sectors++;
+  }
+}
+
+/** In how many of a line's four sectors granules are touched, of 4 bytes or more. */
+function sectorCount(bits: number, granuleBytes: number): number {
+  let folded = bits;
+  if (granuleBytes === 4) folded |= folded >>> 4;
+  if (granuleBytes <= 8) folded |= folded >>> 2;
+  folded |= folded >>> 1;
+  const firsts = granuleBytes === 4 ? 0x01010101 : granuleBytes === 8 ? 0x1111 : 0x55;
+  return bitCount(folded & firsts);
 }

@@ -129,7 +129,9 @@ export class WarpRequests {
     let idealSectors = 0;
     let isApart = true;
     for (let part = 0; part < parts; part++) {
-      isApart = touched.count(values, from, to, part) && isApart;
+      touched.count(values, from, to, part);
+      // Different elements of a word or more are different words, and so are different lines.
+      isApart &&= (granuleBytes >= 4 ? touched.granules : touched.lines) === to - from;
       sectors += touched.sectors;
       lines += touched.lines;
       idealSectors += Math.ceil(touched.granules * granuleBytes / SECTOR_BYTES);

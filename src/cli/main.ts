@@ -10,6 +10,7 @@ import {
   NoDeviceError,
   UnsupportedPlatformError,
 } from "../../mod.ts";
+import { ANALYZE } from "./analyze.ts";
 import { type Command, type CommandGroup, EXIT, UsageError } from "./command.ts";
 import { CACHE } from "./cache.ts";
 import { readCommandLine } from "./command_line.ts";
@@ -30,6 +31,7 @@ const COMMANDS: readonly (Command | CommandGroup)[] = [
   COMPILE,
   TUNE,
   OCCUPANCY,
+  ANALYZE,
   CACHE,
   MEMORY,
 ];

@@ -1,0 +1,136 @@
+/**
+ * SVG documents: elements, the colours of the light and the dark scheme, and plots put together.
+ *
+ * Elements carry the colours of the light scheme, so that a viewer without style sheets shows them;
+ * the style sheet replaces them where the dark scheme is preferred.
+ *
+ * @module
+ */
+
+import * as Plot from "@observablehq/plot";
+import { parseHTML } from "linkedom";
+
+/** The colours of the light scheme. */
+export const COLORS = {
+  surface: "#ffffff",
+  ink: "#1b1f24",
+  muted: "#59636e",
+  grid: "#d5dae0",
+  used: "#0072b2",
+  shared: "#b9d9ec",
+  unused: "#f6d3b0",
+  accent: "#c2410c",
+} as const;
+
+const DARK: Readonly<Record<keyof typeof COLORS, string>> = {
+  surface: "#14171b",
+  ink: "#e6e9ec",
+  muted: "#9aa4af",
+  grid: "#343b43",
+  used: "#4fb0ee",
+  shared: "#1d4966",
+  unused: "#5d3c1d",
+  accent: "#ff9a5c",
+};
+
+/** Attributes of an element. */
+export type Attributes = Readonly<Record<string, string | number>>;
+
+const { document } = parseHTML("<!doctype html><html><body></body></html>");
+const NAMESPACE = "http://www.w3.org/2000/svg";
+
+/** An element with attributes and contents. */
+export function element(
+  name: string,
+  attributes: Attributes,
+  ...contents: readonly (Element | string)[]
+): Element {
+  const made: Element = document.createElementNS(NAMESPACE, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
+  for (const content of contents) {
+    made.append(typeof content === "string" ? document.createTextNode(content) : content);
+  }
+  return made;
+}
+
+/** A line of text. */
+export function textLine(x: number, y: number, text: string, attributes: Attributes = {}): Element {
+  return element("text", { x, y, "font-size": 12, "text-anchor": "start", ...attributes }, text);
+}
+
+/**
+ * A plot as a group that can be part of a document: what Plot writes for a page of its own, such as
+ * its style sheet, is left out.
+ */
+export function plotGroup(options: Plot.PlotOptions, x: number, y: number): Element {
+  const plot = Plot.plot({ ...options, document: document as unknown as Document });
+  plot.querySelector("style")?.remove();
+  const group = element("g", {
+    transform: `translate(${x},${y})`,
+    "text-anchor": "middle",
+    "font-size": 11,
+  });
+  group.append(...plot.childNodes);
+  return group;
+}
+
+function styleSheet(): string {
+  const rules = Object.entries(COLORS).flatMap(([name, light]) => {
+    const dark = DARK[name as keyof typeof COLORS];
+    return ["fill", "stroke"].map((part) => `[${part}="${light}"] { ${part}: ${dark} }`);
+  });
+  return `svg { color: ${COLORS.ink} }
+@media (prefers-color-scheme: dark) {
+svg { color: ${DARK.ink} }
+${rules.join("\n")}
+}`;
+}
+
+/** Puts a document together and writes it. */
+export function svgText(
+  size: { readonly width: number; readonly height: number },
+  title: string,
+  description: string,
+  contents: readonly Element[],
+): string {
+  const { width, height } = size;
+  const root = element(
+    "svg",
+    {
+      xmlns: NAMESPACE,
+      viewBox: `0 0 ${width} ${height}`,
+      width,
+      height,
+      fill: "currentColor",
+      "font-family": "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif",
+      role: "img",
+    },
+    element("title", {}, title),
+    element("desc", {}, description),
+    element("style", {}, styleSheet()),
+    element("rect", { width, height, fill: COLORS.surface }),
+    ...contents,
+  );
+  return root.outerHTML;
+}
+
+/** A legend in one line: swatches with what they stand for. */
+export function legend(
+  x: number,
+  y: number,
+  entries: readonly (readonly [color: string, text: string])[],
+): Element {
+  let place = x;
+  const parts = entries.flatMap(([fill, text]) => {
+    const swatch = element("rect", { x: place, y: y - 10, width: 12, height: 12, rx: 2, fill });
+    const label = textLine(place + 18, y, text, { fill: COLORS.muted });
+    place += 18 + textWidth(text, 12) + 20;
+    return [swatch, label];
+  });
+  return element("g", {}, ...parts);
+}
+
+/** About how wide a text is: there is nothing here that could measure it. */
+export function textWidth(text: string, fontSize: number): number {
+  return text.length * fontSize * 0.56;
+}
