@@ -14,8 +14,8 @@
  * The kind of a pattern.
  *
  * - `empty`: there are no indices.
- * - `broadcast`: all of them are one.
- * - `sequential`: each is one more than the one before; `reversed`: one less.
+ * - `broadcast`: all of them, two at least, are one.
+ * - `sequential`: each is one more than the one before, or there is only one; `reversed`: one less.
  * - `strided`: each is as much more, or less, than the one before.
  * - `blocked`: runs of equal length of a regular pattern, with regular jumps between them: the rows
  *   of a tile.
@@ -40,7 +40,12 @@ export interface TileShape {
   readonly pitch: number;
 }
 
-/** How often the same line is accessed again, and after how many others. */
+/**
+ * How often the same line is accessed again, and after how many others.
+ *
+ * A request accesses each line that it touches once, in the order of its lanes: `firstTouches` and
+ * the counts together are the report's `lines`.
+ */
 export interface ReuseHistogram {
   /** Bytes of what is counted as one: a line of 128 bytes. */
   readonly granularity: number;
@@ -55,8 +60,10 @@ export interface ReuseHistogram {
   /** Share of the lines that were followed: 1 is all of them. */
   readonly sampled: number;
   /**
-   * Standard error of a share read from the histogram, from the size of the sample; 0 where nothing
-   * was sampled. After Waldspurger et al., "Efficient MRC Construction with SHARDS" (FAST 2015).
+   * Standard error of a share read from the histogram, from the size of the sample; 0 where all
+   * lines were followed. Distances are estimated, too: near the edge of an entry they may be counted
+   * in the one beside it. After Waldspurger et al., "Efficient MRC Construction with SHARDS" (FAST
+   * 2015).
    */
   readonly standardError: number;
 }
@@ -67,9 +74,20 @@ export interface AccessReport {
   readonly kind: AccessKind;
   /** Elements from one access to the next, signed; null where there is no such number. */
   readonly stride: number | null;
-  /** Share of the accesses that follow the pattern, 0 to 1; how random it is for `random`. */
+  /**
+   * Share of the accesses that follow the pattern, 0.5 to 1; for `random` the share that does not
+   * follow the best pattern there is.
+   */
   readonly confidence: number;
-  /** Accesses that do not follow the pattern. */
+  /**
+   * Accesses that do not follow the pattern; 0 for `random`.
+   *
+   * An access follows a stride if it continues the line, one stride an access, of one of the two
+   * accesses before it or of the last that followed, or is one stride after the last that followed.
+   * So a stray access counts once, in the place of another or between two, and so does a jump after
+   * which the pattern goes on elsewhere. The first access of a run or tile follows where it is as
+   * many accesses and elements behind the others as they are behind each other.
+   */
   readonly outliers: number;
   /** The shape of a blocked pattern; null for every other. */
   readonly tile: TileShape | null;
@@ -100,7 +118,11 @@ export interface AccessReport {
 export interface AccessOptions {
   /** Bytes of an element, which an index counts: a power of two up to 16, or 12; 4 by default. */
   readonly elementBytes?: number;
-  /** Byte at which element 0 lies, modulo 128: 0 by default, as allocations are aligned. */
+  /**
+   * Byte at which element 0 lies, of which only the remainder by 128 matters: 0 by default, as
+   * allocations are aligned. Where it is no multiple of what is accessed at once, which faults on a
+   * GPU, sectors are counted all the same and the advice says so.
+   */
   readonly offset?: number;
   /**
    * Whether to follow how lines are used again, and at most how many of them at once; `true` is

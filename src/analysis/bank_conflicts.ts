@@ -13,11 +13,12 @@
 const BANKS = 32;
 const WORD_BYTES = 4;
 const WARP_LANES = 32;
+/** Elements of any size that lie before one at the same place of the same bank. */
+const ELEMENTS_OF_PERIOD = 128;
 
 /** Counts the wavefronts of requests to shared memory that begins at bank 0. */
 export class BankCounter {
   readonly #elementBytes: number;
-  readonly #wordsPerElement: number;
   /** Words that a lane accesses in a request. */
   readonly #wordsPerLane: number;
   readonly #parts: number;
@@ -29,6 +30,8 @@ export class BankCounter {
    */
   readonly #elements = new Float64Array(BANKS * WARP_LANES);
   readonly #counts = new Uint8Array(BANKS);
+  /** The same counts in binary, the highest digit first, one bit of each for each bank. */
+  readonly #digits = new Int32Array(6);
   /** Elements and words before element 0. */
   readonly #elementsBefore: number;
   readonly #wordsBefore: number;
@@ -50,8 +53,7 @@ export class BankCounter {
     }
     this.#elementBytes = elementBytes;
     this.#parts = elementBytes === 12 ? 3 : 1;
-    this.#wordsPerElement = Math.max(1, elementBytes / WORD_BYTES);
-    this.#wordsPerLane = this.#wordsPerElement / this.#parts;
+    this.#wordsPerLane = Math.max(1, elementBytes / WORD_BYTES) / this.#parts;
     this.#group = WARP_LANES / this.#wordsPerLane;
     const isPart = elementBytes < WORD_BYTES;
     this.#elementsBefore = isPart ? offset / elementBytes : 0;
@@ -108,7 +110,7 @@ export class BankCounter {
     let most = 1;
     for (let lane = from; lane < to; lane++) {
       const element = this.#element(indices[lane]!);
-      const first = this.#word(element, part);
+      const first = this.#word(indices[lane]!, part);
       for (let word = first; word < first + perLane; word++) {
         const bank = word & BANKS - 1;
         const count = counts[bank]!;
@@ -121,31 +123,58 @@ export class BankCounter {
         if (count >= most) most = count + 1;
       }
     }
-    this.#addGroup(most);
+    this.#addGroup(most, most > this.#degree ? counts.indexOf(most) : 0);
   }
 
+  /**
+   * All words of a lane are counted at once, by adders in the bits of integers: bit `bank` of `ones`,
+   * `twos` and so on are the digits of that bank's count.
+   */
   #serveApart(indices: ArrayLike<number>, from: number, to: number, part: number): void {
-    const counts = this.#counts;
-    const perLane = this.#wordsPerLane;
-    counts.fill(0);
-    let most = 1;
+    const words = (1 << this.#wordsPerLane) - 1;
+    let ones = 0;
+    let twos = 0;
+    let fours = 0;
+    let eights = 0;
+    let sixteens = 0;
+    let thirtyTwos = 0;
     for (let lane = from; lane < to; lane++) {
-      const first = this.#word(this.#element(indices[lane]!), part);
-      for (let word = first; word < first + perLane; word++) {
-        const count = counts[word & BANKS - 1]! + 1;
-        counts[word & BANKS - 1] = count;
-        if (count > most) most = count;
-      }
+      const first = this.#word(indices[lane]!, part);
+      const wanted = words << first | words >>> 32 - (first & BANKS - 1);
+      const two = ones & wanted;
+      ones ^= wanted;
+      const four = twos & two;
+      twos ^= two;
+      const eight = fours & four;
+      fours ^= four;
+      const sixteen = eights & eight;
+      eights ^= eight;
+      thirtyTwos |= sixteens & sixteen;
+      sixteens ^= sixteen;
     }
-    this.#addGroup(most);
+    const digits = this.#digits;
+    digits[0] = thirtyTwos;
+    digits[1] = sixteens;
+    digits[2] = eights;
+    digits[3] = fours;
+    digits[4] = twos;
+    digits[5] = ones;
+    let most = 0;
+    let banks = -1;
+    for (let i = 0; i < 6; i++) {
+      const larger = banks & digits[i]!;
+      most = 2 * most + (larger !== 0 ? 1 : 0);
+      if (larger !== 0) banks = larger;
+    }
+    this.#addGroup(most, 31 - Math.clz32(banks & -banks));
   }
 
-  #addGroup(most: number): void {
+  #addGroup(most: number, bank: number): void {
     this.#wavefronts += most;
     this.#idealWavefronts++;
     if (most <= this.#degree) return;
     this.#degree = most;
-    this.#worstBank = this.#counts.indexOf(most);
+    this.#worstBank = bank;
   }
 
   /** Which of the elements of at least a word an element is, or lies in. */
@@ -156,8 +185,9 @@ export class BankCounter {
   }
 
   /** The first word of an element that a part accesses, from a place on that begins at bank 0. */
-  #word(element: number, part: number): number {
-    // So many elements begin at the same bank again.
-    return (element & BANKS - 1) * this.#wordsPerElement + part + this.#wordsBefore;
+  #word(index: number, part: number): number {
+    // Small integers: what is computed for each lane must not become a floating-point number.
+    const element = (index & ELEMENTS_OF_PERIOD - 1) + this.#elementsBefore;
+    return (Math.imul(element, this.#elementBytes) >>> 2) + part + this.#wordsBefore;
   }
 }

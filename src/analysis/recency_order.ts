@@ -7,9 +7,14 @@
  * @module
  */
 
-import { bitCount } from "./bit_count.ts";
-
 const WORD_BITS = 32;
+
+/** How many bits of a word are set. */
+function bitCount(word: number): number {
+  let bits = word - (word >>> 1 & 0x55555555);
+  bits = (bits & 0x33333333) + (bits >>> 2 & 0x33333333);
+  return Math.imul(bits + (bits >>> 4) & 0x0f0f0f0f, 0x01010101) >>> 24;
+}
 
 /** Orders members 0 to `capacity` − 1, each of which is in it or not, by when they were used. */
 export class RecencyOrder {

@@ -81,8 +81,6 @@ export class ShapedRequests {
   readonly #isKept = new Uint8Array(SHAPES);
   /** What is known of shapes; made when the first is kept. */
   #distances = new Int32Array(0);
-  readonly #least = new Float64Array(SHAPES);
-  readonly #greatest = new Float64Array(SHAPES);
   #tables = new Int32Array(0);
 
   /** @param count Counts the accesses of a warp. */
@@ -111,29 +109,20 @@ export class ShapedRequests {
       this.#distances = new Int32Array(SHAPES * LANES);
       this.#tables = new Int32Array(SHAPES * PERIOD);
     }
-    const begin = values[first]!;
-    let least = 0;
-    let greatest = 0;
     for (let lane = 0; lane < LANES; lane++) {
-      const distance = values[first + lane]! - begin;
-      this.#distances[shape * LANES + lane] = distance;
-      least = Math.min(least, distance);
-      greatest = Math.max(greatest, distance);
+      this.#distances[shape * LANES + lane] = values[first + lane]! - values[first]!;
     }
-    this.#least[shape] = least;
-    this.#greatest[shape] = greatest;
     this.#tables.fill(0, shape * PERIOD, (shape + 1) * PERIOD);
     this.#isKept[shape] = 1;
   }
 
   /**
-   * Whether lanes have the distances of a shape. They are compared in 32 bits, and are the same if
-   * none would be out of the range of indices.
+   * Whether lanes have the distances of a shape. To compare 32 bits of them is enough: 2^32 is a
+   * multiple of the period, and no two indices are as far apart.
    */
   #isShape(values: Uint32Array<ArrayBuffer>, first: number, shape: number): boolean {
     const distances = this.#distances;
     const begin = values[first]!;
-    if (begin + this.#least[shape]! < 0 || begin + this.#greatest[shape]! >= 2 ** 32) return false;
     const place = shape * LANES;
     let differences = 0;
     for (let lane = 1; lane < LANES; lane++) {

@@ -9,7 +9,6 @@
  */
 
 import { type AccessGeometry, isAligned, SECTOR_BYTES, WARP_LANES } from "./access_geometry.ts";
-import { bitCount } from "./bit_count.ts";
 
 /** Places of lines: so many that two seldom have the same, so few that they stay cached. */
 const PLACES = 4096;
@@ -17,6 +16,10 @@ const PLACE_SHIFT = 20;
 /** Words of 32 bits that hold one bit for each byte of a line. */
 const MASK_WORDS = 4;
 const LAST_STAMP = 2 ** 31 - 1;
+/** Places of marks, likewise. */
+const MARKS = 8192;
+const MARK_SHIFT = 19;
+const LAST_MARK = 2 ** 16 - 1;
 
 /** Counts what a request touches. */
 export class RequestLines {
@@ -29,16 +32,26 @@ export class RequestLines {
   /** How many granules are touched: elements, or parts of them that each lie in one sector. */
   granules = 0;
 
+  /** The different indices of the request, in the order in which lanes have them. */
+  readonly distinct: Uint32Array<ArrayBuffer> = new Uint32Array(WARP_LANES + 1);
+  /** Whether {@linkcode distinct} has been written. */
+  isDistinct = false;
+
   readonly #geometry: AccessGeometry;
-  /** Whether a lane touches one granule, and those of a line are 32 at most. */
+  /** Whether a lane touches one granule, and those of a line are at most 32. */
   readonly #isSimple: boolean;
+  /** Whether each lane of the last request had a line of its own: often so if one had. */
+  #wasApart: boolean;
+  /** Marks that lines leave; those of earlier requests are others. */
+  readonly #marks = new Uint16Array(MARKS);
+  #mark = 0;
   /** Which line has a place, in which request. */
   readonly #lineAt = new Int32Array(PLACES);
   readonly #stamps = new Int32Array(PLACES);
   #stamp = 0;
   /** Places of the lines of lanes. */
   readonly #placeOf = new Int32Array(WARP_LANES);
-  /** Granules that are touched, a bit each, by place. */
+  /** Granules that are touched, a bit each, by place; 0 between requests. */
   readonly #touched = new Int32Array(PLACES);
   /** The same of the lines in {@linkcode order}. */
   readonly #touchedOf = new Int32Array(2 * WARP_LANES * MASK_WORDS);
@@ -47,6 +60,7 @@ export class RequestLines {
   constructor(geometry: AccessGeometry) {
     this.#geometry = geometry;
     this.#isSimple = isAligned(geometry) && geometry.granuleBytes >= 4;
+    this.#wasApart = isAligned(geometry);
   }
 
   /**
@@ -58,13 +72,45 @@ export class RequestLines {
    * @param part Which part of the elements is accessed.
    */
   count(values: Uint32Array<ArrayBuffer>, from: number, to: number, part: number): void {
-    if (!this.#isSimple || !this.#place(values, from, to, part)) {
+    this.isDistinct = false;
+    const isApart = this.#wasApart && this.#isApart(values, from, to, part);
+    if (!isApart && !(this.#isSimple && this.#place(values, from, to, part))) {
       this.#countWithCare(values, from, to, part);
-    } else if (this.lines === to - from) {
-      this.sectors = this.granules = this.lines;
+    } else if (isApart || this.lines === to - from) {
+      this.lines = this.sectors = this.granules = to - from;
     } else {
       this.#countTouched(values, from, to, part);
     }
+    this.#wasApart = isAligned(this.#geometry) && this.lines === to - from;
+  }
+
+  /** Whether no two lanes leave a mark in the same place, which is certain for two in one line. */
+  #isApart(values: Uint32Array<ArrayBuffer>, from: number, to: number, part: number): boolean {
+    const { elementBytes, accessBytes, offset } = this.#geometry;
+    const marks = this.#marks;
+    const order = this.order;
+    const mark = this.#nextMark();
+    const begin = offset + part * accessBytes;
+    let meetings = 0;
+    for (let lane = from; lane < to; lane++) {
+      const index = values[lane]!;
+      // 128 elements are as many lines as an element has bytes.
+      const byte = Math.imul(index & 127, elementBytes) + begin;
+      const line = Math.imul(index >>> 7, elementBytes) + (byte >>> 7);
+      const place = Math.imul(line, 0x9e3779b1) >>> MARK_SHIFT;
+      meetings |= marks[place] === mark ? 1 : 0;
+      marks[place] = mark;
+      order[lane - from] = line;
+    }
+    return meetings === 0;
+  }
+
+  #nextMark(): number {
+    if (this.#mark === LAST_MARK) {
+      this.#marks.fill(0);
+      this.#mark = 0;
+    }
+    return ++this.#mark;
   }
 
   /** Gives the lines places; `false` where two have the same. */
@@ -73,7 +119,6 @@ export class RequestLines {
     const lineAt = this.#lineAt;
     const stamps = this.#stamps;
     const placeOf = this.#placeOf;
-    const touched = this.#touched;
     const order = this.order;
     const stamp = this.#nextStamp();
     const begin = offset + part * accessBytes;
@@ -81,7 +126,6 @@ export class RequestLines {
     let clashes = 0;
     for (let lane = from; lane < to; lane++) {
       const index = values[lane]!;
-      // 128 elements are as many lines as an element has bytes.
       const byte = Math.imul(index & 127, elementBytes) + begin;
       const line = Math.imul(index >>> 7, elementBytes) + (byte >>> 7);
       const place = Math.imul(line, 0x9e3779b1) >>> PLACE_SHIFT;
@@ -90,7 +134,6 @@ export class RequestLines {
       clashes |= (lineAt[place]! ^ line) & isNew - 1;
       stamps[place] = stamp;
       lineAt[place] = line;
-      touched[place] = 0;
       placeOf[lane - from] = place;
       order[lines] = line;
       lines += isNew;
@@ -112,24 +155,28 @@ export class RequestLines {
     const { elementBytes, accessBytes, granuleBytes, offset } = this.#geometry;
     const placeOf = this.#placeOf;
     const touched = this.#touched;
+    const distinct = this.distinct;
     const shift = 31 - Math.clz32(granuleBytes);
+    const granulesOfSector = SECTOR_BYTES >>> shift;
+    const sector = (1 << granulesOfSector) - 1;
     const begin = offset + part * accessBytes;
-    for (let lane = from; lane < to; lane++) {
-      const byte = Math.imul(values[lane]! & 127, elementBytes) + begin;
-      const place = placeOf[lane - from]!;
-      touched[place] = touched[place]! | 1 << ((byte & 127) >>> shift);
-    }
     let sectors = 0;
     let granules = 0;
-    for (let lane = 0; lane < to - from; lane++) {
-      const place = placeOf[lane]!;
+    for (let lane = from; lane < to; lane++) {
+      const index = values[lane]!;
+      const granule = (Math.imul(index & 127, elementBytes) + begin & 127) >>> shift;
+      const place = placeOf[lane - from]!;
       const bits = touched[place]!;
-      touched[place] = 0;
-      granules += bitCount(bits);
-      sectors += sectorCount(bits, granuleBytes);
+      const ofSector = bits & sector << (granule & -granulesOfSector);
+      touched[place] = bits | 1 << granule;
+      distinct[granules] = index;
+      granules += bits >>> granule & 1 ^ 1;
+      sectors += (ofSector | -ofSector) >>> 31 ^ 1;
     }
+    for (let lane = 0; lane < to - from; lane++) touched[placeOf[lane]!] = 0;
     this.sectors = sectors;
     this.granules = granules;
+    this.isDistinct = true;
   }
 
   /** Counts any request: the lines before it are looked through for that of each granule. */
@@ -168,14 +215,4 @@ export class RequestLines {
     const sector = (-1 >>> 32 - granulesOfSector) << (granule & -granulesOfSector);
     if ((bits & sector) === 0) this.sectors++;
   }
-}
-
-/** In how many of a line's four sectors granules are touched, of 4 bytes or more. */
-function sectorCount(bits: number, granuleBytes: number): number {
-  let folded = bits;
-  if (granuleBytes === 4) folded |= folded >>> 4;
-  if (granuleBytes <= 8) folded |= folded >>> 2;
-  folded |= folded >>> 1;
-  const firsts = granuleBytes === 4 ? 0x01010101 : granuleBytes === 8 ? 0x1111 : 0x55;
-  return bitCount(folded & firsts);
 }

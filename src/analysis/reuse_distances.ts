@@ -2,10 +2,10 @@
  * After how many other lines a line is accessed again.
  *
  * Lines are followed by their hash: a line either always is or never. When more are in the sample
- * than there is room for, those with the greatest hashes leave it, and what was counted so far is
- * scaled to the smaller share (fixed-size sampling, Waldspurger et al., "Efficient MRC Construction
- * with SHARDS", FAST 2015). Inside the sample distances are exact; one in the sample stands for as
- * many more in all as the sample is smaller.
+ * than there is room for, those with the greatest hashes leave it (fixed-size sampling, Waldspurger
+ * et al., "Efficient MRC Construction with SHARDS", FAST 2015). Inside the sample distances are
+ * exact. A line and an access in it stand for as many more in all as the sample is smaller than all
+ * at that time; that is the same as to scale what was counted whenever the sample shrinks.
  *
  * @module
  */
@@ -26,12 +26,14 @@ export class ReuseDistances {
   readonly #order: RecencyOrder;
   /** Accesses to each line of the sample. */
   readonly #accessesOf: Float64Array<ArrayBuffer>;
-  /** Accesses by entry of the histogram, of the lines in the sample. */
+  /** Accesses by entry of the histogram, as many as those of the sample stand for. */
   readonly #counts = new Float64Array(ENTRIES);
   #firstTouches = 0;
   #accesses = 0;
   /** Lines with hashes below it are in the sample. */
   #threshold = HASHES;
+  /** For how many lines one in the sample stands. */
+  #weight = 1;
   #newest = ABSENT;
 
   /** @param capacity How many lines are followed at most. */
@@ -40,6 +42,26 @@ export class ReuseDistances {
     this.#sample = new SampledLines(capacity + 1);
     this.#order = new RecencyOrder(capacity + 1);
     this.#accessesOf = new Float64Array(capacity + 1);
+  }
+
+  /**
+   * Counts accesses to lines.
+   *
+   * @param lines The lines, in order.
+   * @param count How many of them.
+   * @param base What was taken off the number of each.
+   */
+  accessAll(lines: Int32Array<ArrayBuffer>, count: number, base: number): void {
+    let sampled = 0;
+    // Most lines are not in the sample: that is seen here, without a call.
+    for (let i = 0; i < count; i++) {
+      const line = base + lines[i]!;
+      if (hashLine(line) < this.#threshold) {
+        this.access(line);
+        sampled++;
+      }
+    }
+    this.#accesses += count - sampled;
   }
 
   /** Counts an access. */
@@ -55,19 +77,18 @@ export class ReuseDistances {
   #touchAgain(member: number): void {
     this.#accessesOf[member] = this.#accessesOf[member]! + 1;
     if (member === this.#newest) {
-      this.#counts[0] = this.#counts[0]! + 1;
+      this.#counts[0] = this.#counts[0]! + this.#weight;
       return;
     }
-    const distance = this.#order.newerThan(member) * (HASHES / this.#threshold);
-    const entry = entryOf(distance);
-    this.#counts[entry] = this.#counts[entry]! + 1;
+    const entry = entryOf(this.#order.newerThan(member) * this.#weight);
+    this.#counts[entry] = this.#counts[entry]! + this.#weight;
     this.#order.remove(member);
     this.#order.append(member);
     this.#newest = member;
   }
 
   #touchFirst(line: number, hash: number): void {
-    this.#firstTouches++;
+    this.#firstTouches += this.#weight;
     const member = this.#sample.add(line, hash);
     this.#accessesOf[member] = 1;
     this.#order.append(member);
@@ -79,16 +100,10 @@ export class ReuseDistances {
   #shrink(): void {
     const threshold = this.#sample.greatestHash;
     while (this.#sample.size > 0 && this.#sample.greatestHash >= threshold) {
-      const member = this.#sample.removeGreatest();
-      this.#order.remove(member);
-      if (member === this.#newest) this.#newest = ABSENT;
+      this.#order.remove(this.#sample.removeGreatest());
     }
-    const share = threshold / this.#threshold;
-    for (let entry = 0; entry < ENTRIES; entry++) {
-      this.#counts[entry] = this.#counts[entry]! * share;
-    }
-    this.#firstTouches *= share;
     this.#threshold = threshold;
+    this.#weight = HASHES / Math.max(1, threshold);
   }
 
   /** What was counted. */

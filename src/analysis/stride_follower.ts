@@ -25,8 +25,8 @@ export class StrideFollower {
   #anchorPosition: number;
   #anchor = 0;
   /** The last index and the one before it, and whether these accesses did not follow. */
-  #last = 0;
-  #beforeLast = 0;
+  #last = NaN;
+  #beforeLast = NaN;
   #lastBroke = false;
   #beforeLastBroke = false;
   #begun = false;
@@ -85,8 +85,8 @@ export class StrideFollower {
       this.#accept(position, value);
     } else if (this.#continues(position, value)) {
       this.#accept(position, value);
-    } else if (this.#beforeLastBroke && value - this.#beforeLast === 2 * stride) {
-      this.#beginRun(position - 2, this.#beforeLast);
+    } else if (value - this.#beforeLast === 2 * stride) {
+      if (this.#beforeLastBroke) this.#beginRun(position - 2, this.#beforeLast);
       this.#accept(position, value);
     } else {
       this.breaks++;

@@ -14,7 +14,7 @@ const BANK_BYTES = 128;
 /** The widest access, whose alignment padding may cost. */
 const VECTOR_BYTES = 16;
 /** More shared memory than a block has on any GPU: 227 KiB from compute capability 9.0 on. */
-const MOST_BYTES = 2 ** 20;
+const MOST_BYTES = 2 ** 18;
 
 /** A tile in shared memory and how it is accessed. */
 export interface SharedTile {
@@ -80,7 +80,7 @@ export interface TilePadding {
  *
  * @param tile The tile and how it is accessed.
  * @throws {RangeError} If a number is not allowed, accesses do not divide rows, or the tile is larger
- * than 1 MiB, which no shared memory is.
+ * than 256 KiB, which no shared memory is.
  * @throws {TypeError} If one is of another type.
  *
  * @example

@@ -45,6 +45,8 @@ export class WarpRequests {
   readonly #strided: StridedRequests;
   readonly #shaped: ShapedRequests;
   readonly #distant = new DistantLanes();
+  /** Lines that a warp passes. */
+  readonly #passed = new Int32Array(WARP_LANES + 1);
   /** What is to be added to the number of a line; `NaN` where indices were moved one by one. */
   #firstLine = 0;
 
@@ -127,7 +129,7 @@ export class WarpRequests {
     let sectors = 0;
     let lines = 0;
     let idealSectors = 0;
-    let isApart = true;
+    let isApart = isAligned(this.#geometry);
     for (let part = 0; part < parts; part++) {
       touched.count(values, from, to, part);
       // Different elements of a word or more are different words, and so are different lines.
@@ -140,6 +142,7 @@ export class WarpRequests {
     return packCounts(sectors, lines, idealSectors, this.#conflicts(values, from, to, isApart));
   }
 
+  /** Wavefronts more than without bank conflicts of the access whose lines were counted last. */
   #conflicts(
     values: Uint32Array<ArrayBuffer>,
     from: number,
@@ -147,40 +150,44 @@ export class WarpRequests {
     isApart: boolean,
   ): number {
     const banks = this.#banks;
+    const { distinct, isDistinct, granules } = this.#touched;
     const before = banks.wavefronts - banks.idealWavefronts;
     if (isApart) banks.addApart(values, from, to);
+    // Warps whose lanes are served together may leave out those that want what others do.
+    else if (isDistinct && this.#geometry.accessBytes === 4) banks.addApart(distinct, 0, granules);
     else banks.add(values, from, to);
     return banks.wavefronts - banks.idealWavefronts - before;
   }
 
   #tell(reuse: ReuseDistances): void {
     const { order, lines } = this.#touched;
-    const firstLine = this.#firstLine;
+    if (this.#firstLine === this.#firstLine) {
+      reuse.accessAll(order, lines, this.#firstLine);
+      return;
+    }
+    const { elementBytes } = this.#geometry;
     for (let i = 0; i < lines; i++) {
-      const line = order[i]!;
-      reuse.access(
-        firstLine === firstLine
-          ? firstLine + line
-          : this.#distant.lineOf(line, this.#geometry.elementBytes),
-      );
+      reuse.access(this.#distant.lineOf(order[i]!, elementBytes));
     }
   }
 
   /** Tells the lines of a warp that goes one way, where each lane is in one line. */
   #tellMonotonic(values: Uint32Array<ArrayBuffer>, from: number, reuse: ReuseDistances): void {
     const { elementBytes, offset, parts, accessBytes } = this.#geometry;
-    const firstLine = this.#firstLine;
+    const passed = this.#passed;
     for (let part = 0; part < parts; part++) {
       const place = offset + part * accessBytes;
       let last = -1;
+      let lines = 0;
       for (let lane = from; lane < from + WARP_LANES; lane++) {
         const index = values[lane]!;
-        const byte = (index & 127) * elementBytes + place;
+        const byte = Math.imul(index & 127, elementBytes) + place;
         const line = Math.imul(index >>> 7, elementBytes) + (byte >>> 7);
-        if (line === last) continue;
+        passed[lines] = line;
+        if (line !== last) lines++;
         last = line;
-        reuse.access(firstLine + line);
       }
+      reuse.accessAll(passed, lines, this.#firstLine);
     }
   }
 }

@@ -6,7 +6,7 @@
 
 import { AccessAnalyzer, type AccessReport } from "../analysis/mod.ts";
 import { type IndexSource, indexSource } from "./analyze_source.ts";
-import { describeAccess } from "./analyze_text.ts";
+import { describeAccess, sharedAdvice } from "./analyze_text.ts";
 import { type Command, EXIT, type Invocation, printResult, UsageError } from "./command.ts";
 import { FileProblem } from "./file_problem.ts";
 import { pictureFile } from "./picture_file.ts";
@@ -17,9 +17,9 @@ const LANES = 32;
 const PICTURED_REQUESTS = 4;
 
 /** What the command prints as JSON. */
-function figuresOf(report: AccessReport) {
+function figuresOf(report: AccessReport, advice: string) {
   const { kind, stride, confidence, outliers, requests, sectors } = report;
-  const { idealSectors, efficiency, bankConflicts, advice } = report;
+  const { idealSectors, efficiency, bankConflicts } = report;
   return {
     kind,
     stride,
@@ -72,15 +72,17 @@ async function analyze(invocation: Invocation): Promise<void> {
   const analyzer = analyzerOf(elementBytes, offset, invocation.options["reuse"] === true);
   const indices = addAll(analyzer, source);
   const report = analyzer.report();
+  const advice = isShared ? sharedAdvice(report) : report.advice;
+  const { subject } = source;
   if (picture !== undefined) {
     const { accessPicture, bankPicture } = await import("./pictures/access_pictures.ts");
     const draw = isShared ? bankPicture : accessPicture;
-    picture.write(draw({ subject: source.subject, indices, elementBytes, offset, report }));
+    picture.write(draw({ subject, indices, elementBytes, offset, report, advice }));
   }
   printResult(
     invocation,
-    figuresOf(report),
-    () => describeAccess(report, { subject: source.subject, elementBytes, isShared }),
+    figuresOf(report, advice),
+    () => describeAccess(report, { subject, elementBytes, isShared, advice }),
   );
 }
 
@@ -105,7 +107,7 @@ read in pieces, however large it is, with its last index fastest.
   --element-bytes N   bytes of an element: 1, 2, 4, 8, 12 or 16; 4 by default
   --offset N          byte at which element 0 lies; 0 by default
   --reuse             how often lines are accessed again, and after how many others
-  --shared            the indices are of shared memory: tells, and draws, its banks only
+  --shared            the indices are of shared memory: its banks are what counts and is drawn
   --picture FILE      draws the first four requests, as .svg or .html
 
 With --json: { kind, stride, confidence, outliers, requests, sectors, idealSectors, efficiency,

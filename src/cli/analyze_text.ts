@@ -15,6 +15,8 @@ export interface AnalyzedAccess {
   readonly elementBytes: number;
   /** Whether they are indices of shared memory. */
   readonly isShared: boolean;
+  /** What to do, in sentences. */
+  readonly advice: string;
 }
 
 /** Most rows of the table of reuse; beyond them distances are put together. */
@@ -96,9 +98,17 @@ function reuseTable({ counts, firstTouches, sampled, standardError }: ReuseHisto
   return textTable(["lines accessed in between", "accesses", ""], rows, ["left", "right"]) + sample;
 }
 
+/** What to do about indices of shared memory, for which sectors are of no account. */
+export function sharedAdvice({ bankConflicts, requests }: AccessReport): string {
+  if (bankConflicts === 0) return "";
+  const each = Number((bankConflicts / requests).toFixed(2));
+  return `A request takes ${each} ${each === 1 ? "wavefront" : "wavefronts"} more than it would ` +
+    "without bank conflicts: pad rows by one word, or permute (swizzle) the words of a row.";
+}
+
 /** Describes an analysis. */
 export function describeAccess(report: AccessReport, access: AnalyzedAccess): string {
-  const { subject, elementBytes, isShared } = access;
+  const { subject, elementBytes, isShared, advice } = access;
   const head = `${subject}: ${plural(report.count, "access", "accesses")} of ` +
     `${formatBytes(elementBytes)}, ${patternOf(report)}`;
   const efficiency = `coalescing efficiency ${percent(report.efficiency)}`;
@@ -107,6 +117,6 @@ export function describeAccess(report: AccessReport, access: AnalyzedAccess): st
     trafficTable(report, isShared),
     ...(isShared ? [] : [efficiency]),
     ...(report.reuse === null ? [] : [reuseTable(report.reuse)]),
-    ...(report.advice === "" ? [] : [report.advice]),
+    ...(advice === "" ? [] : [advice]),
   ].join("\n\n");
 }

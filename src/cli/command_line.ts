@@ -105,27 +105,36 @@ function unmasked(argument: string): string {
   return argument.startsWith(MASK) ? argument.slice(MASK.length) : argument;
 }
 
-/** The names of the options of all commands, since one reader reads for all. */
-function allOptions(commands: readonly Command[]): Required<CommandOptions> {
-  const names = (of: (options: CommandOptions) => readonly string[] | undefined) => [
-    ...new Set(commands.flatMap(({ options }) => options === undefined ? [] : of(options) ?? [])),
-  ];
-  return {
-    values: names(({ values }) => values),
-    flags: names(({ flags }) => flags),
-    lists: names(({ lists }) => lists),
+/**
+ * The names of the options of all commands, since one reader reads for all. A name that is of
+ * several kinds is of the one that the command gives it; it takes a value as long as none is known.
+ */
+function allOptions(
+  commands: readonly Command[],
+  command: Entry | undefined,
+): Required<CommandOptions> {
+  const own = (command !== undefined && "run" in command ? command.options : undefined) ?? {};
+  const ownNames = (kind: keyof CommandOptions): readonly string[] => own[kind] ?? [];
+  const kinds = ["values", "lists", "flags"] as const;
+  const names = (kind: keyof CommandOptions, firstKinds: readonly string[]) => {
+    const all = new Set(commands.flatMap(({ options }) => options?.[kind] ?? []));
+    const others = kinds.filter((other) => other !== kind).flatMap(ownNames);
+    return [...all].filter((name) =>
+      ownNames(kind).includes(name) || !others.includes(name) && !firstKinds.includes(name)
+    );
   };
+  const values = names("values", []);
+  const lists = names("lists", values);
+  return { values, lists, flags: names("flags", [...values, ...lists]) };
 }
 
-/**
- * Reads the command line.
- *
- * @param entries The commands there are.
- * @param args What follows the program's name.
- * @throws {UsageError} If there is no such command or option.
- */
-export function readCommandLine(entries: readonly Entry[], args: readonly string[]): CommandLine {
-  const all = allOptions(commandsOf(entries));
+/** Reads arguments by the kinds that options have for a command. */
+function parsedArguments(
+  commands: readonly Command[],
+  command: Entry | undefined,
+  args: readonly string[],
+) {
+  const all = allOptions(commands, command);
   const flags = [...FLAGS, ...all.flags];
   const values = [...VALUES, ...all.values];
   const parsed = parseArgs(masked(args, { flags, values, lists: all.lists }), {
@@ -139,6 +148,20 @@ export function readCommandLine(entries: readonly Entry[], args: readonly string
     },
   });
   const words = parsed._.map((word: string | number) => unmasked(String(word)));
+  return { all, parsed, words };
+}
+
+/**
+ * Reads the command line.
+ *
+ * @param entries The commands there are.
+ * @param args What follows the program's name.
+ * @throws {UsageError} If there is no such command or option.
+ */
+export function readCommandLine(entries: readonly Entry[], args: readonly string[]): CommandLine {
+  const commands = commandsOf(entries);
+  const { command: named } = resolve(entries, parsedArguments(commands, undefined, args).words);
+  const { all, parsed, words } = parsedArguments(commands, named, args);
   const { command, positional } = resolve(entries, words);
   const device = parsed["device"] === undefined ? undefined : unmasked(String(parsed["device"]));
   if (device === "") throw new UsageError("Cannot use --device as it must name a device");

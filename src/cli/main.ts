@@ -19,6 +19,7 @@ import { DEVICES } from "./devices.ts";
 import { DOCTOR } from "./doctor.ts";
 import { MEMORY } from "./memory.ts";
 import { OCCUPANCY } from "./occupancy.ts";
+import { ROOFLINE } from "./roofline.ts";
 import { RUN } from "./run.ts";
 import { TUNE } from "./tune.ts";
 import { VALIDATE } from "./validate.ts";
@@ -32,6 +33,7 @@ const COMMANDS: readonly (Command | CommandGroup)[] = [
   TUNE,
   OCCUPANCY,
   ANALYZE,
+  ROOFLINE,
   CACHE,
   MEMORY,
 ];

@@ -48,13 +48,17 @@ export class NpyIndices implements Disposable {
   readonly #isSwapped: boolean;
   readonly #array: IndexArrayClass;
   readonly #isFortran: boolean;
+  readonly #panelBytes: number;
 
   /**
    * Opens a file.
    *
+   * @param path Where it is.
+   * @param panelBytes Most bytes of rows that are turned at once.
    * @throws {NpyError} If it is no array of integers, or cut short, or too long.
    */
-  constructor(path: string) {
+  constructor(path: string, panelBytes: number = PANEL_BYTES) {
+    this.#panelBytes = panelBytes;
     this.#file = Deno.openSync(path);
     try {
       const beginning = this.#read(0, Math.min(NPY_BEGINNING, this.#file.statSync().size));
@@ -91,7 +95,7 @@ export class NpyIndices implements Disposable {
   *pieces(): Generator<IndexArray> {
     if (this.count === 0) return;
     if (!this.#isFortran) yield* this.#inOrder();
-    else if (this.#rowElements() * this.#size <= PANEL_BYTES) yield* this.#panels();
+    else if (this.#rowElements() * this.#size <= this.#panelBytes) yield* this.#panels();
     else yield* this.#longRows();
   }
 
@@ -123,7 +127,7 @@ export class NpyIndices implements Disposable {
     const size = this.#size;
     const rows = this.shape[0]!;
     const columns = this.#rowElements();
-    const most = Math.min(rows, Math.floor(PANEL_BYTES / (columns * size)));
+    const most = Math.min(rows, Math.floor(this.#panelBytes / (columns * size)));
     for (let row = 0; row < rows; row += most) {
       const count = Math.min(most, rows - row);
       const panel = new Uint8Array(count * columns * size);

@@ -51,3 +51,11 @@ export function formatBandwidth(bytesPerSecond: number): string {
   const [unit, name, digits] = row;
   return `${(bytesPerSecond / unit).toFixed(digits)} ${name}`;
 }
+
+const RATES = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]] as const;
+
+/** Arithmetic in decimal units, with three digits: `82.6 TOP/s`. */
+export function formatOperations(operationsPerSecond: number): string {
+  const [unit, prefix] = RATES.find(([least]) => operationsPerSecond >= least) ?? [1, ""];
+  return `${Number((operationsPerSecond / unit).toPrecision(3))} ${prefix}OP/s`;
+}

@@ -89,9 +89,9 @@ export class NativeLibrary {
    */
   readonly lostDevices: Set<number> = new Set();
   /**
-   * How often a device was found lost, a stream was closed, a capture of a stream began or ended, or
-   * somebody began or ceased to listen to a device: what hot paths watch, for which asking would take
-   * too long.
+   * How often a device was found lost, a stream was closed, a module was disposed, a capture of a
+   * stream began or ended, or somebody began or ceased to listen to a device: what hot paths watch, for
+   * which asking would take too long.
    *
    * @internal
    */

@@ -101,7 +101,9 @@ function pointerProblem(
     return `at an address that is a multiple of ${parameter.pointeeAlignment}, as the kernel takes ` +
       `${parameterTypeText(parameter)}: it is 0x${value.address.toString(16)}`;
   }
-  return `writable, as the kernel takes ${parameterTypeText(parameter)}: it is read-only`;
+  return value.readOnly === true && !parameter.isConst
+    ? `writable, as the kernel takes ${parameterTypeText(parameter)}: it is read-only`
+    : `${memory} that is the same when it is read again: it is ${describeValue(value)}`;
 }
 
 /** What is wrong with a value that is passed as bytes: it is encoded once more. */

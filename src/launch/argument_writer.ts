@@ -54,6 +54,8 @@ export const MOST_REMEMBERED = 8;
 
 /** In place of an argument that is remembered: no argument is this. */
 const NOTHING: unknown = Symbol();
+/** The same, where what came was refused. */
+const REFUSED: unknown = Symbol();
 
 function routeOf(parameter: KernelParameter): number {
   if (parameter.kind !== "scalar") return RARE;
@@ -121,8 +123,8 @@ export class ArgumentWriter {
   // What the slots hold, argument by argument: a launch compares its own with them. As fields of
   // their own they are compared in no time, while reading an element of an array takes 10 ns. Buffers
   // among them are kept from the garbage collector until the kernel is launched with others.
-  /** Whether an argument was missing or too many, so that {@linkcode ArgumentWriter.recount} is due. */
-  isMiscounted = false;
+  /** Whether an argument was refused: {@linkcode ArgumentWriter.write} is due, which says why. */
+  isRefused = false;
   /** How often memory had been given back when the addresses in the slots were good. */
   returns = 0;
   /** The first argument; what none is while the slots do not hold it, and so are the others. */
@@ -200,41 +202,39 @@ export class ArgumentWriter {
   }
 
   /**
-   * Writes the arguments and says in the slots which of them are raw bytes.
+   * Checks and writes all arguments, whatever the slots hold.
    *
+   * @param args Those at the end that are undefined are not given.
+   * @param stream The stream of the launch: memory of another one is told that this one uses it.
    * @throws {TypeError} If their number, or the type, element type, device or `const` of one is
    * not the parameter's, or memory is disposed.
    * @throws {RangeError} If a number is not an integer of the parameter's range.
-   *
-   * @param stream The stream of the launch: memory of another one is told that this one uses it.
    */
   write(args: readonly unknown[], stream?: Stream): void {
     const { count } = this;
-    if (args.length !== count) throw argumentCountError(this.#signature, args.length);
+    this.isRefused = false;
+    this.returns = returns.count;
     if (count <= MOST_REMEMBERED) this.forget(stream);
     else this.#stream = stream;
+    const given = givenOf(args);
+    if (given !== count) this.#refuseCount(given);
     for (let i = 0; i < count; i++) {
       const value = args[i];
-      if (value === undefined) throw argumentError(this.#signature, i, value, this.#location);
-      this.take(i, value);
+      if (this.take(i, value) === REFUSED) this.#refuse(i, value);
     }
   }
 
   /**
-   * Checks and writes an argument of a launch that is given few; undefined, and what is beyond the
-   * last parameter, is for {@linkcode ArgumentWriter.recount}.
+   * Checks and writes an argument, and notes if it is none for its parameter. A slot is written when
+   * all that may throw or launch, such as a getter, is done: it holds what is remembered of it, always.
+   * Vectors and structs, of which the bytes are written as they are read, are not remembered.
    *
    * @param index Which, counted from 0.
    * @returns What is to be remembered of it.
-   * @throws {TypeError} As {@linkcode ArgumentWriter.write}.
-   * @throws {RangeError} As {@linkcode ArgumentWriter.write}.
    */
   take(index: number, value: unknown): unknown {
     const rule = this.#rules[index];
-    if (rule === undefined || value === undefined) {
-      this.isMiscounted = true;
-      return NOTHING;
-    }
+    if (rule === undefined || value === undefined) return this.#noteRefusal();
     if (typeof value === "number") {
       if (rule.route === FLOAT || isIntegerOf(rule, value)) {
         if (this.#hasRaw === true) this.#mark(index, false);
@@ -242,7 +242,7 @@ export class ArgumentWriter {
         // The two zeros are not told apart when they are compared.
         return value === 0 ? NOTHING : value;
       }
-    } else if (value !== null && value !== undefined) {
+    } else if (value !== null) {
       const { dtype } = rule;
       if (dtype !== undefined && (value as ReadonlyDeviceMemory).dtype === dtype) {
         const address = addressForLaunch(value, this.#location, this.#stream);
@@ -255,24 +255,20 @@ export class ArgumentWriter {
     return this.#takeRare(index, rule.place, value);
   }
 
-  /**
-   * Refuses arguments that are too few or too many, or of which one is undefined. Those at the end
-   * that are undefined count as not given. Does nothing where it was another launch that was
-   * miscounted, and failed for another reason.
-   *
-   * @param args Those given, and one more place at least.
-   * @throws {TypeError} If they are.
-   */
-  recount(args: readonly unknown[]): void {
-    this.isMiscounted = false;
-    const given = givenOf(args);
-    if (given !== this.count) {
-      const most = args.length - 1;
-      throw argumentCountError(this.#signature, given > most ? `more than ${most}` : given);
-    }
-    const missing = args.indexOf(undefined);
-    if (missing === given) return;
-    throw argumentError(this.#signature, missing, undefined, this.#location);
+  #noteRefusal(): unknown {
+    this.isRefused = true;
+    return REFUSED;
+  }
+
+  #refuse(index: number, value: unknown): never {
+    this.isRefused = false;
+    throw argumentError(this.#signature, index, value, this.#location);
+  }
+
+  #refuseCount(given: number): never {
+    // Launches of kernels with few look at one argument more.
+    const isMore = given > MOST_REMEMBERED && this.count <= MOST_REMEMBERED;
+    throw argumentCountError(this.#signature, isMore ? `more than ${MOST_REMEMBERED}` : given);
   }
 
   /** Says whether an argument is raw bytes. */
@@ -294,9 +290,9 @@ export class ArgumentWriter {
         this.#slots[place] = 0;
         return value;
       }
-      if (isDeviceMemory(value) && this.#takes(parameter, value)) {
-        this.#slots[place] = value.address;
-        if (value.stream !== this.#stream) noteUse(value, this.#stream);
+      const address = this.#addressOf(parameter, value);
+      if (address !== undefined) {
+        this.#slots[place] = address;
         return NOTHING;
       }
     } else if (parameter.type === "bool") {
@@ -312,7 +308,7 @@ export class ArgumentWriter {
         return NOTHING;
       }
     }
-    throw argumentError(this.#signature, index, value, this.#location);
+    return this.#noteRefusal();
   }
 
   /** Writes what is passed as bytes, of which the library knows without a mark. */
@@ -322,33 +318,44 @@ export class ArgumentWriter {
     value: unknown,
   ): boolean {
     const offset = place * this.#slots.BYTES_PER_ELEMENT;
-    const returned = returns.count;
     const problem = parameter.kind === "vector"
       ? encodeVector(parameter.type, value, this.#bytes, offset)
       : encodeStruct(parameter.type, value, this.#bytes, offset);
-    // Addresses of the same launch may have been written before.
-    if (returns.count !== returned) this.#refuseReturn();
+    this.#requireNoReturn();
     return problem === undefined;
   }
 
-  #refuseReturn(): never {
+  /** Addresses of the same launch may have been written before its getters gave memory back. */
+  #requireNoReturn(): void {
+    if (returns.count === this.returns) return;
     throw new TypeError(
       `Cannot launch ${this.#signature.name} as a getter of its arguments has given memory back: ` +
         "read what it gives before the launch",
     );
   }
 
-  #takes(parameter: PointerParameter, memory: ReadonlyDeviceMemory): boolean {
-    return (parameter.dtype === undefined || parameter.dtype === memory.dtype) &&
-      isSameLocation(memory.context, this.#location) && !memory.disposed &&
-      typeof memory.address === "number" && (parameter.isConst || memory.readOnly !== true) &&
-      memory.address % parameter.pointeeAlignment === 0;
+  /**
+   * The address of device memory, whose own is told of the launch; `undefined` if a parameter does not
+   * take it.
+   */
+  #addressOf(parameter: PointerParameter, memory: unknown): number | undefined {
+    if (!isDeviceMemory(memory)) return undefined;
+    if (parameter.dtype !== undefined && parameter.dtype !== memory.dtype) return undefined;
+    if (!isSameLocation(memory.context, this.#location) || memory.disposed) return undefined;
+    if (!parameter.isConst && memory.readOnly === true) return undefined;
+    const { address, stream } = memory;
+    if (typeof address !== "number" || address % parameter.pointeeAlignment !== 0) return undefined;
+    if (stream !== this.#stream) noteUse(memory, this.#stream);
+    this.#requireNoReturn();
+    return address;
   }
 }
 
 /** How many arguments there are: those at the end that are undefined are not given. */
-export function givenOf(args: readonly unknown[]): number {
-  return args.findLastIndex((value) => value !== undefined) + 1;
+function givenOf(args: readonly unknown[]): number {
+  let given = args.length;
+  while (given > 0 && args[given - 1] === undefined) given--;
+  return given;
 }
 
 /** Whether a number is an integer of a parameter's range. */

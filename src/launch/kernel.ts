@@ -20,7 +20,7 @@ import { enqueueHeard, listenersOf } from "../stream/activity.ts";
 import { isCapturing } from "../stream/running_captures.ts";
 import type { Stream } from "../stream/stream.ts";
 import { argumentBytes } from "./argument_bytes.ts";
-import { ArgumentWriter, givenOf, MOST_REMEMBERED } from "./argument_writer.ts";
+import { ArgumentWriter, MOST_REMEMBERED } from "./argument_writer.ts";
 import { type LaunchConfig, LaunchShape } from "./launch_config.ts";
 import type { KernelSignature } from "./signature.ts";
 import { parameterLayout } from "./signature_layout.ts";
@@ -82,7 +82,7 @@ export class Kernel<
   #interruptions = NEVER;
   #wantedStream: Stream | undefined = undefined;
   #stream: Stream | undefined = undefined;
-  #reservedSharedMemory = 0;
+  #hasSharedMemoryReserve = false;
   // Of the last cooperative launch: so many blocks fit on the device.
   #mostBlocks = 0;
   #mostBlocksThreads = 0;
@@ -127,8 +127,8 @@ export class Kernel<
    * buffer of the element type, or `null`, for a pointer, an array of numbers for a vector, an
    * object for a struct. Those at the end that are `undefined` count as not given.
    * @throws {TypeError} If an argument is missing or too many, of another type, element type or
-   * device, disposed, or read-only where the kernel writes; if a getter of one launches a kernel, or
-   * one of a struct gives memory back.
+   * device, disposed, or read-only where the kernel writes; if a getter of one launches a kernel or
+   * gives memory back.
    * @throws {RangeError} If a number does not fit its parameter, or grid, block or shared memory
    * exceed a limit.
    * @throws {TypeError} If the module of the kernel is disposed.
@@ -166,7 +166,7 @@ export class Kernel<
       this.#settle(stream) === true
     ) {
       const args = listOf(first, second, third, fourth, fifth, sixth, seventh, eighth, surplus);
-      return this.#launchWatched(ticket, args.slice(0, givenOf(args)));
+      return this.#launchWatched(ticket, args);
     }
     const writer = this.#writer;
     if (returns.count !== writer.returns) writer.forgetMemory();
@@ -181,10 +181,10 @@ export class Kernel<
       if (eighth !== writer.eighth) writer.eighth = writer.take(7, eighth);
     } else if (
       fifth !== undefined || sixth !== undefined || seventh !== undefined || eighth !== undefined
-    ) writer.isMiscounted = true;
-    if (surplus !== undefined || writer.isMiscounted === true) {
+    ) writer.isRefused = true;
+    if (surplus !== undefined || writer.isRefused === true) {
       const args = listOf(first, second, third, fourth, fifth, sixth, seventh, eighth, surplus);
-      writer.recount(args);
+      writer.write(args, this.#stream);
     }
     if (launchCount !== ticket) this.#refuseNested();
     const status = enqueueLaunch(this.#record);
@@ -208,7 +208,7 @@ export class Kernel<
     const shape = this.#shape;
     shape.read(config);
     this.#record.setExtents(shape);
-    if (shape.needsSharedMemoryReserve) this.#reserve(shape.sharedMemory);
+    if (shape.needsSharedMemoryReserve && !this.#hasSharedMemoryReserve) this.#reserve();
     if (shape.cooperative) this.#requireAllBlocksFit();
   }
 
@@ -219,6 +219,8 @@ export class Kernel<
   #settle(wanted: Stream | undefined): boolean {
     const { context } = this;
     this.#interruptions = NEVER;
+    // The library has it as long as a graph needs it.
+    this.#requireOwner(`launch ${this.name}`);
     const stream = streamFor(context, wanted);
     this.#record.setStream(stream.id);
     this.#stream = stream;
@@ -272,7 +274,7 @@ export class Kernel<
     throw launchError(this.context.library, this.context.ordinal, this.name, status);
   }
 
-  /** Only asked where something has failed: the library knows that a module is gone. */
+  /** Asked where launches were interrupted, which the end of a module does, or where one has failed. */
   #requireOwner(action: string): void {
     if (this.#owner?.disposed !== true) return;
     throw new TypeError(`Cannot ${action} as ${this.#owner.label} is disposed`);
@@ -298,12 +300,16 @@ export class Kernel<
     );
   }
 
-  /** Beyond 48 KiB a kernel must be allowed its dynamic shared memory before it is launched. */
-  #reserve(bytes: number): void {
-    if (bytes <= this.#reservedSharedMemory) return;
+  /**
+   * Beyond 48 KiB a kernel must be allowed its dynamic shared memory before it is launched. At once as
+   * much as there can be: the limit is one for all that have the kernel, also in other isolates, and
+   * what another of them allows itself later must not be less than this one counts on.
+   */
+  #reserve(): void {
     this.#requireOwner(`launch ${this.name}`);
-    reserveSharedMemory(this.context.library, this.context.ordinal, this.#id, bytes);
-    this.#reservedSharedMemory = bytes;
+    const { library, ordinal } = this.context;
+    reserveSharedMemory(library, ordinal, this.#id, this.#shape.maxSharedMemory);
+    this.#hasSharedMemoryReserve = true;
   }
 }
 

@@ -108,6 +108,8 @@ export class LaunchShape implements LaunchExtents {
   /** The extents of a cluster: x + 256 y + 65536 z; 0 for none. */
   cluster = 0;
 
+  /** Most bytes of dynamic shared memory of a block. */
+  readonly maxSharedMemory: number;
   readonly #kernelName: string;
   readonly #device: LaunchLimits;
   readonly #maxBlock: Extents;
@@ -115,7 +117,6 @@ export class LaunchShape implements LaunchExtents {
   readonly #maxThreads: number;
   readonly #maxLine: number;
   readonly #staticSharedMemory: number;
-  readonly #maxSharedMemory: number;
   readonly #freeSharedMemory: number;
   // What the configuration was, if it was good, simple and had one dimension; see isLast(). Before,
   // and else, what none has. NaN would do, but then V8 made an object of every number that it
@@ -146,7 +147,7 @@ export class LaunchShape implements LaunchExtents {
     this.#staticSharedMemory = kernel.staticSharedMemory;
     if (kernel.staticSharedMemory > device.sharedMemoryPerBlock) this.#refuseStaticSharedMemory();
     // Static and dynamic shared memory come out of the same space.
-    this.#maxSharedMemory = Math.max(
+    this.maxSharedMemory = Math.max(
       0,
       Math.max(device.sharedMemoryPerBlock, device.sharedMemoryPerBlockOptIn) -
         kernel.staticSharedMemory,
@@ -186,39 +187,44 @@ export class LaunchShape implements LaunchExtents {
    * @throws {TypeError} If a field is no number or list of numbers.
    */
   read(config: LaunchConfig): void {
-    if (typeof config !== "object" || config === null) this.#refuseConfig(config);
+    if (!isObject(config)) this.#refuseConfig(config);
     const { grid, block, sharedMemory, cooperative, cluster } = config;
-    this.lastGrid = NOTHING;
     const isPlain = sharedMemory === undefined && cooperative === undefined &&
       cluster === undefined;
     if (isPlain === true && isExtent(grid, this.#maxGrid.x) && isExtent(block, this.#maxLine)) {
       return this.#takeLine(grid, block);
     }
-    if (typeof grid === "number") {
-      this.gridX = grid;
-      this.gridY = 1;
-      this.gridZ = 1;
-    } else {
+    // A list may be a proxy, whose traps may launch the kernel, which comes back here. So all lists are
+    // read before anything is taken over.
+    let gridX: number, gridY = 1, gridZ = 1;
+    if (typeof grid === "number") gridX = grid;
+    else {
       this.#checkList("grid", grid);
-      this.gridX = grid[0];
-      this.gridY = grid.length > 1 ? grid[1]! : 1;
-      this.gridZ = grid.length > 2 ? grid[2]! : 1;
+      gridX = grid[0];
+      if (grid.length > 1) gridY = grid[1]!;
+      if (grid.length > 2) gridZ = grid[2]!;
     }
-    if (typeof block === "number") {
-      this.blockX = block;
-      this.blockY = 1;
-      this.blockZ = 1;
-    } else {
+    let blockX: number, blockY = 1, blockZ = 1;
+    if (typeof block === "number") blockX = block;
+    else {
       this.#checkList("block", block);
-      this.blockX = block[0];
-      this.blockY = block.length > 1 ? block[1]! : 1;
-      this.blockZ = block.length > 2 ? block[2]! : 1;
+      blockX = block[0];
+      if (block.length > 1) blockY = block[1]!;
+      if (block.length > 2) blockZ = block[2]!;
     }
+    const sides = cluster === undefined ? undefined : this.#readCluster(cluster);
+    this.lastGrid = NOTHING;
+    this.gridX = gridX;
+    this.gridY = gridY;
+    this.gridZ = gridZ;
+    this.blockX = blockX;
+    this.blockY = blockY;
+    this.blockZ = blockZ;
     this.sharedMemory = sharedMemory === undefined ? 0 : sharedMemory;
     this.#checkExtents();
     if (cooperative !== undefined && cooperative !== false) this.#checkCooperative(cooperative);
     this.cooperative = cooperative === true;
-    this.cluster = cluster === undefined ? 0 : this.#readCluster(cluster);
+    this.cluster = sides === undefined ? 0 : this.#checkCluster(sides);
     // What more than these numbers decide on is read at every launch.
     const isSimple = !this.cooperative && !this.needsSharedMemoryReserve && cluster === undefined;
     if (isSimple && typeof grid === "number" && typeof block === "number") {
@@ -257,7 +263,7 @@ export class LaunchShape implements LaunchExtents {
     if (!isExtent(this.blockZ, maxBlock.z)) this.#refuse("block.z", 1, maxBlock.z, this.blockZ);
     if (this.threads > this.#maxThreads) this.#refuseThreads();
     const { sharedMemory } = this;
-    if (sharedMemory !== 0 && !isExtent(sharedMemory, this.#maxSharedMemory)) {
+    if (sharedMemory !== 0 && !isExtent(sharedMemory, this.maxSharedMemory)) {
       this.#refuseSharedMemory();
     }
   }
@@ -276,10 +282,14 @@ export class LaunchShape implements LaunchExtents {
     );
   }
 
-  /** Takes over the extents of a cluster. */
-  #readCluster(cluster: Dimensions): number {
+  #readCluster(cluster: Dimensions): readonly [number, number, number] {
     if (typeof cluster !== "number") this.#checkList("cluster", cluster);
     const [x, y = 1, z = 1] = typeof cluster === "number" ? [cluster] : cluster;
+    return [x, y, z];
+  }
+
+  /** Checks the extents of a cluster, and gives them as the library takes them. */
+  #checkCluster([x, y, z]: readonly [number, number, number]): number {
     for (const [axis, extent] of Object.entries({ x, y, z })) {
       if (!isExtent(extent, MOST_IN_CLUSTER)) {
         this.#refuse(`cluster.${axis}`, 1, MOST_IN_CLUSTER, extent);
@@ -343,7 +353,7 @@ export class LaunchShape implements LaunchExtents {
     const field = held === 0
       ? "sharedMemory"
       : `sharedMemory, beside the ${held} bytes the kernel declares,`;
-    this.#refuse(field, 0, this.#maxSharedMemory, this.sharedMemory);
+    this.#refuse(field, 0, this.maxSharedMemory, this.sharedMemory);
   }
 
   #refuseConfig(config: unknown): never {
@@ -352,6 +362,11 @@ export class LaunchShape implements LaunchExtents {
         `block: it is ${describeValue(config)}`,
     );
   }
+}
+
+/** Functions are objects that may have fields, too. */
+function isObject(value: unknown): boolean {
+  return (typeof value === "object" && value !== null) || typeof value === "function";
 }
 
 /** Whether a value is an integer of at least 1 and at most the limit, which is one of 32 bits. */

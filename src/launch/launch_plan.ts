@@ -6,7 +6,8 @@
 
 import type { LaunchConfig } from "./launch_config.ts";
 import type { AxisWork, BlockShape, Coverage } from "./launch_problem.ts";
-import type { Occupancy } from "./occupancy.ts";
+import type { Occupancy, OccupancyLimiter } from "./occupancy.ts";
+import { stepsOf } from "./stride_grid.ts";
 
 /** Three extents, x first. */
 export type ThreeExtents = readonly [x: number, y: number, z: number];
@@ -107,8 +108,7 @@ export class LaunchPlan implements LaunchConfig {
   /** Most steps that a thread makes: 1 unless the grid strides. */
   get steps(): number {
     const { coverage, tiles, grid } = this.#decision;
-    if (coverage !== "stride") return 1;
-    return Math.ceil(tiles.x / grid.x) * Math.ceil(tiles.y / grid.y) * Math.ceil(tiles.z / grid.z);
+    return coverage === "stride" ? stepsOf(tiles, grid) : 1;
   }
 
   /** How full a multiprocessor is, and what keeps it from being fuller. */
@@ -129,45 +129,74 @@ export class LaunchPlan implements LaunchConfig {
 
   /**
    * The tail effect: the share of the device's time that is idle because the last wave is not full,
-   * if all blocks take equally long. 0 where the last wave is full.
+   * or not all blocks of a striding grid have work in the last step, if all work takes equally
+   * long. 0 where the device is full from beginning to end.
    */
   get tailEffect(): number {
-    const { waves } = this;
-    return 1 - waves / Math.ceil(waves);
+    const { tiles: { x, y, z } } = this.#decision;
+    const work = x * y * z / this.residentBlocks;
+    return 1 - work / (Math.ceil(this.waves) * this.steps);
   }
 
   /** Why the launch is as it is, in sentences. */
   explain(): string {
-    const { kernelName, axes, coverage, tiles, block, reason, occupancy } = this.#decision;
-    const work = axes.map(({ name, extent }) => `${count(extent)} ${name}`).join(" × ");
-    const shape = shapeText(block);
-    const limiter = occupancy.occupancy === 1 ? "" : `, limited by ${occupancy.limiter}`;
-    const fits = `${occupancy.activeBlocks} such blocks fit on a multiprocessor, which is ` +
-      `${percent(occupancy.occupancy)} of its warps${limiter}`;
+    const { kernelName, block, reason, occupancy } = this.#decision;
+    const { activeBlocks } = occupancy;
+    const limiter = occupancy.occupancy === 1 ? "" : `, limited by ${LIMITERS[occupancy.limiter]}`;
+    const threads = `${shapeText(block)} ${
+      block.x * block.y * block.z === 1 ? "thread" : "threads"
+    }`;
+    const fits = `${activeBlocks} such ${activeBlocks === 1 ? "block fits" : "blocks fit"}`;
+    return `${kernelName}: ${threads} to a block, ${reason}. ${fits} on a multiprocessor, which is ` +
+      `${percent(occupancy.occupancy)} of its warps${limiter}. ${this.#gridText()}. ` +
+      `${this.#wavesText()}.`;
+  }
+
+  #gridText(): string {
+    const { axes, coverage, tiles } = this.#decision;
     const [x, y, z] = this.tiles;
-    const ways = {
-      exact: `${count(this.blocks)} blocks cover ${work} exactly`,
-      linear: `${
-        count(this.blocks)
-      } blocks along x, ${x} × ${y} × ${z} of the problem, cover ${work}`,
-      stride: `${count(this.blocks)} blocks stride over ${work}, ` +
-        `${count(tiles.x * tiles.y * tiles.z)} blocks of work, in ${count(this.steps)} steps`,
-    };
-    return `${kernelName}: ${shape} threads to a block, ${reason}. ${fits}. ${
-      ways[coverage]
-    }. ${this.#wavesText()}`;
+    const { blocks, steps } = this;
+    const one = blocks === 1;
+    const extents = axes.map(({ name, extent }) => `${count(extent)} ${name}`).join(" × ");
+    // Blocks along an axis that the problem does not have are those that share products.
+    const work = axes.length === 2 && z > 1
+      ? `${extents}, ${count(z)} to share the products of each`
+      : extents;
+    if (axes.some(({ extent }) => extent === 0)) {
+      return `${counted(blocks, "block")} ${one ? "finds" : "find"} nothing to do in ${work}`;
+    }
+    switch (coverage) {
+      case "exact":
+        return `${counted(blocks, "block")} ${one ? "covers" : "cover"} exactly ${work}`;
+      case "linear":
+        return `${counted(blocks, "block")} along x, ${x} × ${y} × ${z} of the problem, ` +
+          `${one ? "covers" : "cover"} ${work}`;
+      case "stride":
+        return `${counted(blocks, "block")} ${one ? "strides" : "stride"} over ${work}, ` +
+          `${counted(tiles.x * tiles.y * tiles.z, "block")} of work, in ${counted(steps, "step")}`;
+    }
   }
 
   #wavesText(): string {
     const { waves, tailEffect, residentBlocks } = this;
     const held = `the device holds ${count(residentBlocks)} at once`;
-    if (waves <= 1) return `That is ${percent(waves)} of one wave: ${held}.`;
-    const tail = tailEffect === 0
-      ? "which is full"
-      : `which is not full, so that ${percent(tailEffect)} of the device's time is idle`;
-    return `That is ${waves.toFixed(2)} waves, the last of ${tail}: ${held}.`;
+    const idle = `${percent(tailEffect)} of the device's time is idle`;
+    if (waves > 1) {
+      const tail = tailEffect === 0 ? "which is full" : `which is not full, so that ${idle}`;
+      return `That is ${waves.toFixed(2)} waves, the last of ${tail}: ${held}`;
+    }
+    const tail = this.steps === 1 || tailEffect === 0 ? "" : `; ${idle}, as steps are not full`;
+    return `That is ${percent(waves)} of one wave: ${held}${tail}`;
   }
 }
+
+const LIMITERS: Readonly<Record<OccupancyLimiter, string>> = {
+  warps: "warps",
+  blocks: "the number of blocks",
+  registers: "registers",
+  sharedMemory: "shared memory",
+  barriers: "barriers",
+};
 
 function shapeText({ x, y, z }: BlockShape): string {
   if (z !== 1) return `${x} × ${y} × ${z}`;
@@ -179,7 +208,11 @@ function percent(share: number): string {
   return `${value >= 10 || value === 0 ? Math.round(value) : value.toPrecision(2)} %`;
 }
 
-/** A number in groups of three digits. */
+/** A number in groups of three digits; one that nobody would read so by its power of ten. */
 function count(value: number): string {
-  return value.toLocaleString("en");
+  return value < 1e21 ? value.toLocaleString("en") : value.toPrecision(3);
+}
+
+function counted(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 }

@@ -9,7 +9,14 @@
 
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
-import { candidateThreads, LEAST_SHARED_OUT, shapeOf } from "./block_shape.ts";
+import type { OccupancyLimits } from "./block_limits.ts";
+import {
+  candidateThreads,
+  LEAST_SHARED_OUT,
+  type LeastExtents,
+  leastExtents,
+  shapeOf,
+} from "./block_shape.ts";
 import { LaunchPlan } from "./launch_plan.ts";
 import {
   type AxisProblem,
@@ -17,11 +24,12 @@ import {
   type BlockShape,
   type Coverage,
   type LaunchProblem,
+  MOST_SHARED_MEMORY,
   readProblem,
 } from "./launch_problem.ts";
-import type { OccupancyLimits } from "./block_limits.ts";
 import { type Occupancy, occupancy } from "./occupancy.ts";
 import { occupancyLimits } from "./occupancy_limits.ts";
+import { strideGrid } from "./stride_grid.ts";
 
 /** A kernel on a device, as far as its launch depends on it. */
 export interface PlannedKernel {
@@ -38,7 +46,7 @@ export interface PlannedKernel {
     /** Bytes of shared memory declared in the kernel. */
     readonly staticSharedMemory: number;
   };
-  /** Whether its threads go on to the work a grid further. */
+  /** Whether it is a built-in one, whose threads go on to the elements a grid further along x. */
   readonly gridStride?: boolean;
 }
 
@@ -80,6 +88,7 @@ class LaunchPlanner {
 
   plan(problem: LaunchProblem): LaunchPlan {
     const work = readProblem(problem);
+    if (this.#kernel.gridStride === true && work.axes.length > 1) this.#refuseAxes();
     const coverage = work.options.coverage ??
       (this.#kernel.gridStride === true ? "stride" : "exact");
     const chosen = work.block === undefined
@@ -110,6 +119,8 @@ class LaunchPlanner {
         registersPerThread,
         staticSharedMemory,
         dynamicSharedMemory,
+        // For the advice: nobody can launch what it would else propose.
+        maxThreadsPerBlock: this.#maxThreads,
       });
       if (this.#occupancies.size >= MOST_REMEMBERED) this.#occupancies.clear();
       this.#occupancies.set(key, known);
@@ -117,10 +128,10 @@ class LaunchPlanner {
     return known;
   }
 
-  #givenBlock({ options }: AxisProblem, shape: BlockShape): ChosenBlock {
+  #givenBlock({ options, isTile }: AxisProblem, shape: BlockShape): ChosenBlock {
     const threads = threadsOf(shape);
     if (threads > this.#maxThreads) {
-      const hint = options.block === undefined ? ", one for each element of tile: give block" : "";
+      const hint = isTile ? ", one for each element of tile: give block" : "";
       this.#refuse(
         `the threads of block must be in 1..${this.#maxThreads}: they are ${threads}${hint}`,
       );
@@ -193,23 +204,31 @@ class LaunchPlanner {
 
   /** Makes a block taller where a grid would else need more of them along y or z than there can be. */
   #tallEnough(problem: AxisProblem, block: ChosenBlock, coverage: Coverage): ChosenBlock {
-    if (coverage === "stride" || this.#fitsExactly(this.#tilesOf(problem, block))) return block;
-    const larger = this.#candidates.filter((threads) => threads > threadsOf(block.shape))
+    const isEnough = (chosen: ChosenBlock) => this.#fitsExactly(this.#tilesOf(problem, chosen));
+    if (coverage === "stride" || isEnough(block)) return block;
+    const larger = this.#candidates.filter((threads) => threads >= threadsOf(block.shape))
       .sort((one, other) => one - other);
-    let tallest = block;
-    for (const threads of larger) {
-      const taller = this.#blockOf(problem, threads, "as many as cover the problem's extents");
-      if (taller.occupancy.activeBlocks === 0) break;
-      tallest = taller;
-      if (this.#fitsExactly(this.#tilesOf(problem, taller))) break;
-    }
-    return tallest;
+    const reason = "as many as cover the problem's extents";
+    const taller = larger.map((threads) => this.#blockOf(problem, threads, reason));
+    const work = stepsAlong(problem);
+    // With as many threads along x as the others leave only where a whole warp is too many.
+    const narrower = larger.flatMap((threads) => {
+      const least = leastExtents(threads, work, this.#info.maxGridDimensions);
+      return least === undefined ? [] : [this.#blockOf(problem, threads, reason, least)];
+    });
+    const fitting = [...taller, ...narrower].filter(({ occupancy }) => occupancy.activeBlocks > 0);
+    return fitting.find(isEnough) ?? block;
   }
 
-  #blockOf({ axes, options }: AxisProblem, threads: number, reason: string): ChosenBlock {
-    const work = axes.map(({ extent, perThread }) => Math.ceil(extent / perThread));
-    const shape = shapeOf(threads, work, this.#info.maxBlockDimensions);
-    const sharedMemory = this.#sharedMemoryOf(options.sharedMemory, shape);
+  #blockOf(
+    problem: AxisProblem,
+    threads: number,
+    reason: string,
+    least?: LeastExtents,
+  ): ChosenBlock {
+    const work = stepsAlong(problem);
+    const shape = shapeOf(threads, work, this.#info.maxBlockDimensions, least);
+    const sharedMemory = this.#sharedMemoryOf(problem.options.sharedMemory, shape);
     const occupancy = this.#occupancyOf(threadsOf(shape), sharedMemory);
     return { shape, sharedMemory, occupancy, reason };
   }
@@ -220,9 +239,9 @@ class LaunchPlanner {
   ): number {
     const isChosen = typeof sharedMemory === "function";
     const bytes = isChosen ? sharedMemory(shape) : sharedMemory;
-    if (isChosen && !(Number.isSafeInteger(bytes) && bytes >= 0)) {
+    if (isChosen && !(Number.isInteger(bytes) && bytes >= 0 && bytes <= MOST_SHARED_MEMORY)) {
       this.#refuse(
-        `sharedMemory must give an integer in 0..${Number.MAX_SAFE_INTEGER}: for a block of ` +
+        `sharedMemory must give an integer in 0..${MOST_SHARED_MEMORY}: for a block of ` +
           `${threadsOf(shape)} threads it gives ${describeValue(bytes)}`,
       );
     }
@@ -239,9 +258,10 @@ class LaunchPlanner {
     const tiles = { x: along(0), y: along(1), z: along(2) };
     if (mostSplits === 1) return tiles;
     const held = occupancy.activeBlocks * this.#info.multiprocessorCount;
-    const splits = Math.floor(held / (tiles.x * tiles.y));
-    const most = Math.min(mostSplits, this.#info.maxGridDimensions.z);
-    return { ...tiles, z: Math.max(1, Math.min(splits, most)) };
+    const fill = Math.max(1, Math.floor(held / (tiles.x * tiles.y)));
+    const most = Math.min(fill, mostSplits, this.#info.maxGridDimensions.z);
+    // The longest of them decides: no more than it takes for none to be longer.
+    return { ...tiles, z: Math.ceil(mostSplits / Math.ceil(mostSplits / most)) };
   }
 
   #fitsExactly(tiles: BlockShape): boolean {
@@ -262,7 +282,12 @@ class LaunchPlanner {
       case "linear":
         return this.#linearGrid(tiles);
       case "stride":
-        return this.#strideGrid(work, tiles, occupancy);
+        return strideGrid(
+          tiles,
+          occupancy.activeBlocks * this.#info.multiprocessorCount,
+          this.#info.maxGridDimensions,
+          work.options.stepsPerThread ?? Infinity,
+        );
     }
   }
 
@@ -278,29 +303,15 @@ class LaunchPlanner {
     return { x: blocks, y: 1, z: 1 };
   }
 
-  /** No more blocks than the device holds at once, unless threads would make too many steps. */
-  #strideGrid(
-    { options: { stepsPerThread = Infinity } }: AxisProblem,
-    tiles: BlockShape,
-    { activeBlocks }: Occupancy,
-  ): BlockShape {
-    const most = this.#info.maxGridDimensions;
-    const held = activeBlocks * this.#info.multiprocessorCount;
-    const blocks = Math.max(held, Math.ceil(tiles.x * tiles.y * tiles.z / stepsPerThread));
-    const x = Math.min(tiles.x, blocks, most.x);
-    const y = Math.min(tiles.y, Math.max(1, Math.floor(blocks / x)), most.y);
-    const z = Math.min(tiles.z, Math.max(1, Math.floor(blocks / (x * y))), most.z);
-    return { x, y, z };
-  }
-
   #requireTiles({ axes }: AxisProblem, index: number, tiles: number): void {
     const axis = AXES[index]!;
     const most = this.#info.maxGridDimensions[axis];
     if (tiles <= most) return;
     const { name, extent } = axes[index]!;
+    const linear = axis === "x" ? "" : ', and "linear" counts them along x';
     this.#refuse(
       `the blocks of the grid along ${axis} must be in 1..${most}: ${extent} ${name} take ${tiles}; ` +
-        'coverage "stride" takes any number, if the kernel strides, and "linear" counts them along x',
+        `coverage "stride" takes any number, if the kernel strides${linear}`,
     );
   }
 
@@ -308,6 +319,14 @@ class LaunchPlanner {
     const most = this.#info.maxBlockDimensions[axis];
     if (extent <= most) return;
     this.#refuse(`block.${axis} must be in 1..${most}: it is ${extent}`);
+  }
+
+  /** Each row of blocks would do all of the work again. */
+  #refuseAxes(): never {
+    throw new TypeError(
+      `Cannot choose launch parameters for ${this.#kernel.name} as problem must have elements: ` +
+        "built-in kernels have one axis",
+    );
   }
 
   #refuseUnfit({ advice }: Occupancy): never {
@@ -324,6 +343,11 @@ const MOST_REMEMBERED = 64;
 
 function threadsOf({ x, y, z }: BlockShape): number {
   return x * y * z;
+}
+
+/** Steps of threads that the work along each axis takes. */
+function stepsAlong({ axes }: AxisProblem): number[] {
+  return axes.map(({ extent, perThread }) => Math.ceil(extent / perThread));
 }
 
 /** What a block covers along an axis in one step. */

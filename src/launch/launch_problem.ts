@@ -84,7 +84,10 @@ export interface ProductTile {
   readonly m: number;
   /** Columns of the product. */
   readonly n: number;
-  /** Products that are added up at a time; all of them when absent. */
+  /**
+   * Products that are added up at a time, 1 when absent. Blocks that share an element's products,
+   * see `splitK`, can be no more than that makes.
+   */
   readonly k?: number;
 }
 
@@ -105,8 +108,8 @@ export interface ProductProblem extends PlanOptions {
   readonly tile?: ProductTile;
   /**
    * Whether blocks along z share the products of an element, so that a small product fills the
-   * device: the kernel adds up what it computes from `blockIdx.z` and `gridDim.z`. `false` by
-   * default.
+   * device: block `z` of `plan.tiles[2]` adds up its part of them, and the kernel adds the parts.
+   * `false` by default.
    */
   readonly splitK?: boolean;
 }
@@ -132,13 +135,18 @@ export interface AxisProblem {
   readonly axes: readonly AxisWork[];
   /** Threads of a block that the problem asks for; `undefined` where they are to be chosen. */
   readonly block: BlockShape | undefined;
+  /** Whether that is one for each element of a tile. */
+  readonly isTile: boolean;
   /** Most blocks along z that may share the products of an element; 1 where none may. */
   readonly mostSplits: number;
   /** What else is said of it. */
-  readonly options: PlanOptions;
+  readonly options: Omit<PlanOptions, "block">;
 }
 
 const ACTION = "choose launch parameters";
+
+/** Most shared memory that a launch can ask for, in bytes: of what a kernel may have it is checked. */
+export const MOST_SHARED_MEMORY = 2 ** 31 - 1;
 
 /**
  * Reads a problem.
@@ -152,7 +160,6 @@ export function readProblem(problem: LaunchProblem): AxisProblem {
   const isPlane = "rows" in problem || "columns" in problem;
   const isProduct = "m" in problem || "n" in problem || "k" in problem;
   if (Number(isElements) + Number(isPlane) + Number(isProduct) !== 1) refuseKind(problem);
-  requireOptions(problem);
   if (isElements) return readElements(problem as ElementProblem);
   return isPlane ? readPlane(problem as PlaneProblem) : readProduct(problem as ProductProblem);
 }
@@ -163,9 +170,10 @@ function readElements(problem: ElementProblem): AxisProblem {
   requireInteger("elementsPerThread", elementsPerThread, 1);
   return {
     axes: [{ name: "elements", extent: elements, perThread: elementsPerThread, perBlock: 0 }],
-    block: readBlock(problem.block),
+    block: readBlock(problem.block, 1),
+    isTile: false,
     mostSplits: 1,
-    options: problem,
+    options: readOptions(problem),
   };
 }
 
@@ -175,7 +183,8 @@ function readPlane(problem: PlaneProblem): AxisProblem {
   requireInteger("columns", columns, 0);
   if (planes !== undefined) requireInteger("planes", planes, 0);
   requireFastAxis(x);
-  const perThread = readExtents("elementsPerThread", elementsPerThread);
+  const axisCount = planes === undefined ? 2 : 3;
+  const perThread = readExtents("elementsPerThread", elementsPerThread, axisCount);
   const [first, second] = x === "columns"
     ? [["columns", columns], ["rows", rows]] as const
     : [["rows", rows], ["columns", columns]] as const;
@@ -186,7 +195,13 @@ function readPlane(problem: PlaneProblem): AxisProblem {
   if (planes !== undefined) {
     axes.push({ name: "planes", extent: planes, perThread: perThread.z, perBlock: 0 });
   }
-  return { axes, block: readBlock(problem.block), mostSplits: 1, options: problem };
+  return {
+    axes,
+    block: readBlock(problem.block, axisCount),
+    isTile: false,
+    mostSplits: 1,
+    options: readOptions(problem),
+  };
 }
 
 function readProduct(problem: ProductProblem): AxisProblem {
@@ -196,15 +211,20 @@ function readProduct(problem: ProductProblem): AxisProblem {
   requireInteger("k", k, 0);
   requireFastAxis(x);
   if (typeof splitK !== "boolean") refuseType("splitK", "a boolean", splitK);
-  if (tile !== undefined) requireTile(tile);
-  const rows: AxisWork = axisOf("rows (m)", m, tile?.m);
-  const columns: AxisWork = axisOf("columns (n)", n, tile?.n);
+  const { m: tileRows, n: tileColumns, k: tileProducts = 1 } = readTile(tile);
+  const rows = axisOf("rows (m)", m, tileRows);
+  const columns = axisOf("columns (n)", n, tileColumns);
   const axes = x === "columns" ? [columns, rows] : [rows, columns];
-  const block = problem.block === undefined && tile !== undefined
-    ? { x: axes[0]!.perBlock, y: axes[1]!.perBlock, z: 1 }
-    : readBlock(problem.block);
-  const steps = Math.ceil(k / (tile?.k ?? 1));
-  return { axes, block, mostSplits: splitK ? Math.max(1, steps) : 1, options: problem };
+  // The threads of a tile are the kernel's own affair.
+  const given = readBlock(problem.block, tile === undefined ? 2 : 3);
+  const isTile = given === undefined && tile !== undefined;
+  return {
+    axes,
+    block: isTile ? { x: axes[0]!.perBlock, y: axes[1]!.perBlock, z: 1 } : given,
+    isTile,
+    mostSplits: splitK ? Math.max(1, Math.ceil(k / tileProducts)) : 1,
+    options: readOptions(problem),
+  };
 }
 
 function axisOf(name: string, extent: number, perBlock: number | undefined): AxisWork {
@@ -213,33 +233,39 @@ function axisOf(name: string, extent: number, perBlock: number | undefined): Axi
     : { name, extent, perThread: 0, perBlock };
 }
 
-function requireTile(tile: ProductTile): void {
+function readTile(tile: ProductTile | undefined): Partial<ProductTile> {
+  if (tile === undefined) return {};
   requireObject(tile, "tile", ACTION);
-  requireInteger("tile.m", tile.m, 1);
-  requireInteger("tile.n", tile.n, 1);
-  if (tile.k !== undefined) requireInteger("tile.k", tile.k, 1);
+  const { m, n, k } = tile;
+  requireInteger("tile.m", m, 1);
+  requireInteger("tile.n", n, 1);
+  if (k === undefined) return { m, n };
+  requireInteger("tile.k", k, 1);
+  return { m, n, k };
 }
 
-function requireOptions({ coverage, sharedMemory, stepsPerThread }: PlanOptions): void {
+/** A copy: what is checked is what is used, whatever a getter says the next time. */
+function readOptions({ coverage, sharedMemory, stepsPerThread }: PlanOptions) {
   if (coverage !== undefined && !["exact", "stride", "linear"].includes(coverage)) {
     refuseType("coverage", '"exact", "stride" or "linear"', coverage);
   }
   if (stepsPerThread !== undefined) requireInteger("stepsPerThread", stepsPerThread, 1);
   if (sharedMemory !== undefined && typeof sharedMemory !== "function") {
-    requireInteger("sharedMemory", sharedMemory, 0);
+    requireInteger("sharedMemory", sharedMemory, 0, MOST_SHARED_MEMORY);
   }
+  return { coverage, sharedMemory, stepsPerThread } as AxisProblem["options"];
 }
 
 function requireFastAxis(x: unknown): void {
   if (x !== "columns" && x !== "rows") refuseType("x", '"columns" or "rows"', x);
 }
 
-function readBlock(block: Dimensions | undefined): BlockShape | undefined {
-  return block === undefined ? undefined : readExtents("block", block);
+function readBlock(block: Dimensions | undefined, axisCount: number): BlockShape | undefined {
+  return block === undefined ? undefined : readExtents("block", block, axisCount);
 }
 
-/** One to three positive integers; those left out are 1. */
-function readExtents(name: string, extents: Dimensions): BlockShape {
+/** One to three positive integers; those left out are 1, and so are those of axes there are not. */
+function readExtents(name: string, extents: Dimensions, axisCount: number): BlockShape {
   if (typeof extents === "number") {
     requireInteger(name, extents, 1);
     return { x: extents, y: 1, z: 1 };
@@ -248,18 +274,34 @@ function readExtents(name: string, extents: Dimensions): BlockShape {
     refuseType(name, "an integer or an array of 1 to 3 integers", extents);
   }
   const [x, y = 1, z = 1] = extents as readonly [number, number?, number?];
-  for (const [axis, extent] of Object.entries({ x, y, z })) {
-    requireInteger(`${name}.${axis}`, extent, 1);
-  }
+  requireInteger(`${name}.x`, x, 1);
+  requireInteger(`${name}.y`, y, 1);
+  requireInteger(`${name}.z`, z, 1);
+  if (axisCount < 2 && y !== 1) refuseAxis(`${name}.y`, axisCount, y);
+  if (axisCount < 3 && z !== 1) refuseAxis(`${name}.z`, axisCount, z);
   return { x, y, z };
 }
 
-/** Refuses what is not an integer of at least this. */
-export function requireInteger(name: string, value: number, least: number): void {
-  if (Number.isSafeInteger(value) && value >= least) return;
+/** More threads than one would do the same work. */
+function refuseAxis(name: string, axisCount: number, value: number): never {
   throw new RangeError(
-    `Cannot ${ACTION} as ${name} must be an integer in ${least}..${Number.MAX_SAFE_INTEGER}: ` +
-      `it is ${describeValue(value)}`,
+    `Cannot ${ACTION} as ${name} must be 1, as the problem has ` +
+      `${axisCount === 1 ? "one axis" : "two axes"}: it is ${value}`,
+  );
+}
+
+/** Refuses what is not an integer of its range. */
+function requireInteger(
+  name: string,
+  value: number,
+  least: number,
+  most = Number.MAX_SAFE_INTEGER,
+): void {
+  if (Number.isSafeInteger(value) && value >= least && value <= most) return;
+  throw new RangeError(
+    `Cannot ${ACTION} as ${name} must be an integer in ${least}..${most}: it is ${
+      describeValue(value)
+    }`,
   );
 }
 

@@ -191,6 +191,8 @@ export class Module<
    */
   [Symbol.dispose](): void {
     this.#disposed = true;
+    // Kernels ask whether it is only once they are interrupted.
+    this.context.library.interruptions++;
     for (const variable of this.#variables) variable.free();
     this.#variables.clear();
     this.#kernels.clear();

@@ -240,7 +240,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   /** Whether the memory is given back, by this buffer or, past it, by its address. */
   #isFreed(): boolean {
     if (this.#withdrawals === FREED) return true;
-    if (this.#pool === undefined) return false;
+    if (this.#pool === undefined) return (this.#origin as Allocation).freed;
     const { withdrawn } = this.#pool;
     if (withdrawn.count === this.#withdrawals) return false;
     const isFreed = withdrawn.includes(this.#block, this.#withdrawals);
@@ -387,9 +387,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   }
 
   #freeOther(): void {
-    if (this.#origin instanceof ViewOrigin || this.#withdrawals === FREED) return;
-    this.#origin!.free();
-    this.#withdrawals = FREED;
+    if (!(this.#origin instanceof ViewOrigin)) this.#origin!.free();
   }
 
   /** Gives the memory back; see {@linkcode DeviceBuffer.free}. */

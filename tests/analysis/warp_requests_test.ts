@@ -1,6 +1,6 @@
 import { assertAlmostEquals, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { AccessAnalyzer, type AccessReport, analyzeAccess } from "../../src/analysis/mod.ts";
+import { type AccessReport, analyzeAccess } from "../../src/analysis/mod.ts";
 import { referenceCounts } from "./reference_requests.ts";
 
 const LANES = 32 * 7;
@@ -136,11 +136,24 @@ Deno.test("regular warps cost the same at every stride, place and element size",
 Deno.test("shapes that come again are told from those that only begin like them", () => {
   const shape = Array.from({ length: 32 }, (_, lane) => lane % 5 * 70 + lane);
   const other = shape.map((index, lane) => lane === 7 ? index + 1000 : index);
+  // The same distances in 32 bits, from the same place on as what follows.
   const wrapped = shape.map((index) => (index + 2 ** 32 - 40) % 2 ** 32);
-  const indices = [shape, shape, shape, other, shape, wrapped, shape, other].flat();
+  const moved = shape.map((index) => index + 88 + 2 ** 20);
+  const indices = [shape, shape, shape, other, shape, wrapped, moved, shape, other].flat();
   const { sectors, lines } = analyzeAccess(Uint32Array.from(indices));
   const expected = referenceCounts(indices, 4, 0);
   assertEquals([sectors, lines], [expected.sectors, expected.lines]);
+});
+
+Deno.test("lanes that are far apart do not share what is at the ends of their surroundings", () => {
+  for (const offset of [0, 4, 124, 126]) {
+    for (const far of [2 ** 33, 2 ** 20, 2 ** 21, 2 ** 40]) {
+      const indices = [2 ** 20 - 1, far, far + 2 ** 40 - 1, far + 2 ** 40, 2 ** 50];
+      const { sectors, lines } = analyzeAccess(indices, { offset });
+      const expected = referenceCounts(indices, 4, offset);
+      assertEquals([sectors, lines], [expected.sectors, expected.lines], `${offset} ${far}`);
+    }
+  }
 });
 
 Deno.test("steps that are equal in 32 bits only are no stride", () => {
@@ -151,11 +164,18 @@ Deno.test("steps that are equal in 32 bits only are no stride", () => {
   assertEquals(report.tile, { columns: 2, rows: 160, pitch: 0 });
 });
 
-Deno.test("marks that many requests leave are not taken for those of one request", () => {
-  const analyzer = new AccessAnalyzer();
-  // More irregular requests than a mark has values.
-  const apart = Uint32Array.from({ length: 8192 }, (_, i) => i * i % 65521 * 64);
-  for (let i = 0; i < 300; i++) analyzer.add(apart);
-  const { sectors } = analyzer.report();
-  assertEquals(sectors, 300 * referenceCounts([...apart], 4, 0).sectors);
+Deno.test("what many requests leave behind is not taken for one's own", () => {
+  // More requests, none like another, than marks have values.
+  const indices = Uint32Array.from({ length: 32 * 70_000 }, (_, i) => {
+    const hash = Math.imul(i ^ i >>> 7, 0x9e3779b1);
+    return (hash ^ hash >>> 15) & 0xffff;
+  });
+  const tail = [...indices.subarray(-32 * 1000)];
+  const before = analyzeAccess(indices.subarray(0, -32 * 1000));
+  const all = analyzeAccess(indices);
+  const expected = referenceCounts(tail, 4, 0);
+  assertEquals(
+    [all.sectors - before.sectors, all.lines - before.lines],
+    [expected.sectors, expected.lines],
+  );
 });

@@ -10,7 +10,15 @@ import { BANK_PANEL_WIDTH, bankPanel } from "./bank_panel.ts";
 import { requestBanks } from "./request_banks.ts";
 import { requestSectors } from "./request_sectors.ts";
 import { sectorPanel } from "./sector_panel.ts";
-import { COLORS, element, legend, svgText, textLine, textWidth } from "./svg_document.ts";
+import {
+  COLORS,
+  element,
+  legend,
+  type SvgElement,
+  svgText,
+  textLine,
+  textWidth,
+} from "./svg_document.ts";
 
 /** What is drawn. */
 export interface PicturedAccess {
@@ -24,6 +32,8 @@ export interface PicturedAccess {
   readonly offset: number;
   /** What the analysis of all indices says. */
   readonly report: AccessReport;
+  /** What to do about it, in sentences. */
+  readonly advice: string;
 }
 
 /** A part of a picture that has its place found by {@linkcode arrange}. */
@@ -33,7 +43,7 @@ export interface Panel {
   /** Its height. */
   readonly height: number;
   /** Draws it with its corner at a place. */
-  draw(x: number, y: number): Element;
+  draw(x: number, y: number): SvgElement;
 }
 
 const MOST_REQUESTS = 4;
@@ -89,8 +99,8 @@ export function bankPicture(access: PicturedAccess): Picture {
 /** Places panels in rows, each as many as fit. */
 function arrange(
   panels: readonly Panel[],
-): { elements: Element[]; width: number; height: number } {
-  const elements: Element[] = [];
+): { elements: SvgElement[]; width: number; height: number } {
+  const elements: SvgElement[] = [];
   let [x, y, rowHeight, width] = [MARGIN, TOP, 0, 0];
   for (const panel of panels) {
     if (x > MARGIN && x + panel.width > WIDTH - MARGIN) {
@@ -105,7 +115,7 @@ function arrange(
 }
 
 function picture(
-  { indices, elementBytes, offset, report }: PicturedAccess,
+  { indices, elementBytes, offset, report, advice }: PicturedAccess,
   title: string,
   figures: string,
   panels: readonly Panel[],
@@ -131,6 +141,6 @@ function picture(
     element("g", {}, ...arranged.elements),
   ];
   const size = { width, height: arranged.height + (indices.length === 0 ? 40 : 0) };
-  const description = `${caption}.${report.advice === "" ? "" : ` ${report.advice}`}`;
+  const description = `${caption}.${advice === "" ? "" : ` ${advice}`}`;
   return { title, description, svg: svgText(size, title, description, contents) };
 }

@@ -11,10 +11,10 @@ import { COLORS, element, plotGroup, textLine } from "./svg_document.ts";
 
 const BANKS = 32;
 const LANES = 32;
-const CELL_WIDTH = 13;
+const CELL_WIDTH = 12;
 const CELL_HEIGHT = 11;
-const HEADER = 24;
-const LEFT = 26;
+const HEADER = 36;
+const LEFT = 34;
 const FOOTER = 34;
 const LABEL_SIZE = 10;
 
@@ -36,6 +36,7 @@ export function bankPanel(request: RequestBanks, index: number): Panel {
         "g",
         { transform: `translate(${x},${y})` },
         textLine(0, 12, title, { "font-weight": 600 }),
+        textLine(0, 29, "lane", { "font-size": LABEL_SIZE, fill: COLORS.muted }),
         plotGroup(
           {
             width: BANK_PANEL_WIDTH,
@@ -58,10 +59,11 @@ export function bankPanel(request: RequestBanks, index: number): Panel {
 function marksOf({ accesses, group }: RequestBanks): Plot.Markish[] {
   const ticks = [0, 8, 16, 24, 31];
   const label = { fontSize: LABEL_SIZE, fill: COLORS.muted } as const;
+  const grid = { stroke: COLORS.grid, strokeOpacity: 1 };
   const borders = Array.from({ length: LANES / group + 1 }, (_, i) => i * group);
   return [
-    Plot.gridX(Array.from({ length: BANKS + 1 }, (_, bank) => bank), { stroke: COLORS.grid }),
-    Plot.gridY(borders, { stroke: COLORS.muted, strokeOpacity: 1 }),
+    Plot.gridX(Array.from({ length: BANKS + 1 }, (_, bank) => bank), grid),
+    Plot.gridY(borders, { ...grid, stroke: COLORS.muted }),
     Plot.rect(accesses, {
       x1: ({ bank }) => bank,
       x2: ({ bank }) => bank + 1,

@@ -13,7 +13,7 @@ const SECTOR_BYTES = 32;
 const LANES = 32;
 const LANE_HEIGHT = 6;
 const HEADER = 40;
-const LEFT = 26;
+const LEFT = 34;
 const LABEL_SIZE = 10;
 /** What separates sectors, in bytes of the scale: those side by side, and those that are not. */
 const NEAR = 2;
@@ -60,6 +60,7 @@ export function sectorPanel(request: RequestSectors, index: number, most: number
         "g",
         { transform: `translate(${x},${y})` },
         textLine(0, 12, title, { "font-weight": 600 }),
+        textLine(0, 30, "lane", { "font-size": LABEL_SIZE, fill: COLORS.muted }),
         textLine(LEFT, 30, place, { "font-size": 11, fill: COLORS.muted }),
         plotGroup(
           {

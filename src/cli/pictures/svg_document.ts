@@ -33,19 +33,42 @@ const DARK: Readonly<Record<keyof typeof COLORS, string>> = {
   accent: "#ff9a5c",
 };
 
+/** What of an element is used here: there are no types of the DOM where there is no page. */
+export interface SvgElement {
+  /** What it contains. */
+  readonly childNodes: Iterable<SvgElement>;
+  /** Itself as text. */
+  readonly outerHTML: string;
+  /** Sets an attribute. */
+  setAttribute(name: string, value: string): void;
+  /** Adds contents behind those it has. */
+  append(...contents: readonly SvgElement[]): void;
+  /** The first element below that a selector names. */
+  querySelector(selector: string): SvgElement | null;
+  /** Takes it out of what it is in. */
+  remove(): void;
+}
+
+interface SvgFactory {
+  createElementNS(namespace: string, name: string): SvgElement;
+  createTextNode(text: string): SvgElement;
+}
+
 /** Attributes of an element. */
 export type Attributes = Readonly<Record<string, string | number>>;
 
-const { document } = parseHTML("<!doctype html><html><body></body></html>");
+const { document } = parseHTML("<!doctype html><html><body></body></html>") as unknown as {
+  document: SvgFactory;
+};
 const NAMESPACE = "http://www.w3.org/2000/svg";
 
 /** An element with attributes and contents. */
 export function element(
   name: string,
   attributes: Attributes,
-  ...contents: readonly (Element | string)[]
-): Element {
-  const made: Element = document.createElementNS(NAMESPACE, name);
+  ...contents: readonly (SvgElement | string)[]
+): SvgElement {
+  const made = document.createElementNS(NAMESPACE, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
   for (const content of contents) {
     made.append(typeof content === "string" ? document.createTextNode(content) : content);
@@ -54,7 +77,12 @@ export function element(
 }
 
 /** A line of text. */
-export function textLine(x: number, y: number, text: string, attributes: Attributes = {}): Element {
+export function textLine(
+  x: number,
+  y: number,
+  text: string,
+  attributes: Attributes = {},
+): SvgElement {
   return element("text", { x, y, "font-size": 12, "text-anchor": "start", ...attributes }, text);
 }
 
@@ -62,8 +90,9 @@ export function textLine(x: number, y: number, text: string, attributes: Attribu
  * A plot as a group that can be part of a document: what Plot writes for a page of its own, such as
  * its style sheet, is left out.
  */
-export function plotGroup(options: Plot.PlotOptions, x: number, y: number): Element {
-  const plot = Plot.plot({ ...options, document: document as unknown as Document });
+export function plotGroup(options: Plot.PlotOptions, x: number, y: number): SvgElement {
+  const drawn: unknown = Plot.plot({ ...options, document } as Plot.PlotOptions);
+  const plot = drawn as SvgElement;
   plot.querySelector("style")?.remove();
   const group = element("g", {
     transform: `translate(${x},${y})`,
@@ -91,7 +120,7 @@ export function svgText(
   size: { readonly width: number; readonly height: number },
   title: string,
   description: string,
-  contents: readonly Element[],
+  contents: readonly SvgElement[],
 ): string {
   const { width, height } = size;
   const root = element(
@@ -119,7 +148,7 @@ export function legend(
   x: number,
   y: number,
   entries: readonly (readonly [color: string, text: string])[],
-): Element {
+): SvgElement {
   let place = x;
   const parts = entries.flatMap(([fill, text]) => {
     const swatch = element("rect", { x: place, y: y - 10, width: 12, height: 12, rx: 2, fill });

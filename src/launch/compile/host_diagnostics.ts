@@ -55,9 +55,30 @@ export function readHostDiagnostics(
     const isProgram = own === undefined && !SYSTEM_FOLDERS.test(file);
     return { name: own ?? file, isProgram, textOf: () => undefined };
   };
-  const diagnostics = readDiagnostics(log, fileOf, (name) => firstUse(name, request, context));
+  const diagnostics = readDiagnostics(log, fileOf, (name) => firstUse(name, request, context))
+    .map((diagnostic) => isBeyond(diagnostic, request, context) ? atEnd(diagnostic) : diagnostic);
   return withoutConsequences(diagnostics, request.expressions.length)
     .map((diagnostic) => translate(diagnostic, request, context));
+}
+
+/** What g++ says of a macro's call that is still open where all text ends: in the wrapper. */
+const OPEN_CALL = /^unterminated argument list\b/;
+
+/**
+ * Whether a message is of what stands behind the source. The end of a macro's call is looked for
+ * there without regard to what the wrapper says of files and lines.
+ */
+function isBeyond(
+  { file, line, message }: Diagnostic,
+  { name }: CompileRequest,
+  { lines }: SourceContext,
+): boolean {
+  if (file === TABLE_FILE) return OPEN_CALL.test(message);
+  return file === name && line !== undefined && line > lines.count;
+}
+
+function atEnd({ severity, message }: Diagnostic): Diagnostic {
+  return { severity, message, file: END_FILE };
 }
 
 /**

@@ -66,3 +66,29 @@ export function closingAngle(
   }
   return NONE;
 }
+
+/**
+ * What {@linkcode closingAngle} would find of each `<` between two tokens that is in no other
+ * bracket, in one pass: that of a parameter list may hold thousands, and none that is closed.
+ */
+export function matchAngles(
+  tokens: readonly ActiveToken[],
+  partners: Int32Array,
+  first: number,
+  end: number,
+): ReadonlyMap<number, number> {
+  const found = new Map<number, number>();
+  const open: number[] = [];
+  for (let at = first; at < end; at++) {
+    const { kind, text } = tokens[at]!;
+    if (kind !== "sign") continue;
+    if (text === "<") open.push(at);
+    else if (text === ">" && open.length > 0) found.set(open.pop()!, at);
+    else if (text === ";" || text === "{") open.length = 0;
+    else if (text === "(" || text === "[") {
+      if (partners[at] === NONE) open.length = 0;
+      else at = partners[at]!;
+    }
+  }
+  return found;
+}

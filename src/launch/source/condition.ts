@@ -5,6 +5,7 @@
  */
 
 import type { Directive, MacroTable } from "./macros.ts";
+import { StepLimitError } from "./step_budget.ts";
 import { isSignificant, tokenize } from "./tokens.ts";
 
 /** An integer, or undefined where it cannot be known. */
@@ -46,14 +47,19 @@ export function evaluateCondition(
     const defined = macro === undefined ? undefined : isDefined(macro, macros);
     return defined === undefined ? undefined : defined === !name.endsWith("ndef");
   }
-  const reader = new ConditionReader(words(rest), macros, 0);
-  const value = reader.read();
+  const value = integerOf(rest, macros);
   return value === undefined ? undefined : value !== 0n;
 }
 
 /** The integer that an expression of the preprocessor has; undefined where that is not known. */
 export function integerOf(text: string, macros: MacroTable): bigint | undefined {
-  return new ConditionReader(words(text), macros, 0).read();
+  try {
+    return new ConditionReader(words(text), macros, 0).read();
+  } catch (error) {
+    // Of macros that stand for more than anybody would wait for nothing is known.
+    if (error instanceof StepLimitError) return undefined;
+    throw error;
+  }
 }
 
 function isDefined(name: string, macros: MacroTable): boolean | undefined {
@@ -100,9 +106,9 @@ class ConditionReader {
   #choice(): Value {
     const condition = this.#binary(0);
     if (!this.#take("?")) return condition;
-    const yes = this.#choice();
+    const yes = this.#inner(() => this.#choice());
     if (!this.#take(":")) return undefined;
-    const no = this.#choice();
+    const no = this.#inner(() => this.#choice());
     if (condition === undefined) return yes === no ? yes : undefined;
     return condition !== 0n ? yes : no;
   }
@@ -118,11 +124,17 @@ class ConditionReader {
   }
 
   #unary(): Value {
-    if (++this.#depth > DEEPEST) {
+    return this.#inner(() => this.#operand());
+  }
+
+  /** What is in something else, as far as that is followed. */
+  #inner(read: () => Value): Value {
+    if (this.#depth >= DEEPEST) {
       this.#at = this.#words.length;
       return undefined;
     }
-    const value = this.#operand();
+    this.#depth++;
+    const value = read();
     this.#depth--;
     return value;
   }
@@ -159,6 +171,7 @@ class ConditionReader {
     }
     if (known.state === "undefined") return 0n;
     if (known.state !== "defined") return undefined;
+    this.#macros.conditionSteps.spend(1 + known.body.length);
     return new ConditionReader(words(known.body), this.#macros, this.#depth + 1).read();
   }
 

@@ -12,6 +12,7 @@ import type { ActiveToken } from "./active_tokens.ts";
 import { NONE } from "./brackets.ts";
 import { type BodyToken, bodyTokens, type MacroDefinition } from "./macro_definition.ts";
 import type { MacroTable } from "./macros.ts";
+import { StepBudget, StepLimitError } from "./step_budget.ts";
 
 /** A token on its way: with the macros that it came from, which do not stand for anything in it. */
 interface Expanding extends ActiveToken {
@@ -25,10 +26,24 @@ interface Call {
   readonly within: readonly string[];
 }
 
-/** More steps than this is a source made to take forever: what is left stays as it is. */
-const MOST_STEPS = 1 << 18;
+/** A macro, and what it is called with. */
+interface Use {
+  readonly definition: MacroDefinition;
+  readonly args: ReadonlyMap<string, readonly Expanding[]>;
+  readonly call: Call;
+  /** In how many arguments it stands. */
+  readonly depth: number;
+}
+
+/**
+ * Steps that the macros of a source may take, each of a token that is made or looked at: about a
+ * second. What would take more is left as it is.
+ */
+const MOST_STEPS = 1 << 19;
 /** Arguments in each other deeper than this stay as they are. */
 const DEEPEST = 64;
+/** Names and characters that are gone through in the time of a step. */
+const PER_STEP = 16;
 
 /**
  * The tokens of a source with its macros replaced, but those in function bodies. What stands for a
@@ -71,20 +86,26 @@ function opensBody(tokens: readonly ActiveToken[], at: number): boolean {
 
 class MacroExpander {
   readonly #macros: MacroTable;
-  #steps = 0;
+  readonly #budget = new StepBudget(MOST_STEPS);
 
   constructor(macros: MacroTable) {
     this.#macros = macros;
   }
 
-  expand(tokens: readonly ActiveToken[]): ActiveToken[] {
+  /** Tokens with their macros replaced; as they are where that takes too many steps. */
+  expand(tokens: readonly ActiveToken[]): readonly ActiveToken[] {
     let end = tokens[0]?.start ?? 0;
     const input = tokens.map((token): Expanding => {
       const isSpaced = token.start > end;
       end = token.end;
       return { ...token, isSpaced, within: [] };
     });
-    return this.#expanded(input, 0);
+    try {
+      return this.#expanded(input, 0);
+    } catch (error) {
+      if (error instanceof StepLimitError) return tokens;
+      throw error;
+    }
   }
 
   #expanded(tokens: readonly Expanding[], depth: number): Expanding[] {
@@ -105,12 +126,14 @@ class MacroExpander {
     pending: Expanding[],
     depth: number,
   ): readonly Expanding[] | undefined {
-    if (token.kind !== "word" || token.within.includes(token.text)) return undefined;
+    if (token.kind !== "word" || depth > DEEPEST) return undefined;
     const definition = this.#macros.definitionAt(token.text, token.start);
-    if (definition === undefined || depth > DEEPEST || ++this.#steps > MOST_STEPS) return undefined;
+    if (definition === undefined) return undefined;
+    this.#budget.spend(1 + token.within.length / PER_STEP);
+    if (token.within.includes(token.text)) return undefined;
     const within = [...token.within, token.text];
     if (definition.parameters === undefined) {
-      return this.#substituted(definition, new Map(), { token, within }, depth);
+      return this.#substituted({ definition, args: new Map(), call: { token, within }, depth });
     }
     if (pending.at(-1)?.text !== "(") return undefined;
     const close = this.#closing(pending);
@@ -119,19 +142,20 @@ class MacroExpander {
     if (args === undefined) return undefined;
     // A call that ends outside of the macros that its name came from is none of theirs.
     const { end, within: around } = pending[close]!;
+    const names = new Set(around).add(token.text);
     const call = {
       token: { ...token, end },
-      within: within.filter((name) => name === token.text || around.includes(name)),
+      within: within.filter((name) => names.has(name)),
     };
     pending.length = close;
-    return this.#substituted(definition, args, call, depth);
+    return this.#substituted({ definition, args, call, depth });
   }
 
   /** Where, from the end of what is pending, the bracket closes that opens there. */
   #closing(pending: readonly Expanding[]): number {
     let open = 0;
     for (let at = pending.length - 1; at >= 0; at--) {
-      if (++this.#steps > MOST_STEPS) return NONE;
+      this.#budget.spend(1);
       const { text } = pending[at]!;
       if (text === "(") open++;
       else if (text === ")" && --open === 0) return at;
@@ -139,44 +163,42 @@ class MacroExpander {
     return NONE;
   }
 
-  #substituted(
-    { body, parameters = [], isVariadic }: MacroDefinition,
-    args: ReadonlyMap<string, readonly Expanding[]>,
-    call: Call,
-    depth: number,
-  ): Expanding[] {
+  #substituted(use: Use): Expanding[] {
+    const { definition: { body, parameters = [], isVariadic }, args, call, depth } = use;
     const result: Expanding[] = [];
     const rest = isVariadic ? parameters.at(-1)! : undefined;
+    const expansions = new Map<string, readonly Expanding[]>();
     for (let at = 0; at < body.length; at++) {
       const part = body[at]!;
       const isPasted = at > 0 && body[at - 1]!.text === "##";
       if (part.text === "##" && at > 0 && at + 1 < body.length) continue;
       if (part.text === "#" && args.has(body[at + 1]?.text ?? "")) {
-        result.push(placed(asString(args.get(body[++at]!.text)!), call));
+        result.push(placed(this.#asString(args.get(body[++at]!.text)!), call));
         continue;
       }
-      if (part.text === "__VA_OPT__" && rest !== undefined) {
+      if (part.text === "__VA_OPT__" && rest !== undefined && depth <= DEEPEST) {
         const end = closingPart(body, at + 1);
-        const inner = body.slice(at + 2, end);
+        this.#budget.spend(end - at);
         if (args.get(rest)!.length > 0) {
-          const definition = { body: inner, parameters, isVariadic };
-          append(result, this.#substituted(definition, args, call, depth));
+          const definition = { ...use.definition, body: body.slice(at + 2, end) };
+          // One in another is an error, which the compiler says.
+          append(result, this.#substituted({ ...use, definition, depth: depth + 1 }));
         }
         at = end;
         continue;
       }
       const given = args.get(part.text);
       const isLeft = body[at + 1]?.text === "##";
+      const isWhole = isPasted || isLeft;
       const tokens = given === undefined
         ? [placed(part, call)]
-        : (isPasted || isLeft ? given : this.#expanded(given, depth + 1))
-          .map((token) => moved(token, call));
-      this.#steps += tokens.length;
+        : this.#moved(isWhole ? given : this.#expandedOnce(part.text, use, expansions), call);
+      this.#budget.spend(tokens.length);
       // `, ## __VA_ARGS__`: without arguments the comma goes, with some nothing is pasted.
       if (isPasted && part.text === rest && result.at(-1)?.text === ",") {
         if (tokens.length === 0) result.pop();
         else append(result, tokens);
-      } else if (isPasted) paste(result, tokens, call);
+      } else if (isPasted) this.#paste(result, tokens, call);
       else if (tokens.length > 0) {
         append(result, [{ ...tokens[0]!, isSpaced: part.isSpaced }, ...tokens.slice(1)]);
       } // Holds the place of an argument without tokens, which something is pasted to.
@@ -185,6 +207,59 @@ class MacroExpander {
     const made = result.filter(({ text }) => text !== "");
     if (made.length > 0) made[0] = { ...made[0]!, isSpaced: call.token.isSpaced };
     return made;
+  }
+
+  /** An argument with its macros replaced, which is done once however often it is used. */
+  #expandedOnce(
+    parameter: string,
+    { args, depth }: Use,
+    expansions: Map<string, readonly Expanding[]>,
+  ): readonly Expanding[] {
+    const known = expansions.get(parameter);
+    if (known !== undefined) return known;
+    const given = args.get(parameter)!;
+    this.#budget.spend(given.length);
+    const expansion = this.#expanded(given, depth + 1);
+    expansions.set(parameter, expansion);
+    return expansion;
+  }
+
+  /** Tokens of an argument where the macro's call is. */
+  #moved(tokens: readonly Expanding[], { token: { start, end }, within }: Call): Expanding[] {
+    this.#budget.spend(tokens.length);
+    // Those that came from one macro share the list.
+    let before: readonly string[] | undefined;
+    let both: readonly string[] = within;
+    return tokens.map((token) => {
+      if (token.within !== before) {
+        this.#budget.spend((token.within.length + within.length) / PER_STEP);
+        before = token.within;
+        both = before.length === 0 ? within : [...new Set([...before, ...within])];
+      }
+      return { ...token, start, end, within: both };
+    });
+  }
+
+  /** Makes one token of the last one and the first of others. */
+  #paste(result: Expanding[], tokens: readonly Expanding[], call: Call): void {
+    const [first, ...others] = tokens;
+    if (first === undefined) return;
+    const { text = "", isSpaced = false } = result.pop() ?? {};
+    this.#budget.spend((text.length + first.text.length) / PER_STEP);
+    const joined = bodyTokens(text + first.text).map((part) => placed(part, call));
+    append(result, joined.map((token, index) => index === 0 ? { ...token, isSpaced } : token));
+    append(result, others);
+  }
+
+  #asString(tokens: readonly Expanding[]): BodyToken {
+    const text = tokens.map(({ text, isSpaced, kind }, index) => {
+      this.#budget.spend(1 + text.length / PER_STEP);
+      const escaped = kind === "string" || kind === "character"
+        ? text.replaceAll(/["\\]/g, "\\$&")
+        : text;
+      return index > 0 && isSpaced ? ` ${escaped}` : escaped;
+    }).join("");
+    return { kind: "string", text: `"${text}"`, isSpaced: true };
   }
 }
 
@@ -224,29 +299,4 @@ function placed(
   { token: { start, end, conditional }, within }: Call,
 ): Expanding {
   return { kind, text, isSpaced, start, end, conditional, within };
-}
-
-/** A token of an argument where the macro's call is. */
-function moved(token: Expanding, { token: { start, end }, within }: Call): Expanding {
-  return { ...token, start, end, within: [...new Set([...token.within, ...within])] };
-}
-
-/** Makes one token of the last one and the first of others. */
-function paste(result: Expanding[], tokens: readonly Expanding[], call: Call): void {
-  const [first, ...others] = tokens;
-  if (first === undefined) return;
-  const { text = "", isSpaced = false } = result.pop() ?? {};
-  const joined = bodyTokens(text + first.text).map((part) => placed(part, call));
-  append(result, joined.map((token, index) => index === 0 ? { ...token, isSpaced } : token));
-  append(result, others);
-}
-
-function asString(tokens: readonly Expanding[]): BodyToken {
-  const text = tokens.map(({ text, isSpaced, kind }, index) => {
-    const escaped = kind === "string" || kind === "character"
-      ? text.replaceAll(/["\\]/g, "\\$&")
-      : text;
-    return index > 0 && isSpaced ? ` ${escaped}` : escaped;
-  }).join("");
-  return { kind: "string", text: `"${text}"`, isSpaced: true };
 }

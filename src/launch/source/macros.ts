@@ -5,6 +5,7 @@
  */
 
 import { type MacroDefinition, readDefinition } from "./macro_definition.ts";
+import { StepBudget } from "./step_budget.ts";
 import { isSignificant, tokenize } from "./tokens.ts";
 
 /** What is known of a macro. */
@@ -39,6 +40,10 @@ interface MacroState {
 const RESERVED = /^_[_A-Z]|^__/;
 /** More steps than this is a macro that stands for itself by way of others. */
 const MOST_EXPANSIONS = 64;
+/** Macros that stand for more words than this are left alone: no type and no annotation is so long. */
+const MOST_WORDS = 256;
+/** Characters of macros that the conditions of a source may have read: some tenths of a second. */
+const MOST_CONDITION_STEPS = 1 << 22;
 
 /** Reads a line of the preprocessor. */
 export function readDirective(text: string): Directive {
@@ -61,8 +66,13 @@ export class MacroTable {
   readonly #bodies = new Map<string, string>();
   /** What {@linkcode MacroTable.expand} has found since the last definition. */
   readonly #expansions = new Map<string, string>();
+  /** What a text consists of, cut up when it is first needed. */
+  readonly #words = new Map<string, readonly string[]>();
   readonly #history = new Map<string, MacroState[]>();
   #unseenHeaders = false;
+
+  /** Characters of macros that may still be read where conditions are decided. */
+  readonly conditionSteps: StepBudget = new StepBudget(MOST_CONDITION_STEPS);
 
   /**
    * Starts with what the caller and the compiler define.
@@ -158,13 +168,19 @@ export class MacroTable {
     for (let step = 0; pending.length > 0 && step < MOST_EXPANSIONS; step++) {
       const text = pending.pop()!;
       const body = this.#bodies.get(text);
-      if (body === undefined || body === text) result.push(text);
-      else pending.push(...significant(body).reverse());
+      const words = body === undefined || body === text ? undefined : this.#wordsOf(body);
+      if (words === undefined) result.push(text);
+      else if (words.length + pending.length + result.length > MOST_WORDS) return word;
+      else pending.push(...words.toReversed());
     }
     return pending.length > 0 ? word : result.join(" ");
   }
-}
 
-function significant(text: string): string[] {
-  return tokenize(text).filter(isSignificant).map((token) => token.text);
+  #wordsOf(body: string): readonly string[] {
+    const known = this.#words.get(body);
+    if (known !== undefined) return known;
+    const words = tokenize(body).filter(isSignificant).map((token) => token.text);
+    this.#words.set(body, words);
+    return words;
+  }
 }

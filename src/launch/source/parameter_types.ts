@@ -5,8 +5,7 @@
  */
 
 import { C_TYPE_WORDS, ELABORATED_WORDS, RESTRICT_QUALIFIERS } from "../c_types.ts";
-import type { ActiveToken } from "./active_tokens.ts";
-import { closingAngle, NONE } from "./brackets.ts";
+import { matchAngles, NONE } from "./brackets.ts";
 import type { Declaration, DeclarationList } from "./declarations.ts";
 import type { DeclaredNames } from "./declared_names.ts";
 import type { MacroTable } from "./macros.ts";
@@ -39,9 +38,10 @@ export function parameterTypes(
   names: DeclaredNames,
   macros: MacroTable,
 ): string {
-  return parametersOf(list, declaration)
+  const angles = anglesIn(list, declaration);
+  return parametersOf(list, declaration, angles)
     .map((range) =>
-      typeText(list, range, (word) => {
+      typeText(list, range, angles, (word) => {
         return macros.expand(word).split(" ")
           .map((part) => names.qualified(part, declaration.namespaces)).join(" ");
       })
@@ -50,11 +50,27 @@ export function parameterTypes(
     .join(", ");
 }
 
+/** Angles that are brackets, from each that opens to the one that closes it. */
+type Angles = ReadonlyMap<number, number>;
+
+/** The bracket that closes a function's parameters. */
+function closeOf({ partners }: DeclarationList, { parameters }: Declaration): number {
+  return partners[parameters] === NONE ? parameters : partners[parameters]!;
+}
+
+function anglesIn(list: DeclarationList, declaration: Declaration): Angles {
+  const { tokens, partners } = list;
+  return matchAngles(tokens, partners, declaration.parameters + 1, closeOf(list, declaration));
+}
+
 function parametersOf(
-  { tokens, partners }: DeclarationList,
-  { parameters }: Declaration,
+  list: DeclarationList,
+  declaration: Declaration,
+  angles: Angles,
 ): ParameterRange[] {
-  const close = partners[parameters] === NONE ? parameters : partners[parameters]!;
+  const { tokens, partners } = list;
+  const { parameters } = declaration;
+  const close = closeOf(list, declaration);
   const found: ParameterRange[] = [];
   let first = parameters + 1;
   let assigned = NONE;
@@ -64,30 +80,23 @@ function parametersOf(
       if (at > first) found.push({ first, end: assigned === NONE ? at : assigned });
       [first, assigned] = [at + 1, NONE];
     } else if (text === "=" && assigned === NONE) assigned = at;
-    else at = behindBrackets(tokens, partners, at, close);
+    else at = behindBrackets(partners, angles, at);
   }
   return found;
 }
 
 /** The bracket that closes the one at a token; the token itself where it opens none. */
-function behindBrackets(
-  tokens: readonly ActiveToken[],
-  partners: Int32Array,
-  at: number,
-  end: number,
-): number {
-  const closing = tokens[at]!.text === "<"
-    ? closingAngle(tokens, partners, at, end)
-    : partners[at]!;
-  return closing > at ? closing : at;
+function behindBrackets(partners: Int32Array, angles: Angles, at: number): number {
+  return Math.max(at, angles.get(at) ?? partners[at]!);
 }
 
 function typeText(
   list: DeclarationList,
   { first, end }: ParameterRange,
+  angles: Angles,
   outside: (word: string) => string,
 ): string {
-  const name = namePosition(list, first, end);
+  const name = namePosition(list, first, end, angles);
   let text = "";
   for (let at = first; at < end; at++) {
     const { kind, text: word } = list.tokens[at]!;
@@ -104,10 +113,11 @@ function namePosition(
   { tokens, partners }: DeclarationList,
   first: number,
   end: number,
+  angles: Angles,
 ): number {
   let last = NONE;
   let hasType = false;
-  for (let at = first; at < end; at = behindBrackets(tokens, partners, at, end) + 1) {
+  for (let at = first; at < end; at = behindBrackets(partners, angles, at) + 1) {
     const { kind, text } = tokens[at]!;
     // What follows an array's bracket is no name.
     if (text === "[") break;

@@ -20,7 +20,6 @@ import {
   type StructMember,
   UndescribedError,
 } from "./struct_member.ts";
-import type { Token } from "./tokens.ts";
 
 /** What the structs of a source come to. */
 export interface StructReading {
@@ -55,6 +54,7 @@ class StructReader {
   readonly #constants: Constants;
   readonly #structs = new Map<string, StructType>();
   readonly #refused = new Map<string, string>();
+  readonly #packed = new Map<SourceContext, boolean>();
   #depth = 0;
 
   constructor(contexts: readonly SourceContext[]) {
@@ -125,17 +125,29 @@ class StructReader {
     const { context, declaration, scope, isAmbiguous } = found;
     if (isAmbiguous) throw new UndescribedError("it is declared more than once");
     requireCertain(context, declaration);
+    if (this.#isPacked(context)) throw new UndescribedError("#pragma pack is in its source");
     const alignment = headAlignment(context, declaration, this.#constants);
-    const fields: [string, StructField][] = [];
+    const fields = new Map<string, StructField>();
     for (const part of membersOf(context.list, declaration)) {
       for (const member of membersIn(context, part, this.#constants, scope.at(-1)!)) {
-        if (fields.some(([known]) => known === member.name)) {
+        if (fields.has(member.name)) {
           throw new UndescribedError(`two of its members are called ${member.name}`);
         }
-        fields.push([member.name, this.#field(member, context, scope)]);
+        fields.set(member.name, this.#field(member, context, scope));
       }
     }
     return new StructType(name, Object.fromEntries(fields) as StructFields, { alignment });
+  }
+
+  /** Whether a source says how structs are packed: which of them are meant is not looked at. */
+  #isPacked(context: SourceContext): boolean {
+    const known = this.#packed.get(context);
+    if (known !== undefined) return known;
+    const packed = context.allTokens.some(({ kind, text }) =>
+      kind === "directive" && /^#\s*pragma\s+pack\b/.test(text)
+    );
+    this.#packed.set(context, packed);
+    return packed;
   }
 
   #field({ name, type, extents }: StructMember, context: SourceContext, scope: readonly string[]) {
@@ -173,13 +185,10 @@ function shorter(name: string): string[] {
 }
 
 /** Makes sure that the compiler sees the declaration that is seen here. */
-function requireCertain({ allTokens, list }: SourceContext, { first, last }: Declaration): void {
+function requireCertain({ list }: SourceContext, { first, last }: Declaration): void {
   if (list.tokens.slice(first, last + 1).some(({ conditional }) => conditional)) {
     throw new UndescribedError("a condition that only the compiler can decide is in it");
   }
-  const packs = ({ kind, text }: Token) =>
-    kind === "directive" && /^#\s*pragma\s+pack\b/.test(text);
-  if (allTokens.some(packs)) throw new UndescribedError("#pragma pack is in its source");
 }
 
 /** What `StructType` says of fields that it cannot lay out. */

@@ -1,0 +1,204 @@
+/**
+ * Transposition of a matrix in memory.
+ *
+ * It is done block by block, so that the parts of rows and columns that a block touches stay in a
+ * core's first cache. A block of elements of 4 bytes is moved 4 × 4 at a time: what is read of a row
+ * is next to each other, and so is what is written. Smaller elements are moved in words of 4 bytes,
+ * if rows and columns consist of whole words; otherwise one by one, which takes several times as
+ * long.
+ *
+ * There is one loop for each width on purpose: one that saw arrays of several kinds would ask for the
+ * kind at every element, which takes three times as long.
+ *
+ * @module
+ */
+
+import type { WordArray } from "./element_words.ts";
+import { transposePacked16, transposePacked8 } from "./packed_transposition.ts";
+
+/** Elements on each side of a block. */
+const BLOCK = 64;
+/** Elements of a block of which one side is shorter. */
+const BLOCK_ELEMENTS = BLOCK * BLOCK;
+
+/** Transposes the block of rows `top` to `bottom` and columns `left` to `right`. */
+type BlockMover = (top: number, bottom: number, left: number, right: number) => void;
+
+/**
+ * Writes a matrix by columns.
+ *
+ * @param from The matrix, by rows; what is behind it is left alone.
+ * @param to Where it goes: other memory, of elements of the same width.
+ * @param rows Its rows.
+ * @param columns Its columns.
+ */
+export function transpose(from: WordArray, to: WordArray, rows: number, columns: number): void {
+  const move = moverOf(from, to, rows, columns);
+  const height = Math.max(BLOCK, Math.floor(BLOCK_ELEMENTS / Math.max(1, columns)));
+  const width = Math.max(BLOCK, Math.floor(BLOCK_ELEMENTS / Math.max(1, rows)));
+  for (let top = 0; top < rows; top += height) {
+    const bottom = Math.min(rows, top + height);
+    for (let left = 0; left < columns; left += width) {
+      move(top, bottom, left, Math.min(columns, left + width));
+    }
+  }
+}
+
+function moverOf(from: WordArray, to: WordArray, rows: number, columns: number): BlockMover {
+  if (from instanceof BigUint64Array) {
+    const target = to as BigUint64Array;
+    return (...block) => moveBlock64(from, target, rows, columns, ...block);
+  }
+  if (from instanceof Uint32Array) {
+    const target = to as Uint32Array;
+    return (...block) => moveBlock32(from, target, rows, columns, ...block);
+  }
+  const perWord = 4 / from.BYTES_PER_ELEMENT;
+  const isPacked = rows % perWord === 0 && columns % perWord === 0 &&
+    from.byteOffset % 4 === 0 && to.byteOffset % 4 === 0;
+  if (!isPacked) return (...block) => moveNarrow(from, to as Uint8Array, rows, columns, ...block);
+  const size = rows * columns / perWord;
+  const words = new Int32Array(from.buffer, from.byteOffset, size);
+  const target = new Int32Array(to.buffer, to.byteOffset, size);
+  const movePacked = perWord === 2 ? transposePacked16 : transposePacked8;
+  return (...block) => movePacked(words, target, rows, columns, ...block);
+}
+
+function moveBlock32(
+  from: Uint32Array,
+  to: Uint32Array,
+  rows: number,
+  columns: number,
+  top: number,
+  bottom: number,
+  left: number,
+  right: number,
+): void {
+  const lastRow = bottom - (bottom - top) % 4;
+  const lastColumn = right - (right - left) % 4;
+  for (let column = left; column < lastColumn; column += 4) {
+    let i = top * columns + column;
+    let o = column * rows + top;
+    for (let row = top; row < lastRow; row += 4, o += 4) {
+      const a0 = from[i]!, a1 = from[i + 1]!, a2 = from[i + 2]!, a3 = from[i + 3]!;
+      i += columns;
+      const b0 = from[i]!, b1 = from[i + 1]!, b2 = from[i + 2]!, b3 = from[i + 3]!;
+      i += columns;
+      const c0 = from[i]!, c1 = from[i + 1]!, c2 = from[i + 2]!, c3 = from[i + 3]!;
+      i += columns;
+      const d0 = from[i]!, d1 = from[i + 1]!, d2 = from[i + 2]!, d3 = from[i + 3]!;
+      i += columns;
+      let p = o;
+      to[p] = a0, to[p + 1] = b0, to[p + 2] = c0, to[p + 3] = d0;
+      p += rows;
+      to[p] = a1, to[p + 1] = b1, to[p + 2] = c1, to[p + 3] = d1;
+      p += rows;
+      to[p] = a2, to[p + 1] = b2, to[p + 2] = c2, to[p + 3] = d2;
+      p += rows;
+      to[p] = a3, to[p + 1] = b3, to[p + 2] = c3, to[p + 3] = d3;
+    }
+  }
+  moveCells32(from, to, rows, columns, lastRow, bottom, left, lastColumn);
+  moveCells32(from, to, rows, columns, top, bottom, lastColumn, right);
+}
+
+/** Along the longer side, so that the loop inside is one. */
+function moveCells32(
+  from: Uint32Array,
+  to: Uint32Array,
+  rows: number,
+  columns: number,
+  top: number,
+  bottom: number,
+  left: number,
+  right: number,
+): void {
+  if (bottom - top > right - left) {
+    for (let column = left; column < right; column++) {
+      let i = top * columns + column;
+      const o = column * rows;
+      for (let row = top; row < bottom; row++, i += columns) to[o + row] = from[i]!;
+    }
+  } else {
+    for (let row = top; row < bottom; row++) {
+      const i = row * columns;
+      let o = left * rows + row;
+      for (let column = left; column < right; column++, o += rows) to[o] = from[i + column]!;
+    }
+  }
+}
+
+function moveBlock64(
+  from: BigUint64Array,
+  to: BigUint64Array,
+  rows: number,
+  columns: number,
+  top: number,
+  bottom: number,
+  left: number,
+  right: number,
+): void {
+  const lastRow = bottom - (bottom - top) % 4;
+  const lastColumn = right - (right - left) % 2;
+  for (let column = left; column < lastColumn; column += 2) {
+    let i = top * columns + column;
+    let o = column * rows + top;
+    for (let row = top; row < lastRow; row += 4, o += 4) {
+      const a0 = from[i]!, a1 = from[i + 1]!;
+      i += columns;
+      const b0 = from[i]!, b1 = from[i + 1]!;
+      i += columns;
+      const c0 = from[i]!, c1 = from[i + 1]!;
+      i += columns;
+      const d0 = from[i]!, d1 = from[i + 1]!;
+      i += columns;
+      to[o] = a0, to[o + 1] = b0, to[o + 2] = c0, to[o + 3] = d0;
+      const p = o + rows;
+      to[p] = a1, to[p + 1] = b1, to[p + 2] = c1, to[p + 3] = d1;
+    }
+  }
+  moveCells64(from, to, rows, columns, lastRow, bottom, left, lastColumn);
+  moveCells64(from, to, rows, columns, top, bottom, lastColumn, right);
+}
+
+function moveCells64(
+  from: BigUint64Array,
+  to: BigUint64Array,
+  rows: number,
+  columns: number,
+  top: number,
+  bottom: number,
+  left: number,
+  right: number,
+): void {
+  if (bottom - top > right - left) {
+    for (let column = left; column < right; column++) {
+      let i = top * columns + column;
+      const o = column * rows;
+      for (let row = top; row < bottom; row++, i += columns) to[o + row] = from[i]!;
+    }
+  } else {
+    for (let row = top; row < bottom; row++) {
+      const i = row * columns;
+      let o = left * rows + row;
+      for (let column = left; column < right; column++, o += rows) to[o] = from[i + column]!;
+    }
+  }
+}
+
+function moveNarrow(
+  from: Uint8Array | Uint16Array,
+  to: Uint8Array | Uint16Array,
+  rows: number,
+  columns: number,
+  top: number,
+  bottom: number,
+  left: number,
+  right: number,
+): void {
+  for (let column = left; column < right; column++) {
+    let i = top * columns + column;
+    const o = column * rows;
+    for (let row = top; row < bottom; row++, i += columns) to[o + row] = from[i]!;
+  }
+}

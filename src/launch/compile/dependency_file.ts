@@ -1,0 +1,44 @@
+/**
+ * The files that a compiler has read, as it writes them down for `make`, and which of them nobody
+ * could have known of before: an `#include` whose name a macro makes, or that leads out of all
+ * directories. What is compiled from such a file must not be kept, as its key says nothing of it.
+ *
+ * @module
+ */
+
+import { resolve } from "node:path";
+
+
+/** What is known of the files that a compiler may read. */
+export interface KnownFiles {
+  /** The directory of the compilation, which relative names start from: all in it is the request's. */
+  readonly directory: string;
+  /** Files whose texts are part of the compiler's identity, absolute. */
+  readonly files: ReadonlySet<string>;
+  /** Directories of the program's own, absolute: of a file in one of these it must be known. */
+  readonly searched: readonly string[];
+  /** Directories that belong to the compiler, absolute. */
+  readonly trusted: readonly string[];
+}
+
+/** The names in what a compiler writes for `make`, those behind the colon. */
+export function readDependencies(text: string): string[] {
+  const rule = text.replaceAll(/\\\r?\n/g, " ");
+  const colon = /:(?=\s)/.exec(rule);
+  if (colon === null) return [];
+  const names = rule.slice(colon.index + 1).match(/(?:\\[ #]|\$\$|\S)+/g) ?? [];
+  return names.map((name) => name.replaceAll(/\\([ #])/g, "$1").replaceAll("$$", "$"));
+}
+
+/** Those of the files that a compiler has read that nobody knew of, absolute. */
+export function unseenFiles(
+  dependencies: readonly string[],
+  { directory, files, searched, trusted }: KnownFiles,
+): string[] {
+  const isIn = (path: string) => (folder: string) => isPathWithin(path, folder);
+  const unseen = dependencies.map((name) => resolve(directory, name)).filter((path) => {
+    if (isPathWithin(path, directory) || files.has(path)) return false;
+    return searched.some(isIn(path)) || !trusted.some(isIn(path));
+  });
+  return [...new Set(unseen)];
+}

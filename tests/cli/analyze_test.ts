@@ -1,0 +1,180 @@
+// `gridstride analyze`: from a file, a stride and typed indices, as text and as JSON, with pictures,
+// and every wrong use of it.
+
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { analyzeAccess } from "../../src/analysis/mod.ts";
+import { TemporaryDirectory } from "../support/temporary_file.ts";
+import { npyDescr, writeNpy } from "../../src/cli/npy.ts";
+import type { DType } from "../../mod.ts";
+import { type Output, runInProcess } from "./in_process.ts";
+
+const KEYS =
+  "kind,stride,confidence,outliers,requests,sectors,idealSectors,efficiency,bankConflicts,advice";
+
+/** Runs the command with arguments in one text. */
+function run(words: string): Promise<Output> {
+  return runInProcess(["analyze", ...words.split(" ")]);
+}
+
+/** A file with indices. */
+function saved(folder: TemporaryDirectory, dtype: DType, array: ArrayBufferView<ArrayBuffer>) {
+  const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+  const count = bytes.length / (array as Uint32Array).BYTES_PER_ELEMENT;
+  return folder.file(writeNpy(npyDescr(dtype), [count], bytes), `${dtype}.npy`);
+}
+
+Deno.test("analyze prints what requests cost in a table, and what to do", async () => {
+  const { code, stdout, stderr } = await run("--stride 2");
+  assertEquals([code, stderr], [0, ""]);
+  const advice = analyzeAccess(Uint32Array.from({ length: 1024 }, (_, i) => 2 * i)).advice;
+  assert(advice !== "");
+  assertEquals(
+    stdout,
+    `stride 2: 1024 accesses of 4 B, strided by 2
+
+                                     all  a request  at best
+───────────────────────────────────  ───  ─────────  ───────
+requests                              32
+sectors of 32 bytes                  256          8        4
+lines of 128 bytes                    64          2
+bank conflicts, if in shared memory   32          1        0
+
+coalescing efficiency 50 %
+
+${advice}
+`,
+  );
+});
+
+Deno.test("analyze --json has just the documented figures, those of analyzeAccess()", async () => {
+  using folder = new TemporaryDirectory();
+  const indices = Uint32Array.from({ length: 4096 }, (_, i) => (i * 7919) % 4096);
+  const file = saved(folder, "uint32", indices);
+  const { code, stdout, stderr } = await run(`${file} --element-bytes 8 --offset 32 --json`);
+  assertEquals([code, stderr], [0, ""]);
+  const figures = JSON.parse(stdout);
+  assertEquals(Object.keys(figures).join(), KEYS);
+  const { tile: _tile, count: _count, lines: _lines, reuse: _reuse, ...expected } = analyzeAccess(
+    indices,
+    { elementBytes: 8, offset: 32 },
+  );
+  assertEquals(figures, expected);
+});
+
+Deno.test("the same indices are the same however they come", async () => {
+  using folder = new TemporaryDirectory();
+  const values = Array.from({ length: 100 }, (_, i) => 5 * (99 - i));
+  const files = [
+    saved(folder, "int16", Int16Array.from(values)),
+    saved(folder, "int64", BigInt64Array.from(values, BigInt)),
+    saved(folder, "float64", Float64Array.from(values)),
+  ];
+  const sources = [...files, `--indices ${values.join(",")}`, "--stride -5 --count 100"];
+  const printed = await Promise.all(sources.map(async (source) => {
+    const { code, stdout } = await run(`${source} --json`);
+    return [code, stdout];
+  }));
+  assertEquals(printed, printed.map(() => printed[0]!));
+  assertEquals(JSON.parse(printed[0]![1] as string).stride, -5);
+});
+
+Deno.test("--count takes the first of them, and none is an empty pattern", async () => {
+  using folder = new TemporaryDirectory();
+  const file = saved(folder, "uint8", Uint8Array.from({ length: 200 }, (_, i) => i % 50));
+  const first = JSON.parse((await run(`${file} --count 50 --json`)).stdout);
+  assertEquals([first.kind, first.requests], ["sequential", 2]);
+  const none = await run(`${file} --count 0`);
+  assertEquals(none.code, 0);
+  assertMatch(none.stdout, /0 accesses of 4 B, empty\n[^]*requests +0\n[^]*efficiency 100 %/);
+  const constant = JSON.parse((await run("--stride 0 --count 64 --json")).stdout);
+  assertEquals([constant.kind, constant.sectors], ["broadcast", 2]);
+});
+
+Deno.test("--reuse shows how often lines are accessed again", async () => {
+  const twice = [
+    ...Array.from({ length: 64 }, (_, i) => i),
+    ...Array.from({ length: 64 }, (_, i) => i),
+  ];
+  const { stdout } = await run(`--indices ${twice.join(",")} --reuse`);
+  assertMatch(stdout, /^1 +50 % +█{12}$/m);
+  assertMatch(stdout, /^never before +50 % +█{12}$/m);
+});
+
+Deno.test("--shared tells of banks and not of sectors", async () => {
+  const { code, stdout } = await run("--stride 32 --shared --count 32");
+  assertEquals(code, 0);
+  assertMatch(stdout, /^bank conflicts +31 +31 +0$/m);
+  assertMatch(stdout, /takes 31 wavefronts more .* pad rows/);
+  assert(!stdout.includes("sector"), stdout);
+  const padded = await run("--stride 33 --shared --json");
+  assertEquals([JSON.parse(padded.stdout).bankConflicts, JSON.parse(padded.stdout).advice], [
+    0,
+    "",
+  ]);
+});
+
+Deno.test("a picture is written as SVG and as a page, beside what is printed", async () => {
+  using folder = new TemporaryDirectory();
+  for (const [name, begin] of [["a.svg", "<svg "], ["b.html", "<!doctype html>"]] as const) {
+    for (const option of ["", " --shared", " --element-bytes 12 --count 7"]) {
+      const file = `${folder.path}/${name}`;
+      const { code, stdout, stderr } = await run(`--stride 3 --json --picture ${file}${option}`);
+      assertEquals([code, stderr, JSON.parse(stdout).stride], [0, "", 3]);
+      const text = await Deno.readTextFile(file);
+      assert(text.startsWith(begin), text.slice(0, 100));
+      assertStringIncludes(text, "stride 3");
+    }
+  }
+});
+
+Deno.test("files that cannot be read, and what is no index in them, are exit code 1", async () => {
+  using folder = new TemporaryDirectory();
+  const fraction = saved(folder, "float32", Float32Array.of(0, 1, 1.5));
+  const negative = saved(folder, "int32", Int32Array.of(0, -1));
+  const text = folder.file(new TextEncoder().encode("0 1 2"), "text.npy");
+  const cases = [
+    [fraction, /float32\.npy: .*index at position 2 must be an integer.*: it is 1\.5/],
+    [negative, /int32\.npy: .*index at position 1 must be an integer.*: it is -1/],
+    [text, /Cannot analyse .*text\.npy as it is no \.npy file/],
+    ["/nowhere/a.npy", /Cannot analyse \/nowhere\/a\.npy as it must be readable/],
+    [folder.path, /Cannot analyse .* as it /],
+    [
+      "--stride 1 --picture /nowhere/a.svg",
+      /Cannot write the picture as \/nowhere\/a\.svg must be/,
+    ],
+  ] as const;
+  for (const [words, message] of cases) {
+    const { code, stdout, stderr } = await run(words);
+    assertEquals([code, stdout], [1, ""], words);
+    assertMatch(stderr, message);
+  }
+});
+
+Deno.test("analyze refuses what it cannot understand with exit code 2", async () => {
+  const cases: readonly (readonly [string, string])[] = [
+    ["--json", "one of FILE.npy, --stride and --indices: there is none"],
+    ["a.npy --stride 2", "one of FILE.npy, --stride and --indices: there are 2"],
+    ["a.npy b.npy", 'there must be one FILE: "b.npy" is another'],
+    ["--stride two", 'Cannot use --stride as it must be an integer: it is "two"'],
+    ["--stride 1.5", 'it is "1.5"'],
+    ["--stride 9007199254740991 --count 3", "3 accesses must end before 2^53"],
+    ["--indices 1,2,x", 'separated by commas: there is "x"'],
+    ["--indices 1,,2", 'there is ""'],
+    ["--indices -1", 'there is "-1"'],
+    ["--indices 9007199254740992", 'there is "9007199254740992"'],
+    ["--stride 1 --count -1", "Cannot use --count as it must be an integer in 0.."],
+    ["--stride 1 --element-bytes 3", "elementBytes must be one of 1, 2, 4, 8, 12, 16: it is 3"],
+    [
+      "--stride 1 --element-bytes 32",
+      "Cannot use --element-bytes as it must be an integer in 1..16",
+    ],
+    ["--stride 1 --offset 4 --shared", "Cannot use --offset with --shared"],
+    ["--stride 1 --picture a.png", 'it must end in .svg or .html: it is "a.png"'],
+    ["--stride 1 --threads 3", "Cannot use --threads as the command has no such option"],
+  ];
+  for (const [words, message] of cases) {
+    const { code, stdout, stderr } = await run(words);
+    assertEquals([code, stdout], [2, ""], words);
+    assertStringIncludes(stderr, message);
+  }
+});

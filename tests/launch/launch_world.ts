@@ -1,0 +1,307 @@
+/**
+ * Configurations, arguments, buffers and streams that steps change between launches, and launches
+ * that are held against those of kernels which nobody has launched before.
+ *
+ * @module
+ */
+
+import { assert, assertEquals } from "@std/assert";
+import { defineStruct, DeviceBuffer, Stream } from "../../mod.ts";
+import { memoryReturns } from "../../src/memory/memory_returns.ts";
+import { poolOf } from "../../src/memory/pool/device_pool.ts";
+import { freeAddress } from "../../src/memory/pool/deallocation.ts";
+import { type DeviceWork, listen } from "../../src/stream/activity.ts";
+import { defaultStream } from "../../src/stream/default_stream.ts";
+import { type ArgumentRule, KERNELS, referenceBlock, usedSlots } from "./launch_reference.ts";
+import { type LaunchedKernel, RecordedLaunches } from "./recorded_launches.ts";
+
+/** What came of a launch. */
+type Outcome = { readonly error: string } | { readonly block: BigUint64Array };
+
+const structs = [defineStruct("Weights", { scale: "float", shift: "int[2]" })];
+
+/** Extents, good and bad. */
+const EXTENTS: readonly unknown[] = [
+  ...[1, 2, 2, 3, 64, [1], [2], [2, 3], [1, 2, 3], new Float32Array(1), 1],
+  ...[0, -0, NaN, 1.5, 2 ** 31, "2", [], [0], [1, 1, 1, 1], [2, NaN], null, undefined, 2n],
+  Object(2),
+];
+
+/** Arguments that are none for any parameter, or only for few. */
+const ODD: readonly unknown[] = [undefined, undefined, "1", Symbol.iterator, [], {}, NaN, -0, 1n];
+
+/** A world of steps; all that it holds is given back when it is disposed. */
+export class LaunchWorld implements Disposable {
+  /** How many launches have reached the library, and how many were refused. */
+  readonly count = { launched: 0, refused: 0 };
+  readonly #recorded = new RecordedLaunches();
+  readonly #kernels: LaunchedKernel[] = [];
+  readonly #args: unknown[][] = [];
+  readonly #configs: Record<string, unknown>[] = [{}, {}, {}];
+  readonly #buffers: DeviceBuffer<"float32">[] = [];
+  readonly #streams: Stream[] = [];
+  readonly #vectors = [[1, 2, 3, 4], new Float32Array([5, 6, 7, 8])];
+  readonly #weights = [1, 2].map((scale) => ({ scale, shift: [3, 4] }));
+  readonly #heard: DeviceWork[] = [];
+  #stopListening: (() => void) | undefined;
+
+  /** Every kernel can be launched with every configuration. */
+  constructor() {
+    const { context } = this.#recorded;
+    for (const [index, { signature, rules }] of KERNELS.entries()) {
+      this.#kernels.push(this.#recorded.kernel(signature, undefined, structs));
+      if (index === 0) { for (let i = 0; i < 4; i++) this.allocate(i, i); }
+      this.#args.push(rules.map((rule) => this.#fitting(rule, index)));
+    }
+    for (const config of this.#configs) Object.assign(config, { grid: 2, block: 32 });
+    for (let i = 0; i < 2; i++) this.#streams.push(new Stream(context));
+  }
+
+  /** A buffer from the pool, from elsewhere or without elements, in place of another. */
+  allocate(at: number, way: number): void {
+    const { context } = this.#recorded;
+    const before = this.#buffers[at];
+    const stream = way % 2 === 0 ? undefined : this.#streams[0];
+    const buffer = way === 3
+      ? DeviceBuffer.fromAddress(4096 * (at + 1), 64, { device: { context }, dtype: "float32" })
+      : DeviceBuffer.allocate(context, "float32", 16 * (2 - way % 3), stream && { stream });
+    this.#buffers[at] = buffer;
+    this.#replace(before, buffer);
+    before?.free();
+  }
+
+  /** Frees a buffer that arguments may go on to name. */
+  free(at: number, byAddress: boolean): void {
+    const buffer = this.#buffers[at]!;
+    const { pool, isView } = DeviceBuffer.placeOf(buffer);
+    if (!byAddress || buffer.disposed || pool === undefined || buffer.length === 0 || isView) {
+      return buffer.free();
+    }
+    const core = poolOf(this.#recorded.context);
+    freeAddress(buffer.address, { core, label: this.#recorded.context.label });
+  }
+
+  /** Closes a stream; configurations name the next one, or go on to name the closed one. */
+  restartStream(at: number, isReplaced: boolean): void {
+    const before = this.#streams[at]!;
+    if (before.captureToken !== undefined) return;
+    before[Symbol.dispose]();
+    const stream = this.#streams[at] = new Stream(this.#recorded.context);
+    if (!isReplaced) return;
+    for (const config of this.#configs) if (config.stream === before) config.stream = stream;
+  }
+
+  /** Changes a field of a configuration in place. */
+  configure(at: number, field: string, choice: number): void {
+    const config = this.#configs[at]!;
+    const values: Readonly<Record<string, readonly unknown[]>> = {
+      grid: EXTENTS,
+      block: EXTENTS,
+      sharedMemory: [undefined, 0, -0, 16, 49152, 49153, 60000, 2 ** 20, NaN, null, "0"],
+      cooperative: [undefined, false, true, null, 1],
+      cluster: [undefined, undefined, null, 1, [2, 1]],
+      stream: [undefined, ...this.#streams, defaultStream(this.#recorded.context), null, {}],
+    };
+    const choices = values[field]!;
+    // Half of them are what most programs say.
+    const value = choice % 2 === 0 ? choices[0] : choices[(choice >> 1) % choices.length];
+    if (value === undefined && choice % 4 === 0 && field !== "grid") delete config[field];
+    else config[field] = value;
+  }
+
+  /** Changes an argument, or what an array or object that is one holds. */
+  pass(kernel: number, index: number, choice: number, isOdd: boolean): void {
+    const { rules } = KERNELS[kernel]!;
+    if (rules.length === 0) return;
+    const at = index % rules.length;
+    const args = this.#args[kernel]!;
+    args[at] = isOdd ? ODD[choice % ODD.length] : this.#fitting(rules[at]!, choice);
+  }
+
+  /** Changes what arrays and objects hold that are arguments. */
+  changeInPlace(value: number): void {
+    for (const vector of this.#vectors) vector[value % 4] = value / 8;
+    const weights = this.#weights[value % 2]!;
+    weights.scale = value / 8;
+    weights.shift[value % 2] = value % 5 === 0 ? 0.5 : value;
+  }
+
+  /** Begins to hear of launches, or ends it. */
+  listen(): void {
+    if (this.#stopListening !== undefined) return this.#stopHearing();
+    const { context } = this.#recorded;
+    this.#stopListening = listen({
+      context,
+      work: (work, _stream, enqueue) => {
+        this.#heard.push(work);
+        enqueue();
+      },
+      compiled: () => {},
+    });
+  }
+
+  /** Has the next launches fail in the library, or no longer. */
+  setStatus(status: number): void {
+    this.#recorded.status = status;
+  }
+
+  /** Captures what steps do. */
+  capture(at: number, steps: () => void): void {
+    const stream = this.#streams[at]!;
+    if (stream.captureToken !== undefined) return steps();
+    using _graph = stream.capture(steps);
+  }
+
+  /** Launches a kernel as it is, and one of the same signature that was never launched. */
+  launch(kernel: number, config: number, surplus: readonly unknown[], given: number): void {
+    const { signature, rules } = KERNELS[kernel]!;
+    const args = [...this.#args[kernel]!.slice(0, given), ...surplus];
+    const chosen = this.#configs[config]!;
+    const outcome = this.#outcome(this.#kernels[kernel]!, chosen, args);
+    const heard = this.#heard.splice(0);
+    const fresh = this.#recorded.kernel(signature, undefined, structs);
+    const expected = this.#outcome(fresh, chosen, args);
+    assertEquals(heard, this.#heard.splice(0));
+    if ("error" in outcome || "error" in expected) {
+      this.count.refused++;
+      return assertEquals(outcome, expected);
+    }
+    this.count.launched++;
+    const reference = referenceBlock({
+      device: this.#recorded.context.ordinal,
+      stream: ((chosen.stream as Stream) ?? defaultStream(this.#recorded.context)).id,
+      kernel: this.#recorded.kernelId,
+      rules,
+      config: chosen,
+      args,
+    });
+    assertEquals(usedSlots(outcome.block, reference), reference);
+    assertEquals(usedSlots(expected.block, reference), reference);
+  }
+
+  /**
+   * Launches a kernel with something whose reading takes steps, and may throw after them. It must not
+   * reach the library if they have launched, or given memory back that was looked at before.
+   */
+  launchWhile(kernel: number, config: number, place: number, throws: boolean, steps: () => void) {
+    let isTaken = false;
+    let hasLaunched = false;
+    let hasReturned = false;
+    const step = () => {
+      if (isTaken) return;
+      isTaken = true;
+      const { launched, refused } = this.count;
+      const { count } = memoryReturns;
+      steps();
+      hasLaunched = launched !== this.count.launched || refused !== this.count.refused;
+      hasReturned = count !== memoryReturns.count;
+      if (throws) throw new Error("the getter's own");
+    };
+    const args = [...this.#args[kernel]!];
+    const chosen = { ...this.#configs[config]! };
+    const isConfig = this.#trap(KERNELS[kernel]!.rules, args, chosen, place, step);
+    const outcome = this.#outcome(this.#kernels[kernel]!, chosen, args);
+    this.#heard.splice(0);
+    if ("error" in outcome) return;
+    assert(!hasLaunched, "a launch whose getters launched has reached the library");
+    assert(!hasReturned || isConfig, "a launch whose getters gave memory back reached the library");
+    assert(!isTaken || !throws, "a launch whose getter threw has reached the library");
+  }
+
+  /** Places what takes a step when it is read; says whether it is in the configuration. */
+  #trap(
+    rules: readonly ArgumentRule[],
+    args: unknown[],
+    config: Record<string, unknown>,
+    place: number,
+    step: () => void,
+  ): boolean {
+    const struct = rules.indexOf("weights");
+    const vector = rules.indexOf("float4");
+    const pointer = rules.lastIndexOf("pointer");
+    const at = <Value>(key: string, value: Value) =>
+      Object.defineProperty(value, key, {
+        get: () => (step(), 1),
+      });
+    if (place === 0 && struct >= 0) args[struct] = at("scale", { shift: [1, 2] });
+    else if (place === 1 && vector >= 0) args[vector] = at("2", [1, 2, 3, 4]);
+    else if (place === 2 && pointer >= 0) args[pointer] = this.#trappedMemory(step);
+    else if (place === 3) config.grid = at("1", [7, 1, 3]);
+    else if (place === 4) at("block", config);
+    else at("stream", config);
+    return place >= 3 || (args.every((each, i) => each === args[i]) && false);
+  }
+
+  /** Device memory that takes a step when it is told of the launch. */
+  #trappedMemory(step: () => void): object {
+    const { context } = this.#recorded;
+    const stream = defaultStream(context);
+    return {
+      context,
+      dtype: "float32",
+      address: 77 * 4096,
+      length: 16,
+      disposed: false,
+      stream: stream.isDefault ? this.#streams[1] : stream,
+      recordStream: step,
+    };
+  }
+
+  #outcome(kernel: LaunchedKernel, config: unknown, args: readonly unknown[]): Outcome {
+    this.#recorded.take();
+    try {
+      kernel.launch(config, ...args);
+    } catch (error) {
+      assert(error instanceof Error);
+      return { error: `${error.name}: ${error.message}` };
+    }
+    const blocks = this.#recorded.take();
+    assertEquals(blocks.length, 1);
+    return { block: blocks[0]! };
+  }
+
+  #fitting(rule: ArgumentRule, choice: number): unknown {
+    const buffer = this.#buffers[choice % 4]!;
+    const of: readonly unknown[] = {
+      number: [5, 0, -0, 1, -1, 2 ** 31 - 1],
+      wide: [5, 5n, 0, 0n, 2 ** 53 - 1, 2n ** 62n],
+      truth: [true, false],
+      pointer: [
+        ...[null, buffer, buffer, buffer],
+        buffer.disposed ? buffer : buffer.view(),
+        buffer.disposed ? null : this.#foreign(buffer.address),
+      ],
+      half: [1, 1.5, 0, -0, NaN, 1e9],
+      float4: this.#vectors,
+      weights: this.#weights,
+    }[rule];
+    return of[choice % of.length];
+  }
+
+  /** Device memory that is no buffer, and changes its mind about its address. */
+  #foreign(address: number): object {
+    const { context } = this.#recorded;
+    return { context, dtype: "float32", address: address + 16, length: 1, disposed: false };
+  }
+
+  #replace(before: unknown, after: unknown): void {
+    for (const args of this.#args) {
+      args.forEach((value, index) => {
+        if (value === before && before !== undefined) args[index] = after;
+      });
+    }
+  }
+
+  #stopHearing(): void {
+    this.#stopListening?.();
+    this.#stopListening = undefined;
+  }
+
+  /** Gives everything back. */
+  [Symbol.dispose](): void {
+    this.#stopHearing();
+    for (const buffer of this.#buffers) buffer.free();
+    for (const stream of this.#streams) stream[Symbol.dispose]();
+    this.#recorded[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * A device on which launches do not run but are recorded: what reaches the native library.
+ *
+ * @module
+ */
+
+import { DEVICE } from "../../src/ffi/command_block.ts";
+import { NativeLibrary } from "../../src/ffi/library.ts";
+import { findKernel } from "../../src/ffi/native_kernel.ts";
+import { DeviceContext } from "../../src/hardware/device_context.ts";
+import { Kernel, type KernelOwner } from "../../src/launch/kernel.ts";
+import { parseSignature } from "../../src/launch/signature.ts";
+import type { StructTypes } from "../../src/launch/struct_type.ts";
+import { device } from "../support/device.ts";
+
+/** A kernel as those see it who launch it with whatever they like. */
+export interface LaunchedKernel {
+  /** Launches it. */
+  launch(config: unknown, ...args: readonly unknown[]): void;
+}
+
+/** The device of the tests once more, over a library whose launches are recorded. */
+export class RecordedLaunches implements Disposable {
+  /** The device. */
+  readonly context: DeviceContext;
+  /** The library's handle of the kernel that all launches are said to be of. */
+  readonly kernelId: number;
+  /** What launches return. */
+  status = 0;
+  #blocks: BigUint64Array[] = [];
+
+  /** Opens it. */
+  constructor() {
+    const { library, ordinal, info } = device.context;
+    const record = () => {
+      const bits = new BigUint64Array(library.block.buffer);
+      this.#blocks.push(bits.slice());
+      // Whoever makes a hot call next leaves something else in the block.
+      new Float64Array(library.block.buffer, 8 * DEVICE).fill(-7);
+      return this.status;
+    };
+    const symbols = { ...library.symbols, gs_kernel_launch: record };
+    this.context = new DeviceContext(new NativeLibrary(library.path, symbols), ordinal, info);
+    this.kernelId = findKernel(library, "empty")!;
+  }
+
+  /** A kernel of any signature that nobody has launched yet. */
+  kernel(signature: string, owner?: KernelOwner, structs?: StructTypes): LaunchedKernel {
+    const parsed = parseSignature(signature, structs);
+    return new Kernel(this.context, this.kernelId, parsed, owner) as unknown as LaunchedKernel;
+  }
+
+  /** The command blocks of the launches since this was asked last, slot by slot, as bits. */
+  take(): readonly BigUint64Array[] {
+    const blocks = this.#blocks;
+    this.#blocks = [];
+    return blocks;
+  }
+
+  /** Gives the device back. */
+  [Symbol.dispose](): void {
+    this.context.release();
+  }
+}
