@@ -59,7 +59,8 @@ function remedySentence(figures: Figures, geometry: AccessGeometry): string {
 }
 
 function sequentialRemedy(figures: Figures, { elementBytes }: AccessGeometry): string {
-  if (figures.outliers > 0) {
+  // A stray access costs a sector or two of its own.
+  if (figures.sectors - figures.idealSectors <= 2 * figures.outliers) {
     return `${figures.outliers} accesses leave the sequence: handle them apart from the others, ` +
       "or sort the indices.";
   }
@@ -84,6 +85,10 @@ function blockedRemedy({ stride, tile }: Figures, geometry: AccessGeometry): str
   if (Math.abs(stride!) > 1) {
     return `${stridedRemedy(stride!, geometry)} The pattern goes on ${Math.abs(pitch)} elements ` +
       `further after ${columns} accesses.`;
+  }
+  if (Math.abs(pitch) < columns && stride !== 0) {
+    return `Runs of ${columns} elements overlap those before them: load each element once, and ` +
+      "share it through shared memory.";
   }
   const unit = SECTOR_BYTES / elementBytes;
   if (Number.isInteger(unit) && pitch % unit !== 0) {

@@ -44,6 +44,8 @@ export class AccessAnalyzer {
   #report: AccessReport | null = null;
 
   /**
+   * Begins an analysis.
+   *
    * @param options How indices are to be understood.
    * @throws {RangeError} If an option is a number that is not allowed.
    * @throws {TypeError} If one is of another type.

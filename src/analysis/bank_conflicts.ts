@@ -41,6 +41,8 @@ export class BankCounter {
   #worstBank = 0;
 
   /**
+   * Begins counting.
+   *
    * @param elementBytes Bytes of an element, which an index counts: 1, 2, 4, 8, 12 or 16.
    * @param offset Byte at which element 0 lies, a multiple of what is accessed at once.
    * @throws {RangeError} If there are no such accesses.

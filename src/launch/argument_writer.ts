@@ -175,8 +175,12 @@ export class ArgumentWriter {
    * one uses it.
    */
   forget(stream?: Stream): void {
-    const { count } = this;
     this.#stream = stream;
+    if (this.count <= MOST_REMEMBERED) this.#forgetArguments();
+  }
+
+  #forgetArguments(): void {
+    const { count } = this;
     // What is not there is undefined, as is what is not passed.
     this.first = count > 0 ? NOTHING : undefined;
     this.second = count > 1 ? NOTHING : undefined;
@@ -214,13 +218,15 @@ export class ArgumentWriter {
     const { count } = this;
     this.isRefused = false;
     this.returns = returns.count;
-    if (count <= MOST_REMEMBERED) this.forget(stream);
-    else this.#stream = stream;
+    this.forget(stream);
     const given = givenOf(args);
     if (given !== count) this.#refuseCount(given);
     for (let i = 0; i < count; i++) {
       const value = args[i];
-      if (this.take(i, value) === REFUSED) this.#refuse(i, value);
+      const taken = this.take(i, value);
+      // A getter of it may have launched, and had what it passed remembered.
+      if (count <= MOST_REMEMBERED) this.#forgetArguments();
+      if (taken === REFUSED) this.#refuse(i, value);
     }
   }
 

@@ -86,12 +86,13 @@ export function shapeOf(
  */
 export function leastExtents(
   threads: number,
-  [, alongY = 1, alongZ = 1]: readonly number[],
+  [alongX = 1, alongY = 1, alongZ = 1]: readonly number[],
   mostBlocks: Extents,
 ): LeastExtents | undefined {
   const y = powerOfTwoFrom(alongY / mostBlocks.y);
   const z = powerOfTwoFrom(alongZ / mostBlocks.z);
-  return threads / (y * z) < LEAST_WIDTH ? undefined : { y, z };
+  const width = Math.min(LEAST_WIDTH, powerOfTwoFrom(alongX));
+  return threads / (y * z) < width ? undefined : { y, z };
 }
 
 /** The least power of two that is not less, up to 2^30; 1 for nothing. */

@@ -241,6 +241,7 @@ export class Kernel<
   #launchWatched(ticket: number, args: readonly unknown[]): void {
     const stream = this.#stream!;
     const enqueue = () => {
+      if (launchCount !== ticket) this.#refuseNested();
       // A capture must be told of each use of memory.
       this.#writer.write(args, stream);
       this.#enqueue(ticket);

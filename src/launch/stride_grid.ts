@@ -42,8 +42,9 @@ export function strideGrid(
 /** Of the grids that the device holds at once the first with the fewest steps. */
 function heldGrid(tiles: Extents, held: number, most: Extents): Extents {
   // Steps along the last axis that has work follow from the blocks that are left for it.
-  const mostAlongX = tiles.y * tiles.z === 1 ? 1 : Math.min(MOST_STEPS, tiles.x);
-  const mostAlongY = tiles.z === 1 ? 1 : Math.min(MOST_STEPS, tiles.y);
+  const tries = tiles.z === 1 ? MOST_STEPS : MOST_STEPS / 2;
+  const mostAlongX = tiles.y * tiles.z === 1 ? 1 : Math.min(tries, tiles.x);
+  const mostAlongY = tiles.z === 1 ? 1 : Math.min(tries, tiles.y);
   const least = Math.ceil(tiles.x * tiles.y * tiles.z / held);
   let best = tiles;
   let fewest = Infinity;

@@ -30,6 +30,8 @@ Deno.test("advice says what is wasted and what to do", () => {
     advice((i) => Math.floor(i / 4) * 64 + i % 4),
     /Runs of 4 elements .* fill sectors in/,
   );
+  assertMatch(advice((i) => Math.floor(i / 9) + i % 9), /Runs of 9 elements overlap .* shared/);
+  assertMatch(advice((i) => i === 999 ? 10 ** 6 : i + 1), /first access is not aligned/);
   assertMatch(advice((i) => i % 100 * 100 + Math.floor(i / 100)), /transpose/);
 });
 

@@ -75,6 +75,18 @@ Deno.test("lines are accessed once a request, in the order of lanes, and their s
   );
 });
 
+Deno.test("lines of indices that are far apart are followed by their own numbers", () => {
+  // The greatest ends in the line after its surroundings, and is accessed alone, too.
+  const warp = [0, 2 ** 40 - 1, 2 ** 40, 2 ** 52 - 1];
+  const alone = [2 ** 52 - 1, 2 ** 52];
+  const indices = [...Array(8).fill(warp).flat(), ...alone, ...Array(15).fill(alone).flat()];
+  for (const offset of [0, 124, 126]) {
+    const { counts, firstTouches } = analyzeAccess(indices, { offset, reuse: true }).reuse!;
+    const expected = referenceHistogram(referenceLines(indices, 4, offset));
+    assertEquals({ counts, firstTouches }, expected);
+  }
+});
+
 Deno.test("a broadcast is used again at distance 0, rows of a tile at theirs", () => {
   const broadcast = analyzeAccess(new Uint32Array(320), { reuse: true }).reuse!;
   assertEquals(broadcast.counts, [9]);

@@ -1,6 +1,7 @@
 // `gridstride analyze`: from a file, a stride and typed indices, as text and as JSON, with pictures,
 // and every wrong use of it.
 
+import "../support/cache_directory.ts";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { analyzeAccess } from "../../src/analysis/mod.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
@@ -70,12 +71,13 @@ Deno.test("the same indices are the same however they come", async () => {
     saved(folder, "float64", Float64Array.from(values)),
   ];
   const sources = [...files, `--indices ${values.join(",")}`, "--stride -5 --count 100"];
-  const printed = await Promise.all(sources.map(async (source) => {
+  const printed: (readonly [number, string])[] = [];
+  for (const source of sources) {
     const { code, stdout } = await run(`${source} --json`);
-    return [code, stdout];
-  }));
+    printed.push([code, stdout]);
+  }
   assertEquals(printed, printed.map(() => printed[0]!));
-  assertEquals(JSON.parse(printed[0]![1] as string).stride, -5);
+  assertEquals(JSON.parse(printed[0]![1]).stride, -5);
 });
 
 Deno.test("--count takes the first of them, and none is an empty pattern", async () => {

@@ -1,6 +1,7 @@
 // Indices in .npy files come in the order of the array, whatever the file's is, in pieces that are
 // small however large the file is.
 
+import "../support/cache_directory.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { NpyError } from "../../src/cli/npy_header.ts";

@@ -1,10 +1,11 @@
 // Peaks against the figures that NVIDIA's data sheets and white papers print, which this file writes
 // down a second time, with the clocks that drivers report; and what is not known or not allowed.
 
+import "../support/cache_directory.ts";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { capabilityLimits, listDevices, peakThroughput } from "../../mod.ts";
 import { CAPABILITY_TABLE } from "../../src/hardware/capability_table.ts";
-import { type DeviceSpeed, type PeakThroughput } from "../../src/hardware/peak_throughput.ts";
+import type { DeviceSpeed, PeakThroughput } from "../../src/hardware/peak_throughput.ts";
 import { THROUGHPUT_TABLE } from "../../src/hardware/throughput_table.ts";
 
 const devices = listDevices();

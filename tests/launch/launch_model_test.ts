@@ -87,11 +87,15 @@ const any = fc.oneof(
   ),
   step(
     "launchWhile",
-    (world, kernel, config, place, throws, steps) =>
-      world.launchWhile(kernel, config, place, throws, () => takeAll(world, steps)),
+    (world, kernel, config, place, again, throws, steps) =>
+      world.launchWhile(kernel, config, place, throws, () => {
+        takeAll(world, steps);
+        if (again !== null) world.launch(kernel, again, [], 9);
+      }),
     kernel,
     config,
-    fc.nat(5),
+    fc.nat(7),
+    fc.option(config),
     fc.boolean(),
     some,
   ),
@@ -106,7 +110,7 @@ Deno.test("each launch is as if it were the first of its kernel, whatever was be
       count.launched += world.count.launched;
       count.refused += world.count.refused;
     }),
-    { numRuns: 300 },
+    { numRuns: 400 },
   );
   // A property of launches that are all refused would say little.
   assert(Math.min(count.launched, count.refused) > 1000, JSON.stringify(count));

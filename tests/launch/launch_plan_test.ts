@@ -125,15 +125,19 @@ Deno.test("every m, n and k is covered or refused by name, and never cut", () =>
 Deno.test("more than 65535 blocks along y: a taller block, or the ways out in the error", () => {
   const taller = planLaunch(kernel, { rows: 65535 * 8 + 1, columns: 64 });
   assertEquals(threeExtents(taller.block), [32, 16, 1]);
-  const rows = 65535 * 32 + 1;
+  const narrower = planLaunch(kernel, { rows: 65535 * 32 + 1, columns: 64 });
+  assertEquals(threeExtents(narrower.block), [8, 64, 1]);
+  const deeper = planLaunch(kernel, { rows: 100, columns: 100, planes: 2 * 65535 });
+  assertEquals([deeper.block, deeper.grid], [[32, 4, 2], [4, 25, 65535]]);
+  const rows = 65535 * 128 + 1;
   const refused = assertThrows(
     () => planLaunch(kernel, { rows, columns: 64 }),
     RangeError,
-    `blocks of the grid along y must be in 1..65535: ${rows} rows take 65536`,
+    `blocks of the grid along y must be in 1..65535: ${rows} rows take 1048561`,
   );
   assert(refused.message.includes('"stride"') && refused.message.includes('"linear"'));
   const linear = planLaunch(kernel, { rows, columns: 64, coverage: "linear" });
-  assertEquals([linear.grid, linear.tiles], [2 * 262141, [2, 262141, 1]]);
+  assertEquals([linear.grid, linear.tiles], [2 * 1048561, [2, 1048561, 1]]);
   assert(isWithin(planLaunch(kernel, { rows, columns: 64, coverage: "stride" })));
   assert(isWithin(planLaunch(kernel, { rows, columns: 64, x: "rows" })));
 });
@@ -145,8 +149,14 @@ Deno.test("a striding grid is what the device holds at once, and no more", () =>
   }
   const steps = planLaunch(strider, { elements: 5 * full * 256, stepsPerThread: 2 });
   assertEquals([steps.grid, steps.steps], [2.5 * full, 2]);
-  const wide = planLaunch(strider, { rows: 1e6, columns: 1e6 });
-  assert(wide.blocks <= full && wide.blocks > full / 2);
+  const wide = planLaunch(kernel, { rows: 1e6, columns: 1e6, coverage: "stride" });
+  assert(wide.blocks <= full && wide.blocks > 0.9 * full);
+});
+
+Deno.test("built-in kernels have one axis: a plane's rows would each do all of the work", () => {
+  for (const problem of [{ rows: 10, columns: 10 }, { m: 10, n: 10, k: 10 }]) {
+    assertThrows(() => planLaunch(strider, problem), TypeError, "problem must have elements");
+  }
 });
 
 Deno.test("the grid scales with the multiprocessors, and small work is shared out", () => {
@@ -165,7 +175,10 @@ Deno.test("the grid scales with the multiprocessors, and small work is shared ou
 Deno.test("a short product is split along k until the device is full", () => {
   const problem = { m: 64, n: 64, k: 65536, tile: { m: 32, n: 32, k: 32 }, splitK: true };
   const plan = planLaunch(kernel, problem);
-  assertEquals(plan.tiles, [2, 2, 66]);
+  // 66 would fill the device, but then as 64 of 2048 steps the longest part has 32.
+  assertEquals(plan.tiles, [2, 2, 64]);
+  assert(plan.explain().includes("64 to share the products of each"), plan.explain());
+  assertEquals(planLaunch(kernel, { ...problem, k: 100 * 32 }).tiles, [2, 2, 50]);
   assertEquals(planLaunch(kernel, { ...problem, k: 64 }).tiles, [2, 2, 2]);
   assertEquals(planLaunch(kernel, { ...problem, k: 0 }).tiles, [2, 2, 1]);
   assertEquals(planLaunch(kernel, { ...problem, m: 1e5, n: 1e4 }).tiles, [313, 3125, 1]);
@@ -185,6 +198,13 @@ Deno.test("shared memory is that of the block that was chosen, and takes part in
     RangeError,
     "no block of it fits on a multiprocessor",
   );
+  for (const sharedMemory of [2 ** 31, () => 2 ** 40]) {
+    assertThrows(
+      () => planLaunch(kernel, { elements: 1, sharedMemory }),
+      RangeError,
+      "integer in 0..2147483647",
+    );
+  }
 });
 
 Deno.test("a kernel of many registers gets the block of which most warps fit", () => {
@@ -207,6 +227,66 @@ Deno.test("waves and tail effect are those of the grid", () => {
   assertEquals([plan.blocks, plan.residentBlocks, plan.waves], [2640, 1056, 2.5]);
   assertStrictEquals(plan.tailEffect, 1 - 2.5 / 3);
   assertStrictEquals(planLaunch(kernel, { elements: 256 * 1056 }).tailEffect, 0);
+  // A striding grid of one full wave, which has one block's work left for the second step.
+  const strides = planLaunch(strider, { elements: 256 * 1056 + 1 });
+  assertEquals([strides.waves, strides.steps], [1, 2]);
+  assertStrictEquals(strides.tailEffect, 1 - 1057 / 1056 / 2);
+  assertStrictEquals(planLaunch(strider, { elements: 256 * 1056 * 7 }).tailEffect, 0);
+});
+
+Deno.test("what is advised can be launched: no more threads than the kernel's bounds", () => {
+  const bounded = plannedKernel(h100, { maxThreadsPerBlock: 64, registersPerThread: 200 });
+  const { occupancy } = planLaunch(bounded, { elements: 1e6, block: 32 });
+  const threads = [...occupancy.advice.matchAll(/with (\d+) threads per block/g)];
+  assert(threads.every(([, count]) => Number(count) <= 64), occupancy.advice);
+  const narrow = planLaunch(plannedKernel(h100, { maxThreadsPerBlock: 64 }), {
+    elements: 1e6,
+    block: 1,
+  });
+  assert(narrow.occupancy.advice.includes("with 64 threads per block"), narrow.occupancy.advice);
+});
+
+Deno.test("threads along an axis that the problem does not have are refused: they do nothing new", () => {
+  const choose = (problem: LaunchProblem) => () => planLaunch(kernel, problem);
+  assertThrows(choose({ elements: 9, block: [16, 16] }), RangeError, "block.y must be 1, as");
+  assertThrows(choose({ rows: 9, columns: 9, block: [8, 8, 2] }), RangeError, "it is 2");
+  assertThrows(choose({ m: 9, n: 9, k: 9, block: [8, 8, 2] }), RangeError, "block.z must be 1");
+  assertThrows(
+    choose({ rows: 9, columns: 9, elementsPerThread: [1, 1, 4] }),
+    RangeError,
+    "elementsPerThread.z must be 1, as the problem has two axes: it is 4",
+  );
+  // A tile's threads are the kernel's own affair.
+  const tiled = planLaunch(kernel, {
+    m: 9,
+    n: 9,
+    k: 9,
+    tile: { m: 64, n: 64 },
+    block: [8, 8, 2],
+  });
+  assertEquals(tiled.block, [8, 8, 2]);
+});
+
+Deno.test("what is checked is what is used, also where a getter says something else later", () => {
+  let reads = 0;
+  const later = (first: unknown) => () => reads++ === 0 ? first : "something else";
+  for (const [name, value] of [["coverage", "exact"], ["sharedMemory", 0], ["block", 32]]) {
+    reads = 0;
+    const get = later(value);
+    const problem = Object.defineProperty({ elements: 100 }, name as string, { get });
+    assertEquals(planLaunch(kernel, problem).coverage, "exact");
+    assertEquals(reads, 1, name as string);
+  }
+});
+
+Deno.test("no elements take a block, which the explanation says has nothing to do", () => {
+  for (const problem of [{ elements: 0 }, { rows: 0, columns: 7 }, { m: 1, n: 0, k: 1 }]) {
+    const plan = planLaunch(kernel, problem);
+    assertEquals(plan.grid, 1);
+    assert(plan.explain().includes("1 block finds nothing to do in "), plan.explain());
+  }
+  const single = planLaunch(kernel, { elements: 1, block: 1 }).explain();
+  assert(single.includes("1 thread to a block"), single);
 });
 
 Deno.test("the explanation is made of the plan's own figures", () => {

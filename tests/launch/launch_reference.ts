@@ -8,6 +8,9 @@
 import { ARGUMENT, DEVICE, OPERAND, STREAM } from "../../src/ffi/command_block.ts";
 import { narrowFloatBits } from "../../src/memory/narrow_float.ts";
 
+/** Where the dynamic shared memory is among the slots from the device's on; it is never negative. */
+const SHARED_MEMORY = OPERAND + 7 - DEVICE;
+
 /** What an argument becomes. */
 export type ArgumentRule = "number" | "wide" | "truth" | "pointer" | "half" | "float4" | "weights";
 
@@ -91,7 +94,7 @@ export function referenceBlock(launch: ReferenceLaunch): bigint[] {
   const slots: number[] = [launch.device, launch.stream];
   const operands = new Float64Array(ARGUMENT - OPERAND);
   operands.set([launch.kernel, ...sides(config.grid), ...sides(config.block)]);
-  operands[7] = (config.sharedMemory as number | undefined) ?? 0;
+  operands[7] = Math.abs((config.sharedMemory as number | undefined) ?? 0);
   operands[8] = rules.length;
   operands[11] = config.cooperative === true ? 1 : 0;
   const passed: Float64Array[] = [];
@@ -107,5 +110,7 @@ export function referenceBlock(launch: ReferenceLaunch): bigint[] {
 /** As much of a command block that was recorded. */
 export function usedSlots(block: BigUint64Array, reference: readonly bigint[]): bigint[] {
   if (STREAM !== DEVICE + 1 || OPERAND !== STREAM + 1) throw new Error("the block is another");
-  return [...block.subarray(DEVICE, DEVICE + reference.length)];
+  const used = [...block.subarray(DEVICE, DEVICE + reference.length)];
+  // Of no bytes of shared memory both zeros say the same.
+  return used.with(SHARED_MEMORY, BigInt.asUintN(63, used[SHARED_MEMORY]!));
 }

@@ -10,7 +10,7 @@ import { defineStruct, DeviceBuffer, Stream } from "../../mod.ts";
 import { memoryReturns } from "../../src/memory/memory_returns.ts";
 import { poolOf } from "../../src/memory/pool/device_pool.ts";
 import { freeAddress } from "../../src/memory/pool/deallocation.ts";
-import { type DeviceWork, listen } from "../../src/stream/activity.ts";
+import { listen } from "../../src/stream/activity.ts";
 import { defaultStream } from "../../src/stream/default_stream.ts";
 import { type ArgumentRule, KERNELS, referenceBlock, usedSlots } from "./launch_reference.ts";
 import { type LaunchedKernel, RecordedLaunches } from "./recorded_launches.ts";
@@ -30,6 +30,18 @@ const EXTENTS: readonly unknown[] = [
 /** Arguments that are none for any parameter, or only for few. */
 const ODD: readonly unknown[] = [undefined, undefined, "1", Symbol.iterator, [], {}, NaN, -0, 1n];
 
+/** Has a property take a step when it is read. */
+function trapped<Value extends object>(key: string | number, value: Value, step: () => number) {
+  return Object.defineProperty(value, key, { get: step });
+}
+
+/** Has a configuration take a step when it is read. */
+function trapConfig(config: object, place: number, step: () => number): void {
+  if (place === 3) Object.assign(config, { grid: trapped(0, [1, 7], step) });
+  else if (place === 4) Object.assign(config, { block: trapped(1, [3, 1], step) });
+  else trapped(["grid", "block", "sharedMemory", "stream"][place % 4]!, config, step);
+}
+
 /** A world of steps; all that it holds is given back when it is disposed. */
 export class LaunchWorld implements Disposable {
   /** How many launches have reached the library, and how many were refused. */
@@ -42,7 +54,7 @@ export class LaunchWorld implements Disposable {
   readonly #streams: Stream[] = [];
   readonly #vectors = [[1, 2, 3, 4], new Float32Array([5, 6, 7, 8])];
   readonly #weights = [1, 2].map((scale) => ({ scale, shift: [3, 4] }));
-  readonly #heard: DeviceWork[] = [];
+  readonly #heard: object[] = [];
   #stopListening: (() => void) | undefined;
 
   /** Every kernel can be launched with every configuration. */
@@ -133,7 +145,8 @@ export class LaunchWorld implements Disposable {
     this.#stopListening = listen({
       context,
       work: (work, _stream, enqueue) => {
-        this.#heard.push(work);
+        // What a kernel is allowed is read when it is got.
+        this.#heard.push({ ...work, attributes: undefined });
         enqueue();
       },
       compiled: () => {},
@@ -157,6 +170,7 @@ export class LaunchWorld implements Disposable {
     const { signature, rules } = KERNELS[kernel]!;
     const args = [...this.#args[kernel]!.slice(0, given), ...surplus];
     const chosen = this.#configs[config]!;
+    this.#heard.length = 0;
     const outcome = this.#outcome(this.#kernels[kernel]!, chosen, args);
     const heard = this.#heard.splice(0);
     const fresh = this.#recorded.kernel(signature, undefined, structs);
@@ -180,71 +194,58 @@ export class LaunchWorld implements Disposable {
   }
 
   /**
-   * Launches a kernel with something whose reading takes steps, and may throw after them. It must not
-   * reach the library if they have launched, or given memory back that was looked at before.
+   * Launches a kernel with something whose reading takes steps, and may throw after them; then with
+   * each configuration as if nothing had been. It must not reach the library if they have launched, or
+   * given memory back that was looked at before.
    */
   launchWhile(kernel: number, config: number, place: number, throws: boolean, steps: () => void) {
     let isTaken = false;
-    let hasLaunched = false;
-    let hasReturned = false;
+    const { count } = memoryReturns;
+    const before = this.#launches;
     const step = () => {
-      if (isTaken) return;
+      if (isTaken) return 1;
       isTaken = true;
-      const { launched, refused } = this.count;
-      const { count } = memoryReturns;
       steps();
-      hasLaunched = launched !== this.count.launched || refused !== this.count.refused;
-      hasReturned = count !== memoryReturns.count;
       if (throws) throw new Error("the getter's own");
+      return 1;
     };
     const args = [...this.#args[kernel]!];
     const chosen = { ...this.#configs[config]! };
-    const isConfig = this.#trap(KERNELS[kernel]!.rules, args, chosen, place, step);
+    const isArgument = this.#trapArgument(KERNELS[kernel]!.rules, args, place, step);
+    if (!isArgument) trapConfig(chosen, place, step);
+    const hasLaunched = () => this.#launches !== before;
     const outcome = this.#outcome(this.#kernels[kernel]!, chosen, args);
-    this.#heard.splice(0);
-    if ("error" in outcome) return;
-    assert(!hasLaunched, "a launch whose getters launched has reached the library");
-    assert(!hasReturned || isConfig, "a launch whose getters gave memory back reached the library");
-    assert(!isTaken || !throws, "a launch whose getter threw has reached the library");
+    if ("block" in outcome) {
+      assert(!hasLaunched(), "a launch whose getters launched has reached the library");
+      assert(!isTaken || !throws, "a launch whose getter threw has reached the library");
+      const hasReturned = isArgument && count !== memoryReturns.count;
+      assert(!hasReturned, "a launch whose getters gave memory back has reached the library");
+    }
+    for (let again = 0; again < this.#configs.length; again++) this.launch(kernel, again, [], 9);
   }
 
-  /** Places what takes a step when it is read; says whether it is in the configuration. */
-  #trap(
+  get #launches(): number {
+    return this.count.launched + this.count.refused;
+  }
+
+  /** Has an argument take a step when it is read, if there is one at this place. */
+  #trapArgument(
     rules: readonly ArgumentRule[],
     args: unknown[],
-    config: Record<string, unknown>,
     place: number,
-    step: () => void,
+    step: () => number,
   ): boolean {
-    const struct = rules.indexOf("weights");
-    const vector = rules.indexOf("float4");
-    const pointer = rules.lastIndexOf("pointer");
-    const at = <Value>(key: string, value: Value) =>
-      Object.defineProperty(value, key, {
-        get: () => (step(), 1),
-      });
-    if (place === 0 && struct >= 0) args[struct] = at("scale", { shift: [1, 2] });
-    else if (place === 1 && vector >= 0) args[vector] = at("2", [1, 2, 3, 4]);
-    else if (place === 2 && pointer >= 0) args[pointer] = this.#trappedMemory(step);
-    else if (place === 3) config.grid = at("1", [7, 1, 3]);
-    else if (place === 4) at("block", config);
-    else at("stream", config);
-    return place >= 3 || (args.every((each, i) => each === args[i]) && false);
-  }
-
-  /** Device memory that takes a step when it is told of the launch. */
-  #trappedMemory(step: () => void): object {
+    const index = rules.indexOf((["weights", "float4", "pointer"] as const)[place]!);
+    if (index < 0) return false;
     const { context } = this.#recorded;
-    const stream = defaultStream(context);
-    return {
-      context,
-      dtype: "float32",
-      address: 77 * 4096,
-      length: 16,
-      disposed: false,
-      stream: stream.isDefault ? this.#streams[1] : stream,
-      recordStream: step,
-    };
+    const [, stream] = this.#streams;
+    const memory = { context, dtype: "float32", address: 4096, length: 1, disposed: false, stream };
+    args[index] = [
+      trapped("scale", { shift: [1, 2] }, step),
+      trapped(2, [1, 2, 3, 4], step),
+      { ...memory, recordStream: step },
+    ][place];
+    return true;
   }
 
   #outcome(kernel: LaunchedKernel, config: unknown, args: readonly unknown[]): Outcome {
@@ -278,7 +279,7 @@ export class LaunchWorld implements Disposable {
     return of[choice % of.length];
   }
 
-  /** Device memory that is no buffer, and changes its mind about its address. */
+  /** Device memory that is no buffer. */
   #foreign(address: number): object {
     const { context } = this.#recorded;
     return { context, dtype: "float32", address: address + 16, length: 1, disposed: false };

@@ -6,16 +6,46 @@ import { publishedFiles } from "../publish/published_package.ts";
 import { importsOf } from "./imports.ts";
 import { configuration, filesBelow, packageModules, ROOT, runDeno, textOf } from "./repository.ts";
 
+interface ModuleDependency {
+  readonly code?: { readonly specifier: string };
+  readonly isDynamic?: boolean;
+}
+
+interface GraphModule {
+  readonly specifier: string;
+  readonly error?: string;
+  readonly dependencies?: readonly ModuleDependency[];
+}
+
 interface ModuleGraph {
-  readonly modules: readonly { readonly specifier: string; readonly error?: string }[];
+  readonly modules: readonly GraphModule[];
+}
+
+async function modulesOf(entry: string): Promise<readonly GraphModule[]> {
+  const { code, output } = await runDeno("info", "--quiet", "--json", entry);
+  assertEquals(code, 0, output);
+  const { modules }: ModuleGraph = JSON.parse(output);
+  assertEquals(modules.filter(({ error }) => error !== undefined), []);
+  return modules;
 }
 
 async function graphOf(entry: string): Promise<string[]> {
-  const { code, output } = await runDeno("info", "--quiet", "--json", entry);
-  assertEquals(code, 0, output);
-  const graph: ModuleGraph = JSON.parse(output);
-  assertEquals(graph.modules.filter(({ error }) => error !== undefined), []);
-  return graph.modules.map(({ specifier }) => specifier);
+  return (await modulesOf(entry)).map(({ specifier }) => specifier);
+}
+
+/** What is loaded when an entry is, without what it imports when it comes to that. */
+async function loadedBy(entry: string): Promise<string[]> {
+  const modules = new Map((await modulesOf(entry)).map((module) => [module.specifier, module]));
+  const loaded = new Set<string>();
+  const load = (specifier: string) => {
+    if (loaded.has(specifier)) return;
+    loaded.add(specifier);
+    for (const { code, isDynamic } of modules.get(specifier)?.dependencies ?? []) {
+      if (code !== undefined && isDynamic !== true) load(code.specifier);
+    }
+  };
+  load(new URL(entry, ROOT).href);
+  return [...loaded];
 }
 
 Deno.test("mod.ts depends on Deno, the web, node: and LogTape only", async () => {
@@ -24,6 +54,17 @@ Deno.test("mod.ts depends on Deno, the web, node: and LogTape only", async () =>
     !/^npm:\/?@logtape\/logtape@/.test(specifier)
   );
   assertEquals(foreign, []);
+});
+
+Deno.test("./analysis depends on nothing, and only pictures load what draws them", async () => {
+  const foreign = (specifiers: readonly string[]) =>
+    specifiers.filter((specifier) => !specifier.startsWith(new URL("src/analysis/", ROOT).href));
+  assertEquals(foreign(await graphOf("src/analysis/mod.ts")), []);
+  const drawing = (specifiers: readonly string[]) =>
+    specifiers.filter((specifier) => /@observablehq\/plot|linkedom/.test(specifier));
+  const [entry, picture] = ["src/cli/main.ts", "src/cli/pictures/roofline_picture.ts"];
+  assertEquals(drawing(await loadedBy(entry)), []);
+  assert(drawing(await loadedBy(picture)).length === 2, "what would be found is not");
 });
 
 Deno.test("mod.ts only re-exports, and building is not part of it", async () => {

@@ -28,7 +28,7 @@ export interface RequestSectors {
   /** Byte at which its first sector begins. */
   readonly firstByte: bigint;
   /** Where its sectors begin, in bytes from the first one, ascending. */
-  readonly sectors: readonly number[];
+  readonly sectors: readonly bigint[];
   /** What each lane accesses. */
   readonly lanes: readonly LaneSpan[];
   /** What any lane accesses, joined. */
@@ -72,38 +72,35 @@ function oneRequest(
 ): RequestSectors {
   // Indices reach to 2^53, so that the bytes of one are beyond what a number holds exactly.
   const places = indices.map((index) => BigInt(offset) + BigInt(index) * BigInt(elementBytes));
-  const least = places.reduce((a, b) => a < b ? a : b);
-  const firstByte = least - least % BigInt(SECTOR_BYTES);
-  const starts = places.map((place) => Number(place - firstByte));
-  const touched = starts.flatMap((start) => [start, start + accessBytes - 1])
-    .map((byte) => Math.floor(byte / SECTOR_BYTES));
-  const numbers = [...new Set(touched)].sort((a, b) => a - b);
+  const cut = places.map((place) => cutAccess(place, accessBytes));
+  const numbers = [...new Set(cut.flatMap((pieces) => pieces.map(({ number }) => number)))]
+    .sort((a, b) => a < b ? -1 : 1);
   const ranks = new Map(numbers.map((number, rank) => [number, rank]));
-  const lanes = starts.flatMap((start, lane) =>
-    spansOf(start, start + accessBytes, ranks).map((span) => ({ ...span, lane }))
+  const lanes = cut.flatMap((pieces, lane) =>
+    pieces.map(({ number, from, to }) => ({ sector: ranks.get(number)!, from, to, lane }))
   );
   const used = joined(lanes);
   const bytes = used.reduce((sum, { from, to }) => sum + to - from, 0);
+  const first = numbers[0]!;
   return {
-    firstByte,
-    sectors: numbers.map((number) => number * SECTOR_BYTES),
+    firstByte: first * BigInt(SECTOR_BYTES),
+    sectors: numbers.map((number) => (number - first) * BigInt(SECTOR_BYTES)),
     lanes,
     used,
     usedShare: bytes / (numbers.length * SECTOR_BYTES),
   };
 }
 
-/** An access, cut where a sector ends. */
-function spansOf(start: number, end: number, ranks: ReadonlyMap<number, number>): ByteSpan[] {
-  const spans: ByteSpan[] = [];
-  for (let from = start; from < end;) {
-    const number = Math.floor(from / SECTOR_BYTES);
-    const to = Math.min(end, (number + 1) * SECTOR_BYTES);
-    const origin = number * SECTOR_BYTES;
-    spans.push({ sector: ranks.get(number)!, from: from - origin, to: to - origin });
-    from = to;
-  }
-  return spans;
+/** What an access takes of the sector that it begins in, and of the next one if it gets there. */
+function cutAccess(place: bigint, accessBytes: number) {
+  const number = place / BigInt(SECTOR_BYTES);
+  const from = Number(place % BigInt(SECTOR_BYTES));
+  const to = from + accessBytes;
+  if (to <= SECTOR_BYTES) return [{ number, from, to }];
+  return [
+    { number, from, to: SECTOR_BYTES },
+    { number: number + 1n, from: 0, to: to - SECTOR_BYTES },
+  ];
 }
 
 /** Spans in order, those that touch or overlap made one. */

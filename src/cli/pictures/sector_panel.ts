@@ -31,7 +31,7 @@ function positions({ sectors }: RequestSectors): { starts: number[]; end: number
   const starts: number[] = [];
   let end = 0;
   sectors.forEach((sector, index) => {
-    if (index > 0) end += sector - sectors[index - 1]! === SECTOR_BYTES ? NEAR : FAR;
+    if (index > 0) end += sector - sectors[index - 1]! === BigInt(SECTOR_BYTES) ? NEAR : FAR;
     starts.push(end);
     end += SECTOR_BYTES;
   });

@@ -114,8 +114,14 @@ async function readOrCompile(
   }
   counters.misses++;
   const compiled = await compile();
-  // A header that was saved meanwhile may be in the image or not: nobody knows whose key it has.
-  if (await keyNow() === key) {
+  const { unseen = [] } = compiled.image;
+  if (unseen.length > 0) {
+    logger("launch").debug("what was compiled of {source} is not kept as its key has no {unseen}", {
+      source,
+      unseen,
+    });
+  } // A header that was saved meanwhile may be in the image or not: nobody knows whose key it has.
+  else if (await keyNow() === key) {
     images.add(key, compiled);
     if (stores !== undefined) await storeEntry(stores, key, source, compiled);
   }

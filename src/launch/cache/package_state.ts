@@ -14,6 +14,7 @@ import { fileStates } from "./file_states.ts";
 const FOLDERS: readonly string[] = ["src/launch/source", "src/launch/compile"];
 const FILES: readonly string[] = [
   "src/launch/module_source.ts",
+  "src/launch/module_contents.ts",
   // What is kept of signatures.
   ...[
     "signature",

@@ -67,6 +67,11 @@ export interface CompiledImage {
   readonly resources: ReadonlyMap<string, KernelResources>;
   /** The compiler's warnings; empty where it had none. */
   readonly log: string;
+  /**
+   * Files that it was made from, and that {@linkcode Compiler.identity} says nothing of, such as one
+   * that a macro names. It is good now, and must not be kept: nobody would see one of them change.
+   */
+  readonly unseen?: readonly string[];
 }
 
 /** A compiler. */

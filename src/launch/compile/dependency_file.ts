@@ -8,7 +8,6 @@
 
 import { resolve } from "node:path";
 
-
 /** What is known of the files that a compiler may read. */
 export interface KnownFiles {
   /** The directory of the compilation, which relative names start from: all in it is the request's. */
@@ -35,10 +34,14 @@ export function unseenFiles(
   dependencies: readonly string[],
   { directory, files, searched, trusted }: KnownFiles,
 ): string[] {
-  const isIn = (path: string) => (folder: string) => isPathWithin(path, folder);
   const unseen = dependencies.map((name) => resolve(directory, name)).filter((path) => {
-    if (isPathWithin(path, directory) || files.has(path)) return false;
-    return searched.some(isIn(path)) || !trusted.some(isIn(path));
+    if (isWithin(path, directory) || files.has(path)) return false;
+    return searched.some((folder) => isWithin(path, folder)) ||
+      !trusted.some((folder) => isWithin(path, folder));
   });
   return [...new Set(unseen)];
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }

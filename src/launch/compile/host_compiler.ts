@@ -24,6 +24,7 @@ import { type CompiledFiles, readHostDiagnostics } from "./host_diagnostics.ts";
 import { withCompileDirectory } from "./host_directory.ts";
 import { type HostHeaders, openHostHeaders } from "./host_headers.ts";
 import {
+  ambientSettings,
   findHostProgram,
   type HostProgram,
   type HostProgramVersion,
@@ -35,6 +36,7 @@ import {
   versionOf,
 } from "./host_program.ts";
 import { includedFiles, namedFiles } from "./host_options.ts";
+import { dependencyFlags, unseenByHost } from "./host_dependencies.ts";
 import { loweredName, wrapperText } from "./host_wrapper.ts";
 import { mayRead } from "./readable_files.ts";
 import { targetMacros } from "./target_macros.ts";
@@ -113,6 +115,7 @@ export class HostCompiler implements Compiler {
       settings: [
         ...[PACKAGE_ROOT.href, VERSION, build.architectures, build.sourceHash],
         ...searchSettings(build.compiler, this.#environment),
+        ...ambientSettings(this.#environment),
       ],
       files: () =>
         this.#identityFiles().catch((error) => {
@@ -156,6 +159,7 @@ export class HostCompiler implements Compiler {
       ...program.command,
       ...this.#flags(family),
       this.#library.build.sourceHash,
+      ...ambientSettings(this.#environment),
     ];
   }
 
@@ -229,15 +233,18 @@ export class HostCompiler implements Compiler {
       source,
       ...kernelLinkFlags(this.#library.path),
       ...["-o", image],
+      ...dependencyFlags(files, request),
     ]);
     // Beside the compiler: loading what makes the seal takes as long as all of a hit in the cache.
     const [log, { sealedImage }] = await Promise.all([compiling, import("./image_seal.ts")]);
+    const unseen = await unseenByHost(files, request);
     return {
       format: "library",
       image: sealedImage(await Deno.readFile(image)),
       loweredNames: new Map(request.expressions.map((text) => [text, loweredName(text)])),
       resources: new Map(),
       log,
+      ...(unseen.length === 0 ? {} : { unseen }),
     };
   }
 

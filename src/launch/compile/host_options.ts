@@ -7,7 +7,7 @@
 import { resolve } from "node:path";
 import type { CompileInputs } from "./compiler.ts";
 import { CompilerUnavailableError } from "./compiler_unavailable_error.ts";
-import { programIncludes } from "./nvrtc_headers.ts";
+import { type HeaderPlaces, programIncludes, programPaths } from "./nvrtc_headers.ts";
 import { mayRead } from "./readable_files.ts";
 
 /** Files of the program's own that are read besides the request. */
@@ -91,11 +91,23 @@ function includesAbsolute(text: string): boolean {
  * process's permissions do not hold, would read it all the same, and the cache not know.
  */
 export async function includedFiles(request: CompileInputs): Promise<readonly string[]> {
+  const places = includePlaces(request);
+  return places === undefined ? [] : await programIncludes(request, places);
+}
+
+/** Where the files of {@linkcode includedFiles} are. */
+export async function includedPaths(request: CompileInputs): Promise<readonly string[]> {
+  const places = includePlaces(request);
+  return places === undefined ? [] : await programPaths(request, places);
+}
+
+/** Where files of the program's own may be that a request includes; undefined where nowhere. */
+function includePlaces(request: CompileInputs): HeaderPlaces | undefined {
   const { options, source, headers } = request;
   const isOpen = includesAbsolute(source) || headers.values().some(includesAbsolute);
-  if (options.length === 0 && !isOpen) return [];
+  if (options.length === 0 && !isOpen) return undefined;
   const { directories, first } = namedFiles(request);
-  if (directories.length + first.length === 0 && !isOpen) return [];
+  if (directories.length + first.length === 0 && !isOpen) return undefined;
   const closed = directories.find((directory) => !mayRead(directory));
   if (closed !== undefined) {
     throw new CompilerUnavailableError(
@@ -103,5 +115,5 @@ export async function includedFiles(request: CompileInputs): Promise<readonly st
         `again with --allow-read=${closed}`,
     );
   }
-  return await programIncludes(request, { directories, first, toolkit: [] });
+  return { directories, first, toolkit: [] };
 }

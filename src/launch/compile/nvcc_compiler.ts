@@ -4,18 +4,19 @@
  * @module
  */
 
-import { dirname, isAbsolute, join } from "node:path";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { runProgram } from "../../ffi/build/programs.ts";
 import { type EnvironmentReader, grantedEnvironment } from "../../ffi/granted_environment.ts";
 import { CompileError, type Diagnostic, diagnosticText } from "./compile_error.ts";
 import type { CompiledImage, CompileInputs, Compiler, CompileRequest } from "./compiler.ts";
 import { ConcurrencyLimit } from "./concurrency_limit.ts";
+import { readDependencies, unseenFiles } from "./dependency_file.ts";
 import { readDiagnostics } from "./diagnostics.ts";
 import { withCompileDirectory } from "./host_directory.ts";
 import { NAMES_FILE, readNames, withNames } from "./nvcc_names.ts";
 import { findNvcc, type NvccProgram, requireRun } from "./nvcc_program.ts";
 import { type DiagnosedTexts, readNvrtcDiagnostics } from "./nvrtc_diagnostics.ts";
-import { includedIdentity } from "./nvrtc_headers.ts";
+import { includedIdentity, programPaths } from "./nvrtc_headers.ts";
 import { chooseArchitecture, type ProgramOptions, readOptions } from "./nvrtc_options.ts";
 import { ptxasResources, withoutReports } from "./ptxas_report.ts";
 
@@ -24,6 +25,12 @@ const limit = new ConcurrencyLimit(navigator.hardwareConcurrency);
 
 /** The source, whose own name nvcc might take for an option or for a file of another kind. */
 const SOURCE = "source.cu";
+
+/** What nvcc includes before every source, and so lies where the headers of its toolkit are. */
+const PRELUDE = "cuda_runtime.h";
+
+/** What nvcc writes down of the files that it reads. */
+const DEPENDENCIES = "dependencies";
 
 /** Where the request's headers are, in the directory of a compilation. */
 const HEADERS = "headers";
@@ -111,12 +118,23 @@ export class NvccCompiler implements Compiler {
       // PTX for exactly that architecture; the assembler makes machine code of it below.
       `--gpu-architecture=${architecture.replace("sm_", "compute_")}`,
       ...nvccOptions(request, options),
+      // Those of the system need not be known: they are as old as the C++ compiler.
+      ...["-MMD", "-MF", DEPENDENCIES],
     ]);
+    const unseen = await this.#unseenFiles(directory, request, options);
+    const kept = unseen.length === 0 ? {} : { unseen };
     const named = readNames(await Deno.readTextFile(join(directory, "named.ptx")), expressions);
     const { loweredNames } = named;
     if (!architecture.startsWith("sm_")) {
       const image = new TextEncoder().encode(named.ptx);
-      return { format: "ptx", image, loweredNames, resources: new Map(), log: front.warnings };
+      return {
+        format: "ptx",
+        image,
+        loweredNames,
+        resources: new Map(),
+        log: front.warnings,
+        ...kept,
+      };
     }
     await Deno.writeTextFile(join(directory, "kernels.ptx"), named.ptx);
     const back = await this.#run(directory, request, [
@@ -131,7 +149,25 @@ export class NvccCompiler implements Compiler {
       loweredNames,
       resources: ptxasResources(back.log),
       log: [front.warnings, back.warnings].filter((text) => text !== "").join("\n"),
+      ...kept,
     };
+  }
+
+  /** Files that were included and that the identity says nothing of. */
+  async #unseenFiles(
+    directory: string,
+    request: CompileRequest,
+    { directories, first }: ProgramOptions,
+  ): Promise<string[]> {
+    const read = readDependencies(await Deno.readTextFile(join(directory, DEPENDENCIES)));
+    const paths = await programPaths(request, { directories, first, toolkit: [] });
+    return unseenFiles(read, {
+      directory,
+      files: new Set(paths),
+      searched: directories,
+      trusted: read.filter((path) => basename(path) === PRELUDE).slice(0, 1).map(dirname)
+        .map((path) => resolve(directory, path)),
+    });
   }
 
   async #run(

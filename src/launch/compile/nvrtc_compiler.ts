@@ -19,6 +19,7 @@ import { CompileError, diagnosticText } from "./compile_error.ts";
 import type { CompiledImage, CompileInputs, Compiler, CompileRequest } from "./compiler.ts";
 import { CompilerUnavailableError } from "./compiler_unavailable_error.ts";
 import { ConcurrencyLimit } from "./concurrency_limit.ts";
+import { unseenByNvrtc } from "./nvrtc_dependencies.ts";
 import { type DiagnosedTexts, readNvrtcDiagnostics, unopenedHeader } from "./nvrtc_diagnostics.ts";
 import {
   type HeaderPlaces,
@@ -201,10 +202,12 @@ export class NvrtcCompiler implements Compiler {
 }
 
 function compiledImage(
-  { expressions }: CompileRequest,
+  { expressions, defines }: CompileRequest,
   { cubin, ptx, loweredNames, log }: NvrtcOutput,
   texts: DiagnosedTexts,
 ): CompiledImage {
+  const own = [...texts.own].flatMap((name) => texts.originals.get(name) ?? []);
+  const unseen = unseenByNvrtc(own, defines);
   const warnings = readNvrtcDiagnostics(withoutReports(log), texts)
     .filter(({ severity }) => severity === "warning");
   return {
@@ -214,5 +217,6 @@ function compiledImage(
     loweredNames: new Map(expressions.map((name, index) => [name, loweredNames[index]!])),
     resources: ptxasResources(log),
     log: warnings.map((warning) => diagnosticText(warning)).join("\n"),
+    ...(unseen.length === 0 ? {} : { unseen }),
   };
 }

@@ -275,6 +275,17 @@ export async function programIncludes(
     .flatMap(({ name, text }) => [name, text]);
 }
 
+/** Where the same files are. */
+export async function programPaths(
+  request: CompileInputs,
+  places: HeaderPlaces,
+): Promise<string[]> {
+  const inclusion = new Inclusion(request, places);
+  await inclusion.follow(false);
+  return [...inclusion.entries].filter(({ owner }) => owner === "program")
+    .map(({ place }) => place);
+}
+
 /** The texts of a toolkit's headers and of all that they include, by path, sorted. */
 export async function toolkitClosure(
   paths: readonly string[],
