@@ -75,9 +75,10 @@ function page({ title, description, svg }: Picture): string {
 <meta name="color-scheme" content="light dark">
 <title>${escaped(title)}</title>
 <style>
-body { margin: 2rem auto; padding: 0 1rem; max-width: 62rem; background: #fff; color: #1b1f24;
+body { margin: 2rem auto; padding: 0 1rem; max-width: 66rem; background: #fff; color: #1b1f24;
   font: 15px/1.5 system-ui, sans-serif; }
 figure { margin: 0; overflow-x: auto; }
+figcaption { padding: 0 24px; }
 svg { display: block; max-width: 100%; height: auto; }
 @media (prefers-color-scheme: dark) { body { background: #14171b; color: #e6e9ec; } }
 </style>

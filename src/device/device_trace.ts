@@ -93,7 +93,7 @@ export class DeviceTrace implements Disposable {
   constructor(device: { readonly context: DeviceContext }, options: DeviceTraceOptions = {}) {
     const context = contextOf(device, "device", ACTION);
     requireObject(options, "options", ACTION);
-    const capacity = checkedCapacity(options.capacity ?? DEFAULT_CAPACITY);
+    const capacity = checkedCapacity(options.capacity);
     refuseWhileCapturing(context.library, ACTION);
     context.retain();
     using stack = new DisposableStack();
@@ -262,7 +262,7 @@ export class DeviceTrace implements Disposable {
   }
 }
 
-function checkedCapacity(capacity: unknown): number {
+function checkedCapacity(capacity: unknown = DEFAULT_CAPACITY): number {
   const isRight = Number.isInteger(capacity) && Number(capacity) >= 1 &&
     Number(capacity) <= MOST_CAPACITY;
   if (isRight) return Number(capacity);

@@ -53,8 +53,9 @@ export interface PeakThroughput {
  *
  * It is what NVIDIA's data sheets state. Where these have tensor cores work at a lower clock than
  * the highest, as on an H100, so does this. A capability that the table does not have is given the
- * figures of the newest known one that is not newer, and `exact` is false. Of a host device the
- * figures are those of the GPU that it stands for, not of the CPU.
+ * figures of the newest known one that is not newer, and `exact` is false. Of a host device nothing
+ * is known, unless `GRIDSTRIDE_FAKE` made it up: then the figures are those of the GPU that it stands
+ * for, not of the CPU.
  *
  * @param info What is known of the device: `device.info`.
  * @throws {TypeError} If `info` is no object, or a figure of it no number.

@@ -204,16 +204,15 @@ class LaunchPlanner {
 
   /** Makes a block taller where a grid would else need more of them along y or z than there can be. */
   #tallEnough(problem: AxisProblem, block: ChosenBlock, coverage: Coverage): ChosenBlock {
+    if (coverage === "stride" || this.#fitsExactly(this.#tilesOf(problem, block))) return block;
     const isEnough = (chosen: ChosenBlock) => this.#fitsExactly(this.#tilesOf(problem, chosen));
-    if (coverage === "stride" || isEnough(block)) return block;
     const larger = this.#candidates.filter((threads) => threads >= threadsOf(block.shape))
       .sort((one, other) => one - other);
     const reason = "as many as cover the problem's extents";
     const taller = larger.map((threads) => this.#blockOf(problem, threads, reason));
-    const work = stepsAlong(problem);
     // With as many threads along x as the others leave only where a whole warp is too many.
     const narrower = larger.flatMap((threads) => {
-      const least = leastExtents(threads, work, this.#info.maxGridDimensions);
+      const least = leastExtents(threads, problem.steps, this.#info.maxGridDimensions);
       return least === undefined ? [] : [this.#blockOf(problem, threads, reason, least)];
     });
     const fitting = [...taller, ...narrower].filter(({ occupancy }) => occupancy.activeBlocks > 0);
@@ -226,8 +225,7 @@ class LaunchPlanner {
     reason: string,
     least?: LeastExtents,
   ): ChosenBlock {
-    const work = stepsAlong(problem);
-    const shape = shapeOf(threads, work, this.#info.maxBlockDimensions, least);
+    const shape = shapeOf(threads, problem.steps, this.#info.maxBlockDimensions, least);
     const sharedMemory = this.#sharedMemoryOf(problem.options.sharedMemory, shape);
     const occupancy = this.#occupancyOf(threadsOf(shape), sharedMemory);
     return { shape, sharedMemory, occupancy, reason };
@@ -277,7 +275,7 @@ class LaunchPlanner {
   ): BlockShape {
     switch (coverage) {
       case "exact":
-        for (const [index, axis] of AXES.entries()) this.#requireTiles(work, index, tiles[axis]);
+        if (!this.#fitsExactly(tiles)) this.#refuseTiles(work, tiles);
         return tiles;
       case "linear":
         return this.#linearGrid(tiles);
@@ -303,15 +301,15 @@ class LaunchPlanner {
     return { x: blocks, y: 1, z: 1 };
   }
 
-  #requireTiles({ axes }: AxisProblem, index: number, tiles: number): void {
+  #refuseTiles({ axes }: AxisProblem, tiles: BlockShape): never {
+    const most = this.#info.maxGridDimensions;
+    const index = AXES.findIndex((axis) => tiles[axis] > most[axis]);
     const axis = AXES[index]!;
-    const most = this.#info.maxGridDimensions[axis];
-    if (tiles <= most) return;
     const { name, extent } = axes[index]!;
     const linear = axis === "x" ? "" : ', and "linear" counts them along x';
     this.#refuse(
-      `the blocks of the grid along ${axis} must be in 1..${most}: ${extent} ${name} take ${tiles}; ` +
-        `coverage "stride" takes any number, if the kernel strides${linear}`,
+      `the blocks of the grid along ${axis} must be in 1..${most[axis]}: ${extent} ${name} take ` +
+        `${tiles[axis]}; coverage "stride" takes any number, if the kernel strides${linear}`,
     );
   }
 
@@ -343,11 +341,6 @@ const MOST_REMEMBERED = 64;
 
 function threadsOf({ x, y, z }: BlockShape): number {
   return x * y * z;
-}
-
-/** Steps of threads that the work along each axis takes. */
-function stepsAlong({ axes }: AxisProblem): number[] {
-  return axes.map(({ extent, perThread }) => Math.ceil(extent / perThread));
 }
 
 /** What a block covers along an axis in one step. */

@@ -133,6 +133,8 @@ export interface AxisWork {
 export interface AxisProblem {
   /** Along x, y and z of the grid; as many as the problem has. */
   readonly axes: readonly AxisWork[];
+  /** Steps of threads that the work along each of them takes. */
+  readonly steps: readonly number[];
   /** Threads of a block that the problem asks for; `undefined` where they are to be chosen. */
   readonly block: BlockShape | undefined;
   /** Whether that is one for each element of a tile. */
@@ -170,6 +172,7 @@ function readElements(problem: ElementProblem): AxisProblem {
   requireInteger("elementsPerThread", elementsPerThread, 1);
   return {
     axes: [{ name: "elements", extent: elements, perThread: elementsPerThread, perBlock: 0 }],
+    steps: [Math.ceil(elements / elementsPerThread)],
     block: readBlock(problem.block, 1),
     isTile: false,
     mostSplits: 1,
@@ -197,6 +200,7 @@ function readPlane(problem: PlaneProblem): AxisProblem {
   }
   return {
     axes,
+    steps: axes.map(({ extent, perThread }) => Math.ceil(extent / perThread)),
     block: readBlock(problem.block, axisCount),
     isTile: false,
     mostSplits: 1,
@@ -220,6 +224,7 @@ function readProduct(problem: ProductProblem): AxisProblem {
   const isTile = given === undefined && tile !== undefined;
   return {
     axes,
+    steps: [axes[0]!.extent, axes[1]!.extent],
     block: isTile ? { x: axes[0]!.perBlock, y: axes[1]!.perBlock, z: 1 } : given,
     isTile,
     mostSplits: splitK ? Math.max(1, Math.ceil(k / tileProducts)) : 1,

@@ -217,7 +217,7 @@ export class Stage {
     over[Symbol.dispose]();
     this.#pools.trace.push(new DeviceTrace(device, { capacity: 8 }), over);
     const fill = device.kernels.load(KERNELS[0]);
-    this.#pools.plan.push(device.launchFor(fill, { rows: 3, columns: 100 }));
+    this.#pools.plan.push(device.launchFor(fill, { elements: 300 }));
   }
 
   /** An object of a kind; the index counts round and round. */

@@ -148,7 +148,7 @@ Deno.test("write() rounds narrow floats once and passes their bits", () => {
 Deno.test("write() takes booleans for bool and nothing else", () => {
   assertEquals(write("f(bool on, bool off)", true, false).values, [1, 0]);
   for (const value of [0, 1, "true", null, undefined, 1n]) {
-    assert(refusal("f(bool on)", value).message.includes("must be a boolean: it is"));
+    assert(refusal("f(bool on, int n)", value, 1).message.includes("must be a boolean: it is"));
   }
 });
 
@@ -267,8 +267,8 @@ Deno.test("write() names what came instead of device memory", () => {
   ];
   for (const [value, text] of came) {
     assertStrictEquals(
-      refusal("f(float* x)", value).message,
-      `Cannot launch f as argument x (1 of 1) must be float32 device memory: it is ${text}`,
+      refusal("f(float* x, int n)", value, 1).message,
+      `Cannot launch f as argument x (1 of 2) must be float32 device memory: it is ${text}`,
     );
   }
 });
@@ -280,10 +280,15 @@ Deno.test("write() names the signature when the number of arguments is wrong", (
       "as it takes 4 arguments: there are 3",
   );
   assertStrictEquals(
-    refusal("empty()", undefined).message,
+    refusal("empty()", null).message,
     "Cannot launch empty() as it takes 0 arguments: there is 1",
   );
+  for (const given of [[], [1], [1, undefined], [undefined, undefined]]) {
+    const told = `takes 2 arguments: there ${given[0] === 1 ? "is 1" : "are 0"}`;
+    assert(refusal("f(int i, int j)", ...given).message.endsWith(told), String(given));
+  }
   assertEquals(write("empty()").words, [0, 0]);
+  assertEquals(write("f(int i)", 1, undefined).words, [0, 0]);
 });
 
 Deno.test("write() forgets the raw marks of the launch before", () => {
@@ -308,7 +313,10 @@ Deno.test("write() writes or throws a TypeError or RangeError, whatever is passe
         writer.write(fair.with(at, value as never));
       } catch (error) {
         assert(error instanceof TypeError || error instanceof RangeError, String(error));
-        assert(error.message.startsWith("Cannot launch f as argument "), error.message);
+        // One that is undefined at the end is not given.
+        const isMissing = at === fair.length - 1 && value === undefined;
+        const told = isMissing ? "Cannot launch f(float a, " : "Cannot launch f as argument ";
+        assert(error.message.startsWith(told), error.message);
       }
     }),
     { numRuns: 2000 },

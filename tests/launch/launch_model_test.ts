@@ -110,7 +110,7 @@ Deno.test("each launch is as if it were the first of its kernel, whatever was be
       count.launched += world.count.launched;
       count.refused += world.count.refused;
     }),
-    { numRuns: 400 },
+    { numRuns: 250 },
   );
   // A property of launches that are all refused would say little.
   assert(Math.min(count.launched, count.refused) > 1000, JSON.stringify(count));

@@ -3,8 +3,8 @@
  * never be taken for what is passed now.
  */
 
-import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
-import { defineStruct, DeviceBuffer, KernelProfile } from "../../mod.ts";
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { defineStruct, DeviceBuffer, KernelProfile, openDevice } from "../../mod.ts";
 import { device } from "../support/device.ts";
 
 // Kernels around the number of parameters that are remembered, and around half of it.
@@ -90,15 +90,21 @@ Deno.test("too few arguments and too many are refused after launches that were r
       const args = Object.assign(Array.from({ length: at + 1 }), values, { [at]: 1 });
       assertThrows(() => launch(out, ...args), TypeError, takes);
     }
+    for (const trailing of [[undefined], [undefined, undefined]]) {
+      launch(out, ...values, ...trailing);
+    }
     for (let given = 0; given <= count; given++) {
+      // That one is missing matters more than that others are therefore in the wrong places.
+      assertThrows(() => launch(...values.slice(0, given)), TypeError, takes.slice(0, -4));
       const told = given === 1 ? "there is 1" : `there are ${given}`;
       assertThrows(() => launch(...[out, ...values].slice(0, given)), TypeError, told);
     }
     for (let missing = 0; missing < count; missing++) {
-      // At the end it counts as not given where there is no array of the arguments.
-      const isLast = missing === count - 1 && count < 8;
+      // At the end it counts as not given.
       const given = count === 1 ? "there is 1" : `there are ${count}`;
-      const told = isLast ? given : `p${missing} (${missing + 2} of ${count + 1}) must be`;
+      const told = missing === count - 1
+        ? given
+        : `p${missing} (${missing + 2} of ${count + 1}) must be`;
       assertThrows(() => launch(out, ...values.with(missing, undefined)), Error, told);
       // What follows is wrong for a reason of its own, and leaves nothing behind for the next.
       assertThrows(() => launch(undefined, ...values.with(missing, 0.5)), Error, "Cannot launch");
@@ -248,6 +254,50 @@ Deno.test("a launch that repeats one is captured, and heard of by profiles, all 
   launch();
   assertEquals((await profile.timings())[0]!.launches, 2);
   await device.stream.done();
+});
+
+Deno.test("a kernel of a disposed module is refused, also while a graph has the module loaded", async () => {
+  const source = `extern "C" __global__ void mark(float* x) { *x = 1; }`;
+  const marking = await device.compile(source, { name: "disposed.cu" });
+  const mark = marking.kernel("mark");
+  using x = device.allocate("float32", 1);
+  const launch = () => mark.launch(one, x);
+  launch();
+  using graph = device.stream.capture(launch);
+  launch();
+  marking[Symbol.dispose]();
+  for (let time = 0; time < 2; time++) {
+    assertThrows(launch, TypeError, "Cannot launch mark as module disposed.cu is disposed");
+  }
+  graph.launch();
+  assertEquals([...await x.toArray()], [1]);
+});
+
+Deno.test("shared memory that one has a kernel allowed is not taken from another who has it", () => {
+  using out = device.allocate("float64", 5);
+  const { sharedMemoryPerBlock, sharedMemoryPerBlockOptIn } = device.info;
+  const again = module.kernel("keep") as unknown as typeof keep;
+  assert(again !== keep);
+  const launch = (kernel: typeof keep, sharedMemory: number) =>
+    kernel.launch({ ...one, sharedMemory }, out, 1, 1, true, null);
+  launch(keep, sharedMemoryPerBlockOptIn);
+  launch(again, sharedMemoryPerBlock + 1);
+  launch(keep, sharedMemoryPerBlockOptIn);
+  launch(again, sharedMemoryPerBlockOptIn);
+  device.stream.doneSync();
+});
+
+Deno.test("a kernel of a device that is closed is refused, and stays so when it is opened again", () => {
+  const opened = openDevice(device.label);
+  const empty = opened.kernels.load("empty()");
+  for (let time = 0; time < 2; time++) empty.launch(one);
+  opened.doneSync();
+  opened[Symbol.dispose]();
+  assertThrows(() => empty.launch(one), TypeError, "is disposed");
+  using reopened = openDevice(device.label);
+  reopened.kernels.load("empty()").launch(one);
+  assertThrows(() => empty.launch(one), TypeError, "is disposed");
+  reopened.doneSync();
 });
 
 Deno.test("a getter that launches in vain or gives memory back has its launch refused", () => {

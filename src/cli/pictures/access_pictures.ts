@@ -47,7 +47,7 @@ export interface Panel {
 }
 
 const MOST_REQUESTS = 4;
-const WIDTH = 960;
+const WIDTH = 1000;
 const MARGIN = 24;
 const GAP = 28;
 /** Where panels begin, below title, figures and legend. */

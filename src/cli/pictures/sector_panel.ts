@@ -21,8 +21,7 @@ const FAR = 8;
 
 /** Pixels of a sector, by how many the widest request has. */
 function sectorWidth(most: number): number {
-  if (most <= 5) return 44;
-  if (most <= 10) return 36;
+  if (most <= 10) return 34;
   return most <= 20 ? 30 : most <= 33 ? 20 : 10;
 }
 

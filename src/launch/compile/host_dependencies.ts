@@ -9,6 +9,7 @@ import type { CompileRequest } from "./compiler.ts";
 import { readDependencies, unseenFiles } from "./dependency_file.ts";
 import type { CompiledFiles } from "./host_diagnostics.ts";
 import { includedPaths, namedFiles } from "./host_options.ts";
+import { textOf } from "./readable_files.ts";
 
 /** Where compilers and C++ libraries keep their headers. */
 const SYSTEM_FOLDERS: readonly string[] = ["/usr", "/opt", "/Library", "/Applications", "/nix"];
@@ -37,7 +38,10 @@ export async function unseenByHost(
   files: CompiledFiles,
   request: CompileRequest,
 ): Promise<readonly string[]> {
-  const read = readDependencies(await Deno.readTextFile(dependencyFile(files)));
+  const written = await textOf(dependencyFile(files));
+  // Something that only passes for a compiler may have read anything.
+  if (written === undefined) return [files.directory];
+  const read = readDependencies(written);
   const known = {
     directory: files.directory,
     files: new Set<string>(),

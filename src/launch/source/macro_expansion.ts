@@ -167,7 +167,7 @@ class MacroExpander {
     const { definition: { body, parameters = [], isVariadic }, args, call, depth } = use;
     const result: Expanding[] = [];
     const rest = isVariadic ? parameters.at(-1)! : undefined;
-    const expansions = new Map<string, readonly Expanding[]>();
+    const once = new Map<string, readonly Expanding[]>();
     for (let at = 0; at < body.length; at++) {
       const part = body[at]!;
       const isPasted = at > 0 && body[at - 1]!.text === "##";
@@ -176,23 +176,16 @@ class MacroExpander {
         result.push(placed(this.#asString(args.get(body[++at]!.text)!), call));
         continue;
       }
-      if (part.text === "__VA_OPT__" && rest !== undefined && depth <= DEEPEST) {
-        const end = closingPart(body, at + 1);
-        this.#budget.spend(end - at);
-        if (args.get(rest)!.length > 0) {
-          const definition = { ...use.definition, body: body.slice(at + 2, end) };
-          // One in another is an error, which the compiler says.
-          append(result, this.#substituted({ ...use, definition, depth: depth + 1 }));
-        }
-        at = end;
-        continue;
-      }
+      const isOptional = part.text === "__VA_OPT__" && rest !== undefined && depth <= DEEPEST;
+      const end = isOptional ? closingPart(body, at + 1) : at;
+      const isLeft = body[end + 1]?.text === "##";
       const given = args.get(part.text);
-      const isLeft = body[at + 1]?.text === "##";
-      const isWhole = isPasted || isLeft;
-      const tokens = given === undefined
+      const tokens = isOptional
+        ? this.#optional(body.slice(at + 2, end), args.get(rest)!, use)
+        : given === undefined
         ? [placed(part, call)]
-        : this.#moved(isWhole ? given : this.#expandedOnce(part.text, use, expansions), call);
+        : this.#moved(isPasted || isLeft ? given : this.#expandedOnce(part.text, use, once), call);
+      at = end;
       this.#budget.spend(tokens.length);
       // `, ## __VA_ARGS__`: without arguments the comma goes, with some nothing is pasted.
       if (isPasted && part.text === rest && result.at(-1)?.text === ",") {
@@ -207,6 +200,18 @@ class MacroExpander {
     const made = result.filter(({ text }) => text !== "");
     if (made.length > 0) made[0] = { ...made[0]!, isSpaced: call.token.isSpaced };
     return made;
+  }
+
+  /** What is in `__VA_OPT__(…)`, which is there if there are arguments that are left. */
+  #optional(body: readonly BodyToken[], rest: readonly Expanding[], use: Use): Expanding[] {
+    this.#budget.spend(body.length);
+    if (rest.length === 0) return [];
+    // One in another is an error, which the compiler says.
+    return this.#substituted({
+      ...use,
+      definition: { ...use.definition, body },
+      depth: use.depth + 1,
+    });
   }
 
   /** An argument with its macros replaced, which is done once however often it is used. */

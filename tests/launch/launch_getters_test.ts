@@ -1,0 +1,214 @@
+/**
+ * Launches whose configurations and arguments run code of the caller when they are read: it may launch,
+ * throw, or give memory back. Whatever it does, nothing of it is taken for what a later launch passes.
+ */
+
+import { assertEquals, assertThrows } from "@std/assert";
+import { defineStruct, DeviceBuffer, Stream } from "../../mod.ts";
+import { ARGUMENT, OPERAND } from "../../src/ffi/command_block.ts";
+import { type ActivityListener, listen } from "../../src/stream/activity.ts";
+import { RecordedLaunches } from "./recorded_launches.ts";
+
+const recorded = new RecordedLaunches();
+const { context } = recorded;
+const one = { grid: 1, block: 1 };
+const hearing: ActivityListener = {
+  context,
+  work: (_work, _stream, enqueue) => enqueue(),
+  compiled: () => {},
+};
+const nested = "as a getter of its configuration or arguments has launched a kernel";
+
+addEventListener("unload", () => recorded[Symbol.dispose]());
+
+/** The number in a slot at the only launch since this was asked last. */
+function launchedWith(slot: number): number {
+  const blocks = recorded.take();
+  assertEquals(blocks.length, 1);
+  return new Float64Array(blocks[0]!.buffer)[slot]!;
+}
+
+/** Runs with and without somebody who hears of launches. */
+function heardOrNot(act: () => void): void {
+  act();
+  const stop = listen(hearing);
+  try {
+    act();
+  } finally {
+    stop();
+  }
+}
+
+/** Device memory of another library, which is told of streams in a way of its own. */
+function told(stream: Stream, recordStream: () => void): object {
+  const dtype = "float32";
+  return { context, dtype, address: 512, length: 1, disposed: false, stream, recordStream };
+}
+
+Deno.test("memory that throws when it is told of a launch is not passed by later ones", () => {
+  const kernel = recorded.kernel("f(float* x)");
+  using buffer = DeviceBuffer.allocate(context, "float32", 1);
+  using stream = new Stream(context);
+  const refusing = told(stream, () => {
+    throw new Error("not now");
+  });
+  heardOrNot(() => {
+    for (let time = 0; time < 2; time++) {
+      kernel.launch(one, buffer);
+      assertEquals(launchedWith(ARGUMENT), buffer.address);
+      assertThrows(() => kernel.launch(one, refusing), Error, "not now");
+    }
+    kernel.launch(one, buffer);
+    assertEquals(launchedWith(ARGUMENT), buffer.address);
+  });
+});
+
+Deno.test("a list of extents that launches leaves no extents to later launches", () => {
+  const kernel = recorded.kernel("f()");
+  const plain = { grid: 7, block: 32 };
+  for (const field of ["grid", "block", "cluster"]) {
+    for (const throws of [false, true]) {
+      for (let axis = 0; axis < 3; axis++) {
+        const list = Object.defineProperty([1, 1, 1], axis, {
+          get() {
+            kernel.launch(plain);
+            assertEquals(launchedWith(OPERAND + 1), 7);
+            if (throws) throw new Error("not now");
+            return 1;
+          },
+        });
+        const launch = () => kernel.launch({ grid: 3, block: 64, [field]: list });
+        if (throws) assertThrows(launch, Error, "not now");
+        else if (field !== "cluster") assertThrows(launch, TypeError, nested);
+        // The host device has no clusters.
+        else assertThrows(launch, TypeError);
+        for (const [slot, extent] of [[1, 7], [4, 32]] as const) {
+          kernel.launch(plain);
+          assertEquals(launchedWith(OPERAND + slot), extent, `${field} ${axis}`);
+        }
+      }
+    }
+  }
+});
+
+Deno.test("what launches within a launch have passed is not taken for what it passes itself", () => {
+  const Pair = defineStruct("Pair", { value: "float" });
+  const kernel = recorded.kernel("f(int i, Pair one, int j, Pair other, int k)", undefined, [Pair]);
+  const plain = (values: number[]) => {
+    const [i, j, k] = values;
+    kernel.launch(one, i, { value: 0 }, j, { value: 0 }, k);
+    const [block, ...others] = recorded.take();
+    assertEquals(others, []);
+    const slots = new Float64Array(block!.buffer);
+    assertEquals([0, 2, 4].map((index) => slots[ARGUMENT + index]), values);
+  };
+  for (const isHeard of [false, true]) {
+    for (const last of [6, 0.5]) {
+      // Those within are not heard of, so that what they pass is remembered.
+      const stop = isHeard ? listen(hearing) : () => {};
+      const pair = () => ({
+        get value() {
+          stop();
+          plain([1, 2, 3]);
+          return 1;
+        },
+      });
+      const launch = () => kernel.launch(one, 4, pair(), 5, pair(), last);
+      assertThrows(launch, Error, last === 6 ? nested : "argument k (5 of 5)");
+      plain([1, 2, 3]);
+      plain([4, 5, 6]);
+    }
+  }
+});
+
+Deno.test("what launches within a launch have done on their stream does not count for its own", () => {
+  const kernel = recorded.kernel("f(float* x, float* y)");
+  using x = DeviceBuffer.allocate(context, "float32", 1);
+  using stream = new Stream(context);
+  const noted: unknown[] = [];
+  const noting = (used: unknown) => told(stream, () => void noted.push(used));
+  const stop = listen(hearing);
+  // Its length is asked for before anything is written, for who hears of the launch.
+  const launching = {
+    ...told(stream, () => {}),
+    get length() {
+      stop();
+      kernel.launch({ ...one, stream }, x, x);
+      return 1;
+    },
+  };
+  assertThrows(() => kernel.launch(one, x, launching), TypeError, nested);
+  kernel.launch({ ...one, stream }, x, noting("its own"));
+  assertEquals(noted, []);
+  kernel.launch(one, x, noting("another"));
+  assertEquals(noted, ["another"]);
+  recorded.take();
+});
+
+Deno.test("memory whose getters give memory back has its launch refused", () => {
+  const kernel = recorded.kernel("f(float* x, const float* y)");
+  using stream = new Stream(context);
+  heardOrNot(() => {
+    const traps = (x: DeviceBuffer) => [
+      told(stream, () => x.free()),
+      Object.defineProperty(told(stream, () => {}), "disposed", { get: () => (x.free(), false) }),
+      Object.defineProperty(told(stream, () => {}), "dtype", { get: () => (x.free(), "float32") }),
+    ];
+    for (let way = 0; way < 3; way++) {
+      using x = DeviceBuffer.allocate(context, "float32", 1);
+      const trap = traps(x)[way];
+      assertThrows(() => kernel.launch(one, x, trap), TypeError, "Cannot launch f as a");
+      assertEquals(recorded.take(), []);
+      assertThrows(() => kernel.launch(one, x, null), TypeError, "it is disposed");
+    }
+  });
+});
+
+Deno.test("an address is asked for once, and what is checked is what is passed", () => {
+  const kernel = recorded.kernel("f(float* x)");
+  const addresses = [512, "512"];
+  using stream = new Stream(context);
+  kernel.launch(
+    one,
+    Object.defineProperty(told(stream, () => {}), "address", { get: () => addresses.shift() }),
+  );
+  assertEquals(launchedWith(ARGUMENT), 512);
+});
+
+Deno.test("whether somebody hears of a launch changes nothing of why it is refused", () => {
+  using x = DeviceBuffer.allocate(context, "float32", 1);
+  const two = recorded.kernel("f(float* x, int n)");
+  const nine = recorded.kernel(
+    `f(${Array.from({ length: 9 }, (_, i) => `int p${i}`).join(", ")})`,
+  );
+  const ones = Array.from({ length: 9 }, () => 1);
+  const refusals: [typeof two, unknown[], string][] = [
+    [two, [], "as it takes 2 arguments: there are 0"],
+    [two, [5], "as it takes 2 arguments: there is 1"],
+    [two, [x, 1, 1], "as it takes 2 arguments: there are 3"],
+    [two, [x, 1, ...ones], "as it takes 2 arguments: there are more than 8"],
+    [two, [undefined, 1], "argument x (1 of 2) must be float32 device memory: it is undefined"],
+    [two, [1, 0.5], "argument x (1 of 2) must be float32 device memory: it is 1"],
+    [two, [x, 0.5], "argument n (2 of 2) must be an integer in -2147483648..2147483647: it is 0.5"],
+    [nine, [5], "as it takes 9 arguments: there is 1"],
+    [nine, ones.with(8, undefined as never), "as it takes 9 arguments: there are 8"],
+    [nine, [...ones, undefined, 1], "as it takes 9 arguments: there are 11"],
+  ];
+  heardOrNot(() => {
+    for (const [kernel, args, told] of refusals) {
+      assertThrows(() => kernel.launch(one, ...args), Error, told);
+    }
+    two.launch(one, x, 1, undefined);
+    nine.launch(one, ...ones, undefined);
+  });
+  assertEquals(recorded.take().length, 4);
+});
+
+Deno.test("a function with the fields of a configuration is one, whatever was launched before", () => {
+  const kernel = recorded.kernel("f()");
+  for (let time = 0; time < 2; time++) {
+    kernel.launch(Object.assign(() => {}, { grid: 3, block: 32 }));
+    assertEquals(launchedWith(OPERAND + 1), 3);
+    assertThrows(() => kernel.launch(() => {}), TypeError, "as grid must be an integer");
+  }
+});
