@@ -87,8 +87,8 @@ class CurveCopy {
 // One loop for each width and direction: a loop that sees several kinds of arrays is slow.
 
 function squareCopyOf(from: WordArray, to: WordArray, isForward: boolean): SquareCopy {
-  if (from instanceof Uint32Array) {
-    const target = to as Uint32Array;
+  if (from instanceof Int32Array) {
+    const target = to as Int32Array;
     return isForward
       ? (...square) => gather32(from, target, ...square)
       : (...square) => scatter32(from, target, ...square);
@@ -103,8 +103,8 @@ function squareCopyOf(from: WordArray, to: WordArray, isForward: boolean): Squar
 }
 
 function gather32(
-  from: Uint32Array,
-  to: Uint32Array,
+  from: Int32Array,
+  to: Int32Array,
   base: number,
   place: number,
   offsets: Int32Array,
@@ -114,8 +114,8 @@ function gather32(
 }
 
 function scatter32(
-  from: Uint32Array,
-  to: Uint32Array,
+  from: Int32Array,
+  to: Int32Array,
   base: number,
   place: number,
   offsets: Int32Array,

@@ -25,7 +25,7 @@ export type DataArray =
   | BigUint64Array;
 
 /** Elements as integers. */
-export type WordArray = Uint8Array | Uint16Array | Uint32Array | BigUint64Array;
+export type WordArray = Uint8Array | Uint16Array | Int32Array | BigUint64Array;
 
 const CLASSES = new Map(
   [
@@ -76,7 +76,7 @@ export function wordsOf(data: DataArray): WordArray {
     case 2:
       return new Uint16Array(buffer, byteOffset, length);
     case 4:
-      return new Uint32Array(buffer, byteOffset, length);
+      return new Int32Array(buffer, byteOffset, length);
     default:
       return new BigUint64Array(buffer, byteOffset, length);
   }

@@ -35,7 +35,7 @@ class FirstTouchLayout extends DataLayout {
   /** Gathers: of reads that miss the caches many are under way at a time, of writes few. */
   protected override move(from: WordArray, to: WordArray, isForward: boolean): void {
     const origins = isForward ? this.#inverse() : this.#places;
-    if (from instanceof Uint32Array) gather32(from, to as Uint32Array, origins);
+    if (from instanceof Int32Array) gather32(from, to as Int32Array, origins);
     else if (from instanceof BigUint64Array) gather64(from, to as BigUint64Array, origins);
     else gatherNarrow(from, to as Uint8Array, origins);
   }
@@ -50,7 +50,7 @@ class FirstTouchLayout extends DataLayout {
   }
 }
 
-function gather32(from: Uint32Array, to: Uint32Array, origins: Uint32Array): void {
+function gather32(from: Int32Array, to: Int32Array, origins: Uint32Array): void {
   for (let i = 0; i < origins.length; i++) to[i] = from[origins[i]!]!;
 }
 

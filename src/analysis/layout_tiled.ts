@@ -7,7 +7,7 @@
 import { DataLayout } from "./data_layout.ts";
 import type { WordArray } from "./element_words.ts";
 import { requireInteger, requireObject } from "./integer_argument.ts";
-import { type MatrixShape, requireMatrix } from "./matrix_shape.ts";
+import { asInteger, type MatrixShape, requireMatrix } from "./matrix_shape.ts";
 import { type BlockRows, moveRows } from "./row_copies.ts";
 
 class TiledLayout extends DataLayout {
@@ -95,7 +95,7 @@ export function tiledLayout(shape: MatrixShape, tile: MatrixShape, length?: numb
   requireInteger(action, "tile.columns", columns, 1);
   // A tile beyond the matrix is one that it ends inside of.
   return new TiledLayout(matrix.length, matrix, {
-    rows: Math.min(rows, Math.max(1, matrix.rows)),
-    columns: Math.min(columns, Math.max(1, matrix.columns)),
+    rows: asInteger(Math.min(rows, Math.max(1, matrix.rows))),
+    columns: asInteger(Math.min(columns, Math.max(1, matrix.columns))),
   });
 }

@@ -6,7 +6,7 @@
 
 import { DataLayout, type LayoutKind } from "./data_layout.ts";
 import type { WordArray } from "./element_words.ts";
-import { type MatrixShape, requireMatrix } from "./matrix_shape.ts";
+import { asInteger, type MatrixShape, requireMatrix } from "./matrix_shape.ts";
 import { requireInteger } from "./integer_argument.ts";
 import { transpose } from "./transposition.ts";
 
@@ -87,6 +87,9 @@ export function structureOfArraysLayout(elementsPerRecord: number, length: numbe
         `it is ${length}`,
     );
   }
-  const shape = { rows: length / elementsPerRecord, columns: elementsPerRecord };
+  const shape = {
+    rows: asInteger(length / elementsPerRecord),
+    columns: asInteger(elementsPerRecord),
+  };
   return new TransposedLayout("structure-of-arrays", length, shape);
 }

@@ -34,11 +34,21 @@ export function requireMatrix(
   requireInteger(action, "rows", rows, 0);
   requireInteger(action, "columns", columns, 0);
   const size = checkedProduct(action, "rows × columns", rows, columns);
-  if (length === undefined) return { rows, columns, length: size };
+  const known = { rows: asInteger(rows), columns: asInteger(columns) };
+  if (length === undefined) return { ...known, length: size };
   requireInteger(action, "length", length, 0);
-  if (size <= length) return { rows, columns, length };
+  if (size <= length) return { ...known, length };
   throw new RangeError(
     `Cannot ${action} as rows × columns must be at most the ${length} elements there are: it is ` +
       `${rows} × ${columns}`,
   );
+}
+
+/**
+ * An integer as the engine holds integers, if it has 31 bits or less, and not as the floating-point
+ * number that a division or a power has returned: loops with such a bound or step take twice as long.
+ */
+export function asInteger(value: number): number {
+  const integer = value | 0;
+  return integer === value ? integer : value;
 }

@@ -4,6 +4,8 @@
  * Whatever the order of bytes in a word is, words are written as they are read; here the element
  * that lies first is in the lowest bits, as on every processor that Deno runs on.
  *
+ * Places are counted in words throughout: what a division returns is a floating-point number.
+ *
  * @module
  */
 
@@ -18,11 +20,11 @@ export function transposePacked16(
   left: number,
   right: number,
 ): void {
-  const step = columns / 2;
-  const rise = rows / 2;
-  for (let column = left; column < right; column += 2) {
-    let i = (top * columns + column) / 2;
-    let o = (column * rows + top) / 2;
+  const step = columns >>> 1;
+  const rise = rows >>> 1;
+  for (let word = left >>> 1; word < right >>> 1; word++) {
+    let i = top * step + word;
+    let o = 2 * word * rise + (top >>> 1);
     for (let row = top; row < bottom; row += 2, i += 2 * step, o++) {
       const a = from[i]!;
       const b = from[i + step]!;
@@ -43,11 +45,11 @@ export function transposePacked8(
   left: number,
   right: number,
 ): void {
-  const step = columns / 4;
-  const rise = rows / 4;
-  for (let column = left; column < right; column += 4) {
-    let i = (top * columns + column) / 4;
-    let o = (column * rows + top) / 4;
+  const step = columns >>> 2;
+  const rise = rows >>> 2;
+  for (let word = left >>> 2; word < right >>> 2; word++) {
+    let i = top * step + word;
+    let o = 4 * word * rise + (top >>> 2);
     for (let row = top; row < bottom; row += 4, i += 4 * step, o++) {
       const a = from[i]!;
       const b = from[i + step]!;

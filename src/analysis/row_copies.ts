@@ -8,6 +8,7 @@
  */
 
 import type { WordArray } from "./element_words.ts";
+import { asInteger } from "./matrix_shape.ts";
 
 /** A matrix and its tiles, in elements. */
 export interface BlockRows {
@@ -21,11 +22,9 @@ export interface BlockRows {
   readonly tileColumns: number;
 }
 
-/** Bytes of a row from which a copy of it by the engine takes less than a loop. */
-const LONG_ROW = 512;
-
 /**
- * Moves a matrix into tiles, or back.
+ * Moves a matrix into tiles, or back, row of the matrix by row: so one side is read or written from
+ * one end to the other.
  *
  * @param from Where from.
  * @param to Where to: elements of the same width.
@@ -43,45 +42,25 @@ export function moveRows(
   const rowBytes = shape.columns * bytes;
   const isWhole = (width: number) =>
     [tileBytes, rowBytes, from.byteOffset, to.byteOffset].every((place) => place % width === 0);
-  if (tileBytes >= LONG_ROW) {
-    const [source, target] = [viewOf(Uint8Array, from), viewOf(Uint8Array, to)];
-    moveTiles(shape, bytes, isForward, (i, o, count) => {
-      target.set(source.subarray(i, i + count), o);
-    });
-  } else if (isWhole(8)) {
+  if (isWhole(8)) {
     const [source, target] = [viewOf(BigUint64Array, from), viewOf(BigUint64Array, to)];
-    moveTiles(shape, bytes / 8, isForward, (i, o, count) => copy64(source, target, i, o, count));
+    eachRow(inUnits(shape, bytes, 8), (...row) => moveRow64(source, target, isForward, ...row));
   } else if (isWhole(4)) {
-    const [source, target] = [viewOf(Uint32Array, from), viewOf(Uint32Array, to)];
-    moveTiles(shape, bytes / 4, isForward, (i, o, count) => copy32(source, target, i, o, count));
+    const [source, target] = [viewOf(Int32Array, from), viewOf(Int32Array, to)];
+    eachRow(inUnits(shape, bytes, 4), (...row) => moveRow32(source, target, isForward, ...row));
   } else {
-    moveTiles(shape, 1, isForward, (i, o, count) => {
-      copyNarrow(from as Uint8Array, to as Uint8Array, i, o, count);
-    });
+    eachRow(shape, (...row) => moveRowNarrow(from, to, isForward, ...row));
   }
 }
 
-/** Calls with where each row of each tile is, where it goes and how long it is, in units. */
-function moveTiles(
-  { rows, columns, tileRows, tileColumns }: BlockRows,
-  unitsPerElement: number,
-  isForward: boolean,
-  copy: (from: number, to: number, count: number) => void,
-): void {
-  const pitch = columns * unitsPerElement;
-  const tileWidth = tileColumns * unitsPerElement;
-  for (let top = 0; top < rows; top += tileRows) {
-    const height = Math.min(tileRows, rows - top);
-    let inTiles = top * pitch;
-    for (let left = 0; left < pitch; left += tileWidth) {
-      const width = Math.min(tileWidth, pitch - left);
-      for (let row = 0; row < height; row++, inTiles += width) {
-        const inMatrix = (top + row) * pitch + left;
-        if (isForward) copy(inMatrix, inTiles, width);
-        else copy(inTiles, inMatrix, width);
-      }
-    }
-  }
+/** The shape in words of a width, of which rows consist. */
+function inUnits(shape: BlockRows, bytes: number, width: number): BlockRows {
+  const { rows, columns, tileRows, tileColumns } = shape;
+  return {
+    ...{ rows, tileRows },
+    columns: asInteger(columns * bytes / width),
+    tileColumns: asInteger(tileColumns * bytes / width),
+  };
 }
 
 function viewOf<V extends WordArray>(
@@ -92,20 +71,106 @@ function viewOf<V extends WordArray>(
   return new View(words.buffer, words.byteOffset, Math.floor(words.byteLength / width));
 }
 
-function copy64(from: BigUint64Array, to: BigUint64Array, i: number, o: number, count: number) {
-  for (let k = 0; k < count; k++) to[o + k] = from[i + k]!;
-}
-
-function copy32(from: Uint32Array, to: Uint32Array, i: number, o: number, count: number) {
-  for (let k = 0; k < count; k++) to[o + k] = from[i + k]!;
-}
-
-function copyNarrow(
-  from: Uint8Array | Uint16Array,
-  to: Uint8Array | Uint16Array,
+/**
+ * Moves a row of the matrix.
+ *
+ * @param i Where it begins.
+ * @param o Where its part of the first tile begins.
+ * @param step From there to its part of the next tile.
+ * @param width Units of a tile's row.
+ * @param whole Units of the row in tiles that are as wide.
+ * @param p Where its part of the last tile begins, which is not.
+ * @param rest Units of that.
+ */
+type RowMover = (
   i: number,
   o: number,
-  count: number,
-) {
-  for (let k = 0; k < count; k++) to[o + k] = from[i + k]!;
+  step: number,
+  width: number,
+  whole: number,
+  p: number,
+  rest: number,
+) => void;
+
+/** Calls for each row: what is called often is compiled for speed soon, a single long loop is not. */
+function eachRow({ rows, columns, tileRows, tileColumns }: BlockRows, move: RowMover): void {
+  const rest = columns % tileColumns;
+  const whole = columns - rest;
+  for (let row = 0; row < rows; row++) {
+    const inTile = row % tileRows;
+    const top = row - inTile;
+    const height = rows - top < tileRows ? rows - top : tileRows;
+    const begin = top * columns;
+    move(
+      row * columns,
+      begin + inTile * tileColumns,
+      height * tileColumns,
+      tileColumns,
+      whole,
+      begin + whole * height + inTile * rest,
+      rest,
+    );
+  }
+}
+
+// One loop for each width: a loop that sees several kinds of arrays is slow.
+
+function moveRow64(
+  from: BigUint64Array,
+  to: BigUint64Array,
+  isForward: boolean,
+  i: number,
+  o: number,
+  step: number,
+  width: number,
+  whole: number,
+  p: number,
+  rest: number,
+): void {
+  for (const end = i + whole; i < end; i += width, o += step) {
+    if (isForward) { for (let k = 0; k < width; k++) to[o + k] = from[i + k]!; }
+    else for (let k = 0; k < width; k++) to[i + k] = from[o + k]!;
+  }
+  if (isForward) { for (let k = 0; k < rest; k++) to[p + k] = from[i + k]!; }
+  else for (let k = 0; k < rest; k++) to[i + k] = from[p + k]!;
+}
+
+function moveRow32(
+  from: Int32Array,
+  to: Int32Array,
+  isForward: boolean,
+  i: number,
+  o: number,
+  step: number,
+  width: number,
+  whole: number,
+  p: number,
+  rest: number,
+): void {
+  for (const end = i + whole; i < end; i += width, o += step) {
+    if (isForward) { for (let k = 0; k < width; k++) to[o + k] = from[i + k]!; }
+    else for (let k = 0; k < width; k++) to[i + k] = from[o + k]!;
+  }
+  if (isForward) { for (let k = 0; k < rest; k++) to[p + k] = from[i + k]!; }
+  else for (let k = 0; k < rest; k++) to[i + k] = from[p + k]!;
+}
+
+function moveRowNarrow(
+  from: WordArray,
+  to: WordArray,
+  isForward: boolean,
+  i: number,
+  o: number,
+  step: number,
+  width: number,
+  whole: number,
+  p: number,
+  rest: number,
+): void {
+  for (const end = i + whole; i < end; i += width, o += step) {
+    if (isForward) { for (let k = 0; k < width; k++) to[o + k] = from[i + k]!; }
+    else for (let k = 0; k < width; k++) to[i + k] = from[o + k]!;
+  }
+  if (isForward) { for (let k = 0; k < rest; k++) to[p + k] = from[i + k]!; }
+  else for (let k = 0; k < rest; k++) to[i + k] = from[p + k]!;
 }

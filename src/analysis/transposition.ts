@@ -3,9 +3,9 @@
  *
  * It is done block by block, so that the parts of rows and columns that a block touches stay in a
  * core's first cache. A block of elements of 4 bytes is moved 4 × 4 at a time: what is read of a row
- * is next to each other, and so is what is written. Smaller elements are moved in words of 4 bytes,
- * if rows and columns consist of whole words; otherwise one by one, which takes several times as
- * long.
+ * is next to each other, and so is what is written. Smaller elements are moved in words of 4 bytes:
+ * where they lie if rows and columns consist of whole words, and by way of other memory otherwise. Of
+ * matrices that are too narrow for that they are moved one by one, which takes several times as long.
  *
  * There is one loop for each width on purpose: one that saw arrays of several kinds would ask for the
  * kind at every element, which takes three times as long.
@@ -15,12 +15,12 @@
 
 import type { WordArray } from "./element_words.ts";
 import { transposePacked16, transposePacked8 } from "./packed_transposition.ts";
+import { StagedTransposition } from "./staged_transposition.ts";
 
 /** Elements on each side of a block. */
 const BLOCK = 64;
 /** Elements of a block of which one side is shorter. */
 const BLOCK_ELEMENTS = BLOCK * BLOCK;
-
 /** Transposes the block of rows `top` to `bottom` and columns `left` to `right`. */
 type BlockMover = (top: number, bottom: number, left: number, right: number) => void;
 
@@ -33,13 +33,17 @@ type BlockMover = (top: number, bottom: number, left: number, right: number) => 
  * @param columns Its columns.
  */
 export function transpose(from: WordArray, to: WordArray, rows: number, columns: number): void {
+  if (isStaged(from, to, rows, columns)) {
+    new StagedTransposition(from, to as Uint8Array, rows, columns).run();
+    return;
+  }
   const move = moverOf(from, to, rows, columns);
-  const height = Math.max(BLOCK, Math.floor(BLOCK_ELEMENTS / Math.max(1, columns)));
-  const width = Math.max(BLOCK, Math.floor(BLOCK_ELEMENTS / Math.max(1, rows)));
+  const height = columns < BLOCK ? BLOCK_ELEMENTS / (columns || 1) >>> 0 : BLOCK;
+  const width = rows < BLOCK ? BLOCK_ELEMENTS / (rows || 1) >>> 0 : BLOCK;
   for (let top = 0; top < rows; top += height) {
-    const bottom = Math.min(rows, top + height);
+    const bottom = top + height < rows ? top + height : rows;
     for (let left = 0; left < columns; left += width) {
-      move(top, bottom, left, Math.min(columns, left + width));
+      move(top, bottom, left, left + width < columns ? left + width : columns);
     }
   }
 }
@@ -49,14 +53,14 @@ function moverOf(from: WordArray, to: WordArray, rows: number, columns: number):
     const target = to as BigUint64Array;
     return (...block) => moveBlock64(from, target, rows, columns, ...block);
   }
-  if (from instanceof Uint32Array) {
-    const target = to as Uint32Array;
+  if (from instanceof Int32Array) {
+    const target = to as Int32Array;
     return (...block) => moveBlock32(from, target, rows, columns, ...block);
   }
+  if (!isPacked(from, to, rows, columns)) {
+    return (...block) => moveNarrow(from, to as Uint8Array, rows, columns, ...block);
+  }
   const perWord = 4 / from.BYTES_PER_ELEMENT;
-  const isPacked = rows % perWord === 0 && columns % perWord === 0 &&
-    from.byteOffset % 4 === 0 && to.byteOffset % 4 === 0;
-  if (!isPacked) return (...block) => moveNarrow(from, to as Uint8Array, rows, columns, ...block);
   const size = rows * columns / perWord;
   const words = new Int32Array(from.buffer, from.byteOffset, size);
   const target = new Int32Array(to.buffer, to.byteOffset, size);
@@ -64,9 +68,27 @@ function moverOf(from: WordArray, to: WordArray, rows: number, columns: number):
   return (...block) => movePacked(words, target, rows, columns, ...block);
 }
 
+/** Whether small elements are better moved by way of other memory. */
+function isStaged(
+  from: WordArray,
+  to: WordArray,
+  rows: number,
+  columns: number,
+): from is Uint8Array | Uint16Array {
+  return from.BYTES_PER_ELEMENT < 4 && Math.min(rows, columns) >= BLOCK &&
+    !isPacked(from, to, rows, columns);
+}
+
+/** Whether rows before and after consist of aligned words. */
+function isPacked(from: WordArray, to: WordArray, rows: number, columns: number): boolean {
+  const perWord = 4 / from.BYTES_PER_ELEMENT;
+  return rows % perWord === 0 && columns % perWord === 0 &&
+    from.byteOffset % 4 === 0 && to.byteOffset % 4 === 0;
+}
+
 function moveBlock32(
-  from: Uint32Array,
-  to: Uint32Array,
+  from: Int32Array,
+  to: Int32Array,
   rows: number,
   columns: number,
   top: number,
@@ -104,8 +126,8 @@ function moveBlock32(
 
 /** Along the longer side, so that the loop inside is one. */
 function moveCells32(
-  from: Uint32Array,
-  to: Uint32Array,
+  from: Int32Array,
+  to: Int32Array,
   rows: number,
   columns: number,
   top: number,
@@ -116,8 +138,8 @@ function moveCells32(
   if (bottom - top > right - left) {
     for (let column = left; column < right; column++) {
       let i = top * columns + column;
-      const o = column * rows;
-      for (let row = top; row < bottom; row++, i += columns) to[o + row] = from[i]!;
+      let o = column * rows + top;
+      for (let rest = bottom - top; rest > 0; rest--, i += columns) to[o++] = from[i]!;
     }
   } else {
     for (let row = top; row < bottom; row++) {
@@ -174,8 +196,8 @@ function moveCells64(
   if (bottom - top > right - left) {
     for (let column = left; column < right; column++) {
       let i = top * columns + column;
-      const o = column * rows;
-      for (let row = top; row < bottom; row++, i += columns) to[o + row] = from[i]!;
+      let o = column * rows + top;
+      for (let rest = bottom - top; rest > 0; rest--, i += columns) to[o++] = from[i]!;
     }
   } else {
     for (let row = top; row < bottom; row++) {

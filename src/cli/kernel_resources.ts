@@ -4,12 +4,40 @@
  * @module
  */
 
-import { compileImage, type KernelResources } from "../../mod.ts";
+import { type CompiledImage, compileImage, type CompileImageOptions } from "../../mod.ts";
 import type { Invocation } from "./command.ts";
 import { FileProblem } from "./file_problem.ts";
 import { kernelExpression } from "./kernel_expression.ts";
 import { readKernelSource } from "./kernel_source.ts";
 import { defineOptions } from "./run_options.ts";
+
+/** What a kernel takes, and how large its blocks may be. */
+export interface KernelFigures {
+  /** Registers of a thread. */
+  readonly registersPerThread: number;
+  /** Shared memory that it declares, in bytes. */
+  readonly staticSharedMemory: number;
+  /** Most threads of a block by its launch bounds; absent where it has none. */
+  readonly maxThreadsPerBlock?: number;
+}
+
+/** As many bytes of PTX as a kernel's parameters and directives take at most. */
+const LONGEST_HEAD = 65_536;
+
+/**
+ * Most threads of a block, by the directive that PTX has of launch bounds; machine code has no
+ * documented form of it. `undefined` where there is none.
+ */
+export function launchBounds({ image }: CompiledImage, lowered: string): number | undefined {
+  const ptx = new TextDecoder().decode(image);
+  const begin = ptx.indexOf(`.entry ${lowered}(`);
+  if (begin < 0) return undefined;
+  const [head] = ptx.slice(begin, begin + LONGEST_HEAD).split("\n{", 1);
+  const extents = /\.(?:max|req)ntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?/.exec(head!);
+  if (extents === null) return undefined;
+  const [, x, y = 1, z = 1] = extents;
+  return Number(x) * Number(y) * Number(z);
+}
 
 /**
  * Compiles a file for a compute capability and finds what one of its kernels takes.
@@ -23,21 +51,31 @@ export async function kernelResources(
   signature: string,
   capability: string,
   invocation: Invocation,
-): Promise<KernelResources> {
+): Promise<KernelFigures> {
   const expression = kernelExpression(signature);
   const { name, source, headers } = await readKernelSource(file, invocation.lists["include"] ?? []);
-  const compiled = await compileImage(source, {
+  const options: CompileImageOptions & { readonly options: readonly string[] } = {
     name,
     headers,
     target: { kind: "cuda", capability },
     defines: defineOptions(invocation),
     options: invocation.lists["option"] ?? [],
     instances: expression.includes("<") ? [expression] : [],
-  });
+  };
+  const compiled = await compileImage(source, options);
   if (compiled.log.trim() !== "") console.error(compiled.log.trimEnd());
   const lowered = compiled.loweredNames.get(expression);
   const resources = lowered === undefined ? undefined : compiled.resources.get(lowered);
-  if (resources !== undefined) return resources;
+  if (lowered !== undefined && resources !== undefined) {
+    const virtual = `--gpu-architecture=compute_${capability.replace(".", "")}`;
+    const ptx = await compileImage(source, { ...options, options: [...options.options, virtual] });
+    const bounds = launchBounds(ptx, lowered);
+    return {
+      registersPerThread: resources.registers,
+      staticSharedMemory: resources.sharedMemory,
+      ...(bounds === undefined ? {} : { maxThreadsPerBlock: bounds }),
+    };
+  }
   const known = [...compiled.loweredNames]
     .filter(([, other]) => compiled.resources.has(other))
     .map(([other]) => other);

@@ -9,13 +9,12 @@ import {
   occupancy,
   type OccupancyLimits,
   occupancyLimits,
-  type OccupancyUsage,
   openDevice,
 } from "../../mod.ts";
 import { parseByteSize } from "../memory/mod.ts";
 import { type Command, type Invocation, printResult, UsageError } from "./command.ts";
 import { reportKernelProblems } from "./kernel_problem.ts";
-import { kernelResources } from "./kernel_resources.ts";
+import { type KernelFigures, kernelResources } from "./kernel_resources.ts";
 import { describeOccupancy } from "./occupancy_text.ts";
 import { extentsOption, integerOption, textOption } from "./run_options.ts";
 
@@ -88,11 +87,11 @@ function sizeOption(invocation: Invocation, name: string): number | undefined {
   );
 }
 
-/** Registers and static shared memory: as they are typed, or of the kernel that is compiled. */
+/** What the kernel takes: as it is typed, or of the kernel that is compiled, with its launch bounds. */
 async function kernelFigures(
   invocation: Invocation,
   capability: string,
-): Promise<Pick<OccupancyUsage, "registersPerThread" | "staticSharedMemory">> {
+): Promise<KernelFigures> {
   const [file, signature, extra] = invocation.positional;
   const registers = integerOption(invocation, "registers", 0, MOST);
   const shared = sizeOption(invocation, "shared");
@@ -116,8 +115,7 @@ async function kernelFigures(
         "compiling FILE.cu",
     );
   }
-  const compiled = await kernelResources(file, signature, capability, invocation);
-  return { registersPerThread: compiled.registers, staticSharedMemory: compiled.sharedMemory };
+  return await kernelResources(file, signature, capability, invocation);
 }
 
 async function calculate(invocation: Invocation): Promise<void> {

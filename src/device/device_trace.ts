@@ -45,7 +45,8 @@ const MOST_CAPACITY = 2 ** 24;
 /**
  * A trace under way: from its making to its end it records the kernels, graphs and copies of its
  * device, what its pools do, what is compiled for it, and ranges that the program names. Where none
- * is under way, launches and copies pay a comparison for that.
+ * is under way, launches and copies pay a comparison for that. What other workers do on the device
+ * is not heard of: each traces for itself, and one file takes the recordings of all.
  *
  * Work is timed by two events around it, which take a few microseconds of the device's time and
  * order nothing. What is captured is counted; the graph is timed whenever it is launched.
@@ -159,15 +160,7 @@ export class DeviceTrace implements Disposable {
    * @throws {CudaError} If some of the work failed.
    */
   async report(): Promise<TraceRecording> {
-    this.#requireUnderWay("report a trace");
-    this.#reports++;
-    try {
-      await this.#settle();
-      return this.#recording();
-    } finally {
-      this.#reports--;
-      this.#closeIfOver();
-    }
+    return await this.#whenSettled(() => this.#recording());
   }
 
   /**
@@ -178,7 +171,7 @@ export class DeviceTrace implements Disposable {
    * @throws {CudaError} If some of the work failed.
    */
   async statistics(): Promise<TraceStatistics> {
-    return (await this.report()).statistics;
+    return await this.#whenSettled(() => this.#statistics(performance.now() - this.#begun));
   }
 
   /**
@@ -209,10 +202,28 @@ export class DeviceTrace implements Disposable {
     if (this.#disposed && this.#reports === 0) this.#resources.dispose();
   }
 
-  async #settle(): Promise<void> {
-    await this.#work.settle();
-    await this.#host.settle();
-    this.#clock.compare();
+  /** Reads what was recorded when all work so far is done. */
+  async #whenSettled<Result>(read: () => Result): Promise<Result> {
+    this.#requireUnderWay("report a trace");
+    this.#reports++;
+    try {
+      await this.#work.settle();
+      await this.#host.settle();
+      this.#clock.compare();
+      return read();
+    } finally {
+      this.#reports--;
+      this.#closeIfOver();
+    }
+  }
+
+  #statistics(duration: number): TraceStatistics {
+    return {
+      duration,
+      ...this.#work.statistics(),
+      memory: this.#memory.statistics(),
+      compilations: this.#host.statistics(),
+    };
   }
 
   #recording(): TraceRecording {
@@ -238,12 +249,7 @@ export class DeviceTrace implements Disposable {
         ranges: this.#host.droppedRanges,
         memory: this.#memory.dropped,
       },
-      statistics: {
-        duration,
-        ...this.#work.statistics(),
-        memory: this.#memory.statistics(),
-        compilations: this.#host.statistics(),
-      },
+      statistics: this.#statistics(duration),
     };
   }
 

@@ -185,10 +185,15 @@ function* streamRanges(
   time: Clock,
   threads: Threads,
 ): Generator<FileEvent> {
-  for (const [number, name] of streams.entries()) {
-    const slices = ranges.filter(({ stream }) => stream === number)
-      .map((range) => rangeSlice(range, time));
-    yield* lanesOf(`${name}: ranges`, "range", slices, threads);
+  const slices = new Map<number, NamedSlice[]>();
+  for (const range of ranges) {
+    if (range.stream === undefined) continue;
+    const those = slices.get(range.stream);
+    if (those === undefined) slices.set(range.stream, [rangeSlice(range, time)]);
+    else those.push(rangeSlice(range, time));
+  }
+  for (const number of [...slices.keys()].sort((one, other) => one - other)) {
+    yield* lanesOf(`${streams[number]}: ranges`, "range", slices.get(number)!, threads);
   }
 }
 
@@ -252,10 +257,12 @@ function* streamEvents(
   streams: readonly string[],
   threads: Threads,
 ): Generator<FileEvent> {
+  // Those whose work was dropped have nothing to show; there may be many.
+  const used = new Set(placed.map(({ work }) => work.stream));
   const tids: number[] = [];
-  for (const name of streams) {
-    const { tid, events } = threads.add(name);
-    tids.push(tid);
+  for (const number of [...used].sort((one, other) => one - other)) {
+    const { tid, events } = threads.add(streams[number]!);
+    tids[number] = tid;
     yield* events;
   }
   for (const each of placed) {

@@ -126,6 +126,30 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "occupancy of a kernel with launch bounds fits no larger blocks, nor advises any",
+  ignore,
+  async fn() {
+    const file = `${cache}/bounded.cu`;
+    await Deno.writeTextFile(
+      file,
+      `template <int N> __global__ void __launch_bounds__(N) bounded(float* x) { x[threadIdx.x] = N; }
+      __global__ void unbounded(float* x) { x[threadIdx.x] = 1; }`,
+    );
+    const occupancyFor = async (kernel: string, threads: number) => {
+      const words = ["--capability", "9.0", "--threads", `${threads}`, "--json"];
+      const { code, stdout, stderr } = await runInProcess(["occupancy", file, kernel, ...words]);
+      assertEquals([code, stderr], [0, ""]);
+      return JSON.parse(stdout);
+    };
+    const beyond = await occupancyFor("bounded<96>(float* x)", 128);
+    assertEquals([beyond.activeBlocks, beyond.limits.warps, beyond.limiter], [0, 0, "warps"]);
+    assertMatch(beyond.advice, /^No block fits as a block has at most 96 threads: with 64 threads/);
+    assertEquals((await occupancyFor("bounded<96>(float* x)", 96)).activeBlocks, 21);
+    assertEquals((await occupancyFor("unbounded", 1024)).activeBlocks, 2);
+  },
+});
+
 Deno.test("occupancy refuses what it cannot understand with exit code 2", async () => {
   const cases: readonly (readonly [string, string])[] = [
     ["--registers 8", "there must be one of --threads and --block: there is none"],

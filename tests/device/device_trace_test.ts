@@ -297,6 +297,10 @@ Deno.test("a trace that is over, or wrong options, are refused in words", async 
   for (const capacity of [0, 1.5, NaN, 2 ** 24 + 1]) {
     assertThrows(() => new DeviceTrace(device, { capacity }), RangeError, "1..16777216");
   }
+  for (const capacity of [null, "9"]) {
+    const options = { capacity: capacity as unknown as number };
+    assertThrows(() => new DeviceTrace(device, options), TypeError, "1..16777216");
+  }
   assertThrows(() => new DeviceTrace({} as Device), TypeError, "Cannot trace a device as");
   device.stream.capture(() => {
     assertThrows(() => new DeviceTrace(device), TypeError, "while a stream is being captured");

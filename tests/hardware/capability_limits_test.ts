@@ -64,6 +64,24 @@ Deno.test("capabilityLimits() gives features from the capability that brought th
   assert(KNOWN_CAPABILITIES.every((name) => capabilityLimits(name).cooperativeLaunch));
 });
 
+Deno.test("capabilityLimits() names the architectures: Ada is no Hopper, and Blackwell has rows", () => {
+  const names = KNOWN_CAPABILITIES.map((name) => `${name} ${capabilityLimits(name).architecture}`);
+  assertEquals(names, [
+    "7.5 Turing",
+    "8.0 Ampere",
+    "8.6 Ampere",
+    "8.7 Ampere",
+    "8.8 Ampere",
+    "8.9 Ada Lovelace",
+    "9.0 Hopper",
+    "10.0 Blackwell",
+    "10.3 Blackwell",
+    "11.0 Blackwell",
+    "12.0 Blackwell",
+    "12.1 Blackwell",
+  ]);
+});
+
 Deno.test("tensorCoreFormats() knows capabilities before the table", () => {
   assertEquals(tensorCoreFormats(6, 1).float16, false);
   assertEquals([tensorCoreFormats(7, 0).float16, tensorCoreFormats(7, 0).int8], [true, false]);

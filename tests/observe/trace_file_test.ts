@@ -84,6 +84,21 @@ Deno.test("work of a stream does not overlap by rounding, and takes a nanosecond
   ]);
 });
 
+Deno.test("streams whose work was dropped have no thread, however many there were", () => {
+  const recording = recordingOfWork(kernelAt(1, 1), { ...kernelAt(3, 1), stream: 700 });
+  const streams = Array.from({ length: 1000 }, (_, number) => `stream ${number}`);
+  const ranges = [range("b", 3, 1, 900), range("a", 1, 1, 0), range("c", 5, 1, 900)];
+  const threads = spansByThread(read({ ...recording, streams, ranges }));
+  assertEquals(Object.keys(threads), [
+    "enqueue",
+    "stream 0",
+    "stream 700",
+    "stream 0: ranges",
+    "stream 900: ranges",
+  ]);
+  assertEquals(threads["stream 900: ranges"]!.map(([name]) => name), ["b", "c"]);
+});
+
 Deno.test("ranges lie within each other; those that cross have a thread of their own", () => {
   const ranges = [
     range("inner", 2, 1),

@@ -22,6 +22,9 @@ export type TuningValue =
 /** Deeper than anybody describes a problem, and far from where recursion ends. */
 const MOST_DEPTH = 64;
 
+/** More values than anybody describes a problem with; an object that comes twice counts twice. */
+const MOST_VALUES = 100_000;
+
 const ALLOWED = "plain data: numbers, bigints, texts, booleans, null, arrays and objects of them";
 
 /** Where a value is, for messages. */
@@ -32,6 +35,8 @@ interface Place {
   readonly path: string;
   /** The objects that it lies in. */
   readonly within: readonly object[];
+  /** How many values there were so far, in all. */
+  readonly values: { count: number };
 }
 
 function refuse({ action, path }: Place, what: string): never {
@@ -47,10 +52,11 @@ function refuse({ action, path }: Place, what: string): never {
  * a number that is not finite, a cycle.
  */
 export function canonicalText(value: unknown, action: string, path: string): string {
-  return textOf(value, { action, path, within: [] });
+  return textOf(value, { action, path, within: [], values: { count: 0 } });
 }
 
 function textOf(value: unknown, place: Place): string {
+  if (++place.values.count > MOST_VALUES) refuse(place, `it has more than ${MOST_VALUES} values`);
   switch (typeof value) {
     case "string":
       return JSON.stringify(value);
@@ -77,6 +83,7 @@ function objectText(value: object, place: Place): string {
     action: place.action,
     path,
     within: [...place.within, value],
+    values: place.values,
   });
   if (Array.isArray(value)) {
     // Not map, which leaves out holes.

@@ -182,6 +182,24 @@ Deno.test("errors behind the source are told in terms of the source", async () =
   }
 });
 
+Deno.test("a macro's call that nothing closes is told at the end of the source", async () => {
+  const sources = [
+    "__global__ void __launch_bounds__(\n#if 0\n32)\n#endif\nk(int* x) { }\n\n",
+    "#define F(x) x\n__global__ void k(int* x) {\n  F( x[0] = 1; }\n",
+  ];
+  for (const compiler of compilers) {
+    for (const source of sources) {
+      const { diagnostics } = await failure(compiler, source, { expressions: ["k"] });
+      assertMatch(diagnostics.map(({ message }) => message).join("\n"), /unterminated/);
+      const lines = source.trimEnd().split("\n").length;
+      for (const { file, line } of diagnostics) {
+        assertStrictEquals(file, "test.cu");
+        assert(line !== undefined && line >= 1 && line <= lines, `line ${line}`);
+      }
+    }
+  }
+});
+
 Deno.test("an option that the compiler does not know is an error that names it", async () => {
   for (const compiler of compilers) {
     const { diagnostics } = await failure(compiler, "", { options: ["-fno-such-option"] });

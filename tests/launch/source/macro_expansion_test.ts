@@ -17,6 +17,7 @@ const SOURCES: readonly string[] = [
   "#define V(...) f(__VA_ARGS__) #__VA_ARGS__\nint V() V(1) V(1, (2, 3), [4, 5]);",
   "#define V(rest...) f(0, ##rest)\nint V() V(1, 2);",
   "#define O(f, ...) f(a __VA_OPT__(, b) __VA_ARGS__)\nint O(h) O(h, ) O(h, (1, 2));",
+  "#define V(p, ...) p __VA_OPT__(b) ## x p ## __VA_OPT__(c d) ## y\nint V(a) V(a, 1) V(a, );",
   "#define NONE() n\n#define ONE(x) [x]\nint NONE() NONE( ) ONE() ONE( ) NONE ();",
   "#define ID(x) x\n#define CALL ID(NAME)(1)\n#define NAME(x) <x>\nint CALL ID(ID)(2) ID(ID(ID(3)));",
   "#define LIST(X) X(float) X(double)\n#define K(T) void k_##T(T* x);\nLIST(K)\n#undef K\n#define K(T) T x_##T;\nLIST(K)",

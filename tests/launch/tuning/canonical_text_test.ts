@@ -56,6 +56,13 @@ function sorted(value: unknown): unknown {
   ]);
 }
 
+/** An object of a few bytes whose text would be of 2 to this many. */
+function doubled(times: number): unknown {
+  let value: unknown = 1;
+  for (let time = 0; time < times; time++) value = [value, value];
+  return value;
+}
+
 Deno.test("what cannot be serialised is refused, with the place where it is", () => {
   const cycle: Record<string, unknown> = { rows: 1 };
   cycle["self"] = [cycle];
@@ -76,6 +83,8 @@ Deno.test("what cannot be serialised is refused, with the place where it is", ()
       [cycle, "options.key.self[0] must be plain data"],
       [deep, "it is more than 64 deep"],
       [{ [Symbol("s")]: 1 }, "it has a symbol for a name"],
+      [new Array(100_000).fill(0), "it has more than 100000 values"],
+      [doubled(60), "it has more than 100000 values"],
     ] as const
   ) {
     assertThrows(() => text(value), TypeError, message);
