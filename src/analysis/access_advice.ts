@@ -4,16 +4,23 @@
  * @module
  */
 
-import { type AccessGeometry, isAligned, LINE_BYTES, SECTOR_BYTES } from "./access_geometry.ts";
+import {
+  type AccessGeometry,
+  isAligned,
+  LINE_BYTES,
+  SECTOR_BYTES,
+  WARP_LANES,
+} from "./access_geometry.ts";
 import type { AccessReport } from "./access_report.ts";
+import { runShape, trialCost } from "./pattern_trial.ts";
 
 /** Efficiency from which there is nothing to gain. */
 const GOOD_EFFICIENCY = 0.95;
 
-type Figures = Omit<AccessReport, "advice">;
+type Figures = Omit<AccessReport, "advice" | "bankAdvice">;
 
 /**
- * Makes the advice of a report.
+ * Makes the advice on global memory of a report.
  *
  * @param figures The rest of the report.
  * @param geometry How accesses lie in lines.
@@ -25,7 +32,6 @@ export function accessAdvice(figures: Figures, geometry: AccessGeometry): string
     ...figures.efficiency < GOOD_EFFICIENCY
       ? [wasteSentence(figures), remedySentence(figures, geometry)]
       : [],
-    ...figures.bankConflicts > 0 ? [bankSentence(figures, geometry)] : [],
   ].join(" ");
 }
 
@@ -50,7 +56,7 @@ function remedySentence(figures: Figures, geometry: AccessGeometry): string {
     case "reversed":
       return sequentialRemedy(figures, geometry);
     case "strided":
-      return stridedRemedy(figures.stride!, geometry);
+      return stridedRemedy("Neighbouring lanes are", figures.stride!, geometry);
     case "blocked":
       return blockedRemedy(figures, geometry);
     default:
@@ -58,47 +64,86 @@ function remedySentence(figures: Figures, geometry: AccessGeometry): string {
   }
 }
 
-function sequentialRemedy(figures: Figures, { elementBytes }: AccessGeometry): string {
+function sequentialRemedy(
+  { kind, sectors, idealSectors, outliers }: Figures,
+  geometry: AccessGeometry,
+): string {
   // A stray access costs a sector or two of its own.
-  if (figures.sectors - figures.idealSectors <= 2 * figures.outliers) {
-    return `${figures.outliers} accesses leave the sequence: handle them apart from the others, ` +
-      "or sort the indices.";
+  if (sectors - idealSectors <= 2 * outliers) {
+    return `${outliers} ${outliers === 1 ? "access leaves" : "accesses leave"} the sequence: ` +
+      "handle them apart from the others, or sort the indices.";
   }
-  return "The first access is not aligned: begin at a multiple of " +
-    `${SECTOR_BYTES / elementBytes} elements (${SECTOR_BYTES} bytes), for example by padding.`;
+  const place = sectorStart(geometry);
+  const subject = outliers === 0 ? "The first access is" : "Accesses after a jump are";
+  return kind === "sequential"
+    ? `${subject} not aligned: begin at ${place}, for example by padding.`
+    : `${subject} not aligned: begin right before ${place}, for example by padding.`;
 }
 
-function stridedRemedy(stride: number, { elementBytes }: AccessGeometry): string {
+/** The least number of elements that are whole sectors. */
+function sectorElements({ elementBytes }: AccessGeometry): number {
+  const elements = SECTOR_BYTES / elementBytes;
+  return Number.isInteger(elements) ? elements : SECTOR_BYTES / (elementBytes & -elementBytes);
+}
+
+/** Where a sector begins, in elements where element 0 is where one does. */
+function sectorStart(geometry: AccessGeometry): string {
+  if (geometry.offset !== 0) return `a multiple of ${SECTOR_BYTES} bytes`;
+  const elements = sectorElements(geometry);
+  return `a multiple of ${elements} elements (${elements * geometry.elementBytes} bytes)`;
+}
+
+function stridedRemedy(subject: string, stride: number, { elementBytes }: AccessGeometry): string {
   const step = Math.abs(stride);
   const bytes = step * elementBytes;
-  if (bytes <= LINE_BYTES) {
-    return `Neighbouring lanes are ${step} elements (${bytes} bytes) apart, as in an array of ` +
-      "structures: keep each field in an array of its own (structure of arrays).";
-  }
-  return `Neighbouring lanes are ${step} elements (${bytes} bytes) apart: transpose the data, ` +
-    "exchange the axes of the threads, or stage tiles through shared memory.";
+  const distance = `${subject} ${step} elements (${bytes} bytes) apart`;
+  return bytes <= LINE_BYTES
+    ? `${distance}, as in an array of structures: keep each field in an array of its own ` +
+      "(structure of arrays)."
+    : `${distance}: transpose the data, exchange the axes of the threads, or stage tiles through ` +
+      "shared memory.";
 }
 
-function blockedRemedy({ stride, tile }: Figures, geometry: AccessGeometry): string {
-  const { columns, pitch } = tile!;
-  const { elementBytes } = geometry;
-  if (Math.abs(stride!) > 1) {
-    return `${stridedRemedy(stride!, geometry)} The pattern goes on ${Math.abs(pitch)} elements ` +
-      `further after ${columns} accesses.`;
+function blockedRemedy(figures: Figures, geometry: AccessGeometry): string {
+  const { columns, pitch } = figures.tile!;
+  const stride = figures.stride!;
+  const distance = Math.abs(pitch);
+  if (Math.abs(stride) > 1) {
+    return `${stridedRemedy("Neighbouring lanes are", stride, geometry)} The pattern goes on ` +
+      `${distance} elements further after ${columns} accesses.`;
   }
-  if (Math.abs(pitch) < columns && stride !== 0) {
+  if (stride === 0 && distance > 1) {
+    return stridedRemedy(`The elements that ${columns} lanes each share are`, pitch, geometry);
+  }
+  if (stride !== 0 && distance < columns) {
     return `Runs of ${columns} elements overlap those before them: load each element once, and ` +
       "share it through shared memory.";
   }
-  const unit = SECTOR_BYTES / elementBytes;
-  if (Number.isInteger(unit) && pitch % unit !== 0) {
-    return `Runs of ${columns} elements begin inside sectors: pad the pitch of ` +
-      `${Math.abs(pitch)} elements to ${Math.ceil(Math.abs(pitch) / unit) * unit}.`;
+  const bytes = columns * geometry.elementBytes;
+  return alignedRunsRemedy(figures, geometry) ??
+    `Runs of ${columns} elements (${bytes} bytes) fill sectors in part: make tiles wider, or keep ` +
+      "each tile's elements side by side (tiling).";
+}
+
+/** To begin runs where sectors begin; null where that would be no better. */
+function alignedRunsRemedy(figures: Figures, geometry: AccessGeometry): string | null {
+  const shape = runShape(figures)!;
+  if (shape.accesses < WARP_LANES) return null;
+  const unit = sectorElements(geometry);
+  const distance = Math.abs(shape.pitch);
+  // Elements that lanes share lie side by side: only the first has a place to choose.
+  const padded = shape.stride === 0 ? distance : Math.ceil(distance / unit) * unit;
+  const { efficiency } = trialCost(
+    { ...shape, pitch: Math.sign(shape.pitch) * padded },
+    geometry,
+  );
+  if (efficiency <= figures.efficiency) return null;
+  const place = sectorStart(geometry);
+  if (padded === distance) {
+    return `Runs of ${shape.columns} accesses begin inside sectors: begin the first at ${place}.`;
   }
-  return `Runs of ${columns} elements (${
-    columns * elementBytes
-  } bytes) fill sectors in part: make ` +
-    `tiles wider, or keep each tile's elements side by side (tiling).`;
+  return `Runs of ${shape.columns} elements begin inside sectors: begin the first at ${place}, and ` +
+    `pad the pitch of ${distance} elements to ${padded}.`;
 }
 
 function randomRemedy({ lines, reuse }: Figures): string {
@@ -110,15 +155,6 @@ function randomRemedy({ lines, reuse }: Figures): string {
       "of their first access, or keep them in shared memory."
     : "Sort or group the indices, so that neighbouring lanes access neighbouring elements, or " +
       "gather the elements once and access the copy.";
-}
-
-function bankSentence(figures: Figures, { parts }: AccessGeometry): string {
-  const { bankConflicts, requests, stride } = figures;
-  const each = decimal(bankConflicts / (requests / parts));
-  const remedy = stride !== null && stride !== 0 && figures.kind !== "blocked"
-    ? "pad rows by one word, so that the stride in words is odd."
-    : "pad rows by one word, or permute (swizzle) the words of a row.";
-  return `In shared memory bank conflicts would cost ${each} wavefronts an access: ${remedy}`;
 }
 
 function decimal(value: number): string {

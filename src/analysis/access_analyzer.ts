@@ -8,6 +8,7 @@ import { accessAdvice } from "./access_advice.ts";
 import { type AccessGeometry, accessGeometry } from "./access_geometry.ts";
 import { AccessPattern } from "./access_pattern.ts";
 import type { AccessOptions, AccessReport } from "./access_report.ts";
+import { bankAdvice } from "./bank_advice.ts";
 import { type IndexArray, IndexBatch } from "./index_batch.ts";
 import { ReuseDistances } from "./reuse_distances.ts";
 import { WarpRequests } from "./warp_requests.ts";
@@ -102,6 +103,8 @@ export class AccessAnalyzer {
       bankConflicts,
       reuse: this.#reuse?.histogram() ?? null,
     };
-    return { ...figures, advice: accessAdvice(figures, this.#geometry) };
+    const bank = bankAdvice(figures, this.#geometry);
+    const advice = [accessAdvice(figures, this.#geometry), bank].filter((each) => each !== "");
+    return { ...figures, advice: advice.join(" "), bankAdvice: bank };
   }
 }

@@ -110,8 +110,10 @@ export interface AccessReport {
   readonly bankConflicts: number;
   /** How lines are used again; null where it was not asked for. */
   readonly reuse: ReuseHistogram | null;
-  /** What to do, in sentences; empty where there is nothing to gain. */
+  /** What to do, in sentences; empty where there is nothing to gain. `bankAdvice` ends it. */
   readonly advice: string;
+  /** What to do if the same indices went to shared memory; empty where no bank conflicts. */
+  readonly bankAdvice: string;
 }
 
 /** How indices are to be understood. */

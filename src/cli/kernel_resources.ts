@@ -28,7 +28,7 @@ const LONGEST_HEAD = 65_536;
  * Most threads of a block, by the directive that PTX has of launch bounds; machine code has no
  * documented form of it. `undefined` where there is none.
  */
-export function launchBounds({ image }: CompiledImage, lowered: string): number | undefined {
+function launchBounds({ image }: CompiledImage, lowered: string): number | undefined {
   const ptx = new TextDecoder().decode(image);
   const begin = ptx.indexOf(`.entry ${lowered}(`);
   if (begin < 0) return undefined;

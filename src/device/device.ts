@@ -125,7 +125,8 @@ export class Device extends MemoryDevice {
    * loop, `coverage: "stride"` launches no more blocks than the device holds at once.
    *
    * @param problem Elements, rows and columns (and planes), or m, n and k of a matrix product.
-   * @throws {TypeError} If the problem is of no kind that is known, or the kernel of another device.
+   * @throws {TypeError} If the problem is of no kind that is known, or not of elements where the
+   * kernel is built in, or the kernel of another device.
    * @throws {RangeError} If a number of it is not an integer of its range, no block of the kernel
    * fits on the device, or the grid would be larger than there can be.
    *

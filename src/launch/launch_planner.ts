@@ -354,7 +354,8 @@ const planners = new WeakMap<PlannedKernel, LaunchPlanner>();
  * Grid, block and shared memory for a problem.
  *
  * @param kernel The kernel; its device and what the compiler made of it decide.
- * @throws {TypeError} If the problem is of no kind that is known.
+ * @throws {TypeError} If the problem is of no kind that is known, or has several axes for a built-in
+ * kernel.
  * @throws {RangeError} If a number of it is not an integer of its range, no block of the kernel
  * fits on the device, or the grid would be larger than there can be.
  */

@@ -40,7 +40,8 @@ Deno.test("a profile goes on after it was asked, and its events are used again",
     const [timing] = await profile.timings();
     assertEquals([timing!.launches, timing!.captured], [900, 0]);
     const { events } = resourceTally(device.context.library);
-    assert(events - before.events < 900, `${events} events for 900 launches`);
+    // Two of each launch if none were; how many wait at a time is for the device's workers to say.
+    assert(events - before.events < 1200, `${events} events for 900 launches`);
   }
   assertEquals(resourceTally(device.context.library).events, before.events);
 });

@@ -168,8 +168,12 @@ async function complete<Configuration extends TuningValue, Prepared>(
   }
   countTuning(missing.length);
   const added = entriesOf(missing, outcomes, known, reference?.text);
-  await addEntries(tuning.identity, settings.storage, lasting(added, outcomes));
-  return resultFrom(settings.name, candidates, new Map([...known, ...added]), "timed");
+  const record = new Map([...known, ...added]);
+  // Where nothing runs the program may be to blame, and mended before it tries again.
+  if (bestCandidate(candidates, record) !== undefined) {
+    await addEntries(tuning.identity, settings.storage, lasting(added, outcomes));
+  }
+  return resultFrom(settings.name, candidates, record, "timed");
 }
 
 /** Tries configurations; one that takes the device with it is kept as one that fails. */

@@ -46,7 +46,8 @@ export interface AutotunerOptions<Configuration extends TuningValue, Prepared = 
   /**
    * Where results are kept: `"disk"` by default, for other processes too, where the compiled kernels
    * lie; `"memory"` until this process ends; `false` not at all. Where the disk cannot be used they
-   * are kept in memory.
+   * are kept in memory. That a configuration fails is kept as well, unless none runs or the error is
+   * one of the program, such as a `TypeError`.
    */
   readonly store?: TuningStorage;
   /** Rounds before the first that counts: 0 to 1000; 2 by default. */

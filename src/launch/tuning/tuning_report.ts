@@ -22,12 +22,16 @@ export function failureReason(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : describeValue(error);
 }
 
+/** Mistakes of a program: these are mended, and no configuration makes them. */
+const MISTAKES = [TypeError, ReferenceError, SyntaxError];
+
 /**
  * Whether a failure says nothing of the configuration: the next time there may be memory, a compiler
- * or a permission.
+ * or a permission, and the program may have been mended.
  */
 export function isPassing(error: unknown): boolean {
   if (error instanceof CudaError) return error instanceof OutOfMemoryError;
+  if (MISTAKES.some((Mistake) => error instanceof Mistake)) return true;
   return error instanceof CompilerUnavailableError || isFileProblem(error);
 }
 

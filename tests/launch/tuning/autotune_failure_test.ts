@@ -128,23 +128,59 @@ Deno.test("failures are remembered, but those that may pass are tried again", as
 });
 
 Deno.test("where all are known to fail the error says how to try again", async () => {
-  const tune = () =>
+  const tune = (...configurations: number[]) =>
     device.autotune({
       ...FAST,
       store: "memory",
       name: "known to fail",
       key: 1,
-      configurations: [1],
-      launch: () => {
-        throw new Error("no");
+      configurations,
+      launch: (which) => {
+        if (which === 1) throw new Error("no");
       },
     });
-  await assertRejects(tune, TuningError, "as its only configuration fails:\n  1: Error: no");
+  assertEquals((await tune(1, 2)).best, 2);
   await assertRejects(
-    tune,
+    () => tune(1),
     TuningError,
     "tried again after clearTunings(), or with another version",
   );
+});
+
+Deno.test("a mistake of the program is not kept: once it is mended everything is tried", async () => {
+  for (const mistake of [new TypeError("x is disposed"), new RangeError("grid.x is 0")]) {
+    let isMended = false;
+    const tune = () =>
+      device.autotune({
+        ...FAST,
+        store: "memory",
+        name: `mistaken: ${mistake.name}`,
+        key: 1,
+        configurations: [1, 2],
+        launch: () => {
+          if (!isMended) throw mistake;
+        },
+      });
+    await assertRejects(tune, TuningError, `as all 2 configurations fail:\n  1: ${mistake}`);
+    isMended = true;
+    assertEquals((await tune()).report.map(({ failed }) => failed), [false, false]);
+  }
+  // Neither is one that is made for some configurations only.
+  let isMended = false;
+  const tune = () =>
+    device.autotune({
+      ...FAST,
+      store: "memory",
+      name: "mistaken in one",
+      key: 1,
+      configurations: [1, 2],
+      launch: (which) => {
+        if (which === 2 && !isMended) throw new TypeError("y must be a buffer");
+      },
+    });
+  assertEquals((await tune()).report.map(({ failed }) => failed), [false, true]);
+  isMended = true;
+  assertEquals((await tune()).report.map(({ failed }) => failed), [false, false]);
 });
 
 Deno.test("where the best that is known fails now, the others are timed anew, failures are not", async () => {
