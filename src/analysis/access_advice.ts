@@ -12,10 +12,12 @@ import {
   WARP_LANES,
 } from "./access_geometry.ts";
 import type { AccessReport } from "./access_report.ts";
-import { runShape, trialCost } from "./pattern_trial.ts";
+import { runShape, trialRequests } from "./pattern_trial.ts";
 
 /** Efficiency from which there is nothing to gain. */
 const GOOD_EFFICIENCY = 0.95;
+/** How many times better it must become if runs begin elsewhere. */
+const WORTHWHILE = 1.05;
 
 type Figures = Omit<AccessReport, "advice" | "bankAdvice">;
 
@@ -133,11 +135,9 @@ function alignedRunsRemedy(figures: Figures, geometry: AccessGeometry): string |
   const distance = Math.abs(shape.pitch);
   // Elements that lanes share lie side by side: only the first has a place to choose.
   const padded = shape.stride === 0 ? distance : Math.ceil(distance / unit) * unit;
-  const { efficiency } = trialCost(
-    { ...shape, pitch: Math.sign(shape.pitch) * padded },
-    geometry,
-  );
-  if (efficiency <= figures.efficiency) return null;
+  const trial = { ...shape, pitch: Math.sign(shape.pitch) * padded };
+  const { sectors, idealSectors } = trialRequests(trial, geometry);
+  if (idealSectors / sectors < WORTHWHILE * figures.efficiency) return null;
   const place = sectorStart(geometry);
   if (padded === distance) {
     return `Runs of ${shape.columns} accesses begin inside sectors: begin the first at ${place}.`;

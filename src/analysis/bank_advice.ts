@@ -6,7 +6,7 @@
 
 import { type AccessGeometry, WARP_LANES } from "./access_geometry.ts";
 import type { AccessReport } from "./access_report.ts";
-import { type RunShape, runShape, trialCost } from "./pattern_trial.ts";
+import { type RunShape, runShape, trialConflicts } from "./pattern_trial.ts";
 
 const WORD_BYTES = 4;
 const BANKS = 32;
@@ -27,37 +27,33 @@ function remedy(figures: Figures, geometry: AccessGeometry): string {
   const shape = runShape(figures);
   if (shape === null) return ", which no padding of rows avoids";
   if (shape.accesses < WARP_LANES) return ": paddingFor() says by how much to pad the tile's rows";
-  const isRow = shape.stride > 1;
-  const now = trialCost(shape, geometry).bankConflicts;
-  const [pitch, then] = bestPitch(shape, isRow, geometry, now);
+  // Rows are what a stride of more than one goes across.
+  const padded = Math.abs(shape.stride) > 1 ? "stride" : "pitch";
+  const now = trialConflicts(shape, geometry);
+  const [distance, then] = bestDistance(shape, padded, geometry, now);
   // What does not follow the pattern may be all that conflicts.
   if (then >= now) return ", which no padding of rows avoids";
-  const left = then === 0 ? "" : `, which leaves ${decimal(then)}`;
-  const name = figures.tile === null ? "stride" : isRow ? "rows" : "pitch";
-  const before = isRow ? shape.stride : Math.abs(shape.pitch);
-  return `: pad the ${name} of ${before} elements to ${pitch}${left}`;
+  const left = then === 0 ? "" : `, which leaves ${decimal(100 * then / now)} % of that`;
+  return `: pad the ${padded} of ${Math.abs(shape[padded])} elements to ${distance}${left}`;
 }
 
 /** The least distance of rows of those with the fewest conflicts, and how many these are. */
-function bestPitch(
+function bestDistance(
   shape: RunShape,
-  isRow: boolean,
+  padded: "stride" | "pitch",
   geometry: AccessGeometry,
   now: number,
 ): readonly [number, number] {
-  const before = isRow ? shape.stride : Math.abs(shape.pitch);
+  const distance = Math.abs(shape[padded]);
+  // Rows of whole words: all rows then lie in their words alike.
   const unit = Math.max(1, WORD_BYTES / geometry.elementBytes);
-  let best = before;
+  let best = distance;
   let least = now;
-  // Rows that are whole words: lanes then share words or meet in a bank as they do in every row.
-  const first = Math.floor(before / unit) + 1;
-  for (let units = first; units <= first + BANKS && least > 0; units++) {
-    const pitch = units * unit;
-    const padded = isRow
-      ? { ...shape, stride: pitch }
-      : { ...shape, pitch: Math.sign(shape.pitch) * pitch };
-    const { bankConflicts } = trialCost(padded, geometry);
-    if (bankConflicts < least) [best, least] = [pitch, bankConflicts];
+  const first = Math.floor(distance / unit) + 1;
+  for (let units = first; units < first + BANKS && least > 0; units++) {
+    const trial = { ...shape, [padded]: Math.sign(shape[padded]) * units * unit };
+    const conflicts = trialConflicts(trial, geometry, least);
+    if (conflicts < least) [best, least] = [units * unit, conflicts];
   }
   return [best, least];
 }

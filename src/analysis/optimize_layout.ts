@@ -80,8 +80,15 @@ export function optimizeLayout<T extends DataArray>(
   const before = analyzeAccess(list, analysis);
   const refused = (reason: string) => unchanged(data, list, before, reason);
   if (before.count === 0) return refused("There are no accesses.");
-  if (before.sectors <= before.idealSectors * minimumGain) {
+  if (before.sectors === before.idealSectors) {
     return refused(`Nothing is to be gained: ${sectorsOf(before)}, and fewer would not do.`);
+  }
+  if (before.sectors < before.idealSectors * minimumGain) {
+    return refused(
+      `No layout gains enough: ${sectorsOf(before)}, and at best ${
+        decimal(before.idealSectors / before.requests)
+      }, which is less than ${minimumGain} times better.`,
+    );
   }
   const candidates = layoutCandidates({
     ...{ report: before, indices: list, length, elementBytes, elementsPerRecord, shape },
@@ -91,7 +98,7 @@ export function optimizeLayout<T extends DataArray>(
   const rewritten = best.layout.rewriteList(list, new Uint32Array(list.length));
   const after = analyzeAccess(rewritten, analysis);
   const gain = before.sectors / after.sectors;
-  if (gain < minimumGain) {
+  if (gain < minimumGain || gain === 1) {
     return refused(
       `No layout gains enough: ${sectorsOf(before)}, and ${
         sectorsOf(after)
@@ -186,5 +193,9 @@ function sectorsOf(report: AccessReport): string {
 }
 
 function perRequest({ sectors, requests }: AccessReport): string {
-  return String(Number((sectors / requests).toFixed(2)));
+  return decimal(sectors / requests);
+}
+
+function decimal(value: number): string {
+  return String(Number(value.toFixed(2)));
 }

@@ -4,18 +4,19 @@
  * @module
  */
 
-import type { AccessGeometry } from "./access_geometry.ts";
+import { type AccessGeometry, WARP_LANES } from "./access_geometry.ts";
 import type { AccessReport } from "./access_report.ts";
+import { BankCounter } from "./bank_conflicts.ts";
 import { WarpRequests } from "./warp_requests.ts";
 
 /** Accesses that are counted: after so many, every pattern with short runs has come round. */
-const ACCESSES = 2048;
+const ACCESSES = 512;
 
 /** A regular pattern: runs whose accesses are a stride apart, and which begin a pitch apart. */
 export interface RunShape {
   /** Accesses of a run. */
   readonly columns: number;
-  /** Elements from one to the next, without its sign: either way the same elements are accessed. */
+  /** Elements from one to the next. */
   readonly stride: number;
   /** Elements from one run to the next. */
   readonly pitch: number;
@@ -23,43 +24,61 @@ export interface RunShape {
   readonly accesses: number;
 }
 
-/** What accesses in a shape cost. */
-export interface TrialCost {
-  /** Coalescing efficiency where the first element begins a line. */
-  readonly efficiency: number;
-  /** Wavefronts that bank conflicts cost an access of a warp. */
-  readonly bankConflicts: number;
-}
-
 /** The shape of a pattern; null where it has none. */
 export function runShape(
   { stride, tile, count }: Pick<AccessReport, "stride" | "tile" | "count">,
 ): RunShape | null {
   if (stride === null) return null;
-  const step = Math.abs(stride);
-  if (tile === null) return { columns: count, stride: step, pitch: 0, accesses: count };
+  if (tile === null) return { columns: count, stride, pitch: 0, accesses: count };
   const { columns, rows, pitch } = tile;
-  return { columns, stride: step, pitch, accesses: rows * columns };
+  return { columns, stride, pitch, accesses: rows * columns };
 }
 
-/** Counts what accesses in a shape cost. */
-export function trialCost(shape: RunShape, geometry: AccessGeometry): TrialCost {
-  const { columns, stride, pitch } = shape;
-  const count = Math.min(ACCESSES, shape.accesses);
-  const lastRow = Math.floor((count - 1) / columns);
-  const first = Math.max(0, -pitch * lastRow);
-  const indices = Float64Array.from({ length: count }, (_, access) => {
-    const column = access % columns;
-    return first + (access - column) / columns * pitch + column * stride;
-  });
+/** The indices of a shape, of which the least of a whole run is 0, or as many as are counted. */
+function indicesOf({ columns, stride, pitch, accesses }: RunShape): Float64Array<ArrayBuffer> {
+  const indices = new Float64Array(Math.min(ACCESSES, accesses));
+  const lastRun = Math.floor((indices.length - 1) / columns);
+  const lastColumn = Math.min(columns, indices.length) - 1;
+  let run = -(Math.min(0, pitch) * lastRun + Math.min(0, stride) * lastColumn);
+  for (let access = 0, column = 0; access < indices.length; access++) {
+    indices[access] = run + column * stride;
+    if (++column < columns) continue;
+    column = 0;
+    run += pitch;
+  }
+  return indices;
+}
+
+/** Counts requests for the accesses in a shape, where element 0 begins a line. */
+export function trialRequests(shape: RunShape, geometry: AccessGeometry): WarpRequests {
+  const indices = indicesOf(shape);
   const aligned = { ...geometry, offset: 0, granuleBytes: geometry.accessBytes };
   const requests = new WarpRequests(aligned, null);
-  const greatest = indices.reduce((most, index) => Math.max(most, index), 0);
-  if (greatest < 2 ** 32) requests.add(Uint32Array.from(indices), count, 0);
-  else requests.addDistant(indices, count);
-  const { sectors, idealSectors, bankConflicts } = requests;
-  return {
-    efficiency: idealSectors / sectors,
-    bankConflicts: bankConflicts / (requests.requests / geometry.parts),
-  };
+  if (indices.every((index) => index < 2 ** 32)) {
+    requests.add(Uint32Array.from(indices), indices.length, 0);
+  } else {
+    requests.addDistant(indices, indices.length);
+  }
+  return requests;
+}
+
+/**
+ * The wavefronts that bank conflicts cost the accesses in a shape.
+ *
+ * @param shape The shape.
+ * @param geometry How accesses lie in lines.
+ * @param limit Wavefronts from which nobody wants to know how many they are.
+ */
+export function trialConflicts(
+  shape: RunShape,
+  { elementBytes }: AccessGeometry,
+  limit: number = Infinity,
+): number {
+  const indices = indicesOf(shape);
+  const banks = new BankCounter(elementBytes);
+  for (let from = 0; from < indices.length; from += WARP_LANES) {
+    if (banks.wavefronts - banks.idealWavefronts >= limit) break;
+    banks.add(indices, from, Math.min(indices.length, from + WARP_LANES));
+  }
+  return banks.wavefronts - banks.idealWavefronts;
 }

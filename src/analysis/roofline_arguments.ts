@@ -25,11 +25,12 @@ export function checkRoofline(options: RooflineOptions): void {
   if (options.seconds !== undefined) checkPeak("seconds", options.seconds);
   checkPeak("bandwidth", options.bandwidth);
   checkPeak("throughput", options.throughput);
-  const ceilings: unknown = options.ceilings ?? [];
+  const { ceilings = [] } = options;
   if (!Array.isArray(ceilings)) {
     throw new TypeError(`${ACTION} as ceilings must be an array: it is ${describeInput(ceilings)}`);
   }
-  ceilings.forEach((ceiling, index) => checkCeiling(`ceilings[${index}]`, ceiling));
+  // By place: `forEach()` passes over what a sparse array lacks.
+  for (let i = 0; i < ceilings.length; i++) checkCeiling(`ceilings[${i}]`, ceilings[i]);
 }
 
 function checkCeiling(place: string, ceiling: RooflineCeiling): void {

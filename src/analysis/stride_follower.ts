@@ -57,7 +57,9 @@ export class StrideFollower {
       this.#step(base + values[i]!);
       i++;
       if (this.#lastBroke) continue;
-      const end = this.#endOfRun(values, i, count);
+      const end = values instanceof Uint32Array
+        ? this.#endOfRun(values, i, count)
+        : this.#endOfDistantRun(values, i, count);
       if (values[end - 1]! - values[i - 1]! === this.stride * (end - i)) {
         if (end > i) this.#skip(end - i, base + values[end - 1]!);
         i = end;
@@ -69,10 +71,17 @@ export class StrideFollower {
   }
 
   /** Where steps of the stride end, as far as their lower 32 bits say. */
-  #endOfRun(values: Indices, from: number, count: number): number {
+  #endOfRun(values: Uint32Array, from: number, count: number): number {
     const stride = this.stride | 0;
     let end = from;
     while (end < count && (values[end]! - values[end - 1]! | 0) === stride) end++;
+    return end;
+  }
+
+  /** The same where steps of 2^32 more and less may make up for each other. */
+  #endOfDistantRun(values: Float64Array, from: number, count: number): number {
+    let end = from;
+    while (end < count && values[end]! - values[end - 1]! === this.stride) end++;
     return end;
   }
 

@@ -109,8 +109,8 @@ export function paddingFor(tile: SharedTile): TilePadding {
     gain: cost.wavefronts === 0 ? 1 : unpadded.wavefronts / cost.wavefronts,
     rowAlignment,
     swizzle: rowAlignment < alignmentOf(columns * elementBytes)
-      ? bestSwizzle(walked, VECTOR_BYTES, unpadded.wavefronts)
-      : bestSwizzle(walked, widestAccess(walked), cost.wavefronts),
+      ? bestSwizzle(walked, VECTOR_BYTES, unpadded)
+      : bestSwizzle(walked, widestAccess(walked), cost),
   };
 }
 
@@ -130,24 +130,28 @@ function bestPadding(tile: WalkedTile, unpadded: WalkCost): readonly [number, Wa
 }
 
 /**
- * The swizzle with the fewest wavefronts below a limit, of those that keep some bytes side by side;
+ * The swizzle with the fewest wavefronts, and fewer than without one, of those that keep some bytes side by side;
  * of equals the one that changes the fewest bits, by the lowest ones.
  */
-function bestSwizzle(tile: WalkedTile, wholeBytes: number, limit: number): Swizzle | null {
+function bestSwizzle(tile: WalkedTile, wholeBytes: number, cost: WalkCost): Swizzle | null {
   const { rows, columns, elementBytes } = tile;
   const size = rows * columns;
   const base = Math.log2(Math.max(1, wholeBytes / elementBytes));
+  let limit = cost.wavefronts;
   let best: Swizzle | null = null;
   for (let bits = 1; 2 ** (base + bits) * elementBytes <= BANK_BYTES; bits++) {
     // Indices stay inside of the tile if it is whole groups of those that change places.
     if (size % 2 ** (base + bits) !== 0) break;
     const mask = 2 ** bits - 1 << base;
     for (let shift = bits; 2 ** (base + shift) < size; shift++) {
+      if (limit === cost.idealWavefronts) return best;
       const { wavefronts } = walkCost(tile, (row, column) => {
         const index = row * columns + column;
         return index ^ (index >> shift & mask);
-      }, best?.wavefronts ?? limit);
-      if (wavefronts < (best?.wavefronts ?? limit)) best = { bits, base, shift, wavefronts };
+      }, limit);
+      if (wavefronts >= limit) continue;
+      limit = wavefronts;
+      best = { bits, base, shift, wavefronts };
     }
   }
   return best;

@@ -136,10 +136,16 @@ function moveCells32(
   right: number,
 ): void {
   if (bottom - top > right - left) {
+    const whole = bottom - (bottom - top) % 4;
     for (let column = left; column < right; column++) {
       let i = top * columns + column;
-      let o = column * rows + top;
-      for (let rest = bottom - top; rest > 0; rest--, i += columns) to[o++] = from[i]!;
+      const o = column * rows;
+      for (let row = top; row < whole; row += 4, i += 4 * columns) {
+        const a = from[i]!, b = from[i + columns]!;
+        const c = from[i + 2 * columns]!, d = from[i + 3 * columns]!;
+        to[o + row] = a, to[o + row + 1] = b, to[o + row + 2] = c, to[o + row + 3] = d;
+      }
+      for (let row = whole; row < bottom; row++, i += columns) to[o + row] = from[i]!;
     }
   } else {
     for (let row = top; row < bottom; row++) {

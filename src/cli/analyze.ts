@@ -6,7 +6,7 @@
 
 import { AccessAnalyzer, type AccessReport } from "../analysis/mod.ts";
 import { type IndexSource, indexSource } from "./analyze_source.ts";
-import { describeAccess, sharedAdvice } from "./analyze_text.ts";
+import { describeAccess } from "./analyze_text.ts";
 import { type Command, EXIT, type Invocation, printResult, UsageError } from "./command.ts";
 import { FileProblem } from "./file_problem.ts";
 import { pictureFile } from "./picture_file.ts";
@@ -31,6 +31,7 @@ function figuresOf(report: AccessReport, advice: string) {
     efficiency,
     bankConflicts,
     advice,
+    ...report.reuse === null ? {} : { reuse: report.reuse },
   };
 }
 
@@ -72,7 +73,7 @@ async function analyze(invocation: Invocation): Promise<void> {
   const analyzer = analyzerOf(elementBytes, offset, invocation.options["reuse"] === true);
   const indices = addAll(analyzer, source);
   const report = analyzer.report();
-  const advice = isShared ? sharedAdvice(report) : report.advice;
+  const advice = isShared ? report.bankAdvice : report.advice;
   const { subject } = source;
   if (picture !== undefined) {
     const { accessPicture, bankPicture } = await import("./pictures/access_pictures.ts");
@@ -111,7 +112,8 @@ read in pieces, however large it is, with its last index fastest.
   --picture FILE      draws the first four requests, as .svg or .html
 
 With --json: { kind, stride, confidence, outliers, requests, sectors, idealSectors, efficiency,
-bankConflicts, advice }. Exit code 1 when FILE cannot be read, or holds what is no index.`,
+bankConflicts, advice }, and of --reuse { reuse: { granularity, counts, firstTouches, sampled,
+standardError } }: counts by the lines accessed in between, 0, 1, 2 to 3, 4 to 7 and so on. Exit code 1 when FILE cannot be read, or holds what is no index.`,
   options: {
     values: ["stride", "indices", "count", "element-bytes", "offset", "picture"],
     flags: ["reuse", "shared"],

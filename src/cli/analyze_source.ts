@@ -83,12 +83,15 @@ function typedSource(text: string): IndexSource {
 
 function strideSource(text: string, count: number): IndexSource {
   const stride = /^-?\d+$/.test(text) ? Number(text) : NaN;
-  const last = Math.max(0, count - 1) * Math.abs(stride);
-  if (!(last <= LARGEST)) {
+  if (!Number.isSafeInteger(stride)) {
     throw new UsageError(
-      Number.isNaN(stride)
-        ? `Cannot use --stride as it must be an integer: it is "${text}"`
-        : `Cannot use --stride as ${count} accesses must end before 2^53: the last is at ${last}`,
+      `Cannot use --stride as it must be an integer in ${-LARGEST}..${LARGEST}: it is "${text}"`,
+    );
+  }
+  const last = Math.max(0, count - 1) * Math.abs(stride);
+  if (last > LARGEST) {
+    throw new UsageError(
+      `Cannot use --stride as ${count} accesses must end before 2^53: the last is at ${last}`,
     );
   }
   // Backwards from the last one, as no index is negative.
@@ -114,9 +117,9 @@ function limited(source: IndexSource, count: number | undefined): IndexSource {
     subject: source.subject,
     *pieces() {
       let left = count;
-      if (left === 0) return;
+      // Of no indices, too, so that a file is one in any case.
       for (const piece of source.pieces()) {
-        yield piece.length <= left ? piece : piece.subarray(0, left);
+        if (left > 0) yield piece.length <= left ? piece : piece.subarray(0, left);
         left -= piece.length;
         if (left <= 0) return;
       }

@@ -98,14 +98,6 @@ function reuseTable({ counts, firstTouches, sampled, standardError }: ReuseHisto
   return textTable(["lines accessed in between", "accesses", ""], rows, ["left", "right"]) + sample;
 }
 
-/** What to do about indices of shared memory, for which sectors are of no account. */
-export function sharedAdvice({ bankConflicts, requests }: AccessReport): string {
-  if (bankConflicts === 0) return "";
-  const each = Number((bankConflicts / requests).toFixed(2));
-  return `A request takes ${each} ${each === 1 ? "wavefront" : "wavefronts"} more than it would ` +
-    "without bank conflicts: pad rows by one word, or permute (swizzle) the words of a row.";
-}
-
 /** Describes an analysis. */
 export function describeAccess(report: AccessReport, access: AnalyzedAccess): string {
   const { subject, elementBytes, isShared, advice } = access;

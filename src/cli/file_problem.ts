@@ -11,7 +11,7 @@ export class FileProblem extends Error {
 
 /** What is wrong with a file, without what Deno says of its own call behind that. */
 export function reasonOf({ message }: Error): string {
-  return message.replace(/: (?:readfile|writefile|stat) '.*'$/s, "");
+  return message.replace(/: (?:open|readfile|writefile|stat) '.*'$/s, "");
 }
 
 /** Whether an error is the file system's: those are Deno's classes, or have a system's code. */

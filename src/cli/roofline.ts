@@ -20,13 +20,17 @@ interface TypedKernel {
   readonly milliseconds: number | undefined;
 }
 
+/** Figures that no device reaches: beyond them numbers and pictures lose their sense. */
+const LEAST = 1e-30;
+const MOST = 1e30;
+
 /** A number: `0`, `1.5e9`. */
 function numberOption(invocation: Invocation, name: string, least: "0" | "more than 0") {
   const text = textOption(invocation, name);
   if (text === undefined) return undefined;
   const value = /^(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text) ? Number(text) : NaN;
-  if (value < Infinity && (least === "0" || value > 0)) return value;
-  const allowed = least === "0" ? "a number such as 1.5e9, 0 or more" : "a number above 0";
+  if (value >= LEAST && value <= MOST || least === "0" && value === 0) return value;
+  const allowed = `a number such as 1.5e9, ${least === "0" ? "0 or " : ""}in ${LEAST}..${MOST}`;
   throw new UsageError(`Cannot use --${name} as it must be ${allowed}: it is "${text}"`);
 }
 

@@ -114,7 +114,8 @@ function structIn(text: string): RunValue {
   try {
     value = JSON.parse(text, fieldValue as (key: string, value: unknown) => unknown);
   } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
+    // A RangeError where brackets are in each other by the ten thousand.
+    if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error;
     return refuse(text, 'the fields of a struct in JSON, such as {"x":1,"y":[1,2]}');
   }
   return value as Readonly<Record<string, unknown>>;

@@ -7,7 +7,7 @@
 import { requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { type CompileOptions, compileSettings } from "./compile_options.ts";
-import { readSource, withMacrosExpanded } from "./source/source_context.ts";
+import { type HeaderDirectives, readSource, withMacrosExpanded } from "./source/source_context.ts";
 import { type StructReading, structsIn } from "./source/struct_reader.ts";
 
 /**
@@ -54,7 +54,8 @@ export function readStructs(
     ...(options.headers === undefined ? {} : { headers: options.headers }),
   });
   const texts = [...headers.values(), source];
+  const directives: HeaderDirectives = new Map();
   return structsIn(
-    texts.map((text) => withMacrosExpanded(readSource(text, { defines, headers }))),
+    texts.map((text) => withMacrosExpanded(readSource(text, { defines, headers }, directives))),
   );
 }

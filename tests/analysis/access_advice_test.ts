@@ -20,18 +20,21 @@ Deno.test("advice says what is wasted and what to do", () => {
     /12 sectors .* 66.7 % .* 3 elements \(12 bytes\) .*structure of/,
   );
   assertMatch(advice((i) => 1024 * i), /32 sectors .* 87.5 % .*4096 bytes\) apart: transpose/);
-  assertMatch(advice((i) => 1024 * i), /31 wavefronts an access: pad rows by one word/);
+  assertMatch(
+    advice((i) => 1024 * i),
+    /31 wavefronts an access: pad the stride of 1024 elements to 1025/,
+  );
   assertMatch(advice((i) => i, { elementBytes: 12 }), /three parts, 12 bytes apart/);
   assertMatch(
-    advice((i) => Math.floor(i / 10) * 30 + i % 10),
-    /pad the pitch of 30 elements to 32/,
+    advice((i) => Math.floor(i / 32) * 36 + i % 32),
+    /begin the first at a multiple of 8 elements \(32 bytes\), and pad the pitch of 36 .* to 40/,
   );
   assertMatch(
     advice((i) => Math.floor(i / 4) * 64 + i % 4),
     /Runs of 4 elements .* fill sectors in/,
   );
   assertMatch(advice((i) => Math.floor(i / 9) + i % 9), /Runs of 9 elements overlap .* shared/);
-  assertMatch(advice((i) => i === 999 ? 10 ** 6 : i + 1), /first access is not aligned/);
+  assertMatch(advice((i) => i === 999 ? 10 ** 6 : i + 1), /Accesses after a jump are not aligned/);
   assertMatch(advice((i) => i % 100 * 100 + Math.floor(i / 100)), /transpose/);
 });
 

@@ -27,10 +27,17 @@ export function rangeAround(values: readonly number[], room: number): Range {
   return { from: 10 ** least, to: 10 ** Math.max(least + 1, most) };
 }
 
-/** The powers of ten in a range. */
+/** Most labels that an axis has room for. */
+const MOST_TICKS = 12;
+
+/** The powers of ten in a range, or as many of them as have room, all as far from each other. */
 export function powersOfTen({ from, to }: Range): number[] {
   const [least, most] = [Math.ceil(Math.log10(from)), Math.floor(Math.log10(to))];
-  return Array.from({ length: most - least + 1 }, (_, i) => 10 ** (least + i));
+  const step = Math.ceil((most - least + 1) / MOST_TICKS);
+  return Array.from(
+    { length: Math.floor((most - least) / step) + 1 },
+    (_, i) => 10 ** (least + i * step),
+  );
 }
 
 /** The pixel of a value on a logarithmic axis. */

@@ -61,14 +61,22 @@ const LANGUAGE_HEADERS: readonly RegExp[] = [
   /^(?:type_traits|limits|utility|tuple|array|initializer_list|new|ratio|version|bit)$/,
 ];
 
-/** Cuts a source up. */
+/** The lines of the preprocessor in headers that were read before, by the headers' names. */
+export type HeaderDirectives = Map<string, readonly Token[]>;
+
+/**
+ * Cuts a source up.
+ *
+ * @param directives Where several texts are read with the same headers: those of the others.
+ */
 export function readSource(
   source: string,
   { defines = new Map(), undefines = [], headers = new Map() }: SourceSurroundings,
+  directives: HeaderDirectives = new Map(),
 ): SourceContext {
   const allTokens = tokenize(source);
   const macros = new MacroTable(defines, undefines);
-  const active = activeTokens(allTokens, macros, headerReader(headers, macros));
+  const active = activeTokens(allTokens, macros, headerReader(headers, macros, directives));
   const list = readDeclarations(active.tokens);
   const aliases = new TypeAliases(list);
   return { allTokens, active, list, macros, aliases, lines: new SourceLines(source) };
@@ -81,6 +89,7 @@ export function readSource(
 function headerReader(
   headers: ReadonlyMap<string, string>,
   macros: MacroTable,
+  directives: HeaderDirectives,
 ): (header: string, at: number) => boolean {
   const read = new Map<string, boolean>();
   const seeFrom = (from: string) => (header: string, at: number): boolean => {
@@ -92,7 +101,12 @@ function headerReader(
     const isSeen = text !== undefined || isHostHeader(name) ||
       LANGUAGE_HEADERS.some((pattern) => pattern.test(name));
     read.set(name, isSeen);
-    if (text !== undefined) activeTokens(tokenize(text), macros, seeFrom(name), at);
+    if (text !== undefined) {
+      const lines = directives.get(name) ??
+        tokenize(text).filter(({ kind }) => kind === "directive");
+      directives.set(name, lines);
+      activeTokens(lines, macros, seeFrom(name), at);
+    }
     return isSeen;
   };
   return seeFrom("");

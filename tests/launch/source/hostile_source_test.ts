@@ -59,3 +59,20 @@ Deno.test("structs by the thousand take as long as their text", () => {
   const milliseconds = performance.now() - begun;
   assert(milliseconds < MOST_MILLISECONDS, `it took ${milliseconds} ms`);
 });
+
+Deno.test("headers that include each other in a row are cut up once each", () => {
+  const filler = "__device__ inline float f(float a, float b) { return a * b + 1; }\n".repeat(150);
+  const headers = Object.fromEntries(
+    Array.from({ length: 150 }, (_, i): [string, string] => {
+      const before = i === 0 ? "" : `#include "h${i - 1}.h"\n`;
+      return [`h${i}.h`, `#pragma once\n${before}struct S${i} { int x[N${i}]; };\n${filler}`];
+    }),
+  );
+  const defines = Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`N${i}`, i + 1]));
+  const begun = performance.now();
+  const { structs } = readStructs('#include "h149.h"\nstruct T { S149 a; };', { headers, defines });
+  const milliseconds = performance.now() - begun;
+  assertEquals(structs["T"]!.bytes, 600);
+  // Of 1.5 MB; each of them again for each that it is included by took half a minute.
+  assert(milliseconds < MOST_MILLISECONDS, `it took ${milliseconds} ms`);
+});
