@@ -112,7 +112,7 @@ function blockedRemedy(figures: Figures, geometry: AccessGeometry): string {
   const distance = Math.abs(pitch);
   if (Math.abs(stride) > 1) {
     return `${stridedRemedy("Neighbouring lanes are", stride, geometry)} The pattern goes on ` +
-      `${distance} elements further after ${columns} accesses.`;
+      `${distance} ${distance === 1 ? "element" : "elements"} further after ${columns} accesses.`;
   }
   if (stride === 0 && distance > 1) {
     return stridedRemedy(`The elements that ${columns} lanes each share are`, pitch, geometry);

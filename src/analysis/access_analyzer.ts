@@ -42,6 +42,7 @@ export class AccessAnalyzer {
   readonly #reuse: ReuseDistances | null;
   readonly #requests: WarpRequests;
   readonly #batch: IndexBatch;
+  #isAdding = false;
   #report: AccessReport | null = null;
 
   /**
@@ -58,7 +59,7 @@ export class AccessAnalyzer {
     const requests = new WarpRequests(this.#geometry, reuse);
     this.#reuse = reuse;
     this.#requests = requests;
-    this.#batch = new IndexBatch({
+    this.#batch = new IndexBatch("analyse accesses", {
       take: (values, count, base) => {
         this.#pattern.add(values, count, base);
         requests.add(values, count, base);
@@ -81,11 +82,24 @@ export class AccessAnalyzer {
     if (this.#report !== null) {
       throw new TypeError("Cannot add accesses as the report has been made");
     }
-    this.#batch.addAll(indices);
+    const wasAdding = this.#isAdding;
+    this.#isAdding = true;
+    try {
+      this.#batch.addAll(indices);
+    } finally {
+      this.#isAdding = wasAdding;
+    }
   }
 
-  /** What all indices together are. Nothing can be added afterwards; later calls return the same. */
+  /**
+   * What all indices together are. Nothing can be added afterwards; later calls return the same.
+   *
+   * @throws {TypeError} If an iterable asks for it that is just being added.
+   */
   report(): AccessReport {
+    if (this.#isAdding) {
+      throw new TypeError("Cannot make a report as accesses are being added: by what asks for it");
+    }
     return this.#report ??= this.#made();
   }
 

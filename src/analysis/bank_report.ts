@@ -76,7 +76,7 @@ export function bankConflicts(indices: AccessIndices, options: BankOptions = {})
     if (banks.degree > Math.max(1, degree)) worstRequest = requests;
     requests++;
   };
-  const batch = new IndexBatch({
+  const batch = new IndexBatch(ACTION, {
     take(values, count) {
       for (let from = 0; from < count; from += WARP_LANES) {
         request(values, from, Math.min(count, from + WARP_LANES));

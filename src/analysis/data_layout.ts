@@ -50,7 +50,11 @@ export abstract class DataLayout {
   /** Elements of the arrays that it is for. */
   readonly length: number;
 
-  /** @param length Elements of the arrays that it is for. */
+  /**
+   * Layouts are made by functions such as {@linkcode transposedLayout}.
+   *
+   * @param length Elements of the arrays that it is for.
+   */
   constructor(length: number) {
     this.length = length;
   }

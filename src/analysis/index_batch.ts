@@ -57,6 +57,7 @@ export function typedArrayKind(value: unknown): string | undefined {
 
 /** Collects indices. */
 export class IndexBatch {
+  readonly #action: string;
   readonly #taker: BatchTaker;
   readonly #narrow = new Uint32Array(BATCH);
   /** Where indices are instead while there are some of more than 32 bits. */
@@ -67,8 +68,12 @@ export class IndexBatch {
   /** Indices in earlier batches. */
   #before = 0;
 
-  /** @param taker Who takes full batches. */
-  constructor(taker: BatchTaker) {
+  /**
+   * @param action What is done with indices, for error messages: `analyse accesses`.
+   * @param taker Who takes full batches.
+   */
+  constructor(action: string, taker: BatchTaker) {
+    this.#action = action;
     this.#taker = taker;
   }
 
@@ -94,7 +99,7 @@ export class IndexBatch {
       }
     } else {
       throw new TypeError(
-        `Cannot analyse accesses as indices must be a typed array or iterable: it is ${
+        `Cannot ${this.#action} as indices must be a typed array or iterable: it is ${
           describeInput(indices)
         }`,
       );
@@ -110,7 +115,7 @@ export class IndexBatch {
   addOne(value: unknown): void {
     const index = typeof value === "bigint" ? exactNumber(value) : value;
     if (!Number.isSafeInteger(index) || index as number < 0) {
-      throw indexError(this.position, value);
+      throw indexError(this.#action, this.position, value);
     }
     this.#put(index as number);
     this.#count++;
@@ -125,7 +130,7 @@ export class IndexBatch {
   addArray(array: IndexArray): void {
     const kind = typedArrayKind(array)!;
     if (array.buffer instanceof ArrayBuffer && array.buffer.detached) {
-      throw new TypeError("Cannot analyse accesses as the array's memory was transferred away");
+      throw new TypeError(`Cannot ${this.#action} as the memory of indices was transferred away`);
     }
     for (let from = 0; from < array.length;) {
       const count = Math.min(BATCH - this.#count, array.length - from);
@@ -172,7 +177,7 @@ export class IndexBatch {
       const negative = firstNegative(view);
       if (negative < view.length) {
         this.#addNarrow(view.subarray(0, negative), false);
-        throw indexError(this.position, view[negative]);
+        throw indexError(this.#action, this.position, view[negative]);
       }
     }
     if (this.#isWide) this.#wide.set(view, begin);
@@ -184,7 +189,7 @@ export class IndexBatch {
   #addRead(view: ViewOf, count: number): void {
     this.#readable().set(view);
     const added = this.#addNumbers(count);
-    if (added < count) throw indexError(this.position, view[added]);
+    if (added < count) throw indexError(this.#action, this.position, view[added]);
   }
 
   /** Adds integers of 64 bits, by their halves: to make a bigint of each takes much longer. */
@@ -197,7 +202,7 @@ export class IndexBatch {
     const read = this.#readable();
     for (let i = 0; i < count; i++) read[i] = halves[2 * i + 1]! * RANGE + halves[2 * i]!;
     const added = this.#addNumbers(count);
-    if (added < count) throw indexError(this.position, array[from + added]);
+    if (added < count) throw indexError(this.#action, this.position, array[from + added]);
   }
 
   /** Where numbers go that are to be checked; made when it is needed. */

@@ -24,11 +24,16 @@ export function describeInput(value: unknown): string {
 /**
  * The error for an index that is none.
  *
+ * @param action What cannot be done with it: `analyse accesses`.
  * @param position Which one it is, of all that were added.
  * @param value What came.
  */
-export function indexError(position: number, value: unknown): RangeError | TypeError {
-  const subject = `Cannot analyse accesses as the index at position ${position} must be`;
+export function indexError(
+  action: string,
+  position: number,
+  value: unknown,
+): RangeError | TypeError {
+  const subject = `Cannot ${action} as the index at position ${position} must be`;
   return typeof value === "number" || typeof value === "bigint"
     ? new RangeError(`${subject} an integer in 0..9007199254740991: it is ${describeInput(value)}`)
     : new TypeError(`${subject} a number or a bigint: it is ${describeInput(value)}`);

@@ -7,13 +7,16 @@
 import type { AccessIndices } from "./access_analyzer.ts";
 import { IndexBatch, typedArrayKind } from "./index_batch.ts";
 
+/** What 32 bits can tell apart. */
+const MOST_ELEMENTS = 2 ** 32;
+
 /**
  * The indices as 32-bit integers: the array itself where that is what it has.
  *
  * @param action What is done with them.
  * @param indices The indices.
- * @param length Elements of the array, 2^32 at most: each index is less.
- * @throws {RangeError} If an index is none, or no element's.
+ * @param length Elements of the array: each index is less.
+ * @throws {RangeError} If an index is none, or no element's, or there are more than 2^32 elements.
  * @throws {TypeError} If something else came.
  */
 export function indexList(
@@ -21,6 +24,11 @@ export function indexList(
   indices: AccessIndices,
   length: number,
 ): Uint32Array<ArrayBufferLike> {
+  if (length > MOST_ELEMENTS) {
+    throw new RangeError(
+      `Cannot ${action} as there must be at most ${MOST_ELEMENTS} elements: there are ${length}`,
+    );
+  }
   const list = typedArrayKind(indices) === "Uint32Array"
     ? indices as Uint32Array
     : collected(action, indices, length);
@@ -37,7 +45,7 @@ function collected(
 ): Uint32Array<ArrayBuffer> {
   const pieces: Uint32Array<ArrayBuffer>[] = [];
   let count = 0;
-  const batch = new IndexBatch({
+  const batch = new IndexBatch(action, {
     take(values, size, base) {
       const piece = values.slice(0, size);
       if (base !== 0) {

@@ -41,7 +41,10 @@ export interface OptimizedLayout<T extends DataArray> {
   readonly layout: LayoutKind;
   /** The data in that layout: a new array, or the same one if it is unchanged. */
   readonly data: T;
-  /** The accesses, rewritten: where in `data` each of them finds its element. */
+  /**
+   * The accesses, rewritten: where in `data` each of them finds its element. If that is unchanged and
+   * they came as a `Uint32Array`, that array itself.
+   */
   readonly indices: Uint32Array;
   /** Where each element lies now, and the way back. */
   readonly map: DataLayout;

@@ -41,8 +41,8 @@ export interface PeakThroughput {
   readonly operations: Readonly<Record<Arithmetic, number | null>>;
   /**
    * Operations per second by tensor cores, of dense matrices. Null as above, and in `float64` also
-   * where tensor cores are no faster. In `float16` and `float8` a GeForce card is half as fast where
-   * products are added up in float32.
+   * where tensor cores have it only so that programs run. In `float16` and `float8` a GeForce card is
+   * half as fast where products are added up in float32.
    */
   readonly tensorOperations: Readonly<Record<TensorArithmetic, number | null>>;
 }

@@ -30,7 +30,7 @@ export type TensorArithmetic =
 export interface ThroughputRow {
   /** Of instructions of single threads. */
   readonly operations: Readonly<Record<Arithmetic, number | null>>;
-  /** Of matrix instructions; null also where they are no faster than those of threads. */
+  /** Of matrix instructions; null also where there are some only so that programs run. */
   readonly tensorOperations: Readonly<Record<TensorArithmetic, number | null>>;
   /** The clock that data sheets have tensor cores work at, as a share of the highest. */
   readonly tensorClockShare: number;

@@ -7,6 +7,7 @@ import {
   transposedLayout,
   zOrderLayout,
 } from "../../src/analysis/mod.ts";
+import { indexList } from "../../src/analysis/index_list.ts";
 
 const data = new Float32Array(12);
 
@@ -108,4 +109,8 @@ Deno.test("tables of more than 2^32 indices are refused", () => {
   refused(() => layout.oldIndices(), message);
   refused(() => layout.rewrite([0]), message);
   assertEquals(layout.newIndex(1), 2 ** 20);
+  refused(
+    () => indexList("read", [0], 2 ** 32 + 1),
+    "at most 4294967296 elements: there are 4294967297",
+  );
 });

@@ -106,7 +106,7 @@ Deno.test("--shared tells of banks and not of sectors", async () => {
   const { code, stdout } = await run("--stride 32 --shared --count 32");
   assertEquals(code, 0);
   assertMatch(stdout, /^bank conflicts +31 +31 +0$/m);
-  assertMatch(stdout, /takes 31 wavefronts more .* pad rows/);
+  assertMatch(stdout, /would cost 31 wavefronts .* pad the stride of 32 elements to 33/);
   assert(!stdout.includes("sector"), stdout);
   const padded = await run("--stride 33 --shared --json");
   assertEquals([JSON.parse(padded.stdout).bankConflicts, JSON.parse(padded.stdout).advice], [

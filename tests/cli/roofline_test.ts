@@ -104,8 +104,10 @@ Deno.test("roofline refuses what it cannot understand with exit code 2", async (
     ["--bytes 0x10 --operations 1", 'it is "0x10"'],
     [
       "--bytes 1 --operations 1 --milliseconds 0",
-      "Cannot use --milliseconds as it must be a number above 0",
+      "Cannot use --milliseconds as it must be a number such as 1.5e9, in 1e-30..1e+30",
     ],
+    ["--bytes 1 --operations 1 --milliseconds 1e-323", 'it is "1e-323"'],
+    ["--bytes 1 --operations 1e31", "0 or in 1e-30..1e+30"],
     ["--bytes 1 --operations 1 --bandwidth 0", "Cannot use --bandwidth as"],
     ["--bytes 1 --operations 1 more", 'there is "more"'],
     ["--bytes 1 --operations 1 --capability 9.0 --device host", "exclude each other"],

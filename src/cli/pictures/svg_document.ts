@@ -71,9 +71,17 @@ export function element(
   const made = document.createElementNS(NAMESPACE, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
   for (const content of contents) {
-    made.append(typeof content === "string" ? document.createTextNode(content) : content);
+    made.append(
+      typeof content === "string" ? document.createTextNode(printable(content)) : content,
+    );
   }
   return made;
+}
+
+/** A text without what no XML may contain, such as a file's name can. */
+function printable(text: string): string {
+  // deno-lint-ignore no-control-regex
+  return text.toWellFormed().replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd");
 }
 
 /** A line of text. */

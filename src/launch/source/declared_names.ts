@@ -42,6 +42,8 @@ function wordAt(token: ActiveToken | undefined): string {
 /** The names of a source's namespaces and of what is declared in them. */
 export class DeclaredNames {
   readonly #names = new Set<string>();
+  /** The same without what they lie in: most words of a source are none of them. */
+  readonly #plain = new Set<string>();
 
   /** Collects the names; those outside of namespaces are the same from everywhere. */
   constructor(list: DeclarationList) {
@@ -49,7 +51,9 @@ export class DeclaredNames {
       const { namespaces } = declaration;
       if (namespaces.length === 0) continue;
       this.#addNamespaces(namespaces);
-      this.#names.add([...namespaces, declaredName(list, declaration)].join("::"));
+      const name = declaredName(list, declaration);
+      this.#names.add([...namespaces, name].join("::"));
+      this.#plain.add(name);
     }
   }
 
@@ -59,11 +63,13 @@ export class DeclaredNames {
       const name = namespaces.slice(0, depth).join("::");
       if (this.#names.has(name)) return;
       this.#names.add(name);
+      this.#plain.add(namespaces[depth - 1]!);
     }
   }
 
   /** What a word that stands in namespaces is called outside of them. */
   qualified(word: string, namespaces: readonly string[]): string {
+    if (!this.#plain.has(word)) return word;
     for (let depth = namespaces.length; depth > 0; depth--) {
       const candidate = [...namespaces.slice(0, depth), word].join("::");
       if (this.#names.has(candidate)) return candidate;

@@ -55,6 +55,8 @@ class StructReader {
   readonly #structs = new Map<string, StructType>();
   readonly #refused = new Map<string, string>();
   readonly #packed = new Map<SourceContext, boolean>();
+  /** In how many structs within each other the innermost of each lies. */
+  readonly #nesting = new Map<StructType, number>();
   #depth = 0;
 
   constructor(contexts: readonly SourceContext[]) {
@@ -136,7 +138,17 @@ class StructReader {
         fields.set(member.name, this.#field(member, context, scope));
       }
     }
-    return new StructType(name, Object.fromEntries(fields) as StructFields, { alignment });
+    let nesting = 1;
+    for (const field of fields.values()) nesting = Math.max(nesting, 1 + this.#nestingOf(field));
+    if (nesting > DEEPEST) throw new UndescribedError("too many structs are in each other");
+    const struct = new StructType(name, Object.fromEntries(fields) as StructFields, { alignment });
+    this.#nesting.set(struct, nesting);
+    return struct;
+  }
+
+  #nestingOf(field: StructField): number {
+    const type = Array.isArray(field) ? field[0] : field;
+    return type instanceof StructType ? this.#nesting.get(type)! : 0;
   }
 
   /** Whether a source says how structs are packed: which of them are meant is not looked at. */

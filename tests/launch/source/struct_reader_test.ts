@@ -152,3 +152,14 @@ Deno.test("structs of headers are those of the source; macros of the caller deci
   assertThrows(() => readStructs(4 as never), TypeError, "must be a text");
   assertThrows(() => readStructs("", 4 as never), TypeError, "options");
 });
+
+Deno.test("structs in each other are described as deep as their values can be written", () => {
+  const source = Array.from(
+    { length: 5000 },
+    (_, i) => `struct S${i} { ${i === 0 ? "int x;" : `S${i - 1} inner;`} };\n`,
+  ).join("");
+  const { structs, refused } = readStructs(source);
+  assertEquals(Object.keys(structs).length, 64);
+  assertEquals(refused["S64"], "too many structs are in each other");
+  assertStringIncludes(refused["S65"]!, "its member inner is of type S64");
+});
