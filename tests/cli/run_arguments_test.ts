@@ -103,6 +103,8 @@ Deno.test("anything else is refused with what was typed and what is allowed", ()
     ["[]", "a vector"],
     ["[1,]", "a vector"],
     ["[1,true]", "a vector"],
+    ['{"x":', "the fields of a struct"],
+    [`{"x":${"[".repeat(60000)}${"]".repeat(60000)}}`, "the fields of a struct"],
     ["out:float32[4]", "out:DTYPE[SHAPE]"],
     ["out:float32@a.npy", "out:DTYPE[SHAPE]"],
     ["out:float32[4]@", "out:DTYPE[SHAPE]"],

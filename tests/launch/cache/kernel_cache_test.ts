@@ -6,6 +6,7 @@ import { CompileError } from "../../../src/launch/compile/compile_error.ts";
 import type { SourceRequest } from "../../../src/launch/cache/cache_key.ts";
 import { configureKernelCache } from "../../../src/launch/cache/cache_settings.ts";
 import {
+  cachedCompile,
   clearKernelCache,
   type KernelCacheStatistics,
   kernelCacheStatistics,
@@ -78,6 +79,20 @@ Deno.test("a request is compiled once and then found, in memory and on the disk"
     });
     assertEquals(compiler.compilations, 1);
     assertEquals(figures, { ...NOTHING, hits: 2, misses: 1, stored: 1 });
+  }));
+
+Deno.test("what was made from files that no key knows of is good once and not kept", () =>
+  withCache(async () => {
+    const { image, declarations } = compiledFor(REQUEST);
+    const made = { image: { ...image, unseen: ["/elsewhere/a.h"] }, declarations };
+    const compiler = { identity: () => Promise.resolve(["compiler"]) };
+    const figures = await counted(async () => {
+      for (let time = 0; time < 2; time++) {
+        const compiled = await cachedCompile(compiler, REQUEST, () => Promise.resolve(made));
+        assertEquals(compiled, { ...made, cached: false });
+      }
+    });
+    assertEquals(figures, { ...NOTHING, misses: 2 });
   }));
 
 Deno.test("the same request at the same time is compiled once, another one beside it", () =>

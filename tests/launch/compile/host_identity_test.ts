@@ -73,6 +73,9 @@ Deno.test("another PATH, CXX, or program of the same name is another compiler", 
     await identity(["two", "one"]),
     await identity(["one"], { CXX: `${machine.path}/two/g++ -m64` }),
     await identity(["one"], { CUDAHOSTCXX: "g++ -m32" }),
+    // What compilers read by themselves.
+    await identity(["one"], { COMPILER_PATH: "/elsewhere" }),
+    await identity(["one"], { SOURCE_DATE_EPOCH: "0" }),
   ];
   // A program that is found before the one that was.
   machine.install("none", "99.1.0");
