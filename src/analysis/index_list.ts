@@ -29,11 +29,22 @@ export function indexList(
       `Cannot ${action} as there must be at most ${MOST_ELEMENTS} elements: there are ${length}`,
     );
   }
-  const list = typedArrayKind(indices) === "Uint32Array"
-    ? indices as Uint32Array
-    : collected(action, indices, length);
+  const list = listOf(action, indices, length);
   for (let i = 0; i < list.length; i++) {
     if (list[i]! >= length) throw outside(action, i, list[i]!, length);
+  }
+  return list;
+}
+
+function listOf(
+  action: string,
+  indices: AccessIndices,
+  length: number,
+): Uint32Array<ArrayBufferLike> {
+  if (typedArrayKind(indices) !== "Uint32Array") return collected(action, indices, length);
+  const list = indices as Uint32Array;
+  if (list.buffer instanceof ArrayBuffer && list.buffer.detached) {
+    throw new TypeError(`Cannot ${action} as the memory of indices was transferred away`);
   }
   return list;
 }

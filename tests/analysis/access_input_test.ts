@@ -1,5 +1,13 @@
 import { assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
-import { AccessAnalyzer, type AccessOptions, analyzeAccess } from "../../src/analysis/mod.ts";
+import {
+  AccessAnalyzer,
+  type AccessIndices,
+  type AccessOptions,
+  analyzeAccess,
+  bankConflicts,
+  optimizeLayout,
+  zOrderLayout,
+} from "../../src/analysis/mod.ts";
 
 const VALUES = Array.from({ length: 100 }, (_, i) => i % 40 + 3 * Math.floor(i / 40));
 
@@ -145,6 +153,61 @@ Deno.test("no access costs nothing and could not be better", () => {
     assertEquals([kind, count, requests, sectors, efficiency, advice], ["empty", 0, 0, 0, 1, ""]);
     assertEquals([reuse!.counts, reuse!.firstTouches], [[], 0]);
   }
+});
+
+Deno.test("messages name what was to be done with indices", () => {
+  const transferred = new Uint32Array(8);
+  transferred.buffer.transfer();
+  const cases: readonly (readonly [string, (indices: AccessIndices) => unknown])[] = [
+    ["analyse accesses", analyzeAccess],
+    ["count bank conflicts", bankConflicts],
+    ["optimise the layout", (indices) => optimizeLayout(new Uint8Array(9), indices)],
+    ["rewrite accesses", (indices) => zOrderLayout({ rows: 3, columns: 3 }).rewrite(indices)],
+  ];
+  for (const [action, take] of cases) {
+    const position = `Cannot ${action} as the index at position 1 must be`;
+    assertThrows(() => take([0, -1]), RangeError, position);
+    assertThrows(() => take(Int8Array.of(0, -1)), RangeError, position);
+    assertThrows(() => take(["0"] as never), TypeError, `Cannot ${action} as the index at`);
+    assertThrows(() => take(5 as never), TypeError, `Cannot ${action} as indices must be`);
+    assertThrows(() => take(transferred), TypeError, `Cannot ${action} as the memory of indices`);
+  }
+});
+
+Deno.test("what is being added cannot ask for the report, and loses nothing by it", () => {
+  const analyzer = new AccessAnalyzer();
+  const message = "Cannot make a report as accesses are being added";
+  analyzer.add((function* () {
+    yield 0;
+    assertThrows(() => analyzer.report(), TypeError, message);
+    analyzer.add([1]);
+    assertThrows(() => analyzer.report(), TypeError, message);
+    yield 2;
+  })());
+  assertThrows(() => analyzer.add([3, 0.5]), RangeError, "position 4");
+  const { kind, count } = analyzer.report();
+  assertEquals([kind, count], ["sequential", 4]);
+});
+
+Deno.test("arrays that are not what they seem end in an error or a report", () => {
+  class Liar extends Uint32Array {
+    override get length(): never {
+      return 2 ** 40 as never;
+    }
+  }
+  assertThrows(() => analyzeAccess(new Liar(4)), RangeError);
+  class Named extends Uint32Array {}
+  assertEquals(analyzeAccess(Named.of(0, 1, 2)).kind, "sequential");
+  // A proxy is no typed array, and what it hands on is asked of the wrong one.
+  assertThrows(() => analyzeAccess(new Proxy(Uint32Array.of(0, 1), {})), TypeError);
+  assertEquals(analyzeAccess(new Proxy([0, 1, 2], {})).kind, "sequential");
+  const failing = {
+    *[Symbol.iterator]() {
+      yield 1;
+      throw new Error("the source failed");
+    },
+  };
+  assertThrows(() => analyzeAccess(failing), Error, "the source failed");
 });
 
 Deno.test("a report is made once", () => {

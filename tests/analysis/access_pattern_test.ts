@@ -258,6 +258,15 @@ const regular = fc.record({
   return indices;
 });
 
+Deno.test("jumps of 2^32 there and back are jumps", () => {
+  const away = (i: number) => i >= 1000 && i < 1003 ? i + 2 ** 32 : i;
+  const { kind, outliers, tile } = pattern(range(4000, away));
+  assertEquals([kind, outliers, tile], ["sequential", 2, null]);
+  // As many as when they are jumps of another number.
+  const near = pattern(range(4000, (i) => i >= 1000 && i < 1003 ? i + 10 ** 6 : i));
+  assertEquals(near.outliers, outliers);
+});
+
 Deno.test("a pattern does not depend on where it begins", () => {
   fc.assert(
     fc.property(regular, fc.constantFrom(1, 12_345, 2 ** 31, 2 ** 45), (indices, shift) => {

@@ -128,6 +128,8 @@ Deno.test("figures that are none are refused", () => {
     [{ throughput: null }, "throughput must be a number: it is null"],
     [{ seconds: 1n }, "seconds must be a number: it is 1n"],
     [{ ceilings: {} }, "ceilings must be an array: it is an object"],
+    [{ ceilings: null }, "ceilings must be an array: it is null"],
+    [{ ceilings: new Array(1) }, "ceilings[0] must be an object: it is undefined"],
     [{ ceilings: [null] }, "ceilings[0] must be an object: it is null"],
     [{ ceilings: [{ bandwidth: 1 }] }, "ceilings[0].name must be a text: it is undefined"],
     [{ ceilings: [{ name: "x" }] }, "must have a bandwidth or a throughput: it has neither"],

@@ -10,6 +10,7 @@ import {
 } from "../../../src/cli/pictures/access_pictures.ts";
 import { rooflinePicture } from "../../../src/cli/pictures/roofline_picture.ts";
 import type { PicturedRoofline } from "../../../src/cli/pictures/roofline_model.ts";
+import { powersOfTen } from "../../../src/cli/pictures/roofline_scales.ts";
 import type { Picture } from "../../../src/cli/picture_file.ts";
 import { isBrowserMissing, withPage } from "../../observe/browser.ts";
 
@@ -160,6 +161,29 @@ Deno.test({
       assertEquals(errors, []);
     });
   },
+});
+
+Deno.test("what no XML may contain is not in a picture", () => {
+  const indices = [0, 1];
+  const report = analyzeAccess(indices);
+  const subject = "a\u0000b\u001bc\ud800d\uffffe";
+  const { svg } = accessPicture({
+    ...{ subject, indices, elementBytes: 4, offset: 0, report, advice: "" },
+  });
+  // deno-lint-ignore no-control-regex
+  assertEquals(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/.test(svg), false);
+  assert(svg.isWellFormed());
+  assert(svg.includes("a\ufffdb\ufffdc\ufffdd\ufffde"));
+});
+
+Deno.test("axes over many decades have as many labels as have room", () => {
+  assertEquals(powersOfTen({ from: 0.05, to: 2000 }), [0.1, 1, 10, 100, 1000]);
+  for (const decades of [1, 11, 12, 13, 60, 120]) {
+    const ticks = powersOfTen({ from: 1e-30, to: 10 ** (decades - 30) });
+    assert(ticks.length > 1 && ticks.length <= 12, `${decades}: ${ticks.length}`);
+    const steps = ticks.slice(1).map((tick, i) => Math.round(Math.log10(tick / ticks[i]!)));
+    assertEquals(new Set(steps).size, 1);
+  }
 });
 
 Deno.test("no picture uses a colour that the dark scheme does not know", () => {
