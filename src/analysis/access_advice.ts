@@ -149,10 +149,8 @@ function alignedRunsRemedy(figures: Figures, geometry: AccessGeometry): string |
 function randomRemedy({ lines, reuse }: Figures): string {
   const again = reuse === null || lines === 0 ? 0 : 1 - reuse.firstTouches / lines;
   return again > 0.5
-    ? `${
-      percent(again)
-    } of the accessed lines were accessed before: put the elements in the order ` +
-      "of their first access, or keep them in shared memory."
+    ? `${percent(again)} of the accessed lines were accessed before: keep the elements in shared ` +
+      "memory or, if accesses come in the same order again, lay them out in that of their first."
     : "Sort or group the indices, so that neighbouring lanes access neighbouring elements, or " +
       "gather the elements once and access the copy.";
 }

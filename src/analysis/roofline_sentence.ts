@@ -65,9 +65,8 @@ function rate(perSecond: number, unit: "B" | "operations"): string {
 }
 
 function significant(value: number): string {
-  return value >= 1000 && value < 1e6 ? String(Math.round(value)) : String(
-    Number(value.toPrecision(3)),
-  );
+  if (value >= 1e6 && value < Infinity) return Number(value.toPrecision(3)).toExponential();
+  return String(value >= 1000 ? Math.round(value) : Number(value.toPrecision(3)));
 }
 
 function percent(share: number): string {

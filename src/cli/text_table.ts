@@ -47,15 +47,21 @@ const BANDWIDTHS = [[1e12, "TB/s", 2], [1e9, "GB/s", 1], [1e6, "MB/s", 1], [
 /** A bandwidth in decimal units, as vendors and benchmarks give it: `4.8 TB/s`. */
 export function formatBandwidth(bytesPerSecond: number): string {
   const row = BANDWIDTHS.find(([unit]) => bytesPerSecond >= unit);
-  if (row === undefined) return `${bytesPerSecond.toFixed(0)} B/s`;
+  if (row === undefined) return `${Number(bytesPerSecond.toPrecision(3))} B/s`;
   const [unit, name, digits] = row;
   return `${(bytesPerSecond / unit).toFixed(digits)} ${name}`;
 }
 
 const RATES = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]] as const;
 
+/** From there on a number has more digits before its prefix than anybody reads. */
+const BEYOND_PREFIXES = 1e18;
+
 /** Arithmetic in decimal units, with three digits: `82.6 TOP/s`. */
 export function formatOperations(operationsPerSecond: number): string {
+  if (operationsPerSecond >= BEYOND_PREFIXES) {
+    return `${Number(operationsPerSecond.toPrecision(3)).toExponential()} OP/s`;
+  }
   const [unit, prefix] = RATES.find(([least]) => operationsPerSecond >= least) ?? [1, ""];
   return `${Number((operationsPerSecond / unit).toPrecision(3))} ${prefix}OP/s`;
 }

@@ -7,6 +7,14 @@
  */
 
 import { dirname, isAbsolute, join, resolve } from "node:path";
+import {
+  ABSENT,
+  fileStates,
+  STATE_BYTES,
+  STATE_MODE,
+  STATE_OWNER,
+  STATE_SLOTS,
+} from "./file_states.ts";
 import type { EnvironmentReader } from "./granted_environment.ts";
 import { VERSION } from "./version.ts";
 
@@ -15,6 +23,20 @@ export class CacheDirectoryError extends Error {
   /** The class, for stack traces. */
   override name = "CacheDirectoryError";
 }
+
+/** What is at a path in the cache, which is no link. */
+export interface CachedFile {
+  /** Whether it is a file, rather than a directory or a pipe. */
+  readonly isFile: boolean;
+  /** Its size in bytes. */
+  readonly size: number;
+}
+
+/** Of `st_mode` the bits that say what something is, and what some of them say. */
+const TYPE_BITS = 0o170000;
+const DIRECTORY = 0o040000;
+const REGULAR_FILE = 0o100000;
+const SYMBOLIC_LINK = 0o120000;
 
 /** The part of a file's status that decides whether it is trusted. */
 export interface OwnedFile {
@@ -84,24 +106,48 @@ export function ownershipProblem(file: OwnedFile, uid: number | null): string | 
   return undefined;
 }
 
-/** The directories from `root` down to `directory`, both included. */
+/** The directories from `root` down to `directory`, both included and neither with `..` in it. */
 function chain(root: string, directory: string): string[] {
-  const directories = [directory];
-  while (directories[0] !== root) {
-    const parent = dirname(directories[0]!);
-    if (parent === directories[0]) {
-      throw new RangeError(`Cannot use ${directory} as a cache as it must lie in ${root}`);
-    }
-    directories.unshift(parent);
+  if (directory === root) return [root];
+  const start = root.endsWith("/") ? root : `${root}/`;
+  if (!directory.startsWith(start)) {
+    throw new RangeError(`Cannot use ${directory} as a cache as it must lie in ${root}`);
   }
+  const directories = [root];
+  for (
+    let end = directory.indexOf("/", start.length);
+    end >= 0;
+    end = directory.indexOf("/", end + 1)
+  ) directories.push(directory.slice(0, end));
+  directories.push(directory);
   return directories;
 }
 
-function verify(path: string, uid: number | null): Deno.FileInfo {
-  const status = Deno.lstatSync(path);
-  const problem = ownershipProblem(status, uid);
-  if (problem === undefined) return status;
-  throw new CacheDirectoryError(`Cannot trust ${path} as ${problem}`);
+/**
+ * Checks the owner of a file in the cache, itself and not what it links to, after the directories
+ * that lead to it.
+ *
+ * @returns What the last is.
+ */
+function verify(paths: readonly string[], uid: number | null): CachedFile {
+  const states = fileStates(paths, { followsLinks: false });
+  let type = DIRECTORY;
+  let size = 0;
+  for (let index = 0; index < paths.length; index++) {
+    const path = paths[index]!;
+    const first = index * STATE_SLOTS;
+    if (states[first] === ABSENT) {
+      if (type === DIRECTORY) throw new Deno.errors.NotFound(`There is no ${path}`);
+      throw new Deno.errors.NotADirectory(`${paths[index - 1]} is no directory`);
+    }
+    const mode = states[first + STATE_MODE]!;
+    type = mode & TYPE_BITS;
+    size = states[first + STATE_BYTES]!;
+    const isSymlink = type === SYMBOLIC_LINK;
+    const problem = ownershipProblem({ uid: states[first + STATE_OWNER]!, mode, isSymlink }, uid);
+    if (problem !== undefined) throw new CacheDirectoryError(`Cannot trust ${path} as ${problem}`);
+  }
+  return { isFile: type === REGULAR_FILE, size };
 }
 
 /**
@@ -117,7 +163,7 @@ export function makeCacheDirectory(root: string, directory: string): void {
     } catch (error) {
       if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
     }
-    verify(path, Deno.uid());
+    verify([path], Deno.uid());
   }
 }
 
@@ -142,20 +188,22 @@ function mayVerify(path: string): boolean {
  * Checks the owner of a file in the cache and of every directory above it up to the root. To be
  * called before the file is opened as a library.
  *
- * @returns The file's status, of the path itself.
+ * @returns What is there.
  * @throws {CacheDirectoryError} If one of them must not be trusted, or cannot be checked because
  * a permission is missing.
  * @throws {Deno.errors.NotFound} If one of them does not exist.
  */
-export function verifyCachedFile(root: string, file: string): Deno.FileInfo {
+export function verifyCachedFile(root: string, file: string): CachedFile {
   if (!mayVerify(root)) {
     throw new CacheDirectoryError(
       `Cannot check the owner of ${root} as a permission is not granted: run again with ` +
         `--allow-read=${root} --allow-sys=uid`,
     );
   }
-  const uid = Deno.uid();
-  let status: Deno.FileInfo | undefined;
-  for (const path of chain(root, file)) status = verify(path, uid);
-  return status!; // the chain ends with the file
+  return verifyPermittedFile(root, file);
+}
+
+/** {@linkcode verifyCachedFile} for who has just made sure of the permissions that it takes. */
+export function verifyPermittedFile(root: string, file: string): CachedFile {
+  return verify(chain(root, file), Deno.uid());
 }

@@ -19,3 +19,12 @@ export function environmentGranted(name: string): boolean {
 export function grantedEnvironment(name: string): string | undefined {
   return environmentGranted(name) ? Deno.env.get(name) : undefined;
 }
+
+/**
+ * {@linkcode grantedEnvironment} for several variables that are read now: it asks once where all may
+ * be read, which takes as long as to ask for one.
+ */
+export function environmentReader(): EnvironmentReader {
+  const { state, partial } = Deno.permissions.querySync({ name: "env" });
+  return state === "granted" && !partial ? (name) => Deno.env.get(name) : grantedEnvironment;
+}

@@ -43,6 +43,7 @@ export interface CompileSettings {
 }
 
 const ACTION = "compile a source";
+const NO_NAME_HAS: readonly string[] = ['"', "\\", "/", "\r", "\n", "\0"];
 const MACRO = /^[A-Za-z_][A-Za-z_0-9]*$/;
 
 /**
@@ -55,7 +56,9 @@ export function compileSettings(options: CompileOptions): CompileSettings {
   const { name = "kernel.cu", defines, headers, instances, cache = true } = options;
   requireText(name, "name");
   // It goes into `#line`, and into file names.
-  if (name === "" || /["\\/\r\n\0]/.test(name)) refuse("name", "a file name without a path", name);
+  if (name === "" || NO_NAME_HAS.some((character) => name.includes(character))) {
+    refuse("name", "a file name without a path", name);
+  }
   if (typeof cache !== "boolean") refuse("cache", "a boolean", cache);
   return {
     name,

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { moduleKernel, moduleParameters } from "../ffi/native_module.ts";
+import { CudaError } from "../ffi/cuda_error.ts";
+import { type CompiledParameter, moduleKernel, moduleParameters } from "../ffi/native_module.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { Kernel, type KernelOwner } from "./kernel.ts";
 import {
@@ -18,6 +19,9 @@ import { type KernelSignature, parseSignature } from "./signature.ts";
 import { type ParameterLayout, parameterLayout } from "./signature_layout.ts";
 import { requestedKernel } from "./signature_name.ts";
 import { parameterTypeText, signatureDifference, signatureText } from "./signature_text.ts";
+
+/** `GS_ERROR_LAUNCH`: of a kernel, that it was compiled with other parameters. */
+const OTHER_PARAMETERS = -15;
 
 /** What a kernel is found in. */
 export interface KernelHome extends KernelOwner {
@@ -41,10 +45,28 @@ export function kernelOfModule(
 ): Kernel {
   const { entry, signature } = contents.readKernel(text) ?? findKernel(home, contents, text);
   const layout = parameterLayout(signature);
-  requireSizes(home, id, entry, signature, layout);
-  const { library } = home.context;
-  const kernel = moduleKernel(library, id, entry.lowered, layout);
-  return new Kernel(home.context, kernel, signature, home);
+  return new Kernel(home.context, launchable(home, id, entry, signature, layout), signature, home);
+}
+
+/** The library's handle of a kernel with these parameters, which it compares with the machine code. */
+function launchable(
+  { context: { library }, label }: KernelHome,
+  id: number,
+  { lowered }: KernelEntry,
+  signature: KernelSignature,
+  layout: readonly ParameterLayout[],
+): number {
+  try {
+    return moduleKernel(library, id, lowered, layout);
+  } catch (error) {
+    const areRefused = error instanceof CudaError && error.code === OTHER_PARAMETERS;
+    const compiled = areRefused ? moduleParameters(library, id, lowered) : undefined;
+    const difference = compiled && sizeDifference(compiled, signature, layout);
+    if (difference === undefined) throw error;
+    throw new TypeError(`Cannot find kernel ${signature.name} of ${label} as ${difference}`, {
+      cause: error,
+    });
+  }
 }
 
 function findKernel(home: KernelHome, contents: ModuleContents, text: string): ReadKernel {
@@ -141,31 +163,19 @@ function declaredSignature(
   );
 }
 
-/** Compares number and sizes of the parameters with the machine code, which knows no more. */
-function requireSizes(
-  home: KernelHome,
-  id: number,
-  { lowered }: KernelEntry,
+/** How the parameters of the machine code, which knows no more of them, differ in number or size. */
+function sizeDifference(
+  compiled: readonly CompiledParameter[],
   signature: KernelSignature,
   layout: readonly ParameterLayout[],
-): void {
-  const compiled = moduleParameters(home.context.library, id, lowered);
-  // The driver does not tell before CUDA 12.4; the launch is what it was compiled for or fails.
-  if (compiled === undefined) return;
-  const refuse = (problem: string) => {
-    throw new TypeError(`Cannot find kernel ${signature.name} of ${home.label} as ${problem}`);
-  };
+): string | undefined {
   if (compiled.length !== layout.length) {
-    refuse(
-      `it has ${compiled.length} parameters: ${signatureText(signature)} has ${layout.length}`,
-    );
+    return `it has ${compiled.length} parameters: ${signatureText(signature)} has ${layout.length}`;
   }
-  for (const [index, { bytes }] of compiled.entries()) {
-    const given = layout[index]!.bytes;
-    if (given === bytes) continue;
-    const place = `parameter ${index + 1} of ${layout.length}`;
-    refuse(`${place} must have ${bytes} bytes: of ${signatureText(signature)} it has ${given}`);
-  }
+  const index = compiled.findIndex(({ bytes }, index) => bytes !== layout[index]!.bytes);
+  if (index < 0) return undefined;
+  return `parameter ${index + 1} of ${layout.length} must have ${compiled[index]!.bytes} bytes: ` +
+    `of ${signatureText(signature)} it has ${layout[index]!.bytes}`;
 }
 
 function unknownKernel(home: KernelHome, contents: ModuleContents, name: string): string {

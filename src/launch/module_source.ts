@@ -50,7 +50,9 @@ export async function compileModule<Source extends string, Structs extends Struc
   const { image, cached, declarations } = compiled;
   tellCompiled(context, { name, begun, ended: performance.now(), cached });
   return await loadedModule<Source, Structs>(context, name, image, () => {
-    const kernels = compiledKernels(declarations, instances);
+    const kernels = instances.length === 0
+      ? declarations.kernels
+      : compiledKernels(declarations.kernels, instances);
     return new ModuleContents({ ...declarations, name, image, cached, kernels, structs }, true);
   });
 }
@@ -107,7 +109,7 @@ async function compileSource(compiler: Compiler, request: SourceRequest): Promis
   const source = readDeviceSource(text, { name, headers, ...targetMacros(target, defines) });
   const declarations = declarationsOf(source);
   const expressions = [
-    ...compiledKernels(declarations, instances).map(({ expression }) => expression),
+    ...compiledKernels(declarations.kernels, instances).map(({ expression }) => expression),
     ...declarations.variables.map((variable) => `&${variable}`),
   ];
   try {
@@ -120,7 +122,7 @@ async function compileSource(compiler: Compiler, request: SourceRequest): Promis
 
 function declarationsOf({ kernels, variables }: DeviceSource): SourceDeclarations {
   return {
-    kernels: kernels.filter(isPlain).map(declaredKernel),
+    kernels: compiledKernels(kernels.filter(isPlain).map(declaredKernel), []),
     // One that is managed has no address that is known when its source is compiled.
     variables: variables.filter(({ memory }) => memory !== "managed")
       .map(({ expression }) => expression),
@@ -162,7 +164,7 @@ function uncompiledReason(kernel: KernelDeclaration): UncompiledKernel["reason"]
  * and a table of kernels has one of each name.
  */
 function compiledKernels(
-  { kernels }: SourceDeclarations,
+  kernels: readonly DeclaredKernel[],
   instances: readonly string[],
 ): DeclaredKernel[] {
   const chosen = new Map<string, DeclaredKernel>();

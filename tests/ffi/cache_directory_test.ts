@@ -77,6 +77,9 @@ Deno.test("verifyCachedFile() of a missing file says that it is missing", () => 
   const root = join(temporary.path, "gridstride");
   makeCacheDirectory(root, root);
   assertThrows(() => verifyCachedFile(root, join(root, "x.so")), Deno.errors.NotFound);
+  Deno.writeTextFileSync(join(root, "file"), "", { mode: 0o600 });
+  assertThrows(() => verifyCachedFile(root, join(root, "file/x.so")), Deno.errors.NotADirectory);
+  assertThrows(() => verifyCachedFile(root, join(root, "none/x.so")), Deno.errors.NotFound);
 });
 
 Deno.test("a file outside the root is never taken for one of the cache", () => {

@@ -57,6 +57,11 @@ function decimal(value: number): string {
   return String(Number(value.toFixed(2)));
 }
 
+function counted(value: number, noun: string): string {
+  const number = decimal(value);
+  return `${number} ${number === "1" ? noun : `${noun}s`}`;
+}
+
 function percent(share: number): string {
   return `${Number((100 * share).toFixed(1))} %`;
 }
@@ -68,7 +73,7 @@ export function accessPicture(access: PicturedAccess): Picture {
   const most = Math.max(0, ...requests.map(({ sectors }) => sectors.length));
   const figures = report.requests === 0
     ? "there are no accesses"
-    : `${decimal(report.sectors / report.requests)} sectors a request, ` +
+    : `${counted(report.sectors / report.requests, "sector")} a request, ` +
       `${decimal(report.idealSectors / report.requests)} at best: ` +
       `efficiency ${percent(report.efficiency)}`;
   const panels = requests.map((request, index) => sectorPanel(request, index, most));
@@ -88,7 +93,7 @@ export function bankPicture(access: PicturedAccess): Picture {
     ? "there are no accesses"
     : each === 0
     ? "no bank conflicts"
-    : `${decimal(each)} wavefronts more a request than without bank conflicts`;
+    : `${counted(each, "wavefront")} more a request than without bank conflicts`;
   const panels = requests.map((request, index) => bankPanel(request, index));
   return picture(access, `Banks that lanes access: ${access.subject}`, figures, panels, [
     [COLORS.used, "served in the first wavefront"],

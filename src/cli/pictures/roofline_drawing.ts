@@ -7,6 +7,7 @@
 import * as Plot from "@observablehq/plot";
 import { formatOperations } from "../text_table.ts";
 import {
+  axisNumber,
   CANVAS,
   type Dot,
   type PicturedRoof,
@@ -15,6 +16,9 @@ import {
 } from "./roofline_model.ts";
 import { powersOfTen, type Range } from "./roofline_scales.ts";
 import { COLORS, plotGroup, type SvgElement } from "./svg_document.ts";
+
+/** Share of the axis in which what is beside a line is on its left. */
+const RIGHT_SHARE = 0.1;
 
 /** A roof's corners, from the left border on. */
 function corners(memory: PicturedRoof, { peak }: PicturedRoof, x: Range, y: Range) {
@@ -36,6 +40,7 @@ export function rooflineDrawing(
   const roof = corners(memory, compute, x, y);
   const at = { x: "intensity", y: "operations" };
   const ridge = compute.peak / memory.peak;
+  const isRidgeRight = ridge > x.to / (x.to / x.from) ** RIGHT_SHARE;
   const highest = Math.max(compute.peak, ...others.map(({ peak }) => peak));
   const compared = { stroke: COLORS.muted, strokeWidth: 1.25, strokeDasharray: "5 4" };
   const grid = { stroke: COLORS.grid, strokeOpacity: 1 };
@@ -63,9 +68,9 @@ export function rooflineDrawing(
         Plot.text([`ridge ${significant(ridge)}`], {
           x: ridge,
           y: y.from,
-          dx: 6,
+          dx: isRidgeRight ? -6 : 6,
           dy: -8,
-          textAnchor: "start",
+          textAnchor: isRidgeRight ? "end" : "start",
           fontSize: 11,
           fill: COLORS.used,
           text: String,
@@ -75,7 +80,9 @@ export function rooflineDrawing(
           x1: "intensity",
           x2: "intensity",
           y1: "operations",
-          y2: ({ intensity }: Dot) => Math.min(compute.peak, intensity * memory.peak),
+          // The roof may be so far below what is achieved that it is not in the picture.
+          y2: ({ intensity }: Dot) =>
+            Math.max(y.from, Math.min(compute.peak, intensity * memory.peak)),
           stroke: COLORS.accent,
           strokeDasharray: "2 3",
         }),
@@ -86,7 +93,7 @@ export function rooflineDrawing(
           stroke: COLORS.surface,
           strokeWidth: 1.5,
         }),
-        Plot.axisX(powersOfTen(x), { ...axis, tickFormat: significant, label: null }),
+        Plot.axisX(powersOfTen(x), { ...axis, tickFormat: axisNumber, label: null }),
         Plot.axisY(powersOfTen(y), { ...axis, tickFormat: formatOperations, label: null }),
         Plot.text(["arithmetic intensity, operations per byte"], {
           frameAnchor: "bottom",

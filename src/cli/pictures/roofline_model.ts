@@ -69,6 +69,11 @@ export function significant(value: number): string {
   return String(Number(value.toPrecision(3)));
 }
 
+/** A power of ten on an axis, where long numbers would run into each other. */
+export function axisNumber(value: number): string {
+  return value >= 1e6 || value < 1e-4 ? value.toExponential(0) : significant(value);
+}
+
 /** A share for people. */
 export function percent(share: number): string {
   return `${significant(100 * share)} %`;

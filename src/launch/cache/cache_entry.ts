@@ -169,11 +169,13 @@ function isDescription(value: unknown): value is Description {
   if (typeof value !== "object" || value === null) return false;
   const { key, source, kernels, variables, uncompiled, format, names, resources, log, bytes } =
     value as { [Field in keyof Description]?: unknown };
-  return isText(key) && isText(source) && isText(log) && FORMATS.includes(format) &&
-    isCount(bytes) && isListOf(kernels, isKernel) && isListOf(variables, isText) &&
-    isListOf(uncompiled, isUncompiled) &&
-    isListOf(names, (pair) => isPair(pair, isText)) &&
-    isListOf(resources, (pair) => isPair(pair, isFigures));
+  return typeof key === "string" && typeof source === "string" && typeof log === "string" &&
+    FORMATS.includes(format) && isCount(bytes) &&
+    Array.isArray(kernels) && kernels.every(isKernel) &&
+    Array.isArray(variables) && variables.every(isText) &&
+    Array.isArray(uncompiled) && uncompiled.every(isUncompiled) &&
+    Array.isArray(names) && names.every(isLoweredName) &&
+    Array.isArray(resources) && resources.every(isResources);
 }
 
 function isText(value: unknown): boolean {
@@ -184,21 +186,15 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && value as number >= 0;
 }
 
-function isListOf(value: unknown, isElement: (element: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.every(isElement);
-}
-
 function isKernel(value: unknown): value is DeclaredKernel {
   if (typeof value !== "object" || value === null) return false;
   const { expression, signature, read } = value as { [Field in keyof DeclaredKernel]?: unknown };
-  return isText(expression) && (signature === undefined || isText(signature)) &&
-    (read === undefined || isSignature(read));
-}
-
-function isSignature(value: unknown): value is KernelSignature {
-  if (typeof value !== "object" || value === null) return false;
-  const { name, parameters } = value as { [Field in keyof KernelSignature]?: unknown };
-  return isText(name) && isListOf(parameters, isParameter);
+  if (typeof expression !== "string") return false;
+  if (signature !== undefined && typeof signature !== "string") return false;
+  if (read === undefined) return true;
+  if (typeof read !== "object" || read === null) return false;
+  const { name, parameters } = read as { [Field in keyof KernelSignature]?: unknown };
+  return typeof name === "string" && Array.isArray(parameters) && parameters.every(isParameter);
 }
 
 /** Whether it is a parameter whose type has a name. */
@@ -207,24 +203,28 @@ function isParameter(value: unknown): boolean {
   const { kind, name, type, isConst, bytes, alignment, dtype, pointeeBytes, pointeeAlignment } =
     value as { [Field in keyof ScalarParameter | keyof PointerParameter]?: unknown };
   const isPointer = kind === "pointer";
-  return (isPointer || kind === "scalar") && isText(type) && typeof isConst === "boolean" &&
-    isCount(bytes) && isCount(alignment) && (name === undefined || isText(name)) &&
+  return (isPointer || kind === "scalar") && typeof type === "string" &&
+    typeof isConst === "boolean" && isCount(bytes) && isCount(alignment) &&
+    (name === undefined || typeof name === "string") &&
     (!isPointer || isCount(pointeeBytes) && isCount(pointeeAlignment)) &&
-    (dtype === undefined || isText(dtype));
+    (dtype === undefined || typeof dtype === "string");
 }
 
 function isUncompiled(value: unknown): value is UncompiledKernel {
   if (typeof value !== "object" || value === null) return false;
   const { expression, reason } = value as { [Field in keyof UncompiledKernel]?: unknown };
-  return isText(expression) && REASONS.includes(reason);
+  return typeof expression === "string" && REASONS.includes(reason);
 }
 
-function isPair(value: unknown, isSecond: (element: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.length === 2 && isText(value[0]) && isSecond(value[1]);
+function isLoweredName(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 2 && typeof value[0] === "string" &&
+    typeof value[1] === "string";
 }
 
-function isFigures(value: unknown): boolean {
-  return isListOf(value, isCount) && (value as unknown[]).length === 3;
+function isResources(value: unknown): boolean {
+  if (!Array.isArray(value) || value.length !== 2 || typeof value[0] !== "string") return false;
+  const figures: unknown = value[1];
+  return Array.isArray(figures) && figures.length === 3 && figures.every(isCount);
 }
 
 function imageOf(

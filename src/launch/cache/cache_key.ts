@@ -7,7 +7,7 @@
  */
 
 import type { CompileInputs } from "../compile/compiler.ts";
-import { sha256 } from "./digest.ts";
+import { sha256 } from "../../ffi/sha256.ts";
 import { packageState } from "./package_state.ts";
 
 /** What a program has compiled. */

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { isAbsolute, join, resolve } from "node:path";
+import { isAbsolute, resolve } from "node:path";
 import { requireObject } from "../../ffi/arguments.ts";
 import { cacheRoot } from "../../ffi/cache_directory.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
@@ -156,10 +156,11 @@ export function configureKernelCache(options: KernelCacheOptions = {}): void {
  */
 export function cacheSetting(): CacheSetting {
   // Read also where the program says otherwise, so that a malformed variable never goes unseen.
-  const { cacheDirectory: _checked, cacheSize } = environment;
+  const { cacheDirectory, cacheSize } = environment;
   const maxBytes = configured.maxBytes ?? cacheSize ?? DEFAULT_CACHE_BYTES;
   if (!configured.enabled || maxBytes === 0) return { kind: "off" };
-  const root = configured.directory ?? cacheRoot(grantedEnvironment);
+  const root = configured.directory ??
+    (cacheDirectory === undefined ? cacheRoot(grantedEnvironment) : resolve(cacheDirectory));
   if (root === undefined) {
     return {
       kind: "unavailable",
@@ -173,7 +174,7 @@ export function cacheSetting(): CacheSetting {
       reason: `a permission is not granted: run again with ${missing.join(" ")}`,
     };
   }
-  const directory = configured.directory ?? join(root, "kernels");
+  const directory = configured.directory ?? `${root}/kernels`;
   const mayWrite = isGranted({ name: "write", path: root });
   return { kind: "on", place: { root, directory, maxBytes, mayWrite } };
 }

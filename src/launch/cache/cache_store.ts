@@ -10,7 +10,7 @@
  */
 
 import { join } from "node:path";
-import { makeCacheDirectory, verifyCachedFile } from "../../ffi/cache_directory.ts";
+import { makeCacheDirectory, verifyPermittedFile } from "../../ffi/cache_directory.ts";
 import { isFileProblem, removeIfPresent } from "./file_problem.ts";
 
 /** Where a store is, and how much it may hold. */
@@ -76,8 +76,8 @@ export class CacheStore {
   /** The store there; nothing is created before something is written. */
   constructor(options: StoreOptions) {
     this.#options = options;
-    this.#entries = join(options.directory, "entries");
-    this.#temporary = join(options.directory, "temporary");
+    this.#entries = `${options.directory}/entries`;
+    this.#temporary = `${options.directory}/temporary`;
   }
 
   /**
@@ -190,7 +190,7 @@ export class CacheStore {
   /** Whether the store has been written to, and is still ours. */
   #exists(): boolean {
     try {
-      verifyCachedFile(this.#options.root, this.#entries);
+      verifyPermittedFile(this.#options.root, this.#entries);
       return true;
     } catch (error) {
       if (error instanceof Deno.errors.NotFound) return false;
@@ -200,7 +200,7 @@ export class CacheStore {
 
   /** The size of a file that is still ours; undefined where it is none. */
   #sizeOf(path: string): number | undefined {
-    const { isFile, size } = verifyCachedFile(this.#options.root, path);
+    const { isFile, size } = verifyPermittedFile(this.#options.root, path);
     // Opening a pipe would wait for somebody who writes to it.
     return isFile ? size : undefined;
   }
@@ -218,7 +218,7 @@ export class CacheStore {
   }
 
   #pathOf(key: string): string {
-    return join(this.#entries, key.slice(0, 2), key.slice(2));
+    return `${this.#entries}/${key.slice(0, 2)}/${key.slice(2)}`;
   }
 
   async #install(path: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {

@@ -7,7 +7,6 @@
  * @module
  */
 
-import { join } from "node:path";
 import { CacheDirectoryError } from "../../ffi/cache_directory.ts";
 import { logger } from "../../observe/logging.ts";
 import { type CachePlace, type CacheSetting, cacheSetting } from "./cache_settings.ts";
@@ -136,7 +135,7 @@ function storesIn(place: CachePlace): CacheStores {
     kernels: new CacheStore(place),
     identities: new CacheStore({
       ...place,
-      directory: join(place.directory, "compilers"),
+      directory: `${place.directory}/compilers`,
       maxBytes: IDENTITY_BYTES,
     }),
   };

@@ -10,7 +10,7 @@
  * @module
  */
 
-import { areSameStates, type FileStates, fileStates } from "./file_states.ts";
+import { fileStates, lastChange, stateText } from "./file_states.ts";
 import { type IdentityRecord, keepIdentity, recallIdentity } from "./identity_store.ts";
 
 /** What an answer changes with. */
@@ -79,9 +79,9 @@ export async function rememberedIdentity(
   return await findOnce(asked, isSearch ? await files() : { files }, find);
 }
 
-function isCurrent({ files, places, states }: IdentityRecord): boolean {
+function isCurrent({ files, places, state }: IdentityRecord): boolean {
   const now = fileStates(files, places);
-  return now !== undefined && areSameStates(now.numbers, states);
+  return now !== undefined && stateText(now) === state;
 }
 
 /** Finds an answer, for all who ask while the files are in this state. */
@@ -92,13 +92,14 @@ async function findOnce(
 ): Promise<readonly string[]> {
   const states = fileStates(files, places);
   if (states === undefined) return await find();
-  const name = JSON.stringify([asked, files, places, states.numbers]);
+  const state = stateText(states);
+  const name = JSON.stringify([asked, files, places, state]);
   const running = underWay.get(name);
   if (running !== undefined) return await running;
   const answer = find();
   underWay.set(name, answer);
   try {
-    const record = { answer: await answer, files, places, states: states.numbers };
+    const record = { answer: await answer, files, places, state };
     // A file that is changed once more may have the same times.
     if (areSettled(states)) {
       known.set(asked, record);
@@ -110,6 +111,6 @@ async function findOnce(
   }
 }
 
-function areSettled({ changed }: FileStates): boolean {
-  return changed < Date.now() - SETTLED_AFTER;
+function areSettled(states: Float64Array): boolean {
+  return lastChange(states) < Date.now() - SETTLED_AFTER;
 }

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { sha256 } from "../../ffi/sha256.ts";
+
 /** Something that a digest covers. */
 export interface DigestPart {
   /** What it is: a word of the program's own, never data. */
@@ -64,14 +66,6 @@ export function concatenate(
     offset += piece.length;
   }
   return whole;
-}
-
-/**
- * SHA-256 of bytes. By Web Crypto, which is there from the start: loading `node:crypto` alone takes
- * longer than a hit in the cache may.
- */
-export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
 }
 
 /** SHA-256 of the stream of some parts, as 64 hexadecimal digits. */

@@ -1,8 +1,9 @@
 /**
  * What was found out once, on the disk, by what was asked: what compilers said of themselves.
  *
- * A record is JSON that holds the whole question, so that its name need not tell all questions
- * apart, and a checksum of the answer. What else is damaged in it is not what is compared with it.
+ * A record is a list of texts. It holds the whole question, so that its name need not tell all
+ * questions apart, and a checksum of the answer. What else is damaged in it is not what is compared
+ * with it.
  *
  * @module
  */
@@ -17,12 +18,18 @@ export interface IdentityRecord {
   readonly files: readonly string[];
   /** Paths where a file that appears may change it. */
   readonly places: readonly string[];
-  /** The state that all of these had. */
-  readonly states: readonly number[];
+  /** The state that all of these had, as {@linkcode stateText} writes it. */
+  readonly state: string;
 }
 
 /** Raised when a record, or an answer, means something else than before. */
-const SCHEMA = 3;
+const SCHEMA = "4";
+
+/** Stands in no path, in no question, which is JSON, and in nothing that a compiler says. */
+const SEPARATOR = "\0";
+
+/** The fields before the lists: schema, question, state, checksum, and the lengths of the lists. */
+const LISTS_FROM = 7;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
@@ -38,43 +45,36 @@ export function recallIdentity(asked: string): IdentityRecord | undefined {
 export async function keepIdentity(asked: string, record: IdentityRecord): Promise<void> {
   const stores = cacheStores();
   if (stores === undefined) return;
-  const { answer, files, places, states } = record;
-  const text = JSON.stringify([
+  const { answer, files, places, state } = record;
+  const fields = [
     SCHEMA,
     asked,
-    checksum(answer.join("\0")),
-    answer,
-    files,
-    places,
-    states,
-  ]);
-  const bytes = new TextEncoder().encode(text);
+    state,
+    checksum(answer.join(SEPARATOR)),
+    ...[answer, files, places].map((list) => String(list.length)),
+    ...[answer, files, places].flat(),
+  ];
+  const bytes = new TextEncoder().encode(fields.join(SEPARATOR));
   await writeTo(stores.identities, stores.place, checksum(asked), bytes);
 }
 
 /** The record in a file; undefined where it is damaged or that of another question. */
 function recordIn(asked: string, file: Uint8Array<ArrayBuffer>): IdentityRecord | undefined {
-  let list: unknown;
+  let fields: string[];
   try {
-    list = JSON.parse(decoder.decode(file));
+    fields = decoder.decode(file).split(SEPARATOR);
   } catch {
-    return undefined; // Neither UTF-8 nor JSON: it is found again.
+    return undefined; // Not UTF-8: it is found again.
   }
-  if (!Array.isArray(list)) return undefined;
-  const [schema, question, sum, answer, files, places, states] = list as unknown[];
+  const [schema, question, state = "", sum] = fields;
   if (schema !== SCHEMA || question !== asked) return undefined;
-  if (!isTexts(answer) || !isTexts(files) || !isTexts(places) || !isNumbers(states)) {
-    return undefined;
-  }
-  return sum === checksum(answer.join("\0")) ? { answer, files, places, states } : undefined;
-}
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((element) => typeof element === "string");
-}
-
-function isNumbers(value: unknown): value is readonly number[] {
-  return Array.isArray(value) && value.every((element) => typeof element === "number");
+  const filesFrom = LISTS_FROM + Number(fields[4]);
+  const placesFrom = filesFrom + Number(fields[5]);
+  if (placesFrom + Number(fields[6]) !== fields.length) return undefined;
+  const answer = fields.slice(LISTS_FROM, filesFrom);
+  if (sum !== checksum(answer.join(SEPARATOR))) return undefined;
+  const files = fields.slice(filesFrom, placesFrom);
+  return { answer, files, places: fields.slice(placesFrom), state };
 }
 
 /**

@@ -23,7 +23,7 @@ export async function noteLastCompiler(
   const before = lastCompiler(settings);
   // A file that stays as it is costs no write to the disk.
   if (JSON.stringify(before) === JSON.stringify(identity)) return;
-  await keepIdentity(questionOf(settings), { answer: identity, files: [], places: [], states: [] });
+  await keepIdentity(questionOf(settings), { answer: identity, files: [], places: [], state: "" });
 }
 
 /** What was used last; undefined where that is not known. */

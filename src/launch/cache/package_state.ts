@@ -7,8 +7,9 @@
 import { fileURLToPath } from "node:url";
 import { PACKAGE_ROOT } from "../../ffi/locate.ts";
 import { VERSION } from "../../ffi/version.ts";
-import { isThere, namesIn } from "../compile/readable_files.ts";
-import { fileStates } from "./file_states.ts";
+import { mayRead } from "../compile/readable_files.ts";
+import { isFileProblem } from "./file_problem.ts";
+import { fileStates, stateText } from "./file_states.ts";
 
 /** What reads sources and makes requests of them. */
 const FOLDERS: readonly string[] = ["src/launch/source", "src/launch/compile"];
@@ -46,14 +47,23 @@ export function packageState(): string {
  */
 export function packageStateIn(root: URL): string {
   const directory = root.protocol === "file:" ? fileURLToPath(root) : undefined;
-  if (directory === undefined || !isThere(`${directory}.git`)) return VERSION;
-  const files = [
-    ...FOLDERS.flatMap((folder) => filesIn(`${directory}${folder}`)),
-    ...FILES.map((file) => `${directory}${file}`),
-  ];
-  return JSON.stringify([VERSION, files, fileStates(files)?.numbers ?? "not known"]);
+  if (directory === undefined || !mayRead(directory)) return VERSION;
+  if (fileStates([`${directory}.git`]) === undefined) return VERSION;
+  return JSON.stringify([VERSION, ...(filesAndState(directory) ?? ["not known"])]);
 }
 
-function filesIn(folder: string): string[] {
-  return (namesIn(folder) ?? []).map((name) => `${folder}/${name}`);
+/** The files that are in question and their state; undefined where one of them is not there. */
+function filesAndState(directory: string): [readonly string[], string] | undefined {
+  const files = FILES.map((file) => `${directory}${file}`);
+  try {
+    for (const folder of FOLDERS) {
+      const names = Array.from(Deno.readDirSync(`${directory}${folder}`), ({ name }) => name);
+      for (const name of names.sort()) files.push(`${directory}${folder}/${name}`);
+    }
+  } catch (error) {
+    if (isFileProblem(error)) return undefined;
+    throw error;
+  }
+  const states = fileStates(files);
+  return states === undefined ? undefined : [files, stateText(states)];
 }

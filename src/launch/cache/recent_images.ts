@@ -35,7 +35,7 @@ export class RecentImages {
   /** Adds one; whose image is larger than all may be together is not kept. */
   add(key: string, compiled: CompiledSource): void {
     this.#remove(key);
-    const bytes = bytesOf(compiled);
+    const bytes = compiled.image.image.length;
     if (bytes > this.#maxBytes) return;
     this.#images.set(key, compiled);
     this.#bytes += bytes;
@@ -55,10 +55,6 @@ export class RecentImages {
     const compiled = this.#images.get(key);
     if (compiled === undefined) return;
     this.#images.delete(key);
-    this.#bytes -= bytesOf(compiled);
+    this.#bytes -= compiled.image.image.length;
   }
-}
-
-function bytesOf({ image }: CompiledSource): number {
-  return image.image.length;
 }

@@ -8,7 +8,8 @@
  * @module
  */
 
-import { concatenate, sha256 } from "./digest.ts";
+import { sha256 } from "../../ffi/sha256.ts";
+import { concatenate } from "./digest.ts";
 
 const DIGEST_BYTES = 32;
 
@@ -35,7 +36,10 @@ export function magicOf(letters: string, version: number): Uint8Array<ArrayBuffe
 }
 
 function startsWith(bytes: Uint8Array, start: Uint8Array): boolean {
-  return start.every((byte, index) => bytes[index] === byte);
+  for (let index = 0; index < start.length; index++) {
+    if (bytes[index] !== start[index]) return false;
+  }
+  return true;
 }
 
 /** A file with this content. */

@@ -32,7 +32,8 @@ export async function compilerFor(
 ): Promise<Compiler> {
   const known = compilers.get(library) ?? new Map<Kind, Promise<Compiler>>();
   compilers.set(library, known);
-  const compiler = known.get(kind) ?? findCompiler(library, kind);
+  const compiler = known.get(kind) ??
+    (kind === "host" ? Promise.resolve(new HostCompiler(library)) : findCudaCompiler(library));
   known.set(kind, compiler);
   try {
     return await compiler;
@@ -41,10 +42,6 @@ export async function compilerFor(
     known.delete(kind);
     throw error;
   }
-}
-
-async function findCompiler(library: NativeLibrary, kind: Kind): Promise<Compiler> {
-  return kind === "host" ? new HostCompiler(library) : await findCudaCompiler(library);
 }
 
 /**

@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import type { BuildRecord } from "../../ffi/build_record.ts";
 import type { CompilerFamily } from "../../ffi/build/compilers.ts";
 import { kernelFlags, kernelLinkFlags } from "../../ffi/build/host_toolchain.ts";
-import { type EnvironmentReader, grantedEnvironment } from "../../ffi/granted_environment.ts";
+import { type EnvironmentReader, environmentReader } from "../../ffi/granted_environment.ts";
 import { PACKAGE_ROOT } from "../../ffi/locate.ts";
 import { VERSION } from "../../ffi/version.ts";
 import { keepsKernels } from "../cache/cache_stores.ts";
@@ -80,13 +80,17 @@ const limit = new ConcurrencyLimit(navigator.hardwareConcurrency);
 /** Compiles kernels to shared libraries for the host device. */
 export class HostCompiler implements Compiler {
   readonly #library: HostLibrary;
-  readonly #environment: EnvironmentReader;
+  readonly #readerNow: () => EnvironmentReader;
   #label = "the C++ compiler of the host device";
 
   /** The compiler that fits a library, which is looked for when it is needed. */
-  constructor(library: HostLibrary, environment: EnvironmentReader = grantedEnvironment) {
+  constructor(library: HostLibrary, environment?: EnvironmentReader) {
     this.#library = library;
-    this.#environment = environment;
+    this.#readerNow = environment === undefined ? environmentReader : () => environment;
+  }
+
+  get #environment(): EnvironmentReader {
+    return this.#readerNow();
   }
 
   /** How messages name it; with its version once it has been started. */
@@ -109,13 +113,14 @@ export class HostCompiler implements Compiler {
 
   async #findIdentity(): Promise<readonly string[]> {
     const { build } = this.#library;
+    const environment = this.#environment;
     let absence: unknown;
     const basis = {
       subject: "the C++ compiler of the host device",
       settings: [
         ...[PACKAGE_ROOT.href, VERSION, build.architectures, build.sourceHash],
-        ...searchSettings(build.compiler, this.#environment),
-        ...ambientSettings(this.#environment),
+        ...searchSettings(build.compiler, environment),
+        ...ambientSettings(environment),
       ],
       files: () =>
         this.#identityFiles().catch((error) => {

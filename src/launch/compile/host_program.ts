@@ -8,10 +8,11 @@ import { basename, delimiter, isAbsolute, join } from "node:path";
 import { type CompilerFamily, compilerFamily } from "../../ffi/build/compilers.ts";
 import { compilerInstallation, readOsRelease } from "../../ffi/build/install_advice.ts";
 import { findProgram, runProgram } from "../../ffi/build/programs.ts";
+import { mayReadAll } from "../../ffi/file_states.ts";
 import { environmentGranted, type EnvironmentReader } from "../../ffi/granted_environment.ts";
 import { rememberedIdentity } from "../cache/compiler_identity.ts";
 import { CompilerUnavailableError } from "./compiler_unavailable_error.ts";
-import { hasName, mayRead, mayReadAll } from "./readable_files.ts";
+import { hasName, mayRead } from "./readable_files.ts";
 
 /** A compiler's program, which has not been started yet. */
 export interface HostProgram {

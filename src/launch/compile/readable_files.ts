@@ -9,11 +9,6 @@ export function mayRead(path: string): boolean {
   return Deno.permissions.querySync({ name: "read", path }).state === "granted";
 }
 
-/** Whether this process may read all paths without a prompt. */
-export function mayReadAll(): boolean {
-  return Deno.permissions.querySync({ name: "read" }).state === "granted";
-}
-
 /** Whether an error says that there is no such file or directory, or none that may be read. */
 function isAbsence(error: unknown): boolean {
   return error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory ||

@@ -22,6 +22,8 @@ export function overloadExpression({ name, types }: Overload): string {
 
 /** The overload that an expression chooses; undefined where it is a plain name. */
 export function overloadIn(expression: string): Overload | undefined {
+  // As most are plain names: the first use of a regular expression takes long.
+  if (!expression.startsWith("static_cast<")) return undefined;
   const [, types, name] = CAST.exec(expression) ?? [];
   return types === undefined || name === undefined ? undefined : { name, types };
 }
