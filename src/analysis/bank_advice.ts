@@ -26,7 +26,10 @@ export function bankAdvice(figures: Figures, geometry: AccessGeometry): string {
 function remedy(figures: Figures, geometry: AccessGeometry): string {
   const shape = runShape(figures);
   if (shape === null) return ", which no padding of rows avoids";
-  if (shape.accesses < WARP_LANES) return ": paddingFor() says by how much to pad the tile's rows";
+  // Warps then go through several tiles, of which nothing says how they lie to each other.
+  if (figures.tile !== null && shape.accesses < WARP_LANES) {
+    return ": paddingFor() says by how much to pad the tile's rows";
+  }
   // Rows are what a stride of more than one goes across.
   const padded = Math.abs(shape.stride) > 1 ? "stride" : "pitch";
   const now = trialConflicts(shape, geometry);

@@ -1,6 +1,6 @@
 // Advice that names a number is followed, and the accesses are analysed once more: it has to help.
 
-import { assert } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import {
   type AccessReport,
   analyzeAccess,
@@ -87,6 +87,24 @@ Deno.test("to pad rows in shared memory, where it is advised, saves wavefronts",
     );
   }
   assert(followed > 100, `only ${followed} patterns were advised so`);
+});
+
+Deno.test("advice for few accesses, small tiles and huge distances is no less true", () => {
+  const few = analyzeAccess(Uint32Array.from({ length: 16 }, (_, i) => 32 * i));
+  assertMatch(few.bankAdvice, /15 wavefronts an access: pad the stride of 32 elements to 33\.$/);
+  const tiles = (i: number) => (i >> 4) * 2 ** 16 + (i >> 2 & 3) * 1024 + (i & 3);
+  const small = analyzeAccess(Uint32Array.from({ length: 512 }, (_, i) => tiles(i)));
+  assertEquals(small.tile, { columns: 4, rows: 4, pitch: 1024 });
+  assertMatch(small.bankAdvice, /: paddingFor\(\) says by how much to pad the tile's rows\.$/);
+  for (const stride of [2 ** 33, 2 ** 47, 2 ** 47 + 2]) {
+    const { bankAdvice } = analyzeAccess(Array.from({ length: 60 }, (_, i) => i * stride));
+    assertMatch(
+      bankAdvice,
+      new RegExp(`pad the stride of ${stride} elements to ${stride + 1}\\.$`),
+    );
+  }
+  const stray = analyzeAccess([...Array(500).keys()].map((i) => i % 100 === 7 ? 10 ** 6 : i));
+  assertMatch(stray.bankAdvice, /, which no padding of rows avoids\.$/);
 });
 
 Deno.test("a stride that conflicts is padded to one that does not", () => {
