@@ -34,6 +34,7 @@ import {
 import { comparePeers } from "../bench/report/peers.ts";
 import { poolGoals } from "../bench/report/pool_goals.ts";
 import { runSteps } from "../bench/report/proof.ts";
+import { tuningGoals } from "../bench/report/tuned_choices.ts";
 import { findProgram, runProgram } from "../src/ffi/build/programs.ts";
 import { Findings, type ProofOptions, proofSteps } from "./gpu_steps.ts";
 import { ROOT } from "./steps.ts";
@@ -123,7 +124,7 @@ async function prove({ commit, ...options }: CommandLine): Promise<GpuReport> {
   };
   const findings = new Findings();
   const steps = await runSteps(proofSteps(options, findings), TIME_LIMIT);
-  const { device, load, tests, figures, peers, traces } = findings;
+  const { device, load, tests, figures, peers, traces, tuned } = findings;
   return {
     ...about,
     ...{ device, load, steps, tests, peers, traces },
@@ -131,7 +132,7 @@ async function prove({ commit, ...options }: CommandLine): Promise<GpuReport> {
     comparisons: comparePeers(figures, peers?.peers ?? []),
     poolGoals: poolGoals(figures, peers?.peers ?? []),
     kernelGoals: kernelGoals(figures, peers?.peers ?? [], options.device),
-    launchGoals: launchGoals(figures),
+    launchGoals: [...launchGoals(figures), ...tuningGoals(tuned)],
   };
 }
 

@@ -23,6 +23,7 @@ import {
 } from "../bench/report/peer_traces.ts";
 import { mergePeers, type PeerResults, readPeerResults } from "../bench/report/peers.ts";
 import type { ProofStep, StepResult } from "../bench/report/proof.ts";
+import { measureTunedChoices, type TunedRow } from "../bench/report/tuned_choices.ts";
 import { findProgram, isExecutable } from "../src/ffi/build/programs.ts";
 import { ROOT, step, StepError } from "./steps.ts";
 import {
@@ -48,6 +49,8 @@ export class Findings {
   tests: TestSummary | null = null;
   /** The benchmarks. */
   figures: Figure[] = [];
+  /** What tuning gains; nothing in a dry run. */
+  tuned: TunedRow[] = [];
   /** Clocks and power while they ran. */
   load: LoadSamples | null = null;
   /** The same work in other libraries. */
@@ -223,6 +226,9 @@ async function sanitize(
   return passed(`${counts}; ${summary}`);
 }
 
+/** Leaves out what runs on the processor alone, and is the same on a host with a GPU. */
+const NO_DEVICE = "--ignore=bench/analysis_bench.ts,bench/layout_bench.ts";
+
 async function runBenchmarks(
   { device, dry }: ProofOptions,
   env: Record<string, string>,
@@ -231,17 +237,22 @@ async function runBenchmarks(
 ): Promise<StepResult> {
   using load = device === "cuda" ? new LoadWatch() : undefined;
   // Types are the same on every machine: `deno task ok` checks them.
-  const json = await step("benchmarks", ["deno", "bench", "-A", "--no-check", "--json"], {
-    env,
-    limit,
-    capture: "hidden",
-  });
+  const json = await step(
+    "benchmarks",
+    ["deno", "bench", "-A", "--no-check", "--json", NO_DEVICE],
+    {
+      env,
+      limit,
+      capture: "hidden",
+    },
+  );
   findings.load = await load?.stop() ?? null;
   findings.figures = readBenchJson(json);
   findings.figures.push(...await measureFirstLaunches(dry ? 1 : 3, env));
   findings.figures.push(...await measureFirstOwnTime(dry ? 1 : 3, env));
   findings.figures.push(...await measureFirstAllocations(dry ? 1 : 3, env));
   findings.figures.push(...await measureCompiling(dry ? 1 : 3, env));
+  if (!dry) findings.tuned = await measureTunedChoices(env);
   return passed(`${findings.figures.length} figures`);
 }
 

@@ -83,7 +83,7 @@ export interface GpuReport {
   readonly poolGoals: readonly GoalOutcome[];
   /** The goals of kernels from source. */
   readonly kernelGoals: readonly GoalOutcome[];
-  /** The goals of launch parameters. */
+  /** The goals of launch parameters, chosen and tuned. */
   readonly launchGoals: readonly GoalOutcome[];
   /** The models of the peers' allocators beside these. */
   readonly traces: readonly TraceComparison[];

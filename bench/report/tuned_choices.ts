@@ -24,9 +24,15 @@ export interface TunedRow {
 /** Medians of the same launches differ by less than this from one set of rounds to another. */
 const NOISE = 1.1;
 
-/** Tunes and measures in a process of its own. */
-export function measureTunedChoices(): Promise<TunedRow[]> {
-  return runBenchProgram<TunedRow[]>("tuned_choices");
+/**
+ * Tunes and measures in a process of its own.
+ *
+ * @param env Its environment variables in addition to those of this process.
+ */
+export function measureTunedChoices(
+  env: Readonly<Record<string, string>> = {},
+): Promise<TunedRow[]> {
+  return runBenchProgram<TunedRow[]>("tuned_choices", { env });
 }
 
 /** A choice must not be slower than what would run without it, by more than noise. */

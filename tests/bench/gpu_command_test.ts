@@ -75,7 +75,12 @@ Deno.test("a dry run goes through every step, reports what failed, and writes it
     "100 lines to a kernel, compiled",
     "100 lines to a kernel, out of the compile cache, in a fresh process",
   ]);
-  assertEquals(report.launchGoals.map(({ name }) => name), ["occupancy of a block"]);
+  assertEquals(report.launchGoals.map(({ name }) => name), [
+    "occupancy of a block",
+    "launch parameters for elements",
+    "the same for rows and columns",
+    "the same for a product",
+  ]);
 });
 
 /** Every benchmark gave a figure, and what peers are compared with is among them. */
@@ -91,6 +96,7 @@ function assertFigures({ figures }: GpuReport): void {
     "memory",
     "occupancy",
     "overhead",
+    "plan",
     "pool",
     "replay",
     "stream",

@@ -143,8 +143,12 @@ Deno.test({
   },
 });
 
+/** What `float8_test.ts` compiles twice, with two sets of headers. */
+const COMPILED_BY_ITSELF = "tests/native/float8_values.cpp";
+
 Deno.test("every C++ file of this folder is part of a program", () => {
   const unused = nativeTestFiles()
+    .filter((file) => file !== COMPILED_BY_ITSELF)
     .filter((file) => !NATIVE_PROGRAMS.some(({ sources }) => sources.test(file)));
   assertEquals(unused, []);
 });
