@@ -1,6 +1,5 @@
 /**
- * Writes the arguments of a kernel's launches, checking each against the kernel's signature on the
- * way.
+ * Writes the arguments of a kernel's launches, checking each against the kernel's signature.
  *
  * Every launch passes here, and before the JIT has warmed a property costs 5 ns, a call 20 and a
  * check of a buffer 100. Most arguments are those of the launch before, though: what was checked is
@@ -31,7 +30,7 @@ import type {
   StructParameter,
   VectorParameter,
 } from "./signature.ts";
-import { parameterLayout } from "./signature_layout.ts";
+import { type ParameterLayout, parameterLayout } from "./signature_layout.ts";
 import { encodeStruct } from "./struct_encoding.ts";
 import { encodeVector, isNarrowFloat } from "./value_encoding.ts";
 
@@ -57,25 +56,21 @@ const NOTHING: unknown = Symbol();
 /** The same, where what came was refused. */
 const REFUSED: unknown = Symbol();
 
-function routeOf(parameter: KernelParameter): number {
-  if (parameter.kind !== "scalar") return RARE;
-  if (parameter.type === "float64" || parameter.type === "float32") return FLOAT;
-  return integerRange(parameter.type) === undefined ? RARE : INTEGER;
-}
+/** Lowest and highest integer of a type that is written as a number: a double holds it. */
+const INTEGERS: Readonly<Partial<Record<ScalarType, readonly [number, number]>>> = {
+  int8: [-(2 ** 7), 2 ** 7 - 1],
+  uint8: [0, 2 ** 8 - 1],
+  int16: [-(2 ** 15), 2 ** 15 - 1],
+  uint16: [0, 2 ** 16 - 1],
+  int32: [-(2 ** 31), 2 ** 31 - 1],
+  uint32: [0, 2 ** 32 - 1],
+  int64: [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
+  uint64: [0, Number.MAX_SAFE_INTEGER],
+};
 
 /** Whether an address of the memory's own alignment may be none for what a parameter points to. */
 function needsAlignment({ dtype, pointeeAlignment }: PointerParameter): boolean {
   return dtype !== undefined && pointeeAlignment > bytesPerElement(dtype);
-}
-
-/** The range of the integers that are written as numbers: none where they are none. */
-function numberRange(parameter: KernelParameter): readonly [number, number] {
-  const range = parameter.kind === "scalar" ? integerRange(parameter.type) : undefined;
-  if (range === undefined) return [NaN, NaN];
-  return [
-    Math.max(Number(range.lowest), Number.MIN_SAFE_INTEGER),
-    Math.min(Number(range.highest), Number.MAX_SAFE_INTEGER),
-  ];
 }
 
 /** What is known of a parameter; all have the same shape, for the JIT. */
@@ -93,8 +88,15 @@ class ParameterRule {
 
   constructor(parameter: KernelParameter, place: number) {
     this.place = place;
-    this.route = routeOf(parameter);
-    [this.lowest, this.highest] = numberRange(parameter);
+    const type = parameter.kind === "scalar" ? parameter.type : undefined;
+    const integers = type === undefined ? undefined : INTEGERS[type];
+    this.route = type === "float32" || type === "float64"
+      ? FLOAT
+      : integers === undefined
+      ? RARE
+      : INTEGER;
+    this.lowest = integers === undefined ? NaN : integers[0];
+    this.highest = integers === undefined ? NaN : integers[1];
     this.lowestSmall = this.route === INTEGER ? Math.max(this.lowest, -(2 ** 31)) : 1;
     this.highestSmall = this.route === INTEGER ? Math.min(this.highest, 2 ** 31 - 1) : 0;
     // Memory of vectors and structs is that of their elements, and has to be aligned for them.
@@ -150,15 +152,20 @@ export class ArgumentWriter {
    * @param signature The kernel's signature.
    * @param slots What is written: slots as those of the command block, up to the last argument.
    * @param location The device that the kernel is launched on.
+   * @param layout Where its arguments lie.
    */
-  constructor(signature: KernelSignature, slots: Float64Array, location: MemoryLocation) {
+  constructor(
+    signature: KernelSignature,
+    slots: Float64Array,
+    location: MemoryLocation,
+    layout: readonly ParameterLayout[] = parameterLayout(signature),
+  ) {
     const { parameters } = signature;
     this.#signature = signature;
     this.#location = location;
     this.#slots = slots;
     this.#rawSlots = new BigUint64Array(slots.buffer, slots.byteOffset, slots.length);
     this.#bytes = new DataView(slots.buffer, slots.byteOffset, slots.byteLength);
-    const layout = parameterLayout(signature);
     this.#rules = parameters.map((parameter, index) =>
       new ParameterRule(parameter, ARGUMENT + layout[index]!.slot)
     );

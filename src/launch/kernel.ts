@@ -107,9 +107,10 @@ export class Kernel<
     this.#owner = owner;
     this.#library = context.library;
     const count = signature.parameters.length;
-    const argumentSlots = parameterLayout(signature).reduce((sum, { slots }) => sum + slots, 0);
+    const layout = parameterLayout(signature);
+    const argumentSlots = layout.reduce((sum, { slots }) => sum + slots, 0);
     this.#record = new LaunchRecord(context.library, context.ordinal, id, count, argumentSlots);
-    this.#writer = new ArgumentWriter(signature, this.#record.slots, context);
+    this.#writer = new ArgumentWriter(signature, this.#record.slots, context, layout);
     this.#shape = new LaunchShape(signature.name, context.info, this.attributes);
     if (count > MOST_REMEMBERED) this.launch = this.#launchMany;
   }
