@@ -7,22 +7,10 @@
  */
 
 import { describeInput } from "./index_error.ts";
-import { typedArrayKind } from "./index_batch.ts";
+import { type IndexArray, typedArrayKind } from "./index_batch.ts";
 
 /** An array whose elements can be moved: a typed array. */
-export type DataArray =
-  | Int8Array
-  | Uint8Array
-  | Uint8ClampedArray
-  | Int16Array
-  | Uint16Array
-  | Int32Array
-  | Uint32Array
-  | Float16Array
-  | Float32Array
-  | Float64Array
-  | BigInt64Array
-  | BigUint64Array;
+export type DataArray = IndexArray;
 
 /** Elements as integers. */
 export type WordArray = Uint8Array | Uint16Array | Int32Array | BigUint64Array;

@@ -48,3 +48,24 @@ export function requireInstance<T>(
     `Cannot ${action} as ${name} must be ${article} ${Class.name}: it is ${describeValue(value)}`,
   );
 }
+
+/**
+ * Refuses an option.
+ *
+ * @param Kind `TypeError` for what is of another kind, `RangeError` for what is out of its range.
+ * @param action What the caller is about to do, as the error message says it.
+ * @param name The option.
+ * @param allowed What it must be, as the error message says it.
+ * @param value What was passed.
+ */
+export function refuseOption(
+  Kind: typeof TypeError | typeof RangeError,
+  action: string,
+  name: string,
+  allowed: string,
+  value: unknown,
+): never {
+  throw new Kind(
+    `Cannot ${action} as options.${name} must be ${allowed}: it is ${describeValue(value)}`,
+  );
+}

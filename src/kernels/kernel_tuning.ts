@@ -4,8 +4,7 @@
  * @module
  */
 
-import { requireInstance, requireObject } from "../ffi/arguments.ts";
-import { describeValue } from "../ffi/describe_value.ts";
+import { refuseOption, requireInstance, requireObject } from "../ffi/arguments.ts";
 import { VERSION } from "../ffi/version.ts";
 import { type DeviceContext, whileHeld } from "../hardware/device_context.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
@@ -105,7 +104,7 @@ export async function tuneKernels(
   const { signal, onProgress } = options;
   if (signal !== undefined) requireInstance(signal, AbortSignal, "options.signal", ACTION);
   if (onProgress !== undefined && typeof onProgress !== "function") {
-    refuse(TypeError, "onProgress", "a function", onProgress);
+    refuseOption(TypeError, ACTION, "onProgress", "a function", onProgress);
   }
   const stream = streamFor(context, options.stream);
   const plan = { context, operations, stream, signal, onProgress, tuned: new Map() };
@@ -276,12 +275,20 @@ function distinct<Parameters>(choices: readonly Choice<Parameters>[]): Choice<Pa
 
 function requireSizes(sizes: unknown): readonly number[] {
   const allowed = `integers in 1..${MOST_ELEMENTS}`;
-  if (!Array.isArray(sizes)) refuse(TypeError, "sizes", `an array of ${allowed}`, sizes);
+  if (!Array.isArray(sizes)) {
+    refuseOption(TypeError, ACTION, "sizes", `an array of ${allowed}`, sizes);
+  }
   const copy: readonly unknown[] = Array.from(sizes);
   for (const [index, size] of copy.entries()) {
     const isRight = Number.isInteger(size) && Number(size) >= 1 && Number(size) <= MOST_ELEMENTS;
     if (isRight) continue;
-    refuse(typeof size === "number" ? RangeError : TypeError, `sizes[${index}]`, allowed, size);
+    refuseOption(
+      typeof size === "number" ? RangeError : TypeError,
+      ACTION,
+      `sizes[${index}]`,
+      allowed,
+      size,
+    );
   }
   return copy as readonly number[];
 }
@@ -291,22 +298,11 @@ function requireAmong<Name extends string>(
   given: unknown,
   allowed: readonly Name[],
 ): readonly Name[] {
-  if (!Array.isArray(given)) refuse(TypeError, option, "an array of names", given);
+  if (!Array.isArray(given)) refuseOption(TypeError, ACTION, option, "an array of names", given);
   const copy: readonly unknown[] = Array.from(given);
   for (const [index, name] of copy.entries()) {
     if ((allowed as readonly unknown[]).includes(name)) continue;
-    refuse(TypeError, `${option}[${index}]`, allowed.join(", "), name);
+    refuseOption(TypeError, ACTION, `${option}[${index}]`, allowed.join(", "), name);
   }
   return copy as readonly Name[];
-}
-
-function refuse(
-  Kind: typeof TypeError | typeof RangeError,
-  name: string,
-  allowed: string,
-  value: unknown,
-): never {
-  throw new Kind(
-    `Cannot ${ACTION} as options.${name} must be ${allowed}: it is ${describeValue(value)}`,
-  );
 }

@@ -5,7 +5,7 @@
  */
 
 import { isAbsolute, resolve } from "node:path";
-import { requireObject } from "../../ffi/arguments.ts";
+import { refuseOption, requireObject } from "../../ffi/arguments.ts";
 import { cacheRoot } from "../../ffi/cache_directory.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { grantedEnvironment } from "../../ffi/granted_environment.ts";
@@ -79,17 +79,6 @@ interface Configuration {
 
 let configured: Configuration = { enabled: true };
 
-function refuse(
-  Kind: typeof TypeError | typeof RangeError,
-  name: string,
-  allowed: string,
-  value: unknown,
-): never {
-  throw new Kind(
-    `Cannot ${ACTION} as options.${name} must be ${allowed}: it is ${describeValue(value)}`,
-  );
-}
-
 function checkNames(options: object): void {
   const unknown = Object.keys(options).find((name) => !NAMES.includes(name));
   if (unknown === undefined) return;
@@ -100,8 +89,10 @@ function checkNames(options: object): void {
 
 function readDirectory(value: unknown): Pick<Configuration, "directory"> {
   if (value === undefined) return {};
-  if (typeof value !== "string") refuse(TypeError, "directory", "an absolute path", value);
-  if (!isAbsolute(value)) refuse(RangeError, "directory", "an absolute path", value);
+  if (typeof value !== "string") {
+    refuseOption(TypeError, ACTION, "directory", "an absolute path", value);
+  }
+  if (!isAbsolute(value)) refuseOption(RangeError, ACTION, "directory", "an absolute path", value);
   return { directory: resolve(value) };
 }
 
@@ -109,19 +100,21 @@ function readMaxBytes(value: unknown): Pick<Configuration, "maxBytes"> {
   if (value === undefined) return {};
   const allowed = `an integer in 0..2^53-1 or ${BYTE_SIZE_GRAMMAR}`;
   if (typeof value !== "number" && typeof value !== "string") {
-    refuse(TypeError, "maxBytes", allowed, value);
+    refuseOption(TypeError, ACTION, "maxBytes", allowed, value);
   }
   const zero = value === "0" ? 0 : undefined;
   const bytes = typeof value === "string" ? matchByteSize(value) ?? zero : value;
   if (bytes === undefined || !Number.isSafeInteger(bytes) || bytes < 0) {
-    refuse(RangeError, "maxBytes", allowed, value);
+    refuseOption(RangeError, ACTION, "maxBytes", allowed, value);
   }
   return { maxBytes: bytes + 0 }; // -0 is 0
 }
 
 function readEnabled(value: unknown): Pick<Configuration, "enabled"> {
   if (value === undefined) return { enabled: true };
-  if (typeof value !== "boolean") refuse(TypeError, "enabled", "true or false", value);
+  if (typeof value !== "boolean") {
+    refuseOption(TypeError, ACTION, "enabled", "true or false", value);
+  }
   return { enabled: value };
 }
 

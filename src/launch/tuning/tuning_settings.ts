@@ -4,8 +4,7 @@
  * @module
  */
 
-import { requireInstance, requireObject } from "../../ffi/arguments.ts";
-import { describeValue } from "../../ffi/describe_value.ts";
+import { refuseOption, requireInstance, requireObject } from "../../ffi/arguments.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
 import { DeviceBuffer } from "../../memory/device_buffer.ts";
@@ -66,17 +65,6 @@ const MOST_CONFIGURATIONS = 10_000;
 const LONGEST_NAME = 200;
 const STORAGES: readonly unknown[] = ["disk", "memory", false] satisfies TuningStorage[];
 
-function refuse(
-  Kind: typeof TypeError | typeof RangeError,
-  name: string,
-  allowed: string,
-  value: unknown,
-): never {
-  throw new Kind(
-    `Cannot ${ACTION} as options.${name} must be ${allowed}: it is ${describeValue(value)}`,
-  );
-}
-
 /**
  * Reads what all tunings of one kernel have in common.
  *
@@ -92,10 +80,14 @@ export function readSettings<Configuration extends TuningValue, Prepared>(
   requireText("version", version, 0);
   requireFunction("prepare", prepare);
   requireFunction("prune", prune);
-  if (!STORAGES.includes(store)) refuse(TypeError, "store", '"disk", "memory" or false', store);
+  if (!STORAGES.includes(store)) {
+    refuseOption(TypeError, ACTION, "store", '"disk", "memory" or false', store);
+  }
   requireCount("warmUp", warmUp, 0, MOST_WARM_UP);
   requireCount("repeats", repeats, 1, MOST_REPEATS);
-  if (typeof flushCache !== "boolean") refuse(TypeError, "flushCache", "a boolean", flushCache);
+  if (typeof flushCache !== "boolean") {
+    refuseOption(TypeError, ACTION, "flushCache", "a boolean", flushCache);
+  }
   const candidates = readCandidates(configurations);
   return {
     name,
@@ -115,7 +107,7 @@ function readCandidates<Configuration extends TuningValue>(
   configurations: readonly Configuration[],
 ): Candidate<Configuration>[] {
   if (!Array.isArray(configurations)) {
-    refuse(TypeError, "configurations", "an array", configurations);
+    refuseOption(TypeError, ACTION, "configurations", "an array", configurations);
   }
   const { length } = configurations;
   if (length < 1 || length > MOST_CONFIGURATIONS) {
@@ -164,7 +156,13 @@ export function prunedCandidates<Configuration extends TuningValue, Prepared>(
   if (prune === undefined) return candidates;
   const left: unknown = prune(candidates.map(({ configuration }) => configuration), key);
   if (typeof (left as Partial<Iterable<unknown>> | null)?.[Symbol.iterator] !== "function") {
-    refuse(TypeError, "prune", "a function that returns the configurations that stay", left);
+    refuseOption(
+      TypeError,
+      ACTION,
+      "prune",
+      "a function that returns the configurations that stay",
+      left,
+    );
   }
   const path = "what options.prune returns";
   const texts = new Set(
@@ -195,8 +193,10 @@ export function readRun<Configuration extends TuningValue, Prepared>(
 ): RunSettings<Configuration, Prepared> {
   requireObject(options, "options", ACTION);
   const { launch, restore = [], stream, signal } = options;
-  if (typeof launch !== "function") refuse(TypeError, "launch", "a function", launch);
-  if (!Array.isArray(restore)) refuse(TypeError, "restore", "an array of buffers", restore);
+  if (typeof launch !== "function") refuseOption(TypeError, ACTION, "launch", "a function", launch);
+  if (!Array.isArray(restore)) {
+    refuseOption(TypeError, ACTION, "restore", "an array of buffers", restore);
+  }
   const buffers: readonly DeviceBuffer[] = Array.from(restore as unknown[], (buffer, index) => {
     const name = `options.restore[${index}]`;
     requireInstance(buffer, DeviceBuffer, name, ACTION);
@@ -221,18 +221,20 @@ function requireUsable(context: DeviceContext, buffer: DeviceBuffer, name: strin
 
 function requireText(name: string, value: unknown, least: number): asserts value is string {
   const allowed = `a text of ${least}..${LONGEST_NAME} characters`;
-  if (typeof value !== "string") refuse(TypeError, name, allowed, value);
-  if (value.length < least || value.length > LONGEST_NAME) refuse(RangeError, name, allowed, value);
+  if (typeof value !== "string") refuseOption(TypeError, ACTION, name, allowed, value);
+  if (value.length < least || value.length > LONGEST_NAME) {
+    refuseOption(RangeError, ACTION, name, allowed, value);
+  }
 }
 
 function requireFunction(name: string, value: unknown): void {
   if (value !== undefined && typeof value !== "function") {
-    refuse(TypeError, name, "a function", value);
+    refuseOption(TypeError, ACTION, name, "a function", value);
   }
 }
 
 function requireCount(name: string, value: unknown, least: number, most: number): void {
   if (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) return;
   const Kind = typeof value === "number" ? RangeError : TypeError;
-  refuse(Kind, name, `an integer in ${least}..${most}`, value);
+  refuseOption(Kind, ACTION, name, `an integer in ${least}..${most}`, value);
 }

@@ -32,9 +32,10 @@ Deno.test("the fastest configuration is found, and the report has the times of a
   for (const { configuration, medianMicroseconds, failed, samples } of report) {
     assertEquals(failed, false);
     assert(samples.length >= 1 && samples.length <= FAST.repeats);
+    // A busy machine interrupts for milliseconds; a wrong unit would be a factor of a thousand.
     assert(
       medianMicroseconds >= configuration.microseconds &&
-        medianMicroseconds < 2 * configuration.microseconds + 3000,
+        medianMicroseconds < 5 * configuration.microseconds + 15_000,
       `${configuration.microseconds} took ${medianMicroseconds}`,
     );
   }
