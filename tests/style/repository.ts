@@ -13,8 +13,8 @@ const GENERATED = new Set([".git", "build", "coverage", "node_modules", ".gpu-ho
 /** The files below a folder, relative to the root, in order; generated ones left out. */
 export function filesBelow(folder = ""): string[] {
   return [...Deno.readDirSync(new URL(folder, ROOT))].flatMap((entry) => {
-    if (GENERATED.has(entry.name)) return [];
     const path = folder + entry.name;
+    if (GENERATED.has(path)) return [];
     return entry.isDirectory ? filesBelow(`${path}/`) : [path];
   }).sort();
 }
