@@ -29,6 +29,8 @@ class PoolCommand implements fc.AsyncCommand<PoolModel, PoolModel> {
 
   async run(model: PoolModel): Promise<void> {
     await this.#operation.run(model);
+    // A block that somebody waited for is taken some microtasks before he knows that he has it.
+    if (model.waiting > 0) await model.settle();
     model.check();
   }
 
