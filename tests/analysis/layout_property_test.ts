@@ -59,12 +59,12 @@ const WAYS: readonly ((i: number, rows: number, columns: number) => number)[] = 
 
 const situation = fc.record({
   kind: fc.nat(KINDS.length - 1),
-  rows: fc.constantFrom(0, 1, 2, 7, 31, 32, 33, 64, 97),
-  columns: fc.constantFrom(1, 2, 5, 13, 32, 33, 64, 101),
-  behind: fc.constantFrom(0, 0, 1, 5),
+  rows: fc.constantFrom<number[]>(0, 1, 2, 7, 31, 32, 33, 64, 97),
+  columns: fc.constantFrom<number[]>(1, 2, 5, 13, 32, 33, 64, 101),
+  behind: fc.constantFrom<number[]>(0, 0, 1, 5),
   isMoved: fc.boolean(),
   way: fc.nat(WAYS.length - 1),
-  count: fc.constantFrom(0, 1, 31, 32, 33, 1009, 3000),
+  count: fc.constantFrom<number[]>(0, 1, 31, 32, 33, 1009, 3000),
   hasShape: fc.boolean(),
   options: fc.record({
     minimumGain: fc.constantFrom(1, 1.05, 2, 8),
