@@ -142,7 +142,7 @@ Deno.test("a layout is better by re-analysis, holds the same values, and can be 
       assertEquals([again.layout, again.reason], [result.layout, result.reason]);
       assertEquals(again.indices, result.indices);
     }),
-    { numRuns: 250, examples: RARE.map((each) => [each]) },
+    { numRuns: 250, examples: RARE.map((each): [typeof each] => [each]) },
   );
   const expected = ["first-touch", "tiled", "transposed", "unchanged", "z-order"];
   assertEquals(expected.filter((layout) => !taken.has(layout)), []);
