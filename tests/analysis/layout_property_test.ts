@@ -10,21 +10,7 @@ import {
   type LayoutOptions,
   optimizeLayout,
 } from "../../src/analysis/mod.ts";
-
-const KINDS = [
-  Int8Array,
-  Uint8Array,
-  Uint8ClampedArray,
-  Int16Array,
-  Uint16Array,
-  Int32Array,
-  Uint32Array,
-  Float16Array,
-  Float32Array,
-  Float64Array,
-  BigInt64Array,
-  BigUint64Array,
-] as const;
+import { KINDS } from "./typed_array_kinds.ts";
 
 /** A number that is scattered over 32 bits, the same for the same number. */
 function scattered(value: number): number {

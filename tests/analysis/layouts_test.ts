@@ -9,21 +9,7 @@ import {
   transposedLayout,
   zOrderLayout,
 } from "../../src/analysis/mod.ts";
-
-const KINDS = [
-  Int8Array,
-  Uint8Array,
-  Uint8ClampedArray,
-  Int16Array,
-  Uint16Array,
-  Int32Array,
-  Uint32Array,
-  Float16Array,
-  Float32Array,
-  Float64Array,
-  BigInt64Array,
-  BigUint64Array,
-] as const;
+import { KINDS } from "./typed_array_kinds.ts";
 
 /** Extents where blocks, squares, words and tiles begin and end. */
 const extent = fc.oneof(
