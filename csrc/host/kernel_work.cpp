@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "block_runner.h"
+#include "block_times.h"
 #include "worker_pool.h"
 
 namespace gridstride::host {
@@ -23,6 +24,11 @@ constexpr auto shortest_piece = std::chrono::microseconds(50);
 constexpr auto longest_piece = std::chrono::microseconds(200);
 constexpr uint64_t largest_chunk = uint64_t{1} << 20;
 
+// To wake a worker takes up to 30 microseconds of the one that does it, in a virtual machine whose
+// other processor has nothing to do, and as long again until it comes. What takes less than this
+// alone ends sooner alone.
+constexpr uint64_t worth_waking_nanoseconds = 100000;
+
 class KernelWork final : public Work {
  public:
   KernelWork(LaunchRequest request, std::function<void(const LaunchFault*)> completed)
@@ -32,7 +38,8 @@ class KernelWork final : public Work {
         owner_(std::move(request.owner)),
         block_count_(block_count(request.grid)),
         workers_(WorkerPool::instance().size()),
-        completed_(std::move(completed)) {}
+        completed_(std::move(completed)),
+        block_nanoseconds_(BlockTimes::instance().recall(launch_)) {}
 
   bool run_piece(Worker& worker) override {
     if (cancelled_.load(std::memory_order_relaxed)) return false;
@@ -42,8 +49,12 @@ class KernelWork final : public Work {
     const uint64_t first = next_block_.fetch_add(chunk, std::memory_order_relaxed);
     if (first >= block_count_) return false;
     const auto start = Clock::now();
-    run_blocks(worker.runner(), first, std::min(chunk, block_count_ - first));
-    adapt_chunk(chunk, Clock::now() - start);
+    const uint64_t count = std::min(chunk, block_count_ - first);
+    run_blocks(worker.runner(), first, count);
+    const auto elapsed = Clock::now() - start;
+    adapt_chunk(chunk, elapsed);
+    if (first == 0) first_worker_.store(&worker, std::memory_order_relaxed);
+    if (first_worker_.load(std::memory_order_relaxed) == &worker) note_time(count, elapsed);
     return true;
   }
 
@@ -51,18 +62,37 @@ class KernelWork final : public Work {
   // code goes before whoever waits is told, who may be about to unload it.
   void completed() override {
     owner_ = nullptr;
+    if (!faulted_) BlockTimes::instance().note(launch_, first_nanoseconds());
     completed_(faulted_ ? &fault_ : nullptr);
   }
 
   bool divisible() const override { return block_count_ > 1; }
 
+  bool wants_help() const override { return !is_short(blocks_left()); }
+
  private:
-  // Small enough, towards the end, that the workers end together.
-  uint64_t next_chunk() const {
+  bool is_short(uint64_t blocks) const {
+    const uint64_t each = block_nanoseconds_.load(std::memory_order_relaxed);
+    return each != BlockTimes::unknown && blocks <= worth_waking_nanoseconds / (each + 1);
+  }
+
+  uint64_t blocks_left() const {
     const uint64_t claimed = next_block_.load(std::memory_order_relaxed);
-    const uint64_t left = block_count_ > claimed ? block_count_ - claimed : 0;
-    const uint64_t fair = left / (2 * uint64_t{workers_});
+    return block_count_ > claimed ? block_count_ - claimed : 0;
+  }
+
+  uint64_t next_chunk() const {
+    if (is_short(block_count_)) return short_chunk();
+    const uint64_t fair = blocks_left() / (2 * uint64_t{workers_});
+    // Small enough, towards the end, that the workers end together.
     return std::max<uint64_t>(1, std::min(chunk_.load(std::memory_order_relaxed), fair));
+  }
+
+  // One worker is to do it all: in three pieces, as it may turn out longer than the last time.
+  uint64_t short_chunk() const {
+    const uint64_t left = blocks_left();
+    if (left == block_count_) return 1;
+    return left + 1 == block_count_ ? (left + 1) / 2 : std::max<uint64_t>(1, left);
   }
 
   // Only full chunks say how long a full one takes; a lost update of another worker is harmless.
@@ -74,6 +104,25 @@ class KernelWork final : public Work {
       // Four times a piece of less than 50 microseconds stays within the longest.
       chunk_.store(std::min(4 * chunk, largest_chunk), std::memory_order_relaxed);
     }
+  }
+
+  // Of the worker that began only: the others have come a long way, with nothing in their caches,
+  // and a launch would look longer for having been helped.
+  void note_time(uint64_t ran, Clock::duration elapsed) {
+    first_ran_ += ran;
+    first_spent_ += elapsed;
+    // The first blocks take longer than others, but not that long.
+    if (first_spent_ < shortest_piece) return;
+    const uint64_t each = first_nanoseconds();
+    if (each > block_nanoseconds_.load(std::memory_order_relaxed)) {
+      block_nanoseconds_.store(static_cast<uint32_t>(each), std::memory_order_relaxed);
+    }
+  }
+
+  uint64_t first_nanoseconds() const {
+    const auto spent = std::chrono::duration_cast<std::chrono::nanoseconds>(first_spent_);
+    return std::min<uint64_t>(static_cast<uint64_t>(spent.count()) / first_ran_,
+                              BlockTimes::unknown - 1);
   }
 
   void run_blocks(BlockRunner& runner, uint64_t first, uint64_t count) {
@@ -114,6 +163,11 @@ class KernelWork final : public Work {
   std::atomic<bool> cancelled_{false};
   LaunchFault fault_{cudaSuccess, {}};
   bool faulted_ = false;
+  std::atomic<uint32_t> block_nanoseconds_;
+  // Written by the worker that runs the first block, and read when all have left.
+  std::atomic<const Worker*> first_worker_{nullptr};
+  uint64_t first_ran_ = 0;
+  Clock::duration first_spent_{0};
   // On lines of their own: every worker writes them.
   alignas(64) std::atomic<uint64_t> next_block_{0};
   std::atomic<uint64_t> chunk_{1};

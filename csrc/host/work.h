@@ -22,6 +22,9 @@ class Work {
   // Whether several workers may be in run_piece at the same time. Asked once per piece.
   virtual bool divisible() const { return false; }
 
+  // Whether what is left of divisible work is worth waking a worker for. Asked once per piece.
+  virtual bool wants_help() const { return true; }
+
  protected:
   Work() = default;
   Work(const Work&) = delete;

@@ -21,6 +21,10 @@ namespace {
 // whole time slice of milliseconds, where a thread that sleeps is scheduled as soon as it is woken.
 constexpr auto spin_time = std::chrono::microseconds(20);
 
+// How often somebody looks after work that nobody was woken for, and for how long after the last.
+constexpr auto watch_period = std::chrono::milliseconds(10);
+constexpr unsigned idle_watch_periods = 50;
+
 // Two mappings per guarded stack, of the 65530 that Linux allows a process; half is left to others.
 uint32_t guarded_stacks_per_worker(unsigned workers) {
   constexpr unsigned mappings = 65530 / 2;
@@ -51,9 +55,6 @@ void WorkerPool::submit(std::shared_ptr<Work> work) {
   queue_.push_back(std::move(work));
   if (in_completion && queue_.size() == 1) return;
   wake_one(lock);
-  // After the lock was released: the spinning worker takes it at once, and would otherwise have to
-  // sleep for it and to be woken, which takes the caller far longer than all of the above.
-  submissions_.fetch_add(1, std::memory_order_release);
 }
 
 void WorkerPool::start() {
@@ -85,6 +86,9 @@ void WorkerPool::wake_one(std::unique_lock<std::mutex>& lock) {
   const bool wake = sleeping_ != 0 && !spinning_;
   lock.unlock();
   if (wake) work_available_.notify_one();
+  // After the lock was released: the spinning worker takes it at once, and would otherwise have to
+  // sleep for it and to be woken, which takes the caller far longer than all of the above.
+  submissions_.fetch_add(1, std::memory_order_release);
 }
 
 void WorkerPool::serve(Worker& worker) {
@@ -105,10 +109,13 @@ std::shared_ptr<Work> WorkerPool::take(std::unique_lock<std::mutex>& lock) {
   while (queue_.empty()) wait_for_work(lock);
   std::shared_ptr<Work> work = std::move(queue_.front());
   queue_.pop_front();
+  const bool others_wait = !queue_.empty();
+  ++taken_;
   ++work->workers_inside_;
   work->queued_ = work->divisible();
   if (work->queued_) queue_.push_back(work);
-  if (!queue_.empty()) wake_one(lock);
+  const bool is_left = others_wait || (work->queued_ && (work->wants_help() || !watching_));
+  if (is_left) wake_one(lock);
   return work;
 }
 
@@ -123,8 +130,27 @@ void WorkerPool::wait_for_work(std::unique_lock<std::mutex>& lock) {
     if (!queue_.empty()) return;
   }
   ++sleeping_;
-  work_available_.wait(lock, [this] { return !queue_.empty(); });
+  if (watching_) {
+    work_available_.wait(lock);
+  } else {
+    watch(lock);
+  }
   --sleeping_;
+}
+
+// Of work that seemed too short to wake anybody for, the worker that has it may not come back: a
+// block may take longer than the last time, or wait for another that nobody has begun. So as long
+// as work is taken at all one of the sleepers looks whether some is left.
+void WorkerPool::watch(std::unique_lock<std::mutex>& lock) {
+  watching_ = true;
+  uint64_t seen = taken_;
+  for (unsigned idle = 0; queue_.empty() && idle < idle_watch_periods; ++idle) {
+    work_available_.wait_for(lock, watch_period);
+    if (taken_ != seen) idle = 0;
+    seen = taken_;
+  }
+  watching_ = false;
+  if (queue_.empty()) work_available_.wait(lock);
 }
 
 void WorkerPool::spin_until_submission(uint64_t seen) const {

@@ -47,6 +47,7 @@ class WorkerPool {
   void serve(Worker& worker);
   std::shared_ptr<Work> take(std::unique_lock<std::mutex>& lock);
   void wait_for_work(std::unique_lock<std::mutex>& lock);
+  void watch(std::unique_lock<std::mutex>& lock);
   void spin_until_submission(uint64_t seen) const;
   void leave(const std::shared_ptr<Work>& work, bool ran);
   void wake_one(std::unique_lock<std::mutex>& lock);
@@ -57,6 +58,9 @@ class WorkerPool {
   unsigned sleeping_ = 0;
   // At most one idle worker spins; it needs no waking, and the others leave it the processor.
   bool spinning_ = false;
+  // One sleeper looks at the queue from time to time; see WorkerPool::watch.
+  bool watching_ = false;
+  uint64_t taken_ = 0;
   std::atomic<uint64_t> submissions_{0};
   std::vector<std::unique_ptr<Worker>> workers_;
 };

@@ -29,6 +29,29 @@ __global__ void run_until(const unsigned* stop) {
   }
 }
 
+// Blocks that wait until so many have arrived.
+__global__ void meet(unsigned* arrived, unsigned expected) {
+  __atomic_fetch_add(arrived, 1u, __ATOMIC_RELAXED);
+  while (__atomic_load_n(arrived, __ATOMIC_RELAXED) < expected) {
+  }
+}
+
+// A launch that has always been short is left to one worker. When its first block does not end, and
+// waits for one that nobody has begun, another has to come all the same.
+void check_help() {
+  if (host::WorkerPool::instance().size() < 2) return;
+  unsigned arrived = 0;
+  bool right = true;
+  for (int i = 0; i < 100; ++i) right = right && run<meet>(2, 1, 0, &arrived, 0u).code == 0;
+  check(right && arrived == 200, "a short launch, again and again");
+  for (unsigned i = 0; i < 5; ++i) {
+    arrived = 0;
+    right = right && run<meet>(2, 1, 0, &arrived, 2u).code == cudaSuccess && arrived == 2;
+    for (int j = 0; j < 100; ++j) right = right && run<meet>(2, 1, 0, &arrived, 0u).code == 0;
+  }
+  check(right, "and when it is long at once somebody helps");
+}
+
 // The long launch has work left for many seconds; the short ones, submitted later, must pass
 // through it.
 void check_fairness() {
@@ -186,6 +209,7 @@ void check_quotas() {
 void check_pool() {
   check_fairness();
   check_submitters();
+  check_help();
   check_chain();
   check_refusals();
   check_table();

@@ -53,6 +53,8 @@ export const MANIFEST: readonly string[] = [
   "csrc/host/block_state.h",
   "csrc/host/block_threads.cpp",
   "csrc/host/block_threads.h",
+  "csrc/host/block_times.cpp",
+  "csrc/host/block_times.h",
   "csrc/host/capture.cpp",
   "csrc/host/capture.h",
   "csrc/host/collectives.cpp",
