@@ -15,6 +15,7 @@ import { TUNED_REDUCTIONS } from "../../src/kernels/reduction_launch.ts";
 import { TUNABLE_OPERATIONS } from "../../src/kernels/tunable_operations.ts";
 import { makeOperands } from "../../src/kernels/tuning_operands.ts";
 import { LaunchTimer } from "../../src/launch/tuning/launch_timer.ts";
+import { roundOrder } from "../../src/launch/tuning/round_order.ts";
 import { median } from "../../src/launch/tuning/sample_statistics.ts";
 import type { TunedRow } from "../report/tuned_choices.ts";
 
@@ -33,8 +34,7 @@ async function compare(untuned: () => void, tuned: () => void, restore: DeviceBu
   const launches = [untuned, tuned, untuned];
   const times: number[][] = [[], [], []];
   for (let round = 0; round < ROUNDS; round++) {
-    for (let place = 0; place < launches.length; place++) {
-      const index = (round + place) % launches.length;
+    for (const index of roundOrder(launches.length, round)) {
       times[index]!.push(await timer.time(launches[index]!));
     }
   }

@@ -223,8 +223,9 @@ function describe({ best, report, origin }: TuningResult<Macros>): string {
   return `${table}\n\nbest: ${chosen} (${found})`;
 }
 
-function remarkOf({ failed, reason = "", stoppedEarly }: TuningRow): string {
+function remarkOf({ failed, reason = "", stoppedEarly, refuted }: TuningRow): string {
   if (failed) return reason.split("\n", 1)[0]!;
+  if (refuted) return "not faster than the first when timed again";
   return stoppedEarly ? "dropped early" : "";
 }
 

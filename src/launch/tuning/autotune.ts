@@ -9,7 +9,12 @@ import { whileHeld } from "../../hardware/device_context.ts";
 import { refuseWhileCapturing } from "../../stream/running_captures.ts";
 import { canonicalText, type TuningValue } from "./canonical_text.ts";
 import type { RaceOutcome } from "./configuration_race.ts";
-import { DeviceLostError, tryConfigurations } from "./configuration_trial.ts";
+import {
+  type Contest,
+  DeviceLostError,
+  type Trial,
+  tryConfigurations,
+} from "./configuration_trial.ts";
 import { median } from "./sample_statistics.ts";
 import { deviceModel, type TuningIdentity } from "./tuning_identity.ts";
 import { tuningMode } from "./tuning_mode.ts";
@@ -19,6 +24,7 @@ import {
   bestCandidate,
   deviceLost,
   failureReason,
+  firstRunning,
   isPassing,
   resultFrom,
 } from "./tuning_report.ts";
@@ -146,7 +152,7 @@ function comparableEntries(
   );
 }
 
-/** Times what is missing, beside the best of what is known. */
+/** Times what is missing, beside the first and the best of what is known. */
 async function complete<Configuration extends TuningValue, Prepared>(
   tuning: Tuning<Configuration, Prepared>,
   known: TuningRecord,
@@ -158,22 +164,41 @@ async function complete<Configuration extends TuningValue, Prepared>(
     return resultFrom(settings.name, candidates, known, "stored");
   }
   const reference = bestCandidate(candidates, known);
-  const entrants = reference === undefined ? missing : [reference, ...missing];
-  const outcomes = await attemptAll(tuning, known, entrants);
-  if (reference !== undefined && outcomes.get(reference.text)!.failure !== undefined) {
+  const again = new Set([firstRunning(candidates, known), reference]);
+  const entrants = candidates.filter((each) => again.has(each) || missing.includes(each));
+  const recordAfter = (trial: Trial) =>
+    new Map([...known, ...entriesOf(missing, trial, known, reference?.text)]);
+  const trial = await attemptAll(
+    tuning,
+    known,
+    entrants,
+    (trial) => contestAfter(candidates, recordAfter(trial)),
+  );
+  if (entrants.some((each) => again.has(each) && trial.outcomes.get(each.text)!.failure)) {
     // It ran when it was timed: then no time that is known of the others holds any more. What failed
     // is not tried again, as it may have been the end of a process.
     const failed = [...known].filter(([, { failure }]) => failure !== undefined);
     return await complete(tuning, new Map(failed));
   }
   countTuning(missing.length);
-  const added = entriesOf(missing, outcomes, known, reference?.text);
-  const record = new Map([...known, ...added]);
+  const record = recordAfter(trial);
   // Where nothing runs the program may be to blame, and mended before it tries again.
   if (bestCandidate(candidates, record) !== undefined) {
-    await addEntries(tuning.identity, settings.storage, lasting(added, outcomes));
+    await addEntries(tuning.identity, settings.storage, lasting(record, known, trial.outcomes));
   }
   return resultFrom(settings.name, candidates, record, "timed");
+}
+
+/** Who has to be confirmed before he takes the place of the first; undefined when nobody has to. */
+function contestAfter(
+  candidates: readonly Candidate<TuningValue>[],
+  record: TuningRecord,
+): Contest | undefined {
+  const first = firstRunning(candidates, record)?.text;
+  const challenger = bestCandidate(candidates, record)?.text;
+  if (first === undefined || challenger === undefined || first === challenger) return undefined;
+  const isConfirmed = record.get(challenger)!.confirmation?.first === first;
+  return isConfirmed ? undefined : { first, challenger };
 }
 
 /** Tries configurations; one that takes the device with it is kept as one that fails. */
@@ -181,9 +206,10 @@ async function attemptAll<Configuration extends TuningValue, Prepared>(
   { context, settings, identity, candidates, run }: Tuning<Configuration, Prepared>,
   known: TuningRecord,
   entrants: readonly Candidate<Configuration>[],
-): Promise<Map<string, RaceOutcome>> {
+  contestOf: (trial: Trial) => Contest | undefined,
+): Promise<Trial> {
   try {
-    return await tryConfigurations(context, settings, run, entrants);
+    return await tryConfigurations(context, settings, run, entrants, contestOf);
   } catch (error) {
     if (!(error instanceof DeviceLostError)) throw error;
     const guilty = entrants.find(({ text }) => text === error.text)!;
@@ -202,7 +228,7 @@ function failedEntry(error: unknown): TuningEntry {
 /** What is added to the record: on the scale of what is known, if anything is. */
 function entriesOf(
   missing: readonly Candidate<TuningValue>[],
-  outcomes: ReadonlyMap<string, RaceOutcome>,
+  { outcomes, confirmations }: Trial,
   known: TuningRecord,
   reference: string | undefined,
 ): Map<string, TuningEntry> {
@@ -211,11 +237,16 @@ function entriesOf(
   const scale = before === undefined
     ? 1
     : scaleOf(before.samples, outcomes.get(reference!)!.samples);
-  return new Map(missing.map(({ text }) => {
+  const entries = new Map(missing.map(({ text }): [string, TuningEntry] => {
     const { samples, stoppedEarly, failure } = outcomes.get(text)!;
     if (failure !== undefined) return [text, failedEntry(failure.error)];
     return [text, { session, samples: samples.map((time) => time * scale), stoppedEarly }];
   }));
+  for (const [text, confirmation] of confirmations) {
+    const entry = entries.get(text) ?? known.get(text)!;
+    if (entry.failure === undefined) entries.set(text, { ...entry, confirmation });
+  }
+  return entries;
 }
 
 /** How many times as long the same launches took before; 1 where one of them took no time. */
@@ -224,12 +255,14 @@ function scaleOf(before: readonly number[], now: readonly number[]): number {
   return Number.isFinite(scale) && scale > 0 ? scale : 1;
 }
 
-/** The entries that will hold the next time too. */
+/** What is new in a record and will hold the next time too. */
 function lasting(
-  entries: ReadonlyMap<string, TuningEntry>,
+  record: TuningRecord,
+  known: TuningRecord,
   outcomes: ReadonlyMap<string, RaceOutcome>,
 ): TuningRecord {
-  return new Map([...entries].filter(([text]) => {
+  return new Map([...record].filter(([text, entry]) => {
+    if (entry === known.get(text)) return false;
     const failure = outcomes.get(text)?.failure;
     return failure === undefined || !isPassing(failure.error);
   }));

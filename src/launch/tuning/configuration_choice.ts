@@ -3,8 +3,11 @@
  *
  * The fastest of many noisy times is often only the luckiest. So the first configuration, which is
  * what was used before anybody tuned, keeps its place unless another is faster beyond the noise, and
- * of those that noise cannot tell from the fastest the one that is listed first is taken. The choice
- * depends on nothing but the times and their order: what was read from a file is chosen again.
+ * of those that noise cannot tell from the fastest the one that is listed first is taken. A machine
+ * may also be in a state, for as long as all are timed, in which it does not stay. So the one that is
+ * to take the place of the first is timed once more, later and beside the first alone, and has to be
+ * faster there too. The choice depends on nothing but the times and their order: what was read from a
+ * file is chosen again.
  *
  * @module
  */
@@ -17,6 +20,11 @@ export interface TimedConfiguration {
   readonly samples: readonly number[];
   /** Whether it was dropped because another was sure to be faster. */
   readonly stoppedEarly: boolean;
+  /** Its times, and those of the first, when it was timed once more beside the first alone. */
+  readonly confirmation?: {
+    readonly samples: readonly number[];
+    readonly firstSamples: readonly number[];
+  };
 }
 
 /** How often equal configurations may be told apart by mistake, all comparisons together. */
@@ -45,7 +53,16 @@ export function chooseConfiguration(
   const equals = eligible.filter((one) => !isSlower(one.samples, fastest.samples, error));
   // Nothing that seems slower than the usual one, however slightly, takes its place.
   const most = median(usual.samples);
-  return (equals.find((one) => one.median <= most) ?? fastest).index;
+  const { index } = equals.find((one) => one.median <= most) ?? fastest;
+  const { confirmation } = candidates[index]!;
+  return confirmation === undefined || isConfirmed(confirmation) ? index : usual.index;
+}
+
+/** Whether what was the fastest was so too when it was timed once more. */
+export function isConfirmed(
+  { samples, firstSamples }: NonNullable<TimedConfiguration["confirmation"]>,
+): boolean {
+  return isSlower(firstSamples, samples, ERROR);
 }
 
 /**

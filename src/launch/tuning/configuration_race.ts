@@ -2,12 +2,12 @@
  * Timing configurations in turn, and dropping those that cannot win any more.
  *
  * In each round every configuration is timed once, so that whatever changes with time, clocks and
- * temperature above all, meets all of them. Each round begins with another one, and every other goes
- * backwards, so that none is always timed after the same one.
+ * temperature above all, meets all of them, and the order changes from round to round.
  *
  * @module
  */
 
+import { roundOrder } from "./round_order.ts";
 import { type Interval, medianInterval, range } from "./sample_statistics.ts";
 
 /** What is to be timed, and how. */
@@ -80,12 +80,12 @@ export async function raceConfigurations(race: Race): Promise<RaceOutcome[]> {
     (_, index): Entrant => ({ index, samples: [], stoppedEarly: false, failure: undefined }),
   );
   for (let round = 0; round < race.warmUp; round++) {
-    for (const entrant of orderOf(running(entrants), round)) await timeOnce(race, entrant);
+    for (const entrant of inOrder(running(entrants), round)) await timeOnce(race, entrant);
   }
   for (let round = 0; round < race.repeats; round++) {
     const still = running(entrants);
     if (still.length === 0 || still.length === 1 && isDecided(race, still[0]!)) break;
-    for (const entrant of orderOf(still, round)) {
+    for (const entrant of inOrder(still, round)) {
       const time = await timeOnce(race, entrant);
       if (time !== undefined) entrant.samples.push(time);
     }
@@ -107,11 +107,9 @@ function isDecided({ entrants }: Race, { samples }: Entrant): boolean {
   return entrants > 1 && samples.length >= LEAST_ROUNDS;
 }
 
-/** The order of a round. */
-function orderOf(entrants: readonly Entrant[], round: number): Entrant[] {
-  const first = round % Math.max(1, entrants.length);
-  const order = [...entrants.slice(first), ...entrants.slice(0, first)];
-  return round % 2 === 0 ? order : order.reverse();
+/** Those that are still timed, in the order of a round. */
+function inOrder(entrants: readonly Entrant[], round: number): Entrant[] {
+  return roundOrder(entrants.length, round).map((place) => entrants[place]!);
 }
 
 async function timeOnce({ time, isFatal }: Race, entrant: Entrant): Promise<number | undefined> {

@@ -1,5 +1,6 @@
 /**
- * Trying configurations on a device: preparing them, timing them in turn, and cleaning up.
+ * Trying configurations on a device: preparing them, timing them in turn, timing the best once more
+ * beside the first, and cleaning up.
  *
  * @module
  */
@@ -10,6 +11,7 @@ import type { TuningValue } from "./canonical_text.ts";
 import { raceConfigurations, RaceEndedError, type RaceOutcome } from "./configuration_race.ts";
 import { inTurn } from "./device_turns.ts";
 import { LaunchTimer } from "./launch_timer.ts";
+import type { Confirmation } from "./tuning_record.ts";
 import { isDeviceLost } from "./tuning_report.ts";
 import { ACTION, type Candidate, type RunSettings, type TunerSettings } from "./tuning_settings.ts";
 
@@ -30,10 +32,32 @@ export class DeviceLostError extends Error {
 /** Thrown by what a caller does wrong in every configuration. */
 class LaunchRefusedError extends TypeError {}
 
+/** What became of the configurations that were tried, by their texts. */
+export interface Trial {
+  /** The times of each. */
+  readonly outcomes: Map<string, RaceOutcome>;
+  /** Second looks. */
+  readonly confirmations: Map<string, Confirmation>;
+}
+
+/** Two configurations of which the second is to be confirmed beside the first. */
+export interface Contest {
+  /** The text of the one that is used without tuning. */
+  readonly first: string;
+  /** The text of the other. */
+  readonly challenger: string;
+}
+
+/**
+ * How long after a race the second look is taken, in milliseconds: long enough for threads to have
+ * gone to sleep and for a clock to have changed, if they are about to.
+ */
+const PAUSE = 20;
+
 /**
  * Tries configurations.
  *
- * @returns What became of each, by its text.
+ * @param contestOf Who has to be confirmed after what is known by now; undefined when nobody has to.
  * @throws {DeviceLostError} If one has taken the device with it.
  */
 export async function tryConfigurations<Configuration extends TuningValue, Prepared>(
@@ -41,33 +65,74 @@ export async function tryConfigurations<Configuration extends TuningValue, Prepa
   settings: TunerSettings<Configuration, Prepared>,
   run: RunSettings<Configuration, Prepared>,
   candidates: readonly Candidate<Configuration>[],
-): Promise<Map<string, RaceOutcome>> {
+  contestOf: (trial: Trial) => Contest | undefined,
+): Promise<Trial> {
   await using owned = new AsyncDisposableStack();
   const preparations = await prepareAll(settings, candidates, owned);
-  const outcomes = new Map<string, RaceOutcome>();
-  const ready: { readonly candidate: Candidate<Configuration>; readonly launch: () => void }[] = [];
+  const trial: Trial = { outcomes: new Map(), confirmations: new Map() };
+  const launches: Launches = new Map();
   for (const [index, candidate] of candidates.entries()) {
     const preparation = preparations[index]!;
     if ("error" in preparation) {
       const { error } = preparation;
       if (isDeviceLost(context, error)) throw new DeviceLostError(candidate.text, error);
-      outcomes.set(candidate.text, { samples: [], stoppedEarly: false, failure: { error } });
+      trial.outcomes.set(candidate.text, { samples: [], stoppedEarly: false, failure: { error } });
     } else {
-      ready.push({ candidate, launch: () => launchOnce(run, candidate, preparation.value) });
+      launches.set(candidate.text, () => launchOnce(run, candidate, preparation.value));
     }
   }
-  if (ready.length === 0) return outcomes;
-  const launches = ready.map(({ launch }) => launch);
+  if (launches.size === 0) return trial;
+  const time = (which: Launches) => raceLaunches(context, settings, run, which);
+  await inTurn(context, async () => {
+    for (const [text, outcome] of await time(launches)) trial.outcomes.set(text, outcome);
+    await confirm(trial, launches, time, contestOf);
+  });
+  return trial;
+}
+
+/** What enqueues the work of configurations, by their texts. */
+type Launches = Map<string, () => void>;
+
+/** Times those that have to be confirmed beside the first, as long as there are some. */
+async function confirm(
+  { outcomes, confirmations }: Trial,
+  launches: Launches,
+  time: (which: Launches) => Promise<Map<string, RaceOutcome>>,
+  contestOf: (trial: Trial) => Contest | undefined,
+): Promise<void> {
+  for (;;) {
+    const contest = contestOf({ outcomes, confirmations });
+    if (contest === undefined) return;
+    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    const texts = [contest.first, contest.challenger];
+    const raced = await time(new Map(texts.map((text) => [text, launches.get(text)!])));
+    const failed = texts.filter((text) => raced.get(text)!.failure !== undefined);
+    for (const text of failed) outcomes.set(text, { ...raced.get(text)!, samples: [] });
+    if (failed.length > 0) continue;
+    const [firstSamples, samples] = texts.map((text) => raced.get(text)!.samples);
+    confirmations.set(contest.challenger, {
+      first: contest.first,
+      firstSamples: firstSamples!,
+      samples: samples!,
+    });
+  }
+}
+
+/** Times launches in turn. */
+async function raceLaunches<Configuration extends TuningValue, Prepared>(
+  context: DeviceContext,
+  settings: TunerSettings<Configuration, Prepared>,
+  run: RunSettings<Configuration, Prepared>,
+  launches: Launches,
+): Promise<Map<string, RaceOutcome>> {
+  const texts = [...launches.keys()];
   try {
-    const raced = await inTurn(context, () => race(context, settings, run, launches));
-    for (const [index, outcome] of raced.entries()) {
-      outcomes.set(ready[index]!.candidate.text, outcome);
-    }
-    return outcomes;
+    const raced = await race(context, settings, run, [...launches.values()]);
+    return new Map(raced.map((outcome, index) => [texts[index]!, outcome]));
   } catch (error) {
     if (!(error instanceof RaceEndedError)) throw error;
     if (!isDeviceLost(context, error.cause)) throw error.cause;
-    throw new DeviceLostError(ready[error.entrant]!.candidate.text, error.cause);
+    throw new DeviceLostError(texts[error.entrant]!, error.cause);
   }
 }
 

@@ -20,7 +20,7 @@ export interface TuningIdentity {
 }
 
 /** Raised when results mean something else than before, so that older ones are not found. */
-export const TUNING_SCHEMA = 1;
+export const TUNING_SCHEMA = 2;
 
 /**
  * What a device is, as far as times depend on it. Not which one: a second one of the same model is as

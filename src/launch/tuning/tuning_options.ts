@@ -22,7 +22,8 @@ export interface AutotunerOptions<Configuration extends TuningValue, Prepared = 
   readonly name: string;
   /**
    * What is chosen from, in the order of preference: the first is what is used without tuning, and
-   * keeps its place unless another is faster beyond the noise.
+   * keeps its place unless another is faster beyond the noise, twice: among all, and once more a
+   * little later beside the first alone.
    */
   readonly configurations: readonly Configuration[];
   /**
@@ -110,6 +111,11 @@ export interface TuningRow<Configuration extends TuningValue = TuningValue> {
   readonly samples: readonly number[];
   /** Whether it was dropped because another was sure to be faster. */
   readonly stoppedEarly: boolean;
+  /**
+   * Whether it was the fastest, but not any more when it was timed once more beside the first, which
+   * then kept its place.
+   */
+  readonly refuted: boolean;
 }
 
 /**

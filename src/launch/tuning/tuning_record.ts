@@ -9,6 +9,16 @@
 
 import { TUNING_SCHEMA, type TuningIdentity } from "./tuning_identity.ts";
 
+/** A second look at a configuration that was the fastest: it was timed beside the first one alone. */
+export interface Confirmation {
+  /** The text of the first one. */
+  readonly first: string;
+  /** Microseconds of each launch of the first one. */
+  readonly firstSamples: readonly number[];
+  /** Those of the configuration in the same rounds. */
+  readonly samples: readonly number[];
+}
+
 /** What is known of a configuration. */
 export interface TuningEntry {
   /** The session whose times its own can be compared with. */
@@ -19,6 +29,8 @@ export interface TuningEntry {
   readonly stoppedEarly: boolean;
   /** Why it failed; absent where it ran. */
   readonly failure?: string;
+  /** Its second look; absent where it had none. */
+  readonly confirmation?: Confirmation;
 }
 
 /** Entries by the text of their configuration. */
@@ -84,16 +96,25 @@ export function decodeRecord(
 
 function readEntry(value: unknown): [configuration: string, entry: TuningEntry] | undefined {
   if (typeof value !== "object" || value === null) return undefined;
-  const { configuration, session, samples, stoppedEarly, failure } = value as Readonly<
-    Record<string, unknown>
-  >;
+  const { configuration, session, samples, stoppedEarly, failure, confirmation } =
+    value as Readonly<Record<string, unknown>>;
   if (typeof configuration !== "string" || typeof session !== "string") return undefined;
   if (typeof stoppedEarly !== "boolean" || !isTimes(samples)) return undefined;
-  if (failure === undefined) {
-    return samples.length === 0 ? undefined : [configuration, { session, samples, stoppedEarly }];
+  if (failure !== undefined) {
+    if (typeof failure !== "string" || samples.length > 0) return undefined;
+    return [configuration, { session, samples, stoppedEarly, failure }];
   }
-  if (typeof failure !== "string" || samples.length > 0) return undefined;
-  return [configuration, { session, samples, stoppedEarly, failure }];
+  if (samples.length === 0) return undefined;
+  const entry = { session, samples, stoppedEarly };
+  if (confirmation === undefined) return [configuration, entry];
+  return isConfirmation(confirmation) ? [configuration, { ...entry, confirmation }] : undefined;
+}
+
+function isConfirmation(value: unknown): value is Confirmation {
+  if (typeof value !== "object" || value === null) return false;
+  const { first, firstSamples, samples } = value as Readonly<Record<string, unknown>>;
+  return typeof first === "string" && isTimes(firstSamples) && firstSamples.length > 0 &&
+    isTimes(samples) && samples.length > 0;
 }
 
 function isTimes(value: unknown): value is number[] {

@@ -10,11 +10,15 @@ import type { DeviceContext } from "../../hardware/device_context.ts";
 import { isFileProblem } from "../cache/file_problem.ts";
 import { CompilerUnavailableError } from "../compile/compiler_unavailable_error.ts";
 import type { TuningValue } from "./canonical_text.ts";
-import { chooseConfiguration } from "./configuration_choice.ts";
+import {
+  chooseConfiguration,
+  isConfirmed,
+  type TimedConfiguration,
+} from "./configuration_choice.ts";
 import { median } from "./sample_statistics.ts";
 import { TuningError } from "./tuning_error.ts";
 import type { TuningOrigin, TuningResult, TuningRow } from "./tuning_options.ts";
-import type { TuningRecord } from "./tuning_record.ts";
+import type { TuningEntry, TuningRecord } from "./tuning_record.ts";
 import { ACTION, type Candidate } from "./tuning_settings.ts";
 
 /** Why a configuration failed, in words. */
@@ -45,10 +49,12 @@ export function reportRows<Configuration extends TuningValue>(
   candidates: readonly Candidate<Configuration>[],
   record: TuningRecord,
 ): TuningRow<Configuration>[] {
+  const first = firstRunning(candidates, record)?.text;
   return candidates.flatMap(({ configuration, text }) => {
     const entry = record.get(text);
     if (entry === undefined) return [];
     const { samples, stoppedEarly, failure } = entry;
+    const { confirmation } = timedConfiguration(entry, first);
     return [{
       configuration,
       medianMicroseconds: failure === undefined ? median(samples) : Infinity,
@@ -56,8 +62,24 @@ export function reportRows<Configuration extends TuningValue>(
       ...(failure === undefined ? {} : { reason: failure }),
       samples,
       stoppedEarly,
+      refuted: confirmation !== undefined && !isConfirmed(confirmation),
     }];
   });
+}
+
+/** The first that is known to run: what the others have to be faster than. */
+export function firstRunning<Configuration>(
+  candidates: readonly Candidate<Configuration>[],
+  record: TuningRecord,
+): Candidate<Configuration> | undefined {
+  return candidates.find(({ text }) => record.get(text)?.failure === undefined && record.has(text));
+}
+
+/** An entry as the choice takes it: a second look beside another first one says nothing. */
+function timedConfiguration(entry: TuningEntry, first: string | undefined): TimedConfiguration {
+  const { samples, stoppedEarly, confirmation } = entry;
+  if (confirmation?.first !== first) return { samples, stoppedEarly };
+  return { samples, stoppedEarly, ...(confirmation === undefined ? {} : { confirmation }) };
 }
 
 /** The best of those that something is known of; undefined where none of these runs. */
@@ -65,7 +87,11 @@ export function bestCandidate<Configuration>(
   candidates: readonly Candidate<Configuration>[],
   record: TuningRecord,
 ): Candidate<Configuration> | undefined {
-  const known = candidates.map(({ text }) => record.get(text));
+  const first = firstRunning(candidates, record)?.text;
+  const known = candidates.map(({ text }) => {
+    const entry = record.get(text);
+    return entry === undefined ? undefined : timedConfiguration(entry, first);
+  });
   return candidates[chooseConfiguration(known)];
 }
 

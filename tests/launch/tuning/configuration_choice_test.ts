@@ -45,6 +45,25 @@ Deno.test("the first keeps its place unless it is slower beyond the noise", () =
   assertEquals(chooseConfiguration([times(...rising), times(...faster)]), 1);
 });
 
+Deno.test("the fastest keeps the place of the first only if it is faster the second time too", () => {
+  const first = repeated(10);
+  const seen = (samples: number[], firstSamples: number[]) => ({
+    ...repeated(8),
+    confirmation: { samples, firstSamples },
+  });
+  const twelve = (time: number) => new Array<number>(12).fill(time);
+  assertEquals(chooseConfiguration([first, seen(twelve(9), twelve(10))]), 1);
+  assertEquals(chooseConfiguration([first, seen(twelve(10), twelve(10))]), 0);
+  assertEquals(chooseConfiguration([first, seen(twelve(11), twelve(10))]), 0);
+  // Of too few rounds all have to agree, and one that was faster only at times is not.
+  assertEquals(chooseConfiguration([first, seen([9, 9], [10, 10])]), 1);
+  assertEquals(chooseConfiguration([first, seen([9, 11], [10, 10])]), 0);
+  // What was refuted gives way to the first, and not to the next one that was not looked at again.
+  assertEquals(chooseConfiguration([first, seen(twelve(11), twelve(10)), repeated(9)]), 0);
+  // The first that runs is the first.
+  assertEquals(chooseConfiguration([undefined, first, seen(twelve(9), twelve(10))]), 2);
+});
+
 Deno.test("nothing that seems slower than the first takes its place", () => {
   const first = repeated(10);
   const fastest = repeated(8);

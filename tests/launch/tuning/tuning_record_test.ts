@@ -22,6 +22,12 @@ const RECORD: TuningRecord = new Map([
   ['{"tile":16}', { session: "a", samples: [1.5, 2], stoppedEarly: false }],
   ['{"tile":32}', { session: "", samples: [], stoppedEarly: false, failure: "it\nfails" }],
   ['{"tile":8n}', { session: "a", samples: [0], stoppedEarly: true }],
+  ['{"tile":4}', {
+    session: "a",
+    samples: [1],
+    stoppedEarly: false,
+    confirmation: { first: '{"tile":16}', firstSamples: [2, 3], samples: [0, 1] },
+  }],
 ]);
 
 Deno.test("what was written is read", () => {
@@ -59,7 +65,8 @@ Deno.test("entries that cannot be are refused as a whole", () => {
     const text = JSON.stringify({ ...file, entries });
     return decodeRecord(IDENTITY, new TextEncoder().encode(text));
   };
-  assert("record" in read([entry]));
+  const confirmation = { first: "1", firstSamples: [1], samples: [2] };
+  assert("record" in read([entry, { ...entry, confirmation }]));
   for (
     const entries of [
       undefined,
@@ -75,6 +82,10 @@ Deno.test("entries that cannot be are refused as a whole", () => {
       [{ ...entry, samples: 1 }],
       [{ ...entry, stoppedEarly: 0 }],
       [{ ...entry, failure: 1 }],
+      [{ ...entry, confirmation: null }],
+      [{ ...entry, confirmation: { ...confirmation, first: 1 } }],
+      [{ ...entry, confirmation: { ...confirmation, samples: [] } }],
+      [{ ...entry, confirmation: { ...confirmation, firstSamples: [-1] } }],
       [{ ...entry, failure: "and times" }],
       [entry, 7],
     ]
