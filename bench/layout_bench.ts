@@ -1,7 +1,13 @@
 /**
- * Reordering 64 MiB, beside a copy of them by the engine, `to.set(from)`, and one by a loop over the
- * elements. Memory is allocated and written before: new memory takes longer to write than all the
- * rest, and memory that was never written is one page that is always cached.
+ * Reordering 64 MiB, in two groups for each type.
+ *
+ * Into new memory, as `layout.apply(data)` does it, beside a copy by the engine that does the same,
+ * `data.slice()`: both wait for pages that the system makes when they are first written.
+ *
+ * Into memory that is there, as `layout.apply(data, into)` does it, beside `to.set(from)` and a copy
+ * by a loop over the elements. It was written before: memory that never was is one page that is
+ * always cached.
+ *
  * `bench/report/layout_goals.ts` says what is to be reached.
  */
 
@@ -14,7 +20,7 @@ import {
   transposedLayout,
   zOrderLayout,
 } from "../src/analysis/mod.ts";
-import { measure, scaled } from "./support/measure.ts";
+import { measure, measureNew, type MeasureOptions, scaled } from "./support/measure.ts";
 
 const BYTES = scaled(2 ** 26, 2 ** 16);
 const TILE = { rows: 64, columns: 64 };
@@ -35,15 +41,30 @@ function scattered(length: number): Uint32Array {
   return indices;
 }
 
-function measureLayouts(
+type Layouts = Readonly<Record<string, (length: number) => DataLayout>>;
+
+function groupOf(data: DataArray, where: string): MeasureOptions {
+  const group = `reordering 64 MiB of ${data.constructor.name} into ${where}`;
+  return { group, bytes: 2 * BYTES };
+}
+
+function measureNewMemory(data: DataArray, layouts: Layouts): void {
+  const options = groupOf(data, "new memory");
+  measureNew("data.slice()", { ...options, baseline: true }, () => data.slice());
+  for (const [title, make] of Object.entries(layouts)) {
+    const layout = lazily(() => make(data.length));
+    measureNew(title, options, () => layout().apply(data));
+  }
+}
+
+function measureGivenMemory(
   data: DataArray,
-  layouts: Readonly<Record<string, (length: number) => DataLayout>>,
+  layouts: Layouts,
   copyPiece: (begin: number, end: number) => void,
   to: DataArray,
 ): void {
   const { length } = data;
-  const type = data.constructor.name;
-  const options = { group: `reordering 64 MiB of ${type}`, bytes: 2 * BYTES };
+  const options = groupOf(data, "memory that is there");
   measure("to.set(from)", { ...options, baseline: true }, () => {
     (to as Uint8Array).set(data as Uint8Array);
   });
@@ -51,12 +72,17 @@ function measureLayouts(
     for (let begin = 0; begin < length; begin += PIECE) copyPiece(begin, begin + PIECE);
   });
   for (const [title, make] of Object.entries(layouts)) {
-    let layout: DataLayout | undefined;
+    const layout = lazily(() => make(length));
     measure(title, options, () => {
-      layout ??= make(length);
-      layout.apply(data, to);
+      layout().apply(data, to);
     });
   }
+}
+
+/** A layout that is made in the warm-up: one that holds a table is only made if it is measured. */
+function lazily(make: () => DataLayout): () => DataLayout {
+  let layout: DataLayout | undefined;
+  return () => layout ??= make();
 }
 
 /** Rows and columns of about the same number; powers of two, as extents often are. */
@@ -73,13 +99,15 @@ const LAYOUTS = {
 
 const bytes = written(new Uint8Array(BYTES));
 const bytesTo = written(new Uint8Array(BYTES));
-measureLayouts(bytes, LAYOUTS, (begin, end) => {
+measureNewMemory(bytes, LAYOUTS);
+measureGivenMemory(bytes, LAYOUTS, (begin, end) => {
   for (let i = begin; i < end; i++) bytesTo[i] = bytes[i]!;
 }, bytesTo);
 
 const floats = written(new Float32Array(BYTES / 4));
 const floatsTo = written(new Float32Array(BYTES / 4));
-measureLayouts(
+measureNewMemory(floats, LAYOUTS);
+measureGivenMemory(
   floats,
   {
     ...LAYOUTS,
@@ -94,6 +122,7 @@ measureLayouts(
 
 const doubles = written(new Float64Array(BYTES / 8));
 const doublesTo = written(new Float64Array(BYTES / 8));
-measureLayouts(doubles, LAYOUTS, (begin, end) => {
+measureNewMemory(doubles, LAYOUTS);
+measureGivenMemory(doubles, LAYOUTS, (begin, end) => {
   for (let i = begin; i < end; i++) doublesTo[i] = doubles[i]!;
 }, doublesTo);

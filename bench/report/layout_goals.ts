@@ -9,9 +9,12 @@ import type { Figure } from "./figure.ts";
 import { type GoalOutcome, speedGoal } from "./goals.ts";
 
 const AREA = "layout";
-const COPY = "to.set(from)";
+/** What layouts are compared with: a copy into memory that is there, and one into new memory. */
+const COPIES = ["to.set(from)", "data.slice()"];
 const LOOP = "to[i] = from[i]";
-/** The share of a copy's bandwidth that layouts must reach. */
+/** Which type a group is of, and where its elements go. */
+const GROUP = / of (?<type>\w+) (?<where>into .+)$/;
+/** The share of a copy's bandwidth that layouts must reach, wherever they go. */
 const SHARE = 0.5;
 /** Those that it is asked of; what misses every cache at every element is for comparison. */
 const LAYOUTS = ["transposed", "structure of arrays", "tiled"];
@@ -27,12 +30,12 @@ export function layoutGoals(figures: readonly Figure[]): GoalOutcome[] {
 }
 
 function groupGoals(figures: readonly Figure[]): GoalOutcome[] {
-  const copy = figures.find(({ title }) => title === COPY);
-  if (copy === undefined) return [];
-  const type = copy.group.split(" ").at(-1);
-  return figures.filter(({ title }) => title !== COPY).map(({ title, fastest }) => {
-    const name = title === LOOP ? `a copy of ${type} by a loop` : `${type} ${title}`;
+  const copy = figures.find(({ title }) => COPIES.includes(title));
+  const group = GROUP.exec(copy?.group ?? "")?.groups;
+  if (copy === undefined || group === undefined) return [];
+  return figures.filter((figure) => figure !== copy).map(({ title, fastest }) => {
+    const what = title === LOOP ? `a copy of ${group.type} by a loop` : `${group.type} ${title}`;
     const least = LAYOUTS.includes(title) ? SHARE : null;
-    return speedGoal(`${name}, by a copy`, copy.fastest, fastest, least);
+    return speedGoal(`${what} ${group.where}, by ${copy.title}`, copy.fastest, fastest, least);
   });
 }

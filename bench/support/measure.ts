@@ -58,6 +58,21 @@ export function measure(
   declare(title, options, body);
 }
 
+/** Declares a benchmark of something that makes an array, whose memory is given back, untimed. */
+export function measureNew(
+  title: string,
+  options: MeasureOptions,
+  make: () => { readonly buffer: ArrayBufferLike },
+): void {
+  declare(title, options, (bench) => {
+    bench.start();
+    const { buffer } = make();
+    bench.end();
+    // What waits for the garbage collector would be collected in the middle of a later sample.
+    if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+  });
+}
+
 /** Options of a benchmark of something that enqueues work. */
 export interface EnqueueOptions extends MeasureOptions {
   /** Done before each iteration, outside the timing. */

@@ -38,8 +38,7 @@ class KernelWork final : public Work {
         owner_(std::move(request.owner)),
         block_count_(block_count(request.grid)),
         workers_(WorkerPool::instance().size()),
-        completed_(std::move(completed)),
-        block_nanoseconds_(BlockTimes::instance().recall(launch_)) {}
+        completed_(std::move(completed)) {}
 
   bool run_piece(Worker& worker) override {
     if (cancelled_.load(std::memory_order_relaxed)) return false;
@@ -62,13 +61,20 @@ class KernelWork final : public Work {
   // code goes before whoever waits is told, who may be about to unload it.
   void completed() override {
     owner_ = nullptr;
-    if (!faulted_) BlockTimes::instance().note(launch_, first_nanoseconds());
+    if (divisible() && !faulted_) BlockTimes::instance().note(launch_, first_nanoseconds());
     completed_(faulted_ ? &fault_ : nullptr);
   }
 
   bool divisible() const override { return block_count_ > 1; }
 
-  bool wants_help() const override { return !is_short(blocks_left()); }
+  // Asked before the first piece, and only now, when it is this launch's turn, is known how long
+  // those took that were enqueued before it.
+  bool wants_help() override {
+    if (next_block_.load(std::memory_order_relaxed) == 0) {
+      block_nanoseconds_.store(BlockTimes::instance().recall(launch_), std::memory_order_relaxed);
+    }
+    return !is_short(blocks_left());
+  }
 
  private:
   bool is_short(uint64_t blocks) const {
@@ -82,17 +88,13 @@ class KernelWork final : public Work {
   }
 
   uint64_t next_chunk() const {
-    if (is_short(block_count_)) return short_chunk();
+    const uint64_t chunk = chunk_.load(std::memory_order_relaxed);
+    // What one worker is to do alone is not divided among all. Its chunks grow from one block all
+    // the same: they may turn out longer than the last time.
+    if (is_short(block_count_)) return chunk;
     const uint64_t fair = blocks_left() / (2 * uint64_t{workers_});
     // Small enough, towards the end, that the workers end together.
-    return std::max<uint64_t>(1, std::min(chunk_.load(std::memory_order_relaxed), fair));
-  }
-
-  // One worker is to do it all: in three pieces, as it may turn out longer than the last time.
-  uint64_t short_chunk() const {
-    const uint64_t left = blocks_left();
-    if (left == block_count_) return 1;
-    return left + 1 == block_count_ ? (left + 1) / 2 : std::max<uint64_t>(1, left);
+    return std::max<uint64_t>(1, std::min(chunk, fair));
   }
 
   // Only full chunks say how long a full one takes; a lost update of another worker is harmless.
@@ -163,7 +165,7 @@ class KernelWork final : public Work {
   std::atomic<bool> cancelled_{false};
   LaunchFault fault_{cudaSuccess, {}};
   bool faulted_ = false;
-  std::atomic<uint32_t> block_nanoseconds_;
+  std::atomic<uint32_t> block_nanoseconds_{BlockTimes::unknown};
   // Written by the worker that runs the first block, and read when all have left.
   std::atomic<const Worker*> first_worker_{nullptr};
   uint64_t first_ran_ = 0;

@@ -23,7 +23,7 @@ class Work {
   virtual bool divisible() const { return false; }
 
   // Whether what is left of divisible work is worth waking a worker for. Asked once per piece.
-  virtual bool wants_help() const { return true; }
+  virtual bool wants_help() { return true; }
 
  protected:
   Work() = default;

@@ -114,8 +114,8 @@ std::shared_ptr<Work> WorkerPool::take(std::unique_lock<std::mutex>& lock) {
   ++work->workers_inside_;
   work->queued_ = work->divisible();
   if (work->queued_) queue_.push_back(work);
-  const bool is_left = others_wait || (work->queued_ && (work->wants_help() || !watching_));
-  if (is_left) wake_one(lock);
+  const bool wants_help = work->queued_ && (work->wants_help() || !watching_);
+  if (wants_help || others_wait) wake_one(lock);
   return work;
 }
 

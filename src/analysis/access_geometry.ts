@@ -14,7 +14,7 @@ export const WARP_LANES = 32;
 
 /** Lines that are followed where `reuse` is `true`. */
 export const DEFAULT_REUSE_LINES = 8192;
-/** At most so many lines are followed: some 250 MB of tables. */
+/** At most so many lines are followed: some 190 MB of tables. */
 export const MAXIMUM_REUSE_LINES = 2 ** 22;
 
 const ELEMENT_BYTES: readonly number[] = [1, 2, 4, 8, 12, 16];

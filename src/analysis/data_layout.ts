@@ -160,7 +160,9 @@ export abstract class DataLayout {
       this.#check(action, "into", into);
       const [from, to] = [typedArrayKind(data)!, typedArrayKind(into)!];
       if (from !== to) {
-        throw new TypeError(`Cannot ${action} as into must be a ${from} like data: it is a ${to}`);
+        throw new TypeError(
+          `Cannot ${action} as into must be of the kind of data, ${from}: it is of ${to}`,
+        );
       }
       if (overlap(data, into)) {
         throw new TypeError(`Cannot ${action} as into must not share memory with data: it does`);

@@ -189,7 +189,8 @@ function result<T extends DataArray>(
 }
 
 function sectorsOf(report: AccessReport): string {
-  return `a request touches ${perRequest(report)} sectors`;
+  const sectors = perRequest(report);
+  return `a request touches ${sectors} ${sectors === "1" ? "sector" : "sectors"}`;
 }
 
 function perRequest({ sectors, requests }: AccessReport): string {

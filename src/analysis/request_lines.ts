@@ -84,6 +84,15 @@ export class RequestLines {
     this.#wasApart = isAligned(this.#geometry) && this.lines === to - from;
   }
 
+  /** Finds the lines of a request, and nothing else of what {@linkcode count} counts. */
+  findLines(values: Uint32Array<ArrayBuffer>, from: number, to: number, part: number): void {
+    if (this.#wasApart && this.#isApart(values, from, to, part)) {
+      this.lines = to - from;
+    } else if (!isAligned(this.#geometry) || !this.#place(values, from, to, part)) {
+      this.#countWithCare(values, from, to, part);
+    }
+  }
+
   /** Whether no two lanes leave a mark in the same place, which is certain for two in one line. */
   #isApart(values: Uint32Array<ArrayBuffer>, from: number, to: number, part: number): boolean {
     const { elementBytes, accessBytes, offset } = this.#geometry;

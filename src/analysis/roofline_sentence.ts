@@ -27,10 +27,14 @@ function placeSentence({ intensity, ridge, attainable }: Figures, roof: Roofline
   if (intensity === 0) return "It only moves bytes: memory bounds it.";
   if (intensity === Infinity) return "It moves no bytes: arithmetic bounds it.";
   const side = roof === "memory" ? "below" : "above";
-  const place = intensity === ridge ? "" : ` ${side} the ${significant(ridge)}`;
+  const [own, meeting] = [significant(intensity), significant(ridge)];
+  // Of what is printed alike nobody wants to read that one is above the other.
+  const place = own === meeting ? "" : ` ${side} the ${meeting}`;
   const bounded = roof === "memory" ? "memory bounds it" : "arithmetic bounds it";
-  return `At ${significant(intensity)} operations per byte,${place} where the roofs meet, ` +
-    `${bounded} to ${rate(attainable, "operations")}.`;
+  return `At ${own} ${
+    own === "1" ? "operation" : "operations"
+  } per byte,${place} where the roofs ` +
+    `meet, ${bounded} to ${rate(attainable, "operations")}.`;
 }
 
 function reachSentence(

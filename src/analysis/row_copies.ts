@@ -23,8 +23,8 @@ export interface BlockRows {
 }
 
 /**
- * Moves a matrix into tiles, or back, row of the matrix by row: so one side is read or written from
- * one end to the other.
+ * Moves a matrix into tiles row by row, or back tile by tile: what is read lies together either way.
+ * Writes to many places wait for nothing, and reads from many do, which takes up to twice as long.
  *
  * @param from Where from.
  * @param to Where to: elements of the same width.
@@ -42,14 +42,17 @@ export function moveRows(
   const rowBytes = shape.columns * bytes;
   const isWhole = (width: number) =>
     [tileBytes, rowBytes, from.byteOffset, to.byteOffset].every((place) => place % width === 0);
+  const move = isForward ? intoTiles : fromTiles;
   if (isWhole(8)) {
     const [source, target] = [viewOf(BigUint64Array, from), viewOf(BigUint64Array, to)];
-    eachRow(inUnits(shape, bytes, 8), (...row) => moveRow64(source, target, isForward, ...row));
+    move(inUnits(shape, bytes, 8), (...rows) => copyRows64(source, target, ...rows));
   } else if (isWhole(4)) {
     const [source, target] = [viewOf(Int32Array, from), viewOf(Int32Array, to)];
-    eachRow(inUnits(shape, bytes, 4), (...row) => moveRow32(source, target, isForward, ...row));
+    move(inUnits(shape, bytes, 4), (...rows) => copyRows32(source, target, ...rows));
+  } else if (from instanceof Uint16Array) {
+    move(shape, (...rows) => copyRows16(from, to as Uint16Array, ...rows));
   } else {
-    eachRow(shape, (...row) => moveRowNarrow(from, to, isForward, ...row));
+    move(shape, (...rows) => copyRows8(from as Uint8Array, to as Uint8Array, ...rows));
   }
 }
 
@@ -72,105 +75,125 @@ function viewOf<V extends WordArray>(
 }
 
 /**
- * Moves a row of the matrix.
+ * Copies rows of tiles.
  *
- * @param i Where it begins.
- * @param o Where its part of the first tile begins.
- * @param step From there to its part of the next tile.
- * @param width Units of a tile's row.
- * @param whole Units of the row in tiles that are as wide.
- * @param p Where its part of the last tile begins, which is not.
- * @param rest Units of that.
+ * @param i Where the first begins.
+ * @param step From there to the next.
+ * @param o Where it goes.
+ * @param rise From there to where the next goes.
+ * @param width Units of a row.
+ * @param count Rows.
  */
-type RowMover = (
+type RowsCopy = (
   i: number,
-  o: number,
   step: number,
+  o: number,
+  rise: number,
   width: number,
-  whole: number,
-  p: number,
-  rest: number,
+  count: number,
 ) => void;
 
-/** Calls for each row: what is called often is compiled for speed soon, a single long loop is not. */
-function eachRow({ rows, columns, tileRows, tileColumns }: BlockRows, move: RowMover): void {
+// Rows and bands have functions of their own: what is called often is compiled for speed soon. In a
+// long loop that is called once, copies of BigInt elements would be compiled for a quick start.
+
+/** Row of the matrix by row: each has a row of every tile that is beside it. */
+function intoTiles(shape: BlockRows, copy: RowsCopy): void {
+  for (let row = 0; row < shape.rows; row++) rowIntoTiles(shape, row, copy);
+}
+
+function rowIntoTiles(
+  { rows, columns, tileRows, tileColumns }: BlockRows,
+  row: number,
+  copy: RowsCopy,
+): void {
   const rest = columns % tileColumns;
   const whole = columns - rest;
-  for (let row = 0; row < rows; row++) {
-    const inTile = row % tileRows;
-    const top = row - inTile;
-    const height = rows - top < tileRows ? rows - top : tileRows;
-    const begin = top * columns;
-    move(
-      row * columns,
-      begin + inTile * tileColumns,
-      height * tileColumns,
-      tileColumns,
-      whole,
-      begin + whole * height + inTile * rest,
-      rest,
-    );
+  const inTile = row % tileRows;
+  const top = row - inTile;
+  const height = rows - top < tileRows ? rows - top : tileRows;
+  const i = row * columns;
+  const band = top * columns;
+  const tiles = whole / tileColumns >>> 0;
+  copy(i, tileColumns, band + inTile * tileColumns, height * tileColumns, tileColumns, tiles);
+  if (rest > 0) copy(i + whole, rest, band + whole * height + inTile * rest, rest, rest, 1);
+}
+
+/** Tile by tile. */
+function fromTiles(shape: BlockRows, copy: RowsCopy): void {
+  for (let top = 0; top < shape.rows; top += shape.tileRows) bandFromTiles(shape, top, copy);
+}
+
+function bandFromTiles(
+  { rows, columns, tileRows, tileColumns }: BlockRows,
+  top: number,
+  copy: RowsCopy,
+): void {
+  const height = rows - top < tileRows ? rows - top : tileRows;
+  const band = top * columns;
+  for (let left = 0; left < columns; left += tileColumns) {
+    const width = columns - left < tileColumns ? columns - left : tileColumns;
+    copy(band + left * height, width, band + left, columns, width, height);
   }
 }
 
 // One loop for each width: a loop that sees several kinds of arrays is slow.
 
-function moveRow64(
+function copyRows64(
   from: BigUint64Array,
   to: BigUint64Array,
-  isForward: boolean,
   i: number,
-  o: number,
   step: number,
+  o: number,
+  rise: number,
   width: number,
-  whole: number,
-  p: number,
-  rest: number,
+  count: number,
 ): void {
-  for (const end = i + whole; i < end; i += width, o += step) {
-    if (isForward) { for (let k = 0; k < width; k++) to[o + k] = from[i + k]!; }
-    else for (let k = 0; k < width; k++) to[i + k] = from[o + k]!;
+  for (; count > 0; count--, i += step, o += rise) {
+    for (let k = 0; k < width; k++) to[o + k] = from[i + k]!;
   }
-  if (isForward) { for (let k = 0; k < rest; k++) to[p + k] = from[i + k]!; }
-  else for (let k = 0; k < rest; k++) to[i + k] = from[p + k]!;
 }
 
-function moveRow32(
+function copyRows32(
   from: Int32Array,
   to: Int32Array,
-  isForward: boolean,
   i: number,
-  o: number,
   step: number,
+  o: number,
+  rise: number,
   width: number,
-  whole: number,
-  p: number,
-  rest: number,
+  count: number,
 ): void {
-  for (const end = i + whole; i < end; i += width, o += step) {
-    if (isForward) { for (let k = 0; k < width; k++) to[o + k] = from[i + k]!; }
-    else for (let k = 0; k < width; k++) to[i + k] = from[o + k]!;
+  for (; count > 0; count--, i += step, o += rise) {
+    for (let k = 0; k < width; k++) to[o + k] = from[i + k]!;
   }
-  if (isForward) { for (let k = 0; k < rest; k++) to[p + k] = from[i + k]!; }
-  else for (let k = 0; k < rest; k++) to[i + k] = from[p + k]!;
 }
 
-function moveRowNarrow(
-  from: WordArray,
-  to: WordArray,
-  isForward: boolean,
+function copyRows16(
+  from: Uint16Array,
+  to: Uint16Array,
   i: number,
-  o: number,
   step: number,
+  o: number,
+  rise: number,
   width: number,
-  whole: number,
-  p: number,
-  rest: number,
+  count: number,
 ): void {
-  for (const end = i + whole; i < end; i += width, o += step) {
-    if (isForward) { for (let k = 0; k < width; k++) to[o + k] = from[i + k]!; }
-    else for (let k = 0; k < width; k++) to[i + k] = from[o + k]!;
+  for (; count > 0; count--, i += step, o += rise) {
+    for (let k = 0; k < width; k++) to[o + k] = from[i + k]!;
   }
-  if (isForward) { for (let k = 0; k < rest; k++) to[p + k] = from[i + k]!; }
-  else for (let k = 0; k < rest; k++) to[i + k] = from[p + k]!;
+}
+
+function copyRows8(
+  from: Uint8Array,
+  to: Uint8Array,
+  i: number,
+  step: number,
+  o: number,
+  rise: number,
+  width: number,
+  count: number,
+): void {
+  for (; count > 0; count--, i += step, o += rise) {
+    for (let k = 0; k < width; k++) to[o + k] = from[i + k]!;
+  }
 }

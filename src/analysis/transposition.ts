@@ -15,6 +15,8 @@
 
 import type { WordArray } from "./element_words.ts";
 import { transposePacked16, transposePacked8 } from "./packed_transposition.ts";
+import { areRecords, transposeRecords } from "./record_transposition.ts";
+import { transposeRegions } from "./region_transposition.ts";
 import { StagedTransposition } from "./staged_transposition.ts";
 
 /** Elements on each side of a block. */
@@ -33,19 +35,43 @@ type BlockMover = (top: number, bottom: number, left: number, right: number) => 
  * @param columns Its columns.
  */
 export function transpose(from: WordArray, to: WordArray, rows: number, columns: number): void {
-  if (isStaged(from, to, rows, columns)) {
+  if (areRecords(from, rows, columns) && !arePackedRecords(from, to, rows, columns)) {
+    transposeRecords(from, to, rows, columns);
+    return;
+  }
+  const done = transposeRegions(from, to, rows, columns);
+  if (done.rows === 0 && isStaged(from, to, rows, columns)) {
     new StagedTransposition(from, to as Uint8Array, rows, columns).run();
     return;
   }
   const move = moverOf(from, to, rows, columns);
-  const height = columns < BLOCK ? BLOCK_ELEMENTS / (columns || 1) >>> 0 : BLOCK;
-  const width = rows < BLOCK ? BLOCK_ELEMENTS / (rows || 1) >>> 0 : BLOCK;
-  for (let top = 0; top < rows; top += height) {
-    const bottom = top + height < rows ? top + height : rows;
-    for (let left = 0; left < columns; left += width) {
-      move(top, bottom, left, left + width < columns ? left + width : columns);
+  eachBlock(move, 0, done.rows, done.columns, columns);
+  eachBlock(move, done.rows, rows, 0, columns);
+}
+
+/** Goes through the part of rows `top` to `bottom` and columns `left` to `right`. */
+function eachBlock(
+  move: BlockMover,
+  top: number,
+  bottom: number,
+  left: number,
+  right: number,
+): void {
+  const rows = bottom - top;
+  const columns = right - left;
+  const height = columns < BLOCK ? wholeWords(BLOCK_ELEMENTS / (columns || 1)) : BLOCK;
+  const width = rows < BLOCK ? wholeWords(BLOCK_ELEMENTS / (rows || 1)) : BLOCK;
+  for (let row = top; row < bottom; row += height) {
+    const end = row + height < bottom ? row + height : bottom;
+    for (let column = left; column < right; column += width) {
+      move(row, end, column, column + width < right ? column + width : right);
     }
   }
+}
+
+/** Blocks of small elements begin and end where words do, which have up to four of them. */
+function wholeWords(elements: number): number {
+  return elements >>> 2 << 2;
 }
 
 function moverOf(from: WordArray, to: WordArray, rows: number, columns: number): BlockMover {
@@ -66,6 +92,11 @@ function moverOf(from: WordArray, to: WordArray, rows: number, columns: number):
   const target = new Int32Array(to.buffer, to.byteOffset, size);
   const movePacked = perWord === 2 ? transposePacked16 : transposePacked8;
   return (...block) => movePacked(words, target, rows, columns, ...block);
+}
+
+/** Whether records of bytes become fields, which takes 0.7 times as long in words; back it does not. */
+function arePackedRecords(from: WordArray, to: WordArray, rows: number, columns: number): boolean {
+  return from instanceof Uint8Array && columns < rows && isPacked(from, to, rows, columns);
 }
 
 /** Whether small elements are better moved by way of other memory. */

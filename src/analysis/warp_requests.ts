@@ -22,6 +22,7 @@ import {
 } from "./regular_requests.ts";
 import { RequestLines } from "./request_lines.ts";
 import type { ReuseDistances } from "./reuse_distances.ts";
+import { WarpLines } from "./warp_lines.ts";
 
 const BYTE = 255;
 
@@ -39,16 +40,17 @@ export class WarpRequests {
   bankConflicts = 0;
 
   readonly #geometry: AccessGeometry;
-  readonly #reuse: ReuseDistances | null;
+  /** Where lines are told; null where nobody wants to know. */
+  readonly #told: WarpLines | null;
   readonly #touched: RequestLines;
   readonly #banks: BankCounter;
   readonly #strided: StridedRequests;
   readonly #shaped: ShapedRequests;
   readonly #distant = new DistantLanes();
-  /** Lines that a warp passes. */
-  readonly #passed = new Int32Array(WARP_LANES + 1);
-  /** What is to be added to the number of a line; `NaN` where indices were moved one by one. */
-  #firstLine = 0;
+  /** Whether indices were moved one by one. */
+  #isDistant = false;
+  /** Whether the lines of a shape were told when it was counted. */
+  #isTold = false;
 
   /**
    * @param geometry How accesses lie in lines.
@@ -56,13 +58,13 @@ export class WarpRequests {
    */
   constructor(geometry: AccessGeometry, reuse: ReuseDistances | null) {
     this.#geometry = geometry;
-    this.#reuse = reuse;
+    this.#told = reuse === null ? null : new WarpLines(geometry, reuse);
     this.#touched = new RequestLines(geometry);
     this.#banks = new BankCounter(geometry.elementBytes);
-    const count: WarpCounter = (values, first) =>
-      this.#count(values, first, first + WARP_LANES, null);
-    this.#strided = new StridedRequests(count);
-    this.#shaped = new ShapedRequests(count);
+    const counter = (told: WarpLines | null): WarpCounter => (values, first) =>
+      this.#count(values, first, first + WARP_LANES, told);
+    this.#strided = new StridedRequests(counter(null));
+    this.#shaped = new ShapedRequests(counter(this.#told));
   }
 
   /**
@@ -73,32 +75,33 @@ export class WarpRequests {
    * @param base What was taken off each, a multiple of 128.
    */
   add(values: Uint32Array<ArrayBuffer>, count: number, base: number): void {
-    const reuse = this.#reuse;
-    this.#firstLine = base / LINE_BYTES * this.#geometry.elementBytes;
+    const told = this.#told;
+    this.#isDistant = false;
+    told?.begin(base / LINE_BYTES * this.#geometry.elementBytes);
     const whole = count - count % WARP_LANES;
     for (let first = 0; first < whole; first += WARP_LANES) {
       const step = constantStep(values, first);
       if (step === step) this.#addStrided(values, first, step);
-      else if (reuse === null) this.#addCounts(this.#shaped.counts(values, first));
-      else this.#addCounts(this.#count(values, first, first + WARP_LANES, reuse));
+      else this.#addShaped(values, first);
     }
-    if (whole < count) this.#addCounts(this.#count(values, whole, count, reuse));
+    if (whole < count) this.#addCounts(this.#count(values, whole, count, told));
+    told?.flush();
   }
 
   /** The same for indices that are too far apart for it. */
   addDistant(values: Float64Array, count: number): void {
-    this.#firstLine = NaN;
+    this.#isDistant = true;
     for (let first = 0; first < count; first += WARP_LANES) {
       const end = Math.min(count, first + WARP_LANES);
       this.#distant.move(values, first, end);
-      this.#addCounts(this.#count(this.#distant.lanes, 0, end - first, this.#reuse));
+      this.#addCounts(this.#count(this.#distant.lanes, 0, end - first, this.#told));
     }
   }
 
   #addStrided(values: Uint32Array<ArrayBuffer>, first: number, step: number): void {
-    const reuse = this.#reuse;
-    if (reuse !== null && !isAligned(this.#geometry)) {
-      this.#addCounts(this.#count(values, first, first + WARP_LANES, reuse));
+    const told = this.#told;
+    if (told !== null && !isAligned(this.#geometry)) {
+      this.#addCounts(this.#count(values, first, first + WARP_LANES, told));
       return;
     }
     this.#addCounts(
@@ -106,7 +109,18 @@ export class WarpRequests {
         ? this.#strided.counts(values[first]!, step)
         : this.#strided.counts(values[first + WARP_LANES - 1]!, -step),
     );
-    if (reuse !== null) this.#tellMonotonic(values, first, reuse);
+    told?.addStrided(values[first]!, step);
+  }
+
+  #addShaped(values: Uint32Array<ArrayBuffer>, first: number): void {
+    this.#isTold = this.#told === null;
+    this.#addCounts(this.#shaped.counts(values, first));
+    if (this.#isTold) return;
+    // What the access costs was known: only its lines are to be found.
+    for (let part = 0; part < this.#geometry.parts; part++) {
+      this.#touched.findLines(values, first, first + WARP_LANES, part);
+      this.#tell(this.#told!);
+    }
   }
 
   #addCounts(counts: PackedCounts): void {
@@ -122,7 +136,7 @@ export class WarpRequests {
     values: Uint32Array<ArrayBuffer>,
     from: number,
     to: number,
-    reuse: ReuseDistances | null,
+    told: WarpLines | null,
   ): PackedCounts {
     const { parts, granuleBytes } = this.#geometry;
     const touched = this.#touched;
@@ -137,8 +151,9 @@ export class WarpRequests {
       sectors += touched.sectors;
       lines += touched.lines;
       idealSectors += Math.ceil(touched.granules * granuleBytes / SECTOR_BYTES);
-      if (reuse !== null) this.#tell(reuse);
+      if (told !== null) this.#tell(told);
     }
+    this.#isTold = true;
     return packCounts(sectors, lines, idealSectors, this.#conflicts(values, from, to, isApart));
   }
 
@@ -159,35 +174,15 @@ export class WarpRequests {
     return banks.wavefronts - banks.idealWavefronts - before;
   }
 
-  #tell(reuse: ReuseDistances): void {
+  #tell(told: WarpLines): void {
     const { order, lines } = this.#touched;
-    if (this.#firstLine === this.#firstLine) {
-      reuse.accessAll(order, lines, this.#firstLine);
+    if (!this.#isDistant) {
+      told.add(order, lines);
       return;
     }
     const { elementBytes } = this.#geometry;
     for (let i = 0; i < lines; i++) {
-      reuse.access(this.#distant.lineOf(order[i]!, elementBytes));
-    }
-  }
-
-  /** Tells the lines of a warp that goes one way, where each lane is in one line. */
-  #tellMonotonic(values: Uint32Array<ArrayBuffer>, from: number, reuse: ReuseDistances): void {
-    const { elementBytes, offset, parts, accessBytes } = this.#geometry;
-    const passed = this.#passed;
-    for (let part = 0; part < parts; part++) {
-      const place = offset + part * accessBytes;
-      let last = -1;
-      let lines = 0;
-      for (let lane = from; lane < from + WARP_LANES; lane++) {
-        const index = values[lane]!;
-        const byte = Math.imul(index & 127, elementBytes) + place;
-        const line = Math.imul(index >>> 7, elementBytes) + (byte >>> 7);
-        passed[lines] = line;
-        if (line !== last) lines++;
-        last = line;
-      }
-      reuse.accessAll(passed, lines, this.#firstLine);
+      told.addDistant(this.#distant.lineOf(order[i]!, elementBytes));
     }
   }
 }

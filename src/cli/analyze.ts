@@ -10,11 +10,14 @@ import { describeAccess } from "./analyze_text.ts";
 import { type Command, EXIT, type Invocation, printResult, UsageError } from "./command.ts";
 import { FileProblem } from "./file_problem.ts";
 import { pictureFile } from "./picture_file.ts";
-import { integerOption } from "./run_options.ts";
+import { integerOption, textOption } from "./run_options.ts";
 
 /** Lanes of a warp, and requests that a picture shows. */
 const LANES = 32;
 const PICTURED_REQUESTS = 4;
+
+/** Bytes that a lane can access as one element. */
+const ELEMENT_BYTES: readonly string[] = ["1", "2", "4", "8", "12", "16"];
 
 /** What the command prints as JSON. */
 function figuresOf(report: AccessReport, advice: string) {
@@ -35,13 +38,12 @@ function figuresOf(report: AccessReport, advice: string) {
   };
 }
 
-function analyzerOf(elementBytes: number, offset: number, reuse: boolean): AccessAnalyzer {
-  try {
-    return new AccessAnalyzer({ elementBytes, offset, reuse });
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    throw new UsageError(error.message);
-  }
+function elementBytesOf(invocation: Invocation): number {
+  const text = textOption(invocation, "element-bytes") ?? "4";
+  if (ELEMENT_BYTES.includes(text)) return Number(text);
+  throw new UsageError(
+    `Cannot use --element-bytes as it must be one of ${ELEMENT_BYTES.join(", ")}: it is "${text}"`,
+  );
 }
 
 /** Adds all indices, and returns the first of them, for the picture. */
@@ -63,14 +65,15 @@ function addAll(analyzer: AccessAnalyzer, source: IndexSource): number[] {
 
 async function analyze(invocation: Invocation): Promise<void> {
   const picture = pictureFile(invocation);
-  const elementBytes = integerOption(invocation, "element-bytes", 1, 16) ?? 4;
+  const elementBytes = elementBytesOf(invocation);
   const offset = integerOption(invocation, "offset", 0, Number.MAX_SAFE_INTEGER) ?? 0;
   const isShared = invocation.options["shared"] === true;
   if (isShared && offset !== 0) {
     throw new UsageError("Cannot use --offset with --shared as shared memory begins at bank 0");
   }
   const source = indexSource(invocation);
-  const analyzer = analyzerOf(elementBytes, offset, invocation.options["reuse"] === true);
+  const reuse = invocation.options["reuse"] === true;
+  const analyzer = new AccessAnalyzer({ elementBytes, offset, reuse });
   const indices = addAll(analyzer, source);
   const report = analyzer.report();
   const advice = isShared ? report.bankAdvice : report.advice;
@@ -113,7 +116,8 @@ read in pieces, however large it is, with its last index fastest.
 
 With --json: { kind, stride, confidence, outliers, requests, sectors, idealSectors, efficiency,
 bankConflicts, advice }, and of --reuse { reuse: { granularity, counts, firstTouches, sampled,
-standardError } }: counts by the lines accessed in between, 0, 1, 2 to 3, 4 to 7 and so on. Exit code 1 when FILE cannot be read, or holds what is no index.`,
+standardError } }: counts by the lines accessed in between, 0, 1, 2 to 3, 4 to 7 and so on.
+Exit code 1 when FILE cannot be read, or holds what is no index.`,
   options: {
     values: ["stride", "indices", "count", "element-bytes", "offset", "picture"],
     flags: ["reuse", "shared"],

@@ -78,7 +78,8 @@ function typedSource(text: string): IndexSource {
     );
   }
   const indices = Float64Array.from(parts, Number);
-  return { subject: `${indices.length} indices`, pieces: () => [indices] };
+  const noun = indices.length === 1 ? "index" : "indices";
+  return { subject: `${indices.length} ${noun}`, pieces: () => [indices] };
 }
 
 function strideSource(text: string, count: number): IndexSource {

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { FileProblem, isAboutFile, reasonOf } from "./file_problem.ts";
+
 /** Exit codes: all commands use these three. */
 export const EXIT = {
   /** Done. */
@@ -78,9 +80,27 @@ export function requireNoArguments(command: string, invocation: Invocation): voi
   throw new UsageError(`Cannot run ${command} as it takes no arguments: there is "${first}"`);
 }
 
-/** Prints the result: one JSON value, or text for people. */
+/**
+ * Prints a text on stdout.
+ *
+ * @throws {FileProblem} If stdout does not take it: it may be a file on a disk that is full.
+ */
+export function printText(text: string): void {
+  try {
+    console.log(text);
+  } catch (error) {
+    if (!isAboutFile(error)) throw error;
+    throw new FileProblem(`Cannot print the result: ${reasonOf(error)}`);
+  }
+}
+
+/**
+ * Prints the result: one JSON value, or text for people.
+ *
+ * @throws {FileProblem} If stdout does not take it.
+ */
 export function printResult(invocation: Invocation, value: unknown, text: () => string): void {
-  console.log(invocation.json ? JSON.stringify(value, null, 2) : text());
+  printText(invocation.json ? JSON.stringify(value, null, 2) : text());
 }
 
 /** Says on stderr what is going on; replaces the line in a terminal, and is silent elsewhere. */

@@ -79,10 +79,13 @@ export async function kernelResources(
   const known = [...compiled.loweredNames]
     .filter(([, other]) => compiled.resources.has(other))
     .map(([other]) => other);
+  const isTemplate = !expression.includes("<") && /\btemplate\s*</.test(source);
+  const hint = isTemplate ? `; an instance of a template is named as ${expression}<…>` : "";
   throw new FileProblem(
     known.length === 0
-      ? `Cannot find out what ${expression} takes as the compiler says it of no kernel of ${file}`
+      ? `Cannot find out what ${expression} takes as the compiler says it of no kernel of ${file}` +
+        hint
       : `Cannot find out what ${expression} takes as ${file} must have such a kernel: it has ` +
-        known.join(", "),
+        known.join(", ") + hint,
   );
 }

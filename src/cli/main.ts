@@ -11,12 +11,13 @@ import {
   UnsupportedPlatformError,
 } from "../../mod.ts";
 import { ANALYZE } from "./analyze.ts";
-import { type Command, type CommandGroup, EXIT, UsageError } from "./command.ts";
+import { type Command, type CommandGroup, EXIT, printText, UsageError } from "./command.ts";
 import { CACHE } from "./cache.ts";
 import { readCommandLine } from "./command_line.ts";
 import { COMPILE } from "./compile.ts";
 import { DEVICES } from "./devices.ts";
 import { DOCTOR } from "./doctor.ts";
+import { FileProblem } from "./file_problem.ts";
 import { MEMORY } from "./memory.ts";
 import { OCCUPANCY } from "./occupancy.ts";
 import { ROOFLINE } from "./roofline.ts";
@@ -66,7 +67,7 @@ gridstride ${name} <command> --help tells more.`;
 
 /** Prints help where it was asked for, and on stderr where a command is missing. */
 function printHelp(text: string, wantsHelp: boolean): number {
-  if (wantsHelp) console.log(text);
+  if (wantsHelp) printText(text);
   else console.error(text);
   return wantsHelp ? EXIT.done : EXIT.usage;
 }
@@ -82,7 +83,7 @@ function explain(error: unknown): number {
   }
   if (
     error instanceof NoDeviceError || error instanceof LibraryNotFoundError ||
-    error instanceof UnsupportedPlatformError
+    error instanceof UnsupportedPlatformError || error instanceof FileProblem
   ) {
     console.error(error.message);
     return EXIT.failed;

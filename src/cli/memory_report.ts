@@ -14,7 +14,7 @@ import {
   readSnapshot,
   SnapshotError,
 } from "../memory/mod.ts";
-import { type Command, EXIT, type Invocation, UsageError } from "./command.ts";
+import { type Command, EXIT, type Invocation, printText, UsageError } from "./command.ts";
 import { deviceOrdinal } from "./device_ordinal.ts";
 import { FileProblem, isAboutFile } from "./file_problem.ts";
 
@@ -86,11 +86,11 @@ async function report(invocation: Invocation): Promise<void> {
   const snapshot = await snapshotOf(file, device);
   if (output !== undefined) {
     await write(output, memoryReport(snapshot));
-    console.log(output);
+    printText(output);
   } else if (invocation.json) {
-    console.log(JSON.stringify(memoryReportFigures(snapshot), null, 2));
+    printText(JSON.stringify(memoryReportFigures(snapshot), null, 2));
   } else {
-    console.log(memoryReportText(snapshot));
+    printText(memoryReportText(snapshot));
   }
 }
 

@@ -55,13 +55,18 @@ export class NpyIndices implements Disposable {
    *
    * @param path Where it is.
    * @param panelBytes Most bytes of rows that are turned at once.
-   * @throws {NpyError} If it is no array of integers, or cut short, or too long.
+   * @throws {NpyError} If it is no file, or no array of integers, or cut short, or too long.
    */
   constructor(path: string, panelBytes: number = PANEL_BYTES) {
     this.#panelBytes = panelBytes;
     this.#file = Deno.openSync(path);
     try {
-      const beginning = this.#read(0, Math.min(NPY_BEGINNING, this.#file.statSync().size));
+      const { isFile, isDirectory, size } = this.#file.statSync();
+      if (!isFile) {
+        const what = isDirectory ? "a directory" : "a pipe or a device";
+        throw new NpyError(`must be a file that can be read from any place: it is ${what}`);
+      }
+      const beginning = this.#read(0, Math.min(NPY_BEGINNING, size));
       const { header, data } = splitNpy(beginning);
       const [, order, type = ""] = /^([<>|=])([iuf]\d+)$/.exec(header.descr) ?? [];
       const array = ARRAYS[type];
@@ -78,8 +83,7 @@ export class NpyIndices implements Disposable {
       this.#isSwapped = order === ">";
       this.#isFortran = header.fortranOrder && header.shape.length > 1;
       this.#dataOffset = data.byteOffset;
-      const bytes = this.#file.statSync().size - this.#dataOffset;
-      requireNpyData(header.shape, array.BYTES_PER_ELEMENT, bytes);
+      requireNpyData(header.shape, array.BYTES_PER_ELEMENT, size - this.#dataOffset);
     } catch (error) {
       this.#file.close();
       throw error;

@@ -140,8 +140,8 @@ export const OCCUPANCY: Command = {
   help: `gridstride occupancy --threads N --registers N [--shared SIZE] [--dynamic SIZE] [options]
 gridstride occupancy FILE.cu "SIGNATURE" --block X,Y,Z [--dynamic SIZE] [options]
 
-Calculates occupancy as NVIDIA's own calculator does, from figures, or from a kernel that is compiled
-for it, which takes NVRTC or nvcc and no GPU.
+Calculates occupancy as NVIDIA's own calculator does, from figures, or from a kernel that is
+compiled for it, which takes NVRTC or nvcc and no GPU.
 
   --capability 9.0  the compute capability; that of the device by default
   --device DEVICE   the device: cuda, cuda:N, host or host:N
@@ -155,9 +155,10 @@ for it, which takes NVRTC or nvcc and no GPU.
   --include DIR     where headers are looked for, besides beside the file
   --option TEXT     an option for the compiler, in its words
 
-With --json: { activeBlocks, activeWarps, occupancy, limits: { warps, blocks, registers, sharedMemory,
-barriers }, limiter, advice }. A limit is the blocks that the resource alone would allow, and null
-where blocks take nothing of it. A block that does not fit has an occupancy of 0, which is explained.
+With --json: { activeBlocks, activeWarps, occupancy, limits: { warps, blocks, registers,
+sharedMemory, barriers }, limiter, advice }. A limit is the blocks that the resource alone would
+allow, and null where blocks take nothing of it. A block that does not fit has an occupancy of 0,
+which is explained.
 Exit code 1 when the source does not compile, or there is no compiler.`,
   options: {
     values: ["capability", "threads", "block", "registers", "shared", "dynamic", "barriers"],

@@ -77,15 +77,18 @@ function page({ title, description, svg }: Picture): string {
 <style>
 body { margin: 2rem auto; padding: 0 1rem; max-width: 66rem; background: #fff; color: #1b1f24;
   font: 15px/1.5 system-ui, sans-serif; }
-figure { margin: 0; overflow-x: auto; }
-figcaption { padding: 0 24px; }
-svg { display: block; max-width: 100%; height: auto; }
+figure { margin: 0; }
+figure > div { overflow-x: auto; }
+figcaption { padding: 0 24px; overflow-wrap: anywhere; }
+svg { display: block; max-width: max(100%, 40rem); height: auto; }
 @media (prefers-color-scheme: dark) { body { background: #14171b; color: #e6e9ec; } }
 </style>
 </head>
 <body>
 <figure>
+<div>
 ${svg}
+</div>
 <figcaption>${escaped(description)}</figcaption>
 </figure>
 </body>

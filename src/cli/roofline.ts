@@ -144,15 +144,16 @@ export const ROOFLINE: Command = {
   help: `gridstride roofline --bytes N --operations N [--milliseconds N] [options]
 
 Says by how many operations a kernel does for each byte whether memory or arithmetic bounds it, what
-it can reach at most, and how much of that it does. A kernel that reaches 60 % of neither is bounded by
-latency. Peaks are those of data sheets.
+it can reach at most, and how much of that it does. A kernel that reaches 60 % of neither is bounded
+by latency. Peaks are those of data sheets.
 
   --bytes N           bytes that the kernel moves from and to memory, such as 1.5e9
   --operations N      operations that it does; a multiply-add is two
   --milliseconds N    what it takes
   --precision NAME    float64, float32, float16, bfloat16, int32 or int8; float32 by default
   --tensor-cores      tensor cores do it: float64, tfloat32, float16, bfloat16, int8, float8, float4
-  --device DEVICE     the device: cuda, cuda:N, host or host:N; of a host device the GPU it stands for
+  --device DEVICE     the device: cuda, cuda:N, host or host:N; of those of the host the GPU that
+                      each stands for
   --capability 9.0    instead of a device a GPU of that compute capability
   --bandwidth N       a peak of memory to use instead, in bytes per second, such as that of a copy
   --throughput N      a peak of arithmetic to use instead, in operations per second

@@ -13,7 +13,6 @@ import {
   openDevice,
   readStructs,
   type TuningResult,
-  type TuningRow,
 } from "../../mod.ts";
 import { type Command, type Invocation, printResult, UsageError } from "./command.ts";
 import { compileKernel, findKernel } from "./kernel_module.ts";
@@ -22,9 +21,9 @@ import { readKernelSource } from "./kernel_source.ts";
 import { parseRunArgument, type RunArgument } from "./run_arguments.ts";
 import { type BoundArgument, RunArrays, writeResult } from "./run_arrays.ts";
 import { defineOptions, integerOption } from "./run_options.ts";
-import { textTable } from "./text_table.ts";
 import { type Macros, readConfigurations } from "./tune_configurations.ts";
 import { type LaunchExpressions, launchOf, readLaunchExpressions } from "./tune_launch.ts";
+import { describeTuning } from "./tune_text.ts";
 
 /** What the command prints of a configuration. */
 interface TuneRow {
@@ -191,7 +190,7 @@ function rowsOf({ best, report }: TuningResult<Macros>): TuneRow[] {
 async function tune(invocation: Invocation): Promise<void> {
   const request = await requestOf(invocation);
   const result = await tunedQuietly(request);
-  printResult(invocation, rowsOf(result), () => describe(result));
+  printResult(invocation, rowsOf(result), () => describeTuning(result));
 }
 
 /** One JSON value is all that stdout gets: what kernels print goes to stderr with `--json`. */
@@ -199,34 +198,6 @@ async function tunedQuietly(request: TuneRequest): Promise<TuningResult<Macros>>
   using device = openDevice(request.invocation.device);
   using _diverted = request.invocation.json ? device.printToStderr() : undefined;
   return await tuneOn(device, request);
-}
-
-function describe({ best, report, origin }: TuningResult<Macros>): string {
-  const names = [...new Set(report.flatMap(({ configuration }) => Object.keys(configuration)))];
-  const fastest = report.find(({ configuration }) => configuration === best)!;
-  const rows = [...report]
-    .sort((one, other) => one.medianMicroseconds - other.medianMicroseconds)
-    .map((row) => [
-      row === fastest ? "→" : "",
-      ...names.map((name) => String(row.configuration[name] ?? "")),
-      row.failed ? "failed" : row.medianMicroseconds.toPrecision(4),
-      row.failed ? "" : (row.medianMicroseconds / fastest.medianMicroseconds).toFixed(2),
-      remarkOf(row),
-    ]);
-  const table = textTable(
-    ["", ...names, "µs", "× best", ""],
-    rows,
-    ["left", ...names.map(() => "right" as const), "right", "right", "left"],
-  );
-  const found = origin === "stored" ? "known from before; --fresh times again" : "timed now";
-  const chosen = names.map((name) => `${name}=${best[name] ?? ""}`).join(" ");
-  return `${table}\n\nbest: ${chosen} (${found})`;
-}
-
-function remarkOf({ failed, reason = "", stoppedEarly, refuted }: TuningRow): string {
-  if (failed) return reason.split("\n", 1)[0]!;
-  if (refuted) return "not faster than the first when timed again";
-  return stoppedEarly ? "dropped early" : "";
 }
 
 /** The command. */
@@ -238,10 +209,10 @@ export const TUNE: Command = {
 Compiles a kernel for each of several configurations, times them in turn on the device, and says
 which is fastest. SIGNATURE and ARGUMENTs are as in gridstride run.
 
-  --tune NAME=V,V,...    a macro and the values that it may have; may be given several times, for all
-                         combinations. The first values are the usual ones, and keep their place
-                         unless others are faster beyond the noise
-  --configurations FILE  the configurations as a JSON array: [{"TILE": 16}, {"TILE": 32, "UNROLL": 4}]
+  --tune NAME=V,V,...    a macro and the values that it may have; may be given several times, for
+                         all combinations. The first values are the usual ones, and keep their
+                         place unless others are faster beyond the noise
+  --configurations FILE  the configurations as a JSON array: [{"TILE": 16}, {"TILE": 32}]
   --block X,Y,Z          threads of a block; 256 by default
   --grid X,Y,Z           blocks; by default enough for one thread for each element of the longest
                          array
@@ -253,15 +224,17 @@ which is fastest. SIGNATURE and ARGUMENTs are as in gridstride run.
   --option TEXT          an option for the compiler, in its words
   --device DEVICE        cuda, cuda:N, host or host:N
 
---block, --grid and --shared are expressions of integers, the names that are tuned and elements, the
-length of the longest array: --tune BLOCK=128,256 --block BLOCK --grid "ceil(elements / (BLOCK * 4))".
+--block, --grid and --shared are expressions of integers, the names that are tuned and elements,
+the length of the longest array:
+--tune BLOCK=128,256 --block BLOCK --grid "ceil(elements / (BLOCK * 4))".
 They have + - * / %, parentheses, ceil, floor, min and max; / divides exactly.
 
 Each launch finds the arrays as they were read. In the end those of out: and inout: are written, as
-one launch of the best configuration makes them. Results are kept, and a configuration that was timed
-before is not timed again.
-With --json: an array of { configuration, medianMicroseconds, failed, best, reason }; the time is null
-and there is a reason where it failed.
+one launch of the best configuration makes them. Results are kept, and a configuration that was
+timed before is not timed again. Times are medians of the rounds that a configuration was in; what
+is beside them, × best, compares rounds that the best one was in as well.
+With --json: an array of { configuration, medianMicroseconds, failed, best, reason }; the time is
+null and there is a reason where it failed.
 Exit code 1 when no configuration runs, or a file cannot be read or written.`,
   options: {
     values: ["grid", "block", "shared", "repeat", "configurations"],

@@ -28,7 +28,14 @@ function axisIn(text: string): readonly [name: string, values: readonly (number 
   if (name === undefined || values === undefined || values.includes("")) {
     throw new UsageError(`Cannot use --tune as it must be NAME=VALUE,VALUE,…: it is "${text}"`);
   }
-  return [name, values.map(macroValue)];
+  const macros = values.map(macroValue);
+  const twice = macros.find((value, index) => macros.indexOf(value) !== index);
+  if (twice !== undefined) {
+    throw new UsageError(
+      `Cannot use --tune as ${name} must have different values: ${twice} is twice`,
+    );
+  }
+  return [name, macros];
 }
 
 /** All combinations, the values of the last name fastest; the first has the first of each. */

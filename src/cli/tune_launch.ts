@@ -31,13 +31,20 @@ const DEFAULT_BLOCK = "256";
 /**
  * Reads the launch parameters.
  *
- * @throws {UsageError} If one is no expression of the names that all configurations have.
+ * @throws {UsageError} If one is no expression of the names that all configurations have, or a
+ * macro has the name of something else.
  */
 export function readLaunchExpressions(
   invocation: Invocation,
   configurations: readonly Macros[],
 ): LaunchExpressions {
   const [first, ...others] = configurations.map((macros) => Object.keys(macros));
+  if ([first!, ...others].some((those) => those.includes(ELEMENTS))) {
+    throw new UsageError(
+      `Cannot tune as no macro may be called ${ELEMENTS}: to --block, --grid and --shared that ` +
+        "is the length of the longest array",
+    );
+  }
   const names = new Set([
     ...first!.filter((name) => others.every((those) => those.includes(name))),
     ELEMENTS,

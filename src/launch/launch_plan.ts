@@ -157,7 +157,9 @@ export class LaunchPlan implements LaunchConfig {
     const [x, y, z] = this.tiles;
     const { blocks, steps } = this;
     const one = blocks === 1;
-    const extents = axes.map(({ name, extent }) => `${count(extent)} ${name}`).join(" × ");
+    const extents = axes.map(({ name, extent }) =>
+      `${count(extent)} ${extent === 1 ? name.replace(/s\b/, "") : name}`
+    ).join(" × ");
     // Blocks along an axis that the problem does not have are those that share products.
     const work = axes.length === 2 && z > 1
       ? `${extents}, ${count(z)} to share the products of each`
@@ -169,7 +171,8 @@ export class LaunchPlan implements LaunchConfig {
       case "exact":
         return `${counted(blocks, "block")} ${one ? "covers" : "cover"} exactly ${work}`;
       case "linear":
-        return `${counted(blocks, "block")} along x, ${x} × ${y} × ${z} of the problem, ` +
+        return `${counted(blocks, "block")} along x, ${count(x)} × ${count(y)} × ${count(z)} ` +
+          "of the problem, " +
           `${one ? "covers" : "cover"} ${work}`;
       case "stride":
         return `${counted(blocks, "block")} ${one ? "strides" : "stride"} over ${work}, ` +
@@ -183,7 +186,7 @@ export class LaunchPlan implements LaunchConfig {
     const idle = `${percent(tailEffect)} of the device's time is idle`;
     if (waves > 1) {
       const tail = tailEffect === 0 ? "which is full" : `which is not full, so that ${idle}`;
-      return `That is ${waves.toFixed(2)} waves, the last of ${tail}: ${held}`;
+      return `That is ${hundredths(waves)} waves, the last of ${tail}: ${held}`;
     }
     const tail = this.steps === 1 || tailEffect === 0 ? "" : `; ${idle}, as steps are not full`;
     return `That is ${percent(waves)} of one wave: ${held}${tail}`;
@@ -211,6 +214,12 @@ function percent(share: number): string {
 /** A number in groups of three digits; one that nobody would read so by its power of ten. */
 function count(value: number): string {
   return value < 1e21 ? value.toLocaleString("en") : value.toPrecision(3);
+}
+
+/** The same with two decimal places. */
+function hundredths(value: number): string {
+  if (value >= 1e21) return value.toPrecision(3);
+  return value.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 }
 
 function counted(value: number, noun: string): string {

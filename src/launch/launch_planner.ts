@@ -61,6 +61,7 @@ interface ChosenBlock {
 const AXES = ["x", "y", "z"] as const;
 
 const FULLEST = "which keep a multiprocessor fullest";
+const ALL_OF_IT = "as the problem has work for no more";
 
 /** Plans the launches of one kernel. */
 class LaunchPlanner {
@@ -105,7 +106,8 @@ class LaunchPlanner {
       sharedMemory: chosen.sharedMemory,
       occupancy: chosen.occupancy,
       multiprocessorCount: this.#info.multiprocessorCount,
-      reason: chosen.reason,
+      // Whatever else it was chosen for: one block of them does all of the work.
+      reason: work.block === undefined && threadsOf(tiles) === 1 ? ALL_OF_IT : chosen.reason,
     });
   }
 

@@ -86,7 +86,7 @@ Deno.test("layouts refuse arrays that do not fit", () => {
   );
   refused(
     () => layout.apply<Float32Array | Int32Array>(data, new Int32Array(12)),
-    "into must be a Float32Array like data: it is a Int32Array",
+    "into must be of the kind of data, Float32Array: it is of Int32Array",
     TypeError,
   );
   refused(() => layout.apply("data" as never), "data must be a typed array: it is a", TypeError);

@@ -149,6 +149,10 @@ Deno.test("a refusal says what would have been needed", () => {
     optimizeLayout(data, sequence).reason,
     "Nothing is to be gained: a request touches 4 sectors, and fewer would not do.",
   );
+  assertEquals(
+    optimizeLayout(data, Uint32Array.of(0, 1, 2, 3)).reason,
+    "Nothing is to be gained: a request touches 1 sector, and fewer would not do.",
+  );
   // As many sectors in every layout are no gain, even where none is asked for.
   const pairs = Uint32Array.from({ length: 31 }, (_, i) => i % 5 + 64 * Math.floor(i / 5));
   const kept = optimizeLayout(new Int32Array(133), pairs.map((index) => index % 133), {

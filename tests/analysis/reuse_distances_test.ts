@@ -3,40 +3,17 @@ import fc from "fast-check";
 import { analyzeAccess, type ReuseHistogram } from "../../src/analysis/mod.ts";
 import { ReuseDistances } from "../../src/analysis/reuse_distances.ts";
 import { referenceLines } from "./reference_requests.ts";
-
-/** Counts distances by looking through all accesses in between: exact, in quadratic time. */
-function referenceHistogram(lines: readonly (number | bigint)[]) {
-  const counts: number[] = [];
-  let firstTouches = 0;
-  lines.forEach((line, i) => {
-    const before = lines.lastIndexOf(line, i - 1);
-    if (i === 0 || before < 0) {
-      firstTouches++;
-      return;
-    }
-    const distance = new Set(lines.slice(before + 1, i)).size;
-    const entry = distance === 0 ? 0 : Math.floor(Math.log2(distance)) + 1;
-    while (counts.length <= entry) counts.push(0);
-    counts[entry]!++;
-  });
-  return { counts, firstTouches };
-}
+import {
+  type ReferenceHistogram,
+  referenceHistogram,
+  reuseTraces,
+  unitDraws,
+} from "./reuse_references.ts";
 
 function histogram(lines: Iterable<number>, capacity: number): ReuseHistogram {
   const distances = new ReuseDistances(capacity);
   for (const line of lines) distances.access(line);
   return distances.histogram();
-}
-
-/** A sequence that is the same each time. */
-function draws(count: number, seed: number, line: (unit: number) => number): number[] {
-  let state = seed;
-  return Array.from({ length: count }, () => {
-    state = state + 0x6d2b79f5 | 0;
-    let mixed = Math.imul(state ^ state >>> 15, state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ mixed >>> 7, mixed | 61);
-    return Math.floor(line(((mixed ^ mixed >>> 14) >>> 0) / 2 ** 32));
-  });
 }
 
 Deno.test("distances are exact where all lines fit the sample", () => {
@@ -95,29 +72,99 @@ Deno.test("a broadcast is used again at distance 0, rows of a tile at theirs", (
   assertEquals(analyzeAccess(rows).reuse, null);
 });
 
-Deno.test("a sample is as far off as its standard error says, and keeps to its bound", () => {
-  const patterns = {
-    uniform: draws(4000, 1, (unit) => unit * 700),
-    skewed: draws(4000, 2, (unit) => 1500 * unit ** 3),
-    nested: Array.from({ length: 4000 }, (_, i) => i % 40 + Math.floor(i / 400) * 40),
-  };
-  for (const [name, lines] of Object.entries(patterns)) {
-    const exact = referenceHistogram(lines);
-    // Many samples of the same pattern: the hash sees other lines each time.
-    const errors = Array.from({ length: 40 }, (_, i) => {
-      const moved = lines.map((line) => line + i * 100_003);
-      const { counts, firstTouches, sampled, standardError } = histogram(moved, 100);
-      assert(sampled > 0 && sampled < 1, name);
-      assert(Math.abs([...counts, firstTouches].reduce((a, b) => a + b) - lines.length) < 1e-6);
-      // Shares of accesses at distances below 16, and of first ones: what a cache would hold.
-      const near = (values: readonly number[]) => values.slice(0, 5).reduce((a, b) => a + b, 0);
-      const share = Math.abs(near(counts) - near(exact.counts)) / lines.length;
-      const first = Math.abs(firstTouches - exact.firstTouches) / lines.length;
-      return [share / standardError, first / standardError];
-    });
-    for (const kind of [0, 1]) {
-      const squares = errors.reduce((sum, error) => sum + error[kind]! ** 2, 0) / errors.length;
-      assert(Math.sqrt(squares) < 1.3, `${name}: ${Math.sqrt(squares)} standard errors`);
+/** The same, by lines that come together. */
+function histogramOfAll(lines: readonly number[], capacity: number, base: number): ReuseHistogram {
+  const distances = new ReuseDistances(capacity);
+  distances.accessAll(Int32Array.from(lines), lines.length, base);
+  return distances.histogram();
+}
+
+Deno.test("thousands of lines are exact, too, also across 2^32 and however they come", () => {
+  const unit = unitDraws(5);
+  const lines = Array.from({ length: 20_000 }, (_, i) => Math.floor(unit() * (i % 2 ? 2500 : 99)));
+  const exact = referenceHistogram(lines);
+  for (const base of [0, 2 ** 31 - 8, 2 ** 32 - 1000, 3 * 2 ** 32 - 2 ** 30, 2 ** 40]) {
+    for (const capacity of [2500, 8192]) {
+      const { counts, firstTouches, sampled } = histogramOfAll(lines, capacity, base);
+      assertEquals({ counts, firstTouches, sampled }, { ...exact, sampled: 1 });
+    }
+  }
+  const { counts, firstTouches } = histogram(lines, 2500);
+  assertEquals({ counts, firstTouches }, exact);
+});
+
+Deno.test("a line is the same one whatever was taken off its number", () => {
+  const begin = 2 ** 32 - 300;
+  const lines = Array.from({ length: 600 }, (_, i) => begin + i);
+  const bases = [begin, 2 ** 32 - 2 ** 29, 2 ** 32 - 2 ** 30 + 301];
+  for (const capacity of [600, 150]) {
+    const distances = new ReuseDistances(capacity);
+    for (const line of lines) distances.access(line);
+    for (const base of bases) {
+      const moved = Int32Array.from(lines, (line) => line - base);
+      distances.accessAll(moved, moved.length, base);
+    }
+    const { counts, firstTouches } = distances.histogram();
+    const first = firstTouches / (firstTouches + counts.reduce((a, b) => a + b));
+    assert(Math.abs(first - 1 / 4) < (capacity === 600 ? 1e-9 : 0.05), `${first}`);
+  }
+});
+
+Deno.test("shapes that come again, and great strides, access the lines that they did before", () => {
+  const rows = Array.from({ length: 1600 }, (_, i) => i % 24 + Math.floor(i / 24) % 30 * 1000);
+  const tiles = Array.from({ length: 1600 }, (_, i) => (i >> 4 & 7) * 4096 + (i >> 7) * 5 + i % 16);
+  const far = Array.from({ length: 64 }, (_, i) => i % 32 * 138_547_332);
+  const back = far.map((index) => 2 ** 32 - 1 - index);
+  for (const elementBytes of [1, 2, 4, 8, 12, 16] as const) {
+    for (const offset of [0, 4, 62]) {
+      const indices = [...rows, ...tiles, ...far, ...back, ...rows];
+      const { counts, firstTouches } = analyzeAccess(Uint32Array.from(indices), {
+        elementBytes,
+        offset,
+        reuse: true,
+      }).reuse!;
+      const expected = referenceHistogram(referenceLines(indices, elementBytes, offset));
+      assertEquals({ counts, firstTouches }, expected, `${elementBytes} bytes at ${offset}`);
+    }
+  }
+});
+
+/** Shares of accesses at distances below 16 and 256, and of first ones: what a cache would hold. */
+function shares(found: ReferenceHistogram | ReuseHistogram, accesses: number): number[] {
+  const below = (entries: number) => found.counts.slice(0, entries).reduce((a, b) => a + b, 0);
+  return [below(5), below(9), found.firstTouches].map((count) => count / accesses);
+}
+
+Deno.test("a sample is as far off as its standard error says", () => {
+  for (const [name, lines] of reuseTraces()) {
+    const expected = shares(referenceHistogram(lines), lines.length);
+    for (const capacity of [60, 200]) {
+      // Many samples of the same trace: the hash sees other lines each time.
+      const errors = Array.from({ length: 40 }, (_, i) => {
+        const found = histogram(lines.map((line) => line + i * 100_003), capacity);
+        const { counts, firstTouches, sampled, standardError } = found;
+        assert(sampled > 0 && sampled < 1, name);
+        assert(Math.abs([...counts, firstTouches].reduce((a, b) => a + b) - lines.length) < 1e-6);
+        return shares(found, lines.length).map((share, k) =>
+          (share - expected[k]!) / standardError
+        );
+      });
+      for (const kind of expected.keys()) {
+        const squares = errors.reduce((sum, error) => sum + error[kind]! ** 2, 0) / errors.length;
+        const off = Math.sqrt(squares);
+        assert(off < 1.3, `${name}, ${capacity} lines, share ${kind}: ${off} standard errors`);
+      }
+    }
+  }
+});
+
+Deno.test("a sample of a line or a few is none, small or right, and never fails", () => {
+  for (const [name, lines] of reuseTraces()) {
+    for (const capacity of [1, 2, 3, 7]) {
+      const { counts, firstTouches, sampled, standardError } = histogram(lines, capacity);
+      const all = [...counts, firstTouches].reduce((a, b) => a + b);
+      assert(Math.abs(all - lines.length) < 1e-6, name);
+      assert(sampled > 0 && sampled < 0.2 && standardError > 0 && standardError <= 1, name);
     }
   }
 });

@@ -38,6 +38,10 @@ Deno.test("a kernel above the ridge is bounded by arithmetic, and so is one at t
   const ridge = roofline({ ...DEVICE, bytes: 1, operations: 15 });
   assertEquals([ridge.bound, ridge.attainable, ridge.share], ["compute", 60e12, null]);
   assertMatch(ridge.sentence, /^At 15 operations per byte, where the roofs meet, arithmetic/);
+  const beside = roofline({ ...DEVICE, bytes: 1e6, operations: 15.0001e6 });
+  assertMatch(beside.sentence, /^At 15 operations per byte, where the roofs meet, arithmetic/);
+  const one = roofline({ ...DEVICE, bytes: 1e6, operations: 1e6 });
+  assertMatch(one.sentence, /^At 1 operation per byte, below the 15 where the roofs meet, memory/);
 });
 
 Deno.test("latency bounds a kernel that reaches neither 60 % of one roof nor of the other", () => {

@@ -144,7 +144,12 @@ Deno.test("files that cannot be read, and what is no index in them, are exit cod
     [text, /Cannot analyse .*text\.npy as it is no \.npy file/],
     ["/nowhere/a.npy --count 0", /must be readable: No such file or directory \(os error 2\)\n$/],
     ["/nowhere/a.npy", /Cannot analyse \/nowhere\/a\.npy as it must be readable/],
-    [folder.path, /Cannot analyse .* as it /],
+    [folder.path, /Cannot analyse .* as it must be a file .*: it is a directory\n$/],
+    // Not to be read from any place, as what comes from a pipe.
+    [
+      "/dev/null",
+      /Cannot analyse \/dev\/null as it must be a file .*: it is a pipe or a device\n$/,
+    ],
     [
       "--stride 1 --picture /nowhere/a.svg",
       /Cannot write the picture as \/nowhere\/a\.svg must be/,
@@ -174,11 +179,11 @@ Deno.test("analyze refuses what it cannot understand with exit code 2", async ()
     ["--indices -1", 'there is "-1"'],
     ["--indices 9007199254740992", 'there is "9007199254740992"'],
     ["--stride 1 --count -1", "Cannot use --count as it must be an integer in 0.."],
-    ["--stride 1 --element-bytes 3", "elementBytes must be one of 1, 2, 4, 8, 12, 16: it is 3"],
     [
-      "--stride 1 --element-bytes 32",
-      "Cannot use --element-bytes as it must be an integer in 1..16",
+      "--stride 1 --element-bytes 3",
+      'Cannot use --element-bytes as it must be one of 1, 2, 4, 8, 12, 16: it is "3"',
     ],
+    ["--stride 1 --element-bytes 32", 'must be one of 1, 2, 4, 8, 12, 16: it is "32"'],
     ["--stride 1 --offset 4 --shared", "Cannot use --offset with --shared"],
     ["--stride 1 --picture a.png", 'it must end in .svg or .html: it is "a.png"'],
     ["--stride 1 --threads 3", "Cannot use --threads as the command has no such option"],

@@ -1,6 +1,9 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import type { DeviceInfo, Diagnosis, ValidationRow } from "../../mod.ts";
-import { runCommandLine } from "../support/subprocess.ts";
+import { repositoryPath, runCommandLine } from "../support/subprocess.ts";
+import { runInProcess } from "./in_process.ts";
+
+const MAIN = repositoryPath("src/cli/main.ts");
 
 const CLEAN = { GRIDSTRIDE_DEVICE: undefined, GRIDSTRIDE_STRICT: undefined } as const;
 
@@ -161,6 +164,43 @@ Deno.test("help is printed for the program and for each command", async () => {
     assertStringIncludes(stdout, `gridstride ${command}`);
     assertStringIncludes(stdout, "--json");
   }
+});
+
+Deno.test("no line of any help is longer than 100 columns", async () => {
+  const { stdout } = await runInProcess(["--help"]);
+  const names = [...stdout.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, name]) => name!);
+  assert(names.includes("analyze") && names.includes("memory"), stdout);
+  const all = [...names.map((name) => [name]), ["memory", "replay"], ["memory", "report"]];
+  for (const words of all) {
+    const help = (await runInProcess([...words, "--help"])).stdout;
+    assert(help !== "");
+    assertEquals(help.split("\n").filter((line) => line.length > 100), [], words.join(" "));
+  }
+});
+
+Deno.test({
+  name: "stdout that takes nothing is exit code 1 and one line that says so",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    for (const words of ["analyze --stride 2", "devices --json", "--help"]) {
+      const { code, stderr } = await new Deno.Command("sh", {
+        args: [
+          "-c",
+          '"$0" run -A --quiet "$@" > /dev/full',
+          Deno.execPath(),
+          MAIN,
+          ...words.split(" "),
+        ],
+        stdout: "null",
+        stderr: "piped",
+      }).output();
+      assertEquals(
+        [code, new TextDecoder().decode(stderr)],
+        [1, "Cannot print the result: No space left on device (os error 28)\n"],
+        words,
+      );
+    }
+  },
 });
 
 Deno.test("bad usage is exit code 2 and says what is wrong", async () => {

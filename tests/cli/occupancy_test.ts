@@ -147,6 +147,11 @@ Deno.test({
     assertMatch(beyond.advice, /^No block fits as a block has at most 96 threads: with 64 threads/);
     assertEquals((await occupancyFor("bounded<96>(float* x)", 96)).activeBlocks, 21);
     assertEquals((await occupancyFor("unbounded", 1024)).activeBlocks, 2);
+    // Without arguments a template is no kernel.
+    const words = ["--capability", "9.0", "--threads", "32"];
+    const { code, stderr } = await runInProcess(["occupancy", file, "bounded", ...words]);
+    assertEquals(code, 1);
+    assertMatch(stderr, /it has unbounded; an instance of a template is named as bounded<…>\n$/);
   },
 });
 

@@ -130,6 +130,8 @@ Deno.test("tune refuses what it does not understand before it compiles anything"
       [[...right, "--tune", "1=2"], 2, "Cannot use --tune as it must be NAME=VALUE"],
       [[...right, "--tune", "A=1,,2"], 2, "Cannot use --tune as it must be NAME=VALUE"],
       [[...right, ...rounds, ...rounds], 2, "ROUNDS is given twice"],
+      [[...right, "--tune", "ROUNDS=1,2,1"], 2, "ROUNDS must have different values: 1 is twice"],
+      [[...right, "--tune", "elements=1"], 2, "no macro may be called elements"],
       [[...right, ...rounds, "--define", "ROUNDS=2"], 2, "ROUNDS is tuned"],
       [[...right, ...rounds, "--block", "WARP"], 2, '"WARP" is none of ROUNDS, elements'],
       [[...right, ...rounds, "--block", "1,2"], 2, "--grid must be given"],

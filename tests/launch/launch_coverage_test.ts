@@ -61,6 +61,11 @@ const module = await device.compile(`
               if (column < extents.x && row < extents.y)
                 atomicAdd(&visits[(k * extents.y + row) * extents.x + column], touched[e]);
           }
+  }
+
+  __global__ void __launch_bounds__(96) bounded(unsigned* visits, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicAdd(&visits[i], 1u);
   }`);
 const visit = module.kernel("visit");
 const multiply = module.kernel("multiply");
@@ -224,4 +229,17 @@ Deno.test("a plan asks for the shared memory that its own block needs", async ()
   assertEquals(plan.sharedMemory, 4 * x * y);
   visits.launch(multiply, plan, [70, 50, 1], [x, y, 1], "a tile of the block's shape");
   await visits.requireOneEach();
+});
+
+// A GPU refuses larger blocks; the host device, whose compilers know no bounds, has them all.
+Deno.test("a plan keeps to launch bounds, which only a GPU has", async () => {
+  const bounded = module.kernel("bounded");
+  const most = bounded.attributes.maxThreadsPerBlock;
+  assertEquals(most, device.info.kind === "cuda" ? 96 : device.info.maxThreadsPerBlock);
+  using counts = device.allocate("uint32", 10_007, { fill: 0 });
+  const plan = device.launchFor(bounded, { elements: counts.length });
+  const [x, y, z] = threeExtents(plan.block) as Three;
+  assert(x * y * z <= most, `${plan.block}`);
+  bounded.launch(plan, counts, counts.length);
+  assertEquals(new Set(await counts.toArray()), new Set([1]));
 });

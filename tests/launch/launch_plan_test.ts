@@ -306,6 +306,24 @@ Deno.test("the explanation is made of the plan's own figures", () => {
   }
   const exact = planLaunch(kernel, { elements: 100 }).explain();
   assert(exact.includes("one wave"), exact);
+  const linear = planLaunch(kernel, { rows: 1, columns: 2 ** 31, coverage: "linear" }).explain();
+  for (const part of ["2,147,483,648 columns × 1 row.", "8,388,608 × 1 × 1", "7,943.76 waves"]) {
+    assert(linear.includes(part), `${part}: ${linear}`);
+  }
+});
+
+Deno.test("the reason for a block is why it is so: no fullest one where work is for fewer", () => {
+  const reasonOf = (problem: LaunchProblem) => {
+    const [, reason] = /to a block, (.*?)\. /.exec(planLaunch(kernel, problem).explain())!;
+    return reason;
+  };
+  const all = "as the problem has work for no more";
+  for (const elements of [0, 1, 32, 64]) assertEquals(reasonOf({ elements }), all);
+  assertEquals(reasonOf({ rows: 5, columns: 7 }), all);
+  assertEquals(reasonOf({ rows: 5, columns: 7, coverage: "stride" }), all);
+  assertEquals(reasonOf({ elements: 65 }), "so few that more multiprocessors have work");
+  assertEquals(reasonOf({ elements: 1e6 }), "which keep a multiprocessor fullest");
+  assertEquals(reasonOf({ elements: 1, block: 256 }), "as the problem asks for");
 });
 
 Deno.test("plans are within the limits of every capability, for every kernel", () => {

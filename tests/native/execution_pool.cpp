@@ -29,6 +29,15 @@ __global__ void run_until(const unsigned* stop) {
   }
 }
 
+// The first block ends at once, each of the others when it is told to stop or after 5 ms.
+__global__ void run_late(const unsigned* stop, unsigned* ended) {
+  if (blockIdx.x == 0) return;
+  const unsigned long long end = __globaltimer() + 5000000;
+  while (__atomic_load_n(stop, __ATOMIC_RELAXED) == 0 && __globaltimer() < end) {
+  }
+  __atomic_fetch_add(ended, 1u, __ATOMIC_RELAXED);
+}
+
 // Blocks that wait until so many have arrived.
 __global__ void meet(unsigned* arrived, unsigned expected) {
   __atomic_fetch_add(arrived, 1u, __ATOMIC_RELAXED);
@@ -63,6 +72,29 @@ void check_fairness() {
   check(right && total == 20 * 17 && !endless.is_done(), "short launches pass through a long one");
   __atomic_store_n(&stop, 1u, __ATOMIC_RELAXED);
   check(endless.wait().code == cudaSuccess, "the long launch ends too");
+}
+
+// A launch that has always been short is left to one worker, which is not to take much of it at
+// once: the blocks after the first may be long this time.
+void check_fairness_of_surprises() {
+  constexpr unsigned blocks = 200;
+  unsigned stop = 1;
+  unsigned ended = 0;
+  unsigned total = 0;
+  bool right = true;
+  for (int i = 0; i < 100; ++i) {
+    right = right && run<run_late>(blocks, 1, 0, &stop, &ended).code == cudaSuccess;
+  }
+  stop = 0;
+  ended = 0;
+  Launch surprising = start<run_late>(blocks, 1, 0, &stop, &ended);
+  for (int i = 0; i < 5; ++i) right = right && run<add_one>(17, 32, 0, &total).code == cudaSuccess;
+  const unsigned before = __atomic_load_n(&ended, __ATOMIC_RELAXED);
+  check(right && total == 5 * 17 && before < blocks / 2,
+        "short launches pass through one that was expected to be short",
+        std::to_string(before) + " blocks of it had ended");
+  __atomic_store_n(&stop, 1u, __ATOMIC_RELAXED);
+  check(surprising.wait().code == cudaSuccess && ended == blocks - 1, "that launch ends too");
 }
 
 void check_submitters() {
@@ -208,6 +240,7 @@ void check_quotas() {
 
 void check_pool() {
   check_fairness();
+  check_fairness_of_surprises();
   check_submitters();
   check_help();
   check_chain();

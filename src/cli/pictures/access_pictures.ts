@@ -13,6 +13,7 @@ import { sectorPanel } from "./sector_panel.ts";
 import {
   COLORS,
   element,
+  fittedText,
   legend,
   type SvgElement,
   svgText,
@@ -50,6 +51,7 @@ const MOST_REQUESTS = 4;
 const WIDTH = 1000;
 const MARGIN = 24;
 const GAP = 28;
+const TITLE_SIZE = 18;
 /** Where panels begin, below title, figures and legend. */
 const TOP = 108;
 
@@ -126,7 +128,7 @@ function picture(
   panels: readonly Panel[],
   entries: readonly (readonly [string, string])[],
 ): Picture {
-  const shortTitle = title.length <= 100 ? title : `${title.slice(0, 99)}…`;
+  const shortTitle = fittedText(title, WIDTH - 2 * MARGIN, TITLE_SIZE, true);
   const from = offset === 0 ? "" : ` from byte ${offset} on`;
   const pattern = report.kind === "strided" ? `strided by ${report.stride}` : report.kind;
   const caption = `${report.count} ${report.count === 1 ? "access" : "accesses"} of ` +
@@ -135,11 +137,12 @@ function picture(
   const legendWidth = entries.reduce((sum, [, text]) => sum + 38 + textWidth(text, 12), 0);
   const width = Math.ceil(Math.max(
     arranged.width,
-    2 * MARGIN + Math.max(textWidth(shortTitle, 18), textWidth(caption, 13), legendWidth),
+    2 * MARGIN +
+      Math.max(textWidth(shortTitle, TITLE_SIZE, true), textWidth(caption, 13), legendWidth),
     2 * MARGIN + BANK_PANEL_WIDTH,
   ));
   const contents = [
-    textLine(MARGIN, 36, shortTitle, { "font-size": 18, "font-weight": 600 }),
+    textLine(MARGIN, 36, shortTitle, { "font-size": TITLE_SIZE, "font-weight": 600 }),
     textLine(MARGIN, 58, caption, { "font-size": 13, fill: COLORS.muted }),
     legend(MARGIN, 86, entries),
     ...(indices.length === 0 ? [textLine(MARGIN, TOP + 20, "nothing to draw")] : []),

@@ -14,9 +14,18 @@ import {
   type Scales,
 } from "./roofline_model.ts";
 import { type Label, type Place, placeLabels } from "./roofline_scales.ts";
-import { COLORS, element, type SvgElement, textLine, textWidth } from "./svg_document.ts";
+import {
+  COLORS,
+  element,
+  fittedText,
+  type SvgElement,
+  textLine,
+  textWidth,
+} from "./svg_document.ts";
 
 const LABEL_SIZE = 12;
+/** The width of a kernel's name, beside which there is room on either side for others. */
+const MOST_NAME_WIDTH = 260;
 
 /** Keeps a text readable where a line goes behind it. */
 const HALO = {
@@ -120,9 +129,10 @@ export function dotLabels(
   dots: readonly Dot[],
   { x, y }: Scales,
 ): SvgElement[] {
-  const texts = dots.map(({ kernel: { name, report } }) =>
-    report.share === null ? name : `${name}, ${percent(report.share)}`
-  );
+  const texts = dots.map(({ kernel: { name, report } }) => {
+    const label = fittedText(name, MOST_NAME_WIDTH, LABEL_SIZE);
+    return report.share === null ? label : `${label}, ${percent(report.share)}`;
+  });
   const points = dots.map(({ intensity, operations }) => ({ x: x(intensity), y: y(operations) }));
   const taken = [
     // The lines of roofs, and their labels at the right.

@@ -17,7 +17,13 @@ import {
   significant,
 } from "./roofline_model.ts";
 import { logarithmic, rangeAround } from "./roofline_scales.ts";
-import { COLORS, svgText, textLine } from "./svg_document.ts";
+import { COLORS, fittedText, svgText, textLine } from "./svg_document.ts";
+
+const MARGIN = 24;
+const TITLE_SIZE = 18;
+const CAPTION_SIZE = 13;
+/** What title and caption have. */
+const HEAD_WIDTH = CANVAS.width - 2 * MARGIN;
 
 /** Kernels that have a place: one that calculates nothing has none on a logarithmic axis. */
 function dotsOf(kernels: readonly PicturedKernel[], largest: number): Dot[] {
@@ -55,11 +61,14 @@ export function rooflinePicture(roofline: PicturedRoofline): Picture {
     ...kernels.map(({ name, report }) => `${name}: ${report.sentence}`),
   ].join(" ");
   const contents = [
-    textLine(24, 36, title.length <= 90 ? title : `${title.slice(0, 89)}…`, {
-      "font-size": 18,
+    textLine(MARGIN, 36, fittedText(title, HEAD_WIDTH, TITLE_SIZE, true), {
+      "font-size": TITLE_SIZE,
       "font-weight": 600,
     }),
-    textLine(24, 58, captionOf(roofline), { "font-size": 13, fill: COLORS.muted }),
+    textLine(MARGIN, 58, fittedText(captionOf(roofline), HEAD_WIDTH, CAPTION_SIZE), {
+      "font-size": CAPTION_SIZE,
+      fill: COLORS.muted,
+    }),
     rooflineDrawing(roofline, dots, x, y),
     ...roofLabels(roofline, scales),
     ...dotLabels(roofline, dots, scales),

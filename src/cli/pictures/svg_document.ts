@@ -167,7 +167,39 @@ export function legend(
   return element("g", {}, ...parts);
 }
 
+/** Widths of a character, in heights: of Latin text, of the same in bold, and of ideographs. */
+const [REGULAR_WIDTH, BOLD_WIDTH, IDEOGRAPH_WIDTH] = [0.56, 0.68, 1];
+
+/** The first character of those that are as wide as high: Hangul, kana, ideographs, pictographs. */
+const FIRST_IDEOGRAPH = "\u1100";
+
 /** About how wide a text is: there is nothing here that could measure it. */
-export function textWidth(text: string, fontSize: number): number {
-  return text.length * fontSize * 0.56;
+export function textWidth(text: string, fontSize: number, isBold = false): number {
+  const latin = isBold ? BOLD_WIDTH : REGULAR_WIDTH;
+  let width = 0;
+  for (const character of text) width += character >= FIRST_IDEOGRAPH ? IDEOGRAPH_WIDTH : latin;
+  return width * fontSize;
+}
+
+/** A text that is about as wide at most: of a longer one the middle is left out. */
+export function fittedText(
+  text: string,
+  width: number,
+  fontSize: number,
+  isBold = false,
+): string {
+  if (textWidth(text, fontSize, isBold) <= width) return text;
+  const characters = [...text];
+  const narrowest = fontSize * (isBold ? BOLD_WIDTH : REGULAR_WIDTH);
+  const most = Math.min(characters.length - 1, Math.floor(width / narrowest));
+  for (let left = most; left > 0; left--) {
+    const end = Math.floor(left / 2);
+    const shorter = [
+      ...characters.slice(0, left - end),
+      "…",
+      ...characters.slice(characters.length - end),
+    ].join("");
+    if (textWidth(shorter, fontSize, isBold) <= width) return shorter;
+  }
+  return "…";
 }

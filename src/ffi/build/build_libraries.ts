@@ -17,6 +17,7 @@ import { planLibrary } from "./compile_plan.ts";
 import { isUpToDate } from "./library_stamp.ts";
 import { MANIFEST } from "./manifest.ts";
 import { openCache, openOutputDirectory } from "./output_directory.ts";
+import { precompilePrelude } from "./precompile_prelude.ts";
 import { runPlan } from "./run_plan.ts";
 import { digestTree, openSourceTree } from "./source_tree.ts";
 import type { SourceTree } from "./source_tree.ts";
@@ -25,7 +26,9 @@ import type { Toolchain } from "./toolchain.ts";
 /**
  * Builds the native libraries of the package that is running: the host library with a C++17
  * compiler and, where there is an nvcc, the CUDA library. A library that is up to date is left
- * alone. Needs permission to read, write, run compilers and read the environment.
+ * alone. Beside the host library go the headers of kernels, precompiled (18 MB by g++, 4 MB by
+ * clang++), so that a kernel compiles in about half the time; where that cannot be done, a warning
+ * says why. Needs permission to read, write, run compilers and read the environment.
  *
  * @example
  * ```ts no-run
@@ -82,7 +85,7 @@ async function buildWithSettings(
   const { environment } = settings;
   // First of all, so that an unsupported system is told so before anything is looked for.
   libraryFileName("host");
-  const { toolchains, skipped } = await chooseToolchains(files, settings);
+  const { cpp, toolchains, skipped } = await chooseToolchains(files, settings);
   const output = await openOutputDirectory(root, settings.output, environment);
   const waiting = () => settings.progress(`waiting for another build in ${output.path}`);
   const libraries = await withBuildLock(output.path, waiting, async () => {
@@ -92,6 +95,8 @@ async function buildWithSettings(
     for (const toolchain of toolchains) {
       built.push(await buildLibrary(toolchain, tree, digests, output.path, settings));
     }
+    const host = built.find(({ kind }) => kind === "host");
+    if (host !== undefined) await precompilePrelude(cpp, tree, host, settings);
     return built;
   });
   return { directory: output.path, found: output.found, libraries, skipped };

@@ -22,6 +22,8 @@ import type { Toolchain } from "./toolchain.ts";
 
 /** What there is to build, and why something is not. */
 export interface Toolchains {
+  /** The C++ compiler. */
+  readonly cpp: CppCompiler;
   /** One for each library. */
   readonly toolchains: readonly Toolchain[];
   /** The libraries that cannot be built. */
@@ -49,7 +51,7 @@ export async function chooseToolchains(
     else if (target === "all") skipped.push({ kind: "cuda", reason: found });
     else throw new BuildError(`Cannot build the cuda library: ${found}`);
   }
-  return { toolchains, skipped };
+  return { cpp, toolchains, skipped };
 }
 
 /** The toolchain of the CUDA library, or why there is none. */

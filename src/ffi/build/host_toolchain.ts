@@ -65,6 +65,12 @@ export function kernelFlags(
   ];
 }
 
+/** The headers of the language that a source of kernels finds included before its first line. */
+export const KERNEL_HEADERS: readonly string[] = [
+  "gridstride/user_source.h",
+  "gridstride/module_table.h",
+];
+
 /** What libraries of kernels that are compiled at run time call the host library, on Linux. */
 const HOST_SONAME = "libgridstride_host.so";
 

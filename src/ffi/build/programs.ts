@@ -53,11 +53,13 @@ export function findProgram(name: string, environment: EnvironmentReader): strin
  *
  * @param command The program and its first arguments, such as `["ccache", "g++"]`.
  * @param cwd Where it runs.
+ * @param env Variables that it gets besides those of this process.
  */
 export async function runProgram(
   command: readonly string[],
   args: readonly string[],
   cwd?: string,
+  env: Readonly<Record<string, string>> = {},
 ): Promise<ProgramOutput> {
   const [program, ...first] = command;
   const output = await new Deno.Command(program!, {
@@ -66,7 +68,7 @@ export async function runProgram(
     stdout: "piped",
     stderr: "piped",
     // Compiler messages are read by people and by this build: always in one language.
-    env: { LC_ALL: "C" },
+    env: { LC_ALL: "C", ...env },
     ...(cwd === undefined ? {} : { cwd }),
   }).output();
   const decoder = new TextDecoder();

@@ -1,7 +1,7 @@
 /**
- * The files that a compiler has read, as it writes them down for `make`, and which of them nobody
- * could have known of before: an `#include` whose name a macro makes, or that leads out of all
- * directories. What is compiled from such a file must not be kept, as its key says nothing of it.
+ * Which of the files that a compiler has read nobody could have known of before: an `#include` whose
+ * name a macro makes, or that leads out of all directories. What is compiled from such a file must
+ * not be kept, as its key says nothing of it.
  *
  * @module
  */
@@ -18,15 +18,6 @@ export interface KnownFiles {
   readonly searched: readonly string[];
   /** Directories that belong to the compiler, absolute. */
   readonly trusted: readonly string[];
-}
-
-/** The names in what a compiler writes for `make`, those behind the colon. */
-export function readDependencies(text: string): string[] {
-  const rule = text.replaceAll(/\\\r?\n/g, " ");
-  const colon = /:(?=\s)/.exec(rule);
-  if (colon === null) return [];
-  const names = rule.slice(colon.index + 1).match(/(?:\\[ #]|\$\$|\S)+/g) ?? [];
-  return names.map((name) => name.replaceAll(/\\([ #])/g, "$1").replaceAll("$$", "$"));
 }
 
 /** Those of the files that a compiler has read that nobody knew of, absolute. */

@@ -6,8 +6,10 @@
 
 import { dirname, join } from "node:path";
 import type { BuildRecord } from "../../ffi/build_record.ts";
+import { ambientSettings } from "../../ffi/build/compiler_environment.ts";
 import type { CompilerFamily } from "../../ffi/build/compilers.ts";
 import { kernelFlags, kernelLinkFlags } from "../../ffi/build/host_toolchain.ts";
+import { preludeDirectory } from "../../ffi/build/prelude_record.ts";
 import { type EnvironmentReader, environmentReader } from "../../ffi/granted_environment.ts";
 import { PACKAGE_ROOT } from "../../ffi/locate.ts";
 import { VERSION } from "../../ffi/version.ts";
@@ -23,14 +25,14 @@ import { ConcurrencyLimit } from "./concurrency_limit.ts";
 import { type CompiledFiles, readHostDiagnostics } from "./host_diagnostics.ts";
 import { withCompileDirectory } from "./host_directory.ts";
 import { type HostHeaders, openHostHeaders } from "./host_headers.ts";
+import { findPrelude, type HostPrelude } from "./host_prelude.ts";
+import { type HostRun, runHostProgram } from "./host_process.ts";
 import {
-  ambientSettings,
   findHostProgram,
   type HostProgram,
   type HostProgramVersion,
   programFiles,
   programVariables,
-  requirePermission,
   searchedPlaces,
   searchSettings,
   versionOf,
@@ -70,9 +72,6 @@ const DIAGNOSTIC_FLAGS: Readonly<Record<HostProgramVersion["family"], readonly s
     "-Wno-unused-command-line-argument",
   ],
 };
-
-/** Directories that the environment adds: the cache does not know what is in them. */
-const NO_SEARCH_PATHS = { CPATH: "", C_INCLUDE_PATH: "", CPLUS_INCLUDE_PATH: "" } as const;
 
 /** As many compilers run at a time as there are processors. */
 const limit = new ConcurrencyLimit(navigator.hardwareConcurrency);
@@ -202,6 +201,7 @@ export class HostCompiler implements Compiler {
           directory,
           headers: join(directory, "headers"),
           language: headers.directory,
+          prelude: preludeDirectory(this.#library.path),
         };
         return await this.#compileIn(files, program, version, request);
       });
@@ -229,8 +229,10 @@ export class HostCompiler implements Compiler {
     const image = join(files.directory, "kernels");
     await Deno.writeTextFile(source, wrapperText(request, context));
     await writeHeaders(files.headers, request.headers);
-    const compiling = this.#run(files, [program, version], request, context, [
+    const prelude = await this.#findPrelude(files, version, request);
+    const compiling = this.#run(files, [program, version], request, context, prelude, (first) => [
       ...this.#flags(version.family),
+      ...first,
       `-I${files.headers}`,
       ...[...request.defines].map(([name, value]) => `-D${name}=${value}`),
       ...request.options,
@@ -253,38 +255,60 @@ export class HostCompiler implements Compiler {
     };
   }
 
-  /** Runs the compiler. Returns its warnings. */
+  #findPrelude(
+    { language }: CompiledFiles,
+    { family, version, machine }: HostProgramVersion,
+    request: CompileRequest,
+  ): Promise<HostPrelude | undefined> {
+    const { path, build } = this.#library;
+    const flags = kernelFlags(family, build.architectures);
+    const ambient = ambientSettings(this.#environment);
+    return findPrelude(path, { family, version, machine, flags, language, ambient }, request);
+  }
+
+  /**
+   * Runs the compiler. Returns its warnings.
+   *
+   * With a precompiled header it counts only what is made without a word. Whatever the compiler has
+   * to say it says once more without one: so no message, no line of it and no way to fail is another.
+   */
   async #run(
     files: CompiledFiles,
-    [{ command }, { label }]: readonly [HostProgram, HostProgramVersion],
+    [program, { label }]: readonly [HostProgram, HostProgramVersion],
     request: CompileRequest,
     context: SourceContext,
-    args: readonly string[],
+    prelude: HostPrelude | undefined,
+    args: (first: readonly string[]) => readonly string[],
   ): Promise<string> {
-    const [program, ...first] = command;
-    requirePermission(program);
-    const { success, signal, stdout, stderr } = await new Deno.Command(program, {
-      args: [...first, ...args],
-      stdin: "null",
-      stdout: "piped",
-      stderr: "piped",
-      // Messages in one language; what the compiler keeps between its steps goes with the rest.
-      env: { LC_ALL: "C", TMPDIR: files.directory, ...NO_SEARCH_PATHS },
-    }).output();
-    const decoder = new TextDecoder();
-    const output = decoder.decode(stderr) + decoder.decode(stdout);
-    const log = output.replaceAll(`${files.directory}/`, "");
-    if (signal !== null) {
-      throw new CompilerUnavailableError(
-        `Cannot compile ${request.name} as ${label} was ended by ${signal}` +
-          (signal === "SIGKILL" ? ", which is what the system does when memory runs out" : ""),
-      );
-    }
-    const diagnostics = readHostDiagnostics(output, request, context, files);
-    if (!success) throw new CompileError(request.name, label, diagnostics, log);
-    return diagnostics.filter(({ severity }) => severity === "warning")
-      .map((warning) => diagnosticText(warning)).join("\n");
+    const attempt = prelude === undefined
+      ? undefined
+      : await runHostProgram(program, args(prelude.arguments), files.directory);
+    if (attempt?.success && attempt.output === "") return "";
+    const run = await runHostProgram(program, args([]), files.directory);
+    if (attempt?.success === false && run.success) prelude?.refuse();
+    return readRun(run, files, label, request, context);
   }
+}
+
+/** The warnings of a compilation; what it failed for is thrown. */
+function readRun(
+  { success, signal, output }: HostRun,
+  files: CompiledFiles,
+  label: string,
+  request: CompileRequest,
+  context: SourceContext,
+): string {
+  const log = output.replaceAll(`${files.directory}/`, "");
+  if (signal !== null) {
+    throw new CompilerUnavailableError(
+      `Cannot compile ${request.name} as ${label} was ended by ${signal}` +
+        (signal === "SIGKILL" ? ", which is what the system does when memory runs out" : ""),
+    );
+  }
+  const diagnostics = readHostDiagnostics(output, request, context, files);
+  if (!success) throw new CompileError(request.name, label, diagnostics, log);
+  return diagnostics.filter(({ severity }) => severity === "warning")
+    .map((warning) => diagnosticText(warning)).join("\n");
 }
 
 /** Headers that the compiler could read, but this process could not say what they are. */

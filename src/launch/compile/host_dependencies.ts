@@ -5,8 +5,9 @@
  */
 
 import { join } from "node:path";
+import { readDependencies } from "../../ffi/build/dependency_rule.ts";
 import type { CompileRequest } from "./compiler.ts";
-import { readDependencies, unseenFiles } from "./dependency_file.ts";
+import { unseenFiles } from "./dependency_file.ts";
 import type { CompiledFiles } from "./host_diagnostics.ts";
 import { includedPaths, namedFiles } from "./host_options.ts";
 import { textOf } from "./readable_files.ts";
@@ -46,7 +47,7 @@ export async function unseenByHost(
     directory: files.directory,
     files: new Set<string>(),
     searched: namedFiles(request).directories,
-    trusted: [files.language, ...(isTelling(request) ? [] : SYSTEM_FOLDERS)],
+    trusted: [files.language, files.prelude, ...(isTelling(request) ? [] : SYSTEM_FOLDERS)],
   };
   const texts = [request.source, ...request.headers.values()];
   if (texts.some((text) => text.includes(BINARY))) return [BINARY];

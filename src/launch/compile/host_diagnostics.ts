@@ -23,6 +23,8 @@ export interface CompiledFiles {
   readonly headers: string;
   /** That of the language's headers. */
   readonly language: string;
+  /** That of the precompiled header, which includes them. */
+  readonly prelude: string;
 }
 
 /** Reads the compiler's output for a request. */

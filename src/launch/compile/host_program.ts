@@ -37,29 +37,11 @@ export interface HostProgramVersion {
 /** Variables that name the compiler, the first that is set. */
 const VARIABLES: readonly string[] = ["CXX", "CUDAHOSTCXX"];
 
-/** Variables that have compilers take other programs, options or headers than they would. */
-const AMBIENT: readonly string[] = [
-  "GCC_EXEC_PREFIX",
-  "COMPILER_PATH",
-  "CCC_OVERRIDE_OPTIONS",
-  "SOURCE_DATE_EPOCH",
-  "SDKROOT",
-  "MACOSX_DEPLOYMENT_TARGET",
-];
-
 const ACTION = "compile kernels for the host device";
 
 /** What the variables say that name the compiler. */
 export function programVariables(environment: EnvironmentReader): string[] {
   return VARIABLES.map((variable) => environment(variable)?.trim() ?? "");
-}
-
-/** What the environment says to compilers beside us, as far as that may be read. */
-export function ambientSettings(environment: EnvironmentReader): string[] {
-  return AMBIENT.flatMap((variable) => {
-    const value = environment(variable);
-    return value === undefined ? [] : [`${variable}=${value}`];
-  });
 }
 
 /**

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { KERNEL_HEADERS } from "../../ffi/build/host_toolchain.ts";
 import { rewriteDynamicShared } from "../source/dynamic_shared.ts";
 import { overloadIn, readableExpression } from "../source/overload_expression.ts";
 import type { SourceContext } from "../source/source_context.ts";
@@ -30,8 +31,7 @@ export function wrapperText(
   context: SourceContext,
 ): string {
   return [
-    "#include <gridstride/user_source.h>",
-    "#include <gridstride/module_table.h>",
+    ...KERNEL_HEADERS.map((header) => `#include <${header}>`),
     `#line 1 ${quoted(name)}`,
     // A byte order mark is white space only where a file begins.
     rewriteDynamicShared(source, context).replace(/^\uFEFF/, " "),

@@ -5,12 +5,13 @@
  */
 
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { readDependencies } from "../../ffi/build/dependency_rule.ts";
 import { runProgram } from "../../ffi/build/programs.ts";
 import { type EnvironmentReader, grantedEnvironment } from "../../ffi/granted_environment.ts";
 import { CompileError, type Diagnostic, diagnosticText } from "./compile_error.ts";
 import type { CompiledImage, CompileInputs, Compiler, CompileRequest } from "./compiler.ts";
 import { ConcurrencyLimit } from "./concurrency_limit.ts";
-import { readDependencies, unseenFiles } from "./dependency_file.ts";
+import { unseenFiles } from "./dependency_file.ts";
 import { readDiagnostics } from "./diagnostics.ts";
 import { withCompileDirectory } from "./host_directory.ts";
 import { NAMES_FILE, readNames, withNames } from "./nvcc_names.ts";

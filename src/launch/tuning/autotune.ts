@@ -22,6 +22,7 @@ import type { AutotuneOptions, TuningResult, TuningRun } from "./tuning_options.
 import type { TuningEntry, TuningRecord } from "./tuning_record.ts";
 import {
   bestCandidate,
+  challengingCandidate,
   deviceLost,
   failureReason,
   firstRunning,
@@ -152,53 +153,73 @@ function comparableEntries(
   );
 }
 
-/** Times what is missing, beside the first and the best of what is known. */
+/** Times what is missing, and who has to be confirmed, until the choice can be made. */
 async function complete<Configuration extends TuningValue, Prepared>(
   tuning: Tuning<Configuration, Prepared>,
   known: TuningRecord,
 ): Promise<TuningResult<Configuration>> {
   const { candidates, settings } = tuning;
-  const missing = candidates.filter(({ text }) => !known.has(text));
-  if (missing.length === 0) {
-    countTuning(0);
-    return resultFrom(settings.name, candidates, known, "stored");
+  let record = known;
+  let timed = 0;
+  for (;;) {
+    const missing = candidates.filter(({ text }) => !record.has(text));
+    const challenger = challengingCandidate(candidates, record);
+    if (missing.length === 0 && challenger === undefined) break;
+    record = await extend(tuning, record, missing, challenger);
+    timed += Math.max(1, missing.length);
   }
+  countTuning(timed);
+  return resultFrom(settings.name, candidates, record, timed === 0 ? "stored" : "timed");
+}
+
+/**
+ * Times what is missing beside the first and the best of what is known.
+ *
+ * @param challenger The one that is known and has to be confirmed beside the first.
+ * @returns What is known then.
+ */
+async function extend<Configuration extends TuningValue, Prepared>(
+  tuning: Tuning<Configuration, Prepared>,
+  known: TuningRecord,
+  missing: readonly Candidate<Configuration>[],
+  challenger: Candidate<Configuration> | undefined,
+): Promise<TuningRecord> {
+  const { candidates, settings } = tuning;
   const reference = bestCandidate(candidates, known);
-  const again = new Set([firstRunning(candidates, known), reference]);
-  const entrants = candidates.filter((each) => again.has(each) || missing.includes(each));
+  const again = new Set([firstRunning(candidates, known), reference, challenger]);
+  const entrants = candidates.filter((each) => again.has(each) || !known.has(each.text));
   const recordAfter = (trial: Trial) =>
     new Map([...known, ...entriesOf(missing, trial, known, reference?.text)]);
+  // It ran when it was timed: then no time that is known of the others holds any more.
+  const isOutdated = ({ outcomes }: Trial) =>
+    entrants.some((each) => again.has(each) && outcomes.get(each.text)!.failure !== undefined);
   const trial = await attemptAll(
     tuning,
     known,
     entrants,
-    (trial) => contestAfter(candidates, recordAfter(trial)),
+    (trial) => isOutdated(trial) ? undefined : contestOf(entrants, candidates, recordAfter(trial)),
   );
-  if (entrants.some((each) => again.has(each) && trial.outcomes.get(each.text)!.failure)) {
-    // It ran when it was timed: then no time that is known of the others holds any more. What failed
-    // is not tried again, as it may have been the end of a process.
-    const failed = [...known].filter(([, { failure }]) => failure !== undefined);
-    return await complete(tuning, new Map(failed));
+  if (isOutdated(trial)) {
+    // What failed is not tried again, as it may have been the end of a process.
+    return new Map([...known].filter(([, { failure }]) => failure !== undefined));
   }
-  countTuning(missing.length);
   const record = recordAfter(trial);
   // Where nothing runs the program may be to blame, and mended before it tries again.
   if (bestCandidate(candidates, record) !== undefined) {
     await addEntries(tuning.identity, settings.storage, lasting(record, known, trial.outcomes));
   }
-  return resultFrom(settings.name, candidates, record, "timed");
+  return record;
 }
 
-/** Who has to be confirmed before he takes the place of the first; undefined when nobody has to. */
-function contestAfter(
+/** The next second look at one of those that are tried; undefined when there is none. */
+function contestOf(
+  entrants: readonly Candidate<TuningValue>[],
   candidates: readonly Candidate<TuningValue>[],
   record: TuningRecord,
 ): Contest | undefined {
-  const first = firstRunning(candidates, record)?.text;
-  const challenger = bestCandidate(candidates, record)?.text;
-  if (first === undefined || challenger === undefined || first === challenger) return undefined;
-  const isConfirmed = record.get(challenger)!.confirmation?.first === first;
-  return isConfirmed ? undefined : { first, challenger };
+  const challenger = challengingCandidate(candidates, record);
+  if (challenger === undefined || !entrants.includes(challenger)) return undefined;
+  return { first: firstRunning(candidates, record)!.text, challenger: challenger.text };
 }
 
 /** Tries configurations; one that takes the device with it is kept as one that fails. */
@@ -206,10 +227,10 @@ async function attemptAll<Configuration extends TuningValue, Prepared>(
   { context, settings, identity, candidates, run }: Tuning<Configuration, Prepared>,
   known: TuningRecord,
   entrants: readonly Candidate<Configuration>[],
-  contestOf: (trial: Trial) => Contest | undefined,
+  nextContest: (trial: Trial) => Contest | undefined,
 ): Promise<Trial> {
   try {
-    return await tryConfigurations(context, settings, run, entrants, contestOf);
+    return await tryConfigurations(context, settings, run, entrants, nextContest);
   } catch (error) {
     if (!(error instanceof DeviceLostError)) throw error;
     const guilty = entrants.find(({ text }) => text === error.text)!;

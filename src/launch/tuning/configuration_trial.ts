@@ -5,6 +5,7 @@
  * @module
  */
 
+import { setTimeout as delay } from "node:timers/promises";
 import { CudaError } from "../../ffi/cuda_error.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import type { TuningValue } from "./canonical_text.ts";
@@ -57,7 +58,7 @@ const PAUSE = 20;
 /**
  * Tries configurations.
  *
- * @param contestOf Who has to be confirmed after what is known by now; undefined when nobody has to.
+ * @param nextContest Who has to be confirmed after what is known by now; undefined when nobody has to.
  * @throws {DeviceLostError} If one has taken the device with it.
  */
 export async function tryConfigurations<Configuration extends TuningValue, Prepared>(
@@ -65,7 +66,7 @@ export async function tryConfigurations<Configuration extends TuningValue, Prepa
   settings: TunerSettings<Configuration, Prepared>,
   run: RunSettings<Configuration, Prepared>,
   candidates: readonly Candidate<Configuration>[],
-  contestOf: (trial: Trial) => Contest | undefined,
+  nextContest: (trial: Trial) => Contest | undefined,
 ): Promise<Trial> {
   await using owned = new AsyncDisposableStack();
   const preparations = await prepareAll(settings, candidates, owned);
@@ -85,7 +86,7 @@ export async function tryConfigurations<Configuration extends TuningValue, Prepa
   const time = (which: Launches) => raceLaunches(context, settings, run, which);
   await inTurn(context, async () => {
     for (const [text, outcome] of await time(launches)) trial.outcomes.set(text, outcome);
-    await confirm(trial, launches, time, contestOf);
+    await confirm(trial, launches, time, nextContest, run.signal);
   });
   return trial;
 }
@@ -95,27 +96,29 @@ type Launches = Map<string, () => void>;
 
 /** Times those that have to be confirmed beside the first, as long as there are some. */
 async function confirm(
-  { outcomes, confirmations }: Trial,
+  trial: Trial,
   launches: Launches,
   time: (which: Launches) => Promise<Map<string, RaceOutcome>>,
-  contestOf: (trial: Trial) => Contest | undefined,
+  nextContest: (trial: Trial) => Contest | undefined,
+  signal: AbortSignal | undefined,
 ): Promise<void> {
-  for (;;) {
-    const contest = contestOf({ outcomes, confirmations });
-    if (contest === undefined) return;
-    await new Promise((resolve) => setTimeout(resolve, PAUSE));
-    const texts = [contest.first, contest.challenger];
-    const raced = await time(new Map(texts.map((text) => [text, launches.get(text)!])));
-    const failed = texts.filter((text) => raced.get(text)!.failure !== undefined);
-    for (const text of failed) outcomes.set(text, { ...raced.get(text)!, samples: [] });
+  for (let contest = nextContest(trial); contest; contest = nextContest(trial)) {
+    await pause(signal);
+    const { first, challenger } = contest;
+    const raced = await time(
+      new Map([first, challenger].map((text) => [text, launches.get(text)!])),
+    );
+    const failed = [...raced].filter(([, { failure }]) => failure !== undefined);
+    for (const [text, outcome] of failed) trial.outcomes.set(text, { ...outcome, samples: [] });
     if (failed.length > 0) continue;
-    const [firstSamples, samples] = texts.map((text) => raced.get(text)!.samples);
-    confirmations.set(contest.challenger, {
-      first: contest.first,
-      firstSamples: firstSamples!,
-      samples: samples!,
-    });
+    const [firstSamples, samples] = [raced.get(first)!.samples, raced.get(challenger)!.samples];
+    trial.confirmations.set(challenger, { first, firstSamples, samples });
   }
+}
+
+/** Lets a moment pass; a signal ends it, and is told of by who looks at it next. */
+async function pause(signal: AbortSignal | undefined): Promise<void> {
+  await delay(PAUSE, undefined, signal === undefined ? {} : { signal }).catch(() => {});
 }
 
 /** Times launches in turn. */

@@ -112,8 +112,8 @@ export interface TuningRow<Configuration extends TuningValue = TuningValue> {
   /** Whether it was dropped because another was sure to be faster. */
   readonly stoppedEarly: boolean;
   /**
-   * Whether it was the fastest, but not any more when it was timed once more beside the first, which
-   * then kept its place.
+   * Whether it seemed to be the best, but was not faster than the first when the two of them were
+   * timed once more alone. It is not taken then.
    */
   readonly refuted: boolean;
 }

@@ -12,7 +12,8 @@ import { CompilerUnavailableError } from "../compile/compiler_unavailable_error.
 import type { TuningValue } from "./canonical_text.ts";
 import {
   chooseConfiguration,
-  isConfirmed,
+  findChallenger,
+  isRefuted,
   type TimedConfiguration,
 } from "./configuration_choice.ts";
 import { median } from "./sample_statistics.ts";
@@ -54,7 +55,6 @@ export function reportRows<Configuration extends TuningValue>(
     const entry = record.get(text);
     if (entry === undefined) return [];
     const { samples, stoppedEarly, failure } = entry;
-    const { confirmation } = timedConfiguration(entry, first);
     return [{
       configuration,
       medianMicroseconds: failure === undefined ? median(samples) : Infinity,
@@ -62,7 +62,7 @@ export function reportRows<Configuration extends TuningValue>(
       ...(failure === undefined ? {} : { reason: failure }),
       samples,
       stoppedEarly,
-      refuted: confirmation !== undefined && !isConfirmed(confirmation),
+      refuted: isRefuted(timedConfiguration(entry, first)),
     }];
   });
 }
@@ -87,12 +87,26 @@ export function bestCandidate<Configuration>(
   candidates: readonly Candidate<Configuration>[],
   record: TuningRecord,
 ): Candidate<Configuration> | undefined {
+  return candidates[chooseConfiguration(timedConfigurations(candidates, record))];
+}
+
+/** Who has to be confirmed to be taken in the place of the first; undefined when nobody has to. */
+export function challengingCandidate<Configuration>(
+  candidates: readonly Candidate<Configuration>[],
+  record: TuningRecord,
+): Candidate<Configuration> | undefined {
+  return candidates[findChallenger(timedConfigurations(candidates, record))];
+}
+
+function timedConfigurations(
+  candidates: readonly Candidate<unknown>[],
+  record: TuningRecord,
+): (TimedConfiguration | undefined)[] {
   const first = firstRunning(candidates, record)?.text;
-  const known = candidates.map(({ text }) => {
+  return candidates.map(({ text }) => {
     const entry = record.get(text);
     return entry === undefined ? undefined : timedConfiguration(entry, first);
   });
-  return candidates[chooseConfiguration(known)];
 }
 
 /**

@@ -11,8 +11,9 @@ import {
 import { rooflinePicture } from "../../../src/cli/pictures/roofline_picture.ts";
 import type { PicturedRoofline } from "../../../src/cli/pictures/roofline_model.ts";
 import { powersOfTen } from "../../../src/cli/pictures/roofline_scales.ts";
-import type { Picture } from "../../../src/cli/picture_file.ts";
+import { type Picture, pictureFile } from "../../../src/cli/picture_file.ts";
 import { isBrowserMissing, withPage } from "../../observe/browser.ts";
+import { TemporaryDirectory } from "../../support/temporary_file.ts";
 
 function access(stride: number, elementBytes: number, count = 1024): PicturedAccess {
   const indices = Array.from({ length: count }, (_, i) => i * stride);
@@ -77,6 +78,27 @@ function kernels(device: Omit<PicturedRoofline, "kernels">, count: number) {
   }));
 }
 
+const LONG_NAME =
+  "void tile_product<__nv_bfloat16, 128, 64, 32, true>(const float*, int) 行列の積 & <b>"
+    .repeat(3);
+
+/** A kernel of a long name that stands left, one right, and one that only copies. */
+function longNames() {
+  const { memory, compute } = DEVICES[0]!;
+  const peaks = { bandwidth: memory.peak, throughput: compute.peak, seconds: 0.1 };
+  const counts = [[1e9, 1e7], [1e6, 1e12], [1e9, 0]] as const;
+  return counts.map(([bytes, operations]) => ({
+    name: LONG_NAME,
+    report: roofline({ bytes, operations, ...peaks }),
+  }));
+}
+
+const LONG_NAMES = rooflinePicture({
+  ...DEVICES[0]!,
+  subject: LONG_NAME,
+  kernels: longNames(),
+});
+
 const PICTURES: readonly (readonly [string, Picture])[] = [
   ["stride 1", accessPicture(access(1, 4))],
   ["stride 2", accessPicture(access(2, 4))],
@@ -85,6 +107,8 @@ const PICTURES: readonly (readonly [string, Picture])[] = [
   ["elements of 12 bytes", accessPicture(access(1, 12))],
   ["one access", accessPicture(access(1, 4, 1))],
   ["no access", accessPicture(access(1, 4, 0))],
+  ["a long name", accessPicture({ ...access(1, 4), subject: LONG_NAME })],
+  ["long names of kernels", LONG_NAMES],
   ["banks, stride 8", bankPicture(access(8, 4))],
   ["banks, 16 bytes", bankPicture(access(2, 16))],
   ...DEVICES.flatMap((device) =>
@@ -160,6 +184,27 @@ Deno.test({
       assertEquals(await page.evaluate(colours), ["rgb(20, 23, 27)", "rgb(230, 233, 236)"]);
       assertEquals(errors, []);
     });
+  },
+});
+
+Deno.test({
+  name: "a page is as wide as its window, also with long words, and its picture stays readable",
+  ignore: isBrowserMissing,
+  async fn() {
+    using folder = new TemporaryDirectory();
+    const path = `${folder.path}/page.html`;
+    const invocation = { json: false, options: { picture: path }, lists: {}, positional: [] };
+    pictureFile(invocation)!.write({ ...LONG_NAMES, description: "x".repeat(300) });
+    await withPage(await Deno.readTextFile(path), async ({ page, errors }) => {
+      const [pageWidth, captionWidth, pictureWidth] = await page.evaluate(`[
+        document.documentElement.scrollWidth,
+        document.querySelector("figcaption").scrollWidth,
+        document.querySelector("svg").getBoundingClientRect().width,
+      ]`) as [number, number, number];
+      assert(pageWidth <= 380 && captionWidth <= 380, `${pageWidth}, ${captionWidth}`);
+      assertEquals(pictureWidth, 640);
+      assertEquals(errors, []);
+    }, { width: 380, height: 800 });
   },
 });
 

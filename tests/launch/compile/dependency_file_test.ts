@@ -1,7 +1,8 @@
 // What compilers write for make is read as make reads it, and what of it nobody knew of is found.
 
 import { assertEquals } from "@std/assert";
-import { readDependencies, unseenFiles } from "../../../src/launch/compile/dependency_file.ts";
+import { readDependencies } from "../../../src/ffi/build/dependency_rule.ts";
+import { unseenFiles } from "../../../src/launch/compile/dependency_file.ts";
 
 Deno.test("the files of a rule, whatever they are called", () => {
   assertEquals(readDependencies("kernels: source.cpp\n"), ["source.cpp"]);

@@ -3,72 +3,114 @@
  */
 
 import { assert, assertEquals } from "@std/assert";
-import { chooseConfiguration } from "../../../src/launch/tuning/configuration_choice.ts";
+import {
+  chooseConfiguration,
+  findChallenger,
+  type TimedConfiguration,
+} from "../../../src/launch/tuning/configuration_choice.ts";
 import { SimulatedDevice } from "./simulated_times.ts";
 
-function times(...samples: number[]) {
+function times(...samples: number[]): TimedConfiguration {
   return { samples, stoppedEarly: false };
 }
 
-function repeated(time: number, count = 12) {
+function repeated(time: number, count = 12): TimedConfiguration {
   return times(...new Array<number>(count).fill(time));
 }
 
+/** The choice if the one that seems to be the best is confirmed. */
+function chosenIfConfirmed(candidates: readonly (TimedConfiguration | undefined)[]): number {
+  const challenger = findChallenger(candidates);
+  return challenger === -1 ? chooseConfiguration(candidates) : challenger;
+}
+
+function confirmedBy(samples: number[], firstSamples: number[], time = 8): TimedConfiguration {
+  return { ...repeated(time), confirmation: { samples, firstSamples } };
+}
+
+const twelve = (time: number) => new Array<number>(12).fill(time);
+const CONFIRMED = [twelve(9), twelve(10)] as const;
+const REFUTED = [twelve(11), twelve(10)] as const;
+
 Deno.test("the fastest is taken, and of equals the first", () => {
-  assertEquals(chooseConfiguration([repeated(3), repeated(1), repeated(2)]), 1);
-  assertEquals(chooseConfiguration([repeated(3), repeated(1), repeated(1)]), 1);
-  assertEquals(chooseConfiguration([repeated(1), repeated(1), repeated(1)]), 0);
-  assertEquals(chooseConfiguration([repeated(0), repeated(0)]), 0);
+  assertEquals(chosenIfConfirmed([repeated(3), repeated(1), repeated(2)]), 1);
+  assertEquals(chosenIfConfirmed([repeated(3), repeated(1), repeated(1)]), 1);
+  assertEquals(chosenIfConfirmed([repeated(1), repeated(1), repeated(1)]), 0);
+  assertEquals(chosenIfConfirmed([repeated(0), repeated(0)]), 0);
 });
 
 Deno.test("what fails is not taken, and where all fail nothing is", () => {
-  assertEquals(chooseConfiguration([undefined, repeated(2), repeated(3)]), 1);
-  assertEquals(chooseConfiguration([undefined, undefined]), -1);
-  assertEquals(chooseConfiguration([times()]), -1);
-  assertEquals(chooseConfiguration([]), -1);
+  assertEquals(chosenIfConfirmed([undefined, repeated(2), repeated(3)]), 1);
+  assertEquals(chosenIfConfirmed([undefined, undefined]), -1);
+  assertEquals(chosenIfConfirmed([times()]), -1);
+  assertEquals(chosenIfConfirmed([]), -1);
 });
 
 Deno.test("what was dropped early is taken only where nothing else runs", () => {
   const dropped = { samples: [1, 1, 1], stoppedEarly: true };
-  assertEquals(chooseConfiguration([dropped, repeated(5)]), 1);
-  assertEquals(chooseConfiguration([dropped, undefined]), 0);
+  assertEquals(chosenIfConfirmed([dropped, repeated(5)]), 1);
+  assertEquals(chosenIfConfirmed([dropped, undefined]), 0);
 });
 
 Deno.test("the first keeps its place unless it is slower beyond the noise", () => {
   const noisy = times(10, 12, 9, 11, 13, 9, 10, 12, 11, 10);
   const alike = times(9, 11, 10, 10, 12, 10, 9, 11, 12, 9);
-  assertEquals(chooseConfiguration([noisy, alike]), 0);
-  assertEquals(chooseConfiguration([alike, noisy]), 0);
+  assertEquals(chosenIfConfirmed([noisy, alike]), 0);
+  assertEquals(chosenIfConfirmed([alike, noisy]), 0);
   // A drift that both have says nothing: the second is faster in every round.
   const rising = Array.from({ length: 12 }, (_, round) => 10 * 1.2 ** round);
   const faster = rising.map((time) => time * 0.97);
-  assertEquals(chooseConfiguration([times(...rising), times(...faster)]), 1);
+  assertEquals(chosenIfConfirmed([times(...rising), times(...faster)]), 1);
 });
 
-Deno.test("the fastest keeps the place of the first only if it is faster the second time too", () => {
+Deno.test("the fastest takes the place of the first only if it is faster the second time too", () => {
   const first = repeated(10);
-  const seen = (samples: number[], firstSamples: number[]) => ({
-    ...repeated(8),
-    confirmation: { samples, firstSamples },
-  });
-  const twelve = (time: number) => new Array<number>(12).fill(time);
-  assertEquals(chooseConfiguration([first, seen(twelve(9), twelve(10))]), 1);
-  assertEquals(chooseConfiguration([first, seen(twelve(10), twelve(10))]), 0);
-  assertEquals(chooseConfiguration([first, seen(twelve(11), twelve(10))]), 0);
+  const chosen = (samples: number[], firstSamples: number[]) =>
+    chooseConfiguration([first, confirmedBy(samples, firstSamples)]);
+  assertEquals(chosen(...CONFIRMED), 1);
+  assertEquals(chosen(twelve(10), twelve(10)), 0);
+  assertEquals(chosen(...REFUTED), 0);
   // Of too few rounds all have to agree, and one that was faster only at times is not.
-  assertEquals(chooseConfiguration([first, seen([9, 9], [10, 10])]), 1);
-  assertEquals(chooseConfiguration([first, seen([9, 11], [10, 10])]), 0);
-  // What was refuted gives way to the first, and not to the next one that was not looked at again.
-  assertEquals(chooseConfiguration([first, seen(twelve(11), twelve(10)), repeated(9)]), 0);
+  assertEquals(chosen([9, 9], [10, 10]), 1);
+  assertEquals(chosen([9, 11], [10, 10]), 0);
+  assertEquals(chosen([9], [10]), 1);
+  // What takes no measurable time is faster than what does, and not than its like.
+  assertEquals(chosen(twelve(0), twelve(1)), 1);
+  assertEquals(chosen(twelve(0), twelve(0)), 0);
   // The first that runs is the first.
-  assertEquals(chooseConfiguration([undefined, first, seen(twelve(9), twelve(10))]), 2);
+  assertEquals(chooseConfiguration([undefined, first, confirmedBy(...CONFIRMED)]), 2);
+});
+
+Deno.test("what was not timed a second time does not take the place of the first", () => {
+  const candidates = [repeated(10), repeated(8), repeated(9)];
+  assertEquals([findChallenger(candidates), chooseConfiguration(candidates)], [1, 0]);
+  // A slower one that was confirmed does.
+  candidates[2] = confirmedBy(...CONFIRMED, 9);
+  assertEquals([findChallenger(candidates), chooseConfiguration(candidates)], [1, 2]);
+  candidates[1] = confirmedBy(...CONFIRMED);
+  assertEquals([findChallenger(candidates), chooseConfiguration(candidates)], [-1, 1]);
+  assertEquals(findChallenger([undefined, repeated(1)]), -1);
+  assertEquals(findChallenger([]), -1);
+});
+
+Deno.test("what was refuted gives way to the next best, until too many were", () => {
+  const refuted = confirmedBy(...REFUTED);
+  const candidates = [repeated(10), refuted, repeated(9)];
+  assertEquals([findChallenger(candidates), chooseConfiguration(candidates)], [2, 0]);
+  candidates[2] = confirmedBy(...CONFIRMED, 9);
+  assertEquals([findChallenger(candidates), chooseConfiguration(candidates)], [-1, 2]);
+  const many = [repeated(10), refuted, refuted, refuted, repeated(9)];
+  assertEquals([findChallenger(many), chooseConfiguration(many)], [-1, 0]);
+  // Also where all others were dropped early.
+  const dropped = { ...repeated(10), stoppedEarly: true };
+  assertEquals(chooseConfiguration([dropped, refuted]), 0);
 });
 
 Deno.test("nothing that seems slower than the first takes its place", () => {
   const first = repeated(10);
   const fastest = repeated(8);
   const between = times(11, 7, 12, 7, 11, 7, 12, 7, 11, 11, 12, 11);
-  assertEquals(chooseConfiguration([first, between, fastest]), 2);
+  assertEquals(chosenIfConfirmed([first, between, fastest]), 2);
 });
 
 Deno.test("property: of equal configurations the first is chosen almost always", () => {
@@ -81,7 +123,7 @@ Deno.test("property: of equal configurations the first is chosen almost always",
     for (let round = 0; round < 30; round++) {
       for (const samples of sampled) samples.push(simulated.time(0, 100));
     }
-    if (chooseConfiguration(sampled.map((samples) => times(...samples))) !== 0) moved++;
+    if (chosenIfConfirmed(sampled.map((samples) => times(...samples))) !== 0) moved++;
   }
   // Each choice is between the luckiest of seven and the first.
   assert(moved <= 0.05 * rounds, `${moved} of ${rounds}`);
@@ -92,9 +134,9 @@ Deno.test("property: the choice depends on times and order only", () => {
   const candidates = [30, 20, 21, 40].map((truth, index) =>
     times(...Array.from({ length: 30 }, () => simulated.time(index, truth)))
   );
-  const chosen = chooseConfiguration(candidates);
+  const chosen = chosenIfConfirmed(candidates);
   const copied = JSON.parse(JSON.stringify(candidates));
-  assertEquals(chooseConfiguration(copied), chosen);
+  assertEquals(chosenIfConfirmed(copied), chosen);
   const scaled = candidates.map(({ samples }) => times(...samples.map((time) => time * 8)));
-  assertEquals(chooseConfiguration(scaled), chosen);
+  assertEquals(chosenIfConfirmed(scaled), chosen);
 });

@@ -2,114 +2,146 @@
  * The second look: what was the fastest among all is timed once more beside the first alone.
  */
 
-import { assert, assertEquals } from "@std/assert";
-import type { TuningRow } from "../../../mod.ts";
+import { assertEquals, assertRejects } from "@std/assert";
+import { configureAutotuning } from "../../../mod.ts";
 import { device } from "../../support/device.ts";
-import { type Spin, Spinner } from "./spinning.ts";
-
-/** Rounds of the race: so few drop nobody who is not slower by more than ten milliseconds. */
-const ROUNDS = 7;
-
-/** Microseconds that tell a change of what is launched from whatever else slows a launch down. */
-const SHORT = 100;
-const LONG = 9_500;
-
-/** A configuration, and what its launch number `launched`, from 0, does. */
-interface Actor {
-  readonly name: string;
-  readonly act: (launched: number) => Spin;
-}
-
-/** Tunes configurations whose launches change with time. */
-async function tune(...actors: Actor[]) {
-  using out = device.allocate("float32", 1);
-  const { launch } = new Spinner(device, out);
-  const launched = new Map<string, number>();
-  const { best, report } = await device.autotune({
-    name: "second look",
-    key: 1,
-    store: false,
-    warmUp: 0,
-    repeats: ROUNDS,
-    configurations: actors.map(({ name }) => name),
-    launch: (name) => {
-      const count = launched.get(name) ?? 0;
-      launched.set(name, count + 1);
-      launch(actors.find((actor) => actor.name === name)!.act(count));
-    },
-  });
-  const names = (is: (row: TuningRow<string>) => boolean) =>
-    report.filter(is).map(({ configuration }) => configuration);
-  return {
-    best,
-    refuted: names(({ refuted }) => refuted),
-    failed: names(({ failed }) => failed),
-    launches: actors.map(({ name }) => launched.get(name)!),
-    medians: report.map(({ medianMicroseconds }) => medianMicroseconds),
-  };
-}
-
-const always = (name: string, microseconds: number): Actor => ({
-  name,
-  act: () => ({ microseconds }),
-});
+import { always, breaking, Cast, LONG, LUCKY, SHORT } from "./cast.ts";
 
 Deno.test("what is faster twice is taken, and nobody else is timed again", async () => {
-  const { best, refuted, launches } = await tune(
-    always("first", LONG),
-    always("other", LONG),
-    always("fast", SHORT),
-  );
+  using cast = new Cast("faster twice", {
+    first: always(LONG),
+    other: always(LONG),
+    fast: always(SHORT),
+  });
+  const { best, refuted, races } = await cast.tune();
   assertEquals([best, refuted], ["fast", []]);
-  assertEquals(launches, [2 * ROUNDS, ROUNDS, 2 * ROUNDS]);
-});
-
-Deno.test("what is faster only as long as all are timed leaves its place to the first", async () => {
-  const { best, refuted, launches, medians } = await tune(
-    always("first", LONG),
-    {
-      name: "lucky",
-      act: (launched) => ({ microseconds: launched < ROUNDS ? SHORT : 2 * LONG }),
-    },
-  );
-  assertEquals([best, refuted], ["first", ["lucky"]]);
-  assertEquals(launches, [2 * ROUNDS, 2 * ROUNDS]);
-  // The report has the times of the race, in which it was the fastest.
-  assert(medians[1]! < medians[0]!, `${medians}`);
-});
-
-Deno.test("what fails at the second look is out, and the next best is looked at", async () => {
-  const { best, refuted, failed, launches } = await tune(
-    always("first", LONG),
-    {
-      name: "breaks",
-      act: (launched) => {
-        if (launched >= ROUNDS) throw new RangeError("Cannot go on");
-        return { microseconds: SHORT };
-      },
-    },
-    always("fast", 4 * SHORT),
-  );
-  assertEquals([best, refuted, failed], ["fast", [], ["breaks"]]);
-  assertEquals(launches, [3 * ROUNDS, ROUNDS + 1, 2 * ROUNDS]);
-});
-
-Deno.test("when the first fails at the second look the next one that runs is the first", async () => {
-  const { best, failed } = await tune(
-    {
-      name: "first",
-      act: (launched) => {
-        if (launched >= ROUNDS) throw new RangeError("Cannot go on");
-        return { microseconds: LONG };
-      },
-    },
-    always("second", LONG),
-    always("fast", SHORT),
-  );
-  assertEquals([best, failed], ["fast", ["first"]]);
+  assertEquals(races, [["first", "other", "fast"], ["first", "fast"]]);
 });
 
 Deno.test("the first that stays the fastest is not timed again", async () => {
-  const { best, launches } = await tune(always("first", SHORT), always("slow", LONG));
-  assertEquals([best, launches], ["first", [ROUNDS, ROUNDS]]);
+  using cast = new Cast("first is fastest", { first: always(SHORT), slow: always(LONG) });
+  const { best, races } = await cast.tune();
+  assertEquals([best, races], ["first", [["first", "slow"]]]);
+});
+
+Deno.test("what is faster only as long as all are timed leaves its place to the first", async () => {
+  using cast = new Cast("lucky", { first: always(LONG), lucky: LUCKY });
+  const { best, refuted, races } = await cast.tune();
+  assertEquals([best, refuted], ["first", ["lucky"]]);
+  assertEquals(races, [["first", "lucky"], ["first", "lucky"]]);
+  // Neither is it looked at again.
+  const again = await cast.tune();
+  assertEquals([again.best, again.origin, again.refuted], ["first", "stored", ["lucky"]]);
+});
+
+Deno.test("behind what was faster by chance the next best is looked at", async () => {
+  using cast = new Cast("next best", {
+    first: always(LONG),
+    lucky: LUCKY,
+    fast: always(10 * SHORT),
+  });
+  const { best, refuted, races } = await cast.tune();
+  assertEquals([best, refuted], ["fast", ["lucky"]]);
+  assertEquals(races, [["first", "lucky", "fast"], ["first", "lucky"], ["first", "fast"]]);
+});
+
+Deno.test("what fails at the second look is out, and the next best is looked at", async () => {
+  using cast = new Cast("failing challenger", {
+    first: always(LONG),
+    breaks: breaking(SHORT),
+    fast: always(10 * SHORT),
+  });
+  const { best, refuted, failed, races } = await cast.tune();
+  assertEquals([best, refuted, failed], ["fast", [], ["breaks"]]);
+  assertEquals(races, [["first", "breaks", "fast"], ["first", "breaks"], ["first", "fast"]]);
+});
+
+Deno.test("when the first fails at the second look the next one that runs is the first", async () => {
+  using cast = new Cast("failing first", {
+    first: breaking(LONG),
+    second: always(LONG),
+    fast: always(SHORT),
+  });
+  const { best, failed, races } = await cast.tune();
+  assertEquals([best, failed], ["fast", ["first"]]);
+  assertEquals(races, [["first", "second", "fast"], ["first", "fast"], ["second", "fast"]]);
+});
+
+Deno.test("a choice is confirmed once, and once more beside another first", async () => {
+  using cast = new Cast("another first", {
+    a: always(LONG),
+    b: always(LONG),
+    fast: always(SHORT),
+  });
+  assertEquals((await cast.tune()).best, "fast");
+  const again = await cast.tune();
+  assertEquals([again.best, again.origin, again.races], ["fast", "stored", []]);
+
+  // Nothing is missing, but nobody has seen these two alone.
+  const reordered = ["b", "a", "fast"];
+  configureAutotuning({ mode: "stored" });
+  try {
+    const untimed = await cast.tune(reordered);
+    assertEquals([untimed.best, untimed.origin, untimed.races], ["b", "stored", []]);
+  } finally {
+    configureAutotuning();
+  }
+  const { best, origin, races } = await cast.tune(reordered);
+  assertEquals([best, origin], ["fast", "timed"]);
+  assertEquals(races, [["b", "fast"], ["b", "fast"]]);
+  const known = await cast.tune(reordered);
+  assertEquals([known.best, known.origin, known.races], ["fast", "stored", []]);
+});
+
+Deno.test("what prune leaves has a first of its own, beside which others are confirmed", async () => {
+  using cast = new Cast("pruned first", {
+    a: always(LONG),
+    b: always(LONG),
+    fast: always(SHORT),
+  });
+  assertEquals((await cast.tune()).best, "fast");
+  cast.actors.set("fast", LUCKY);
+  const { best, refuted } = await cast.tune(["a", "b", "fast"], {
+    prune: (names) => names.filter((name) => name !== "a"),
+  });
+  assertEquals([best, refuted], ["b", ["fast"]]);
+});
+
+Deno.test("what is known and fails at the second look outdates the rest, and ends it", async () => {
+  using cast = new Cast("outdated", { first: always(LONG), other: always(LONG) });
+  assertEquals((await cast.tune()).best, "first");
+  cast.actors.set("first", breaking(LONG));
+  cast.actors.set("fast", always(SHORT));
+  const { best, failed, races } = await cast.tune();
+  assertEquals([best, failed], ["fast", ["first"]]);
+  assertEquals(races, [
+    ["first", "fast"],
+    ["first", "fast"],
+    ["first", "other", "fast"],
+    ["other", "fast"],
+  ]);
+});
+
+Deno.test("a signal ends the pause before the second look", async () => {
+  const controller = new AbortController();
+  const enough = new Error("enough");
+  const late = Promise.withResolvers<string>();
+  let launches = 0;
+  // Only in the pause does nothing follow what was launched last.
+  const abortUnlessFollowed = async () => {
+    const mine = ++launches;
+    await device.done();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    if (mine !== launches) return;
+    controller.abort(enough);
+    setTimeout(() => late.resolve("late"), 10);
+  };
+  const act = (time: number) => () => {
+    queueMicrotask(abortUnlessFollowed);
+    return { microseconds: time };
+  };
+  using cast = new Cast("aborted pause", { first: act(LONG), fast: act(SHORT) });
+  const tuning = assertRejects(() => cast.tune(undefined, { signal: controller.signal }));
+  assertEquals(await Promise.race([tuning, late.promise]), enough);
+  await late.promise;
 });

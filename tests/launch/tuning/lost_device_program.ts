@@ -1,6 +1,7 @@
 /**
  * Tunes with a configuration that faults, and prints what came of it, as JSON. Started by
- * `lost_device_test.ts`, twice with the same cache.
+ * `lost_device_test.ts`, twice with the same cache, with the device and the number of the launch
+ * that faults.
  *
  * @module
  */
@@ -9,7 +10,12 @@ import { CudaError, openDevice, TuningError } from "../../../mod.ts";
 
 using device = openDevice(Deno.args[0]);
 const fault = device.kernels.load("fault_trap()");
+const spin = device.kernels.load(
+  "spin_float32(float* out, unsigned long long nanoseconds, float value)",
+);
 const y = device.allocate("float32", 10, { fill: 1 });
+const faulty = Number(Deno.args[1]);
+let launches = 0;
 
 async function outcome() {
   try {
@@ -20,7 +26,8 @@ async function outcome() {
       repeats: 4,
       configurations: [{ traps: false }, { traps: true }, { traps: false, again: 1 }],
       launch: ({ traps }) => {
-        if (traps) fault.launch({ grid: 1, block: 32 });
+        if (!traps) spin.launch({ grid: 1, block: 1 }, y, 9_500_000, 2);
+        else if (++launches === faulty) fault.launch({ grid: 1, block: 32 });
         else device.kernels.fill(y, 2);
       },
       restore: [y],
