@@ -2,10 +2,10 @@
  * Transposition of large matrices, region by region: of a region, the processor's second table of
  * addresses holds the pages of both sides, wherever each row of a matrix is in another page.
  *
- * Inside of it, elements of 4 and 8 bytes go in blocks of 64 rows and 8 columns, down the rows and
- * then on to the right: so 256 bytes and more are written at a stretch. Squares of a cache line on
- * each side are as fast where rows are a power of two apart, and take twice as long where they are
- * not. Smaller elements go in such squares, which are put together elsewhere.
+ * Inside of it, elements of 4 bytes go in blocks of 64 rows and 8 columns, down the rows and then on
+ * to the right, so that 256 bytes are written at a stretch. Squares of 16 × 16 are as fast where rows
+ * are a power of two apart, and take twice as long where they are not. Elements of 8 bytes go in such
+ * squares, along the rows; smaller elements in squares that are put together elsewhere.
  *
  * Masks say to the engine in what range an index is, which spares it checks for overflow; so these
  * loops are for indices below 2^30. Each has its width and its extents written out: with extents
@@ -21,9 +21,13 @@ import { squareMover } from "./staged_squares.ts";
 const MOST_BYTES = 2 ** 32;
 /** Elements on each side of a region. */
 const REGION = 512;
-/** Rows and columns of a block of larger elements. */
+/** Rows and columns of a block of elements of 4 bytes. */
 const BLOCK_ROWS = 64;
 const BLOCK_COLUMNS = 8;
+/** Elements of 8 bytes on each side of a square. */
+const SIDE = 16;
+/** Bytes on each side of a square of smaller elements: a cache line. */
+const SIDE_BYTES = 64;
 
 /** The upper left part of a matrix. */
 export interface UpperLeft {
@@ -54,12 +58,23 @@ export function transposeRegions(
   columns: number,
 ): UpperLeft {
   if (Math.max(from.byteLength, to.byteLength) > MOST_BYTES) return NOTHING;
-  if (from instanceof BigUint64Array || from instanceof Int32Array) {
+  if (from instanceof Int32Array) {
     const part = wholePart(rows, columns, BLOCK_ROWS, BLOCK_COLUMNS);
-    eachBlockDown(part, blockMoverOf(from, to, rows, columns));
+    const target = to as Int32Array;
+    eachBlockDown(part, (row, column) => {
+      moveBlock32(from, target, row * columns + column, columns, column * rows + row, rows);
+    });
     return part;
   }
-  const side = 64 / from.BYTES_PER_ELEMENT | 0;
+  if (from instanceof BigUint64Array) {
+    const part = wholePart(rows, columns, SIDE, SIDE);
+    const target = to as BigUint64Array;
+    eachSquareAcross(part, SIDE, (row, column) => {
+      moveSquare64(from, target, row * columns + column, columns, column * rows + row, rows);
+    });
+    return part;
+  }
+  const side = SIDE_BYTES / from.BYTES_PER_ELEMENT | 0;
   const part = wholePart(rows, columns, side, side);
   const move = part === NOTHING ? undefined : squareMover(from, to, rows, columns);
   if (move === undefined) return NOTHING;
@@ -70,22 +85,6 @@ export function transposeRegions(
 function wholePart(rows: number, columns: number, height: number, width: number): UpperLeft {
   if (rows < height || columns < width) return NOTHING;
   return { rows: rows - rows % height, columns: columns - columns % width };
-}
-
-function blockMoverOf(
-  from: BigUint64Array | Int32Array,
-  to: WordArray,
-  rows: number,
-  columns: number,
-): PieceMover {
-  if (from instanceof Int32Array) {
-    const target = to as Int32Array;
-    return (row, column) =>
-      moveBlock32(from, target, row * columns + column, columns, column * rows + row, rows);
-  }
-  const target = to as BigUint64Array;
-  return (row, column) =>
-    moveBlock64(from, target, row * columns + column, columns, column * rows + row, rows);
 }
 
 function eachBlockDown({ rows, columns }: UpperLeft, move: PieceMover): void {
@@ -148,8 +147,8 @@ function moveBlock32(
   }
 }
 
-/** 4 rows and 2 columns at a time. */
-function moveBlock64(
+/** 8 rows of a column at a time. */
+function moveSquare64(
   from: BigUint64Array,
   to: BigUint64Array,
   begin: number,
@@ -159,23 +158,21 @@ function moveBlock64(
 ): void {
   const step = columns & 0x1fffffff;
   const rise = rows & 0x1fffffff;
-  for (let column = 0; column < 8; column += 2) {
+  for (let column = 0; column < 16; column++) {
     let i = (begin & 0x1fffffff) + column;
     const first = place & 0x1fffffff;
-    for (let row = 0; row < 64; row += 4) {
-      const j = i + step;
-      const k = j + step;
-      const l = k + step;
-      const a0 = from[i]!, a1 = from[i + 1]!;
-      const b0 = from[j]!, b1 = from[j + 1]!;
-      const c0 = from[k]!, c1 = from[k + 1]!;
-      const d0 = from[l]!, d1 = from[l + 1]!;
-      i = l + step & 0x1fffffff;
+    for (let row = 0; row < 16; row += 8) {
       const o = first + row;
-      const p = o + rise;
-      to[o] = a0, to[o + 1] = b0, to[o + 2] = c0, to[o + 3] = d0;
-      to[p] = a1, to[p + 1] = b1, to[p + 2] = c1, to[p + 3] = d1;
+      to[o] = from[i]!;
+      to[o + 1] = from[i + step]!;
+      to[o + 2] = from[i + 2 * step]!;
+      to[o + 3] = from[i + 3 * step]!;
+      to[o + 4] = from[i + 4 * step]!;
+      to[o + 5] = from[i + 5 * step]!;
+      to[o + 6] = from[i + 6 * step]!;
+      to[o + 7] = from[i + 7 * step]!;
+      i = i + 8 * step & 0x1fffffff;
     }
-    place = first + 2 * rise;
+    place = first + rise;
   }
 }

@@ -6,9 +6,10 @@
  * and these compete for the same sets of the first cache. So the square is put together first, and
  * its lines are written once, in words of 8 bytes.
  *
- * Before that, one word of each line that is going to be read or written is read: the processor
- * fetches them all at the same time, while the loops, which are long, would let it see only a few
- * ahead.
+ * Before that, one word of each line that is going to be read is read, and one of each that is going
+ * to be written is written: the processor fetches them all at the same time, while the loops, which
+ * are long, would let it see only a few ahead. To read what is going to be written would do as well,
+ * but where memory is new the system would map each page twice.
  *
  * @module
  */
@@ -50,14 +51,13 @@ export function squareMover(
   const assemble = bytes === 1 ? assemble8 : assemble16;
   const source = new Int32Array(from.buffer, from.byteOffset, rows * step);
   const target = new BigUint64Array(to.buffer, to.byteOffset, columns * rise);
-  const targetWords = new Int32Array(to.buffer, to.byteOffset, 2 * columns * rise);
   const square = new Int32Array(side * LINE_WORDS);
   const lines = new BigUint64Array(square.buffer);
   return (row, column) => {
     const begin = row * step + (column * bytes >>> 2);
     const place = column * rise + (row * bytes >>> 3);
-    ahead ^= readAhead(source, begin, step, side) ^
-      readAhead(targetWords, 2 * place, 2 * rise, side);
+    ahead ^= readAhead(source, begin, step, side);
+    writeAhead(target, place, rise, side);
     assemble(source, square, begin, step);
     writeLines(lines, target, place, rise, side);
   };
@@ -71,6 +71,14 @@ function readAhead(words: Int32Array, begin: number, step: number, count: number
     begin += step;
   }
   return read;
+}
+
+function writeAhead(lines: BigUint64Array, place: number, rise: number, count: number): void {
+  for (let line = 0; line < count; line++) {
+    const o = place & 0x1fffffff;
+    lines[o] = 0n;
+    place = o + rise;
+  }
 }
 
 function writeLines(

@@ -1,11 +1,10 @@
 /**
  * Transposition of a matrix in memory.
  *
- * It is done block by block, so that the parts of rows and columns that a block touches stay in a
- * core's first cache. A block of elements of 4 bytes is moved 4 × 4 at a time: what is read of a row
- * is next to each other, and so is what is written. Smaller elements are moved in words of 4 bytes:
- * where they lie if rows and columns consist of whole words, and by way of other memory otherwise. Of
- * matrices that are too narrow for that they are moved one by one, which takes several times as long.
+ * Large matrices go region by region; narrow and low ones field by field, as records; small elements
+ * whose rows are no aligned words by way of other memory. What remains, at the edges and of middling
+ * extents, goes block by block, so that the parts of rows and columns that a block touches stay in a
+ * core's first cache: 4 × 4 elements of 4 bytes at a time, and smaller ones in words of 4 bytes.
  *
  * There is one loop for each width on purpose: one that saw arrays of several kinds would ask for the
  * kind at every element, which takes three times as long.
