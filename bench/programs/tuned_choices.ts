@@ -56,7 +56,8 @@ async function ownKernels(): Promise<TunedRow[]> {
       table.set(of, elements, parameters as never);
       tunable.run(operands);
     };
-    rows.push({ kernel, elements, ...await compare(run(undefined), run(chosen)) });
+    const compared = await compare(run(undefined), run(chosen));
+    rows.push({ kernel, elements, ...compared, kept: chosen === undefined });
     table.set(of, elements, chosen as never);
   }
   return rows;
@@ -98,7 +99,8 @@ async function userKernel(): Promise<TunedRow[]> {
     () => launch(best, chosen),
     [x],
   );
-  return [{ kernel: "a user's kernel", elements, ...compared }];
+  const kept = best.each === 1 && best.block === 256;
+  return [{ kernel: "a user's kernel", elements, ...compared, kept }];
 }
 
 try {
