@@ -1,7 +1,7 @@
 /**
- * All tests, shared out among a process for each processor: `deno task test`. The native library
- * counts what is allocated in a process, and many tests what it has counted, so that these are
- * processes and not the threads of `deno test --parallel`.
+ * All tests, shared out among processes, one at a time for each processor: `deno task test`. The
+ * native library counts what is allocated in a process, and many tests what it has counted, so that
+ * these are processes and not the threads of `deno test --parallel`.
  *
  * With arguments it is `deno test` itself: `deno task test tests/memory`.
  *
