@@ -61,9 +61,10 @@ export interface ReuseHistogram {
   readonly sampled: number;
   /**
    * Standard error of a share read from the histogram, from the size of the sample; 0 where all
-   * lines were followed. Distances are estimated, too: near the edge of an entry they may be counted
-   * in the one beside it. After Waldspurger et al., "Efficient MRC Construction with SHARDS" (FAST
-   * 2015).
+   * lines were followed. Where a few lines take many of the accesses and none of these is in the
+   * sample, it is too small: what was not drawn leaves no trace. Distances are estimated, too: near
+   * the edge of an entry they may be counted in the one beside it. After Waldspurger et al.,
+   * "Efficient MRC Construction with SHARDS" (FAST 2015).
    */
   readonly standardError: number;
 }

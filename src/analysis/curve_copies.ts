@@ -7,15 +7,17 @@
 
 import type { WordArray } from "./element_words.ts";
 import type { MatrixShape } from "./matrix_shape.ts";
-import { mortonColumn, mortonRow } from "./morton_code.ts";
+import { mortonColumn, mortonRow, squareSide } from "./morton_code.ts";
 
 const SIDE = 8;
 const SQUARE = SIDE * SIDE;
 const ROWS = Int32Array.from({ length: SQUARE }, (_, code) => mortonRow(code));
 const COLUMNS = Int32Array.from({ length: SQUARE }, (_, code) => mortonColumn(code));
 
+/** Where elements lie in the matrix, from the first of their square on. */
+type Offsets = Int32Array | Float64Array;
 /** Copies elements that lie `offsets` behind `base` in the matrix, and side by side on the curve. */
-type SquareCopy = (base: number, place: number, offsets: Int32Array, count: number) => void;
+type SquareCopy = (base: number, place: number, offsets: Offsets, count: number) => void;
 
 /**
  * Moves a matrix to the curve, or back.
@@ -31,9 +33,13 @@ export function moveAlongCurve(
   shape: MatrixShape,
   isForward: boolean,
 ): void {
-  const side = 2 ** Math.ceil(Math.log2(Math.max(SIDE, shape.rows, shape.columns)));
   const curve = new CurveCopy(shape, squareCopyOf(from, to, isForward));
-  curve.copy(0, 0, side);
+  curve.copy(0, 0, Math.max(SIDE, squareSide(shape.rows, shape.columns)));
+}
+
+/** Room for the offsets of a square: of long rows these need more than 32 bits. */
+function emptyOffsets(columns: number): Offsets {
+  return SIDE * columns < 2 ** 31 ? new Int32Array(SQUARE) : new Float64Array(SQUARE);
 }
 
 class CurveCopy {
@@ -41,16 +47,20 @@ class CurveCopy {
   readonly #columns: number;
   readonly #copySquare: SquareCopy;
   /** Where the elements of a square lie, from its first on. */
-  readonly #offsets: Int32Array;
+  readonly #offsets: Offsets;
   /** The same for those elements of a square that are in the matrix. */
-  readonly #some = new Int32Array(SQUARE);
+  readonly #some: Offsets;
   #place = 0;
 
   constructor({ rows, columns }: MatrixShape, copySquare: SquareCopy) {
     this.#rows = rows;
     this.#columns = columns;
     this.#copySquare = copySquare;
-    this.#offsets = ROWS.map((row, code) => row * columns + COLUMNS[code]!);
+    this.#offsets = emptyOffsets(columns);
+    for (let code = 0; code < SQUARE; code++) {
+      this.#offsets[code] = ROWS[code]! * columns + COLUMNS[code]!;
+    }
+    this.#some = emptyOffsets(columns);
   }
 
   /** Copies the square at a place, as far as the matrix reaches. */
@@ -107,7 +117,7 @@ function gather32(
   to: Int32Array,
   base: number,
   place: number,
-  offsets: Int32Array,
+  offsets: Offsets,
   count: number,
 ): void {
   for (let i = 0; i < count; i++) to[place + i] = from[base + offsets[i]!]!;
@@ -118,7 +128,7 @@ function scatter32(
   to: Int32Array,
   base: number,
   place: number,
-  offsets: Int32Array,
+  offsets: Offsets,
   count: number,
 ): void {
   for (let i = 0; i < count; i++) to[base + offsets[i]!] = from[place + i]!;
@@ -129,7 +139,7 @@ function gather64(
   to: BigUint64Array,
   base: number,
   place: number,
-  offsets: Int32Array,
+  offsets: Offsets,
   count: number,
 ): void {
   for (let i = 0; i < count; i++) to[place + i] = from[base + offsets[i]!]!;
@@ -140,7 +150,7 @@ function scatter64(
   to: BigUint64Array,
   base: number,
   place: number,
-  offsets: Int32Array,
+  offsets: Offsets,
   count: number,
 ): void {
   for (let i = 0; i < count; i++) to[base + offsets[i]!] = from[place + i]!;
@@ -152,7 +162,7 @@ function copyNarrow(
   isForward: boolean,
   base: number,
   place: number,
-  offsets: Int32Array,
+  offsets: Offsets,
   count: number,
 ): void {
   for (let i = 0; i < count; i++) {

@@ -12,7 +12,7 @@
 import { DataLayout } from "./data_layout.ts";
 import type { WordArray } from "./element_words.ts";
 import { type MatrixShape, requireMatrix } from "./matrix_shape.ts";
-import { mortonCode, mortonColumn, mortonRow } from "./morton_code.ts";
+import { mortonCode, mortonColumn, mortonRow, squareSide } from "./morton_code.ts";
 import { moveAlongCurve } from "./curve_copies.ts";
 
 class ZOrderLayout extends DataLayout {
@@ -28,7 +28,7 @@ class ZOrderLayout extends DataLayout {
     this.#rows = rows;
     this.#columns = columns;
     this.#size = rows * columns;
-    this.#side = 2 ** Math.ceil(Math.log2(Math.max(1, rows, columns)));
+    this.#side = squareSide(rows, columns);
   }
 
   protected override placeOf(index: number): number {

@@ -6,6 +6,16 @@
 
 const HALF = 2 ** 16;
 
+/**
+ * The side of the square that the curve goes through: the least power of two that is no less than the
+ * extents. A logarithm would be rounded to a smaller one beyond 2^48.
+ */
+export function squareSide(rows: number, columns: number): number {
+  let side = 1;
+  while (side < rows || side < columns) side *= 2;
+  return side;
+}
+
 /** The code of a row and a column, each below 2^26. */
 export function mortonCode(row: number, column: number): number {
   const low = (spread(row % HALF) << 1 | spread(column % HALF)) >>> 0;

@@ -10,6 +10,8 @@
 /** Elements after which lines and banks are as before. */
 const PERIOD = 128;
 const LANES = 32;
+/** Indices of a batch are below it. */
+const RANGE = 2 ** 32;
 /** Shapes that are remembered: those of a tile's rows follow each other in turn. */
 const SHAPES = 256;
 /** Counts of accesses, packed: 8 bits each of sectors, lines, ideal sectors and bank conflicts. */
@@ -81,6 +83,8 @@ export class ShapedRequests {
   readonly #isKept = new Uint8Array(SHAPES);
   /** What is known of shapes; made when the first is kept. */
   #distances = new Int32Array(0);
+  /** The least and the greatest distance of each, in full. */
+  #reaches = new Float64Array(0);
   #tables = new Int32Array(0);
 
   /** @param count Counts the accesses of a warp. */
@@ -107,22 +111,32 @@ export class ShapedRequests {
   #keep(values: Uint32Array<ArrayBuffer>, first: number, shape: number): void {
     if (this.#distances.length === 0) {
       this.#distances = new Int32Array(SHAPES * LANES);
+      this.#reaches = new Float64Array(2 * SHAPES);
       this.#tables = new Int32Array(SHAPES * PERIOD);
     }
+    let least = 0;
+    let greatest = 0;
     for (let lane = 0; lane < LANES; lane++) {
-      this.#distances[shape * LANES + lane] = values[first + lane]! - values[first]!;
+      const distance = values[first + lane]! - values[first]!;
+      this.#distances[shape * LANES + lane] = distance;
+      least = Math.min(least, distance);
+      greatest = Math.max(greatest, distance);
     }
+    this.#reaches[2 * shape] = least;
+    this.#reaches[2 * shape + 1] = greatest;
     this.#tables.fill(0, shape * PERIOD, (shape + 1) * PERIOD);
     this.#isKept[shape] = 1;
   }
 
   /**
-   * Whether lanes have the distances of a shape. To compare 32 bits of them is enough: 2^32 is a
-   * multiple of the period, and no two indices are as far apart.
+   * Whether lanes have the distances of a shape. To compare 32 bits of them is enough where the whole
+   * shape fits there; where it does not, lanes that are neighbours in it would be 2^32 apart.
    */
   #isShape(values: Uint32Array<ArrayBuffer>, first: number, shape: number): boolean {
     const distances = this.#distances;
     const begin = values[first]!;
+    const reaches = this.#reaches;
+    if (begin + reaches[2 * shape]! < 0 || begin + reaches[2 * shape + 1]! >= RANGE) return false;
     const place = shape * LANES;
     let differences = 0;
     for (let lane = 1; lane < LANES; lane++) {

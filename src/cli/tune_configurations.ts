@@ -12,7 +12,8 @@ import { textOption } from "./run_options.ts";
 export type Macros = Readonly<Record<string, number | string>>;
 
 const NAME = /^[A-Za-z_]\w*$/;
-const INTEGER = /^-?\d+$/;
+/** Integers whose digits mean the same to C++, to which 010 is 8. */
+const INTEGER = /^(?:0|-?[1-9]\d*)$/;
 const MOST_CONFIGURATIONS = 10_000;
 
 /** The value of a macro: a number where it is an integer that a number holds. */

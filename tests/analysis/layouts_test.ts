@@ -9,6 +9,7 @@ import {
   transposedLayout,
   zOrderLayout,
 } from "../../src/analysis/mod.ts";
+import { moveAlongCurve } from "../../src/analysis/curve_copies.ts";
 import { KINDS } from "./typed_array_kinds.ts";
 
 /** Extents where blocks, squares, words and tiles begin and end. */
@@ -169,6 +170,43 @@ Deno.test("formulas hold beyond 2^32 elements, in no memory", () => {
   assertEquals(square.newIndex(2 ** 52 - 1), 2 ** 52 - 1);
   assertEquals(square.newIndex(2 ** 51), 2 ** 51);
   assertEquals(square.newIndex(2 ** 25), 2 ** 50);
+});
+
+Deno.test("Z-order holds for extents whose logarithm is rounded", () => {
+  for (const extent of [2 ** 48 - 1, 2 ** 48 + 1, 2 ** 49 + 1, 2 ** 50 + 1, 2 ** 52 + 1]) {
+    for (const shape of [{ rows: extent, columns: 1 }, { rows: 1, columns: extent }]) {
+      const line = zOrderLayout(shape);
+      for (const index of [1, extent - 2, extent - 1]) {
+        assertEquals(line.newIndex(index), index);
+        assertEquals(line.oldIndex(index), index);
+      }
+    }
+  }
+  const narrow = zOrderLayout({ rows: 2 ** 49 + 1, columns: 3 });
+  const last = narrow.length - 1;
+  assertEquals(narrow.newIndex(last), last);
+  assertEquals(narrow.oldIndex(last), last);
+});
+
+Deno.test("a square of the curve reaches over rows that are too long for 32 bits", () => {
+  const columns = 2 ** 29;
+  const read: number[] = [];
+  const isEnough = new Error("a square has been read");
+  // Such a matrix has 4 GiB: what would be read of it is noted instead.
+  const from = new Proxy(new Uint8Array(0), {
+    get(_, name) {
+      if (read.push(Number(name)) === 64) throw isEnough;
+      return 0;
+    },
+    getPrototypeOf: () => Uint8Array.prototype,
+  });
+  try {
+    moveAlongCurve(from, new Uint8Array(64), { rows: 8, columns }, true);
+  } catch (error) {
+    assert(error === isEnough, String(error));
+  }
+  const square = sortedByCode(8, 8);
+  assertEquals(read, square.map((index) => Math.floor(index / 8) * columns + index % 8));
 });
 
 Deno.test("an array to move into is filled and returned", () => {

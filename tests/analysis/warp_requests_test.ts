@@ -145,6 +145,25 @@ Deno.test("shapes that come again are told from those that only begin like them"
   assertEquals([sectors, lines], [expected.sectors, expected.lines]);
 });
 
+Deno.test("lanes at both ends of 2^32 do not share a line, though their shape does elsewhere", () => {
+  // An offset moves element 127 to the line of element 128; in the end there is none behind it.
+  const shape = Array.from({ length: 32 }, (_, lane) => lane < 2 ? 127 + lane : 135 + lane * lane);
+  const wrapped = shape.map((index) => (index - 128 + 2 ** 32) % 2 ** 32);
+  const down = [...shape].reverse();
+  const indices = [shape, shape, wrapped, down, down, [...wrapped].reverse()].flat();
+  for (const elementBytes of [1, 2, 4, 8, 12, 16]) {
+    for (const offset of [0, 1, 16, 64, 127]) {
+      const { sectors, lines } = analyzeAccess(Uint32Array.from(indices), { elementBytes, offset });
+      const expected = referenceCounts(indices, elementBytes, offset);
+      assertEquals(
+        [sectors, lines],
+        [expected.sectors, expected.lines],
+        `${elementBytes} ${offset}`,
+      );
+    }
+  }
+});
+
 Deno.test("lanes that are far apart do not share what is at the ends of their surroundings", () => {
   for (const offset of [0, 4, 124, 126]) {
     for (const far of [2 ** 33, 2 ** 20, 2 ** 21, 2 ** 40]) {

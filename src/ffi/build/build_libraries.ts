@@ -27,8 +27,9 @@ import type { Toolchain } from "./toolchain.ts";
  * Builds the native libraries of the package that is running: the host library with a C++17
  * compiler and, where there is an nvcc, the CUDA library. A library that is up to date is left
  * alone. Beside the host library go the headers of kernels, precompiled (18 MB by g++, 4 MB by
- * clang++), so that a kernel compiles in about half the time; where that cannot be done, a warning
- * says why. Needs permission to read, write, run compilers and read the environment.
+ * clang++), so that a short kernel compiles in about half the time, by the same command of the same
+ * compiler; where that cannot be done, a warning says why. Needs permission to read, write, run
+ * compilers and read the environment.
  *
  * @example
  * ```ts no-run

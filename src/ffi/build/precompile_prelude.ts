@@ -5,7 +5,7 @@
  * @module
  */
 
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { install, installText, removeIfPresent, temporaryName } from "./atomic_install.ts";
 import { fileStates, STATE_MODIFIED, STATE_SLOTS } from "../file_states.ts";
 import type { BuildSettings } from "./build_settings.ts";
@@ -16,6 +16,7 @@ import { includedNames, isBelow, searchedDirectories, searchedNames } from "./he
 import { KERNEL_HEADERS, kernelFlags } from "./host_toolchain.ts";
 import {
   basisText,
+  hasOwnerOf,
   parseRecord,
   type PreludeBasis,
   preludeDigest,
@@ -67,8 +68,11 @@ export async function precompilePrelude(
     const basis = await basisOf(compiler, tree, library, settings);
     const files = preludeFiles(directory, basis.family);
     const text = basisText(basis, directory);
-    if (!settings.force && await isUpToDate(text, files)) return;
+    if (!settings.force && await isUpToDate(text, files, library)) return;
     await make(compiler, basis, directory, files);
+    if (!hasOwnerOf(library.path, files)) {
+      throw new PreludeProblem(`${directory} must belong to the user that ${library.path} does`);
+    }
     const { size } = await Deno.stat(files.compiled);
     settings.progress(
       `host kernels' headers, precompiled  ${secondsSince(start)}, ${
@@ -99,6 +103,7 @@ async function basisOf(
 ): Promise<PreludeBasis> {
   const machine = await runProgram(command, ["-dumpmachine"]);
   return {
+    command,
     family,
     version: identity,
     machine: machine.stdout.trim(),
@@ -108,10 +113,14 @@ async function basisOf(
   };
 }
 
-async function isUpToDate(basis: string, files: PreludeFiles): Promise<boolean> {
+async function isUpToDate(
+  basis: string,
+  files: PreludeFiles,
+  { path }: BuiltHostLibrary,
+): Promise<boolean> {
   try {
     const record = parseRecord(await Deno.readTextFile(files.record));
-    return record?.basis === basis && await recordHolds(record, files);
+    return record?.basis === basis && hasOwnerOf(path, files) && await recordHolds(record, files);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return false;
     throw error;
@@ -130,13 +139,14 @@ async function make(
 ): Promise<void> {
   const run: CompilerRun = async (args) => {
     const all = [...basis.flags, `-I${basis.language}`, ...args];
-    const output = await runProgram(command, all, directory, NO_SEARCH_PATHS);
+    const output = await runProgram(command, all, Deno.cwd(), NO_SEARCH_PATHS);
     if (output.success) return output;
     const { code, stderr } = output;
     throw new PreludeProblem(`${command.join(" ")} ends with ${code}: ${stderr.trim()}`);
   };
+  // Made anew where that is possible: so it belongs to who makes the files.
+  await removeRemains(directory);
   await Deno.mkdir(directory, { recursive: true });
-  await removeFiles(directory);
   const lines = KERNEL_HEADERS.map((name) => `#include <${name}>\n`);
   await installText(files.header, lines.join(""));
   const read = await install(files.compiled, (temporary) => compile(run, basis, files, temporary));
@@ -154,18 +164,22 @@ async function compile(
   files: PreludeFiles,
   output: string,
 ): Promise<string[]> {
+  let before = "";
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
     const start = Date.now();
     const read = await compileOnce(run, basis, files, output);
-    if (lastModified(read) < start - TIME_STEP) return read;
+    const states = fileStates(read, { followsLinks: true });
+    const after = JSON.stringify([read, ...states]);
+    // Times may lie in the future, as those in an archive from elsewhere: then they must stay so.
+    if (lastModified(states) < start - TIME_STEP || after === before) return read;
+    before = after;
   }
   throw new PreludeProblem("they change while they are read");
 }
 
-/** When the last of some files was changed, in milliseconds since 1970. */
-function lastModified(files: readonly string[]): number {
-  const states = fileStates(files, { followsLinks: true });
-  return Math.max(...files.map((_, index) => states[index * STATE_SLOTS + STATE_MODIFIED]!));
+/** When the last of the files of these states was changed, in milliseconds since 1970. */
+function lastModified(states: Float64Array): number {
+  return Math.max(...states.filter((_, index) => index % STATE_SLOTS === STATE_MODIFIED));
 }
 
 /** Precompiles to a file. Returns the files that were read besides the prelude's own. */
@@ -183,17 +197,22 @@ async function compileOnce(
       ...["-x", "c++-header", header, "-o", output, "-MD", "-MF", dependencies],
     ]);
     const read = readDependencies(await Deno.readTextFile(dependencies));
-    return [...new Set(read)].filter((file) => file !== header);
+    return [...new Set(read.map(absolutePath))].filter((file) => file !== header);
   } finally {
     await removeIfPresent(dependencies);
   }
+}
+
+/** A path that the compiler tells: relative where an option of its command is. */
+function absolutePath(path: string): string {
+  return isAbsolute(path) ? path : join(Deno.cwd(), path);
 }
 
 /** The directories where the compiler looks for headers. */
 async function searchedBy(run: CompilerRun): Promise<string[]> {
   const { stderr } = await run(["-x", "c++", "-E", "-v", "/dev/null"]);
   const directories = searchedDirectories(stderr);
-  if (directories.length > 0) return directories;
+  if (directories.length > 0) return directories.map(absolutePath);
   throw new PreludeProblem("the compiler does not tell where it looks for headers");
 }
 
@@ -210,11 +229,17 @@ async function namesIn(
   return [...new Set(names.flat())].sort();
 }
 
-/** Removes what earlier builds left, first of all what has others believe it. */
+/** The names of a prelude's files, also of those that are not whole yet. */
+const OWN_FILE = /^\.?(?:prelude|record)\./;
+
+/**
+ * Removes what earlier builds left, first of all what has others believe it. A directory of this
+ * name may be somebody's own: nothing else in it is touched.
+ */
 async function removeFiles(directory: string): Promise<void> {
   await removeIfPresent(preludeFiles(directory, "gcc").record);
-  for await (const { name } of Deno.readDir(directory)) {
-    await Deno.remove(join(directory, name), { recursive: true });
+  for await (const { name, isDirectory } of Deno.readDir(directory)) {
+    if (OWN_FILE.test(name) && !isDirectory) await Deno.remove(join(directory, name));
   }
 }
 

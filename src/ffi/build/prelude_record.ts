@@ -11,12 +11,14 @@
  */
 
 import { dirname, join } from "node:path";
-import { ABSENT, fileStates, STATE_SLOTS } from "../file_states.ts";
+import { ABSENT, fileStates, STATE_OWNER, STATE_SLOTS } from "../file_states.ts";
 import { sha256 } from "../sha256.ts";
 import type { CompilerFamily } from "./compilers.ts";
 
 /** What a prelude is made with. */
 export interface PreludeBasis {
+  /** The program, after a wrapper if there is one, and before options of its own. */
+  readonly command: readonly string[];
   /** The compiler's family. */
   readonly family: CompilerFamily;
   /** All that the compiler says of its version. */
@@ -56,7 +58,7 @@ export interface PreludeRecord {
 }
 
 /** Raised when a record means something else than before. */
-const SCHEMA = 1;
+const SCHEMA = 2;
 
 const encoder = new TextEncoder();
 
@@ -74,16 +76,27 @@ export function preludeFiles(directory: string, family: CompilerFamily): Prelude
   };
 }
 
+/** Whether a command has options of its own, as in `CXX="g++ -Iinclude"`. */
+export function hasOptions(command: readonly string[]): boolean {
+  return command.some((word) => word.startsWith("-"));
+}
+
 /**
  * What a prelude is made with as one text: two that differ share no prelude.
  *
  * @param directory Where the prelude is.
  */
 export function basisText(basis: PreludeBasis, directory: string): string {
-  const { family, version, machine, flags, language, ambient } = basis;
-  // clang++ looks for what it has precompiled where that was; g++ does not mind being moved.
-  const place = family === "clang" ? directory : "";
-  return JSON.stringify([SCHEMA, family, version, machine, flags, language, ambient, place]);
+  const { command, family, version, machine, flags, language, ambient } = basis;
+  return JSON.stringify([
+    SCHEMA,
+    command,
+    // What an option names may be found from here alone.
+    hasOptions(command) ? Deno.cwd() : "",
+    ...[family, version, machine, flags, language, ambient],
+    // clang++ looks for what it has precompiled where that was; g++ does not mind being moved.
+    family === "clang" ? directory : "",
+  ]);
 }
 
 /** The text of a record. */
@@ -125,6 +138,24 @@ export function dependedFiles(
   { files }: Pick<PreludeRecord, "files">,
 ): string[] {
   return [compiled, header, ...files];
+}
+
+/** What has to belong to one user: the prelude's files, its directory, and the library. */
+export function ownedPaths(library: string, { compiled, header, record }: PreludeFiles): string[] {
+  return [compiled, header, record, dirname(header), library];
+}
+
+/**
+ * Whether a prelude belongs to whom the library belongs to that it lies beside. It is code as much as
+ * that, and where anybody may write, as in `/tmp`, somebody else may have put it there.
+ *
+ * @throws {Error} What Deno throws where that cannot be told.
+ */
+export function hasOwnerOf(library: string, files: PreludeFiles): boolean {
+  const paths = ownedPaths(library, files);
+  const states = fileStates(paths, { followsLinks: true });
+  const owners = new Set(paths.map((_, index) => states[index * STATE_SLOTS + STATE_OWNER]));
+  return owners.size === 1;
 }
 
 /**

@@ -27,8 +27,10 @@ const FILES: readonly string[] = [
     "vector_types",
   ].map((name) => `src/launch/${name}.ts`),
   "src/memory/dtype.ts",
-  // The flags of compilers.
-  "src/ffi/build/host_toolchain.ts",
+  // The flags of compilers, their environment, and what they begin with.
+  ...["host_toolchain", "compiler_environment", "dependency_rule", "prelude_record"].map((name) =>
+    `src/ffi/build/${name}.ts`
+  ),
 ];
 
 let ours: string | undefined;

@@ -229,7 +229,7 @@ export class HostCompiler implements Compiler {
     const image = join(files.directory, "kernels");
     await Deno.writeTextFile(source, wrapperText(request, context));
     await writeHeaders(files.headers, request.headers);
-    const prelude = await this.#findPrelude(files, version, request);
+    const prelude = await this.#findPrelude(files, program, version, request);
     const compiling = this.#run(files, [program, version], request, context, prelude, (first) => [
       ...this.#flags(version.family),
       ...first,
@@ -257,20 +257,23 @@ export class HostCompiler implements Compiler {
 
   #findPrelude(
     { language }: CompiledFiles,
+    { command }: HostProgram,
     { family, version, machine }: HostProgramVersion,
     request: CompileRequest,
   ): Promise<HostPrelude | undefined> {
     const { path, build } = this.#library;
     const flags = kernelFlags(family, build.architectures);
     const ambient = ambientSettings(this.#environment);
-    return findPrelude(path, { family, version, machine, flags, language, ambient }, request);
+    const basis = { command, family, version, machine, flags, language, ambient };
+    return findPrelude(path, basis, request);
   }
 
   /**
    * Runs the compiler. Returns its warnings.
    *
-   * With a precompiled header it counts only what is made without a word. Whatever the compiler has
-   * to say it says once more without one: so no message, no line of it and no way to fail is another.
+   * With a precompiled header it counts only what is made without a word, and while nobody made
+   * another one. Whatever the compiler has to say it says once more without one: so no message, no
+   * line of it and no way to fail is another.
    */
   async #run(
     files: CompiledFiles,
@@ -283,9 +286,10 @@ export class HostCompiler implements Compiler {
     const attempt = prelude === undefined
       ? undefined
       : await runHostProgram(program, args(prelude.arguments), files.directory);
-    if (attempt?.success && attempt.output === "") return "";
+    const isSame = await prelude?.stillHolds();
+    if (attempt?.success && attempt.output === "" && isSame) return "";
     const run = await runHostProgram(program, args([]), files.directory);
-    if (attempt?.success === false && run.success) prelude?.refuse();
+    if (attempt?.success === false && run.success && isSame) prelude?.refuse();
     return readRun(run, files, label, request, context);
   }
 }

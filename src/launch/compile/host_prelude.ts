@@ -13,6 +13,8 @@
 import {
   basisText,
   dependedFiles,
+  hasOwnerOf,
+  ownedPaths,
   parseRecord,
   type PreludeBasis,
   preludeDirectory,
@@ -33,11 +35,13 @@ import { textOf } from "./readable_files.ts";
 export interface HostPrelude {
   /** What has the compiler begin with it. */
   readonly arguments: readonly string[];
+  /** Whether nothing about it has changed since it was found: a build may have made another one. */
+  stillHolds(): Promise<boolean>;
   /** Says that the compiler failed for it: this process uses it no more. */
   refuse(): void;
 }
 
-/** Precompiled headers, by their files, that a compiler of this process has failed for. */
+/** Precompiled headers, by file and digest, that a compiler of this process has failed for. */
 const refused = new Set<string>();
 
 /**
@@ -55,16 +59,20 @@ export async function findPrelude(
   if (!isPlain(request, basis)) return undefined;
   const directory = preludeDirectory(library);
   const files = preludeFiles(directory, basis.family);
-  if (refused.has(files.compiled)) return undefined;
   const record = await recordIn(files);
   if (record?.basis !== basisText(basis, directory)) return undefined;
-  if (isHidden(record, request) || !await holds(record, files)) return undefined;
+  // What a later build makes in its place is another one.
+  const identity = `${files.compiled} ${record.digest}`;
+  if (refused.has(identity)) return undefined;
+  const stillHolds = () => holds(record, files, library);
+  if (isHidden(record, request) || !await stillHolds()) return undefined;
   return {
+    stillHolds,
     arguments: basis.family === "gcc"
       ? ["-include", files.header]
       : ["-include-pch", files.compiled],
     refuse: () => {
-      refused.add(files.compiled);
+      refused.add(identity);
       logger("launch").debug("kernels are compiled without {file}, as the compiler fails with it", {
         file: files.compiled,
       });
@@ -96,15 +104,19 @@ async function recordIn({ record }: PreludeFiles): Promise<PreludeRecord | undef
 }
 
 /** Whether all is as it was when the prelude was made: by content once, and by states from then on. */
-async function holds(record: PreludeRecord, own: PreludeFiles): Promise<boolean> {
-  const files = dependedFiles(own, record);
+async function holds(
+  record: PreludeRecord,
+  own: PreludeFiles,
+  library: string,
+): Promise<boolean> {
+  const files = [...new Set([...ownedPaths(library, own), ...dependedFiles(own, record)])];
   const basis = {
     subject: "the precompiled header of the host device",
     settings: [own.compiled, record.basis, record.digest],
     files: () => Promise.resolve({ files, places: searchedPlaces(record) }),
   };
   const [answer] = await rememberedIdentity(basis, async () => [
-    await holdsByContent(record, own, files) ? "holds" : "does not hold",
+    await holdsByContent(record, own, library, files) ? "holds" : "does not hold",
   ]);
   return answer === "holds";
 }
@@ -112,12 +124,13 @@ async function holds(record: PreludeRecord, own: PreludeFiles): Promise<boolean>
 async function holdsByContent(
   record: PreludeRecord,
   own: PreludeFiles,
+  library: string,
   files: readonly string[],
 ): Promise<boolean> {
   // Also tells that all of them may be read without a prompt.
   if (fileStates(files, searchedPlaces(record)) === undefined) return false;
   try {
-    return await recordHolds(record, own);
+    return hasOwnerOf(library, own) && await recordHolds(record, own);
   } catch (error) {
     if (isFileProblem(error)) return false;
     throw error;

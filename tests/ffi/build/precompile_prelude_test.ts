@@ -1,7 +1,8 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import { buildPackage } from "../../../src/ffi/build/build_libraries.ts";
 import { parseRecord, preludeDirectory } from "../../../src/ffi/build/prelude_record.ts";
+import { TemporaryDirectory } from "../../support/temporary_file.ts";
 import { BuildFixture } from "./build_fixture.ts";
 import { PreludeTree } from "./prelude_tree.ts";
 
@@ -76,25 +77,50 @@ Deno.test("precompilePrelude() removes what is no good and what was left half-ma
   assertEquals(tree.warnings.length, 1);
   assertStringIncludes(tree.warnings[0]!, "no such language");
   assertMatch(tree.warnings[0]!, /^Cannot precompile the headers of kernels .* for each: .* ends/);
-  assertEquals(namesIn(dirname(directory)), []);
+  assertEquals(namesIn(dirname(directory)), [basename(tree.library)]);
+});
+
+Deno.test("precompilePrelude() touches nothing that is somebody's own", async () => {
+  using tree = await PreludeTree.open();
+  const directory = preludeDirectory(tree.library);
+  using elsewhere = new TemporaryDirectory();
+  const kept = elsewhere.file(new Uint8Array(1), "prelude of mine");
+  Deno.symlinkSync(elsewhere.path, directory);
+  await tree.precompile();
+  tree.write("gridstride/inner.h", "#error no such language\n");
+  await tree.precompile();
+  assertEquals(tree.warnings.length, 1);
+  assertEquals(namesIn(elsewhere.path), [basename(kept)]);
 });
 
 Deno.test("a header that is saved while it is read has it read again", async () => {
   using tree = await PreludeTree.open();
-  const later = Date.now() / 1000 + 100;
-  Deno.utimeSync(tree.header("gridstride/inner.h"), later, later);
+  const { compiler } = tree;
+  const script = `#!/bin/sh
+case "$*" in *c++-header*) echo '//' >> '${tree.header("gridstride/inner.h")}';; esac
+exec ${compiler.command.join(" ")} "$@"
+`;
+  const command = tree.file(new TextEncoder().encode(script), "compiler");
+  Deno.chmodSync(command, 0o755);
+  tree.compiler = { ...compiler, command: [command] };
   await tree.precompile();
   assertMatch(tree.warnings.join(), /for each: they change while they are read$/);
+  tree.compiler = compiler;
   tree.reset();
   // Saved just before: the first attempt cannot tell, the second can.
   await tree.precompile();
   assertEquals([tree.warnings.length, tree.progress.length], [1, 1]);
+  const later = Date.now() / 1000 + 100;
+  Deno.utimeSync(tree.header("gridstride/inner.h"), later, later);
+  tree.write("gridstride/module_table.h", "#pragma once\n#define TABLE\n");
+  await tree.precompile();
+  assertEquals([tree.warnings.length, tree.progress.length], [1, 2], "a clock that is ahead");
 });
 
 Deno.test("a place that cannot be written to is said, and no error", async () => {
   using tree = await PreludeTree.open();
   // A file where the directory would be: unlike permissions, that holds for every user.
-  Deno.writeTextFileSync(`${tree.path}/build`, "");
+  Deno.writeTextFileSync(preludeDirectory(tree.library), "");
   await tree.precompile();
   assertEquals(tree.warnings.length, 1);
   assertMatch(tree.warnings[0]!, /^Cannot precompile the headers .*(?:Not a directory|exists)/);

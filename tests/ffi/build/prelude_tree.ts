@@ -43,12 +43,14 @@ export class PreludeTree extends TemporaryDirectory {
   /** Where the library would be. */
   readonly library: string = `${this.path}/build/libgridstride_host.so`;
   /** The compiler. */
-  readonly compiler: CppCompiler;
+  compiler: CppCompiler;
 
   private constructor(compiler: CppCompiler) {
     super();
     this.compiler = compiler;
     this.reset();
+    Deno.mkdirSync(dirname(this.library));
+    Deno.writeTextFileSync(this.library, "");
   }
 
   /** Makes the headers what they were in the beginning. */
@@ -97,6 +99,7 @@ export class PreludeTree extends TemporaryDirectory {
   async basis(): Promise<PreludeBasis> {
     const { command, family, identity } = this.compiler;
     return {
+      command,
       family,
       version: identity,
       machine: (await runProgram(command, ["-dumpmachine"])).stdout.trim(),

@@ -16,10 +16,14 @@ Deno.test("of a checkout the files that read sources count, of a release its ver
   }
   Deno.mkdirSync(`${folder.path}/src/ffi/build`, { recursive: true });
   Deno.mkdirSync(`${folder.path}/src/memory`);
+  const built = ["host_toolchain", "compiler_environment", "dependency_rule", "prelude_record"];
   const single = [
     ...["signature", "signature_brackets", "signature_name", "signature_parameter"],
     ...["signature_reader", "c_types", "vector_types", "module_source", "module_contents"],
-  ].map((name) => `launch/${name}.ts`).concat("memory/dtype.ts", "ffi/build/host_toolchain.ts");
+  ].map((name) => `launch/${name}.ts`).concat(
+    "memory/dtype.ts",
+    ...built.map((name) => `ffi/build/${name}.ts`),
+  );
   for (const name of single) Deno.writeTextFileSync(`${folder.path}/src/${name}`, "1");
   assertEquals(packageStateIn(new URL("https://jsr.io/")), VERSION);
   assertEquals(packageStateIn(root), VERSION);

@@ -48,7 +48,7 @@ function withoutObjects(log: string): string {
 for (const name of COMPILERS) {
   Deno.test(`${name}: images are the same bytes with the precompiled header`, async () => {
     using made = await PreludeFixture.share(name);
-    using plain = PreludeFixture.plain(name);
+    using plain = await PreludeFixture.plain(name);
     const asked = [
       request(""),
       // Headers that the prelude holds already, and one that is to be read anew.
@@ -71,7 +71,7 @@ for (const name of COMPILERS) {
 
   Deno.test(`${name}: errors and warnings are the same to the letter`, async () => {
     using made = await PreludeFixture.share(name);
-    using plain = PreludeFixture.plain(name);
+    using plain = await PreludeFixture.plain(name);
     const mistakes: readonly CompileRequest[] = [
       request('__global__ void k(float* x) { x[0] = undeclared; }\n#include "absent.h"\n'),
       request("__device__ float f(float);\n__global__ void k(float* x) { x[0] = f(1); }\n", {
@@ -106,7 +106,7 @@ for (const name of COMPILERS) {
 
   Deno.test(`${name}: a macro that the language's headers read means the same`, async () => {
     using made = await PreludeFixture.share(name);
-    using plain = PreludeFixture.plain(name);
+    using plain = await PreludeFixture.plain(name);
     const images: Uint8Array[] = [];
     const macros = [
       ["SIZE", "4"],
@@ -143,7 +143,7 @@ for (const name of COMPILERS) {
 
 Deno.test("g++ takes it unless the headers would have seen a macro", GCC, async () => {
   // Has g++ write down the headers that it opens: a precompiled one with ! where it is used.
-  const noting = 'case "$*" in *" -o "*) exec 2>>"${0%/*}/headers"; set -- -H "$@";; esac';
+  const noting = 'case "$*" in *" -o "*) exec 2>>"$fixture/headers"; set -- -H "$@";; esac';
   using made = await PreludeFixture.copy(noting);
   for (const macro of ["SIZE", "NDEBUG", "stddef", "_GNU_SOURCE"]) {
     const defines = new Map([[macro, "1"]]);
@@ -199,6 +199,30 @@ for (
     await made.compiler.compile(asked);
     assertEquals(made.calls, [true, false, false]);
   });
+}
+
+for (
+  const [what, change] of [
+    ["is being made anew", 'mv "$fixture/host_prelude/prelude.h" "$fixture/kept"'],
+    ["has just become another", 'echo "int other;" >> "$fixture/host_prelude/prelude.h"'],
+  ] as const
+) {
+  Deno.test(
+    `what is compiled while it ${what} is compiled without, and only that`,
+    GCC,
+    async () => {
+      const script = `case "$*" in *-include*) [ -f "$fixture/once" ] || { ${change}; };; esac`;
+      using made = await PreludeFixture.copy(script);
+      const before = Deno.readTextFileSync(`${made.prelude}/prelude.h`);
+      const asked = request(KERNEL, { expressions: ["k"] });
+      await made.compiler.compile(asked);
+      assertEquals(made.calls, [true, false]);
+      Deno.writeTextFileSync(`${made.path}/once`, "");
+      Deno.writeTextFileSync(`${made.prelude}/prelude.h`, before);
+      await made.compiler.compile(asked);
+      assertEquals(made.calls, [true, false, true]);
+    },
+  );
 }
 
 for (

@@ -4,9 +4,9 @@
  * @module
  */
 
-import { basename } from "node:path";
+import { basename, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { install, withBuildLock } from "../../../src/ffi/build/atomic_install.ts";
+import { install, installText, withBuildLock } from "../../../src/ffi/build/atomic_install.ts";
 import { readSettings } from "../../../src/ffi/build/build_settings.ts";
 import { type CppCompiler, findCppCompiler } from "../../../src/ffi/build/compilers.ts";
 import { MANIFEST } from "../../../src/ffi/build/manifest.ts";
@@ -51,22 +51,39 @@ function preparedLibrary(name: string): Promise<string> {
   return known;
 }
 
+/** Does what the fixture says that the compilation is of, and then starts the compiler. */
+function scriptFor(name: string): string {
+  return `#!/bin/sh
+fixture="$TMPDIR/../../../.."
+if [ -f "$fixture/script" ]; then . "$fixture/script"; fi
+exec '${findProgram(name, grantedEnvironment)}' "$@"
+`;
+}
+
+/** The compiler beside a library: a script, as what is precompiled is so for one command. */
+function compilerBeside(path: string, name: string): string {
+  return `${dirname(path)}/${name}`;
+}
+
 async function prepareLibrary(name: string): Promise<string> {
   const directory = `${testCacheDirectory}/prelude of ${name}`;
   await Deno.mkdir(directory, { recursive: true });
+  const path = `${directory}/${basename(library.path)}`;
+  const command = compilerBeside(path, name);
+  await installText(command, scriptFor(name));
+  await Deno.chmod(command, 0o755);
   const problems: string[] = [];
-  const compiler: CppCompiler = await findCppCompiler(name, grantedEnvironment);
+  const compiler: CppCompiler = await findCppCompiler(command, grantedEnvironment);
   const settings = readSettings({
     environment: grantedEnvironment,
     warnings: (line) => problems.push(line),
   });
   const tree = { directory: fileURLToPath(PACKAGE_ROOT), files: MANIFEST };
-  const path = `${directory}/${basename(library.path)}`;
   const { architectures } = library.build;
   await withBuildLock(directory, () => {}, async () => {
+    // Another run may have had another library; a link would belong to whom the library does.
+    await install(path, (temporary) => Deno.copyFile(library.path, temporary));
     await precompilePrelude(compiler, tree, { path, architectures }, settings);
-    // Another run may have had another library.
-    await install(path, (temporary) => Deno.symlink(library.path, temporary));
   });
   if (problems.length > 0) throw new Error(problems.join("\n"));
   return path;
@@ -75,32 +92,32 @@ async function prepareLibrary(name: string): Promise<string> {
 /** A directory with the host library, its precompiled header, and a compiler in front of another. */
 export class PreludeFixture extends TemporaryDirectory {
   readonly #library: string;
-  readonly #program: string;
+  readonly #compiler: string;
 
   /**
    * @param name The compiler, `g++` or `clang++`.
-   * @param script What its script does before it starts the compiler with the same arguments.
-   * @param shared A library with a precompiled header; none for one without.
+   * @param script What is done before the compiler is started with the same arguments.
+   * @param prepared A library with a precompiled header, and the compiler beside it.
+   * @param isShared Whether that library is used, and no copy without a precompiled header.
    */
-  private constructor(name: string, script: string, shared?: string) {
+  private constructor(name: string, script: string, prepared: string, isShared: boolean) {
     super();
-    this.#library = shared ?? `${this.path}/${basename(library.path)}`;
-    if (shared === undefined) Deno.symlinkSync(library.path, this.#library);
-    const real = findProgram(name, grantedEnvironment)!;
-    const text = `#!/bin/sh\necho "$*" >> '${this.path}/calls'\n${script}\nexec '${real}' "$@"\n`;
-    this.#program = this.file(new TextEncoder().encode(text), name);
-    Deno.chmodSync(this.#program, 0o755);
+    this.#library = isShared ? prepared : `${this.path}/${basename(library.path)}`;
+    if (!isShared) Deno.copyFileSync(library.path, this.#library);
+    this.#compiler = compilerBeside(prepared, name);
+    Deno.writeTextFileSync(`${this.path}/script`, `echo "$*" >> '${this.path}/calls'\n${script}\n`);
   }
 
   /** With a precompiled header that must not be changed. */
   static async share(name: string): Promise<PreludeFixture> {
-    return new PreludeFixture(name, "", await preparedLibrary(name));
+    return new PreludeFixture(name, "", await preparedLibrary(name), true);
   }
 
   /** With g++ and a copy of its precompiled header, which may be changed. */
   static async copy(script = ""): Promise<PreludeFixture> {
-    const shared = preludeDirectory(await preparedLibrary("g++"));
-    const fixture = new PreludeFixture("g++", script);
+    const prepared = await preparedLibrary("g++");
+    const shared = preludeDirectory(prepared);
+    const fixture = new PreludeFixture("g++", script, prepared, false);
     Deno.mkdirSync(fixture.prelude);
     for (const { name } of Deno.readDirSync(shared)) {
       Deno.copyFileSync(`${shared}/${name}`, `${fixture.prelude}/${name}`);
@@ -109,8 +126,8 @@ export class PreludeFixture extends TemporaryDirectory {
   }
 
   /** With none. */
-  static plain(name: string): PreludeFixture {
-    return new PreludeFixture(name, "");
+  static async plain(name: string): Promise<PreludeFixture> {
+    return new PreludeFixture(name, "", await preparedLibrary(name), false);
   }
 
   /** The directory of the precompiled header. */
@@ -122,7 +139,9 @@ export class PreludeFixture extends TemporaryDirectory {
   get compiler(): HostCompiler {
     const { build } = library;
     return new HostCompiler({ path: this.#library, build }, (variable) => {
-      return variable === "CXX" ? this.#program : grantedEnvironment(variable);
+      if (variable === "CXX") return this.#compiler;
+      // What is compiled is compiled below the fixture, which tells the compiler of whom it is.
+      return variable === "GRIDSTRIDE_CACHE_DIR" ? this.path : grantedEnvironment(variable);
     });
   }
 

@@ -2,9 +2,9 @@
 // nothing else by the names that are looked for.
 
 import "../../support/cache_directory.ts";
-import { assert, assertEquals } from "@std/assert";
-import { dirname } from "node:path";
-import type { PreludeBasis } from "../../../src/ffi/build/prelude_record.ts";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { dirname, isAbsolute, relative } from "node:path";
+import { parseRecord, type PreludeBasis } from "../../../src/ffi/build/prelude_record.ts";
 import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
 import { findPrelude } from "../../../src/launch/compile/host_prelude.ts";
 import { PreludeTree } from "../../ffi/build/prelude_tree.ts";
@@ -31,6 +31,8 @@ Deno.test("findPrelude() asks for the compiler, the flags and the place it was m
   const { isUsed, basis, tree } = made;
   assert(await isUsed());
   const others: readonly Partial<PreludeBasis>[] = [
+    { command: [...basis.command, "-m64"] },
+    { command: ["ccache", ...basis.command] },
     { version: `${basis.version} ` },
     { machine: "pdp11" },
     { flags: [...basis.flags, "-O3"] },
@@ -87,6 +89,53 @@ Deno.test("findPrelude() sees that a file is another one, or another file would 
     tree.reset();
     await tree.precompile();
   }
+});
+
+Deno.test("what options of the compiler's command have found is for that command alone", async () => {
+  using tree = await PreludeTree.open();
+  // From here: who starts elsewhere with the same words would find something else.
+  tree.write("elsewhere/stddef.h", "#include_next <stddef.h>\n#define FOREIGN\n");
+  const { compiler } = tree;
+  const option = relative(Deno.cwd(), tree.header("elsewhere"));
+  tree.compiler = { ...compiler, command: [...compiler.command, "-isystem", option] };
+  await tree.precompile();
+  assertEquals(tree.warnings, []);
+  const { files, directories } = parseRecord(Deno.readTextFileSync(tree.files.record))!;
+  assert(files.includes(tree.header("elsewhere/stddef.h")), files.join());
+  assert(directories.every(isAbsolute) && directories.includes(tree.header("elsewhere")));
+  assert(await findPrelude(tree.library, await tree.basis(), request("")));
+  tree.compiler = compiler;
+  assertEquals(await findPrelude(tree.library, await tree.basis(), request("")), undefined);
+  await tree.precompile();
+  assertEquals(tree.progress.length, 2, "nor is it up to date for another");
+  assert(await findPrelude(tree.library, await tree.basis(), request("")));
+});
+
+Deno.test({
+  name: "findPrelude() takes nothing that belongs to another user than the library",
+  // Nobody else may give files away.
+  ignore: Deno.uid() !== 0,
+  fn: async () => {
+    using made = await precompiled();
+    const { tree, isUsed } = made;
+    const { header, compiled, record } = tree.files;
+    const other = 1;
+    for (const path of [header, compiled, record, dirname(header), tree.library]) {
+      Deno.chownSync(path, other, null);
+      assert(!await isUsed(), path);
+      const steps = tree.progress.length;
+      if (path !== tree.library) {
+        // Made anew, it belongs to who makes it.
+        await tree.precompile();
+        assertEquals(tree.progress.length, steps + 1, path);
+      }
+      Deno.chownSync(tree.library, 0, null);
+      assert(await isUsed(), path);
+    }
+    Deno.chownSync(tree.library, other, null);
+    await tree.precompile();
+    assertMatch(tree.warnings.join(), /host_prelude must belong to the user that .*\.so does$/);
+  },
 });
 
 /** What is read by {@linkcode Deno.readFile} while it is in place, some seconds from now. */
