@@ -66,8 +66,15 @@ const situation = fc.record({
 
 /** Accesses to small tiles, which the two layouts serve that few situations lead to. */
 const RARE = [
-  { kind: 8, rows: 97, columns: 64, behind: 5, count: 3000, hasShape: false },
-  { kind: 0, rows: 33, columns: 64, behind: 0, count: 1009, hasShape: true },
+  { kind: KINDS.indexOf(Int8Array), rows: 33, columns: 64, behind: 0, count: 1009, hasShape: true },
+  {
+    kind: KINDS.indexOf(Float64Array),
+    rows: 97,
+    columns: 101,
+    behind: 0,
+    count: 32,
+    hasShape: true,
+  },
 ].map((matrix) => ({
   ...matrix,
   isMoved: false,

@@ -14,11 +14,11 @@ function sourceOf(value: number): string {
     extern "C" __global__ void set(int* x) { *x = ${value}; }`;
 }
 
-/** What the kernel of a module of the device sets. */
+/** What the kernel of a module of the device sets, whoever opened it: on the buffer's stream. */
 async function valueOf(module: { kernel(signature: string): unknown }): Promise<number> {
   using x = device.allocate("int32", 1, { fill: 0 });
   const kernel = module.kernel(KERNEL) as Kernel<typeof KERNEL>;
-  kernel.launch({ grid: 1, block: 1 }, x);
+  kernel.launch({ grid: 1, block: 1, stream: device.stream }, x);
   return (await x.toArray())[0]!;
 }
 
