@@ -93,7 +93,7 @@ void check_running_kernel() {
   void* arguments[] = {&address, &flag};
   REQUIRE(cudaLaunchKernel(kernel_descriptor<&write_on>("write_on"), 1, 1, arguments, 0, stream));
   while (started.load() == 0) std::this_thread::yield();
-  // The kernel may fault before the call returns, which then tells it, as calls tell of earlier ones.
+  // The kernel may fault before the call returns, which then says so, as calls do of earlier ones.
   const auto unmapped = static_cast<cudaError_t>(range.unmap());
   CHECK(unmapped == cudaSuccess || unmapped == fault,
         "memory that a kernel is using can be unmapped");
