@@ -77,7 +77,7 @@ export function preludeFiles(directory: string, family: CompilerFamily): Prelude
 }
 
 /** Whether a command has options of its own, as in `CXX="g++ -Iinclude"`. */
-export function hasOptions(command: readonly string[]): boolean {
+function hasOptions(command: readonly string[]): boolean {
   return command.some((word) => word.startsWith("-"));
 }
 

@@ -46,7 +46,7 @@ export function isDeviceLost({ library, ordinal }: DeviceContext, error: unknown
 }
 
 /** Rows of those configurations that something is known of, in their order. */
-export function reportRows<Configuration extends TuningValue>(
+function reportRows<Configuration extends TuningValue>(
   candidates: readonly Candidate<Configuration>[],
   record: TuningRecord,
 ): TuningRow<Configuration>[] {

@@ -13,6 +13,7 @@ import { HostCompiler } from "../../../src/launch/compile/host_compiler.ts";
 import { readDeviceSource } from "../../../src/launch/source/device_source.ts";
 import { repositoryPath } from "../../support/subprocess.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
+import { request } from "./host_request.ts";
 
 const { path, build } = openLibrary("host");
 
@@ -33,19 +34,6 @@ function compilerNamed(name: string): HostCompiler | undefined {
 const compilers = [GCC, CLANG].map(compilerNamed).filter((compiler) => compiler !== undefined);
 /** Whichever there is: one of them built the library. */
 const compiler = compilers[0]!;
-
-function request(source: string, changes: Partial<CompileRequest> = {}): CompileRequest {
-  return {
-    source,
-    name: "test.cu",
-    headers: new Map(),
-    defines: new Map(),
-    options: [],
-    expressions: [],
-    target: { kind: "host", capability: "8.9" },
-    ...changes,
-  };
-}
 
 /** The error of a source that does not compile. */
 function failure(

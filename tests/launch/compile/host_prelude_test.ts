@@ -7,7 +7,8 @@ import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
 import { readDeviceSource } from "../../../src/launch/source/device_source.ts";
 import { repositoryPath } from "../../support/subprocess.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
-import { COMPILERS, PreludeFixture, request } from "./prelude_fixture.ts";
+import { request } from "./host_request.ts";
+import { COMPILERS, PreludeFixture } from "./prelude_fixture.ts";
 
 const KERNEL = `extern "C" __global__ void k(float* x) {
   __shared__ float tile[32];

@@ -16,7 +16,6 @@ import { findProgram } from "../../../src/ffi/build/programs.ts";
 import { grantedEnvironment } from "../../../src/ffi/granted_environment.ts";
 import { PACKAGE_ROOT } from "../../../src/ffi/locate.ts";
 import { openLibrary } from "../../../src/ffi/open_library.ts";
-import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
 import { HostCompiler } from "../../../src/launch/compile/host_compiler.ts";
 import { testCacheDirectory } from "../../support/cache_directory.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
@@ -27,20 +26,6 @@ const library = openLibrary("host");
 export const COMPILERS: readonly string[] = ["g++", "clang++"].filter((name) =>
   findProgram(name, grantedEnvironment) !== undefined
 );
-
-/** A request for a source. */
-export function request(source: string, changes: Partial<CompileRequest> = {}): CompileRequest {
-  return {
-    source,
-    name: "test.cu",
-    headers: new Map(),
-    defines: new Map(),
-    options: [],
-    expressions: [],
-    target: { kind: "host", capability: "8.9" },
-    ...changes,
-  };
-}
 
 const prepared = new Map<string, Promise<string>>();
 

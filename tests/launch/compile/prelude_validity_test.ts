@@ -9,7 +9,7 @@ import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
 import { findPrelude } from "../../../src/launch/compile/host_prelude.ts";
 import { PreludeTree } from "../../ffi/build/prelude_tree.ts";
 import { runProgram } from "../../support/subprocess.ts";
-import { request } from "./prelude_fixture.ts";
+import { request } from "./host_request.ts";
 
 /** A tree with its precompiled header, and whether that would be used. */
 async function precompiled() {
