@@ -8,6 +8,7 @@ import {
 } from "@std/assert";
 import { openLibrary } from "../../../src/ffi/open_library.ts";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
+import { CompilerUnavailableError } from "../../../src/launch/compile/compiler_unavailable_error.ts";
 import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
 import { HostCompiler } from "../../../src/launch/compile/host_compiler.ts";
 import { readDeviceSource } from "../../../src/launch/source/device_source.ts";
@@ -20,18 +21,22 @@ const { path, build } = openLibrary("host");
 const GCC = "g++";
 const CLANG = "clang++";
 
-/** The compiler of this name; undefined where it is not installed. */
-function compilerNamed(name: string): HostCompiler | undefined {
+/** The compiler of this name, or undefined if it does not start. */
+async function compilerNamed(name: string): Promise<HostCompiler | undefined> {
   const environment = (variable: string) => variable === "CXX" ? name : Deno.env.get(variable);
+  const compiler = new HostCompiler({ path, build }, environment);
   try {
-    return new HostCompiler({ path, build }, environment);
-  } catch {
-    console.log(`${name} is not installed: what it says is not tested`);
+    await compiler.identity(request(""));
+    return compiler;
+  } catch (error) {
+    if (!(error instanceof CompilerUnavailableError)) throw error;
+    console.log(`${name} is not installed: its messages are not tested`);
     return undefined;
   }
 }
 
-const compilers = [GCC, CLANG].map(compilerNamed).filter((compiler) => compiler !== undefined);
+const compilers = (await Promise.all([GCC, CLANG].map(compilerNamed)))
+  .filter((compiler) => compiler !== undefined);
 /** Whichever there is: one of them built the library. */
 const compiler = compilers[0]!;
 
