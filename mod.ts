@@ -146,8 +146,8 @@ export {
   type SnapshotBlock,
   type SnapshotSegment,
   type SnapshotTimeline,
-} from "./src/memory/snapshot/memory_snapshot.ts";
-export type { MemoryTrace, TraceEvent } from "./src/memory/trace/memory_trace.ts";
+} from "./src/lab/memory/snapshot/memory_snapshot.ts";
+export type { MemoryTrace, TraceEvent } from "./src/lab/memory/trace/memory_trace.ts";
 export type { MemoryChange, MemoryChangeListener } from "./src/memory/pool/memory_watch.ts";
 export type {
   MemoryPoolOptions,
@@ -318,13 +318,13 @@ export type { MomentsOptions, SumDType } from "./src/kernels/reduction.ts";
 // Tuning
 export type { KernelTuningOptions, KernelTuningRow } from "./src/kernels/kernel_tuning.ts";
 export type { TunableOperation } from "./src/kernels/tunable_operations.ts";
-export { Autotuner } from "./src/launch/tuning/autotuner.ts";
-export type { TuningValue } from "./src/launch/tuning/canonical_text.ts";
+export { Autotuner } from "./src/lab/tuning/autotuner.ts";
+export type { TuningValue } from "./src/lab/tuning/canonical_text.ts";
 export {
   type AutotuningOptions,
   configureAutotuning,
   type TuningMode,
-} from "./src/launch/tuning/tuning_mode.ts";
+} from "./src/lab/tuning/tuning_mode.ts";
 export type {
   AutotuneOptions,
   AutotunerOptions,
@@ -333,21 +333,21 @@ export type {
   TuningRow,
   TuningRun,
   TuningStorage,
-} from "./src/launch/tuning/tuning_options.ts";
+} from "./src/lab/tuning/tuning_options.ts";
 export {
   type AutotuningStatistics,
   autotuningStatistics,
   clearTunings,
-} from "./src/launch/tuning/tuning_store.ts";
+} from "./src/lab/tuning/tuning_store.ts";
 
 // Traces
 export {
   DeviceTrace,
   type DeviceTraceOptions,
   type TraceRangeOptions,
-} from "./src/device/device_trace.ts";
-export { saveTrace, traceAdvisories, traceFile } from "./src/device/trace_output.ts";
-export type { Advisory, AdvisoryCode } from "./src/observe/advisories.ts";
+} from "./src/lab/trace/device_trace.ts";
+export { saveTrace, traceAdvisories, traceFile } from "./src/lab/trace/trace_output.ts";
+export type { Advisory, AdvisoryCode } from "./src/lab/trace/advisories.ts";
 export type {
   CompilationRecord,
   CopyRecord,
@@ -360,7 +360,7 @@ export type {
   TracedWork,
   TraceRecording,
   WorkRecord,
-} from "./src/observe/trace_recording.ts";
+} from "./src/lab/trace/trace_recording.ts";
 export type {
   CompilationStatistics,
   CopyCount,
@@ -369,7 +369,7 @@ export type {
   LaunchStatistics,
   MemoryStatistics,
   TraceStatistics,
-} from "./src/observe/trace_statistics.ts";
+} from "./src/lab/trace/trace_statistics.ts";
 export type { CopyDirection, CopyHostMemory } from "./src/stream/activity.ts";
 
 // Errors
@@ -382,4 +382,4 @@ export {
 } from "./src/ffi/cuda_error.ts";
 export { CacheDirectoryError } from "./src/ffi/cache_directory.ts";
 export { EnvironmentError } from "./src/hardware/environment_error.ts";
-export { TuningError } from "./src/launch/tuning/tuning_error.ts";
+export { TuningError } from "./src/lab/tuning/tuning_error.ts";

@@ -4,7 +4,7 @@
  * `bench/report/analysis_goals.ts` says what is to be reached.
  */
 
-import { analyzeAccess } from "../src/analysis/mod.ts";
+import { analyzeAccess } from "../src/lab/analysis/mod.ts";
 import { measure, scaled } from "./support/measure.ts";
 
 const COUNT = scaled(2 ** 21, 2 ** 12);

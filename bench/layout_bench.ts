@@ -19,7 +19,7 @@ import {
   tiledLayout,
   transposedLayout,
   zOrderLayout,
-} from "../src/analysis/mod.ts";
+} from "../src/lab/analysis/mod.ts";
 import { measure, measureNew, type MeasureOptions, scaled } from "./support/measure.ts";
 
 const BYTES = scaled(2 ** 26, 2 ** 16);

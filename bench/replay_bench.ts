@@ -4,9 +4,9 @@
  * growing is part of it.
  */
 
-import { BUILT_IN_TRACES, type MemoryTrace, replayPolicy } from "../src/memory/mod.ts";
-import type { ReplayAllocator } from "../src/memory/replay/replay_policy.ts";
-import { DEFAULT_REPLAY_CAPACITY } from "../src/memory/replay/replay.ts";
+import { BUILT_IN_TRACES, type MemoryTrace, replayPolicy } from "../src/lab/memory/mod.ts";
+import type { ReplayAllocator } from "../src/lab/memory/replay/replay_policy.ts";
+import { DEFAULT_REPLAY_CAPACITY } from "../src/lab/memory/replay/replay.ts";
 import { measure, scaled } from "./support/measure.ts";
 
 /** What a trace asks, as far as an allocator hears of it. */

@@ -18,7 +18,7 @@ import {
   type MemorySnapshot,
   openDevice,
 } from "../mod.ts";
-import { memoryReport } from "../src/memory/mod.ts";
+import { memoryReport } from "../src/lab/memory/mod.ts";
 
 /** Bins of the histogram: ten minutes each, from 1 hour early to 3 hours late. */
 const BINS = { count: 24, low: -60, high: 180 };

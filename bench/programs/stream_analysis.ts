@@ -3,7 +3,7 @@
  * grew after the first tenth of them, as JSON.
  */
 
-import { AccessAnalyzer } from "../../src/analysis/mod.ts";
+import { AccessAnalyzer } from "../../src/lab/analysis/mod.ts";
 
 const COUNT = 1e9;
 const PIECE = 2 ** 20;

@@ -14,9 +14,9 @@ import { TUNED_ELEMENTWISE } from "../../src/kernels/elementwise.ts";
 import { TUNED_REDUCTIONS } from "../../src/kernels/reduction_launch.ts";
 import { TUNABLE_OPERATIONS } from "../../src/kernels/tunable_operations.ts";
 import { makeOperands } from "../../src/kernels/tuning_operands.ts";
-import { LaunchTimer } from "../../src/launch/tuning/launch_timer.ts";
-import { roundOrder } from "../../src/launch/tuning/round_order.ts";
-import { median } from "../../src/launch/tuning/sample_statistics.ts";
+import { LaunchTimer } from "../../src/lab/tuning/launch_timer.ts";
+import { roundOrder } from "../../src/lab/tuning/round_order.ts";
+import { median } from "../../src/lab/tuning/sample_statistics.ts";
 import type { TunedRow } from "../report/tuned_choices.ts";
 
 /** Launches of each that are timed. */

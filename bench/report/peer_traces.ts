@@ -5,7 +5,12 @@
  * @module
  */
 
-import { BUILT_IN_TRACES, formatTrace, replayPolicy, replayTrace } from "../../src/memory/mod.ts";
+import {
+  BUILT_IN_TRACES,
+  formatTrace,
+  replayPolicy,
+  replayTrace,
+} from "../../src/lab/memory/mod.ts";
 
 /** The policies that have a real allocator behind them; `replay_traces.py` knows them too. */
 export const PEER_POLICIES = ["pytorch", "pytorch-expandable", "cupy"] as const;

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { AccessAnalyzer, type AccessReport } from "../analysis/mod.ts";
+import { AccessAnalyzer, type AccessReport } from "../lab/analysis/mod.ts";
 import { type IndexSource, indexSource } from "./analyze_source.ts";
 import { describeAccess } from "./analyze_text.ts";
 import { type Command, EXIT, type Invocation, printResult, UsageError } from "./command.ts";

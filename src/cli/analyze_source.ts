@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { IndexArray } from "../analysis/mod.ts";
+import type { IndexArray } from "../lab/analysis/mod.ts";
 import { type Invocation, UsageError } from "./command.ts";
 import { FileProblem, isAboutFile, reasonOf } from "./file_problem.ts";
 import { NpyError } from "./npy_header.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { AccessReport, ReuseHistogram } from "../analysis/mod.ts";
+import type { AccessReport, ReuseHistogram } from "../lab/analysis/mod.ts";
 import { formatBytes, textTable } from "./text_table.ts";
 
 /** What was analysed. */

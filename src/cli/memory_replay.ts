@@ -20,7 +20,7 @@ import {
   replayTrace,
   SnapshotError,
   TraceError,
-} from "../memory/mod.ts";
+} from "../lab/memory/mod.ts";
 import {
   type Command,
   EXIT,

@@ -13,7 +13,7 @@ import {
   PickleError,
   readSnapshot,
   SnapshotError,
-} from "../memory/mod.ts";
+} from "../lab/memory/mod.ts";
 import { type Command, EXIT, type Invocation, printText, UsageError } from "./command.ts";
 import { deviceOrdinal } from "./device_ordinal.ts";
 import { FileProblem, isAboutFile } from "./file_problem.ts";

@@ -8,7 +8,7 @@
  * @module
  */
 
-import type { IndexArray } from "../analysis/mod.ts";
+import type { IndexArray } from "../lab/analysis/mod.ts";
 import { swappedBytes } from "./npy.ts";
 import { NPY_BEGINNING, NpyError, requireNpyData, splitNpy } from "./npy_header.ts";
 

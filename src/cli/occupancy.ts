@@ -11,7 +11,7 @@ import {
   occupancyLimits,
   openDevice,
 } from "../../mod.ts";
-import { parseByteSize } from "../memory/mod.ts";
+import { parseByteSize } from "../lab/memory/mod.ts";
 import { type Command, type Invocation, printResult, UsageError } from "./command.ts";
 import { reportKernelProblems } from "./kernel_problem.ts";
 import { type KernelFigures, kernelResources } from "./kernel_resources.ts";

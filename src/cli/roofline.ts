@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type Roofline, roofline } from "../analysis/mod.ts";
+import { type Roofline, roofline } from "../lab/analysis/mod.ts";
 import { type Command, EXIT, type Invocation, printResult, UsageError } from "./command.ts";
 import { FileProblem } from "./file_problem.ts";
 import { pictureFile } from "./picture_file.ts";

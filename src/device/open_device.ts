@@ -27,7 +27,7 @@ import {
 } from "../hardware/selection.ts";
 import { openPool } from "../memory/pool/device_pool.ts";
 import type { MemoryPoolOptions } from "../memory/pool/pool_options.ts";
-import { logger } from "../observe/logging.ts";
+import { logger } from "../ffi/logging.ts";
 import { Device } from "./device.ts";
 
 /** Thrown when there is no such device. */

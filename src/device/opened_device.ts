@@ -11,9 +11,9 @@ import { deviceMemory, synchronizeDevice, synchronizeDeviceSync } from "../ffi/n
 import { DeviceContext } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
 import { type UsableMemory, usableMemory } from "../hardware/memory_reserve.ts";
-import { autotune } from "../launch/tuning/autotune.ts";
-import type { TuningValue } from "../launch/tuning/canonical_text.ts";
-import type { AutotuneOptions, TuningResult } from "../launch/tuning/tuning_options.ts";
+import { autotune } from "../lab/tuning/autotune.ts";
+import type { TuningValue } from "../lab/tuning/canonical_text.ts";
+import type { AutotuneOptions, TuningResult } from "../lab/tuning/tuning_options.ts";
 import { defaultStream } from "../stream/default_stream.ts";
 import { Event, type EventOptions } from "../stream/event.ts";
 import { duringDeviceWait, refuseDeviceWait } from "../stream/running_captures.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { logger } from "../observe/logging.ts";
+import { logger } from "./logging.ts";
 import type { LibraryKind } from "./build_record.ts";
 import { requireObject } from "./arguments.ts";
 import { CacheDirectoryError, verifyCachedFile } from "./cache_directory.ts";

@@ -20,7 +20,7 @@ import {
   setTopology,
 } from "../ffi/native_device.ts";
 import { openLibrary } from "../ffi/open_library.ts";
-import { configureLogging, logger } from "../observe/logging.ts";
+import { configureLogging, logger } from "../ffi/logging.ts";
 import { type DeviceInfo, deviceInformation } from "./device_information.ts";
 import { Environment, EnvironmentError } from "./environment.ts";
 import { FAKE_VARIABLE, fakeDevices, type FakeSetting } from "./fake_topology.ts";

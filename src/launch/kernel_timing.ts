@@ -14,7 +14,7 @@ import type { LaunchConfig } from "./launch_config.ts";
 import { Level2Flush } from "./level2_flush.ts";
 import type { KernelArguments } from "./signature_types.ts";
 import type { NoStructs, StructTypes } from "./struct_type.ts";
-import { median } from "./tuning/sample_statistics.ts";
+import { median } from "../lab/tuning/sample_statistics.ts";
 
 /** Options of {@linkcode timeKernel}. */
 export interface TimeKernelOptions {

@@ -3,7 +3,7 @@
 
 import "../support/cache_directory.ts";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { analyzeAccess } from "../../src/analysis/mod.ts";
+import { analyzeAccess } from "../../src/lab/analysis/mod.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
 import { npyDescr, writeNpy } from "../../src/cli/npy.ts";
 import type { DType } from "../../mod.ts";

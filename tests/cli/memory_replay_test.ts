@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { BUILT_IN_TRACES, REPLAY_POLICIES, type ReplayResult } from "../../src/memory/mod.ts";
+import { BUILT_IN_TRACES, REPLAY_POLICIES, type ReplayResult } from "../../src/lab/memory/mod.ts";
 import { repositoryPath, runCommandLine } from "../support/subprocess.ts";
 
 const TRACE = "gridstride memory trace 1\n# Three blocks.\na 0 3000000 0\nf 0\na 1 2000000 0\n" +
@@ -80,7 +80,7 @@ Deno.test("memory replay multiplies the sizes of an instance and chooses a devic
   const files = { "a.csv": "id,lower,upper,size\na,0,3,4\n" };
   const { stdout } = await memory([...args, "a.csv", "--multiplier", "1024"], files);
   assertEquals((JSON.parse(stdout) as ReplayResult[]).map(({ peakLive }) => peakLive), [4096]);
-  const pickle = "tests/memory/snapshot/fixtures/pytorch_protocol_4.pickle";
+  const pickle = "tests/lab/memory/snapshot/fixtures/pytorch_protocol_4.pickle";
   const known = await memory([...args, repositoryPath(pickle), "--device", "cuda:1"]);
   assertEquals([known.code, JSON.parse(known.stdout).length], [0, 1]);
   const absent = await memory([...args, repositoryPath(pickle), "--device", "7"]);

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { memoryReportFigures, memoryReportText } from "../../src/memory/mod.ts";
-import { SMALL_SNAPSHOT } from "../observe/small_snapshot.ts";
+import { memoryReportFigures, memoryReportText } from "../../src/lab/memory/mod.ts";
+import { SMALL_SNAPSHOT } from "../lab/memory/report/small_snapshot.ts";
 import { runCommandLine } from "../support/subprocess.ts";
 
 /** Runs `memory report` on a file with this content, in a folder of its own. */

@@ -4,7 +4,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { device } from "../support/device.ts";
 import { repositoryPath } from "../support/subprocess.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
-import { problemsOf, type ReadTraceFile } from "../observe/trace_file_rules.ts";
+import { problemsOf, type ReadTraceFile } from "../lab/trace/trace_file_rules.ts";
 import { runInProcess } from "./in_process.ts";
 
 const SOURCE = repositoryPath("tests/cli/fixtures/kernels.cu");

@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { traceBatches } from "../../examples/trace.ts";
 import { traceFile } from "../../mod.ts";
-import { problemsOf } from "../observe/trace_file_rules.ts";
+import { problemsOf } from "../lab/trace/trace_file_rules.ts";
 import { device } from "../support/device.ts";
 
 Deno.test("the example of traces records every batch, in both orders", async () => {

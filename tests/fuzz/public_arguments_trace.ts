@@ -5,7 +5,7 @@
  */
 
 import fc from "fast-check";
-import { copyAt, kernelAt, recordingOf } from "../observe/constructed_recording.ts";
+import { copyAt, kernelAt, recordingOf } from "../lab/trace/constructed_recording.ts";
 import { Deferred, reference } from "./deferred.ts";
 import { anyNumber, anything, type Arguments, mostly, options, takes } from "./values.ts";
 

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { filesBelow, textOf } from "./repository.ts";
 
-const LINES = 400;
+const LINES = 700;
 const CODE = /\.(?:ts|cu|cuh|h|cpp|c|sh|yml|json)$|^\.ci\/[^.]*$/;
 
 /** Names that do not say what is inside, alone or at either end of a longer one. */

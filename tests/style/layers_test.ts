@@ -2,24 +2,27 @@ import { assertEquals } from "@std/assert";
 import { importsOf, type ModuleImport } from "./imports.ts";
 import { filesBelow, packageModules, textOf } from "./repository.ts";
 
-/** The layers, lowest first; those of one entry do not know each other. */
+/** The layers, lowest first; those of one entry do not import each other. */
 const ORDER: readonly (readonly string[])[] = [
   ["ffi"],
   ["hardware"],
   ["stream"],
   ["memory"],
   ["launch"],
-  ["tensor"],
   ["kernels"],
-  ["bitnet", "distributed"],
+  ["tensor"],
+  ["ternary", "bitnet", "distributed"],
   ["device"],
+  ["lab"],
 ];
 
-/** May be imported by all and import nothing of the project but types. */
-const TYPES_ONLY = ["analysis", "observe"];
+/** Imports nothing but types: it also runs without a native library. */
+const ANALYSIS = "src/lab/analysis/";
 
-/** What the command line may import besides itself: what every user may. */
-const PUBLIC = ["mod.ts", "build.ts", "src/analysis/mod.ts", "src/memory/mod.ts"];
+/** The public entries, which are all that the command line may import besides itself. */
+const PUBLIC: readonly string[] = Object.values(
+  JSON.parse(textOf("deno.json")).exports as Record<string, string>,
+).map((path) => path.replace("./", ""));
 
 function layerOf(file: string): string | undefined {
   return /^src\/([^/]+)\//.exec(file)?.[1];
@@ -29,20 +32,19 @@ function rank(layer: string): number {
   return ORDER.findIndex((entry) => entry.includes(layer));
 }
 
-/** Why a module of one layer must not import a file; undefined when it may. */
+/** Why a module must not import a file; undefined when it may. */
 function importProblem(from: string, target: string, typesOnly: boolean): string | undefined {
   const layer = layerOf(from);
   const other = layerOf(target);
+  if (from.startsWith(ANALYSIS) && !target.startsWith(ANALYSIS)) {
+    return typesOnly ? undefined : "lab/analysis imports nothing but types";
+  }
   if (layer === undefined || layer === other) return undefined;
   if (layer === "cli") {
-    return PUBLIC.includes(target) ? undefined : "cli imports the public modules only";
+    return PUBLIC.includes(target) ? undefined : "cli imports the public entries only";
   }
   if (other === undefined) return `only cli imports ${target}`;
   if (other === "cli") return "nothing imports cli";
-  if (TYPES_ONLY.includes(layer)) {
-    return typesOnly ? undefined : `${layer} imports nothing but types`;
-  }
-  if (TYPES_ONLY.includes(other)) return undefined;
   if (rank(other) < 0) return `${other} is no layer`;
   return rank(other) < rank(layer) ? undefined : `${layer} cannot import ${other}`;
 }
@@ -66,7 +68,7 @@ Deno.test("layers import downwards only", () => {
 });
 
 Deno.test("every folder of src/ is a layer", () => {
-  const known = [...ORDER.flat(), ...TYPES_ONLY, "cli"];
+  const known = [...ORDER.flat(), "cli"];
   const folders = new Set(filesBelow("src/").map((file) => layerOf(file)));
   assertEquals(
     [...folders].filter((folder) => folder === undefined || !known.includes(folder)),
@@ -83,11 +85,15 @@ Deno.test("the layer rule finds each kind of forbidden import", () => {
   assertEquals(found("src/ffi/a.ts", 'import {\n  x,\n} from "../stream/b.ts";'), 1);
   assertEquals(found("src/ffi/a/b.ts", 'import { x } from "../../memory/b.ts";'), 1);
   assertEquals(found("src/bitnet/a.ts", 'import { x } from "../distributed/b.ts";'), 1);
-  assertEquals(found("src/observe/a.ts", 'import { x, type Y } from "../ffi/b.ts";'), 1);
+  assertEquals(found("src/lab/analysis/a.ts", 'import { x, type Y } from "../../ffi/b.ts";'), 1);
   assertEquals(found("src/cli/a.ts", 'import { x } from "../device/b.ts";'), 1);
   assertEquals(found("src/device/a.ts", 'import { x } from "../ffi/b.ts";'), 0);
-  assertEquals(found("src/device/a.ts", 'import { x } from "../observe/b.ts";'), 0);
-  assertEquals(found("src/observe/a.ts", 'import { type X, type Y } from "../ffi/b.ts";'), 0);
+  assertEquals(found("src/device/a.ts", 'import { x } from "../lab/b.ts";'), 1);
+  assertEquals(found("src/lab/a.ts", 'import { x } from "../device/b.ts";'), 0);
+  assertEquals(
+    found("src/lab/analysis/a.ts", 'import { type X, type Y } from "../../ffi/b.ts";'),
+    0,
+  );
   assertEquals(found("src/cli/a.ts", 'import { x } from "../../mod.ts";'), 0);
   assertEquals(found("src/ffi/a.ts", '// import { x } from "../device/b.ts";'), 0);
 });
@@ -104,7 +110,7 @@ Deno.test("only src/ffi names Deno.dlopen, and nothing names pointers or callbac
 });
 
 /** Prints log records, when the user has asked for them in `GRIDSTRIDE_LOG`. */
-const LOG_SINK = "src/observe/logging.ts";
+const LOG_SINK = "src/ffi/logging.ts";
 
 Deno.test("only the command line and build.ts print, read arguments or exit", () => {
   const problems = packageModules()

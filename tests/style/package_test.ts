@@ -58,8 +58,10 @@ Deno.test("mod.ts depends on Deno, the web, node: and LogTape only", async () =>
 
 Deno.test("./analysis depends on nothing, and only pictures load what draws them", async () => {
   const foreign = (specifiers: readonly string[]) =>
-    specifiers.filter((specifier) => !specifier.startsWith(new URL("src/analysis/", ROOT).href));
-  assertEquals(foreign(await graphOf("src/analysis/mod.ts")), []);
+    specifiers.filter((specifier) =>
+      !specifier.startsWith(new URL("src/lab/analysis/", ROOT).href)
+    );
+  assertEquals(foreign(await graphOf("src/lab/analysis/mod.ts")), []);
   const drawing = (specifiers: readonly string[]) =>
     specifiers.filter((specifier) => /@observablehq\/plot|linkedom/.test(specifier));
   const [entry, picture] = ["src/cli/main.ts", "src/cli/pictures/roofline_picture.ts"];

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { AccessReport } from "../../analysis/mod.ts";
+import type { AccessReport } from "../../lab/analysis/mod.ts";
 import type { Picture } from "../picture_file.ts";
 import { BANK_PANEL_WIDTH, bankPanel } from "./bank_panel.ts";
 import { requestBanks } from "./request_banks.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Roofline } from "../../analysis/mod.ts";
+import type { Roofline } from "../../lab/analysis/mod.ts";
 
 /** A roof by its name. */
 export interface PicturedRoof {

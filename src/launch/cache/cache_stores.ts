@@ -8,7 +8,7 @@
  */
 
 import { CacheDirectoryError } from "../../ffi/cache_directory.ts";
-import { logger } from "../../observe/logging.ts";
+import { logger } from "../../ffi/logging.ts";
 import { type CachePlace, type CacheSetting, cacheSetting } from "./cache_settings.ts";
 import { CacheStore } from "./cache_store.ts";
 import { isFileProblem } from "./file_problem.ts";

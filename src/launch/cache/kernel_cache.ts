@@ -4,7 +4,7 @@
  * @module
  */
 
-import { logger } from "../../observe/logging.ts";
+import { logger } from "../../ffi/logging.ts";
 import type { Compiler } from "../compile/compiler.ts";
 import { type CompiledSource, decodeEntry, encodeEntry } from "./cache_entry.ts";
 import { cacheKey, type SourceRequest } from "./cache_key.ts";

@@ -24,7 +24,7 @@ import {
   recordHolds,
   searchedPlaces,
 } from "../../ffi/build/prelude_record.ts";
-import { logger } from "../../observe/logging.ts";
+import { logger } from "../../ffi/logging.ts";
 import { rememberedIdentity } from "../cache/compiler_identity.ts";
 import { isFileProblem } from "../cache/file_problem.ts";
 import { fileStates } from "../cache/file_states.ts";

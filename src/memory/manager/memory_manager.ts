@@ -10,7 +10,7 @@ import { describeValue } from "../../ffi/describe_value.ts";
 import { deviceMemory } from "../../ffi/native_device.ts";
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
 import { type UsableMemory, usableMemory } from "../../hardware/memory_reserve.ts";
-import { logger } from "../../observe/logging.ts";
+import { logger } from "../../ffi/logging.ts";
 import { checkAlignment } from "../buffer_checks.ts";
 import { streamFor } from "../buffer_copy.ts";
 import type { PlacementOptions } from "../buffer_options.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { logger } from "../../observe/logging.ts";
+import { logger } from "../../ffi/logging.ts";
 import type { AllocationSites, CapturedSite } from "./allocation_sites.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
 import type { PoolEngine } from "./pool_engine.ts";

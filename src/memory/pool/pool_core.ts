@@ -6,8 +6,8 @@
 
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import { memoryReturns } from "../memory_returns.ts";
-import type { MemorySnapshot } from "../snapshot/memory_snapshot.ts";
-import type { MemoryTrace } from "../trace/memory_trace.ts";
+import type { MemorySnapshot } from "../../lab/memory/snapshot/memory_snapshot.ts";
+import type { MemoryTrace } from "../../lab/memory/trace/memory_trace.ts";
 import { type BlockTable, UNIT } from "./block_table.ts";
 import type { BlockTracker } from "./block_tracker.ts";
 import { GraphMemory, type MemoryGraph } from "./graph_memory.ts";

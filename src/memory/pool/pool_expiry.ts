@@ -5,7 +5,7 @@
  */
 
 import type { MemoryUpstream } from "./memory_upstream.ts";
-import { logger } from "../../observe/logging.ts";
+import { logger } from "../../ffi/logging.ts";
 import { PoolClock, type TickCounter } from "./pool_clock.ts";
 import { RESERVED_BYTES } from "./pool_counters.ts";
 

@@ -10,7 +10,7 @@
 import { giveBack } from "../../ffi/give_back.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { isCapturing, observeCaptures } from "../../stream/running_captures.ts";
-import { logger } from "../../observe/logging.ts";
+import { logger } from "../../ffi/logging.ts";
 import { createPool, poolOf } from "./device_pool.ts";
 import { MemoryCorruptionError } from "./memory_corruption.ts";
 import type { PoolCore, PoolLifetime } from "./pool_core.ts";

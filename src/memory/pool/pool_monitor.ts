@@ -8,9 +8,9 @@
  */
 
 import type { AllocationSite } from "../../ffi/cuda_error.ts";
-import { logger } from "../../observe/logging.ts";
-import type { MemorySnapshot } from "../snapshot/memory_snapshot.ts";
-import type { MemoryTrace } from "../trace/memory_trace.ts";
+import { logger } from "../../ffi/logging.ts";
+import type { MemorySnapshot } from "../../lab/memory/snapshot/memory_snapshot.ts";
+import type { MemoryTrace } from "../../lab/memory/trace/memory_trace.ts";
 import { AllocationSites } from "./allocation_sites.ts";
 import { BlockTracker } from "./block_tracker.ts";
 import { GuardedBlocks } from "./guarded_blocks.ts";

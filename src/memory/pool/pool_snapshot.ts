@@ -11,7 +11,7 @@ import {
   SNAPSHOT_VERSION,
   type SnapshotBlock,
   type SnapshotSegment,
-} from "../snapshot/memory_snapshot.ts";
+} from "../../lab/memory/snapshot/memory_snapshot.ts";
 import { CACHED, FREE, LIVE, NEXT, OWNER, PENDING, UNIT, UNMAPPED } from "./block_table.ts";
 import type { BlockTracker } from "./block_tracker.ts";
 import type { PoolEngine } from "./pool_engine.ts";

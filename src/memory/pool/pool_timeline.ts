@@ -4,7 +4,10 @@
  * @module
  */
 
-import { type SnapshotTimeline, TIMELINE_ACTIONS } from "../snapshot/memory_snapshot.ts";
+import {
+  type SnapshotTimeline,
+  TIMELINE_ACTIONS,
+} from "../../lab/memory/snapshot/memory_snapshot.ts";
 import type { AllocationSites, CapturedSite } from "./allocation_sites.ts";
 import type { BlockTracker } from "./block_tracker.ts";
 import { OWNER } from "./block_table.ts";

@@ -8,9 +8,9 @@
  * @module
  */
 
-import type { MemoryTrace } from "../trace/memory_trace.ts";
-import { TraceBuilder } from "../trace/trace_builder.ts";
-import { TraceChecker } from "../trace/trace_checker.ts";
+import type { MemoryTrace } from "../../lab/memory/trace/memory_trace.ts";
+import { TraceBuilder } from "../../lab/memory/trace/trace_builder.ts";
+import { TraceChecker } from "../../lab/memory/trace/trace_checker.ts";
 import { OWNER, UNIT } from "./block_table.ts";
 import { liveBlocks } from "./live_blocks.ts";
 import type { MemoryStream } from "./memory_upstream.ts";

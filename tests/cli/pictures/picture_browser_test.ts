@@ -2,7 +2,7 @@
 // scheme changes their colours, and nothing is loaded.
 
 import { assert, assertEquals } from "@std/assert";
-import { analyzeAccess, roofline } from "../../../src/analysis/mod.ts";
+import { analyzeAccess, roofline } from "../../../src/lab/analysis/mod.ts";
 import {
   accessPicture,
   bankPicture,
@@ -12,7 +12,7 @@ import { rooflinePicture } from "../../../src/cli/pictures/roofline_picture.ts";
 import type { PicturedRoofline } from "../../../src/cli/pictures/roofline_model.ts";
 import { powersOfTen } from "../../../src/cli/pictures/roofline_scales.ts";
 import { type Picture, pictureFile } from "../../../src/cli/picture_file.ts";
-import { isBrowserMissing, withPage } from "../../observe/browser.ts";
+import { isBrowserMissing, withPage } from "../../lab/memory/report/browser.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 
 function access(stride: number, elementBytes: number, count = 1024): PicturedAccess {

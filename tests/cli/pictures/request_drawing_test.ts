@@ -3,7 +3,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { analyzeAccess, BankCounter } from "../../../src/analysis/mod.ts";
+import { analyzeAccess, BankCounter } from "../../../src/lab/analysis/mod.ts";
 import { requestBanks } from "../../../src/cli/pictures/request_banks.ts";
 import { requestSectors } from "../../../src/cli/pictures/request_sectors.ts";
 

@@ -10,7 +10,7 @@ import { environment } from "../../../src/hardware/device_list.ts";
 import { configureKernelCache } from "../../../src/launch/cache/cache_settings.ts";
 import { kernelCacheStatistics } from "../../../src/launch/cache/kernel_cache.ts";
 import type { SourceRequest } from "../../../src/launch/cache/cache_key.ts";
-import { configureLogging } from "../../../src/observe/logging.ts";
+import { configureLogging } from "../../../src/ffi/logging.ts";
 import { compiledFor, CountingCompiler, REQUEST } from "./counting_compiler.ts";
 
 /** What the process prints. */

@@ -2,10 +2,10 @@
 // caching allocators of PyTorch and CuPy: the figures that growing is tuned for.
 
 import { assert, assertEquals } from "@std/assert";
-import { BUILT_IN_TRACES } from "../../../src/memory/trace/built_in_traces.ts";
-import { REPLAY_POLICIES } from "../../../src/memory/replay/policies.ts";
-import { replayTrace } from "../../../src/memory/replay/replay.ts";
-import type { DetailedReplayResult } from "../../../src/memory/replay/replay_result.ts";
+import { BUILT_IN_TRACES } from "../../../src/lab/memory/trace/built_in_traces.ts";
+import { REPLAY_POLICIES } from "../../../src/lab/memory/replay/policies.ts";
+import { replayTrace } from "../../../src/lab/memory/replay/replay.ts";
+import type { DetailedReplayResult } from "../../../src/lab/memory/replay/replay_result.ts";
 
 const PAGE = 2 * 2 ** 20;
 const PEERS = ["pytorch", "pytorch-expandable", "cupy"];

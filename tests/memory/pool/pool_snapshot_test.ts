@@ -4,12 +4,12 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { DeviceBuffer } from "../../../src/memory/device_buffer.ts";
 import type { PoolCore } from "../../../src/memory/pool/pool_core.ts";
-import { validateSnapshot } from "../../../src/memory/snapshot/validate_snapshot.ts";
+import { validateSnapshot } from "../../../src/lab/memory/snapshot/validate_snapshot.ts";
 import {
   memoryReport,
   memoryReportFigures,
   memoryReportText,
-} from "../../../src/observe/memory_report.ts";
+} from "../../../src/lab/memory/report/memory_report.ts";
 import { observeCaptures } from "../../../src/stream/running_captures.ts";
 import { device } from "../../support/device.ts";
 import { modelPool, watchedPools } from "./watched_pool.ts";

@@ -2,9 +2,9 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
-import { TIMELINE_ACTIONS } from "../../../src/memory/snapshot/memory_snapshot.ts";
+import { TIMELINE_ACTIONS } from "../../../src/lab/memory/snapshot/memory_snapshot.ts";
 import type { PoolCore } from "../../../src/memory/pool/pool_core.ts";
-import { traceOfSnapshot } from "../../../src/memory/trace/snapshot_trace.ts";
+import { traceOfSnapshot } from "../../../src/lab/memory/trace/snapshot_trace.ts";
 import { modelPool } from "./watched_pool.ts";
 
 const DEVICE = { label: "model:0", name: "a model", fake: true, totalBytes: 2 ** 30 };

@@ -2,11 +2,11 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { replayPolicy } from "../../../src/memory/replay/policies.ts";
-import { replayTrace } from "../../../src/memory/replay/replay.ts";
-import { GRIDSTRIDE } from "../../../src/memory/replay/gridstride_pool.ts";
+import { replayPolicy } from "../../../src/lab/memory/replay/policies.ts";
+import { replayTrace } from "../../../src/lab/memory/replay/replay.ts";
+import { GRIDSTRIDE } from "../../../src/lab/memory/replay/gridstride_pool.ts";
 import type { ModelStream } from "../../../src/memory/pool/in_memory_upstream.ts";
-import { formatTrace, parseTrace } from "../../../src/memory/trace/trace_text.ts";
+import { formatTrace, parseTrace } from "../../../src/lab/memory/trace/trace_text.ts";
 import { modelPool, settingsWith } from "./watched_pool.ts";
 
 const CAPACITY = 2 ** 30;

@@ -1,0 +1,167 @@
+/**
+ * The memory of a device in a trace: what its pools do, counted, and what they have after each of
+ * the last changes.
+ *
+ * @module
+ */
+
+import type { MemorySample } from "./trace_recording.ts";
+import type { MemoryStatistics } from "./trace_statistics.ts";
+import { type DevicePlace, watchPools } from "../../memory/pool/device_pools.ts";
+import type { PoolCore } from "../../memory/pool/pool_core.ts";
+import { REQUESTED_BYTES, RESERVED_BYTES } from "../../memory/pool/pool_counters.ts";
+import type { PoolObserver } from "../../memory/pool/pool_observer.ts";
+
+/** Numbers of a sample: when, live, reserved. */
+const COLUMNS = 3;
+const FIRST_SAMPLES = 1024;
+
+/** What the pools of a device have. All of them count together. */
+export class MemoryLog implements Disposable {
+  readonly #capacity: number;
+  readonly #stopWatching: () => void;
+  readonly #detachers = new Map<PoolCore, () => void>();
+  #samples: Float64Array<ArrayBuffer>;
+  #sampled = 0;
+  #live = 0;
+  #reserved = 0;
+  #initialReserved = 0;
+  #peakLive = 0;
+  #peakReserved = 0;
+  #allocations = 0;
+  #allocatedBytes = 0;
+  #frees = 0;
+  #growths = 0;
+  #grownBytes = 0;
+  #shrinks = 0;
+  #shrunkBytes = 0;
+  #waits = 0;
+  #failures = 0;
+
+  /**
+   * Begins to observe the pools that a device has, and those that it will have.
+   *
+   * @param capacity How many samples are kept.
+   */
+  constructor(device: DevicePlace, capacity: number) {
+    this.#capacity = capacity;
+    this.#samples = new Float64Array(COLUMNS * Math.min(capacity, FIRST_SAMPLES));
+    this.#stopWatching = watchPools(device, {
+      added: (pool) => this.#attach(pool),
+      removed: (pool) => this.#forget(pool),
+    });
+    this.#initialReserved = this.#reserved;
+    this.#sample();
+  }
+
+  /** How many samples were dropped. */
+  get dropped(): number {
+    return Math.max(0, this.#sampled - this.#capacity);
+  }
+
+  /** What is kept; times are since `begun`. */
+  records(begun: number): MemorySample[] {
+    return Array.from({ length: this.#sampled - this.dropped }, (_, index) => {
+      const at = COLUMNS * ((this.dropped + index) % this.#capacity);
+      const [time, live, reserved] = this.#samples.subarray(at, at + COLUMNS);
+      return { time: time! - begun, live: live!, reserved: reserved! };
+    });
+  }
+
+  /** What was counted. */
+  statistics(): MemoryStatistics {
+    return {
+      allocations: this.#allocations,
+      allocatedBytes: this.#allocatedBytes,
+      frees: this.#frees,
+      growths: this.#growths,
+      grownBytes: this.#grownBytes,
+      shrinks: this.#shrinks,
+      shrunkBytes: this.#shrunkBytes,
+      waits: this.#waits,
+      failures: this.#failures,
+      initialReserved: this.#initialReserved,
+      peakReserved: this.#peakReserved,
+      peakLive: this.#peakLive,
+    };
+  }
+
+  /** Observes no more. */
+  [Symbol.dispose](): void {
+    this.#stopWatching();
+    for (const detach of [...this.#detachers.values()]) detach();
+    this.#detachers.clear();
+  }
+
+  #attach(pool: PoolCore): void {
+    const { counters } = pool.engine;
+    this.#live += counters.current(REQUESTED_BYTES);
+    this.#reserved += counters.current(RESERVED_BYTES);
+    this.#raisePeaks();
+    this.#detachers.set(pool, pool.monitor.addObserver(this.#observerOf(pool)));
+  }
+
+  /** A pool that has ended has no memory; buffers that outlived it are nobody's. */
+  #forget(pool: PoolCore): void {
+    const detach = this.#detachers.get(pool);
+    if (detach === undefined) return;
+    detach();
+    this.#detachers.delete(pool);
+    this.#live -= pool.engine.counters.current(REQUESTED_BYTES);
+    this.#sample();
+  }
+
+  #observerOf({ engine }: PoolCore): PoolObserver {
+    return {
+      allocated: (block) => {
+        const bytes = engine.table.requested(block);
+        this.#allocations++;
+        this.#allocatedBytes += bytes;
+        this.#live += bytes;
+        this.#sample();
+      },
+      freed: (block) => {
+        this.#frees++;
+        this.#live -= engine.table.requested(block);
+        this.#sample();
+      },
+      used: () => {},
+      reserved: (bytes) => this.#reserve(bytes),
+      waited: () => this.#waits++,
+      failed: () => this.#failures++,
+    };
+  }
+
+  #reserve(bytes: number): void {
+    if (bytes > 0) {
+      this.#growths++;
+      this.#grownBytes += bytes;
+    } else {
+      this.#shrinks++;
+      this.#shrunkBytes -= bytes;
+    }
+    this.#reserved += bytes;
+    this.#sample();
+  }
+
+  #raisePeaks(): void {
+    this.#peakLive = Math.max(this.#peakLive, this.#live);
+    this.#peakReserved = Math.max(this.#peakReserved, this.#reserved);
+  }
+
+  #sample(): void {
+    this.#raisePeaks();
+    const at = COLUMNS * (this.#sampled++ % this.#capacity);
+    if (at >= this.#samples.length) this.#enlarge();
+    this.#samples[at] = performance.now();
+    this.#samples[at + 1] = this.#live;
+    this.#samples[at + 2] = this.#reserved;
+  }
+
+  #enlarge(): void {
+    const length = Math.min(2 * this.#samples.length, COLUMNS * this.#capacity);
+    const samples = new Float64Array(length);
+    samples.set(this.#samples);
+    this.#samples = samples;
+  }
+}

@@ -1,0 +1,219 @@
+import { assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
+import {
+  AccessAnalyzer,
+  type AccessIndices,
+  type AccessOptions,
+  analyzeAccess,
+  bankConflicts,
+  optimizeLayout,
+  zOrderLayout,
+} from "../../../src/lab/analysis/mod.ts";
+
+const VALUES = Array.from({ length: 100 }, (_, i) => i % 40 + 3 * Math.floor(i / 40));
+
+Deno.test("every kind of array and iterable is understood alike", async () => {
+  const expected = analyzeAccess(VALUES);
+  const arrays = [
+    Int8Array,
+    Uint8Array,
+    Uint8ClampedArray,
+    Int16Array,
+    Uint16Array,
+    Int32Array,
+    Uint32Array,
+    Float16Array,
+    Float32Array,
+    Float64Array,
+  ].map((Kind) => Kind.from(VALUES));
+  const bigints = VALUES.map(BigInt);
+  const iterables = [
+    ...arrays,
+    BigInt64Array.from(bigints),
+    BigUint64Array.from(bigints),
+    bigints,
+    VALUES.values(),
+    (function* () {
+      yield Int16Array.from(VALUES.slice(0, 33));
+      for (const value of VALUES.slice(33)) yield value;
+    })(),
+  ];
+  for (const indices of iterables) assertEquals(analyzeAccess(indices), expected);
+  async function* stream() {
+    yield Uint8Array.from(VALUES.slice(0, 50));
+    for (const value of VALUES.slice(50)) yield await Promise.resolve(value);
+  }
+  assertEquals(await analyzeAccess(stream()), expected);
+});
+
+Deno.test("views into buffers, shared ones and growing ones are read where they lie", () => {
+  const expected = analyzeAccess(VALUES);
+  const resizable = new ArrayBuffer(1000, { maxByteLength: 2000 });
+  for (const buffer of [new ArrayBuffer(1000), new SharedArrayBuffer(1000), resizable]) {
+    const view = new Int32Array(buffer, 40, 100);
+    view.set(VALUES);
+    assertEquals(analyzeAccess(view), expected);
+  }
+  const wide = new BigUint64Array(new ArrayBuffer(1000), 8, 100);
+  wide.set(VALUES.map(BigInt));
+  assertEquals(analyzeAccess(wide), expected);
+});
+
+Deno.test("indices of all sizes may follow each other", () => {
+  const pieces = [[0, 1, 2], [2 ** 32 + 3, 2 ** 32 + 4], [5, 6], [2 ** 53 - 1]];
+  const analyzer = new AccessAnalyzer();
+  analyzer.add(Uint8Array.from(pieces[0]!));
+  analyzer.add(Float64Array.from(pieces[1]!));
+  analyzer.add(Int32Array.from(pieces[2]!));
+  analyzer.add(BigUint64Array.from(pieces[3]!.map(BigInt)));
+  assertEquals(analyzer.report(), analyzeAccess(pieces.flat()));
+});
+
+Deno.test("`analyzeAccess()` throws for what is no index, with its position", () => {
+  const bad: readonly [Iterable<number | bigint>, string][] = [
+    [[0, 1, -1], "position 2 must be an integer in 0..9007199254740991: it is -1"],
+    [[0.5], "position 0 must be an integer in 0..9007199254740991: it is 0.5"],
+    [[0, NaN], "position 1 must be an integer in 0..9007199254740991: it is NaN"],
+    [[Infinity], "it is Infinity"],
+    [[2 ** 53], "it is 9007199254740992"],
+    [[1n, -1n], "position 1 must be an integer in 0..9007199254740991: it is -1n"],
+    [[2n ** 53n], "it is 9007199254740992n"],
+    [[2n ** 70_000n], "it is a bigint of more than 256 bits"],
+    [Int8Array.of(5, -3), "position 1 must be an integer in 0..9007199254740991: it is -3"],
+    [Int32Array.of(-(2 ** 31)), "it is -2147483648"],
+    [Float32Array.of(1, 2, 2.5), "position 2 must be an integer in 0..9007199254740991: it is 2.5"],
+    [Float64Array.of(-0.5), "it is -0.5"],
+    [Float64Array.of(2 ** 40, 2 ** 60), "position 1"],
+    [BigInt64Array.of(0n, -1n), "position 1 must be an integer in 0..9007199254740991: it is -1n"],
+    [BigUint64Array.of(2n ** 64n - 1n), "it is 18446744073709551615n"],
+    [BigUint64Array.of(2n ** 53n), "it is 9007199254740992n"],
+  ];
+  for (const [indices, message] of bad) {
+    assertThrows(() => analyzeAccess(indices), RangeError, message);
+  }
+  assertEquals(analyzeAccess([-0]).count, 1);
+});
+
+Deno.test("positions count from the first index of all", () => {
+  const analyzer = new AccessAnalyzer();
+  analyzer.add(new Uint32Array(10_000));
+  assertThrows(() => analyzer.add([1, 2, -5]), RangeError, "position 10002");
+  assertThrows(() => analyzer.add(Int16Array.of(7, -1)), RangeError, "position 10003");
+  // What was before a bad index has been added, and more may follow.
+  analyzer.add([9]);
+  assertEquals(analyzer.report().count, 10_004);
+});
+
+Deno.test("`analyzeAccess()` throws for what is not indices at all", async () => {
+  const nothings: unknown[] = ["012", 5, null, undefined, {}, () => 1, new ArrayBuffer(8), 1n];
+  for (const indices of [...nothings, new DataView(new ArrayBuffer(8)), Symbol.iterator]) {
+    assertThrows(() => analyzeAccess(indices as number[]), TypeError, "indices must be");
+  }
+  for (const item of ["1", null, undefined, {}, [1], new Map(), Symbol("index")]) {
+    const message = "the index at position 1 must be a number or a bigint: it is ";
+    assertThrows(() => analyzeAccess([0, item] as number[]), TypeError, message);
+  }
+  async function* strings() {
+    yield await Promise.resolve("7");
+  }
+  await assertRejects(
+    () => analyzeAccess(strings() as unknown as AsyncIterable<number>),
+    TypeError,
+    "position 0",
+  );
+  const transferred = new Uint32Array(8);
+  structuredClone(transferred, { transfer: [transferred.buffer] });
+  assertThrows(() => analyzeAccess(transferred), TypeError, "transferred");
+});
+
+Deno.test("`analyzeAccess()` throws for options that are not allowed", () => {
+  const bad: readonly [Record<string, unknown>, ErrorConstructor, string][] = [
+    [{ elementBytes: 0 }, RangeError, "must be one of 1, 2, 4, 8, 12, 16: it is 0"],
+    [{ elementBytes: 3 }, RangeError, "it is 3"],
+    [{ elementBytes: 32 }, RangeError, "it is 32"],
+    [{ elementBytes: NaN }, RangeError, "it is NaN"],
+    [{ elementBytes: "4" }, TypeError, "elementBytes must be a number"],
+    [{ offset: -1 }, RangeError, "offset must be an integer in 0..9007199254740991: it is -1"],
+    [{ offset: 0.5 }, RangeError, "it is 0.5"],
+    [{ offset: 4n }, TypeError, "offset must be a number: it is 4n"],
+    [{ reuse: 0 }, RangeError, "reuse must be an integer in 1..4194304: it is 0"],
+    [{ reuse: 1e9 }, RangeError, "it is 1000000000"],
+    [{ reuse: "yes" }, TypeError, "reuse must be a boolean or a number"],
+  ];
+  for (const [options, kind, message] of bad) {
+    assertThrows(() => analyzeAccess([1], options as AccessOptions), kind, message);
+  }
+  assertThrows(() => analyzeAccess([1], null as unknown as AccessOptions), TypeError, "options");
+});
+
+Deno.test("no access costs nothing and could not be better", () => {
+  for (const indices of [[], new Uint32Array(0), new Set<number>()]) {
+    const { kind, count, requests, sectors, efficiency, advice, reuse } = analyzeAccess(indices, {
+      reuse: true,
+    });
+    assertEquals([kind, count, requests, sectors, efficiency, advice], ["empty", 0, 0, 0, 1, ""]);
+    assertEquals([reuse!.counts, reuse!.firstTouches], [[], 0]);
+  }
+});
+
+Deno.test("messages name what was to be done with indices", () => {
+  const transferred = new Uint32Array(8);
+  transferred.buffer.transfer();
+  const cases: readonly (readonly [string, (indices: AccessIndices) => unknown])[] = [
+    ["analyse accesses", analyzeAccess],
+    ["count bank conflicts", bankConflicts],
+    ["optimise the layout", (indices) => optimizeLayout(new Uint8Array(9), indices)],
+    ["rewrite accesses", (indices) => zOrderLayout({ rows: 3, columns: 3 }).rewrite(indices)],
+  ];
+  for (const [action, take] of cases) {
+    const position = `Cannot ${action} as the index at position 1 must be`;
+    assertThrows(() => take([0, -1]), RangeError, position);
+    assertThrows(() => take(Int8Array.of(0, -1)), RangeError, position);
+    assertThrows(() => take(["0"] as never), TypeError, `Cannot ${action} as the index at`);
+    assertThrows(() => take(5 as never), TypeError, `Cannot ${action} as indices must be`);
+    assertThrows(() => take(transferred), TypeError, `Cannot ${action} as the memory of indices`);
+  }
+});
+
+Deno.test("what is being added cannot ask for the report, and loses nothing by it", () => {
+  const analyzer = new AccessAnalyzer();
+  const message = "Cannot make a report as accesses are being added";
+  analyzer.add((function* () {
+    yield 0;
+    assertThrows(() => analyzer.report(), TypeError, message);
+    analyzer.add([1]);
+    assertThrows(() => analyzer.report(), TypeError, message);
+    yield 2;
+  })());
+  assertThrows(() => analyzer.add([3, 0.5]), RangeError, "position 4");
+  const { kind, count } = analyzer.report();
+  assertEquals([kind, count], ["sequential", 4]);
+});
+
+Deno.test("arrays that are not what they seem end in an error or a report", () => {
+  class Liar extends Uint32Array {
+    override get length(): never {
+      return 2 ** 40 as never;
+    }
+  }
+  assertThrows(() => analyzeAccess(new Liar(4)), RangeError);
+  class Named extends Uint32Array {}
+  assertEquals(analyzeAccess(Named.of(0, 1, 2)).kind, "sequential");
+  // A proxy is no typed array, and what it hands on is asked of the wrong one.
+  assertThrows(() => analyzeAccess(new Proxy(Uint32Array.of(0, 1), {})), TypeError);
+  assertEquals(analyzeAccess(new Proxy([0, 1, 2], {})).kind, "sequential");
+  const failing = {
+    *[Symbol.iterator]() {
+      yield 1;
+      throw new Error("the source failed");
+    },
+  };
+  assertThrows(() => analyzeAccess(failing), Error, "the source failed");
+});
+
+Deno.test("a report is made once", () => {
+  const analyzer = new AccessAnalyzer();
+  analyzer.add([1, 2]);
+  const report = analyzer.report();
+  assertThrows(() => analyzer.add([3]), TypeError, "the report has been made");
+  assertStrictEquals(analyzer.report(), report);
+});

@@ -1,0 +1,309 @@
+import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { AccessAnalyzer, type AccessReport, analyzeAccess } from "../../../src/lab/analysis/mod.ts";
+
+function pattern(indices: Iterable<number>) {
+  const { kind, stride, confidence, outliers, tile } = analyzeAccess(indices);
+  return { kind, stride, confidence, outliers, tile };
+}
+
+function exactly(kind: string, stride: number | null, tile: AccessReport["tile"] = null) {
+  return { kind, stride, confidence: 1, outliers: 0, tile };
+}
+
+function range(count: number, index: (i: number) => number): number[] {
+  return Array.from({ length: count }, (_, i) => index(i));
+}
+
+/** Numbers from 0 to below 1, the same each time. */
+function randomUnits(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = state + 0x6d2b79f5 | 0;
+    let mixed = Math.imul(state ^ state >>> 15, state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ mixed >>> 7, mixed | 61);
+    return ((mixed ^ mixed >>> 14) >>> 0) / 2 ** 32;
+  };
+}
+
+Deno.test("what the Rust original confuses or overlooks is told apart", () => {
+  // It reports |stride|, a stride of 0 for a broadcast, and random for one outlier or two indices.
+  assertEquals(pattern([0, 2, 4, 6, 8]), exactly("strided", 2));
+  assertEquals(pattern([10, 7, 4, 1]), exactly("strided", -3));
+  assertEquals(pattern([100, 50, 0]), exactly("strided", -50));
+  assertEquals(pattern([5, 5, 5]), exactly("broadcast", 0));
+  assertEquals(pattern([10, 5]), exactly("strided", -5));
+  assertEquals(pattern([0, 1, 2, 99, 4, 5, 6, 7]), {
+    ...exactly("sequential", 1),
+    confidence: 7 / 8,
+    outliers: 1,
+  });
+  // Its "+ 1" overflows at the greatest index.
+  const last = Number.MAX_SAFE_INTEGER;
+  assertEquals(pattern([last - 2, last - 1, last]), exactly("sequential", 1));
+  assertEquals(pattern([last, last, last]), exactly("broadcast", 0));
+  // It knows nothing of sectors: these two are the same to it.
+  assertEquals(analyzeAccess(range(64, (i) => 2 * i)).efficiency, 0.5);
+  assertEquals(analyzeAccess(range(64, (i) => 64 * i)).efficiency, 0.125);
+});
+
+Deno.test("few indices have a kind", () => {
+  assertEquals(pattern([]), exactly("empty", null));
+  assertEquals(pattern([7]), exactly("sequential", 1));
+  assertEquals(pattern([7, 7]), exactly("broadcast", 0));
+  assertEquals(pattern([7, 8]), exactly("sequential", 1));
+  assertEquals(pattern([8, 7]), exactly("reversed", -1));
+  assertEquals(pattern([5, 100, 7]), { ...exactly("random", null) });
+  assertEquals(pattern([90, 3, 41, 8]).kind, "random");
+});
+
+Deno.test("regular patterns of every length are exact", () => {
+  const strides = [0, 1, -1, 2, -7, 32, 1_000_003, -(2 ** 31), 2 ** 32, 2 ** 37];
+  for (const stride of strides) {
+    for (const count of [3, 31, 32, 33, 63, 65, 8191, 8192, 8193, 20_000]) {
+      const begin = stride < 0 ? -stride * count : 0;
+      const kind = stride === 0
+        ? "broadcast"
+        : stride === 1
+        ? "sequential"
+        : stride === -1
+        ? "reversed"
+        : "strided";
+      assertEquals(pattern(range(count, (i) => begin + stride * i)), exactly(kind, stride));
+    }
+  }
+});
+
+Deno.test("rows of tiles are found with their pitch", () => {
+  const rows = (count: number, columns: number, pitch: number, stride = 1) =>
+    range(count, (i) => 2 ** 20 + Math.floor(i / columns) * pitch + i % columns * stride);
+  const tile = (columns: number, rows: number, pitch: number) => ({ columns, rows, pitch });
+  assertEquals(pattern(rows(6, 2, 10)), exactly("blocked", 1, tile(2, 3, 10)));
+  assertEquals(pattern(rows(8, 4, 10)), exactly("blocked", 1, tile(4, 2, 10)));
+  assertEquals(pattern(rows(1000, 16, 1000)), exactly("blocked", 1, tile(16, 63, 1000)));
+  assertEquals(pattern(rows(1000, 17, -100)), exactly("blocked", 1, tile(17, 59, -100)));
+  assertEquals(pattern(rows(1000, 32, 0)), exactly("blocked", 1, tile(32, 32, 0)));
+  assertEquals(pattern(rows(1000, 10, 2, -1)), exactly("blocked", -1, tile(10, 100, 2)));
+  // Each element four times; columns of a matrix; windows that overlap.
+  assertEquals(pattern(rows(400, 4, 1, 0)), exactly("blocked", 0, tile(4, 100, 1)));
+  assertEquals(pattern(rows(64 * 64, 64, 1, 64)), exactly("blocked", 64, tile(64, 64, 1)));
+  assertEquals(pattern(rows(300, 3, 1)), exactly("blocked", 1, tile(3, 100, 1)));
+  assertEquals(pattern(rows(300, 4, 3)), exactly("blocked", 1, tile(4, 75, 3)));
+  // Runs that are much longer than what is looked at at once.
+  assertEquals(pattern(rows(90_000, 30_000, 10 ** 6)).tile, tile(30_000, 3, 10 ** 6));
+});
+
+/** The elements of a row-major matrix, tile by tile. */
+function tiled(height: number, width: number, rows: number, columns: number): number[] {
+  const indices: number[] = [];
+  for (let top = 0; top < height; top += rows) {
+    for (let left = 0; left < width; left += columns) {
+      for (let row = top; row < top + rows; row++) {
+        for (let column = left; column < left + columns; column++) {
+          indices.push(row * width + column);
+        }
+      }
+    }
+  }
+  return indices;
+}
+
+Deno.test("tiles of a matrix that follow each other are found with their rows", () => {
+  for (const [rows, columns] of [[16, 16], [2, 2], [8, 32], [32, 4], [3, 5]] as const) {
+    const indices = tiled(rows * 4, columns * 8, rows, columns);
+    const tile = { columns, rows, pitch: columns * 8 };
+    assertEquals(pattern(indices), exactly("blocked", 1, tile));
+    assertEquals(pattern(indices.slice(0, -columns - 1)).tile, tile);
+  }
+});
+
+Deno.test("a stray index of tiles counts once, also where a tile begins", () => {
+  const indices = tiled(64, 128, 16, 16);
+  for (const place of [0, 1, 255, 256, 257, 272, 2048, 2049, 4000]) {
+    const { tile, outliers } = pattern(indices.with(place, 10 ** 6));
+    assertEquals(tile, { columns: 16, rows: 16, pitch: 128 }, `at ${place}`);
+    // Where the very first is one, the first run has another length besides.
+    assert(outliers === 1 || place === 0 && outliers <= 3, `${outliers} at ${place}`);
+  }
+});
+
+Deno.test("a last run that is longer than the others is one outlier", () => {
+  const rows = range(160, (i) => Math.floor(i / 16) * 100 + i % 16);
+  const longer = [...rows, ...range(5, (i) => 916 + i)];
+  assertEquals(pattern(longer), {
+    kind: "blocked",
+    stride: 1,
+    confidence: 1 - 1 / 165,
+    outliers: 1,
+    tile: { columns: 16, rows: 11, pitch: 100 },
+  });
+});
+
+Deno.test("a stray index counts once, wherever it stands", () => {
+  const patterns = {
+    sequential: range(4096, (i) => i),
+    reversed: range(4096, (i) => 4096 - i),
+    strided: range(4096, (i) => 7 * i),
+    broadcast: range(4096, () => 3),
+    blocked: range(4096, (i) => Math.floor(i / 16) * 1000 + i % 16),
+  };
+  for (const [kind, indices] of Object.entries(patterns)) {
+    const { stride, tile } = pattern(indices);
+    for (const place of [1, 2, 15, 16, 17, 18, 1600, 1601, 2047, 3000, 4090, 4095]) {
+      const replaced = indices.with(place, 777_777);
+      const found = pattern(replaced);
+      assertEquals([found.kind, found.stride, found.outliers], [kind, stride, 1], `at ${place}`);
+      assertEquals(found.tile, tile);
+      assertAlmostEquals(found.confidence, 1 - 1 / 4096);
+    }
+    const strays = range(39, (i) => 10 + 97 * i);
+    const scattered = indices.map((index, i) => strays.includes(i) ? 10 ** 6 + i * i : index);
+    assertEquals(pattern(scattered).outliers, 39, kind);
+  }
+  for (const place of [1, 500, 4000]) {
+    const inserted = patterns.sequential.toSpliced(place, 0, 777_777);
+    assertEquals([pattern(inserted).kind, pattern(inserted).outliers], ["sequential", 1]);
+  }
+});
+
+Deno.test("a sequence with one access in a hundred at random stays one, counted exactly", () => {
+  const random = randomUnits(3);
+  const indices = Uint32Array.from({ length: 200_000 }, (_, i) => i);
+  let strays = 0;
+  for (let i = 1; i < indices.length; i++) {
+    if (random() >= 0.01) continue;
+    indices[i] = 2 ** 30 + random() * 2 ** 30;
+    strays++;
+  }
+  const { kind, stride, outliers, confidence } = analyzeAccess(indices);
+  assertEquals([kind, stride, outliers], ["sequential", 1, strays]);
+  assertEquals(confidence, 1 - strays / indices.length);
+});
+
+/** Accesses that do not follow a stride, by the words of `stride_follower.ts`. */
+function referenceOutliers(indices: readonly number[], stride: number): number {
+  const followed = [true];
+  let anchor = 0;
+  for (let i = 1; i < indices.length; i++) {
+    const continues = (from: number) => indices[i]! - indices[from]! === stride * (i - from);
+    followed[i] = continues(i - 1) || continues(anchor) || i > 1 && continues(i - 2) ||
+      indices[i]! - indices[anchor]! === stride;
+    if (followed[i]) anchor = i;
+  }
+  return followed.filter((one) => !one).length;
+}
+
+Deno.test("accesses follow a stride as it is defined", () => {
+  const strayed = fc.oneof(
+    { weight: 12, arbitrary: fc.constant(null) },
+    { weight: 1, arbitrary: fc.nat(40) },
+  );
+  let compared = 0;
+  fc.assert(
+    fc.property(
+      fc.integer({ min: -4, max: 4 }),
+      fc.array(strayed, { minLength: 80, maxLength: 300, size: "max" }),
+      (stride, strays) => {
+        // Every fourth kind of stray is a jump, from which the pattern goes on.
+        let shift = 2000;
+        const indices = strays.map((stray, i) => {
+          if (stray !== null && stray % 4 === 0) shift += stray - 20;
+          return shift + stride * i + (stray === null || stray % 4 === 0 ? 0 : stray - 20);
+        });
+        const { kind, stride: found, outliers } = pattern(indices);
+        if (kind === "blocked" || found !== stride) return;
+        compared++;
+        assertEquals(outliers, referenceOutliers(indices, stride));
+      },
+    ),
+    { numRuns: 300 },
+  );
+  assert(compared > 200, `${compared}`);
+});
+
+Deno.test("random accesses are random, in a wide range and in a narrow one", () => {
+  for (const spread of [2 ** 32, 2 ** 20, 1000, 16, 7]) {
+    const random = randomUnits(spread);
+    const indices = Uint32Array.from({ length: 50_000 }, () => random() * spread);
+    const { kind, stride, outliers, confidence } = analyzeAccess(indices);
+    assertEquals([kind, stride, outliers], ["random", null, 0], `${spread}`);
+    assert(confidence > 0.5 && confidence <= 1);
+  }
+});
+
+Deno.test("a pattern that begins late is found, and what was before it counts", () => {
+  const random = randomUnits(9);
+  const indices = range(100_000, (i) => i < 20_000 ? Math.floor(random() * 2 ** 40) : 5 * i);
+  const { kind, stride, outliers } = pattern(indices);
+  assertEquals([kind, stride], ["strided", 5]);
+  // It is looked for in the whole batch of 8192 in which it begins.
+  assert(outliers >= 20_000 - 8192 && outliers <= 20_001, `${outliers}`);
+  // Of patterns that follow each other it is the one that most accesses follow.
+  const two = [...range(10_000, (i) => 3 * i), ...range(30_000, (i) => 9 * i)];
+  assertEquals(pattern(two).stride, 9);
+  assertEquals(pattern(two.toReversed()).stride, -9);
+});
+
+/** Regular indices with some strays among them. */
+const regular = fc.record({
+  stride: fc.integer({ min: -9, max: 9 }),
+  columns: fc.option(fc.integer({ min: 3, max: 40 })),
+  pitch: fc.integer({ min: 500, max: 600 }),
+  count: fc.integer({ min: 200, max: 900 }),
+  strays: fc.array(fc.tuple(fc.nat(899), fc.nat(10 ** 6)), { maxLength: 6 }),
+}).map(({ stride, columns, pitch, count, strays }) => {
+  const run = columns ?? count;
+  const indices = range(count, (i) => 10 ** 4 + Math.floor(i / run) * pitch + i % run * stride);
+  for (const [place, index] of strays) if (place < count) indices[place] = 10 ** 6 + index;
+  return indices;
+});
+
+Deno.test("jumps of 2^32 there and back are jumps", () => {
+  const away = (i: number) => i >= 1000 && i < 1003 ? i + 2 ** 32 : i;
+  const { kind, outliers, tile } = pattern(range(4000, away));
+  assertEquals([kind, outliers, tile], ["sequential", 2, null]);
+  // As many as when they are jumps of another number.
+  const near = pattern(range(4000, (i) => i >= 1000 && i < 1003 ? i + 10 ** 6 : i));
+  assertEquals(near.outliers, outliers);
+});
+
+Deno.test("a pattern does not depend on where it begins", () => {
+  fc.assert(
+    fc.property(regular, fc.constantFrom(1, 12_345, 2 ** 31, 2 ** 45), (indices, shift) => {
+      assertEquals(pattern(indices.map((index) => index + shift)), pattern(indices));
+    }),
+    { numRuns: 60 },
+  );
+});
+
+Deno.test("the reverse of a stride is its negative", () => {
+  fc.assert(
+    fc.property(regular, (indices) => {
+      const forth = pattern(indices);
+      const back = pattern(indices.toReversed());
+      if (forth.kind === "random" || indices[0]! >= 10 ** 6 || indices.at(-1)! >= 10 ** 6) return;
+      assertEquals(back.stride, forth.stride === 0 ? 0 : -forth.stride!);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+Deno.test("in whatever pieces indices come, the report is that of all at once", () => {
+  fc.assert(
+    fc.property(
+      fc.array(regular, { minLength: 1, maxLength: 24 }),
+      fc.array(fc.constantFrom(0, 1, 31, 32, 33, 1000, 8191, 8192), { minLength: 1 }),
+      fc.boolean(),
+      (parts, pieces, reuse) => {
+        const indices = parts.flat();
+        const analyzer = new AccessAnalyzer({ reuse });
+        for (let i = 0, at = 0; at < indices.length; i++) {
+          const piece = indices.slice(at, at += pieces[i % pieces.length]! + i % 2);
+          analyzer.add(i % 2 === 0 ? piece : Uint32Array.from(piece));
+        }
+        assertEquals(analyzer.report(), analyzeAccess(indices, { reuse }));
+      },
+    ),
+    { numRuns: 30 },
+  );
+});

@@ -1,0 +1,221 @@
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import {
+  type DataArray,
+  type DataLayout,
+  firstTouchLayout,
+  structureOfArraysLayout,
+  tiledLayout,
+  transposedLayout,
+  zOrderLayout,
+} from "../../../src/lab/analysis/mod.ts";
+import { moveAlongCurve } from "../../../src/lab/analysis/curve_copies.ts";
+import { KINDS } from "./typed_array_kinds.ts";
+
+/** Extents where blocks, squares, words and tiles begin and end. */
+const extent = fc.oneof(
+  fc.nat(20),
+  fc.constantFrom(0, 1, 2, 3, 4, 7, 8, 9, 31, 61, 63, 64, 65, 67, 127, 128, 130),
+);
+
+const layout: fc.Arbitrary<DataLayout> = fc.oneof(
+  fc.tuple(extent, extent, fc.nat(3)).map(([rows, columns, behind]) =>
+    transposedLayout({ rows, columns }, rows * columns + behind)
+  ),
+  fc.tuple(extent, fc.integer({ min: 1, max: 9 })).map(([records, elements]) =>
+    structureOfArraysLayout(elements, records * elements)
+  ),
+  fc.record({
+    ...{ rows: extent, columns: extent, behind: fc.nat(3) },
+    ...{ tileRows: fc.integer({ min: 1, max: 40 }), tileColumns: fc.integer({ min: 1, max: 40 }) },
+  }).map(({ rows, columns, tileRows, tileColumns, behind }) =>
+    tiledLayout(
+      { rows, columns },
+      { rows: tileRows, columns: tileColumns },
+      rows * columns + behind,
+    )
+  ),
+  fc.tuple(extent, extent, fc.nat(3)).map(([rows, columns, behind]) =>
+    zOrderLayout({ rows, columns }, rows * columns + behind)
+  ),
+  fc.tuple(fc.integer({ min: 1, max: 500 }), fc.array(fc.nat(), { maxLength: 600 })).map(
+    ([length, touched]) => firstTouchLayout(touched.map((index) => index % length), length),
+  ),
+);
+
+/** Random bits, as every kind of array can hold them: of floats, numbers that are none as well. */
+function randomBits(Kind: typeof KINDS[number], length: number, before: number): DataArray {
+  const width = Kind.BYTES_PER_ELEMENT;
+  const bytes = new Uint8Array((length + before) * width);
+  for (let i = 0; i < bytes.length; i += 65536) {
+    crypto.getRandomValues(bytes.subarray(i, i + 65536));
+  }
+  return new Kind(bytes.buffer, before * width, length);
+}
+
+function bitsOf({ buffer, byteOffset, byteLength }: DataArray): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+Deno.test("layouts are one to one, and tables, formulas and moved elements agree", () => {
+  fc.assert(
+    fc.property(layout, (each) => {
+      const { length } = each;
+      const places = each.newIndices();
+      const origins = each.oldIndices();
+      const moved = each.apply(Uint32Array.from({ length }, (_, index) => index));
+      assertEquals(moved, origins);
+      for (let index = 0; index < length; index++) {
+        if (origins[places[index]!] !== index) return false;
+      }
+      const all = Uint32Array.from({ length }, (_, index) => index);
+      assertEquals(each.rewrite(all), places);
+      if (length > 0) {
+        const last = length - 1;
+        assertEquals([each.newIndex(last), each.oldIndex(last)], [places[last], origins[last]]);
+      }
+      return true;
+    }),
+    { numRuns: 200 },
+  );
+});
+
+Deno.test("data of every kind comes back bit for bit, also from the middle of a buffer", () => {
+  fc.assert(
+    fc.property(layout, fc.constantFrom(...KINDS), fc.nat(3), (each, Kind, before) => {
+      const data = randomBits(Kind, each.length, before);
+      const original = bitsOf(data).slice();
+      const moved = each.apply(data);
+      assertEquals(moved.constructor, Kind);
+      const width = Kind.BYTES_PER_ELEMENT;
+      const [from, to] = [bitsOf(data), bitsOf(moved)];
+      const origins = each.oldIndices();
+      for (let i = 0; i < to.length; i++) {
+        const element = Math.floor(i / width);
+        if (to[i] !== from[origins[element]! * width + i % width]) return false;
+      }
+      assertEquals(bitsOf(each.undo(moved)), original);
+      assertEquals(bitsOf(data), original);
+      return true;
+    }),
+    { numRuns: 300 },
+  );
+});
+
+Deno.test("signalling numbers that are none keep every bit", () => {
+  const layout = transposedLayout({ rows: 4, columns: 4 });
+  const floats = new Float32Array(new Uint32Array(16).fill(0x7f800001).buffer);
+  const doubles = new Float64Array(new BigUint64Array(16).fill(0x7ff0000000000001n).buffer);
+  assertEquals(bitsOf(layout.apply(floats)), bitsOf(floats));
+  assertEquals(bitsOf(layout.apply(doubles)), bitsOf(doubles));
+});
+
+Deno.test("a transposed matrix has at column × rows + row what was at row × columns + column", () => {
+  for (
+    const [rows, columns] of [[3, 5], [64, 64], [65, 63], [130, 4], [4, 130], [200, 3]] as const
+  ) {
+    const layout = transposedLayout({ rows, columns });
+    for (const Kind of KINDS) {
+      const data = randomBits(Kind, rows * columns, 0);
+      const moved = layout.apply(data);
+      const [from, to] = [bitsOf(data), bitsOf(moved)];
+      const width = Kind.BYTES_PER_ELEMENT;
+      for (let i = 0; i < rows * columns; i++) {
+        const place = i % columns * rows + Math.floor(i / columns);
+        for (let byte = 0; byte < width; byte++) {
+          if (to[place * width + byte] !== from[i * width + byte]) {
+            throw new Error(`${Kind.name} of ${rows} × ${columns}: element ${i} is wrong`);
+          }
+        }
+      }
+    }
+  }
+});
+
+/** Rows and columns in the order of their Morton codes, found by sorting. */
+function sortedByCode(rows: number, columns: number): number[] {
+  const codeOf = (index: number) => {
+    const [row, column] = [Math.floor(index / columns), index % columns];
+    let code = 0;
+    for (let bit = 0; bit < 20; bit++) {
+      code += ((column >> bit) & 1) * 4 ** bit + ((row >> bit) & 1) * 2 * 4 ** bit;
+    }
+    return code;
+  };
+  return Array.from({ length: rows * columns }, (_, index) => index)
+    .sort((a, b) => codeOf(a) - codeOf(b));
+}
+
+Deno.test("Z-order is the order of Morton codes, whatever the extents", () => {
+  for (const [rows, columns] of [[8, 8], [16, 8], [7, 13], [1, 100], [100, 1], [33, 65]] as const) {
+    assertEquals([...zOrderLayout({ rows, columns }).oldIndices()], sortedByCode(rows, columns));
+  }
+});
+
+Deno.test("formulas hold beyond 2^32 elements, in no memory", () => {
+  const rows = 2 ** 21 + 1;
+  const columns = 2 ** 20 + 7;
+  for (
+    const layout of [
+      transposedLayout({ rows, columns }),
+      tiledLayout({ rows, columns }, { rows: 8, columns: 100 }),
+      zOrderLayout({ rows, columns }),
+    ]
+  ) {
+    for (const index of [0, 1, columns, 2 ** 32, 2 ** 40 + 12345, rows * columns - 1]) {
+      assertEquals(layout.oldIndex(layout.newIndex(index)), index, `${layout.kind} ${index}`);
+    }
+  }
+  const square = zOrderLayout({ rows: 2 ** 26, columns: 2 ** 26 });
+  assertEquals(square.newIndex(2 ** 52 - 1), 2 ** 52 - 1);
+  assertEquals(square.newIndex(2 ** 51), 2 ** 51);
+  assertEquals(square.newIndex(2 ** 25), 2 ** 50);
+});
+
+Deno.test("Z-order holds for extents whose logarithm is rounded", () => {
+  for (const extent of [2 ** 48 - 1, 2 ** 48 + 1, 2 ** 49 + 1, 2 ** 50 + 1, 2 ** 52 + 1]) {
+    for (const shape of [{ rows: extent, columns: 1 }, { rows: 1, columns: extent }]) {
+      const line = zOrderLayout(shape);
+      for (const index of [1, extent - 2, extent - 1]) {
+        assertEquals(line.newIndex(index), index);
+        assertEquals(line.oldIndex(index), index);
+      }
+    }
+  }
+  const narrow = zOrderLayout({ rows: 2 ** 49 + 1, columns: 3 });
+  const last = narrow.length - 1;
+  assertEquals(narrow.newIndex(last), last);
+  assertEquals(narrow.oldIndex(last), last);
+});
+
+Deno.test("a square of the curve reaches over rows that are too long for 32 bits", () => {
+  const columns = 2 ** 29;
+  const read: number[] = [];
+  const isEnough = new Error("a square has been read");
+  // Such a matrix has 4 GiB: what would be read of it is noted instead.
+  const from = new Proxy(new Uint8Array(0), {
+    get(_, name) {
+      if (read.push(Number(name)) === 64) throw isEnough;
+      return 0;
+    },
+    getPrototypeOf: () => Uint8Array.prototype,
+  });
+  try {
+    moveAlongCurve(from, new Uint8Array(64), { rows: 8, columns }, true);
+  } catch (error) {
+    assert(error === isEnough, String(error));
+  }
+  const square = sortedByCode(8, 8);
+  assertEquals(read, square.map((index) => Math.floor(index / 8) * columns + index % 8));
+});
+
+Deno.test("an array to move into is filled and returned", () => {
+  const layout = tiledLayout({ rows: 6, columns: 6 }, { rows: 2, columns: 3 });
+  const data = Float64Array.from({ length: 36 }, (_, index) => index);
+  const into = new Float64Array(36).fill(-1);
+  assert(layout.apply(data, into) === into);
+  assertEquals(layout.undo(into), data);
+  const numbers: Int16Array = Int16Array.from(data);
+  const shared: Int16Array = new Int16Array(new SharedArrayBuffer(72));
+  assertEquals(layout.apply(numbers, shared), layout.apply(numbers));
+});

@@ -1,0 +1,164 @@
+import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
+import { CUPY } from "../../../../src/lab/memory/replay/cupy_pool.ts";
+import { REPLAY_POLICIES, replayPolicy } from "../../../../src/lab/memory/replay/policies.ts";
+import { PYTORCH } from "../../../../src/lab/memory/replay/pytorch_segments.ts";
+import { replayTrace } from "../../../../src/lab/memory/replay/replay.ts";
+import type {
+  ReplayAllocator,
+  ReplayPolicy,
+} from "../../../../src/lab/memory/replay/replay_policy.ts";
+import { RMM } from "../../../../src/lab/memory/replay/rmm_pool.ts";
+import type { MemoryTrace } from "../../../../src/lab/memory/trace/memory_trace.ts";
+import { TraceError } from "../../../../src/lab/memory/trace/trace_error.ts";
+import { eventsOf } from "./golden_trace.ts";
+
+const MiB = 2 ** 20;
+
+function trace(...lines: string[]): MemoryTrace {
+  return { name: "mine", description: "", events: eventsOf(lines) };
+}
+
+Deno.test("replayTrace() computes peaks from what was asked for and what is reserved", () => {
+  const result = replayTrace(trace("a 0 1000 0", "a 1 3000 0", "f 0", "a 2 500 0"), CUPY);
+  // 1024, 3072; the third fits into what was free.
+  assertEquals(
+    [result.trace, result.policy, result.peakLive, result.peakReserved, result.upstreamCalls],
+    ["mine", "cupy", 4000, 4096, 2],
+  );
+  assertEquals(result.ratio, 4096 / 4000);
+  assertEquals([result.retries, result.outOfMemory, result.nanosecondsPerOperation], [0, 0, null]);
+  assertEquals([...result.liveOverTime], [1000, 4000, 3000, 3500]);
+  assertEquals([...result.reservedOverTime], [1024, 4096, 4096, 4096]);
+});
+
+Deno.test("replayTrace() leaves out what a refused block does later", () => {
+  const events = ["a 0 1024 0", "a 1 2048 0", "u 1 1", "f 1", "f 0", "a 2 2048 0"];
+  const result = replayTrace(trace(...events), CUPY, { capacityBytes: 2048 });
+  // The second is refused three times; the last once, before the first block went back.
+  assertEquals([result.outOfMemory, result.retries, result.peakLive], [1, 3, 2048]);
+  assertEquals([...result.liveOverTime], [1024, 1024, 1024, 1024, 0, 2048]);
+  assertEquals(result.upstreamCalls, 1 + 3 + 3);
+});
+
+Deno.test("replayTrace() reads what is reserved before the first event", () => {
+  const { peakReserved, upstreamCalls, steps, ratio } = replayTrace(trace(), RMM, {
+    capacityBytes: 4096,
+  });
+  assertEquals([peakReserved, upstreamCalls, ratio], [2048, 1, Infinity]);
+  assertEquals(steps, [
+    { name: null, events: 0, upstreamCalls: 1, peakLive: 0, peakReserved: 2048 },
+  ]);
+  assertEquals(replayTrace(trace(), CUPY).ratio, 1, "0 ÷ 0");
+});
+
+Deno.test("replayTrace() tells the steps between points apart", () => {
+  const step = (block: number) => [`a ${block} ${2 * MiB} 0`, `f ${block}`, "p step"];
+  const { steps } = replayTrace(
+    trace(...step(0), ...step(1), `a 2 ${30 * MiB} 0`, "p grow", ...step(3), "f 2"),
+    PYTORCH,
+  );
+  assertEquals(steps, [
+    { name: "step", events: 2, upstreamCalls: 1, peakLive: 2 * MiB, peakReserved: 20 * MiB },
+    { name: "step", events: 2, upstreamCalls: 0, peakLive: 2 * MiB, peakReserved: 20 * MiB },
+    { name: "grow", events: 1, upstreamCalls: 1, peakLive: 30 * MiB, peakReserved: 50 * MiB },
+    { name: "step", events: 2, upstreamCalls: 0, peakLive: 32 * MiB, peakReserved: 50 * MiB },
+    { name: null, events: 1, upstreamCalls: 0, peakLive: 30 * MiB, peakReserved: 50 * MiB },
+  ]);
+});
+
+Deno.test("replayTrace() refuses traces that no program could make, and names the event", () => {
+  const events = [...eventsOf(["a 0 1 0", "f 0"]), { kind: "free", block: 0 } as const];
+  for (const policy of REPLAY_POLICIES) {
+    const error = assertThrows(
+      () => replayTrace({ name: "mine", description: "", events }, policy),
+      TraceError,
+    );
+    assertEquals(
+      error.message,
+      "Cannot replay trace mine as event 3: block 0 is freed after it was freed",
+    );
+  }
+  const unknown = [{ kind: "use", block: 7, stream: 0 } as const];
+  assertThrows(
+    () => replayTrace({ name: "mine", description: "", events: unknown }, CUPY),
+    TraceError,
+    "event 1: block 7 was never allocated",
+  );
+});
+
+Deno.test("replayTrace() takes capacities from 1 to 2^47", () => {
+  const one = trace("a 0 1 0");
+  for (const capacityBytes of [0, -1, 1.5, NaN, Infinity, 2 ** 47 + 1]) {
+    assertThrows(() => replayTrace(one, CUPY, { capacityBytes }), RangeError, "1..2^47");
+  }
+  // @ts-expect-error: not a number.
+  assertThrows(() => replayTrace(one, CUPY, { capacityBytes: "80GiB" }), TypeError, "80GiB");
+  for (const policy of REPLAY_POLICIES.filter(({ isModel }) => isModel)) {
+    assertEquals(replayTrace(one, policy, { capacityBytes: 1 }).outOfMemory, 1, policy.name);
+    assertEquals(replayTrace(one, policy, { capacityBytes: 2 ** 47 }).outOfMemory, 0, policy.name);
+  }
+});
+
+/** A policy of our own that counts what reaches it. */
+function counting(log: string[], fails = false): ReplayPolicy {
+  return {
+    name: "counting",
+    description: "",
+    isModel: false,
+    create: () => ({
+      allocate: (block, bytes, stream, alignment) => {
+        log.push(`a ${block} ${bytes} ${stream} ${alignment}`);
+        if (fails) throw new Error("broken");
+        return true;
+      },
+      free: (block) => void log.push(`f ${block}`),
+      use: (block, stream) => void log.push(`u ${block} ${stream}`),
+      synchronize: (stream) => void log.push(`s ${stream}`),
+      dispose: (stream) => void log.push(`d ${stream}`),
+      reservedBytes: 0,
+      upstreamCalls: 0,
+      retries: 0,
+      [Symbol.dispose]: () => void log.push("disposed"),
+    } satisfies ReplayAllocator),
+  };
+}
+
+Deno.test("replayTrace() times what is no model, passes every event on and disposes", () => {
+  const log: string[] = [];
+  const events = ["a 0 5 1 64", "u 0 2", "p step", "s 2", "d 2", "f 0"];
+  const { nanosecondsPerOperation } = replayTrace(trace(...events), counting(log));
+  assert(nanosecondsPerOperation !== null && nanosecondsPerOperation > 0);
+  const pass = ["a 0 5 1 64", "u 0 2", "s 2", "d 2", "f 0"];
+  assertEquals(log.slice(0, 5), pass, "one pass with accounts");
+  assertEquals(log.slice(5, 11), [...pass, "disposed"], "others that are timed");
+  assertEquals(log.at(-1), "disposed");
+  assertEquals(replayTrace(trace("p only"), counting([])).nanosecondsPerOperation, null);
+});
+
+Deno.test("replayTrace() disposes the allocator when it throws", () => {
+  const log: string[] = [];
+  assertThrows(() => replayTrace(trace("a 0 1 0"), counting(log, true)), Error, "broken");
+  assertEquals(log, ["a 0 1 0 undefined", "disposed"]);
+});
+
+Deno.test("replayPolicy() finds every policy and lists them for an unknown name", () => {
+  const names = REPLAY_POLICIES.map(({ name }) => name);
+  assertEquals(new Set(names).size, names.length);
+  for (const name of names) assertEquals(replayPolicy(name).name, name);
+  for (const name of ["", "PyTorch", "constructor"]) {
+    const { message } = assertThrows(() => replayPolicy(name), RangeError);
+    assert(names.every((each) => message.includes(each)), message);
+  }
+});
+
+Deno.test("models answer alike every time", () => {
+  const lines = Array.from({ length: 300 }, (_, block) => {
+    const bytes = (block * 2654435761) % (8 * MiB);
+    return block % 3 === 2 ? `f ${block / 3 | 0}` : `a ${block - (block / 3 | 0)} ${bytes} 0`;
+  });
+  for (const policy of REPLAY_POLICIES.filter(({ isModel }) => isModel)) {
+    const first = replayTrace(trace(...lines), policy);
+    assertEquals(replayTrace(trace(...lines), policy), first);
+    assertAlmostEquals(first.ratio, first.peakReserved / first.peakLive);
+  }
+});

@@ -1,0 +1,164 @@
+// Timelines made by hand: each advisory on those that must have it, and on those that must not.
+
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import type { AdvisoryCode, TraceRecording } from "../../../mod.ts";
+import { adviseOn } from "../../../src/lab/trace/advisories.ts";
+import {
+  copyAt,
+  kernelAt,
+  recordingOf,
+  recordingOfCopies,
+  recordingOfKernels,
+  recordingOfMemory,
+  recordingOfWork,
+} from "./constructed_recording.ts";
+
+function codes(recording: TraceRecording): AdvisoryCode[] {
+  return adviseOn(recording).map(({ code }) => code);
+}
+
+function message(recording: TraceRecording): string {
+  const [advisory, ...more] = adviseOn(recording);
+  assertEquals(more, []);
+  return advisory!.message;
+}
+
+Deno.test("nothing is said of a recording of nothing", () => {
+  assertEquals(adviseOn(recordingOf()), []);
+});
+
+Deno.test("short kernels: what they take beyond an empty one is less than a launch costs", () => {
+  const with1000 = (mean: number) => recordingOfKernels({ launches: 1000, mean });
+  // An empty kernel takes 2 µs between its events and a launch costs 3 µs.
+  assertEquals(codes(with1000(0.0049)), ["short-kernels"]);
+  assertEquals(codes(with1000(0.0051)), []);
+  const text = message(with1000(0.0035));
+  for (const part of ["saxpy took 3.5 µs", "1,000 launches", "takes 2 µs", "program 3 µs"]) {
+    assertStringIncludes(text, part);
+  }
+});
+
+Deno.test("short kernels: the measured cost decides, not a constant", () => {
+  const recording = recordingOfKernels({ launches: 1000, mean: 0.5 });
+  assertEquals(codes(recording), []);
+  const slow = { ...recording, launchCost: { call: 0.6, empty: 0.05 } };
+  assertEquals(codes(slow), ["short-kernels"]);
+});
+
+Deno.test("short kernels: few launches, and those that had no time, are no reason", () => {
+  assertEquals(codes(recordingOfKernels({ launches: 31, mean: 0.001 })), []);
+  assertEquals(codes(recordingOfKernels({ launches: 32, mean: 0.001 })), ["short-kernels"]);
+  const captured = { launches: 1000, captured: 1000, mean: 0, time: 0 };
+  assertEquals(codes(recordingOfKernels(captured)), []);
+  const untimed = { launches: 1000, untimed: 990, mean: 0.001, time: 0.01 };
+  assertEquals(codes(recordingOfKernels(untimed)), []);
+});
+
+Deno.test("transfer-bound: copies before kernels bound the device", () => {
+  const recording = recordingOfWork(copyAt(0, 30, 300e6), kernelAt(30, 20));
+  const text = message(recording);
+  assertStringIncludes(text, "only copied for 30 ms of the 50 ms (60 %)");
+  assertStringIncludes(text, "300 MB from the host to the device at 10 GB/s");
+});
+
+Deno.test("transfer-bound: the same copies behind kernels do not", () => {
+  assertEquals(codes(recordingOfWork(copyAt(0, 30, 300e6), kernelAt(0, 50))), []);
+  // Sums cannot tell: 30 ms of copies, 30 ms of kernels, at the same time or not.
+  assertEquals(codes(recordingOfWork(copyAt(0, 30, 3e8), kernelAt(0, 30))), []);
+  assertEquals(codes(recordingOfWork(copyAt(0, 30, 3e8), kernelAt(30, 30))), ["transfer-bound"]);
+});
+
+Deno.test("transfer-bound: copies beside each other count once, those within the device never", () => {
+  const twice = [copyAt(0, 20, 1e6), copyAt(0, 20, 1e6, "deviceToHost", 0)];
+  // 20 ms of copies of 70 ms, though their sum is 40.
+  assertEquals(codes(recordingOfWork(...twice, kernelAt(20, 50))), []);
+  const within = copyAt(0, 90, 1e9, "deviceToDevice");
+  assertEquals(codes(recordingOfWork(within, kernelAt(90, 10))), []);
+  // But it is work that hides transfers.
+  assertEquals(codes(recordingOfWork(within, copyAt(0, 80, 1e9))), []);
+});
+
+Deno.test("transfer-bound: a rate is bytes by the time of the copies, not of the kernels", () => {
+  // The original divided the bytes of copies by the time of kernels: 1 TB/s here.
+  const recording = recordingOfWork(copyAt(0, 100, 1e9), kernelAt(100, 1));
+  assertStringIncludes(message(recording), "1 GB from the host to the device at 10 GB/s");
+});
+
+Deno.test("transfer-bound: idle time between is nobody's", () => {
+  const recording = recordingOfWork(copyAt(0, 10, 1e6), kernelAt(90, 40));
+  assertEquals(codes(recording), []);
+  assertEquals(codes({ ...recording, duration: 1e6 }), []);
+});
+
+Deno.test("low occupancy: where a kernel takes much of the time, with what limits it", () => {
+  const kernel = { kernel: "matmul", occupancy: 0.25, limiter: "sharedMemory" } as const;
+  const text = message(recordingOfKernels({ ...kernel, mean: 9 }, { mean: 1 }));
+  for (const part of ["matmul, which takes 9 ms of the 10 ms", "25 %", "shared memory:"]) {
+    assertStringIncludes(text, part);
+  }
+  assertEquals(codes(recordingOfKernels({ ...kernel, mean: 0.9 }, { mean: 9.1 })), []);
+  assertEquals(codes(recordingOfKernels({ ...kernel, occupancy: 0.5 })), []);
+  // None of its launches was timed, so that nothing is known of its occupancy.
+  assertEquals(codes(recordingOfKernels({ ...kernel, occupancy: 0, limiter: null })), []);
+});
+
+Deno.test("small copies: many of them, and most of their way", () => {
+  const small = (copies: number) => ({
+    copies,
+    bytes: 4096 * copies,
+    time: 0.01 * copies,
+    bytesPerSecond: 409.6e6,
+  });
+  const text = message(recordingOfCopies("deviceToHost", { copies: 150, small: small(120) }));
+  for (const part of ["120 of 150 copies from the device", "4.1 kB on average", "410 MB/s"]) {
+    assertStringIncludes(text, part);
+  }
+  assertEquals(codes(recordingOfCopies("peer", { copies: 99, small: small(99) })), []);
+  assertEquals(codes(recordingOfCopies("hostToDevice", { copies: 500, small: small(200) })), []);
+});
+
+Deno.test("allocation churn: memory that is given back and taken again", () => {
+  const churning = {
+    growths: 400,
+    grownBytes: 12e9,
+    shrinks: 399,
+    initialReserved: 0,
+    peakReserved: 1e9,
+  };
+  const text = message(recordingOfMemory(churning));
+  for (
+    const part of ["took 12 GB", "400 calls", "399", "more than 1 GB", "11 GB were taken again"]
+  ) {
+    assertStringIncludes(text, part);
+  }
+});
+
+Deno.test("allocation churn: not a pool that grows, nor one that has what it needs", () => {
+  const growing = { growths: 400, grownBytes: 12e9, initialReserved: 1e9, peakReserved: 13e9 };
+  assertEquals(codes(recordingOfMemory(growing)), []);
+  assertEquals(codes(recordingOfMemory({ initialReserved: 1e9, peakReserved: 1e9 })), []);
+  const seldom = { growths: 15, grownBytes: 15e9, shrinks: 15, peakReserved: 1e9 };
+  assertEquals(codes(recordingOfMemory(seldom)), []);
+});
+
+Deno.test("every advisory can fire beside the others", () => {
+  const kernels = recordingOfKernels({ launches: 50, mean: 0.001, occupancy: 0.1 });
+  const copies = recordingOfCopies("hostToDevice", {
+    copies: 100,
+    small: { copies: 100, bytes: 100, time: 1, bytesPerSecond: 100e3 },
+  });
+  const memory = recordingOfMemory({ growths: 99, grownBytes: 99e6, peakReserved: 1e6 });
+  const { work } = recordingOfWork(copyAt(0, 1, 100));
+  const statistics = {
+    ...kernels.statistics,
+    hostToDevice: copies.statistics.hostToDevice,
+    memory: memory.statistics.memory,
+  };
+  assertEquals(codes(recordingOf({ work, statistics })), [
+    "short-kernels",
+    "transfer-bound",
+    "low-occupancy",
+    "small-copies",
+    "allocation-churn",
+  ]);
+});

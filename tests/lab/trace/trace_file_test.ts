@@ -1,0 +1,191 @@
+import { assert, assertAlmostEquals, assertEquals, assertMatch } from "@std/assert";
+import type { RangeRecord, TraceRecording } from "../../../mod.ts";
+import { traceText } from "../../../src/lab/trace/trace_file.ts";
+import { copyAt, kernelAt, recordingOf, recordingOfWork } from "./constructed_recording.ts";
+import { problemsOf, type ReadEvent, type ReadTraceFile } from "./trace_file_rules.ts";
+
+function read(...recordings: readonly TraceRecording[]): ReadTraceFile {
+  const file: ReadTraceFile = JSON.parse([...traceText(recordings)].join(""));
+  assertEquals(problemsOf(file), []);
+  return file;
+}
+
+function spans({ traceEvents }: ReadTraceFile): ReadEvent[] {
+  return traceEvents.filter(({ ph }) => ph === "X");
+}
+
+function threadNames({ traceEvents }: ReadTraceFile): Map<number, string> {
+  return new Map(
+    traceEvents.filter(({ name }) => name === "thread_name")
+      .map(({ tid, args }) => [tid, String(args["name"])]),
+  );
+}
+
+/** Spans by the names of their threads: name, begin and length in microseconds. */
+function spansByThread(file: ReadTraceFile): Record<string, [string, number, number][]> {
+  const threads: Record<string, [string, number, number][]> = {};
+  for (const [tid, thread] of threadNames(file)) {
+    threads[thread] = spans(file).filter((span) => span.tid === tid)
+      .map(({ name, ts, dur }) => [name, ts, dur]);
+  }
+  return threads;
+}
+
+const range = (name: string, start: number, duration: number, stream?: number): RangeRecord => ({
+  name,
+  start,
+  duration,
+  stream,
+});
+
+Deno.test("a recording of nothing is a process without threads", () => {
+  const { traceEvents, displayTimeUnit, otherData } = read(recordingOf());
+  assertEquals(traceEvents.map(({ name }) => name), ["process_name", "process_sort_index"]);
+  assertEquals(traceEvents[0]!.args, { name: "cuda:0 (NVIDIA H200)" });
+  assertEquals([displayTimeUnit, otherData["producer"]], ["ns", "gridstride"]);
+  assertEquals(otherData["begun"], "2023-11-14T22:13:20.050Z");
+});
+
+Deno.test("kernels and copies are on their streams, in nanoseconds, with what is known of them", () => {
+  const file = read(recordingOfWork(kernelAt(1, 0.123456), copyAt(2, 0.5, 4096)));
+  const [callOne, callTwo, kernel, copy] = spans(file);
+  const names = threadNames(file);
+  assertEquals([names.get(kernel!.tid), names.get(copy!.tid)], ["default stream", "stream 2"]);
+  assertEquals([names.get(callOne!.tid), names.get(callTwo!.tid)], ["enqueue", "enqueue"]);
+  assertEquals([kernel!.ts, kernel!.dur, kernel!.cat], [1000, 123.456, "kernel"]);
+  assertEquals(kernel!.args, {
+    grid: "4 × 2 × 1",
+    block: "256 × 1 × 1",
+    "registers per thread": 32,
+    "static shared memory": 0,
+    "dynamic shared memory": 4096,
+    occupancy: 0.75,
+    "limited by": "registers",
+    bytes: 8192,
+  });
+  assertEquals(copy!.name, "copy host to device");
+  assertEquals(copy!.args, { bytes: 4096, "host memory": "pinned" });
+});
+
+Deno.test("an arrow leads from what was enqueued to what ran, unless the clocks say it led back", () => {
+  const early = { ...kernelAt(5, 1), enqueued: 5.001 };
+  const { traceEvents } = read(recordingOfWork(kernelAt(1, 1), early));
+  const flows = traceEvents.filter(({ ph }) => ph === "s" || ph === "f");
+  assertEquals(flows.map(({ ph, ts }) => [ph, ts]), [["s", 990], ["f", 1000]]);
+});
+
+Deno.test("work of a stream does not overlap by rounding, and takes a nanosecond at least", () => {
+  const work = [kernelAt(1, 0.0000004), kernelAt(1.0000003, 0), kernelAt(1.0000004, 0.00001)];
+  const file = read(recordingOfWork(...work));
+  assertEquals(spansByThread(file)["default stream"], [
+    ["saxpy", 1000, 0.001],
+    ["saxpy", 1000.001, 0.001],
+    ["saxpy", 1000.002, 0.008],
+  ]);
+});
+
+Deno.test("streams whose work was dropped have no thread, however many there were", () => {
+  const recording = recordingOfWork(kernelAt(1, 1), { ...kernelAt(3, 1), stream: 700 });
+  const streams = Array.from({ length: 1000 }, (_, number) => `stream ${number}`);
+  const ranges = [range("b", 3, 1, 900), range("a", 1, 1, 0), range("c", 5, 1, 900)];
+  const threads = spansByThread(read({ ...recording, streams, ranges }));
+  assertEquals(Object.keys(threads), [
+    "enqueue",
+    "stream 0",
+    "stream 700",
+    "stream 0: ranges",
+    "stream 900: ranges",
+  ]);
+  assertEquals(threads["stream 900: ranges"]!.map(([name]) => name), ["b", "c"]);
+});
+
+Deno.test("ranges lie within each other; those that cross have a thread of their own", () => {
+  const ranges = [
+    range("inner", 2, 1),
+    range("outer", 1, 9),
+    range("late", 9, 5),
+    range("a", 20, 1),
+  ];
+  const file = read(recordingOf({ ranges: [...ranges, range("marked", 3, 4, 1)] }));
+  assertEquals(spansByThread(file), {
+    ranges: [["outer", 1000, 9000], ["inner", 2000, 1000], ["a", 20000, 1000]],
+    "ranges 2": [["late", 9000, 5000]],
+    "stream 2: ranges": [["marked", 3000, 4000]],
+  });
+});
+
+Deno.test("compilations that run at once are beside each other", () => {
+  const compilations = [
+    { name: "one.cu", start: 0, duration: 10, cached: false },
+    { name: "two.cu", start: 5, duration: 10, cached: false },
+    { name: "one.cu", start: 30, duration: 1, cached: true },
+  ];
+  assertEquals(spansByThread(read(recordingOf({ compilations }))), {
+    compilations: [["one.cu", 0, 10000], ["one.cu (cached)", 30000, 1000]],
+    "compilations 2": [["two.cu", 5000, 10000]],
+  });
+});
+
+Deno.test("memory is counted as live and free, which add up to what is reserved", () => {
+  const memory = [{ time: 1, live: 100, reserved: 4096 }, { time: 2, live: 0, reserved: 0 }];
+  const counters = read(recordingOf({ memory })).traceEvents.filter(({ ph }) => ph === "C");
+  assertEquals(counters.map(({ ts, args }) => [ts, args]), [
+    [1000, { live: 100, free: 3996 }],
+    [2000, { live: 0, free: 0 }],
+  ]);
+});
+
+Deno.test("several devices are several processes on one time axis, also of several workers", () => {
+  const first = recordingOfWork(kernelAt(1, 1));
+  const later = { ...recordingOfWork(kernelAt(1, 1)), device: "cuda:1", begun: 50.25 };
+  // A worker's clock begins when the worker does.
+  const worker = {
+    ...recordingOfWork(kernelAt(1, 1)),
+    timeOrigin: first.timeOrigin + 1000,
+    begun: 2,
+  };
+  const kernels = spans(read(later, first, worker)).filter(({ cat }) => cat === "kernel");
+  assertEquals(kernels.map(({ pid, ts }) => [pid, ts]), [[1, 1250], [2, 1000], [3, 953000]]);
+});
+
+Deno.test("names of all kinds stay what they are, and times are never before the file's", () => {
+  const name = '"quoted" \\ \n \u2028 \ud800 <script> é 😀';
+  const file = read(recordingOf({ ranges: [range(name, -1, 2), range("", 3, 0)] }));
+  const [outer, empty] = spans(file);
+  assertEquals([outer!.name, outer!.ts, outer!.dur], [name, 0, 1000]);
+  assertEquals([empty!.name, empty!.dur], ["", 0]);
+});
+
+Deno.test("a hundred thousand kernels are many chunks, made as they are read", () => {
+  const work = Array.from({ length: 100_000 }, (_, i) => kernelAt(i / 1000, 0.0007));
+  const chunks = traceText([recordingOf({ work })]);
+  let bytes = 0;
+  let longest = 0;
+  let last = "";
+  for (const chunk of chunks) {
+    bytes += chunk.length;
+    longest = Math.max(longest, chunk.length);
+    last = chunk;
+  }
+  assert(longest < 70_000, `a chunk of ${longest} characters`);
+  assert(bytes > 20e6, `${bytes} characters`);
+  assertMatch(last, /\n\]\}\n$/);
+});
+
+Deno.test("the rules find what a viewer would trip over", () => {
+  const file = read(recordingOfWork(kernelAt(1, 1), kernelAt(3, 1), copyAt(2, 1, 8)));
+  const broken = (change: (event: ReadEvent) => Partial<ReadEvent> | undefined) => {
+    const traceEvents = file.traceEvents.map((event) => ({ ...event, ...change(event) }));
+    return problemsOf({ ...file, traceEvents }).length > 0;
+  };
+  assert(!broken(() => undefined));
+  assert(broken(({ ph }) => ph === "X" ? { dur: -1 } : undefined));
+  assert(broken(({ ph, dur }) => ph === "X" ? { dur: dur + 1500 } : undefined));
+  assert(broken(({ ph, ts }) => ph === "s" ? { ts: ts + 1e6 } : undefined));
+  assert(broken(({ ph }) => ph === "f" ? { id: 77 } : undefined));
+  assert(broken(({ ph }) => ph === "f" ? { cat: "other" } : undefined));
+  assert(broken(({ name }) => name === "thread_name" ? { name: "process_name" } : undefined));
+  assert(broken(({ ts }) => ts === 1000 ? { ts: 1000.0004 } : undefined));
+  assert(broken(({ tid }) => tid === undefined ? undefined : { tid: 1 }));
+  assertAlmostEquals(file.traceEvents.length, 2 + 3 * 2 + 3 * 4);
+});
