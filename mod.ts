@@ -27,11 +27,7 @@ export {
   openDevice,
   type OpenDeviceOptions,
 } from "./src/device/open_device.ts";
-export { Device } from "./src/device/device.ts";
-export { MemoryDevice } from "./src/device/memory_device.ts";
-export { OpenedDevice } from "./src/device/opened_device.ts";
-export type { AllocateOptions } from "./src/device/buffer_allocator.ts";
-export type { UploadOptions } from "./src/device/array_upload.ts";
+export { type AllocateOptions, Device, type UploadOptions } from "./src/device/device.ts";
 export { DeviceKernels } from "./src/device/device_kernels.ts";
 export { cudaAvailable, deviceCount, listDevices } from "./src/hardware/device_list.ts";
 export type { DeviceInfo } from "./src/hardware/device_information.ts";

@@ -1,21 +1,73 @@
 /**
- * The device: where memory, streams and kernels come from.
+ * The opened device: the entry to memory, streams and kernels.
  *
  * @module
  */
 
-import { requireInstance } from "../ffi/arguments.ts";
+import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
+import { giveBack, giveBackAfterFailure } from "../ffi/give_back.ts";
+import {
+  canAccessPeer,
+  deviceMemory,
+  enablePeerAccess,
+  synchronizeDevice,
+  synchronizeDeviceSync,
+} from "../ffi/native_device.ts";
 import { divertOutput } from "../ffi/native_output.ts";
-import { type DeviceContext, whileHeld } from "../hardware/device_context.ts";
+import { DeviceContext, whileHeld } from "../hardware/device_context.ts";
+import type { DeviceInfo } from "../hardware/device_information.ts";
+import { type UsableMemory, usableMemory } from "../hardware/memory_reserve.ts";
+import { fill } from "../kernels/elementwise.ts";
+import { autotune } from "../lab/tuning/autotune.ts";
+import type { TuningValue } from "../lab/tuning/canonical_text.ts";
+import type { AutotuneOptions, TuningResult } from "../lab/tuning/tuning_options.ts";
+import type { CompileOptions } from "../launch/compile_options.ts";
+import { Kernel } from "../launch/kernel.ts";
 import type { LaunchPlan } from "../launch/launch_plan.ts";
 import { planLaunch } from "../launch/launch_planner.ts";
 import type { LaunchProblem } from "../launch/launch_problem.ts";
-import type { CompileOptions } from "../launch/compile_options.ts";
-import { Kernel } from "../launch/kernel.ts";
 import type { Module } from "../launch/module.ts";
 import type { NoStructs, StructTypes } from "../launch/struct_type.ts";
+import type { PlacementOptions, StreamChoice } from "../memory/buffer_options.ts";
+import { DeviceBuffer } from "../memory/device_buffer.ts";
+import {
+  type AnyTypedArray,
+  type DType,
+  type DTypeOf,
+  dtypeOf,
+  type ElementOf,
+  type SelfDescribingArray,
+  type TypedArrayOf,
+} from "../memory/dtype.ts";
+import { MemoryManager } from "../memory/manager/memory_manager.ts";
+import { PinnedBuffer } from "../memory/pinned_buffer.ts";
+import { shareWith } from "../memory/pool/device_pools.ts";
+import { MemoryPool } from "../memory/pool/memory_pool.ts";
+import type { MemoryPoolOptions } from "../memory/pool/pool_options.ts";
+import {
+  type FilePart,
+  type PrefetchedFile,
+  prefetchFiles,
+  type PrefetchOptions,
+} from "../memory/upload/file_prefetch.ts";
+import {
+  type FileIntoOptions,
+  type FileUploadOptions,
+  uploadFile,
+  uploadFileInto,
+} from "../memory/upload/file_upload.ts";
+import {
+  type ByteSource,
+  type StreamUploadOptions,
+  uploadStream,
+} from "../memory/upload/stream_upload.ts";
+import { UploadRing, type UploadRingOptions } from "../memory/upload/upload_ring.ts";
+import { defaultStream } from "../stream/default_stream.ts";
+import { Event, type EventOptions } from "../stream/event.ts";
+import { duringDeviceWait, refuseDeviceWait } from "../stream/running_captures.ts";
+import { Stream, type StreamOptions } from "../stream/stream.ts";
 import { DeviceKernels } from "./device_kernels.ts";
-import { requireOnDevice } from "./device_checks.ts";
 import {
   compileFile,
   compileText,
@@ -23,14 +75,29 @@ import {
   type LoadModuleOptions,
   type ModuleStructs,
 } from "./module_sources.ts";
-import { MemoryDevice } from "./memory_device.ts";
-import { canReach, grantAccess } from "./peer_access.ts";
+
+/** Options of {@linkcode Device.allocate}. */
+export interface AllocateOptions<D extends DType> extends PlacementOptions {
+  /** The initial value of every element. The content is undefined if absent. */
+  readonly fill?: ElementOf<D>;
+  /** The pool to allocate from; {@linkcode Device.pool} by default. */
+  readonly pool?: MemoryPool;
+}
+
+/** Options of {@linkcode Device.upload}. */
+export interface UploadOptions<D extends DType> extends StreamChoice {
+  /**
+   * The element type, for arrays that do not imply one: `bfloat16` bits come in a `Uint16Array`,
+   * `bool` and `float8_*` in a `Uint8Array`.
+   */
+  readonly dtype: D;
+}
 
 /**
- * An opened device. Made by `openDevice()`.
+ * An opened device, made by `openDevice()`.
  *
- * Streams and buffers made from it stay usable until they are disposed themselves; its default
- * stream ends with the last of them.
+ * Streams and buffers stay usable after the device is disposed, until they are disposed
+ * themselves. The default stream ends with the last of them.
  *
  * @example
  * ```ts
@@ -42,27 +109,294 @@ import { canReach, grantAccess } from "./peer_access.ts";
  * device.kernels.axpy(2, x, y);
  * console.log(await y.toArray()); // Float32Array(3) [ 12, 14, 16 ]
  * ```
+ *
+ * @category Devices
  */
-export class Device extends MemoryDevice {
+export class Device implements Disposable {
+  /** The device as the lower layers see it. */
+  readonly context: DeviceContext;
   /** Built-in kernels and operations on buffers. */
   readonly kernels: DeviceKernels;
+  #memory: MemoryManager | undefined;
+  #disposed = false;
 
-  /** Makes a device of an opened context, which it holds until it is disposed. */
+  /** Makes a device of an opened context and holds the context until the device is disposed. */
   constructor(context: DeviceContext) {
-    super(context);
+    requireInstance(context, DeviceContext, "context", "make a device");
+    context.retain();
+    this.context = context;
     this.kernels = new DeviceKernels(context);
   }
 
+  /** The properties of the device. */
+  get info(): DeviceInfo {
+    return this.context.info;
+  }
+
+  /** The name in messages and reports: `cuda:0`, `host:0`. */
+  get label(): string {
+    return this.context.label;
+  }
+
+  /** Whether the device is disposed. */
+  get disposed(): boolean {
+    return this.#disposed;
+  }
+
+  /** The default stream, for work whose options name no stream. Disposing it has no effect. */
+  get stream(): Stream {
+    return defaultStream(this.#use());
+  }
+
+  /** Makes a stream. */
+  createStream(options: StreamOptions = {}): Stream {
+    return new Stream(this.#use(), options);
+  }
+
+  /** Makes an event that is not recorded yet. */
+  createEvent(options: EventOptions = {}): Event {
+    return new Event(this.#use(), options);
+  }
+
   /**
-   * Compiles CUDA C++ for the device and loads it. What was compiled before comes from the compile
-   * cache, for which no compiler is needed. Does not block the event loop.
+   * Waits for all work of the device, including the work of other isolates, without blocking the
+   * event loop.
+   *
+   * @throws {CudaError} If work failed.
+   */
+  async done(): Promise<void> {
+    const { library, ordinal } = this.#use();
+    refuseDeviceWait(library, `wait for ${this.label}`);
+    await duringDeviceWait(library, () => synchronizeDevice(library, ordinal));
+  }
+
+  /** The blocking twin of {@linkcode Device.done}. */
+  doneSync(): void {
+    const { library, ordinal } = this.#use();
+    refuseDeviceWait(library, `wait for ${this.label}`);
+    synchronizeDeviceSync(library, ordinal);
+  }
+
+  /**
+   * The default pool of the device's buffers, made on first use with the options of `openDevice()`,
+   * or else from the environment.
+   *
+   * @throws {EnvironmentError} If an environment variable for pools is malformed.
+   *
+   * @example
+   * ```ts
+   * import { openDevice } from "@gridstride/cuda";
+   *
+   * using device = openDevice(undefined, { memory: { maxPoolSize: "1GiB" } });
+   * device.allocate("float32", 1000).free();
+   * device.allocate("float32", 1000).free(); // the same memory again
+   * console.log(device.pool.stats().hitRate); // 0.5
+   * ```
+   */
+  get pool(): MemoryPool {
+    return MemoryPool.ofDevice(this.#use());
+  }
+
+  /**
+   * The manager of the device's memory: usable bytes, shares of the pools, chunks that fit.
+   *
+   * @throws {CudaError} If the device cannot report its memory.
+   */
+  get memory(): MemoryManager {
+    void this.#use();
+    return this.#memory ??= new MemoryManager(this, { pool: this.pool });
+  }
+
+  /** Free, total, reserved and usable memory in bytes. */
+  memoryInfo(): UsableMemory {
+    const { library, ordinal } = this.#use();
+    return usableMemory(deviceMemory(library, ordinal));
+  }
+
+  /**
+   * Makes a pool with its own limits and statistics; see {@linkcode MemoryPool}.
+   *
+   * @throws {TypeError | RangeError} If an option is wrong.
+   * @throws {OutOfMemoryError} If there is no room for the memory to preallocate.
+   */
+  createPool(options: MemoryPoolOptions = {}): MemoryPool {
+    void this.#use();
+    return new MemoryPool(this, options);
+  }
+
+  /**
+   * Allocates a buffer.
+   *
+   * @param dtype The element type.
+   * @param length The number of elements; 0 gives a valid empty buffer.
+   * @throws {RangeError} If the length is negative, fractional, not a number or too large.
+   * @throws {OutOfMemoryError} If the device has no room.
+   */
+  allocate<D extends DType>(
+    dtype: D,
+    length: number,
+    options: AllocateOptions<D> = {},
+  ): DeviceBuffer<D> {
+    const { pool, value } = this.#source(options);
+    return filled(pool.allocate(dtype, length, options), value, options);
+  }
+
+  /**
+   * The twin of {@linkcode Device.allocate} that never blocks the event loop, even if memory becomes
+   * available only after a stream has made progress.
+   *
+   * @throws {RangeError} If the length is negative, fractional, not a number or too large.
+   * @throws {OutOfMemoryError} If the device has no room.
+   */
+  async allocateAsync<D extends DType>(
+    dtype: D,
+    length: number,
+    options: AllocateOptions<D> = {},
+  ): Promise<DeviceBuffer<D>> {
+    const { pool, value } = this.#source(options);
+    return filled(await pool.allocateAsync(dtype, length, options), value, options);
+  }
+
+  /**
+   * Allocates host memory that the device reads and writes directly.
+   *
+   * @param dtype The element type.
+   * @param length The number of elements: 1 byte to 4 GiB in all.
+   * @throws {RangeError} If the length is out of range.
+   */
+  allocatePinned<D extends DType>(dtype: D, length: number): PinnedBuffer<D> {
+    return new PinnedBuffer(this.#use(), dtype, length);
+  }
+
+  /**
+   * Allocates a buffer as long as an array and enqueues a copy of the array into it, as
+   * {@linkcode DeviceBuffer.copyFrom} does. The array may be changed at once.
+   *
+   * @param array The elements; its class gives the buffer's element type.
+   * @throws {TypeError} If neither the array nor the options give an element type.
+   * @throws {OutOfMemoryError} If the device has no room.
+   */
+  upload<A extends SelfDescribingArray>(
+    array: A,
+    options?: StreamChoice & { readonly dtype?: never },
+  ): DeviceBuffer<DTypeOf<A> & DType>;
+  /**
+   * Allocates a buffer for the elements of an array whose element type the options name.
+   *
+   * @param array An array of the class that holds such elements: a `Uint16Array` for `bfloat16`.
+   */
+  upload<D extends DType>(array: TypedArrayOf<D>, options: UploadOptions<D>): DeviceBuffer<D>;
+  upload(array: AnyTypedArray, options: Partial<UploadOptions<DType>> = {}): DeviceBuffer {
+    const context = this.#use();
+    requireObject(options, "options", "upload");
+    const isArray = ArrayBuffer.isView(array);
+    const dtype = options.dtype ?? (isArray ? dtypeOf(array) as DType | undefined : undefined);
+    if (!isArray || dtype === undefined) {
+      throw new TypeError(
+        "Cannot upload as array must be a typed array with an element type of its own, or one " +
+          `that options.dtype names: it is ${describeValue(array)}`,
+      );
+    }
+    const { stream } = options;
+    const choice = stream === undefined ? {} : { stream };
+    const buffer = DeviceBuffer.allocate(context, dtype, array.length, choice);
+    try {
+      buffer.copyFrom(array, options);
+    } catch (error) {
+      giveBackAfterFailure(buffer);
+      throw error;
+    }
+    return buffer;
+  }
+
+  /**
+   * Allocates a buffer and reads a file, or a part of it, into the buffer. Several threads read into
+   * pinned memory while the device copies; the event loop is not blocked. Resolves when the whole
+   * content has arrived. {@linkcode FileUploadOptions} has progress and cancellation.
+   *
+   * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If the file does not exist or may not be
+   * read.
+   * @throws {OutOfMemoryError} If the device has no room.
+   *
+   * @example
+   * ```ts
+   * import { openDevice } from "@gridstride/cuda";
+   *
+   * const path = await Deno.makeTempFile();
+   * await Deno.writeFile(path, new Uint8Array(1 << 20));
+   * using device = openDevice();
+   * using weights = await device.uploadFile(path, {
+   *   dtype: "float16",
+   *   onProgress: ({ bytes, totalBytes }) => console.log(`${bytes} of ${totalBytes} bytes`),
+   * });
+   * console.log(weights.length); // 524288
+   * await Deno.remove(path);
+   * ```
+   */
+  async uploadFile<D extends DType = "uint8">(
+    path: string | URL,
+    options: FileUploadOptions<D> = {},
+  ): Promise<DeviceBuffer<D>> {
+    return await uploadFile(this.#use(), path, options);
+  }
+
+  /**
+   * Fills a buffer, or a view of one, with the content of a file.
+   *
+   * @throws {TypeError} If the buffer belongs to another device.
+   */
+  async uploadFileInto(
+    buffer: DeviceBuffer,
+    path: string | URL,
+    options: FileIntoOptions = {},
+  ): Promise<void> {
+    const action = "upload a file into a buffer";
+    requireInstance(buffer, DeviceBuffer, "buffer", action);
+    requireOnDevice(this.#use(), buffer, "buffer", action);
+    await uploadFileInto(buffer, path, options);
+  }
+
+  /**
+   * Allocates a buffer and copies all bytes of a stream into it, such as the body of a response. A
+   * slow device slows the stream down.
+   */
+  async uploadStream<D extends DType = "uint8">(
+    source: ByteSource,
+    options: StreamUploadOptions<D> = {},
+  ): Promise<DeviceBuffer<D>> {
+    return await uploadStream(this.#use(), source, options);
+  }
+
+  /**
+   * Uploads parts of files in order and yields their buffers one by one; the caller frees them. The
+   * next parts load while the caller uses the current one.
+   */
+  prefetchFiles<const Part extends FilePart>(
+    parts: Iterable<Part>,
+    options: PrefetchOptions = {},
+  ): AsyncGenerator<PrefetchedFile<Part>, void, void> {
+    return prefetchFiles(this.#use(), parts, options);
+  }
+
+  /**
+   * Makes a separate ring of pinned memory for uploads; see {@linkcode UploadRing}.
+   *
+   * @throws {RangeError} If an option is out of its range.
+   */
+  createUploadRing(options: UploadRingOptions = {}): UploadRing {
+    return UploadRing.create(this.#use(), options);
+  }
+
+  /**
+   * Compiles CUDA C++ for the device and loads it, without blocking the event loop. A source that
+   * was compiled before comes from the compile cache and needs no compiler.
    *
    * Host code in the source, such as `main()` and launches by `<<<>>>`, is skipped.
    *
-   * @param source The source. If it is one literal, TypeScript reads the signatures of its kernels.
-   * @throws {CompileError} If it does not compile; the message marks the lines.
+   * @param source The source. TypeScript reads the kernels' signatures if it is one literal.
+   * @throws {CompileError} If the source does not compile; the message marks the lines.
    * @throws {TypeError | RangeError} If an option is wrong.
-   * @throws {Deno.errors.NotCapable} If the compiler may not be run.
+   * @throws {Deno.errors.NotCapable} If running the compiler is not permitted.
    *
    * @example
    * ```ts
@@ -84,51 +418,53 @@ export class Device extends MemoryDevice {
     source: Source,
     options: CompileOptions & ModuleStructs<Structs> = {},
   ): Promise<Module<Source, Structs>> {
-    const context = this.use();
+    const context = this.#use();
     return await whileHeld(context, () => compileText(context, source, options));
   }
 
   /**
-   * Compiles a file of CUDA C++, as {@linkcode Device.compile} does a text, with the headers of the
-   * program's own that lie in its directory or below; `options: ["-I…"]` names other directories.
+   * Compiles a file of CUDA C++ as {@linkcode Device.compile} does. The program's own headers are
+   * found in the file's directory and below; `options: ["-I…"]` adds other directories.
    *
-   * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If it is not there or may not be read.
+   * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If the file does not exist or may not be
+   * read.
    */
   async compileFile<const Structs extends StructTypes = NoStructs>(
     path: string | URL,
     options: CompileOptions & ModuleStructs<Structs> = {},
   ): Promise<Module<string, Structs>> {
-    const context = this.use();
+    const context = this.#use();
     return await whileHeld(context, () => compileFile(context, path, options));
   }
 
   /**
-   * Loads machine code: a cubin, a fat binary or PTX for CUDA, a shared library that was compiled
-   * for the host device. Its kernels are named as they are in the machine code.
+   * Loads machine code: a cubin, fat binary or PTX for CUDA, a shared library for the host device.
+   * Kernels have the names they have in the machine code.
    *
-   * @param image Its bytes, or the file that has them.
-   * @throws {CudaError} If it is none, or not for this device; the message has what the driver says.
+   * @param image The bytes, or the file that contains them.
+   * @throws {CudaError} If the image is not machine code for this device; the message contains the
+   * driver's explanation.
    */
   async loadModule<const Structs extends StructTypes = NoStructs>(
     image: Uint8Array | string | URL,
     options: LoadModuleOptions & ModuleStructs<Structs> = {},
   ): Promise<Module<string, Structs>> {
-    const context = this.use();
+    const context = this.#use();
     return await whileHeld(context, () => loadImage(context, image, options));
   }
 
   /**
-   * Grid, block and shared memory for a problem, from the kernel's and the device's limits: launched
-   * as they are, or with a stream, `{ ...plan, stream }`; they also say what they will do.
+   * Chooses grid, block and shared memory for a problem from the limits of the kernel and the
+   * device. Launch with the plan as it is, or with a stream: `{ ...plan, stream }`.
    *
-   * The grid of a module's kernel covers the problem exactly. Where the kernel has a grid-stride
-   * loop, `coverage: "stride"` launches no more blocks than the device holds at once.
+   * The grid of a module's kernel covers the problem exactly. For a kernel with a grid-stride loop,
+   * `coverage: "stride"` launches no more blocks than the device holds at once.
    *
    * @param problem Elements, rows and columns (and planes), or m, n and k of a matrix product.
-   * @throws {TypeError} If the problem is of no kind that is known, or not of elements where the
-   * kernel is built in, or the kernel of another device.
-   * @throws {RangeError} If a number of it is not an integer of its range, no block of the kernel
-   * fits on the device, or the grid would be larger than there can be.
+   * @throws {TypeError} If the problem has none of these forms, a built-in kernel is given anything
+   * but elements, or the kernel belongs to another device.
+   * @throws {RangeError} If a number is not an integer in its range, no block of the kernel fits on
+   * the device, or the grid would exceed the device's limits.
    *
    * @example
    * ```ts
@@ -153,15 +489,59 @@ export class Device extends MemoryDevice {
    */
   launchFor(kernel: Kernel<string>, problem: LaunchProblem): LaunchPlan {
     const action = "choose launch parameters";
-    const context = this.use();
+    const context = this.#use();
     requireInstance(kernel, Kernel, "kernel", action);
     requireOnDevice(context, kernel, "kernel", action);
     return planLaunch(kernel, problem);
   }
 
   /**
-   * Sends what kernels print, as everything that the process writes to stdout, to stderr until the
-   * result is disposed; for programs whose stdout is read by others. Wait for the kernels before.
+   * Finds the fastest of several configurations of some work, such as block sizes of a kernel, by
+   * timing them in turn on the device. What was timed before, by this process or another, is not
+   * timed again. A configuration that fails is reported and not chosen.
+   *
+   * One that faults, by a wild access for example, takes the device from this process as on every
+   * other occasion: that ends the tuning with an error that names it, and the next process leaves it
+   * out. Configurations that may do so belong into a process of their own.
+   *
+   * @throws {TypeError | RangeError} If an option is wrong.
+   * @throws {TuningError} If all configurations fail, or one takes the device with it.
+   * @throws {OutOfMemoryError} If there is no room for copies of the buffers to restore.
+   *
+   * @example
+   * ```ts
+   * import { openDevice } from "@gridstride/cuda";
+   *
+   * using device = openDevice();
+   * using x = device.allocate("float32", 100_000, { fill: 1 });
+   * const { best, report } = await device.autotune({
+   *   name: "double",
+   *   configurations: [{ each: 1 }, { each: 2 }, { each: 4 }],
+   *   key: { elements: x.length },
+   *   prepare: ({ each }) =>
+   *     device.compile(`
+   *       __global__ void twice(float* x, int n) {
+   *         int first = (blockIdx.x * blockDim.x + threadIdx.x) * EACH;
+   *         for (int i = first; i < min(first + EACH, n); i++) x[i] *= 2;
+   *       }`, { defines: { EACH: each } }),
+   *   launch: ({ each }, module) =>
+   *     module.kernel("twice")
+   *       .launch({ grid: Math.ceil(x.length / (256 * each)), block: 256 }, x, x.length),
+   *   restore: [x],
+   * });
+   * console.log(best, report.map(({ medianMicroseconds }) => medianMicroseconds));
+   * ```
+   */
+  async autotune<const Configuration extends TuningValue, Prepared = undefined>(
+    options: AutotuneOptions<Configuration, Prepared>,
+  ): Promise<TuningResult<Configuration>> {
+    return await autotune(this.#use(), options);
+  }
+
+  /**
+   * Redirects stdout of the whole process, including the output of kernels, to stderr until the
+   * result is disposed, for programs whose stdout another program reads. Wait for the kernels
+   * before disposing it.
    *
    * @throws {CudaError} If stdout or stderr is closed.
    *
@@ -182,23 +562,92 @@ export class Device extends MemoryDevice {
    * ```
    */
   printToStderr(): Disposable {
-    return divertOutput(this.use().library);
+    return divertOutput(this.#use().library);
   }
 
   /** Whether this device can address the memory of another. */
   canAccessPeer(peer: Device): boolean {
-    requireInstance(peer, Device, "peer", "ask for peer access");
-    return canReach(this.use(), peer.context);
+    requireInstance(peer, Device, "peer", "query peer access");
+    const { library, ordinal } = this.#use();
+    const other = peer.context;
+    return library === other.library && ordinal !== other.ordinal &&
+      canAccessPeer(library, ordinal, other.ordinal);
   }
 
   /**
-   * Lets this device address the memory of another; doing it twice is allowed.
+   * Lets this device address the memory of another. Repeated calls have no effect.
    *
    * @throws {TypeError} If the devices belong to different libraries.
-   * @throws {CudaError} If the hardware cannot.
+   * @throws {CudaError} If the hardware does not support it.
    */
   enablePeerAccess(peer: Device): void {
     requireInstance(peer, Device, "peer", "enable peer access");
-    grantAccess(this.use(), peer.context);
+    const { library, ordinal } = this.#use();
+    if (library !== peer.context.library) {
+      throw new TypeError(
+        `Cannot enable peer access from ${this.label} to ${peer.label} as they belong to different libraries`,
+      );
+    }
+    enablePeerAccess(library, ordinal, peer.context.ordinal);
+    shareWith(peer.context, ordinal);
   }
+
+  /** Releases the device. Objects made from it stay usable until they are disposed themselves. */
+  [Symbol.dispose](): void {
+    if (this.#disposed) return;
+    giveBack(
+      this.context,
+      () => this.context.release(),
+      () => this.#disposed = true,
+    );
+  }
+
+  /** The context of a device that is not disposed. */
+  #use(): DeviceContext {
+    if (this.#disposed) throw new TypeError(`Cannot use ${this.label} as it is disposed`);
+    return this.context;
+  }
+
+  /** The pool and initial value of an allocation, read before the buffer exists. */
+  #source<D extends DType>(options: AllocateOptions<D>): {
+    pool: MemoryPool;
+    value: ElementOf<D> | undefined;
+  } {
+    const action = "allocate a buffer";
+    const context = this.#use();
+    requireObject(options, "options", action);
+    const { fill: value, pool = this.pool } = options;
+    requireInstance(pool, MemoryPool, "options.pool", action);
+    requireOnDevice(context, pool, "options.pool", action);
+    return { pool, value };
+  }
+}
+
+/** Fills a new buffer, or frees it if that fails. */
+function filled<D extends DType>(
+  buffer: DeviceBuffer<D>,
+  value: ElementOf<D> | undefined,
+  options: StreamChoice,
+): DeviceBuffer<D> {
+  if (value === undefined) return buffer;
+  try {
+    fill(buffer, value, options);
+    return buffer;
+  } catch (error) {
+    giveBackAfterFailure(buffer);
+    throw error;
+  }
+}
+
+/** @throws {TypeError} If an object belongs to another device than the context. */
+function requireOnDevice(
+  context: DeviceContext,
+  owner: { readonly context: DeviceContext },
+  name: string,
+  action: string,
+): void {
+  if (context.isSameDevice(owner.context)) return;
+  throw new TypeError(
+    `Cannot ${action} as ${name} must be of ${context.label}: it is of ${owner.context.label}`,
+  );
 }

@@ -152,29 +152,29 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "function narrowFromFloat32": takes(fc.oneof(narrow, dtype), typedArray),
   "function widenToFloat32": takes(fc.oneof(narrow, dtype), typedArray),
 
-  "getter OpenedDevice.info": nothing,
-  "getter OpenedDevice.label": nothing,
-  "getter OpenedDevice.stream": nothing,
-  "getter OpenedDevice.disposed": nothing,
-  "method OpenedDevice.createStream": takes(
+  "getter Device.info": nothing,
+  "getter Device.label": nothing,
+  "getter Device.stream": nothing,
+  "getter Device.disposed": nothing,
+  "method Device.createStream": takes(
     options({ priority: fc.integer({ min: -7, max: 2 }) }),
   ),
-  "method OpenedDevice.createEvent": takes(options({ timing: flag })),
-  "method OpenedDevice.memoryInfo": nothing,
-  "method OpenedDevice.done": nothing,
-  "method OpenedDevice.doneSync": nothing,
-  "method OpenedDevice.[Symbol.dispose]": nothing,
+  "method Device.createEvent": takes(options({ timing: flag })),
+  "method Device.memoryInfo": nothing,
+  "method Device.done": nothing,
+  "method Device.doneSync": nothing,
+  "method Device.[Symbol.dispose]": nothing,
   "new Device": takes(context),
-  "method MemoryDevice.allocate": takes(
+  "method Device.allocate": takes(
     dtype,
     size,
     options({ fill: element, stream, alignment }),
   ),
-  "method MemoryDevice.upload": takes(
+  "method Device.upload": takes(
     typedArray,
     options({ stream, dtype: fc.oneof(dtype, fc.constantFrom(...DTYPES)) }),
   ),
-  "method MemoryDevice.allocatePinned": bounded(takes(dtype, pinnedLength)),
+  "method Device.allocatePinned": bounded(takes(dtype, pinnedLength)),
   "method Device.printToStderr": nothing,
   "method Device.canAccessPeer": takes(device),
   "method Device.enablePeerAccess": takes(device),
@@ -295,8 +295,6 @@ export const WEIGHTS: Readonly<Record<string, number>> = {
 /** Which objects of the stage are the receivers of a class's methods. */
 export const RECEIVERS: Readonly<Record<string, StageKind>> = {
   Device: "device",
-  OpenedDevice: "device",
-  MemoryDevice: "device",
   LaunchPlan: "plan",
   DeviceContext: "context",
   DeviceKernels: "kernels",

@@ -98,15 +98,15 @@ const name = fc.constantFrom("step", "a trace", "");
 
 /** The members by name. */
 export const POOL_MEMBERS: Readonly<Record<string, Arguments>> = {
-  "getter MemoryDevice.pool": nothing,
-  "getter MemoryDevice.memory": nothing,
-  "method MemoryDevice.createPool": takes(poolOptions),
-  "method MemoryDevice.allocateAsync": takes(dtype, size, newBuffer),
-  "method MemoryDevice.createUploadRing": takes(ringOptions),
-  "method MemoryDevice.uploadFile": takes(path, options({ ...transfer, ...part })),
-  "method MemoryDevice.uploadFileInto": takes(buffer, path, options({ ...transfer, offset: size })),
-  "method MemoryDevice.uploadStream": takes(source, options({ ...transfer, bytes: size, dtype })),
-  "method MemoryDevice.prefetchFiles": takes(
+  "getter Device.pool": nothing,
+  "getter Device.memory": nothing,
+  "method Device.createPool": takes(poolOptions),
+  "method Device.allocateAsync": takes(dtype, size, newBuffer),
+  "method Device.createUploadRing": takes(ringOptions),
+  "method Device.uploadFile": takes(path, options({ ...transfer, ...part })),
+  "method Device.uploadFileInto": takes(buffer, path, options({ ...transfer, offset: size })),
+  "method Device.uploadStream": takes(source, options({ ...transfer, bytes: size, dtype })),
+  "method Device.prefetchFiles": takes(
     parts,
     options({ stream, ring: reference("ring"), signal, ahead: size, aheadBytes: size }),
   ),

@@ -124,7 +124,7 @@ export const TUNING_MEMBERS: Readonly<Record<string, Arguments>> = {
   ),
   "function autotuningStatistics": takes(),
   "function clearTunings": takes(),
-  "method OpenedDevice.autotune": takes(fc.oneof(
+  "method Device.autotune": takes(fc.oneof(
     fc.record({ ...rightTuner, launch, key: fc.nat(3) }, {
       requiredKeys: ["name", "configurations", "launch", "key"],
       noNullPrototype: true,
