@@ -352,19 +352,6 @@ GS_API int32_t gs_file_read(int32_t file, double offset, int32_t pinned, double 
 /* Closes the file; a read under way still completes. */
 GS_API int32_t gs_file_close(int32_t file);
 
-/* What the file system says of count files, named by NUL-terminated UTF-8 behind one another, which
- * is so many bytes with the NULs. Each has GS_FILE_STATE_SLOTS doubles: [0] device, [1] inode,
- * [2] size in bytes, the times of the last [3] modification and, cut off to seconds, [4] change in
- * milliseconds since 1970, [5] type and permissions as st_mode, [6] owner; all of them -1 where it
- * is not there. follow: 1 of what a link leads to, 0 of the link. GS_ERROR_SYSTEM where one cannot
- * be told. */
-#define GS_FILE_STATE_SLOTS 7
-GS_API int32_t gs_file_states(const char* paths, double bytes, int32_t follow, double* states,
-                              int32_t count);
-
-/* The 32 bytes of the SHA-256 of a message. */
-GS_API int32_t gs_digest_sha256(const void* message, double bytes, void* digest);
-
 /* ---- output ------------------------------------------------------------------------------- */
 
 /* 1: what the process writes to standard output, as kernels that print do, goes to standard error

@@ -1,15 +1,10 @@
 /**
  * What the file system says of files, many at once.
  *
- * The library tells of a hundred files in the time that Deno takes for ten. It looks past Deno,
- * whose permissions hold nevertheless: it is only asked where all files may be read.
- *
  * @module
  */
 
-import { openedLibrary } from "./library.ts";
-
-/** The numbers of each file: see `gs_file_states` in `csrc/gridstride.h`. */
+/** The numbers of each file: device, inode, size, times, mode and owner. */
 export const STATE_SLOTS = 7;
 /** Its size in bytes. */
 export const STATE_BYTES = 2;
@@ -24,8 +19,6 @@ export const STATE_OWNER = 6;
 
 /** In place of every number of a file that is not there. */
 export const ABSENT = -1;
-
-const encoder = new TextEncoder();
 
 /** Whether this process may read all paths without a prompt. */
 export function mayReadAll(): boolean {
@@ -53,20 +46,6 @@ export function fileStates(
 ): Float64Array<ArrayBuffer> {
   const states = new Float64Array(paths.length * STATE_SLOTS);
   const mayReadEach = mayReadAll();
-  const library = mayReadEach ? openedLibrary() : undefined;
-  if (library !== undefined && paths.length > 0) {
-    const names = encoder.encode(paths.join("\0") + "\0");
-    const { length } = paths;
-    const status = library.symbols.gs_file_states(
-      names,
-      names.length,
-      +followsLinks,
-      states,
-      length,
-    );
-    if (status === 0) return states;
-  }
-  // Also where one cannot be told, as Deno says of which and why.
   for (let index = 0; index < paths.length; index++) {
     const path = paths[index]!;
     if (!mayReadEach) requireReadable(path);

@@ -161,14 +161,6 @@ export function openNativeLibrary(path: string): NativeLibrary {
   return library;
 }
 
-/**
- * A library that this isolate has opened, for what either does without a device; undefined where it
- * has opened none.
- */
-export function openedLibrary(): NativeLibrary | undefined {
-  return opened.values().next().value;
-}
-
 function requirePermission(path: string): void {
   const { state } = Deno.permissions.querySync({ name: "ffi", path });
   if (state === "granted") return;

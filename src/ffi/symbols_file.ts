@@ -33,22 +33,4 @@ export const SYMBOLS_FILE = {
     nonblocking: true,
   },
   gs_file_close: { parameters: ["i32" /* int32_t file */], result: "i32" },
-  gs_file_states: {
-    parameters: [
-      "buffer", /* const char* paths */
-      "f64", /* double bytes */
-      "i32", /* int32_t follow */
-      "buffer", /* double* states */
-      "i32", /* int32_t count */
-    ],
-    result: "i32",
-  },
-  gs_digest_sha256: {
-    parameters: [
-      "buffer", /* const void* message */
-      "f64", /* double bytes */
-      "buffer", /* void* digest */
-    ],
-    result: "i32",
-  },
 } as const satisfies Deno.ForeignLibraryInterface;

@@ -115,19 +115,6 @@ const path = fc.constantFrom(FILE, FILE, FILE, "/", "/dev/null", `${FILE}/x`, ""
   (name) => new Deferred<AbiStage>(`<path ${JSON.stringify(name)}>`, () => cString(name)),
 );
 
-/** Paths behind one another and their bytes, of which the last may be missing; and how many. */
-const pathList = fc.tuple(
-  fc.constantFrom("/\0", `/\0${FILE}\0/none\0`, `${FILE}/x\0\0`, "/", "\0", ""),
-  fc.oneof({ weight: 9, arbitrary: fc.constant(0) }, fc.constantFrom(-100, -1, -0.5)),
-  fc.oneof({ weight: 9, arbitrary: fc.constantFrom(1, 2, 3) }, int32),
-  fc.oneof({ weight: 9, arbitrary: fc.constantFrom(0, 1) }, int32),
-  fc.oneof({ weight: 15, arbitrary: fc.constant(lent(4096)) }, fc.constant(null)),
-).map(([texts, missing, count, follow, states]) => {
-  const bytes = new TextEncoder().encode(texts);
-  const names = new Deferred<AbiStage>(`<paths ${JSON.stringify(texts)}>`, () => bytes.slice());
-  return [names, bytes.length + missing, follow, states, count];
-});
-
 /** A block to register: large enough, too small, misaligned, or none. */
 const commandBlock = fc.constantFrom(
   [0, 4288],
@@ -294,8 +281,6 @@ function members(declarations: readonly string[]): Readonly<Record<string, fc.Ar
     gs_file_open: passes(fc.oneof({ weight: 9, arbitrary: path }, fc.constant(null)), result),
     gs_file_read: passes(file, count, pinned, count, count),
     gs_file_close: passes(file),
-    gs_file_states: passesList([], pathList),
-    gs_digest_sha256: passesList([], copyWithHost, [fc.constantFrom(lent(32), null)]),
     gs_output_divert: passes(int32),
 
     gs_kernel_count: passes(result),
