@@ -311,31 +311,6 @@ export type { ScaleOptions } from "./src/kernels/elementwise.ts";
 export type { FloatingDType, NumericDType } from "./src/kernels/operands.ts";
 export type { MomentsOptions, SumDType } from "./src/kernels/reduction.ts";
 
-// Tuning
-export type { KernelTuningOptions, KernelTuningRow } from "./src/kernels/kernel_tuning.ts";
-export type { TunableOperation } from "./src/kernels/tunable_operations.ts";
-export { Autotuner } from "./src/lab/tuning/autotuner.ts";
-export type { TuningValue } from "./src/lab/tuning/canonical_text.ts";
-export {
-  type AutotuningOptions,
-  configureAutotuning,
-  type TuningMode,
-} from "./src/lab/tuning/tuning_mode.ts";
-export type {
-  AutotuneOptions,
-  AutotunerOptions,
-  TuningOrigin,
-  TuningResult,
-  TuningRow,
-  TuningRun,
-  TuningStorage,
-} from "./src/lab/tuning/tuning_options.ts";
-export {
-  type AutotuningStatistics,
-  autotuningStatistics,
-  clearTunings,
-} from "./src/lab/tuning/tuning_store.ts";
-
 // Traces
 export {
   DeviceTrace,
@@ -378,4 +353,3 @@ export {
 } from "./src/ffi/cuda_error.ts";
 export { CacheDirectoryError } from "./src/ffi/cache_directory.ts";
 export { EnvironmentError } from "./src/hardware/environment_error.ts";
-export { TuningError } from "./src/lab/tuning/tuning_error.ts";

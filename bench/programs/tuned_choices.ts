@@ -12,8 +12,9 @@ import {
 } from "../../mod.ts";
 import { TUNED_ELEMENTWISE } from "../../src/kernels/elementwise.ts";
 import { TUNED_REDUCTIONS } from "../../src/kernels/reduction_launch.ts";
-import { TUNABLE_OPERATIONS } from "../../src/kernels/tunable_operations.ts";
-import { makeOperands } from "../../src/kernels/tuning_operands.ts";
+import { autotune, tuneKernels } from "../../src/lab/tuning/mod.ts";
+import { TUNABLE_OPERATIONS } from "../../src/lab/tuning/tunable_operations.ts";
+import { makeOperands } from "../../src/lab/tuning/tuning_operands.ts";
 import { LaunchTimer } from "../../src/lab/tuning/launch_timer.ts";
 import { roundOrder } from "../../src/lab/tuning/round_order.ts";
 import { median } from "../../src/lab/tuning/sample_statistics.ts";
@@ -44,7 +45,7 @@ async function compare(untuned: () => void, tuned: () => void, restore: DeviceBu
 
 async function ownKernels(): Promise<TunedRow[]> {
   const rows: TunedRow[] = [];
-  for (const { operation, kernel, elements } of await device.kernels.tune({ sizes: SIZES })) {
+  for (const { operation, kernel, elements } of await tuneKernels(device, { sizes: SIZES })) {
     using owned = new DisposableStack();
     const dtype: NumericDType = "float32";
     const operands = makeOperands(device.context, dtype, elements, device.stream, owned);
@@ -84,7 +85,7 @@ async function userKernel(): Promise<TunedRow[]> {
       x,
       elements,
     );
-  const { best } = await device.autotune({
+  const { best } = await autotune(device, {
     name: "a user's kernel",
     key: elements,
     configurations,

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { CompileError, CompilerUnavailableError, CudaError, TuningError } from "../../mod.ts";
+import { CompileError, CompilerUnavailableError, CudaError } from "../../mod.ts";
+import { TuningError } from "../lab/tuning/mod.ts";
 import { EXIT } from "./command.ts";
 import { FileProblem } from "./file_problem.ts";
 

@@ -12,8 +12,8 @@ import {
   type KernelFile,
   openDevice,
   readStructs,
-  type TuningResult,
 } from "../../mod.ts";
+import { autotune, type TuningResult } from "../lab/tuning/mod.ts";
 import { type Command, type Invocation, printResult, UsageError } from "./command.ts";
 import { compileKernel, findKernel } from "./kernel_module.ts";
 import { reportKernelProblems } from "./kernel_problem.ts";
@@ -157,7 +157,7 @@ async function tuneOn(device: Device, request: TuneRequest): Promise<TuningResul
   const elements = Math.max(0, ...bound.map((argument) => argument.elements));
   const launchWith = (configuration: Macros, { kernel }: ConfiguredKernel) =>
     kernel.launch(launchOf(launch, configuration, elements), ...values);
-  const result = await device.autotune<Macros, ConfiguredKernel>({
+  const result = await autotune<Macros, ConfiguredKernel>(device, {
     name: "gridstride tune",
     key: { signature, arguments: texts, elements, launch: launch.texts },
     version: await versionOf(request),

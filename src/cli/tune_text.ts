@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { TuningResult, TuningRow } from "../../mod.ts";
+import type { TuningResult, TuningRow } from "../lab/tuning/mod.ts";
 import { textTable } from "./text_table.ts";
 import type { Macros } from "./tune_configurations.ts";
 

@@ -19,9 +19,6 @@ import { DeviceContext, whileHeld } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
 import { type UsableMemory, usableMemory } from "../hardware/memory_reserve.ts";
 import { fill } from "../kernels/elementwise.ts";
-import { autotune } from "../lab/tuning/autotune.ts";
-import type { TuningValue } from "../lab/tuning/canonical_text.ts";
-import type { AutotuneOptions, TuningResult } from "../lab/tuning/tuning_options.ts";
 import type { CompileOptions } from "../launch/compile_options.ts";
 import { Kernel } from "../launch/kernel.ts";
 import type { LaunchPlan } from "../launch/launch_plan.ts";
@@ -493,49 +490,6 @@ export class Device implements Disposable {
     requireInstance(kernel, Kernel, "kernel", action);
     requireOnDevice(context, kernel, "kernel", action);
     return planLaunch(kernel, problem);
-  }
-
-  /**
-   * Finds the fastest of several configurations of some work, such as block sizes of a kernel, by
-   * timing them in turn on the device. What was timed before, by this process or another, is not
-   * timed again. A configuration that fails is reported and not chosen.
-   *
-   * One that faults, by a wild access for example, takes the device from this process as on every
-   * other occasion: that ends the tuning with an error that names it, and the next process leaves it
-   * out. Configurations that may do so belong into a process of their own.
-   *
-   * @throws {TypeError | RangeError} If an option is wrong.
-   * @throws {TuningError} If all configurations fail, or one takes the device with it.
-   * @throws {OutOfMemoryError} If there is no room for copies of the buffers to restore.
-   *
-   * @example
-   * ```ts
-   * import { openDevice } from "@gridstride/cuda";
-   *
-   * using device = openDevice();
-   * using x = device.allocate("float32", 100_000, { fill: 1 });
-   * const { best, report } = await device.autotune({
-   *   name: "double",
-   *   configurations: [{ each: 1 }, { each: 2 }, { each: 4 }],
-   *   key: { elements: x.length },
-   *   prepare: ({ each }) =>
-   *     device.compile(`
-   *       __global__ void twice(float* x, int n) {
-   *         int first = (blockIdx.x * blockDim.x + threadIdx.x) * EACH;
-   *         for (int i = first; i < min(first + EACH, n); i++) x[i] *= 2;
-   *       }`, { defines: { EACH: each } }),
-   *   launch: ({ each }, module) =>
-   *     module.kernel("twice")
-   *       .launch({ grid: Math.ceil(x.length / (256 * each)), block: 256 }, x, x.length),
-   *   restore: [x],
-   * });
-   * console.log(best, report.map(({ medianMicroseconds }) => medianMicroseconds));
-   * ```
-   */
-  async autotune<const Configuration extends TuningValue, Prepared = undefined>(
-    options: AutotuneOptions<Configuration, Prepared>,
-  ): Promise<TuningResult<Configuration>> {
-    return await autotune(this.#use(), options);
   }
 
   /**

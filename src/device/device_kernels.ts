@@ -8,11 +8,6 @@ import { requireInstance } from "../ffi/arguments.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
 import { add, axpy, fill, multiply, scale, type ScaleOptions } from "../kernels/elementwise.ts";
 import { histogram, type HistogramOptions } from "../kernels/histogram.ts";
-import {
-  type KernelTuningOptions,
-  type KernelTuningRow,
-  tuneKernels,
-} from "../kernels/kernel_tuning.ts";
 import type { FloatingDType, NumericDType } from "../kernels/operands.ts";
 import {
   max,
@@ -186,33 +181,5 @@ export class DeviceKernels {
     options: HistogramOptions,
   ): void {
     histogram(x, counts, options);
-  }
-
-  /**
-   * Finds block sizes and grids of the built-in kernels on this device by timing them, and has the
-   * operations use them from now on, in this isolate. They are kept on the disk, where a later
-   * process finds them by calling this too, which then takes milliseconds. Without it operations use
-   * what suits most devices, and nothing is read.
-   *
-   * The order in which a reduction adds up depends on its launch parameters: it is always the same
-   * before tuning, and always the same after it, but results may differ in their last bits.
-   *
-   * @returns What was chosen, in the order of element types, sizes and operations.
-   * @throws {TypeError | RangeError} If an option is wrong.
-   * @throws {OutOfMemoryError} If the device has no room for the buffers of a size.
-   *
-   * @example
-   * ```ts
-   * import { openDevice } from "@gridstride/cuda";
-   *
-   * using device = openDevice();
-   * const rows = await device.kernels.tune({ operations: ["axpy", "sum"], sizes: [100_000] });
-   * for (const { kernel, grid, block, untunedMicroseconds, tunedMicroseconds } of rows) {
-   *   console.log(kernel, grid, block, untunedMicroseconds / tunedMicroseconds);
-   * }
-   * ```
-   */
-  async tune(options?: KernelTuningOptions): Promise<KernelTuningRow[]> {
-    return await tuneKernels(this.#context, options);
   }
 }

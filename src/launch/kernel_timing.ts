@@ -14,7 +14,6 @@ import type { LaunchConfig } from "./launch_config.ts";
 import { Level2Flush } from "./level2_flush.ts";
 import type { KernelArguments } from "./signature_types.ts";
 import type { NoStructs, StructTypes } from "./struct_type.ts";
-import { median } from "../lab/tuning/sample_statistics.ts";
 
 /** Options of {@linkcode timeKernel}. */
 export interface TimeKernelOptions {
@@ -147,4 +146,11 @@ function requireCount(name: string, value: unknown, least: number): void {
     `Cannot time a kernel as options.${name} must be an integer in ${least}..${MOST_LAUNCHES}: ` +
       `it is ${describeValue(value)}`,
   );
+}
+
+/** The middle one; of two, their mean. */
+function median(samples: readonly number[]): number {
+  const sorted = samples.toSorted((one, other) => one - other);
+  const middle = sorted.length / 2;
+  return (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle) - 1]!) / 2;
 }

@@ -2,7 +2,7 @@
 // that both were in.
 
 import { assertEquals } from "@std/assert";
-import type { TuningRow } from "../../mod.ts";
+import type { TuningRow } from "../../src/lab/tuning/mod.ts";
 import { describeTuning } from "../../src/cli/tune_text.ts";
 import type { Macros } from "../../src/cli/tune_configurations.ts";
 

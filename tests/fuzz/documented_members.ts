@@ -4,7 +4,15 @@
  * @module
  */
 
+import * as runtime from "../../mod.ts";
+import * as tuning from "../../src/lab/tuning/mod.ts";
 import { repositoryPath } from "../support/subprocess.ts";
+
+/** The entries whose members are called. */
+const ENTRIES = ["mod.ts", "src/lab/tuning/mod.ts"];
+
+/** The values that the entries export. */
+export const PUBLIC: Readonly<Record<string, unknown>> = { ...runtime, ...tuning };
 
 interface Documented {
   readonly accessibility?: string;
@@ -53,14 +61,13 @@ function classMembers(name: string, { def }: Declaration, isValue: boolean): str
 }
 
 /**
- * The functions, constructors, methods and getters of `mod.ts`: `function openDevice`,
- * `new Stream`, `static Stream.priorities`, `method Stream.wait`, `getter Stream.id`.
- *
- * @param module What `mod.ts` exports: a class that it exports as a type cannot be made by users.
+ * The functions, constructors, methods and getters of the entries: `function openDevice`,
+ * `new Stream`, `static Stream.priorities`, `method Stream.wait`, `getter Stream.id`. Users cannot
+ * construct a class that an entry exports as a type.
  */
-export async function documentedMembers(module: object): Promise<string[]> {
+export async function documentedMembers(): Promise<string[]> {
   const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["doc", "--json", repositoryPath("mod.ts")],
+    args: ["doc", "--json", ...ENTRIES.map(repositoryPath)],
   }).output();
   if (!success) throw new Error(`deno doc failed: ${new TextDecoder().decode(stderr)}`);
   const { nodes } = JSON.parse(new TextDecoder().decode(stdout)) as {
@@ -70,7 +77,7 @@ export async function documentedMembers(module: object): Promise<string[]> {
   const members = symbols.flatMap(({ name, declarations }) =>
     declarations.flatMap((declaration) => {
       if (declaration.kind === "function") return [`function ${name}`];
-      if (declaration.kind === "class") return classMembers(name, declaration, name in module);
+      if (declaration.kind === "class") return classMembers(name, declaration, name in PUBLIC);
       return [];
     })
   );

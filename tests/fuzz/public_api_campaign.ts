@@ -9,6 +9,7 @@ import fc from "fast-check";
 import * as module from "../../mod.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
 import { CallCounts, campaignSettings, type PlayedCall, runCampaign } from "./campaign.ts";
+import { PUBLIC } from "./documented_members.ts";
 import { settled } from "./deferred.ts";
 import { verdict } from "./error_verdict.ts";
 import { PUBLIC_ARGUMENTS, RECEIVERS, WEIGHTS } from "./public_arguments.ts";
@@ -35,7 +36,7 @@ const calls = [...PUBLIC_ARGUMENTS].map(([member, list]): PlayedCall<Step> => ({
 type AnyFunction = (...list: unknown[]) => any;
 type Members = Readonly<Record<PropertyKey, unknown>>;
 
-const exported = module as unknown as Members;
+const exported: Members = PUBLIC;
 
 const SYMBOLS: ReadonlyMap<string, symbol> = new Map([
   ["[Symbol.dispose]", Symbol.dispose],

@@ -109,7 +109,8 @@ const kernelTuning = options({
 /** A tuning of everything takes seconds, so it names few operations and small sizes. */
 function quick(list: Arguments): Arguments {
   const few = { operations: ["fill"], sizes: [7] };
-  return list.map(([given]) => [
+  return list.map(([device, given]) => [
+    device,
     typeof given === "object" && given !== null && !Array.isArray(given) &&
       !(given instanceof Deferred)
       ? { ...few, ...given }
@@ -119,25 +120,28 @@ function quick(list: Arguments): Arguments {
 
 /** The members. */
 export const TUNING_MEMBERS: Readonly<Record<string, Arguments>> = {
-  "function configureAutotuning": takes(
+  "function configureTuning": takes(
     options({ mode: fc.constantFrom("tune", "tune", "tune", "stored", "off", "on") }),
   ),
-  "function autotuningStatistics": takes(),
+  "function tuningStats": takes(),
   "function clearTunings": takes(),
-  "method Device.autotune": takes(fc.oneof(
-    fc.record({ ...rightTuner, launch, key: fc.nat(3) }, {
-      requiredKeys: ["name", "configurations", "launch", "key"],
-      noNullPrototype: true,
-    }),
-    fc.record({ ...tunerMembers, ...runMembers, key: mostly(key) }, {
-      requiredKeys: ["name", "configurations", "launch", "key"],
-    }),
-  )),
+  "function autotune": takes(
+    device,
+    fc.oneof(
+      fc.record({ ...rightTuner, launch, key: fc.nat(3) }, {
+        requiredKeys: ["name", "configurations", "launch", "key"],
+        noNullPrototype: true,
+      }),
+      fc.record({ ...tunerMembers, ...runMembers, key: mostly(key) }, {
+        requiredKeys: ["name", "configurations", "launch", "key"],
+      }),
+    ),
+  ),
   "new Autotuner": takes(device, tunerOptions),
   "getter Autotuner.name": takes(),
   "method Autotuner.best": takes(key),
   "method Autotuner.isTuned": takes(key),
   "method Autotuner.load": takes(key),
   "method Autotuner.tune": takes(key, run),
-  "method DeviceKernels.tune": quick(takes(fc.oneof(rightKernels, kernelTuning))),
+  "function tuneKernels": quick(takes(device, fc.oneof(rightKernels, kernelTuning))),
 };

@@ -6,7 +6,6 @@
  */
 
 import {
-  Autotuner,
   defineStruct,
   Device,
   DeviceBuffer,
@@ -22,6 +21,7 @@ import {
   Stream,
   UploadRing,
 } from "../../mod.ts";
+import { Autotuner } from "../../src/lab/tuning/mod.ts";
 import { LaunchPlan } from "../../src/launch/launch_plan.ts";
 import { Module } from "../../src/launch/module.ts";
 import { loadStageModule, MODULE_KERNELS } from "./stage_module.ts";

@@ -4,8 +4,7 @@
  * @module
  */
 
-import type { DeviceContext } from "../../hardware/device_context.ts";
-import { whileHeld } from "../../hardware/device_context.ts";
+import { contextOf, type DeviceContext, whileHeld } from "../../hardware/device_context.ts";
 import { refuseWhileCapturing } from "../../stream/running_captures.ts";
 import { canonicalText, type TuningValue } from "./canonical_text.ts";
 import type { RaceOutcome } from "./configuration_race.ts";
@@ -41,15 +40,49 @@ import {
 import { addEntries, countTuning, readRecord } from "./tuning_store.ts";
 
 /**
- * Finds the fastest of several configurations on a device; see `Device.autotune()`.
+ * Finds the fastest of several configurations of some work, such as block sizes of a kernel, by
+ * timing them in turn on the device. Configurations that were timed before, by this process or
+ * another, are not timed again. A configuration that fails is reported and not chosen.
  *
+ * A configuration that faults, by a wild access for example, takes the device from this process. The
+ * tuning ends with an error that names it, and the next process leaves it out. Tune configurations
+ * that may fault in a process of their own.
+ *
+ * @param device The device, or another object with its context.
  * @throws {TypeError | RangeError} If an option is wrong.
  * @throws {TuningError} If all configurations fail, or one takes the device with it.
+ * @throws {OutOfMemoryError} If there is no room for copies of the buffers to restore.
+ *
+ * @example
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ * import { autotune } from "@gridstride/cuda/tuning";
+ *
+ * using device = openDevice();
+ * using x = device.allocate("float32", 100_000, { fill: 1 });
+ * const { best, report } = await autotune(device, {
+ *   name: "double",
+ *   configurations: [{ each: 1 }, { each: 2 }, { each: 4 }],
+ *   key: { elements: x.length },
+ *   prepare: ({ each }) =>
+ *     device.compile(`
+ *       __global__ void twice(float* x, int n) {
+ *         int first = (blockIdx.x * blockDim.x + threadIdx.x) * EACH;
+ *         for (int i = first; i < min(first + EACH, n); i++) x[i] *= 2;
+ *       }`, { defines: { EACH: each } }),
+ *   launch: ({ each }, module) =>
+ *     module.kernel("twice")
+ *       .launch({ grid: Math.ceil(x.length / (256 * each)), block: 256 }, x, x.length),
+ *   restore: [x],
+ * });
+ * console.log(best, report.map(({ medianMicroseconds }) => medianMicroseconds));
+ * ```
  */
-export async function autotune<Configuration extends TuningValue, Prepared>(
-  context: DeviceContext,
+export async function autotune<const Configuration extends TuningValue, Prepared = undefined>(
+  device: { readonly context: DeviceContext },
   options: AutotuneOptions<Configuration, Prepared>,
 ): Promise<TuningResult<Configuration>> {
+  const context = contextOf(device, "device", ACTION);
   return await tuneKey(context, readSettings(options), options.key, options);
 }
 

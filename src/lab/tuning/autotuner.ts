@@ -20,7 +20,8 @@ import { ACTION, prunedCandidates, readSettings, type TunerSettings } from "./tu
  *
  * @example
  * ```ts
- * import { Autotuner, openDevice } from "@gridstride/cuda";
+ * import { openDevice } from "@gridstride/cuda";
+ * import { Autotuner } from "@gridstride/cuda/tuning";
  *
  * using device = openDevice();
  * using x = device.allocate("float32", 100_000, { fill: 1 });

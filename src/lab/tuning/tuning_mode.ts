@@ -16,31 +16,26 @@ import { describeValue } from "../../ffi/describe_value.ts";
  */
 export type TuningMode = "tune" | "stored" | "off";
 
-/** Options of {@linkcode configureAutotuning}. */
-export interface AutotuningOptions {
-  /** What tunings do; `"tune"` by default. */
-  readonly mode?: TuningMode;
-}
-
 const MODES: readonly unknown[] = ["tune", "stored", "off"] satisfies TuningMode[];
-const ACTION = "configure autotuning";
+const ACTION = "configure tuning";
 
 let mode: TuningMode = "tune";
 
 /**
- * Says what tunings do from now on, in this isolate: so that a program runs the same way every time,
- * or starts without a pause. What an option leaves out is as by default again.
+ * Sets the mode of tunings in this isolate. A program that times nothing runs the same way every
+ * time and starts without a pause.
  *
+ * @param options `mode` is `"tune"` by default.
  * @throws {TypeError} If there is no such option or mode.
  *
  * @example
  * ```ts
- * import { configureAutotuning } from "@gridstride/cuda";
+ * import { configureTuning } from "@gridstride/cuda/tuning";
  *
- * configureAutotuning({ mode: "stored" });
+ * configureTuning({ mode: "stored" });
  * ```
  */
-export function configureAutotuning(options: AutotuningOptions = {}): void {
+export function configureTuning(options: { readonly mode?: TuningMode } = {}): void {
   requireObject(options, "options", ACTION);
   const unknown = Object.keys(options).find((name) => name !== "mode");
   if (unknown !== undefined) {

@@ -83,7 +83,7 @@ export interface TuningRun<Configuration extends TuningValue, Prepared = undefin
   readonly signal?: AbortSignal;
 }
 
-/** Options of {@linkcode Device.autotune}. */
+/** Options of {@linkcode autotune}. */
 export interface AutotuneOptions<Configuration extends TuningValue, Prepared = undefined>
   extends AutotunerOptions<Configuration, Prepared>, TuningRun<Configuration, Prepared> {
   /**

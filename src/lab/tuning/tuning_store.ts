@@ -18,7 +18,7 @@ import type { TuningStorage } from "./tuning_options.ts";
 import { decodeRecord, encodeRecord, type TuningRecord } from "./tuning_record.ts";
 
 /** What happened to the results of tunings since the process began. */
-export interface AutotuningStatistics {
+export interface TuningStats {
   /** Tunings that timed nothing, as everything was known. */
   readonly found: number;
   /** Tunings that timed configurations. */
@@ -44,7 +44,7 @@ let files: { readonly place: CachePlace; readonly store: CacheStore } | undefine
 let writing: Promise<unknown> = Promise.resolve();
 
 /** What happened to the results of tunings since the process began, in this isolate. */
-export function autotuningStatistics(): AutotuningStatistics {
+export function tuningStats(): TuningStats {
   return { ...counters };
 }
 

@@ -3,7 +3,8 @@
  */
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { OutOfMemoryError, TuningError } from "../../../mod.ts";
+import { OutOfMemoryError } from "../../../mod.ts";
+import { autotune, TuningError } from "../../../src/lab/tuning/mod.ts";
 import { injectFault } from "../../../src/ffi/fault_injection.ts";
 import { device } from "../../support/device.ts";
 import { Spinner } from "./spinning.ts";
@@ -17,7 +18,7 @@ Deno.test("errors of preparing, compiling, launching and waiting are reasons of 
     "fill_uint32(unsigned int* out, unsigned int value, unsigned long long n)",
   );
   const tooMany = 2 * device.info.maxThreadsPerBlock;
-  const { best, report } = await device.autotune({
+  const { best, report } = await autotune(device, {
     ...FAST,
     store: false,
     name: "failures",
@@ -56,7 +57,7 @@ Deno.test("a CUDA call that fails once costs its configuration, and nothing leak
   using y = device.upload(new Float32Array([1]));
   const { library } = device.context;
   let launches = 0;
-  const { best, report } = await device.autotune({
+  const { best, report } = await autotune(device, {
     ...FAST,
     store: false,
     name: "injected",
@@ -78,7 +79,7 @@ Deno.test("a CUDA call that fails once costs its configuration, and nothing leak
 Deno.test("where all fail the error lists every reason, and has the report", async () => {
   const error = await assertRejects(
     () =>
-      device.autotune({
+      autotune(device, {
         ...FAST,
         store: false,
         name: "hopeless",
@@ -103,7 +104,7 @@ Deno.test("failures are remembered, but those that may pass are tried again", as
   using x = device.upload(new Float32Array([1]));
   const tried: string[] = [];
   const tune = () =>
-    device.autotune({
+    autotune(device, {
       ...FAST,
       store: "memory",
       name: "remembered",
@@ -129,7 +130,7 @@ Deno.test("failures are remembered, but those that may pass are tried again", as
 
 Deno.test("where all are known to fail the error says how to try again", async () => {
   const tune = (...configurations: number[]) =>
-    device.autotune({
+    autotune(device, {
       ...FAST,
       store: "memory",
       name: "known to fail",
@@ -151,7 +152,7 @@ Deno.test("a mistake of the program is not kept: once it is mended everything is
   for (const mistake of [new TypeError("x is disposed"), new RangeError("grid.x is 0")]) {
     let isMended = false;
     const tune = () =>
-      device.autotune({
+      autotune(device, {
         ...FAST,
         store: "memory",
         name: `mistaken: ${mistake.name}`,
@@ -168,7 +169,7 @@ Deno.test("a mistake of the program is not kept: once it is mended everything is
   // Neither is one that is made for some configurations only.
   let isMended = false;
   const tune = () =>
-    device.autotune({
+    autotune(device, {
       ...FAST,
       store: "memory",
       name: "mistaken in one",
@@ -188,7 +189,7 @@ Deno.test("where the best that is known fails now, the others are timed anew, fa
   const spinner = new Spinner(device, out);
   let isBroken = false;
   const tune = (...times: number[]) =>
-    device.autotune({
+    autotune(device, {
       warmUp: 0,
       repeats: 20,
       store: "memory",

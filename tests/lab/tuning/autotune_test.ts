@@ -5,11 +5,12 @@
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import {
+  autotune,
   type AutotuneOptions,
-  autotuningStatistics,
-  configureAutotuning,
+  configureTuning,
+  tuningStats,
   type TuningValue,
-} from "../../../mod.ts";
+} from "../../../src/lab/tuning/mod.ts";
 import { device } from "../../support/device.ts";
 import { Spinner } from "./spinning.ts";
 
@@ -20,7 +21,7 @@ Deno.test("the fastest configuration is found, and the report has the times of a
   using out = device.allocate("float32", 1);
   const { launch } = new Spinner(device, out);
   const configurations = [20_000, 100, 40_000, 30_000].map((microseconds) => ({ microseconds }));
-  const { best, origin, report } = await device.autotune({
+  const { best, origin, report } = await autotune(device, {
     ...FAST,
     name: "spin",
     key: 1,
@@ -49,7 +50,7 @@ Deno.test("a kernel that adds to its output gives the right result afterwards", 
     "axpy_float32(float a, const float* x, float* y, unsigned long long n)",
   );
   const seen: number[] = [];
-  const { best } = await device.autotune({
+  const { best } = await autotune(device, {
     ...FAST,
     name: "axpy",
     key: { elements: x.length },
@@ -68,7 +69,7 @@ Deno.test("every launch begins with the content that is restored", async () => {
   using total = device.upload(new Float32Array([0]));
   using most = device.upload(new Float32Array([0]));
   using one = device.upload(new Float32Array([1]));
-  await device.autotune({
+  await autotune(device, {
     ...FAST,
     repeats: 8,
     name: "restore",
@@ -89,7 +90,7 @@ Deno.test("configurations may be compiled; what they were made into is disposed"
   using x = device.allocate("float32", 50_000, { fill: 1 });
   const disposed: boolean[] = [];
   const modules: { readonly disposed: boolean }[] = [];
-  const { best, report } = await device.autotune({
+  const { best, report } = await autotune(device, {
     ...FAST,
     name: "rounds",
     key: { elements: x.length },
@@ -117,7 +118,7 @@ Deno.test("configurations may be compiled; what they were made into is disposed"
 Deno.test("pruning leaves out configurations, in whatever order it returns the others", async () => {
   using out = device.allocate("float32", 1);
   const spinner = new Spinner(device, out);
-  const { report } = await device.autotune({
+  const { report } = await autotune(device, {
     ...FAST,
     name: "pruned",
     key: { most: 200 },
@@ -144,29 +145,29 @@ Deno.test("an override is taken without a launch, and the modes do what they say
     launch: spinner.launch,
   } as const;
   const chosen = async (more = {}) => {
-    const { best, origin } = await device.autotune({ ...options, ...more });
+    const { best, origin } = await autotune(device, { ...options, ...more });
     return [best.microseconds, origin];
   };
   assertEquals(await chosen({ override: { microseconds: 20_000 } }), [20_000, "override"]);
   try {
-    configureAutotuning({ mode: "stored" });
+    configureTuning({ mode: "stored" });
     assertEquals(await chosen(), [20_000, "default"]);
-    configureAutotuning({ mode: "off" });
+    configureTuning({ mode: "off" });
     assertEquals(await chosen(), [20_000, "default"]);
     assertEquals(spinner.launched, []);
-    configureAutotuning();
+    configureTuning();
     assertEquals(await chosen(), [100, "timed"]);
-    const { found } = autotuningStatistics();
+    const { found } = tuningStats();
     const launches = spinner.launched.length;
     assertEquals(await chosen(), [100, "stored"]);
-    configureAutotuning({ mode: "stored" });
+    configureTuning({ mode: "stored" });
     assertEquals(await chosen(), [100, "stored"]);
-    configureAutotuning({ mode: "off" });
+    configureTuning({ mode: "off" });
     assertEquals(await chosen(), [20_000, "default"]);
     assertEquals(spinner.launched.length, launches);
-    assertEquals(autotuningStatistics().found, found + 1);
+    assertEquals(tuningStats().found, found + 1);
   } finally {
-    configureAutotuning();
+    configureTuning();
   }
 });
 
@@ -175,7 +176,7 @@ Deno.test("two tunings at once take turns, so that none times the other", async 
   using stream = device.createStream();
   const order: string[] = [];
   const tune = (name: string, more: object) =>
-    device.autotune({
+    autotune(device, {
       ...FAST,
       name,
       key: 0,
@@ -197,7 +198,7 @@ Deno.test("a signal ends the tuning between launches, and what was written is pu
   const controller = new AbortController();
   let launches = 0;
   const tuning = () =>
-    device.autotune({
+    autotune(device, {
       ...FAST,
       name: "aborted",
       key: 0,
@@ -255,10 +256,10 @@ Deno.test("options that are wrong are refused by name, and nothing is launched",
     [{ signal: 1 }, TypeError, "options.signal must be an AbortSignal"],
   ];
   for (const [wrong, Kind, message] of refused) {
-    const tuning = () => device.autotune({ ...right, ...wrong } as typeof right);
+    const tuning = () => autotune(device, { ...right, ...wrong } as typeof right);
     await assertRejects(tuning, Kind, message);
   }
   const waits = { ...right, launch: () => Promise.reject(new Error("never seen")) };
-  await assertRejects(() => device.autotune(waits), TypeError, "it returned a promise");
+  await assertRejects(() => autotune(device, waits), TypeError, "it returned a promise");
   assertEquals(launches, 0);
 });

@@ -3,7 +3,8 @@
  */
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { Autotuner, configureAutotuning, configureKernelCache } from "../../../mod.ts";
+import { configureKernelCache } from "../../../mod.ts";
+import { Autotuner, configureTuning } from "../../../src/lab/tuning/mod.ts";
 import { device } from "../../support/device.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 import { Spinner } from "./spinning.ts";
@@ -73,10 +74,10 @@ Deno.test("a tuner loads what another has kept, and an override or a mode comes 
     const override = { microseconds: 20_000 } as const;
     const overridden = new Autotuner(device, { ...options, override });
     assertEquals([await overridden.load(1), overridden.best(1)], [false, override]);
-    configureAutotuning({ mode: "off" });
+    configureTuning({ mode: "off" });
     assertEquals(tuner.best(1).microseconds, 20_000);
   } finally {
-    configureAutotuning();
+    configureTuning();
     configureKernelCache();
   }
 });
@@ -103,9 +104,9 @@ Deno.test("a tuner refuses wrong options and devices", () => {
 Deno.test("modes that there are not are refused", () => {
   for (const wrong of [{ mode: "on" }, { mode: 1 }, { modes: "off" }, 7, null]) {
     assertThrows(
-      () => configureAutotuning(wrong as never),
+      () => configureTuning(wrong as never),
       TypeError,
-      "Cannot configure autotuning as",
+      "Cannot configure tuning as",
     );
   }
 });

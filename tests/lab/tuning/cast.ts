@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { AutotuneOptions } from "../../../mod.ts";
+import { autotune, type AutotuneOptions } from "../../../src/lab/tuning/mod.ts";
 import { poolOf } from "../../../src/memory/pool/device_pool.ts";
 import { device } from "../../support/device.ts";
 import { type Spin, Spinner } from "./spinning.ts";
@@ -56,7 +56,7 @@ export class Cast implements Disposable {
   ) {
     const races: string[][] = [];
     let allocations = -1;
-    const { best, origin, report } = await device.autotune({
+    const { best, origin, report } = await autotune(device, {
       name: this.#name,
       key: 1,
       store: "memory",

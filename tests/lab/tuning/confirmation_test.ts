@@ -3,7 +3,7 @@
  */
 
 import { assertEquals, assertRejects } from "@std/assert";
-import { configureAutotuning } from "../../../mod.ts";
+import { configureTuning } from "../../../src/lab/tuning/mod.ts";
 import { device } from "../../support/device.ts";
 import { always, breaking, Cast, LONG, LUCKY, SHORT } from "./cast.ts";
 
@@ -79,12 +79,12 @@ Deno.test("a choice is confirmed once, and once more beside another first", asyn
 
   // Nothing is missing, but nobody has seen these two alone.
   const reordered = ["b", "a", "fast"];
-  configureAutotuning({ mode: "stored" });
+  configureTuning({ mode: "stored" });
   try {
     const untimed = await cast.tune(reordered);
     assertEquals([untimed.best, untimed.origin, untimed.races], ["b", "stored", []]);
   } finally {
-    configureAutotuning();
+    configureTuning();
   }
   const { best, origin, races } = await cast.tune(reordered);
   assertEquals([best, origin], ["fast", "timed"]);

@@ -6,7 +6,8 @@
  * @module
  */
 
-import { CudaError, openDevice, TuningError } from "../../../mod.ts";
+import { CudaError, openDevice } from "../../../mod.ts";
+import { autotune, TuningError } from "../../../src/lab/tuning/mod.ts";
 
 using device = openDevice(Deno.args[0]);
 const fault = device.kernels.load("fault_trap()");
@@ -19,7 +20,7 @@ let launches = 0;
 
 async function outcome() {
   try {
-    const { best, report } = await device.autotune({
+    const { best, report } = await autotune(device, {
       name: "dangerous",
       key: 1,
       warmUp: 1,

@@ -3,12 +3,13 @@
  */
 
 import { assert, assertEquals } from "@std/assert";
+import { configureKernelCache } from "../../../mod.ts";
 import {
-  autotuningStatistics,
+  autotune,
   clearTunings,
-  configureKernelCache,
   type TuningResult,
-} from "../../../mod.ts";
+  tuningStats,
+} from "../../../src/lab/tuning/mod.ts";
 import { device } from "../../support/device.ts";
 import { runProgram } from "../../support/subprocess.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
@@ -41,7 +42,7 @@ class Store implements Disposable {
   ): Promise<TuningResult<Spin> & { readonly launched: number[] }> {
     this.spinner.launched.length = 0;
     const options = { ...FAST, name: "stored", key: 1, configurations, ...more };
-    const result = await device.autotune({ ...options, launch: this.spinner.launch });
+    const result = await autotune(device, { ...options, launch: this.spinner.launch });
     return { ...result, launched: this.spinner.distinct };
   }
 
@@ -133,13 +134,13 @@ Deno.test("damaged and foreign files are ignored, counted and written anew", asy
   ];
   for (const damage of damages) {
     damage();
-    const { corrupt } = autotuningStatistics();
+    const { corrupt } = tuningStats();
     const results = [
       await store.tune(spins(100, 20_000)),
       await store.tune(spins(100, 20_000), { name: "foreign" }),
     ];
     assertEquals(results.map(({ origin }) => origin).sort(), ["stored", "timed"]);
-    assertEquals(autotuningStatistics().corrupt, corrupt + 1);
+    assertEquals(tuningStats().corrupt, corrupt + 1);
     assertEquals((await store.tune(spins(100, 20_000))).origin, "stored");
   }
 });
@@ -149,9 +150,9 @@ Deno.test("where nothing can be written results are kept in memory", async () =>
   using folder = new TemporaryDirectory();
   const file = folder.file(new Uint8Array(1), "no directory");
   configureKernelCache({ directory: file });
-  const { failed } = autotuningStatistics();
+  const { failed } = tuningStats();
   assertEquals((await store.tune(spins(100, 20_000), { name: "kept" })).origin, "timed");
-  assertEquals(autotuningStatistics().failed, failed + 1);
+  assertEquals(tuningStats().failed, failed + 1);
   assertEquals((await store.tune(spins(100, 20_000), { name: "kept" })).origin, "stored");
 });
 
@@ -173,7 +174,7 @@ const spin = device.kernels.load(
   "spin_float32(float* out, unsigned long long nanoseconds, float value)",
 );
 const launched = new Set();
-const { best, origin } = await device.autotune({
+const { best, origin } = await autotune(device, {
   name: "processes",
   key: 1,
   warmUp: 0,

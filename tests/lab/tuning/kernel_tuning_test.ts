@@ -3,16 +3,17 @@
  */
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { configureKernelCache, type KernelTuningRow } from "../../mod.ts";
-import { AXPY, TUNED_ELEMENTWISE } from "../../src/kernels/elementwise.ts";
-import { HISTOGRAM } from "../../src/kernels/histogram.ts";
-import { MOMENTS_PARTIAL, SUM_PARTIAL } from "../../src/kernels/reduction_kernels.ts";
-import { TUNED_REDUCTIONS } from "../../src/kernels/reduction_launch.ts";
-import { TunedParameters } from "../../src/kernels/tuned_parameters.ts";
-import type { Kernel } from "../../src/launch/kernel.ts";
-import { device } from "../support/device.ts";
-import { runProgram } from "../support/subprocess.ts";
-import { TemporaryDirectory } from "../support/temporary_file.ts";
+import { configureKernelCache } from "../../../mod.ts";
+import { type KernelTuningRow, tuneKernels } from "../../../src/lab/tuning/mod.ts";
+import { AXPY, TUNED_ELEMENTWISE } from "../../../src/kernels/elementwise.ts";
+import { HISTOGRAM } from "../../../src/kernels/histogram.ts";
+import { MOMENTS_PARTIAL, SUM_PARTIAL } from "../../../src/kernels/reduction_kernels.ts";
+import { TUNED_REDUCTIONS } from "../../../src/kernels/reduction_launch.ts";
+import { TunedParameters } from "../../../src/kernels/tuned_parameters.ts";
+import type { Kernel } from "../../../src/launch/kernel.ts";
+import { device } from "../../support/device.ts";
+import { runProgram } from "../../support/subprocess.ts";
+import { TemporaryDirectory } from "../../support/temporary_file.ts";
 
 const { context, kernels } = device;
 
@@ -126,7 +127,7 @@ Deno.test("tuning chooses for each kernel and size, is kept, and is used from th
       sizes: [1, 5000],
     } as const;
     const shown: KernelTuningRow[] = [];
-    const rows = await kernels.tune({ ...options, onProgress: (row) => shown.push(row) });
+    const rows = await tuneKernels(device, { ...options, onProgress: (row) => shown.push(row) });
     assertEquals(shown, rows);
     const names = [
       "fill_uint32",
@@ -143,7 +144,7 @@ Deno.test("tuning chooses for each kernel and size, is kept, and is used from th
       assert(tunedMicroseconds <= 1.5 * untunedMicroseconds);
       if (elements === 1) assertEquals(grid, 1);
     }
-    const again = await kernels.tune(options);
+    const again = await tuneKernels(device, options);
     assertEquals(again.map(({ origin }) => origin), new Array(rows.length).fill("stored"));
     const chosen = ({ kernel, grid, block }: KernelTuningRow) => [kernel, grid, block];
     assertEquals(again.map(chosen), rows.map(chosen));
@@ -153,9 +154,10 @@ Deno.test("tuning chooses for each kernel and size, is kept, and is used from th
     // A process that begins afterwards.
     const { code, stdout, stderr } = await runProgram(
       `import { configureKernelCache, openDevice } from "@gridstride/cuda";
+       import { tuneKernels } from "@gridstride/cuda/tuning";
        configureKernelCache({ directory: Deno.args[1] });
        using device = openDevice(Deno.args[0]);
-       const rows = await device.kernels.tune(JSON.parse(Deno.args[2]));
+       const rows = await tuneKernels(device, JSON.parse(Deno.args[2]));
        console.log(JSON.stringify(rows.map(({ kernel, grid, block }) => [kernel, grid, block])));`,
       {
         permissions: ["-A", "--no-check"],
@@ -188,9 +190,9 @@ Deno.test("options that are wrong are refused by name", async () => {
     [{ stream: 1 }, TypeError, "stream must be a Stream"],
   ];
   for (const [options, Kind, message] of refused) {
-    await assertRejects(() => kernels.tune(options as never), Kind, message);
+    await assertRejects(() => tuneKernels(device, options as never), Kind, message);
   }
   const signal = AbortSignal.abort(new Error("stopped"));
-  await assertRejects(() => kernels.tune({ sizes: [8], signal }), Error, "stopped");
-  assertEquals(await kernels.tune({ sizes: [] }), []);
+  await assertRejects(() => tuneKernels(device, { sizes: [8], signal }), Error, "stopped");
+  assertEquals(await tuneKernels(device, { sizes: [] }), []);
 });

@@ -4,28 +4,32 @@
  * @module
  */
 
-import { refuseOption, requireInstance, requireObject } from "../ffi/arguments.ts";
-import { VERSION } from "../ffi/version.ts";
-import { type DeviceContext, whileHeld } from "../hardware/device_context.ts";
-import { streamFor } from "../memory/buffer_copy.ts";
-import type { Kernel } from "../launch/kernel.ts";
-import { launchGeometry, reductionGrid } from "../launch/launch_geometry.ts";
-import { autotune } from "../lab/tuning/autotune.ts";
-import type { TuningOrigin, TuningResult } from "../lab/tuning/tuning_options.ts";
-import type { Stream } from "../stream/stream.ts";
-import { STEPS_PER_THREAD, TUNED_ELEMENTWISE } from "./elementwise.ts";
-import { isFloating, NUMERIC_DTYPES, type NumericDType } from "./operands.ts";
-import { REDUCTION_BLOCK, TUNED_REDUCTIONS, tunedReductionLaunch } from "./reduction_launch.ts";
+import { refuseOption, requireInstance, requireObject } from "../../ffi/arguments.ts";
+import { VERSION } from "../../ffi/version.ts";
+import { contextOf, type DeviceContext, whileHeld } from "../../hardware/device_context.ts";
+import { streamFor } from "../../memory/buffer_copy.ts";
+import type { Kernel } from "../../launch/kernel.ts";
+import { launchGeometry, reductionGrid } from "../../launch/launch_geometry.ts";
+import { autotune } from "./autotune.ts";
+import type { TuningOrigin, TuningResult } from "./tuning_options.ts";
+import type { Stream } from "../../stream/stream.ts";
+import { STEPS_PER_THREAD, TUNED_ELEMENTWISE } from "../../kernels/elementwise.ts";
+import { isFloating, NUMERIC_DTYPES, type NumericDType } from "../../kernels/operands.ts";
+import {
+  REDUCTION_BLOCK,
+  TUNED_REDUCTIONS,
+  tunedReductionLaunch,
+} from "../../kernels/reduction_launch.ts";
 import {
   type Tunable,
   TUNABLE_OPERATIONS,
   type TunableOperation,
   type TuningOperands,
 } from "./tunable_operations.ts";
-import type { TunedParameters } from "./tuned_parameters.ts";
+import type { TunedParameters } from "../../kernels/tuned_parameters.ts";
 import { makeOperands } from "./tuning_operands.ts";
 
-/** Options of {@linkcode DeviceKernels.tune}. */
+/** Options of {@linkcode tuneKernels}. */
 export interface KernelTuningOptions {
   /** What is tuned; everything by default. */
   readonly operations?: readonly TunableOperation[];
@@ -83,16 +87,36 @@ const BLOCKS_PER_MULTIPROCESSOR = [1, 2, 4, 8, 16, 32];
 const MOST_ELEMENTS = 2 ** 40;
 
 /**
- * Finds launch parameters of the built-in kernels by timing, or in the store, and has the operations
- * use them; see {@linkcode DeviceKernels.tune}.
+ * Finds block sizes and grids of the built-in kernels on a device by timing them. The operations of
+ * `device.kernels` use them from then on, in this isolate. The results are kept on the disk, where a
+ * later process finds them by calling this function too, which then takes milliseconds. Without it
+ * operations use parameters that suit most devices, and nothing is read.
  *
+ * The order in which a reduction adds up depends on its launch parameters. It is always the same
+ * before tuning, and always the same after it, but results may differ in their last bits.
+ *
+ * @param device The device, or another object with its context.
+ * @returns The choices, in the order of element types, sizes and operations.
  * @throws {TypeError | RangeError} If an option is wrong.
  * @throws {OutOfMemoryError} If the device has no room for the buffers of a size.
+ *
+ * @example
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ * import { tuneKernels } from "@gridstride/cuda/tuning";
+ *
+ * using device = openDevice();
+ * const rows = await tuneKernels(device, { operations: ["axpy", "sum"], sizes: [100_000] });
+ * for (const { kernel, grid, block, untunedMicroseconds, tunedMicroseconds } of rows) {
+ *   console.log(kernel, grid, block, untunedMicroseconds / tunedMicroseconds);
+ * }
+ * ```
  */
 export async function tuneKernels(
-  context: DeviceContext,
+  device: { readonly context: DeviceContext },
   options: KernelTuningOptions = {},
 ): Promise<KernelTuningRow[]> {
+  const context = contextOf(device, "device", ACTION);
   requireObject(options, "options", ACTION);
   const sizes = requireSizes(options.sizes ?? usualSizes(context));
   const operations = requireAmong(
@@ -188,12 +212,12 @@ async function settle<Parameters extends object>(
   choices: readonly Choice<Parameters>[],
   { kernel, tunable, operands, signal }: Subject,
 ): Promise<Omit<KernelTuningRow, "operation" | "kernel" | "elements">> {
-  const { context, length: elements } = operands.x;
-  const result = await autotune(context, {
+  const { length: elements } = operands.x;
+  const result = await autotune(kernel, {
     name: `built-in ${kernel.name}`,
     key: { elements },
     // The same kernels in another state of the library are others.
-    version: `${VERSION} ${context.library.build.sourceHash}`,
+    version: `${VERSION} ${kernel.context.library.build.sourceHash}`,
     configurations: choices.map(({ grid, block }) => ({ grid, block })),
     launch: ({ grid, block }) => {
       const choice = choices.find((each) => each.grid === grid && each.block === block)!;

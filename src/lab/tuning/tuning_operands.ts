@@ -4,12 +4,12 @@
  * @module
  */
 
-import type { DeviceContext } from "../hardware/device_context.ts";
-import { DeviceBuffer } from "../memory/device_buffer.ts";
-import { bytesPerElement } from "../memory/dtype.ts";
-import { elementBits } from "../memory/element_bits.ts";
-import type { Stream } from "../stream/stream.ts";
-import { isFloating, type NumericDType } from "./operands.ts";
+import type { DeviceContext } from "../../hardware/device_context.ts";
+import { DeviceBuffer } from "../../memory/device_buffer.ts";
+import { bytesPerElement } from "../../memory/dtype.ts";
+import { elementBits } from "../../memory/element_bits.ts";
+import type { Stream } from "../../stream/stream.ts";
+import { isFloating, type NumericDType } from "../../kernels/operands.ts";
 import type { TuningOperands } from "./tunable_operations.ts";
 
 /** How many different values `x` has, from 0 on: as many bins does the histogram have. */

@@ -4,11 +4,11 @@
  * @module
  */
 
-import type { Kernel } from "../launch/kernel.ts";
-import type { KernelFamily } from "../launch/kernel_library.ts";
-import type { DeviceBuffer } from "../memory/device_buffer.ts";
-import { bytesPerElement, type DType } from "../memory/dtype.ts";
-import type { Stream } from "../stream/stream.ts";
+import type { Kernel } from "../../launch/kernel.ts";
+import type { KernelFamily } from "../../launch/kernel_library.ts";
+import type { DeviceBuffer } from "../../memory/device_buffer.ts";
+import { bytesPerElement, type DType } from "../../memory/dtype.ts";
+import type { Stream } from "../../stream/stream.ts";
 import {
   add,
   AXPY,
@@ -21,12 +21,12 @@ import {
   multiply,
   SCALE,
   scale,
-} from "./elementwise.ts";
-import { HISTOGRAM, histogram } from "./histogram.ts";
-import type { FloatingDType, NumericDType } from "./operands.ts";
-import { max, min, moments, sum, type SumDType } from "./reduction.ts";
-import { EXTREMUM, MOMENTS_PARTIAL, SUM_PARTIAL } from "./reduction_kernels.ts";
-import { HISTOGRAM_STEP_BYTES, REDUCTION_STEP_BYTES } from "./reduction_launch.ts";
+} from "../../kernels/elementwise.ts";
+import { HISTOGRAM, histogram } from "../../kernels/histogram.ts";
+import type { FloatingDType, NumericDType } from "../../kernels/operands.ts";
+import { max, min, moments, sum, type SumDType } from "../../kernels/reduction.ts";
+import { EXTREMUM, MOMENTS_PARTIAL, SUM_PARTIAL } from "../../kernels/reduction_kernels.ts";
+import { HISTOGRAM_STEP_BYTES, REDUCTION_STEP_BYTES } from "../../kernels/reduction_launch.ts";
 
 /** Operations whose launch parameters can be tuned; `mean` goes by `sum`. */
 export type TunableOperation =
