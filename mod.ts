@@ -134,16 +134,6 @@ export {
   MemoryCorruptionError,
   type MemoryViolation,
 } from "./src/memory/pool/memory_corruption.ts";
-export {
-  type BlockState,
-  type MemorySnapshot,
-  SNAPSHOT_FORMAT,
-  SNAPSHOT_VERSION,
-  type SnapshotBlock,
-  type SnapshotSegment,
-  type SnapshotTimeline,
-} from "./src/lab/memory/snapshot/memory_snapshot.ts";
-export type { MemoryTrace, TraceEvent } from "./src/lab/memory/trace/memory_trace.ts";
 export type { MemoryChange, MemoryChangeListener } from "./src/memory/pool/memory_watch.ts";
 export type {
   MemoryPoolOptions,

@@ -11,14 +11,8 @@
  */
 
 import flights from "vega-datasets/data/flights-200k.json" with { type: "json" };
-import {
-  type Device,
-  type DeviceBuffer,
-  type Event,
-  type MemorySnapshot,
-  openDevice,
-} from "../mod.ts";
-import { memoryReport } from "../src/lab/memory/mod.ts";
+import { type Device, type DeviceBuffer, type Event, openDevice } from "../mod.ts";
+import { memoryReport, type MemorySnapshot, snapshotPool } from "../src/lab/memory/mod.ts";
 
 /** Bins of the histogram: ten minutes each, from 1 hour early to 3 hours late. */
 const BINS = { count: 24, low: -60, high: 180 };
@@ -137,7 +131,7 @@ async function onDevice(
     maximum: maximum!,
     histogram: [...await counts.toArray()],
     zScores: await z.toArray(),
-    snapshot: device.pool.snapshot(),
+    snapshot: snapshotPool(device.pool),
   };
 }
 

@@ -1,7 +1,7 @@
 /* The element-wise sums and products: see arithmetic.cuh. */
-#include "arithmetic.cuh"
+#include "kernels/arithmetic.cuh"
 
-#include "../kernel_registry.h"
+#include "shim/launch/kernel_registry.h"
 
 namespace gridstride::device_code {
 

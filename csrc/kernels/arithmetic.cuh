@@ -11,8 +11,8 @@
  */
 #pragma once
 
-#include "element.cuh"
-#include "vector_access.cuh"
+#include "kernels/element.cuh"
+#include "kernels/vector_access.cuh"
 
 namespace gridstride::device_code {
 

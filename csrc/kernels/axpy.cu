@@ -1,7 +1,7 @@
 /* The axpy updates: see axpy.cuh. */
-#include "axpy.cuh"
+#include "kernels/axpy.cuh"
 
-#include "../kernel_registry.h"
+#include "shim/launch/kernel_registry.h"
 
 namespace gridstride::device_code {
 

@@ -1,7 +1,7 @@
 /* The minima and maxima: see extremum.cuh. */
-#include "extremum.cuh"
+#include "kernels/extremum.cuh"
 
-#include "../kernel_registry.h"
+#include "shim/launch/kernel_registry.h"
 
 namespace gridstride::device_code {
 

@@ -16,8 +16,8 @@
 #undef NDEBUG
 #include <assert.h>
 
-#include "../kernel_registry.h"
-#include "../portable.cuh"
+#include "shim/launch/kernel_registry.h"
+#include "portable.cuh"
 
 namespace gridstride::device_code {
 

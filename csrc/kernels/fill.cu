@@ -1,7 +1,7 @@
 /* The fills, one per width: see fill.cuh. */
-#include "fill.cuh"
+#include "kernels/fill.cuh"
 
-#include "../kernel_registry.h"
+#include "shim/launch/kernel_registry.h"
 
 namespace gridstride::device_code {
 

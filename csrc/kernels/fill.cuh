@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "vector_access.cuh"
+#include "kernels/vector_access.cuh"
 
 namespace gridstride::device_code {
 

@@ -1,7 +1,7 @@
 /* The histograms: see histogram.cuh. */
-#include "histogram.cuh"
+#include "kernels/histogram.cuh"
 
-#include "../kernel_registry.h"
+#include "shim/launch/kernel_registry.h"
 
 namespace gridstride::device_code {
 

@@ -1,7 +1,7 @@
 /* The moments and their last steps: see moments.cuh. */
-#include "moments.cuh"
+#include "kernels/moments.cuh"
 
-#include "../kernel_registry.h"
+#include "shim/launch/kernel_registry.h"
 
 namespace gridstride::device_code {
 

@@ -34,10 +34,10 @@
 
 #include <math_constants.h>
 
-#include "block_reduce.cuh"
-#include "element.cuh"
-#include "tree_reduce.cuh"
-#include "vector_access.cuh"
+#include "kernels/block_reduce.cuh"
+#include "kernels/element.cuh"
+#include "kernels/tree_reduce.cuh"
+#include "kernels/vector_access.cuh"
 
 namespace gridstride::device_code {
 

@@ -1,7 +1,7 @@
 /* The affine maps: see scale.cuh. */
-#include "scale.cuh"
+#include "kernels/scale.cuh"
 
-#include "../kernel_registry.h"
+#include "shim/launch/kernel_registry.h"
 
 namespace gridstride::device_code {
 

@@ -1,7 +1,7 @@
 /* The kernel that takes a given time (see spin.cuh), and one that takes none. */
-#include "spin.cuh"
+#include "kernels/spin.cuh"
 
-#include "../kernel_registry.h"
+#include "shim/launch/kernel_registry.h"
 
 namespace gridstride::device_code {
 

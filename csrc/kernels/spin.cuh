@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "clock.cuh"
+#include "kernels/clock.cuh"
 
 namespace gridstride::device_code {
 

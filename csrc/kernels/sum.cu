@@ -1,7 +1,7 @@
 /* The sums and their last steps: see sum.cuh. */
-#include "sum.cuh"
+#include "kernels/sum.cuh"
 
-#include "../kernel_registry.h"
+#include "shim/launch/kernel_registry.h"
 
 namespace gridstride::device_code {
 

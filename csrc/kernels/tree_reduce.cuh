@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "../portable.cuh"
+#include "portable.cuh"
 
 namespace gridstride::device_code {
 

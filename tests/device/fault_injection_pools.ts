@@ -59,7 +59,7 @@ function poolOperations(kind: string, options: MemoryPoolOptions): Record<string
     [`a pool of ${kind} memory that is emptied`]: (fixture) =>
       withPool(fixture, options, (pool) => {
         pool.allocate("uint8", 3 * MIB).free();
-        pool.emptyCache();
+        pool.clearCache();
       }),
     [`a pool of ${kind} memory that waits for another stream`]: (fixture) =>
       withPool(fixture, { ...options, ...ONE_BLOCK }, (pool, stack) => {
@@ -78,7 +78,7 @@ function poolOperations(kind: string, options: MemoryPoolOptions): Record<string
         using buffer = pool.allocate("float32", 1000, { stream: fixture.stream });
         fixture.device.kernels.fill(buffer, 1);
         buffer.free();
-        pool.emptyCache();
+        pool.clearCache();
       }),
     [`a pool of ${kind} memory that grows while a stream is captured`]: (fixture) =>
       withPool(fixture, options, (pool, stack) => {
@@ -100,7 +100,7 @@ export const POOL_OPERATIONS: Readonly<Record<string, Operation>> = {
     return {
       [Symbol.dispose]() {
         buffer.free();
-        MemoryPool.ofDevice(device.context).emptyCache();
+        MemoryPool.ofDevice(device.context).clearCache();
       },
     };
   },

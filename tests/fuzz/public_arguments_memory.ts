@@ -63,7 +63,7 @@ export const MEMORY_MEMBERS: Readonly<Record<string, Arguments>> = {
   "method MemoryManager.memoryAvailable": nothing,
   "method MemoryManager.allocate": takes(dtype, size, options({ stream, alignment: size })),
   "method MemoryManager.ownsPointer": takes(anyNumber),
-  "method MemoryManager.emptyCache": nothing,
+  "method MemoryManager.clearCache": nothing,
   "method MemoryManager.chunksThatFit": takes(size, size, options(chunkOptions)),
   "method MemoryManager.stats": nothing,
   "method MemoryManager.logUsage": nothing,
@@ -82,6 +82,6 @@ export const MEMORY_MEMBERS: Readonly<Record<string, Arguments>> = {
   "method MultiDeviceMemory.copy": takes(buffer, buffer, streams),
   "method MultiDeviceMemory.copyTo": takes(buffer, ordinal, streams),
   "method MultiDeviceMemory.stats": nothing,
-  "method MultiDeviceMemory.emptyCache": nothing,
+  "method MultiDeviceMemory.clearCache": nothing,
   "method MultiDeviceMemory.logUsage": nothing,
 };

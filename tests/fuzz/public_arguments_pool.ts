@@ -39,7 +39,6 @@ export const poolOptions: fc.Arbitrary<unknown> = options({
   enableMemoryTracking: flag,
   debug: flag,
   stackFrames: size,
-  historyLength: size,
   cleanupInterval: size,
   trim: flag,
   virtualMemory: flag,
@@ -94,8 +93,6 @@ const ringOptions = options({
   readers: fc.integer({ min: 0, max: 40 }),
 });
 
-const name = fc.constantFrom("step", "a trace", "");
-
 /** The members by name. */
 export const POOL_MEMBERS: Readonly<Record<string, Arguments>> = {
   "getter Device.pool": nothing,
@@ -131,15 +128,11 @@ export const POOL_MEMBERS: Readonly<Record<string, Arguments>> = {
   "method MemoryPool.memoryReserved": nothing,
   "method MemoryPool.liveSizes": nothing,
   "method MemoryPool.ownsPointer": takes(fc.oneof(address, anyNumber)),
-  "method MemoryPool.emptyCache": nothing,
-  "method MemoryPool.emptyCacheAsync": nothing,
+  "method MemoryPool.clearCache": nothing,
+  "method MemoryPool.clearCacheAsync": nothing,
   "method MemoryPool.cleanupExpiredBuffers": takes(anyNumber),
   "method MemoryPool.checkLeaks": takes(options({ olderThan: anyNumber })),
   "method MemoryPool.checkMemory": nothing,
-  "method MemoryPool.snapshot": nothing,
-  "method MemoryPool.startRecording": takes(name),
-  "method MemoryPool.recordPoint": takes(name),
-  "method MemoryPool.stopRecording": nothing,
   // What a listener throws is the program's uncaught error, as it is meant to be.
   "method MemoryPool.onMemoryChange": fc.tuple(
     fc.oneof(fc.constant(new Deferred("<listener>", () => () => {})), anyNumber),

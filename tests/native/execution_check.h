@@ -18,8 +18,8 @@
 #include <gridstride/collectives.h>
 #include <gridstride/kernel_descriptor.h>
 #include <gridstride/register_names.h>
-#include "../../csrc/host/kernel_work.h"
-#include "../../csrc/host/worker_pool.h"
+#include "host/execution/kernel_work.h"
+#include "host/execution/worker_pool.h"
 
 namespace execution {
 

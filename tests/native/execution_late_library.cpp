@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "../../csrc/host/kernel_table.h"
+#include "host/module/kernel_table.h"
 #include "execution_check.h"
 
 namespace execution {

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "../../csrc/host/kernel_table.h"
-#include "../../csrc/host/processor_count.h"
+#include "host/module/kernel_table.h"
+#include "host/device/processor_count.h"
 #include "execution_check.h"
 
 namespace execution {

@@ -1,10 +1,10 @@
 // The handle table by itself: what takes too many handles, or a failure at the wrong moment, to
 // show through the library.
 //
-//   c++ -std=c++17 -Icsrc tests/native/handle_table_test.cpp -x c++ csrc/guard.cu -pthread
+//   c++ -std=c++17 -Icsrc tests/native/handle_table_test.cpp -x c++ csrc/shim/guard.cu -pthread
 //
 // Prints one line per check and exits with 1 when one failed.
-#include "handle_table.h"
+#include "shim/handle_table.h"
 
 #include <cstdio>
 #include <set>

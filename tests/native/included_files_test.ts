@@ -43,7 +43,7 @@ Deno.test("includedFiles() of a test program holds its own and the host device's
     "csrc/host/include",
     "csrc",
   ], read);
-  for (const header of ["csrc/host/device.h", "csrc/host/include/cuda_runtime.h"]) {
+  for (const header of ["csrc/host/device/device.h", "csrc/host/include/cuda_runtime.h"]) {
     assert(files.includes(header), header);
   }
   assert(files.includes("tests/native/runtime/suites.h"));

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "../../csrc/kernel_registry.h"
+#include "shim/launch/kernel_registry.h"
 
 namespace kernels_test {
 

@@ -1,10 +1,10 @@
 // The table of mappings and the blocks declared in them, against a model that is slow and obvious.
 //
 //   c++ -std=c++17 -Icsrc -Icsrc/host/include tests/native/mapping_table_test.cpp
-//       -x c++ csrc/mapping_table.cu csrc/declared_blocks.cu csrc/guard.cu
+//       -x c++ csrc/shim/memory/{mapping_table,declared_blocks}.cu csrc/shim/guard.cu
 //
 // Prints one line per check and exits with 1 when one failed.
-#include "mapping_table.h"
+#include "shim/memory/mapping_table.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -62,7 +62,7 @@ export const EXECUTION_PORTABLE: NativeProgram = {
   name: "execution_test_portable",
   kind: "host",
   form: "program",
-  sources: /^tests\/native\/execution_(?!late_kernels)\w+\.cpp$|^csrc\/host\/\w+\.cpp$/,
+  sources: /^tests\/native\/execution_(?!late_kernels)\w+\.cpp$|^csrc\/host\/\w+\/\w+\.cpp$/,
   flags: PORTABLE_SWITCH,
 };
 
@@ -149,7 +149,7 @@ export const HANDLE_TABLE: NativeProgram = {
   kind: "host",
   form: "program",
   sources: /^tests\/native\/handle_table_test\.cpp$/,
-  objects: /^csrc\/guard\.cu$/,
+  objects: /^csrc\/shim\/guard\.cu$/,
 };
 
 /** The table of mappings by itself. */
@@ -158,7 +158,7 @@ export const MAPPING_TABLE: NativeProgram = {
   kind: "host",
   form: "program",
   sources: /^tests\/native\/mapping_table_test\.cpp$/,
-  objects: /^csrc\/(?:mapping_table|declared_blocks|guard)\.cu$/,
+  objects: /^csrc\/shim\/(?:memory\/(?:mapping_table|declared_blocks)|guard)\.cu$/,
 };
 
 /** Every function of the ABI, of the library that it is given. */

@@ -1,7 +1,7 @@
 // Exercises the CUDA runtime of the host device.
 //
 //   c++ -std=c++17 -Icsrc -Icsrc/host/include tests/native/runtime_test.cpp
-//       tests/native/runtime/*.cpp csrc/host/*.cpp -pthread
+//       tests/native/runtime/*.cpp csrc/host/*/*.cpp -pthread
 //
 // Prints one line per check and exits with 1 when one failed. Arguments with a slash are the paths
 // of the modules that some suites load (runtime/module_files.h). Another one names the one suite to
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/device.h"
+#include "host/device/device.h"
 #include "runtime/check.h"
 #include "runtime/module_files.h"
 #include "runtime/suites.h"

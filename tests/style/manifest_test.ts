@@ -14,5 +14,5 @@ Deno.test("the CUDA library is made without the host device, the host library wi
   assertEquals(host, [...MANIFEST]);
   assertEquals(cuda.filter((file) => file.startsWith("csrc/host/")), []);
   assert(cuda.filter(isCompiled).every((file) => file.endsWith(".cu")));
-  assert(cuda.includes("csrc/abi.cu"));
+  assert(cuda.includes("csrc/shim/abi.cu"));
 });

@@ -11,7 +11,7 @@ import { digest, isCompiled, libraryFiles } from "./source_tree.ts";
 import type { Toolchain } from "./toolchain.ts";
 
 /** The file that is compiled with the build record: the one that reports it. */
-const RECORD_SOURCE = "csrc/abi.cu";
+const RECORD_SOURCE = "csrc/shim/abi.cu";
 
 /** One source to compile. */
 export interface CompileStep {
@@ -52,7 +52,7 @@ function quote(text: string): string {
   return JSON.stringify(text).replaceAll("?", "\\?");
 }
 
-/** The header that tells `csrc/abi.cu` how the library is built. */
+/** The header that tells `csrc/shim/abi.cu` how the library is built. */
 export function buildRecordHeader(toolchain: Toolchain, sourceHash: string): string {
   // nvcc hands -D to its C++ compiler through a shell, which takes the quotes of a string off.
   const definitions = {

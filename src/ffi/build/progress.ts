@@ -26,7 +26,7 @@ export class Progress {
     this.#write = write;
   }
 
-  /** Writes that a step which began at `start` is done, such as `host [ 3/27] csrc/copy.cu  1.2 s`. */
+  /** Writes that a step which began at `start` is done, such as `host [ 3/27] csrc/shim/memory/copy.cu  1.2 s`. */
   step(name: string, start: number): void {
     this.#done++;
     const count = String(this.#done).padStart(String(this.#total).length);

@@ -18,6 +18,10 @@
 
 export { parseByteSize } from "../../hardware/byte_size.ts";
 
+export { type PoolHistory, recordHistory } from "./pool_history.ts";
+export { type PoolRecording, recordTrace } from "./pool_recording.ts";
+export { snapshotPool } from "./pool_snapshot.ts";
+
 export { REPLAY_POLICIES, replayPolicy } from "./replay/policies.ts";
 export {
   DEFAULT_REPLAY_CAPACITY,

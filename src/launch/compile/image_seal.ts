@@ -3,7 +3,7 @@
  *
  * The system's loader trusts what it is given, and a kernel runs in the program's own process: one
  * damaged byte would end it. The host library therefore compares an image with its seal before it
- * loads it; `csrc/host/image_seal.h`.
+ * loads it; `csrc/host/module/image_seal.h`.
  *
  * @module
  */

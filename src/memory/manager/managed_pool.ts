@@ -32,7 +32,7 @@ export interface ManagedPool {
   /** Whether an address lies in a live buffer, also inside of it. */
   ownsPointer(address: number): boolean;
   /** Gives all free memory back that no stream uses; how many bytes it was. */
-  emptyCache(): number;
+  clearCache(): number;
 }
 
 /**

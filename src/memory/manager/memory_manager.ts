@@ -198,7 +198,7 @@ export class MemoryManager {
   #allocateDirect<D extends DType>(dtype: D, length: number, bytes: number): DeviceBuffer<D> {
     // What the pool keeps free counts against the device as well.
     const { reserved } = this.pool.stats();
-    if (reserved + this.#direct.bytes + bytes > this.capacity) this.pool.emptyCache();
+    if (reserved + this.#direct.bytes + bytes > this.capacity) this.pool.clearCache();
     const buffer = this.pool.allocateDirect(dtype, length);
     this.#direct.add(buffer);
     logger("memory").debug("{device}: {bytes} bytes are allocated past the pool", {
@@ -240,8 +240,8 @@ export class MemoryManager {
   }
 
   /** Gives all free memory of the pool back that no stream uses; how many bytes it was. */
-  emptyCache(): number {
-    return this.pool.emptyCache();
+  clearCache(): number {
+    return this.pool.clearCache();
   }
 
   /**

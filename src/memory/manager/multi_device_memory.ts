@@ -303,8 +303,8 @@ export class MultiDeviceMemory {
   }
 
   /** Gives all free memory of all pools back that no stream uses; how many bytes it was. */
-  emptyCache(): number {
-    return [...this.#managers.values()].reduce((sum, manager) => sum + manager.emptyCache(), 0);
+  clearCache(): number {
+    return [...this.#managers.values()].reduce((sum, manager) => sum + manager.clearCache(), 0);
   }
 
   /** Logs how memory is used, device by device. */

@@ -75,18 +75,6 @@ export class BlockTracker implements PoolObserver {
     if (site !== undefined) this.#lost.delete(site);
   }
 
-  /** Uses of other streams change nothing. */
-  used(): void {}
-
-  /** What the pool takes changes nothing. */
-  reserved(): void {}
-
-  /** Waiting changes nothing. */
-  waited(): void {}
-
-  /** What fails changes nothing. */
-  failed(): void {}
-
   /** Milliseconds since the block was allocated or, where it is not live, freed. */
   ageOf(block: number): number {
     return Math.max(0, performance.now() - this.#since[block]!);

@@ -138,9 +138,6 @@ export class GuardedBlocks implements PoolObserver {
     });
   }
 
-  /** Called by the engine; what there is to do is done in {@linkcode GuardedBlocks.give}. */
-  freed(): void {}
-
   /** Another stream is going to use a block: it must not come before the filling of it. */
   used(block: number, stream: MemoryStream): void {
     const live = this.#live.get(block);
@@ -151,15 +148,6 @@ export class GuardedBlocks implements PoolObserver {
     }
     if (stream.captureToken === undefined) live.usedOn.add(stream);
   }
-
-  /** What the pool takes is no matter. */
-  reserved(): void {}
-
-  /** Nor that it waits. */
-  waited(): void {}
-
-  /** Nor what it cannot have. */
-  failed(): void {}
 
   /**
    * Frees a block, after a look at its guards.

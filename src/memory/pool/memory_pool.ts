@@ -13,8 +13,6 @@ import { bufferFromPool } from "../pooled_buffer.ts";
 import type { DType } from "../dtype.ts";
 import { allocateDirect, type ManagedPool } from "../manager/managed_pool.ts";
 import { requestedBytes } from "../manager/requested_bytes.ts";
-import type { MemorySnapshot } from "../../lab/memory/snapshot/memory_snapshot.ts";
-import type { MemoryTrace } from "../../lab/memory/trace/memory_trace.ts";
 import { freeAddress, freeBuffer } from "./deallocation.ts";
 import { upkeepOf } from "./device_pool.ts";
 import type { LeakOptions, LeakReport } from "./leak_report.ts";
@@ -26,6 +24,9 @@ import { DevicePoolHome, OwnPoolHome, PoolHome } from "./pool_home.ts";
 import type { MemoryPoolOptions, PoolSettings } from "./pool_options.ts";
 import { DEFAULT_CLEANUP_INTERVAL } from "./pool_settings.ts";
 import type { PoolStatistics } from "./pool_statistics.ts";
+
+/** The blocks behind a pool, for the laboratory. */
+export let blocksOf: (pool: MemoryPool) => PoolCore;
 
 const ownPools = new WeakMap<PoolCore, MemoryPool>();
 
@@ -52,6 +53,10 @@ const ownPools = new WeakMap<PoolCore, MemoryPool>();
  * ```
  */
 export class MemoryPool implements Disposable, ManagedPool {
+  static {
+    blocksOf = (pool) => pool.#core;
+  }
+
   readonly #home: PoolHome;
 
   /**
@@ -187,12 +192,12 @@ export class MemoryPool implements Disposable, ManagedPool {
 
   /** What the pool counts, and how its memory is divided. Makes no native call. */
   stats(): PoolStatistics {
-    return this.#core.statistics();
+    return this.#core.stats();
   }
 
   /** Makes peaks and totals begin anew; what is live stays counted. */
   resetStats(): void {
-    this.#core.resetStatistics();
+    this.#core.resetStats();
   }
 
   /** What live buffers were asked for, in bytes. */
@@ -225,7 +230,7 @@ export class MemoryPool implements Disposable, ManagedPool {
   }
 
   /** Gives all free memory back that no stream uses, without waiting; how many bytes it was. */
-  emptyCache(): number {
+  clearCache(): number {
     return this.#core.trim();
   }
 
@@ -234,7 +239,7 @@ export class MemoryPool implements Disposable, ManagedPool {
    *
    * @returns How many bytes it was.
    */
-  async emptyCacheAsync(): Promise<number> {
+  async clearCacheAsync(): Promise<number> {
     if (this.#core.closed) return 0;
     return await this.#home.during(() => this.#core.trimAsync());
   }
@@ -295,43 +300,6 @@ export class MemoryPool implements Disposable, ManagedPool {
    */
   checkMemory(): number {
     return this.#core.checkMemory();
-  }
-
-  /**
-   * What is where, and what has happened where the pool keeps a history (`historyLength`): as plain
-   * JSON, for `gridstride memory report` and `memoryReport()`. Makes no native call.
-   */
-  snapshot(): MemorySnapshot {
-    const { label, info: { name, fake, totalMemory: totalBytes } } = this.context;
-    return this.#core.snapshot({ label, name, fake, totalBytes });
-  }
-
-  /**
-   * Begins to record what is asked of the pool, for replaying it with `gridstride memory replay`.
-   *
-   * @param name What tables call it.
-   * @throws {TypeError} If a recording is under way.
-   */
-  startRecording(name = "recording"): void {
-    this.#core.startRecording(name);
-  }
-
-  /**
-   * Names the moment in the recording: the end of a step that is repeated.
-   *
-   * @throws {TypeError} If nothing is being recorded.
-   */
-  recordPoint(name: string): void {
-    this.#core.recordPoint(name);
-  }
-
-  /**
-   * Ends the recording.
-   *
-   * @throws {TypeError} If nothing is being recorded.
-   */
-  stopRecording(): MemoryTrace {
-    return this.#core.stopRecording();
   }
 
   /**

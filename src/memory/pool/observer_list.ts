@@ -4,49 +4,48 @@
  * @module
  */
 
+import { UNIT } from "./block_table.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
 import type { PoolObserver } from "./pool_observer.ts";
 
-/** Tells everybody, in order. */
-class ObserverList implements PoolObserver {
+/** Calls several observers in order. */
+export class ObserverList {
+  /** The alignment of the request that is being served. */
+  alignment = UNIT;
   readonly #observers: readonly PoolObserver[];
 
+  /** Calls these observers. */
   constructor(observers: readonly PoolObserver[]) {
     this.#observers = observers;
   }
 
+  /** A block became live. */
   allocated(block: number, stream: MemoryStream): void {
-    for (const observer of this.#observers) observer.allocated(block, stream);
+    for (const observer of this.#observers) observer.allocated?.(block, stream, this.alignment);
   }
 
+  /** A live block was freed. */
   freed(block: number): void {
-    for (const observer of this.#observers) observer.freed(block);
+    for (const observer of this.#observers) observer.freed?.(block);
   }
 
+  /** Another stream uses a live block. */
   used(block: number, stream: MemoryStream): void {
-    for (const observer of this.#observers) observer.used(block, stream);
+    for (const observer of this.#observers) observer.used?.(block, stream);
   }
 
+  /** The pool grew or, below zero, shrank. */
   reserved(bytes: number, address: number): void {
-    for (const observer of this.#observers) observer.reserved(bytes, address);
+    for (const observer of this.#observers) observer.reserved?.(bytes, address);
   }
 
+  /** The pool waits for a stream. */
   waited(): void {
-    for (const observer of this.#observers) observer.waited();
+    for (const observer of this.#observers) observer.waited?.();
   }
 
+  /** A request failed. */
   failed(bytes: number): void {
-    for (const observer of this.#observers) observer.failed(bytes);
+    for (const observer of this.#observers) observer.failed?.(bytes);
   }
-}
-
-/**
- * One observer that tells several, in their order; `undefined` where there is none, so that an
- * engine without observers has nobody to call.
- */
-export function observerOf(
-  observers: readonly (PoolObserver | undefined)[],
-): PoolObserver | undefined {
-  const present = observers.filter((observer) => observer !== undefined);
-  return present.length > 1 ? new ObserverList(present) : present[0];
 }

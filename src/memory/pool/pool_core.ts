@@ -6,21 +6,32 @@
 
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import { memoryReturns } from "../memory_returns.ts";
-import type { MemorySnapshot } from "../../lab/memory/snapshot/memory_snapshot.ts";
-import type { MemoryTrace } from "../../lab/memory/trace/memory_trace.ts";
-import { type BlockTable, UNIT } from "./block_table.ts";
+import {
+  type BlockTable,
+  CACHED,
+  FREE,
+  LIVE,
+  NEXT,
+  OWNER,
+  PENDING,
+  UNIT,
+  UNMAPPED,
+} from "./block_table.ts";
 import type { BlockTracker } from "./block_tracker.ts";
 import { GraphMemory, type MemoryGraph } from "./graph_memory.ts";
 import type { GuardedBlocks } from "./guarded_blocks.ts";
 import type { LeakOptions, LeakReport } from "./leak_report.ts";
+import type { AllocationSites } from "./allocation_sites.ts";
 import { addressOf } from "./live_blocks.ts";
+import { REQUESTED_BYTES } from "./pool_counters.ts";
+import type { PoolObserver } from "./pool_observer.ts";
+import type { StreamNames } from "./stream_names.ts";
 import type { MemoryStream, MemoryUpstream } from "./memory_upstream.ts";
 import { PoolEngine } from "./pool_engine.ts";
 import { PoolMonitor } from "./pool_monitor.ts";
 import type { PoolSettings } from "./pool_options.ts";
 import { PoolRequests } from "./pool_requests.ts";
-import type { SnapshotDevice } from "./pool_snapshot.ts";
-import { type PoolStatistics, poolStatistics } from "./pool_statistics.ts";
+import { largestFree, type PoolStatistics, poolStatistics } from "./pool_statistics.ts";
 import { PoolTrimming } from "./pool_trimming.ts";
 import { LARGE } from "./segment.ts";
 import { WithdrawnBlocks } from "./withdrawn_blocks.ts";
@@ -34,6 +45,44 @@ export interface PoolLifetime {
   retain(): void;
   /** Called when the last is freed. */
   release(): void;
+}
+
+const STATES = {
+  [LIVE]: "live",
+  [CACHED]: "cached",
+  [FREE]: "free",
+  [PENDING]: "pending",
+  [UNMAPPED]: "unmapped",
+} as Readonly<Record<number, BlockView["state"]>>;
+
+/** A block of a pool. */
+export interface BlockView {
+  /** Its number. */
+  readonly number: number;
+  /** Its address. */
+  readonly address: number;
+  /** Its size in bytes. */
+  readonly bytes: number;
+  /** The bytes that were requested, if it is live. */
+  readonly requested: number;
+  /** Its state. */
+  readonly state: "live" | "cached" | "free" | "pending" | "unmapped";
+  /** The stream that owns it; `undefined` if any stream may have it. */
+  readonly stream: MemoryStream | undefined;
+}
+
+/** A segment of a pool. */
+export interface SegmentView {
+  /** Its first address. */
+  readonly address: number;
+  /** Its size in bytes. */
+  readonly bytes: number;
+  /** One allocation, or a range of addresses in which memory is mapped. */
+  readonly kind: "plain" | "virtual";
+  /** The requests that it serves. */
+  readonly purpose: "small" | "large" | "graph";
+  /** Its blocks, by address. */
+  readonly blocks: Iterable<BlockView>;
 }
 
 /** A pool of memory, by block numbers; 0 is the block of an empty buffer. */
@@ -188,45 +237,79 @@ export class PoolCore {
     return this.monitor.checkMemory();
   }
 
-  /** What is where. Makes no native call. */
-  snapshot(device: SnapshotDevice): MemorySnapshot {
-    return this.monitor.snapshot(device);
+  /** The segments of the pool and their blocks, by address within a segment. */
+  *segments(): Generator<SegmentView> {
+    const { streams } = this.engine;
+    for (const space of streams.spaces()) {
+      for (const { address, bytes, pieces, kind, firstBlock } of space.segments) {
+        yield {
+          address,
+          bytes,
+          kind: pieces === undefined ? "plain" : "virtual",
+          purpose: space !== streams.space ? "graph" : kind === LARGE ? "large" : "small",
+          blocks: this.#blocksFrom(firstBlock),
+        };
+      }
+    }
   }
 
-  /**
-   * Begins to record what is asked for, which takes memory for as long as it goes on.
-   *
-   * @throws {TypeError} If something is being recorded already.
-   */
-  startRecording(name = "recording"): void {
-    this.monitor.startRecording(name);
+  /** The stream that owns a block; `undefined` for one that any stream may have. */
+  ownerOf(block: number): MemoryStream | undefined {
+    return this.engine.streams.slot(this.#table.field(block, OWNER)).stream;
   }
 
-  /**
-   * Names the moment in the recording, such as the end of a step.
-   *
-   * @throws {TypeError} If nothing is being recorded, or the name has control characters.
-   */
-  recordPoint(name: string): void {
-    this.monitor.recordPoint(name);
+  /** The streams that the pool has seen and not forgotten. */
+  *streamsSeen(): Generator<MemoryStream> {
+    for (const { stream } of this.engine.streams.slots()) if (stream !== undefined) yield stream;
   }
 
-  /**
-   * Ends the recording.
-   *
-   * @throws {TypeError} If nothing is being recorded.
-   */
-  stopRecording(): MemoryTrace {
-    return this.monitor.stopRecording();
+  /** Notifies an observer of every event until the returned function is called. */
+  observe(observer: PoolObserver): () => void {
+    return this.monitor.addObserver(observer);
+  }
+
+  /** The block records. */
+  get table(): BlockTable {
+    return this.#table;
+  }
+
+  /** The source of memory. */
+  get upstream(): MemoryUpstream {
+    return this.#upstream;
+  }
+
+  /** Captured stacks. */
+  get sites(): AllocationSites {
+    return this.monitor.sites;
+  }
+
+  /** Numbers and names of streams. */
+  get names(): StreamNames {
+    return this.monitor.names;
+  }
+
+  /** Bytes that live blocks were requested with. */
+  get requestedBytes(): number {
+    return this.engine.counters.current(REQUESTED_BYTES);
+  }
+
+  /** Bytes taken from the device. */
+  get reservedBytes(): number {
+    return this.engine.reservedBytes;
+  }
+
+  /** Bytes of the largest free block. */
+  largestFree(): number {
+    return largestFree(this.engine);
   }
 
   /** What the pool counts, and how its memory is divided. Makes no native call. */
-  statistics(): PoolStatistics {
+  stats(): PoolStatistics {
     return poolStatistics(this.engine);
   }
 
   /** Makes peaks and totals begin anew; what is live stays counted. */
-  resetStatistics(): void {
+  resetStats(): void {
     this.engine.refreshCounters();
     this.engine.counters.reset();
     this.#guarded?.notePeaks();
@@ -282,6 +365,21 @@ export class PoolCore {
       this.monitor.end();
     } finally {
       this.#end();
+    }
+  }
+
+  *#blocksFrom(first: number): Generator<BlockView> {
+    const table = this.#table;
+    for (let block = first; block !== 0; block = table.field(block, NEXT)) {
+      const state = STATES[table.state(block)]!;
+      yield {
+        number: block,
+        address: table.address(block),
+        bytes: table.units(block) * UNIT,
+        requested: table.requested(block),
+        state,
+        stream: state === "unmapped" ? undefined : this.ownerOf(block),
+      };
     }
   }
 

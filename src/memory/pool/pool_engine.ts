@@ -17,7 +17,7 @@ import type { EngineOptions } from "./engine_options.ts";
 import type { MemoryStream, MemoryUpstream } from "./memory_upstream.ts";
 import { PoolAccounts } from "./pool_accounts.ts";
 import type * as counter from "./pool_counters.ts";
-import type { PoolObserver } from "./pool_observer.ts";
+import type { ObserverList } from "./observer_list.ts";
 import { PoolStreams } from "./pool_streams.ts";
 import { PressureAnswer } from "./pressure_answer.ts";
 import type { Segment } from "./segment.ts";
@@ -80,7 +80,7 @@ export class PoolEngine implements SharedMemory {
   /** The tick of the pool's clock. */
   tick = 0;
   /** Told of what happens. */
-  observer: PoolObserver | undefined;
+  observer: ObserverList | undefined;
   /** In debug mode, what is before the buffers in their blocks. */
   guards: { frontOf(block: number): number } | undefined;
   /** Serves what the cache does not. */

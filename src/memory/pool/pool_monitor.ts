@@ -9,22 +9,17 @@
 
 import type { AllocationSite } from "../../ffi/cuda_error.ts";
 import { logger } from "../../ffi/logging.ts";
-import type { MemorySnapshot } from "../../lab/memory/snapshot/memory_snapshot.ts";
-import type { MemoryTrace } from "../../lab/memory/trace/memory_trace.ts";
 import { AllocationSites } from "./allocation_sites.ts";
 import { BlockTracker } from "./block_tracker.ts";
 import { GuardedBlocks } from "./guarded_blocks.ts";
 import { type LeakOptions, LeakReport, leakThreshold, type LiveBuffer } from "./leak_report.ts";
 import { addressOf, liveBlocks } from "./live_blocks.ts";
 import { OWNER, UNIT } from "./block_table.ts";
-import { observerOf } from "./observer_list.ts";
+import { ObserverList } from "./observer_list.ts";
 import type { PoolEngine } from "./pool_engine.ts";
 import type { PoolObserver } from "./pool_observer.ts";
 import type { PoolSettings } from "./pool_options.ts";
-import { type SnapshotDevice, takeSnapshot } from "./pool_snapshot.ts";
-import { PoolTimeline } from "./pool_timeline.ts";
 import { StreamNames } from "./stream_names.ts";
-import { TraceRecorder } from "./trace_recorder.ts";
 
 /** Most freed memory that debug mode keeps from use. */
 const MOST_HELD = 64 * 2 ** 20;
@@ -36,37 +31,27 @@ export class PoolMonitor {
   /** Debug mode; `undefined` where it is off. */
   readonly guarded: GuardedBlocks | undefined;
   readonly #engine: PoolEngine;
-  readonly #settings: PoolSettings;
-  readonly #streams = new StreamNames();
-  readonly #sites: AllocationSites;
-  readonly #timeline: PoolTimeline | undefined;
+  /** The numbers and names of streams. */
+  readonly names: StreamNames = new StreamNames();
+  /** The captured stacks. */
+  readonly sites: AllocationSites;
   readonly #listeners = new Set<PoolObserver>();
-  #recorder: TraceRecorder | undefined;
 
   /** Begins to watch an engine that has no blocks yet, as the settings say. */
   constructor(engine: PoolEngine, settings: PoolSettings) {
     this.#engine = engine;
-    this.#settings = settings;
     const sites = new AllocationSites(settings.stackFrames);
-    this.#sites = sites;
-    const { debug, historyLength } = settings;
+    this.sites = sites;
+    const { debug } = settings;
     const tracker = debug || settings.enableMemoryTracking
-      ? new BlockTracker(engine, sites, this.#streams)
+      ? new BlockTracker(engine, sites, this.names)
       : undefined;
     this.tracker = tracker;
     this.guarded = debug && tracker !== undefined
       ? new GuardedBlocks(engine, tracker, sites, mostHeld(settings))
       : undefined;
-    this.#timeline = historyLength === 0
-      ? undefined
-      : new PoolTimeline(engine, historyLength, this.#streams, tracker && { tracker, sites });
     engine.guards = this.guarded;
     this.#observe();
-  }
-
-  /** What is being recorded; `undefined` where nothing is. */
-  get recorder(): TraceRecorder | undefined {
-    return this.#recorder;
   }
 
   /** What is live; see `PoolCore.checkLeaks()`. */
@@ -98,43 +83,6 @@ export class PoolMonitor {
     return [...totals.values()].sort((a, b) => b.bytes - a.bytes || b.count - a.count);
   }
 
-  /** What is where; see `PoolCore.snapshot()`. */
-  snapshot(device: SnapshotDevice): MemorySnapshot {
-    return takeSnapshot({
-      engine: this.#engine,
-      settings: this.#settings,
-      streams: this.#streams,
-      sites: this.#sites.texts,
-      tracker: this.tracker,
-      timeline: this.#timeline,
-    }, device);
-  }
-
-  /** Begins a recording; see `PoolCore.startRecording()`. */
-  startRecording(name: string): void {
-    if (typeof name !== "string") {
-      throw new TypeError(`Cannot record a trace as name must be a string: it is a ${typeof name}`);
-    }
-    if (this.#recorder !== undefined) {
-      throw new TypeError("Cannot record a trace as one is being recorded: stop that first");
-    }
-    this.#recorder = new TraceRecorder(this.#engine, name);
-    this.#observe();
-  }
-
-  /** Names the moment in the recording; see `PoolCore.recordPoint()`. */
-  recordPoint(name: string): void {
-    this.#recording("record a point").point(name);
-  }
-
-  /** Ends the recording; see `PoolCore.stopRecording()`. */
-  stopRecording(): MemoryTrace {
-    const recorder = this.#recording("stop recording");
-    this.#recorder = undefined;
-    this.#observe();
-    return recorder.stop();
-  }
-
   /**
    * Has an observer of somebody else told as well.
    *
@@ -151,13 +99,13 @@ export class PoolMonitor {
 
   /** Lets a recording know of the alignment of what is taken meanwhile. */
   aligned(alignment: number, take: () => number): number {
-    const recorder = this.#recorder;
-    if (recorder === undefined) return take();
-    recorder.alignment = alignment;
+    const { observer } = this.#engine;
+    if (observer === undefined) return take();
+    observer.alignment = alignment;
     try {
       return take();
     } finally {
-      recorder.alignment = UNIT;
+      observer.alignment = UNIT;
     }
   }
 
@@ -191,18 +139,11 @@ export class PoolMonitor {
     });
   }
 
-  #recording(action: string): TraceRecorder {
-    if (this.#recorder !== undefined) return this.#recorder;
-    throw new TypeError(
-      `Cannot ${action} as nothing is being recorded: start with startRecording()`,
-    );
-  }
-
   /** First who knows the sites, and then debug mode, which takes its guards out of the books. */
   #observe(): void {
-    this.#engine.observer = observerOf(
-      [this.tracker, this.guarded, this.#timeline, this.#recorder, ...this.#listeners],
-    );
+    const observers = [this.tracker, this.guarded, ...this.#listeners]
+      .filter((observer) => observer !== undefined);
+    this.#engine.observer = observers.length > 0 ? new ObserverList(observers) : undefined;
   }
 
   #describe(block: number): LiveBuffer {
@@ -213,7 +154,7 @@ export class PoolMonitor {
       bytes: table.units(block) * UNIT,
       requested: table.requested(block),
       age: tracker?.ageOf(block) ?? null,
-      stream: this.#streams.nameOf(tracker?.streamOf(block) ?? this.#ownerOf(block)),
+      stream: this.names.nameOf(tracker?.streamOf(block) ?? this.#ownerOf(block)),
       site: tracker?.siteOf(block).text ?? null,
       collected: tracker?.isLost(block) ?? false,
     };
@@ -221,7 +162,7 @@ export class PoolMonitor {
 
   #ownerOf(block: number): number {
     const owner = this.#engine.streams.slot(this.#engine.table.field(block, OWNER)).stream;
-    return owner === undefined ? -1 : this.#streams.indexOf(owner);
+    return owner === undefined ? -1 : this.names.indexOf(owner);
   }
 }
 

@@ -1,23 +1,23 @@
 /**
- * What is told of all that happens in a pool, where somebody wants to know.
+ * Notifications of a pool.
  *
  * @module
  */
 
 import type { MemoryStream } from "./memory_upstream.ts";
 
-/** Told of what happens, where somebody wants to know. */
+/** Notified of the events of a pool. It must not use the pool while it is called. */
 export interface PoolObserver {
   /** A block became live. */
-  allocated(block: number, stream: MemoryStream): void;
+  allocated?(block: number, stream: MemoryStream, alignment: number): void;
   /** A live block was freed; it still has its size and address. */
-  freed(block: number): void;
-  /** A live block is used on another stream as well. */
-  used(block: number, stream: MemoryStream): void;
-  /** Memory was taken from the device or, below zero, given back. */
-  reserved(bytes: number, address: number): void;
-  /** Somebody waited for a stream so that memory becomes available. */
-  waited(): void;
+  freed?(block: number): void;
+  /** Another stream uses a live block. */
+  used?(block: number, stream: MemoryStream): void;
+  /** The pool took memory from the device or, if negative, returned some. */
+  reserved?(bytes: number, address: number): void;
+  /** The pool waits for a stream to make memory available. */
+  waited?(): void;
   /** A request failed. */
-  failed(bytes: number): void;
+  failed?(bytes: number): void;
 }

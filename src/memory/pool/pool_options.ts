@@ -90,8 +90,6 @@ export interface MemoryPoolOptions {
   readonly debug?: boolean;
   /** Frames kept of the place that allocated a buffer, where tracking is on: 1 to 100. */
   readonly stackFrames?: number;
-  /** Events kept for the timeline of snapshots, 0 to 10 million; the oldest go first. */
-  readonly historyLength?: number;
   /**
    * Milliseconds after which memory that stayed free goes back to the device, also without a call
    * of the program; 0 is never. Does not keep the process alive.
@@ -133,8 +131,6 @@ export interface PoolSettings {
   readonly debug: boolean;
   /** Frames kept of an allocation site. */
   readonly stackFrames: number;
-  /** Events kept for the timeline. */
-  readonly historyLength: number;
   /** Milliseconds after which free memory goes back; 0 is never. */
   readonly cleanupInterval: number;
   /** Whether memory is mapped behind reserved addresses. */

@@ -6,7 +6,6 @@
  * | `enableMemoryTracking` | false | true          | false        | true      |
  * | `debug`                | false | false         | false        | true      |
  * | `stackFrames`          | 8     | 8             | 8            | 16        |
- * | `historyLength`        | 0     | 10 000        | 0            | 10 000    |
  * | `maxCachedBuffers`     | 32    | 32            | 256          | 2         |
  * | `maxCachedBytes`       | —     | —             | —            | 16 MiB    |
  * | `cleanupInterval`      | 0     | 10 s          | 60 s         | 0         |
@@ -31,7 +30,7 @@ export type PresetOptions =
   & Required<
     Pick<
       MemoryPoolOptions,
-      "enableMemoryTracking" | "debug" | "stackFrames" | "historyLength" | "cleanupInterval"
+      "enableMemoryTracking" | "debug" | "stackFrames" | "cleanupInterval"
     >
   >
   & {
@@ -46,7 +45,6 @@ export const POOL_DEFAULTS: PresetOptions = {
   enableMemoryTracking: false,
   debug: false,
   stackFrames: 8,
-  historyLength: 0,
   maxCachedBuffers: 32,
   maxCachedBytes: Infinity,
   cleanupInterval: 0,
@@ -57,7 +55,6 @@ export const POOL_PRESETS: Readonly<Record<PoolPreset, PresetOptions>> = {
   development: {
     ...POOL_DEFAULTS,
     enableMemoryTracking: true,
-    historyLength: 10_000,
     cleanupInterval: 10_000,
   },
   production: {
@@ -70,7 +67,6 @@ export const POOL_PRESETS: Readonly<Record<PoolPreset, PresetOptions>> = {
     enableMemoryTracking: true,
     debug: true,
     stackFrames: 16,
-    historyLength: 10_000,
     maxCachedBuffers: 2,
     maxCachedBytes: 16 * 2 ** 20,
   },

@@ -58,7 +58,6 @@ const OPTION_NAMES = [
   "enableMemoryTracking",
   "debug",
   "stackFrames",
-  "historyLength",
   "cleanupInterval",
   "trim",
   "virtualMemory",
@@ -267,8 +266,6 @@ export function resolvePoolSettings(
     enableMemoryTracking: tracking ?? (debug || defaults.enableMemoryTracking),
     debug,
     stackFrames: readInteger(options.stackFrames, "stackFrames", 1, 100) ?? defaults.stackFrames,
-    historyLength: readInteger(options.historyLength, "historyLength", 0, 10_000_000) ??
-      defaults.historyLength,
     cleanupInterval: readCleanup(options, environment, defaults.cleanupInterval),
     virtualMemory: (readFlag(options.virtualMemory, "virtualMemory") ?? true) &&
       device.virtualMemory,

@@ -12,7 +12,7 @@ import type { BuildOptions, BuildReport } from "../../../src/ffi/build/build_opt
 
 const SOURCES: Readonly<Record<string, string>> = {
   "csrc/gridstride.h": '#pragma once\n#define EXPORTED __attribute__((visibility("default")))\n',
-  "csrc/abi.cu": `#include "gridstride.h"
+  "csrc/shim/abi.cu": `#include "gridstride.h"
 #include <cuda_runtime.h>
 extern "C" EXPORTED int gs_abi_version() { return 1; }
 extern "C" EXPORTED const char* gs_build_record() {

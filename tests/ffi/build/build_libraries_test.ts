@@ -151,7 +151,7 @@ Deno.test("build() hands nvcc the architectures, the record and the C++ compiler
     assertStringIncludes(call, "-Werror=all-warnings");
     assertStringIncludes(call, "-ccbin /");
     assert(!/fast.?math/.test(call), call);
-    assertEquals(call.includes("-include "), call.includes("csrc/abi.cu"));
+    assertEquals(call.includes("-include "), call.includes("csrc/shim/abi.cu"));
   }
   assertStringIncludes(calls.find((call) => call.startsWith("-shared"))!, "-cudart=static");
   assertEquals(

@@ -7,7 +7,7 @@ import { TemporaryDirectory } from "../../support/temporary_file.ts";
 const FILES: Readonly<Record<string, string>> = {
   "csrc/host/include/cuda_runtime.h": "#pragma once\n",
   "csrc/host/include/gridstride/qualifiers.h": "#define __global__\n",
-  "csrc/launch.cu": "int launch;\n",
+  "csrc/shim/launch/launch.cu": "int launch;\n",
 };
 
 Deno.test("headers beside the module are used where they are", async () => {

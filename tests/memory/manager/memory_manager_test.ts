@@ -140,7 +140,7 @@ Deno.test("the pool gives back what it keeps before a direct request would touch
   assertEquals(pool.emptied, 0);
   using _more = manager.allocate("uint8", 200_000);
   assertEquals(pool.emptied, 1);
-  assertEquals(manager.emptyCache(), MIB - 200_000);
+  assertEquals(manager.clearCache(), MIB - 200_000);
 });
 
 Deno.test("lengths that are none are refused as such, not for want of memory", () => {
@@ -250,14 +250,14 @@ Deno.test("over the device's own pool a manager counts what everybody allocates 
   assertEquals([manager.ownsPointer(address), manager.stats().live], [false, before.live]);
 });
 
-Deno.test("over the device's own pool emptyCache() gives back what is free", () => {
+Deno.test("over the device's own pool clearCache() gives back what is free", () => {
   const manager = new MemoryManager(device);
-  manager.emptyCache();
+  manager.clearCache();
   const before = manager.stats().reserved;
   manager.allocate("uint8", 8 * MIB).free();
   assertEquals(manager.stats().reserved, before + 8 * MIB);
   device.doneSync();
-  assertEquals(manager.emptyCache(), 8 * MIB);
+  assertEquals(manager.clearCache(), 8 * MIB);
   assertEquals(manager.stats().reserved, before);
 });
 

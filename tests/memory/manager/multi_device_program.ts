@@ -159,7 +159,7 @@ function tellsEachDeviceApart(): void {
   assertEquals([...statistics.keys()], [2, 1]);
   assertEquals([statistics.get(1)!.live, statistics.get(2)!.live], [100, 200]);
   assertEquals([statistics.get(1)!.device, statistics.get(2)!.ordinal], ["host:1", 2]);
-  assertEquals(memory.emptyCache(), 0);
+  assertEquals(memory.clearCache(), 0);
   memory.logUsage();
 }
 

@@ -24,7 +24,7 @@ function unusedStatistics(): PoolStatistics {
     virtualMemory: true,
     usableBytes: () => upstream.totalBytes,
   });
-  return new PoolCore(upstream, settings).statistics();
+  return new PoolCore(upstream, settings).stats();
 }
 
 /** A pool that keeps nothing. */
@@ -79,7 +79,7 @@ export class PlainPool implements ManagedPool {
     );
   }
 
-  emptyCache(): number {
+  clearCache(): number {
     this.emptied++;
     return this.pretended.free ?? 0;
   }

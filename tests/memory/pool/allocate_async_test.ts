@@ -91,7 +91,7 @@ Deno.test("a request waits for what was enqueued when it was made, and for nothi
   // ends and the request is told.
   for (const each of small) {
     each.free();
-    pool.emptyCache();
+    pool.clearCache();
   }
   (await request).free();
   const waited = performance.now() - begin;

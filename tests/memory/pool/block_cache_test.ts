@@ -22,7 +22,7 @@ Deno.test("a freed block serves the next request of its class on its stream, and
   assertEquals(other === block, false);
   assertEquals(core.take(4000, first!) === block, false);
   assertEquals(core.take(513, first!), block, "of the same class");
-  const { cacheHits, cacheMisses } = core.statistics();
+  const { cacheHits, cacheMisses } = core.stats();
   assertEquals([cacheHits, cacheMisses], [1, 3]);
   assertEquals(upstream.calls.counts.recordEvent, 0);
 });
@@ -31,14 +31,14 @@ Deno.test("of small blocks as many are kept as may be, the last freed first", ()
   const { core, streams: [stream], cache, upstream } = setUp(3);
   const blocks = [1, 2, 3, 4, 5].map(() => core.take(700, stream!));
   for (const block of blocks) core.give(block);
-  assertEquals([cache.bytes, core.statistics().cached], [3 * 1024, 3 * 1024]);
+  assertEquals([cache.bytes, core.stats().cached], [3 * 1024, 3 * 1024]);
   checkPool(core, upstream, []);
   assertEquals([700, 700, 700].map((bytes) => core.take(bytes, stream!)), [
     blocks[2],
     blocks[1],
     blocks[0],
   ]);
-  assertEquals(core.statistics().cacheHits, 3);
+  assertEquals(core.stats().cacheHits, 3);
 });
 
 Deno.test("a large block that was taken last is kept, until another request comes", () => {
@@ -70,7 +70,7 @@ Deno.test("a large block is not kept where another was taken or freed since it w
   assertEquals(cache.bytes, bytes);
   core.give(low!);
   assertEquals(cache.bytes, 0);
-  assertEquals(core.statistics().cacheHits, 0);
+  assertEquals(core.stats().cacheHits, 0);
   core.give(second!);
   const small = core.take(1000, stream!);
   const before = take();

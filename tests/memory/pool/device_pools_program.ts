@@ -78,7 +78,7 @@ function allocate(device: Device, mebibytes: number) {
     await stream.done();
   }
   await small.done();
-  small.pool.emptyCache();
+  small.pool.clearCache();
   const busy = fill(rest() - 4);
   spin.launch({ grid: 1, block: 1 }, busy, 0.05e9, 1);
   busy.free();

@@ -30,7 +30,7 @@ const before = resourceTally(library);
   kept.recordStream(stream);
   source.free();
   // Has the pool mark the other device's stream.
-  pool.emptyCache();
+  pool.clearCache();
   using nowhere = lost.allocate("float32", 0);
   lost.kernels.load("fault_null_write(float* address)").launch({ grid: 1, block: 1 }, nowhere);
   assertThrows(() => lost.doneSync(), CudaError);
@@ -43,7 +43,7 @@ const before = resourceTally(library);
   assert(small.address > 0);
   assertEquals(pool.stats().pending, 0);
   for (const each of [target, stream, lost]) each[Symbol.dispose]();
-  pool.emptyCache();
+  pool.clearCache();
 }
 assertEquals(device.memoryInfo().free > 0, true);
 device[Symbol.dispose]();

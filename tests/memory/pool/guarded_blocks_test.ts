@@ -78,7 +78,7 @@ testAll("an overrun is found when the buffer is freed, on either side, to the by
     assert(violation!.freedAt!.startsWith("freeHere (file:"), violation!.freedAt!);
     assert(!subject.pool.engine.isLive(block), "it is freed all the same");
   }
-  assertEquals(subject.pool.statistics().currentUsage, 0);
+  assertEquals(subject.pool.stats().currentUsage, 0);
   subject.pool.close();
 });
 
@@ -123,7 +123,7 @@ testAll(
       assert(violation!.freedAt!.includes("freeHere"));
     }
     assert(pool.closed);
-    assertEquals(pool.statistics().reserved, 0, "the pool has ended all the same");
+    assertEquals(pool.stats().reserved, 0, "the pool has ended all the same");
   },
 );
 
@@ -154,7 +154,7 @@ testAll("freeing twice is found with both sites, and changes nothing", (subject)
   const { pool } = subject;
   const [block, other] = [allocateHere(subject, 64, stream), pool.take(64, stream)];
   freeHere(subject, block);
-  const before = pool.statistics();
+  const before = pool.stats();
   for (let again = 0; again < 2; again++) {
     const { violations: [violation], message } = found(() => freeHere(subject, block));
     assertEquals([violation!.kind, violation!.bytes], ["double free", 64]);
@@ -162,7 +162,7 @@ testAll("freeing twice is found with both sites, and changes nothing", (subject)
     assert(violation!.freedAt!.includes("freeHere"));
     assert(message.includes("was freed already"));
   }
-  assertEquals(pool.statistics(), before);
+  assertEquals(pool.stats(), before);
   assertThrows(() => pool.give(12345), TypeError, "block 12345");
   pool.give(other);
   pool.trim();
@@ -177,21 +177,21 @@ testAll(
     const { pool } = subject;
     const blocks = [1, 1000, 2 ** 20, 2 ** 22].map((bytes) => pool.take(bytes, stream));
     const sum = 1 + 1000 + 2 ** 20 + 2 ** 22;
-    assertEquals([pool.statistics().currentUsage, pool.statistics().peakUsage], [sum, sum]);
+    assertEquals([pool.stats().currentUsage, pool.stats().peakUsage], [sum, sum]);
     pool.give(blocks.pop()!);
-    pool.resetStatistics();
+    pool.resetStats();
     const last = pool.take(500, stream);
-    const { currentUsage, peakUsage, totalAllocated } = pool.statistics();
+    const { currentUsage, peakUsage, totalAllocated } = pool.stats();
     assertEquals([currentUsage, peakUsage, totalAllocated], [
       sum - 2 ** 22 + 500,
       currentUsage,
       500,
     ]);
     for (const block of [...blocks, last]) pool.give(block);
-    const after = pool.statistics();
+    const after = pool.stats();
     assertEquals([after.currentUsage, after.allocated, after.active.all.current > 0], [0, 0, true]);
     assertEquals(pool.trim() > 0, true);
-    const empty = pool.statistics();
+    const empty = pool.stats();
     assertEquals([empty.reserved, empty.pending, empty.free], [0, 0, 0]);
     pool.close();
   },
@@ -255,7 +255,7 @@ Deno.test("when memory runs out the quarantine is let go before there is an erro
   const stream = upstream.createStream();
   const blocks = [1, 2, 3].map(() => pool.take(2 ** 20, stream));
   for (const block of blocks) pool.give(block);
-  assertEquals(pool.statistics().pending > 3 * 2 ** 20, true);
+  assertEquals(pool.stats().pending > 3 * 2 ** 20, true);
   const whole = pool.take(2 ** 26 - 2 ** 21, stream);
   const error = assertThrows(() => pool.take(2 ** 22, stream), OutOfMemoryError);
   assertEquals(error.topSites.length, 1);
@@ -353,10 +353,10 @@ Deno.test("what a captured stream allocates is left alone, and nothing is read m
   assertEquals(inside!.toArraySync({ stream })[99], 3);
   inside!.free();
   assertEquals(pool.checkMemory(), 1);
-  assertEquals(pool.statistics().currentUsage, 0);
+  assertEquals(pool.stats().currentUsage, 0);
   graph[Symbol.dispose]();
   pool.close();
-  assertEquals(pool.statistics().reserved, 0);
+  assertEquals(pool.stats().reserved, 0);
   stop();
 });
 
@@ -364,19 +364,19 @@ Deno.test("a call of the device that fails while a buffer is filled leaves nothi
   for (const { pool, upstream } of watchedPools(DEBUG)) {
     if (upstream.label !== device.label) continue;
     pool.give(pool.take(100, device.stream));
-    const before = pool.statistics();
+    const before = pool.stats();
     {
       using _fault = injectFault(device.context.library, "cudaMemsetAsync", 2, 999);
       assertThrows(() => pool.take(100, device.stream), CudaError);
     }
-    assertEquals(pool.statistics().currentUsage, 0);
-    assertEquals(pool.statistics().allocation.all.current, before.allocation.all.current);
+    assertEquals(pool.stats().currentUsage, 0);
+    assertEquals(pool.stats().allocation.all.current, before.allocation.all.current);
     const block = pool.take(100, device.stream);
     {
       using _fault = injectFault(device.context.library, "cudaEventRecord", 1, 999);
       assertThrows(() => pool.give(block), CudaError);
     }
-    assertEquals(pool.statistics().currentUsage, 0);
+    assertEquals(pool.stats().currentUsage, 0);
     pool.close();
   }
 });

@@ -26,13 +26,13 @@ for (const isBehind of [true, false]) {
     assertEquals(pool.trim(), 16 * MIB);
     pool.give(free);
     streams.flush(slot);
-    const { upstreamCalls } = pool.statistics();
+    const { upstreamCalls } = pool.stats();
     for (const bytes of [2 * MIB, 3 * MIB + 512, 14 * MIB, 16 * MIB]) {
       assertEquals(streams.space.growthFor(LARGE, bytes / UNIT, slot), 0);
       assert(streams.space.grow(LARGE, bytes / UNIT, slot, 0));
       assert(streams.space.grow(LARGE, bytes / UNIT, slot, 64 * MIB));
     }
-    assertEquals(pool.statistics().upstreamCalls, upstreamCalls);
+    assertEquals(pool.stats().upstreamCalls, upstreamCalls);
     pool.give(pool.take(14 * MIB, stream));
     pool.give(live);
     pool.close();

@@ -167,7 +167,7 @@ Deno.test("beyond maxCachedBytes only the excess goes back, and cached blocks st
   assertEquals(pool.stats().cacheHits - cacheHits, 4);
 });
 
-Deno.test("emptyCache() gives back what no stream uses, emptyCacheAsync() the rest after it", async () => {
+Deno.test("clearCache() gives back what no stream uses, clearCacheAsync() the rest after it", async () => {
   using pool = device.createPool();
   using stream = device.createStream();
   const idle = pool.allocate("uint8", 4 * MIB);
@@ -177,10 +177,10 @@ Deno.test("emptyCache() gives back what no stream uses, emptyCacheAsync() the re
   busy.free();
   await device.stream.done();
   const taken = pool.memoryReserved();
-  const first = pool.emptyCache();
+  const first = pool.clearCache();
   assertEquals(pool.memoryReserved(), taken - first);
   assert(first <= 4 * MIB && pool.memoryReserved() >= 8 * MIB);
-  const rest = await pool.emptyCacheAsync();
+  const rest = await pool.clearCacheAsync();
   assertEquals([first + rest, pool.memoryReserved()], [taken, 0]);
 });
 

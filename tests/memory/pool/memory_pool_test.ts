@@ -42,7 +42,7 @@ Deno.test("a pool that nobody has used has nothing, and its hit rate is 0", () =
   assertEquals([reserved, free, largestFree], [0, 0, 0]);
   assertEquals(fragmentation, { external: 0, internal: 0 });
   assertEquals([pool.memoryAllocated(), pool.memoryReserved()], [0, 0]);
-  assertEquals([pool.emptyCache(), pool.cleanupExpiredBuffers(0)], [0, 0]);
+  assertEquals([pool.clearCache(), pool.cleanupExpiredBuffers(0)], [0, 0]);
 });
 
 Deno.test("hits, misses and totals are those of the requests that were made", () => {
@@ -259,7 +259,7 @@ Deno.test("two pools of a device share neither memory nor figures, and keep apar
   assertEquals([one.ownsPointer(x.address), one.ownsPointer(y.address)], [true, false]);
   assertEquals([...await x.toArray()], Array(1000).fill(1));
   y.free();
-  assertEquals([one.emptyCache(), one.memoryReserved() > 0], [0, true]);
+  assertEquals([one.clearCache(), one.memoryReserved() > 0], [0, true]);
 });
 
 Deno.test("ownsPointer() knows what lies in live buffers", () => {

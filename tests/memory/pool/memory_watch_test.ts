@@ -22,7 +22,7 @@ Deno.test("a listener hears what the pool took and gave back, and not of what it
   await Promise.resolve();
   assertEquals(heard.length, 1);
   await device.stream.done();
-  pool.emptyCache();
+  pool.clearCache();
   await Promise.resolve();
   assertEquals(heard.slice(1), [{ ...base, reserved: 0, change: -taken, live: 0 }]);
 });

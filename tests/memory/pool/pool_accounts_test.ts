@@ -59,13 +59,13 @@ for (const granularity of [0, 2 * MIB]) {
       const both = [now[0] + now[1], now[2] + now[3]];
       [...now, ...both].forEach((value, at) => peaks[at] = Math.max(peaks[at]!, value));
       if (turn % 10 !== 0) continue;
-      const { inactiveSplit: blocks, inactiveSplitBytes: bytes } = pool.statistics();
+      const { inactiveSplit: blocks, inactiveSplitBytes: bytes } = pool.stats();
       assertEquals(
         [blocks.small.current, blocks.large.current, bytes.small.current, bytes.large.current],
         now,
       );
     }
-    const { inactiveSplit: blocks, inactiveSplitBytes: bytes } = pool.statistics();
+    const { inactiveSplit: blocks, inactiveSplitBytes: bytes } = pool.stats();
     const kept = [blocks.small, blocks.large, bytes.small, bytes.large, blocks.all, bytes.all]
       .map(({ peak }) => peak);
     // Within one request there may be more for a moment, when what is cached joins the rest.
@@ -80,15 +80,15 @@ Deno.test("resetting the statistics makes inactive memory begin with what there 
   const stream = (pool.engine.upstream as InMemoryUpstream).createStream();
   const blocks = [1, 2, 3, 4].map(() => pool.take(4096, stream));
   for (const block of blocks) pool.give(block);
-  const before = pool.statistics().inactiveSplit.small;
+  const before = pool.stats().inactiveSplit.small;
   assertEquals([before.current, before.peak], [5, 5]);
   // Hits, of which nobody has asked since: the books have to follow by themselves.
   const again = [1, 2, 3].map(() => pool.take(4096, stream));
-  pool.resetStatistics();
-  const after = pool.statistics().inactiveSplit.small;
+  pool.resetStats();
+  const after = pool.stats().inactiveSplit.small;
   assertEquals(after, { current: 2, peak: 2, allocated: 0, freed: 0 });
   for (const block of again) pool.give(block);
-  assertEquals(pool.statistics().inactiveSplit.small, {
+  assertEquals(pool.stats().inactiveSplit.small, {
     current: 5,
     peak: 5,
     allocated: 3,
@@ -103,13 +103,13 @@ Deno.test("growing for large requests leaves small blocks in the cache while pag
   const small = Array.from({ length: 20 }, () => pool.take(1024, stream));
   const [first, between, last] = [28, 2, 28].map((size) => pool.take(size * MIB, stream));
   for (const block of [...small, first!, last!]) pool.give(block);
-  const { peakReserved, upstreamCalls } = pool.statistics();
+  const { peakReserved, upstreamCalls } = pool.stats();
   // More than there is in one piece: the last is extended, and pages of the first go back for it.
   const large = pool.take(31 * MIB, stream);
-  const { cacheHits, ...now } = pool.statistics();
+  const { cacheHits, ...now } = pool.stats();
   assert(now.upstreamCalls > upstreamCalls + 1 && now.peakReserved === peakReserved);
   const again = Array.from({ length: 20 }, () => pool.take(1024, stream));
-  assertEquals(pool.statistics().cacheHits - cacheHits, 20);
+  assertEquals(pool.stats().cacheHits - cacheHits, 20);
   for (const block of [large, between!, ...again]) pool.give(block);
   pool.close();
 });

@@ -52,11 +52,11 @@ Deno.test("in a capture memory is used again on its stream, and apart from all o
   assert(new Set([address, one.ranges[0]!.address, two.ranges[0]!.address]).size === 3);
   // As long as the graphs live their memory is nobody else's, and is not trimmed.
   core.trim();
-  const reserved = core.statistics().reserved;
+  const reserved = core.stats().reserved;
   assert(reserved >= 6 * MEBIBYTE);
   assertEquals(core.addressOf(core.take(3 * MEBIBYTE, stream)), address);
   one.graph[Symbol.dispose]();
-  assertEquals(reserved - core.statistics().reserved >= 3 * MEBIBYTE, true);
+  assertEquals(reserved - core.stats().reserved >= 3 * MEBIBYTE, true);
 });
 
 Deno.test("nothing is asked of a stream and nothing waited for while one is captured", () => {
@@ -88,9 +88,9 @@ Deno.test("what a capture has grown by and not used goes when it ends", () => {
     core.give(core.take(2048 * MEBIBYTE, stream));
     const block = core.take(6144 * MEBIBYTE, stream);
     core.trim();
-    const { reserved } = core.statistics();
+    const { reserved } = core.stats();
     const { graph, ranges } = capture({ upstream, core, stream }, [1000]);
-    const { reserved: held, pending } = core.statistics();
+    const { reserved: held, pending } = core.stats();
     assert(held - reserved <= 8 * MEBIBYTE, `${held - reserved} bytes for a block of 1000`);
     assertEquals([pending, upstream.usedBytes], [0, held]);
     // What is left is what the graph uses.
@@ -100,7 +100,7 @@ Deno.test("what a capture has grown by and not used goes when it ends", () => {
     graph[Symbol.dispose]();
     core.settleSync();
     core.trim();
-    assertEquals([upstream.usedBytes, core.statistics().reserved], [0, 0]);
+    assertEquals([upstream.usedBytes, core.stats().reserved], [0, 0]);
   }
 });
 
@@ -117,7 +117,7 @@ Deno.test("a graph's memory goes when it is disposed and its launches are done, 
   assert(upstream.usedBytes >= 5 * MEBIBYTE, "the launch still uses it");
   upstream.completeAll();
   core.trim();
-  assertEquals([upstream.usedBytes, core.statistics().reserved], [0, 0]);
+  assertEquals([upstream.usedBytes, core.stats().reserved], [0, 0]);
 });
 
 Deno.test("what a capture has allocated and runs on by itself is waited for by itself", () => {
@@ -148,7 +148,7 @@ Deno.test("a failed capture leaves its live blocks usable, and nothing after the
   core.endCapture(token, undefined);
   upstream.use(core.addressOf(block), MEBIBYTE, stream, block);
   core.trim();
-  assertEquals(core.statistics().allocation.all.current, 1);
+  assertEquals(core.stats().allocation.all.current, 1);
   core.give(block);
   core.trim();
   upstream.completeAll();
@@ -183,10 +183,10 @@ for (const virtualMemory of [true, false]) {
     for (let launch = 0; launch < 3; launch++) graph.launch(stream);
     // Its memory stays until they are done, also when the graph goes at once.
     graph[Symbol.dispose]();
-    pool.emptyCache();
+    pool.clearCache();
     assert(pool.stats().reserved > before);
     assertEquals([...await result.toArray({ stream })], [1, 2, 3, 4]);
-    await pool.emptyCacheAsync();
+    await pool.clearCacheAsync();
     assert(pool.stats().reserved <= before);
   });
 
@@ -201,11 +201,11 @@ for (const virtualMemory of [true, false]) {
     graph.launch(elsewhere);
     elsewhere[Symbol.dispose]();
     graph[Symbol.dispose]();
-    pool.emptyCache();
+    pool.clearCache();
     assert(pool.stats().reserved > 0, "the launch is under way");
     // A write to memory that is gone would lose the device.
     await device.done();
-    await pool.emptyCacheAsync();
+    await pool.clearCacheAsync();
     assertEquals(pool.stats().reserved, 0);
   });
 }
@@ -222,7 +222,7 @@ Deno.test("what another branch of a capture uses is not had again in that captur
     core.use(block, stream);
     core.use(block, side);
     core.give(block);
-    assertEquals(core.statistics().pending >= bytes, true);
+    assertEquals(core.stats().pending >= bytes, true);
     const [again, beside] = [core.take(bytes, stream), core.take(bytes, side)];
     assertEquals([again, beside].map((each) => core.addressOf(each)).includes(address), false);
     for (const each of [again, beside]) core.give(each);
@@ -233,13 +233,13 @@ Deno.test("what another branch of a capture uses is not had again in that captur
   side.captureToken = undefined;
   const graph = new ModelGraph(upstream, [], token);
   core.endCapture(token, graph);
-  const reserved = core.statistics().reserved;
+  const reserved = core.stats().reserved;
   core.give(core.take(1000, outside));
   upstream.completeAll();
   core.trim();
   upstream.completeAll();
   core.trim();
-  assertEquals([core.statistics().pending, core.statistics().reserved], [0, reserved]);
+  assertEquals([core.stats().pending, core.stats().reserved], [0, reserved]);
   for (const block of [...liveBlocks(core.engine)]) core.give(block);
   graph[Symbol.dispose]();
   upstream.completeAll();

@@ -23,17 +23,17 @@ Deno.test("allocateAsync() is not disturbed by who finds out first that a stream
   leaveBusy(pool, 8);
   const waiting = pool.allocateAsync("float32", 2 * MIB);
   device.doneSync();
-  assertEquals(pool.emptyCache(), 8 * MIB);
+  assertEquals(pool.clearCache(), 8 * MIB);
   using buffer = await waiting;
   assertEquals(buffer.length, 2 * MIB);
 });
 
-Deno.test("nor is emptyCacheAsync()", async () => {
+Deno.test("nor is clearCacheAsync()", async () => {
   using pool = device.createPool({ maxPoolSize: "8MiB" });
   for (let stream = 0; stream < 4; stream++) leaveBusy(pool, 2);
-  const waiting = [pool.emptyCacheAsync(), pool.emptyCacheAsync()];
+  const waiting = [pool.clearCacheAsync(), pool.clearCacheAsync()];
   device.doneSync();
-  assertEquals(pool.emptyCache(), 8 * MIB);
+  assertEquals(pool.clearCache(), 8 * MIB);
   assertEquals(await Promise.all(waiting), [0, 0]);
 });
 

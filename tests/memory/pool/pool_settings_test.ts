@@ -46,7 +46,6 @@ Deno.test("a pool without options has the documented defaults, and asks no devic
     enableMemoryTracking: false,
     debug: false,
     stackFrames: 8,
-    historyLength: 0,
     cleanupInterval: 0,
     virtualMemory: true,
     reclaimShare: 0.9,
@@ -68,7 +67,6 @@ for (const preset of POOL_PRESET_NAMES) {
       debug: false,
       enableMemoryTracking: false,
       stackFrames: 3,
-      historyLength: 5,
       cleanupInterval: 11,
     });
     assertEquals({
@@ -78,7 +76,6 @@ for (const preset of POOL_PRESET_NAMES) {
       debug: false,
       enableMemoryTracking: false,
       stackFrames: 3,
-      historyLength: 5,
       cleanupInterval: 11,
     }, overruled);
   });
@@ -232,7 +229,6 @@ const REFUSED: readonly (readonly [options: unknown, error: ErrorConstructor, sa
   [{ debug: true, enableMemoryTracking: false }, RangeError, "true where debug is true"],
   [{ stackFrames: 0 }, RangeError, "options.stackFrames must be an integer in 1..100"],
   [{ stackFrames: 101 }, RangeError, "it is 101"],
-  [{ historyLength: 10_000_001 }, RangeError, "options.historyLength"],
   [{ cleanupInterval: -1 }, RangeError, "options.cleanupInterval"],
   [{ cleanupInterval: 2 ** 31 }, RangeError, "options.cleanupInterval"],
   [{ cleanupInterval: "10s" }, TypeError, "options.cleanupInterval"],

@@ -26,19 +26,19 @@ Deno.test("an aligned request finds the block that it had, among others of its s
   const row = Array.from({ length: 40 }, () => core.take(2 * MIB, stream));
   let aligned = core.take(2 * MIB, stream, 2 * MIB);
   core.take(2 * MIB - 512, stream);
-  for (let free = core.statistics().largestFree; free > MIB;) {
+  for (let free = core.stats().largestFree; free > MIB;) {
     core.take(free, stream);
-    free = core.statistics().largestFree;
+    free = core.stats().largestFree;
   }
   const others = [row[2]!, row[6]!, row[10]!];
-  const { reserved } = core.statistics();
+  const { reserved } = core.stats();
   for (let count = 0; count < 10; count++) {
     for (const block of [aligned, ...others]) core.give(block);
     aligned = core.take(2 * MIB, stream, 2 * MIB);
     for (const index of others.keys()) others[index] = core.take(2 * MIB, stream);
     assertEquals(core.addressOf(aligned) % (2 * MIB), 0);
   }
-  assertEquals(core.statistics().reserved, reserved, "the pool has grown for what it had");
+  assertEquals(core.stats().reserved, reserved, "the pool has grown for what it had");
 });
 
 Deno.test("freeing beyond maxCachedBytes takes no longer the more free memory cannot go", () => {
@@ -46,13 +46,13 @@ Deno.test("freeing beyond maxCachedBytes takes no longer the more free memory ca
     const { core, stream } = model({ maxCachedBytes: MIB, virtualMemory });
     const blocks = Array.from({ length: 8000 }, () => core.take(4096, stream));
     for (let index = 0; index < blocks.length; index += 2) core.give(blocks[index]!);
-    const { marks } = core.statistics();
+    const { marks } = core.stats();
     for (let count = 0; count < 1000; count++) core.give(core.take(4096, stream));
-    assert(core.statistics().marks - marks < 10, `${core.statistics().marks - marks} attempts`);
+    assert(core.stats().marks - marks < 10, `${core.stats().marks - marks} attempts`);
     // What can go goes at once all the same.
-    const { reserved } = core.statistics();
+    const { reserved } = core.stats();
     core.give(core.take(64 * MIB, stream));
-    assert(core.statistics().reserved <= reserved);
+    assert(core.stats().reserved <= reserved);
   }
 });
 
@@ -72,11 +72,11 @@ Deno.test("a capture takes no more than it needs, however large the pool is", ()
   core.give(core.take(2048 * MIB, stream));
   core.take(6144 * MIB, stream);
   core.trim();
-  const { reserved } = core.statistics();
+  const { reserved } = core.stats();
   const token = {};
   stream.captureToken = token;
   for (const bytes of [1000, 3 * MIB, 5 * MIB]) core.give(core.take(bytes, stream));
   stream.captureToken = undefined;
   core.endCapture(token, new ModelGraph(upstream, [], token));
-  assert(core.statistics().reserved - reserved <= 10 * MIB);
+  assert(core.stats().reserved - reserved <= 10 * MIB);
 });

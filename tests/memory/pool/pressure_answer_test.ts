@@ -18,7 +18,7 @@ function busyPool(virtualMemory: boolean) {
   upstream.use(pool.addressOf(busy), 16 * MIB, stream, "work");
   pool.give(busy);
   const touch = () => pool.give(pool.take(1000, stream));
-  const reserved = () => pool.statistics().reserved;
+  const reserved = () => pool.stats().reserved;
   return { pool, upstream, stream, touch, reserved };
 }
 

@@ -80,7 +80,7 @@ function assertNothingLeft({ upstream, core, holders }: PoolModel, fault: string
   const { tally } = upstream;
   const nothing = Object.fromEntries(Object.keys(tally).map((name) => [name, 0]));
   assertEquals({ ...tally } as Record<string, number>, nothing, `left after ${fault}`);
-  assertEquals([core.statistics().reserved, holders], [0, 0], fault);
+  assertEquals([core.stats().reserved, holders], [0, 0], fault);
 }
 
 for (const [name, options] of Object.entries(SUBJECTS)) {

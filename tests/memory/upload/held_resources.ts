@@ -27,7 +27,7 @@ export interface HeldResources {
 /** Counts what is live on a device now. */
 export function heldResources(context: DeviceContext): HeldResources {
   const { files, streams, pinnedSlabs, pinnedBytes } = resourceTally(context.library);
-  const { allocationCount, deallocationCount, currentUsage } = poolOf(context).statistics();
+  const { allocationCount, deallocationCount, currentUsage } = poolOf(context).stats();
   const buffers = allocationCount - deallocationCount;
   return { buffers, bufferBytes: currentUsage, files, streams, pinnedSlabs, pinnedBytes };
 }

@@ -4,7 +4,7 @@
 
 #include "check.h"
 #include "gridstride/grid_barrier.h"
-#include "host/device.h"
+#include "host/device/device.h"
 #include "module_files.h"
 #include "suites.h"
 

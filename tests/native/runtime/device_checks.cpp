@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "check.h"
-#include "host/device.h"
-#include "host/visible_devices.h"
+#include "host/device/device.h"
+#include "host/device/visible_devices.h"
 #include "suites.h"
 #include "visible_child.h"
 

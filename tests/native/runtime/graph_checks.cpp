@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "gate.h"
-#include "host/device.h"
+#include "host/device/device.h"
 #include "suites.h"
 
 namespace runtime_test {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "check.h"
-#include "host/worker_pool.h"
+#include "host/execution/worker_pool.h"
 #include "suites.h"
 
 namespace runtime_test {

@@ -6,12 +6,12 @@
 
 #include "check.h"
 #include "gate.h"
-#include "host/device.h"
-#include "host/executable_graph.h"
-#include "host/host_memory.h"
-#include "host/loaded_module.h"
-#include "host/stream.h"
-#include "host/stream_captures.h"
+#include "host/device/device.h"
+#include "host/graph/executable_graph.h"
+#include "host/memory/host_memory.h"
+#include "host/module/loaded_module.h"
+#include "host/stream/stream.h"
+#include "host/graph/stream_captures.h"
 #include "suites.h"
 
 namespace runtime_test {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "check.h"
-#include "host/loaded_module.h"
+#include "host/module/loaded_module.h"
 #include "module_files.h"
 #include "suites.h"
 

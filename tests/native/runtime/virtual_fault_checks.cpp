@@ -6,7 +6,7 @@
 
 #include "check.h"
 #include "gate.h"
-#include "host/device.h"
+#include "host/device/device.h"
 #include "suites.h"
 #include "virtual_range.h"
 

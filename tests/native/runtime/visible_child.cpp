@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "gate.h"
-#include "host/device.h"
+#include "host/device/device.h"
 #include "suites.h"
 #include "virtual_range.h"
 

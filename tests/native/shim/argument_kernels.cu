@@ -4,7 +4,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include "kernel_registry.h"
+#include "shim/launch/kernel_registry.h"
 
 namespace {
 

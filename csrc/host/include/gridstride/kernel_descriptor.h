@@ -35,7 +35,7 @@ struct KernelDescriptor {
   // How much the __shared__ arrays of this kernel take; 0 where that is not known. A compiler puts
   // the thread-local arrays of all kernels of a library in one segment and gives no way to ask, in
   // the program, which are whose: kernel_descriptor() therefore says 0. Of the kernels of a module
-  // the runtime reads it in the symbols of the library (csrc/host/static_shared.h).
+  // the runtime reads it in the symbols of the library (csrc/host/module/static_shared.h).
   uint32_t static_shared_bytes;
   // The descriptor registered before this one.
   const KernelDescriptor* registered_before;

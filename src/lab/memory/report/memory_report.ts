@@ -55,7 +55,7 @@ function contentPolicy(nonce: string): string {
  *
  * @example
  * ```ts ignore
- * Deno.writeTextFileSync("memory.html", memoryReport(pool.snapshot()));
+ * Deno.writeTextFileSync("memory.html", memoryReport(snapshotPool(pool)));
  * ```
  */
 export function memoryReport(snapshot: MemorySnapshot): string {

@@ -54,7 +54,7 @@ export interface MemoryReportFigures extends Omit<SnapshotSummary, "sites" | "ol
  *
  * @example
  * ```ts ignore
- * const { totals, sites } = memoryReportFigures(pool.snapshot());
+ * const { totals, sites } = memoryReportFigures(snapshotPool(pool));
  * console.log(totals.live, sites[0]?.site);
  * ```
  */

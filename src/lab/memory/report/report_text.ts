@@ -145,7 +145,7 @@ function oldest(snapshot: MemorySnapshot, { oldest }: SnapshotSummary): string[]
  *
  * @example
  * ```ts ignore
- * console.log(memoryReportText(pool.snapshot()));
+ * console.log(memoryReportText(snapshotPool(pool)));
  * ```
  */
 export function memoryReportText(snapshot: MemorySnapshot): string {

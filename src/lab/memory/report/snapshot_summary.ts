@@ -192,7 +192,7 @@ function oldestOf(live: readonly PlacedBlock[]): PlacedBlock[] {
  *
  * @example
  * ```ts ignore
- * const { totals, externalFragmentation } = summarizeSnapshot(pool.snapshot());
+ * const { totals, externalFragmentation } = summarizeSnapshot(snapshotPool(pool));
  * console.log(totals.reserved, externalFragmentation);
  * ```
  */

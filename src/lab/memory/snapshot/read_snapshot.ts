@@ -15,7 +15,7 @@ import { validateSnapshot } from "./validate_snapshot.ts";
 /**
  * Reads a snapshot.
  *
- * @param file The whole file: JSON as `pool.snapshot()` makes it, as text or bytes, or a pickle as
+ * @param file The whole file: JSON as `snapshotPool()` makes it, as text or bytes, or a pickle as
  *   PyTorch's `torch.cuda.memory._dump_snapshot()` writes it.
  * @param options Which device of a file of PyTorch is read; a snapshot of ours is of one device.
  * @throws {SnapshotError} If it is neither, or a field is wrong; the message names the field.

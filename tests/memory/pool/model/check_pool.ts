@@ -136,7 +136,7 @@ function checkStatistics(
   census: PoolCensus,
   base: PoolStatistics | undefined,
 ): void {
-  const statistics = core.statistics();
+  const statistics = core.stats();
   const count = (blocks: readonly CountedBlock[], kind: number) => ofKind(blocks, kind).length;
   const bytes = (blocks: readonly CountedBlock[], kind: number) => bytesOf(ofKind(blocks, kind));
   const requested = (kind: number) =>
@@ -193,7 +193,7 @@ export function checkPool(
   assertEquals(sorted(engine.streams.pendingBlocks), numbers(census.pending), "pending blocks");
   assertEquals(engine.streams.pendingCount, census.pending.length);
   checkStatistics(core, census, base);
-  assertEquals(upstream.usedBytes, core.statistics().reserved, "bytes taken from the device");
+  assertEquals(upstream.usedBytes, core.stats().reserved, "bytes taken from the device");
   assert(upstream.usedBytes <= core.settings.limitBytes, "more than the pool may take");
   return census;
 }

@@ -202,14 +202,14 @@ export class PoolModel {
   }
 
   resetStatistics(): void {
-    this.#base = this.core.statistics();
-    this.core.resetStatistics();
+    this.#base = this.core.stats();
+    this.core.resetStats();
   }
 
   /** Throws what does not hold. */
   check(): void {
     checkPool(this.core, this.upstream, this.blocks, this.#base);
-    const { allocationCount, deallocationCount } = this.core.statistics();
+    const { allocationCount, deallocationCount } = this.core.stats();
     const before = this.#base?.allocation.all.current ?? 0;
     assertEquals(allocationCount - deallocationCount, this.blocks.length - before);
     const graphs = this.graphs.filter((graph) => graph.keepsMemory).length;
@@ -242,7 +242,7 @@ export class PoolModel {
     assertEquals(this.upstream.usedBytes, 0, "memory that nobody uses is not given back");
     const segments = engine.segments.filter((segment) => segment !== undefined);
     assertEquals(engine.table.size, segments.length, "blocks have not joined");
-    for (const [name, value] of Object.entries(this.core.statistics())) {
+    for (const [name, value] of Object.entries(this.core.stats())) {
       if (value?.all !== undefined) assertEquals(value.all.current, 0, name);
     }
     // What disposed streams and graphs had in the pool is forgotten; a stream that was never used

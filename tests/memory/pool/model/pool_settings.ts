@@ -17,7 +17,6 @@ export function poolSettings(settings: Partial<PoolSettings> = {}): PoolSettings
     enableMemoryTracking: false,
     debug: false,
     stackFrames: 1,
-    historyLength: 0,
     cleanupInterval: 0,
     virtualMemory: true,
     reclaimShare: 0.9,

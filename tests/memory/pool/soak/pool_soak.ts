@@ -83,8 +83,8 @@ export class PoolSoak {
   }
 
   /** What the pool has counted. */
-  get statistics(): ReturnType<PoolCore["statistics"]> {
-    return this.#core.statistics();
+  get statistics(): ReturnType<PoolCore["stats"]> {
+    return this.#core.stats();
   }
 
   /** Does this many operations. */
@@ -116,7 +116,7 @@ export class PoolSoak {
     const segments = engine.segments.filter((segment) => segment !== undefined);
     assertEquals(this.#upstream.usedBytes, 0, "memory that nobody uses is not given back");
     assertEquals(engine.table.size, segments.length, "blocks have not joined");
-    for (const [name, value] of Object.entries(this.#core.statistics())) {
+    for (const [name, value] of Object.entries(this.#core.stats())) {
       if (value?.all !== undefined) assertEquals(value.all.current, 0, name);
     }
     assert([...engine.streams.slots()].length <= STREAMS + 1, "slots are left");

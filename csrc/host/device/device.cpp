@@ -1,0 +1,104 @@
+// Devices: state of one, the list of all, and the current one of each thread.
+#include "host/device/device.h"
+
+#include "gridstride/kernel_descriptor.h"
+#include "host/stream/stream.h"
+#include "host/device/topology.h"
+
+namespace gridstride::host {
+namespace {
+
+thread_local int thread_ordinal = 0;
+
+std::vector<Device*>* make_devices() {
+  auto* const made = new std::vector<Device*>;
+  for (const DeviceSpecification& specification : fix_topology()) {
+    made->push_back(new Device(specification, static_cast<int>(made->size())));
+  }
+  return made;
+}
+
+}  // namespace
+
+Device::Device(const DeviceSpecification& specification, int ordinal)
+    : specification_(specification),
+      ordinal_(ordinal),
+      memory_(specification.total_memory()),
+      legacy_stream_(std::make_shared<Stream>(*this, cudaStreamDefault, 0)) {}
+
+// The description is written before the code: who sees the code finds the description.
+void Device::report_fault(cudaError_t code, std::string description) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (fault_code() != cudaSuccess) return;
+  fault_description_ = std::move(description);
+  fault_code_.store(code, std::memory_order_release);
+}
+
+std::string Device::fault_description() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return fault_description_;
+}
+
+int Device::dynamic_shared_limit(const KernelDescriptor& kernel) const {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto entry = dynamic_shared_limits_.find(&kernel);
+    if (entry != dynamic_shared_limits_.end()) return entry->second;
+  }
+  return specification_.attribute_or_zero(cudaDevAttrMaxSharedMemoryPerBlock) -
+         static_cast<int>(kernel.static_shared_bytes);
+}
+
+bool Device::set_dynamic_shared_limit(const KernelDescriptor& kernel, int bytes) {
+  const int most = specification_.attribute_or_zero(cudaDevAttrMaxSharedMemoryPerBlockOptin) -
+                   static_cast<int>(kernel.static_shared_bytes);
+  if (bytes < 0 || bytes > most) return false;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  dynamic_shared_limits_[&kernel] = bytes;
+  return true;
+}
+
+void Device::forget_dynamic_shared_limit(const KernelDescriptor& kernel) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  dynamic_shared_limits_.erase(&kernel);
+}
+
+bool Device::enable_peer(int peer) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto index = static_cast<std::size_t>(peer);
+  if (peers_.size() <= index) peers_.resize(index + 1);
+  if (peers_[index]) return false;
+  peers_[index] = true;
+  return true;
+}
+
+const std::vector<Device*>& devices() {
+  static const std::vector<Device*>& all = *make_devices();
+  return all;
+}
+
+Device* find_device(int ordinal) {
+  const std::vector<Device*>& all = devices();
+  if (ordinal < 0 || static_cast<std::size_t>(ordinal) >= all.size()) return nullptr;
+  return all[static_cast<std::size_t>(ordinal)];
+}
+
+Device* current_device() { return find_device(thread_ordinal); }
+
+int current_ordinal() { return thread_ordinal; }
+
+void set_current_ordinal(int ordinal) { thread_ordinal = ordinal; }
+
+Device* device_of_address(const void* address) {
+  for (Device* const device : devices()) {
+    if (device->memory().reserves(address)) return device;
+  }
+  return nullptr;
+}
+
+std::string fault_description(int device) {
+  const Device* const found = find_device(device);
+  return found == nullptr ? std::string() : found->fault_description();
+}
+
+}  // namespace gridstride::host

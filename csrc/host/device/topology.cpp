@@ -1,0 +1,103 @@
+// The topology is set at most once: by set_topology, or by the first function that needs it.
+#include "host/device/topology.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "host/device/device.h"
+#include "host/device/visible_devices.h"
+
+namespace gridstride::host {
+namespace {
+
+// The grammar of GRIDSTRIDE_FAKE allows 64 devices in one item; ordinals fit into two bytes.
+constexpr int most_devices = 4096;
+
+enum TopologyStatus { topology_set = 0, topology_differs = 1, topology_malformed = 2 };
+
+struct Topology {
+  std::mutex mutex;
+  bool is_set = false;
+  std::vector<DeviceRecord> records;
+};
+
+Topology& topology() {
+  static Topology& only = *new Topology;
+  return only;
+}
+
+// Absent attributes are NaN, of which one is as good as another.
+bool same_value(double left, double right) {
+  return left == right || (std::isnan(left) && std::isnan(right));
+}
+
+bool same_record(const DeviceRecord& left, const DeviceRecord& right) {
+  return std::equal(left.begin(), left.end(), right.begin(), same_value);
+}
+
+bool same_records(const std::vector<DeviceRecord>& left, const std::vector<DeviceRecord>& right) {
+  return std::equal(left.begin(), left.end(), right.begin(), right.end(), same_record);
+}
+
+bool read_records(const double* values, int count, std::vector<DeviceRecord>& records) {
+  if (count < 0 || count > most_devices || (count > 0 && values == nullptr)) return false;
+  records.resize(static_cast<std::size_t>(count));
+  for (DeviceRecord& record : records) {
+    std::memcpy(record.data(), values, sizeof record);
+    values += record_slots;
+    if (!is_valid_record(record)) return false;
+  }
+  return true;
+}
+
+std::vector<DeviceSpecification> specifications_of(const std::vector<DeviceRecord>& records) {
+  std::vector<DeviceSpecification> specifications;
+  for (const DeviceRecord& record : records) {
+    specifications.emplace_back(record, static_cast<int>(specifications.size()));
+  }
+  return specifications;
+}
+
+}  // namespace
+
+int set_topology(const double* values, int count) {
+  std::vector<DeviceRecord> records;
+  if (!read_records(values, count, records)) return topology_malformed;
+  Topology& current = topology();
+  const std::lock_guard<std::mutex> lock(current.mutex);
+  if (current.is_set) {
+    return same_records(current.records, records) ? topology_set : topology_differs;
+  }
+  current.records = std::move(records);
+  current.is_set = true;
+  return topology_set;
+}
+
+// CUDA_DEVICE_ORDER needs no reading: the order given is the order of the buses, and ranking by
+// speed (its other value) finds nothing to rank, as all devices run on the same cores.
+std::vector<DeviceSpecification> fix_topology() {
+  std::vector<DeviceSpecification> all;
+  {
+    Topology& current = topology();
+    const std::lock_guard<std::mutex> lock(current.mutex);
+    if (!current.is_set) {
+      current.records = {default_record()};
+      current.is_set = true;
+    }
+    all = specifications_of(current.records);
+  }
+  std::vector<std::string> uuids;
+  for (const DeviceSpecification& specification : all) {
+    uuids.push_back(uuid_text(specification.uuid()));
+  }
+  std::vector<DeviceSpecification> visible;
+  for (const int ordinal : visible_ordinals(std::getenv("CUDA_VISIBLE_DEVICES"), uuids)) {
+    visible.push_back(all[static_cast<std::size_t>(ordinal)]);
+  }
+  return visible;
+}
+
+}  // namespace gridstride::host

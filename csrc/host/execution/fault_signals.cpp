@@ -1,0 +1,187 @@
+// Signals that the processor raises while a kernel runs.
+//
+// The handler runs on a stack of its own, as the kernel's may be what overflowed. It stores what it
+// is told and rewrites the interrupted context so that returning from the signal continues in the
+// block runner: nothing is unwound, nothing is allocated, and the signal mask is restored by the
+// return itself.
+#include "host/execution/fault_signals.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <iterator>
+#include <mutex>
+#include <system_error>
+
+#include "host/execution/machine_context.h"
+#include "host/execution/thread_signals.h"
+
+namespace gridstride::host {
+namespace {
+
+struct sigaction previous_actions[std::size(fault_signals)];
+
+// Without a block the place is free. A thread finds its own, which others do not change.
+struct AdoptedThread {
+  std::atomic<pthread_t> thread;
+  std::atomic<BlockState*> block;
+};
+// Looked up by pthread_self(), which is safe in a handler where thread-local storage that was never
+// touched is not: its first use allocates.
+AdoptedThread adopted_threads[max_adopted_threads];
+// Places behind these were never used.
+std::atomic<unsigned> adopted_count{0};
+std::mutex* const adoption_lock = new std::mutex;
+
+struct sigaction& previous_action(int signal) {
+  size_t i = 0;
+  while (fault_signals[i] != signal) ++i;
+  return previous_actions[i];
+}
+
+// The calling thread's place; null for one that was never adopted, or was released. Another thread
+// may have had the same name before, and its place is free.
+AdoptedThread* find_calling_thread() {
+  const pthread_t self = pthread_self();
+  const unsigned count = adopted_count.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < count; ++i) {
+    AdoptedThread& adopted = adopted_threads[i];
+    if (adopted.block.load(std::memory_order_acquire) != nullptr &&
+        pthread_equal(adopted.thread.load(std::memory_order_relaxed), self) != 0) {
+      return &adopted;
+    }
+  }
+  return nullptr;
+}
+
+// What would have happened without this library. For a signal the processor raised, that is the
+// same instruction once more under the default action; but a breakpoint is over when it is told.
+void take_default_action(int signal, const siginfo_t* info) {
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  sigemptyset(&action.sa_mask);
+  sigaction(signal, &action, nullptr);
+  if (info->si_code <= 0 || signal == SIGTRAP) raise(signal);
+}
+
+void pass_on(int signal, siginfo_t* info, void* context) {
+  struct sigaction& previous = previous_action(signal);
+  const bool with_information = (previous.sa_flags & SA_SIGINFO) != 0;
+  if (!with_information && previous.sa_handler == SIG_IGN && info->si_code <= 0) return;
+  if (!with_information && (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN)) {
+    take_default_action(signal, info);
+    return;
+  }
+  // The mask that the system would have set for that handler.
+  sigset_t blocked = previous.sa_mask;
+  if ((previous.sa_flags & SA_NODEFER) == 0) sigaddset(&blocked, signal);
+  sigset_t before;
+  pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  const struct sigaction action = previous;
+  if ((previous.sa_flags & SA_RESETHAND) != 0) {
+    previous.sa_flags &= ~SA_SIGINFO;
+    previous.sa_handler = SIG_DFL;
+  }
+  if (with_information) {
+    action.sa_sigaction(signal, info, context);
+  } else {
+    action.sa_handler(signal);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// Raised by the thread's own instruction, or by its own abort(), and not sent by someone else.
+bool is_own(int signal, const siginfo_t* info) {
+  if (signal == SIGABRT) return info->si_pid == getpid();
+  return info->si_code > 0;
+}
+
+void handle_signal(int signal, siginfo_t* info, void* context) {
+  const int kept_errno = errno;
+  BlockState* block = running_block();
+  if (block != nullptr && is_own(signal, info)) {
+    block->inside_kernel = false;
+    block->outcome = BlockOutcome::faulted;
+    block->machine_fault = {signal, info->si_code, reinterpret_cast<uintptr_t>(info->si_addr),
+                            interrupted_access(context, signal),
+                            holds_wild_address(context)};
+    errno = kept_errno;
+    continue_in(context, block->runner_context);
+    return;
+  }
+  pass_on(signal, info, context);
+  errno = kept_errno;
+}
+
+void install_handler(int signal, struct sigaction& previous) {
+  struct sigaction action = {};
+  action.sa_sigaction = handle_signal;
+  // Not deferred: the handler may be left for good where continue_in cannot rewrite the context.
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  sigemptyset(&action.sa_mask);
+  // The old one first, so that a signal that comes in between finds it.
+  if (sigaction(signal, nullptr, &previous) != 0 || sigaction(signal, &action, nullptr) != 0) {
+    throw std::system_error(errno, std::generic_category(), "Cannot install a signal handler");
+  }
+}
+
+void use_signal_stack(BlockState& block) {
+  stack_t stack = {};
+  stack.ss_sp = reinterpret_cast<char*>(&block) + signal_stack_offset;
+  stack.ss_size = signal_stack_bytes;
+  sigaltstack(&stack, nullptr);
+}
+
+}  // namespace
+
+void install_fault_handlers() {
+  static const bool installed = [] {
+    for (size_t i = 0; i < std::size(fault_signals); ++i) {
+      install_handler(fault_signals[i], previous_actions[i]);
+    }
+    return true;
+  }();
+  (void)installed;
+}
+
+void adopt_calling_thread(BlockState& block) {
+  use_signal_stack(block);
+  const std::lock_guard<std::mutex> lock(*adoption_lock);
+  unsigned number = 0;
+  while (number != max_adopted_threads &&
+         adopted_threads[number].block.load(std::memory_order_relaxed) != nullptr) {
+    ++number;
+  }
+  if (number == max_adopted_threads) std::abort();
+  adopted_threads[number].thread.store(pthread_self(), std::memory_order_relaxed);
+  adopted_threads[number].block.store(&block, std::memory_order_release);
+  if (number >= adopted_count.load(std::memory_order_relaxed)) {
+    adopted_count.store(number + 1, std::memory_order_release);
+  }
+  sigset_t unblocked;
+  sigemptyset(&unblocked);
+  for (const int signal : fault_signals) sigaddset(&unblocked, signal);
+  pthread_sigmask(SIG_UNBLOCK, &unblocked, nullptr);
+}
+
+void release_calling_thread() {
+  const std::lock_guard<std::mutex> lock(*adoption_lock);
+  AdoptedThread* const adopted = find_calling_thread();
+  if (adopted != nullptr) adopted->block.store(nullptr, std::memory_order_relaxed);
+  stack_t none = {};
+  none.ss_flags = SS_DISABLE;
+  sigaltstack(&none, nullptr);
+}
+
+BlockState* running_block() {
+  const AdoptedThread* const adopted = find_calling_thread();
+  if (adopted == nullptr) return nullptr;
+  BlockState* const block = adopted->block.load(std::memory_order_relaxed);
+  return block->inside_kernel ? block : nullptr;
+}
+
+}  // namespace gridstride::host

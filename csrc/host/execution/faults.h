@@ -1,0 +1,56 @@
+// Faults: what ends a launch before its time, and how it is told.
+//
+// A fault is found in one of two ways. The runtime notices misuse itself (raise_fault), or the
+// processor does, and a signal handler stores the bare facts and leaves the kernel
+// (fault_signals.h); they are put into words afterwards, on the worker's own stack.
+#ifndef GRIDSTRIDE_HOST_FAULTS_H
+#define GRIDSTRIDE_HOST_FAULTS_H
+
+#include <cstdint>
+#include <string>
+
+#include "gridstride/runtime_types.h"
+
+namespace gridstride::host {
+
+struct BlockState;
+
+// A launch that failed. The description names kernel, block, thread, address and what happened.
+struct LaunchFault {
+  cudaError_t code;
+  std::string description;
+};
+
+// Of fixed size, as it is written on a kernel's stack by code that may run out of anything.
+struct BlockFault {
+  cudaError_t code;
+  char what[512];
+};
+
+enum class MemoryAccess { unknown, read, write };
+
+// What a signal handler knows.
+struct MachineFault {
+  int signal;
+  int code;
+  uintptr_t address;
+  MemoryAccess access;
+  // x86-64 tells no address for an access that is misaligned or to an address outside of the 48-bit
+  // range. This says that a register held such an address, so that it was the latter.
+  bool register_not_canonical;
+};
+
+// Ends the calling thread's block with a fault. The kernel's stacks are left as they are.
+[[noreturn]] __attribute__((format(printf, 3, 4))) void raise_fault(BlockState& block,
+                                                                    cudaError_t code,
+                                                                    const char* format, ...);
+
+// Puts block.machine_fault into words: fills block.fault.
+void explain_machine_fault(BlockState& block);
+
+// block.fault with the names of kernel, block and thread.
+LaunchFault describe_fault(const BlockState& block);
+
+}  // namespace gridstride::host
+
+#endif

@@ -1,0 +1,140 @@
+// What is mapped where, who may access it, and who is doing so.
+#ifndef GRIDSTRIDE_HOST_VIRTUAL_MAPPINGS_H
+#define GRIDSTRIDE_HOST_VIRTUAL_MAPPINGS_H
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "host/memory/memory_access.h"
+#include "host/memory/physical_memory.h"
+
+namespace gridstride::host {
+
+struct DeviceGrant {
+  int device;
+  AllowedAccess access;
+};
+
+struct VirtualMapping {
+  std::size_t bytes;
+  std::shared_ptr<PhysicalMemory> memory;
+  // Devices that are not listed have no access.
+  std::vector<DeviceGrant> grants;
+  // What the PageFile shows at the addresses, and the access of the process: the most of any grant.
+  bool is_shown = false;
+  AllowedAccess shown_access = AllowedAccess::none;
+
+  AllowedAccess access_of(int device) const;
+
+  // Sets grants and shown_access. Devices that are not named keep their access.
+  void grant(const std::vector<DeviceGrant>& changes);
+};
+
+// An access that a copy or a fill is about to make, by the rights of a device.
+struct VirtualTouch {
+  std::uintptr_t address;
+  std::size_t bytes;
+  int device;
+  AllowedAccess needed;
+};
+
+// The first address that must not be touched, and whether memory is mapped there; address 0 when
+// all of it may be.
+struct TouchRefusal {
+  std::uintptr_t address = 0;
+  bool is_mapped = false;
+};
+
+// Readers are any threads. Changes are made by one thread at a time, which therefore may read what
+// whole, begin and end give without a lock.
+class VirtualMappings {
+ public:
+  using Table = std::map<std::uintptr_t, VirtualMapping>;  // by first address
+
+  // For whoever makes changes.
+
+  struct Range {
+    Table::iterator first;
+    Table::iterator last;
+    bool is_empty() const { return first == last; }
+  };
+
+  // The mappings that together are exactly the range; an empty one when it cuts a mapping or has a
+  // hole.
+  Range whole(std::uintptr_t address, std::size_t bytes);
+
+  bool is_free(std::uintptr_t address, std::size_t bytes) const;
+
+  // The mapping that ends, or begins, at the address; null when none does.
+  const VirtualMapping* ending_at(std::uintptr_t address) const;
+  const VirtualMapping* beginning_at(std::uintptr_t address) const;
+
+  void add(std::uintptr_t address, VirtualMapping mapping);
+
+  // From now on touches are refused; those that were admitted are over when it returns.
+  Table remove(const Range& range);
+  void put_back(Table& removed);
+
+  // Replaces the mappings of a range by ones that differ in their access only. When it returns,
+  // touches that were admitted by what was replaced are over.
+  void replace(const Range& range, std::vector<VirtualMapping> mappings);
+
+  // For everybody.
+
+  // The memory that is mapped at an address; null when none is.
+  std::shared_ptr<PhysicalMemory> memory_at(std::uintptr_t address) const;
+
+  // False when nothing is mapped at the address.
+  bool find_access(std::uintptr_t address, int device, AllowedAccess& access) const;
+
+  TouchRefusal find_refusal(const VirtualTouch& touch) const;
+
+ private:
+  friend class AdmittedTouch;
+  using Lock = std::unique_lock<std::mutex>;
+
+  Table::const_iterator containing(std::uintptr_t address) const;
+  TouchRefusal refusal_of(const VirtualTouch& touch) const;
+  void await_touches(Lock& lock, std::uintptr_t start, std::uintptr_t limit);
+
+  mutable std::mutex mutex_;
+  Table table_;
+  std::condition_variable touch_ended_;
+  unsigned waiting_threads_ = 0;
+  std::uint64_t next_touch_ = 0;
+  class AdmittedTouch* touches_ = nullptr;
+};
+
+// Holds off the unmapping of what it was admitted to touch, as long as it lives: some milliseconds,
+// since nothing but copying a piece is done meanwhile.
+class AdmittedTouch {
+ public:
+  AdmittedTouch(VirtualMappings& mappings, const VirtualTouch& touch);
+  ~AdmittedTouch();
+  AdmittedTouch(const AdmittedTouch&) = delete;
+  AdmittedTouch& operator=(const AdmittedTouch&) = delete;
+
+  // Not admitted if its address is not 0.
+  const TouchRefusal& refusal() const { return refusal_; }
+
+ private:
+  friend class VirtualMappings;
+
+  VirtualMappings& mappings_;
+  const std::uintptr_t start_;
+  const std::uintptr_t limit_;
+  TouchRefusal refusal_;
+  std::uint64_t number_ = 0;
+  // Those under way are linked through themselves: admitting must not fail for lack of memory.
+  AdmittedTouch* previous_ = nullptr;
+  AdmittedTouch* next_ = nullptr;
+};
+
+}  // namespace gridstride::host
+
+#endif

@@ -1,0 +1,348 @@
+// Reading ELF files, with every range checked before it is used.
+#include "host/module/elf_image.h"
+
+#if defined(__ELF__)
+
+#include <elf.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <string>
+
+namespace gridstride::host {
+namespace {
+
+#if defined(__x86_64__)
+constexpr unsigned own_machine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr unsigned own_machine = EM_AARCH64;
+#else
+constexpr unsigned own_machine = EM_NONE;  // the system's loader compares
+#endif
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+constexpr unsigned own_byte_order = ELFDATA2LSB;
+#else
+constexpr unsigned own_byte_order = ELFDATA2MSB;
+#endif
+
+// What GPUs' machine code is marked as.
+constexpr unsigned cuda_machine = 190;
+
+// PT_GNU_PROPERTY, which older headers lack.
+constexpr unsigned gnu_property_segment = 0x6474e553;
+
+// No library is mapped over more than this.
+constexpr std::uint64_t most_memory = std::uint64_t{1} << 40;
+
+[[noreturn]] void refuse(const std::string& text) {
+  throw ImageError(cudaErrorInvalidKernelImage, text);
+}
+
+[[noreturn]] void refuse_foreign(const std::string& text) {
+  throw ImageError(cudaErrorNoKernelImageForDevice, text);
+}
+
+[[noreturn]] void refuse_damaged(const std::string& part) {
+  refuse("the image is damaged: " + part);
+}
+
+template <typename Value>
+Value read(const ImageView& image, std::size_t offset, const char* part) {
+  if (!image.contains(offset, sizeof(Value))) refuse_damaged(part);
+  Value value;
+  std::memcpy(&value, image.data + offset, sizeof value);
+  return value;
+}
+
+// A table in the file, of which a Value is at the start of each element.
+template <typename Value>
+std::vector<Value> read_table(const ImageView& image, std::uint64_t offset, std::uint64_t count,
+                              const char* part) {
+  if (count > image.bytes / sizeof(Value) || !image.contains(offset, count * sizeof(Value))) {
+    refuse("the image is truncated or damaged: " + std::string(part) + " lie beyond its " +
+           std::to_string(image.bytes) + " bytes");
+  }
+  std::vector<Value> table(count);
+  if (count != 0) std::memcpy(table.data(), image.data + offset, count * sizeof(Value));
+  return table;
+}
+
+Elf64_Ehdr read_header(const ImageView& image) {
+  return read<Elf64_Ehdr>(image, 0, "it ends in its header");
+}
+
+std::vector<Elf64_Phdr> read_program_headers(const ImageView& image) {
+  const Elf64_Ehdr header = read_header(image);
+  return read_table<Elf64_Phdr>(image, header.e_phoff, header.e_phnum, "its program headers");
+}
+
+std::vector<Elf64_Shdr> read_section_headers(const ImageView& image) {
+  const Elf64_Ehdr header = read_header(image);
+  if (header.e_shoff == 0) return {};
+  return read_table<Elf64_Shdr>(image, header.e_shoff, header.e_shnum, "its section headers");
+}
+
+void check_identity(const Elf64_Ehdr& header) {
+  if (header.e_machine == cuda_machine) {
+    refuse_foreign(
+        "the image is a cubin, which is for GPUs: the host device loads shared "
+        "libraries");
+  }
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != own_byte_order) {
+    refuse_foreign(
+        "the image is for another processor: its words or their bytes are not those of "
+        "this one");
+  }
+  if (own_machine != EM_NONE && header.e_machine != own_machine) {
+    refuse_foreign("the image is for another processor: its machine is number " +
+                   std::to_string(header.e_machine) + ", this one's is " +
+                   std::to_string(own_machine));
+  }
+  if (header.e_type != ET_DYN) refuse("the image is an ELF file but no shared library");
+  if (header.e_ident[EI_VERSION] != EV_CURRENT || header.e_phentsize != sizeof(Elf64_Phdr) ||
+      (header.e_shoff != 0 && header.e_shentsize != sizeof(Elf64_Shdr))) {
+    refuse_damaged("its header is not one");
+  }
+}
+
+bool is_power_of_two(std::uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
+
+// The loader maps segments one after the other into one range as long as all of them.
+void check_loaded_segments(const ImageView& image, const std::vector<Elf64_Phdr>& headers) {
+  std::uint64_t mapped_until = 0;
+  for (const Elf64_Phdr& segment : headers) {
+    if (segment.p_type != PT_LOAD) continue;
+    if (!image.contains(segment.p_offset, segment.p_filesz)) {
+      refuse("the image is truncated: it should have " +
+             std::to_string(segment.p_offset + segment.p_filesz) + " bytes or more, and has " +
+             std::to_string(image.bytes));
+    }
+    if (segment.p_memsz < segment.p_filesz || segment.p_memsz > most_memory ||
+        segment.p_vaddr > most_memory || segment.p_vaddr < mapped_until) {
+      refuse_damaged("its segments are not in order");
+    }
+    if (!is_power_of_two(segment.p_align) ||
+        (segment.p_vaddr - segment.p_offset) % segment.p_align != 0) {
+      refuse_damaged("its segments are not aligned");
+    }
+    mapped_until = segment.p_vaddr + segment.p_memsz;
+  }
+  if (mapped_until == 0) refuse_damaged("it has nothing to load");
+}
+
+// Addresses of the library as the bytes of the file that the loader puts there.
+class MappedBytes {
+ public:
+  MappedBytes(const ImageView& image, const std::vector<Elf64_Phdr>& headers)
+      : image_(image), headers_(headers) {}
+
+  // The offset in the file; throws where the range is not all in one segment.
+  std::uint64_t offset_of(std::uint64_t address, std::uint64_t bytes, const char* part) const {
+    for (const Elf64_Phdr& segment : headers_) {
+      if (segment.p_type != PT_LOAD || address < segment.p_vaddr) continue;
+      const std::uint64_t within = address - segment.p_vaddr;
+      if (within <= segment.p_filesz && bytes <= segment.p_filesz - within) {
+        return segment.p_offset + within;
+      }
+    }
+    refuse_damaged(std::string(part) + " lies outside of what is loaded");
+  }
+
+  const ImageView& image() const { return image_; }
+
+ private:
+  const ImageView& image_;
+  const std::vector<Elf64_Phdr>& headers_;
+};
+
+// The entries of the dynamic section; each tag's last value.
+class DynamicSection {
+ public:
+  DynamicSection(const MappedBytes& mapped, const Elf64_Phdr& segment) {
+    if (segment.p_filesz % sizeof(Elf64_Dyn) != 0) refuse_damaged("its dynamic section");
+    const std::uint64_t offset =
+        mapped.offset_of(segment.p_vaddr, segment.p_filesz, "the dynamic section");
+    entries_ = read_table<Elf64_Dyn>(mapped.image(), offset, segment.p_filesz / sizeof(Elf64_Dyn),
+                                     "its dynamic entries");
+    const auto end = std::find_if(entries_.begin(), entries_.end(),
+                                  [](const Elf64_Dyn& entry) { return entry.d_tag == DT_NULL; });
+    if (end == entries_.end()) refuse_damaged("its dynamic section does not end");
+    entries_.erase(end, entries_.end());
+  }
+
+  const std::vector<Elf64_Dyn>& entries() const { return entries_; }
+
+  std::uint64_t value(Elf64_Sxword tag) const {
+    std::uint64_t found = 0;
+    for (const Elf64_Dyn& entry : entries_) {
+      if (entry.d_tag == tag) found = entry.d_un.d_val;
+    }
+    return found;
+  }
+
+ private:
+  std::vector<Elf64_Dyn> entries_;
+};
+
+// Tables that the loader walks, by the tags of their address and their length.
+struct LoaderTable {
+  Elf64_Sxword address;
+  Elf64_Sxword bytes;
+  const char* name;
+};
+
+constexpr LoaderTable loader_tables[] = {
+    {DT_STRTAB, DT_STRSZ, "the table of names"},
+    {DT_RELA, DT_RELASZ, "the table of relocations"},
+    {DT_REL, DT_RELSZ, "the table of relocations"},
+    {DT_JMPREL, DT_PLTRELSZ, "the table of called functions"},
+    {DT_INIT_ARRAY, DT_INIT_ARRAYSZ, "the table of initialisers"},
+    {DT_FINI_ARRAY, DT_FINI_ARRAYSZ, "the table of finalisers"},
+};
+
+void check_names(const MappedBytes& mapped, const DynamicSection& dynamic) {
+  const std::uint64_t bytes = dynamic.value(DT_STRSZ);
+  if (bytes == 0 || dynamic.value(DT_SYMTAB) == 0) refuse_damaged("it has no symbols");
+  const std::uint64_t offset = mapped.offset_of(dynamic.value(DT_STRTAB), bytes, "its names");
+  if (mapped.image().data[offset + bytes - 1] != 0) refuse_damaged("its names do not end");
+  for (const Elf64_Dyn& entry : dynamic.entries()) {
+    const bool is_name = entry.d_tag == DT_NEEDED || entry.d_tag == DT_SONAME ||
+                         entry.d_tag == DT_RPATH || entry.d_tag == DT_RUNPATH;
+    if (is_name && entry.d_un.d_val >= bytes) refuse_damaged("a name lies outside of its names");
+  }
+}
+
+// What every thread that runs a kernel has to find memory for.
+void check_thread_local(const ImageView& image, const Elf64_Phdr& header) {
+  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+  constexpr std::uint64_t most_alignment = std::uint64_t{1} << 20;
+  if (header.p_filesz > header.p_memsz || header.p_memsz > most_bytes ||
+      !image.contains(header.p_offset, header.p_filesz) || header.p_align > most_alignment ||
+      (header.p_align != 0 && !is_power_of_two(header.p_align))) {
+    refuse_damaged("its thread-local memory");
+  }
+}
+
+// The loader takes write permission away there, by whole pages.
+void check_read_only_later(const std::vector<Elf64_Phdr>& headers, const Elf64_Phdr& header) {
+  for (const Elf64_Phdr& segment : headers) {
+    if (segment.p_type != PT_LOAD || header.p_vaddr < segment.p_vaddr) continue;
+    const std::uint64_t within = header.p_vaddr - segment.p_vaddr;
+    const std::uint64_t mapped = segment.p_memsz + segment.p_align;
+    if (within <= segment.p_memsz && header.p_memsz <= mapped - within) return;
+  }
+  refuse_damaged("what is read-only once it is linked");
+}
+
+void check_dynamic(const ImageView& image, const std::vector<Elf64_Phdr>& headers) {
+  const MappedBytes mapped(image, headers);
+  const Elf64_Phdr* segment = nullptr;
+  for (const Elf64_Phdr& header : headers) {
+    if (header.p_type == PT_INTERP) refuse("the image is a program and no shared library");
+    if (header.p_type == PT_DYNAMIC) segment = &header;
+    if (header.p_type == PT_TLS) check_thread_local(image, header);
+    if (header.p_type == PT_GNU_RELRO) check_read_only_later(headers, header);
+    // The loader reads these where they are mapped.
+    if (header.p_type == PT_NOTE || header.p_type == gnu_property_segment) {
+      mapped.offset_of(header.p_vaddr, header.p_filesz, "a note");
+    }
+  }
+  if (segment == nullptr) refuse_damaged("it has no dynamic section");
+  const DynamicSection dynamic(mapped, *segment);
+  check_names(mapped, dynamic);
+  mapped.offset_of(dynamic.value(DT_SYMTAB), sizeof(Elf64_Sym), "the table of symbols");
+  for (const LoaderTable& table : loader_tables) {
+    const std::uint64_t bytes = dynamic.value(table.bytes);
+    if (bytes != 0) mapped.offset_of(dynamic.value(table.address), bytes, table.name);
+  }
+}
+
+std::string_view name_at(const ImageView& image, const Elf64_Shdr& names, std::uint32_t offset) {
+  if (offset >= names.sh_size || !image.contains(names.sh_offset, names.sh_size)) return {};
+  const auto* const start = reinterpret_cast<const char*>(image.data) + names.sh_offset + offset;
+  return {start, strnlen(start, names.sh_size - offset)};
+}
+
+}  // namespace
+
+std::size_t stated_elf_bytes(const unsigned char* data) {
+  const ImageView start = {data, sizeof(Elf64_Ehdr)};
+  const Elf64_Ehdr header = read_header(start);
+  check_identity(header);
+  std::uint64_t bytes = std::max<std::uint64_t>(
+      sizeof header, header.e_phoff + std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr));
+  for (const Elf64_Phdr& segment : read_program_headers({data, bytes})) {
+    bytes = std::max<std::uint64_t>(bytes, segment.p_offset + segment.p_filesz);
+  }
+  const std::uint64_t sections = std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr);
+  return std::max<std::uint64_t>(bytes, header.e_shoff + sections);
+}
+
+void check_elf(const ImageView& image) {
+  check_identity(read_header(image));
+  const std::vector<Elf64_Phdr> headers = read_program_headers(image);
+  read_section_headers(image);
+  check_loaded_segments(image, headers);
+  check_dynamic(image, headers);
+}
+
+std::vector<ElfSegment> elf_segments(const ImageView& image) {
+  std::vector<ElfSegment> segments;
+  std::vector<ElfSegment> read_only_later;
+  for (const Elf64_Phdr& header : read_program_headers(image)) {
+    const int protection = ((header.p_flags & PF_R) != 0 ? PROT_READ : 0) |
+                           ((header.p_flags & PF_W) != 0 ? PROT_WRITE : 0) |
+                           ((header.p_flags & PF_X) != 0 ? PROT_EXEC : 0);
+    if (header.p_type == PT_LOAD) {
+      segments.push_back({header.p_vaddr, header.p_memsz, protection});
+    } else if (header.p_type == PT_GNU_RELRO) {
+      read_only_later.push_back({header.p_vaddr, header.p_memsz, PROT_READ});
+    }
+  }
+  segments.insert(segments.end(), read_only_later.begin(), read_only_later.end());
+  return segments;
+}
+
+std::uint64_t elf_thread_local_bytes(const ImageView& image) {
+  for (const Elf64_Phdr& header : read_program_headers(image)) {
+    if (header.p_type == PT_TLS) return header.p_memsz;
+  }
+  return 0;
+}
+
+std::vector<ElfSymbol> elf_symbols(const ImageView& image) {
+  std::vector<ElfSymbol> symbols;
+  const std::vector<Elf64_Shdr> sections = read_section_headers(image);
+  for (const Elf64_Shdr& section : sections) {
+    if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections.size()) continue;
+    const Elf64_Shdr& names = sections[section.sh_link];
+    for (const Elf64_Sym& symbol : read_table<Elf64_Sym>(
+             image, section.sh_offset, section.sh_size / sizeof(Elf64_Sym), "its symbols")) {
+      const unsigned type = ELF64_ST_TYPE(symbol.st_info);
+      if (symbol.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_TLS)) continue;
+      symbols.push_back(
+          {name_at(image, names, symbol.st_name), symbol.st_value, symbol.st_size,
+           type == STT_FUNC ? ElfSymbol::Kind::function : ElfSymbol::Kind::thread_local_variable});
+    }
+  }
+  return symbols;
+}
+
+}  // namespace gridstride::host
+
+#else
+
+namespace gridstride::host {
+
+std::size_t stated_elf_bytes(const unsigned char*) { return 0; }
+void check_elf(const ImageView&) {}
+std::vector<ElfSegment> elf_segments(const ImageView&) { return {}; }
+std::uint64_t elf_thread_local_bytes(const ImageView&) { return 0; }
+std::vector<ElfSymbol> elf_symbols(const ImageView&) { return {}; }
+
+}  // namespace gridstride::host
+
+#endif

@@ -1,0 +1,37 @@
+// Which device a call acts on.
+#ifndef GRIDSTRIDE_DEVICE_H
+#define GRIDSTRIDE_DEVICE_H
+
+#include "shim/call.h"
+
+namespace gridstride {
+
+// Every call that concerns a device begins with this. It asks nobody which device is current: a
+// library beside us may have made another context of the same device current, which only
+// cudaSetDevice replaces.
+inline void make_current(int device) {
+  thread_state.device = device;
+  require(device >= 0, GS_ERROR_DEVICE);
+  GS_CALL(cudaSetDevice, device);
+}
+
+// For calls that create no context: names the device in failures.
+inline void concern(int device) {
+  thread_state.device = device;
+  require(device >= 0, GS_ERROR_DEVICE);
+}
+
+// The value of a cudaDeviceAttr, or of one that only the driver names; both number alike. Creates
+// no context.
+int device_attribute(int device, int attribute);
+
+// "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"; prefix is "GPU" or, for the management library's
+// name of a part of a GPU, "MIG". Creates no context.
+struct UuidText {
+  char text[48];
+};
+UuidText uuid_text(int device, const char* prefix);
+
+}  // namespace gridstride
+
+#endif

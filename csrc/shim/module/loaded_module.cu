@@ -1,0 +1,249 @@
+// Loading machine code, and finding what is in it.
+#include "shim/module/loaded_module.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "shim/device/device.h"
+#include "shim/device/driver_table.h"
+#include "shim/module/machine_image.h"
+#include "shim/module/module_kernel.h"
+#include "shim/stream/relaxed_capture.h"
+
+namespace gridstride {
+
+HandleTable<ModuleKernel> module_kernels;
+
+namespace {
+
+std::vector<char> copied(const void* image, size_t bytes) {
+  const char* const first = static_cast<const char*>(image);
+  std::vector<char> copy(first, first + bytes);
+  copy.push_back('\0');  // ends PTX
+  return copy;
+}
+
+bool are_alike(const std::vector<Parameter>& one, const std::vector<Parameter>& other) {
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                    [](const Parameter& left, const Parameter& right) {
+                      return left.kind == right.kind && left.bytes == right.bytes;
+                    });
+}
+
+// Throws GS_ERROR_UNSUPPORTED where the driver is older than the function, which CUDA 12.4 brought.
+std::vector<cudaKernel_t> kernels_of(cudaLibrary_t library) {
+  unsigned int count = 0;
+  const int32_t status = GS_ATTEMPT(cudaLibraryGetKernelCount, &count, library);
+  require(status != cudaErrorCallRequiresNewerDriver, GS_ERROR_UNSUPPORTED);
+  if (status != 0) fail_call(CallKind::cudaLibraryGetKernelCount, status);
+  std::vector<cudaKernel_t> kernels(count);
+  if (count > 0) GS_CALL(cudaLibraryEnumerateKernels, kernels.data(), count, library);
+  return kernels;
+}
+
+// With lazy loading, CUDA's default, PTX is compiled when something of it is first needed. That is
+// to be now, where waiting is allowed and the log is read.
+void compile(cudaLibrary_t library) {
+  std::vector<cudaKernel_t> kernels;
+  try {
+    kernels = kernels_of(library);
+  } catch (const Failure& failure) {
+    if (failure.status != GS_ERROR_UNSUPPORTED) throw;
+  }
+  if (kernels.empty()) return;
+  cudaFuncAttributes attributes = {};
+  GS_CALL(cudaFuncGetAttributes, &attributes, static_cast<const void*>(kernels.front()));
+}
+
+std::string name_of(cudaKernel_t kernel) {
+  const DriverTable& driver = driver_table();
+  require(driver.kernel_get_name != nullptr, GS_ERROR_UNSUPPORTED);
+  const char* name = nullptr;
+  call(CallKind::cuKernelGetName, [&] { return driver.kernel_get_name(&name, kernel); });
+  return name;
+}
+
+// What is not in a library has a status of its own here.
+void require_found(CallKind kind, int32_t status) {
+  require(status != cudaErrorSymbolNotFound, GS_ERROR_NOT_FOUND);
+  if (status != 0) fail_call(kind, status);
+}
+
+}  // namespace
+
+// What the driver's compiler, or the loader of the host device, says while it loads an image: as
+// much as fits, and a NUL. Nobody promises that the driver is done with any of it before the
+// library is unloaded.
+class JitLog {
+ public:
+  cudaLibrary_t load(const std::vector<char>& image) {
+    add(cudaJitErrorLogBuffer, errors_);
+    add(cudaJitErrorLogBufferSizeBytes, as_value(sizeof(errors_)));
+    add(cudaJitInfoLogBuffer, remarks_);
+    add(cudaJitInfoLogBufferSizeBytes, as_value(sizeof(remarks_)));
+#ifdef __CUDASIM__
+    add(gridstrideJitImageBytes, as_value(image.size() - 1));
+#endif
+    cudaLibrary_t library = nullptr;
+    GS_CALL(cudaLibraryLoadData, &library, image.data(), options_, values_, option_count_, nullptr,
+            nullptr, 0u);
+    return library;
+  }
+
+  std::string text() const {
+    std::string both(errors_);
+    if (!both.empty() && both.back() != '\n' && remarks_[0] != '\0') both += '\n';
+    return both + remarks_;
+  }
+
+ private:
+  static void* as_value(size_t number) { return reinterpret_cast<void*>(number); }
+
+  void add(cudaJitOption option, void* value) {
+    options_[option_count_] = option;
+    values_[option_count_++] = value;
+  }
+
+  cudaJitOption options_[5] = {};
+  void* values_[5] = {};
+  unsigned int option_count_ = 0;
+  char errors_[8192] = {};
+  char remarks_[4096] = {};
+};
+
+LoadedModule::LoadedModule(int device, const void* image, size_t bytes)
+    : device_(device), image_(copied(image, bytes)) {
+  // Of the copy: the caller's memory may be another thread's as well.
+  require_loadable(image_.data(), bytes);
+}
+
+LoadedModule::~LoadedModule() {
+  const cudaLibrary_t library = library_.load(std::memory_order_relaxed);
+  if (library != nullptr) GS_ATTEMPT(cudaLibraryUnload, library);
+}
+
+void LoadedModule::load() {
+  const std::lock_guard<std::mutex> lock(load_mutex_);
+  if (library_.load(std::memory_order_relaxed) != nullptr) return;
+  make_current(device_);
+  const RelaxedCapture relaxed;
+  jit_log_ = std::make_unique<JitLog>();
+  cudaLibrary_t library = nullptr;
+  try {
+    library = jit_log_->load(image_);
+    compile(library);
+  } catch (...) {
+    set_log(jit_log_->text());
+    if (library != nullptr) GS_ATTEMPT(cudaLibraryUnload, library);
+    throw;
+  }
+  set_log(jit_log_->text());
+  library_.store(library, std::memory_order_release);
+  image_ = {};
+}
+
+void LoadedModule::set_log(std::string text) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  log_ = std::move(text);
+}
+
+std::string LoadedModule::log() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return log_;
+}
+
+cudaLibrary_t LoadedModule::loaded_library() const {
+  const cudaLibrary_t library = library_.load(std::memory_order_acquire);
+  require(library != nullptr, cudaErrorIllegalState);
+  make_current(device_);
+  return library;
+}
+
+std::string LoadedModule::kernel_name(int32_t index) {
+  const cudaLibrary_t library = loaded_library();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (kernel_names_.empty()) {
+    std::vector<std::string> names;
+    for (const cudaKernel_t kernel : kernels_of(library)) names.push_back(name_of(kernel));
+    kernel_names_ = std::move(names);
+  }
+  require(static_cast<size_t>(index) < kernel_names_.size(), GS_ERROR_NOT_FOUND);
+  return kernel_names_[static_cast<size_t>(index)];
+}
+
+cudaKernel_t LoadedModule::kernel(const char* name) const {
+  const cudaLibrary_t library = loaded_library();
+  cudaKernel_t found = nullptr;
+  require_found(CallKind::cudaLibraryGetKernel,
+                GS_ATTEMPT(cudaLibraryGetKernel, &found, library, name));
+  return found;
+}
+
+LoadedModule::Variable LoadedModule::variable(const char* name) const {
+  const cudaLibrary_t library = loaded_library();
+  Variable found;
+  require_found(CallKind::cudaLibraryGetGlobal,
+                GS_ATTEMPT(cudaLibraryGetGlobal, &found.address, &found.bytes, library, name));
+  return found;
+}
+
+LoadedModule::Place LoadedModule::parameter(cudaKernel_t kernel, size_t index) const {
+  const DriverTable& driver = driver_table();
+  require(driver.kernel_get_param_info != nullptr, GS_ERROR_UNSUPPORTED);
+  Place place;
+  const int32_t status = attempt(CallKind::cuKernelGetParamInfo, [&] {
+    return driver.kernel_get_param_info(kernel, index, &place.offset, &place.bytes);
+  });
+  if (status == cudaErrorInvalidValue) return {};
+  if (status != 0) fail_call(CallKind::cuKernelGetParamInfo, status);
+  return place;
+}
+
+// CUDA reads as many bytes of an argument as the kernel's parameter has.
+void LoadedModule::require_compiled(cudaKernel_t kernel,
+                                    const std::vector<Parameter>& parameters) const {
+  for (size_t index = 0; index < parameters.size(); index++) {
+    require(parameter(kernel, index).bytes == parameters[index].bytes, GS_ERROR_LAUNCH);
+  }
+  require(parameter(kernel, parameters.size()).bytes == 0, GS_ERROR_LAUNCH);
+}
+
+int32_t LoadedModule::launchable_kernel(cudaKernel_t kernel, std::vector<Parameter> parameters) {
+  require_compiled(kernel, parameters);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const LaunchableKernel& made : kernels_) {
+    if (made.kernel == kernel && are_alike(made.parameters, parameters)) return made.handle;
+  }
+  HandleTable<ModuleKernel>::Reservation reserved = module_kernels.reserve();
+  kernels_.push_back({kernel, std::move(parameters), 0});
+  LaunchableKernel& made = kernels_.back();
+  reserved->device = device_;
+  reserved->launchable = {kernel, made.parameters.data(), static_cast<int>(made.parameters.size())};
+  made.handle = reserved.publish();
+  return made.handle;
+}
+
+void LoadedModule::wait() const {
+  if (library_.load(std::memory_order_relaxed) == nullptr) return;
+  make_current(device_);
+  GS_CALL(cudaDeviceSynchronize);
+}
+
+void LoadedModule::end_kernels() {
+  std::vector<LaunchableKernel> ended;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ended.swap(kernels_);
+  }
+  // Their parameters go after the last launch that reads them.
+  for (const LaunchableKernel& kernel : ended) module_kernels.destroy_after_users(kernel.handle);
+}
+
+void LoadedModule::unload() {
+  wait();
+  const cudaLibrary_t library = library_.load(std::memory_order_relaxed);
+  if (library != nullptr) GS_CALL(cudaLibraryUnload, library);
+  library_.store(nullptr, std::memory_order_relaxed);
+}
+
+}  // namespace gridstride

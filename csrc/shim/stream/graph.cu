@@ -1,0 +1,154 @@
+// Stream capture, and the graphs it makes.
+#include "shim/stream/graph.h"
+
+#include <mutex>
+
+#include "shim/block.h"
+#include "shim/stream/stream.h"
+
+namespace gridstride {
+
+HandleTable<Graph> graphs;
+
+void Graph::end() const {
+  make_current(device);
+  GS_CALL(cudaGraphExecDestroy, executable);
+}
+
+namespace {
+
+// CUDA's graphs are not synchronised: threads must not launch the same one at once. A lock is for
+// some graphs of many, so that seldom one waits for another.
+constexpr uint32_t launch_lock_count = 64;
+std::mutex launch_locks[launch_lock_count];
+
+std::mutex& launch_lock_of(int32_t graph) {
+  return launch_locks[static_cast<uint32_t>(graph) % launch_lock_count];
+}
+
+// The end of a capture, and the graph that it gives. Only the graph's executable form is kept.
+class CapturedGraph {
+ public:
+  explicit CapturedGraph(cudaStream_t stream) : stream_(stream) {}
+  CapturedGraph(const CapturedGraph&) = delete;
+  CapturedGraph& operator=(const CapturedGraph&) = delete;
+  ~CapturedGraph() {
+    if (!ended_) abandon_capture();
+    if (graph_ != nullptr) GS_ATTEMPT(cudaGraphDestroy, graph_);
+  }
+
+  void end_capture() {
+    GS_CALL(cudaStreamEndCapture, stream_, &graph_);
+    ended_ = true;
+  }
+
+  uint64_t node_count() const {
+    size_t count = 0;
+    GS_CALL(cudaGraphGetNodes, graph_, nullptr, &count);
+    return count;
+  }
+
+  // Not cudaGraphInstantiate, whose parameters are others in CUDA 11.
+  cudaGraphExec_t instantiate() const {
+    cudaGraphExec_t executable = nullptr;
+    GS_CALL(cudaGraphInstantiateWithFlags, &executable, graph_, 0ull);
+    return executable;
+  }
+
+  void destroy() {
+    GS_CALL(cudaGraphDestroy, graph_);
+    graph_ = nullptr;
+  }
+
+ private:
+  // Where something failed before the capture could end, the stream is still captured: nothing
+  // could be done with it any more.
+  void abandon_capture() {
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    GS_ATTEMPT(cudaStreamIsCapturing, stream_, &capture);
+    if (capture != cudaStreamCaptureStatusNone) {
+      GS_ATTEMPT(cudaStreamEndCapture, stream_, &graph_);
+    }
+  }
+
+  const cudaStream_t stream_;
+  bool ended_ = false;
+  cudaGraph_t graph_ = nullptr;
+};
+
+}  // namespace
+
+}  // namespace gridstride
+
+using namespace gridstride;
+
+int32_t gs_stream_capture(int32_t stream, int32_t mode) {
+  return guarded([&] {
+    require(mode >= cudaStreamCaptureModeGlobal && mode <= cudaStreamCaptureModeRelaxed,
+            GS_ERROR_ARGUMENT);
+    const StreamUse used = use_stream(stream);
+    make_current(used->device);
+    GS_CALL(cudaStreamBeginCapture, used->stream, static_cast<cudaStreamCaptureMode>(mode));
+  });
+}
+
+int32_t gs_stream_capture_end(int32_t stream, double* result) {
+  return guarded([&] {
+    require(result != nullptr, GS_ERROR_ARGUMENT);
+    const StreamUse used = use_stream(stream);
+    CapturedGraph captured(used->stream);
+    make_current(used->device);
+    captured.end_capture();
+    HandleTable<Graph>::Reservation made = graphs.reserve();
+    made->device = used->device;
+    made->node_count = captured.node_count();
+    made->executable = captured.instantiate();
+    try {
+      captured.destroy();
+    } catch (...) {
+      made->end();
+      throw;
+    }
+    result[0] = made.publish();
+  });
+}
+
+int32_t gs_stream_capture_query(int32_t stream, double* result) {
+  return guarded([&] {
+    require(result != nullptr, GS_ERROR_ARGUMENT);
+    const StreamUse used = use_stream(stream);
+    make_current(used->device);
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    unsigned long long id = 0;
+    GS_CALL(cudaStreamGetCaptureInfo, used->stream, &capture, &id);
+    result[0] = capture;
+    // Told only of a capture that is not spoilt. CUDA says nothing of its size; what is lost of a
+    // very large one is not what tells it from others.
+    result[1] = capture == cudaStreamCaptureStatusActive
+                    ? static_cast<double>(id & largest_safe_integer)
+                    : 0;
+  });
+}
+
+int32_t gs_graph_launch(void) {
+  return guarded([] {
+    const Operands in = Operands::of_thread();
+    const StreamUse stream = use_stream(in.stream());
+    const int32_t handle = in.handle(0);
+    const GraphUse graph = graphs.use(handle);
+    make_current(stream->device);
+    const std::lock_guard<std::mutex> lock(launch_lock_of(handle));
+    GS_CALL(cudaGraphLaunch, graph->executable, stream->stream);
+  });
+}
+
+int32_t gs_graph_nodes(int32_t graph, double* result) {
+  return guarded([&] {
+    require(result != nullptr, GS_ERROR_ARGUMENT);
+    result[0] = static_cast<double>(graphs.use(graph)->node_count);
+  });
+}
+
+int32_t gs_graph_destroy(int32_t graph) {
+  return guarded([&] { graphs.destroy(graph); });
+}

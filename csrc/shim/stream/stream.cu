@@ -1,0 +1,115 @@
+// Streams: made here or adopted from other libraries.
+#include "shim/stream/stream.h"
+
+#include "shim/block.h"
+#include "shim/stream/event.h"
+
+namespace gridstride {
+
+HandleTable<Stream> streams;
+
+void Stream::end() const {
+  if (adopted) return;
+  make_current(device);
+  GS_CALL(cudaStreamDestroy, stream);
+}
+
+namespace {
+
+// 0, 1 and 2 are the default streams. They mean different streams on different threads and
+// devices, so no handle can stand for one.
+constexpr uint64_t first_stream_address = 3;
+
+void require_stream_of_device(cudaStream_t stream, int device) {
+  int actual = no_device;
+  GS_CALL(cudaStreamGetDevice, stream, &actual);
+  require(actual == device, GS_ERROR_FOREIGN);
+}
+
+}  // namespace
+
+}  // namespace gridstride
+
+using namespace gridstride;
+
+int32_t gs_stream_create(int32_t device, int32_t priority, double* result) {
+  return guarded([&] {
+    require(result != nullptr, GS_ERROR_ARGUMENT);
+    make_current(device);
+    HandleTable<Stream>::Reservation made = streams.reserve();
+    made->device = device;
+    GS_CALL(cudaStreamCreateWithPriority, &made->stream, cudaStreamNonBlocking, priority);
+    result[0] = made.publish();
+  });
+}
+
+int32_t gs_stream_destroy(int32_t stream) {
+  return guarded([&] { streams.destroy(stream); });
+}
+
+int32_t gs_stream_priorities(int32_t device, double* result) {
+  return guarded([&] {
+    require(result != nullptr, GS_ERROR_ARGUMENT);
+    make_current(device);
+    int least = 0;
+    int greatest = 0;
+    GS_CALL(cudaDeviceGetStreamPriorityRange, &least, &greatest);
+    result[0] = least;
+    result[1] = greatest;
+  });
+}
+
+int32_t gs_stream_adopt(int32_t device, double address, double* result) {
+  return guarded([&] {
+    require(result != nullptr, GS_ERROR_ARGUMENT);
+    const uint64_t integer = checked_integer(address);
+    require(integer >= first_stream_address, GS_ERROR_ARGUMENT);
+    make_current(device);
+    HandleTable<Stream>::Reservation adopted = streams.reserve();
+    adopted->device = device;
+    adopted->stream = reinterpret_cast<cudaStream_t>(static_cast<uintptr_t>(integer));
+    adopted->adopted = true;
+    require_stream_of_device(adopted->stream, device);
+    result[0] = adopted.publish();
+  });
+}
+
+int32_t gs_stream_address(int32_t stream, double* result) {
+  return guarded([&] {
+    require(result != nullptr, GS_ERROR_ARGUMENT);
+    const StreamUse used = use_stream(stream);
+    const uint64_t address = reinterpret_cast<uintptr_t>(used->stream);
+    require(address <= largest_safe_integer, GS_ERROR_UNSUPPORTED);
+    result[0] = static_cast<double>(address);
+  });
+}
+
+int32_t gs_stream_query(void) {
+  return guarded([] {
+    const Operands in = Operands::of_thread();
+    const StreamUse stream = use_stream(in.stream());
+    make_current(stream->device);
+    const int32_t status = GS_ATTEMPT(cudaStreamQuery, stream->stream);
+    if (status != 0 && status != cudaErrorNotReady) fail_call(CallKind::cudaStreamQuery, status);
+    in.set_result(0, status == 0 ? 1 : 0);
+  });
+}
+
+int32_t gs_stream_wait(void) {
+  return guarded([] {
+    const Operands in = Operands::of_thread();
+    const StreamUse stream = use_stream(in.stream());
+    // Its device may be another: that is how the work of two devices is put in order.
+    const EventUse event = events.use(in.handle(0));
+    make_current(stream->device);
+    GS_CALL(cudaStreamWaitEvent, stream->stream, event->event, 0u);
+  });
+}
+
+int32_t gs_stream_synchronize(int32_t stream) {
+  return guarded([&] {
+    const StreamUse used = use_stream(stream);
+    make_current(used->device);
+    GS_CALL(cudaStreamSynchronize, used->stream);
+  });
+}

@@ -1,0 +1,194 @@
+/**
+ * Recordings of the requests to a memory pool, for replay.
+ *
+ * @module
+ */
+
+import { describeValue } from "../../ffi/describe_value.ts";
+import { UNIT } from "../../memory/pool/block_table.ts";
+import { blocksOf, type MemoryPool } from "../../memory/pool/memory_pool.ts";
+import type { MemoryStream } from "../../memory/pool/memory_upstream.ts";
+import type { PoolCore } from "../../memory/pool/pool_core.ts";
+import type { MemoryTrace } from "./trace/memory_trace.ts";
+import { TraceBuilder } from "./trace/trace_builder.ts";
+import { TraceChecker } from "./trace/trace_checker.ts";
+
+const ALLOCATE = 0;
+const FREE = 1;
+const USE = 2;
+const DISPOSE = 3;
+const POINT = 4;
+
+/**
+ * Records the requests to a pool as a trace for {@linkcode replayTrace} and `gridstride memory
+ * replay`. Blocks that are live already come first. Disposing the recording discards it.
+ *
+ * A trace has neither captures nor waits: an allocation inside a capture is recorded like any other.
+ *
+ * @param pool The pool.
+ * @param name The trace's name in tables.
+ *
+ * @example
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ * import { recordTrace } from "@gridstride/cuda/memory";
+ *
+ * using device = openDevice();
+ * using recording = recordTrace(device.pool, "one buffer");
+ * device.allocate("float32", 1 << 18).free();
+ * recording.point("step");
+ * console.log(recording.stop().events.length); // 3
+ * ```
+ */
+export function recordTrace(pool: MemoryPool, name = "recording"): PoolRecording {
+  return new BlockRecording(blocksOf(pool), name);
+}
+
+/** A recording of the requests to a pool; made by {@linkcode recordTrace}. */
+export interface PoolRecording extends Disposable {
+  /**
+   * Names the moment, such as the end of a step.
+   *
+   * @throws {TypeError} If the name has control characters or outer spaces, or the recording has
+   * ended.
+   */
+  point(name: string): void;
+  /**
+   * Ends the recording.
+   *
+   * @throws {TypeError} If it has ended already.
+   */
+  stop(): MemoryTrace;
+}
+
+/** A recording of the requests for blocks of a pool. */
+export class BlockRecording implements PoolRecording {
+  readonly #pool: PoolCore;
+  readonly #name: string;
+  readonly #stopObserving: () => void;
+  // Two to four numbers for each event.
+  #log = new Float64Array(1024);
+  #end = 0;
+  /** Block numbers of the trace by block numbers of the pool. */
+  readonly #blocks = new Map<number, number>();
+  #count = 0;
+  readonly #earlier: number;
+  readonly #streams = new Map<MemoryStream, number>();
+  readonly #disposed = new WeakSet<MemoryStream>();
+  readonly #points: string[] = [];
+  readonly #stopListening: (() => void)[] = [];
+  #isStopped = false;
+
+  /** Starts the recording. */
+  constructor(pool: PoolCore, name: string) {
+    if (typeof name !== "string") {
+      throw new TypeError(
+        `Cannot record a trace as name must be a string: it is ${describeValue(name)}`,
+      );
+    }
+    this.#pool = pool;
+    this.#name = name;
+    const live = [...pool.segments()].flatMap(({ blocks }) => [...blocks])
+      .filter(({ state }) => state === "live").sort((a, b) => a.address - b.address);
+    for (const { number, stream } of live) {
+      const isKnown = stream !== undefined && !stream.disposed;
+      this.#allocated(number, isKnown ? this.#indexOf(stream) : 0, UNIT);
+    }
+    this.#earlier = live.length;
+    this.#stopObserving = pool.observe({
+      allocated: (block, stream, alignment) =>
+        this.#allocated(block, this.#indexOf(stream), alignment),
+      freed: (block) => {
+        this.#write(FREE, this.#blocks.get(block)!);
+        this.#blocks.delete(block);
+      },
+      used: (block, stream) => this.#write(USE, this.#blocks.get(block)!, this.#indexOf(stream)),
+    });
+  }
+
+  /** Names the moment. */
+  point(name: string): void {
+    this.#requireRunning("record a point");
+    const offence = new TraceChecker().check({ kind: "point", name });
+    if (offence !== undefined) throw new TypeError(`Cannot record a point as ${offence}`);
+    this.#write(POINT, this.#points.push(name) - 1);
+  }
+
+  /** Ends the recording. */
+  stop(): MemoryTrace {
+    this.#requireRunning("stop a recording");
+    this[Symbol.dispose]();
+    const builder = new TraceBuilder();
+    for (let at = 0; at < this.#end;) at = this.#play(builder, at);
+    const earlier = this.#earlier === 0
+      ? ""
+      : ` The first ${this.#earlier} blocks were there before.`;
+    return builder.build(
+      this.#name,
+      `Recorded from the pool of ${this.#pool.upstream.label}.${earlier}`,
+    );
+  }
+
+  /** Ends the recording without a trace; does nothing after {@linkcode BlockRecording.stop}. */
+  [Symbol.dispose](): void {
+    this.#isStopped = true;
+    this.#stopObserving();
+    for (const stop of this.#stopListening.splice(0)) stop();
+  }
+
+  #requireRunning(action: string): void {
+    if (this.#isStopped) throw new TypeError(`Cannot ${action} as the recording has ended`);
+  }
+
+  /** Adds the event at a place of the log to a trace and returns the place of the next. */
+  #play(builder: TraceBuilder, at: number): number {
+    const log = this.#log;
+    switch (log[at]) {
+      case ALLOCATE: {
+        const alignment = log[at + 3]!;
+        builder.allocate(log[at + 1]!, log[at + 2]!, alignment > UNIT ? alignment : undefined);
+        return at + 4;
+      }
+      case FREE:
+        builder.free(log[at + 1]!);
+        return at + 2;
+      case USE:
+        builder.use(log[at + 1]!, log[at + 2]!);
+        return at + 3;
+      case DISPOSE:
+        builder.dispose(log[at + 1]!);
+        return at + 2;
+      default:
+        builder.point(this.#points[log[at + 1]!]!);
+        return at + 2;
+    }
+  }
+
+  #allocated(block: number, stream: number, alignment: number): void {
+    this.#blocks.set(block, this.#count++);
+    this.#write(ALLOCATE, this.#pool.table.requested(block), stream, alignment);
+  }
+
+  #indexOf(stream: MemoryStream): number {
+    const known = this.#streams.get(stream);
+    if (known !== undefined) return known;
+    const index = this.#streams.size;
+    this.#streams.set(stream, index);
+    this.#stopListening.push(stream.onDispose(() => {
+      // A failed disposal is repeated.
+      if (this.#disposed.has(stream)) return;
+      this.#disposed.add(stream);
+      this.#write(DISPOSE, index);
+    }));
+    return index;
+  }
+
+  #write(...numbers: number[]): void {
+    if (this.#end + numbers.length > this.#log.length) {
+      const longer = new Float64Array(this.#log.length * 2);
+      longer.set(this.#log);
+      this.#log = longer;
+    }
+    for (const number of numbers) this.#log[this.#end++] = number;
+  }
+}

@@ -1,0 +1,120 @@
+// The timeline: the last events, in order, with figures that agree with what happened.
+
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
+import { TIMELINE_ACTIONS } from "../../../src/lab/memory/snapshot/memory_snapshot.ts";
+import { BlockHistory } from "../../../src/lab/memory/pool_history.ts";
+import { snapshotBlocks } from "../../../src/lab/memory/pool_snapshot.ts";
+import { traceOfSnapshot } from "../../../src/lab/memory/trace/snapshot_trace.ts";
+import { modelPool } from "../../memory/pool/watched_pool.ts";
+
+const DEVICE = { label: "model:0", name: "a model", fake: true, totalBytes: 2 ** 30 };
+
+function historyPool(
+  length: number,
+  settings: Parameters<typeof modelPool>[0] = {},
+  options: Parameters<typeof modelPool>[1] = {},
+) {
+  const { pool, upstream } = modelPool(settings, options);
+  const history = new BlockHistory(pool, length);
+  return { pool, upstream, history };
+}
+
+Deno.test("every event is there, with what was live and reserved after it", () => {
+  const { pool, upstream, history } = historyPool(100, { enableMemoryTracking: true });
+  const [stream, other] = [upstream.createStream(), upstream.createStream()];
+  const first = pool.take(3000, stream);
+  const second = pool.take(2 ** 21, other);
+  const addresses = [first, second].map((block) => pool.addressOf(block));
+  pool.give(first);
+  pool.give(second);
+  pool.trim();
+  assertThrows(() => pool.take(2 ** 40, stream), OutOfMemoryError);
+  const line = history.timeline();
+  const reserved = [2 ** 21, 2 ** 22];
+  assertEquals(line.action.map((code) => TIMELINE_ACTIONS[code]), [
+    "reserve",
+    "allocate",
+    "reserve",
+    "allocate",
+    "free",
+    "free",
+    "unreserve",
+    "unreserve",
+    "out of memory",
+  ]);
+  assertEquals(line.bytes.slice(0, 6), [2 ** 21, 3000, 2 ** 21, 2 ** 21, 3000, 2 ** 21]);
+  assertEquals(line.live, [0, 3000, 3000, 3000 + 2 ** 21, 2 ** 21, 0, 0, 0, 0]);
+  assertEquals(line.reserved.slice(0, 6), [
+    reserved[0]!,
+    reserved[0]!,
+    ...Array(4).fill(reserved[1]),
+  ]);
+  assertEquals(line.reserved.slice(-2), [0, 0]);
+  assertEquals([line.address[1], line.address[3]], addresses);
+  assertEquals([line.address[4], line.address[5]], addresses);
+  assertEquals(line.stream, [-1, 0, -1, 1, 0, 1, -1, -1, -1]);
+  assertEquals(line.site.map((site) => site >= 0), [0, 1, 0, 1, 1, 1, 0, 0, 1].map(Boolean));
+  assertEquals([line.site[1], line.site[3]], [line.site[4], line.site[5]]);
+  assertEquals(line.largestFree[1], 2 ** 21 - 3072, "looked up after the pool has grown");
+  assertEquals(line.largestFree[0], -1);
+  assertEquals(line.bytes.at(-1), 2 ** 40);
+  assertEquals(line.dropped, 0);
+});
+
+Deno.test("the oldest events go first when there are too many, and are counted", () => {
+  for (const length of [1, 2, 7, 64]) {
+    const { pool, upstream, history } = historyPool(length, {});
+    const stream = upstream.createStream();
+    const expected: [string | undefined, number | undefined][] = [["reserve", 2 ** 21]];
+    for (let count = 1; count <= 50; count++) {
+      const block = pool.take(count, stream);
+      pool.give(block);
+      expected.push(["allocate", count], ["free", count]);
+      const { action, bytes, dropped, time, site } = history.timeline();
+      const kept = Math.min(length, expected.length);
+      assertEquals(
+        action.map((
+          code,
+          index,
+        ): (typeof expected)[number] => [TIMELINE_ACTIONS[code], bytes[index]]),
+        expected.slice(-kept),
+      );
+      assertEquals(dropped, expected.length - kept);
+      assertEquals(time.toSorted((a, b) => a - b), time);
+      assertEquals(new Set(site), new Set([-1]), "nobody tracks");
+    }
+  }
+});
+
+Deno.test("fragmentation over time is looked up now and then, also when nothing else is slow", () => {
+  const { pool, upstream, history } = historyPool(1000, {});
+  const stream = upstream.createStream();
+  for (let count = 0; count < 400; count++) pool.give(pool.take(512, stream));
+  const known = history.timeline().largestFree.filter((bytes) => bytes >= 0);
+  assert(known.length >= 10 && known.length <= 20, `${known.length}`);
+});
+
+Deno.test("waiting for a stream is an event", () => {
+  const { pool, upstream, history } = historyPool(10, { limitBytes: 2 ** 24 }, {
+    completion: "explicit",
+  });
+  const [stream, other] = [upstream.createStream(), upstream.createStream()];
+  const block = pool.take(2 ** 24, stream);
+  upstream.use(pool.addressOf(block), 100, stream, block);
+  pool.give(block);
+  pool.take(2 ** 24, other);
+  const { action } = history.timeline();
+  assertEquals(action.filter((code) => TIMELINE_ACTIONS[code] === "wait").length, 1);
+});
+
+Deno.test("a timeline that dropped its begin is still a trace", () => {
+  const { pool, upstream, history } = historyPool(30, {});
+  const stream = upstream.createStream();
+  const blocks = Array.from({ length: 40 }, (_, index) => pool.take(1000 + index, stream));
+  for (const block of blocks.slice(0, 20)) pool.give(block);
+  const snapshot = snapshotBlocks(pool, DEVICE, history);
+  const { events } = traceOfSnapshot(snapshot, "tail");
+  assertEquals(events.filter(({ kind }) => kind === "allocate").length, 40);
+  assertEquals(events.filter(({ kind }) => kind === "free").length, 20);
+});

@@ -1,0 +1,131 @@
+// Recorded traces: what a program asked for, so that replaying it takes as much memory.
+
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import fc from "fast-check";
+import { BlockRecording } from "../../../src/lab/memory/pool_recording.ts";
+import { replayPolicy } from "../../../src/lab/memory/replay/policies.ts";
+import { replayTrace } from "../../../src/lab/memory/replay/replay.ts";
+import { GRIDSTRIDE } from "../../../src/lab/memory/replay/gridstride_pool.ts";
+import type { ModelStream } from "../../../src/memory/pool/in_memory_upstream.ts";
+import { formatTrace, parseTrace } from "../../../src/lab/memory/trace/trace_text.ts";
+import { modelPool, settingsWith } from "../../memory/pool/watched_pool.ts";
+
+const CAPACITY = 2 ** 30;
+
+Deno.test("a recorded trace has what was asked for, in the format of traces", () => {
+  const { pool, upstream } = modelPool();
+  const stream = upstream.createStream();
+  const early = pool.take(100, stream);
+  const recording = new BlockRecording(pool, "steps");
+  const other = upstream.createStream();
+  const block = pool.take(5000, stream, 8192);
+  pool.use(block, other);
+  recording.point("forward");
+  pool.give(early);
+  const last = pool.take(2 ** 21, other);
+  pool.give(block);
+  pool.give(last);
+  other[Symbol.dispose]();
+  const trace = recording.stop();
+  pool.give(pool.take(1, stream));
+  assertEquals(trace.name, "steps");
+  assertEquals(
+    trace.description,
+    "Recorded from the pool of model:0. The first 1 blocks were there before.",
+  );
+  assertEquals(trace.events, [
+    { kind: "allocate", block: 0, bytes: 100, stream: 0 },
+    { kind: "allocate", block: 1, bytes: 5000, stream: 0, alignment: 8192 },
+    { kind: "use", block: 1, stream: 1 },
+    { kind: "point", name: "forward" },
+    { kind: "free", block: 0 },
+    { kind: "allocate", block: 2, bytes: 2 ** 21, stream: 1 },
+    { kind: "free", block: 1 },
+    { kind: "free", block: 2 },
+    { kind: "dispose", stream: 1 },
+  ]);
+  assertEquals(parseTrace(formatTrace(trace), "steps"), trace);
+  assertEquals(pool.engine.observer, undefined, "nobody watches any more");
+});
+
+Deno.test("`recordTrace()` refuses odd names, and a recording that has ended records nothing", () => {
+  const { pool } = modelPool();
+  assertThrows(() => new BlockRecording(pool, 5 as never), TypeError, "name must be a string");
+  const recording = new BlockRecording(pool, "recording");
+  for (const name of ["", " x", "a\nb"]) {
+    assertThrows(() => recording.point(name), TypeError, "name must be");
+  }
+  assertEquals(recording.stop(), {
+    name: "recording",
+    description: "Recorded from the pool of model:0.",
+    events: [],
+  });
+  assertThrows(() => recording.stop(), TypeError, "the recording has ended");
+  assertThrows(() => recording.point("x"), TypeError, "the recording has ended");
+});
+
+Deno.test("replaying a recording takes as much memory, and as many calls, as there were", () => {
+  const { maxCachedBuffers } = settingsWith();
+  fc.assert(
+    fc.property(
+      fc.array(
+        fc.record({
+          bytes: fc.oneof(
+            fc.integer({ min: 1, max: 2 ** 20 }),
+            fc.integer({ min: 1, max: 2 ** 24 }),
+          ),
+          stream: fc.nat(2),
+          align: fc.nat(20),
+          frees: fc.nat(3),
+          use: fc.boolean(),
+        }),
+        { minLength: 10, maxLength: 60 },
+      ),
+      (steps) => {
+        const { pool, upstream } = modelPool({ maxCachedBuffers, limitBytes: CAPACITY });
+        const streams: ModelStream[] = [];
+        const streamOf = (index: number) => streams[index] ??= upstream.createStream();
+        const recording = new BlockRecording(pool, "random");
+        const live: number[] = [];
+        for (const { bytes, stream, align, frees, use } of steps) {
+          const block = align > 15
+            ? pool.take(bytes, streamOf(stream), 2 ** align)
+            : pool.take(bytes, streamOf(stream));
+          if (use) pool.use(block, streamOf((stream + 1) % 3));
+          live.push(block);
+          for (let count = 0; count < frees && live.length > 0; count++) {
+            pool.give(live.splice((bytes + count) % live.length, 1)[0]!);
+          }
+        }
+        const trace = recording.stop();
+        const result = replayTrace(trace, GRIDSTRIDE, { capacityBytes: CAPACITY });
+        assertEquals(result.peakReserved, upstream.peakBytes);
+        assertEquals(result.peakLive, pool.stats().peakUsage);
+        assertEquals(result.upstreamCalls, pool.stats().upstreamCalls);
+        assert(replayTrace(trace, replayPolicy("pytorch")).peakLive === result.peakLive);
+      },
+    ),
+    { numRuns: 25, seed: 11 },
+  );
+});
+
+Deno.test("a long recording keeps every event", () => {
+  const { pool, upstream } = modelPool();
+  const stream = upstream.createStream();
+  const recording = new BlockRecording(pool, "recording");
+  for (let count = 0; count < 20_000; count++) pool.give(pool.take(1 + count % 5000, stream));
+  const { events } = recording.stop();
+  assertEquals(events.length, 40_000);
+  assertEquals(events[39_998], { kind: "allocate", block: 19_999, bytes: 5000, stream: 0 });
+});
+
+Deno.test("in debug mode a recording has what was asked for, without guards", () => {
+  const { pool, upstream } = modelPool({ debug: true, enableMemoryTracking: true });
+  const stream = upstream.createStream();
+  const recording = new BlockRecording(pool, "recording");
+  pool.give(pool.take(1234, stream));
+  assertEquals(recording.stop().events, [
+    { kind: "allocate", block: 0, bytes: 1234, stream: 0 },
+    { kind: "free", block: 0 },
+  ]);
+});

@@ -1,0 +1,196 @@
+// Snapshots of live pools: valid, complete, repeatable, and what the reports make of them.
+
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { DeviceBuffer } from "../../../src/memory/device_buffer.ts";
+import type { PoolCore } from "../../../src/memory/pool/pool_core.ts";
+import { validateSnapshot } from "../../../src/lab/memory/snapshot/validate_snapshot.ts";
+import {
+  memoryReport,
+  memoryReportFigures,
+  memoryReportText,
+} from "../../../src/lab/memory/report/memory_report.ts";
+import { observeCaptures } from "../../../src/stream/running_captures.ts";
+import { snapshotBlocks } from "../../../src/lab/memory/pool_snapshot.ts";
+import { BlockHistory, type PoolHistory } from "../../../src/lab/memory/pool_history.ts";
+import { device } from "../../support/device.ts";
+import { modelPool, watchedPools } from "../../memory/pool/watched_pool.ts";
+
+const DEVICE = { label: "model:0", name: "a model", fake: true, totalBytes: 2 ** 30 };
+
+function snapshotOf(pool: PoolCore, history?: PoolHistory) {
+  const snapshot = snapshotBlocks(pool, DEVICE, history);
+  // What is valid is plain JSON as well.
+  return validateSnapshot(JSON.parse(JSON.stringify(snapshot)));
+}
+
+Deno.test("a snapshot has every block in its state, with stream, age and site", () => {
+  const { pool, upstream } = modelPool({ enableMemoryTracking: true }, { completion: "explicit" });
+  const [stream, other] = [upstream.createStream(), upstream.createStream()];
+  const live = pool.take(700, stream);
+  const cached = pool.take(2000, stream);
+  const pending = pool.take(9000, stream);
+  upstream.use(pool.addressOf(pending), 9000, other, pending);
+  pool.use(pending, other);
+  pool.give(cached);
+  pool.give(pending);
+  const { segments: [segment, ...others], sites, streams } = snapshotOf(pool);
+  assertEquals(others, []);
+  assertEquals([segment!.kind, segment!.pool], ["virtual", "small"]);
+  assertEquals(streams, ["stream 1", "stream 2"]);
+  const [first, second, third, fourth, last] = segment!.blocks;
+  assertEquals([first!.state, first!.bytes, first!.requested, first!.stream, first!.offset], [
+    "live",
+    1024,
+    700,
+    0,
+    0,
+  ]);
+  assert(sites[first!.site!]!.includes("pool_snapshot_test.ts"));
+  assertEquals([second!.state, second!.bytes, second!.requested, second!.site], [
+    "cached",
+    2048,
+    0,
+    null,
+  ]);
+  assertEquals([third!.state, third!.bytes, third!.requested, third!.stream], [
+    "pending",
+    9216,
+    0,
+    0,
+  ]);
+  assertEquals(third!.site === null, false);
+  assertEquals([fourth!.state, fourth!.age, fourth!.stream], ["free", null, null]);
+  assertEquals([last!.state, last!.age, last!.stream], ["unmapped", null, null]);
+  for (const { age } of [first!, second!, third!]) assert(age !== null && age >= 0 && age < 60_000);
+  pool.give(live);
+});
+
+Deno.test("settings and statistics are plain", () => {
+  const { pool, upstream } = modelPool();
+  pool.give(pool.take(5000, upstream.createStream()));
+  const { settings, statistics, timeline, sites, device } = snapshotOf(pool);
+  assertEquals([settings.preset, settings.maxCachedBytes, settings.refuseShare], [
+    null,
+    null,
+    null,
+  ]);
+  assertEquals([settings.limitBytes, settings.onMemoryPressure, settings.debug], [
+    2 ** 30,
+    false,
+    false,
+  ]);
+  const expected = pool.stats();
+  assertEquals(statistics.peakUsage, 5000);
+  assertEquals(statistics["allocation.small.freed"], 1);
+  assertEquals(statistics["fragmentation.internal"], expected.fragmentation.internal);
+  assertEquals([timeline, sites], [null, []]);
+  assertEquals(device, DEVICE);
+});
+
+Deno.test("whatever a pool has done, its snapshot is valid, adds up and is the same each time", () => {
+  fc.assert(
+    fc.property(
+      fc.record({
+        virtualMemory: fc.boolean(),
+        enableMemoryTracking: fc.boolean(),
+        debug: fc.boolean(),
+      }),
+      fc.constantFrom(0, 10, 1000),
+      fc.array(fc.tuple(fc.integer({ min: 1, max: 2 ** 22 }), fc.nat(3), fc.nat(2)), {
+        maxLength: 40,
+      }),
+      (settings, length, steps) => {
+        const { pool, upstream } = modelPool({ ...settings, maxCachedBuffers: 3 });
+        const history = length === 0 ? undefined : new BlockHistory(pool, length);
+        const streams = [0, 1, 2].map(() => upstream.createStream());
+        const live: number[] = [];
+        for (const [bytes, action, index] of steps) {
+          if (action < 2) live.push(pool.take(bytes, streams[index]!));
+          else if (live.length > 0) pool.give(live.splice(bytes % live.length, 1)[0]!);
+          if (action === 3) pool.trim();
+        }
+        const snapshot = snapshotOf(pool, history);
+        const { reserved, allocated, currentUsage } = pool.stats();
+        const blocks = snapshot.segments.flatMap((segment) => segment.blocks);
+        const sum = (states: string[], field: "bytes" | "requested") =>
+          blocks.filter(({ state }) => states.includes(state)).reduce(
+            (all, each) => all + each[field],
+            0,
+          );
+        assertEquals(sum(["live", "cached", "free", "pending"], "bytes"), reserved);
+        assertEquals(sum(["live"], "bytes"), allocated);
+        assertEquals(sum(["live"], "requested"), currentUsage);
+        const again = snapshotOf(pool, history);
+        const still = (each: typeof snapshot) => ({
+          ...each,
+          takenAt: null,
+          segments: each.segments.map((segment) => ({
+            ...segment,
+            blocks: segment.blocks.map((block) => ({ ...block, age: null })),
+          })),
+        });
+        assertEquals(still(again), still(snapshot));
+        for (const block of live) pool.give(block);
+        pool.close();
+        assertEquals(snapshotOf(pool).segments, []);
+      },
+    ),
+    { numRuns: 40, seed: 3 },
+  );
+});
+
+Deno.test("streams that are gone, and memory of graphs, are named as what they are", () => {
+  const [, { pool }] = watchedPools({ enableMemoryTracking: true }) as [
+    unknown,
+    { pool: PoolCore },
+  ];
+  const stop = observeCaptures({
+    captureBegun: () => {},
+    captureEnded: (token, graph) => pool.endCapture(token, graph),
+  });
+  const { context } = device;
+  const stream = device.createStream();
+  const captured = device.createStream();
+  using x = DeviceBuffer.fromPool(pool, context, "float32", 10, {});
+  using y = DeviceBuffer.fromPool(pool, context, "float32", 10, { stream });
+  let inside: DeviceBuffer | undefined;
+  const graph = captured.capture(() => {
+    inside = DeviceBuffer.fromPool(pool, context, "float32", 10, { stream: captured });
+    device.kernels.fill(inside as DeviceBuffer<"float32">, 1, { stream: captured });
+  });
+  stream[Symbol.dispose]();
+  const { streams, segments } = snapshotOf(pool);
+  assertEquals(streams.slice(0, 3), ["default", "disposed stream 2", "stream 3"]);
+  assertEquals(segments.map((segment) => segment.pool).sort(), ["graph", "small"]);
+  const liveIn = (name: string) =>
+    segments.filter((segment) => segment.pool === name)
+      .flatMap(({ blocks }) =>
+        blocks.filter(({ state }) => state === "live").map(({ stream }) => stream)
+      );
+  assertEquals([liveIn("small"), liveIn("graph")], [[0, 1], [2]]);
+  for (const buffer of [inside!, x, y]) buffer.free();
+  graph[Symbol.dispose]();
+  captured[Symbol.dispose]();
+  pool.close();
+  stop();
+});
+
+Deno.test("a live pool's report names devices, sites and streams: as text, figures and page", () => {
+  const { pool, upstream } = modelPool({ enableMemoryTracking: true });
+  const stream = upstream.createStream();
+  using history = new BlockHistory(pool, 50);
+  function loadWeights() {
+    return pool.take(3 * 2 ** 20, stream);
+  }
+  const block = loadWeights();
+  const snapshot = snapshotBlocks(pool, DEVICE, history);
+  const text = memoryReportText(snapshot);
+  for (const part of ["a model", "loadWeights", "stream 1", "3 MiB"]) {
+    assert(text.includes(part), text);
+  }
+  const figures = JSON.parse(JSON.stringify(memoryReportFigures(snapshot)));
+  assert(JSON.stringify(figures).includes("loadWeights"));
+  assert(memoryReport(snapshot).includes("loadWeights"));
+  pool.give(block);
+});
