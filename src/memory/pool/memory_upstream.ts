@@ -1,9 +1,7 @@
 /**
  * The seam below the pool: where its memory comes from.
  *
- * The pool knows no more of a device than this. The real library stands behind it
- * (`native_upstream.ts`), and so does a model in memory (`in_memory_upstream.ts`) for tests and
- * replays.
+ * The pool knows no more of a device than this. `native_upstream.ts` implements it.
  *
  * @module
  */

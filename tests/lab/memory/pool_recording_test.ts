@@ -6,7 +6,7 @@ import { BlockRecording } from "../../../src/lab/memory/pool_recording.ts";
 import { replayPolicy } from "../../../src/lab/memory/replay/policies.ts";
 import { replayTrace } from "../../../src/lab/memory/replay/replay.ts";
 import { GRIDSTRIDE } from "../../../src/lab/memory/replay/gridstride_pool.ts";
-import type { ModelStream } from "../../../src/memory/pool/in_memory_upstream.ts";
+import type { ModelStream } from "../../memory/pool/in_memory_upstream.ts";
 import { formatTrace, parseTrace } from "../../../src/lab/memory/trace/trace_text.ts";
 import { modelPool, settingsWith } from "../../memory/pool/watched_pool.ts";
 

@@ -10,7 +10,7 @@ import { allocateDirect, type ManagedPool } from "../../../src/memory/manager/ma
 import type { DeviceBuffer } from "../../../src/memory/device_buffer.ts";
 import type { DType } from "../../../src/memory/dtype.ts";
 import { Environment } from "../../../src/hardware/environment.ts";
-import { InMemoryUpstream } from "../../../src/memory/pool/in_memory_upstream.ts";
+import { InMemoryUpstream } from "../pool/in_memory_upstream.ts";
 import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
 import { resolvePoolSettings } from "../../../src/memory/pool/pool_settings.ts";
 import type { PoolStatistics } from "../../../src/memory/pool/pool_statistics.ts";

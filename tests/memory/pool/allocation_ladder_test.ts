@@ -3,7 +3,7 @@
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
-import { InMemoryUpstream } from "../../../src/memory/pool/in_memory_upstream.ts";
+import { InMemoryUpstream } from "./in_memory_upstream.ts";
 import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
 import type { PoolSettings } from "../../../src/memory/pool/pool_options.ts";
 import { ModelGraph } from "./model/model_graph.ts";

@@ -26,8 +26,6 @@ function allocateWeights(pool: PoolCore, stream: MemoryStream): number {
 Deno.test("a pool that nobody watches has no observer", () => {
   const { pool } = modelPool();
   assertEquals([pool.engine.observer, pool.tracker], [undefined, undefined]);
-  const tracked = modelPool(TRACKED).pool;
-  assertEquals(tracked.engine.observer, tracked.tracker, "one observer needs no list");
 });
 
 Deno.test("checkLeaks() tells every live buffer, oldest first, and what their sites hold", async () => {

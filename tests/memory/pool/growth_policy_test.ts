@@ -4,7 +4,7 @@
 import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
 import { UNIT } from "../../../src/memory/pool/block_table.ts";
 import { GrowthPolicy } from "../../../src/memory/pool/growth_policy.ts";
-import { InMemoryUpstream } from "../../../src/memory/pool/in_memory_upstream.ts";
+import { InMemoryUpstream } from "./in_memory_upstream.ts";
 import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
 import { poolSettings } from "./model/pool_settings.ts";
 

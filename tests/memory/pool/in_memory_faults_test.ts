@@ -3,7 +3,7 @@
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { CudaError } from "../../../src/ffi/cuda_error.ts";
-import { InMemoryUpstream, UPSTREAM_CALLS } from "../../../src/memory/pool/in_memory_upstream.ts";
+import { InMemoryUpstream, UPSTREAM_CALLS } from "./in_memory_upstream.ts";
 
 const GRANULE = 65536;
 

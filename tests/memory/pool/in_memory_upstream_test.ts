@@ -6,7 +6,7 @@ import {
   InMemoryUpstream,
   type InMemoryUpstreamOptions,
   UpstreamMisuseError,
-} from "../../../src/memory/pool/in_memory_upstream.ts";
+} from "./in_memory_upstream.ts";
 
 const GRANULE = 65536;
 

@@ -11,7 +11,7 @@ import {
   UNIT,
   UNMAPPED,
 } from "../../../src/memory/pool/block_table.ts";
-import { InMemoryUpstream } from "../../../src/memory/pool/in_memory_upstream.ts";
+import { InMemoryUpstream } from "./in_memory_upstream.ts";
 import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
 import { SeededRandom } from "../../../src/lab/memory/trace/seeded_random.ts";
 import { settingsWith } from "./watched_pool.ts";

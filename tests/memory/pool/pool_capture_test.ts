@@ -3,7 +3,7 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { type DeviceBuffer, OutOfMemoryError, type Stream } from "../../../mod.ts";
-import { InMemoryUpstream, type ModelStream } from "../../../src/memory/pool/in_memory_upstream.ts";
+import { InMemoryUpstream, type ModelStream } from "./in_memory_upstream.ts";
 import { liveBlocks } from "../../../src/memory/pool/live_blocks.ts";
 import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
 import { device } from "../../support/device.ts";

@@ -2,8 +2,9 @@
 // often, on streams that stay.
 
 import { assertEquals } from "@std/assert";
-import { InMemoryUpstream } from "../../../src/memory/pool/in_memory_upstream.ts";
+import { InMemoryUpstream } from "./in_memory_upstream.ts";
 import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
+import { BlockRecording } from "../../../src/lab/memory/pool_recording.ts";
 import { poolSettings } from "./model/pool_settings.ts";
 
 Deno.test("a stream forgets a pool that is closed", () => {
@@ -25,9 +26,9 @@ Deno.test("a stream forgets a recording that has ended", () => {
   const stream = upstream.createStream();
   const core = new PoolCore(upstream, poolSettings());
   for (let count = 0; count < 3; count++) {
-    core.startRecording();
+    const recording = new BlockRecording(core, "a");
     core.give(core.take(1000, stream));
-    core.stopRecording();
+    recording.stop();
     assertEquals(stream.listeners, 1, "the pool's own");
   }
   core.close();

@@ -84,7 +84,7 @@ for (const preset of POOL_PRESET_NAMES) {
 Deno.test("the table of the presets' documentation is what the presets are", () => {
   const source = new URL("../../../src/memory/pool/pool_presets.ts", import.meta.url);
   const rows = [...Deno.readTextFileSync(source).matchAll(/^ \* \| `(\w+)` +\|(.*)\|$/gm)];
-  assertEquals(rows.length, 7);
+  assertEquals(rows.length, 6);
   const value = (text: string): unknown => {
     const [, number, unit] = /^([\d ]+?)(?: (s|MiB))?$/.exec(text) ?? [];
     if (number === undefined) return text === "—" ? Infinity : text === "true";

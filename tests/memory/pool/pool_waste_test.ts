@@ -3,7 +3,7 @@
 import "../../support/cache_directory.ts";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../mod.ts";
-import { InMemoryUpstream } from "../../../src/memory/pool/in_memory_upstream.ts";
+import { InMemoryUpstream } from "./in_memory_upstream.ts";
 import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
 import type { PoolSettings } from "../../../src/memory/pool/pool_options.ts";
 import { ModelGraph } from "./model/model_graph.ts";

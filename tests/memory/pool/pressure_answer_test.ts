@@ -2,7 +2,7 @@
 // got as far as they were: not never, and not only after all that is enqueued later.
 
 import { assert, assertEquals } from "@std/assert";
-import type { ModelStream } from "../../../src/memory/pool/in_memory_upstream.ts";
+import type { ModelStream } from "./in_memory_upstream.ts";
 import { modelPool } from "./watched_pool.ts";
 
 const MIB = 2 ** 20;

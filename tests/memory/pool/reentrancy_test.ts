@@ -3,7 +3,7 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
-import { InMemoryUpstream } from "../../../src/memory/pool/in_memory_upstream.ts";
+import { InMemoryUpstream } from "./in_memory_upstream.ts";
 import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
 import { checkPool } from "./model/check_pool.ts";
 import { poolSettings } from "./model/pool_settings.ts";

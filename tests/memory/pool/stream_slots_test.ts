@@ -3,7 +3,7 @@
 
 import { assertEquals, assertThrows } from "@std/assert";
 import { CudaError } from "../../../src/ffi/cuda_error.ts";
-import { InMemoryUpstream } from "../../../src/memory/pool/in_memory_upstream.ts";
+import { InMemoryUpstream } from "./in_memory_upstream.ts";
 import { StreamMarks, StreamSlot } from "../../../src/memory/pool/stream_slots.ts";
 
 function setUp() {

@@ -1,7 +1,7 @@
 // Pools with settings of their own, on the device under test and on a model of one.
 
-import { InMemoryUpstream } from "../../../src/memory/pool/in_memory_upstream.ts";
-import type { InMemoryUpstreamOptions } from "../../../src/memory/pool/in_memory_upstream.ts";
+import { InMemoryUpstream } from "./in_memory_upstream.ts";
+import type { InMemoryUpstreamOptions } from "./in_memory_upstream.ts";
 import type { MemoryStream, MemoryUpstream } from "../../../src/memory/pool/memory_upstream.ts";
 import { NativeUpstream } from "../../../src/memory/pool/native_upstream.ts";
 import { PoolCore } from "../../../src/memory/pool/pool_core.ts";

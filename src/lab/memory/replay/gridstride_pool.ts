@@ -5,7 +5,7 @@
  */
 
 import { OutOfMemoryError } from "../../../ffi/cuda_error.ts";
-import { InMemoryUpstream, type ModelStream } from "../../../memory/pool/in_memory_upstream.ts";
+import { type SimulatedStream, SimulatedUpstream } from "../simulated_upstream.ts";
 import { PoolCore } from "../../../memory/pool/pool_core.ts";
 import type { PoolSettings } from "../../../memory/pool/pool_options.ts";
 import { POOL_DEFAULTS } from "../../../memory/pool/pool_presets.ts";
@@ -29,14 +29,14 @@ function settingsFor(capacityBytes: number, virtualMemory: boolean): PoolSetting
 
 /** The pool. */
 class GridstridePool implements ReplayAllocator {
-  readonly #upstream: InMemoryUpstream;
+  readonly #upstream: SimulatedUpstream;
   readonly #pool: PoolCore;
-  readonly #streams: ModelStream[] = [];
+  readonly #streams: SimulatedStream[] = [];
   // Blocks by the trace's numbers; a typed array, so that it does not distort the timing.
   #blocks = new Int32Array(1024);
 
   constructor({ capacityBytes }: ReplayPolicyOptions, virtualMemory: boolean) {
-    this.#upstream = new InMemoryUpstream({
+    this.#upstream = new SimulatedUpstream({
       capacity: capacityBytes,
       ...(virtualMemory ? {} : { granularity: 0 }),
     });
@@ -88,7 +88,7 @@ class GridstridePool implements ReplayAllocator {
     delete this.#streams[stream];
   }
 
-  #stream(stream: number): ModelStream {
+  #stream(stream: number): SimulatedStream {
     return this.#streams[stream] ??= this.#upstream.createStream();
   }
 }

@@ -6,7 +6,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { LINK, UNIT } from "../../../../src/memory/pool/block_table.ts";
-import type { InMemoryUpstream } from "../../../../src/memory/pool/in_memory_upstream.ts";
+import type { InMemoryUpstream } from "../in_memory_upstream.ts";
 import type { PoolCore } from "../../../../src/memory/pool/pool_core.ts";
 import type { PoolEngine } from "../../../../src/memory/pool/pool_engine.ts";
 import type { MeasureBySize, PoolStatistics } from "../../../../src/memory/pool/pool_statistics.ts";

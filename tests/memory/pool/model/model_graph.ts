@@ -5,10 +5,7 @@
  * @module
  */
 
-import type {
-  InMemoryUpstream,
-  ModelStream,
-} from "../../../../src/memory/pool/in_memory_upstream.ts";
+import type { InMemoryUpstream, ModelStream } from "../in_memory_upstream.ts";
 import type { MemoryStream } from "../../../../src/memory/pool/memory_upstream.ts";
 import type { MemoryGraph } from "../../../../src/memory/pool/graph_memory.ts";
 

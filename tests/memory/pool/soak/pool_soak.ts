@@ -10,10 +10,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { OutOfMemoryError } from "../../../../src/ffi/cuda_error.ts";
-import {
-  InMemoryUpstream,
-  type ModelStream,
-} from "../../../../src/memory/pool/in_memory_upstream.ts";
+import { InMemoryUpstream, type ModelStream } from "../in_memory_upstream.ts";
 import { PoolCore } from "../../../../src/memory/pool/pool_core.ts";
 import type { PoolSettings } from "../../../../src/memory/pool/pool_options.ts";
 import { checkPool } from "../model/check_pool.ts";

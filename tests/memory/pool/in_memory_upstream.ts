@@ -8,13 +8,13 @@
  * @module
  */
 
-import { AwaitedEvents } from "./awaited_events.ts";
+import { AwaitedEvents } from "../../../src/memory/pool/awaited_events.ts";
 import { type MemoryTally, ModelMemory } from "./in_memory/model_memory.ts";
 import type { CompletionRule, ModelStream } from "./in_memory/model_stream.ts";
 import { ModelTimeline } from "./in_memory/model_timeline.ts";
 import { UpstreamCalls } from "./in_memory/upstream_calls.ts";
 import { UpstreamMisuseError } from "./in_memory/upstream_misuse_error.ts";
-import type { MemoryStream, MemoryUpstream } from "./memory_upstream.ts";
+import type { MemoryStream, MemoryUpstream } from "../../../src/memory/pool/memory_upstream.ts";
 
 export type { MemoryTally } from "./in_memory/model_memory.ts";
 export { type CompletionRule, ModelStream } from "./in_memory/model_stream.ts";

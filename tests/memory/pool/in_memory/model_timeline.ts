@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { MemoryStream } from "../memory_upstream.ts";
+import type { MemoryStream } from "../../../../src/memory/pool/memory_upstream.ts";
 import { MemoryUses } from "./memory_uses.ts";
 import {
   type CaptureCount,

@@ -7,7 +7,7 @@
  * @module
  */
 
-import type { MemoryStream } from "../memory_upstream.ts";
+import type { MemoryStream } from "../../../../src/memory/pool/memory_upstream.ts";
 
 /**
  * When work is done: `recorded` when an event is recorded behind it, as replays have it, so that
