@@ -65,7 +65,7 @@ export class Cast implements Disposable {
       configurations: names,
       launch: (name) => {
         // Nothing but the timer that each race has for itself allocates memory.
-        const { allocationCount } = poolOf(device.context).statistics();
+        const { allocationCount } = poolOf(device.context).stats();
         if (allocationCount !== allocations) races.push([]);
         allocations = allocationCount;
         const race = races.length - 1;
