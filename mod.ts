@@ -301,38 +301,6 @@ export type { ScaleOptions } from "./src/kernels/elementwise.ts";
 export type { FloatingDType, NumericDType } from "./src/kernels/operands.ts";
 export type { MomentsOptions, SumDType } from "./src/kernels/reduction.ts";
 
-// Traces
-export {
-  DeviceTrace,
-  type DeviceTraceOptions,
-  type TraceRangeOptions,
-} from "./src/lab/trace/device_trace.ts";
-export { saveTrace, traceAdvisories, traceFile } from "./src/lab/trace/trace_output.ts";
-export type { Advisory, AdvisoryCode } from "./src/lab/trace/advisories.ts";
-export type {
-  CompilationRecord,
-  CopyRecord,
-  DroppedRecords,
-  GraphRecord,
-  KernelRecord,
-  LaunchCost,
-  MemorySample,
-  RangeRecord,
-  TracedWork,
-  TraceRecording,
-  WorkRecord,
-} from "./src/lab/trace/trace_recording.ts";
-export type {
-  CompilationStatistics,
-  CopyCount,
-  CopyStatistics,
-  KernelStatistics,
-  LaunchStatistics,
-  MemoryStatistics,
-  TraceStatistics,
-} from "./src/lab/trace/trace_statistics.ts";
-export type { CopyDirection, CopyHostMemory } from "./src/stream/activity.ts";
-
 // Errors
 export {
   type AllocationSite,

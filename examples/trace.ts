@@ -6,15 +6,13 @@
  * Run it with `deno run -A examples/trace.ts [FILE.json]`.
  */
 
+import { type Device, type DeviceBuffer, openDevice } from "../mod.ts";
 import {
-  type Device,
-  type DeviceBuffer,
   DeviceTrace,
-  openDevice,
   saveTrace,
   traceAdvisories,
   type TraceRecording,
-} from "../mod.ts";
+} from "../src/lab/trace/mod.ts";
 
 /** Numbers of a batch. */
 const BATCH = 1 << 20;

@@ -1,10 +1,11 @@
 /**
- * The trace that `run` writes where somebody wants one.
+ * The trace that `run` writes.
  *
  * @module
  */
 
-import { type Device, DeviceTrace, saveTrace } from "../../mod.ts";
+import type { Device } from "../../mod.ts";
+import { DeviceTrace, saveTrace } from "../lab/trace/mod.ts";
 import type { Invocation } from "./command.ts";
 import { FileProblem, isAboutFile } from "./file_problem.ts";
 import { textOption } from "./run_options.ts";

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { traceBatches } from "../../examples/trace.ts";
-import { traceFile } from "../../mod.ts";
+import { traceFile } from "../../src/lab/trace/mod.ts";
 import { problemsOf } from "../lab/trace/trace_file_rules.ts";
 import { device } from "../support/device.ts";
 

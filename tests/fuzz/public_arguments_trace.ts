@@ -47,7 +47,7 @@ export const TRACE_MEMBERS: Readonly<Record<string, Arguments>> = {
   "getter DeviceTrace.disposed": nothing,
   "method DeviceTrace.range": takes(fc.string(), options({ stream: reference("stream") })),
   "method DeviceTrace.report": nothing,
-  "method DeviceTrace.statistics": nothing,
+  "method DeviceTrace.stats": nothing,
   "method DeviceTrace.stop": nothing,
   "method DeviceTrace.[Symbol.dispose]": nothing,
   "function saveTrace": fc.tuple(path, recordings),

@@ -9,7 +9,6 @@ import {
   defineStruct,
   Device,
   DeviceBuffer,
-  DeviceTrace,
   Event,
   Graph,
   KernelProfile,
@@ -21,6 +20,7 @@ import {
   Stream,
   UploadRing,
 } from "../../mod.ts";
+import { DeviceTrace } from "../../src/lab/trace/mod.ts";
 import { Autotuner } from "../../src/lab/tuning/mod.ts";
 import { LaunchPlan } from "../../src/launch/launch_plan.ts";
 import { Module } from "../../src/launch/module.ts";

@@ -1,44 +1,40 @@
 /**
- * Advice from what a trace has recorded: what keeps the device from its work, in figures.
+ * Advice from a trace recording: reasons why the device is not busy with useful work.
  *
  * @module
  */
 
 import type { OccupancyLimiter } from "../../launch/occupancy.ts";
-import { commonTime, coveredTime, lengthOf } from "./time_spans.ts";
-import type { CopyRecord, TracedWork, TraceRecording } from "./trace_recording.ts";
-import type { CopyStatistics } from "./trace_statistics.ts";
+import type { CopyRecord, CopyStatistics, TracedWork, TraceRecording } from "./recording.ts";
+import { requireRecording } from "./recording_check.ts";
 
-/** What an advisory is about. */
-export type AdvisoryCode =
-  | "short-kernels"
-  | "transfer-bound"
-  | "low-occupancy"
-  | "small-copies"
-  | "allocation-churn";
-
-/** What keeps a device from its work. */
+/** A reason why the device is not busy with useful work. */
 export interface Advisory {
-  /** What it is about. */
-  readonly code: AdvisoryCode;
-  /** The kernel, or the way of copying, that it is about; null where it is about the whole. */
+  /** The kind of problem. */
+  readonly code:
+    | "short-kernels"
+    | "transfer-bound"
+    | "low-occupancy"
+    | "small-copies"
+    | "allocation-churn";
+  /** The kernel or copy direction concerned; null if the advice concerns the whole trace. */
   readonly subject: string | null;
-  /** What is so, with its figures, and what helps. */
+  /** The finding, with its figures, and the remedy. */
   readonly message: string;
 }
 
-/** A kernel that is launched less often is not worth a word. */
-const LEAST_LAUNCHES = 32;
-/** The share of the time of all kernels from which on one is worth a word about its occupancy. */
-const LEAST_SHARE = 0.1;
+/** Minimum launches of a kernel to advise on. */
+const MIN_LAUNCHES = 32;
+/** Minimum share of the total kernel time for advice on occupancy. */
+const MIN_SHARE = 0.1;
 /** Occupancy below which a multiprocessor has few warps to hide latency with. */
 const LOW_OCCUPANCY = 0.5;
-/** The share of the device's busy time from which on transfers alone bound it. */
+/** Minimum share of the busy time spent only on transfers. */
 const BOUND_SHARE = 0.3;
-/** Fewer small copies are not worth gathering. */
-const LEAST_COPIES = 100;
-/** A pool that takes memory from the device less often does not churn. */
-const LEAST_GROWTHS = 16;
+/** Minimum number of small copies. */
+const MIN_COPIES = 100;
+/** Minimum number of growths of a churning pool. */
+const MIN_GROWTHS = 16;
 
 const DIRECTIONS = [
   ["hostToDevice", "from the host to the device"],
@@ -76,8 +72,33 @@ function rate(bytesPerSecond: number): string {
   return `${size(bytesPerSecond)}/s`;
 }
 
-/** What a recording says; see `traceAdvisories()`. */
-export function adviseOn(recording: TraceRecording): Advisory[] {
+/**
+ * Derives advice from a recording. The result is empty if there is no problem.
+ *
+ * - `short-kernels`: a kernel finishes before the program can launch the next one. Its time beyond
+ *   that of an empty kernel is compared with the cost of a launch, both measured on the device.
+ * - `transfer-bound`: for much of its busy time the device only copied to or from the host or another
+ *   device. Copies that overlap with kernels do not count.
+ * - `low-occupancy`: a kernel with a large share of the time fills less than half of the warps.
+ * - `small-copies`: many copies of at most 64 KiB, which are limited by overhead, not bandwidth.
+ * - `allocation-churn`: pools return memory to the device and take it again.
+ *
+ * @throws {TypeError | RangeError} If the argument is not a recording.
+ *
+ * @example
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ * import { DeviceTrace, traceAdvisories } from "@gridstride/cuda/trace";
+ *
+ * using device = openDevice();
+ * using x = device.allocate("float32", 100, { fill: 1 });
+ * using trace = new DeviceTrace(device);
+ * for (let i = 0; i < 1000; i++) device.kernels.scale(x, 1.01, x);
+ * for (const { message } of traceAdvisories(await trace.stop())) console.log(message);
+ * ```
+ */
+export function traceAdvisories(recording: TraceRecording): Advisory[] {
+  requireRecording(recording, "recording", "advise on a trace");
   return [
     ...shortKernels(recording),
     ...transferBound(recording),
@@ -91,17 +112,17 @@ function* shortKernels({ statistics, launchCost }: TraceRecording): Generator<Ad
   const { call, empty } = launchCost;
   for (const { kernel, launches, captured, untimed, mean } of statistics.kernels) {
     const timed = launches - captured - untimed;
-    if (timed < LEAST_LAUNCHES || mean - empty >= call) continue;
+    if (timed < MIN_LAUNCHES || mean - empty >= call) continue;
     yield {
       code: "short-kernels",
       subject: kernel,
       message:
         `${kernel} took ${milliseconds(mean)} on average in ${count.format(timed)} launches,` +
-        ` where a kernel that does nothing takes ${milliseconds(empty)} and a launch costs the` +
-        ` program ${
-          milliseconds(call)
-        }: join it with others, give a launch more to do, or capture` +
-        " its launches in a graph",
+        ` compared with ${
+          milliseconds(empty)
+        } for an empty kernel, and a launch costs the program` +
+        ` ${milliseconds(call)}: fuse it with other kernels, do more work in each launch, or` +
+        " capture the launches in a graph",
     };
   }
 }
@@ -120,13 +141,13 @@ function* transferBound({ work }: TraceRecording): Generator<Advisory> {
   yield {
     code: "transfer-bound",
     subject: null,
-    message: `The device only copied for ${milliseconds(exposed)} of the ${milliseconds(busy)}` +
-      ` (${percent(exposed / busy)}) that it was busy: ${transferWords(transfers)}. Keep data on` +
-      " the device, or copy pinned memory on another stream while kernels run",
+    message: `The device only copied for ${milliseconds(exposed)} (${percent(exposed / busy)}) of` +
+      ` ${milliseconds(busy)} of busy time: ${transferWords(transfers)}. Keep data on the device,` +
+      " or copy pinned memory on another stream while kernels run",
   };
 }
 
-/** How much went each way, and how fast: by the time of the copies, whatever else ran meanwhile. */
+/** Size and rate of the transfers in each direction, by the time of the copies alone. */
 function transferWords(transfers: readonly CopyRecord[]): string {
   return DIRECTIONS.flatMap(([way, words]) => {
     const copies = transfers.filter(({ direction }) => direction === way);
@@ -140,12 +161,13 @@ function transferWords(transfers: readonly CopyRecord[]): string {
 function* lowOccupancy({ statistics }: TraceRecording): Generator<Advisory> {
   const { time: total } = statistics.launches;
   for (const { kernel, occupancy, limiter, time } of statistics.kernels) {
-    if (limiter === null || occupancy >= LOW_OCCUPANCY || time < LEAST_SHARE * total) continue;
+    if (limiter === null || occupancy >= LOW_OCCUPANCY || time < MIN_SHARE * total) continue;
     yield {
       code: "low-occupancy",
       subject: kernel,
-      message: `${kernel}, which takes ${milliseconds(time)} of the ${milliseconds(total)} of all` +
-        ` kernels, fills ${percent(occupancy)} of the warps of a multiprocessor, limited by` +
+      message:
+        `${kernel}, with ${milliseconds(time)} of the ${milliseconds(total)} of all kernels,` +
+        ` fills ${percent(occupancy)} of the warps of a multiprocessor, limited by` +
         ` ${LIMITERS[limiter]}`,
     };
   }
@@ -154,33 +176,69 @@ function* lowOccupancy({ statistics }: TraceRecording): Generator<Advisory> {
 function* smallCopies({ statistics }: TraceRecording): Generator<Advisory> {
   for (const [way, words] of DIRECTIONS) {
     const { small, copies }: CopyStatistics = statistics[way];
-    if (small.copies < LEAST_COPIES || small.copies < copies / 2) continue;
+    if (small.copies < MIN_COPIES || small.copies < copies / 2) continue;
     yield {
       code: "small-copies",
       subject: way,
-      message:
-        `${count.format(small.copies)} of ${count.format(copies)} copies ${words} are of up` +
-        ` to 64 KiB, ${size(small.bytes / small.copies)} on average, and reach` +
-        ` ${rate(small.bytesPerSecond)}: gather what they copy`,
+      message: `${count.format(small.copies)} of ${count.format(copies)} copies ${words} have at` +
+        ` most 64 KiB, ${size(small.bytes / small.copies)} on average, and reach` +
+        ` ${rate(small.bytesPerSecond)}: combine them into larger copies`,
     };
   }
 }
 
 function* allocationChurn({ statistics }: TraceRecording): Generator<Advisory> {
   const { growths, grownBytes, shrinks, initialReserved, peakReserved } = statistics.memory;
-  // What was taken beyond this had been given back before.
+  // Growth beyond the needed bytes replaces memory that was returned before.
   const needed = peakReserved - initialReserved;
   const again = grownBytes - needed;
-  if (growths < LEAST_GROWTHS || again < Math.max(needed, peakReserved / 2)) return;
+  if (growths < MIN_GROWTHS || again < Math.max(needed, peakReserved / 2)) return;
   yield {
     code: "allocation-churn",
     subject: null,
     message:
-      `The pools took ${size(grownBytes)} from the device in ${count.format(growths)} calls` +
-      ` and gave memory back in ${count.format(shrinks)}, though they never had more than` +
-      ` ${size(peakReserved)}: ${
-        size(again)
-      } were taken again. Keep buffers for the next time, or` +
-      " let the pool keep more: maxCachedBytes, cleanupInterval",
+      `The pools took ${size(grownBytes)} from the device in ${count.format(growths)} calls and` +
+      ` returned memory in ${count.format(shrinks)}, but never held more than` +
+      ` ${size(peakReserved)}: ${size(again)} were taken again. Reuse buffers, or let the pool` +
+      " keep more memory: maxCachedBytes, cleanupInterval",
   };
+}
+
+/** A span of time. */
+interface TimeSpan {
+  readonly start: number;
+  readonly duration: number;
+}
+
+/** Disjoint spans in order, each from start to end. */
+type CoveredTime = readonly (readonly [start: number, end: number])[];
+
+/** The union of spans. */
+function coveredTime(spans: Iterable<TimeSpan>): CoveredTime {
+  const sorted = [...spans].sort((one, other) => one.start - other.start);
+  const covered: [number, number][] = [];
+  for (const { start, duration } of sorted) {
+    const last = covered.at(-1);
+    if (last !== undefined && start <= last[1]) last[1] = Math.max(last[1], start + duration);
+    else covered.push([start, start + duration]);
+  }
+  return covered;
+}
+
+/** The total length. */
+function lengthOf(covered: CoveredTime): number {
+  return covered.reduce((sum, [start, end]) => sum + (end - start), 0);
+}
+
+/** The length of the intersection. */
+function commonTime(one: CoveredTime, other: CoveredTime): number {
+  let common = 0;
+  for (let i = 0, j = 0; i < one.length && j < other.length;) {
+    const [begin, end] = one[i]!;
+    const [otherBegin, otherEnd] = other[j]!;
+    common += Math.max(0, Math.min(end, otherEnd) - Math.max(begin, otherBegin));
+    if (end < otherEnd) i++;
+    else j++;
+  }
+  return common;
 }

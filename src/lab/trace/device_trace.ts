@@ -1,29 +1,28 @@
 /**
- * Traces: what happens on a device, recorded.
+ * Records the activity of a device: work on its streams, memory, compilations, and named ranges.
  *
  * @module
  */
 
 import { requireInstance, requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
+import { findKernel, launchError } from "../../ffi/native_kernel.ts";
+import { launchKernel, LaunchRecord } from "../../ffi/native_kernel_launch.ts";
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
-import type { LaunchCost, TraceRecording } from "./trace_recording.ts";
-import type { TraceStatistics } from "./trace_statistics.ts";
 import { listen } from "../../stream/activity.ts";
 import { DeviceClock } from "../../stream/device_clock.ts";
 import { refuseWhileCapturing } from "../../stream/running_captures.ts";
 import { Stream } from "../../stream/stream.ts";
 import { HostLog } from "./host_log.ts";
-import { launchCost } from "./launch_cost.ts";
 import { MemoryLog } from "./memory_log.ts";
-import { StreamNumbers } from "./stream_numbers.ts";
+import type { TraceRecording, TraceStatistics } from "./recording.ts";
 import { WorkLog } from "./work_log.ts";
 
 /** Options of a trace. */
 export interface DeviceTraceOptions {
   /**
-   * How many records are kept of each kind — work, memory, compilations, ranges —, 100 000 by
-   * default. Of more the earliest are dropped, and counted; statistics count all.
+   * The number of records to keep of each kind (work, memory, compilations, ranges); 100 000 by
+   * default. The oldest records are dropped and counted. Statistics cover all of them.
    */
   readonly capacity?: number;
 }
@@ -31,8 +30,8 @@ export interface DeviceTraceOptions {
 /** Options of {@linkcode DeviceTrace.range}. */
 export interface TraceRangeOptions {
   /**
-   * A stream of the device: the range is then the time that its work took there, from what was
-   * enqueued first in the range to what was enqueued last. Without it is the program's own time.
+   * Measures the range on this stream, from the first to the last work enqueued during the range.
+   * The range covers the program's own time if absent.
    */
   readonly stream?: Stream;
 }
@@ -40,20 +39,22 @@ export interface TraceRangeOptions {
 const ACTION = "trace a device";
 const RANGE = "begin a range";
 const DEFAULT_CAPACITY = 100_000;
-const MOST_CAPACITY = 2 ** 24;
+const MAX_CAPACITY = 2 ** 24;
 
 /**
- * A trace under way: from its making to its end it records the kernels, graphs and copies of its
- * device, what its pools do, what is compiled for it, and ranges that the program names. Where none
- * is under way, launches and copies pay a comparison for that. What other workers do on the device
- * is not heard of: each traces for itself, and one file takes the recordings of all.
+ * A running trace. From construction to its end it records kernels, graphs and copies, the memory of
+ * the pools, compilations, and ranges that the program names. Each worker traces its own work; one
+ * trace file can hold the recordings of several workers. Without a trace, a launch or copy pays one
+ * comparison.
  *
- * Work is timed by two events around it, which take a few microseconds of the device's time and
- * order nothing. What is captured is counted; the graph is timed whenever it is launched.
+ * Two events around each piece of work measure its time. They take a few microseconds of the
+ * device's time and impose no order. Work captured into a graph is counted, and the graph is timed
+ * at each launch.
  *
  * @example Write a file for https://ui.perfetto.dev
  * ```ts
- * import { DeviceTrace, openDevice, saveTrace } from "@gridstride/cuda";
+ * import { openDevice } from "@gridstride/cuda";
+ * import { DeviceTrace, saveTrace } from "@gridstride/cuda/trace";
  *
  * using device = openDevice();
  * using x = device.upload(new Float32Array(1 << 20));
@@ -72,11 +73,10 @@ const MOST_CAPACITY = 2 ** 24;
 export class DeviceTrace implements Disposable {
   readonly #context: DeviceContext;
   readonly #clock: DeviceClock;
-  readonly #streams = new StreamNumbers();
   readonly #work: WorkLog;
   readonly #host: HostLog;
   readonly #memory: MemoryLog;
-  readonly #launchCost: LaunchCost;
+  readonly #launchCost: TraceRecording["launchCost"];
   readonly #begun: number;
   readonly #resources: DisposableStack;
   readonly #stopListening: () => void;
@@ -84,12 +84,12 @@ export class DeviceTrace implements Disposable {
   #disposed = false;
 
   /**
-   * Begins a trace of a device. The first one of a device measures there what a launch costs; each
-   * compares the clocks of program and device. That blocks for a fraction of a millisecond.
+   * Starts a trace. Compares the clocks of program and device, and the first trace of a device also
+   * measures the cost of a launch; that blocks for a fraction of a millisecond.
    *
-   * @param device The device, or anything else that has its context.
-   * @throws {TypeError} If it has none or is disposed, or if a stream is being captured.
-   * @throws {RangeError} If the capacity is no integer in 1..2^24.
+   * @param device The device, or another object with its context.
+   * @throws {TypeError} If the device is disposed, or a stream is being captured.
+   * @throws {RangeError} If the capacity is not an integer in 1..2^24.
    */
   constructor(device: { readonly context: DeviceContext }, options: DeviceTraceOptions = {}) {
     const context = contextOf(device, "device", ACTION);
@@ -103,8 +103,9 @@ export class DeviceTrace implements Disposable {
     const clock = stack.use(new DeviceClock(context));
     this.#clock = clock;
     this.#launchCost = launchCost(context, clock.stream);
-    this.#work = stack.use(new WorkLog(context, clock, this.#streams, capacity));
-    this.#host = stack.use(new HostLog(context, clock, this.#streams, capacity));
+    this.#work = stack.use(new WorkLog(context, clock, capacity));
+    const streamNumber = (stream: Stream) => this.#work.streamNumber(stream);
+    this.#host = stack.use(new HostLog(context, clock, streamNumber, capacity));
     this.#begun = performance.now();
     this.#memory = stack.use(new MemoryLog(context, capacity));
     this.#stopListening = listen({
@@ -115,21 +116,23 @@ export class DeviceTrace implements Disposable {
     this.#resources = stack.move();
   }
 
-  /** Whether the trace is over. */
+  /** Whether the trace has ended. */
   get disposed(): boolean {
     return this.#disposed;
   }
 
   /**
-   * Begins a range, which ends when what this returns is disposed. Ranges may lie within each other,
-   * or overlap. One that has not ended when the trace is reported lasts until then.
+   * Starts a range that ends when the result is disposed. Ranges may nest or overlap. An open range
+   * lasts until the time of the report.
    *
-   * @param name What it is called.
-   * @throws {TypeError} If the trace is over, or the stream is disposed or of another device.
+   * @param name The name of the range.
+   * @throws {TypeError} If the trace has ended, or the stream is disposed or belongs to another
+   * device.
    *
    * @example
    * ```ts
-   * import { DeviceTrace, openDevice } from "@gridstride/cuda";
+   * import { openDevice } from "@gridstride/cuda";
+   * import { DeviceTrace } from "@gridstride/cuda/trace";
    *
    * using device = openDevice();
    * using trace = new DeviceTrace(device);
@@ -142,7 +145,7 @@ export class DeviceTrace implements Disposable {
    * ```
    */
   range(name: string, options: TraceRangeOptions = {}): Disposable {
-    this.#requireUnderWay(RANGE);
+    this.#requireRunning(RANGE);
     if (typeof name !== "string") {
       throw new TypeError(`Cannot ${RANGE} as name must be a text: it is ${describeValue(name)}`);
     }
@@ -154,31 +157,31 @@ export class DeviceTrace implements Disposable {
   }
 
   /**
-   * What was recorded so far, when all work of the trace so far is done. The trace goes on.
+   * Waits for the work so far and returns the recording. The trace continues.
    *
-   * @throws {TypeError} If the trace is over, or a stream is being captured.
-   * @throws {CudaError} If some of the work failed.
+   * @throws {TypeError} If the trace has ended, or a stream is being captured.
+   * @throws {CudaError} If work failed.
    */
   async report(): Promise<TraceRecording> {
     return await this.#whenSettled(() => this.#recording());
   }
 
   /**
-   * What was counted so far, when all work of the trace so far is done: each kernel and each way of
-   * copying. The trace goes on.
+   * Waits for the work so far and returns counts and sums of kernels and copies. The trace
+   * continues.
    *
-   * @throws {TypeError} If the trace is over, or a stream is being captured.
-   * @throws {CudaError} If some of the work failed.
+   * @throws {TypeError} If the trace has ended, or a stream is being captured.
+   * @throws {CudaError} If work failed.
    */
-  async statistics(): Promise<TraceStatistics> {
+  async stats(): Promise<TraceStatistics> {
     return await this.#whenSettled(() => this.#statistics(performance.now() - this.#begun));
   }
 
   /**
-   * Ends the trace now, and gives what was recorded when all of its work is done.
+   * Ends the trace, waits for its work, and returns the recording.
    *
-   * @throws {TypeError} If the trace is over, or a stream is being captured.
-   * @throws {CudaError} If some of the work failed.
+   * @throws {TypeError} If the trace has ended, or a stream is being captured.
+   * @throws {CudaError} If work failed.
    */
   async stop(): Promise<TraceRecording> {
     const recording = this.report();
@@ -186,7 +189,7 @@ export class DeviceTrace implements Disposable {
     return await recording;
   }
 
-  /** Ends the trace; reports that are under way are given all the same. */
+  /** Ends the trace. Pending reports still complete. */
   [Symbol.dispose](): void {
     this.#end();
     this.#closeIfOver();
@@ -202,9 +205,9 @@ export class DeviceTrace implements Disposable {
     if (this.#disposed && this.#reports === 0) this.#resources.dispose();
   }
 
-  /** Reads what was recorded when all work so far is done. */
+  /** Calls `read` after all work so far has finished. */
   async #whenSettled<Result>(read: () => Result): Promise<Result> {
-    this.#requireUnderWay("report a trace");
+    this.#requireRunning("report a trace");
     this.#reports++;
     try {
       await this.#work.settle();
@@ -242,7 +245,7 @@ export class DeviceTrace implements Disposable {
       compilations: this.#host.compilations(begun),
       ranges: this.#host.ranges(begun),
       memory: this.#memory.records(begun),
-      streams: this.#streams.names,
+      streams: this.#work.streams,
       dropped: {
         work: this.#work.dropped,
         compilations: this.#host.droppedCompilations,
@@ -253,9 +256,9 @@ export class DeviceTrace implements Disposable {
     };
   }
 
-  #requireUnderWay(action: string): void {
+  #requireRunning(action: string): void {
     if (!this.#disposed) return;
-    throw new TypeError(`Cannot ${action} as the trace is over`);
+    throw new TypeError(`Cannot ${action} as the trace has ended`);
   }
 
   #requireStream(stream: Stream): void {
@@ -270,12 +273,56 @@ export class DeviceTrace implements Disposable {
 
 function checkedCapacity(capacity: unknown = DEFAULT_CAPACITY): number {
   const isRight = Number.isInteger(capacity) && Number(capacity) >= 1 &&
-    Number(capacity) <= MOST_CAPACITY;
+    Number(capacity) <= MAX_CAPACITY;
   if (isRight) return Number(capacity);
   const ErrorClass = typeof capacity === "number" ? RangeError : TypeError;
   throw new ErrorClass(
-    `Cannot ${ACTION} as options.capacity must be an integer in 1..${MOST_CAPACITY}: it is ${
+    `Cannot ${ACTION} as options.capacity must be an integer in 1..${MAX_CAPACITY}: it is ${
       describeValue(capacity)
     }`,
   );
+}
+
+/** Launches before the measurement. */
+const WARM_UP = 8;
+/** Measured launches. */
+const LAUNCHES = 31;
+
+const launchCosts = new WeakMap<DeviceContext, TraceRecording["launchCost"]>();
+
+/**
+ * The cost of launching the empty kernel, measured once for each device. These launches are not
+ * reported to listeners.
+ */
+function launchCost(context: DeviceContext, idle: Stream): TraceRecording["launchCost"] {
+  const known = launchCosts.get(context);
+  if (known !== undefined) return known;
+  const { library, ordinal } = context;
+  // Every library has this kernel.
+  const record = new LaunchRecord(library, ordinal, findKernel(library, "empty")!, 0, 0);
+  record.setStream(idle.id);
+  const launch = () => {
+    const status = launchKernel(record);
+    if (status !== 0) throw launchError(library, ordinal, "empty", status);
+  };
+  for (let count = 0; count < WARM_UP; count++) launch();
+  idle.doneSync();
+  const calls: number[] = [];
+  const times: number[] = [];
+  for (let count = 0; count < LAUNCHES; count++) {
+    using start = idle.record({ timing: true });
+    const before = performance.now();
+    launch();
+    calls.push(performance.now() - before);
+    using end = idle.record({ timing: true });
+    end.doneSync();
+    times.push(end.elapsedSince(start));
+  }
+  const cost = { call: median(calls), empty: median(times) };
+  launchCosts.set(context, cost);
+  return cost;
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[values.length >> 1]!;
 }

@@ -1,22 +1,20 @@
 /**
- * What the program does in a trace: compilations, and the ranges that it names.
+ * The program's side of a trace: compilations and named ranges.
  *
  * @module
  */
 
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
-import type { CompilationRecord, RangeRecord } from "./trace_recording.ts";
-import type { CompilationStatistics } from "./trace_statistics.ts";
 import type { Compilation } from "../../stream/activity.ts";
 import type { DeviceClock } from "../../stream/device_clock.ts";
 import type { Event } from "../../stream/event.ts";
 import type { Stream } from "../../stream/stream.ts";
 import { WorkTimer } from "../../stream/work_timer.ts";
+import type { CompilationRecord, RangeRecord, TraceStatistics } from "./recording.ts";
 import { Ring } from "./ring.ts";
-import type { StreamNumbers } from "./stream_numbers.ts";
 
-/** A range; its times are the program's or, where it has marks on a stream, the device's. */
+/** A range. Its times are the device's if it has a stream, otherwise the program's. */
 interface Range {
   readonly name: string;
   start: number;
@@ -24,16 +22,16 @@ interface Range {
   stream: number | undefined;
 }
 
-/** The beginning of a range on a stream. */
+/** The start of a range on a stream. */
 interface RangeMark {
   readonly stream: Stream;
   readonly event: Event;
 }
 
-/** Compilations and ranges. */
+/** The compilations and ranges of a trace. */
 export class HostLog implements Disposable {
   readonly #clock: DeviceClock;
-  readonly #streams: StreamNumbers;
+  readonly #streamNumber: (stream: Stream) => number;
   readonly #timer: WorkTimer<Range>;
   readonly #compilations: Ring<Compilation>;
   readonly #ranges: Ring<Range>;
@@ -41,40 +39,37 @@ export class HostLog implements Disposable {
   readonly #counts = { compiled: 0, compileTime: 0, cached: 0, cachedTime: 0 };
 
   /**
-   * An empty log.
+   * Makes an empty log.
    *
-   * @param capacity How many compilations and how many ranges are kept.
+   * @param streamNumber Numbers the streams of the trace.
+   * @param capacity The number of compilations and of ranges to keep.
    */
   constructor(
     context: DeviceContext,
     clock: DeviceClock,
-    streams: StreamNumbers,
+    streamNumber: (stream: Stream) => number,
     capacity: number,
   ) {
     this.#clock = clock;
-    this.#streams = streams;
+    this.#streamNumber = streamNumber;
     this.#compilations = new Ring(capacity);
     this.#ranges = new Ring(capacity);
     this.#timer = new WorkTimer(context, (timed) => {
-      const { work } = timed;
-      const { start, duration } = clock.measure(timed);
-      work.start = start;
-      work.duration = duration;
-      this.#ranges.add(work);
+      this.#ranges.add(Object.assign(timed.work, clock.measure(timed)));
     });
   }
 
-  /** How many compilations were dropped. */
+  /** Number of dropped compilations. */
   get droppedCompilations(): number {
     return this.#compilations.dropped;
   }
 
-  /** How many ranges were dropped. */
+  /** Number of dropped ranges. */
   get droppedRanges(): number {
     return this.#ranges.dropped;
   }
 
-  /** Notes a compilation. */
+  /** Adds a compilation. */
   compiled(compilation: Compilation): void {
     const time = compilation.ended - compilation.begun;
     this.#compilations.add(compilation);
@@ -83,9 +78,9 @@ export class HostLog implements Disposable {
   }
 
   /**
-   * Begins a range, with a mark on the stream if there is one and it is not being captured.
+   * Starts a range, with an event on the stream unless the stream is being captured.
    *
-   * @returns Ends it.
+   * @returns A function that ends the range.
    */
   begin(name: string, stream: Stream | undefined): () => void {
     const mark = stream === undefined || stream.captureToken !== undefined
@@ -97,23 +92,23 @@ export class HostLog implements Disposable {
   }
 
   /**
-   * Waits for the marks of all ranges that have ended.
+   * Waits for the events of all ended ranges.
    *
-   * @throws {CudaError} If work before them failed.
+   * @throws {CudaError} If earlier work failed.
    */
   async settle(): Promise<void> {
     await this.#timer.settle();
   }
 
-  /** The compilations that are kept, from when the trace had begun; times are since `begun`. */
+  /** The kept compilations; times count from `begun`. */
   compilations(begun: number): CompilationRecord[] {
-    return [...this.#compilations].map(({ name, begun: asked, ended, cached }) => {
-      const start = Math.max(asked, begun);
+    return [...this.#compilations].map(({ name, begun: requested, ended, cached }) => {
+      const start = Math.max(requested, begun);
       return { name, start: start - begun, duration: ended - start, cached };
     });
   }
 
-  /** The ranges that are kept, and those that have not ended; times are since `begun`. */
+  /** The kept ranges and the open ones; times count from `begun`. */
   ranges(begun: number): RangeRecord[] {
     const now = performance.now();
     const ended = [...this.#ranges].map(({ name, start, duration, stream }) => {
@@ -129,12 +124,12 @@ export class HostLog implements Disposable {
     return [...ended, ...open];
   }
 
-  /** What was counted. */
-  statistics(): CompilationStatistics {
+  /** Counts and times of all compilations. */
+  statistics(): TraceStatistics["compilations"] {
     return { ...this.#counts };
   }
 
-  /** Gives its events back; ranges that have not ended never will. */
+  /** Releases the events and forgets open ranges. */
   [Symbol.dispose](): void {
     using stack = new DisposableStack();
     for (const mark of this.#open.values()) if (mark !== undefined) stack.use(mark.event);
@@ -153,7 +148,7 @@ export class HostLog implements Disposable {
       return this.#ranges.add(range);
     }
     try {
-      range.stream = this.#streams.of(mark.stream);
+      range.stream = this.#streamNumber(mark.stream);
       this.#timer.end(range, mark.event, mark.stream);
     } catch (error) {
       giveBackAfterFailure(mark.event);

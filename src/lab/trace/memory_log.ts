@@ -1,22 +1,20 @@
 /**
- * The memory of a device in a trace: what its pools do, counted, and what they have after each of
- * the last changes.
+ * The memory of a device during a trace: activity of its pools, and their size after each change.
  *
  * @module
  */
 
-import type { MemorySample } from "./trace_recording.ts";
-import type { MemoryStatistics } from "./trace_statistics.ts";
+import type { MemorySample, TraceStatistics } from "./recording.ts";
 import { type DevicePlace, watchPools } from "../../memory/pool/device_pools.ts";
 import type { PoolCore } from "../../memory/pool/pool_core.ts";
 import { REQUESTED_BYTES, RESERVED_BYTES } from "../../memory/pool/pool_counters.ts";
 import type { PoolObserver } from "../../memory/pool/pool_observer.ts";
 
-/** Numbers of a sample: when, live, reserved. */
+/** Numbers of a sample: time, live bytes, reserved bytes. */
 const COLUMNS = 3;
 const FIRST_SAMPLES = 1024;
 
-/** What the pools of a device have. All of them count together. */
+/** The memory of all pools of a device together. */
 export class MemoryLog implements Disposable {
   readonly #capacity: number;
   readonly #stopWatching: () => void;
@@ -39,9 +37,9 @@ export class MemoryLog implements Disposable {
   #failures = 0;
 
   /**
-   * Begins to observe the pools that a device has, and those that it will have.
+   * Observes the existing and future pools of a device.
    *
-   * @param capacity How many samples are kept.
+   * @param capacity The number of samples to keep.
    */
   constructor(device: DevicePlace, capacity: number) {
     this.#capacity = capacity;
@@ -54,12 +52,12 @@ export class MemoryLog implements Disposable {
     this.#sample();
   }
 
-  /** How many samples were dropped. */
+  /** Number of dropped samples. */
   get dropped(): number {
     return Math.max(0, this.#sampled - this.#capacity);
   }
 
-  /** What is kept; times are since `begun`. */
+  /** The kept samples; times count from `begun`. */
   records(begun: number): MemorySample[] {
     return Array.from({ length: this.#sampled - this.dropped }, (_, index) => {
       const at = COLUMNS * ((this.dropped + index) % this.#capacity);
@@ -68,8 +66,8 @@ export class MemoryLog implements Disposable {
     });
   }
 
-  /** What was counted. */
-  statistics(): MemoryStatistics {
+  /** Counts and sums since the start. */
+  statistics(): TraceStatistics["memory"] {
     return {
       allocations: this.#allocations,
       allocatedBytes: this.#allocatedBytes,
@@ -86,7 +84,7 @@ export class MemoryLog implements Disposable {
     };
   }
 
-  /** Observes no more. */
+  /** Stops observing. */
   [Symbol.dispose](): void {
     this.#stopWatching();
     for (const detach of [...this.#detachers.values()]) detach();
@@ -101,7 +99,7 @@ export class MemoryLog implements Disposable {
     this.#detachers.set(pool, pool.monitor.addObserver(this.#observerOf(pool)));
   }
 
-  /** A pool that has ended has no memory; buffers that outlived it are nobody's. */
+  /** Buffers that outlive their pool no longer count. */
   #forget(pool: PoolCore): void {
     const detach = this.#detachers.get(pool);
     if (detach === undefined) return;

@@ -1,5 +1,5 @@
 /**
- * Whether a value is a recording: it may come from a file, or from a worker.
+ * Validates recordings, which may come from a file or a worker.
  *
  * @module
  */
@@ -7,10 +7,10 @@
 import { requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import type { OccupancyLimiter } from "../../launch/occupancy.ts";
-import type { TraceRecording } from "./trace_recording.ts";
+import type { TraceRecording } from "./recording.ts";
 import type { CopyDirection, CopyHostMemory } from "../../stream/activity.ts";
 
-/** Throws if a value is not what it has to be; `place` is how the message calls it. */
+/** Throws if a value is malformed; `place` names the value in the message. */
 type Check = (value: unknown, place: string, action: string) => void;
 
 function refuse(action: string, place: string, allowed: string, value: unknown): never {
@@ -139,11 +139,11 @@ const RECORDING = record({
 });
 
 /**
- * Refuses what is no recording, as far as somebody reads it.
+ * Checks the fields of a recording that other modules read.
  *
- * @param place What it is, as the error message says it.
- * @throws {TypeError} If it is none.
- * @throws {RangeError} If it names a stream that it does not have.
+ * @param place The name of the value in the error message.
+ * @throws {TypeError} If a field is missing or has the wrong type.
+ * @throws {RangeError} If a record names a stream that does not exist.
  */
 export function requireRecording(
   value: unknown,

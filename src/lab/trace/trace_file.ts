@@ -1,26 +1,29 @@
 /**
- * Recordings of traces as a file that Perfetto (https://ui.perfetto.dev) and `chrome://tracing` open:
- * JSON in Chrome's trace event format.
+ * Trace files: JSON in Chrome's trace event format, for Perfetto (https://ui.perfetto.dev) and
+ * `chrome://tracing`.
  *
- * A device is a process; its streams, what the program enqueued, compiled, and its ranges are
- * threads. The numbers of threads are those of no other process, nor of a process: readers name
- * threads by them alone. Times are whole nanoseconds, written as microseconds.
+ * Each device is a process. Its streams, enqueuing calls, compilations and ranges are threads with
+ * ids that are unique in the file, because viewers name threads by id alone. Times are whole
+ * nanoseconds, written as microseconds.
  *
  * @module
  */
 
-import { assignLanes } from "./trace_lanes.ts";
-import type { RangeRecord, TracedWork, TraceRecording } from "./trace_recording.ts";
+import { describeValue } from "../../ffi/describe_value.ts";
+import { namedFile, openNamedFile } from "../../device/named_file.ts";
+import type { RangeRecord, TracedWork, TraceRecording } from "./recording.ts";
+import { requireRecording } from "./recording_check.ts";
 
-/** Characters of a chunk, at least. */
+/** Minimum characters of a chunk. */
 const CHUNK = 65_536;
-/** Threads that a process has room for. */
+/** Thread ids reserved for each process. */
 const THREADS = 1_000_000;
+const SAVE = "save a trace";
 
-/** A value of the arguments of an event. */
+/** The arguments of an event. */
 type Arguments = Readonly<Record<string, string | number | boolean>>;
 
-/** An event, but for its process. */
+/** An event without its process id. */
 interface FileEvent {
   readonly name: string;
   readonly ph: "X" | "C" | "M" | "s" | "f";
@@ -39,20 +42,83 @@ interface Slice {
   readonly end: number;
 }
 
-/** A span that has its name and arguments with it. */
+/** A span with a name and arguments. */
 interface NamedSlice extends Slice {
   readonly name: string;
   readonly args?: Arguments;
 }
 
-/** Where the recordings of a file begin, and what numbers are taken. */
+/** The earliest recording of a file and the number of arrows so far. */
 interface FileState {
   readonly origin: TraceRecording;
   flows: number;
 }
 
-/** The text of a file of at least one recording, in pieces. */
-export function* traceText(recordings: readonly TraceRecording[]): Generator<string, void, void> {
+/**
+ * Writes recordings to a file for Perfetto (https://ui.perfetto.dev) and `chrome://tracing`.
+ *
+ * @param path The file to write; an existing file is replaced.
+ * @param recordings The results of `trace.stop()` or `trace.report()`, of one device or several.
+ * @throws {TypeError} If the path is neither text nor a file URL, or an element is not a recording.
+ * @throws {RangeError} If there is no recording.
+ * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If the file cannot be written.
+ */
+export async function saveTrace(
+  path: string | URL,
+  recordings: readonly TraceRecording[],
+): Promise<void> {
+  const place = namedFile(path, SAVE);
+  requireRecordings(recordings, SAVE);
+  const file = await openNamedFile(place, SAVE);
+  await ReadableStream.from(traceText(recordings)).pipeThrough(new TextEncoderStream())
+    .pipeTo(file.writable);
+}
+
+/**
+ * Generates the text of a trace file in chunks. The text of a million events can exceed the maximum
+ * length of a string.
+ *
+ * @param recordings Recordings of one device or several, also of several workers, on one time axis.
+ * @throws {TypeError} If an element is not a recording.
+ * @throws {RangeError} If there is no recording.
+ *
+ * @example
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ * import { DeviceTrace, traceFile } from "@gridstride/cuda/trace";
+ *
+ * using device = openDevice();
+ * using trace = new DeviceTrace(device);
+ * device.allocate("float32", 1000, { fill: 1 }).free();
+ * const response = new Response(
+ *   ReadableStream.from(traceFile([await trace.stop()])).pipeThrough(new TextEncoderStream()),
+ *   { headers: { "content-type": "application/json" } },
+ * );
+ * console.log((await response.json()).traceEvents.length > 0); // true
+ * ```
+ */
+export function traceFile(
+  recordings: readonly TraceRecording[],
+): Generator<string, void, void> {
+  requireRecordings(recordings, "write a trace file");
+  return traceText(recordings);
+}
+
+function requireRecordings(recordings: unknown, action: string): void {
+  if (!Array.isArray(recordings)) {
+    throw new TypeError(
+      `Cannot ${action} as recordings must be an array: it is ${describeValue(recordings)}`,
+    );
+  }
+  if (recordings.length === 0) {
+    throw new RangeError(`Cannot ${action} as recordings must have at least one: it has none`);
+  }
+  for (let index = 0; index < recordings.length; index++) {
+    requireRecording(recordings[index], `recordings[${index}]`, action);
+  }
+}
+
+function* traceText(recordings: readonly TraceRecording[]): Generator<string, void, void> {
   const [origin] = recordings.toSorted((one, other) => beginOf(one) - beginOf(other));
   const state = { origin: origin!, flows: 0 };
   let chunk = `{"displayTimeUnit":"ns","otherData":${
@@ -72,7 +138,7 @@ export function* traceText(recordings: readonly TraceRecording[]): Generator<str
   yield `${chunk}\n]}\n`;
 }
 
-/** When a recording began, in milliseconds since 1970. */
+/** The start of a recording in milliseconds since 1970. */
 function beginOf({ timeOrigin, begun }: TraceRecording): number {
   return timeOrigin + begun;
 }
@@ -91,13 +157,13 @@ function otherData(recordings: readonly TraceRecording[]): Readonly<Record<strin
   };
 }
 
-/** All events of a recording. Those of a thread are in their order, enclosing ones first. */
+/** All events of a recording; those of a thread in order, enclosing spans first. */
 function* eventsOf(
   recording: TraceRecording,
   pid: number,
   state: FileState,
 ): Generator<FileEvent> {
-  // Apart, as of a sum of times since 1970 no nanoseconds would be left.
+  // Subtracted first: a sum of times since 1970 loses the nanoseconds.
   const { timeOrigin, begun } = state.origin;
   const offset = (recording.timeOrigin - timeOrigin) + (recording.begun - begun);
   const time: Clock = (milliseconds) => Math.max(0, Math.round((offset + milliseconds) * 1e6));
@@ -111,7 +177,7 @@ function* eventsOf(
   yield* memoryEvents(recording, time);
 }
 
-/** From milliseconds since the recording began to nanoseconds in the file. */
+/** Converts milliseconds of a recording to nanoseconds of the file. */
 type Clock = (milliseconds: number) => number;
 
 function processName({ device, deviceName }: TraceRecording): string {
@@ -127,7 +193,7 @@ class Threads {
     this.#pid = pid;
   }
 
-  /** A new thread, and the events that name it. */
+  /** Makes a thread and the events that name it. */
   add(name: string): { readonly tid: number; readonly events: readonly FileEvent[] } {
     const sort_index = this.#count++;
     const tid = this.#pid * THREADS + sort_index;
@@ -152,7 +218,7 @@ function span(
   return args === undefined ? event : { ...event, args };
 }
 
-/** Spans that may overlap, on as many threads as that takes. */
+/** Draws spans on as many threads as their overlaps require. */
 function* lanesOf(
   title: string,
   cat: string,
@@ -169,6 +235,32 @@ function* lanesOf(
   const order = slices.map((slice, index) => ({ slice, tid: tids[lanes[index]!]! }))
     .sort(({ slice: one }, { slice: other }) => one.begin - other.begin || other.end - one.end);
   for (const { slice, tid } of order) yield span(slice.name, cat, tid, slice, slice.args);
+}
+
+/**
+ * Assigns spans greedily to lanes. Two spans of one lane are disjoint or nested, because a track of
+ * a trace file cannot show spans that partly overlap.
+ *
+ * @returns The lane of each span.
+ */
+function assignLanes(spans: readonly Slice[]): number[] {
+  const order = spans.map((_, index) => index).sort((one, other) =>
+    spans[one]!.begin - spans[other]!.begin || spans[other]!.end - spans[one]!.end
+  );
+  // The ends of the open spans of each lane, innermost last.
+  const lanes: number[][] = [];
+  const assigned: number[] = new Array(spans.length).fill(0);
+  for (const index of order) {
+    const { begin, end } = spans[index]!;
+    for (const open of lanes) {
+      while (open.length > 0 && open.at(-1)! <= begin) open.pop();
+    }
+    let lane = lanes.findIndex((open) => open.length === 0 || end <= open.at(-1)!);
+    if (lane < 0) lane = lanes.push([]) - 1;
+    lanes[lane]!.push(end);
+    assigned[index] = lane;
+  }
+  return assigned;
 }
 
 function rangeSlice({ name, start, duration }: RangeRecord, time: Clock): NamedSlice {
@@ -206,16 +298,16 @@ function compilationSlices({ compilations }: TraceRecording, time: Clock): Named
   }));
 }
 
-/** A piece of work where the file has it: on the program's thread, and on its stream. */
+/** Work with its two spans: on the program's thread and on its stream. */
 interface PlacedWork {
   readonly work: TracedWork;
-  /** The number of the arrow from one to the other. */
+  /** The id of the arrow between the two. */
   readonly flow: number;
   enqueued: Slice;
   ran: Slice;
 }
 
-/** What was enqueued, what ran, and which belongs to which. */
+/** The enqueuing calls, the work on the streams, and arrows between them. */
 function* workEvents(
   recording: TraceRecording,
   time: Clock,
@@ -257,7 +349,7 @@ function* streamEvents(
   streams: readonly string[],
   threads: Threads,
 ): Generator<FileEvent> {
-  // Those whose work was dropped have nothing to show; there may be many.
+  // A stream without recorded work gets no thread.
   const used = new Set(placed.map(({ work }) => work.stream));
   const tids: number[] = [];
   for (const number of [...used].sort((one, other) => one - other)) {
@@ -273,7 +365,7 @@ function* streamEvents(
   }
 }
 
-/** An arrow cannot lead back: so it would, where the clocks are not known well enough. */
+/** An arrow cannot point back in time, as an error of the clocks would make it. */
 function hasArrow({ enqueued, ran }: PlacedWork): boolean {
   return ran.begin >= enqueued.begin;
 }
@@ -282,10 +374,7 @@ function arrow({ flow }: PlacedWork): Pick<FileEvent, "name" | "cat" | "id"> {
   return { name: "enqueued", cat: "enqueue", id: flow };
 }
 
-/**
- * Places what is one after the other on several threads: rounding must not let one reach into the
- * next, nor leave nothing of it.
- */
+/** Places consecutive spans on threads: rounding must neither overlap nor erase them. */
 function successive(): (thread: number, slice: Slice) => Slice {
   const ends: number[] = [];
   return (thread, { begin, end }) => {
@@ -323,7 +412,7 @@ function argumentsOf(work: TracedWork): Arguments {
   };
 }
 
-/** Memory: what is live and what is free, which viewers stack up to what is reserved. */
+/** Live and free memory, which viewers stack up to the reserved memory. */
 function* memoryEvents({ memory }: TraceRecording, time: Clock): Generator<FileEvent> {
   for (const { time: when, live, reserved } of memory) {
     const args = { live, free: Math.max(0, reserved - live) };

@@ -1,27 +1,35 @@
 /**
- * The work of a device in a trace: counted, timed, and the last of it kept.
+ * Counts and times the work of a device during a trace, and keeps the most recent records.
  *
  * @module
  */
 
 import type { KernelAttributes } from "../../ffi/native_kernel.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
-import { type Occupancy, occupancy } from "../../launch/occupancy.ts";
+import { type Occupancy, occupancy, type OccupancyLimiter } from "../../launch/occupancy.ts";
 import { occupancyLimits } from "../../launch/occupancy_limits.ts";
-import type { TracedWork, WorkRecord } from "./trace_recording.ts";
-import type { TraceStatistics } from "./trace_statistics.ts";
 import type { CopyDirection, DeviceWork, KernelWork } from "../../stream/activity.ts";
 import type { DeviceClock } from "../../stream/device_clock.ts";
 import type { Stream } from "../../stream/stream.ts";
 import { type TimedWork, WorkTimer } from "../../stream/work_timer.ts";
+import type {
+  CopyCount,
+  CopyStatistics,
+  KernelStatistics,
+  LaunchStatistics,
+  TracedWork,
+  TraceStatistics,
+  WorkRecord,
+} from "./recording.ts";
 import { Ring } from "./ring.ts";
-import type { StreamNumbers } from "./stream_numbers.ts";
-import { CopyTally, KernelTally, LaunchTally } from "./work_tally.ts";
 
-/** Most work that waits to be evaluated; what is enqueued beyond that is not timed. */
-const MOST_WAITING = 16_384;
+/** Limit of pending timed work; work enqueued beyond it runs untimed. */
+const MAX_PENDING = 16_384;
 
-/** Work as it is kept; `start` is on the device's clock, `enqueued` on the program's. */
+/** Largest small copy, in bytes. */
+const SMALL_COPY = 64 * 1024;
+
+/** A record: `start` is a device time, `enqueued` a program time. */
 interface Entry {
   readonly work: DeviceWork;
   readonly stream: number;
@@ -31,66 +39,76 @@ interface Entry {
   duration: number;
 }
 
-/** What of the statistics is about work. */
-export type WorkStatistics = Pick<
-  TraceStatistics,
-  "kernels" | "launches" | "graphs" | CopyDirection
->;
+/** The statistics of work. */
+type WorkStatistics = Pick<TraceStatistics, "kernels" | "launches" | "graphs" | CopyDirection>;
 
-/** The work of a device. */
+/** The work of a device during a trace. */
 export class WorkLog implements Disposable {
   readonly #context: DeviceContext;
   readonly #clock: DeviceClock;
-  readonly #streams: StreamNumbers;
   readonly #timer: WorkTimer<Entry>;
   readonly #ring: Ring<Entry>;
-  readonly #kernels = new Map<string, KernelTally>();
-  readonly #graphs = new LaunchTally();
+  readonly #kernels = new Map<string, Tally>();
+  readonly #graphs = new Tally();
   readonly #copies: Readonly<Record<CopyDirection, CopyTally>> = {
     hostToDevice: new CopyTally(),
     deviceToHost: new CopyTally(),
     deviceToDevice: new CopyTally(),
     peer: new CopyTally(),
   };
-  // Of each kernel, by its threads and shared memory.
+  // By kernel, then by threads and dynamic shared memory of a block.
   readonly #occupancies = new WeakMap<KernelAttributes, Map<string, Occupancy>>();
+  readonly #streamNumbers = new WeakMap<Stream, number>();
+  readonly #streamNames: string[] = [];
 
   /**
-   * A log without work.
+   * Makes an empty log.
    *
-   * @param capacity How much work is kept.
+   * @param capacity The number of records to keep.
    */
-  constructor(
-    context: DeviceContext,
-    clock: DeviceClock,
-    streams: StreamNumbers,
-    capacity: number,
-  ) {
+  constructor(context: DeviceContext, clock: DeviceClock, capacity: number) {
     this.#context = context;
     this.#clock = clock;
-    this.#streams = streams;
     this.#ring = new Ring(capacity);
     this.#timer = new WorkTimer(context, (timed) => this.#evaluate(timed));
   }
 
-  /** How much work was timed and dropped. */
+  /** Number of dropped records. */
   get dropped(): number {
     return this.#ring.dropped;
   }
 
-  /** Enqueues work, and times it where that is possible. What is refused does not count. */
+  /** The names of the streams seen so far, by number. */
+  get streams(): readonly string[] {
+    return [...this.#streamNames];
+  }
+
+  /** The number of a stream, in the order of first use. */
+  streamNumber(stream: Stream): number {
+    const known = this.#streamNumbers.get(stream);
+    if (known !== undefined) return known;
+    const number = this.#streamNames.length;
+    this.#streamNames.push(stream.isDefault ? "default stream" : `stream ${number + 1}`);
+    this.#streamNumbers.set(stream, number);
+    return number;
+  }
+
+  /** Enqueues work and times it if possible. Work that fails to enqueue does not count. */
   enqueue(work: DeviceWork, stream: Stream, enqueue: () => void): void {
     if (stream.captureToken !== undefined) {
       enqueue();
       this.#tallyOf(work).captured++;
-    } else if (this.#timer.waitingCount >= MOST_WAITING) {
+    } else if (this.#timer.waitingCount >= MAX_PENDING) {
       enqueue();
       this.#tallyOf(work).untimed++;
     } else {
-      const entry = this.#entry(work, stream);
+      const number = this.streamNumber(stream);
+      // Read before the first event, which an idle device reaches at once.
+      const enqueued = performance.now();
+      const entry = { work, stream: number, enqueued, enqueueTime: 0, start: 0, duration: 0 };
       this.#timer.time(entry, stream, () => {
         enqueue();
-        entry.enqueueTime = performance.now() - entry.enqueued;
+        entry.enqueueTime = performance.now() - enqueued;
       });
     }
   }
@@ -98,27 +116,27 @@ export class WorkLog implements Disposable {
   /**
    * Waits for all work so far.
    *
-   * @throws {CudaError} If some of it failed.
+   * @throws {CudaError} If work failed.
    */
   async settle(): Promise<void> {
     await this.#timer.settle();
   }
 
-  /** What is kept, in the order in which the device began it; times are since `begun`. */
+  /** The kept records in the order in which the device began them; times count from `begun`. */
   records(begun: number): TracedWork[] {
     return [...this.#ring]
       .map((entry) => this.#record(entry, begun))
       .sort((one, other) => one.start - other.start);
   }
 
-  /** What was counted. */
+  /** Counts and sums of all work so far. */
   statistics(): WorkStatistics {
     const { hostToDevice, deviceToHost, deviceToDevice, peer } = this.#copies;
     return {
       kernels: [...this.#kernels].map(([name, tally]) => tally.ofKernel(name))
         .sort((one, other) => other.time - one.time),
-      launches: LaunchTally.together([...this.#kernels.values()]),
-      graphs: this.#graphs.statistics(),
+      launches: Tally.sum([...this.#kernels.values()]),
+      graphs: Tally.sum([this.#graphs]),
       hostToDevice: hostToDevice.statistics(),
       deviceToHost: deviceToHost.statistics(),
       deviceToDevice: deviceToDevice.statistics(),
@@ -126,45 +144,33 @@ export class WorkLog implements Disposable {
     };
   }
 
-  /** Gives its events back. */
+  /** Releases the events. */
   [Symbol.dispose](): void {
     this.#timer[Symbol.dispose]();
   }
 
-  #entry(work: DeviceWork, stream: Stream): Entry {
-    const number = this.#streams.of(stream);
-    // Before the mark: an idle device reaches it at once.
-    const enqueued = performance.now();
-    return { work, stream: number, enqueued, enqueueTime: 0, start: 0, duration: 0 };
-  }
-
   #evaluate(timed: TimedWork<Entry>): void {
     const entry = timed.work;
-    const { start, duration } = this.#clock.measure(timed);
-    entry.start = start;
-    entry.duration = duration;
+    Object.assign(entry, this.#clock.measure(timed));
     this.#ring.add(entry);
-    this.#count(entry.work, duration);
-  }
-
-  #count(work: DeviceWork, time: number): void {
-    if (work.kind === "graph") this.#graphs.add(time, 0);
-    else if (work.kind === "copy") this.#copies[work.direction].add(time, work.bytes);
+    const { work, duration } = entry;
+    if (work.kind === "graph") this.#graphs.add(duration, 0);
+    else if (work.kind === "copy") this.#copies[work.direction].add(duration, work.bytes);
     else {
       const tally = this.#kernelTally(work.name);
-      tally.add(time, work.bytes);
-      tally.addOccupancy(this.#occupancyOf(work), time);
+      tally.add(duration, work.bytes);
+      tally.addOccupancy(this.#occupancyOf(work), duration);
     }
   }
 
-  #tallyOf(work: DeviceWork): LaunchTally | CopyTally {
+  #tallyOf(work: DeviceWork): Tally | CopyTally {
     if (work.kind === "graph") return this.#graphs;
     return work.kind === "copy" ? this.#copies[work.direction] : this.#kernelTally(work.name);
   }
 
-  #kernelTally(name: string): KernelTally {
+  #kernelTally(name: string): Tally {
     let tally = this.#kernels.get(name);
-    if (tally === undefined) this.#kernels.set(name, tally = new KernelTally());
+    if (tally === undefined) this.#kernels.set(name, tally = new Tally());
     return tally;
   }
 
@@ -207,5 +213,102 @@ export class WorkLog implements Disposable {
       occupancy,
       limiter,
     };
+  }
+}
+
+/** Bytes per second of a transfer; 0 if no time was measured. */
+function rate(bytes: number, milliseconds: number): number {
+  return milliseconds === 0 ? 0 : bytes / (milliseconds / 1000);
+}
+
+/** Counts the launches of one kernel, or of graphs. */
+class Tally {
+  captured = 0;
+  untimed = 0;
+  #timed = 0;
+  #time = 0;
+  #min = Infinity;
+  #max = 0;
+  #bytes = 0;
+  #weightedOccupancy = 0;
+  #weights = 0;
+  readonly #timeByLimiter = new Map<OccupancyLimiter, number>();
+
+  /** Counts a timed launch. */
+  add(time: number, bytes: number): void {
+    this.#timed++;
+    this.#time += time;
+    this.#min = Math.min(this.#min, time);
+    this.#max = Math.max(this.#max, time);
+    this.#bytes += bytes;
+  }
+
+  /** Counts the occupancy of a timed launch. */
+  addOccupancy({ occupancy, limiter }: Occupancy, time: number): void {
+    // A launch too short to measure still counts.
+    const weight = Math.max(time, Number.MIN_VALUE);
+    this.#weightedOccupancy += occupancy * weight;
+    this.#weights += weight;
+    this.#timeByLimiter.set(limiter, (this.#timeByLimiter.get(limiter) ?? 0) + weight);
+  }
+
+  /** The statistics of a kernel. */
+  ofKernel(kernel: string): KernelStatistics {
+    const limiters = [...this.#timeByLimiter].sort(([, one], [, other]) => other - one);
+    return {
+      kernel,
+      ...Tally.sum([this]),
+      occupancy: this.#weights === 0 ? 0 : this.#weightedOccupancy / this.#weights,
+      limiter: limiters[0]?.[0] ?? null,
+    };
+  }
+
+  /** The statistics of several tallies together. */
+  static sum(tallies: readonly Tally[]): LaunchStatistics {
+    const sum = (value: (tally: Tally) => number) =>
+      tallies.reduce((total, tally) => total + value(tally), 0);
+    const timed = sum((tally) => tally.#timed);
+    const time = sum((tally) => tally.#time);
+    const captured = sum((tally) => tally.captured);
+    const untimed = sum((tally) => tally.untimed);
+    const bytes = sum((tally) => tally.#bytes);
+    return {
+      launches: timed + captured + untimed,
+      captured,
+      untimed,
+      time,
+      mean: timed === 0 ? 0 : time / timed,
+      min: timed === 0 ? 0 : Math.min(...tallies.map((tally) => tally.#min)),
+      max: Math.max(0, ...tallies.map((tally) => tally.#max)),
+      bytes,
+      bytesPerSecond: rate(bytes, time),
+    };
+  }
+}
+
+/** Counts the copies in one direction. */
+class CopyTally {
+  captured = 0;
+  untimed = 0;
+  readonly #all = { copies: 0, bytes: 0, time: 0 };
+  readonly #small = { copies: 0, bytes: 0, time: 0 };
+
+  /** Counts a timed copy. */
+  add(time: number, bytes: number): void {
+    for (const sums of bytes <= SMALL_COPY ? [this.#all, this.#small] : [this.#all]) {
+      sums.copies++;
+      sums.bytes += bytes;
+      sums.time += time;
+    }
+  }
+
+  /** Counts and sums so far. */
+  statistics(): CopyStatistics {
+    const { captured, untimed } = this;
+    const count = (sums: Omit<CopyCount, "bytesPerSecond">) => ({
+      ...sums,
+      bytesPerSecond: rate(sums.bytes, sums.time),
+    });
+    return { ...count(this.#all), small: count(this.#small), captured, untimed };
   }
 }

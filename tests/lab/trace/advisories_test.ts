@@ -1,8 +1,7 @@
 // Timelines made by hand: each advisory on those that must have it, and on those that must not.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import type { AdvisoryCode, TraceRecording } from "../../../mod.ts";
-import { adviseOn } from "../../../src/lab/trace/advisories.ts";
+import { type Advisory, traceAdvisories, type TraceRecording } from "../../../src/lab/trace/mod.ts";
 import {
   copyAt,
   kernelAt,
@@ -13,39 +12,46 @@ import {
   recordingOfWork,
 } from "./constructed_recording.ts";
 
-function codes(recording: TraceRecording): AdvisoryCode[] {
-  return adviseOn(recording).map(({ code }) => code);
+function codes(recording: TraceRecording): Advisory["code"][] {
+  return traceAdvisories(recording).map(({ code }) => code);
 }
 
 function message(recording: TraceRecording): string {
-  const [advisory, ...more] = adviseOn(recording);
+  const [advisory, ...more] = traceAdvisories(recording);
   assertEquals(more, []);
   return advisory!.message;
 }
 
-Deno.test("nothing is said of a recording of nothing", () => {
-  assertEquals(adviseOn(recordingOf()), []);
+Deno.test("traceAdvisories() returns nothing for an empty recording", () => {
+  assertEquals(traceAdvisories(recordingOf()), []);
 });
 
-Deno.test("short kernels: what they take beyond an empty one is less than a launch costs", () => {
+Deno.test("traceAdvisories() reports short-kernels when a kernel's own time is below the launch cost", () => {
   const with1000 = (mean: number) => recordingOfKernels({ launches: 1000, mean });
   // An empty kernel takes 2 µs between its events and a launch costs 3 µs.
   assertEquals(codes(with1000(0.0049)), ["short-kernels"]);
   assertEquals(codes(with1000(0.0051)), []);
   const text = message(with1000(0.0035));
-  for (const part of ["saxpy took 3.5 µs", "1,000 launches", "takes 2 µs", "program 3 µs"]) {
+  for (
+    const part of [
+      "saxpy took 3.5 µs",
+      "1,000 launches",
+      "2 µs for an empty kernel",
+      "program 3 µs",
+    ]
+  ) {
     assertStringIncludes(text, part);
   }
 });
 
-Deno.test("short kernels: the measured cost decides, not a constant", () => {
+Deno.test("traceAdvisories() decides short-kernels by the measured launch cost", () => {
   const recording = recordingOfKernels({ launches: 1000, mean: 0.5 });
   assertEquals(codes(recording), []);
   const slow = { ...recording, launchCost: { call: 0.6, empty: 0.05 } };
   assertEquals(codes(slow), ["short-kernels"]);
 });
 
-Deno.test("short kernels: few launches, and those that had no time, are no reason", () => {
+Deno.test("traceAdvisories() omits short-kernels for few or untimed launches", () => {
   assertEquals(codes(recordingOfKernels({ launches: 31, mean: 0.001 })), []);
   assertEquals(codes(recordingOfKernels({ launches: 32, mean: 0.001 })), ["short-kernels"]);
   const captured = { launches: 1000, captured: 1000, mean: 0, time: 0 };
@@ -54,21 +60,21 @@ Deno.test("short kernels: few launches, and those that had no time, are no reaso
   assertEquals(codes(recordingOfKernels(untimed)), []);
 });
 
-Deno.test("transfer-bound: copies before kernels bound the device", () => {
+Deno.test("traceAdvisories() reports transfer-bound when copies precede kernels", () => {
   const recording = recordingOfWork(copyAt(0, 30, 300e6), kernelAt(30, 20));
   const text = message(recording);
-  assertStringIncludes(text, "only copied for 30 ms of the 50 ms (60 %)");
+  assertStringIncludes(text, "only copied for 30 ms (60 %) of 50 ms");
   assertStringIncludes(text, "300 MB from the host to the device at 10 GB/s");
 });
 
-Deno.test("transfer-bound: the same copies behind kernels do not", () => {
+Deno.test("traceAdvisories() omits transfer-bound when the copies overlap with kernels", () => {
   assertEquals(codes(recordingOfWork(copyAt(0, 30, 300e6), kernelAt(0, 50))), []);
   // Sums cannot tell: 30 ms of copies, 30 ms of kernels, at the same time or not.
   assertEquals(codes(recordingOfWork(copyAt(0, 30, 3e8), kernelAt(0, 30))), []);
   assertEquals(codes(recordingOfWork(copyAt(0, 30, 3e8), kernelAt(30, 30))), ["transfer-bound"]);
 });
 
-Deno.test("transfer-bound: copies beside each other count once, those within the device never", () => {
+Deno.test("traceAdvisories() counts overlapping transfers once and copies within the device never", () => {
   const twice = [copyAt(0, 20, 1e6), copyAt(0, 20, 1e6, "deviceToHost", 0)];
   // 20 ms of copies of 70 ms, though their sum is 40.
   assertEquals(codes(recordingOfWork(...twice, kernelAt(20, 50))), []);
@@ -78,22 +84,22 @@ Deno.test("transfer-bound: copies beside each other count once, those within the
   assertEquals(codes(recordingOfWork(within, copyAt(0, 80, 1e9))), []);
 });
 
-Deno.test("transfer-bound: a rate is bytes by the time of the copies, not of the kernels", () => {
+Deno.test("traceAdvisories() computes a transfer rate from the time of the copies alone", () => {
   // The original divided the bytes of copies by the time of kernels: 1 TB/s here.
   const recording = recordingOfWork(copyAt(0, 100, 1e9), kernelAt(100, 1));
   assertStringIncludes(message(recording), "1 GB from the host to the device at 10 GB/s");
 });
 
-Deno.test("transfer-bound: idle time between is nobody's", () => {
+Deno.test("traceAdvisories() does not count idle time as transfer time", () => {
   const recording = recordingOfWork(copyAt(0, 10, 1e6), kernelAt(90, 40));
   assertEquals(codes(recording), []);
   assertEquals(codes({ ...recording, duration: 1e6 }), []);
 });
 
-Deno.test("low occupancy: where a kernel takes much of the time, with what limits it", () => {
+Deno.test("traceAdvisories() reports low-occupancy with the limiter for a dominant kernel", () => {
   const kernel = { kernel: "matmul", occupancy: 0.25, limiter: "sharedMemory" } as const;
   const text = message(recordingOfKernels({ ...kernel, mean: 9 }, { mean: 1 }));
-  for (const part of ["matmul, which takes 9 ms of the 10 ms", "25 %", "shared memory:"]) {
+  for (const part of ["matmul, with 9 ms of the 10 ms", "25 %", "shared memory:"]) {
     assertStringIncludes(text, part);
   }
   assertEquals(codes(recordingOfKernels({ ...kernel, mean: 0.9 }, { mean: 9.1 })), []);
@@ -102,7 +108,7 @@ Deno.test("low occupancy: where a kernel takes much of the time, with what limit
   assertEquals(codes(recordingOfKernels({ ...kernel, occupancy: 0, limiter: null })), []);
 });
 
-Deno.test("small copies: many of them, and most of their way", () => {
+Deno.test("traceAdvisories() reports small-copies when most copies of a direction are small", () => {
   const small = (copies: number) => ({
     copies,
     bytes: 4096 * copies,
@@ -117,7 +123,7 @@ Deno.test("small copies: many of them, and most of their way", () => {
   assertEquals(codes(recordingOfCopies("hostToDevice", { copies: 500, small: small(200) })), []);
 });
 
-Deno.test("allocation churn: memory that is given back and taken again", () => {
+Deno.test("traceAdvisories() reports allocation-churn when a pool returns memory and takes it again", () => {
   const churning = {
     growths: 400,
     grownBytes: 12e9,
@@ -133,7 +139,7 @@ Deno.test("allocation churn: memory that is given back and taken again", () => {
   }
 });
 
-Deno.test("allocation churn: not a pool that grows, nor one that has what it needs", () => {
+Deno.test("traceAdvisories() omits allocation-churn for a growing or steady pool", () => {
   const growing = { growths: 400, grownBytes: 12e9, initialReserved: 1e9, peakReserved: 13e9 };
   assertEquals(codes(recordingOfMemory(growing)), []);
   assertEquals(codes(recordingOfMemory({ initialReserved: 1e9, peakReserved: 1e9 })), []);
@@ -141,7 +147,7 @@ Deno.test("allocation churn: not a pool that grows, nor one that has what it nee
   assertEquals(codes(recordingOfMemory(seldom)), []);
 });
 
-Deno.test("every advisory can fire beside the others", () => {
+Deno.test("traceAdvisories() can report every kind at once", () => {
   const kernels = recordingOfKernels({ launches: 50, mean: 0.001, occupancy: 0.1 });
   const copies = recordingOfCopies("hostToDevice", {
     copies: 100,

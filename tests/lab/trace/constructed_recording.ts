@@ -14,7 +14,7 @@ import type {
   TracedWork,
   TraceRecording,
   TraceStatistics,
-} from "../../../mod.ts";
+} from "../../../src/lab/trace/mod.ts";
 
 const NO_COUNT = { copies: 0, bytes: 0, time: 0, bytesPerSecond: 0 };
 const NO_COPIES: CopyStatistics = { ...NO_COUNT, small: NO_COUNT, captured: 0, untimed: 0 };
@@ -24,8 +24,8 @@ const NO_LAUNCHES: LaunchStatistics = {
   untimed: 0,
   time: 0,
   mean: 0,
-  least: 0,
-  most: 0,
+  min: 0,
+  max: 0,
   bytes: 0,
   bytesPerSecond: 0,
 };

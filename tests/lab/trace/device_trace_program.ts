@@ -6,7 +6,8 @@
  */
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { CudaError, DeviceTrace, openDevice, traceFile } from "../../../mod.ts";
+import { CudaError, openDevice } from "../../../mod.ts";
+import { DeviceTrace, traceFile } from "../../../src/lab/trace/mod.ts";
 import { problemsOf, type ReadTraceFile } from "./trace_file_rules.ts";
 
 using first = openDevice("host:0");

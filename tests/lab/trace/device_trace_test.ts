@@ -1,14 +1,14 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { type Device } from "../../../mod.ts";
 import {
   type CopyRecord,
-  type Device,
   DeviceTrace,
   type KernelRecord,
   type TraceRecording,
-} from "../../../mod.ts";
+} from "../../../src/lab/trace/mod.ts";
 import { resourceTally } from "../../../src/ffi/native_device.ts";
 import { problemsOf } from "./trace_file_rules.ts";
-import { traceFile } from "../../../src/lab/trace/trace_output.ts";
+import { traceFile } from "../../../src/lab/trace/trace_file.ts";
 import { device } from "../../support/device.ts";
 import { runFile } from "../../support/subprocess.ts";
 
@@ -32,7 +32,7 @@ function copies({ work }: TraceRecording): CopyRecord[] {
   return work.filter((each) => each.kind === "copy");
 }
 
-Deno.test("kernels are recorded with how they were launched, when they ran and for how long", async () => {
+Deno.test("DeviceTrace records launch parameters, start and duration of kernels", async () => {
   using out = device.allocate("float32", 100, { fill: 0 });
   using side = device.createStream();
   const spin = device.kernels.load(SPIN);
@@ -55,7 +55,7 @@ Deno.test("kernels are recorded with how they were launched, when they ran and f
   }
 });
 
-Deno.test("statistics are the sums of the launches, each kernel by itself and all together", async () => {
+Deno.test("DeviceTrace.stats() sums launches per kernel and in total", async () => {
   using out = device.allocate("float32", 1000, { fill: 1 });
   const spin = device.kernels.load(SPIN);
   const recording = await recordingOf(() => {
@@ -70,14 +70,14 @@ Deno.test("statistics are the sums of the launches, each kernel by itself and al
     .map(({ duration }) => duration);
   const time = times.reduce((sum, duration) => sum + duration, 0);
   assertEquals([first!.time, first!.mean], [time, time / 3]);
-  assertEquals([first!.least, first!.most], [Math.min(...times), Math.max(...times)]);
+  assertEquals([first!.min, first!.max], [Math.min(...times), Math.max(...times)]);
   // Bytes per second of a kernel are its own bytes by its own time.
   assertEquals(first!.bytesPerSecond, 12000 / (time / 1000));
   assertEquals([launches.launches, launches.bytes], [4, 16000]);
   assertEquals(launches.time, time + second!.time);
 });
 
-Deno.test("copies are recorded each way, with their bytes by their own time", async () => {
+Deno.test("DeviceTrace records copies of every direction with their rates", async () => {
   using x = device.allocate("float32", 1000);
   using y = device.allocate("float32", 1000);
   using pinned = device.allocatePinned("float32", 10);
@@ -109,7 +109,7 @@ Deno.test("copies are recorded each way, with their bytes by their own time", as
   assertEquals(hostToDevice.small.copies, 2);
 });
 
-Deno.test("an array that is too large to be staged, and a file, are recorded as well", async () => {
+Deno.test("DeviceTrace records copies of unstaged arrays and of files", async () => {
   const bytes = 257 * 2 ** 20;
   const path = await Deno.makeTempFile();
   await Deno.writeFile(path, new Uint8Array(70_000));
@@ -125,7 +125,7 @@ Deno.test("an array that is too large to be staged, and a file, are recorded as 
   assertEquals(recording.statistics.hostToDevice.small.copies, parts.length - 1);
 });
 
-Deno.test("what is captured is counted, and the graph is timed whenever it is launched", async () => {
+Deno.test("DeviceTrace counts captured work and times each graph launch", async () => {
   using x = device.allocate("float32", 100, { fill: 1 });
   using y = device.allocate("float32", 100);
   const recording = await recordingOf(() => {
@@ -144,7 +144,7 @@ Deno.test("what is captured is counted, and the graph is timed whenever it is la
   assertEquals([deviceToDevice.copies, deviceToDevice.captured], [0, 1]);
 });
 
-Deno.test("pools count together: what is live and reserved, also of those made meanwhile", async () => {
+Deno.test("DeviceTrace sums the memory of all pools, including later ones", async () => {
   using before = device.createPool();
   using held = before.allocate("uint8", 1000);
   const recording = await recordingOf(() => {
@@ -165,7 +165,7 @@ Deno.test("pools count together: what is live and reserved, also of those made m
   assert(held.length > 0);
 });
 
-Deno.test("compilations are recorded, and whether the cache had them", async () => {
+Deno.test("DeviceTrace records compilations and cache hits", async () => {
   const source = "__global__ void traced(int n) {}";
   const recording = await recordingOf(async () => {
     for (let round = 0; round < 2; round++) {
@@ -180,7 +180,7 @@ Deno.test("compilations are recorded, and whether the cache had them", async () 
   assert(cached >= 1 && cachedTime >= compilations[1]!.duration);
 });
 
-Deno.test("ranges lie within each other; on a stream they are the time of its work", async () => {
+Deno.test("DeviceTrace.range() nests and measures the work of a stream", async () => {
   using out = device.allocate("float32", 1);
   const spin = device.kernels.load(SPIN);
   const recording = await recordingOf((trace) => {
@@ -203,7 +203,7 @@ Deno.test("ranges lie within each other; on a stream they are the time of its wo
   assert(inner!.start <= kernel!.start && inner!.duration >= kernel!.duration);
 });
 
-Deno.test("a range on a stream that is being captured is the program's own time", async () => {
+Deno.test("DeviceTrace.range() measures program time when the stream is captured", async () => {
   const recording = await recordingOf((trace) => {
     const range = trace.range("begun before", { stream: device.stream });
     device.stream.capture(() => {
@@ -215,7 +215,7 @@ Deno.test("a range on a stream that is being captured is the program's own time"
   assertEquals(names, [["within", undefined], ["begun before", undefined]]);
 });
 
-Deno.test("what is more than the capacity is dropped and counted, and statistics know all", async () => {
+Deno.test("DeviceTrace drops the oldest records beyond the capacity and still counts them", async () => {
   using out = device.allocate("float32", 10, { fill: 1 });
   using trace = new DeviceTrace(device, { capacity: 3 });
   for (let i = 0; i < 10; i++) {
@@ -233,21 +233,21 @@ Deno.test("what is more than the capacity is dropped and counted, and statistics
   assertEquals([statistics.launches.launches, statistics.memory.allocations], [10, 10]);
 });
 
-Deno.test("a trace goes on after a report; two of a device know of the same", async () => {
+Deno.test("DeviceTrace continues after report(), and two traces record the same work", async () => {
   using out = device.allocate("float32", 10, { fill: 1 });
   using one = new DeviceTrace(device);
   device.kernels.scale(out, 1, out);
-  assertEquals((await one.statistics()).launches.launches, 1);
+  assertEquals((await one.stats()).launches.launches, 1);
   using two = new DeviceTrace(device);
   device.kernels.scale(out, 1, out);
   assertEquals((await one.report()).work.length, 2);
   const stopped = two.stop();
   device.kernels.scale(out, 1, out);
   assertEquals((await stopped).work.length, 1);
-  assertEquals((await one.statistics()).launches.launches, 3);
+  assertEquals((await one.stats()).launches.launches, 3);
 });
 
-Deno.test("launches that are refused are not recorded", async () => {
+Deno.test("DeviceTrace does not record refused launches", async () => {
   using out = device.allocate("float32", 1);
   const spin = device.kernels.load(SPIN);
   const recording = await recordingOf(() => {
@@ -257,7 +257,7 @@ Deno.test("launches that are refused are not recorded", async () => {
   assertEquals([recording.work, recording.statistics.kernels], [[], []]);
 });
 
-Deno.test("nothing is left of a trace, however it ends", async () => {
+Deno.test("DeviceTrace releases its events and streams however it ends", async () => {
   using out = device.allocate("float32", 10, { fill: 1 });
   await device.done();
   const tally = () => {
@@ -278,7 +278,7 @@ Deno.test("nothing is left of a trace, however it ends", async () => {
   }
 });
 
-Deno.test("a trace that is over, or wrong options, are refused in words", async () => {
+Deno.test("DeviceTrace refuses use after the end and wrong options by name", async () => {
   const trace = new DeviceTrace(device);
   const noText = 3 as unknown as string;
   assertThrows(() => trace.range(noText), TypeError, "name must be a text: it is 3");
@@ -287,13 +287,13 @@ Deno.test("a trace that is over, or wrong options, are refused in words", async 
   assertThrows(() => trace.range("x", { stream: closed }), TypeError, "disposed");
   trace[Symbol.dispose]();
   assertEquals(trace.disposed, true);
-  assertThrows(() => trace.range("late"), TypeError, "Cannot begin a range as the trace is over");
+  assertThrows(() => trace.range("late"), TypeError, "Cannot begin a range as the trace has ended");
   await assertRejects(
     () => trace.report(),
     TypeError,
-    "Cannot report a trace as the trace is over",
+    "Cannot report a trace as the trace has ended",
   );
-  await assertRejects(() => trace.stop(), TypeError, "the trace is over");
+  await assertRejects(() => trace.stop(), TypeError, "the trace has ended");
   for (const capacity of [0, 1.5, NaN, 2 ** 24 + 1]) {
     assertThrows(() => new DeviceTrace(device, { capacity }), RangeError, "1..16777216");
   }
@@ -307,7 +307,7 @@ Deno.test("a trace that is over, or wrong options, are refused in words", async 
   })[Symbol.dispose]();
 });
 
-Deno.test("copies between devices, and devices that are lost, in a process of their own", async () => {
+Deno.test("DeviceTrace records peer copies and survives a lost device", async () => {
   const environment = { GRIDSTRIDE_FAKE: "2x1GiB@8.9", CUDA_VISIBLE_DEVICES: undefined };
   const { code, stderr } = await runFile("tests/lab/trace/device_trace_program.ts", {
     environment,

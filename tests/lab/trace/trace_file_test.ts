@@ -1,11 +1,11 @@
 import { assert, assertAlmostEquals, assertEquals, assertMatch } from "@std/assert";
-import type { RangeRecord, TraceRecording } from "../../../mod.ts";
-import { traceText } from "../../../src/lab/trace/trace_file.ts";
+import type { RangeRecord, TraceRecording } from "../../../src/lab/trace/mod.ts";
+import { traceFile } from "../../../src/lab/trace/trace_file.ts";
 import { copyAt, kernelAt, recordingOf, recordingOfWork } from "./constructed_recording.ts";
 import { problemsOf, type ReadEvent, type ReadTraceFile } from "./trace_file_rules.ts";
 
 function read(...recordings: readonly TraceRecording[]): ReadTraceFile {
-  const file: ReadTraceFile = JSON.parse([...traceText(recordings)].join(""));
+  const file: ReadTraceFile = JSON.parse([...traceFile(recordings)].join(""));
   assertEquals(problemsOf(file), []);
   return file;
 }
@@ -38,7 +38,7 @@ const range = (name: string, start: number, duration: number, stream?: number): 
   stream,
 });
 
-Deno.test("a recording of nothing is a process without threads", () => {
+Deno.test("traceFile() writes a process without threads for an empty recording", () => {
   const { traceEvents, displayTimeUnit, otherData } = read(recordingOf());
   assertEquals(traceEvents.map(({ name }) => name), ["process_name", "process_sort_index"]);
   assertEquals(traceEvents[0]!.args, { name: "cuda:0 (NVIDIA H200)" });
@@ -46,7 +46,7 @@ Deno.test("a recording of nothing is a process without threads", () => {
   assertEquals(otherData["begun"], "2023-11-14T22:13:20.050Z");
 });
 
-Deno.test("kernels and copies are on their streams, in nanoseconds, with what is known of them", () => {
+Deno.test("traceFile() draws work on its streams in nanoseconds with its arguments", () => {
   const file = read(recordingOfWork(kernelAt(1, 0.123456), copyAt(2, 0.5, 4096)));
   const [callOne, callTwo, kernel, copy] = spans(file);
   const names = threadNames(file);
@@ -67,14 +67,14 @@ Deno.test("kernels and copies are on their streams, in nanoseconds, with what is
   assertEquals(copy!.args, { bytes: 4096, "host memory": "pinned" });
 });
 
-Deno.test("an arrow leads from what was enqueued to what ran, unless the clocks say it led back", () => {
+Deno.test("traceFile() draws an arrow from the call to the work unless it points back in time", () => {
   const early = { ...kernelAt(5, 1), enqueued: 5.001 };
   const { traceEvents } = read(recordingOfWork(kernelAt(1, 1), early));
   const flows = traceEvents.filter(({ ph }) => ph === "s" || ph === "f");
   assertEquals(flows.map(({ ph, ts }) => [ph, ts]), [["s", 990], ["f", 1000]]);
 });
 
-Deno.test("work of a stream does not overlap by rounding, and takes a nanosecond at least", () => {
+Deno.test("traceFile() keeps work of a stream disjoint and at least a nanosecond long", () => {
   const work = [kernelAt(1, 0.0000004), kernelAt(1.0000003, 0), kernelAt(1.0000004, 0.00001)];
   const file = read(recordingOfWork(...work));
   assertEquals(spansByThread(file)["default stream"], [
@@ -84,7 +84,7 @@ Deno.test("work of a stream does not overlap by rounding, and takes a nanosecond
   ]);
 });
 
-Deno.test("streams whose work was dropped have no thread, however many there were", () => {
+Deno.test("traceFile() omits streams without work", () => {
   const recording = recordingOfWork(kernelAt(1, 1), { ...kernelAt(3, 1), stream: 700 });
   const streams = Array.from({ length: 1000 }, (_, number) => `stream ${number}`);
   const ranges = [range("b", 3, 1, 900), range("a", 1, 1, 0), range("c", 5, 1, 900)];
@@ -99,7 +99,7 @@ Deno.test("streams whose work was dropped have no thread, however many there wer
   assertEquals(threads["stream 900: ranges"]!.map(([name]) => name), ["b", "c"]);
 });
 
-Deno.test("ranges lie within each other; those that cross have a thread of their own", () => {
+Deno.test("traceFile() nests ranges and moves crossing ones to another thread", () => {
   const ranges = [
     range("inner", 2, 1),
     range("outer", 1, 9),
@@ -114,7 +114,7 @@ Deno.test("ranges lie within each other; those that cross have a thread of their
   });
 });
 
-Deno.test("compilations that run at once are beside each other", () => {
+Deno.test("traceFile() draws concurrent compilations side by side", () => {
   const compilations = [
     { name: "one.cu", start: 0, duration: 10, cached: false },
     { name: "two.cu", start: 5, duration: 10, cached: false },
@@ -126,7 +126,7 @@ Deno.test("compilations that run at once are beside each other", () => {
   });
 });
 
-Deno.test("memory is counted as live and free, which add up to what is reserved", () => {
+Deno.test("traceFile() writes live and free memory that add up to the reserved memory", () => {
   const memory = [{ time: 1, live: 100, reserved: 4096 }, { time: 2, live: 0, reserved: 0 }];
   const counters = read(recordingOf({ memory })).traceEvents.filter(({ ph }) => ph === "C");
   assertEquals(counters.map(({ ts, args }) => [ts, args]), [
@@ -135,7 +135,7 @@ Deno.test("memory is counted as live and free, which add up to what is reserved"
   ]);
 });
 
-Deno.test("several devices are several processes on one time axis, also of several workers", () => {
+Deno.test("traceFile() places devices and workers on one time axis", () => {
   const first = recordingOfWork(kernelAt(1, 1));
   const later = { ...recordingOfWork(kernelAt(1, 1)), device: "cuda:1", begun: 50.25 };
   // A worker's clock begins when the worker does.
@@ -148,7 +148,7 @@ Deno.test("several devices are several processes on one time axis, also of sever
   assertEquals(kernels.map(({ pid, ts }) => [pid, ts]), [[1, 1250], [2, 1000], [3, 953000]]);
 });
 
-Deno.test("names of all kinds stay what they are, and times are never before the file's", () => {
+Deno.test("traceFile() preserves names and clamps times to the start of the file", () => {
   const name = '"quoted" \\ \n \u2028 \ud800 <script> é 😀';
   const file = read(recordingOf({ ranges: [range(name, -1, 2), range("", 3, 0)] }));
   const [outer, empty] = spans(file);
@@ -156,9 +156,9 @@ Deno.test("names of all kinds stay what they are, and times are never before the
   assertEquals([empty!.name, empty!.dur], ["", 0]);
 });
 
-Deno.test("a hundred thousand kernels are many chunks, made as they are read", () => {
+Deno.test("traceFile() generates a large file lazily in chunks", () => {
   const work = Array.from({ length: 100_000 }, (_, i) => kernelAt(i / 1000, 0.0007));
-  const chunks = traceText([recordingOf({ work })]);
+  const chunks = traceFile([recordingOf({ work })]);
   let bytes = 0;
   let longest = 0;
   let last = "";
@@ -172,7 +172,7 @@ Deno.test("a hundred thousand kernels are many chunks, made as they are read", (
   assertMatch(last, /\n\]\}\n$/);
 });
 
-Deno.test("the rules find what a viewer would trip over", () => {
+Deno.test("problemsOf() finds malformed events", () => {
   const file = read(recordingOfWork(kernelAt(1, 1), kernelAt(3, 1), copyAt(2, 1, 8)));
   const broken = (change: (event: ReadEvent) => Partial<ReadEvent> | undefined) => {
     const traceEvents = file.traceEvents.map((event) => ({ ...event, ...change(event) }));

@@ -6,12 +6,17 @@ import {
   assertStringIncludes,
   assertThrows,
 } from "@std/assert";
-import { saveTrace, traceAdvisories, traceFile, type TraceRecording } from "../../../mod.ts";
+import {
+  saveTrace,
+  traceAdvisories,
+  traceFile,
+  type TraceRecording,
+} from "../../../src/lab/trace/mod.ts";
 import { copyAt, kernelAt, recordingOf, recordingOfWork } from "./constructed_recording.ts";
 import { problemsOf } from "./trace_file_rules.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 
-Deno.test("a trace is saved whole, over what was there, by path or URL", async () => {
+Deno.test("saveTrace() replaces a file named by path or URL", async () => {
   using folder = new TemporaryDirectory();
   const path = `${folder.path}/trace.json`;
   await Deno.writeTextFile(path, "x".repeat(100_000));
@@ -24,7 +29,7 @@ Deno.test("a trace is saved whole, over what was there, by path or URL", async (
   }
 });
 
-Deno.test("a recording that went through JSON or to a worker is one as well", () => {
+Deno.test("traceFile() accepts a recording that went through JSON or a worker", () => {
   const recording = recordingOfWork(kernelAt(1, 1), copyAt(3, 1, 8));
   for (const copy of [structuredClone(recording), JSON.parse(JSON.stringify(recording))]) {
     assertEquals([...traceFile([copy])].join(""), [...traceFile([recording])].join(""));
@@ -32,7 +37,7 @@ Deno.test("a recording that went through JSON or to a worker is one as well", ()
   }
 });
 
-Deno.test("what is no recording is refused, and the place in it named", async () => {
+Deno.test("traceFile() names the malformed field of a recording", async () => {
   const wrong: readonly [object, string][] = [
     [{ work: 3 }, "recordings[0].work must be an array: it is 3"],
     [{ device: undefined }, "recordings[0].device must be a text"],
@@ -56,7 +61,7 @@ Deno.test("what is no recording is refused, and the place in it named", async ()
   assertThrows(() => traceFile(7 as never), TypeError, "recordings must be an array: it is 7");
 });
 
-Deno.test("a file that cannot be written is named", async () => {
+Deno.test("saveTrace() names the file when it cannot be written", async () => {
   const error = await assertRejects(
     () => saveTrace("/nowhere/at/all/trace.json", [recordingOf()]),
     Deno.errors.NotFound,

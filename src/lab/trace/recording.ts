@@ -1,0 +1,255 @@
+/**
+ * The data of a trace recording. Statistics, advice and trace files are derived from it.
+ *
+ * All times are milliseconds. Points in time count from the start of the trace on the program's
+ * clock. All sizes are bytes.
+ *
+ * @module
+ */
+
+import type { OccupancyLimiter } from "../../launch/occupancy.ts";
+import type { CopyDirection, CopyHostMemory } from "../../stream/activity.ts";
+
+/** Properties of all work on a stream. */
+export interface WorkRecord {
+  /** The stream, as an index into {@linkcode TraceRecording.streams}. */
+  readonly stream: number;
+  /** The time at which the program began to enqueue the work. */
+  readonly enqueued: number;
+  /** The duration of the enqueuing call, including the event before the work. */
+  readonly enqueueTime: number;
+  /** The time at which the device began the work. */
+  readonly start: number;
+  /** The device's time between the events before and after the work. */
+  readonly duration: number;
+}
+
+/** A kernel launch that ran. */
+export interface KernelRecord extends WorkRecord {
+  /** The discriminant. */
+  readonly kind: "kernel";
+  /** The kernel's name. */
+  readonly name: string;
+  /** Blocks of the grid: x, y, z. */
+  readonly grid: readonly [number, number, number];
+  /** Threads of a block: x, y, z. */
+  readonly block: readonly [number, number, number];
+  /** Registers of a thread; 0 on the host device. */
+  readonly registersPerThread: number;
+  /** Static shared memory of a block. */
+  readonly staticSharedMemory: number;
+  /** Dynamic shared memory of a block. */
+  readonly dynamicSharedMemory: number;
+  /** Resident warps as a fraction of a multiprocessor's limit, 0 to 1. */
+  readonly occupancy: number;
+  /** The resource that limits the occupancy. */
+  readonly limiter: OccupancyLimiter;
+  /** Size of the device memory passed as arguments, each allocation once. */
+  readonly bytes: number;
+}
+
+/** A copy that ran. */
+export interface CopyRecord extends WorkRecord {
+  /** The discriminant. */
+  readonly kind: "copy";
+  /** The direction. */
+  readonly direction: CopyDirection;
+  /** The kind of host memory involved. */
+  readonly hostMemory: CopyHostMemory;
+  /** The size. */
+  readonly bytes: number;
+}
+
+/** A graph launch that ran. */
+export interface GraphRecord extends WorkRecord {
+  /** The discriminant. */
+  readonly kind: "graph";
+  /** Number of operations in the graph. */
+  readonly nodes: number;
+}
+
+/** Work that ran on a stream. */
+export type TracedWork = KernelRecord | CopyRecord | GraphRecord;
+
+/** A compilation, or a hit in the compile cache. */
+export interface CompilationRecord {
+  /** The name of the source in diagnostics. */
+  readonly name: string;
+  /** The time of the request. */
+  readonly start: number;
+  /** The duration. */
+  readonly duration: number;
+  /** Whether the machine code came from the compile cache. */
+  readonly cached: boolean;
+}
+
+/** A named range of the program. */
+export interface RangeRecord {
+  /** The name. */
+  readonly name: string;
+  /** The start. */
+  readonly start: number;
+  /** The duration, up to now for a range that has not ended. */
+  readonly duration: number;
+  /** The stream of a range measured on the device; undefined for the program's own time. */
+  readonly stream: number | undefined;
+}
+
+/** Memory of the device's pools at one time. */
+export interface MemorySample {
+  /** The time. */
+  readonly time: number;
+  /** Requested bytes of live buffers. */
+  readonly live: number;
+  /** Bytes that the pools hold of the device. */
+  readonly reserved: number;
+}
+
+/** Launches of one kernel, of all graphs, or of all kernels together. */
+export interface LaunchStatistics {
+  /** All launches. */
+  readonly launches: number;
+  /** Launches that were captured into a graph and did not run. */
+  readonly captured: number;
+  /** Launches that ran untimed because too much timed work was pending. */
+  readonly untimed: number;
+  /** Device time of the timed launches. */
+  readonly time: number;
+  /** Mean duration; 0 without timed launches. */
+  readonly mean: number;
+  /** Shortest duration; 0 without timed launches. */
+  readonly min: number;
+  /** Longest duration. */
+  readonly max: number;
+  /** Device memory passed to timed launches, each allocation once a launch. */
+  readonly bytes: number;
+  /** `bytes` divided by `time`; 0 without timed launches. */
+  readonly bytesPerSecond: number;
+}
+
+/** Launches of a kernel. */
+export interface KernelStatistics extends LaunchStatistics {
+  /** The kernel's name. */
+  readonly kernel: string;
+  /** Mean occupancy of the timed launches, weighted by time; 0 without timed launches. */
+  readonly occupancy: number;
+  /** The limiter of the launches that took the most time; null without timed launches. */
+  readonly limiter: OccupancyLimiter | null;
+}
+
+/** Timed copies. */
+export interface CopyCount {
+  /** Number of timed copies. */
+  readonly copies: number;
+  /** Their bytes. */
+  readonly bytes: number;
+  /** Their device time. */
+  readonly time: number;
+  /** `bytes` divided by `time`; 0 without timed copies. */
+  readonly bytesPerSecond: number;
+}
+
+/** Copies in one direction. */
+export interface CopyStatistics extends CopyCount {
+  /** Copies of at most 64 KiB. */
+  readonly small: CopyCount;
+  /** Copies that were captured into a graph and did not run. */
+  readonly captured: number;
+  /** Copies that ran untimed. */
+  readonly untimed: number;
+}
+
+/** Counts and sums over a whole trace, including dropped records. */
+export interface TraceStatistics {
+  /** Duration of the trace. */
+  readonly duration: number;
+  /** Each kernel, the longest total time first. */
+  readonly kernels: readonly KernelStatistics[];
+  /** All kernels together. */
+  readonly launches: LaunchStatistics;
+  /** All graphs together. */
+  readonly graphs: LaunchStatistics;
+  /** Copies from the host to the device. */
+  readonly hostToDevice: CopyStatistics;
+  /** Copies from the device to the host. */
+  readonly deviceToHost: CopyStatistics;
+  /** Copies within the device. */
+  readonly deviceToDevice: CopyStatistics;
+  /** Copies between this device and others, on streams of this one. */
+  readonly peer: CopyStatistics;
+  /** Activity of the device's pools. */
+  readonly memory: {
+    /** Allocated buffers. */
+    readonly allocations: number;
+    /** Their requested bytes. */
+    readonly allocatedBytes: number;
+    /** Freed buffers. */
+    readonly frees: number;
+    /** Number of times the pools took memory from the device. */
+    readonly growths: number;
+    /** Bytes taken from the device. */
+    readonly grownBytes: number;
+    /** Number of times the pools returned memory to the device. */
+    readonly shrinks: number;
+    /** Bytes returned to the device. */
+    readonly shrunkBytes: number;
+    /** Requests that waited for a stream. */
+    readonly waits: number;
+    /** Requests that failed for lack of memory. */
+    readonly failures: number;
+    /** Reserved bytes at the start of the trace. */
+    readonly initialReserved: number;
+    /** Peak of the reserved bytes. */
+    readonly peakReserved: number;
+    /** Peak of the requested bytes of live buffers. */
+    readonly peakLive: number;
+  };
+  /** Compilations and hits in the compile cache, with the program's time for each. */
+  readonly compilations: {
+    /** Compiled sources. */
+    readonly compiled: number;
+    /** Time to compile them. */
+    readonly compileTime: number;
+    /** Sources found in the compile cache. */
+    readonly cached: number;
+    /** Time to load them. */
+    readonly cachedTime: number;
+  };
+}
+
+/** The recording of a trace: plain data that `postMessage()` and JSON preserve. */
+export interface TraceRecording {
+  /** The device's label: `cuda:0`. */
+  readonly device: string;
+  /** The device's name: `NVIDIA H200`. */
+  readonly deviceName: string;
+  /** `performance.timeOrigin` of the program: milliseconds since 1970. */
+  readonly timeOrigin: number;
+  /** `performance.now()` at the start of the trace. */
+  readonly begun: number;
+  /** Duration of the trace. */
+  readonly duration: number;
+  /** Largest error of device times on the program's clock. */
+  readonly clockError: number;
+  /** Cost of a launch, measured with a kernel that does nothing. */
+  readonly launchCost: {
+    /** The program's time for a launch, median. */
+    readonly call: number;
+    /** The device's time between the events before and after the kernel, median. */
+    readonly empty: number;
+  };
+  /** The names of the streams. */
+  readonly streams: readonly string[];
+  /** Work in the order in which the device began it. */
+  readonly work: readonly TracedWork[];
+  /** Compilations in the order of completion. */
+  readonly compilations: readonly CompilationRecord[];
+  /** Ranges in the order of their ends, followed by the open ones. */
+  readonly ranges: readonly RangeRecord[];
+  /** Memory of the pools after each change. */
+  readonly memory: readonly MemorySample[];
+  /** Number of dropped records of each kind; the oldest are dropped first. */
+  readonly dropped: Readonly<Record<"work" | "compilations" | "ranges" | "memory", number>>;
+  /** Counts and sums, including dropped records. */
+  readonly statistics: TraceStatistics;
+}
