@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { type Device } from "../../../mod.ts";
+import type { Device } from "../../../mod.ts";
 import {
   type CopyRecord,
   DeviceTrace,
