@@ -206,35 +206,21 @@ export {
 } from "./src/launch/compile/compile_error.ts";
 export { CompilerUnavailableError } from "./src/launch/compile/compiler_unavailable_error.ts";
 export type { Dimensions, LaunchConfig } from "./src/launch/launch_config.ts";
-export type {
-  KernelParameter,
-  KernelSignature,
-  ParameterBase,
-  PointeeType,
-  PointerParameter,
-  ScalarParameter,
-  StructParameter,
-  VectorParameter,
-} from "./src/launch/signature.ts";
-export type { ScalarType } from "./src/launch/c_types.ts";
-export type { VectorLength, VectorType } from "./src/launch/vector_types.ts";
-export { readStructs } from "./src/launch/source_structs.ts";
+export type { KernelParameter, KernelSignature } from "./src/launch/signature/signature.ts";
+export type { ScalarType, VectorType } from "./src/launch/signature/c_types.ts";
+export { readStructs } from "./src/launch/source/source_structs.ts";
 export type { StructReading } from "./src/launch/source/struct_reader.ts";
 export {
   defineStruct,
+  type FieldLayout,
   type NoStructs,
-  type StructOptions,
+  type ReadableFields,
+  type StructArgument,
+  type StructFields,
+  type StructResult,
   type StructType,
   type StructTypes,
-} from "./src/launch/struct_type.ts";
-export type {
-  ReadableFields,
-  StructArgument,
-  StructField,
-  StructFields,
-  StructResult,
-} from "./src/launch/struct_fields.ts";
-export type { ElementType, FieldLayout, StructLayout } from "./src/launch/struct_layout.ts";
+} from "./src/launch/signature/struct_type.ts";
 export { KernelProfile, type KernelTiming } from "./src/launch/kernel_profile.ts";
 export {
   type KernelTimes,
@@ -277,12 +263,12 @@ export type {
   ReadableSignature,
   SignatureError,
   SignatureIn,
-} from "./src/launch/signature_types.ts";
+} from "./src/launch/signature/signature_types.ts";
 export type {
   DeviceMemory,
   MemoryLocation,
   ReadonlyDeviceMemory,
-} from "./src/launch/device_memory.ts";
+} from "./src/launch/signature/device_memory.ts";
 export type { KernelAttributes } from "./src/ffi/native_kernel.ts";
 export {
   configureKernelCache,

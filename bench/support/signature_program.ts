@@ -4,8 +4,8 @@
  * @module
  */
 
-const SIGNATURES = new URL("../../src/launch/signature_types.ts", import.meta.url);
-const STRUCTS = new URL("../../src/launch/struct_type.ts", import.meta.url);
+const SIGNATURES = new URL("../../src/launch/signature/signature_types.ts", import.meta.url);
+const STRUCTS = new URL("../../src/launch/signature/struct_type.ts", import.meta.url);
 
 /** Types, and for each an argument that a parameter of it takes. */
 const TYPES: readonly (readonly [string, string])[] = [

@@ -25,7 +25,7 @@ import type { LaunchPlan } from "../launch/launch_plan.ts";
 import { planLaunch } from "../launch/launch_planner.ts";
 import type { LaunchProblem } from "../launch/launch_problem.ts";
 import type { Module } from "../launch/module.ts";
-import type { NoStructs, StructTypes } from "../launch/struct_type.ts";
+import type { NoStructs, StructTypes } from "../launch/signature/struct_type.ts";
 import type { PlacementOptions, StreamChoice } from "../memory/buffer_options.ts";
 import { DeviceBuffer } from "../memory/device_buffer.ts";
 import {

@@ -20,7 +20,7 @@ import {
 } from "../kernels/reduction.ts";
 import type { Kernel } from "../launch/kernel.ts";
 import { builtInKernel, builtInKernelNames } from "../launch/kernel_library.ts";
-import type { ReadableSignature } from "../launch/signature_types.ts";
+import type { ReadableSignature } from "../launch/signature/signature_types.ts";
 import type { StreamChoice } from "../memory/buffer_options.ts";
 import type { DeviceBuffer } from "../memory/device_buffer.ts";
 import type { DType, ElementOf } from "../memory/dtype.ts";

@@ -12,7 +12,7 @@ import { type CompileOptions, compileSettings } from "../launch/compile_options.
 import type { Module } from "../launch/module.ts";
 import { ModuleContents } from "../launch/module_contents.ts";
 import { compileModule, loadedModule } from "../launch/module_source.ts";
-import type { StructTypes } from "../launch/struct_type.ts";
+import type { StructTypes } from "../launch/signature/struct_type.ts";
 import { readNamedKernel, withFileHeaders } from "./kernel_file.ts";
 import { namedFile, readNamedBytes } from "./named_file.ts";
 

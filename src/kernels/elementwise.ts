@@ -12,7 +12,7 @@ import { elementBits } from "../memory/element_bits.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { launchGeometry } from "../launch/launch_geometry.ts";
 import { KernelFamily } from "../launch/kernel_library.ts";
-import type { KernelArgument } from "../launch/signature_types.ts";
+import type { KernelArgument } from "../launch/signature/signature_types.ts";
 import {
   FLOATING_DTYPES,
   type FloatingDType,

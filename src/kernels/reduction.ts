@@ -9,10 +9,10 @@
 
 import { requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import type { DeviceMemory } from "../launch/device_memory.ts";
+import type { DeviceMemory } from "../launch/signature/device_memory.ts";
 import type { Kernel } from "../launch/kernel.ts";
 import type { KernelFamily } from "../launch/kernel_library.ts";
-import type { KernelArgument } from "../launch/signature_types.ts";
+import type { KernelArgument } from "../launch/signature/signature_types.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import type { StreamChoice } from "../memory/buffer_options.ts";
 import type { DeviceBuffer } from "../memory/device_buffer.ts";

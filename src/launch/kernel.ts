@@ -14,26 +14,19 @@ import {
 import { launchKernel, LaunchRecord } from "../ffi/native_kernel_launch.ts";
 import type { NativeLibrary } from "../ffi/library.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
-import { memoryReturns } from "../memory/memory_returns.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { enqueueHeard, listenersOf } from "../stream/activity.ts";
 import { isCapturing } from "../stream/running_captures.ts";
 import type { Stream } from "../stream/stream.ts";
-import { argumentBytes } from "./argument_bytes.ts";
-import { ArgumentWriter, MOST_REMEMBERED } from "./argument_writer.ts";
+import { ArgumentWriter } from "./signature/argument_writer.ts";
+import { argumentBytes } from "./signature/device_memory.ts";
 import { type LaunchConfig, LaunchShape } from "./launch_config.ts";
-import type { KernelSignature } from "./signature.ts";
-import { parameterLayout } from "./signature_layout.ts";
-import type { KernelArguments } from "./signature_types.ts";
-import type { NoStructs, StructTypes } from "./struct_type.ts";
+import { type KernelSignature, parameterLayout } from "./signature/signature.ts";
+import type { KernelArguments } from "./signature/signature_types.ts";
+import type { NoStructs, StructTypes } from "./signature/struct_type.ts";
 
-// What every launch calls: a constant of this module is known to the JIT, and what it imports is
-// looked up at every call.
-const enqueueLaunch = launchKernel;
-const returns = memoryReturns;
-
-// Launches that were begun so far, modulo 2^32: tells whether reading the configuration or the
-// arguments of one has begun another.
+// The number of launches begun so far. It changes if reading the configuration or the arguments of a
+// launch begins another.
 let launchCount = 0;
 
 /** No number of interruptions. */
@@ -112,7 +105,6 @@ export class Kernel<
     this.#record = new LaunchRecord(context.library, context.ordinal, id, count, argumentSlots);
     this.#writer = new ArgumentWriter(signature, this.#record.slots, context, layout);
     this.#shape = new LaunchShape(signature.name, context.info, this.attributes);
-    if (count > MOST_REMEMBERED) this.launch = this.#launchMany;
   }
 
   /** Whether its threads go on to the work a grid further: all built-in kernels do. */
@@ -136,65 +128,9 @@ export class Kernel<
    * @throws {CudaError} If CUDA refuses the launch. Faults inside the kernel surface later, at
    * the next wait.
    */
-  // @ts-expect-error: TypeScript cannot compare parameters with a list that the signature decides.
-  launch(config: LaunchConfig, ...kernelArguments: KernelArguments<Signature, Structs>): void;
-  // Most launches are those before with few changes, so this compares, and leaves it to others to
-  // check and write what has changed. All in one function, as before the JIT has warmed a call takes
-  // as long as four comparisons; and without an array of the arguments, which takes twenty. They are
-  // `never` as the compiler would else tell whoever passes something wrong that it fits in here.
-  launch(
-    config: LaunchConfig,
-    first?: never,
-    second?: never,
-    third?: never,
-    fourth?: never,
-    fifth?: never,
-    sixth?: never,
-    seventh?: never,
-    eighth?: never,
-    surplus?: never,
-  ): void {
-    const ticket = launchCount = (launchCount + 1) | 0;
-    const shape = this.#shape;
-    if (
-      config === undefined || config === null || config.grid !== shape.lastGrid ||
-      config.block !== shape.lastBlock || config.sharedMemory !== shape.lastSharedMemory ||
-      config.cooperative !== shape.lastCooperative || config.cluster !== undefined
-    ) this.#readExtents(config);
-    const { stream } = config;
-    if (
-      (stream !== this.#wantedStream || this.#library.interruptions !== this.#interruptions) &&
-      this.#settle(stream) === true
-    ) {
-      const args = listOf(first, second, third, fourth, fifth, sixth, seventh, eighth, surplus);
-      return this.#launchWatched(ticket, args);
-    }
-    const writer = this.#writer;
-    if (returns.count !== writer.returns) writer.forgetMemory();
-    if (first !== writer.first) writer.first = writer.take(0, first);
-    if (second !== writer.second) writer.second = writer.take(1, second);
-    if (third !== writer.third) writer.third = writer.take(2, third);
-    if (fourth !== writer.fourth) writer.fourth = writer.take(3, fourth);
-    if (writer.count > 4) {
-      if (fifth !== writer.fifth) writer.fifth = writer.take(4, fifth);
-      if (sixth !== writer.sixth) writer.sixth = writer.take(5, sixth);
-      if (seventh !== writer.seventh) writer.seventh = writer.take(6, seventh);
-      if (eighth !== writer.eighth) writer.eighth = writer.take(7, eighth);
-    } else if (
-      fifth !== undefined || sixth !== undefined || seventh !== undefined || eighth !== undefined
-    ) writer.isRefused = true;
-    if (surplus !== undefined || writer.isRefused === true) {
-      const args = listOf(first, second, third, fourth, fifth, sixth, seventh, eighth, surplus);
-      writer.write(args, this.#stream);
-    }
-    if (launchCount !== ticket) this.#refuseNested();
-    const status = enqueueLaunch(this.#record);
-    if (status !== 0) this.#failLaunch(status);
-  }
-
-  /** As {@linkcode Kernel.launch}, for kernels of more parameters than that has. */
-  #launchMany(config: LaunchConfig, ...args: readonly unknown[]): void {
-    const ticket = launchCount = (launchCount + 1) | 0;
+  launch(config: LaunchConfig, ...kernelArguments: KernelArguments<Signature, Structs>): void {
+    const args: readonly unknown[] = kernelArguments;
+    const ticket = ++launchCount;
     if (!this.#shape.isLast(config)) this.#readExtents(config);
     const { stream } = config;
     const isSettled = stream === this.#wantedStream &&
@@ -226,7 +162,7 @@ export class Kernel<
     this.#record.setStream(stream.id);
     this.#stream = stream;
     this.#wantedStream = wanted;
-    this.#writer.forget(stream);
+    this.#writer.forget();
     const isWatched = isCapturing() || listenersOf(context) !== undefined;
     if (!isWatched) this.#interruptions = this.#library.interruptions;
     return isWatched;
@@ -234,7 +170,7 @@ export class Kernel<
 
   #enqueue(ticket: number): void {
     if (launchCount !== ticket) this.#refuseNested();
-    const status = enqueueLaunch(this.#record);
+    const status = launchKernel(this.#record);
     if (status !== 0) this.#failLaunch(status);
   }
 
@@ -243,7 +179,8 @@ export class Kernel<
     const stream = this.#stream!;
     const enqueue = () => {
       if (launchCount !== ticket) this.#refuseNested();
-      // A capture must be told of each use of memory.
+      // A capture records each use of memory.
+      this.#writer.forget();
       this.#writer.write(args, stream);
       this.#enqueue(ticket);
       if (isCapturing()) this.#owner?.launchedInCapture(stream);
@@ -313,8 +250,4 @@ export class Kernel<
     reserveSharedMemory(library, ordinal, this.#id, this.#shape.maxSharedMemory);
     this.#hasSharedMemoryReserve = true;
   }
-}
-
-function listOf(...args: unknown[]): unknown[] {
-  return args;
 }

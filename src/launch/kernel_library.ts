@@ -7,8 +7,7 @@
 import { findKernel, kernelDeclaration, kernelDeclarations } from "../ffi/native_kernel.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { Kernel } from "./kernel.ts";
-import { parseSignature } from "./signature.ts";
-import { signatureDifference } from "./signature_text.ts";
+import { parseSignature, signatureDifference } from "./signature/signature.ts";
 
 const kernels = new WeakMap<DeviceContext, Map<string, Kernel>>();
 

@@ -12,8 +12,8 @@ import type { Stream } from "../stream/stream.ts";
 import { Kernel } from "./kernel.ts";
 import type { LaunchConfig } from "./launch_config.ts";
 import { Level2Flush } from "./level2_flush.ts";
-import type { KernelArguments } from "./signature_types.ts";
-import type { NoStructs, StructTypes } from "./struct_type.ts";
+import type { KernelArguments } from "./signature/signature_types.ts";
+import type { NoStructs, StructTypes } from "./signature/struct_type.ts";
 
 /** Options of {@linkcode timeKernel}. */
 export interface TimeKernelOptions {

@@ -15,8 +15,8 @@ import type { Stream } from "../stream/stream.ts";
 import type { Kernel, KernelOwner } from "./kernel.ts";
 import { canonicalExpression, type ModuleContents } from "./module_contents.ts";
 import { kernelOfModule } from "./module_kernel.ts";
-import type { ReadableKernel, SignatureIn } from "./signature_types.ts";
-import type { NoStructs, StructTypes } from "./struct_type.ts";
+import type { ReadableKernel, SignatureIn } from "./signature/signature_types.ts";
+import type { NoStructs, StructTypes } from "./signature/struct_type.ts";
 
 /** Variables that are noted before those that were freed are looked for. */
 const MOST_VARIABLES = 64;

@@ -5,9 +5,9 @@
  */
 
 import type { CompiledImage } from "./compile/compiler.ts";
-import type { KernelSignature } from "./signature.ts";
+import type { KernelSignature } from "./signature/signature.ts";
 import { overloadIn, readableExpression } from "./source/overload_expression.ts";
-import type { StructTypes } from "./struct_type.ts";
+import type { StructTypes } from "./signature/struct_type.ts";
 
 /** A kernel as its source declares it. */
 export interface DeclaredKernel {

@@ -15,10 +15,16 @@ import {
   type ReadKernel,
   type UncompiledKernel,
 } from "./module_contents.ts";
-import { type KernelSignature, parseSignature } from "./signature.ts";
-import { type ParameterLayout, parameterLayout } from "./signature_layout.ts";
-import { requestedKernel } from "./signature_name.ts";
-import { parameterTypeText, signatureDifference, signatureText } from "./signature_text.ts";
+import {
+  type KernelSignature,
+  type ParameterLayout,
+  parameterLayout,
+  parameterTypeText,
+  parseSignature,
+  signatureDifference,
+  signatureText,
+} from "./signature/signature.ts";
+import { requestedKernel } from "./signature/signature_reader.ts";
 
 /** `GS_ERROR_LAUNCH`: of a kernel, that it was compiled with other parameters. */
 const OTHER_PARAMETERS = -15;
@@ -70,10 +76,10 @@ function launchable(
 }
 
 function findKernel(home: KernelHome, contents: ModuleContents, text: string): ReadKernel {
-  const { name, hasParameters } = requestedKernel(text);
+  const { name, parameters } = requestedKernel(text);
   const candidates = contents.kernels(name);
   if (candidates.length === 0) throw new TypeError(unknownKernel(home, contents, name));
-  const written = hasParameters ? parseSignature(text, contents.structs) : undefined;
+  const written = parameters === undefined ? undefined : parseSignature(text, contents.structs);
   const entry = candidates.length === 1
     ? candidates[0]!
     : chosenOverload(home, contents, candidates, { name, text, written });

@@ -25,12 +25,12 @@ import {
   type SourceDeclarations,
   type UncompiledKernel,
 } from "./module_contents.ts";
-import { type KernelSignature, parseSignature } from "./signature.ts";
-import { requestedKernel } from "./signature_name.ts";
+import { type KernelSignature, parseSignature } from "./signature/signature.ts";
+import { requestedKernel } from "./signature/signature_reader.ts";
 import { type DeviceSource, explainHostCode, readDeviceSource } from "./source/device_source.ts";
 import type { KernelDeclaration } from "./source/kernels.ts";
 import { overloadExpression } from "./source/overload_expression.ts";
-import type { StructTypes } from "./struct_type.ts";
+import type { StructTypes } from "./signature/struct_type.ts";
 
 /**
  * Compiles a source for a device, which the caller holds meanwhile, and loads it there.
@@ -180,7 +180,7 @@ function compiledKernels(
 /** What a program names by its name in C++ or, where several have that, by its signature. */
 function instanceKernel(text: string): DeclaredKernel {
   if (!text.trimEnd().endsWith(")")) return { expression: text };
-  const { name, parameters: types } = requestedKernel(text);
+  const { name, parameters: types = "" } = requestedKernel(text);
   return { expression: overloadExpression({ name, types }), signature: text };
 }
 

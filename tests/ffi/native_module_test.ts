@@ -19,7 +19,7 @@ import {
   moduleParameters,
   moduleVariable,
 } from "../../src/ffi/native_module.ts";
-import { PARAMETER_KINDS } from "../../src/launch/signature_layout.ts";
+import { PARAMETER_KINDS } from "../../src/launch/signature/signature.ts";
 import { DeviceBuffer } from "../../src/memory/device_buffer.ts";
 import { device } from "../support/device.ts";
 import { headerText } from "../support/header.ts";

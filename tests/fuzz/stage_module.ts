@@ -5,7 +5,7 @@
  */
 
 import { type CompiledImage, compileImage, type Device, type Module } from "../../mod.ts";
-import type { StructTypes } from "../../src/launch/struct_type.ts";
+import type { StructTypes } from "../../src/launch/signature/struct_type.ts";
 
 /** Kernels with parameters of every kind, which write only what they are told is there. */
 export const MODULE_SOURCE = `

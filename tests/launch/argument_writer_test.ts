@@ -3,9 +3,12 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { ARGUMENT, BLOCK_SLOTS, createCommandBlock, OPERAND } from "../../src/ffi/command_block.ts";
-import { ArgumentWriter } from "../../src/launch/argument_writer.ts";
-import type { MemoryLocation, ReadonlyDeviceMemory } from "../../src/launch/device_memory.ts";
-import { parseSignature } from "../../src/launch/signature.ts";
+import { ArgumentWriter } from "../../src/launch/signature/argument_writer.ts";
+import type {
+  MemoryLocation,
+  ReadonlyDeviceMemory,
+} from "../../src/launch/signature/device_memory.ts";
+import { parseSignature } from "../../src/launch/signature/signature.ts";
 import { type DType, DTYPES } from "../../src/memory/dtype.ts";
 import { narrowFloatBits } from "../../src/memory/narrow_float.ts";
 

@@ -6,8 +6,8 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { DeviceBuffer } from "../../src/memory/device_buffer.ts";
 import { ARGUMENT, createCommandBlock } from "../../src/ffi/command_block.ts";
-import { ArgumentWriter } from "../../src/launch/argument_writer.ts";
-import { parseSignature } from "../../src/launch/signature.ts";
+import { ArgumentWriter } from "../../src/launch/signature/argument_writer.ts";
+import { parseSignature } from "../../src/launch/signature/signature.ts";
 import { defaultStream } from "../../src/stream/default_stream.ts";
 import { device } from "../support/device.ts";
 

@@ -186,7 +186,7 @@ Deno.test("whether somebody hears of a launch changes nothing of why it is refus
     [two, [], "as it takes 2 arguments: there are 0"],
     [two, [5], "as it takes 2 arguments: there is 1"],
     [two, [x, 1, 1], "as it takes 2 arguments: there are 3"],
-    [two, [x, 1, ...ones], "as it takes 2 arguments: there are more than 8"],
+    [two, [x, 1, ...ones], "as it takes 2 arguments: there are 11"],
     [two, [undefined, 1], "argument x (1 of 2) must be float32 device memory: it is undefined"],
     [two, [1, 0.5], "argument x (1 of 2) must be float32 device memory: it is 1"],
     [two, [x, 0.5], "argument n (2 of 2) must be an integer in -2147483648..2147483647: it is 0.5"],

@@ -9,8 +9,8 @@ import { NativeLibrary } from "../../src/ffi/library.ts";
 import { findKernel } from "../../src/ffi/native_kernel.ts";
 import { DeviceContext } from "../../src/hardware/device_context.ts";
 import { Kernel, type KernelOwner } from "../../src/launch/kernel.ts";
-import { parseSignature } from "../../src/launch/signature.ts";
-import type { StructTypes } from "../../src/launch/struct_type.ts";
+import { parseSignature } from "../../src/launch/signature/signature.ts";
+import type { StructTypes } from "../../src/launch/signature/struct_type.ts";
 import { device } from "../support/device.ts";
 
 /** A kernel as those see it who launch it with whatever they like. */

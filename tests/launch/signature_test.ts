@@ -6,12 +6,12 @@ import {
   integerRange,
   pointeeDType,
   type ScalarType,
-} from "../../src/launch/c_types.ts";
-import { type KernelParameter, parseSignature } from "../../src/launch/signature.ts";
-import { requestedKernel } from "../../src/launch/signature_name.ts";
-import { signatureDifference, signatureText } from "../../src/launch/signature_text.ts";
-import { defineStruct, type StructTypes } from "../../src/launch/struct_type.ts";
-import { VECTOR_SPELLINGS } from "../../src/launch/vector_types.ts";
+} from "../../src/launch/signature/c_types.ts";
+import { type KernelParameter, parseSignature } from "../../src/launch/signature/signature.ts";
+import { requestedKernel } from "../../src/launch/signature/signature_reader.ts";
+import { signatureDifference, signatureText } from "../../src/launch/signature/signature.ts";
+import { defineStruct, type StructTypes } from "../../src/launch/signature/struct_type.ts";
+import { VECTOR_SPELLINGS } from "../../src/launch/signature/c_types.ts";
 import { READABLE, UNREADABLE } from "./signature_table.ts";
 
 /** A parameter as the table writes it. */
@@ -255,8 +255,8 @@ Deno.test("parseSignature() refuses structs that are none, and two of one name",
   assertThrows(() => parseSignature("f()", [One, Other]), TypeError, "two are S");
   assertStrictEquals(parseSignature("f(S a)", [One, One]).parameters.length, 1);
   const bad: [unknown, string][] = [
-    [[{ name: "S" }], "must be what defineStruct() gives: it is an Object"],
-    [{ S: "float" }, 'struct S must be what defineStruct() gives: it is "float"'],
+    [[{ name: "S" }], "must be a result of defineStruct(): it is an Object"],
+    [{ S: "float" }, 'struct S must be a result of defineStruct(): it is "float"'],
     [null, "must be an array or an object: they are null"],
     ["S", 'must be an array or an object: they are "S"'],
   ];
@@ -277,10 +277,10 @@ Deno.test("names are read without white space, with namespaces and template argu
   ] as const;
   for (const [text, name] of names) {
     assertStrictEquals(parseSignature(text).name, name);
-    const { parameters, ...requested } = requestedKernel(text);
-    assertEquals(requested, { name, hasParameters: true });
-    assert(text.includes(`(${parameters})`), parameters);
-    assertEquals(requestedKernel(name), { name, hasParameters: false, parameters: "" });
+    const requested = requestedKernel(text);
+    assertStrictEquals(requested.name, name);
+    assert(text.includes(`(${requested.parameters})`), requested.parameters);
+    assertEquals(requestedKernel(name), { name, parameters: undefined });
   }
   assertThrows(() => requestedKernel("f g"), SyntaxError, 'must be "(": it is "g"');
   assertThrows(() => requestedKernel("4"), SyntaxError, "a kernel's name is expected");

@@ -2,12 +2,15 @@
 // `@ts-expect-error` fails it when the compiler accepts the line below.
 
 import { assertEquals } from "@std/assert";
-import type { DeviceMemory, ReadonlyDeviceMemory } from "../../src/launch/device_memory.ts";
+import type {
+  DeviceMemory,
+  ReadonlyDeviceMemory,
+} from "../../src/launch/signature/device_memory.ts";
 import type {
   KernelArgument,
   KernelArguments,
   ReadableSignature,
-} from "../../src/launch/signature_types.ts";
+} from "../../src/launch/signature/signature_types.ts";
 import type { DType } from "../../src/memory/dtype.ts";
 import type { READABLE, UNREADABLE } from "./signature_table.ts";
 

@@ -4,11 +4,11 @@
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { findCppCompiler } from "../../src/ffi/build/compilers.ts";
-import { bytesOfScalar, C_TYPES, scalarTypeOf } from "../../src/launch/c_types.ts";
-import { parseSignature } from "../../src/launch/signature.ts";
-import { PARAMETER_KINDS, parameterLayout } from "../../src/launch/signature_layout.ts";
-import { StructType } from "../../src/launch/struct_type.ts";
-import { VECTOR_SPELLINGS, vectorTypeOf } from "../../src/launch/vector_types.ts";
+import { bytesOfScalar, C_TYPES, scalarTypeOf } from "../../src/launch/signature/c_types.ts";
+import { parseSignature } from "../../src/launch/signature/signature.ts";
+import { PARAMETER_KINDS, parameterLayout } from "../../src/launch/signature/signature.ts";
+import { StructType } from "../../src/launch/signature/struct_type.ts";
+import { VECTOR_SPELLINGS, vectorTypeOf } from "../../src/launch/signature/c_types.ts";
 import { repositoryPath } from "../support/subprocess.ts";
 
 /** Names that only signatures know, or that belong to headers that are not included here. */

@@ -3,8 +3,8 @@
 
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import type { StructFields } from "../../src/launch/struct_fields.ts";
-import { defineStruct, StructType } from "../../src/launch/struct_type.ts";
+import type { StructFields } from "../../src/launch/signature/struct_type.ts";
+import { defineStruct, StructType } from "../../src/launch/signature/struct_type.ts";
 
 const Particle = defineStruct("Particle", {
   position: "float3",

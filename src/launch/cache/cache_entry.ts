@@ -10,7 +10,7 @@
 
 import type { CompiledImage, ImageFormat, KernelResources } from "../compile/compiler.ts";
 import type { DeclaredKernel, SourceDeclarations, UncompiledKernel } from "../module_contents.ts";
-import type { KernelSignature, PointerParameter, ScalarParameter } from "../signature.ts";
+import type { KernelParameter, KernelSignature } from "../signature/signature.ts";
 import { readableExpression } from "../source/overload_expression.ts";
 import { CACHE_SCHEMA } from "./cache_key.ts";
 import { concatenate } from "./digest.ts";
@@ -201,7 +201,7 @@ function isKernel(value: unknown): value is DeclaredKernel {
 function isParameter(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   const { kind, name, type, isConst, bytes, alignment, dtype, pointeeBytes, pointeeAlignment } =
-    value as { [Field in keyof ScalarParameter | keyof PointerParameter]?: unknown };
+    value as { [Field in keyof Extract<KernelParameter, { kind: "pointer" }>]?: unknown };
   const isPointer = kind === "pointer";
   return (isPointer || kind === "scalar") && typeof type === "string" &&
     typeof isConst === "boolean" && isCount(bytes) && isCount(alignment) &&

@@ -12,20 +12,14 @@ import { isFileProblem } from "./file_problem.ts";
 import { fileStates, stateText } from "./file_states.ts";
 
 /** What reads sources and makes requests of them. */
-const FOLDERS: readonly string[] = ["src/launch/source", "src/launch/compile"];
+const FOLDERS: readonly string[] = [
+  "src/launch/source",
+  "src/launch/compile",
+  "src/launch/signature",
+];
 const FILES: readonly string[] = [
   "src/launch/module_source.ts",
   "src/launch/module_contents.ts",
-  // What is kept of signatures.
-  ...[
-    "signature",
-    "signature_brackets",
-    "signature_name",
-    "signature_parameter",
-    "signature_reader",
-    "c_types",
-    "vector_types",
-  ].map((name) => `src/launch/${name}.ts`),
   "src/memory/dtype.ts",
   // The flags of compilers, their environment, and what they begin with.
   ...["host_toolchain", "compiler_environment", "dependency_rule", "prelude_record"].map((name) =>

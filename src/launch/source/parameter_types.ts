@@ -4,7 +4,7 @@
  * @module
  */
 
-import { C_TYPE_WORDS, ELABORATED_WORDS, RESTRICT_QUALIFIERS } from "../c_types.ts";
+import { C_TYPE_WORDS, ELABORATED_WORDS, RESTRICT_QUALIFIERS } from "../signature/c_types.ts";
 import { matchAngles, NONE } from "./brackets.ts";
 import type { Declaration, DeclarationList } from "./declarations.ts";
 import type { DeclaredNames } from "./declared_names.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { C_TYPE_WORDS, ELABORATED_WORDS } from "../c_types.ts";
+import { C_TYPE_WORDS, ELABORATED_WORDS } from "../signature/c_types.ts";
 import type { ActiveToken } from "./active_tokens.ts";
 import { NONE } from "./brackets.ts";
 import { integerOf } from "./condition.ts";

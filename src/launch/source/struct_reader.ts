@@ -4,10 +4,9 @@
  * @module
  */
 
-import { scalarTypeOf } from "../c_types.ts";
-import type { StructField, StructFields } from "../struct_fields.ts";
-import { StructType } from "../struct_type.ts";
-import { vectorTypeOf } from "../vector_types.ts";
+import { scalarTypeOf, vectorTypeOf } from "../signature/c_types.ts";
+type StructField = StructFields[string];
+import { type StructFields, StructType } from "../signature/struct_type.ts";
 import { NONE } from "./brackets.ts";
 import { integerOf } from "./condition.ts";
 import { type Declaration, membersOf } from "./declarations.ts";

@@ -11,7 +11,7 @@ import {
   titleBytes,
 } from "../../../src/launch/cache/cache_entry.ts";
 import { CACHE_SCHEMA } from "../../../src/launch/cache/cache_key.ts";
-import { parseSignature } from "../../../src/launch/signature.ts";
+import { parseSignature } from "../../../src/launch/signature/signature.ts";
 import { magicOf, seal } from "../../../src/launch/cache/sealed_file.ts";
 import type { CompiledImage } from "../../../src/launch/compile/compiler.ts";
 import type { SourceDeclarations } from "../../../src/launch/module_contents.ts";

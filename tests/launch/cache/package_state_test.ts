@@ -10,7 +10,7 @@ import { TemporaryDirectory } from "../../support/temporary_file.ts";
 Deno.test("of a checkout the files that read sources count, of a release its version", () => {
   using folder = new TemporaryDirectory();
   const root = new URL(`file://${folder.path}/`);
-  for (const name of ["source", "compile", "cache"]) {
+  for (const name of ["source", "compile", "signature", "cache"]) {
     Deno.mkdirSync(`${folder.path}/src/launch/${name}`, { recursive: true });
     Deno.writeTextFileSync(`${folder.path}/src/launch/${name}/a.ts`, "1");
   }
@@ -18,8 +18,8 @@ Deno.test("of a checkout the files that read sources count, of a release its ver
   Deno.mkdirSync(`${folder.path}/src/memory`);
   const built = ["host_toolchain", "compiler_environment", "dependency_rule", "prelude_record"];
   const single = [
-    ...["signature", "signature_brackets", "signature_name", "signature_parameter"],
-    ...["signature_reader", "c_types", "vector_types", "module_source", "module_contents"],
+    "module_source",
+    "module_contents",
   ].map((name) => `launch/${name}.ts`).concat(
     "memory/dtype.ts",
     ...built.map((name) => `ffi/build/${name}.ts`),
@@ -33,7 +33,9 @@ Deno.test("of a checkout the files that read sources count, of a release its ver
   Deno.writeTextFileSync(`${folder.path}/src/launch/cache/a.ts`, "longer");
   assertEquals(packageStateIn(root), before);
   const states = new Set([before]);
-  const listed = ["source/a.ts", "compile/a.ts", "source/b.ts"].map((name) => `launch/${name}`);
+  const listed = ["source/a.ts", "compile/a.ts", "signature/a.ts", "source/b.ts"].map((name) =>
+    `launch/${name}`
+  );
   for (const name of [...listed, ...single]) {
     Deno.writeTextFileSync(`${folder.path}/src/${name}`, `of ${name}`);
     states.add(packageStateIn(root));

@@ -3,7 +3,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { readDeviceSource } from "../../../src/launch/source/device_source.ts";
-import { readStructs } from "../../../src/launch/source_structs.ts";
+import { readStructs } from "../../../src/launch/source/source_structs.ts";
 
 const KERNEL = "\n__global__ void k(int* x) { }\n";
 /** Of each of them the time without limits is minutes at least, or it ended with an exception. */

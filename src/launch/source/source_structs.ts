@@ -4,11 +4,11 @@
  * @module
  */
 
-import { requireObject } from "../ffi/arguments.ts";
-import { describeValue } from "../ffi/describe_value.ts";
-import { type CompileOptions, compileSettings } from "./compile_options.ts";
-import { type HeaderDirectives, readSource, withMacrosExpanded } from "./source/source_context.ts";
-import { type StructReading, structsIn } from "./source/struct_reader.ts";
+import { requireObject } from "../../ffi/arguments.ts";
+import { describeValue } from "../../ffi/describe_value.ts";
+import { type CompileOptions, compileSettings } from "../compile_options.ts";
+import { type HeaderDirectives, readSource, withMacrosExpanded } from "./source_context.ts";
+import { type StructReading, structsIn } from "./struct_reader.ts";
 
 /**
  * Describes the structs that a source and its headers declare, as `defineStruct()` would: those

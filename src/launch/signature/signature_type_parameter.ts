@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { DType } from "../memory/dtype.ts";
+import type { DType } from "../../memory/dtype.ts";
 import type {
   C_TYPES,
   CTypeSpelling,
@@ -13,6 +13,8 @@ import type {
   IgnoredQualifier,
   PointeeDType,
   RestrictQualifier,
+  VectorSpelling,
+  VectorTable,
 } from "./c_types.ts";
 import type { DeviceMemory, ReadonlyDeviceMemory } from "./device_memory.ts";
 import type {
@@ -24,9 +26,7 @@ import type {
   TrimStart,
   TypeKey,
 } from "./signature_type_text.ts";
-import type { ScalarArgument, VectorArgument } from "./struct_fields.ts";
-import type { StructType } from "./struct_type.ts";
-import type { VectorSpelling, VectorTable } from "./vector_types.ts";
+import type { ScalarArgument, StructType, VectorArgument } from "./struct_type.ts";
 
 /** Structs by the names of {@linkcode TypeKey}. */
 export type NamedStructs = Readonly<Record<string, StructType>>;
@@ -161,6 +161,7 @@ export type ReadWords<
   ? Word extends "" ? ReadWords<Rest, Spelling, IsConst, Name>
   : Word extends `${string}&${string}` ? Reference
   : Name extends "" ? Word extends "const" ? ReadWords<Rest, Spelling, true>
+    : Word extends `const::${infer Global}` ? ReadWords<`::${Global} ${Rest}`, Spelling, true>
     : Word extends IgnoredQualifier ? ReadWords<Rest, Spelling, IsConst>
     : Word extends RestrictQualifier ? `"${Word}" stands only behind the "*" of a pointer`
     : Spelling extends "" ? ReadWords<Rest, Word extends ElaboratedWord ? "" : Word, IsConst>

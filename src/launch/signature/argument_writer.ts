@@ -1,0 +1,321 @@
+/**
+ * Writes the arguments of a kernel's launches, checking each against the kernel's signature.
+ *
+ * Most launches repeat the arguments of the one before. The writer remembers checked arguments and
+ * skips those that are the very same. It checks memory again once any memory was freed, or once
+ * the launches move to another stream.
+ *
+ * @module
+ */
+
+import { ARGUMENT, OPERAND } from "../../ffi/command_block.ts";
+import { describeValue } from "../../ffi/describe_value.ts";
+import { DeviceBuffer } from "../../memory/device_buffer.ts";
+import { bytesPerElement } from "../../memory/dtype.ts";
+import { memoryReturns } from "../../memory/memory_returns.ts";
+import { narrowFloatBits } from "../../memory/narrow_float.ts";
+import type { Stream } from "../../stream/stream.ts";
+import { integerRange, type ScalarType } from "./c_types.ts";
+import {
+  isDeviceMemory,
+  isSameLocation,
+  type MemoryLocation,
+  type ReadonlyDeviceMemory,
+} from "./device_memory.ts";
+import { encodingError, isNarrowFloat, tryEncode } from "./encoding.ts";
+import {
+  type KernelParameter,
+  type KernelSignature,
+  type ParameterLayout,
+  parameterLayout,
+  parameterTypeText,
+  type PointerParameter,
+  signatureText,
+} from "./signature.ts";
+
+/** Slots of the bit masks of raw arguments: 0-31 and 32-63. */
+const RAW_LOW = OPERAND + 9;
+const RAW_HIGH = OPERAND + 10;
+
+/** Stands for an argument that is not remembered; equal to no argument. */
+const NOTHING: unknown = Symbol();
+
+/** The checks that most arguments pass. */
+interface ParameterRule {
+  /** The first slot of the argument. */
+  readonly slot: number;
+  /** Whether any number is taken as it is. */
+  readonly isFloat: boolean;
+  /** The lowest integer that a double holds exactly; NaN if integers are not taken. */
+  readonly lowest: number;
+  /** The highest integer that a double holds exactly; NaN if integers are not taken. */
+  readonly highest: number;
+  /** The element type of buffers that need no further check. */
+  readonly dtype: string | undefined;
+}
+
+function ruleOf(parameter: KernelParameter, slot: number): ParameterRule {
+  const type = parameter.kind === "scalar" ? parameter.type : undefined;
+  const range = type === undefined ? undefined : integerRange(type);
+  // Memory of vectors and structs must be aligned for them, not for its element type alone.
+  const isPlain = parameter.kind === "pointer" && parameter.dtype !== undefined &&
+    parameter.pointeeAlignment <= bytesPerElement(parameter.dtype);
+  return {
+    slot,
+    isFloat: type === "float32" || type === "float64",
+    lowest: range ? Math.max(Number(range.lowest), Number.MIN_SAFE_INTEGER) : NaN,
+    highest: range ? Math.min(Number(range.highest), Number.MAX_SAFE_INTEGER) : NaN,
+    dtype: isPlain ? parameter.dtype : undefined,
+  };
+}
+
+/**
+ * Writes the arguments of one kernel's launches on one device.
+ *
+ * Numbers cross as doubles. A `bigint` and a narrow float cross as raw bytes, marked as such: a
+ * double does not hold the first, and the C side would round the second a second time.
+ */
+export class ArgumentWriter {
+  readonly #signature: KernelSignature;
+  readonly #location: MemoryLocation;
+  readonly #slots: Float64Array;
+  readonly #rawSlots: BigUint64Array;
+  readonly #bytes: DataView;
+  readonly #rules: readonly ParameterRule[];
+  /** The arguments that the slots hold. */
+  readonly #written: unknown[];
+  #stream: Stream | undefined = undefined;
+  /** The count of freed memory at which the addresses in the slots were valid. */
+  #returns = 0;
+  #hasRaw = false;
+
+  /**
+   * Prepares for a signature.
+   *
+   * @param slots The target: laid out as the command block, up to the last argument.
+   * @param location The device that the kernel is launched on.
+   */
+  constructor(
+    signature: KernelSignature,
+    slots: Float64Array,
+    location: MemoryLocation,
+    layout: readonly ParameterLayout[] = parameterLayout(signature),
+  ) {
+    this.#signature = signature;
+    this.#location = location;
+    this.#slots = slots;
+    this.#rawSlots = new BigUint64Array(slots.buffer, slots.byteOffset, slots.length);
+    this.#bytes = new DataView(slots.buffer, slots.byteOffset, slots.byteLength);
+    this.#rules = signature.parameters.map((parameter, index) =>
+      ruleOf(parameter, ARGUMENT + layout[index]!.slot)
+    );
+    this.#written = signature.parameters.map(() => NOTHING);
+    slots[RAW_LOW] = 0;
+    slots[RAW_HIGH] = 0;
+  }
+
+  /** Has the next {@linkcode ArgumentWriter.write} check and write every argument. */
+  forget(): void {
+    this.#written.fill(NOTHING);
+  }
+
+  /**
+   * Checks and writes the arguments that changed since the last call.
+   *
+   * @param args The arguments; `undefined` at the end counts as not given.
+   * @param stream The stream of the launch, recorded in memory of another stream.
+   * @throws {TypeError} If the number of arguments is wrong, or the type, element type, device or
+   * `const` of one does not match its parameter, or memory is disposed.
+   * @throws {RangeError} If a number is not an integer of the parameter's range.
+   */
+  write(args: readonly unknown[], stream?: Stream): void {
+    const written = this.#written;
+    if (stream !== this.#stream) {
+      this.#stream = stream;
+      this.forget();
+    }
+    if (memoryReturns.count !== this.#returns) this.#forgetMemory();
+    if (args.length !== written.length || args.at(-1) === undefined) this.#requireCount(args);
+    for (let index = 0; index < written.length; index++) {
+      const value = args[index];
+      if (value !== written[index]) written[index] = this.#take(index, value);
+    }
+  }
+
+  #forgetMemory(): void {
+    this.#returns = memoryReturns.count;
+    const written = this.#written;
+    for (let index = 0; index < written.length; index++) {
+      if (typeof written[index] === "object") written[index] = NOTHING;
+    }
+  }
+
+  #requireCount(args: readonly unknown[]): void {
+    const expected = this.#written.length;
+    let given = args.length;
+    while (given > 0 && args[given - 1] === undefined) given--;
+    if (given === expected) return;
+    throw new TypeError(
+      `Cannot launch ${signatureText(this.#signature)} as it takes ${expected} ` +
+        `${expected === 1 ? "argument" : "arguments"}: there ${
+          given === 1 ? "is" : "are"
+        } ${given}`,
+    );
+  }
+
+  /**
+   * Checks and writes an argument. All code of the caller, such as a getter, runs before a slot is
+   * written: it may launch the same kernel.
+   *
+   * @returns The value to remember, if it can be: the bytes of vectors and structs may change.
+   */
+  #take(index: number, value: unknown): unknown {
+    const { slot, isFloat, lowest, highest, dtype } = this.#rules[index]!;
+    if (typeof value === "number") {
+      if (isFloat || (value >= lowest && value <= highest && Number.isInteger(value))) {
+        if (this.#hasRaw) this.#mark(index, false);
+        this.#slots[slot] = value;
+        // A comparison does not tell the two zeros apart.
+        return value === 0 ? NOTHING : value;
+      }
+    } else if (value !== null && dtype !== undefined) {
+      if (value !== undefined && (value as ReadonlyDeviceMemory).dtype === dtype) {
+        const address = DeviceBuffer.addressForLaunch(value, this.#location, this.#stream);
+        if (address >= 0) {
+          this.#slots[slot] = address;
+          return value;
+        }
+      }
+    }
+    return this.#takeRare(this.#signature.parameters[index]!, index, slot, value);
+  }
+
+  #takeRare(parameter: KernelParameter, index: number, slot: number, value: unknown): unknown {
+    switch (parameter.kind) {
+      case "pointer": {
+        const address = value === null ? 0 : this.#addressOf(parameter, value);
+        if (address === undefined) break;
+        this.#slots[slot] = address;
+        return value === null ? null : NOTHING;
+      }
+      case "scalar":
+        if (parameter.type === "bool" && typeof value === "boolean") {
+          this.#slots[slot] = value ? 1 : 0;
+          return value;
+        } else {
+          const bits = rawBits(parameter.type, value);
+          if (bits === undefined) break;
+          this.#rawSlots[slot] = bits;
+          this.#mark(index, true);
+          return NOTHING;
+        }
+      default: {
+        const offset = slot * this.#slots.BYTES_PER_ELEMENT;
+        const problem = tryEncode(parameter.type, value, this.#bytes, offset);
+        this.#requireNoReturn();
+        if (problem !== undefined) break;
+        return NOTHING;
+      }
+    }
+    throw argumentError(this.#signature, index, value, this.#location);
+  }
+
+  /** Marks an argument as raw bytes, or as a number. */
+  #mark(index: number, isRaw: boolean): void {
+    const slot = index < 32 ? RAW_LOW : RAW_HIGH;
+    const bit = 1 << (index & 31);
+    const others = this.#slots[slot]! & ~bit;
+    this.#slots[slot] = (isRaw ? others | bit : others) >>> 0;
+    this.#hasRaw ||= isRaw;
+  }
+
+  /** Addresses of the same launch may have been written before its getters freed memory. */
+  #requireNoReturn(): void {
+    if (memoryReturns.count === this.#returns) return;
+    throw new TypeError(
+      `Cannot launch ${this.#signature.name} as a getter of its arguments has freed memory: ` +
+        "read its values before the launch",
+    );
+  }
+
+  /** The address of device memory, which records the launch; `undefined` if it does not match. */
+  #addressOf(parameter: PointerParameter, memory: unknown): number | undefined {
+    if (!isDeviceMemory(memory)) return undefined;
+    if (parameter.dtype !== undefined && parameter.dtype !== memory.dtype) return undefined;
+    if (!isSameLocation(memory.context, this.#location) || memory.disposed) return undefined;
+    if (!parameter.isConst && memory.readOnly === true) return undefined;
+    const { address, stream } = memory;
+    if (typeof address !== "number" || address % parameter.pointeeAlignment !== 0) return undefined;
+    // Freed memory is reused at once on its own stream, so it must know the others that use it.
+    if (stream !== undefined && this.#stream !== undefined && stream !== this.#stream) {
+      memory.recordStream?.(this.#stream);
+    }
+    this.#requireNoReturn();
+    return address;
+  }
+}
+
+/** The bytes of a narrow float or of a `bigint` that fits; `undefined` for anything else. */
+function rawBits(type: ScalarType, value: unknown): bigint | undefined {
+  if (isNarrowFloat(type)) {
+    return typeof value === "number" ? BigInt(narrowFloatBits(type, value)) : undefined;
+  }
+  if (typeof value !== "bigint" || (type !== "int64" && type !== "uint64")) return undefined;
+  const { lowest, highest } = integerRange(type)!;
+  return value < lowest || value > highest ? undefined : BigInt.asUintN(64, value);
+}
+
+/** The error for an argument that its parameter does not take. */
+function argumentError(
+  { name, parameters }: KernelSignature,
+  index: number,
+  value: unknown,
+  location: MemoryLocation,
+): TypeError | RangeError {
+  const parameter = parameters[index]!;
+  const place = `${index + 1} of ${parameters.length}`;
+  const subject = `Cannot launch ${name} as argument ` +
+    (parameter.name === undefined ? place : `${parameter.name} (${place})`);
+  if (parameter.kind === "pointer") {
+    return new TypeError(`${subject} must be ${pointerProblem(parameter, value, location)}`);
+  }
+  return encodingError(subject, valueProblem(parameter, value));
+}
+
+/** Encodes the value once more to find the problem. */
+function valueProblem(
+  { type, bytes }: Exclude<KernelParameter, PointerParameter>,
+  value: unknown,
+) {
+  const problem = tryEncode(type, value, new DataView(new ArrayBuffer(bytes)), 0);
+  return problem ??
+    { path: "", allowed: "the same when it is read again", value, isRange: false };
+}
+
+function pointerProblem(
+  parameter: PointerParameter,
+  value: unknown,
+  location: MemoryLocation,
+): string {
+  const { dtype } = parameter;
+  const memory = dtype === undefined ? "device memory" : `${dtype} device memory`;
+  if (!isDeviceMemory(value)) {
+    const where = ArrayBuffer.isView(value) ? ", which lies in host memory" : "";
+    return `${memory}: it is ${describeValue(value)}${where}`;
+  }
+  if (dtype !== undefined && value.dtype !== dtype) return `${memory}: it is ${value.dtype}`;
+  if (value.disposed) return `${memory}: it is disposed`;
+  if (!isSameLocation(value.context, location)) {
+    return `memory of ${location.label}: it is memory of ${value.context.label}`;
+  }
+  if (typeof value.address !== "number") {
+    return `${memory}: its address is ${describeValue(value.address)}`;
+  }
+  if (value.address % parameter.pointeeAlignment !== 0) {
+    return `at an address that is a multiple of ${parameter.pointeeAlignment}, as the kernel takes ` +
+      `${parameterTypeText(parameter)}: it is 0x${value.address.toString(16)}`;
+  }
+  return value.readOnly === true && !parameter.isConst
+    ? `writable, as the kernel takes ${parameterTypeText(parameter)}: it is read-only`
+    : `${memory} that is the same when it is read again: it is ${describeValue(value)}`;
+}

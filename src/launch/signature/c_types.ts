@@ -1,0 +1,318 @@
+/**
+ * The C types that a kernel's parameters can have, by every spelling: scalars and CUDA's vectors. One
+ * table serves the type-level reader of signatures and the parser at run time.
+ *
+ * @module
+ */
+
+import { bytesPerElement, type DType } from "../../memory/dtype.ts";
+
+/** A scalar type of a parameter: an element type, or an unsigned integer without an element type. */
+export type ScalarType = DType | "uint64" | "uint16";
+
+/** Types of `<cstdint>` and `<cstddef>`, which namespaces `std` and `cuda::std` have too. */
+const STANDARD_TYPES = {
+  "int8_t": "int8",
+  "int16_t": "int16",
+  "int32_t": "int32",
+  "int64_t": "int64",
+  "uint8_t": "uint8",
+  "uint16_t": "uint16",
+  "uint32_t": "uint32",
+  "uint64_t": "uint64",
+  "size_t": "uint64",
+  "ptrdiff_t": "int64",
+  "intptr_t": "int64",
+  "uintptr_t": "uint64",
+} as const satisfies Readonly<Record<string, ScalarType>>;
+
+type QualifiedTypes = {
+  readonly [Name in keyof typeof STANDARD_TYPES as `${"" | "std::" | "cuda::std::"}${Name}`]:
+    (typeof STANDARD_TYPES)[Name];
+};
+
+const LANGUAGE_TYPES = {
+  "double": "float64",
+  "float": "float32",
+  "half": "float16",
+  "__half": "float16",
+  "bfloat16": "bfloat16",
+  "nv_bfloat16": "bfloat16",
+  "__nv_bfloat16": "bfloat16",
+  "__nv_fp8_e4m3": "float8_e4m3",
+  "__nv_fp8_e5m2": "float8_e5m2",
+  "bool": "bool",
+  "_Bool": "bool",
+  "char": "int8",
+  "signed char": "int8",
+  "char signed": "int8",
+  "unsigned char": "uint8",
+  "char unsigned": "uint8",
+  "short": "int16",
+  "short int": "int16",
+  "signed short": "int16",
+  "signed short int": "int16",
+  "short signed": "int16",
+  "short signed int": "int16",
+  "unsigned short": "uint16",
+  "unsigned short int": "uint16",
+  "short unsigned": "uint16",
+  "short unsigned int": "uint16",
+  "int": "int32",
+  "signed": "int32",
+  "signed int": "int32",
+  "int signed": "int32",
+  "unsigned": "uint32",
+  "unsigned int": "uint32",
+  "int unsigned": "uint32",
+  "long": "int64",
+  "long int": "int64",
+  "signed long": "int64",
+  "signed long int": "int64",
+  "long signed": "int64",
+  "long signed int": "int64",
+  "unsigned long": "uint64",
+  "unsigned long int": "uint64",
+  "long unsigned": "uint64",
+  "long unsigned int": "uint64",
+  "long long": "int64",
+  "long long int": "int64",
+  "signed long long": "int64",
+  "signed long long int": "int64",
+  "long long signed": "int64",
+  "long long signed int": "int64",
+  "unsigned long long": "uint64",
+  "unsigned long long int": "uint64",
+  "long long unsigned": "uint64",
+  "long long unsigned int": "uint64",
+  "long unsigned long": "uint64",
+  "long unsigned long int": "uint64",
+  "uchar": "uint8",
+  "ushort": "uint16",
+  "uint": "uint32",
+  "ulong": "uint64",
+} as const satisfies Readonly<Record<string, ScalarType>>;
+
+/**
+ * Spellings of scalar types, words separated by one space. `long` has 64 bits, as on Linux and
+ * macOS; a plain `char` counts as signed. `uint` and the like come from POSIX's `sys/types.h`.
+ */
+export const C_TYPES: typeof LANGUAGE_TYPES & QualifiedTypes = {
+  ...LANGUAGE_TYPES,
+  ...Object.fromEntries(
+    Object.entries(STANDARD_TYPES).flatMap(([name, type]) =>
+      ["", "std::", "cuda::std::"].map((prefix) => [prefix + name, type])
+    ),
+  ) as QualifiedTypes,
+};
+
+/** A spelling of {@linkcode C_TYPES}. */
+export type CTypeSpelling = keyof typeof C_TYPES;
+
+/** A word of a spelling. */
+export type CTypeWord = WordsOf<CTypeSpelling | "void">;
+
+type WordsOf<Spelling extends string> = Spelling extends `${infer First} ${infer Rest}`
+  ? First | WordsOf<Rest>
+  : Spelling;
+
+/** Every {@linkcode CTypeWord}. */
+export const C_TYPE_WORDS: ReadonlySet<string> = new Set(
+  [...Object.keys(C_TYPES), "void"].flatMap((spelling) => spelling.split(" ")),
+);
+
+const IGNORED = ["volatile", "__grid_constant__"] as const;
+const ELABORATED = ["struct", "class", "union", "typename"] as const;
+const ATTRIBUTES = [
+  "__launch_bounds__",
+  "__cluster_dims__",
+  "__block_size__",
+  "__maxnreg__",
+  "__align__",
+  "alignas",
+  "__attribute__",
+] as const;
+const RESTRICT = ["restrict", "__restrict", "__restrict__"] as const;
+
+/** A word beside a type that does not change how an argument is passed. */
+export type IgnoredQualifier = (typeof IGNORED)[number];
+
+/** A word before a type's name. */
+export type ElaboratedWord = (typeof ELABORATED)[number];
+
+/** A word with parentheses that does not change how a kernel is called. */
+export type AttributeWord = (typeof ATTRIBUTES)[number];
+
+/** A word that promises that a pointer is the only way to its memory. */
+export type RestrictQualifier = (typeof RESTRICT)[number];
+
+/** Every {@linkcode IgnoredQualifier}. */
+export const IGNORED_QUALIFIERS: ReadonlySet<string> = new Set(IGNORED);
+/** Every {@linkcode ElaboratedWord}. */
+export const ELABORATED_WORDS: ReadonlySet<string> = new Set(ELABORATED);
+/** Every {@linkcode AttributeWord}. */
+export const ATTRIBUTE_WORDS: ReadonlySet<string> = new Set(ATTRIBUTES);
+/** Every {@linkcode RestrictQualifier}. */
+export const RESTRICT_QUALIFIERS: ReadonlySet<string> = new Set(RESTRICT);
+
+/**
+ * The element type of the memory that a pointer to a scalar type takes. Memory has no unsigned
+ * 64- and 16-bit element types: a pointer to one takes the signed type of that width.
+ */
+export type PointeeDType<Type extends ScalarType> = Type extends "uint64" ? "int64"
+  : Type extends "uint16" ? "int16"
+  : Extract<Type, DType>;
+
+/** The element type of {@linkcode PointeeDType}, at run time. */
+export function pointeeDType(type: ScalarType): DType {
+  if (type === "uint64") return "int64";
+  return type === "uint16" ? "int16" : type;
+}
+
+/** The bytes of a scalar type. */
+export function bytesOfScalar(type: ScalarType): 1 | 2 | 4 | 8 {
+  return bytesPerElement(pointeeDType(type));
+}
+
+/** The scalar type of a spelling, words separated by one space; `undefined` for others. */
+export function scalarTypeOf(spelling: string): ScalarType | undefined {
+  return Object.hasOwn(C_TYPES, spelling) ? C_TYPES[spelling as CTypeSpelling] : undefined;
+}
+
+/** The range of a scalar type; `undefined` if it is no integer. */
+export function integerRange(
+  type: ScalarType,
+): { readonly lowest: bigint; readonly highest: bigint } | undefined {
+  const bits = BigInt(8 * bytesOfScalar(type));
+  if (type.startsWith("uint")) return { lowest: 0n, highest: (1n << bits) - 1n };
+  if (!type.startsWith("int")) return undefined;
+  return { lowest: -(1n << (bits - 1n)), highest: (1n << (bits - 1n)) - 1n };
+}
+
+// ---- Vectors -------------------------------------------------------------------------------------
+
+/** The types whose vectors have one to four elements, as the vectors' names begin. */
+const ELEMENTS = {
+  char: "int8",
+  uchar: "uint8",
+  short: "int16",
+  ushort: "uint16",
+  int: "int32",
+  uint: "uint32",
+  long: "int64",
+  ulong: "uint64",
+  longlong: "int64",
+  ulonglong: "uint64",
+  float: "float32",
+  double: "float64",
+} as const satisfies Readonly<Record<string, ScalarType>>;
+
+/** Vectors of two that belong to the 16-bit floats, by every spelling. */
+const PAIRS = {
+  half2: "float16",
+  __half2: "float16",
+  bfloat162: "bfloat16",
+  nv_bfloat162: "bfloat16",
+  __nv_bfloat162: "bfloat16",
+} as const satisfies Readonly<Record<string, ScalarType>>;
+
+/** The number of elements of a vector. */
+export type VectorLength = 1 | 2 | 3 | 4;
+
+/** The elements of 8 bytes: CUDA 13 declares their vectors of four with two alignments. */
+type WideElement = "long" | "ulong" | "longlong" | "ulonglong" | "double";
+
+/** The element type of each vector of one length. */
+type VectorsOf<Length extends VectorLength> = {
+  readonly [Name in keyof typeof ELEMENTS as `${Name}${Length}`]: readonly [
+    (typeof ELEMENTS)[Name],
+    Length,
+  ];
+};
+
+/** Vectors of four of the elements of 8 bytes whose names say their alignment. */
+type AlignedVectors = {
+  readonly [Name in WideElement as `${Name}4_16a` | `${Name}4_32a`]: readonly [
+    (typeof ELEMENTS)[Name],
+    4,
+  ];
+};
+
+/** The vectors of the 16-bit floats. */
+type PairVectors = {
+  readonly [Name in keyof typeof PAIRS]: readonly [(typeof PAIRS)[Name], 2];
+};
+
+/** The element type and the length of every vector type, by its spellings. */
+export interface VectorTable
+  extends VectorsOf<1>, VectorsOf<2>, VectorsOf<3>, VectorsOf<4>, AlignedVectors, PairVectors {
+  /** Laid out as `uint3`. */
+  readonly dim3: readonly ["uint32", 3];
+}
+
+/** A spelling of a vector type: `float4`, `__half2`, `double4_32a`. */
+export type VectorSpelling = keyof VectorTable;
+
+/** A vector type. */
+export interface VectorType {
+  /** One name for each layout: `longlong2` also for `long2`. */
+  readonly name: string;
+  /** The type of its elements. */
+  readonly element: ScalarType;
+  /** The number of its elements. */
+  readonly length: 1 | 2 | 3 | 4;
+  /** The alignment of its address, in bytes. */
+  readonly alignment: number;
+  /** Its size in bytes. */
+  readonly bytes: number;
+}
+
+/** The alignment that CUDA's `vector_types.h` gives a vector type whose name says none. */
+function alignmentOf(element: ScalarType, length: VectorLength): number {
+  const bytes = bytesOfScalar(element);
+  if (length === 2) return 2 * bytes;
+  return length === 4 ? Math.min(4 * bytes, 16) : bytes;
+}
+
+function vectorType(
+  name: string,
+  element: ScalarType,
+  length: VectorLength,
+  alignment: number = alignmentOf(element, length),
+): VectorType {
+  return { name, element, length, alignment, bytes: length * bytesOfScalar(element) };
+}
+
+/** `long` has 64 bits: its vectors are those of `long long`. */
+function baseName(name: string): string {
+  if (name === "long") return "longlong";
+  return name === "ulong" ? "ulonglong" : name;
+}
+
+function* allVectors(): Generator<[string, VectorType]> {
+  for (const [name, element] of Object.entries(ELEMENTS)) {
+    const base = baseName(name);
+    for (const length of [1, 2, 3, 4] as const) {
+      yield [`${name}${length}`, vectorType(`${base}${length}`, element, length)];
+    }
+    if (bytesOfScalar(element) < 8) continue;
+    yield [`${name}4_16a`, vectorType(`${base}4`, element, 4)];
+    yield [`${name}4_32a`, vectorType(`${base}4_32a`, element, 4, 32)];
+  }
+  for (const [name, element] of Object.entries(PAIRS)) {
+    yield [name, vectorType(element === "float16" ? "half2" : "nv_bfloat162", element, 2)];
+  }
+  yield ["dim3", vectorType("uint3", "uint32", 3)];
+}
+
+const VECTOR_TYPES: ReadonlyMap<string, VectorType> = new Map(allVectors());
+
+/** All spellings of vector types. */
+export const VECTOR_SPELLINGS: readonly VectorSpelling[] = [
+  ...VECTOR_TYPES.keys(),
+] as VectorSpelling[];
+
+/** The vector type of a spelling, such as `float3`; `undefined` for others. */
+export function vectorTypeOf(spelling: string): VectorType | undefined {
+  return VECTOR_TYPES.get(spelling);
+}

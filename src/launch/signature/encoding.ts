@@ -1,0 +1,286 @@
+/**
+ * Encodes scalars, vectors and structs as the bytes that a kernel sees, and decodes them.
+ *
+ * A value without such bytes is a result here, not an exception: the caller knows its name and
+ * words the error.
+ *
+ * @module
+ */
+
+import { describeValue } from "../../ffi/describe_value.ts";
+import {
+  narrowFloatBits,
+  type NarrowFloatDType,
+  narrowFloatValue,
+} from "../../memory/narrow_float.ts";
+import { bytesOfScalar, integerRange, type ScalarType, type VectorType } from "./c_types.ts";
+import type { FieldLayout, StructType } from "./struct_type.ts";
+
+/** A scalar, a vector or a struct. */
+type ElementType = FieldLayout["element"];
+
+/** Why a value cannot be encoded. */
+export interface EncodingProblem {
+  /** The place in the value: `.position[2]`; empty for the value itself. */
+  readonly path: string;
+  /** The allowed values: `an integer in 0..255`. */
+  readonly allowed: string;
+  /** The value there. */
+  readonly value: unknown;
+  /** Whether the value has the right kind but is out of range. */
+  readonly isRange: boolean;
+}
+
+/**
+ * The error for a value that cannot be encoded.
+ *
+ * @param subject The action and the name of the value: `Cannot launch f as argument particle`.
+ */
+export function encodingError(
+  subject: string,
+  { path, allowed, value, isRange }: EncodingProblem,
+): TypeError | RangeError {
+  const ErrorClass = isRange ? RangeError : TypeError;
+  return new ErrorClass(`${subject}${path} must be ${allowed}: it is ${describeValue(value)}`);
+}
+
+/** The bytes of one element. */
+export function bytesOfElement(element: ElementType): number {
+  return typeof element === "string" ? bytesOfScalar(element) : element.bytes;
+}
+
+/** Whether a type is a float of 16 or 8 bits. */
+export function isNarrowFloat(type: ScalarType): type is NarrowFloatDType {
+  return type === "float16" || type === "bfloat16" || type.startsWith("float8");
+}
+
+/**
+ * Encodes a value: floats are rounded to nearest, ties to even; integers must fit; padding of
+ * structs becomes zero. Bytes are little-endian, as on every machine with CUDA.
+ *
+ * @param value Any value: it is checked.
+ * @returns The problem; `undefined` on success.
+ */
+export function tryEncode(
+  type: ElementType,
+  value: unknown,
+  view: DataView,
+  offset: number,
+): EncodingProblem | undefined {
+  if (typeof type === "string") return encodeScalar(type, value, view, offset);
+  return "fields" in type
+    ? encodeStruct(type, value, view, offset)
+    : encodeVector(type, value, view, offset);
+}
+
+/** Decodes a value: 64-bit integers as `bigint`, arrays and vectors as arrays. */
+export function decode(type: ElementType, view: DataView, offset: number): unknown {
+  if (typeof type === "string") return decodeScalar(type, view, offset);
+  if ("fields" in type) {
+    return Object.fromEntries(
+      type.fields.map((field) => [field.name, decodeArray(field, 0, view, offset + field.offset)]),
+    );
+  }
+  const step = bytesOfScalar(type.element);
+  return Array.from(
+    { length: type.length },
+    (_, i) => decodeScalar(type.element, view, offset + i * step),
+  );
+}
+
+// ---- Scalars -------------------------------------------------------------------------------------
+
+function encodeScalar(
+  type: ScalarType,
+  value: unknown,
+  view: DataView,
+  offset: number,
+): EncodingProblem | undefined {
+  const range = integerRange(type);
+  const bytes = bytesOfScalar(type);
+  if (type === "bool" && typeof value === "boolean") view.setUint8(offset, Number(value));
+  else if (range !== undefined && isIntegerIn(range, bytes, value)) {
+    writeInteger(bytes, value, view, offset);
+  } else if (type !== "bool" && range === undefined && typeof value === "number") {
+    writeFloat(type, value, view, offset);
+  } else {
+    const isNumber = typeof value === "number" || (typeof value === "bigint" && bytes === 8);
+    const isRange = isNumber && range !== undefined;
+    return { path: "", allowed: allowedValues(type), value, isRange };
+  }
+  return undefined;
+}
+
+function isIntegerIn(
+  { lowest, highest }: { readonly lowest: bigint; readonly highest: bigint },
+  bytes: number,
+  value: unknown,
+): value is number | bigint {
+  // A number beyond 2^53 may have lost digits already.
+  const isInteger = bytes === 8 && typeof value === "bigint" || Number.isSafeInteger(value);
+  return isInteger && (value as number | bigint) >= lowest && (value as number | bigint) <= highest;
+}
+
+function writeInteger(
+  bytes: number,
+  value: number | bigint,
+  view: DataView,
+  offset: number,
+): void {
+  if (bytes === 8) view.setBigUint64(offset, BigInt.asUintN(64, BigInt(value)), true);
+  else if (bytes === 4) view.setUint32(offset, Number(value), true);
+  else if (bytes === 2) view.setUint16(offset, Number(value), true);
+  else view.setUint8(offset, Number(value));
+}
+
+function writeFloat(type: ScalarType, value: number, view: DataView, offset: number): void {
+  if (type === "float64") view.setFloat64(offset, value, true);
+  else if (type === "float32") view.setFloat32(offset, value, true);
+  else {writeInteger(
+      bytesOfScalar(type),
+      narrowFloatBits(type as NarrowFloatDType, value),
+      view,
+      offset,
+    );}
+}
+
+function allowedValues(type: ScalarType): string {
+  if (type === "bool") return "a boolean";
+  const range = integerRange(type);
+  if (range === undefined) return "a number";
+  const integers = `an integer in ${range.lowest}..${range.highest}`;
+  return bytesOfScalar(type) < 8
+    ? integers
+    : `${integers}, beyond ${Number.MAX_SAFE_INTEGER} as a bigint`;
+}
+
+function decodeScalar(type: ScalarType, view: DataView, offset: number): number | bigint | boolean {
+  switch (type) {
+    case "bool":
+      return view.getUint8(offset) !== 0;
+    case "float64":
+      return view.getFloat64(offset, true);
+    case "float32":
+      return view.getFloat32(offset, true);
+    case "int64":
+      return view.getBigInt64(offset, true);
+    case "uint64":
+      return view.getBigUint64(offset, true);
+    case "int32":
+      return view.getInt32(offset, true);
+    case "uint32":
+      return view.getUint32(offset, true);
+    case "int16":
+      return view.getInt16(offset, true);
+    case "uint16":
+      return view.getUint16(offset, true);
+    case "int8":
+      return view.getInt8(offset);
+    case "uint8":
+      return view.getUint8(offset);
+    default:
+      return narrowFloatValue(
+        type,
+        bytesOfScalar(type) === 2 ? view.getUint16(offset, true) : view.getUint8(offset),
+      );
+  }
+}
+
+// ---- Vectors, structs and arrays -----------------------------------------------------------------
+
+/** Whether a value has a length and elements: an array or a typed array. */
+function isArrayValue(value: unknown): value is ArrayLike<unknown> {
+  return Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
+}
+
+function arrayProblem(allowed: string, value: unknown): EncodingProblem {
+  if (!isArrayValue(value)) return { path: "", allowed, value, isRange: false };
+  return { path: ".length", allowed: `that of ${allowed}`, value: value.length, isRange: true };
+}
+
+function encodeVector(
+  { name, element, length }: VectorType,
+  value: unknown,
+  view: DataView,
+  offset: number,
+): EncodingProblem | undefined {
+  if (!isArrayValue(value) || value.length !== length) {
+    const numbers = length === 1 ? "number" : "numbers";
+    return arrayProblem(`an array of ${length} ${numbers}, as it is ${name}`, value);
+  }
+  const step = bytesOfScalar(element);
+  for (let i = 0; i < length; i++) {
+    const problem = encodeScalar(element, value[i], view, offset + i * step);
+    if (problem !== undefined) return { ...problem, path: `[${i}]` };
+  }
+  return undefined;
+}
+
+function encodeStruct(
+  struct: StructType,
+  value: unknown,
+  view: DataView,
+  offset: number,
+): EncodingProblem | undefined {
+  if (typeof value !== "object" || value === null || isArrayValue(value)) {
+    const allowed = `an object with the fields of ${struct.name}`;
+    return { path: "", allowed, value, isRange: false };
+  }
+  new Uint8Array(view.buffer, view.byteOffset + offset, struct.bytes).fill(0);
+  const members = value as Readonly<Record<string, unknown>>;
+  for (const field of struct.fields) {
+    // A getter may throw; that error is the caller's, and passes.
+    const member = members[field.name];
+    const problem = encodeArray(field, 0, member, view, offset + field.offset);
+    if (problem !== undefined) return { ...problem, path: `.${field.name}${problem.path}` };
+  }
+  // An unknown field is a misspelt one, or one that would be lost.
+  const unknown = Object.keys(value).find((name) =>
+    !struct.fields.some((field) => field.name === name)
+  );
+  if (unknown === undefined) return undefined;
+  const allowed = `absent, as ${struct.name} has no such field`;
+  return { path: `.${unknown}`, allowed, value: members[unknown], isRange: false };
+}
+
+/** Encodes a field from one of its dimensions on. */
+function encodeArray(
+  field: FieldLayout,
+  dimension: number,
+  value: unknown,
+  view: DataView,
+  offset: number,
+): EncodingProblem | undefined {
+  const extent = field.extents[dimension];
+  if (extent === undefined) return tryEncode(field.element, value, view, offset);
+  if (!isArrayValue(value) || value.length !== extent) {
+    return arrayProblem(`an array of ${extent}`, value);
+  }
+  const step = stepOf(field, dimension);
+  for (let i = 0; i < extent; i++) {
+    const problem = encodeArray(field, dimension + 1, value[i], view, offset + i * step);
+    if (problem !== undefined) return { ...problem, path: `[${i}]${problem.path}` };
+  }
+  return undefined;
+}
+
+function decodeArray(
+  field: FieldLayout,
+  dimension: number,
+  view: DataView,
+  offset: number,
+): unknown {
+  const length = field.extents[dimension];
+  if (length === undefined) return decode(field.element, view, offset);
+  const step = stepOf(field, dimension);
+  return Array.from(
+    { length },
+    (_, i) => decodeArray(field, dimension + 1, view, offset + i * step),
+  );
+}
+
+/** The bytes from one element of a dimension to the next. */
+function stepOf({ element, extents }: FieldLayout, dimension: number): number {
+  return extents.slice(dimension + 1)
+    .reduce((product, extent) => product * extent, bytesOfElement(element));
+}
