@@ -91,7 +91,7 @@ export { UnsupportedPlatformError } from "./src/ffi/platform.ts";
 export { type ForeignStreamOptions, Stream, type StreamOptions } from "./src/stream/stream.ts";
 export { Event, type EventOptions } from "./src/stream/event.ts";
 export { Graph } from "./src/stream/graph.ts";
-export type { CaptureOptions } from "./src/stream/capture.ts";
+export type { CaptureOptions } from "./src/stream/graph.ts";
 export type { CaptureMode } from "./src/ffi/native_graph.ts";
 
 // Memory

@@ -60,10 +60,9 @@ import {
   uploadStream,
 } from "../memory/upload/stream_upload.ts";
 import { UploadRing, type UploadRingOptions } from "../memory/upload/upload_ring.ts";
-import { defaultStream } from "../stream/default_stream.ts";
+import { defaultStream, Stream, type StreamOptions } from "../stream/stream.ts";
 import { Event, type EventOptions } from "../stream/event.ts";
 import { duringDeviceWait, refuseDeviceWait } from "../stream/running_captures.ts";
-import { Stream, type StreamOptions } from "../stream/stream.ts";
 import { DeviceKernels } from "./device_kernels.ts";
 import {
   compileFile,

@@ -6,9 +6,8 @@
 
 import { requireInstance } from "../ffi/arguments.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
-import { defaultStream } from "../stream/default_stream.ts";
+import { defaultStream, Stream } from "../stream/stream.ts";
 import { refuseCaptured, refuseWhileCapturing } from "../stream/running_captures.ts";
-import { Stream } from "../stream/stream.ts";
 import {
   copyArrayToDevice,
   copyDeviceToArray,

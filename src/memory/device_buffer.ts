@@ -6,8 +6,7 @@
 
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
-import { defaultStream } from "../stream/default_stream.ts";
-import type { Stream } from "../stream/stream.ts";
+import { defaultStream, type Stream } from "../stream/stream.ts";
 import type { Allocation } from "./allocation.ts";
 import {
   bytesOfLength,

@@ -11,7 +11,7 @@
 import { giveBack, giveBackAfterFailure } from "../ffi/give_back.ts";
 import { createEvent, destroyEvent, queryEvent, recordEvent } from "../ffi/native_stream.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
-import { eventDone } from "../stream/completion.ts";
+import { eventDone } from "../stream/event.ts";
 import type { Stream } from "../stream/stream.ts";
 import { MAXIMUM_SLAB_BYTES, PinnedSlab } from "./pinned_slab.ts";
 

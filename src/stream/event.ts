@@ -1,38 +1,40 @@
 /**
- * Events: points in a stream's work that can be waited for and timed.
+ * Events: points in a stream's work to wait for and to measure time between.
  *
  * @module
  */
 
+import { setImmediate } from "node:timers";
+import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
+import { giveBack } from "../ffi/give_back.ts";
 import {
   createEvent,
   destroyEvent,
   elapsedMilliseconds,
   queryEvent,
   recordEvent,
+  synchronizeEvent,
   synchronizeEventSync,
 } from "../ffi/native_stream.ts";
-import { requireInstance, requireObject } from "../ffi/arguments.ts";
-import { describeValue } from "../ffi/describe_value.ts";
-import { giveBack } from "../ffi/give_back.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
-import { eventDone } from "./completion.ts";
 import { captureOf, refuseWhileCapturing, type RunningCapture } from "./running_captures.ts";
 import { Stream } from "./stream.ts";
+
+/** The capture that an event was last recorded in, even if that capture has ended. */
+export let captureOfEvent: (event: Event) => RunningCapture | undefined;
 
 /** Options of a new event. */
 export interface EventOptions {
   /**
-   * Whether the event measures time. Events that are only waited for are cheaper, so it is
-   * `false` by default.
+   * Whether the event measures time; `false` by default, because an event without timing is
+   * cheaper.
    */
   readonly timing?: boolean;
 }
 
 /**
- * A point in the work of a stream.
- *
- * Made by {@linkcode Stream.record} or `device.createEvent()`.
+ * A point in the work of a stream, made by {@linkcode Stream.record} or `device.createEvent()`.
  *
  * @example Time a piece of work
  * ```ts
@@ -46,6 +48,8 @@ export interface EventOptions {
  * await end.done();
  * console.log(end.elapsedSince(start), "ms");
  * ```
+ *
+ * @category Streams
  */
 export class Event implements Disposable {
   /** The device the event belongs to. */
@@ -55,7 +59,7 @@ export class Event implements Disposable {
   #handle: number;
   #capture: RunningCapture | undefined;
 
-  /** Makes an event of a device; nothing is recorded yet, so it counts as done. */
+  /** Makes an event. An event that is not recorded yet counts as reached. */
   constructor(context: DeviceContext, options: EventOptions = {}) {
     requireInstance(context, DeviceContext, "context", "create an event");
     requireObject(options, "options", "create an event");
@@ -70,7 +74,7 @@ export class Event implements Disposable {
     }
   }
 
-  /** The native handle, for the layers above. */
+  /** The handle in the native library. */
   get id(): number {
     if (this.#handle === 0) throw new TypeError("Cannot use an event as it is disposed");
     return this.#handle;
@@ -81,19 +85,14 @@ export class Event implements Disposable {
     return this.#handle === 0;
   }
 
-  /**
-   * The capture that the event was last recorded in, also when that is over.
-   *
-   * @internal
-   */
-  get capture(): RunningCapture | undefined {
-    return this.#capture;
+  static {
+    captureOfEvent = (event) => event.#capture;
   }
 
   /**
-   * Marks the point that the stream's work has reached when all work enqueued so far is done. On a
-   * stream that is being captured it marks a point of the graph: streams can wait for it until the
-   * capture ends, but nobody can ask whether it has been reached.
+   * Records the event after all work enqueued on a stream so far. On a stream that is being captured
+   * the event becomes a point of the graph: until the capture ends streams can wait for it, but it
+   * cannot be queried.
    */
   record(stream: Stream): void {
     requireInstance(stream, Stream, "stream", "record an event");
@@ -108,9 +107,9 @@ export class Event implements Disposable {
   }
 
   /**
-   * Whether the last recorded point has been reached; an event never recorded counts as done.
+   * Whether the last recorded point has been reached; true for an event that was never recorded.
    *
-   * @throws {TypeError} If the event was recorded in a capture, or one that forbids it is running.
+   * @throws {TypeError} If the event was recorded in a capture, or a running capture forbids it.
    */
   query(): boolean {
     this.#refuseWaiting("query an event");
@@ -120,7 +119,7 @@ export class Event implements Disposable {
   /**
    * Waits for the last recorded point without blocking the event loop.
    *
-   * @throws {TypeError} If the event was recorded in a capture, or one that forbids it is running.
+   * @throws {TypeError} If the event was recorded in a capture, or a running capture forbids it.
    * @throws {CudaError} If the work before it failed.
    */
   async done(): Promise<void> {
@@ -131,7 +130,7 @@ export class Event implements Disposable {
   /**
    * Waits for the last recorded point, blocking this thread.
    *
-   * @throws {TypeError} If the event was recorded in a capture, or one that forbids it is running.
+   * @throws {TypeError} If the event was recorded in a capture, or a running capture forbids it.
    * @throws {CudaError} If the work before it failed.
    */
   doneSync(): void {
@@ -142,9 +141,9 @@ export class Event implements Disposable {
   /**
    * Milliseconds from another event to this one.
    *
-   * @throws {TypeError} If one of them does not measure time, is of another device, or was recorded
-   * in a capture.
-   * @throws {CudaError} If one of them is not recorded or not done.
+   * @throws {TypeError} If either event does not measure time, belongs to another device, or was
+   * recorded in a capture.
+   * @throws {CudaError} If either event is not recorded or not reached.
    */
   elapsedSince(start: Event): number {
     requireInstance(start, Event, "start", "measure the time between two events");
@@ -166,13 +165,13 @@ export class Event implements Disposable {
   #refuseWaiting(action: string): void {
     if (this.#capture !== undefined) {
       throw new TypeError(
-        `Cannot ${action} as it was recorded in a capture: a graph passes it, whenever that is launched`,
+        `Cannot ${action} as it was recorded in a capture: it is reached whenever the graph runs`,
       );
     }
     refuseWhileCapturing(this.context.library, action);
   }
 
-  /** Forgets the event; work that waits for it still does. */
+  /** Destroys the event. Work that waits for it still does. */
   [Symbol.dispose](): void {
     if (this.#handle === 0) return;
     giveBack(
@@ -191,4 +190,29 @@ function requireFlag(timing: unknown): boolean {
   throw new TypeError(
     `Cannot create an event as timing must be true or false: it is ${describeValue(timing)}`,
   );
+}
+
+/** Milliseconds to poll before a thread waits: about the cost of starting the wait on a thread. */
+const POLLING_MILLISECONDS = 0.1;
+
+/** Resolves in the next turn of the event loop, after about 1 µs if there is nothing else to do. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
+}
+
+/**
+ * Resolves when an event has been reached, without blocking the event loop. A nonblocking FFI call
+ * costs about 30 µs and a thread; a query costs nanoseconds. Short waits therefore poll, and only
+ * long ones use a thread.
+ *
+ * @throws {CudaError} If earlier work failed.
+ */
+export async function eventDone(context: DeviceContext, event: number): Promise<void> {
+  const { library, ordinal } = context;
+  const started = performance.now();
+  do {
+    if (queryEvent(library, ordinal, event)) return;
+    await nextTurn();
+  } while (performance.now() - started < POLLING_MILLISECONDS);
+  await synchronizeEvent(library, ordinal, event);
 }

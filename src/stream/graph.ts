@@ -1,27 +1,47 @@
 /**
- * Graphs: work that was captured once and is launched as often as one likes.
+ * Graphs: work that is captured once and launched many times.
  *
  * @module
  */
 
-import { requireInstance } from "../ffi/arguments.ts";
+import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
 import { giveBack, giveBackAfterFailure, takeSteps } from "../ffi/give_back.ts";
-import { destroyGraph, endCapture, graphNodeCount, launchGraph } from "../ffi/native_graph.ts";
+import {
+  beginCapture,
+  CAPTURE_MODES,
+  type CaptureMode,
+  destroyGraph,
+  endCapture,
+  graphNodeCount,
+  launchGraph,
+  queryCapture,
+} from "../ffi/native_graph.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { enqueueHeard, listenersOf } from "./activity.ts";
-import { defaultStream } from "./default_stream.ts";
-import { captureOf, type RunningCapture } from "./running_captures.ts";
-import { Stream } from "./stream.ts";
+import {
+  addRunningCapture,
+  captureObservers,
+  captureOf,
+  refuseDuringDeviceWait,
+  removeRunningCapture,
+  RunningCapture,
+} from "./running_captures.ts";
+import { defaultStream, Stream } from "./stream.ts";
 
-/** Gives back what a graph has used; its last launches may still be running on these streams. */
+// Access to private members for this module.
+let graphOfCapture: (capture: RunningCapture) => Graph;
+let releaseGraph: (graph: Graph) => void;
+
+/** Releases resources of a graph. The last launches may still run on these streams. */
 export type GraphCloser = (streams: ReadonlySet<Stream>) => void;
 
 /**
- * Captured work, made by {@linkcode Stream.capture}. Launching it costs one call, however much work
- * it is, and what was captured on several streams overlaps again.
+ * Captured work, made by {@linkcode Stream.capture}. A launch costs one call regardless of the amount
+ * of work, and work captured on several streams overlaps again.
  *
- * A graph works on the addresses that were captured, as a kernel does. Change what is in the
- * buffers between launches, and keep the buffers until the last launch is done.
+ * A graph uses the captured addresses. Change the content of the buffers between launches, and keep
+ * the buffers until the last launch has finished.
  *
  * @example Run two kernels by one launch
  * ```ts
@@ -38,11 +58,13 @@ export type GraphCloser = (streams: ReadonlySet<Stream>) => void;
  * graph.launch();
  * console.log(await y.toArray()); // Float32Array(3) [ 6, 12, 18 ]
  * ```
+ *
+ * @category Streams
  */
 export class Graph implements Disposable {
-  /** The device of the stream that was captured. */
+  /** The device of the captured stream. */
   readonly context: DeviceContext;
-  /** How many operations it has; a graph launched while it was captured counts as one. */
+  /** The number of operations; a nested graph counts as one. */
   readonly nodeCount: number;
   readonly #closers: GraphCloser[] = [];
   readonly #launchListeners: ((stream: Stream) => void)[] = [];
@@ -61,26 +83,22 @@ export class Graph implements Disposable {
     context.retain();
   }
 
-  /**
-   * Ends a capture and makes its graph.
-   *
-   * @internal
-   */
-  static ofCapture(capture: RunningCapture): Graph {
-    const { context, id } = capture.stream;
-    const { library, ordinal } = context;
-    const handle = endCapture(library, ordinal, id);
-    try {
-      return new Graph(context, handle, capture.children);
-    } catch (error) {
-      giveBackAfterFailure({
-        [Symbol.dispose]: () => destroyGraph(library, ordinal, handle),
-      });
-      throw error;
-    }
+  static {
+    graphOfCapture = ({ stream, children }) => {
+      const { context, id } = stream;
+      const { library, ordinal } = context;
+      const handle = endCapture(library, ordinal, id);
+      try {
+        return new Graph(context, handle, children);
+      } catch (error) {
+        giveBackAfterFailure({ [Symbol.dispose]: () => destroyGraph(library, ordinal, handle) });
+        throw error;
+      }
+    };
+    releaseGraph = (graph) => graph.#release([]);
   }
 
-  /** The handle of the native library, for the layers above. */
+  /** The handle in the native library. */
   get id(): number {
     if (this.#disposed) throw new TypeError("Cannot use a graph as it is disposed");
     return this.#id;
@@ -92,12 +110,13 @@ export class Graph implements Disposable {
   }
 
   /**
-   * Enqueues all of its work, behind the stream's own and behind the launch before this one, on
-   * whichever stream that was. On a stream that is being captured it becomes part of that graph.
+   * Enqueues the graph's work after the stream's own work and after the previous launch, on any
+   * stream. On a stream that is being captured the graph becomes part of the captured graph.
    *
-   * @param stream Of this or another device of the same library; the device's default stream if
-   * none is given.
-   * @throws {TypeError} If the graph or the stream is disposed, or of another library.
+   * @param stream A stream of this or another device of the same library; the device's default
+   * stream if absent.
+   * @throws {TypeError} If the graph or the stream is disposed, or they belong to different
+   * libraries.
    */
   launch(stream: Stream = defaultStream(this.context)): void {
     const { library, label } = this.context;
@@ -119,13 +138,13 @@ export class Graph implements Disposable {
     if (capture !== undefined) this.#becomePartOf(capture);
     else if (stream !== this.#lastStream) {
       this.#lastStream = stream;
-      this.#tellOfLaunch(stream);
+      this.#notifyLaunch(stream);
     }
   }
 
-  #tellOfLaunch(stream: Stream): void {
+  #notifyLaunch(stream: Stream): void {
     for (const launched of this.#launchListeners) launched(stream);
-    for (const child of this.#children) child.#tellOfLaunch(stream);
+    for (const child of this.#children) child.#notifyLaunch(stream);
   }
 
   #becomePartOf(capture: RunningCapture): void {
@@ -135,39 +154,34 @@ export class Graph implements Disposable {
   }
 
   /**
-   * Registers who is told of each stream that the graph, or one that it is part of, is launched on;
-   * not again where the last launch was on the same.
-   *
-   * @internal For the layers above, which keep memory for it.
+   * Registers a function to call with each stream on which the graph, or a graph that contains it,
+   * is launched, except for repeated launches on the same stream.
    */
   onLaunch(launched: (stream: Stream) => void): void {
     this.#launchListeners.push(launched);
   }
 
   /**
-   * Registers what is to be given back with the graph. Launches are one after another, so that
-   * what is enqueued on the streams that it is told comes after all of them.
-   *
-   * @internal For the layers above, which keep memory for it.
+   * Registers a function to call when the graph is destroyed. Launches run one after the other, so
+   * work enqueued on the given streams runs after all of them.
    */
   onDispose(close: GraphCloser): void {
     this.#closers.push(close);
   }
 
-  /** Forgets the graph; launches of it still complete, and graphs that it is part of keep it. */
+  /** Destroys the graph. Its launches still complete, and graphs that contain it keep it alive. */
   [Symbol.dispose](): void {
     if (this.#disposed) return;
-    this.release();
+    this.#release([]);
     this.#disposed = true;
   }
 
   /**
-   * Lets go once: the last of its owner and of the graphs that it is part of gives it back.
+   * Drops one reference: that of the owner or of a containing graph. The last one destroys the graph.
    *
-   * @param streams Where the graph that lets go was last launched.
-   * @internal
+   * @param streams The streams of the last launches of the containing graph.
    */
-  release(streams: Iterable<Stream> = []): void {
+  #release(streams: Iterable<Stream>): void {
     for (const stream of streams) this.#streams.add(stream);
     if (this.#holders > 1) {
       this.#holders--;
@@ -182,14 +196,14 @@ export class Graph implements Disposable {
     giveBack(
       this.context,
       () =>
-        // One that fails stays, for the next attempt.
+        // A step that fails stays registered for the next attempt.
         takeSteps([
           ...this.#closers.toReversed().map((close) => () => {
             close(this.#streams);
             this.#closers.pop();
           }),
           ...this.#children.toReversed().map((child) => () => {
-            child.release(this.#streams);
+            child.#release(this.#streams);
             this.#children.pop();
           }),
           () => destroyGraph(library, ordinal, this.#id),
@@ -200,4 +214,122 @@ export class Graph implements Disposable {
       },
     );
   }
+}
+
+/** Options of `stream.capture()`. */
+export interface CaptureOptions {
+  /**
+   * The threads in which calls that wait for or query other work are forbidden during the capture:
+   *
+   * - `"thread-local"`: this thread. The default.
+   * - `"global"`: all threads of the process. Such a call fails and invalidates the capture.
+   * - `"relaxed"`: none, except for calls on the captured streams themselves.
+   */
+  readonly mode?: CaptureMode;
+}
+
+const ACTION = "capture a stream";
+
+const AsyncFunction = (async () => {}).constructor;
+
+/**
+ * Captures the work that `body` enqueues; see {@linkcode Stream.capture}.
+ *
+ * @throws {TypeError} If the stream is already being captured, or `body` is asynchronous.
+ * @throws {CudaError} If the capture was invalidated, or another stream was not joined.
+ */
+export function captureWork(stream: Stream, body: () => void, options: CaptureOptions): Graph {
+  requireBody(body);
+  requireObject(options, "options", ACTION);
+  const { mode: requested = "thread-local" } = options;
+  const mode = requireMode(requested);
+  if (captureOf(stream) !== undefined) {
+    throw new TypeError(`Cannot ${ACTION} as it is being captured already`);
+  }
+  const capture = begin(stream, mode);
+  let failure: { readonly error: unknown } | undefined;
+  try {
+    for (const observer of captureObservers()) observer.captureBegun(capture, stream);
+    requireNoPromise(body());
+  } catch (error) {
+    failure = { error };
+  }
+  return end(capture, failure);
+}
+
+function begin(stream: Stream, mode: CaptureMode): RunningCapture {
+  const { library, ordinal } = stream.context;
+  refuseDuringDeviceWait(library, ACTION);
+  beginCapture(library, ordinal, stream.id, mode);
+  try {
+    const { id } = queryCapture(library, ordinal, stream.id);
+    const capture = new RunningCapture(stream, mode, id);
+    addRunningCapture(capture);
+    return capture;
+  } catch (error) {
+    giveBackAfterFailure({ [Symbol.dispose]: () => abandon(stream) });
+    throw error;
+  }
+}
+
+/** Ends a capture and destroys its graph. */
+function abandon(stream: Stream): void {
+  const { library, ordinal } = stream.context;
+  destroyGraph(library, ordinal, endCapture(library, ordinal, stream.id));
+}
+
+function end(capture: RunningCapture, failure: { readonly error: unknown } | undefined): Graph {
+  const errors: unknown[] = failure === undefined ? [] : [failure.error];
+  const graph = endNative(capture, errors);
+  removeRunningCapture(capture);
+  for (const observer of captureObservers()) {
+    attempt(errors, () => observer.captureEnded(capture, graph));
+  }
+  for (const act of capture.takeEndings()) attempt(errors, () => act(graph));
+  if (graph === undefined) {
+    for (const child of capture.children) attempt(errors, () => releaseGraph(child));
+  }
+  if (graph !== undefined && errors.length === 0) return graph;
+  if (graph !== undefined) giveBackAfterFailure(graph);
+  throw errors[0];
+}
+
+/** The graph of a capture; undefined after a failure, which is added to the errors. */
+function endNative(capture: RunningCapture, errors: unknown[]): Graph | undefined {
+  if (errors.length === 0) return attempt(errors, () => graphOfCapture(capture));
+  // An error of the end would only repeat that the capture was invalidated.
+  giveBackAfterFailure({ [Symbol.dispose]: () => abandon(capture.stream) });
+  return undefined;
+}
+
+/** Collects an error, because every observer must be notified and every resource released. */
+function attempt<T>(errors: unknown[], act: () => T): T | undefined {
+  try {
+    return act();
+  } catch (error) {
+    errors.push(error);
+    return undefined;
+  }
+}
+
+function requireBody(body: unknown): asserts body is () => void {
+  if (typeof body === "function" && !(body instanceof AsyncFunction)) return;
+  const found = typeof body === "function" ? "an asynchronous one" : describeValue(body);
+  throw new TypeError(`Cannot ${ACTION} as body must be a synchronous function: it is ${found}`);
+}
+
+/** Work enqueued after an `await` would not be captured. */
+function requireNoPromise(returned: unknown): void {
+  if (typeof (returned as PromiseLike<unknown> | undefined)?.then !== "function") return;
+  // The error below replaces a rejection of the promise.
+  Promise.resolve(returned as PromiseLike<unknown>).catch(() => {});
+  throw new TypeError(`Cannot ${ACTION} as body must be synchronous: it returned a promise`);
+}
+
+function requireMode(mode: unknown): CaptureMode {
+  if (typeof mode === "string" && Object.hasOwn(CAPTURE_MODES, mode)) return mode as CaptureMode;
+  const allowed = Object.keys(CAPTURE_MODES).map((name) => JSON.stringify(name)).join(", ");
+  throw new TypeError(
+    `Cannot ${ACTION} as mode must be one of ${allowed}: it is ${describeValue(mode)}`,
+  );
 }

@@ -1,8 +1,8 @@
 /**
- * The captures that are running in this isolate, and what may not be done meanwhile.
+ * The running captures of this isolate, and checks for calls that captures forbid.
  *
- * A forbidden call does not only fail: it spoils the capture, which then fails when it ends, far
- * from the cause. So what waits asks here before it calls.
+ * A forbidden call fails and also invalidates the capture, which then fails at its end, far from the
+ * cause. Functions that wait or query therefore check here first.
  *
  * @module
  */
@@ -12,44 +12,44 @@ import type { NativeLibrary } from "../ffi/library.ts";
 import type { Graph } from "./graph.ts";
 import type { Stream } from "./stream.ts";
 
-/** Who hears of captures; the layers above keep memory for them. */
+/** An observer of captures. */
 export interface CaptureObserver {
-  /** A capture has begun on a stream. The token is the same for all streams that join it. */
+  /** A capture began on a stream. The token is the same for all streams that join it. */
   captureBegun(token: object, stream: Stream): void;
-  /** It is over; `undefined` when it has failed, so that nobody will ever launch what it holds. */
+  /** The capture ended; its graph is `undefined` if it failed. */
   captureEnded(token: object, graph: Graph | undefined): void;
 }
 
-/** A capture, from its begin to its end; it is the token that identifies it. */
+/** A running capture; the object is its own token. */
 export class RunningCapture {
-  /** The stream that it began on. */
+  /** The stream on which the capture began. */
   readonly stream: Stream;
-  /** Whether it keeps this thread from what waits for other work. */
+  /** The threads in which waiting is forbidden. */
   readonly mode: CaptureMode;
-  /** The number by which the library knows it. */
+  /** The id in the native library. */
   readonly id: number;
-  /** Graphs launched on its streams, which have become part of its own. */
+  /** Graphs launched on the captured streams, which become part of the graph. */
   readonly children: Set<Graph> = new Set();
   readonly #endings: ((graph: Graph | undefined) => void)[] = [];
 
-  /** Notes a capture that has begun. */
+  /** Makes the record of a capture that has begun. */
   constructor(stream: Stream, mode: CaptureMode, id: number) {
     this.stream = stream;
     this.mode = mode;
     this.id = id;
   }
 
-  /** The library whose streams it captures. */
+  /** The library of the captured streams. */
   get library(): NativeLibrary {
     return this.stream.context.library;
   }
 
-  /** Registers what is to be done at its end, with its graph or `undefined` when it has failed. */
+  /** Registers a function to call at the end with the graph, or `undefined` after a failure. */
   onEnd(act: (graph: Graph | undefined) => void): void {
     this.#endings.push(act);
   }
 
-  /** What is to be done at its end, once. */
+  /** Removes and returns the registered functions. */
   takeEndings(): readonly ((graph: Graph | undefined) => void)[] {
     return this.#endings.splice(0);
   }
@@ -58,7 +58,7 @@ export class RunningCapture {
 // Bodies are synchronous, so captures of an isolate are nested: the last one began last.
 const running: RunningCapture[] = [];
 const observers: CaptureObserver[] = [];
-// CUDA does not tell which capture it is that was spoilt.
+// CUDA does not report which capture was invalidated.
 const lastCapture = new WeakMap<Stream, RunningCapture>();
 
 /** Whether this isolate is capturing a stream. */
@@ -67,9 +67,9 @@ export function isCapturing(): boolean {
 }
 
 /**
- * Registers who hears of captures.
+ * Registers an observer of captures.
  *
- * @returns Takes the registration back.
+ * @returns Removes the registration.
  */
 export function observeCaptures(observer: CaptureObserver): () => void {
   observers.push(observer);
@@ -79,27 +79,26 @@ export function observeCaptures(observer: CaptureObserver): () => void {
   };
 }
 
-/** Those who hear of captures now. */
+/** The registered observers. */
 export function captureObservers(): readonly CaptureObserver[] {
   return [...observers];
 }
 
-/** Notes that a capture has begun. */
+/** Adds a capture that has begun. */
 export function addRunningCapture(capture: RunningCapture): void {
   running.push(capture);
   capture.library.interruptions++;
   lastCapture.set(capture.stream, capture);
 }
 
-/** Notes that a capture is over. */
+/** Removes a capture that has ended. */
 export function removeRunningCapture(capture: RunningCapture): void {
   running.splice(running.indexOf(capture), 1);
   capture.library.interruptions++;
 }
 
 /**
- * The running capture that a stream is part of. Costs a comparison while nothing is captured, and
- * a native call otherwise.
+ * The running capture of a stream. Costs a native call only while a capture is running.
  */
 export function captureOf(stream: Stream): RunningCapture | undefined {
   if (running.length === 0 || stream.disposed) return undefined;
@@ -117,9 +116,9 @@ export function captureOf(stream: Stream): RunningCapture | undefined {
 }
 
 /**
- * Refuses what a captured stream cannot do.
+ * Throws if a stream is being captured.
  *
- * @throws {TypeError} If the stream is captured.
+ * @throws {TypeError} If the stream is being captured.
  */
 export function refuseCaptured(stream: Stream, action: string, reason: string): void {
   if (captureOf(stream) === undefined) return;
@@ -127,9 +126,9 @@ export function refuseCaptured(stream: Stream, action: string, reason: string): 
 }
 
 /**
- * Refuses what would spoil a running capture unless it is relaxed.
+ * Throws if a running capture forbids waiting and queries.
  *
- * @throws {TypeError} If one is running.
+ * @throws {TypeError} If a capture is running that is not relaxed.
  */
 export function refuseWhileCapturing(library: NativeLibrary, action: string): void {
   if (running.length === 0) return;
@@ -140,7 +139,7 @@ export function refuseWhileCapturing(library: NativeLibrary, action: string): vo
 }
 
 /**
- * Refuses to ask for, or wait for, the work of a stream when that would spoil a capture.
+ * Throws if waiting for a stream or querying it would invalidate a capture.
  *
  * @throws {TypeError} If it would.
  */
@@ -151,11 +150,11 @@ export function refuseWaiting(stream: Stream, action: string): void {
 }
 
 /**
- * Refuses to let a stream wait for an event that its capture, or the event's, has nothing to do
- * with: what runs and what is captured cannot wait for each other.
+ * Throws if a stream and an event belong to different captures: running and captured work cannot
+ * wait for each other.
  *
- * @param capture The capture that the event was last recorded in, also when that is over.
- * @throws {TypeError} If that is so.
+ * @param capture The capture in which the event was last recorded, even if it has ended.
+ * @throws {TypeError} If the captures differ.
  */
 export function refuseEventOfOtherCapture(
   stream: Stream,
@@ -168,15 +167,15 @@ export function refuseEventOfOtherCapture(
       "Cannot wait for the event as the stream is being captured: the event must be recorded in the same capture",
     );
   }
-  // A stream that is not captured joins a running capture.
+  // The stream joins the event's running capture.
   if (running.includes(capture!)) return;
   throw new TypeError(
-    "Cannot wait for the event as it was recorded in a capture that is over: record it anew",
+    "Cannot wait for the event as it was recorded in a capture that has ended: record it again",
   );
 }
 
 /**
- * Refuses to wait for whole devices, which spoils every capture.
+ * Throws if a capture is running, because waiting for a whole device invalidates every capture.
  *
  * @throws {TypeError} If a capture is running.
  */
@@ -187,11 +186,11 @@ export function refuseDeviceWait(library: NativeLibrary, action: string): void {
   );
 }
 
-// A wait for a whole device that a thread of the runtime has begun spoils captures as well, and may
-// get to its native call late.
+// A pending wait for a whole device on another thread also invalidates captures, and may reach its
+// native call late.
 const deviceWaits = new Map<NativeLibrary, number>();
 
-/** Waits for whole devices on another thread; no capture may begin meanwhile. */
+/** Runs a wait for a whole device on another thread; no capture may begin until it ends. */
 export async function duringDeviceWait<T>(
   library: NativeLibrary,
   wait: () => Promise<T>,
@@ -205,13 +204,13 @@ export async function duringDeviceWait<T>(
 }
 
 /**
- * Refuses to begin a capture that a wait for a device may spoil.
+ * Throws if a pending wait for a device would invalidate a new capture.
  *
- * @throws {TypeError} If one is under way.
+ * @throws {TypeError} If such a wait is pending.
  */
 export function refuseDuringDeviceWait(library: NativeLibrary, action: string): void {
   if ((deviceWaits.get(library) ?? 0) === 0) return;
   throw new TypeError(
-    `Cannot ${action} while a wait for the whole device is under way: await it first`,
+    `Cannot ${action} while a wait for the whole device is pending: await it first`,
   );
 }

@@ -4,6 +4,9 @@
  * @module
  */
 
+import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
+import { giveBack, giveBackAfterFailure, takeSteps } from "../ffi/give_back.ts";
 import {
   adoptStream,
   createStream,
@@ -14,25 +17,24 @@ import {
   synchronizeStreamSync,
   waitForEvent,
 } from "../ffi/native_stream.ts";
-import { requireInstance, requireObject } from "../ffi/arguments.ts";
-import { describeValue } from "../ffi/describe_value.ts";
-import { giveBack, giveBackAfterFailure, takeSteps } from "../ffi/give_back.ts";
 import { contextOf, DeviceContext } from "../hardware/device_context.ts";
-import { type CaptureOptions, captureWork } from "./capture.ts";
-import { Event, type EventOptions } from "./event.ts";
-import type { Graph } from "./graph.ts";
-import {
-  captureOf,
-  refuseEventOfOtherCapture,
-  refuseWaiting,
-  type RunningCapture,
-} from "./running_captures.ts";
+import { captureOf, refuseEventOfOtherCapture, refuseWaiting } from "./running_captures.ts";
+import { captureOfEvent, Event, type EventOptions } from "./event.ts";
+import { type CaptureOptions, captureWork, type Graph } from "./graph.ts";
+
+// Access to private members for the layers above, which the class does not offer to its users.
+
+/** Makes a stream that does not keep its device open; disposing it has no effect. */
+export let makeDeviceStream: (context: DeviceContext) => Stream;
+
+/** Destroys a stream, including one of {@linkcode makeDeviceStream}. */
+export let closeStream: (stream: Stream) => void;
 
 /** Options of a new stream. */
 export interface StreamOptions {
   /**
-   * Urgency: a smaller number is more urgent. 0 by default; {@linkcode Stream.priorities} tells
-   * the range of a device.
+   * The priority; a smaller number is more urgent. 0 by default. {@linkcode Stream.priorities}
+   * returns the range of a device.
    */
   readonly priority?: number;
 }
@@ -44,7 +46,7 @@ export interface ForeignStreamOptions {
 }
 
 /**
- * A queue of work: what is enqueued on one stream runs in order, different streams overlap.
+ * A queue of work. Work on one stream runs in order; work on different streams may overlap.
  * Streams never synchronise with CUDA's legacy default stream.
  *
  * @example
@@ -57,6 +59,8 @@ export interface ForeignStreamOptions {
  * buffer.copyFrom(new Float32Array([1, 2, 3]), { stream });
  * await stream.done();
  * ```
+ *
+ * @category Streams
  */
 export class Stream implements Disposable {
   /** The device the stream belongs to. */
@@ -66,10 +70,10 @@ export class Stream implements Disposable {
   readonly #closers = new Set<() => void>();
 
   /**
-   * Makes a non-blocking stream of a device, or wraps one of another library.
+   * Makes a non-blocking stream of a device, or wraps a stream of another library.
    *
    * @param context The device.
-   * @param options Its priority, or the foreign handle.
+   * @param options The priority, or the foreign handle.
    */
   constructor(context: DeviceContext, options: StreamOptions | ForeignStreamOptions = {}) {
     requireInstance(context, DeviceContext, "context", "create a stream");
@@ -86,24 +90,21 @@ export class Stream implements Disposable {
     }
   }
 
-  /**
-   * Makes the default stream of a device, which does not keep the device open: it belongs to it,
-   * and disposing it does nothing.
-   *
-   * @internal
-   */
-  static ofDevice(context: DeviceContext): Stream {
-    const stream = new Stream(context);
-    stream.#holdsContext = false;
-    context.release();
-    return stream;
+  static {
+    makeDeviceStream = (context) => {
+      const stream = new Stream(context);
+      stream.#holdsContext = false;
+      context.release();
+      return stream;
+    };
+    closeStream = (stream) => stream.#close();
   }
 
   /**
-   * Wraps a `cudaStream_t` that another library made on the device and keeps alive. Disposing the
-   * wrapper leaves that stream alone.
+   * Wraps a `cudaStream_t` that another library owns. Disposing the wrapper does not destroy the
+   * stream.
    *
-   * @param owner The device, or anything else that has its context.
+   * @param owner The device, or another object with its context.
    * @param handle The `cudaStream_t` as a number.
    */
   static fromHandle(owner: { readonly context: DeviceContext }, handle: number): Stream {
@@ -119,13 +120,13 @@ export class Stream implements Disposable {
     return streamPriorities(library, ordinal);
   }
 
-  /** The handle of the native library, for the layers above. */
+  /** The handle in the native library. */
   get id(): number {
     if (this.#id === 0) throw new TypeError("Cannot use a stream as it is disposed");
     return this.#id;
   }
 
-  /** The `cudaStream_t` as a number, for other libraries. */
+  /** The `cudaStream_t` as a number, for other FFI libraries. */
   get handle(): number {
     return streamAddress(this.context.library, this.id);
   }
@@ -135,33 +136,32 @@ export class Stream implements Disposable {
     return this.#id === 0;
   }
 
-  /** Whether it is the default stream of its device. */
+  /** Whether this is the default stream of its device. */
   get isDefault(): boolean {
     return !this.#holdsContext;
   }
 
   /**
-   * The running capture that the stream is part of: the same object for all streams that have
-   * joined it, and `undefined` while the stream's work runs.
+   * Identifies the running capture of the stream; all streams of one capture return the same object.
+   * `undefined` if the stream is not being captured.
    */
   get captureToken(): object | undefined {
     return captureOf(this);
   }
 
   /**
-   * Captures work: what body enqueues on this stream is not run but becomes a graph, and so does
-   * the work of streams that wait for an event recorded here, from that moment on. They have to be
-   * joined again, by this stream waiting for an event of theirs.
+   * Captures the work that `body` enqueues into a graph instead of running it. A stream that waits
+   * for an event of this stream joins the capture, and this stream must wait for an event of that
+   * stream before the capture ends.
    *
-   * While it runs, body may allocate and free, but not wait for work, ask whether it is done, or
-   * move JavaScript arrays: use {@linkcode PinnedBuffer}s for data that changes from launch to
-   * launch. It must be synchronous, as what runs later is not captured. If it throws, the capture
-   * is given up.
+   * `body` may allocate and free memory. It must not wait for work, query it, or copy JavaScript
+   * arrays: use a {@linkcode PinnedBuffer} for data that changes between launches. It must be
+   * synchronous, because later work is not captured. If it throws, the capture is discarded.
    *
    * @param body Enqueues the work.
-   * @param options Which threads the capture restricts.
-   * @throws {TypeError} If the stream is captured already, or body is asynchronous.
-   * @throws {CudaError} If a forbidden call has spoilt the capture, or a stream was not joined.
+   * @param options The threads that the capture restricts.
+   * @throws {TypeError} If the stream is already being captured, or `body` is asynchronous.
+   * @throws {CudaError} If a forbidden call invalidated the capture, or a stream was not joined.
    *
    * @example Two branches
    * ```ts
@@ -189,7 +189,7 @@ export class Stream implements Disposable {
   }
 
   /**
-   * Whether all enqueued work is done.
+   * Whether all enqueued work has finished.
    *
    * @throws {TypeError} If the stream is being captured.
    */
@@ -210,7 +210,7 @@ export class Stream implements Disposable {
     return event;
   }
 
-  /** Makes later work of this stream wait for an event, also of another device. */
+  /** Makes later work of this stream wait for an event of this or another device. */
   wait(event: Event): void {
     requireInstance(event, Event, "event", "wait for an event");
     if (event.context.library !== this.context.library) {
@@ -218,7 +218,7 @@ export class Stream implements Disposable {
         `Cannot wait for an event of ${event.context.label} on a stream of ${this.context.label}`,
       );
     }
-    refuseEventOfOtherCapture(this, event.capture);
+    refuseEventOfOtherCapture(this, captureOfEvent(event));
     waitForEvent(this.context.library, this.context.ordinal, this.id, event.id);
   }
 
@@ -253,10 +253,9 @@ export class Stream implements Disposable {
   }
 
   /**
-   * Registers what is to be given back with the stream.
+   * Registers a function to call when the stream is destroyed.
    *
-   * @returns Takes the registration back: what ends before the stream must not be kept by it.
-   * @internal For the layers above.
+   * @returns Removes the registration.
    */
   onDispose(close: () => void): () => void {
     this.#closers.add(close);
@@ -264,26 +263,23 @@ export class Stream implements Disposable {
   }
 
   /**
-   * Gives the stream back; enqueued work still completes. The default stream of a device stays:
-   * it ends with the device. A stream that has joined a capture stays until the capture ends.
+   * Destroys the stream. Enqueued work still completes. A device's default stream ends with the
+   * device instead, and a stream that joined a capture ends with the capture.
    *
-   * @throws {TypeError} If a capture that began on it is running.
+   * @throws {TypeError} If a capture that began on this stream is running.
    */
   [Symbol.dispose](): void {
-    if (this.#holdsContext) this.close();
+    if (this.#holdsContext) this.#close();
   }
 
-  /**
-   * Gives the stream back, a default stream too.
-   *
-   * @internal For the device that a default stream belongs to.
-   */
-  close(): void {
+  #close(): void {
     if (this.#id === 0) return;
     const capture = captureOf(this);
     if (capture !== undefined) {
-      refuseOrigin(this, capture);
-      return capture.onEnd(() => this.close());
+      if (capture.stream === this) {
+        throw new TypeError("Cannot dispose of a stream while it is being captured");
+      }
+      return capture.onEnd(() => this.#close());
     }
     const { library, ordinal } = this.context;
     giveBack(
@@ -298,11 +294,6 @@ export class Stream implements Disposable {
   }
 }
 
-function refuseOrigin(stream: Stream, capture: RunningCapture): void {
-  if (capture.stream !== stream) return;
-  throw new TypeError("Cannot dispose of a stream while it is being captured");
-}
-
 function createChecked(context: DeviceContext, { priority = 0 }: StreamOptions): number {
   const { least, greatest } = streamPriorities(context.library, context.ordinal);
   if (!Number.isInteger(priority) || priority < greatest || priority > least) {
@@ -313,4 +304,21 @@ function createChecked(context: DeviceContext, { priority = 0 }: StreamOptions):
     );
   }
   return createStream(context.library, context.ordinal, priority);
+}
+
+const defaultStreams = new WeakMap<DeviceContext, Stream>();
+
+/**
+ * The default stream of an opened device, made on first use. It is a non-blocking stream like any
+ * other, but it does not keep the device open, and it ends only with the device: otherwise later
+ * work would go to a new stream without waiting for the old one.
+ */
+export function defaultStream(context: DeviceContext): Stream {
+  const known = defaultStreams.get(context);
+  if (known !== undefined && !known.disposed) return known;
+  if (context.closed) throw new TypeError(`Cannot use ${context.label} as it is disposed`);
+  const stream = makeDeviceStream(context);
+  defaultStreams.set(context, stream);
+  context.onClose(() => closeStream(stream));
+  return stream;
 }

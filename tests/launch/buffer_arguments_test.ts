@@ -8,7 +8,7 @@ import { DeviceBuffer } from "../../src/memory/device_buffer.ts";
 import { ARGUMENT, createCommandBlock } from "../../src/ffi/command_block.ts";
 import { ArgumentWriter } from "../../src/launch/signature/argument_writer.ts";
 import { parseSignature } from "../../src/launch/signature/signature.ts";
-import { defaultStream } from "../../src/stream/default_stream.ts";
+import { defaultStream } from "../../src/stream/stream.ts";
 import { device } from "../support/device.ts";
 
 const SIGNATURE = parseSignature("f(const float* x, float* y)");

@@ -11,7 +11,7 @@ import { memoryReturns } from "../../src/memory/memory_returns.ts";
 import { poolOf } from "../../src/memory/pool/device_pool.ts";
 import { freeAddress } from "../../src/memory/pool/deallocation.ts";
 import { listen } from "../../src/stream/activity.ts";
-import { defaultStream } from "../../src/stream/default_stream.ts";
+import { defaultStream } from "../../src/stream/stream.ts";
 import { type ArgumentRule, KERNELS, referenceBlock, usedSlots } from "./launch_reference.ts";
 import { type LaunchedKernel, RecordedLaunches } from "./recorded_launches.ts";
 

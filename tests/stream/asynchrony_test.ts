@@ -1,5 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { device } from "../support/device.ts";
+import { meet } from "../support/meeting_kernel.ts";
 
 const SPIN = 0.2;
 
@@ -8,54 +9,28 @@ const spin = device.kernels.load(
 );
 const ONE_THREAD = { grid: 1, block: 1 };
 
-/**
- * The shortest of a few measurements, of one when that is under the limit: other work on the
- * machine can only make them longer.
- */
-async function shortest(limit: number, measure: () => Promise<number>): Promise<number> {
-  let found = Infinity;
-  for (let attempt = 0; attempt < 5 && found >= limit; attempt++) {
-    found = Math.min(found, await measure());
-  }
-  return found;
-}
-
-Deno.test("a launch returns at once and the work is done later", async () => {
+Deno.test("Kernel.launch() returns before the work has run", async () => {
   using out = device.allocate("float32", 1, { fill: 0 });
-  const milliseconds = await shortest(1, async () => {
-    device.kernels.fill(out, 0);
-    await device.stream.done();
-    const started = performance.now();
-    spin.launch(ONE_THREAD, out, SPIN * 1e9, 1);
-    const launched = performance.now() - started;
-    const early = device.stream.query();
-    await device.stream.done();
-    const done = performance.now() - started;
-    assertEquals(early, false);
-    assert(done >= SPIN * 1e3, `the kernel was done after ${done} ms`);
-    assertEquals((await out.toArray())[0], 1);
-    return launched;
-  });
-  assert(milliseconds < 1, `the launch took ${milliseconds} ms`);
+  await device.stream.done();
+  const started = performance.now();
+  spin.launch(ONE_THREAD, out, SPIN * 1e9, 1);
+  assertEquals(device.stream.query(), false);
+  await device.stream.done();
+  const done = performance.now() - started;
+  assert(done >= SPIN * 1e3, `the kernel was done after ${done} ms`);
+  assertEquals((await out.toArray())[0], 1);
 });
 
-Deno.test("two streams overlap", async () => {
+Deno.test("Stream runs work beside another stream's", async () => {
   using first = device.createStream();
   using second = device.createStream();
-  using out = device.allocate("float32", 2, { fill: 0 });
-  const limit = 1.7 * SPIN * 1e3;
-  const milliseconds = await shortest(limit, async () => {
-    device.kernels.fill(out, 0);
-    await device.stream.done();
-    const started = performance.now();
-    spin.launch({ ...ONE_THREAD, stream: first }, out.view(0, 1), SPIN * 1e9, 1);
-    spin.launch({ ...ONE_THREAD, stream: second }, out.view(1, 2), SPIN * 1e9, 2);
-    await Promise.all([first.done(), second.done()]);
-    const elapsed = performance.now() - started;
-    assertEquals([...await out.toArray()], [1, 2]);
-    return elapsed;
-  });
-  assert(milliseconds < limit, `both together took ${milliseconds} ms, one takes ${SPIN * 1e3}`);
+  using flags = device.allocate("int32", 2, { fill: 0 });
+  using met = device.allocate("int32", 2, { fill: 0 });
+  await device.stream.done();
+  meet.launch({ ...ONE_THREAD, stream: first }, flags, 0, met);
+  meet.launch({ ...ONE_THREAD, stream: second }, flags, 1, met);
+  await Promise.all([first.done(), second.done()]);
+  assertEquals([...await met.toArray()], [1, 1]);
 });
 
 /** A slow write on one stream, then a copy on another, with or without a wait between them. */
@@ -74,15 +49,15 @@ async function copyAfterSlowWrite(wait: boolean): Promise<number> {
   return value;
 }
 
-Deno.test("without a wait between streams the reader sees the old value", async () => {
+Deno.test("Stream without wait() reads the old value", async () => {
   assertEquals(await copyAfterSlowWrite(false), 0);
 });
 
-Deno.test("with a wait between streams the reader sees the new value", async () => {
+Deno.test("Stream.wait() makes a reader see the new value", async () => {
   assertEquals(await copyAfterSlowWrite(true), 7);
 });
 
-Deno.test("waiting for the device leaves the event loop running", async () => {
+Deno.test("Device.done() leaves the event loop running", async () => {
   using out = device.allocate("float32", 1);
   let ticks = 0;
   const timer = setInterval(() => ticks++, 5);
@@ -92,19 +67,17 @@ Deno.test("waiting for the device leaves the event loop running", async () => {
   assert(ticks >= 10, `the timer ticked ${ticks} times in ${SPIN * 1e3} ms`);
 });
 
-Deno.test("an event measures the time between two points", async () => {
+Deno.test("Event.elapsedSince() measures the time between two points", async () => {
   using out = device.allocate("float32", 1);
-  const milliseconds = await shortest(75, async () => {
-    using start = device.stream.record({ timing: true });
-    spin.launch(ONE_THREAD, out, 0.05e9, 1);
-    using end = device.stream.record({ timing: true });
-    await end.done();
-    return end.elapsedSince(start);
-  });
-  assert(milliseconds >= 50 && milliseconds < 75, `it measured ${milliseconds} ms`);
+  using start = device.stream.record({ timing: true });
+  spin.launch(ONE_THREAD, out, 0.05e9, 1);
+  using end = device.stream.record({ timing: true });
+  await end.done();
+  const milliseconds = end.elapsedSince(start);
+  assert(milliseconds >= 50 && milliseconds < 10_000, `it measured ${milliseconds} ms`);
 });
 
-Deno.test("a copy out of a buffer has the content of the moment it was asked for", async () => {
+Deno.test("DeviceBuffer.toArray() returns the content at the time of the call", async () => {
   using buffer = device.allocate("float32", 1000, { fill: 1 });
   const pending = buffer.toArray();
   device.kernels.fill(buffer, 2);
@@ -112,7 +85,7 @@ Deno.test("a copy out of a buffer has the content of the moment it was asked for
   assertEquals(new Set(await buffer.toArray()), new Set([2]));
 });
 
-Deno.test("an array may be changed as soon as its copy is enqueued", async () => {
+Deno.test("DeviceBuffer.copyFrom() reads the array before it returns", async () => {
   using busy = device.allocate("float32", 1);
   spin.launch(ONE_THREAD, busy, 0.05e9, 1);
   const data = new Float32Array(1000).fill(3);
@@ -121,7 +94,7 @@ Deno.test("an array may be changed as soon as its copy is enqueued", async () =>
   assertEquals(new Set(await buffer.toArray()), new Set([3]));
 });
 
-Deno.test("a thousand streams each do their work", async () => {
+Deno.test("Stream works when a thousand of them run", async () => {
   using out = device.allocate("float32", 1000, { fill: 0 });
   await device.stream.done();
   using streams = new DisposableStack();

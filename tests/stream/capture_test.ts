@@ -10,6 +10,7 @@ import { type CaptureOptions, CudaError } from "../../mod.ts";
 import { injectFault } from "../../src/ffi/fault_injection.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
 import { isCapturing, observeCaptures } from "../../src/stream/running_captures.ts";
+import { closeStream } from "../../src/stream/stream.ts";
 import { device } from "../support/device.ts";
 
 const { library } = device.context;
@@ -22,7 +23,7 @@ async function assertWorks(): Promise<void> {
   assertEquals([...await value.toArray()], [5]);
 }
 
-Deno.test("all streams that join a capture tell the same token, others none", async () => {
+Deno.test("Stream.captureToken is the same for all streams of a capture and undefined for others", async () => {
   using side = device.createStream();
   using apart = device.createStream();
   let token: object | undefined;
@@ -45,7 +46,7 @@ Deno.test("all streams that join a capture tell the same token, others none", as
   await assertWorks();
 });
 
-Deno.test("observers hear of the begin, and of the end with its graph or without", () => {
+Deno.test("observeCaptures() reports the begin and the end of each capture", () => {
   const heard: unknown[] = [];
   const stop = observeCaptures({
     captureBegun: (token, stream) => heard.push(["begun", token, stream]),
@@ -73,7 +74,7 @@ Deno.test("observers hear of the begin, and of the end with its graph or without
   assertEquals(heard.length, 4);
 });
 
-Deno.test("a body that throws ends the capture, and its error is the one that is told", async () => {
+Deno.test("Stream.capture() ends and rethrows when the body throws", async () => {
   using x = device.allocate("float32", 10);
   const error = new Error("the body's own");
   const thrown = assertThrows(() =>
@@ -86,7 +87,7 @@ Deno.test("a body that throws ends the capture, and its error is the one that is
   await assertWorks();
 });
 
-Deno.test("a body must be a synchronous function", async () => {
+Deno.test("Stream.capture() refuses an asynchronous body", async () => {
   const bad: readonly (readonly [unknown, string])[] = [
     [async () => {}, "body must be a synchronous function: it is an asynchronous one"],
     [() => Promise.resolve(1), "body must be synchronous: it returned a promise"],
@@ -100,7 +101,7 @@ Deno.test("a body must be a synchronous function", async () => {
   await assertWorks();
 });
 
-Deno.test("modes are checked, and each is accepted", async () => {
+Deno.test("Stream.capture() accepts each mode and refuses others", async () => {
   for (const mode of ["global", "thread-local", "relaxed"] as const) {
     device.stream.capture(() => {}, { mode })[Symbol.dispose]();
   }
@@ -115,7 +116,7 @@ Deno.test("modes are checked, and each is accepted", async () => {
   await assertWorks();
 });
 
-Deno.test("what would spoil a capture is refused before it does", async () => {
+Deno.test("Stream.capture() survives calls that would invalidate it", async () => {
   using x = device.allocate("float32", 10, { fill: 1 });
   using other = device.createStream();
   using earlier = other.record();
@@ -141,7 +142,7 @@ Deno.test("what would spoil a capture is refused before it does", async () => {
     "pinning": [() => device.allocatePinned("float32", 1), running],
     "unpinning": [() => pinned[Symbol.dispose](), running],
     "capturing again": [() => device.stream.capture(() => {}), "it is being captured already"],
-    "closing": [() => device.stream.close(), "while it is being captured"],
+    "closing": [() => closeStream(device.stream), "while it is being captured"],
   };
   const rejected: (() => Promise<unknown>)[] = [
     () => device.stream.done(),
@@ -168,7 +169,7 @@ Deno.test("what would spoil a capture is refused before it does", async () => {
   await assertWorks();
 });
 
-Deno.test("a relaxed capture lets this thread ask for other work", async () => {
+Deno.test("Stream.capture() allows queries of other work when relaxed", async () => {
   using other = device.createStream();
   using event = other.record();
   await other.done();
@@ -182,18 +183,18 @@ Deno.test("a relaxed capture lets this thread ask for other work", async () => {
   await assertWorks();
 });
 
-Deno.test("a wait for the device that is under way keeps captures from beginning", async () => {
+Deno.test("Stream.capture() refuses to begin while Device.done() is pending", async () => {
   const waiting = device.done();
   assertThrows(() => device.stream.capture(() => {}), TypeError, "await it first");
   await waiting;
   device.stream.capture(() => {})[Symbol.dispose]();
 });
 
-Deno.test("events of a capture that is over are told apart until they are recorded again", async () => {
+Deno.test("Stream.wait() refuses an event of an ended capture until it is recorded again", async () => {
   using other = device.createStream();
   using event = device.createEvent();
   using graph = device.stream.capture(() => event.record(device.stream));
-  assertThrows(() => other.wait(event), TypeError, "a capture that is over");
+  assertThrows(() => other.wait(event), TypeError, "a capture that has ended");
   assertThrows(() => event.query(), TypeError, "recorded in a capture");
   await assertRejects(() => event.done(), TypeError, "recorded in a capture");
   event.record(other);
@@ -201,7 +202,7 @@ Deno.test("events of a capture that is over are told apart until they are record
   assertEquals(graph.nodeCount, 0);
 });
 
-Deno.test("a stream that was not joined fails the capture", async () => {
+Deno.test("Stream.capture() fails when a stream was not joined", async () => {
   using side = device.createStream();
   using x = device.allocate("float32", 10);
   const error = assertThrows(() =>
@@ -215,7 +216,7 @@ Deno.test("a stream that was not joined fails the capture", async () => {
   await assertWorks();
 });
 
-Deno.test("a capture that something has spoilt fails when it ends, and is over", async () => {
+Deno.test("Stream.capture() fails at its end when it was invalidated", async () => {
   using x = device.allocate("float32", 10);
   let failed: unknown;
   const error = assertThrows(() =>
@@ -234,7 +235,7 @@ Deno.test("a capture that something has spoilt fails when it ends, and is over",
   await assertWorks();
 });
 
-Deno.test("a stream that is disposed in a capture goes when the capture ends", async () => {
+Deno.test("Stream[Symbol.dispose]() takes effect at the end of a capture", async () => {
   using x = device.allocate("float32", 10);
   const side = device.createStream();
   using graph = device.stream.capture(() => {
@@ -251,7 +252,7 @@ Deno.test("a stream that is disposed in a capture goes when the capture ends", a
   assertEquals((await x.toArray())[0], 3);
 });
 
-Deno.test("buffers can be allocated and freed in a capture", async () => {
+Deno.test("Device.allocate() and free() work during a capture", async () => {
   const scratch: Disposable[] = [];
   using x = device.allocate("float32", 10, { fill: 1 });
   await device.stream.done();
@@ -268,7 +269,7 @@ Deno.test("buffers can be allocated and freed in a capture", async () => {
   for (const buffer of scratch) buffer[Symbol.dispose]();
 });
 
-Deno.test("whichever call of a capture fails, it is over and nothing is left", async () => {
+Deno.test("Stream.capture() leaves nothing behind when any call fails", async () => {
   const calls = [
     ["cudaStreamBeginCapture", 1],
     ["cudaStreamGetCaptureInfo", 1],

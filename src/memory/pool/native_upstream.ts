@@ -27,7 +27,7 @@ import {
   virtualGranularity,
 } from "../../ffi/native_virtual.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
-import { eventDone } from "../../stream/completion.ts";
+import { eventDone } from "../../stream/event.ts";
 import { Stream } from "../../stream/stream.ts";
 import { isCapturing } from "../../stream/running_captures.ts";
 import { AwaitedEvents } from "./awaited_events.ts";

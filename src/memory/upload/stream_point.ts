@@ -7,7 +7,7 @@
 import { giveBack } from "../../ffi/give_back.ts";
 import { createEvent, destroyEvent, recordEvent, waitForEvent } from "../../ffi/native_stream.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
-import { eventDone } from "../../stream/completion.ts";
+import { eventDone } from "../../stream/event.ts";
 import type { Stream } from "../../stream/stream.ts";
 
 /**

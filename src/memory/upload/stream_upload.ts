@@ -8,7 +8,7 @@ import { describeValue } from "../../ffi/describe_value.ts";
 import { requireObject } from "../../ffi/arguments.ts";
 import { checkSize } from "../../ffi/integers.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
-import { nextTurn } from "../../stream/completion.ts";
+import { nextTurn } from "../../stream/event.ts";
 import type { DeviceBuffer } from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";
 import type { StagingSlab } from "../staging.ts";

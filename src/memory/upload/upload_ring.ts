@@ -7,7 +7,7 @@
 import { requireInstance, requireObject } from "../../ffi/arguments.ts";
 import { checkInteger } from "../../ffi/integers.ts";
 import { DeviceContext } from "../../hardware/device_context.ts";
-import { Stream } from "../../stream/stream.ts";
+import { makeDeviceStream, Stream } from "../../stream/stream.ts";
 import { MAXIMUM_SLAB_BYTES } from "../pinned_slab.ts";
 import { type SlotLimits, UploadSlots } from "./upload_slots.ts";
 
@@ -111,7 +111,7 @@ export class UploadRing implements AsyncDisposable {
   static ofDevice(context: DeviceContext): UploadRing {
     const known = rings.get(context);
     if (known !== undefined) return known;
-    const ring = new UploadRing(context, DEFAULT_LIMITS, Stream.ofDevice(context));
+    const ring = new UploadRing(context, DEFAULT_LIMITS, makeDeviceStream(context));
     rings.set(context, ring);
     context.onClose(() => ring.#parts.close());
     return ring;

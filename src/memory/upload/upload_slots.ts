@@ -5,7 +5,7 @@
  */
 
 import type { DeviceContext } from "../../hardware/device_context.ts";
-import type { Stream } from "../../stream/stream.ts";
+import { closeStream, type Stream } from "../../stream/stream.ts";
 import { StagingSlab } from "../staging.ts";
 import { StreamPoint } from "./stream_point.ts";
 
@@ -207,7 +207,7 @@ export class UploadSlots {
   #closeStream(): void {
     this.#followed.close();
     this.#enqueued.close();
-    this.stream.close();
+    closeStream(this.stream);
   }
 }
 
