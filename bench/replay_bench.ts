@@ -1,15 +1,18 @@
 /**
- * What an event of a trace takes: the built-in traces replayed against our pool over memory that
- * is only pretended, so that it is the pool's own time. A replay begins with an empty pool, whose
- * growing is part of it.
+ * The time of the memory pool per event of a trace, over simulated memory. A replay begins with an
+ * empty pool and includes its growth.
  */
 
-import { BUILT_IN_TRACES, type MemoryTrace, replayPolicy } from "../src/lab/memory/mod.ts";
-import type { ReplayAllocator } from "../src/lab/memory/replay/replay_policy.ts";
-import { DEFAULT_REPLAY_CAPACITY } from "../src/lab/memory/replay/replay.ts";
+import {
+  DEFAULT_REPLAY_CAPACITY,
+  type MemoryTrace,
+  REPLAY_POLICIES,
+  type ReplayAllocator,
+} from "../src/lab/memory/mod.ts";
 import { measure, scaled } from "./support/measure.ts";
+import { BUILT_IN_TRACES } from "./traces/built_in_traces.ts";
 
-/** What a trace asks, as far as an allocator hears of it. */
+/** Plays all events but points. */
 function play(events: MemoryTrace["events"], allocator: ReplayAllocator): void {
   for (const event of events) {
     switch (event.kind) {
@@ -37,14 +40,10 @@ function play(events: MemoryTrace["events"], allocator: ReplayAllocator): void {
 for (const { name, create } of BUILT_IN_TRACES) {
   const events = create().events.slice(0, scaled(Infinity, 500));
   const replay = { group: `replay of ${name}`, calls: events.length };
-  for (
-    const [title, policyName] of [["mapped memory", "gridstride"], [
-      "plain segments",
-      "gridstride-plain",
-    ]] as const
-  ) {
-    const policy = replayPolicy(policyName);
-    measure(title, { ...replay, baseline: policyName === "gridstride" }, () => {
+  for (const policy of REPLAY_POLICIES) {
+    const isMapped = policy.name === "gridstride";
+    const title = isMapped ? "mapped memory" : "plain segments";
+    measure(title, { ...replay, baseline: isMapped }, () => {
       const allocator = policy.create({ capacityBytes: DEFAULT_REPLAY_CAPACITY });
       play(events, allocator);
       allocator[Symbol.dispose]?.();

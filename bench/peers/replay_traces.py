@@ -2,7 +2,7 @@
 
 usage: replay_traces.py POLICY FILE...   with POLICY pytorch, pytorch-expandable or cupy
 
-The files are traces in our text format (src/memory/trace/memory_trace.ts). Prints one JSON object:
+The files are traces in our text format (src/lab/memory/trace/memory_trace.ts). Prints one JSON object:
 {"policy", "version", "capacityBytes", "traces": [{"trace", "peakReserved", "outOfMemory"}]}, or
 {"policy", "skipped": why}. The capacity is what is free before the first trace. An allocator is as good as new for every trace. Nothing runs on the GPU, and
 what the allocators record there is waited for after every event, so that, as in our replays, an

@@ -1,38 +1,35 @@
 /**
- * The models of other libraries' allocators beside those libraries: the built-in traces are
- * replayed through both, and what was reserved at most has to be the same to the byte.
+ * Compares the models of allocators with the real libraries: both replay the generated traces, and
+ * their peaks of reserved memory must be equal to the byte.
  *
  * @module
  */
 
-import {
-  BUILT_IN_TRACES,
-  formatTrace,
-  replayPolicy,
-  replayTrace,
-} from "../../src/lab/memory/mod.ts";
+import { formatTrace, replayTrace } from "../../src/lab/memory/mod.ts";
+import { policyNamed } from "../memory_models/policies.ts";
+import { BUILT_IN_TRACES, builtInTrace } from "../traces/built_in_traces.ts";
 
-/** The policies that have a real allocator behind them; `replay_traces.py` knows them too. */
+/** The policies with a real allocator in `replay_traces.py`. */
 export const PEER_POLICIES = ["pytorch", "pytorch-expandable", "cupy"] as const;
 
-/** What a trace took of an allocator. */
+/** The figures of a trace replayed through an allocator. */
 export interface PeerTrace {
   /** The trace's name. */
   readonly trace: string;
-  /** The most bytes that it had taken from the device. */
+  /** The peak of bytes taken from the device. */
   readonly peakReserved: number;
-  /** Allocations that it refused. */
+  /** Refused allocations. */
   readonly outOfMemory: number;
 }
 
-/** What `replay_traces.py` prints: results, or why there are none. */
+/** The output of `replay_traces.py`: results, or the reason for their absence. */
 export type PeerReplay =
   | {
     /** The policy. */
     readonly policy: string;
     /** The library's version. */
     readonly version: string;
-    /** What was free of the GPU's memory, in bytes. */
+    /** The free memory of the GPU, in bytes. */
     readonly capacityBytes: number;
     /** The traces in order. */
     readonly traces: readonly PeerTrace[];
@@ -40,7 +37,7 @@ export type PeerReplay =
   | {
     /** The policy. */
     readonly policy: string;
-    /** Why it was not replayed. */
+    /** The reason for the skipped replay. */
     readonly skipped: string;
   };
 
@@ -52,16 +49,16 @@ export interface TraceComparison {
   readonly policy: string;
   /** The library's version. */
   readonly version: string;
-  /** What the library reserved at most, in bytes. */
+  /** The peak of reserved bytes of the library. */
   readonly real: number;
-  /** What its model reserved at most, in bytes. */
+  /** The peak of reserved bytes of its model. */
   readonly model: number;
-  /** Whether both are the same, and as many requests were refused. */
+  /** `true` for equal peaks and equal numbers of refused requests. */
   readonly same: boolean;
 }
 
 /**
- * Writes the built-in traces into a folder.
+ * Writes the generated traces into a folder.
  *
  * @returns Their paths.
  */
@@ -76,9 +73,9 @@ export async function writeTraces(folder: string): Promise<string[]> {
 }
 
 /**
- * Reads what the script prints.
+ * Parses the output of the script.
  *
- * @throws {Error} If it is something else.
+ * @throws {Error} If it is invalid.
  */
 export function readPeerReplay(json: string): PeerReplay {
   const replay: PeerReplay = JSON.parse(json);
@@ -91,14 +88,12 @@ export function readPeerReplay(json: string): PeerReplay {
   return replay;
 }
 
-/** Replays the same traces through the model of a library, and sets both side by side. */
+/** Replays the same traces through the model of a library and compares the peaks. */
 export function compareTraces(replay: PeerReplay): TraceComparison[] {
   if ("skipped" in replay) return [];
   const { policy, version, capacityBytes } = replay;
   return replay.traces.map(({ trace, peakReserved, outOfMemory }) => {
-    const builtIn = BUILT_IN_TRACES.find(({ name }) => name === trace);
-    if (builtIn === undefined) throw new Error(`Cannot compare as there is no trace ${trace}`);
-    const model = replayTrace(builtIn.create(), replayPolicy(policy), { capacityBytes });
+    const model = replayTrace(builtInTrace(trace).create(), policyNamed(policy), { capacityBytes });
     const same = model.peakReserved === peakReserved && model.outOfMemory === outOfMemory;
     return { trace, policy, version, real: peakReserved, model: model.peakReserved, same };
   });

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { SeededRandom } from "../../src/lab/memory/trace/seeded_random.ts";
+import { SeededRandom } from "../traces/seeded_random.ts";
 
 /** How many replacements are drawn in advance; they come again in another combination. */
 const DRAWN = 2 ** 16;

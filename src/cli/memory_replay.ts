@@ -5,18 +5,14 @@
  */
 
 import {
-  BUILT_IN_TRACES,
   DEFAULT_REPLAY_CAPACITY,
-  MAXIMUM_REPLAY_CAPACITY,
+  MAX_REPLAY_CAPACITY,
   type MemoryTrace,
   parseByteSize,
-  PickleError,
   readTrace,
-  type ReadTraceOptions,
   REPLAY_POLICIES,
   replayFigures,
   type ReplayPolicy,
-  type ReplayResult,
   replayTrace,
   SnapshotError,
   TraceError,
@@ -29,7 +25,6 @@ import {
   showProgress,
   UsageError,
 } from "./command.ts";
-import { deviceOrdinal } from "./device_ordinal.ts";
 import { FileProblem, isAboutFile } from "./file_problem.ts";
 import { formatBytes, textTable } from "./text_table.ts";
 
@@ -38,13 +33,11 @@ interface Described {
   readonly description: string;
 }
 
-interface NamedTrace extends Described {
-  create(): Promise<MemoryTrace>;
-}
+type Figures = ReturnType<typeof replayFigures>;
 
 interface TraceResults {
-  readonly trace: NamedTrace;
-  readonly results: readonly ReplayResult[];
+  readonly trace: Described;
+  readonly results: readonly Figures[];
 }
 
 function policiesOf({ options }: Invocation): readonly ReplayPolicy[] {
@@ -61,7 +54,7 @@ function capacityOf({ options }: Invocation): number {
   if (capacity === undefined) return DEFAULT_REPLAY_CAPACITY;
   try {
     const bytes = parseByteSize(String(capacity));
-    if (bytes <= MAXIMUM_REPLAY_CAPACITY) return bytes;
+    if (bytes <= MAX_REPLAY_CAPACITY) return bytes;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
   }
@@ -71,63 +64,38 @@ function capacityOf({ options }: Invocation): number {
   );
 }
 
-/** How files are read. */
-function readOptionsOf(invocation: Invocation): ReadTraceOptions {
-  const device = deviceOrdinal(invocation, "replay");
-  const { multiplier } = invocation.options;
-  if (multiplier !== undefined && !/^[1-9]\d{0,8}$/.test(String(multiplier))) {
-    throw new UsageError(
-      `Cannot replay as --multiplier must be an integer in 1..999999999: it is "${multiplier}"`,
-    );
-  }
-  return {
-    ...(device === undefined ? {} : { device }),
-    ...(multiplier === undefined ? {} : { multiplier: Number(multiplier) }),
-  };
+function multiplierOf({ options: { multiplier } }: Invocation): number {
+  if (multiplier === undefined) return 1;
+  if (/^[1-9]\d{0,8}$/.test(String(multiplier))) return Number(multiplier);
+  throw new UsageError(
+    `Cannot replay as --multiplier must be an integer in 1..999999999: it is "${multiplier}"`,
+  );
 }
 
-/** A built-in trace by its name, else a file. */
-function namedTrace(name: string, options: ReadTraceOptions): NamedTrace {
-  const builtIn = BUILT_IN_TRACES.find((trace) => trace.name === name);
-  if (builtIn !== undefined) {
-    const { description } = builtIn;
-    return { name, description, create: () => Promise.resolve(builtIn.create()) };
-  }
-  return { name, description: "", create: () => readTraceFile(name, options) };
-}
-
-async function readTraceFile(path: string, options: ReadTraceOptions): Promise<MemoryTrace> {
+async function readTraceFile(path: string, multiplier: number): Promise<MemoryTrace> {
   try {
-    return readTrace(await Deno.readFile(path), path, options);
+    return readTrace(await Deno.readFile(path), path, { multiplier });
   } catch (error) {
-    // A file that has nothing of the device is the only thing that is out of range.
-    if (
-      error instanceof SnapshotError || error instanceof PickleError || error instanceof RangeError
-    ) {
-      throw new FileProblem(`${path}: ${error.message}`);
-    }
+    if (error instanceof SnapshotError) throw new FileProblem(`${path}: ${error.message}`);
     if (!isAboutFile(error)) throw error;
-    const names = BUILT_IN_TRACES.map((trace) => trace.name).join(", ");
-    throw new FileProblem(
-      `Cannot replay ${path} as it must be a readable file or one of ${names}: ${error.message}`,
-    );
+    throw new FileProblem(`Cannot replay ${path} as it must be readable: ${error.message}`);
   }
 }
 
 async function replayAll(
-  traces: readonly NamedTrace[],
+  paths: readonly string[],
   policies: readonly ReplayPolicy[],
   capacityBytes: number,
+  multiplier: number,
 ): Promise<TraceResults[]> {
   const all: TraceResults[] = [];
-  for (const named of traces) {
-    const trace = await named.create();
+  for (const path of paths) {
+    const trace = await readTraceFile(path, multiplier);
     const results = policies.map((policy) => {
-      showProgress(`${named.name} × ${policy.name}`);
+      showProgress(`${path} × ${policy.name}`);
       return replayFigures(replayTrace(trace, policy, { capacityBytes }));
     });
-    const description = trace.description === "" ? named.description : trace.description;
-    all.push({ trace: { ...named, description }, results });
+    all.push({ trace, results });
   }
   showProgress("");
   return all;
@@ -155,7 +123,7 @@ function describeEach(entries: readonly Described[]): string {
   }).join("\n");
 }
 
-function row(result: ReplayResult): string[] {
+function row(result: Figures): string[] {
   const { policy, peakLive, peakReserved, ratio, upstreamCalls, retries, outOfMemory } = result;
   const time = result.nanosecondsPerOperation;
   return [
@@ -191,25 +159,22 @@ function describe(all: readonly TraceResults[], capacityBytes: number): string {
     [heading(trace), "", titles, rule, ...rows.splice(0, results.length)].join("\n")
   );
   const note = `A device of ${formatBytes(capacityBytes)}. Ratio: peak reserved ÷ peak live. ` +
-    "Calls: requests to the device.\nRefused: allocations out of memory. Models have no time.";
+    "Calls: requests to the device.\nRefused: allocations out of memory.";
   return [...groups, note].join("\n\n");
 }
 
 /** The command. */
 export const MEMORY_REPLAY: Command = {
   name: "replay",
-  summary: "replay memory traces against ways of managing memory",
-  help: `gridstride memory replay [TRACE…] [--policy POLICY] [--capacity SIZE] [--multiplier N]
-                         [--device N] [--json]
+  summary: "replay memory traces against the memory pool",
+  help: `gridstride memory replay TRACE… [--policy POLICY] [--capacity SIZE] [--multiplier N]
+                         [--json]
 
-Replays traces of allocations against our memory pool and models of others', without a GPU, and
-compares what they reserve with what was asked for.
+Replays traces of allocations against the memory pool, without a GPU, and compares reserved memory
+with requested memory.
 
-TRACE is a file or the name of a built-in trace; the default is all of these:
-${describeEach(BUILT_IN_TRACES)}
-A file is a trace as text, a log of RMM's logging resource (CSV), an instance of minimalloc (CSV,
-whose sizes --multiplier multiplies), or a snapshot with a history: of a memory pool (JSON) or of
-PyTorch's allocator (pickle; --device chooses among several devices in it).
+TRACE is a file: a trace as text, a log of RMM's logging resource (CSV), an instance of minimalloc
+(CSV, whose sizes --multiplier multiplies), or a snapshot of a memory pool with a timeline (JSON).
 
 POLICY is one of the following; the default is all of them:
 ${describeEach(REPLAY_POLICIES)}
@@ -219,19 +184,18 @@ SIZE is the device's memory, such as 24GiB; the default is ${
   }.
 
 With --json: an array of { trace, policy, peakLive, peakReserved, ratio, upstreamCalls, retries,
-outOfMemory, nanosecondsPerOperation }; sizes in bytes, the time null for models, the ratio null
-where memory was reserved and none was live.
+outOfMemory, nanosecondsPerOperation }; sizes in bytes, the ratio null if memory was reserved and
+none was live.
 Exit code 1 when a trace cannot be read.`,
   options: { values: ["policy", "capacity", "multiplier"] },
   async run(invocation) {
     const policies = policiesOf(invocation);
     const capacityBytes = capacityOf(invocation);
-    const options = readOptionsOf(invocation);
+    const multiplier = multiplierOf(invocation);
     const { positional } = invocation;
-    const names = positional.length === 0 ? BUILT_IN_TRACES.map(({ name }) => name) : positional;
-    const traces = names.map((name) => namedTrace(name, options));
+    if (positional.length === 0) throw new UsageError("Cannot replay as TRACE is missing");
     try {
-      const all = await replayAll(traces, policies, capacityBytes);
+      const all = await replayAll(positional, policies, capacityBytes, multiplier);
       const figures = all.flatMap(({ results }) => results);
       printResult(invocation, figures, () => describe(all, capacityBytes));
       return EXIT.done;

@@ -10,12 +10,10 @@ import {
   memoryReportFigures,
   memoryReportText,
   type MemorySnapshot,
-  PickleError,
   readSnapshot,
   SnapshotError,
 } from "../lab/memory/mod.ts";
 import { type Command, EXIT, type Invocation, printText, UsageError } from "./command.ts";
-import { deviceOrdinal } from "./device_ordinal.ts";
 import { FileProblem, isAboutFile } from "./file_problem.ts";
 
 function fileOf({ positional }: Invocation): string {
@@ -55,16 +53,11 @@ function isSameFile(path: string, other: string): boolean {
   }
 }
 
-async function snapshotOf(file: string, device: number | undefined): Promise<MemorySnapshot> {
+async function snapshotOf(file: string): Promise<MemorySnapshot> {
   try {
-    return readSnapshot(await Deno.readFile(file), device === undefined ? {} : { device });
+    return readSnapshot(await Deno.readFile(file));
   } catch (error) {
-    if (
-      error instanceof SnapshotError || error instanceof PickleError ||
-      error instanceof RangeError
-    ) {
-      throw new FileProblem(`${file}: ${error.message}`);
-    }
+    if (error instanceof SnapshotError) throw new FileProblem(`${file}: ${error.message}`);
     if (!isAboutFile(error)) throw error;
     throw new FileProblem(`Cannot report on ${file} as it must be readable: ${error.message}`);
   }
@@ -81,9 +74,8 @@ async function write(path: string, text: string): Promise<void> {
 
 async function report(invocation: Invocation): Promise<void> {
   const file = fileOf(invocation);
-  const device = deviceOrdinal(invocation, "report");
   const output = outputOf(invocation, file);
-  const snapshot = await snapshotOf(file, device);
+  const snapshot = await snapshotOf(file);
   if (output !== undefined) {
     await write(output, memoryReport(snapshot));
     printText(output);
@@ -98,14 +90,13 @@ async function report(invocation: Invocation): Promise<void> {
 export const MEMORY_REPORT: Command = {
   name: "report",
   summary: "show a memory snapshot as a page or as text",
-  help: `gridstride memory report FILE [--output FILE.html] [--device N] [--json | --text]
+  help: `gridstride memory report FILE [--output FILE.html] [--json | --text]
 
 Makes one HTML page of a memory snapshot: memory and fragmentation over time, every segment and
 block to scale, and the sites that hold memory. The page needs no server, no network and no other
 file. It is written beside FILE, with .html in place of its extension, and its path is printed.
 
-FILE is a snapshot of a memory pool (JSON) or of PyTorch's allocator (pickle, as
-torch.cuda.memory._dump_snapshot() writes it; --device chooses among several devices in it).
+FILE is a snapshot of a memory pool (JSON).
 
 With --text: the report as text of at most 100 columns, on stdout.
 With --json: { source, takenAt, device, totals, reservedPerLive, externalFragmentation,

@@ -10,7 +10,8 @@ import {
   readPeerReplay,
   writeTraces,
 } from "../../bench/report/peer_traces.ts";
-import { BUILT_IN_TRACES, formatTrace, type MemoryTrace } from "../../src/lab/memory/mod.ts";
+import { BUILT_IN_TRACES } from "../../bench/traces/built_in_traces.ts";
+import { formatTrace, type MemoryTrace } from "../../src/lab/memory/mod.ts";
 import { findProgram } from "../../src/ffi/build/programs.ts";
 
 const SCRIPT = new URL("../../bench/peers/replay_traces.py", import.meta.url).pathname;

@@ -114,7 +114,6 @@ Deno.test("memory report with bad usage is exit code 2 and says what is wrong", 
       [["a", "--json", "--text"], "exclude"],
       [["a", "--text", "--output", "b"], "--output"],
       [["a.html"], "FILE itself"],
-      [["a", "--device", "host"], '"host"'],
     ] as const
   ) {
     const { code, stdout, stderr } = await runCommandLine(["memory", "report", ...args]);

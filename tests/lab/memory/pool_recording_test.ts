@@ -3,9 +3,8 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { BlockRecording } from "../../../src/lab/memory/pool_recording.ts";
-import { replayPolicy } from "../../../src/lab/memory/replay/policies.ts";
-import { replayTrace } from "../../../src/lab/memory/replay/replay.ts";
-import { GRIDSTRIDE } from "../../../src/lab/memory/replay/gridstride_pool.ts";
+import { PYTORCH } from "../../../bench/memory_models/pytorch.ts";
+import { REPLAY_POLICIES, replayTrace } from "../../../src/lab/memory/mod.ts";
 import type { ModelStream } from "../../memory/pool/in_memory_upstream.ts";
 import { formatTrace, parseTrace } from "../../../src/lab/memory/trace/trace_text.ts";
 import { modelPool, settingsWith } from "../../memory/pool/watched_pool.ts";
@@ -98,11 +97,11 @@ Deno.test("replaying a recording takes as much memory, and as many calls, as the
           }
         }
         const trace = recording.stop();
-        const result = replayTrace(trace, GRIDSTRIDE, { capacityBytes: CAPACITY });
+        const result = replayTrace(trace, REPLAY_POLICIES[0], { capacityBytes: CAPACITY });
         assertEquals(result.peakReserved, upstream.peakBytes);
         assertEquals(result.peakLive, pool.stats().peakUsage);
         assertEquals(result.upstreamCalls, pool.stats().upstreamCalls);
-        assert(replayTrace(trace, replayPolicy("pytorch")).peakLive === result.peakLive);
+        assert(replayTrace(trace, PYTORCH).peakLive === result.peakLive);
       },
     ),
     { numRuns: 25, seed: 11 },

@@ -2,21 +2,19 @@
 // caching allocators of PyTorch and CuPy: the figures that growing is tuned for.
 
 import { assert, assertEquals } from "@std/assert";
-import { BUILT_IN_TRACES } from "../../../src/lab/memory/trace/built_in_traces.ts";
-import { REPLAY_POLICIES } from "../../../src/lab/memory/replay/policies.ts";
-import { replayTrace } from "../../../src/lab/memory/replay/replay.ts";
-import type { DetailedReplayResult } from "../../../src/lab/memory/replay/replay_result.ts";
+import { policyNamed } from "../../../bench/memory_models/policies.ts";
+import { BUILT_IN_TRACES, builtInTrace } from "../../../bench/traces/built_in_traces.ts";
+import { type ReplayResult, replayTrace } from "../../../src/lab/memory/mod.ts";
 
 const PAGE = 2 * 2 ** 20;
 const PEERS = ["pytorch", "pytorch-expandable", "cupy"];
 
-function replay(trace: string, policy: string): DetailedReplayResult {
-  const { create } = BUILT_IN_TRACES.find(({ name }) => name === trace)!;
-  return replayTrace(create(), REPLAY_POLICIES.find(({ name }) => name === policy)!);
+function replay(trace: string, policy: string): ReplayResult {
+  return replayTrace(builtInTrace(trace).create(), policyNamed(policy));
 }
 
 /** The peer that reserves least. */
-function bestPeer(trace: string): DetailedReplayResult {
+function bestPeer(trace: string): ReplayResult {
   const results = PEERS.map((peer) => replay(trace, peer));
   return results.reduce((best, each) => each.peakReserved < best.peakReserved ? each : best);
 }

@@ -13,7 +13,7 @@ import {
 } from "../../../src/memory/pool/block_table.ts";
 import { InMemoryUpstream } from "./in_memory_upstream.ts";
 import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
-import { SeededRandom } from "../../../src/lab/memory/trace/seeded_random.ts";
+import { SeededRandom } from "../../../bench/traces/seeded_random.ts";
 import { settingsWith } from "./watched_pool.ts";
 
 const MIB = 2 ** 20;

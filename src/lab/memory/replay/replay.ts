@@ -1,9 +1,6 @@
 /**
  * Replays a trace against a policy, without a device.
  *
- * The replay keeps the accounts itself: it reads what is reserved after the policy's creation and
- * after every event, and counts refusals by the answers.
- *
  * @module
  */
 
@@ -11,146 +8,125 @@ import { describeValue } from "../../../ffi/describe_value.ts";
 import type { MemoryTrace, TraceEvent } from "../trace/memory_trace.ts";
 import { TraceChecker } from "../trace/trace_checker.ts";
 import { TraceError } from "../trace/trace_error.ts";
+import { REPLAY_POLICIES } from "./gridstride_pool.ts";
 import type { ReplayAllocator, ReplayPolicy } from "./replay_policy.ts";
-import type { DetailedReplayResult, ReplayStep } from "./replay_result.ts";
-import { measureOperation } from "./replay_timing.ts";
 
-/** The capacity of a replay's device unless told otherwise: 80 GiB, as large GPUs of the field. */
+/** The default capacity of a replay: 80 GiB, as on large GPUs. */
 export const DEFAULT_REPLAY_CAPACITY: number = 80 * 2 ** 30;
 
-/** The largest capacity: the user half of x86-64's addresses. */
-export const MAXIMUM_REPLAY_CAPACITY: number = 2 ** 47;
+/** The largest capacity: the user half of the x86-64 address space. */
+export const MAX_REPLAY_CAPACITY: number = 2 ** 47;
 
-/** How a trace is replayed. */
-export interface ReplayOptions {
-  /**
-   * Bytes of memory that the device has.
-   *
-   * @default 80 GiB
-   */
-  readonly capacityBytes?: number;
+/** The number of timed passes; the fastest counts. */
+const PASSES = 5;
+
+/** The result of a replay; sizes are bytes. */
+export interface ReplayResult {
+  /** The name of the trace. */
+  readonly trace: string;
+  /** The name of the policy. */
+  readonly policy: string;
+  /** The peak of requested and not yet freed bytes. Refused requests do not count. */
+  readonly peakLive: number;
+  /** The peak of bytes taken from the layer below. */
+  readonly peakReserved: number;
+  /** {@linkcode peakReserved} ÷ {@linkcode peakLive}; 1 if both are 0. */
+  readonly ratio: number;
+  /** Requests to the layer below, including refused ones. */
+  readonly upstreamCalls: number;
+  /** Requests to the layer below after a refused one within the same allocation. */
+  readonly retries: number;
+  /** Refused allocations. */
+  readonly outOfMemory: number;
+  /** Time per event that is not a point, in nanoseconds; `null` for models. */
+  readonly nanosecondsPerOperation: number | null;
+  /** The steps between points, in order. Events after the last point form a step of their own. */
+  readonly steps: readonly ReplayStep[];
+  /** Live bytes after each event of the trace. */
+  readonly liveOverTime: Float64Array<ArrayBuffer>;
+  /** Reserved bytes after each event of the trace. */
+  readonly reservedOverTime: Float64Array<ArrayBuffer>;
 }
 
-class Accounts {
-  readonly steps: ReplayStep[] = [];
-  peakLive = 0;
-  peakReserved = 0;
-  outOfMemory = 0;
-  live = 0;
-  readonly #allocator: ReplayAllocator;
-  #events = 0;
-  #callsBefore = 0;
-  #stepLive = 0;
-  #stepReserved = 0;
-
-  constructor(allocator: ReplayAllocator) {
-    this.#allocator = allocator;
-    this.observe();
-  }
-
-  /** Takes account of the state as it is now. */
-  observe(): void {
-    this.#stepLive = Math.max(this.#stepLive, this.live);
-    this.#stepReserved = Math.max(this.#stepReserved, this.#allocator.reservedBytes);
-    this.peakLive = Math.max(this.peakLive, this.#stepLive);
-    this.peakReserved = Math.max(this.peakReserved, this.#stepReserved);
-  }
-
-  countEvent(): void {
-    this.#events++;
-  }
-
-  endStep(name: string | null): void {
-    const calls = this.#allocator.upstreamCalls;
-    this.steps.push({
-      name,
-      events: this.#events,
-      upstreamCalls: calls - this.#callsBefore,
-      peakLive: this.#stepLive,
-      peakReserved: this.#stepReserved,
-    });
-    this.#events = 0;
-    this.#callsBefore = calls;
-    this.#stepLive = this.live;
-    this.#stepReserved = this.#allocator.reservedBytes;
-  }
-
-  /** Ends what follows the last point, where there is anything. */
-  end(): void {
-    if (this.#events > 0 || this.steps.length === 0) this.endStep(null);
-  }
+/** The events between two points of a trace. */
+export interface ReplayStep {
+  /** The name of the point that ends the step; `null` after the last point. */
+  readonly name: string | null;
+  /** The number of events, without the point. */
+  readonly events: number;
+  /** Requests to the layer below; the first step includes the creation of the allocator. */
+  readonly upstreamCalls: number;
+  /** The peak of live bytes. */
+  readonly peakLive: number;
+  /** The peak of reserved bytes. */
+  readonly peakReserved: number;
 }
 
-/** Drives an allocator by events, and leaves out what an allocation that was refused never had. */
-class Replay {
-  readonly accounts: Accounts;
-  readonly #allocator: ReplayAllocator;
-  /** What live blocks asked for; a refused one is in no account. */
-  readonly #bytes = new Map<number, number>();
-
-  constructor(allocator: ReplayAllocator) {
-    this.#allocator = allocator;
-    this.accounts = new Accounts(allocator);
-  }
-
-  apply(event: TraceEvent): void {
-    if (event.kind === "point") return this.accounts.endStep(event.name);
-    this.accounts.countEvent();
-    switch (event.kind) {
-      case "allocate":
-        this.#allocate(event.block, event.bytes, event.stream, event.alignment);
-        break;
-      case "free":
-        this.#free(event.block);
-        break;
-      case "use":
-        if (this.#bytes.has(event.block)) this.#allocator.use(event.block, event.stream);
-        break;
-      default:
-        this.#allocator[event.kind](event.stream);
-    }
-    this.accounts.observe();
-  }
-
-  #allocate(
-    block: number,
-    bytes: number,
-    stream: number,
-    alignment: number | undefined,
-  ): void {
-    if (!this.#allocator.allocate(block, bytes, stream, alignment)) {
-      this.accounts.outOfMemory++;
-      return;
-    }
-    this.#bytes.set(block, bytes);
-    this.accounts.live += bytes;
-  }
-
-  #free(block: number): void {
-    const bytes = this.#bytes.get(block);
-    if (bytes === undefined) return;
-    this.#allocator.free(block);
-    this.#bytes.delete(block);
-    this.accounts.live -= bytes;
+/**
+ * Replays a trace against a policy.
+ *
+ * A refused request is counted, and later events of its block are skipped.
+ *
+ * @param trace The trace.
+ * @param policy The policy, by default the memory pool with virtual memory management.
+ * @param options The capacity of the device in bytes, by default 80 GiB.
+ * @returns The figures, and live and reserved bytes over time. The ratio is infinite if the policy
+ *   reserves memory and nothing was ever live.
+ * @throws {TraceError} If an event is invalid, such as a double free; the message names the number
+ *   of the event, counted from 1.
+ * @throws {RangeError} If the capacity is not an integer in 1..2^47.
+ *
+ * @example
+ * ```ts
+ * import { parseTrace, replayTrace } from "@gridstride/cuda/memory";
+ *
+ * const text = "gridstride memory trace 1\na 0 3000000 0\nf 0\na 1 2000000 0\nend 3\n";
+ * const { peakLive, ratio } = replayTrace(parseTrace(text, "two blocks"));
+ * console.log(peakLive, ratio.toFixed(3));
+ * ```
+ */
+export function replayTrace(
+  trace: MemoryTrace,
+  policy: ReplayPolicy = REPLAY_POLICIES[0]!,
+  options: { readonly capacityBytes?: number } = {},
+): ReplayResult {
+  const { capacityBytes = DEFAULT_REPLAY_CAPACITY } = options;
+  checkCapacity(capacityBytes);
+  checkTrace(trace);
+  const allocator = policy.create({ capacityBytes });
+  try {
+    return replay(
+      trace,
+      policy.name,
+      allocator,
+      () => policy.isModel ? null : timePerOperation(trace, () => policy.create({ capacityBytes })),
+    );
+  } finally {
+    allocator[Symbol.dispose]?.();
   }
 }
 
-function checkedCapacity(options: ReplayOptions): number {
-  const capacity: unknown = options.capacityBytes ?? DEFAULT_REPLAY_CAPACITY;
+/** Returns the totals of a result without its lists, as `gridstride memory replay --json` prints. */
+export function replayFigures(
+  result: ReplayResult,
+): Omit<ReplayResult, "steps" | "liveOverTime" | "reservedOverTime"> {
+  const { steps: _steps, liveOverTime: _live, reservedOverTime: _reserved, ...figures } = result;
+  return figures;
+}
+
+function checkCapacity(capacity: unknown): void {
   if (typeof capacity !== "number") {
     throw new TypeError(
       `Cannot replay as capacityBytes must be a number: it is ${describeValue(capacity)}`,
     );
   }
-  if (!Number.isInteger(capacity) || capacity < 1 || capacity > MAXIMUM_REPLAY_CAPACITY) {
+  if (!Number.isInteger(capacity) || capacity < 1 || capacity > MAX_REPLAY_CAPACITY) {
     throw new RangeError(
       `Cannot replay as capacityBytes must be an integer in 1..2^47: it is ${capacity}`,
     );
   }
-  return capacity;
 }
 
-/** The first event that no program could have caused is an error, before anything is replayed. */
 function checkTrace({ name, events }: MemoryTrace): void {
   const checker = new TraceChecker();
   events.forEach((event, index) => {
@@ -160,81 +136,102 @@ function checkTrace({ name, events }: MemoryTrace): void {
   });
 }
 
-function ratioOf(peakReserved: number, peakLive: number): number {
-  return peakReserved === 0 && peakLive === 0 ? 1 : peakReserved / peakLive;
+function replay(
+  trace: MemoryTrace,
+  policy: string,
+  allocator: ReplayAllocator,
+  time: () => number | null,
+): ReplayResult {
+  const liveOverTime = new Float64Array(trace.events.length);
+  const reservedOverTime = new Float64Array(trace.events.length);
+  const steps: ReplayStep[] = [];
+  const refused = new Set<number>();
+  const sizes: number[] = [];
+  let live = 0;
+  let callsBefore = 0;
+  let peakLive = 0;
+  let peakReserved = 0;
+  let step = { events: 0, peakLive: 0, peakReserved: allocator.reservedBytes };
+  const endStep = (name: string | null) => {
+    const { upstreamCalls } = allocator;
+    steps.push({ name, ...step, upstreamCalls: upstreamCalls - callsBefore });
+    peakLive = Math.max(peakLive, step.peakLive);
+    peakReserved = Math.max(peakReserved, step.peakReserved);
+    callsBefore = upstreamCalls;
+    step = { events: 0, peakLive: live, peakReserved: allocator.reservedBytes };
+  };
+  trace.events.forEach((event, index) => {
+    if (event.kind === "point") endStep(event.name);
+    else {
+      step.events++;
+      if (apply(event, allocator, refused)) {
+        if (event.kind === "allocate") live += sizes[event.block] = event.bytes;
+        if (event.kind === "free") live -= sizes[event.block]!;
+      }
+      step.peakLive = Math.max(step.peakLive, live);
+      step.peakReserved = Math.max(step.peakReserved, allocator.reservedBytes);
+    }
+    liveOverTime[index] = live;
+    reservedOverTime[index] = allocator.reservedBytes;
+  });
+  if (step.events > 0 || steps.length === 0) endStep(null);
+  return {
+    trace: trace.name,
+    policy,
+    peakLive,
+    peakReserved,
+    ratio: peakReserved === 0 && peakLive === 0 ? 1 : peakReserved / peakLive,
+    upstreamCalls: allocator.upstreamCalls,
+    retries: allocator.retries,
+    outOfMemory: refused.size,
+    nanosecondsPerOperation: time(),
+    steps,
+    liveOverTime,
+    reservedOverTime,
+  };
+}
+
+/** Applies an event. Returns false if the allocation of its block was refused. */
+function apply(
+  event: Exclude<TraceEvent, { kind: "point" }>,
+  allocator: ReplayAllocator,
+  refused: Set<number>,
+): boolean {
+  if (event.kind === "allocate") {
+    const { block, bytes, stream, alignment } = event;
+    const isGranted = allocator.allocate(block, bytes, stream, alignment);
+    if (!isGranted) refused.add(block);
+    return isGranted;
+  }
+  if ("block" in event && refused.has(event.block)) return false;
+  if (event.kind === "free") allocator.free(event.block);
+  else if (event.kind === "use") allocator.use(event.block, event.stream);
+  else allocator[event.kind](event.stream);
+  return true;
 }
 
 /**
- * Replays a trace against a policy.
- *
- * A request that the policy refuses is counted, and whatever the trace does with that block later
- * is left out. The replay of a model is deterministic.
- *
- * @param trace What a program did.
- * @param policy Our pool, or a model of a peer's; see `REPLAY_POLICIES`.
- * @param options The device's capacity.
- * @returns The figures, the steps between points, and live and reserved bytes after every event.
- *   Where a policy reserves memory and nothing was ever live, the ratio is infinite.
- * @throws {TraceError} If an event makes no sense, such as freeing twice; it names the event's
- *   number, counted from 1.
- * @throws {RangeError} If the capacity is not an integer in 1..2^47.
- *
- * @example
- * ```ts
- * import { REPLAY_POLICIES, replayTrace } from "@gridstride/cuda/memory";
- *
- * const trace = {
- *   name: "two",
- *   description: "Two blocks, one after the other.",
- *   events: [
- *     { kind: "allocate", block: 0, bytes: 3 << 20, stream: 0 },
- *     { kind: "free", block: 0 },
- *     { kind: "allocate", block: 1, bytes: 2 << 20, stream: 0 },
- *   ],
- * } as const;
- * for (const policy of REPLAY_POLICIES) {
- *   const { ratio, upstreamCalls } = replayTrace(trace, policy);
- *   console.log(policy.name, ratio.toFixed(3), upstreamCalls);
- * }
- * ```
+ * Measures the time per event without accounts, in nanoseconds; `null` without events. The fastest
+ * of several passes counts: disturbances only make a pass slower.
  */
-export function replayTrace(
-  trace: MemoryTrace,
-  policy: ReplayPolicy,
-  options: ReplayOptions = {},
-): DetailedReplayResult {
-  const capacityBytes = checkedCapacity(options);
-  checkTrace(trace);
-  const allocator = policy.create({ capacityBytes });
-  try {
-    const replay = new Replay(allocator);
-    const { accounts } = replay;
-    const liveOverTime = new Float64Array(trace.events.length);
-    const reservedOverTime = new Float64Array(trace.events.length);
-    trace.events.forEach((event, index) => {
-      replay.apply(event);
-      liveOverTime[index] = accounts.live;
-      reservedOverTime[index] = allocator.reservedBytes;
-    });
-    accounts.end();
-    const { peakLive, peakReserved, outOfMemory, steps } = accounts;
-    return {
-      trace: trace.name,
-      policy: policy.name,
-      peakLive,
-      peakReserved,
-      ratio: ratioOf(peakReserved, peakLive),
-      upstreamCalls: allocator.upstreamCalls,
-      retries: allocator.retries,
-      outOfMemory,
-      nanosecondsPerOperation: policy.isModel
-        ? null
-        : measureOperation(trace, () => policy.create({ capacityBytes })),
-      steps,
-      liveOverTime,
-      reservedOverTime,
-    };
-  } finally {
-    allocator[Symbol.dispose]?.();
+function timePerOperation({ events }: MemoryTrace, create: () => ReplayAllocator): number | null {
+  let fastest = Infinity;
+  for (let pass = 0; pass < PASSES; pass++) {
+    const refused = new Set<number>();
+    const allocator = create();
+    try {
+      let operations = 0;
+      const start = performance.now();
+      for (const event of events) {
+        if (event.kind === "point") continue;
+        if (apply(event, allocator, refused) || event.kind === "allocate") operations++;
+      }
+      const nanoseconds = (performance.now() - start) * 1e6;
+      if (operations === 0) return null;
+      fastest = Math.min(fastest, nanoseconds / operations);
+    } finally {
+      allocator[Symbol.dispose]?.();
+    }
   }
+  return fastest;
 }

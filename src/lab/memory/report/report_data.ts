@@ -10,7 +10,7 @@ import type {
   SnapshotBlock,
   SnapshotSegment,
   SnapshotTimeline,
-  TimelineAction,
+  TIMELINE_ACTIONS,
 } from "../snapshot/memory_snapshot.ts";
 import { packColumn, type PackedColumns } from "./packed_column.ts";
 
@@ -49,7 +49,7 @@ export interface ReportData {
   /** Names of states, in the order in which they are drawn: what comes later covers. */
   readonly states: readonly SnapshotBlock["state"][];
   /** Names of actions. */
-  readonly actions: readonly TimelineAction[];
+  readonly actions: readonly (typeof TIMELINE_ACTIONS)[number][];
   /** Names of pools. */
   readonly pools: readonly SnapshotSegment["pool"][];
   /** Names of kinds of segments. */

@@ -1,8 +1,8 @@
 /**
- * The snapshot of a pool: what is where, since when, who asked for it, and what happened.
+ * The snapshot of a memory pool: its segments and blocks, and the events before it.
  *
- * This is the published JSON schema, version 1. All sizes are bytes, all times milliseconds. Sites
- * and streams are named by their index in a table, since they repeat.
+ * These types follow version 1 of the published JSON schema. Sizes are bytes, times milliseconds.
+ * Sites and streams repeat, so blocks and events refer to them by index.
  *
  * @module
  */
@@ -12,9 +12,9 @@ export const SNAPSHOT_FORMAT = "gridstride memory snapshot";
 /** The version of the schema. */
 export const SNAPSHOT_VERSION = 1;
 
-/** What a block is at the moment. */
+/** The state of a block. */
 export type BlockState =
-  /** Somebody has it. */
+  /** Allocated by the program. */
   | "live"
   /** Free, kept whole for the next request of its size class. */
   | "cached"
@@ -27,37 +27,37 @@ export type BlockState =
 
 /** A block of a segment. */
 export interface SnapshotBlock {
-  /** Where it begins, from the segment's address. */
+  /** Its distance from the address of the segment. */
   readonly offset: number;
   /** Its size. */
   readonly bytes: number;
-  /** What was asked for; 0 unless it is live. */
+  /** The requested size; 0 unless the block is live. */
   readonly requested: number;
-  /** What it is. */
+  /** Its state. */
   readonly state: BlockState;
-  /** Its stream, an index of {@linkcode MemorySnapshot.streams}; `null` where any may have it. */
+  /** Its stream, an index of {@linkcode MemorySnapshot.streams}; `null` for blocks of no stream. */
   readonly stream: number | null;
-  /** How long it has been what it is; `null` where nobody knows. */
+  /** The time since it entered its state; `null` if unknown. */
   readonly age: number | null;
-  /** Who asked for it, an index of {@linkcode MemorySnapshot.sites}; `null` where nobody knows. */
+  /** The call site, an index of {@linkcode MemorySnapshot.sites}; `null` if unknown. */
   readonly site: number | null;
 }
 
-/** A range of addresses that was taken from the device as one. */
+/** A range of addresses that the pool reserved in one request. */
 export interface SnapshotSegment {
   /** Its first address. */
   readonly address: number;
-  /** Its size, with what has no memory. */
+  /** Its size, including unmapped addresses. */
   readonly bytes: number;
-  /** `virtual` where memory is mapped and unmapped in pieces. */
+  /** `virtual` if memory is mapped and unmapped in pieces. */
   readonly kind: "plain" | "virtual";
-  /** Which requests it serves: `small`, `large`, or `graph` for what a graph owns. */
+  /** The requests that it serves; `graph` for memory owned by a graph. */
   readonly pool: "small" | "large" | "graph";
   /** Its blocks by offset, without gaps. */
   readonly blocks: readonly SnapshotBlock[];
 }
 
-/** What happened; an index into this list stands for each in {@linkcode SnapshotTimeline}. */
+/** The actions of a timeline; {@linkcode SnapshotTimeline} refers to them by index. */
 export const TIMELINE_ACTIONS = [
   "allocate",
   "free",
@@ -67,18 +67,15 @@ export const TIMELINE_ACTIONS = [
   "out of memory",
 ] as const;
 
-/** An action by name. */
-export type TimelineAction = typeof TIMELINE_ACTIONS[number];
-
-/** What happened, oldest first, one array per column. */
+/** The recorded events, oldest first, one array per column. */
 export interface SnapshotTimeline {
-  /** How many earlier events are not here because only the last ones are kept. */
+  /** The number of earlier events that were dropped. */
   readonly dropped: number;
-  /** Milliseconds since the pool was made. */
+  /** Milliseconds since the creation of the pool. */
   readonly time: readonly number[];
-  /** Indices of {@linkcode TIMELINE_ACTIONS}; `reserve` is memory taken from the device. */
+  /** Indices of {@linkcode TIMELINE_ACTIONS}; `reserve` takes memory from the device. */
   readonly action: readonly number[];
-  /** Addresses; 0 where there is none. */
+  /** Addresses; 0 for none. */
   readonly address: readonly number[];
   /** Sizes. */
   readonly bytes: readonly number[];
@@ -86,11 +83,11 @@ export interface SnapshotTimeline {
   readonly stream: readonly number[];
   /** Indices of {@linkcode MemorySnapshot.sites}; −1 for none. */
   readonly site: readonly number[];
-  /** Bytes that somebody had, after the event. */
+  /** Allocated bytes after the event. */
   readonly live: readonly number[];
-  /** Bytes taken from the device, after the event. */
+  /** Reserved bytes after the event. */
   readonly reserved: readonly number[];
-  /** The largest free block after the event, for fragmentation over time; −1 where unknown. */
+  /** The largest free block after the event; −1 if unknown. */
   readonly largestFree: readonly number[];
 }
 
@@ -100,31 +97,31 @@ export interface MemorySnapshot {
   readonly format: typeof SNAPSHOT_FORMAT;
   /** {@linkcode SNAPSHOT_VERSION}. */
   readonly version: typeof SNAPSHOT_VERSION;
-  /** What it was taken of: our pool, or what a file of PyTorch tells. */
+  /** The allocator. */
   readonly source: "gridstride" | "pytorch";
-  /** When, as ISO 8601; `null` where the source does not tell. */
+  /** The time of the snapshot as ISO 8601; `null` if unknown. */
   readonly takenAt: string | null;
   /** The device. */
   readonly device: {
-    /** As messages name it: `cuda:0`. */
+    /** Its label in messages: `cuda:0`. */
     readonly label: string;
-    /** Its marketing name, empty where the source does not tell. */
+    /** Its marketing name; empty if unknown. */
     readonly name: string;
-    /** Whether it is a fake. */
+    /** `true` for a fake device. */
     readonly fake: boolean;
-    /** Its memory; `null` where the source does not tell. */
+    /** Its memory; `null` if unknown. */
     readonly totalBytes: number | null;
   };
-  /** The pool's options, or what the source tells of its allocator's. */
+  /** The options of the pool. */
   readonly settings: Readonly<Record<string, string | number | boolean | null>>;
-  /** Figures by name, in the source's own names. */
+  /** Statistics by name. */
   readonly statistics: Readonly<Record<string, number>>;
   /** Names of streams. */
   readonly streams: readonly string[];
-  /** Who asked for memory: a stack as text, one frame per line, the innermost first. */
+  /** Call sites: stacks as text, one frame per line, the innermost first. */
   readonly sites: readonly string[];
-  /** What the pool has. */
+  /** The memory of the pool. */
   readonly segments: readonly SnapshotSegment[];
-  /** What happened, where it was recorded. */
+  /** The recorded events; `null` if the pool recorded none. */
   readonly timeline: SnapshotTimeline | null;
 }

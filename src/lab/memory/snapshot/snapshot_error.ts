@@ -1,14 +1,13 @@
 /**
- * What is thrown when a snapshot is not what it must be.
+ * The error of invalid snapshots.
  *
  * @module
  */
 
-import { describeValue } from "../../../ffi/describe_value.ts";
 import { printableText } from "../../../ffi/printable_text.ts";
 
 /**
- * A field of a snapshot is wrong.
+ * Thrown when a field of a snapshot is invalid.
  *
  * @example
  * ```ts
@@ -22,28 +21,22 @@ import { printableText } from "../../../ffi/printable_text.ts";
  * ```
  */
 export class SnapshotError extends Error {
-  /** The class's name, for what prints errors. */
+  /** The name of the class, for printed errors. */
   override readonly name = "SnapshotError";
-  /** The field, such as `segments[3].blocks[0].bytes`; empty where the whole file is wrong. */
+  /** The field, such as `segments[3].blocks[0].bytes`; empty for an error of the whole file. */
   readonly path: string;
 
   /**
-   * Makes the error for one field.
+   * Creates an error for one field.
    *
-   * @internal
    * @param path The field, or "" for the whole file.
-   * @param offence What is wrong with it.
-   * @param options The error behind this one.
+   * @param offence The allowed values and the value found.
+   * @param options The cause of the error.
    */
   constructor(path: string, offence: string, options?: ErrorOptions) {
-    // Fields have the names that the file gives them.
+    // The path may quote field names from the file.
     const field = path === "" ? "the file" : path;
     super(printableText(`Cannot read the snapshot as ${field} ${offence}`), options);
     this.path = path;
   }
-}
-
-/** Throws for a field what it must be and what it is. */
-export function refuseField(path: string, requirement: string, value: unknown): never {
-  throw new SnapshotError(path, `must be ${requirement}: it is ${describeValue(value)}`);
 }

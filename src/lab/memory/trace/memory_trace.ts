@@ -1,23 +1,23 @@
 /**
- * Traces: what a program asked a pool for, in order, without what the pool did about it.
+ * Memory traces: the requests of a program to a memory pool, in order.
  *
- * As text a trace is one event per line, so that it can be read, cut and compared:
+ * A trace as text has one event per line:
  *
  * ```text
  * gridstride memory trace 1
- * # anything
+ * # a comment
  * a 0 1048576 0        block 0: allocate 1 MiB on stream 0
  * a 1 4096 0 65536     block 1: allocate 4 KiB on stream 0, aligned to 64 KiB
- * u 1 1                block 1 is used on stream 1 too
+ * u 1 1                stream 1 uses block 1 too
  * f 0                  free block 0
- * s 0                  stream 0 was waited for
- * d 1                  stream 1 is disposed
+ * s 0                  the program waited for stream 0
+ * d 1                  dispose stream 1
  * p step               a named point: the end of a repeated step
- * end 7                the number of events: a file cut short lacks it
+ * end 7                the number of events, to detect truncated files
  * ```
  *
- * Block numbers count the allocations from 0, so that a lost line shows; numbers are decimal. A
- * stream that is disposed is not named again. `trace_checker.ts` holds the rules.
+ * Block numbers count the allocations from 0, to detect missing lines. Numbers are decimal. No
+ * event names a disposed stream. `trace_checker.ts` holds the rules.
  *
  * @module
  */
@@ -25,14 +25,14 @@
 /** The first line of a trace. */
 export const TRACE_HEADER = "gridstride memory trace 1";
 
-/** What a program did. */
+/** One request of a program. */
 export type TraceEvent =
   | {
     readonly kind: "allocate";
     readonly block: number;
     readonly bytes: number;
     readonly stream: number;
-    /** A power of two; absent means the pool's own. */
+    /** A power of two; absent for the alignment of the pool. */
     readonly alignment?: number;
   }
   | { readonly kind: "free"; readonly block: number }
@@ -43,10 +43,10 @@ export type TraceEvent =
 
 /** A trace. */
 export interface MemoryTrace {
-  /** What the tables call it. */
+  /** Its name in tables. */
   readonly name: string;
-  /** What it is and where it comes from, in a sentence. */
+  /** Its content and origin, in a sentence. */
   readonly description: string;
-  /** What happened, in order. */
+  /** The events, in order. */
   readonly events: readonly TraceEvent[];
 }

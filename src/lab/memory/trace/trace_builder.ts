@@ -1,5 +1,5 @@
 /**
- * Writing down a trace event by event.
+ * Builds a trace event by event.
  *
  * @module
  */
@@ -23,19 +23,12 @@ export class TraceBuilder {
   readonly #events: TraceEvent[] = [];
   #blocks = 0;
 
-  /** How many events there are so far. */
+  /** The number of events so far. */
   get length(): number {
     return this.#events.length;
   }
 
-  /**
-   * A block is allocated.
-   *
-   * @param bytes Its size.
-   * @param stream The stream that uses it first.
-   * @param alignment A power of two; absent means the pool's own.
-   * @returns The block's number.
-   */
+  /** Adds an allocation and returns the number of its block. */
   allocate(bytes: number, stream = 0, alignment?: number): number {
     const block = this.#blocks++;
     const event = { kind: "allocate", block, bytes, stream } as const;
@@ -43,42 +36,42 @@ export class TraceBuilder {
     return block;
   }
 
-  /** A block is freed. */
+  /** Frees a block. */
   free(block: number): void {
     this.#events.push({ kind: "free", block });
   }
 
-  /** Blocks are freed, in the order given. */
+  /** Frees blocks in the given order. */
   freeAll(blocks: readonly number[]): void {
     for (const block of blocks) this.free(block);
   }
 
-  /** A block is allocated and freed at once: scratch memory of one kernel. */
+  /** Allocates a block and frees it at once, as a kernel does with scratch memory. */
   scratch(bytes: number, stream = 0): void {
     this.free(this.allocate(bytes, stream));
   }
 
-  /** Another stream uses a block. */
+  /** Adds the use of a block by another stream. */
   use(block: number, stream: number): void {
     this.#events.push({ kind: "use", block, stream });
   }
 
-  /** A stream was waited for. */
+  /** Adds a wait for a stream. */
   synchronize(stream: number): void {
     this.#events.push({ kind: "synchronize", stream });
   }
 
-  /** A stream is disposed. */
+  /** Disposes a stream. */
   dispose(stream: number): void {
     this.#events.push({ kind: "dispose", stream });
   }
 
-  /** A named point. */
+  /** Adds a named point. */
   point(name: string): void {
     this.#events.push({ kind: "point", name });
   }
 
-  /** The trace of all that came so far. */
+  /** Returns the trace of all events so far. */
   build(name: string, description: string): MemoryTrace {
     return { name, description, events: this.#events };
   }

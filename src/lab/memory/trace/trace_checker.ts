@@ -1,9 +1,9 @@
 /**
- * The rules that the events of a trace keep, one after the other.
+ * The rules for the events of a trace.
  *
- * - Block numbers count the allocations: the first is block 0.
+ * - Block numbers count the allocations from 0.
  * - Only a live block is freed or used.
- * - A stream that is disposed is not named again; the blocks that it used may live on.
+ * - No event names a disposed stream. The blocks that it used may stay live.
  *
  * @module
  */
@@ -11,32 +11,18 @@
 import { describeValue } from "../../../ffi/describe_value.ts";
 import type { TraceEvent } from "./memory_trace.ts";
 
-/** The largest number a stream may have. */
-export const MAXIMUM_STREAM = 2 ** 31 - 1;
+const MAX_STREAM = 2 ** 31 - 1;
 
 /** The largest alignment: the largest power of two that is a safe integer. */
-export const MAXIMUM_ALIGNMENT: number = 2 ** 52;
+export const MAX_ALIGNMENT: number = 2 ** 52;
 
-const LIVE = 1;
-const FREED = 2;
-
-function sizeOffence(bytes: unknown): string | undefined {
-  if (Number.isSafeInteger(bytes) && (bytes as number) >= 0) return undefined;
-  return `bytes must be an integer in 0..${Number.MAX_SAFE_INTEGER}: it is ${describeValue(bytes)}`;
-}
-
-function alignmentOffence(alignment: unknown): string | undefined {
-  if (alignment === undefined) return undefined;
-  const value = alignment as number;
-  // The quotient of two powers of two is exact, and only theirs has an integer logarithm.
-  if (value >= 1 && value <= MAXIMUM_ALIGNMENT && Number.isInteger(Math.log2(value))) {
-    if (2 ** Math.log2(value) === value) return undefined;
-  }
-  return `alignment must be a power of two in 1..2^52: it is ${describeValue(alignment)}`;
+/** Checks for a power of two up to {@linkcode MAX_ALIGNMENT}. */
+export function isAlignment(value: number): boolean {
+  return value >= 1 && value <= MAX_ALIGNMENT && 2 ** Math.round(Math.log2(value)) === value;
 }
 
 /**
- * Follows a trace and says what is wrong with an event.
+ * Checks the events of a trace one after the other.
  *
  * @example
  * ```ts
@@ -47,32 +33,33 @@ function alignmentOffence(alignment: unknown): string | undefined {
  * ```
  */
 export class TraceChecker {
-  #states = new Uint8Array(1024);
-  #blocks = 0;
+  readonly #isLive: boolean[] = [];
   readonly #disposed = new Set<number>();
 
-  /** How many blocks were allocated so far, which is the number of the next one. */
+  /** The number of allocations so far, which is the number of the next block. */
   get blocks(): number {
-    return this.#blocks;
+    return this.#isLive.length;
   }
 
-  /**
-   * Takes the next event.
-   *
-   * @returns What is wrong with it; `undefined` where nothing is. A wrong event has no effect.
-   */
+  /** Takes the next event. Returns its offence, or `undefined` for a valid event. */
   check(event: TraceEvent): string | undefined {
     switch (event.kind) {
       case "allocate":
         return this.#allocate(event.block, event.bytes, event.stream, event.alignment);
-      case "free":
-        return this.#free(event.block);
+      case "free": {
+        const offence = this.#liveOffence(event.block, "freed");
+        if (offence === undefined) this.#isLive[event.block] = false;
+        return offence;
+      }
       case "use":
         return this.#liveOffence(event.block, "used") ?? this.#streamOffence(event.stream);
       case "synchronize":
         return this.#streamOffence(event.stream);
-      case "dispose":
-        return this.#dispose(event.stream);
+      case "dispose": {
+        const offence = this.#streamOffence(event.stream);
+        if (offence === undefined) this.#disposed.add(event.stream);
+        return offence;
+      }
       case "point":
         return pointOffence(event.name);
       default:
@@ -88,57 +75,36 @@ export class TraceChecker {
     stream: number,
     alignment: number | undefined,
   ): string | undefined {
-    if (block !== this.#blocks) {
-      if (this.#stateOf(block) !== 0) return `block ${block} was allocated before`;
-      return `block must be ${this.#blocks}, the number of allocations so far: it is ${
+    if (this.#isLive[block] !== undefined) return `block ${block} was allocated before`;
+    if (block !== this.blocks) {
+      return `block must be ${this.blocks}, the number of allocations so far: it is ${
         describeValue(block)
       }`;
     }
-    const offence = sizeOffence(bytes) ?? this.#streamOffence(stream) ??
-      alignmentOffence(alignment);
-    if (offence !== undefined) return offence;
-    if (block === this.#states.length) this.#grow();
-    this.#states[block] = LIVE;
-    this.#blocks++;
-    return undefined;
-  }
-
-  #free(block: number): string | undefined {
-    const offence = this.#liveOffence(block, "freed");
-    if (offence === undefined) this.#states[block] = FREED;
-    return offence;
-  }
-
-  #dispose(stream: number): string | undefined {
+    if (!Number.isSafeInteger(bytes) || bytes < 0) {
+      return `bytes must be an integer in 0..${Number.MAX_SAFE_INTEGER}: it is ${
+        describeValue(bytes)
+      }`;
+    }
+    if (alignment !== undefined && !isAlignment(alignment)) {
+      return `alignment must be a power of two in 1..2^52: it is ${describeValue(alignment)}`;
+    }
     const offence = this.#streamOffence(stream);
-    if (offence === undefined) this.#disposed.add(stream);
+    if (offence === undefined) this.#isLive.push(true);
     return offence;
-  }
-
-  #stateOf(block: number): number {
-    return this.#states[block] ?? 0;
   }
 
   #liveOffence(block: number, verb: string): string | undefined {
-    const state = this.#stateOf(block);
-    if (state === LIVE) return undefined;
-    if (state === FREED) return `block ${block} is ${verb} after it was freed`;
+    if (this.#isLive[block] === true) return undefined;
+    if (this.#isLive[block] === false) return `block ${block} is ${verb} after it was freed`;
     return `block ${describeValue(block)} was never allocated`;
   }
 
   #streamOffence(stream: number): string | undefined {
-    if (!Number.isInteger(stream) || stream < 0 || stream > MAXIMUM_STREAM) {
-      return `stream must be an integer in 0..${MAXIMUM_STREAM}: it is ${describeValue(stream)}`;
+    if (!Number.isInteger(stream) || stream < 0 || stream > MAX_STREAM) {
+      return `stream must be an integer in 0..${MAX_STREAM}: it is ${describeValue(stream)}`;
     }
-    // Most traces dispose of no stream, and a look-up for every event is time.
-    if (this.#disposed.size === 0 || !this.#disposed.has(stream)) return undefined;
-    return `stream ${stream} was disposed before`;
-  }
-
-  #grow(): void {
-    const larger = new Uint8Array(this.#states.length * 2);
-    larger.set(this.#states);
-    this.#states = larger;
+    return this.#disposed.has(stream) ? `stream ${stream} was disposed before` : undefined;
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * What is thrown when a trace cannot be read or written.
+ * The error of invalid traces.
  *
  * @module
  */
@@ -7,7 +7,7 @@
 import { printableText } from "../../../ffi/printable_text.ts";
 
 /**
- * A trace is not what it must be.
+ * Thrown when a trace cannot be read, written or replayed.
  *
  * @example
  * ```ts
@@ -21,22 +21,21 @@ import { printableText } from "../../../ffi/printable_text.ts";
  * ```
  */
 export class TraceError extends Error {
-  /** The class's name, for what prints errors. */
+  /** The name of the class, for printed errors. */
   override readonly name = "TraceError";
-  /** Where in a file, counted from 1; `undefined` where what is wrong has no line. */
+  /** The line in the file, counted from 1; `undefined` if the error has no line. */
   readonly line: number | undefined;
 
   /**
-   * Makes the error for one place.
+   * Creates an error for one place.
    *
-   * @internal
-   * @param action What was being done, as in "Cannot <action>".
-   * @param line The line, where there is one.
-   * @param offence What is wrong there: the field, what was allowed and what came.
+   * @param action The failed action, as in "Cannot <action>".
+   * @param line The line, if there is one.
+   * @param offence The field, the allowed values and the value found.
    */
   constructor(action: string, line: number | undefined, offence: string) {
     const place = line === undefined ? "" : `line ${line}: `;
-    // Columns have the names that the file gives them.
+    // The offence may quote column names from the file.
     super(printableText(`Cannot ${action} as ${place}${offence}`));
     this.line = line;
   }

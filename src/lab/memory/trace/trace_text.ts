@@ -1,9 +1,8 @@
 /**
- * Traces as text: see `memory_trace.ts` for the format.
+ * Reads and writes traces as text, in the format of `memory_trace.ts`.
  *
- * Reading is strict, since a trace that lost a line still looks like one: every event is checked
- * against those before it, and the last line tells how many there are. The comments that follow the
- * first line directly are the trace's description.
+ * The reader checks every event against the events before it, and the number of events in the last
+ * line. The comments that directly follow the first line are the description of the trace.
  *
  * @module
  */
@@ -13,16 +12,12 @@ import { type MemoryTrace, TRACE_HEADER, type TraceEvent } from "./memory_trace.
 import { TraceChecker } from "./trace_checker.ts";
 import { TraceError } from "./trace_error.ts";
 
-const SPACE = 32;
-const ZERO = 48;
-const NINE = 57;
-
 /**
  * Writes a trace as text.
  *
- * The text holds the events and the description; the name is for the file to bear.
+ * The text holds the events and the description, but not the name.
  *
- * @throws {TraceError} If an event is none that a trace may hold; the message names its index.
+ * @throws {TraceError} If an event is invalid; the message names its index.
  *
  * @example
  * ```ts
@@ -38,7 +33,11 @@ const NINE = 57;
  */
 export function formatTrace(trace: MemoryTrace): string {
   const checker = new TraceChecker();
-  const lines = [TRACE_HEADER, ...descriptionLines(trace.description)];
+  const lines = [TRACE_HEADER];
+  if (trace.description !== "") {
+    const description = trace.description.split(/\r\n|\r|\n/);
+    lines.push(...description.map((line) => line === "" ? "#" : `# ${line}`));
+  }
   trace.events.forEach((event, index) => {
     const offence = checker.check(event);
     if (offence !== undefined) {
@@ -48,11 +47,6 @@ export function formatTrace(trace: MemoryTrace): string {
   });
   lines.push(`end ${trace.events.length}`, "");
   return lines.join("\n");
-}
-
-function descriptionLines(description: string): string[] {
-  if (description === "") return [];
-  return description.split(/\r\n|\r|\n/).map((line) => line === "" ? "#" : `# ${line}`);
 }
 
 function lineOf(event: TraceEvent): string {
@@ -77,9 +71,9 @@ function lineOf(event: TraceEvent): string {
 /**
  * Reads a trace from its text.
  *
- * @param text The whole text, lines ended by `\n` or `\r\n`.
- * @param name What the trace is called, by its file as a rule.
- * @throws {TraceError} If it is no trace, corrupt or cut short; the message names the line.
+ * @param text The whole text, with lines that end in `\n` or `\r\n`.
+ * @param name The name of the trace, usually that of its file.
+ * @throws {TraceError} If the text is no trace, is corrupt or truncated; the message names the line.
  *
  * @example
  * ```ts
@@ -90,171 +84,97 @@ function lineOf(event: TraceEvent): string {
  * ```
  */
 export function parseTrace(text: string, name = "trace"): MemoryTrace {
-  return new TraceReader(text, name).read();
+  const lines = text.split(/\r?\n/);
+  if (lines.at(-1) === "") lines.pop();
+  const checker = new TraceChecker();
+  const events: TraceEvent[] = [];
+  const description: string[] = [];
+  let number = 1;
+  const refuse = (offence: string): never => {
+    throw new TraceError(`read trace ${name}`, number, offence);
+  };
+  if (lines[0] !== TRACE_HEADER) {
+    refuse(`it must be ${JSON.stringify(TRACE_HEADER)}: it is ${describeValue(lines[0] ?? "")}`);
+  }
+  while (number < lines.length) {
+    const line = lines[number++]!;
+    if (line.startsWith("#")) {
+      if (description.length === number - 2) description.push(line.replace(/^# ?/, ""));
+      continue;
+    }
+    if (line.startsWith("end")) {
+      const [count] = numbersOf(line, "end", ["the number of events"], 1, refuse);
+      if (count !== events.length) {
+        refuse(
+          `the number of events must be ${events.length}, as many as there are: it is ${count}`,
+        );
+      }
+      while (number < lines.length) {
+        const extra = lines[number++]!;
+        if (extra !== "") refuse(`nothing may follow "end": the line is ${describeValue(extra)}`);
+      }
+      return { name, description: description.join("\n"), events };
+    }
+    const event = parseEvent(line, refuse);
+    const offence = checker.check(event);
+    if (offence !== undefined) refuse(offence);
+    events.push(event);
+  }
+  number = lines.length + 1;
+  return refuse(`the trace was cut short: its last line must be "end ${events.length}"`);
 }
 
-/** Reads character by character, since cutting lines into fields takes most of the time. */
-class TraceReader {
-  readonly #text: string;
-  readonly #name: string;
-  readonly #checker = new TraceChecker();
-  readonly #events: TraceEvent[] = [];
-  readonly #description: string[] = [];
-  #line = 0;
-  /** Where the next character to read is. */
-  #at = 0;
-  /** Where the line ends, without what ends it. */
-  #end = 0;
-  /** Where the next line begins. */
-  #next = 0;
+type Refuse = (offence: string) => never;
 
-  constructor(text: string, name: string) {
-    this.#text = text;
-    this.#name = name;
-  }
-
-  read(): MemoryTrace {
-    this.#readHeader();
-    let describes = true;
-    while (this.#nextLine()) {
-      if (this.#text[this.#at] === "#") {
-        if (describes) this.#description.push(this.#slice().replace(/^# ?/, ""));
-        continue;
-      }
-      describes = false;
-      if (this.#text.startsWith("end", this.#at)) return this.#readEnd();
-      const event = this.#readEvent();
-      const offence = this.#checker.check(event);
-      if (offence !== undefined) this.#refuse(offence);
-      this.#events.push(event);
+function parseEvent(line: string, refuse: Refuse): TraceEvent {
+  switch (line[0]) {
+    case "a": {
+      const fields = ["block", "bytes", "stream", "alignment"];
+      const [block, bytes, stream, alignment] = numbersOf(line, "allocate", fields, 3, refuse);
+      const event = { kind: "allocate", block: block!, bytes: bytes!, stream: stream! } as const;
+      return alignment === undefined ? event : { ...event, alignment };
     }
-    throw this.#error(
-      `the trace was cut short: its last line must be "end ${this.#events.length}"`,
-      this.#line + 1,
-    );
-  }
-
-  #readHeader(): void {
-    this.#nextLine();
-    if (this.#slice() === TRACE_HEADER) return;
-    this.#line = 1;
-    this.#refuse(
-      `it must be ${JSON.stringify(TRACE_HEADER)}: it is ${describeValue(this.#slice())}`,
-    );
-  }
-
-  #readEnd(): MemoryTrace {
-    this.#at += 3;
-    const count = this.#number("the number of events");
-    this.#finish("end");
-    if (count !== this.#events.length) {
-      this.#refuse(
-        `the number of events must be ${this.#events.length}, as many as there are: it is ${count}`,
+    case "f":
+      return { kind: "free", block: numbersOf(line, "free", ["block"], 1, refuse)[0]! };
+    case "u": {
+      const [block, stream] = numbersOf(line, "use", ["block", "stream"], 2, refuse);
+      return { kind: "use", block: block!, stream: stream! };
+    }
+    case "s":
+    case "d": {
+      const kind = line[0] === "s" ? "synchronize" : "dispose";
+      return { kind, stream: numbersOf(line, kind, ["stream"], 1, refuse)[0]! };
+    }
+    case "p":
+      return { kind: "point", name: restOf(line, 1, "name", refuse) };
+    default:
+      return refuse(
+        "an event must begin with a, f, u, s, d, p or end: the line is " + describeValue(line),
       );
-    }
-    while (this.#nextLine()) {
-      if (this.#at !== this.#end) this.#refuse(`nothing may follow "end": ${this.#shown()} does`);
-    }
-    return {
-      name: this.#name,
-      description: this.#description.join("\n"),
-      events: this.#events,
-    };
   }
+}
 
-  #readEvent(): TraceEvent {
-    const letter = this.#text[this.#at];
-    if (this.#at < this.#end) this.#at++;
-    switch (letter) {
-      case "a":
-        return this.#readAllocate();
-      case "f":
-        return this.#finished({ kind: "free", block: this.#number("block") });
-      case "u": {
-        const block = this.#number("block");
-        return this.#finished({ kind: "use", block, stream: this.#number("stream") });
-      }
-      case "s":
-        return this.#finished({ kind: "synchronize", stream: this.#number("stream") });
-      case "d":
-        return this.#finished({ kind: "dispose", stream: this.#number("stream") });
-      case "p":
-        this.#space("name");
-        return { kind: "point", name: this.#slice() };
-      default:
-        return this.#refuse(`an event must begin with a, f, u, s, d, p or end: ${this.#shown()}`);
-    }
-  }
+/** The text after the letters of a line and a space. */
+function restOf(line: string, letters: number, field: string, refuse: Refuse): string {
+  if (line.length === letters) refuse(`${field} is missing`);
+  if (line[letters] === " ") return line.slice(letters + 1);
+  return refuse(`a space must come before ${field}: the line is ${describeValue(line)}`);
+}
 
-  #readAllocate(): TraceEvent {
-    const block = this.#number("block");
-    const bytes = this.#number("bytes");
-    const stream = this.#number("stream");
-    if (this.#at === this.#end) return { kind: "allocate", block, bytes, stream };
-    const alignment = this.#number("alignment");
-    return this.#finished({ kind: "allocate", block, bytes, stream, alignment });
-  }
-
-  /** Goes to the next line; false when there is none. */
-  #nextLine(): boolean {
-    if (this.#next >= this.#text.length) return false;
-    this.#at = this.#next;
-    const newline = this.#text.indexOf("\n", this.#at);
-    this.#end = newline < 0 ? this.#text.length : newline;
-    this.#next = this.#end + 1;
-    if (this.#end > this.#at && this.#text[this.#end - 1] === "\r") this.#end--;
-    this.#line++;
-    return true;
-  }
-
-  #space(field: string): void {
-    if (this.#at < this.#end && this.#text.charCodeAt(this.#at) === SPACE) this.#at++;
-    else if (this.#at >= this.#end) this.#refuse(`${field} is missing`);
-    else this.#refuse(`a space must come before ${field}: ${this.#shown()}`);
-  }
-
-  /** Reads a space and a decimal number; one above 2^53 is for the checker to refuse. */
-  #number(field: string): number {
-    this.#space(field);
-    const start = this.#at;
-    let value = 0;
-    for (; this.#at < this.#end; this.#at++) {
-      const code = this.#text.charCodeAt(this.#at);
-      if (code < ZERO || code > NINE) break;
-      value = value * 10 + (code - ZERO);
-    }
-    const length = this.#at - start;
-    const next = this.#text.charCodeAt(this.#at);
-    const endsWell = this.#at === this.#end || next === SPACE;
-    const leadingZero = length > 1 && this.#text.charCodeAt(start) === ZERO;
-    if (length > 0 && endsWell && !leadingZero) return value;
-    const word = /^[^ ]*/.exec(this.#text.slice(start, Math.min(this.#end, start + 64)))![0];
-    this.#refuse(`${field} must be a decimal number: it is ${describeValue(word)}`);
-  }
-
-  #finished(event: TraceEvent): TraceEvent {
-    this.#finish(event.kind);
-    return event;
-  }
-
-  #finish(what: string): void {
-    if (this.#at < this.#end) this.#refuse(`nothing may follow the fields of ${what}`);
-  }
-
-  #slice(): string {
-    return this.#text.slice(this.#at, this.#end);
-  }
-
-  #shown(): string {
-    const line = this.#text.slice(this.#text.lastIndexOf("\n", this.#at - 1) + 1, this.#end);
-    return `the line is ${describeValue(line)}`;
-  }
-
-  #error(offence: string, line: number): TraceError {
-    return new TraceError(`read trace ${this.#name}`, line, offence);
-  }
-
-  #refuse(offence: string): never {
-    throw this.#error(offence, this.#line);
-  }
+/** The decimal numbers of a line; the checker refuses those above 2^53. */
+function numbersOf(
+  line: string,
+  kind: string,
+  fields: readonly string[],
+  required: number,
+  refuse: Refuse,
+): number[] {
+  const words = restOf(line, kind === "end" ? 3 : 1, fields[0]!, refuse).split(" ");
+  if (words.length < required) refuse(`${fields[words.length]} is missing`);
+  if (words.length > fields.length) refuse(`nothing may follow the fields of ${kind}`);
+  return words.map((word, index) =>
+    /^(?:0|[1-9]\d*)$/.test(word)
+      ? Number(word)
+      : refuse(`${fields[index]} must be a decimal number: it is ${describeValue(word)}`)
+  );
 }

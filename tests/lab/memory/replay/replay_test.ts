@@ -1,21 +1,22 @@
 import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
-import { CUPY } from "../../../../src/lab/memory/replay/cupy_pool.ts";
-import { REPLAY_POLICIES, replayPolicy } from "../../../../src/lab/memory/replay/policies.ts";
-import { PYTORCH } from "../../../../src/lab/memory/replay/pytorch_segments.ts";
-import { replayTrace } from "../../../../src/lab/memory/replay/replay.ts";
-import type {
-  ReplayAllocator,
-  ReplayPolicy,
-} from "../../../../src/lab/memory/replay/replay_policy.ts";
-import { RMM } from "../../../../src/lab/memory/replay/rmm_pool.ts";
-import type { MemoryTrace } from "../../../../src/lab/memory/trace/memory_trace.ts";
-import { TraceError } from "../../../../src/lab/memory/trace/trace_error.ts";
-import { eventsOf } from "./golden_trace.ts";
+import { CUPY } from "../../../../bench/memory_models/cupy.ts";
+import { ALL_POLICIES, MODELS } from "../../../../bench/memory_models/policies.ts";
+import { PYTORCH } from "../../../../bench/memory_models/pytorch.ts";
+import { RMM } from "../../../../bench/memory_models/rmm.ts";
+import {
+  type MemoryTrace,
+  parseTrace,
+  type ReplayAllocator,
+  type ReplayPolicy,
+  replayTrace,
+  TraceError,
+} from "../../../../src/lab/memory/mod.ts";
 
 const MiB = 2 ** 20;
 
 function trace(...lines: string[]): MemoryTrace {
-  return { name: "mine", description: "", events: eventsOf(lines) };
+  const text = ["gridstride memory trace 1", ...lines, `end ${lines.length}`].join("\n");
+  return parseTrace(text, "mine");
 }
 
 Deno.test("replayTrace() computes peaks from what was asked for and what is reserved", () => {
@@ -67,8 +68,8 @@ Deno.test("replayTrace() tells the steps between points apart", () => {
 });
 
 Deno.test("replayTrace() refuses traces that no program could make, and names the event", () => {
-  const events = [...eventsOf(["a 0 1 0", "f 0"]), { kind: "free", block: 0 } as const];
-  for (const policy of REPLAY_POLICIES) {
+  const events = [...trace("a 0 1 0", "f 0").events, { kind: "free", block: 0 } as const];
+  for (const policy of ALL_POLICIES) {
     const error = assertThrows(
       () => replayTrace({ name: "mine", description: "", events }, policy),
       TraceError,
@@ -93,7 +94,7 @@ Deno.test("replayTrace() takes capacities from 1 to 2^47", () => {
   }
   // @ts-expect-error: not a number.
   assertThrows(() => replayTrace(one, CUPY, { capacityBytes: "80GiB" }), TypeError, "80GiB");
-  for (const policy of REPLAY_POLICIES.filter(({ isModel }) => isModel)) {
+  for (const policy of MODELS) {
     assertEquals(replayTrace(one, policy, { capacityBytes: 1 }).outOfMemory, 1, policy.name);
     assertEquals(replayTrace(one, policy, { capacityBytes: 2 ** 47 }).outOfMemory, 0, policy.name);
   }
@@ -141,22 +142,12 @@ Deno.test("replayTrace() disposes the allocator when it throws", () => {
   assertEquals(log, ["a 0 1 0 undefined", "disposed"]);
 });
 
-Deno.test("replayPolicy() finds every policy and lists them for an unknown name", () => {
-  const names = REPLAY_POLICIES.map(({ name }) => name);
-  assertEquals(new Set(names).size, names.length);
-  for (const name of names) assertEquals(replayPolicy(name).name, name);
-  for (const name of ["", "PyTorch", "constructor"]) {
-    const { message } = assertThrows(() => replayPolicy(name), RangeError);
-    assert(names.every((each) => message.includes(each)), message);
-  }
-});
-
 Deno.test("models answer alike every time", () => {
   const lines = Array.from({ length: 300 }, (_, block) => {
     const bytes = (block * 2654435761) % (8 * MiB);
     return block % 3 === 2 ? `f ${block / 3 | 0}` : `a ${block - (block / 3 | 0)} ${bytes} 0`;
   });
-  for (const policy of REPLAY_POLICIES.filter(({ isModel }) => isModel)) {
+  for (const policy of MODELS) {
     const first = replayTrace(trace(...lines), policy);
     assertEquals(replayTrace(trace(...lines), policy), first);
     assertAlmostEquals(first.ratio, first.peakReserved / first.peakLive);

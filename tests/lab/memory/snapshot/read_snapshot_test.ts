@@ -149,18 +149,15 @@ Deno.test("readSnapshot() names the field that is wrong, what it must be and wha
   }
 });
 
-Deno.test("readSnapshot() refuses what is neither JSON nor a pickle", () => {
+Deno.test("readSnapshot() refuses files other than JSON", () => {
   const refused = (file: string | Uint8Array) =>
     assertThrows(() => readSnapshot(file), SnapshotError).message;
-  assertEquals(
-    refused("hello"),
-    "Cannot read the snapshot as the file must be JSON or a pickle: it is neither",
-  );
-  assertEquals(refused(""), refused("hello"));
-  assertEquals(refused(new Uint8Array()), refused("hello"));
-  assert(refused(Uint8Array.of(0x7b, 0xff)).endsWith("UTF-8 text or a pickle: it is neither"));
-  assert(refused(JSON.stringify(example()).slice(0, -1)).includes("the file must be JSON: "));
+  for (const file of ["hello", "", new Uint8Array(), JSON.stringify(example()).slice(0, -1)]) {
+    assert(refused(file).startsWith("Cannot read the snapshot as the file must be JSON: "));
+  }
+  assert(refused(Uint8Array.of(0x7b, 0xff)).endsWith("the file must be UTF-8 text"));
   assert(refused("[]").includes("format must be"));
+  assert(refused("3").includes("the file must be an object: it is 3"));
   assert(refused("[".repeat(1e6)).includes("the file must be JSON: "));
 });
 
@@ -170,19 +167,7 @@ Deno.test("readSnapshot() takes a byte order mark, in bytes and as text", () => 
   assertEquals(readSnapshot(new TextEncoder().encode(text)), example());
 });
 
-Deno.test("readSnapshot() of JSON is of the device it is of, and of no other", () => {
-  const text = JSON.stringify(example());
-  assertEquals(readSnapshot(text, { device: 0 }), example());
-  assertThrows(
-    () => readSnapshot(text, { device: 1 }),
-    RangeError,
-    'Cannot read the snapshot as device must be the one that it is of, "cuda:0": it is 1',
-  );
-  const tenth = text.replace("cuda:0", "cuda:10");
-  assertThrows(() => readSnapshot(tenth, { device: 0 }), RangeError, '"cuda:10": it is 0');
-});
-
-Deno.test("a file that is too long for a text is told so, not that it is no text", () => {
+Deno.test("readSnapshot() refuses files that exceed the longest string", () => {
   // Of the bytes only the first few were ever written, so that the others take no memory.
   const file = new Uint8Array(2 ** 29);
   file.set(new TextEncoder().encode("{}"));

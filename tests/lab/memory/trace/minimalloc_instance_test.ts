@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import type { TraceEvent } from "../../../../src/lab/memory/trace/memory_trace.ts";
-import { readMinimallocInstance } from "../../../../src/lab/memory/trace/minimalloc_instance.ts";
+import { readMinimallocInstance } from "../../../../src/lab/memory/trace/allocator_logs.ts";
 import { TraceError } from "../../../../src/lab/memory/trace/trace_error.ts";
 
 // The example of google/minimalloc's README (Apache-2.0).
@@ -36,13 +36,13 @@ Deno.test("readMinimallocInstance() frees at a time before it allocates then", (
 
 Deno.test("readMinimallocInstance() multiplies sizes", () => {
   assertEquals(
-    briefly(readMinimallocInstance(CHALLENGING, "i", { multiplier: 1024 }).events),
+    briefly(readMinimallocInstance(CHALLENGING, "i", 1024).events),
     [5120, 183296, 656384].map((size) => `a${size * 1024}`).toSpliced(2, 0, "f1")
       .concat(["f2", "f0"]),
   );
   for (const multiplier of [0, -1, 1.5, NaN, 2 ** 53]) {
     const error = assertThrows(
-      () => readMinimallocInstance(EXAMPLE, "i", { multiplier }),
+      () => readMinimallocInstance(EXAMPLE, "i", multiplier),
       RangeError,
     );
     assert(error.message.includes(`multiplier must be an integer of at least 1`), error.message);

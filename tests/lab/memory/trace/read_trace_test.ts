@@ -2,15 +2,10 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import type { MemorySnapshot } from "../../../../src/lab/memory/snapshot/memory_snapshot.ts";
-import { PickleError } from "../../../../src/lab/memory/snapshot/pickle_error.ts";
 import { SnapshotError } from "../../../../src/lab/memory/snapshot/snapshot_error.ts";
 import { readTrace } from "../../../../src/lab/memory/trace/read_trace.ts";
 import { traceOfSnapshot } from "../../../../src/lab/memory/trace/snapshot_trace.ts";
 import { TraceError } from "../../../../src/lab/memory/trace/trace_error.ts";
-
-const PICKLE = Deno.readFileSync(
-  new URL("../snapshot/fixtures/pytorch_protocol_4.pickle", import.meta.url),
-);
 
 /** A snapshot with a timeline of the columns that matter to a trace. */
 function snapshotOf(
@@ -65,8 +60,6 @@ Deno.test("readTrace() recognises every kind of file", () => {
     assertEquals(readTrace(new TextEncoder().encode(text), "t"), readTrace(text, "t"));
     assertEquals(readTrace(text, "name").name, "name");
   }
-  assertEquals(readTrace(PICKLE, "t").events.length, 8);
-  assertThrows(() => readTrace(PICKLE, "t", { device: 0 }), RangeError, "device must be one that");
   const [first] = readTrace("id,lower,upper,size\nb1,0,3,4\n", "t", { multiplier: 512 }).events;
   assertEquals(first, { kind: "allocate", block: 0, bytes: 2048, stream: 0 });
 });
@@ -85,12 +78,11 @@ Deno.test("readTrace() tells what a file must be that is none of these", () => {
   assertThrows(
     () => readTrace(Uint8Array.of(0x61, 0xff), "t"),
     TraceError,
-    "Cannot read trace t as the file must be UTF-8 text or a pickle: it is neither",
+    "Cannot read trace t as the file must be UTF-8 text",
   );
   // What begins as one kind is judged as that kind.
   assertThrows(() => readTrace("gridstride memory trace 9\n", "t"), TraceError, "line 1: it must");
   assertThrows(() => readTrace("{}", "t"), SnapshotError, "format must be");
-  assertThrows(() => readTrace(PICKLE.subarray(0, 99), "t"), PickleError, "cut short");
 });
 
 Deno.test("a first line of a million columns is refused before it is looked through", () => {
@@ -99,12 +91,6 @@ Deno.test("a first line of a million columns is refused before it is looked thro
     const { message } = assertThrows(() => readTrace(`${first},${names}\n1\n`, "t"), TraceError);
     assert(message.endsWith("line 1: it must have at most 100 columns: it has more"), message);
   }
-});
-
-Deno.test("readTrace() of a snapshot in JSON is of the device it is of", () => {
-  const text = JSON.stringify(snapshotOf([[ALLOCATE, 4096, 8, 0]]));
-  assertEquals(readTrace(text, "t", { device: 0 }).events.length, 1);
-  assertThrows(() => readTrace(text, "t", { device: 1 }), RangeError, '"host:0": it is 1');
 });
 
 Deno.test("traceOfSnapshot() plays the timeline, what was there before first", () => {

@@ -2,7 +2,7 @@
 // told with its line and column.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { isRmmLog, readRmmLog } from "../../../../src/lab/memory/trace/rmm_log.ts";
+import { isRmmLog, readRmmLog } from "../../../../src/lab/memory/trace/allocator_logs.ts";
 import { TraceError } from "../../../../src/lab/memory/trace/trace_error.ts";
 
 const HEADER = "Thread,Time,Action,Pointer,Size,Stream\n";

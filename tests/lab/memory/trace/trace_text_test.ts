@@ -140,7 +140,7 @@ Deno.test("parseTrace() names the line and what is wrong with it", () => {
     ["s 0\nend 2\n", "line 3: the number of events must be 1, as many as there are: it is 2"],
     ["end\n", "line 2: the number of events is missing"],
     ["ending 0\n", "line 2: a space must come before the number of events"],
-    ["end 0\ns 0\n", 'line 3: nothing may follow "end": the line is "s 0" does'],
+    ["end 0\ns 0\n", 'line 3: nothing may follow "end": the line is "s 0"'],
   ];
   for (const [body, expected] of cases) {
     const message = refusal(HEADER + body);
@@ -174,15 +174,4 @@ Deno.test("formatTrace() refuses events that could not be read again", () => {
   assert(refused({ kind: "resize" }).includes("kind must be allocate"));
   assert(refused({ kind: "free", block: -1 }).includes("was never allocated"));
   assert(refused({ kind: "free", block: 0.5 }).includes("was never allocated"));
-});
-
-Deno.test("a trace of a million events is read in a moment", () => {
-  const builder = new TraceBuilder();
-  for (let index = 0; index < 500_000; index++) builder.scratch(index * 512 + 7, index % 3);
-  const text = formatTrace(builder.build("x", ""));
-  const start = performance.now();
-  assertEquals(parseTrace(text, "x").events.length, 1_000_000);
-  const milliseconds = performance.now() - start;
-  // It takes about 150; the machine may be busy with other things.
-  assert(milliseconds < 5000, `it took ${milliseconds} ms`);
 });
