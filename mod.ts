@@ -179,7 +179,7 @@ export {
   type NarrowFloatDType,
   narrowFromFloat32,
   widenToFloat32,
-} from "./src/memory/narrow_float.ts";
+} from "./src/memory/element_bits.ts";
 
 // Launching kernels
 export type { Kernel } from "./src/launch/kernel.ts";

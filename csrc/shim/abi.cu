@@ -1,10 +1,9 @@
 // Version and build record of the library, and command block registration.
 #include <string>
 
-#include "shim/device/backend.h"
-#include "shim/checked_integer.h"
-#include "shim/memory/memory_range.h"
-#include "shim/text.h"
+#include "shim/device/device.h"
+#include "shim/guard.h"
+#include "shim/memory/memory.h"
 
 // The build passes these as strings.
 #ifndef GS_BUILD_COMPILER

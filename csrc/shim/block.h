@@ -2,10 +2,15 @@
 #ifndef GRIDSTRIDE_BLOCK_H
 #define GRIDSTRIDE_BLOCK_H
 
-#include "shim/checked_integer.h"
-#include "shim/memory/pressure.h"
+#include <atomic>
+
+#include "shim/guard.h"
 
 namespace gridstride {
+
+// The number of gs_memory_press calls for all devices. A double, because every hot call hands it to
+// JavaScript; in a cache line of its own, which is seldom written.
+alignas(64) inline std::atomic<double> memory_pressure{0};
 
 // JavaScript owns the block's memory, and another isolate that holds it may write it at any time.
 // Every slot is therefore read exactly once, through volatile, and checked after that.

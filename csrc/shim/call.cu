@@ -3,8 +3,7 @@
 
 #include <mutex>
 
-#include "shim/checked_integer.h"
-#include "shim/text.h"
+#include "shim/guard.h"
 
 namespace gridstride {
 

@@ -5,9 +5,31 @@
 #ifndef GRIDSTRIDE_GUARD_H
 #define GRIDSTRIDE_GUARD_H
 
-#include "shim/thread_state.h"
+#include <cstring>
+#include <string_view>
+
+#include "gridstride.h"
 
 namespace gridstride {
+
+constexpr int32_t no_device = -1;
+
+// What went wrong, as gs_error_last tells it. Inside the shim it is thrown; it ends at the seam.
+struct Failure {
+  int32_t status = 0;
+  int32_t call = 0;  // 0: no CUDA call was involved
+  int32_t device = no_device;
+};
+
+// One variable, so that a hot call looks up thread-local storage once, and constant-initialised,
+// so that no access goes through an initialisation wrapper.
+struct ThreadState {
+  gs_command_block* block = nullptr;
+  int32_t device = no_device;  // the device the running call concerns, once that is known
+  Failure last_failure;
+};
+
+inline thread_local ThreadState thread_state;
 
 // Ends the running call with a status of the shim's own (a CUDA call's goes through call.h).
 [[noreturn]] void fail(int32_t status);
@@ -35,6 +57,29 @@ int32_t guarded(const Body& body) noexcept {
   } catch (...) {
     return remember_exception();
   }
+}
+
+// The largest integer below which every integer is a double: Number.MAX_SAFE_INTEGER.
+constexpr uint64_t largest_safe_integer = (uint64_t{1} << 53) - 1;
+constexpr uint64_t largest_handle = INT32_MAX;
+constexpr uint64_t largest_uint32 = UINT32_MAX;
+
+// The range is tested before the conversion, which is undefined outside it; NaN fails the test.
+inline uint64_t checked_integer(double value, uint64_t largest = largest_safe_integer) {
+  require(value >= 0 && value <= static_cast<double>(largest), GS_ERROR_ARGUMENT);
+  const uint64_t integer = static_cast<uint64_t>(value);
+  require(static_cast<double>(integer) == value, GS_ERROR_ARGUMENT);
+  return integer;
+}
+
+// Writes NUL-terminated UTF-8 to the caller's memory: all of the text or none of it.
+inline void write_text(std::string_view text, char* out, int32_t capacity) {
+  require(out != nullptr, GS_ERROR_ARGUMENT);
+  require(capacity > 0, GS_ERROR_CAPACITY);
+  out[0] = '\0';
+  require(text.size() < static_cast<size_t>(capacity), GS_ERROR_CAPACITY);
+  if (!text.empty()) std::memcpy(out, text.data(), text.size());
+  out[text.size()] = '\0';
 }
 
 }  // namespace gridstride

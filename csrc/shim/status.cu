@@ -1,14 +1,71 @@
 // Names and texts of statuses: the shim's own and NVRTC's from tables, CUDA's from CUDA.
-#include "shim/status_table.h"
-
 #include <cuda_runtime_api.h>
 
-#include "shim/module/nvrtc_status.h"
-#include "shim/text.h"
+#include "gridstride.h"
+#include "shim/guard.h"
 
 namespace gridstride {
 
 namespace {
+
+struct StatusText {
+  int32_t status;
+  const char* name;
+  const char* text;
+};
+
+#define GS_STATUS(name, text) {name, #name, text}
+constexpr StatusText own_statuses[] = {
+    GS_STATUS(GS_ERROR_ARGUMENT, "a value is not an integer of the allowed range"),
+    GS_STATUS(GS_ERROR_HANDLE, "a handle is stale, forged or of another kind"),
+    GS_STATUS(GS_ERROR_DEVICE, "no device has this ordinal"),
+    GS_STATUS(GS_ERROR_NO_BLOCK, "this thread has registered no command block"),
+    GS_STATUS(GS_ERROR_ALIGNMENT, "an address or a block is not aligned as it must be"),
+    GS_STATUS(GS_ERROR_OVERLAP, "source and destination of a copy overlap"),
+    GS_STATUS(GS_ERROR_UNSUPPORTED, "this library or device has no such capability"),
+    GS_STATUS(GS_ERROR_CAPACITY, "an out-buffer is too small or a table is full"),
+    GS_STATUS(GS_ERROR_NOT_FOUND, "no kernel, call or function has this name"),
+    GS_STATUS(GS_ERROR_HOST_MEMORY, "the host has no memory left for the request"),
+    GS_STATUS(GS_ERROR_FOREIGN, "a handle belongs to another device than the call names"),
+    GS_STATUS(GS_ERROR_CONFIGURED, "the host topology is already set differently"),
+    GS_STATUS(GS_ERROR_SYSTEM, "an operating-system call failed"),
+    GS_STATUS(GS_ERROR_INTERNAL, "a defect of this library"),
+    GS_STATUS(GS_ERROR_LAUNCH, "arguments disagree with the kernel: their count or sizes"),
+    GS_STATUS(GS_ERROR_IMAGE, "machine code of another kind, version or device"),
+};
+#undef GS_STATUS
+
+// The results of NVRTC up to CUDA 13.0. NVRTC itself has names for them and no texts.
+
+#define GS_NVRTC_STATUS(result, name, text) {GS_ERROR_NVRTC(result), #name, text}
+constexpr StatusText nvrtc_statuses[] = {
+    GS_NVRTC_STATUS(1, NVRTC_ERROR_OUT_OF_MEMORY, "the compiler has no memory left"),
+    GS_NVRTC_STATUS(2, NVRTC_ERROR_PROGRAM_CREATION_FAILURE, "the compiler cannot take a program"),
+    GS_NVRTC_STATUS(3, NVRTC_ERROR_INVALID_INPUT, "the compiler refuses an argument"),
+    GS_NVRTC_STATUS(4, NVRTC_ERROR_INVALID_PROGRAM, "the compiler has no such program"),
+    GS_NVRTC_STATUS(5, NVRTC_ERROR_INVALID_OPTION, "the compiler does not know an option"),
+    GS_NVRTC_STATUS(6, NVRTC_ERROR_COMPILATION, "the source does not compile"),
+    GS_NVRTC_STATUS(7, NVRTC_ERROR_BUILTIN_OPERATION_FAILURE,
+                    "the compiler cannot use its library of builtins"),
+    GS_NVRTC_STATUS(8, NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION,
+                    "a name expression came after the compilation"),
+    GS_NVRTC_STATUS(9, NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION,
+                    "a lowered name was asked for before the compilation"),
+    GS_NVRTC_STATUS(10, NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID,
+                    "a name expression names no kernel or variable of the program"),
+    GS_NVRTC_STATUS(11, NVRTC_ERROR_INTERNAL_ERROR, "a defect of the compiler"),
+    GS_NVRTC_STATUS(12, NVRTC_ERROR_TIME_FILE_WRITE_FAILED,
+                    "the compiler cannot write the file of its timings"),
+    GS_NVRTC_STATUS(13, NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED,
+                    "no precompiled header was to be made"),
+    GS_NVRTC_STATUS(14, NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED,
+                    "there is no room left for precompiled headers"),
+    GS_NVRTC_STATUS(15, NVRTC_ERROR_PCH_CREATE, "a precompiled header cannot be made"),
+    GS_NVRTC_STATUS(16, NVRTC_ERROR_CANCELLED, "the compilation was cancelled"),
+    GS_NVRTC_STATUS(17, NVRTC_ERROR_TIME_TRACE_FILE_WRITE_FAILED,
+                    "the compiler cannot write the file of its trace"),
+};
+#undef GS_NVRTC_STATUS
 
 const StatusText& own_status(int32_t status) {
   for (const StatusText& own : own_statuses) {

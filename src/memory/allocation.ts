@@ -1,40 +1,67 @@
 /**
- * A piece of device memory and who gives it back. Buffers and their views share one.
+ * Device memory outside the pools: plain allocations and memory of other libraries.
  *
  * @module
  */
 
 import { giveBack } from "../ffi/give_back.ts";
-import { freeMemory } from "../ffi/native_memory.ts";
+import { allocateMemory, freeMemory, tryAllocateMemory } from "../ffi/native_memory.ts";
+import { pressMemory } from "../ffi/native_virtual.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
-import { allocateDirectly } from "./direct_memory.ts";
-import { memoryReturns } from "./memory_returns.ts";
+import { drainPools, trimOthers } from "./pool/device_pools.ts";
 
-/** Device memory with one owner. */
+/**
+ * Counts the frees of this isolate, of any device. Results of looking at buffers stay valid as long
+ * as the count does not change.
+ */
+export const frees = { count: 0 };
+
+/**
+ * Allocates plain memory. If the device has none left, the pools release their free memory: first the
+ * memory that no stream uses, then the rest, which blocks this thread.
+ *
+ * @param bytes The size; more than 0.
+ * @returns The address.
+ * @throws {OutOfMemoryError} If the device still has no room.
+ * @throws {MemoryCorruptionError} If a pool in debug mode detects corruption while it trims.
+ */
+export function allocateDirectly(context: DeviceContext, bytes: number): number {
+  const { library, ordinal } = context;
+  const atOnce = tryAllocateMemory(library, ordinal, bytes);
+  if (atOnce !== 0) return atOnce;
+  trimOthers(context, undefined);
+  pressMemory(library, ordinal);
+  const afterTrim = tryAllocateMemory(library, ordinal, bytes);
+  if (afterTrim !== 0) return afterTrim;
+  drainPools(context);
+  return allocateMemory(library, ordinal, bytes);
+}
+
+/** Device memory with one owner, shared by a buffer and its views. */
 export interface Allocation {
-  /** The device it lies on. */
+  /** The device. */
   readonly context: DeviceContext;
-  /** Its address; 0 for an empty one. */
+  /** The address; 0 for an empty allocation. */
   readonly address: number;
-  /** Its size in bytes. */
+  /** The size in bytes. */
   readonly bytes: number;
-  /** Whether it has been given back. */
+  /** Whether the memory is freed. */
   readonly freed: boolean;
-  /** Gives it back; does nothing the second time. */
+  /** Frees the memory. Repeated calls have no effect. */
   free(): void;
 }
 
-/** Memory from the device's allocator. */
+/** Memory of the device's allocator. */
 export class OwnedAllocation implements Allocation {
-  /** The device it lies on. */
+  /** The device. */
   readonly context: DeviceContext;
-  /** Its address; 0 for an empty one. */
+  /** The address; 0 for an empty allocation. */
   readonly address: number;
-  /** Its size in bytes. */
+  /** The size in bytes. */
   readonly bytes: number;
   #freed = false;
 
-  /** Allocates; a size of 0 is valid and takes no memory. */
+  /** Allocates memory; a size of 0 is valid. */
   constructor(context: DeviceContext, bytes: number) {
     context.retain();
     try {
@@ -47,12 +74,12 @@ export class OwnedAllocation implements Allocation {
     this.bytes = bytes;
   }
 
-  /** Whether it has been given back. */
+  /** Whether the memory is freed. */
   get freed(): boolean {
     return this.#freed;
   }
 
-  /** Gives the memory back, after the work that uses it. */
+  /** Frees the memory after the work that uses it. */
   free(): void {
     if (this.#freed) return;
     const { context, address } = this;
@@ -63,26 +90,28 @@ export class OwnedAllocation implements Allocation {
       },
       () => {
         this.#freed = true;
-        memoryReturns.count++;
+        frees.count++;
         context.release();
       },
     );
   }
 }
 
-/** Memory that another library allocated and frees. */
+/** Memory that belongs to another library. */
 export class ForeignAllocation implements Allocation {
-  /** The device it lies on. */
+  /** The device. */
   readonly context: DeviceContext;
-  /** Its address. */
+  /** The address. */
   readonly address: number;
-  /** Its size in bytes. */
+  /** The size in bytes. */
   readonly bytes: number;
   #owner: unknown;
   #freed = false;
 
   /**
-   * @param owner Whatever must stay reachable as long as the memory is used.
+   * Wraps memory.
+   *
+   * @param owner The object to keep reachable until the wrapper is freed.
    */
   constructor(context: DeviceContext, address: number, bytes: number, owner: unknown) {
     context.retain();
@@ -92,21 +121,21 @@ export class ForeignAllocation implements Allocation {
     this.#owner = owner;
   }
 
-  /** Whether it has been let go. */
+  /** Whether the wrapper is freed. */
   get freed(): boolean {
     return this.#freed;
   }
 
-  /** What keeps the memory alive. */
+  /** The object that keeps the memory alive. */
   get owner(): unknown {
     return this.#owner;
   }
 
-  /** Lets the memory go; it stays allocated. */
+  /** Frees the wrapper; the memory stays allocated. */
   free(): void {
     if (this.#freed) return;
     this.#freed = true;
-    memoryReturns.count++;
+    frees.count++;
     this.#owner = undefined;
     this.context.release();
   }

@@ -19,13 +19,13 @@ import {
 } from "./enqueued_copy.ts";
 import { slabPieces, stagingArea, type StagingSlab } from "./staging.ts";
 
-/** A stretch of device memory. */
+/** A range of device memory. */
 export interface DeviceRange {
-  /** The device it lies on. */
+  /** The device. */
   readonly context: DeviceContext;
   /** The address of its first byte. */
   readonly address: number;
-  /** Its length in bytes. */
+  /** The length in bytes. */
   readonly byteLength: number;
 }
 
@@ -40,9 +40,8 @@ export function streamFor(context: DeviceContext, stream: Stream | undefined): S
 }
 
 /**
- * Refuses copies of arrays while streams are captured. A graph would copy the staging memory of its
- * capture with every launch, whatever is in it by then; and to find free staging memory is to ask
- * whether events are done.
+ * Throws if a capture forbids copies of arrays. Each launch of the graph would copy the staging memory
+ * with its content at that time, and finding free staging memory queries events.
  */
 function refuseStaging(context: DeviceContext, stream: Stream, action: string): void {
   refuseCaptured(stream, action, "a graph copies only between buffers and pinned buffers");
@@ -50,16 +49,16 @@ function refuseStaging(context: DeviceContext, stream: Stream, action: string): 
 }
 
 /**
- * The bytes of an array. A view of our own, because its length is what native code trusts: that of
- * the array may be a property that somebody put over the real one.
+ * The bytes of an array, as a new view: native code relies on its length, and the length property of
+ * the array may be overridden.
  */
 function bytesOf(array: ArrayBufferView): Uint8Array<ArrayBufferLike> {
   return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 }
 
 /**
- * Enqueues a copy of a JavaScript array to the device. The array may be changed at once: its
- * bytes are staged before this returns, or, for copies too large to stage, have arrived.
+ * Enqueues a copy of a JavaScript array to the device. The array may be changed at once: this
+ * returns after its bytes are staged or, if too large to stage, copied.
  *
  * @throws {TypeError} If the stream is being captured.
  */
@@ -84,14 +83,14 @@ export function upload(destination: DeviceRange, source: ArrayBufferView, stream
   }
 }
 
-/** Where an array is staged. */
+/** The staging location of an array. */
 function placeOf(slab: StagingSlab): PinnedPlace {
   return { handle: slab.pinned.handle, offset: 0, use: "staged" };
 }
 
 /**
- * Copies device memory, as it is when the work enqueued so far is done, to a JavaScript array
- * without blocking the event loop.
+ * Copies device memory to a JavaScript array after the work enqueued so far, without blocking the
+ * event loop.
  */
 export async function download(
   destination: ArrayBufferView,
@@ -103,9 +102,9 @@ export async function download(
   const { context } = source;
   refuseStaging(context, stream, "copy a buffer to an array");
   const area = stagingArea(context);
-  // The device must not close while its copies are under way.
+  // The device must not close while its copies run.
   context.retain();
-  // Whatever fails, and however often, everything that was taken is given back.
+  // Releases everything even if several steps fail.
   await using taken = new AsyncDisposableStack();
   taken.defer(() => context.release());
   const pieces = slabPieces(expected).map(({ offset, bytes }) => {
@@ -128,7 +127,7 @@ function lostTarget(expected: number, left: number): TypeError {
   );
 }
 
-/** Copies device memory to a JavaScript array, blocking this thread until it has arrived. */
+/** Copies device memory to a JavaScript array, blocking this thread. */
 export function downloadSync(
   destination: ArrayBufferView,
   source: DeviceRange,
@@ -141,7 +140,7 @@ export function downloadSync(
 }
 
 /**
- * Enqueues a copy between device memory, also of two devices of one library.
+ * Enqueues a copy within a device or between two devices of one library.
  *
  * @throws {RangeError} If the two ranges overlap.
  * @throws {TypeError} If they belong to different libraries.

@@ -1,5 +1,5 @@
 /**
- * Element types: what the elements of a tensor or buffer are, in TypeScript and in C.
+ * Element types of buffers and tensors, in TypeScript and in C.
  *
  * @module
  */
@@ -31,7 +31,7 @@ export type FloatDType =
   | "float8_e4m3"
   | "float8_e5m2";
 
-/** The integer element types; `bool` is none of them. */
+/** The integer element types, without `bool`. */
 export type IntegerDType = "int64" | "int32" | "uint32" | "int16" | "int8" | "uint8";
 
 /** All element types, widest float first. */
@@ -91,20 +91,20 @@ export type AnyTypedArray<Buffer extends ArrayBufferLike = ArrayBufferLike> = Ty
   Buffer
 >;
 
-/** Any typed array that tells its element type by itself; see {@linkcode DTypeOf}. */
+/** Any typed array whose class implies its element type; see {@linkcode DTypeOf}. */
 export type SelfDescribingArray<Buffer extends ArrayBufferLike = ArrayBufferLike> =
   | TypedArrayOf<Exclude<DType, "bfloat16">, Buffer>
   | Uint8ClampedArray<Buffer>;
 
-/** The value of one element of type `D`, as a caller gives it. */
+/** The JavaScript value of one element of type `D`. */
 export type ElementOf<D extends DType> = D extends "int64" ? number | bigint
   : D extends "bool" ? boolean
   : number;
 
 /**
- * The element type that a typed array stands for by itself. `Uint16Array` has none: it may hold
- * bfloat16 bits or integers of a width that no element type has. `Uint8Array` stands for `uint8`;
- * bool and the 8-bit floats, whose bits it also holds, must be named.
+ * The element type implied by a class of typed arrays. `Uint16Array` implies none: it may hold
+ * bfloat16 bits or 16-bit integers. `Uint8Array` implies `uint8`; `bool` and the 8-bit floats must be
+ * named.
  */
 export type DTypeOf<Elements> = Elements extends Float64Array ? "float64"
   : Elements extends Float32Array ? "float32"
@@ -117,12 +117,12 @@ export type DTypeOf<Elements> = Elements extends Float64Array ? "float64"
   : Elements extends Uint8Array | Uint8ClampedArray ? "uint8"
   : undefined;
 
-/** How one element type is stored. */
+/** The storage of one element type. */
 interface Storage {
   readonly bytes: 1 | 2 | 4 | 8;
   /** The C type's name in CUDA's own headers. */
   readonly cType: string;
-  // A constructor per element type; TypedArrays says which, where the type is known.
+  // TypedArrays gives the exact class of each element type.
   readonly array: new (buffer: ArrayBufferLike, byteOffset?: number, length?: number) => unknown;
 }
 
@@ -142,9 +142,6 @@ const STORAGE: { readonly [D in DType]: Storage } = {
   bool: { bytes: 1, cType: "bool", array: Uint8Array },
 };
 
-/** Asked at every launch: a map answers in half the time of an object. */
-const STORAGE_BY_NAME: ReadonlyMap<unknown, Storage> = new Map(Object.entries(STORAGE));
-
 const DTYPE_BY_ARRAY: ReadonlyMap<string, DType> = new Map<string, DType>([
   ["Float64Array", "float64"],
   ["Float32Array", "float32"],
@@ -160,13 +157,12 @@ const DTYPE_BY_ARRAY: ReadonlyMap<string, DType> = new Map<string, DType>([
 
 /** Whether a value is the name of an element type. */
 export function isDType(value: unknown): value is DType {
-  return STORAGE_BY_NAME.has(value);
+  return typeof value === "string" && Object.hasOwn(STORAGE, value);
 }
 
 function storageOf(dtype: DType): Storage {
-  // Reached with values from JSON and the command line, so the name is checked here once for all.
-  const storage = STORAGE_BY_NAME.get(dtype);
-  if (storage !== undefined) return storage;
+  // Values from JSON and the command line arrive here unchecked.
+  if (isDType(dtype)) return STORAGE[dtype];
   throw new TypeError(
     `Cannot use ${describeValue(dtype)} as a dtype: it must be one of ${DTYPES.join(", ")}`,
   );
@@ -178,19 +174,7 @@ function storageOf(dtype: DType): Storage {
  * @throws {TypeError} If `dtype` is not an element type.
  */
 export function bytesPerElement(dtype: DType): 1 | 2 | 4 | 8 {
-  // Asked at every allocation: comparing with the names that are used most beats the map.
-  switch (dtype) {
-    case "float32":
-    case "int32":
-      return 4;
-    case "float16":
-    case "bfloat16":
-      return 2;
-    case "uint8":
-      return 1;
-    default:
-      return storageOf(dtype).bytes;
-  }
+  return storageOf(dtype).bytes;
 }
 
 /** Whether the elements are floating point. */
@@ -199,7 +183,7 @@ export function isFloatDType(dtype: DType): dtype is FloatDType {
   return dtype.startsWith("float") || dtype === "bfloat16";
 }
 
-/** Whether the elements are integers; `bool` is not. */
+/** Whether the elements are integers, without `bool`. */
 export function isIntegerDType(dtype: DType): dtype is IntegerDType {
   return !isFloatDType(dtype) && dtype !== "bool";
 }
@@ -239,17 +223,11 @@ export function createTypedArray<D extends DType>(
         `and its bytes below 2^53: it is ${describeValue(length)}`,
     );
   }
-  return typedArrayOver(dtype, memoryFor(dtype, length * size), 0, length);
-}
-
-function memoryFor(dtype: DType, bytes: number): ArrayBuffer {
   try {
-    return new ArrayBuffer(bytes);
+    return typedArrayOver(dtype, new ArrayBuffer(length * size), 0, length);
   } catch (cause) {
     throw new RangeError(
-      `Cannot make a ${
-        typedArrayName(dtype)
-      } as JavaScript has no room for its bytes: they are ${bytes}`,
+      `Cannot make a ${typedArrayName(dtype)} as JavaScript has no room for ${length * size} bytes`,
       { cause },
     );
   }
@@ -258,7 +236,7 @@ function memoryFor(dtype: DType, bytes: number): ArrayBuffer {
 /**
  * A typed array for elements of a type over existing memory.
  *
- * @param byteOffset Where it starts; a multiple of the element's bytes.
+ * @param byteOffset The offset of the first element; a multiple of the element size.
  * @param length Number of elements.
  * @throws {RangeError} If the range is misaligned or does not lie in the buffer.
  */
@@ -272,29 +250,23 @@ export function typedArrayOver<D extends DType, Buffer extends ArrayBufferLike>(
   return new array(buffer, byteOffset, length) as TypedArrayOf<D, Buffer>;
 }
 
-/**
- * The element type that a typed array stands for, or `undefined` where the array alone does not
- * tell; see {@linkcode DTypeOf}.
- */
+/** The element type implied by a typed array's class, or `undefined`; see {@linkcode DTypeOf}. */
 export function dtypeOf<Elements extends ArrayBufferView>(elements: Elements): DTypeOf<Elements> {
   const tag = (elements as { readonly [Symbol.toStringTag]?: string })[Symbol.toStringTag];
   return DTYPE_BY_ARRAY.get(tag ?? "") as DTypeOf<Elements>;
 }
 
-/** Whether a value is an array whose memory was transferred, to a worker perhaps. */
+/** Whether a value is an array whose memory was transferred, for example to a worker. */
 function isDetached(value: unknown): boolean {
   return ArrayBuffer.isView(value) && value.buffer instanceof ArrayBuffer && value.buffer.detached;
 }
 
-/** Shows what was passed for an array, in a few words. */
+/** Describes an argument that should have been an array. */
 export function describeArray(value: unknown): string {
   return `${describeValue(value)}${isDetached(value) ? " that is detached" : ""}`;
 }
 
-/**
- * Whether a value is a typed array of the kind that holds elements of a type, and still has its
- * memory.
- */
+/** Whether a value is a typed array of the class for an element type and is not detached. */
 export function isLiveArrayOf<D extends DType>(
   value: unknown,
   dtype: D,
@@ -303,8 +275,8 @@ export function isLiveArrayOf<D extends DType>(
 }
 
 /**
- * Whether a value is a typed array of the kind that holds elements of a type. A
- * `Uint8ClampedArray`, as canvases give pixels, holds `uint8`.
+ * Whether a value is a typed array of the class for an element type. A `Uint8ClampedArray`, as used
+ * for the pixels of a canvas, holds `uint8`.
  */
 export function holdsDType<D extends DType>(
   value: unknown,

@@ -1,17 +1,280 @@
 /**
- * The bit pattern of one element, for filling memory.
+ * Bit patterns of elements, and conversions of narrow floating formats: bfloat16, float16 and the two
+ * 8-bit formats of the Open Compute Project.
+ *
+ * Rounding is to nearest, ties to even, directly from double precision. Values beyond the largest
+ * finite value become infinity in float16 and bfloat16, and the largest finite value in the 8-bit
+ * formats, like the constructors of CUDA's types.
  *
  * @module
  */
 
 import { describeValue } from "../ffi/describe_value.ts";
-import { bytesPerElement, type DType, type ElementOf } from "./dtype.ts";
-import { narrowFloatBits } from "./narrow_float.ts";
+import {
+  bytesPerElement,
+  describeArray,
+  type DType,
+  type ElementOf,
+  isLiveArrayOf,
+  typedArrayName,
+  type TypedArrayOf,
+} from "./dtype.ts";
 
-/** The bit pattern of an element of type `D`: a big integer where it has 64 bits. */
+/** The floating element types narrower than `float32`. */
+export type NarrowFloatDType = "float16" | "bfloat16" | "float8_e4m3" | "float8_e5m2";
+
+interface FloatFormat {
+  readonly bytes: 1 | 2;
+  /** Bits of the significand after the point. */
+  readonly fractionBits: number;
+  /** Exponent of the smallest normal number. */
+  readonly minimumExponent: number;
+  /** Unsigned bit pattern of infinity or, without infinity, of the largest finite value. */
+  readonly overflow: number;
+  /** Bit pattern of NaN. */
+  readonly nan: number;
+  /** Whether the patterns with all exponent bits set are infinity and NaN, as in IEEE 754. */
+  readonly ieee: boolean;
+}
+
+const FORMATS: { readonly [D in NarrowFloatDType]: FloatFormat } = {
+  float16: {
+    bytes: 2,
+    fractionBits: 10,
+    minimumExponent: -14,
+    overflow: 0x7c00,
+    nan: 0x7fff,
+    ieee: true,
+  },
+  bfloat16: {
+    bytes: 2,
+    fractionBits: 7,
+    minimumExponent: -126,
+    overflow: 0x7f80,
+    nan: 0x7fff,
+    ieee: true,
+  },
+  float8_e4m3: {
+    bytes: 1,
+    fractionBits: 3,
+    minimumExponent: -6,
+    overflow: 0x7e,
+    nan: 0x7f,
+    ieee: false,
+  },
+  float8_e5m2: {
+    bytes: 1,
+    fractionBits: 2,
+    minimumExponent: -14,
+    overflow: 0x7b,
+    nan: 0x7e,
+    ieee: true,
+  },
+};
+
+/** Adding and subtracting 1.5 · 2^52 rounds a double to an integer, ties to even. */
+const ROUNDER = 6755399441055744;
+
+const scratch = new DataView(new ArrayBuffer(8));
+
+/** The exponent of a positive double as stored: -1023 for subnormal numbers and zero. */
+function exponentOf(magnitude: number): number {
+  scratch.setFloat64(0, magnitude);
+  return (scratch.getUint16(0) >> 4) - 1023;
+}
+
+/**
+ * The bit pattern of the number of a narrow format that is nearest to a value.
+ *
+ * @example
+ * ```ts
+ * import { assertEquals } from "@std/assert";
+ * import { narrowFloatBits } from "./element_bits.ts";
+ *
+ * assertEquals(narrowFloatBits("bfloat16", 1), 0x3f80);
+ * assertEquals(narrowFloatBits("float8_e4m3", 1e6), 0x7e); // 448, the largest
+ * ```
+ */
+export function narrowFloatBits(dtype: NarrowFloatDType, value: number): number {
+  const { bytes, fractionBits, minimumExponent, overflow, nan } = FORMATS[dtype];
+  if (Number.isNaN(value)) return nan;
+  const sign = value < 0 || Object.is(value, -0) ? 1 << (8 * bytes - 1) : 0;
+  const magnitude = Math.abs(value);
+  const exponent = Math.max(exponentOf(magnitude), minimumExponent);
+  if (exponent > 127) return sign | overflow;
+  // Scaling by a power of two is exact, so only `units` is rounded.
+  const units = magnitude * 2 ** (fractionBits - exponent) + ROUNDER - ROUNDER;
+  // A carry into the next power of two increments the exponent field.
+  const bits = (exponent - minimumExponent) * 2 ** fractionBits + units;
+  return sign | Math.min(bits, overflow);
+}
+
+/** The value of a bit pattern of a narrow format. */
+export function narrowFloatValue(dtype: NarrowFloatDType, bits: number): number {
+  const { bytes, fractionBits, minimumExponent, overflow, nan, ieee } = FORMATS[dtype];
+  const signBit = 1 << (8 * bytes - 1);
+  const magnitude = bits & (signBit - 1);
+  const sign = bits & signBit ? -1 : 1;
+  const exponentField = magnitude >> fractionBits;
+  const fraction = magnitude & ((1 << fractionBits) - 1);
+  if (ieee) {
+    const exponentMask = (signBit - 1) >> fractionBits;
+    if (exponentField === exponentMask) return fraction === 0 ? sign * Infinity : NaN;
+  } else if (magnitude === nan && magnitude > overflow) {
+    return NaN;
+  }
+  if (exponentField === 0) return sign * fraction * 2 ** (minimumExponent - fractionBits);
+  const units = fraction + 2 ** fractionBits;
+  return sign * units * 2 ** (exponentField - 1 + minimumExponent - fractionBits);
+}
+
+const encodeTables = new Map<NarrowFloatDType, Uint8Array<ArrayBuffer>>();
+const decodeTables = new Map<NarrowFloatDType, Float32Array<ArrayBuffer>>();
+
+/** The 8-bit pattern for every upper half of a float32. */
+function encodeTable(dtype: "float8_e4m3" | "float8_e5m2"): Uint8Array<ArrayBuffer> {
+  let table = encodeTables.get(dtype);
+  if (table === undefined) {
+    table = Uint8Array.from(
+      { length: 65536 },
+      (_, upper) => narrowFloatBits(dtype, narrowFloatValue("bfloat16", upper)),
+    );
+    encodeTables.set(dtype, table);
+  }
+  return table;
+}
+
+/** The float32 of every 8-bit pattern. */
+function decodeTable(dtype: "float8_e4m3" | "float8_e5m2"): Float32Array<ArrayBuffer> {
+  let table = decodeTables.get(dtype);
+  if (table === undefined) {
+    table = Float32Array.from({ length: 256 }, (_, bits) => narrowFloatValue(dtype, bits));
+    decodeTables.set(dtype, table);
+  }
+  return table;
+}
+
+function bitsOfFloats(source: Float32Array): Uint32Array {
+  return new Uint32Array(source.buffer, source.byteOffset, source.length);
+}
+
+function narrowToBfloat16(source: Float32Array): Uint16Array<ArrayBuffer> {
+  const bits = bitsOfFloats(source);
+  const result = new Uint16Array(bits.length);
+  for (let i = 0; i < bits.length; i++) {
+    const word = bits[i]!;
+    const isNaN = (word & 0x7fffffff) > 0x7f800000;
+    // Half a unit less one, plus the last kept bit: a tie carries exactly when that bit is odd.
+    result[i] = isNaN ? 0x7fff : (word + 0x7fff + ((word >>> 16) & 1)) >>> 16;
+  }
+  return result;
+}
+
+function narrowToFloat8(
+  dtype: "float8_e4m3" | "float8_e5m2",
+  source: Float32Array,
+): Uint8Array<ArrayBuffer> {
+  const bits = bitsOfFloats(source);
+  const table = encodeTable(dtype);
+  const result = new Uint8Array(bits.length);
+  for (let i = 0; i < bits.length; i++) {
+    const word = bits[i]!;
+    // Rounding to odd: the lower half only breaks ties, so its OR becomes the last bit of the upper
+    // half, and the table rounds once.
+    result[i] = table[(word >>> 16) | (word & 0xffff ? 1 : 0)]!;
+  }
+  return result;
+}
+
+function requireElements(source: unknown, dtype: DType, action: string): void {
+  if (isLiveArrayOf(source, dtype)) return;
+  throw new TypeError(
+    `Cannot ${action} as source must be a ${typedArrayName(dtype)}: it is ${describeArray(source)}`,
+  );
+}
+
+function isNarrowFloat(dtype: unknown): dtype is NarrowFloatDType {
+  return typeof dtype === "string" && Object.hasOwn(FORMATS, dtype);
+}
+
+function unknownFormat(dtype: unknown): TypeError {
+  return new TypeError(
+    `Cannot convert between float32 and ${describeValue(dtype)}: it must be one of ${
+      Object.keys(FORMATS).join(", ")
+    }`,
+  );
+}
+
+/**
+ * Rounds an array of float32 to a narrow format.
+ *
+ * @example
+ * ```ts
+ * import { assertEquals } from "@std/assert";
+ * import { narrowFromFloat32 } from "./element_bits.ts";
+ *
+ * const bits = narrowFromFloat32("bfloat16", Float32Array.of(1, -2));
+ * assertEquals(bits, Uint16Array.of(0x3f80, 0xc000));
+ * ```
+ */
+export function narrowFromFloat32<D extends NarrowFloatDType>(
+  dtype: D,
+  source: Float32Array,
+): TypedArrayOf<D, ArrayBuffer>;
+export function narrowFromFloat32(
+  dtype: NarrowFloatDType,
+  source: Float32Array,
+): TypedArrayOf<NarrowFloatDType, ArrayBuffer> {
+  requireElements(source, "float32", "narrow float32");
+  switch (dtype) {
+    case "float16":
+      return new Float16Array(source);
+    case "bfloat16":
+      return narrowToBfloat16(source);
+    case "float8_e4m3":
+    case "float8_e5m2":
+      return narrowToFloat8(dtype, source);
+    default:
+      throw unknownFormat(dtype);
+  }
+}
+
+/** Widens an array of a narrow format to float32, which represents all of its values exactly. */
+export function widenToFloat32<D extends NarrowFloatDType>(
+  dtype: D,
+  source: TypedArrayOf<D>,
+): Float32Array<ArrayBuffer>;
+export function widenToFloat32(
+  dtype: NarrowFloatDType,
+  source: TypedArrayOf<NarrowFloatDType>,
+): Float32Array<ArrayBuffer> {
+  if (!isNarrowFloat(dtype)) throw unknownFormat(dtype);
+  requireElements(source, dtype, "widen to float32");
+  const result = new Float32Array(source.length);
+  switch (dtype) {
+    case "float16":
+      result.set(source);
+      return result;
+    case "bfloat16": {
+      const bits = bitsOfFloats(result);
+      for (let i = 0; i < bits.length; i++) bits[i] = source[i]! << 16;
+      return result;
+    }
+    case "float8_e4m3":
+    case "float8_e5m2": {
+      const table = decodeTable(dtype);
+      for (let i = 0; i < result.length; i++) result[i] = table[source[i]!]!;
+      return result;
+    }
+    default:
+      throw unknownFormat(dtype);
+  }
+}
+
+/** The bit pattern of an element of type `D`: a `bigint` for 64-bit types. */
 export type ElementBits<D extends DType> = D extends "float64" | "int64" ? bigint : number;
 
-/** Lowest and highest value of the integer types that a number holds exactly. */
+/** Minimum and maximum of the integer types that a number represents exactly. */
 const INTEGER_RANGE: { readonly [dtype: string]: readonly [number, number] } = {
   int32: [-2147483648, 2147483647],
   uint32: [0, 4294967295],
@@ -19,8 +282,6 @@ const INTEGER_RANGE: { readonly [dtype: string]: readonly [number, number] } = {
   int8: [-128, 127],
   uint8: [0, 255],
 };
-
-const scratch = new DataView(new ArrayBuffer(8));
 
 function rangeError(dtype: DType, allowed: string, value: unknown): RangeError {
   return new RangeError(
@@ -31,7 +292,7 @@ function rangeError(dtype: DType, allowed: string, value: unknown): RangeError {
 function int64Bits(value: unknown): bigint {
   const allowed = "an integer in -9223372036854775808..9223372036854775807, " +
     "beyond ±9007199254740991 as a bigint";
-  // A number beyond 2^53 may already have lost digits of what the caller meant.
+  // A number beyond 2^53 may already have lost digits.
   if (typeof value !== "bigint" && !Number.isSafeInteger(value)) {
     throw rangeError("int64", allowed, value);
   }
@@ -56,12 +317,12 @@ function integerBits(dtype: DType, value: unknown): number {
 }
 
 /**
- * The bit pattern that an element of a type has in memory.
+ * The bit pattern of an element in memory.
  *
  * Floats are rounded to nearest, ties to even; integers must fit.
  *
  * @returns An unsigned integer: a `bigint` for the 64-bit types, else a `number`.
- * @throws {RangeError} If the value is no value of the type, an integer is out of range, or has a
+ * @throws {RangeError} If the value does not have the type, or an integer is out of range or has a
  * fraction.
  *
  * @example
@@ -88,7 +349,7 @@ export function elementBits(dtype: DType, value: unknown): number | bigint {
     case "uint8":
       return integerBits(dtype, value);
   }
-  bytesPerElement(dtype); // names the dtypes there are, if this is none of them
+  bytesPerElement(dtype); // throws if the dtype is unknown
   if (typeof value !== "number") throw rangeError(dtype, "a number", value);
   switch (dtype) {
     case "float64":

@@ -1,5 +1,5 @@
 /**
- * Copies as they are enqueued, told to whoever listens to the device of their stream.
+ * Copies on a stream, reported to the listeners of its device.
  *
  * @module
  */
@@ -22,19 +22,19 @@ import {
 } from "../stream/activity.ts";
 import type { Stream } from "../stream/stream.ts";
 
-/** A place in device memory. */
+/** A location in device memory. */
 interface DevicePlace {
   readonly context: { readonly ordinal: number };
   readonly address: number;
 }
 
-/** A place in pinned memory. */
+/** A location in pinned memory. */
 export interface PinnedPlace {
   /** The handle of the memory. */
   readonly handle: number;
-  /** Byte offset in it. */
+  /** The byte offset. */
   readonly offset: number;
-  /** Whether an array is staged through it, or it is the program's own. */
+  /** Whether the memory stages an array or belongs to the program. */
   readonly use: "pinned" | "staged";
 }
 
@@ -118,7 +118,7 @@ export function enqueueToPinned(
   }
 }
 
-/** Copies an array to the device of a stream and returns when that is done. */
+/** Copies an array to the device of a stream, blocking this thread. */
 export function copyArrayToDevice(stream: Stream, destination: number, source: HostMemory): void {
   const { library, ordinal } = stream.context;
   const bytes = source.byteLength;
@@ -128,7 +128,7 @@ export function copyArrayToDevice(stream: Stream, destination: number, source: H
   else enqueueHeard(heard, copyWork("hostToDevice", "pageable", bytes), stream, copy);
 }
 
-/** Copies from the device of a stream to an array and returns when that is done. */
+/** Copies from the device of a stream to an array, blocking this thread. */
 export function copyDeviceToArray(stream: Stream, destination: HostMemory, source: number): void {
   const { library, ordinal } = stream.context;
   const bytes = destination.byteLength;

@@ -1,5 +1,5 @@
 /**
- * Typed host memory that the device copies from and to by itself.
+ * Typed pinned host memory.
  *
  * @module
  */
@@ -13,23 +13,23 @@ import type { StreamChoice } from "./buffer_options.ts";
 import { DeviceBuffer } from "./device_buffer.ts";
 import { bytesPerElement, type DType, type TypedArrayOf, typedArrayOver } from "./dtype.ts";
 import { enqueueFromPinned, enqueueToPinned } from "./enqueued_copy.ts";
-import { MAXIMUM_SLAB_BYTES, PinnedSlab } from "./pinned_slab.ts";
+import { MAX_SLAB_BYTES, PinnedSlab } from "./staging.ts";
 
 /** Options of a copy between pinned and device memory. */
 export interface PinnedCopyOptions extends StreamChoice {
-  /** The first element of the pinned buffer that is copied; 0 by default. */
+  /** The first element in the pinned buffer; 0 by default. */
   readonly offset?: number;
-  /** How many elements are copied; as many as both hold by default. */
+  /** The number of elements; as many as both buffers have room for by default. */
   readonly length?: number;
-  /** The first element of the device buffer that is copied; 0 by default. */
+  /** The first element in the device buffer; 0 by default. */
   readonly deviceOffset?: number;
 }
 
 /**
- * Typed host memory that the device copies from and to by itself, fast and while the program
- * goes on. Made by `device.allocatePinned()`.
+ * Typed pinned host memory, made by `device.allocatePinned()`. The device copies it at full speed
+ * while the program continues.
  *
- * Copies are only enqueued: the array must stay as it is until the stream has done them.
+ * Copies are only enqueued: do not change the array until the stream has finished them.
  *
  * @typeParam D The element type.
  *
@@ -44,20 +44,22 @@ export interface PinnedCopyOptions extends StreamChoice {
  * pinned.copyTo(buffer);
  * await device.stream.done();
  * ```
+ *
+ * @category Memory
  */
 export class PinnedBuffer<D extends DType = DType> implements Disposable {
-  /** The device whose library it is registered with. */
+  /** The device of the registration. */
   readonly context: DeviceContext;
   /** The element type. */
   readonly dtype: D;
   /** The number of elements. */
   readonly length: number;
-  /** The elements, to read and write. */
+  /** The elements. */
   readonly array: TypedArrayOf<D>;
   readonly #slab: PinnedSlab;
 
   /**
-   * Allocates and pins.
+   * Allocates and pins memory.
    *
    * @param context The device.
    * @param dtype The element type.
@@ -67,10 +69,10 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
   constructor(context: DeviceContext, dtype: D, length: number) {
     requireInstance(context, DeviceContext, "context", "allocate a pinned buffer");
     const size = bytesPerElement(dtype);
-    if (!Number.isSafeInteger(length) || length < 1 || length > MAXIMUM_SLAB_BYTES / size) {
+    if (!Number.isSafeInteger(length) || length < 1 || length > MAX_SLAB_BYTES / size) {
       throw new RangeError(
         `Cannot allocate a pinned ${dtype} buffer as length must be an integer in 1..${
-          MAXIMUM_SLAB_BYTES / size
+          MAX_SLAB_BYTES / size
         }: it is ${describeValue(length)}`,
       );
     }
@@ -115,8 +117,7 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
   }
 
   /**
-   * Waits, blocking this thread, for the devices that used it and unpins the memory; the array
-   * stays readable.
+   * Unpins the memory after the work that uses it, blocking this thread. The array stays readable.
    */
   [Symbol.dispose](): void {
     if (this.#slab.disposed) return;

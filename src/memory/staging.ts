@@ -1,32 +1,113 @@
 /**
- * Staging: how JavaScript arrays reach the device, and come back, in stream order.
+ * Pinned memory, and the staging of JavaScript arrays through it.
  *
- * An asynchronous copy must not outlive the call that brought its JavaScript memory, so arrays
- * are copied to and from pinned slabs on the JavaScript thread and the device copies only slabs.
- * That also makes the copy's content that of the moment it was enqueued.
+ * An asynchronous copy must not outlive the call that passed its JavaScript memory. Arrays are
+ * therefore copied to and from pinned slabs on the JavaScript thread, and the device copies only
+ * slabs. The content of a copy is also fixed at the time of the call.
+ *
+ * A slab is a `WebAssembly.Memory`, which is page-aligned, cannot be detached or transferred, and
+ * needs no permission beyond that of the library.
  *
  * @module
  */
 
-import { giveBack, giveBackAfterFailure } from "../ffi/give_back.ts";
+import { giveBack, giveBackAfterFailure, giveBackAsync } from "../ffi/give_back.ts";
+import { registerPinned, releasePinned, releasePinnedSync } from "../ffi/native_memory.ts";
 import { createEvent, destroyEvent, queryEvent, recordEvent } from "../ffi/native_stream.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { eventDone } from "../stream/event.ts";
 import type { Stream } from "../stream/stream.ts";
-import { MAXIMUM_SLAB_BYTES, PinnedSlab } from "./pinned_slab.ts";
+import {
+  duringDeviceWait,
+  refuseDeviceWait,
+  refuseWhileCapturing,
+} from "../stream/running_captures.ts";
 
-/** The most pinned bytes an area keeps for reuse. */
+/** The size unit of a `WebAssembly.Memory`. */
+const WASM_PAGE = 65536;
+
+/** The largest slab: the limit of a 32-bit `WebAssembly.Memory`. */
+export const MAX_SLAB_BYTES = 65536 * WASM_PAGE;
+
+/** A slab of pinned memory. */
+export class PinnedSlab implements Disposable {
+  /** The device of the registration. */
+  readonly context: DeviceContext;
+  /** The requested bytes; the pinned pages may extend beyond them. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  #handle: number;
+
+  /**
+   * Allocates and pins memory.
+   *
+   * @param bytes 1 to 4 GiB.
+   * @throws {RangeError} If the size is out of range or the host has no memory for it.
+   */
+  constructor(context: DeviceContext, bytes: number) {
+    if (!Number.isSafeInteger(bytes) || bytes < 1 || bytes > MAX_SLAB_BYTES) {
+      throw new RangeError(
+        `Cannot allocate pinned memory as bytes must be an integer in 1..${MAX_SLAB_BYTES}: it is ${bytes}`,
+      );
+    }
+    refuseWhileCapturing(context.library, "allocate pinned memory");
+    const pages = Math.ceil(bytes / WASM_PAGE);
+    const memory = new WebAssembly.Memory({ initial: pages, maximum: pages });
+    const slab = new Uint8Array(memory.buffer as ArrayBuffer);
+    this.#handle = registerPinned(context.library, context.ordinal, slab);
+    this.context = context;
+    this.bytes = slab.subarray(0, bytes);
+  }
+
+  /** The handle of the slab in the native library. */
+  get handle(): number {
+    if (this.#handle === 0) throw new TypeError("Cannot use pinned memory as it is disposed");
+    return this.#handle;
+  }
+
+  /** Whether the slab is unpinned. */
+  get disposed(): boolean {
+    return this.#handle === 0;
+  }
+
+  /**
+   * Unpins the slab after the work that uses it, blocking this thread. Its bytes stay readable.
+   */
+  [Symbol.dispose](): void {
+    if (this.#handle === 0) return;
+    const { library, ordinal } = this.context;
+    refuseDeviceWait(library, "release pinned memory");
+    giveBack(
+      this.context,
+      () => releasePinnedSync(library, ordinal, this.#handle),
+      () => this.#handle = 0,
+    );
+  }
+
+  /** Unpins the slab without blocking the event loop. The slab must no longer be used. */
+  async release(): Promise<void> {
+    if (this.#handle === 0) return;
+    const { library, ordinal } = this.context;
+    refuseDeviceWait(library, "release pinned memory");
+    await giveBackAsync(
+      this.context,
+      () => duringDeviceWait(library, () => releasePinned(library, ordinal, this.#handle)),
+      () => this.#handle = 0,
+    );
+  }
+}
+
+/** Maximum pinned bytes that an area keeps for reuse. */
 export const RETAINED_STAGING_BYTES: number = 256 * 2 ** 20;
 
-/** The smallest slab, so that small copies find one to reuse. */
-const SMALLEST_SLAB = 2 ** 20;
+/** Minimum size of a slab, to let small copies reuse slabs. */
+const MIN_SLAB_BYTES = 2 ** 20;
 
-/** A pinned slab that carries one copy at a time, and the event that tells when it is done. */
+/** A pinned slab for one copy at a time, with an event that marks the end of the copy. */
 export class StagingSlab {
   /** The pinned memory. */
   readonly pinned: PinnedSlab;
   readonly #context: DeviceContext;
-  // A raw event: an `Event` would hold the device open as long as the slab is kept.
+  // A raw event, because an `Event` would keep the device open as long as the slab lives.
   #event: number;
   #taken = false;
   #isUnmarked = false;
@@ -43,7 +124,7 @@ export class StagingSlab {
     }
   }
 
-  /** Takes the slab for a copy of this many bytes, if it is long enough and its last one is done. */
+  /** Takes the slab for a copy if it is large enough and its previous copy has finished. */
   tryTake(bytes: number): boolean {
     if (this.#taken || this.pinned.bytes.length < bytes) return false;
     if (!queryEvent(this.#context.library, this.#context.ordinal, this.#event)) return false;
@@ -51,7 +132,7 @@ export class StagingSlab {
     return true;
   }
 
-  /** Enqueues a copy that uses the slab, and marks the point on the stream where it is done. */
+  /** Enqueues a copy that uses the slab and records the end of the copy. */
   carry(stream: Stream, enqueueCopy: () => void): void {
     enqueueCopy();
     this.#isUnmarked = true;
@@ -59,28 +140,28 @@ export class StagingSlab {
     this.#isUnmarked = false;
   }
 
-  /** Whether a copy may be under way of which nobody can tell when it is done. */
+  /** Whether a copy may be running whose end could not be recorded. */
   get isUnmarked(): boolean {
     return this.#isUnmarked;
   }
 
-  /** Resolves when what used the slab at the last {@linkcode StagingSlab.carry} is done. */
+  /** Resolves when the last {@linkcode StagingSlab.carry} has finished. */
   done(): Promise<void> {
     return eventDone(this.#context, this.#event);
   }
 
-  /** Lets the slab be taken again once its recorded copies are done. */
+  /** Makes the slab available once its copies have finished. */
   giveBack(): void {
     this.#taken = false;
   }
 
-  /** Waits, blocking this thread, for the devices that used it and gives the memory back. */
+  /** Unpins the memory after the work that uses it, blocking this thread. */
   close(): void {
     this.#destroyEvent();
     this.pinned[Symbol.dispose]();
   }
 
-  /** The same without blocking the event loop. */
+  /** The twin of {@linkcode StagingSlab.close} that does not block the event loop. */
   async closeAsync(): Promise<void> {
     this.#destroyEvent();
     await this.pinned.release();
@@ -103,25 +184,25 @@ export class StagingArea {
   readonly #kept: StagingSlab[] = [];
   #keptBytes = 0;
 
-  /** Makes an empty area; slabs come as copies need them. */
+  /** Makes an empty area, which grows as copies need slabs. */
   constructor(context: DeviceContext) {
     this.#context = context;
   }
 
   /**
-   * Takes a slab that is kept for reuse.
+   * Takes a reusable slab.
    *
-   * @returns `undefined` when all are busy and the area may not grow any more.
+   * @returns `undefined` if all slabs are busy and the area has reached its limit.
    */
   tryTake(bytes: number): StagingSlab | undefined {
     const place = this.#kept.findIndex((slab) => slab.tryTake(bytes));
     if (place >= 0) {
-      // To the end: the slab that was taken longest ago is the most likely to be done.
+      // Moved to the end: the least recently used slab is the most likely to be free.
       const [free] = this.#kept.splice(place, 1);
       this.#kept.push(free!);
       return free;
     }
-    const size = Math.max(SMALLEST_SLAB, 2 ** Math.ceil(Math.log2(bytes)));
+    const size = Math.max(MIN_SLAB_BYTES, 2 ** Math.ceil(Math.log2(bytes)));
     if (this.#keptBytes + size > RETAINED_STAGING_BYTES) return undefined;
     const slab = new StagingSlab(this.#context, size);
     this.#keptBytes += size;
@@ -130,22 +211,22 @@ export class StagingArea {
     return slab;
   }
 
-  /** Takes a slab, one made for the occasion when none that is kept is free. */
+  /** Takes a reusable slab, or makes a temporary one. */
   take(bytes: number): StagingSlab {
     return this.tryTake(bytes) ?? new StagingSlab(this.#context, bytes);
   }
 
-  /** Gives a slab back; one that is not kept, or not to be trusted any more, is closed. */
+  /** Returns a slab; a temporary or unmarked one is closed. */
   giveBack(slab: StagingSlab): void {
     if (!this.#keeps(slab)) slab.close();
   }
 
-  /** The same without blocking the event loop: closing waits for the devices that used the slab. */
+  /** The twin of {@linkcode StagingArea.giveBack} that does not block the event loop. */
   async giveBackAsync(slab: StagingSlab): Promise<void> {
     if (!this.#keeps(slab)) await slab.closeAsync();
   }
 
-  /** Makes a slab free for others if it is kept, and forgets it if it is not to be trusted. */
+  /** Makes a reusable slab available, and drops an unmarked one. */
   #keeps(slab: StagingSlab): boolean {
     const place = this.#kept.indexOf(slab);
     if (place < 0) return false;
@@ -158,9 +239,9 @@ export class StagingArea {
     return false;
   }
 
-  /** Gives all pinned memory back. */
+  /** Unpins all memory. */
   close(): void {
-    // One that cannot be closed stays, for the next attempt.
+    // A slab that fails to close stays for the next attempt.
     for (const slab of this.#kept.toReversed()) {
       slab.close();
       this.#kept.pop();
@@ -171,7 +252,7 @@ export class StagingArea {
 
 const areas = new WeakMap<DeviceContext, StagingArea>();
 
-/** The staging area of an opened device, made when it is first needed. */
+/** The staging area of an opened device, made on first use. */
 export function stagingArea(context: DeviceContext): StagingArea {
   const known = areas.get(context);
   if (known !== undefined) return known;
@@ -183,7 +264,7 @@ export function stagingArea(context: DeviceContext): StagingArea {
 
 /** Splits a copy into pieces that fit a slab. */
 export function* slabPieces(bytes: number): Generator<{ offset: number; bytes: number }> {
-  for (let offset = 0; offset < bytes; offset += MAXIMUM_SLAB_BYTES) {
-    yield { offset, bytes: Math.min(MAXIMUM_SLAB_BYTES, bytes - offset) };
+  for (let offset = 0; offset < bytes; offset += MAX_SLAB_BYTES) {
+    yield { offset, bytes: Math.min(MAX_SLAB_BYTES, bytes - offset) };
   }
 }

@@ -1,8 +1,8 @@
 /**
- * Scratch memory of a stream: what an operation of several launches keeps between them.
+ * Scratch memory of a stream, for operations of several launches.
  *
- * Work on a stream runs in order, so one workspace per stream serves all operations on it, one
- * after another, without waiting.
+ * Work on a stream runs in order, so one workspace serves all operations of the stream without
+ * waiting.
  *
  * @module
  */
@@ -11,19 +11,18 @@ import { giveBack } from "../ffi/give_back.ts";
 import { freeMemory } from "../ffi/native_memory.ts";
 import { captureOf, type RunningCapture } from "../stream/running_captures.ts";
 import type { Stream } from "../stream/stream.ts";
-import { allocateDirectly } from "./direct_memory.ts";
+import { allocateDirectly } from "./allocation.ts";
 
 interface Workspace {
   address: number;
   bytes: number;
 }
 
-// Raw memory, not a buffer: a buffer would hold the device open as long as its default stream
-// lives, which is as long as the device is open.
+// Raw memory, because a buffer on the default stream would keep the device open forever.
 const workspaces = new WeakMap<Stream, Workspace>();
 
-/** The smallest workspace, so that it seldom grows: growing waits for the device. */
-const SMALLEST = 64 * 1024;
+/** Minimum size of a workspace: growing waits for the device and should be rare. */
+const MIN_BYTES = 64 * 1024;
 
 function release(stream: Stream, workspace: Workspace): void {
   if (workspace.bytes === 0) return;
@@ -34,10 +33,10 @@ function release(stream: Stream, workspace: Workspace): void {
   );
 }
 
-// A graph writes to its workspaces with every launch: none that later work outgrows will do.
+// Each launch of a graph writes to its workspaces, so the graph owns them.
 const graphWorkspaces = new WeakMap<RunningCapture, Map<Stream, Workspace>>();
 
-/** The workspaces of a capture, which belong to its graph when it is over. */
+/** The workspaces of a capture, which its graph takes over. */
 function workspacesOf(capture: RunningCapture): Map<Stream, Workspace> {
   const known = graphWorkspaces.get(capture);
   if (known !== undefined) return known;
@@ -46,7 +45,7 @@ function workspacesOf(capture: RunningCapture): Map<Stream, Workspace> {
   return made;
 }
 
-/** Gives a workspace back with the graph of a capture. */
+/** Frees a workspace together with the graph of a capture. */
 function releaseWithGraph(capture: RunningCapture, stream: Stream, workspace: Workspace): void {
   capture.onEnd((graph) => {
     if (graph === undefined) release(stream, workspace);
@@ -66,17 +65,17 @@ function capturedWorkspace(capture: RunningCapture, stream: Stream, bytes: numbe
 }
 
 function sizeFor(bytes: number): number {
-  return Math.max(SMALLEST, 2 ** Math.ceil(Math.log2(bytes)));
+  return Math.max(MIN_BYTES, 2 ** Math.ceil(Math.log2(bytes)));
 }
 
 /**
- * The address of at least this many bytes that later work of the stream may overwrite.
+ * The address of at least `bytes` of scratch memory. Later work of the stream may overwrite it.
  *
  * @throws {OutOfMemoryError} If the device has no room.
  * @throws {TypeError} If the stream is disposed.
  */
 export function workspaceAddress(stream: Stream, bytes: number): number {
-  // Nobody would give back what is allocated for a stream that is disposed: its handle is refused.
+  // Throws for a disposed stream, whose workspace would never be freed.
   void stream.id;
   const capture = captureOf(stream);
   if (capture !== undefined) return capturedWorkspace(capture, stream, bytes);

@@ -10,7 +10,7 @@ import type {
 } from "../../src/launch/signature/device_memory.ts";
 import { parseSignature } from "../../src/launch/signature/signature.ts";
 import { type DType, DTYPES } from "../../src/memory/dtype.ts";
-import { narrowFloatBits } from "../../src/memory/narrow_float.ts";
+import { narrowFloatBits } from "../../src/memory/element_bits.ts";
 
 const library = {};
 const host0: MemoryLocation = { library, ordinal: 0, label: "host:0" };

@@ -1,7 +1,7 @@
 // Kernels of 8-bit floats: by value, by pointer, and with the same bits as TypeScript makes.
 
 import { assertEquals } from "@std/assert";
-import { narrowFloatBits, narrowFloatValue } from "../../src/memory/narrow_float.ts";
+import { narrowFloatBits, narrowFloatValue } from "../../src/memory/element_bits.ts";
 import { device } from "../support/device.ts";
 
 const SOURCE = `

@@ -6,7 +6,7 @@
  */
 
 import { ARGUMENT, DEVICE, OPERAND, STREAM } from "../../src/ffi/command_block.ts";
-import { narrowFloatBits } from "../../src/memory/narrow_float.ts";
+import { narrowFloatBits } from "../../src/memory/element_bits.ts";
 
 /** Where the dynamic shared memory is among the slots from the device's on; it is never negative. */
 const SHARED_MEMORY = OPERAND + 7 - DEVICE;

@@ -7,7 +7,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { defineStruct, DeviceBuffer, Stream } from "../../mod.ts";
-import { memoryReturns } from "../../src/memory/memory_returns.ts";
+import { frees } from "../../src/memory/allocation.ts";
 import { poolOf } from "../../src/memory/pool/device_pool.ts";
 import { freeAddress } from "../../src/memory/pool/deallocation.ts";
 import { listen } from "../../src/stream/activity.ts";
@@ -206,7 +206,7 @@ export class LaunchWorld implements Disposable {
    */
   launchWhile(kernel: number, config: number, place: number, throws: boolean, steps: () => void) {
     let isTaken = false;
-    const { count } = memoryReturns;
+    const { count } = frees;
     const before = this.#launches;
     const step = () => {
       if (isTaken) return 1;
@@ -224,7 +224,7 @@ export class LaunchWorld implements Disposable {
     if ("block" in outcome) {
       assert(!hasLaunched(), "a launch whose getters launched has reached the library");
       assert(!isTaken || !throws, "a launch whose getter threw has reached the library");
-      const hasReturned = isArgument && count !== memoryReturns.count;
+      const hasReturned = isArgument && count !== frees.count;
       assert(!hasReturned, "a launch whose getters gave memory back has reached the library");
     }
     for (let again = 0; again < this.#configs.length; again++) this.launch(kernel, again, [], 9);

@@ -7,7 +7,7 @@ import {
   narrowFloatValue,
   narrowFromFloat32,
   widenToFloat32,
-} from "../../src/memory/narrow_float.ts";
+} from "../../src/memory/element_bits.ts";
 
 /** Exponent and fraction bits, bias, and whether all ones in the exponent are special. */
 const FORMATS = {

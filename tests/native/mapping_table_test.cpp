@@ -4,7 +4,7 @@
 //       -x c++ csrc/shim/memory/{mapping_table,declared_blocks}.cu csrc/shim/guard.cu
 //
 // Prints one line per check and exits with 1 when one failed.
-#include "shim/memory/mapping_table.h"
+#include "shim/memory/memory_tables.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -2,6 +2,9 @@
 #ifndef GRIDSTRIDE_DEVICE_H
 #define GRIDSTRIDE_DEVICE_H
 
+#include <cstdint>
+#include <string>
+
 #include "shim/call.h"
 
 namespace gridstride {
@@ -31,6 +34,15 @@ struct UuidText {
   char text[48];
 };
 UuidText uuid_text(int device, const char* prefix);
+
+// "cuda" or "host".
+const char* library_kind();
+
+// Throws GS_ERROR_UNSUPPORTED where devices are real.
+void set_topology(const double* records, int32_t count);
+
+// Empty where nothing is known.
+std::string fault_description(int device);
 
 }  // namespace gridstride
 

@@ -31,7 +31,6 @@ const DriverTable& driver_table() {
 
 #else
 
-#include "shim/device/shared_library.h"
 
 namespace gridstride {
 

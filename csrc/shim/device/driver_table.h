@@ -4,8 +4,10 @@
 #define GRIDSTRIDE_DRIVER_TABLE_H
 
 #include <cuda.h>
+#include <dlfcn.h>
 
 #include <cstddef>
+#include <initializer_list>
 
 namespace gridstride {
 
@@ -44,6 +46,20 @@ struct DriverTable {
 
 // Filled by the first call.
 const DriverTable& driver_table();
+
+// The first of the libraries that opens, or null. Not to find one is an answer, not a failure: the
+// machine has no such driver.
+inline void* open_first_library(std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
+  }
+  return nullptr;
+}
+
+// Null where the library is null or lacks the symbol.
+inline void* library_symbol(void* library, const char* symbol) {
+  return library == nullptr ? nullptr : dlsym(library, symbol);
+}
 
 }  // namespace gridstride
 

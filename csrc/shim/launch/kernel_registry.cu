@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "shim/guard.h"
-#include "shim/text.h"
 
 namespace gridstride {
 

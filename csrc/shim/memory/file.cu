@@ -6,7 +6,7 @@
 //
 // The kernel is given no advice (posix_fadvise): on the one virtual disk where it was measured it
 // made no difference beyond the noise to 1, 4 or 8 threads that read a file not yet in memory.
-#include "shim/memory/file.h"
+#include "shim/memory/pinned.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,6 @@
 
 #include <algorithm>
 
-#include "shim/memory/pinned.h"
 
 namespace gridstride {
 

@@ -1,20 +1,17 @@
 // Device memory: allocating, freeing, setting; what an owner who divides it says of it; how much of
 // everything there is.
+#include "shim/memory/memory.h"
+
 #include <map>
 #include <mutex>
 
-#include "shim/memory/allocation_table.h"
 #include "shim/block.h"
+#include "shim/call.h"
 #include "shim/device/driver_table.h"
-#include "shim/stream/event.h"
-#include "shim/memory/file.h"
-#include "shim/stream/graph.h"
-#include "shim/memory/mapping_table.h"
-#include "shim/memory/memory_check.h"
-#include "shim/module/module.h"
-#include "shim/module/nvrtc_program.h"
+#include "shim/memory/memory_tables.h"
 #include "shim/memory/pinned.h"
-#include "shim/stream/relaxed_capture.h"
+#include "shim/module/module.h"
+#include "shim/module/nvrtc.h"
 #include "shim/stream/stream.h"
 
 namespace gridstride {
@@ -166,3 +163,42 @@ int32_t gs_resource_tally(double* result) {
     result[11] = static_cast<double>(nvrtc_programs.live());
   });
 }
+
+namespace gridstride {
+
+// ---- checks of ranges --------------------------------------------------------------------------
+
+namespace {
+
+void require_foreign_memory(uint64_t address, int device) {
+  cudaPointerAttributes attributes = {};
+  GS_CALL(cudaPointerGetAttributes, &attributes,
+          reinterpret_cast<const void*>(static_cast<uintptr_t>(address)));
+  const bool on_device = attributes.type == cudaMemoryTypeDevice && attributes.device == device;
+  require(on_device || attributes.type == cudaMemoryTypeManaged, cudaErrorInvalidValue);
+}
+
+}  // namespace
+
+void require_device_memory(const MemoryRange& range, int device) {
+  Membership membership = allocations().find(range, device);
+  if (membership == Membership::outside) membership = mappings().find(range, device);
+  if (__builtin_expect(membership == Membership::inside, 1)) return;
+  require(membership == Membership::outside, cudaErrorInvalidValue);
+  // The first and the last byte; CUDA's own check sees what lies between.
+  require_foreign_memory(range.address, device);
+  require_foreign_memory(range.end() - 1, device);
+}
+
+void declare_block(const MemoryRange& block, int device, bool is_live) {
+  Membership membership = allocations().declare(block, device, is_live);
+  if (membership == Membership::outside) membership = mappings().declare(block, device, is_live);
+  require(membership == Membership::inside, cudaErrorInvalidValue);
+}
+
+BlockAt declared_block_at(uint64_t address, MemoryRange& block) {
+  const BlockAt found = allocations().find_block(address, block);
+  return found == BlockAt::unknown ? mappings().find_block(address, block) : found;
+}
+
+}  // namespace gridstride

@@ -9,9 +9,36 @@
 
 #include <optional>
 
-#include "shim/memory/slab_mapping.h"
-
 namespace gridstride {
+
+// A second mapping of a slab's memory, which outlives JavaScript's own: an anonymous memory file that
+// holds a copy of the slab. share_with_slab() maps it over the slab as well: the last step, because
+// it is the only one that cannot be undone.
+class SlabMapping {
+ public:
+  // Whether the system has memory files. Where it has none, slabs are pinned as they are.
+  static bool is_supported();
+
+  // Throws GS_ERROR_HOST_MEMORY or GS_ERROR_SYSTEM.
+  explicit SlabMapping(const MemoryRange& slab);
+  SlabMapping(const SlabMapping&) = delete;
+  SlabMapping& operator=(const SlabMapping&) = delete;
+  ~SlabMapping();
+
+  const MemoryRange& memory() const { return memory_; }
+
+  // From here on both mappings show the same bytes, and memory() outlives this object.
+  void share_with_slab();
+
+ private:
+  MemoryRange slab_;
+  MemoryRange memory_;
+  int file_ = -1;
+  bool is_shared_ = false;
+};
+
+// Unmaps memory that share_with_slab() left mapped.
+void unmap(const MemoryRange& memory);
 
 HandleTable<PinnedSlab> pinned_slabs;
 std::atomic<uint64_t> pinned_bytes{0};
@@ -113,3 +140,100 @@ int32_t gs_pinned_register(int32_t device, void* slab, double bytes, double* res
 int32_t gs_pinned_release(int32_t pinned) {
   return guarded([&] { pinned_slabs.destroy_after_users(pinned); });
 }
+
+#ifdef __linux__
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace gridstride {
+
+// ---- memory files behind pinned slabs ----------------------------------------------------------
+
+namespace {
+
+void require_system(bool succeeded) {
+  if (__builtin_expect(succeeded, 1)) return;
+  fail(errno == ENOMEM || errno == ENOSPC ? GS_ERROR_HOST_MEMORY : GS_ERROR_SYSTEM);
+}
+
+int open_memory_file() {
+  const int file = memfd_create("gridstride-pinned", MFD_CLOEXEC);
+  require_system(file >= 0);
+  return file;
+}
+
+// Both mappings of a slab enter all its pages at once: page by page, at each first access, takes
+// several times as long.
+constexpr int mapping_flags = MAP_SHARED | MAP_POPULATE;
+
+// Takes every page now: a file without its pages would only fail at the first access, by SIGBUS.
+void* map_pages(int file, uint64_t bytes) {
+  int allocated = 0;
+  do {
+    allocated = fallocate(file, 0, 0, static_cast<off_t>(bytes));
+  } while (allocated != 0 && errno == EINTR);
+  require_system(allocated == 0);
+  void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, mapping_flags, file, 0);
+  require_system(mapped != MAP_FAILED);
+  return mapped;
+}
+
+}  // namespace
+
+bool SlabMapping::is_supported() {
+  // Some sandboxes lack the system call.
+  static const bool supported = [] {
+    const int file = memfd_create("gridstride-probe", MFD_CLOEXEC);
+    if (file < 0) return errno != ENOSYS;
+    close(file);
+    return true;
+  }();
+  return supported;
+}
+
+SlabMapping::SlabMapping(const MemoryRange& slab) : slab_(slab), file_(open_memory_file()) {
+  try {
+    memory_ = MemoryRange{address_of(map_pages(file_, slab.bytes)), slab.bytes};
+  } catch (...) {
+    close(file_);
+    throw;
+  }
+  std::memcpy(memory_.pointer(), slab_.pointer(), slab_.bytes);
+}
+
+SlabMapping::~SlabMapping() {
+  close(file_);
+  if (!is_shared_) munmap(memory_.pointer(), memory_.bytes);
+}
+
+void SlabMapping::share_with_slab() {
+  const void* mapped = mmap(slab_.pointer(), slab_.bytes, PROT_READ | PROT_WRITE,
+                            mapping_flags | MAP_FIXED, file_, 0);
+  require_system(mapped != MAP_FAILED);
+  is_shared_ = true;
+}
+
+void unmap(const MemoryRange& memory) {
+  require_system(munmap(memory.pointer(), memory.bytes) == 0);
+}
+
+}  // namespace gridstride
+
+#else
+
+namespace gridstride {
+
+bool SlabMapping::is_supported() { return false; }
+SlabMapping::SlabMapping(const MemoryRange&) { fail(GS_ERROR_UNSUPPORTED); }
+SlabMapping::~SlabMapping() = default;
+void SlabMapping::share_with_slab() { fail(GS_ERROR_UNSUPPORTED); }
+void unmap(const MemoryRange&) { fail(GS_ERROR_UNSUPPORTED); }
+
+}  // namespace gridstride
+
+#endif

@@ -1,14 +1,14 @@
-// Pinned slabs of JavaScript memory by handle.
+// Pinned slabs of JavaScript memory, and open files that are read into them.
 #ifndef GRIDSTRIDE_PINNED_H
 #define GRIDSTRIDE_PINNED_H
 
 #include "shim/device/device.h"
 #include "shim/handle_table.h"
-#include "shim/memory/memory_range.h"
+#include "shim/memory/memory.h"
 
 namespace gridstride {
 
-// Which devices have been given work on a slab: a bit per ordinal, and one for all further.
+// The devices that used a slab: a bit per ordinal, and one bit for all ordinals from 63 on.
 class DeviceSet {
  public:
   void add(int device) {
@@ -49,6 +49,16 @@ inline MemoryRange pinned_part(const PinnedUse& slab, uint64_t offset, uint64_t 
           cudaErrorInvalidValue);
   return MemoryRange{slab->memory.address + offset, bytes};
 }
+
+struct File {
+  int descriptor = -1;
+
+  void end() const;
+};
+
+using FileUse = HandleTable<File>::Use;
+
+extern HandleTable<File> files;
 
 }  // namespace gridstride
 

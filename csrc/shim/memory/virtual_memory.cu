@@ -5,8 +5,8 @@
 #include "shim/block.h"
 #include "shim/device/device.h"
 #include "shim/device/driver_table.h"
-#include "shim/memory/mapping_table.h"
-#include "shim/stream/relaxed_capture.h"
+#include "shim/memory/memory_tables.h"
+#include "shim/stream/stream.h"
 
 namespace gridstride {
 

@@ -3,11 +3,10 @@
 
 #include <memory>
 
-#include "shim/checked_integer.h"
 #include "shim/device/device.h"
-#include "shim/launch/launchable.h"
-#include "shim/memory/memory_range.h"
-#include "shim/text.h"
+#include "shim/guard.h"
+#include "shim/launch/kernel_registry.h"
+#include "shim/memory/memory.h"
 
 namespace gridstride {
 

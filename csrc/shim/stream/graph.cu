@@ -1,10 +1,9 @@
 // Stream capture, and the graphs it makes.
-#include "shim/stream/graph.h"
+#include "shim/stream/stream.h"
 
 #include <mutex>
 
 #include "shim/block.h"
-#include "shim/stream/stream.h"
 
 namespace gridstride {
 

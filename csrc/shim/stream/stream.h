@@ -2,6 +2,7 @@
 #ifndef GRIDSTRIDE_STREAM_H
 #define GRIDSTRIDE_STREAM_H
 
+#include "shim/call.h"
 #include "shim/device/device.h"
 #include "shim/handle_table.h"
 
@@ -33,6 +34,44 @@ inline StreamUse use_stream(int32_t handle) {
   thread_state.device = stream->device;
   return stream;
 }
+
+struct Event {
+  int device = no_device;
+  cudaEvent_t event = nullptr;
+
+  void end() const;
+};
+
+using EventUse = HandleTable<Event>::Use;
+
+extern HandleTable<Event> events;
+
+// A captured graph that is ready to be launched.
+struct Graph {
+  int device = no_device;  // that of the stream it was captured on
+  cudaGraphExec_t executable = nullptr;
+  uint64_t node_count = 0;
+
+  void end() const;
+};
+
+using GraphUse = HandleTable<Graph>::Use;
+
+extern HandleTable<Graph> graphs;
+
+// While it lives, this thread's calls neither fail because of a capture nor invalidate it. For calls
+// that are not part of the capture: growing and shrinking the memory of captured work.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() { GS_CALL(cudaThreadExchangeStreamCaptureMode, &mode_); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+  // Not wrapped: what the thread was must be restored, so nothing may keep this from being made.
+  ~RelaxedCapture() { status_of(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // from then on the thread's own
+};
 
 }  // namespace gridstride
 

@@ -17,7 +17,7 @@ import {
   type ElementOf,
   type TypedArrayOf,
 } from "../../memory/dtype.ts";
-import { narrowFloatBits } from "../../memory/narrow_float.ts";
+import { narrowFloatBits } from "../../memory/element_bits.ts";
 import { SUBNORMAL_ROUNDOFF, UNIT_ROUNDOFF } from "./bounds.ts";
 import { compareBytes, compareNumbers } from "./comparison.ts";
 import { randomElements, readNumbers, storeNumbers } from "./sample.ts";

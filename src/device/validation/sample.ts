@@ -6,7 +6,7 @@
 
 import type { NumericDType } from "../../kernels/operands.ts";
 import { createTypedArray, type DType, type TypedArrayOf } from "../../memory/dtype.ts";
-import { narrowFromFloat32, widenToFloat32 } from "../../memory/narrow_float.ts";
+import { narrowFromFloat32, widenToFloat32 } from "../../memory/element_bits.ts";
 
 /** A generator of 32-bit integers (Steele and Vigna's SplitMix, 32-bit form), seeded. */
 export class RandomSource {

@@ -12,8 +12,8 @@ import { ARGUMENT, OPERAND } from "../../ffi/command_block.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { DeviceBuffer } from "../../memory/device_buffer.ts";
 import { bytesPerElement } from "../../memory/dtype.ts";
-import { memoryReturns } from "../../memory/memory_returns.ts";
-import { narrowFloatBits } from "../../memory/narrow_float.ts";
+import { frees } from "../../memory/allocation.ts";
+import { narrowFloatBits } from "../../memory/element_bits.ts";
 import type { Stream } from "../../stream/stream.ts";
 import { integerRange, type ScalarType } from "./c_types.ts";
 import {
@@ -134,7 +134,7 @@ export class ArgumentWriter {
       this.#stream = stream;
       this.forget();
     }
-    if (memoryReturns.count !== this.#returns) this.#forgetMemory();
+    if (frees.count !== this.#returns) this.#forgetMemory();
     if (args.length !== written.length || args.at(-1) === undefined) this.#requireCount(args);
     for (let index = 0; index < written.length; index++) {
       const value = args[index];
@@ -143,7 +143,7 @@ export class ArgumentWriter {
   }
 
   #forgetMemory(): void {
-    this.#returns = memoryReturns.count;
+    this.#returns = frees.count;
     const written = this.#written;
     for (let index = 0; index < written.length; index++) {
       if (typeof written[index] === "object") written[index] = NOTHING;
@@ -231,7 +231,7 @@ export class ArgumentWriter {
 
   /** Addresses of the same launch may have been written before its getters freed memory. */
   #requireNoReturn(): void {
-    if (memoryReturns.count === this.#returns) return;
+    if (frees.count === this.#returns) return;
     throw new TypeError(
       `Cannot launch ${this.#signature.name} as a getter of its arguments has freed memory: ` +
         "read its values before the launch",

@@ -12,7 +12,7 @@ import {
   narrowFloatBits,
   type NarrowFloatDType,
   narrowFloatValue,
-} from "../../memory/narrow_float.ts";
+} from "../../memory/element_bits.ts";
 import { bytesOfScalar, integerRange, type ScalarType, type VectorType } from "./c_types.ts";
 import type { FieldLayout, StructType } from "./struct_type.ts";
 

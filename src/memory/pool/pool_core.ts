@@ -5,7 +5,7 @@
  */
 
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
-import { memoryReturns } from "../memory_returns.ts";
+import { frees } from "../allocation.ts";
 import {
   type BlockTable,
   CACHED,
@@ -37,7 +37,7 @@ import { LARGE } from "./segment.ts";
 import { WithdrawnBlocks } from "./withdrawn_blocks.ts";
 
 // A constant of this module is known to the JIT; what it imports is looked up at every use.
-const returns = memoryReturns;
+const returns = frees;
 
 /** What a pool holds on to while it is used. */
 export interface PoolLifetime {

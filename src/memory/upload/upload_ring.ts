@@ -8,7 +8,7 @@ import { requireInstance, requireObject } from "../../ffi/arguments.ts";
 import { checkInteger } from "../../ffi/integers.ts";
 import { DeviceContext } from "../../hardware/device_context.ts";
 import { makeDeviceStream, Stream } from "../../stream/stream.ts";
-import { MAXIMUM_SLAB_BYTES } from "../pinned_slab.ts";
+import { MAX_SLAB_BYTES } from "../staging.ts";
 import { type SlotLimits, UploadSlots } from "./upload_slots.ts";
 
 /** Options of a new {@linkcode UploadRing}. */
@@ -40,7 +40,7 @@ function checkedLimits(options: UploadRingOptions): SlotLimits {
   } = options;
   return {
     slots: checkInteger(slots, "slots", action, 1, MAXIMUM_SLOTS),
-    slotBytes: checkInteger(slotBytes, "slotBytes", action, 1, MAXIMUM_SLAB_BYTES),
+    slotBytes: checkInteger(slotBytes, "slotBytes", action, 1, MAX_SLAB_BYTES),
     readers: checkInteger(readers, "readers", action, 1, MAXIMUM_READERS),
   };
 }

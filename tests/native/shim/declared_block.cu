@@ -1,5 +1,5 @@
 // Asks what a checker of kernels asks; linked into the library under test like argument_kernels.cu.
-#include "shim/memory/memory_check.h"
+#include "shim/memory/memory.h"
 
 // 0 unknown, 1 undivided, 2 live, and then block[0] is its address and block[1] its bytes, 3 dead.
 extern "C" GS_API int gs_test_declared_block(double address, double* block) {
