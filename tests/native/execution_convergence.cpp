@@ -3,7 +3,7 @@
 #include <vector>
 
 #include <gridstride/atomics.h>
-#include <gridstride/bit_functions.h>
+#include <gridstride/integer_functions.h>
 
 #include "execution_check.h"
 

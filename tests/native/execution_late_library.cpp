@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "host/module/kernel_table.h"
 #include "execution_check.h"
+#include "host/module/module_library.h"
 
 namespace execution {
 

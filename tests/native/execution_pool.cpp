@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "host/module/kernel_table.h"
-#include "host/device/processor_count.h"
 #include "execution_check.h"
+#include "host/device/machine.h"
+#include "host/module/module_library.h"
 
 namespace execution {
 namespace {

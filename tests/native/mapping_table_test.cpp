@@ -1,7 +1,7 @@
 // The table of mappings and the blocks declared in them, against a model that is slow and obvious.
 //
 //   c++ -std=c++17 -Icsrc -Icsrc/host/include tests/native/mapping_table_test.cpp
-//       -x c++ csrc/shim/memory/{mapping_table,declared_blocks}.cu csrc/shim/guard.cu
+//       -x c++ csrc/shim/memory/memory_tables.cu csrc/shim/guard.cu
 //
 // Prints one line per check and exits with 1 when one failed.
 #include "shim/memory/memory_tables.h"

@@ -158,7 +158,7 @@ export const MAPPING_TABLE: NativeProgram = {
   kind: "host",
   form: "program",
   sources: /^tests\/native\/mapping_table_test\.cpp$/,
-  objects: /^csrc\/shim\/(?:memory\/(?:mapping_table|declared_blocks)|guard)\.cu$/,
+  objects: /^csrc\/shim\/(?:memory\/memory_tables|guard)\.cu$/,
 };
 
 /** Every function of the ABI, of the library that it is given. */

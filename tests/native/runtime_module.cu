@@ -1,7 +1,7 @@
 // A module as the compiler of kernels makes them, for the checks of runtime/module_*.cpp: kernels
 // of every kind of name, variables, and what can go wrong in a kernel.
 #include <cuda_runtime.h>
-#include <gridstride/grid_barrier.h>
+#include <gridstride/warp_exchange.h>
 #include <gridstride/module_table.h>
 
 namespace filter {

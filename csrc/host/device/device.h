@@ -3,15 +3,17 @@
 #define GRIDSTRIDE_HOST_DEVICE_H
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "host/memory/device_memory.h"
-#include "host/device/device_specification.h"
 #include "gridstride/runtime_types.h"
+#include "host/device/device_specification.h"
+#include "host/memory/device_memory.h"
 
 namespace gridstride::host {
 
@@ -90,6 +92,17 @@ void set_current_ordinal(int ordinal);
 
 // The device in whose reservation the address lies; null for host memory.
 Device* device_of_address(const void* address);
+
+// How many blocks a device holds at once, by its limits.
+
+// Blocks of so many threads that a multiprocessor of the device holds, which may be none. A limit
+// that the device has no value for limits nothing, and neither do registers.
+int resident_blocks(const Device& device, const KernelDescriptor& kernel, int block_threads,
+                    std::size_t dynamic_shared_bytes);
+
+// The same on all multiprocessors: what a cooperative launch may have.
+std::uint64_t resident_grid(const Device& device, const KernelDescriptor& kernel, int block_threads,
+                            std::size_t dynamic_shared_bytes);
 
 }  // namespace gridstride::host
 

@@ -7,8 +7,8 @@
 #include <limits>
 #include <thread>
 
-#include "host/execution/block_state.h"
-#include "host/device/machine_memory.h"
+#include "host/device/machine.h"
+#include "host/execution/block_region.h"
 
 namespace gridstride::host {
 namespace {

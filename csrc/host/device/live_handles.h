@@ -1,14 +1,33 @@
-// The table of live streams or events. A handle is a number that is given out once: looking up a
-// destroyed or invented one finds nothing, and nobody ever dereferences it.
+// Counting the live objects of a class, so that tests can prove that nothing is left behind.
 #ifndef GRIDSTRIDE_HOST_LIVE_HANDLES_H
 #define GRIDSTRIDE_HOST_LIVE_HANDLES_H
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
 
 namespace gridstride::host {
+
+template <typename Object>
+class Counted {
+ public:
+  static std::int64_t live() { return count_.load(std::memory_order_relaxed); }
+
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ protected:
+  Counted() { count_.fetch_add(1, std::memory_order_relaxed); }
+  ~Counted() { count_.fetch_sub(1, std::memory_order_relaxed); }
+
+ private:
+  static inline std::atomic<std::int64_t> count_{0};
+};
+
+// The table of live streams or events. A handle is a number that is given out once: looking up a
+// destroyed or invented one finds nothing, and nobody ever dereferences it.
 
 template <typename Object>
 class LiveHandles {

@@ -1,13 +1,134 @@
-// The region of memory a worker runs blocks in (its layout is in block_state.h).
+// What the runtime keeps of the block a worker runs, and where it lies.
+//
+// A worker reserves one region of region_bytes, aligned to its size:
+//
+//   offset 0             BlockState; its first part, BlockRegisters, is what kernels read
+//   signal_stack_offset  where signals are handled, as the stacks below may have overflowed
+//   shared_window_end    dynamic shared memory ends here, an inaccessible page follows
+//   stacks_offset        1024 stacks of stack_bytes, each with an inaccessible page at its low end
+//
+// A stack belongs to a fiber. A fiber runs threads of the block one after the other, and a thread
+// keeps its stack from the moment it first parks until it exits; so a block never needs more stacks
+// than threads, and a block whose threads never park needs one.
 #ifndef GRIDSTRIDE_HOST_BLOCK_REGION_H
 #define GRIDSTRIDE_HOST_BLOCK_REGION_H
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-#include "host/execution/block_state.h"
+#include "gridstride/kernel_descriptor.h"
+#include "gridstride/special_registers.h"
+#include "gridstride/vector_types.h"
+#include "gridstride/warp_exchange.h"
+#include "host/execution/faults.h"
 
 namespace gridstride::host {
+
+class CooperativeGrid;
+
+inline constexpr uint32_t max_block_threads = 1024;
+inline constexpr uint32_t warp_lanes = 32;
+inline constexpr uint32_t max_block_warps = max_block_threads / warp_lanes;
+
+inline constexpr size_t stack_bytes = 128 * 1024;
+inline constexpr size_t stacks_offset = region_bytes / 2;
+static_assert(stacks_offset + max_block_threads * stack_bytes <= region_bytes, "stacks must fit");
+
+inline constexpr size_t signal_stack_offset = 1024 * 1024;
+inline constexpr size_t signal_stack_bytes = 64 * 1024;
+
+// Beyond the shared memory of any GPU (227 KiB per block), so that limits are the runtime's to set.
+inline constexpr size_t max_dynamic_shared_bytes = 1024 * 1024;
+inline constexpr size_t shared_window_end = 4 * max_dynamic_shared_bytes;
+
+// Lanes of one warp that have arrived at a collective and wait for the others its mask names.
+struct Rendezvous {
+  uint32_t mask;
+  uint32_t arrived;
+  const CollectiveOperation* operation;
+};
+
+// How many sets of lanes of one warp may wait in collectives at the same time: a lane waits in one.
+inline constexpr uint32_t max_rendezvous = warp_lanes;
+
+// Bit l of each set is lane l. Every living thread that has started is in exactly one of: running,
+// ready, at_barrier, yielded, or the arrived set of a rendezvous.
+struct Warp {
+  uint32_t alive;
+  uint32_t ready;
+  uint32_t at_barrier;
+  uint32_t yielded;
+  // Those of the yielded that wait for gs_host_converge() to answer.
+  uint32_t converging;
+  uint32_t rendezvous_count;
+  Rendezvous rendezvous[max_rendezvous];
+  alignas(64) LaneSlot lanes[warp_lanes];
+};
+
+enum class BlockOutcome { finished, faulted, cancelled };
+
+// A thread's indices in one word, for blocks where computing them takes divisions.
+struct PackedIndex {
+  uint16_t x, y, z;
+};
+
+struct BlockState : BlockRegisters {
+  // The threads of a block start in order; while `plain` holds, every one of them has run to its
+  // end without parking and only BlockRegisters are up to date. What follows is made true by
+  // leave_plain() when a thread first does anything else.
+  bool plain;
+  // thread_index.x is the thread's number and the rest is 0.
+  bool one_dimensional;
+  uint32_t thread_count;
+  uint32_t current_thread;
+  uint32_t next_unstarted;
+  uint32_t alive_count;
+  uint32_t barrier_arrived;
+  uint32_t barrier_true_arrived;
+  // Those of barrier_arrived that wait for the whole grid.
+  uint32_t grid_barrier_arrived;
+  // Bit w: warp w has lanes that are ready, or that have yielded.
+  uint32_t ready_warps;
+  uint32_t yielded_warps;
+  // Rounds of yielding threads since the processor was last offered to other OS threads.
+  uint32_t yield_rounds;
+
+  void* runner_context;
+  const KernelDescriptor* kernel;
+  void** arguments;
+  // Set when another block of the launch has faulted.
+  const std::atomic<bool>* cancelled;
+  // Null unless the launch is cooperative.
+  CooperativeGrid* cooperative_grid;
+  BlockOutcome outcome;
+  BlockFault fault;
+  // True between the runner's switch into the block and its return: a signal that comes then is
+  // the kernel's. Read by the signal handler of the same OS thread.
+  volatile bool inside_kernel;
+  MachineFault machine_fault;
+
+  // Stacks that are accessible, and those of them no thread is on.
+  uint32_t prepared_stacks;
+  uint32_t guarded_stacks;
+  uint32_t free_stack_count;
+  uint16_t free_stacks[max_block_threads];
+  size_t shared_window_bytes;
+
+  // The block dimension thread_indices was computed for.
+  dim3 indexed_dimension;
+  PackedIndex thread_indices[max_block_threads];
+  Warp warps[max_block_warps];
+};
+static_assert(sizeof(BlockState) <= signal_stack_offset, "the state must fit");
+
+inline uint32_t warp_of(uint32_t thread) { return thread / warp_lanes; }
+inline uint32_t lane_of(uint32_t thread) { return thread % warp_lanes; }
+
+// The state of the block whose thread is calling.
+inline BlockState& calling_block() { return *static_cast<BlockState*>(block_registers()); }
+
+// The region of memory a worker runs blocks in (its layout is in block_state.h).
 
 // Reserves a region and constructs its state. Nothing but the state takes memory until used. Of the
 // stacks, the first guarded_stacks get an inaccessible page below them. Throws std::system_error.

@@ -1,7 +1,13 @@
 // Runs blocks, one at a time, on the calling OS thread.
 #include "host/execution/block_runner.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <thread>
+
 #include "host/execution/block_region.h"
+#include "host/execution/fault_signals.h"
 #include "host/execution/scheduler.h"
 
 namespace gridstride::host {
@@ -40,6 +46,116 @@ BlockOutcome BlockRunner::run(uint3 block_index) {
     if (block_.machine_fault.signal != 0) explain_machine_fault(block_);
   }
   return block_.outcome;
+}
+
+// ---- threads for cooperative launches: making them, handing them out and keeping some -----------
+
+namespace {
+
+// What the threads that are kept may hold: a stack that was used takes some 12 KiB, and making it
+// accessible and touching it again takes some 10 microseconds. A block of waiting threads uses one
+// for each of them.
+constexpr uint32_t most_idle_stacks = 16384;
+
+// More blocks than any GPU holds at once.
+constexpr uint32_t most_threads = 8192;
+
+// Each takes two mappings, of which a process has 65530: the worker pool takes half of those.
+constexpr uint32_t all_guarded_stacks = 8192;
+
+}  // namespace
+
+class BlockThreads::Thread {
+ public:
+  explicit Thread(uint32_t guarded) : runner(guarded), guarded_stacks(guarded) {}
+
+  // Those that were ever used; they change only while it runs.
+  uint32_t stacks() { return runner.block().prepared_stacks; }
+
+  BlockRunner runner;
+  const uint32_t guarded_stacks;
+  // Guarded by the lock of BlockThreads.
+  std::condition_variable called;
+  std::shared_ptr<Crew> crew;
+  uint32_t number = 0;
+};
+
+BlockThreads::BlockThreads() : guarded_stacks_left_(all_guarded_stacks) {}
+
+BlockThreads& BlockThreads::instance() {
+  static BlockThreads& only = *new BlockThreads;
+  return only;
+}
+
+void BlockThreads::prepare(uint32_t count) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  make_idle(count);
+}
+
+void BlockThreads::start(std::shared_ptr<Crew> crew, uint32_t count) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  make_idle(count);
+  crew->running_.store(count, std::memory_order_relaxed);
+  for (uint32_t number = 0; number < count; ++number) {
+    Thread* const thread = idle_.back();
+    idle_.pop_back();
+    idle_stacks_ -= thread->stacks();
+    thread->crew = crew;
+    thread->number = number;
+    thread->called.notify_one();
+  }
+}
+
+void BlockThreads::make_idle(uint32_t count) {
+  if (idle_.size() >= count) return;
+  install_fault_handlers();
+  const BlockedSignals blocked;
+  while (idle_.size() < count) add_thread();
+}
+
+// An eighth of what is left goes to each, so that there is always some for the next.
+void BlockThreads::add_thread() {
+  if (thread_count_ == most_threads) {
+    throw std::system_error(EAGAIN, std::generic_category(), "Cannot make one more thread");
+  }
+  const uint32_t guarded = std::min(max_block_threads, guarded_stacks_left_ / 8);
+  auto thread = std::make_unique<Thread>(guarded);
+  // Room for all there are: a thread that becomes idle has nobody to tell that there is no memory.
+  if (idle_.capacity() <= thread_count_) idle_.reserve(2 * size_t{thread_count_} + 1);
+  std::thread([this, made = thread.get()] { serve(made); }).detach();
+  put_idle(thread.release());
+  guarded_stacks_left_ -= guarded;
+  ++thread_count_;
+}
+
+void BlockThreads::put_idle(Thread* thread) {
+  idle_.push_back(thread);
+  idle_stacks_ += thread->stacks();
+}
+
+void BlockThreads::serve(Thread* thread) {
+  adopt_calling_thread(thread->runner.block());
+  bool is_kept = true;
+  while (is_kept) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    thread->called.wait(lock, [&] { return thread->crew != nullptr; });
+    const std::shared_ptr<Crew> crew = std::move(thread->crew);
+    thread->crew = nullptr;
+    const uint32_t number = thread->number;
+    lock.unlock();
+    crew->run(thread->runner, number);
+    lock.lock();
+    // Idle before the crew is told: what it starts next finds its threads again.
+    is_kept = idle_stacks_ + thread->stacks() <= most_idle_stacks;
+    if (is_kept) put_idle(thread);
+    lock.unlock();
+    if (crew->running_.fetch_sub(1, std::memory_order_acq_rel) == 1) crew->all_ran();
+  }
+  release_calling_thread();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  guarded_stacks_left_ += thread->guarded_stacks;
+  --thread_count_;
+  delete thread;
 }
 
 }  // namespace gridstride::host

@@ -1,11 +1,11 @@
 // The barrier of a grid, on the side of the runtime.
 #include "host/execution/cooperative_grid.h"
 
-#include "host/execution/block_state.h"
-#include "gridstride/grid_barrier.h"
-#include "host/device/processor_count.h"
-#include "host/execution/processor_pause.h"
+#include "gridstride/warp_exchange.h"
+#include "host/device/machine.h"
+#include "host/execution/block_region.h"
 #include "host/execution/scheduler.h"
+#include "host/execution/worker_pool.h"
 
 namespace gridstride::host {
 namespace {

@@ -7,7 +7,6 @@
 #include <cstdlib>
 
 #include "host/execution/block_region.h"
-#include "host/execution/block_state.h"
 #include "host/execution/fault_signals.h"
 
 namespace gridstride::host {

@@ -1,20 +1,162 @@
-// A kernel launch as work for the pool: its blocks are claimed in chunks, in ascending order, by
-// all workers. The order is a promise: a block may wait for one of a smaller index (as chained
-// scans do), because that one has been claimed before.
+// Checking launches, and copying their arguments.
 #include "host/execution/kernel_work.h"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 #include <system_error>
 #include <utility>
 
+#include "host/execution/block_region.h"
 #include "host/execution/block_runner.h"
-#include "host/execution/block_times.h"
+#include "host/execution/cooperative_grid.h"
 #include "host/execution/worker_pool.h"
 
 namespace gridstride::host {
+namespace {
+
+[[noreturn]] void refuse(const KernelDescriptor& kernel, const std::string& reason) {
+  throw std::invalid_argument("Cannot launch " + std::string(kernel.name) + " as " + reason);
+}
+
+std::string to_text(dim3 dimension) {
+  return "(" + std::to_string(dimension.x) + "," + std::to_string(dimension.y) + "," +
+         std::to_string(dimension.z) + ")";
+}
+
+}  // namespace
+
+void check_request(const LaunchRequest& request) {
+  const KernelDescriptor& kernel = *request.kernel;
+  if (kernel.contract != kernel_contract) {
+    refuse(kernel, "it must be compiled against version " + std::to_string(kernel_contract) +
+                       " of the host device's headers: it is of version " +
+                       std::to_string(kernel.contract));
+  }
+  const dim3 grid = request.grid;
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) {
+    refuse(kernel, "the dimensions of the grid must be positive: they are " + to_text(grid));
+  }
+  uint64_t blocks = uint64_t{grid.x} * grid.y;
+  if (__builtin_mul_overflow(blocks, grid.z, &blocks) || blocks >= uint64_t{1} << 63) {
+    refuse(kernel, "a grid must have less than 2^63 blocks: its dimensions are " + to_text(grid));
+  }
+  const dim3 block = request.block;
+  const uint64_t face = uint64_t{block.x} * block.y;
+  // The product of three 32-bit numbers may overflow; of two it does not.
+  if (face == 0 || block.z == 0 || face > max_block_threads || face * block.z > max_block_threads) {
+    refuse(kernel, "a block must have 1 to 1024 threads: its dimensions are " + to_text(block));
+  }
+  if (request.dynamic_shared_bytes > max_dynamic_shared_bytes) {
+    refuse(kernel, "dynamic shared memory must be at most " +
+                       std::to_string(max_dynamic_shared_bytes) + " bytes: it is " +
+                       std::to_string(request.dynamic_shared_bytes));
+  }
+}
+
+std::vector<unsigned char> pack_arguments(const KernelDescriptor& kernel, void** arguments) {
+  std::vector<unsigned char> packed(for_each_parameter(kernel, [](uint32_t, size_t) {}));
+  for_each_parameter(kernel, [&](uint32_t i, size_t offset) {
+    const auto* source = static_cast<const unsigned char*>(arguments[i]);
+    std::copy(source, source + kernel.parameter_sizes[i], packed.data() + offset);
+  });
+  return packed;
+}
+
+ArgumentCopy::ArgumentCopy(const KernelDescriptor& kernel,
+                           const std::vector<unsigned char>& packed) {
+  size_t alignment = 1;
+  const size_t bytes = for_each_parameter(kernel, [&](uint32_t i, size_t) {
+    alignment = std::max<size_t>(alignment, kernel.parameter_alignments[i]);
+  });
+  if (packed.size() != bytes) {
+    refuse(kernel, "its arguments must take " + std::to_string(bytes) + " bytes: they take " +
+                       std::to_string(packed.size()));
+  }
+  storage_.resize(bytes + alignment);
+  const auto address = reinterpret_cast<uintptr_t>(storage_.data());
+  unsigned char* start = storage_.data() + (alignment - address % alignment) % alignment;
+  std::copy(packed.begin(), packed.end(), start);
+  addresses_.resize(kernel.parameter_count + 1);
+  for_each_parameter(kernel, [&](uint32_t i, size_t offset) { addresses_[i] = start + offset; });
+}
+
+// ---- how long a block of a launch takes, learnt from the launches before it ---------------------
+
+// What is remembered of launches of one kernel with one grid and block. Only a hint: arguments may
+// change what a block does, and what is remembered may have been overwritten by other launches.
+class BlockTimes {
+ public:
+  static BlockTimes& instance();
+
+  // Nanoseconds; `unknown` when no such launch has been seen.
+  static constexpr uint32_t unknown = UINT32_MAX;
+  uint32_t recall(const LaunchContext& launch) const;
+
+  // A longer time is believed at once and a shorter one by half: to take a long launch for a short
+  // one costs the help of other workers, and to take a short one for a long one a needless waking.
+  void note(const LaunchContext& launch, uint64_t nanoseconds);
+};
+
+// ---- how long a block of a launch takes: a table of the launches seen last, without locks -------
+
+namespace {
+
+// A launch is found by a hash: the lower half says where, the upper half is kept beside the time.
+constexpr uint32_t entries = 4096;
+std::atomic<uint64_t> table[entries];
+
+uint64_t mix(uint64_t hash, uint64_t value) {
+  // The finaliser of SplitMix64 (Steele, Lea and Flood 2014).
+  uint64_t x = (hash ^ value) + 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+uint64_t hash_of(const LaunchContext& launch) {
+  uint64_t hash = reinterpret_cast<uintptr_t>(launch.kernel);
+  hash = mix(hash, uint64_t{launch.grid.x} << 32 | launch.grid.y);
+  hash = mix(hash, uint64_t{launch.grid.z} << 32 | launch.block.x);
+  return mix(hash, uint64_t{launch.block.y} << 32 | launch.block.z);
+}
+
+std::atomic<uint64_t>& entry_of(uint64_t hash) { return table[hash % entries]; }
+
+// An entry of zero is an empty one: times are stored plus one.
+uint32_t time_in(uint64_t entry, uint64_t hash) {
+  const bool is_of_launch = static_cast<uint32_t>(entry) != 0 && entry >> 32 == hash >> 32;
+  return is_of_launch ? static_cast<uint32_t>(entry) - 1 : BlockTimes::unknown;
+}
+
+}  // namespace
+
+BlockTimes& BlockTimes::instance() {
+  static BlockTimes times;
+  return times;
+}
+
+uint32_t BlockTimes::recall(const LaunchContext& launch) const {
+  const uint64_t hash = hash_of(launch);
+  return time_in(entry_of(hash).load(std::memory_order_relaxed), hash);
+}
+
+void BlockTimes::note(const LaunchContext& launch, uint64_t nanoseconds) {
+  const uint64_t hash = hash_of(launch);
+  std::atomic<uint64_t>& entry = entry_of(hash);
+  const uint32_t known = time_in(entry.load(std::memory_order_relaxed), hash);
+  const uint64_t halfway = known == unknown ? 0 : (known + nanoseconds) / 2;
+  const uint64_t time = std::min<uint64_t>(std::max(nanoseconds, halfway), unknown - 2);
+  entry.store(hash >> 32 << 32 | (time + 1), std::memory_order_relaxed);
+}
+
+// A kernel launch as work for the pool: its blocks are claimed in chunks, in ascending order, by
+// all workers. The order is a promise: a block may wait for one of a smaller index (as chained
+// scans do), because that one has been claimed before.
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -181,6 +323,85 @@ std::shared_ptr<Work> make_kernel_work(LaunchRequest request,
                                        std::function<void(const LaunchFault*)> completed) {
   check_request(request);
   return std::make_shared<KernelWork>(std::move(request), std::move(completed));
+}
+
+// ---- cooperative launches -----------------------------------------------------------------------
+
+namespace {
+
+class CooperativeWork final : public Work,
+                              public Crew,
+                              public std::enable_shared_from_this<CooperativeWork> {
+ public:
+  CooperativeWork(LaunchRequest request, std::function<void(const LaunchFault*)> completed)
+      : arguments_(*request.kernel, request.arguments),
+        block_count_(static_cast<uint32_t>(block_count(request.grid))),
+        grid_barrier_(block_count_),
+        launch_{request.kernel, arguments_.addresses(),       request.grid,
+                request.block,  request.dynamic_shared_bytes, &cancelled_,
+                &grid_barrier_},
+        owner_(std::move(request.owner)),
+        completed_(std::move(completed)) {}
+
+  // There is one piece: nothing is left to claim when it is done.
+  bool run_piece(Worker&) override {
+    try {
+      BlockThreads::instance().start(shared_from_this(), block_count_);
+    } catch (const std::system_error& error) {
+      record({cudaErrorLaunchOutOfResources, "Cannot start a thread for each of the " +
+                                                 std::to_string(block_count_) +
+                                                 " blocks of a cooperative launch of " +
+                                                 launch_.kernel->name + ": " + error.what()});
+      all_ran();
+    }
+    return false;
+  }
+
+  // The blocks are still running, and the last of them tells who waits.
+  void completed() override {}
+
+  void run(BlockRunner& runner, uint32_t number) override {
+    try {
+      runner.prepare(launch_);
+      const BlockOutcome outcome = runner.run(block_index_of(launch_.grid, number));
+      if (outcome == BlockOutcome::faulted) record(runner.fault());
+    } catch (const std::system_error& error) {
+      record({cudaErrorMemoryAllocation, error.what()});
+    }
+    grid_barrier_.leave();
+  }
+
+  void all_ran() override {
+    owner_ = nullptr;
+    completed_(faulted_ ? &fault_ : nullptr);
+  }
+
+ private:
+  // The first fault is the launch's; it ends what waits.
+  void record(LaunchFault fault) {
+    if (cancelled_.exchange(true, std::memory_order_relaxed)) return;
+    fault_ = std::move(fault);
+    faulted_ = true;
+    grid_barrier_.cancel();
+  }
+
+  ArgumentCopy arguments_;
+  const uint32_t block_count_;
+  CooperativeGrid grid_barrier_;
+  std::atomic<bool> cancelled_{false};
+  LaunchContext launch_;
+  std::shared_ptr<const void> owner_;
+  std::function<void(const LaunchFault*)> completed_;
+  LaunchFault fault_{cudaSuccess, {}};
+  bool faulted_ = false;
+};
+
+}  // namespace
+
+std::shared_ptr<Work> make_cooperative_work(LaunchRequest request,
+                                            std::function<void(const LaunchFault*)> completed) {
+  check_request(request);
+  return std::make_shared<CooperativeWork>(std::move(request), std::move(completed));
 }
 
 }  // namespace gridstride::host

@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include "host/execution/block_region.h"
-#include "host/execution/collectives.h"
 #include "host/execution/cooperative_grid.h"
 
 namespace gridstride::host {

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "host/execution/block_state.h"
+#include "host/execution/block_region.h"
 
 namespace gridstride::host {
 
@@ -60,6 +60,14 @@ inline void* choose_next(BlockState& block) {
   }
   return choose_elsewhere(block, true);
 }
+
+// The runtime's side of warp collectives (include/gridstride/collectives.h is the kernels').
+
+// Completes what only waited for a lane that has just exited.
+void complete_without_exited(BlockState& block, uint32_t warp_number);
+
+// Ends the block, of which no thread can continue, with a fault that says where they wait.
+[[noreturn]] void report_deadlock(BlockState& block);
 
 }  // namespace gridstride::host
 

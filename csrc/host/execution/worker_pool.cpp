@@ -7,10 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "host/device/machine.h"
 #include "host/execution/fault_signals.h"
-#include "host/device/processor_count.h"
-#include "host/execution/processor_pause.h"
-#include "host/execution/thread_signals.h"
 
 namespace gridstride::host {
 namespace {

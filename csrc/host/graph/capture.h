@@ -7,7 +7,13 @@
 #ifndef GRIDSTRIDE_HOST_CAPTURE_H
 #define GRIDSTRIDE_HOST_CAPTURE_H
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
 
 #include "host/graph/graph.h"
 #include "host/stream/stream.h"
@@ -49,6 +55,99 @@ cudaError_t capture_wait(const std::shared_ptr<Stream>& stream, Event& event);
 
 // A destroyed stream leaves its capture; what it added stays. A capture that began on it is over.
 void leave_capture(Stream& stream);
+
+// The captures that are running: which streams belong to which, and what each has seen.
+
+// A capture, from its begin to its end. Guarded by the lock of StreamCaptures.
+struct Capture : Counted<Capture> {
+  std::uint64_t id = 0;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  std::thread::id thread;
+  std::shared_ptr<Stream> origin;
+  std::shared_ptr<Graph> graph;
+  std::uintptr_t graph_handle = 0;
+  // How many streams have joined, the first included.
+  std::size_t branches = 0;
+  bool spoilt = false;
+  bool ended = false;
+};
+
+// A point in a captured stream, as an event keeps it. The nodes are those that come directly
+// before.
+struct CapturedPoint : Counted<CapturedPoint> {
+  std::shared_ptr<Capture> capture;
+  std::vector<std::size_t> nodes;
+};
+
+// What cudaStreamGetCaptureInfo tells.
+struct CaptureInformation {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  std::uint64_t id = 0;
+  std::uintptr_t graph_handle = 0;
+  // As long as the stream's capture goes on and until the next call for it.
+  const cudaGraphNode_t* dependencies = nullptr;
+  const cudaGraphEdgeData* edges = nullptr;
+  std::size_t dependency_count = 0;
+};
+
+// One lock for all captures: a capture is built once, and waits for nothing.
+class StreamCaptures {
+ public:
+  static StreamCaptures& instance();
+
+  // While this is false no stream is captured.
+  bool any() const { return running_.load(std::memory_order_relaxed) != 0; }
+
+  cudaError_t begin(const std::shared_ptr<Stream>& stream, cudaStreamCaptureMode mode);
+  // The graph's handle, 0 where the capture fails. Which it does at its end, too: streams that were
+  // part of it are not any more.
+  cudaError_t end(Stream& stream, std::uintptr_t& graph_handle);
+  void leave(Stream& stream);
+
+  bool covers(const Stream& stream);
+  // cudaErrorStreamCaptureImplicit while a blocking stream of the device is captured.
+  cudaError_t legacy_status(const Device& device, bool spoils);
+  CaptureInformation information(const Stream& stream);
+
+  cudaError_t append(Stream& stream, NodeContent content);
+  cudaError_t record(Stream& stream, Event& event);
+  cudaError_t wait(const std::shared_ptr<Stream>& stream, Event& event);
+  void forget_record(Event& event);
+
+  // Each spoils the captures that the call would have broken into; cudaSuccess where there is none.
+  cudaError_t refuse(const Stream& stream);
+  cudaError_t refuse(const Event& event);
+  cudaError_t refuse(const Device& device);
+  cudaError_t refuse_unsafe_call();
+
+ private:
+  struct Member {
+    std::shared_ptr<Stream> stream;
+    std::shared_ptr<Capture> capture;
+    std::size_t branch = 0;
+    // What the stream's next node comes after.
+    std::vector<std::size_t> tail;
+    std::vector<cudaGraphNode_t> told_dependencies;
+    std::vector<cudaGraphEdgeData> told_edges;
+  };
+
+  using Lock = std::lock_guard<std::mutex>;
+
+  // All of these need the lock.
+  Member* member(const Stream& stream);
+  Member& join(const std::shared_ptr<Stream>& stream, const std::shared_ptr<Capture>& capture);
+  void finish(Capture& capture);
+  void discard_graph(Capture& capture);
+
+  std::mutex mutex_;
+  std::unordered_map<const Stream*, Member> members_;
+  std::vector<std::shared_ptr<Capture>> captures_;
+  std::atomic<std::size_t> running_{0};
+  std::uint64_t last_id_ = 0;
+};
+
+// The calling thread's mode, see cudaThreadExchangeStreamCaptureMode.
+extern thread_local cudaStreamCaptureMode thread_capture_mode;
 
 }  // namespace gridstride::host
 

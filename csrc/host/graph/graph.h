@@ -7,12 +7,16 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "host/device/counted.h"
 #include "gridstride/runtime_types.h"
+#include "host/device/device.h"
 #include "host/device/live_handles.h"
 #include "host/stream/stream.h"
+#include "host/stream/stream_graph.h"
+#include "host/stream/work.h"
 
 namespace gridstride::host {
 
@@ -65,6 +69,66 @@ class Graph : private Counted<Graph> {
 LiveHandles<Graph>& live_graphs();
 
 cudaGraphNode_t handle_of(const GraphNode& node);
+
+// What a node of a graph runs as when what it was captured with has gone: memory, or a kernel.
+
+// A copy or fill that ends with the fault that a kernel gets for such an address, or a launch that
+// ends with another.
+class LostMemoryWork final : public Work {
+ public:
+  LostMemoryWork(std::shared_ptr<Stream> stream, std::string description,
+                 cudaError_t code = cudaErrorIllegalAddress)
+      : stream_(std::move(stream)), description_(std::move(description)), code_(code) {}
+
+  bool run_piece(Worker&) override { return false; }
+
+  void completed() override {
+    stream_->device().report_fault(code_, std::move(description_));
+    StreamGraph::instance().finish(*stream_);
+  }
+
+ private:
+  const std::shared_ptr<Stream> stream_;
+  std::string description_;
+  const cudaError_t code_;
+};
+
+// Graphs that are ready to be launched.
+
+// A launch gives every branch of the graph a stream of its own, and events order the branches as
+// the captured ones were: a graph is scheduled like any other work.
+class ExecutableGraph : private Counted<ExecutableGraph> {
+ public:
+  using Counted<ExecutableGraph>::live;
+
+  explicit ExecutableGraph(const Graph& graph);
+
+  // Enqueues all of it behind the stream's work and behind the launch before; what the stream is
+  // given afterwards waits for all of it. A fault of one of the devices is an error.
+  cudaError_t launch(const std::shared_ptr<Stream>& stream);
+
+  // As a child of another graph.
+  std::shared_ptr<const Graph> as_child() const;
+
+ private:
+  // A node, and what it has to wait for besides the one before it on its lane.
+  struct Step {
+    std::shared_ptr<const GraphNode> node;
+    std::size_t lane;
+    std::vector<std::size_t> awaited;
+    bool is_awaited = false;
+  };
+
+  class Planner;
+  class Launch;
+
+  std::vector<Device*> lanes_;
+  std::vector<Step> steps_;
+  std::mutex launching_;
+  std::shared_ptr<EventRecord> last_launch_;
+};
+
+LiveHandles<ExecutableGraph>& live_executable_graphs();
 
 }  // namespace gridstride::host
 

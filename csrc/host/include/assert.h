@@ -2,7 +2,13 @@
 // assert anew according to NDEBUG.
 #include_next <assert.h>
 
-#include "gridstride/assertion.h"
+#include "gridstride/qualifiers.h"
+
+// A failed assertion in a kernel is a fault that names the thread. Outside a kernel it prints and
+// aborts, as in the C library.
+GS_HOST_API __attribute__((noreturn)) void gs_host_assert_failed(const char* condition,
+                                                                const char* file, int line,
+                                                                const char* function);
 
 #if !defined(NDEBUG)
 #undef assert

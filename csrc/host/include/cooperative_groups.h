@@ -9,6 +9,4 @@
 
 #include "gridstride/thread_groups.h"
 
-#include "gridstride/lane_groups.h"
-
 #endif

@@ -5,7 +5,7 @@
 // As in CUDA: the two types convert into each other.
 #include "cuda_fp16.h"
 
-#include "gridstride/float16_begin.h"
+#include "gridstride/float16_format.h"
 
 #define GS_FLOAT16 __nv_bfloat16
 #define GS_FLOAT16_RAW __nv_bfloat16_raw
@@ -16,19 +16,7 @@
 #define GS_FLOAT16_TOKEN bfloat16
 #define GS_FLOAT16_PAIR_TOKEN bfloat162
 
-#include "gridstride/float16_type.h"
-
-#include "gridstride/float16_integers.h"
-
-#include "gridstride/float16_arithmetic.h"
-
-#include "gridstride/float16_pair.h"
-
-#include "gridstride/float16_pair_arithmetic.h"
-
-#include "gridstride/float16_math.h"
-
-#include "gridstride/float16_end.h"
+#include "gridstride/float16_functions.h"
 
 inline __half::__half(__nv_bfloat16 other) : __half(float{other}) {}
 inline __nv_bfloat16::__nv_bfloat16(__half other) : __nv_bfloat16(float{other}) {}

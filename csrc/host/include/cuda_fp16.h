@@ -2,7 +2,7 @@
 #ifndef GRIDSTRIDE_HOST_CUDA_FP16_H
 #define GRIDSTRIDE_HOST_CUDA_FP16_H
 
-#include "gridstride/float16_begin.h"
+#include "gridstride/float16_format.h"
 
 #define GS_FLOAT16 __half
 #define GS_FLOAT16_RAW __half_raw
@@ -13,19 +13,7 @@
 #define GS_FLOAT16_TOKEN half
 #define GS_FLOAT16_PAIR_TOKEN half2
 
-#include "gridstride/float16_type.h"
-
-#include "gridstride/float16_integers.h"
-
-#include "gridstride/float16_arithmetic.h"
-
-#include "gridstride/float16_pair.h"
-
-#include "gridstride/float16_pair_arithmetic.h"
-
-#include "gridstride/float16_math.h"
-
-#include "gridstride/float16_end.h"
+#include "gridstride/float16_functions.h"
 
 typedef __half half;
 typedef __half2 half2;

@@ -2,7 +2,7 @@
 #ifndef GRIDSTRIDE_HOST_CUDA_FP8_H
 #define GRIDSTRIDE_HOST_CUDA_FP8_H
 
-#include "gridstride/float8_type.h"
+#include "gridstride/float8.h"
 
 typedef unsigned char __nv_fp8_storage_t;
 typedef unsigned short __nv_fp8x2_storage_t;

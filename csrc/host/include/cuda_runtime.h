@@ -14,9 +14,8 @@
 #include "gridstride/collectives.h"
 
 #include "gridstride/atomics.h"
-#include "gridstride/bit_functions.h"
 #include "gridstride/conversions.h"
-#include "gridstride/dynamic_programming.h"
+#include "gridstride/integer_functions.h"
 #include "gridstride/load_store.h"
 #include "gridstride/math_functions.h"
 

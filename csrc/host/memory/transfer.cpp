@@ -6,14 +6,14 @@
 #include <string>
 #include <utility>
 
-#include "host/graph/capture.h"
-#include "host/stream/copy_work.h"
 #include "host/device/device.h"
+#include "host/graph/capture.h"
+#include "host/graph/graph.h"
 #include "host/memory/host_memory.h"
-#include "host/graph/lost_memory_work.h"
-#include "host/module/module_variables.h"
-#include "host/stream/stream_graph.h"
 #include "host/memory/virtual_memory.h"
+#include "host/module/loaded_module.h"
+#include "host/stream/copy_work.h"
+#include "host/stream/stream_graph.h"
 
 namespace gridstride::host {
 namespace {

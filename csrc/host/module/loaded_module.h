@@ -1,20 +1,46 @@
-// A module on one device: its kernels as launches take them, and its variables.
+// An image in the process: loaded, linked with this runtime, and found to be a library of kernels.
 #ifndef GRIDSTRIDE_HOST_LOADED_MODULE_H
 #define GRIDSTRIDE_HOST_LOADED_MODULE_H
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <shared_mutex>
 #include <string_view>
 #include <vector>
 
-#include "host/device/counted.h"
-#include "host/device/device.h"
 #include "gridstride/kernel_descriptor.h"
-#include "host/module/opened_image.h"
+#include "gridstride/module_table.h"
+#include "host/device/device.h"
+#include "host/device/live_handles.h"
+#include "host/module/module_image.h"
 
 namespace gridstride::host {
+
+// Every object has a copy of the library of its own, with variables of its own, also of one image.
+class OpenedImage {
+ public:
+  // The image passed check_image. Throws ImageError.
+  explicit OpenedImage(const ImageView& image);
+  ~OpenedImage();
+  OpenedImage(const OpenedImage&) = delete;
+  OpenedImage& operator=(const OpenedImage&) = delete;
+
+  const ModuleTable& table() const { return *table_; }
+
+  // Where the library's address 0 is.
+  std::uintptr_t base() const { return base_; }
+
+ private:
+  void* handle_;
+  const ModuleTable* table_ = nullptr;
+  std::uintptr_t base_ = 0;
+};
+
+// A module on one device: its kernels as launches take them, and its variables.
 
 struct ModuleVariable {
   const char* name;
@@ -51,6 +77,44 @@ class LoadedModule : private Counted<LoadedModule> {
   std::vector<ModuleVariable> variables_;
   std::uint64_t charged_ = 0;
 };
+
+// Which addresses are variables of modules. They count as memory of the module's device.
+
+// Thread-safe. Without any module, and that is how most programs run, a lookup is one load.
+class ModuleVariables {
+ public:
+  static ModuleVariables& instance();
+
+  void add(const std::shared_ptr<LoadedModule>& module);
+  void remove(const LoadedModule& module);
+
+  // The module of which a variable holds all of [address, address + bytes), null for none.
+  std::shared_ptr<LoadedModule> hold(const void* address, std::size_t bytes) const;
+
+  // The module of a variable that the address lies in, null for none.
+  std::shared_ptr<LoadedModule> module_at(const void* address) const { return hold(address, 1); }
+
+ private:
+  struct Range {
+    std::size_t bytes;
+    std::shared_ptr<LoadedModule> module;
+  };
+
+  mutable std::shared_mutex lock_;
+  std::map<std::uintptr_t, Range> ranges_;
+  std::atomic<std::size_t> count_{0};
+};
+
+// How much static shared memory the kernels of a library have.
+
+// The bytes of each kernel's own __shared__ arrays, by the symbols of the library, plus those of
+// arrays that no kernel declares (device functions have them, and namespaces): who uses those the
+// symbols do not tell. Where that is more than any kernel may have it is the own ones alone. In a
+// library without symbols it is what all arrays take together, or 0 where that is too much for one.
+//
+// The kernels are given by where in the library their run_threads are.
+std::vector<std::uint32_t> static_shared_bytes(const ImageView& image,
+                                               const std::vector<std::uintptr_t>& run_threads);
 
 }  // namespace gridstride::host
 

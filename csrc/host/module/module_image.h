@@ -1,17 +1,31 @@
+// Why an image of kernels cannot be loaded.
+#ifndef GRIDSTRIDE_HOST_MODULE_IMAGE_H
+#define GRIDSTRIDE_HOST_MODULE_IMAGE_H
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+#include "gridstride/runtime_types.h"
+
+namespace gridstride::host {
+
+// The text is for the log that the caller of cudaLibraryLoadData gave.
+class ImageError : public std::runtime_error {
+ public:
+  ImageError(cudaError_t code, const std::string& text) : std::runtime_error(text), code_(code) {}
+  cudaError_t code() const { return code_; }
+
+ private:
+  cudaError_t code_;
+};
+
 // The bytes of a library of kernels, and whether they can be what they must be.
 //
 // The system's loader trusts the files it is given, and reads past the end of one that was cut off.
 // What is checked here is what damage does by accident: a sealed image is what was sealed
 // (image_seal.h), and every range that a file's headers name lies within the file. A file that was
 // made to do harm gets past.
-#ifndef GRIDSTRIDE_HOST_MODULE_IMAGE_H
-#define GRIDSTRIDE_HOST_MODULE_IMAGE_H
-
-#include <cstddef>
-
-#include "host/module/image_error.h"
-
-namespace gridstride::host {
 
 struct ImageView {
   const unsigned char* data;
@@ -28,6 +42,22 @@ std::size_t stated_image_bytes(const void* image);
 
 // Throws ImageError unless this can be a shared library for this system and processor.
 void check_image(const ImageView& image);
+
+// The seal at the end of an image: how long it is and what its bytes add up to.
+//
+// A damaged byte of code or of what the system's loader writes would crash the process. The seal,
+// which the compiler of kernels appends (src/launch/compile/image_seal.ts), tells the damage before
+// the loader sees it. An ELF or Mach-O file may be followed by anything, and one without a seal,
+// as a C++ compiler leaves it, is taken as it is.
+
+// Throws ImageError where there is a seal and the image is not what was sealed.
+void check_seal(const ImageView& image);
+
+// Shared libraries as macOS has them.
+
+// See stated_image_bytes and check_image; the magic number is right.
+std::size_t stated_mach_o_bytes(const unsigned char* data);
+void check_mach_o(const ImageView& image);
 
 }  // namespace gridstride::host
 

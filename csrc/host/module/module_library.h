@@ -1,4 +1,4 @@
-// What cudaLibraryLoadData makes: an image, and a copy of it for each device that asked for it.
+// Which addresses are kernels.
 #ifndef GRIDSTRIDE_HOST_MODULE_LIBRARY_H
 #define GRIDSTRIDE_HOST_MODULE_LIBRARY_H
 
@@ -12,9 +12,17 @@
 #include <unordered_map>
 #include <vector>
 
+#include "gridstride/kernel_descriptor.h"
+#include "host/device/device.h"
 #include "host/module/loaded_module.h"
 
 namespace gridstride::host {
+
+// The descriptor at this address, null when no kernel was registered there. The address may be
+// anything: it is compared, not read.
+const KernelDescriptor* find_kernel(const void* address);
+
+// What cudaLibraryLoadData makes: an image, and a copy of it for each device that asked for it.
 
 // Thread-safe.
 class ModuleLibrary {
@@ -78,6 +86,18 @@ class LoadedLibraries {
   std::uintptr_t next_library_ = 0x1000e;  // see LiveHandles::step
   std::uintptr_t next_kernel_ = 0x10001;
 };
+
+// The kernel that a launch names, on the device that it is launched on.
+
+struct LaunchedKernel {
+  const KernelDescriptor* descriptor = nullptr;
+  // Keeps a module's code loaded; null for a kernel that nothing unloads.
+  std::shared_ptr<const void> owner;
+};
+
+// function is what the API takes for one: a descriptor's address, or a module's kernel handle.
+// Anything else is cudaErrorInvalidDeviceFunction. Loads the module where this device asks first.
+cudaError_t find_launched_kernel(const void* function, Device& device, LaunchedKernel& kernel);
 
 }  // namespace gridstride::host
 

@@ -1,10 +1,31 @@
-// The last error of each host thread, and the API functions that read it.
+// The names and texts of CUDA's statuses, from the list that also defines their numbers.
 #include "host/runtime/errors.h"
 
-#include "host/device/device.h"
 #include "gridstride/runtime_api.h"
+#include "host/device/device.h"
 
 namespace gridstride::host {
+
+const char* error_name(cudaError_t error) {
+#define GRIDSTRIDE_NAME_CASE(name, number, text) \
+  case name:                                     \
+    return #name;
+  switch (error) { GRIDSTRIDE_CUDA_ERROR_CODES(GRIDSTRIDE_NAME_CASE) }
+#undef GRIDSTRIDE_NAME_CASE
+  return "unrecognized error code";
+}
+
+const char* error_text(cudaError_t error) {
+#define GRIDSTRIDE_TEXT_CASE(name, number, text) \
+  case name:                                     \
+    return text;
+  switch (error) { GRIDSTRIDE_CUDA_ERROR_CODES(GRIDSTRIDE_TEXT_CASE) }
+#undef GRIDSTRIDE_TEXT_CASE
+  return "unrecognized error code";
+}
+
+// ---- the last error of each host thread, and the API functions that read it ---------------------
+
 namespace {
 
 thread_local cudaError_t thread_last_error = cudaSuccess;

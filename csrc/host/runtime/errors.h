@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "cuda.h"
 #include "gridstride/runtime_types.h"
 
 namespace gridstride::host {
@@ -30,6 +31,23 @@ cudaError_t api_call(Body body) noexcept {
   } catch (...) {
     return remember_error(cudaErrorUnknown);
   }
+}
+
+// What every function of the driver API runs inside.
+
+// No C++ exception leaves the runtime. The driver API has no last error: what it returns is all
+// that is known of a failure.
+template <typename Body>
+CUresult driver_call(Body body) noexcept {
+  cudaError_t status = cudaErrorUnknown;
+  try {
+    status = body();
+  } catch (const std::bad_alloc&) {
+    status = cudaErrorMemoryAllocation;
+  } catch (...) {
+    status = cudaErrorUnknown;
+  }
+  return static_cast<CUresult>(status);
 }
 
 }  // namespace gridstride::host

@@ -2,12 +2,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "host/graph/capture.h"
-#include "host/device/device.h"
-#include "host/runtime/errors.h"
-#include "host/graph/executable_graph.h"
 #include "gridstride/runtime_api.h"
-#include "host/graph/stream_captures.h"
+#include "host/device/device.h"
+#include "host/graph/capture.h"
+#include "host/graph/graph.h"
+#include "host/runtime/errors.h"
 
 using namespace gridstride::host;
 

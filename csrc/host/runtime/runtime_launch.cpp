@@ -6,17 +6,15 @@
 #include <string>
 #include <system_error>
 
-#include "host/execution/block_threads.h"
-#include "host/graph/capture.h"
-#include "host/execution/cooperative_work.h"
-#include "host/device/device.h"
-#include "host/runtime/errors.h"
 #include "gridstride/kernel_descriptor.h"
 #include "gridstride/runtime_api.h"
+#include "host/device/device.h"
+#include "host/execution/block_runner.h"
 #include "host/execution/kernel_work.h"
-#include "host/module/launched_kernel.h"
-#include "host/graph/lost_memory_work.h"
-#include "host/device/occupancy.h"
+#include "host/graph/capture.h"
+#include "host/graph/graph.h"
+#include "host/module/module_library.h"
+#include "host/runtime/errors.h"
 #include "host/stream/stream_graph.h"
 
 using namespace gridstride::host;

@@ -1,12 +1,12 @@
 // The CUDA runtime API: device memory, registered host memory, and what an address is.
-#include "host/graph/capture.h"
-#include "host/device/device.h"
-#include "host/runtime/errors.h"
 #include "gridstride/runtime_api.h"
+#include "host/device/device.h"
+#include "host/graph/capture.h"
 #include "host/memory/host_memory.h"
-#include "host/module/module_variables.h"
-#include "host/stream/stream_graph.h"
 #include "host/memory/virtual_memory.h"
+#include "host/module/loaded_module.h"
+#include "host/runtime/errors.h"
+#include "host/stream/stream_graph.h"
 
 using namespace gridstride::host;
 

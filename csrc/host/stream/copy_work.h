@@ -7,9 +7,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "host/memory/memory_access.h"
-#include "host/stream/stream.h"
 #include "host/memory/virtual_mappings.h"
+#include "host/stream/stream.h"
 #include "host/stream/work.h"
 
 namespace gridstride::host {

@@ -1,15 +1,81 @@
-// Moving operations from queues to workers, and threads that wait for them.
+// The table of live events.
 #include "host/stream/stream_graph.h"
 
 #include <exception>
 #include <string>
+#include <thread>
 
 #include "host/device/device.h"
-#include "host/stream/host_function_thread.h"
-#include "host/execution/processor_pause.h"
+#include "host/execution/fault_signals.h"
 #include "host/execution/worker_pool.h"
+#include "host/stream/stream.h"
 
 namespace gridstride::host {
+
+LiveHandles<Event>& live_events() {
+  static auto& handles = *new LiveHandles<Event>(0x10008);
+  return handles;
+}
+
+// ---- the table of live streams, and what a handle means -----------------------------------------
+
+cudaError_t find_stream_despite_fault(cudaStream_t handle, std::shared_ptr<Stream>& stream) {
+  if (handle == cudaStreamPerThread) return cudaErrorNotSupported;
+  if (handle == nullptr || handle == cudaStreamLegacy) {
+    Device* const device = current_device();
+    if (device == nullptr) return cudaErrorNoDevice;
+    stream = device->legacy_stream();
+    return cudaSuccess;
+  }
+  stream = live_streams().find(reinterpret_cast<std::uintptr_t>(handle));
+  return stream == nullptr ? cudaErrorInvalidResourceHandle : cudaSuccess;
+}
+
+LiveHandles<Stream>& live_streams() {
+  static auto& handles = *new LiveHandles<Stream>(0x10000);
+  return handles;
+}
+
+cudaError_t find_stream(cudaStream_t handle, std::shared_ptr<Stream>& stream) {
+  const cudaError_t status = find_stream_despite_fault(handle, stream);
+  return status == cudaSuccess ? stream->device().fault_code() : status;
+}
+
+// ---- a thread that is started on first use and lives as long as the process ---------------------
+
+HostFunctionThread& HostFunctionThread::instance() {
+  static HostFunctionThread& thread = *new HostFunctionThread;
+  return thread;
+}
+
+HostFunctionThread::HostFunctionThread() {
+  const BlockedSignals blocked;
+  std::thread([this] { serve(); }).detach();
+}
+
+void HostFunctionThread::run(cudaHostFn_t function, void* user_data,
+                             std::shared_ptr<Stream> stream) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    calls_.push_back({function, user_data, std::move(stream)});
+  }
+  arrival_.notify_one();
+}
+
+void HostFunctionThread::serve() {
+  for (;;) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    arrival_.wait(lock, [this] { return !calls_.empty(); });
+    const Call call = std::move(calls_.front());
+    calls_.pop_front();
+    lock.unlock();
+    call.function(call.user_data);
+    StreamGraph::instance().finish(*call.stream);
+  }
+}
+
+// ---- moving operations from queues to workers, and threads that wait for them -------------------
+
 namespace {
 
 // Waking a sleeping thread takes longer than many kernels: it first polls for about as long.

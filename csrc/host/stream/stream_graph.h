@@ -6,11 +6,12 @@
 #ifndef GRIDSTRIDE_HOST_STREAM_GRAPH_H
 #define GRIDSTRIDE_HOST_STREAM_GRAPH_H
 
+#include <condition_variable>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <vector>
 
-#include "host/stream/event.h"
 #include "host/stream/stream.h"
 
 namespace gridstride::host {
@@ -80,6 +81,32 @@ class StreamGraph {
   void wait_until(std::condition_variable& changed, unsigned& waiting_threads, Done done);
 
   std::mutex mutex_;
+};
+
+// The thread that runs the functions of cudaLaunchHostFunc.
+
+// One thread for all streams, as in CUDA, where host functions may run one after the other. Not a
+// worker of the pool: a function may wait for another thread, and kernels must go on meanwhile.
+class HostFunctionThread {
+ public:
+  static HostFunctionThread& instance();
+
+  // Calls function(user_data) and then finishes the stream's operation.
+  void run(cudaHostFn_t function, void* user_data, std::shared_ptr<Stream> stream);
+
+ private:
+  struct Call {
+    cudaHostFn_t function;
+    void* user_data;
+    std::shared_ptr<Stream> stream;
+  };
+
+  HostFunctionThread();
+  [[noreturn]] void serve();
+
+  std::mutex mutex_;
+  std::condition_variable arrival_;
+  std::deque<Call> calls_;
 };
 
 }  // namespace gridstride::host

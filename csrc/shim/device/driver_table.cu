@@ -31,7 +31,6 @@ const DriverTable& driver_table() {
 
 #else
 
-
 namespace gridstride {
 
 namespace {

@@ -29,8 +29,9 @@ struct PitchedRange {
   void* pointer() const { return reinterpret_cast<void*>(static_cast<uintptr_t>(address)); }
 };
 
-// The range from the first byte of the first row to the last byte of the last. Throws when a row does
-// not fit its pitch, as CUDA does, or the sum leaves the range of addresses. The extent is not empty.
+// The range from the first byte of the first row to the last byte of the last. Throws when a row
+// does not fit its pitch, as CUDA does, or the sum exceeds the range of addresses. The extent is
+// not empty.
 MemoryRange spanned(const PitchedRange& rows, const CopyExtent& extent) {
   require(extent.width <= rows.pitch, cudaErrorInvalidPitchValue);
   uint64_t bytes = 0;

@@ -15,7 +15,6 @@
 
 #include <algorithm>
 
-
 namespace gridstride {
 
 HandleTable<File> files;

@@ -162,8 +162,8 @@ class AllocationTable : public RangeTable<Allocation> {
 
 AllocationTable& allocations();
 
-// A reservation keeps a byte for each page. Memory is mapped in pieces and unmapped in whole pieces,
-// whichever call mapped them.
+// A reservation keeps a byte for each page. Memory is mapped in pieces and unmapped in whole
+// pieces, whichever calls mapped them.
 struct AddressReservation {
   struct Free {
     void operator()(void* memory) const { std::free(memory); }

@@ -11,8 +11,8 @@
 
 namespace gridstride {
 
-// A second mapping of a slab's memory, which outlives JavaScript's own: an anonymous memory file that
-// holds a copy of the slab. share_with_slab() maps it over the slab as well: the last step, because
+// A second mapping of a slab's memory, which outlives JavaScript's own: an anonymous memory file
+// with a copy of the slab. share_with_slab() maps it over the slab as well: the last step, because
 // it is the only one that cannot be undone.
 class SlabMapping {
  public:

@@ -59,8 +59,8 @@ using GraphUse = HandleTable<Graph>::Use;
 
 extern HandleTable<Graph> graphs;
 
-// While it lives, this thread's calls neither fail because of a capture nor invalidate it. For calls
-// that are not part of the capture: growing and shrinking the memory of captured work.
+// While it lives, this thread's calls neither fail because of a capture nor invalidate it. For
+// calls outside of the capture: growing and shrinking the memory of captured work.
 class RelaxedCapture {
  public:
   RelaxedCapture() { GS_CALL(cudaThreadExchangeStreamCaptureMode, &mode_); }

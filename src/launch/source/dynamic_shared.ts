@@ -1,6 +1,6 @@
 /**
  * `extern __shared__ T name[];` as the host device's compiler takes it: a reference to an array
- * where the block's memory is. `csrc/host/include/gridstride/dynamic_shared.h` says what it becomes.
+ * where the block's memory is. `csrc/host/include/gridstride/user_source.h` says what it becomes.
  *
  * @module
  */

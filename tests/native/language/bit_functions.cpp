@@ -1,5 +1,5 @@
 // Bit functions against loops over single bits.
-#include <gridstride/bit_functions.h>
+#include <gridstride/integer_functions.h>
 
 #include "check.h"
 #include "suites.h"

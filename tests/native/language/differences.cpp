@@ -4,7 +4,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <gridstride/atomics.h>
-#include <gridstride/bit_functions.h>
+#include <gridstride/integer_functions.h>
 #include <gridstride/conversions.h>
 #include <gridstride/math_functions.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 // SIMD within a word against arithmetic on unpacked elements.
-#include <gridstride/packed_arithmetic.h>
+#include <gridstride/integer_functions.h>
 
 #include <algorithm>
 #include <cstdlib>

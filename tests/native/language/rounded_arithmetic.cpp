@@ -1,6 +1,6 @@
 // Arithmetic with a stated rounding: float against exact signs, double against the floating-point
 // unit's own rounding modes set through <fenv.h> around volatile operands.
-#include <gridstride/rounded_arithmetic.h>
+#include <gridstride/conversions.h>
 
 #include <fenv.h>
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "check.h"
-#include "gridstride/grid_barrier.h"
+#include "gridstride/warp_exchange.h"
 #include "host/device/device.h"
 #include "module_files.h"
 #include "suites.h"

@@ -8,7 +8,7 @@
 
 #include "check.h"
 #include "host/device/device.h"
-#include "host/device/visible_devices.h"
+#include "host/device/topology.h"
 #include "suites.h"
 #include "visible_child.h"
 

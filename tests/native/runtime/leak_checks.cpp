@@ -7,11 +7,11 @@
 #include "check.h"
 #include "gate.h"
 #include "host/device/device.h"
-#include "host/graph/executable_graph.h"
+#include "host/graph/capture.h"
+#include "host/graph/graph.h"
 #include "host/memory/host_memory.h"
 #include "host/module/loaded_module.h"
 #include "host/stream/stream.h"
-#include "host/graph/stream_captures.h"
 #include "suites.h"
 
 namespace runtime_test {

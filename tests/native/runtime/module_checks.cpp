@@ -9,7 +9,6 @@
 #include "cuda.h"
 #include "host/device/device.h"
 #include "host/module/loaded_module.h"
-#include "host/module/module_variables.h"
 #include "module_files.h"
 #include "suites.h"
 

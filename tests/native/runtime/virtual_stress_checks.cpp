@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "check.h"
-#include "host/memory/physical_memory.h"
+#include "host/memory/virtual_mappings.h"
 #include "suites.h"
 #include "virtual_range.h"
 

@@ -3,7 +3,6 @@
 #define GRIDSTRIDE_HOST_COOPERATIVE_GROUPS_SCAN_H
 
 #include "../cooperative_groups.h"
-#include "../gridstride/group_operators.h"
 
 namespace cooperative_groups {
 

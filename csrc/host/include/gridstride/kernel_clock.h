@@ -4,7 +4,7 @@
 // Declared before the macro, which takes no `void`.
 #include <time.h>
 
-#include "thread_control.h"
+#include "collectives.h"
 
 #if !defined(GS_HOST_KERNEL_CLOCK)
 #define GS_HOST_KERNEL_CLOCK

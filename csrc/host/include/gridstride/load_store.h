@@ -7,7 +7,7 @@
 #define GRIDSTRIDE_HOST_LOAD_STORE_H
 
 #include "atomics.h"
-#include "bit_functions.h"
+#include "integer_functions.h"
 #include "qualifiers.h"
 #include "warp_exchange.h"
 

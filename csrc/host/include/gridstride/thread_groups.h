@@ -1,16 +1,142 @@
-// Cooperative groups of any size: thread_group, thread_block and grid_group.
+// The operations by which cooperative groups reduce and scan.
 #ifndef GRIDSTRIDE_HOST_THREAD_GROUPS_H
 #define GRIDSTRIDE_HOST_THREAD_GROUPS_H
 
+#include <stdint.h>
+
 #include "collectives.h"
-#include "grid_barrier.h"
-#include "lane_group.h"
 #include "qualifiers.h"
 #include "register_names.h"
 #include "special_registers.h"
 #include "vector_types.h"
+#include "warp_exchange.h"
+
+namespace cooperative_groups {
+
+// CUDA's names: less gives the smaller one, and greater the larger.
+#define GS_GROUP_OPERATOR(name, expression)                                    \
+  template <class T>                                                           \
+  struct name {                                                                \
+    T operator()(T left, T right) const { return static_cast<T>(expression); } \
+  };
+GS_GROUP_OPERATOR(plus, left + right)
+GS_GROUP_OPERATOR(less, right < left ? right : left)
+GS_GROUP_OPERATOR(greater, left < right ? right : left)
+GS_GROUP_OPERATOR(bit_and, left& right)
+GS_GROUP_OPERATOR(bit_or, left | right)
+GS_GROUP_OPERATOR(bit_xor, left ^ right)
+#undef GS_GROUP_OPERATOR
+
+}  // namespace cooperative_groups
 
 namespace gridstride::host {
+
+// Some lanes of one warp, numbered from 0, and what they can do together: the core of cooperative
+// groups smaller than a block.
+//
+// A lane's rank is its place among the lanes of the mask. Everything is said in ranks, and becomes
+// lanes here.
+
+// Which lanes of the calling thread's warp exist: the last warp of a block may have fewer than 32.
+GS_HOST_INLINE uint32_t existing_lanes() {
+  const BlockRegisters* registers = read_only_registers();
+  const dim3 extents = registers->block_dimension;
+  const uint32_t after_first = extents.x * extents.y * extents.z - (thread_number() & ~31u);
+  return after_first >= 32 ? 0xffffffffu : (1u << after_first) - 1;
+}
+
+// Gives every lane of the mask the value of the lane that it names. What is no word travels in
+// pieces of eight bytes.
+template <class T>
+GS_HOST_INLINE T exchange(uint32_t mask, const T& value, uint32_t source,
+                          const CollectiveOperation& operation) {
+  static_assert(__is_trivially_copyable(T), "lanes exchange trivially copyable values");
+  static_assert(sizeof(T) <= 32, "lanes exchange values of up to 32 bytes, as in CUDA");
+  constexpr unsigned pieces = (sizeof(T) + 7) / 8;
+  uint64_t words[pieces] = {};
+  __builtin_memcpy(words, static_cast<const void*>(&value), sizeof(T));
+  for (unsigned i = 0; i < pieces; i++) {
+    words[i] = warp_collective(mask, words[i], source, operation);
+  }
+  T result;
+  __builtin_memcpy(static_cast<void*>(&result), words, sizeof(T));
+  return result;
+}
+
+class LaneGroup {
+ public:
+  GS_HOST_INLINE explicit LaneGroup(uint32_t mask) : mask_(mask) {}
+
+  GS_HOST_INLINE uint32_t mask() const { return mask_; }
+  GS_HOST_INLINE uint32_t count() const { return static_cast<uint32_t>(__builtin_popcount(mask_)); }
+  GS_HOST_INLINE uint32_t rank() const { return rank_of(lane_id()); }
+  GS_HOST_INLINE uint32_t rank_of(uint32_t lane) const {
+    return static_cast<uint32_t>(__builtin_popcount(mask_ & ((1u << lane) - 1)));
+  }
+
+  // 32 where the group has no such rank.
+  uint32_t lane_of(uint32_t rank) const {
+    uint32_t left = mask_;
+    for (; rank != 0 && left != 0; rank--) left &= left - 1;
+    return left == 0 ? 32 : static_cast<uint32_t>(__builtin_ctz(left));
+  }
+
+  // The lanes of a result, which are bits, as ranks: bit r is the lane of rank r.
+  uint32_t packed(uint32_t lanes) const {
+    uint32_t result = 0;
+    uint32_t rank = 0;
+    for_each_lane(mask_, [&](uint32_t lane) { result |= (lanes >> lane & 1) << rank++; });
+    return result;
+  }
+
+  // The lanes of this group with ranks from `first` on.
+  LaneGroup part(uint32_t first, uint32_t count) const {
+    uint32_t lanes = 0;
+    uint32_t rank = 0;
+    for_each_lane(mask_, [&](uint32_t lane) {
+      if (rank >= first && rank - first < count) lanes |= 1u << lane;
+      rank++;
+    });
+    return LaneGroup(lanes);
+  }
+
+  GS_HOST_INLINE void synchronize() const { warp_collective(mask_, 0, 0, synchronize_warp); }
+
+  // The caller's own value where the group has no such rank.
+  template <class T>
+  GS_HOST_INLINE T value_of(const T& value, uint32_t rank,
+                            const CollectiveOperation& operation) const {
+    const uint32_t lane = lane_of(rank);
+    return exchange(mask_, value, lane < 32 ? lane : lane_id(), operation);
+  }
+
+  GS_HOST_INLINE uint32_t vote(bool predicate) const {
+    return static_cast<uint32_t>(warp_collective(mask_, predicate, 0, ballot));
+  }
+
+  // The lanes whose values have the same bits as the caller's.
+  template <class T>
+  uint32_t equal_lanes(const T& value) const {
+    uint32_t equal = mask_;
+    for_each_word(value, [&](uint64_t word) {
+      equal &= static_cast<uint32_t>(warp_collective(mask_, word, 0, match_any));
+    });
+    return equal;
+  }
+
+ private:
+  template <class T, class Action>
+  GS_HOST_INLINE static void for_each_word(const T& value, Action action) {
+    static_assert(__is_trivially_copyable(T), "lanes compare trivially copyable values");
+    uint64_t words[(sizeof(T) + 7) / 8] = {};
+    __builtin_memcpy(words, static_cast<const void*>(&value), sizeof(T));
+    for (const uint64_t word : words) action(word);
+  }
+
+  uint32_t mask_;
+};
+
+// Cooperative groups of any size: thread_group, thread_block and grid_group.
 
 // Threads before one in CUDA's order (x fastest), of so many in each direction.
 template <class Extents>
@@ -146,6 +272,244 @@ inline grid_group this_grid() { return grid_group(); }
 
 inline thread_group this_thread() {
   return thread_group(gridstride::host::LaneGroup(1u << gridstride::host::lane_id()));
+}
+
+}  // namespace cooperative_groups
+
+namespace gridstride::host {
+
+// Cooperative groups within a warp: thread_block_tile and coalesced_group, and how groups are
+// divided into them.
+
+// What tiles and coalesced groups have in common. Group gives the lanes; results that are bits, and
+// parameters that name a thread, are ranks.
+template <class Group>
+class LaneOperations {
+ public:
+  GS_HOST_INLINE void sync() const { lanes().synchronize(); }
+  GS_HOST_INLINE unsigned int thread_rank() const { return lanes().rank(); }
+
+  template <class T>
+  GS_HOST_INLINE T shfl(T value, unsigned int rank) const {
+    return lanes().value_of(value, rank % group().num_threads(), shuffle_index);
+  }
+  template <class T>
+  GS_HOST_INLINE T shfl_up(T value, unsigned int delta) const {
+    const unsigned int rank = thread_rank();
+    return lanes().value_of(value, delta <= rank ? rank - delta : rank, shuffle_up);
+  }
+  template <class T>
+  GS_HOST_INLINE T shfl_down(T value, unsigned int delta) const {
+    const unsigned int rank = thread_rank();
+    const unsigned int after = group().num_threads() - rank;
+    return lanes().value_of(value, delta < after ? rank + delta : rank, shuffle_down);
+  }
+
+  GS_HOST_INLINE int any(int predicate) const { return lanes().vote(predicate != 0) != 0; }
+  GS_HOST_INLINE int all(int predicate) const { return lanes().vote(predicate == 0) == 0; }
+  GS_HOST_INLINE unsigned int ballot(int predicate) const {
+    return lanes().packed(lanes().vote(predicate != 0));
+  }
+  template <class T>
+  GS_HOST_INLINE unsigned int match_any(T value) const {
+    return lanes().packed(lanes().equal_lanes(value));
+  }
+  // 0 where not all values are equal.
+  template <class T>
+  GS_HOST_INLINE unsigned int match_all(T value, int& all_equal) const {
+    const bool differs = lanes().equal_lanes(value) != present();
+    all_equal = lanes().vote(differs) == 0;
+    return all_equal ? lanes().packed(present()) : 0;
+  }
+
+  // The lanes of the group that are there: a block need not fill its last warp.
+  GS_HOST_INLINE uint32_t present() const { return lanes().mask() & existing_lanes(); }
+  GS_HOST_INLINE LaneGroup lanes() const { return group().lane_group(); }
+
+ private:
+  GS_HOST_INLINE const Group& group() const { return *static_cast<const Group*>(this); }
+};
+
+}  // namespace gridstride::host
+
+namespace cooperative_groups {
+
+// ---- coalesced groups --------------------------------------------------------------------------
+
+class coalesced_group : public thread_group,
+                        public gridstride::host::LaneOperations<coalesced_group> {
+  using Operations = gridstride::host::LaneOperations<coalesced_group>;
+
+ public:
+  using Operations::sync;
+  using Operations::thread_rank;
+
+  unsigned int num_threads() const { return lanes_.count(); }
+  unsigned int size() const { return num_threads(); }
+  // Of the groups that a group was divided into; 0 and 1 where it was not.
+  unsigned int meta_group_rank() const { return meta_rank_; }
+  unsigned int meta_group_size() const { return meta_size_; }
+
+  gridstride::host::LaneGroup lane_group() const { return lanes_; }
+
+ private:
+  friend coalesced_group coalesced_threads(uint64_t place);
+  friend coalesced_group tiled_partition(const coalesced_group& parent, unsigned int size);
+  template <class Group>
+  friend coalesced_group binary_partition(const Group& parent, bool predicate);
+  template <class Group, class Label>
+  friend coalesced_group labeled_partition(const Group& parent, Label label);
+
+  coalesced_group(gridstride::host::LaneGroup lanes, unsigned int meta_rank, unsigned int meta_size)
+      : thread_group(lanes), lanes_(lanes), meta_rank_(meta_rank), meta_size_(meta_size) {}
+
+  gridstride::host::LaneGroup lanes_;
+  unsigned int meta_rank_;
+  unsigned int meta_size_;
+};
+
+// The threads of the warp that come here before none of them can go on. `place` tells calls apart
+// that stand in different places, and is not to be passed.
+GS_HOST_INLINE coalesced_group
+coalesced_threads(uint64_t place = gridstride::host::place(__builtin_FILE(), __builtin_LINE())) {
+  return {gridstride::host::LaneGroup(gs_host_converge(place)), 0, 1};
+}
+
+// ---- tiles -------------------------------------------------------------------------------------
+
+template <unsigned int Size, class Parent = void>
+class thread_block_tile;
+
+// A tile whose parent does not matter; every other tile is one of these as well.
+template <unsigned int Size>
+class thread_block_tile<Size, void>
+    : public gridstride::host::LaneOperations<thread_block_tile<Size, void>> {
+  static_assert(Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0,
+                "on the host device a tile has 1, 2, 4, 8, 16 or 32 threads");
+  using LaneGroup = gridstride::host::LaneGroup;
+
+ public:
+  static constexpr unsigned int num_threads() { return Size; }
+  static constexpr unsigned int size() { return Size; }
+
+  GS_HOST_INLINE static unsigned int thread_rank() {
+    return gridstride::host::lane_id() & (Size - 1);
+  }
+  unsigned int meta_group_rank() const { return meta_rank_; }
+  unsigned int meta_group_size() const { return meta_size_; }
+
+  template <class T>
+  GS_HOST_INLINE T shfl_xor(T value, unsigned int lane_mask) const {
+    const unsigned int rank = thread_rank() ^ lane_mask;
+    return lane_group().value_of(value, rank < Size ? rank : thread_rank(),
+                                 gridstride::host::shuffle_xor);
+  }
+
+  GS_HOST_INLINE LaneGroup lane_group() const {
+    constexpr uint32_t ones = Size == 32 ? 0xffffffffu : (1u << Size % 32) - 1;
+    return LaneGroup(ones << (gridstride::host::lane_id() & ~(Size - 1)));
+  }
+
+  operator thread_group() const { return thread_group(lane_group()); }
+
+ protected:
+  thread_block_tile(unsigned int meta_rank, unsigned int meta_size)
+      : meta_rank_(meta_rank), meta_size_(meta_size) {}
+
+ private:
+  unsigned int meta_rank_;
+  unsigned int meta_size_;
+};
+
+template <unsigned int Size, class Parent>
+class thread_block_tile : public thread_block_tile<Size, void> {
+  template <unsigned int TileSize, class Group>
+  friend thread_block_tile<TileSize, Group> tiled_partition(const Group& parent);
+
+  explicit thread_block_tile(const Parent& parent)
+      : thread_block_tile<Size, void>(
+            static_cast<unsigned int>(parent.thread_rank() / Size),
+            static_cast<unsigned int>((parent.num_threads() + Size - 1) / Size)) {}
+};
+
+template <unsigned int TileSize, class Group>
+GS_HOST_INLINE thread_block_tile<TileSize, Group> tiled_partition(const Group& parent) {
+  return thread_block_tile<TileSize, Group>(parent);
+}
+
+// ---- partitions whose size, or whose members, only the run knows -------------------------------
+
+// Tiles of consecutive threads, the last one smaller where the size does not divide the parent's.
+inline coalesced_group tiled_partition(const coalesced_group& parent, unsigned int size) {
+  if (size == 0) gs_host_trap("tiled_partition() of a coalesced_group was called with size 0");
+  const unsigned int tile = parent.thread_rank() / size;
+  return {parent.lane_group().part(tile * size, size), tile,
+          (parent.num_threads() + size - 1) / size};
+}
+
+inline thread_group tiled_partition(const thread_group& parent, unsigned int size) {
+  if (parent.kind_ == thread_group::Kind::lanes) {
+    if (size == 0) gs_host_trap("tiled_partition() of a thread_group was called with size 0");
+    const auto rank = static_cast<unsigned int>(parent.thread_rank());
+    return thread_group(parent.lanes_.part(rank / size * size, size));
+  }
+  if (size == 0 || size > 32 || (size & (size - 1)) != 0) {
+    gs_host_trap("tiled_partition() was called with a size that is no power of two up to 32");
+  }
+  const uint32_t ones = size == 32 ? 0xffffffffu : (1u << size) - 1;
+  const uint32_t lanes = ones << (gridstride::host::lane_id() & ~(size - 1));
+  return thread_group(gridstride::host::LaneGroup(lanes & gridstride::host::existing_lanes()));
+}
+
+template <class Group>
+coalesced_group binary_partition(const Group& parent, bool predicate) {
+  const uint32_t yes = parent.lanes().vote(predicate);
+  const uint32_t lanes = predicate ? yes : parent.present() & ~yes;
+  return {gridstride::host::LaneGroup(lanes), predicate, 2};
+}
+
+// One group for each label; they are numbered by their first threads.
+template <class Group, class Label>
+coalesced_group labeled_partition(const Group& parent, Label label) {
+  using gridstride::host::LaneGroup;
+  const uint32_t lanes = parent.lanes().equal_lanes(label);
+  const uint32_t first = lanes & (0 - lanes);
+  const bool leads = first >> gridstride::host::lane_id() & 1;
+  const LaneGroup leaders(parent.lanes().vote(leads));
+  const auto first_lane = static_cast<uint32_t>(__builtin_ctz(lanes));
+  return {LaneGroup(lanes), leaders.rank_of(first_lane), leaders.count()};
+}
+
+// ---- one of a group ----------------------------------------------------------------------------
+
+template <class Group, class Function, class... Arguments>
+void invoke_one(const Group& group, Function&& function, Arguments&&... arguments) {
+  if (group.thread_rank() == 0) {
+    static_cast<Function&&>(function)(static_cast<Arguments&&>(arguments)...);
+  }
+}
+
+template <class Group, class Function, class... Arguments>
+auto invoke_one_broadcast(const Group& group, Function&& function, Arguments&&... arguments)
+    -> decltype(function(static_cast<Arguments&&>(arguments)...)) {
+  decltype(function(static_cast<Arguments&&>(arguments)...)) result{};
+  if (group.thread_rank() == 0) result = function(static_cast<Arguments&&>(arguments)...);
+  return group.shfl(result, 0);
+}
+
+// ---- functions for the members that every group has --------------------------------------------
+
+template <class Group>
+void sync(const Group& group) {
+  group.sync();
+}
+template <class Group>
+auto thread_rank(const Group& group) -> decltype(group.thread_rank()) {
+  return group.thread_rank();
+}
+template <class Group>
+auto group_size(const Group& group) -> decltype(group.num_threads()) {
+  return group.num_threads();
 }
 
 }  // namespace cooperative_groups

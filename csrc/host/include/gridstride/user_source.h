@@ -10,9 +10,8 @@
 #include "../assert.h"
 #include "../cuda_runtime.h"
 #include "../stdio.h"
-#include "dynamic_shared.h"
 #include "kernel_clock.h"
-#include "refused_features.h"
+#include "special_registers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,5 +35,98 @@ constexpr unsigned long alignment_of() {
 
 // nvcc lets alignas follow __shared__; C++ wants it before every other word of a declaration.
 #define alignas(...) __attribute__((aligned(::gridstride::host::alignment_of<__VA_ARGS__>())))
+
+// ---- dynamic shared memory ---------------------------------------------------------------------
+//
+// `extern __shared__ T name[];` for the host device.
+//
+// Dynamic shared memory lies in the region of the worker that runs the block, at an address that no
+// linker knows. What compiles user files therefore rewrites the declaration, of any number of
+// dimensions, to a reference to an array of unknown bound, which has the type, the address and the
+// decay of what was declared:
+//
+//   extern __shared__ float name[];       float (&name)[] = GS_HOST_DYNAMIC_SHARED;
+//   extern __shared__ float tile[][33];   float (&tile)[][33] = GS_HOST_DYNAMIC_SHARED;
+//
+// The address differs from launch to launch, so that this must stand in a function: a declaration
+// at namespace scope moves to the start of every function that uses the name.
+
+namespace gridstride::host {
+
+// Becomes whatever array is to be initialised with it, so that the type is written once.
+struct DynamicSharedMemory {
+  template <class Array>
+  GS_HOST_INLINE operator Array&() const {
+    return *static_cast<Array*>(dynamic_shared_memory());
+  }
+};
+
+}  // namespace gridstride::host
+
+#define GS_HOST_DYNAMIC_SHARED (::gridstride::host::DynamicSharedMemory{})
+
+// ---- features that the host device lacks --------------------------------------------------------
+//
+// What the host device cannot do, by the names that kernels would use it with, so that the
+// compiler's error says so.
+
+// ---- inline PTX --------------------------------------------------------------------------------
+
+// The headers of this folder, and those of C libraries, spell theirs __asm__.
+#define asm                                                                                      \
+  static_assert(                                                                                 \
+      false, "the host device runs no PTX: leave inline assembly to #if !defined(__CUDASIM__)"); \
+  __asm__
+
+// ---- textures and surfaces ---------------------------------------------------------------------
+
+typedef unsigned long long cudaTextureObject_t;
+typedef unsigned long long cudaSurfaceObject_t;
+
+namespace gridstride::host {
+
+template <class...>
+inline constexpr bool is_on_host_device = false;
+
+}  // namespace gridstride::host
+
+// With the element's type as a template argument, and without.
+#define GS_REFUSED(name, what)                                                 \
+  template <class Element = void, class... Arguments>                          \
+  Element name(Arguments...) {                                                 \
+    static_assert(gridstride::host::is_on_host_device<Element, Arguments...>,  \
+                  "the host device has no " what ": " #name "() needs a GPU"); \
+  }
+#define GS_REFUSED_TEXTURE(name) GS_REFUSED(name, "textures")
+#define GS_REFUSED_SURFACE(name)     \
+  GS_REFUSED(name##read, "surfaces") \
+  GS_REFUSED(name##write, "surfaces")
+
+GS_REFUSED_TEXTURE(tex1Dfetch)
+GS_REFUSED_TEXTURE(tex1D)
+GS_REFUSED_TEXTURE(tex1DLod)
+GS_REFUSED_TEXTURE(tex1DGrad)
+GS_REFUSED_TEXTURE(tex2D)
+GS_REFUSED_TEXTURE(tex2DLod)
+GS_REFUSED_TEXTURE(tex2DGrad)
+GS_REFUSED_TEXTURE(tex2Dgather)
+GS_REFUSED_TEXTURE(tex3D)
+GS_REFUSED_TEXTURE(tex3DLod)
+GS_REFUSED_TEXTURE(tex3DGrad)
+GS_REFUSED_TEXTURE(tex1DLayered)
+GS_REFUSED_TEXTURE(tex2DLayered)
+GS_REFUSED_TEXTURE(texCubemap)
+GS_REFUSED_TEXTURE(texCubemapLayered)
+GS_REFUSED_SURFACE(surf1D)
+GS_REFUSED_SURFACE(surf2D)
+GS_REFUSED_SURFACE(surf3D)
+GS_REFUSED_SURFACE(surf1DLayered)
+GS_REFUSED_SURFACE(surf2DLayered)
+GS_REFUSED_SURFACE(surfCubemap)
+GS_REFUSED_SURFACE(surfCubemapLayered)
+
+#undef GS_REFUSED_SURFACE
+#undef GS_REFUSED_TEXTURE
+#undef GS_REFUSED
 
 #endif

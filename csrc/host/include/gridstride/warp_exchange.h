@@ -80,4 +80,50 @@ GS_HOST_INLINE void spin_hint() {
 
 }  // namespace gridstride::host
 
+// The lanes of the calling lane's warp that ask in this place, with this call.
+GS_HOST_API GS_HOST_STAYS_IN_PLACE uint32_t gs_host_converge(uint64_t place);
+
+namespace gridstride::host {
+
+// Which lanes of a warp run together.
+//
+// On a GPU lanes that took the same way run in lockstep, and a kernel may ask which they are. Here
+// lanes run one after the other: whoever asks steps aside until every other thread of the block has
+// come as far as it can without waiting, and lanes that by then have asked in the same place run
+// together.
+//
+// A place is a line of the source and, as a function may be called in several branches and be
+// inlined into each, the call in the machine code. Which round of a loop a lane is in nobody can
+// tell: a lane that passes by the place in one round is counted with the others in the next.
+
+// A line of the source as a number: the upper 16 bits of an address of a program are all alike.
+GS_HOST_INLINE uint64_t place(const char* file, int line) {
+  return reinterpret_cast<uint64_t>(file) ^ static_cast<uint64_t>(line) << 48;
+}
+
+}  // namespace gridstride::host
+
+// In a launch that is not cooperative this is a fault.
+GS_HOST_API gridstride::host::Arrival gs_host_grid_arrive(void);
+
+// Whether the calling thread's launch is cooperative.
+GS_HOST_API bool gs_host_grid_is_cooperative(void);
+
+namespace gridstride::host {
+
+// The barrier of a whole grid, for which all its blocks must be running: those of a cooperative
+// launch are, each on an OS thread of its own.
+
+// Goes on when every thread of the grid that has not exited has arrived. A block all of whose
+// threads have exited never arrives: waiting for it is a deadlock, and reported. All threads of a
+// block that has not ended must call this, none of them __syncthreads in its place.
+GS_HOST_INLINE void grid_barrier() {
+  const Arrival arrival = gs_host_grid_arrive();
+  if (arrival.next_context) switch_context(&arrival.lane->context, arrival.next_context);
+}
+
+GS_HOST_INLINE bool is_grid_cooperative() { return gs_host_grid_is_cooperative(); }
+
+}  // namespace gridstride::host
+
 #endif

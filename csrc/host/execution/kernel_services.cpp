@@ -1,14 +1,17 @@
-// printf() of kernels.
+// The runtime's side of printf() and of the clock that kernels read as %globaltimer.
 #include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <new>
+
+#include "gridstride/warp_exchange.h"
 
 #define GS_HOST_USER_SOURCE 1
 #include "gridstride/kernel_printf.h"
@@ -86,4 +89,12 @@ GS_HOST_API int gs_host_printf(const char* format, ...) {
   const bool done = gridstride::host::print(text, arguments);
   va_end(arguments);
   return done ? gridstride::host::count_arguments(text) : internal_error;
+}
+
+// ---- the clock that kernels read as %globaltimer ------------------------------------------------
+
+GS_HOST_API uint64_t gs_host_clock() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }

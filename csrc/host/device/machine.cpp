@@ -1,20 +1,104 @@
-// How many processors this process may use: the machine's, less what affinity and the quotas of
-// control groups (containers) take away.
-#include "host/device/processor_count.h"
+// Reads affinity, sysconf, and the files of Linux control groups (versions 1 and 2).
+#include "host/device/machine.h"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
+#include <sstream>
 #include <stdexcept>
+#include <string>
 #include <thread>
+
+namespace gridstride::host {
+namespace {
+
+bool has_name(const std::string& names, const std::string& wanted) {
+  return ("," + names + ",").find("," + wanted + ",") != std::string::npos;
+}
+
+}  // namespace
+
+std::string control_group_membership() {
+  std::ifstream file("/proc/self/cgroup");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+void for_each_control_group(const std::string& membership, const std::string& mount,
+                            const std::string& controller,
+                            const std::function<void(const std::string&, bool)>& visit) {
+  std::istringstream lines(membership);
+  std::string line;
+  // number:controllers:path, with neither number nor controllers in version 2 ("0::/path").
+  while (std::getline(lines, line)) {
+    const size_t first = line.find(':');
+    const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    std::string path = line.substr(second + 1);
+    if (path.empty() || path[0] != '/') continue;
+    const bool is_unified = controllers.empty();
+    if (!is_unified && !has_name(controllers, controller)) continue;
+    const std::string root = is_unified ? mount : mount + "/" + controller;
+    visit(root, is_unified);
+    while (path.size() > 1) {
+      visit(root + path, is_unified);
+      path.erase(path.rfind('/'));
+    }
+  }
+}
+
+// ---- memory -------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
+
+// A limit file holds a number, or "max" for none; it is absent outside Linux and in the root group.
+std::uint64_t limit_in_file(const std::string& path) {
+  std::ifstream file(path);
+  std::uint64_t limit = 0;
+  return file >> limit ? limit : no_limit;
+}
+
+std::uint64_t control_group_limit() {
+  std::uint64_t smallest = no_limit;
+  for_each_control_group(control_group_membership(), "/sys/fs/cgroup", "memory",
+                         [&](const std::string& directory, bool is_unified) {
+                           const char* const file =
+                               is_unified ? "/memory.max" : "/memory.limit_in_bytes";
+                           smallest = std::min(smallest, limit_in_file(directory + file));
+                         });
+  return smallest;
+}
+
+}  // namespace
+
+std::uint64_t machine_memory_bytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  const std::uint64_t physical =
+      pages > 0 && page_bytes > 0
+          ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes)
+          : std::uint64_t{1} << 30;
+  return std::min(physical, control_group_limit());
+}
+
+}  // namespace gridstride::host
 
 #if defined(__linux__)
 #include <sched.h>
 #endif
 
-#include "host/device/control_groups.h"
-
 namespace gridstride::host {
+
+// How many processors this process may use: the machine's, less what affinity and the quotas of
+// control groups (containers) take away.
+
 namespace {
 
 constexpr unsigned max_workers = 256;
