@@ -1,20 +1,16 @@
 /**
  * Reordering 64 MiB, in two groups for each type.
  *
- * Into new memory, as `layout.apply(data)` does it, beside a copy by the engine that does the same,
- * `data.slice()`: both wait for pages that the system makes when they are first written.
- *
- * Into memory that is there, as `layout.apply(data, into)` does it, beside `to.set(from)` and a copy
- * by a loop over the elements. It was written before: memory that never was is one page that is
- * always cached.
- *
- * `bench/report/layout_goals.ts` says what is to be reached.
+ * `layout.apply(data)` into new memory is compared with `data.slice()`: both wait for pages that the
+ * system makes at the first write. `layout.apply(data, into)` is compared with `to.set(from)` and with
+ * a copy by a loop over the elements; that memory was written before, because unwritten memory is one
+ * page that is always cached.
  */
 
 import {
-  type DataArray,
   type DataLayout,
   firstTouchLayout,
+  type IndexArray,
   structureOfArraysLayout,
   tiledLayout,
   transposedLayout,
@@ -27,7 +23,7 @@ const TILE = { rows: 64, columns: 64 };
 /** Elements that a call of the loop copies: a call for all of them would be compiled too late. */
 const PIECE = 4096;
 
-function written<T extends DataArray>(data: T): T {
+function written<T extends IndexArray>(data: T): T {
   const words = new Uint32Array(data.buffer);
   for (let i = 0; i < words.length; i++) words[i] = Math.imul(i, 0x9e3779b1);
   return data;
@@ -43,12 +39,12 @@ function scattered(length: number): Uint32Array {
 
 type Layouts = Readonly<Record<string, (length: number) => DataLayout>>;
 
-function groupOf(data: DataArray, where: string): MeasureOptions {
+function groupOf(data: IndexArray, where: string): MeasureOptions {
   const group = `reordering 64 MiB of ${data.constructor.name} into ${where}`;
   return { group, bytes: 2 * BYTES };
 }
 
-function measureNewMemory(data: DataArray, layouts: Layouts): void {
+function measureNewMemory(data: IndexArray, layouts: Layouts): void {
   const options = groupOf(data, "new memory");
   measureNew("data.slice()", { ...options, baseline: true }, () => data.slice());
   for (const [title, make] of Object.entries(layouts)) {
@@ -58,10 +54,10 @@ function measureNewMemory(data: DataArray, layouts: Layouts): void {
 }
 
 function measureGivenMemory(
-  data: DataArray,
+  data: IndexArray,
   layouts: Layouts,
   copyPiece: (begin: number, end: number) => void,
-  to: DataArray,
+  to: IndexArray,
 ): void {
   const { length } = data;
   const options = groupOf(data, "memory that is there");

@@ -19,7 +19,6 @@ import { formatBandwidth, formatComparison, formatDuration } from "./formats.ts"
 import { formatReached, type GoalOutcome } from "./goals.ts";
 import { kernelGoals } from "./kernel_goals.ts";
 import { launchGoals } from "./launch_goals.ts";
-import { layoutGoals } from "./layout_goals.ts";
 import { poolGoals } from "./pool_goals.ts";
 import { measureTunedChoices, tuningGoals } from "./tuned_choices.ts";
 import { measureTypeChecks } from "./type_checks.ts";
@@ -84,7 +83,6 @@ const goals = {
   "Launch parameters (by the fastest sample)": launchGoals(figures),
   "Tuned launch parameters": tuningGoals(tuned),
   "Access patterns (by the fastest sample)": analysisGoals(figures, stream),
-  "Layouts (by the fastest sample)": layoutGoals(figures),
 };
 for (const [subject, outcomes] of Object.entries(goals)) {
   if (outcomes.length > 0) console.log(describeGoals(subject, outcomes));

@@ -1,64 +1,67 @@
 /**
- * What to do about a pattern, in sentences.
+ * Advice on a pattern, in sentences. A number is named only if a trial has counted its gain.
  *
  * @module
  */
 
 import {
   type AccessGeometry,
+  type AccessReport,
+  decimal,
   isAligned,
   LINE_BYTES,
   SECTOR_BYTES,
   WARP_LANES,
-} from "./access_geometry.ts";
-import type { AccessReport } from "./access_report.ts";
-import { runShape, trialRequests } from "./pattern_trial.ts";
+} from "./access_report.ts";
+import { BankCounter } from "./bank_conflicts.ts";
+import { WarpRequests } from "./warp_requests.ts";
 
 /** Efficiency from which there is nothing to gain. */
 const GOOD_EFFICIENCY = 0.95;
-/** How many times better it must become if runs begin elsewhere. */
+/** The factor by which other beginnings of runs must improve efficiency. */
 const WORTHWHILE = 1.05;
+const WORD_BYTES = 4;
+const BANKS = 32;
+/** Accesses of a trial: enough for every pattern with short runs to repeat. */
+const TRIAL = 512;
 
 type Figures = Omit<AccessReport, "advice" | "bankAdvice">;
 
-/**
- * Makes the advice on global memory of a report.
- *
- * @param figures The rest of the report.
- * @param geometry How accesses lie in lines.
- */
+/** Makes the advice on global memory from the rest of a report. */
 export function accessAdvice(figures: Figures, geometry: AccessGeometry): string {
   if (figures.count === 0) return "";
-  return [
-    ...isAligned(geometry) ? [] : [alignmentSentence(geometry)],
-    ...figures.efficiency < GOOD_EFFICIENCY
-      ? [wasteSentence(figures), remedySentence(figures, geometry)]
-      : [],
-  ].join(" ");
+  const { requests, sectors, idealSectors, efficiency } = figures;
+  const sentences: string[] = [];
+  if (!isAligned(geometry)) {
+    const { accessBytes, offset } = geometry;
+    sentences.push(
+      `Accesses of ${accessBytes} bytes fault at addresses that are no multiple of that: begin ` +
+        `at a multiple of ${accessBytes} bytes instead of byte ${offset}.`,
+    );
+  }
+  if (efficiency < GOOD_EFFICIENCY) {
+    sentences.push(
+      `A request touches ${decimal(sectors / requests)} sectors where ${
+        decimal(idealSectors / requests)
+      } would hold its bytes: ${percent(1 - efficiency)} of the transferred bytes are not used.`,
+      remedy(figures, geometry),
+    );
+  }
+  return sentences.join(" ");
 }
 
-function alignmentSentence({ accessBytes, offset }: AccessGeometry): string {
-  return `Accesses of ${accessBytes} bytes fault at addresses that are no multiple of that: begin ` +
-    `at a multiple of ${accessBytes} bytes instead of byte ${offset}.`;
-}
-
-function wasteSentence({ requests, sectors, idealSectors, efficiency }: Figures): string {
-  return `A request touches ${decimal(sectors / requests)} sectors where ${
-    decimal(idealSectors / requests)
-  } would hold what it accesses: ${percent(1 - efficiency)} of the transferred bytes are not used.`;
-}
-
-function remedySentence(figures: Figures, geometry: AccessGeometry): string {
-  if (geometry.parts > 1 && Math.abs(figures.stride ?? 0) === 1 && figures.kind !== "blocked") {
+function remedy(figures: Figures, geometry: AccessGeometry): string {
+  const { kind, stride } = figures;
+  if (geometry.parts > 1 && Math.abs(stride ?? 0) === 1 && kind !== "blocked") {
     return "Elements of 12 bytes are accessed in three parts, 12 bytes apart: keep each component " +
       "in an array of its own, or stage them through shared memory.";
   }
-  switch (figures.kind) {
+  switch (kind) {
     case "sequential":
     case "reversed":
       return sequentialRemedy(figures, geometry);
     case "strided":
-      return stridedRemedy("Neighbouring lanes are", figures.stride!, geometry);
+      return stridedRemedy("Neighbouring lanes are", stride!, geometry);
     case "blocked":
       return blockedRemedy(figures, geometry);
     default:
@@ -75,20 +78,20 @@ function sequentialRemedy(
     return `${outliers} ${outliers === 1 ? "access leaves" : "accesses leave"} the sequence: ` +
       "handle them apart from the others, or sort the indices.";
   }
-  const place = sectorStart(geometry);
   const subject = outliers === 0 ? "The first access is" : "Accesses after a jump are";
-  return kind === "sequential"
-    ? `${subject} not aligned: begin at ${place}, for example by padding.`
-    : `${subject} not aligned: begin right before ${place}, for example by padding.`;
+  const before = kind === "sequential" ? "at" : "right before";
+  return `${subject} not aligned: begin ${before} ${
+    sectorStart(geometry)
+  }, for example by padding.`;
 }
 
-/** The least number of elements that are whole sectors. */
+/** The least number of elements that fill whole sectors. */
 function sectorElements({ elementBytes }: AccessGeometry): number {
   const elements = SECTOR_BYTES / elementBytes;
   return Number.isInteger(elements) ? elements : SECTOR_BYTES / (elementBytes & -elementBytes);
 }
 
-/** Where a sector begins, in elements where element 0 is where one does. */
+/** The beginnings of sectors, in elements if element 0 begins one. */
 function sectorStart(geometry: AccessGeometry): string {
   if (geometry.offset !== 0) return `a multiple of ${SECTOR_BYTES} bytes`;
   const elements = sectorElements(geometry);
@@ -121,23 +124,26 @@ function blockedRemedy(figures: Figures, geometry: AccessGeometry): string {
     return `Runs of ${columns} elements overlap those before them: load each element once, and ` +
       "share it through shared memory.";
   }
-  const bytes = columns * geometry.elementBytes;
   return alignedRunsRemedy(figures, geometry) ??
-    `Runs of ${columns} elements (${bytes} bytes) fill sectors in part: make tiles wider, or keep ` +
-      "each tile's elements side by side (tiling).";
+    `Runs of ${columns} elements (${
+        columns * geometry.elementBytes
+      } bytes) fill sectors in part: ` +
+      "make tiles wider, or keep each tile's elements side by side (tiling).";
 }
 
-/** To begin runs where sectors begin; null where that would be no better. */
+/** Advice to begin runs at sectors; null if that is no better. */
 function alignedRunsRemedy(figures: Figures, geometry: AccessGeometry): string | null {
   const shape = runShape(figures)!;
   if (shape.accesses < WARP_LANES) return null;
   const unit = sectorElements(geometry);
   const distance = Math.abs(shape.pitch);
-  // Elements that lanes share lie side by side: only the first has a place to choose.
+  // Elements that lanes share lie side by side: only the first can move.
   const padded = shape.stride === 0 ? distance : Math.ceil(distance / unit) * unit;
-  const trial = { ...shape, pitch: Math.sign(shape.pitch) * padded };
-  const { sectors, idealSectors } = trialRequests(trial, geometry);
-  if (idealSectors / sectors < WORTHWHILE * figures.efficiency) return null;
+  const indices = trialIndices({ ...shape, pitch: Math.sign(shape.pitch) * padded });
+  const requests = new WarpRequests({ ...geometry, offset: 0 }, null);
+  requests.add(indices, indices.length);
+  const efficiency = requests.idealSectors / requests.sectors;
+  if (efficiency < WORTHWHILE * figures.efficiency) return null;
   const place = sectorStart(geometry);
   if (padded === distance) {
     return `Runs of ${shape.columns} accesses begin inside sectors: begin the first at ${place}.`;
@@ -155,8 +161,80 @@ function randomRemedy({ lines, reuse }: Figures): string {
       "gather the elements once and access the copy.";
 }
 
-function decimal(value: number): string {
-  return String(Number(value.toFixed(value < 10 ? 2 : 1)));
+/** Makes the advice on bank conflicts; empty if there are none. */
+export function bankAdvice(figures: Figures, geometry: AccessGeometry): string {
+  const { bankConflicts, requests } = figures;
+  if (bankConflicts === 0) return "";
+  const each = decimal(bankConflicts / (requests / geometry.parts));
+  return `In shared memory bank conflicts would cost ${each} ${
+    each === "1" ? "wavefront" : "wavefronts"
+  } an access${bankRemedy(figures, geometry.elementBytes)}.`;
+}
+
+function bankRemedy(figures: Figures, elementBytes: number): string {
+  const shape = runShape(figures);
+  if (shape === null) return ", which no padding of rows avoids";
+  // A warp then goes through several tiles, whose distance is unknown.
+  if (figures.tile !== null && shape.accesses < WARP_LANES) {
+    return ": paddingFor() says by how much to pad the tile's rows";
+  }
+  // A stride of more than one goes across rows.
+  const padded = Math.abs(shape.stride) > 1 ? "stride" : "pitch";
+  const distance = Math.abs(shape[padded]);
+  const now = trialConflicts(shape, elementBytes);
+  // Rows of whole words: all rows then lie in their words alike.
+  const unit = Math.max(1, WORD_BYTES / elementBytes);
+  let best = distance;
+  let min = now;
+  for (let i = 1; i <= BANKS && min > 0; i++) {
+    const length = (Math.floor(distance / unit) + i) * unit;
+    const trial = { ...shape, [padded]: Math.sign(shape[padded]) * length };
+    const conflicts = trialConflicts(trial, elementBytes);
+    if (conflicts < min) [best, min] = [length, conflicts];
+  }
+  // The conflicts may all be those of outliers.
+  if (min >= now) return ", which no padding of rows avoids";
+  const left = min === 0 ? "" : `, which leaves ${decimal(100 * min / now)} % of that`;
+  return `: pad the ${padded} of ${distance} elements to ${best}${left}`;
+}
+
+/** A regular pattern: runs whose accesses are a stride apart, and which begin a pitch apart. */
+interface RunShape {
+  readonly columns: number;
+  readonly stride: number;
+  readonly pitch: number;
+  /** Accesses until the pattern begins elsewhere. */
+  readonly accesses: number;
+}
+
+/** The shape of a pattern; null for a random one. */
+function runShape({ stride, tile, count }: Figures): RunShape | null {
+  if (stride === null) return null;
+  if (tile === null) return { columns: count, stride, pitch: 0, accesses: count };
+  const { columns, rows, pitch } = tile;
+  return { columns, stride, pitch, accesses: rows * columns };
+}
+
+/** The first indices of a shape, of which the least of a whole run is 0. */
+function trialIndices({ columns, stride, pitch, accesses }: RunShape): Float64Array {
+  const length = Math.min(TRIAL, accesses);
+  const lastRun = Math.floor((length - 1) / columns);
+  const lastColumn = Math.min(columns, length) - 1;
+  const first = -(Math.min(0, pitch) * lastRun + Math.min(0, stride) * lastColumn);
+  return Float64Array.from(
+    { length },
+    (_, i) => first + Math.floor(i / columns) * pitch + i % columns * stride,
+  );
+}
+
+/** The wavefronts that bank conflicts add to the accesses of a shape. */
+function trialConflicts(shape: RunShape, elementBytes: number): number {
+  const indices = trialIndices(shape);
+  const banks = new BankCounter(elementBytes);
+  for (let from = 0; from < indices.length; from += WARP_LANES) {
+    banks.add(indices, from, Math.min(indices.length, from + WARP_LANES));
+  }
+  return banks.wavefronts - banks.idealWavefronts;
 }
 
 function percent(share: number): string {

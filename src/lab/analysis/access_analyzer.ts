@@ -1,27 +1,28 @@
 /**
- * Analysis of accesses that come piece by piece.
+ * Analysis of accesses by their indices, at once or piece by piece.
  *
  * @module
  */
 
-import { accessAdvice } from "./access_advice.ts";
-import { type AccessGeometry, accessGeometry } from "./access_geometry.ts";
+import { accessAdvice, bankAdvice } from "./access_advice.ts";
 import { AccessPattern } from "./access_pattern.ts";
-import type { AccessOptions, AccessReport } from "./access_report.ts";
-import { bankAdvice } from "./bank_advice.ts";
-import { type IndexArray, IndexBatch } from "./index_batch.ts";
+import {
+  type AccessGeometry,
+  accessGeometry,
+  type AccessOptions,
+  type AccessReport,
+} from "./access_report.ts";
+import { type AccessIndices, IndexBatch } from "./index_batch.ts";
 import { ReuseDistances } from "./reuse_distances.ts";
+import type { IndexArray } from "./typed_arrays.ts";
 import { WarpRequests } from "./warp_requests.ts";
 
-/** Indices: a typed array, or anything iterable of numbers, bigints and typed arrays. */
-export type AccessIndices = IndexArray | Iterable<number | bigint | IndexArray>;
-
 /**
- * Analyses accesses in constant memory, however many they are and in whatever pieces they come.
+ * Analyses any number of accesses in constant memory, in pieces of any size.
  *
- * Nothing here waits or starts threads: {@linkcode AccessAnalyzer.add} returns when it has looked at
- * what it was given, which for regular patterns takes about a nanosecond an index. Of 10^9 of them
- * whoever must not block for seconds adds a few millions at a time.
+ * Nothing here waits or starts threads: {@linkcode AccessAnalyzer.add} returns after the analysis of
+ * its indices, which takes a few nanoseconds an index. A program that must not block adds a few
+ * millions at a time.
  *
  * @example
  * ```ts
@@ -48,35 +49,27 @@ export class AccessAnalyzer {
   /**
    * Begins an analysis.
    *
-   * @param options How indices are to be understood.
+   * @param options The meaning of indices.
    * @throws {RangeError} If an option is a number that is not allowed.
-   * @throws {TypeError} If one is of another type.
+   * @throws {TypeError} If an option is of another type.
    */
   constructor(options: AccessOptions = {}) {
     this.#geometry = accessGeometry(options);
     const { reuseLines } = this.#geometry;
-    const reuse = reuseLines === 0 ? null : new ReuseDistances(reuseLines);
-    const requests = new WarpRequests(this.#geometry, reuse);
-    this.#reuse = reuse;
-    this.#requests = requests;
-    this.#batch = new IndexBatch("analyse accesses", {
-      take: (values, count, base) => {
-        this.#pattern.add(values, count, base);
-        requests.add(values, count, base);
-      },
-      takeDistant: (values, count) => {
-        this.#pattern.add(values, count, 0);
-        requests.addDistant(values, count);
-      },
+    this.#reuse = reuseLines === 0 ? null : new ReuseDistances(reuseLines);
+    this.#requests = new WarpRequests(this.#geometry, this.#reuse);
+    this.#batch = new IndexBatch("analyse accesses", (values, count) => {
+      this.#pattern.add(values, count);
+      this.#requests.add(values, count);
     });
   }
 
   /**
-   * Adds indices behind those that were added before: the first belongs to the lane after theirs.
+   * Adds indices after those that were added before: the first belongs to the next lane.
    *
    * @param indices Integers in 0..2^53 − 1.
-   * @throws {RangeError} If one is none; those before it have been added, it and the others not.
-   * @throws {TypeError} If something else than indices came, or after the report was made.
+   * @throws {RangeError} If one is not; those before it have been added, it and the others not.
+   * @throws {TypeError} If a value is of another type, or the report has been made.
    */
   add(indices: AccessIndices): void {
     if (this.#report !== null) {
@@ -92,18 +85,18 @@ export class AccessAnalyzer {
   }
 
   /**
-   * What all indices together are. Nothing can be added afterwards; later calls return the same.
+   * The report of all accesses. Nothing can be added afterwards; later calls return the same.
    *
-   * @throws {TypeError} If an iterable asks for it that is just being added.
+   * @throws {TypeError} If an iterable that is being added calls it.
    */
   report(): AccessReport {
     if (this.#isAdding) {
-      throw new TypeError("Cannot make a report as accesses are being added: by what asks for it");
+      throw new TypeError("Cannot make a report as accesses are being added");
     }
-    return this.#report ??= this.#made();
+    return this.#report ??= this.#makeReport();
   }
 
-  #made(): AccessReport {
+  #makeReport(): AccessReport {
     this.#batch.flush();
     const { requests, sectors, idealSectors, lines, bankConflicts } = this.#requests;
     const figures = {
@@ -121,4 +114,62 @@ export class AccessAnalyzer {
     const advice = [accessAdvice(figures, this.#geometry), bank].filter((each) => each !== "");
     return { ...figures, advice: advice.join(" "), bankAdvice: bank };
   }
+}
+
+/**
+ * Analyses accesses of warps: the pattern of the indices, its cost in sectors, lines and bank
+ * conflicts, and advice.
+ *
+ * Counts and pattern are exact: see {@linkcode AccessReport}. {@linkcode AccessAnalyzer} takes
+ * indices piece by piece.
+ *
+ * @param indices The indices, in the order of lanes: a typed array, or anything iterable of numbers,
+ * bigints and typed arrays. Bigints and floating-point numbers have to be integers in 0..2^53 − 1.
+ * @param options The meaning of indices.
+ * @throws {RangeError} If an index or option is a number that is not allowed.
+ * @throws {TypeError} If one is of another type.
+ *
+ * @example
+ * ```ts
+ * import { analyzeAccess } from "@gridstride/cuda/analysis";
+ *
+ * const column = Uint32Array.from({ length: 1024 }, (_, row) => row * 1024);
+ * const { kind, stride, sectors, requests, efficiency, advice } = analyzeAccess(column);
+ * console.log(kind, stride, sectors / requests, efficiency); // strided 1024 32 0.125
+ * console.log(advice);
+ * ```
+ */
+export function analyzeAccess(indices: AccessIndices, options?: AccessOptions): AccessReport;
+/**
+ * Analyses accesses whose indices arrive over time, such as a stream of typed arrays.
+ *
+ * @param indices The indices, in the order of lanes.
+ * @param options The meaning of indices.
+ * @throws {RangeError} If an index or option is a number that is not allowed.
+ * @throws {TypeError} If one is of another type.
+ */
+export function analyzeAccess(
+  indices: AsyncIterable<number | bigint | IndexArray>,
+  options?: AccessOptions,
+): Promise<AccessReport>;
+export function analyzeAccess(
+  indices: AccessIndices | AsyncIterable<number | bigint | IndexArray>,
+  options: AccessOptions = {},
+): AccessReport | Promise<AccessReport> {
+  const analyzer = new AccessAnalyzer(options);
+  if (isAsync(indices)) return analyzeAll(analyzer, indices);
+  analyzer.add(indices);
+  return analyzer.report();
+}
+
+async function analyzeAll(
+  analyzer: AccessAnalyzer,
+  indices: AsyncIterable<number | bigint | IndexArray>,
+): Promise<AccessReport> {
+  for await (const item of indices) analyzer.add(typeof item === "object" ? item : [item]);
+  return analyzer.report();
+}
+
+function isAsync(value: unknown): value is AsyncIterable<number | bigint | IndexArray> {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }

@@ -1,6 +1,5 @@
 /**
- * What is said of how memory is accessed: the words that the analysis, layouts, pictures and the
- * command line share.
+ * The report of an access analysis, its options, and the geometry of sectors and lines.
  *
  * Indices are in the order of the lanes: index `i` belongs to lane `i % 32` of request
  * `floor(i / 32)`. Nothing here depends on a device: a sector is 32 bytes, a line four sectors, and
@@ -10,16 +9,19 @@
  * @module
  */
 
+import { requireInteger, requireObject, requireOneOf, typeError } from "./arguments.ts";
+
 /**
  * The kind of a pattern.
  *
- * - `empty`: there are no indices.
- * - `broadcast`: all of them, two at least, are one.
- * - `sequential`: each is one more than the one before, or there is only one; `reversed`: one less.
- * - `strided`: each is as much more, or less, than the one before.
+ * - `empty`: no indices.
+ * - `broadcast`: two or more indices, all equal.
+ * - `sequential`: each index is one more than the one before, or there is only one; `reversed`: one
+ *   less.
+ * - `strided`: each index differs from the one before by the same stride.
  * - `blocked`: runs of equal length of a regular pattern, with regular jumps between them: the rows
  *   of a tile.
- * - `random`: none of these.
+ * - `random`: any other.
  */
 export type AccessKind =
   | "empty"
@@ -34,25 +36,25 @@ export type AccessKind =
 export interface TileShape {
   /** Accesses of a run. */
   readonly columns: number;
-  /** Runs until the pattern begins elsewhere; all of them where it never does. */
+  /** Runs of a tile; all runs if the pattern never begins elsewhere. */
   readonly rows: number;
-  /** From the first element of a run to the first of the next; negative where they descend. */
+  /** Distance from the first element of a run to that of the next; negative if runs descend. */
   readonly pitch: number;
 }
 
 /**
- * How often the same line is accessed again, and after how many others.
+ * Reuse of lines: how many other lines are accessed between two accesses to a line.
  *
  * A request accesses each line that it touches once, in the order of its lanes: `firstTouches` and
- * the counts together are the report's `lines`.
+ * the counts add up to the report's `lines`.
  */
 export interface ReuseHistogram {
-  /** Bytes of what is counted as one: a line of 128 bytes. */
+  /** Bytes of a line: 128. */
   readonly granularity: number;
   /**
    * Accesses by reuse distance, the number of different lines accessed in between: entry 0 has
-   * distance 0, entry `k` has 2^(k-1) to 2^k − 1. Estimated from a sample where `sampled` is less
-   * than 1.
+   * distance 0, entry `k` has 2^(k-1) to 2^k − 1. Estimated from a sample if `sampled` is less than
+   * 1.
    */
   readonly counts: readonly number[];
   /** Accesses to lines that were not accessed before. */
@@ -60,24 +62,23 @@ export interface ReuseHistogram {
   /** Share of the lines that were followed: 1 is all of them. */
   readonly sampled: number;
   /**
-   * Standard error of a share read from the histogram, from the size of the sample; 0 where all
-   * lines were followed. Where a few lines take many of the accesses and none of these is in the
-   * sample, it is too small: what was not drawn leaves no trace. Distances are estimated, too: near
-   * the edge of an entry they may be counted in the one beside it. After Waldspurger et al.,
-   * "Efficient MRC Construction with SHARDS" (FAST 2015).
+   * Standard error of a share read from the histogram, from the size of the sample; 0 if all lines
+   * were followed. It is too small if a few lines take many of the accesses and none of these lines
+   * is in the sample. Distances are estimated, too: near the edge of an entry they may be counted in
+   * the next one. After Waldspurger et al., "Efficient MRC Construction with SHARDS" (FAST 2015).
    */
   readonly standardError: number;
 }
 
-/** What the analysis of a pattern says. */
+/** The result of an access analysis. */
 export interface AccessReport {
-  /** The kind, without regard to outliers. */
+  /** The kind of the pattern, without regard to outliers. */
   readonly kind: AccessKind;
-  /** Elements from one access to the next, signed; null where there is no such number. */
+  /** Elements from one access to the next, signed; null if there is no such number. */
   readonly stride: number | null;
   /**
    * Share of the accesses that follow the pattern, 0.5 to 1; for `random` the share that does not
-   * follow the best pattern there is.
+   * follow the best candidate.
    */
   readonly confidence: number;
   /**
@@ -85,14 +86,14 @@ export interface AccessReport {
    *
    * An access follows a stride if it continues the line, one stride an access, of one of the two
    * accesses before it or of the last that followed, or is one stride after the last that followed.
-   * So a stray access counts once, in the place of another or between two, and so does a jump after
-   * which the pattern goes on elsewhere. The first access of a run or tile follows where it is as
-   * many accesses and elements behind the others as they are behind each other.
+   * A stray access counts once, in the place of another or between two, and so does a jump after
+   * which the pattern goes on elsewhere. The first access of a run or tile follows if it is as many
+   * accesses and elements behind the others as they are behind each other.
    */
   readonly outliers: number;
   /** The shape of a blocked pattern; null for every other. */
   readonly tile: TileShape | null;
-  /** Indices that were analysed. */
+  /** Analysed indices. */
   readonly count: number;
   /** Requests that warps make for them to global memory. */
   readonly requests: number;
@@ -102,34 +103,106 @@ export interface AccessReport {
   readonly idealSectors: number;
   /** Lines of 128 bytes that they touch, each counted once a request. */
   readonly lines: number;
-  /** Coalescing efficiency: `idealSectors / sectors`; 1 is the best there is, also for no accesses. */
+  /** Coalescing efficiency, `idealSectors / sectors`: 1 is the best, also for no accesses. */
   readonly efficiency: number;
-  /**
-   * Wavefronts beyond those of an access without conflicts, if the same indices went to shared
-   * memory.
-   */
+  /** Wavefronts that bank conflicts add if the same indices go to shared memory. */
   readonly bankConflicts: number;
-  /** How lines are used again; null where it was not asked for. */
+  /** Reuse of lines; null unless the option `reuse` was set. */
   readonly reuse: ReuseHistogram | null;
-  /** What to do, in sentences; empty where there is nothing to gain. `bankAdvice` ends it. */
+  /** Advice in sentences; empty if there is nothing to gain. It ends with `bankAdvice`. */
   readonly advice: string;
-  /** What to do if the same indices went to shared memory; empty where no bank conflicts. */
+  /** Advice for the same indices in shared memory; empty if no bank conflicts. */
   readonly bankAdvice: string;
 }
 
-/** How indices are to be understood. */
+/** The meaning of indices, and the extent of an analysis. */
 export interface AccessOptions {
-  /** Bytes of an element, which an index counts: a power of two up to 16, or 12; 4 by default. */
+  /** Bytes of an element: a power of two up to 16, or 12; 4 by default. */
   readonly elementBytes?: number;
   /**
-   * Byte at which element 0 lies, of which only the remainder by 128 matters: 0 by default, as
-   * allocations are aligned. Where it is no multiple of what is accessed at once, which faults on a
-   * GPU, sectors are counted all the same and the advice says so.
+   * Byte address of element 0, of which only the remainder by 128 matters: 0 by default, as
+   * allocations are aligned. If it is not a multiple of the access size, which faults on a GPU,
+   * sectors are counted all the same and the advice says so.
    */
   readonly offset?: number;
   /**
-   * Whether to follow how lines are used again, and at most how many of them at once; `true` is
-   * 8192. `false` by default.
+   * Whether to follow the reuse of lines, and the most lines to follow at once; `true` is 8192.
+   * `false` by default.
    */
   readonly reuse?: boolean | number;
+}
+
+/** Bytes of a sector. */
+export const SECTOR_BYTES = 32;
+/** Bytes of a line. */
+export const LINE_BYTES = 128;
+/** Lanes of a warp. */
+export const WARP_LANES = 32;
+/** Sizes of elements that can be analysed. */
+export const ELEMENT_BYTES: readonly number[] = [1, 2, 4, 8, 12, 16];
+
+const ACTION = "analyse accesses";
+const DEFAULT_REUSE_LINES = 8192;
+/** Some 500 MB of tables. */
+const MAX_REUSE_LINES = 2 ** 22;
+
+/** The position of accesses in lines. */
+export interface AccessGeometry {
+  /** Bytes of an element. */
+  readonly elementBytes: number;
+  /** Byte of a line at which element 0 begins. */
+  readonly offset: number;
+  /** Requests for an access of a warp; request `i` is for byte 4 `i` of the element on. */
+  readonly parts: number;
+  /** Bytes that a lane accesses in a request. */
+  readonly accessBytes: number;
+  /** Lines to follow for reuse; 0 for none. */
+  readonly reuseLines: number;
+}
+
+/**
+ * Bytes that a lane accesses at once. There is no instruction for 12 bytes (PTX ISA, `ld`: vectors
+ * of two or four), so such elements take three accesses of 4 bytes.
+ */
+export function accessBytesOf(elementBytes: number): number {
+  return elementBytes === 12 ? 4 : elementBytes;
+}
+
+/**
+ * Whether an instruction can access the elements: a lane reads or writes 1, 2, 4, 8 or 16 bytes of
+ * global memory at an address that is a multiple of that size (CUDA C++ Programming Guide, "Size and
+ * Alignment Requirement").
+ */
+export function isAligned({ offset, accessBytes }: AccessGeometry): boolean {
+  return offset % accessBytes === 0;
+}
+
+/**
+ * Checks the options of an analysis.
+ *
+ * @throws {RangeError} If a number is not allowed.
+ * @throws {TypeError} If an option is of another type.
+ */
+export function accessGeometry(options: AccessOptions): AccessGeometry {
+  requireObject(ACTION, "options", options);
+  const { elementBytes = 4, offset = 0, reuse = false } = options;
+  requireOneOf(ACTION, "elementBytes", elementBytes, ELEMENT_BYTES);
+  requireInteger(ACTION, "offset", offset, 0);
+  if (typeof reuse !== "boolean" && typeof reuse !== "number") {
+    throw typeError(ACTION, "reuse", "a boolean or a number", reuse);
+  }
+  if (typeof reuse === "number") requireInteger(ACTION, "reuse", reuse, 1, MAX_REUSE_LINES);
+  const accessBytes = accessBytesOf(elementBytes);
+  return {
+    elementBytes,
+    offset: offset % LINE_BYTES,
+    parts: elementBytes / accessBytes,
+    accessBytes,
+    reuseLines: typeof reuse === "number" ? reuse : reuse ? DEFAULT_REUSE_LINES : 0,
+  };
+}
+
+/** A figure with few digits, for sentences. */
+export function decimal(value: number, digits: number = value < 10 ? 2 : 1): string {
+  return String(Number(value.toFixed(digits)));
 }

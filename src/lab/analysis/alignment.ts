@@ -1,77 +1,78 @@
 /**
- * Alignment: at what multiple of bytes data should begin, and why.
+ * Alignment, pitch and padding of data in memory.
  *
  * @module
  */
 
-import { checkedProduct, requireInteger, requireObject, requireOneOf } from "./integer_argument.ts";
-import { describeInput } from "./index_error.ts";
-import { padTo } from "./padding.ts";
+import { accessBytesOf, ELEMENT_BYTES, LINE_BYTES, SECTOR_BYTES } from "./access_report.ts";
+import {
+  checkedProduct,
+  rangeError,
+  requireArray,
+  requireInteger,
+  requireObject,
+  requireOneOf,
+  typeError,
+} from "./arguments.ts";
 
-const ACTION = "calculate an alignment";
-
-/** The most that a lane accesses at once, in bytes. */
+/** The widest access of a lane, in bytes. */
 const WIDEST_VECTOR = 16;
-const SECTOR = 32;
-const LINE = 128;
-/** What allocation functions return is aligned so, at least. */
+/** The least alignment of allocation functions. */
 const ALLOCATION = 256;
-/** From that size on a piece of memory is worth a place like an allocation's. */
+/** Bytes from which data is aligned like an allocation. */
 const LARGE = 65536;
 
-/**
- * How data is accessed.
- *
- * - `access`: by loads and stores of warps.
- * - `tensor-map`: in global memory, by the tensor memory accelerator, from compute capability 9.0 on.
- * - `tensor-map-shared`: in shared memory, where that writes or reads it.
- * - `texture`: by a texture that is bound to it.
- */
-export type AlignmentUse = "access" | "tensor-map" | "tensor-map-shared" | "texture";
-
-/** How {@linkcode calculateAlignment} is to understand the data. */
+/** The data that {@linkcode calculateAlignment} aligns. */
 export interface AlignmentOptions {
-  /** Bytes of an element: 1, 2, 4, 8, 12 or 16; 1 by default, which any type can be made of. */
+  /** Bytes of an element: 1, 2, 4, 8, 12 or 16; 1 by default. */
   readonly elementBytes?: number;
-  /** How it is accessed; `access` by default. */
-  readonly use?: AlignmentUse;
   /**
-   * Bytes of the device's `textureAlignment`; 512 by default, as it is from compute capability 7.5
-   * on.
+   * The access to the data; `access` by default.
+   *
+   * - `access`: by loads and stores of warps.
+   * - `tensor-map`: in global memory, by the tensor memory accelerator, from compute capability 9.0
+   *   on.
+   * - `tensor-map-shared`: in shared memory, by the same.
+   * - `texture`: by a texture that is bound to it.
+   */
+  readonly use?: "access" | "tensor-map" | "tensor-map-shared" | "texture";
+  /**
+   * Bytes of the device's `textureAlignment`; 512 by default, as on every GPU from compute
+   * capability 7.5 on.
    */
   readonly textureAlignment?: number;
 }
 
-/** An alignment, and what comes of it. */
+/** An alignment and its consequences. */
 export interface Alignment {
   /** Bytes: the data should begin at a multiple of them. A power of two. */
   readonly alignment: number;
-  /** Bytes of the data rounded up to it, so that what follows is aligned as well. */
+  /** Bytes of the data rounded up to it, which aligns the data behind as well. */
   readonly paddedBytes: number;
   /** Bytes that this adds. */
   readonly waste: number;
-  /** Bytes of the widest access of a lane that elements in a row can be read with: 16 at most. */
+  /** Bytes of the widest access of a lane that can read elements in a row: 16 at most. */
   readonly vectorBytes: number;
-  /** Why, in a sentence. */
+  /** The reason, in a sentence. */
   readonly reason: string;
 }
 
 /**
- * The alignment that data of a size should have.
+ * Calculates the alignment that data of a size should have.
  *
- * Data of up to a line is aligned to the next power of two, with which it lies in one sector of 32
- * bytes, or one line of 128, and touches no other; larger data to a line, with which every request
- * of a warp for 128 bytes takes one line and four sectors instead of two and five; from 64 KiB on to
- * 256 bytes, as what `cudaMalloc()` returns. Never less than elements need.
+ * Data of up to a line is aligned to the next power of two, which puts it in one sector of 32 bytes
+ * or one line of 128; larger data to a line, with which every request of a warp for 128 bytes takes
+ * one line and four sectors instead of two and five; from 64 KiB on to 256 bytes, like the result of
+ * `cudaMalloc()`. Never less than elements need.
  *
  * Allocations of a device are aligned to 256 bytes or more already (CUDA C++ Programming Guide, "Size
- * and Alignment Requirement"): this is for what lies inside of one. What the tensor memory
- * accelerator needs is from the documentation of `cuTensorMapEncodeTiled()`, and for shared memory
- * from the guide's "Asynchronous Data Copies using the Tensor Memory Accelerator".
+ * and Alignment Requirement"): this is for data inside of one. The needs of the tensor memory
+ * accelerator are those of `cuTensorMapEncodeTiled()` and, for shared memory, of the guide's
+ * "Asynchronous Data Copies using the Tensor Memory Accelerator".
  *
  * @param bytes The size.
- * @param options What the data is and how it is accessed.
- * @throws {RangeError} If the size or an option is a number that is not allowed, or no use.
+ * @param options The data and its access.
+ * @throws {RangeError} If the size or an option is not allowed.
  * @throws {TypeError} If one is of another type.
  *
  * @example
@@ -83,102 +84,67 @@ export interface Alignment {
  * ```
  */
 export function calculateAlignment(bytes: number, options: AlignmentOptions = {}): Alignment {
-  requireInteger(ACTION, "bytes", bytes, 0);
-  requireObject(ACTION, "options", options);
+  const action = "calculate an alignment";
+  requireInteger(action, "bytes", bytes, 0);
+  requireObject(action, "options", options);
   const { elementBytes = 1, use = "access", textureAlignment = 512 } = options;
-  requireOneOf(ACTION, "elementBytes", elementBytes, [1, 2, 4, 8, 12, 16]);
-  requireInteger(ACTION, "textureAlignment", textureAlignment, 1, 2 ** 20);
-  if (!isPowerOfTwo(textureAlignment)) {
-    throw new RangeError(
-      `Cannot ${ACTION} as textureAlignment must be a power of two: it is ${textureAlignment}`,
-    );
+  requireOneOf(action, "elementBytes", elementBytes, ELEMENT_BYTES);
+  requirePowerOfTwo(action, "textureAlignment", textureAlignment, 2 ** 20);
+  const needs = {
+    "access": accessNeed(bytes, elementBytes),
+    "tensor-map": [16, "A tensor map's address and strides are multiples of 16 bytes."],
+    "tensor-map-shared": [
+      128,
+      "The tensor memory accelerator copies to multiples of 128 bytes of shared memory.",
+    ],
+    "texture": [
+      textureAlignment,
+      "A texture is bound to a multiple of the device's textureAlignment.",
+    ],
+  } as const;
+  if (!Object.hasOwn(needs, use)) {
+    if (typeof use !== "string") throw typeError(action, "use", "a text", use);
+    throw rangeError(action, "use", `be one of ${Object.keys(needs).join(", ")}`, use);
   }
-  const [needed, reason] = needOf(use, bytes, elementBytes, textureAlignment);
-  const alignment = Math.max(needed, naturalAlignment(elementBytes));
+  const [needed, reason] = needs[use];
+  const alignment = Math.max(needed, accessBytesOf(elementBytes));
   const paddedBytes = padTo(bytes, alignment);
-  return {
-    alignment,
-    paddedBytes,
-    waste: paddedBytes - bytes,
-    vectorBytes: widestVector(bytes, elementBytes, alignment),
-    reason,
-  };
-}
-
-function needOf(
-  use: AlignmentUse,
-  bytes: number,
-  elementBytes: number,
-  textureAlignment: number,
-): readonly [number, string] {
-  switch (use) {
-    case "access":
-      return accessNeed(bytes, elementBytes);
-    case "tensor-map":
-      return [16, "A tensor map's address and strides are multiples of 16 bytes."];
-    case "tensor-map-shared":
-      return [
-        128,
-        "What the tensor memory accelerator copies to shared memory begins at 128 bytes.",
-      ];
-    case "texture":
-      return [
-        textureAlignment,
-        "A texture is bound to a multiple of the device's textureAlignment.",
-      ];
-    default:
-      throw useProblem(use);
+  let vectorBytes = accessBytesOf(elementBytes);
+  while (2 * vectorBytes <= Math.min(WIDEST_VECTOR, alignment) && bytes % (2 * vectorBytes) === 0) {
+    if (bytes === 0) break;
+    vectorBytes *= 2;
   }
-}
-
-function useProblem(use: unknown): Error {
-  const allowed = "access, tensor-map, tensor-map-shared, texture";
-  return typeof use === "string"
-    ? new RangeError(`Cannot ${ACTION} as use must be one of ${allowed}: it is ${use}`)
-    : new TypeError(`Cannot ${ACTION} as use must be a text: it is ${describeInput(use)}`);
+  return { alignment, paddedBytes, waste: paddedBytes - bytes, vectorBytes, reason };
 }
 
 function accessNeed(bytes: number, elementBytes: number): readonly [number, string] {
   if (bytes <= elementBytes) {
-    return [naturalAlignment(elementBytes), "A single element needs no more than its type does."];
+    return [accessBytesOf(elementBytes), "A single element needs no more than its type does."];
   }
-  if (bytes <= LINE) {
-    const alignment = nextPowerOfTwo(bytes);
-    const place = bytes <= SECTOR ? "one sector of 32 bytes" : "one line of 128 bytes";
+  if (bytes <= LINE_BYTES) {
+    const alignment = 2 ** Math.ceil(Math.log2(bytes));
+    const place = bytes <= SECTOR_BYTES ? "one sector of 32 bytes" : "one line of 128 bytes";
     return [alignment, `At a multiple of ${alignment} bytes it lies in ${place}.`];
   }
   return bytes < LARGE
-    ? [LINE, "A warp's request for 128 bytes takes one line and four sectors, not two and five."]
+    ? [
+      LINE_BYTES,
+      "A warp's request for 128 bytes takes one line and four sectors, not two and five.",
+    ]
     : [ALLOCATION, "So large a piece is worth the 256 bytes that allocations are aligned to."];
 }
 
-/** What instructions need: vectors of 12 bytes are accessed in words. */
-function naturalAlignment(elementBytes: number): number {
-  return elementBytes === 12 ? 4 : elementBytes;
-}
-
-/** Whole elements only, as many as are in the data. */
-function widestVector(bytes: number, elementBytes: number, alignment: number): number {
-  let vector = naturalAlignment(elementBytes);
-  while (2 * vector <= Math.min(WIDEST_VECTOR, alignment) && bytes % (2 * vector) === 0) {
-    vector *= 2;
-  }
-  return bytes === 0 ? naturalAlignment(elementBytes) : vector;
-}
-
-function isPowerOfTwo(value: number): boolean {
-  return 2 ** Math.round(Math.log2(value)) === value;
-}
-
-function nextPowerOfTwo(value: number): number {
-  return 2 ** Math.ceil(Math.log2(value));
+function requirePowerOfTwo(action: string, name: string, value: number, max: number): void {
+  requireInteger(action, name, value, 1, max);
+  if ((value & value - 1) === 0) return;
+  throw rangeError(action, name, "be a power of two", value);
 }
 
 /** Rows of a matrix in memory, padded. */
 export interface Pitch {
   /** Bytes from one row to the next. */
   readonly pitch: number;
-  /** The same in elements; null where elements, such as those of 12 bytes, do not divide it. */
+  /** The same in elements; null if elements, such as those of 12 bytes, do not divide it. */
   readonly elements: number | null;
   /** Bytes that padding adds to a row. */
   readonly padding: number;
@@ -186,22 +152,16 @@ export interface Pitch {
   readonly waste: number;
 }
 
-/** How {@linkcode pitchOf} is to pad. */
-export interface PitchOptions {
-  /** Bytes: a power of two; 512 by default. */
-  readonly alignment?: number;
-}
-
 /**
- * The pitch of a matrix whose rows each begin at a multiple of some bytes.
+ * The pitch of a matrix with each row at a multiple of some bytes.
  *
- * 512 bytes are what `cudaMallocPitch()` takes on the GPUs of today: it follows the device's
+ * `cudaMallocPitch()` takes 512 bytes on the GPUs of today: it follows the device's
  * `textureAlignment` (`cudaDeviceProp`). 128 are enough for coalesced accesses, 32 for rows without
  * shared sectors, 16 for vectors and tensor maps; `texturePitchAlignment`, 32, for a 2-D texture.
  *
  * @param columns Elements of a row.
  * @param elementBytes Bytes of an element; any number of them.
- * @param options The alignment.
+ * @param options `alignment`: bytes, a power of two; 512 by default.
  * @throws {RangeError} If a number is not allowed, or the pitch is more than 2^53 − 1.
  * @throws {TypeError} If an argument is of another type.
  *
@@ -213,25 +173,114 @@ export interface PitchOptions {
  * console.log(pitchOf(1000, 4, { alignment: 32 }).padding); // 0
  * ```
  */
-export function pitchOf(columns: number, elementBytes: number, options: PitchOptions = {}): Pitch {
+export function pitchOf(
+  columns: number,
+  elementBytes: number,
+  options: { readonly alignment?: number } = {},
+): Pitch {
   const action = "calculate a pitch";
   requireInteger(action, "columns", columns, 0);
   requireInteger(action, "elementBytes", elementBytes, 1);
   requireObject(action, "options", options);
   const { alignment = 512 } = options;
-  requireInteger(action, "alignment", alignment, 1, 2 ** 30);
-  if (!isPowerOfTwo(alignment)) {
-    throw new RangeError(
-      `Cannot ${action} as alignment must be a power of two: it is ${alignment}`,
-    );
-  }
+  requirePowerOfTwo(action, "alignment", alignment, 2 ** 30);
   const bytes = checkedProduct(action, "the size of a row", columns, elementBytes);
   const pitch = padTo(bytes, alignment);
-  const padding = pitch - bytes;
   return {
     pitch,
     elements: pitch % elementBytes === 0 ? pitch / elementBytes : null,
-    padding,
-    waste: pitch === 0 ? 0 : padding / pitch,
+    padding: pitch - bytes,
+    waste: pitch === 0 ? 0 : (pitch - bytes) / pitch,
   };
+}
+
+/**
+ * The least multiple of a number that is not less than an extent.
+ *
+ * @param extent The extent; 0 stays 0.
+ * @param multiple The number; need not be a power of two.
+ * @throws {RangeError} If a number is not allowed, or the result would be more than 2^53 − 1.
+ * @throws {TypeError} If an argument is not a number.
+ *
+ * @example
+ * ```ts
+ * import { padTo } from "@gridstride/cuda/analysis";
+ *
+ * console.log(padTo(1000, 32), padTo(1024, 32), padTo(7, 3)); // 1024 1024 9
+ * ```
+ */
+export function padTo(extent: number, multiple: number): number {
+  requireInteger("pad an extent", "extent", extent, 0);
+  requireInteger("pad an extent", "multiple", multiple, 1);
+  const rest = extent % multiple;
+  const missing = rest === 0 ? 0 : multiple - rest;
+  if (extent > Number.MAX_SAFE_INTEGER - missing) {
+    const result = `${extent} and ${missing} more`;
+    throw rangeError("pad an extent", "the result", "be at most 9007199254740991", result);
+  }
+  return extent + missing;
+}
+
+/** A padded shape. */
+export interface PaddedShape {
+  /** Its extents. */
+  readonly shape: readonly number[];
+  /** Elements of the padded shape. */
+  readonly elements: number;
+  /** Elements of padding among them. */
+  readonly padding: number;
+  /** Share of the elements that is padding, 0 to 1. */
+  readonly waste: number;
+}
+
+/**
+ * Pads the extents of a shape, each to a multiple of its own: `[rows, columns]` to those of a tile,
+ * or the last to a warp's 32 lanes.
+ *
+ * @param shape The extents; none is the shape of a single element.
+ * @param multiples Multiples for the last extents: `[32]` pads the last only.
+ * @throws {RangeError} If a number is not allowed, there are more multiples than extents, or there
+ * would be more than 2^53 − 1 elements.
+ * @throws {TypeError} If an argument is not an array of numbers.
+ *
+ * @example
+ * ```ts
+ * import { paddedShape } from "@gridstride/cuda/analysis";
+ *
+ * console.log(paddedShape([100, 30], [32]).shape); // [ 100, 32 ]
+ * console.log(paddedShape([100, 30], [64, 32]).shape); // [ 128, 32 ]
+ * ```
+ */
+export function paddedShape(shape: readonly number[], multiples: readonly number[]): PaddedShape {
+  checkExtents("shape", shape, 0);
+  checkExtents("multiples", multiples, 1);
+  if (multiples.length > shape.length) {
+    throw new RangeError(
+      `Cannot pad a shape as there must be at most ${shape.length} multiples: there are ` +
+        multiples.length,
+    );
+  }
+  const first = shape.length - multiples.length;
+  const padded = shape.map((extent, axis) =>
+    axis < first ? extent : padTo(extent, multiples[axis - first]!)
+  );
+  const elements = elementsOf(padded);
+  const padding = elements - elementsOf(shape);
+  return { shape: padded, elements, padding, waste: elements === 0 ? 0 : padding / elements };
+}
+
+function checkExtents(name: string, extents: readonly number[], min: number): void {
+  requireArray("pad a shape", name, extents);
+  for (let axis = 0; axis < extents.length; axis++) {
+    requireInteger("pad a shape", `${name}[${axis}]`, extents[axis], min);
+  }
+}
+
+/** Exact up to 2^53 − 1: no partial product exceeds the product, unless that is 0. */
+function elementsOf(shape: readonly number[]): number {
+  if (shape.includes(0)) return 0;
+  const elements = shape.reduce((product, extent) => product * extent, 1);
+  if (Number.isSafeInteger(elements)) return elements;
+  const extents = shape.join(" × ");
+  throw rangeError("pad a shape", "it", "have at most 9007199254740991 elements", extents);
 }

@@ -1,31 +1,31 @@
 /**
- * Layouts: orders in which the elements of an array can lie.
+ * Layouts: orders of the elements of an array.
  *
  * @module
  */
 
-import type { AccessIndices } from "./access_analyzer.ts";
+import { checkedProduct, rangeError, requireInteger, requireObject } from "./arguments.ts";
+import { type AccessIndices, indexList } from "./index_batch.ts";
 import {
-  type DataArray,
   emptyLike,
+  gather,
+  type IndexArray,
   overlap,
-  requireData,
+  requireTypedArray,
+  typedArrayKind,
   type WordArray,
   wordsOf,
-} from "./element_words.ts";
-import { indexList } from "./index_list.ts";
-import { requireInteger } from "./integer_argument.ts";
-import { typedArrayKind } from "./index_batch.ts";
+} from "./typed_arrays.ts";
 
 /**
- * What a layout is.
+ * The kind of a layout.
  *
  * - `transposed`: a matrix by columns.
  * - `structure-of-arrays`: records by fields.
  * - `tiled`: a matrix by tiles, each of which lies together.
- * - `z-order`: a matrix along Morton's curve, so that what is near in both directions lies near.
+ * - `z-order`: a matrix along Morton's curve, which keeps neighbours in both directions near.
  * - `first-touch`: elements in the order of their first access.
- * - `unchanged`: as they were.
+ * - `unchanged`: the original order.
  */
 export type LayoutKind =
   | "transposed"
@@ -35,52 +35,76 @@ export type LayoutKind =
   | "first-touch"
   | "unchanged";
 
-const APPLY = "apply the layout";
-const UNDO = "undo the layout";
+/** Extents of a matrix. */
+export interface MatrixShape {
+  /** Rows. */
+  readonly rows: number;
+  /** Elements of a row. */
+  readonly columns: number;
+}
+
 const TABLE_LENGTH = 2 ** 32;
+/** Origins that are found at a time. */
+const PIECE = 4096;
+
+/** The formulas of a layout. */
+export interface LayoutMapping {
+  /** The new index of an element. */
+  placeOf(index: number): number;
+  /** The old index of an element. */
+  originOf(index: number): number;
+  /** Moves all elements to the layout, or back; by the formulas without it. */
+  move?(from: WordArray, to: WordArray, isForward: boolean): void;
+}
+
+/** Makes a layout: the constructor is private. */
+export let makeLayout: (kind: LayoutKind, length: number, mapping: LayoutMapping) => DataLayout;
 
 /**
- * An order of the elements of an array, one to one: where each lies, and the way back.
+ * An order of the elements of an array, one to one, and its inverse. Functions such as
+ * `transposedLayout()` make layouts.
  *
  * Layouts with a formula take no memory, however many elements there are.
  */
-export abstract class DataLayout {
-  /** What the layout is. */
-  abstract readonly kind: LayoutKind;
+export class DataLayout {
+  /** The kind of the layout. */
+  readonly kind: LayoutKind;
   /** Elements of the arrays that it is for. */
   readonly length: number;
+  readonly #mapping: LayoutMapping;
 
-  /**
-   * Layouts are made by functions such as {@linkcode transposedLayout}.
-   *
-   * @param length Elements of the arrays that it is for.
-   */
-  constructor(length: number) {
+  private constructor(kind: LayoutKind, length: number, mapping: LayoutMapping) {
+    this.kind = kind;
     this.length = length;
+    this.#mapping = mapping;
+  }
+
+  static {
+    makeLayout = (kind, length, mapping) => new DataLayout(kind, length, mapping);
   }
 
   /**
-   * Where an element lies in this layout.
+   * The index of an element in this layout.
    *
    * @param index Its index in the original array.
-   * @throws {RangeError} If that is no integer in 0..`length` − 1.
-   * @throws {TypeError} If it is no number.
+   * @throws {RangeError} If that is not an integer in 0..`length` − 1.
+   * @throws {TypeError} If it is not a number.
    */
   newIndex(index: number): number {
     requireInteger("find an element's new index", "index", index, 0, this.length - 1);
-    return this.placeOf(index);
+    return this.#mapping.placeOf(index);
   }
 
   /**
-   * The reverse of {@linkcode DataLayout.newIndex}.
+   * The index of an element in the original array.
    *
-   * @param index An index in this layout.
-   * @throws {RangeError} If that is no integer in 0..`length` − 1.
-   * @throws {TypeError} If it is no number.
+   * @param index Its index in this layout.
+   * @throws {RangeError} If that is not an integer in 0..`length` − 1.
+   * @throws {TypeError} If it is not a number.
    */
   oldIndex(index: number): number {
     requireInteger("find an element's old index", "index", index, 0, this.length - 1);
-    return this.originOf(index);
+    return this.#mapping.originOf(index);
   }
 
   /**
@@ -89,9 +113,7 @@ export abstract class DataLayout {
    * @throws {RangeError} If there are more than 2^32 elements.
    */
   newIndices(): Uint32Array<ArrayBuffer> {
-    const table = new Uint32Array(this.#tableLength());
-    for (let index = 0; index < table.length; index++) table[index] = this.placeOf(index);
-    return table;
+    return this.#table((index) => this.#mapping.placeOf(index));
   }
 
   /**
@@ -101,54 +123,56 @@ export abstract class DataLayout {
    * @throws {RangeError} If there are more than 2^32 elements.
    */
   oldIndices(): Uint32Array<ArrayBuffer> {
-    const table = new Uint32Array(this.#tableLength());
-    for (let index = 0; index < table.length; index++) table[index] = this.originOf(index);
-    return table;
+    return this.#table((index) => this.#mapping.originOf(index));
   }
 
   /**
-   * What accesses to the original array are in this layout.
+   * Translates accesses to the original array into this layout.
    *
    * @param indices Their indices.
    * @returns The new index for each, in the same order.
-   * @throws {RangeError} If one is no integer in 0..`length` − 1, or the layout has more than 2^32
-   * elements.
-   * @throws {TypeError} If something else than indices came.
+   * @throws {RangeError} If one is not an integer in 0..`length` − 1, or the layout has more than
+   * 2^32 elements.
+   * @throws {TypeError} If a value is of another type.
    */
   rewrite(indices: AccessIndices): Uint32Array<ArrayBuffer> {
-    this.#tableLength();
+    this.#requireTable();
     const list = indexList("rewrite accesses", indices, this.length);
-    return this.rewriteList(list, new Uint32Array(list.length));
+    const rewritten = new Uint32Array(list.length);
+    for (let i = 0; i < list.length; i++) rewritten[i] = this.#mapping.placeOf(list[i]!);
+    return rewritten;
   }
 
   /**
    * Reorders an array.
    *
-   * @param data The array, which stays as it is.
-   * @param into Where the elements go: an array of the same kind and length that shares no memory
-   * with it; a new one by default.
-   * @returns Where they went.
+   * @param data The array, which stays unchanged.
+   * @param into The target: an array of the same kind and length that shares no memory with `data`;
+   * a new one by default.
+   * @returns The target.
    * @throws {RangeError} If an array has another length.
-   * @throws {TypeError} If something is no typed array, they are of different kinds, or share memory.
+   * @throws {TypeError} If an argument is not a typed array, they are of different kinds, or share
+   * memory.
    */
-  apply<T extends DataArray>(data: T, into?: T): T {
-    return this.#moved(APPLY, data, into, true);
+  apply<T extends IndexArray>(data: T, into?: T): T {
+    return this.#moved("apply the layout", data, into, true);
   }
 
   /**
-   * Reorders an array back, bit for bit.
+   * Restores the original order of an array, bit for bit.
    *
-   * @param data An array in this layout, which stays as it is.
-   * @param into Where the elements go, as for {@linkcode DataLayout.apply}.
-   * @returns Where they went.
+   * @param data An array in this layout, which stays unchanged.
+   * @param into The target, as for {@linkcode DataLayout.apply}.
+   * @returns The target.
    * @throws {RangeError} If an array has another length.
-   * @throws {TypeError} If something is no typed array, they are of different kinds, or share memory.
+   * @throws {TypeError} If an argument is not a typed array, they are of different kinds, or share
+   * memory.
    */
-  undo<T extends DataArray>(data: T, into?: T): T {
-    return this.#moved(UNDO, data, into, false);
+  undo<T extends IndexArray>(data: T, into?: T): T {
+    return this.#moved("undo the layout", data, into, false);
   }
 
-  #moved<T extends DataArray>(
+  #moved<T extends IndexArray>(
     action: string,
     data: T,
     into: T | undefined,
@@ -158,7 +182,7 @@ export abstract class DataLayout {
     const target = into ?? emptyLike(data);
     if (into !== undefined) {
       this.#check(action, "into", into);
-      const [from, to] = [typedArrayKind(data)!, typedArrayKind(into)!];
+      const [from, to] = [typedArrayKind(data), typedArrayKind(into)];
       if (from !== to) {
         throw new TypeError(
           `Cannot ${action} as into must be of the kind of data, ${from}: it is of ${to}`,
@@ -168,12 +192,26 @@ export abstract class DataLayout {
         throw new TypeError(`Cannot ${action} as into must not share memory with data: it does`);
       }
     }
-    this.move(wordsOf(data), wordsOf(target), isForward);
+    const [from, to] = [wordsOf(data), wordsOf(target)];
+    if (this.#mapping.move !== undefined) this.#mapping.move(from, to, isForward);
+    else this.#gather(from, to, isForward);
     return target;
   }
 
-  #check(action: string, name: string, data: DataArray): void {
-    requireData(action, name, data);
+  #gather(from: WordArray, to: WordArray, isForward: boolean): void {
+    const mapping = this.#mapping;
+    const origins = new Float64Array(Math.min(PIECE, this.length));
+    for (let begin = 0; begin < this.length; begin += PIECE) {
+      const count = Math.min(PIECE, this.length - begin);
+      for (let i = 0; i < count; i++) {
+        origins[i] = isForward ? mapping.originOf(begin + i) : mapping.placeOf(begin + i);
+      }
+      gather(from, to, origins, begin, count);
+    }
+  }
+
+  #check(action: string, name: string, data: IndexArray): void {
+    requireTypedArray(action, name, data);
     if (data.length !== this.length) {
       throw new RangeError(
         `Cannot ${action} as ${name} must have ${this.length} elements: it has ${data.length}`,
@@ -181,48 +219,44 @@ export abstract class DataLayout {
     }
   }
 
-  #tableLength(): number {
-    if (this.length <= TABLE_LENGTH) return this.length;
+  #requireTable(): void {
+    if (this.length <= TABLE_LENGTH) return;
     throw new RangeError(
       `Cannot list the indices of a layout as it must have at most ${TABLE_LENGTH} elements: it ` +
         `has ${this.length}`,
     );
   }
 
-  /**
-   * Rewrites indices that are known to be below the length.
-   *
-   * @internal
-   */
-  rewriteList(
-    list: Uint32Array,
-    into: Uint32Array<ArrayBuffer>,
-  ): Uint32Array<ArrayBuffer> {
-    for (let i = 0; i < list.length; i++) into[i] = this.placeOf(list[i]!);
-    return into;
+  #table(find: (index: number) => number): Uint32Array<ArrayBuffer> {
+    this.#requireTable();
+    const table = new Uint32Array(this.length);
+    for (let index = 0; index < table.length; index++) table[index] = find(index);
+    return table;
   }
-
-  /** The new index of an element. */
-  protected abstract placeOf(index: number): number;
-  /** The old index of an element. */
-  protected abstract originOf(index: number): number;
-  /** Moves all elements, from the original to this layout or back. */
-  protected abstract move(from: WordArray, to: WordArray, isForward: boolean): void;
 }
 
-/** The layout that arrays have. */
-export class UnchangedLayout extends DataLayout {
-  override readonly kind = "unchanged";
-
-  protected override placeOf(index: number): number {
-    return index;
-  }
-
-  protected override originOf(index: number): number {
-    return index;
-  }
-
-  protected override move(from: WordArray, to: WordArray): void {
-    (to as Uint8Array).set(from as Uint8Array);
-  }
+/**
+ * Checks a shape, and the length of the arrays that hold such a matrix.
+ *
+ * @param action The caller's action, for error messages.
+ * @param shape The shape.
+ * @param length The length; that of the matrix by default.
+ * @throws {RangeError} If a number is not allowed, or the matrix has more elements than the array.
+ * @throws {TypeError} If a value is not a number.
+ */
+export function requireMatrix(
+  action: string,
+  shape: MatrixShape,
+  length: number | undefined,
+): MatrixShape & { readonly size: number; readonly length: number } {
+  requireObject(action, "shape", shape);
+  const { rows, columns } = shape;
+  requireInteger(action, "rows", rows, 0);
+  requireInteger(action, "columns", columns, 0);
+  const size = checkedProduct(action, "rows × columns", rows, columns);
+  if (length === undefined) return { rows, columns, size, length: size };
+  requireInteger(action, "length", length, 0);
+  if (size <= length) return { rows, columns, size, length };
+  const allowed = `be at most the ${length} elements there are`;
+  throw rangeError(action, "rows × columns", allowed, `${rows} × ${columns}`);
 }

@@ -1,83 +1,42 @@
 /**
- * Indices of any kind, checked and handed on as 32-bit ones, in batches of one size however they
- * came.
+ * Indices of any kind, checked and collected in batches of one size.
  *
- * Loops over indices see one kind of array only, which the compiler needs to make them fast; to copy
- * a few thousand indices costs a tenth of what looking at them does.
+ * Loops over indices then see one kind of array, which the compiler needs to make them fast.
  *
  * @module
  */
 
-import { describeInput, indexError } from "./index_error.ts";
+import { describeInput, rangeError, typeError } from "./arguments.ts";
+import { type IndexArray, plainView, requireAttached, typedArrayKind } from "./typed_arrays.ts";
 
-/** Indices of a batch: whole warps, small enough to stay in a core's first cache. */
+/** Indices: a typed array, or anything iterable of numbers, bigints and typed arrays. */
+export type AccessIndices = IndexArray | Iterable<number | bigint | IndexArray>;
+
+/** Indices of a batch: whole warps that fit a core's first cache. */
 const BATCH = 8192;
-/** What is taken off indices so that they fit 32 bits is a multiple of it: whole lines. */
-const BASE_UNIT = 2 ** 20;
-const RANGE = 2 ** 32;
-
-/** An array of indices whose elements are of one type. */
-export type IndexArray =
-  | Int8Array
-  | Uint8Array
-  | Uint8ClampedArray
-  | Int16Array
-  | Uint16Array
-  | Int32Array
-  | Uint32Array
-  | Float16Array
-  | Float32Array
-  | Float64Array
-  | BigInt64Array
-  | BigUint64Array;
-
-/** Who takes full batches. */
-export interface BatchTaker {
-  /**
-   * Takes indices.
-   *
-   * @param values The indices, less `base`.
-   * @param count How many of them.
-   * @param base A multiple of 2^20.
-   */
-  take(values: Uint32Array<ArrayBuffer>, count: number, base: number): void;
-  /** Takes indices of which some are 2^32 or more apart. */
-  takeDistant(values: Float64Array<ArrayBuffer>, count: number): void;
-}
-
-const kindOf = Object.getOwnPropertyDescriptor(
-  Object.getPrototypeOf(Uint8Array.prototype),
-  Symbol.toStringTag,
-)!.get!;
-
-/** The name of a typed array's class; undefined for what is none. */
-export function typedArrayKind(value: unknown): string | undefined {
-  return kindOf.call(value);
-}
+const MAX_ELEMENTS = 2 ** 32;
+/** Kinds of arrays with indices only. */
+const UNSIGNED = ["Uint32Array", "Uint16Array", "Uint8Array", "Uint8ClampedArray"];
 
 /** Collects indices. */
 export class IndexBatch {
   readonly #action: string;
-  readonly #taker: BatchTaker;
-  readonly #narrow = new Uint32Array(BATCH);
-  /** Where indices are instead while there are some of more than 32 bits. */
-  #wide = new Float64Array(0);
-  #read = new Float64Array(0);
-  #isWide = false;
+  readonly #consume: (values: Float64Array<ArrayBuffer>, count: number) => void;
+  readonly #values = new Float64Array(BATCH);
   #count = 0;
   /** Indices in earlier batches. */
   #before = 0;
 
   /**
-   * @param action What is done with indices, for error messages: `analyse accesses`.
-   * @param taker Who takes full batches.
+   * @param action The caller's action, for error messages: `analyse accesses`.
+   * @param consume Takes the first `count` values of a batch.
    */
-  constructor(action: string, taker: BatchTaker) {
+  constructor(action: string, consume: (values: Float64Array<ArrayBuffer>, count: number) => void) {
     this.#action = action;
-    this.#taker = taker;
+    this.#consume = consume;
   }
 
-  /** How many indices there were so far. */
+  /** The number of indices so far. */
   get position(): number {
     return this.#before + this.#count;
   }
@@ -85,208 +44,146 @@ export class IndexBatch {
   /**
    * Adds indices.
    *
-   * @param indices A typed array, or anything iterable of numbers, bigints and typed arrays.
-   * @throws {RangeError} If one is no integer in 0..2^53 − 1; those before it have been added.
-   * @throws {TypeError} If something else came.
+   * @throws {RangeError} If one is not an integer in 0..2^53 − 1; those before it have been added.
+   * @throws {TypeError} If a value is of another type.
    */
   addAll(indices: unknown): void {
     if (typedArrayKind(indices) !== undefined) {
-      this.addArray(indices as IndexArray);
-    } else if (isIterable(indices)) {
-      for (const item of indices) {
-        if (typedArrayKind(item) !== undefined) this.addArray(item as IndexArray);
-        else this.addOne(item);
+      this.#addArray(indices as IndexArray);
+    } else if (typeof indices === "object" && indices !== null && Symbol.iterator in indices) {
+      for (const item of indices as Iterable<unknown>) {
+        if (typedArrayKind(item) !== undefined) this.#addArray(item as IndexArray);
+        else this.#addOne(item);
       }
     } else {
-      throw new TypeError(
-        `Cannot ${this.#action} as indices must be a typed array or iterable: it is ${
-          describeInput(indices)
-        }`,
-      );
+      throw typeError(this.#action, "indices", "a typed array or iterable", indices);
     }
   }
 
-  /**
-   * Adds one index.
-   *
-   * @throws {RangeError} If it is no integer in 0..2^53 − 1.
-   * @throws {TypeError} If it is no number and no bigint.
-   */
-  addOne(value: unknown): void {
-    const index = typeof value === "bigint" ? exactNumber(value) : value;
-    if (!Number.isSafeInteger(index) || index as number < 0) {
-      throw indexError(this.#action, this.position, value);
-    }
-    this.#put(index as number);
-    this.#count++;
+  #addOne(value: unknown): void {
+    const isBig = typeof value === "bigint" && value >= 0n && value <= Number.MAX_SAFE_INTEGER;
+    const index = isBig ? Number(value) : value;
+    if (!Number.isSafeInteger(index) || index as number < 0) throw this.#indexError(value);
+    this.#values[this.#count++] = index as number;
     if (this.#count === BATCH) this.flush();
   }
 
-  /**
-   * Adds the elements of a typed array.
-   *
-   * @throws {RangeError} If one is no integer in 0..2^53 − 1; those before it have been added.
-   */
-  addArray(array: IndexArray): void {
+  #addArray(array: IndexArray): void {
+    requireAttached(this.#action, "indices", array);
     const kind = typedArrayKind(array)!;
-    if (array.buffer instanceof ArrayBuffer && array.buffer.detached) {
-      throw new TypeError(`Cannot ${this.#action} as the memory of indices was transferred away`);
-    }
-    for (let from = 0; from < array.length;) {
-      const count = Math.min(BATCH - this.#count, array.length - from);
-      this.#addPiece(kind, array, from, count);
+    const view = plainView(array, kind);
+    for (let from = 0; from < view.length;) {
+      const count = Math.min(BATCH - this.#count, view.length - from);
+      this.#read(view, from, count);
+      if (!UNSIGNED.includes(kind)) this.#check(view, from, count);
+      this.#count += count;
       from += count;
       if (this.#count === BATCH) this.flush();
     }
   }
 
-  #addPiece(kind: string, array: IndexArray, from: number, count: number): void {
-    const place = array.byteOffset + from * array.BYTES_PER_ELEMENT;
-    const view = (View: new (buffer: ArrayBufferLike, place: number, count: number) => ViewOf) =>
-      new View(array.buffer, place, count);
-    switch (kind) {
-      case "Uint8Array":
-      case "Uint8ClampedArray":
-        return this.#addNarrow(view(Uint8Array), false);
-      case "Uint16Array":
-        return this.#addNarrow(view(Uint16Array), false);
-      case "Uint32Array":
-        return this.#addNarrow(view(Uint32Array), false);
-      case "Int8Array":
-        return this.#addNarrow(view(Int8Array), true);
-      case "Int16Array":
-        return this.#addNarrow(view(Int16Array), true);
-      case "Int32Array":
-        return this.#addNarrow(view(Int32Array), true);
-      case "Float16Array":
-        return this.#addRead(view(Float16Array), count);
-      case "Float32Array":
-        return this.#addRead(view(Float32Array), count);
-      case "Float64Array":
-        return this.#addRead(view(Float64Array), count);
-      default:
-        return this.#addPairs(new Uint32Array(array.buffer, place, 2 * count), count, array, from);
-    }
-  }
-
-  /** Adds integers of 32 bits and less. */
-  #addNarrow(view: ViewOf, isSigned: boolean): void {
+  /** Copies elements behind the indices of this batch. */
+  #read(view: IndexArray, from: number, count: number): void {
+    const values = this.#values;
     const begin = this.#count;
-    const end = begin + view.length;
-    if (isSigned) {
-      const negative = firstNegative(view);
-      if (negative < view.length) {
-        this.#addNarrow(view.subarray(0, negative), false);
-        throw indexError(this.#action, this.position, view[negative]);
-      }
+    if (!(view instanceof BigInt64Array || view instanceof BigUint64Array)) {
+      values.set(view.subarray(from, from + count), begin);
+      return;
     }
-    if (this.#isWide) this.#wide.set(view, begin);
-    else this.#narrow.set(view, begin);
-    this.#count = end;
+    // By halves: making a bigint of each takes much longer.
+    const halves = new Uint32Array(view.buffer, view.byteOffset + 8 * from, 2 * count);
+    for (let i = 0; i < count; i++) {
+      values[begin + i] = halves[2 * i + 1]! * 2 ** 32 + halves[2 * i]!;
+    }
   }
 
-  /** Adds floating-point numbers. */
-  #addRead(view: ViewOf, count: number): void {
-    this.#readable().set(view);
-    const added = this.#addNumbers(count);
-    if (added < count) throw indexError(this.#action, this.position, view[added]);
-  }
-
-  /** Adds integers of 64 bits, by their halves: to make a bigint of each takes much longer. */
-  #addPairs(
-    halves: Uint32Array,
-    count: number,
-    array: { readonly [index: number]: unknown },
-    from: number,
-  ): void {
-    const read = this.#readable();
-    for (let i = 0; i < count; i++) read[i] = halves[2 * i + 1]! * RANGE + halves[2 * i]!;
-    const added = this.#addNumbers(count);
-    if (added < count) throw indexError(this.#action, this.position, array[from + added]);
-  }
-
-  /** Where numbers go that are to be checked; made when it is needed. */
-  #readable(): Float64Array<ArrayBuffer> {
-    if (this.#read.length === 0) this.#read = new Float64Array(BATCH);
-    return this.#read;
-  }
-
-  /** Adds what was read, up to what is no index, and returns how many these were. */
-  #addNumbers(count: number): number {
-    const read = this.#read;
-    const narrow = this.#narrow;
+  #check(view: IndexArray, from: number, count: number): void {
+    const values = this.#values;
     const begin = this.#count;
-    let i = 0;
-    if (!this.#isWide) {
-      for (; i < count; i++) {
-        const value = read[i]!;
-        const index = value >>> 0;
-        if (index !== value) break;
-        narrow[begin + i] = index;
-      }
-    }
-    this.#count = begin + i;
-    for (; i < count && Number.isSafeInteger(read[i]) && read[i]! >= 0; i++) {
-      this.#put(read[i]!);
-      this.#count++;
-    }
-    return i;
+    let valid = 0;
+    while (valid < count && isIndex(values[begin + valid]!)) valid++;
+    if (valid === count) return;
+    this.#count += valid;
+    throw this.#indexError(view[from + valid]);
   }
 
-  #put(index: number): void {
-    if (!this.#isWide && index >= RANGE) {
-      this.#isWide = true;
-      if (this.#wide.length === 0) this.#wide = new Float64Array(BATCH);
-      for (let i = 0; i < this.#count; i++) this.#wide[i] = this.#narrow[i]!;
+  #indexError(value: unknown): RangeError | TypeError {
+    const name = `the index at position ${this.position}`;
+    if (typeof value !== "number" && typeof value !== "bigint") {
+      return typeError(this.#action, name, "a number or a bigint", value);
     }
-    if (this.#isWide) this.#wide[this.#count] = index;
-    else this.#narrow[this.#count] = index;
+    const allowed = "be an integer in 0..9007199254740991";
+    return rangeError(this.#action, name, allowed, describeInput(value));
   }
 
-  /** Hands on what there is. */
+  /** Passes on an incomplete batch. */
   flush(): void {
     const count = this.#count;
     if (count === 0) return;
-    if (this.#isWide) this.#flushWide(count);
-    else this.#taker.take(this.#narrow, count, 0);
-    this.#isWide = false;
+    this.#consume(this.#values, count);
     this.#before += count;
     this.#count = 0;
   }
+}
 
-  #flushWide(count: number): void {
-    const wide = this.#wide;
-    let least = Infinity;
-    let greatest = 0;
-    for (let i = 0; i < count; i++) {
-      least = Math.min(least, wide[i]!);
-      greatest = Math.max(greatest, wide[i]!);
-    }
-    const base = Math.floor(least / BASE_UNIT) * BASE_UNIT;
-    if (greatest - base >= RANGE) {
-      this.#taker.takeDistant(wide, count);
-      return;
-    }
-    for (let i = 0; i < count; i++) this.#narrow[i] = wide[i]! - base;
-    this.#taker.take(this.#narrow, count, base);
+function isIndex(value: number): boolean {
+  return value >= 0 && value <= Number.MAX_SAFE_INTEGER && Math.floor(value) === value;
+}
+
+/**
+ * All indices of accesses to an array, as 32-bit integers: the array itself if it is a
+ * `Uint32Array`.
+ *
+ * @param action The caller's action, for error messages.
+ * @param indices The indices.
+ * @param length Elements of the accessed array: each index is less.
+ * @throws {RangeError} If an index is not allowed, or there are more than 2^32 elements.
+ * @throws {TypeError} If a value is of another type.
+ */
+export function indexList(
+  action: string,
+  indices: AccessIndices,
+  length: number,
+): Uint32Array<ArrayBufferLike> {
+  if (length > MAX_ELEMENTS) {
+    throw new RangeError(
+      `Cannot ${action} as there must be at most ${MAX_ELEMENTS} elements: there are ${length}`,
+    );
   }
+  if (typedArrayKind(indices) === "Uint32Array") {
+    const list = indices as Uint32Array;
+    requireAttached(action, "indices", list);
+    requireBelow(action, list, 0, length);
+    return list;
+  }
+  const pieces: Uint32Array[] = [];
+  let count = 0;
+  const batch = new IndexBatch(action, (values, size) => {
+    const piece = values.subarray(0, size);
+    requireBelow(action, piece, count, length);
+    pieces.push(new Uint32Array(piece));
+    count += size;
+  });
+  batch.addAll(indices);
+  batch.flush();
+  const list = new Uint32Array(count);
+  let end = 0;
+  for (const piece of pieces) {
+    list.set(piece, end);
+    end += piece.length;
+  }
+  return list;
 }
 
-/** A view of a typed array whose elements are numbers. */
-type ViewOf = Exclude<IndexArray, BigInt64Array | BigUint64Array>;
-
-/** A bigint as a number; `NaN` where that is another. */
-function exactNumber(value: bigint): number {
-  return value >= 0n && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : NaN;
-}
-
-/** Where the first negative number is; the length where there is none. */
-function firstNegative(view: ViewOf): number {
-  let i = 0;
-  while (i < view.length && view[i]! >= 0) i++;
-  return i;
-}
-
-function isIterable(value: unknown): value is Iterable<unknown> {
-  return typeof value === "object" && value !== null && Symbol.iterator in value;
+function requireBelow(
+  action: string,
+  indices: Uint32Array | Float64Array,
+  before: number,
+  length: number,
+): void {
+  const place = indices.findIndex((index) => index >= length);
+  if (place < 0) return;
+  const allowed = length === 0 ? "no index, as there are no elements" : `in 0..${length - 1}`;
+  const name = `the index at position ${before + place}`;
+  throw rangeError(action, name, `be ${allowed}`, indices[place]);
 }

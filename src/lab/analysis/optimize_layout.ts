@@ -1,55 +1,105 @@
 /**
- * Data in the order in which warps access it.
+ * Reorders data into the order in which warps access it.
  *
  * @module
  */
 
-import type { AccessIndices } from "./access_analyzer.ts";
-import type { AccessReport } from "./access_report.ts";
-import { analyzeAccess } from "./analyze_access.ts";
-import { type DataLayout, UnchangedLayout } from "./data_layout.ts";
-import { type DataArray, requireData } from "./element_words.ts";
-import { indexList } from "./index_list.ts";
-import { type LayoutCandidate, layoutCandidates } from "./layout_candidates.ts";
-import { checkLayoutOptions, type LayoutOptions, type OptimizedLayout } from "./layout_options.ts";
+import { analyzeAccess } from "./access_analyzer.ts";
+import { type AccessReport, decimal } from "./access_report.ts";
+import {
+  checkedProduct,
+  describeInput,
+  rangeError,
+  requireArray,
+  requireInteger,
+  requireNumber,
+  requireObject,
+} from "./arguments.ts";
+import { type DataLayout, type LayoutKind, makeLayout, type MatrixShape } from "./data_layout.ts";
+import { type AccessIndices, indexList } from "./index_batch.ts";
+import {
+  firstTouchLayout,
+  structureOfArraysLayout,
+  tiledLayout,
+  transposedLayout,
+  zOrderLayout,
+} from "./layouts.ts";
+import { type IndexArray, requireTypedArray } from "./typed_arrays.ts";
 
 const ACTION = "optimise the layout";
-/** Accesses by which candidates are compared, if there are more: pieces of them, all over. */
-const SAMPLE = 2 ** 20;
-const PIECES = 32;
+/** Bytes of a sector and a line: tiles of as many are fetched as a whole. */
+const FETCHED_BYTES = [32, 128] as const;
 
-/** How accesses to the data are analysed. */
-interface AnalysisOptions {
-  readonly elementBytes: number;
-  readonly offset: number;
+const KINDS: readonly LayoutKind[] = [
+  "transposed",
+  "structure-of-arrays",
+  "tiled",
+  "z-order",
+  "first-touch",
+];
+
+/** Known facts about the data, and the layouts to try. */
+export interface LayoutOptions {
+  /** The matrix that the data is, by rows. Without it, its columns are taken from the pattern. */
+  readonly shape?: MatrixShape;
+  /** Elements of a record, if the data is records one behind the other. */
+  readonly elementsPerRecord?: number;
+  /** Byte address of element 0, modulo 128: 0 by default, as allocations are aligned. */
+  readonly offset?: number;
+  /** Layouts that may be tried; all by default. */
+  readonly layouts?: readonly LayoutKind[];
+  /** The factor by which a layout must reduce sectors; 1.05 by default. */
+  readonly minimumGain?: number;
 }
 
-/** A layout that was tried, and what accesses of the sample are in it. */
-interface Trial {
-  readonly name: string;
-  readonly layout: DataLayout;
-  readonly report: AccessReport;
+/** Data in a layout that suits its accesses, and the gain. */
+export interface OptimizedLayout<T extends IndexArray> {
+  /** The chosen layout; `unchanged` if there is nothing to gain. */
+  readonly layout: LayoutKind;
+  /** The data in that layout: a new array, or the same one if it is unchanged. */
+  readonly data: T;
+  /**
+   * The accesses, rewritten for `data`. If that is unchanged and they came as a `Uint32Array`, that
+   * array itself.
+   */
+  readonly indices: Uint32Array;
+  /** The map from old to new indices, and back. */
+  readonly map: DataLayout;
+  /** The analysis of the original accesses. */
+  readonly before: AccessReport;
+  /** The same analysis of `indices`. */
+  readonly after: AccessReport;
+  /** The factor by which sectors are reduced: `before.sectors / after.sectors`. */
+  readonly gain: number;
+  /** The reason, in a sentence. */
+  readonly reason: string;
+  /**
+   * Puts data of that layout back in its original order, bit for bit.
+   *
+   * @param data The reordered data; `data` by default.
+   * @returns A new array.
+   */
+  undo(data?: T): T;
 }
 
 /**
- * Reorders data so that the accesses of warps touch fewer sectors, and says where everything went.
+ * Reorders data to reduce the sectors that accesses of warps touch, and maps its indices.
  *
- * Layouts that suit the pattern are tried on the accesses, and the one whose accesses touch the
- * fewest sectors is taken: by columns or fields for strided accesses, by tiles or in Z-order for
- * neighbourhoods in a matrix, and in the order of first access where that touches less than all
- * layouts with a formula. The accesses are rewritten and analysed once more to prove it. If that is
- * no gain, the data stays as it is, and `reason` says so.
+ * Layouts that suit the pattern are tried on the accesses, and the one that touches the
+ * fewest sectors is taken, if that is a gain: by columns or fields for strided accesses, by tiles or in Z-order for
+ * neighbourhoods in a matrix, and in the order of first access if that touches less than all
+ * layouts with a formula. Otherwise the data stays unchanged, and `reason` says so.
  *
  * Reordering costs about as much as one pass of such accesses. It is worth it for data that is
- * accessed so again and again; in the order of first access, for accesses that come in that order
- * every time.
+ * accessed in the same way many times; in the order of first access, for accesses that come in the
+ * same order every time.
  *
- * @param data The data: any typed array. It stays as it is.
- * @param indices The accesses: the element that each lane accesses, as for
- * {@linkcode analyzeAccess}.
- * @param options What is known of the data.
- * @throws {RangeError} If an index is no element's, or an option is a number that is not allowed.
- * @throws {TypeError} If something is of another type.
+ * @param data The data: any typed array. It stays unchanged.
+ * @param indices The accesses: the element that each lane accesses, as for `analyzeAccess()`.
+ * @param options Known facts about the data.
+ * @throws {RangeError} If an index is not below the length, or an option is a number that is not
+ * allowed.
+ * @throws {TypeError} If a value is of another type.
  *
  * @example
  * ```ts
@@ -64,139 +114,196 @@ interface Trial {
  * console.log(result.undo().every((value, index) => value === index)); // true
  * ```
  */
-export function optimizeLayout<T extends DataArray>(
+export function optimizeLayout<T extends IndexArray>(
   data: T,
   indices: AccessIndices,
   options: LayoutOptions = {},
 ): OptimizedLayout<T> {
-  requireData(ACTION, "data", data);
-  const { length, BYTES_PER_ELEMENT: elementBytes } = data;
-  const { shape, elementsPerRecord, offset, layouts, minimumGain } = checkLayoutOptions(
-    options,
-    length,
-  );
-  const list = indexList(ACTION, indices, length);
-  const analysis = { elementBytes, offset };
-  const before = analyzeAccess(list, analysis);
-  const refused = (reason: string) => unchanged(data, list, before, reason);
+  requireTypedArray(ACTION, "data", data);
+  checkOptions(options, data.length);
+  const { offset = 0, layouts = KINDS, minimumGain = 1.05 } = options;
+  const list = indexList(ACTION, indices, data.length);
+  const analyze = (accesses: Uint32Array) =>
+    analyzeAccess(accesses, { elementBytes: data.BYTES_PER_ELEMENT, offset });
+  const before = analyze(list);
+  const found = (map: DataLayout, rewritten: Uint32Array, after: AccessReport, reason: string) => {
+    const { kind: layout } = map;
+    const reordered = layout === "unchanged" ? data : map.apply(data);
+    const gain = layout === "unchanged" ? 1 : before.sectors / after.sectors;
+    const undo = (other: T = reordered) => map.undo(other);
+    return { layout, data: reordered, indices: rewritten, map, before, after, gain, reason, undo };
+  };
+  const refused = (reason: string) => {
+    const same = (index: number) => index;
+    const map = makeLayout("unchanged", data.length, { placeOf: same, originOf: same });
+    return found(map, list, before, reason);
+  };
   if (before.count === 0) return refused("There are no accesses.");
+  const touched = `a request touches ${sectorsOf(before)}`;
   if (before.sectors === before.idealSectors) {
-    return refused(`Nothing is to be gained: ${sectorsOf(before)}, and fewer would not do.`);
+    return refused(`Nothing is to be gained: ${touched}, and fewer would not do.`);
   }
   if (before.sectors < before.idealSectors * minimumGain) {
+    const least = decimal(before.idealSectors / before.requests, 2);
     return refused(
-      `No layout gains enough: ${sectorsOf(before)}, and at best ${
-        decimal(before.idealSectors / before.requests)
-      }, which is less than ${minimumGain} times better.`,
+      `No layout gains enough: ${touched}, and at best ${least}, which is less than ` +
+        `${minimumGain} times better.`,
     );
   }
-  const candidates = layoutCandidates({
-    ...{ report: before, indices: list, length, elementBytes, elementsPerRecord, shape },
-  }).filter(({ kind }) => layouts.includes(kind));
-  const best = bestTrial(candidates, list, before, analysis, minimumGain);
+  const candidates = layoutCandidates(data, list, before, options)
+    .filter(({ kind }) => layouts.includes(kind));
+  const best = bestTrial(candidates, list, before, analyze, minimumGain);
   if (best === null) return refused("No layout that may be tried fits the pattern.");
-  const rewritten = best.layout.rewriteList(list, new Uint32Array(list.length));
-  const after = analyzeAccess(rewritten, analysis);
+  const after = best.report;
   const gain = before.sectors / after.sectors;
   if (gain < minimumGain || gain === 1) {
     return refused(
-      `No layout gains enough: ${sectorsOf(before)}, and ${
+      `No layout gains enough: ${touched}, and a request touches ${
         sectorsOf(after)
       } as ${best.name}, the best that was tried.`,
     );
   }
-  return result(
-    data,
+  const instead = decimal(before.sectors / before.requests, 2);
+  return found(
     best.layout,
-    rewritten,
-    before,
+    best.indices,
     after,
-    `As ${best.name}: ${sectorsOf(after)} instead of ${perRequest(before)}.`,
+    `As ${best.name}: a request touches ${sectorsOf(after)} instead of ${instead}.`,
   );
 }
 
+/** A layout to try. */
+interface Candidate {
+  readonly kind: LayoutKind;
+  /** The layout in words: `4096 × 4096 elements by columns`. */
+  readonly name: string;
+  readonly make: () => DataLayout;
+}
+
+/** Layouts that may suit a pattern, those that are easiest to compute with first. */
+function layoutCandidates(
+  { length, BYTES_PER_ELEMENT }: IndexArray,
+  list: Uint32Array,
+  { kind, stride, tile }: AccessReport,
+  { shape, elementsPerRecord }: LayoutOptions,
+): Candidate[] {
+  const candidates: Candidate[] = [];
+  const add = (kind: LayoutKind, name: string, make: () => DataLayout) =>
+    candidates.push({ kind, name, make });
+  if (elementsPerRecord !== undefined) {
+    add(
+      "structure-of-arrays",
+      `records of ${elementsPerRecord} elements by fields`,
+      () => structureOfArraysLayout(elementsPerRecord, length),
+    );
+  }
+  // The pattern goes across rows of its stride or pitch.
+  const byPattern = [stride, tile?.pitch ?? null].filter((columns) => columns !== null)
+    .map(Math.abs).map((columns) => ({ rows: Math.floor(length / columns), columns }));
+  const all = [...shape === undefined ? [] : [shape], ...byPattern];
+  const shapes = all.filter(({ rows, columns }, place) =>
+    // A single row or column would stay unchanged.
+    rows >= 2 && columns >= 2 && all.findIndex((other) => other.columns === columns) === place
+  );
+  for (const matrix of shapes) {
+    const name = `${extentsOf(matrix)} elements by columns`;
+    add("transposed", name, () => transposedLayout(matrix, length));
+  }
+  const tiles: MatrixShape[] = FETCHED_BYTES.map((bytes) => bytes / BYTES_PER_ELEMENT)
+    .map((elements) => {
+      const columns = 2 ** Math.ceil(Math.log2(elements) / 2);
+      return { rows: elements / columns, columns };
+    });
+  if (tile !== null && tile.rows * tile.columns <= 2 ** 20) tiles.unshift(tile);
+  // Only such accesses may be near each other in both directions of a matrix.
+  if (kind === "blocked" || kind === "random") {
+    for (const matrix of shapes) {
+      const elements = `${extentsOf(matrix)} elements`;
+      for (const each of tiles) {
+        const name = `${elements} by tiles of ${extentsOf(each)}`;
+        add("tiled", name, () => tiledLayout(matrix, each, length));
+      }
+      add("z-order", `${elements} in Z-order`, () => zOrderLayout(matrix, length));
+    }
+  }
+  const name = "elements in the order of their first access";
+  add("first-touch", name, () => firstTouchLayout(list, length));
+  return candidates;
+}
+
+/** A layout that was tried, and its accesses. */
+interface Trial {
+  readonly name: string;
+  readonly layout: DataLayout;
+  readonly indices: Uint32Array;
+  readonly report: AccessReport;
+}
+
 /**
- * The best layout by a sample of the accesses; of equals the first. The order of first access is
- * tried where accesses are random, or nothing else gains: it takes a table.
+ * The best candidate; of equals the first. The order of first access takes a table: it is tried only
+ * if accesses are random, or nothing else gains.
  */
 function bestTrial(
-  candidates: readonly LayoutCandidate[],
+  candidates: readonly Candidate[],
   list: Uint32Array,
-  report: AccessReport,
-  analysis: AnalysisOptions,
+  before: AccessReport,
+  analyze: (accesses: Uint32Array) => AccessReport,
   minimumGain: number,
 ): Trial | null {
-  const sample = sampleOf(list);
-  const { sectors } = analyzeAccess(sample, analysis);
-  const rewritten = new Uint32Array(sample.length);
   let best: Trial | null = null;
   for (const { kind, name, make } of candidates) {
-    const gain = best === null ? 1 : sectors / best.report.sectors;
-    if (kind === "first-touch" && report.kind !== "random" && gain >= minimumGain) continue;
+    const gain = best === null ? 1 : before.sectors / best.report.sectors;
+    if (kind === "first-touch" && before.kind !== "random" && gain >= minimumGain) continue;
     const layout = make();
-    const after = analyzeAccess(layout.rewriteList(sample, rewritten), analysis);
-    if (best === null || isBetter(after, best.report)) best = { name, layout, report: after };
+    const indices = layout.rewrite(list);
+    const report = analyze(indices);
+    // Of as many sectors fewer lines are better: a cache looks up lines.
+    const isBetter = best === null || report.sectors < best.report.sectors ||
+      report.sectors === best.report.sectors && report.lines < best.report.lines;
+    if (isBetter) best = { name, layout, indices, report };
   }
   return best;
 }
 
-/** Of as many sectors fewer lines are better: they are looked up line by line. */
-function isBetter(one: AccessReport, other: AccessReport): boolean {
-  return one.sectors < other.sectors ||
-    one.sectors === other.sectors && one.lines < other.lines;
+function sectorsOf({ sectors, requests }: AccessReport): string {
+  const each = decimal(sectors / requests, 2);
+  return `${each} ${each === "1" ? "sector" : "sectors"}`;
 }
 
-/** Whole requests from all over the accesses. */
-function sampleOf(list: Uint32Array): Uint32Array {
-  if (list.length <= SAMPLE) return list;
-  const size = SAMPLE / PIECES;
-  const sample = new Uint32Array(SAMPLE);
-  for (let piece = 0; piece < PIECES; piece++) {
-    const begin = Math.floor((list.length - size) / (PIECES - 1) * piece / 32) * 32;
-    sample.set(list.subarray(begin, begin + size), piece * size);
+function extentsOf({ rows, columns }: MatrixShape): string {
+  return `${rows} × ${columns}`;
+}
+
+function checkOptions(options: LayoutOptions, length: number): void {
+  requireObject(ACTION, "options", options);
+  const { shape, elementsPerRecord, offset = 0, layouts = KINDS, minimumGain = 1.05 } = options;
+  if (elementsPerRecord !== undefined) {
+    requireInteger(ACTION, "elementsPerRecord", elementsPerRecord, 1);
+    if (length % elementsPerRecord !== 0) {
+      const allowed = `divide the ${length} elements of data`;
+      throw rangeError(ACTION, "elementsPerRecord", allowed, elementsPerRecord);
+    }
   }
-  return sample;
-}
-
-function unchanged<T extends DataArray>(
-  data: T,
-  list: Uint32Array,
-  report: AccessReport,
-  reason: string,
-): OptimizedLayout<T> {
-  const layout = new UnchangedLayout(data.length);
-  return {
-    ...{ layout: layout.kind, data, indices: list, map: layout, before: report, after: report },
-    ...{ gain: 1, reason },
-    undo: (reordered: T = data) => layout.undo(reordered),
-  };
-}
-
-function result<T extends DataArray>(
-  data: T,
-  map: DataLayout,
-  indices: Uint32Array,
-  before: AccessReport,
-  after: AccessReport,
-  reason: string,
-): OptimizedLayout<T> {
-  const reordered = map.apply(data);
-  return {
-    ...{ layout: map.kind, data: reordered, indices, map, before, after, reason },
-    gain: before.sectors / after.sectors,
-    undo: (other: T = reordered) => map.undo(other),
-  };
-}
-
-function sectorsOf(report: AccessReport): string {
-  const sectors = perRequest(report);
-  return `a request touches ${sectors} ${sectors === "1" ? "sector" : "sectors"}`;
-}
-
-function perRequest({ sectors, requests }: AccessReport): string {
-  return decimal(sectors / requests);
-}
-
-function decimal(value: number): string {
-  return String(Number(value.toFixed(2)));
+  requireArray(ACTION, "layouts", layouts);
+  const wrong = layouts.find((kind) => !KINDS.includes(kind));
+  if (wrong !== undefined) {
+    const given = typeof wrong === "string" ? wrong : describeInput(wrong);
+    throw new RangeError(
+      `Cannot ${ACTION} as layouts must be of ${KINDS.join(", ")}: one is ${given}`,
+    );
+  }
+  requireNumber(ACTION, "minimumGain", minimumGain);
+  if (!(minimumGain >= 1)) {
+    throw rangeError(ACTION, "minimumGain", "be 1 or more", minimumGain);
+  }
+  requireInteger(ACTION, "offset", offset, 0);
+  if (shape === undefined) return;
+  requireObject(ACTION, "shape", shape);
+  const { rows, columns } = shape;
+  requireInteger(ACTION, "shape.rows", rows, 0);
+  requireInteger(ACTION, "shape.columns", columns, 0);
+  if (checkedProduct(ACTION, "rows × columns", rows, columns) !== length) {
+    const allowed = `have the ${length} elements of data`;
+    throw rangeError(ACTION, "shape", allowed, `${rows} × ${columns}`);
+  }
 }

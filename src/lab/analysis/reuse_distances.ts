@@ -1,187 +1,153 @@
 /**
- * After how many other lines a line is accessed again.
+ * Reuse distances of lines, in bounded memory.
  *
- * Lines are followed by their hash: a line either always is or never. When more are in the sample
- * than it may have, those with the greatest hashes leave it (fixed-size sampling, Waldspurger et al.,
- * "Efficient MRC Construction with SHARDS", FAST 2015). Inside the sample distances are exact. A line
- * and an access in it stand for as many more in all as the sample is smaller than all at that time;
- * that is the same as to scale what was counted whenever the sample shrinks.
- *
- * Accesses are looked at in pieces, each in short loops one after the other: which of them are in the
- * sample, which members they are, after how many others these come again, and the histogram. A loop
- * then waits neither for what the one before it looks up nor for its mispredicted branches.
+ * Lines are drawn by their hash: a line is followed always or never. If more lines are followed than
+ * allowed, those with the greatest hashes are dropped (fixed-size sampling, Waldspurger et al.,
+ * "Efficient MRC Construction with SHARDS", FAST 2015). Distances are exact inside the sample. A line
+ * stands for as many lines, and an access for as many accesses, as the sample is smaller than all
+ * lines at that time.
  *
  * @module
  */
 
-import { LINE_BYTES } from "./access_geometry.ts";
-import type { ReuseHistogram } from "./access_report.ts";
-import { HASHES, hashLine, lowerOf, spreadOf, upperOf } from "./line_hash.ts";
-import { FIRST, RecencyOrder } from "./recency_order.ts";
-import { SampledLines } from "./sampled_lines.ts";
+import { LINE_BYTES, type ReuseHistogram } from "./access_report.ts";
 
-/** Entries that a histogram can have: distances are below 2^53. */
+/** Entries of a histogram: distances are below 2^53. */
 const ENTRIES = 54;
-/** Accesses of a piece, after which the sample has at most as many lines as it may have. */
-const PIECE = 1024;
-/** Lines that are told together are less than so far from the first that there can be. */
-const REACH = 2 ** 30;
-/** What a threshold is lowered to: all the lines to go are found at once. */
+/** Hashes are below it. */
+const HASHES = 2 ** 31;
+/** Factor by which a full sample lowers the threshold. */
 const LOWERED = 15 / 16;
-/** The line that is the base itself. */
-const HERE = new Int32Array(1);
+/** Places for each line, after which marks move to the beginning. */
+const PLACES_OF_LINE = 4;
+const MIN_PLACES = 1024;
+
+/** A followed line. */
+interface Followed {
+  /** The place of its last access. */
+  place: number;
+  accesses: number;
+}
 
 /** Counts reuse distances. */
 export class ReuseDistances {
   readonly #capacity: number;
-  readonly #sample: SampledLines;
-  readonly #order: RecencyOrder;
-  /** Accesses to each line of the sample. */
-  readonly #accessesOf: Float64Array<ArrayBuffer>;
-  /** Accesses by entry of the histogram, as many as those of the sample stand for. */
+  readonly #followed = new Map<number, Followed>();
+  /** The line that was accessed at each place, in the order of accesses. */
+  readonly #lineAt: Float64Array;
+  /** Fenwick tree: counts the places that are the last access of their line. */
+  readonly #tree: Int32Array;
+  #next = 0;
+  /** Accesses by entry of the histogram. */
   readonly #counts = new Float64Array(ENTRIES);
   #firstTouches = 0;
   #accesses = 0;
-  /** Lines with hashes below it are in the sample. */
+  /** Lines with hashes below it are followed. */
   #threshold = HASHES;
-  /** For how many lines one in the sample stands. */
+  /** Lines for which a followed line stands. */
   #weight = 1;
 
-  /** Of a piece, the lines that are in the sample, what members they are, and their distances. */
-  readonly #sampled = new Int32Array(PIECE + 1);
-  readonly #members = new Int32Array(PIECE);
-  readonly #distances = new Int32Array(PIECE);
-  readonly #removed: Int32Array<ArrayBuffer>;
-
-  /** @param capacity How many lines are followed at most, when a piece has been looked at. */
+  /** @param capacity The most lines to follow. */
   constructor(capacity: number) {
-    const most = capacity + PIECE;
+    const places = Math.max(MIN_PLACES, PLACES_OF_LINE * capacity);
     this.#capacity = capacity;
-    this.#sample = new SampledLines(most);
-    this.#order = new RecencyOrder(most);
-    this.#accessesOf = new Float64Array(most + 1);
-    this.#removed = new Int32Array(most);
+    this.#lineAt = new Float64Array(places);
+    this.#tree = new Int32Array(places + 1);
   }
 
-  /**
-   * Counts accesses to lines.
-   *
-   * @param lines The lines, in order, each in 0..2^30 − 1.
-   * @param count How many of them.
-   * @param base What was taken off the number of each.
-   */
-  accessAll(lines: Int32Array<ArrayBuffer>, count: number, base: number): void {
-    if (upperOf(base + REACH) !== upperOf(base)) {
-      for (let i = 0; i < count; i++) this.access(base + lines[i]!);
+  /** Counts an access to a line. */
+  access(line: number): void {
+    this.#accesses++;
+    if (hashLine(line) >= this.#threshold) return;
+    if (this.#next === this.#lineAt.length) this.#compact();
+    const place = this.#next++;
+    this.#lineAt[place] = line;
+    this.#mark(place, 1);
+    const known = this.#followed.get(line);
+    if (known === undefined) {
+      this.#firstTouches += this.#weight;
+      this.#followed.set(line, { place, accesses: 1 });
+      if (this.#followed.size > this.#capacity) this.#shrink();
       return;
     }
-    for (let from = 0; from < count; from += PIECE) {
-      this.#accessPiece(lines, from, Math.min(count, from + PIECE), base);
+    // All marked places after the line's own, but the new one.
+    const distance = this.#followed.size - this.#marksUpTo(known.place);
+    this.#mark(known.place, -1);
+    known.place = place;
+    known.accesses++;
+    const entry = entryOf(distance * this.#weight);
+    this.#counts[entry] = this.#counts[entry]! + this.#weight;
+  }
+
+  #mark(place: number, change: number): void {
+    const tree = this.#tree;
+    for (let node = place + 1; node < tree.length; node += node & -node) {
+      tree[node] = tree[node]! + change;
     }
   }
 
-  /** Counts an access. */
-  access(line: number): void {
-    this.#accessPiece(HERE, 0, 1, line);
+  #marksUpTo(place: number): number {
+    let marks = 0;
+    for (let node = place + 1; node > 0; node &= node - 1) marks += this.#tree[node]!;
+    return marks;
   }
 
-  #accessPiece(lines: Int32Array<ArrayBuffer>, from: number, to: number, base: number): void {
-    this.#accesses += to - from;
-    let count = to - from;
-    if (this.#threshold === HASHES) {
-      this.#sample.findAll(this.#members, lines, from, to, base);
-    } else {
-      count = this.#draw(lines, from, to, base);
-      this.#sample.findAll(this.#members, this.#sampled, 0, count, base);
-    }
-    this.#order.useAll(this.#members, count, this.#distances);
-    this.#tally(count);
-    if (this.#sample.size > this.#capacity) this.#shrink();
-  }
-
-  /** Draws the lines of a piece that are in the sample and returns how many they are. */
-  #draw(lines: Int32Array<ArrayBuffer>, from: number, to: number, base: number): number {
-    const sampled = this.#sampled;
-    const greatest = this.#threshold - 1 | 0;
-    const lower = lowerOf(base);
-    const spread = spreadOf(upperOf(base));
+  /** Moves the last accesses of all followed lines to the first places, in their order. */
+  #compact(): void {
+    const lineAt = this.#lineAt;
     let count = 0;
-    for (let i = from; i < to; i++) {
-      const line = lines[i]!;
-      sampled[count] = line;
-      // Without a branch, which for a fair share would often be mispredicted.
-      count += greatest - hashLine(lower + line | 0, spread) >>> 31 ^ 1;
+    for (let place = 0; place < this.#next; place++) {
+      const followed = this.#followed.get(lineAt[place]!);
+      if (followed?.place !== place) continue;
+      lineAt[count] = lineAt[place]!;
+      followed.place = count++;
     }
-    return count;
-  }
-
-  /** Counts accesses of which members and distances are known. */
-  #tally(count: number): void {
-    const members = this.#members;
-    const distances = this.#distances;
-    const accessesOf = this.#accessesOf;
-    const counts = this.#counts;
-    const weight = this.#weight;
-    for (let i = 0; i < count; i++) {
-      const member = members[i]!;
-      const distance = distances[i]!;
-      accessesOf[member] = accessesOf[member]! + 1;
-      if (distance === FIRST) {
-        this.#firstTouches += weight;
-        continue;
-      }
-      const entry = entryOf(distance * weight);
-      counts[entry] = counts[entry]! + weight;
+    this.#next = count;
+    const tree = this.#tree;
+    for (let node = 1; node < tree.length; node++) {
+      tree[node] = Math.max(0, Math.min(node, count) - (node & node - 1));
     }
   }
 
-  /** Lowers the threshold until there are no more lines than there may be. */
+  /** Lowers the threshold until no more lines are followed than allowed. */
   #shrink(): void {
-    const removed = this.#removed;
-    while (this.#sample.size > this.#capacity) {
+    while (this.#followed.size > this.#capacity) {
       this.#threshold = Math.floor(this.#threshold * LOWERED);
-      const count = this.#sample.removeFrom(this.#threshold, removed);
-      for (let i = 0; i < count; i++) {
-        this.#order.remove(removed[i]!);
-        this.#accessesOf[removed[i]!] = 0;
+      for (const [line, { place }] of this.#followed) {
+        if (hashLine(line) < this.#threshold) continue;
+        this.#mark(place, -1);
+        this.#followed.delete(line);
       }
     }
     this.#weight = HASHES / Math.max(1, this.#threshold);
   }
 
-  /** What was counted. */
+  /** The histogram of all accesses so far. */
   histogram(): ReuseHistogram {
     const counted = this.#counts.reduce((sum, count) => sum + count, this.#firstTouches);
-    // All accesses are known, only those of the sample by distance.
+    // The number of all accesses is known, their distances only inside the sample.
     const scale = counted === 0 ? 0 : this.#accesses / counted;
     const sampled = this.#threshold / HASHES;
+    const used = this.#counts.findLastIndex((count) => count > 0) + 1;
     return {
       granularity: LINE_BYTES,
-      counts: [...this.#counts.subarray(0, this.#usedEntries())].map((count) => count * scale),
+      counts: [...this.#counts.subarray(0, used)].map((count) => count * scale),
       firstTouches: this.#firstTouches * scale,
       sampled,
       standardError: this.#standardError(sampled),
     };
   }
 
-  #usedEntries(): number {
-    let used = ENTRIES;
-    while (used > 0 && this.#counts[used - 1] === 0) used--;
-    return used;
-  }
-
   /**
    * Accesses are drawn by line, so the sample is as good as one of as many lines as would have the
-   * same spread if all were accessed equally often (Kish's effective sample size); a share is known
-   * worst where it is one half.
+   * same spread if all were accessed equally often (Kish's effective sample size). A share of one
+   * half has the greatest error.
    */
   #standardError(sampled: number): number {
     if (sampled === 1) return 0;
     let sum = 0;
     let squares = 0;
-    const accessesOf = this.#accessesOf;
-    for (let member = 0; member < accessesOf.length; member++) {
-      const accesses = accessesOf[member]!;
+    for (const { accesses } of this.#followed.values()) {
       sum += accesses;
       squares += accesses * accesses;
     }
@@ -189,9 +155,22 @@ export class ReuseDistances {
   }
 }
 
-/** The entry of the histogram that a distance, rounded, belongs to. */
+/** The entry of the histogram for a distance, rounded. */
 function entryOf(distance: number): number {
-  const above = distance + 0.5;
-  if (above < 2 ** 31) return 32 - Math.clz32(above);
-  return Math.min(ENTRIES - 1, Math.floor(Math.log2(above)) + 1);
+  return distance < 0.5 ? 0 : Math.min(ENTRIES - 1, Math.floor(Math.log2(distance + 0.5)) + 1);
+}
+
+/**
+ * The hash of a line: neither powers of two nor strides must show in the sample, which takes two
+ * multiplications between shifts (constants: Wellons, "Prospecting for Hash Functions", 2018,
+ * lowbias32).
+ */
+export function hashLine(line: number): number {
+  const upper = Math.floor(line / 2 ** 32);
+  let spread = Math.imul(upper ^ upper >>> 16, 0x9e3779b1);
+  spread = Math.imul(spread ^ spread >>> 15, 0x85ebca6b);
+  const lower = line | 0;
+  const mixed = Math.imul(lower ^ lower >>> 16, 0x7feb352d) ^ spread ^ spread >>> 16;
+  const hash = Math.imul(mixed ^ mixed >>> 15, 0x846ca68b);
+  return (hash ^ hash >>> 16) >>> 1;
 }

@@ -1,24 +1,23 @@
 /**
- * What the runs of a stride make together: the rows of a tile, and of tiles that follow each other.
+ * Finds tiles that have the runs of a stride as rows.
  *
- * A run is in its place if it begins where the run before it puts it: so many accesses later and a
- * pitch further on, or as many times that as runs are missing; with its first accesses missing, as
- * much later. Where it is not, a tile begins, which is regular if as many rows were before it as
- * before most others.
+ * A run is in place if it begins where the run before it puts it: a run's accesses later and a pitch
+ * further on, or a multiple of both if runs are missing; with its first accesses missing, as much
+ * later. Otherwise a new tile begins. A tile is regular if it has as many rows as most others.
  *
  * @module
  */
 
 import type { TileShape } from "./access_report.ts";
 
-/** Runs from which their length and pitch are taken. */
+/** Runs from which length and pitch are taken. */
 const FIRST_RUNS = 64;
-/** Heights of tiles that are counted; a height that is not among the first so many is irregular. */
+/** Heights of tiles that are counted; tiles of further heights are irregular. */
 const HEIGHTS = 64;
 
-/** What runs make. */
+/** The tiles of runs. */
 export interface RunVerdict {
-  /** The shape of their tiles. */
+  /** Their shape. */
   readonly tile: TileShape;
   /** Runs that begin where none should. */
   readonly outliers: number;
@@ -31,20 +30,20 @@ interface Run {
   readonly strays: number;
 }
 
-/** Collects where runs begin. */
+/** Collects the beginnings of runs. */
 export class RunPattern {
   readonly #stride: number;
   #first: Run[] = [];
   /** Accesses of a run and pitch; 0 and 0 before they are known. */
   #columns = 0;
   #pitch = 0;
-  /** Where the last run began, or would have with its first accesses. */
+  /** Position and index of the first access of the last run, also if that access is missing. */
   #position = 0;
   #value = 0;
   #tilePosition = 0;
   #inPlace = 0;
   #irregular = 0;
-  /** Tiles that have ended, by rows. */
+  /** Finished tiles, by rows. */
   readonly #heights = new Map<number, number>();
 
   /** @param stride The stride inside runs. */
@@ -53,9 +52,9 @@ export class RunPattern {
   }
 
   /**
-   * A run begins.
+   * Begins a run.
    *
-   * @param position Which access is its first.
+   * @param position The position of its first access.
    * @param value That access's index.
    * @param strays Accesses right before it that follow nothing.
    */
@@ -68,42 +67,30 @@ export class RunPattern {
     }
   }
 
-  /**
-   * What the runs make; null where they make nothing.
-   *
-   * @param end How many accesses there were.
-   */
+  /** The tiles of the runs of `end` accesses; null if they make none. */
   verdict(end: number): RunVerdict | null {
     const [start] = this.#first;
     if (this.#columns === 0) this.#settle();
     const columns = this.#columns;
-    // Two runs are as much a jump, unless the second is as long as the first.
+    // Two runs are no more than a jump, unless the second is as long as the first.
     const repeated = this.#inPlace > 1 || this.#inPlace === 1 && end - this.#position === columns;
     if (start === undefined || columns < 2 || !repeated) return null;
     const [height, tiles] = this.#commonestHeight(end);
     const others = [...this.#heights.values()].reduce((sum, count) => sum + count, 0) - tiles;
     const overlong = end - this.#position > columns ? 1 : 0;
+    const rows = tiles > 0 ? height : Math.ceil((end - start.position) / columns);
     return {
-      tile: {
-        columns,
-        rows: tiles > 0 ? height : Math.ceil((end - this.#start) / columns),
-        pitch: this.#pitch,
-      },
+      tile: { columns, rows, pitch: this.#pitch },
       outliers: this.#irregular + others + overlong,
     };
   }
 
-  get #start(): number {
-    return this.#first[0]!.position;
-  }
-
-  /** Takes length and pitch from the first runs, and then looks at these. */
+  /** Takes length and pitch from the first runs, and then places these. */
   #settle(): void {
-    const runs = this.#first;
-    const commonest = commonestStep(runs);
+    const commonest = commonestStep(this.#first);
     if (commonest === null) return;
     [this.#columns, this.#pitch] = commonest;
-    const [first, ...others] = runs as [Run, ...Run[]];
+    const [first, ...others] = this.#first as [Run, ...Run[]];
     this.#first = [first];
     this.#position = this.#tilePosition = first.position;
     this.#value = first.value;
@@ -113,11 +100,6 @@ export class RunPattern {
   #place(position: number, value: number, strays: number): void {
     const columns = this.#columns;
     const later = position - this.#position;
-    // Almost always so, and to divide takes long.
-    if (later === columns && value - this.#value === this.#pitch) {
-      this.#stay(position, value);
-      return;
-    }
     const column = later % columns;
     const row = (later - column) / columns;
     if (this.#isAhead(value, row, column)) {
@@ -127,7 +109,7 @@ export class RunPattern {
       this.#beginTile(this.#position + columns, this.#value + columns * this.#stride, 0);
       this.#stay(position - column, value - column * this.#stride);
     } else {
-      // Strays in the places of a row's first accesses leave the row where it is.
+      // Strays in the places of a row's first accesses leave the row in place.
       this.#beginTile(position, value, column <= strays ? column : 0);
     }
   }
@@ -154,33 +136,25 @@ export class RunPattern {
     this.#value = value - column * this.#stride;
   }
 
-  /** Rows of most of the tiles that have ended and how many these are; 0 where it was by chance. */
+  /** The rows of most finished tiles and the number of these; 0 if that may be chance. */
   #commonestHeight(end: number): readonly [number, number] {
     let height = 0;
-    let most = 0;
+    let max = 0;
     for (const [rows, tiles] of this.#heights) {
-      if (rows > 1 && tiles > most) [height, most] = [rows, tiles];
+      if (rows > 1 && tiles > max) [height, max] = [rows, tiles];
     }
     const isLast = end - this.#tilePosition === height * this.#columns;
-    return most > 1 || most === 1 && isLast ? [height, most] : [0, 0];
+    return max > 1 || max === 1 && isLast ? [height, max] : [0, 0];
   }
 }
 
-/** Accesses and elements from one run to the next, as they are most often; of equals the first. */
+/** The commonest number of accesses and elements from one run to the next, of equals the first. */
 function commonestStep(runs: readonly Run[]): readonly [number, number] | null {
-  let best: readonly [number, number] | null = null;
-  let most = 0;
-  const times = new Map<string, number>();
   const steps = runs.slice(1).map(({ position, value }, i) =>
     [position - runs[i]!.position, value - runs[i]!.value] as const
   );
-  for (const [columns, pitch] of steps) {
-    const key = `${columns} ${pitch}`;
-    times.set(key, (times.get(key) ?? 0) + 1);
-  }
-  for (const step of steps) {
-    const count = times.get(`${step[0]} ${step[1]}`)!;
-    if (count > most) [best, most] = [step, count];
-  }
-  return best;
+  const groups = Map.groupBy(steps, (step) => step.join(" "));
+  let best: readonly (readonly [number, number])[] = [];
+  for (const group of groups.values()) if (group.length > best.length) best = group;
+  return best[0] ?? null;
 }

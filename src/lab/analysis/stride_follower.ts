@@ -1,40 +1,40 @@
 /**
- * Which accesses follow a stride.
+ * Follows one stride through a stream of accesses.
  *
  * An access follows if it continues the line, one stride an access, of one of the two accesses before
  * it or of the last that followed; or if it is one stride after the last that followed, as if those
- * in between had not been. So one stray access is one that does not follow, whether it stands in the
- * place of another or between two, and a jump from which the pattern goes on elsewhere is one, too.
+ * in between were missing. A stray access therefore counts once, in the place of another or between
+ * two, and so does a jump after which the pattern goes on elsewhere.
  *
  * @module
  */
 
 import { RunPattern, type RunVerdict } from "./run_pattern.ts";
-import type { Indices } from "./stride_election.ts";
 
-/** Follows one stride through a stream of accesses. */
+/** Follows one stride. */
 export class StrideFollower {
   /** The stride. */
   readonly stride: number;
-  /** Accesses that do not follow it, with all before the first that it saw. */
+  /** Accesses that do not follow it, with all before its first. */
   breaks: number;
 
   readonly #runs: RunPattern;
   #position: number;
-  /** Where the last access that followed was, and its index. */
+  /** Position and index of the last access that followed. */
   #anchorPosition: number;
   #anchor = 0;
-  /** The last index and the one before it, and whether these accesses did not follow. */
+  /** The last two indices, and whether these accesses broke the stride. */
   #last = NaN;
   #beforeLast = NaN;
   #lastBroke = false;
   #beforeLastBroke = false;
   #begun = false;
+  /** Runs that began after the first. */
   #begins = 0;
 
   /**
    * @param stride The stride.
-   * @param position How many accesses there were before the first.
+   * @param position The number of accesses before the first.
    */
   constructor(stride: number, position: number) {
     this.stride = stride;
@@ -44,52 +44,26 @@ export class StrideFollower {
     this.#runs = new RunPattern(stride);
   }
 
-  /**
-   * Looks at further accesses.
-   *
-   * @param values Their indices.
-   * @param count How many of them.
-   * @param base What was taken off each.
-   */
-  follow(values: Indices, count: number, base: number): void {
-    let i = 0;
-    while (i < count) {
-      this.#step(base + values[i]!);
-      i++;
+  /** Follows the first `count` values of a batch. */
+  follow(values: Float64Array, count: number): void {
+    const { stride } = this;
+    for (let i = 0; i < count;) {
+      this.#step(values[i++]!);
       if (this.#lastBroke) continue;
-      const end = values instanceof Uint32Array
-        ? this.#endOfRun(values, i, count)
-        : this.#endOfDistantRun(values, i, count);
-      if (values[end - 1]! - values[i - 1]! === this.stride * (end - i)) {
-        if (end > i) this.#skip(end - i, base + values[end - 1]!);
-        i = end;
-      } else {
-        // The steps are the stride plus or minus 2^32.
-        while (i < end) this.#step(base + values[i++]!);
-      }
+      const begin = i;
+      while (i < count && values[i]! - values[i - 1]! === stride) i++;
+      if (i > begin) this.#skip(i - begin, values[i - 1]!);
     }
-  }
-
-  /** Where steps of the stride end, as far as their lower 32 bits say. */
-  #endOfRun(values: Uint32Array, from: number, count: number): number {
-    const stride = this.stride | 0;
-    let end = from;
-    while (end < count && (values[end]! - values[end - 1]! | 0) === stride) end++;
-    return end;
-  }
-
-  /** The same where steps of 2^32 more and less may make up for each other. */
-  #endOfDistantRun(values: Float64Array, from: number, count: number): number {
-    let end = from;
-    while (end < count && values[end]! - values[end - 1]! === this.stride) end++;
-    return end;
   }
 
   #step(value: number): void {
     const { stride } = this;
     const position = this.#position++;
-    if (!this.#begun) this.#start(position, value);
-    else if (value - this.#last === stride) {
+    if (!this.#begun) {
+      this.#begun = true;
+      this.#runs.begin(position, value, 0);
+      this.#accept(position, value);
+    } else if (value - this.#last === stride) {
       if (this.#lastBroke) this.#beginRun(position - 1, this.#last);
       this.#accept(position, value);
     } else if (this.#continues(position, value)) {
@@ -111,12 +85,6 @@ export class StrideFollower {
     return ahead === this.stride || ahead === this.stride * (position - this.#anchorPosition);
   }
 
-  #start(position: number, value: number): void {
-    this.#begun = true;
-    this.#runs.begin(position, value, 0);
-    this.#accept(position, value);
-  }
-
   #beginRun(position: number, value: number): void {
     this.#begins++;
     this.#runs.begin(position, value, position - 1 - this.#anchorPosition);
@@ -129,7 +97,7 @@ export class StrideFollower {
     this.#lastBroke = false;
   }
 
-  /** Passes accesses that all follow. */
+  /** Passes accesses that all follow; the last one has the given index. */
   #skip(count: number, value: number): void {
     this.#position += count;
     this.#anchor = value;
@@ -141,8 +109,8 @@ export class StrideFollower {
   }
 
   /**
-   * What the runs of the stride make together, if that explains more accesses than the stride does;
-   * null where it does not. Nothing can be followed after that.
+   * The tiles that the runs of the stride make, if they explain more accesses than the stride does.
+   * Nothing can be followed afterwards.
    */
   tiles(): RunVerdict | null {
     const runs = this.#runs.verdict(this.#position);

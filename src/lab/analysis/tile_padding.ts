@@ -1,22 +1,22 @@
 /**
- * How the rows of a tile in shared memory have to lie so that banks do not conflict.
+ * Padding and swizzles for tiles in shared memory.
  *
  * @module
  */
 
-import { requireInteger, requireObject, requireOneOf } from "./integer_argument.ts";
-import { describeInput } from "./index_error.ts";
-import { type WalkCost, walkCost, type WalkedTile } from "./tile_walk.ts";
+import { WARP_LANES } from "./access_report.ts";
+import { rangeError, requireInteger, requireObject, requireOneOf } from "./arguments.ts";
+import { BankCounter } from "./bank_conflicts.ts";
 
 const ACTION = "pad a tile";
-/** All banks: what is so many bytes further lies in the same one. */
+/** Bytes after which banks repeat. */
 const BANK_BYTES = 128;
-/** The widest access, whose alignment padding may cost. */
+/** Bytes of the widest access. */
 const VECTOR_BYTES = 16;
 /** More shared memory than a block has on any GPU: 227 KiB from compute capability 9.0 on. */
-const MOST_BYTES = 2 ** 18;
+const MAX_BYTES = 2 ** 18;
 
-/** A tile in shared memory and how it is accessed. */
+/** A tile in shared memory and its accesses. */
 export interface SharedTile {
   /** Rows. */
   readonly rows: number;
@@ -25,32 +25,16 @@ export interface SharedTile {
   /** Bytes of an element: 1, 2, 4, 8 or 16. */
   readonly elementBytes: number;
   /**
-   * Bytes that a lane accesses at once where lanes go along rows, and where each lane has a row of
-   * its own: whole elements, up to 16 bytes; an element by default, 0 where tiles are not accessed
-   * so. `ldmatrix` is `{ rows: 0, columns: 16 }`.
+   * Bytes that a lane accesses at once, by lanes along rows and by lanes that each have a row of
+   * their own: whole elements, up to 16 bytes; an element by default, 0 for no such access.
+   * `ldmatrix` is `{ rows: 0, columns: 16 }`.
    */
   readonly access?: { readonly rows?: number; readonly columns?: number };
 }
 
-/**
- * A permutation of a tile's elements: bits of an element's index are combined by exclusive or with
- * others, `index ^ ((index >> shift) & (2^bits − 1) << base)`, as by CuTe's `Swizzle<bits, base,
- * shift>`.
- */
-export interface Swizzle {
-  /** How many bits. */
-  readonly bits: number;
-  /** The lowest of those that change: 2^base elements stay side by side. */
-  readonly base: number;
-  /** How much higher those lie that they are combined with. */
-  readonly shift: number;
-  /** Wavefronts of all accesses then. */
-  readonly wavefronts: number;
-}
-
-/** What {@linkcode paddingFor} found. */
+/** The result of {@linkcode paddingFor}. */
 export interface TilePadding {
-  /** Elements to add to every row; 0 where more would not help. */
+  /** Elements to add to every row; 0 if more would not help. */
   readonly padding: number;
   /** Elements from one row to the next with it. */
   readonly pitch: number;
@@ -62,25 +46,35 @@ export interface TilePadding {
   readonly wavefronts: number;
   /** The same if no bank conflicted. */
   readonly idealWavefronts: number;
-  /** How many times as many wavefronts it takes without padding. */
+  /** The factor by which padding reduces wavefronts. */
   readonly gain: number;
   /** The alignment that all rows have with padding, in bytes; 16 at most. */
   readonly rowAlignment: number;
   /**
-   * What needs no memory instead and keeps 16 bytes whole, if padding costs rows that alignment; or
-   * has fewer wavefronts than padding. Null where there is neither.
+   * An alternative that needs no memory: a permutation that combines bits of an element's index by
+   * exclusive or with others, `index ^ ((index >> shift) & (2^bits − 1) << base)`, as CuTe's
+   * `Swizzle<bits, base, shift>` does. It keeps 16 bytes whole if padding costs rows that
+   * alignment; otherwise it has fewer wavefronts than padding. Null if there is neither.
    */
-  readonly swizzle: Swizzle | null;
+  readonly swizzle: {
+    /** The number of bits. */
+    readonly bits: number;
+    /** The lowest bit that changes: 2^base elements stay side by side. */
+    readonly base: number;
+    /** The distance to the bits that they are combined with. */
+    readonly shift: number;
+    /** Wavefronts of all accesses with it. */
+    readonly wavefronts: number;
+  } | null;
 }
 
 /**
- * The least padding of a tile's rows with which walking over it, along rows and columns, takes the
- * fewest wavefronts: none in conflict wherever there is such a padding. Found by counting all
- * paddings that make a difference, which are those below 128 bytes.
+ * Finds the least padding of a tile's rows with which walking over it, along rows and columns, takes
+ * the fewest wavefronts, by counting all paddings below 128 bytes.
  *
- * @param tile The tile and how it is accessed.
+ * @param tile The tile and its accesses.
  * @throws {RangeError} If a number is not allowed, accesses do not divide rows, or the tile is larger
- * than 256 KiB, which no shared memory is.
+ * than 256 KiB, more than any shared memory.
  * @throws {TypeError} If one is of another type.
  *
  * @example
@@ -118,7 +112,7 @@ function bestPadding(tile: WalkedTile, unpadded: WalkCost): readonly [number, Wa
   const { columns, elementBytes } = tile;
   let padding = 0;
   let best = unpadded;
-  // Rows that are no whole number of accesses apart would make these fault.
+  // Accesses fault in rows that are no whole number of accesses apart.
   const step = widestAccess(tile) / elementBytes;
   for (let more = step; more < BANK_BYTES / elementBytes; more += step) {
     if (best.wavefronts === best.idealWavefronts) break;
@@ -130,17 +124,21 @@ function bestPadding(tile: WalkedTile, unpadded: WalkCost): readonly [number, Wa
 }
 
 /**
- * The swizzle with the fewest wavefronts, and fewer than without one, of those that keep some bytes side by side;
- * of equals the one that changes the fewest bits, by the lowest ones.
+ * The swizzle with the fewest wavefronts, fewer than `cost`, of those that keep some bytes side by
+ * side; of equals the one that changes the fewest bits, by the lowest ones.
  */
-function bestSwizzle(tile: WalkedTile, wholeBytes: number, cost: WalkCost): Swizzle | null {
+function bestSwizzle(
+  tile: WalkedTile,
+  wholeBytes: number,
+  cost: WalkCost,
+): TilePadding["swizzle"] {
   const { rows, columns, elementBytes } = tile;
   const size = rows * columns;
   const base = Math.log2(Math.max(1, wholeBytes / elementBytes));
   let limit = cost.wavefronts;
-  let best: Swizzle | null = null;
+  let best: TilePadding["swizzle"] = null;
   for (let bits = 1; 2 ** (base + bits) * elementBytes <= BANK_BYTES; bits++) {
-    // Indices stay inside of the tile if it is whole groups of those that change places.
+    // Indices stay inside of a tile of whole groups that change places.
     if (size % 2 ** (base + bits) !== 0) break;
     const mask = 2 ** bits - 1 << base;
     for (let shift = bits; 2 ** (base + shift) < size; shift++) {
@@ -157,6 +155,57 @@ function bestSwizzle(tile: WalkedTile, wholeBytes: number, cost: WalkCost): Swiz
   return best;
 }
 
+/** A checked tile; accesses of 0 bytes do not happen. */
+interface WalkedTile {
+  readonly rows: number;
+  readonly columns: number;
+  readonly elementBytes: number;
+  /** Bytes of an access by lanes along rows. */
+  readonly rowBytes: number;
+  /** Bytes of an access by lanes that each have a row. */
+  readonly columnBytes: number;
+}
+
+interface WalkCost {
+  readonly wavefronts: number;
+  readonly idealWavefronts: number;
+}
+
+/**
+ * Counts the wavefronts of warps that walk over a tile with its elements at `place`: along rows and
+ * along columns. It stops counting at `limit`.
+ */
+function walkCost(
+  { rows, columns, elementBytes, rowBytes, columnBytes }: WalkedTile,
+  place: (row: number, column: number) => number,
+  limit = Infinity,
+): WalkCost {
+  const cost = { wavefronts: 0, idealWavefronts: 0 };
+  const lanes = new Float64Array(WARP_LANES);
+  for (const isAlongRows of [true, false]) {
+    const bytes = isAlongRows ? rowBytes : columnBytes;
+    if (bytes === 0) continue;
+    const banks = new BankCounter(bytes);
+    const elements = bytes / elementBytes;
+    const vectors = columns / elements;
+    const accesses = rows * vectors;
+    for (let first = 0; first < accesses; first += WARP_LANES) {
+      if (cost.wavefronts + banks.wavefronts >= limit) break;
+      const count = Math.min(WARP_LANES, accesses - first);
+      for (let lane = 0; lane < count; lane++) {
+        const access = first + lane;
+        const row = isAlongRows ? Math.floor(access / vectors) : access % rows;
+        const vector = isAlongRows ? access % vectors : Math.floor(access / rows);
+        lanes[lane] = place(row, vector * elements) / elements;
+      }
+      banks.add(lanes, 0, count);
+    }
+    cost.wavefronts += banks.wavefronts;
+    cost.idealWavefronts += banks.idealWavefronts;
+  }
+  return cost;
+}
+
 function widestAccess({ elementBytes, rowBytes, columnBytes }: WalkedTile): number {
   return Math.max(elementBytes, rowBytes, columnBytes);
 }
@@ -169,31 +218,26 @@ function alignmentOf(bytes: number): number {
 function checkTile(tile: SharedTile): WalkedTile {
   requireObject(ACTION, "tile", tile);
   const { rows, columns, elementBytes, access = {} } = tile;
-  requireInteger(ACTION, "rows", rows, 0, MOST_BYTES);
-  requireInteger(ACTION, "columns", columns, 0, MOST_BYTES);
+  requireInteger(ACTION, "rows", rows, 0, MAX_BYTES);
+  requireInteger(ACTION, "columns", columns, 0, MAX_BYTES);
   requireOneOf(ACTION, "elementBytes", elementBytes, [1, 2, 4, 8, 16]);
-  if (rows * columns * elementBytes > MOST_BYTES) {
+  if (rows * columns * elementBytes > MAX_BYTES) {
     throw new RangeError(
-      `Cannot ${ACTION} as it must have at most ${MOST_BYTES} bytes: it has ` +
+      `Cannot ${ACTION} as it must have at most ${MAX_BYTES} bytes: it has ` +
         `${rows} × ${columns} × ${elementBytes}`,
     );
   }
   requireObject(ACTION, "access", access);
   const { rows: rowBytes = elementBytes, columns: columnBytes = elementBytes } = access;
-  const walked = { rows, columns, elementBytes, rowBytes, columnBytes };
-  checkAccess("access.rows", rowBytes, walked);
-  checkAccess("access.columns", columnBytes, walked);
-  return walked;
-}
-
-function checkAccess(name: string, bytes: unknown, { columns, elementBytes }: WalkedTile): void {
   const allowed = [0, 1, 2, 4, 8, 16].filter((each) => each === 0 || each >= elementBytes);
-  requireOneOf(ACTION, name, bytes, allowed);
-  if (bytes !== 0 && columns * elementBytes % bytes !== 0) {
-    throw new RangeError(
-      `Cannot ${ACTION} as ${name} must divide the ${
-        columns * elementBytes
-      } bytes of a row: it is ${describeInput(bytes)}`,
-    );
+  const ofRow = columns * elementBytes;
+  for (
+    const [name, bytes] of [["access.rows", rowBytes], ["access.columns", columnBytes]] as const
+  ) {
+    requireOneOf(ACTION, name, bytes, allowed);
+    if (bytes !== 0 && ofRow % bytes !== 0) {
+      throw rangeError(ACTION, name, `divide the ${ofRow} bytes of a row`, bytes);
+    }
   }
+  return { rows, columns, elementBytes, rowBytes, columnBytes };
 }

@@ -3,7 +3,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { analyzeAccess, BankCounter } from "../../../src/lab/analysis/mod.ts";
+import { analyzeAccess, bankConflicts } from "../../../src/lab/analysis/mod.ts";
 import { requestBanks } from "../../../src/cli/pictures/request_banks.ts";
 import { requestSectors } from "../../../src/cli/pictures/request_sectors.ts";
 
@@ -46,13 +46,10 @@ Deno.test("the drawn wavefronts are those that the analysis counts", () => {
   const small = fc.array(fc.nat(5000), { maxLength: 70 });
   fc.assert(fc.property(small, elementBytes, (indices, bytes) => {
     const requests = requestBanks(indices, bytes);
-    const counter = new BankCounter(bytes);
-    for (let from = 0; from < indices.length; from += 32) {
-      counter.add(indices, from, Math.min(indices.length, from + 32));
-    }
+    const counted = bankConflicts(indices, { elementBytes: bytes });
     const sum = (figure: (request: typeof requests[number]) => number) =>
       requests.reduce((total, request) => total + figure(request), 0);
-    assertEquals(sum(({ wavefronts }) => wavefronts), counter.wavefronts);
-    assertEquals(sum(({ idealWavefronts }) => idealWavefronts), counter.idealWavefronts);
+    assertEquals(sum(({ wavefronts }) => wavefronts), counted.wavefronts);
+    assertEquals(sum(({ idealWavefronts }) => idealWavefronts), counted.idealWavefronts);
   }));
 });

@@ -5,7 +5,7 @@ function advice(index: (i: number) => number, options: AccessOptions = {}): stri
   return analyzeAccess(Uint32Array.from({ length: 3200 }, (_, i) => index(i)), options).advice;
 }
 
-Deno.test("there is no advice where there is nothing to gain", () => {
+Deno.test("`advice` is empty when there is nothing to gain", () => {
   assertEquals(advice((i) => i), "");
   assertEquals(advice((i) => 3200 - i - 1), "");
   assertEquals(advice(() => 7), "");
@@ -13,7 +13,7 @@ Deno.test("there is no advice where there is nothing to gain", () => {
   assertEquals(advice((i) => Math.floor(i / 32) * 1024 + i % 32), "");
 });
 
-Deno.test("advice says what is wasted and what to do", () => {
+Deno.test("`advice` names the waste and a remedy", () => {
   assertMatch(advice((i) => i + 1), /touches 5 sectors where 4 .* 20 % .* multiple of 8 elements/);
   assertMatch(
     advice((i) => 3 * i),
@@ -38,7 +38,7 @@ Deno.test("advice says what is wasted and what to do", () => {
   assertMatch(advice((i) => i % 100 * 100 + Math.floor(i / 100)), /transpose/);
 });
 
-Deno.test("advice for random accesses depends on whether lines are used again", () => {
+Deno.test("`advice` suggests a remedy for random accesses when lines are reused", () => {
   const mixed = (i: number) => {
     const hash = Math.imul(i + 1 ^ i >>> 5, 0x9e3779b1);
     return Math.imul(hash ^ hash >>> 15, 0x85ebca6b) >>> 12;
@@ -52,12 +52,12 @@ Deno.test("advice for random accesses depends on whether lines are used again", 
   );
 });
 
-Deno.test("advice says first that accesses fault where they are not aligned", () => {
+Deno.test("`advice` begins with the fault when accesses are not aligned", () => {
   assertMatch(advice((i) => i, { offset: 2 }), /^Accesses of 4 bytes fault .* instead of byte 2\./);
   assertEquals(advice((i) => i, { offset: 4, elementBytes: 12 }).includes("fault"), false);
 });
 
-Deno.test("a few outliers of a sequence are named", () => {
+Deno.test("`advice` names the outliers when a sequence has a few", () => {
   assertMatch(
     advice((i) => i % 50 === 49 ? 10 ** 6 + i * i : i),
     /64 accesses leave the sequence/,

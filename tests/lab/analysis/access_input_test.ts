@@ -11,7 +11,7 @@ import {
 
 const VALUES = Array.from({ length: 100 }, (_, i) => i % 40 + 3 * Math.floor(i / 40));
 
-Deno.test("every kind of array and iterable is understood alike", async () => {
+Deno.test("`analyzeAccess()` takes every kind of array and iterable", async () => {
   const expected = analyzeAccess(VALUES);
   const arrays = [
     Int8Array,
@@ -45,7 +45,7 @@ Deno.test("every kind of array and iterable is understood alike", async () => {
   assertEquals(await analyzeAccess(stream()), expected);
 });
 
-Deno.test("views into buffers, shared ones and growing ones are read where they lie", () => {
+Deno.test("`analyzeAccess()` takes views into buffers, shared and resizable ones", () => {
   const expected = analyzeAccess(VALUES);
   const resizable = new ArrayBuffer(1000, { maxByteLength: 2000 });
   for (const buffer of [new ArrayBuffer(1000), new SharedArrayBuffer(1000), resizable]) {
@@ -58,7 +58,7 @@ Deno.test("views into buffers, shared ones and growing ones are read where they 
   assertEquals(analyzeAccess(wide), expected);
 });
 
-Deno.test("indices of all sizes may follow each other", () => {
+Deno.test("`AccessAnalyzer.add()` takes indices of mixed sizes", () => {
   const pieces = [[0, 1, 2], [2 ** 32 + 3, 2 ** 32 + 4], [5, 6], [2 ** 53 - 1]];
   const analyzer = new AccessAnalyzer();
   analyzer.add(Uint8Array.from(pieces[0]!));
@@ -68,7 +68,7 @@ Deno.test("indices of all sizes may follow each other", () => {
   assertEquals(analyzer.report(), analyzeAccess(pieces.flat()));
 });
 
-Deno.test("`analyzeAccess()` throws for what is no index, with its position", () => {
+Deno.test("`analyzeAccess()` throws with the position when a value is not an index", () => {
   const bad: readonly [Iterable<number | bigint>, string][] = [
     [[0, 1, -1], "position 2 must be an integer in 0..9007199254740991: it is -1"],
     [[0.5], "position 0 must be an integer in 0..9007199254740991: it is 0.5"],
@@ -93,17 +93,17 @@ Deno.test("`analyzeAccess()` throws for what is no index, with its position", ()
   assertEquals(analyzeAccess([-0]).count, 1);
 });
 
-Deno.test("positions count from the first index of all", () => {
+Deno.test("`AccessAnalyzer.add()` counts positions from the first index of all", () => {
   const analyzer = new AccessAnalyzer();
   analyzer.add(new Uint32Array(10_000));
   assertThrows(() => analyzer.add([1, 2, -5]), RangeError, "position 10002");
   assertThrows(() => analyzer.add(Int16Array.of(7, -1)), RangeError, "position 10003");
-  // What was before a bad index has been added, and more may follow.
+  // Indices before a bad one have been added, and more may follow.
   analyzer.add([9]);
   assertEquals(analyzer.report().count, 10_004);
 });
 
-Deno.test("`analyzeAccess()` throws for what is not indices at all", async () => {
+Deno.test("`analyzeAccess()` throws when given no indices", async () => {
   const nothings: unknown[] = ["012", 5, null, undefined, {}, () => 1, new ArrayBuffer(8), 1n];
   for (const indices of [...nothings, new DataView(new ArrayBuffer(8)), Symbol.iterator]) {
     assertThrows(() => analyzeAccess(indices as number[]), TypeError, "indices must be");
@@ -125,7 +125,7 @@ Deno.test("`analyzeAccess()` throws for what is not indices at all", async () =>
   assertThrows(() => analyzeAccess(transferred), TypeError, "transferred");
 });
 
-Deno.test("`analyzeAccess()` throws for options that are not allowed", () => {
+Deno.test("`analyzeAccess()` throws when an option is not allowed", () => {
   const bad: readonly [Record<string, unknown>, ErrorConstructor, string][] = [
     [{ elementBytes: 0 }, RangeError, "must be one of 1, 2, 4, 8, 12, 16: it is 0"],
     [{ elementBytes: 3 }, RangeError, "it is 3"],
@@ -145,7 +145,7 @@ Deno.test("`analyzeAccess()` throws for options that are not allowed", () => {
   assertThrows(() => analyzeAccess([1], null as unknown as AccessOptions), TypeError, "options");
 });
 
-Deno.test("no access costs nothing and could not be better", () => {
+Deno.test("`analyzeAccess()` reports zero counts when there are no accesses", () => {
   for (const indices of [[], new Uint32Array(0), new Set<number>()]) {
     const { kind, count, requests, sectors, efficiency, advice, reuse } = analyzeAccess(indices, {
       reuse: true,
@@ -155,7 +155,7 @@ Deno.test("no access costs nothing and could not be better", () => {
   }
 });
 
-Deno.test("messages name what was to be done with indices", () => {
+Deno.test("functions name their action when an index is not allowed", () => {
   const transferred = new Uint32Array(8);
   transferred.buffer.transfer();
   const cases: readonly (readonly [string, (indices: AccessIndices) => unknown])[] = [
@@ -174,7 +174,7 @@ Deno.test("messages name what was to be done with indices", () => {
   }
 });
 
-Deno.test("what is being added cannot ask for the report, and loses nothing by it", () => {
+Deno.test("`report()` throws when called by an iterable that is being added", () => {
   const analyzer = new AccessAnalyzer();
   const message = "Cannot make a report as accesses are being added";
   analyzer.add((function* () {
@@ -189,7 +189,7 @@ Deno.test("what is being added cannot ask for the report, and loses nothing by i
   assertEquals([kind, count], ["sequential", 4]);
 });
 
-Deno.test("arrays that are not what they seem end in an error or a report", () => {
+Deno.test("`analyzeAccess()` throws or reports when an array is a subclass or proxy", () => {
   class Liar extends Uint32Array {
     override get length(): never {
       return 2 ** 40 as never;
@@ -198,7 +198,7 @@ Deno.test("arrays that are not what they seem end in an error or a report", () =
   assertThrows(() => analyzeAccess(new Liar(4)), RangeError);
   class Named extends Uint32Array {}
   assertEquals(analyzeAccess(Named.of(0, 1, 2)).kind, "sequential");
-  // A proxy is no typed array, and what it hands on is asked of the wrong one.
+  // A proxy is not a typed array, although it forwards to one.
   assertThrows(() => analyzeAccess(new Proxy(Uint32Array.of(0, 1), {})), TypeError);
   assertEquals(analyzeAccess(new Proxy([0, 1, 2], {})).kind, "sequential");
   const failing = {
@@ -210,7 +210,7 @@ Deno.test("arrays that are not what they seem end in an error or a report", () =
   assertThrows(() => analyzeAccess(failing), Error, "the source failed");
 });
 
-Deno.test("a report is made once", () => {
+Deno.test("`report()` returns the same report when called again", () => {
   const analyzer = new AccessAnalyzer();
   analyzer.add([1, 2]);
   const report = analyzer.report();

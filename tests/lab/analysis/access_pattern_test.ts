@@ -26,7 +26,7 @@ function randomUnits(seed: number): () => number {
   };
 }
 
-Deno.test("what the Rust original confuses or overlooks is told apart", () => {
+Deno.test("`analyzeAccess()` distinguishes signed strides, broadcasts and outliers", () => {
   // It reports |stride|, a stride of 0 for a broadcast, and random for one outlier or two indices.
   assertEquals(pattern([0, 2, 4, 6, 8]), exactly("strided", 2));
   assertEquals(pattern([10, 7, 4, 1]), exactly("strided", -3));
@@ -47,7 +47,7 @@ Deno.test("what the Rust original confuses or overlooks is told apart", () => {
   assertEquals(analyzeAccess(range(64, (i) => 64 * i)).efficiency, 0.125);
 });
 
-Deno.test("few indices have a kind", () => {
+Deno.test("`kind` is exact for a few indices", () => {
   assertEquals(pattern([]), exactly("empty", null));
   assertEquals(pattern([7]), exactly("sequential", 1));
   assertEquals(pattern([7, 7]), exactly("broadcast", 0));
@@ -57,7 +57,7 @@ Deno.test("few indices have a kind", () => {
   assertEquals(pattern([90, 3, 41, 8]).kind, "random");
 });
 
-Deno.test("regular patterns of every length are exact", () => {
+Deno.test("`kind` and `stride` are exact for regular patterns of any length", () => {
   const strides = [0, 1, -1, 2, -7, 32, 1_000_003, -(2 ** 31), 2 ** 32, 2 ** 37];
   for (const stride of strides) {
     for (const count of [3, 31, 32, 33, 63, 65, 8191, 8192, 8193, 20_000]) {
@@ -74,7 +74,7 @@ Deno.test("regular patterns of every length are exact", () => {
   }
 });
 
-Deno.test("rows of tiles are found with their pitch", () => {
+Deno.test("`tile` is found for rows with a pitch", () => {
   const rows = (count: number, columns: number, pitch: number, stride = 1) =>
     range(count, (i) => 2 ** 20 + Math.floor(i / columns) * pitch + i % columns * stride);
   const tile = (columns: number, rows: number, pitch: number) => ({ columns, rows, pitch });
@@ -89,7 +89,7 @@ Deno.test("rows of tiles are found with their pitch", () => {
   assertEquals(pattern(rows(64 * 64, 64, 1, 64)), exactly("blocked", 64, tile(64, 64, 1)));
   assertEquals(pattern(rows(300, 3, 1)), exactly("blocked", 1, tile(3, 100, 1)));
   assertEquals(pattern(rows(300, 4, 3)), exactly("blocked", 1, tile(4, 75, 3)));
-  // Runs that are much longer than what is looked at at once.
+  // Runs that are much longer than a batch.
   assertEquals(pattern(rows(90_000, 30_000, 10 ** 6)).tile, tile(30_000, 3, 10 ** 6));
 });
 
@@ -108,7 +108,7 @@ function tiled(height: number, width: number, rows: number, columns: number): nu
   return indices;
 }
 
-Deno.test("tiles of a matrix that follow each other are found with their rows", () => {
+Deno.test("`tile` has the rows of tiles that follow each other", () => {
   for (const [rows, columns] of [[16, 16], [2, 2], [8, 32], [32, 4], [3, 5]] as const) {
     const indices = tiled(rows * 4, columns * 8, rows, columns);
     const tile = { columns, rows, pitch: columns * 8 };
@@ -117,7 +117,7 @@ Deno.test("tiles of a matrix that follow each other are found with their rows", 
   }
 });
 
-Deno.test("a stray index of tiles counts once, also where a tile begins", () => {
+Deno.test("`outliers` is 1 when an index of a tile is replaced", () => {
   const indices = tiled(64, 128, 16, 16);
   for (const place of [0, 1, 255, 256, 257, 272, 2048, 2049, 4000]) {
     const { tile, outliers } = pattern(indices.with(place, 10 ** 6));
@@ -127,7 +127,7 @@ Deno.test("a stray index of tiles counts once, also where a tile begins", () => 
   }
 });
 
-Deno.test("a last run that is longer than the others is one outlier", () => {
+Deno.test("`outliers` is 1 when the last run is longer", () => {
   const rows = range(160, (i) => Math.floor(i / 16) * 100 + i % 16);
   const longer = [...rows, ...range(5, (i) => 916 + i)];
   assertEquals(pattern(longer), {
@@ -139,7 +139,7 @@ Deno.test("a last run that is longer than the others is one outlier", () => {
   });
 });
 
-Deno.test("a stray index counts once, wherever it stands", () => {
+Deno.test("`outliers` is 1 when an index is replaced or inserted", () => {
   const patterns = {
     sequential: range(4096, (i) => i),
     reversed: range(4096, (i) => 4096 - i),
@@ -166,7 +166,7 @@ Deno.test("a stray index counts once, wherever it stands", () => {
   }
 });
 
-Deno.test("a sequence with one access in a hundred at random stays one, counted exactly", () => {
+Deno.test("`outliers` is exact when one access in a hundred is random", () => {
   const random = randomUnits(3);
   const indices = Uint32Array.from({ length: 200_000 }, (_, i) => i);
   let strays = 0;
@@ -193,7 +193,7 @@ function referenceOutliers(indices: readonly number[], stride: number): number {
   return followed.filter((one) => !one).length;
 }
 
-Deno.test("accesses follow a stride as it is defined", () => {
+Deno.test("`outliers` agrees with its definition", () => {
   const strayed = fc.oneof(
     { weight: 12, arbitrary: fc.constant(null) },
     { weight: 1, arbitrary: fc.nat(40) },
@@ -221,7 +221,7 @@ Deno.test("accesses follow a stride as it is defined", () => {
   assert(compared > 200, `${compared}`);
 });
 
-Deno.test("random accesses are random, in a wide range and in a narrow one", () => {
+Deno.test("`kind` is random for random accesses in any range", () => {
   for (const spread of [2 ** 32, 2 ** 20, 1000, 16, 7]) {
     const random = randomUnits(spread);
     const indices = Uint32Array.from({ length: 50_000 }, () => random() * spread);
@@ -231,7 +231,7 @@ Deno.test("random accesses are random, in a wide range and in a narrow one", () 
   }
 });
 
-Deno.test("a pattern that begins late is found, and what was before it counts", () => {
+Deno.test("`stride` is found when the pattern begins late", () => {
   const random = randomUnits(9);
   const indices = range(100_000, (i) => i < 20_000 ? Math.floor(random() * 2 ** 40) : 5 * i);
   const { kind, stride, outliers } = pattern(indices);
@@ -258,7 +258,7 @@ const regular = fc.record({
   return indices;
 });
 
-Deno.test("jumps of 2^32 there and back are jumps", () => {
+Deno.test("`outliers` counts jumps of 2^32 and back", () => {
   const away = (i: number) => i >= 1000 && i < 1003 ? i + 2 ** 32 : i;
   const { kind, outliers, tile } = pattern(range(4000, away));
   assertEquals([kind, outliers, tile], ["sequential", 2, null]);
@@ -267,7 +267,7 @@ Deno.test("jumps of 2^32 there and back are jumps", () => {
   assertEquals(near.outliers, outliers);
 });
 
-Deno.test("a pattern does not depend on where it begins", () => {
+Deno.test("the pattern is the same when all indices are shifted", () => {
   fc.assert(
     fc.property(regular, fc.constantFrom(1, 12_345, 2 ** 31, 2 ** 45), (indices, shift) => {
       assertEquals(pattern(indices.map((index) => index + shift)), pattern(indices));
@@ -276,7 +276,7 @@ Deno.test("a pattern does not depend on where it begins", () => {
   );
 });
 
-Deno.test("the reverse of a stride is its negative", () => {
+Deno.test("`stride` changes its sign when the indices are reversed", () => {
   fc.assert(
     fc.property(regular, (indices) => {
       const forth = pattern(indices);
@@ -288,7 +288,7 @@ Deno.test("the reverse of a stride is its negative", () => {
   );
 });
 
-Deno.test("in whatever pieces indices come, the report is that of all at once", () => {
+Deno.test("`report()` does not depend on the pieces that were added", () => {
   fc.assert(
     fc.property(
       fc.array(regular, { minLength: 1, maxLength: 24 }),

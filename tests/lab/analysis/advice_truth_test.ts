@@ -10,7 +10,7 @@ import {
 
 const COUNT = 32 * 64;
 
-/** Runs of accesses a stride apart, which begin a pitch apart; moved so that none is negative. */
+/** Runs of accesses a stride apart, which begin a pitch apart; moved until none is negative. */
 function runs(columns: number, stride: number, pitch: number, base = 0): IndexArray {
   const last = Math.floor((COUNT - 1) / columns);
   const least = Math.min(0, last * pitch) + Math.min(0, (Math.min(columns, COUNT) - 1) * stride);
@@ -40,7 +40,7 @@ function* patterns() {
   }
 }
 
-Deno.test("to pad a pitch or to begin at a sector, where it is advised, saves sectors", () => {
+Deno.test("`advice` to pad a pitch or align runs saves sectors when followed", () => {
   let followed = 0;
   for (const { elementBytes, columns, pitch, base, stride } of patterns()) {
     const before = analyzeAccess(runs(columns, stride, pitch, base), { elementBytes });
@@ -71,7 +71,7 @@ function follow(report: AccessReport): IndexArray | null {
   return runs(tile!.columns, report.stride!, Math.sign(tile!.pitch) * pitch[0]!);
 }
 
-Deno.test("to pad rows in shared memory, where it is advised, saves wavefronts", () => {
+Deno.test("`bankAdvice` to pad rows saves wavefronts when followed", () => {
   let followed = 0;
   for (const { elementBytes, columns, pitch, base, stride } of patterns()) {
     if (base !== 0) continue;
@@ -89,7 +89,7 @@ Deno.test("to pad rows in shared memory, where it is advised, saves wavefronts",
   assert(followed > 100, `only ${followed} patterns were advised so`);
 });
 
-Deno.test("advice for few accesses, small tiles and huge distances is no less true", () => {
+Deno.test("`bankAdvice` holds for few accesses, small tiles and huge distances", () => {
   const few = analyzeAccess(Uint32Array.from({ length: 16 }, (_, i) => 32 * i));
   assertMatch(few.bankAdvice, /15 wavefronts an access: pad the stride of 32 elements to 33\.$/);
   const tiles = (i: number) => (i >> 4) * 2 ** 16 + (i >> 2 & 3) * 1024 + (i & 3);
@@ -107,7 +107,7 @@ Deno.test("advice for few accesses, small tiles and huge distances is no less tr
   assertMatch(stray.bankAdvice, /, which no padding of rows avoids\.$/);
 });
 
-Deno.test("a stride that conflicts is padded to one that does not", () => {
+Deno.test("`bankAdvice` pads a stride until no bank conflicts", () => {
   for (const elementBytes of [1, 2, 4, 8, 12, 16]) {
     for (const stride of [2, 3, 4, 5, 6, 7, 8, 31, 32, 33, 63, 64, 65, 66, 128, 130, 256, -32]) {
       const report = analyzeAccess(runs(COUNT, stride, 0), { elementBytes });

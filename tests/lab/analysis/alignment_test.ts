@@ -1,14 +1,14 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import {
-  type AlignmentUse,
+  type AlignmentOptions,
   calculateAlignment,
   paddedShape,
   padTo,
   pitchOf,
 } from "../../../src/lab/analysis/mod.ts";
 
-Deno.test("data of up to a sector lies in one, of up to a line in one, wherever it begins", () => {
+Deno.test("`calculateAlignment()` keeps small data in one sector or line", () => {
   for (let bytes = 1; bytes <= 128; bytes++) {
     const { alignment } = calculateAlignment(bytes);
     const unit = bytes <= 32 ? 32 : 128;
@@ -19,18 +19,13 @@ Deno.test("data of up to a sector lies in one, of up to a line in one, wherever 
   }
 });
 
-Deno.test("larger data begins at a line, and from 64 KiB on as allocations do", () => {
+Deno.test("`calculateAlignment()` returns a line for larger data and 256 from 64 KiB on", () => {
   const alignmentOf = (bytes: number) => calculateAlignment(bytes).alignment;
   assertEquals([129, 1023, 1024, 65535].map(alignmentOf), [128, 128, 128, 128]);
   assertEquals([65536, 2 ** 40].map(alignmentOf), [256, 256]);
 });
 
-Deno.test("the original gave 32 bytes to what needs one, and to what spans eight lines", () => {
-  assertEquals(calculateAlignment(1).alignment, 1);
-  assertEquals(calculateAlignment(1000).alignment, 128);
-});
-
-Deno.test("elements are aligned as their loads need it", () => {
+Deno.test("`calculateAlignment()` returns at least the alignment of an element", () => {
   const natural = [1, 2, 4, 8, 12, 16].map((elementBytes) =>
     calculateAlignment(elementBytes, { elementBytes }).alignment
   );
@@ -42,7 +37,7 @@ Deno.test("elements are aligned as their loads need it", () => {
   assertEquals(calculateAlignment(24, { elementBytes: 12 }).alignment, 32);
 });
 
-Deno.test("vectors are as wide as the data's size and alignment allow", () => {
+Deno.test("`vectorBytes` is limited by size and alignment", () => {
   const vectorOf = (bytes: number, elementBytes: number) =>
     calculateAlignment(bytes, { elementBytes }).vectorBytes;
   assertEquals(vectorOf(4096, 4), 16);
@@ -53,8 +48,9 @@ Deno.test("vectors are as wide as the data's size and alignment allow", () => {
   assertEquals(vectorOf(36, 12), 4);
 });
 
-Deno.test("tensor maps and textures have alignments of their own", () => {
-  const alignmentOf = (use: AlignmentUse) => calculateAlignment(100, { use }).alignment;
+Deno.test("`calculateAlignment()` follows the option `use`", () => {
+  const alignmentOf = (use: NonNullable<AlignmentOptions["use"]>) =>
+    calculateAlignment(100, { use }).alignment;
   assertEquals(alignmentOf("tensor-map"), 16);
   assertEquals(alignmentOf("tensor-map-shared"), 128);
   assertEquals(alignmentOf("texture"), 512);
@@ -62,7 +58,7 @@ Deno.test("tensor maps and textures have alignments of their own", () => {
   assertEquals([alignment, waste], [256, 156]);
 });
 
-Deno.test("padded sizes are the least multiples, for all sizes and alignments", () => {
+Deno.test("`padTo()` returns the least multiple", () => {
   const size = fc.oneof(fc.nat(1000), fc.maxSafeNat());
   fc.assert(fc.property(size, fc.integer({ min: 1, max: 1000 }), (extent, multiple) => {
     if (extent > Number.MAX_SAFE_INTEGER - 1000) return;
@@ -76,7 +72,7 @@ Deno.test("padded sizes are the least multiples, for all sizes and alignments", 
   assertEquals([padTo(0, 32), padTo(1, 32), padTo(32, 32), padTo(33, 32)], [0, 32, 32, 64]);
 });
 
-Deno.test("shapes are padded from the last extent on", () => {
+Deno.test("`paddedShape()` pads from the last extent on", () => {
   assertEquals(paddedShape([3, 100, 30], [64, 32]), {
     ...{ shape: [3, 128, 32], elements: 12288, padding: 3288, waste: 3288 / 12288 },
   });
@@ -84,7 +80,7 @@ Deno.test("shapes are padded from the last extent on", () => {
   assertEquals(paddedShape([0, 5], [4, 4]), { shape: [0, 8], elements: 0, padding: 0, waste: 0 });
 });
 
-Deno.test("pitches are those of cudaMallocPitch, or of any power of two", () => {
+Deno.test("`pitchOf()` agrees with cudaMallocPitch, or pads to any power of two", () => {
   assertEquals([0, 1, 512, 513].map((columns) => pitchOf(columns, 1).pitch), [0, 512, 512, 1024]);
   assertEquals(pitchOf(100, 12), { pitch: 1536, elements: 128, padding: 336, waste: 336 / 1536 });
   assertEquals(pitchOf(10, 12), { pitch: 512, elements: null, padding: 392, waste: 392 / 512 });
@@ -92,7 +88,7 @@ Deno.test("pitches are those of cudaMallocPitch, or of any power of two", () => 
   assertEquals(pitchOf(5, 4, { alignment: 16 }).elements, 8);
 });
 
-Deno.test("sizes that are none are refused, with what is allowed and what came", () => {
+Deno.test("alignment and padding functions throw when a size is not allowed", () => {
   const refused = (make: () => unknown, message: string, kind = RangeError) =>
     assertThrows(make, kind, message);
   for (const bytes of [-1, 0.5, NaN, Infinity, 2 ** 53]) {

@@ -7,7 +7,7 @@ import {
   transposedLayout,
   zOrderLayout,
 } from "../../../src/lab/analysis/mod.ts";
-import { indexList } from "../../../src/lab/analysis/index_list.ts";
+import { indexList } from "../../../src/lab/analysis/index_batch.ts";
 
 const data = new Float32Array(12);
 
@@ -15,7 +15,7 @@ function refused(make: () => unknown, message: string, kind = RangeError): void 
   assertThrows(make, kind, message);
 }
 
-Deno.test("indices that are no element's are refused, by position", () => {
+Deno.test("`optimizeLayout()` throws when an index is not below the length", () => {
   const action = "Cannot optimise the layout as the index at position 2 must be in 0..11: it is";
   for (const list of [[0, 1, 12], Uint32Array.of(0, 1, 12), Float64Array.of(0, 1, 12)]) {
     refused(() => optimizeLayout(data, list), `${action} 12`);
@@ -33,7 +33,7 @@ Deno.test("indices that are no element's are refused, by position", () => {
   refused(() => optimizeLayout(data, ["1"] as never), "a number or a bigint", TypeError);
 });
 
-Deno.test("data and options that are none are refused", () => {
+Deno.test("`optimizeLayout()` throws when data or an option is not allowed", () => {
   refused(() => optimizeLayout([1, 2] as never, []), "data must be a typed array", TypeError);
   refused(() => optimizeLayout(new DataView(new ArrayBuffer(4)) as never, []), "data", TypeError);
   const gone = new Float32Array(4);
@@ -56,7 +56,7 @@ Deno.test("data and options that are none are refused", () => {
   refused(() => optimizeLayout(data, [], null as never), "options must be an object", TypeError);
 });
 
-Deno.test("shapes that are none are refused", () => {
+Deno.test("layout functions throw when a shape is not allowed", () => {
   for (const layoutOf of [transposedLayout, zOrderLayout]) {
     refused(() => layoutOf({ rows: 1.5, columns: 2 }), "rows must be an integer in 0");
     refused(() => layoutOf({ rows: 2, columns: 2 ** 53 }), "columns must be an integer in 0");
@@ -71,7 +71,7 @@ Deno.test("shapes that are none are refused", () => {
   refused(() => firstTouchLayout([4], 4), "the index at position 0 must be in 0..3: it is 4");
 });
 
-Deno.test("layouts refuse arrays that do not fit", () => {
+Deno.test("`apply()` throws when an array does not fit", () => {
   const layout = transposedLayout({ rows: 3, columns: 4 });
   refused(() => layout.apply(new Uint8Array(11)), "data must have 12 elements: it has 11");
   refused(() => layout.undo(new Uint8Array(13)), "Cannot undo the layout as data must have 12");
@@ -92,7 +92,7 @@ Deno.test("layouts refuse arrays that do not fit", () => {
   refused(() => layout.apply("data" as never), "data must be a typed array: it is a", TypeError);
 });
 
-Deno.test("places outside of a layout are refused", () => {
+Deno.test("`newIndex()` and `oldIndex()` throw when an index is outside", () => {
   const layout = transposedLayout({ rows: 3, columns: 4 });
   for (const index of [-1, 12, 0.5, NaN]) {
     refused(() => layout.newIndex(index), `index must be an integer in 0..11: it is ${index}`);
@@ -102,7 +102,7 @@ Deno.test("places outside of a layout are refused", () => {
   refused(() => layout.rewrite([12]), "Cannot rewrite accesses as the index at position 0 must be");
 });
 
-Deno.test("tables of more than 2^32 indices are refused", () => {
+Deno.test("`newIndices()` throws when there are more than 2^32 elements", () => {
   const layout = transposedLayout({ rows: 2 ** 20, columns: 2 ** 13 });
   const message = "at most 4294967296 elements: it has 8589934592";
   refused(() => layout.newIndices(), message);

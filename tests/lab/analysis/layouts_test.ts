@@ -1,15 +1,14 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import {
-  type DataArray,
   type DataLayout,
   firstTouchLayout,
+  type IndexArray,
   structureOfArraysLayout,
   tiledLayout,
   transposedLayout,
   zOrderLayout,
 } from "../../../src/lab/analysis/mod.ts";
-import { moveAlongCurve } from "../../../src/lab/analysis/curve_copies.ts";
 import { KINDS } from "./typed_array_kinds.ts";
 
 /** Extents where blocks, squares, words and tiles begin and end. */
@@ -44,7 +43,7 @@ const layout: fc.Arbitrary<DataLayout> = fc.oneof(
 );
 
 /** Random bits, as every kind of array can hold them: of floats, numbers that are none as well. */
-function randomBits(Kind: typeof KINDS[number], length: number, before: number): DataArray {
+function randomBits(Kind: typeof KINDS[number], length: number, before: number): IndexArray {
   const width = Kind.BYTES_PER_ELEMENT;
   const bytes = new Uint8Array((length + before) * width);
   for (let i = 0; i < bytes.length; i += 65536) {
@@ -53,11 +52,11 @@ function randomBits(Kind: typeof KINDS[number], length: number, before: number):
   return new Kind(bytes.buffer, before * width, length);
 }
 
-function bitsOf({ buffer, byteOffset, byteLength }: DataArray): Uint8Array {
+function bitsOf({ buffer, byteOffset, byteLength }: IndexArray): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
-Deno.test("layouts are one to one, and tables, formulas and moved elements agree", () => {
+Deno.test("layouts are one to one, in tables, formulas and moved elements", () => {
   fc.assert(
     fc.property(layout, (each) => {
       const { length } = each;
@@ -80,7 +79,7 @@ Deno.test("layouts are one to one, and tables, formulas and moved elements agree
   );
 });
 
-Deno.test("data of every kind comes back bit for bit, also from the middle of a buffer", () => {
+Deno.test("`undo()` restores every kind of data bit for bit", () => {
   fc.assert(
     fc.property(layout, fc.constantFrom(...KINDS), fc.nat(3), (each, Kind, before) => {
       const data = randomBits(Kind, each.length, before);
@@ -102,34 +101,12 @@ Deno.test("data of every kind comes back bit for bit, also from the middle of a 
   );
 });
 
-Deno.test("signalling numbers that are none keep every bit", () => {
+Deno.test("`apply()` keeps the bits of signalling NaNs", () => {
   const layout = transposedLayout({ rows: 4, columns: 4 });
   const floats = new Float32Array(new Uint32Array(16).fill(0x7f800001).buffer);
   const doubles = new Float64Array(new BigUint64Array(16).fill(0x7ff0000000000001n).buffer);
   assertEquals(bitsOf(layout.apply(floats)), bitsOf(floats));
   assertEquals(bitsOf(layout.apply(doubles)), bitsOf(doubles));
-});
-
-Deno.test("a transposed matrix has at column × rows + row what was at row × columns + column", () => {
-  for (
-    const [rows, columns] of [[3, 5], [64, 64], [65, 63], [130, 4], [4, 130], [200, 3]] as const
-  ) {
-    const layout = transposedLayout({ rows, columns });
-    for (const Kind of KINDS) {
-      const data = randomBits(Kind, rows * columns, 0);
-      const moved = layout.apply(data);
-      const [from, to] = [bitsOf(data), bitsOf(moved)];
-      const width = Kind.BYTES_PER_ELEMENT;
-      for (let i = 0; i < rows * columns; i++) {
-        const place = i % columns * rows + Math.floor(i / columns);
-        for (let byte = 0; byte < width; byte++) {
-          if (to[place * width + byte] !== from[i * width + byte]) {
-            throw new Error(`${Kind.name} of ${rows} × ${columns}: element ${i} is wrong`);
-          }
-        }
-      }
-    }
-  }
 });
 
 /** Rows and columns in the order of their Morton codes, found by sorting. */
@@ -146,13 +123,13 @@ function sortedByCode(rows: number, columns: number): number[] {
     .sort((a, b) => codeOf(a) - codeOf(b));
 }
 
-Deno.test("Z-order is the order of Morton codes, whatever the extents", () => {
+Deno.test("`zOrderLayout()` follows Morton codes for any extents", () => {
   for (const [rows, columns] of [[8, 8], [16, 8], [7, 13], [1, 100], [100, 1], [33, 65]] as const) {
     assertEquals([...zOrderLayout({ rows, columns }).oldIndices()], sortedByCode(rows, columns));
   }
 });
 
-Deno.test("formulas hold beyond 2^32 elements, in no memory", () => {
+Deno.test("layouts with a formula hold beyond 2^32 elements", () => {
   const rows = 2 ** 21 + 1;
   const columns = 2 ** 20 + 7;
   for (
@@ -172,7 +149,7 @@ Deno.test("formulas hold beyond 2^32 elements, in no memory", () => {
   assertEquals(square.newIndex(2 ** 25), 2 ** 50);
 });
 
-Deno.test("Z-order holds for extents whose logarithm is rounded", () => {
+Deno.test("`zOrderLayout()` holds for extents with a rounded logarithm", () => {
   for (const extent of [2 ** 48 - 1, 2 ** 48 + 1, 2 ** 49 + 1, 2 ** 50 + 1, 2 ** 52 + 1]) {
     for (const shape of [{ rows: extent, columns: 1 }, { rows: 1, columns: extent }]) {
       const line = zOrderLayout(shape);
@@ -188,28 +165,7 @@ Deno.test("Z-order holds for extents whose logarithm is rounded", () => {
   assertEquals(narrow.oldIndex(last), last);
 });
 
-Deno.test("a square of the curve reaches over rows that are too long for 32 bits", () => {
-  const columns = 2 ** 29;
-  const read: number[] = [];
-  const isEnough = new Error("a square has been read");
-  // Such a matrix has 4 GiB: what would be read of it is noted instead.
-  const from = new Proxy(new Uint8Array(0), {
-    get(_, name) {
-      if (read.push(Number(name)) === 64) throw isEnough;
-      return 0;
-    },
-    getPrototypeOf: () => Uint8Array.prototype,
-  });
-  try {
-    moveAlongCurve(from, new Uint8Array(64), { rows: 8, columns }, true);
-  } catch (error) {
-    assert(error === isEnough, String(error));
-  }
-  const square = sortedByCode(8, 8);
-  assertEquals(read, square.map((index) => Math.floor(index / 8) * columns + index % 8));
-});
-
-Deno.test("an array to move into is filled and returned", () => {
+Deno.test("`apply()` fills and returns the target when one is given", () => {
   const layout = tiledLayout({ rows: 6, columns: 6 }, { rows: 2, columns: 3 });
   const data = Float64Array.from({ length: 36 }, (_, index) => index);
   const into = new Float64Array(36).fill(-1);

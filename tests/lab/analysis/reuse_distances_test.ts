@@ -1,14 +1,63 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { analyzeAccess, type ReuseHistogram } from "../../../src/lab/analysis/mod.ts";
-import { ReuseDistances } from "../../../src/lab/analysis/reuse_distances.ts";
+import { hashLine, ReuseDistances } from "../../../src/lab/analysis/reuse_distances.ts";
 import { referenceLines } from "./reference_requests.ts";
-import {
-  type ReferenceHistogram,
-  referenceHistogram,
-  reuseTraces,
-  unitDraws,
-} from "./reuse_references.ts";
+
+/** A histogram that is counted exactly. */
+interface ReferenceHistogram {
+  readonly counts: number[];
+  readonly firstTouches: number;
+}
+
+/** Counts distances in a list of all lines, the newest last, that is looked through each time. */
+function referenceHistogram(lines: Iterable<number | bigint>): ReferenceHistogram {
+  const used: (number | bigint)[] = [];
+  const counts: number[] = [];
+  let firstTouches = 0;
+  for (const line of lines) {
+    const place = used.lastIndexOf(line);
+    if (place < 0) {
+      firstTouches++;
+    } else {
+      const distance = used.length - 1 - place;
+      const entry = distance === 0 ? 0 : Math.floor(Math.log2(distance)) + 1;
+      while (counts.length <= entry) counts.push(0);
+      counts[entry]!++;
+      used.splice(place, 1);
+    }
+    used.push(line);
+  }
+  return { counts, firstTouches };
+}
+
+/** Numbers in 0..1, the same each time. */
+function unitDraws(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = state + 0x6d2b79f5 | 0;
+    let mixed = Math.imul(state ^ state >>> 15, state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ mixed >>> 7, mixed | 61);
+    return ((mixed ^ mixed >>> 14) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Traces of 8000 accesses to some hundreds and thousands of lines. */
+function reuseTraces(): ReadonlyMap<string, number[]> {
+  const unit = unitDraws(7);
+  const trace = (line: (i: number) => number) =>
+    Array.from({ length: 8000 }, (_, i) => Math.floor(line(i)));
+  return new Map([
+    ["uniform", trace(() => unit() * 1400)],
+    ["Zipf", trace(() => Math.exp(unit() * Math.log(3000)))],
+    ["cyclic", trace((i) => i % 1331)],
+    ["a power of two apart", trace((i) => i % 1024 * 2 ** 20)],
+    ["columns", trace((i) => i % 64 * 32 + (i >> 6 & 15))],
+    ["nested", trace((i) => i % 40 + Math.floor(i / 400) * 40)],
+    ["beyond 2^32", trace((i) => 2 ** 32 * (i % 37) + 2 ** 31 * (i % 2) + 3 * (i % 1000))],
+    ["mixed", trace((i) => i % 3 === 0 ? i / 3 : i % 3 === 1 ? unit() * 90 : 5000 + i % 700)],
+  ]);
+}
 
 function histogram(lines: Iterable<number>, capacity: number): ReuseHistogram {
   const distances = new ReuseDistances(capacity);
@@ -16,7 +65,7 @@ function histogram(lines: Iterable<number>, capacity: number): ReuseHistogram {
   return distances.histogram();
 }
 
-Deno.test("distances are exact where all lines fit the sample", () => {
+Deno.test("`ReuseDistances` is exact when all lines fit the sample", () => {
   fc.assert(
     fc.property(
       fc.array(fc.oneof(fc.nat(12), fc.constantFrom(2 ** 32, 2 ** 32 + 1, 2 ** 50)), {
@@ -31,7 +80,7 @@ Deno.test("distances are exact where all lines fit the sample", () => {
   );
 });
 
-Deno.test("lines are accessed once a request, in the order of lanes, and their sum is `lines`", () => {
+Deno.test("`reuse` counts each line once a request, in the order of lanes", () => {
   fc.assert(
     fc.property(
       fc.array(fc.oneof(fc.nat(3000), fc.constant(2 ** 40)), { maxLength: 150 }),
@@ -52,7 +101,7 @@ Deno.test("lines are accessed once a request, in the order of lanes, and their s
   );
 });
 
-Deno.test("lines of indices that are far apart are followed by their own numbers", () => {
+Deno.test("`reuse` distinguishes lines that are far apart", () => {
   // The greatest ends in the line after its surroundings, and is accessed alone, too.
   const warp = [0, 2 ** 40 - 1, 2 ** 40, 2 ** 52 - 1];
   const alone = [2 ** 52 - 1, 2 ** 52];
@@ -64,7 +113,7 @@ Deno.test("lines of indices that are far apart are followed by their own numbers
   }
 });
 
-Deno.test("a broadcast is used again at distance 0, rows of a tile at theirs", () => {
+Deno.test("`reuse` has distance 0 for a broadcast", () => {
   const broadcast = analyzeAccess(new Uint32Array(320), { reuse: true }).reuse!;
   assertEquals(broadcast.counts, [9]);
   const rows = Uint32Array.from({ length: 32 * 100 }, (_, i) => i % 320);
@@ -75,11 +124,11 @@ Deno.test("a broadcast is used again at distance 0, rows of a tile at theirs", (
 /** The same, by lines that come together. */
 function histogramOfAll(lines: readonly number[], capacity: number, base: number): ReuseHistogram {
   const distances = new ReuseDistances(capacity);
-  distances.accessAll(Int32Array.from(lines), lines.length, base);
+  for (const line of lines) distances.access(base + line);
   return distances.histogram();
 }
 
-Deno.test("thousands of lines are exact, too, also across 2^32 and however they come", () => {
+Deno.test("`ReuseDistances` is exact for thousands of lines across 2^32", () => {
   const unit = unitDraws(5);
   const lines = Array.from({ length: 20_000 }, (_, i) => Math.floor(unit() * (i % 2 ? 2500 : 99)));
   const exact = referenceHistogram(lines);
@@ -93,49 +142,13 @@ Deno.test("thousands of lines are exact, too, also across 2^32 and however they 
   assertEquals({ counts, firstTouches }, exact);
 });
 
-Deno.test("a line is the same one whatever was taken off its number", () => {
-  const begin = 2 ** 32 - 300;
-  const lines = Array.from({ length: 600 }, (_, i) => begin + i);
-  const bases = [begin, 2 ** 32 - 2 ** 29, 2 ** 32 - 2 ** 30 + 301];
-  for (const capacity of [600, 150]) {
-    const distances = new ReuseDistances(capacity);
-    for (const line of lines) distances.access(line);
-    for (const base of bases) {
-      const moved = Int32Array.from(lines, (line) => line - base);
-      distances.accessAll(moved, moved.length, base);
-    }
-    const { counts, firstTouches } = distances.histogram();
-    const first = firstTouches / (firstTouches + counts.reduce((a, b) => a + b));
-    assert(Math.abs(first - 1 / 4) < (capacity === 600 ? 1e-9 : 0.05), `${first}`);
-  }
-});
-
-Deno.test("shapes that come again, and great strides, access the lines that they did before", () => {
-  const rows = Array.from({ length: 1600 }, (_, i) => i % 24 + Math.floor(i / 24) % 30 * 1000);
-  const tiles = Array.from({ length: 1600 }, (_, i) => (i >> 4 & 7) * 4096 + (i >> 7) * 5 + i % 16);
-  const far = Array.from({ length: 64 }, (_, i) => i % 32 * 138_547_332);
-  const back = far.map((index) => 2 ** 32 - 1 - index);
-  for (const elementBytes of [1, 2, 4, 8, 12, 16] as const) {
-    for (const offset of [0, 4, 62]) {
-      const indices = [...rows, ...tiles, ...far, ...back, ...rows];
-      const { counts, firstTouches } = analyzeAccess(Uint32Array.from(indices), {
-        elementBytes,
-        offset,
-        reuse: true,
-      }).reuse!;
-      const expected = referenceHistogram(referenceLines(indices, elementBytes, offset));
-      assertEquals({ counts, firstTouches }, expected, `${elementBytes} bytes at ${offset}`);
-    }
-  }
-});
-
 /** Shares of accesses at distances below 16 and 256, and of first ones: what a cache would hold. */
 function shares(found: ReferenceHistogram | ReuseHistogram, accesses: number): number[] {
   const below = (entries: number) => found.counts.slice(0, entries).reduce((a, b) => a + b, 0);
   return [below(5), below(9), found.firstTouches].map((count) => count / accesses);
 }
 
-Deno.test("a sample is as far off as its standard error says", () => {
+Deno.test("`standardError` is the error of a sample", () => {
   for (const [name, lines] of reuseTraces()) {
     const expected = shares(referenceHistogram(lines), lines.length);
     for (const capacity of [60, 200]) {
@@ -158,7 +171,7 @@ Deno.test("a sample is as far off as its standard error says", () => {
   }
 });
 
-Deno.test("a sample of a line or a few is none, small or right, and never fails", () => {
+Deno.test("`ReuseDistances` works with samples of a few lines", () => {
   for (const [name, lines] of reuseTraces()) {
     for (const capacity of [1, 2, 3, 7]) {
       const { counts, firstTouches, sampled, standardError } = histogram(lines, capacity);
@@ -169,7 +182,7 @@ Deno.test("a sample of a line or a few is none, small or right, and never fails"
   }
 });
 
-Deno.test("half a million lines are followed by as many as there is room for", () => {
+Deno.test("`ReuseDistances` follows as many lines as allowed", () => {
   const capacity = 64;
   const distances = new ReuseDistances(capacity);
   for (let round = 0; round < 2; round++) {
@@ -181,4 +194,50 @@ Deno.test("half a million lines are followed by as many as there is room for", (
   assert(Math.abs(firstTouches - 500_000) < 100_000);
   const entry = Math.floor(Math.log2(499_999)) + 1;
   assertEquals(counts.slice(0, entry - 1).filter((count) => count > 0), []);
+});
+
+const HASHES = 2 ** 31;
+const LINES = 2 ** 15;
+const BINS = 256;
+
+/**
+ * Deviation of counts in bins from even ones, in standard deviations of chance: positive
+ * where lines are clustered, negative where they are more even than at random.
+ */
+function unevenness(bins: Int32Array): number {
+  const expected = bins.reduce((sum, count) => sum + count, 0) / bins.length;
+  const square = bins.reduce((sum, count) => sum + (count - expected) ** 2, 0) / expected;
+  return (square - (bins.length - 1)) / Math.sqrt(2 * (bins.length - 1));
+}
+
+const SETS: ReadonlyMap<string, (i: number) => number> = new Map([
+  ...[1, 2, 3, 31, 32, 33, 100, 1000, 1024, 4096, 65_537, 2 ** 16, 2 ** 17, 0x9e3779b1].map((
+    stride,
+  ) => [`stride ${stride}`, (i: number) => i * stride] as const),
+  ...[2 ** 20, 2 ** 32, 2 ** 33, 2 ** 32 + 1, 2 ** 35].map((stride) =>
+    [`stride ${stride}`, (i: number) => i * stride] as const
+  ),
+  ["columns", (i) => i % 181 * 2 ** 13 + Math.floor(i / 181)],
+  ["blocks of two halves", (i) => i % 8 * 2 ** 32 + Math.floor(i / 8)],
+  ["the greatest", (i) => 2 ** 50 - 1 - i],
+]);
+
+Deno.test("`hashLine()` spreads strides, powers of two and columns evenly", () => {
+  for (const [name, line] of SETS) {
+    const upper = new Int32Array(BINS);
+    const lower = new Int32Array(BINS);
+    const smallest = new Int32Array(BINS);
+    for (let i = 0; i < LINES; i++) {
+      const hash = hashLine(line(i));
+      assert(hash >= 0 && hash < HASHES);
+      upper[Math.floor(hash / HASHES * BINS)]!++;
+      // Members are found by the last bits, where all those in a sample have the same first ones.
+      lower[hash % BINS]!++;
+      if (hash < HASHES / 4) smallest[Math.floor(i / LINES * BINS)]!++;
+    }
+    for (const [bins, limit] of [[upper, 6], [lower, 6], [smallest, 6]] as const) {
+      const found = unevenness(bins);
+      assert(found < limit, `${name}: ${found.toFixed(1)} standard deviations from even`);
+    }
+  }
 });

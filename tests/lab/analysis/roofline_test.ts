@@ -7,7 +7,7 @@ import { roofline, type RooflineOptions } from "../../../src/lab/analysis/mod.ts
 /** A device of 4 TB/s and 60 TFLOP/s: the roofs meet at 15 operations per byte. */
 const DEVICE = { bandwidth: 4e12, throughput: 60e12 };
 
-Deno.test("a kernel below the ridge is bounded by memory", () => {
+Deno.test("`roofline()` reports memory as the bound below the ridge", () => {
   // A twelfth of an operation per byte; 3 GB take 0.75 ms at least.
   const report = roofline({ ...DEVICE, bytes: 3e9, operations: 0.25e9, seconds: 1e-3 });
   assertAlmostEquals(report.intensity, 1 / 12);
@@ -24,7 +24,7 @@ Deno.test("a kernel below the ridge is bounded by memory", () => {
   );
 });
 
-Deno.test("a kernel above the ridge is bounded by arithmetic, and so is one at the ridge", () => {
+Deno.test("`roofline()` reports compute as the bound at the ridge and above", () => {
   // A product of two matrices of 4096 rows in float32.
   const [bytes, operations] = [3 * 4 * 4096 ** 2, 2 * 4096 ** 3];
   const report = roofline({ ...DEVICE, bytes, operations, seconds: operations / 54e12 });
@@ -44,7 +44,7 @@ Deno.test("a kernel above the ridge is bounded by arithmetic, and so is one at t
   assertMatch(one.sentence, /^At 1 operation per byte, below the 15 where the roofs meet, memory/);
 });
 
-Deno.test("latency bounds a kernel that reaches neither 60 % of one roof nor of the other", () => {
+Deno.test("`roofline()` reports latency when less than 60 % of both peaks is reached", () => {
   const kernel = { ...DEVICE, bytes: 4e9, operations: 30e9 };
   assertEquals(roofline(kernel).bound, "memory");
   assertEquals(roofline({ ...kernel, seconds: 1e-3 / 0.6001 }).bound, "memory");
@@ -53,7 +53,7 @@ Deno.test("latency bounds a kernel that reaches neither 60 % of one roof nor of 
   assertMatch(slow.sentence, /It reaches 1 % of the roof.*latency/);
 });
 
-Deno.test("a copy has no operations, and its share is that of the bandwidth", () => {
+Deno.test("`roofline()` reports the share of bandwidth for a copy", () => {
   const copy = roofline({ ...DEVICE, bytes: 4e9, operations: 0, seconds: 1.25e-3 });
   assertEquals([copy.intensity, copy.attainable, copy.achieved], [0, 0, 0]);
   assertAlmostEquals(copy.share!, 0.8);
@@ -61,7 +61,7 @@ Deno.test("a copy has no operations, and its share is that of the bandwidth", ()
   assertMatch(copy.sentence, /^It only moves bytes: memory bounds it. It reaches 80 %/);
 });
 
-Deno.test("a kernel that moves nothing has an infinite intensity, and the whole throughput", () => {
+Deno.test("`roofline()` reports infinite intensity when nothing is moved", () => {
   const report = roofline({ ...DEVICE, bytes: 0, operations: 60e9 });
   assertEquals([report.intensity, report.attainable], [Infinity, 60e12]);
   assertEquals([report.bound, report.secondsAtRoof], ["compute", 1e-3]);
@@ -69,13 +69,13 @@ Deno.test("a kernel that moves nothing has an infinite intensity, and the whole 
   assertEquals(report.sentence, "It moves no bytes: arithmetic bounds it.");
 });
 
-Deno.test("more than the roof is said to come from caches", () => {
+Deno.test("`sentence` explains a share above 1", () => {
   const report = roofline({ ...DEVICE, bytes: 4e9, operations: 1, seconds: 0.5e-3 });
   assertEquals([report.share, report.bound], [2, "memory"]);
   assertMatch(report.sentence, /200 % of the roof.*caches/);
 });
 
-Deno.test("further roofs have the kernel's place under each, with bytes of their own", () => {
+Deno.test("`ceilings` have the kernel's place under each", () => {
   const { ceilings } = roofline({
     ...DEVICE,
     bytes: 1e9,
@@ -96,7 +96,7 @@ Deno.test("further roofs have the kernel's place under each, with bytes of their
   ]);
 });
 
-Deno.test("random kernels: the roof is the smaller of both, and no figure is NaN", () => {
+Deno.test("`roofline()` takes the smaller peak and never reports NaN", () => {
   const count = fc.double({ min: 0, max: 1e18, noNaN: true });
   const peak = fc.double({ min: 1e-3, max: 1e18, noNaN: true });
   fc.assert(fc.property(count, count, peak, peak, peak, (bytes, operations, seconds, b, t) => {
@@ -111,7 +111,7 @@ Deno.test("random kernels: the roof is the smaller of both, and no figure is NaN
   }));
 });
 
-Deno.test("figures that are none are refused", () => {
+Deno.test("`roofline()` throws when a figure is not allowed", () => {
   const right: RooflineOptions = { ...DEVICE, bytes: 1, operations: 1 };
   const cases: readonly (readonly [Record<string, unknown>, string])[] = [
     [{ bytes: -1 }, "bytes must be 0 or more and finite: it is -1"],

@@ -2,66 +2,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { bankConflicts, paddingFor, type SharedTile } from "../../../src/lab/analysis/mod.ts";
 
-Deno.test("reports name the request and the bank that conflict most", () => {
-  const indices = new Uint32Array(96);
-  for (let lane = 0; lane < 32; lane++) {
-    indices[lane] = lane;
-    indices[32 + lane] = 2 * lane;
-    indices[64 + lane] = 32 * lane + 5;
-  }
-  const counts = { requests: 3, wavefronts: 35, idealWavefronts: 3, conflicts: 32 };
-  assertEquals(bankConflicts(indices), { ...counts, degree: 32, worstRequest: 2, worstBank: 5 });
-  assertEquals(bankConflicts(indices, { offset: 4 }), {
-    ...{ ...counts, degree: 32, worstRequest: 2, worstBank: 6 },
-  });
-  assertEquals(bankConflicts([]), {
-    ...{ requests: 0, wavefronts: 0, idealWavefronts: 0, conflicts: 0 },
-    ...{ degree: 0, worstRequest: null, worstBank: null },
-  });
-  assertEquals(bankConflicts([1, 1, 1]).worstBank, null);
-});
-
-Deno.test("wavefronts of all widths are those of sets of words, at any offset", () => {
-  const widths = fc.constantFrom(1, 2, 4, 8, 12, 16);
-  const index = fc.oneof(fc.nat(200), fc.nat(2 ** 31), fc.integer({ min: 2 ** 45, max: 2 ** 46 }));
-  fc.assert(
-    fc.property(
-      widths,
-      fc.array(index, { maxLength: 100 }),
-      fc.nat(40),
-      (width, indices, shift) => {
-        const part = width === 12 ? 4 : width;
-        const offset = shift * part;
-        let wavefronts = 0;
-        for (let first = 0; first < indices.length; first += 32) {
-          const warp = indices.slice(first, first + 32);
-          for (let begin = 0; begin < width; begin += part) {
-            const group = 32 / Math.max(1, part / 4);
-            for (let lane = 0; lane < warp.length; lane += group) {
-              const words = new Set(
-                warp.slice(lane, lane + group).flatMap((each) =>
-                  Array.from(
-                    { length: Math.max(1, part / 4) },
-                    (_, word) =>
-                      (BigInt(each) * BigInt(width) + BigInt(offset + begin)) / 4n + BigInt(word),
-                  )
-                ),
-              );
-              const banks = Map.groupBy(words, (word) => word % 32n);
-              wavefronts += Math.max(...[...banks.values()].map(({ length }) => length));
-            }
-          }
-        }
-        assertEquals(
-          bankConflicts(indices, { elementBytes: width, offset }).wavefronts,
-          wavefronts,
-        );
-      },
-    ),
-  );
-});
-
-Deno.test("a 32 × 32 tile needs one word of padding, or a swizzle of vectors", () => {
+Deno.test("`paddingFor()` pads a 32 × 32 tile by one word", () => {
   assertEquals(paddingFor({ rows: 32, columns: 32, elementBytes: 4 }), {
     ...{ padding: 1, pitch: 33, bytes: 4224, unpaddedWavefronts: 32 + 32 * 32, wavefronts: 64 },
     ...{ idealWavefronts: 64, gain: 1056 / 64, rowAlignment: 4 },
@@ -69,13 +10,13 @@ Deno.test("a 32 × 32 tile needs one word of padding, or a swizzle of vectors", 
   });
 });
 
-Deno.test("rows for ldmatrix need 16 bytes of padding, which keeps vectors aligned", () => {
+Deno.test("`paddingFor()` pads rows for ldmatrix by 16 bytes", () => {
   const tile = { rows: 64, columns: 64, elementBytes: 2, access: { rows: 16, columns: 16 } };
   const { padding, wavefronts, idealWavefronts, rowAlignment, swizzle } = paddingFor(tile);
   assertEquals([padding, wavefronts, rowAlignment, swizzle], [8, idealWavefronts, 16, null]);
 });
 
-Deno.test("what conflicts with no padding needs none", () => {
+Deno.test("`paddingFor()` adds nothing when no bank conflicts", () => {
   assertEquals(
     paddingFor({ rows: 32, columns: 33, elementBytes: 4, access: { rows: 0 } }).padding,
     0,
@@ -103,7 +44,7 @@ function walked(
   return bankConflicts(indices, { elementBytes }).wavefronts;
 }
 
-Deno.test("no other padding takes fewer wavefronts, and no smaller one as few", () => {
+Deno.test("`paddingFor()` returns the least padding with the fewest wavefronts", () => {
   const extent = fc.integer({ min: 1, max: 40 });
   const bytes = fc.constantFrom(1, 2, 4, 8, 16);
   fc.assert(
@@ -135,7 +76,7 @@ Deno.test("no other padding takes fewer wavefronts, and no smaller one as few", 
   );
 });
 
-Deno.test("tiles and options that are none are refused", () => {
+Deno.test("`paddingFor()` and `bankConflicts()` throw when an argument is not allowed", () => {
   const tile = { rows: 4, columns: 4, elementBytes: 4 };
   const refused = (change: object, message: string, kind = RangeError) =>
     assertThrows(() => paddingFor({ ...tile, ...change }), kind, message);
