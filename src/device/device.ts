@@ -139,7 +139,7 @@ export class Device implements Disposable {
     return this.#disposed;
   }
 
-  /** The default stream, for work whose options name no stream. Disposing it has no effect. */
+  /** The default stream, for work without a stream option. Disposing it has no effect. */
   get stream(): Stream {
     return defaultStream(this.#use());
   }
@@ -277,7 +277,7 @@ export class Device implements Disposable {
     options?: StreamChoice & { readonly dtype?: never },
   ): DeviceBuffer<DTypeOf<A> & DType>;
   /**
-   * Allocates a buffer for the elements of an array whose element type the options name.
+   * Allocates a buffer for an array, with the element type in the options.
    *
    * @param array An array of the class that holds such elements: a `Uint16Array` for `bfloat16`.
    */
@@ -493,8 +493,7 @@ export class Device implements Disposable {
 
   /**
    * Redirects stdout of the whole process, including the output of kernels, to stderr until the
-   * result is disposed, for programs whose stdout another program reads. Wait for the kernels
-   * before disposing it.
+   * result is disposed. Wait for the kernels before disposing it.
    *
    * @throws {CudaError} If stdout or stderr is closed.
    *

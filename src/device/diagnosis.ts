@@ -1,5 +1,5 @@
 /**
- * What `gridstride doctor` reports: libraries, backends, versions, permissions and problems.
+ * The report of `gridstride doctor`: libraries, backends, versions, permissions and problems.
  *
  * @module
  */
@@ -13,39 +13,39 @@ import { detectBackends, preflight } from "../hardware/detection.ts";
 import { cudaVersionText } from "../hardware/device_information.ts";
 import { checkEnvironment, environment, listDevices } from "../hardware/device_list.ts";
 
-/** What became of looking for one native library. */
+/** The result of searching one native library. */
 export interface LibraryReport {
-  /** Which library. */
+  /** The library. */
   readonly kind: LibraryKind;
-  /** The file it was opened from; `null` when it was not. */
+  /** The opened file; `null` if none could be opened. */
   readonly path: string | null;
-  /** How it was built; `null` when it was not opened. */
+  /** The build record; `null` if no file could be opened. */
   readonly build: BuildRecord | null;
-  /** The files that were tried before, and why they were not used. */
+  /** The files tried before, and the reasons why they failed. */
   readonly attempts: readonly LibraryAttempt[];
 }
 
 /** One permission and whether it is granted. */
 export interface PermissionReport {
-  /** As on Deno's command line: `--allow-ffi`. */
+  /** The flag on Deno's command line: `--allow-ffi`. */
   readonly flag: string;
-  /** What it is for. */
+  /** The purpose. */
   readonly purpose: string;
   /** Whether it is granted. */
   readonly granted: boolean;
 }
 
-/** Something that keeps the machine from being used fully, and what to do. */
+/** A problem of the installation, and its remedy. */
 export interface Problem {
-  /** The cause, for programs. */
+  /** The cause as a code. */
   readonly code: string;
   /** The cause in a sentence. */
   readonly message: string;
-  /** What to do. */
+  /** The remedy. */
   readonly fix: string;
 }
 
-/** What {@linkcode diagnose} found. */
+/** The result of {@linkcode diagnose}. */
 export interface Diagnosis {
   /** Whether a device can be opened. */
   readonly ok: boolean;
@@ -59,7 +59,7 @@ export interface Diagnosis {
   readonly toolkitVersion: string | null;
   /** Permissions the package can use. */
   readonly permissions: readonly PermissionReport[];
-  /** What is wrong, most important first. */
+  /** The problems, most important first. */
   readonly problems: readonly Problem[];
 }
 
@@ -113,25 +113,24 @@ function deniedVariables(): Problem[] {
 async function cudaProblem(libraries: readonly LibraryReport[]): Promise<Problem[]> {
   const result = await preflight();
   if (result.ok) return [];
-  // A missing library is a problem of its own already.
+  // A missing library is already reported as its own problem.
   const known = result.code === "no-library" &&
     libraries.some(({ kind, path }) => kind === "cuda" && path === null);
   return known ? [] : [{ code: result.code, message: result.reason, fix: result.fix }];
 }
 
-/** Whether some device is there to be opened. */
+/** Whether there is a device to open. */
 function canOpen(): boolean {
   try {
     return listDevices().length > 0;
   } catch {
-    // The reason is among the problems.
+    // Reported among the problems.
     return false;
   }
 }
 
 /**
- * Looks at everything that decides what can be used on this machine: libraries, backends,
- * versions, permissions, environment.
+ * Diagnoses the installation: libraries, backends, versions, permissions, environment.
  *
  * @throws {EnvironmentError} If an environment variable is malformed.
  *

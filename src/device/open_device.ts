@@ -1,5 +1,5 @@
 /**
- * Choosing and opening a device.
+ * Selection and opening of devices.
  *
  * @module
  */
@@ -30,9 +30,9 @@ import type { MemoryPoolOptions } from "../memory/pool/pool_options.ts";
 import { logger } from "../ffi/logging.ts";
 import { Device } from "./device.ts";
 
-/** Thrown when there is no such device. */
+/** Thrown if there is no such device. */
 export class NoDeviceError extends Error {
-  /** The class's name, for what prints errors. */
+  /** The name of the class in printed errors. */
   override readonly name: string = "NoDeviceError";
 }
 
@@ -48,23 +48,23 @@ function candidates(devices: readonly DeviceInfo[]) {
   }));
 }
 
-/** A device and why it was chosen. */
+/** A device and the reason for choosing it. */
 export interface ChosenDevice {
   /** The device. */
   readonly info: DeviceInfo;
-  /** Whether free memory decided, or total memory because free memory is not known. */
+  /** The compared memory: `"total"` if free memory is unknown. */
   readonly memoryBasis: "free" | "total";
-  /** Why, in a sentence. */
+  /** The reason in a sentence. */
   readonly reason: string;
 }
 
 /**
  * The best device: real GPUs before host devices, then most free memory, then the newest compute
- * capability, then the most multiprocessors. Opens none.
+ * capability, then the most multiprocessors. Opens no device.
  *
- * @param kind The kind to choose from; both when absent.
- * @throws {NoDeviceError} If there is none.
- * @throws {RangeError} If `kind` is no kind of device.
+ * @param kind The kind to choose from; both by default.
+ * @throws {NoDeviceError} If there is no device.
+ * @throws {RangeError} If `kind` is not a kind of device.
  */
 export function bestDevice(kind?: DeviceKind): ChosenDevice {
   if (kind !== undefined && kind !== "cuda" && kind !== "host") {
@@ -82,7 +82,7 @@ export function bestDevice(kind?: DeviceKind): ChosenDevice {
   };
 }
 
-/** Why there is no device of a kind, and what to do. */
+/** The reason why there is no device of a kind, and the remedy. */
 function absence(kind: DeviceKind | undefined): string {
   const fake = environment.read("GRIDSTRIDE_FAKE");
   const hidden = fake === undefined ? "" : `: GRIDSTRIDE_FAKE=${fake} hides the real ones`;
@@ -114,8 +114,8 @@ function select(selector: DeviceSelector): DeviceInfo {
 /** Options of {@linkcode openDevice}. */
 export interface OpenDeviceOptions {
   /**
-   * Options of the pool that the device's buffers come from. Absent, the pool is made when the first
-   * buffer is, as the environment says.
+   * Options of the device's default pool. If absent, the first allocation makes the pool with the
+   * options of the environment.
    */
   readonly memory?: MemoryPoolOptions;
 }
@@ -128,13 +128,13 @@ function open(info: DeviceInfo, memory: MemoryPoolOptions | undefined): Device {
     if (memory !== undefined) openPool(context, memory);
     return new Device(context);
   } finally {
-    context.release(); // the device holds it now
+    context.release(); // the device holds the context now
   }
 }
 
 /**
- * The device that `openDevice()` opens when it is given none: that of `GRIDSTRIDE_DEVICE`, else the
- * best there is. Opens none.
+ * The device that `openDevice()` opens by default: `GRIDSTRIDE_DEVICE`, or else the best device. Opens
+ * no device.
  *
  * @throws {NoDeviceError} If there is no such device.
  * @throws {EnvironmentError} If an environment variable is malformed.
@@ -153,17 +153,17 @@ export function defaultDevice(): DeviceInfo {
 }
 
 /**
- * Opens a device: the one asked for, else that of `GRIDSTRIDE_DEVICE`, else the best there is —
- * the best GPU, or the host device where there is none.
+ * Opens the selected device, the device of `GRIDSTRIDE_DEVICE`, or the best device: the best GPU, or
+ * the host device if there is no GPU.
  *
- * @param selector `"cuda"`, `"cuda:1"`, `"host"` or `"host:0"`. Without an ordinal it is the best of its kind.
- * @param options Of its memory.
+ * @param selector `"cuda"`, `"cuda:1"`, `"host"` or `"host:0"`. Without an ordinal, the best device of the kind.
+ * @param options Options of the device's memory.
  * @throws {NoDeviceError} If there is no such device.
  * @throws {RangeError} If the selector is malformed, or an option is out of range.
- * @throws {TypeError} If an option is of the wrong type, or there is no such option.
- * @throws {OutOfMemoryError} If what the pool is to preallocate is not there.
+ * @throws {TypeError} If an option is of the wrong type, or unknown.
+ * @throws {OutOfMemoryError} If there is no room for the memory to preallocate.
  * @throws {EnvironmentError} If an environment variable is malformed.
- * @throws {LibraryNotFoundError} If the native library is not built; the error says how to.
+ * @throws {LibraryNotFoundError} If the native library is not built; the error contains the build command.
  *
  * @example
  * ```ts

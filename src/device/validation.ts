@@ -11,7 +11,7 @@ import type { DType } from "../memory/dtype.ts";
 import { Device } from "./device.ts";
 import { ELEMENTWISE_CASES } from "./validation/elementwise_cases.ts";
 import { REDUCTION_CASES } from "./validation/reduction_cases.ts";
-import { RandomSource } from "./validation/sample.ts";
+import { RandomSource } from "./validation/validation_case.ts";
 
 /** The result of one kernel with one element type on one size. */
 export interface ValidationRow {
@@ -31,7 +31,7 @@ export interface ValidationRow {
   readonly passed: boolean;
 }
 
-/** How far a validation is. */
+/** The progress of a validation. */
 export interface ValidationProgress {
   /** Rows done. */
   readonly done: number;

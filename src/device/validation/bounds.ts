@@ -1,6 +1,5 @@
 /**
- * Error bounds of the built-in kernels, as the kernel files derive them, and double-precision
- * sums to hold against them.
+ * Error bounds of the built-in kernels, derived in the kernel files, and exact reference sums.
  *
  * @module
  */
@@ -26,7 +25,7 @@ export const SUBNORMAL_ROUNDOFF = {
   bfloat16: 2 ** -134,
 } as const;
 
-/** A sum in double precision with Neumaier's compensation, so that it counts as exact. */
+/** A sum in double precision with Neumaier's compensation, taken as exact. */
 export function exactSum(values: Float64Array, of: (value: number) => number): number {
   let sum = 0;
   let compensation = 0;
@@ -47,7 +46,7 @@ const SUM_BATCH: { readonly [D in NumericDType]?: readonly [depth: number, round
   bfloat16: [5, UNIT_ROUNDOFF.float32],
 };
 
-/** Additions in double precision that a partial sum passes through at most, with room to spare. */
+/** Upper bound of the double-precision additions of a partial sum. */
 function doubleAdditions(length: number): number {
   return 64 + Math.ceil(length / 2048);
 }

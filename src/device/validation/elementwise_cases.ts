@@ -19,11 +19,16 @@ import {
 } from "../../memory/dtype.ts";
 import { narrowFloatBits } from "../../memory/element_bits.ts";
 import { SUBNORMAL_ROUNDOFF, UNIT_ROUNDOFF } from "./bounds.ts";
-import { compareBytes, compareNumbers } from "./comparison.ts";
-import { randomElements, readNumbers, storeNumbers } from "./sample.ts";
-import type { ValidationCase } from "./validation_case.ts";
+import {
+  compareBytes,
+  compareNumbers,
+  randomElements,
+  readNumbers,
+  storeNumbers,
+  type ValidationCase,
+} from "./validation_case.ts";
 
-/** A value that has a different byte in every place where the type is wide enough. */
+/** A value with different bytes in types of several bytes. */
 function fillValue(dtype: DType): ElementOf<DType> {
   if (dtype === "bool") return true;
   if (dtype === "int64") return -0x0123456789abcdefn;
@@ -103,12 +108,12 @@ function binaryCase(operation: "add" | "multiply", dtype: NumericDType): Validat
   };
 }
 
-/** The scalar as the kernel gets it: single precision for all but double. */
+/** The scalar that the kernel receives: single precision except for double. */
 function scalar(dtype: FloatingDType, value: number): number {
   return dtype === "float64" ? value : Math.fround(value);
 }
 
-/** What one fused multiply-add, rounded once to the element type, may be off by. */
+/** Error bound of one fused multiply-add, rounded once to the element type. */
 function fusedBound(dtype: FloatingDType, product: number, addend: number): number {
   const narrow = dtype === "float16" || dtype === "bfloat16";
   // The reference rounds product and sum in double precision; half-width results are rounded

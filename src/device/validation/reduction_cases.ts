@@ -7,9 +7,14 @@
 import { isFloating, NUMERIC_DTYPES, type NumericDType } from "../../kernels/operands.ts";
 import type { TypedArrayOf } from "../../memory/dtype.ts";
 import { exactSum, momentsBounds, sumBound } from "./bounds.ts";
-import { compareIntegers, compareNumbers } from "./comparison.ts";
-import { moderateElements, randomElements, readNumbers } from "./sample.ts";
-import type { ValidationCase } from "./validation_case.ts";
+import {
+  compareIntegers,
+  compareNumbers,
+  moderateElements,
+  randomElements,
+  readNumbers,
+  type ValidationCase,
+} from "./validation_case.ts";
 
 const identity = (value: number): number => value;
 
