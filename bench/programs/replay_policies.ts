@@ -4,7 +4,7 @@
  * usage: replay_policies.ts [TRACE...] [--json], with TRACE a file or the name of a generated trace
  */
 
-import { textTable } from "../../src/cli/text_table.ts";
+import { textTable } from "../../src/cli/format.ts";
 import {
   type MemoryTrace,
   readTrace,

@@ -6,7 +6,7 @@
  */
 
 import { defaultDevice } from "../../mod.ts";
-import { textTable } from "../../src/cli/text_table.ts";
+import { textTable } from "../../src/cli/format.ts";
 import { analysisGoals, measureAnalysisStream } from "./analysis_goals.ts";
 import { type ComparedFigure, compareFigures, groupFigures, readBenchJson } from "./figure.ts";
 import { measureCompiling } from "./compile_times.ts";
@@ -50,7 +50,7 @@ function describeGroup(figures: readonly ComparedFigure[]): string {
       figure.bytesPerSecond === null ? "" : formatBandwidth(figure.bytesPerSecond),
       formatComparison(figure),
     ]),
-    ["left", "right", "right", "right", "right"],
+    "<>>>>",
   );
   return `\n${area}: ${group}\n${table}`;
 }
@@ -59,7 +59,7 @@ function describeGoals(subject: string, goals: readonly GoalOutcome[]): string {
   const table = textTable(
     ["", "goal", "measured", ""],
     goals.map((goal) => [goal.name, goal.goal, goal.measured, formatReached(goal)]),
-    ["left", "right", "right", "left"],
+    "<>>",
   );
   return `\n${subject}\n${table}`;
 }

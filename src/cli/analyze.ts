@@ -1,135 +1,253 @@
 /**
- * `gridstride analyze`: how warps access memory, from indices.
+ * `gridstride analyze`: the memory access pattern of indices.
  *
  * @module
  */
 
-import { AccessAnalyzer, type AccessReport } from "../lab/analysis/mod.ts";
-import { type IndexSource, indexSource } from "./analyze_source.ts";
-import { describeAccess } from "./analyze_text.ts";
-import { type Command, EXIT, type Invocation, printResult, UsageError } from "./command.ts";
-import { FileProblem } from "./file_problem.ts";
+import {
+  AccessAnalyzer,
+  type AccessReport,
+  type IndexArray,
+  type ReuseHistogram,
+} from "../lab/analysis/mod.ts";
+import {
+  type Command,
+  FileProblem,
+  type Invocation,
+  printResult,
+  readFile,
+  UsageError,
+} from "./command.ts";
+import { formatBytes, formatPercent, plural, textTable } from "./format.ts";
+import { NpyError, readNpyIndices } from "./npy.ts";
+import { integerOption, refuseOption, requireNoMore, textOption } from "./options.ts";
 import { pictureFile } from "./picture_file.ts";
-import { integerOption, textOption } from "./run_options.ts";
 
-/** Lanes of a warp, and requests that a picture shows. */
 const LANES = 32;
+/** Requests in a picture. */
 const PICTURED_REQUESTS = 4;
-
-/** Bytes that a lane can access as one element. */
 const ELEMENT_BYTES: readonly string[] = ["1", "2", "4", "8", "12", "16"];
+const MAX_INDEX = Number.MAX_SAFE_INTEGER;
+/** Indices of `--stride` by default: 32 requests. */
+const STRIDE_COUNT = 1024;
+/** Indices of a stride that are generated at once. */
+const PIECE = 2 ** 16;
 
-/** What the command prints as JSON. */
-function figuresOf(report: AccessReport, advice: string) {
-  const { kind, stride, confidence, outliers, requests, sectors } = report;
-  const { idealSectors, efficiency, bankConflicts } = report;
-  return {
-    kind,
-    stride,
-    confidence,
-    outliers,
-    requests,
-    sectors,
-    idealSectors,
-    efficiency,
-    bankConflicts,
-    advice,
-    ...report.reuse === null ? {} : { reuse: report.reuse },
+/** Indices with their origin. */
+interface IndexSource {
+  readonly subject: string;
+  readonly pieces: Iterable<IndexArray>;
+}
+
+async function sourceOf(invocation: Invocation): Promise<IndexSource> {
+  const [file, ...rest] = invocation.positional;
+  const stride = textOption(invocation, "stride");
+  const indices = textOption(invocation, "indices");
+  const given = [file, stride, indices].filter((source) => source !== undefined).length;
+  if (given !== 1) {
+    throw new UsageError(
+      "Cannot run analyze as there must be exactly one of FILE.npy, --stride and --indices: " +
+        `there are ${given}`,
+    );
+  }
+  requireNoMore("analyze", rest);
+  const count = integerOption(invocation, "count", 0, MAX_INDEX);
+  if (stride !== undefined) return strideIndices(stride, count ?? STRIDE_COUNT);
+  const list = file === undefined ? listedIndices(indices!) : await fileIndices(file);
+  const subject = file ?? plural(list.length, "index", "indices");
+  return { subject, pieces: [list.subarray(0, count)] };
+}
+
+async function fileIndices(path: string): Promise<IndexArray> {
+  const file = await readFile(path);
+  try {
+    return readNpyIndices(file);
+  } catch (error) {
+    if (!(error instanceof NpyError)) throw error;
+    throw new FileProblem(`Cannot analyze ${path} as it ${error.message}`);
+  }
+}
+
+function listedIndices(text: string): Float64Array<ArrayBuffer> {
+  const parts = text.split(",");
+  const wrong = parts.find((part) => !/^\d+$/.test(part) || Number(part) > MAX_INDEX);
+  if (wrong === undefined) return Float64Array.from(parts, Number);
+  return refuseOption("indices", `a list of integers in 0..${MAX_INDEX}, such as 0,1,2`, wrong);
+}
+
+function strideIndices(text: string, count: number): IndexSource {
+  const stride = /^-?\d+$/.test(text) ? Number(text) : NaN;
+  if (!Number.isSafeInteger(stride)) {
+    refuseOption("stride", `an integer in ${-MAX_INDEX}..${MAX_INDEX}`, text);
+  }
+  const last = Math.max(0, count - 1) * Math.abs(stride);
+  if (last > MAX_INDEX) {
+    throw new UsageError(
+      `Cannot use --stride as ${count} indices must stay below 2^53: the last one is ${last}`,
+    );
+  }
+  // A negative stride begins at the last index, because indices are not negative.
+  const start = stride < 0 ? last : 0;
+  const Piece = last < 2 ** 32 ? Uint32Array : Float64Array;
+  const pieces = function* () {
+    for (let from = 0; from < count; from += PIECE) {
+      const piece = new Piece(Math.min(PIECE, count - from));
+      yield piece.map((_, i) => start + stride * (from + i));
+    }
   };
+  return { subject: `stride ${stride}`, pieces: pieces() };
 }
 
-function elementBytesOf(invocation: Invocation): number {
-  const text = textOption(invocation, "element-bytes") ?? "4";
-  if (ELEMENT_BYTES.includes(text)) return Number(text);
-  throw new UsageError(
-    `Cannot use --element-bytes as it must be one of ${ELEMENT_BYTES.join(", ")}: it is "${text}"`,
-  );
-}
-
-/** Adds all indices, and returns the first of them, for the picture. */
-function addAll(analyzer: AccessAnalyzer, source: IndexSource): number[] {
-  const first: number[] = [];
-  for (const piece of source.pieces()) {
+/** Passes all indices to the analyzer and returns the first ones for the picture. */
+function addAll(analyzer: AccessAnalyzer, { subject, pieces }: IndexSource): number[] {
+  const pictured: number[] = [];
+  for (const piece of pieces) {
     try {
       analyzer.add(piece);
     } catch (error) {
-      // Only files have anything that is no index: what is typed was checked.
+      // Only a file can contain invalid indices: the options are checked above.
       if (!(error instanceof RangeError)) throw error;
-      throw new FileProblem(`${source.subject}: ${error.message}`);
+      throw new FileProblem(`${subject}: ${error.message}`);
     }
-    const missing = PICTURED_REQUESTS * LANES - first.length;
-    if (missing > 0) first.push(...Array.from(piece.subarray(0, missing), Number));
+    const missing = PICTURED_REQUESTS * LANES - pictured.length;
+    if (missing > 0) pictured.push(...Array.from(piece.subarray(0, missing), Number));
   }
-  return first;
+  return pictured;
 }
 
 async function analyze(invocation: Invocation): Promise<void> {
-  const picture = pictureFile(invocation);
-  const elementBytes = elementBytesOf(invocation);
-  const offset = integerOption(invocation, "offset", 0, Number.MAX_SAFE_INTEGER) ?? 0;
+  const writePicture = pictureFile(invocation);
+  const bytes = textOption(invocation, "element-bytes") ?? "4";
+  if (!ELEMENT_BYTES.includes(bytes)) {
+    refuseOption("element-bytes", `one of ${ELEMENT_BYTES.join(", ")}`, bytes);
+  }
+  const elementBytes = Number(bytes);
+  const offset = integerOption(invocation, "offset", 0, MAX_INDEX) ?? 0;
   const isShared = invocation.options["shared"] === true;
   if (isShared && offset !== 0) {
-    throw new UsageError("Cannot use --offset with --shared as shared memory begins at bank 0");
+    throw new UsageError("Cannot use --offset with --shared: shared memory begins at bank 0");
   }
-  const source = indexSource(invocation);
+  const source = await sourceOf(invocation);
+  const { subject } = source;
   const reuse = invocation.options["reuse"] === true;
   const analyzer = new AccessAnalyzer({ elementBytes, offset, reuse });
   const indices = addAll(analyzer, source);
   const report = analyzer.report();
   const advice = isShared ? report.bankAdvice : report.advice;
-  const { subject } = source;
-  if (picture !== undefined) {
-    const { accessPicture, bankPicture } = await import("./pictures/access_pictures.ts");
-    const draw = isShared ? bankPicture : accessPicture;
-    picture.write(draw({ subject, indices, elementBytes, offset, report, advice }));
+  if (writePicture !== undefined) {
+    const { accessPicture } = await import("./pictures/access_picture.ts");
+    const access = { subject, indices, elementBytes, offset, isShared, report, advice };
+    await writePicture(accessPicture(access));
   }
-  printResult(
-    invocation,
-    figuresOf(report, advice),
-    () => describeAccess(report, { subject, elementBytes, isShared, advice }),
-  );
+  const { kind, stride, confidence, outliers, requests, sectors } = report;
+  const { idealSectors, efficiency, bankConflicts } = report;
+  const figures = {
+    ...{ kind, stride, confidence, outliers, requests, sectors, idealSectors },
+    ...{ efficiency, bankConflicts, advice },
+    ...report.reuse === null ? {} : { reuse: report.reuse },
+  };
+  printResult(invocation, figures, () => {
+    const head = `${subject}: ${plural(report.count, "access", "accesses")} of ` +
+      `${formatBytes(elementBytes)}, ${patternOf(report)}`;
+    return [
+      head,
+      trafficTable(report, isShared),
+      isShared ? "" : `coalescing efficiency ${formatPercent(efficiency)}`,
+      report.reuse === null ? "" : reuseTable(report.reuse),
+      advice,
+    ].filter((part) => part !== "").join("\n\n");
+  });
+}
+
+/** The pattern in words: `strided by 2`. */
+function patternOf({ kind, stride, tile, confidence, outliers }: AccessReport): string {
+  const shape = kind === "strided"
+    ? ` by ${stride}`
+    : tile !== null
+    ? `, ${tile.rows} runs of ${tile.columns}, ${tile.pitch} apart`
+    : "";
+  if (outliers === 0) return kind + shape;
+  return `${kind}${shape} (${formatPercent(confidence)}, ${plural(outliers, "outlier")})`;
+}
+
+function trafficTable(report: AccessReport, isShared: boolean): string {
+  const { requests, sectors, idealSectors, lines, bankConflicts } = report;
+  const each = (count: number) => requests === 0 ? "–" : String(+(count / requests).toFixed(2));
+  const all = ["requests", requests, "", ""];
+  const conflicts = [bankConflicts, each(bankConflicts), 0];
+  const rows = isShared ? [all, ["bank conflicts", ...conflicts]] : [
+    all,
+    ["sectors of 32 bytes", sectors, each(sectors), each(idealSectors)],
+    ["lines of 128 bytes", lines, each(lines), ""],
+    ["bank conflicts in shared memory", ...conflicts],
+  ];
+  const cells = rows.map((row) => row.map(String));
+  return textTable(["", "all", "per request", "ideal"], cells, "<>>>");
+}
+
+/** Rows of the table of reuse; the last one covers all larger distances. */
+const REUSE_ROWS = 16;
+const EIGHTHS = "▏▎▍▌▋▊▉█";
+/** Characters of a full bar. */
+const BAR_WIDTH = 24;
+
+function bar(share: number): string {
+  const eighths = Math.round(share * BAR_WIDTH * 8);
+  return "█".repeat(Math.floor(eighths / 8)) + (EIGHTHS[eighths % 8 - 1] ?? "");
+}
+
+function reuseTable({ counts, firstTouches, sampled, standardError }: ReuseHistogram): string {
+  const total = counts.reduce((sum, count) => sum + count, firstTouches);
+  const rest = counts.slice(REUSE_ROWS).reduce((sum, count) => sum + count, 0);
+  const entries: [string, number][] = counts.slice(0, REUSE_ROWS).map((count, entry) => [
+    entry < 2 ? String(entry) : `${2 ** (entry - 1)} to ${2 ** entry - 1}`,
+    count,
+  ]);
+  if (rest > 0) entries.push([`at least ${2 ** (REUSE_ROWS - 1)}`, rest]);
+  entries.push(["first access", firstTouches]);
+  const rows = entries.map(([title, count]) => {
+    const share = total === 0 ? 0 : count / total;
+    return [title, formatPercent(share), bar(share)];
+  });
+  const sample = sampled === 1
+    ? ""
+    : `\nestimated from ${formatPercent(sampled)} of the lines, standard error ${
+      formatPercent(standardError)
+    }`;
+  return textTable(["lines accessed in between", "accesses", ""], rows, "<>") + sample;
 }
 
 /** The command. */
 export const ANALYZE: Command = {
   name: "analyze",
-  summary: "how warps access memory: sectors, efficiency, bank conflicts, advice",
+  summary: "analyze how warps access memory: sectors, efficiency, bank conflicts, advice",
   help: `gridstride analyze FILE.npy [options]
 gridstride analyze --stride N [--count N] [options]
 gridstride analyze --indices 0,1,2… [options]
 
-Says which pattern indices follow and what it costs: the sectors of 32 bytes that each request of a
-warp touches, what of them is used, bank conflicts if the indices went to shared memory, and what to
-do about it. Index i belongs to lane i % 32. It takes no device.
+Finds the pattern of memory accesses and its cost: the 32-byte sectors that each request of a warp
+transfers, the share of their bytes that is used, and the bank conflicts in shared memory. Thread i
+accesses the element with index i of the list, and each 32 threads are one warp. No device is used.
 
-FILE.npy is an array of integers of any width, or of floating-point numbers that are integers. It is
-read in pieces, however large it is, with its last index fastest.
+FILE.npy is an array of integers, or of floating-point numbers without fractions, in row-major
+order.
 
-  --stride N          indices that are N apart; negative: backwards, 0: all the same
-  --indices LIST      the indices themselves
-  --count N           how many: of a stride 1024 by default, else all there are
+  --stride N          use the indices 0, N, 2N…; a negative N counts backwards, 0 repeats index 0
+  --indices LIST      use these indices
+  --count N           use the first N indices; by default all, and 1024 with --stride
   --element-bytes N   bytes of an element: 1, 2, 4, 8, 12 or 16; 4 by default
-  --offset N          byte at which element 0 lies; 0 by default
-  --reuse             how often lines are accessed again, and after how many others
-  --shared            the indices are of shared memory: its banks are what counts and is drawn
-  --picture FILE      draws the first four requests, as .svg or .html
+  --offset N          byte address of element 0; 0 by default
+  --reuse             show how many other cache lines are accessed between two accesses of a line
+  --shared            analyze accesses to shared memory: bank conflicts instead of sectors
+  --picture FILE      draw the first four requests to an .svg or .html file
 
 With --json: { kind, stride, confidence, outliers, requests, sectors, idealSectors, efficiency,
-bankConflicts, advice }, and of --reuse { reuse: { granularity, counts, firstTouches, sampled,
-standardError } }: counts by the lines accessed in between, 0, 1, 2 to 3, 4 to 7 and so on.
-Exit code 1 when FILE cannot be read, or holds what is no index.`,
+bankConflicts, advice }. With --reuse also { reuse: { granularity, counts, firstTouches, sampled,
+standardError } }, where counts has one entry for 0, 1, 2 to 3, 4 to 7… lines in between.
+Exit code 1 if FILE cannot be read, or contains an invalid index.`,
   options: {
     values: ["stride", "indices", "count", "element-bytes", "offset", "picture"],
     flags: ["reuse", "shared"],
   },
-  async run(invocation) {
-    try {
-      await analyze(invocation);
-      return EXIT.done;
-    } catch (error) {
-      if (!(error instanceof FileProblem)) throw error;
-      console.error(error.message);
-      return EXIT.failed;
-    }
-  },
+  run: analyze,
 };

@@ -1,109 +1,139 @@
 /**
- * What a command of the command line is, and how it talks.
+ * Commands, their errors and their output.
  *
  * @module
  */
 
-import { FileProblem, isAboutFile, reasonOf } from "./file_problem.ts";
-
-/** Exit codes: all commands use these three. */
+/** The exit codes of all commands. */
 export const EXIT = {
-  /** Done. */
+  /** The command succeeded. */
   done: 0,
-  /** Ran and failed, or there is no device. */
+  /** The command failed, or there is no device. */
   failed: 1,
-  /** Bad usage or environment. */
+  /** The arguments or the environment are invalid. */
   usage: 2,
 } as const;
 
-/** What was typed: options that every command takes, the command's own, and its arguments. */
+/** The options and arguments of one call of a command. */
 export interface Invocation {
-  /** Whether to print one JSON value on stdout and nothing else there. */
+  /** Prints one JSON value on stdout and nothing else. */
   readonly json: boolean;
-  /** The device to use, as `openDevice()` takes it. */
+  /** The device, in the form that `openDevice()` takes. */
   readonly device?: string;
-  /** Options of the command's own that were given, by name. */
-  readonly options: Readonly<Record<string, string | boolean>>;
-  /** The values of those that may be given several times, in order; none where there are none. */
+  /** The command's options by name: a text, or `true` for a flag. */
+  readonly options: Readonly<Record<string, string | true>>;
+  /** The values of the options that can be repeated, in order. */
   readonly lists: Readonly<Record<string, readonly string[]>>;
-  /** What is left: positional arguments. */
+  /** The positional arguments. */
   readonly positional: readonly string[];
 }
 
-/** Options of one command, besides `--json`, `--device` and `--help`. */
-export interface CommandOptions {
-  /** Those that take a value, without dashes. */
-  readonly values?: readonly string[];
-  /** Those that take a value and may be given several times, without dashes. */
-  readonly lists?: readonly string[];
-  /** Those that are there or not, without dashes. */
-  readonly flags?: readonly string[];
-}
-
-/** A command of the command line. */
+/** A command. */
 export interface Command {
-  /** What is typed; of a command in a group the last word. */
+  /** The word that selects it; in a group the second word. */
   readonly name: string;
   /** One line for the list of commands. */
   readonly summary: string;
-  /** The whole help text. */
+  /** The help text. */
   readonly help: string;
-  /** Options of its own. */
-  readonly options?: CommandOptions;
-  /** Runs it and returns the exit code. */
-  run(invocation: Invocation): Promise<number>;
+  /** Names of the command's options, without dashes, besides json, device and help. */
+  readonly options?: {
+    /** Options with a value. */
+    readonly values?: readonly string[];
+    /** Options with a value that can be repeated. */
+    readonly lists?: readonly string[];
+    /** Options without a value. */
+    readonly flags?: readonly string[];
+  };
+  /** Runs the command; the exit code is 0 unless it returns another. */
+  run(invocation: Invocation): Promise<number | void>;
 }
 
-/** Commands on one subject: the second word of the command line chooses one. */
+/** Commands with a common first word. */
 export interface CommandGroup {
   /** The first word. */
   readonly name: string;
   /** One line for the list of commands. */
   readonly summary: string;
-  /** What there is. */
+  /** The commands of the group. */
   readonly commands: readonly Command[];
 }
 
-/** Thrown for arguments a command does not take; ends with exit code 2. */
+/** Thrown for invalid options and arguments: exit code 2. */
 export class UsageError extends Error {
   override name = "UsageError";
 }
 
+/** Thrown for a file that cannot be read, written or used: exit code 1. */
+export class FileProblem extends Error {
+  override name = "FileProblem";
+}
+
 /**
- * Refuses positional arguments.
+ * Throws a file system error as a {@linkcode FileProblem}, and any other error unchanged.
  *
- * @throws {UsageError} If there are any.
+ * @param action The failed action, such as `"read a.npy"`.
  */
-export function requireNoArguments(command: string, invocation: Invocation): void {
-  const [first] = invocation.positional;
-  if (first === undefined) return;
-  throw new UsageError(`Cannot run ${command} as it takes no arguments: there is "${first}"`);
+export function throwFileProblem(action: string, error: unknown): never {
+  const isFromSystem = error instanceof Error &&
+    (Object.values(Deno.errors).some((kind) => error instanceof kind) || "code" in error);
+  if (!isFromSystem) throw error;
+  // Deno appends its own call: "… (os error 2): open 'a.npy'".
+  const reason = error.message.replace(/: (?:open|readfile|writefile|stat) '.*'$/s, "");
+  throw new FileProblem(`Cannot ${action}: ${reason}`);
+}
+
+/**
+ * Reads a whole file.
+ *
+ * @throws {FileProblem} If that fails.
+ */
+export async function readFile(path: string): Promise<Uint8Array<ArrayBuffer>> {
+  try {
+    const { isBlockDevice, isCharDevice } = await Deno.stat(path);
+    // /dev/zero, for example, never ends; a pipe does.
+    if (isBlockDevice === true || isCharDevice === true) {
+      throw new FileProblem(`Cannot read ${path}: it is a device`);
+    }
+    return await Deno.readFile(path);
+  } catch (error) {
+    return throwFileProblem(`read ${path}`, error);
+  }
+}
+
+/**
+ * Writes a whole file.
+ *
+ * @throws {FileProblem} If that fails.
+ */
+export async function writeFile(path: string, content: Uint8Array | string): Promise<void> {
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  await Deno.writeFile(path, bytes).catch((error) => throwFileProblem(`write ${path}`, error));
 }
 
 /**
  * Prints a text on stdout.
  *
- * @throws {FileProblem} If stdout does not take it: it may be a file on a disk that is full.
+ * @throws {FileProblem} If stdout cannot be written, for example because the disk is full.
  */
 export function printText(text: string): void {
   try {
     console.log(text);
   } catch (error) {
-    if (!isAboutFile(error)) throw error;
-    throw new FileProblem(`Cannot print the result: ${reasonOf(error)}`);
+    throwFileProblem("print the result", error);
   }
 }
 
 /**
- * Prints the result: one JSON value, or text for people.
+ * Prints a result: as JSON with `--json`, else as text.
  *
- * @throws {FileProblem} If stdout does not take it.
+ * @throws {FileProblem} If stdout cannot be written.
  */
 export function printResult(invocation: Invocation, value: unknown, text: () => string): void {
   printText(invocation.json ? JSON.stringify(value, null, 2) : text());
 }
 
-/** Says on stderr what is going on; replaces the line in a terminal, and is silent elsewhere. */
+/** Replaces the progress line on stderr if that is a terminal. */
 export function showProgress(message: string): void {
   if (!Deno.stderr.isTerminal()) return;
   Deno.stderr.writeSync(new TextEncoder().encode(`\r\x1b[2K${message}`));

@@ -5,25 +5,36 @@
  */
 
 import {
+  CacheDirectoryError,
+  CompileError,
+  CompilerUnavailableError,
+  CudaError,
   EnvironmentError,
   LibraryNotFoundError,
   NoDeviceError,
   UnsupportedPlatformError,
 } from "../../mod.ts";
+import { TraceError } from "../lab/memory/mod.ts";
+import { TuningError } from "../lab/tuning/mod.ts";
 import { ANALYZE } from "./analyze.ts";
-import { type Command, type CommandGroup, EXIT, printText, UsageError } from "./command.ts";
 import { CACHE } from "./cache.ts";
-import { readCommandLine } from "./command_line.ts";
+import {
+  type Command,
+  type CommandGroup,
+  EXIT,
+  FileProblem,
+  printText,
+  showProgress,
+  UsageError,
+} from "./command.ts";
+import { parseCommandLine } from "./command_line.ts";
 import { COMPILE } from "./compile.ts";
-import { DEVICES } from "./devices.ts";
-import { DOCTOR } from "./doctor.ts";
-import { FileProblem } from "./file_problem.ts";
+import { DEVICES, DOCTOR, VALIDATE } from "./devices.ts";
 import { MEMORY } from "./memory.ts";
 import { OCCUPANCY } from "./occupancy.ts";
 import { ROOFLINE } from "./roofline.ts";
 import { RUN } from "./run.ts";
 import { TUNE } from "./tune.ts";
-import { VALIDATE } from "./validate.ts";
 
 const COMMANDS: readonly (Command | CommandGroup)[] = [
   DEVICES,
@@ -44,68 +55,78 @@ function list(entries: readonly (Command | CommandGroup)[]): string {
   return entries.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`).join("\n");
 }
 
-function help(): string {
-  return `gridstride: CUDA for Deno
+function helpOf(command: Command | CommandGroup | undefined): string {
+  if (command === undefined) {
+    return `gridstride: CUDA for Deno
 
-Usage: gridstride <command> [--json] [--device DEVICE]
+Usage: gridstride <command> [options]
 
 ${list(COMMANDS)}
 
-gridstride <command> --help tells more. Exit codes: 0 done, 1 ran and failed or no device,
-2 bad usage or environment.`;
-}
-
-function groupHelp({ name, summary, commands }: CommandGroup): string {
-  return `gridstride ${name}: ${summary}
-
-Usage: gridstride ${name} <command> [--json]
-
-${list(commands)}
-
-gridstride ${name} <command> --help tells more.`;
-}
-
-/** Prints help where it was asked for, and on stderr where a command is missing. */
-function printHelp(text: string, wantsHelp: boolean): number {
-  if (wantsHelp) printText(text);
-  else console.error(text);
-  return wantsHelp ? EXIT.done : EXIT.usage;
-}
-
-/** The exit code for what a command threw; everything unexpected is a defect and goes on. */
-function explain(error: unknown): number {
-  if (
-    error instanceof UsageError || error instanceof EnvironmentError ||
-    error instanceof RangeError && error.message.startsWith("Cannot select a device")
-  ) {
-    console.error(error.message);
-    return EXIT.usage;
+All commands take --help and --json, which prints one JSON value instead of text.
+Exit codes: 0 success, 1 failure or no device, 2 invalid usage or environment.`;
   }
-  if (
-    error instanceof NoDeviceError || error instanceof LibraryNotFoundError ||
-    error instanceof UnsupportedPlatformError || error instanceof FileProblem
-  ) {
-    console.error(error.message);
-    return EXIT.failed;
-  }
-  throw error;
+  if (!("commands" in command)) return command.help;
+  return `gridstride ${command.name}: ${command.summary}
+
+Usage: gridstride ${command.name} <command> [options]
+
+${list(command.commands)}
+
+See gridstride ${command.name} <command> --help.`;
+}
+
+/** Errors with exit code 1: the usage was right and the command failed. */
+const FAILURES = [
+  CacheDirectoryError,
+  CompileError,
+  CompilerUnavailableError,
+  CudaError,
+  FileProblem,
+  LibraryNotFoundError,
+  NoDeviceError,
+  TraceError,
+  TuningError,
+  UnsupportedPlatformError,
+];
+
+/** The library's refusals, "Cannot launch k as it must …", in contrast to those of V8. */
+const REFUSAL =
+  /^Cannot (?!(?:read|set) propert|(?:read|write) private |destructure |mix |convert )/;
+
+/** The exit code for an error; undefined for a defect of the program. */
+function exitCodeOf(error: unknown): number | undefined {
+  if (FAILURES.some((Failure) => error instanceof Failure)) return EXIT.failed;
+  if (error instanceof UsageError || error instanceof EnvironmentError) return EXIT.usage;
+  const isRefusal = error instanceof TypeError || error instanceof RangeError ||
+    error instanceof SyntaxError;
+  return isRefusal && REFUSAL.test(error.message) ? EXIT.usage : undefined;
 }
 
 /**
  * Runs the command line.
  *
- * @param args What follows the program's name.
- * @returns The exit code: 0 done, 1 ran and failed or no device, 2 bad usage or environment.
+ * @param args The arguments of the program.
+ * @returns The exit code: 0 success, 1 failure or no device, 2 invalid usage or environment.
  */
 export async function main(args: readonly string[]): Promise<number> {
   try {
-    const { command, help: wantsHelp, invocation } = readCommandLine(COMMANDS, args);
-    if (command === undefined) return printHelp(help(), wantsHelp);
-    if ("commands" in command) return printHelp(groupHelp(command), wantsHelp);
-    if (wantsHelp) return printHelp(command.help, true);
-    return await command.run(invocation);
+    const { command, help, invocation } = parseCommandLine(COMMANDS, args);
+    if (help) {
+      printText(helpOf(command));
+      return EXIT.done;
+    }
+    if (command !== undefined && "run" in command) {
+      return await command.run(invocation) ?? EXIT.done;
+    }
+    console.error(helpOf(command));
+    return EXIT.usage;
   } catch (error) {
-    return explain(error);
+    const code = exitCodeOf(error);
+    if (code === undefined) throw error;
+    showProgress("");
+    console.error((error as Error).message);
+    return code;
   }
 }
 

@@ -1,39 +1,33 @@
 /**
  * Arrays in the `.npy` format of NumPy, versions 1 to 3 (NumPy Enhancement Proposal 1).
  *
- * Elements come as bytes in the machine's order, whatever the file's is, with the last index
- * fastest, whatever the file's order of indices is: a kernel that is given the same array sees the
- * same memory.
+ * Elements are converted to the machine's byte order and to row-major order, because kernels
+ * expect both.
  *
  * @module
  */
 
 import { bytesPerElement, type DType, DTYPES } from "../../mod.ts";
-import {
-  NPY_MAGIC,
-  NPY_VERSION_BYTES,
-  NpyError,
-  npyHeaderText,
-  requireNpyData,
-  splitNpy,
-} from "./npy_header.ts";
+import type { IndexArray } from "../lab/analysis/mod.ts";
 
 /** An array. */
 export interface NpyArray {
-  /** What its elements can be, the most obvious first: NumPy has no word for every type. */
+  /** The possible element types, the most likely first: NumPy has no name for some of them. */
   readonly dtypes: readonly DType[];
-  /** The element type in NumPy's words, in the machine's byte order: `<f4`. */
+  /** NumPy's name of the element type in the machine's byte order: `<f4`. */
   readonly descr: string;
-  /** The extent in each dimension. */
+  /** The extent of each dimension. */
   readonly shape: readonly number[];
   /** The elements. */
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/**
- * NumPy's names of element types. bfloat16 and 8-bit floats are raw bytes to it, as ml_dtypes
- * writes them.
- */
+/** Thrown for a file that is not a usable array; its message completes "it …". */
+export class NpyError extends Error {
+  override name = "NpyError";
+}
+
+/** NumPy's names of element types. `ml_dtypes` stores bfloat16 and 8-bit floats as raw bytes. */
 const DESCRS: { readonly [D in DType]: string } = {
   float64: "<f8",
   float32: "<f4",
@@ -50,7 +44,7 @@ const DESCRS: { readonly [D in DType]: string } = {
   bool: "|b1",
 };
 
-/** Names that hold the bits of an element type without being its own. */
+/** Element types that NumPy's integers can hold the bits of. */
 const BITS: Readonly<Record<string, readonly DType[]>> = {
   u8: ["int64"],
   u2: ["int16", "bfloat16"],
@@ -59,102 +53,182 @@ const BITS: Readonly<Record<string, readonly DType[]>> = {
   i1: ["float8_e4m3", "float8_e5m2"],
 };
 
-/** What the data start at a multiple of. */
+/** Arrays of indices by NumPy's names of their types. The analysis refuses fractions. */
+const INDEX_ARRAYS = {
+  i1: Int8Array,
+  u1: Uint8Array,
+  i2: Int16Array,
+  u2: Uint16Array,
+  i4: Int32Array,
+  u4: Uint32Array,
+  i8: BigInt64Array,
+  u8: BigUint64Array,
+  f2: Float16Array,
+  f4: Float32Array,
+  f8: Float64Array,
+} as const;
+
+const MAGIC = Uint8Array.of(0x93, ...new TextEncoder().encode("NUMPY"));
+/** Bytes of the magic and the version. */
+const VERSION_END = MAGIC.length + 2;
+/** NumPy aligns the data to this many bytes. */
 const ALIGNMENT = 64;
+/** Bytes of the largest accepted header; NumPy's own have less than a tenth. */
+const MAX_HEADER = 2 ** 16;
+
+interface Header {
+  readonly descr: string;
+  readonly fortranOrder: boolean;
+  readonly shape: readonly number[];
+  /** Offset of the data in the file. */
+  readonly dataOffset: number;
+}
+
+function readHeader(file: Uint8Array<ArrayBuffer>): Header {
+  if (!MAGIC.every((byte, index) => file[index] === byte)) {
+    throw new NpyError("is not an .npy file: it does not begin with \\x93NUMPY");
+  }
+  const [major = 0, minor] = file.subarray(MAGIC.length, VERSION_END);
+  if (minor === undefined) throw new NpyError("is cut short in its header");
+  if (major < 1 || major > 3 || minor !== 0) {
+    throw new NpyError(`has version ${major}.${minor}: the supported ones are 1.0, 2.0 and 3.0`);
+  }
+  const start = VERSION_END + (major === 1 ? 2 : 4);
+  if (file.length < start) throw new NpyError("is cut short in its header");
+  const view = new DataView(file.buffer, file.byteOffset);
+  const length = major === 1
+    ? view.getUint16(VERSION_END, true)
+    : view.getUint32(VERSION_END, true);
+  if (length > MAX_HEADER) {
+    throw new NpyError(`has a header of ${length} bytes: the maximum is ${MAX_HEADER}`);
+  }
+  const dataOffset = start + length;
+  if (file.length < dataOffset) throw new NpyError("is cut short in its header");
+  return { ...parseHeader(new TextDecoder().decode(file.subarray(start, dataOffset))), dataOffset };
+}
+
+/** Parses the Python dictionary of a header, after a conversion to JSON. */
+function parseHeader(text: string): Omit<Header, "dataOffset"> {
+  const json = text.replaceAll("'", '"').replaceAll("(", "[").replaceAll(")", "]")
+    .replace(/\bTrue\b/g, "true").replace(/\bFalse\b/g, "false")
+    .replace(/(\d)L\b/g, "$1").replace(/,\s*([\]}])/g, "$1");
+  let entries: unknown;
+  try {
+    entries = JSON.parse(json);
+  } catch {
+    // A SyntaxError, or a RangeError for very deep nesting.
+  }
+  if (typeof entries !== "object" || entries === null || Array.isArray(entries)) {
+    throw new NpyError("has a header that is not a Python dictionary of numbers, tuples and texts");
+  }
+  const { descr, fortran_order: fortranOrder, shape } = entries as Record<string, unknown>;
+  for (const [name, value] of Object.entries({ descr, fortran_order: fortranOrder, shape })) {
+    if (value === undefined) throw new NpyError(`has a header without '${name}'`);
+  }
+  if (typeof descr !== "string") throw new NpyError("has structures, not numbers, as elements");
+  if (typeof fortranOrder !== "boolean") {
+    throw new NpyError("has a header whose 'fortran_order' is neither True nor False");
+  }
+  if (
+    !Array.isArray(shape) || !shape.every((extent) => Number.isSafeInteger(extent) && extent >= 0)
+  ) {
+    throw new NpyError("has a header whose 'shape' is not a tuple of integers from 0 to 2^53-1");
+  }
+  return { descr, fortranOrder, shape };
+}
+
+/** The elements of a file in the machine's byte order and in row-major order. */
+function elementsOf(
+  file: Uint8Array<ArrayBuffer>,
+  { shape, fortranOrder, dataOffset }: Header,
+  size: number,
+  isSwapped: boolean,
+): Uint8Array<ArrayBuffer> {
+  const data = file.subarray(dataOffset);
+  const needed = shape.reduce((product, extent) => product * BigInt(extent), BigInt(size));
+  if (needed !== BigInt(data.length)) {
+    const problem = needed > data.length ? "is cut short" : "is too long";
+    throw new NpyError(
+      `${problem}: its shape (${
+        shape.join(", ")
+      }) needs ${needed} bytes and there are ${data.length}`,
+    );
+  }
+  const bytes = isSwapped ? swapBytes(data, size) : data;
+  return fortranOrder && shape.length > 1 ? toRowMajor(bytes, size, shape) : bytes;
+}
 
 /**
  * Reads a file.
  *
- * @throws {NpyError} If it is no array, cut short, longer than it should be, or of elements that no
- * kernel takes.
+ * @throws {NpyError} If it is not an array, has a wrong length, or elements that kernels cannot
+ * use.
  */
 export function readNpy(file: Uint8Array<ArrayBuffer>): NpyArray {
-  const { header, data } = splitNpy(file);
-  const { descr, dtypes, swapped } = elementsOf(header.descr);
-  const size = bytesPerElement(dtypes[0]!);
-  requireNpyData(header.shape, size, data.length);
-  let bytes = data;
-  if (swapped) bytes = swappedBytes(bytes, size);
-  if (header.fortranOrder) bytes = lastIndexFastest(bytes, size, header.shape);
-  return { dtypes, descr, shape: header.shape, bytes };
+  const header = readHeader(file);
+  const { descr, shape } = header;
+  const [, order, kind = ""] = /^([<>|=])([A-Za-z]\d+)$/.exec(descr) ?? [];
+  const own = DTYPES.filter((dtype) => DESCRS[dtype].slice(1) === kind);
+  const dtypes = [...own, ...BITS[kind] ?? []];
+  if (dtypes[0] === undefined) {
+    const known = new Set([...Object.values(DESCRS).map((text) => text.slice(1)), "u2", "u8"]);
+    throw new NpyError(
+      `has elements of type ${JSON.stringify(descr)}: kernels take ${[...known].join(", ")}`,
+    );
+  }
+  const size = bytesPerElement(dtypes[0]);
+  const bytes = elementsOf(file, header, size, order === ">" && !kind.startsWith("V"));
+  return { dtypes, descr: size === 1 ? `|${kind}` : `<${kind}`, shape, bytes };
 }
 
-/** An element type in NumPy's words: `<f4`. */
+/** NumPy's name of an element type: `<f4`. */
 export function npyDescr(dtype: DType): string {
   return DESCRS[dtype];
 }
 
 /**
- * Writes an array whose last index is fastest; NumPy reads it.
+ * Writes a row-major array as NumPy does.
  *
- * @param descr The element type in NumPy's words.
+ * @param descr NumPy's name of the element type.
  */
 export function writeNpy(
   descr: string,
   shape: readonly number[],
   bytes: Uint8Array,
 ): Uint8Array<ArrayBuffer> {
-  const text = npyHeaderText({ descr, fortranOrder: false, shape });
-  const start = NPY_MAGIC.length + NPY_VERSION_BYTES;
-  // Version 1 has two bytes for the length of the header: more than 64 dimensions ever need.
-  const before = start + 2;
-  const length = Math.ceil((before + text.length + 1) / ALIGNMENT) * ALIGNMENT - before;
-  const file = new Uint8Array(before + length + bytes.length);
-  file.set(NPY_MAGIC);
-  file.set([1, 0], NPY_MAGIC.length);
-  new DataView(file.buffer).setUint16(start, length, true);
-  file.set(new TextEncoder().encode(`${text.padEnd(length - 1)}\n`), before);
-  file.set(bytes, before + length);
+  // A Python tuple with one element needs a comma.
+  const extents = shape.length === 1 ? `${shape[0]},` : shape.join(", ");
+  const text = `{'descr': '${descr}', 'fortran_order': False, 'shape': (${extents}), }`;
+  const start = VERSION_END + 2;
+  const length = Math.ceil((start + text.length + 1) / ALIGNMENT) * ALIGNMENT - start;
+  const file = new Uint8Array(start + length + bytes.length);
+  file.set([...MAGIC, 1, 0]);
+  new DataView(file.buffer).setUint16(VERSION_END, length, true);
+  file.set(new TextEncoder().encode(`${text.padEnd(length - 1)}\n`), start);
+  file.set(bytes, start + length);
   return file;
 }
 
-/** What a type in NumPy's words stands for. */
-function elementsOf(
-  descr: string,
-): { descr: string; dtypes: readonly DType[]; swapped: boolean } {
-  const [, order, kind] = /^([<>|=])([A-Za-z]\d+)$/.exec(descr) ?? [];
-  const own = DTYPES.filter((dtype) => DESCRS[dtype].slice(1) === kind);
-  const dtypes = [...own, ...(kind === undefined ? [] : BITS[kind] ?? [])];
-  if (kind !== undefined && dtypes.length > 0) {
-    const native = kind.endsWith("1") ? `|${kind}` : `<${kind}`;
-    return { descr: native, dtypes, swapped: order === ">" && !kind.startsWith("V") };
-  }
-  const known = [...new Set([...Object.values(DESCRS).map((text) => text.slice(1)), "u2", "u8"])];
-  throw new NpyError(
-    `has elements of type ${JSON.stringify(descr)}, and kernels take ${known.join(", ")}`,
-  );
-}
-
-/** The bytes of each element the other way round. */
-export function swappedBytes(
-  bytes: Uint8Array<ArrayBuffer>,
-  size: number,
-): Uint8Array<ArrayBuffer> {
-  const swapped = new Uint8Array(bytes.length);
-  for (let offset = 0; offset < bytes.length; offset += size) {
-    for (let i = 0; i < size; i++) swapped[offset + i] = bytes[offset + size - 1 - i]!;
-  }
+function swapBytes(bytes: Uint8Array<ArrayBuffer>, size: number): Uint8Array<ArrayBuffer> {
+  const swapped = bytes.slice();
+  for (let at = 0; at < bytes.length; at += size) swapped.subarray(at, at + size).reverse();
   return swapped;
 }
 
-/** From the first index fastest to the last index fastest. */
-function lastIndexFastest(
+/** Converts from column-major order, in which the first index varies fastest. */
+function toRowMajor(
   bytes: Uint8Array<ArrayBuffer>,
   size: number,
   shape: readonly number[],
 ): Uint8Array<ArrayBuffer> {
   const ordered = new Uint8Array(bytes.length);
-  const strides: number[] = [];
-  let stride = size;
-  for (const extent of shape) {
-    strides.push(stride);
-    stride *= extent;
-  }
+  const strides = shape.map((_, axis) =>
+    shape.slice(0, axis).reduce((product, extent) => product * extent, size)
+  );
   const index = shape.map(() => 0);
   let source = 0;
   for (let target = 0; target < bytes.length; target += size) {
-    for (let i = 0; i < size; i++) ordered[target + i] = bytes[source + i]!;
-    // The next index, as an odometer counts.
+    ordered.set(bytes.subarray(source, source + size), target);
     for (let axis = shape.length - 1; axis >= 0; axis--) {
       source += strides[axis]!;
       if (++index[axis]! < shape[axis]!) break;
@@ -163,4 +237,24 @@ function lastIndexFastest(
     }
   }
   return ordered;
+}
+
+/**
+ * Reads the indices in a file, in row-major order.
+ *
+ * @throws {NpyError} If it is not an array of numbers, or has a wrong length.
+ */
+export function readNpyIndices(file: Uint8Array<ArrayBuffer>): IndexArray {
+  const header = readHeader(file);
+  const [, order, type = ""] = /^([<>|=])([iuf]\d+)$/.exec(header.descr) ?? [];
+  const Indices = INDEX_ARRAYS[type as keyof typeof INDEX_ARRAYS];
+  if (Indices === undefined) {
+    throw new NpyError(
+      `has elements of type ${JSON.stringify(header.descr)}: indices are of type ` +
+        Object.keys(INDEX_ARRAYS).join(", "),
+    );
+  }
+  const bytes = elementsOf(file, header, Indices.BYTES_PER_ELEMENT, order === ">");
+  // A copy has the alignment that a view of the elements requires.
+  return new Indices(bytes.slice().buffer);
 }

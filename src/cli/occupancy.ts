@@ -1,28 +1,38 @@
 /**
- * `gridstride occupancy`: how many blocks a multiprocessor holds at once, and what limits them.
+ * `gridstride occupancy`: blocks and warps that a multiprocessor holds at once, and their limits.
  *
  * @module
  */
 
 import {
+  type BlockLimits,
   capabilityLimits,
+  type CompiledImage,
+  compileImage,
+  type Occupancy,
   occupancy,
   type OccupancyLimits,
   occupancyLimits,
+  type OccupancyUsage,
   openDevice,
 } from "../../mod.ts";
-import { parseByteSize } from "../lab/memory/mod.ts";
-import { type Command, type Invocation, printResult, UsageError } from "./command.ts";
-import { reportKernelProblems } from "./kernel_problem.ts";
-import { type KernelFigures, kernelResources } from "./kernel_resources.ts";
-import { describeOccupancy } from "./occupancy_text.ts";
-import { extentsOption, integerOption, textOption } from "./run_options.ts";
+import { type Command, FileProblem, type Invocation, printResult, UsageError } from "./command.ts";
+import { formatBytes, formatPercent, plural, textTable } from "./format.ts";
+import { compilerOptions, kernelExpression, readSource } from "./kernel.ts";
+import {
+  extentsOption,
+  integerOption,
+  requireNoMore,
+  requireNotBoth,
+  sizeOption,
+  textOption,
+} from "./options.ts";
 
-const MOST = 2 ** 31 - 1;
-/** Most barriers of a block. */
-const MOST_BARRIERS = 16;
+const MAX_INTEGER = 2 ** 31 - 1;
+/** Barriers of a block, a limit of the hardware. */
+const MAX_BARRIERS = 16;
 
-/** The limits that are asked about, and what they are of. */
+/** The limits of a device or of a compute capability. */
 interface Subject {
   readonly capability: string;
   readonly label: string;
@@ -33,136 +43,219 @@ function subjectOf(invocation: Invocation): Subject {
   const capability = textOption(invocation, "capability");
   if (capability === undefined) {
     using device = openDevice(invocation.device);
+    const { computeCapability } = device.info;
     return {
-      capability: device.info.computeCapability,
-      label: `${device.label}, compute capability ${device.info.computeCapability}`,
+      capability: computeCapability,
+      label: `${device.label}, compute capability ${computeCapability}`,
       limits: occupancyLimits(device.info),
     };
   }
-  if (invocation.device !== undefined) {
-    throw new UsageError(
-      "Cannot calculate occupancy as --capability and --device exclude each other",
-    );
-  }
+  if (invocation.device !== undefined) requireNotBoth("occupancy", "capability", "device");
   const limits = capabilityLimits(capability);
   if (!limits.exact) {
     console.error(
-      `compute capability ${capability} is not known: the limits are ${limits.source}'s`,
+      `compute capability ${capability} is unknown: the limits are those of ${limits.source}`,
     );
   }
   return { capability, label: `compute capability ${capability}`, limits };
 }
 
-/** Threads of a block: their number, or the extents of the block. */
 function threadsOf(invocation: Invocation): number {
-  const threads = integerOption(invocation, "threads", 1, MOST);
+  const threads = integerOption(invocation, "threads", 1, MAX_INTEGER);
   const block = extentsOption(invocation, "block");
-  if (threads !== undefined && block === undefined) return threads;
-  if (threads === undefined && block !== undefined) {
-    const product = block.reduce((all, extent) => all * extent, 1);
-    if (product <= MOST) return product;
-    throw new UsageError(
-      `Cannot use --block as its threads must be in 1..${MOST}: they are ${product}`,
-    );
+  if (threads !== undefined && block !== undefined) requireNotBoth("occupancy", "threads", "block");
+  const product = threads ?? block?.reduce((all, extent) => all * extent, 1);
+  if (product === undefined) {
+    throw new UsageError("Cannot run occupancy as --threads or --block is missing");
   }
+  if (product <= MAX_INTEGER) return product;
   throw new UsageError(
-    "Cannot calculate occupancy as there must be one of --threads and --block: " +
-      (threads === undefined ? "there is none" : "there are both"),
+    `Cannot use --block as it must have at most ${MAX_INTEGER} threads: it has ${product}`,
   );
 }
 
-/** Bytes, as a number or with a unit: `0`, `4096`, `16KiB`. */
-function sizeOption(invocation: Invocation, name: string): number | undefined {
-  const text = textOption(invocation, name);
-  if (text === undefined) return undefined;
-  if (/^0(?:[KMGT]i?)?B?$/.test(text)) return 0;
-  try {
-    const bytes = parseByteSize(text);
-    if (bytes <= MOST) return bytes;
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-  }
-  throw new UsageError(
-    `Cannot use --${name} as it must be bytes or a size such as 16KiB, below 2 GiB: it is "${text}"`,
-  );
-}
+/** The resources of a kernel. */
+type KernelFigures = Pick<
+  OccupancyUsage,
+  "registersPerThread" | "staticSharedMemory" | "maxThreadsPerBlock"
+>;
 
-/** What the kernel takes: as it is typed, or of the kernel that is compiled, with its launch bounds. */
-async function kernelFigures(
-  invocation: Invocation,
-  capability: string,
-): Promise<KernelFigures> {
-  const [file, signature, extra] = invocation.positional;
-  const registers = integerOption(invocation, "registers", 0, MOST);
-  const shared = sizeOption(invocation, "shared");
+/** The resources from the options, or from compiling the kernel. */
+async function kernelFigures(invocation: Invocation, capability: string): Promise<KernelFigures> {
+  const [file, signature, ...rest] = invocation.positional;
+  const registers = integerOption(invocation, "registers", 0, MAX_INTEGER);
+  const shared = sizeOption(invocation, "shared", MAX_INTEGER);
   if (file === undefined) {
-    if (registers === undefined) {
-      throw new UsageError(
-        "Cannot calculate occupancy as --registers is missing, or FILE.cu and a kernel of it",
-      );
+    if (registers !== undefined) {
+      return { registersPerThread: registers, staticSharedMemory: shared ?? 0 };
     }
-    return { registersPerThread: registers, staticSharedMemory: shared ?? 0 };
+    throw new UsageError("Cannot run occupancy as --registers or FILE.cu is missing");
   }
-  if (signature === undefined || extra !== undefined) {
-    throw new UsageError(
-      "Cannot calculate occupancy as FILE.cu must be followed by one kernel of it: " +
-        (signature === undefined ? "there is none" : `there is "${extra}" too`),
-    );
+  if (signature === undefined) {
+    throw new UsageError("Cannot run occupancy as the name of a kernel after FILE.cu is missing");
   }
+  requireNoMore("occupancy", rest);
   if (registers !== undefined || shared !== undefined) {
-    throw new UsageError(
-      `Cannot use --${registers === undefined ? "shared" : "registers"} as it is found by ` +
-        "compiling FILE.cu",
-    );
+    const option = registers === undefined ? "shared" : "registers";
+    throw new UsageError(`Cannot use --${option} with FILE.cu as compiling the file determines it`);
   }
-  return await kernelResources(file, signature, capability, invocation);
+  return await compiledFigures(file, signature, capability, invocation);
+}
+
+/** Characters of PTX that contain the parameters and directives of any kernel. */
+const MAX_KERNEL_HEAD = 65_536;
+
+/** The launch bounds in PTX; machine code has no documented form of them. */
+function launchBounds({ image }: CompiledImage, lowered: string): number | undefined {
+  const ptx = new TextDecoder().decode(image);
+  const begin = ptx.indexOf(`.entry ${lowered}(`);
+  if (begin < 0) return undefined;
+  const [head] = ptx.slice(begin, begin + MAX_KERNEL_HEAD).split("\n{", 1);
+  const extents = /\.(?:max|req)ntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?/.exec(head!);
+  if (extents === null) return undefined;
+  const [, x, y = 1, z = 1] = extents;
+  return Number(x) * Number(y) * Number(z);
+}
+
+async function compiledFigures(
+  path: string,
+  signature: string,
+  capability: string,
+  invocation: Invocation,
+): Promise<KernelFigures> {
+  const expression = kernelExpression(signature);
+  const file = await readSource(path, invocation);
+  const options = {
+    ...compilerOptions(file, invocation, expression),
+    target: { kind: "cuda", capability },
+  } as const;
+  const compiled = await compileImage(file.source, options);
+  if (compiled.log.trim() !== "") console.error(compiled.log.trimEnd());
+  const lowered = compiled.loweredNames.get(expression);
+  const resources = lowered === undefined ? undefined : compiled.resources.get(lowered);
+  if (lowered !== undefined && resources !== undefined) {
+    const virtual = `--gpu-architecture=compute_${capability.replace(".", "")}`;
+    const ptx = await compileImage(file.source, {
+      ...options,
+      options: [...options.options, virtual],
+    });
+    const bounds = launchBounds(ptx, lowered);
+    return {
+      registersPerThread: resources.registers,
+      staticSharedMemory: resources.sharedMemory,
+      ...(bounds === undefined ? {} : { maxThreadsPerBlock: bounds }),
+    };
+  }
+  const known = [...compiled.loweredNames]
+    .flatMap(([name, other]) => compiled.resources.has(other) ? [name] : []);
+  const isTemplate = !expression.includes("<") && /\btemplate\s*</.test(file.source);
+  const hint = isTemplate ? `; name an instance of a template as ${expression}<…>` : "";
+  throw new FileProblem(
+    `Cannot calculate occupancy as ${expression} must be a kernel of ${path}: it has ` +
+      (known.length === 0 ? "none" : known.join(", ")) + hint,
+  );
+}
+
+const RESOURCES: readonly (readonly [keyof BlockLimits, string])[] = [
+  ["warps", "warps"],
+  ["blocks", "blocks"],
+  ["registers", "registers"],
+  ["sharedMemory", "shared memory"],
+  ["barriers", "barriers"],
+];
+
+function limitTable(result: Occupancy, usage: OccupancyUsage, limits: OccupancyLimits): string {
+  const shared = formatBytes(usage.staticSharedMemory + usage.dynamicSharedMemory);
+  const reserved = limits.reservedSharedMemoryPerBlock;
+  const used: Record<keyof BlockLimits, string> = {
+    warps: String(Math.ceil(usage.threadsPerBlock / limits.warpSize)),
+    blocks: "1",
+    registers: `${usage.registersPerThread} a thread`,
+    sharedMemory: reserved === 0 ? shared : `${shared} + ${formatBytes(reserved)}`,
+    barriers: String(usage.barriersPerBlock ?? 1),
+  };
+  const rows = RESOURCES.map(([name, title]) => {
+    const blocks = result.limits[name];
+    const mark = blocks === result.activeBlocks ? "←" : "";
+    return [title, used[name], blocks === null ? "any" : String(blocks), mark];
+  });
+  return textTable(["resource", "per block", "blocks", "limit"], rows, "<<>");
+}
+
+/** Eighths of the height of a line. */
+const BARS = "▁▂▃▄▅▆▇█";
+
+/** The occupancy for every number of warps of a block, as bars; a dot for 0. */
+function blockSizeLine(usage: OccupancyUsage, limits: OccupancyLimits): string {
+  const { warpSize, maxThreadsPerBlock } = limits;
+  const count = Math.floor(maxThreadsPerBlock / warpSize);
+  const bars = Array.from({ length: count }, (_, index) => {
+    const threadsPerBlock = (index + 1) * warpSize;
+    const share = occupancy(limits, { ...usage, threadsPerBlock }).occupancy;
+    return share === 0 ? "·" : BARS[Math.ceil(share * BARS.length) - 1]!;
+  });
+  const chosen = Math.ceil(usage.threadsPerBlock / warpSize) - 1;
+  const marker = chosen < count ? `\n${" ".repeat(chosen)}↑ ${usage.threadsPerBlock}` : "";
+  return `occupancy for blocks of ${warpSize} to ${count * warpSize} threads\n${
+    bars.join("")
+  }${marker}`;
+}
+
+function describe(
+  { label, limits }: Subject,
+  result: Occupancy,
+  usage: OccupancyUsage,
+): string {
+  const { activeBlocks, activeWarps, advice } = result;
+  const warps = Math.floor(limits.maxThreadsPerMultiprocessor / limits.warpSize);
+  const head = `${label}: ${plural(activeBlocks, "block")} of ` +
+    `${plural(usage.threadsPerBlock, "thread")} on a multiprocessor, ${activeWarps} of ` +
+    `${warps} warps, ${formatPercent(result.occupancy)}`;
+  const parts = [head, limitTable(result, usage, limits), blockSizeLine(usage, limits), advice];
+  return parts.filter((part) => part !== "").join("\n\n");
 }
 
 async function calculate(invocation: Invocation): Promise<void> {
   const threadsPerBlock = threadsOf(invocation);
-  const dynamicSharedMemory = sizeOption(invocation, "dynamic") ?? 0;
-  const barriersPerBlock = integerOption(invocation, "barriers", 0, MOST_BARRIERS) ?? 1;
-  const { capability, label, limits } = subjectOf(invocation);
-  const usage = {
-    ...await kernelFigures(invocation, capability),
-    threadsPerBlock,
-    dynamicSharedMemory,
-    barriersPerBlock,
-  };
-  const result = occupancy(limits, usage);
-  printResult(invocation, result, () => describeOccupancy(label, result, usage, limits));
+  const dynamicSharedMemory = sizeOption(invocation, "dynamic", MAX_INTEGER) ?? 0;
+  const barriersPerBlock = integerOption(invocation, "barriers", 0, MAX_BARRIERS) ?? 1;
+  const subject = subjectOf(invocation);
+  const figures = await kernelFigures(invocation, subject.capability);
+  const usage = { ...figures, threadsPerBlock, dynamicSharedMemory, barriersPerBlock };
+  const result = occupancy(subject.limits, usage);
+  printResult(invocation, result, () => describe(subject, result, usage));
 }
 
 /** The command. */
 export const OCCUPANCY: Command = {
   name: "occupancy",
-  summary: "how many blocks a multiprocessor holds at once, what limits them, what would help",
+  summary: "calculate the occupancy of a kernel, its limits, and possible improvements",
   help: `gridstride occupancy --threads N --registers N [--shared SIZE] [--dynamic SIZE] [options]
 gridstride occupancy FILE.cu "SIGNATURE" --block X,Y,Z [--dynamic SIZE] [options]
 
-Calculates occupancy as NVIDIA's own calculator does, from figures, or from a kernel that is
-compiled for it, which takes NVRTC or nvcc and no GPU.
+Calculates the blocks that a multiprocessor holds at once, as NVIDIA's occupancy calculator does.
+The resources of the kernel are given as options, or determined by compiling FILE.cu. Compiling
+requires NVRTC, but no GPU.
 
-  --capability 9.0  the compute capability; that of the device by default
-  --device DEVICE   the device: cuda, cuda:N, host or host:N
-  --threads N       threads of a block, or
-  --block X,Y,Z     its extents
+  --capability 9.0  the compute capability; by default that of the device
+  --device DEVICE   cuda, cuda:N, host or host:N
+  --threads N       threads of a block
+  --block X,Y,Z     extents of a block, instead of --threads
   --registers N     registers of a thread
-  --shared SIZE     shared memory declared in the kernel, such as 16KiB; none by default
-  --dynamic SIZE    shared memory that the launch adds; none by default
+  --shared SIZE     static shared memory of a block, such as 16KiB; 0 by default
+  --dynamic SIZE    dynamic shared memory of a block; 0 by default
   --barriers N      hardware barriers of a block, 0 to 16; 1 by default
-  --define K=V      a macro; may be given several times, as the next two
-  --include DIR     where headers are looked for, besides beside the file
-  --option TEXT     an option for the compiler, in its words
+  --define K=V      define a macro; can be repeated
+  --include DIR     search DIR for headers, after the folder of the file; can be repeated
+  --option TEXT     pass an option to the compiler; can be repeated
 
 With --json: { activeBlocks, activeWarps, occupancy, limits: { warps, blocks, registers,
-sharedMemory, barriers }, limiter, advice }. A limit is the blocks that the resource alone would
-allow, and null where blocks take nothing of it. A block that does not fit has an occupancy of 0,
-which is explained.
-Exit code 1 when the source does not compile, or there is no compiler.`,
+sharedMemory, barriers }, limiter, advice }. Each limit is the number of blocks that this resource
+allows, or null if a block does not use it. The occupancy of a block that does not fit is 0.
+Exit code 1 if the source does not compile, or if there is no compiler.`,
   options: {
     values: ["capability", "threads", "block", "registers", "shared", "dynamic", "barriers"],
     lists: ["define", "include", "option"],
   },
-  run: (invocation) => reportKernelProblems(() => calculate(invocation)),
+  run: calculate,
 };

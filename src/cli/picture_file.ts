@@ -1,71 +1,43 @@
 /**
- * Pictures that commands write: `--picture FILE.svg` or `FILE.html`.
- *
- * What draws them is large, so that only a command that draws loads it.
+ * The file of `--picture`. The modules that draw are large: a command imports them on demand.
  *
  * @module
  */
 
-import { type Invocation, UsageError } from "./command.ts";
-import { FileProblem, isAboutFile, reasonOf } from "./file_problem.ts";
-import { textOption } from "./run_options.ts";
+import { type Invocation, writeFile } from "./command.ts";
+import { refuseOption, textOption } from "./options.ts";
 
-/** A picture, drawn. */
+/** A picture. */
 export interface Picture {
-  /** What it shows, in a line. */
+  /** The title. */
   readonly title: string;
-  /** What it says, for those who do not see it, too. */
+  /** The content in sentences. */
   readonly description: string;
-  /** The picture: one `svg` element, which can be a file of its own. */
+  /** An `svg` element, which is also a valid file. */
   readonly svg: string;
 }
 
-/** Where a picture goes. */
-export interface PictureFile {
-  /**
-   * Writes it.
-   *
-   * @throws {FileProblem} If that fails.
-   */
-  write(picture: Picture): void;
-}
-
 /**
- * The file that `--picture` names; undefined where it is not given.
+ * Returns the function that writes the file of `--picture`; undefined without this option.
  *
- * @throws {UsageError} If it has another ending.
+ * @throws {UsageError} If the name does not end in `.svg` or `.html`.
  */
-export function pictureFile(invocation: Invocation): PictureFile | undefined {
+export function pictureFile(
+  invocation: Invocation,
+): ((picture: Picture) => Promise<void>) | undefined {
   const path = textOption(invocation, "picture");
   if (path === undefined) return undefined;
-  const [, ending] = /\.(svg|html)$/i.exec(path) ?? [];
-  if (ending === undefined) {
-    throw new UsageError(`Cannot use --picture as it must end in .svg or .html: it is "${path}"`);
-  }
-  const isPage = ending.toLowerCase() === "html";
-  return {
-    write: (picture) => write(path, isPage ? page(picture) : `${picture.svg}\n`),
-  };
-}
-
-function write(path: string, text: string): void {
-  try {
-    Deno.writeTextFileSync(path, text);
-  } catch (error) {
-    if (!isAboutFile(error)) throw error;
-    throw new FileProblem(
-      `Cannot write the picture as ${path} must be writable: ${reasonOf(error)}`,
-    );
-  }
+  if (/\.svg$/i.test(path)) return ({ svg }) => writeFile(path, `${svg}\n`);
+  if (/\.html$/i.test(path)) return (picture) => writeFile(path, pageOf(picture));
+  return refuseOption("picture", "a file name that ends in .svg or .html", path);
 }
 
 function escaped(text: string): string {
-  const names: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
-  return text.replace(/[&<>]/g, (character) => names[character]!);
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-/** A page with one picture; it asks for nothing else, and its policy lets it ask for nothing. */
-function page({ title, description, svg }: Picture): string {
+/** A page with one picture. Its content security policy forbids all requests. */
+function pageOf({ title, description, svg }: Picture): string {
   return `<!doctype html>
 <html lang="en">
 <head>

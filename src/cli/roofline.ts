@@ -1,191 +1,210 @@
 /**
- * `gridstride roofline`: where a kernel stands under the roofs of a device.
+ * `gridstride roofline`: compares a kernel with the peak rates of a device.
  *
  * @module
  */
 
-import { type Roofline, roofline } from "../lab/analysis/mod.ts";
-import { type Command, EXIT, type Invocation, printResult, UsageError } from "./command.ts";
-import { FileProblem } from "./file_problem.ts";
+import { capabilityLimits, openDevice, type PeakThroughput, peakThroughput } from "../../mod.ts";
+import { roofline } from "../lab/analysis/mod.ts";
+import { type Command, FileProblem, type Invocation, printResult, UsageError } from "./command.ts";
+import { formatNumber, formatRate, textTable } from "./format.ts";
+import { refuseOption, requireNoMore, requireNotBoth, textOption } from "./options.ts";
 import { pictureFile } from "./picture_file.ts";
-import { type RooflinePeaks, rooflinePeaks } from "./roofline_peaks.ts";
-import { textOption } from "./run_options.ts";
-import { formatBandwidth, formatOperations, textTable } from "./text_table.ts";
 
-/** What was typed of the kernel. */
-interface TypedKernel {
-  readonly name: string;
-  readonly bytes: number;
-  readonly operations: number;
-  readonly milliseconds: number | undefined;
-}
-
-/** Figures that no device reaches: beyond them numbers and pictures lose their sense. */
-const LEAST = 1e-30;
-const MOST = 1e30;
+/** Numbers beyond all devices, which the picture could not show. */
+const MIN_NUMBER = 1e-30;
+const MAX_NUMBER = 1e30;
 
 /** A number: `0`, `1.5e9`. */
-function numberOption(invocation: Invocation, name: string, least: "0" | "more than 0") {
+function numberOption(invocation: Invocation, name: string, allowsZero = false) {
   const text = textOption(invocation, name);
   if (text === undefined) return undefined;
   const value = /^(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text) ? Number(text) : NaN;
-  if (value >= LEAST && value <= MOST || least === "0" && value === 0) return value;
-  const allowed = `a number such as 1.5e9, ${least === "0" ? "0 or " : ""}in ${LEAST}..${MOST}`;
-  throw new UsageError(`Cannot use --${name} as it must be ${allowed}: it is "${text}"`);
+  if (value >= MIN_NUMBER && value <= MAX_NUMBER || allowsZero && value === 0) return value;
+  const range = `${allowsZero ? "0 or " : ""}in ${MIN_NUMBER}..${MAX_NUMBER}`;
+  return refuseOption(name, `a number such as 1.5e9, ${range}`, text);
 }
 
-function kernelOf(invocation: Invocation): TypedKernel {
-  const [extra] = invocation.positional;
-  if (extra !== undefined) {
-    throw new UsageError(`Cannot draw a roofline as it takes no arguments: there is "${extra}"`);
-  }
-  const bytes = numberOption(invocation, "bytes", "0");
-  const operations = numberOption(invocation, "operations", "0");
-  const milliseconds = numberOption(invocation, "milliseconds", "more than 0");
-  if (bytes === undefined || operations === undefined) {
-    throw new UsageError(
-      `Cannot place a kernel under its roofline as --${
-        bytes === undefined ? "bytes" : "operations"
-      } is missing`,
-    );
-  }
-  if (bytes === 0 && operations === 0) {
-    throw new UsageError(
-      "Cannot place a kernel under its roofline as --bytes and --operations are both 0",
-    );
-  }
-  return { name: textOption(invocation, "name") ?? "kernel", bytes, operations, milliseconds };
+/** A device or a compute capability, with its peaks. */
+interface Subject {
+  readonly subject: string;
+  readonly peaks: PeakThroughput;
 }
 
-function figuresOf(kernel: TypedKernel, peaks: RooflinePeaks, report: Roofline) {
-  const { intensity, ridge, attainable, secondsAtRoof, bound } = report;
-  const { achieved, achievedBandwidth, share, sentence } = report;
+/** The GPU that represents a compute capability. */
+function capabilitySubject(capability: string): Subject {
+  const { representative, source } = capabilityLimits(capability);
+  const { memoryClockMegahertz, memoryBusWidth, name } = representative;
+  const peaks = peakThroughput({
+    ...representative,
+    computeCapability: capability,
+    peakBandwidth: memoryClockMegahertz * 1e6 * 2 * memoryBusWidth / 8,
+  });
+  const unknown = source === capability ? "" : `, which is unknown: figures of ${source}`;
+  return { subject: `${name}, compute capability ${capability}${unknown}`, peaks };
+}
+
+function subjectOf(invocation: Invocation): Subject {
+  const capability = textOption(invocation, "capability");
+  if (capability !== undefined) {
+    if (invocation.device !== undefined) requireNotBoth("roofline", "capability", "device");
+    return capabilitySubject(capability);
+  }
+  using device = openDevice(invocation.device);
+  const { info, label } = device;
+  if (info.kind === "cuda") {
+    return { subject: `${label}, ${info.name}`, peaks: peakThroughput(info) };
+  }
+  // A host device has no GPU clock.
+  const { subject, peaks } = capabilitySubject(info.computeCapability);
+  return { subject: `${label} as ${subject}`, peaks };
+}
+
+/** A named peak rate. */
+interface NamedPeak {
+  readonly name: string;
+  /** Bytes or operations per second. */
+  readonly peak: number;
+}
+
+/** Precisions that the picture compares with the chosen one. */
+const COMPARED = [
+  ...["float64", "float32", "tfloat32 tensor cores", "float16 tensor cores"],
+  ...["float8 tensor cores", "float4 tensor cores"],
+];
+
+/** The chosen peaks of memory and arithmetic, and further ones to compare with. */
+function rooflinePeaks(invocation: Invocation) {
+  const typed = {
+    bandwidth: numberOption(invocation, "bandwidth"),
+    throughput: numberOption(invocation, "throughput"),
+  };
+  const { subject, peaks } = subjectOf(invocation);
+  const usesTensorCores = invocation.options["tensor-cores"] === true;
+  const table: Readonly<Record<string, number | null>> = usesTensorCores
+    ? peaks.tensorOperations
+    : peaks.operations;
+  const precision = textOption(invocation, "precision") ??
+    (usesTensorCores ? "float16" : "float32");
+  if (!Object.hasOwn(table, precision)) {
+    const option = usesTensorCores ? " with --tensor-cores" : "";
+    refuseOption("precision", `one of ${Object.keys(table).join(", ")}${option}`, precision);
+  }
+  const name = usesTensorCores ? `${precision} tensor cores` : precision;
+  const bandwidth = typed.bandwidth ?? peaks.bandwidth;
+  const throughput = typed.throughput ?? table[precision]!;
+  if (bandwidth === null || throughput === null) {
+    const [rate, option] = bandwidth === null ? ["bandwidth", "bandwidth"] : [name, "throughput"];
+    throw new FileProblem(
+      `Cannot run roofline as the peak of ${rate} of ${subject} is unknown: give it by --${option}`,
+    );
+  }
+  const others = [
+    ...Object.entries<number | null>(peaks.operations),
+    ...Object.entries<number | null>(peaks.tensorOperations)
+      .map(([format, peak]) => [`${format} tensor cores`, peak] as const),
+  ].flatMap(([other, peak]): NamedPeak[] =>
+    peak !== null && other !== name && COMPARED.includes(other) ? [{ name: other, peak }] : []
+  );
   return {
-    subject: peaks.subject,
-    precision: peaks.compute.name,
-    bandwidth: peaks.memory.peak,
-    throughput: peaks.compute.peak,
-    intensity: intensity === Infinity ? null : intensity,
-    ridge,
-    attainable,
-    millisecondsAtRoof: 1000 * secondsAtRoof,
-    milliseconds: kernel.milliseconds ?? null,
-    achieved,
-    achievedBandwidth,
-    bound,
-    share,
-    sentence,
+    subject,
+    memory: { name: "memory", peak: bandwidth },
+    compute: { name, peak: throughput },
+    others,
   };
 }
 
-function decimal(value: number): string {
-  return value === Infinity ? "∞" : String(Number(value.toPrecision(3)));
-}
-
-function describe(kernel: TypedKernel, peaks: RooflinePeaks, report: Roofline): string {
-  const { achieved, achievedBandwidth, share, intensity, ridge } = report;
-  const measured = (text: string) => kernel.milliseconds === undefined ? "–" : text;
-  const table = textTable(
-    ["", "roof", kernel.name],
-    [
-      [
-        "memory",
-        formatBandwidth(peaks.memory.peak),
-        measured(formatBandwidth(achievedBandwidth ?? 0)),
-      ],
-      [
-        peaks.compute.name,
-        formatOperations(peaks.compute.peak),
-        measured(formatOperations(achieved ?? 0)),
-      ],
-      ["operations per byte", decimal(ridge), decimal(intensity)],
-      [
-        "milliseconds",
-        decimal(1000 * report.secondsAtRoof),
-        measured(decimal(kernel.milliseconds ?? 0)),
-      ],
-      ["bound by", report.bound, share === null ? "–" : `${decimal(100 * share)} % of the roof`],
-    ],
-    ["left", "right", "right"],
-  );
-  return `${peaks.subject}\n\n${table}\n\n${report.sentence}`;
-}
-
 async function run(invocation: Invocation): Promise<void> {
-  const picture = pictureFile(invocation);
-  const kernel = kernelOf(invocation);
-  const peaks = rooflinePeaks(invocation, {
-    bandwidth: numberOption(invocation, "bandwidth", "more than 0"),
-    throughput: numberOption(invocation, "throughput", "more than 0"),
-  });
-  const { name, bytes, operations, milliseconds } = kernel;
+  const writePicture = pictureFile(invocation);
+  requireNoMore("roofline", invocation.positional);
+  const bytes = numberOption(invocation, "bytes", true);
+  const operations = numberOption(invocation, "operations", true);
+  if (bytes === undefined || operations === undefined) {
+    const option = bytes === undefined ? "bytes" : "operations";
+    throw new UsageError(`Cannot run roofline as --${option} is missing`);
+  }
+  if (bytes === 0 && operations === 0) {
+    throw new UsageError("Cannot run roofline as --bytes and --operations are both 0");
+  }
+  const milliseconds = numberOption(invocation, "milliseconds");
+  const name = textOption(invocation, "name") ?? "kernel";
+  const peaks = rooflinePeaks(invocation);
+  const { memory, compute, subject } = peaks;
   const report = roofline({
     bytes,
     operations,
-    bandwidth: peaks.memory.peak,
-    throughput: peaks.compute.peak,
+    bandwidth: memory.peak,
+    throughput: compute.peak,
     ...(milliseconds === undefined ? {} : { seconds: milliseconds / 1000 }),
   });
-  if (picture !== undefined) {
+  if (writePicture !== undefined) {
     const { rooflinePicture } = await import("./pictures/roofline_picture.ts");
-    picture.write(rooflinePicture({ ...peaks, kernels: [{ name, report }] }));
+    await writePicture(rooflinePicture({ ...peaks, kernel: { name, report } }));
   }
-  printResult(
-    invocation,
-    figuresOf(kernel, peaks, report),
-    () => describe(kernel, peaks, report),
-  );
+  const { intensity, ridge, attainable, secondsAtRoof, bound } = report;
+  const { achieved, achievedBandwidth, share, sentence } = report;
+  const figures = {
+    subject,
+    precision: compute.name,
+    bandwidth: memory.peak,
+    throughput: compute.peak,
+    intensity: intensity === Infinity ? null : intensity,
+    ...{ ridge, attainable, millisecondsAtRoof: 1000 * secondsAtRoof },
+    milliseconds: milliseconds ?? null,
+    ...{ achieved, achievedBandwidth, bound, share, sentence },
+  };
+  printResult(invocation, figures, () => {
+    const rate = (value: number | null, unit: "B/s" | "OP/s") =>
+      value === null ? "–" : formatRate(value, unit);
+    const table = textTable(["", "peak", name], [
+      ["memory", formatRate(memory.peak, "B/s"), rate(achievedBandwidth, "B/s")],
+      [compute.name, formatRate(compute.peak, "OP/s"), rate(achieved, "OP/s")],
+      ["operations per byte", formatNumber(ridge), formatNumber(intensity)],
+      [
+        "milliseconds",
+        formatNumber(1000 * secondsAtRoof),
+        milliseconds === undefined ? "–" : formatNumber(milliseconds),
+      ],
+      ["bound by", bound, share === null ? "–" : `${formatNumber(100 * share)} % of the peak`],
+    ], "<>>");
+    return `${subject}\n\n${table}\n\n${sentence}`;
+  });
 }
 
 /** The command. */
 export const ROOFLINE: Command = {
   name: "roofline",
-  summary: "what bounds a kernel, and how much of the device's peak it reaches",
+  summary: "find out whether memory or arithmetic limits a kernel, and its share of the peak",
   help: `gridstride roofline --bytes N --operations N [--milliseconds N] [options]
 
-Says by how many operations a kernel does for each byte whether memory or arithmetic bounds it, what
-it can reach at most, and how much of that it does. A kernel that reaches 60 % of neither is bounded
-by latency. Peaks are those of data sheets.
+Compares a kernel with the roofline of a device. The number of operations per byte determines
+whether memory or arithmetic limits the kernel, and its shortest possible time. A kernel that
+reaches less than 60 % of both peaks is limited by latency. The peaks are those of data sheets.
 
-  --bytes N           bytes that the kernel moves from and to memory, such as 1.5e9
-  --operations N      operations that it does; a multiply-add is two
-  --milliseconds N    what it takes
+  --bytes N           bytes that the kernel transfers from and to memory, such as 1.5e9
+  --operations N      operations of the kernel; a multiply-add counts as two
+  --milliseconds N    measured time of the kernel
   --precision NAME    float64, float32, float16, bfloat16, int32 or int8; float32 by default
-  --tensor-cores      tensor cores do it: float64, tfloat32, float16, bfloat16, int8, float8, float4
-  --device DEVICE     the device: cuda, cuda:N, host or host:N; of those of the host the GPU that
-                      each stands for
-  --capability 9.0    instead of a device a GPU of that compute capability
-  --bandwidth N       a peak of memory to use instead, in bytes per second, such as that of a copy
-  --throughput N      a peak of arithmetic to use instead, in operations per second
-  --picture FILE      draws the roofs and the kernel, as .svg or .html
-  --name TEXT         what the kernel is called there
+  --tensor-cores      use the peak of tensor cores, for float64, tfloat32, float16, bfloat16, int8,
+                      float8 or float4; float16 by default
+  --device DEVICE     cuda, cuda:N, host or host:N; for a host device the GPU that it represents
+  --capability 9.0    use a GPU of this compute capability instead of the device
+  --bandwidth N       use this peak of memory in bytes per second, such as that of a copy
+  --throughput N      use this peak of arithmetic in operations per second
+  --picture FILE      draw the roofline to an .svg or .html file
+  --name TEXT         name of the kernel in the table and the picture
 
 With --json: { subject, precision, bandwidth, throughput, intensity, ridge, attainable,
-millisecondsAtRoof, milliseconds, achieved, achievedBandwidth, bound, share, sentence }; rates per
-second. Intensity is null where no byte is moved; what was not measured is null.
-Exit code 1 when a peak is not known, or the picture cannot be written.`,
+millisecondsAtRoof, milliseconds, achieved, achievedBandwidth, bound, share, sentence } with rates
+per second. The intensity is null if no bytes are transferred. Without --milliseconds the measured
+figures are null.
+Exit code 1 if a peak is unknown, or if the picture cannot be written.`,
   options: {
     values: [
-      "bytes",
-      "operations",
-      "milliseconds",
-      "precision",
-      "capability",
-      "bandwidth",
-      "throughput",
-      "picture",
-      "name",
+      ...["bytes", "operations", "milliseconds", "precision", "capability", "bandwidth"],
+      ...["throughput", "picture", "name"],
     ],
     flags: ["tensor-cores"],
   },
-  async run(invocation) {
-    try {
-      await run(invocation);
-      return EXIT.done;
-    } catch (error) {
-      if (!(error instanceof FileProblem)) throw error;
-      console.error(error.message);
-      return EXIT.failed;
-    }
-  },
+  run,
 };

@@ -1,29 +1,24 @@
 /**
- * `gridstride run`: a kernel from a file, on arrays from files.
+ * `gridstride run`: runs a kernel of a file on arrays from files.
  *
  * @module
  */
 
+import { type Kernel, type LaunchConfig, openDevice, readStructs, timeKernel } from "../../mod.ts";
+import { DeviceTrace, saveTrace } from "../lab/trace/mod.ts";
 import {
-  type Dimensions,
-  type Kernel,
-  type KernelFile,
-  type LaunchConfig,
-  openDevice,
-  readStructs,
-  timeKernel,
-} from "../../mod.ts";
-import { type Command, type Invocation, printResult, UsageError } from "./command.ts";
-import { compileKernel, findKernel } from "./kernel_module.ts";
-import { reportKernelProblems } from "./kernel_problem.ts";
-import { readKernelSource } from "./kernel_source.ts";
-import { parseRunArgument, type RunArgument } from "./run_arguments.ts";
-import { type BoundArgument, RunArrays, writeResult } from "./run_arrays.ts";
-import { defineOptions, extentsOption, integerOption } from "./run_options.ts";
-import { RunTrace } from "./run_trace.ts";
-import { formatBandwidth, formatBytes } from "./text_table.ts";
+  type Command,
+  type Invocation,
+  printResult,
+  throwFileProblem,
+  UsageError,
+} from "./command.ts";
+import { formatBytes, formatRate } from "./format.ts";
+import { compileKernel, findKernel, kernelArguments, readSource } from "./kernel.ts";
+import { defineOptions, extentsOption, integerOption, textOption } from "./options.ts";
+import { parseRunArgument, RunArrays } from "./run_arguments.ts";
 
-/** What the command prints. */
+/** The JSON of the command. */
 interface RunReport {
   readonly kernel: string;
   readonly grid: readonly number[];
@@ -35,133 +30,75 @@ interface RunReport {
   readonly bytesPerSecond: number;
 }
 
-/** What was typed. */
-interface RunRequest {
-  readonly file: string;
-  readonly signature: string;
-  readonly args: readonly RunArgument[];
-  readonly grid: readonly number[] | undefined;
-  readonly block: readonly number[] | undefined;
-  readonly sharedMemory: number;
-  readonly repeats: number;
-}
-
-/** Threads of a block where nothing is said: a multiple of every warp, and none too many. */
+/** Default threads of a block: a multiple of every warp size. */
 const DEFAULT_BLOCK = 256;
-const MOST_REPEATS = 1_000_000;
+const MAX_REPEATS = 1_000_000;
 
-function requestOf(invocation: Invocation): RunRequest {
-  const [file, signature, ...args] = invocation.positional;
-  if (file === undefined) throw new UsageError("Cannot run as FILE.cu is missing");
-  if (signature === undefined) {
-    throw new UsageError('Cannot run as the kernel is missing: its signature, such as "k(int n)"');
-  }
-  const request: RunRequest = {
-    file,
-    signature,
-    args: args.map(parseRunArgument),
-    grid: extentsOption(invocation, "grid"),
-    block: extentsOption(invocation, "block"),
-    sharedMemory: integerOption(invocation, "shared", 0, 2 ** 31 - 1) ?? 0,
-    repeats: integerOption(invocation, "repeat", 1, MOST_REPEATS) ?? 1,
-  };
-  if (request.grid === undefined && (request.block?.length ?? 1) > 1) {
-    throw new UsageError("Cannot run as --grid must be given where --block has several dimensions");
-  }
-  return request;
+/** A launch with its grid and block as `[x, y, z]`. */
+function launchOf(invocation: Invocation, maxThreads: number, elements: number) {
+  const block = extentsOption(invocation, "block") ?? [Math.min(DEFAULT_BLOCK, maxThreads)];
+  const grid = extentsOption(invocation, "grid") ?? [Math.ceil(Math.max(1, elements) / block[0]!)];
+  const sharedMemory = integerOption(invocation, "shared", 0, 2 ** 31 - 1) ?? 0;
+  const three = ([x = 1, y = 1, z = 1]: readonly number[]) => [x, y, z] as const;
+  return { grid: three(grid), block: three(block), sharedMemory };
 }
 
-/** The launch: as it was typed, else one thread for each element of the longest array. */
-function launchOf(
-  { grid, block, sharedMemory }: RunRequest,
-  kernel: Kernel,
-  args: readonly BoundArgument[],
-): LaunchConfig & { readonly grid: Dimensions; readonly block: Dimensions } {
-  const threads = block ?? [Math.min(DEFAULT_BLOCK, kernel.attributes.maxThreadsPerBlock)];
-  const elements = Math.max(1, ...args.map((argument) => argument.elements));
-  const blocks = grid ?? [Math.ceil(elements / threads[0]!)];
-  return {
-    grid: blocks as unknown as Dimensions,
-    block: threads as unknown as Dimensions,
-    sharedMemory,
-  };
-}
-
-function threeExtents(extents: Dimensions): number[] {
-  const [x = 1, y = 1, z = 1] = Array.isArray(extents) ? extents as number[] : [extents as number];
-  return [x, y, z];
-}
-
-/**
- * Launches the kernel and takes the time. The results are those of the first launch, as further
- * ones find what it has left.
- */
-async function launchAndTime(
+/** Times launches. Only the first result is used, because later launches update it again. */
+async function time(
   kernel: Kernel,
   config: LaunchConfig,
   values: readonly unknown[],
   repeats: number,
-  arrays: RunArrays,
-): Promise<{ median: number; results: Awaited<ReturnType<RunArrays["results"]>> }> {
-  const time = (count: number) =>
-    timeKernel(kernel, config, values as never, {
-      warmUp: 0,
-      repeats: count,
-      flushCache: count > 1,
-    });
-  const first = await time(1);
-  const results = await arrays.results();
-  return { median: repeats === 1 ? first.median : (await time(repeats)).median, results };
+): Promise<number> {
+  const options = { warmUp: 0, repeats, flushCache: repeats > 1 };
+  return (await timeKernel(kernel, config, values as never, options)).median;
 }
 
-async function run(invocation: Invocation): Promise<void> {
-  const request = requestOf(invocation);
-  const source = await readKernelSource(request.file, invocation.lists["include"] ?? []);
-  const report = await runOn(invocation, request, source);
-  printResult(invocation, report, () => describe(report));
+async function saveDeviceTrace(path: string, trace: DeviceTrace): Promise<void> {
+  const recording = await trace.stop();
+  await saveTrace(path, [recording])
+    .catch((error) => throwFileProblem("save the trace", error));
 }
 
-/** Compiles, launches and writes what was made. */
-async function runOn(
-  invocation: Invocation,
-  request: RunRequest,
-  source: KernelFile,
-): Promise<RunReport> {
+async function runOnDevice(invocation: Invocation): Promise<RunReport> {
+  const { file, signature, args: texts } = kernelArguments("run", invocation);
+  const args = texts.map(parseRunArgument);
+  const repeats = integerOption(invocation, "repeat", 1, MAX_REPEATS) ?? 1;
+  const hasBlockShape = (extentsOption(invocation, "block")?.length ?? 1) > 1;
+  if (hasBlockShape && textOption(invocation, "grid") === undefined) {
+    throw new UsageError("Cannot run without --grid as --block has several dimensions");
+  }
+  // Checks --grid and --shared before it compiles anything.
+  launchOf(invocation, DEFAULT_BLOCK, 0);
+  const source = await readSource(file, invocation);
   using device = openDevice(invocation.device);
-  // One JSON value is all that stdout gets; the times have waited for what kernels print.
+  // With --json, stdout contains only the JSON value.
   using _diverted = invocation.json ? device.printToStderr() : undefined;
-  using trace = RunTrace.of(invocation, device);
+  const tracePath = textOption(invocation, "trace");
+  using trace = tracePath === undefined ? undefined : new DeviceTrace(device);
   const { headers } = source;
   const declared = readStructs(source.source, { headers, defines: defineOptions(invocation) });
-  using module = await compileKernel(
-    device,
-    source,
-    invocation,
-    request.signature,
-    declared.structs,
-  );
-  const kernel = findKernel(module, request.signature, declared);
+  using module = await compileKernel(device, source, invocation, signature, declared.structs);
+  const kernel = findKernel(module, signature, declared);
   using arrays = new RunArrays(device);
-  const bound: BoundArgument[] = [];
-  for (const [index, argument] of request.args.entries()) {
-    bound.push(await arrays.bind(argument, kernel.signature.parameters[index]));
-  }
-  const config = launchOf(request, kernel, bound);
+  const bound = await arrays.bind(args, kernel.signature.parameters);
+  const elements = Math.max(0, ...bound.map((argument) => argument.elements));
+  const config = launchOf(invocation, kernel.attributes.maxThreadsPerBlock, elements);
   const values = bound.map(({ value }) => value);
-  const timed = await launchAndTime(kernel, config, values, request.repeats, arrays);
-  for (const { path, file } of timed.results) await writeResult(path, file);
-  await trace?.write();
+  const first = await time(kernel, config, values, 1);
+  const writeResults = await arrays.results();
+  const median = repeats === 1 ? first : await time(kernel, config, values, repeats);
+  await writeResults();
+  if (trace !== undefined) await saveDeviceTrace(tracePath!, trace);
   const bytes = bound.reduce((sum, argument) => sum + argument.bytes, 0);
   return {
     kernel: kernel.name,
-    grid: threeExtents(config.grid),
-    block: threeExtents(config.block),
-    sharedMemory: request.sharedMemory,
-    repeats: request.repeats,
-    medianMilliseconds: timed.median,
+    ...config,
+    repeats,
+    medianMilliseconds: median,
     bytes,
-    // An event pair can show no time at all for an empty kernel, and JSON has no infinity.
-    bytesPerSecond: timed.median > 0 ? bytes / (timed.median / 1000) : 0,
+    // Events may measure 0 for an empty kernel, and JSON has no infinity.
+    bytesPerSecond: median > 0 ? bytes / (median / 1000) : 0,
   };
 }
 
@@ -171,7 +108,7 @@ function describe(report: RunReport): string {
   const launches = repeats === 1 ? "one launch" : `median of ${repeats} launches`;
   const bandwidth = bytes === 0
     ? ""
-    : `\n${formatBytes(bytes)} of arrays, ${formatBandwidth(report.bytesPerSecond)}`;
+    : `\n${formatBytes(bytes)} of arrays, ${formatRate(report.bytesPerSecond, "B/s")}`;
   return `${kernel}: ${medianMilliseconds.toPrecision(4)} ms, ${launches}${bandwidth}
 grid ${grid.join(" × ")}, block ${block.join(" × ")}${shared}`;
 }
@@ -182,39 +119,43 @@ export const RUN: Command = {
   summary: "compile a kernel and run it on .npy files",
   help: `gridstride run FILE.cu "SIGNATURE" ARGUMENT... [options]
 
-Compiles a CUDA source, launches one of its kernels, and writes what it made.
+Compiles a CUDA source, launches one of its kernels, and writes the results to files.
 
-SIGNATURE is the kernel's, such as "saxpy(float a, const float* x, float* y, int n)", or its name
-where the source has its declaration. One ARGUMENT for each parameter:
+SIGNATURE is that of the kernel, such as "saxpy(float a, const float* x, float* y, int n)". The name
+is enough if the source declares the kernel. There is one ARGUMENT for each parameter:
 
   2.5  -1  0x10  true         a number
   [1,2,3,4]                   a vector
-  '{"x": 1, "y": [1, 2]}'     a struct that the source declares, by its fields
-  @in.npy                     an array, read from a file that NumPy wrote
-  out:float32[8,4]@out.npy    an array of zeros, written to a file when the kernel has run
-  inout:@in.npy@out.npy       an array that is read and then written
+  '{"x": 1, "y": [1, 2]}'     a struct of the source, with its fields as JSON
+  @in.npy                     an input array, from a file in NumPy's format
+  out:float32[8,4]@out.npy    an output array with this type and shape; it is zero before the launch
+  inout:@in.npy@out.npy       an array that is read from the first file, and written to the second
 
-  --grid X,Y,Z     blocks; by default enough for one thread for each element of the longest array
+  --grid X,Y,Z     blocks; by default enough to have one thread per element of the longest array
   --block X,Y,Z    threads of a block; 256 by default
   --shared BYTES   dynamic shared memory of a block
-  --define K=V     a macro; may be given several times, as the next two
-  --include DIR    where headers are looked for, besides beside the file
-  --option TEXT    an option for the compiler, in its words: --option=--use_fast_math
-  --repeat N       launches that are timed; 1 by default
-  --trace FILE     writes what happened on the device, for https://ui.perfetto.dev; a launch then
-                   takes some microseconds longer
+  --define K=V     define a macro; can be repeated
+  --include DIR    search DIR for headers, after the folder of the file; can be repeated
+  --option TEXT    pass an option to the compiler, such as --option=--use_fast_math; can be repeated
+  --repeat N       time N launches instead of one
+  --trace FILE     record the events on the device, for https://ui.perfetto.dev; each launch takes
+                   a few microseconds longer
   --device DEVICE  cuda, cuda:N, host or host:N
 
-What is written is the result of one launch; with --repeat N there are N more, which find what was
-left by the one before. Time is that of the median launch on the device, bandwidth that of all
-arrays read once and written once. What the kernel itself prints goes to stdout, with --json to
-stderr.
+The output files contain the results of one launch. --repeat N adds N launches, each of which
+continues with the arrays of the previous one. The time is the median of the launches on the device.
+The bandwidth assumes that each input is read once and each output is written once. The output of
+printf() in kernels goes to stdout, or to stderr with --json.
+
 With --json: { kernel, grid, block, sharedMemory, repeats, medianMilliseconds, bytes,
 bytesPerSecond }.
-Exit code 1 when the source does not compile, a file cannot be read or written, or the kernel fails.`,
+Exit code 1 if the source does not compile, a file cannot be read or written, or the kernel fails.`,
   options: {
     values: ["grid", "block", "shared", "repeat", "trace"],
     lists: ["define", "include", "option"],
   },
-  run: (invocation) => reportKernelProblems(() => run(invocation)),
+  async run(invocation) {
+    const report = await runOnDevice(invocation);
+    printResult(invocation, report, () => describe(report));
+  },
 };

@@ -1,54 +1,21 @@
 /**
- * The arguments of `gridstride run`: numbers, files to read, arrays to write.
+ * The arguments of `gridstride run` and `gridstride tune`: values, input files, output files.
  *
  * @module
  */
 
-import { type DType, DTYPES } from "../../mod.ts";
-import { UsageError } from "./command.ts";
+import {
+  bytesPerElement,
+  type Device,
+  type DeviceBuffer,
+  type DType,
+  DTYPES,
+  type KernelParameter,
+} from "../../mod.ts";
+import { FileProblem, readFile, UsageError, writeFile } from "./command.ts";
+import { type NpyArray, npyDescr, NpyError, readNpy, writeNpy } from "./npy.ts";
 
-/** An argument that is passed by value. */
-export interface ValueArgument {
-  /** Tells it from arrays. */
-  readonly kind: "value";
-  /** A number, a truth value, the numbers of a vector, or the fields of a struct. */
-  readonly value: RunValue;
-}
-
-/** An array that the kernel reads. */
-export interface InputArgument {
-  /** Tells it from others. */
-  readonly kind: "in";
-  /** The file that it comes from. */
-  readonly input: string;
-}
-
-/** An array that the kernel writes, zeroed before. */
-export interface OutputArgument {
-  /** Tells it from others. */
-  readonly kind: "out";
-  /** Its element type. */
-  readonly dtype: DType;
-  /** Its extents; of a single element none. */
-  readonly shape: readonly number[];
-  /** The file that it goes to. */
-  readonly output: string;
-}
-
-/** An array that the kernel reads and writes. */
-export interface UpdateArgument {
-  /** Tells it from others. */
-  readonly kind: "inout";
-  /** The file that it comes from. */
-  readonly input: string;
-  /** The file that it goes to. */
-  readonly output: string;
-}
-
-/** An argument. */
-export type RunArgument = ValueArgument | InputArgument | OutputArgument | UpdateArgument;
-
-/** What can be passed by value. */
+/** A value argument. */
 export type RunValue =
   | number
   | bigint
@@ -56,8 +23,20 @@ export type RunValue =
   | readonly (number | bigint)[]
   | Readonly<Record<string, unknown>>;
 
-/** NumPy's own limit. */
-const MOST_DIMENSIONS = 64;
+/** A parsed argument: a value, or an array that is read, written or both. */
+export type RunArgument =
+  | { readonly kind: "value"; readonly value: RunValue }
+  | { readonly kind: "in"; readonly input: string }
+  | {
+    readonly kind: "out";
+    readonly dtype: DType;
+    readonly shape: readonly number[];
+    readonly output: string;
+  }
+  | { readonly kind: "inout"; readonly input: string; readonly output: string };
+
+/** NumPy's limit. */
+const MAX_DIMENSIONS = 64;
 
 const WORDS: ReadonlyMap<string, number | boolean> = new Map<string, number | boolean>([
   ["true", true],
@@ -68,108 +47,190 @@ const WORDS: ReadonlyMap<string, number | boolean> = new Map<string, number | bo
   ["-inf", -Infinity],
 ]);
 
-const INTEGER = /^[+-]?\d+$/;
-const HEXADECIMAL = /^([+-]?)(0x[0-9a-f]+)$/i;
-const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
-
-/** What an argument can be, for error messages. */
-const GRAMMAR = "a number, true or false, a vector such as [1,2,3], " +
-  'a struct such as {"x":1}, @FILE.npy, ' +
-  "out:DTYPE[SHAPE]@FILE.npy or inout:@FILE.npy@FILE.npy";
-
 function refuse(text: string, allowed: string): never {
-  throw new UsageError(`Cannot run with argument ${JSON.stringify(text)} as it must be ${allowed}`);
+  throw new UsageError(`Cannot use the argument ${JSON.stringify(text)} as it must be ${allowed}`);
 }
 
-/** An integer exactly: a `number` where that can hold it. */
-function integer(value: bigint): number | bigint {
-  const number = Number(value);
-  return Number.isSafeInteger(number) ? number : value;
-}
-
-/** The number that a text is; undefined if it is none. */
-function numberIn(text: string): number | bigint | undefined {
-  if (INTEGER.test(text)) {
-    // Of the integers only the floating-point -0 has a sign without a value.
-    return text === "-0" ? -0 : integer(BigInt(text.replace(/^\+/, "")));
+/** The number in a text; an integer beyond 2^53 is a `bigint`. */
+function parseNumber(text: string): number | bigint | undefined {
+  const [, sign, integer] = /^([+-]?)(\d+|0x[0-9a-f]+)$/i.exec(text) ?? [];
+  if (integer === undefined) {
+    return /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text) ? Number(text) : undefined;
   }
-  const [, sign, digits] = HEXADECIMAL.exec(text) ?? [];
-  if (digits !== undefined) return integer(sign === "-" ? -BigInt(digits) : BigInt(digits));
-  return DECIMAL.test(text) ? Number(text) : undefined;
+  const exact = BigInt(integer);
+  if (exact <= Number.MAX_SAFE_INTEGER) return sign === "-" ? -Number(exact) : Number(exact);
+  return sign === "-" ? -exact : exact;
 }
 
-function vectorIn(text: string): RunValue {
-  const parts = text.slice(1, -1).split(",").map((part) => part.trim());
-  return parts.map((part) => {
-    const value = numberIn(part) ?? WORDS.get(part.toLowerCase());
-    return typeof value === "number" || typeof value === "bigint"
-      ? value
-      : refuse(text, "a vector of numbers, such as [1,2,3]");
+function parseVector(text: string): RunValue {
+  return text.slice(1, -1).split(",").map((part) => {
+    const value = parseNumber(part.trim()) ?? WORDS.get(part.trim().toLowerCase());
+    if (typeof value === "number" || typeof value === "bigint") return value;
+    return refuse(text, "a vector of numbers, such as [1,2,3]");
   });
 }
 
-/** The fields of a struct, in JSON: its numbers exactly, and "nan" and "inf" for what has none. */
-function structIn(text: string): RunValue {
-  let value: unknown;
+/** A struct in JSON with exact integers; `"nan"` and `"inf"` are numbers. */
+function parseStruct(text: string): RunValue {
+  const revive = (_key: string, value: unknown, context: { readonly source?: string }) => {
+    if (typeof value === "number") return parseNumber(context.source ?? "") ?? value;
+    const word = typeof value === "string" ? WORDS.get(value.toLowerCase()) : undefined;
+    return typeof word === "number" ? word : value;
+  };
   try {
-    value = JSON.parse(text, fieldValue as (key: string, value: unknown) => unknown);
+    return JSON.parse(text, revive as (key: string, value: unknown) => unknown);
   } catch (error) {
-    // A RangeError where brackets are in each other by the ten thousand.
+    // Very deep nesting is a RangeError.
     if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error;
-    return refuse(text, 'the fields of a struct in JSON, such as {"x":1,"y":[1,2]}');
+    return refuse(text, 'a struct in JSON, such as {"x":1,"y":[1,2]}');
   }
-  return value as Readonly<Record<string, unknown>>;
 }
 
-/** A value of JSON, of which numbers also have their text. */
-function fieldValue(_key: string, value: unknown, context: { readonly source?: string }): unknown {
-  if (typeof value === "number") return numberIn(context.source ?? "") ?? value;
-  const word = typeof value === "string" ? WORDS.get(value.toLowerCase()) : undefined;
-  return typeof word === "number" ? word : value;
-}
-
-function shapeIn(text: string, extents: string): number[] {
+function parseOutput(text: string): RunArgument {
+  const allowed = "out:DTYPE[SHAPE]@FILE.npy, such as out:float32[1000]@y.npy";
+  const [, dtype = "", extents = "", output] = /^out:([^[\]@]*)\[([^\]]*)\]@(.+)$/s.exec(text) ??
+    [];
+  if (output === undefined) refuse(text, allowed);
+  if (!(DTYPES as readonly string[]).includes(dtype)) {
+    refuse(text, `${allowed}, with one of the types ${DTYPES.join(", ")}`);
+  }
   const shape = extents.trim() === "" ? [] : extents.split(",").map((extent) => {
     const value = /^\s*\d+\s*$/.test(extent) ? Number(extent) : NaN;
-    if (Number.isSafeInteger(value)) return value;
-    return refuse(text, "out:DTYPE[SHAPE]@FILE.npy with a SHAPE of integers, such as [8,4]");
+    return Number.isSafeInteger(value) ? value : refuse(text, `${allowed}, with integers as shape`);
   });
-  if (shape.length <= MOST_DIMENSIONS) return shape;
-  return refuse(text, `an array of at most ${MOST_DIMENSIONS} dimensions`);
-}
-
-function outputIn(text: string): OutputArgument {
-  const match = /^out:([^[\]@]*)\[([^\]]*)\]@(.+)$/s.exec(text);
-  if (match === null) refuse(text, "out:DTYPE[SHAPE]@FILE.npy, such as out:float32[1000]@y.npy");
-  const [, dtype, extents, output] = match as unknown as [string, string, string, string];
-  if (!(DTYPES as readonly string[]).includes(dtype)) {
-    refuse(text, `out:DTYPE[SHAPE]@FILE.npy with a DTYPE of ${DTYPES.join(", ")}`);
+  if (shape.length > MAX_DIMENSIONS) {
+    refuse(text, `an array of at most ${MAX_DIMENSIONS} dimensions`);
   }
-  return { kind: "out", dtype: dtype as DType, shape: shapeIn(text, extents), output };
-}
-
-function updateIn(text: string): UpdateArgument {
-  const [head, input, output, extra] = text.split("@");
-  const isComplete = head === "inout:" && input && output && extra === undefined;
-  if (!isComplete) {
-    refuse(text, "inout:@FILE.npy@FILE.npy: what is read, and where the result is written");
-  }
-  return { kind: "inout", input, output };
+  return { kind: "out", dtype: dtype as DType, shape, output };
 }
 
 /**
- * Reads an argument.
+ * Parses an argument.
  *
- * @throws {UsageError} If it is none.
+ * @throws {UsageError} If it is invalid.
  */
 export function parseRunArgument(text: string): RunArgument {
-  if (text.startsWith("inout:")) return updateIn(text);
-  if (text.startsWith("out:")) return outputIn(text);
-  if (text.startsWith("@")) {
-    return text.length > 1 ? { kind: "in", input: text.slice(1) } : refuse(text, "@FILE.npy");
+  if (text.startsWith("out:")) return parseOutput(text);
+  if (text.startsWith("inout:")) {
+    const [, input, output] = /^inout:@([^@]+)@([^@]+)$/.exec(text) ?? [];
+    if (input !== undefined && output !== undefined) return { kind: "inout", input, output };
+    return refuse(text, "inout:@FILE.npy@FILE.npy with the input file and the output file");
   }
-  if (text.startsWith("{")) return { kind: "value", value: structIn(text) };
-  if (text.startsWith("[") && text.endsWith("]")) return { kind: "value", value: vectorIn(text) };
-  const value = numberIn(text) ?? WORDS.get(text.toLowerCase());
-  return value === undefined ? refuse(text, GRAMMAR) : { kind: "value", value };
+  if (/^@./s.test(text)) return { kind: "in", input: text.slice(1) };
+  if (text.startsWith("{")) return { kind: "value", value: parseStruct(text) };
+  if (text.startsWith("[") && text.endsWith("]")) {
+    return { kind: "value", value: parseVector(text) };
+  }
+  const value = parseNumber(text) ?? WORDS.get(text.toLowerCase());
+  if (value !== undefined) return { kind: "value", value };
+  return refuse(
+    text,
+    'a number, true or false, a vector such as [1,2,3], a struct such as {"x":1}, @FILE.npy, ' +
+      "out:DTYPE[SHAPE]@FILE.npy or inout:@FILE.npy@FILE.npy",
+  );
+}
+
+/** An argument for a launch. */
+export interface BoundArgument {
+  /** The kernel argument. */
+  readonly value: unknown;
+  /** Elements of the array; 0 for a value. */
+  readonly elements: number;
+  /** Bytes of the array that the kernel reads and writes. */
+  readonly bytes: number;
+}
+
+/** The arrays of a run on the device. */
+export class RunArrays implements Disposable {
+  readonly #device: Device;
+  readonly #buffers: DeviceBuffer<"uint8">[] = [];
+  readonly #outputs: {
+    readonly buffer: DeviceBuffer<"uint8">;
+    readonly path: string;
+    /** NumPy's name of the element type. */
+    readonly descr: string;
+    readonly shape: readonly number[];
+  }[] = [];
+
+  /** Creates an empty set of arrays. */
+  constructor(device: Device) {
+    this.#device = device;
+  }
+
+  /**
+   * Converts the arguments to those of a launch.
+   *
+   * @param parameters The parameters of the kernel.
+   * @throws {FileProblem} If an input file cannot be read, or does not contain an array.
+   */
+  async bind(
+    args: readonly RunArgument[],
+    parameters: readonly KernelParameter[],
+  ): Promise<BoundArgument[]> {
+    const bound: BoundArgument[] = [];
+    for (const [index, argument] of args.entries()) {
+      bound.push(await this.#bindOne(argument, parameters[index]));
+    }
+    return bound;
+  }
+
+  async #bindOne(argument: RunArgument, parameter?: KernelParameter): Promise<BoundArgument> {
+    if (argument.kind === "value") {
+      const isFloat = parameter?.kind === "scalar" && /float/.test(parameter.type);
+      const { value } = argument;
+      const passed = isFloat && typeof value === "bigint" ? Number(value) : value;
+      return { value: passed, elements: 0, bytes: 0 };
+    }
+    if (argument.kind === "out") {
+      const { dtype, shape, output } = argument;
+      const elements = shape.reduce((product, extent) => product * extent, 1);
+      const bytes = elements * bytesPerElement(dtype);
+      const buffer = this.#keep(this.#device.allocate("uint8", bytes, { fill: 0 }));
+      this.#outputs.push({ buffer, path: output, descr: npyDescr(dtype), shape });
+      return { value: buffer.as(dtype), elements, bytes };
+    }
+    const { dtypes, descr, shape, bytes } = await readArray(argument.input);
+    // NumPy has no name for some types: the parameter decides.
+    const wanted = parameter !== undefined && "dtype" in parameter ? parameter.dtype : undefined;
+    const dtype = dtypes.find((candidate) => candidate === wanted) ?? dtypes[0]!;
+    const buffer = this.#keep(this.#device.upload(bytes));
+    const isOutput = argument.kind === "inout";
+    if (isOutput) this.#outputs.push({ buffer, path: argument.output, descr, shape });
+    return {
+      value: buffer.as(dtype),
+      elements: bytes.length / bytesPerElement(dtype),
+      bytes: isOutput ? 2 * bytes.length : bytes.length,
+    };
+  }
+
+  /** Downloads the outputs when the enqueued work is done; the result writes them to files. */
+  async results(): Promise<() => Promise<void>> {
+    const files = await Promise.all(this.#outputs.map(async ({ buffer, path, descr, shape }) => ({
+      path,
+      content: writeNpy(descr, shape, await buffer.toArray()),
+    })));
+    return async () => {
+      for (const { path, content } of files) await writeFile(path, content);
+    };
+  }
+
+  /** Frees the arrays. */
+  [Symbol.dispose](): void {
+    for (const buffer of this.#buffers.splice(0)) buffer.free();
+  }
+
+  #keep(buffer: DeviceBuffer<"uint8">): DeviceBuffer<"uint8"> {
+    this.#buffers.push(buffer);
+    return buffer;
+  }
+}
+
+async function readArray(path: string): Promise<NpyArray> {
+  const file = await readFile(path);
+  try {
+    return readNpy(file);
+  } catch (error) {
+    if (!(error instanceof NpyError)) throw error;
+    throw new FileProblem(`Cannot use ${path} as it ${error.message}`);
+  }
 }

@@ -1,10 +1,11 @@
 /**
- * `gridstride tune`: which macros and launch parameters make a kernel fastest.
+ * `gridstride tune`: finds the macros and launch parameters that make a kernel fastest.
  *
  * @module
  */
 
 import {
+  CompileError,
   type Device,
   DeviceBuffer,
   type Kernel,
@@ -13,29 +14,25 @@ import {
   openDevice,
   readStructs,
 } from "../../mod.ts";
-import { autotune, type TuningResult } from "../lab/tuning/mod.ts";
+import { autotune, type TuningResult, type TuningRow } from "../lab/tuning/mod.ts";
 import { type Command, type Invocation, printResult, UsageError } from "./command.ts";
-import { compileKernel, findKernel } from "./kernel_module.ts";
-import { reportKernelProblems } from "./kernel_problem.ts";
-import { readKernelSource } from "./kernel_source.ts";
-import { parseRunArgument, type RunArgument } from "./run_arguments.ts";
-import { type BoundArgument, RunArrays, writeResult } from "./run_arrays.ts";
-import { defineOptions, integerOption } from "./run_options.ts";
-import { type Macros, readConfigurations } from "./tune_configurations.ts";
-import { type LaunchExpressions, launchOf, readLaunchExpressions } from "./tune_launch.ts";
-import { describeTuning } from "./tune_text.ts";
+import { textTable } from "./format.ts";
+import { compileKernel, findKernel, kernelArguments, readSource } from "./kernel.ts";
+import { defineOptions, integerOption } from "./options.ts";
+import {
+  type BoundArgument,
+  parseRunArgument,
+  type RunArgument,
+  RunArrays,
+} from "./run_arguments.ts";
+import {
+  type Macros,
+  readConfigurations,
+  readLaunch,
+  type TunedLaunch,
+} from "./tune_configurations.ts";
 
-/** What the command prints of a configuration. */
-interface TuneRow {
-  readonly configuration: Macros;
-  /** Null where it failed: JSON has no infinity. */
-  readonly medianMicroseconds: number | null;
-  readonly failed: boolean;
-  readonly best: boolean;
-  readonly reason?: string;
-}
-
-/** What was typed. */
+/** The parsed options and arguments. */
 interface TuneRequest {
   readonly invocation: Invocation;
   readonly source: KernelFile;
@@ -43,57 +40,31 @@ interface TuneRequest {
   readonly texts: readonly string[];
   readonly args: readonly RunArgument[];
   readonly configurations: readonly Macros[];
-  readonly launch: LaunchExpressions;
+  readonly launch: TunedLaunch;
   readonly repeats: number;
 }
 
-const MOST_REPEATS = 10_000;
+const MAX_REPEATS = 10_000;
 const DEFAULT_REPEATS = 30;
 
 async function requestOf(invocation: Invocation): Promise<TuneRequest> {
-  const [file, signature, ...texts] = invocation.positional;
-  if (file === undefined) throw new UsageError("Cannot tune as FILE.cu is missing");
-  if (signature === undefined) {
-    throw new UsageError('Cannot tune as the kernel is missing: its signature, such as "k(int n)"');
-  }
+  const { file, signature, args: texts } = kernelArguments("tune", invocation);
   const args = texts.map(parseRunArgument);
-  const repeats = integerOption(invocation, "repeat", 1, MOST_REPEATS) ?? DEFAULT_REPEATS;
+  const repeats = integerOption(invocation, "repeat", 1, MAX_REPEATS) ?? DEFAULT_REPEATS;
   const configurations = await readConfigurations(invocation);
-  refuseMacrosGivenTwice(invocation, configurations);
-  const launch = readLaunchExpressions(invocation, configurations);
-  const source = await readKernelSource(file, invocation.lists["include"] ?? []);
+  const twice = Object.keys(defineOptions(invocation))
+    .find((name) => configurations.some((macros) => Object.hasOwn(macros, name)));
+  if (twice !== undefined) {
+    throw new UsageError(`Cannot use --define for the macro ${twice} as it is tuned`);
+  }
+  const launch = readLaunch(invocation, configurations);
+  const source = await readSource(file, invocation);
   return { invocation, source, signature, texts, args, configurations, launch, repeats };
 }
 
-function refuseMacrosGivenTwice(invocation: Invocation, configurations: readonly Macros[]): void {
-  const defined = Object.keys(defineOptions(invocation));
-  const twice = defined.find((name) =>
-    configurations.some((macros) => Object.hasOwn(macros, name))
-  );
-  if (twice === undefined) return;
-  throw new UsageError(`Cannot use --define as each macro has one value: ${twice} is tuned`);
-}
-
-/** A kernel as it is compiled for a configuration, which goes with its module. */
+/** A kernel that is compiled for a configuration; disposing of it unloads its module. */
 interface ConfiguredKernel extends Disposable {
   readonly kernel: Kernel;
-}
-
-/**
- * The macros of a configuration that the source can depend on: what only says how to launch is not
- * compiled again for each value. What options have a compiler read besides is not looked into.
- */
-function macrosFor(
-  { source, headers }: KernelFile,
-  { lists }: Invocation,
-  configuration: Macros,
-): Record<string, string> {
-  const texts = [source, ...Object.values(headers)];
-  const isKnown = (lists["option"] ?? []).length === 0;
-  const macros = Object.entries(configuration).filter(([name]) =>
-    !isKnown || texts.some((text) => text.includes(name))
-  );
-  return Object.fromEntries(macros.map(([name, value]) => [name, String(value)]));
 }
 
 async function compileFor(
@@ -101,9 +72,15 @@ async function compileFor(
   { invocation, source, signature }: TuneRequest,
   configuration: Macros,
 ): Promise<ConfiguredKernel> {
-  const defines = { ...defineOptions(invocation), ...macrosFor(source, invocation, configuration) };
-  const { headers } = source;
-  const declared = readStructs(source.source, { headers, defines });
+  const texts = [source.source, ...Object.values(source.headers)];
+  // A macro that only sets launch parameters needs no compilation for each value. The compiler
+  // options, however, may read further files.
+  const mayUse = (name: string) =>
+    invocation.lists["option"] !== undefined || texts.some((text) => text.includes(name));
+  const macros = Object.entries(configuration).filter(([name]) => mayUse(name))
+    .map(([name, value]) => [name, String(value)]);
+  const defines = { ...defineOptions(invocation), ...Object.fromEntries(macros) };
+  const declared = readStructs(source.source, { headers: source.headers, defines });
   const { structs } = declared;
   const module = await compileKernel(device, source, invocation, signature, structs, defines);
   try {
@@ -122,41 +99,41 @@ async function bindArguments(
   arrays: RunArrays,
 ): Promise<BoundArgument[]> {
   const { configurations, args } = request;
-  for (const [index, configuration] of configurations.entries()) {
+  for (const configuration of configurations) {
     try {
       using first = await compileFor(device, request, configuration);
-      const { parameters } = first.kernel.signature;
-      const bound: BoundArgument[] = [];
-      for (const [place, argument] of args.entries()) {
-        bound.push(await arrays.bind(argument, parameters[place]));
-      }
-      return bound;
+      return await arrays.bind(args, first.kernel.signature.parameters);
     } catch (error) {
-      // What is wrong with one configuration need not be with the next; files are for all.
-      const isLast = index === configurations.length - 1;
-      if (isLast || (error as Error).name !== "CompileError") throw error;
+      const isLast = configuration === configurations.at(-1);
+      if (isLast || !(error instanceof CompileError)) throw error;
     }
   }
   return [];
 }
 
-/** What results are kept by besides key and device: all that the machine code depends on. */
+/** The version of stored results: a digest of everything that determines the machine code. */
 async function versionOf({ invocation, source }: TuneRequest): Promise<string> {
-  const { source: text, headers } = source;
-  const parts = [text, [...Object.entries(headers)].sort(), invocation.lists["option"] ?? []];
-  const defines = Object.entries(defineOptions(invocation)).sort();
-  const bytes = new TextEncoder().encode(JSON.stringify([parts, defines]));
+  const parts = [
+    source.source,
+    Object.entries(source.headers).sort(),
+    invocation.lists["option"] ?? [],
+    Object.entries(defineOptions(invocation)).sort(),
+  ];
+  const bytes = new TextEncoder().encode(JSON.stringify(parts));
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
 }
 
-async function tuneOn(device: Device, request: TuneRequest): Promise<TuningResult<Macros>> {
-  const { invocation, signature, texts, configurations, launch, repeats } = request;
+async function tuneOnDevice(request: TuneRequest): Promise<TuningResult<Macros>> {
+  const { invocation, signature, texts, args, configurations, launch, repeats } = request;
+  using device = openDevice(invocation.device);
+  // With --json, stdout contains only the JSON value.
+  using _diverted = invocation.json ? device.printToStderr() : undefined;
   using arrays = new RunArrays(device);
   const bound = await bindArguments(device, request, arrays);
   const values = bound.map(({ value }) => value as KernelArgument);
   const elements = Math.max(0, ...bound.map((argument) => argument.elements));
   const launchWith = (configuration: Macros, { kernel }: ConfiguredKernel) =>
-    kernel.launch(launchOf(launch, configuration, elements), ...values);
+    kernel.launch(launch.of(configuration, elements), ...values);
   const result = await autotune<Macros, ConfiguredKernel>(device, {
     name: "gridstride tune",
     key: { signature, arguments: texts, elements, launch: launch.texts },
@@ -164,40 +141,62 @@ async function tuneOn(device: Device, request: TuneRequest): Promise<TuningResul
     configurations,
     prepare: (configuration) => compileFor(device, request, configuration),
     launch: launchWith,
-    restore: bound
-      .filter((_, index) => ["out", "inout"].includes(request.args[index]!.kind))
-      .flatMap(({ value }) => value instanceof DeviceBuffer ? [value] : []),
+    restore: bound.flatMap(({ value }, index) =>
+      value instanceof DeviceBuffer && args[index]!.kind !== "in" ? [value] : []
+    ),
     repeats,
     store: invocation.options["fresh"] === true ? false : "disk",
   });
-  // The arrays are as they were before: what is written is what one launch of the best makes.
+  // autotune() restored the arrays: the files contain the results of one launch.
   using best = await compileFor(device, request, result.best);
   launchWith(result.best, best);
-  for (const { path, file } of await arrays.results()) await writeResult(path, file);
+  const writeResults = await arrays.results();
+  await writeResults();
   return result;
 }
 
-function rowsOf({ best, report }: TuningResult<Macros>): TuneRow[] {
-  return report.map(({ configuration, medianMicroseconds, failed, reason }) => ({
-    configuration,
-    medianMicroseconds: failed ? null : medianMicroseconds,
-    failed,
-    best: configuration === best,
-    ...(reason === undefined ? {} : { reason }),
-  }));
+/** Describes a result as a table with the best configuration first. */
+export function describeTuning({ best, report, origin }: TuningResult<Macros>): string {
+  const names = [...new Set(report.flatMap(({ configuration }) => Object.keys(configuration)))];
+  const fastest = report.find(({ configuration }) => configuration === best)!;
+  const rows = report.map((row) => ({ row, share: relativeTime(row, fastest) }))
+    .sort((one, other) =>
+      Number(other.row === fastest) - Number(one.row === fastest) || one.share - other.share
+    )
+    .map(({ row, share }) => [
+      row === fastest ? "→" : "",
+      ...names.map((name) => String(row.configuration[name] ?? "")),
+      row.failed ? "failed" : row.medianMicroseconds.toPrecision(4),
+      row.failed ? "" : share.toFixed(2),
+      remarkOf(row),
+    ]);
+  const table = textTable(
+    ["", ...names, "µs", "× best", ""],
+    rows,
+    `<${">".repeat(names.length + 2)}`,
+  );
+  const found = origin === "stored" ? "stored result; --fresh times again" : "timed now";
+  const chosen = names.map((name) => `${name}=${best[name] ?? ""}`).join(" ");
+  return `${table}\n\nbest: ${chosen} (${found})`;
 }
 
-async function tune(invocation: Invocation): Promise<void> {
-  const request = await requestOf(invocation);
-  const result = await tunedQuietly(request);
-  printResult(invocation, rowsOf(result), () => describeTuning(result));
+/** The time relative to the best one, in the rounds that both have: the clock may vary later. */
+function relativeTime({ failed, samples }: TuningRow, best: TuningRow): number {
+  if (failed) return Infinity;
+  const rounds = Math.min(samples.length, best.samples.length);
+  return medianOf(samples.slice(0, rounds)) / medianOf(best.samples.slice(0, rounds));
 }
 
-/** One JSON value is all that stdout gets: what kernels print goes to stderr with `--json`. */
-async function tunedQuietly(request: TuneRequest): Promise<TuningResult<Macros>> {
-  using device = openDevice(request.invocation.device);
-  using _diverted = request.invocation.json ? device.printToStderr() : undefined;
-  return await tuneOn(device, request);
+function medianOf(samples: readonly number[]): number {
+  const sorted = samples.toSorted((one, other) => one - other);
+  const middle = Math.floor(sorted.length / 2);
+  return (sorted[middle]! + sorted[sorted.length - 1 - middle]!) / 2;
+}
+
+function remarkOf({ failed, reason = "", stoppedEarly, refuted }: TuningRow): string {
+  if (failed) return reason.split("\n", 1)[0]!;
+  if (refuted) return "not faster than the first one when timed again";
+  return stoppedEarly ? "stopped early" : "";
 }
 
 /** The command. */
@@ -206,40 +205,48 @@ export const TUNE: Command = {
   summary: "find the macros and launch parameters that make a kernel fastest",
   help: `gridstride tune FILE.cu "SIGNATURE" ARGUMENT... --tune NAME=VALUE,VALUE... [options]
 
-Compiles a kernel for each of several configurations, times them in turn on the device, and says
-which is fastest. SIGNATURE and ARGUMENTs are as in gridstride run.
+Compiles a kernel for several configurations, times them on the device, and prints the fastest one.
+SIGNATURE and ARGUMENT are those of gridstride run.
 
-  --tune NAME=V,V,...    a macro and the values that it may have; may be given several times, for
-                         all combinations. The first values are the usual ones, and keep their
-                         place unless others are faster beyond the noise
+  --tune NAME=V,V,...    a macro and its values; can be repeated, for all combinations. The first
+                         values are the default: others must be measurably faster to replace them
   --configurations FILE  the configurations as a JSON array: [{"TILE": 16}, {"TILE": 32}]
   --block X,Y,Z          threads of a block; 256 by default
-  --grid X,Y,Z           blocks; by default enough for one thread for each element of the longest
+  --grid X,Y,Z           blocks; by default enough to have one thread per element of the longest
                          array
   --shared BYTES         dynamic shared memory of a block
-  --repeat N             rounds at most; 30 by default
-  --fresh                times everything again, and keeps nothing
-  --define K=V           a macro that all have; may be given several times, as the next two
-  --include DIR          where headers are looked for, besides beside the file
-  --option TEXT          an option for the compiler, in its words
+  --repeat N             maximum number of launches per configuration; 30 by default
+  --fresh                ignore stored results, and do not store the new ones
+  --define K=V           define a macro for all configurations; can be repeated
+  --include DIR          search DIR for headers, after the folder of the file; can be repeated
+  --option TEXT          pass an option to the compiler; can be repeated
   --device DEVICE        cuda, cuda:N, host or host:N
 
---block, --grid and --shared are expressions of integers, the names that are tuned and elements,
-the length of the longest array:
---tune BLOCK=128,256 --block BLOCK --grid "ceil(elements / (BLOCK * 4))".
-They have + - * / %, parentheses, ceil, floor, min and max; / divides exactly.
+--block, --grid and --shared can be expressions with the tuned macros, with "elements" (the length
+of the longest array), + - * / %, parentheses, ceil, floor, min and max. A division is exact:
+--tune BLOCK=128,256 --block BLOCK --grid "ceil(elements / (BLOCK * 4))"
 
-Each launch finds the arrays as they were read. In the end those of out: and inout: are written, as
-one launch of the best configuration makes them. Results are kept, and a configuration that was
-timed before is not timed again. Times are medians of the rounds that a configuration was in; what
-is beside them, × best, compares rounds that the best one was in as well.
-With --json: an array of { configuration, medianMicroseconds, failed, best, reason }; the time is
-null and there is a reason where it failed.
-Exit code 1 when no configuration runs, or a file cannot be read or written.`,
+Each launch starts with the original arrays. The output files contain the results of one launch of
+the best configuration. Results are stored on disk and reused. A time is the median of all launches
+of a configuration; "× best" compares only launches that were timed side by side with the best one.
+
+With --json: an array of { configuration, medianMicroseconds, failed, best, reason }. The time of a
+failed configuration is null, and reason describes the failure.
+Exit code 1 if all configurations fail, or if a file cannot be read or written.`,
   options: {
     values: ["grid", "block", "shared", "repeat", "configurations"],
     lists: ["tune", "define", "include", "option"],
     flags: ["fresh"],
   },
-  run: (invocation) => reportKernelProblems(() => tune(invocation)),
+  async run(invocation) {
+    const result = await tuneOnDevice(await requestOf(invocation));
+    const rows = result.report.map(({ configuration, medianMicroseconds, failed, reason }) => ({
+      configuration,
+      medianMicroseconds: failed ? null : medianMicroseconds,
+      failed,
+      best: configuration === result.best,
+      ...(reason === undefined ? {} : { reason }),
+    }));
+    printResult(invocation, rows, () => describeTuning(result));
+  },
 };

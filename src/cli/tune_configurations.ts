@@ -1,52 +1,47 @@
 /**
- * The configurations of `gridstride tune`: from lists of values, or from a file.
+ * The configurations of `gridstride tune`, and the launch of each.
  *
  * @module
  */
 
-import { type Invocation, UsageError } from "./command.ts";
-import { FileProblem, isAboutFile, reasonOf } from "./file_problem.ts";
-import { textOption } from "./run_options.ts";
+import type { LaunchConfig } from "../../mod.ts";
+import { FileProblem, type Invocation, readFile, UsageError } from "./command.ts";
+import { refuseOption, textOption } from "./options.ts";
 
-/** Macros by name. */
+/** The macros of a configuration. */
 export type Macros = Readonly<Record<string, number | string>>;
 
-const NAME = /^[A-Za-z_]\w*$/;
-/** Integers whose digits mean the same to C++, to which 010 is 8. */
-const INTEGER = /^(?:0|-?[1-9]\d*)$/;
-const MOST_CONFIGURATIONS = 10_000;
+const MAX_CONFIGURATIONS = 10_000;
 
-/** The value of a macro: a number where it is an integer that a number holds. */
+/** An integer that C++ reads as JavaScript does becomes a number; 010, for example, is 8 in C++. */
 function macroValue(text: string): number | string {
   const value = Number(text);
-  return INTEGER.test(text) && Number.isSafeInteger(value) ? value : text;
+  return /^(?:0|-?[1-9]\d*)$/.test(text) && Number.isSafeInteger(value) ? value : text;
 }
 
-/** The values of one `--tune`. */
-function axisIn(text: string): readonly [name: string, values: readonly (number | string)[]] {
+/** Parses the values of one `--tune`. */
+function parseAxis(text: string): [name: string, values: (number | string)[]] {
   const [, name, list] = /^([A-Za-z_]\w*)=(.+)$/s.exec(text) ?? [];
   const values = list?.split(",").map((value) => value.trim());
   if (name === undefined || values === undefined || values.includes("")) {
-    throw new UsageError(`Cannot use --tune as it must be NAME=VALUE,VALUE,…: it is "${text}"`);
+    return refuseOption("tune", "NAME=VALUE,VALUE,…", text);
   }
-  const macros = values.map(macroValue);
-  const twice = macros.find((value, index) => macros.indexOf(value) !== index);
-  if (twice !== undefined) {
-    throw new UsageError(
-      `Cannot use --tune as ${name} must have different values: ${twice} is twice`,
-    );
-  }
-  return [name, macros];
+  if (new Set(values).size === values.length) return [name, values.map(macroValue)];
+  return refuseOption("tune", `different values of ${name}`, text);
 }
 
-/** All combinations, the values of the last name fastest; the first has the first of each. */
-function combinations(
-  axes: readonly (readonly [name: string, values: readonly (number | string)[]])[],
-): Macros[] {
+/** Combines the values of all `--tune`; the values of the last one vary fastest. */
+function combine(texts: readonly string[]): Macros[] {
+  const axes = texts.map(parseAxis);
+  const names = axes.map(([name]) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) {
+    throw new UsageError(`Cannot use --tune as ${twice} is given twice: list all values in one`);
+  }
   const count = axes.reduce((product, [, values]) => product * values.length, 1);
-  if (count > MOST_CONFIGURATIONS) {
+  if (count > MAX_CONFIGURATIONS) {
     throw new UsageError(
-      `Cannot use --tune as there may be ${MOST_CONFIGURATIONS} configurations: there are ${count}`,
+      `Cannot use --tune with more than ${MAX_CONFIGURATIONS} configurations: there are ${count}`,
     );
   }
   return axes.reduce<Macros[]>(
@@ -56,54 +51,152 @@ function combinations(
   );
 }
 
-async function configurationsIn(path: string): Promise<Macros[]> {
-  const refuse = (what: string): never => {
+async function readConfigurationFile(path: string): Promise<Macros[]> {
+  const refuse = (reason: string): never => {
     throw new FileProblem(
       `Cannot use ${path} as it must be a JSON array of configurations, such as ` +
-        `[{"TILE": 16}, {"TILE": 32}]: ${what}`,
+        `[{"TILE": 16}, {"TILE": 32}]: ${reason}`,
     );
   };
+  const text = new TextDecoder().decode(await readFile(path));
   let list: unknown;
   try {
-    list = JSON.parse(await Deno.readTextFile(path));
+    list = JSON.parse(text);
   } catch (error) {
-    if (error instanceof SyntaxError) refuse(error.message);
-    if (!isAboutFile(error)) throw error;
-    throw new FileProblem(`Cannot read ${path}: ${reasonOf(error)}`);
+    refuse((error as Error).message);
   }
-  if (!Array.isArray(list) || list.length === 0) return refuse("it is none, or empty");
-  for (const [index, macros] of (list as unknown[]).entries()) {
-    if (!isMacros(macros)) refuse(`element ${index} is no object of names with numbers or texts`);
+  if (!Array.isArray(list) || list.length === 0) {
+    return refuse("it is not an array, or it is empty");
   }
-  return list;
-}
-
-function isMacros(value: unknown): value is Macros {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  return Object.entries(value).every(([name, macro]) =>
-    NAME.test(name) && (typeof macro === "string" || Number.isFinite(macro))
+  const isMacro = ([name, value]: [string, unknown]) =>
+    /^[A-Za-z_]\w*$/.test(name) && (typeof value === "string" || Number.isFinite(value));
+  const wrong = list.findIndex((macros: unknown) =>
+    typeof macros !== "object" || macros === null || Array.isArray(macros) ||
+    !Object.entries(macros).every(isMacro)
   );
+  return wrong < 0 ? list : refuse(`element ${wrong} is not an object with numbers and texts`);
 }
 
 /**
- * The configurations that were asked for.
+ * Reads the configurations of `--tune` or `--configurations`.
  *
- * @throws {UsageError} If there are none, or they cannot be understood.
- * @throws {FileProblem} If the file cannot be read, or has none.
+ * @throws {UsageError} If the options are invalid.
+ * @throws {FileProblem} If the file cannot be read, or is invalid.
  */
 export async function readConfigurations(invocation: Invocation): Promise<Macros[]> {
   const path = textOption(invocation, "configurations");
-  const axes = (invocation.lists["tune"] ?? []).map(axisIn);
-  if ((path === undefined) === (axes.length === 0)) {
+  const texts = invocation.lists["tune"] ?? [];
+  if (path !== undefined && texts.length === 0) return await readConfigurationFile(path);
+  if (path === undefined && texts.length > 0) return combine(texts);
+  throw new UsageError("Cannot tune as there must be either --tune or --configurations");
+}
+
+const FUNCTIONS = { ceil: Math.ceil, floor: Math.floor, min: Math.min, max: Math.max };
+
+/** Evaluates an option for the numbers of a configuration. */
+type Expression = (numbers: Readonly<Record<string, number>>) => readonly unknown[];
+
+/**
+ * Compiles arithmetic expressions that are separated by commas. They consist of numbers, known
+ * names, operators and parentheses only, and these have the same meaning in JavaScript.
+ *
+ * @throws {UsageError} If the text contains anything else, or is incomplete.
+ */
+function parseExpressions(option: string, text: string, names: readonly string[]): Expression {
+  const refuse = (reason: string): never => {
     throw new UsageError(
-      "Cannot tune as the configurations are needed, either by --tune or by --configurations",
+      `Cannot use --${option} as it must be an expression such as ceil(elements / 256): ` +
+        `${reason} in "${text}"`,
+    );
+  };
+  const known = [
+    ...names.filter((name) => !Object.hasOwn(FUNCTIONS, name)),
+    ...Object.keys(FUNCTIONS),
+  ];
+  const tokens = text.match(/\d+(?:\.\d+)?(?!\w)|\w+|\S/g) ?? [];
+  const wrong = tokens.find((token) =>
+    !/^(?:\d[\d.]*|[-+*/%(),])$/.test(token) && !known.includes(token)
+  );
+  if (wrong !== undefined) {
+    refuse(`"${wrong}" is neither a number, an operator nor one of ${known.join(", ")}`);
+  }
+  let compiled: (...values: unknown[]) => unknown[];
+  try {
+    compiled = new Function(...known, `return [${text}];`) as typeof compiled;
+  } catch (error) {
+    return refuse((error as Error).message);
+  }
+  const values: Readonly<Record<string, unknown>> = FUNCTIONS;
+  return (numbers) => compiled(...known.map((name) => values[name] ?? numbers[name] ?? NaN));
+}
+
+/** The number of elements of the longest array in expressions. */
+const ELEMENTS = "elements";
+
+/** The launch of each configuration. */
+export interface TunedLaunch {
+  /** The options, for the key of stored results. */
+  readonly texts: readonly string[];
+  /**
+   * The launch of a configuration.
+   *
+   * @param elements The number of elements of the longest array.
+   * @throws {RangeError} If an expression does not result in a suitable integer.
+   */
+  of(macros: Macros, elements: number): LaunchConfig;
+}
+
+/**
+ * Reads `--grid`, `--block` and `--shared`.
+ *
+ * @throws {UsageError} If an expression is invalid, or uses a name that a configuration lacks.
+ */
+export function readLaunch(invocation: Invocation, configurations: readonly Macros[]): TunedLaunch {
+  const names = Object.keys(configurations[0]!)
+    .filter((name) => configurations.every((macros) => Object.hasOwn(macros, name)));
+  if (configurations.some((macros) => Object.hasOwn(macros, ELEMENTS))) {
+    throw new UsageError(
+      `Cannot tune the macro ${ELEMENTS}: in --block, --grid and --shared this name stands for ` +
+        "the length of the longest array",
     );
   }
-  if (path !== undefined) return await configurationsIn(path);
-  const names = axes.map(([name]) => name);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) {
-    throw new UsageError(`Cannot use --tune as ${twice} is given twice: list its values once`);
-  }
-  return combinations(axes);
+  const grid = textOption(invocation, "grid");
+  const block = textOption(invocation, "block") ?? "256";
+  const shared = textOption(invocation, "shared") ?? "0";
+  const parse = (option: string, text: string) =>
+    parseExpressions(option, text, [...names, ELEMENTS]);
+  const evaluate = (option: string, expression: Expression, macros: Macros, elements: number) => {
+    const numbers = Object.entries(macros).map(([name, value]) => [name, Number(value)]);
+    const minimum = option === "shared" ? 0 : 1;
+    const maximum = option === "shared" ? 1 : 3;
+    const values = [...expression({ ...Object.fromEntries(numbers), [ELEMENTS]: elements })];
+    const isRight = (value: unknown) => Number.isSafeInteger(value) && value as number >= minimum;
+    const isCount = values.length >= 1 && values.length <= maximum;
+    if (isCount && values.every(isRight)) return values as readonly number[];
+    throw new RangeError(
+      `Cannot use --${option} as it must be ${maximum === 1 ? "one integer" : "1 to 3 integers"} ` +
+        `of at least ${minimum}: it is ${values.join(", ")}`,
+    );
+  };
+  const blocks = grid === undefined ? undefined : parse("grid", grid);
+  const threads = parse("block", block);
+  const bytes = parse("shared", shared);
+  return {
+    texts: [grid ?? "", block, shared],
+    of(macros, elements) {
+      const block = evaluate("block", threads, macros, elements);
+      if (blocks === undefined && block.length > 1) {
+        throw new RangeError("Cannot launch without --grid as --block has several dimensions");
+      }
+      const grid = blocks === undefined
+        ? [Math.max(1, Math.ceil(elements / block[0]!))]
+        : evaluate("grid", blocks, macros, elements);
+      const [sharedMemory] = evaluate("shared", bytes, macros, elements);
+      return {
+        grid: grid as unknown as LaunchConfig["grid"],
+        block: block as unknown as LaunchConfig["block"],
+        sharedMemory: sharedMemory!,
+      };
+    },
+  };
 }

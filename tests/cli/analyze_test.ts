@@ -1,8 +1,13 @@
-// `gridstride analyze`: from a file, a stride and typed indices, as text and as JSON, with pictures,
-// and every wrong use of it.
+// `gridstride analyze` with files, strides and lists of indices.
 
 import "../support/cache_directory.ts";
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertAlmostEquals,
+  assertEquals,
+  assertMatch,
+  assertStringIncludes,
+} from "@std/assert";
 import { analyzeAccess } from "../../src/lab/analysis/mod.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
 import { npyDescr, writeNpy } from "../../src/cli/npy.ts";
@@ -24,7 +29,7 @@ function saved(folder: TemporaryDirectory, dtype: DType, array: ArrayBufferView<
   return folder.file(writeNpy(npyDescr(dtype), [count], bytes), `${dtype}.npy`);
 }
 
-Deno.test("analyze prints what requests cost in a table, and what to do", async () => {
+Deno.test("`analyze` prints a table of the traffic, and advice", async () => {
   const { code, stdout, stderr } = await run("--stride 2");
   assertEquals([code, stderr], [0, ""]);
   const advice = analyzeAccess(Uint32Array.from({ length: 1024 }, (_, i) => 2 * i)).advice;
@@ -33,12 +38,12 @@ Deno.test("analyze prints what requests cost in a table, and what to do", async 
     stdout,
     `stride 2: 1024 accesses of 4 B, strided by 2
 
-                                     all  a request  at best
-───────────────────────────────────  ───  ─────────  ───────
-requests                              32
-sectors of 32 bytes                  256          8        4
-lines of 128 bytes                    64          2
-bank conflicts, if in shared memory   32          1        0
+                                 all  per request  ideal
+───────────────────────────────  ───  ───────────  ─────
+requests                          32
+sectors of 32 bytes              256            8      4
+lines of 128 bytes                64            2
+bank conflicts in shared memory   32            1      0
 
 coalescing efficiency 50 %
 
@@ -47,7 +52,7 @@ ${advice}
   );
 });
 
-Deno.test("analyze --json has just the documented figures, those of analyzeAccess()", async () => {
+Deno.test("`analyze --json` prints the figures of `analyzeAccess()`", async () => {
   using folder = new TemporaryDirectory();
   const indices = Uint32Array.from({ length: 4096 }, (_, i) => (i * 7919) % 4096);
   const file = saved(folder, "uint32", indices);
@@ -64,7 +69,7 @@ Deno.test("analyze --json has just the documented figures, those of analyzeAcces
   assertEquals([requests, sectors, advice], [128, expected.sectors, expected.advice]);
 });
 
-Deno.test("the same indices are the same however they come", async () => {
+Deno.test("`analyze` prints the same for a file, a list and a stride", async () => {
   using folder = new TemporaryDirectory();
   const values = Array.from({ length: 100 }, (_, i) => 5 * (99 - i));
   const files = [
@@ -82,7 +87,7 @@ Deno.test("the same indices are the same however they come", async () => {
   assertEquals(JSON.parse(printed[0]![1]).stride, -5);
 });
 
-Deno.test("--count takes the first of them, and none is an empty pattern", async () => {
+Deno.test("`analyze --count` limits the indices", async () => {
   using folder = new TemporaryDirectory();
   const file = saved(folder, "uint8", Uint8Array.from({ length: 200 }, (_, i) => i % 50));
   const first = JSON.parse((await run(`${file} --count 50 --json`)).stdout);
@@ -94,19 +99,19 @@ Deno.test("--count takes the first of them, and none is an empty pattern", async
   assertEquals([constant.kind, constant.sectors], ["broadcast", 2]);
 });
 
-Deno.test("--reuse shows how often lines are accessed again", async () => {
+Deno.test("`analyze --reuse` prints a histogram of reuse distances", async () => {
   const twice = [
     ...Array.from({ length: 64 }, (_, i) => i),
     ...Array.from({ length: 64 }, (_, i) => i),
   ];
   const { stdout } = await run(`--indices ${twice.join(",")} --reuse`);
   assertMatch(stdout, /^1 +50 % +█{12}$/m);
-  assertMatch(stdout, /^never before +50 % +█{12}$/m);
+  assertMatch(stdout, /^first access +50 % +█{12}$/m);
   const { reuse } = JSON.parse((await run(`--indices ${twice.join(",")} --reuse --json`)).stdout);
   assertEquals([reuse.counts, reuse.firstTouches, reuse.sampled], [[0, 2], 2, 1]);
 });
 
-Deno.test("--shared tells of banks and not of sectors", async () => {
+Deno.test("`analyze --shared` prints bank conflicts instead of sectors", async () => {
   const { code, stdout } = await run("--stride 32 --shared --count 32");
   assertEquals(code, 0);
   assertMatch(stdout, /^bank conflicts +31 +31 +0$/m);
@@ -119,7 +124,7 @@ Deno.test("--shared tells of banks and not of sectors", async () => {
   ]);
 });
 
-Deno.test("a picture is written as SVG and as a page, beside what is printed", async () => {
+Deno.test("`analyze --picture` writes an SVG file or a page", async () => {
   using folder = new TemporaryDirectory();
   for (const [name, begin] of [["a.svg", "<svg "], ["b.html", "<!doctype html>"]] as const) {
     for (const option of ["", " --shared", " --element-bytes 12 --count 7"]) {
@@ -133,7 +138,7 @@ Deno.test("a picture is written as SVG and as a page, beside what is printed", a
   }
 });
 
-Deno.test("files that cannot be read, and what is no index in them, are exit code 1", async () => {
+Deno.test("`analyze` exits with 1 for an unreadable file and for invalid indices", async () => {
   using folder = new TemporaryDirectory();
   const fraction = saved(folder, "float32", Float32Array.of(0, 1, 1.5));
   const negative = saved(folder, "int32", Int32Array.of(0, -1));
@@ -141,18 +146,13 @@ Deno.test("files that cannot be read, and what is no index in them, are exit cod
   const cases = [
     [fraction, /float32\.npy: .*index at position 2 must be an integer.*: it is 1\.5/],
     [negative, /int32\.npy: .*index at position 1 must be an integer.*: it is -1/],
-    [text, /Cannot analyse .*text\.npy as it is no \.npy file/],
-    ["/nowhere/a.npy --count 0", /must be readable: No such file or directory \(os error 2\)\n$/],
-    ["/nowhere/a.npy", /Cannot analyse \/nowhere\/a\.npy as it must be readable/],
-    [folder.path, /Cannot analyse .* as it must be a file .*: it is a directory\n$/],
-    // Not to be read from any place, as what comes from a pipe.
-    [
-      "/dev/null",
-      /Cannot analyse \/dev\/null as it must be a file .*: it is a pipe or a device\n$/,
-    ],
+    [text, /Cannot analyze .*text\.npy as it is not an \.npy file/],
+    ["/nowhere/a.npy --count 0", /^Cannot read \/nowhere\/a\.npy: No such file or directory/],
+    [folder.path, /^Cannot read .*: Is a directory/],
+    ["/dev/null", /^Cannot read \/dev\/null: it is a device\n$/],
     [
       "--stride 1 --picture /nowhere/a.svg",
-      /Cannot write the picture as \/nowhere\/a\.svg must be/,
+      /^Cannot write \/nowhere\/a\.svg: No such file/,
     ],
   ] as const;
   for (const [words, message] of cases) {
@@ -162,22 +162,22 @@ Deno.test("files that cannot be read, and what is no index in them, are exit cod
   }
 });
 
-Deno.test("analyze refuses what it cannot understand with exit code 2", async () => {
+Deno.test("`analyze` exits with 2 for invalid options", async () => {
   const cases: readonly (readonly [string, string])[] = [
-    ["--json", "one of FILE.npy, --stride and --indices: there is none"],
+    ["--json", "one of FILE.npy, --stride and --indices: there are 0"],
     ["a.npy --stride 2", "one of FILE.npy, --stride and --indices: there are 2"],
-    ["a.npy b.npy", 'there must be one FILE: "b.npy" is another'],
+    ["a.npy b.npy", 'there is one argument too many: "b.npy"'],
     [
       "--stride two",
       'Cannot use --stride as it must be an integer in -9007199254740991..9007199254740991: it is "two"',
     ],
     ["--stride 1.5", 'it is "1.5"'],
     ["--stride 9007199254740993 --count 1", 'it is "9007199254740993"'],
-    ["--stride 9007199254740991 --count 3", "3 accesses must end before 2^53"],
-    ["--indices 1,2,x", 'separated by commas: there is "x"'],
-    ["--indices 1,,2", 'there is ""'],
-    ["--indices -1", 'there is "-1"'],
-    ["--indices 9007199254740992", 'there is "9007199254740992"'],
+    ["--stride 9007199254740991 --count 3", "3 indices must stay below 2^53"],
+    ["--indices 1,2,x", 'such as 0,1,2: it is "x"'],
+    ["--indices 1,,2", 'it is ""'],
+    ["--indices -1", 'it is "-1"'],
+    ["--indices 9007199254740992", 'it is "9007199254740992"'],
     ["--stride 1 --count -1", "Cannot use --count as it must be an integer in 0.."],
     [
       "--stride 1 --element-bytes 3",
@@ -185,12 +185,78 @@ Deno.test("analyze refuses what it cannot understand with exit code 2", async ()
     ],
     ["--stride 1 --element-bytes 32", 'must be one of 1, 2, 4, 8, 12, 16: it is "32"'],
     ["--stride 1 --offset 4 --shared", "Cannot use --offset with --shared"],
-    ["--stride 1 --picture a.png", 'it must end in .svg or .html: it is "a.png"'],
-    ["--stride 1 --threads 3", "Cannot use --threads as the command has no such option"],
+    ["--stride 1 --picture a.png", 'a file name that ends in .svg or .html: it is "a.png"'],
+    ["--stride 1 --threads 3", "Cannot use --threads as gridstride analyze has no such option"],
   ];
   for (const [words, message] of cases) {
     const { code, stdout, stderr } = await run(words);
     assertEquals([code, stdout], [2, ""], words);
     assertStringIncludes(stderr, message);
+  }
+});
+
+async function figures(words: string): Promise<Record<string, number>> {
+  const { code, stdout, stderr } = await runInProcess(["analyze", ...words.split(" "), "--json"]);
+  assertEquals([code, stderr], [0, ""], words);
+  return JSON.parse(stdout);
+}
+
+const list = (count: number, index: (i: number) => number) =>
+  `--indices ${Array.from({ length: count }, (_, i) => index(i)).join(",")}`;
+
+Deno.test("`analyze` counts the sectors of known patterns", async () => {
+  const known: readonly (readonly [string, number])[] = [
+    ["--stride 1", 4],
+    ["--stride -1", 4],
+    ["--stride 1 --offset 4", 5],
+    [list(320, (i) => i + 1), 5],
+    ["--stride 2", 8],
+    ["--stride 8", 32],
+    ["--stride 32", 32],
+    ["--stride 1 --element-bytes 16", 16],
+    ["--stride 1 --element-bytes 8", 8],
+    ["--stride 1 --element-bytes 2", 2],
+    ["--stride 1 --element-bytes 1", 1],
+    ["--stride 0", 1],
+    // A naive transpose: the lanes store down a column.
+    [list(1024, (i) => i % 32 * 1024 + (i >> 5)), 32],
+  ];
+  for (const [words, sectors] of known) {
+    const report = await figures(words);
+    assertEquals(report["sectors"]! / report["requests"]!, sectors, words);
+  }
+  const three = await figures("--stride 1 --element-bytes 12 --count 320");
+  assertEquals([three["requests"], three["sectors"]], [3 * 10, 3 * 10 * 12]);
+});
+
+Deno.test("`analyze` finds about one sector per lane for random indices", async () => {
+  const scattered = (i: number) => {
+    const mixed = Math.imul(i + 1 ^ i + 1 >>> 7, 0x9e3779b1);
+    return (Math.imul(mixed ^ mixed >>> 15, 0x85ebca6b) >>> 0) % 2 ** 17;
+  };
+  const { sectors, requests } = await figures(list(8000, scattered));
+  assertAlmostEquals(sectors! / requests!, 31.97, 0.03);
+});
+
+Deno.test("`analyze --shared` counts the wavefronts of known patterns", async () => {
+  // Without conflicts, a request takes 1 wavefront; 2 for 8 bytes and 4 for 16 bytes.
+  const known: readonly (readonly [string, number])[] = [
+    ["--stride 1", 1 - 1],
+    ["--stride 2", 2 - 1],
+    ["--stride 4", 4 - 1],
+    ["--stride 32", 32 - 1],
+    ["--stride 33", 1 - 1],
+    ["--stride 0", 1 - 1],
+    ["--stride 1 --element-bytes 16", 4 - 4],
+    ["--stride 1 --element-bytes 8", 2 - 2],
+    ["--stride 2 --element-bytes 8", 4 - 2],
+    ["--stride 1 --element-bytes 1", 1 - 1],
+    // The columns of a tile of 32 × 32, and of one with padded rows.
+    [list(1024, (i) => i % 32 * 32 + (i >> 5)), 32 - 1],
+    [list(1024, (i) => i % 32 * 33 + (i >> 5)), 1 - 1],
+  ];
+  for (const [words, conflicts] of known) {
+    const report = await figures(`${words} --shared`);
+    assertEquals(report["bankConflicts"]! / report["requests"]!, conflicts, words);
   }
 });

@@ -1,4 +1,4 @@
-// The command line of the compile cache, in processes of its own on a directory of its own.
+// `gridstride cache` in a process with its own cache directory.
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { runCommandLine, runFile } from "../support/subprocess.ts";
@@ -13,7 +13,7 @@ function run(folder: TemporaryDirectory, args: readonly string[], size?: string)
   });
 }
 
-/** Puts so many entries into the cache. */
+/** Compiles entries into the cache. */
 async function fill(folder: TemporaryDirectory, entries: number): Promise<void> {
   const numbers = Array.from({ length: entries }, (_, index) => String(index));
   const { code, stderr } = await runFile(PROGRAM, {
@@ -23,7 +23,7 @@ async function fill(folder: TemporaryDirectory, entries: number): Promise<void> 
   assertEquals(code, 0, stderr);
 }
 
-Deno.test("cache lists what is kept, as text and as JSON, and clears it", async () => {
+Deno.test("`cache` lists and clears the entries", async () => {
   using folder = new TemporaryDirectory();
   await fill(folder, 3);
   const listed = await run(folder, ["list", "--json"]);
@@ -49,7 +49,7 @@ Deno.test("cache lists what is kept, as text and as JSON, and clears it", async 
   assertEquals((await run(folder, ["clear"])).stdout, "removed 0 entries, 0 B\n");
 });
 
-Deno.test("cache of a directory that is not there, or off, is empty and makes none", async () => {
+Deno.test("`cache` does not create a missing directory", async () => {
   using folder = new TemporaryDirectory();
   for (const size of [undefined, "0"]) {
     const { code, stdout, stderr } = await run(folder, ["--json"], size);
@@ -58,7 +58,7 @@ Deno.test("cache of a directory that is not there, or off, is empty and makes no
   assertEquals([...Deno.readDirSync(folder.path)], []);
 });
 
-Deno.test("cache shows a damaged entry as that", async () => {
+Deno.test("`cache` marks a damaged entry", async () => {
   using folder = new TemporaryDirectory();
   await fill(folder, 1);
   const [row] = JSON.parse((await run(folder, ["--json"])).stdout) as [{ key: string }];
@@ -68,7 +68,7 @@ Deno.test("cache shows a damaged entry as that", async () => {
   assertEquals([damaged[0]["kernel"], damaged[0]["bytes"]], ["(damaged)", 60]);
 });
 
-Deno.test("cache that others can write to, or that is no directory, is exit code 1", async () => {
+Deno.test("`cache` exits with 1 for an unsafe or invalid directory", async () => {
   using folder = new TemporaryDirectory();
   await fill(folder, 1);
   Deno.chmodSync(`${folder.path}/kernels`, 0o777);
@@ -85,11 +85,11 @@ Deno.test("cache that others can write to, or that is no directory, is exit code
   assertStringIncludes(stderr, "Cannot list the compiled kernels");
 });
 
-Deno.test("cache with bad usage is exit code 2 and says what is wrong", async () => {
+Deno.test("`cache` exits with 2 for invalid arguments", async () => {
   using folder = new TemporaryDirectory();
   for (
     const [args, message] of [
-      [["empty"], '"empty"'],
+      [["empty"], "Cannot run cache empty as the action must be list or clear"],
       [["list", "more"], '"more"'],
       [["--output", "x"], "--output"],
     ] as const

@@ -1,5 +1,8 @@
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
 import type { DeviceInfo, Diagnosis, ValidationRow } from "../../mod.ts";
+import { type Command, UsageError } from "../../src/cli/command.ts";
+import { parseCommandLine } from "../../src/cli/command_line.ts";
+import { defineOptions, extentsOption, integerOption } from "../../src/cli/options.ts";
 import { repositoryPath, runCommandLine } from "../support/subprocess.ts";
 import { runInProcess } from "./in_process.ts";
 
@@ -11,7 +14,7 @@ function run(args: readonly string[], environment: Record<string, string | undef
   return runCommandLine(args, { ...CLEAN, GRIDSTRIDE_FAKE: undefined, ...environment });
 }
 
-Deno.test("devices --json lists a fake topology with its sizes and capabilities", async () => {
+Deno.test("`devices --json` lists simulated devices with their sizes and capabilities", async () => {
   const four = await run(["devices", "--json"], { GRIDSTRIDE_FAKE: "4x24GiB@8.9" });
   const devices = JSON.parse(four.stdout) as DeviceInfo[];
   assertEquals(
@@ -43,12 +46,12 @@ Deno.test("devices --json lists a fake topology with its sizes and capabilities"
   );
 });
 
-Deno.test("devices --json without any device is an empty array and exit code 0", async () => {
+Deno.test("`devices --json` prints an empty array without devices", async () => {
   const { code, stdout, stderr } = await run(["devices", "--json"], { GRIDSTRIDE_FAKE: "none" });
   assertEquals([code, JSON.parse(stdout), stderr], [0, [], ""]);
 });
 
-Deno.test("a malformed variable is exit code 2 and one line that names it", async () => {
+Deno.test("`main()` exits with 2 for a malformed environment variable, with its name", async () => {
   for (
     const [name, value] of [
       ["GRIDSTRIDE_FAKE", "4x24GB@"],
@@ -72,7 +75,7 @@ Deno.test("a malformed variable is exit code 2 and one line that names it", asyn
   }
 });
 
-Deno.test("a fake is refused under GRIDSTRIDE_STRICT and the host device stays", async () => {
+Deno.test("`devices` refuses GRIDSTRIDE_FAKE under GRIDSTRIDE_STRICT", async () => {
   const refused = await run(["devices"], {
     GRIDSTRIDE_FAKE: "1GiB@8.9",
     GRIDSTRIDE_STRICT: "1",
@@ -84,7 +87,7 @@ Deno.test("a fake is refused under GRIDSTRIDE_STRICT and the host device stays",
   assertEquals(hosts.map(({ fake }) => fake), [false]);
 });
 
-Deno.test("fake backends are labelled and add a device only for cuda", async () => {
+Deno.test("`doctor` marks simulated backends, of which only cuda adds a device", async () => {
   const cuda = await run(["devices", "--json"], { GRIDSTRIDE_FAKE: "cuda,webgpu" });
   const [device] = JSON.parse(cuda.stdout) as DeviceInfo[];
   assertEquals([device!.totalMemory, device!.fake], [16 * 2 ** 30, true]);
@@ -100,7 +103,7 @@ Deno.test("fake backends are labelled and add a device only for cuda", async () 
   ]);
 });
 
-Deno.test("doctor --json has the documented shape", async () => {
+Deno.test("`doctor --json` prints the documented fields", async () => {
   const { code, stdout } = await run(["doctor", "--json"]);
   const diagnosis = JSON.parse(stdout) as Diagnosis;
   assertEquals(Object.keys(diagnosis).sort(), [
@@ -121,7 +124,7 @@ Deno.test("doctor --json has the documented shape", async () => {
   for (const { evidence } of diagnosis.backends) assert(evidence.length > 0);
 });
 
-Deno.test("doctor without a library says how to build one and exits with 1", async () => {
+Deno.test("`doctor` exits with 1 without a library, and suggests a build", async () => {
   const directory = await Deno.makeTempDir();
   try {
     const { code, stdout } = await run(["doctor", "--json"], { GRIDSTRIDE_LIBRARY: directory });
@@ -135,7 +138,7 @@ Deno.test("doctor without a library says how to build one and exits with 1", asy
   }
 });
 
-Deno.test("validate --json lists every kernel with error and bound", async () => {
+Deno.test("`validate --json` lists every kernel with error and bound", async () => {
   const { code, stdout } = await run(["validate", "--device", "host", "--json"]);
   const rows = JSON.parse(stdout) as ValidationRow[];
   assertEquals(code, 0);
@@ -154,7 +157,7 @@ Deno.test("validate --json lists every kernel with error and bound", async () =>
   }
 });
 
-Deno.test("help is printed for the program and for each command", async () => {
+Deno.test("`--help` prints the help of the program and of each command", async () => {
   const program = await run(["--help"]);
   assertEquals(program.code, 0);
   for (const command of ["devices", "doctor", "validate"]) {
@@ -166,7 +169,7 @@ Deno.test("help is printed for the program and for each command", async () => {
   }
 });
 
-Deno.test("no line of any help is longer than 100 columns", async () => {
+Deno.test("`--help` prints lines of at most 100 columns", async () => {
   const { stdout } = await runInProcess(["--help"]);
   const names = [...stdout.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, name]) => name!);
   assert(names.includes("analyze") && names.includes("memory"), stdout);
@@ -179,7 +182,7 @@ Deno.test("no line of any help is longer than 100 columns", async () => {
 });
 
 Deno.test({
-  name: "stdout that takes nothing is exit code 1 and one line that says so",
+  name: "`main()` exits with 1 if stdout cannot be written",
   ignore: Deno.build.os !== "linux",
   async fn() {
     for (const words of ["analyze --stride 2", "devices --json", "--help"]) {
@@ -203,7 +206,7 @@ Deno.test({
   },
 });
 
-Deno.test("bad usage is exit code 2 and says what is wrong", async () => {
+Deno.test("`main()` exits with 2 for invalid arguments", async () => {
   for (
     const [args, message] of [
       [[], "Usage:"],
@@ -211,7 +214,8 @@ Deno.test("bad usage is exit code 2 and says what is wrong", async () => {
       [["devices", "--jason"], "--jason"],
       [["devices", "extra"], '"extra"'],
       [["validate", "--device", "gpu"], '"gpu"'],
-      [["validate", "--device"], "--device"],
+      [["validate", "--device"], "Cannot use --device as its value is missing"],
+      [["memory", "nothing"], "Cannot run memory nothing as the command must be one of replay"],
     ] as const
   ) {
     const { code, stdout, stderr } = await run(args);
@@ -220,11 +224,91 @@ Deno.test("bad usage is exit code 2 and says what is wrong", async () => {
   }
 });
 
-Deno.test("a device that is not there is exit code 1 and says why", async () => {
+Deno.test("`main()` exits with 1 for a missing device", async () => {
   const none = await run(["validate"], { GRIDSTRIDE_FAKE: "none" });
   assertEquals([none.code, none.stdout], [1, ""]);
   assertStringIncludes(none.stderr, "GRIDSTRIDE_FAKE=none");
   const beyond = await run(["validate", "--device", "host:7"], { GRIDSTRIDE_FAKE: "1GiB@8.9" });
   assertEquals(beyond.code, 1);
   assertStringIncludes(beyond.stderr, "ordinal must be in 0..0: it is 7");
+});
+
+const COMMAND: Command = {
+  name: "run",
+  summary: "runs",
+  help: "",
+  options: { values: ["shared", "grid"], flags: ["ptx"], lists: ["option", "define"] },
+  run: () => Promise.resolve(0),
+};
+
+function read(...args: string[]) {
+  return parseCommandLine([COMMAND], ["run", ...args]).invocation;
+}
+
+Deno.test("`parseCommandLine()` accepts values and numbers that begin with a dash", () => {
+  const nothing = { positional: [], options: {}, lists: {}, json: false };
+  for (
+    const [args, expected] of [
+      [["--option", "-O3"], { lists: { option: ["-O3"] } }],
+      [["--option=-O3"], { lists: { option: ["-O3"] } }],
+      [["--option", "--use_fast_math", "--json"], {
+        lists: { option: ["--use_fast_math"] },
+        json: true,
+      }],
+      [["--option", "-O3", "--option", "-I/x", "k.cu"], {
+        lists: { option: ["-O3", "-I/x"] },
+        positional: ["k.cu"],
+      }],
+      [["--shared", "-1"], { options: { shared: "-1" } }],
+      [["--option=--json", "--ptx"], { lists: { option: ["--json"] }, options: { ptx: true } }],
+      [["--ptx", "-2", "-.5", "-inf"], {
+        positional: ["-2", "-.5", "-inf"],
+        options: { ptx: true },
+      }],
+    ] as const
+  ) {
+    assertEquals(read(...args), { ...nothing, ...expected });
+  }
+});
+
+Deno.test("`parseCommandLine()` refuses missing values and unknown options", () => {
+  for (
+    const [args, message] of [
+      [["--option", "--json"], "Cannot use --option as its value is missing"],
+      [["--option", "--shared=1"], "Cannot use --option as its value is missing"],
+      [["--option"], "Cannot use --option as its value is missing"],
+      [["--shared", "--ptx"], "Cannot use --shared as its value is missing"],
+      [["--ptx", "-O3"], "Cannot use -O3 as gridstride run has no such option"],
+      [["-O3"], "Cannot use -O3 as gridstride run has no such option"],
+    ] as const
+  ) {
+    assertThrows(() => read(...args), UsageError, message);
+  }
+});
+
+Deno.test("`parseCommandLine()` keeps the order of repeated options", () => {
+  const { lists, positional } = read("--define", "N=16", "a", "--define=M", "--", "--define", "b");
+  assertEquals([lists, positional], [{ define: ["N=16", "M"] }, ["a", "--define", "b"]]);
+});
+
+Deno.test("`defineOptions()` reads macros", () => {
+  const define = (...texts: string[]) => defineOptions({ ...read(), lists: { define: texts } });
+  assertEquals(define("N=16", "M", "F=x=y", "E="), { N: "16", M: "1", F: "x=y", E: "" });
+  assertEquals(defineOptions(read()), {});
+  for (const text of ["1N=2", "=2", "a b=2"]) assertThrows(() => define(text), UsageError, text);
+  assertThrows(() => define("N=1", "N=2"), UsageError, "the macro N is defined twice");
+});
+
+Deno.test("`extentsOption()` and `integerOption()` check their values", () => {
+  const grid = (text: string) => extentsOption(read("--grid", text), "grid");
+  assertEquals([grid("8"), grid("8,4"), grid("8x4x2")], [[8], [8, 4], [8, 4, 2]]);
+  assertEquals(extentsOption(read(), "grid"), undefined);
+  for (const text of ["0", "8,0", "1,2,3,4", "a", "8,", "-1", "1.5", "99999999999"]) {
+    assertThrows(() => grid(text), UsageError, `"${text}"`);
+  }
+  const shared = (text: string) => integerOption(read("--shared", text), "shared", 1, 50);
+  assertEquals([shared("1"), shared("50")], [1, 50]);
+  for (const text of ["0", "51", "-1", "1.5", "many"]) {
+    assertThrows(() => shared(text), UsageError, "an integer in 1..50");
+  }
 });

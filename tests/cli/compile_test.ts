@@ -1,5 +1,4 @@
-// Machine code of a source from the command line: for the host device, and for NVIDIA's
-// architectures where there is NVRTC or nvcc.
+// `gridstride compile` for the host device, and for NVIDIA's architectures if NVRTC is installed.
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { compileImage, CompilerUnavailableError, configureKernelCache } from "../../mod.ts";
@@ -34,7 +33,7 @@ const ignore = !await hasCudaCompiler();
 if (ignore) console.log("skipped: compiling for CUDA, as there is neither NVRTC nor nvcc here");
 
 Deno.test({
-  name: "compile for the host device writes a shared library and says what kernels are called",
+  name: "`compile` for the host device writes a shared library and prints the names of kernels",
   ignore: device.info.kind !== "host",
   async fn() {
     using folder = new TemporaryDirectory();
@@ -61,7 +60,7 @@ Deno.test({
     const resources = await compile(...host, "--resources", "--json");
     assertEquals([resources.code, JSON.parse(resources.stdout)], [0, []]);
     const table = await compile(...host, "--resources");
-    assertMatch(table.stdout, /^the host device's compiler does not say .* --arch 9\.0\n$/);
+    assertMatch(table.stdout, /^The compiler for host devices does not report .* --arch 9\.0\.\n$/);
     const ptx = await compile(...host, "--ptx");
     assertEquals([ptx.code, ptx.stdout], [2, ""]);
     assertStringIncludes(ptx.stderr, "--arch");
@@ -69,7 +68,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "compile for an architecture makes PTX, machine code, and the resources of kernels",
+  name: "`compile` for an architecture creates PTX, machine code, and a table of resources",
   ignore,
   async fn() {
     using folder = new TemporaryDirectory();
@@ -88,7 +87,7 @@ Deno.test({
     assertEquals(JSON.parse(cubin.stdout).format, "cubin");
     const written = Deno.readFileSync(output);
     assertEquals([...written.subarray(0, 4)], ELF);
-    assertEquals(new DataView(written.buffer).getUint16(18, true), 190, "of the machine CUDA");
+    assertEquals(new DataView(written.buffer).getUint16(18, true), 190, "the machine is CUDA");
 
     const instance = ["--instance", "fill<double>"];
     const resources = await compile("--arch", "90", "--resources", "--json", ...instance);
@@ -110,7 +109,7 @@ Deno.test({
   },
 });
 
-Deno.test("compile of a source that is wrong is exit code 1 with its line", async () => {
+Deno.test("`compile` exits with 1 and the line of an error in the source", async () => {
   using folder = new TemporaryDirectory();
   const source = folder.file(
     new TextEncoder().encode("\n__global__ void k(int* y) { y[0] = undeclared; }\n"),
@@ -125,13 +124,13 @@ Deno.test("compile of a source that is wrong is exit code 1 with its line", asyn
   assertStringIncludes(unwritable.stderr, output);
 });
 
-Deno.test("compile with bad usage is exit code 2 and says what is wrong", async () => {
+Deno.test("`compile` exits with 2 for invalid options", async () => {
   for (
     const [args, message] of [
       [["compile"], "FILE.cu is missing"],
       [["compile", SOURCE, "b.cu"], '"b.cu"'],
-      [["compile", SOURCE, "--ptx", "--cubin"], "--ptx and --cubin"],
-      [["compile", SOURCE, "--arch", "9.0", "--device", "host"], "--arch and --device"],
+      [["compile", SOURCE, "--ptx", "--cubin"], "both --ptx and --cubin"],
+      [["compile", SOURCE, "--arch", "9.0", "--device", "host"], "both --arch and --device"],
       [["compile", SOURCE, "--arch", "hopper"], '"hopper"'],
       [["compile", SOURCE, "--arch", "9.00"], '"9.00"'],
       [["compile", SOURCE, "--arch", "sm_90b"], '"sm_90b"'],

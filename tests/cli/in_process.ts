@@ -1,22 +1,22 @@
 /**
- * The command line in this process, for tests that would start dozens of others.
+ * Runs commands in this process, because starting one for each test is slow.
  *
  * @module
  */
 
 import { main } from "../../src/cli/main.ts";
 
-/** What a command printed, and its exit code. */
+/** The result of a command. */
 export interface Output {
   /** The exit code. */
   readonly code: number;
-  /** What it printed on stdout. */
+  /** The output on stdout. */
   readonly stdout: string;
-  /** What it printed on stderr. */
+  /** The output on stderr. */
   readonly stderr: string;
 }
 
-/** Runs a command. What it prints by other means than `console` is not seen. */
+/** Runs a command and captures its output by `console`. */
 export async function runInProcess(args: readonly string[]): Promise<Output> {
   const { log, error } = console;
   const printed: string[] = [];

@@ -1,12 +1,10 @@
-// Files as NumPy writes them are read, NumPy reads what is written, and anything else is refused in
-// words. The fixtures were written by NumPy 2.4.
+// Arrays in NumPy's format. NumPy 2.4 wrote the fixtures.
 
 import "../support/cache_directory.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { bytesPerElement, type DType, DTYPES } from "../../mod.ts";
-import { npyDescr, readNpy, writeNpy } from "../../src/cli/npy.ts";
-import { NpyError } from "../../src/cli/npy_header.ts";
+import { npyDescr, NpyError, readNpy, readNpyIndices, writeNpy } from "../../src/cli/npy.ts";
 import { patternBytes, TemporaryDirectory } from "../support/temporary_file.ts";
 
 function fixture(name: string): Uint8Array<ArrayBuffer> {
@@ -17,7 +15,7 @@ function bytesOf(array: ArrayBufferView<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 }
 
-/** A file of version 1 with this header and so many bytes of data. */
+/** A file with this header and zeros as data. */
 function file(header: string, dataBytes: number, version = [1, 0]): Uint8Array<ArrayBuffer> {
   const text = new TextEncoder().encode(header);
   const length = version[0] === 1
@@ -37,7 +35,7 @@ function problem(bytes: Uint8Array<ArrayBuffer>): string {
   return assertThrows(() => readNpy(bytes), NpyError).message;
 }
 
-Deno.test("files as NumPy writes them have the elements and the shape that NumPy gave them", () => {
+Deno.test("`readNpy()` reads files of NumPy", () => {
   const expected: readonly [string, DType, number[], ArrayBufferView<ArrayBuffer>][] = [
     ["float32_vector", "float32", [5], Float32Array.of(0, 1, -2.5, 3.1415927, Infinity)],
     ["float64_big_endian", "float64", [2], Float64Array.of(1.5, -2)],
@@ -63,7 +61,7 @@ Deno.test("files as NumPy writes them have the elements and the shape that NumPy
   }
 });
 
-Deno.test("what is written is, byte for byte, what NumPy writes", () => {
+Deno.test("`writeNpy()` writes the same bytes as NumPy", () => {
   for (
     const [name, dtype, shape] of [
       ["float32_vector", "float32", [5]],
@@ -81,13 +79,13 @@ Deno.test("what is written is, byte for byte, what NumPy writes", () => {
   }
 });
 
-Deno.test("every element type and any shape is read back as it was written", () => {
+Deno.test("`readNpy()` reads any array of `writeNpy()`", () => {
   const shapes = fc.array(fc.nat(4), { maxLength: 5 });
   fc.assert(fc.property(fc.constantFrom(...DTYPES), shapes, (dtype, shape) => {
     const elements = shape.reduce((product, extent) => product * extent, 1);
     const bytes = patternBytes(elements * bytesPerElement(dtype));
     const written = writeNpy(npyDescr(dtype), shape, bytes);
-    assertEquals((written.length - bytes.length) % 64, 0, "the data are aligned as NumPy's are");
+    assertEquals((written.length - bytes.length) % 64, 0, "the data are aligned");
     const array = readNpy(written);
     assert(array.dtypes.includes(dtype));
     assertEquals([[...array.shape], array.bytes.slice()], [shape, bytes]);
@@ -96,7 +94,7 @@ Deno.test("every element type and any shape is read back as it was written", () 
   assertEquals(readNpy(writeNpy("|i1", long, new Uint8Array(1))).shape, long);
 });
 
-Deno.test("the order of indices and of bytes does not change what an array is", () => {
+Deno.test("`readNpy()` converts big-endian and column-major arrays", () => {
   const shape = [3, 5, 2];
   const elements = Int16Array.from({ length: 30 }, (_, index) => 257 * index);
   const text = header("'>i2'", "(3, 5, 2)", "True");
@@ -114,7 +112,7 @@ Deno.test("the order of indices and of bytes does not change what an array is", 
   assertEquals([[...array.shape], array.bytes.slice()], [shape, bytesOf(elements)]);
 });
 
-Deno.test("a file that is cut short anywhere is refused, and so is one that is too long", () => {
+Deno.test("`readNpy()` refuses files that are cut short or too long", () => {
   for (const name of ["float32_vector", "int16_version_2", "uint8_scalar"]) {
     const whole = fixture(name);
     for (let length = 0; length < whole.length; length++) problem(whole.slice(0, length));
@@ -122,12 +120,12 @@ Deno.test("a file that is cut short anywhere is refused, and so is one that is t
   }
   assertEquals(
     problem(fixture("float32_vector").slice(0, -1)),
-    "is cut short: its shape (5) takes 20 bytes and there are 19",
+    "is cut short: its shape (5) needs 20 bytes and there are 19",
   );
   assertStringIncludes(problem(fixture("float32_vector").slice(0, 50)), "cut short in its header");
 });
 
-Deno.test("arrays of elements that no kernel takes are refused by their type", () => {
+Deno.test("`readNpy()` refuses element types that kernels do not take", () => {
   assertStringIncludes(problem(fixture("structure")), "structures");
   assertStringIncludes(problem(fixture("complex")), '"<c8"');
   for (
@@ -137,7 +135,7 @@ Deno.test("arrays of elements that no kernel takes are refused by their type", (
   }
 });
 
-Deno.test("headers of other writers are read: order, spaces, quotes, long integers, no padding", () => {
+Deno.test("`readNpy()` reads headers of other writers", () => {
   for (
     const text of [
       `{"shape": (2,), "fortran_order": False, "descr": "<f4"}`,
@@ -150,33 +148,28 @@ Deno.test("headers of other writers are read: order, spaces, quotes, long intege
   }
 });
 
-Deno.test("hostile headers are refused in words, quickly", () => {
+Deno.test("`readNpy()` refuses malformed headers", () => {
   const cases: readonly [Uint8Array<ArrayBuffer>, string][] = [
     [new Uint8Array(), "does not begin"],
     [new TextEncoder().encode("\x93NUMPY"), "does not begin"],
     [file(header("'<f4'", "(1,)"), 4, [4, 0]), "version 4.0"],
     [file(header("'<f4'", "(1,)"), 4, [0, 9]), "version 0.9"],
     [file(header("'<f4'", "(1,)"), 4, [1, 1]), "version 1.1"],
-    [file("", 0), "no dictionary"],
-    [file("{", 0), "no dictionary"],
+    [file("", 0), "not a Python dictionary"],
+    [file("{", 0), "not a Python dictionary"],
     [file("{}", 0), "without 'descr'"],
     [file("{'descr': '<f4', 'shape': ()}", 4), "without 'fortran_order'"],
-    [file(header("'<f4'", "(1,)") + "x", 4), "no dictionary"],
-    [
-      file(`{'descr': '<f4', 'descr': '<f8', 'fortran_order': False, 'shape': ()}`, 4),
-      "two entries",
-    ],
-    [file(header("'<f4'", "()").replace("}", "'extra': 1}"), 4), '"extra"'],
-    [file(header("'<f4'", "(-1,)"), 4), "no dictionary"],
-    [file(header("'<f4'", "(1.0,)"), 4), "no dictionary"],
+    [file(header("'<f4'", "(1,)") + "x", 4), "not a Python dictionary"],
+    [file(header("'<f4'", "(-1,)"), 4), "'shape'"],
+    [file(header("'<f4'", "(1.5,)"), 4), "'shape'"],
     [file(header("'<f4'", "('1',)"), 4), "'shape'"],
     [file(header("'<f4'", "4"), 4), "'shape'"],
     [file(header("'<f4'", "(1,)", "0"), 4), "'fortran_order'"],
     [file(header("'<f4'", "(99999999999999999999,)"), 4), "'shape'"],
     [file(header("'<f4'", "(9007199254740991, 9007199254740991)"), 4), "is cut short"],
-    [file(header("__import__('os').system('id')", "(1,)"), 4), "no dictionary"],
-    [file(header("'<f4'", "(".repeat(20_000)), 4), "no dictionary"],
-    [file("{".repeat(65_000), 0), "no dictionary"],
+    [file(header("__import__('os').system('id')", "(1,)"), 4), "not a Python dictionary"],
+    [file(header("'<f4'", "(".repeat(20_000)), 4), "not a Python dictionary"],
+    [file("{".repeat(65_000), 0), "not a Python dictionary"],
   ];
   for (const [bytes, message] of cases) assertStringIncludes(problem(bytes), message);
   const long = file(header("'<f4'", "(1,)"), 70_000, [2, 0]);
@@ -184,7 +177,7 @@ Deno.test("hostile headers are refused in words, quickly", () => {
   assertStringIncludes(problem(long), "65537 bytes");
 });
 
-Deno.test("no bytes whatever throw anything but an NpyError", () => {
+Deno.test("`readNpy()` throws only an NpyError for any bytes", () => {
   const start = fixture("float32_vector");
   fc.assert(
     fc.property(
@@ -205,6 +198,46 @@ Deno.test("no bytes whatever throw anything but an NpyError", () => {
   );
 });
 
+Deno.test("`readNpyIndices()` reads numbers of any type and byte order", () => {
+  const values = [0, 1, 127, 3];
+  const arrays: readonly (readonly [string, ArrayBufferView<ArrayBuffer>])[] = [
+    ["|i1", Int8Array.from(values)],
+    ["|u1", Uint8Array.from(values)],
+    ["<i2", Int16Array.from(values)],
+    ["<u2", Uint16Array.from(values)],
+    ["<i4", Int32Array.from(values)],
+    ["=u4", Uint32Array.from(values)],
+    ["<i8", BigInt64Array.from(values, BigInt)],
+    ["<u8", BigUint64Array.from(values, BigInt)],
+    ["<f2", Float16Array.from(values)],
+    ["<f4", Float32Array.from(values)],
+    ["<f8", Float64Array.from(values)],
+  ];
+  const read = (descr: string, shape: string, bytes: Uint8Array) => {
+    const whole = file(header(`'${descr}'`, shape, "True"), bytes.length);
+    whole.set(bytes, whole.length - bytes.length);
+    return Array.from<number | bigint, number>(readNpyIndices(whole), Number);
+  };
+  for (const [descr, array] of arrays) {
+    const bytes = bytesOf(array);
+    assertEquals(read(descr, "(4,)", bytes), values, descr);
+    assertEquals(read(descr, "(2, 2)", bytes), [0, 127, 1, 3], `column-major ${descr}`);
+    const size = bytes.length / 4;
+    const reversed = Uint8Array.from(bytes, (_, i) => bytes[i - i % size + size - 1 - i % size]!);
+    assertEquals(read(`>${descr.slice(1)}`, "(4,)", reversed), values, `big-endian ${descr}`);
+  }
+});
+
+Deno.test("`readNpyIndices()` refuses arrays without numbers", () => {
+  for (const descr of ["<c8", "|b1", "<i3", "|V1"]) {
+    const bytes = file(header(`'${descr}'`, "(1,)"), 8);
+    assertStringIncludes(
+      assertThrows(() => readNpyIndices(bytes), NpyError).message,
+      `"${descr}": indices are of type`,
+    );
+  }
+});
+
 /** Whether there is a Python with NumPy here. */
 async function hasNumPy(): Promise<boolean> {
   try {
@@ -220,7 +253,7 @@ const ignore = !await hasNumPy();
 if (ignore) console.log("skipped: reading our files with NumPy, as there is none here");
 
 Deno.test({
-  name: "NumPy reads what is written, with the types and elements that were meant",
+  name: "`writeNpy()` writes arrays that NumPy reads",
   ignore,
   async fn() {
     using folder = new TemporaryDirectory();
@@ -232,7 +265,7 @@ Deno.test({
     folder.file(writeNpy(npyDescr("bool"), [2], Uint8Array.of(1, 0)), "c");
     folder.file(writeNpy(npyDescr("float16"), [], bytesOf(Float16Array.of(-0.5))), "d");
     folder.file(writeNpy(npyDescr("uint8"), [0, 3], new Uint8Array()), "e");
-    // NumPy knows no bfloat16 by itself: two bytes of anything, which the user gives a type.
+    // NumPy has no bfloat16: the user views two bytes as such.
     folder.file(writeNpy(npyDescr("bfloat16"), [1], bytesOf(Uint16Array.of(0x3f80))), "f");
     const program = `
 import numpy, sys

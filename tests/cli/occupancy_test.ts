@@ -1,5 +1,4 @@
-// `gridstride occupancy`: from figures and from a compiled kernel, as text and as JSON, and every
-// wrong use of it.
+// `gridstride occupancy` with figures and with a compiled kernel.
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import {
@@ -38,7 +37,7 @@ async function hasCudaCompiler(): Promise<boolean> {
 const ignore = !await hasCudaCompiler();
 if (ignore) console.log("skipped: compiling for CUDA, as there is neither NVRTC nor nvcc here");
 
-Deno.test("occupancy prints limits, which of them count, a line over block sizes and advice", async () => {
+Deno.test("`occupancy` prints the limits, a line over block sizes, and advice", async () => {
   const { code, stdout, stderr } = await run(
     "--capability 8.9 --threads 256 --registers 48 --shared 16KiB",
   );
@@ -47,15 +46,15 @@ Deno.test("occupancy prints limits, which of them count, a line over block sizes
     stdout,
     `compute capability 8.9: 5 blocks of 256 threads on a multiprocessor, 40 of 48 warps, 83.3 %
 
-resource       a block takes   blocks  limits
-─────────────  ──────────────  ──────  ──────
+resource       per block       blocks  limit
+─────────────  ──────────────  ──────  ─────
 warps          8                    6
 blocks         1                   24
 registers      48 a thread          5  ←
 shared memory  16 KiB + 1 KiB       5  ←
 barriers       1                  any
 
-occupancy of blocks of 32 to 1024 threads
+occupancy for blocks of 32 to 1024 threads
 ▁▂▃▄▅▅▆▇▆▇▆▆▇▅▅▆▆▆▇▇▄▄▄▄▅▅▅▅▅▅▆▆
        ↑ 256
 
@@ -64,7 +63,7 @@ Occupancy is 83.3 % as registers and shared memory allow 5 blocks of 6: with at 
   );
 });
 
-Deno.test("occupancy --json is what occupancy() calculates, of a capability and of the device", async () => {
+Deno.test("`occupancy --json` prints the result of `occupancy()`", async () => {
   const usage = {
     threadsPerBlock: 192,
     registersPerThread: 70,
@@ -85,14 +84,14 @@ Deno.test("occupancy --json is what occupancy() calculates, of a capability and 
   }
 });
 
-Deno.test("occupancy explains what does not fit, and says so of a capability nobody knows", async () => {
+Deno.test("`occupancy` explains a block that does not fit, and an unknown capability", async () => {
   const large = await run("--capability 13.7 --threads 2048 --registers 0 --shared 0 --barriers 0");
   assertEquals(large.code, 0);
-  assertEquals(large.stderr, "compute capability 13.7 is not known: the limits are 12.1's\n");
+  assertEquals(large.stderr, "compute capability 13.7 is unknown: the limits are those of 12.1\n");
   assertMatch(large.stdout, /^compute capability 13\.7: 0 blocks of 2048 threads/);
   assertMatch(large.stdout, /^warps +64 +0 +←$/m);
   assertMatch(large.stdout, /^No block fits as a block has at most 1024 threads: with /m);
-  assert(!large.stdout.includes("↑"), "there is no such block size to point at");
+  assert(!large.stdout.includes("↑"), "the line has no such block size");
 
   const one = await run("--capability 7.5 --threads 1 --registers 100");
   assertMatch(one.stdout, /16 blocks of 1 thread on a multiprocessor, 16 of 32 warps, 50 %/);
@@ -102,7 +101,7 @@ Deno.test("occupancy explains what does not fit, and says so of a capability nob
 });
 
 Deno.test({
-  name: "occupancy of a file takes registers and shared memory from compiling it",
+  name: "`occupancy` compiles a file to get the resources of its kernel",
   ignore,
   async fn() {
     const words = "--capability 9.0 --block 16,16 --dynamic 64KiB --json";
@@ -114,20 +113,18 @@ Deno.test({
       assertEquals([code, stderr], [0, ""]);
       const { limits, limiter } = JSON.parse(stdout);
       assertEquals([limits.warps, limits.sharedMemory, limiter], [8, 3, "sharedMemory"]);
-      // A kernel that was compiled has registers, and these take few.
       assert(limits.registers >= 8 && limits.registers < 1024, stdout);
     }
     const missing = await runInProcess(["occupancy", SOURCE, "nothing", "--threads", "32"]);
     assertEquals([missing.code, missing.stdout], [1, ""]);
-    assertStringIncludes(missing.stderr, "Cannot find out what nothing takes as ");
-    assertMatch(missing.stderr, /must have such a kernel: it has (?:\w+, )*saxpy/);
+    assertMatch(missing.stderr, /as nothing must be a kernel of .*: it has (?:\w+, )*saxpy/);
     const noFile = await run("/nowhere/kernel.cu k --threads 32 --capability 9.0");
     assertEquals([noFile.code, noFile.stdout], [1, ""]);
   },
 });
 
 Deno.test({
-  name: "occupancy of a kernel with launch bounds fits no larger blocks, nor advises any",
+  name: "`occupancy` respects launch bounds, in its advice too",
   ignore,
   async fn() {
     const file = `${cache}/bounded.cu`;
@@ -147,33 +144,35 @@ Deno.test({
     assertMatch(beyond.advice, /^No block fits as a block has at most 96 threads: with 64 threads/);
     assertEquals((await occupancyFor("bounded<96>(float* x)", 96)).activeBlocks, 21);
     assertEquals((await occupancyFor("unbounded", 1024)).activeBlocks, 2);
-    // Without arguments a template is no kernel.
     const words = ["--capability", "9.0", "--threads", "32"];
     const { code, stderr } = await runInProcess(["occupancy", file, "bounded", ...words]);
     assertEquals(code, 1);
-    assertMatch(stderr, /it has unbounded; an instance of a template is named as bounded<…>\n$/);
+    assertMatch(stderr, /it has unbounded; name an instance of a template as bounded<…>\n$/);
   },
 });
 
-Deno.test("occupancy refuses what it cannot understand with exit code 2", async () => {
+Deno.test("`occupancy` exits with 2 for invalid options", async () => {
   const cases: readonly (readonly [string, string])[] = [
-    ["--registers 8", "there must be one of --threads and --block: there is none"],
-    ["--threads 8 --block 8 --registers 8", "one of --threads and --block: there are both"],
+    ["--registers 8", "--threads or --block is missing"],
+    ["--threads 8 --block 8 --registers 8", "both --threads and --block"],
     ["--threads 0 --registers 8", "Cannot use --threads as it must be an integer in 1.."],
     ["--threads 1.5 --registers 8", 'it is "1.5"'],
-    ["--block 2000000000x2 --registers 8", "they are 4000000000"],
-    ["--threads 8", "--registers is missing, or FILE.cu and a kernel of it"],
+    ["--block 2000000000x2 --registers 8", "it has 4000000000"],
+    ["--threads 8", "--registers or FILE.cu is missing"],
     ["--threads 8 --registers many", "Cannot use --registers as it must be an integer in 0.."],
-    ["--threads 8 --registers 8 --shared 1X", "--shared as it must be bytes or a size such as"],
-    ["--threads 8 --registers 8 --dynamic 2G", "--dynamic as it must be bytes or a size"],
+    [
+      "--threads 8 --registers 8 --shared 1X",
+      "Cannot use --shared as it must be a size of at most 2147483647 bytes, such as",
+    ],
+    ["--threads 8 --registers 8 --dynamic 2G", "Cannot use --dynamic as it must be a size"],
     ["--threads 8 --registers 8 --barriers 17", "an integer in 0..16"],
     ["--threads 8 --registers 8 --capability 6.1", "must be at least 7.5"],
     ["--threads 8 --registers 8 --capability ada", 'must be "<major>.<minor>" such as "8.9"'],
-    ["--threads 8 --registers 8 --capability 9.0 --device host", "exclude each other"],
-    [`${SOURCE} --threads 8`, "must be followed by one kernel of it: there is none"],
-    [`${SOURCE} saxpy more --threads 8`, 'there is "more" too'],
-    [`${SOURCE} saxpy --threads 8 --registers 8`, "Cannot use --registers as it is found by"],
-    [`${SOURCE} saxpy --threads 8 --shared 8`, "Cannot use --shared as it is found by"],
+    ["--threads 8 --registers 8 --capability 9.0 --device host", "--capability and --device"],
+    [`${SOURCE} --threads 8`, "the name of a kernel after FILE.cu is missing"],
+    [`${SOURCE} saxpy more --threads 8`, 'one argument too many: "more"'],
+    [`${SOURCE} saxpy --threads 8 --registers 8`, "Cannot use --registers with FILE.cu"],
+    [`${SOURCE} saxpy --threads 8 --shared 8`, "Cannot use --shared with FILE.cu"],
     ["--threads 8 --registers 8 --grid 1", "Cannot use --grid"],
   ];
   for (const [words, message] of cases) {

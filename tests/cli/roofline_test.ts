@@ -1,5 +1,4 @@
-// `gridstride roofline`: of a capability, a device and typed peaks, as text and as JSON, and every
-// wrong use of it.
+// `gridstride roofline` with a capability, a device, and given peaks.
 
 import {
   assert,
@@ -18,21 +17,21 @@ function run(words: string): Promise<Output> {
   return runInProcess(["roofline", ...words.split(" ")]);
 }
 
-Deno.test("roofline prints roofs beside what was measured, and a sentence", async () => {
+Deno.test("`roofline` prints the peaks, the measured rates, and a sentence", async () => {
   const { code, stdout, stderr } = await run(
     "--bytes 3.2e9 --operations 1.6e9 --milliseconds 2 --bandwidth 2e12 --capability 8.0",
   );
   assertEquals([code, stderr], [0, ""]);
-  assertMatch(stdout, /^A100-SXM4-40GB, compute capability 8\.0\n\n +roof +kernel\n/);
-  assertMatch(stdout, /^memory +2\.00 TB\/s +1\.60 TB\/s$/m);
+  assertMatch(stdout, /^A100-SXM4-40GB, compute capability 8\.0\n\n +peak +kernel\n/);
+  assertMatch(stdout, /^memory +2 TB\/s +1\.6 TB\/s$/m);
   assertMatch(stdout, /^float32 +19\.5 TOP\/s +800 GOP\/s$/m);
   assertMatch(stdout, /^operations per byte +9\.75 +0\.5$/m);
   assertMatch(stdout, /^milliseconds +1\.6 +2$/m);
-  assertMatch(stdout, /^bound by +memory +80 % of the roof$/m);
+  assertMatch(stdout, /^bound by +memory +80 % of the peak$/m);
   assertMatch(stdout, /\n\nAt 0\.5 operations per byte, below the 9\.75 .* It reaches 80 % of/);
 });
 
-Deno.test("roofline --json has the peaks of the capability and of the device", async () => {
+Deno.test("`roofline --json` prints the peaks of the capability or the device", async () => {
   const kernel = "--bytes 1e9 --operations 1e12 --milliseconds 10 --json";
   const { code, stdout } = await run(`${kernel} --capability 9.0 --tensor-cores`);
   const figures = JSON.parse(stdout);
@@ -57,7 +56,7 @@ Deno.test("roofline --json has the peaks of the capability and of the device", a
   assertEquals(own.precision, "float64");
 });
 
-Deno.test("what was not measured, and an intensity without bytes, is null", async () => {
+Deno.test("`roofline --json` prints null for unmeasured rates and an infinite intensity", async () => {
   const { stdout } = await run("--bytes 0 --operations 5 --capability 7.5 --json");
   const { intensity, milliseconds, achieved, achievedBandwidth, share, bound } = JSON.parse(stdout);
   assertEquals([intensity, milliseconds, achieved, achievedBandwidth, share], Array(5).fill(null));
@@ -66,18 +65,18 @@ Deno.test("what was not measured, and an intensity without bytes, is null", asyn
   assertMatch(text.stdout, /^operations per byte +[\d.]+ +∞$/m);
   assertMatch(text.stdout, /^memory +\S+ GB\/s +–$/m);
   const newer = await run("--bytes 1 --operations 5 --capability 13.1 --json");
-  assertStringIncludes(newer.stdout, "13.1, which is not known: figures of 12.1");
+  assertStringIncludes(newer.stdout, "13.1, which is unknown: figures of 12.1");
 });
 
-Deno.test("a peak that is not known can be typed, and is exit code 1 where it is not", async () => {
+Deno.test("`roofline` exits with 1 for an unknown peak that is not given", async () => {
   const words = "--bytes 1 --operations 5 --capability 7.5 --precision bfloat16";
   const { code, stdout, stderr } = await run(words);
   assertEquals([code, stdout], [1, ""]);
-  assertMatch(stderr, /the peak of bfloat16 must be known: Tesla T4, .* give it by --throughput/);
+  assertMatch(stderr, /the peak of bfloat16 of Tesla T4, .* is unknown: give it by --throughput/);
   assertEquals((await run(`${words} --throughput 1e12`)).code, 0);
 });
 
-Deno.test("the picture is written with the kernel's name", async () => {
+Deno.test("`roofline --picture` writes the name of the kernel", async () => {
   using folder = new TemporaryDirectory();
   for (const name of ["a.svg", "b.html"]) {
     const file = `${folder.path}/${name}`;
@@ -94,7 +93,7 @@ Deno.test("the picture is written with the kernel's name", async () => {
   }
 });
 
-Deno.test("roofline refuses what it cannot understand with exit code 2", async () => {
+Deno.test("`roofline` exits with 2 for invalid options", async () => {
   const cases: readonly (readonly [string, string])[] = [
     ["--operations 5", "--bytes is missing"],
     ["--bytes 5", "--operations is missing"],
@@ -109,8 +108,8 @@ Deno.test("roofline refuses what it cannot understand with exit code 2", async (
     ["--bytes 1 --operations 1 --milliseconds 1e-323", 'it is "1e-323"'],
     ["--bytes 1 --operations 1e31", "0 or in 1e-30..1e+30"],
     ["--bytes 1 --operations 1 --bandwidth 0", "Cannot use --bandwidth as"],
-    ["--bytes 1 --operations 1 more", 'there is "more"'],
-    ["--bytes 1 --operations 1 --capability 9.0 --device host", "exclude each other"],
+    ["--bytes 1 --operations 1 more", 'one argument too many: "more"'],
+    ["--bytes 1 --operations 1 --capability 9.0 --device host", "--capability and --device"],
     ["--bytes 1 --operations 1 --capability 6.1", "must be at least 7.5"],
     [
       "--bytes 1 --operations 1 --precision float4 --capability 9.0",
@@ -120,7 +119,7 @@ Deno.test("roofline refuses what it cannot understand with exit code 2", async (
       "--bytes 1 --operations 1 --precision float32 --capability 9.0 --tensor-cores",
       'float4 with --tensor-cores: it is "float32"',
     ],
-    ["--bytes 1 --operations 1 --capability 9.0 --picture a.gif", "must end in .svg or .html"],
+    ["--bytes 1 --operations 1 --capability 9.0 --picture a.gif", "ends in .svg or .html"],
   ];
   for (const [words, message] of cases) {
     const { code, stdout, stderr } = await run(words);

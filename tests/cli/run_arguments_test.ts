@@ -1,13 +1,11 @@
-// What is typed behind `run` means what it says, exactly, or is refused in words.
+// The arguments of `gridstride run`.
 
 import "../support/cache_directory.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { UsageError } from "../../src/cli/command.ts";
-import { readCommandLine } from "../../src/cli/command_line.ts";
-import { kernelExpression } from "../../src/cli/kernel_expression.ts";
+import { kernelExpression } from "../../src/cli/kernel.ts";
 import { parseRunArgument } from "../../src/cli/run_arguments.ts";
-import { defineOptions, extentsOption, integerOption } from "../../src/cli/run_options.ts";
 
 function value(text: string): unknown {
   const argument = parseRunArgument(text);
@@ -15,7 +13,7 @@ function value(text: string): unknown {
   return argument.value;
 }
 
-Deno.test("numbers are read exactly, in every form that C has and JavaScript can hold", () => {
+Deno.test("`parseRunArgument()` reads numbers, vectors and structs exactly", () => {
   const numbers: readonly [string, unknown][] = [
     ["0", 0],
     ["-0", -0],
@@ -53,11 +51,10 @@ Deno.test("numbers are read exactly, in every form that C has and JavaScript can
   assert(Object.is(value("-0.0"), -0));
 });
 
-Deno.test("any number that JavaScript or 64 bits can hold is read back", () => {
+Deno.test("`parseRunArgument()` reads any double and any integer of 64 bits", () => {
   const double = fc.double({ noNaN: true, noDefaultInfinity: true });
   fc.assert(fc.property(double, (number) => {
     const read = value(Object.is(number, -0) ? "-0" : String(number));
-    // Integers that a number cannot tell from their neighbours come as bigints.
     assert(Object.is(typeof read === "bigint" ? Number(read) : read, number));
   }));
   fc.assert(fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 64n }), (number) => {
@@ -65,7 +62,7 @@ Deno.test("any number that JavaScript or 64 bits can hold is read back", () => {
   }));
 });
 
-Deno.test("arrays are read with type, shape and files", () => {
+Deno.test("`parseRunArgument()` reads the type, shape and files of arrays", () => {
   assertEquals(parseRunArgument("@in.npy"), { kind: "in", input: "in.npy" });
   assertEquals(parseRunArgument("@a@b.npy"), { kind: "in", input: "a@b.npy" });
   assertEquals(parseRunArgument("inout:@a.npy@b.npy"), {
@@ -88,7 +85,7 @@ Deno.test("arrays are read with type, shape and files", () => {
   }
 });
 
-Deno.test("anything else is refused with what was typed and what is allowed", () => {
+Deno.test("`parseRunArgument()` refuses invalid arguments", () => {
   const refused: readonly [string, string][] = [
     ["", "a number"],
     ["two", "@FILE.npy"],
@@ -103,16 +100,16 @@ Deno.test("anything else is refused with what was typed and what is allowed", ()
     ["[]", "a vector"],
     ["[1,]", "a vector"],
     ["[1,true]", "a vector"],
-    ['{"x":', "the fields of a struct"],
-    [`{"x":${"[".repeat(60000)}${"]".repeat(60000)}}`, "the fields of a struct"],
+    ['{"x":', "a struct in JSON"],
+    [`{"x":${"[".repeat(60000)}${"]".repeat(60000)}}`, "a struct in JSON"],
     ["out:float32[4]", "out:DTYPE[SHAPE]"],
     ["out:float32@a.npy", "out:DTYPE[SHAPE]"],
     ["out:float32[4]@", "out:DTYPE[SHAPE]"],
     ["out:float[4]@a.npy", "float32"],
     ["out:[4]@a.npy", "float32"],
-    ["out:float32[-4]@a.npy", "SHAPE"],
-    ["out:float32[4,]@a.npy", "SHAPE"],
-    ["out:float32[4.5]@a.npy", "SHAPE"],
+    ["out:float32[-4]@a.npy", "integers as shape"],
+    ["out:float32[4,]@a.npy", "integers as shape"],
+    ["out:float32[4.5]@a.npy", "integers as shape"],
     ["out:float32[9007199254740992]@a.npy", "SHAPE"],
     [`out:float32[${Array(65).fill(1)}]@a.npy`, "64 dimensions"],
     ["inout:a.npy", "inout:@FILE.npy@FILE.npy"],
@@ -126,7 +123,7 @@ Deno.test("anything else is refused with what was typed and what is allowed", ()
   }
 });
 
-Deno.test("no text whatever is anything but an argument or a usage error", () => {
+Deno.test("`parseRunArgument()` throws only a UsageError for any text", () => {
   const pieces = fc.constantFrom(
     "out:",
     "inout:",
@@ -151,61 +148,7 @@ Deno.test("no text whatever is anything but an argument or a usage error", () =>
   );
 });
 
-const COMMAND = {
-  name: "run",
-  summary: "",
-  help: "",
-  options: { values: ["grid", "repeat"], lists: ["define"], flags: ["fast"] },
-  run: () => Promise.resolve(0),
-};
-
-function invocation(...args: string[]) {
-  return readCommandLine([COMMAND], ["run", ...args]).invocation;
-}
-
-Deno.test("negative numbers are arguments and no options, wherever they stand", () => {
-  const { positional, options } = invocation("-2", "--grid", "4", "-.5", "-0x10", "-inf", "--fast");
-  assertEquals([...positional], ["-2", "-.5", "-0x10", "-inf"]);
-  assertEquals(options, { grid: "4", fast: true });
-  assertThrows(() => invocation("-x"), UsageError, "-x");
-  assertEquals(invocation("--repeat", "-3").options, { repeat: "-3" });
-});
-
-Deno.test("options that may be given several times keep their order", () => {
-  const many = invocation("--define", "N=16", "a", "--define=M", "--define", "F=x=y");
-  assertEquals([many.lists["define"], [...many.positional]], [["N=16", "M", "F=x=y"], ["a"]]);
-  assertEquals(defineOptions(many), { N: "16", M: "1", F: "x=y" });
-  assertEquals(defineOptions(invocation()), {});
-  assertEquals(defineOptions(invocation("--define", "N=")), { N: "" });
-  assertThrows(() => invocation("--define", ""), UsageError, "--define");
-  for (const text of ["1N=2", "=2", "a b=2"]) {
-    assertThrows(() => defineOptions(invocation("--define", text)), UsageError, text);
-  }
-  const twice = invocation("--define", "N=1", "--define", "N=2");
-  assertThrows(() => defineOptions(twice), UsageError, "N is given twice");
-  const other = { ...COMMAND, name: "other", options: {} };
-  assertThrows(
-    () => readCommandLine([COMMAND, other], ["other", "--define", "N=1"]),
-    UsageError,
-    "no such option",
-  );
-});
-
-Deno.test("extents and counts are read, or refused with their option", () => {
-  const grid = (text: string) => extentsOption(invocation("--grid", text), "grid");
-  assertEquals([grid("8"), grid("8,4"), grid("8x4x2")], [[8], [8, 4], [8, 4, 2]]);
-  assertEquals(extentsOption(invocation(), "grid"), undefined);
-  for (const text of ["0", "8,0", "1,2,3,4", "a", "8,", "-1", "1.5", "99999999999"]) {
-    assertThrows(() => grid(text), UsageError, `"${text}"`);
-  }
-  const repeat = (text: string) => integerOption(invocation("--repeat", text), "repeat", 1, 50);
-  assertEquals([repeat("1"), repeat("50")], [1, 50]);
-  for (const text of ["0", "51", "-1", "1.5", "many"]) {
-    assertThrows(() => repeat(text), UsageError, "an integer in 1..50");
-  }
-});
-
-Deno.test("the instance of a template is found before its parameters", () => {
+Deno.test("`kernelExpression()` finds the name with its template arguments", () => {
   for (
     const [signature, expression] of [
       ["saxpy", "saxpy"],

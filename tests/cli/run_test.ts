@@ -1,12 +1,14 @@
-// Kernels from a file on arrays from files: two in processes of their own, the others by the same
-// entry point in this one. They share one compile cache, so that each source is compiled once.
+// `gridstride run`. The tests share a compile cache to compile each source once.
 
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { FileProblem } from "../../src/cli/command.ts";
+import { readSource } from "../../src/cli/kernel.ts";
 import { npyDescr, readNpy, writeNpy } from "../../src/cli/npy.ts";
 import { configureKernelCache } from "../../mod.ts";
 import { device } from "../support/device.ts";
 import { repositoryPath, runCommandLine } from "../support/subprocess.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
+import { problemsOf, type ReadTraceFile } from "../lab/trace/trace_file_rules.ts";
 import { type Output, runInProcess } from "./in_process.ts";
 
 const SOURCE = repositoryPath("tests/cli/fixtures/kernels.cu");
@@ -17,12 +19,12 @@ const cache = Deno.makeTempDirSync();
 globalThis.addEventListener("unload", () => Deno.removeSync(cache, { recursive: true }));
 configureKernelCache({ directory: `${cache}/kernels` });
 
-/** Runs a kernel of a source, in a process of its own. */
+/** Runs a kernel of the fixtures in another process. */
 function runProcess(args: readonly string[]): Promise<Output> {
   return runCommandLine(["run", SOURCE, ...args], { GRIDSTRIDE_CACHE_DIR: cache });
 }
 
-/** Runs a kernel of a source; the kernels of the fixtures by default. */
+/** Runs a kernel of a source. */
 function run(args: readonly string[], source = SOURCE): Promise<Output> {
   return runInProcess(["run", source, ...args, "--device", device.label]);
 }
@@ -40,7 +42,7 @@ function elements<T>(path: string, array: new (buffer: ArrayBuffer) => ArrayLike
   return Array.from(new array(readNpy(Deno.readFileSync(path)).bytes.slice().buffer));
 }
 
-Deno.test("run reads a file of NumPy's, updates it, and says what it launched", async () => {
+Deno.test("`run` updates an array from a file and reports the launch", async () => {
   using folder = new TemporaryDirectory();
   const y = `${folder.path}/y.npy`;
   const args = [SAXPY, "-2", `@${FIXTURE}`, `inout:@${FIXTURE}@${y}`, "5"];
@@ -63,7 +65,7 @@ Deno.test("run reads a file of NumPy's, updates it, and says what it launched", 
   assert(Math.abs(bytesPerSecond as number - rate) <= 1e-6 * rate);
 });
 
-Deno.test("run with repeats writes what one launch made", async () => {
+Deno.test("`run --repeat` writes the result of one launch", async () => {
   using folder = new TemporaryDirectory();
   const y = `${folder.path}/y.npy`;
   const args = [SAXPY, "1", `@${FIXTURE}`, `inout:@${FIXTURE}@${y}`, "2", "--repeat", "5"];
@@ -76,7 +78,7 @@ Deno.test("run with repeats writes what one launch made", async () => {
   }
 });
 
-Deno.test("run covers the longest array by itself, of any length", async () => {
+Deno.test("`run` chooses a grid for the longest array", async () => {
   using folder = new TemporaryDirectory();
   const out = `${folder.path}/out.npy`;
   for (const [length, grid] of [[0, 1], [1, 1], [256, 1], [257, 2], [65537, 257]] as const) {
@@ -95,7 +97,7 @@ Deno.test("run covers the longest array by itself, of any length", async () => {
   }
 });
 
-Deno.test("run takes grid, block, macros and headers, and leaves the rest of an output zero", async () => {
+Deno.test("`run` passes grid, block, macros and headers, and zeroes outputs", async () => {
   using folder = new TemporaryDirectory();
   const out = `${folder.path}/out.npy`;
   const { grid, block } = await report([
@@ -111,7 +113,7 @@ Deno.test("run takes grid, block, macros and headers, and leaves the rest of an 
   assertEquals(elements(out, Int32Array), expected);
 });
 
-Deno.test("run gives dynamic shared memory and takes a Fortran-ordered file for what it is", async () => {
+Deno.test("`run` passes shared memory, and converts a column-major file", async () => {
   using folder = new TemporaryDirectory();
   const out = `${folder.path}/out.npy`;
   const { sharedMemory } = await report([
@@ -125,7 +127,7 @@ Deno.test("run gives dynamic shared memory and takes a Fortran-ordered file for 
   assertEquals(elements(out, BigInt64Array), expected);
 });
 
-Deno.test("run with arguments that do not fit is exit code 2 and says which", async () => {
+Deno.test("`run` exits with 2 for arguments that do not match the kernel", async () => {
   using folder = new TemporaryDirectory();
   const out = `out:float32[4]@${folder.path}/out.npy`;
   const doubles = folder.file(writeNpy(npyDescr("float64"), [1], new Uint8Array(8)), "d.npy");
@@ -154,14 +156,14 @@ Deno.test("run with arguments that do not fit is exit code 2 and says which", as
   assertEquals([...Deno.readDirSync(folder.path)].map(({ name }) => name), ["d.npy"]);
 });
 
-Deno.test("run with files that are no arrays, or cannot be used, is exit code 1 and names them", async () => {
+Deno.test("`run` exits with 1 for files that it cannot use, with their names", async () => {
   using folder = new TemporaryDirectory();
   const short = folder.file(Deno.readFileSync(FIXTURE).slice(0, -1), "short.npy");
   const none = folder.file(new TextEncoder().encode("x,y\n1,2\n"), "none.npy");
   for (
     const [x, y, message] of [
       [`@${short}`, `inout:@${FIXTURE}@${folder.path}/y.npy`, "short.npy as it is cut short"],
-      [`@${none}`, `inout:@${FIXTURE}@${folder.path}/y.npy`, "none.npy as it is no .npy file"],
+      [`@${none}`, `inout:@${FIXTURE}@${folder.path}/y.npy`, "none.npy as it is not an .npy file"],
       [`@${folder.path}/absent`, `inout:@${FIXTURE}@${folder.path}/y.npy`, "absent"],
       [`@${FIXTURE}`, `inout:@${FIXTURE}@${folder.path}/no/y.npy`, "no/y.npy"],
     ] as const
@@ -173,7 +175,7 @@ Deno.test("run with files that are no arrays, or cannot be used, is exit code 1 
   }
 });
 
-Deno.test("run of a source that does not compile is exit code 1 with file, line and mark", async () => {
+Deno.test("`run` exits with 1 and the line of an error in the source", async () => {
   using folder = new TemporaryDirectory();
   const source = folder.file(
     new TextEncoder().encode("__global__ void k(int* y) {\n  y[0] = undeclared;\n}\n"),
@@ -192,7 +194,7 @@ Deno.test("run of a source that does not compile is exit code 1 with file, line 
 
 const STRUCTS = repositoryPath("tests/cli/fixtures/structs.cu");
 
-Deno.test("run takes structs by the fields that the source declares, and vectors", async () => {
+Deno.test("`run` passes structs of the source and vectors", async () => {
   using folder = new TemporaryDirectory();
   const out = `${folder.path}/out.npy`;
   const settings = '{"range": {"low": -1.5, "high": "inf"}, "id": 9007199254740993, ' +
@@ -214,7 +216,7 @@ async function runInProcessReport(args: readonly string[]): Promise<Record<strin
   return JSON.parse(stdout);
 }
 
-Deno.test("run with a struct that does not fit is exit code 2 and says which field", async () => {
+Deno.test("`run` exits with 2 for a wrong struct, with the field", async () => {
   for (
     const [signature, argument, message] of [
       ["one", '{"x": 1}', "y"],
@@ -225,7 +227,7 @@ Deno.test("run with a struct that does not fit is exit code 2 and says which fie
       [
         "linked",
         "{}",
-        "Struct Linked of the source cannot be described as its member Linked * next",
+        "The struct Linked is not supported as its member Linked * next",
       ],
     ] as const
   ) {
@@ -236,7 +238,7 @@ Deno.test("run with a struct that does not fit is exit code 2 and says which fie
   }
 });
 
-Deno.test("what a kernel prints goes to stdout, with --json to stderr", async () => {
+Deno.test("`run --json` redirects the output of kernels to stderr", async () => {
   const args = ["chatter", "3", "--repeat", "2"];
   const plain = await runProcess(args);
   assertEquals([plain.code, plain.stderr], [0, ""]);
@@ -249,7 +251,7 @@ Deno.test("what a kernel prints goes to stdout, with --json to stderr", async ()
   assertEquals(printed, [0, 0, 0, 1, 1, 1, 2, 2, 2]);
 });
 
-Deno.test("run of a kernel that faults is exit code 1, names it, and writes nothing", async () => {
+Deno.test("`run` exits with 1 and writes nothing if the kernel fails", async () => {
   using folder = new TemporaryDirectory();
   const { code, stdout, stderr } = await runProcess([
     "fault(int* out)",
@@ -258,4 +260,50 @@ Deno.test("run of a kernel that faults is exit code 1, names it, and writes noth
   assertEquals([code, stdout], [1, ""]);
   assertStringIncludes(stderr, "fault");
   assertEquals([...Deno.readDirSync(folder.path)], []);
+});
+
+function runWithTrace(folder: TemporaryDirectory, trace: string) {
+  const arrays = [`@${FIXTURE}`, `out:float32[5]@${folder.path}/y.npy`];
+  const options = ["--repeat", "5", "--trace", trace, "--device", device.label];
+  return runInProcess(["run", SOURCE, SAXPY, "2", ...arrays, "5", ...options]);
+}
+
+Deno.test("`run --trace` records the compilation, the launches and the copies", async () => {
+  using folder = new TemporaryDirectory();
+  const path = `${folder.path}/trace.json`;
+  const { code, stderr } = await runWithTrace(folder, path);
+  assertEquals([code, stderr], [0, ""]);
+  const file: ReadTraceFile = JSON.parse(await Deno.readTextFile(path));
+  assertEquals(problemsOf(file), []);
+  const spans = file.traceEvents.filter(({ ph }) => ph === "X");
+  const named = (cat: string) => spans.filter((span) => span.cat === cat).map(({ name }) => name);
+  assertEquals(named("kernel").filter((name) => name === "saxpy").length, 1 + 5);
+  assertEquals(named("compilation").length, 1);
+  assert(named("copy").includes("copy host to device"));
+  assert(named("copy").includes("copy device to host"));
+});
+
+Deno.test("`run --trace` exits with 1 for a file that it cannot write", async () => {
+  using folder = new TemporaryDirectory();
+  const { code, stderr } = await runWithTrace(folder, "/nowhere/at/all/trace.json");
+  assertEquals(code, 1);
+  assertStringIncludes(stderr, 'Cannot save a trace as "/nowhere/at/all/trace.json"');
+});
+
+Deno.test("`readSource()` reads headers, and names a missing file or directory", async () => {
+  using folder = new TemporaryDirectory();
+  const path = `${folder.path}/k.cu`;
+  const read = (...directories: string[]) =>
+    readSource(path, {
+      ...{ json: false, options: {}, positional: [] },
+      lists: { include: directories.map((directory) => `${folder.path}/${directory}`) },
+    });
+  await assertRejects(() => read(), FileProblem, "k.cu");
+  Deno.writeTextFileSync(path, '#include "own.h"');
+  await assertRejects(() => read("absent"), FileProblem, "absent: No such file");
+  await assertRejects(() => read("k.cu"), FileProblem, "k.cu: Not a directory");
+  assertEquals((await read(".")).headers, {});
+  Deno.mkdirSync(`${folder.path}/include`);
+  Deno.writeTextFileSync(`${folder.path}/include/own.h`, "// own");
+  assertEquals((await read("include")).headers, { "own.h": "// own" });
 });

@@ -1,7 +1,10 @@
-// Tuning from the command line: one process of its own, the others by the same entry point in this
-// one. They share one compile cache, so that each source is compiled once.
+// `gridstride tune`. The tests share a compile cache to compile each source once.
 
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { UsageError } from "../../src/cli/command.ts";
+import { describeTuning } from "../../src/cli/tune.ts";
+import { type Macros, readConfigurations, readLaunch } from "../../src/cli/tune_configurations.ts";
+import type { TuningRow } from "../../src/lab/tuning/mod.ts";
 import { readNpy } from "../../src/cli/npy.ts";
 import { configureKernelCache } from "../../mod.ts";
 import { device } from "../support/device.ts";
@@ -39,7 +42,7 @@ async function rows(args: readonly string[]): Promise<Row[]> {
   return JSON.parse(stdout);
 }
 
-Deno.test("tune finds the macros that make a kernel fastest, and writes what one launch makes", async () => {
+Deno.test("`tune` finds the fastest macros, writes the result of one launch, and stores the choice", async () => {
   using folder = new TemporaryDirectory();
   const args = [...argumentsFor(folder), "--tune", "ROUNDS=20000,10"];
   const found = await rows(args);
@@ -50,16 +53,16 @@ Deno.test("tune finds the macros that make a kernel fastest, and writes what one
   assert(found[0]!.medianMicroseconds! > found[1]!.medianMicroseconds!);
   const { bytes } = readNpy(Deno.readFileSync(`${folder.path}/y.npy`));
   assertEquals(new Set(new Float32Array(bytes.slice().buffer)), new Set([1]));
-  // Known from now on, also to another process.
+  // Another process finds the stored result.
   const { code, stdout, stderr } = await runCommandLine(
     ["tune", SOURCE, ...args, "--device", device.label],
     { GRIDSTRIDE_CACHE_DIR: cache },
   );
   assertEquals([code, stderr], [0, ""]);
-  assertStringIncludes(stdout, "best: ROUNDS=10 (known from before; --fresh times again)");
+  assertStringIncludes(stdout, "best: ROUNDS=10 (stored result; --fresh times again)");
 });
 
-Deno.test("tune takes combinations, launch parameters by name, and reports what fails", async () => {
+Deno.test("`tune` combines macros, evaluates launch parameters, and reports failures", async () => {
   using folder = new TemporaryDirectory();
   const args = [
     ...argumentsFor(folder),
@@ -89,7 +92,7 @@ Deno.test("tune takes combinations, launch parameters by name, and reports what 
   }
 });
 
-Deno.test("tune reads configurations from a file, whose names may differ", async () => {
+Deno.test("`tune --configurations` reads a file", async () => {
   using folder = new TemporaryDirectory();
   const file = folder.file(
     new TextEncoder().encode('[{"ROUNDS": 10}, {"ROUNDS": 900, "OTHER": "text"}]'),
@@ -102,7 +105,7 @@ Deno.test("tune reads configurations from a file, whose names may differ", async
   assertEquals([first!.best, second!.configuration], [true, { ROUNDS: 900, OTHER: "text" }]);
 });
 
-Deno.test("tune without a configuration that runs is exit code 1 and says why of each", async () => {
+Deno.test("`tune` exits with 1 and all reasons if every configuration fails", async () => {
   using folder = new TemporaryDirectory();
   const { code, stdout, stderr } = await tune([
     ...argumentsFor(folder),
@@ -113,34 +116,38 @@ Deno.test("tune without a configuration that runs is exit code 1 and says why of
   assertStringIncludes(stderr, '{"BLOCK":4096}: RangeError: ');
 });
 
-Deno.test("tune refuses what it does not understand before it compiles anything", async () => {
+Deno.test("`tune` refuses invalid options and files", async () => {
   using folder = new TemporaryDirectory();
   const right = argumentsFor(folder);
   const bad = folder.file(new TextEncoder().encode('[{"ROUNDS": [1]}]'), "bad.json");
   const rounds = ["--tune", "ROUNDS=1"];
   for (
     const [args, expected, message] of [
-      [right, 2, "Cannot tune as the configurations are needed"],
+      [right, 2, "Cannot tune as there must be either --tune or --configurations"],
       [
         [...right, ...rounds, "--configurations", bad],
         2,
-        "either by --tune or by --configurations",
+        "either --tune or --configurations",
       ],
       [[...right, "--tune", "ROUNDS"], 2, "Cannot use --tune as it must be NAME=VALUE"],
       [[...right, "--tune", "1=2"], 2, "Cannot use --tune as it must be NAME=VALUE"],
       [[...right, "--tune", "A=1,,2"], 2, "Cannot use --tune as it must be NAME=VALUE"],
       [[...right, ...rounds, ...rounds], 2, "ROUNDS is given twice"],
-      [[...right, "--tune", "ROUNDS=1,2,1"], 2, "ROUNDS must have different values: 1 is twice"],
-      [[...right, "--tune", "elements=1"], 2, "no macro may be called elements"],
-      [[...right, ...rounds, "--define", "ROUNDS=2"], 2, "ROUNDS is tuned"],
-      [[...right, ...rounds, "--block", "WARP"], 2, '"WARP" is none of ROUNDS, elements'],
-      [[...right, ...rounds, "--block", "1,2"], 2, "--grid must be given"],
-      [[...right, ...rounds, "--grid", "1,2,3,4"], 2, "one to three extents"],
-      [[...right, ...rounds, "--shared", "1,2"], 2, "--shared as it must be one number"],
+      [[...right, "--tune", "ROUNDS=1,2,1"], 2, "different values of ROUNDS: it is"],
+      [[...right, "--tune", "elements=1"], 2, "Cannot tune the macro elements"],
+      [[...right, ...rounds, "--define", "ROUNDS=2"], 2, "for the macro ROUNDS as it is tuned"],
+      [
+        [...right, ...rounds, "--block", "WARP"],
+        2,
+        '"WARP" is neither a number, an operator nor one of ROUNDS, elements',
+      ],
+      [[...right, ...rounds, "--block", "1,2"], 1, "Cannot launch without --grid"],
+      [[...right, ...rounds, "--grid", "1,2,3,4"], 1, "--grid as it must be 1 to 3 integers"],
+      [[...right, ...rounds, "--shared", "1,2"], 1, "--shared as it must be one integer"],
       [[...right, ...rounds, "--repeat", "0"], 2, "--repeat"],
-      [[...right, "--configurations", bad], 1, "element 0 is no object of names"],
+      [[...right, "--configurations", bad], 1, "element 0 is not an object with numbers and texts"],
       [[...right, "--configurations", `${folder.path}/none.json`], 1, "Cannot read"],
-      [[], 2, "the kernel is missing"],
+      [[], 2, "the signature of the kernel is missing"],
     ] as const
   ) {
     const { code, stdout, stderr } = await tune(args);
@@ -151,4 +158,120 @@ Deno.test("tune refuses what it does not understand before it compiles anything"
   const help = await runInProcess(["tune", "--help"]);
   assertEquals(help.code, 0);
   assertStringIncludes(help.stdout, "--tune NAME=V,V");
+});
+
+function configurationsOf(...tune: readonly string[]) {
+  return readConfigurations({ json: false, options: {}, lists: { tune }, positional: [] });
+}
+
+Deno.test("`readConfigurations()` reads numbers that C++ reads alike", async () => {
+  const values: readonly (readonly [string, number | string])[] = [
+    ["0", 0],
+    ["7", 7],
+    ["-3", -3],
+    ["9007199254740991", 9007199254740991],
+    ["9007199254740993", "9007199254740993"],
+    // Octal.
+    ["010", "010"],
+    ["-010", "-010"],
+    ["-0", "-0"],
+    ["0x20", "0x20"],
+    ["1e3", "1e3"],
+    ["float", "float"],
+  ];
+  for (const [text, value] of values) {
+    assertEquals(await configurationsOf(`A=${text}`), [{ A: value }], text);
+  }
+  assertEquals(await configurationsOf("A=10,010"), [{ A: 10 }, { A: "010" }]);
+});
+
+Deno.test("`readConfigurations()` combines the values of several macros", async () => {
+  assertEquals(await configurationsOf("A=1,2", "B=x, y"), [
+    { A: 1, B: "x" },
+    { A: 1, B: "y" },
+    { A: 2, B: "x" },
+    { A: 2, B: "y" },
+  ]);
+});
+
+const NAMES = { BLOCK: 128, TILE_2: 3 };
+
+function gridOf(text: string) {
+  const invocation = { json: false, options: { grid: text }, lists: {}, positional: [] };
+  return readLaunch(invocation, [NAMES]).of(NAMES, 1000).grid;
+}
+
+Deno.test("`readLaunch()` evaluates expressions", () => {
+  for (
+    const [text, expected] of [
+      ["256", [256]],
+      ["2 + 3*4 - 1", [13]],
+      ["(2+3)*4", [20]],
+      ["10-4-3", [3]],
+      ["100/8/2.5", [5]],
+      ["17 % 5 * 2", [4]],
+      ["ceil(elements / BLOCK)", [8]],
+      ["floor(elements / (BLOCK*TILE_2)), max(1, TILE_2 - 5, 2), min(9,8)", [2, 2, 8]],
+      [" BLOCK , 1 ", [128, 1]],
+    ] as const
+  ) {
+    assertEquals<unknown>(gridOf(text), expected, text);
+  }
+});
+
+Deno.test("`readLaunch()` refuses anything but expressions", () => {
+  for (const text of ["1 +", "1 2", "(1", "1)", "ceil 1", "*2", "1 // 2"]) {
+    const error = assertThrows(() => gridOf(text), UsageError, "it must be an expression such as");
+    assertStringIncludes(error.message, `in "${text}"`);
+  }
+  for (
+    const text of ["1 $ 2", "block", "toString", "globalThis", "BLOCK = 1", "'a'", "`a`", "1n"]
+  ) {
+    assertThrows(() => gridOf(text), UsageError, "is neither a number, an operator nor one of");
+  }
+  for (const text of ["0", "1.5", "elements / BLOCK", "", "1,,2", "1,2,3,4", "ceil", "1/0"]) {
+    assertThrows(() => gridOf(text), RangeError, "Cannot use --grid as it must be 1 to 3 integers");
+  }
+});
+
+function rowOf(
+  tile: number,
+  samples: readonly number[],
+  more: Partial<TuningRow<Macros>> = {},
+): TuningRow<Macros> {
+  const sorted = samples.toSorted((one, other) => one - other);
+  return {
+    configuration: { TILE: tile },
+    medianMicroseconds: sorted.length === 0 ? Infinity : sorted[sorted.length >> 1]!,
+    failed: samples.length === 0,
+    samples,
+    stoppedEarly: false,
+    refuted: false,
+    ...more,
+  };
+}
+
+Deno.test("`describeTuning()` lists the best first, and compares common rounds", () => {
+  const fast = [10, 11, 10];
+  // The clock halved after the others had stopped.
+  const best = rowOf(16, [...fast, 20, 21, 22, 21, 20, 22]);
+  const dropped = rowOf(8, [15, 16, 15], { stoppedEarly: true });
+  const refuted = rowOf(32, [9, 9, 9, 19, 19, 19, 19, 19, 19], { refuted: true });
+  const failed = rowOf(64, [], { reason: "RangeError: too large\n    and more" });
+  const text = describeTuning({
+    best: best.configuration,
+    origin: "timed",
+    report: [failed, dropped, refuted, best],
+  });
+  assertEquals(
+    text,
+    `   TILE      µs  × best
+─  ────  ──────  ──────  ──────────────────────────────────────────────
+→    16   20.00    1.00
+     32   19.00    0.95  not faster than the first one when timed again
+      8   15.00    1.50  stopped early
+     64  failed          RangeError: too large
+
+best: TILE=16 (timed now)`,
+  );
 });

@@ -1,11 +1,9 @@
-// What pictures of requests are drawn from is what the analysis counts: its sectors and wavefronts,
-// of random requests, element sizes and offsets.
+// The pictures of requests show the sectors and wavefronts of the analysis.
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { analyzeAccess, bankConflicts } from "../../../src/lab/analysis/mod.ts";
-import { requestBanks } from "../../../src/cli/pictures/request_banks.ts";
-import { requestSectors } from "../../../src/cli/pictures/request_sectors.ts";
+import { bankRequests, sectorRequests } from "../../../src/cli/pictures/request_layout.ts";
 
 const anyIndices = fc.oneof(
   fc.array(fc.nat(200), { maxLength: 70 }),
@@ -16,9 +14,9 @@ const anyIndices = fc.oneof(
 );
 const elementBytes = fc.constantFrom(1, 2, 4, 8, 12, 16);
 
-Deno.test("the drawn sectors are those that the analysis counts", () => {
+Deno.test("`sectorRequests()` returns the sectors of the analysis", () => {
   fc.assert(fc.property(anyIndices, elementBytes, fc.nat(300), (indices, bytes, offset) => {
-    const requests = requestSectors(indices, { elementBytes: bytes, offset });
+    const requests = sectorRequests(indices, bytes, offset);
     const report = analyzeAccess(Float64Array.from(indices), { elementBytes: bytes, offset });
     assertEquals(requests.length, report.requests);
     const drawn = requests.reduce((sum, { sectors }) => sum + sectors.length, 0);
@@ -26,7 +24,7 @@ Deno.test("the drawn sectors are those that the analysis counts", () => {
     for (const { sectors, lanes, used, usedShare } of requests) {
       const accessBytes = bytes === 12 ? 4 : bytes;
       const spans = lanes.reduce((sum, { from, to }) => sum + to - from, 0);
-      assertEquals(spans % accessBytes, 0, "an access that sectors cut is drawn whole");
+      assertEquals(spans % accessBytes, 0, "each access is complete");
       for (const { from, to, sector } of [...lanes, ...used]) {
         assert(0 <= from && from < to && to <= 32 && sector < sectors.length);
       }
@@ -35,17 +33,17 @@ Deno.test("the drawn sectors are those that the analysis counts", () => {
   }));
 });
 
-Deno.test("the first byte of indices beyond 2^53 bytes is exact", () => {
+Deno.test("`sectorRequests()` computes exact addresses beyond 2^53", () => {
   const index = Number.MAX_SAFE_INTEGER;
-  const [request] = requestSectors([index, index - 1], { elementBytes: 16, offset: 0 });
+  const [request] = sectorRequests([index, index - 1], 16, 0);
   assertEquals(request!.firstByte, (BigInt(index - 1) * 16n / 32n) * 32n);
   assertEquals(request!.sectors, [0n]);
 });
 
-Deno.test("the drawn wavefronts are those that the analysis counts", () => {
+Deno.test("`bankRequests()` returns the wavefronts of the analysis", () => {
   const small = fc.array(fc.nat(5000), { maxLength: 70 });
   fc.assert(fc.property(small, elementBytes, (indices, bytes) => {
-    const requests = requestBanks(indices, bytes);
+    const requests = bankRequests(indices, bytes);
     const counted = bankConflicts(indices, { elementBytes: bytes });
     const sum = (figure: (request: typeof requests[number]) => number) =>
       requests.reduce((total, request) => total + figure(request), 0);

@@ -1,35 +1,31 @@
-// Pictures in a real browser: they are drawn inside their frame, no text covers another, the dark
-// scheme changes their colours, and nothing is loaded.
+// Pictures in a real browser: no text overlaps another one or the frame, in both color schemes.
 
 import { assert, assertEquals } from "@std/assert";
 import { analyzeAccess, roofline } from "../../../src/lab/analysis/mod.ts";
+import { accessPicture } from "../../../src/cli/pictures/access_picture.ts";
 import {
-  accessPicture,
-  bankPicture,
-  type PicturedAccess,
-} from "../../../src/cli/pictures/access_pictures.ts";
-import { rooflinePicture } from "../../../src/cli/pictures/roofline_picture.ts";
-import type { PicturedRoofline } from "../../../src/cli/pictures/roofline_model.ts";
-import { powersOfTen } from "../../../src/cli/pictures/roofline_scales.ts";
+  type PicturedRoofline,
+  powersOfTen,
+  rooflinePicture,
+} from "../../../src/cli/pictures/roofline_picture.ts";
 import { type Picture, pictureFile } from "../../../src/cli/picture_file.ts";
 import { isBrowserMissing, withPage } from "../../lab/memory/report/browser.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 
-function access(stride: number, elementBytes: number, count = 1024): PicturedAccess {
+function access(
+  stride: number,
+  elementBytes: number,
+  { count = 1024, isShared = false, subject = `stride ${stride}` } = {},
+): Picture {
   const indices = Array.from({ length: count }, (_, i) => i * stride);
   const report = analyzeAccess(Float64Array.from(indices), { elementBytes });
   const first = indices.slice(0, 128);
-  return {
-    subject: `stride ${stride}`,
-    indices: first,
-    elementBytes,
-    offset: 0,
-    report,
-    advice: "",
-  };
+  return accessPicture({
+    ...{ subject, indices: first, elementBytes, offset: 0, isShared, report, advice: "" },
+  });
 }
 
-const DEVICES: readonly Omit<PicturedRoofline, "kernels">[] = [
+const DEVICES: readonly Omit<PicturedRoofline, "kernel">[] = [
   {
     subject: "GeForce RTX 4090",
     memory: { name: "memory", peak: 1.008e12 },
@@ -65,68 +61,49 @@ const KERNELS: readonly (readonly [string, number, number, number])[] = [
   ["<tiny> & 'quoted' \"name\"", 4096, 1024, 3e-6],
 ];
 
-function kernels(device: Omit<PicturedRoofline, "kernels">, count: number) {
-  return KERNELS.slice(0, count).map(([name, bytes, operations, seconds]) => ({
-    name,
-    report: roofline({
-      bytes,
-      operations,
-      seconds,
-      bandwidth: device.memory.peak,
-      throughput: device.compute.peak,
-    }),
-  }));
+function withKernel(
+  device: Omit<PicturedRoofline, "kernel">,
+  [name, bytes, operations, seconds]: typeof KERNELS[number],
+): Picture {
+  const bandwidth = device.memory.peak;
+  const throughput = device.compute.peak;
+  const report = roofline({ bytes, operations, seconds, bandwidth, throughput });
+  return rooflinePicture({ ...device, kernel: { name, report } });
 }
 
 const LONG_NAME =
   "void tile_product<__nv_bfloat16, 128, 64, 32, true>(const float*, int) 行列の積 & <b>"
     .repeat(3);
 
-/** A kernel of a long name that stands left, one right, and one that only copies. */
-function longNames() {
-  const { memory, compute } = DEVICES[0]!;
-  const peaks = { bandwidth: memory.peak, throughput: compute.peak, seconds: 0.1 };
-  const counts = [[1e9, 1e7], [1e6, 1e12], [1e9, 0]] as const;
-  return counts.map(([bytes, operations]) => ({
-    name: LONG_NAME,
-    report: roofline({ bytes, operations, ...peaks }),
-  }));
-}
-
-const LONG_NAMES = rooflinePicture({
-  ...DEVICES[0]!,
-  subject: LONG_NAME,
-  kernels: longNames(),
-});
+const LONG_NAMES = [[1e9, 1e7], [1e6, 1e12], [1e9, 0]].map(([bytes, operations]) =>
+  withKernel({ ...DEVICES[0]!, subject: LONG_NAME }, [LONG_NAME, bytes!, operations!, 0.1])
+);
 
 const PICTURES: readonly (readonly [string, Picture])[] = [
-  ["stride 1", accessPicture(access(1, 4))],
-  ["stride 2", accessPicture(access(2, 4))],
-  ["stride 7 of bytes", accessPicture(access(7, 1))],
-  ["a stride far apart", accessPicture(access(2 ** 40, 8))],
-  ["elements of 12 bytes", accessPicture(access(1, 12))],
-  ["one access", accessPicture(access(1, 4, 1))],
-  ["no access", accessPicture(access(1, 4, 0))],
-  ["a long name", accessPicture({ ...access(1, 4), subject: LONG_NAME })],
-  ["long names of kernels", LONG_NAMES],
-  ["banks, stride 8", bankPicture(access(8, 4))],
-  ["banks, 16 bytes", bankPicture(access(2, 16))],
+  ["stride 1", access(1, 4)],
+  ["stride 2", access(2, 4)],
+  ["stride 7 of bytes", access(7, 1)],
+  ["a stride far apart", access(2 ** 40, 8)],
+  ["elements of 12 bytes", access(1, 12)],
+  ["one access", access(1, 4, { count: 1 })],
+  ["no access", access(1, 4, { count: 0 })],
+  ["a long name", access(1, 4, { subject: LONG_NAME })],
+  ["banks, stride 8", access(8, 4, { isShared: true })],
+  ["banks, 16 bytes", access(2, 16, { isShared: true })],
+  ...LONG_NAMES.map((picture, index) => [`long name ${index}`, picture] as const),
   ...DEVICES.flatMap((device) =>
-    [1, KERNELS.length].map((count) =>
-      [
-        `${device.subject} with ${count}`,
-        rooflinePicture({ ...device, kernels: kernels(device, count) }),
-      ] as const
+    KERNELS.map((kernel) =>
+      [`${kernel[0]} on ${device.subject}`, withKernel(device, kernel)] as const
     )
   ),
 ];
 
-/** Texts that cover each other, or stick out of the picture. */
+/** Texts that overlap others or the border of the picture. */
 const PROBLEMS = `(() => {
   const frame = document.querySelector("svg").getBoundingClientRect();
   const boxes = [...document.querySelectorAll("svg text, svg tspan")]
     .filter((text) => text.children.length === 0 && text.textContent !== "")
-    // What is turned by an odd angle fills little of its box.
+    // A rotated text fills only a small part of its box.
     .filter((text) => !/rotate\\((?!-90|0)/.test(text.parentNode.getAttribute("transform") ?? ""))
     .map((text) => [text.textContent, text.getBoundingClientRect()]);
   const problems = boxes
@@ -142,7 +119,7 @@ const PROBLEMS = `(() => {
 })()`;
 
 Deno.test({
-  name: "texts of pictures cover no other and stay inside, and nothing is loaded",
+  name: "`accessPicture()` and `rooflinePicture()` place texts without overlaps",
   ignore: isBrowserMissing,
   async fn() {
     const page = PICTURES.map(([, { svg }]) => svg);
@@ -151,7 +128,7 @@ Deno.test({
         await browser.setContent(`<!doctype html><body style="margin:0">${page[index]}</body>`);
         assertEquals(await browser.evaluate(PROBLEMS), [], name);
       }
-      // What would be found: two texts at one place, and one outside.
+      // The check itself finds overlaps.
       await browser.setContent(
         `<svg width="90" height="40"><text y="20">a</text><text x="2" y="22">b</text>` +
           `<text x="80" y="20">outside</text></svg>`,
@@ -164,7 +141,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "every picture is well-formed XML, and the dark scheme changes its colours",
+  name: "`svg` of a picture is XML, and its colors follow the color scheme",
   ignore: isBrowserMissing,
   async fn() {
     const colours = `(() => {
@@ -188,13 +165,13 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a page is as wide as its window, also with long words, and its picture stays readable",
+  name: "`pictureFile()` writes a page that fits a narrow window",
   ignore: isBrowserMissing,
   async fn() {
     using folder = new TemporaryDirectory();
     const path = `${folder.path}/page.html`;
     const invocation = { json: false, options: { picture: path }, lists: {}, positional: [] };
-    pictureFile(invocation)!.write({ ...LONG_NAMES, description: "x".repeat(300) });
+    await pictureFile(invocation)!({ ...LONG_NAMES[0]!, description: "x".repeat(300) });
     await withPage(await Deno.readTextFile(path), async ({ page, errors }) => {
       const [pageWidth, captionWidth, pictureWidth] = await page.evaluate(`[
         document.documentElement.scrollWidth,
@@ -208,30 +185,25 @@ Deno.test({
   },
 });
 
-Deno.test("what no XML may contain is not in a picture", () => {
-  const indices = [0, 1];
-  const report = analyzeAccess(indices);
-  const subject = "a\u0000b\u001bc\ud800d\uffffe";
-  const { svg } = accessPicture({
-    ...{ subject, indices, elementBytes: 4, offset: 0, report, advice: "" },
-  });
+Deno.test("`accessPicture()` replaces characters that XML does not allow", () => {
+  const { svg } = access(1, 4, { subject: "a\u0000b\u001bc\ud800d\uffffe" });
   // deno-lint-ignore no-control-regex
   assertEquals(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/.test(svg), false);
   assert(svg.isWellFormed());
   assert(svg.includes("a\ufffdb\ufffdc\ufffdd\ufffde"));
 });
 
-Deno.test("axes over many decades have as many labels as have room", () => {
-  assertEquals(powersOfTen({ from: 0.05, to: 2000 }), [0.1, 1, 10, 100, 1000]);
+Deno.test("`powersOfTen()` returns at most twelve values with equal distances", () => {
+  assertEquals(powersOfTen([0.05, 2000]), [0.1, 1, 10, 100, 1000]);
   for (const decades of [1, 11, 12, 13, 60, 120]) {
-    const ticks = powersOfTen({ from: 1e-30, to: 10 ** (decades - 30) });
+    const ticks = powersOfTen([1e-30, 10 ** (decades - 30)]);
     assert(ticks.length > 1 && ticks.length <= 12, `${decades}: ${ticks.length}`);
     const steps = ticks.slice(1).map((tick, i) => Math.round(Math.log10(tick / ticks[i]!)));
     assertEquals(new Set(steps).size, 1);
   }
 });
 
-Deno.test("no picture uses a colour that the dark scheme does not know", () => {
+Deno.test("`svg` of a picture uses only colors of both color schemes", () => {
   for (const [name, { svg }] of PICTURES) {
     const [, style] = /<style>([^]*?)<\/style>/.exec(svg)!;
     const used = new Set(svg.match(/(?:fill|stroke)="#\w+"/g));

@@ -1,0 +1,65 @@
+/**
+ * Tables, sizes and rates as text.
+ *
+ * @module
+ */
+
+/**
+ * A table with aligned columns under a header line.
+ *
+ * @param alignment One character for each column: `<` for left, `>` for right; left by default.
+ */
+export function textTable(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  alignment = "",
+): string {
+  const widths = header.map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0))
+  );
+  const line = (cells: readonly string[]) =>
+    cells.map((cell, column) =>
+      alignment[column] === ">" ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!)
+    ).join("  ").trimEnd();
+  return [line(header), line(widths.map((width) => "─".repeat(width))), ...rows.map(line)]
+    .join("\n");
+}
+
+const BINARY_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+/** A size in binary units with at most one decimal: `23.7 GiB`. */
+export function formatBytes(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  // 1023.95 would round to 1024.0.
+  while (value >= 1023.95 && unit < BINARY_UNITS.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${Number.isInteger(value) ? value : value.toFixed(1)} ${BINARY_UNITS[unit]}`;
+}
+
+const PREFIXES = ["", "k", "M", "G", "T", "P"];
+
+/** A rate in decimal units with three digits: `4.8 TB/s`, `82.6 TOP/s`. */
+export function formatRate(perSecond: number, unit: "B/s" | "OP/s"): string {
+  const power = Math.max(0, Math.floor(Math.log10(perSecond) / 3));
+  const prefix = PREFIXES[perSecond > 0 ? power : 0];
+  if (prefix === undefined) return `${perSecond.toExponential(2)} ${unit}`;
+  return `${formatNumber(perSecond / 1000 ** PREFIXES.indexOf(prefix))} ${prefix}${unit}`;
+}
+
+/** A number with three digits. */
+export function formatNumber(value: number): string {
+  return value === Infinity ? "∞" : String(Number(value.toPrecision(3)));
+}
+
+/** A share as a percentage with at most one decimal: `12.5 %`. */
+export function formatPercent(share: number): string {
+  return `${Math.round(share * 1000) / 10} %`;
+}
+
+/** A count with its noun: `1 entry`, `2 entries`. */
+export function plural(count: number | string, noun: string, nouns = `${noun}s`): string {
+  return `${count} ${String(count) === "1" ? noun : nouns}`;
+}

@@ -1,0 +1,94 @@
+/**
+ * Checks the values of options and arguments.
+ *
+ * @module
+ */
+
+import { parseByteSize } from "../lab/memory/mod.ts";
+import { type Invocation, UsageError } from "./command.ts";
+
+/** Refuses the value of an option. */
+export function refuseOption(name: string, allowed: string, value: string): never {
+  throw new UsageError(`Cannot use --${name} as it must be ${allowed}: it is "${value}"`);
+}
+
+/** Refuses positional arguments after the known ones. */
+export function requireNoMore(command: string, [extra]: readonly string[]): void {
+  if (extra === undefined) return;
+  throw new UsageError(`Cannot run ${command} as there is one argument too many: "${extra}"`);
+}
+
+/** Returns the only argument of a command, such as `FILE.cu`. */
+export function onlyArgument(command: string, name: string, { positional }: Invocation): string {
+  const [argument, ...rest] = positional;
+  if (argument === undefined) throw new UsageError(`Cannot run ${command} as ${name} is missing`);
+  requireNoMore(command, rest);
+  return argument;
+}
+
+/** Refuses two options that contradict each other. */
+export function requireNotBoth(command: string, first: string, second: string): never {
+  throw new UsageError(`Cannot run ${command} with both --${first} and --${second}: choose one`);
+}
+
+/** The text of an option. */
+export function textOption({ options }: Invocation, name: string): string | undefined {
+  const value = options[name];
+  return value === true ? undefined : value;
+}
+
+/** An integer in a range. */
+export function integerOption(
+  invocation: Invocation,
+  name: string,
+  minimum: number,
+  maximum: number,
+): number | undefined {
+  const text = textOption(invocation, name);
+  if (text === undefined) return undefined;
+  const value = /^\d+$/.test(text) ? Number(text) : NaN;
+  if (value >= minimum && value <= maximum) return value;
+  return refuseOption(name, `an integer in ${minimum}..${maximum}`, text);
+}
+
+/** A size in bytes: `0`, `4096`, `16KiB`. */
+export function sizeOption(
+  invocation: Invocation,
+  name: string,
+  maximum: number,
+): number | undefined {
+  const text = textOption(invocation, name);
+  if (text === undefined) return undefined;
+  if (/^0(?:[KMGT]i?)?B?$/.test(text)) return 0;
+  try {
+    const bytes = parseByteSize(text);
+    if (bytes <= maximum) return bytes;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+  }
+  return refuseOption(name, `a size of at most ${maximum} bytes, such as 4096 or 16KiB`, text);
+}
+
+/** One to three extents: `8`, `8,4`, `8x4x2`. The device checks their limits. */
+export function extentsOption(invocation: Invocation, name: string): number[] | undefined {
+  const text = textOption(invocation, name);
+  if (text === undefined) return undefined;
+  const parts = text.split(/[,x]/);
+  const isRight = parts.length <= 3 && parts.every((part) => /^[1-9]\d{0,9}$/.test(part));
+  if (isRight) return parts.map(Number);
+  return refuseOption(name, "one to three positive integers, such as 16,16", text);
+}
+
+/** Macros: `NAME=VALUE`, or `NAME` for 1. */
+export function defineOptions({ lists }: Invocation): Record<string, string> {
+  const macros: Record<string, string> = {};
+  for (const text of lists["define"] ?? []) {
+    const [, name, value = "1"] = /^([A-Za-z_]\w*)(?:=(.*))?$/s.exec(text) ?? [];
+    if (name === undefined) return refuseOption("define", "NAME=VALUE", text);
+    if (Object.hasOwn(macros, name)) {
+      throw new UsageError(`Cannot use --define as the macro ${name} is defined twice`);
+    }
+    macros[name] = value;
+  }
+  return macros;
+}
