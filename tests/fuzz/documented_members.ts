@@ -5,14 +5,15 @@
  */
 
 import * as runtime from "../../mod.ts";
+import * as trace from "../../src/lab/trace/mod.ts";
 import * as tuning from "../../src/lab/tuning/mod.ts";
 import { repositoryPath } from "../support/subprocess.ts";
 
 /** The entries whose members are called. */
-const ENTRIES = ["mod.ts", "src/lab/tuning/mod.ts"];
+const ENTRIES = ["mod.ts", "src/lab/trace/mod.ts", "src/lab/tuning/mod.ts"];
 
 /** The values that the entries export. */
-export const PUBLIC: Readonly<Record<string, unknown>> = { ...runtime, ...tuning };
+export const PUBLIC: Readonly<Record<string, unknown>> = { ...runtime, ...trace, ...tuning };
 
 interface Documented {
   readonly accessibility?: string;

@@ -1,7 +1,14 @@
 import { assertEquals } from "@std/assert";
-import { filesBelow, textOf } from "./repository.ts";
+import { importsOf } from "./imports.ts";
+import { filesBelow, packageModules, textOf } from "./repository.ts";
 
 const LINES = 700;
+
+/** Maximum number of source files in a folder. */
+const FOLDER = 25;
+
+/** A file with fewer lines belongs into its only importer, if that lies in the same folder. */
+const SMALL = 60;
 const CODE = /\.(?:ts|cu|cuh|h|cpp|c|sh|yml|json)$|^\.ci\/[^.]*$/;
 
 /** Names that do not say what is inside, alone or at either end of a longer one. */
@@ -19,6 +26,33 @@ Deno.test(`no file has more than ${LINES} lines`, () => {
     .filter(([, lines]) => lines > LINES)
     .map(([file, lines]) => `${file}: ${lines} lines`);
   assertEquals(long, []);
+});
+
+Deno.test(`no folder has more than ${FOLDER} source files`, () => {
+  const sizes = new Map<string, number>();
+  for (const file of filesBelow().filter((file) => /^c?src\/.*\.(?:ts|cu|cuh|h|cpp)$/.test(file))) {
+    const folder = file.slice(0, file.lastIndexOf("/"));
+    sizes.set(folder, (sizes.get(folder) ?? 0) + 1);
+  }
+  assertEquals([...sizes].filter(([, size]) => size > FOLDER), []);
+});
+
+Deno.test(`a file under ${SMALL} lines has more importers than one neighbour`, () => {
+  const importers = new Map<string, Set<string>>();
+  for (const file of packageModules()) {
+    for (const { specifier } of importsOf(textOf(file))) {
+      if (!specifier.startsWith(".")) continue;
+      const target = new URL(specifier, `file:///${file}`).pathname.slice(1);
+      importers.set(target, (importers.get(target) ?? new Set()).add(file));
+    }
+  }
+  const folderOf = (file: string) => file.slice(0, file.lastIndexOf("/") + 1);
+  const slices = packageModules().filter((file) => {
+    const [importer, ...others] = importers.get(file) ?? [];
+    return importer !== undefined && others.length === 0 && folderOf(importer) === folderOf(file) &&
+      textOf(file).trimEnd().split("\n").length < SMALL;
+  });
+  assertEquals(slices, []);
 });
 
 Deno.test("no line of C++ is longer than 100 columns", () => {
