@@ -26,8 +26,8 @@ import type { DeviceBuffer } from "../memory/device_buffer.ts";
 import type { DType, ElementOf } from "../memory/dtype.ts";
 
 /**
- * Operations on buffers. Each only enqueues work on a stream, the device's default one unless the options name
- * another, and returns at once.
+ * Operations on buffers. Each enqueues work on the stream of its options, by default on the device's
+ * default stream, and returns at once.
  *
  * @example
  * ```ts
@@ -55,8 +55,8 @@ export class DeviceKernels {
   }
 
   /**
-   * A built-in kernel by its C signature. TypeScript reads the signature and types the arguments
-   * of `launch`; it is compared with the compiled kernel before the first launch.
+   * Finds a built-in kernel by its C signature. TypeScript reads the signature and types the
+   * arguments of `launch`. The signature is checked against the compiled kernel.
    *
    * @param signature Such as `"axpy_float32(float a, const float* x, float* y, unsigned long long n)"`.
    * @throws {TypeError} If there is no such kernel or its parameters differ.
@@ -80,7 +80,12 @@ export class DeviceKernels {
     return builtInKernel(this.#context, signature as Signature);
   }
 
-  /** Sets every element to a value; see {@linkcode fill}. */
+  /**
+   * Sets every element to a value.
+   *
+   * @param value The value, rounded to the element type; an integer must fit.
+   * @throws {RangeError} If an integer does not fit the element type.
+   */
   fill<D extends DType>(
     out: DeviceBuffer<D>,
     value: ElementOf<D>,
@@ -89,7 +94,14 @@ export class DeviceKernels {
     fill(out, value, options);
   }
 
-  /** `out = x + y`; see {@linkcode add}. */
+  /**
+   * Computes `out = x + y`. Integers wrap; half-width floats are added in single precision and rounded
+   * once.
+   *
+   * @param out The result, which may be `x` or `y`.
+   * @throws {TypeError} If element types or devices differ.
+   * @throws {RangeError} If lengths differ, or `out` partly overlaps an input.
+   */
   add<D extends NumericDType>(
     x: DeviceBuffer<D>,
     y: DeviceBuffer<D>,
@@ -99,7 +111,14 @@ export class DeviceKernels {
     add(x, y, out, options);
   }
 
-  /** `out = x * y` element by element; see {@linkcode multiply}. */
+  /**
+   * Computes `out = x * y`, element by element. Integers wrap; half-width floats are multiplied in
+   * single precision and rounded once.
+   *
+   * @param out The result, which may be `x` or `y`.
+   * @throws {TypeError} If element types or devices differ.
+   * @throws {RangeError} If lengths differ, or `out` partly overlaps an input.
+   */
   multiply<D extends NumericDType>(
     x: DeviceBuffer<D>,
     y: DeviceBuffer<D>,
@@ -109,7 +128,13 @@ export class DeviceKernels {
     multiply(x, y, out, options);
   }
 
-  /** `out = factor * x + offset`; see {@linkcode scale}. */
+  /**
+   * Computes `out = factor * x + offset` with one rounding.
+   *
+   * @param out The result, which may be `x`.
+   * @throws {TypeError} If element types or devices differ, or the type is not floating point.
+   * @throws {RangeError} If lengths differ, or `out` partly overlaps `x`.
+   */
   scale<D extends FloatingDType>(
     x: DeviceBuffer<D>,
     factor: number,
@@ -119,7 +144,13 @@ export class DeviceKernels {
     scale(x, factor, out, options);
   }
 
-  /** `y = a * x + y`; see {@linkcode axpy}. */
+  /**
+   * Computes `y = a * x + y` with one rounding: BLAS's axpy, saxpy for `float32`.
+   *
+   * @param y The addend and result.
+   * @throws {TypeError} If element types or devices differ, or the type is not floating point.
+   * @throws {RangeError} If lengths differ, or `y` partly overlaps `x`.
+   */
   axpy<D extends FloatingDType>(
     a: number,
     x: DeviceBuffer<D>,
@@ -129,7 +160,13 @@ export class DeviceKernels {
     axpy(a, x, y, options);
   }
 
-  /** `out[0] = Σ x`; see {@linkcode sum}. */
+  /**
+   * Computes `out[0] = Σ x`. Floats are added in single precision within a thread (`float64` in double)
+   * and in double precision between threads; integers are exact modulo 2^64.
+   *
+   * @param out One element: `int64` for integers, any floating-point type for floats.
+   * @throws {TypeError} If element types or devices do not fit.
+   */
   sum<D extends NumericDType>(
     x: DeviceBuffer<D>,
     out: DeviceBuffer<SumDType<D>>,
@@ -138,7 +175,13 @@ export class DeviceKernels {
     sum(x, out, options);
   }
 
-  /** `out[0] = min x`; see {@linkcode min}. */
+  /**
+   * Computes `out[0] = min x`; NaN if an element is NaN.
+   *
+   * @param out One element of the same type.
+   * @throws {RangeError} If `x` is empty.
+   * @throws {TypeError} If element types or devices differ.
+   */
   min<D extends NumericDType>(
     x: DeviceBuffer<D>,
     out: DeviceBuffer<D>,
@@ -147,7 +190,13 @@ export class DeviceKernels {
     min(x, out, options);
   }
 
-  /** `out[0] = max x`; see {@linkcode max}. */
+  /**
+   * Computes `out[0] = max x`; NaN if an element is NaN.
+   *
+   * @param out One element of the same type.
+   * @throws {RangeError} If `x` is empty.
+   * @throws {TypeError} If element types or devices differ.
+   */
   max<D extends NumericDType>(
     x: DeviceBuffer<D>,
     out: DeviceBuffer<D>,
@@ -156,7 +205,12 @@ export class DeviceKernels {
     max(x, out, options);
   }
 
-  /** `out[0] = Σ x / n`; see {@linkcode mean}. */
+  /**
+   * Computes `out[0] = Σ x / n`; NaN for an empty buffer.
+   *
+   * @param out One element of any floating-point type.
+   * @throws {TypeError} If element types or devices do not fit.
+   */
   mean<D extends NumericDType>(
     x: DeviceBuffer<D>,
     out: DeviceBuffer<FloatingDType>,
@@ -165,7 +219,14 @@ export class DeviceKernels {
     mean(x, out, options);
   }
 
-  /** `out = [mean, variance]`; see {@linkcode moments}. */
+  /**
+   * Computes `out = [mean, variance]` in one pass by merging means and sums of squared deviations
+   * (Chan, Golub and LeVeque 1983); large means cost no digits.
+   *
+   * @param out Two elements of any floating-point type. The variance is NaN if n ≤ correction.
+   * @throws {TypeError} If element types or devices do not fit.
+   * @throws {RangeError} If the correction is negative or not a number.
+   */
   moments<D extends NumericDType>(
     x: DeviceBuffer<D>,
     out: DeviceBuffer<FloatingDType>,
@@ -174,7 +235,16 @@ export class DeviceKernels {
     moments(x, out, options);
   }
 
-  /** Counts elements in equally wide bins; see {@linkcode histogram}. */
+  /**
+   * Counts the elements of `x` in `counts.length` equally wide bins from `low` to `high`. Elements
+   * outside, and NaN, are not counted. The bin of an element is computed in double precision:
+   * `min(floor((x - low) * (bins / (high - low))), bins - 1)`.
+   *
+   * @param counts One element per bin; overwritten.
+   * @throws {TypeError} If element types or devices do not fit.
+   * @throws {RangeError} If there is no bin, the edges are not finite and in order, `counts` overlaps
+   * `x`, or `x` has 2^32 elements or more.
+   */
   histogram<D extends NumericDType>(
     x: DeviceBuffer<D>,
     counts: DeviceBuffer<"uint32">,
