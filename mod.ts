@@ -208,8 +208,7 @@ export { CompilerUnavailableError } from "./src/launch/compile/compiler_unavaila
 export type { Dimensions, LaunchConfig } from "./src/launch/launch_config.ts";
 export type { KernelParameter, KernelSignature } from "./src/launch/signature/signature.ts";
 export type { ScalarType, VectorType } from "./src/launch/signature/c_types.ts";
-export { readStructs } from "./src/launch/source/source_structs.ts";
-export type { StructReading } from "./src/launch/source/struct_reader.ts";
+export { readStructs } from "./src/launch/source/structs.ts";
 export {
   defineStruct,
   type FieldLayout,
@@ -264,11 +263,7 @@ export type {
   SignatureError,
   SignatureIn,
 } from "./src/launch/signature/signature_types.ts";
-export type {
-  DeviceMemory,
-  MemoryLocation,
-  ReadonlyDeviceMemory,
-} from "./src/launch/signature/device_memory.ts";
+export type { DeviceMemory, ReadonlyDeviceMemory } from "./src/launch/signature/device_memory.ts";
 export type { KernelAttributes } from "./src/ffi/native_kernel.ts";
 export {
   configureKernelCache,

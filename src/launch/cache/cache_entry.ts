@@ -11,7 +11,7 @@
 import type { CompiledImage, ImageFormat, KernelResources } from "../compile/compiler.ts";
 import type { DeclaredKernel, SourceDeclarations, UncompiledKernel } from "../module_contents.ts";
 import type { KernelParameter, KernelSignature } from "../signature/signature.ts";
-import { readableExpression } from "../source/overload_expression.ts";
+import { readableExpression } from "../source/kernels.ts";
 import { CACHE_SCHEMA } from "./cache_key.ts";
 import { concatenate } from "./digest.ts";
 import { magicOf, seal, SEAL_BYTES, unseal } from "./sealed_file.ts";

@@ -5,8 +5,7 @@
  */
 
 import { normalize } from "node:path";
-import { SourceLines } from "../source/source_lines.ts";
-import type { SourceContext } from "../source/source_context.ts";
+import { type SourceContext, SourceLines } from "../source/source_context.ts";
 import type { Diagnostic } from "./compile_error.ts";
 import type { CompileRequest } from "./compiler.ts";
 import { type DiagnosticFile, readDiagnostics } from "./diagnostics.ts";

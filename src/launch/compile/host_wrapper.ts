@@ -7,7 +7,7 @@
 
 import { KERNEL_HEADERS } from "../../ffi/build/host_toolchain.ts";
 import { rewriteDynamicShared } from "../source/dynamic_shared.ts";
-import { overloadIn, readableExpression } from "../source/overload_expression.ts";
+import { overloadIn, readableExpression } from "../source/kernels.ts";
 import type { SourceContext } from "../source/source_context.ts";
 import type { CompileRequest } from "./compiler.ts";
 

@@ -5,8 +5,8 @@
  * @module
  */
 
-import { type Directive, readDirective } from "../source/macros.ts";
-import { tokenize } from "../source/tokens.ts";
+import { type Directive, readDirective } from "../source/preprocessor.ts";
+import { tokenize } from "../signature/tokens.ts";
 import { includeDirectives } from "./include_directives.ts";
 
 /** A name that leads to no file of its own. */

@@ -7,16 +7,6 @@
 import { bytesPerElement, type DType, isDType } from "../../memory/dtype.ts";
 import type { Stream } from "../../stream/stream.ts";
 
-/** The device that memory lies on, as far as a launch needs to know it. */
-export interface MemoryLocation {
-  /** The library that drives the device; devices of different libraries are never the same. */
-  readonly library: object;
-  /** The device's number in that library. */
-  readonly ordinal: number;
-  /** The device's name in messages: `cuda:0`. */
-  readonly label: string;
-}
-
 /**
  * Typed device memory that a kernel may read: the argument of a parameter such as `const float*`.
  *
@@ -24,7 +14,14 @@ export interface MemoryLocation {
  */
 export interface ReadonlyDeviceMemory<D extends DType = DType> {
   /** The device it lies on. */
-  readonly context: MemoryLocation;
+  readonly context: {
+    /** The library that drives the device; devices of different libraries are never the same. */
+    readonly library: object;
+    /** The device's number in that library. */
+    readonly ordinal: number;
+    /** The device's name in messages: `cuda:0`. */
+    readonly label: string;
+  };
   /** The element type. */
   readonly dtype: D;
   /** The address of the first element in bytes; 0 when there is none. */
@@ -51,6 +48,9 @@ export interface DeviceMemory<D extends DType = DType> extends ReadonlyDeviceMem
   /** Never set, or `false`: kernels may write it. */
   readonly readOnly?: false;
 }
+
+/** A device, as far as a launch needs to know it. */
+export type MemoryLocation = ReadonlyDeviceMemory["context"];
 
 /** Whether a value is device memory, of any element type and device. */
 export function isDeviceMemory(value: unknown): value is ReadonlyDeviceMemory {

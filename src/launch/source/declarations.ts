@@ -1,167 +1,136 @@
 /**
- * A source as a list of declarations: those of its namespaces and of `extern "C"` blocks, and those
- * in classes. Function bodies and initialisers are not looked into.
+ * A source as a list of declarations: those of namespaces and of `extern "C"` blocks, and those in
+ * classes. Function bodies and initialisers are opaque.
  *
  * @module
  */
 
-import type { ActiveToken } from "./active_tokens.ts";
-import { closingAngle, matchBrackets, NONE } from "./brackets.ts";
-import { readDeclaration } from "./declaration_reader.ts";
-
-/** What a declaration declares. */
-export type DeclarationKind =
-  | "function"
-  | "class"
-  | "variable"
-  /** `using` and `typedef`. */
-  | "alias"
-  /** Everything else: `enum`, `static_assert`, what a macro makes. */
-  | "other";
+import { ATTRIBUTE_WORDS } from "../signature/c_types.ts";
+import { matchBrackets, NONE } from "../signature/tokens.ts";
+import type { ActiveToken, MacroTable } from "./preprocessor.ts";
 
 /** A declaration. Positions are those of tokens. */
 export interface Declaration {
-  /** What it declares. */
-  readonly kind: DeclarationKind;
-  /** Its first token: that of `template` or `extern "C"` where it has them. */
+  /** An `alias` is `using` or `typedef`; `other` is `enum`, `static_assert` or a macro's call. */
+  readonly kind: "function" | "class" | "variable" | "alias" | "other";
+  /** Its first token: that of `template` or `extern "C"` if it has them. */
   readonly first: number;
   /** The first token behind template heads. */
   readonly head: number;
   /** Its last token: `;` or `}`. */
   readonly last: number;
-  /** The `{` of a function's or class's body; {@linkcode NONE} where it has none. */
+  /** The `{` of a function's or class's body, or {@linkcode NONE}. */
   readonly body: number;
-  /** The `(` of a function's parameters; {@linkcode NONE} where it is no function. */
+  /** The `(` of a function's parameters, or {@linkcode NONE}. */
   readonly parameters: number;
-  /** The `=` or `{` of a variable's initialiser; {@linkcode NONE} where it has none. */
+  /** The `=` or `{` of a variable's initialiser, or {@linkcode NONE}. */
   readonly initialiser: number;
-  /** How many template heads it has, `template <>` included. */
+  /** The number of template heads, `template <>` included. */
   readonly templateHeads: number;
   /** Whether it has a template head with parameters. */
   readonly isTemplate: boolean;
-  /** Whether it is `template` without parameters: an instantiation. */
+  /** Whether it is `template` without parameters. */
   readonly isInstantiation: boolean;
-  /** The named namespaces that it lies in, outermost first. */
+  /** The named namespaces around it, outermost first. */
   readonly namespaces: readonly string[];
 }
 
 /** A source that has been cut into declarations. */
 export interface DeclarationList {
-  /** Its tokens. */
   readonly tokens: readonly ActiveToken[];
-  /** The bracket that belongs to each token. */
+  /** The position of each bracket's partner. */
   readonly partners: Int32Array;
-  /** Its declarations in order. */
+  /** The declarations in order. */
   readonly declarations: readonly Declaration[];
 }
 
-/** A namespace or `extern "C"` block that is open. */
-interface Scope {
-  /** The names that it adds. */
-  readonly names: readonly string[];
-  /** Its `}`, or the end of the source. */
-  readonly end: number;
-}
+/** The maximum nesting of namespaces. */
+const MAX_SCOPES = 256;
 
-/** Namespaces in each other deeper than compilers go are not looked into. */
-const DEEPEST_SCOPE = 256;
+/** Words before brackets that hold no parameters. */
+const ATTRIBUTES: ReadonlySet<string> = new Set([
+  ...ATTRIBUTE_WORDS,
+  ..."__attribute __declspec decltype __typeof__ noexcept throw explicit asm __asm__ requires"
+    .split(" "),
+]);
+
+/** Words that may follow a function's parameters. */
+const AFTER_PARAMETERS: ReadonlySet<string> = new Set(
+  ("const volatile noexcept override final throw try requires __attribute__ asm __asm__ " +
+    "__launch_bounds__").split(" "),
+);
+
+const CLASS_KEYS: ReadonlySet<string> = new Set(["class", "struct", "union"]);
 
 /** Cuts tokens into declarations. */
 export function readDeclarations(tokens: readonly ActiveToken[]): DeclarationList {
   const partners = matchBrackets(tokens);
-  return { tokens, partners, declarations: new ScopeReader(tokens, partners).read() };
+  const list: DeclarationList & { declarations: Declaration[] } = {
+    tokens,
+    partners,
+    declarations: [],
+  };
+  const scopes: { readonly names: readonly string[]; readonly end: number }[] = [];
+  let namespaces: readonly string[] = [];
+  for (let at = 0; at < tokens.length;) {
+    if (scopes.at(-1)?.end === at) {
+      scopes.pop();
+      namespaces = scopes.flatMap(({ names }) => names);
+      at++;
+    } else if (tokens[at]!.text === ";" || tokens[at]!.text === "}") at++;
+    else {
+      const scope = scopes.length < MAX_SCOPES ? scopeAt(list, at) : undefined;
+      if (scope === undefined) {
+        const end = scopes.at(-1)?.end ?? tokens.length;
+        const declaration = readDeclaration(list, at, end, namespaces);
+        list.declarations.push(declaration);
+        at = declaration.last + 1;
+      } else {
+        const close = partners[scope.brace]!;
+        scopes.push({ names: scope.names, end: close === NONE ? tokens.length : close });
+        namespaces = [...namespaces, ...scope.names];
+        at = scope.brace + 1;
+      }
+    }
+  }
+  return list;
 }
 
-class ScopeReader {
-  readonly #tokens: readonly ActiveToken[];
-  readonly #partners: Int32Array;
-  readonly #scopes: Scope[] = [];
-  #namespaces: readonly string[] = [];
-  #at = 0;
-
-  constructor(tokens: readonly ActiveToken[], partners: Int32Array) {
-    this.#tokens = tokens;
-    this.#partners = partners;
+/** The `namespace` or `extern "C"` block that begins at a token. */
+function scopeAt(
+  { tokens, partners }: DeclarationList,
+  start: number,
+): { readonly names: readonly string[]; readonly brace: number } | undefined {
+  const textAt = (at: number) => tokens[at]?.text ?? "";
+  if (textAt(start) === "extern" && /^"C(?:\+\+)?"$/.test(textAt(start + 1))) {
+    return textAt(start + 2) === "{" ? { names: [], brace: start + 2 } : undefined;
   }
-
-  read(): Declaration[] {
-    const declarations: Declaration[] = [];
-    while (this.#at < this.#tokens.length) {
-      if (this.#leaveScope() || this.#text(0) === ";" || this.#text(0) === "}") {
-        this.#at++;
-        continue;
-      }
-      if (this.#enterScope()) continue;
-      const end = this.#scopes.at(-1)?.end ?? this.#tokens.length;
-      const declaration = readDeclaration(
-        this.#tokens,
-        this.#partners,
-        this.#at,
-        end,
-        this.#namespaces,
-      );
-      declarations.push(declaration);
-      this.#at = declaration.last + 1;
-    }
-    return declarations;
+  let at = textAt(start) === "inline" ? start + 1 : start;
+  if (textAt(at) !== "namespace") return undefined;
+  const names: string[] = [];
+  for (at++; textAt(at) !== "{"; at++) {
+    const { kind, text } = tokens[at] ?? { kind: "sign", text: "" };
+    if (kind === "word") {
+      if (text !== "inline" && !text.startsWith("__")) names.push(text);
+    } else if (/^[([]$/.test(text) && partners[at] !== NONE) at = partners[at]!;
+    // An alias, or no namespace at all.
+    else if (text !== "::") return undefined;
   }
-
-  #text(offset: number): string {
-    return this.#tokens[this.#at + offset]?.text ?? "";
-  }
-
-  #leaveScope(): boolean {
-    if (this.#scopes.at(-1)?.end !== this.#at) return false;
-    this.#scopes.pop();
-    this.#namespaces = this.#scopes.flatMap(({ names }) => names);
-    return true;
-  }
-
-  /** Goes into the `namespace` or `extern "C"` block that begins here. */
-  #enterScope(): boolean {
-    if (this.#scopes.length === DEEPEST_SCOPE) return false;
-    if (this.#text(0) === "extern" && /^"C(?:\+\+)?"$/.test(this.#text(1))) {
-      return this.#text(2) === "{" && this.#open(2, []);
-    }
-    const inline = this.#text(0) === "inline" ? 1 : 0;
-    if (this.#text(inline) !== "namespace") return false;
-    const names: string[] = [];
-    let offset = inline + 1;
-    while (this.#text(offset) !== "{") {
-      const { kind, text } = this.#tokens[this.#at + offset] ?? { kind: "sign", text: "" };
-      const partner = this.#partners[this.#at + offset]!;
-      const bracketed = (text === "(" || text === "[") && partner !== NONE;
-      // An alias, or no namespace at all.
-      if (kind !== "word" && text !== "::" && !bracketed) return false;
-      if (kind === "word" && text !== "inline" && !text.startsWith("__")) names.push(text);
-      offset = bracketed ? partner - this.#at + 1 : offset + 1;
-    }
-    return this.#open(offset, names);
-  }
-
-  #open(offset: number, names: readonly string[]): true {
-    const brace = this.#at + offset;
-    const end = this.#partners[brace]!;
-    this.#scopes.push({ names, end: end === NONE ? this.#tokens.length : end });
-    this.#namespaces = [...this.#namespaces, ...names];
-    this.#at = brace + 1;
-    return true;
-  }
+  return { names, brace: at };
 }
 
 /** The declarations in a class's body. */
-export function membersOf(list: DeclarationList, owner: Declaration): Declaration[] {
+export function membersOf(list: DeclarationList, { body, namespaces }: Declaration): Declaration[] {
   const { tokens, partners } = list;
   const members: Declaration[] = [];
-  if (owner.body === NONE || partners[owner.body] === NONE) return members;
-  const end = partners[owner.body]!;
-  let at = owner.body + 1;
-  while (at < end) {
+  if (body === NONE || partners[body] === NONE) return members;
+  const end = partners[body]!;
+  for (let at = body + 1; at < end;) {
     const { text } = tokens[at]!;
     if (text === ";" || text === "}") at++;
     else if (/^(?:public|protected|private)$/.test(text) && tokens[at + 1]?.text === ":") at += 2;
     else {
-      const member = readDeclaration(tokens, partners, at, end, owner.namespaces);
+      const member = readDeclaration(list, at, end, namespaces);
       members.push(member);
       at = member.last + 1;
     }
@@ -169,23 +138,325 @@ export function membersOf(list: DeclarationList, owner: Declaration): Declaratio
   return members;
 }
 
-/** Where the template heads that begin at a token end, and what they are. */
-export function readTemplateHeads(
-  tokens: readonly ActiveToken[],
-  partners: Int32Array,
-  start: number,
+// ---- One declaration -----------------------------------------------------------------------------
+
+/** Reads the declaration that begins at a token and ends before `end`, in linear time. */
+function readDeclaration(
+  list: DeclarationList,
+  first: number,
   end: number,
-): { head: number; count: number; isTemplate: boolean; isInstantiation: boolean } {
-  let [head, count, isTemplate] = [start, 0, false];
+  namespaces: readonly string[],
+): Declaration {
+  const { tokens, partners } = list;
+  let [head, templateHeads, isTemplate] = [first, 0, false];
   while (tokens[head]?.text === "template" && tokens[head + 1]?.text === "<") {
-    const close = closingAngle(tokens, partners, head + 1, end);
-    if (close === NONE) break;
-    count++;
+    const close = partners[head + 1]!;
+    if (close === NONE || close >= end) break;
+    templateHeads++;
     isTemplate ||= close > head + 2;
     head = close + 1;
   }
   const extern = tokens[head]?.text === "extern" ? 1 : 0;
   const isInstantiation = tokens[head + extern]?.text === "template" &&
     tokens[head + extern + 1]?.text !== "<";
-  return { head, count, isTemplate, isInstantiation };
+  const parts = new DeclarationReader(list, first, head, end).read();
+  return { ...parts, first, head, templateHeads, isTemplate, isInstantiation, namespaces };
+}
+
+class DeclarationReader {
+  readonly #tokens: readonly ActiveToken[];
+  readonly #partners: Int32Array;
+  readonly #first: number;
+  readonly #head: number;
+  readonly #end: number;
+  #at: number;
+  #parameters = NONE;
+  #initialiser = NONE;
+  #body = NONE;
+  #isClass = false;
+  #isEnum = false;
+  #inBaseClause = false;
+  #inMemberInitialisers = false;
+
+  constructor({ tokens, partners }: DeclarationList, first: number, head: number, end: number) {
+    this.#tokens = tokens;
+    this.#partners = partners;
+    this.#first = first;
+    this.#head = this.#at = head;
+    this.#end = end;
+  }
+
+  read(): Pick<Declaration, "kind" | "last" | "body" | "parameters" | "initialiser"> {
+    const last = this.#macroCall() ?? this.#findLast();
+    return {
+      kind: this.#kind(last),
+      last,
+      body: this.#body,
+      parameters: this.#parameters,
+      initialiser: this.#initialiser,
+    };
+  }
+
+  #text(position: number): string {
+    return position < this.#end ? this.#tokens[position]?.text ?? "" : "";
+  }
+
+  #isWord(position: number): boolean {
+    return position >= 0 && position < this.#end && this.#tokens[position]!.kind === "word";
+  }
+
+  /** The end of a macro's call that stands by itself, without a semicolon. */
+  #macroCall(): number | undefined {
+    const open = this.#at + 1;
+    if (!this.#isWord(this.#at) || this.#text(open) !== "(") return undefined;
+    const close = this.#partners[open]!;
+    const isCall = close !== NONE && !ATTRIBUTES.has(this.#text(this.#at)) &&
+      this.#isWord(close + 1) && !AFTER_PARAMETERS.has(this.#text(close + 1));
+    return isCall ? close : undefined;
+  }
+
+  #findLast(): number {
+    while (this.#at < this.#end) {
+      const at = this.#at;
+      const text = this.#text(at);
+      if (text === ";") return at;
+      if (text === "{" || text === "(" || text === "[") {
+        const close = this.#partners[at]!;
+        const isOpen = close === NONE || close >= this.#end;
+        this.#at = isOpen ? at + 1 : close + 1;
+        if (text === "(") this.#round(at);
+        else if (text === "{" && this.#endsWithBrace(at, isOpen ? this.#end - 1 : close)) {
+          return this.#at - 1;
+        }
+        continue;
+      }
+      if (CLASS_KEYS.has(text)) this.#isClass = true;
+      else if (text === "enum") this.#isEnum = true;
+      else if (text === "=" && this.#initialiser === NONE && this.#text(at - 1) !== "operator") {
+        this.#initialiser = at;
+      } else if (text === ":" && this.#parameters !== NONE) this.#inMemberInitialisers = true;
+      else if (text === ":" && this.#isClass) this.#inBaseClause = true;
+      this.#at++;
+    }
+    return this.#end - 1;
+  }
+
+  /** Notes brackets that may hold the parameters. */
+  #round(at: number): void {
+    if (this.#parameters !== NONE || this.#initialiser !== NONE || this.#inBaseClause) return;
+    const before = this.#text(at - 1);
+    // The first brackets of operator() are its name.
+    if (before === "operator" || ATTRIBUTES.has(before) || at === this.#first) return;
+    const next = this.#text(this.#at);
+    if (this.#isWord(this.#at) && !AFTER_PARAMETERS.has(next)) return;
+    // The parameters of (*pointer)(…) and (f)(…) follow.
+    if (next !== "(") this.#parameters = at;
+  }
+
+  /** Whether the declaration ends with these braces. */
+  #endsWithBrace(at: number, last: number): boolean {
+    this.#at = last + 1;
+    if (this.#initialiser !== NONE) return false;
+    if (this.#parameters !== NONE) {
+      const before = this.#text(at - 1);
+      // Member initialisers may have braces too: `: a{1}, b(2) {`.
+      const isInitialiser = this.#inMemberInitialisers && before !== "try" &&
+        (this.#isWord(at - 1) || before === ">");
+      if (isInitialiser) return false;
+      if (this.#body === NONE) this.#body = at;
+      this.#inMemberInitialisers &&= this.#text(last + 1) !== "catch";
+      return this.#text(last + 1) !== "catch";
+    }
+    if (this.#isClass || this.#isEnum) {
+      if (this.#body === NONE) this.#body = at;
+      return false;
+    }
+    this.#initialiser = at;
+    return !/^[;,=]$/.test(this.#text(last + 1));
+  }
+
+  #kind(last: number): Declaration["kind"] {
+    const word = this.#text(this.#head);
+    if (word === "using" || word === "typedef") return "alias";
+    if (word === "static_assert" || word === "namespace") return "other";
+    if (this.#parameters !== NONE) {
+      // The brackets of `float3 origin(0, 0, 0);` hold values.
+      const value = this.#tokens[this.#parameters + 1];
+      const isValue = value?.kind === "number" || value?.kind === "string" || value?.text === "-";
+      return isValue && this.#body === NONE ? "variable" : "function";
+    }
+    if (this.#isEnum) return "other";
+    const isForward = last - this.#head <= 2 && CLASS_KEYS.has(word);
+    if (this.#isClass && (this.#body !== NONE || isForward)) return "class";
+    return this.#text(last) === ")" ? "other" : "variable";
+  }
+}
+
+// ---- Names and declarators -----------------------------------------------------------------------
+
+/** The declared name; empty if there is no plain one. */
+export function declaredName({ tokens }: DeclarationList, declaration: Declaration): string {
+  const { kind, head, body, parameters, initialiser, last } = declaration;
+  if (parameters !== NONE) return wordAt(tokens[parameters - 1]);
+  if (kind === "class" || tokens[head]?.text === "enum") {
+    const words = tokens.slice(head + 1, body === NONE ? last : body);
+    const end = words.findIndex(({ text }) => text === ":" || text === "<" || text === "final");
+    return wordAt(
+      words.slice(0, end < 0 ? undefined : end).findLast((part) => wordAt(part) !== ""),
+    );
+  }
+  if (kind === "alias" && tokens[head + 2]?.text === "=") return wordAt(tokens[head + 1]);
+  let at = (initialiser === NONE ? last : initialiser) - 1;
+  while (tokens[at]?.text === "]" && at > head) {
+    while (at > head && tokens[at]!.text !== "[") at--;
+    at--;
+  }
+  return at > head ? wordAt(tokens[at]) : "";
+}
+
+function wordAt(token: ActiveToken | undefined): string {
+  return token?.kind === "word" ? token.text : "";
+}
+
+/** One name of a declaration, such as `*b[2]` of `int a, *b[2];`. */
+export interface Declarator {
+  /** The tokens before the name, attributes left out; of the first one also the type. */
+  readonly before: readonly ActiveToken[];
+  readonly name: ActiveToken | undefined;
+  /** The tokens of each extent. */
+  readonly extents: readonly (readonly ActiveToken[])[];
+  /** The sign that ends it: `,` or `;`, or that of an initialiser or a bit-field. */
+  readonly end: string;
+}
+
+/** The declarators between two tokens, the last of which ends them. */
+export function declaratorsOf(
+  { tokens, partners }: DeclarationList,
+  first: number,
+  last: number,
+): Declarator[] {
+  const found: Declarator[] = [];
+  let before: ActiveToken[] = [];
+  let extents: (readonly ActiveToken[])[] = [];
+  let end = "";
+  for (let at = first; at <= last; at++) {
+    const token = tokens[at]!;
+    const { text, kind } = token;
+    const close = Math.max(at, Math.min(partners[at]!, last - 1));
+    if (text === "," || text === ";" || at === last) {
+      const name = before.at(-1)?.kind === "word" ? before.pop() : undefined;
+      found.push({ before, name, extents, end: end || text });
+      [before, extents, end] = [[], [], ""];
+    } else if (ATTRIBUTES.has(text) && partners[at + 1]! > at) at = partners[at + 1]!;
+    else if (end === "" && /^[={(:]$/.test(text)) end = text;
+    else if (end === "" && text === "[") extents.push(tokens.slice(at + 1, close));
+    else if (end === "") {
+      const part = text === "<" ? close : at;
+      for (let next = at; next <= part; next++) before.push(tokens[next]!);
+    }
+    if (kind === "sign" && /^[[({<]$/.test(text)) at = close;
+  }
+  return found;
+}
+
+/** The types that a source renames: `using real = float;`, `typedef unsigned int word;`. */
+export function typeAliases({ tokens, declarations }: DeclarationList): Map<string, string> {
+  const types = new Map<string, string>();
+  const ambiguous = new Set<string>();
+  for (const { kind, isTemplate, head, last } of declarations) {
+    if (kind !== "alias" || isTemplate) continue;
+    const words = tokens.slice(head + 1, last);
+    const isUsing = tokens[head]!.text === "using";
+    if (isUsing && words.splice(1, 1)[0]?.text !== "=") continue;
+    const name = wordAt(isUsing ? words.shift() : words.pop());
+    const isPlain = words.every((word) => word.kind === "word" && word.text !== name);
+    const isType = /^(?:struct|class|union|enum|typename)$/.test(words[0]?.text ?? "struct");
+    if (name === "" || !isPlain || isType) continue;
+    const type = words.map(({ text }) => text).join(" ");
+    if ((types.get(name) ?? type) !== type) ambiguous.add(name);
+    types.set(name, type);
+  }
+  for (const name of ambiguous) types.delete(name);
+  return types;
+}
+
+/** The names of a source's namespaces and of their declarations. */
+export class DeclaredNames {
+  readonly #names = new Set<string>();
+  /** The unqualified names: most words of a source are none of them. */
+  readonly #plain = new Set<string>();
+
+  /** Collects the names; those outside of namespaces are the same from everywhere. */
+  constructor(list: DeclarationList) {
+    for (const declaration of list.declarations) {
+      const { namespaces } = declaration;
+      if (namespaces.length === 0) continue;
+      for (let depth = namespaces.length; depth > 0; depth--) {
+        const name = namespaces.slice(0, depth).join("::");
+        // The namespaces around a known one are known.
+        if (this.#names.has(name)) break;
+        this.#names.add(name);
+        this.#plain.add(namespaces[depth - 1]!);
+      }
+      const name = declaredName(list, declaration);
+      this.#names.add([...namespaces, name].join("::"));
+      this.#plain.add(name);
+    }
+  }
+
+  /** The name outside of all namespaces of a word that stands in some. */
+  qualified(word: string, namespaces: readonly string[]): string {
+    if (!this.#plain.has(word)) return word;
+    for (let depth = namespaces.length; depth > 0; depth--) {
+      const candidate = [...namespaces.slice(0, depth), word].join("::");
+      if (this.#names.has(candidate)) return candidate;
+    }
+    return word;
+  }
+}
+
+// ---- Annotations ---------------------------------------------------------------------------------
+
+/** The words before a declaration's name: its target and storage. */
+export interface Annotations {
+  /** These words, macros replaced. */
+  readonly words: ReadonlySet<string>;
+  /** Whether it is for devices. */
+  readonly isForDevice: boolean;
+  /** Whether one of the words may be a macro of an unseen header. */
+  readonly isDoubtful: boolean;
+}
+
+/** Reserved words that are no macros. */
+const KNOWN_WORD = new RegExp(
+  "^__(?:attribute|extension|inline|restrict|volatile|const|signed|asm|typeof|int128|half|nv_|" +
+    "launch_bounds|(?:global|device|host|constant|managed|shared|forceinline|noinline|inline_hint|" +
+    "align|maxnreg|cluster_dims|block_size|grid_constant|builtin_align)__$)",
+);
+const MACRO_NAME = /^(?:[A-Z][A-Z0-9_]*|__\w+)$/;
+const DEVICE_WORDS = ["__global__", "__device__", "__constant__", "__managed__", "__shared__"];
+
+/** Reads the words before a declaration's name, but those in brackets. */
+export function annotationsOf(
+  { tokens, partners }: DeclarationList,
+  { head, parameters, body, initialiser, last }: Declaration,
+  macros: MacroTable,
+): Annotations {
+  const words = new Set<string>();
+  let isDoubtful = false;
+  const ends = [parameters, body, initialiser].filter((position) => position !== NONE);
+  const end = Math.min(...ends, tokens[last]?.text === ";" ? last : last + 1);
+  for (let at = head; at < end; at++) {
+    const { kind, text } = tokens[at]!;
+    if (partners[at]! > at && partners[at]! < end) at = partners[at]!;
+    if (kind !== "word") continue;
+    const expanded = macros.expand(text);
+    for (const word of expanded.split(" ")) words.add(word);
+    const macro = macros.look(text);
+    isDoubtful ||= expanded === text && at < end - 1 && (
+      macro === "function" ||
+      macro === "unknown" && MACRO_NAME.test(text) && !KNOWN_WORD.test(text)
+    );
+  }
+  return { words, isDoubtful, isForDevice: DEVICE_WORDS.some((word) => words.has(word)) };
 }

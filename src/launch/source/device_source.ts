@@ -1,43 +1,55 @@
 /**
  * A kernel source as devices need it: its kernels and variables, and the text without host code.
  *
+ * The rule is CUDA's own: a function that is neither `__global__`, `__device__` nor `constexpr` is
+ * for hosts, and so is a variable that is neither of the device nor constant. A class is for hosts
+ * if it names what only hosts have outside of its host functions.
+ *
  * @module
  */
 
 import { CompileError, type Diagnostic } from "../compile/compile_error.ts";
-import type { IncludeDirective } from "./active_tokens.ts";
-import { blank, type BlankRange } from "./blanking.ts";
-import { findHostCode, type HostCode, type SourceProblem, type Unannotated } from "./host_code.ts";
-import { isHostHeader } from "./host_names.ts";
-import { type KernelDeclaration, kernelsOf } from "./kernels.ts";
+import { NONE, type Token } from "../signature/tokens.ts";
+import { annotationsOf, type Declaration, declaredName, membersOf } from "./declarations.ts";
+import { hostNameAt, isHostHeader } from "./host_names.ts";
 import {
-  readSource,
-  type SourceContext,
-  type SourceSurroundings,
-  withMacrosExpanded,
-} from "./source_context.ts";
-import { type VariableDeclaration, variablesOf } from "./variables.ts";
+  type KernelDeclaration,
+  kernelsOf,
+  type VariableDeclaration,
+  variablesOf,
+} from "./kernels.ts";
+import { readDirective } from "./preprocessor.ts";
+import { readSource, type SourceContext, type SourceSurroundings } from "./source_context.ts";
 
-/** What is known of a source besides its text. */
+/** Options of {@linkcode readDeviceSource}. */
 export interface SourceOptions extends SourceSurroundings {
-  /** What messages call it. */
+  /** The source's name in messages. */
   readonly name: string;
-  /** For whom functions without `__device__` or `__global__` are; for hosts unless said. */
-  readonly unannotated?: Unannotated;
+  /** The target of functions and variables without annotation: hosts by default. */
+  readonly unannotated?: "host" | "device";
+}
+
+/** A declaration that was left out. */
+export interface HostCode {
+  /** Its name; empty if it has none. */
+  readonly name: string;
+  /** Its first line, from 1. */
+  readonly line: number;
+  /** Its first token. */
+  readonly first: number;
+  /** Its last token. */
+  readonly last: number;
 }
 
 /** A source for devices. */
 export interface DeviceSource {
-  /**
-   * The kernels that it defines or instantiates, in order: those that the compiler may not see,
-   * templates, and those that share a name among them, and marked.
-   */
+  /** The kernels that it defines or instantiates, in order. */
   readonly kernels: readonly KernelDeclaration[];
   /** The `__device__`, `__constant__` and `__managed__` variables that it certainly defines. */
   readonly variables: readonly VariableDeclaration[];
-  /** What was left out. */
+  /** The declarations that were left out. */
   readonly hostCode: readonly HostCode[];
-  /** The source, host code replaced by spaces: every line and column is where it was. */
+  /** The source, host code replaced by spaces: every line and column stays in place. */
   readonly text: string;
 }
 
@@ -61,33 +73,33 @@ export interface DeviceSource {
  * ```
  */
 export function readDeviceSource(source: string, options: SourceOptions): DeviceSource {
-  const { name, headers = new Map(), unannotated = "host" } = options;
+  const { name, headers, unannotated = "host" } = options;
   const context = readSource(source, options);
-  const { skipped, problems } = findHostCode(context, unannotated);
-  if (problems.length > 0) throw problemError(name, context, problems);
-  const { tokens, includes } = context.active;
-  const ranges: BlankRange[] = skipped.map(({ first, last }) => ({
+  const finder = new HostCodeFinder(context, unannotated);
+  finder.run();
+  if (finder.problems.length > 0) throw problemError(name, context, finder.problems);
+  const { tokens } = context.list;
+  const ranges: BlankRange[] = finder.skipped.map(({ first, last }) => ({
     start: tokens[first]!.start,
     end: tokens[last]!.end,
+    keepsDirectives: true,
   }));
-  ranges.push(...hostIncludes(includes, headers));
-  const expanded = withMacrosExpanded(context);
+  for (const { header, token: { start, end } } of context.includes) {
+    if (!isHostHeader(header) || headers?.has(header)) continue;
+    ranges.push({ start, end, keepsDirectives: false });
+  }
   return {
-    kernels: kernelsOf(expanded),
-    variables: variablesOf(expanded),
-    hostCode: skipped,
+    kernels: kernelsOf(context),
+    variables: variablesOf(context),
+    hostCode: finder.skipped,
     text: blank(source, context.allTokens, ranges),
   };
 }
 
-/** The lines that include what only hosts have. */
-function hostIncludes(
-  includes: readonly IncludeDirective[],
-  headers: ReadonlyMap<string, string>,
-): BlankRange[] {
-  return includes
-    .filter(({ header }) => isHostHeader(header) && !headers.has(header))
-    .map(({ token: { start, end } }) => ({ start, end, directive: true }));
+interface SourceProblem {
+  readonly message: string;
+  /** The position of its token. */
+  readonly at: number;
 }
 
 function problemError(
@@ -95,42 +107,211 @@ function problemError(
   { list, lines }: SourceContext,
   problems: readonly SourceProblem[],
 ): CompileError {
-  const diagnostics = problems.map(({ message, token }): Diagnostic => {
-    const { start } = list.tokens[token]!;
+  const diagnostics = problems.map(({ message, at }): Diagnostic => {
+    const { start } = list.tokens[at]!;
     const line = lines.lineOf(start);
-    const text = lines.textOf(line);
-    return {
-      severity: "error",
-      message,
-      file: name,
-      line,
-      column: lines.columnOf(start),
-      ...(text === undefined ? {} : { text }),
-    };
+    const column = lines.columnOf(start);
+    return { severity: "error", message, file: name, line, column, text: lines.textOf(line)! };
   });
   return new CompileError(name, "Gridstride", diagnostics, "");
 }
 
-/**
- * An error of a compiler in which messages that name what was left out as host code say so.
- *
- * @param hostCode What {@linkcode readDeviceSource} left out.
- */
+/** Adds to messages of a compiler that name host code that it was left out. */
 export function explainHostCode(error: CompileError, hostCode: readonly HostCode[]): CompileError {
-  let isExplained = false;
   const byName = new Map(hostCode.map((skipped) => [skipped.name, skipped]));
   const diagnostics = error.diagnostics.map((diagnostic): Diagnostic => {
-    if (diagnostic.severity !== "error") return diagnostic;
-    const names = [...diagnostic.message.matchAll(/['"‘“]([\w$]+)['"’”]/g)].map(([, name]) =>
-      name!
-    );
-    const skipped = names.map((name) => byName.get(name)).find((found) => found !== undefined);
-    if (skipped === undefined) return diagnostic;
-    isExplained = true;
+    const skipped = [...diagnostic.message.matchAll(/['"‘“]([\w$]+)['"’”]/g)]
+      .map(([, name]) => byName.get(name!)).find((found) => found !== undefined);
+    if (diagnostic.severity !== "error" || skipped === undefined) return diagnostic;
     const message = `${diagnostic.message} (${skipped.name}, line ${skipped.line}, is host code, ` +
       "which is left out: a function for devices is __device__)";
     return { ...diagnostic, message };
   });
-  if (!isExplained) return error;
-  return new CompileError(error.source, error.compiler, diagnostics, error.log);
+  const isExplained = diagnostics.some((diagnostic, index) =>
+    diagnostic !== error.diagnostics[index]
+  );
+  return isExplained
+    ? new CompileError(error.source, error.compiler, diagnostics, error.log)
+    : error;
+}
+
+// ---- Host code -----------------------------------------------------------------------------------
+
+/** The maximum nesting of classes. */
+const MAX_CLASSES = 64;
+
+class HostCodeFinder {
+  /** The declarations that are left out, in order. */
+  readonly skipped: HostCode[] = [];
+  /** Host code that can neither be left out nor compiled. */
+  readonly problems: SourceProblem[] = [];
+  readonly #context: SourceContext;
+  readonly #unannotated: "host" | "device";
+  /** Classes and aliases that were left out. */
+  readonly #hostTypes = new Set<string>();
+  #usesStandard = false;
+
+  constructor(context: SourceContext, unannotated: "host" | "device") {
+    this.#context = context;
+    this.#unannotated = unannotated;
+  }
+
+  run(): void {
+    const { declarations, tokens } = this.#context.list;
+    // C++ declares names before their use: one pass finds all that depends on host types.
+    for (const declaration of declarations) {
+      const words = tokens.slice(declaration.head, declaration.head + 4);
+      this.#usesStandard ||= words.map(({ text }) => text).join(" ") === "using namespace std ;";
+      if (declaration.kind === "class") this.#class(declaration, 0);
+      else if (this.#isWhole(declaration) && this.#isHostCode(declaration)) this.#skip(declaration);
+    }
+    // A launch that is left stands where no kernel can be launched.
+    this.#find(0, tokens.length - 1, 0, (at) => {
+      if (this.#text(at) !== "<<<") return undefined;
+      const message = "a kernel cannot be launched here, in code for devices: launch it from " +
+        "TypeScript with kernel.launch()";
+      this.problems.push({ message, at });
+      return undefined;
+    });
+  }
+
+  #text(at: number): string {
+    return this.#context.list.tokens[at]?.text ?? "";
+  }
+
+  /** Whether the source does not end inside: the compiler reports that. */
+  #isWhole({ body, last }: Declaration): boolean {
+    if (body !== NONE && this.#context.list.partners[body] === NONE) return false;
+    return this.#text(last) === ";" || this.#text(last) === "}";
+  }
+
+  #isHostCode(declaration: Declaration): boolean {
+    const { list, macros } = this.#context;
+    const { kind, namespaces, parameters, first, last, isInstantiation } = declaration;
+    const { words, isForDevice, isDoubtful } = annotationsOf(list, declaration, macros);
+    if (isForDevice) return false;
+    const isCommon = isDoubtful || words.has("constexpr") || this.#unannotated === "device";
+    if (kind === "function") {
+      if (namespaces.length === 0 && this.#text(parameters - 1) === "main") return true;
+      if (!isCommon && !words.has("consteval")) return true;
+    } else if (kind === "variable") {
+      if (!isCommon && !words.has("const") && !isInstantiation) return true;
+    } else return this.#hostName(first, last) !== undefined;
+    const launches = this.#find(
+      first,
+      last,
+      this.skipped.length,
+      (at) => this.#text(at) === "<<<" ? "<<<" : undefined,
+    );
+    return launches !== undefined || this.#hostName(first, last) !== undefined;
+  }
+
+  /** Leaves out a class's host functions, or the whole class if host code remains. */
+  #class(declaration: Declaration, depth: number): void {
+    const { list, macros } = this.#context;
+    const members = depth < MAX_CLASSES ? membersOf(list, declaration) : [];
+    const before = this.skipped.length;
+    for (const member of members) {
+      if (member.kind === "class") this.#class(member, depth + 1);
+      else if (member.kind === "function" && this.#isHostCode(member)) {
+        // A mere declaration may be defined for devices further down; a defaulted one is for both.
+        const isHost = member.body !== NONE ||
+          this.#hostName(member.first, member.last) !== undefined;
+        if (isHost) this.#skip(member);
+      }
+    }
+    const remaining = this.#hostName(declaration.first, declaration.last, before);
+    if (remaining === undefined) return;
+    if (!members.some((member) => annotationsOf(list, member, macros).isForDevice)) {
+      this.skipped.length = before;
+      this.#skip(declaration);
+      return;
+    }
+    const name = declaredName(list, declaration) || "this class";
+    const message = `${name} is for devices, as it has device functions: it cannot hold ` +
+      `${remaining.found}, which only hosts have`;
+    this.problems.push({ message, at: remaining.at });
+  }
+
+  #hostName(first: number, last: number, from: number = this.skipped.length) {
+    return this.#find(first, last, from, (at) => {
+      const { tokens } = this.#context.list;
+      const name = hostNameAt(tokens, at, this.#usesStandard);
+      if (name !== undefined || !this.#hostTypes.has(this.#text(at))) return name;
+      // Members may have the same name.
+      const isUse = !/^(?:\.|->|::)$/.test(this.#text(at - 1)) &&
+        !/^[;=[]$/.test(this.#text(at + 1));
+      return isUse ? this.#text(at) : undefined;
+    });
+  }
+
+  /**
+   * The first token between two with a finding.
+   *
+   * @param from The first of the parts left out that are passed over.
+   */
+  #find(
+    first: number,
+    last: number,
+    from: number,
+    find: (at: number) => string | undefined,
+  ): { readonly found: string; readonly at: number } | undefined {
+    let next = from;
+    for (let at = first; at <= last; at++) {
+      const hole = this.skipped[next];
+      if (hole !== undefined && at === hole.first) {
+        at = hole.last;
+        next++;
+        continue;
+      }
+      const found = find(at);
+      if (found !== undefined) return { found, at };
+    }
+    return undefined;
+  }
+
+  #skip(declaration: Declaration): void {
+    const { first, last, kind } = declaration;
+    const { list, lines } = this.#context;
+    const name = declaredName(list, declaration);
+    if (name !== "" && (kind === "class" || kind === "alias")) this.#hostTypes.add(name);
+    this.skipped.push({ name, line: lines.lineOf(list.tokens[first]!.start), first, last });
+  }
+}
+
+// ---- Blanking ------------------------------------------------------------------------------------
+
+/** Characters to replace by spaces. */
+interface BlankRange {
+  readonly start: number;
+  readonly end: number;
+  /** Whether directives in it stay: an `#if` may begin before a range and end in it. */
+  readonly keepsDirectives: boolean;
+}
+
+/** Replaces ranges by spaces, line breaks kept. */
+function blank(source: string, tokens: readonly Token[], ranges: readonly BlankRange[]): string {
+  const kept = tokens.filter(({ kind, text }) =>
+    kind === "directive" && !/^(?:pragma|include)$/.test(readDirective(text).name)
+  );
+  const spaces = (start: number, end: number) =>
+    source.slice(start, end).replaceAll(/[^\r\n]/g, " ");
+  let result = "";
+  let at = 0;
+  let next = 0;
+  for (const { start, end, keepsDirectives } of ranges.toSorted((a, b) => a.start - b.start)) {
+    // A range inside the one before it is blank already.
+    if (end <= at) continue;
+    result += source.slice(at, Math.max(at, start));
+    at = Math.max(at, start);
+    while (next < kept.length && kept[next]!.start < at) next++;
+    for (; keepsDirectives && next < kept.length && kept[next]!.start < end; next++) {
+      const directive = kept[next]!;
+      result += spaces(at, directive.start) + directive.text;
+      at = directive.end;
+    }
+    result += spaces(at, end);
+    at = end;
+  }
+  return result + source.slice(at);
 }

@@ -1,87 +1,62 @@
 /**
- * What only hosts have: standard headers, types and libraries.
+ * Names that only hosts have: standard headers, types and libraries.
  *
  * @module
  */
 
-import type { ActiveToken } from "./active_tokens.ts";
+import type { ActiveToken } from "./preprocessor.ts";
 
-/** Headers that host code includes and device code has no use for. */
-const HOST_HEADERS: ReadonlySet<string> = new Set([
-  // C++
-  ..."algorithm any atomic barrier bitset charconv chrono codecvt condition_variable"
-    .split(" "),
-  ..."coroutine deque exception execution filesystem format forward_list fstream future generator"
-    .split(" "),
-  ..."iomanip ios iosfwd iostream istream iterator latch list locale map memory memory_resource mutex"
-    .split(" "),
-  ..."numeric optional ostream print queue random ranges regex scoped_allocator semaphore set"
-    .split(" "),
-  ..."shared_mutex source_location span spanstream sstream stack stacktrace stdexcept stop_token"
-    .split(" "),
-  ..."streambuf string string_view strstream syncstream system_error thread typeindex typeinfo"
-    .split(" "),
-  ..."unordered_map unordered_set valarray variant vector functional complex bits/stdc++.h"
-    .split(" "),
-  ..."cctype cerrno clocale csetjmp csignal cstdarg cstdlib ctime cuchar cwchar cwctype cfenv"
-    .split(" "),
-  // C and POSIX
-  ..."ctype.h errno.h fcntl.h fenv.h getopt.h libgen.h locale.h malloc.h pthread.h sched.h"
-    .split(" "),
-  ..."setjmp.h signal.h stdarg.h stdlib.h strings.h time.h unistd.h wchar.h dirent.h dlfcn.h"
-    .split(" "),
-  ..."windows.h omp.h mpi.h numa.h".split(" "),
-  // NVIDIA's libraries for hosts, and the helpers of its samples
-  ..."cublas_v2.h cublas.h cublasLt.h cublasXt.h cufft.h cufftXt.h cusparse.h cusolverDn.h".split(
-    " ",
-  ),
-  ..."cusolverSp.h curand.h cudnn.h nccl.h nvml.h nvrtc.h cuda_profiler_api.h cudaProfiler.h"
-    .split(" "),
-  ..."nvToolsExt.h nvtx3/nvToolsExt.h nvtx3/nvtx3.hpp cuda_gl_interop.h cuda_d3d11_interop.h"
-    .split(" "),
-  ..."helper_cuda.h helper_functions.h helper_timer.h helper_string.h helper_image.h".split(" "),
-  ..."helper_cuda_drvapi.h helper_gl.h exception.h".split(" "),
-]);
+function namesIn(text: string): ReadonlySet<string> {
+  return new Set(text.trim().split(/\s+/));
+}
+
+/** Headers that host code includes and device code does not need. */
+const HOST_HEADERS = namesIn(`
+  algorithm any atomic barrier bitset charconv chrono codecvt condition_variable coroutine deque
+  exception execution filesystem format forward_list fstream future generator iomanip ios iosfwd
+  iostream istream iterator latch list locale map memory memory_resource mutex numeric optional
+  ostream print queue random ranges regex scoped_allocator semaphore set shared_mutex
+  source_location span spanstream sstream stack stacktrace stdexcept stop_token streambuf string
+  string_view strstream syncstream system_error thread typeindex typeinfo unordered_map
+  unordered_set valarray variant vector functional complex bits/stdc++.h
+  cctype cerrno clocale csetjmp csignal cstdarg cstdlib ctime cuchar cwchar cwctype cfenv
+  ctype.h errno.h fcntl.h fenv.h getopt.h libgen.h locale.h malloc.h pthread.h sched.h setjmp.h
+  signal.h stdarg.h stdlib.h strings.h time.h unistd.h wchar.h dirent.h dlfcn.h windows.h omp.h
+  mpi.h numa.h
+  cublas_v2.h cublas.h cublasLt.h cublasXt.h cufft.h cufftXt.h cusparse.h cusolverDn.h
+  cusolverSp.h curand.h cudnn.h nccl.h nvml.h nvrtc.h cuda_profiler_api.h cudaProfiler.h
+  nvToolsExt.h nvtx3/nvToolsExt.h nvtx3/nvtx3.hpp cuda_gl_interop.h cuda_d3d11_interop.h
+  helper_cuda.h helper_functions.h helper_timer.h helper_string.h helper_image.h
+  helper_cuda_drvapi.h helper_gl.h exception.h
+`);
 
 const HOST_HEADER_FOLDERS = /^(?:sys|arpa|netinet|linux|experimental|boost|gtest|thrust|GL)\//;
 
-/** Whether a header is for hosts alone, so that a source for devices does without it. */
+/** Whether a header is for hosts alone: a source for devices does without it. */
 export function isHostHeader(header: string): boolean {
   return HOST_HEADERS.has(header) || HOST_HEADER_FOLDERS.test(header);
 }
 
 /** Types and namespaces of `std` that device code does not have. */
-const HOST_STANDARD_NAMES: ReadonlySet<string> = new Set([
-  ..."string wstring u8string u16string u32string string_view vector deque list forward_list map"
-    .split(" "),
-  ..."multimap set multiset unordered_map unordered_multimap unordered_set unordered_multiset queue"
-    .split(" "),
-  ..."priority_queue stack bitset valarray any variant optional function unique_ptr shared_ptr weak_ptr"
-    .split(" "),
-  ..."make_unique make_shared allocator thread jthread mutex recursive_mutex shared_mutex lock_guard"
-    .split(" "),
-  ..."unique_lock scoped_lock condition_variable future promise async packaged_task atomic".split(
-    " ",
-  ),
-  ..."ostream istream iostream ofstream ifstream fstream stringstream ostringstream istringstream"
-    .split(" "),
-  ..."cout cerr clog cin endl flush ios ios_base streambuf chrono filesystem this_thread execution"
-    .split(" "),
-  ..."random_device mt19937 mt19937_64 default_random_engine minstd_rand uniform_real_distribution"
-    .split(" "),
-  ..."uniform_int_distribution normal_distribution bernoulli_distribution regex locale exception"
-    .split(" "),
-  ..."runtime_error logic_error invalid_argument out_of_range exception_ptr error_code FILE".split(
-    " ",
-  ),
-  ..."type_index type_info ranges views pmr once_flag".split(" "),
-]);
+const HOST_STANDARD_NAMES = namesIn(`
+  string wstring u8string u16string u32string string_view vector deque list forward_list map
+  multimap set multiset unordered_map unordered_multimap unordered_set unordered_multiset queue
+  priority_queue stack bitset valarray any variant optional function unique_ptr shared_ptr weak_ptr
+  make_unique make_shared allocator thread jthread mutex recursive_mutex shared_mutex lock_guard
+  unique_lock scoped_lock condition_variable future promise async packaged_task atomic ostream
+  istream iostream ofstream ifstream fstream stringstream ostringstream istringstream cout cerr clog
+  cin endl flush ios ios_base streambuf chrono filesystem this_thread execution random_device mt19937
+  mt19937_64 default_random_engine minstd_rand uniform_real_distribution uniform_int_distribution
+  normal_distribution bernoulli_distribution regex locale exception runtime_error logic_error
+  invalid_argument out_of_range exception_ptr error_code FILE type_index type_info ranges views pmr
+  once_flag
+`);
 
-/** The types among them that `using namespace std` lets stand alone, followed by `<` or a name. */
+/** The types among them that `using namespace std` lets stand alone. */
 const UNQUALIFIED =
   /^(?:w?string|vector|deque|map|set|unordered_\w+|queue|thread|mutex|\w+stream)$/;
 
-/** Types, and prefixes of all the names, of C and CUDA libraries that device code does not have. */
+/** Names of C and CUDA libraries that device code does not have. */
 const HOST_WORDS = new RegExp(
   "^(?:" + [
     "cuda(?!TextureObject|SurfaceObject)\\w+_t",
@@ -95,9 +70,9 @@ const HOST_WORDS = new RegExp(
 );
 
 /**
- * What a word names that only hosts have; undefined where it names nothing of that kind.
+ * The host's name that a token is; undefined for others.
  *
- * @param usesStandard Whether the source says `using namespace std`.
+ * @param usesStandard Whether the source has `using namespace std`.
  */
 export function hostNameAt(
   tokens: readonly ActiveToken[],
@@ -105,15 +80,15 @@ export function hostNameAt(
   usesStandard: boolean,
 ): string | undefined {
   const { kind, text } = tokens[at]!;
-  if (kind !== "word") return undefined;
   const before = tokens[at - 1]?.text;
-  if (before === "." || before === "->") return undefined;
   const next = tokens[at + 1];
+  if (kind !== "word" || before === "." || before === "->") return undefined;
   if (text === "std" && next?.text === "::") {
     const name = tokens[at + 2]?.text ?? "";
     return HOST_STANDARD_NAMES.has(name) ? `std::${name}` : undefined;
   }
-  if (HOST_WORDS.test(text) && before !== "::") return text;
-  const alone = usesStandard && before !== "::" && UNQUALIFIED.test(text);
-  return alone && (next?.text === "<" || next?.kind === "word") ? text : undefined;
+  if (before === "::") return undefined;
+  if (HOST_WORDS.test(text)) return text;
+  const isType = usesStandard && UNQUALIFIED.test(text);
+  return isType && (next?.text === "<" || next?.kind === "word") ? text : undefined;
 }

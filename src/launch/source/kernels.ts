@@ -1,39 +1,37 @@
 /**
- * The kernels among a source's declarations.
+ * The kernels and device variables among a source's declarations.
  *
  * @module
  */
 
-import type { ActiveToken } from "./active_tokens.ts";
-import { annotationsOf } from "./annotations.ts";
-import { NONE } from "./brackets.ts";
-import type { Declaration, DeclarationList } from "./declarations.ts";
-import { DeclaredNames } from "./declared_names.ts";
-import type { MacroTable } from "./macros.ts";
-import { parameterTypes } from "./parameter_types.ts";
-import type { SourceContext } from "./source_context.ts";
-import type { TypeAliases } from "./type_aliases.ts";
+import { C_TYPE_WORDS, ELABORATED_WORDS, RESTRICT_QUALIFIERS } from "../signature/c_types.ts";
+import { NONE } from "../signature/tokens.ts";
+import {
+  annotationsOf,
+  type Declaration,
+  type DeclarationList,
+  declaratorsOf,
+  DeclaredNames,
+} from "./declarations.ts";
+import type { ActiveToken } from "./preprocessor.ts";
+import { resolvedWords, type SourceContext } from "./source_context.ts";
 
 /** A kernel as its source declares it. */
 export interface KernelDeclaration {
   /** Its name in C++: `n::saxpy`; of an instance with its arguments, `n::tile<float, 32>`. */
   readonly expression: string;
   /**
-   * Its signature: {@linkcode KernelDeclaration.expression} and the parameters as they are written,
-   * but without comments and default arguments, and with the source's macros and plain type aliases
-   * replaced by what they stand for.
+   * Its expression and parameters, without comments and default arguments, macros and type aliases
+   * replaced.
    */
   readonly signature: string;
-  /** In which line it is declared, from 1. */
+  /** Its line, from 1. */
   readonly line: number;
-  /** Whether only its instances are kernels; the parameters' types may then be the template's. */
+  /** Whether only its instances are kernels. */
   readonly isTemplate: boolean;
-  /**
-   * Whether it depends on what cannot be seen from here, such as a macro of a header, that the
-   * compiler gets to see it.
-   */
+  /** Whether only the compiler knows that it is there, because of an unseen macro, for example. */
   readonly isConditional: boolean;
-  /** Whether other kernels have the same name, so that it alone does not tell which is meant. */
+  /** Whether other kernels have the same name. */
   readonly isOverloaded: boolean;
   /** The types of its parameters as they are written outside of its namespaces: `float*, n::Box`. */
   readonly parameterTypes: string;
@@ -41,40 +39,36 @@ export interface KernelDeclaration {
 
 const IDENTIFIER = /^[A-Za-z_$\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*$/;
 
-/** A kernel, and whether this is its definition. */
-interface FoundKernel extends KernelDeclaration {
-  readonly defines: boolean;
+/** A declaration of a kernel. */
+interface FoundKernel {
+  readonly kernel: KernelDeclaration;
+  readonly isDefinition: boolean;
 }
 
 /** The kernels that a source defines or instantiates, each once; those of one name together. */
 export function kernelsOf(context: SourceContext): KernelDeclaration[] {
   const names = new DeclaredNames(context.list);
-  const found = new Map<string, FoundKernel[]>();
-  for (const [index, declaration] of context.list.declarations.entries()) {
-    const before = context.list.declarations[index - 1];
-    const kernel = readKernel(context, names, declaration, before);
-    if (kernel === undefined) continue;
-    const same = found.get(kernel.expression);
-    if (same === undefined) found.set(kernel.expression, [kernel]);
-    else same.push(kernel);
-  }
-  return [...found.values()].flatMap(distinctKernels);
+  const { declarations } = context.list;
+  const found = declarations.map((declaration, index) =>
+    readKernel(context, names, declaration, declarations[index - 1])
+  ).filter((kernel) => kernel !== undefined);
+  return Map.groupBy(found, ({ kernel }) => kernel.expression).values().toArray()
+    .flatMap(distinctKernels);
 }
 
 /**
- * Of what has one name, that which is defined: each list of parameters once. Branches of the
- * preprocessor may define the same kernel in several ways.
+ * The definitions of one name, each list of parameters once: branches of the preprocessor may define
+ * the same kernel in several ways.
  */
 function distinctKernels(same: readonly FoundKernel[]): KernelDeclaration[] {
   const distinct = new Map<string, KernelDeclaration>();
-  for (const { defines, ...kernel } of same) {
+  for (const { kernel, isDefinition } of same) {
     const key = `${kernel.parameterTypes} ${kernel.isTemplate}`;
     const known = distinct.get(key);
     const isBetter = known === undefined || known.isConditional && !kernel.isConditional;
-    if (defines && isBetter) distinct.set(key, kernel);
+    if (isDefinition && isBetter) distinct.set(key, kernel);
   }
-  const isOverloaded = distinct.size > 1;
-  return [...distinct.values()].map((kernel) => ({ ...kernel, isOverloaded }));
+  return [...distinct.values()].map((kernel) => ({ ...kernel, isOverloaded: distinct.size > 1 }));
 }
 
 function readKernel(
@@ -84,134 +78,234 @@ function readKernel(
   before: Declaration | undefined,
 ): FoundKernel | undefined {
   const { list, macros, lines } = context;
-  if (declaration.kind !== "function") return undefined;
+  const { kind, head, parameters, namespaces } = declaration;
+  if (kind !== "function") return undefined;
   if (!annotationsOf(list, declaration, macros).words.has("__global__")) return undefined;
-  const name = readName(list, names, declaration, macros);
-  if (name === undefined) return undefined;
+  // The name before the parameters, behind which may be template arguments.
+  const { tokens, partners } = list;
+  let at = parameters - 1;
+  if (tokens[at]?.text === ">") at = partners[at]! - 1;
+  if (at < head || tokens[at]!.kind !== "word") return undefined;
+  const templateArguments = joined(
+    tokens.slice(at + 1, parameters),
+    (token, previous) => isMember(previous) ? token.text : names.qualified(token.text, namespaces),
+  );
   const isInstance = declaration.isInstantiation ||
     (declaration.templateHeads > 0 && !declaration.isTemplate);
   // Without its arguments an instance has no name.
-  if (isInstance && name.templateArguments === "") return undefined;
-  const scope = [...declaration.namespaces, name.text].join("::");
-  const expression = scope + name.templateArguments;
-  const start = list.tokens[name.position]!;
+  if (isInstance && templateArguments === "") return undefined;
+  const name = tokens[at]!;
+  const parts = [macros.expand(name.text)];
+  for (; tokens[at - 1]?.text === "::" && tokens[at - 2]?.kind === "word" && at > head; at -= 2) {
+    parts.unshift(tokens[at - 2]!.text);
+  }
+  if (!parts.every((part) => IDENTIFIER.test(part))) return undefined;
+  const expression = [...namespaces, ...parts].join("::") + templateArguments;
+  const ranges = parametersOf(list, declaration);
+  const types = ranges.map((range) => typeText(context, names, namespaces, range));
+  const texts = ranges.map((range) =>
+    joined(
+      range.tokens,
+      (token, previous) =>
+        previous?.text === "::" ? token.text : resolvedWords(context, token.text).join(" "),
+    )
+  );
+  // A macro's call right before it may say anything, such as template <…>.
+  const isBehindCall = before?.last === declaration.first - 1 && tokens[before.last]!.text === ")";
   return {
-    expression,
-    signature: `${expression}(${parameterText(context, declaration)})`,
-    line: lines.lineOf(start.start),
-    isTemplate: declaration.isTemplate,
-    // A macro's call right before it may say anything, such as template <…>.
-    isConditional: start.conditional || isMacroCall(list, before, declaration),
-    isOverloaded: false,
-    parameterTypes: parameterTypes(list, declaration, names, macros),
-    defines: declaration.body !== NONE || declaration.isInstantiation,
+    kernel: {
+      expression,
+      signature: `${expression}(${texts.join(", ")})`,
+      line: lines.lineOf(name.start),
+      isTemplate: declaration.isTemplate,
+      isConditional: name.conditional || isBehindCall,
+      isOverloaded: false,
+      parameterTypes: types.filter((type) => type !== "void" && type !== "").join(", "),
+    },
+    isDefinition: declaration.body !== NONE || declaration.isInstantiation,
   };
 }
 
-function isMacroCall(
-  { tokens }: DeclarationList,
-  before: Declaration | undefined,
-  declaration: Declaration,
-): boolean {
-  return before !== undefined && before.last === declaration.first - 1 &&
-    tokens[before.last]!.text === ")";
+/** Whether a word behind this token is a member of what stands before. */
+function isMember(previous: ActiveToken | undefined): boolean {
+  return /^(?:::|\.|->)$/.test(previous?.text ?? "");
 }
 
-interface KernelName {
-  readonly text: string;
-  readonly templateArguments: string;
-  readonly position: number;
-}
-
-/** The name before the parameters; undefined where a macro makes it. */
-function readName(
-  list: DeclarationList,
-  names: DeclaredNames,
-  declaration: Declaration,
-  macros: MacroTable,
-): KernelName | undefined {
-  const { tokens } = list;
-  const last = declaration.parameters - 1;
-  let at = last;
-  if (tokens[at]?.text === ">") at = openingAngle(list, at, declaration.head) - 1;
-  if (at < declaration.head || tokens[at]!.kind !== "word") return undefined;
-  // The arguments are named from where they stand, the expression from outside.
-  const templateArguments = at === last
-    ? ""
-    : joined(outsideNames(tokens.slice(at + 1, last + 1), names, declaration.namespaces));
-  const position = at;
-  const parts = [macros.expand(tokens[at]!.text)];
-  while (
-    tokens[at - 1]?.text === "::" && tokens[at - 2]?.kind === "word" && at > declaration.head
-  ) {
-    at -= 2;
-    parts.unshift(tokens[at]!.text);
-  }
-  if (!parts.every((part) => IDENTIFIER.test(part))) return undefined;
-  return { text: parts.join("::"), templateArguments, position };
-}
-
-function outsideNames(
+/** Tokens as text, one space for any white space or comment between them. */
+function joined(
   tokens: readonly ActiveToken[],
-  names: DeclaredNames,
-  namespaces: readonly string[],
-): TextPart[] {
-  return tokens.map(({ kind, text, ...place }, index) => {
-    const isFirst = kind === "word" && !/^(?:::|\.|->)$/.test(tokens[index - 1]?.text ?? "");
-    return { text: isFirst ? names.qualified(text, namespaces) : text, ...place };
-  });
-}
-
-function openingAngle({ tokens, partners }: DeclarationList, close: number, from: number): number {
-  let open = 0;
-  for (let at = close; at >= from; at--) {
-    const { text } = tokens[at]!;
-    if (text === ">") open++;
-    else if (text === "<" && --open === 0) return at;
-    else if (/^[)\]}]$/.test(text) && partners[at] !== NONE) at = partners[at]!;
-  }
-  return NONE;
-}
-
-/** The parameters on one line, without comments and default arguments. */
-function parameterText(
-  { list: { tokens, partners }, macros, aliases }: SourceContext,
-  { parameters }: Declaration,
+  wordOf: (word: ActiveToken, previous: ActiveToken | undefined) => string,
 ): string {
-  const end = partners[parameters] === NONE ? parameters : partners[parameters]!;
-  const parts: TextPart[] = [];
-  let isDefault = false;
-  for (let at = parameters + 1; at < end; at++) {
+  return tokens.map((token, index) => {
+    const previous = tokens[index - 1];
+    const text = token.kind === "word" ? wordOf(token, previous) : token.text;
+    return previous !== undefined && token.start > previous.end ? ` ${text}` : text;
+  }).join("");
+}
+
+// ---- Parameters ----------------------------------------------------------------------------------
+
+/** A parameter without its default argument. */
+interface ParameterRange {
+  readonly tokens: readonly ActiveToken[];
+  /** The position of its name among them, or {@linkcode NONE}. */
+  readonly name: number;
+}
+
+/** Words that name no type. */
+const NO_TYPE: ReadonlySet<string> = new Set([
+  ...["const", "volatile", "enum", "__grid_constant__"],
+  ...ELABORATED_WORDS,
+  ...RESTRICT_QUALIFIERS,
+]);
+
+function parametersOf(
+  { tokens, partners }: DeclarationList,
+  { parameters }: Declaration,
+): ParameterRange[] {
+  const close = Math.max(parameters, partners[parameters]!);
+  const found: ParameterRange[] = [];
+  let range: ActiveToken[] = [];
+  let [name, words, isDefault, isNamed] = [NONE, 0, false, false];
+  for (let at = parameters + 1; at <= close; at++) {
     const token = tokens[at]!;
-    if (token.text === ",") isDefault = false;
-    else if (token.text === "=") isDefault = true;
-    if (isDefault) {
-      // A default argument's own commas are in brackets.
-      if (partners[at]! > at) at = partners[at]!;
+    if (at === close || token.text === ",") {
+      const word = range[name]?.text ?? "";
+      const next = range[name + 1]?.text ?? "";
+      const isPartOfType = words < 2 || C_TYPE_WORDS.has(word) || next === "::" || next === "<" ||
+        range[name - 1]?.text === "::";
+      if (range.length > 0) found.push({ tokens: range, name: isPartOfType ? NONE : name });
+      [range, name, words, isDefault, isNamed] = [[], NONE, 0, false, false];
       continue;
     }
-    // What is qualified is not the alias of that name that was found without.
-    const isPlain = token.kind === "word" && tokens[at - 1]!.text !== "::";
-    const text = isPlain ? replaced(token.text, macros, aliases) : token.text;
-    parts.push({ ...token, text });
+    isDefault ||= token.text === "=";
+    const end = Math.max(at, partners[at]!);
+    // The last word outside of brackets and before an array's extents is the name.
+    if (!isDefault) {
+      isNamed ||= token.text === "[";
+      if (token.kind === "word" && !isNamed && !NO_TYPE.has(token.text)) {
+        [name, words] = [range.length, words + 1];
+      }
+      for (let part = at; part <= end; part++) range.push(tokens[part]!);
+    }
+    at = end;
   }
-  return joined(parts).trim();
+  return found;
 }
 
-function replaced(word: string, macros: MacroTable, aliases: TypeAliases): string {
-  return macros.expand(word).split(" ").map((part) => aliases.resolve(part)).join(" ");
-}
-
-/** A token's text, which may have been replaced, and its place. */
-type TextPart = Pick<ActiveToken, "text" | "start" | "end" | "isSpaced">;
-
-/** Tokens as text, one space where there was any, or a comment, between them. */
-function joined(tokens: readonly TextPart[]): string {
+function typeText(
+  { macros }: SourceContext,
+  names: DeclaredNames,
+  namespaces: readonly string[],
+  { tokens, name }: ParameterRange,
+): string {
   let text = "";
-  let end = tokens[0]?.start ?? 0;
-  for (const token of tokens) {
-    text += token.isSpaced ?? token.start > end ? ` ${token.text}` : token.text;
-    end = token.end;
+  for (const [index, token] of tokens.entries()) {
+    const isDropped = token.text === "__grid_constant__" || RESTRICT_QUALIFIERS.has(token.text);
+    if (index === name || isDropped) continue;
+    const word = token.kind !== "word" || isMember(tokens[index - 1])
+      ? token.text
+      : macros.expand(token.text).split(" ").map((part) => names.qualified(part, namespaces))
+        .join(" ");
+    text += /\w$/.test(text) && /^\w/.test(word) ? ` ${word}` : word;
   }
-  return text.replaceAll(/ (?=,)/g, "");
+  return text;
+}
+
+// ---- Overloads -----------------------------------------------------------------------------------
+
+/** One of several kernels of a name. */
+interface Overload {
+  readonly name: string;
+  /** The types of its parameters, with commas between them. */
+  readonly types: string;
+}
+
+/**
+ * The expression that names an overload to a compiler: a cast to its own type, which every compiler
+ * takes as a constant expression.
+ */
+export function overloadExpression({ name, types }: Overload): string {
+  return `static_cast<void (*)(${types})>(${name})`;
+}
+
+/** The overload that an expression chooses; undefined for a plain name. */
+export function overloadIn(expression: string): Overload | undefined {
+  const [, types, name] = /^static_cast<void \(\*\)\((.*?)\)>\((.+)\)$/s.exec(expression) ?? [];
+  return types === undefined || name === undefined ? undefined : { name, types };
+}
+
+/** An expression for messages: of an overload `add(const float*, int)`. */
+export function readableExpression(expression: string): string {
+  const overload = overloadIn(expression);
+  return overload === undefined ? expression : `${overload.name}(${overload.types})`;
+}
+
+// ---- Variables -----------------------------------------------------------------------------------
+
+/** A variable of the device as its source declares it. */
+export interface VariableDeclaration {
+  /** Its name in C++: `n::table`. */
+  readonly expression: string;
+  /** Its type without `const`, macros and type aliases replaced. */
+  readonly type: string;
+  /** The extents of an array as they are written, outermost first: `["2 * N", "16"]`. */
+  readonly extents: readonly string[];
+  /** Its memory. */
+  readonly memory: "device" | "constant" | "managed";
+  /** Its line, from 1. */
+  readonly line: number;
+}
+
+/** Words that describe a variable's storage, not its type. */
+const STORAGE: ReadonlySet<string> = new Set(
+  ("extern static inline const volatile thread_local __device__ __constant__ __managed__ " +
+    "__restrict__").split(" "),
+);
+
+/** The variables that a source certainly defines, each once, in order. */
+export function variablesOf(context: SourceContext): VariableDeclaration[] {
+  const found = new Map<string, VariableDeclaration>();
+  for (const declaration of context.list.declarations) {
+    for (const variable of readVariables(context, declaration)) {
+      if (!found.has(variable.expression)) found.set(variable.expression, variable);
+    }
+  }
+  return [...found.values()];
+}
+
+function readVariables(
+  context: SourceContext,
+  declaration: Declaration,
+): readonly VariableDeclaration[] {
+  const { list, macros, lines } = context;
+  const { kind, templateHeads, head, initialiser, last, namespaces } = declaration;
+  if (kind !== "variable" || templateHeads > 0) return [];
+  const { words } = annotationsOf(list, declaration, macros);
+  const memory = words.has("__constant__")
+    ? "constant"
+    : words.has("__managed__")
+    ? "managed"
+    : words.has("__device__") && !words.has("__shared__")
+    ? "device"
+    : undefined;
+  // A constant has no address, and an extern declaration is no definition.
+  if (memory === undefined || words.has("constexpr")) return [];
+  if (words.has("extern") && initialiser === NONE) return [];
+  const declarators = declaratorsOf(list, head, last);
+  const wordsOf = (tokens: readonly ActiveToken[]) =>
+    tokens.flatMap((token) =>
+      token.kind === "word" ? resolvedWords(context, token.text) : [token.text]
+    ).filter((word) => !STORAGE.has(word));
+  const type = wordsOf(declarators[0]!.before).filter((word) => word !== "*").join(" ");
+  return declarators.flatMap(({ before, name, extents }) => {
+    if (name === undefined || name.conditional) return [];
+    return [{
+      expression: [...namespaces, name.text].join("::"),
+      type: type + before.filter(({ text }) => text === "*").map(({ text }) => text).join(""),
+      extents: extents.map((extent) => extent.map(({ text }) => text).join(" ")),
+      memory,
+      line: lines.lineOf(name.start),
+    }];
+  });
 }

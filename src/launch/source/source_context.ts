@@ -4,23 +4,22 @@
  * @module
  */
 
-import { dirname, join } from "node:path";
-import { type ActiveSource, activeTokens } from "./active_tokens.ts";
-import { type DeclarationList, readDeclarations } from "./declarations.ts";
-import { isHostHeader } from "./host_names.ts";
-import { expandMacros } from "./macro_expansion.ts";
-import { MacroTable } from "./macros.ts";
-import { SourceLines } from "./source_lines.ts";
-import { type Token, tokenize } from "./tokens.ts";
-import { TypeAliases } from "./type_aliases.ts";
+import { type Token, tokenize } from "../signature/tokens.ts";
+import { type DeclarationList, readDeclarations, typeAliases } from "./declarations.ts";
+import {
+  type HeaderDirectives,
+  type IncludeDirective,
+  MacroTable,
+  Preprocessor,
+} from "./preprocessor.ts";
 
-/** What the meaning of a source depends on besides its text. */
+/** The surroundings of a source that decide its meaning. */
 export interface SourceSurroundings {
-  /** Macros and their values, those of the compiler that matter included. */
+  /** Macros and their values, those of the compiler included. */
   readonly defines?: ReadonlyMap<string, string>;
-  /** Macros that the compiler does not define, though their names are its own. */
+  /** Names of the compiler's kind that it does not define. */
   readonly undefines?: Iterable<string>;
-  /** The texts of what may be included, by name. */
+  /** The texts of headers, by name. */
   readonly headers?: ReadonlyMap<string, string>;
 }
 
@@ -28,46 +27,24 @@ export interface SourceSurroundings {
 export interface SourceContext {
   /** All its tokens. */
   readonly allTokens: readonly Token[];
-  /** What conditions leave of it. */
-  readonly active: ActiveSource;
-  /** That as declarations. */
+  /** Its `#include` lines. */
+  readonly includes: readonly IncludeDirective[];
+  /** Its declarations, without those that conditions leave out. */
   readonly list: DeclarationList;
-  /** Macros. */
+  /** The macros at its end. */
   readonly macros: MacroTable;
-  /** Aliases of types. */
-  readonly aliases: TypeAliases;
+  /** Types of words alone, by their other names. */
+  readonly aliases: ReadonlyMap<string, string>;
+  /** Whether `#pragma pack` is in it. */
+  readonly isPacked: boolean;
   /** Its lines. */
   readonly lines: SourceLines;
 }
 
 /**
- * A source as it is when its macros stand for what they were defined as. Its tokens are no longer
- * those of the text: those that a macro has made are where its call is.
- */
-export function withMacrosExpanded(context: SourceContext): SourceContext {
-  const { list: { tokens, partners }, macros } = context;
-  const expanded = expandMacros(tokens, partners, macros);
-  if (expanded === tokens) return context;
-  const list = readDeclarations(expanded);
-  return { ...context, list, aliases: new TypeAliases(list) };
-}
-
-/** Headers that define no macro a source would ask for: those of the language and of C. */
-const LANGUAGE_HEADERS: readonly RegExp[] = [
-  /^(?:cuda|cuda_\w+|device_\w+|vector_\w+|sm_\w+|driver_types|math_constants|mma)\.h$/,
-  /^(?:cooperative_groups(?:\/\w+)?|crt\/\w+)\.h$/,
-  /^(?:stdint|stdio|stdbool|stddef|float|limits|math|assert|string)\.h$/,
-  /^c(?:stdint|stdio|stddef|math|assert|float|limits|string)$/,
-  /^(?:type_traits|limits|utility|tuple|array|initializer_list|new|ratio|version|bit)$/,
-];
-
-/** The lines of the preprocessor in headers that were read before, by the headers' names. */
-export type HeaderDirectives = Map<string, readonly Token[]>;
-
-/**
  * Cuts a source up.
  *
- * @param directives Where several texts are read with the same headers: those of the others.
+ * @param directives Shares the directives of headers among several texts.
  */
 export function readSource(
   source: string,
@@ -76,38 +53,59 @@ export function readSource(
 ): SourceContext {
   const allTokens = tokenize(source);
   const macros = new MacroTable(defines, undefines);
-  const active = activeTokens(allTokens, macros, headerReader(headers, macros, directives));
-  const list = readDeclarations(active.tokens);
-  const aliases = new TypeAliases(list);
-  return { allTokens, active, list, macros, aliases, lines: new SourceLines(source) };
+  const preprocessor = new Preprocessor(macros, headers, directives);
+  preprocessor.read(allTokens);
+  const { tokens, includes } = preprocessor;
+  const list = readDeclarations(tokens);
+  const aliases = typeAliases(list);
+  const isPacked = allTokens.some(({ kind, text }) =>
+    kind === "directive" && /^#\s*pragma\s+pack\b/.test(text)
+  );
+  return { allTokens, includes, list, macros, aliases, isPacked, lines: new SourceLines(source) };
 }
 
-/**
- * Takes the macros of headers whose text is known, and says of each whether it is. A header is looked
- * for beside the one that includes it first.
- */
-function headerReader(
-  headers: ReadonlyMap<string, string>,
-  macros: MacroTable,
-  directives: HeaderDirectives,
-): (header: string, at: number) => boolean {
-  const read = new Map<string, boolean>();
-  const seeFrom = (from: string) => (header: string, at: number): boolean => {
-    const beside = join(dirname(from), header);
-    const name = headers.has(beside) ? beside : header;
-    const known = read.get(name);
-    if (known !== undefined) return known;
-    const text = headers.get(name);
-    const isSeen = text !== undefined || isHostHeader(name) ||
-      LANGUAGE_HEADERS.some((pattern) => pattern.test(name));
-    read.set(name, isSeen);
-    if (text !== undefined) {
-      const lines = directives.get(name) ??
-        tokenize(text).filter(({ kind }) => kind === "directive");
-      directives.set(name, lines);
-      activeTokens(lines, macros, seeFrom(name), at);
+/** The words that a word stands for: macros replaced, then type aliases, one step each. */
+export function resolvedWords({ macros, aliases }: SourceContext, word: string): string[] {
+  return macros.expand(word).split(" ").map((part) => aliases.get(part) ?? part);
+}
+
+/** The lines of a source, counted from 1. */
+export class SourceLines {
+  readonly #source: string;
+  readonly #starts: readonly number[];
+
+  /** Finds the lines. */
+  constructor(source: string) {
+    this.#source = source;
+    this.#starts = [0, ...source.matchAll(/\n/g).map(({ index }) => index + 1)];
+  }
+
+  /** The number of lines; a line break at the end starts an empty one. */
+  get count(): number {
+    return this.#starts.length;
+  }
+
+  /** The line of a character. */
+  lineOf(offset: number): number {
+    let [low, high] = [0, this.#starts.length];
+    while (high - low > 1) {
+      const middle = (low + high) >>> 1;
+      if (this.#starts[middle]! <= offset) low = middle;
+      else high = middle;
     }
-    return isSeen;
-  };
-  return seeFrom("");
+    return low + 1;
+  }
+
+  /** The column of a character. */
+  columnOf(offset: number): number {
+    return offset - this.#starts[this.lineOf(offset) - 1]! + 1;
+  }
+
+  /** The text of a line without its line break; undefined if there is no such line. */
+  textOf(line: number): string | undefined {
+    const start = this.#starts[line - 1];
+    if (start === undefined) return undefined;
+    const next = this.#starts[line];
+    return this.#source.slice(start, next === undefined ? undefined : next - 1).replace(/\r$/, "");
+  }
 }

@@ -8,7 +8,7 @@ function rewritten(source: string): string {
 
 const MEMORY = "GS_HOST_DYNAMIC_SHARED;";
 
-Deno.test("declarations of dynamic shared memory in functions become references", () => {
+Deno.test("rewriteDynamicShared() makes references of declarations in functions", () => {
   const cases: [string, string][] = [
     ["extern __shared__ float s[];", `float (&s)[] = ${MEMORY}`],
     ["extern __shared__ __align__(16) unsigned char s[];", `unsigned char (&s)[] = ${MEMORY}`],
@@ -26,12 +26,12 @@ Deno.test("declarations of dynamic shared memory in functions become references"
   }
 });
 
-Deno.test("a macro may stand for the words of the declaration", () => {
+Deno.test("rewriteDynamicShared() replaces macros in a declaration", () => {
   const head = "#define SHARED extern __shared__\n__global__ void k() {\n";
   assertStrictEquals(rewritten(`${head}SHARED int s[];\n}`), `${head}int (&s)[] = ${MEMORY}\n}`);
 });
 
-Deno.test("what follows a declaration stays in its line and column", () => {
+Deno.test("rewriteDynamicShared() keeps the line and column of the text behind", () => {
   assertStrictEquals(
     rewritten(
       "__global__ void k() { extern __shared__\n  float s[]; s[0] = 1; }\n__device__ int x;",
@@ -45,7 +45,7 @@ Deno.test("what follows a declaration stays in its line and column", () => {
   );
 });
 
-Deno.test("a declaration of the whole source moves into the functions that use it", () => {
+Deno.test("rewriteDynamicShared() moves a global declaration into the functions that use it", () => {
   const source = "extern __shared__ float s[];\n" +
     "__global__ void k(float* x) {\n  s[0] = x[0];\n}\n" +
     "__global__ void j(P p) { p.s = 1; }\n" +
@@ -62,7 +62,7 @@ Deno.test("a declaration of the whole source moves into the functions that use i
   );
 });
 
-Deno.test("nothing else is rewritten", () => {
+Deno.test("rewriteDynamicShared() changes nothing else", () => {
   const sources = [
     "",
     "__global__ void k() { __shared__ float s[3]; extern int x; }",

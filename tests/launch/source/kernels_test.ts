@@ -1,6 +1,11 @@
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { readDeviceSource } from "../../../src/launch/source/device_source.ts";
-import type { KernelDeclaration } from "../../../src/launch/source/kernels.ts";
+import {
+  type KernelDeclaration,
+  overloadExpression,
+  overloadIn,
+  readableExpression,
+} from "../../../src/launch/source/kernels.ts";
 
 /** The kernels of a source, marks as one word each. */
 function kernelsOf(source: string, defines: Record<string, string> = {}): string[] {
@@ -72,7 +77,7 @@ const DECLARATIONS: readonly (readonly [string, readonly string[]])[] = [
   ],
   // Without arguments an instance has no name.
   ["template __global__ void k(float*);", []],
-  // What is only declared is not there.
+  // A mere declaration is no kernel.
   ["__global__ void k(int);", []],
   ["__global__ void k(int);\n__global__ void k(int a) {}", ["2: k(int a)"]],
   ["__global__ void k(int a) {}\n__global__ void k(float a) {}", [
@@ -87,46 +92,17 @@ const DECLARATIONS: readonly (readonly [string, readonly string[]])[] = [
   ["#ifdef __UNSEEN__\n__global__ void k(int a) {}\n#else\n__global__ void k(int b) {}\n#endif", [
     "2: k(int a) conditional",
   ]],
-  // What macros make.
+  // A kernel that a macro declares is not found, nor is the one behind it certain.
   ["#define NAME(x) x##_kernel\n__global__ void NAME(a)(int n) {}\n__global__ void k() {}", [
-    "2: a_kernel(int n)",
     "3: k()",
   ]],
-  ["#define head(name, T) __global__ void name##_##T\nhead(a, int)(int* x) { f(x); }\n", [
-    "2: a_int(int* x)",
+  ["#define DEFINE(n) __global__ void n() {}\nDEFINE(a)\n__global__ void k() {}", [
+    "3: k() conditional",
   ]],
-  [
-    "#define DEFINE(name, T, ...) \\\n  template <int N> __global__ void name(T* x, ##__VA_ARGS__) {} \\\n" +
-    "  template __global__ void name<2>(T* x, ##__VA_ARGS__);\n" +
-    "namespace n {\nDEFINE(a, float)\nDEFINE(b, double, int n);\n}",
-    [
-      "5: n::a(float* x) template",
-      "5: n::a<2>(float* x)",
-      "6: n::b(double* x, int n) template",
-      "6: n::b<2>(double* x, int n)",
-    ],
-  ],
-  // Where a macro is called decides what it is.
-  [
-    "#define EACH(X) X(a) X(b)\n#define X(n) __global__ void n() {}\nEACH(X)\n#undef X\n" +
-    "#define X(n) __global__ void n##2() {}\nX(c)\n#undef X\nX(d)\n__global__ void last() {}",
-    ["3: a()", "3: b()", "6: c2()", "9: last() conditional"],
-  ],
-  [
-    "#ifdef __UNSEEN__\n#define DEFINE(n) __global__ void n() {}\n#else\n#define DEFINE(n)\n" +
-    "#endif\nDEFINE(a)\n__global__ void k() {}",
-    ["7: k() conditional"],
-  ],
-  // A macro without brackets, with others in it, and in a body none.
-  [
-    "#define ADD(T) __global__ void add_##T(T* x) {}\n#define ALL ADD(int) ADD(float)\nALL\n" +
-    "__global__ void k() { ALL }",
-    ["3: add_int(int* x)", "3: add_float(float* x)", "4: k()"],
-  ],
   ["#define NAME k\n__global__ void NAME(int n) {}", ["2: k(int n)"]],
   ['#define KERNEL extern "C" __global__ void\nKERNEL k(int n) {}', ["2: k(int n)"]],
   ["#define REAL float\n#define ARGS REAL* x, int n\n__global__ void k(ARGS) {}\n#undef REAL", [
-    "3: k(float* x, int n)",
+    "3: k(float * x , int n)",
   ]],
   [
     "typedef unsigned int word;\nusing real = double;\n__global__ void k(const real* x, word n) {}",
@@ -154,19 +130,19 @@ const DECLARATIONS: readonly (readonly [string, readonly string[]])[] = [
     ],
   ],
   ["__device__ bool operator<(A a, A b) { return true; }\n__global__ void k() {}", ["2: k()"]],
-  // What is never closed is the compiler's to complain about.
+  // The compiler reports brackets that nothing closes.
   ["__global__ void k(int a) {", ["1: k(int a)"]],
   ["}\n__global__ void k() {}", ["2: k()"]],
   ["__global__ void k(int a", []],
 ];
 
-Deno.test("kernels are found with their names, parameters and lines", () => {
+Deno.test("readDeviceSource() finds kernels with their names, parameters and lines", () => {
   for (const [source, expected] of DECLARATIONS) {
     assertEquals(kernelsOf(source), expected, source);
   }
 });
 
-Deno.test("kernels are those that conditions leave, and marked where these cannot be decided", () => {
+Deno.test("readDeviceSource() finds the kernels that conditions leave, and marks unknown ones", () => {
   const both =
     "#if A > 2 && !defined(B)\n__global__ void yes() {}\n#else\n__global__ void no() {}\n" +
     "#endif";
@@ -174,7 +150,7 @@ Deno.test("kernels are those that conditions leave, and marked where these canno
   assertEquals(kernelsOf(both, { A: "3" }), ["2: yes()"]);
   assertEquals(kernelsOf(both, { A: "3", B: "" }), ["4: no()"]);
   assertEquals(kernelsOf(both, { A: "(1 << 2) - 1" }), ["2: yes()"]);
-  // A header that nobody has seen may define it.
+  // An unseen header may define it.
   assertEquals(kernelsOf(`#include "unseen.h"\n${both}`), [
     "3: yes() conditional",
     "5: no() conditional",
@@ -191,33 +167,7 @@ Deno.test("kernels are those that conditions leave, and marked where these canno
   assertEquals(kernelsOf("#if 1\n#elif X(\n__global__ void k() {}\n#endif"), []);
 });
 
-Deno.test("macros of headers and of the caller make kernels", () => {
-  const headers = new Map([["define.h", "#define DEFINE(n) __global__ void PREFIX(n)() {}\n"]]);
-  const defines = new Map([["PREFIX(n)", ""], ["KIND", "fast"]]);
-  const source = "#define PREFIX(n) CAT(KIND, _##n)\n#define CAT(a, b) CAT2(a, b)\n" +
-    '#define CAT2(a, b) a##b\n#include "define.h"\nDEFINE(add)';
-  const { kernels } = readDeviceSource(source, { name: "test.cu", headers, defines });
-  assertEquals(kernels.map(describe), ["5: fast_add()"]);
-});
-
-Deno.test("macros that grow without end, or have no end, take no time to speak of", () => {
-  const doubled = Array.from(
-    { length: 60 },
-    (_, step) => `#define A${step + 1}(x) A${step}(x) A${step}(x)\n`,
-  ).join("");
-  const sources = [
-    `#define A0(x) x\n${doubled}A60(int a;)\n`,
-    `#define F(x) x\n${"F(".repeat(20_000)}`,
-    `#define F(x) x\n${"F(".repeat(5000)}1${")".repeat(5000)};`,
-  ];
-  for (const source of sources) {
-    const start = performance.now();
-    kernelsOf(source);
-    assert(performance.now() - start < 5000, source.slice(0, 40));
-  }
-});
-
-Deno.test("macros of headers that the program brings decide conditions too", () => {
+Deno.test("readDeviceSource() decides conditions by the macros of the program's headers", () => {
   const headers = new Map([
     ["a.h", '#ifndef A_H\n#define A_H\n#include "b.h"\n#endif'],
     ["b.h", '#include "a.h"\n#define WIDE 1\n'],
@@ -225,4 +175,108 @@ Deno.test("macros of headers that the program brings decide conditions too", () 
   const source = '#include "a.h"\n#if WIDE\n__global__ void k() {}\n#endif';
   const { kernels } = readDeviceSource(source, { name: "test.cu", headers });
   assertEquals(kernels.map(describe), ["3: k()"]);
+});
+
+// ---- Parameters ----------------------------------------------------------------------------------
+
+/** Parameters and their types. */
+const PARAMETERS: readonly (readonly [string, string])[] = [
+  ["", ""],
+  ["void", ""],
+  ["int", "int"],
+  ["int n", "int"],
+  ["unsigned", "unsigned"],
+  ["unsigned long long n", "unsigned long long"],
+  ["const float* __restrict__ x, int n = f(1, 2), bool", "const float*,int,bool"],
+  [
+    "float x[4][8], Pair<float, 2> p, Pair<int, (1 > 0)>",
+    "float[4][8],Pair<float,2>,Pair<int,(1>0)>",
+  ],
+  ["const __grid_constant__ Settings s", "const Settings"],
+  [
+    "struct Settings s, struct Settings, Settings const s",
+    "struct Settings,struct Settings,Settings const",
+  ],
+  [
+    "other::Settings, ::Settings s, other::Settings s",
+    "other::Settings,::Settings,other::Settings",
+  ],
+  ["Settings", "Settings"],
+  ["float *const x, volatile int* flag", "float*const,volatile int*"],
+  ["Box b = Box{1, 2}, const Box* c", "n::Box,const n::Box*"],
+  // A parameter may have the name of a struct of its namespace.
+  ["int Box", "int"],
+  ["REAL* x", "double*"],
+];
+
+Deno.test("KernelDeclaration.parameterTypes has no names, defaults and qualifiers of parameters", () => {
+  const before = "#define REAL double\nnamespace n { struct Box { int a, b; };";
+  for (const [parameters, expected] of PARAMETERS) {
+    const source = `${before} __global__ void k(${parameters}) {} }`;
+    const found = readDeviceSource(source, { name: "test.cu" }).kernels[0]?.parameterTypes;
+    assertEquals(found?.replaceAll(/ ?([,*[\]<>:&]) ?/g, "$1"), expected, parameters);
+  }
+});
+
+Deno.test("overloadIn() reads the expressions of overloadExpression() and no others", () => {
+  for (
+    const overload of [
+      { name: "add", types: "" },
+      { name: "n::add<(1 > 0), 3>", types: "const float*, Pair<int, (2)>" },
+    ]
+  ) {
+    const expression = overloadExpression(overload);
+    assertEquals(overloadIn(expression), overload);
+    assertEquals(readableExpression(expression), `${overload.name}(${overload.types})`);
+  }
+  for (const plain of ["add", "n::tile<float, 32>", "&table"]) {
+    assertEquals(overloadIn(plain), undefined);
+    assertEquals(readableExpression(plain), plain);
+  }
+});
+
+// ---- Variables -----------------------------------------------------------------------------------
+
+/** The variables of a source, each as memory, type, name and extents. */
+function variablesOf(source: string): string[] {
+  const { variables } = readDeviceSource(source, { name: "test.cu" });
+  return variables.map(({ memory, type, expression, extents, line }) =>
+    `${line}: ${memory} ${type} ${expression}${extents.map((extent) => `[${extent}]`).join("")}`
+  );
+}
+
+const VARIABLES: readonly (readonly [string, readonly string[]])[] = [
+  ["__device__ int count;", ["1: device int count"]],
+  ["__constant__ float table[2 * N][3] = {{1, 2}, {3}};", ["1: constant float table[2 * N][3]"]],
+  ["__device__ __managed__ double total{0};", ["1: managed double total"]],
+  ["static __device__ unsigned long long a = 1, *b[2], c;", [
+    "1: device unsigned long long a",
+    "1: device unsigned long long* b[2]",
+    "1: device unsigned long long c",
+  ]],
+  ["__constant__ const __align__(16) float4 v;", ["1: constant float4 v"]],
+  ["namespace a { namespace {\n__device__ int x; } }", ["2: device int a::x"]],
+  ["__device__ Pair<int, 3> p, q;", [
+    "1: device Pair < int , 3 > p",
+    "1: device Pair < int , 3 > q",
+  ]],
+  ["using real = float;\n#define M __constant__\nM real r[4];", ["3: constant float r[4]"]],
+  ["__constant__ float3 origin(0, 0, 0);", ["1: constant float3 origin"]],
+  ["struct S { int a; };\n__device__ struct S s;", ["2: device struct S s"]],
+  ["__device__ auto f = [](int a, int b) { return a; };", ["1: device auto f"]],
+  // Constants, mere declarations and templates have no address.
+  ["__device__ constexpr int n = 3;", []],
+  ["extern __device__ int x;", []],
+  ["template <class T> __device__ T x;", []],
+  // Not variables of the device.
+  ["__device__ int f(int a);\n__device__ int g() { __shared__ int x; return x; }", []],
+  ["extern __shared__ int s[];", []],
+  ["const int n = 3; int m;", []],
+  ["#ifdef __UNSEEN__\n__device__ int x;\n#endif", []],
+];
+
+Deno.test("readDeviceSource() finds variables with their memory, types, extents and lines", () => {
+  for (const [source, expected] of VARIABLES) {
+    assertEquals(variablesOf(source), expected, source);
+  }
 });

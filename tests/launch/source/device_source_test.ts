@@ -6,13 +6,13 @@ import {
   type SourceOptions,
 } from "../../../src/launch/source/device_source.ts";
 
-/** What is left of a source, runs of white space as one space. */
+/** The text of a source for devices, runs of white space as one space. */
 function left(source: string, options: Partial<SourceOptions> = {}): string {
   return readDeviceSource(source, { name: "test.cu", ...options }).text.replaceAll(/\s+/g, " ")
     .trim();
 }
 
-/** Each source with what is left of it. */
+/** Each source with its text for devices. */
 const SOURCES: readonly (readonly [string, string])[] = [
   ["int main() { k<<<1, 2>>>(3); return 0; }", ""],
   ["int main(int argc, char** argv)\n{ if (1) { } }\n__device__ int x;", "__device__ int x;"],
@@ -27,12 +27,12 @@ const SOURCES: readonly (readonly [string, string])[] = [
   ["__host__ __device__ int f() { return 1; }", "__host__ __device__ int f() { return 1; }"],
   ["constexpr int f(int a) { return a; }", "constexpr int f(int a) { return a; }"],
   ["constexpr const char* f(cudaError_t e) { return 0; }", ""],
-  // A macro of the source that says for whom a function is.
+  // A macro of the source annotates a function.
   [
     "#define HD __host__ __device__\nHD int f() { return 1; }",
     "#define HD __host__ __device__ HD int f() { return 1; }",
   ],
-  // A macro from somewhere else may say that too; only what is surely for hosts goes.
+  // A macro of an unseen header may annotate a function too.
   [
     '#include "unseen.h"\nAPI int f() { return 1; } API void g() { k<<<1, 2>>>(); }',
     '#include "unseen.h" API int f() { return 1; }',
@@ -70,19 +70,19 @@ const SOURCES: readonly (readonly [string, string])[] = [
   ['enum { A, B }; static_assert(A == 0, "");', 'enum { A, B }; static_assert(A == 0, "");'],
 ];
 
-Deno.test("host code is left out, and nothing else", () => {
+Deno.test("readDeviceSource() leaves out host code and nothing else", () => {
   for (const [source, expected] of SOURCES) {
     assertStrictEquals(left(source), expected, source);
   }
 });
 
-Deno.test("what the source ends in the middle of is left to the compiler, which tells of it", () => {
+Deno.test("readDeviceSource() leaves incomplete declarations to the compiler", () => {
   for (const source of ["hello world", "int f( {", "int main() { if (x) { }", "int a = 1"]) {
     assertStrictEquals(left(source), source);
   }
 });
 
-Deno.test("host functions in classes for devices are left out", () => {
+Deno.test("readDeviceSource() leaves out host functions of classes for devices", () => {
   const source = "struct V { float x; V(float a) : x(a) {} __device__ float f() { return x; } " +
     "static void run() { k<<<1, 2>>>(); } V(const V&) = default; std::string s() const; };";
   assertStrictEquals(
@@ -91,12 +91,12 @@ Deno.test("host functions in classes for devices are left out", () => {
   );
 });
 
-Deno.test("with functions for devices unless said otherwise, only what launches is left out", () => {
+Deno.test("readDeviceSource() leaves out only launches if unannotated code is for devices", () => {
   const source = "int f() { return 1; } int x; void run() { k<<<1, 2>>>(); } int main() {}";
   assertStrictEquals(left(source, { unannotated: "device" }), "int f() { return 1; } int x;");
 });
 
-Deno.test("headers that only hosts have are left out, unless the program brings them", () => {
+Deno.test("readDeviceSource() leaves out host headers, unless the program brings them", () => {
   const source =
     '#include <iostream>\n#include <vector> // a\n#include <cmath>\n#include "vector"\n';
   assertStrictEquals(left(source), "#include <cmath>");
@@ -107,7 +107,7 @@ Deno.test("headers that only hosts have are left out, unless the program brings 
   );
 });
 
-Deno.test("conditions that begin before host code and end in it stay whole", () => {
+Deno.test("readDeviceSource() keeps conditions that begin before host code and end in it", () => {
   const source =
     "#ifdef A\nint main(int n) {\n#else\nint main() {\n#pragma omp parallel\n#endif\n" +
     "#define B 1\n  k<<<B, 2>>>();\n}\n__device__ int x;\n";
@@ -118,13 +118,13 @@ Deno.test("conditions that begin before host code and end in it stay whole", () 
   );
 });
 
-Deno.test("what is left out is named with its line", () => {
+Deno.test("readDeviceSource() names host code with its line", () => {
   const source = "int a;\nstruct Timer { FILE* f; };\n\nint main() {}\n__device__ int b;";
   const { hostCode } = readDeviceSource(source, { name: "test.cu" });
   assertEquals(hostCode.map(({ name, line }) => `${name}:${line}`), ["a:1", "Timer:2", "main:4"]);
 });
 
-Deno.test("host code that cannot be left out is an error with its line marked", () => {
+Deno.test("readDeviceSource() marks the line of host code that it cannot leave out", () => {
   const launch = "__global__ void k() {}\n__global__ void j() {\n  k<<<1, 2>>>();\n}";
   const error = assertThrows(() => left(launch), CompileError);
   assertStrictEquals(
@@ -145,7 +145,7 @@ Deno.test("host code that cannot be left out is an error with its line marked", 
   );
 });
 
-Deno.test("an error that names what was left out says why it is not there", () => {
+Deno.test("explainHostCode() explains errors that name host code", () => {
   const { hostCode } = readDeviceSource("\nfloat helper(float x) { return x; }", { name: "a.cu" });
   const error = new CompileError("a.cu", "g++", [
     {
