@@ -53,16 +53,6 @@ export { traceOfSnapshot } from "./trace/snapshot_trace.ts";
 export { TraceError } from "./trace/trace_error.ts";
 export { formatTrace, parseTrace } from "./trace/trace_text.ts";
 
-export {
-  type BlockFigures,
-  memoryReport,
-  type MemoryReportFigures,
-  memoryReportFigures,
-  memoryReportText,
-  type PlacedBlock,
-  type SegmentGroup,
-  type SiteFigures,
-  type SiteTotal,
-  type SnapshotSummary,
-  type SnapshotTotals,
-} from "./report/memory_report.ts";
+export { memoryReport } from "./report/memory_report.ts";
+export { type MemoryReportFigures, memoryReportFigures } from "./report/report_figures.ts";
+export { memoryReportText } from "./report/report_text.ts";

@@ -9,7 +9,7 @@ import {
   memoryReport,
   memoryReportFigures,
   memoryReportText,
-} from "../../../src/lab/memory/report/memory_report.ts";
+} from "../../../src/lab/memory/mod.ts";
 import { observeCaptures } from "../../../src/stream/running_captures.ts";
 import { snapshotBlocks } from "../../../src/lab/memory/pool_snapshot.ts";
 import { BlockHistory, type PoolHistory } from "../../../src/lab/memory/pool_history.ts";

@@ -1,57 +1,245 @@
 /**
- * Reports of a memory snapshot for people: a page to look around in, and text.
+ * The report as an HTML page.
  *
  * @module
  */
 
-import type { MemorySnapshot } from "../snapshot/memory_snapshot.ts";
-import { embeddedJson, Markup, markup } from "./markup.ts";
-import { deviceTitle, pageHeader } from "./page_header.ts";
+import { type MemorySnapshot, TIMELINE_ACTIONS } from "../snapshot/memory_snapshot.ts";
 import { pageScript } from "./page_script.ts";
-import { mapSection, sitesSection, tableSections, timelineSection } from "./page_sections.ts";
-import { reportData } from "./report_data.ts";
-import { summarizeSnapshot } from "./snapshot_summary.ts";
-import { STYLE_SHEET } from "./style_sheet.ts";
-
-export {
-  type BlockFigures,
+import { formatBytes, formatCount, formatShare } from "./quantities.ts";
+import {
+  deviceTitle,
   type MemoryReportFigures,
   memoryReportFigures,
-  type SiteFigures,
+  origin,
 } from "./report_figures.ts";
-export { memoryReportText } from "./report_text.ts";
-export type {
-  PlacedBlock,
-  SegmentGroup,
-  SiteTotal,
-  SnapshotSummary,
-  SnapshotTotals,
-} from "./snapshot_summary.ts";
+import { counted } from "./report_text.ts";
+import { STYLE_SHEET } from "./style_sheet.ts";
 
-/**
- * What the page may do: run the one script and use the one style sheet that carry this number, and
- * nothing else. What a site or a name contains could not know it.
- */
-function contentPolicy(nonce: string): string {
-  return [
-    "default-src 'none'",
-    `script-src 'nonce-${nonce}'`,
-    `style-src 'nonce-${nonce}'`,
-    "base-uri 'none'",
-    "form-action 'none'",
-  ].join("; ");
+/** A piece of HTML. */
+class Markup {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+/** Makes HTML of a template. Text and numbers are escaped, HTML and lists of it are not. */
+function markup(
+  parts: TemplateStringsArray,
+  ...values: (string | number | Markup | readonly Markup[])[]
+): Markup {
+  const texts = values.map((value) => {
+    if (value instanceof Markup) return value.text;
+    if (typeof value === "object") return value.map(({ text }) => text).join("");
+    return String(value).replace(/[&<>"']/g, (character) => ENTITIES[character]!);
+  });
+  return new Markup(String.raw({ raw: parts }, ...texts));
+}
+
+/** States of blocks and their meaning. */
+const STATES = [
+  ["live", "allocated by the program"],
+  ["pending", "freed, but a stream may still use it"],
+  ["cached", "free, kept whole for the next request of its size"],
+  ["free", "free"],
+  ["unmapped", "addresses without memory"],
+] as const;
+
+/** Rectangles of a state, with a texture that distinguishes it without colour. */
+function stateRects(state: string): Markup {
+  const texture: Readonly<Record<string, Markup>> = {
+    cached: markup`<rect width="100%" height="100%" fill="url(#hatch)"/>`,
+    pending: markup`<rect width="100%" height="100%" fill="url(#dots)"/>`,
+    free: markup`<rect width="100%" height="100%" class="edge"/>`,
+  };
+  return markup`<rect width="100%" height="100%" class="${state}"/>${texture[state] ?? ""}`;
+}
+
+function swatch(state: string): Markup {
+  return markup`<svg class="swatch" aria-hidden="true">${stateRects(state)}</svg>`;
+}
+
+function header(snapshot: MemorySnapshot, figures: MemoryReportFigures): Markup {
+  const { totals, reservedPerLive } = figures;
+  const { fake, totalBytes } = snapshot.device;
+  const segments = counted(totals.segments, "segment");
+  const entries = [
+    ["Live", formatBytes(totals.live), counted(totals.liveBlocks, "block")],
+    ["Cached", formatBytes(totals.cached), "free, kept whole"],
+    ["Free", formatBytes(totals.free), `largest ${formatBytes(totals.largestFree)}`],
+    ["Pending", formatBytes(totals.pending), "freed, in use by a stream"],
+    [
+      "Reserved",
+      formatBytes(totals.reserved),
+      totalBytes === null ? segments : `${segments}, of ${formatBytes(totalBytes)}`,
+    ],
+    reservedPerLive === null
+      ? ["Reserved ÷ live", "–", "nothing is live"]
+      : ["Reserved ÷ live", reservedPerLive.toFixed(3), "1 is ideal"],
+    [
+      "External fragmentation",
+      formatShare(figures.externalFragmentation),
+      "1 − largest free ÷ total free",
+    ],
+    [
+      "Internal fragmentation",
+      formatShare(figures.internalFragmentation),
+      "1 − requested ÷ reserved",
+    ],
+  ] as const;
+  const cells = entries.map(([name, value, note]) =>
+    markup`<div><dt>${name}</dt><dd>${value}<div class="note">${note}</div></dd></div>`
+  );
+  return markup`<svg width="0" height="0" aria-hidden="true"><defs>
+<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse">
+<path class="mark" d="M-1 7 7 -1 M-4 4 4 -4 M2 10 10 2"/></pattern>
+<pattern id="dots" width="6" height="6" patternUnits="userSpaceOnUse">
+<rect class="dot" x="2" y="2" width="2" height="2"/></pattern>
+</defs></svg>
+<header><h1>Memory of ${deviceTitle(snapshot)}${
+    fake ? markup` <span class="fake">fake device</span>` : ""
+  }</h1>
+<p class="muted">${origin(snapshot)}</p>
+<dl class="figures">${cells}</dl>${composition(totals)}</header>`;
+}
+
+/** A bar of the states of reserved memory. */
+function composition(totals: MemoryReportFigures["totals"]): Markup {
+  if (totals.reserved === 0) return markup``;
+  const shares = STATES.slice(0, 4).map(([state]) =>
+    [state, totals[state] / totals.reserved] as const
+  );
+  const words = shares.map(([state, share]) => `${state} ${formatShare(share)}`).join(", ");
+  let start = 0;
+  const parts = shares.map(([state, share]) => {
+    const x = start * 100;
+    start += share;
+    return markup`<svg x="${x}%" width="${share * 100}%" height="18">${stateRects(state)}</svg>`;
+  });
+  return markup`<svg class="composition" role="img" aria-label="${words}"><title>${words}</title>${parts}</svg>`;
+}
+
+function timelineSection({ timeline }: MemorySnapshot): Markup {
+  if (timeline === null || timeline.time.length === 0) {
+    return markup`<section><h2>Timeline</h2>
+<p class="note">No events were recorded before this snapshot.</p></section>`;
+  }
+  const dropped = timeline.dropped === 0
+    ? ""
+    : ` · ${formatCount(timeline.dropped)} earlier events were not kept`;
+  return markup`<section aria-labelledby="timeline-title">
+<div class="bar-row"><h2 id="timeline-title">Timeline</h2>
+<span class="key">${swatch("live")}live</span>
+<span class="key">${swatch("reserved")}reserved</span>
+<span class="key">${swatch("fragmentation")}fragmentation</span>
+<span class="key"><svg class="swatch" aria-hidden="true"><path class="alarm" d="M1 2h12L7 13z"/></svg>out of memory</span>
+<label>by <select id="timeline-axis"><option value="time">time</option>
+<option value="event">number of event</option></select></label>
+<span class="buttons"><button type="button" id="timeline-out" aria-label="Zoom out">−</button>
+<button type="button" id="timeline-in" aria-label="Zoom in">+</button>
+<button type="button" id="timeline-whole">Whole</button></span></div>
+<canvas id="timeline" tabindex="0" role="application"
+aria-label="Live and reserved memory and fragmentation over time"></canvas>
+<div class="panel" id="event"></div>
+<p class="keys note"><span id="timeline-range"></span>${dropped} · drag or <kbd>←</kbd> <kbd>→</kbd>
+to pan · wheel or <kbd>+</kbd> <kbd>−</kbd> to zoom · <kbd>0</kbd> whole ·
+<kbd>Shift</kbd> <kbd>←</kbd> <kbd>→</kbd> event by event · <kbd>o</kbd> next out of memory ·
+<kbd>Enter</kbd> keep</p></section>`;
+}
+
+function mapSection({ streams }: MemorySnapshot, { totals }: MemoryReportFigures): Markup {
+  if (totals.blocks === 0) {
+    return markup`<section><h2>Segments</h2><p class="note">The pool has no memory.</p></section>`;
+  }
+  const states = STATES.map(([state, meaning]) =>
+    markup`<label title="${meaning}"><input type="checkbox" id="state-${state}" checked>${
+      swatch(state)
+    }${state} <span class="muted">${formatBytes(totals[state])}</span></label>`
+  );
+  const options = streams.map((name, index) => markup`<option value="${index}">${name}</option>`);
+  return markup`<section aria-labelledby="map-title">
+<div class="bar-row"><h2 id="map-title">Segments</h2>${states}</div>
+<div class="bar-row"><label>stream <select id="filter-stream"><option value="">any</option>
+${options}<option value="-1">none</option></select></label>
+<label>site has <input type="text" id="filter-site" spellcheck="false" autocomplete="off"></label>
+<label>at least <input type="text" id="filter-size" placeholder="1 MiB" spellcheck="false"
+autocomplete="off"></label>
+<label><input type="checkbox" id="map-fold" checked>fold unmapped</label>
+<span class="note" id="filter-count" role="status"></span>
+<span class="buttons"><button type="button" id="map-out" aria-label="Zoom out">−</button>
+<button type="button" id="map-in" aria-label="Zoom in">+</button></span></div>
+<div class="map"><div id="map-box"><div id="map-space"><canvas id="map" tabindex="0"
+role="application" aria-label="Map of all segments and their blocks, to scale"></canvas></div></div>
+<div class="panel" id="block"></div></div>
+<p class="keys note">to scale, by address · <kbd>←</kbd> <kbd>→</kbd> <kbd>↑</kbd> <kbd>↓</kbd> block by
+block · <kbd>+</kbd> <kbd>−</kbd> or <kbd>Ctrl</kbd> wheel to zoom · click or <kbd>Enter</kbd> keep ·
+<kbd>Esc</kbd> release</p></section>
+<section aria-labelledby="sites-title">
+<div class="bar-row"><h2 id="sites-title">Sites of live blocks</h2>
+<span class="note">choose one to see its blocks on the map</span></div>
+<div class="scroll"><table><thead><tr>${
+    ([
+      ["name", "Site", ""],
+      ["live", "Live", "number"],
+      ["count", "Blocks", "number"],
+      ["largest", "Largest", "number"],
+    ] as const).map(([column, title, kind]) =>
+      markup`<th scope="col" id="column-${column}" class="${kind}" aria-sort="none"><button type="button"
+id="sort-${column}">${title}</button></th>`
+    )
+  }</tr></thead><tbody id="sites"></tbody></table></div>
+<pre class="panel" id="stack" hidden></pre>
+<button type="button" id="sites-more" hidden>Show more</button></section>`;
+}
+
+function segmentTable({ segments }: MemoryReportFigures): Markup {
+  if (segments.length === 0) return markup``;
+  const titles = STATES.map(([state]) => markup`<th scope="col" class="number">${state}</th>`);
+  const rows = segments.map(({ pool, kind, count, bytes }) =>
+    markup`<tr><td class="name">${pool}, ${kind}</td><td class="number">${formatCount(count)}</td>${
+      STATES.map(([state]) => markup`<td class="number">${formatBytes(bytes[state])}</td>`)
+    }</tr>`
+  );
+  return markup`<section><h2>Segments by pool</h2><div class="scroll"><table><thead><tr>
+<th scope="col">pool</th><th scope="col" class="number">segments</th>${titles}</tr></thead>
+<tbody>${rows}</tbody></table></div></section>`;
+}
+
+/** Names of statistics and settings that are sizes. */
+const SIZES = /bytes|size|allocated$|freed$|usage$|^cached|reserved$|free$|^pending|^expired/i;
+
+function valueTable(title: string, values: Readonly<Record<string, unknown>>): Markup {
+  const rows = Object.entries(values).map(([name, value]) => {
+    let text = String(value ?? "none");
+    if (typeof value === "number") {
+      text = Number.isInteger(value) ? formatCount(value) : String(Number(value.toPrecision(6)));
+      if (SIZES.test(name) && Math.abs(value) >= 1024) text += ` (${formatBytes(value)})`;
+    }
+    return markup`<tr><th scope="row">${name}</th><td class="value">${text}</td></tr>`;
+  });
+  if (rows.length === 0) return markup``;
+  return markup`<section><h2>${title}</h2><table><tbody>${rows}</tbody></table></section>`;
 }
 
 /**
- * A snapshot as one HTML page that stands alone: it needs no server, no network and no other file,
- * and its own policy forbids it any connection.
+ * Creates an HTML page of a snapshot. The page needs no server, no network and no other file, and
+ * its content security policy forbids connections.
  *
- * It shows live and reserved memory and fragmentation over time, every segment and block to scale
- * with who asked for it, sites, statistics and settings.
+ * It shows live and reserved memory and fragmentation over time, all segments and blocks to scale
+ * with their call sites, statistics and settings.
  *
- * @param snapshot A snapshot that is what its type says; `readSnapshot()` checks what comes from a
- * file.
- * @returns The text of the page, to be written to a file.
+ * @param snapshot A valid snapshot; `readSnapshot()` validates files.
+ * @returns The text of the page.
  *
  * @example
  * ```ts ignore
@@ -59,31 +247,43 @@ function contentPolicy(nonce: string): string {
  * ```
  */
 export function memoryReport(snapshot: MemorySnapshot): string {
-  const summary = summarizeSnapshot(snapshot);
+  const figures = memoryReportFigures(snapshot);
   const nonce = crypto.getRandomValues(new Uint8Array(16)).toBase64();
+  const policy = `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; ` +
+    "base-uri 'none'; form-action 'none'";
+  const { streams, sites, timeline } = snapshot;
+  const data = JSON.stringify({
+    ...{ streams, sites, actions: TIMELINE_ACTIONS },
+    timeline: timeline === null || timeline.time.length === 0 ? null : timeline,
+    segments: snapshot.segments.toSorted((a, b) => a.address - b.address),
+  });
   return markup`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${contentPolicy(nonce)}">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
 <title>Memory of ${deviceTitle(snapshot)}</title>
 <style nonce="${nonce}">${new Markup(STYLE_SHEET)}</style>
 </head>
 <body>
-${pageHeader(snapshot, summary)}
+${header(snapshot, figures)}
 <noscript><p class="note">The timeline, the map and the sites are drawn by the page's script, which
 this browser does not run.</p></noscript>
 <main>
 ${timelineSection(snapshot)}
-${mapSection(snapshot, summary)}
-${sitesSection(summary)}
-${tableSections(snapshot, summary)}
+${mapSection(snapshot, figures)}
+${segmentTable(figures)}
+<div class="columns">${valueTable("Statistics", snapshot.statistics)}${
+    valueTable("Settings", snapshot.settings)
+  }</div>
 </main>
 <div id="tooltip" hidden></div>
 <div id="announcement" role="status"></div>
-<script type="application/json" id="data">${embeddedJson(reportData(snapshot))}</script>
+<script type="application/json" id="data">${
+    // No "<" may end the element or begin a comment.
+    new Markup(data.replaceAll("<", "\\u003c"))}</script>
 <script nonce="${nonce}">${new Markup(pageScript())}</script>
 </body>
 </html>

@@ -1,18 +1,18 @@
 /**
- * Sizes, times, shares and addresses for people.
+ * Formats sizes, times, shares and addresses.
  *
- * The page's script takes these functions with it (see `page_script.ts`), so that each stands on
- * its own: they name each other, and nothing else of a module.
+ * The page's script contains the text of these functions (see `page_script.ts`), so they refer to
+ * nothing else.
  *
  * @module
  */
 
-/** A size in binary units with at most one decimal: `23.7 GiB`. */
+/** Formats a size in binary units with at most one decimal: `23.7 GiB`. */
 export function formatBytes(bytes: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let value = bytes;
   let unit = 0;
-  // From there on it would be rounded to 1024.0.
+  // Larger values would round to 1024.0.
   while (value >= 1023.95 && unit < units.length - 1) {
     value /= 1024;
     unit++;
@@ -20,17 +20,17 @@ export function formatBytes(bytes: number): string {
   return `${Number.isInteger(value) ? value : value.toFixed(1)} ${units[unit]}`;
 }
 
-/** A whole number with a thin grouping by thousands: `100,000`. */
+/** Formats a whole number with grouped thousands: `100,000`. */
 export function formatCount(count: number): string {
   return String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
 }
 
-/** A share as a percentage with one decimal: `12.5 %`. */
+/** Formats a share as a percentage with one decimal: `12.5 %`. */
 export function formatShare(share: number): string {
   return `${(share * 100).toFixed(1)} %`;
 }
 
-/** A duration in milliseconds, in the unit that suits it: `350 µs`, `1.25 ms`, `3 min 20 s`. */
+/** Formats milliseconds in a suitable unit: `350 µs`, `1.25 ms`, `3 min 20 s`. */
 export function formatDuration(milliseconds: number): string {
   if (milliseconds === 0) return "0 s";
   if (milliseconds < 1) return `${Number((milliseconds * 1000).toPrecision(3))} µs`;
@@ -38,17 +38,17 @@ export function formatDuration(milliseconds: number): string {
   const seconds = milliseconds / 1000;
   if (seconds < 60) return `${Number(seconds.toPrecision(3))} s`;
   const [large, small, unit, part] = seconds < 3600
-    ? [Math.floor(seconds / 60), Math.floor(seconds % 60), "min", "s"] as const
-    : [Math.floor(seconds / 3600), Math.floor(seconds % 3600 / 60), "h", "min"] as const;
+    ? [Math.floor(seconds / 60), Math.floor(seconds % 60), "min", "s"]
+    : [Math.floor(seconds / 3600), Math.floor(seconds % 3600 / 60), "h", "min"];
   return small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${part}`;
 }
 
-/** An address as debuggers write it: `0x7f5a00000000`. */
+/** Formats an address: `0x7f5a00000000`. */
 export function formatAddress(address: number): string {
   return `0x${address.toString(16).padStart(12, "0")}`;
 }
 
-/** The innermost frame of a site: its first line. */
+/** Returns the first line of a site, its innermost frame. */
 export function innermostFrame(site: string): string {
   const end = site.indexOf("\n");
   return (end < 0 ? site : site.slice(0, end)).trim();

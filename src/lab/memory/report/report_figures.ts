@@ -1,56 +1,70 @@
 /**
- * A snapshot's figures for programs.
+ * The figures of a snapshot, for programs and for all forms of the report.
  *
  * @module
  */
 
-import type { MemorySnapshot } from "../snapshot/memory_snapshot.ts";
-import { type SnapshotSummary, summarizeSnapshot } from "./snapshot_summary.ts";
+import type { BlockState, MemorySnapshot } from "../snapshot/memory_snapshot.ts";
 
-/** What one site holds, with the site itself. */
-export interface SiteFigures {
-  /** The stack, a frame per line, the innermost first; `null` where nobody knows. */
-  readonly site: string | null;
-  /** Live bytes. */
-  readonly live: number;
-  /** Live blocks. */
-  readonly count: number;
-  /** The largest of them, in bytes. */
-  readonly largest: number;
-}
-
-/** A live block with names for what the snapshot has in tables. */
-export interface BlockFigures {
-  /** The first address. */
-  readonly address: number;
-  /** Its size. */
-  readonly bytes: number;
-  /** What was asked for, in bytes. */
-  readonly requested: number;
-  /** Its stream; `null` where any may have it. */
-  readonly stream: string | null;
-  /** How long it has been live, in milliseconds. */
-  readonly age: number;
-  /** The stack, a frame per line, the innermost first; `null` where nobody knows. */
-  readonly site: string | null;
-}
-
-/** What the report in text says, as values: `gridstride memory report FILE --json`. */
-export interface MemoryReportFigures extends Omit<SnapshotSummary, "sites" | "oldest"> {
-  /** What the snapshot was taken of. */
-  readonly source: MemorySnapshot["source"];
-  /** When, as ISO 8601; `null` where the source does not tell. */
-  readonly takenAt: string | null;
-  /** The device. */
-  readonly device: MemorySnapshot["device"];
-  /** Every site with a live block, the one that holds most first. */
-  readonly sites: readonly SiteFigures[];
+/** The figures of a snapshot; sizes are bytes, ages milliseconds. */
+export interface MemoryReportFigures extends Pick<MemorySnapshot, "source" | "takenAt" | "device"> {
+  /** Totals over all segments. */
+  readonly totals: Readonly<Record<BlockState, number>> & {
+    /** The requested sizes of the live blocks. */
+    readonly requested: number;
+    /** Memory taken from the device: all states but `unmapped`. */
+    readonly reserved: number;
+    /** The largest free or cached block. */
+    readonly largestFree: number;
+    /** The number of live blocks. */
+    readonly liveBlocks: number;
+    /** The number of blocks. */
+    readonly blocks: number;
+    /** The number of segments. */
+    readonly segments: number;
+  };
+  /** Reserved ÷ live; `null` if nothing is live. */
+  readonly reservedPerLive: number | null;
+  /** 1 − largest free block ÷ (free + cached); 0 if nothing is free. */
+  readonly externalFragmentation: number;
+  /** 1 − requested ÷ reserved; 0 if nothing is reserved. */
+  readonly internalFragmentation: number;
+  /** Segments by pool and kind, in the order of their first appearance. */
+  readonly segments: readonly {
+    readonly pool: "small" | "large" | "graph";
+    readonly kind: "plain" | "virtual";
+    readonly count: number;
+    /** By state of their blocks. */
+    readonly bytes: Record<BlockState, number>;
+  }[];
+  /** Call sites with live blocks, the largest total first; the site is `null` if unknown. */
+  readonly sites: readonly {
+    readonly site: string | null;
+    readonly live: number;
+    readonly count: number;
+    readonly largest: number;
+  }[];
   /** Up to ten live blocks of known age, the oldest first. */
-  readonly oldest: readonly BlockFigures[];
+  readonly oldest: readonly {
+    readonly address: number;
+    readonly bytes: number;
+    readonly requested: number;
+    readonly stream: string | null;
+    readonly age: number;
+    readonly site: string | null;
+  }[];
+}
+
+const OLDEST_BLOCKS = 10;
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] extends number ? number : T[Key] };
+
+function noBytes(): Record<BlockState, number> {
+  return { live: 0, cached: 0, free: 0, pending: 0, unmapped: 0 };
 }
 
 /**
- * The figures of a snapshot, complete in themselves: no index refers to the snapshot.
+ * Computes the figures of a snapshot. They do not refer to the snapshot.
  *
  * @example
  * ```ts ignore
@@ -59,26 +73,67 @@ export interface MemoryReportFigures extends Omit<SnapshotSummary, "sites" | "ol
  * ```
  */
 export function memoryReportFigures(snapshot: MemorySnapshot): MemoryReportFigures {
-  const { sites, oldest, ...figures } = summarizeSnapshot(snapshot);
-  const siteAt = (index: number | null) => index === null ? null : snapshot.sites[index] ?? null;
-  return {
-    source: snapshot.source,
-    takenAt: snapshot.takenAt,
-    device: snapshot.device,
-    ...figures,
-    sites: sites.map(({ site, live, count, largest }) => ({
-      site: siteAt(site),
-      live,
-      count,
-      largest,
-    })),
-    oldest: oldest.map(({ address, block: { bytes, requested, stream, age, site } }) => ({
-      address,
-      bytes,
-      requested,
-      stream: stream === null ? null : snapshot.streams[stream] ?? null,
-      age: age!,
-      site: siteAt(site),
-    })),
+  const totals = {
+    ...noBytes(),
+    ...{ requested: 0, reserved: 0, largestFree: 0, liveBlocks: 0, blocks: 0 },
+    segments: snapshot.segments.length,
   };
+  const groups = new Map<string, Mutable<MemoryReportFigures["segments"][number]>>();
+  const sites = new Map<number | null, { live: number; count: number; largest: number }>();
+  const aged: MemoryReportFigures["oldest"][number][] = [];
+  const siteAt = (index: number | null) => snapshot.sites[index ?? -1] ?? null;
+  for (const { pool, kind, address, blocks } of snapshot.segments) {
+    const key = `${pool} ${kind}`;
+    const group = groups.get(key) ?? { pool, kind, count: 0, bytes: noBytes() };
+    groups.set(key, group);
+    group.count++;
+    totals.blocks += blocks.length;
+    for (const { state, bytes, offset, requested, age, site, stream } of blocks) {
+      group.bytes[state] += bytes;
+      totals[state] += bytes;
+      if (state !== "unmapped") totals.reserved += bytes;
+      if (state === "free" || state === "cached") {
+        totals.largestFree = Math.max(totals.largestFree, bytes);
+      }
+      if (state !== "live") continue;
+      totals.requested += requested;
+      totals.liveBlocks++;
+      if (age !== null) {
+        const name = snapshot.streams[stream ?? -1] ?? null;
+        const at = address + offset;
+        aged.push({ address: at, bytes, requested, stream: name, age, site: siteAt(site) });
+      }
+      const held = sites.get(site) ?? { live: 0, count: 0, largest: 0 };
+      sites.set(site, held);
+      held.live += bytes;
+      held.count++;
+      held.largest = Math.max(held.largest, bytes);
+    }
+  }
+  const free = totals.free + totals.cached;
+  const { source, takenAt, device } = snapshot;
+  return {
+    source,
+    takenAt,
+    device,
+    totals,
+    reservedPerLive: totals.live === 0 ? null : totals.reserved / totals.live,
+    externalFragmentation: free === 0 ? 0 : 1 - totals.largestFree / free,
+    internalFragmentation: totals.reserved === 0 ? 0 : 1 - totals.requested / totals.reserved,
+    segments: [...groups.values()],
+    sites: Array.from(sites, ([site, held]) => ({ site: siteAt(site), ...held }))
+      .sort((a, b) => b.live - a.live || b.count - a.count),
+    oldest: aged.sort((a, b) => b.age - a.age || b.bytes - a.bytes).slice(0, OLDEST_BLOCKS),
+  };
+}
+
+/** The label and the name of a device. */
+export function deviceTitle({ device: { label, name } }: Pick<MemorySnapshot, "device">): string {
+  return name === "" ? label : `${label}, ${name}`;
+}
+
+/** The allocator and the time of a snapshot. */
+export function origin({ takenAt, source }: Pick<MemorySnapshot, "takenAt" | "source">): string {
+  const by = source === "pytorch" ? "a snapshot of PyTorch" : "a snapshot of the pool";
+  return takenAt === null ? by : `${by}, taken ${takenAt}`;
 }

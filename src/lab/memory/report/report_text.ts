@@ -1,11 +1,10 @@
 /**
- * A snapshot as text of at most 100 columns.
+ * The report as text of at most 100 columns.
  *
  * @module
  */
 
 import type { MemorySnapshot } from "../snapshot/memory_snapshot.ts";
-import { counted, deviceTitle, origin } from "./page_header.ts";
 import {
   formatAddress,
   formatBytes,
@@ -14,134 +13,45 @@ import {
   formatShare,
   innermostFrame,
 } from "./quantities.ts";
-import { type SnapshotSummary, summarizeSnapshot } from "./snapshot_summary.ts";
+import { deviceTitle, memoryReportFigures, origin } from "./report_figures.ts";
 
 const COLUMNS = 100;
 const SITES = 10;
 
-/** Text on one line: what would move the cursor or colour the terminal is taken out. */
+/** Replaces control and formatting characters, which terminals interpret. */
 function plain(text: string): string {
   return text.replace(/\p{C}+/gu, " ").trim();
 }
 
-/** A text that fits, with its end left out when it does not. */
-function fit(text: string, columns: number): string {
+/** Shortens a text to a number of columns. */
+function fit(text: string, columns: number = COLUMNS): string {
   const characters = [...text];
   return characters.length <= columns ? text : `${characters.slice(0, columns - 1).join("")}…`;
 }
 
-/** Rows with aligned columns; all but the last are to the right, and the last is cut to fit. */
-function table(rows: readonly (readonly string[])[]): string[] {
+/** Aligns the columns of rows to the right, but for the last column, which is shortened. */
+function table(...rows: readonly (readonly string[])[]): string[] {
   const widths = rows[0]!.slice(0, -1).map((_, column) =>
     Math.max(...rows.map((row) => row[column]!.length))
   );
   return rows.map((row) => {
     const cells = widths.map((width, column) => row[column]!.padStart(width));
-    return fit(`  ${[...cells, row.at(-1)!].join("  ")}`, COLUMNS).trimEnd();
+    return fit(`  ${[...cells, row.at(-1)!].join("  ")}`).trimEnd();
   });
 }
 
-function totals({ totals, reservedPerLive }: SnapshotSummary): string[] {
-  const ratio = reservedPerLive === null
-    ? "nothing is live"
-    : `${reservedPerLive.toFixed(3)} of live`;
-  return [
-    "Totals",
-    ...table([
-      [
-        "live",
-        formatBytes(totals.live),
-        `${counted(totals.liveBlocks, "block")}, ${formatBytes(totals.requested)} requested`,
-      ],
-      ["cached", formatBytes(totals.cached), ""],
-      ["free", formatBytes(totals.free), ""],
-      ["pending", formatBytes(totals.pending), ""],
-      [
-        "reserved",
-        formatBytes(totals.reserved),
-        `${ratio}, ${counted(totals.segments, "segment")}, ${counted(totals.blocks, "block")}`,
-      ],
-      ["unmapped", formatBytes(totals.unmapped), "addresses without memory"],
-    ]),
-  ];
+/** Formats a number of things: `1 block`, `2 blocks`. */
+export function counted(count: number, thing: string): string {
+  return `${formatCount(count)} ${thing}${count === 1 ? "" : "s"}`;
 }
 
-function fragmentation(summary: SnapshotSummary): string[] {
-  const { largestFree } = summary.totals;
-  return [
-    "Fragmentation",
-    ...table([
-      [
-        "external",
-        formatShare(summary.externalFragmentation),
-        `1 − largest free ÷ total free; the largest free block has ${formatBytes(largestFree)}`,
-      ],
-      ["internal", formatShare(summary.internalFragmentation), "1 − requested ÷ reserved"],
-    ]),
-  ];
-}
-
-function segments({ segments }: SnapshotSummary): string[] {
-  if (segments.length === 0) return ["Segments", "  none"];
-  return [
-    "Segments",
-    ...table([
-      ["count", "live", "cached", "free", "pending", "unmapped", "pool"],
-      ...segments.map(({ pool, kind, count, bytes }) => [
-        formatCount(count),
-        formatBytes(bytes.live),
-        formatBytes(bytes.cached),
-        formatBytes(bytes.free),
-        formatBytes(bytes.pending),
-        formatBytes(bytes.unmapped),
-        `${pool}, ${kind}`,
-      ]),
-    ]),
-  ];
-}
-
-function siteName(snapshot: MemorySnapshot, site: number | null): string {
-  return site === null ? "unknown" : plain(innermostFrame(snapshot.sites[site] ?? "unknown"));
-}
-
-function sites(snapshot: MemorySnapshot, { sites }: SnapshotSummary): string[] {
-  if (sites.length === 0) return ["Top sites", "  none"];
-  const rest = sites.length - SITES;
-  return [
-    "Top sites",
-    ...table([
-      ["live", "blocks", "largest", "site"],
-      ...sites.slice(0, SITES).map(({ site, live, count, largest }) => [
-        formatBytes(live),
-        formatCount(count),
-        formatBytes(largest),
-        siteName(snapshot, site),
-      ]),
-    ]),
-    ...(rest > 0 ? [`  and ${formatCount(rest)} more`] : []),
-  ];
-}
-
-function oldest(snapshot: MemorySnapshot, { oldest }: SnapshotSummary): string[] {
-  if (oldest.length === 0) return ["Oldest live blocks", "  none of known age"];
-  return [
-    "Oldest live blocks",
-    ...table([
-      ["age", "size", "address", "stream", "site"],
-      ...oldest.map(({ address, block }) => [
-        formatDuration(block.age!),
-        formatBytes(block.bytes),
-        formatAddress(address),
-        block.stream === null ? "any" : fit(plain(snapshot.streams[block.stream] ?? "none"), 24),
-        siteName(snapshot, block.site),
-      ]),
-    ]),
-  ];
+function siteName(site: string | null): string {
+  return site === null ? "unknown" : plain(innermostFrame(site));
 }
 
 /**
- * A snapshot as text: totals, both measures of fragmentation, segments, the sites that hold most
- * and the oldest live blocks. No line has more than 100 columns.
+ * Formats a snapshot as text: totals, fragmentation, segments, the largest call sites and the oldest
+ * live blocks. No line has more than 100 columns.
  *
  * @example
  * ```ts ignore
@@ -149,17 +59,79 @@ function oldest(snapshot: MemorySnapshot, { oldest }: SnapshotSummary): string[]
  * ```
  */
 export function memoryReportText(snapshot: MemorySnapshot): string {
-  const summary = summarizeSnapshot(snapshot);
-  const fake = snapshot.device.fake ? " (fake)" : "";
+  const figures = memoryReportFigures(snapshot);
+  const { totals, reservedPerLive, segments, sites, oldest } = figures;
+  const ratio = reservedPerLive === null
+    ? "nothing is live"
+    : `${reservedPerLive.toFixed(3)} of live`;
+  const blocks = `${counted(totals.segments, "segment")}, ${counted(totals.blocks, "block")}`;
+  const live = `${counted(totals.liveBlocks, "block")}, ${formatBytes(totals.requested)} requested`;
+  const largest = `the largest free block has ${formatBytes(totals.largestFree)}`;
+  const more = sites.length - SITES;
+  const states = ["live", "cached", "free", "pending", "unmapped"] as const;
   return [
     [
-      fit(plain(`Memory of ${deviceTitle(snapshot)}${fake}`), COLUMNS),
-      fit(plain(origin(snapshot)), COLUMNS),
+      fit(plain(`Memory of ${deviceTitle(snapshot)}${snapshot.device.fake ? " (fake)" : ""}`)),
+      fit(plain(origin(snapshot))),
     ],
-    totals(summary),
-    fragmentation(summary),
-    segments(summary),
-    sites(snapshot, summary),
-    oldest(snapshot, summary),
+    [
+      "Totals",
+      ...table(
+        ["live", formatBytes(totals.live), live],
+        ["cached", formatBytes(totals.cached), ""],
+        ["free", formatBytes(totals.free), ""],
+        ["pending", formatBytes(totals.pending), ""],
+        ["reserved", formatBytes(totals.reserved), `${ratio}, ${blocks}`],
+        ["unmapped", formatBytes(totals.unmapped), "addresses without memory"],
+      ),
+    ],
+    [
+      "Fragmentation",
+      ...table(
+        [
+          "external",
+          formatShare(figures.externalFragmentation),
+          `1 − largest free ÷ total free; ${largest}`,
+        ],
+        ["internal", formatShare(figures.internalFragmentation), "1 − requested ÷ reserved"],
+      ),
+    ],
+    [
+      "Segments",
+      ...segments.length === 0 ? ["  none"] : table(
+        ["count", ...states, "pool"],
+        ...segments.map(({ pool, kind, count, bytes }) => [
+          formatCount(count),
+          ...states.map((state) => formatBytes(bytes[state])),
+          `${pool}, ${kind}`,
+        ]),
+      ),
+    ],
+    [
+      "Top sites",
+      ...sites.length === 0 ? ["  none"] : table(
+        ["live", "blocks", "largest", "site"],
+        ...sites.slice(0, SITES).map(({ site, live, count, largest }) => [
+          formatBytes(live),
+          formatCount(count),
+          formatBytes(largest),
+          siteName(site),
+        ]),
+      ),
+      ...(more > 0 ? [`  and ${formatCount(more)} more`] : []),
+    ],
+    [
+      "Oldest live blocks",
+      ...oldest.length === 0 ? ["  none of known age"] : table(
+        ["age", "size", "address", "stream", "site"],
+        ...oldest.map(({ age, bytes, address, stream, site }) => [
+          formatDuration(age),
+          formatBytes(bytes),
+          formatAddress(address),
+          stream === null ? "any" : fit(plain(stream), 24),
+          siteName(site),
+        ]),
+      ),
+    ],
   ].map((lines) => lines.join("\n")).join("\n\n");
 }

@@ -5,11 +5,12 @@ import {
   assertRejects,
   assertStringIncludes,
 } from "@std/assert";
-import { memoryReport } from "../../../../src/lab/memory/report/memory_report.ts";
+import { memoryReport } from "../../../../src/lab/memory/mod.ts";
 import { isBrowserMissing, until, withPage } from "./browser.ts";
 import { SMALL_SNAPSHOT } from "./small_snapshot.ts";
+import { syntheticSnapshot } from "./synthetic_snapshot.ts";
 
-/** The timeline's plots in the canvas: `TimelineChart.LEFT` and `RIGHT`. */
+/** The space beside the plots of the timeline, in CSS pixels. */
 const [LEFT, RIGHT] = [66, 14];
 
 function test(name: string, run: () => Promise<void>): void {
@@ -291,7 +292,7 @@ test("nothing is wider than the window, whatever it is called and however narrow
     ...SMALL_SNAPSHOT,
     device: { ...device, label: long, name: long },
     settings: { ...settings, [long]: long },
-    statistics: { ...statistics, [long]: 1, ...measuresOf(long) },
+    statistics: { ...statistics, [long]: 1 },
     streams: [long, long],
     sites: [long, long],
   };
@@ -302,11 +303,6 @@ test("nothing is wider than the window, whatever it is called and however narrow
     }, { width });
   }
 });
-
-function measuresOf(name: string): Record<string, number> {
-  const columns = ["current", "peak", "allocated", "freed"];
-  return Object.fromEntries(columns.map((column) => [`${name}.${column}`, 1]));
-}
 
 test("only the main button keeps what it is pressed on", () =>
   withPage(html, async ({ page, errors }) => {
@@ -332,3 +328,16 @@ test("looking for sites by a text lets go of the site that was chosen", () =>
     assertStringIncludes(await page.locator("#filter-count").innerText(), "1 of 7 blocks, 10 KiB");
     assertEquals(errors, []);
   }));
+
+test("memoryReport() makes a page that draws 100 000 events and 20 000 blocks", async () => {
+  const html = memoryReport(syntheticSnapshot({ events: 100_000, blocks: 20_000 }));
+  await withPage(html, async ({ page, errors, requests }) => {
+    await until(page, "performance.getEntriesByName('memory report drawn').length === 1");
+    await page.locator("#timeline").hover({ position: { x: 400, y: 100 } });
+    await page.mouse.wheel(0, -120);
+    await until(page, "document.getElementById('timeline-range').textContent[0] !== 'a'");
+    await page.locator("#map").hover({ position: { x: 301, y: 100 } });
+    assertMatch(await page.locator("#block h3").innerText(), /^(live|cached|free|pending) /);
+    assertEquals([errors, requests.length], [[], 1]);
+  });
+});

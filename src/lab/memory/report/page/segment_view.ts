@@ -1,255 +1,389 @@
 /**
- * The map of segments with its pointer, wheel, keys, filters and panel.
+ * The map of segments of the page: all blocks by address and to scale, on one line that breaks like
+ * text.
  *
  * @module
  */
 
-import { formatBytes, formatCount } from "../quantities.ts";
-import { BlockFilter, sizeOf } from "./block_filter.ts";
-import { describeBlock, showDescription, spoken } from "./describe.ts";
-import type { PageCanvas, PageElement, PageKeyEvent, PageWheelEvent, PageWindow } from "./dom.ts";
-import { canvasOf, elementOf, fieldOf, listen } from "./elements.ts";
-import { Frames } from "./frames.ts";
-import type { Report } from "./report.ts";
-import { SegmentMap } from "./segment_map.ts";
-import type { Theme } from "./theme.ts";
-import type { Tooltip } from "./tooltip.ts";
+import type { SnapshotBlock } from "../../snapshot/memory_snapshot.ts";
+import {
+  formatAddress,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatShare,
+} from "../quantities.ts";
+import {
+  announce,
+  byId,
+  countUntil,
+  createSelection,
+  currentPalette,
+  type Description,
+  exactBytes,
+  hideTooltip,
+  onFrame,
+  onKeys,
+  type PageData,
+  prepareCanvas,
+  showTooltip,
+  stateFill,
+} from "./page_tools.ts";
 
-/** The section of the page that shows what is where. */
-export class SegmentView {
-  /** The most lines, as powers of two of what fits into the box: no browser has room for many millions of pixels. */
-  readonly #mostZoom = 14;
+/** A block of the map. */
+export interface MapBlock extends SnapshotBlock {
+  /** The index of its segment. */
+  readonly segment: number;
+  readonly address: number;
+}
 
-  readonly #window: PageWindow;
-  readonly #report: Report;
-  readonly #filter: BlockFilter;
-  readonly #map: SegmentMap;
-  readonly #canvas: PageCanvas;
-  readonly #box: PageElement;
-  readonly #tooltip: Tooltip;
-  readonly #frames: Frames;
+/** Collects the blocks of all segments. */
+export function mapBlocks({ segments }: Pick<PageData, "segments">): MapBlock[] {
+  return segments.flatMap(({ address, blocks }, segment) =>
+    blocks.map((block) => ({ ...block, segment, address: address + block.offset }))
+  );
+}
 
-  /** Draws the map and begins to listen. */
-  constructor(window: PageWindow, report: Report, theme: Theme, tooltip: Tooltip) {
-    const { document } = window;
-    this.#window = window;
-    this.#report = report;
-    this.#tooltip = tooltip;
-    this.#canvas = canvasOf(document, "map");
-    this.#box = elementOf(document, "map-box");
-    this.#filter = new BlockFilter(report);
-    const elements = {
-      canvas: this.#canvas,
-      box: this.#box,
-      space: elementOf(document, "map-space"),
+/** The places of blocks on the endless line, in CSS pixels. */
+export interface Layout {
+  readonly starts: readonly number[];
+  readonly ends: readonly number[];
+  /** The number of lines. */
+  readonly lines: number;
+}
+
+/** Places blocks on lines of a width, with unmapped addresses folded to 9 pixels or to scale. */
+export function layoutBlocks(
+  blocks: readonly MapBlock[],
+  width: number,
+  bytesPerPixel: number,
+  isFolded: boolean,
+): Layout {
+  const starts: number[] = [];
+  const ends: number[] = [];
+  const lengths = blocks.map(({ state, bytes }) =>
+    isFolded && state === "unmapped" ? 9 : bytes / bytesPerPixel
+  );
+  let position = 0;
+  for (let first = 0; first < blocks.length;) {
+    let last = first;
+    let length = 0;
+    while (blocks[last]?.segment === blocks[first]!.segment) length += lengths[last++]!;
+    if (position > 0) {
+      // A segment that does not fit begins a line, unless that leaves a fifth of the line empty.
+      const start = position + 5;
+      const next = Math.ceil(position / width) * width;
+      position = start + length <= next || next - start > width / 5 ? start : next;
+    }
+    for (; first < last; first++) {
+      starts.push(position);
+      position += lengths[first]!;
+      ends.push(position);
+    }
+  }
+  return { starts, ends, lines: Math.max(1, Math.ceil(position / width)) };
+}
+
+/** Finds the block at a position of the endless line; −1 for none. */
+export function blockAt({ starts, ends }: Layout, position: number): number {
+  const index = countUntil(starts, position) - 1;
+  return index >= 0 && position < ends[index]! ? index : -1;
+}
+
+/** Parses a size: `4096`, `1.5 MiB`, `2G`; 0 for no text, NaN for an invalid one. */
+export function sizeOf(text: string): number {
+  const match = /^\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|B)?\s*$/i.exec(text);
+  if (match === null) return text.trim() === "" ? 0 : NaN;
+  const unit = match[2] === undefined ? 0 : "KMGT".indexOf(match[2].toUpperCase()) + 1;
+  return Number(match[1]) * 1024 ** unit;
+}
+
+/** The map in the page. */
+export interface SegmentMap {
+  /** Computes the layout for the current width and redraws. */
+  resize(): void;
+  /** Shows only the blocks of a site; `null` for all blocks. */
+  highlight(site: number | null): void;
+}
+
+/** Starts the map. */
+export function startMap(data: PageData): SegmentMap {
+  const states = ["unmapped", "free", "cached", "pending", "live"] as const;
+  const [pitch, lineHeight] = [22, 16];
+  const blocks = mapBlocks(data);
+  const canvas = byId<HTMLCanvasElement>("map");
+  const box = byId("map-box");
+  const shown = new Set<string>(states);
+  const filter = { stream: null as number | null, sites: null as Set<number> | null, minimum: 0 };
+  let matches: boolean[] = [];
+  let isFolded = true;
+  /** Lines in powers of two of the lines that fit into the box. */
+  let zoom = 0;
+  let width = 1;
+  let layout: Layout = { starts: [], ends: [], lines: 1 };
+  /** The space for addresses. */
+  const margin = () => box.clientWidth < 620 ? 4 : 112;
+
+  const describe = (index: number): Description => {
+    const { state, bytes, requested, address, stream, age, site, segment } = blocks[index]!;
+    const { address: begin, bytes: size, pool, kind } = data.segments[segment]!;
+    const unused = formatShare(1 - requested / bytes);
+    return {
+      title: `${state} ${formatBytes(bytes)}`,
+      rows: [
+        ["size", exactBytes(bytes)],
+        ...(state === "live"
+          ? [["requested", `${exactBytes(requested)}, ${unused} unused`] as const]
+          : []),
+        ["address", formatAddress(address)],
+        ["stream", stream === null ? "any" : data.streams[stream] ?? "none"],
+        ["age", age === null ? "unknown" : formatDuration(age)],
+        ["segment", `${formatAddress(begin)}, ${formatBytes(size)}, ${pool}, ${kind}`],
+      ],
+      site: data.sites[site ?? -1] ?? "",
     };
-    this.#map = new SegmentMap(window, elements, theme, report, this.#filter);
-    this.#frames = new Frames(window, () => this.#map.draw());
-    this.#listenToMap();
-    this.#listenToFilters();
-    this.#describe();
-    this.#showCount();
-    this.#map.draw();
-  }
+  };
 
-  /** Lays everything out for another width. */
-  resize(): void {
-    this.#map.arrange();
-    this.request();
-  }
-
-  /** Asks for a frame. */
-  request(): void {
-    this.#frames.request();
-  }
-
-  /** Shows the blocks of one site only; `null`: of all. */
-  highlight(site: number | null): void {
-    this.#filter.sites = site === null ? null : new Set([site]);
-    fieldOf(this.#window.document, "filter-site").value = "";
-    this.#applyFilter();
-    const first = this.#filter.matches.indexOf(1);
-    if (site !== null && first >= 0) this.#map.reveal(first);
-  }
-
-  #listenToMap(): void {
-    const { document } = this.#window;
-    listen(this.#box, "scroll", () => this.request());
-    listen(this.#canvas, "pointermove", (event) => {
-      const index = this.#map.blockAt(event.offsetX, event.offsetY);
-      this.#point(index);
-      if (index < 0 || event.pointerType !== "mouse") return this.#tooltip.hide();
-      this.#tooltip.show(describeBlock(this.#report, index), event.clientX, event.clientY);
-    });
-    listen(this.#canvas, "pointerleave", () => {
-      this.#tooltip.hide();
-      this.#point(-1);
-    });
-    listen(this.#canvas, "pointerup", (event) => {
-      if (event.button === 0) this.#pin(this.#map.blockAt(event.offsetX, event.offsetY));
-    });
-    listen(this.#canvas, "wheel", (event) => this.#turn(event));
-    listen(this.#canvas, "keydown", (event) => this.#key(event));
-    listen(elementOf(document, "map-in"), "click", () => this.#zoom(1));
-    listen(elementOf(document, "map-out"), "click", () => this.#zoom(-1));
-  }
-
-  #listenToFilters(): void {
-    const { document } = this.#window;
-    this.#report.states.forEach((state, index) => {
-      const field = fieldOf(document, `state-${state}`);
-      listen(field, "change", () => {
-        if (field.checked) this.#filter.states.add(index);
-        else this.#filter.states.delete(index);
-        this.#applyFilter();
-      });
-    });
-    const fold = fieldOf(document, "map-fold");
-    listen(fold, "change", () => {
-      this.#map.isFolded = fold.checked;
-      this.resize();
-    });
-    const stream = fieldOf(document, "filter-stream");
-    listen(stream, "change", () => {
-      this.#filter.stream = stream.value === "" ? null : Number(stream.value);
-      this.#applyFilter();
-    });
-    const site = fieldOf(document, "filter-site");
-    listen(site, "input", () => {
-      this.#filter.sites = this.#sitesWith(site.value);
-      this.#applyFilter();
-    });
-    this.#listenToMinimum();
-  }
-
-  #listenToMinimum(): void {
-    const minimum = fieldOf(this.#window.document, "filter-size");
-    listen(minimum, "input", () => {
-      const bytes = sizeOf(minimum.value);
-      minimum.setAttribute("aria-invalid", String(Number.isNaN(bytes)));
-      if (Number.isNaN(bytes)) return;
-      this.#filter.minimum = bytes;
-      this.#applyFilter();
-    });
-  }
-
-  /** The sites whose stacks contain a text, in any case; `null` when there is no text. */
-  #sitesWith(text: string): Set<number> | null {
-    if (text.trim() === "") return null;
-    const wanted = text.trim().toLowerCase();
-    return new Set(
-      this.#report.sites.flatMap((site, index) =>
-        site.toLowerCase().includes(wanted) ? [index] : []
-      ),
+  const arrange = () => {
+    width = Math.max(box.clientWidth - margin() - 4, 40);
+    const lines = Math.max(Math.floor(box.clientHeight / pitch) - 3, 1) * 2 ** zoom;
+    const total = blocks.reduce(
+      (sum, { state, bytes }) => isFolded && state === "unmapped" ? sum : sum + bytes,
+      0,
     );
-  }
+    layout = layoutBlocks(blocks, width, Math.max(total, 1) / (width * lines), isFolded);
+    byId("map-space").style.height = `${layout.lines * pitch + 4}px`;
+  };
 
-  #applyFilter(): void {
-    this.#filter.apply();
-    this.#showCount();
-    this.request();
-  }
+  const draw = () => {
+    const { clientWidth, clientHeight, scrollTop } = box;
+    const { starts, ends, lines } = layout;
+    canvas.style.width = `${clientWidth}px`;
+    canvas.style.height = `${clientHeight}px`;
+    const context = prepareCanvas(canvas, clientWidth, clientHeight);
+    const palette = currentPalette();
+    const from = Math.floor(scrollTop / pitch);
+    const to = Math.min(Math.ceil((scrollTop + clientHeight) / pitch), lines);
+    const first = Math.max(countUntil(starts, from * width) - 1, 0);
+    const last = countUntil(starts, to * width);
+    const topOf = (line: number) => line * pitch + 4 - scrollTop;
+    /** Calls back for the parts of a block on the visible lines. */
+    const eachPart = (index: number, part: (x: number, y: number, width: number) => void) => {
+      const end = Math.max(ends[index]!, starts[index]! + 1e-6);
+      const until = Math.min(Math.ceil(end / width), to);
+      for (let line = Math.max(Math.floor(starts[index]! / width), from); line < until; line++) {
+        const start = Math.max(starts[index]! - line * width, 0);
+        part(margin() + start, topOf(line), Math.min(end - line * width, width) - start);
+      }
+    };
+    const outline = (index: number, color: string, thickness: number) => {
+      if (index < 0) return;
+      context.strokeStyle = palette(color);
+      context.lineWidth = thickness;
+      eachPart(index, (x, y, size) => {
+        context.strokeRect(x - 1, y - 1, Math.max(size, 1) + 1, lineHeight + 2);
+      });
+    };
+    if (margin() > 100) drawAddresses(context, palette("muted"), from, to, topOf);
+    // States in this order: a live block among a thousand free ones stays visible.
+    for (const state of states) {
+      const texture = stateFill(state, palette);
+      for (const isMatch of [false, true]) {
+        context.globalAlpha = isMatch ? 1 : 0.16;
+        context.strokeStyle = palette("muted");
+        context.lineWidth = 1;
+        let covered = -Infinity;
+        for (let index = first; index < last; index++) {
+          if (blocks[index]!.state !== state || matches[index] !== isMatch) continue;
+          // Blocks within the last drawn pixel are invisible.
+          if (ends[index]! <= covered) continue;
+          covered = Math.max(ends[index]!, starts[index]! + 1);
+          eachPart(index, (x, y, size) => {
+            const inner = size > 4 ? size - 1 : Math.max(size, 1);
+            context.fillStyle = inner < 6 ? palette(state) : texture;
+            if (state === "unmapped") return context.fillRect(x, y + lineHeight / 2 - 1, inner, 2);
+            context.fillRect(x, y, inner, lineHeight);
+            if (state === "free" && inner > 3) {
+              context.strokeRect(x + 0.5, y + 0.5, inner - 1, lineHeight - 1);
+            }
+          });
+        }
+      }
+    }
+    context.globalAlpha = 1;
+    if (filter.stream !== null || filter.sites !== null || filter.minimum > 0) {
+      let covered = -Infinity;
+      for (let index = first; index < last; index++) {
+        if (!matches[index] || starts[index]! < covered) continue;
+        outline(index, "ink", 1);
+        covered = starts[index]! + 1;
+      }
+    }
+    outline(selection.pinned, "ink", 2);
+    if (selection.pointed !== selection.pinned) outline(selection.pointed, "accent", 2);
+  };
 
-  #showCount(): void {
-    const { count, bytes, matches } = this.#filter;
-    elementOf(this.#window.document, "filter-count").textContent = `${formatCount(count)} of ${
-      formatCount(matches.length)
-    } blocks, ${formatBytes(bytes)}`;
-  }
+  /** Draws the address at the start of each line. */
+  const drawAddresses = (
+    context: CanvasRenderingContext2D,
+    color: string,
+    from: number,
+    to: number,
+    topOf: (line: number) => number,
+  ) => {
+    context.font = "11px ui-monospace, monospace";
+    context.textAlign = "right";
+    context.textBaseline = "middle";
+    context.fillStyle = color;
+    for (let line = from; line < to; line++) {
+      const index = blockAt(layout, line * width + 1e-6);
+      if (index < 0) continue;
+      const [start, end] = [layout.starts[index]!, layout.ends[index]!];
+      const offset = (line * width - start) / (end - start) * blocks[index]!.bytes;
+      // Pools align blocks to 512 bytes.
+      const address = blocks[index]!.address + Math.floor(offset - offset % 512);
+      context.fillText(formatAddress(address), margin() - 10, topOf(line) + lineHeight / 2);
+    }
+  };
 
-  /** The wheel scrolls; with Control, and by pinching, it zooms. */
-  #turn(event: PageWheelEvent): void {
+  const request = onFrame(draw);
+  const note = "Point at a block to see what it is; click to keep it.";
+  const selection = createSelection(byId("block"), note, describe, request);
+  const resize = () => {
+    arrange();
+    request();
+  };
+  const applyFilter = () => {
+    const { stream, sites, minimum } = filter;
+    matches = blocks.map((block) =>
+      shown.has(block.state) && block.bytes >= minimum &&
+      (stream === null || (block.stream ?? -1) === stream) &&
+      (sites === null || sites.has(block.site ?? -1))
+    );
+    const found = blocks.filter((_, index) => matches[index]);
+    const bytes = formatBytes(found.reduce((sum, block) => sum + block.bytes, 0));
+    byId("filter-count").textContent = `${formatCount(found.length)} of ${
+      formatCount(blocks.length)
+    } blocks, ${bytes}`;
+    request();
+  };
+  const reveal = (index: number) => {
+    const top = Math.floor(layout.starts[index]! / width) * pitch;
+    const { scrollTop, clientHeight } = box;
+    if (top < scrollTop || top + pitch > scrollTop + clientHeight) {
+      box.scrollTop = top - clientHeight / 2;
+    }
+  };
+  /** The matching block at a point of the canvas, or within three pixels. */
+  const matchAt = ({ offsetX, offsetY }: MouseEvent) => {
+    const line = Math.floor((offsetY + box.scrollTop - 2) / pitch);
+    const along = offsetX - margin();
+    if (line < 0 || along < -3 || along > width + 3) return -1;
+    const position = line * width + Math.min(Math.max(along, 0), width - 0.01);
+    const near = [0, -1, 1, -2, 2, -3, 3].map((shift) => blockAt(layout, position + shift));
+    return near.find((index) => index >= 0 && matches[index]) ?? -1;
+  };
+  const changeZoom = (step: number) => {
+    const seen = countUntil(layout.starts, Math.floor(box.scrollTop / pitch) * width) - 1;
+    // Browsers limit the height of an element to some million pixels.
+    zoom = Math.min(Math.max(zoom + step, -3), 14);
+    arrange();
+    const { pointed, pinned } = selection;
+    reveal(pointed >= 0 ? pointed : pinned >= 0 ? pinned : Math.max(seen, 0));
+    request();
+  };
+  const current = () => selection.pointed >= 0 ? selection.pointed : selection.pinned;
+  /** Points at the first matching block from an index on. */
+  const walk = (from: number, direction: number) => {
+    let index = from;
+    while (matches[index] === false) index += direction;
+    if (matches[index] === undefined) return;
+    selection.point(index);
+    reveal(index);
+    announce(describe(index));
+  };
+  const walkLine = (direction: number) => {
+    const index = current();
+    if (index < 0) return walk(0, 1);
+    const middle = (layout.starts[index]! + layout.ends[index]!) / 2;
+    const next = Math.max(countUntil(layout.starts, middle + direction * width) - 1, 0);
+    walk(next === index ? index + direction : next, direction);
+  };
+
+  box.addEventListener("scroll", request);
+  canvas.addEventListener("pointermove", (event) => {
+    const index = matchAt(event);
+    selection.point(index);
+    if (index < 0 || event.pointerType !== "mouse") return hideTooltip();
+    showTooltip(describe(index), event.clientX, event.clientY);
+  });
+  canvas.addEventListener("pointerleave", () => {
+    hideTooltip();
+    selection.point(-1);
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    if (event.button === 0) selection.pin(matchAt(event));
+  });
+  canvas.addEventListener("wheel", (event) => {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
-    this.#zoom(event.deltaY < 0 ? 1 : -1);
+    changeZoom(event.deltaY < 0 ? 1 : -1);
+  }, { passive: false });
+  onKeys(canvas, {
+    ArrowLeft: () => walk(current() - 1, -1),
+    ArrowRight: () => walk(current() + 1, 1),
+    ArrowUp: () => walkLine(-1),
+    ArrowDown: () => walkLine(1),
+    Home: () => walk(0, 1),
+    End: () => walk(blocks.length - 1, -1),
+    "+": () => changeZoom(1),
+    "=": () => changeZoom(1),
+    "-": () => changeZoom(-1),
+    Enter: () => selection.pin(selection.pointed),
+    Escape: () => selection.pin(-1),
+  });
+  byId("map-in").addEventListener("click", () => changeZoom(1));
+  byId("map-out").addEventListener("click", () => changeZoom(-1));
+  const onInput = (id: string, apply: (field: HTMLInputElement) => void) => {
+    const field = byId<HTMLInputElement>(id);
+    field.addEventListener("input", () => {
+      apply(field);
+      applyFilter();
+    });
+  };
+  for (const state of states) {
+    onInput(`state-${state}`, ({ checked }) => {
+      if (checked) shown.add(state);
+      else shown.delete(state);
+    });
   }
-
-  /** Twice or half as many lines; what is pointed at, pinned or first seen stays in sight. */
-  #zoom(step: number): void {
-    const zoom = Math.min(Math.max(this.#map.zoom + step, -3), this.#mostZoom);
-    if (zoom === this.#map.zoom) return;
-    const { pointed, pinned, layout } = this.#map;
-    const line = Math.floor(this.#box.scrollTop / this.#map.pitch);
-    const seen = Math.max(layout.countUntil(line * layout.width) - 1, 0);
-    this.#map.zoom = zoom;
-    this.#map.arrange();
-    if (layout.starts.length > 0) {
-      this.#map.reveal(pointed >= 0 ? pointed : pinned >= 0 ? pinned : seen);
-    }
-    this.request();
-  }
-
-  #key(event: PageKeyEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const { starts } = this.#map.layout;
-    const actions: Record<string, () => void> = {
-      ArrowLeft: () => this.#step(this.#current() - 1, -1),
-      ArrowRight: () => this.#step(this.#current() + 1, 1),
-      ArrowUp: () => this.#stepLine(-1),
-      ArrowDown: () => this.#stepLine(1),
-      Home: () => this.#step(0, 1),
-      End: () => this.#step(starts.length - 1, -1),
-      "+": () => this.#zoom(1),
-      "=": () => this.#zoom(1),
-      "-": () => this.#zoom(-1),
-      Enter: () => this.#pin(this.#map.pointed),
-      Escape: () => this.#pin(-1),
-    };
-    const action = Object.hasOwn(actions, event.key) ? actions[event.key] : undefined;
-    if (action === undefined) return;
-    event.preventDefault();
-    action();
-  }
-
-  /** The block that keys start from; −1 at first. */
-  #current(): number {
-    return this.#map.pointed >= 0 ? this.#map.pointed : this.#map.pinned;
-  }
-
-  /** Points at the first block from here on, in one direction, that the filter lets through. */
-  #step(from: number, direction: number): void {
-    const { matches } = this.#filter;
-    for (let index = from; index >= 0 && index < matches.length; index += direction) {
-      if (matches[index] !== 1) continue;
-      this.#point(index);
-      this.#map.reveal(index);
-      elementOf(this.#window.document, "announcement").textContent = spoken(
-        describeBlock(this.#report, index),
-      );
-      return;
-    }
-  }
-
-  #stepLine(direction: number): void {
-    const { starts, ends, width } = this.#map.layout;
-    const current = this.#current();
-    if (current < 0) return this.#step(0, 1);
-    const middle = (starts[current]! + ends[current]!) / 2;
-    const index = this.#map.layout.countUntil(middle + direction * width) - 1;
-    if (index === current) return this.#step(current + direction, direction);
-    this.#step(Math.max(index, 0), direction);
-  }
-
-  #point(index: number): void {
-    if (this.#map.pointed === index) return;
-    this.#map.pointed = index;
-    if (this.#map.pinned < 0) this.#describe();
-    this.request();
-  }
-
-  #pin(index: number): void {
-    this.#map.pinned = this.#map.pinned === index ? -1 : index;
-    this.#describe();
-    this.request();
-  }
-
-  #describe(): void {
-    const index = this.#map.pinned >= 0 ? this.#map.pinned : this.#map.pointed;
-    showDescription(
-      this.#window.document,
-      elementOf(this.#window.document, "block"),
-      index < 0 ? null : describeBlock(this.#report, index),
-      "Point at a block to see what it is; click to keep it.",
+  onInput("map-fold", ({ checked }) => {
+    isFolded = checked;
+    resize();
+  });
+  onInput("filter-stream", ({ value }) => filter.stream = value === "" ? null : Number(value));
+  onInput("filter-site", ({ value }) => {
+    const text = value.trim().toLowerCase();
+    const found = [...data.sites.keys()].filter((index) =>
+      data.sites[index]!.toLowerCase().includes(text)
     );
-  }
+    filter.sites = text === "" ? null : new Set(found);
+  });
+  onInput("filter-size", (field) => {
+    const bytes = sizeOf(field.value);
+    field.setAttribute("aria-invalid", String(Number.isNaN(bytes)));
+    if (!Number.isNaN(bytes)) filter.minimum = bytes;
+  });
+  arrange();
+  applyFilter();
+  draw();
+  return {
+    resize,
+    highlight(site) {
+      filter.sites = site === null ? null : new Set([site]);
+      byId<HTMLInputElement>("filter-site").value = "";
+      applyFilter();
+      if (site !== null && matches.includes(true)) reveal(matches.indexOf(true));
+    },
+  };
 }

@@ -1,162 +1,110 @@
 /**
- * The table of sites: sorted by any column, and each row shows its blocks on the map.
+ * The table of call sites of the page, and the start of the page's script.
  *
  * @module
  */
 
 import { formatBytes, formatCount, innermostFrame } from "../quantities.ts";
-import type { PageElement, PageWindow } from "./dom.ts";
-import { elementOf, fillElement, listen, makeElement } from "./elements.ts";
-import type { Report } from "./report.ts";
+import { byId, make, type PageData } from "./page_tools.ts";
+import { startMap } from "./segment_view.ts";
+import { startTimeline } from "./timeline_view.ts";
 
-/** What a site holds. */
-export interface SiteRow {
-  /** Index into the sites; −1 for blocks of which nobody knows the site. */
-  readonly site: number;
-  /** Its innermost frame. */
-  readonly name: string;
-  /** Live bytes. */
-  live: number;
-  /** Live blocks. */
-  count: number;
-  /** The largest of them, in bytes. */
-  largest: number;
-}
-
-/** A column of the table. */
-export type SiteColumn = "name" | "live" | "count" | "largest";
-
-/** What the live blocks of a report come to, by site. */
-export function siteRows(report: Report): SiteRow[] {
-  const { site, bytes, state } = report.blocks;
-  const live = report.states.indexOf("live");
-  const rows = new Map<number, SiteRow>();
-  for (let index = 0; index < site.length; index++) {
-    if (state[index] !== live) continue;
-    const number = site[index]!;
-    const row = rows.get(number) ?? {
-      site: number,
-      name: number < 0 ? "unknown" : innermostFrame(report.sites[number] ?? ""),
-      live: 0,
-      count: 0,
-      largest: 0,
-    };
-    rows.set(number, row);
-    row.live += bytes[index]!;
+/** Starts the table. `choose` gets the chosen site, −1 for unknown sites. */
+export function startSites(data: PageData, choose: (site: number | null) => void): void {
+  const columns = ["name", "live", "count", "largest"] as const;
+  const totals = new Map<number, ReturnType<typeof total>>();
+  const total = (site: number) => {
+    const name = site < 0 ? "unknown" : innermostFrame(data.sites[site] ?? "");
+    return { site, name, live: 0, count: 0, largest: 0 };
+  };
+  for (const { state, site, bytes } of data.segments.flatMap((segment) => segment.blocks)) {
+    if (state !== "live") continue;
+    const row = totals.get(site ?? -1) ?? total(site ?? -1);
+    totals.set(row.site, row);
+    row.live += bytes;
     row.count++;
-    row.largest = Math.max(row.largest, bytes[index]!);
+    row.largest = Math.max(row.largest, bytes);
   }
-  return [...rows.values()];
+  const rows = [...totals.values()];
+  const most = rows.reduce((largest, { live }) => Math.max(largest, live), 1);
+  let column: typeof columns[number] = "live";
+  let isDescending = true;
+  let shown = 25;
+  let chosen: number | null = null;
+
+  const fill = () => {
+    const sign = isDescending ? -1 : 1;
+    rows.sort((a, b) => {
+      const order = column === "name"
+        ? Number(a.name > b.name) - Number(a.name < b.name)
+        : a[column] - b[column];
+      return sign * order || b.live - a.live;
+    });
+    for (const each of columns) {
+      const order = isDescending ? "descending" : "ascending";
+      byId(`column-${each}`).setAttribute("aria-sort", each === column ? order : "none");
+    }
+    byId("sites").replaceChildren(...rows.slice(0, shown).map(rowOf));
+    const more = byId("sites-more");
+    more.hidden = shown >= rows.length;
+    more.textContent = `Show more of ${formatCount(rows.length)} sites`;
+    const stack = byId("stack");
+    stack.hidden = chosen === null;
+    stack.textContent = data.sites[chosen ?? -1] ?? "The site of these blocks was not recorded.";
+  };
+  const rowOf = ({ site, name, live, count, largest }: typeof rows[number]) => {
+    const button = make("button", "site", name);
+    button.type = "button";
+    button.title = data.sites[site] ?? "";
+    button.setAttribute("aria-pressed", String(chosen === site));
+    button.addEventListener("click", () => {
+      chosen = chosen === site ? null : site;
+      fill();
+      choose(chosen);
+    });
+    const bar = make("span", "bar");
+    bar.style.width = `${live / most * 100}%`;
+    return make(
+      "tr",
+      chosen === site ? "chosen" : "",
+      make("td", "", button),
+      make("td", "number", make("span", "track", bar), make("span", "amount", formatBytes(live))),
+      make("td", "number", formatCount(count)),
+      make("td", "number", formatBytes(largest)),
+    );
+  };
+  for (const each of columns) {
+    byId(`sort-${each}`).addEventListener("click", () => {
+      isDescending = column === each ? !isDescending : each !== "name";
+      column = each;
+      fill();
+    });
+  }
+  byId("sites-more").addEventListener("click", () => {
+    shown += 100;
+    fill();
+  });
+  // A search by text releases the chosen site.
+  byId("filter-site").addEventListener("input", () => {
+    chosen = null;
+    fill();
+  });
+  fill();
 }
 
-/** The table in the page. */
-export class SiteTable {
-  /** How many rows are shown at first, and how many more each time. */
-  readonly #page = 25;
-
-  readonly #window: PageWindow;
-  readonly #report: Report;
-  readonly #rows: SiteRow[];
-  readonly #choose: (site: number | null) => void;
-  #column: SiteColumn = "live";
-  #isDescending = true;
-  #shown = this.#page;
-  #chosen: number | null = null;
-
-  /** Fills the table; `choose` is told which site was chosen. */
-  constructor(window: PageWindow, report: Report, choose: (site: number | null) => void) {
-    this.#window = window;
-    this.#report = report;
-    this.#choose = choose;
-    this.#rows = siteRows(report);
-    for (const column of ["name", "live", "count", "largest"] as const) {
-      listen(elementOf(window.document, `sort-${column}`), "click", () => this.#sortBy(column));
-    }
-    listen(elementOf(window.document, "sites-more"), "click", () => {
-      this.#shown += 4 * this.#page;
-      this.#fill();
-    });
-    // Who looks for sites by a text lets go of the chosen one.
-    listen(elementOf(window.document, "filter-site"), "input", () => this.#mark(null));
-    this.#sort();
-    this.#fill();
-  }
-
-  #sortBy(column: SiteColumn): void {
-    this.#isDescending = this.#column === column ? !this.#isDescending : column !== "name";
-    this.#column = column;
-    this.#sort();
-    this.#fill();
-  }
-
-  #sort(): void {
-    const column = this.#column;
-    const sign = this.#isDescending ? -1 : 1;
-    this.#rows.sort((a, b) =>
-      column === "name"
-        ? sign * (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)
-        : sign * (a[column] - b[column]) || b.live - a.live
-    );
-  }
-
-  #fill(): void {
-    const { document } = this.#window;
-    for (const column of ["name", "live", "count", "largest"] as const) {
-      const order = this.#isDescending ? "descending" : "ascending";
-      elementOf(document, `column-${column}`).setAttribute(
-        "aria-sort",
-        column === this.#column ? order : "none",
-      );
-    }
-    const most = this.#rows.reduce((largest, { live }) => Math.max(largest, live), 1);
-    fillElement(
-      elementOf(document, "sites"),
-      ...this.#rows.slice(0, this.#shown).map((row) => this.#row(row, most)),
-    );
-    const more = elementOf(document, "sites-more");
-    more.hidden = this.#shown >= this.#rows.length;
-    more.textContent = `Show more of ${formatCount(this.#rows.length)} sites`;
-  }
-
-  #row(row: SiteRow, most: number): PageElement {
-    const { document } = this.#window;
-    const button = makeElement(document, "button", "site", row.name);
-    button.title = this.#report.sites[row.site] ?? "";
-    button.setAttribute("type", "button");
-    button.setAttribute("aria-pressed", String(this.#chosen === row.site));
-    listen(button, "click", () => this.#toggle(row.site));
-    const bar = makeElement(document, "span", "bar");
-    bar.style.width = `${row.live / most * 100}%`;
-    const track = makeElement(document, "span", "track", bar);
-    const amount = makeElement(document, "span", "amount", formatBytes(row.live));
-    return makeElement(
-      document,
-      "tr",
-      this.#chosen === row.site ? "chosen" : "",
-      makeElement(document, "td", "", button),
-      makeElement(document, "td", "number", track, amount),
-      makeElement(document, "td", "number", formatCount(row.count)),
-      makeElement(document, "td", "number", formatBytes(row.largest)),
-    );
-  }
-
-  #toggle(site: number): void {
-    this.#mark(this.#chosen === site ? null : site);
-    this.#choose(this.#chosen);
-  }
-
-  /** Shows which site is chosen. */
-  #mark(site: number | null): void {
-    this.#chosen = site;
-    this.#fill();
-    this.#showStack();
-  }
-
-  #showStack(): void {
-    const stack = elementOf(this.#window.document, "stack");
-    stack.hidden = this.#chosen === null;
-    stack.textContent = this.#chosen === null
-      ? ""
-      : this.#report.sites[this.#chosen] ?? "The site of these blocks was not recorded.";
-  }
+/** Starts the page. */
+export function startReport(): void {
+  const data: PageData = JSON.parse(byId("data").textContent ?? "");
+  const timeline = data.timeline === null ? null : startTimeline(data);
+  const map = data.segments.length === 0 ? null : startMap(data);
+  if (map !== null) startSites(data, map.highlight);
+  const redraw = () => {
+    timeline?.();
+    map?.resize();
+  };
+  const resized = new ResizeObserver(redraw);
+  if (timeline !== null) resized.observe(byId("timeline"));
+  if (map !== null) resized.observe(byId("map-box"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  performance.mark("memory report drawn");
 }
