@@ -112,7 +112,10 @@ class Deadline {
   }
 }
 
-async function read(stream: ReadableStream<Uint8Array>, show: boolean): Promise<string> {
+async function read(
+  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
+  show: boolean,
+): Promise<string> {
   let text = "";
   for await (const chunk of stream.pipeThrough(new TextDecoderStream())) {
     text += chunk;

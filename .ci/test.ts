@@ -62,7 +62,9 @@ interface Outcome {
  *
  * @returns All of it, and what was not passed on.
  */
-async function passOn(stream: ReadableStream<Uint8Array>): Promise<{ log: string; end: string }> {
+async function passOn(
+  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
+): Promise<{ log: string; end: string }> {
   const encoder = new TextEncoder();
   const log: string[] = [];
   let end: string | undefined;

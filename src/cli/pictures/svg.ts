@@ -75,7 +75,7 @@ export function textLine(
 /** A plot at a position. */
 export function plotAt(x: number, y: number, options: Plot.PlotOptions): string {
   const { document } = parseHTML("<!doctype html><html><body></body></html>") as unknown as {
-    document: object;
+    document: Document;
   };
   const plot = Plot.plot({ ...options, document });
   // Its style sheet is for HTML pages.
