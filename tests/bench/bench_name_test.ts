@@ -21,7 +21,7 @@ Deno.test("readBenchName() reads back what benchName() says", () => {
   }
 });
 
-Deno.test("benchName() refuses what is no count", () => {
+Deno.test("benchName() refuses a malformed count", () => {
   const name = (calls: number, bytes: number | null) => () =>
     benchName({ title: "x", calls, bytes });
   for (const calls of [0, -1, 1.5, NaN]) assertThrows(name(calls, null), RangeError, `${calls}`);

@@ -50,7 +50,7 @@ function stepsOf(events: readonly TraceEvent[]): string[] {
   return steps;
 }
 
-Deno.test("every built-in trace keeps the rules, has its name, and is the same each time", () => {
+Deno.test("Built-in traces are valid and reproducible", () => {
   for (const { name, description, create } of BUILT_IN_TRACES) {
     const trace = TRACES.get(name)!;
     assertEquals([trace.name, trace.description], [name, description]);
@@ -65,7 +65,7 @@ Deno.test("every built-in trace keeps the rules, has its name, and is the same e
   );
 });
 
-Deno.test("training keeps weights, gradients and optimizer state of 1.3 billion parameters", () => {
+Deno.test("trainingTrace() keeps weights, gradients and optimizer state of 1.3 billion parameters", () => {
   const { events } = TRACES.get("training")!;
   // 12 times the square of the width per layer, the embeddings, and the biases and norms.
   const matrices = 24 * 12 * 2048 ** 2 + (50304 + 2048) * 2048;
@@ -77,7 +77,7 @@ Deno.test("training keeps weights, gradients and optimizer state of 1.3 billion 
   assert(peak > end * 1.2 && peak < 80 * 2 ** 30, `${peak}`);
 });
 
-Deno.test("training and serving repeat their steps exactly after the first", () => {
+Deno.test("trainingTrace() and servingTrace() repeat their steps exactly", () => {
   for (const name of ["training", "serving"]) {
     const steps = stepsOf(TRACES.get(name)!.events);
     assert(steps.length >= 4);
@@ -86,7 +86,7 @@ Deno.test("training and serving repeat their steps exactly after the first", () 
   }
 });
 
-Deno.test("load ends with the 6.7 billion parameters of the model and its position tables", () => {
+Deno.test("loadTrace() ends with the 6.7 billion parameters of the model", () => {
   const { events } = TRACES.get("load")!;
   const layer = 4 * 4096 ** 2 + 3 * 4096 * 11008 + 2 * 4096 + 64;
   const parameters = 2 * 32000 * 4096 + 32 * layer + 4096;
@@ -95,7 +95,7 @@ Deno.test("load ends with the 6.7 billion parameters of the model and its positi
   assert(peak > end && peak < end * 1.05);
 });
 
-Deno.test("multi-stream uses blocks on other streams and disposes of streams of live ones", () => {
+Deno.test("multiStreamTrace() uses blocks on other streams and disposes streams", () => {
   const { events } = TRACES.get("multi-stream")!;
   const streams = new Map<number, number>();
   let foreign = 0;
@@ -110,7 +110,7 @@ Deno.test("multi-stream uses blocks on other streams and disposes of streams of 
   assertEquals(disposals, 4);
 });
 
-Deno.test("sawtooth's sizes are odd, grow and shrink, and all is freed at the end", () => {
+Deno.test("sawtoothTrace() grows and shrinks odd sizes and frees everything", () => {
   const { events } = TRACES.get("sawtooth")!;
   const sizes = events.flatMap((event) => event.kind === "allocate" ? [event.bytes] : []);
   assert(sizes.every((size) => size % 2 === 1));
@@ -125,7 +125,7 @@ function quantile(values: readonly number[], share: number): number {
   return sorted[Math.floor(share * (sorted.length - 1))]!;
 }
 
-Deno.test("minimalloc's instances resemble the published ones", () => {
+Deno.test("minimallocInstance() resembles the published instances", () => {
   const random = new SeededRandom(5);
   assertEquals(
     INSTANCE_SHAPES.map(({ buffers }) => buffers),
@@ -161,12 +161,12 @@ Deno.test("minimalloc's instances resemble the published ones", () => {
   }
 });
 
-Deno.test("minimalloc's trace fills 1 GiB at the fullest moment of each instance", () => {
+Deno.test("minimallocTrace() fills 1 GiB at the peak of each instance", () => {
   const { events } = TRACES.get("minimalloc")!;
   assertEquals(liveBytes(events), { peak: 2 ** 30, end: 0 });
 });
 
-Deno.test("SeededRandom gives the same numbers everywhere, evenly spread and in range", () => {
+Deno.test("SeededRandom returns reproducible, uniform numbers in range", () => {
   const random = new SeededRandom(1);
   const counts = new Array<number>(10).fill(0);
   for (let draw = 0; draw < 20_000; draw++) counts[random.integer(0, 9)]!++;

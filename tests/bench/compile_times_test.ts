@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { stepFigures } from "../../bench/report/compile_times.ts";
 
-Deno.test("the compiler's steps are read as g++ appends them, of several runs and with paths", () => {
+Deno.test("compileTimes() reads the appended steps of several g++ runs", () => {
   const times = [
     "0.226206 0.043794 cc1plus -quiet -I /include source.cpp -o a.s",
     "0.003 0 as --64 -o a.o a.s",

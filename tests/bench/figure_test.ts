@@ -52,14 +52,14 @@ Deno.test("readBenchJson() divides times by the calls of an iteration", () => {
   assertEquals(readBenchJson(benchJson([{ ok: TIMING }], "add", null))[0]!.group, "");
 });
 
-Deno.test("readBenchJson() fails with a benchmark that failed or was not run", () => {
+Deno.test("readBenchJson() fails when a benchmark failed or did not run", () => {
   const failed = [{ failed: { errors: [] } }];
   assertThrows(() => readBenchJson(benchJson(failed, "sum ×3")), Error, '"sum ×3" failed');
   assertThrows(() => readBenchJson(benchJson([])), Error, "failed");
   assertThrows(() => readBenchJson("Check bench.ts"), SyntaxError);
 });
 
-Deno.test("readBenchJson() reads what this version of Deno prints", async () => {
+Deno.test("readBenchJson() reads the output of this Deno version", async () => {
   const file = await Deno.makeTempFile({ suffix: "_bench.ts" });
   try {
     const bench =

@@ -7,7 +7,7 @@ import {
   formatPercent,
 } from "../../bench/report/formats.ts";
 
-Deno.test("durations and bandwidths have three digits and the unit that fits", () => {
+Deno.test("Durations and bandwidths have three digits and a fitting unit", () => {
   const durations: [number, string][] = [
     [0.5, "0.500 ns"],
     [4, "4.00 ns"],
@@ -29,7 +29,7 @@ Deno.test("durations and bandwidths have three digits and the unit that fits", (
   assertEquals(formatPercent(0.8956), "89.6 %");
 });
 
-Deno.test("a comparison is of bandwidths where there are some, else of times", () => {
+Deno.test("comparisonText() compares bandwidths if present, otherwise times", () => {
   const named = { area: "a", group: "g", title: "t" };
   const [baseline, slower, wider, lone] = compareFigures([
     figureOf({ ...named, baseline: true, bytes: 100 }, [10]),

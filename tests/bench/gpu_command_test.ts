@@ -47,7 +47,7 @@ async function dryRun(...args: string[]): Promise<DryRun> {
   }
 }
 
-Deno.test("a dry run goes through every step, reports what failed, and writes it all", async () => {
+Deno.test("deno task gpu --dry runs every step and writes a report", async () => {
   const { code, report, page, stdout, stderr } = await dryRun("--commit", "0123abc");
   const outcomes = Object.fromEntries(report.steps.map((step) => [step.name, step]));
   const status = (name: string) => outcomes[name]?.status;
@@ -117,7 +117,7 @@ function assertFigures({ figures }: GpuReport): void {
   assertEquals(missing, []);
 }
 
-Deno.test("it refuses to start without a GPU, in one line", async () => {
+Deno.test("deno task gpu refuses to start without a GPU", async () => {
   const { code, stdout, stderr } = await runFile(".ci/gpu.ts", {
     environment: { PATH: "/nonexistent" },
   });
@@ -125,7 +125,7 @@ Deno.test("it refuses to start without a GPU, in one line", async () => {
   assertMatch(stderr, /^Nothing was proved on a GPU: there is no nvidia-smi[^\n]*\n$/);
 });
 
-Deno.test("it refuses to write what no GPU has proved to bench/results", async () => {
+Deno.test("deno task gpu --dry refuses to write to bench/results", async () => {
   for (const args of [["--dry"], ["--device", "host"]]) {
     const { code, stderr } = await runFile(".ci/gpu.ts", { args });
     assertEquals(code, 1);
@@ -135,7 +135,7 @@ Deno.test("it refuses to write what no GPU has proved to bench/results", async (
   assertStringIncludes(stderr, "--device as it must be cuda or host: it is tpu");
 });
 
-Deno.test("bench/results holds only what a run on a GPU wrote", () => {
+Deno.test("bench/results contains only results of GPU runs", () => {
   const folder = repositoryPath("bench/results");
   const files = [...readFolder(folder)].filter((name) => name.endsWith(".json"));
   for (const file of files) {

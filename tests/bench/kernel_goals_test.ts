@@ -17,7 +17,7 @@ function rows(goals: readonly GoalOutcome[]): string[] {
   return goals.map((goal) => [goal.name, goal.goal, goal.measured, formatReached(goal)].join("|"));
 }
 
-Deno.test("own time is the fastest launch without the fastest native call", () => {
+Deno.test("ownTime() subtracts the fastest native call from the fastest launch", () => {
   const goals = kernelGoals(
     [
       figure("overhead", OWN, "the native call", 4, 9, 9, 9),
@@ -37,7 +37,7 @@ Deno.test("own time is the fastest launch without the fastest native call", () =
   assertEquals(kernelGoals([figure("overhead", OWN, FOUR, 64)], [], "host"), []);
 });
 
-Deno.test("launches are held against C and the peers on a GPU, and nowhere else", () => {
+Deno.test("Launch goals apply on a GPU only", () => {
   const figures = [
     figure("launch", LAUNCH, "C loop", 1000, 1100, 1100, 1100),
     figure("launch", LAUNCH, "kernel.launch()", 1080, 2000, 2000, 2000),
@@ -57,7 +57,7 @@ Deno.test("launches are held against C and the peers on a GPU, and nowhere else"
   assertEquals(kernelGoals(figures, peers, "host"), []);
 });
 
-Deno.test("compiling has a goal on the host device, the cache on every device", () => {
+Deno.test("Compile goals apply on the host device, cache goals everywhere", () => {
   const group = "source of 100 lines to a kernel that can be launched";
   const figures = [
     figure("compile", group, COMPILE_TITLES.compiled, 301e6),

@@ -13,7 +13,7 @@ function rows(...figures: Figure[]): string[] {
   );
 }
 
-Deno.test("occupancy is measured against its goal by the fastest sample", () => {
+Deno.test("Goals compare occupancy by the fastest sample", () => {
   const row = (rest: string) => `occupancy of a block|at most 200 ns|${rest}`;
   const title = "occupancy()";
   assertEquals(rows(figure("occupancy", title, 200, 900)), [row("200 ns|reached")]);

@@ -76,7 +76,7 @@ const REPORT: GpuReport = {
   ],
 };
 
-Deno.test("the page names GPU, driver, clocks, date, commit, tests and what was skipped", () => {
+Deno.test("gpuReport() names GPU, driver, clocks, date, commit, tests and skipped steps", () => {
   const page = formatGpuReport(REPORT);
   const facts = [
     "# NVIDIA H200",
@@ -96,7 +96,7 @@ Deno.test("the page names GPU, driver, clocks, date, commit, tests and what was 
   for (const fact of facts) assertStringIncludes(page, fact);
 });
 
-Deno.test("the page gives bytes, bandwidth, share of the copy and of the data sheet", () => {
+Deno.test("gpuReport() shows bytes, bandwidth and shares of the copy and the data sheet", () => {
   const page = formatGpuReport(REPORT);
   const rows = [
     "|  | per call | fastest | samples | bytes | bandwidth | to baseline | of data sheet |",
@@ -108,7 +108,7 @@ Deno.test("the page gives bytes, bandwidth, share of the copy and of the data sh
   for (const row of rows) assertStringIncludes(page, row);
 });
 
-Deno.test("the page sets the pool's goals beside the figures, and the models beside the peers", () => {
+Deno.test("gpuReport() shows the pool's goals and the peers' models", () => {
   const page = formatGpuReport(REPORT);
   const rows = [
     "| occupancy of a block | at most 200 ns | 143 ns | reached |",
@@ -120,7 +120,7 @@ Deno.test("the page sets the pool's goals beside the figures, and the models bes
   for (const row of rows) assertStringIncludes(page, row);
 });
 
-Deno.test("every row of a table has as many cells as its header", () => {
+Deno.test("gpuReport() writes rows as wide as their header", () => {
   const tables = formatGpuReport(REPORT).split("\n\n").filter((block) => block.startsWith("|"));
   assert(tables.length >= 5);
   for (const table of tables) {
@@ -129,7 +129,7 @@ Deno.test("every row of a table has as many cells as its header", () => {
   }
 });
 
-Deno.test("a page can be made of what is left when everything failed", () => {
+Deno.test("gpuReport() renders when every step failed", () => {
   const page = formatGpuReport({
     ...REPORT,
     ...{ device: null, load: null, tests: null, figures: [], peers: null, comparisons: [] },
@@ -142,13 +142,13 @@ Deno.test("a page can be made of what is left when everything failed", () => {
   assert(!page.includes("## Memory pool") && !page.includes("our models"));
 });
 
-Deno.test("a run is proved unless a step failed", () => {
+Deno.test("proof() holds unless a step failed", () => {
   const [first] = REPORT.steps;
   assertEquals(isProved(REPORT), true);
   assertEquals(isProved({ ...REPORT, steps: [first!, { ...first!, status: "failed" }] }), false);
 });
 
-Deno.test("resultName() makes a file's name of a device's", () => {
+Deno.test("resultName() converts a device name to a file name", () => {
   assertEquals(resultName("NVIDIA H200"), "nvidia-h200");
   assertEquals(resultName("NVIDIA GeForce RTX 4090"), "nvidia-geforce-rtx-4090");
   assertEquals(resultName(" (Quadro) "), "quadro");

@@ -25,7 +25,7 @@ Deno.test("readGpuDescription() refuses anything else", () => {
   }
 });
 
-Deno.test("readLoadSamples() leaves out lines that are cut off or say no numbers", () => {
+Deno.test("readLoadSamples() skips truncated and malformed lines", () => {
   const text = "345, 3201, 76.51\n1980, 3201, 612.07\n[N/A], 3201, 1\n1980, 32";
   assertEquals(readLoadSamples(text), {
     sm: [345, 1980],

@@ -143,7 +143,7 @@ async function runScript(
 
 const withPython = { ignore: PYTHON === undefined };
 
-Deno.test("the script replays a trace through a pool of CuPy", withPython, async () => {
+Deno.test("replay_traces.py replays a trace through a CuPy pool", withPython, async () => {
   const { stdout } = await runScript({ cupy: CUPY }, "cupy", { own: formatTrace(TRACE) });
   assertEquals(readPeerReplay(stdout), {
     policy: "cupy",
@@ -216,7 +216,7 @@ Deno.test(
   },
 );
 
-Deno.test("compareTraces() wants peak and refusals to be those of the model", () => {
+Deno.test("compareTraces() requires the peak and refusals of the model", () => {
   const replay = (peakReserved: number, outOfMemory: number) => ({
     policy: "cupy",
     version: "1",
@@ -230,7 +230,7 @@ Deno.test("compareTraces() wants peak and refusals to be those of the model", ()
   assertEquals(compareTraces(replay(model + 512, 0))[0]!.same, false);
 });
 
-Deno.test("readPeerReplay() refuses what the script does not print", () => {
+Deno.test("readPeerReplay() refuses malformed output", () => {
   const bad = [
     { policy: "other", skipped: "why" },
     { policy: "cupy" },

@@ -32,7 +32,7 @@ function namesInScript(script: string): string[] {
   });
 }
 
-Deno.test("all work of the peers is work that a figure is about, and the other way round", () => {
+Deno.test("Peer scripts and figures cover the same work", () => {
   const names = [...new Set(Object.keys(SCRIPTS).flatMap(namesInScript))].sort();
   assertEquals(names, SHARED_WORK.map(({ name }) => name).sort());
 });
@@ -54,7 +54,7 @@ async function runWithoutLibraries(script: string): Promise<string | undefined> 
   }
 }
 
-Deno.test("the scripts say which libraries are missing where none can be imported", async () => {
+Deno.test("Peer scripts name missing libraries", async () => {
   for (const [script, libraries] of Object.entries(SCRIPTS)) {
     const json = await runWithoutLibraries(script);
     if (json === undefined) return; // no Python on this machine, which the project does not need
@@ -64,7 +64,7 @@ Deno.test("the scripts say which libraries are missing where none can be importe
   }
 });
 
-Deno.test("what one library did in two scripts is joined, and said once where it is missing", () => {
+Deno.test("Peer results of one library are merged", () => {
   const peer = (name: string, nanoseconds: Record<string, number>) => ({
     name,
     version: "1",
@@ -80,7 +80,7 @@ Deno.test("what one library did in two scripts is joined, and said once where it
   });
 });
 
-Deno.test("readPeerResults() refuses work it does not know and times that are none", () => {
+Deno.test("readPeerResults() refuses unknown work and malformed times", () => {
   const results = (nanoseconds: Record<string, number>) =>
     JSON.stringify({ peers: [{ name: "P", version: "1", nanoseconds }], skipped: [] });
   assertEquals(readPeerResults(results({ copy: 5 })).peers[0]!.nanoseconds, { copy: 5 });
@@ -88,7 +88,7 @@ Deno.test("readPeerResults() refuses work it does not know and times that are no
   assertThrows(() => readPeerResults(results({ copy: 0 })), Error, "0 ns");
 });
 
-Deno.test("comparePeers() sets the figures beside the peers that did the same", () => {
+Deno.test("comparePeers() pairs figures with peers that did the same work", () => {
   const kernel = { area: "kernel", group: "kernels on buffers of 1 GiB", bytes: null };
   const figures = [
     figureOf({ ...kernel, title: "copy", baseline: true }, [10]),

@@ -13,7 +13,7 @@ function rows(goals: readonly GoalOutcome[]): string[] {
   return goals.map((goal) => [goal.name, goal.goal, goal.measured, formatReached(goal)].join("|"));
 }
 
-Deno.test("a pair is measured against its goal, and malloc against the pair", () => {
+Deno.test("Pool goals compare a pair with its goal and with malloc", () => {
   const goals = poolGoals([
     figure("allocate and free 256 B", OURS, 60),
     figure("allocate and free 256 B", "malloc() and free() in C", 15),
@@ -28,7 +28,7 @@ Deno.test("a pair is measured against its goal, and malloc against the pair", ()
   ]);
 });
 
-Deno.test("1 000 live blocks have a goal, more of them are for comparison", () => {
+Deno.test("Pool goals cover 1,000 live blocks", () => {
   const thousand = "free one of 1 000 live blocks of 512 B to 1 MiB and allocate another";
   const many = "free one of 100 000 live blocks of 512 B to 16 KiB and allocate another";
   assertEquals(rows(poolGoals([figure(thousand, OURS, 99), figure(many, OURS, 500)], [])), [
@@ -37,7 +37,7 @@ Deno.test("1 000 live blocks have a goal, more of them are for comparison", () =
   ]);
 });
 
-Deno.test("cudaMalloc has to take 20 times as long; the host device's allocator may do as it likes", () => {
+Deno.test("Pool goals compare with cudaMalloc on a GPU only", () => {
   const device = "gs_memory_allocate and gs_memory_free in C";
   const cuda = (size: string) => `against cudaMalloc and cudaFree, ${size}`;
   const host = "against the host device's allocator, 4 KiB";
@@ -53,7 +53,7 @@ Deno.test("cudaMalloc has to take 20 times as long; the host device's allocator 
   ]);
 });
 
-Deno.test("peers have to take 4 times as long, where they did the same", () => {
+Deno.test("Pool goals compare with peers that did the same work", () => {
   const peers = [
     { name: "Slow", version: "1", nanoseconds: { "allocate 4 KiB": 400 } },
     { name: "Fast", version: "2", nanoseconds: { "allocate 4 KiB": 100, "allocate 1 MiB": 1 } },

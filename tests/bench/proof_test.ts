@@ -15,7 +15,7 @@ Deno.test("stepLimit() leaves the later steps what they have reserved", () => {
   assertEquals(stepLimit(steps, 0, 20), 1);
 });
 
-Deno.test("a step that fails is reported and stops no other", async () => {
+Deno.test("Steps continue when one fails", async () => {
   const outcomes = await runSteps([
     proofStep("good", 0, pass),
     proofStep("bad", 0, () => Promise.reject(new Error("broken"))),
@@ -34,7 +34,7 @@ Deno.test("a step that fails is reported and stops no other", async () => {
   ]);
 });
 
-Deno.test("what a step takes is taken from the limit of the later ones", async () => {
+Deno.test("stepLimit() subtracts the time of earlier steps", async () => {
   const limits: number[] = [];
   const take = (milliseconds: number): ProofStep["run"] => async (limit) => {
     limits.push(limit);

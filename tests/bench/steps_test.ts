@@ -1,14 +1,14 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { step, StepError } from "../../.ci/steps.ts";
 
-Deno.test("step() returns what the program printed, and the error of a failed one holds it", async () => {
+Deno.test("step() returns the output, or an error that contains it", async () => {
   assertEquals(await step("echo", ["echo", "this"], { capture: "hidden" }), "this\n");
   const failing = () => step("fail", ["sh", "-c", "echo so far; exit 3"], { capture: "shown" });
   const error = await assertRejects(failing, StepError, "fail failed with exit status 3");
   assertEquals(error.output, "so far\n");
 });
 
-Deno.test("step() ends a program that takes too long, and all that it has started", async () => {
+Deno.test("step() ends a slow program and its children", async () => {
   const file = await Deno.makeTempFile();
   try {
     // The inner shell would hold standard output open for as long as it sleeps.

@@ -5,7 +5,7 @@ function row(untuned: number, tuned: number, untunedAgain = untuned, kept = fals
   return { kernel: "k", elements: 1, untuned, tuned, untunedAgain, kept };
 }
 
-Deno.test("a choice that is slower by more than noise misses the goal, whatever others gain", () => {
+Deno.test("Tuning goals fail when one choice is slower than noise allows", () => {
   const reached = (...rows: ReturnType<typeof row>[]) =>
     tuningGoals(rows).map((goal) => goal.reached);
   assertEquals(reached(row(10, 5), row(10, 10.5)), [true, null, null]);
@@ -20,7 +20,7 @@ Deno.test("a choice that is slower by more than noise misses the goal, whatever 
   assertEquals(tuningGoals([]), []);
 });
 
-Deno.test("the gain is the geometric mean, and the noise what equal launches are apart", () => {
+Deno.test("Tuning goals report the geometric mean gain and the noise", () => {
   const [slowest, noise, gain] = tuningGoals([row(10, 5, 8), row(10, 20)]);
   assertEquals([slowest!.measured, noise!.measured, gain!.measured], [
     "2.00 ×",

@@ -156,7 +156,7 @@ const CALLS: BadCalls = {
 };
 
 for (const [title, calls] of Object.entries(CALLS)) {
-  Deno.test(`${title} is refused by name and value, and nothing is written`, async () => {
+  Deno.test(`${title} is refused by name and value without writing`, async () => {
     using fixture = makeFixture(device);
     for (const call of calls) await assertRefused(fixture, call);
   });
@@ -291,12 +291,12 @@ function disposed<T extends Disposable>(resource: T): T {
   return resource;
 }
 
-Deno.test("what is disposed cannot be used, and says so", async () => {
+Deno.test("Methods of disposed objects throw", async () => {
   using fixture = makeFixture(device);
   for (const call of DISPOSED) await assertRefused(fixture, call);
 });
 
-Deno.test("disposing twice is no mistake, and frees nothing that was made since", async () => {
+Deno.test("A second [Symbol.dispose]() has no effect", async () => {
   using fixture = makeFixture(device);
   const first = device.allocate("float32", 1000);
   const { address } = first;

@@ -75,7 +75,7 @@ const REFUSED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 
 for (const [variable, values] of Object.entries(REFUSED)) {
-  Deno.test(`${variable}: every wrong value is an EnvironmentError that names it`, async () => {
+  Deno.test(`openDevice() names a malformed ${variable}`, async () => {
     for (const outcome of await outcomes(variable, Object.keys(values))) {
       const { value, name, message } = outcome;
       assertEquals(
@@ -89,7 +89,7 @@ for (const [variable, values] of Object.entries(REFUSED)) {
   });
 }
 
-Deno.test("GRIDSTRIDE_STRICT=1 refuses every fake", async () => {
+Deno.test("openDevice() refuses every fake when GRIDSTRIDE_STRICT=1", async () => {
   const fakes = ["none", "24GiB@8.9", "cuda"];
   for (const outcome of await outcomes("GRIDSTRIDE_FAKE", fakes, { GRIDSTRIDE_STRICT: "1" })) {
     assertEquals([outcome.name, outcome.variable], ["EnvironmentError", "GRIDSTRIDE_FAKE"]);
@@ -98,7 +98,7 @@ Deno.test("GRIDSTRIDE_STRICT=1 refuses every fake", async () => {
   }
 });
 
-Deno.test("with GRIDSTRIDE_FAKE=none there is no device, the host device included", async () => {
+Deno.test("listDevices() returns nothing when GRIDSTRIDE_FAKE=none", async () => {
   const { code, stdout } = await runProgram(
     `
       import { bestDevice, cudaAvailable, deviceCount, listDevices, openDevice } from "@gridstride/cuda";
@@ -126,13 +126,13 @@ Deno.test("with GRIDSTRIDE_FAKE=none there is no device, the host device include
   }
 });
 
-Deno.test("an ordinal that no device has is a NoDeviceError with the range and the value", () => {
+Deno.test("openDevice() throws NoDeviceError with the range for an unknown ordinal", () => {
   const error = assertThrows(() => openDevice(`${kind}:99`), NoDeviceError);
   assertStringIncludes(error.message, `Cannot open ${kind}:99 as the ordinal must be in 0..`);
   assertStringIncludes(error.message, "it is 99");
 });
 
-Deno.test("GRIDSTRIDE_DEVICE naming a device that is not there throws", async () => {
+Deno.test("openDevice() throws when GRIDSTRIDE_DEVICE names an absent device", async () => {
   const [outcome] = await outcomes("GRIDSTRIDE_DEVICE", ["host:77"]);
   assertEquals(outcome!.name, "NoDeviceError");
   assertStringIncludes(outcome!.message, "it is 77");
@@ -153,7 +153,7 @@ const NO_SELECTORS: readonly (readonly [value: unknown, shown: string])[] = [
   [Symbol("host"), "a symbol"],
 ];
 
-Deno.test("a selector that is none is a RangeError with the grammar and the value", () => {
+Deno.test("openDevice() throws RangeError with the grammar for a malformed selector", () => {
   for (const [value, shown] of NO_SELECTORS) {
     const error = assertThrows(() => openDevice(value as string), RangeError);
     assertStringIncludes(error.message, "selector must be cuda, host");

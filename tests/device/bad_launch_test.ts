@@ -69,7 +69,7 @@ const CONFIGURATIONS: readonly BadCall[] = [
   [launchWith({ ...ONE, stream: null }), TypeError, "stream", "null"],
 ];
 
-Deno.test("a grid, block or shared memory beyond any limit is refused by field and value", async () => {
+Deno.test("Kernel.launch() names the field and value when a limit is exceeded", async () => {
   using fixture = makeFixture(device);
   for (const call of CONFIGURATIONS) await assertRefused(fixture, call);
 });
@@ -157,7 +157,7 @@ const ARGUMENTS: readonly BadCall[] = [
   ]),
 ];
 
-Deno.test("a wrong number or type of arguments is refused by parameter and value", async () => {
+Deno.test("Kernel.launch() names the parameter and value of a wrong argument", async () => {
   using fixture = makeFixture(device);
   for (const call of ARGUMENTS) await assertRefused(fixture, call);
 });
@@ -188,7 +188,7 @@ const SIGNATURES: readonly BadCall[] = [
   [loading(undefined), TypeError, "signature", "undefined"],
 ];
 
-Deno.test("a signature that is none, or not the kernel's, is refused", async () => {
+Deno.test("DeviceKernels.load() refuses a malformed or different signature", async () => {
   using fixture = makeFixture(device);
   for (const call of SIGNATURES) await assertRefused(fixture, call);
 });
@@ -281,7 +281,7 @@ const OPERATIONS: readonly BadCall[] = [
   [({ device }) => device.launchFor(axpy, null as never), TypeError, "problem", "null"],
 ];
 
-Deno.test("operations refuse operands and options that do not fit, by name and value", async () => {
+Deno.test("DeviceKernels operations name the operand or option that does not fit", async () => {
   using fixture = makeFixture(device);
   for (const call of OPERATIONS) await assertRefused(fixture, call);
 });
@@ -312,12 +312,12 @@ const TIMING: readonly BadCall[] = [
   [({ device }) => device.createEvent().record({} as never), TypeError, "stream", "an Object"],
 ];
 
-Deno.test("events refuse what they cannot measure, record or wait for", async () => {
+Deno.test("Event methods refuse events and streams that do not fit", async () => {
   using fixture = makeFixture(device);
   for (const call of TIMING) await assertRefused(fixture, call);
 });
 
-Deno.test("after all of it the kernel computes right", async () => {
+Deno.test("Kernel.launch() computes correctly after refused launches", async () => {
   using fixture = makeFixture(device);
   axpy.launch(device.launchFor(axpy, { elements: 100 }), 2, fixture.x, fixture.y, 100);
   assertEquals([...await fixture.y.toArray()], Array.from({ length: 100 }, (_, index) => index));

@@ -44,7 +44,7 @@ async function withLibraryFile(
   }
 }
 
-Deno.test("a missing library is an error that names the file, who named it, and what builds it", async () => {
+Deno.test("openDevice() names the missing library and the build command", async () => {
   for (const place of ["/nowhere/at/all", `/nowhere/${libraryFileName("host")}`]) {
     const byVariable = await open({ environment: { GRIDSTRIDE_LIBRARY: place } });
     const byLoad = await open({ args: [place] });
@@ -59,7 +59,7 @@ Deno.test("a missing library is an error that names the file, who named it, and 
   }
 });
 
-Deno.test("load() refuses what is no path, and to change a library that is open", async () => {
+Deno.test("load() refuses a malformed path and a second library", async () => {
   const { code, stdout, stderr } = await runProgram(`
     import { deviceCount, load } from "@gridstride/cuda";
     const tryLoad = (options) => {
@@ -110,7 +110,7 @@ async function compile(file: string, source: string): Promise<void> {
 }
 
 Deno.test({
-  name: "a library of another ABI version is refused by both versions",
+  name: "load() refuses a library of another ABI version",
   ignore: CXX === undefined,
   async fn() {
     await withLibraryFile(
@@ -126,7 +126,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a library that is none of ours is refused by what it lacks",
+  name: "load() refuses a foreign library by its missing symbols",
   ignore: CXX === undefined,
   async fn() {
     await withLibraryFile(
@@ -147,7 +147,7 @@ const ELF_MACHINE = 18;
 const OTHER_MACHINE = 50;
 
 Deno.test({
-  name: "a library for another processor is refused as one, not as missing",
+  name: "load() refuses a library for another processor",
   ignore: Deno.build.os !== "linux",
   async fn() {
     await withLibraryFile(
@@ -172,7 +172,7 @@ Deno.test({
   },
 });
 
-Deno.test("a file that is no library at all is refused", async () => {
+Deno.test("load() refuses a file that is not a library", async () => {
   await withLibraryFile(
     (file) => Deno.writeTextFile(file, "This is a text.\n".repeat(100)),
     async (file) => {
@@ -187,7 +187,7 @@ Deno.test("a file that is no library at all is refused", async () => {
 const LIBRARY = device.context.library.path;
 const SELECTOR = device.info.kind;
 
-Deno.test("a permission that is denied is an error that names the flag", async () => {
+Deno.test("openDevice() names the flag of a denied permission", async () => {
   for (const permissions of [[], ["--allow-ffi=/another/library.so"], ["--deny-ffi"]]) {
     const { name, message } = await open({
       permissions,

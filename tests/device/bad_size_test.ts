@@ -106,7 +106,7 @@ const TAKERS: Readonly<Record<string, Taker>> = {
 };
 
 for (const [title, [name, take]] of Object.entries(TAKERS)) {
-  Deno.test(`${title}: what is no size is refused by name and value`, async () => {
+  Deno.test(`${title} names a malformed size`, async () => {
     using fixture = makeFixture(device);
     for (const [value, shown] of NO_SIZES) {
       // An option that is null counts as given, one that takes its default is tested elsewhere.
@@ -118,7 +118,7 @@ for (const [title, [name, take]] of Object.entries(TAKERS)) {
   });
 }
 
-Deno.test("more memory than there is, is an OutOfMemoryError with the figures", async () => {
+Deno.test("Device.allocate() throws OutOfMemoryError with the figures when memory is short", async () => {
   using fixture = makeFixture(device);
   for (const length of [2 ** 45, 2 ** 50]) {
     const bytes = String(length * 4);
@@ -131,7 +131,7 @@ Deno.test("more memory than there is, is an OutOfMemoryError with the figures", 
   }
 });
 
-Deno.test("an array larger than JavaScript can have is refused, and the device goes on", async () => {
+Deno.test("DeviceBuffer.toArray() refuses an array that JavaScript cannot hold", async () => {
   using fixture = makeFixture(device);
   // Nothing is there: the buffer only says so.
   using far = DeviceBuffer.fromAddress(4096, 2 ** 50, { device, dtype: "float64" });
@@ -139,7 +139,7 @@ Deno.test("an array larger than JavaScript can have is refused, and the device g
   await assertRefused(fixture, [() => far.toArraySync(), RangeError, String(2 ** 50)]);
 });
 
-Deno.test("a size of 0 is no mistake", async () => {
+Deno.test("Device.allocate() and its operations accept a size of 0", async () => {
   using fixture = makeFixture(device);
   using empty = device.allocate("float32", 0);
   empty.copyFrom(new Float32Array(0));

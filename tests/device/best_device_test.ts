@@ -4,7 +4,7 @@ import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { bestDevice, detectBackends, type DeviceInfo, preflight } from "../../mod.ts";
 import { device } from "../support/device.ts";
 
-Deno.test("bestDevice() chooses within a kind and refuses what is none", () => {
+Deno.test("bestDevice() chooses within a kind and refuses unknown kinds", () => {
   const chosen = bestDevice(device.info.kind).info;
   assertEquals(chosen.kind, device.info.kind);
   for (const kind of ["gpu", "", null, 1]) {
@@ -16,7 +16,7 @@ Deno.test("bestDevice() chooses within a kind and refuses what is none", () => {
   }
 });
 
-Deno.test("detectBackends() and preflight() reject, and do not throw, on a malformed variable", async () => {
+Deno.test("detectBackends() and preflight() reject when a variable is malformed", async () => {
   const before = Deno.env.get("GRIDSTRIDE_FAKE");
   Deno.env.set("GRIDSTRIDE_FAKE", "4x24GB@");
   try {

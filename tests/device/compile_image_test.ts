@@ -14,7 +14,7 @@ const cache = Deno.makeTempDirSync();
 globalThis.addEventListener("unload", () => Deno.removeSync(cache, { recursive: true }));
 configureKernelCache({ directory: `${cache}/kernels` });
 
-Deno.test("what compileImage() returns may be written to, and the cache stays as it was", async () => {
+Deno.test("compileImage() returns a copy that leaves the cache unchanged", async () => {
   const first = await compileImage(SOURCE, { target: HOST });
   assertEquals(first.format, "library");
   assert(first.loweredNames.has("one"));
@@ -26,7 +26,7 @@ Deno.test("what compileImage() returns may be written to, and the cache stays as
   assert(second.loweredNames.has("one"));
 });
 
-Deno.test("compileImage() refuses a target that is none, by its field", async () => {
+Deno.test("compileImage() names the malformed field of a target", async () => {
   for (
     const [options, Kind, message] of [
       [undefined, TypeError, "options must be an object"],
@@ -45,7 +45,7 @@ Deno.test("compileImage() refuses a target that is none, by its field", async ()
   await assertRejects(() => compileImage(7 as never, { target: HOST }), TypeError, "source");
 });
 
-Deno.test("what is in the cache needs no compiler, nor the permission to start one", async () => {
+Deno.test("compileImage() needs no compiler or permission on a cache hit", async () => {
   const program = `
     import { compileImage, configureKernelCache } from "@gridstride/cuda";
     configureKernelCache({ directory: ${JSON.stringify(`${cache}/shared`)} });

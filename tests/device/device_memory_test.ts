@@ -6,7 +6,7 @@ import { device } from "../support/device.ts";
 import { runProgram } from "../support/subprocess.ts";
 import { patternBytes, TemporaryDirectory } from "../support/temporary_file.ts";
 
-Deno.test("buffers come from the device's own pool unless they are told another", async () => {
+Deno.test("Device.allocate() uses the device's pool by default", async () => {
   using pool = device.createPool();
   using ours = device.allocate("float32", 100, { fill: 1 });
   using theirs = device.allocate("float32", 100, { fill: 2, pool, alignment: 2 ** 16 });
@@ -24,7 +24,7 @@ Deno.test("buffers come from the device's own pool unless they are told another"
   assert(device.pool.ownsPointer(uploaded.address));
 });
 
-Deno.test("what is no pool of the device is refused, and a failed fill leaves nothing", () => {
+Deno.test("Device.allocate() refuses a foreign pool and frees after a failed fill", () => {
   using pool = device.createPool();
   for (const wrong of [null, 5, {}, device, new MemoryManager(device)]) {
     const call = () => device.allocate("int8", 1, { pool: wrong as never });
@@ -34,7 +34,7 @@ Deno.test("what is no pool of the device is refused, and a failed fill leaves no
   assertEquals(pool.memoryAllocated(), 0);
 });
 
-Deno.test("a device has one manager, of its own pool", () => {
+Deno.test("Device.memory is one manager of the device's pool", () => {
   assertStrictEquals(device.memory, device.memory);
   assertStrictEquals(device.memory.pool, device.pool);
   assert(device.memory instanceof MemoryManager && device.pool instanceof MemoryPool);
@@ -43,7 +43,7 @@ Deno.test("a device has one manager, of its own pool", () => {
   assertEquals(device.memory.memoryAllocated() - before, 12345);
 });
 
-Deno.test("a pool of another opening of the same device serves as well", () => {
+Deno.test("Device.allocate() accepts a pool of the same device opened twice", () => {
   using other = openDevice(device.label);
   using pool = other.createPool();
   using buffer = device.allocate("float32", 100, { pool });
@@ -51,7 +51,7 @@ Deno.test("a pool of another opening of the same device serves as well", () => {
   assert(pool.ownsPointer(buffer.address));
 });
 
-Deno.test("pools, buffers and uploads of another device are refused", async () => {
+Deno.test("Device methods refuse pools and buffers of another device", async () => {
   const program = `
     import { openDevice } from "@gridstride/cuda";
     using first = openDevice("host:0");
@@ -92,7 +92,7 @@ Deno.test("pools, buffers and uploads of another device are refused", async () =
   }
 });
 
-Deno.test("files and streams are uploaded through the device", async () => {
+Deno.test("Device.uploadFile() and uploadStream() upload their content", async () => {
   using directory = new TemporaryDirectory();
   const bytes = patternBytes(100_000);
   const path = directory.file(bytes);

@@ -178,7 +178,7 @@ for (
     ...MODULE_OPERATIONS,
   })
 ) {
-  Deno.test(`${name}: whichever CUDA call fails, the error says so, nothing leaks, and it works again`, async () => {
+  Deno.test(`${name} reports any failing CUDA call, leaks nothing, and works again`, async () => {
     // With staging memory of its own, which no other test has left in any state.
     using own = openDevice(device.label);
     using fixture = makeFixture(own);
@@ -204,7 +204,7 @@ for (
 for (
   const [name, make] of Object.entries({ ...RESOURCES, ...POOL_RESOURCES, ...MODULE_RESOURCES })
 ) {
-  Deno.test(`${name} that cannot be given back stays, and can be given back again`, async () => {
+  Deno.test(`${name} stays when its release fails, and can be released again`, async () => {
     using fixture = makeFixture(device);
     (await make(fixture))[Symbol.dispose]();
     const none = await settledTally(device);
@@ -224,7 +224,7 @@ for (
   });
 }
 
-Deno.test("an allocation that finds no room once is tried again, on a later rung", () => {
+Deno.test("Device.allocate() retries on a later rung when the device refuses once", () => {
   using own = openDevice(device.label);
   using pool = new MemoryPool(own);
   for (const call of ["cuMemCreate", "cuMemAddressReserve"]) {
@@ -235,7 +235,7 @@ Deno.test("an allocation that finds no room once is tried again, on a later rung
   assertEquals(pool.stats().retries, 1);
 });
 
-Deno.test("a sticky failure of another device's call does not count as this one's loss", () => {
+Deno.test("A sticky failure of another device does not lose this device", () => {
   {
     using _fault = injectFault(library, "cudaEventCreateWithFlags", 1, STICKY);
     const error = assertThrows(() => device.createEvent(), CudaError);
@@ -246,7 +246,7 @@ Deno.test("a sticky failure of another device's call does not count as this one'
   library.lostDevices.clear();
 });
 
-Deno.test("every CUDA call the library wraps was made to fail, or it is said why not", () => {
+Deno.test("The fault injection covers every wrapped CUDA call or gives a reason", () => {
   const missed = CALLS.filter((call) =>
     !covered.has(call) && NOT_MADE[call] === undefined && !isOfNvrtc(call)
   );

@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { runFile } from "../support/subprocess.ts";
 
-Deno.test("a buffer, stream or event of another device is refused by name, and changes nothing", async () => {
+Deno.test("Operations refuse a buffer, stream or event of another device by name", async () => {
   const { code, stdout, stderr } = await runFile("tests/device/foreign_device_program.ts", {
     environment: { GRIDSTRIDE_FAKE: "2x1GiB@8.9", GRIDSTRIDE_DEVICE: undefined },
   });

@@ -21,7 +21,7 @@ function read(folder: TemporaryDirectory, ...directories: string[]) {
   return readKernelFile(`${folder.path}/k.cu`, { include });
 }
 
-Deno.test("headers are found beside the file, beside headers, and in directories", async () => {
+Deno.test("readKernelFile() finds headers beside the file, beside headers and in directories", async () => {
   using folder = folderWith({
     "k.cu": '#include "near.h"\n  #  include <far.h>\n#include <cuda_fp16.h>\n' +
       '#include "sub/deep.h"\n#include "./near.h"',
@@ -45,7 +45,7 @@ Deno.test("headers are found beside the file, beside headers, and in directories
   });
 });
 
-Deno.test("headers that include each other are read once; others' headers are left", async () => {
+Deno.test("readKernelFile() reads recursive headers once and skips system headers", async () => {
   using folder = folderWith({
     "k.cu": '#include "a.h"\n#include "/etc/hostname"\n#include "../k/a.h"\n#include "none.h"\n' +
       '#include <vector>\n#include "helper_cuda.h"',
@@ -58,7 +58,7 @@ Deno.test("headers that include each other are read once; others' headers are le
   assertEquals(Object.keys(headers).sort(), ["a.h", "b.h", "k.cu"]);
 });
 
-Deno.test("one name of two files, and files and options that are none, are refused", async () => {
+Deno.test("readKernelFile() refuses ambiguous headers, and wrong files and options", async () => {
   using folder = folderWith({
     "k.cu": '#include "near.h"\n#include "far.h"',
     "near.h": "// near",
@@ -75,7 +75,7 @@ Deno.test("one name of two files, and files and options that are none, are refus
   }
 });
 
-Deno.test("compileFile() compiles with the headers beside the file, whose errors are shown", async () => {
+Deno.test("Device.compileFile() compiles with local headers and shows their errors", async () => {
   using folder = folderWith({
     "scale.cu": '#include "sub/factor.h"\n' +
       "#ifdef FACTOR\n__global__ void scale(int* x) { *x *= FACTOR; }\n#endif\n",

@@ -7,7 +7,7 @@ import { runFile } from "../support/subprocess.ts";
 const environment = { GRIDSTRIDE_FAKE: "2x64MiB@8.9", GRIDSTRIDE_DEVICE: undefined };
 
 for (const first of ["wait", "dispose"]) {
-  Deno.test(`of a lost device nothing is counted any more when the first to hear is a ${first}`, async () => {
+  Deno.test(`A lost device releases its counts when a ${first} detects the loss`, async () => {
     const { code, stdout, stderr } = await runFile("tests/device/lost_device_program.ts", {
       args: [first],
       environment,

@@ -4,7 +4,7 @@ import { TemporaryDirectory } from "../support/temporary_file.ts";
 
 const ACTION = "compile a source";
 
-Deno.test("a file is named by a path or by the URL of a file, and called by its last part", () => {
+Deno.test("namedFile() accepts a path or a file URL", () => {
   assertEquals(namedFile("a/b 100%.cu", ACTION), { path: "a/b 100%.cu", name: "b 100%.cu" });
   assertEquals(namedFile(new URL("file:///a/b%20c.cu"), ACTION), {
     path: "/a/b c.cu",
@@ -13,7 +13,7 @@ Deno.test("a file is named by a path or by the URL of a file, and called by its 
   assertEquals(namedFile("/", ACTION).name, "kernel.cu");
 });
 
-Deno.test("what names no file is refused with what it is", () => {
+Deno.test("namedFile() refuses other values", () => {
   const refused = [
     ["", "it is"],
     ["a\0b", "it is"],
@@ -29,7 +29,7 @@ Deno.test("what names no file is refused with what it is", () => {
   }
 });
 
-Deno.test("a file is read, or the error says which cannot be, in the class of Deno's", async () => {
+Deno.test("readNamedText() keeps Deno's error class and names the file", async () => {
   using directory = new TemporaryDirectory();
   const file = namedFile(directory.file(new Uint8Array([97, 98])), ACTION);
   assertEquals(await readNamedText(file, ACTION), "ab");

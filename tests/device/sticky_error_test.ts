@@ -60,7 +60,7 @@ const { code, stdout, stderr } = await runFile("tests/device/sticky_error_progra
   environment: { GRIDSTRIDE_FAKE: `${COUNT + 1}x64MiB@8.9`, GRIDSTRIDE_DEVICE: undefined },
 });
 
-Deno.test("a process whose kernels fault goes on, and ends normally", () => {
+Deno.test("A process survives faults of its kernels and ends normally", () => {
   assertEquals([code, stderr], [0, ""]);
 });
 
@@ -69,7 +69,7 @@ const outcomes: Readonly<Record<string, Outcome>> = code === 0 ? JSON.parse(stdo
 for (const [index, [name, [codeName, detail]]] of Object.entries(FAULTS).entries()) {
   if (FAULTS_ON_X86.includes(name) && Deno.build.arch !== "x86_64") continue;
 
-  Deno.test(`fault_${name}: the wait throws ${codeName}, sticky, with kernel, block and thread`, () => {
+  Deno.test(`Stream.done() throws ${codeName} with kernel, block and thread after fault_${name}`, () => {
     const { launch, first } = outcomes[name]!;
     assertEquals(launch, null, "the launch itself is only enqueued");
     assert(first !== null, "the wait did not throw");
@@ -81,13 +81,13 @@ for (const [index, [name, [codeName, detail]]] of Object.entries(FAULTS).entries
     assert(first.message.includes(first.detail), first.message);
   });
 
-  Deno.test(`fault_${name}: every later call on the device throws the same code`, () => {
+  Deno.test(`Every later call throws the same code after fault_${name}`, () => {
     const { first, later } = outcomes[name]!;
     const codes = Object.entries(later).map(([call, error]) => [call, error?.code, error?.sticky]);
     assertEquals(codes, Object.keys(later).map((call) => [call, first!.code, true]));
   });
 
-  Deno.test(`fault_${name}: leaving scopes does not bury the error, and other devices live on`, () => {
+  Deno.test(`Leaving scopes keeps the error of fault_${name}, and other devices still work`, () => {
     const { first, scope, others } = outcomes[name]!;
     assertEquals([scope?.class, scope?.code], ["CudaError", first!.code]);
     assert(others, "the other device does not compute any more");

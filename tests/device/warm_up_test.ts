@@ -19,7 +19,7 @@ globalThis.addEventListener("unload", () => Deno.removeSync(directory, { recursi
 
 const SOURCE = "__global__ void set(int* x) { *x = VALUE; }";
 
-Deno.test("what was warmed up needs no compiler, by text and by file; the rest does", async () => {
+Deno.test("warmUpKernels() makes later compilations hit the cache", async () => {
   await clearKernelCache();
   const file = `${directory}/set.cu`;
   await Deno.writeTextFile(file, SOURCE);
@@ -36,7 +36,7 @@ Deno.test("what was warmed up needs no compiler, by text and by file; the rest d
   assertEquals(other.cached, false);
 });
 
-Deno.test("sources that do not compile are named when all others are through", async () => {
+Deno.test("warmUpKernels() reports failing sources after the others", async () => {
   await clearKernelCache();
   const good = { source: SOURCE, defines: { VALUE: 9 } };
   const bad = (name: string) => ({ source: "__global__ void f() { nothing; }", name });
@@ -56,7 +56,7 @@ Deno.test("sources that do not compile are named when all others are through", a
   assertEquals(await warmUpKernels(device, []), { compiled: 0, cached: 0 });
 });
 
-Deno.test("a source that is none is refused by its place, and nothing is compiled", async () => {
+Deno.test("warmUpKernels() names the position of a malformed source", async () => {
   const { misses } = kernelCacheStatistics();
   const warm = (...sources: unknown[]) => () => warmUpKernels(device, sources as KernelSource[]);
   await assertRejects(

@@ -4,7 +4,7 @@ import { traceFile } from "../../src/lab/trace/mod.ts";
 import { problemsOf } from "../lab/trace/trace_file_rules.ts";
 import { device } from "../support/device.ts";
 
-Deno.test("the example of traces records every batch, in both orders", async () => {
+Deno.test("examples/trace.ts records every batch in both orders", async () => {
   for (const order of ["in turn", "overlapped"] as const) {
     const recording = await traceBatches(device, 3, order);
     const { kernels, hostToDevice } = recording.statistics;

@@ -14,7 +14,7 @@ import { ABI } from "./campaigns.ts";
 const SEEDS = [20_250_102, 20_350_102, 20_450_102];
 const MILLISECONDS = 6_000;
 
-Deno.test("every function of the header is called by the campaign", () => {
+Deno.test("The ABI campaign covers every function of the header", () => {
   const functions = headerFunctions().map(({ name }) => name);
   const called = [...abiArguments(["empty()"]).keys()];
   assertEquals(functions.filter((name) => !called.includes(name)), []);
@@ -22,7 +22,7 @@ Deno.test("every function of the header is called by the campaign", () => {
   assertEquals(Object.keys(ABI_WEIGHTS).filter((name) => !functions.includes(name)), []);
 });
 
-Deno.test("random scalars, handles and addresses crash nothing, and devices without a fault work on", async () => {
+Deno.test("The C ABI survives random scalars, handles and addresses", async () => {
   const functions = headerFunctions().map(({ name }) => name);
   // A process ends early when faults have made all of its devices unusable.
   for (const seed of SEEDS) {
@@ -39,7 +39,7 @@ Deno.test("random scalars, handles and addresses crash nothing, and devices with
   }
 });
 
-Deno.test("no copy with JavaScript memory is longer than that memory", () => {
+Deno.test("Copies never exceed the length of their JavaScript memory", () => {
   const { library, ordinal } = device.context;
   using stream = device.createStream();
   using buffer = device.allocate("uint8", 4096, { fill: 7, stream });
@@ -98,7 +98,7 @@ Deno.test("no copy with JavaScript memory is longer than that memory", () => {
   assertEquals(new Set(buffer.toArraySync({ stream })), new Set([7]));
 });
 
-Deno.test("a length that somebody put over an array's own is not believed", () => {
+Deno.test("Copies ignore an overridden length of an array", () => {
   using stream = device.createStream();
   using buffer = device.allocate("float32", 1000, { fill: 3, stream });
   const memory = new Float32Array(1000);

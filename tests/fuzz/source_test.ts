@@ -44,7 +44,7 @@ Deno.test("readDeviceSource() reads or refuses mistyped sources, and keeps every
   assert(read > 300, `only ${read} of 600 sources were not refused`);
 });
 
-Deno.test("compile() of mistyped sources succeeds or names their lines, without crash or leak", async () => {
+Deno.test("Device.compile() of mutated sources succeeds or names their lines", async () => {
   const { calls, sequences } = await runCampaignProcess({
     ...SOURCES,
     seed: SEED,

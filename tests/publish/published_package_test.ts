@@ -145,7 +145,7 @@ const text = "@x/y";
   );
 });
 
-Deno.test("the published package is imported, built and launches a kernel from a server", async () => {
+Deno.test("The published package builds and launches a kernel when served over HTTP", async () => {
   await using server = await servePackage();
   using importer = new Importer(server.root);
   await importer.lendNpmPackages();

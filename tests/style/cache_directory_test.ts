@@ -34,7 +34,7 @@ function problemOf(file: string, known: ReadonlyMap<string, string>): string[] {
   return mayCompile && !loaded.has(REDIRECTION) ? [`${file} must import ${REDIRECTION}`] : [];
 }
 
-Deno.test("every test that may compile has a cache of the tests' own", () => {
+Deno.test("Every test that compiles uses the tests' cache", () => {
   const modules = filesBelow().filter((file) => file.endsWith(".ts"));
   const known = new Map(modules.map((file) => [file, textOf(file)]));
   const tests = modules.filter((file) => file.startsWith("tests/") && file.endsWith("_test.ts"));
@@ -42,7 +42,7 @@ Deno.test("every test that may compile has a cache of the tests' own", () => {
   assertEquals(tests.flatMap((file) => problemOf(file, known)), []);
 });
 
-Deno.test("the rule sees a test that compiles by way of others", () => {
+Deno.test("problemOf() detects indirect compilation", () => {
   const known = new Map([
     ["tests/a_test.ts", 'import { b } from "./b.ts";'],
     ["tests/b.ts", 'import { c } from "../src/launch/cache/cache_stores.ts";'],
@@ -56,6 +56,6 @@ Deno.test("the rule sees a test that compiles by way of others", () => {
   assertEquals(problemOf("tests/d_test.ts", known), []);
 });
 
-Deno.test("the cache of the tests is what this process and those that it starts use", () => {
+Deno.test("cacheRoot() is the tests' cache in this process and its children", () => {
   assertEquals(cacheRoot((name) => Deno.env.get(name)), testCacheDirectory);
 });

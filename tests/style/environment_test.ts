@@ -15,14 +15,14 @@ const sources = ["build.ts", ...filesBelow("src/"), ...filesBelow("csrc/")]
   // Comments do not read anything.
   .map((file) => textOf(file).replace(/^\s*(?:\*|\/\/|\/\*).*$/gm, ""));
 
-Deno.test("every environment variable of the README is read by a source", () => {
+Deno.test("Every environment variable of the README is read by a source", () => {
   const names = documentedVariables();
   assert(names.length >= 10, `there are only ${names.length} in the table`);
   const unread = names.filter((name) => !sources.some((text) => text.includes(`"${name}"`)));
   assertEquals(unread, []);
 });
 
-Deno.test("every variable of our own that a source reads is in the README", () => {
+Deno.test("Every GRIDSTRIDE variable of a source is in the README", () => {
   const names = new Set(
     sources.flatMap((text) => text.match(/(?<=")GRIDSTRIDE_[A-Z_]+(?=")/g) ?? []),
   );

@@ -20,7 +20,7 @@ function code(): string[] {
   );
 }
 
-Deno.test(`no file has more than ${LINES} lines`, () => {
+Deno.test(`No file has more than ${LINES} lines`, () => {
   const long = code()
     .map((file) => [file, textOf(file).trimEnd().split("\n").length] as const)
     .filter(([, lines]) => lines > LINES)
@@ -28,7 +28,7 @@ Deno.test(`no file has more than ${LINES} lines`, () => {
   assertEquals(long, []);
 });
 
-Deno.test(`no folder has more than ${FOLDER} source files`, () => {
+Deno.test(`No folder has more than ${FOLDER} source files`, () => {
   const sizes = new Map<string, number>();
   for (const file of filesBelow().filter((file) => /^c?src\/.*\.(?:ts|cu|cuh|h|cpp)$/.test(file))) {
     const folder = file.slice(0, file.lastIndexOf("/"));
@@ -37,7 +37,7 @@ Deno.test(`no folder has more than ${FOLDER} source files`, () => {
   assertEquals([...sizes].filter(([, size]) => size > FOLDER), []);
 });
 
-Deno.test(`a file under ${SMALL} lines has more importers than one neighbour`, () => {
+Deno.test(`A file under ${SMALL} lines has more importers than one neighbour`, () => {
   const importers = new Map<string, Set<string>>();
   for (const file of packageModules()) {
     for (const { specifier } of importsOf(textOf(file))) {
@@ -55,7 +55,7 @@ Deno.test(`a file under ${SMALL} lines has more importers than one neighbour`, (
   assertEquals(slices, []);
 });
 
-Deno.test("no line of C++ is longer than 100 columns", () => {
+Deno.test("No line of C++ is longer than 100 columns", () => {
   const long = code()
     .filter((file) => /\.(?:cu|cuh|h|cpp)$/.test(file))
     .flatMap((file) =>
@@ -66,7 +66,7 @@ Deno.test("no line of C++ is longer than 100 columns", () => {
   assertEquals(long, []);
 });
 
-Deno.test("every file and folder is named for its subject", () => {
+Deno.test("Every file and folder is named for its subject", () => {
   const vague = filesBelow().filter((file) =>
     file.split("/").some((part) => VAGUE.test(part.replace(/\..*$/, "").toLowerCase()))
   );
@@ -79,7 +79,7 @@ Deno.test("every file and folder is named for its subject", () => {
   }
 });
 
-Deno.test("nothing unfinished and no path of one machine is left in the text", () => {
+Deno.test("No text contains unfinished work or machine paths", () => {
   // Put together here, so that this file does not contain what it looks for.
   const words = ["TO" + "DO", "FIX" + "ME", "X" + "XX"].join("|");
   const places = ["work", "root", "farm"].join("|");
@@ -98,7 +98,7 @@ Deno.test("nothing unfinished and no path of one machine is left in the text", (
   assertEquals(found, []);
 });
 
-Deno.test("the top level holds nothing but the fixed set", () => {
+Deno.test("The top level contains only the fixed set", () => {
   const allowed = new Set([
     "deno.json",
     "mod.ts",

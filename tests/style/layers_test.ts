@@ -62,12 +62,12 @@ function problemsOf(file: string, imports: readonly ModuleImport[]): string[] {
     });
 }
 
-Deno.test("layers import downwards only", () => {
+Deno.test("Layers import downwards only", () => {
   const files = filesBelow("src/").filter((file) => file.endsWith(".ts"));
   assertEquals(files.flatMap((file) => problemsOf(file, importsOf(textOf(file)))), []);
 });
 
-Deno.test("every folder of src/ is a layer", () => {
+Deno.test("Every folder of src/ is a layer", () => {
   const known = [...ORDER.flat(), "cli"];
   const folders = new Set(filesBelow("src/").map((file) => layerOf(file)));
   assertEquals(
@@ -76,7 +76,7 @@ Deno.test("every folder of src/ is a layer", () => {
   );
 });
 
-Deno.test("the layer rule finds each kind of forbidden import", () => {
+Deno.test("problemsOf() finds each kind of forbidden import", () => {
   const found = (file: string, text: string) => problemsOf(file, importsOf(text)).length;
   assertEquals(found("src/ffi/a.ts", 'import { x } from "../hardware/b.ts";'), 1);
   assertEquals(found("src/ffi/a.ts", 'import type { X } from "../device/b.ts";'), 1);
@@ -98,7 +98,7 @@ Deno.test("the layer rule finds each kind of forbidden import", () => {
   assertEquals(found("src/ffi/a.ts", '// import { x } from "../device/b.ts";'), 0);
 });
 
-Deno.test("only src/ffi names Deno.dlopen, and nothing names pointers or callbacks", () => {
+Deno.test("Only src/ffi uses Deno.dlopen, and nothing uses pointers or callbacks", () => {
   const examples = filesBelow().filter((file) => /^examples\/.*\.ts$/.test(file));
   const problems = [...packageModules(), ...examples].flatMap((file) => {
     const text = textOf(file);
@@ -112,7 +112,7 @@ Deno.test("only src/ffi names Deno.dlopen, and nothing names pointers or callbac
 /** Prints log records, when the user has asked for them in `GRIDSTRIDE_LOG`. */
 const LOG_SINK = "src/ffi/logging.ts";
 
-Deno.test("only the command line and build.ts print, read arguments or exit", () => {
+Deno.test("Only the command line and build.ts print, read arguments or exit", () => {
   const problems = packageModules()
     .filter((file) => file !== "build.ts" && file !== LOG_SINK && layerOf(file) !== "cli")
     .flatMap((file) => {

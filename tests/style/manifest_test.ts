@@ -3,12 +3,12 @@ import { nativeSources } from "../../.ci/manifest.ts";
 import { MANIFEST } from "../../src/ffi/build/manifest.ts";
 import { isCompiled, libraryFiles } from "../../src/ffi/build/source_tree.ts";
 
-Deno.test("the manifest lists exactly the native sources", () => {
+Deno.test("MANIFEST lists exactly the native sources", () => {
   const advice = "Run `deno run --allow-read --allow-write .ci/manifest.ts`";
   assertEquals([...MANIFEST].sort(), nativeSources(), advice);
 });
 
-Deno.test("the CUDA library is made without the host device, the host library with all", () => {
+Deno.test("libraryFiles() leaves the host device out of the CUDA library", () => {
   const host = libraryFiles(MANIFEST, "host");
   const cuda = libraryFiles(MANIFEST, "cuda");
   assertEquals(host, [...MANIFEST]);

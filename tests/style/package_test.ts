@@ -56,7 +56,7 @@ Deno.test("mod.ts depends on Deno, the web, node: and LogTape only", async () =>
   assertEquals(foreign, []);
 });
 
-Deno.test("./analysis depends on nothing, and only pictures load what draws them", async () => {
+Deno.test("./analysis has no dependencies, and only pictures load Plot", async () => {
   const foreign = (specifiers: readonly string[]) =>
     specifiers.filter((specifier) =>
       !specifier.startsWith(new URL("src/lab/analysis/", ROOT).href)
@@ -69,7 +69,7 @@ Deno.test("./analysis depends on nothing, and only pictures load what draws them
   assert(drawing(await loadedBy(picture)).length === 2, "what would be found is not");
 });
 
-Deno.test("mod.ts only re-exports, and building is not part of it", async () => {
+Deno.test("mod.ts only re-exports, without the build", async () => {
   const text = textOf("mod.ts").replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
   const statements = text.split(";").map((statement) => statement.trim()).filter(Boolean);
   const others = statements.filter((statement) => !/^export\b[^]*\bfrom\s+"/.test(statement));
@@ -81,7 +81,7 @@ Deno.test("mod.ts only re-exports, and building is not part of it", async () => 
   assertEquals(graph.filter((specifier) => building.test(specifier)), []);
 });
 
-Deno.test("importing any entry point needs no permission and does nothing", async () => {
+Deno.test("Importing an entry needs no permission and does nothing", async () => {
   const entries = Object.values(configuration().exports)
     .map((entry) => `await import(${JSON.stringify(new URL(entry, ROOT).href)});`);
   const program = `${entries.join("\n")}\nconsole.log("imported");`;
@@ -107,7 +107,7 @@ Deno.test("importing any entry point needs no permission and does nothing", asyn
   }
 });
 
-Deno.test("everything public is documented", async () => {
+Deno.test("Every public symbol is documented", async () => {
   const { code, output } = await runDeno(
     "doc",
     "--lint",
@@ -116,13 +116,13 @@ Deno.test("everything public is documented", async () => {
   assertEquals(code, 0, output);
 });
 
-Deno.test("every entry point has a module description", () => {
+Deno.test("Every entry has a module description", () => {
   for (const entry of Object.values(configuration().exports)) {
     assertMatch(textOf(entry), /^\/\*\*[^]*?@module\b/, entry);
   }
 });
 
-Deno.test("what is published is the package and its sources, and nothing else", async () => {
+Deno.test("The published files are the package and its sources", async () => {
   const files = await publishedFiles();
   const documents = ["ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "README.md", "deno.json"];
   const wrong = files.filter((file) =>
@@ -137,11 +137,11 @@ Deno.test("what is published is the package and its sources, and nothing else", 
   assertEquals(needed.filter((file) => !files.includes(file)), []);
 });
 
-Deno.test("the version in the sources is that of deno.json", () => {
+Deno.test("VERSION is the version of deno.json", () => {
   assertEquals(VERSION, configuration().version);
 });
 
-Deno.test("every bare import of the package is in the import map, and published from JSR or npm", () => {
+Deno.test("Every bare import is mapped, and published from JSR or npm", () => {
   const { imports } = configuration();
   const published = publishedConfiguration(textOf("deno.json"));
   const publishedImports: Record<string, string> = JSON.parse(published).imports;
@@ -158,7 +158,7 @@ Deno.test("every bare import of the package is in the import map, and published 
   }
 });
 
-Deno.test("every task of deno.json names files that exist", () => {
+Deno.test("Every task of deno.json names existing files", () => {
   const files = new Set(filesBelow());
   for (const [name, command] of Object.entries(configuration().tasks)) {
     const named = command.match(/[\w./-]+\.ts\b/g) ?? [];

@@ -23,7 +23,7 @@ Deno.test("readTestSummary() reads the last summary in every form deno test prin
   );
 });
 
-Deno.test("readTestSummary() of a run that was cut short is an error", () => {
+Deno.test("readTestSummary() throws for a truncated run", () => {
   assertThrows(() => readTestSummary("running 3 tests\nfirst ... ok (1ms)\n"), Error, "summary");
   assertThrows(() => readTestSummary("  ok | 3 passed | 0 failed"), Error, "summary");
 });

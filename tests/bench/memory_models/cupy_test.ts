@@ -1,7 +1,7 @@
 import { CUPY } from "../../../bench/memory_models/cupy.ts";
 import { assertGolden } from "./golden_trace.ts";
 
-Deno.test("cupy: exact requests, best fit per stream, three attempts", () => {
+Deno.test("cupy model: exact requests, best fit per stream, three attempts", () => {
   assertGolden(
     CUPY,
     `

@@ -17,14 +17,14 @@ Deno.test("OrderedSet keeps the order of its comparison", () => {
   assertEquals([...descending], [3, 2, 1]);
 });
 
-Deno.test("OrderedSet finds the first position, at both ends too", () => {
+Deno.test("OrderedSet finds the first position", () => {
   const set = numbers(10, 20, 30);
   const first = (least: number) => set.firstPosition((value) => value >= least);
   assertEquals([0, 10, 11, 30, 31].map(first), [0, 0, 1, 2, 3]);
   assertEquals(numbers().firstPosition(() => true), 0);
 });
 
-Deno.test("OrderedSet takes nothing in twice and nothing out that is not there", () => {
+Deno.test("OrderedSet ignores duplicates and missing elements", () => {
   const set = numbers(1, 2);
   assertThrows(() => set.insert(2), TypeError, "there already");
   assertEquals([set.delete(3), set.delete(1), set.delete(1)], [false, true, false]);
