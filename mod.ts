@@ -33,33 +33,20 @@ export { cudaAvailable, deviceCount, listDevices } from "./src/hardware/device_l
 export type { DeviceInfo } from "./src/hardware/device_information.ts";
 export type { DeviceContext } from "./src/hardware/device_context.ts";
 export type { DeviceKind } from "./src/hardware/selection.ts";
-export type { MemoryReading, UsableMemory } from "./src/hardware/memory_reserve.ts";
+export type { UsableMemory } from "./src/hardware/memory_reserve.ts";
 export {
   type CapabilityLimits,
   capabilityLimits,
   type Extents,
-  type RepresentativeGpu,
   type TensorCoreFormats,
 } from "./src/hardware/capability_limits.ts";
-export {
-  type Arithmetic,
-  type DeviceSpeed,
-  type PeakThroughput,
-  peakThroughput,
-  type TensorArithmetic,
-} from "./src/hardware/peak_throughput.ts";
+export { type PeakThroughput, peakThroughput } from "./src/hardware/peak_throughput.ts";
 
 // Detection and diagnosis
-export { detectBackends, preflight } from "./src/hardware/detection.ts";
-export {
-  type BackendReport,
-  type Evidence,
-  type EvidenceOutcome,
-  summary as backendSummary,
-} from "./src/hardware/backends.ts";
-export type { Backend } from "./src/hardware/fake_topology.ts";
-export type { PreflightCode, PreflightResult } from "./src/hardware/preflight.ts";
-export type { CudaObstacleCode } from "./src/hardware/cuda_driver_state.ts";
+export { detectBackends, preflight } from "./src/hardware/preflight.ts";
+export { summary as backendSummary } from "./src/hardware/backends.ts";
+export type { BackendReport } from "./src/hardware/probe.ts";
+export type { PreflightResult } from "./src/hardware/preflight.ts";
 export {
   diagnose,
   type Diagnosis,
@@ -291,4 +278,4 @@ export {
   OutOfMemoryError,
 } from "./src/ffi/cuda_error.ts";
 export { CacheDirectoryError } from "./src/ffi/cache_directory.ts";
-export { EnvironmentError } from "./src/hardware/environment_error.ts";
+export { EnvironmentError } from "./src/ffi/environment_error.ts";

@@ -8,8 +8,8 @@ import type { BuildRecord, LibraryKind } from "../ffi/build_record.ts";
 import { buildCommand, type LibraryAttempt, LibraryNotFoundError } from "../ffi/locate.ts";
 import { deviceVersions } from "../ffi/native_device.ts";
 import { openLibrary } from "../ffi/open_library.ts";
-import type { BackendReport } from "../hardware/backends.ts";
-import { detectBackends, preflight } from "../hardware/detection.ts";
+import { detectBackends, preflight } from "../hardware/preflight.ts";
+import type { BackendReport } from "../hardware/probe.ts";
 import { cudaVersionText } from "../hardware/device_information.ts";
 import { checkEnvironment, environment, listDevices } from "../hardware/device_list.ts";
 

@@ -1,18 +1,17 @@
 /**
- * Logging: silent unless the program or `GRIDSTRIDE_LOG` asks for it.
+ * Logging: silent unless the program or `GRIDSTRIDE_LOG` enables it.
  *
- * Every layer logs under the category `["gridstride", layer]` of LogTape, which drops everything
- * until somebody configures it. A program that uses LogTape configures it as it likes; for all
- * others `GRIDSTRIDE_LOG` prints to stderr.
+ * Every layer logs under the category `["gridstride", layer]` of LogTape, which drops all records
+ * until it is configured. A program that uses LogTape configures it freely; for all others
+ * `GRIDSTRIDE_LOG` prints to stderr.
  *
  * @module
  */
 
 import { configureSync, getConfig, getLogger, type Logger, type LogRecord } from "@logtape/logtape";
-import type { LOG_CATEGORIES, LogSetting, LogSettingLevel } from "../hardware/environment.ts";
+import type { LogCategory, LogLevel, LogSetting } from "./log_setting.ts";
 
-/** The categories below `gridstride`: one per layer that logs. */
-export type LogCategory = (typeof LOG_CATEGORIES)[number];
+export type { LogCategory } from "./log_setting.ts";
 
 /** The logger of a layer. */
 export function logger(category: LogCategory): Logger {
@@ -26,7 +25,7 @@ function format(record: LogRecord): string {
 }
 
 /** The logger configuration for one category and level; nothing is printed for `off`. */
-function loggerFor(category: string | undefined, level: LogSettingLevel) {
+function loggerFor(category: string | undefined, level: LogLevel) {
   return {
     category: category === undefined ? ["gridstride"] : ["gridstride", ...category.split(".")],
     lowestLevel: level === "off" ? null : level,
@@ -37,7 +36,7 @@ function loggerFor(category: string | undefined, level: LogSettingLevel) {
 }
 
 /**
- * Prints log records to stderr as a setting of `GRIDSTRIDE_LOG` asks, unless the program has
+ * Prints log records to stderr by a setting of `GRIDSTRIDE_LOG`, unless the program has
  * configured LogTape itself.
  *
  * @returns Whether logging was configured.

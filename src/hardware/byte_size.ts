@@ -1,10 +1,10 @@
 /**
- * Sizes as people write them: `512MiB`, `2G`.
+ * Parses sizes such as `512MiB` and `2G`.
  *
  * @module
  */
 
-/** What {@linkcode parseByteSize} accepts, for error messages. */
+/** The grammar of {@linkcode parseByteSize}, for error messages. */
 export const BYTE_SIZE_GRAMMAR =
   "a positive integer with an optional unit B, K, KB, KiB, M, MB, MiB, G, GB, GiB, T, TB or TiB " +
   "(all powers of 1024)";
@@ -26,7 +26,7 @@ const UNITS: ReadonlyMap<string, number> = new Map([
   ["TiB", 2 ** 40],
 ]);
 
-/** The number of bytes a text names, or undefined if it does not follow the grammar. */
+/** The bytes that a text names, or undefined if it does not follow the grammar. */
 export function matchByteSize(text: string): number | undefined {
   const match = /^([1-9]\d*)([A-Za-z]*)$/.exec(text);
   const unit = match === null ? undefined : UNITS.get(match[2]!);
@@ -36,14 +36,14 @@ export function matchByteSize(text: string): number | undefined {
 }
 
 /**
- * Reads a size in bytes.
+ * Parses a size in bytes.
  *
- * Units are powers of 1024, `KB`, `MB`, `GB` and `TB` too: that is how memory is sold and how
- * allocators of the field read `"2GB"`.
+ * Units are powers of 1024, `KB`, `MB`, `GB` and `TB` too, as other allocators
+ * read `"2GB"`.
  *
  * @param text Such as `"512MiB"`, `"2G"` or `"4096"`.
  * @returns Bytes, below 2^53.
- * @throws {RangeError} If the text is no such size.
+ * @throws {RangeError} If the text is not such a size.
  *
  * @example
  * ```ts

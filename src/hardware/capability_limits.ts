@@ -1,32 +1,52 @@
 /**
- * The limits of a compute capability, looked up by its name.
+ * The limits of each compute capability, for launch configuration, occupancy and fake devices.
+ *
+ * Sources, named beside the figures:
+ * - [guide] the table "Technical Specifications per Compute Capability" of the CUDA Programming
+ *   Guide;
+ * - [occupancy] `cuda_occupancy.h` of the CUDA 13.0 toolkit, which
+ *   `tests/hardware/capability_occupancy_test.ts` compiles and compares;
+ * - [query] `cudaDeviceGetAttribute` on the named GPU;
+ * - [sheet] the data sheet of the named GPU.
  *
  * @module
  */
 
 import { describeValue } from "../ffi/describe_value.ts";
-import {
-  CAPABILITY_TABLE,
-  type CapabilityRow,
-  COMMON_LIMITS,
-  type Extents,
-  FEATURE_FROM,
-  KNOWN_CAPABILITIES,
-  type RepresentativeGpu,
-  RESERVED_SHARED_MEMORY,
-  sharedMemoryAllocationUnit,
-  type TensorCoreFormats,
-} from "./capability_table.ts";
 
-export type { Extents, RepresentativeGpu, TensorCoreFormats } from "./capability_table.ts";
+/** Numeric formats that the tensor cores of a device multiply. */
+export interface TensorCoreFormats {
+  /** IEEE half precision: from capability 7.0. */
+  readonly float16: boolean;
+  /** 8-bit integers: from capability 7.2. */
+  readonly int8: boolean;
+  /** bfloat16: from capability 8.0. */
+  readonly bfloat16: boolean;
+  /** TF32, that is float32 inputs rounded to 10 mantissa bits: from capability 8.0. */
+  readonly tfloat32: boolean;
+  /** 8-bit floats, e4m3 and e5m2: from capability 8.9. */
+  readonly float8: boolean;
+  /** 4-bit floats, e2m1: from capability 10.0. */
+  readonly float4: boolean;
+}
 
-/** What a device of a compute capability allows. Memory is in bytes. */
+/** Extents along the three axes of a grid or a block. */
+export interface Extents {
+  /** Along x. */
+  readonly x: number;
+  /** Along y. */
+  readonly y: number;
+  /** Along z. */
+  readonly z: number;
+}
+
+/** The limits of devices of a compute capability. Memory is in bytes. */
 export interface CapabilityLimits {
-  /** The capability asked for, such as `"8.9"`. */
+  /** The requested capability, such as `"8.9"`. */
   readonly computeCapability: string;
-  /** The capability the figures are of; differs from the one asked for when that is unknown. */
+  /** The capability of the figures; another one if the requested one is unknown. */
   readonly source: string;
-  /** False where the capability is newer than the table and the newest known one stands in. */
+  /** False if the capability is newer than the table and the newest known one stands in. */
   readonly exact: boolean;
   /** NVIDIA's name of the architecture. */
   readonly architecture: string;
@@ -49,8 +69,8 @@ export interface CapabilityLimits {
   /** Hardware barriers that the resident blocks of a multiprocessor share. */
   readonly barriersPerMultiprocessor: number;
   /**
-   * Whether a block is given as many of the barriers as it uses, so that they bound how many blocks
-   * are resident; before capability 9.0 they do not.
+   * Whether blocks are given as many barriers as they use, which bounds the number of resident
+   * blocks; before capability 9.0 they do not bound it.
    */
   readonly barrierAllocation: boolean;
   /** 32-bit registers of a multiprocessor. */
@@ -69,9 +89,9 @@ export interface CapabilityLimits {
   readonly sharedMemoryPerBlock: number;
   /** Most shared memory of a block whose kernel opted in. */
   readonly sharedMemoryPerBlockOptIn: number;
-  /** Shared memory that the driver keeps in every block, beyond what the block asks for. */
+  /** Shared memory that the driver keeps in every block, beyond the block's own. */
   readonly reservedSharedMemoryPerBlock: number;
-  /** Shared memory is given to a block in multiples of this. */
+  /** Shared memory is given to a block in multiples of this [occupancy]. */
   readonly sharedMemoryAllocationUnit: number;
   /** Sizes that the shared-memory part of the L1 cache can take, ascending. */
   readonly sharedMemoryCapacities: readonly number[];
@@ -87,9 +107,178 @@ export interface CapabilityLimits {
   readonly clusterLaunch: boolean;
   /** Whether a whole grid can synchronise. */
   readonly cooperativeLaunch: boolean;
-  /** The GPU from which a fake device of this capability takes its size and speed. */
+  /** The GPU with the size and speed of a fake device of this capability. */
+  readonly representative: {
+    /** Marketing name. */
+    readonly name: string;
+    /** Streaming multiprocessors. */
+    readonly multiprocessorCount: number;
+    /** Highest clock of the multiprocessors in MHz. */
+    readonly clockMegahertz: number;
+    /** Memory clock in MHz as CUDA counts it: two transfers per cycle. */
+    readonly memoryClockMegahertz: number;
+    /** Width of the memory bus in bits. */
+    readonly memoryBusWidth: number;
+    /** Level 2 cache in bytes. */
+    readonly l2CacheSize: number;
+    /** True if the GPU shares the memory of the host. */
+    readonly integrated: boolean;
+  };
+}
+
+type RepresentativeGpu = CapabilityLimits["representative"];
+
+/** The limits that differ between compute capabilities. */
+interface CapabilityRow {
+  /** NVIDIA's name of the architecture. */
+  readonly architecture: string;
+  /** Most threads resident on a multiprocessor [guide]. */
+  readonly maxThreadsPerMultiprocessor: number;
+  /** Most blocks resident on a multiprocessor [guide, occupancy]. */
+  readonly maxBlocksPerMultiprocessor: number;
+  /** Hardware barriers of a multiprocessor, which its resident blocks share [occupancy]. */
+  readonly barriersPerMultiprocessor: number;
+  /** Sizes in bytes that the shared-memory part of the L1 cache can take [occupancy]. */
+  readonly sharedMemoryCapacities: readonly number[];
+  /** The GPU with the size and speed of a fake device of this capability. */
   readonly representative: RepresentativeGpu;
 }
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** The limits of all capabilities from 7.5 to 12.1 [guide]. */
+const COMMON_LIMITS = {
+  warpSize: 32,
+  maxThreadsPerBlock: 1024,
+  maxBlockDimensions: { x: 1024, y: 1024, z: 64 },
+  maxGridDimensions: { x: 2 ** 31 - 1, y: 65535, z: 65535 },
+  /** Grids resident on a device at once. */
+  maxResidentGrids: 128,
+  registersPerMultiprocessor: 65536,
+  registersPerBlock: 65536,
+  registersPerThread: 255,
+  /** Registers are given to a warp in multiples of this [occupancy]. */
+  registerAllocationUnit: 256,
+  /** Parts of a multiprocessor, each with its share of warps and registers [occupancy]. */
+  multiprocessorPartitions: 4,
+  /** Shared memory of a block that did not opt in to more. */
+  sharedMemoryPerBlock: 48 * KIB,
+  constantMemory: 64 * KIB,
+  /** Largest offset between two rows of a pitched copy [query]. */
+  maxPitch: 2 ** 31 - 1,
+} as const;
+
+/** The driver's part of every block's shared memory, from capability 8.0 on [guide]. */
+const RESERVED_SHARED_MEMORY: number = KIB;
+
+/**
+ * First capability of each feature, as major × 10 + minor, from [guide, "Feature Support"] unless
+ * another source is named.
+ */
+const FEATURE_FROM = {
+  float16: 70,
+  int8: 72,
+  bfloat16: 80,
+  tfloat32: 80,
+  asyncCopy: 80,
+  reservedSharedMemory: 80,
+  float8: 89,
+  clusterLaunch: 90,
+  /** Blocks are given as many barriers as they use [occupancy]. */
+  barrierAllocation: 90,
+  float4: 100,
+  cooperativeLaunch: 60,
+} as const;
+
+// Shared-memory sizes by family [occupancy: cudaOccAlignUpShmemSizeVoltaPlus], in KiB.
+const TURING = [32, 64];
+const AMPERE_LARGE = [0, 8, 16, 32, 64, 100, 132, 164];
+const AMPERE_SMALL = [0, 8, 16, 32, 64, 100];
+const HOPPER = [0, 8, 16, 32, 64, 100, 132, 164, 196, 228];
+
+function row(
+  architecture: string,
+  maxThreadsPerMultiprocessor: number,
+  maxBlocksPerMultiprocessor: number,
+  barriersPerMultiprocessor: number,
+  capacitiesInKib: readonly number[],
+  representative: RepresentativeGpu,
+): CapabilityRow {
+  return {
+    architecture,
+    maxThreadsPerMultiprocessor,
+    maxBlocksPerMultiprocessor,
+    barriersPerMultiprocessor,
+    sharedMemoryCapacities: capacitiesInKib.map((kib) => kib * KIB),
+    representative,
+  };
+}
+
+/** Makes a GPU from multiprocessors, clocks in MHz, bits of the memory bus and MiB of cache. */
+function gpu(
+  name: string,
+  multiprocessorCount: number,
+  clockMegahertz: number,
+  memoryClockMegahertz: number,
+  memoryBusWidth: number,
+  cacheInMib: number,
+  integrated = false,
+): RepresentativeGpu {
+  return {
+    name,
+    multiprocessorCount,
+    clockMegahertz,
+    memoryClockMegahertz,
+    memoryBusWidth,
+    l2CacheSize: cacheInMib * MIB,
+    integrated,
+  };
+}
+
+// [query] Multiprocessors, clocks and cache as deviceQuery prints them.
+const T4 = gpu("Tesla T4", 40, 1590, 5001, 256, 4);
+const A100 = gpu("A100-SXM4-40GB", 108, 1410, 1215, 5120, 40);
+const RTX_A6000 = gpu("RTX A6000", 84, 1800, 8001, 384, 6);
+const RTX_4090 = gpu("GeForce RTX 4090", 128, 2520, 10501, 384, 72);
+const H100 = gpu("H100-SXM5-80GB", 132, 1980, 2619, 5120, 50);
+// [query] The bus is 7680 bits since the drivers of 2026; older ones report 8192.
+const B200 = gpu("B200", 148, 1965, 3996, 7680, 126.5);
+// [sheet] HGX B300: 75 TFLOP/s in float32 per GPU is 148 × 128 lanes × 2 at this clock; the memory,
+// "8 TB/s" as for the B200, is taken as the B200 reports it.
+const B300 = { ...B200, name: "B300", clockMegahertz: 1980 };
+// [query], with the boost clock of the Founders Edition [sheet].
+const RTX_5090 = gpu("GeForce RTX 5090", 170, 2407, 14001, 512, 96);
+// [sheet] for the memory, LPDDR5 at 204.8 GB/s: the driver reports half the bus and another clock.
+const AGX_ORIN = gpu("Jetson AGX Orin 64GB", 16, 1300, 3200, 256, 4, true);
+// [sheet] LPDDR5X at 273 GB/s.
+const THOR = gpu("Jetson T5000 (Thor)", 20, 1575, 4266, 256, 32, true);
+// [query], with the memory of the DGX Spark, LPDDR5X at 273 GB/s [sheet].
+const GB10 = gpu("GB10", 48, 2418, 4266, 256, 24, true);
+
+/**
+ * The rows, oldest first. Resident threads and blocks [guide]; barriers and shared-memory sizes
+ * [occupancy]. NVIDIA sells no GPU of capability 8.8 under a name: its limits are those of 8.6, and
+ * so is its representative GPU.
+ */
+const CAPABILITY_TABLE: ReadonlyMap<string, CapabilityRow> = new Map([
+  //     architecture        threads blocks barriers
+  ["7.5", row("Turing", 1024, 16, 32, TURING, T4)],
+  ["8.0", row("Ampere", 2048, 32, 64, AMPERE_LARGE, A100)],
+  ["8.6", row("Ampere", 1536, 16, 16, AMPERE_SMALL, RTX_A6000)],
+  ["8.7", row("Ampere", 1536, 16, 16, AMPERE_LARGE, AGX_ORIN)],
+  ["8.8", row("Ampere", 1536, 16, 16, AMPERE_SMALL, RTX_A6000)],
+  ["8.9", row("Ada Lovelace", 1536, 24, 24, AMPERE_SMALL, RTX_4090)],
+  ["9.0", row("Hopper", 2048, 32, 64, HOPPER, H100)],
+  ["10.0", row("Blackwell", 2048, 32, 64, HOPPER, B200)],
+  ["10.3", row("Blackwell", 2048, 32, 64, HOPPER, B300)],
+  ["11.0", row("Blackwell", 1536, 24, 24, HOPPER, THOR)],
+  ["12.0", row("Blackwell", 1536, 24, 24, AMPERE_SMALL, RTX_5090)],
+  ["12.1", row("Blackwell", 1536, 24, 24, AMPERE_SMALL, GB10)],
+]);
+
+/** The compute capabilities of the table, oldest first. */
+export const KNOWN_CAPABILITIES: readonly string[] = [...CAPABILITY_TABLE.keys()];
 
 const GRAMMAR = /^([1-9]\d?)\.(\d)$/;
 
@@ -101,7 +290,11 @@ function rank(computeCapability: string): number | undefined {
 
 const OLDEST = rank(KNOWN_CAPABILITIES[0]!)!;
 
-function tensorCoresOf(known: number): TensorCoreFormats {
+/**
+ * The formats that the tensor cores of a compute capability, major × 10 + minor, multiply; unlike the
+ * limits also known of capabilities before 7.5.
+ */
+export function tensorCoreFormats(known: number): TensorCoreFormats {
   return {
     float16: known >= FEATURE_FROM.float16,
     int8: known >= FEATURE_FROM.int8,
@@ -110,14 +303,6 @@ function tensorCoresOf(known: number): TensorCoreFormats {
     float8: known >= FEATURE_FROM.float8,
     float4: known >= FEATURE_FROM.float4,
   };
-}
-
-/**
- * The formats that the tensor cores of a compute capability multiply; unlike the limits also known
- * of capabilities before 7.5.
- */
-export function tensorCoreFormats(major: number, minor: number): TensorCoreFormats {
-  return tensorCoresOf(major * 10 + minor);
 }
 
 function fill(computeCapability: string, source: string, row: CapabilityRow): CapabilityLimits {
@@ -135,21 +320,13 @@ function fill(computeCapability: string, source: string, row: CapabilityRow): Ca
     sharedMemoryPerMultiprocessor: sharedMemory,
     sharedMemoryPerBlockOptIn: sharedMemory - reserved,
     reservedSharedMemoryPerBlock: reserved,
-    sharedMemoryAllocationUnit: sharedMemoryAllocationUnit(Math.floor(known / 10)),
+    sharedMemoryAllocationUnit: known >= 80 ? 128 : 256,
     barrierAllocation: has("barrierAllocation"),
-    tensorCores: tensorCoresOf(known),
+    tensorCores: tensorCoreFormats(known),
     asyncCopy: has("asyncCopy"),
     clusterLaunch: has("clusterLaunch"),
     cooperativeLaunch: has("cooperativeLaunch"),
   };
-}
-
-/**
- * The capability whose figures hold for another: itself if the table has it, else the newest of
- * the table that is not newer.
- */
-function standIn(wanted: number): string {
-  return KNOWN_CAPABILITIES.findLast((known) => rank(known)! <= wanted)!;
 }
 
 /**
@@ -185,6 +362,6 @@ export function capabilityLimits(computeCapability: string): CapabilityLimits {
       }: it is "${computeCapability}"`,
     );
   }
-  const source = standIn(wanted);
+  const source = KNOWN_CAPABILITIES.findLast((known) => rank(known)! <= wanted)!;
   return fill(computeCapability, source, CAPABILITY_TABLE.get(source)!);
 }

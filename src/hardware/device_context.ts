@@ -1,5 +1,5 @@
 /**
- * A device as the lower layers see it: its library, its ordinal and what is known of it.
+ * The opened device that the lower layers use: its library, ordinal and description.
  *
  * @module
  */
@@ -10,17 +10,17 @@ import type { NativeLibrary } from "../ffi/library.ts";
 import type { DeviceInfo } from "./device_information.ts";
 
 /**
- * An opened device. It stays open while anybody holds it: the `Device` that opened it, its
- * streams, events and buffers each hold it once, so a child outlives its parent's disposal.
+ * An opened device. It stays open while it is held: the `Device` that opened it, its streams, events
+ * and buffers each hold it once, so a child outlives its parent's disposal.
  */
 export class DeviceContext {
   /** The library that drives the device. */
   readonly library: NativeLibrary;
   /** The device's number in that library. */
   readonly ordinal: number;
-  /** What is known of the device. */
+  /** The description of the device. */
   readonly info: DeviceInfo;
-  /** How messages and reports name it: `cuda:0`, `host:0`. */
+  /** Its label in messages and reports: `cuda:0`, `host:0`. */
   readonly label: string;
   #holders = 1;
   readonly #closers: (() => void)[] = [];
@@ -33,15 +33,15 @@ export class DeviceContext {
     this.label = `${library.kind}:${ordinal}`;
   }
 
-  /** Whether everybody has let go. */
+  /** Whether all holders have released it. */
   get closed(): boolean {
     return this.#holders === 0;
   }
 
   /**
-   * Holds the context once more.
+   * Holds the context once more, until a matching {@linkcode DeviceContext.release}.
    *
-   * @internal For the layers above, which let go as often as they hold.
+   * @throws {TypeError} If it is closed.
    */
   retain(): void {
     if (this.#holders === 0) {
@@ -51,19 +51,20 @@ export class DeviceContext {
   }
 
   /**
-   * Lets go once; the last one closes what was registered with {@linkcode onClose}.
+   * Releases the context once; the last release runs the functions of
+   * {@linkcode DeviceContext.onClose}.
    *
-   * @internal
+   * @throws {TypeError} If it is closed.
    */
   release(): void {
     if (this.#holders === 0) {
-      throw new TypeError(`Cannot let go of ${this.label} as nobody holds it`);
+      throw new TypeError(`Cannot release ${this.label} as it is not held`);
     }
     if (this.#holders === 1) this.#close();
     this.#holders--;
   }
 
-  /** Closes what was registered; what fails stays registered, for the next attempt. */
+  /** Runs the registered functions; those that fail stay registered for the next attempt. */
   #close(): void {
     const failures: unknown[] = [];
     for (const [index, close] of [...this.#closers.entries()].reverse()) {
@@ -79,21 +80,12 @@ export class DeviceContext {
     if (failures.length > 1) throw new AggregateError(failures, `Cannot close ${this.label}`);
   }
 
-  /**
-   * Registers what is to be given back when the context closes, last in first out.
-   *
-   * @internal
-   */
+  /** Registers a function to run when the context closes, last in first out. */
   onClose(close: () => void): void {
     this.#closers.push(close);
   }
 
-  /**
-   * What `console.log` shows of it, also within a device or a buffer: not the library with all its
-   * functions.
-   *
-   * @internal
-   */
+  /** The text of `console.log`, which leaves out the library with all its functions. */
   [Symbol.for("Deno.customInspect")](): string {
     return `DeviceContext { ${this.label} }`;
   }
@@ -106,7 +98,7 @@ export class DeviceContext {
 }
 
 /**
- * Holds a context until something has ended, however it did.
+ * Holds a context until a promise has settled.
  *
  * @throws {TypeError} If the context is closed.
  */
@@ -125,8 +117,8 @@ export async function whileHeld<Result>(
 /**
  * The context of a device, or of anything else that has one.
  *
- * @param name What was passed, as the error message says it.
- * @param action What the caller is about to do, as the error message says it.
+ * @param name The argument's name, for the error message.
+ * @param action The caller's action, for the error message.
  * @throws {TypeError} If it has none.
  */
 export function contextOf(

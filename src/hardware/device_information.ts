@@ -1,18 +1,17 @@
 /**
- * What is known of a device without opening it.
+ * The description of a device, from its attributes and without opening it.
  *
  * @module
  */
 
 import { type Extents, type TensorCoreFormats, tensorCoreFormats } from "./capability_limits.ts";
-import { DEVICE_ATTRIBUTES, VIRTUAL_MEMORY_MANAGEMENT } from "./device_attributes.ts";
 import { type DeviceKind, deviceLabel } from "./selection.ts";
 
-/** What is known of a device. Memory is in bytes; the values come from CUDA's device attributes. */
+/** The description of a device. Memory is in bytes; the values are CUDA's device attributes. */
 export interface DeviceInfo {
   /** `"cuda"` for an NVIDIA GPU, `"host"` for the kernels on the CPU. */
   readonly kind: DeviceKind;
-  /** True where `GRIDSTRIDE_FAKE` made the device up. */
+  /** True if `GRIDSTRIDE_FAKE` makes the device up. */
   readonly fake: boolean;
   /** Its number among the devices of its kind: CUDA's device id. */
   readonly ordinal: number;
@@ -52,19 +51,19 @@ export interface DeviceInfo {
   readonly registersPerBlock: number;
   /** 32-bit registers of a multiprocessor. */
   readonly registersPerMultiprocessor: number;
-  /** Level 2 cache; null where the library does not say. */
+  /** Level 2 cache; null if unknown. */
   readonly l2CacheSize: number | null;
   /** Memory for `__constant__` variables. */
   readonly constantMemory: number;
   /** Largest pitch of a copy. */
   readonly maxPitch: number;
-  /** Highest clock of the multiprocessors in MHz; null where the driver does not say. */
+  /** Highest clock of the multiprocessors in MHz; null if unknown. */
   readonly clockMegahertz: number | null;
-  /** Memory clock in MHz, two transfers per cycle; null where the driver does not say. */
+  /** Memory clock in MHz, two transfers per cycle; null if unknown. */
   readonly memoryClockMegahertz: number | null;
-  /** Width of the memory bus in bits; null where the driver does not say. */
+  /** Width of the memory bus in bits; null if unknown. */
   readonly memoryBusWidth: number | null;
-  /** Memory clock × 2 × bus width / 8, in bytes per second; null where a factor is not known. */
+  /** Memory clock × 2 × bus width / 8, in bytes per second; null if a factor is unknown. */
   readonly peakBandwidth: number | null;
   /** Whether the device shares the memory of the host. */
   readonly integrated: boolean;
@@ -94,9 +93,71 @@ export interface DeviceInfo {
   readonly runtimeVersion: string | null;
 }
 
-/** Reads one device; the FFI layer implements it. */
+/**
+ * Device attributes by name: the values of `enum cudaDeviceAttr` in the CUDA runtime's
+ * `driver_types.h`. `cudaDevAttrMaxThreadsPerBlock` is `maxThreadsPerBlock` here;
+ * `tests/hardware/device_attributes_test.ts` compares them if a toolkit is installed.
+ */
+export const DEVICE_ATTRIBUTES = {
+  maxThreadsPerBlock: 1,
+  maxBlockDimX: 2,
+  maxBlockDimY: 3,
+  maxBlockDimZ: 4,
+  maxGridDimX: 5,
+  maxGridDimY: 6,
+  maxGridDimZ: 7,
+  maxSharedMemoryPerBlock: 8,
+  totalConstantMemory: 9,
+  warpSize: 10,
+  maxPitch: 11,
+  maxRegistersPerBlock: 12,
+  /** In kHz. */
+  clockRate: 13,
+  textureAlignment: 14,
+  gpuOverlap: 15,
+  multiProcessorCount: 16,
+  kernelExecTimeout: 17,
+  integrated: 18,
+  canMapHostMemory: 19,
+  computeMode: 20,
+  concurrentKernels: 31,
+  eccEnabled: 32,
+  pciBusId: 33,
+  pciDeviceId: 34,
+  /** In kHz; 0 if the memory is the host's. */
+  memoryClockRate: 36,
+  /** In bits. */
+  globalMemoryBusWidth: 37,
+  l2CacheSize: 38,
+  maxThreadsPerMultiProcessor: 39,
+  asyncEngineCount: 40,
+  unifiedAddressing: 41,
+  pciDomainId: 50,
+  texturePitchAlignment: 51,
+  computeCapabilityMajor: 75,
+  computeCapabilityMinor: 76,
+  streamPrioritiesSupported: 78,
+  maxSharedMemoryPerMultiprocessor: 81,
+  maxRegistersPerMultiprocessor: 82,
+  managedMemory: 83,
+  cooperativeLaunch: 95,
+  maxSharedMemoryPerBlockOptin: 97,
+  hostRegisterSupported: 99,
+  maxBlocksPerMultiprocessor: 106,
+  reservedSharedMemoryPerBlock: 111,
+  memoryPoolsSupported: 115,
+  clusterLaunch: 120,
+} as const;
+
+/**
+ * Virtual memory management. Only the driver names this attribute
+ * (`CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED`); the runtime shares its numbering.
+ */
+export const VIRTUAL_MEMORY_MANAGEMENT = 102;
+
+/** Reads one device. */
 export interface DeviceReader {
-  /** The value of a `cudaDeviceAttr`; undefined or NaN where the device or driver has none. */
+  /** The value of a `cudaDeviceAttr`; undefined or NaN if the device or driver has none. */
   attribute(id: number): number | undefined;
   /** Marketing name. */
   readonly name: string;
@@ -112,17 +173,7 @@ export interface DeviceReader {
   readonly runtimeVersion: number;
 }
 
-/** Which device a reader reads. */
-export interface DeviceIdentity {
-  /** Its kind. */
-  readonly kind: DeviceKind;
-  /** Whether it is made up. */
-  readonly fake: boolean;
-  /** Its ordinal. */
-  readonly ordinal: number;
-}
-
-/** A version as CUDA encodes it, major × 1000 + minor × 10, as text; null for 0, that is none. */
+/** A version as CUDA encodes it, major × 1000 + minor × 10, as text; null for 0, no version. */
 export function cudaVersionText(version: number): string | null {
   if (!(version > 0)) return null;
   return `${Math.floor(version / 1000)}.${Math.floor((version % 1000) / 10)}`;
@@ -139,7 +190,7 @@ class AttributeView {
     return value === undefined || Number.isNaN(value) ? undefined : value;
   }
 
-  /** A value without which a device cannot be used. */
+  /** A required value. */
   number(name: AttributeName): number {
     const value = this.optional(DEVICE_ATTRIBUTES[name]);
     if (value !== undefined) return value;
@@ -153,7 +204,7 @@ class AttributeView {
     return this.optional(DEVICE_ATTRIBUTES[name]) === 1;
   }
 
-  /** A figure that drivers of integrated devices report as 0 where they do not know it. */
+  /** A figure that drivers of integrated devices report as 0 if it is unknown. */
   positive(name: AttributeName): number | null {
     const value = this.optional(DEVICE_ATTRIBUTES[name]);
     return value !== undefined && value > 0 ? value : null;
@@ -222,19 +273,19 @@ function features(view: AttributeView) {
 }
 
 /**
- * Describes a device from what a reader says of it. Creates no context, as long as the reader does
- * not.
+ * Describes a device. Creates no context unless the reader does.
  *
  * @throws {Error} If the device lacks an attribute that every CUDA device has.
  */
-export function deviceInformation(reader: DeviceReader, identity: DeviceIdentity): DeviceInfo {
+export function deviceInformation(
+  reader: DeviceReader,
+  identity: Pick<DeviceInfo, "kind" | "fake" | "ordinal">,
+): DeviceInfo {
   const view = new AttributeView(reader, deviceLabel(identity.kind, identity.ordinal));
   const major = view.number("computeCapabilityMajor");
   const minor = view.number("computeCapabilityMinor");
   return {
-    kind: identity.kind,
-    fake: identity.fake,
-    ordinal: identity.ordinal,
+    ...{ kind: identity.kind, fake: identity.fake, ordinal: identity.ordinal },
     uuid: reader.uuid,
     name: reader.name,
     pciBusId: reader.pciBusId,
@@ -243,7 +294,7 @@ export function deviceInformation(reader: DeviceReader, identity: DeviceIdentity
     ...launchLimits(view),
     ...memoryLimits(view),
     ...features(view),
-    tensorCores: tensorCoreFormats(major, minor),
+    tensorCores: tensorCoreFormats(10 * major + minor),
     driverVersion: cudaVersionText(reader.driverVersion),
     runtimeVersion: cudaVersionText(reader.runtimeVersion),
   };

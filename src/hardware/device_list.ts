@@ -1,5 +1,5 @@
 /**
- * The devices there are, real, host and fake. Listing opens none of them.
+ * Lists devices, real, host and fake, without opening any of them.
  *
  * @module
  */
@@ -20,14 +20,14 @@ import {
   setTopology,
 } from "../ffi/native_device.ts";
 import { openLibrary } from "../ffi/open_library.ts";
+import { EnvironmentError } from "../ffi/environment_error.ts";
 import { configureLogging, logger } from "../ffi/logging.ts";
 import { type DeviceInfo, deviceInformation } from "./device_information.ts";
-import { Environment, EnvironmentError } from "./environment.ts";
-import { FAKE_VARIABLE, fakeDevices, type FakeSetting } from "./fake_topology.ts";
-import { hostTopology } from "./host_topology.ts";
+import { Environment } from "./environment.ts";
+import { FAKE_VARIABLE, fakeDevices, type FakeSetting, hostTopology } from "./fake_topology.ts";
 import type { DeviceKind } from "./selection.ts";
 
-/** The process's environment variables; one instance, so that `doctor` can list what was denied. */
+/** The process's environment variables: one instance, which collects denied ones for `doctor`. */
 export const environment: Environment = new Environment();
 
 /**
@@ -48,8 +48,8 @@ export function fakeSetting(): FakeSetting | undefined {
 }
 
 /**
- * Reads every variable once, so that a malformed one is an error that names it, whether or not
- * this call depends on it: the native libraries would ignore theirs without a word.
+ * Reads every variable once: a malformed one is an error even if this call does not depend on it,
+ * because the native libraries would silently ignore theirs.
  *
  * @throws {EnvironmentError} If one is malformed.
  */
@@ -72,7 +72,7 @@ export function checkEnvironment(): void {
 let prepared: NativeLibrary | undefined;
 
 /**
- * The host library, told of the fake devices if there are any.
+ * The host library, with the fake devices if there are any.
  *
  * @throws {LibraryNotFoundError} If it is not built.
  */
@@ -97,11 +97,11 @@ export function cudaLibrary(): NativeLibrary {
   return openLibrary("cuda");
 }
 
-/** Real GPUs: how many, and where there are none the CUDA code that says why. */
+/** The number of real GPUs, and the CUDA code that explains why there are none. */
 export interface CudaPresence {
   /** The library, or `undefined` when it is not built. */
   readonly library?: NativeLibrary;
-  /** Why the library could not be opened. */
+  /** The reason for which the library could not be opened. */
   readonly error?: LibraryNotFoundError;
   /** The status of counting devices; 0 or a CUDA code such as 35, driver insufficient. */
   readonly status: number;
@@ -109,7 +109,7 @@ export interface CudaPresence {
   readonly count: number;
 }
 
-/** Looks for real GPUs, whatever `GRIDSTRIDE_FAKE` says. */
+/** Counts real GPUs, regardless of `GRIDSTRIDE_FAKE`. */
 export function cudaPresence(): CudaPresence {
   try {
     const library = cudaLibrary();
@@ -156,12 +156,12 @@ function devicesOf(library: NativeLibrary): DeviceInfo[] {
 }
 
 /**
- * All devices: real GPUs first, then the host device or, where `GRIDSTRIDE_FAKE` is set, exactly
- * the fakes it names. Opens no device and creates no CUDA context.
+ * Lists all devices: real GPUs first, then the host device; if `GRIDSTRIDE_FAKE` is set, exactly the
+ * fakes it names. Opens no device and creates no CUDA context.
  *
  * @throws {EnvironmentError} If an environment variable is malformed.
  * @throws {LibraryNotFoundError} If the native library is not built.
- * @throws {CudaError} If a device that is there cannot be described.
+ * @throws {CudaError} If a device cannot be described.
  *
  * @example
  * ```ts
@@ -179,7 +179,7 @@ export function listDevices(): DeviceInfo[] {
   try {
     return [...gpus, ...devicesOf(hostLibrary())];
   } catch (error) {
-    // Where a GPU is there, a missing host library is no reason to hide it.
+    // A missing host library is no reason to hide a GPU.
     if (gpus.length === 0 || !(error instanceof LibraryNotFoundError)) throw error;
     logger("hardware").debug("no host device: {error}", { error: error.message });
     return gpus;
@@ -192,8 +192,8 @@ export function deviceCount(): number {
 }
 
 /**
- * Free memory of a device that nobody opened: of a GPU as NVML tells it, `undefined` where it does
- * not; of a host device, which has no context to create, as it is.
+ * Free memory of a device that may not be open: of a GPU from NVML, `undefined` if NVML does not
+ * report it; of a host device, which needs no context, the current value.
  */
 export function freeMemoryWithoutOpening(info: DeviceInfo): number | undefined {
   return info.kind === "cuda"

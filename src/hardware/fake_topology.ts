@@ -1,5 +1,6 @@
 /**
- * The grammar of `GRIDSTRIDE_FAKE`, which replaces the hardware of the machine:
+ * Fake devices: the grammar of `GRIDSTRIDE_FAKE`, which replaces the hardware of the machine, and the
+ * records of devices for the host library.
  *
  * ```text
  * none
@@ -7,24 +8,31 @@
  * BACKEND(,BACKEND)*   BACKEND = cuda | rocm | metal | webgpu
  * ```
  *
- * COUNT and SIZE are decimal integers without leading zeros; the three forms do not mix.
+ * COUNT and SIZE are decimal integers without leading zeros; the three forms do not mix. The limits
+ * of a fake device are those of its capability, size and speed those of the representative GPU.
+ * Features are those of the host device: it reports features that it cannot simulate as unsupported.
  *
  * @module
  */
 
-import { KNOWN_CAPABILITIES } from "./capability_table.ts";
-import { EnvironmentError } from "./environment_error.ts";
+import { EnvironmentError } from "../ffi/environment_error.ts";
+import {
+  type CapabilityLimits,
+  capabilityLimits,
+  KNOWN_CAPABILITIES,
+} from "./capability_limits.ts";
+import { DEVICE_ATTRIBUTES, VIRTUAL_MEMORY_MANAGEMENT } from "./device_information.ts";
 
-/** The variable this grammar is of. */
+/** The variable. */
 export const FAKE_VARIABLE = "GRIDSTRIDE_FAKE";
 
-/** A family of GPU programming interfaces that detection looks for. */
-export type Backend = "cuda" | "rocm" | "metal" | "webgpu";
+/** A family of GPU programming interfaces. */
+type Backend = "cuda" | "rocm" | "metal" | "webgpu";
 
 /** All backends, in the order reports list them. */
 export const BACKENDS: readonly Backend[] = ["cuda", "rocm", "metal", "webgpu"];
 
-/** A device that the host library is to show. */
+/** A fake device of the host library. */
 export interface FakeDevice {
   /** Total memory in bytes. */
   readonly totalMemory: number;
@@ -32,20 +40,20 @@ export interface FakeDevice {
   readonly computeCapability: string;
 }
 
-/** What `GRIDSTRIDE_FAKE` asks for. */
+/** A value of `GRIDSTRIDE_FAKE`. */
 export type FakeSetting =
   | { readonly kind: "none" }
   | { readonly kind: "topology"; readonly devices: readonly FakeDevice[] }
   | { readonly kind: "backends"; readonly backends: readonly Backend[] };
 
 /** Most devices of a topology. */
-export const MAXIMUM_FAKE_DEVICES = 64;
+const MAX_DEVICES = 64;
 
 /**
  * Most memory of one fake device in bytes, 1 TiB. The host library reserves that many addresses
  * per device, and 64 such devices still fit the 47 bits of address a process has.
  */
-export const MAXIMUM_FAKE_MEMORY: number = 2 ** 40;
+const MAX_MEMORY: number = 2 ** 40;
 
 /** The device that the fake backend `cuda` adds. */
 const BACKEND_DEVICE: FakeDevice = { totalMemory: 16 * 2 ** 30, computeCapability: "8.9" };
@@ -70,11 +78,11 @@ function parseItem(value: string, item: string): FakeDevice[] {
   const match = ITEM.exec(item);
   if (match === null) refuse(value, `${quoted} is no device`);
   const count = Number(match[1] ?? "1");
-  if (count > MAXIMUM_FAKE_DEVICES) {
-    refuse(value, `COUNT must be in 1..${MAXIMUM_FAKE_DEVICES} in ${quoted}`);
+  if (count > MAX_DEVICES) {
+    refuse(value, `COUNT must be in 1..${MAX_DEVICES} in ${quoted}`);
   }
   const totalMemory = Number(match[2]) * UNITS[match[3]!]!;
-  if (totalMemory > MAXIMUM_FAKE_MEMORY) refuse(value, `SIZE must be at most 1024GiB in ${quoted}`);
+  if (totalMemory > MAX_MEMORY) refuse(value, `SIZE must be at most 1024GiB in ${quoted}`);
   const computeCapability = match[4]!;
   if (!KNOWN_CAPABILITIES.includes(computeCapability)) {
     refuse(value, `CAPABILITY must be one of ${KNOWN_CAPABILITIES.join(", ")} in ${quoted}`);
@@ -84,8 +92,8 @@ function parseItem(value: string, item: string): FakeDevice[] {
 
 function parseTopology(value: string, items: readonly string[]): FakeSetting {
   const devices = items.flatMap((item) => parseItem(value, item));
-  if (devices.length > MAXIMUM_FAKE_DEVICES) {
-    refuse(value, `it has ${devices.length} devices, more than ${MAXIMUM_FAKE_DEVICES}`);
+  if (devices.length > MAX_DEVICES) {
+    refuse(value, `it has ${devices.length} devices, more than ${MAX_DEVICES}`);
   }
   return { kind: "topology", devices };
 }
@@ -101,7 +109,7 @@ function parseBackends(value: string, items: readonly string[]): FakeSetting {
 }
 
 /**
- * Reads a value of `GRIDSTRIDE_FAKE`.
+ * Parses a value of `GRIDSTRIDE_FAKE`.
  *
  * @param value The variable's value, such as `"4x24GiB@8.9"`.
  * @throws {EnvironmentError} If it does not follow the grammar; the empty string does not.
@@ -126,4 +134,103 @@ export function fakeDevices(setting: FakeSetting): readonly FakeDevice[] {
     case "backends":
       return setting.backends.includes("cuda") ? [BACKEND_DEVICE] : [];
   }
+}
+
+/** Slots of a record: total memory, then one per `cudaDeviceAttr`. See `csrc/gridstride.h`. */
+export const TOPOLOGY_RECORD_SLOTS = 161;
+
+type AttributeValues = Partial<Record<keyof typeof DEVICE_ATTRIBUTES, number>>;
+
+function launchAttributes(limits: CapabilityLimits): AttributeValues {
+  return {
+    maxThreadsPerBlock: limits.maxThreadsPerBlock,
+    maxBlockDimX: limits.maxBlockDimensions.x,
+    maxBlockDimY: limits.maxBlockDimensions.y,
+    maxBlockDimZ: limits.maxBlockDimensions.z,
+    maxGridDimX: limits.maxGridDimensions.x,
+    maxGridDimY: limits.maxGridDimensions.y,
+    maxGridDimZ: limits.maxGridDimensions.z,
+    warpSize: limits.warpSize,
+    maxRegistersPerBlock: limits.registersPerBlock,
+    maxRegistersPerMultiprocessor: limits.registersPerMultiprocessor,
+    maxThreadsPerMultiProcessor: limits.maxThreadsPerMultiprocessor,
+    maxBlocksPerMultiprocessor: limits.maxBlocksPerMultiprocessor,
+  };
+}
+
+function memoryAttributes(limits: CapabilityLimits): AttributeValues {
+  return {
+    maxSharedMemoryPerBlock: limits.sharedMemoryPerBlock,
+    maxSharedMemoryPerBlockOptin: limits.sharedMemoryPerBlockOptIn,
+    maxSharedMemoryPerMultiprocessor: limits.sharedMemoryPerMultiprocessor,
+    reservedSharedMemoryPerBlock: limits.reservedSharedMemoryPerBlock,
+    totalConstantMemory: limits.constantMemory,
+    maxPitch: limits.maxPitch,
+  };
+}
+
+function speedAttributes({ representative }: CapabilityLimits): AttributeValues {
+  return {
+    multiProcessorCount: representative.multiprocessorCount,
+    clockRate: representative.clockMegahertz * 1000,
+    memoryClockRate: representative.memoryClockMegahertz * 1000,
+    globalMemoryBusWidth: representative.memoryBusWidth,
+    l2CacheSize: representative.l2CacheSize,
+    integrated: representative.integrated ? 1 : 0,
+  };
+}
+
+/** The features of the host device, for any capability. */
+const HOST_FEATURES: AttributeValues = {
+  gpuOverlap: 1,
+  asyncEngineCount: 2,
+  concurrentKernels: 1,
+  canMapHostMemory: 1,
+  hostRegisterSupported: 1,
+  // Device memory lies in the address space of the process.
+  unifiedAddressing: 1,
+  streamPrioritiesSupported: 1,
+  textureAlignment: 512,
+  texturePitchAlignment: 32,
+  eccEnabled: 0,
+  kernelExecTimeout: 0,
+  computeMode: 0,
+  managedMemory: 0,
+  memoryPoolsSupported: 0,
+  cooperativeLaunch: 1,
+  clusterLaunch: 0,
+};
+
+function writeRecord(record: Float64Array, device: FakeDevice): void {
+  const limits = capabilityLimits(device.computeCapability);
+  const [major, minor] = device.computeCapability.split(".").map(Number);
+  const values: AttributeValues = {
+    ...launchAttributes(limits),
+    ...memoryAttributes(limits),
+    ...speedAttributes(limits),
+    ...HOST_FEATURES,
+    computeCapabilityMajor: major!,
+    computeCapabilityMinor: minor!,
+  };
+  record.fill(NaN);
+  record[0] = device.totalMemory;
+  for (const [name, value] of Object.entries(values)) {
+    record[1 + DEVICE_ATTRIBUTES[name as keyof typeof DEVICE_ATTRIBUTES]] = value;
+  }
+  record[1 + VIRTUAL_MEMORY_MANAGEMENT] = 1;
+}
+
+/**
+ * The records of some devices, one after the other, as `gs_topology_set` takes them. Attributes
+ * without a value are NaN; PCI bus ids, uuids and names are the library's.
+ *
+ * @param devices Their memory and capability; a device's index is its ordinal.
+ */
+export function hostTopology(devices: readonly FakeDevice[]): Float64Array<ArrayBuffer> {
+  const records = new Float64Array(devices.length * TOPOLOGY_RECORD_SLOTS);
+  devices.forEach((device, ordinal) => {
+    const begin = ordinal * TOPOLOGY_RECORD_SLOTS;
+    writeRecord(records.subarray(begin, begin + TOPOLOGY_RECORD_SLOTS), device);
+  });
+  return records;
 }

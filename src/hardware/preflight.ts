@@ -1,81 +1,129 @@
 /**
- * Whether CUDA can be used here, and if not, why and what to do.
+ * The public detection of backends, and the check whether CUDA can be used on this machine.
  *
  * @module
  */
 
-import { type BackendReport, detectBackends, type DetectionOptions, summary } from "./backends.ts";
-import { cudaObstacle, type CudaObstacleCode } from "./cuda_driver_state.ts";
+import type { LibraryNotFoundError } from "../ffi/locate.ts";
+import { deviceVersions } from "../ffi/native_device.ts";
+import { detectBackends as detect, type DetectionOptions, summary } from "./backends.ts";
+import { cudaObstacle, type NativeCudaState } from "./cuda_backend.ts";
+import { cudaPresence, environment } from "./device_list.ts";
 import { FAKE_VARIABLE, fakeDevices, type FakeSetting } from "./fake_topology.ts";
+import type { BackendReport } from "./probe.ts";
 
-/** Why CUDA cannot be used. */
-export type PreflightCode = CudaObstacleCode | "fake-refused";
-
-/** What {@linkcode preflight} found. */
+/** The result of {@linkcode preflight}. */
 export type PreflightResult =
   | {
-    /** CUDA, or the fake that stands in for it, can be used. */
+    /** CUDA, or the fake that replaces it, can be used. */
     readonly ok: true;
-    /** What is there, in one line; a fake is called one. */
+    /** The available backends in one line; a fake is labelled. */
     readonly summary: string;
   }
   | {
     /** CUDA cannot be used. */
     readonly ok: false;
     /** The cause, for programs. */
-    readonly code: PreflightCode;
+    readonly code:
+      | "no-library"
+      | "permission"
+      | "no-driver"
+      | "driver-too-old"
+      | "no-device"
+      | "driver-error"
+      | "fake-refused";
     /** The cause in one sentence. */
     readonly reason: string;
-    /** What to do, in one or two sentences. */
+    /** The remedy, in one or two sentences. */
     readonly fix: string;
-    /** What other backends the machine has, in one line. */
+    /** The other backends of the machine in one line. */
     readonly summary: string;
   };
 
-/** Where the check looks. */
-export interface PreflightOptions extends DetectionOptions {
-  /** Whether a fake is refused, as `GRIDSTRIDE_STRICT` says. */
-  readonly strict?: boolean;
+function nativeState(): NativeCudaState {
+  const { library, error, status, count } = cudaPresence();
+  if (library !== undefined) {
+    const { driver: driverVersion, runtime: runtimeVersion } = deviceVersions(library);
+    return { kind: "queried", status, deviceCount: count, driverVersion, runtimeVersion };
+  }
+  const denied = error?.attempts.find(({ reason }) => reason.includes("--allow-ffi"));
+  if (denied !== undefined) return { kind: "permission", detail: denied.reason };
+  return { kind: "no-library", detail: (error as LibraryNotFoundError).message };
 }
 
-function checkFake(
-  fake: FakeSetting,
+function options(): DetectionOptions {
+  return { cuda: nativeState, cudaHome: environment.cudaHome, fake: environment.fake };
+}
+
+/**
+ * Detects CUDA, ROCm, Metal and WebGPU on this machine, with the evidence for each. Never prompts for
+ * a permission: a probe without permission is reported as denied.
+ *
+ * @returns One report per backend, in the order `cuda`, `rocm`, `metal`, `webgpu`.
+ * @throws {EnvironmentError} If `GRIDSTRIDE_FAKE` is malformed.
+ *
+ * @example
+ * ```ts
+ * import { backendSummary, detectBackends } from "@gridstride/cuda";
+ *
+ * console.log(backendSummary(await detectBackends()));
+ * ```
+ */
+export async function detectBackends(): Promise<BackendReport[]> {
+  return await detect(options());
+}
+
+/**
+ * Checks whether CUDA can be used here and, if not, distinguishes the reasons: no library, no driver,
+ * a driver too old, no device, a missing permission.
+ *
+ * @throws {EnvironmentError} If an environment variable is malformed.
+ *
+ * @example
+ * ```ts
+ * import { preflight } from "@gridstride/cuda";
+ *
+ * const result = await preflight();
+ * if (!result.ok) console.error(result.reason, result.fix);
+ * ```
+ */
+export async function preflight(): Promise<PreflightResult> {
+  return await checkCuda(options(), environment.strict);
+}
+
+/** The check with the inputs of detection; `strict` refuses a fake. */
+export async function checkCuda(
+  options: DetectionOptions,
   strict: boolean,
-  reports: readonly BackendReport[],
-): PreflightResult {
+): Promise<PreflightResult> {
+  const reports = await detect(options);
+  const line = summary(reports);
+  if (options.fake !== undefined) return checkFake(options.fake, strict, line);
+  const obstacle = cudaObstacle(options.cuda());
+  return obstacle === undefined
+    ? { ok: true, summary: line }
+    : { ok: false, ...obstacle, summary: line };
+}
+
+function checkFake(fake: FakeSetting, strict: boolean, line: string): PreflightResult {
   if (strict) {
     return {
       ok: false,
       code: "fake-refused",
       reason: `${FAKE_VARIABLE} is set and GRIDSTRIDE_STRICT=1 refuses fakes`,
       fix: `Unset ${FAKE_VARIABLE} or GRIDSTRIDE_STRICT.`,
-      summary: summary(reports),
+      summary: line,
     };
   }
   const count = fakeDevices(fake).length;
   if (count > 0) {
-    return {
-      ok: true,
-      summary: `${count} fake device(s) of ${FAKE_VARIABLE}; ${summary(reports)}`,
-    };
+    return { ok: true, summary: `${count} fake device(s) of ${FAKE_VARIABLE}; ${line}` };
   }
   return {
     ok: false,
     code: "no-device",
     reason: `${FAKE_VARIABLE} shows no device`,
     fix: `Unset ${FAKE_VARIABLE}, or name devices in it.`,
-    summary: summary(reports),
+    summary: line,
   };
-}
-
-/**
- * Checks whether CUDA can be used and tells apart no library, no driver, a driver too old, no
- * device and a missing permission. Never throws for what it finds.
- */
-export async function preflight(options: PreflightOptions): Promise<PreflightResult> {
-  const reports = await detectBackends(options);
-  if (options.fake !== undefined) return checkFake(options.fake, options.strict ?? false, reports);
-  const obstacle = cudaObstacle(options.cuda.state());
-  if (obstacle === undefined) return { ok: true, summary: summary(reports) };
-  return { ok: false, ...obstacle, summary: summary(reports) };
 }

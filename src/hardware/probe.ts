@@ -1,11 +1,11 @@
 /**
- * Looking at the machine: running a command, reading a file. Never prompts, never hangs, and tells
- * "not there" from "not allowed to look".
+ * Probes of the machine, commands and files, and the evidence that they give. A probe never prompts,
+ * never hangs, and distinguishes a missing file from a missing permission.
  *
  * @module
  */
 
-/** What running a command came to. */
+/** The outcome of a command. */
 export type CommandOutcome =
   | {
     readonly kind: "exited";
@@ -18,34 +18,32 @@ export type CommandOutcome =
   | { readonly kind: "denied" }
   | { readonly kind: "failed"; readonly message: string };
 
-/** What looking at a path came to. `text` is empty for a directory. */
+/** The outcome of reading a path. `text` is empty for a directory. */
 export type PathOutcome =
   | { readonly kind: "present"; readonly text: string }
   | { readonly kind: "absent" }
   | { readonly kind: "denied" }
   | { readonly kind: "failed"; readonly message: string };
 
-/** How a command is run. */
-export interface CommandOptions {
-  /** Time after which the command is killed; {@linkcode PROBE_MILLISECONDS} by default. */
-  readonly milliseconds?: number;
-}
-
-/** Looks at the machine; tests put scripted answers here. */
+/** Probes the machine; tests use scripted outcomes. */
 export interface ProbeRunner {
-  /** Runs a command without a shell and without input. */
-  run(command: string, args: readonly string[], options?: CommandOptions): Promise<CommandOutcome>;
-  /** Reads a small text file, or finds out whether a directory is there. */
+  /** Runs a command without a shell and without input; kills it at the time limit. */
+  run(
+    command: string,
+    args: readonly string[],
+    options?: { readonly milliseconds?: number },
+  ): Promise<CommandOutcome>;
+  /** Reads a small text file, or checks for a directory. */
   path(path: string): Promise<PathOutcome>;
 }
 
-/** How long a probe may take: `nvidia-smi` needs over a second where no daemon keeps the GPU up. */
-export const PROBE_MILLISECONDS = 10_000;
+/** The default time limit: `nvidia-smi` takes over a second if no daemon keeps the GPU up. */
+const PROBE_MILLISECONDS = 10_000;
 
-/** What is kept of each output stream in bytes; the rest is read and dropped. */
+/** The most bytes kept of each output stream; the rest is read and dropped. */
 export const PROBE_OUTPUT_BYTES: number = 1 << 20;
 
-/** Reads a stream to its end, so that the writer never blocks, and keeps the first part of it. */
+/** Reads a stream to its end, because a full pipe blocks its writer, and keeps the first part. */
 async function drain(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
@@ -58,7 +56,7 @@ async function drain(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<s
   }
 }
 
-/** A promise that settles after a time, and what takes the timer back. */
+/** A promise that settles after a time, and a function that cancels it. */
 function timer(milliseconds: number): { expired: Promise<"timeout">; clear: () => void } {
   const { promise, resolve } = Promise.withResolvers<"timeout">();
   const id = setTimeout(() => resolve("timeout"), milliseconds);
@@ -75,7 +73,7 @@ function kill(child: Deno.ChildProcess): void {
 }
 
 /**
- * Waits for a child with a time limit. At the limit the pipes are let go as well: a grandchild may
+ * Waits for a child with a time limit. At the limit the pipes are closed as well: a grandchild may
  * hold them open for ever.
  */
 async function waitForExit(
@@ -107,7 +105,7 @@ function failure(error: unknown): { kind: "failed"; message: string } {
 async function runCommand(
   command: string,
   args: readonly string[],
-  { milliseconds = PROBE_MILLISECONDS }: CommandOptions = {},
+  { milliseconds = PROBE_MILLISECONDS }: { readonly milliseconds?: number } = {},
 ): Promise<CommandOutcome> {
   const permission = await Deno.permissions.query({ name: "run", command });
   if (permission.state !== "granted") return { kind: "denied" };
@@ -127,7 +125,7 @@ async function runCommand(
   return await waitForExit(child, milliseconds);
 }
 
-async function lookAt(path: string): Promise<PathOutcome> {
+async function readPath(path: string): Promise<PathOutcome> {
   const permission = await Deno.permissions.query({ name: "read", path });
   if (permission.state !== "granted") return { kind: "denied" };
   try {
@@ -140,5 +138,100 @@ async function lookAt(path: string): Promise<PathOutcome> {
   }
 }
 
-/** Looks at the real machine. */
-export const MACHINE: ProbeRunner = { run: runCommand, path: lookAt };
+/** Probes the real machine. */
+export const MACHINE: ProbeRunner = { run: runCommand, path: readPath };
+
+/** The report on one backend. */
+export interface BackendReport {
+  /** The backend. */
+  readonly backend: "cuda" | "rocm" | "metal" | "webgpu";
+  /** Whether a GPU can be used through it. */
+  readonly available: boolean;
+  /** Whether `GRIDSTRIDE_FAKE` replaces detection. */
+  readonly fake: boolean;
+  /** Its version: for CUDA that of the driver. Absent if unknown. */
+  readonly version?: string;
+  /** For CUDA, the version of the toolkit, which may differ from the driver's. */
+  readonly toolkitVersion?: string;
+  /** The GPUs that were found, by name. */
+  readonly devices: readonly string[];
+  /** The probes and their outcomes. */
+  readonly evidence: readonly {
+    /** The command, path or interface, such as `"nvcc --version"`. */
+    readonly probe: string;
+    /** `denied` is a missing permission, `failed` an error or a time limit. */
+    readonly outcome: "found" | "not-found" | "denied" | "failed" | "skipped";
+    /** The output, or the reason for none. */
+    readonly detail: string;
+  }[];
+}
+
+/** The outcome of one probe. */
+export type Evidence = BackendReport["evidence"][number];
+
+/** The outcome of a probe that lists GPUs. */
+export interface Finding {
+  readonly evidence: Evidence;
+  /** Names of GPUs. */
+  readonly devices: readonly string[];
+}
+
+/** The first line of an output that is not blank, shortened to fit a report. */
+function firstLine(text: string): string {
+  const line = text.split("\n").map((line) => line.trim()).find((line) => line !== "") ?? "";
+  return line.length > 200 ? `${line.slice(0, 197)}...` : line;
+}
+
+/**
+ * The output of a command that succeeded, else the evidence of its failure.
+ *
+ * @param probe The command line, as the evidence names it.
+ */
+export function commandOutput(
+  probe: string,
+  result: CommandOutcome,
+): { readonly output: string } | { readonly evidence: Evidence } {
+  const evidence = (outcome: Evidence["outcome"], detail: string) => ({
+    evidence: { probe, outcome, detail },
+  });
+  switch (result.kind) {
+    case "exited": {
+      if (result.code === 0) return { output: result.stdout };
+      const said = firstLine(result.stderr) || firstLine(result.stdout) || "said nothing";
+      return evidence("failed", `exited with ${result.code}: ${said}`);
+    }
+    case "timeout":
+      return evidence("failed", `gave no answer within ${result.milliseconds} ms and was killed`);
+    case "absent":
+      return evidence("not-found", "the command is not installed or not in PATH");
+    case "denied":
+      return evidence("denied", `needs --allow-run=${probe.split(" ")[0]}`);
+    case "failed":
+      return evidence("failed", result.message);
+  }
+}
+
+/** The evidence of reading a path. */
+export function pathEvidence(path: string, result: PathOutcome): Evidence {
+  switch (result.kind) {
+    case "present":
+      return { probe: path, outcome: "found", detail: firstLine(result.text) || "is there" };
+    case "absent":
+      return { probe: path, outcome: "not-found", detail: "is not there" };
+    case "denied":
+      return { probe: path, outcome: "denied", detail: `needs --allow-read=${path}` };
+    case "failed":
+      return { probe: path, outcome: "failed", detail: result.message };
+  }
+}
+
+/** The finding of a probe that lists GPUs by name. */
+export function listing(
+  probe: string,
+  devices: readonly string[],
+  detail: string = devices.join(", "),
+): Finding {
+  return devices.length === 0
+    ? { evidence: { probe, outcome: "not-found", detail: "lists no GPU" }, devices }
+    : { evidence: { probe, outcome: "found", detail }, devices };
+}

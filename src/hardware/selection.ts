@@ -1,5 +1,5 @@
 /**
- * Which device: the selector a user writes, and the score by which the best one is found.
+ * Device selectors such as `cuda:1`, and the score of the best device.
  *
  * @module
  */
@@ -11,16 +11,16 @@ export type DeviceKind = "cuda" | "host";
 
 /** A request for a device. */
 export interface DeviceSelector {
-  /** The kind wanted. */
+  /** The requested kind. */
   readonly kind: DeviceKind;
-  /** The ordinal wanted; absent means the best of its kind. */
+  /** The requested ordinal; absent means the best of its kind. */
   readonly ordinal?: number;
 }
 
 /** What {@linkcode parseDeviceSelector} accepts, for error messages. */
 export const SELECTOR_GRAMMAR = 'cuda, host, or either with an ordinal such as "cuda:1"';
 
-/** The selector a text holds, or undefined if it does not follow the grammar. */
+/** The selector in a text, or undefined if it does not follow the grammar. */
 export function matchDeviceSelector(text: string): DeviceSelector | undefined {
   const match = /^(cuda|host)(?::(0|[1-9]\d{0,4}))?$/.exec(text);
   if (match === null) return undefined;
@@ -29,7 +29,7 @@ export function matchDeviceSelector(text: string): DeviceSelector | undefined {
 }
 
 /**
- * Reads a device selector.
+ * Parses a device selector.
  *
  * @param selector `"cuda"`, `"cuda:1"`, `"host"` or `"host:0"`.
  * @throws {RangeError} If it is anything else.
@@ -44,12 +44,12 @@ export function parseDeviceSelector(selector: string): DeviceSelector {
   );
 }
 
-/** How errors and reports call a device: `"cuda:0"`. */
+/** The label of a device in errors and reports: `"cuda:0"`. */
 export function deviceLabel(kind: DeviceKind, ordinal: number): string {
   return `${kind}:${ordinal}`;
 }
 
-/** What the score needs to know of a device. */
+/** The figures of a device that the score needs. */
 export interface DeviceCandidate {
   /** Its kind. */
   readonly kind: DeviceKind;
@@ -57,7 +57,7 @@ export interface DeviceCandidate {
   readonly ordinal: number;
   /** Total memory in bytes. */
   readonly totalMemory: number;
-  /** Free memory in bytes; absent where nobody can tell without opening the device. */
+  /** Free memory in bytes; absent if unknown without opening the device. */
   readonly freeMemory?: number | undefined;
   /** Such as `"8.9"`. */
   readonly computeCapability: string;
@@ -65,11 +65,11 @@ export interface DeviceCandidate {
   readonly multiprocessorCount: number;
 }
 
-/** A chosen device and why. */
+/** A chosen device and the reason. */
 export interface DeviceChoice<Candidate extends DeviceCandidate> {
   /** The device. */
   readonly device: Candidate;
-  /** Whether its free memory was known, or its total memory stood in for it. */
+  /** Whether its free memory was known, or its total memory was used instead. */
   readonly memoryBasis: "free" | "total";
   /** The reason in one sentence, for logs and `doctor`. */
   readonly reason: string;
@@ -83,8 +83,8 @@ export const MEMORY_STEP: number = 256 * 2 ** 20;
 
 /**
  * The score, compared element by element, larger being better: free memory in steps of
- * {@linkcode MEMORY_STEP}, compute capability as major × 10 + minor, multiprocessors. Where free
- * memory is unknown total memory stands in for it.
+ * {@linkcode MEMORY_STEP}, compute capability as major × 10 + minor, multiprocessors. Total memory
+ * replaces unknown free memory.
  */
 export function deviceScore(device: DeviceCandidate): readonly [number, number, number] {
   const memory = device.freeMemory ?? device.totalMemory;

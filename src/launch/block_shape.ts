@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Extents } from "../hardware/capability_table.ts";
+import type { Extents } from "../hardware/capability_limits.ts";
 import type { BlockShape } from "./launch_problem.ts";
 
 /** Threads of a warp, which is what memory requests are made of. */

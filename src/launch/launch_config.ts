@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Extents } from "../hardware/capability_table.ts";
+import type { Extents } from "../hardware/capability_limits.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { LaunchExtents } from "../ffi/native_kernel_launch.ts";
 import type { Stream } from "../stream/stream.ts";

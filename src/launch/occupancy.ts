@@ -7,7 +7,7 @@
 
 import { requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import type { Extents } from "../hardware/capability_table.ts";
+import type { Extents } from "../hardware/capability_limits.ts";
 import type { KernelAttributes } from "../ffi/native_kernel.ts";
 import {
   blocksByBarriers,

@@ -7,7 +7,7 @@
  * @module
  */
 
-import type { Extents } from "../hardware/capability_table.ts";
+import type { Extents } from "../hardware/capability_limits.ts";
 
 /**
  * Steps along an axis that are tried in place of one. Blocks that cover a row of tiles leave up to

@@ -6,7 +6,7 @@
 
 import fc from "fast-check";
 import { capabilityLimits, listDevices } from "../../mod.ts";
-import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_table.ts";
+import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_limits.ts";
 import { Deferred, reference } from "./deferred.ts";
 import { anyNumber, anything, type Arguments, mostly, options, takes } from "./values.ts";
 

@@ -1,23 +1,28 @@
-// Detection on scripted machines: what is found, what is not, why, and that nothing is mixed up.
+// Detection on scripted machines.
 
 import { assert, assertEquals } from "@std/assert";
 import {
-  type BackendReport,
   detectBackends,
   type DetectionOptions,
+  detectWebGpu,
+  isSoftwareRenderer,
   summary,
 } from "../../src/hardware/backends.ts";
-import { detectWebGpu, isSoftwareRenderer } from "../../src/hardware/backend_webgpu.ts";
-import type { NativeCudaState } from "../../src/hardware/cuda_driver_state.ts";
+import type { NativeCudaState } from "../../src/hardware/cuda_backend.ts";
 import { parseFakeSetting } from "../../src/hardware/fake_topology.ts";
-import type { CommandOutcome, PathOutcome, ProbeRunner } from "../../src/hardware/probe.ts";
+import type {
+  BackendReport,
+  CommandOutcome,
+  PathOutcome,
+  ProbeRunner,
+} from "../../src/hardware/probe.ts";
 
 const ABSENT: CommandOutcome = { kind: "absent" };
 const NO_LIBRARY: NativeCudaState = { kind: "no-library", detail: "not built" };
 
-function asked(changes: Partial<Extract<NativeCudaState, { kind: "asked" }>>): NativeCudaState {
+function queried(changes: Partial<Extract<NativeCudaState, { kind: "queried" }>>): NativeCudaState {
   return {
-    kind: "asked",
+    kind: "queried",
     status: 0,
     deviceCount: 1,
     driverVersion: 13020,
@@ -46,7 +51,7 @@ async function detect(
   options: Partial<DetectionOptions> & { state?: NativeCudaState },
 ): Promise<BackendReport> {
   const reports = await detectBackends({
-    cuda: { state: () => options.state ?? NO_LIBRARY },
+    cuda: () => options.state ?? NO_LIBRARY,
     runner: machine({}),
     gpu: null,
     operatingSystem: "linux",
@@ -63,9 +68,9 @@ const NVCC = exited(
 );
 const SMI = exited("NVIDIA H100 80GB HBM3, 580.65.06\nNVIDIA H100 80GB HBM3, 580.65.06\n");
 
-Deno.test("detectBackends() does not mix the driver's version and the toolkit's", async () => {
+Deno.test("`detectBackends()` distinguishes the versions of driver and toolkit", async () => {
   const runner = machine({ nvcc: NVCC, "nvidia-smi": SMI });
-  const report = await detect("cuda", { state: asked({}), runner });
+  const report = await detect("cuda", { state: queried({}), runner });
   assertEquals(report.available, true);
   assertEquals([report.version, report.toolkitVersion], ["13.2", "12.8"]);
   assertEquals(report.devices, ["NVIDIA H100 80GB HBM3", "NVIDIA H100 80GB HBM3"]);
@@ -73,27 +78,27 @@ Deno.test("detectBackends() does not mix the driver's version and the toolkit's"
   assert(report.evidence[1]!.detail.endsWith("kernel driver 580.65.06"));
 });
 
-Deno.test("detectBackends() finds CUDA without nvidia-smi and without a toolkit", async () => {
-  const report = await detect("cuda", { state: asked({}) });
+Deno.test("`detectBackends()` finds CUDA without nvidia-smi and without a toolkit", async () => {
+  const report = await detect("cuda", { state: queried({}) });
   assertEquals([report.available, report.version], [true, "13.2"]);
   assertEquals("toolkitVersion" in report, false);
   assertEquals(outcomes(report), ["found", "not-found", "not-found"]);
 });
 
-Deno.test("detectBackends() does not call a toolkit without a driver available", async () => {
-  const state = asked({ status: 35, deviceCount: 0, driverVersion: 0 });
+Deno.test("`detectBackends()` reports CUDA as unavailable when there is a toolkit without a driver", async () => {
+  const state = queried({ status: 35, deviceCount: 0, driverVersion: 0 });
   const report = await detect("cuda", { state, runner: machine({ nvcc: NVCC }) });
   assertEquals([report.available, report.toolkitVersion], [false, "12.8"]);
   assertEquals("version" in report, false);
 });
 
-Deno.test("detectBackends() believes the driver that shows no device over nvidia-smi", async () => {
-  const state = asked({ status: 100, deviceCount: 0 });
+Deno.test("`detectBackends()` prefers the driver to nvidia-smi when the driver shows no device", async () => {
+  const state = queried({ status: 100, deviceCount: 0 });
   const report = await detect("cuda", { state, runner: machine({ "nvidia-smi": SMI }) });
   assertEquals([report.available, report.version], [false, "13.2"]);
 });
 
-Deno.test("detectBackends() believes nvidia-smi where no library could be opened", async () => {
+Deno.test("`detectBackends()` uses nvidia-smi when no library can be opened", async () => {
   const runner = machine({ "nvidia-smi": SMI });
   for (const state of [NO_LIBRARY, { kind: "permission", detail: "ffi" } as const]) {
     const report = await detect("cuda", { state, runner });
@@ -102,7 +107,7 @@ Deno.test("detectBackends() believes nvidia-smi where no library could be opened
   }
 });
 
-Deno.test("detectBackends() finds the nvidia-smi of WSL, on Linux only", async () => {
+Deno.test("`detectBackends()` finds the nvidia-smi of WSL on Linux only", async () => {
   const runner = machine({ "/usr/lib/wsl/lib/nvidia-smi": SMI });
   const report = await detect("cuda", { runner });
   assertEquals(report.evidence[1]!.probe, "/usr/lib/wsl/lib/nvidia-smi");
@@ -110,7 +115,7 @@ Deno.test("detectBackends() finds the nvidia-smi of WSL, on Linux only", async (
   assertEquals((await detect("cuda", { runner, operatingSystem: "darwin" })).available, false);
 });
 
-Deno.test("detectBackends() asks the nvcc of CUDA_HOME", async () => {
+Deno.test("`detectBackends()` runs the nvcc of CUDA_HOME", async () => {
   const runner = machine({ "/opt/cuda/bin/nvcc": NVCC, nvcc: exited("release 1.0,") });
   const report = await detect("cuda", { runner, cudaHome: "/opt/cuda" });
   assertEquals(report.toolkitVersion, "12.8");
@@ -149,7 +154,7 @@ Agent 2
   Device Type:             GPU
 `);
 
-Deno.test("detectBackends() finds ROCm's GPUs and not its processors", async () => {
+Deno.test("`detectBackends()` lists ROCm's GPUs and not its processors", async () => {
   const paths: Record<string, PathOutcome> = {
     "/sys/class/kfd": { kind: "present", text: "" },
     "/opt/rocm/.info/version": { kind: "present", text: "6.2.4-120\n" },
@@ -160,21 +165,21 @@ Deno.test("detectBackends() finds ROCm's GPUs and not its processors", async () 
   assertEquals(outcomes(report), ["found", "not-found", "found", "found"]);
 });
 
-Deno.test("detectBackends() finds ROCm by rocm-smi alone", async () => {
+Deno.test("`detectBackends()` finds ROCm by rocm-smi alone", async () => {
   const output =
     "== ROCm ==\nGPU[0]\t\t: Card Series: \t\tAMD Radeon RX 7900 XTX\nGPU[0]\t: x: y\n";
   const report = await detect("rocm", { runner: machine({ "rocm-smi": exited(output) }) });
   assertEquals([report.available, ...report.devices], [true, "AMD Radeon RX 7900 XTX"]);
 });
 
-Deno.test("detectBackends() needs more for ROCm than AMD's kernel driver", async () => {
+Deno.test("`detectBackends()` reports ROCm as unavailable when only the kernel driver is there", async () => {
   const runner = machine({}, { "/sys/class/kfd": { kind: "present", text: "" } });
   const report = await detect("rocm", { runner });
   assertEquals(report.available, false);
   assertEquals(outcomes(report)[2], "found");
 });
 
-Deno.test("detectBackends() finds no ROCm where rocminfo lists processors only", async () => {
+Deno.test("`detectBackends()` reports ROCm as unavailable when rocminfo lists processors only", async () => {
   const cpu = exited("Agent 1\n  Name: EPYC\n  Device Type:   CPU\n");
   const report = await detect("rocm", { runner: machine({ rocminfo: cpu }) });
   assertEquals([report.available, outcomes(report)[0]], [false, "not-found"]);
@@ -184,7 +189,7 @@ function displays(...entries: Record<string, string>[]): CommandOutcome {
   return exited(JSON.stringify({ SPDisplaysDataType: entries }));
 }
 
-Deno.test("detectBackends() finds Metal on macOS with its version", async () => {
+Deno.test("`detectBackends()` finds Metal on macOS with its version", async () => {
   const output = displays({
     sppci_model: "Apple M3",
     spdisplays_mtlgpufamilysupport: "spdisplays_metal3",
@@ -195,7 +200,7 @@ Deno.test("detectBackends() finds Metal on macOS with its version", async () => 
   assertEquals((await detect("metal", { ...options, operatingSystem: "linux" })).available, false);
 });
 
-Deno.test("detectBackends() finds no Metal where no display has it, or no JSON", async () => {
+Deno.test("`detectBackends()` reports Metal as unavailable without a display or JSON", async () => {
   const table = [
     [displays({ sppci_model: "Old GPU" }), "not-found"],
     [displays(), "not-found"],
@@ -211,14 +216,14 @@ Deno.test("detectBackends() finds no Metal where no display has it, or no JSON",
   }
 });
 
-Deno.test("detectBackends() finds WebGPU on a GPU", async () => {
+Deno.test("`detectBackends()` finds WebGPU on a GPU", async () => {
   const info = { vendor: "nvidia", architecture: "ada", description: "NVIDIA RTX 4090" };
   const gpu = { requestAdapter: () => Promise.resolve({ info }) };
   const report = await detect("webgpu", { gpu });
   assertEquals([report.available, ...report.devices], [true, "NVIDIA RTX 4090"]);
 });
 
-Deno.test("isSoftwareRenderer() knows renderers that compute on the CPU", () => {
+Deno.test("`isSoftwareRenderer()` recognises renderers that compute on the CPU", () => {
   const software = [
     { description: "llvmpipe (LLVM 15.0.6, 256 bits)" },
     { vendor: "google", architecture: "swiftshader" },
@@ -239,7 +244,7 @@ Deno.test("isSoftwareRenderer() knows renderers that compute on the CPU", () => 
   assertEquals(hardware.map(isSoftwareRenderer), hardware.map(() => false));
 });
 
-Deno.test("detectBackends() does not call a software renderer a GPU", async () => {
+Deno.test("`detectBackends()` reports WebGPU as unavailable for a software renderer", async () => {
   const info = { description: "llvmpipe (LLVM 15.0.6, 256 bits)" };
   const report = await detect("webgpu", {
     gpu: { requestAdapter: () => Promise.resolve({ info }) },
@@ -248,7 +253,7 @@ Deno.test("detectBackends() does not call a software renderer a GPU", async () =
   assert(report.evidence[0]!.detail.includes("llvmpipe (LLVM 15.0.6, 256 bits) is a software"));
 });
 
-Deno.test("detectWebGpu() reports no adapter, an error and no answer", async () => {
+Deno.test("`detectWebGpu()` reports no adapter, an error and no answer", async () => {
   const none = await detectWebGpu({ requestAdapter: () => Promise.resolve(null) });
   assertEquals(outcomes(none), ["not-found"]);
   const broken = await detectWebGpu({ requestAdapter: () => Promise.reject(new Error("lost")) });
@@ -257,14 +262,14 @@ Deno.test("detectWebGpu() reports no adapter, an error and no answer", async () 
   assertEquals([outcomes(silent)[0], silent.available], ["failed", false]);
 });
 
-Deno.test("detectBackends() replaces everything by a fake and labels it", async () => {
+Deno.test("`detectBackends()` replaces and labels all reports when there is a fake", async () => {
   const untouchable: DetectionOptions = {
-    cuda: { state: () => assert(false, "the library was asked") as never },
+    cuda: () => assert(false, "the library was queried") as never,
     runner: {
       run: () => assert(false, "a command was run") as never,
       path: () => assert(false, "a path was read") as never,
     },
-    gpu: { requestAdapter: () => assert(false, "WebGPU was asked") as never },
+    gpu: { requestAdapter: () => assert(false, "WebGPU was queried") as never },
   };
   const table = [
     ["cuda,webgpu", "Available GPU backends: CUDA [fake], WebGPU [fake]"],
@@ -279,10 +284,10 @@ Deno.test("detectBackends() replaces everything by a fake and labels it", async 
   }
 });
 
-Deno.test("summary() names versions and devices of what is available only", async () => {
+Deno.test("`summary()` names versions and devices of available backends only", async () => {
   const gpu = { requestAdapter: () => Promise.resolve({ info: { description: "RTX 4090" } }) };
   const reports = await detectBackends({
-    cuda: { state: () => asked({}) },
+    cuda: () => queried({}),
     runner: machine({ nvcc: NVCC }),
     gpu,
     operatingSystem: "linux",
@@ -291,8 +296,8 @@ Deno.test("summary() names versions and devices of what is available only", asyn
   assertEquals(summary([]), "No GPU backend is available");
 });
 
-Deno.test("detectBackends() completes on this machine", async () => {
-  const reports = await detectBackends({ cuda: { state: () => NO_LIBRARY } });
+Deno.test("`detectBackends()` completes on this machine", async () => {
+  const reports = await detectBackends({ cuda: () => NO_LIBRARY });
   assertEquals(reports.length, 4);
   for (const report of reports) {
     assert(!report.fake && report.evidence.length > 0);

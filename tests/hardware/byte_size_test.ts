@@ -4,7 +4,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { matchByteSize, parseByteSize } from "../../src/hardware/byte_size.ts";
 
-Deno.test("parseByteSize() reads every unit", () => {
+Deno.test("`parseByteSize()` reads every unit", () => {
   const table = [
     ["1", 1],
     ["4096B", 4096],
@@ -25,7 +25,7 @@ Deno.test("parseByteSize() reads every unit", () => {
   for (const [text, bytes] of table) assertEquals(parseByteSize(text), bytes, text);
 });
 
-Deno.test("parseByteSize() refuses all else and says what it was", () => {
+Deno.test("`parseByteSize()` throws when a text is not a size", () => {
   const refused = ["", "0", "0G", "01G", "-1", "+1", "1.5G", "1e3", " 1", "1 G", "G", "1g", "1kib"];
   const beyond = ["1PiB", "1PB", "2Gb", "2gb", "9007199254740992", "8192T", "8192TB", "1GiB\n"];
   for (const text of [...refused, ...beyond]) {
@@ -34,7 +34,7 @@ Deno.test("parseByteSize() refuses all else and says what it was", () => {
   }
 });
 
-Deno.test("matchByteSize() gives a positive safe integer or nothing", () => {
+Deno.test("`matchByteSize()` returns a positive safe integer or undefined", () => {
   fc.assert(fc.property(fc.string({ unit: fc.constantFrom(..."0189BKMGTi. ") }), (text) => {
     const bytes = matchByteSize(text);
     assert(bytes === undefined || (Number.isSafeInteger(bytes) && bytes > 0), text);

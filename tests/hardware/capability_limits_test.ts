@@ -3,9 +3,9 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { capabilityLimits, tensorCoreFormats } from "../../src/hardware/capability_limits.ts";
-import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_table.ts";
+import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_limits.ts";
 
-Deno.test("KNOWN_CAPABILITIES are the twelve from 7.5 to 12.1 in order", () => {
+Deno.test("`KNOWN_CAPABILITIES` are the twelve from 7.5 to 12.1 in order", () => {
   const expected = "7.5 8.0 8.6 8.7 8.8 8.9 9.0 10.0 10.3 11.0 12.0 12.1";
   assertEquals(KNOWN_CAPABILITIES.join(" "), expected);
 });
@@ -51,7 +51,7 @@ for (const [capability, threads, warps, blocks, shared, optIn] of GUIDE) {
   });
 }
 
-Deno.test("capabilityLimits() gives features from the capability that brought them", () => {
+Deno.test("`capabilityLimits()` reports features from their first capability on", () => {
   const first = (has: (capability: string) => boolean) => KNOWN_CAPABILITIES.find(has);
   assertEquals(first((name) => capabilityLimits(name).tensorCores.float16), "7.5");
   assertEquals(first((name) => capabilityLimits(name).tensorCores.int8), "7.5");
@@ -64,7 +64,7 @@ Deno.test("capabilityLimits() gives features from the capability that brought th
   assert(KNOWN_CAPABILITIES.every((name) => capabilityLimits(name).cooperativeLaunch));
 });
 
-Deno.test("capabilityLimits() names the architectures: Ada is no Hopper, and Blackwell has rows", () => {
+Deno.test("`capabilityLimits()` names the architectures", () => {
   const names = KNOWN_CAPABILITIES.map((name) => `${name} ${capabilityLimits(name).architecture}`);
   assertEquals(names, [
     "7.5 Turing",
@@ -82,13 +82,13 @@ Deno.test("capabilityLimits() names the architectures: Ada is no Hopper, and Bla
   ]);
 });
 
-Deno.test("tensorCoreFormats() knows capabilities before the table", () => {
-  assertEquals(tensorCoreFormats(6, 1).float16, false);
-  assertEquals([tensorCoreFormats(7, 0).float16, tensorCoreFormats(7, 0).int8], [true, false]);
-  assertEquals(tensorCoreFormats(7, 2).int8, true);
+Deno.test("`tensorCoreFormats()` covers capabilities before 7.5", () => {
+  assertEquals(tensorCoreFormats(61).float16, false);
+  assertEquals([tensorCoreFormats(70).float16, tensorCoreFormats(70).int8], [true, false]);
+  assertEquals(tensorCoreFormats(72).int8, true);
 });
 
-Deno.test("capabilityLimits() describes a GPU for every capability whose bandwidth is real", () => {
+Deno.test("`capabilityLimits()` has a representative GPU with a real bandwidth", () => {
   // Peak GB/s by the data sheet of each representative, to 1 %.
   const bandwidth = {
     "7.5": 320,
@@ -113,7 +113,7 @@ Deno.test("capabilityLimits() describes a GPU for every capability whose bandwid
   }
 });
 
-Deno.test("capabilityLimits() answers an unknown capability with the newest not newer", () => {
+Deno.test("`capabilityLimits()` returns the newest known limits when a capability is unknown", () => {
   const table = [
     ["12.2", "12.1"],
     ["13.0", "12.1"],
@@ -132,7 +132,7 @@ Deno.test("capabilityLimits() answers an unknown capability with the newest not 
   }
 });
 
-Deno.test("capabilityLimits() refuses what is older than 7.5", () => {
+Deno.test("`capabilityLimits()` throws when a capability is older than 7.5", () => {
   for (const old of ["7.4", "7.0", "6.1", "1.0"]) {
     const error = assertThrows(() => capabilityLimits(old), RangeError);
     assertEquals(
@@ -142,7 +142,7 @@ Deno.test("capabilityLimits() refuses what is older than 7.5", () => {
   }
 });
 
-Deno.test("capabilityLimits() refuses what is no capability", () => {
+Deno.test("`capabilityLimits()` throws when the argument is malformed", () => {
   const malformed = ["", "8", "8.", ".9", "8.9 ", "8.90", "08.9", "sm_89", "8,9", "0.9", "100.0"];
   for (const text of malformed) {
     const error = assertThrows(() => capabilityLimits(text), RangeError);

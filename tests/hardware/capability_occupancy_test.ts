@@ -3,7 +3,7 @@
 
 import { assertEquals } from "@std/assert";
 import { capabilityLimits } from "../../src/hardware/capability_limits.ts";
-import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_table.ts";
+import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_limits.ts";
 import { ToolkitProgram } from "../support/toolkit_program.ts";
 
 const FIGURES = [

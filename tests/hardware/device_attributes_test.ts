@@ -4,8 +4,8 @@ import { assert, assertEquals } from "@std/assert";
 import {
   DEVICE_ATTRIBUTES,
   VIRTUAL_MEMORY_MANAGEMENT,
-} from "../../src/hardware/device_attributes.ts";
-import { TOPOLOGY_RECORD_SLOTS } from "../../src/hardware/host_topology.ts";
+} from "../../src/hardware/device_information.ts";
+import { TOPOLOGY_RECORD_SLOTS } from "../../src/hardware/fake_topology.ts";
 import { toolkitHeader } from "../support/cuda_toolkit.ts";
 
 const driverTypes = toolkitHeader("driver_types.h");
@@ -38,7 +38,7 @@ Deno.test({
   },
 });
 
-Deno.test("DEVICE_ATTRIBUTES are distinct and fit a topology record", () => {
+Deno.test("`DEVICE_ATTRIBUTES` are distinct and fit a topology record", () => {
   const ids = [...Object.values(DEVICE_ATTRIBUTES), VIRTUAL_MEMORY_MANAGEMENT];
   assertEquals(new Set<number>(ids).size, ids.length);
   for (const id of ids) assert(id >= 1 && 1 + id < TOPOLOGY_RECORD_SLOTS);

@@ -1,19 +1,18 @@
-// A device is described from its attributes; and what the host library is told of a fake device
-// describes, when read back, the device that was asked for.
+// Descriptions of devices from their attributes, and of fake devices from their topology records.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { capabilityLimits } from "../../src/hardware/capability_limits.ts";
-import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_table.ts";
+import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_limits.ts";
 import {
   DEVICE_ATTRIBUTES,
   VIRTUAL_MEMORY_MANAGEMENT,
-} from "../../src/hardware/device_attributes.ts";
+} from "../../src/hardware/device_information.ts";
 import {
   cudaVersionText,
   deviceInformation,
   type DeviceReader,
 } from "../../src/hardware/device_information.ts";
-import { hostTopology, TOPOLOGY_RECORD_SLOTS } from "../../src/hardware/host_topology.ts";
+import { hostTopology, TOPOLOGY_RECORD_SLOTS } from "../../src/hardware/fake_topology.ts";
 
 const GIB = 2 ** 30;
 
@@ -68,12 +67,12 @@ for (const capability of KNOWN_CAPABILITIES) {
   });
 }
 
-Deno.test("deviceInformation() gives an RTX 4090 the bandwidth of its data sheet", () => {
+Deno.test("`deviceInformation()` calculates the bandwidth of an RTX 4090", () => {
   const info = deviceInformation(recordReader(recordOf("8.9")), FAKE);
   assertEquals(info.peakBandwidth, 1008096000000);
 });
 
-Deno.test("deviceInformation() shows on a host device what that can do and what it cannot", () => {
+Deno.test("`deviceInformation()` reports the features of a host device", () => {
   const info = deviceInformation(recordReader(recordOf("12.1")), FAKE);
   const missing = ["managedMemory", "memoryPools", "clusterLaunch"] as const;
   for (const key of [...missing, "errorCorrection"] as const) {
@@ -88,7 +87,7 @@ Deno.test("deviceInformation() shows on a host device what that can do and what 
   for (const key of present) assertEquals(info[key], true, key);
 });
 
-Deno.test("deviceInformation() passes identity, names and versions on", () => {
+Deno.test("`deviceInformation()` keeps identity, names and versions", () => {
   const info = deviceInformation(recordReader(recordOf("9.0")), {
     kind: "cuda",
     fake: false,
@@ -100,7 +99,7 @@ Deno.test("deviceInformation() passes identity, names and versions on", () => {
   assertEquals(JSON.parse(JSON.stringify(info)), info, "every field survives JSON");
 });
 
-Deno.test("deviceInformation() reads flags from the device", () => {
+Deno.test("`deviceInformation()` reads flags from the device", () => {
   const record = recordOf("9.0");
   const flags = {
     integrated: DEVICE_ATTRIBUTES.integrated,
@@ -122,7 +121,7 @@ Deno.test("deviceInformation() reads flags from the device", () => {
   }
 });
 
-Deno.test("deviceInformation() says null where the driver does not know clocks or bus", () => {
+Deno.test("`deviceInformation()` reports null when clocks or bus are unknown", () => {
   for (const unknown of [0, NaN]) {
     const record = recordOf("11.0");
     record[1 + DEVICE_ATTRIBUTES.memoryClockRate] = unknown;
@@ -132,7 +131,7 @@ Deno.test("deviceInformation() says null where the driver does not know clocks o
   }
 });
 
-Deno.test("deviceInformation() names the attribute that a device must have and lacks", () => {
+Deno.test("`deviceInformation()` throws when a required attribute is missing", () => {
   const record = recordOf("8.9");
   record[1 + DEVICE_ATTRIBUTES.warpSize] = NaN;
   const error = assertThrows(() => deviceInformation(recordReader(record), FAKE), Error);
@@ -142,7 +141,7 @@ Deno.test("deviceInformation() names the attribute that a device must have and l
   );
 });
 
-Deno.test("deviceInformation() describes a device newer than the table", () => {
+Deno.test("`deviceInformation()` describes a device newer than the table", () => {
   const record = recordOf("12.1");
   record[1 + DEVICE_ATTRIBUTES.computeCapabilityMajor] = 14;
   const info = deviceInformation(recordReader(record), FAKE);
@@ -150,7 +149,7 @@ Deno.test("deviceInformation() describes a device newer than the table", () => {
   assertEquals(info.tensorCores.float4, true);
 });
 
-Deno.test("hostTopology() lays devices out one after the other", () => {
+Deno.test("`hostTopology()` writes one record after the other", () => {
   assertEquals(hostTopology([]).length, 0);
   const records = hostTopology([
     { totalMemory: 24 * GIB, computeCapability: "8.9" },
@@ -161,7 +160,7 @@ Deno.test("hostTopology() lays devices out one after the other", () => {
   assertEquals(records.subarray(161), recordOf("9.0", 80 * GIB));
 });
 
-Deno.test("hostTopology() gives every attribute with a name but the bus a value, and no other", () => {
+Deno.test("`hostTopology()` writes all named attributes but the bus", () => {
   const record = recordOf("8.9");
   const bus: readonly string[] = ["pciBusId", "pciDeviceId", "pciDomainId"];
   const named = Object.entries(DEVICE_ATTRIBUTES).filter(([name]) => !bus.includes(name));
@@ -171,13 +170,13 @@ Deno.test("hostTopology() gives every attribute with a name but the bus a value,
   }
 });
 
-Deno.test("TOPOLOGY_RECORD_SLOTS is that of csrc/gridstride.h", async () => {
+Deno.test("`TOPOLOGY_RECORD_SLOTS` agrees with csrc/gridstride.h", async () => {
   const header = await Deno.readTextFile(new URL("../../csrc/gridstride.h", import.meta.url));
   const slots = /#define GS_TOPOLOGY_RECORD_SLOTS (\d+)/.exec(header);
   assertEquals(Number(slots![1]), TOPOLOGY_RECORD_SLOTS);
 });
 
-Deno.test("cudaVersionText() reads CUDA's encoding", () => {
+Deno.test("`cudaVersionText()` reads CUDA's encoding", () => {
   assertEquals([12080, 13000, 13010, 9020].map(cudaVersionText), ["12.8", "13.0", "13.1", "9.2"]);
   assertEquals([0, -1, NaN].map(cudaVersionText), [null, null, null]);
 });

@@ -2,7 +2,8 @@
 // prompted for.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { Environment, EnvironmentError } from "../../src/hardware/environment.ts";
+import { EnvironmentError } from "../../src/ffi/environment_error.ts";
+import { Environment } from "../../src/hardware/environment.ts";
 
 /** An environment of these variables; `denied` ones may not be read. */
 function environment(values: Record<string, string>, denied: readonly string[] = []): Environment {
@@ -156,12 +157,12 @@ for (const [variable, value, accessor] of REFUSED) {
   });
 }
 
-Deno.test("Environment.cudaHome prefers CUDA_HOME to CUDA_PATH", () => {
+Deno.test("`Environment.cudaHome` prefers CUDA_HOME to CUDA_PATH", () => {
   assertEquals(environment({ CUDA_HOME: "/a", CUDA_PATH: "/b" }).cudaHome, "/a");
   assertEquals(environment({ CUDA_HOME: "", CUDA_PATH: "/b" }).cudaHome, "/b");
 });
 
-Deno.test("Environment.deniedVariables lists all that were asked for, sorted", () => {
+Deno.test("`Environment.deniedVariables` lists variables that were read without permission", () => {
   const denied = environment({}, [
     "GRIDSTRIDE_LOG",
     "CUDA_HOME",
@@ -172,7 +173,7 @@ Deno.test("Environment.deniedVariables lists all that were asked for, sorted", (
   assertEquals(denied.deniedVariables, ["CUDA_HOME", "CUDA_PATH", "GRIDSTRIDE_LOG"]);
 });
 
-Deno.test("Environment reads anew each time", () => {
+Deno.test("`Environment` reads a variable at each access", () => {
   const values: Record<string, string> = { GRIDSTRIDE_STRICT: "1" };
   const changing = environment(values);
   assertEquals(changing.strict, true);
@@ -180,7 +181,7 @@ Deno.test("Environment reads anew each time", () => {
   assertEquals(changing.strict, false);
 });
 
-Deno.test("Environment reads the process's variables without prompting", async () => {
+Deno.test("`Environment` reads the process's variables without prompting", async () => {
   const module = new URL("../../src/hardware/environment.ts", import.meta.url).href;
   const program = `
     import { Environment } from ${JSON.stringify(module)};

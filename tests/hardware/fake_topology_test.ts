@@ -1,15 +1,14 @@
-// The grammar of GRIDSTRIDE_FAKE accepts exactly what it says, and its errors name the variable,
-// the item and the grammar.
+// The grammar of GRIDSTRIDE_FAKE, and its errors.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_table.ts";
-import { EnvironmentError } from "../../src/hardware/environment_error.ts";
+import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_limits.ts";
+import { EnvironmentError } from "../../src/ffi/environment_error.ts";
 import { BACKENDS, fakeDevices, parseFakeSetting } from "../../src/hardware/fake_topology.ts";
 
 const GIB = 2 ** 30;
 
-Deno.test("parseFakeSetting() reads a uniform topology", () => {
+Deno.test("`parseFakeSetting()` reads a uniform topology", () => {
   const device = { totalMemory: 25769803776, computeCapability: "8.9" };
   assertEquals(parseFakeSetting("4x24GiB@8.9"), {
     kind: "topology",
@@ -17,7 +16,7 @@ Deno.test("parseFakeSetting() reads a uniform topology", () => {
   });
 });
 
-Deno.test("parseFakeSetting() reads a mixed topology in order", () => {
+Deno.test("`parseFakeSetting()` reads a mixed topology in order", () => {
   assertEquals(parseFakeSetting("24GiB@8.9,2x80GiB@9.0,512MiB@12.1"), {
     kind: "topology",
     devices: [
@@ -29,13 +28,13 @@ Deno.test("parseFakeSetting() reads a mixed topology in order", () => {
   });
 });
 
-Deno.test("parseFakeSetting() reads none and backends", () => {
+Deno.test("`parseFakeSetting()` reads none and backends", () => {
   assertEquals(parseFakeSetting("none"), { kind: "none" });
   assertEquals(parseFakeSetting("cuda"), { kind: "backends", backends: ["cuda"] });
   assertEquals(parseFakeSetting("webgpu,cuda"), { kind: "backends", backends: ["webgpu", "cuda"] });
 });
 
-Deno.test("parseFakeSetting() takes the limits of count and size and refuses one more", () => {
+Deno.test("`parseFakeSetting()` accepts the largest count and size and throws beyond", () => {
   const count = (value: string) => fakeDevices(parseFakeSetting(value)).length;
   assertEquals(count("1x1MiB@7.5"), 1);
   assertEquals(count("64x1MiB@7.5"), 64);
@@ -46,7 +45,7 @@ Deno.test("parseFakeSetting() takes the limits of count and size and refuses one
   for (const value of refused) assertThrows(() => parseFakeSetting(value), EnvironmentError);
 });
 
-// What each malformed value must be told.
+// The errors of malformed values.
 const MALFORMED: readonly (readonly [value: string, offence: string])[] = [
   ["", "it is empty"],
   ["4x24GB@", '"4x24GB@" is no device'],
@@ -101,7 +100,7 @@ const item = fc.record({
   capability: fc.constantFrom(...KNOWN_CAPABILITIES),
 });
 
-Deno.test("parseFakeSetting() reads back any topology that was written by the grammar", () => {
+Deno.test("`parseFakeSetting()` reads any topology that follows the grammar", () => {
   fc.assert(fc.property(fc.array(item, { minLength: 1, maxLength: 8 }), (items) => {
     const text = items.map(({ count, size, unit, capability }) =>
       `${count === undefined ? "" : `${count}x`}${size}${unit}@${capability}`
@@ -116,7 +115,7 @@ Deno.test("parseFakeSetting() reads back any topology that was written by the gr
   }));
 });
 
-Deno.test("parseFakeSetting() either throws EnvironmentError or gives a usable setting", () => {
+Deno.test("`parseFakeSetting()` throws EnvironmentError or returns a usable setting", () => {
   const alphabet = fc.constantFrom(..."0123456789xGMiB@.,", "none", "cuda", "4x24GiB@8.9");
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.string({ unit: alphabet, maxLength: 12 })), (text) => {
@@ -137,7 +136,7 @@ Deno.test("parseFakeSetting() either throws EnvironmentError or gives a usable s
   );
 });
 
-Deno.test("fakeDevices() adds one device of 16 GiB and 8.9 for the backend cuda only", () => {
+Deno.test("`fakeDevices()` adds one device of 16 GiB and 8.9 for the backend cuda only", () => {
   for (const backend of BACKENDS) {
     const devices = fakeDevices(parseFakeSetting(backend));
     const expected = backend === "cuda"

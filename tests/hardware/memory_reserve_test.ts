@@ -1,4 +1,4 @@
-// The reserve is 5 % of free memory within 64 MiB and 1 GiB, never more than half of what is free.
+// The reserve is 5 % of free memory within 64 MiB and 1 GiB, and at most half of it.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
@@ -7,13 +7,13 @@ import { usableMemory } from "../../src/hardware/memory_reserve.ts";
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 
-Deno.test("usableMemory() keeps 5 % of free memory, not of total memory", () => {
+Deno.test("`usableMemory()` reserves 5 % of free memory", () => {
   const { reserve, usable } = usableMemory({ free: 10 * GIB, total: 80 * GIB });
   assertEquals(reserve, GIB / 2);
   assertEquals(usable, 9.5 * GIB);
 });
 
-Deno.test("usableMemory() is bounded at both ends", () => {
+Deno.test("`usableMemory()` is bounded at both ends", () => {
   const reserve = (free: number) => usableMemory({ free, total: 2 ** 40 }).reserve;
   assertEquals(reserve(20 * GIB), GIB);
   assertEquals(reserve(20 * GIB + 20), GIB);
@@ -24,7 +24,7 @@ Deno.test("usableMemory() is bounded at both ends", () => {
   assertEquals(reserve(129 * MIB), 64 * MIB);
 });
 
-Deno.test("usableMemory() never keeps more than half of a tiny or full device", () => {
+Deno.test("`usableMemory()` reserves at most half of the free memory", () => {
   for (const free of [0, 1, 2, 3, 97, MIB, 127 * MIB, 128 * MIB]) {
     const { reserve, usable } = usableMemory({ free, total: 128 * MIB });
     assertEquals(reserve, Math.floor(free / 2));
@@ -32,7 +32,7 @@ Deno.test("usableMemory() never keeps more than half of a tiny or full device", 
   }
 });
 
-Deno.test("usableMemory() gives parts that make up the reserve, for any device", () => {
+Deno.test("`usableMemory()` splits the reserve into parts", () => {
   const size = fc.maxSafeNat();
   fc.assert(fc.property(size, size, (a, b) => {
     const [free, total] = [Math.min(a, b), Math.max(a, b)];
@@ -46,13 +46,13 @@ Deno.test("usableMemory() gives parts that make up the reserve, for any device",
   }));
 });
 
-Deno.test("usableMemory() gives more as more is free", () => {
+Deno.test("`usableMemory()` grows with free memory", () => {
   const frees = [0, 1, 63 * MIB, 64 * MIB, 128 * MIB, 129 * MIB, GIB, 2 * GIB, 20 * GIB, 21 * GIB];
   const usable = frees.map((free) => usableMemory({ free, total: 100 * GIB }).usable);
   assertEquals(usable, usable.toSorted((a, b) => a - b));
 });
 
-Deno.test("usableMemory() refuses figures that are no sizes", () => {
+Deno.test("`usableMemory()` throws when a figure is not a size", () => {
   const bad = [[-1, 1], [0.5, 1], [NaN, 1], [1, NaN], [1, Infinity], [2, 1], [1, 2 ** 53]] as const;
   for (const [free, total] of bad) {
     const error = assertThrows(() => usableMemory({ free, total }), RangeError);

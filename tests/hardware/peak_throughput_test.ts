@@ -1,12 +1,13 @@
-// Peaks against the figures that NVIDIA's data sheets and white papers print, which this file writes
-// down a second time, with the clocks that drivers report; and what is not known or not allowed.
+// Peaks against the figures of NVIDIA's data sheets and white papers, with the clocks that drivers
+// report.
 
 import "../support/cache_directory.ts";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { capabilityLimits, listDevices, peakThroughput } from "../../mod.ts";
-import { CAPABILITY_TABLE } from "../../src/hardware/capability_table.ts";
-import type { DeviceSpeed, PeakThroughput } from "../../src/hardware/peak_throughput.ts";
-import { THROUGHPUT_TABLE } from "../../src/hardware/throughput_table.ts";
+import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_limits.ts";
+import { type PeakThroughput, THROUGHPUT_TABLE } from "../../src/hardware/peak_throughput.ts";
+
+type DeviceSpeed = Parameters<typeof peakThroughput>[0];
 
 const devices = listDevices();
 
@@ -196,8 +197,8 @@ for (const sheet of SHEETS) {
   });
 }
 
-Deno.test("every known capability has a row, which has just the formats of its tensor cores", () => {
-  assertEquals([...THROUGHPUT_TABLE.keys()], [...CAPABILITY_TABLE.keys()]);
+Deno.test("`THROUGHPUT_TABLE` has the formats of the tensor cores of every known capability", () => {
+  assertEquals([...THROUGHPUT_TABLE.keys()], [...KNOWN_CAPABILITIES]);
   for (const [capability, { operations, tensorOperations }] of THROUGHPUT_TABLE) {
     const { float64: _, ...formats } = tensorOperations;
     const has = Object.fromEntries(
@@ -212,7 +213,7 @@ Deno.test("every known capability has a row, which has just the formats of its t
   }
 });
 
-Deno.test("what the driver does not say is null, and a newer capability takes the newest known", () => {
+Deno.test("`peakThroughput()` reports null for unknown figures and takes the newest known capability", () => {
   const info = described(SHEETS[0]!);
   const noClock = peakThroughput({ ...info, clockMegahertz: null });
   assertEquals(noClock.bandwidth, 1e12);
@@ -231,7 +232,7 @@ Deno.test("what the driver does not say is null, and a newer capability takes th
   );
 });
 
-Deno.test("every device of this machine has peaks", () => {
+Deno.test("`peakThroughput()` describes every device of this machine", () => {
   for (const info of devices) {
     const { operations, computeCapability } = peakThroughput(info);
     assertEquals(computeCapability, info.computeCapability);
@@ -239,7 +240,7 @@ Deno.test("every device of this machine has peaks", () => {
   }
 });
 
-Deno.test("wrong figures of a device are refused", () => {
+Deno.test("`peakThroughput()` throws when a figure is not allowed", () => {
   const info = described(SHEETS[0]!);
   const problem = (change: Record<string, unknown>, kind: typeof RangeError | typeof TypeError) =>
     assertThrows(() => peakThroughput({ ...info, ...change } as DeviceSpeed), kind).message;

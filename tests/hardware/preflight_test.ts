@@ -1,11 +1,12 @@
-// preflight() tells apart the reasons for which CUDA cannot be used, each with its remedy.
+// preflight() distinguishes the reasons for which CUDA cannot be used, each with its remedy.
 
 import { assert, assertEquals } from "@std/assert";
-import { cudaObstacle, type NativeCudaState } from "../../src/hardware/cuda_driver_state.ts";
+import { cudaObstacle, type NativeCudaState } from "../../src/hardware/cuda_backend.ts";
 import { parseFakeSetting } from "../../src/hardware/fake_topology.ts";
-import { preflight, type PreflightOptions } from "../../src/hardware/preflight.ts";
+import type { DetectionOptions } from "../../src/hardware/backends.ts";
+import { checkCuda } from "../../src/hardware/preflight.ts";
 
-const BARE: Omit<PreflightOptions, "cuda"> = {
+const BARE: Omit<DetectionOptions, "cuda"> = {
   runner: {
     run: () => Promise.resolve({ kind: "absent" }),
     path: () => Promise.resolve({ kind: "absent" }),
@@ -15,18 +16,21 @@ const BARE: Omit<PreflightOptions, "cuda"> = {
 };
 
 const READY = {
-  kind: "asked",
+  kind: "queried",
   status: 0,
   deviceCount: 2,
   driverVersion: 13000,
   runtimeVersion: 13000,
 } as const;
 
-function check(state: NativeCudaState, options: Partial<PreflightOptions> = {}) {
-  return preflight({ ...BARE, cuda: { state: () => state }, ...options });
+function check(
+  state: NativeCudaState,
+  { strict = false, ...options }: Partial<DetectionOptions> & { strict?: boolean } = {},
+) {
+  return checkCuda({ ...BARE, cuda: () => state, ...options }, strict);
 }
 
-Deno.test("preflight() is content where the driver shows a device", async () => {
+Deno.test("`preflight()` is ok when the driver shows a device", async () => {
   assertEquals(await check(READY), { ok: true, summary: "Available GPU backends: CUDA 13.0" });
 });
 
@@ -57,7 +61,7 @@ const OBSTACLES: readonly (readonly [NativeCudaState, string, string, string])[]
 ];
 
 for (const [state, code, reason, fix] of OBSTACLES) {
-  const status = state.kind === "asked" ? ` with status ${state.status}` : "";
+  const status = state.kind === "queried" ? ` with status ${state.status}` : "";
   Deno.test(`preflight() says ${code} when the library is ${state.kind}${status}`, async () => {
     const result = await check(state);
     assert(!result.ok);
@@ -68,14 +72,14 @@ for (const [state, code, reason, fix] of OBSTACLES) {
   });
 }
 
-Deno.test("cudaObstacle() has a reason and a fix for every status", () => {
+Deno.test("`cudaObstacle()` has a reason and a fix for every status", () => {
   for (let status = 1; status < 1000; status++) {
     const obstacle = cudaObstacle({ ...READY, status, deviceCount: 0 });
     assert(obstacle && obstacle.reason !== "" && /\.$/.test(obstacle.fix), String(status));
   }
 });
 
-Deno.test("preflight() takes a fake for the hardware and says so", async () => {
+Deno.test("`preflight()` is ok and labels the summary when there is a fake", async () => {
   const missing: NativeCudaState = { kind: "no-library", detail: "" };
   const devices = await check(missing, { fake: parseFakeSetting("4x24GiB@8.9") });
   assert(devices.ok);
@@ -85,7 +89,7 @@ Deno.test("preflight() takes a fake for the hardware and says so", async () => {
   assert(backend.summary.includes("1 fake device(s)") && backend.summary.includes("CUDA [fake]"));
 });
 
-Deno.test("preflight() finds no device in a fake without CUDA", async () => {
+Deno.test("`preflight()` reports no device for a fake without CUDA", async () => {
   for (const value of ["none", "rocm,metal,webgpu"]) {
     const result = await check(READY, { fake: parseFakeSetting(value) });
     assert(!result.ok);
@@ -94,7 +98,7 @@ Deno.test("preflight() finds no device in a fake without CUDA", async () => {
   }
 });
 
-Deno.test("preflight() refuses every fake when strict, and nothing else", async () => {
+Deno.test("`preflight()` refuses every fake when strict", async () => {
   for (const value of ["none", "24GiB@8.9", "cuda"]) {
     const result = await check(READY, { fake: parseFakeSetting(value), strict: true });
     assert(!result.ok);

@@ -10,14 +10,14 @@ import {
   parseDeviceSelector,
 } from "../../src/hardware/selection.ts";
 
-Deno.test("parseDeviceSelector() reads kinds and ordinals", () => {
+Deno.test("`parseDeviceSelector()` reads kinds and ordinals", () => {
   assertEquals(parseDeviceSelector("cuda"), { kind: "cuda" });
   assertEquals(parseDeviceSelector("host"), { kind: "host" });
   assertEquals(parseDeviceSelector("cuda:0"), { kind: "cuda", ordinal: 0 });
   assertEquals(parseDeviceSelector("host:12"), { kind: "host", ordinal: 12 });
 });
 
-Deno.test("parseDeviceSelector() refuses all else and says what is allowed", () => {
+Deno.test("`parseDeviceSelector()` throws when a selector is malformed", () => {
   const malformed = ["", "gpu", "CUDA", "cuda:", "cuda:-1", "cuda:01", "cuda:1.0", "cuda 1"];
   const more = ["cuda:x", ":1", "1", "host:1:2", " cuda", "cuda:0 ", "cuda:999999", "cuda:0\n"];
   for (const text of [...malformed, ...more]) {
@@ -42,11 +42,11 @@ function device(ordinal: number, changes: Partial<DeviceCandidate> = {}): Device
   };
 }
 
-Deno.test("bestDevice() finds nothing among nothing", () => {
+Deno.test("`bestDevice()` returns undefined without candidates", () => {
   assertEquals(bestDevice([]), undefined);
 });
 
-Deno.test("bestDevice() puts free memory before total memory and capability", () => {
+Deno.test("`bestDevice()` compares free memory first", () => {
   const busy = device(0, { totalMemory: 192 * GIB, freeMemory: GIB, computeCapability: "10.0" });
   const idle = device(1, { totalMemory: 24 * GIB, freeMemory: 23 * GIB });
   const choice = bestDevice([busy, idle])!;
@@ -55,7 +55,7 @@ Deno.test("bestDevice() puts free memory before total memory and capability", ()
   assertEquals(choice.reason, `cuda:1 has most memory: ${23 * GIB} of ${24 * GIB} bytes free`);
 });
 
-Deno.test("bestDevice() takes the newer capability, by number, when memory is equal", () => {
+Deno.test("`bestDevice()` takes the newer capability when memory is equal", () => {
   const choice = bestDevice([
     device(0, { computeCapability: "9.0", multiprocessorCount: 500 }),
     device(1, { computeCapability: "10.0" }),
@@ -65,19 +65,19 @@ Deno.test("bestDevice() takes the newer capability, by number, when memory is eq
   assert(choice.reason.includes("newest compute capability"));
 });
 
-Deno.test("bestDevice() takes more multiprocessors when memory and capability are equal", () => {
+Deno.test("`bestDevice()` takes more multiprocessors when memory and capability are equal", () => {
   const choice = bestDevice([device(0), device(1, { multiprocessorCount: 109 })])!;
   assertEquals(choice.device.ordinal, 1);
   assert(choice.reason.includes("the most multiprocessors"));
 });
 
-Deno.test("bestDevice() takes the lowest ordinal of equals, in whatever order they come", () => {
+Deno.test("`bestDevice()` takes the lowest ordinal of equals", () => {
   const choice = bestDevice([device(2), device(0), device(1)])!;
   assertEquals(choice.device.ordinal, 0);
   assert(choice.reason.includes("the lowest ordinal of equals"));
 });
 
-Deno.test("bestDevice() does not let some megabytes outweigh the capability", () => {
+Deno.test("`bestDevice()` ignores some megabytes of memory", () => {
   const free = 40 * GIB;
   const older = device(0, { freeMemory: free + MEMORY_STEP - 1 });
   const newer = device(1, { freeMemory: free, computeCapability: "9.0" });
@@ -86,14 +86,14 @@ Deno.test("bestDevice() does not let some megabytes outweigh the capability", ()
   assertEquals(bestDevice([roomier, newer])!.device, roomier);
 });
 
-Deno.test("bestDevice() says so where total memory stands in for free memory", () => {
+Deno.test("`bestDevice()` reports the basis when total memory replaces free memory", () => {
   const unknown = device(0, { freeMemory: undefined });
   const choice = bestDevice([unknown, device(1)])!;
   assertEquals([choice.device.ordinal, choice.memoryBasis], [0, "total"]);
   assert(choice.reason.includes("free memory is not known"), choice.reason);
 });
 
-Deno.test("bestDevice() takes a GPU before any host device", () => {
+Deno.test("`bestDevice()` takes a GPU before any host device", () => {
   const host = device(0, { kind: "host", freeMemory: 1000 * GIB, computeCapability: "12.1" });
   const small = device(3, { freeMemory: 0, computeCapability: "7.5", multiprocessorCount: 1 });
   const choice = bestDevice([host, small])!;
@@ -102,7 +102,7 @@ Deno.test("bestDevice() takes a GPU before any host device", () => {
   assert(bestDevice([host])!.reason.startsWith("host:0 is the only device"));
 });
 
-Deno.test("bestDevice() does not depend on the order of candidates and leaves them alone", () => {
+Deno.test("`bestDevice()` does not depend on the order of candidates", () => {
   const candidate = fc.record({
     freeMemory: fc.option(fc.integer({ min: 0, max: 3 }).map((step) => step * MEMORY_STEP)),
     computeCapability: fc.constantFrom("8.9", "9.0", "10.0"),

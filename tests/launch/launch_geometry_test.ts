@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_table.ts";
+import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_limits.ts";
 import { launchGeometry, reductionGrid } from "../../src/launch/launch_geometry.ts";
 import { devicePart, plannedKernel } from "./planned_kernel.ts";
 

@@ -3,7 +3,7 @@
 
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_table.ts";
+import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_limits.ts";
 import type { LaunchPlan } from "../../src/launch/launch_plan.ts";
 import { planLaunch } from "../../src/launch/launch_planner.ts";
 import type { LaunchProblem, ProductProblem } from "../../src/launch/launch_problem.ts";

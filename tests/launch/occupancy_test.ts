@@ -16,7 +16,7 @@ import {
   kernelResidency,
   reserveSharedMemory,
 } from "../../src/ffi/native_kernel.ts";
-import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_table.ts";
+import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_limits.ts";
 import { device } from "../support/device.ts";
 
 const { context, info } = device;

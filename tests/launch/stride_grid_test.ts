@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import type { Extents } from "../../src/hardware/capability_table.ts";
+import type { Extents } from "../../src/hardware/capability_limits.ts";
 import { stepsOf, strideGrid } from "../../src/launch/stride_grid.ts";
 
 const MOST = { x: 2 ** 31 - 1, y: 65535, z: 65535 };

@@ -1,7 +1,7 @@
 // What the program says wins over the environment, and what cannot be understood is refused.
 
 import { assertEquals, assertThrows } from "@std/assert";
-import { EnvironmentError } from "../../../src/hardware/environment_error.ts";
+import { EnvironmentError } from "../../../src/ffi/environment_error.ts";
 import {
   cacheSetting,
   configureKernelCache,

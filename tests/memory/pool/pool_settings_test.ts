@@ -2,7 +2,8 @@
 // that is out of its range is refused with its name, what is allowed and what came.
 
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { Environment, EnvironmentError } from "../../../src/hardware/environment.ts";
+import { EnvironmentError } from "../../../src/ffi/environment_error.ts";
+import { Environment } from "../../../src/hardware/environment.ts";
 import type { MemoryPoolOptions, PoolSettings } from "../../../src/memory/pool/pool_options.ts";
 import { POOL_PRESET_NAMES, POOL_PRESETS } from "../../../src/memory/pool/pool_presets.ts";
 import {

@@ -1,28 +1,27 @@
 /**
- * What is thrown for an environment variable that cannot be understood.
+ * The error of a malformed environment variable.
  *
  * @module
  */
 
-/** An environment variable holds something other than what it may hold. */
+/** An environment variable has a value that is not allowed. */
 export class EnvironmentError extends Error {
-  /** The class's name, for what prints errors. */
+  /** The class's name. */
   override readonly name = "EnvironmentError";
   /** The variable, such as `"GRIDSTRIDE_FAKE"`. */
   readonly variable: string;
-  /** What it holds. */
+  /** Its value. */
   readonly value: string;
-  /** What it may hold, in words or as a grammar. */
+  /** The allowed values, in words or as a grammar. */
   readonly allowed: string;
 
   /**
    * Makes the error for one value.
    *
-   * @internal
    * @param variable The variable.
-   * @param value What it holds.
-   * @param allowed What it may hold.
-   * @param offence The part of the value that is wrong and why, where that is not the whole value.
+   * @param value Its value.
+   * @param allowed The allowed values.
+   * @param offence The wrong part of the value and the reason, unless the whole value is wrong.
    */
   constructor(variable: string, value: string, allowed: string, offence?: string) {
     super(
