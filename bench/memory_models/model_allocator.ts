@@ -183,7 +183,7 @@ export abstract class ModelAllocator<Held extends { readonly part: SegmentPart }
   }
 }
 
-/** A policy whose allocators show their segments. */
+/** A policy with allocators that show their segments. */
 export interface ModelPolicy extends ReplayPolicy {
   create(options: { readonly capacityBytes: number }): ReplayAllocator & {
     segments(): readonly SegmentContent[];

@@ -6,7 +6,7 @@
  * copy stream and used by a compute stream. A result is allocated on a compute stream and used by
  * the sending one. Both are freed when the program has enqueued the work, long before it is done.
  * The program sometimes waits for a result. After some steps new compute streams replace the old
- * ones, whose blocks live on.
+ * ones, with blocks still live.
  *
  * @module
  */

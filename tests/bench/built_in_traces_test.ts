@@ -1,5 +1,4 @@
-// The built-in traces are always the same, keep the rules of traces, have the sizes of what they
-// say they are, and repeat where they say so.
+// The generated traces.
 
 import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
 import { BUILT_IN_TRACES } from "../../bench/traces/built_in_traces.ts";
@@ -50,7 +49,7 @@ function stepsOf(events: readonly TraceEvent[]): string[] {
   return steps;
 }
 
-Deno.test("Built-in traces are valid and reproducible", () => {
+Deno.test("BUILT_IN_TRACES are valid, named and reproducible", () => {
   for (const { name, description, create } of BUILT_IN_TRACES) {
     const trace = TRACES.get(name)!;
     assertEquals([trace.name, trace.description], [name, description]);
@@ -65,7 +64,7 @@ Deno.test("Built-in traces are valid and reproducible", () => {
   );
 });
 
-Deno.test("trainingTrace() keeps weights, gradients and optimizer state of 1.3 billion parameters", () => {
+Deno.test("TRAINING keeps weights and optimizer state of 1.3 billion parameters", () => {
   const { events } = TRACES.get("training")!;
   // 12 times the square of the width per layer, the embeddings, and the biases and norms.
   const matrices = 24 * 12 * 2048 ** 2 + (50304 + 2048) * 2048;
@@ -73,11 +72,11 @@ Deno.test("trainingTrace() keeps weights, gradients and optimizer state of 1.3 b
   const { end, peak } = liveBytes(events);
   // 2 bytes of weights and 12 of the optimizer's state; a workspace.
   assertEquals(end, (matrices + vectors) * 14 + 4 * 2 ** 20);
-  // What is saved for the backward pass of the longest micro-batch comes on top of that.
+  // Plus the tensors saved for the backward pass of the longest micro-batch.
   assert(peak > end * 1.2 && peak < 80 * 2 ** 30, `${peak}`);
 });
 
-Deno.test("trainingTrace() and servingTrace() repeat their steps exactly", () => {
+Deno.test("TRAINING and SERVING repeat their steps after the first", () => {
   for (const name of ["training", "serving"]) {
     const steps = stepsOf(TRACES.get(name)!.events);
     assert(steps.length >= 4);
@@ -86,7 +85,7 @@ Deno.test("trainingTrace() and servingTrace() repeat their steps exactly", () =>
   }
 });
 
-Deno.test("loadTrace() ends with the 6.7 billion parameters of the model", () => {
+Deno.test("LOAD ends with the 6.7 billion parameters of the model and its position tables", () => {
   const { events } = TRACES.get("load")!;
   const layer = 4 * 4096 ** 2 + 3 * 4096 * 11008 + 2 * 4096 + 64;
   const parameters = 2 * 32000 * 4096 + 32 * layer + 4096;
@@ -95,7 +94,7 @@ Deno.test("loadTrace() ends with the 6.7 billion parameters of the model", () =>
   assert(peak > end && peak < end * 1.05);
 });
 
-Deno.test("multiStreamTrace() uses blocks on other streams and disposes streams", () => {
+Deno.test("MULTI_STREAM uses blocks on other streams and disposes streams of live blocks", () => {
   const { events } = TRACES.get("multi-stream")!;
   const streams = new Map<number, number>();
   let foreign = 0;
@@ -110,7 +109,7 @@ Deno.test("multiStreamTrace() uses blocks on other streams and disposes streams"
   assertEquals(disposals, 4);
 });
 
-Deno.test("sawtoothTrace() grows and shrinks odd sizes and frees everything", () => {
+Deno.test("SAWTOOTH has odd sizes that grow and shrink, and frees all blocks", () => {
   const { events } = TRACES.get("sawtooth")!;
   const sizes = events.flatMap((event) => event.kind === "allocate" ? [event.bytes] : []);
   assert(sizes.every((size) => size % 2 === 1));
@@ -119,13 +118,13 @@ Deno.test("sawtoothTrace() grows and shrinks odd sizes and frees everything", ()
   assertEquals(liveBytes(events).end, 0);
 });
 
-/** What is at a share of a list of numbers. */
+/** A quantile of numbers. */
 function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor(share * (sorted.length - 1))]!;
 }
 
-Deno.test("minimallocInstance() resembles the published instances", () => {
+Deno.test("createInstance() resembles the published instances of minimalloc", () => {
   const random = new SeededRandom(5);
   assertEquals(
     INSTANCE_SHAPES.map(({ buffers }) => buffers),
@@ -161,12 +160,12 @@ Deno.test("minimallocInstance() resembles the published instances", () => {
   }
 });
 
-Deno.test("minimallocTrace() fills 1 GiB at the peak of each instance", () => {
+Deno.test("MINIMALLOC fills 1 GiB at the fullest moment of each instance", () => {
   const { events } = TRACES.get("minimalloc")!;
   assertEquals(liveBytes(events), { peak: 2 ** 30, end: 0 });
 });
 
-Deno.test("SeededRandom returns reproducible, uniform numbers in range", () => {
+Deno.test("SeededRandom is reproducible, uniform and in range", () => {
   const random = new SeededRandom(1);
   const counts = new Array<number>(10).fill(0);
   for (let draw = 0; draw < 20_000; draw++) counts[random.integer(0, 9)]!++;

@@ -36,8 +36,6 @@ export type { ReplayAllocator, ReplayPolicy } from "./replay/replay_policy.ts";
 export {
   type BlockState,
   type MemorySnapshot,
-  SNAPSHOT_FORMAT,
-  SNAPSHOT_VERSION,
   type SnapshotBlock,
   type SnapshotSegment,
   type SnapshotTimeline,
@@ -47,7 +45,7 @@ export { readSnapshot } from "./snapshot/read_snapshot.ts";
 export { SnapshotError } from "./snapshot/snapshot_error.ts";
 export { validateSnapshot } from "./snapshot/validate_snapshot.ts";
 
-export { type MemoryTrace, TRACE_HEADER, type TraceEvent } from "./trace/memory_trace.ts";
+export type { MemoryTrace, TraceEvent } from "./trace/memory_trace.ts";
 export { readTrace } from "./trace/read_trace.ts";
 export { traceOfSnapshot } from "./trace/snapshot_trace.ts";
 export { TraceError } from "./trace/trace_error.ts";

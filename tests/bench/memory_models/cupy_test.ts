@@ -1,7 +1,7 @@
 import { CUPY } from "../../../bench/memory_models/cupy.ts";
 import { assertGolden } from "./golden_trace.ts";
 
-Deno.test("cupy model: exact requests, best fit per stream, three attempts", () => {
+Deno.test("CUPY makes exact requests, takes the best fit per stream, and tries three times", () => {
   assertGolden(
     CUPY,
     `
@@ -37,7 +37,7 @@ Deno.test("cupy model: exact requests, best fit per stream, three attempts", () 
   );
 });
 
-Deno.test("cupy: a split segment is not given back while a part of it is live", () => {
+Deno.test("CUPY keeps a split segment with a live part", () => {
   assertGolden(
     CUPY,
     `
@@ -56,7 +56,7 @@ Deno.test("cupy: a split segment is not given back while a part of it is live", 
   );
 });
 
-Deno.test("cupy: the oldest of equal fits is taken, and 512 bytes are the natural alignment", () => {
+Deno.test("CUPY takes the oldest of equal fits and aligns to 512 bytes", () => {
   assertGolden(
     CUPY,
     `

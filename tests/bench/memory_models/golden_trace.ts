@@ -1,5 +1,5 @@
 /**
- * Golden traces: what a model does, worked out by hand event by event, as text.
+ * Golden traces: the states of a model after each event, worked out by hand.
  *
  * ```
  * device 8K
@@ -9,15 +9,14 @@
  * a 1 8K 0   -> refused ; calls 4, retries 2
  * ```
  *
- * - The first line tells the device's memory. `start` instead of an event is the state before the
- *   first one. `#` begins a comment. A line that is further to the right than the first one goes on
- *   with the one before it.
- * - An event is a line of a trace. What follows `->` is the state after it: `refused` for an
- *   allocation that is; the segments; after `;` bytes reserved, requests to the device so far, and
- *   how many of them were retries. **What is not told is as before**, and is compared as well.
- * - Segments are in the order of taking, `size: parts`, with ` | ` between them. A part is `0=1K` for
- *   a live block by its number, `-=1K` for a free one, `?=1K` for one that waits for its events,
- *   `x=1K` for addresses without memory; `-=1K*3` are three free ones in a row.
+ * - The first line is the memory of the device. `start` in place of an event is the initial state.
+ *   `#` begins a comment. A line with more indentation continues the line before it.
+ * - An event is a line of a trace. The state after it follows `->`: `refused` for a refused
+ *   allocation, the segments, and after `;` reserved bytes, requests to the device so far and
+ *   retries among them. Omitted parts of the state are unchanged, and are compared too.
+ * - Segments are in the order of their reservation, `size: parts`, with ` | ` between them. A part is
+ *   `0=1K` for a live block by its number, `-=1K` for a free one, `?=1K` for one that waits for
+ *   events, `x=1K` for addresses without memory; `-=1K*3` are three free ones in a row.
  * - Sizes are sums: `10M-512`.
  *
  * @module
@@ -65,7 +64,7 @@ function sizeText(bytes: number): string {
   return unit === undefined ? String(bytes) : `${bytes / unit[0]}${unit[1]}`;
 }
 
-/** Text with every size after what a pattern matches written anew. */
+/** Rewrites every size after a pattern. */
 function withSizes(text: string, before: string, write: (bytes: number) => string): string {
   return text.replace(new RegExp(`(?<=${before})${SIZE}`, "g"), (size) => write(sizeOf(size)));
 }
@@ -114,7 +113,7 @@ export function eventsOf(lines: readonly string[]): readonly TraceEvent[] {
   return parseTrace(text, "golden").events;
 }
 
-/** Lines without comments, joined where one goes on with another. */
+/** Lines without comments, with continuations joined. */
 function linesOf(text: string): string[] {
   const told = text.split("\n").filter((line) => /^ *[^# ]/.test(line));
   const indent = told[0]?.search(/[^ ]/) ?? 0;
@@ -150,7 +149,7 @@ function stateAfter(
   return { ...before, ...told, ...figures };
 }
 
-/** The steps that lines tell. */
+/** Parses steps. */
 function stepsOf(lines: readonly string[]): GoldenStep[] {
   const told = lines.map((line) => {
     const groups: { [name: string]: string | undefined } | undefined = line.match(LINE)?.groups;

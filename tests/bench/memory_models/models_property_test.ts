@@ -91,7 +91,7 @@ function run(policy: ModelPolicy, operations: readonly Operation[]): void {
 }
 
 for (const policy of MODELS) {
-  Deno.test(`${policy.name}: no overlap, no lost byte, no live block at the end`, () => {
+  Deno.test(`the model ${policy.name} neither overlaps nor loses blocks`, () => {
     fc.assert(
       fc.property(
         fc.array(OPERATION, { minLength: 1, maxLength: 120, size: "max" }),

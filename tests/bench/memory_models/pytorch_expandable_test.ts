@@ -2,9 +2,9 @@ import { PYTORCH_EXPANDABLE } from "../../../bench/memory_models/pytorch.ts";
 import { assertGolden } from "./golden_trace.ts";
 
 // With 100 MiB a range has 112.5 MiB, which are 57 pages of 2 MiB (114 MiB) for small blocks and
-// 6 pages of 20 MiB (120 MiB) for large ones. What has no memory at a range's end is not shown.
+// 6 pages of 20 MiB (120 MiB) for large ones. Unmapped addresses at a range's end are not shown.
 
-Deno.test("pytorch-expandable: mapping at the end, best fit, and unmapping when refused", () => {
+Deno.test("PYTORCH_EXPANDABLE maps at the end, takes the best fit, and unmaps after a refusal", () => {
   assertGolden(
     PYTORCH_EXPANDABLE,
     `
@@ -39,7 +39,7 @@ Deno.test("pytorch-expandable: mapping at the end, best fit, and unmapping when 
   );
 });
 
-Deno.test("pytorch-expandable: gaps are unmapped in whole pages and filled first", () => {
+Deno.test("PYTORCH_EXPANDABLE unmaps gaps in whole pages and fills them first", () => {
   assertGolden(
     PYTORCH_EXPANDABLE,
     `
@@ -59,7 +59,7 @@ Deno.test("pytorch-expandable: gaps are unmapped in whole pages and filled first
   );
 });
 
-// A gap without memory from 20 to 40 MiB, and what is free behind it up to 60 MiB.
+// A gap without memory from 20 to 40 MiB, and free memory behind it up to 60 MiB.
 const GAP = `
     device 100M
     a 0 10M 0 -> 120M: 0=10M -=10M ; reserved 20M, calls 1
@@ -75,7 +75,7 @@ const GAP = `
                ; reserved 40M, calls 9, retries 2
     f 2       -> 120M: 0=10M -=10M x=20M -=20M | 120M:`;
 
-Deno.test("pytorch-expandable: a gap and the end are mapped one after the other", () => {
+Deno.test("PYTORCH_EXPANDABLE maps a gap and the end one after the other", () => {
   assertGolden(
     PYTORCH_EXPANDABLE,
     `${GAP}
@@ -93,7 +93,7 @@ Deno.test("pytorch-expandable: a gap and the end are mapped one after the other"
   );
 });
 
-Deno.test("pytorch-expandable: where the addresses do not suffice there is a second range", () => {
+Deno.test("PYTORCH_EXPANDABLE reserves a second range when addresses run out", () => {
   assertGolden(
     PYTORCH_EXPANDABLE,
     `
@@ -112,7 +112,7 @@ Deno.test("pytorch-expandable: where the addresses do not suffice there is a sec
   );
 });
 
-Deno.test("pytorch-expandable: a large block is split where 512 bytes are left", () => {
+Deno.test("PYTORCH_EXPANDABLE splits a large block for 512 bytes", () => {
   assertGolden(
     PYTORCH_EXPANDABLE,
     `
@@ -124,7 +124,7 @@ Deno.test("pytorch-expandable: a large block is split where 512 bytes are left",
   );
 });
 
-Deno.test("pytorch-expandable: of equal fits the one with the lowest address is taken", () => {
+Deno.test("PYTORCH_EXPANDABLE takes the lowest of equal fits", () => {
   assertGolden(
     PYTORCH_EXPANDABLE,
     `
@@ -140,7 +140,7 @@ Deno.test("pytorch-expandable: of equal fits the one with the lowest address is 
   );
 });
 
-Deno.test("pytorch-expandable: what waits for its events keeps its page", () => {
+Deno.test("PYTORCH_EXPANDABLE keeps the pages of pending blocks", () => {
   assertGolden(
     PYTORCH_EXPANDABLE,
     `

@@ -1,7 +1,7 @@
 import { PYTORCH } from "../../../bench/memory_models/pytorch.ts";
 import { assertGolden } from "./golden_trace.ts";
 
-Deno.test("pytorch: rounding, pools, segment sizes, splitting and best fit", () => {
+Deno.test("PYTORCH rounds sizes, splits blocks and takes the best fit", () => {
   assertGolden(
     PYTORCH,
     `
@@ -40,7 +40,7 @@ Deno.test("pytorch: rounding, pools, segment sizes, splitting and best fit", () 
   );
 });
 
-Deno.test("pytorch: at exactly 1 MiB left a large block stays whole, at more it is split", () => {
+Deno.test("PYTORCH splits a large block for more than 1 MiB", () => {
   assertGolden(
     PYTORCH,
     `
@@ -57,7 +57,7 @@ Deno.test("pytorch: at exactly 1 MiB left a large block stays whole, at more it 
   );
 });
 
-Deno.test("pytorch: a small block is split where 512 bytes are left", () => {
+Deno.test("PYTORCH splits a small block for 512 bytes", () => {
   assertGolden(
     PYTORCH,
     `
@@ -69,7 +69,7 @@ Deno.test("pytorch: a small block is split where 512 bytes are left", () => {
   );
 });
 
-Deno.test("pytorch: of equal fits the one with the lowest address is taken", () => {
+Deno.test("PYTORCH takes the lowest of equal fits", () => {
   assertGolden(
     PYTORCH,
     `
@@ -83,7 +83,7 @@ Deno.test("pytorch: of equal fits the one with the lowest address is taken", () 
   );
 });
 
-Deno.test("pytorch: streams keep their blocks, and uses elsewhere defer the release", () => {
+Deno.test("PYTORCH keeps blocks in their stream and defers frees after other uses", () => {
   assertGolden(
     PYTORCH,
     `
@@ -110,7 +110,7 @@ Deno.test("pytorch: streams keep their blocks, and uses elsewhere defer the rele
   );
 });
 
-Deno.test("pytorch: what waits for its events merges with nothing until they are looked at", () => {
+Deno.test("PYTORCH merges pending blocks when it queries their events", () => {
   assertGolden(
     PYTORCH,
     `
@@ -129,7 +129,7 @@ Deno.test("pytorch: what waits for its events merges with nothing until they are
   );
 });
 
-Deno.test("pytorch: after a refusal all that is not split goes back, then one retry", () => {
+Deno.test("PYTORCH returns unsplit segments after a refusal and retries once", () => {
   assertGolden(
     PYTORCH,
     `
@@ -150,7 +150,7 @@ Deno.test("pytorch: after a refusal all that is not split goes back, then one re
   );
 });
 
-Deno.test("pytorch: what goes back is that of all streams, and of both pools", () => {
+Deno.test("PYTORCH returns segments of all streams and both pools", () => {
   assertGolden(
     PYTORCH,
     `

@@ -5,10 +5,10 @@ import { assertGolden, segmentsText } from "./golden_trace.ts";
 const M = 2 ** 20;
 const G = 2 ** 30;
 
-// The other bins of a pool of 1 GiB, and what they leave of it.
+// The other bins of a pool of 1 GiB, and its rest.
 const OTHERS = "-=512K*128 -=1M*128 -=2M*128 -=4M*128 -=32M";
 
-Deno.test("binning: bins by power of two, first in first out, the pool for the rest", () => {
+Deno.test("BINNING has bins by power of two, first in first out, and the pool for the rest", () => {
   assertGolden(
     BINNING,
     `
@@ -37,7 +37,7 @@ Deno.test("binning: bins by power of two, first in first out, the pool for the r
   );
 });
 
-Deno.test("binning: a stream has its own list of a bin's blocks, and takes from it first", () => {
+Deno.test("BINNING searches the list of its own stream first", () => {
   assertGolden(
     BINNING,
     `
@@ -52,7 +52,7 @@ Deno.test("binning: a stream has its own list of a bin's blocks, and takes from 
   );
 });
 
-Deno.test("binning: an empty bin takes 128 blocks more from the pool, which grows", () => {
+Deno.test("BINNING takes 128 more blocks from the pool for an empty bin", () => {
   const allocator = BINNING.create({ capacityBytes: 2 * G });
   for (let block = 0; block < 128; block++) {
     assertEquals(allocator.allocate(block, 4 * M, 0, undefined), true);
@@ -67,7 +67,7 @@ Deno.test("binning: an empty bin takes 128 blocks more from the pool, which grow
   );
 });
 
-Deno.test("binning: where the bins do not fit into the device, every request is refused", () => {
+Deno.test("BINNING refuses every request if the bins do not fit into the device", () => {
   assertGolden(
     BINNING,
     `

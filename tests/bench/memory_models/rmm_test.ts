@@ -1,7 +1,7 @@
 import { RMM } from "../../../bench/memory_models/rmm.ts";
 import { assertGolden } from "./golden_trace.ts";
 
-Deno.test("rmm: half of the device at the start, and lists of streams", () => {
+Deno.test("RMM reserves half of the device at the start and keeps lists of streams", () => {
   assertGolden(
     RMM,
     `
@@ -32,7 +32,7 @@ Deno.test("rmm: half of the device at the start, and lists of streams", () => {
   );
 });
 
-Deno.test("rmm: growth halves its try after a refusal, down to what is needed", () => {
+Deno.test("RMM halves its request after a refusal, down to the needed size", () => {
   assertGolden(
     RMM,
     `
@@ -57,7 +57,7 @@ Deno.test("rmm: growth halves its try after a refusal, down to what is needed", 
   );
 });
 
-Deno.test("rmm: the lowest of equal fits is taken, and heads do not merge backwards", () => {
+Deno.test("RMM takes the lowest of equal fits and merges within a segment", () => {
   assertGolden(
     RMM,
     `
@@ -84,7 +84,7 @@ Deno.test("rmm: the lowest of equal fits is taken, and heads do not merge backwa
   );
 });
 
-Deno.test("rmm: lists are looked into, and taken over, in the order of the streams' first use", () => {
+Deno.test("RMM searches and takes over lists in the order of first use", () => {
   assertGolden(
     RMM,
     `

@@ -1,8 +1,8 @@
 /**
  * The style sheet of the page.
  *
- * The colours of states are those of Okabe and Ito ("Color Universal Design", 2008), which people
- * with any kind of colour vision tell apart; hatching, dots and borders tell states apart without.
+ * The colours of states are those of Okabe and Ito ("Color Universal Design", 2008), which are distinct
+ * for every kind of colour vision. Hatching, dots and borders distinguish states without colour.
  *
  * @module
  */

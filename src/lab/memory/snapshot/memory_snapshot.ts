@@ -7,7 +7,7 @@
  * @module
  */
 
-/** The value of {@linkcode MemorySnapshot.format}. */
+/** The format of all snapshots. */
 export const SNAPSHOT_FORMAT = "gridstride memory snapshot";
 /** The version of the schema. */
 export const SNAPSHOT_VERSION = 1;
@@ -93,10 +93,10 @@ export interface SnapshotTimeline {
 
 /** A snapshot. */
 export interface MemorySnapshot {
-  /** {@linkcode SNAPSHOT_FORMAT}. */
-  readonly format: typeof SNAPSHOT_FORMAT;
-  /** {@linkcode SNAPSHOT_VERSION}. */
-  readonly version: typeof SNAPSHOT_VERSION;
+  /** The format. */
+  readonly format: "gridstride memory snapshot";
+  /** The version of the schema. */
+  readonly version: 1;
   /** The allocator. */
   readonly source: "gridstride" | "pytorch";
   /** The time of the snapshot as ISO 8601; `null` if unknown. */

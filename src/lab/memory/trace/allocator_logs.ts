@@ -255,7 +255,7 @@ export function readMinimallocInstance(text: string, name: string, multiplier = 
   return builder.build(name, `An instance of minimalloc of ${buffers.length} buffers${times}.`);
 }
 
-/** Adds the events of a program whose buffers have the given lifetimes. */
+/** Adds the events of a program with buffers of the given lifetimes. */
 export function addLifetimes(builder: TraceBuilder, buffers: readonly LifetimeBuffer[]): void {
   const begins = [...buffers.keys()].sort((a, b) => buffers[a]!.lower - buffers[b]!.lower);
   const ends = [...buffers.keys()].sort((a, b) => buffers[a]!.upper - buffers[b]!.upper);

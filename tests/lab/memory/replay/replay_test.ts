@@ -19,9 +19,9 @@ function trace(...lines: string[]): MemoryTrace {
   return parseTrace(text, "mine");
 }
 
-Deno.test("replayTrace() computes peaks from what was asked for and what is reserved", () => {
+Deno.test("replayTrace() computes the peaks of live and reserved bytes", () => {
   const result = replayTrace(trace("a 0 1000 0", "a 1 3000 0", "f 0", "a 2 500 0"), CUPY);
-  // 1024, 3072; the third fits into what was free.
+  // 1024, 3072; the third fits into the freed block.
   assertEquals(
     [result.trace, result.policy, result.peakLive, result.peakReserved, result.upstreamCalls],
     ["mine", "cupy", 4000, 4096, 2],
@@ -32,7 +32,7 @@ Deno.test("replayTrace() computes peaks from what was asked for and what is rese
   assertEquals([...result.reservedOverTime], [1024, 4096, 4096, 4096]);
 });
 
-Deno.test("replayTrace() leaves out what a refused block does later", () => {
+Deno.test("replayTrace() skips later events of a refused block", () => {
   const events = ["a 0 1024 0", "a 1 2048 0", "u 1 1", "f 1", "f 0", "a 2 2048 0"];
   const result = replayTrace(trace(...events), CUPY, { capacityBytes: 2048 });
   // The second is refused three times; the last once, before the first block went back.
@@ -41,7 +41,7 @@ Deno.test("replayTrace() leaves out what a refused block does later", () => {
   assertEquals(result.upstreamCalls, 1 + 3 + 3);
 });
 
-Deno.test("replayTrace() reads what is reserved before the first event", () => {
+Deno.test("replayTrace() includes memory reserved before the first event", () => {
   const { peakReserved, upstreamCalls, steps, ratio } = replayTrace(trace(), RMM, {
     capacityBytes: 4096,
   });
@@ -52,7 +52,7 @@ Deno.test("replayTrace() reads what is reserved before the first event", () => {
   assertEquals(replayTrace(trace(), CUPY).ratio, 1, "0 ÷ 0");
 });
 
-Deno.test("replayTrace() tells the steps between points apart", () => {
+Deno.test("replayTrace() divides a trace into steps at its points", () => {
   const step = (block: number) => [`a ${block} ${2 * MiB} 0`, `f ${block}`, "p step"];
   const { steps } = replayTrace(
     trace(...step(0), ...step(1), `a 2 ${30 * MiB} 0`, "p grow", ...step(3), "f 2"),
@@ -67,7 +67,7 @@ Deno.test("replayTrace() tells the steps between points apart", () => {
   ]);
 });
 
-Deno.test("replayTrace() refuses traces that no program could make, and names the event", () => {
+Deno.test("replayTrace() refuses invalid traces and names the event", () => {
   const events = [...trace("a 0 1 0", "f 0").events, { kind: "free", block: 0 } as const];
   for (const policy of ALL_POLICIES) {
     const error = assertThrows(
@@ -124,7 +124,7 @@ function counting(log: string[], fails = false): ReplayPolicy {
   };
 }
 
-Deno.test("replayTrace() times what is no model, passes every event on and disposes", () => {
+Deno.test("replayTrace() times policies other than models and disposes the allocators", () => {
   const log: string[] = [];
   const events = ["a 0 5 1 64", "u 0 2", "p step", "s 2", "d 2", "f 0"];
   const { nanosecondsPerOperation } = replayTrace(trace(...events), counting(log));
@@ -142,7 +142,7 @@ Deno.test("replayTrace() disposes the allocator when it throws", () => {
   assertEquals(log, ["a 0 1 0 undefined", "disposed"]);
 });
 
-Deno.test("models answer alike every time", () => {
+Deno.test("replayTrace() of a model is deterministic", () => {
   const lines = Array.from({ length: 300 }, (_, block) => {
     const bytes = (block * 2654435761) % (8 * MiB);
     return block % 3 === 2 ? `f ${block / 3 | 0}` : `a ${block - (block / 3 | 0)} ${bytes} 0`;

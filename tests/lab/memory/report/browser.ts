@@ -6,25 +6,25 @@
 
 import { type Browser, chromium, type Page } from "playwright-core";
 
-/** What a page did while it was open. */
+/** An open page and its record. */
 export interface OpenPage {
   /** The page. */
   readonly page: Page;
-  /** Errors that it threw or wrote to the console. */
+  /** Thrown errors and those of the console. */
   readonly errors: string[];
-  /** Addresses that it asked for, its own first. */
+  /** Requested addresses, its own first. */
   readonly requests: string[];
-  /** Those of them that were refused, each with the reason. */
+  /** Refused requests, each with the reason. */
   readonly refusals: string[];
 }
 
-/** How a page is opened. */
+/** The window of a page. */
 export interface OpenOptions {
   /** The width of the window, in CSS pixels. */
   readonly width?: number;
   /** The height. */
   readonly height?: number;
-  /** The colour scheme that the user prefers. */
+  /** The preferred colour scheme. */
   readonly scheme?: "light" | "dark";
 }
 
@@ -42,7 +42,7 @@ function isFile(path: string): boolean {
   }
 }
 
-/** Where a browser is: the system's, else one that Playwright installed. */
+/** Finds the browser of the system, else that of Playwright. */
 function findBrowser(): string | undefined {
   const folders = (Deno.env.get("PATH") ?? "").split(":").filter((folder) => folder !== "");
   const programs = NAMES.flatMap((name) => folders.map((folder) => `${folder}/${name}`));
@@ -51,7 +51,7 @@ function findBrowser(): string | undefined {
 
 const executablePath = findBrowser();
 
-/** Whether tests that need a browser cannot run; where `CI` is set they have to. */
+/** True if no browser is installed. With `CI` set, the tests fail instead. */
 export const isBrowserMissing: boolean = executablePath === undefined &&
   Deno.env.get("CI") !== "true";
 
@@ -67,8 +67,8 @@ function launch(): Promise<Browser> {
 }
 
 /**
- * Waits until an expression is true in the page. Playwright's own waiting evaluates in the page
- * what the page's policy forbids it to.
+ * Waits until an expression is true in the page. The policy of the page forbids Playwright's own
+ * waiting.
  */
 export async function until(page: Page, expression: string): Promise<void> {
   const end = performance.now() + 10_000;
@@ -78,7 +78,7 @@ export async function until(page: Page, expression: string): Promise<void> {
   }
 }
 
-/** Opens a page from a file, as a user would, and closes everything when `run` is done. */
+/** Opens a page from a file and closes it after `run`. */
 export async function withPage(
   html: string,
   run: (open: OpenPage) => Promise<void>,

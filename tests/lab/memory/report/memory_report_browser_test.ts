@@ -19,7 +19,7 @@ function test(name: string, run: () => Promise<void>): void {
 
 const html = memoryReport(SMALL_SNAPSHOT);
 
-test("the page shows the event that the mouse points at, and keeps it when clicked", () =>
+test("the timeline shows the pointed event, and pins it on a click", () =>
   withPage(html, async ({ page, errors }) => {
     const canvas = page.locator("#timeline");
     const { width } = (await canvas.boundingBox())!;
@@ -40,7 +40,7 @@ test("the page shows the event that the mouse points at, and keeps it when click
     assertEquals(errors, []);
   }));
 
-test("the timeline is walked, zoomed and panned with keys", () =>
+test("the timeline steps, zooms and pans with keys", () =>
   withPage(html, async ({ page, errors }) => {
     const title = () => page.locator("#event h3").innerText();
     const range = () => page.locator("#timeline-range").innerText();
@@ -69,7 +69,7 @@ test("the timeline is walked, zoomed and panned with keys", () =>
     assertEquals(errors, []);
   }));
 
-test("dragging pans and keeps nothing, and the wheel zooms in on what it is turned over", () =>
+test("the timeline pans by dragging and zooms at the pointer by the wheel", () =>
   withPage(html, async ({ page, errors }) => {
     const box = (await page.locator("#timeline").boundingBox())!;
     const plot = box.width - LEFT - RIGHT;
@@ -96,7 +96,7 @@ test("dragging pans and keeps nothing, and the wheel zooms in on what it is turn
     assertEquals(errors, []);
   }));
 
-test("the map shows the block that the mouse points at, and keeps it when clicked", () =>
+test("the map shows the pointed block, and pins it on a click", () =>
   withPage(html, async ({ page, errors }) => {
     const map = page.locator("#map");
     // By address: the segment at 0x10000 begins the first line, and its first block is a third.
@@ -118,7 +118,7 @@ test("the map shows the block that the mouse points at, and keeps it when clicke
     assertEquals(errors, []);
   }));
 
-test("the map is walked with keys, over the blocks that the filters let through", () =>
+test("the map steps with keys over the matching blocks", () =>
   withPage(html, async ({ page, errors }) => {
     const title = () => page.locator("#block h3").innerText();
     const map = page.locator("#map");
@@ -156,13 +156,13 @@ test("the map is walked with keys, over the blocks that the filters let through"
     ]);
     await page.keyboard.press("Enter");
     await page.keyboard.press("ArrowLeft");
-    assertEquals(await title(), "free 6 KiB", "what is pinned stays");
+    assertEquals(await title(), "free 6 KiB", "the pinned block stays");
     await page.keyboard.press("Escape");
     assertEquals(await title(), "live 10 KiB");
     assertEquals(errors, []);
   }));
 
-test("filters count what they let through", () =>
+test("the map counts the matching blocks of its filters", () =>
   withPage(html, async ({ page, errors }) => {
     const count = () => page.locator("#filter-count").innerText();
     assertEquals(await count(), "7 of 7 blocks, 132 KiB");
@@ -182,7 +182,7 @@ test("filters count what they let through", () =>
     assertEquals(errors, []);
   }));
 
-test("sites are sorted by any column, and choosing one shows its blocks", () =>
+test("the sites sort by any column, and a chosen one filters the map", () =>
   withPage(html, async ({ page, errors }) => {
     const names = () => page.locator("#sites button").allInnerTexts();
     const weights = "weights (load.ts:7:3)";
@@ -202,7 +202,7 @@ test("sites are sorted by any column, and choosing one shows its blocks", () =>
     assertEquals(errors, []);
   }));
 
-test("text that looks like HTML stays text, and nothing of it runs", async () => {
+test("the page escapes HTML in names", async () => {
   const hostile = `</script><script>globalThis.hit=1</script><img src=x onerror="hit=1">'"&<!--`;
   const page = memoryReport({
     ...SMALL_SNAPSHOT,
@@ -242,7 +242,7 @@ test("the page's policy forbids connections, foreign scripts and pictures", () =
     assert(errors.length >= 3 && errors.every((error) => /Content Security Policy/.test(error)));
   }));
 
-test("the page has no timeline where none was recorded, and no map of an empty pool", async () => {
+test("the page of an empty pool has neither timeline nor map", async () => {
   const empty = { ...SMALL_SNAPSHOT, segments: [], sites: [], streams: [], timeline: null };
   await withPage(memoryReport(empty), async ({ page, errors }) => {
     const text = await page.locator("body").innerText();
@@ -253,7 +253,7 @@ test("the page has no timeline where none was recorded, and no map of an empty p
   });
 });
 
-test("one event alone is drawn", async () => {
+test("the timeline draws a single event", async () => {
   const { timeline } = SMALL_SNAPSHOT;
   const columns = Object.entries(timeline!).map(([name, column]) =>
     [name, Array.isArray(column) ? column.slice(0, 1) : column] as const
@@ -267,7 +267,7 @@ test("one event alone is drawn", async () => {
   });
 });
 
-test("the page fits a narrow window, and follows a change to the dark scheme", () =>
+test("the page fits a narrow window and follows a change to the dark scheme", () =>
   withPage(html, async ({ page, errors }) => {
     assertEquals(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
     // Inside the first block of the map, and inside the area of live memory.
@@ -285,7 +285,7 @@ test("the page fits a narrow window, and follows a change to the dark scheme", (
     assertEquals(errors, []);
   }, { width: 360, height: 700 }));
 
-test("nothing is wider than the window, whatever it is called and however narrow that is", async () => {
+test("the page is not wider than the window with long names", async () => {
   const long = "long".repeat(200);
   const { device, settings, statistics } = SMALL_SNAPSHOT;
   const snapshot = {
@@ -304,7 +304,7 @@ test("nothing is wider than the window, whatever it is called and however narrow
   }
 });
 
-test("only the main button keeps what it is pressed on", () =>
+test("only the main button pins", () =>
   withPage(html, async ({ page, errors }) => {
     const places = [["#timeline", "#event", 400, 120], ["#map", "#block", 160, 12]] as const;
     for (const [canvas, panel, x, y] of places) {
@@ -318,7 +318,7 @@ test("only the main button keeps what it is pressed on", () =>
     assertEquals(errors, []);
   }));
 
-test("looking for sites by a text lets go of the site that was chosen", () =>
+test("a search for sites releases the chosen site", () =>
   withPage(html, async ({ page, errors }) => {
     const chosen = () => page.locator("#sites button[aria-pressed=true]").count();
     await page.locator("#sites button").first().click();

@@ -9,7 +9,7 @@ import type { MemorySnapshot } from "../../../../src/lab/memory/snapshot/memory_
 const KIB = 1024;
 
 /**
- * 100 KiB reserved in two segments: 40 + 10 KiB live, of which 48 KiB were asked for, 16 KiB
+ * 100 KiB reserved in two segments: 40 + 10 KiB live with 48 KiB requested, 16 KiB
  * cached, 24 + 6 KiB free and 4 KiB pending. Four events, the last of them out of memory.
  */
 export const SMALL_SNAPSHOT: MemorySnapshot = {

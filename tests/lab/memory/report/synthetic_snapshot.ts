@@ -1,67 +1,35 @@
 /**
- * Snapshots of any size, the same each time: what a training loop might leave behind.
+ * Reproducible snapshots of any size, similar to those of a training loop.
  *
  * @module
  */
 
+import { SeededRandom } from "../../../../bench/traces/seeded_random.ts";
 import type {
-  BlockState,
   MemorySnapshot,
   SnapshotBlock,
   SnapshotSegment,
   SnapshotTimeline,
-} from "../../../../src/lab/memory/snapshot/memory_snapshot.ts";
-
-/** How much there is to be. */
-export interface SyntheticSize {
-  /** Number of events; 0 for no timeline. */
-  readonly events: number;
-  /** Number of blocks. */
-  readonly blocks: number;
-}
+} from "../../../../src/lab/memory/mod.ts";
 
 const MIB = 2 ** 20;
 const FRAMES = ["embed", "attention", "softmax", "feedForward", "layerNorm", "loss", "optimizer"];
-const SITES = FRAMES.flatMap((frame, index) =>
+const SITES = FRAMES.flatMap((frame) =>
   [0, 1, 2, 3].map((layer) =>
-    [
-      `${frame} (model/${frame}.ts:${31 + 17 * index + layer}:22)`,
-      `layer${layer} (model/transformer.ts:${88 + layer}:10)`,
-      "forward (model/transformer.ts:41:5)",
-      "trainStep (train.ts:120:18)",
-    ].join("\n")
+    `${frame} (model/${frame}.ts:${31 + layer}:22)\nlayer${layer} (model.ts:${88 + layer}:10)\n` +
+    "trainStep (train.ts:120:18)"
   )
 );
-const STREAMS = ["default", "copy", "stream 7"];
 
-/** Numbers from 0 up to 1, the same each time (a 32-bit linear congruence). */
-function randomNumbers(): () => number {
-  let state = 12345;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
-
-function timelineOf(events: number, random: () => number): SnapshotTimeline {
-  const columns = {
-    time: [] as number[],
-    action: [] as number[],
-    address: [] as number[],
-    bytes: [] as number[],
-    stream: [] as number[],
-    site: [] as number[],
-    live: [] as number[],
-    reserved: [] as number[],
-    largestFree: [] as number[],
-  };
+function timelineOf(events: number, random: SeededRandom): SnapshotTimeline {
+  const rows: number[][] = [];
   let [time, live, reserved] = [0, 2048 * MIB, 2560 * MIB];
   const step = Math.max(events / 12, 8);
   for (let index = 0; index < events; index++) {
     const phase = index % step / step;
-    const grows = random() < (phase < 0.5 ? 0.62 : 0.38);
-    const bytes = Math.ceil(random() ** 3 * 100000 * MIB / step / 512 + 1) * 512;
-    time += 0.02 * random() + (index % step < 1 ? step * 0.003 : 0);
+    const grows = random.fraction() < (phase < 0.5 ? 0.62 : 0.38);
+    const bytes = Math.ceil(random.fraction() ** 3 * 100000 * MIB / step / 512 + 1) * 512;
+    time += 0.02 * random.fraction() + (index % step < 1 ? step * 0.003 : 0);
     let action = grows ? 0 : 1;
     const next = live + (grows ? bytes : -bytes);
     if (next > 5400 * MIB) action = 5;
@@ -70,80 +38,73 @@ function timelineOf(events: number, random: () => number): SnapshotTimeline {
       action = 2;
       reserved += Math.ceil((live - reserved) / (64 * MIB)) * 64 * MIB;
     }
-    columns.time.push(Number(time.toFixed(4)));
-    columns.action.push(action);
-    columns.address.push(0x7f5a00000000 + 512 * Math.floor(random() * 4e6));
-    columns.bytes.push(bytes);
-    columns.stream.push(Math.floor(random() * 3));
-    columns.site.push(Math.floor(random() * SITES.length));
-    columns.live.push(live);
-    columns.reserved.push(reserved);
-    const share = 0.15 + 0.6 * phase + 0.1 * random();
-    columns.largestFree.push(Math.floor((reserved - live) * share / 512) * 512);
+    const address = 0x7f5a00000000 + 512 * random.integer(0, 4e6);
+    const [stream, site] = [random.integer(0, 2), random.integer(0, SITES.length - 1)];
+    const free = Math.floor((reserved - live) * (0.15 + 0.6 * phase) / 512) * 512;
+    rows.push([
+      Number(time.toFixed(4)),
+      action,
+      address,
+      bytes,
+      stream,
+      site,
+      live,
+      reserved,
+      free,
+    ]);
   }
-  return { dropped: 0, ...columns };
-}
-
-function stateOf(number: number, isLast: boolean, isVirtual: boolean): BlockState {
-  if (isLast && isVirtual) return "unmapped";
-  if (number < 0.62) return "live";
-  if (number < 0.74) return "cached";
-  if (number < 0.92) return "free";
-  return "pending";
-}
-
-function blockOf(offset: number, bytes: number, state: BlockState, random: () => number) {
-  const isLive = state === "live";
-  const block: SnapshotBlock = {
-    offset,
-    bytes,
-    state,
-    requested: isLive ? bytes - Math.floor(random() * 512) : 0,
-    stream: state === "unmapped" ? null : Math.floor(random() ** 2 * 3),
-    age: state === "unmapped" ? null : Number((random() * 90000).toFixed(1)),
-    site: isLive && random() < 0.97 ? Math.floor(random() ** 2 * SITES.length) : null,
+  const column = (index: number) => rows.map((row) => row[index]!);
+  return {
+    dropped: 0,
+    time: column(0),
+    action: column(1),
+    address: column(2),
+    bytes: column(3),
+    stream: column(4),
+    site: column(5),
+    live: column(6),
+    reserved: column(7),
+    largestFree: column(8),
   };
-  return block;
 }
 
-function segmentOf(
-  index: number,
-  blocks: number,
-  total: number,
-  random: () => number,
-): SnapshotSegment {
+function segmentOf(index: number, count: number, random: SeededRandom): SnapshotSegment {
   const isVirtual = index % 4 === 0;
-  const isSmall = index % 4 === 3;
-  const list: SnapshotBlock[] = [];
+  const blocks: SnapshotBlock[] = [];
   let offset = 0;
-  for (let number = 0; number < blocks; number++) {
-    const state = stateOf(random(), number === blocks - 1, isVirtual);
-    const most = state === "unmapped" ? 512 : isSmall ? 0.02 : 5 * 5632 / total;
-    const bytes = Math.ceil((random() ** 4 * most * MIB + 1) / 512) * 512;
-    list.push(blockOf(offset, bytes, state, random));
+  for (let number = 0; number < count; number++) {
+    const isUnmapped = isVirtual && number === count - 1;
+    const state = isUnmapped
+      ? "unmapped"
+      : (["live", "live", "live", "cached", "free", "pending"] as const)[random.integer(0, 5)]!;
+    const most = isUnmapped ? 512 : 5;
+    const bytes = Math.ceil((random.fraction() ** 4 * most * MIB + 1) / 512) * 512;
+    blocks.push({
+      offset,
+      bytes,
+      state,
+      requested: state === "live" ? bytes - random.integer(0, 511) : 0,
+      stream: isUnmapped ? null : random.integer(0, 2),
+      age: isUnmapped ? null : random.integer(0, 90_000),
+      site: state === "live" ? random.integer(0, SITES.length - 1) : null,
+    });
     offset += bytes;
   }
   return {
     address: 0x7f5a00000000 + index * 2 ** 36,
     bytes: offset,
     kind: isVirtual ? "virtual" : "plain",
-    pool: isSmall ? "small" : index % 11 === 5 ? "graph" : "large",
-    blocks: list,
+    pool: index % 4 === 3 ? "small" : "large",
+    blocks,
   };
 }
 
-function segmentsOf(blocks: number, random: () => number): SnapshotSegment[] {
+/** Makes a snapshot of a number of events, 0 for no timeline, and of blocks. */
+export function syntheticSnapshot(
+  { events, blocks }: { readonly events: number; readonly blocks: number },
+): MemorySnapshot {
+  const random = new SeededRandom(12345);
   const count = Math.ceil(Math.sqrt(blocks) / 4);
-  return Array.from({ length: count }, (_, index) => {
-    const from = Math.floor(blocks * index / count);
-    return segmentOf(index, Math.floor(blocks * (index + 1) / count) - from, blocks, random);
-  });
-}
-
-/** A snapshot with so many events and blocks. */
-export function syntheticSnapshot({ events, blocks }: SyntheticSize): MemorySnapshot {
-  const random = randomNumbers();
-  const timeline = events === 0 ? null : timelineOf(events, random);
   return {
     format: "gridstride memory snapshot",
     version: 1,
@@ -151,15 +112,13 @@ export function syntheticSnapshot({ events, blocks }: SyntheticSize): MemorySnap
     takenAt: "2026-03-01T12:00:00.000Z",
     device: { label: "cuda:0", name: "Fake GPU 8.9", fake: true, totalBytes: 24 * 1024 * MIB },
     settings: { preset: "production", maxPoolSize: 20 * 1024 * MIB, cleanupInterval: null },
-    statistics: {
-      allocationCount: events,
-      cacheHits: Math.floor(events * 0.93),
-      peakUsageBytes: 5400 * MIB,
-      hitRate: 0.93,
-    },
-    streams: STREAMS,
+    statistics: { allocationCount: events, peakUsageBytes: 5400 * MIB, hitRate: 0.93 },
+    streams: ["default", "copy", "stream 7"],
     sites: SITES,
-    segments: segmentsOf(blocks, random),
-    timeline,
+    segments: Array.from({ length: count }, (_, index) => {
+      const from = Math.floor(blocks * index / count);
+      return segmentOf(index, Math.floor(blocks * (index + 1) / count) - from, random);
+    }),
+    timeline: events === 0 ? null : timelineOf(events, random),
   };
 }

@@ -1,4 +1,4 @@
-// Snapshots in JSON: what is valid is read as it is, and every field that is wrong is named.
+// Snapshots in JSON.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
@@ -7,7 +7,7 @@ import { SnapshotError } from "../../../../src/lab/memory/snapshot/snapshot_erro
 import { validateSnapshot } from "../../../../src/lab/memory/snapshot/validate_snapshot.ts";
 import { SNAPSHOTS } from "./generated_snapshot.ts";
 
-// deno-lint-ignore no-explicit-any -- what is tested are values that have no type
+// deno-lint-ignore no-explicit-any -- invalid values have no type
 type Json = any;
 
 function example(): Json {
@@ -64,7 +64,7 @@ Deno.test("readSnapshot() reads every valid snapshot", () => {
   }));
 });
 
-Deno.test("readSnapshot() names the field that is wrong, what it must be and what it is", () => {
+Deno.test("readSnapshot() names the field, the allowed values and the value found", () => {
   const cases: readonly (readonly [(snapshot: Json) => void, string])[] = [
     [(s) => s.format = "x", 'format must be "gridstride memory snapshot": it is "x"'],
     [(s) => s.version = 2, "version must be 1: it is 2"],
@@ -168,7 +168,7 @@ Deno.test("readSnapshot() takes a byte order mark, in bytes and as text", () => 
 });
 
 Deno.test("readSnapshot() refuses files that exceed the longest string", () => {
-  // Of the bytes only the first few were ever written, so that the others take no memory.
+  // Only the first bytes are written; the others take no memory.
   const file = new Uint8Array(2 ** 29);
   file.set(new TextEncoder().encode("{}"));
   assertThrows(
@@ -178,7 +178,7 @@ Deno.test("readSnapshot() refuses files that exceed the longest string", () => {
   );
 });
 
-Deno.test("an error shows what a file calls its fields, and no terminal obeys it", () => {
+Deno.test("readSnapshot() escapes the field names of a file in errors", () => {
   const text = JSON.stringify(example()).replace('"source":', '"\\u001b[31m\\u202e":1,"source":');
   const { message } = assertThrows(() => readSnapshot(text), SnapshotError);
   assert(message.includes("as \\u{1b}[31m\\u{202e} is no field of it"), message);
@@ -186,7 +186,7 @@ Deno.test("an error shows what a file calls its fields, and no terminal obeys it
   assert(assertThrows(() => readSnapshot(long), SnapshotError).message.length <= 1000);
 });
 
-Deno.test("validateSnapshot() gives names of fields no meaning", () => {
+Deno.test("validateSnapshot() accepts any name of a setting", () => {
   const text = JSON.stringify(example()).replace('"preset":', '"__proto__":');
   const snapshot = readSnapshot(text);
   assertEquals(Object.keys(snapshot.settings)[0], "__proto__");

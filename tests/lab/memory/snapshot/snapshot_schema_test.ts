@@ -42,7 +42,7 @@ function verdict(value: unknown): string {
   }
 }
 
-Deno.test("the schema accepts every valid snapshot", () => {
+Deno.test("the JSON schema accepts every valid snapshot", () => {
   fc.assert(fc.property(SNAPSHOTS, (snapshot) => {
     assert(SCHEMA(snapshot), JSON.stringify(SCHEMA.errors));
     assertEquals(verdict(snapshot), "");
@@ -64,7 +64,7 @@ const REPLACEMENTS: readonly unknown[] = [
   ...[[], {}, [0], { a: 1 }, "2026-99-99T00:00:00Z"],
 ];
 
-Deno.test("the schema and the validator agree on snapshots with one field changed", () => {
+Deno.test("validateSnapshot() and the JSON schema agree on snapshots with one changed field", () => {
   const seen = { accepted: 0, refused: 0, beyond: 0 };
   const changes = fc.tuple(SNAPSHOTS, fc.nat(), fc.nat(REPLACEMENTS.length), fc.boolean());
   const property = fc.property(changes, ([snapshot, place, replacement, add]) => {
@@ -87,7 +87,7 @@ Deno.test("the schema and the validator agree on snapshots with one field change
   assert(Object.values(seen).every((count) => count > 30), JSON.stringify(seen));
 });
 
-Deno.test("the schema has the constants of the code", () => {
+Deno.test("the JSON schema has the constants of the code", () => {
   assertEquals(schema.properties.format.const, SNAPSHOT_FORMAT);
   assertEquals(schema.properties.version.const, SNAPSHOT_VERSION);
   const { description, items } = schema.$defs.timeline.properties.action;

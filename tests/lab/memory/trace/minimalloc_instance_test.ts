@@ -1,4 +1,4 @@
-// Instances of minimalloc become traces whose blocks live as the rows say.
+// Instances of minimalloc as traces.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
@@ -25,7 +25,7 @@ function refusal(text: string): string {
   return error.message.slice("Cannot read the minimalloc instance i as ".length);
 }
 
-Deno.test("readMinimallocInstance() frees at a time before it allocates then", () => {
+Deno.test("readMinimallocInstance() frees before it allocates at each time", () => {
   // In order of time: b1, b3, b5 begin at 0; b1 ends at 3, where b2 begins; b2 and b3 end at 9,
   // where b4 begins; b4 and b5 end at 21. Blocks are numbered as they are allocated.
   assertEquals(
@@ -63,11 +63,11 @@ Deno.test("readMinimallocInstance() reads older column names, alignments and oth
   ]);
 });
 
-Deno.test("readMinimallocInstance() keeps alive at each time what the rows say", () => {
+Deno.test("readMinimallocInstance() keeps exactly the buffers of each time alive", () => {
   const buffer = fc.record({ lower: fc.nat(20), length: fc.integer({ min: 1, max: 9 }) });
   fc.assert(fc.property(fc.array(buffer, { maxLength: 30 }), (buffers) => {
     const rows = buffers.map(({ lower, length }, index) =>
-      // The size tells which buffer it is.
+      // The size identifies the buffer.
       `${index},${lower},${lower + length},${index}\n`
     );
     const { events } = readMinimallocInstance(`id,lower,upper,size\n${rows.join("")}`, "i");
@@ -89,7 +89,7 @@ Deno.test("readMinimallocInstance() keeps alive at each time what the rows say",
   }));
 });
 
-Deno.test("readMinimallocInstance() names the line and the column of what is wrong", () => {
+Deno.test("readMinimallocInstance() names the line and the column of an error", () => {
   const header = "id,lower,upper,size\n";
   const cases: readonly (readonly [string, string])[] = [
     [`${header}b1,0,3,4\nb1,0,3,4\n`, 'line 3: id must name one row only: it is "b1"'],

@@ -1,4 +1,4 @@
-// Every kind of file is recognised by how it begins, and what is none of them is told so.
+// Files of all supported formats as traces.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import type { MemorySnapshot } from "../../../../src/lab/memory/snapshot/memory_snapshot.ts";
@@ -7,7 +7,7 @@ import { readTrace } from "../../../../src/lab/memory/trace/read_trace.ts";
 import { traceOfSnapshot } from "../../../../src/lab/memory/trace/snapshot_trace.ts";
 import { TraceError } from "../../../../src/lab/memory/trace/trace_error.ts";
 
-/** A snapshot with a timeline of the columns that matter to a trace. */
+/** A snapshot with a timeline of the given columns. */
 function snapshotOf(
   rows: readonly (readonly [action: number, address: number, bytes: number, stream: number])[],
   live: readonly (readonly [offset: number, bytes: number])[] = [],
@@ -64,7 +64,7 @@ Deno.test("readTrace() recognises every kind of file", () => {
   assertEquals(first, { kind: "allocate", block: 0, bytes: 2048, stream: 0 });
 });
 
-Deno.test("readTrace() tells what a file must be that is none of these", () => {
+Deno.test("readTrace() lists the supported formats for an unknown one", () => {
   for (const text of ["", "hello", "[]", "a 0 1 0\n", "id,lower,size\n1,2,3\n", "\u0000"]) {
     const error = assertThrows(() => readTrace(text, "t"), TraceError);
     assert(
@@ -80,12 +80,12 @@ Deno.test("readTrace() tells what a file must be that is none of these", () => {
     TraceError,
     "Cannot read trace t as the file must be UTF-8 text",
   );
-  // What begins as one kind is judged as that kind.
+  // The first line determines the errors too.
   assertThrows(() => readTrace("gridstride memory trace 9\n", "t"), TraceError, "line 1: it must");
   assertThrows(() => readTrace("{}", "t"), SnapshotError, "format must be");
 });
 
-Deno.test("a first line of a million columns is refused before it is looked through", () => {
+Deno.test("readTrace() refuses a first line of a million columns", () => {
   const names = Array.from({ length: 1e6 }, (_, index) => `c${index}`).join(",");
   for (const first of ["Thread,Time,Action,Pointer,Size,Stream", "id,lower,upper,size"]) {
     const { message } = assertThrows(() => readTrace(`${first},${names}\n1\n`, "t"), TraceError);
@@ -93,7 +93,7 @@ Deno.test("a first line of a million columns is refused before it is looked thro
   }
 });
 
-Deno.test("traceOfSnapshot() plays the timeline, what was there before first", () => {
+Deno.test("traceOfSnapshot() plays the timeline after the earlier blocks", () => {
   const { events } = traceOfSnapshot(
     snapshotOf([
       [RESERVE, 4096, 8192, -1],
@@ -118,13 +118,13 @@ Deno.test("traceOfSnapshot() plays the timeline, what was there before first", (
     { kind: "allocate", block: 3, bytes: 32, stream: 0 },
     { kind: "synchronize", stream: 1 },
     { kind: "free", block: 2 },
-    // An empty block cannot be told from others.
+    // Blocks of 0 bytes have no address.
     { kind: "allocate", block: 4, bytes: 0, stream: 1 },
     { kind: "free", block: 4 },
   ]);
 });
 
-Deno.test("traceOfSnapshot() refuses a timeline that is missing or contradicts itself", () => {
+Deno.test("traceOfSnapshot() refuses a missing or contradictory timeline", () => {
   const refused = (snapshot: MemorySnapshot) =>
     assertThrows(() => traceOfSnapshot(snapshot, "t"), TraceError).message;
   assertEquals(

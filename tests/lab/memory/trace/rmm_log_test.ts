@@ -1,5 +1,4 @@
-// Logs of RMM become traces, in all the headers that RMM has written, and what is wrong with one is
-// told with its line and column.
+// RMM logs with the headers of all its versions.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { isRmmLog, readRmmLog } from "../../../../src/lab/memory/trace/allocator_logs.ts";
@@ -59,7 +58,7 @@ Deno.test("readRmmLog() gives every empty allocation, of the null pointer, its o
   assertEquals(readRmmLog(HEADER, "log").events, []);
 });
 
-Deno.test("readRmmLog() names the line and the column of what is wrong", () => {
+Deno.test("readRmmLog() names the line and the column of an error", () => {
   const row = (action: string, pointer = "0x10", size = "8", stream = "0") =>
     `1,0:0:0,${action},${pointer},${size},${stream}\n`;
   const cases: readonly (readonly [string, string])[] = [

@@ -1,5 +1,4 @@
-// The text format of traces: what is written is read again, and whatever is wrong with a file is
-// told with its line.
+// The text format of traces.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
@@ -73,7 +72,7 @@ function eventsOf(choices: readonly (readonly [number, number])[]): readonly Tra
   return builder.build("", "").events;
 }
 
-Deno.test("every trace that keeps the rules survives being written and read", () => {
+Deno.test("parseTrace() reads every valid trace that formatTrace() writes", () => {
   const choice = fc.tuple(fc.nat(6), fc.nat({ max: Number.MAX_SAFE_INTEGER }));
   fc.assert(fc.property(fc.array(choice, { maxLength: 60 }), (choices) => {
     const trace = { name: "x", description: "d", events: eventsOf(choices) };
@@ -81,7 +80,7 @@ Deno.test("every trace that keeps the rules survives being written and read", ()
   }));
 });
 
-Deno.test("parseTrace() refuses a file that was cut short, wherever that was", () => {
+Deno.test("parseTrace() refuses a file truncated at any place", () => {
   // Only the last newline may be missing.
   for (let length = 0; length < EXAMPLE.length - 1; length++) {
     assertThrows(() => parseTrace(EXAMPLE.slice(0, length), "t"), TraceError);
@@ -98,7 +97,7 @@ Deno.test("parseTrace() refuses a file that was cut short, wherever that was", (
   );
 });
 
-Deno.test("parseTrace() names the line and what is wrong with it", () => {
+Deno.test("parseTrace() names the line and the offence", () => {
   const cases: readonly (readonly [string, string])[] = [
     ["a 0 1 0\na 0 1 0\n", "line 3: block 0 was allocated before"],
     [
@@ -148,7 +147,7 @@ Deno.test("parseTrace() names the line and what is wrong with it", () => {
   }
 });
 
-Deno.test("parseTrace() refuses what does not begin as a trace", () => {
+Deno.test("parseTrace() refuses another first line", () => {
   for (
     const text of ["", "\n", "gridstride memory trace 2\nend 0\n", " gridstride memory trace 1"]
   ) {
@@ -156,7 +155,7 @@ Deno.test("parseTrace() refuses what does not begin as a trace", () => {
   }
 });
 
-Deno.test("formatTrace() refuses events that could not be read again", () => {
+Deno.test("formatTrace() refuses invalid events", () => {
   const refused = (event: unknown) => {
     const trace = { name: "t", description: "", events: [event as TraceEvent] };
     const error = assertThrows(() => formatTrace(trace), TraceError);
