@@ -192,7 +192,7 @@ export {
   diagnosticText,
 } from "./src/launch/compile/compile_error.ts";
 export { CompilerUnavailableError } from "./src/launch/compile/compiler_unavailable_error.ts";
-export type { Dimensions, LaunchConfig } from "./src/launch/launch_config.ts";
+export type { LaunchConfig } from "./src/launch/launch_config.ts";
 export type { KernelParameter, KernelSignature } from "./src/launch/signature/signature.ts";
 export type { ScalarType, VectorType } from "./src/launch/signature/c_types.ts";
 export { readStructs } from "./src/launch/source/structs.ts";
@@ -207,41 +207,17 @@ export {
   type StructType,
   type StructTypes,
 } from "./src/launch/signature/struct_type.ts";
-export { KernelProfile, type KernelTiming } from "./src/launch/kernel_profile.ts";
+export { type KernelTimes, timeKernel } from "./src/launch/kernel_timing.ts";
 export {
-  type KernelTimes,
-  timeKernel,
-  type TimeKernelOptions,
-} from "./src/launch/kernel_timing.ts";
-export {
-  type BlockConfig,
-  type BlockLimits,
   type Occupancy,
   occupancy,
-  type OccupancyLimiter,
+  occupancyLimits,
   occupancyOf,
-  type OccupyingKernel,
-} from "./src/launch/occupancy.ts";
-export type { OccupancyLimits, OccupancyUsage } from "./src/launch/block_limits.ts";
-export { type DeviceLimits, occupancyLimits } from "./src/launch/occupancy_limits.ts";
-export {
-  type BlockSizeOptions,
-  type BlockSizeUsage,
-  type PotentialBlockSize,
   potentialBlockSize,
-} from "./src/launch/block_size.ts";
-export type { LaunchPlan, ThreeExtents } from "./src/launch/launch_plan.ts";
-export type {
-  BlockShape,
-  Coverage,
-  ElementProblem,
-  FastAxis,
-  LaunchProblem,
-  PlaneProblem,
-  PlanOptions,
-  ProductProblem,
-  ProductTile,
-} from "./src/launch/launch_problem.ts";
+} from "./src/launch/occupancy.ts";
+export type { OccupancyLimits, OccupancyUsage } from "./src/launch/occupancy_rules.ts";
+export type { LaunchPlan } from "./src/launch/launch_plan.ts";
+export type { LaunchProblem } from "./src/launch/launch_problem.ts";
 export type {
   KernelArgument,
   KernelArguments,
@@ -265,9 +241,8 @@ export { type KernelSource, warmUpKernels, type WarmUpReport } from "./src/devic
 export { type KernelCacheEntry, listKernelCache } from "./src/launch/cache/kernel_cache_list.ts";
 export type { KernelCacheTotal } from "./src/launch/cache/cache_store.ts";
 export type { HistogramOptions } from "./src/kernels/histogram.ts";
-export type { ScaleOptions } from "./src/kernels/elementwise.ts";
 export type { FloatingDType, NumericDType } from "./src/kernels/operands.ts";
-export type { MomentsOptions, SumDType } from "./src/kernels/reduction.ts";
+export type { SumDType } from "./src/kernels/reduction.ts";
 
 // Errors
 export {

@@ -3,9 +3,12 @@
  * the JIT. The goal is 200 ns a call, with the advice not read.
  */
 
-import { potentialBlockSize } from "../src/launch/block_size.ts";
-import { occupancy, occupancyOf } from "../src/launch/occupancy.ts";
-import { occupancyLimits } from "../src/launch/occupancy_limits.ts";
+import {
+  occupancy,
+  occupancyLimits,
+  occupancyOf,
+  potentialBlockSize,
+} from "../src/launch/occupancy.ts";
 import { device } from "./support/bench_device.ts";
 import { measure } from "./support/measure.ts";
 

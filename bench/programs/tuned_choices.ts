@@ -4,20 +4,16 @@
  * twice to show the noise. Prints a row for each kernel and size as JSON.
  */
 
-import {
-  configureKernelCache,
-  type DeviceBuffer,
-  type NumericDType,
-  openDevice,
-} from "../../mod.ts";
-import { TUNED_ELEMENTWISE } from "../../src/kernels/elementwise.ts";
-import { TUNED_REDUCTIONS } from "../../src/kernels/reduction_launch.ts";
+import { configureKernelCache, type DeviceBuffer, openDevice } from "../../mod.ts";
 import { autotune, tuneKernels } from "../../src/lab/tuning/mod.ts";
-import { TUNABLE_OPERATIONS } from "../../src/lab/tuning/tunable_operations.ts";
-import { makeOperands } from "../../src/lab/tuning/tuning_operands.ts";
-import { LaunchTimer } from "../../src/lab/tuning/launch_timer.ts";
-import { roundOrder } from "../../src/lab/tuning/round_order.ts";
-import { median } from "../../src/lab/tuning/sample_statistics.ts";
+import {
+  operandsOf,
+  OPERATIONS,
+  setTunedLaunch,
+  tunedLauncher,
+} from "../../src/lab/tuning/kernel_tuning.ts";
+import { roundOrder } from "../../src/lab/tuning/race.ts";
+import { LaunchTimer, median } from "../../src/launch/kernel_timing.ts";
 import type { TunedRow } from "../report/tuned_choices.ts";
 
 /** Launches of each that are timed. */
@@ -31,12 +27,12 @@ configureKernelCache({ directory: `${cache}/kernels` });
 
 /** Times the choice and, twice, what it is compared with, in turn. */
 async function compare(untuned: () => void, tuned: () => void, restore: DeviceBuffer[] = []) {
-  using timer = new LaunchTimer(device.stream, restore, true);
+  using timer = new LaunchTimer(device.stream, true, restore);
   const launches = [untuned, tuned, untuned];
   const times: number[][] = [[], [], []];
   for (let round = 0; round < ROUNDS; round++) {
     for (const index of roundOrder(launches.length, round)) {
-      times[index]!.push(await timer.time(launches[index]!));
+      times[index]!.push(1000 * (await timer.time(launches[index]!))[0]!);
     }
   }
   const [first, chosen, second] = times.map(median) as [number, number, number];
@@ -47,19 +43,17 @@ async function ownKernels(): Promise<TunedRow[]> {
   const rows: TunedRow[] = [];
   for (const { operation, kernel, elements } of await tuneKernels(device, { sizes: SIZES })) {
     using owned = new DisposableStack();
-    const dtype: NumericDType = "float32";
-    const operands = makeOperands(device.context, dtype, elements, device.stream, owned);
-    const tunable = TUNABLE_OPERATIONS[operation];
-    const of = tunable.kernelFor(operands.x).kernel;
-    const table = tunable.kind === "elementwise" ? TUNED_ELEMENTWISE : TUNED_REDUCTIONS;
-    const chosen = table.of(of, elements);
-    const run = (parameters: typeof chosen) => () => {
-      table.set(of, elements, parameters as never);
+    const operands = operandsOf(device.context, "float32", elements, device.stream, owned);
+    const tunable = OPERATIONS[operation];
+    const of = tunable.kernelOf(device.context, "float32");
+    const chosen = tunedLauncher(of, elements);
+    const run = (launcher: typeof chosen) => () => {
+      setTunedLaunch(of, elements, launcher);
       tunable.run(operands);
     };
     const compared = await compare(run(undefined), run(chosen));
     rows.push({ kernel, elements, ...compared, kept: chosen === undefined });
-    table.set(of, elements, chosen as never);
+    setTunedLaunch(of, elements, chosen);
   }
   return rows;
 }

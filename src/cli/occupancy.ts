@@ -5,7 +5,6 @@
  */
 
 import {
-  type BlockLimits,
   capabilityLimits,
   type CompiledImage,
   compileImage,
@@ -156,7 +155,7 @@ async function compiledFigures(
   );
 }
 
-const RESOURCES: readonly (readonly [keyof BlockLimits, string])[] = [
+const RESOURCES: readonly (readonly [keyof Occupancy["limits"], string])[] = [
   ["warps", "warps"],
   ["blocks", "blocks"],
   ["registers", "registers"],
@@ -167,7 +166,7 @@ const RESOURCES: readonly (readonly [keyof BlockLimits, string])[] = [
 function limitTable(result: Occupancy, usage: OccupancyUsage, limits: OccupancyLimits): string {
   const shared = formatBytes(usage.staticSharedMemory + usage.dynamicSharedMemory);
   const reserved = limits.reservedSharedMemoryPerBlock;
-  const used: Record<keyof BlockLimits, string> = {
+  const used: Record<keyof Occupancy["limits"], string> = {
     warps: String(Math.ceil(usage.threadsPerBlock / limits.warpSize)),
     blocks: "1",
     registers: `${usage.registersPerThread} a thread`,

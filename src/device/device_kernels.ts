@@ -6,18 +6,10 @@
 
 import { requireInstance } from "../ffi/arguments.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
-import { add, axpy, fill, multiply, scale, type ScaleOptions } from "../kernels/elementwise.ts";
+import { add, axpy, fill, multiply, scale } from "../kernels/elementwise.ts";
 import { histogram, type HistogramOptions } from "../kernels/histogram.ts";
 import type { FloatingDType, NumericDType } from "../kernels/operands.ts";
-import {
-  max,
-  mean,
-  min,
-  moments,
-  type MomentsOptions,
-  sum,
-  type SumDType,
-} from "../kernels/reduction.ts";
+import { max, mean, min, moments, sum, type SumDType } from "../kernels/reduction.ts";
 import type { Kernel } from "../launch/kernel.ts";
 import { builtInKernel, builtInKernelNames } from "../launch/kernel_library.ts";
 import type { ReadableSignature } from "../launch/signature/signature_types.ts";
@@ -139,7 +131,7 @@ export class DeviceKernels {
     x: DeviceBuffer<D>,
     factor: number,
     out: DeviceBuffer<D>,
-    options?: ScaleOptions,
+    options?: StreamChoice & { readonly offset?: number },
   ): void {
     scale(x, factor, out, options);
   }
@@ -230,7 +222,7 @@ export class DeviceKernels {
   moments<D extends NumericDType>(
     x: DeviceBuffer<D>,
     out: DeviceBuffer<FloatingDType>,
-    options?: MomentsOptions,
+    options?: StreamChoice & { readonly correction?: number },
   ): void {
     moments(x, out, options);
   }

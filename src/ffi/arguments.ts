@@ -69,3 +69,27 @@ export function refuseOption(
     `Cannot ${action} as options.${name} must be ${allowed}: it is ${describeValue(value)}`,
   );
 }
+
+/**
+ * Refuses anything but an integer of a range.
+ *
+ * @param name The argument, as the error message names it.
+ * @param action The caller's action, as the error message names it.
+ * @throws {TypeError} If it is no number.
+ * @throws {RangeError} If it is another number.
+ */
+export function requireInteger(
+  value: unknown,
+  name: string,
+  action: string,
+  min = 0,
+  max: number = Number.MAX_SAFE_INTEGER,
+): asserts value is number {
+  if (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) return;
+  const ErrorClass = typeof value === "number" ? RangeError : TypeError;
+  throw new ErrorClass(
+    `Cannot ${action} as ${name} must be an integer in ${min}..${max}: it is ${
+      describeValue(value)
+    }`,
+  );
+}

@@ -10,9 +10,9 @@ import type { DeviceBuffer } from "../memory/device_buffer.ts";
 import { bytesPerElement, cTypeOf, type DType, type ElementOf } from "../memory/dtype.ts";
 import { elementBits } from "../memory/element_bits.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
-import { launchGeometry } from "../launch/launch_geometry.ts";
 import { KernelFamily } from "../launch/kernel_library.ts";
 import type { KernelArgument } from "../launch/signature/signature_types.ts";
+import { elementwiseLaunch } from "./launch_choice.ts";
 import {
   FLOATING_DTYPES,
   type FloatingDType,
@@ -25,36 +25,17 @@ import {
   requireNoPartialOverlap,
   requireSameDType,
 } from "./operands.ts";
-import { TunedParameters } from "./tuned_parameters.ts";
 
-/** The element type of each width by whose bits every other type of that width is filled. */
+/** The element type that fills all types of its width, bit by bit. */
 const FILL_DTYPES = { 1: "uint8", 2: "int16", 4: "uint32", 8: "int64" } as const;
 
-/** The element types whose bits are filled. */
+/** The element types with a fill kernel. */
 export type FillDType = (typeof FILL_DTYPES)[keyof typeof FILL_DTYPES];
 
-/** The element type by whose bits a type is filled. */
+/** The element type with the fill kernel of a type. */
 export function fillDType(dtype: DType): FillDType {
   return FILL_DTYPES[bytesPerElement(dtype)];
 }
-
-/**
- * Steps of a thread. One keeps enough bytes in flight already; with two, and a block's share close
- * together, the host device is as fast as with one, and many times as fast as with more, whose
- * addresses displace each other in a processor's cache.
- */
-export const STEPS_PER_THREAD = 2;
-
-/** What tuning chooses for elementwise kernels. */
-export interface ElementwiseParameters {
-  /** Threads of a block. */
-  readonly block: number;
-  /** Most steps of a thread. */
-  readonly stepsPerThread: number;
-}
-
-/** What was chosen for those that were tuned. */
-export const TUNED_ELEMENTWISE: TunedParameters<ElementwiseParameters> = new TunedParameters();
 
 /** The kernels of an elementwise operation. */
 export class Elementwise<D extends DType> extends KernelFamily<D> {
@@ -85,12 +66,7 @@ export class Elementwise<D extends DType> extends KernelFamily<D> {
     const stream = streamFor(context, options.stream);
     if (length === 0) return;
     const kernel = this.of(context, dtype);
-    const elementsPerThread = this.elementsPerThread(dtype);
-    const tuned = TUNED_ELEMENTWISE.of(kernel, length);
-    const work = tuned === undefined
-      ? { elements: length, elementsPerThread, stepsPerThread: STEPS_PER_THREAD }
-      : { elements: length, elementsPerThread, ...tuned };
-    const { grid, block } = launchGeometry(kernel, work);
+    const { grid, block } = elementwiseLaunch(kernel, length, this.elementsPerThread(dtype));
     kernel.launch({ grid, block, stream }, ...kernelArguments);
   }
 }
@@ -222,16 +198,11 @@ export function multiply<D extends NumericDType>(
   binary("multiply", x, y, out, options);
 }
 
-/** Options of {@linkcode scale}. */
-export interface ScaleOptions extends StreamChoice {
-  /** What is added after scaling; 0 by default. */
-  readonly offset?: number;
-}
-
 /**
  * Enqueues `out = factor * x + offset` with one rounding.
  *
  * @param out May be `x`.
+ * @param options `offset` is added after scaling; 0 by default.
  * @throws {TypeError} If element types or devices differ, or are not floating point.
  * @throws {RangeError} If lengths differ, or `out` overlaps `x` without being it.
  */
@@ -239,7 +210,7 @@ export function scale<D extends FloatingDType>(
   x: DeviceBuffer<D>,
   factor: number,
   out: DeviceBuffer<D>,
-  options: ScaleOptions = {},
+  options: StreamChoice & { readonly offset?: number } = {},
 ): void {
   requireBuffers("scale", { x, out });
   requireObject(options, "options", "scale");

@@ -1,5 +1,5 @@
 /**
- * Histogram: how many elements fall into each of equally wide bins.
+ * Histograms: the number of elements in each of equally wide bins.
  *
  * @module
  */
@@ -12,6 +12,7 @@ import type { StreamChoice } from "../memory/buffer_options.ts";
 import type { DeviceBuffer } from "../memory/device_buffer.ts";
 import { cTypeOf } from "../memory/dtype.ts";
 import { fill } from "./elementwise.ts";
+import { HISTOGRAM_STEP_BYTES, reductionLaunch } from "./launch_choice.ts";
 import {
   NUMERIC_DTYPES,
   type NumericDType,
@@ -20,7 +21,6 @@ import {
   requireDType,
   requireNoOverlap,
 } from "./operands.ts";
-import { HISTOGRAM_STEP_BYTES, reductionLaunch } from "./reduction_launch.ts";
 
 function histogramKernels(memory: string): KernelFamily<NumericDType> {
   return new KernelFamily((dtype) =>
@@ -40,7 +40,7 @@ export const HISTOGRAM: Readonly<Record<"shared" | "global", KernelFamily<Numeri
 export interface HistogramOptions extends StreamChoice {
   /** The lower edge of the first bin. */
   readonly low: number;
-  /** The upper edge of the last bin, which belongs to it. */
+  /** The upper edge of the last bin, inclusive. */
   readonly high: number;
 }
 
@@ -75,20 +75,8 @@ export function histogram<D extends NumericDType>(
   const shared = bytes <= x.context.info.sharedMemoryPerBlock;
   const kernel = HISTOGRAM[shared ? "shared" : "global"].of(x.context, x.dtype);
   const { grid, block } = reductionLaunch(kernel, x, HISTOGRAM_STEP_BYTES);
-  kernel.launch(
-    {
-      grid,
-      block,
-      sharedMemory: shared ? bytes : 0,
-      stream,
-    },
-    x,
-    counts,
-    counts.length,
-    low,
-    high,
-    x.length,
-  );
+  const config = { grid, block, sharedMemory: shared ? bytes : 0, stream };
+  kernel.launch(config, x, counts, counts.length, low, high, x.length);
 }
 
 function requireBins(elements: number, bins: number, low: number, high: number): void {

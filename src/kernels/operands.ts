@@ -1,5 +1,5 @@
 /**
- * What operations check of their buffers before anything is launched.
+ * Checks of the operands of operations.
  *
  * @module
  */
@@ -47,13 +47,13 @@ export const FLOATING_DTYPES: readonly FloatingDType[] = [
   "bfloat16",
 ];
 
-/** Whether an element type is floating point. */
+/** Checks whether an element type is floating point. */
 export function isFloating(dtype: DType): dtype is FloatingDType {
   return (FLOATING_DTYPES as readonly DType[]).includes(dtype);
 }
 
 /**
- * Refuses operands that are no buffers, or not any more.
+ * Refuses operands that are no buffers or are disposed.
  *
  * @param operands The operands by their names.
  * @throws {TypeError} If one is something else.
@@ -67,14 +67,14 @@ export function requireBuffers(
     requireInstance(buffer, DeviceBuffer, name, operation);
     if (buffer.disposed) {
       throw new TypeError(
-        `Cannot ${operation} as ${name} must be a buffer that has its memory: it is disposed`,
+        `Cannot ${operation} as ${name} must be a live buffer: it is disposed`,
       );
     }
   }
 }
 
 /**
- * Refuses a buffer whose element type an operation does not have.
+ * Refuses a buffer of another element type than the allowed ones.
  *
  * @throws {TypeError} If the element type is not among the allowed ones.
  */
@@ -153,8 +153,8 @@ function bytesApart(one: DeviceBuffer, other: DeviceBuffer): string {
 }
 
 /**
- * Refuses an output that shares some but not all of its elements with an input: every element
- * would be read before or after it is written, and nobody knows which. Exactly in place is fine.
+ * Refuses an output that shares some but not all of its elements with an input: elements would be read
+ * before or after they are written, in no order. Exactly in place is allowed.
  *
  * @throws {RangeError} If the two overlap without being the same range.
  */

@@ -1,7 +1,7 @@
 /**
  * Reductions: sum, mean, minimum, maximum, variance. Each is two launches on one stream: every
  * block reduces a share to one partial result, then one block reduces the partial results, always
- * in the same order, so that the same launch gives the same bits. Tuning may choose another number of
+ * in the same order. The same launch gives the same bits. Tuning may choose another number of
  * blocks, and with it another order of sums.
  *
  * @module
@@ -11,12 +11,12 @@ import { requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceMemory } from "../launch/signature/device_memory.ts";
 import type { Kernel } from "../launch/kernel.ts";
-import type { KernelFamily } from "../launch/kernel_library.ts";
+import { KernelFamily } from "../launch/kernel_library.ts";
 import type { KernelArgument } from "../launch/signature/signature_types.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import type { StreamChoice } from "../memory/buffer_options.ts";
 import type { DeviceBuffer } from "../memory/device_buffer.ts";
-import { bytesPerElement, type DType } from "../memory/dtype.ts";
+import { bytesPerElement, cTypeOf, type DType } from "../memory/dtype.ts";
 import { workspaceAddress } from "../memory/workspace.ts";
 import type { Stream } from "../stream/stream.ts";
 import {
@@ -31,22 +31,68 @@ import {
   requireLength,
   requireSameDType,
 } from "./operands.ts";
-import {
-  accumulatorOf,
-  EXTREMUM,
-  INTEGER_MEAN_FINAL,
-  INTEGER_SUM_FINAL,
-  MOMENTS_FINAL,
-  MOMENTS_PARTIAL,
-  SUM_FINAL,
-  SUM_PARTIAL,
-} from "./reduction_kernels.ts";
-import { REDUCTION_BLOCK, REDUCTION_STEP_BYTES, reductionLaunch } from "./reduction_launch.ts";
+import { REDUCTION_BLOCK, REDUCTION_STEP_BYTES, reductionLaunch } from "./launch_choice.ts";
 
-/** The element type that sums of a type have: exact for integers, wide for floats. */
+/** The element type of the sums of a type: exact for integers, wide for floats. */
 export type SumDType<D extends NumericDType> = D extends FloatingDType ? FloatingDType : "int64";
 
-/** One operation under way. */
+/** The element type of the partial sums of a type: exact for integers, wide for floats. */
+function accumulatorOf(dtype: NumericDType): "float64" | "int64" {
+  return isFloating(dtype) ? "float64" : "int64";
+}
+
+/** Sums: one partial result of the accumulator's type per block. */
+export const SUM_PARTIAL: KernelFamily<NumericDType> = new KernelFamily((dtype) =>
+  `sum_partial_${dtype}(const ${cTypeOf(dtype)}* x, ${
+    cTypeOf(accumulatorOf(dtype))
+  }* partials, unsigned long long n)`
+);
+
+/** The sum of floating-point partial sums, times a factor. */
+const SUM_FINAL = new KernelFamily<FloatingDType>((dtype) =>
+  `sum_final_${dtype}(const double* partials, unsigned int count, double factor, ${
+    cTypeOf(dtype)
+  }* out)`
+);
+
+/** The sum of integer partial sums. */
+const INTEGER_SUM_FINAL = new KernelFamily<"int64">((dtype) =>
+  `sum_final_${dtype}(const long long* partials, unsigned int count, long long* out)`
+);
+
+/** The sum of integer partial sums, times a factor. */
+const INTEGER_MEAN_FINAL = new KernelFamily<FloatingDType>((dtype) =>
+  `mean_final_${dtype}(const long long* partials, unsigned int count, double factor, ${
+    cTypeOf(dtype)
+  }* out)`
+);
+
+function extremumKernels(operation: string): KernelFamily<NumericDType> {
+  return new KernelFamily((dtype) => {
+    const type = cTypeOf(dtype);
+    return `${operation}_partial_${dtype}(const ${type}* x, ${type}* partials, unsigned long long n)`;
+  });
+}
+
+/** Extrema: the partial results are reduced by the same kernel. */
+export const EXTREMUM: Readonly<Record<"min" | "max", KernelFamily<NumericDType>>> = {
+  min: extremumKernels("min"),
+  max: extremumKernels("max"),
+};
+
+/** Moments: count, mean and sum of squared deviations per block. */
+export const MOMENTS_PARTIAL: KernelFamily<NumericDType> = new KernelFamily((dtype) =>
+  `moments_partial_${dtype}(const ${cTypeOf(dtype)}* x, double* partials, unsigned long long n)`
+);
+
+/** Mean and variance of partial moments. */
+const MOMENTS_FINAL = new KernelFamily<FloatingDType>((dtype) =>
+  `moments_final_${dtype}(const double* partials, unsigned int count, double correction, ${
+    cTypeOf(dtype)
+  }* out)`
+);
+
+/** An operation in progress. */
 interface Reduction<D extends NumericDType> {
   readonly x: DeviceBuffer<D>;
   readonly stream: Stream;
@@ -165,7 +211,6 @@ export function mean<D extends NumericDType>(
   const reduction = begin("mean", SUM_PARTIAL, x, out, 1, options);
   requireDType("mean", "out", out, FLOATING_DTYPES);
   const memory = sumPartials(reduction);
-  // 0 / 0 is NaN, as it should be; 0 * Infinity would be too, but 1 / n says what is meant.
   const factor = x.length === 0 ? NaN : 1 / x.length;
   if (memory.dtype !== "int64") {
     sumFinal(reduction, memory, factor, out);
@@ -221,27 +266,21 @@ export function max<D extends NumericDType>(
   extremum("max", x, out, options);
 }
 
-/** Options of {@linkcode moments}. */
-export interface MomentsOptions extends StreamChoice {
-  /**
-   * What is taken from n in the variance's denominator: 1 (by default, as in PyTorch) estimates
-   * the variance of what `x` is a sample of, 0 (as in NumPy) is that of `x` itself.
-   */
-  readonly correction?: number;
-}
-
 /**
  * Enqueues `out = [mean, variance]` of `x` in one pass over it, by merging means and sums of
- * squared deviations (Chan, Golub and LeVeque 1983), so that large means cost no digits.
+ * squared deviations (Chan, Golub and LeVeque 1983); large means cost no digits.
  *
- * @param out Two elements of any floating-point type. The variance is NaN where n ≤ correction.
+ * @param out Two elements of any floating-point type. The variance is NaN if n ≤ correction.
+ * @param options `correction` is subtracted from n in the variance's denominator: 1 (by default, as
+ * in PyTorch) estimates the variance of the population that `x` is a sample of, 0 (as in NumPy) is
+ * the variance of `x` itself.
  * @throws {TypeError} If element types or devices do not fit.
  * @throws {RangeError} If the correction is negative or not a number.
  */
 export function moments<D extends NumericDType>(
   x: DeviceBuffer<D>,
   out: DeviceBuffer<FloatingDType>,
-  options: MomentsOptions = {},
+  options: StreamChoice & { readonly correction?: number } = {},
 ): void {
   requireObject(options, "options", "compute moments");
   const correction = options.correction ?? 1;

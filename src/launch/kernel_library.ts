@@ -19,7 +19,7 @@ export function builtInKernelNames(context: DeviceContext): string[] {
 }
 
 /**
- * A built-in kernel by its C signature, compared once with what was compiled.
+ * A built-in kernel by its C signature, compared once with the compiled one.
  *
  * @throws {SyntaxError} If the signature cannot be read.
  * @throws {TypeError} If there is no such kernel or its parameters differ.
@@ -41,18 +41,33 @@ export function builtInKernel<Signature extends string>(
   return kernel as unknown as Kernel<Signature>;
 }
 
+function loadBuiltIn(context: DeviceContext, text: string): Kernel {
+  const signature = parseSignature(text);
+  const id = findKernel(context.library, signature.name);
+  if (id === undefined) {
+    throw new TypeError(
+      `Cannot load kernel ${signature.name} as there is no built-in kernel of this name`,
+    );
+  }
+  const compiled = parseSignature(kernelDeclaration(context.library, id));
+  const difference = signatureDifference(compiled, signature);
+  if (difference !== undefined) {
+    throw new TypeError(`Cannot load kernel ${signature.name} as ${difference}`);
+  }
+  return new Kernel(context, id, signature);
+}
+
 /**
- * Built-in kernels that differ in one thing, such as `add_float32` and `add_float64` in their
- * element type. Operations find theirs in it by that thing: composing the signature at each call
- * would take several times as long as the launch.
+ * Built-in kernels that differ in one respect, such as `add_float32` and `add_float64` in their
+ * element type. Composing the signature in each call would take longer than the launch.
  *
- * @typeParam Variant What tells them apart.
+ * @typeParam Variant The respect.
  */
 export class KernelFamily<Variant extends string> {
   readonly #signatureOf: (variant: Variant) => string;
   readonly #kernels = new WeakMap<DeviceContext, Map<Variant, Kernel>>();
 
-  /** Takes what composes the signature of each. */
+  /** Takes a function that composes the signature of each. */
   constructor(signatureOf: (variant: Variant) => string) {
     this.#signatureOf = signatureOf;
   }
@@ -71,20 +86,4 @@ export class KernelFamily<Variant extends string> {
     }
     return kernel;
   }
-}
-
-function loadBuiltIn(context: DeviceContext, text: string): Kernel {
-  const signature = parseSignature(text);
-  const id = findKernel(context.library, signature.name);
-  if (id === undefined) {
-    throw new TypeError(
-      `Cannot load kernel ${signature.name} as there is no built-in kernel of this name`,
-    );
-  }
-  const compiled = parseSignature(kernelDeclaration(context.library, id));
-  const difference = signatureDifference(compiled, signature);
-  if (difference !== undefined) {
-    throw new TypeError(`Cannot load kernel ${signature.name} as ${difference}`);
-  }
-  return new Kernel(context, id, signature);
 }

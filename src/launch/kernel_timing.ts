@@ -1,39 +1,27 @@
 /**
- * How long a kernel takes on the device.
+ * Times launches by events on their stream.
  *
  * @module
  */
 
-import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { requireInstance, requireInteger, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
+import { setMemory } from "../ffi/native_memory.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
+import { DeviceBuffer } from "../memory/device_buffer.ts";
 import { Event } from "../stream/event.ts";
 import type { Stream } from "../stream/stream.ts";
 import { Kernel } from "./kernel.ts";
+import { builtInKernel } from "./kernel_library.ts";
 import type { LaunchConfig } from "./launch_config.ts";
-import { Level2Flush } from "./level2_flush.ts";
 import type { KernelArguments } from "./signature/signature_types.ts";
 import type { NoStructs, StructTypes } from "./signature/struct_type.ts";
 
-/** Options of {@linkcode timeKernel}. */
-export interface TimeKernelOptions {
-  /** Launches before the first that is timed: 0 to 1 million; 3 by default. */
-  readonly warmUp?: number;
-  /** Launches that are timed: 1 to 1 million; 20 by default. */
-  readonly repeats?: number;
-  /**
-   * Whether the level-2 cache is overwritten before each timed launch, so that it finds nothing of
-   * the one before; `true` by default. Where the device does not tell the size of that cache,
-   * nothing is.
-   */
-  readonly flushCache?: boolean;
-}
-
-/** How long the launches of a kernel took, in milliseconds on the device. */
+/** Times of the launches of a kernel, in milliseconds on the device. */
 export interface KernelTimes {
-  /** Of each launch, in order. */
+  /** The time of each launch, in order. */
   readonly times: readonly number[];
-  /** The middle one; of two, their mean. */
+  /** The middle one; the mean of the two middle ones of an even number. */
   readonly median: number;
   /** The mean. */
   readonly mean: number;
@@ -43,16 +31,20 @@ export interface KernelTimes {
   readonly most: number;
 }
 
-const MOST_LAUNCHES = 1_000_000;
-/** Launches whose events are waited for together. */
+const ACTION = "time a kernel";
+const MAX_LAUNCHES = 1_000_000;
+/** Launches between two waits. */
 const BATCH = 64;
 
 /**
- * Times launches of a kernel by events on its stream, one by one. The arguments are the same in
- * each, so that a kernel that adds to its output goes on adding.
+ * Times launches of a kernel by events on its stream, one by one. All launches have the same
+ * arguments: a kernel that adds to its output continues to add.
  *
  * @param config Grid, block, dynamic shared memory and stream, as in {@linkcode Kernel.launch}.
  * @param kernelArguments The arguments of each launch.
+ * @param options `warmUp` launches before the first timed one, 0 to 1 million, 3 by default;
+ * `repeats` timed launches, 1 to 1 million, 20 by default; `flushCache` overwrites the level-2 cache
+ * before each timed launch, `true` by default, if the device reports the size of that cache.
  * @throws {RangeError | TypeError} If an option, the configuration or an argument is wrong.
  * @throws {CudaError} If a launch fails.
  *
@@ -77,80 +69,133 @@ export async function timeKernel<
   kernel: Kernel<Signature, Structs>,
   config: LaunchConfig,
   kernelArguments: KernelArguments<Signature, Structs>,
-  options: TimeKernelOptions = {},
+  options: {
+    readonly warmUp?: number;
+    readonly repeats?: number;
+    readonly flushCache?: boolean;
+  } = {},
 ): Promise<KernelTimes> {
-  const action = "time a kernel";
-  requireInstance(kernel, Kernel, "kernel", action);
-  requireObject(config, "config", action);
-  requireObject(options, "options", action);
-  requireArguments(kernelArguments, action);
+  requireInstance(kernel, Kernel, "kernel", ACTION);
+  requireObject(config, "config", ACTION);
+  requireObject(options, "options", ACTION);
+  if (!Array.isArray(kernelArguments)) {
+    throw new TypeError(
+      `Cannot ${ACTION} as its arguments must be an array: they are ` +
+        describeValue(kernelArguments),
+    );
+  }
   const { warmUp = 3, repeats = 20, flushCache = true } = options;
-  requireCount("warmUp", warmUp, 0);
-  requireCount("repeats", repeats, 1);
-  const { context } = kernel;
-  const stream = streamFor(context, config.stream);
-  const launch = () => kernel.launch(config, ...kernelArguments);
-  using flush = new Level2Flush(stream, flushCache);
+  requireInteger(warmUp, "options.warmUp", ACTION, 0, MAX_LAUNCHES);
+  requireInteger(repeats, "options.repeats", ACTION, 1, MAX_LAUNCHES);
+  const args: KernelArguments<Signature, Structs> = kernelArguments;
+  const launch = () => kernel.launch(config, ...args);
+  using timer = new LaunchTimer(streamFor(kernel.context, config.stream), flushCache);
   for (let count = 0; count < warmUp; count++) launch();
   const times: number[] = [];
   while (times.length < repeats) {
-    const count = Math.min(BATCH, repeats - times.length);
-    times.push(...await timeBatch(stream, count, launch, () => flush.enqueue()));
+    times.push(...await timer.time(launch, Math.min(BATCH, repeats - times.length)));
   }
-  return timesOf(times);
-}
-
-async function timeBatch(
-  stream: Stream,
-  count: number,
-  launch: () => void,
-  prepare: () => void,
-): Promise<number[]> {
-  using stack = new DisposableStack();
-  const pairs: (readonly [Event, Event])[] = [];
-  for (let index = 0; index < count; index++) {
-    const start = stack.use(new Event(stream.context, { timing: true }));
-    const end = stack.use(new Event(stream.context, { timing: true }));
-    prepare();
-    start.record(stream);
-    launch();
-    end.record(stream);
-    pairs.push([start, end]);
-  }
-  await pairs.at(-1)![1].done();
-  return pairs.map(([start, end]) => end.elapsedSince(start));
-}
-
-function timesOf(times: readonly number[]): KernelTimes {
-  const sorted = times.toSorted((one, other) => one - other);
   return {
     times,
     median: median(times),
     mean: times.reduce((sum, time) => sum + time, 0) / times.length,
-    least: sorted[0]!,
-    most: sorted.at(-1)!,
+    least: times.reduce((one, other) => Math.min(one, other)),
+    most: times.reduce((one, other) => Math.max(one, other)),
   };
 }
 
-function requireArguments(values: unknown, action: string): void {
-  if (Array.isArray(values)) return;
-  throw new TypeError(
-    `Cannot ${action} as its arguments must be an array: they are ${describeValue(values)}`,
-  );
-}
-
-function requireCount(name: string, value: unknown, least: number): void {
-  if (Number.isInteger(value) && Number(value) >= least && Number(value) <= MOST_LAUNCHES) return;
-  const ErrorClass = typeof value === "number" ? RangeError : TypeError;
-  throw new ErrorClass(
-    `Cannot time a kernel as options.${name} must be an integer in ${least}..${MOST_LAUNCHES}: ` +
-      `it is ${describeValue(value)}`,
-  );
-}
-
-/** The middle one; of two, their mean. */
-function median(samples: readonly number[]): number {
+/** The middle sample; of an even number the mean of the two middle ones; NaN of none. */
+export function median(samples: readonly number[]): number {
   const sorted = samples.toSorted((one, other) => one - other);
   const middle = sorted.length / 2;
   return (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle) - 1]!) / 2;
+}
+
+const SPIN = "spin_float32(float* out, unsigned long long nanoseconds, float value)";
+
+/**
+ * Nanoseconds that the device is kept busy before a timed launch, longer than it takes to enqueue
+ * the launch. Otherwise the time would include the device's wait for it.
+ */
+const HEAD_START = 50_000;
+
+/** The level-2 cache is overwritten twice: it may keep the last written lines. */
+const FLUSHES = 2;
+
+/** Times launches on one stream by events, each on the same contents of its buffers. */
+export class LaunchTimer implements Disposable {
+  readonly #stream: Stream;
+  readonly #flush: DeviceBuffer<"uint8">;
+  readonly #kept:
+    readonly (readonly [buffer: DeviceBuffer<"uint8">, copy: DeviceBuffer<"uint8">])[];
+  readonly #keepBusy: () => void;
+  readonly #owned: DisposableStack;
+
+  /**
+   * Copies the buffers to restore, on the device and in the order of the stream.
+   *
+   * @param flushCache Whether to overwrite the level-2 cache before each launch. The host device has
+   * none, whatever its topology reports.
+   * @param restore Buffers that launches write to.
+   * @throws {OutOfMemoryError} If the device has no room for the copies.
+   */
+  constructor(stream: Stream, flushCache: boolean, restore: readonly DeviceBuffer[] = []) {
+    using stack = new DisposableStack();
+    const { context } = stream;
+    const allocate = (bytes: number) =>
+      stack.use(DeviceBuffer.allocate(context, "uint8", bytes, { stream }));
+    const isFlushed = flushCache && context.library.kind === "cuda";
+    this.#stream = stream;
+    this.#flush = allocate(isFlushed ? FLUSHES * (context.info.l2CacheSize ?? 0) : 0);
+    this.#kept = restore.filter(({ length }) => length > 0).map((buffer) => {
+      const bytes = buffer.as("uint8");
+      const copy = allocate(bytes.length);
+      copy.copyFrom(bytes, { stream });
+      return [bytes, copy] as const;
+    });
+    const spin = builtInKernel(context, SPIN);
+    const out = stack.use(DeviceBuffer.allocate(context, "float32", 1, { stream }));
+    this.#keepBusy = () => spin.launch({ grid: 1, block: 1, stream }, out, HEAD_START, 0);
+    this.#owned = stack.move();
+  }
+
+  /**
+   * Times launches, in milliseconds. Restores the buffers before each of them.
+   *
+   * @param launch Enqueues work on the stream.
+   * @param count The number of launches.
+   * @throws {CudaError} If the work fails; also errors of `launch`.
+   */
+  async time(launch: () => void, count = 1): Promise<number[]> {
+    using events = new DisposableStack();
+    const { context } = this.#stream;
+    const pairs = Array.from({ length: count }, () => {
+      const [start, end] = [0, 1].map(() => events.use(new Event(context, { timing: true })));
+      this.restore();
+      this.#overwriteCache();
+      this.#keepBusy();
+      start!.record(this.#stream);
+      launch();
+      end!.record(this.#stream);
+      return [start!, end!] as const;
+    });
+    await pairs.at(-1)![1].done();
+    return pairs.map(([start, end]) => end.elapsedSince(start));
+  }
+
+  /** Enqueues the restoration of the buffers. */
+  restore(): void {
+    for (const [buffer, copy] of this.#kept) buffer.copyFrom(copy, { stream: this.#stream });
+  }
+
+  #overwriteCache(): void {
+    const { length, address } = this.#flush;
+    const { context, id } = this.#stream;
+    if (length > 0) setMemory(context.library, context.ordinal, id, address, 0, 1, length);
+  }
+
+  /** Frees the copies; the buffers are not restored. */
+  [Symbol.dispose](): void {
+    this.#owned.dispose();
+  }
 }

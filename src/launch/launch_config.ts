@@ -1,28 +1,24 @@
 /**
- * How a kernel is launched — grid, block, dynamic shared memory, stream — and the check of it
- * against the limits of the device and of the kernel.
+ * Launch configurations: grid, block, dynamic shared memory and stream, and their validation against
+ * the limits of the device and of the kernel.
  *
  * @module
  */
 
-import type { Extents } from "../hardware/capability_limits.ts";
+import { requireInteger } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
+import type { KernelAttributes } from "../ffi/native_kernel.ts";
 import type { LaunchExtents } from "../ffi/native_kernel_launch.ts";
+import type { CapabilityLimits, Extents } from "../hardware/capability_limits.ts";
 import type { Stream } from "../stream/stream.ts";
 
-/** One, two or three extents, x first; those left out are 1. A number is x alone. */
-export type Dimensions =
-  | number
-  | readonly [x: number]
-  | readonly [x: number, y: number]
-  | readonly [x: number, y: number, z: number];
-
 /**
- * How a kernel is launched.
+ * The parameters of a launch. Extents are one to three integers, x first; missing ones are 1, and a
+ * number is x alone.
  *
  * @example
  * ```ts
- * import type { LaunchConfig } from "./launch_config.ts";
+ * import type { LaunchConfig } from "@gridstride/cuda";
  *
  * const tiled: LaunchConfig = { grid: [64, 64], block: [32, 8], sharedMemory: 32 * 33 * 4 };
  * console.log(tiled);
@@ -30,64 +26,80 @@ export type Dimensions =
  */
 export interface LaunchConfig {
   /** Blocks of the grid. */
-  readonly grid: Dimensions;
+  readonly grid: number | readonly [x: number, y?: number, z?: number];
   /** Threads of a block. */
-  readonly block: Dimensions;
+  readonly block: number | readonly [x: number, y?: number, z?: number];
   /** Dynamic shared memory of a block in bytes; 0 by default. */
   readonly sharedMemory?: number;
-  /** The stream; the device's default stream when absent. */
+  /** The stream; the device's default stream by default. */
   readonly stream?: Stream;
   /**
-   * Whether all blocks run at once, so that the grid can wait for itself: `this_grid().sync()` of
-   * cooperative groups. There are then only as many blocks as fit on the device.
+   * Whether all blocks run at once, which the grid needs to wait for itself: `this_grid().sync()` of
+   * cooperative groups. The grid then has no more blocks than fit on the device.
    */
   readonly cooperative?: boolean;
   /**
-   * Blocks of a cluster, which run at once and share their shared memory: 8 at most, and extents
-   * that divide those of the grid. From compute capability 9.0 on; the host device has none.
+   * Blocks of a cluster, which run at once and share their shared memory: at most 8, in extents that
+   * divide those of the grid. Needs compute capability 9.0; the host device has no clusters.
    */
-  readonly cluster?: Dimensions;
+  readonly cluster?: number | readonly [x: number, y?: number, z?: number];
 }
 
-/** Most blocks of a cluster that every device with clusters has: CUDA's portable size. */
-const MOST_IN_CLUSTER = 8;
+/** Blocks of a cluster on every device with clusters: CUDA's portable size. */
+const MAX_CLUSTER = 8;
+const MAX_CLUSTER_EXTENTS: Extents = { x: MAX_CLUSTER, y: MAX_CLUSTER, z: MAX_CLUSTER };
 
-/** What no field of a configuration is. */
+const MAX_EXTENTS: Extents = {
+  x: Number.MAX_SAFE_INTEGER,
+  y: Number.MAX_SAFE_INTEGER,
+  z: Number.MAX_SAFE_INTEGER,
+};
+
+/** Stands for a field that no configuration can have. */
 const NOTHING: unknown = Symbol();
 
-/** A list of extents whose length has been checked. */
-type ExtentList = readonly [number, number?, number?];
+/**
+ * Reads one to three positive integers.
+ *
+ * @throws {TypeError} If the value is neither a number nor a list of one to three numbers.
+ * @throws {RangeError} If an extent is no integer of its range.
+ */
+export function readExtents(
+  value: unknown,
+  name: string,
+  action: string,
+  max: Extents = MAX_EXTENTS,
+): Extents {
+  const list: readonly unknown[] = typeof value === "number" ? [value] : value as unknown[];
+  if (!Array.isArray(list) || list.length < 1 || list.length > 3) {
+    const actual = Array.isArray(list) ? `an array of ${list.length}` : describeValue(value);
+    throw new TypeError(
+      `Cannot ${action} as ${name} must be an integer or an array of 1 to 3 integers: it is ` +
+        actual,
+    );
+  }
+  const x: unknown = list[0];
+  const y: unknown = list.length > 1 ? list[1] : 1;
+  const z: unknown = list.length > 2 ? list[2] : 1;
+  requireInteger(x, `${name}.x`, action, 1, max.x);
+  requireInteger(y, `${name}.y`, action, 1, max.y);
+  requireInteger(z, `${name}.z`, action, 1, max.z);
+  return { x, y, z };
+}
 
 /** The limits of a device that bound a launch. */
-export interface LaunchLimits {
-  /** Most threads of a block. */
-  readonly maxThreadsPerBlock: number;
-  /** Most threads of a block in each dimension. */
-  readonly maxBlockDimensions: Extents;
-  /** Most blocks of a grid in each dimension. */
-  readonly maxGridDimensions: Extents;
-  /** Bytes of shared memory that a block may have without asking: 48 KiB. */
-  readonly sharedMemoryPerBlock: number;
-  /** Bytes of shared memory that a block may have at most. */
-  readonly sharedMemoryPerBlockOptIn: number;
-  /** Whether all blocks of a grid can be asked to run at once. */
-  readonly cooperativeLaunch?: boolean;
-  /** Whether blocks can be launched in clusters. */
-  readonly clusterLaunch?: boolean;
-}
+export type LaunchLimits = Pick<
+  CapabilityLimits,
+  | "maxThreadsPerBlock"
+  | "maxBlockDimensions"
+  | "maxGridDimensions"
+  | "sharedMemoryPerBlock"
+  | "sharedMemoryPerBlockOptIn"
+  | "cooperativeLaunch"
+  | "clusterLaunch"
+>;
 
-/** What the compiler made of a kernel, as far as it bounds a launch. */
-export interface KernelLimits {
-  /** Most threads of a block with the kernel's registers and launch bounds. */
-  readonly maxThreadsPerBlock: number;
-  /** Bytes of shared memory declared in the kernel. */
-  readonly staticSharedMemory: number;
-}
-
-/**
- * The numbers of a checked {@linkcode LaunchConfig}. One is kept per kernel and overwritten by
- * each launch, so that a launch allocates nothing.
- */
+/** The checked numbers of a {@linkcode LaunchConfig}; each launch of a kernel overwrites them. */
 export class LaunchShape implements LaunchExtents {
   /** Blocks in x. */
   gridX = 1;
@@ -108,51 +120,45 @@ export class LaunchShape implements LaunchExtents {
   /** The extents of a cluster: x + 256 y + 65536 z; 0 for none. */
   cluster = 0;
 
-  /** Most bytes of dynamic shared memory of a block. */
+  /** The limit of a block's dynamic shared memory in bytes. */
   readonly maxSharedMemory: number;
-  readonly #kernelName: string;
+  readonly #action: string;
   readonly #device: LaunchLimits;
-  readonly #maxBlock: Extents;
-  readonly #maxGrid: Extents;
   readonly #maxThreads: number;
-  readonly #maxLine: number;
   readonly #staticSharedMemory: number;
-  readonly #freeSharedMemory: number;
-  // What the configuration was, if it was good, simple and had one dimension; see isLast(). Before,
-  // and else, what none has. NaN would do, but then V8 made an object of every number that it
-  // compares with it.
-  /** The grid as it was given. */
-  lastGrid: unknown = NOTHING;
-  /** The block as it was given. */
-  lastBlock: unknown = NOTHING;
-  /** The shared memory as it was given, or left out. */
-  lastSharedMemory: unknown = NOTHING;
-  /** Whether all blocks run at once, as it was given, or left out. */
-  lastCooperative: unknown = NOTHING;
+  // The fields of the last configuration, if isLast() may compare with them; otherwise NOTHING.
+  #lastGrid: unknown = NOTHING;
+  #lastBlock: unknown = NOTHING;
+  #lastSharedMemory: unknown = NOTHING;
+  #lastCooperative: unknown = NOTHING;
 
   /**
    * Prepares for the launches of a kernel on a device.
    *
-   * @param kernelName How errors name the kernel.
-   * @throws {RangeError} If no launch can do, as the kernel declares too much shared memory.
+   * @param kernelName The kernel's name in errors.
+   * @throws {RangeError} If the kernel declares more shared memory than a block can have. nvcc
+   * rejects such a kernel; the compiler of the host device knows no limit.
    */
-  constructor(kernelName: string, device: LaunchLimits, kernel: KernelLimits) {
-    this.#kernelName = kernelName;
+  constructor(
+    kernelName: string,
+    device: LaunchLimits,
+    kernel: Pick<KernelAttributes, "maxThreadsPerBlock" | "staticSharedMemory">,
+  ) {
+    this.#action = `launch ${kernelName}`;
     this.#device = device;
-    this.#maxBlock = device.maxBlockDimensions;
-    this.#maxGrid = device.maxGridDimensions;
     this.#maxThreads = Math.min(device.maxThreadsPerBlock, kernel.maxThreadsPerBlock);
-    // Threads of a block that has no extent but x.
-    this.#maxLine = Math.min(this.#maxThreads, this.#maxBlock.x);
-    this.#staticSharedMemory = kernel.staticSharedMemory;
-    if (kernel.staticSharedMemory > device.sharedMemoryPerBlock) this.#refuseStaticSharedMemory();
+    const { staticSharedMemory } = kernel;
+    if (staticSharedMemory > device.sharedMemoryPerBlock) {
+      throw new RangeError(
+        `Cannot ${this.#action} as its declared shared memory must be at most ` +
+          `${device.sharedMemoryPerBlock} bytes: it is ${staticSharedMemory}. Only dynamic shared ` +
+          "memory can be larger",
+      );
+    }
+    this.#staticSharedMemory = staticSharedMemory;
     // Static and dynamic shared memory come out of the same space.
-    this.maxSharedMemory = Math.max(
-      0,
-      Math.max(device.sharedMemoryPerBlock, device.sharedMemoryPerBlockOptIn) -
-        kernel.staticSharedMemory,
-    );
-    this.#freeSharedMemory = device.sharedMemoryPerBlock - kernel.staticSharedMemory;
+    const most = Math.max(device.sharedMemoryPerBlock, device.sharedMemoryPerBlockOptIn);
+    this.maxSharedMemory = Math.max(0, most - staticSharedMemory);
   }
 
   /** Threads of a block. */
@@ -160,216 +166,102 @@ export class LaunchShape implements LaunchExtents {
     return this.blockX * this.blockY * this.blockZ;
   }
 
-  /**
-   * Whether the kernel must be allowed this much dynamic shared memory before it is launched:
-   * with its static shared memory it exceeds what a block has without asking.
-   */
+  /** Whether the kernel must opt in to this much shared memory before it is launched. */
   get needsSharedMemoryReserve(): boolean {
-    return this.sharedMemory > 0 && this.sharedMemory > this.#freeSharedMemory;
+    return this.sharedMemory > 0 &&
+      this.sharedMemory > this.#device.sharedMemoryPerBlock - this.#staticSharedMemory;
   }
 
   /**
-   * Whether a configuration says again what the last one did, which was good: launches of a loop
-   * mostly do. Lists of extents are not remembered, nor is what decides more than these
-   * numbers.
+   * Whether a configuration repeats the last one, which was valid, as the launches of a loop mostly
+   * do. Lists of extents, cooperative launches, clusters and opt-ins are checked at every launch.
    */
   isLast(config: LaunchConfig): boolean {
-    return config !== undefined && config !== null && config.grid === this.lastGrid &&
-      config.block === this.lastBlock && config.sharedMemory === this.lastSharedMemory &&
-      config.cooperative === this.lastCooperative && config.cluster === undefined;
+    return config !== undefined && config !== null && config.grid === this.#lastGrid &&
+      config.block === this.#lastBlock && config.sharedMemory === this.#lastSharedMemory &&
+      config.cooperative === this.#lastCooperative && config.cluster === undefined;
   }
 
   /**
-   * Takes over a configuration. After an error the numbers are not to be used.
+   * Checks a configuration and takes its numbers over.
    *
    * @throws {RangeError} If an extent, the threads of a block or the shared memory is beyond its
-   * limit or no integer; it names the field, what is allowed, and the value.
-   * @throws {TypeError} If a field is no number or list of numbers.
+   * limit or no integer; the error names the field, the limit and the value.
+   * @throws {TypeError} If a field has another type.
    */
   read(config: LaunchConfig): void {
-    if (!isObject(config)) this.#refuseConfig(config);
+    if (typeof config !== "object" || config === null) {
+      throw new TypeError(
+        `Cannot ${this.#action} as its configuration must be an object with grid and block: it is ` +
+          describeValue(config),
+      );
+    }
+    const action = this.#action;
     const { grid, block, sharedMemory, cooperative, cluster } = config;
-    const isPlain = sharedMemory === undefined && cooperative === undefined &&
-      cluster === undefined;
-    if (isPlain === true && isExtent(grid, this.#maxGrid.x) && isExtent(block, this.#maxLine)) {
-      return this.#takeLine(grid, block);
+    // A list may be a proxy whose traps launch this kernel: all are read before anything changes.
+    const blocks = readExtents(grid, "grid", action, this.#device.maxGridDimensions);
+    const threads = readExtents(block, "block", action, this.#device.maxBlockDimensions);
+    const packed = cluster === undefined ? 0 : this.#readCluster(cluster, blocks);
+    this.#lastGrid = NOTHING;
+    ({ x: this.gridX, y: this.gridY, z: this.gridZ } = blocks);
+    ({ x: this.blockX, y: this.blockY, z: this.blockZ } = threads);
+    if (this.threads > this.#maxThreads) {
+      throw new RangeError(
+        `Cannot ${action} as the threads of block must be in 1..${this.#maxThreads}: they are ` +
+          `${this.threads} (${threads.x} × ${threads.y} × ${threads.z})`,
+      );
     }
-    // A list may be a proxy, whose traps may launch the kernel, which comes back here. So all lists are
-    // read before anything is taken over.
-    let gridX: number, gridY = 1, gridZ = 1;
-    if (typeof grid === "number") gridX = grid;
-    else {
-      this.#checkList("grid", grid);
-      gridX = grid[0];
-      if (grid.length > 1) gridY = grid[1]!;
-      if (grid.length > 2) gridZ = grid[2]!;
-    }
-    let blockX: number, blockY = 1, blockZ = 1;
-    if (typeof block === "number") blockX = block;
-    else {
-      this.#checkList("block", block);
-      blockX = block[0];
-      if (block.length > 1) blockY = block[1]!;
-      if (block.length > 2) blockZ = block[2]!;
-    }
-    const sides = cluster === undefined ? undefined : this.#readCluster(cluster);
-    this.lastGrid = NOTHING;
-    this.gridX = gridX;
-    this.gridY = gridY;
-    this.gridZ = gridZ;
-    this.blockX = blockX;
-    this.blockY = blockY;
-    this.blockZ = blockZ;
-    this.sharedMemory = sharedMemory === undefined ? 0 : sharedMemory;
-    this.#checkExtents();
-    if (cooperative !== undefined && cooperative !== false) this.#checkCooperative(cooperative);
+    if (sharedMemory !== undefined) this.#checkSharedMemory(sharedMemory);
+    if (cooperative !== undefined) this.#checkCooperative(cooperative);
+    this.sharedMemory = sharedMemory ?? 0;
     this.cooperative = cooperative === true;
-    this.cluster = sides === undefined ? 0 : this.#checkCluster(sides);
-    // What more than these numbers decide on is read at every launch.
-    const isSimple = !this.cooperative && !this.needsSharedMemoryReserve && cluster === undefined;
+    this.cluster = packed;
+    const isSimple = !this.cooperative && !this.needsSharedMemoryReserve && packed === 0;
     if (isSimple && typeof grid === "number" && typeof block === "number") {
-      this.lastGrid = grid;
-      this.lastBlock = block;
-      this.lastSharedMemory = sharedMemory;
-      this.lastCooperative = cooperative;
+      this.#lastGrid = grid;
+      this.#lastBlock = block;
+      this.#lastSharedMemory = sharedMemory;
+      this.#lastCooperative = cooperative;
     }
   }
 
-  /** Takes over blocks and threads in x that have been checked: all that most launches need. */
-  #takeLine(grid: number, block: number): void {
-    this.gridX = grid;
-    this.gridY = 1;
-    this.gridZ = 1;
-    this.blockX = block;
-    this.blockY = 1;
-    this.blockZ = 1;
-    this.sharedMemory = 0;
-    this.cooperative = false;
-    this.cluster = 0;
-    this.lastGrid = grid;
-    this.lastBlock = block;
-    this.lastSharedMemory = undefined;
-    this.lastCooperative = undefined;
-  }
-
-  #checkExtents(): void {
-    const maxGrid = this.#maxGrid;
-    const maxBlock = this.#maxBlock;
-    if (!isExtent(this.gridX, maxGrid.x)) this.#refuse("grid.x", 1, maxGrid.x, this.gridX);
-    if (!isExtent(this.gridY, maxGrid.y)) this.#refuse("grid.y", 1, maxGrid.y, this.gridY);
-    if (!isExtent(this.gridZ, maxGrid.z)) this.#refuse("grid.z", 1, maxGrid.z, this.gridZ);
-    if (!isExtent(this.blockX, maxBlock.x)) this.#refuse("block.x", 1, maxBlock.x, this.blockX);
-    if (!isExtent(this.blockY, maxBlock.y)) this.#refuse("block.y", 1, maxBlock.y, this.blockY);
-    if (!isExtent(this.blockZ, maxBlock.z)) this.#refuse("block.z", 1, maxBlock.z, this.blockZ);
-    if (this.threads > this.#maxThreads) this.#refuseThreads();
-    const { sharedMemory } = this;
-    if (sharedMemory !== 0 && !isExtent(sharedMemory, this.maxSharedMemory)) {
-      this.#refuseSharedMemory();
-    }
+  #checkSharedMemory(sharedMemory: unknown): void {
+    const held = this.#staticSharedMemory;
+    const name = held === 0
+      ? "sharedMemory"
+      : `sharedMemory, beside the ${held} bytes the kernel declares,`;
+    requireInteger(sharedMemory, name, this.#action, 0, this.maxSharedMemory);
   }
 
   #checkCooperative(cooperative: unknown): void {
-    if (cooperative !== true) {
+    if (typeof cooperative !== "boolean") {
       throw new TypeError(
-        `Cannot launch ${this.#kernelName} as cooperative must be a boolean: it is ` +
+        `Cannot ${this.#action} as cooperative must be a boolean: it is ` +
           describeValue(cooperative),
       );
     }
-    if (this.#device.cooperativeLaunch === true) return;
+    if (!cooperative || this.#device.cooperativeLaunch) return;
     throw new TypeError(
-      `Cannot launch ${this.#kernelName} cooperatively as its device cannot run all blocks of a ` +
-        `grid at once`,
+      `Cannot ${this.#action} cooperatively as its device cannot run all blocks of a grid at once`,
     );
   }
 
-  #readCluster(cluster: Dimensions): readonly [number, number, number] {
-    if (typeof cluster !== "number") this.#checkList("cluster", cluster);
-    const [x, y = 1, z = 1] = typeof cluster === "number" ? [cluster] : cluster;
-    return [x, y, z];
-  }
-
-  /** Checks the extents of a cluster, and gives them as the library takes them. */
-  #checkCluster([x, y, z]: readonly [number, number, number]): number {
-    for (const [axis, extent] of Object.entries({ x, y, z })) {
-      if (!isExtent(extent, MOST_IN_CLUSTER)) {
-        this.#refuse(`cluster.${axis}`, 1, MOST_IN_CLUSTER, extent);
-      }
-    }
-    const blocks = x * y * z;
-    if (blocks > MOST_IN_CLUSTER) this.#refuse("the blocks of cluster", 1, MOST_IN_CLUSTER, blocks);
-    const grid = `${this.gridX} × ${this.gridY} × ${this.gridZ}`;
-    if (this.gridX % x !== 0 || this.gridY % y !== 0 || this.gridZ % z !== 0) {
+  /** Checks a cluster and packs its extents. */
+  #readCluster(cluster: unknown, grid: Extents): number {
+    const { x, y, z } = readExtents(cluster, "cluster", this.#action, MAX_CLUSTER_EXTENTS);
+    requireInteger(x * y * z, "the blocks of cluster", this.#action, 1, MAX_CLUSTER);
+    if (grid.x % x !== 0 || grid.y % y !== 0 || grid.z % z !== 0) {
       throw new RangeError(
-        `Cannot launch ${this.#kernelName} as the extents of cluster must divide those of grid, ` +
-          `${grid}: they are ${x} × ${y} × ${z}`,
+        `Cannot ${this.#action} as the extents of cluster must divide those of grid, ` +
+          `${grid.x} × ${grid.y} × ${grid.z}: they are ${x} × ${y} × ${z}`,
       );
     }
-    if (this.#device.clusterLaunch !== true) {
+    if (!this.#device.clusterLaunch) {
       throw new TypeError(
-        `Cannot launch ${this.#kernelName} in clusters as its device has none: GPUs have them ` +
-          `from compute capability 9.0 on, and the host device has not`,
+        `Cannot ${this.#action} in clusters as its device has none: GPUs have clusters from ` +
+          `compute capability 9.0 on, and the host device has none`,
       );
     }
     return x + 256 * y + 65536 * z;
   }
-
-  #checkList(field: "grid" | "block" | "cluster", value: unknown): asserts value is ExtentList {
-    if (Array.isArray(value) && value.length >= 1 && value.length <= 3) return;
-    const it = Array.isArray(value) ? `an array of ${value.length}` : describeValue(value);
-    throw new TypeError(
-      `Cannot launch ${this.#kernelName} as ${field} must be an integer or an array of 1 to 3 ` +
-        `integers: it is ${it}`,
-    );
-  }
-
-  #refuse(field: string, lowest: number, highest: number, value: unknown): never {
-    const ErrorClass = typeof value === "number" ? RangeError : TypeError;
-    const kind = Number.isInteger(value) ? "" : "an integer ";
-    throw new ErrorClass(
-      `Cannot launch ${this.#kernelName} as ${field} must be ${kind}in ${lowest}..${highest}: ` +
-        `it is ${describeValue(value)}`,
-    );
-  }
-
-  #refuseThreads(): never {
-    throw new RangeError(
-      `Cannot launch ${this.#kernelName} as the threads of block must be in ` +
-        `1..${this.#maxThreads}: they are ${this.threads} ` +
-        `(${this.blockX} × ${this.blockY} × ${this.blockZ})`,
-    );
-  }
-
-  /** nvcc does not compile such a kernel; the compiler of the host device knows no limit. */
-  #refuseStaticSharedMemory(): never {
-    throw new RangeError(
-      `Cannot launch ${this.#kernelName} as the shared memory that it declares must be at most ` +
-        `${this.#device.sharedMemoryPerBlock} bytes: it is ${this.#staticSharedMemory}. A block ` +
-        "has more only as dynamic shared memory",
-    );
-  }
-
-  #refuseSharedMemory(): never {
-    const held = this.#staticSharedMemory;
-    const field = held === 0
-      ? "sharedMemory"
-      : `sharedMemory, beside the ${held} bytes the kernel declares,`;
-    this.#refuse(field, 0, this.maxSharedMemory, this.sharedMemory);
-  }
-
-  #refuseConfig(config: unknown): never {
-    throw new TypeError(
-      `Cannot launch ${this.#kernelName} as its configuration must be an object with grid and ` +
-        `block: it is ${describeValue(config)}`,
-    );
-  }
-}
-
-/** Functions are objects that may have fields, too. */
-function isObject(value: unknown): boolean {
-  return (typeof value === "object" && value !== null) || typeof value === "function";
-}
-
-/** Whether a value is an integer of at least 1 and at most the limit, which is one of 32 bits. */
-function isExtent(value: unknown, limit: number): value is number {
-  return typeof value === "number" && (value | 0) === value && value >= 1 && value <= limit;
 }

@@ -1,54 +1,56 @@
 /**
- * A launch that was planned: what to launch, what it will do, and why it is so.
+ * The result of planning a launch: its configuration, its effect, and the reasons for it.
  *
  * @module
  */
 
+import type { Extents } from "../hardware/capability_limits.ts";
 import type { LaunchConfig } from "./launch_config.ts";
-import type { AxisWork, BlockShape, Coverage } from "./launch_problem.ts";
-import type { Occupancy, OccupancyLimiter } from "./occupancy.ts";
-import { stepsOf } from "./stride_grid.ts";
-
-/** Three extents, x first. */
-export type ThreeExtents = readonly [x: number, y: number, z: number];
+import type { AxisWork, Coverage } from "./launch_problem.ts";
+import type { Occupancy } from "./occupancy.ts";
 
 /**
- * What a planner has decided.
+ * The decisions of the planner.
  *
  * @internal
  */
 export interface PlanDecision {
-  /** How messages name the kernel. */
+  /** The kernel's name in messages. */
   readonly kernelName: string;
-  /** The problem's axes. */
+  /** The axes of the problem. */
   readonly axes: readonly AxisWork[];
-  /** How the grid covers them. */
+  /** The way the grid covers them. */
   readonly coverage: Coverage;
   /** Blocks of work along the axes. */
-  readonly tiles: BlockShape;
+  readonly tiles: Extents;
   /** Blocks of the grid along the axes. */
-  readonly grid: BlockShape;
+  readonly grid: Extents;
   /** Threads of a block along the axes. */
-  readonly block: BlockShape;
+  readonly block: Extents;
   /** Dynamic shared memory of a block in bytes. */
   readonly sharedMemory: number;
-  /** Of the kernel with such blocks. */
+  /** The occupancy of the kernel with such blocks. */
   readonly occupancy: Occupancy;
   /** Multiprocessors of the device. */
   readonly multiprocessorCount: number;
-  /** Why the block is as it is; completes "256 threads to a block, ". */
+  /** The reason for the block; completes "256 threads to a block, ". */
   readonly reason: string;
 }
 
-/** Extents as a launch takes them: without those at the end that are 1. */
-function dimensionsOf({ x, y, z }: BlockShape): LaunchConfig["grid"] {
+/** Steps of a thread along all axes together. */
+export function stepsOf(tiles: Extents, grid: Extents): number {
+  return Math.ceil(tiles.x / grid.x) * Math.ceil(tiles.y / grid.y) * Math.ceil(tiles.z / grid.z);
+}
+
+/** The form of extents in a configuration: without trailing ones. */
+function listOf({ x, y, z }: Extents): LaunchConfig["grid"] {
   if (z !== 1) return [x, y, z];
   return y === 1 ? x : [x, y];
 }
 
 /**
- * A launch configuration that also says what it will do. It is launched as it is, or with a stream:
- * `{ ...plan, stream }`.
+ * A launch configuration that describes its effect. Launch it as it is, or with a stream:
+ * `{ ...plan, stream }`. `device.launchFor()` makes it.
  *
  * @example
  * ```ts
@@ -74,29 +76,28 @@ export class LaunchPlan implements LaunchConfig {
   readonly #decision: PlanDecision;
 
   /**
-   * Takes what was decided. Made by `device.launchFor()`.
+   * Takes the decisions of the planner.
    *
    * @internal
    */
   constructor(decision: PlanDecision) {
-    this.grid = dimensionsOf(decision.grid);
-    this.block = dimensionsOf(decision.block);
+    this.grid = listOf(decision.grid);
+    this.block = listOf(decision.block);
     this.sharedMemory = decision.sharedMemory;
     this.#decision = decision;
   }
 
-  /** How the grid covers the problem. */
-  get coverage(): Coverage {
+  /** The way the grid covers the problem. */
+  get coverage(): "exact" | "stride" | "linear" {
     return this.#decision.coverage;
   }
 
   /**
    * Blocks of work along x, y and z. With `coverage: "linear"` the kernel finds its own from
-   * `blockIdx.x`: `x = blockIdx.x % tiles[0]`, `y = blockIdx.x / tiles[0] % tiles[1]`, …
+   * `blockIdx.x`: `x = blockIdx.x % tiles.x`, `y = blockIdx.x / tiles.x % tiles.y`, …
    */
-  get tiles(): ThreeExtents {
-    const { x, y, z } = this.#decision.tiles;
-    return [x, y, z];
+  get tiles(): Extents {
+    return { ...this.#decision.tiles };
   }
 
   /** Blocks of the grid in all. */
@@ -111,26 +112,26 @@ export class LaunchPlan implements LaunchConfig {
     return coverage === "stride" ? stepsOf(tiles, grid) : 1;
   }
 
-  /** How full a multiprocessor is, and what keeps it from being fuller. */
+  /** The occupancy of a multiprocessor, its limiter, and advice. */
   get occupancy(): Occupancy {
     return this.#decision.occupancy;
   }
 
-  /** Blocks that the device holds at once. */
+  /** Blocks resident on the device. */
   get residentBlocks(): number {
     const { occupancy, multiprocessorCount } = this.#decision;
     return occupancy.activeBlocks * multiprocessorCount;
   }
 
-  /** How often the device is filled with blocks: 2.5 are two full waves and half of one. */
+  /** Blocks of the grid per resident block: 2.5 are two full waves and half of one. */
   get waves(): number {
     return this.blocks / this.residentBlocks;
   }
 
   /**
-   * The tail effect: the share of the device's time that is idle because the last wave is not full,
-   * or not all blocks of a striding grid have work in the last step, if all work takes equally
-   * long. 0 where the device is full from beginning to end.
+   * The tail effect: the share of the device's time that is idle if all work takes equally long,
+   * because the last wave is not full, or not all blocks of a striding grid have work in the last
+   * step.
    */
   get tailEffect(): number {
     const { tiles: { x, y, z } } = this.#decision;
@@ -138,7 +139,7 @@ export class LaunchPlan implements LaunchConfig {
     return 1 - work / (Math.ceil(this.waves) * this.steps);
   }
 
-  /** Why the launch is as it is, in sentences. */
+  /** The reasons for the launch, in sentences. */
   explain(): string {
     const { kernelName, block, reason, occupancy } = this.#decision;
     const { activeBlocks } = occupancy;
@@ -154,13 +155,13 @@ export class LaunchPlan implements LaunchConfig {
 
   #gridText(): string {
     const { axes, coverage, tiles } = this.#decision;
-    const [x, y, z] = this.tiles;
+    const { x, y, z } = tiles;
     const { blocks, steps } = this;
     const one = blocks === 1;
     const extents = axes.map(({ name, extent }) =>
       `${count(extent)} ${extent === 1 ? name.replace(/s\b/, "") : name}`
     ).join(" × ");
-    // Blocks along an axis that the problem does not have are those that share products.
+    // Blocks along an axis without work share products.
     const work = axes.length === 2 && z > 1
       ? `${extents}, ${count(z)} to share the products of each`
       : extents;
@@ -182,18 +183,22 @@ export class LaunchPlan implements LaunchConfig {
 
   #wavesText(): string {
     const { waves, tailEffect, residentBlocks } = this;
-    const held = `the device holds ${count(residentBlocks)} at once`;
+    const held = `${counted(residentBlocks, "block")} ${
+      residentBlocks === 1 ? "fits" : "fit"
+    } on the device at once`;
     const idle = `${percent(tailEffect)} of the device's time is idle`;
     if (waves > 1) {
-      const tail = tailEffect === 0 ? "which is full" : `which is not full, so that ${idle}`;
-      return `That is ${hundredths(waves)} waves, the last of ${tail}: ${held}`;
+      const tail = tailEffect === 0 ? "which is full" : `which is not full: ${idle}`;
+      return `That is ${hundredths(waves)} waves, the last of ${tail}. ${held}`;
     }
-    const tail = this.steps === 1 || tailEffect === 0 ? "" : `; ${idle}, as steps are not full`;
-    return `That is ${percent(waves)} of one wave: ${held}${tail}`;
+    const tail = this.steps === 1 || tailEffect === 0
+      ? ""
+      : `, and ${idle}, as the last step is not full`;
+    return `That is ${percent(waves)} of one wave${tail}. ${held}`;
   }
 }
 
-const LIMITERS: Readonly<Record<OccupancyLimiter, string>> = {
+const LIMITERS: Readonly<Record<Occupancy["limiter"], string>> = {
   warps: "warps",
   blocks: "the number of blocks",
   registers: "registers",
@@ -201,7 +206,7 @@ const LIMITERS: Readonly<Record<OccupancyLimiter, string>> = {
   barriers: "barriers",
 };
 
-function shapeText({ x, y, z }: BlockShape): string {
+function shapeText({ x, y, z }: Extents): string {
   if (z !== 1) return `${x} × ${y} × ${z}`;
   return y === 1 ? `${x}` : `${x} × ${y}`;
 }
@@ -211,12 +216,12 @@ function percent(share: number): string {
   return `${value >= 10 || value === 0 ? Math.round(value) : value.toPrecision(2)} %`;
 }
 
-/** A number in groups of three digits; one that nobody would read so by its power of ten. */
+/** A number in groups of three digits; a huge one by its power of ten. */
 function count(value: number): string {
   return value < 1e21 ? value.toLocaleString("en") : value.toPrecision(3);
 }
 
-/** The same with two decimal places. */
+/** A number with two decimal places. */
 function hundredths(value: number): string {
   if (value >= 1e21) return value.toPrecision(3);
   return value.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });

@@ -1,67 +1,74 @@
 /**
- * From the size of a problem to grid, block and shared memory: the one place that chooses them.
+ * The planner: chooses grid, block and shared memory for a problem. It is the only place that
+ * chooses them.
  *
- * All three agree with each other because the block comes first: its shape decides the shared
- * memory, both decide how many fit, and only then is the grid made of what the block covers.
+ * The block comes first: its shape decides the shared memory, both decide the number of resident
+ * blocks, and the grid follows from the work that a block covers.
  *
  * @module
  */
 
+import { requireInteger } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
+import type { KernelAttributes } from "../ffi/native_kernel.ts";
+import type { Extents } from "../hardware/capability_limits.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
-import type { OccupancyLimits } from "./block_limits.ts";
-import {
-  candidateThreads,
-  LEAST_SHARED_OUT,
-  type LeastExtents,
-  leastExtents,
-  shapeOf,
-} from "./block_shape.ts";
-import { LaunchPlan } from "./launch_plan.ts";
+import { LaunchPlan, stepsOf } from "./launch_plan.ts";
 import {
   type AxisProblem,
-  type AxisWork,
-  type BlockShape,
   type Coverage,
   type LaunchProblem,
-  MOST_SHARED_MEMORY,
+  MAX_SHARED_MEMORY,
   readProblem,
 } from "./launch_problem.ts";
-import { type Occupancy, occupancy } from "./occupancy.ts";
-import { occupancyLimits } from "./occupancy_limits.ts";
-import { strideGrid } from "./stride_grid.ts";
+import { type Occupancy, occupancy, occupancyLimits } from "./occupancy.ts";
+import type { OccupancyLimits } from "./occupancy_rules.ts";
 
-/** A kernel on a device, as far as its launch depends on it. */
+/** The parts of a kernel that its launch depends on. */
 export interface PlannedKernel {
-  /** How messages name it. */
+  /** Its name in messages. */
   readonly name: string;
   /** The device. */
   readonly context: { readonly info: DeviceInfo };
-  /** What the compiler made of it. */
-  readonly attributes: {
-    /** Most threads of a block. */
-    readonly maxThreadsPerBlock: number;
-    /** Registers of a thread. */
-    readonly registersPerThread: number;
-    /** Bytes of shared memory declared in the kernel. */
-    readonly staticSharedMemory: number;
-  };
-  /** Whether it is a built-in one, whose threads go on to the elements a grid further along x. */
+  /** The compiler's figures. */
+  readonly attributes: Pick<
+    KernelAttributes,
+    "maxThreadsPerBlock" | "registersPerThread" | "staticSharedMemory"
+  >;
+  /** Whether it is built in: its threads stride over the elements. */
   readonly gridStride?: boolean;
 }
 
-/** A block that was chosen. */
+const WARP = 32;
+
+/**
+ * Threads of a block in the order of preference: 256 divide the 1024, 1536 or 2048 threads of every
+ * multiprocessor without rest, and a block of 256 soon ends and makes room.
+ */
+const PREFERRED = [256, 128, 512, 64, 1024, 32];
+
+/** A block is not made smaller than this to give more multiprocessors work. */
+const MIN_SHARED_OUT = 64;
+
+/** Threads along x that still read whole sectors: 8 elements of 4 bytes. */
+const MIN_WIDTH = 8;
+
+/**
+ * Steps along an axis that are tried in place of one. Blocks that cover a row of tiles leave up to
+ * half of the device idle if the next row does not fit: with s steps to a row it is 1/(s + 1).
+ */
+const MAX_ROW_STEPS = 8;
+
+/** Occupancies that a planner keeps. */
+const MAX_KEPT = 64;
+
+/** A chosen block. */
 interface ChosenBlock {
-  readonly shape: BlockShape;
+  readonly shape: Extents;
   readonly sharedMemory: number;
   readonly occupancy: Occupancy;
   readonly reason: string;
 }
-
-const AXES = ["x", "y", "z"] as const;
-
-const FULLEST = "which keep a multiprocessor fullest";
-const ALL_OF_IT = "as the problem has work for no more";
 
 /** Plans the launches of one kernel. */
 class LaunchPlanner {
@@ -70,11 +77,8 @@ class LaunchPlanner {
   readonly #limits: OccupancyLimits;
   readonly #maxThreads: number;
   readonly #candidates: readonly number[];
-  /** By threads and dynamic shared memory of a block: the same few come again and again. */
-  readonly #occupancies = new Map<number, Occupancy>();
-  // Launches of a kernel mostly have the same shared memory; NaN is none.
-  #lastSharedMemory = NaN;
-  #lastFullest = 0;
+  readonly #occupancies = new Map<string, Occupancy>();
+  readonly #resident = new Map<number, number>();
 
   constructor(kernel: PlannedKernel) {
     this.#kernel = kernel;
@@ -89,13 +93,19 @@ class LaunchPlanner {
 
   plan(problem: LaunchProblem): LaunchPlan {
     const work = readProblem(problem);
-    if (this.#kernel.gridStride === true && work.axes.length > 1) this.#refuseAxes();
-    const coverage = work.options.coverage ??
-      (this.#kernel.gridStride === true ? "stride" : "exact");
+    const isStriding = this.#kernel.gridStride === true;
+    if (isStriding && work.axes.length > 1) {
+      throw new TypeError(
+        `Cannot choose launch parameters for ${this.#kernel.name} as problem must have elements: ` +
+          "built-in kernels have one axis",
+      );
+    }
+    const coverage = work.options.coverage ?? (isStriding ? "stride" : "exact");
     const chosen = work.block === undefined
       ? this.#chooseBlock(work, coverage)
       : this.#givenBlock(work, work.block);
     const tiles = this.#tilesOf(work, chosen);
+    const isAll = work.block === undefined && volume(tiles) === 1;
     return new LaunchPlan({
       kernelName: this.#kernel.name,
       axes: work.axes,
@@ -106,231 +116,191 @@ class LaunchPlanner {
       sharedMemory: chosen.sharedMemory,
       occupancy: chosen.occupancy,
       multiprocessorCount: this.#info.multiprocessorCount,
-      // Whatever else it was chosen for: one block of them does all of the work.
-      reason: work.block === undefined && threadsOf(tiles) === 1 ? ALL_OF_IT : chosen.reason,
+      reason: isAll ? "as the problem has work for no more" : chosen.reason,
     });
   }
 
-  #occupancyOf(threads: number, dynamicSharedMemory: number): Occupancy {
-    const key = dynamicSharedMemory * 2048 + threads;
+  /** The launch of a striding kernel along x. */
+  planLine(steps: number, stepsPerThread: number, threads = this.#candidates[0]!) {
+    const tiles = { x: Math.max(1, Math.ceil(steps / threads)), y: 1, z: 1 };
+    let held = this.#resident.get(threads);
+    if (held === undefined) {
+      held = Math.max(1, this.#held(this.#occupancyOf(threads, 0)));
+      this.#resident.set(threads, held);
+    }
+    const grid = strideGrid(tiles, held, this.#info.maxGridDimensions, stepsPerThread);
+    return { grid: grid.x, block: threads };
+  }
+
+  /** Blocks resident on the device. */
+  #held({ activeBlocks }: Occupancy): number {
+    return activeBlocks * this.#info.multiprocessorCount;
+  }
+
+  #occupancyOf(threadsPerBlock: number, dynamicSharedMemory: number): Occupancy {
+    const key = `${threadsPerBlock} ${dynamicSharedMemory}`;
     let known = this.#occupancies.get(key);
     if (known === undefined) {
       const { registersPerThread, staticSharedMemory } = this.#kernel.attributes;
       known = occupancy(this.#limits, {
-        threadsPerBlock: threads,
+        threadsPerBlock,
         registersPerThread,
         staticSharedMemory,
         dynamicSharedMemory,
-        // For the advice: nobody can launch what it would else propose.
+        // For the advice, which would otherwise suggest blocks that cannot be launched.
         maxThreadsPerBlock: this.#maxThreads,
       });
-      if (this.#occupancies.size >= MOST_REMEMBERED) this.#occupancies.clear();
+      if (this.#occupancies.size >= MAX_KEPT) this.#occupancies.clear();
       this.#occupancies.set(key, known);
     }
     return known;
   }
 
-  #givenBlock({ options, isTile }: AxisProblem, shape: BlockShape): ChosenBlock {
-    const threads = threadsOf(shape);
+  #givenBlock(problem: AxisProblem, shape: Extents): ChosenBlock {
+    const threads = volume(shape);
     if (threads > this.#maxThreads) {
-      const hint = isTile ? ", one for each element of tile: give block" : "";
+      const hint = problem.isTile ? ", one for each element of tile: give block" : "";
       this.#refuse(
         `the threads of block must be in 1..${this.#maxThreads}: they are ${threads}${hint}`,
       );
     }
-    for (const axis of AXES) this.#requireBlock(axis, shape[axis]);
-    const sharedMemory = this.#sharedMemoryOf(options.sharedMemory, shape);
-    const occupancy = this.#occupancyOf(threads, sharedMemory);
-    if (occupancy.activeBlocks === 0) this.#refuseUnfit(occupancy);
-    return { shape, sharedMemory, occupancy, reason: "as the problem asks for" };
+    for (const axis of ["x", "y", "z"] as const) {
+      const max = this.#info.maxBlockDimensions[axis];
+      if (shape[axis] > max) {
+        this.#refuse(`block.${axis} must be in 1..${max}: it is ${shape[axis]}`);
+      }
+    }
+    const chosen = this.#blockOf(problem, shape, "as the problem demands");
+    return chosen.occupancy.activeBlocks === 0 ? this.#refuseUnfit(chosen) : chosen;
   }
 
   #chooseBlock(problem: AxisProblem, coverage: Coverage): ChosenBlock {
-    const full = this.#fullest(problem);
-    const shared = coverage === "linear" ? full : this.#tallEnough(problem, full, coverage);
-    return this.#sharedOut(problem, shared);
+    const fullest = this.#fullest(problem);
+    const isTall = coverage !== "exact" || this.#fits(problem, fullest);
+    return this.#sharedOut(problem, isTall ? fullest : this.#tallEnough(problem, fullest));
   }
 
-  /** The candidate of which a multiprocessor holds the most warps; the preferred one of equals. */
+  /** The candidate with the most resident warps; the preferred one of equals. */
   #fullest(problem: AxisProblem): ChosenBlock {
-    const { sharedMemory = 0 } = problem.options;
-    if (typeof sharedMemory === "number") {
-      return this.#blockOf(problem, this.#fullestThreads(sharedMemory), FULLEST);
-    }
-    let best: ChosenBlock | undefined;
-    let last: Occupancy | undefined;
-    for (const threads of this.#candidates) {
-      const block = this.#blockOf(problem, threads, FULLEST);
-      last = block.occupancy;
-      if (last.activeBlocks === 0) continue;
-      if (best === undefined || last.activeWarps > best.occupancy.activeWarps) best = block;
-    }
-    return best ?? this.#refuseUnfit(last!);
+    const blocks = this.#candidates.map((threads) =>
+      this.#shaped(problem, threads, "which keep a multiprocessor fullest")
+    );
+    const best = blocks.reduce((one, other) =>
+      other.occupancy.activeWarps > one.occupancy.activeWarps ? other : one
+    );
+    return best.occupancy.activeBlocks === 0 ? this.#refuseUnfit(blocks.at(-1)!) : best;
   }
 
-  /** The same where the shape of a block changes nothing. */
-  #fullestThreads(sharedMemory: number): number {
-    if (sharedMemory === this.#lastSharedMemory) return this.#lastFullest;
-    let best = 0;
-    let mostWarps = 0;
-    for (const threads of this.#candidates) {
-      const { activeWarps } = this.#occupancyOf(threads, sharedMemory);
-      if (activeWarps <= mostWarps) continue;
-      mostWarps = activeWarps;
-      best = threads;
-    }
-    if (best === 0) this.#refuseUnfit(this.#occupancyOf(this.#candidates.at(-1)!, sharedMemory));
-    this.#lastSharedMemory = sharedMemory;
-    this.#lastFullest = best;
-    return best;
-  }
-
-  /** Makes a block smaller, so that each multiprocessor gets one: idle ones are of no use. */
+  /** Makes a block smaller until each multiprocessor has one. */
   #sharedOut(problem: AxisProblem, block: ChosenBlock): ChosenBlock {
     let chosen = block;
     for (;;) {
-      const threads = threadsOf(chosen.shape) / 2;
-      if (threads < LEAST_SHARED_OUT || !Number.isInteger(threads)) return chosen;
-      const { x, y, z } = this.#tilesOf(problem, chosen);
-      if (x * y * z >= this.#info.multiprocessorCount) return chosen;
-      const smaller = this.#blockOf(
-        problem,
-        threads,
-        "so few that more multiprocessors have work",
-      );
-      if (smaller.occupancy.activeBlocks === 0) return chosen;
-      if (!this.#fitsExactly(this.#tilesOf(problem, smaller))) return chosen;
+      const threads = volume(chosen.shape) / 2;
+      if (threads < MIN_SHARED_OUT || !Number.isInteger(threads)) return chosen;
+      if (volume(this.#tilesOf(problem, chosen)) >= this.#info.multiprocessorCount) return chosen;
+      const reason = "so few that more multiprocessors have work";
+      const smaller = this.#shaped(problem, threads, reason);
+      if (smaller.occupancy.activeBlocks === 0 || !this.#fits(problem, smaller)) return chosen;
       chosen = smaller;
     }
   }
 
-  /** Makes a block taller where a grid would else need more of them along y or z than there can be. */
-  #tallEnough(problem: AxisProblem, block: ChosenBlock, coverage: Coverage): ChosenBlock {
-    if (coverage === "stride" || this.#fitsExactly(this.#tilesOf(problem, block))) return block;
-    const isEnough = (chosen: ChosenBlock) => this.#fitsExactly(this.#tilesOf(problem, chosen));
-    const larger = this.#candidates.filter((threads) => threads >= threadsOf(block.shape))
+  /** Makes a block taller if the grid would otherwise exceed its limit along y or z. */
+  #tallEnough(problem: AxisProblem, block: ChosenBlock): ChosenBlock {
+    const larger = this.#candidates.filter((threads) => threads >= volume(block.shape))
       .sort((one, other) => one - other);
     const reason = "as many as cover the problem's extents";
-    const taller = larger.map((threads) => this.#blockOf(problem, threads, reason));
-    // With as many threads along x as the others leave only where a whole warp is too many.
+    const taller = larger.map((threads) => this.#shaped(problem, threads, reason));
+    // If a warp along x is too many: with the threads along x that the other axes leave.
     const narrower = larger.flatMap((threads) => {
-      const least = leastExtents(threads, problem.steps, this.#info.maxGridDimensions);
-      return least === undefined ? [] : [this.#blockOf(problem, threads, reason, least)];
+      const min = minExtents(threads, problem.axes.map(({ steps }) => steps), this.#maxGrid);
+      return min === undefined ? [] : [this.#shaped(problem, threads, reason, min)];
     });
-    const fitting = [...taller, ...narrower].filter(({ occupancy }) => occupancy.activeBlocks > 0);
-    return fitting.find(isEnough) ?? block;
+    return [...taller, ...narrower].find((chosen) =>
+      chosen.occupancy.activeBlocks > 0 && this.#fits(problem, chosen)
+    ) ?? block;
   }
 
-  #blockOf(
-    problem: AxisProblem,
-    threads: number,
-    reason: string,
-    least?: LeastExtents,
-  ): ChosenBlock {
-    const shape = shapeOf(threads, problem.steps, this.#info.maxBlockDimensions, least);
-    const sharedMemory = this.#sharedMemoryOf(problem.options.sharedMemory, shape);
-    const occupancy = this.#occupancyOf(threadsOf(shape), sharedMemory);
-    return { shape, sharedMemory, occupancy, reason };
+  #shaped(problem: AxisProblem, threads: number, reason: string, min?: MinExtents): ChosenBlock {
+    const steps = problem.axes.map((axis) => axis.steps);
+    const shape = shapeOf(threads, steps, this.#info.maxBlockDimensions, min);
+    return this.#blockOf(problem, shape, reason);
   }
 
-  #sharedMemoryOf(
-    sharedMemory: number | ((block: BlockShape) => number) = 0,
-    shape: BlockShape,
-  ): number {
-    const isChosen = typeof sharedMemory === "function";
-    const bytes = isChosen ? sharedMemory(shape) : sharedMemory;
-    if (isChosen && !(Number.isInteger(bytes) && bytes >= 0 && bytes <= MOST_SHARED_MEMORY)) {
+  #blockOf({ options }: AxisProblem, shape: Extents, reason: string): ChosenBlock {
+    const { sharedMemory: given = 0 } = options;
+    const sharedMemory = typeof given === "function" ? given(shape) : given;
+    const isRight = Number.isInteger(sharedMemory) && sharedMemory >= 0 &&
+      sharedMemory <= MAX_SHARED_MEMORY;
+    if (!isRight) {
       this.#refuse(
-        `sharedMemory must give an integer in 0..${MOST_SHARED_MEMORY}: for a block of ` +
-          `${threadsOf(shape)} threads it gives ${describeValue(bytes)}`,
+        `sharedMemory must return an integer in 0..${MAX_SHARED_MEMORY}: for a block of ` +
+          `${volume(shape)} threads it returns ${describeValue(sharedMemory)}`,
       );
     }
-    return bytes;
-  }
-
-  /** Blocks of work along the axes; one where there is none, as CUDA knows no empty grid. */
-  #tilesOf({ axes, mostSplits }: AxisProblem, { shape, occupancy }: ChosenBlock): BlockShape {
-    const along = (index: 0 | 1 | 2) => {
-      const axis = axes[index];
-      if (axis === undefined) return 1;
-      return Math.max(1, Math.ceil(axis.extent / blockCovers(axis, shape[AXES[index]])));
+    return {
+      shape,
+      sharedMemory,
+      occupancy: this.#occupancyOf(volume(shape), sharedMemory),
+      reason,
     };
-    const tiles = { x: along(0), y: along(1), z: along(2) };
-    if (mostSplits === 1) return tiles;
-    const held = occupancy.activeBlocks * this.#info.multiprocessorCount;
-    const fill = Math.max(1, Math.floor(held / (tiles.x * tiles.y)));
-    const most = Math.min(fill, mostSplits, this.#info.maxGridDimensions.z);
-    // The longest of them decides: no more than it takes for none to be longer.
-    return { ...tiles, z: Math.ceil(mostSplits / Math.ceil(mostSplits / most)) };
   }
 
-  #fitsExactly(tiles: BlockShape): boolean {
-    const most = this.#info.maxGridDimensions;
-    return tiles.x <= most.x && tiles.y <= most.y && tiles.z <= most.z;
+  /** Blocks of work along the axes, at least one. */
+  #tilesOf({ axes, maxSplits }: AxisProblem, { shape, occupancy }: ChosenBlock): Extents {
+    const [x = 1, y = 1, z = 1] = axes.map(({ extent, covered }, axis) =>
+      Math.max(1, Math.ceil(extent / covered([shape.x, shape.y, shape.z][axis]!)))
+    );
+    if (maxSplits === 1) return { x, y, z };
+    const fill = Math.max(1, Math.floor(this.#held(occupancy) / (x * y)));
+    const most = Math.min(fill, maxSplits, this.#maxGrid.z);
+    // The longest part decides: no more parts than keep all as short as the longest.
+    return { x, y, z: Math.ceil(maxSplits / Math.ceil(maxSplits / most)) };
+  }
+
+  get #maxGrid(): Extents {
+    return this.#info.maxGridDimensions;
+  }
+
+  /** Whether a grid can have a block for each block of work. */
+  #fits(problem: AxisProblem, block: ChosenBlock): boolean {
+    const tiles = this.#tilesOf(problem, block);
+    const max = this.#maxGrid;
+    return tiles.x <= max.x && tiles.y <= max.y && tiles.z <= max.z;
   }
 
   #gridOf(
-    work: AxisProblem,
+    { axes, options }: AxisProblem,
     coverage: Coverage,
-    tiles: BlockShape,
+    tiles: Extents,
     { occupancy }: ChosenBlock,
-  ): BlockShape {
-    switch (coverage) {
-      case "exact":
-        if (!this.#fitsExactly(tiles)) this.#refuseTiles(work, tiles);
-        return tiles;
-      case "linear":
-        return this.#linearGrid(tiles);
-      case "stride":
-        return strideGrid(
-          tiles,
-          occupancy.activeBlocks * this.#info.multiprocessorCount,
-          this.#info.maxGridDimensions,
-          work.options.stepsPerThread ?? Infinity,
-        );
+  ): Extents {
+    const max = this.#maxGrid;
+    const stride = 'coverage "stride" takes any number, if the kernel strides';
+    if (coverage === "stride") {
+      return strideGrid(tiles, this.#held(occupancy), max, options.stepsPerThread ?? Infinity);
     }
-  }
-
-  #linearGrid(tiles: BlockShape): BlockShape {
-    const blocks = tiles.x * tiles.y * tiles.z;
-    const most = this.#info.maxGridDimensions.x;
-    if (blocks > most) {
+    if (coverage === "linear") {
+      const blocks = volume(tiles);
+      if (blocks <= max.x) return { x: blocks, y: 1, z: 1 };
       this.#refuse(
-        `the problem must take 1..${most} blocks: it takes ${tiles.x} × ${tiles.y} × ${tiles.z}; ` +
-          'coverage "stride" takes any number, if the kernel strides',
+        `the problem must take 1..${max.x} blocks: it takes ${tiles.x} × ${tiles.y} × ${tiles.z}; ` +
+          stride,
       );
     }
-    return { x: blocks, y: 1, z: 1 };
-  }
-
-  #refuseTiles({ axes }: AxisProblem, tiles: BlockShape): never {
-    const most = this.#info.maxGridDimensions;
-    const index = AXES.findIndex((axis) => tiles[axis] > most[axis]);
-    const axis = AXES[index]!;
+    const index = (["x", "y", "z"] as const).findIndex((axis) => tiles[axis] > max[axis]);
+    if (index < 0) return tiles;
+    const axis = (["x", "y", "z"] as const)[index]!;
     const { name, extent } = axes[index]!;
     const linear = axis === "x" ? "" : ', and "linear" counts them along x';
     this.#refuse(
-      `the blocks of the grid along ${axis} must be in 1..${most[axis]}: ${extent} ${name} take ` +
-        `${tiles[axis]}; coverage "stride" takes any number, if the kernel strides${linear}`,
+      `the blocks of the grid along ${axis} must be in 1..${max[axis]}: ${extent} ${name} take ` +
+        `${tiles[axis]}; ${stride}${linear}`,
     );
   }
 
-  #requireBlock(axis: "x" | "y" | "z", extent: number): void {
-    const most = this.#info.maxBlockDimensions[axis];
-    if (extent <= most) return;
-    this.#refuse(`block.${axis} must be in 1..${most}: it is ${extent}`);
-  }
-
-  /** Each row of blocks would do all of the work again. */
-  #refuseAxes(): never {
-    throw new TypeError(
-      `Cannot choose launch parameters for ${this.#kernel.name} as problem must have elements: ` +
-        "built-in kernels have one axis",
-    );
-  }
-
-  #refuseUnfit({ advice }: Occupancy): never {
-    this.#refuse(`no block of it fits on a multiprocessor. ${advice}`);
+  #refuseUnfit({ occupancy }: ChosenBlock): never {
+    this.#refuse(`no block of it fits on a multiprocessor. ${occupancy.advice}`);
   }
 
   #refuse(problem: string): never {
@@ -338,34 +308,170 @@ class LaunchPlanner {
   }
 }
 
-/** Occupancies that a planner keeps; shared memory may be another in every launch. */
-const MOST_REMEMBERED = 64;
-
-function threadsOf({ x, y, z }: BlockShape): number {
+function volume({ x, y, z }: Extents): number {
   return x * y * z;
 }
 
-/** What a block covers along an axis in one step. */
-function blockCovers({ perThread, perBlock }: AxisWork, threads: number): number {
-  return perBlock === 0 ? perThread * threads : perBlock;
+/** Block sizes to try, the preferred one first: whole warps if the kernel allows one. */
+function candidateThreads(maxThreads: number): number[] {
+  if (maxThreads < WARP) return [maxThreads];
+  const allowed = PREFERRED.filter((threads) => threads <= maxThreads);
+  const first = maxThreads >= PREFERRED[0]! ? PREFERRED[0]! : maxThreads - maxThreads % WARP;
+  return allowed.includes(first) ? allowed : [first, ...allowed];
+}
+
+/** The minimum of a block's threads along y and z. */
+type MinExtents = Pick<Extents, "y" | "z">;
+
+/**
+ * Distributes the threads of a block among the axes: a warp along x first, whose threads access
+ * neighbours, then y, z, and the rest along x again. An axis gets no more than its steps, rounded up
+ * to a power of two: with three columns the threads go to rows.
+ */
+function shapeOf(
+  threads: number,
+  steps: readonly number[],
+  max: Extents,
+  min: MinExtents = { y: 1, z: 1 },
+): Extents {
+  const [alongX = 1, alongY = 1, alongZ = 1] = steps;
+  if (steps.length === 1) return { x: Math.min(threads, max.x), y: 1, z: 1 };
+  const width = Math.max(1, Math.floor(threads / (min.y * min.z)));
+  const x = Math.min(WARP, width, max.x, powerOfTwoFrom(alongX));
+  const height = Math.max(1, Math.floor(threads / (x * min.z)));
+  const y = Math.min(height, max.y, powerOfTwoFrom(alongY));
+  const z = Math.min(Math.floor(threads / (x * y)), max.z, powerOfTwoFrom(alongZ));
+  const widest = Math.min(Math.floor(threads / (y * z)), max.x, powerOfTwoFrom(alongX));
+  return { x: Math.max(x, widest), y, z };
+}
+
+/**
+ * Threads along y and z with which a grid covers all work; `undefined` if that leaves too few along
+ * x to read whole sectors.
+ */
+function minExtents(
+  threads: number,
+  [alongX = 1, alongY = 1, alongZ = 1]: readonly number[],
+  maxGrid: Extents,
+): MinExtents | undefined {
+  const y = powerOfTwoFrom(alongY / maxGrid.y);
+  const z = powerOfTwoFrom(alongZ / maxGrid.z);
+  return threads / (y * z) < Math.min(MIN_WIDTH, powerOfTwoFrom(alongX)) ? undefined : { y, z };
+}
+
+/** The smallest power of two that is not less, up to 2^30. */
+function powerOfTwoFrom(value: number): number {
+  return value <= 1 ? 1 : 2 ** Math.min(30, Math.ceil(Math.log2(value)));
+}
+
+/**
+ * The grid of a kernel whose threads stride. Any grid is correct; the best has no more blocks than
+ * are resident, of which none waits for another to end, and the fewest steps.
+ *
+ * @param tiles Blocks of work along each axis, at least 1.
+ * @param held Blocks resident on the device, at least 1.
+ * @param max The limit of blocks along each axis.
+ * @param stepsPerThread The limit of a thread's steps: with more the grid grows beyond `held`.
+ */
+export function strideGrid(
+  tiles: Extents,
+  held: number,
+  max: Extents,
+  stepsPerThread: number,
+): Extents {
+  const grid = heldGrid(tiles, held, max);
+  return stepsOf(tiles, grid) <= stepsPerThread ? grid : grownGrid(tiles, max, stepsPerThread);
+}
+
+/** The first resident grid with the fewest steps. */
+function heldGrid(tiles: Extents, held: number, max: Extents): Extents {
+  // Steps along the last axis with work follow from the blocks that are left for it.
+  const tries = tiles.z === 1 ? MAX_ROW_STEPS : MAX_ROW_STEPS / 2;
+  const triesX = tiles.y * tiles.z === 1 ? 1 : Math.min(tries, tiles.x);
+  const triesY = tiles.z === 1 ? 1 : Math.min(tries, tiles.y);
+  const fewestPossible = Math.ceil(volume(tiles) / held);
+  let best = tiles;
+  let fewest = Infinity;
+  for (let alongX = 1; alongX <= triesX && fewest > fewestPossible; alongX++) {
+    const x = Math.min(Math.ceil(tiles.x / alongX), held, max.x);
+    for (let alongY = 1; alongY <= triesY && fewest > fewestPossible; alongY++) {
+      const y = Math.min(Math.ceil(tiles.y / alongY), Math.floor(held / x), max.y);
+      const z = Math.min(tiles.z, Math.floor(held / (x * y)), max.z);
+      const grid = { x, y, z };
+      const steps = stepsOf(tiles, grid);
+      if (steps >= fewest) continue;
+      fewest = steps;
+      best = grid;
+    }
+  }
+  return best;
+}
+
+/** The smallest grid with no more steps than allowed: steps go along the slowest axes first. */
+function grownGrid(tiles: Extents, max: Extents, stepsPerThread: number): Extents {
+  let left = stepsPerThread;
+  const along = (work: number, limit: number) => {
+    const blocks = Math.min(Math.ceil(work / left), limit);
+    left = Math.max(1, Math.floor(left / Math.ceil(work / blocks)));
+    return blocks;
+  };
+  const z = along(tiles.z, max.z);
+  const y = along(tiles.y, max.y);
+  return { x: along(tiles.x, max.x), y, z };
 }
 
 const planners = new WeakMap<PlannedKernel, LaunchPlanner>();
 
-/**
- * Grid, block and shared memory for a problem.
- *
- * @param kernel The kernel; its device and what the compiler made of it decide.
- * @throws {TypeError} If the problem is of no kind that is known, or has several axes for a built-in
- * kernel.
- * @throws {RangeError} If a number of it is not an integer of its range, no block of the kernel
- * fits on the device, or the grid would be larger than there can be.
- */
-export function planLaunch(kernel: PlannedKernel, problem: LaunchProblem): LaunchPlan {
+function plannerOf(kernel: PlannedKernel): LaunchPlanner {
   let planner = planners.get(kernel);
   if (planner === undefined) {
     planner = new LaunchPlanner(kernel);
     planners.set(kernel, planner);
   }
-  return planner.plan(problem);
+  return planner;
+}
+
+/**
+ * Chooses grid, block and shared memory for a problem.
+ *
+ * @throws {TypeError} If the problem is of no known kind, or has several axes for a built-in kernel.
+ * @throws {RangeError} If a number is not an integer of its range, no block of the kernel fits on the
+ * device, or the grid would exceed its limit.
+ */
+export function planLaunch(kernel: PlannedKernel, problem: LaunchProblem): LaunchPlan {
+  return plannerOf(kernel).plan(problem);
+}
+
+/** A launch along x. */
+export interface LineLaunch {
+  /** Blocks of the grid. */
+  readonly grid: number;
+  /** Threads of a block. */
+  readonly block: number;
+}
+
+/**
+ * Chooses grid and block for a built-in kernel without a plan: the fast path of operations.
+ *
+ * @param elements Number of elements; with none the grid is one block.
+ * @param options Elements of a thread in one step, its limit of steps, and the threads of a block.
+ * @throws {RangeError} If a number is not an integer of its range.
+ */
+export function lineLaunch(
+  kernel: PlannedKernel,
+  elements: number,
+  options: {
+    readonly elementsPerThread?: number;
+    readonly stepsPerThread?: number;
+    readonly block?: number;
+  } = {},
+): LineLaunch {
+  const action = "choose launch parameters";
+  const { elementsPerThread = 1, stepsPerThread, block } = options;
+  requireInteger(elements, "elements", action);
+  requireInteger(elementsPerThread, "elementsPerThread", action, 1);
+  if (stepsPerThread !== undefined) requireInteger(stepsPerThread, "stepsPerThread", action, 1);
+  if (block !== undefined) requireInteger(block, "block", action, 1);
+  const steps = Math.ceil(elements / elementsPerThread);
+  return plannerOf(kernel).planLine(steps, stepsPerThread ?? Infinity, block);
 }

@@ -1,159 +1,130 @@
 /**
- * The size of the problem that a launch is for: elements, rows and columns, or a matrix product; and
- * the check of what callers say of it.
+ * Launch problems: elements, rows and columns, or a matrix product, and their validation.
  *
  * @module
  */
 
-import { requireObject } from "../ffi/arguments.ts";
+import { requireInteger, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import type { Dimensions } from "./launch_config.ts";
+import type { Extents } from "../hardware/capability_limits.ts";
+import { type LaunchConfig, readExtents } from "./launch_config.ts";
 
 /**
- * How a grid covers a problem.
- *
- * - `exact`: a thread for each piece of work, and some that find none. Right for every kernel that
- *   compares its indices with the problem's extents.
- * - `stride`: no more blocks than the device holds at once; each thread goes on to the work a grid
- *   further along each axis. For kernels with a grid-stride loop.
- * - `linear`: the blocks of `exact`, counted along x alone, the problem's x fastest. For kernels
- *   that find their block's place by dividing, and have more blocks than y or z take: 65535.
+ * A problem that `device.launchFor()` chooses a launch for: a number of elements, rows and columns
+ * (or planes of them), or the product of an m × k and a k × n matrix.
  */
-export type Coverage = "exact" | "stride" | "linear";
+export type LaunchProblem =
+  & {
+    /**
+     * How the grid covers the problem; `"stride"` by default for the built-in kernels, which all have
+     * grid-stride loops, and `"exact"` for kernels of modules.
+     *
+     * - `exact`: a thread for each piece of work; some threads find none. Right for every kernel that
+     *   compares its indices with the problem's extents.
+     * - `stride`: no more blocks than are resident on the device; each thread continues with the work
+     *   one grid further along each axis. For kernels with a grid-stride loop.
+     * - `linear`: the blocks of `exact`, counted along x alone, the problem's x fastest. For kernels
+     *   that find the place of their block by dividing, and have more blocks than y or z allow: 65535.
+     */
+    readonly coverage?: "exact" | "stride" | "linear";
+    /** Threads of a block; by default chosen by occupancy, the problem's extents and the device. */
+    readonly block?: LaunchConfig["block"];
+    /** Dynamic shared memory of a block in bytes, or a function of the block; 0 by default. */
+    readonly sharedMemory?: number | ((block: Extents) => number);
+    /**
+     * With `coverage: "stride"`: the limit of a thread's steps along all axes together. The grid grows
+     * beyond the resident blocks to keep it. For kernels whose threads have enough bytes in flight in
+     * one step. Not limited by default.
+     */
+    readonly stepsPerThread?: number;
+  }
+  & (
+    | {
+      /** Number of elements; with none the grid is one block, which finds nothing to do. */
+      readonly elements: number;
+      /** Elements that a thread takes in one step, as with vector loads; 1 by default. */
+      readonly elementsPerThread?: number;
+    }
+    | {
+      /** Number of rows. */
+      readonly rows: number;
+      /** Number of columns, which lie side by side in memory. */
+      readonly columns: number;
+      /** Number of planes of rows and columns, along z; without it there is no third axis. */
+      readonly planes?: number;
+      /**
+       * The extent that the kernel computes from `blockIdx.x` and `threadIdx.x`; `"columns"` by
+       * default, with which the threads of a warp access neighbours.
+       */
+      readonly x?: "columns" | "rows";
+      /** Elements that a thread takes in one step along x, y and z of the grid; 1 by default. */
+      readonly elementsPerThread?: LaunchConfig["block"];
+    }
+    | {
+      /** Rows of the product. */
+      readonly m: number;
+      /** Columns of the product. */
+      readonly n: number;
+      /** Products added up for each element; with none the product is zero, and is written. */
+      readonly k: number;
+      /** The extent that the kernel computes from `blockIdx.x`: `"columns"` by default. */
+      readonly x?: "columns" | "rows";
+      /**
+       * The part of the product that a block computes, if the kernel is compiled for it; by default
+       * each thread computes one element. Without `block`, a block has one thread for each element of
+       * the tile. `k` is the number of products added up at a time, 1 by default; it bounds the blocks
+       * that share an element's products, see `splitK`.
+       */
+      readonly tile?: { readonly m: number; readonly n: number; readonly k?: number };
+      /**
+       * Whether blocks along z share the products of an element, with which a small product fills the
+       * device: block `z` of `plan.tiles.z` adds up its part of them, and the kernel adds the parts.
+       * `false` by default.
+       */
+      readonly splitK?: boolean;
+    }
+  );
 
-/** The threads of a block along the axes. */
-export interface BlockShape {
-  /** Threads along x. */
-  readonly x: number;
-  /** Threads along y. */
-  readonly y: number;
-  /** Threads along z. */
-  readonly z: number;
-}
-
-/** What can be said of every problem. */
-export interface PlanOptions {
-  /**
-   * How the grid covers the problem; for kernels of modules `"exact"` by default, for the built-in
-   * ones, which all have grid-stride loops, `"stride"`.
-   */
-  readonly coverage?: Coverage;
-  /** Threads of a block; chosen by occupancy, the problem's extents and the device when absent. */
-  readonly block?: Dimensions;
-  /** Dynamic shared memory of a block in bytes, or what says it for a block; 0 by default. */
-  readonly sharedMemory?: number | ((block: BlockShape) => number);
-  /**
-   * With `coverage: "stride"`: most steps of a thread along all axes together. Beyond them the grid
-   * grows past what the device holds at once. For kernels whose threads have enough bytes in flight
-   * in one step. Not limited by default.
-   */
-  readonly stepsPerThread?: number;
-}
-
-/** Elements in a line: the grid has one axis. */
-export interface ElementProblem extends PlanOptions {
-  /** Number of elements; none take one block, which finds nothing to do. */
-  readonly elements: number;
-  /** Elements that a thread takes in one step, as with vector loads; 1 by default. */
-  readonly elementsPerThread?: number;
-}
-
-/** Which extent of a problem runs along the grid's x; the other runs along y. */
-export type FastAxis = "columns" | "rows";
-
-/** Rows and columns, or planes of them: the grid has two or three axes. */
-export interface PlaneProblem extends PlanOptions {
-  /** Number of rows. */
-  readonly rows: number;
-  /** Number of columns, which lie side by side in memory. */
-  readonly columns: number;
-  /** Number of planes of rows and columns, along z; there is no third axis when absent. */
-  readonly planes?: number;
-  /**
-   * What the kernel computes from `blockIdx.x` and `threadIdx.x`; `"columns"` by default, so that the
-   * threads of a warp access neighbours.
-   */
-  readonly x?: FastAxis;
-  /** Elements that a thread takes in one step along x, y and z, as the grid has them; 1 by default. */
-  readonly elementsPerThread?: Dimensions;
-}
-
-/** What a block computes of a matrix product in one go. */
-export interface ProductTile {
-  /** Rows of the product. */
-  readonly m: number;
-  /** Columns of the product. */
-  readonly n: number;
-  /**
-   * Products that are added up at a time, 1 when absent. Blocks that share an element's products,
-   * see `splitK`, can be no more than that makes.
-   */
-  readonly k?: number;
-}
-
-/** The product of a matrix of m rows and k columns with one of k rows and n columns. */
-export interface ProductProblem extends PlanOptions {
-  /** Rows of the product. */
-  readonly m: number;
-  /** Columns of the product. */
-  readonly n: number;
-  /** Products that are added up for each element; with none the product is zero, and is written. */
-  readonly k: number;
-  /** What the kernel computes from `blockIdx.x`: `"columns"` of the product by default. */
-  readonly x?: FastAxis;
-  /**
-   * What a block computes, where the kernel is compiled for it; without it each thread computes one
-   * element. Without `block` it has one thread for each element of the tile.
-   */
-  readonly tile?: ProductTile;
-  /**
-   * Whether blocks along z share the products of an element, so that a small product fills the
-   * device: block `z` of `plan.tiles[2]` adds up its part of them, and the kernel adds the parts.
-   * `false` by default.
-   */
-  readonly splitK?: boolean;
-}
-
-/** A problem that `device.launchFor()` has a launch for. */
-export type LaunchProblem = ElementProblem | PlaneProblem | ProductProblem;
+/** The way a grid covers a problem. */
+export type Coverage = NonNullable<LaunchProblem["coverage"]>;
 
 /** The work along one axis of the grid. */
 export interface AxisWork {
-  /** What the caller calls it: `columns`. */
+  /** The caller's name of it: `columns`. */
   readonly name: string;
-  /** How many there are. */
+  /** Pieces of work. */
   readonly extent: number;
-  /** How many a thread takes in one step; 0 where a block takes `perBlock` together. */
-  readonly perThread: number;
-  /** How many a block takes in one step, where the kernel is compiled for it; else 0. */
-  readonly perBlock: number;
+  /** Steps of threads that they take. */
+  readonly steps: number;
+  /** Pieces of work that a block of so many threads covers in one step. */
+  readonly covered: (threads: number) => number;
 }
 
-/** A problem as the planner sees it, checked. */
+/** A checked problem in terms of the grid's axes. */
 export interface AxisProblem {
-  /** Along x, y and z of the grid; as many as the problem has. */
+  /** The work along x, y and z of the grid, as many axes as the problem has. */
   readonly axes: readonly AxisWork[];
-  /** Steps of threads that the work along each of them takes. */
-  readonly steps: readonly number[];
-  /** Threads of a block that the problem asks for; `undefined` where they are to be chosen. */
-  readonly block: BlockShape | undefined;
-  /** Whether that is one for each element of a tile. */
+  /** The threads of a block that the problem demands; `undefined` if the planner chooses them. */
+  readonly block: Extents | undefined;
+  /** Whether the block has one thread for each element of a tile. */
   readonly isTile: boolean;
-  /** Most blocks along z that may share the products of an element; 1 where none may. */
-  readonly mostSplits: number;
-  /** What else is said of it. */
-  readonly options: Omit<PlanOptions, "block">;
+  /** The limit of blocks along z that share the products of an element; 1 if they do not. */
+  readonly maxSplits: number;
+  /** The options of the problem. */
+  readonly options: Pick<LaunchProblem, "coverage" | "sharedMemory" | "stepsPerThread">;
 }
 
 const ACTION = "choose launch parameters";
 
-/** Most shared memory that a launch can ask for, in bytes: of what a kernel may have it is checked. */
-export const MOST_SHARED_MEMORY = 2 ** 31 - 1;
+/** The limit of a launch's shared memory in bytes, before that of the kernel is known. */
+export const MAX_SHARED_MEMORY: number = 2 ** 31 - 1;
+
+type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Reads a problem.
+ * Reads a problem. Each field is read once: a getter cannot change a checked value.
  *
- * @throws {TypeError} If it is none, or of several kinds at once.
+ * @throws {TypeError} If it is no problem, or of several kinds at once.
  * @throws {RangeError} If a number is not an integer of its range.
  */
 export function readProblem(problem: LaunchProblem): AxisProblem {
@@ -161,165 +132,115 @@ export function readProblem(problem: LaunchProblem): AxisProblem {
   const isElements = "elements" in problem;
   const isPlane = "rows" in problem || "columns" in problem;
   const isProduct = "m" in problem || "n" in problem || "k" in problem;
-  if (Number(isElements) + Number(isPlane) + Number(isProduct) !== 1) refuseKind(problem);
-  if (isElements) return readElements(problem as ElementProblem);
-  return isPlane ? readPlane(problem as PlaneProblem) : readProduct(problem as ProductProblem);
-}
-
-function readElements(problem: ElementProblem): AxisProblem {
-  const { elements, elementsPerThread = 1 } = problem;
-  requireInteger("elements", elements, 0);
-  requireInteger("elementsPerThread", elementsPerThread, 1);
-  return {
-    axes: [{ name: "elements", extent: elements, perThread: elementsPerThread, perBlock: 0 }],
-    steps: [Math.ceil(elements / elementsPerThread)],
-    block: readBlock(problem.block, 1),
-    isTile: false,
-    mostSplits: 1,
-    options: readOptions(problem),
-  };
-}
-
-function readPlane(problem: PlaneProblem): AxisProblem {
-  const { rows, columns, planes, x = "columns", elementsPerThread = 1 } = problem;
-  requireInteger("rows", rows, 0);
-  requireInteger("columns", columns, 0);
-  if (planes !== undefined) requireInteger("planes", planes, 0);
-  requireFastAxis(x);
-  const axisCount = planes === undefined ? 2 : 3;
-  const perThread = readExtents("elementsPerThread", elementsPerThread, axisCount);
-  const [first, second] = x === "columns"
-    ? [["columns", columns], ["rows", rows]] as const
-    : [["rows", rows], ["columns", columns]] as const;
-  const axes: AxisWork[] = [
-    { name: first[0], extent: first[1], perThread: perThread.x, perBlock: 0 },
-    { name: second[0], extent: second[1], perThread: perThread.y, perBlock: 0 },
-  ];
-  if (planes !== undefined) {
-    axes.push({ name: "planes", extent: planes, perThread: perThread.z, perBlock: 0 });
+  if (Number(isElements) + Number(isPlane) + Number(isProduct) !== 1) {
+    throw new TypeError(
+      `Cannot ${ACTION} as problem must have elements, or rows and columns, or m, n and k: ` +
+        `it has ${Object.keys(problem).join(", ") || "none"}`,
+    );
   }
+  const fields = problem as unknown as Fields;
+  return isProduct ? readProduct(fields) : readArray(fields, isElements);
+}
+
+/** Reads elements, or rows, columns and planes. */
+function readArray(problem: Fields, isElements: boolean): AxisProblem {
+  const { planes, elementsPerThread = 1 } = problem;
+  const names = isElements ? ["elements"] : namesAlong(problem["x"]);
+  if (!isElements && planes !== undefined) names.push("planes");
+  const extents = names.map((name) => requireExtent(problem[name], name));
+  const perThread = readBlock("elementsPerThread", elementsPerThread, names.length)!;
+  const axes = names.map((name, axis): AxisWork => {
+    const each = [perThread.x, perThread.y, perThread.z][axis]!;
+    const extent = extents[axis]!;
+    return { name, extent, steps: Math.ceil(extent / each), covered: (threads) => threads * each };
+  });
   return {
     axes,
-    steps: axes.map(({ extent, perThread }) => Math.ceil(extent / perThread)),
-    block: readBlock(problem.block, axisCount),
+    block: readBlock("block", problem["block"], names.length),
     isTile: false,
-    mostSplits: 1,
+    maxSplits: 1,
     options: readOptions(problem),
   };
 }
 
-function readProduct(problem: ProductProblem): AxisProblem {
-  const { m, n, k, x = "columns", tile, splitK = false } = problem;
-  requireInteger("m", m, 0);
-  requireInteger("n", n, 0);
-  requireInteger("k", k, 0);
-  requireFastAxis(x);
-  if (typeof splitK !== "boolean") refuseType("splitK", "a boolean", splitK);
-  const { m: tileRows, n: tileColumns, k: tileProducts = 1 } = readTile(tile);
-  const rows = axisOf("rows (m)", m, tileRows);
-  const columns = axisOf("columns (n)", n, tileColumns);
-  const axes = x === "columns" ? [columns, rows] : [rows, columns];
-  // The threads of a tile are the kernel's own affair.
-  const given = readBlock(problem.block, tile === undefined ? 2 : 3);
-  const isTile = given === undefined && tile !== undefined;
+function readProduct(problem: Fields): AxisProblem {
+  const { m, n, k, x, splitK = false } = problem;
+  const rows = requireExtent(m, "m");
+  const columns = requireExtent(n, "n");
+  const products = requireExtent(k, "k");
+  const isSwapped = namesAlong(x)[0] === "rows";
+  if (typeof splitK !== "boolean") refuse("splitK", "a boolean", splitK);
+  const tile = readTile(problem["tile"]);
+  const alongRows = productAxis("rows (m)", rows, tile?.m);
+  const alongColumns = productAxis("columns (n)", columns, tile?.n);
+  // The kernel arranges the threads of a tile, so a third axis is allowed.
+  const given = readBlock("block", problem["block"], tile === undefined ? 2 : 3);
+  const tileBlock = tile === undefined
+    ? undefined
+    : { x: isSwapped ? tile.m : tile.n, y: isSwapped ? tile.n : tile.m, z: 1 };
   return {
-    axes,
-    steps: [axes[0]!.extent, axes[1]!.extent],
-    block: isTile ? { x: axes[0]!.perBlock, y: axes[1]!.perBlock, z: 1 } : given,
-    isTile,
-    mostSplits: splitK ? Math.max(1, Math.ceil(k / tileProducts)) : 1,
+    axes: isSwapped ? [alongRows, alongColumns] : [alongColumns, alongRows],
+    block: given ?? tileBlock,
+    isTile: given === undefined && tile !== undefined,
+    maxSplits: splitK ? Math.max(1, Math.ceil(products / (tile?.k ?? 1))) : 1,
     options: readOptions(problem),
   };
 }
 
-function axisOf(name: string, extent: number, perBlock: number | undefined): AxisWork {
-  return perBlock === undefined
-    ? { name, extent, perThread: 1, perBlock: 0 }
-    : { name, extent, perThread: 0, perBlock };
+function productAxis(name: string, extent: number, perBlock: number | undefined): AxisWork {
+  return { name, extent, steps: extent, covered: (threads) => perBlock ?? threads };
 }
 
-function readTile(tile: ProductTile | undefined): Partial<ProductTile> {
-  if (tile === undefined) return {};
+function readTile(tile: unknown): { m: number; n: number; k: number } | undefined {
+  if (tile === undefined) return undefined;
   requireObject(tile, "tile", ACTION);
-  const { m, n, k } = tile;
-  requireInteger("tile.m", m, 1);
-  requireInteger("tile.n", n, 1);
-  if (k === undefined) return { m, n };
-  requireInteger("tile.k", k, 1);
+  const { m, n, k = 1 } = tile as Fields;
+  requireInteger(m, "tile.m", ACTION, 1);
+  requireInteger(n, "tile.n", ACTION, 1);
+  requireInteger(k, "tile.k", ACTION, 1);
   return { m, n, k };
 }
 
-/** A copy: what is checked is what is used, whatever a getter says the next time. */
-function readOptions({ coverage, sharedMemory, stepsPerThread }: PlanOptions) {
-  if (coverage !== undefined && !["exact", "stride", "linear"].includes(coverage)) {
-    refuseType("coverage", '"exact", "stride" or "linear"', coverage);
+function readOptions({ coverage, sharedMemory, stepsPerThread }: Fields): AxisProblem["options"] {
+  if (coverage !== undefined && !["exact", "stride", "linear"].includes(coverage as string)) {
+    refuse("coverage", '"exact", "stride" or "linear"', coverage);
   }
-  if (stepsPerThread !== undefined) requireInteger("stepsPerThread", stepsPerThread, 1);
+  if (stepsPerThread !== undefined) requireInteger(stepsPerThread, "stepsPerThread", ACTION, 1);
   if (sharedMemory !== undefined && typeof sharedMemory !== "function") {
-    requireInteger("sharedMemory", sharedMemory, 0, MOST_SHARED_MEMORY);
+    requireInteger(sharedMemory, "sharedMemory", ACTION, 0, MAX_SHARED_MEMORY);
   }
   return { coverage, sharedMemory, stepsPerThread } as AxisProblem["options"];
 }
 
-function requireFastAxis(x: unknown): void {
-  if (x !== "columns" && x !== "rows") refuseType("x", '"columns" or "rows"', x);
+/** The names of the extents along the grid's x and y. */
+function namesAlong(x: unknown = "columns"): string[] {
+  if (x === "columns") return ["columns", "rows"];
+  return x === "rows" ? ["rows", "columns"] : refuse("x", '"columns" or "rows"', x);
 }
 
-function readBlock(block: Dimensions | undefined, axisCount: number): BlockShape | undefined {
-  return block === undefined ? undefined : readExtents("block", block, axisCount);
+function requireExtent(value: unknown, name: string): number {
+  requireInteger(value, name, ACTION);
+  return value;
 }
 
-/** One to three positive integers; those left out are 1, and so are those of axes there are not. */
-function readExtents(name: string, extents: Dimensions, axisCount: number): BlockShape {
-  if (typeof extents === "number") {
-    requireInteger(name, extents, 1);
-    return { x: extents, y: 1, z: 1 };
-  }
-  if (!Array.isArray(extents) || extents.length < 1 || extents.length > 3) {
-    refuseType(name, "an integer or an array of 1 to 3 integers", extents);
-  }
-  const [x, y = 1, z = 1] = extents as readonly [number, number?, number?];
-  requireInteger(`${name}.x`, x, 1);
-  requireInteger(`${name}.y`, y, 1);
-  requireInteger(`${name}.z`, z, 1);
-  if (axisCount < 2 && y !== 1) refuseAxis(`${name}.y`, axisCount, y);
-  if (axisCount < 3 && z !== 1) refuseAxis(`${name}.z`, axisCount, z);
-  return { x, y, z };
-}
-
-/** More threads than one would do the same work. */
-function refuseAxis(name: string, axisCount: number, value: number): never {
+/** Reads threads of a block, or elements of a thread, which axes without work have one of. */
+function readBlock(name: string, value: unknown, axisCount: number): Extents | undefined {
+  if (value === undefined) return undefined;
+  const extents = readExtents(value, name, ACTION);
+  const [axis, axes] = axisCount === 1 && extents.y !== 1
+    ? ["y", "one axis"] as const
+    : axisCount < 3 && extents.z !== 1
+    ? ["z", axisCount === 1 ? "one axis" : "two axes"] as const
+    : [];
+  if (axis === undefined) return extents;
   throw new RangeError(
-    `Cannot ${ACTION} as ${name} must be 1, as the problem has ` +
-      `${axisCount === 1 ? "one axis" : "two axes"}: it is ${value}`,
+    `Cannot ${ACTION} as ${name}.${axis} must be 1, as the problem has ${axes}: it is ` +
+      extents[axis],
   );
 }
 
-/** Refuses what is not an integer of its range. */
-function requireInteger(
-  name: string,
-  value: number,
-  least: number,
-  most = Number.MAX_SAFE_INTEGER,
-): void {
-  if (Number.isSafeInteger(value) && value >= least && value <= most) return;
-  throw new RangeError(
-    `Cannot ${ACTION} as ${name} must be an integer in ${least}..${most}: it is ${
-      describeValue(value)
-    }`,
-  );
-}
-
-function refuseType(name: string, allowed: string, value: unknown): never {
+function refuse(name: string, allowed: string, value: unknown): never {
   throw new TypeError(
     `Cannot ${ACTION} as ${name} must be ${allowed}: it is ${describeValue(value)}`,
-  );
-}
-
-function refuseKind(problem: object): never {
-  const fields = Object.keys(problem).join(", ") || "none";
-  throw new TypeError(
-    `Cannot ${ACTION} as problem must have elements, or rows and columns, or m, n and k: ` +
-      `it has ${fields}`,
   );
 }

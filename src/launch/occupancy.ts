@@ -1,140 +1,82 @@
 /**
- * Occupancy: how many blocks of a kernel a multiprocessor holds at once, what limits them, and what
- * would make them more.
+ * Occupancy: the number of blocks resident on a multiprocessor, the resource that limits it, and
+ * the block size with the highest occupancy.
  *
  * @module
  */
 
-import { requireObject } from "../ffi/arguments.ts";
+import { requireInteger, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import type { Extents } from "../hardware/capability_limits.ts";
 import type { KernelAttributes } from "../ffi/native_kernel.ts";
+import { capabilityLimits } from "../hardware/capability_limits.ts";
+import type { DeviceInfo } from "../hardware/device_information.ts";
+import { type LaunchConfig, readExtents } from "./launch_config.ts";
+import { occupancyAdvice } from "./occupancy_advice.ts";
 import {
   blocksByBarriers,
   blocksByRegisters,
   blocksBySharedMemory,
   blocksByWarps,
   type BlockUsage,
+  maxThreads,
   type OccupancyLimits,
   type OccupancyUsage,
+  residentBlocks,
   warpsPerBlock,
   warpsPerMultiprocessor,
-} from "./block_limits.ts";
-import type { Dimensions } from "./launch_config.ts";
-import { occupancyAdvice } from "./occupancy_advice.ts";
-import { checkLimits, completeUsage, requireCount } from "./occupancy_arguments.ts";
-import { type DeviceLimits, occupancyLimits } from "./occupancy_limits.ts";
+} from "./occupancy_rules.ts";
 
 const ACTION = "calculate occupancy";
+const MAX = 2 ** 31 - 1;
+/** PTX ISA, `barrier`: a block has sixteen, numbered from 0. */
+const MAX_BARRIERS = 16;
 
-/** A resource of a multiprocessor that bounds how many blocks it holds. */
-export type OccupancyLimiter = "warps" | "blocks" | "registers" | "sharedMemory" | "barriers";
-
-/**
- * The blocks that each resource of a multiprocessor alone would allow; 0 where a block takes more of
- * it than a block can have, null where blocks take nothing of it.
- */
-export interface BlockLimits {
-  /** By the warps that a multiprocessor holds, and the threads that a block can have. */
-  readonly warps: number;
-  /** By the number of blocks itself. */
-  readonly blocks: number;
-  /** By registers; null where a thread has none. */
-  readonly registers: number | null;
-  /** By shared memory; null where a block takes none, and nothing is kept of it in every block. */
-  readonly sharedMemory: number | null;
-  /** By hardware barriers; null where a block takes none, and before compute capability 9.0. */
-  readonly barriers: number | null;
-}
-
-/** What {@linkcode occupancy} calculates. */
+/** The result of {@linkcode occupancy}. */
 export interface Occupancy {
-  /** Blocks that a multiprocessor holds at once; 0 where the kernel cannot be launched so. */
+  /** Blocks resident on a multiprocessor; 0 if the kernel cannot be launched with this block. */
   readonly activeBlocks: number;
   /** Their warps. */
   readonly activeWarps: number;
-  /** Share of the warps of a multiprocessor that they are, 0 to 1. */
+  /** The share of a multiprocessor's warps, 0 to 1. */
   readonly occupancy: number;
-  /** What each resource alone would allow. */
-  readonly limits: BlockLimits;
-  /** What allows least; of several the first of warps, registers, shared memory, blocks, barriers. */
-  readonly limiter: OccupancyLimiter;
   /**
-   * What would raise occupancy, in exact figures; empty where nothing would. Each change that it
-   * names gives what it says by itself. Made when it is first read.
+   * The blocks that each resource alone would allow; 0 if a block takes more than a block can have,
+   * null if blocks take nothing of it.
+   */
+  readonly limits: {
+    /** By the warps of a multiprocessor and the threads of a block. */
+    readonly warps: number;
+    /** By the number of blocks itself. */
+    readonly blocks: number;
+    /** By registers. */
+    readonly registers: number | null;
+    /** By shared memory. */
+    readonly sharedMemory: number | null;
+    /** By hardware barriers; null before compute capability 9.0. */
+    readonly barriers: number | null;
+  };
+  /**
+   * The resource that allows least; of several the first of warps, registers, shared memory, blocks
+   * and barriers.
+   */
+  readonly limiter: "warps" | "blocks" | "registers" | "sharedMemory" | "barriers";
+  /**
+   * Changes that would raise occupancy, in exact figures; empty if there are none. Each change has
+   * its promised effect by itself. Calculated on access.
    */
   readonly advice: string;
 }
 
-/** The first of the resources that allow no more than what all of them do. */
-function limiterOf(activeBlocks: number, limits: BlockLimits): OccupancyLimiter {
-  if (limits.warps === activeBlocks) return "warps";
-  if (limits.registers === activeBlocks) return "registers";
-  if (limits.sharedMemory === activeBlocks) return "sharedMemory";
-  return limits.blocks === activeBlocks ? "blocks" : "barriers";
-}
-
-/** The method of old that gives an object a getter: `Object.defineProperty` reads a descriptor. */
-type WithGetters = { __defineGetter__(name: string, getter: () => unknown): void };
-
-/** An occupancy whose advice is a property of its own, as all others, but made when it is read. */
-class LazyOccupancy {
-  readonly activeBlocks: number;
-  readonly activeWarps: number;
-  readonly occupancy: number;
-  readonly limits: BlockLimits;
-  readonly limiter: OccupancyLimiter;
-  declare readonly advice: string;
-  readonly #limits: OccupancyLimits;
-  readonly #usage: BlockUsage;
-  #advice: string | undefined;
-
-  constructor(limits: OccupancyLimits, usage: BlockUsage) {
-    const warps = blocksByWarps(limits, usage);
-    const blocks = limits.maxBlocksPerMultiprocessor;
-    const registers = blocksByRegisters(limits, usage);
-    const sharedMemory = blocksBySharedMemory(limits, usage);
-    const barriers = blocksByBarriers(limits, usage);
-    const activeBlocks = Math.min(warps, blocks, registers, sharedMemory, barriers);
-    this.activeBlocks = activeBlocks;
-    this.activeWarps = activeBlocks * warpsPerBlock(limits, usage.threadsPerBlock);
-    this.occupancy = this.activeWarps / warpsPerMultiprocessor(limits);
-    this.limits = {
-      warps,
-      blocks,
-      registers: registers === Infinity ? null : registers,
-      sharedMemory: sharedMemory === Infinity ? null : sharedMemory,
-      barriers: barriers === Infinity ? null : barriers,
-    };
-    this.limiter = limiterOf(activeBlocks, this.limits);
-    this.#limits = limits;
-    this.#usage = usage;
-    // With Object.defineProperty() the whole call takes twice as long or more.
-    (this as unknown as WithGetters).__defineGetter__("advice", LazyOccupancy.#readAdvice);
-  }
-
-  /** Printed as what it holds: `console.log()` would not read the advice. */
-  [Symbol.for("Deno.customInspect")](
-    inspect: typeof Deno.inspect,
-    options: Deno.InspectOptions,
-  ): string {
-    return inspect({ ...this }, options);
-  }
-
-  static #readAdvice(this: LazyOccupancy): string {
-    return this.#advice ??= occupancyAdvice(this.#limits, this.#usage);
-  }
-}
-
 /**
- * How many blocks of a kernel a multiprocessor holds at once, and what limits them. Equal to
- * NVIDIA's own calculator, `cuda_occupancy.h`, and to `cudaOccupancyMaxActiveBlocksPerMultiprocessor`.
+ * Calculates the number of blocks of a kernel that are resident on a multiprocessor, and the
+ * resource that limits it. Equal to NVIDIA's own calculator, `cuda_occupancy.h`, and to
+ * `cudaOccupancyMaxActiveBlocksPerMultiprocessor`.
  *
  * A block that cannot be launched has an occupancy of 0, which `limiter` and `advice` explain.
  *
  * @param limits Those of a compute capability, by {@linkcode capabilityLimits}, or those of a
  * device, by {@linkcode occupancyLimits}.
- * @param usage What a block takes; `kernel.attributes` has registers and static shared memory.
+ * @param usage The resources of a block; `kernel.attributes` has registers and static shared memory.
  * @throws {TypeError | RangeError} If a figure is missing, no integer, or out of range.
  *
  * @example
@@ -153,38 +95,50 @@ class LazyOccupancy {
  */
 export function occupancy(limits: OccupancyLimits, usage: OccupancyUsage): Occupancy {
   checkLimits(limits, ACTION);
-  return new LazyOccupancy(limits, completeUsage(usage, ACTION));
+  return calculate(limits, completeUsage(usage, ACTION));
 }
 
-/** A kernel on a device, as far as its occupancy depends on it. */
-export interface OccupyingKernel {
-  /** The device. */
-  readonly context: { readonly info: DeviceLimits & { readonly maxBlockDimensions: Extents } };
-  /** What the compiler made of the kernel. */
-  readonly attributes: Pick<
-    KernelAttributes,
-    "maxThreadsPerBlock" | "registersPerThread" | "staticSharedMemory"
-  >;
+function calculate(limits: OccupancyLimits, usage: BlockUsage): Occupancy {
+  const warps = blocksByWarps(limits, usage);
+  const blocks = limits.maxBlocksPerMultiprocessor;
+  const registers = blocksByRegisters(limits, usage);
+  const sharedMemory = blocksBySharedMemory(limits, usage);
+  const barriers = blocksByBarriers(limits, usage);
+  const activeBlocks = Math.min(warps, blocks, registers, sharedMemory, barriers);
+  const activeWarps = activeBlocks * warpsPerBlock(limits, usage.threadsPerBlock);
+  const order = { warps, registers, sharedMemory, blocks, barriers };
+  const limiter = (Object.keys(order) as (keyof typeof order)[])
+    .find((name) => order[name] === activeBlocks)!;
+  return {
+    activeBlocks,
+    activeWarps,
+    occupancy: activeWarps / warpsPerMultiprocessor(limits),
+    limits: {
+      warps,
+      blocks,
+      registers: finite(registers),
+      sharedMemory: finite(sharedMemory),
+      barriers: finite(barriers),
+    },
+    limiter,
+    get advice() {
+      return occupancyAdvice(limits, usage);
+    },
+  };
 }
 
-/** The part of a launch's parameters that its occupancy depends on. */
-export interface BlockConfig {
-  /** Threads of a block. */
-  readonly block: Dimensions;
-  /** Dynamic shared memory of a block in bytes; 0 by default. */
-  readonly sharedMemory?: number;
+function finite(blocks: number): number | null {
+  return blocks === Infinity ? null : blocks;
 }
 
 /**
- * The occupancy of a kernel on its device, if it is launched so.
- *
- * On the host device, whose kernels have no registers, it is that which warps, blocks and shared
- * memory of its compute capability would allow.
+ * The occupancy of a kernel on its device with a block of this shape. On the host device, whose
+ * kernels have no registers, it is the occupancy that its compute capability would allow.
  *
  * @param kernel The kernel: `module.kernel(…)`.
  * @param config Block and dynamic shared memory, as {@linkcode Kernel.launch} takes them.
  * @throws {TypeError | RangeError} If an extent of the block or the shared memory is no integer or
- * out of range. More threads in all than the kernel can have are an occupancy of 0.
+ * out of range. A block with more threads than the kernel allows has an occupancy of 0.
  *
  * @example
  * ```ts
@@ -197,18 +151,23 @@ export interface BlockConfig {
  * console.log(occupancyOf(axpy, { block: 256 }).activeBlocks);
  * ```
  */
-export function occupancyOf(kernel: OccupyingKernel, config: BlockConfig): Occupancy {
+export function occupancyOf(
+  kernel: {
+    readonly context: { readonly info: DeviceInfo };
+    readonly attributes: KernelAttributes;
+  },
+  config: Pick<LaunchConfig, "block" | "sharedMemory">,
+): Occupancy {
   requireObject(kernel, "kernel", ACTION);
   requireObject(config, "config", ACTION);
   const { context, attributes } = kernel;
   requireObject(context, "kernel.context", ACTION);
   requireObject(attributes, "kernel.attributes", ACTION);
-  const { info } = context;
-  const limits = occupancyLimits(info);
-  const { maxBlockDimensions } = info;
-  requireObject(maxBlockDimensions, "kernel.context.info.maxBlockDimensions", ACTION);
+  const limits = occupancyLimits(context.info);
+  const { maxBlockDimensions } = context.info;
+  const { x, y, z } = readExtents(config.block, "config.block", ACTION, maxBlockDimensions);
   return occupancy(limits, {
-    threadsPerBlock: threadsOf(config.block, maxBlockDimensions),
+    threadsPerBlock: x * y * z,
     registersPerThread: attributes.registersPerThread,
     staticSharedMemory: attributes.staticSharedMemory,
     dynamicSharedMemory: config.sharedMemory ?? 0,
@@ -216,17 +175,191 @@ export function occupancyOf(kernel: OccupyingKernel, config: BlockConfig): Occup
   });
 }
 
-function threadsOf(block: Dimensions, most: Extents): number {
-  const extents: readonly unknown[] = typeof block === "number" ? [block] : block;
-  if (!Array.isArray(extents) || extents.length < 1 || extents.length > 3) {
+/**
+ * The limits of a device for {@linkcode occupancy}: the device's own, completed by those of its
+ * compute capability that no device reports, such as allocation units.
+ *
+ * @param info The description of the device: `device.info`.
+ * @throws {TypeError} If `info` is no object, or a figure of it no number.
+ * @throws {RangeError} If its compute capability is malformed or older than 7.5.
+ *
+ * @example
+ * ```ts
+ * import { listDevices, occupancy, occupancyLimits } from "@gridstride/cuda";
+ *
+ * for (const info of listDevices()) {
+ *   const { activeBlocks } = occupancy(occupancyLimits(info), {
+ *     threadsPerBlock: 256,
+ *     registersPerThread: 40,
+ *     staticSharedMemory: 0,
+ *     dynamicSharedMemory: 16384,
+ *   });
+ *   console.log(info.name, activeBlocks);
+ * }
+ * ```
+ */
+export function occupancyLimits(info: DeviceInfo): OccupancyLimits {
+  requireObject(info, "info", "look up limits");
+  const table = capabilityLimits(info.computeCapability);
+  const limits: OccupancyLimits = {
+    warpSize: info.warpSize,
+    maxThreadsPerBlock: info.maxThreadsPerBlock,
+    maxThreadsPerMultiprocessor: info.maxThreadsPerMultiprocessor,
+    maxBlocksPerMultiprocessor: info.maxBlocksPerMultiprocessor,
+    registersPerMultiprocessor: info.registersPerMultiprocessor,
+    registersPerBlock: info.registersPerBlock,
+    registersPerThread: table.registersPerThread,
+    registerAllocationUnit: table.registerAllocationUnit,
+    multiprocessorPartitions: table.multiprocessorPartitions,
+    sharedMemoryPerMultiprocessor: info.sharedMemoryPerMultiprocessor,
+    sharedMemoryPerBlock: info.sharedMemoryPerBlock,
+    sharedMemoryPerBlockOptIn: info.sharedMemoryPerBlockOptIn,
+    reservedSharedMemoryPerBlock: info.reservedSharedMemoryPerBlock,
+    sharedMemoryAllocationUnit: table.sharedMemoryAllocationUnit,
+    barriersPerMultiprocessor: table.barriersPerMultiprocessor,
+    barrierAllocation: table.barrierAllocation,
+  };
+  checkLimits(limits, "look up limits");
+  return limits;
+}
+
+/**
+ * The block size with the highest occupancy. Among block sizes with equally many resident threads
+ * it is the largest, of which the fewest blocks fill a multiprocessor. Tries every multiple of a
+ * warp, and the kernel's own limit of threads, as `cudaOccupancyMaxPotentialBlockSizeVariableSMem`
+ * does.
+ *
+ * @param limits Those of a compute capability, by {@linkcode capabilityLimits}, or those of a
+ * device, by {@linkcode occupancyLimits}.
+ * @param usage The resources of a block; `maxThreadsPerBlock` bounds the block.
+ * @param options `dynamicSharedMemory` is the dynamic shared memory of a block in bytes, or a
+ * function of the threads of a block; 0 by default.
+ * @returns Threads and dynamic shared memory of the block, both 0 if no block fits, and its
+ * occupancy; if no block fits, the occupancy of a single warp, which explains why.
+ * @throws {TypeError | RangeError} If a figure is missing, no integer, or out of range; also if the
+ * function of the options returns it.
+ *
+ * @example
+ * ```ts
+ * import { capabilityLimits, potentialBlockSize } from "@gridstride/cuda";
+ *
+ * const { threadsPerBlock } = potentialBlockSize(
+ *   capabilityLimits("8.9"),
+ *   { registersPerThread: 40, staticSharedMemory: 0 },
+ *   { dynamicSharedMemory: (threads) => threads * 8 },
+ * );
+ * console.log(threadsPerBlock); // 768
+ * ```
+ */
+export function potentialBlockSize(
+  limits: OccupancyLimits,
+  usage: Omit<OccupancyUsage, "threadsPerBlock" | "dynamicSharedMemory">,
+  options: { readonly dynamicSharedMemory?: number | ((threadsPerBlock: number) => number) } = {},
+): {
+  readonly threadsPerBlock: number;
+  readonly dynamicSharedMemory: number;
+  readonly occupancy: Occupancy;
+} {
+  const action = "choose a block size";
+  checkLimits(limits, action);
+  requireObject(usage, "usage", action);
+  requireObject(options, "options", action);
+  const { dynamicSharedMemory: given = 0 } = options;
+  if (typeof given !== "function" && typeof given !== "number") {
     throw new TypeError(
-      `Cannot ${ACTION} as config.block must be an integer or an array of 1 to 3 integers: it is ` +
-        (Array.isArray(extents) ? `an array of ${extents.length}` : describeValue(block)),
+      `Cannot ${action} as options.dynamicSharedMemory must be a number of bytes or a function ` +
+        `of the threads of a block: it is ${describeValue(given)}`,
     );
   }
-  const [x, y = 1, z = 1] = extents;
-  requireCount(x, "config.block.x", ACTION, 1, most.x);
-  requireCount(y, "config.block.y", ACTION, 1, most.y);
-  requireCount(z, "config.block.z", ACTION, 1, most.z);
-  return x * y * z;
+  const common = completeUsage({ ...usage, threadsPerBlock: 1, dynamicSharedMemory: 0 }, action);
+  const withThreads = (threadsPerBlock: number) => {
+    const bytes = typeof given === "function" ? given(threadsPerBlock) : given;
+    const call = typeof given === "function" ? `(${threadsPerBlock})` : "";
+    requireInteger(bytes, `options.dynamicSharedMemory${call}`, action, 0, MAX);
+    return { ...common, threadsPerBlock, dynamicSharedMemory: bytes };
+  };
+  const max = maxThreads(limits, common);
+  let best: BlockUsage | undefined;
+  let bestThreads = 0;
+  for (let warps = Math.ceil(max / limits.warpSize); warps > 0; warps--) {
+    const candidate = withThreads(Math.min(max, warps * limits.warpSize));
+    const threads = residentBlocks(limits, candidate) * candidate.threadsPerBlock;
+    if (threads <= bestThreads) continue;
+    best = candidate;
+    bestThreads = threads;
+    if (threads === limits.maxThreadsPerMultiprocessor) break;
+  }
+  if (best === undefined) {
+    const warp = calculate(limits, withThreads(Math.min(max, limits.warpSize)));
+    return { threadsPerBlock: 0, dynamicSharedMemory: 0, occupancy: warp };
+  }
+  const { threadsPerBlock, dynamicSharedMemory } = best;
+  return { threadsPerBlock, dynamicSharedMemory, occupancy: calculate(limits, best) };
+}
+
+const POSITIVE_LIMITS = [
+  "warpSize",
+  "maxThreadsPerBlock",
+  "maxThreadsPerMultiprocessor",
+  "maxBlocksPerMultiprocessor",
+  "registersPerMultiprocessor",
+  "registersPerBlock",
+  "registersPerThread",
+  "registerAllocationUnit",
+  "multiprocessorPartitions",
+  "sharedMemoryPerMultiprocessor",
+  "sharedMemoryPerBlock",
+  "sharedMemoryPerBlockOptIn",
+  "sharedMemoryAllocationUnit",
+  "barriersPerMultiprocessor",
+] as const satisfies readonly (keyof OccupancyLimits)[];
+
+function checkLimits(limits: OccupancyLimits, action: string): void {
+  requireObject(limits, "limits", action);
+  for (const name of POSITIVE_LIMITS) {
+    requireInteger(limits[name], `limits.${name}`, action, 1, MAX);
+  }
+  const { reservedSharedMemoryPerBlock: reserved, barrierAllocation } = limits;
+  requireInteger(reserved, "limits.reservedSharedMemoryPerBlock", action, 0, MAX);
+  requireBoolean(barrierAllocation, "limits.barrierAllocation", action);
+}
+
+/** A checked copy of a usage with its defaults. A block that only does not fit is accepted. */
+function completeUsage(usage: OccupancyUsage, action: string): BlockUsage {
+  requireObject(usage, "usage", action);
+  const {
+    threadsPerBlock,
+    registersPerThread,
+    staticSharedMemory,
+    dynamicSharedMemory,
+    barriersPerBlock = 1,
+    maxThreadsPerBlock = MAX,
+    sharedMemoryOptIn = true,
+  } = usage;
+  const complete = {
+    threadsPerBlock,
+    registersPerThread,
+    staticSharedMemory,
+    dynamicSharedMemory,
+    barriersPerBlock,
+    maxThreadsPerBlock,
+    sharedMemoryOptIn,
+  };
+  const check = (name: keyof BlockUsage, min = 0, max = MAX) =>
+    requireInteger(complete[name], `usage.${name}`, action, min, max);
+  check("threadsPerBlock", 1);
+  check("registersPerThread");
+  check("staticSharedMemory");
+  check("dynamicSharedMemory");
+  check("barriersPerBlock", 0, MAX_BARRIERS);
+  check("maxThreadsPerBlock", 1);
+  requireBoolean(sharedMemoryOptIn, "usage.sharedMemoryOptIn", action);
+  return complete;
+}
+
+function requireBoolean(value: unknown, name: string, action: string): void {
+  if (typeof value === "boolean") return;
+  throw new TypeError(
+    `Cannot ${action} as ${name} must be a boolean: it is ${describeValue(value)}`,
+  );
 }

@@ -1,5 +1,5 @@
 /**
- * What would raise occupancy: found by trying, so that what is promised is what one gets.
+ * Advice on raising occupancy. Each suggestion is calculated before it is made.
  *
  * @module
  */
@@ -10,67 +10,54 @@ import {
   blocksBySharedMemory,
   blocksByWarps,
   type BlockUsage,
-  mostSharedMemory,
-  mostThreads,
+  maxSharedMemory,
+  maxThreads,
   type OccupancyLimits,
   registersPerWarp,
   residentBlocks,
   warpsPerBlock,
   warpsPerMultiprocessor,
-} from "./block_limits.ts";
+} from "./occupancy_rules.ts";
 
-/** A change of what a block takes, and what it gives. */
-export interface OccupancyRemedy {
-  /** What a block then takes. */
+/** A changed usage, and its occupancy. */
+interface Remedy {
   readonly usage: BlockUsage;
-  /** Blocks that a multiprocessor then holds. */
   readonly activeBlocks: number;
-  /** The share of its warps that they are. */
   readonly occupancy: number;
 }
 
-function remedy(limits: OccupancyLimits, usage: BlockUsage): OccupancyRemedy {
+function remedy(limits: OccupancyLimits, usage: BlockUsage): Remedy {
   const activeBlocks = residentBlocks(limits, usage);
   const warps = activeBlocks * warpsPerBlock(limits, usage.threadsPerBlock);
   return { usage, activeBlocks, occupancy: warps / warpsPerMultiprocessor(limits) };
 }
 
-/**
- * The changes that raise occupancy, each by itself, smallest first: another block size, less of
- * what limits at the same block size, and where only all of it together helps, that.
- */
-export function occupancyRemedies(limits: OccupancyLimits, usage: BlockUsage): OccupancyRemedy[] {
+/** The changes that raise occupancy, each by itself, smallest first. */
+function remedies(limits: OccupancyLimits, usage: BlockUsage): Remedy[] {
   const now = remedy(limits, usage);
   const found = [
-    allowed(limits, usage),
+    usage.sharedMemoryOptIn ? undefined : remedy(limits, { ...usage, sharedMemoryOptIn: true }),
     oneBlockMore(limits, usage, now.activeBlocks + 1),
     otherBlockSize(limits, usage),
-  ].filter((each) => each !== undefined && each.occupancy > now.occupancy) as OccupancyRemedy[];
+  ].filter((each) => each !== undefined && each.occupancy > now.occupancy) as Remedy[];
   if (found.length > 0 || now.activeBlocks > 0) return found;
   // Nothing fits, and no single change helps: a block of the largest size that takes less.
-  const threadsPerBlock = Math.min(usage.threadsPerBlock, mostThreads(limits, usage));
+  const threadsPerBlock = Math.min(usage.threadsPerBlock, maxThreads(limits, usage));
   const both = oneBlockMore(limits, { ...usage, threadsPerBlock }, 1);
   return both === undefined || both.activeBlocks === 0 ? [] : [both];
 }
 
-/** The same with more shared memory than a block has without asking, where that is in the way. */
-function allowed(limits: OccupancyLimits, usage: BlockUsage): OccupancyRemedy | undefined {
-  return usage.sharedMemoryOptIn
-    ? undefined
-    : remedy(limits, { ...usage, sharedMemoryOptIn: true });
-}
-
-/** Less registers, shared memory and barriers, as far as each limits: so many blocks fit. */
+/** Fewer registers, barriers and less shared memory, as far as this many blocks need it. */
 function oneBlockMore(
   limits: OccupancyLimits,
   usage: BlockUsage,
   blocks: number,
-): OccupancyRemedy | undefined {
+): Remedy | undefined {
   if (blocks > Math.min(blocksByWarps(limits, usage), limits.maxBlocksPerMultiprocessor)) {
     return undefined;
   }
-  const registersPerThread = mostRegisters(limits, usage, blocks);
-  const sharedMemory = mostSharedMemoryFor(limits, usage, blocks);
+  const registersPerThread = registersFor(limits, usage, blocks);
+  const sharedMemory = sharedMemoryFor(limits, usage, blocks);
   if (registersPerThread === undefined || sharedMemory < 0) return undefined;
   const staticSharedMemory = Math.min(usage.staticSharedMemory, sharedMemory);
   return remedy(limits, {
@@ -84,14 +71,13 @@ function oneBlockMore(
   });
 }
 
-/** Most registers of a thread, but not more than now, with which so many blocks fit. */
-function mostRegisters(
+/** The most registers of a thread, up to the present number, with which this many blocks fit. */
+function registersFor(
   limits: OccupancyLimits,
   usage: BlockUsage,
   blocks: number,
 ): number | undefined {
   if (blocksByRegisters(limits, usage) >= blocks) return usage.registersPerThread;
-  // From where a thread can have them; a kernel has one at least.
   let registers = Math.min(usage.registersPerThread - 1, limits.registersPerThread);
   for (; registers > 0; registers--) {
     if (blocksByRegisters(limits, { ...usage, registersPerThread: registers }) >= blocks) {
@@ -101,30 +87,26 @@ function mostRegisters(
   return undefined;
 }
 
-/** Most shared memory of a block, but not more than now, with which so many blocks fit. */
-function mostSharedMemoryFor(limits: OccupancyLimits, usage: BlockUsage, blocks: number): number {
+/** The most shared memory of a block, up to the present size, with which this many blocks fit. */
+function sharedMemoryFor(limits: OccupancyLimits, usage: BlockUsage, blocks: number): number {
   const now = usage.staticSharedMemory + usage.dynamicSharedMemory;
   if (blocksBySharedMemory(limits, usage) >= blocks) return now;
   const unit = limits.sharedMemoryAllocationUnit;
   const share = Math.floor(limits.sharedMemoryPerMultiprocessor / blocks / unit) * unit;
-  return Math.min(
-    now,
-    mostSharedMemory(limits, usage),
-    share - limits.reservedSharedMemoryPerBlock,
-  );
+  return Math.min(now, maxSharedMemory(limits, usage), share - limits.reservedSharedMemoryPerBlock);
 }
 
-/** The block of whole warps with the highest occupancy; of several the closest in size. */
-function otherBlockSize(limits: OccupancyLimits, usage: BlockUsage): OccupancyRemedy | undefined {
+/** The block of whole warps with the highest occupancy; among equals the closest in size. */
+function otherBlockSize(limits: OccupancyLimits, usage: BlockUsage): Remedy | undefined {
   const now = usage.threadsPerBlock;
-  let best: OccupancyRemedy | undefined;
-  const most = mostThreads(limits, usage);
-  for (let threads = limits.warpSize; threads <= most; threads += limits.warpSize) {
+  let best: Remedy | undefined;
+  const max = maxThreads(limits, usage);
+  for (let threads = limits.warpSize; threads <= max; threads += limits.warpSize) {
     const other = remedy(limits, { ...usage, threadsPerBlock: threads });
     const gain = best === undefined ? 1 : other.occupancy - best.occupancy;
-    const nearer = best !== undefined &&
+    const isNearer = best !== undefined &&
       Math.abs(threads - now) < Math.abs(best.usage.threadsPerBlock - now);
-    if (gain > 0 || gain === 0 && nearer) best = other;
+    if (gain > 0 || gain === 0 && isNearer) best = other;
   }
   return best;
 }
@@ -141,13 +123,12 @@ function percent(share: number): string {
   return `${Math.round(share * 1000) / 10} %`;
 }
 
-/** Why no block fits at all. */
+/** The reason why no block fits at all. */
 function whyNone(limits: OccupancyLimits, usage: BlockUsage): string {
-  const threads = usage.threadsPerBlock;
+  const { threadsPerBlock: threads, registersPerThread: registers } = usage;
   if (blocksByWarps(limits, usage) === 0) {
-    return `a block has at most ${plural(mostThreads(limits, usage), "thread")}`;
+    return `a block has at most ${plural(maxThreads(limits, usage), "thread")}`;
   }
-  const registers = usage.registersPerThread;
   const perWarp = registersPerWarp(limits, registers);
   if (perWarp > registersPerWarp(limits, limits.registersPerThread)) {
     return `a thread has at most ${limits.registersPerThread} registers`;
@@ -156,17 +137,18 @@ function whyNone(limits: OccupancyLimits, usage: BlockUsage): string {
     return `a block has at most ${limits.registersPerBlock} registers, ` +
       `fewer than ${plural(threads, "thread")} with ${registers} take`;
   }
-  const most = mostSharedMemory(limits, usage);
-  const unasked = usage.sharedMemoryOptIn ? "" : " without asking for more";
-  return `a block has at most ${most} bytes of shared memory${unasked}`;
+  const withoutOptIn = usage.sharedMemoryOptIn ? "" : " without opting in to more";
+  return `a block has at most ${
+    maxSharedMemory(limits, usage)
+  } bytes of shared memory${withoutOptIn}`;
 }
 
-/** What allows no more blocks, in words. */
+/** The resources that allow no more blocks. */
 function whyNoMore(limits: OccupancyLimits, usage: BlockUsage, blocks: number): string {
   const possible = blocksByWarps(limits, usage);
-  const perBlock = warpsPerBlock(limits, usage.threadsPerBlock);
-  const warps = warpsPerMultiprocessor(limits);
   if (blocks === possible) {
+    const perBlock = warpsPerBlock(limits, usage.threadsPerBlock);
+    const warps = warpsPerMultiprocessor(limits);
     return `${plural(blocks, "block")} of ${plural(perBlock, "warp")} ` +
       `${blocks === 1 ? "leaves" : "leave"} ${warps - blocks * perBlock} of ${warps} warps empty`;
   }
@@ -180,8 +162,8 @@ function whyNoMore(limits: OccupancyLimits, usage: BlockUsage, blocks: number): 
   return `${names} ${verb} ${plural(blocks, "block")} of ${possible}`;
 }
 
-/** The figures that a remedy changes, beside those there are. */
-function changes({ usage }: OccupancyRemedy, now: BlockUsage): string {
+/** The figures that a remedy changes, beside the present ones. */
+function changes({ usage }: Remedy, now: BlockUsage): string {
   const shared = usage.staticSharedMemory + usage.dynamicSharedMemory;
   const sharedNow = now.staticSharedMemory + now.dynamicSharedMemory;
   const figures = [
@@ -197,16 +179,16 @@ function changes({ usage }: OccupancyRemedy, now: BlockUsage): string {
   return listed(words);
 }
 
-/** What would raise occupancy, in a sentence; empty where nothing would. */
+/** The changes that would raise occupancy, in a sentence; empty if there are none. */
 export function occupancyAdvice(limits: OccupancyLimits, usage: BlockUsage): string {
   const now = remedy(limits, usage);
-  const remedies = occupancyRemedies(limits, usage);
+  const found = remedies(limits, usage);
   const isNone = now.activeBlocks === 0;
-  if (remedies.length === 0 && !isNone) return "";
+  if (found.length === 0 && !isNone) return "";
   const reason = isNone
     ? `No block fits as ${whyNone(limits, usage)}`
     : `Occupancy is ${percent(now.occupancy)} as ${whyNoMore(limits, usage, now.activeBlocks)}`;
-  const promises = remedies.map((each) =>
+  const promises = found.map((each) =>
     `with ${changes(each, usage)} ${each.activeBlocks} ` +
     `${each.activeBlocks === 1 ? "block fits" : "blocks fit"}, ${percent(each.occupancy)}`
   );

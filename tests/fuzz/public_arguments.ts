@@ -310,7 +310,6 @@ export const RECEIVERS: Readonly<Record<string, StageKind>> = {
   MemoryPool: "pool",
   LeakReport: "leaks",
   UploadRing: "ring",
-  KernelProfile: "profile",
   DeviceTrace: "trace",
   StructType: "struct",
   Autotuner: "tuner",

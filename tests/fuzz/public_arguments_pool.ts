@@ -108,11 +108,6 @@ export const POOL_MEMBERS: Readonly<Record<string, Arguments>> = {
     options({ stream, ring: reference("ring"), signal, ahead: size, aheadBytes: size }),
   ),
 
-  "new KernelProfile": takes(device),
-  "getter KernelProfile.disposed": nothing,
-  "method KernelProfile.timings": nothing,
-  "method KernelProfile.[Symbol.dispose]": nothing,
-
   "new MemoryPool": takes(device, poolOptions),
   "getter MemoryPool.context": nothing,
   "getter MemoryPool.settings": nothing,

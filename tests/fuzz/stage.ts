@@ -11,7 +11,6 @@ import {
   DeviceBuffer,
   Event,
   Graph,
-  KernelProfile,
   MemoryManager,
   MemoryPool,
   MultiDeviceMemory,
@@ -43,7 +42,6 @@ export const STAGE_KINDS = [
   "pool",
   "leaks",
   "ring",
-  "profile",
   "trace",
   "plan",
   "struct",
@@ -78,7 +76,6 @@ function kindOf(value: unknown): StageKind | undefined {
   if (value instanceof MultiDeviceMemory) return "memory";
   if (value instanceof MemoryPool) return "pool";
   if (value instanceof UploadRing) return "ring";
-  if (value instanceof KernelProfile) return "profile";
   if (value instanceof DeviceTrace) return "trace";
   if (value instanceof Module) return "module";
   if (value instanceof Autotuner) return "tuner";
@@ -104,7 +101,6 @@ export class Stage {
     pool: [],
     leaks: [],
     ring: [],
-    profile: [],
     trace: [],
     plan: [],
     struct: [PAIR, PARTICLE],
@@ -212,7 +208,6 @@ export class Stage {
     pool.push(own, device.pool, debug, ended);
     leaks.push(debug.checkLeaks());
     ring.push(device.createUploadRing({ slots: 2, slotBytes: 65536 }));
-    this.#pools.profile.push(new KernelProfile(device));
     const over = new DeviceTrace(device);
     over[Symbol.dispose]();
     this.#pools.trace.push(new DeviceTrace(device, { capacity: 8 }), over);
@@ -245,8 +240,7 @@ export class Stage {
 
   /** Disposes everything, whatever it throws; returns what was thrown. */
   async close(): Promise<unknown[]> {
-    const { buffer, pinned, event, stream, device, graph, pool, ring, profile, trace, module } =
-      this.#pools;
+    const { buffer, pinned, event, stream, device, graph, pool, ring, trace, module } = this.#pools;
     const errors: unknown[] = [];
     for (const each of ring as AsyncDisposable[]) {
       await Promise.resolve(each[Symbol.asyncDispose]()).catch((error) => errors.push(error));
@@ -257,7 +251,6 @@ export class Stage {
       this.#witness,
       ...pinned,
       ...event,
-      ...profile,
       ...trace,
       ...module,
       ...stream,

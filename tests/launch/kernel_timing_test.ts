@@ -1,15 +1,11 @@
-/**
- * Timing kernels: how often they are launched, and what the times say.
- */
-
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { timeKernel, type TimeKernelOptions } from "../../src/launch/kernel_timing.ts";
+import { timeKernel } from "../../src/launch/kernel_timing.ts";
 import { device } from "../support/device.ts";
 
 const SPIN = "spin_float32(float* out, unsigned long long nanoseconds, float value)";
 const ADD = "axpy_float32(float a, const float* x, float* y, unsigned long long n)";
 
-Deno.test("warm-up and repeats are launches, each of which is timed or not", async () => {
+Deno.test("timeKernel() launches warm-up and repeats, and times the repeats", async () => {
   using x = device.upload(new Float32Array([1]));
   using y = device.allocate("float32", 1, { fill: 0 });
   const add = device.kernels.load(ADD);
@@ -23,7 +19,7 @@ Deno.test("warm-up and repeats are launches, each of which is timed or not", asy
   assertEquals((await timeKernel(add, config, [1, x, y, 1])).times.length, 20);
 });
 
-Deno.test("median, mean, least and most are those of the times", async () => {
+Deno.test("timeKernel() returns median, mean, least and most of the times", async () => {
   using x = device.upload(new Float32Array([1]));
   const add = device.kernels.load(ADD);
   for (const repeats of [1, 2, 5, 8]) {
@@ -39,7 +35,7 @@ Deno.test("median, mean, least and most are those of the times", async () => {
   }
 });
 
-Deno.test("what is timed is the kernel, and not what overwrites the cache before it", async () => {
+Deno.test("timeKernel() times the kernel without the overwriting of the cache", async () => {
   using x = device.allocate("float32", 1);
   const spin = device.kernels.load(SPIN);
   const config = { grid: 1, block: 1 };
@@ -50,7 +46,7 @@ Deno.test("what is timed is the kernel, and not what overwrites the cache before
   }
 });
 
-Deno.test("options that are no counts are refused by name, and nothing is launched", async () => {
+Deno.test("timeKernel() refuses wrong options by name, and launches nothing", async () => {
   using x = device.upload(new Float32Array([1]));
   using y = device.allocate("float32", 1, { fill: 0 });
   const add = device.kernels.load(ADD);
@@ -62,8 +58,7 @@ Deno.test("options that are no counts are refused by name, and nothing is launch
     [{ warmUp: "3" }, TypeError, 'options.warmUp must be an integer in 0..1000000: it is "3"'],
   ] as const;
   for (const [options, ErrorClass, message] of refused) {
-    const time = () =>
-      timeKernel(add, { grid: 1, block: 1 }, [1, x, y, 1], options as TimeKernelOptions);
+    const time = () => timeKernel(add, { grid: 1, block: 1 }, [1, x, y, 1], options as never);
     await assertRejects(time, ErrorClass, message);
   }
   const unlisted = () => timeKernel(add, { grid: 1, block: 1 }, 7 as never);
@@ -71,7 +66,7 @@ Deno.test("options that are no counts are refused by name, and nothing is launch
   assertEquals((await y.toArray())[0], 0);
 });
 
-Deno.test("a launch that is refused leaves no events behind", async () => {
+Deno.test("timeKernel() frees its events when a launch is refused", async () => {
   using x = device.upload(new Float32Array([1]));
   const add = device.kernels.load(ADD);
   const config = { grid: 0, block: 32 };

@@ -1,7 +1,11 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { capabilityLimits } from "../../src/hardware/capability_limits.ts";
-import { type LaunchConfig, LaunchShape } from "../../src/launch/launch_config.ts";
+import {
+  type LaunchConfig,
+  type LaunchLimits,
+  LaunchShape,
+} from "../../src/launch/launch_config.ts";
 
 const ada = capabilityLimits("8.9");
 const plain = { maxThreadsPerBlock: 1024, staticSharedMemory: 0 };
@@ -31,7 +35,7 @@ Deno.test("read() fills in the extents that are left out", () => {
   );
 });
 
-Deno.test("read() leaves nothing of the configuration before", () => {
+Deno.test("read() overwrites all of the configuration before", () => {
   const shape = shapeOf({ grid: [7, 2, 3], block: [8, 4, 2], sharedMemory: 128 });
   shape.read({ grid: 1, block: [32] });
   assertEquals(numbers(shape), [1, 1, 1, 32, 1, 1, 0]);
@@ -54,7 +58,7 @@ Deno.test("read() checks anew whatever differs from the configuration before", (
   assertThrows(() => shape.read({ grid: 7, block: 64, sharedMemory: -1 }), RangeError);
 });
 
-Deno.test("isLast() tells a good configuration of plain numbers that comes again, and no other", () => {
+Deno.test("isLast() is true for a repeated valid configuration of numbers, and no other", () => {
   const good = { grid: 7, block: 64 };
   const shape = shapeOf(good);
   assert(shape.isLast({ ...good }));
@@ -70,13 +74,13 @@ Deno.test("isLast() tells a good configuration of plain numbers that comes again
     null,
   ];
   for (const other of others) assert(!shape.isLast(other as LaunchConfig), JSON.stringify(other));
-  for (const bad of [{ ...good, block: 0 }, { ...good, cooperative: 1 }]) {
-    assertThrows(() => shape.read(bad as LaunchConfig), Error);
+  for (const bad of [{ ...good, block: [512, 512] }, { ...good, cooperative: 1 }]) {
+    assertThrows(() => shape.read(bad as unknown as LaunchConfig), Error);
     assert(!shape.isLast(good));
     shape.read(good);
     assert(shape.isLast(good));
   }
-  // Of these more than the numbers is asked at every launch.
+  // These are checked at every launch.
   const asking = [{ ...good, cooperative: true }, { ...good, sharedMemory: 49153 }];
   for (const config of [...asking, { ...good, grid: [7] as const }]) {
     shape.read(config);
@@ -98,7 +102,7 @@ const LIMITS = [
   ["block", 2, 64],
 ] as const;
 
-Deno.test("read() takes every extent to its limit and refuses one beyond, naming all", () => {
+Deno.test("read() accepts every extent up to its limit, and refuses others by name", () => {
   for (const [field, axis, limit] of LIMITS) {
     const name = `${field}.${"xyz"[axis]}`;
     shapeOf(withExtent(field, axis, 1));
@@ -106,7 +110,7 @@ Deno.test("read() takes every extent to its limit and refuses one beyond, naming
     for (const value of [0, -1, limit + 1, 2 ** 32, 2 ** 53]) {
       assertStrictEquals(
         refusal(withExtent(field, axis, value)),
-        `Cannot launch f as ${name} must be in 1..${limit}: it is ${value}`,
+        `Cannot launch f as ${name} must be an integer in 1..${limit}: it is ${value}`,
       );
     }
     for (const value of [0.5, NaN, Infinity, 1 + Number.EPSILON]) {
@@ -122,11 +126,11 @@ Deno.test("read() takes every extent to its limit and refuses one beyond, naming
   }
   assertStrictEquals(
     refusal({ grid: 1, block: 2048 }),
-    "Cannot launch f as block.x must be in 1..1024: it is 2048",
+    "Cannot launch f as block.x must be an integer in 1..1024: it is 2048",
   );
 });
 
-Deno.test("read() refuses what is no list of one to three extents", () => {
+Deno.test("read() refuses values that are no list of one to three extents", () => {
   for (const value of [[], [1, 1, 1, 1], "1", null, undefined, {}, { x: 1 }, new Uint8Array(1)]) {
     assertThrows(() => shapeOf({ grid: value, block: 1 }), TypeError, "as grid must be");
     assertThrows(() => shapeOf({ grid: 1, block: value }), TypeError, "as block must be");
@@ -154,17 +158,23 @@ Deno.test("read() bounds dynamic and static shared memory together by the opt-in
     shapeOf({ grid: 1, block: 1, sharedMemory }, { maxThreadsPerBlock: 1024, staticSharedMemory });
   assertStrictEquals(at(limit).sharedMemory, limit);
   assertStrictEquals(at(limit - 1024, 1024).sharedMemory, limit - 1024);
-  assertThrows(() => at(limit + 1), RangeError, `sharedMemory must be in 0..${limit}: it is`);
+  assertThrows(
+    () => at(limit + 1),
+    RangeError,
+    `sharedMemory must be an integer in 0..${limit}: it is`,
+  );
   assertThrows(
     () => at(limit - 1023, 1024),
     RangeError,
-    `sharedMemory, beside the 1024 bytes the kernel declares, must be in 0..${limit - 1024}:`,
+    `sharedMemory, beside the 1024 bytes the kernel declares, must be an integer in 0..${
+      limit - 1024
+    }:`,
   );
   for (const value of [-1, 0.5, NaN, Infinity]) assertThrows(() => at(value), RangeError);
   for (const value of ["1", null, 1n, {}]) assertThrows(() => at(value), TypeError);
 });
 
-Deno.test("needsSharedMemoryReserve says when static and dynamic exceed 48 KiB", () => {
+Deno.test("needsSharedMemoryReserve is true when static and dynamic memory exceed 48 KiB", () => {
   const needs = (sharedMemory: number, staticSharedMemory: number) =>
     shapeOf({ grid: 1, block: 1, sharedMemory }, { maxThreadsPerBlock: 32, staticSharedMemory })
       .needsSharedMemoryReserve;
@@ -175,7 +185,7 @@ Deno.test("needsSharedMemoryReserve says when static and dynamic exceed 48 KiB",
   assertEquals(needs(0, 49152), false);
 });
 
-Deno.test("read() takes a configuration exactly when every limit allows it", () => {
+Deno.test("read() accepts a configuration exactly when every limit allows it", () => {
   const extent = (limit: number) => fc.oneof(fc.integer({ min: -1, max: limit + 1 }), fc.nat(64));
   fc.assert(
     fc.property(
@@ -194,13 +204,73 @@ Deno.test("read() takes a configuration exactly when every limit allows it", () 
   );
 });
 
-Deno.test("a kernel that declares more shared memory than a block has is never launched", () => {
+Deno.test("LaunchShape refuses a kernel that declares more shared memory than a block has", () => {
   const declaring = (staticSharedMemory: number) => () =>
     new LaunchShape("f", ada, { maxThreadsPerBlock: 1024, staticSharedMemory });
   declaring(ada.sharedMemoryPerBlock)();
   assertThrows(
     declaring(ada.sharedMemoryPerBlock + 1),
     RangeError,
-    "Cannot launch f as the shared memory that it declares must be at most 49152 bytes: it is 49153",
+    "Cannot launch f as its declared shared memory must be at most 49152 bytes: it is 49153",
+  );
+});
+
+const hopper = capabilityLimits("9.0");
+
+function hopperShape(config: unknown, device: LaunchLimits = hopper): LaunchShape {
+  const shape = new LaunchShape("f", device, { maxThreadsPerBlock: 1024, staticSharedMemory: 0 });
+  shape.read(config as LaunchConfig);
+  return shape;
+}
+
+Deno.test("read() makes a launch cooperative or clustered only on request", () => {
+  const shape = hopperShape({ grid: 4, block: 32, cooperative: true, cluster: [2, 1, 1] });
+  assertEquals([shape.cooperative, shape.cluster], [true, 2 + 256 + 65536]);
+  shape.read({ grid: 4, block: 32 });
+  assertEquals([shape.cooperative, shape.cluster], [false, 0]);
+  shape.read({ grid: 4, block: 32, cooperative: true });
+  assertEquals([shape.cooperative, shape.cluster], [true, 0]);
+  shape.read({ grid: 4, block: 32, cooperative: false });
+  assertEquals([shape.cooperative, shape.cluster], [false, 0]);
+  shape.read({ grid: 4, block: 32, cluster: 4 });
+  shape.read({ grid: 4, block: 32, cluster: 2 });
+  assertEquals(shape.cluster, 2 + 256 + 65536);
+});
+
+Deno.test("read() packs the extents of a cluster of up to 8 blocks", () => {
+  for (const [x, y, z] of [[1, 1, 1], [8, 1, 1], [1, 8, 1], [2, 2, 2], [1, 1, 8], [3, 2, 1]]) {
+    const { cluster } = hopperShape({ grid: [48, 48, 48], block: 1, cluster: [x, y, z] });
+    assertEquals(cluster, x! + 256 * y! + 65536 * z!);
+  }
+});
+
+Deno.test("read() refuses clusters that no device can run", () => {
+  const refusals = [
+    [{ cooperative: 1 }, TypeError, "cooperative must be a boolean: it is 1"],
+    [{ cluster: 0 }, RangeError, "cluster.x must be an integer in 1..8: it is 0"],
+    [{ cluster: 9 }, RangeError, "cluster.x must be an integer in 1..8: it is 9"],
+    [{ cluster: [1, 1.5] }, RangeError, "cluster.y must be an integer in 1..8: it is 1.5"],
+    [{ cluster: [1, 1, "2"] }, TypeError, 'cluster.z must be an integer in 1..8: it is "2"'],
+    [{ cluster: [3, 3] }, RangeError, "the blocks of cluster must be an integer in 1..8: it is 9"],
+    [{ cluster: [] }, TypeError, "cluster must be an integer or an array of 1 to 3 integers"],
+    [{ cluster: 5 }, RangeError, "must divide those of grid, 12 × 1 × 1: they are 5 × 1 × 1"],
+    [{ cluster: [1, 2] }, RangeError, "must divide those of grid"],
+  ] as const;
+  for (const [config, ErrorClass, message] of refusals) {
+    assertThrows(() => hopperShape({ grid: 12, block: 32, ...config }), ErrorClass, message);
+  }
+});
+
+Deno.test("read() refuses clusters and cooperative launches that the device cannot run", () => {
+  assertThrows(
+    () => hopperShape({ grid: 12, block: 32, cluster: 2 }, ada),
+    TypeError,
+    "Cannot launch f in clusters as its device has none",
+  );
+  assertThrows(
+    () =>
+      hopperShape({ grid: 12, block: 32, cooperative: true }, { ...ada, cooperativeLaunch: false }),
+    TypeError,
+    "Cannot launch f cooperatively",
   );
 });

@@ -105,7 +105,7 @@ class Visits implements Disposable {
     const end = this.#used + length + 1;
     const coverage = COVERAGES.indexOf(plan.coverage);
     const place = this.#buffer.view(this.#used, end);
-    kernel.launch(plan, place, extents, [...plan.tiles], per, coverage);
+    kernel.launch(plan, place, extents, [plan.tiles.x, plan.tiles.y, plan.tiles.z], per, coverage);
     this.#counted.push({ label: `${label}: ${plan.explain()}`, begin: this.#used, length });
     this.#used = end;
   }

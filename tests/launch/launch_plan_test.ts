@@ -3,10 +3,11 @@
 
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
+import type { Extents } from "../../src/hardware/capability_limits.ts";
 import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_limits.ts";
-import type { LaunchPlan } from "../../src/launch/launch_plan.ts";
-import { planLaunch } from "../../src/launch/launch_planner.ts";
-import type { LaunchProblem, ProductProblem } from "../../src/launch/launch_problem.ts";
+import { type LaunchPlan, stepsOf } from "../../src/launch/launch_plan.ts";
+import { lineLaunch, planLaunch, strideGrid } from "../../src/launch/launch_planner.ts";
+import type { LaunchProblem } from "../../src/launch/launch_problem.ts";
 import { devicePart, plannedKernel, threeExtents } from "./planned_kernel.ts";
 
 const h100 = devicePart("9.0", { multiprocessorCount: 132 });
@@ -101,7 +102,14 @@ Deno.test("every m, n and k is covered or refused by name, and never cut", () =>
     fc.constantFrom("exact", "stride", "linear"),
     fc.boolean(),
     (m, n, k, tile, coverage, splitK) => {
-      const problem = { m, n, k, coverage, splitK, ...(tile && { tile }) } as ProductProblem;
+      const problem = {
+        m,
+        n,
+        k,
+        coverage,
+        splitK,
+        ...(tile && { tile }),
+      } as unknown as LaunchProblem;
       let plan: LaunchPlan;
       try {
         plan = planLaunch(kernel, problem);
@@ -112,7 +120,7 @@ Deno.test("every m, n and k is covered or refused by name, and never cut", () =>
         return;
       }
       assert(isWithin(plan));
-      const [x, y, z] = plan.tiles;
+      const { x, y, z } = plan.tiles;
       const block = threeExtents(plan.block);
       assert(x * (tile?.n ?? block[0]!) >= n && y * (tile?.m ?? block[1]!) >= m);
       assert(z >= 1 && (splitK || z === 1) && z <= Math.max(1, k));
@@ -137,7 +145,7 @@ Deno.test("more than 65535 blocks along y: a taller block, or the ways out in th
   );
   assert(refused.message.includes('"stride"') && refused.message.includes('"linear"'));
   const linear = planLaunch(kernel, { rows, columns: 64, coverage: "linear" });
-  assertEquals([linear.grid, linear.tiles], [2 * 1048561, [2, 1048561, 1]]);
+  assertEquals([linear.grid, linear.tiles], [2 * 1048561, { x: 2, y: 1048561, z: 1 }]);
   assert(isWithin(planLaunch(kernel, { rows, columns: 64, coverage: "stride" })));
   assert(isWithin(planLaunch(kernel, { rows, columns: 64, x: "rows" })));
 });
@@ -176,12 +184,12 @@ Deno.test("a short product is split along k until the device is full", () => {
   const problem = { m: 64, n: 64, k: 65536, tile: { m: 32, n: 32, k: 32 }, splitK: true };
   const plan = planLaunch(kernel, problem);
   // 66 would fill the device, but then as 64 of 2048 steps the longest part has 32.
-  assertEquals(plan.tiles, [2, 2, 64]);
+  assertEquals(plan.tiles, { x: 2, y: 2, z: 64 });
   assert(plan.explain().includes("64 to share the products of each"), plan.explain());
-  assertEquals(planLaunch(kernel, { ...problem, k: 100 * 32 }).tiles, [2, 2, 50]);
-  assertEquals(planLaunch(kernel, { ...problem, k: 64 }).tiles, [2, 2, 2]);
-  assertEquals(planLaunch(kernel, { ...problem, k: 0 }).tiles, [2, 2, 1]);
-  assertEquals(planLaunch(kernel, { ...problem, m: 1e5, n: 1e4 }).tiles, [313, 3125, 1]);
+  assertEquals(planLaunch(kernel, { ...problem, k: 100 * 32 }).tiles, { x: 2, y: 2, z: 50 });
+  assertEquals(planLaunch(kernel, { ...problem, k: 64 }).tiles, { x: 2, y: 2, z: 2 });
+  assertEquals(planLaunch(kernel, { ...problem, k: 0 }).tiles, { x: 2, y: 2, z: 1 });
+  assertEquals(planLaunch(kernel, { ...problem, m: 1e5, n: 1e4 }).tiles, { x: 313, y: 3125, z: 1 });
 });
 
 Deno.test("shared memory is that of the block that was chosen, and takes part in the choice", () => {
@@ -305,7 +313,7 @@ Deno.test("the explanation is made of the plan's own figures", () => {
     assert(text.includes(part), `${part}: ${text}`);
   }
   const exact = planLaunch(kernel, { elements: 100 }).explain();
-  assert(exact.includes("one wave"), exact);
+  assert(exact.includes("of one wave"), exact);
   const linear = planLaunch(kernel, { rows: 1, columns: 2 ** 31, coverage: "linear" }).explain();
   for (const part of ["2,147,483,648 columns × 1 row.", "8,388,608 × 1 × 1", "7,943.76 waves"]) {
     assert(linear.includes(part), `${part}: ${linear}`);
@@ -323,7 +331,7 @@ Deno.test("the reason for a block is why it is so: no fullest one where work is 
   assertEquals(reasonOf({ rows: 5, columns: 7, coverage: "stride" }), all);
   assertEquals(reasonOf({ elements: 65 }), "so few that more multiprocessors have work");
   assertEquals(reasonOf({ elements: 1e6 }), "which keep a multiprocessor fullest");
-  assertEquals(reasonOf({ elements: 1, block: 256 }), "as the problem asks for");
+  assertEquals(reasonOf({ elements: 1, block: 256 }), "as the problem demands");
 });
 
 Deno.test("plans are within the limits of every capability, for every kernel", () => {
@@ -351,13 +359,14 @@ Deno.test("plans are within the limits of every capability, for every kernel", (
 Deno.test("what is no problem is refused by field and value", () => {
   const choose = (problem: object) => planLaunch(kernel, problem as LaunchProblem);
   for (const value of [-1, 0.5, NaN, Infinity, 2 ** 53, "1", 1n, null, undefined]) {
-    assertThrows(() => choose({ elements: value }), RangeError, "elements must be an integer");
-    assertThrows(() => choose({ rows: value, columns: 1 }), RangeError, "rows must be");
-    assertThrows(() => choose({ rows: 1, columns: value }), RangeError, "columns must be");
-    assertThrows(() => choose({ m: 1, n: 1, k: value }), RangeError, "k must be");
+    const Kind = typeof value === "number" ? RangeError : TypeError;
+    assertThrows(() => choose({ elements: value }), Kind, "elements must be an integer");
+    assertThrows(() => choose({ rows: value, columns: 1 }), Kind, "rows must be");
+    assertThrows(() => choose({ rows: 1, columns: value }), Kind, "columns must be");
+    assertThrows(() => choose({ m: 1, n: 1, k: value }), Kind, "k must be");
     if (value === undefined) continue;
-    assertThrows(() => choose({ elements: 1, sharedMemory: value }), RangeError, "sharedMemory");
-    assertThrows(() => choose({ elements: 1, stepsPerThread: value }), RangeError, "stepsPer");
+    assertThrows(() => choose({ elements: 1, sharedMemory: value }), Kind, "sharedMemory");
+    assertThrows(() => choose({ elements: 1, stepsPerThread: value }), Kind, "stepsPer");
   }
   assertThrows(() => choose({}), TypeError, "it has none");
   assertThrows(() => choose({ elements: 1, rows: 1, columns: 1 }), TypeError, "elements, rows");
@@ -369,7 +378,7 @@ Deno.test("what is no problem is refused by field and value", () => {
   assertThrows(
     () => choose({ elements: 1, block: 0 }),
     RangeError,
-    "block must be an integer in 1",
+    "block.x must be an integer in 1",
   );
   assertThrows(
     () => choose({ m: 1, n: 1, k: 1, tile: { m: 64, n: 64 } }),
@@ -377,8 +386,98 @@ Deno.test("what is no problem is refused by field and value", () => {
     "give block",
   );
   assertThrows(() => choose({ m: 1, n: 1, k: 1, tile: { m: 0, n: 1 } }), RangeError, "tile.m");
-  assertThrows(() => choose({ elements: 1, sharedMemory: () => NaN }), RangeError, "it gives NaN");
+  assertThrows(
+    () => choose({ elements: 1, sharedMemory: () => NaN }),
+    RangeError,
+    "it returns NaN",
+  );
   for (const problem of [null, 5, "elements"]) {
     assertThrows(() => choose(problem as unknown as object), TypeError, "problem must be");
   }
+});
+
+Deno.test("lineLaunch() agrees with planLaunch() for a striding kernel", () => {
+  fc.assert(fc.property(
+    fc.constantFrom(...KNOWN_CAPABILITIES),
+    fc.oneof(fc.nat(100_000), fc.maxSafeNat()),
+    fc.integer({ min: 1, max: 16 }),
+    fc.oneof(fc.constant(undefined), fc.integer({ min: 1, max: 9 })),
+    fc.constantFrom(32, 128, 256, 1024),
+    (capability, elements, elementsPerThread, stepsPerThread, block) => {
+      const of = { ...plannedKernel(devicePart(capability)), gridStride: true };
+      const options = {
+        elementsPerThread,
+        block,
+        ...(stepsPerThread === undefined ? {} : { stepsPerThread }),
+      };
+      const { grid, block: threads } = planLaunch(of, { elements, ...options });
+      assertEquals(lineLaunch(of, elements, options), { grid, block: threads } as never);
+    },
+  ));
+});
+
+Deno.test("lineLaunch() has the preferred block that the kernel allows", () => {
+  const launched = (changes: Record<string, number>) =>
+    lineLaunch(plannedKernel(h100, changes), 1 << 30);
+  assertEquals(launched({}), { grid: 132 * 8, block: 256 });
+  assertEquals(launched({ maxThreadsPerBlock: 200 }), { grid: 132 * 10, block: 192 });
+  assertEquals(launched({ maxThreadsPerBlock: 20 }), { grid: 132 * 32, block: 20 });
+  assertEquals(launched({ registersPerThread: 64 }), { grid: 132 * 4, block: 256 });
+  assertEquals(lineLaunch(plannedKernel(h100), 0), { grid: 1, block: 256 });
+  const tiny = { ...h100, maxGridDimensions: { x: 5, y: 5, z: 5 } };
+  assertEquals(lineLaunch(plannedKernel(tiny), 1e9, { stepsPerThread: 1 }).grid, 5);
+  for (const value of [-1, 0.5, NaN, 2 ** 53]) {
+    assertThrows(() => lineLaunch(plannedKernel(h100), value), RangeError, "elements must be");
+  }
+});
+
+const MAX = { x: 2 ** 31 - 1, y: 65535, z: 65535 };
+
+function blocksOf({ x, y, z }: Extents): number {
+  return x * y * z;
+}
+
+Deno.test("work that the device holds at once has a block for each piece", () => {
+  for (const tiles of [{ x: 1, y: 1, z: 1 }, { x: 33, y: 32, z: 1 }, { x: 2, y: 3, z: 176 }]) {
+    assertEquals(strideGrid(tiles, 1056, MAX, Infinity), tiles);
+  }
+});
+
+Deno.test("rows that leave half of the device idle are shared by several steps", () => {
+  // 529 of 1056: a second row of blocks does not fit beside the first.
+  for (const x of [529, 600, 800, 1057, 1200]) {
+    const tiles = { x, y: 1000, z: 1 };
+    const grid = strideGrid(tiles, 1056, MAX, Infinity);
+    const least = Math.ceil(blocksOf(tiles) / 1056);
+    assert(stepsOf(tiles, grid) <= 1.15 * least, `${x}: ${Object.values(grid)}`);
+  }
+});
+
+const sizes = fc.oneof(
+  fc.integer({ min: 1, max: 40 }),
+  fc.integer({ min: 1, max: 3000 }),
+  fc.constantFrom(1, 65535, 65536, 2 ** 31, 2 ** 45),
+);
+
+Deno.test("a grid never exceeds what is held or a limit, unless fewer steps are asked for", () => {
+  fc.assert(fc.property(
+    fc.record({ x: sizes, y: sizes, z: sizes }),
+    fc.integer({ min: 1, max: 5000 }),
+    fc.oneof(fc.constant(Infinity), fc.integer({ min: 1, max: 50 })),
+    (tiles, held, stepsPerThread) => {
+      const grid = strideGrid(tiles, held, MAX, stepsPerThread);
+      for (const axis of ["x", "y", "z"] as const) {
+        assert(Number.isInteger(grid[axis]) && grid[axis] >= 1);
+        assert(grid[axis] <= Math.min(MAX[axis], tiles[axis]), `${Object.values(grid)}`);
+      }
+      const steps = stepsOf(tiles, grid);
+      const isLimited = tiles.x > MAX.x || tiles.y > MAX.y || tiles.z > MAX.z;
+      assert(isLimited || steps <= stepsPerThread, `${steps} steps of ${stepsPerThread}`);
+      if (stepsPerThread === Infinity) assert(blocksOf(grid) <= held);
+      // More than is held only as far as the steps take it.
+      if (blocksOf(grid) > held) {
+        assert(stepsOf(tiles, strideGrid(tiles, held, MAX, Infinity)) > stepsPerThread);
+      }
+    },
+  ));
 });

@@ -3,7 +3,7 @@
 
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import { capabilityLimits } from "../../src/hardware/capability_limits.ts";
-import type { BlockUsage, OccupancyLimits } from "../../src/launch/block_limits.ts";
+import type { BlockUsage, OccupancyLimits } from "../../src/launch/occupancy_rules.ts";
 import { occupancy } from "../../src/launch/occupancy.ts";
 import { occupancyCases } from "./occupancy_cases.ts";
 

@@ -6,7 +6,7 @@
 
 import { capabilityLimits } from "../../src/hardware/capability_limits.ts";
 import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_limits.ts";
-import type { OccupancyLimits } from "../../src/launch/block_limits.ts";
+import type { OccupancyLimits } from "../../src/launch/occupancy_rules.ts";
 
 /** A device and what a block takes of it. */
 export interface OccupancyCase {

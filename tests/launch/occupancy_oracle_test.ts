@@ -2,8 +2,7 @@
 // here: all limits, what limits, and the block size, in pseudo-random cases of every capability.
 
 import { assert, assertEquals } from "@std/assert";
-import { potentialBlockSize } from "../../src/launch/block_size.ts";
-import { occupancy, type OccupancyLimiter } from "../../src/launch/occupancy.ts";
+import { type Occupancy, occupancy, potentialBlockSize } from "../../src/launch/occupancy.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
 import { ToolkitProgram } from "../support/toolkit_program.ts";
 import { type OccupancyCase, occupancyCases } from "./occupancy_cases.ts";
@@ -46,7 +45,7 @@ function bytesOf(cases: readonly OccupancyCase[]): Uint8Array<ArrayBuffer> {
 }
 
 /** The bits of `limitingFactors`, in the order in which we name the first of several. */
-const FACTORS: readonly (readonly [OccupancyLimiter, number])[] = [
+const FACTORS: readonly (readonly [Occupancy["limiter"], number])[] = [
   ["warps", 1],
   ["registers", 2],
   ["sharedMemory", 4],

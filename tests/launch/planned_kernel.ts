@@ -6,7 +6,7 @@
 
 import { capabilityLimits } from "../../src/hardware/capability_limits.ts";
 import type { DeviceInfo } from "../../src/hardware/device_information.ts";
-import type { Dimensions } from "../../src/launch/launch_config.ts";
+import type { LaunchConfig } from "../../src/launch/launch_config.ts";
 
 /** What plans read of a device of this capability. */
 export function devicePart(capability: string, changes: Partial<DeviceInfo> = {}): DeviceInfo {
@@ -27,7 +27,7 @@ export function plannedKernel(info: DeviceInfo, changes: Record<string, number> 
 }
 
 /** Extents along x, y and z. */
-export function threeExtents(extents: Dimensions): number[] {
+export function threeExtents(extents: LaunchConfig["grid"]): number[] {
   const [x = 1, y = 1, z = 1] = typeof extents === "number" ? [extents] : extents;
   return [x, y, z];
 }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { OccupancyLimiter } from "../../launch/occupancy.ts";
+import type { Occupancy } from "../../launch/occupancy.ts";
 import type { CopyRecord, CopyStatistics, TracedWork, TraceRecording } from "./recording.ts";
 import { requireRecording } from "./recording_check.ts";
 
@@ -43,7 +43,7 @@ const DIRECTIONS = [
   ["peer", "between devices"],
 ] as const;
 
-const LIMITERS: Readonly<Record<OccupancyLimiter, string>> = {
+const LIMITERS: Readonly<Record<Occupancy["limiter"], string>> = {
   warps: "the number of warps: blocks of another size fill a multiprocessor better",
   blocks: "the number of blocks: larger blocks have more warps",
   registers: "registers: __launch_bounds__, or less work for a thread, needs fewer of them",

@@ -7,7 +7,7 @@
  * @module
  */
 
-import type { OccupancyLimiter } from "../../launch/occupancy.ts";
+import type { Occupancy } from "../../launch/occupancy.ts";
 import type { CopyDirection, CopyHostMemory } from "../../stream/activity.ts";
 
 /** Properties of all work on a stream. */
@@ -43,7 +43,7 @@ export interface KernelRecord extends WorkRecord {
   /** Resident warps as a fraction of a multiprocessor's limit, 0 to 1. */
   readonly occupancy: number;
   /** The resource that limits the occupancy. */
-  readonly limiter: OccupancyLimiter;
+  readonly limiter: Occupancy["limiter"];
   /** Size of the device memory passed as arguments, each allocation once. */
   readonly bytes: number;
 }
@@ -134,7 +134,7 @@ export interface KernelStatistics extends LaunchStatistics {
   /** Mean occupancy of the timed launches, weighted by time; 0 without timed launches. */
   readonly occupancy: number;
   /** The limiter of the launches that took the most time; null without timed launches. */
-  readonly limiter: OccupancyLimiter | null;
+  readonly limiter: Occupancy["limiter"] | null;
 }
 
 /** Timed copies. */

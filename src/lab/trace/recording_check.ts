@@ -6,7 +6,7 @@
 
 import { requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
-import type { OccupancyLimiter } from "../../launch/occupancy.ts";
+import type { Occupancy } from "../../launch/occupancy.ts";
 import type { TraceRecording } from "./recording.ts";
 import type { CopyDirection, CopyHostMemory } from "../../stream/activity.ts";
 
@@ -59,7 +59,7 @@ function numbers<Name extends string>(...names: readonly Name[]): Record<Name, C
   return Object.fromEntries(names.map((name) => [name, number])) as Record<Name, Check>;
 }
 
-const LIMITERS: readonly OccupancyLimiter[] = [
+const LIMITERS: readonly Occupancy["limiter"][] = [
   "warps",
   "blocks",
   "registers",

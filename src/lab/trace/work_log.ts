@@ -6,8 +6,7 @@
 
 import type { KernelAttributes } from "../../ffi/native_kernel.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
-import { type Occupancy, occupancy, type OccupancyLimiter } from "../../launch/occupancy.ts";
-import { occupancyLimits } from "../../launch/occupancy_limits.ts";
+import { type Occupancy, occupancy, occupancyLimits } from "../../launch/occupancy.ts";
 import type { CopyDirection, DeviceWork, KernelWork } from "../../stream/activity.ts";
 import type { DeviceClock } from "../../stream/device_clock.ts";
 import type { Stream } from "../../stream/stream.ts";
@@ -232,7 +231,7 @@ class Tally {
   #bytes = 0;
   #weightedOccupancy = 0;
   #weights = 0;
-  readonly #timeByLimiter = new Map<OccupancyLimiter, number>();
+  readonly #timeByLimiter = new Map<Occupancy["limiter"], number>();
 
   /** Counts a timed launch. */
   add(time: number, bytes: number): void {

@@ -1,54 +1,164 @@
 /**
- * Tuning the launch parameters of the built-in kernels.
+ * Tuning of the launch parameters of the built-in kernels.
  *
  * @module
  */
 
-import { refuseOption, requireInstance, requireObject } from "../../ffi/arguments.ts";
+import {
+  refuseOption,
+  requireInstance,
+  requireInteger,
+  requireObject,
+} from "../../ffi/arguments.ts";
 import { VERSION } from "../../ffi/version.ts";
 import { contextOf, type DeviceContext, whileHeld } from "../../hardware/device_context.ts";
-import { streamFor } from "../../memory/buffer_copy.ts";
+import {
+  add,
+  AXPY,
+  axpy,
+  BINARY,
+  FILL,
+  fill,
+  fillDType,
+  multiply,
+  SCALE,
+  scale,
+} from "../../kernels/elementwise.ts";
+import { HISTOGRAM, histogram } from "../../kernels/histogram.ts";
+import {
+  boundedLaunch,
+  HISTOGRAM_STEP_BYTES,
+  installLaunchLookup,
+  type LaunchLookup,
+  REDUCTION_STEP_BYTES,
+  reductionBlocks,
+  STEPS_PER_THREAD,
+} from "../../kernels/launch_choice.ts";
+import {
+  type FloatingDType,
+  isFloating,
+  NUMERIC_DTYPES,
+  type NumericDType,
+} from "../../kernels/operands.ts";
+import {
+  EXTREMUM,
+  max,
+  min,
+  moments,
+  MOMENTS_PARTIAL,
+  sum,
+  SUM_PARTIAL,
+} from "../../kernels/reduction.ts";
 import type { Kernel } from "../../launch/kernel.ts";
-import { launchGeometry, reductionGrid } from "../../launch/launch_geometry.ts";
-import { autotune } from "./autotune.ts";
-import type { TuningOrigin, TuningResult } from "./tuning_options.ts";
+import { type LineLaunch, lineLaunch } from "../../launch/launch_planner.ts";
+import { streamFor } from "../../memory/buffer_copy.ts";
+import { DeviceBuffer } from "../../memory/device_buffer.ts";
+import { bytesPerElement } from "../../memory/dtype.ts";
 import type { Stream } from "../../stream/stream.ts";
-import { STEPS_PER_THREAD, TUNED_ELEMENTWISE } from "../../kernels/elementwise.ts";
-import { isFloating, NUMERIC_DTYPES, type NumericDType } from "../../kernels/operands.ts";
-import {
-  REDUCTION_BLOCK,
-  TUNED_REDUCTIONS,
-  tunedReductionLaunch,
-} from "../../kernels/reduction_launch.ts";
-import {
-  type Tunable,
-  TUNABLE_OPERATIONS,
-  type TunableOperation,
-  type TuningOperands,
-} from "./tunable_operations.ts";
-import type { TunedParameters } from "../../kernels/tuned_parameters.ts";
-import { makeOperands } from "./tuning_operands.ts";
+import { autotune } from "./autotune.ts";
+import type { TuningResult } from "./tuning_options.ts";
 
-/** Options of {@linkcode tuneKernels}. */
-export interface KernelTuningOptions {
-  /** What is tuned; everything by default. */
-  readonly operations?: readonly TunableOperation[];
-  /** The element types of what is read; `float32` by default. */
-  readonly dtypes?: readonly NumericDType[];
-  /**
-   * Numbers of elements; each serves sizes up to about two and a half times smaller or larger. By
-   * default powers of four from 4096 up to 2^20 on the host device and 2^26 on a GPU.
-   */
-  readonly sizes?: readonly number[];
-  /** The stream that everything is enqueued on; the device's default stream when absent. */
-  readonly stream?: Stream;
-  /** Ends the tuning. What was tuned until then is kept. */
-  readonly signal?: AbortSignal;
-  /** Called with each result as soon as it is there. */
-  readonly onProgress?: (row: KernelTuningRow) => void;
+const ACTION = "tune kernels";
+
+/** The buffers that an operation runs on. */
+interface Operands {
+  /** Input. */
+  readonly x: DeviceBuffer<NumericDType>;
+  /** Output, as long as `x`. */
+  readonly y: DeviceBuffer<NumericDType>;
+  /** One element of the type of sums of `x`. */
+  readonly total: DeviceBuffer<"int64" | "float64">;
+  /** One element of the type of `x`. */
+  readonly extremum: DeviceBuffer<NumericDType>;
+  /** Mean and variance. */
+  readonly pair: DeviceBuffer<"float64">;
+  /** A bin for each value of `x`. */
+  readonly counts: DeviceBuffer<"uint32">;
+  /** The stream of all work. */
+  readonly stream: { readonly stream: Stream };
 }
 
-/** What was chosen for a kernel and a size. */
+/** An operation: its kernel, the bytes that a thread takes in one step (0: elementwise), a run. */
+interface Tunable {
+  readonly kernelOf: (context: DeviceContext, dtype: NumericDType) => Kernel;
+  readonly perThread: (dtype: NumericDType) => number;
+  readonly isReduction: boolean;
+  readonly isFloatingOnly: boolean;
+  readonly run: (operands: Operands) => void;
+}
+
+const elementwise = (
+  family: typeof BINARY.add | typeof SCALE,
+  run: Tunable["run"],
+  isFloatingOnly = false,
+): Tunable => ({
+  kernelOf: (context, dtype) => family.of(context, dtype as FloatingDType),
+  perThread: (dtype) => family.elementsPerThread(dtype as FloatingDType),
+  isReduction: false,
+  isFloatingOnly,
+  run,
+});
+
+const reduction = (
+  family: typeof SUM_PARTIAL,
+  run: Tunable["run"],
+  stepBytes = REDUCTION_STEP_BYTES,
+): Tunable => ({
+  kernelOf: (context, dtype) => family.of(context, dtype),
+  perThread: (dtype) => stepBytes / bytesPerElement(dtype),
+  isReduction: true,
+  isFloatingOnly: false,
+  run,
+});
+
+type Floats = DeviceBuffer<FloatingDType>;
+
+/** The factor of repeated additions, after millions of which a number of any type is finite. */
+const SMALL_FACTOR = 2 ** -40;
+
+export const OPERATIONS: Readonly<Record<TunableOperation, Tunable>> = {
+  fill: {
+    ...elementwise(BINARY.add, ({ y, stream }) => fill(y, 1, stream)),
+    kernelOf: (context, dtype) => FILL.of(context, fillDType(dtype)),
+    perThread: (dtype) => FILL.elementsPerThread(fillDType(dtype)),
+  },
+  add: elementwise(BINARY.add, ({ x, y, stream }) => add(x, x, y, stream)),
+  multiply: elementwise(BINARY.multiply, ({ x, y, stream }) => multiply(x, x, y, stream)),
+  scale: elementwise(
+    SCALE,
+    ({ x, y, stream }) => scale(x as Floats, 0.5, y as Floats, stream),
+    true,
+  ),
+  axpy: elementwise(
+    AXPY,
+    ({ x, y, stream }) => axpy(SMALL_FACTOR, x as Floats, y as Floats, stream),
+    true,
+  ),
+  sum: reduction(SUM_PARTIAL, ({ x, total, stream }) => sum(x, total, stream)),
+  min: reduction(EXTREMUM.min, ({ x, extremum, stream }) => min(x, extremum, stream)),
+  max: reduction(EXTREMUM.max, ({ x, extremum, stream }) => max(x, extremum, stream)),
+  moments: reduction(MOMENTS_PARTIAL, ({ x, pair, stream }) => moments(x, pair, stream)),
+  histogram: reduction(
+    HISTOGRAM.shared,
+    ({ x, counts, stream }) => histogram(x, counts, { low: 0, high: counts.length, ...stream }),
+    HISTOGRAM_STEP_BYTES,
+  ),
+};
+
+/** An operation whose launch parameters can be tuned; `mean` shares those of `sum`. */
+export type TunableOperation =
+  | "fill"
+  | "add"
+  | "multiply"
+  | "scale"
+  | "axpy"
+  | "sum"
+  | "min"
+  | "max"
+  | "moments"
+  | "histogram";
+
+/** The choice for a kernel and a size. */
 export interface KernelTuningRow {
   /** The operation. */
   readonly operation: TunableOperation;
@@ -56,35 +166,62 @@ export interface KernelTuningRow {
   readonly kernel: string;
   /** Number of elements. */
   readonly elements: number;
-  /** Blocks of the grid for so many elements. */
+  /** Blocks of the grid for this number of elements. */
   readonly grid: number;
   /** Threads of a block. */
   readonly block: number;
-  /** Median time of the operation untuned; NaN where nothing was timed. */
+  /** Median time of the operation with the default parameters; NaN if nothing was timed. */
   readonly untunedMicroseconds: number;
-  /** Median time of the operation with what was chosen; NaN where nothing was timed. */
+  /** Median time of the operation with the choice; NaN if nothing was timed. */
   readonly tunedMicroseconds: number;
-  /** Whether it was timed now, or known from before. */
-  readonly origin: TuningOrigin;
+  /** The source of the choice. */
+  readonly origin: TuningResult["origin"];
 }
 
-/** Launch parameters, and the grid that comes of them. */
-interface Choice<Parameters> {
-  readonly parameters: Parameters;
-  readonly grid: number;
-  readonly block: number;
+/** The launch of a kernel for a number of elements. */
+type Launcher = (elements: number) => LineLaunch;
+
+/** Tuned launches by kernel and power of two of the elements; undefined for the default. */
+const tuned = new WeakMap<Kernel, Map<number, Launcher | undefined>>();
+/** The launch of the kernel that is being timed. */
+let tried: { readonly kernel: Kernel; readonly launcher: Launcher } | undefined;
+
+function sizeClass(elements: number): number {
+  return Math.round(Math.log2(Math.max(1, elements)));
 }
 
-const ACTION = "tune kernels";
+/** Finds a tuned launch: results serve sizes of the neighbouring powers of two, too. */
+export function tunedLauncher(kernel: Kernel, elements: number): Launcher | undefined {
+  if (tried?.kernel === kernel) return tried.launcher;
+  const sizes = tuned.get(kernel);
+  const size = sizeClass(elements);
+  const near = [size, size - 1, size + 1].find((each) => sizes?.has(each));
+  return near === undefined ? undefined : sizes!.get(near);
+}
 
-/** Threads of a block worth trying: whole warps, as reductions need. The usual one is first. */
-const BLOCKS = [256, 128, 512, 1024];
-/** Steps of a thread worth trying, up to as many as it takes. The usual one is first. */
-const STEPS = [STEPS_PER_THREAD, 1, 4, Number.MAX_SAFE_INTEGER];
-/** Blocks for each multiprocessor worth trying. */
-const BLOCKS_PER_MULTIPROCESSOR = [1, 2, 4, 8, 16, 32];
+/** The lookup of the operations. */
+const tunedLaunch: LaunchLookup = (kernel, elements) => tunedLauncher(kernel, elements)?.(elements);
 
-const MOST_ELEMENTS = 2 ** 40;
+/** Sets the launch of a kernel for a size, `undefined` for the default. */
+export function setTunedLaunch(
+  kernel: Kernel,
+  elements: number,
+  launcher: Launcher | undefined,
+): void {
+  installLaunchLookup(tunedLaunch);
+  const sizes = tuned.get(kernel) ?? new Map<number, Launcher | undefined>();
+  tuned.set(kernel, sizes.set(sizeClass(elements), launcher));
+}
+
+function tryOut(kernel: Kernel, launcher: Launcher, run: () => void): void {
+  installLaunchLookup(tunedLaunch);
+  tried = { kernel, launcher };
+  try {
+    run();
+  } finally {
+    tried = undefined;
+  }
+}
 
 /**
  * Finds block sizes and grids of the built-in kernels on a device by timing them. The operations of
@@ -96,6 +233,11 @@ const MOST_ELEMENTS = 2 ** 40;
  * before tuning, and always the same after it, but results may differ in their last bits.
  *
  * @param device The device, or another object with its context.
+ * @param options `operations`, all by default; `dtypes` of the inputs, `float32` by default; `sizes`,
+ * numbers of elements, each of which serves sizes up to about two and a half times smaller or larger,
+ * by default powers of four from 4096 up to 2^20 on the host device and 2^26 on a GPU; `stream`, the
+ * default stream by default; `signal`, which ends the tuning and keeps its results so far;
+ * `onProgress`, called with each result.
  * @returns The choices, in the order of element types, sizes and operations.
  * @throws {TypeError | RangeError} If an option is wrong.
  * @throws {OutOfMemoryError} If the device has no room for the buffers of a size.
@@ -114,219 +256,174 @@ const MOST_ELEMENTS = 2 ** 40;
  */
 export async function tuneKernels(
   device: { readonly context: DeviceContext },
-  options: KernelTuningOptions = {},
+  options: {
+    readonly operations?: readonly TunableOperation[];
+    readonly dtypes?: readonly NumericDType[];
+    readonly sizes?: readonly number[];
+    readonly stream?: Stream;
+    readonly signal?: AbortSignal;
+    readonly onProgress?: (row: KernelTuningRow) => void;
+  } = {},
 ): Promise<KernelTuningRow[]> {
   const context = contextOf(device, "device", ACTION);
   requireObject(options, "options", ACTION);
-  const sizes = requireSizes(options.sizes ?? usualSizes(context));
-  const operations = requireAmong(
-    "operations",
-    options.operations ?? Object.keys(TUNABLE_OPERATIONS) as TunableOperation[],
-    Object.keys(TUNABLE_OPERATIONS) as TunableOperation[],
-  );
-  const dtypes = requireAmong("dtypes", options.dtypes ?? ["float32"], NUMERIC_DTYPES);
   const { signal, onProgress } = options;
+  // Powers of four: each is near to every size between.
+  const powers = [12, 14, 16, 18, 20, ...context.library.kind === "cuda" ? [22, 24, 26] : []];
+  const sizes = copied("sizes", options.sizes ?? powers.map((power) => 2 ** power));
+  for (const [index, size] of sizes.entries()) {
+    requireInteger(size, `options.sizes[${index}]`, ACTION, 1, 2 ** 40);
+  }
+  const all = Object.keys(OPERATIONS) as TunableOperation[];
+  const operations = requireAmong("operations", options.operations ?? all, all);
+  const dtypes = requireAmong("dtypes", options.dtypes ?? ["float32"], NUMERIC_DTYPES);
   if (signal !== undefined) requireInstance(signal, AbortSignal, "options.signal", ACTION);
   if (onProgress !== undefined && typeof onProgress !== "function") {
     refuseOption(TypeError, ACTION, "onProgress", "a function", onProgress);
   }
   const stream = streamFor(context, options.stream);
-  const plan = { context, operations, stream, signal, onProgress, tuned: new Map() };
   return await whileHeld(context, async () => {
     const rows: KernelTuningRow[] = [];
+    const seen = new Set<string>();
     for (const dtype of dtypes) {
-      for (const elements of sizes) rows.push(...await tuneSize(plan, dtype, elements));
+      for (const elements of sizes) {
+        using owned = new DisposableStack();
+        const operands = operandsOf(context, dtype, elements, stream, owned);
+        for (const operation of operations) {
+          const { kernelOf, isFloatingOnly } = OPERATIONS[operation];
+          if (isFloatingOnly && !isFloating(dtype)) continue;
+          // Types of one width share a fill kernel.
+          const key = `${kernelOf(context, dtype).name} ${elements}`;
+          if (seen.has(key)) continue;
+          seen.add(key);
+          const row = await tuneOperation(operation, operands, signal);
+          rows.push(row);
+          onProgress?.(row);
+        }
+      }
     }
     return rows;
   });
 }
 
-/** A tuning of several operations under way. */
-interface TuningPlan {
-  readonly context: DeviceContext;
-  readonly operations: readonly TunableOperation[];
-  readonly stream: Stream;
-  readonly signal: AbortSignal | undefined;
-  readonly onProgress: KernelTuningOptions["onProgress"];
-  /** The sizes that a kernel was tuned for. */
-  readonly tuned: Map<Kernel, Set<number>>;
-}
-
-/** Tunes all operations for an element type and a size. */
-async function tuneSize(
-  { context, operations, stream, signal, onProgress, tuned }: TuningPlan,
-  dtype: NumericDType,
-  elements: number,
-): Promise<KernelTuningRow[]> {
-  using owned = new DisposableStack();
-  const operands = makeOperands(context, dtype, elements, stream, owned);
-  const rows: KernelTuningRow[] = [];
-  for (const operation of operations) {
-    const tunable: Tunable = TUNABLE_OPERATIONS[operation];
-    if (tunable.isFloatingOnly && !isFloating(dtype)) continue;
-    const { kernel } = tunable.kernelFor(operands.x);
-    const sizes = tuned.get(kernel) ?? new Set();
-    // Types of one width are filled by one kernel.
-    if (sizes.has(elements)) continue;
-    tuned.set(kernel, sizes.add(elements));
-    const row = await tuneOperation(operation, tunable, operands, signal);
-    rows.push(row);
-    onProgress?.(row);
-  }
-  return rows;
-}
-
-/** Powers of four, so that each is near to every size between. */
-function usualSizes({ library }: DeviceContext): number[] {
-  const powers = library.kind === "cuda" ? [12, 14, 16, 18, 20, 22, 24, 26] : [12, 14, 16, 18, 20];
-  return powers.map((power) => 2 ** power);
-}
-
 async function tuneOperation(
   operation: TunableOperation,
-  tunable: Tunable,
-  operands: TuningOperands,
+  operands: Operands,
   signal: AbortSignal | undefined,
 ): Promise<KernelTuningRow> {
-  const { kernel, perThread } = tunable.kernelFor(operands.x);
-  const steps = Math.ceil(operands.x.length / perThread);
-  const elements = operands.x.length;
-  const subject = { kernel, tunable, operands, signal };
-  const settled = tunable.kind === "elementwise"
-    ? await settle(TUNED_ELEMENTWISE, elementwiseChoices(kernel, elements, perThread), subject)
-    : await settle(TUNED_REDUCTIONS, reductionChoices(kernel, steps), subject);
-  return { operation, kernel: kernel.name, elements, ...settled };
-}
-
-/** What is being tuned. */
-interface Subject {
-  readonly kernel: Kernel;
-  readonly tunable: Tunable;
-  readonly operands: TuningOperands;
-  readonly signal: AbortSignal | undefined;
-}
-
-/** Finds the best choice and has the operations use it. */
-async function settle<Parameters extends object>(
-  table: TunedParameters<Parameters>,
-  choices: readonly Choice<Parameters>[],
-  { kernel, tunable, operands, signal }: Subject,
-): Promise<Omit<KernelTuningRow, "operation" | "kernel" | "elements">> {
-  const { length: elements } = operands.x;
-  const result = await autotune(kernel, {
+  const tunable = OPERATIONS[operation];
+  const { context, dtype, length: elements } = operands.x;
+  const kernel = tunable.kernelOf(context, dtype);
+  const launchers = new Map<string, Launcher>();
+  const configurations = launchersOf(tunable, kernel, dtype).flatMap((launcher) => {
+    const { grid, block } = launcher(elements);
+    const key = `${grid} ${block}`;
+    // Small problems have the same launch with many parameters: the first ones stay.
+    if (launchers.has(key)) return [];
+    launchers.set(key, launcher);
+    return [{ grid, block }];
+  });
+  const launcherOf = ({ grid, block }: LineLaunch) => launchers.get(`${grid} ${block}`)!;
+  const { best, origin, report } = await autotune(kernel, {
     name: `built-in ${kernel.name}`,
     key: { elements },
-    // The same kernels in another state of the library are others.
-    version: `${VERSION} ${kernel.context.library.build.sourceHash}`,
-    configurations: choices.map(({ grid, block }) => ({ grid, block })),
-    launch: ({ grid, block }) => {
-      const choice = choices.find((each) => each.grid === grid && each.block === block)!;
-      table.tryOut(kernel, choice.parameters, () => tunable.run(operands));
-    },
-    stream: operands.stream,
+    // Another state of the library has other kernels.
+    version: `${VERSION} ${context.library.build.sourceHash}`,
+    configurations,
+    launch: (choice) => tryOut(kernel, launcherOf(choice), () => tunable.run(operands)),
+    ...operands.stream,
     ...(signal === undefined ? {} : { signal }),
   });
-  const { grid, block } = result.best;
-  const index = choices.findIndex((each) => each.grid === grid && each.block === block);
-  // Nobody has asked for the usual ones where nothing is known.
-  if (result.origin !== "default") {
-    table.set(kernel, elements, index === 0 ? undefined : choices[index]!.parameters);
+  const [usual] = configurations;
+  const timeOf = (choice: LineLaunch) =>
+    report.find(({ configuration: { grid, block } }) =>
+      grid === choice.grid && block === choice.block
+    )?.medianMicroseconds ?? NaN;
+  const isUsual = best.grid === usual!.grid && best.block === usual!.block;
+  if (origin !== "default") {
+    setTunedLaunch(kernel, elements, isUsual ? undefined : launcherOf(best));
   }
   return {
-    grid,
-    block,
-    untunedMicroseconds: timeOf(result, choices[0]!),
-    tunedMicroseconds: timeOf(result, choices[index]!),
-    origin: result.origin,
+    operation,
+    kernel: kernel.name,
+    elements,
+    ...best,
+    untunedMicroseconds: timeOf(usual!),
+    tunedMicroseconds: timeOf(best),
+    origin,
   };
 }
 
-function timeOf(
-  { report }: TuningResult<{ readonly grid: number; readonly block: number }>,
-  { grid, block }: Choice<unknown>,
-): number {
-  const row = report.find(({ configuration }) =>
-    configuration.grid === grid && configuration.block === block
-  );
-  return row?.medianMicroseconds ?? NaN;
+/** Launches worth trying, the default first: whole warps, as reductions need. */
+function launchersOf(tunable: Tunable, kernel: Kernel, dtype: NumericDType): Launcher[] {
+  const { multiprocessorCount, maxThreadsPerMultiprocessor } = kernel.context.info;
+  const perThread = tunable.perThread(dtype);
+  return [256, 128, 512, 1024].filter((block) => block <= kernel.attributes.maxThreadsPerBlock)
+    .flatMap((block): Launcher[] => {
+      if (!tunable.isReduction) {
+        return [STEPS_PER_THREAD, 1, 4, Number.MAX_SAFE_INTEGER].map(
+          (stepsPerThread) => (elements) =>
+            lineLaunch(kernel, elements, { elementsPerThread: perThread, stepsPerThread, block }),
+        );
+      }
+      const limits = [1, 2, 4, 8, 16, 32].map((each) => each * multiprocessorCount);
+      return [reductionBlocks(kernel), ...limits]
+        // More blocks than are resident wait for the others, and leave more results to add up.
+        .filter((blocks) => blocks * block <= multiprocessorCount * maxThreadsPerMultiprocessor)
+        .map((blocks) => (elements) =>
+          boundedLaunch(Math.ceil(elements / perThread), block, blocks)
+        );
+    });
 }
 
-function elementwiseChoices(kernel: Kernel, elements: number, perThread: number) {
-  return distinct(
-    allowedBlocks(kernel).flatMap((block) =>
-      STEPS.map((stepsPerThread) => {
-        const parameters = { block, stepsPerThread };
-        const work = { elements, elementsPerThread: perThread, ...parameters };
-        return { parameters, ...launchGeometry(kernel, work) };
-      })
-    ),
-  );
-}
+/** Different values of `x`, from 0 on; neighbours differ. A constant input could be faster. */
+const VALUES = 64;
+const STRIDE = 37;
 
-function reductionChoices(kernel: Kernel, steps: number) {
-  const { info } = kernel.context;
-  const usual = reductionGrid(info, Number.MAX_SAFE_INTEGER, REDUCTION_BLOCK);
-  const choices = [usual, ...BLOCKS_PER_MULTIPROCESSOR.map((n) => n * info.multiprocessorCount)];
-  return distinct(
-    allowedBlocks(kernel).flatMap((block) =>
-      choices
-        // More than fit at once wait for the others, and leave more to add up.
-        .filter((mostBlocks) =>
-          mostBlocks * block <= info.multiprocessorCount *
-              info.maxThreadsPerMultiprocessor
-        )
-        .map((mostBlocks) => {
-          const parameters = { block, mostBlocks };
-          return { parameters, ...tunedReductionLaunch(parameters, steps) };
-        })
-    ),
-  );
-}
-
-function allowedBlocks({ attributes }: Kernel): number[] {
-  return BLOCKS.filter((block) => block <= attributes.maxThreadsPerBlock);
-}
-
-/** Small problems are launched the same way whatever the parameters: the first that does so stays. */
-function distinct<Parameters>(choices: readonly Choice<Parameters>[]): Choice<Parameters>[] {
-  const known = new Map<string, Choice<Parameters>>();
-  for (const choice of choices) {
-    const launch = `${choice.grid} ${choice.block}`;
-    if (!known.has(launch)) known.set(launch, choice);
+export function operandsOf(
+  context: DeviceContext,
+  dtype: NumericDType,
+  elements: number,
+  stream: Stream,
+  owned: DisposableStack,
+): Operands {
+  const allocate = <D extends NumericDType>(dtype: D, length: number) =>
+    owned.use(DeviceBuffer.allocate(context, dtype, length, { stream }));
+  const x = allocate(dtype, elements);
+  const y = allocate(dtype, elements);
+  for (let index = 0; index < Math.min(VALUES, elements); index++) {
+    fill(x.view(index, index + 1), (index * STRIDE) % VALUES, { stream });
   }
-  return [...known.values()];
+  for (let done = VALUES; done < elements; done *= 2) {
+    const length = Math.min(done, elements - done);
+    x.view(done, done + length).copyFrom(x.view(0, length), { stream });
+  }
+  y.copyFrom(x, { stream });
+  return {
+    x,
+    y,
+    total: allocate(isFloating(dtype) ? "float64" : "int64", 1),
+    extremum: allocate(dtype, 1),
+    pair: allocate("float64", 2),
+    counts: allocate("uint32", VALUES),
+    stream: { stream },
+  };
 }
 
-function requireSizes(sizes: unknown): readonly number[] {
-  const allowed = `integers in 1..${MOST_ELEMENTS}`;
-  if (!Array.isArray(sizes)) {
-    refuseOption(TypeError, ACTION, "sizes", `an array of ${allowed}`, sizes);
-  }
-  const copy: readonly unknown[] = Array.from(sizes);
-  for (const [index, size] of copy.entries()) {
-    const isRight = Number.isInteger(size) && Number(size) >= 1 && Number(size) <= MOST_ELEMENTS;
-    if (isRight) continue;
-    refuseOption(
-      typeof size === "number" ? RangeError : TypeError,
-      ACTION,
-      `sizes[${index}]`,
-      allowed,
-      size,
-    );
-  }
-  return copy as readonly number[];
+function copied<T>(option: string, given: readonly T[]): readonly T[] {
+  if (!Array.isArray(given)) refuseOption(TypeError, ACTION, option, "an array", given);
+  return Array.from(given);
 }
 
 function requireAmong<Name extends string>(
   option: string,
-  given: unknown,
+  given: readonly Name[],
   allowed: readonly Name[],
 ): readonly Name[] {
-  if (!Array.isArray(given)) refuseOption(TypeError, ACTION, option, "an array of names", given);
-  const copy: readonly unknown[] = Array.from(given);
+  const copy = copied(option, given);
   for (const [index, name] of copy.entries()) {
-    if ((allowed as readonly unknown[]).includes(name)) continue;
+    if (allowed.includes(name)) continue;
     refuseOption(TypeError, ACTION, `${option}[${index}]`, allowed.join(", "), name);
   }
-  return copy as readonly Name[];
+  return copy;
 }

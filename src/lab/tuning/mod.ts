@@ -1,8 +1,6 @@
 /**
  * Tuning: finds the fastest of several configurations of a kernel by timing them on the device, and
- * keeps the results for later processes.
- *
- * Importing this module touches nothing: no library, file, network or environment.
+ * stores the results for later processes.
  *
  * @example
  * ```ts
@@ -28,20 +26,14 @@
  * @module
  */
 
-export { autotune } from "./autotune.ts";
-export { Autotuner } from "./autotuner.ts";
-export type { TuningValue } from "./canonical_text.ts";
-export { type KernelTuningOptions, type KernelTuningRow, tuneKernels } from "./kernel_tuning.ts";
-export type { TunableOperation } from "./tunable_operations.ts";
-export { TuningError } from "./tuning_error.ts";
-export { configureTuning, type TuningMode } from "./tuning_mode.ts";
+export { autotune, Autotuner, configureTuning, TuningError } from "./autotune.ts";
+export { type KernelTuningRow, type TunableOperation, tuneKernels } from "./kernel_tuning.ts";
 export type {
   AutotuneOptions,
   AutotunerOptions,
-  TuningOrigin,
   TuningResult,
   TuningRow,
   TuningRun,
-  TuningStorage,
+  TuningValue,
 } from "./tuning_options.ts";
 export { clearTunings, type TuningStats, tuningStats } from "./tuning_store.ts";

@@ -1,8 +1,8 @@
 /**
- * Where the results of tunings are kept: a file for each, beside the compiled kernels, or memory.
+ * The store of tuning results: a file for each tuning, beside the compiled kernels, or memory.
  *
- * Whatever is wrong with the files costs time and nothing else, so it is a warning in the log, once
- * for each kind of trouble, and never an error of the program that tunes.
+ * Problems with the files cost time only: they are logged as a warning, once for each kind, and are
+ * never an error of the program that tunes.
  *
  * @module
  */
@@ -10,109 +10,152 @@
 import { join } from "node:path";
 import { CacheDirectoryError } from "../../ffi/cache_directory.ts";
 import { logger } from "../../ffi/logging.ts";
-import { type CachePlace, cacheSetting } from "../../launch/cache/cache_settings.ts";
+import type { DeviceContext } from "../../hardware/device_context.ts";
+import { cacheSetting } from "../../launch/cache/cache_settings.ts";
 import { CacheStore } from "../../launch/cache/cache_store.ts";
 import { isFileProblem } from "../../launch/cache/file_problem.ts";
-import { tuningDigest, type TuningIdentity } from "./tuning_identity.ts";
-import type { TuningStorage } from "./tuning_options.ts";
-import { decodeRecord, encodeRecord, type TuningRecord } from "./tuning_record.ts";
+import type { AutotunerOptions } from "./tuning_options.ts";
 
-/** What happened to the results of tunings since the process began. */
+/** Counts of tunings and their files since the process began. */
 export interface TuningStats {
-  /** Tunings that timed nothing, as everything was known. */
+  /** Tunings that timed nothing: all results were known. */
   readonly found: number;
   /** Tunings that timed configurations. */
   readonly timed: number;
-  /** Configurations that were timed, or failed while they were to be. */
+  /** Configurations that were timed or failed. */
   readonly configurations: number;
-  /** Files that were damaged or not what their name says. They were ignored and written anew. */
+  /** Damaged or foreign files, which were ignored. */
   readonly corrupt: number;
-  /** Files that were written. */
+  /** Written files. */
   readonly stored: number;
   /** Files that could not be written: no permission, a full or a read-only disk. */
   readonly failed: number;
 }
 
-/** Most bytes of all results: each takes some KiB. */
-const MOST_BYTES = 32 * 2 ** 20;
+/** The identity of a tuning's results. */
+export interface TuningIdentity {
+  /** The name of the tuning. */
+  readonly name: string;
+  /** The text of the key. */
+  readonly key: string;
+  /** The model of the device. */
+  readonly device: string;
+  /** The state of the kernel. */
+  readonly version: string;
+}
+
+/** The result of a configuration. */
+export interface TuningEntry {
+  /** Microseconds of each timed launch; none if it failed. */
+  readonly samples: readonly number[];
+  /** Whether it was dropped because another was certainly faster. */
+  readonly stoppedEarly: boolean;
+  /** The reason of the failure; absent if it ran. */
+  readonly failure?: string;
+}
+
+/** The results of a tuning: one race of all configurations, and one of its winner and the first. */
+export interface TuningRecord {
+  /** Results of the race, by the text of the configuration. */
+  readonly entries: ReadonlyMap<string, TuningEntry>;
+  /** The race of the winner beside the first alone; absent if the first was the winner. */
+  readonly confirmation?: {
+    /** The text of the first configuration. */
+    readonly first: string;
+    /** The text of the winner. */
+    readonly challenger: string;
+    /** Whether the winner was faster again. */
+    readonly confirmed: boolean;
+  };
+}
+
+/** Raised if the meaning of results changes: older ones are not found. */
+const SCHEMA = 3;
+const FORMAT = "gridstride tuning";
+/** The limit of all results in bytes; each takes some KiB. */
+const MAX_BYTES = 32 * 2 ** 20;
 
 const counters = { found: 0, timed: 0, configurations: 0, corrupt: 0, stored: 0, failed: 0 };
 const inMemory = new Map<string, TuningRecord>();
 const warned = new Set<string>();
-let files: { readonly place: CachePlace; readonly store: CacheStore } | undefined;
-/** The write under way: each reads what the one before has written. */
-let writing: Promise<unknown> = Promise.resolve();
 
-/** What happened to the results of tunings since the process began, in this isolate. */
+/** Counts of tunings and their files in this isolate. */
 export function tuningStats(): TuningStats {
   return { ...counters };
 }
 
-/** Counts a tuning by how many configurations it timed. */
+/** Counts a tuning by the number of configurations that it timed. */
 export function countTuning(configurations: number): void {
-  if (configurations === 0) counters.found++;
-  else counters.timed++;
+  counters[configurations === 0 ? "found" : "timed"]++;
   counters.configurations += configurations;
 }
 
-/** What is known of a tuning; nothing where nothing is kept. */
+/**
+ * The model of a device, of which all devices are equally fast. Kernels of the host device are as fast
+ * as its cores and its compiler's code.
+ */
+export function deviceModel({ info, library }: DeviceContext): string {
+  const { compiler, architectures } = library.build;
+  return [
+    `${info.kind}${info.fake ? " (fake)" : ""} ${info.name}`,
+    `compute capability ${info.computeCapability}`,
+    `${info.multiprocessorCount} multiprocessors`,
+    `driver ${info.driverVersion ?? "none"}`,
+    ...library.kind === "cuda"
+      ? []
+      : [`${navigator.hardwareConcurrency} processors`, architectures, compiler],
+  ].join(", ");
+}
+
+/** The name of the file of a tuning: 64 hexadecimal digits. */
+async function digestOf({ name, key, device, version }: TuningIdentity): Promise<string> {
+  const text = JSON.stringify([FORMAT, SCHEMA, name, key, device, version]);
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)))
+    .toHex();
+}
+
+/** The stored record of a tuning; an empty one if there is none. */
 export async function readRecord(
   identity: TuningIdentity,
-  storage: TuningStorage,
+  storage: AutotunerOptions<null>["store"],
 ): Promise<TuningRecord> {
-  if (storage === false) return new Map();
-  const digest = await tuningDigest(identity);
+  const digest = await digestOf(identity);
   const known = storage === "disk" ? await readFile(identity, digest) : undefined;
-  return known ?? inMemory.get(digest) ?? new Map();
+  const kept = storage === false ? undefined : inMemory.get(digest);
+  return known ?? kept ?? { entries: new Map() };
 }
 
-/**
- * Adds entries to what is kept of a tuning, in the place of those of the same configurations. Of what
- * another process adds in the same moment something may be lost, which is then timed again.
- */
-export async function addEntries(
+/** Stores the record of a tuning in place of the one before. */
+export async function writeRecord(
   identity: TuningIdentity,
-  storage: TuningStorage,
-  entries: TuningRecord,
+  storage: AutotunerOptions<null>["store"],
+  record: TuningRecord,
 ): Promise<void> {
-  if (storage === false || entries.size === 0) return;
-  const done = writing.then(() => add(identity, storage, entries));
-  writing = done.catch(() => {});
-  await done;
-}
-
-async function add(
-  identity: TuningIdentity,
-  storage: "disk" | "memory",
-  entries: TuningRecord,
-): Promise<void> {
-  const digest = await tuningDigest(identity);
-  const record = new Map([...await readRecord(identity, storage), ...entries]);
+  if (storage === false) return;
+  const digest = await digestOf(identity);
   if (storage === "disk" && await writeFile(identity, digest, record)) inMemory.delete(digest);
   else inMemory.set(digest, record);
 }
 
 /**
- * Forgets the results of all tunings, in memory and on the disk. What a tuner of this process has
- * chosen stays chosen.
+ * Deletes the results of all tunings, in memory and on the disk. Tuners of this process keep their
+ * choices.
  *
- * @returns How many files were removed.
+ * @returns The number of deleted files.
  * @throws {CacheDirectoryError} If their directory cannot be written, or others can write to it.
  * @throws {EnvironmentError} If a variable cannot be understood.
  */
 export async function clearTunings(): Promise<number> {
   inMemory.clear();
-  const there = filesHere();
-  if (there === undefined) return 0;
+  const here = storeHere();
+  if (here === undefined) return 0;
   const refusal = (reason: string, cause?: Error) =>
     new CacheDirectoryError(`Cannot clear the tuning results as ${reason}`, { cause });
-  if (!there.place.mayWrite) {
-    throw refusal(
-      `a permission is not granted: run again with --allow-write=${there.place.root}`,
-    );
+  if (!here.mayWrite) {
+    throw refusal(`a permission is not granted: run again with --allow-write=${here.root}`);
   }
   try {
-    return (await there.store.clear()).entries;
+    return (await here.store.clear()).entries;
   } catch (error) {
     if (!isFileProblem(error)) throw error;
     throw refusal(`their directory cannot be used: ${error.message}`, error);
@@ -125,56 +168,49 @@ function warnOnce(about: string, reason: string): void {
   logger("launch").warn("tuning results are {about} as {reason}", { about, reason });
 }
 
-/** The files where compiled kernels are kept now; undefined where nothing is. */
-function filesHere(): typeof files {
+/** The store in the present cache directory; undefined if there is none. */
+function storeHere() {
   const setting = cacheSetting();
   if (setting.kind === "unavailable") warnOnce("not kept", setting.reason);
   if (setting.kind !== "on") return undefined;
   const { place } = setting;
-  const isSame = files?.place.directory === place.directory && files.place.root === place.root &&
-    files.place.mayWrite === place.mayWrite;
-  if (!isSame) {
-    const directory = join(place.directory, "tunings");
-    files = { place, store: new CacheStore({ ...place, directory, maxBytes: MOST_BYTES }) };
-  }
-  return files;
+  const directory = join(place.directory, "tunings");
+  const store = new CacheStore({ ...place, directory, maxBytes: MAX_BYTES });
+  return { store, root: place.root, mayWrite: place.mayWrite };
 }
 
 async function readFile(
   identity: TuningIdentity,
   digest: string,
 ): Promise<TuningRecord | undefined> {
-  const there = filesHere();
-  if (there === undefined) return undefined;
-  const file = await attempt("not found again", () => there.store.read(digest));
+  const here = storeHere();
+  const file = await attempt("not found again", async () => await here?.store.read(digest));
   if (file === undefined) return undefined;
-  const reading = decodeRecord(identity, file);
-  if ("record" in reading) return reading.record;
+  const record = decodeRecord(identity, file);
+  if (record !== undefined) return record;
   counters.corrupt++;
-  warnOnce("ignored", reading.problem);
-  if (there.place.mayWrite) await attempt("not removed", () => there.store.remove(digest));
+  warnOnce("ignored", "a file is damaged");
   return undefined;
 }
 
-/** Whether it was written. */
+/** Returns whether the file was written. */
 async function writeFile(
   identity: TuningIdentity,
   digest: string,
   record: TuningRecord,
 ): Promise<boolean> {
-  const there = filesHere();
-  if (there === undefined) return false;
-  const isWritten = there.place.mayWrite && await attempt("not kept", async () => {
-        await there.store.write(digest, encodeRecord(identity, record));
+  const here = storeHere();
+  if (here === undefined) return false;
+  const isWritten = here.mayWrite && await attempt("not kept", async () => {
+        await here.store.write(digest, encodeRecord(identity, record));
         return true;
       }) === true;
-  if (!there.place.mayWrite) warnOnce("not kept", "the permission to write is not granted");
-  if (isWritten) counters.stored++;
-  else counters.failed++;
+  if (!here.mayWrite) warnOnce("not kept", "the permission to write is not granted");
+  counters[isWritten ? "stored" : "failed"]++;
   return isWritten;
 }
 
-/** Does something with the file system; undefined, and a warning, where that fails. */
+/** Uses the file system; a failure is a warning, and `undefined`. */
 async function attempt<Result>(
   about: string,
   operation: () => Promise<Result>,
@@ -186,4 +222,54 @@ async function attempt<Result>(
     warnOnce(about, error.message);
     return undefined;
   }
+}
+
+/** The file of a record: readable JSON. */
+export function encodeRecord(
+  { name, key, device, version }: TuningIdentity,
+  { entries, confirmation }: TuningRecord,
+): Uint8Array<ArrayBuffer> {
+  const list = [...entries].map(([configuration, entry]) => ({ configuration, ...entry }));
+  const identity = { format: FORMAT, schema: SCHEMA, name, key, device, version };
+  return new TextEncoder().encode(
+    `${JSON.stringify({ ...identity, entries: list, confirmation })}\n`,
+  );
+}
+
+/** Reads a file; `undefined` if it is not one that {@linkcode encodeRecord} makes for the tuning. */
+export function decodeRecord(
+  { name, key, device, version }: TuningIdentity,
+  file: Uint8Array<ArrayBuffer>,
+): TuningRecord | undefined {
+  try {
+    const value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(file));
+    const expected = { format: FORMAT, schema: SCHEMA, name, key, device, version };
+    const isOurs = Object.entries(expected).every(([field, each]) => value[field] === each);
+    if (!isOurs || !value.entries.every(isEntry)) return undefined;
+    const { confirmation } = value;
+    if (confirmation !== undefined && !isConfirmation(confirmation)) return undefined;
+    const entries = new Map<string, TuningEntry>(
+      value.entries.map(({ configuration, ...entry }: { configuration: string }) =>
+        [configuration, entry] as const
+      ),
+    );
+    return confirmation === undefined ? { entries } : { entries, confirmation };
+  } catch {
+    return undefined;
+  }
+}
+
+function isEntry(value: Readonly<Record<string, unknown>>): boolean {
+  const { configuration, samples, stoppedEarly, failure } = value;
+  const hasFailed = typeof failure === "string";
+  return typeof configuration === "string" && typeof stoppedEarly === "boolean" &&
+    (hasFailed || failure === undefined) && Array.isArray(samples) &&
+    (samples.length === 0) === hasFailed &&
+    samples.every((time) => typeof time === "number" && Number.isFinite(time) && time >= 0);
+}
+
+function isConfirmation(value: Readonly<Record<string, unknown>>): boolean {
+  const { first, challenger, confirmed } = value;
+  return typeof first === "string" && typeof challenger === "string" &&
+    typeof confirmed === "boolean";
 }

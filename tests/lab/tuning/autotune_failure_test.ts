@@ -7,12 +7,11 @@ import { OutOfMemoryError } from "../../../mod.ts";
 import { autotune, TuningError } from "../../../src/lab/tuning/mod.ts";
 import { injectFault } from "../../../src/ffi/fault_injection.ts";
 import { device } from "../../support/device.ts";
-import { Spinner } from "./spinning.ts";
 
 const FAST = { warmUp: 1, repeats: 4 } as const;
 const FILL = "fill_float32(float* out, float value, unsigned long long n)";
 
-Deno.test("errors of preparing, compiling, launching and waiting are reasons of one configuration", async () => {
+Deno.test("autotune() reports errors of preparing, compiling and launching as failures of one configuration", async () => {
   using out = device.allocate("float32", 1000);
   const fill = device.kernels.load(
     "fill_uint32(unsigned int* out, unsigned int value, unsigned long long n)",
@@ -52,7 +51,7 @@ Deno.test("errors of preparing, compiling, launching and waiting are reasons of 
   assertEquals(report[4]!.reason, undefined);
 });
 
-Deno.test("a CUDA call that fails once costs its configuration, and nothing leaks or stays wrong", async () => {
+Deno.test("autotune() drops a configuration when a CUDA call fails once, and leaks nothing", async () => {
   using x = device.upload(new Float32Array([1]));
   using y = device.upload(new Float32Array([1]));
   const { library } = device.context;
@@ -76,7 +75,7 @@ Deno.test("a CUDA call that fails once costs its configuration, and nothing leak
   assertEquals([...await y.toArray()], [1]);
 });
 
-Deno.test("where all fail the error lists every reason, and has the report", async () => {
+Deno.test("autotune() rejects with every reason and the report when all configurations fail", async () => {
   const error = await assertRejects(
     () =>
       autotune(device, {
@@ -100,7 +99,7 @@ Deno.test("where all fail the error lists every reason, and has the report", asy
   assertEquals(error.report.map(({ failed }) => failed), [true, true]);
 });
 
-Deno.test("failures are remembered, but those that may pass are tried again", async () => {
+Deno.test("autotune() remembers failures, and tries those that may pass again", async () => {
   using x = device.upload(new Float32Array([1]));
   const tried: string[] = [];
   const tune = () =>
@@ -124,11 +123,10 @@ Deno.test("failures are remembered, but those that may pass are tried again", as
   tried.length = 0;
   const second = await tune();
   assertEquals([second.best, second.report.length], ["runs", 3]);
-  // The best of what is known is prepared again, as what is new is timed beside it.
   assertEquals(tried, ["runs", "has no memory"]);
 });
 
-Deno.test("where all are known to fail the error says how to try again", async () => {
+Deno.test("autotune() explains how to try again when all configurations are known to fail", async () => {
   const tune = (...configurations: number[]) =>
     autotune(device, {
       ...FAST,
@@ -144,11 +142,11 @@ Deno.test("where all are known to fail the error says how to try again", async (
   await assertRejects(
     () => tune(1),
     TuningError,
-    "tried again after clearTunings(), or with another version",
+    "clearTunings() or another version has them tried again",
   );
 });
 
-Deno.test("a mistake of the program is not kept: once it is mended everything is tried", async () => {
+Deno.test("autotune() forgets mistakes of the program", async () => {
   for (const mistake of [new TypeError("x is disposed"), new RangeError("grid.x is 0")]) {
     let isMended = false;
     const tune = () =>
@@ -182,33 +180,4 @@ Deno.test("a mistake of the program is not kept: once it is mended everything is
   assertEquals((await tune()).report.map(({ failed }) => failed), [false, true]);
   isMended = true;
   assertEquals((await tune()).report.map(({ failed }) => failed), [false, false]);
-});
-
-Deno.test("where the best that is known fails now, the others are timed anew, failures are not", async () => {
-  using out = device.allocate("float32", 1);
-  const spinner = new Spinner(device, out);
-  let isBroken = false;
-  const tune = (...times: number[]) =>
-    autotune(device, {
-      warmUp: 0,
-      repeats: 20,
-      store: "memory",
-      name: "broken later",
-      key: 1,
-      configurations: times.map((microseconds) => ({ microseconds })),
-      launch: (spin) => {
-        if (spin.microseconds === 7 || isBroken && spin.microseconds === 100) {
-          spinner.launched.push(spin.microseconds);
-          throw new Error("broken");
-        }
-        spinner.launch(spin);
-      },
-    });
-  assertEquals((await tune(30_000, 100, 40_000, 7)).best.microseconds, 100);
-  isBroken = true;
-  spinner.launched.length = 0;
-  const { best, report } = await tune(30_000, 100, 40_000, 7, 200);
-  assertEquals(best.microseconds, 200);
-  assertEquals(report.map(({ failed }) => failed), [false, true, false, true, false]);
-  assertEquals(spinner.distinct, [100, 200, 30_000, 40_000]);
 });

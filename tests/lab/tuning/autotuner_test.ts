@@ -15,7 +15,7 @@ const OPTIONS = {
   configurations: [{ microseconds: 20_000 }, { microseconds: 100 }],
 } as const;
 
-Deno.test("a tuner has the choice of each key at once, and the first configuration until then", async () => {
+Deno.test("Autotuner.best() is the first configuration until the key is tuned", async () => {
   using out = device.allocate("float32", 1);
   const spinner = new Spinner(device, out);
   const tuner = new Autotuner(device, { ...OPTIONS, name: "tuner", store: false });
@@ -39,7 +39,7 @@ Deno.test("a tuner has the choice of each key at once, and the first configurati
   }
 });
 
-Deno.test("a key that is being tuned is tuned once, for all who ask", async () => {
+Deno.test("Autotuner.tune() tunes a key once when called twice at the same time", async () => {
   using out = device.allocate("float32", 1);
   const spinners = [new Spinner(device, out), new Spinner(device, out)];
   const tuner = new Autotuner(device, { ...OPTIONS, name: "at once", store: false });
@@ -58,7 +58,7 @@ Deno.test("a key that is being tuned is tuned once, for all who ask", async () =
   assertEquals((await tuner.tune(2, { launch })).best.microseconds, 100);
 });
 
-Deno.test("a tuner loads what another has kept, and an override or a mode comes first", async () => {
+Deno.test("Autotuner.load() reads stored choices, and overrides and modes come first", async () => {
   using folder = new TemporaryDirectory();
   configureKernelCache({ directory: `${folder.path}/cache` });
   using out = device.allocate("float32", 1);
@@ -82,7 +82,7 @@ Deno.test("a tuner loads what another has kept, and an override or a mode comes 
   }
 });
 
-Deno.test("the first configuration is the first that pruning leaves for the key", () => {
+Deno.test("Autotuner.best() is the first configuration that prune leaves for the key", () => {
   const tuner = new Autotuner(device, {
     name: "pruned",
     configurations: [64, 32, 16],
@@ -92,7 +92,7 @@ Deno.test("the first configuration is the first that pruning leaves for the key"
   assertThrows(() => tuner.best(1), RangeError, "options.prune must leave a configuration");
 });
 
-Deno.test("a tuner refuses wrong options and devices", () => {
+Deno.test("Autotuner refuses wrong options and devices", () => {
   assertThrows(() => new Autotuner(device, { ...OPTIONS, name: "" }), RangeError, "options.name");
   assertThrows(
     () => new Autotuner({} as never, { ...OPTIONS, name: "x" }),
@@ -101,7 +101,7 @@ Deno.test("a tuner refuses wrong options and devices", () => {
   );
 });
 
-Deno.test("modes that there are not are refused", () => {
+Deno.test("configureTuning() refuses unknown modes and options", () => {
   for (const wrong of [{ mode: "on" }, { mode: 1 }, { modes: "off" }, 7, null]) {
     assertThrows(
       () => configureTuning(wrong as never),

@@ -1,15 +1,10 @@
-/**
- * Texts of keys and configurations: equal for equal values, different for different ones, and a
- * clear error for what has none.
- */
-
 import { assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { canonicalText } from "../../../src/lab/tuning/canonical_text.ts";
+import { canonicalText } from "../../../src/lab/tuning/tuning_options.ts";
 
-const text = (value: unknown) => canonicalText(value, "autotune", "options.key");
+const text = (value: unknown) => canonicalText(value, "options.key");
 
-Deno.test("the order of properties means nothing, and that of elements does", () => {
+Deno.test("canonicalText() ignores the order of properties, and no other", () => {
   assertEquals(
     text({ rows: 1, columns: { b: 2, a: 3 } }),
     text({ columns: { a: 3, b: 2 }, rows: 1 }),
@@ -21,7 +16,7 @@ Deno.test("the order of properties means nothing, and that of elements does", ()
   assertEquals(text(Object.assign(Object.create(null), { a: 1 })), text({ a: 1 }));
 });
 
-Deno.test("values that differ have different texts, whatever they look like", () => {
+Deno.test("canonicalText() of different values differs", () => {
   const values = [
     ...[0, 1, "1", 1n, -1, 1.5, 1e300, true, "true", null, "null", "", [], {}, [[]], [{}], [null]],
     ...[[1, 2], ["1,2"], [[1], 2], { a: 1 }, { a: "1" }, { a: 1n }, { "a:1": 1 }, '{"a":1}'],
@@ -30,7 +25,7 @@ Deno.test("values that differ have different texts, whatever they look like", ()
   assertEquals(new Set(values.map(text)).size, values.length);
 });
 
-Deno.test("texts are equal exactly where JSON data is, in any order of properties", () => {
+Deno.test("canonicalText() is equal exactly for equal JSON data", () => {
   const shuffled = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(shuffled);
     if (typeof value !== "object" || value === null) return value;
@@ -45,7 +40,7 @@ Deno.test("texts are equal exactly where JSON data is, in any order of propertie
   }));
 });
 
-/** With properties in order, and without negative zeros, for JSON.stringify to compare. */
+/** A value with sorted properties and without negative zeros. */
 function sorted(value: unknown): unknown {
   if (typeof value === "number") return value + 0;
   if (Array.isArray(value)) return value.map(sorted);
@@ -56,14 +51,14 @@ function sorted(value: unknown): unknown {
   ]);
 }
 
-/** An object of a few bytes whose text would be of 2 to this many. */
+/** A small object with a text of 2 to the power of `times` numbers. */
 function doubled(times: number): unknown {
   let value: unknown = 1;
   for (let time = 0; time < times; time++) value = [value, value];
   return value;
 }
 
-Deno.test("what cannot be serialised is refused, with the place where it is", () => {
+Deno.test("canonicalText() refuses values that are no plain data, and names the place", () => {
   const cycle: Record<string, unknown> = { rows: 1 };
   cycle["self"] = [cycle];
   let deep: unknown = 1;
@@ -80,7 +75,7 @@ Deno.test("what cannot be serialised is refused, with the place where it is", ()
       [new Map(), "it is a Map"],
       [new Date(0), "it is a Date"],
       [new Uint8Array(2), "it is a Uint8Array"],
-      [cycle, "options.key.self[0] must be plain data"],
+      [cycle, "it is more than 64 deep"],
       [deep, "it is more than 64 deep"],
       [{ [Symbol("s")]: 1 }, "it has a symbol for a name"],
       [new Array(100_000).fill(0), "it has more than 100000 values"],

@@ -1,5 +1,5 @@
 /**
- * Configurations that do one thing while all are timed and another at a second look.
+ * Configurations that behave differently in the race of all and in the second race.
  *
  * @module
  */
@@ -10,14 +10,14 @@ import { device } from "../../support/device.ts";
 import { type Spin, Spinner } from "./spinning.ts";
 
 /**
- * Microseconds that a busy machine does not turn into one another. Whoever takes the longer time is
- * dropped after a round or two.
+ * Microseconds that a busy machine does not confuse: a configuration with the longer time is dropped
+ * after a round or two.
  */
 export const SHORT = 100;
 /** The longer time. */
 export const LONG = 20_000;
 
-/** What a configuration does in a race: 0 is that of all, and each second look is the next one. */
+/** The behaviour of a configuration in a race: 0 is that of all, 1 the second one. */
 export type Actor = (race: number) => Spin;
 
 /** Does the same every time. */
@@ -25,10 +25,10 @@ export function always(microseconds: number): Actor {
   return () => ({ microseconds });
 }
 
-/** Is faster than the others only as long as all are timed. */
+/** Is faster than the others in the first race only. */
 export const LUCKY: Actor = (race) => ({ microseconds: race === 0 ? SHORT : 2 * LONG });
 
-/** Runs as long as all are timed, and fails in what follows. */
+/** Runs in the first race, and fails in the next. */
 export function breaking(microseconds: number): Actor {
   return (race) => {
     if (race > 0) throw new RangeError("Cannot go on");
@@ -36,7 +36,7 @@ export function breaking(microseconds: number): Actor {
   };
 }
 
-/** Configurations, by their names; a test may change what they do between tunings. */
+/** Configurations by their names. */
 export class Cast implements Disposable {
   readonly actors: Map<string, Actor>;
   readonly #name: string;
@@ -49,7 +49,7 @@ export class Cast implements Disposable {
     this.actors = new Map(Object.entries(actors));
   }
 
-  /** Tunes some of them, and says who was launched in which race. */
+  /** Tunes some of them; `races` has the names in each race. */
   async tune(
     names: readonly string[] = [...this.actors.keys()],
     more: Pick<AutotuneOptions<string>, "prune" | "signal"> = {},
@@ -64,7 +64,7 @@ export class Cast implements Disposable {
       repeats: 20,
       configurations: names,
       launch: (name) => {
-        // Nothing but the timer that each race has for itself allocates memory.
+        // Only the timer of each race allocates memory.
         const { allocationCount } = poolOf(device.context).stats();
         if (allocationCount !== allocations) races.push([]);
         allocations = allocationCount;

@@ -1,28 +1,25 @@
-/**
- * Tuned launch parameters of the built-in kernels: operations use them and stay right.
- */
-
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { configureKernelCache } from "../../../mod.ts";
 import { type KernelTuningRow, tuneKernels } from "../../../src/lab/tuning/mod.ts";
-import { AXPY, TUNED_ELEMENTWISE } from "../../../src/kernels/elementwise.ts";
+import { AXPY } from "../../../src/kernels/elementwise.ts";
 import { HISTOGRAM } from "../../../src/kernels/histogram.ts";
-import { MOMENTS_PARTIAL, SUM_PARTIAL } from "../../../src/kernels/reduction_kernels.ts";
-import { TUNED_REDUCTIONS } from "../../../src/kernels/reduction_launch.ts";
-import { TunedParameters } from "../../../src/kernels/tuned_parameters.ts";
+import { boundedLaunch } from "../../../src/kernels/launch_choice.ts";
+import { MOMENTS_PARTIAL, SUM_PARTIAL } from "../../../src/kernels/reduction.ts";
+import { setTunedLaunch, tunedLauncher } from "../../../src/lab/tuning/kernel_tuning.ts";
 import type { Kernel } from "../../../src/launch/kernel.ts";
+import { lineLaunch } from "../../../src/launch/launch_planner.ts";
 import { device } from "../../support/device.ts";
 import { runProgram } from "../../support/subprocess.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 
 const { context, kernels } = device;
 
-Deno.test("parameters serve the sizes near to those that were tuned, and no others", () => {
-  const table = new TunedParameters<{ readonly block: number }>();
+Deno.test("tunedLauncher() serves sizes near to tuned ones, and no others", () => {
   const [one, other] = [{}, {}] as Kernel[];
-  assertEquals(table.of(one!, 1000), undefined);
-  table.set(one!, 1000, { block: 64 });
-  table.set(one!, 16_000, { block: 512 });
+  const withBlock = (block: number) => () => ({ grid: 1, block });
+  assertEquals(tunedLauncher(one!, 1000)?.(1000), undefined);
+  setTunedLaunch(one!, 1000, withBlock(64));
+  setTunedLaunch(one!, 16_000, withBlock(512));
   for (
     const [elements, block] of [
       [0, undefined],
@@ -39,32 +36,18 @@ Deno.test("parameters serve the sizes near to those that were tuned, and no othe
       [2 ** 52, undefined],
     ] as const
   ) {
-    assertEquals(table.of(one!, elements)?.block, block, `${elements} elements`);
-    assertEquals(table.of(other!, elements), undefined);
+    assertEquals(tunedLauncher(one!, elements)?.(elements)?.block, block, `${elements} elements`);
+    assertEquals(tunedLauncher(other!, elements)?.(elements), undefined);
   }
-  // What is nearer counts, also where that is to stay as it was.
-  table.set(one!, 2000, undefined);
-  assertEquals([table.of(one!, 1000)?.block, table.of(one!, 2000)], [64, undefined]);
+  // A nearer size counts, also if its choice is the default.
+  setTunedLaunch(one!, 2000, undefined);
+  assertEquals([tunedLauncher(one!, 1000)?.(1000)?.block, tunedLauncher(one!, 2000)?.(2000)], [
+    64,
+    undefined,
+  ]);
 });
 
-Deno.test("what is tried out holds for one kernel and while the operation lasts", () => {
-  const table = new TunedParameters<{ readonly block: number }>();
-  const [one, other] = [{}, {}] as Kernel[];
-  table.set(one!, 8, { block: 1 });
-  table.tryOut(one!, { block: 2 }, () => {
-    assertEquals([table.of(one!, 8)?.block, table.of(other!, 8)], [2, undefined]);
-  });
-  try {
-    table.tryOut(one!, { block: 3 }, () => {
-      throw new Error("no");
-    });
-  } catch {
-    // What counts is what holds afterwards.
-  }
-  assertEquals(table.of(one!, 8)?.block, 1);
-});
-
-Deno.test("operations are right with whatever parameters were tuned", async () => {
+Deno.test("operations are right with any tuned launch", async () => {
   const n = 70_001;
   const values = Float32Array.from({ length: n }, (_, index) => index % 97);
   using x = device.upload(values);
@@ -76,10 +59,11 @@ Deno.test("operations are right with whatever parameters were tuned", async () =
   const families = { sum: SUM_PARTIAL, moments: MOMENTS_PARTIAL, histogram: HISTOGRAM.shared };
   const axpy = AXPY.of(context, "float32");
   for (const block of [32, 256, 1024]) {
-    for (const [mostBlocks, stepsPerThread] of [[1, 1], [3, 7], [50, 2 ** 40]] as const) {
-      TUNED_ELEMENTWISE.set(axpy, n, { block, stepsPerThread });
+    for (const [maxBlocks, stepsPerThread] of [[1, 1], [3, 7], [50, 2 ** 40]] as const) {
+      const options = { elementsPerThread: 8, stepsPerThread, block };
+      setTunedLaunch(axpy, n, (elements) => lineLaunch(axpy, elements, options));
       for (const family of Object.values(families)) {
-        TUNED_REDUCTIONS.set(family.of(context, "float32"), n, { block, mostBlocks });
+        setTunedLaunch(family.of(context, "float32"), n, () => boundedLaunch(n, block, maxBlocks));
       }
       y.copyFrom(values);
       kernels.axpy(2, x, y);
@@ -93,31 +77,31 @@ Deno.test("operations are right with whatever parameters were tuned", async () =
       assertEquals([...await counts.toArray()], expected);
     }
   }
-  TUNED_ELEMENTWISE.set(axpy, n, undefined);
+  setTunedLaunch(axpy, n, undefined);
   for (const family of Object.values(families)) {
-    TUNED_REDUCTIONS.set(family.of(context, "float32"), n, undefined);
+    setTunedLaunch(family.of(context, "float32"), n, undefined);
   }
 });
 
-Deno.test("a reduction gives the same bits again and again with the same parameters", async () => {
+Deno.test("sum() gives the same bits in each call with the same launch", async () => {
   const n = 100_003;
   using x = device.upload(Float32Array.from({ length: n }, (_, index) => Math.sin(index) * 1e3));
   using total = device.allocate("float64", 1);
   const kernel = SUM_PARTIAL.of(context, "float32");
   const bits = new Map<number, Set<number>>();
   for (let round = 0; round < 5; round++) {
-    for (const mostBlocks of [1, 2, 13]) {
-      TUNED_REDUCTIONS.set(kernel, n, { block: 128, mostBlocks });
+    for (const maxBlocks of [1, 2, 13]) {
+      setTunedLaunch(kernel, n, () => boundedLaunch(n, 128, maxBlocks));
       kernels.sum(x, total);
-      const known = bits.get(mostBlocks) ?? new Set();
-      bits.set(mostBlocks, known.add((await total.toArray())[0]!));
+      const known = bits.get(maxBlocks) ?? new Set();
+      bits.set(maxBlocks, known.add((await total.toArray())[0]!));
     }
   }
-  TUNED_REDUCTIONS.set(kernel, n, undefined);
+  setTunedLaunch(kernel, n, undefined);
   assertEquals([...bits.values()].map(({ size }) => size), [1, 1, 1]);
 });
 
-Deno.test("tuning chooses for each kernel and size, is kept, and is used from then on", async () => {
+Deno.test("tuneKernels() chooses for each kernel and size, stores the choices, and installs them", async () => {
   using folder = new TemporaryDirectory();
   configureKernelCache({ directory: `${folder.path}/kernels` });
   try {
@@ -149,8 +133,8 @@ Deno.test("tuning chooses for each kernel and size, is kept, and is used from th
     const chosen = ({ kernel, grid, block }: KernelTuningRow) => [kernel, grid, block];
     assertEquals(again.map(chosen), rows.map(chosen));
     const [, , , , , , sum] = rows;
-    const parameters = TUNED_REDUCTIONS.of(SUM_PARTIAL.of(context, "float32"), 5000);
-    assertEquals(parameters?.block ?? 256, sum!.block);
+    const launch = tunedLauncher(SUM_PARTIAL.of(context, "float32"), 5000)?.(5000);
+    assertEquals(launch?.block ?? 256, sum!.block);
     // A process that begins afterwards.
     const { code, stdout, stderr } = await runProgram(
       `import { configureKernelCache, openDevice } from "@gridstride/cuda";
@@ -171,19 +155,19 @@ Deno.test("tuning chooses for each kernel and size, is kept, and is used from th
   }
 });
 
-Deno.test("options that are wrong are refused by name", async () => {
+Deno.test("tuneKernels() refuses wrong options by name", async () => {
   const refused: readonly (readonly [unknown, typeof Error, string])[] = [
     [7, TypeError, "options must be an object"],
-    [{ operations: "sum" }, TypeError, "options.operations must be an array of names"],
+    [{ operations: "sum" }, TypeError, "options.operations must be an array"],
     [{ operations: ["mean"] }, TypeError, "options.operations[0] must be fill, add"],
     [{ dtypes: ["float8_e4m3"] }, TypeError, "options.dtypes[0] must be float64, float32"],
-    [{ sizes: 7 }, TypeError, "options.sizes must be an array of integers"],
-    [{ sizes: [8, 0] }, RangeError, "options.sizes[1] must be integers in 1.."],
+    [{ sizes: 7 }, TypeError, "options.sizes must be an array"],
+    [{ sizes: [8, 0] }, RangeError, "options.sizes[1] must be an integer in 1.."],
     [{ sizes: [1.5] }, RangeError, "options.sizes[0]"],
     [
       { sizes: ["8"] },
       TypeError,
-      'options.sizes[0] must be integers in 1..1099511627776: it is "8"',
+      'options.sizes[0] must be an integer in 1..1099511627776: it is "8"',
     ],
     [{ signal: 1 }, TypeError, "options.signal must be an AbortSignal"],
     [{ onProgress: 1 }, TypeError, "options.onProgress must be a function"],

@@ -23,7 +23,7 @@ async function tuneTwice(faulty: number) {
   return [await run(), await run()];
 }
 
-Deno.test("a configuration that faults is named, and left out by the next process", async () => {
+Deno.test("autotune() names a configuration that faults, and leaves it out in the next process", async () => {
   // The first launch, and the first one of the second look, which the fastest has.
   for (const faulty of [1, 6]) {
     const [{ message, sticky, report }, next] = await tuneTwice(faulty);

@@ -1,17 +1,17 @@
 /**
- * Configurations whose cost is known: a kernel that runs for as long as it is told.
+ * Configurations of known cost: a kernel that runs for a given time.
  *
  * @module
  */
 
 import type { Device, DeviceBuffer } from "../../../mod.ts";
 
-/** A configuration: how long it runs. */
+/** A configuration. */
 export type Spin = { readonly microseconds: number };
 
 const SIGNATURE = "spin_float32(float* out, unsigned long long nanoseconds, float value)";
 
-/** What launches it, and how often it did. */
+/** Launches the kernel, and records the launches. */
 export class Spinner {
   readonly #device: Device;
   readonly #out: DeviceBuffer<"float32">;

@@ -1,8 +1,5 @@
-/**
- * Results on the disk: found by other processes, merged, and never trusted more than they deserve.
- */
-
 import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
 import { configureKernelCache } from "../../../mod.ts";
 import {
   autotune,
@@ -10,22 +7,25 @@ import {
   type TuningResult,
   tuningStats,
 } from "../../../src/lab/tuning/mod.ts";
+import {
+  decodeRecord,
+  encodeRecord,
+  type TuningIdentity,
+  type TuningRecord,
+} from "../../../src/lab/tuning/tuning_store.ts";
 import { device } from "../../support/device.ts";
 import { runProgram } from "../../support/subprocess.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 import { type Spin, Spinner } from "./spinning.ts";
 
-/**
- * One round tells these times apart, also on a busy machine: what takes more than four times as long
- * and ten milliseconds is dropped at once.
- */
+/** One round suffices for times that differ by a factor of four and ten milliseconds. */
 const FAST = { warmUp: 0, repeats: 20 } as const;
 
 function spins(...times: number[]): Spin[] {
   return times.map((microseconds) => ({ microseconds }));
 }
 
-/** A directory for results, that is gone after the test. */
+/** A temporary directory for results. */
 class Store implements Disposable {
   readonly #folder = new TemporaryDirectory();
   readonly #out = device.allocate("float32", 1);
@@ -35,7 +35,7 @@ class Store implements Disposable {
     configureKernelCache({ directory: `${this.#folder.path}/cache` });
   }
 
-  /** Tunes configurations of a name, and says which were launched for it. */
+  /** Tunes configurations; `launched` has those that were launched. */
   async tune(
     configurations: Spin[],
     more: { name?: string; key?: number; version?: string } = {},
@@ -46,7 +46,7 @@ class Store implements Disposable {
     return { ...result, launched: this.spinner.distinct };
   }
 
-  /** The files with results. */
+  /** The files of the results. */
   files(): string[] {
     const entries = `${this.#folder.path}/cache/tunings/entries`;
     return [...Deno.readDirSync(entries)].flatMap(({ name }) =>
@@ -61,20 +61,19 @@ class Store implements Disposable {
   }
 }
 
-Deno.test("what was timed is not timed again, and is chosen again from the same times", async () => {
+Deno.test("autotune() makes the same choice from stored results, also among fewer configurations", async () => {
   using store = new Store();
   const first = await store.tune(spins(20_000, 100, 30_000));
   assertEquals([first.origin, first.launched], ["timed", [100, 20_000, 30_000]]);
   const second = await store.tune(spins(20_000, 100, 30_000));
   assertEquals([second.origin, second.launched, second.best], ["stored", [], first.best]);
   assertEquals(second.report, first.report);
-  // Fewer.
   const fewer = await store.tune(spins(20_000, 30_000));
   assertEquals([fewer.origin, fewer.launched, fewer.best.microseconds], ["stored", [], 20_000]);
   assertEquals(store.files().length, 1);
 });
 
-Deno.test("another name, key or version has results of its own", async () => {
+Deno.test("autotune() stores results by name, key and version", async () => {
   using store = new Store();
   for (const more of [{}, { name: "other" }, { key: 2 }, { version: "2" }]) {
     assertEquals((await store.tune(spins(100, 20_000), more)).origin, "timed");
@@ -82,46 +81,15 @@ Deno.test("another name, key or version has results of its own", async () => {
   assertEquals(store.files().length, 4);
 });
 
-Deno.test("a configuration that is added is timed beside the first and the best, and merged", async () => {
+Deno.test("autotune() times all anew when a configuration is added", async () => {
   using store = new Store();
-  const first = await store.tune(spins(70_000, 12_000, 90_000));
-  const slower = await store.tune(spins(70_000, 12_000, 90_000, 80_000));
-  assertEquals([slower.origin, slower.launched], ["timed", [12_000, 70_000, 80_000]]);
-  assertEquals(slower.best, { microseconds: 12_000 });
-  assertEquals(slower.report.slice(0, 3), first.report);
-  const faster = await store.tune(spins(70_000, 100, 12_000, 90_000, 80_000));
-  assertEquals([faster.launched, faster.best], [[100, 12_000, 70_000], { microseconds: 100 }]);
-  const all = await store.tune(spins(70_000, 100, 12_000, 90_000, 80_000));
-  assertEquals([all.origin, all.launched, all.report], ["stored", [], faster.report]);
+  await store.tune(spins(70_000, 12_000));
+  const more = await store.tune(spins(70_000, 12_000, 100));
+  assertEquals([more.origin, more.launched], ["timed", [100, 12_000, 70_000]]);
+  assertEquals(more.best, { microseconds: 100 });
 });
 
-Deno.test("times of tunings that have nothing in common are not compared", async () => {
-  using store = new Store();
-  await store.tune(spins(100, 20_000, 30_000));
-  await store.tune(spins(12_000));
-  const both = await store.tune(spins(12_000, 100, 20_000, 30_000));
-  // The one that was timed elsewhere is timed again, beside the best of the others.
-  assertEquals([both.launched, both.best], [[100, 12_000], { microseconds: 100 }]);
-});
-
-Deno.test("what is added is on the scale of what was timed before", async () => {
-  using store = new Store();
-  await store.tune(spins(4_000, 60_000));
-  // As though the machine had been twice as fast.
-  const [file] = store.files();
-  const record = JSON.parse(Deno.readTextFileSync(file!));
-  for (const entry of record.entries) {
-    entry.samples = entry.samples.map((time: number) => time / 2);
-  }
-  Deno.writeTextFileSync(file!, JSON.stringify(record));
-  const { best, report } = await store.tune(spins(4_000, 60_000, 30_000));
-  assertEquals(best, { microseconds: 4_000 });
-  const [, , added] = report;
-  const { medianMicroseconds } = added!;
-  assert(medianMicroseconds > 9_000 && medianMicroseconds < 25_000, `${medianMicroseconds}`);
-});
-
-Deno.test("damaged and foreign files are ignored, counted and written anew", async () => {
+Deno.test("autotune() ignores, counts and replaces damaged and foreign files", async () => {
   using store = new Store();
   await store.tune(spins(100, 20_000));
   await store.tune(spins(100, 20_000), { name: "foreign" });
@@ -145,7 +113,7 @@ Deno.test("damaged and foreign files are ignored, counted and written anew", asy
   }
 });
 
-Deno.test("where nothing can be written results are kept in memory", async () => {
+Deno.test("autotune() keeps results in memory when the disk cannot be written", async () => {
   using store = new Store();
   using folder = new TemporaryDirectory();
   const file = folder.file(new Uint8Array(1), "no directory");
@@ -156,7 +124,7 @@ Deno.test("where nothing can be written results are kept in memory", async () =>
   assertEquals((await store.tune(spins(100, 20_000), { name: "kept" })).origin, "stored");
 });
 
-Deno.test("results are forgotten on request, and how many files there were is told", async () => {
+Deno.test("clearTunings() deletes all results, and returns the number of files", async () => {
   using store = new Store();
   await store.tune(spins(100, 20_000));
   await store.tune(spins(100, 20_000), { key: 2 });
@@ -165,9 +133,10 @@ Deno.test("results are forgotten on request, and how many files there were is to
   assertEquals((await store.tune(spins(100, 20_000))).origin, "timed");
 });
 
-/** Tunes configurations in another process, and prints what was launched and chosen. */
+/** Tunes configurations in another process, and prints the launches and the choice. */
 const PROGRAM = `
 import { openDevice } from "@gridstride/cuda";
+import { autotune } from "@gridstride/cuda/tuning";
 using device = openDevice(Deno.args[0]);
 using out = device.allocate("float32", 1);
 const spin = device.kernels.load(
@@ -188,7 +157,7 @@ const { best, origin } = await autotune(device, {
 console.log(JSON.stringify({ best: best.microseconds, origin, launched: [...launched].sort() }));
 `;
 
-Deno.test("processes find what others have timed, also when they tune at once", async () => {
+Deno.test("autotune() finds results of other processes, also when they tune at the same time", async () => {
   using folder = new TemporaryDirectory();
   const run = async (times: number[]) => {
     const { code, stdout, stderr } = await runProgram(PROGRAM, {
@@ -204,4 +173,77 @@ Deno.test("processes find what others have timed, also when they tune at once", 
   const all = await run([90_000, 100, 12_000]);
   assertEquals(all.best, 100);
   assertEquals(await run([90_000, 100, 12_000]), { best: 100, origin: "stored", launched: [] });
+});
+
+const IDENTITY: TuningIdentity = {
+  name: "transpose",
+  key: '{"rows":1}',
+  device: "a device",
+  version: "1",
+};
+
+const RECORD: TuningRecord = {
+  entries: new Map([
+    ['{"tile":16}', { samples: [1.5, 2], stoppedEarly: false }],
+    ['{"tile":32}', { samples: [], stoppedEarly: false, failure: "it\nfails" }],
+    ['{"tile":8n}', { samples: [0], stoppedEarly: true }],
+  ]),
+  confirmation: { first: '{"tile":16}', challenger: '{"tile":8n}', confirmed: true },
+};
+
+Deno.test("decodeRecord() reads the record that encodeRecord() wrote, for its tuning only", () => {
+  assertEquals(decodeRecord(IDENTITY, encodeRecord(IDENTITY, RECORD)), RECORD);
+  const empty = { entries: new Map() };
+  assertEquals(decodeRecord(IDENTITY, encodeRecord(IDENTITY, empty)), empty);
+  for (const name of ["name", "key", "device", "version"] as const) {
+    const file = encodeRecord({ ...IDENTITY, [name]: "other" }, RECORD);
+    assertEquals(decodeRecord(IDENTITY, file), undefined);
+  }
+});
+
+Deno.test("decodeRecord() is undefined for damaged files, and never throws", () => {
+  const whole = encodeRecord(IDENTITY, RECORD);
+  for (let length = 0; length < whole.length - 1; length++) {
+    assertEquals(decodeRecord(IDENTITY, whole.slice(0, length)), undefined, `${length} bytes`);
+  }
+  assertEquals(decodeRecord(IDENTITY, Uint8Array.of(0xff, 0xfe)), undefined);
+  fc.assert(fc.property(fc.nat(whole.length - 1), fc.nat(255), (at, byte) => {
+    const damaged = whole.slice();
+    damaged[at] = byte;
+    decodeRecord(IDENTITY, damaged);
+  }));
+});
+
+Deno.test("decodeRecord() is undefined for files with an entry that cannot be", () => {
+  const entry = { configuration: "1", samples: [1], stoppedEarly: false };
+  const right = { first: "1", challenger: "2", confirmed: true };
+  const read = (entries: unknown, confirmation?: unknown) => {
+    const file = JSON.parse(
+      new TextDecoder().decode(encodeRecord(IDENTITY, { entries: new Map() })),
+    );
+    const text = JSON.stringify({ ...file, entries, confirmation });
+    return decodeRecord(IDENTITY, new TextEncoder().encode(text));
+  };
+  assert(read([entry], right) !== undefined);
+  for (
+    const entries of [
+      undefined,
+      7,
+      [7],
+      [null],
+      [{ ...entry, configuration: 1 }],
+      [{ ...entry, samples: [] }],
+      [{ ...entry, samples: ["1"] }],
+      [{ ...entry, samples: [-1] }],
+      [{ ...entry, samples: [null] }],
+      [{ ...entry, samples: 1 }],
+      [{ ...entry, stoppedEarly: 0 }],
+      [{ ...entry, failure: 1 }],
+      [{ ...entry, failure: "and times" }],
+      [entry, 7],
+    ]
+  ) assertEquals(read(entries), undefined, JSON.stringify(entries));
+  for (const wrong of [null, 7, { ...right, first: 1 }, { ...right, confirmed: "yes" }]) {
+    assertEquals(read([entry], wrong), undefined, JSON.stringify(wrong));
+  }
 });

@@ -1,0 +1,66 @@
+/**
+ * Grids and blocks of the operations: those of an installed lookup, such as tuning, or the defaults.
+ *
+ * @module
+ */
+
+import type { Kernel } from "../launch/kernel.ts";
+import { type LineLaunch, lineLaunch } from "../launch/launch_planner.ts";
+import type { DeviceBuffer } from "../memory/device_buffer.ts";
+
+/** Finds the launch of a kernel for a number of elements; `undefined` for the default. */
+export type LaunchLookup = (kernel: Kernel, elements: number) => LineLaunch | undefined;
+
+let lookup: LaunchLookup | undefined;
+
+/** Installs a lookup in place of the one before; operations call it before each launch. */
+export function installLaunchLookup(next: LaunchLookup): void {
+  lookup = next;
+}
+
+/**
+ * The default steps of an elementwise thread. One keeps enough bytes in flight already. With two, the
+ * host device is as fast as with one, and many times as fast as with more, whose addresses displace
+ * each other in a processor's cache.
+ */
+export const STEPS_PER_THREAD = 2;
+
+/** Grid and block of an elementwise kernel. */
+export function elementwiseLaunch(
+  kernel: Kernel,
+  elements: number,
+  elementsPerThread: number,
+): LineLaunch {
+  return lookup?.(kernel, elements) ??
+    lineLaunch(kernel, elements, { elementsPerThread, stepsPerThread: STEPS_PER_THREAD });
+}
+
+/** The default threads of a reduction's block: whole warps, as the kernels need. */
+export const REDUCTION_BLOCK = 256;
+
+/** Bytes that a thread of a reduction takes in one step: four packets, see vector_access.cuh. */
+export const REDUCTION_STEP_BYTES = 64;
+
+/** Bytes that a thread of a histogram takes in one step: two packets. */
+export const HISTOGRAM_STEP_BYTES = 32;
+
+/**
+ * The default limit of a reduction's blocks: as many as fill the multiprocessors with threads. It does
+ * not depend on the kernel, and so the order of additions depends on nothing but the arguments.
+ */
+export function reductionBlocks({ context: { info } }: Pick<Kernel, "context">): number {
+  const perMultiprocessor = Math.floor(info.maxThreadsPerMultiprocessor / REDUCTION_BLOCK);
+  return Math.max(1, perMultiprocessor * info.multiprocessorCount);
+}
+
+/** Grid and block of a kernel that leaves one result per block. */
+export function reductionLaunch(kernel: Kernel, x: DeviceBuffer, stepBytes: number): LineLaunch {
+  const steps = Math.ceil(x.byteLength / stepBytes);
+  return lookup?.(kernel, x.length) ??
+    boundedLaunch(steps, REDUCTION_BLOCK, reductionBlocks(kernel));
+}
+
+/** The launch with a step for each thread, up to a limit of blocks. */
+export function boundedLaunch(steps: number, block: number, maxBlocks: number): LineLaunch {
+  return { grid: Math.min(maxBlocks, Math.max(1, Math.ceil(steps / block))), block };
+}
