@@ -83,7 +83,7 @@ Deno.test("`tune` combines macros, evaluates launch parameters, and reports fail
     [true, false],
   ]);
   assertEquals(found[1]!.medianMicroseconds, null);
-  assertStringIncludes(found[1]!.reason!, "block.x must be in 1..1024: it is 2048");
+  assertStringIncludes(found[1]!.reason!, "block.x must be an integer in 1..1024: it is 2048");
   assertStringIncludes(found[2]!.reason!, "at least one round");
   const { code, stdout } = await tune(args);
   assertEquals(code, 0);

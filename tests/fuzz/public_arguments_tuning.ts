@@ -137,6 +137,7 @@ export const TUNING_MEMBERS: Readonly<Record<string, Arguments>> = {
       }),
     ),
   ),
+  "new TuningError": takes(fc.string(), fc.constant([])),
   "new Autotuner": takes(device, tunerOptions),
   "getter Autotuner.name": takes(),
   "method Autotuner.best": takes(key),

@@ -203,12 +203,3 @@ Deno.test("whether somebody hears of a launch changes nothing of why it is refus
   });
   assertEquals(recorded.take().length, 4);
 });
-
-Deno.test("a function with the fields of a configuration is one, whatever was launched before", () => {
-  const kernel = recorded.kernel("f()");
-  for (let time = 0; time < 2; time++) {
-    kernel.launch(Object.assign(() => {}, { grid: 3, block: 32 }));
-    assertEquals(launchedWith(OPERAND + 1), 3);
-    assertThrows(() => kernel.launch(() => {}), TypeError, "as grid must be an integer");
-  }
-});
