@@ -140,8 +140,8 @@ export type IgnoredQualifier = (typeof IGNORED)[number];
 /** A word before a type's name. */
 export type ElaboratedWord = (typeof ELABORATED)[number];
 
-/** A word with parentheses that does not change how a kernel is called. */
-export type AttributeWord = (typeof ATTRIBUTES)[number];
+/** Words with parentheses that do not change how a kernel is called. */
+export type AttributeWords = typeof ATTRIBUTES;
 
 /** A word that promises that a pointer is the only way to its memory. */
 export type RestrictQualifier = (typeof RESTRICT)[number];
@@ -150,7 +150,7 @@ export type RestrictQualifier = (typeof RESTRICT)[number];
 export const IGNORED_QUALIFIERS: ReadonlySet<string> = new Set(IGNORED);
 /** Every {@linkcode ElaboratedWord}. */
 export const ELABORATED_WORDS: ReadonlySet<string> = new Set(ELABORATED);
-/** Every {@linkcode AttributeWord}. */
+/** The words of {@linkcode AttributeWords}. */
 export const ATTRIBUTE_WORDS: ReadonlySet<string> = new Set(ATTRIBUTES);
 /** Every {@linkcode RestrictQualifier}. */
 export const RESTRICT_QUALIFIERS: ReadonlySet<string> = new Set(RESTRICT);
@@ -191,7 +191,7 @@ export function integerRange(
 
 // ---- Vectors -------------------------------------------------------------------------------------
 
-/** The types whose vectors have one to four elements, as the vectors' names begin. */
+/** The elements of vectors of one to four, by the beginning of the vectors' names. */
 const ELEMENTS = {
   char: "int8",
   uchar: "uint8",
@@ -230,7 +230,7 @@ type VectorsOf<Length extends VectorLength> = {
   ];
 };
 
-/** Vectors of four of the elements of 8 bytes whose names say their alignment. */
+/** Vectors of four elements of 8 bytes, with the alignment in their names. */
 type AlignedVectors = {
   readonly [Name in WideElement as `${Name}4_16a` | `${Name}4_32a`]: readonly [
     (typeof ELEMENTS)[Name],
@@ -267,7 +267,7 @@ export interface VectorType {
   readonly bytes: number;
 }
 
-/** The alignment that CUDA's `vector_types.h` gives a vector type whose name says none. */
+/** The alignment in CUDA's `vector_types.h` of a vector type without one in its name. */
 function alignmentOf(element: ScalarType, length: VectorLength): number {
   const bytes = bytesOfScalar(element);
   if (length === 2) return 2 * bytes;

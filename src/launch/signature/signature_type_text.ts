@@ -1,22 +1,21 @@
 /**
- * Text in the compiler: what the types that read signatures cut with.
+ * Text in TypeScript's type system: the cutting tools of the types that read signatures.
  *
- * All of them find delimiters and recur at their tails, so that the compiler's limit of 1000 steps
- * is one of delimiters, not of characters.
+ * All of them look for delimiters and recur at their tails. The compiler's limit of 1000 steps is one
+ * of delimiters, not of characters.
  *
  * @module
  */
 
-import type { AttributeWord } from "./c_types.ts";
+import type { AttributeWords, CTypeWord } from "./c_types.ts";
 
-// ---- White space, comments and attributes ------------------------------------------------------
+// ---- White space, comments and attributes --------------------------------------------------------
 
-/** Runs of this length become one space first, so that a long run takes few steps. */
+/** A long run that becomes one space in one step. */
 type LongRun = "                                ";
-type LongBreak = "\n\n\n\n";
 
-/** A text with every occurrence of another replaced, four in a step. */
-export type Replace<
+/** The text with every occurrence of another replaced, four in a step. */
+type Replace<
   Text extends string,
   Old extends string,
   New extends string,
@@ -27,21 +26,20 @@ export type Replace<
   : Text extends `${infer One}${Old}${infer Rest}` ? Replace<Rest, Old, New, `${Done}${One}${New}`>
   : `${Done}${Text}`;
 
-/** The text with every kind of white space as spaces, and no very long runs of them. */
-export type Spaced<Text extends string> = Replace<
-  Replace<
-    Replace<Replace<Replace<Breaks<Text>, "\n", " ">, "\r", " ">, "\t", " ">,
-    "\v" | "\f",
-    " "
-  >,
-  LongRun,
-  " "
+/** The text with every occurrence of several others replaced by a space. */
+type ReplaceEach<Text extends string, Old extends readonly string[]> = Old extends
+  readonly [infer First extends string, ...infer Rest extends readonly string[]]
+  ? ReplaceEach<Replace<Text, First, " ">, Rest>
+  : Text;
+
+/** The text with all white space as spaces, and no very long runs of them. */
+type Spaced<Text extends string> = ReplaceEach<
+  Text,
+  ["\n\n\n\n", "\n", "\r", "\t", "\v", "\f", LongRun]
 >;
 
-type Breaks<Text extends string> = Replace<Text, LongBreak, " ">;
-
 /** The text with a space for each comment; one that does not end stays. */
-export type WithoutComments<Text extends string, Done extends string = ""> = Text extends
+type WithoutComments<Text extends string, Done extends string = ""> = Text extends
   `${infer Before}/${infer After}`
   ? After extends `/${infer Line}`
     ? Line extends `${string}\n${infer Rest}` ? WithoutComments<Rest, `${Done}${Before} `>
@@ -52,37 +50,23 @@ export type WithoutComments<Text extends string, Done extends string = ""> = Tex
   : WithoutComments<After, `${Done}${Before}/`>
   : `${Done}${Text}`;
 
-/** The text with a space for each attribute, of C++ and of CUDA, with what stands in it. */
+/** The text with a space for each attribute, of C++ and of CUDA. */
 type WithoutAttributes<Text extends string> = Text extends `${infer Before}[[${infer After}`
   ? After extends `${string}]]${infer Rest}` ? WithoutAttributes<`${Before} ${Rest}`>
   : Text
-  : Text extends `${string}(${string}(${string}` ? WithoutCalls<Text>
+  : Text extends `${string}(${string}(${string}` ? WithoutCalls<Text, AttributeWords>
   : Text;
 
-/** The text without the calls of every {@linkcode AttributeWord}. */
-type WithoutCalls<Text extends string> = Text extends `${string}${AttributeWord}${string}`
-  ? WithoutCallsOf<
-    WithoutCallsOf<
-      WithoutCallsOf<
-        WithoutCallsOf<
-          WithoutCallsOf<
-            WithoutCallsOf<WithoutCallsOf<Text, "__launch_bounds__">, "__cluster_dims__">,
-            "__block_size__"
-          >,
-          "__maxnreg__"
-        >,
-        "__align__"
-      >,
-      "alignas"
-    >,
-    "__attribute__"
-  >
+/** The text without the calls of these words. */
+type WithoutCalls<Text extends string, Words extends readonly string[]> = Words extends
+  readonly [infer Word extends string, ...infer Rest extends readonly string[]]
+  ? WithoutCalls<Text extends `${string}${Word}${string}` ? WithoutCallsOf<Text, Word> : Text, Rest>
   : Text;
 
-/** What a word may follow without being the end of a longer one. */
+/** A sign before a whole word. */
 type BeforeWord = " " | "(" | "," | "*" | "&" | ">" | "]" | ")";
 
-/** The text with a space for each of these words that parentheses follow, and for those. */
+/** The text with a space for each call of a word. */
 type WithoutCallsOf<Text extends string, Word extends string, Done extends string = ""> =
   Text extends `${infer Before}${Word}${infer After}`
     ? ` ${Done}${Before}` extends `${string}${BeforeWord}`
@@ -95,13 +79,13 @@ type WithoutCallsOf<Text extends string, Word extends string, Done extends strin
     : `${Done}${Text}`;
 
 /**
- * The text as the readers take it: one line, without comments and attributes.
+ * The text on one line, without comments and attributes.
  *
  * @internal
  */
 export type Prepared<Text extends string> = WithoutAttributes<Spaced<WithoutComments<Text>>>;
 
-/** Whether a text is empty or of spaces. */
+/** Whether a text has nothing but spaces. */
 export type IsBlank<Text extends string> = Text extends "" | " " ? true
   : Text extends ` ${infer Rest}` ? IsBlank<Rest>
   : false;
@@ -112,7 +96,7 @@ export type TrimStart<Text extends string> = Text extends ` ${infer Rest}` ? Tri
 /** The text without spaces behind it. */
 export type TrimEnd<Text extends string> = Text extends `${infer Rest} ` ? TrimEnd<Rest> : Text;
 
-/** A name by which types are found: without white space, and without a leading `::`. */
+/** A name of a type without white space and without a leading `::`. */
 export type TypeKey<Name extends string> = Replace<Spaced<Name>, " ", ""> extends
   infer Key extends string ? Key extends `::${infer Plain}` ? Plain : Key
   : never;
@@ -123,10 +107,7 @@ export type TypeKey<Name extends string> = Replace<Spaced<Name>, " ", ""> extend
 type Count<Text extends string, Sign extends string, Seen extends readonly unknown[] = []> =
   Text extends `${string}${Sign}${infer Rest}` ? Count<Rest, Sign, [...Seen, unknown]> : Seen;
 
-/**
- * What stands before the bracket that closes a group, whose opening one is already cut off, and
- * what stands behind; `undefined` where none closes it.
- */
+/** The text before and behind the bracket that closes an opened group; `undefined` without one. */
 export type Group<
   Text extends string,
   Open extends string = "(",
@@ -139,7 +120,7 @@ export type Group<
   : readonly [`${Inside}${Before}`, After]
   : undefined;
 
-/** The text with empty brackets for each group; `undefined` where one is not closed. */
+/** The text with empty brackets for each group; `undefined` if one is not closed. */
 export type EmptyGroups<
   Text extends string,
   Open extends string = "(",
@@ -152,13 +133,9 @@ export type EmptyGroups<
   : `${Done}${Text}`;
 
 /** The text without signs that look like brackets. */
-type WithoutOperators<Text extends string> = Replace<
-  Replace<Replace<Replace<Text, "<<", " ">, "<=", " ">, ">=", " ">,
-  "->",
-  " "
->;
+type WithoutOperators<Text extends string> = ReplaceEach<Text, ["<<", "<=", ">=", "->"]>;
 
-/** The text with nothing in its brackets but `<` and `>`, or `undefined`. */
+/** The text with empty brackets, but `<` and `>`; `undefined` if one is not closed. */
 type Outline<Text extends string> = EmptyGroups<Text> extends infer One extends string
   ? EmptyGroups<One, "[", "]"> extends infer Two extends string
     ? EmptyGroups<Two, "{", "}"> extends infer Three extends string ? WithoutOperators<Three>
@@ -166,7 +143,7 @@ type Outline<Text extends string> = EmptyGroups<Text> extends infer One extends 
   : undefined
   : undefined;
 
-/** Whether as many brackets are closed in a text as are open, of each kind. */
+/** Whether the brackets of each kind match in a text. */
 export type IsWhole<Text extends string> = Text extends
   `${string}${"(" | "[" | "{" | "<" | ">" | "]" | "}"}${string}`
   ? Outline<Text> extends infer Outer extends string
@@ -176,7 +153,7 @@ export type IsWhole<Text extends string> = Text extends
   : false
   : true;
 
-/** The text with `<>` for each list of template arguments, if as many are closed as are open. */
+/** The text with `<>` for each list of template arguments, if their brackets match. */
 export type WithoutTemplateArguments<Text extends string> = Text extends `${string}<${string}`
   ? Outline<Text> extends infer Outer extends string
     ? EmptyGroups<AttachBrackets<Outer>, "<", ">"> extends infer Names extends string ? Names
@@ -184,7 +161,176 @@ export type WithoutTemplateArguments<Text extends string> = Text extends `${stri
   : Text
   : Text;
 
-/** The text without spaces before `<`, each of which belongs to the name before. */
+/** The text without spaces before `<`: template arguments belong to the name before. */
 type AttachBrackets<Text extends string> = Text extends `${infer Before} <${infer After}`
   ? AttachBrackets<`${Before}<${After}`>
   : Text;
+
+// ---- Declarations --------------------------------------------------------------------------------
+
+/**
+ * The text before, in and behind the parentheses of the parameters, the first ones outside of template
+ * arguments; `undefined` without any.
+ *
+ * @internal
+ */
+export type Divide<Text extends string, Head extends string = ""> = Text extends
+  `${infer Before}(${infer After}`
+  ? Group<After> extends readonly [infer Inside extends string, infer Behind extends string]
+    ? IsWhole<`${Head}${Before}`> extends true ? readonly [`${Head}${Before}`, Inside, Behind]
+    : Divide<Behind, `${Head}${Before}(${Inside})`>
+  : undefined
+  : undefined;
+
+/** A word that may stand before a kernel's name. */
+type HeadWord = "extern" | "static" | "inline" | "__global__" | "void";
+
+/**
+ * The problem with the text before the parentheses, if any.
+ *
+ * @internal
+ */
+export type HeadProblem<Text extends string, Name extends string = ""> = Text extends
+  `${infer Word} ${infer Rest}` ? Word extends "" ? HeadProblem<Rest, Name>
+  : Name extends "" ? Word extends HeadWord ? HeadProblem<Rest>
+    : Word extends "template" | "template<>"
+      ? 'A template has no parameters by itself: an instance reads "name<arguments>(…)"'
+    : HeadProblem<Rest, Word>
+  : `A kernel has one name, and returns void: "${Name} ${Word}" stands before the parameters`
+  : Name extends "" ? "A kernel's name stands before its parameters: it is missing"
+  : Name extends CTypeWord | "const" ? `"${Name}" cannot be the name of a kernel`
+  : undefined;
+
+// ---- Kernels of a source -------------------------------------------------------------------------
+
+/**
+ * The signature of a requested kernel: the text itself if it is a signature; for a name, the source's
+ * declaration. `string`, for any arguments, if that is unknown: the source is no literal, has no such
+ * kernel in plain sight, or has a template of that name.
+ *
+ * A name that is declared several times, in branches of the preprocessor or in namespaces, has the
+ * signatures of all of them: arguments of each compile, and the launch checks them.
+ *
+ * @typeParam Source The CUDA C++ source, where it is a literal.
+ * @typeParam Text A kernel's signature or its name, such as `saxpy` or `image::blur`.
+ *
+ * @example
+ * ```ts
+ * import type { KernelArguments, SignatureIn } from "./signature_types.ts";
+ *
+ * const source = `
+ *   // y += a x
+ *   extern "C" __global__ void axpy(float a, const float* x, float* y) {
+ *     y[threadIdx.x] += a * x[threadIdx.x];
+ *   }
+ *   __global__ void wait(unsigned nanoseconds) { __nanosleep(nanoseconds); }`;
+ * const values: KernelArguments<SignatureIn<typeof source, "wait">> = [100];
+ * console.log(values);
+ * ```
+ */
+export type SignatureIn<Source extends string, Text extends string> = string extends Text ? string
+  : Text extends `${string}<${string}` ? Divide<Prepared<Text>> extends undefined ? string : Text
+  : Text extends `${string}(${string}` ? Text
+  : string extends Source ? string
+  : FoundIn<Source, Text>;
+
+/** @internal */
+type FoundIn<Source extends string, Text extends string> =
+  Named<Search<Source>, Unqualified<Text>, Text> extends infer Signature extends string
+    ? [Signature] extends [never] ? string : Signature
+    : never;
+
+/** A name without its namespaces. */
+type Unqualified<Name extends string> = Name extends `${string}::${infer Rest}` ? Unqualified<Rest>
+  : TrimStart<TrimEnd<Name>>;
+
+/** The declarations of a name, as signatures of the requested kernel. */
+type Named<Declaration extends string, Name extends string, Asked extends string> =
+  Declaration extends `${string}${Name}${string}`
+    ? Divide<Prepared<Declaration>> extends
+      readonly [infer Head extends string, infer Parameters extends string, string]
+      ? ` ${TrimEnd<Head>}` extends `${string} ${Name}`
+        // Not the definition of a macro.
+        ? HeadProblem<`${Head} `> extends string ? never : `${Asked}(${Parameters})`
+      : never
+    : never
+    : never;
+
+/** A search at the compiler's limit of steps, to be continued. */
+interface Suspended<Text extends string, InTemplate extends boolean, Found extends string> {
+  readonly text: Text;
+  readonly inTemplate: InTemplate;
+  readonly found: Found;
+}
+
+/** All declarations of kernels in a text, without templates. */
+type Search<Text extends string, InTemplate extends boolean = false, Found extends string = never> =
+  SearchSome<Text, InTemplate, Found, []> extends infer State
+    ? State extends Suspended<infer Rest, infer Within, infer Before> ? Search<Rest, Within, Before>
+    : State & string
+    : never;
+
+/** The steps of one search: some are several of the compiler's 1000. */
+type Steps = 200;
+
+/** Goes from comment to comment and kernel to kernel. */
+type SearchSome<
+  Text extends string,
+  InTemplate extends boolean,
+  Found extends string,
+  Gone extends readonly unknown[],
+> = Gone["length"] extends Steps ? Suspended<Text, InTemplate, Found>
+  : Text extends `${infer Before}__global__${infer After}`
+    ? BehindComment<Before, Text> extends
+      readonly [infer Skipped extends string, infer Rest extends string]
+      ? SearchSome<Rest, EndsInTemplate<Skipped, InTemplate>, Found, [...Gone, unknown]>
+    : UpToBody<After> extends readonly [infer Declaration extends string, infer Rest extends string]
+      ? SearchSome<
+        Rest,
+        false,
+        Found | (EndsInTemplate<Before, InTemplate> extends true ? never : Declaration),
+        [...Gone, unknown]
+      >
+    : Found
+  : Found;
+
+/**
+ * The text before the first comment, and the one behind it in the whole; `undefined` without any. A
+ * division counts as an empty comment.
+ */
+type BehindComment<Before extends string, Whole extends string> = Before extends
+  `${string}/${string}`
+  ? Whole extends `${infer Code}/${infer After}`
+    ? After extends `/${infer Line}`
+      ? readonly [Code, Line extends `${string}\n${infer Rest}` ? Rest : ""]
+    : After extends `*${infer Comment}`
+      ? readonly [Code, Comment extends `${string}*/${infer Rest}` ? Rest : ""]
+    : readonly [Code, After]
+  : undefined
+  : undefined;
+
+/** Whether a text ends between the word `template` and its declaration. */
+type EndsInTemplate<Text extends string, Before extends boolean> = Text extends
+  `${string}template${infer After}` ? EndsInTemplate<After, true>
+  : Text extends `${string}${";" | "{" | "}"}${string}` ? false
+  : Before;
+
+/** A declaration up to its body or semicolon, without comments, and the text behind. */
+type UpToBody<Text extends string, Done extends string = ""> = Text extends
+  `${infer Before}/${infer After}`
+  ? UpToSign<Before> extends infer Ended extends string
+    ? readonly [`${Done}${Ended}`, Text extends `${Ended}${infer Rest}` ? Rest : ""]
+  : After extends `/${infer Line}`
+    ? Line extends `${string}\n${infer Rest}` ? UpToBody<Rest, `${Done}${Before} `> : undefined
+  : After extends `*${infer Comment}`
+    ? Comment extends `${string}*/${infer Rest}` ? UpToBody<Rest, `${Done}${Before} `> : undefined
+  : UpToBody<After, `${Done}${Before}/`>
+  : UpToSign<Text> extends infer Ended extends string
+    ? readonly [`${Done}${Ended}`, Text extends `${Ended}${infer Rest}` ? Rest : ""]
+  : undefined;
+
+/** A text up to its first brace or semicolon; `undefined` without any. */
+type UpToSign<Text extends string> = Text extends `${infer Before}{${string}`
+  ? Before extends `${infer Shorter};${string}` ? Shorter : Before
+  : Text extends `${infer Before};${string}` ? Before
+  : undefined;

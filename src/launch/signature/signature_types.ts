@@ -1,32 +1,49 @@
 /**
- * TypeScript reads a kernel's C signature: types that turn
- * `"saxpy(float a, const float* x, float* y, int n)"` into the arguments a launch takes.
+ * Reads a kernel's C signature in TypeScript's type system: turns
+ * `"saxpy(float a, const float* x, float* y, int n)"` into the arguments of a launch.
  *
- * They cut the text at its delimiters, never character by character, and by tail recursion only,
- * so the limits of the compiler (1000 steps) are those of delimiters in a row, not of length.
- * `signature.ts` reads the same language at run time, and more strictly: characters that no name
- * can have are found there.
+ * `signature_reader.ts` reads the same language at run time, and more strictly: it also rejects
+ * characters that no name can have.
  *
  * @module
  */
 
-import type { CTypeWord } from "./c_types.ts";
-import type { ReadonlyDeviceMemory } from "./device_memory.ts";
-import type { NamedStructs, ReadParameter, SignatureError } from "./signature_type_parameter.ts";
+import type { DType } from "../../memory/dtype.ts";
 import type {
+  C_TYPES,
+  CTypeSpelling,
+  CTypeWord,
+  ElaboratedWord,
+  IgnoredQualifier,
+  PointeeDType,
+  RestrictQualifier,
+  VectorSpelling,
+  VectorTable,
+} from "./c_types.ts";
+import type { DeviceMemory, ReadonlyDeviceMemory } from "./device_memory.ts";
+import type {
+  Divide,
+  EmptyGroups,
   Group,
+  HeadProblem,
   IsBlank,
   IsWhole,
   Prepared,
+  SignatureIn,
+  TrimEnd,
   TrimStart,
   TypeKey,
   WithoutTemplateArguments,
 } from "./signature_type_text.ts";
-import type { SignatureIn } from "./signature_type_source.ts";
-import type { NoStructs, StructType, StructTypes } from "./struct_type.ts";
+import type {
+  NoStructs,
+  ScalarArgument,
+  StructType,
+  StructTypes,
+  VectorArgument,
+} from "./struct_type.ts";
 
-export type { SignatureIn } from "./signature_type_source.ts";
-export type { SignatureError } from "./signature_type_parameter.ts";
+export type { SignatureIn } from "./signature_type_text.ts";
 
 /**
  * Any value that can be passed to some kernel: numbers, device memory or `null` for pointers, arrays
@@ -35,16 +52,25 @@ export type { SignatureError } from "./signature_type_parameter.ts";
 export type KernelArgument = number | bigint | boolean | ReadonlyDeviceMemory | object | null;
 
 /**
+ * The type of an unreadable signature: no value is assignable to it, and the compiler's error shows
+ * the message.
+ */
+export interface SignatureError<Message extends string> {
+  /** The problem. */
+  readonly cannotReadSignature: Message;
+}
+
+/**
  * The arguments that a kernel of this C signature takes, as a tuple.
  *
  * - Scalars take a `number`; 64-bit integers also a `bigint`; `bool` a `boolean`.
  * - Vectors such as `float4` take an array of as many numbers as they have elements.
- * - Structs take an object of the fields they were described with.
- * - Pointers take `null` or {@linkcode DeviceMemory} of their element type, that of vectors' elements, or
- *   `uint8` for structs; pointers to `const` also {@linkcode ReadonlyDeviceMemory}; `void*` any
+ * - Structs take an object with the fields of their description.
+ * - Pointers take `null` or {@linkcode DeviceMemory} of their element type, that of vectors' elements,
+ *   or `uint8` for structs; pointers to `const` also {@linkcode ReadonlyDeviceMemory}; `void*` any
  *   element type.
- * - A signature that is no literal takes any arguments: they are checked when it is launched.
- * - A signature that cannot be read takes a {@linkcode SignatureError}, which says why.
+ * - A signature that is no literal takes any arguments: the launch checks them.
+ * - An unreadable signature takes a {@linkcode SignatureError} with the reason.
  *
  * @typeParam Signature The signature's text: parameter names, line breaks, comments,
  * `__restrict__` and a leading `__global__ void` are optional.
@@ -67,8 +93,8 @@ export type KernelArguments<
   : never;
 
 /**
- * The signature itself where it can be read, else the reason why not: as the type of a parameter
- * it makes the compiler report a misspelt signature where it is written.
+ * The signature itself if it can be read, else the reason: as the type of a parameter it makes the
+ * compiler report a misspelt signature at its place.
  *
  * @example
  * ```ts
@@ -86,8 +112,7 @@ export type ReadableSignature<
 > = [ProblemOf<Signature, Structs>] extends [never] ? Signature : ProblemOf<Signature, Structs>;
 
 /**
- * A kernel's signature or its name where it, or what the source declares of that name, can be read;
- * else the reason why not: {@linkcode ReadableSignature} for what {@linkcode SignatureIn} takes.
+ * A kernel's signature or name if its {@linkcode SignatureIn} a source can be read, else the reason.
  */
 export type ReadableKernel<
   Source extends string,
@@ -97,7 +122,7 @@ export type ReadableKernel<
   : ProblemOf<SignatureIn<Source, Text>, Structs>;
 
 /**
- * The reasons why a signature cannot be read; `never` if it can.
+ * The problems of a signature; `never` without any.
  *
  * @internal
  */
@@ -106,19 +131,18 @@ type ProblemOf<Signature extends string, Structs extends StructTypes> = Extract<
   SignatureError<string>
 >["cannotReadSignature"];
 
-/**
- * Structs by the names that signatures give them.
- *
- * @internal
- */
+/** Structs by the names of {@linkcode TypeKey}. */
+type NamedStructs = Readonly<Record<string, StructType>>;
+
+/** @internal */
 type StructsByName<Structs extends StructTypes> = Structs extends readonly StructType[]
   ? { readonly [Struct in Structs[number] as TypeKey<Struct["name"]>]: Struct }
   : { readonly [Name in keyof Structs as TypeKey<Name & string>]: Structs[Name] & StructType };
 
-// ---- Declaration -------------------------------------------------------------------------------
+// ---- Declaration ---------------------------------------------------------------------------------
 
 /**
- * Cuts the text at the parentheses; the parameters are read only if what surrounds them is right.
+ * Reads the parameters if the text around their parentheses is right.
  *
  * @internal
  */
@@ -130,51 +154,16 @@ type ReadDeclaration<Text extends string, Structs extends NamedStructs> = Divide
   : ReadParameters<Parameters, Structs>
   : [SignatureError<`A signature reads "name(parameters)": "${Text}" has no such parentheses`>];
 
-/**
- * What stands before, in and behind the parentheses of the parameters, which are the first that
- * stand in no template arguments; `undefined` where there are none.
- *
- * @internal
- */
-export type Divide<Text extends string, Head extends string = ""> = Text extends
-  `${infer Before}(${infer After}`
-  ? Group<After> extends readonly [infer Inside extends string, infer Behind extends string]
-    ? IsWhole<`${Head}${Before}`> extends true ? readonly [`${Head}${Before}`, Inside, Behind]
-    : Divide<Behind, `${Head}${Before}(${Inside})`>
-  : undefined
-  : undefined;
-
 /** The text without `"C"`, which may stand between words without white space. */
 type WithoutLinkage<Text extends string> = Text extends `${infer Before}"C"${infer After}`
   ? `${Before} ${After}`
   : Text;
 
-/** Words that may stand before a kernel's name. */
-type HeadWord = "extern" | "static" | "inline" | "__global__" | "void";
-
-/**
- * What is wrong with the text before the parentheses; `undefined` if nothing is.
- *
- * @internal
- */
-export type HeadProblem<Text extends string, Name extends string = ""> = Text extends
-  `${infer Word} ${infer Rest}` ? Word extends "" ? HeadProblem<Rest, Name>
-  : Name extends "" ? Word extends HeadWord ? HeadProblem<Rest>
-    : Word extends "template" | "template<>"
-      ? 'A template has no parameters by itself: an instance reads "name<arguments>(…)"'
-    : HeadProblem<Rest, Word>
-  : `A kernel has one name, and returns void: "${Name} ${Word}" stands before the parameters`
-  : Name extends "" ? "A kernel's name stands before its parameters: it is missing"
-  : Name extends CTypeWord | "const" ? `"${Name}" cannot be the name of a kernel`
-  : undefined;
-
-/** What is wrong with the text after the parentheses; `undefined` if nothing is. */
+/** The problem with the text after the parentheses, if any. */
 type TailProblem<Text extends string> = Text extends "" | " " | ";" ? undefined
   : Text extends ` ${infer Rest}` ? TailProblem<Rest>
   : Text extends `;${infer Rest}` ? TailProblem<Rest>
   : `Nothing but ";" can follow the parameters: it is "${Text}"`;
-
-// ---- Parameters --------------------------------------------------------------------------------
 
 type ReadParameters<Text extends string, Structs extends NamedStructs> = IsBlank<Text> extends true
   ? []
@@ -182,7 +171,7 @@ type ReadParameters<Text extends string, Structs extends NamedStructs> = IsBlank
     ? IsBlank<Rest> extends true ? [] : ReadEach<Text, Structs>
   : ReadEach<Text, Structs>;
 
-/** Reads the parameters between the commas that stand in no brackets. */
+/** Reads the parameters between the commas outside of brackets. */
 type ReadEach<
   Text extends string,
   Structs extends NamedStructs,
@@ -197,5 +186,179 @@ type ReadEach<
   : ReadEach<Rest, Structs, Read, `${Begun}${First},`>
   : [...Read, ReadParameter<`${Begun}${Text}`, Next<Read>, Structs>];
 
-/** The number, from 1, of the parameter that follows those already read. */
+/** The number, from 1, of the next parameter. */
 type Next<Read extends readonly unknown[]> = [...Read, unknown]["length"] & number;
+
+// ---- Declarators ---------------------------------------------------------------------------------
+
+type ParameterError<Position extends number, Problem extends string> = SignatureError<
+  `Parameter ${Position}: ${Problem}`
+>;
+
+/** The argument that a parameter takes, from its text. */
+type ReadParameter<Text extends string, Position extends number, Structs extends NamedStructs> =
+  Text extends `${string}${"=" | "(" | "<"}${string}`
+    ? WithoutDefault<Text> extends infer Declared extends string
+      ? HasDeclaratorInParentheses<Declared> extends true
+        ? ParameterError<Position, "a pointer to a function or an array cannot be passed">
+      : ReadTemplate<Declared, Position, Structs>
+    : ParameterError<Position, "its brackets do not match">
+    : ReadDeclarator<Text, Position, Structs, "">;
+
+/** The parameter without its default value; `undefined` if the brackets do not match. */
+type WithoutDefault<Text extends string, Done extends string = ""> = Text extends
+  `${infer Before}=${infer Value}`
+  ? IsWhole<`${Done}${Before}`> extends true
+    ? IsWhole<Value> extends true ? `${Done}${Before}` : undefined
+  : WithoutDefault<Value, `${Done}${Before}=`>
+  : IsWhole<`${Done}${Text}`> extends true ? `${Done}${Text}`
+  : undefined;
+
+type HasDeclaratorInParentheses<Text extends string> = Text extends `${infer Before}(${string}`
+  ? IsWhole<Before>
+  : false;
+
+/** Takes out template arguments, which may contain stars and commas. */
+type ReadTemplate<Text extends string, Position extends number, Structs extends NamedStructs> =
+  Text extends `${infer Before}<${infer After}`
+    ? Before extends `${string}[${string}` ? ReadDeclarator<Text, Position, Structs, "">
+    : Group<After, "<", ">"> extends
+      readonly [infer Arguments extends string, infer Rest extends string] ? ReadDeclarator<
+        `${TrimEnd<Before>}<>${Rest extends `::${string}` ? Rest : ` ${Rest}`}`,
+        Position,
+        Structs,
+        Arguments
+      >
+    : ParameterError<Position, "its brackets do not match">
+    : ReadDeclarator<Text, Position, Structs, "">;
+
+/** Reads an array, a pointer or a value. `Arguments` are those of a template in it. */
+type ReadDeclarator<
+  Text extends string,
+  Position extends number,
+  Structs extends NamedStructs,
+  Arguments extends string,
+> = Text extends `${infer Element}[${infer Extents}`
+  ? Element extends `${string}*${string}`
+    ? ParameterError<Position, "an array of pointers has no device memory that fits">
+  : ExtentsProblem<EmptyGroups<Extents>> extends infer Problem extends string
+    ? ParameterError<Position, Problem>
+  : Pointer<ReadWords<`${Element} `>, Position, Structs, Arguments, string>
+  : Text extends `${infer Pointee}*${infer Declarator}`
+    ? DeclaratorProblem<`${Declarator} `> extends infer Problem extends string
+      ? ParameterError<Position, Problem>
+    : Pointer<ReadWords<`${Pointee} `>, Position, Structs, Arguments, "">
+  : Value<ReadWords<`${Text} `>, Position, Structs, Arguments>;
+
+/** The problem with the text after an array's `[`, if any. */
+type ExtentsProblem<Text extends string | undefined> = Text extends string
+  ? Group<Text, "[", "]"> extends readonly [string, infer Rest extends string]
+    ? TrimStart<Rest> extends `[${infer Next}` ? ExtentsProblem<Next>
+    : IsBlank<Rest> extends true ? undefined
+    : `"${TrimStart<Rest>}" follows the array`
+  : "an array has no end"
+  : "an array has no end";
+
+/** The problem with the text after a pointer's `*`, if any. */
+type DeclaratorProblem<Text extends string, Name extends string = ""> = Text extends
+  `${string}*${string}` ? "a pointer to a pointer has no device memory that fits"
+  : Text extends `${infer Word} ${infer Rest}` ? Word extends "" ? DeclaratorProblem<Rest, Name>
+    : Word extends `${string}&${string}` ? Reference
+    : Name extends ""
+      ? Word extends "const" | IgnoredQualifier | RestrictQualifier ? DeclaratorProblem<Rest>
+      : Word extends CTypeWord ? `"${Word}" cannot follow the "*" of a pointer`
+      : DeclaratorProblem<Rest, Word>
+    : `it has two names, "${Name}" and "${Word}"`
+  : undefined;
+
+type Reference = "a reference cannot be passed: a kernel takes a value or a pointer";
+
+// ---- Words ---------------------------------------------------------------------------------------
+
+/** A text of type words, qualifiers and at most one name. */
+interface Words<Spelling extends string, IsConst extends boolean, Name extends string> {
+  readonly spelling: Spelling;
+  readonly isConst: IsConst;
+  /** Empty without a name. */
+  readonly name: Name;
+}
+
+/** Reads words that each end with a space into {@linkcode Words}, or a problem as text. */
+type ReadWords<
+  Text extends string,
+  Spelling extends string = "",
+  IsConst extends boolean = false,
+  Name extends string = "",
+> = Text extends `${infer Word} ${infer Rest}`
+  ? Word extends "" ? ReadWords<Rest, Spelling, IsConst, Name>
+  : Word extends `${string}&${string}` ? Reference
+  : Name extends "" ? Word extends "const" ? ReadWords<Rest, Spelling, true>
+    : Word extends `const::${infer Global}` ? ReadWords<`::${Global} ${Rest}`, Spelling, true>
+    : Word extends IgnoredQualifier ? ReadWords<Rest, Spelling, IsConst>
+    : Word extends RestrictQualifier ? `"${Word}" stands only behind the "*" of a pointer`
+    : Spelling extends "" ? ReadWords<Rest, Word extends ElaboratedWord ? "" : Word, IsConst>
+    : Word extends CTypeWord ? ReadWords<Rest, `${Spelling} ${Word}`, IsConst>
+    : ReadWords<Rest, Spelling, IsConst, Word>
+  : `it has two names, "${Name}" and "${Word}"`
+  : Words<Spelling, IsConst, Name>;
+
+// ---- Types ---------------------------------------------------------------------------------------
+
+/** The argument of a type by value, and the element type of a pointer to it. */
+interface Passed<Argument, Pointee extends DType> {
+  readonly argument: Argument;
+  readonly pointee: Pointee;
+}
+
+/** How values of a spelling are passed; `undefined` for an unknown one. */
+type Passing<Spelling extends string, Structs extends NamedStructs, Arguments extends string> =
+  Spelling extends `::${infer Plain}` ? Passing<Plain, Structs, Arguments>
+    : Spelling extends CTypeSpelling
+      ? Passed<ScalarArgument<(typeof C_TYPES)[Spelling]>, PointeeDType<(typeof C_TYPES)[Spelling]>>
+    : Spelling extends VectorSpelling
+      ? Passed<VectorArgument<Spelling>, PointeeDType<VectorTable[Spelling][0]>>
+    : StructKey<Spelling, Arguments> extends infer Key extends keyof Structs
+      ? Structs[Key] extends StructType<string, infer Argument> ? Passed<Argument, "uint8"> : never
+    : undefined;
+
+/** The key of a struct, its template arguments put back. */
+type StructKey<Spelling extends string, Arguments extends string> = TypeKey<
+  Spelling extends `${infer Name}<>${infer Rest}` ? `${Name}<${Arguments}>${Rest}` : Spelling
+>;
+
+type Value<
+  Read,
+  Position extends number,
+  Structs extends NamedStructs,
+  Arguments extends string,
+> = Read extends Words<infer Spelling, boolean, string>
+  ? Passing<Spelling, Structs, Arguments> extends Passed<infer Argument, DType> ? Argument
+  : ParameterError<Position, SpellingProblem<Spelling>>
+  : ParameterError<Position, Read & string>;
+
+/** A pointer to the type of these words, which may end with a name of type `Name`. */
+type Pointer<
+  Read,
+  Position extends number,
+  Structs extends NamedStructs,
+  Arguments extends string,
+  Name extends string,
+> = Read extends Words<infer Spelling, infer IsConst, infer Given>
+  ? Given extends Name ? Spelling extends "void" | "::void" ? PointerArgument<DType, IsConst> | null
+    : Passing<Spelling, Structs, Arguments> extends Passed<unknown, infer Pointee>
+      ? PointerArgument<Pointee, IsConst> | null
+    : ParameterError<Position, SpellingProblem<Spelling>>
+  : ParameterError<Position, SpellingProblem<`${Spelling} ${Given}`>>
+  : ParameterError<Position, Read & string>;
+
+/** The memory of a pointer, without `null`: editors would show the name of a union, not its types. */
+type PointerArgument<D extends DType, IsConst extends boolean> = IsConst extends true
+  ? ReadonlyDeviceMemory<D>
+  : DeviceMemory<D>;
+
+type SpellingProblem<Spelling extends string> = Spelling extends "" ? "it is missing"
+  : Spelling extends "void" ? '"void" is no parameter by itself'
+  : Spelling extends `${CTypeWord} ${string}` | CTypeWord ? NoType<Spelling>
+  : `${NoType<Spelling>}: a struct must be described`;
+
+type NoType<Spelling extends string> = `"${Spelling}" is not a type a kernel can take`;
