@@ -18,7 +18,7 @@ import {
 } from "./c_types.ts";
 import type { KernelParameter, PointeeType, PointerParameter } from "./signature.ts";
 import { StructType, type StructTypes } from "./struct_type.ts";
-import { matchBrackets, type Token, tokenize } from "./tokens.ts";
+import { matchBrackets, NONE, type Token, tokenize } from "./tokens.ts";
 
 /** The maximum length of a signature's excerpt in an error message. */
 const MAX_EXCERPT = 64;
@@ -75,6 +75,7 @@ function excerpt(text: string, offset: number): string {
 export class SignatureReader {
   readonly #text: string;
   readonly #tokens: readonly SignatureToken[];
+  readonly #partners: Int32Array;
   #index = 0;
 
   /** Starts at the first token. */
@@ -89,6 +90,7 @@ export class SignatureReader {
       ...withoutAttributes(tokens.filter(({ kind }) => kind !== "comment")),
       { text: "", start: text.length, end: text.length },
     ];
+    this.#partners = matchBrackets(this.#tokens);
   }
 
   /** The token that {@linkcode SignatureReader.take} will return. */
@@ -132,6 +134,22 @@ export class SignatureReader {
     return found;
   }
 
+  /**
+   * Takes all tokens from the next opening bracket to the one that closes it.
+   *
+   * @param problem The message for brackets that do not match.
+   */
+  takeGroup(problem: string, at: SignatureToken = this.next): string[] {
+    const start = this.#index;
+    const close = this.#partners[start]!;
+    const texts = this.#tokens.slice(start, close + 1).map(({ text }) => text);
+    const isUnmatched = (text: string, index: number) =>
+      /^[()[\]{}]$/.test(text) && this.#partners[start + index] === NONE;
+    if (close <= start || texts.some(isUnmatched)) this.fail(problem, at);
+    this.#index = close + 1;
+    return texts;
+  }
+
   /** Whether the next tokens have these texts. */
   follows(...texts: readonly string[]): boolean {
     return texts.every((text, ahead) => this.#tokens[this.#index + ahead]?.text === text);
@@ -149,52 +167,6 @@ export class SignatureReader {
         `at character ${at.start + 1}: ${problem}`,
     );
   }
-}
-
-// ---- Brackets of expressions ---------------------------------------------------------------------
-
-/**
- * Counts open brackets. In parentheses no others count, and in square brackets and braces `<` and
- * `>` compare.
- */
-class OpenBrackets {
-  readonly #counts = new Map([["()", 0], ["[]", 0], ["{}", 0], ["<>", 0]]);
-
-  get areClosed(): boolean {
-    return this.#counts.values().every((count) => count === 0);
-  }
-
-  /** Whether a token ends the surrounding of the brackets. */
-  isBeyond(token: string): boolean {
-    if (token === "") return true;
-    for (const [pair, count] of this.#counts) {
-      if (count > 0) return false;
-      if (token === pair[1]) return pair !== "<>";
-    }
-    return false;
-  }
-
-  /** Counts a token, if it is a bracket. */
-  note(token: string): void {
-    for (const [pair, count] of this.#counts) {
-      if (pair.includes(token)) this.#counts.set(pair, count + (token === pair[0] ? 1 : -1));
-      if (pair.includes(token) || count > 0) return;
-    }
-  }
-}
-
-/** Takes all tokens from an opening bracket to the one that closes it. */
-function takeBracketed(reader: SignatureReader, place: string): string[] {
-  const start = reader.next;
-  const brackets = new OpenBrackets();
-  const taken: string[] = [];
-  do {
-    const { text } = reader.next;
-    if (brackets.isBeyond(text)) reader.fail(`${place} begins here and has no end`, start);
-    brackets.note(text);
-    taken.push(reader.take().text);
-  } while (!brackets.areClosed);
-  return taken;
 }
 
 // ---- Names ---------------------------------------------------------------------------------------
@@ -221,7 +193,9 @@ function readQualifiedName(reader: SignatureReader): string {
     if (!reader.atWord) reader.fail(`a name is expected: it is ${reader.describeNext()}`);
     name += reader.take().text;
     if (reader.next.text === "<") {
-      name += takeBracketed(reader, "a list of template arguments").reduce(joined);
+      name += reader.takeGroup("a list of template arguments begins here and has no end").reduce(
+        joined,
+      );
     }
     if (reader.next.text !== "::" || !reader.touches) return name;
     reader.take();
@@ -328,7 +302,9 @@ function readValue(reader: SignatureReader, named: NamedType, place: string): Ke
   const name = readOptionalName(reader);
   if (reader.next.text === "[") {
     // An array is a pointer, whatever its extents.
-    while (reader.next.text === "[") takeBracketed(reader, `${place}: an array`);
+    while (reader.next.text === "[") {
+      reader.takeGroup(`${place}: an array begins here and has no end`);
+    }
     return pointerParameter(named, name);
   }
   const { type, isConst, at } = named;
@@ -393,15 +369,11 @@ function readOptionalName(reader: SignatureReader): { readonly name?: string } {
 /** Skips a parameter's default value: a launch gives every argument. */
 function skipDefault(reader: SignatureReader, place: string): void {
   const start = reader.next;
-  const brackets = new OpenBrackets();
-  const atEnd = () => {
-    const { text } = reader.next;
-    return brackets.isBeyond(text) || (text === "," && brackets.areClosed);
-  };
-  if (atEnd()) reader.fail(`${place} must have a value behind "="`);
-  while (!atEnd()) brackets.note(reader.take().text);
-  if (!brackets.areClosed) {
-    reader.fail(`${place}: the brackets of the default value that begins here do not match`, start);
+  const problem = `${place}: the brackets of the default value that begins here do not match`;
+  if (/^[,)]?$/.test(start.text)) reader.fail(`${place} must have a value behind "="`);
+  while (!/^[,)]?$/.test(reader.next.text)) {
+    if (/^[[({<]$/.test(reader.next.text)) reader.takeGroup(problem, start);
+    else if (/^[\]}>]$/.test(reader.take().text)) reader.fail(problem, start);
   }
 }
 
