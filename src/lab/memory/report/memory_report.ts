@@ -1,11 +1,20 @@
 /**
  * The report as an HTML page.
  *
+ * The script of the page is the text that the engine holds of the functions in `page/`, after the
+ * removal of types. So the code of the page is checked, formatted and tested like all other, without
+ * a generated copy, and without an import of text, which JSR refuses. The modules in `page/` declare
+ * functions only, which refer to each other and to globals of the browser only.
+ *
  * @module
  */
 
 import { type MemorySnapshot, TIMELINE_ACTIONS } from "../snapshot/memory_snapshot.ts";
-import { pageScript } from "./page_script.ts";
+import * as tools from "./page/page_tools.ts";
+import * as map from "./page/segment_view.ts";
+import * as sites from "./page/site_table.ts";
+import * as timeline from "./page/timeline_view.ts";
+import * as quantities from "./quantities.ts";
 import { formatBytes, formatCount, formatShare } from "./quantities.ts";
 import {
   deviceTitle,
@@ -15,6 +24,27 @@ import {
 } from "./report_figures.ts";
 import { counted } from "./report_text.ts";
 import { STYLE_SHEET } from "./style_sheet.ts";
+
+/** All functions of the page's script. */
+export const PAGE_FUNCTIONS: readonly { readonly name: string }[] = [
+  quantities,
+  tools,
+  timeline,
+  map,
+  sites,
+].flatMap((module) => Object.values(module));
+
+/** Returns the script of the page. */
+export function pageScript(): string {
+  return [
+    "(() => {",
+    '"use strict";',
+    // A bundler may change the name in the text of a function.
+    ...PAGE_FUNCTIONS.map((part) => `const ${part.name} = ${part};`),
+    `${sites.startReport.name}();`,
+    "})();",
+  ].join("\n");
+}
 
 /** A piece of HTML. */
 class Markup {

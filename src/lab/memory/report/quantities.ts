@@ -1,7 +1,7 @@
 /**
  * Formats sizes, times, shares and addresses.
  *
- * The page's script contains the text of these functions (see `page_script.ts`), so they refer to
+ * The page's script contains the text of these functions (see `memory_report.ts`), so they refer to
  * nothing else.
  *
  * @module

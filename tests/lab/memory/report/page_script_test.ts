@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertNotMatch } from "@std/assert";
-import { PAGE_FUNCTIONS, pageScript } from "../../../../src/lab/memory/report/page_script.ts";
+import { PAGE_FUNCTIONS, pageScript } from "../../../../src/lab/memory/report/memory_report.ts";
 import { filesBelow, ROOT, runDeno, textOf } from "../../../style/repository.ts";
 import { isBrowserMissing, withPage } from "./browser.ts";
 
