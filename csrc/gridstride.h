@@ -8,8 +8,9 @@
  *
  * Rules of the seam
  *   - Every function but gs_abi_version returns a status: 0 on success, a positive CUDA runtime
- *     code, or a negative code of gridstride_status.h. A function that fails has no effect, except
- *     that what fails to be given back because its device is lost is forgotten: the device took it.
+ *     code, or a negative code of gridstride_status.h. A function that fails has no effect, with
+ *     one exception: a resource that cannot be released because its device is lost is forgotten,
+ *     because the device took it along.
  *   - Addresses and sizes are doubles holding non-negative integers below 2^53; anything else is
  *     GS_ERROR_ARGUMENT. Handles are positive int32 values, checked for their generation.
  *   - Hot calls take their operands from the calling thread's command block (see below); all
@@ -140,7 +141,7 @@ GS_API int32_t gs_device_uuid(int32_t device, char* text, int32_t capacity);
 /* result[0]: total memory in bytes. Creates no context. */
 GS_API int32_t gs_device_capacity(int32_t device, double* result);
 
-/* Memory as NVML, the management library, tells it: result[0] free, [1] total bytes. Creates no
+/* Memory as reported by NVML, the management library: result[0] free, [1] total bytes. Creates no
  * context. GS_ERROR_UNSUPPORTED without NVML. */
 GS_API int32_t gs_device_observe(int32_t device, double* result);
 
@@ -159,8 +160,8 @@ GS_API int32_t gs_device_peer(int32_t device, int32_t peer, double* result);
 /* Lets device address the memory of peer. Enabling twice succeeds. */
 GS_API int32_t gs_device_join(int32_t device, int32_t peer);
 
-/* What is known of the fault that lost the device: the host device names kernel, block, thread and
- * address; a GPU tells nothing: the text is empty. */
+/* The fault that lost the device. The host device names kernel, block, thread and address. For a
+ * GPU the text is empty. */
 GS_API int32_t gs_device_fault(int32_t device, char* text, int32_t capacity);
 
 /* ---- memory ------------------------------------------------------------------------------- */
@@ -184,14 +185,14 @@ GS_API int32_t gs_pinned_release(int32_t pinned);
 
 /* ---- virtual memory ----------------------------------------------------------------------- */
 
-/* result[0]: what mapped addresses and sizes are multiples of. GS_ERROR_UNSUPPORTED where there is
- * no virtual memory management. */
+/* result[0]: the granularity of mapped addresses and sizes. GS_ERROR_UNSUPPORTED without virtual
+ * memory management. */
 GS_API int32_t gs_virtual_granularity(int32_t device, double* result);
 
 /* Reserves addresses, a multiple of the granularity, with no memory. result[0]: the first. */
 GS_API int32_t gs_virtual_reserve(int32_t device, double bytes, double* result);
 
-/* Gives a reservation back; cudaErrorInvalidValue while memory is mapped in it. */
+/* Releases a reservation; cudaErrorInvalidValue while memory is mapped in it. */
 GS_API int32_t gs_virtual_release(int32_t device, double address);
 
 /* Hot. device; operand[0] address, [1] bytes, [2] handle bytes, both multiples of the granularity.
@@ -199,25 +200,26 @@ GS_API int32_t gs_virtual_release(int32_t device, double address);
  * all or none. The range lies in one reservation of the device and holds no memory yet. */
 GS_API int32_t gs_virtual_map(void);
 
-/* Hot. device; operand[0] address, [1] bytes. Takes the memory behind the addresses away at once:
- * what still uses them faults, so the caller has waited for it. The range is whole pieces as they
+/* Hot. device; operand[0] address, [1] bytes. Unmaps the memory behind the addresses at once. Work
+ * that still uses them faults, so the caller waits for it first. The range is whole pieces as they
  * were mapped, of one or several calls; otherwise cudaErrorInvalidValue. */
 GS_API int32_t gs_virtual_unmap(void);
 
-/* Lets peer access what is mapped in [address, address + bytes), whole pieces as for
- * gs_virtual_unmap. What is mapped there later must be shared anew. */
+/* Lets peer access the memory mapped in [address, address + bytes), whole pieces as for
+ * gs_virtual_unmap. Later mappings in the range must be shared again. */
 GS_API int32_t gs_virtual_share(int32_t device, int32_t peer, double address, double bytes);
 
 /* ---- memory that a pool divides ------------------------------------------------------------ */
 
-/* Hot. device; operand[0] address, [1] bytes, [2] 1 from now on a live block, 0 not any more. Of an
- * allocation, or all that a reservation has mapped, live blocks are from the first declaration on
- * all that copies, sets and checked kernels may touch. cudaErrorInvalidValue when one begins over a
- * live one, or ends that does not live exactly so. Declarations end with their memory. */
+/* Hot. device; operand[0] address, [1] bytes, [2] 1 from now on a live block, 0 not any more. From
+ * the first declaration in an allocation or in the mappings of a reservation on, copies, sets and
+ * checked kernels may touch only its live blocks. cudaErrorInvalidValue when a new block overlaps a
+ * live one, or the block to end is not exactly a live one. Declarations end with their memory. */
 GS_API int32_t gs_memory_declare(void);
 
-/* Asks all who cache memory of the device to give back what is free, by counting: raise 1 adds one,
- * 0 only reads. result[0]: the device's count. Slot 7 of the block: the sum over all devices. */
+/* Requests that all caches of the device's memory release their free blocks, by a counter: raise 1
+ * increments it, raise 0 only reads it. result[0]: the device's count. Slot 7 of the block: the sum
+ * over all devices. */
 GS_API int32_t gs_memory_press(int32_t device, int32_t raise, double* result);
 
 /* ---- copies ------------------------------------------------------------------------------- */
@@ -294,9 +296,9 @@ GS_API int32_t gs_stream_wait(void);
 GS_API int32_t gs_stream_synchronize(int32_t stream);
 
 /* Begins to capture: until gs_stream_capture_end, work for the stream, and for streams that wait
- * for events recorded on it, is not run but put into a graph. mode as cudaStreamCaptureMode:
- * 0 global, 1 thread-local, 2 relaxed: which threads may meanwhile not make calls that a capture
- * forbids, such as waiting or asking whether an event is done. */
+ * for events recorded on it, is not run but put into a graph. mode as cudaStreamCaptureMode: 0
+ * global, 1 thread-local, 2 relaxed: the threads that meanwhile may not make calls that a capture
+ * forbids, such as waiting for an event or querying it. */
 GS_API int32_t gs_stream_capture(int32_t stream, int32_t mode);
 
 /* Ends the capture that began on this stream, also where this fails, and makes its graph ready for
@@ -345,7 +347,7 @@ GS_API int32_t gs_graph_destroy(int32_t graph);
 GS_API int32_t gs_file_open(const char* path, double* result);
 
 /* [waits] Reads bytes from offset of the file to pinned_offset of a pinned slab. GS_ERROR_CAPACITY
- * where either ends before. A read that fails on its way leaves what it has read. */
+ * if either ends before. A read that fails halfway leaves the bytes it has read. */
 GS_API int32_t gs_file_read(int32_t file, double offset, int32_t pinned, double pinned_offset,
                             double bytes);
 
@@ -354,8 +356,8 @@ GS_API int32_t gs_file_close(int32_t file);
 
 /* ---- output ------------------------------------------------------------------------------- */
 
-/* 1: what the process writes to standard output, as kernels that print do, goes to standard error
- * until as many calls with 0 have been made. GS_ERROR_SYSTEM where one of the two is closed. */
+/* 1: sends the standard output of the process, printing kernels included, to standard error until
+ * as many calls with 0 were made. GS_ERROR_SYSTEM if one of the two is closed. */
 GS_API int32_t gs_output_divert(int32_t diverted);
 
 #ifdef __cplusplus

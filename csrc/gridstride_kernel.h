@@ -50,7 +50,7 @@ GS_API int32_t gs_kernel_launch(void);
 
 /* ---- modules: kernels that are loaded ------------------------------------------------------ */
 
-/* What a parameter of a module's kernel is, as the caller passes it. */
+/* The kind of a parameter of a module's kernel, as the caller passes it. */
 #define GS_PARAMETER_BOOLEAN 0
 #define GS_PARAMETER_SIGNED 1
 #define GS_PARAMETER_UNSIGNED 2
@@ -70,13 +70,13 @@ GS_API int32_t gs_module_create(int32_t device, const void* image, double bytes,
  * kernels and variables are cudaErrorIllegalState. */
 GS_API int32_t gs_module_load(int32_t module);
 
-/* What the driver, or the loader of the host device, said of the last load; empty before. */
+/* The log of the last load, from the driver or from the loader of the host device; empty before. */
 GS_API int32_t gs_module_log(int32_t module, char* text, int32_t capacity);
 
-/* [waits] Gives the module back with its kernels and variables. Launches that are enqueued still
- * run: it waits for the device, which nobody may while one of its streams is captured. Where it
- * fails after that wait the module stays, without its kernels. The caller launches no graph any
- * more that has captured some. */
+/* [waits] Unloads the module with its kernels and variables. Enqueued launches still run: it waits
+ * for the device, which no thread may do while one of its streams is captured. If it fails after
+ * that wait, the module stays, without its kernels. The caller no longer launches graphs that
+ * captured these kernels. */
 GS_API int32_t gs_module_destroy(int32_t module);
 
 /* The name, as the module has it, of its kernel of this number, from 0; GS_ERROR_NOT_FOUND behind
@@ -84,14 +84,14 @@ GS_API int32_t gs_module_destroy(int32_t module);
 GS_API int32_t gs_module_kernel_name(int32_t module, int32_t index, char* text, int32_t capacity);
 
 /* Where a kernel's parameter of this number, from 0, is, as it was compiled; GS_ERROR_NOT_FOUND
- * when there is no such kernel, GS_ERROR_UNSUPPORTED where the driver does not tell. result[0]
+ * when there is no such kernel, GS_ERROR_UNSUPPORTED if the driver has no such function. result[0]
  * offset, [1] bytes, 0 behind the last parameter. */
 GS_API int32_t gs_module_parameter(int32_t module, const char* name, int32_t index, double* result);
 
 /* The kernel of this name as the module has it, for launches with these parameters: of each its
- * kind and its bytes, two numbers. GS_ERROR_NOT_FOUND when there is none, GS_ERROR_LAUNCH where
- * their number or sizes are not what was compiled, GS_ERROR_CAPACITY where they fill more slots
- * than there are, GS_ERROR_UNSUPPORTED where the driver does not tell what was compiled. result[0]:
+ * kind and its bytes, two numbers. GS_ERROR_NOT_FOUND when there is none, GS_ERROR_LAUNCH if their
+ * number or sizes differ from the compiled kernel's, GS_ERROR_CAPACITY if they fill more slots than
+ * there are, GS_ERROR_UNSUPPORTED if the driver cannot report the compiled parameters. result[0]:
  * kernel id, the same for the same kernel and parameters; it ends with the module. */
 GS_API int32_t gs_module_kernel(int32_t module, const char* name, const int32_t* parameters,
                                 int32_t count, double* result);
@@ -105,7 +105,8 @@ GS_API int32_t gs_module_variable(int32_t module, const char* name, double* resu
 /* Opens NVRTC, once: the builtins library first, both by path; of an empty path nothing for the
  * builtins. A library without a slash is searched for as the system does. result[0] major, [1]
  * minor version; text: where the library lies, or why it cannot be opened, cut off where there is
- * no room. Until then the other functions are GS_ERROR_UNSUPPORTED. What was opened first stays. */
+ * no room. Until then the other functions are GS_ERROR_UNSUPPORTED. Later calls keep the library
+ * that was opened first. */
 GS_API int32_t gs_nvrtc_open(const char* builtins, const char* library, char* text,
                              int32_t capacity, double* result);
 
@@ -127,9 +128,10 @@ GS_API int32_t gs_nvrtc_compile(int32_t program);
 #define GS_NVRTC_PTX 1
 #define GS_NVRTC_CUBIN 2
 
-/* What became of it, without the NUL at the end of texts; GS_ERROR_NOT_FOUND before it is compiled,
- * and for what it has not become: PTX if it failed, a cubin for a virtual architecture. result[0]:
- * its bytes, which are written to output if there is room for all of them. */
+/* An output of the compilation, without the NUL at the end of texts. GS_ERROR_NOT_FOUND before
+ * it is compiled, and for an output that it does not have: PTX if it failed, a cubin for a
+ * virtual architecture. result[0]: its bytes, which are written to output if there is room for
+ * all of them. */
 GS_API int32_t gs_nvrtc_output(int32_t program, int32_t kind, void* output, double capacity,
                                double* result);
 

@@ -3,8 +3,8 @@
  *
  * Mapping: five shuffles reduce each warp to its lane 0, shared memory carries at most 32 warp
  * values to warp 0, which reduces them in the same way. One barrier in all.
- * Numerics: the order of merging depends on the block size alone, so that results repeat bit by
- * bit. A value takes part in at most 10 merges.
+ * Numerics: the order of merging depends on the block size alone, and results repeat bit by bit. A
+ * value takes part in at most 10 merges.
  * Hardware: shuffles only; the reduction instructions of sm_80 exist for 32-bit integers alone.
  */
 #pragma once

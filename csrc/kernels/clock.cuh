@@ -2,8 +2,8 @@
  * clock.cuh — a clock that counts nanoseconds in device code.
  *
  * On a GPU it is %globaltimer, which all multiprocessors share and which advances in steps of up to
- * about a microsecond; clock64 counts cycles of one multiprocessor, whose frequency changes. On the
- * host device it is the system's monotonic clock.
+ * about a microsecond; clock64 counts cycles of one multiprocessor, and its frequency changes. On
+ * the host device it is the system's monotonic clock.
  */
 #pragma once
 

@@ -16,7 +16,7 @@
  * Value<T> holds any element exactly; elements are compared and averaged there. Arithmetic<T> is
  * where sums and products are formed: integers unsigned, where C++ defines what the hardware does,
  * wrapping modulo 2^bits. The 16-bit floating types go by way of float: its 24 bits are at least
- * 2 * 11 + 2, so that a float sum or product rounded once more to 11 or 8 bits is the correctly
+ * 2 * 11 + 2: a float sum or product rounded once more to 11 or 8 bits is the correctly
  * rounded result (but for bfloat16 products below 2^-126, where float has fewer bits).
  * Scalar<T> is the type of factors that go with arrays of T.
  */
@@ -35,7 +35,7 @@ constexpr bool is_half_precision =
 template <typename T>
 constexpr bool is_floating = std::is_floating_point<T>::value || is_half_precision<T>;
 
-// Integers whose squares and short sums are exact in 64 bits.
+// Integers with squares and short sums that are exact in 64 bits.
 template <typename T>
 constexpr bool is_narrow_integer = std::is_integral<T>::value && sizeof(T) <= 2;
 

@@ -1,7 +1,7 @@
 /*
- * faults.cu — kernels that fail on purpose, so that tests see how a fault is reported. Each makes
- * the device unusable for its process (on a GPU) or its device (on the host device): launch them in
- * a process of their own.
+ * faults.cu — kernels that fail on purpose, for the tests of fault reports. Each makes the device
+ * unusable for its process (on a GPU) or its device (on the host device): launch them in a process
+ * of their own.
  *
  *   kernel                 host device                   GPU
  *   fault_null_write       illegal address               illegal address
@@ -37,8 +37,7 @@ __global__ void fault_trap() { __trap(); }
 // condition is 0.
 __global__ void fault_assert(int condition) { assert(condition != 0); }
 
-// A frame of a KiB per level, which is read after the call, so that the recursion cannot become a
-// loop.
+// A frame of a KiB per level, which is read after the call: the recursion cannot become a loop.
 __device__ int descend(int depth) {
   volatile int frame[256];
   frame[depth % 256] = depth;
@@ -49,7 +48,7 @@ __device__ int descend(int depth) {
 __global__ void fault_stack_overflow(int* out, int depth) { *out = descend(depth); }
 
 // Lane 0 waits for the block and the other lanes of its warp wait for lane 0. Blocks of whole
-// warps, as a lone lane would wait for nobody.
+// warps, because a lone lane would not wait.
 __global__ void fault_deadlock() {
   if (threadIdx.x % 32 == 0) {
     __syncthreads();

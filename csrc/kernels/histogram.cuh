@@ -3,7 +3,7 @@
  *
  * Problem: a scatter of increments, limited by atomics to the same address rather than by bytes.
  * Mapping: 16-byte packets, two per thread and tile (vector_access.cuh). Three ways to count:
- *   shared  All warps of a block count in one set of bins counters in shared memory, whose
+ *   shared  All warps of a block count in one set of bins counters in shared memory, its
  *           increments the hardware adds up within a warp; nonzero counters go to memory once.
  *   global  Increments go to memory: for more bins than shared memory has room for, where two
  *           elements seldom meet.

@@ -26,9 +26,9 @@
  *   error is that of an input rounded a little differently, whatever the mean. float32 and bfloat16
  *   need deviations within a batch below 2^61, else M2 is infinite or NaN. An infinity or NaN among
  *   the elements makes mean and M2 NaN.
- * Hardware: as for sums, what is done in double per batch is less than memory allows, also where
- * double units are few; float64 and the 32- and 64-bit integers do all in double and are limited
- * by it there.
+ * Hardware: as for sums, the double arithmetic per batch takes less time than memory, also where
+ * double units are few; float64 and the 32- and 64-bit integers do all in double and are limited by
+ * it there.
  */
 #pragma once
 

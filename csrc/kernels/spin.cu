@@ -5,7 +5,7 @@
 
 namespace gridstride::device_code {
 
-// No work at all: what is left to measure is the launch.
+// No work at all: it measures the launch.
 __global__ void empty() {}
 
 GS_KERNEL("spin_float32", spin<float>);

@@ -3,7 +3,7 @@
  *
  * Mapping: one thread waits, all others return at once; any grid and block.
  * Bytes: 4 written. Operations: none.
- * Hardware: the time is at least the one asked for; see clock.cuh for the resolution.
+ * Hardware: the time is at least the requested one; see clock.cuh for the resolution.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
  * sum.cuh — Σ x[i], in two launches: one partial sum per block, then one block over the partials.
  *
- * Problem: a sum whose error does not grow with the length, and which repeats bit by bit for the
- * same grid and block.
+ * Problem: a sum with an error that does not grow with the length, and which repeats bit by bit for
+ * the same grid and block.
  * Mapping: 16-byte packets, four per thread and tile (vector_access.cuh): a batch of 16 float32,
  * 32 float16 or bfloat16, 8 float64 or 64 / sizeof(T) integer elements. The batch is added up as a
  * tree, which also gives the adders independent work; its sum goes to the thread's total; the

@@ -1,9 +1,9 @@
 /*
  * tree_reduce.cuh — one value from the values that a thread holds in registers.
  *
- * Mapping: the upper half is merged into the lower half until one value is left, so that the first
- * merges do not depend on one another and a value takes part in log2(Count) merges: for a sum that
- * is the depth in its error bound.
+ * Mapping: the upper half is merged into the lower half until one value is left: the first merges
+ * do not depend on one another and a value takes part in log2(Count) merges: for a sum that is the
+ * depth in its error bound.
  */
 #pragma once
 

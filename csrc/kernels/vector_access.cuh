@@ -5,11 +5,11 @@
  * latency of memory (Little's law: about 64 KiB per multiprocessor on current parts), for every
  * element type, every length and every offset that a view may have.
  *
- * Mapping: a thread's unit is a packet of 16 bytes, the widest access of all supported hardware.
- * A block takes tiles of Packets * blockDim.x packets; in a tile, packet p of thread t is at
- * p * blockDim.x + t, so that each access of a warp covers 512 consecutive bytes and a thread has
- * Packets independent accesses in flight. Tiles are dealt out grid-stride, hence any grid will
- * do, and all indices are 64-bit. The last, incomplete tile belongs to one block, packet by packet.
+ * Mapping: a thread's unit is a packet of 16 bytes, the widest access of all supported hardware. A
+ * block takes tiles of Packets * blockDim.x packets; in a tile, packet p of thread t is at
+ * p * blockDim.x + t: each access of a warp covers 512 consecutive bytes and a thread has Packets
+ * independent accesses in flight. Tiles are dealt out grid-stride, hence any grid will do, and all
+ * indices are 64-bit. The last, incomplete tile belongs to one block, packet by packet.
  *
  * Alignment: the elements before the first 16-byte boundary and those after the last whole packet
  * (fewer than 32 altogether) are visited one by one. Where several arrays do not share their

@@ -16,7 +16,7 @@ alignas(64) inline std::atomic<double> memory_pressure{0};
 // Every slot is therefore read exactly once, through volatile, and checked after that.
 class Operands {
  public:
-  // The operands of the call that this thread is making, which tells the block of any pressure.
+  // The operands of the call that this thread is making. Writes the pressure counter to the block.
   static Operands of_thread() {
     gs_command_block* block = thread_state.block;
     require(block != nullptr, GS_ERROR_NO_BLOCK);

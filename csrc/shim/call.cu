@@ -90,7 +90,7 @@ int32_t gs_call_fail(int32_t call, double nth, int32_t status) {
     const int32_t kind = checked_kind(call, 0);
     const uint64_t calls_left = checked_integer(nth);
     require(calls_left > 0, GS_ERROR_ARGUMENT);
-    // A call that is not made and reports success would hand out what nobody wrote.
+    // A call that is skipped and reports success would return values that were never written.
     require(status != 0, GS_ERROR_ARGUMENT);
     const std::lock_guard<std::mutex> lock(injection_mutex);
     if (injections[kind].calls_left == 0) injections_held.fetch_add(1, std::memory_order_relaxed);

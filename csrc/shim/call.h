@@ -1,5 +1,5 @@
-// The one wrapper around every CUDA call the shim makes: it counts the call, or fails it where a
-// test has asked for that, and turns what CUDA returns into a status.
+// The one wrapper around every CUDA call the shim makes. It counts the call, or fails it if a test
+// has injected a failure, and turns CUDA's result into a status.
 //
 //   GS_CALL(cudaMalloc, &address, bytes);                    throws a Failure that names the call
 //   if (GS_ATTEMPT(cudaStreamQuery, stream) == …)            where a failure may be an answer
@@ -16,7 +16,7 @@
 
 #include "shim/guard.h"
 
-// Every wrapped call. The order gives the ids that gs_call_name tells, from 1.
+// Every wrapped call. The order gives the ids of gs_call_name, from 1.
 #define GS_CALLS(CALL)                                \
   CALL(cudaDriverGetVersion)                          \
   CALL(cudaRuntimeGetVersion)                         \

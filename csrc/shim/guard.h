@@ -1,7 +1,7 @@
 // The border of the shim: inside it a failure is an exception, outside it is a status.
 //
-// An exported function is `return guarded([&] { … });`. Failing is rare and a failure costs a
-// microsecond; what does not fail pays nothing for the possibility.
+// An exported function is `return guarded([&] { … });`. A failure is rare and costs a microsecond;
+// a call that succeeds pays nothing.
 #ifndef GRIDSTRIDE_GUARD_H
 #define GRIDSTRIDE_GUARD_H
 
@@ -14,15 +14,15 @@ namespace gridstride {
 
 constexpr int32_t no_device = -1;
 
-// What went wrong, as gs_error_last tells it. Inside the shim it is thrown; it ends at the seam.
+// A failure as gs_error_last reports it. It is thrown inside the shim and ends at the seam.
 struct Failure {
   int32_t status = 0;
   int32_t call = 0;  // 0: no CUDA call was involved
   int32_t device = no_device;
 };
 
-// One variable, so that a hot call looks up thread-local storage once, and constant-initialised,
-// so that no access goes through an initialisation wrapper.
+// One variable: a hot call looks up thread-local storage once. Constant-initialised: no access goes
+// through an initialisation wrapper.
 struct ThreadState {
   gs_command_block* block = nullptr;
   int32_t device = no_device;  // the device the running call concerns, once that is known
@@ -41,8 +41,8 @@ inline void require(bool holds, int32_t status) {
 // The status of the exception being handled, which becomes the thread's last failure.
 int32_t remember_exception() noexcept;
 
-// Whether a status says that a device is lost to the process: its context is gone, with all that
-// was in it. What then cannot be given back is gone as well, so that the tables forget it.
+// Whether a status means that the process has lost a device: its context is gone with everything in
+// it. The tables then forget resources that can no longer be released.
 bool tells_loss(int32_t status);
 
 // Whether the exception being handled says so.

@@ -1,11 +1,11 @@
-// Tables of generation-checked handles: what lets JavaScript name a native resource by a number
-// that may be stale, forged or used on two threads at once, and be told so instead of crashing.
+// Tables of generation-checked handles. JavaScript names a native resource by a number that may be
+// stale, forged or used on two threads at once: such a number is an error, not a crash.
 //
 // A handle is 11 bits of generation (1 to 2047) above 20 bits of index: a positive int32. A slot
-// whose generations are used up is retired, so no handle is ever given twice.
+// with no generations left is retired: no handle is ever issued twice.
 //
 // A call holds its resource through a Use. Looking one up takes no lock. A resource destroyed
-// during a Use is gone for everybody else at once; the last Use ends it.
+// during a Use is gone for all other calls at once; the last Use ends it.
 #ifndef GRIDSTRIDE_HANDLE_TABLE_H
 #define GRIDSTRIDE_HANDLE_TABLE_H
 
@@ -21,8 +21,8 @@
 
 namespace gridstride {
 
-// Resource is default-constructible, trivially destructible and has `void end()`, which gives back
-// what it stands for and throws where that fails. A table is constant-initialised and never
+// Resource is default-constructible, trivially destructible and has `void end()`, which releases
+// the native resource and throws if that fails. A table is constant-initialised and never
 // destroyed: calls may still be running when the process exits.
 template <class Resource>
 class HandleTable {
@@ -50,7 +50,7 @@ class HandleTable {
     HandleTable* table_;
   };
 
-  // A slot taken before the resource is made, so that nothing can fail once it exists.
+  // A slot taken before the resource is made: nothing can fail once the resource exists.
   class Reservation {
    public:
     Reservation(HandleTable* table, uint32_t index) : table_(table), index_(index) {
@@ -87,15 +87,15 @@ class HandleTable {
     return Use(&slot, this);
   }
 
-  // Ends the resource, or leaves that to the last of its users. Without users a failure to end it
-  // reaches the caller and the handle stays valid, unless a lost device has taken the resource.
+  // Ends the resource, or leaves that to its last user. Without users a failure reaches the caller
+  // and the handle stays valid, unless a lost device has taken the resource.
   void destroy(int32_t handle) {
     Slot& slot = slot_of(handle);
     if (users_of(close(slot, handle, 0)) == 0) end_or_reopen(slot);
   }
 
-  // Waits until the last user has left, then ends the resource; for resources whose users wait for
-  // nothing that this thread has to do.
+  // Waits until the last user has left, then ends the resource. For resources with users that do
+  // not wait for this thread.
   void destroy_after_users(int32_t handle) {
     Slot& slot = slot_of(handle);
     // Counting itself as a user keeps every other from being the last.
@@ -186,7 +186,7 @@ class HandleTable {
     return static_cast<int32_t>(generation << index_bits | index);
   }
 
-  // Lets nobody in any more and returns the state from then on.
+  // Closes the slot to new users and returns its state.
   uint64_t close(Slot& slot, int32_t handle, uint64_t users_added) {
     uint64_t state = slot.state.load(std::memory_order_acquire);
     uint64_t closed = 0;
@@ -205,7 +205,7 @@ class HandleTable {
       vacate(slot);
     } catch (...) {
       // The destroying call has long returned. This thread remembers the failure, and the slot
-      // stays taken, so that the tally goes on counting what was not given back.
+      // stays taken: the tally goes on counting the resource.
       if (tells_loss(remember_exception())) vacate(slot);
     }
   }

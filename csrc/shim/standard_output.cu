@@ -1,8 +1,8 @@
 // Standard output of the process, sent to standard error for a while.
 //
 // What kernels print goes to file descriptor 1 on both devices: CUDA's driver writes it there by
-// the C library's stdout, the host device by write(). Neither can be told another place, so it is
-// the descriptor that is led elsewhere.
+// the C library's stdout, the host device by write(). Neither can write elsewhere, so the
+// descriptor itself is redirected.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ namespace gridstride {
 
 namespace {
 
-// Replaces a descriptor at once: who writes meanwhile writes to the old place or to the new one.
+// Replaces a descriptor atomically: a concurrent write goes to the old target or to the new one.
 bool lead(int descriptor, int target) {
   int led = -1;
   do {
@@ -41,7 +41,7 @@ class Diversion {
   }
 
  private:
-  // What the C library holds back was printed before, and goes where it was printed to.
+  // Text in the C library's buffer was printed before, and goes to the original target.
   void divert() {
     std::fflush(stdout);
     // Not among the first three, should one of them be closed.

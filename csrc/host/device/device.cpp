@@ -30,7 +30,7 @@ Device::Device(const DeviceSpecification& specification, int ordinal)
       memory_(specification.total_memory()),
       legacy_stream_(std::make_shared<Stream>(*this, cudaStreamDefault, 0)) {}
 
-// The description is written before the code: who sees the code finds the description.
+// The description is written before the code: a thread that sees the code finds the description.
 void Device::report_fault(cudaError_t code, std::string description) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (fault_code() != cudaSuccess) return;

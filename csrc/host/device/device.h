@@ -53,7 +53,7 @@ class Device {
   // Streams with pending work. Guarded by the lock of the StreamGraph.
   std::vector<std::shared_ptr<Stream>>& active_streams() { return active_streams_; }
 
-  // How much dynamic shared memory launches of the kernel may ask for.
+  // The largest dynamic shared memory that launches of the kernel may request.
   int dynamic_shared_limit(const KernelDescriptor& kernel) const;
   // False when the device has less shared memory than that.
   bool set_dynamic_shared_limit(const KernelDescriptor& kernel, int bytes);
@@ -90,7 +90,7 @@ Device* current_device();
 int current_ordinal();
 void set_current_ordinal(int ordinal);
 
-// The device in whose reservation the address lies; null for host memory.
+// The device with the reservation that contains the address; null for host memory.
 Device* device_of_address(const void* address);
 
 // How many blocks a device holds at once, by its limits.

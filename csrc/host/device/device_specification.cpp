@@ -95,7 +95,7 @@ bool is_integer_between(double value, double low, double high) {
   return value >= low && value <= high && std::floor(value) == value;
 }
 
-// The first bytes differ from device to device, so that a short prefix names one; the rest spells
+// The first bytes differ from device to device: a short prefix names one; the rest spells
 // "gridstride". The multiplier is odd, hence no two ordinals share the first bytes.
 cudaUUID_t uuid_of(int ordinal) {
   const std::uint32_t mixed = (static_cast<std::uint32_t>(ordinal) + 1) * 0x9e3779b1u;
@@ -109,7 +109,7 @@ cudaUUID_t uuid_of(int ordinal) {
   return uuid;
 }
 
-// A bus per device, in the way of a machine whose boards sit in consecutive slots.
+// A bus per device, as in a machine with boards in consecutive slots.
 void give_bus(DeviceRecord& record, int ordinal) {
   record[1 + cudaDevAttrPciDomainId] = 0;
   record[1 + cudaDevAttrPciBusId] = ordinal + 1;

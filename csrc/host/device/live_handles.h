@@ -1,4 +1,4 @@
-// Counting the live objects of a class, so that tests can prove that nothing is left behind.
+// Counts of live objects, with which tests prove that nothing leaks, and the table of live handles.
 #ifndef GRIDSTRIDE_HOST_LIVE_HANDLES_H
 #define GRIDSTRIDE_HOST_LIVE_HANDLES_H
 
@@ -27,7 +27,7 @@ class Counted {
 };
 
 // The table of live streams or events. A handle is a number that is given out once: looking up a
-// destroyed or invented one finds nothing, and nobody ever dereferences it.
+// destroyed or invented one finds nothing, and it is never dereferenced.
 
 template <typename Object>
 class LiveHandles {

@@ -29,9 +29,8 @@ std::uint64_t machine_memory_bytes();
 // How many processors this process may use.
 
 // The number of workers: GRIDSTRIDE_HOST_THREADS where it is set, else the processors this process
-// may use, and two at least, so that a kernel that waits for another one's result does not keep
-// that one from running. Throws std::invalid_argument when the variable is no integer from 1 to
-// 256.
+// may use, and two at least: a kernel that waits for another one's result must not keep that one
+// from running. Throws std::invalid_argument when the variable is no integer from 1 to 256.
 unsigned worker_count();
 
 // The same of a given text of the variable; null where it is not set.

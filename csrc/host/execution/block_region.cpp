@@ -58,7 +58,7 @@ void run_fiber() {
     std::snprintf(block.fault.what, sizeof(block.fault.what),
                   "the kernel threw an exception that is no std::exception");
   }
-  // Out of the handler, so that the exception is released before its stack is abandoned.
+  // Outside of the handler: the exception is released before its stack is abandoned.
   block.fault.code = cudaErrorLaunchFailure;
   block.outcome = BlockOutcome::faulted;
   resume_context(block.runner_context);
@@ -102,15 +102,15 @@ BlockState& map_region(uint32_t guarded_stacks) {
 #endif
   BlockState* block = new (region) BlockState{};
   block->guarded_stacks = guarded_stacks;
-  // The first one here, where failing can be told; a block always finds it free.
+  // The first one is mapped here, where a failure can be reported; a block always finds it free.
   if (!prepare_stack(*block)) give_back_and_throw(region, "Cannot map a worker's first stack");
   return *block;
 }
 
 void unmap_region(BlockState& block) { munmap(&block, region_bytes); }
 
-// At the end of its window and before an inaccessible page, so that an access past the end faults;
-// up to 127 bytes past it do not, for the sake of the start's alignment.
+// At the end of its window and before an inaccessible page: an access past the end faults; up to
+// 127 bytes past it do not, for the sake of the start's alignment.
 void place_dynamic_shared(BlockState& block, size_t bytes) {
   const size_t pages = round_up(bytes, page_bytes());
   if (pages > block.shared_window_bytes) {

@@ -9,7 +9,7 @@
 //
 // A stack belongs to a fiber. A fiber runs threads of the block one after the other, and a thread
 // keeps its stack from the moment it first parks until it exits; so a block never needs more stacks
-// than threads, and a block whose threads never park needs one.
+// than threads, and a block with threads that never park needs one.
 #ifndef GRIDSTRIDE_HOST_BLOCK_REGION_H
 #define GRIDSTRIDE_HOST_BLOCK_REGION_H
 
@@ -38,7 +38,7 @@ static_assert(stacks_offset + max_block_threads * stack_bytes <= region_bytes, "
 inline constexpr size_t signal_stack_offset = 1024 * 1024;
 inline constexpr size_t signal_stack_bytes = 64 * 1024;
 
-// Beyond the shared memory of any GPU (227 KiB per block), so that limits are the runtime's to set.
+// Beyond the shared memory of any GPU (227 KiB per block): the runtime sets the limits.
 inline constexpr size_t max_dynamic_shared_bytes = 1024 * 1024;
 inline constexpr size_t shared_window_end = 4 * max_dynamic_shared_bytes;
 
@@ -125,10 +125,10 @@ static_assert(sizeof(BlockState) <= signal_stack_offset, "the state must fit");
 inline uint32_t warp_of(uint32_t thread) { return thread / warp_lanes; }
 inline uint32_t lane_of(uint32_t thread) { return thread % warp_lanes; }
 
-// The state of the block whose thread is calling.
+// The state of the calling thread's block.
 inline BlockState& calling_block() { return *static_cast<BlockState*>(block_registers()); }
 
-// The region of memory a worker runs blocks in (its layout is in block_state.h).
+// The region of memory a worker runs blocks in.
 
 // Reserves a region and constructs its state. Nothing but the state takes memory until used. Of the
 // stacks, the first guarded_stacks get an inaccessible page below them. Throws std::system_error.
@@ -143,14 +143,14 @@ void place_dynamic_shared(BlockState& block, size_t bytes);
 // with a fault when there is no memory for one.
 void* new_fiber(BlockState& block);
 
-// Gives up the stack that the caller executes on, up to its last switch: nobody else can take it
-// before that.
+// Gives up the stack that the caller executes on, up to its last switch: no other thread can take
+// it before that.
 void free_calling_stack(BlockState& block);
 
-// Forgets what is on the stacks.
+// Marks all stacks as unused.
 void free_all_stacks(BlockState& block);
 
-// Whether an address lies in the inaccessible part of a stack, so that the stack has overflowed.
+// Whether an address lies in the inaccessible part of a stack, which means a stack overflow.
 bool is_stack_guard(const BlockState& block, uintptr_t address);
 
 // Whether an address lies in the inaccessible memory around the block's dynamic shared memory.

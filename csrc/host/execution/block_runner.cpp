@@ -113,14 +113,14 @@ void BlockThreads::make_idle(uint32_t count) {
   while (idle_.size() < count) add_thread();
 }
 
-// An eighth of what is left goes to each, so that there is always some for the next.
+// Each gets an eighth of the remaining room, which leaves some for the next.
 void BlockThreads::add_thread() {
   if (thread_count_ == most_threads) {
     throw std::system_error(EAGAIN, std::generic_category(), "Cannot make one more thread");
   }
   const uint32_t guarded = std::min(max_block_threads, guarded_stacks_left_ / 8);
   auto thread = std::make_unique<Thread>(guarded);
-  // Room for all there are: a thread that becomes idle has nobody to tell that there is no memory.
+  // Room for all there are: a thread that becomes idle cannot report that memory is exhausted.
   if (idle_.capacity() <= thread_count_) idle_.reserve(2 * size_t{thread_count_} + 1);
   std::thread([this, made = thread.get()] { serve(made); }).detach();
   put_idle(thread.release());
@@ -145,7 +145,7 @@ void BlockThreads::serve(Thread* thread) {
     lock.unlock();
     crew->run(thread->runner, number);
     lock.lock();
-    // Idle before the crew is told: what it starts next finds its threads again.
+    // Idle before the crew is notified: its next launch finds the threads again.
     is_kept = idle_stacks_ + thread->stacks() <= most_idle_stacks;
     if (is_kept) put_idle(thread);
     lock.unlock();

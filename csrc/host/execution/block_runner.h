@@ -51,7 +51,7 @@ class BlockRunner {
   BlockState& block_;
 };
 
-// OS threads with a region for a block each, for launches whose blocks must all run at once.
+// OS threads with a region for a block each, for launches with blocks that must all run at once.
 
 // What some threads do together.
 class Crew {
@@ -75,8 +75,8 @@ class BlockThreads {
  public:
   static BlockThreads& instance();
 
-  // Makes so many threads idle ones, unless others take them first: whoever launches learns here
-  // that the system has too few, and not by a fault. Throws std::system_error.
+  // Makes so many threads idle ones, unless others take them first: a launch learns here that the
+  // system has too few, and not by a fault. Throws std::system_error.
   void prepare(uint32_t count);
 
   // Throws std::system_error when there are not that many threads to be had; then nothing runs.

@@ -129,15 +129,15 @@ gs_host_collective_arrive(uint32_t mask, uint64_t value, uint32_t source,
   return {gridstride::host::choose_next(block), slot};
 }
 
-// ---- lanes that ask which lanes run together ----------------------------------------------------
+// ---- convergence: the lanes that run together ---------------------------------------------------
 
 using gridstride::host::BlockState;
 using gridstride::host::LaneSlot;
 using gridstride::host::Warp;
 
-// A lane that has asked is between collectives, so that its slot is free to say where it asks: the
-// line, and until there is a result in its stead the call. The first lane to run again answers for
-// all that asked where it did.
+// A lane in a query is between collectives, and its slot is free to hold the place of the query:
+// the line, and until there is a result in its stead the call. The first lane to run again answers
+// for all that queried in the same place.
 GS_HOST_API uint32_t gs_host_converge(uint64_t place) {
   BlockState& block = gridstride::host::calling_block();
   if (block.plain) gridstride::host::leave_plain(block);

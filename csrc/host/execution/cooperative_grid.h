@@ -11,7 +11,7 @@ namespace gridstride::host {
 
 struct BlockState;
 
-// Each block is an OS thread here: all its threads wait, so that nothing is kept from running.
+// Each block is an OS thread here: all its threads wait, and block nothing else.
 class CooperativeGrid {
  public:
   explicit CooperativeGrid(uint64_t blocks);
@@ -53,8 +53,8 @@ class CooperativeGrid {
   std::atomic<uint64_t> passed_{0};
 };
 
-// Waits with the whole block, whose living threads have all arrived at a barrier. Does not return
-// when the wait cannot end: the block ends then, with a fault if it is its own.
+// Waits with the whole block, when its living threads have all arrived at a barrier. Does not
+// return when the wait cannot end: the block ends then, with a fault if it is its own.
 void pass_grid_barrier(BlockState& block);
 
 }  // namespace gridstride::host

@@ -99,10 +99,10 @@ inline void continue_in(void* context, void* parked) {
 
 // Signals that the processor raises while a kernel runs.
 //
-// The handler runs on a stack of its own, as the kernel's may be what overflowed. It stores what it
-// is told and rewrites the interrupted context so that returning from the signal continues in the
-// block runner: nothing is unwound, nothing is allocated, and the signal mask is restored by the
-// return itself.
+// The handler runs on a stack of its own, because the kernel's own may have overflowed. It stores
+// the facts and rewrites the interrupted context: returning from the signal continues in the block
+// runner: nothing is unwound, nothing is allocated, and the signal mask is restored by the return
+// itself.
 
 namespace {
 
@@ -142,7 +142,8 @@ AdoptedThread* find_calling_thread() {
 }
 
 // What would have happened without this library. For a signal the processor raised, that is the
-// same instruction once more under the default action; but a breakpoint is over when it is told.
+// same instruction once more under the default action; but a breakpoint is over when its signal
+// arrives.
 void take_default_action(int signal, const siginfo_t* info) {
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;
@@ -206,7 +207,7 @@ void install_handler(int signal, struct sigaction& previous) {
   // Not deferred: the handler may be left for good where continue_in cannot rewrite the context.
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigemptyset(&action.sa_mask);
-  // The old one first, so that a signal that comes in between finds it.
+  // The old one first: a signal that comes in between finds it.
   if (sigaction(signal, nullptr, &previous) != 0 || sigaction(signal, &action, nullptr) != 0) {
     throw std::system_error(errno, std::generic_category(), "Cannot install a signal handler");
   }

@@ -12,9 +12,9 @@ namespace gridstride::host {
 // was there before. Throws std::system_error.
 void install_fault_handlers();
 
-// Makes the calling OS thread one whose kernels' signals become faults of `block`: they are handled
-// on the block's signal stack, and unblocked. Once per OS thread, which either lives for good or
-// calls release_calling_thread before its block goes.
+// Turns the signals of kernels on the calling OS thread into faults of `block`: they are handled on
+// the block's signal stack, and unblocked. Once per OS thread, which either lives for good or calls
+// release_calling_thread before its block goes.
 void adopt_calling_thread(BlockState& block);
 void release_calling_thread();
 

@@ -1,4 +1,4 @@
-// Faults: what ends a launch before its time, and how it is told.
+// Faults: the reasons for which a launch ends early, and their descriptions.
 //
 // A fault is found in one of two ways. The runtime notices misuse itself (raise_fault), or the
 // processor does, and a signal handler stores the bare facts and leaves the kernel
@@ -35,8 +35,8 @@ struct MachineFault {
   int code;
   uintptr_t address;
   MemoryAccess access;
-  // x86-64 tells no address for an access that is misaligned or to an address outside of the 48-bit
-  // range. This says that a register held such an address, so that it was the latter.
+  // x86-64 reports no address for an access that is misaligned or to an address outside of the
+  // 48-bit range. This means that a register held such an address: it was the latter.
   bool register_not_canonical;
 };
 

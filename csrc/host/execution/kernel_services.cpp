@@ -20,7 +20,7 @@
 namespace gridstride::host {
 namespace {
 
-// How many arguments the format asks for: one for each conversion and each `*` in one.
+// The number of arguments of the format: one for each conversion and each `*` in one.
 int count_arguments(const char* format) {
   int count = 0;
   for (const char* at = std::strchr(format, '%'); at != nullptr; at = std::strchr(at, '%')) {

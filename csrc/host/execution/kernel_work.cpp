@@ -86,8 +86,8 @@ ArgumentCopy::ArgumentCopy(const KernelDescriptor& kernel,
 
 // ---- how long a block of a launch takes, learnt from the launches before it ---------------------
 
-// What is remembered of launches of one kernel with one grid and block. Only a hint: arguments may
-// change what a block does, and what is remembered may have been overwritten by other launches.
+// The record of launches of one kernel with one grid and block. Only a hint: arguments may change
+// the work of a block, and other launches may have overwritten the record.
 class BlockTimes {
  public:
   static BlockTimes& instance();
@@ -166,9 +166,9 @@ constexpr auto shortest_piece = std::chrono::microseconds(50);
 constexpr auto longest_piece = std::chrono::microseconds(200);
 constexpr uint64_t largest_chunk = uint64_t{1} << 20;
 
-// To wake a worker takes up to 30 microseconds of the one that does it, in a virtual machine whose
-// other processor has nothing to do, and as long again until it comes. What takes less than this
-// alone ends sooner alone.
+// Waking a worker costs the waking thread up to 30 microseconds in a virtual machine when its other
+// processor has nothing to do, and as long again until it comes. What takes less than this alone
+// ends sooner alone.
 constexpr uint64_t worth_waking_nanoseconds = 100000;
 
 class KernelWork final : public Work {
@@ -185,7 +185,7 @@ class KernelWork final : public Work {
   bool run_piece(Worker& worker) override {
     if (cancelled_.load(std::memory_order_relaxed)) return false;
     const uint64_t chunk = next_chunk();
-    // Checked first, so that asking again and again does not overflow the counter.
+    // Checked first: repeated calls do not overflow the counter.
     if (next_block_.load(std::memory_order_relaxed) >= block_count_) return false;
     const uint64_t first = next_block_.fetch_add(chunk, std::memory_order_relaxed);
     if (first >= block_count_) return false;
@@ -200,7 +200,7 @@ class KernelWork final : public Work {
   }
 
   // The fault, written by another worker perhaps, is visible: the pool's lock lies in between. The
-  // code goes before whoever waits is told, who may be about to unload it.
+  // code goes before waiting threads are notified, because they may be about to unload it.
   void completed() override {
     owner_ = nullptr;
     if (divisible() && !faulted_) BlockTimes::instance().note(launch_, first_nanoseconds());
@@ -209,7 +209,7 @@ class KernelWork final : public Work {
 
   bool divisible() const override { return block_count_ > 1; }
 
-  // Asked before the first piece, and only now, when it is this launch's turn, is known how long
+  // Called before the first piece: only now, when it is this launch's turn, is it known how long
   // those took that were enqueued before it.
   bool wants_help() override {
     if (next_block_.load(std::memory_order_relaxed) == 0) {
@@ -291,7 +291,7 @@ class KernelWork final : public Work {
     }
   }
 
-  // The first fault is the launch's; it ends what has not begun and what waits.
+  // The first fault is the launch's; it ends blocks that have not begun and blocks that wait.
   void record(LaunchFault fault) {
     if (cancelled_.exchange(true, std::memory_order_relaxed)) return;
     fault_ = std::move(fault);
@@ -357,7 +357,7 @@ class CooperativeWork final : public Work,
     return false;
   }
 
-  // The blocks are still running, and the last of them tells who waits.
+  // The blocks are still running, and the last of them notifies waiting threads.
   void completed() override {}
 
   void run(BlockRunner& runner, uint32_t number) override {

@@ -36,8 +36,8 @@ uint32_t lanes_from(uint32_t warp_number, uint32_t first, uint32_t count) {
   return static_cast<uint32_t>(below_high & ~below_low);
 }
 
-// Everyone who can run has yielded: start them all over, in a round of their own. Threads that wait
-// for something outside of the block must not keep the processor from whoever provides it, nor
+// All threads that can run have yielded: start them all over, in a round of their own. Threads that
+// wait for something outside of the block must not keep the processor from its provider, nor
 // outlive the launch.
 void* begin_yielded_round(BlockState& block) {
   if (block.cancelled->load(std::memory_order_relaxed)) {

@@ -17,8 +17,8 @@ namespace gridstride::host {
 void leave_plain(BlockState& block);
 
 // The context to run when the current warp has no ready lane; ends the block with a fault when
-// there is none at all. `caller_parks` is false when the caller's thread has ended, so that a new
-// thread may have its stack: null is returned then, with the new thread made current.
+// there is none at all. `caller_parks` is false when the caller's thread has ended: a new thread
+// may have its stack: null is returned then, with the new thread made current.
 void* choose_elsewhere(BlockState& block, bool caller_parks);
 
 // Lets the waiting threads of a barrier go on, after the last one awaited has arrived or exited.

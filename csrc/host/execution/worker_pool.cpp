@@ -15,11 +15,11 @@ namespace {
 
 // A sleeping thread takes tens of microseconds to wake; one that spins takes work at once. No
 // longer than this, as on a machine without a processor to spare it keeps someone, perhaps the one
-// who is about to submit, from running. Yielding instead would be worse there: it gives away a
-// whole time slice of milliseconds, where a thread that sleeps is scheduled as soon as it is woken.
+// about to submit work, from running. Yielding instead would be worse there: it gives away a whole
+// time slice of milliseconds, where a thread that sleeps is scheduled as soon as it is woken.
 constexpr auto spin_time = std::chrono::microseconds(20);
 
-// How often somebody looks after work that nobody was woken for, and for how long after the last.
+// The interval at which a worker looks for work without a wake-up, and for how long after the last.
 constexpr auto watch_period = std::chrono::milliseconds(10);
 constexpr unsigned idle_watch_periods = 50;
 
@@ -29,7 +29,7 @@ uint32_t guarded_stacks_per_worker(unsigned workers) {
   return std::min(max_block_threads, mappings / (2 * workers));
 }
 
-// A completion that submits is about to look at the queue itself: nobody has to be woken for it.
+// A completion that submits is about to look at the queue itself: no wake-up is needed.
 thread_local bool in_completion = false;
 
 }  // namespace
@@ -101,8 +101,8 @@ void WorkerPool::serve(Worker& worker) {
   }
 }
 
-// Work that others may help with stays in the queue, behind all other; whoever takes work while
-// some is left wakes the next worker, so that as many wake as there is work for.
+// Work that others may help with stays in the queue, behind all other. A worker that takes work
+// while some is left wakes the next worker: as many wake as there is work for.
 std::shared_ptr<Work> WorkerPool::take(std::unique_lock<std::mutex>& lock) {
   while (queue_.empty()) wait_for_work(lock);
   std::shared_ptr<Work> work = std::move(queue_.front());
@@ -136,9 +136,9 @@ void WorkerPool::wait_for_work(std::unique_lock<std::mutex>& lock) {
   --sleeping_;
 }
 
-// Of work that seemed too short to wake anybody for, the worker that has it may not come back: a
-// block may take longer than the last time, or wait for another that nobody has begun. So as long
-// as work is taken at all one of the sleepers looks whether some is left.
+// A worker may not return from work that seemed too short for a wake-up: a block may take longer
+// than the last time, or wait for another that has not begun. So as long as work is taken at all
+// one of the sleepers looks whether some is left.
 void WorkerPool::watch(std::unique_lock<std::mutex>& lock) {
   watching_ = true;
   uint64_t seen = taken_;
@@ -173,7 +173,7 @@ void WorkerPool::leave(const std::shared_ptr<Work>& work, bool ran) {
       work->queued_ = true;
       queue_.push_back(work);
     }
-    // Nobody enters exhausted work, so that this is true once.
+    // No worker enters exhausted work: this is true once.
     if (!work->exhausted_ || work->workers_inside_ != 0) return;
   }
   in_completion = true;

@@ -15,7 +15,7 @@
 
 namespace gridstride::host {
 
-// One OS thread of the pool, and what it runs blocks with.
+// One OS thread of the pool, with its block runner.
 class Worker {
  public:
   explicit Worker(uint32_t guarded_stacks) : runner_(guarded_stacks) {}
@@ -65,9 +65,9 @@ class WorkerPool {
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 
-// What a thread does between two looks at what it polls.
+// Polling.
 
-// Tells the other hardware thread of the core that this one polls.
+// Signals to the other hardware thread of the core that this one polls.
 inline void pause_processor() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

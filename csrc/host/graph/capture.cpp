@@ -87,7 +87,7 @@ void add_once(std::vector<std::size_t>& list, const std::vector<std::size_t>& mo
 }
 
 // Whether every node comes before the end of the stream that the capture began on. Dependencies
-// lead to smaller indices, so that one pass from the last node to the first finds them all.
+// lead to smaller indices: one pass from the last node to the first finds them all.
 bool all_joined(const GraphNodes& nodes, const std::vector<std::size_t>& tail) {
   std::vector<bool> reached(nodes.size());
   for (const std::size_t node : tail) reached[node] = true;
@@ -246,7 +246,7 @@ cudaError_t StreamCaptures::wait(const std::shared_ptr<Stream>& stream, Event& e
   if (waiting != nullptr && waiting->capture->spoilt) return cudaErrorStreamCaptureInvalidated;
   if (point == nullptr && waiting == nullptr) return cudaErrorCapturedEvent;
   if (point == nullptr) {
-    // What is behind the event runs now, and what waits for it runs with every launch.
+    // The work before the event runs now, and the work that waits for it runs with every launch.
     waiting->capture->spoilt = true;
     return cudaErrorStreamCaptureIsolation;
   }
@@ -287,7 +287,7 @@ CaptureInformation StreamCaptures::information(const Stream& stream) {
   return told;
 }
 
-// ---- what is refused ---------------------------------------------------------------------------
+// ---- refused calls ------------------------------------------------------------------------------
 
 cudaError_t StreamCaptures::legacy_status(const Device& device, bool spoils) {
   const Lock lock(mutex_);

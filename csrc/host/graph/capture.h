@@ -21,8 +21,8 @@
 namespace gridstride::host {
 
 // For calls that CUDA names potentially unsafe, which act at once and are no work of a stream:
-// allocating, freeing, mapping, registering, waiting. First in such a call; anything but
-// cudaSuccess is what it returns, without having done anything.
+// allocating, freeing, mapping, registering, waiting. First in such a call; anything but It returns
+// cudaSuccess and does nothing.
 cudaError_t capture_forbids();
 
 // The stream of a handle, for calls that give it work or wait for it. A legacy stream would depend
@@ -38,7 +38,7 @@ cudaError_t capture_node(Stream& stream, NodeContent content);
 // Spoils the capture of a captured stream, for work that no graph can hold.
 cudaError_t refuse_node(Stream& stream);
 
-// For calls that ask whether something is done, or wait for that: no captured work ever is.
+// For calls that query work or wait for it: captured work is never done.
 cudaError_t capture_forbids_waiting(Stream& stream);
 cudaError_t capture_forbids_waiting(Event& event);
 cudaError_t capture_forbids_waiting(Device& device);
@@ -53,7 +53,7 @@ void forget_captured_record(Event& event);
 // Stream or event are captured, or both: the stream joins the event's capture.
 cudaError_t capture_wait(const std::shared_ptr<Stream>& stream, Event& event);
 
-// A destroyed stream leaves its capture; what it added stays. A capture that began on it is over.
+// A destroyed stream leaves its capture; its nodes stay. A capture that began on it is over.
 void leave_capture(Stream& stream);
 
 // The captures that are running: which streams belong to which, and what each has seen.
@@ -79,7 +79,7 @@ struct CapturedPoint : Counted<CapturedPoint> {
   std::vector<std::size_t> nodes;
 };
 
-// What cudaStreamGetCaptureInfo tells.
+// The answer of cudaStreamGetCaptureInfo.
 struct CaptureInformation {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   std::uint64_t id = 0;

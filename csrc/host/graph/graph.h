@@ -44,7 +44,7 @@ struct GraphNode {
 
 using GraphNodes = std::vector<std::shared_ptr<const GraphNode>>;
 
-// A node stays where it is, so that its address can be its handle. Thread-safe.
+// A node does not move: its address is its handle. Thread-safe.
 class Graph : private Counted<Graph> {
  public:
   using Counted<Graph>::live;
@@ -58,7 +58,7 @@ class Graph : private Counted<Graph> {
   GraphNodes nodes() const;
   cudaGraphNode_t handle_of(std::size_t node) const;
 
-  // A graph that is still being captured belongs to the capture: nobody else may destroy it.
+  // A graph that is still being captured belongs to the capture: no other code may destroy it.
   std::atomic<bool> is_being_captured{false};
 
  private:
@@ -70,7 +70,7 @@ LiveHandles<Graph>& live_graphs();
 
 cudaGraphNode_t handle_of(const GraphNode& node);
 
-// What a node of a graph runs as when what it was captured with has gone: memory, or a kernel.
+// The operation of a graph node that captured memory or a kernel which no longer exists: a fault.
 
 // A copy or fill that ends with the fault that a kernel gets for such an address, or a launch that
 // ends with another.
@@ -111,7 +111,7 @@ class ExecutableGraph : private Counted<ExecutableGraph> {
   std::shared_ptr<const Graph> as_child() const;
 
  private:
-  // A node, and what it has to wait for besides the one before it on its lane.
+  // A node, and its dependencies besides the one before it on its lane.
   struct Step {
     std::shared_ptr<const GraphNode> node;
     std::size_t lane;

@@ -151,7 +151,7 @@ CUresult cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t* paramO
 // ---- virtual memory management -----------------------------------------------------------------
 //
 // Memory is a device's and pinned, and cannot be exported: anything else is
-// CUDA_ERROR_NOT_SUPPORTED, as everything is of a device whose attribute 102 is not 1. While a
+// CUDA_ERROR_NOT_SUPPORTED, as everything is on a device where attribute 102 is not 1. While a
 // stream is captured, what changes something is refused as cudaMalloc is.
 
 // size is a multiple of the host's page, and so is addr, a hint that is taken where it is free.

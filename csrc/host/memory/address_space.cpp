@@ -15,7 +15,7 @@ void* map_pages(std::uintptr_t address, std::size_t bytes, int protection, int m
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | more_flags, -1, 0);
 }
 
-// Systems with more than 47 address bits choose high addresses unless asked for low ones.
+// Systems with more than 47 address bits choose high addresses unless the caller requests low ones.
 std::uintptr_t reserve_below_limit(std::size_t bytes) {
   constexpr std::uintptr_t hint_stride = std::uintptr_t{1} << 42;
   if (bytes > address_limit) return 0;

@@ -27,7 +27,7 @@ std::uintptr_t reserve_addresses(std::size_t wanted, std::size_t least, std::siz
 // False when the system refuses.
 bool map_private_memory(std::uintptr_t address, std::size_t bytes);
 
-// Takes away what is behind the addresses. False when the system's map of the process is full and
+// Unmaps the memory behind the addresses. False when the system's map of the process is full and
 // its entries cannot be split; then everything is as it was.
 bool make_inaccessible(std::uintptr_t address, std::size_t bytes);
 

@@ -14,7 +14,7 @@ constexpr std::size_t kibibyte = 1024;
 constexpr std::size_t mebibyte = 1024 * kibibyte;
 constexpr std::size_t gibibyte = 1024 * mebibyte;
 
-// The gap is wider than a page, so that a loop that overruns by a stride hits it as well.
+// The gap is wider than a page: a loop that overruns by a stride hits it as well.
 constexpr std::size_t gap_bytes = 64 * kibibyte;
 
 // Every mapping and every gap is an entry of the kernel's map, of which a process has 65530 by
@@ -48,7 +48,7 @@ MappedExtent AddressReservation::map(std::size_t bytes) {
   if (!reserve()) return {};
   const std::size_t gap =
       live_extents.load(std::memory_order_relaxed) < most_guarded_extents ? gap_bytes : 0;
-  // Aligned is the end: memory is laid out towards it, so that overrunning it meets the gap.
+  // The end is aligned: memory is laid out towards it, and overrunning it meets the gap.
   const std::uintptr_t start =
       free_.take(rounded + gap, huge ? huge_page_bytes : page_bytes(), rounded);
   if (start == 0) return {};
@@ -86,7 +86,7 @@ constexpr std::size_t slab_bytes = std::size_t{2} << 20;
 
 Slab::Slab(std::shared_ptr<MappedRange> range, std::size_t slot_bytes)
     : range_(std::move(range)), slot_bytes_(slot_bytes) {
-  // Slots are laid out from the end, so that overrunning the last one meets the gap.
+  // Slots are laid out from the end: overrunning the last one meets the gap.
   for (std::uintptr_t address = range_->end() - slot_bytes; address >= range_->start();
        address -= slot_bytes) {
     free_.push_back(address);

@@ -39,7 +39,7 @@ class AddressReservation {
   void unmap(const MappedExtent& extent);
 
   bool contains(std::uintptr_t address) const {
-    // In this order: who sees the size finds the base it goes with.
+    // In this order: a thread that sees the size finds its base.
     const std::uintptr_t size = size_.load(std::memory_order_acquire);
     return address - base_.load(std::memory_order_relaxed) < size;
   }
@@ -55,7 +55,7 @@ class AddressReservation {
   AddressCircle free_;
 };
 
-// Accessible memory of a device, held by whoever may still touch it.
+// Accessible memory of a device, shared by all operations that may still touch it.
 
 // An allocation and every queued copy from or to it share one of these: memory that was freed
 // while a copy of another device's stream is under way becomes inaccessible after that copy.
@@ -148,8 +148,8 @@ class DeviceMemory {
   explicit DeviceMemory(std::uint64_t capacity)
       : capacity_(capacity), reservation_(capacity), slabs_(reservation_) {}
 
-  // Null when the capacity or the machine does not allow it. Pages are not committed: a fake
-  // device may hold more than the machine as long as nobody writes to all of it.
+  // Null when the capacity or the machine does not allow it. Pages are not committed: a fake device
+  // may hold more than the machine as long as not all of it is written.
   void* allocate(std::size_t bytes);
 
   // False when nothing begins at this address.

@@ -1,4 +1,4 @@
-// The table of registered ranges, and asking the system about pages.
+// The table of registered ranges, and queries of the system's pages.
 #include "host/memory/host_memory.h"
 
 #include <sys/mman.h>

@@ -27,12 +27,12 @@ struct End {
   Device* device = nullptr;            // null for host memory
   bool is_registered = false;          // registered host memory, which both sides may name
   std::shared_ptr<const void> held;    // keeps an allocation mapped, or a module loaded
-  int virtual_for = no_device;         // who accesses virtual memory
+  int virtual_for = no_device;         // the device that accesses virtual memory
 
   bool is_pageable() const { return device == nullptr && !is_registered; }
 };
 
-// Who is about to access an end, and how.
+// The device that is about to access an end, and the kind of access.
 struct Accessor {
   int device;
   AllowedAccess needed;
@@ -215,7 +215,7 @@ std::shared_ptr<Work> lost_memory(const std::shared_ptr<Stream>& stream, const s
                   " bytes) of a launched graph touches memory that is not there any more");
 }
 
-// A launch looks its memory up anew: what was freed meanwhile is a fault then.
+// A launch looks its memory up anew: freed memory is a fault then.
 cudaError_t capture_copy(Stream& stream, const CopyRequest& request) {
   const auto remake = [request](const std::shared_ptr<Stream>& launched) {
     Operation operation;

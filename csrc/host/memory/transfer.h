@@ -20,7 +20,7 @@ struct CopyRequest {
   std::size_t height = 1;
   cudaMemcpyKind kind = cudaMemcpyDefault;
   cudaStream_t stream = nullptr;
-  // The devices whose memory the two must be; any_device where the kind decides.
+  // The devices that must own the two ranges; any_device where the kind decides.
   int destination_device = any_device;
   int source_device = any_device;
   // Return when done. Copies of pageable host memory do so in any case.

@@ -124,7 +124,7 @@ void VirtualMapping::grant(const std::vector<DeviceGrant>& changes) {
   is_shown = is_shown || shown_access != AllowedAccess::none;
 }
 
-// ---- for whoever makes changes -----------------------------------------------------------------
+// ---- changes ------------------------------------------------------------------------------------
 
 VirtualMappings::Range VirtualMappings::whole(std::uintptr_t address, std::size_t bytes) {
   const std::uintptr_t limit = address + bytes;

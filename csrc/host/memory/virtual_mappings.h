@@ -20,7 +20,7 @@ enum class AllowedAccess : unsigned char { none, read, read_write };
 
 // Memory of a device that addresses are given to and taken from: what cuMemCreate makes.
 
-// Lives, and is charged to its device, while somebody has its handle or it is mapped.
+// Lives, and is charged to its device, while it has a handle or a mapping.
 struct PhysicalMemory : Counted<PhysicalMemory> {
   PhysicalMemory(Device& owner, std::size_t size, std::uint64_t name)
       : device(owner), bytes(size), handle(name) {}
@@ -56,10 +56,10 @@ class PageFile {
   // when the system refuses.
   bool show(std::uintptr_t address, std::size_t bytes, std::uint64_t offset, AllowedAccess access);
 
-  // Changes the access to what is shown. False when the system refuses; then nothing has changed.
+  // Changes the access to a shown range. False when the system refuses; then nothing has changed.
   bool protect(std::uintptr_t address, std::size_t bytes, AllowedAccess access);
 
-  // Makes addresses inaccessible, whatever is shown there. False as for protect.
+  // Makes addresses inaccessible, mapped or not. False as for protect.
   bool hide(std::uintptr_t address, std::size_t bytes);
 
   // Gives the memory of a part back that is shown nowhere; it reads as zeros when shown again.
@@ -75,7 +75,7 @@ class PageFile {
 constexpr std::uint64_t page_file_spare_offset = std::uint64_t{1} << 47;
 constexpr std::uint64_t page_file_bytes = 2 * page_file_spare_offset;
 
-// What is mapped where, who may access it, and who is doing so.
+// The mappings, their access rights, and the touches in progress.
 
 struct DeviceGrant {
   int device;
@@ -118,7 +118,7 @@ class VirtualMappings {
  public:
   using Table = std::map<std::uintptr_t, VirtualMapping>;  // by first address
 
-  // For whoever makes changes.
+  // For code that makes changes.
 
   struct Range {
     Table::iterator first;
@@ -143,7 +143,7 @@ class VirtualMappings {
   void put_back(Table& removed);
 
   // Replaces the mappings of a range by ones that differ in their access only. When it returns,
-  // touches that were admitted by what was replaced are over.
+  // touches that the replaced rights admitted are over.
   void replace(const Range& range, std::vector<VirtualMapping> mappings);
 
   // For everybody.
@@ -172,7 +172,7 @@ class VirtualMappings {
   class AdmittedTouch* touches_ = nullptr;
 };
 
-// Holds off the unmapping of what it was admitted to touch, as long as it lives: some milliseconds,
+// Holds off the unmapping of the memory that it may touch, as long as it lives: some milliseconds,
 // since nothing but copying a piece is done meanwhile.
 class AdmittedTouch {
  public:

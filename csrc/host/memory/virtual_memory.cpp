@@ -30,7 +30,7 @@ bool VirtualAddresses::add_arena(std::size_t bytes) {
   return true;
 }
 
-// What follows a range is left free, so that overrunning it faults; a hint may name it nonetheless.
+// The addresses after a range stay free: overrunning it faults. A hint may name them nonetheless.
 std::uintptr_t VirtualAddresses::take(std::size_t bytes, std::size_t alignment) {
   const std::uintptr_t start = free_.take(bytes + virtual_granularity, alignment);
   if (start != 0) free_.give_back(start + bytes, virtual_granularity);
@@ -82,8 +82,8 @@ bool VirtualAddresses::contains(std::uintptr_t start, std::size_t bytes) const {
   });
 }
 
-// The order of every change: what must not fail afterwards comes last, and nobody is admitted to
-// memory that is about to go.
+// The order of every change: steps that cannot fail come last, and no touch is admitted to memory
+// that is about to go.
 
 namespace {
 
@@ -279,7 +279,7 @@ cudaError_t VirtualMemory::unmap(std::uintptr_t address, std::size_t bytes) {
   return fault;
 }
 
-// The runs within what was removed are gone, but for ends of runs that go on beside it.
+// The runs within the removed range are gone, but for ends of runs that continue beside it.
 void VirtualMemory::forget_runs(const VirtualMappings::Table& removed) {
   const auto& [start, first] = *removed.begin();
   const auto& [last_start, last] = *removed.rbegin();
@@ -349,7 +349,8 @@ bool VirtualMemory::lower_access(const std::vector<PageChange>& changes) {
   });
 }
 
-// More access is there before anybody is admitted by it, less when nobody uses what it takes away.
+// More access is granted before a touch is admitted by it, and less after the last touch that uses
+// it.
 cudaError_t VirtualMemory::set_access(std::uintptr_t address, std::size_t bytes,
                                       const std::vector<DeviceGrant>& grants) {
   const Lock lock(changes_);

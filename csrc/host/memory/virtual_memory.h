@@ -21,7 +21,7 @@ namespace gridstride::host {
 constexpr std::size_t virtual_granularity = std::size_t{2} << 20;
 
 // Ranges are cut from arenas, which are inaccessible address space that this process keeps to
-// itself: what is given back faults, and is never anybody else's. Only contains may be called by
+// itself: a freed range faults, and belongs to no other owner. Only contains may be called by
 // several threads at a time.
 class VirtualAddresses {
  public:
@@ -51,8 +51,8 @@ class VirtualAddresses {
   bool add_arena(std::size_t bytes);
 
   AddressCircle free_;
-  std::map<std::uintptr_t, std::size_t> reserved_;  // start → bytes as asked for
-  // Only appended to: who sees the count finds the arenas.
+  std::map<std::uintptr_t, std::size_t> reserved_;  // start → requested bytes
+  // Only appended to: a thread that sees the count finds the arenas.
   std::array<Arena, 256> arenas_;
   std::atomic<std::size_t> arena_count_{0};
 };
@@ -64,10 +64,9 @@ class VirtualAddresses {
 // addresses faults, and so does a copy that has not begun.
 
 // The functions are those of the driver API, cuMemMap and so on, and give their statuses, as
-// cudaError_t. Sizes of 0, what is no multiple of the granularity, and ranges, handles and
-// addresses that are not what they must be are cudaErrorInvalidValue. A function that fails has
-// changed nothing, but memory of a device with a fault is unmapped and released, and the fault
-// told. Thread-safe.
+// cudaError_t. Sizes of 0, sizes that are no multiple of the granularity, and invalid ranges,
+// handles and addresses are cudaErrorInvalidValue. A function that fails has changed nothing, but
+// memory of a device with a fault is unmapped and released, and the call returns the fault. Thread-safe.
 class VirtualMemory {
  public:
   static VirtualMemory& instance();
@@ -83,8 +82,8 @@ class VirtualMemory {
   cudaError_t retain(std::uintptr_t address, std::uint64_t& handle);
   cudaError_t release(std::uint64_t handle);
 
-  // The first bytes of the memory, nobody may access them yet. cudaErrorNotSupported where memory
-  // was mapped before and the system has no memory files.
+  // The first bytes of the memory, with no access yet. cudaErrorNotSupported where memory was
+  // mapped before and the system has no memory files.
   cudaError_t map(std::uintptr_t address, std::size_t bytes, std::uint64_t handle);
   // The range is whole mappings. Waits for pieces of copies that are under way.
   cudaError_t unmap(std::uintptr_t address, std::size_t bytes);
@@ -104,7 +103,7 @@ class VirtualMemory {
  private:
   VirtualMemory();
 
-  // Pages whose access changes alike.
+  // Pages with the same change of access.
   struct PageChange {
     std::uintptr_t address;
     std::size_t bytes;

@@ -143,7 +143,7 @@ void ImageFile::close_file() {
   if (is_named_) unlink(path_.c_str());
 }
 
-// "…/fd/.//7: undefined symbol: foo": the path says nothing to anybody.
+// "…/fd/.//7: undefined symbol: foo": the path means nothing to a reader.
 std::string loader_text(const std::string& path) {
   const char* const text = dlerror();
   std::string reason = text == nullptr ? "no reason was given" : text;
@@ -183,7 +183,7 @@ std::string library_of(void (*function)()) {
   return information.dli_fname;
 }
 
-// Kernels and runtime must agree on what they share, and be linked with each other.
+// Kernels and runtime must agree on their shared layout, and be linked with each other.
 void check_table(const ModuleTable& table) {
   if (table.contract != kernel_contract) {
     throw ImageError(
@@ -375,7 +375,7 @@ std::shared_ptr<LoadedModule> ModuleVariables::hold(const void* address, std::si
   return offset < range.bytes && bytes <= range.bytes - offset ? range.module : nullptr;
 }
 
-// A __shared__ array is a thread-local variable whose name begins with the function that declares
+// The name of a __shared__ array, a thread-local variable, begins with the function that declares
 // it; the name of a kernel's run_threads names the kernel as the argument of a template:
 //
 //   tile<float, 32>(float*)::values
@@ -446,7 +446,7 @@ std::vector<Array> find_arrays(const std::vector<ElfSymbol>& symbols) {
   std::vector<Array> arrays;
   for (const ElfSymbol& symbol : symbols) {
     if (symbol.kind != ElfSymbol::Kind::thread_local_variable) continue;
-    // clang++ divides an array whose elements it can tell apart: "values.0", "values.1".
+    // clang++ divides an array with constant indices: "values.0", "values.1".
     const std::string_view undivided = symbol.name.substr(0, symbol.name.find('.'));
     std::string name = demangled(std::string(undivided));
     if (begins_with(name, "gridstride::host::")) continue;  // the module's anchor

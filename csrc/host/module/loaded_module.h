@@ -48,8 +48,8 @@ struct ModuleVariable {
   std::size_t bytes;
 };
 
-// Whoever runs its kernels or copies from and to its variables shares it: the library goes with
-// the last of them.
+// Launches of its kernels and copies of its variables share it: the library goes with the last of
+// them.
 class LoadedModule : private Counted<LoadedModule> {
  public:
   using Counted<LoadedModule>::live;
@@ -78,7 +78,7 @@ class LoadedModule : private Counted<LoadedModule> {
   std::uint64_t charged_ = 0;
 };
 
-// Which addresses are variables of modules. They count as memory of the module's device.
+// Addresses of module variables. They count as memory of the module's device.
 
 // Thread-safe. Without any module, and that is how most programs run, a lookup is one load.
 class ModuleVariables {
@@ -105,11 +105,11 @@ class ModuleVariables {
   std::atomic<std::size_t> count_{0};
 };
 
-// How much static shared memory the kernels of a library have.
+// The static shared memory of a library's kernels.
 
 // The bytes of each kernel's own __shared__ arrays, by the symbols of the library, plus those of
-// arrays that no kernel declares (device functions have them, and namespaces): who uses those the
-// symbols do not tell. Where that is more than any kernel may have it is the own ones alone. In a
+// arrays that no kernel declares (device functions have them, and namespaces): the symbols do not
+// name their users. If the sum is more than any kernel may have, only its own arrays count. In a
 // library without symbols it is what all arrays take together, or 0 where that is too much for one.
 //
 // The kernels are given by where in the library their run_threads are.

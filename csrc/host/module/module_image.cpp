@@ -60,7 +60,7 @@ void check_seal(const ImageView& image) {
   }
 }
 
-// The part of the Mach-O format that tells whether a library is whole and for this processor. The
+// The part of the Mach-O format that shows whether a library is whole and for this processor. The
 // structures are declared here, since only macOS has the header; names and numbers are those of
 // <mach-o/loader.h>.
 
@@ -112,7 +112,7 @@ Value read(const unsigned char* data) {
   throw ImageError(cudaErrorInvalidKernelImage, "the image is truncated");
 }
 
-// Calls visit(segment) for every segment of a library whose commands lie within the image.
+// Calls visit(segment) for every segment of a library with commands within the image.
 template <typename Visit>
 void for_each_segment(const ImageView& image, Visit visit) {
   if (!image.contains(0, sizeof(Header))) refuse_truncated();
@@ -156,7 +156,7 @@ void check_mach_o(const ImageView& image) {
   }
 }
 
-// ---- telling shared libraries from what else people may pass for kernels ------------------------
+// ---- distinguishing shared libraries from other files -------------------------------------------
 
 namespace {
 
@@ -218,7 +218,7 @@ void check_image(const ImageView& image) {
     throw ImageError(cudaErrorNoKernelImageForDevice,
                      "the image is a library of another operating system");
   }
-  // After what is plainer to say: a text or a cubin has no seal.
+  // After the checks with plainer messages: a text or a cubin has no seal.
   check_seal(image);
   if (is_elf) {
     check_elf(image);

@@ -20,12 +20,11 @@ class ImageError : public std::runtime_error {
   cudaError_t code_;
 };
 
-// The bytes of a library of kernels, and whether they can be what they must be.
+// The bytes of a library of kernels, and their validity.
 //
 // The system's loader trusts the files it is given, and reads past the end of one that was cut off.
-// What is checked here is what damage does by accident: a sealed image is what was sealed
-// (image_seal.h), and every range that a file's headers name lies within the file. A file that was
-// made to do harm gets past.
+// The checks find accidental damage: a sealed image matches its seal, and every range that a file's
+// headers name lies within the file. A file that was made to do harm gets past.
 
 struct ImageView {
   const unsigned char* data;
@@ -46,11 +45,11 @@ void check_image(const ImageView& image);
 // The seal at the end of an image: how long it is and what its bytes add up to.
 //
 // A damaged byte of code or of what the system's loader writes would crash the process. The seal,
-// which the compiler of kernels appends (src/launch/compile/image_seal.ts), tells the damage before
-// the loader sees it. An ELF or Mach-O file may be followed by anything, and one without a seal,
-// as a C++ compiler leaves it, is taken as it is.
+// which the compiler of kernels appends (src/launch/compile/image_seal.ts), detects the damage
+// before the loader sees it. An ELF or Mach-O file may be followed by anything, and one without a
+// seal, as a C++ compiler leaves it, is taken as it is.
 
-// Throws ImageError where there is a seal and the image is not what was sealed.
+// Throws ImageError if there is a seal and the image does not match it.
 void check_seal(const ImageView& image);
 
 // Shared libraries as macOS has them.

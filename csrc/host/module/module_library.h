@@ -22,7 +22,7 @@ namespace gridstride::host {
 // anything: it is compared, not read.
 const KernelDescriptor* find_kernel(const void* address);
 
-// What cudaLibraryLoadData makes: an image, and a copy of it for each device that asked for it.
+// The result of cudaLibraryLoadData: an image, and a copy of it for each device that uses it.
 
 // Thread-safe.
 class ModuleLibrary {
@@ -67,7 +67,7 @@ class LoadedLibraries {
     std::shared_ptr<ModuleLibrary> library;
     std::size_t index;
   };
-  // A null library for what is no kernel's handle.
+  // A null library if the value is no kernel's handle.
   Kernel find_kernel(const void* handle) const;
 
   static bool may_be_kernel(const void* address) {
@@ -96,7 +96,7 @@ struct LaunchedKernel {
 };
 
 // function is what the API takes for one: a descriptor's address, or a module's kernel handle.
-// Anything else is cudaErrorInvalidDeviceFunction. Loads the module where this device asks first.
+// Anything else is cudaErrorInvalidDeviceFunction. Loads the module at the device's first use.
 cudaError_t find_launched_kernel(const void* function, Device& device, LaunchedKernel& kernel);
 
 }  // namespace gridstride::host

@@ -1,5 +1,5 @@
-// The CUDA driver API: virtual memory management. Checks what the caller describes memory and
-// access by; what is mapped where is VirtualMemory's to judge.
+// The CUDA driver API: virtual memory management. Checks the caller's descriptions of memory and
+// access; VirtualMemory checks the mappings.
 #include <algorithm>
 #include <iterator>
 #include <vector>
@@ -16,7 +16,7 @@ namespace {
 
 VirtualMemory& virtual_memory() { return VirtualMemory::instance(); }
 
-// For functions that change something at once, whatever is being captured.
+// For functions that take effect at once, also during a capture.
 template <typename Body>
 CUresult change_call(Body body) noexcept {
   return driver_call([&] {

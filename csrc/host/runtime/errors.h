@@ -17,7 +17,8 @@ const char* error_text(cudaError_t error);
 cudaError_t last_error();
 void clear_last_error();
 
-// Keeps a failure as the thread's last error and returns its argument. Success keeps what is there.
+// Keeps a failure as the thread's last error and returns its argument. Success keeps the stored
+// error.
 cudaError_t remember_error(cudaError_t error);
 
 // Every function of the API runs inside this: no C++ exception leaves the runtime, and every
@@ -33,10 +34,10 @@ cudaError_t api_call(Body body) noexcept {
   }
 }
 
-// What every function of the driver API runs inside.
+// The body of every function of the driver API.
 
-// No C++ exception leaves the runtime. The driver API has no last error: what it returns is all
-// that is known of a failure.
+// No C++ exception leaves the runtime. The driver API has no last error: its result is all that is
+// known of a failure.
 template <typename Body>
 CUresult driver_call(Body body) noexcept {
   cudaError_t status = cudaErrorUnknown;

@@ -182,7 +182,7 @@ cudaError_t launch(const void* function, const dim3& grid, const dim3& block, vo
   return enqueue(stream, std::move(request), kind);
 }
 
-// What the attributes of a launch ask for. Hints are for hardware that is not there.
+// The requests in the attributes of a launch. Hints for hardware are ignored.
 cudaError_t read_attributes(const cudaLaunchConfig_t& config, LaunchKind& kind) {
   if (config.attrs == nullptr && config.numAttrs != 0) return cudaErrorInvalidValue;
   for (unsigned i = 0; i < config.numAttrs; ++i) {

@@ -1,4 +1,4 @@
-// The CUDA runtime API: modules, which CUDA calls libraries.
+// The CUDA runtime API: modules, which CUDA calls libraries, and kernels.
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -127,12 +127,12 @@ cudaError_t load(cudaLibrary_t& library, const void* code, const LoadOptions& op
   return cudaSuccess;
 }
 
-// Also of a device with a fault, which is told: nothing stays behind.
+// Also for a device with a fault, which the caller gets: nothing stays behind.
 cudaError_t unload(cudaLibrary_t handle) {
   if (LoadedLibraries::instance().find(handle) == nullptr) return cudaErrorInvalidResourceHandle;
   const cudaError_t forbidden = capture_forbids();
   if (forbidden != cudaSuccess) return forbidden;
-  // First nobody finds it any more, then what was enqueued ends, then it goes.
+  // First it leaves the table, then enqueued work ends, then it is unloaded.
   const std::shared_ptr<ModuleLibrary> library = LoadedLibraries::instance().remove(handle);
   if (library == nullptr) return cudaErrorInvalidResourceHandle;
   cudaError_t status = cudaSuccess;
@@ -300,7 +300,7 @@ cudaError_t get_name(const char** name, const KernelDescriptor& kernel) {
   return cudaSuccess;
 }
 
-// The driver calls what it does not know a handle.
+// An unknown kernel is an invalid handle to the driver.
 cudaError_t for_driver(cudaError_t status) {
   return status == cudaErrorInvalidDeviceFunction ? cudaErrorInvalidResourceHandle : status;
 }

@@ -37,7 +37,7 @@ cudaError_t allocate(void** address, std::size_t bytes) {
   return cudaSuccess;
 }
 
-// Memory of a device with a fault is freed as well: the fault is told, and nothing leaks.
+// Memory of a device with a fault is freed as well: the caller gets the fault, and nothing leaks.
 cudaError_t release(void* address) {
   if (address == nullptr) return cudaSuccess;
   Device* const device = device_of_address(address);
@@ -49,7 +49,7 @@ cudaError_t release(void* address) {
   return device->fault_code();
 }
 
-// An address that was freed, or that nobody knows, is unregistered: CUDA does not check more.
+// A freed or unknown address counts as unregistered: CUDA does not check more.
 void describe(cudaPointerAttributes& attributes, const void* address) {
   void* const pointer = const_cast<void*>(address);
   attributes = {cudaMemoryTypeUnregistered, cudaInvalidDeviceId, nullptr, pointer};

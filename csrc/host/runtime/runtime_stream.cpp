@@ -40,7 +40,7 @@ cudaError_t destroy(cudaStream_t handle) {
   return stream->device().fault_code();
 }
 
-// Runs body with the stream of the handle, to tell something of it.
+// Runs body with the stream of the handle.
 template <typename Body>
 cudaError_t with_stream(cudaStream_t handle, Body body) {
   return api_call([&] {
@@ -200,8 +200,8 @@ cudaError_t record(cudaEvent_t handle, cudaStream_t stream_handle) {
   return cudaSuccess;
 }
 
-// On a device with a fault recordings complete too, so that nobody waits for ever; the caller is
-// told the fault.
+// On a device with a fault recordings complete too, because waiting threads must end. The caller
+// gets the fault.
 cudaError_t query(cudaEvent_t handle) {
   const auto event = find_event(handle);
   if (event == nullptr) return cudaErrorInvalidResourceHandle;

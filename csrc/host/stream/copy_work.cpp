@@ -12,8 +12,8 @@
 namespace gridstride::host {
 namespace {
 
-// Large enough to outweigh the claim, small enough that several workers share a copy of a few
-// dozen MiB. A multiple of every element, so that no element is cut.
+// Large enough to outweigh the claim, small enough that several workers share a copy of a few dozen
+// MiB. A multiple of every element size: no element is cut.
 constexpr std::size_t piece_bytes = std::size_t{4} << 20;
 
 }  // namespace
@@ -83,7 +83,8 @@ bool RowWork::run_piece(Worker&) { return run_next_piece(); }
 
 bool RowWork::divisible() const { return bytes_ > piece_bytes; }
 
-// Memory and module go before whoever waits is told, who may be about to unload the module.
+// Memory and module are released before waiting threads are notified: one may be about to unload
+// the module.
 void RowWork::completed() {
   destination_.held = nullptr;
   source_.held = nullptr;

@@ -21,12 +21,12 @@ struct RowEnd {
   std::size_t pitch = 0;
   // An allocation stays mapped, and a variable's module loaded, until the work is done.
   std::shared_ptr<const void> held;
-  // Virtual memory does not: each piece asks whether this device may still access it.
+  // Virtual memory does not: each piece checks whether this device may still access it.
   int virtual_for = no_device;
 };
 
 // Work on width × height bytes. Bytes are counted through the rows as if these lay side by side,
-// and cut into pieces, so that few long rows spread over the workers like many short ones.
+// and cut into pieces: few long rows spread over the workers like many short ones.
 class RowWork : public Work {
  public:
   bool run_piece(Worker& worker) final;

@@ -21,7 +21,7 @@ class Stream;
 struct CapturedPoint;
 
 // One recording of an event: an entry of a stream's queue that completes when it becomes the head.
-// Recording the event again makes a new one; whoever waits for this one keeps it alive. All but
+// Recording the event again makes a new one; a waiting operation keeps this one alive. All but
 // `complete` is guarded by the lock of the StreamGraph.
 struct EventRecord : Counted<EventRecord> {
   std::atomic<bool> complete{false};

@@ -128,8 +128,8 @@ void StreamGraph::complete(EventRecord& record, std::vector<std::shared_ptr<Stre
   record.waiting_streams.clear();
 }
 
-// Takes operations from the queue until one has to be run by somebody or waited for. The caller
-// keeps the stream alive.
+// Takes operations from the queue until one has to run or to wait. The caller keeps the stream
+// alive.
 void StreamGraph::advance_one(Stream& stream, Starts& starts,
                               std::vector<std::shared_ptr<Stream>>& freed) {
   while (!stream.occupied_ && !stream.queue_.empty()) {
@@ -173,7 +173,8 @@ void StreamGraph::start_all(Starts& starts) {
     try {
       start_one(start);
     } catch (const std::exception& error) {
-      // No thread could be made. What was enqueued is lost, and whoever waits for it must not hang.
+      // No thread could be made. The enqueued work is lost, and threads that wait for it must not
+      // hang.
       device.report_fault(cudaErrorOperatingSystem,
                           "Cannot start the threads of the host device: " +
                               std::string(error.what()));
@@ -298,7 +299,7 @@ void StreamGraph::finish(Stream& stream) {
 
 // ---- waiting -----------------------------------------------------------------------------------
 
-// done reads atomics only, so that it can be polled without the lock.
+// done reads atomics only: callers poll it without the lock.
 template <typename Done>
 void StreamGraph::wait_until(std::condition_variable& changed, unsigned& waiting_threads,
                              Done done) {

@@ -1,4 +1,4 @@
-// What the worker pool runs.
+// Work for the worker pool.
 #ifndef GRIDSTRIDE_HOST_WORK_H
 #define GRIDSTRIDE_HOST_WORK_H
 
@@ -7,7 +7,7 @@ namespace gridstride::host {
 class Worker;
 
 // Work is made of pieces that should take a fraction of a millisecond each: workers change between
-// the works in flight after every piece, so that a long one delays a short one by little. Nothing
+// the works in flight after every piece, and a long one delays a short one only a little. Nothing
 // here may wait for other work, and nothing may throw.
 class Work {
  public:
@@ -19,10 +19,10 @@ class Work {
   // Called once, by the worker that ended the last piece. It may submit further work.
   virtual void completed() = 0;
 
-  // Whether several workers may be in run_piece at the same time. Asked once per piece.
+  // Whether several workers may be in run_piece at the same time. Called once per piece.
   virtual bool divisible() const { return false; }
 
-  // Whether what is left of divisible work is worth waking a worker for. Asked once per piece.
+  // Whether the rest of divisible work justifies waking a worker. Called once per piece.
   virtual bool wants_help() { return true; }
 
  protected:

@@ -1,4 +1,4 @@
-// Devices: what they are, opening them, waiting for them, peers.
+// Devices: properties, opening, waiting, peers.
 #include "shim/device/device.h"
 
 #include <cuda_runtime.h>  // defines __CUDASIM__ where the runtime is the host device's
@@ -39,7 +39,7 @@ int device_attribute(int device, int attribute) {
   const int32_t status =
       GS_ATTEMPT(cudaDeviceGetAttribute, &value, static_cast<cudaDeviceAttr>(attribute), device);
   if (status == 0) return value;
-  // Whether the runtime passes on what it has no name for is nowhere promised.
+  // CUDA does not document that the runtime passes on attributes for which it has no name.
   const DriverTable& driver = driver_table();
   if (status != cudaErrorInvalidValue || driver.device_get_attribute == nullptr) {
     fail_call(CallKind::cudaDeviceGetAttribute, status);
@@ -129,7 +129,7 @@ int32_t gs_device_capacity(int32_t device, double* result) {
 int32_t gs_device_open(int32_t device) {
   return guarded([&] {
     make_current(device);
-    // cudaSetDevice has created the context; whether it can be used only its use tells.
+    // cudaSetDevice has created the context. Only a use of it shows that it works.
     memory_of_current_device();
   });
 }

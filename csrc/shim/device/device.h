@@ -1,4 +1,4 @@
-// Which device a call acts on.
+// The device that a call acts on, and the differences between the two libraries.
 #ifndef GRIDSTRIDE_DEVICE_H
 #define GRIDSTRIDE_DEVICE_H
 
@@ -9,9 +9,9 @@
 
 namespace gridstride {
 
-// Every call that concerns a device begins with this. It asks nobody which device is current: a
-// library beside us may have made another context of the same device current, which only
-// cudaSetDevice replaces.
+// Every call that concerns a device begins with this. It does not query the current device first:
+// another library may have made another context of the same device current, and only cudaSetDevice
+// replaces that.
 inline void make_current(int device) {
   thread_state.device = device;
   require(device >= 0, GS_ERROR_DEVICE);

@@ -1,5 +1,5 @@
-// Where the driver functions come from: the driver that the machine has, asked for each function
-// by the version whose signature is declared here; or the host device, which is linked in.
+// Fills the table of driver functions: from the driver of the machine, each function by the version
+// that has the declared signature, or from the host device, which is linked in.
 #include "shim/device/driver_table.h"
 
 #include <cuda_runtime.h>  // defines __CUDASIM__ where the runtime is the host device's
@@ -12,7 +12,7 @@ const DriverTable& driver_table() {
   static constexpr DriverTable table{
       &cuMemsetD16Async,
       &cuMemsetD32Async,
-      nullptr,  // what the host device has to say of itself its runtime says
+      nullptr,  // the host device's runtime has all attributes
       &cuMemGetAllocationGranularity,
       &cuMemAddressReserve,
       &cuMemAddressFree,

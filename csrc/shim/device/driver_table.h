@@ -1,5 +1,4 @@
-// Functions of the CUDA driver for what the runtime has no function for. A runtime device's ordinal
-// is its CUdevice.
+// CUDA driver functions that the runtime lacks. A device's ordinal in the runtime is its CUdevice.
 #ifndef GRIDSTRIDE_DRIVER_TABLE_H
 #define GRIDSTRIDE_DRIVER_TABLE_H
 

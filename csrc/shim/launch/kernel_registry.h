@@ -1,5 +1,4 @@
-// Parameters of kernels: what a launch makes of an argument, and what a kernel's function pointer
-// type says of that.
+// Built-in kernels by name, and the parameters of every kernel.
 #ifndef GRIDSTRIDE_KERNEL_REGISTRY_H
 #define GRIDSTRIDE_KERNEL_REGISTRY_H
 
@@ -31,7 +30,7 @@ enum class ParameterKind : uint8_t {
   raw_bytes = GS_PARAMETER_BYTES,
 };
 
-// What a launch needs to know.
+// A parameter as a launch converts it.
 struct Parameter {
   ParameterKind kind;
   uint16_t bytes;
@@ -42,9 +41,9 @@ constexpr int slots_of(int bytes) {
   return (bytes + static_cast<int>(sizeof(double)) - 1) / static_cast<int>(sizeof(double));
 }
 
-// What the declaration of a built-in kernel says.
+// A parameter in the declaration of a built-in kernel.
 struct ParameterType {
-  const char* name;  // of a pointer, what it points to
+  const char* name;  // of a pointer, its pointee
   bool points_to_const;
 };
 
@@ -158,7 +157,7 @@ class Kernel {
   const Kernel* next_ = nullptr;
 };
 
-// All kernels in the order of their names, so that both libraries number them alike. Throws
+// All kernels in the order of their names: both libraries number them alike. Throws
 // GS_ERROR_INTERNAL when two have one name.
 const std::vector<const Kernel*>& kernels();
 

@@ -153,7 +153,7 @@ class LaunchAttributes {
   unsigned int count_ = 0;
 };
 
-// Apart, so that the frame of a plain launch has no room for it.
+// Not inlined: the frame of a plain launch stays small.
 [[gnu::noinline]] void launch_together(const void* function, const LaunchShape& shape,
                                        void** arguments, LaunchAttributes attributes) {
   // Not by name: gridDim and blockDim are macros of the host device's kernel language.

@@ -57,9 +57,9 @@ bool touches_row(const PitchedRange& rows, const CopyExtent& extent, uint64_t st
 // right half of one matrix do.
 //
 // The rows of the larger pitch are tried one by one against those of the smaller. There are few:
-// fewer than the smaller pitch, as where they fall in a period of the other rows repeats after
-// that many, and than the reach divided by the larger pitch. So no extent, whatever it claims,
-// takes more steps than the square root of the reach.
+// fewer than the smaller pitch, as where they fall in a period of the other rows repeats after that
+// many, and than the reach divided by the larger pitch. So no extent takes more steps than the
+// square root of the reach.
 bool overlap(const PitchedRange& first, const PitchedRange& second, const CopyExtent& extent) {
   if (extent.is_empty()) return false;
   const PitchedRange& dense = first.pitch <= second.pitch ? first : second;

@@ -2,7 +2,7 @@
 //
 // A read holds its file and its slab: closing the one leaves the descriptor open until the read is
 // over, and releasing the other waits for it. It writes to the library's own mapping of the slab,
-// so that an isolate that ends with a read under way takes nothing away from under it.
+// so an isolate that ends during a read takes no memory away from it.
 //
 // The kernel is given no advice (posix_fadvise): on the one virtual disk where it was measured it
 // made no difference beyond the noise to 1, 4 or 8 threads that read a file not yet in memory.
@@ -19,7 +19,7 @@ namespace gridstride {
 
 HandleTable<File> files;
 
-// What close() says of a file that was only read is of no use, and the descriptor is gone anyway.
+// The result of close() is of no use for a file that was only read: the descriptor is gone anyway.
 void File::end() const { close(descriptor); }
 
 namespace {
@@ -27,7 +27,7 @@ namespace {
 int open_for_reading(const char* path) {
   int descriptor = -1;
   do {
-    // Not blocking: opening a named pipe would otherwise wait for somebody who writes to it.
+    // Not blocking: opening a named pipe would otherwise wait for a writer.
     descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   } while (descriptor < 0 && errno == EINTR);
   if (descriptor >= 0) return descriptor;
@@ -43,7 +43,7 @@ uint64_t bytes_of(int descriptor) {
   return bytes;
 }
 
-// Linux reads less than 2 GiB at a time, and macOS refuses to be asked for more.
+// Linux reads less than 2 GiB at a time, and macOS refuses to read more.
 constexpr uint64_t most_bytes_at_once = uint64_t{1} << 30;
 
 void read_fully(int descriptor, uint64_t offset, const MemoryRange& target) {
@@ -95,7 +95,7 @@ int32_t gs_file_read(int32_t file, double offset, int32_t pinned, double pinned_
     const PinnedUse slab = pinned_slabs.use(pinned);
     const uint64_t room = slab->memory.bytes;
     require(target_offset <= room && count <= room - target_offset, GS_ERROR_CAPACITY);
-    // Also told beforehand, so that a read that cannot succeed writes nothing.
+    // Checked beforehand as well: a read that cannot succeed writes nothing.
     require(first + count <= bytes_of(source->descriptor), GS_ERROR_CAPACITY);
     read_fully(source->descriptor, first, pinned_part(slab, target_offset, count));
   });

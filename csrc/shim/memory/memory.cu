@@ -1,5 +1,4 @@
-// Device memory: allocating, freeing, setting; what an owner who divides it says of it; how much of
-// everything there is.
+// Device memory: allocating, freeing, setting, declaring blocks, and the tally of live resources.
 #include "shim/memory/memory.h"
 
 #include <map>

@@ -36,26 +36,26 @@ enum class Membership {
   astride,  // some is the table's, but not all, or of another device, or in no one live block
 };
 
-// What has been declared of a byte.
+// The declared state of a byte.
 enum class BlockAt {
   unknown,    // the table does not have it
-  undivided,  // nothing was declared of its memory
+  undivided,  // its memory has no declared blocks
   live,       // it lies in a live block
   dead,       // its memory is divided, and no live block has it
 };
 
 // Throws cudaErrorInvalidValue unless all of the range is memory of this device that may be
 // touched: inside one allocation of ours, or in adjacent mappings of one reservation, and inside
-// one live block where blocks were declared; or what CUDA knows as device or managed memory of
-// another library. The device is current.
+// one live block where blocks were declared; or device or managed memory of another library, known
+// to CUDA. The device is current.
 void require_device_memory(const MemoryRange& range, int device);
 
-// From now on the block lives, or does so no more. Throws cudaErrorInvalidValue unless it lies in
-// one allocation or one reservation's mappings of the device, and its beginning or end is due.
+// Declares the block live or ended. Throws cudaErrorInvalidValue unless it lies in one allocation
+// or one reservation's mappings of the device, and fits the blocks that are live.
 void declare_block(const MemoryRange& block, int device, bool is_live);
 
-// What has been declared of the byte at address, on whichever device; `unknown` where it is neither
-// allocated nor mapped here. The live block, if that is the answer, goes to block.
+// The declared state of the byte at address, on any device; `unknown` if it is neither allocated
+// nor mapped here. Sets `block` if the answer is `live`.
 BlockAt declared_block_at(uint64_t address, MemoryRange& block);
 
 }  // namespace gridstride

@@ -28,7 +28,7 @@ class DeclaredBlocks {
   // not exactly a live one.
   void declare(const MemoryRange& block, bool is_live);
 
-  // Forgets every block that reaches into the range, whose memory is gone.
+  // Forgets every block that reaches into the range, because its memory is gone.
   void forget(const MemoryRange& range) noexcept;
 
   // Ends the division: the next owner of the memory declares its own blocks.

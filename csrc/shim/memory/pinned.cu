@@ -1,8 +1,8 @@
-// Pinned memory: slabs of JavaScript memory that copies may use while JavaScript goes on.
+// Pinned memory: slabs of JavaScript memory for copies that run while JavaScript continues.
 //
-// CUDA is told of a second mapping of the slab's pages, never of JavaScript's own, so that an
-// isolate that ends with a copy in flight takes nothing away from under it. An entry also outlives
-// its isolate: the same address may later belong to another slab, with an entry of its own.
+// CUDA registers a second mapping of the slab's pages, never JavaScript's own: an isolate that ends
+// with a copy in flight takes no memory away from it. An entry also outlives its isolate: the same
+// address may later belong to another slab, with an entry of its own.
 #include "shim/memory/pinned.h"
 
 #include <unistd.h>
@@ -45,7 +45,7 @@ std::atomic<uint64_t> pinned_bytes{0};
 
 namespace {
 
-// Steps that are all taken though a device is lost: it uses nothing any more, others may.
+// Runs every step even if a device is lost: that device uses nothing any more, but others may.
 class Steps {
  public:
   template <class Step>

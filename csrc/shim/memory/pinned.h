@@ -29,10 +29,10 @@ class DeviceSet {
 };
 
 struct PinnedSlab {
-  MemoryRange memory;          // what CUDA knows and copies go through
+  MemoryRange memory;          // the range that CUDA registered, for copies
   bool is_registered = false;  // CUDA holds its pages
   bool owns_mapping = false;   // memory is a mapping of ours, beside JavaScript's
-  int device = no_device;      // whose context registered it
+  int device = no_device;      // the device that registered it
   DeviceSet used_by;
 
   void end();

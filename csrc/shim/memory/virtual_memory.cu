@@ -1,4 +1,4 @@
-// Virtual memory: ranges of addresses, and device memory put behind them and taken away again.
+// Virtual memory: reserving ranges of addresses, and mapping and unmapping device memory in them.
 #include <algorithm>
 #include <optional>
 
@@ -36,7 +36,7 @@ const DriverTable& virtual_memory_driver(int device) {
   return driver;
 }
 
-// The recommended one is a multiple of what is allowed.
+// The recommended granularity is a multiple of the minimum.
 uint64_t granularity_of(const DriverTable& driver, int device) {
   const CUmemAllocationProp properties = properties_of_memory(device);
   size_t bytes = 0;
@@ -87,8 +87,7 @@ Unmapping unmap_pieces(const DriverTable& driver, const MemoryRange& range) {
   return Unmapping{status, kept_bytes};
 }
 
-// Memory on its way behind a range of addresses that holds none. Unless all of it arrives, what
-// has is taken away again.
+// Maps memory to a range of addresses that has none: all of it, or none.
 class Mapping {
  public:
   Mapping(const DriverTable& driver, const MemoryRange& range, uint64_t piece_bytes, int device)
@@ -124,8 +123,8 @@ class Mapping {
     unreleased_.reset();
   }
 
-  // The failure that brought us here is the one to tell. Should unmapping fail as well, the table
-  // goes on to count what is mapped, and the caller can unmap it.
+  // The caller gets the first failure. If unmapping fails as well, the table goes on counting the
+  // mapped memory, and the caller can unmap it.
   void take_away() {
     if (unreleased_) {
       attempt(CallKind::cuMemRelease, [&] { return driver_.mem_release(*unreleased_); });
@@ -144,9 +143,9 @@ class Mapping {
   bool is_complete_ = false;
 };
 
-// Takes something of the table in hand that is to be given back. That comes before the device is
-// made current: one that is lost may refuse to be, and has taken it then. A device that is not
-// there has nothing, which is told as such.
+// Claims a line of the table that is about to be released. The claim comes before the device is
+// made current: a lost device may refuse that, and has then taken the memory along. An ordinal
+// without a device fails as such.
 template <class Claim>
 auto claim_of(int device, const Claim& claim) {
   concern(device);

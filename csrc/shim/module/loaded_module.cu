@@ -187,7 +187,7 @@ std::string name_of(cudaKernel_t kernel) {
   return name;
 }
 
-// What is not in a library has a status of its own here.
+// A name that is not in a library has its own status here.
 void require_found(CallKind kind, int32_t status) {
   require(status != cudaErrorSymbolNotFound, GS_ERROR_NOT_FOUND);
   if (status != 0) fail_call(kind, status);
@@ -195,9 +195,8 @@ void require_found(CallKind kind, int32_t status) {
 
 }  // namespace
 
-// What the driver's compiler, or the loader of the host device, says while it loads an image: as
-// much as fits, and a NUL. Nobody promises that the driver is done with any of it before the
-// library is unloaded.
+// The log of the driver's compiler, or of the loader of the host device: as much as fits, and a
+// NUL. The driver may use these buffers until the library is unloaded.
 class JitLog {
  public:
   cudaLibrary_t load(const std::vector<char>& image) {

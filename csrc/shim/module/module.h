@@ -1,4 +1,4 @@
-// A module: machine code, and what the CUDA runtime's library API makes of it.
+// A module: machine code, loaded by the CUDA runtime's library API.
 //
 // A cudaLibrary_t has its code and variables once for every device; a module is of one.
 #ifndef GRIDSTRIDE_MODULE_H
@@ -24,7 +24,7 @@ namespace gridstride {
 
 class JitLog;
 
-// Several threads may use one; who ends it is alone. What needs the library throws
+// Several threads may use a module; only one ends it. Functions that need the library throw
 // cudaErrorIllegalState while it is not loaded.
 class LoadedModule {
  public:
@@ -62,7 +62,7 @@ class LoadedModule {
   Place parameter(cudaKernel_t kernel, size_t index) const;
 
   // The handle of a kernel for these parameters, the same for the same ones. Throws GS_ERROR_LAUNCH
-  // where they are not what was compiled.
+  // if they differ from the compiled ones.
   int32_t launchable_kernel(cudaKernel_t kernel, std::vector<Parameter> parameters);
 
   // Waits for everything enqueued on the device.

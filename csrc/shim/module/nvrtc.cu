@@ -1,4 +1,4 @@
-// Opening NVRTC, and what it tells of itself.
+// NVRTC: opening the library, and compiling programs.
 #include "shim/module/nvrtc.h"
 
 #include <dlfcn.h>
@@ -83,7 +83,7 @@ int32_t open_library(const char* builtins_path, const char* path, std::string& p
   return 0;
 }
 
-// Where the library that is open lies; a search by name does not tell beforehand.
+// The path of the open library, which a search by name does not reveal beforehand.
 std::string library_path(const NvrtcTable& table) {
   Dl_info information = {};
   const bool is_known = dladdr(reinterpret_cast<const void*>(table.version), &information) != 0;
@@ -150,8 +150,8 @@ namespace gridstride {
 
 // A compiler descends as deep as its source nests, and where its stack ends the process does. NVRTC
 // 13.0 takes some 3 KiB for a pair of parentheses and 8 for an instance of a template; threads of
-// Deno have 2 MiB. Pages that are not reached cost nothing but addresses, so that a stack can be
-// far larger than sources need; where that is more than the system allows, as much as it does.
+// Deno have 2 MiB. Pages that are not reached cost only addresses, so the stack is far larger than
+// sources need, or as large as the system allows.
 constexpr size_t most_stack_bytes = size_t{1} << 30;
 constexpr size_t least_stack_bytes = size_t{1} << 23;
 
@@ -181,7 +181,7 @@ inline bool start_thread(pthread_t& thread, size_t stack_bytes, void* (*run)(voi
   return is_started;
 }
 
-// Runs the body in a thread of its own and waits for its end; what it throws, this throws.
+// Runs the body in a thread of its own, waits for its end, and rethrows its exception.
 template <class Body>
 void on_large_stack(const Body& body) {
   StackedCall<Body> call{body, nullptr};
@@ -219,14 +219,14 @@ class TextReader {
   size_t start_ = 0;
 };
 
-// NVRTC's own program. It lives as long as a compilation takes: what comes of it is copied, so that
-// nobody who reads that later meets another thread in NVRTC.
+// NVRTC's own program. It lives as long as a compilation takes. The results are copied: later
+// readers do not enter NVRTC.
 class Compilation {
  public:
   explicit Compilation(const NvrtcTable& nvrtc) : nvrtc_(nvrtc) {}
   Compilation(const Compilation&) = delete;
   Compilation& operator=(const Compilation&) = delete;
-  // Only reached with a program when something else has failed already, which is what is told.
+  // Only reached with a program when a step has failed already. The caller gets that failure.
   ~Compilation() {
     if (program_ != nullptr) nvrtc_.destroy_program(&program_);
   }
@@ -245,7 +245,7 @@ class Compilation {
          [&] { return nvrtc_.add_name_expression(program_, expression); });
   }
 
-  // A source that does not compile is an answer: the log comes with it.
+  // A source that does not compile is a result with a log.
   int32_t compile(const std::vector<const char*>& options) {
     const int count = static_cast<int>(options.size());
     return attempt(CallKind::nvrtcCompileProgram,

@@ -13,7 +13,7 @@
 
 namespace gridstride {
 
-// What is needed of nvrtc.h; the toolkit need not be there to build this.
+// The declarations of nvrtc.h that are needed; this builds without the toolkit.
 enum class NvrtcResult : int {
   success = 0,
 };
@@ -66,8 +66,8 @@ class NvrtcProgram {
   // Compiles where that has not been done yet, and fails as the compilation did.
   void compile();
 
-  // What a compilation has left, without the NUL at the end of texts; fails with
-  // GS_ERROR_NOT_FOUND before there is any, and for what it did not make.
+  // An output of the compilation, without the NUL at the end of texts; fails with
+  // GS_ERROR_NOT_FOUND before the compilation, and for an output that it does not have.
   const std::string& output(int32_t kind) const;
   const std::string& lowered_name(int32_t expression) const;
 

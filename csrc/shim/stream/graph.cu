@@ -16,8 +16,8 @@ void Graph::end() const {
 
 namespace {
 
-// CUDA's graphs are not synchronised: threads must not launch the same one at once. A lock is for
-// some graphs of many, so that seldom one waits for another.
+// CUDA's graphs are not synchronised: threads must not launch the same one at once. Each of these
+// locks serves a share of the graphs, so one rarely waits for another.
 constexpr uint32_t launch_lock_count = 64;
 std::mutex launch_locks[launch_lock_count];
 
@@ -47,7 +47,7 @@ class CapturedGraph {
     return count;
   }
 
-  // Not cudaGraphInstantiate, whose parameters are others in CUDA 11.
+  // Not cudaGraphInstantiate: CUDA 11 declares it with other parameters.
   cudaGraphExec_t instantiate() const {
     cudaGraphExec_t executable = nullptr;
     GS_CALL(cudaGraphInstantiateWithFlags, &executable, graph_, 0ull);
@@ -121,8 +121,7 @@ int32_t gs_stream_capture_query(int32_t stream, double* result) {
     unsigned long long id = 0;
     GS_CALL(cudaStreamGetCaptureInfo, used->stream, &capture, &id);
     result[0] = capture;
-    // Told only of a capture that is not spoilt. CUDA says nothing of its size; what is lost of a
-    // very large one is not what tells it from others.
+    // The id of a valid capture. CUDA does not bound it: the low 53 bits distinguish captures.
     result[1] = capture == cudaStreamCaptureStatusActive
                     ? static_cast<double>(id & largest_safe_integer)
                     : 0;

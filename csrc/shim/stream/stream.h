@@ -28,7 +28,7 @@ inline StreamUse use_stream(int32_t handle, int device) {
   return stream;
 }
 
-// A stream whose device the call takes from it.
+// A stream; the call acts on the stream's device.
 inline StreamUse use_stream(int32_t handle) {
   StreamUse stream = streams.use(handle);
   thread_state.device = stream->device;

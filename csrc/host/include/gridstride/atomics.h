@@ -37,7 +37,7 @@ struct AtomicWord<8> {
 template <class T>
 using AtomicAlias __attribute__((may_alias)) = typename AtomicWord<sizeof(T)>::type;
 
-// Replaces *address by operation(*address) and returns what it was. Values are compared as bits:
+// Replaces *address by operation(*address) and returns the old value. Values are compared as bits:
 // a NaN, which does not equal itself, must not keep the loop from ending.
 template <class T, class Operation>
 __device__ __forceinline__ T atomic_update(T* address, Operation operation) {

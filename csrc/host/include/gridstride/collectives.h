@@ -8,7 +8,7 @@
 #include "special_registers.h"
 #include "warp_exchange.h"
 
-// The threads of a block share an OS thread: only the compiler could reorder what they see.
+// The threads of a block share an OS thread: only the compiler could reorder their accesses.
 inline void __threadfence_block() {
   asm volatile("" ::: "memory");
   gridstride::host::spin_hint();
@@ -52,8 +52,8 @@ namespace gridstride::host {
 
 // Barriers of the block and collectives of the warp.
 //
-// Lanes are threads that run one after the other, not in lockstep: a warp is whoever names it in a
-// mask. A lane that has exited is dropped from every mask, as on hardware; a lane outside the mask
+// Lanes are threads that run one after the other, not in lockstep: the mask of a call defines its
+// warp. A lane that has exited is dropped from every mask, as on hardware; a lane outside the mask
 // it passes, two different collectives with one mask, and a wait that cannot end are reported
 // faults.
 
@@ -86,7 +86,7 @@ GS_HOST_INLINE void __syncwarp(unsigned int mask = 0xffffffffu) {
   gridstride::host::warp_collective(mask, 0, 0, gridstride::host::synchronize_warp);
 }
 
-// `place` tells calls apart that stand in different places, and is not to be passed.
+// `place` distinguishes calls in different places; callers do not pass it.
 GS_HOST_INLINE unsigned int __activemask(
     uint64_t place = gridstride::host::place(__builtin_FILE(), __builtin_LINE())) {
   return gs_host_converge(place);
@@ -127,7 +127,7 @@ GS_HOST_INLINE T from_bits(uint64_t bits) {
   return __builtin_bit_cast(T, static_cast<Bits>(bits));
 }
 
-// The value of a lane that takes no part is undefined in CUDA; here it is the asking lane's own.
+// The value of a lane that takes no part is undefined in CUDA; here it is the calling lane's own.
 inline void complete_shuffle(LaneSlot* lanes, uint32_t participants) {
   for_each_lane(participants, [=](uint32_t lane) {
     const uint32_t source = lanes[lane].source;
@@ -142,7 +142,7 @@ inline constexpr CollectiveOperation shuffle_down{"__shfl_down_sync", complete_s
 inline constexpr CollectiveOperation shuffle_xor{"__shfl_xor_sync", complete_shuffle};
 
 // The lane bits that name a segment: those above its width. This and the source lanes below follow
-// the definition of the `shfl` instruction, so that any width and offset gives the GPU's answer.
+// the definition of the `shfl` instruction: any width and offset gives the GPU's answer.
 GS_HOST_INLINE uint32_t segment_mask(int width) {
   return (32u - static_cast<uint32_t>(width)) & 31;
 }

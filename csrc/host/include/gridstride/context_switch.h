@@ -2,7 +2,7 @@
 //
 // A switch is inline because a kernel that parks through a called function returns through an
 // address the processor did not predict: the return stack holds the other fiber's addresses.
-// Inlined, the switch ends in one indirect jump whose target is the fiber's own continuation.
+// Inlined, the switch ends in one indirect jump to the fiber's own continuation.
 //
 // A context is one pointer. On x86-64 and aarch64 it is the stack pointer of the parked fiber, on
 // top of which its continuation address and the two registers that inline assembly cannot declare
@@ -37,9 +37,9 @@ inline constexpr uint32_t context_switch_kind = 1;
 inline constexpr uint32_t context_switch_kind = 0;
 #endif
 
-// Any address on the stack that is executing. The assembly has no inputs, so that a compiler may
-// reuse the result within a function: callers only use the bits that name the region of stacks,
-// and a kernel thread stays in one region, on one stack, from its first instruction to its last.
+// Any address on the stack that is executing. The assembly has no inputs: a compiler may reuse the
+// result within a function: callers only use the bits that name the region of stacks, and a kernel
+// thread stays in one region, on one stack, from its first instruction to its last.
 GS_HOST_INLINE uintptr_t stack_address() {
 #if defined(__x86_64__)
   uintptr_t address;
@@ -201,7 +201,7 @@ GS_HOST_INLINE void switch_context(void** parked, void* next) {
   __builtin_unreachable();
 }
 
-// The frame stays below the entry function's; x29 is whatever it was, as nothing returns there.
+// The frame stays below the entry function's; x29 keeps any value, because nothing returns there.
 inline void* make_context(void*, void* stack_top, void (*entry)()) {
   const uintptr_t top = reinterpret_cast<uintptr_t>(stack_top) & ~uintptr_t{63};
   void** frame = reinterpret_cast<void**>(top) - 4;

@@ -1,4 +1,4 @@
-// What can be asked of a device: attribute ids, and the properties structure.
+// Device queries: attribute ids, and the properties structure.
 //
 // Ids and field names are those of CUDA 13.0. The fields of cudaDeviceProp are a subset: what a
 // kernel author prints or computes with; textures, surfaces and interoperability are left out.
@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-// Of type int, so that an id that is no enumerator is a value of the type, to be refused.
+// Of type int: an id that is no enumerator is a value of the type, and refused.
 enum cudaDeviceAttr : int {
   cudaDevAttrMaxThreadsPerBlock = 1,
   cudaDevAttrMaxBlockDimX = 2,

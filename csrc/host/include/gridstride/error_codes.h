@@ -1,8 +1,8 @@
 // The status codes of the CUDA 13.0 runtime: name, number and the text cudaGetErrorString gives.
 //
 // One list feeds the enumeration in runtime_types.h and the table behind cudaGetErrorName and
-// cudaGetErrorString, so that the three cannot disagree. Numbers and texts are those of CUDA, as
-// programs compare and print them.
+// cudaGetErrorString: the three cannot disagree. Numbers and texts are those of CUDA, as programs
+// compare and print them.
 #ifndef GRIDSTRIDE_HOST_ERROR_CODES_H
 #define GRIDSTRIDE_HOST_ERROR_CODES_H
 

@@ -1,7 +1,7 @@
 // The two 16-bit floating-point formats as bit patterns: decoding, and encoding with one rounding.
 //
 // Encoding gives the same bits whatever the machine offers: the one NaN is 0x7fff, as on a GPU, and
-// what overflows becomes infinity or the largest finite value as the rounding asks for.
+// overflow gives infinity or the largest finite value as the rounding requires.
 #ifndef GRIDSTRIDE_HOST_FLOAT16_FORMAT_H
 #define GRIDSTRIDE_HOST_FLOAT16_FORMAT_H
 
@@ -43,9 +43,8 @@ __device__ constexpr __forceinline__ bool is_negative(double value) {
 
 // ---- any value to 16 bits with any rounding, in integer arithmetic -----------------------------
 
-// The 16-bit value's pattern is the double's significand cut off so that its unit is the format's,
-// plus one where the rounding asks for it; the carry walks into the exponent by itself, up to
-// infinity.
+// The 16-bit value's pattern is the double's significand cut off at the format's unit, plus one
+// where the rounding requires it; the carry walks into the exponent by itself, up to infinity.
 template <class Format, Rounding rounding>
 __device__ constexpr inline unsigned short encode_float16(double value) {
   constexpr int bias = (1 << (Format::exponent_bits - 1)) - 1;
@@ -67,7 +66,7 @@ __device__ constexpr inline unsigned short encode_float16(double value) {
   }
   if (magnitude == 0) return sign;
 
-  // Below the lowest exponent the unit stays what it is and the significand loses bits instead.
+  // Below the lowest exponent the unit stays the same and the significand loses bits instead.
   // Doubles that are subnormal themselves are far below any 16-bit unit: their exponent is enough.
   const bool subnormal = exponent < lowest_exponent;
   const int lost = 52 - Format::fraction_bits + (subnormal ? lowest_exponent - exponent : 0);
@@ -99,7 +98,7 @@ __device__ constexpr __forceinline__ unsigned short encode_float16_integer(Integ
 
 // ---- rounding to odd ---------------------------------------------------------------------------
 
-// An inexact value rounded to the neighbour whose last bit is set. A second rounding, to at least
+// An inexact value rounded to the neighbour with an odd last bit. A second rounding, to at least
 // two bits less, then gives what one rounding of the exact value would have given.
 
 __device__ __forceinline__ double sum_rounded_to_odd(double x, double y) {
@@ -232,9 +231,8 @@ __device__ constexpr __forceinline__ T narrowed_integer(Integer value) {
 
 }  // namespace gridstride::host
 
-// What both 16-bit floating-point types need before the first float16_*.h file: the headers they
-// are made of, and how their functions' names are pasted together. cuda_fp16.h and cuda_bf16.h
-// define GS_FLOAT16_TOKEN (half or bfloat16) and undefine it again.
+// How the names of the functions of both 16-bit floating-point types are pasted together.
+// cuda_fp16.h and cuda_bf16.h define GS_FLOAT16_TOKEN (half or bfloat16) and undefine it again.
 
 struct __half;
 struct __nv_bfloat16;

@@ -521,7 +521,7 @@ __device__ __forceinline__ GS_FLOAT16_PAIR operator-(const GS_FLOAT16_PAIR& a) {
   return __hneg2(a);
 }
 
-// True when the relation holds for both elements, so that != is not the negation of ==.
+// True when the relation holds for both elements: != is not the negation of ==.
 #define GS_PAIR_COMPARISON_OPERATOR(sign, function)                         \
   __device__ __forceinline__ bool operator sign(const GS_FLOAT16_PAIR& a,   \
                                                 const GS_FLOAT16_PAIR& b) { \
@@ -541,8 +541,8 @@ GS_PAIR_COMPARISON_OPERATOR(>=, __hbge2)
 
 // The math library of a 16-bit floating-point type, and of pairs of it, and its atomic addition.
 //
-// Functions are evaluated in float or double and rounded to the type, so that errors stay within a
-// little over half a unit in the last place, below what CUDA allows for.
+// Functions are evaluated in float or double and rounded to the type: errors stay within a little
+// over half a unit in the last place, below what CUDA allows for.
 #define GS_FUNCTION(name, pair_name, expression)               \
   __device__ __forceinline__ GS_FLOAT16 name(GS_FLOAT16 a) {   \
     const float x = a;                                         \

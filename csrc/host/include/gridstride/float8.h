@@ -44,8 +44,8 @@ __device__ constexpr __forceinline__ unsigned int float8_nan(unsigned long long 
   return 0x7e | (static_cast<unsigned int>(double_bits >> (52 - Format::fraction_bits)) & 3u);
 }
 
-// The pattern is the double's significand cut off so that its unit is the format's, plus one where
-// rounding asks for it; the carry walks into the exponent by itself (see encode_float16).
+// The pattern is the double's significand cut off at the format's unit, plus one where rounding
+// requires it; the carry walks into the exponent by itself (see encode_float16).
 template <class Format>
 __device__ constexpr inline unsigned char encode_float8(double value, bool saturates) {
   constexpr int lowest_exponent = 1 - Format::bias;
@@ -96,7 +96,7 @@ __device__ constexpr inline float decode_float8(unsigned int bits) {
   return same_bits<float>(sign | same_bits<unsigned int>(scaled));
 }
 
-// An 8-bit integer of either sign: what it cannot hold becomes its nearest, NaN becomes 0.
+// An 8-bit integer of either sign: a value out of range becomes the nearest one, NaN becomes 0.
 template <class Integer>
 __device__ __forceinline__ Integer clamped_integer(float value) {
   if (value != value) return 0;

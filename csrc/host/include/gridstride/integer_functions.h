@@ -28,8 +28,8 @@ struct PackedElement {
   }
 };
 
-// Calls an operation on each pair of elements, widened to int so that nothing overflows, and packs
-// the results' lower bits.
+// Calls an operation on each pair of elements, widened to int to avoid overflow, and packs the
+// results' lower bits.
 template <class Element, class Operation>
 __device__ constexpr __forceinline__ unsigned int for_packed(unsigned int a, unsigned int b,
                                                              Operation operation) {
@@ -157,7 +157,7 @@ __device__ constexpr __forceinline__ unsigned long long __brevll(unsigned long l
          __brev(static_cast<unsigned int>(x >> 32));
 }
 
-// Each nibble of the selector names one of the eight bytes of y:x; its upper bit asks for eight
+// Each nibble of the selector names one of the eight bytes of y:x; its upper bit selects eight
 // copies of that byte's sign instead of the byte.
 __device__ constexpr inline unsigned int __byte_perm(unsigned int x, unsigned int y,
                                                      unsigned int selector) {
@@ -173,7 +173,7 @@ __device__ constexpr inline unsigned int __byte_perm(unsigned int x, unsigned in
 }
 
 // The position of the bit that is |offset| - 1 set bits above (offset > 0) or below (offset < 0)
-// the first set bit at or beyond base; 0xffffffff where there is none. An offset of 0 asks whether
+// the first set bit at or beyond base; 0xffffffff where there is none. An offset of 0 tests whether
 // the bit at base is set.
 __device__ constexpr inline unsigned int __fns(unsigned int mask, unsigned int base, int offset) {
   const unsigned int none = 0xffffffffu;

@@ -8,8 +8,8 @@
 
 #if !defined(GS_HOST_KERNEL_CLOCK)
 #define GS_HOST_KERNEL_CLOCK
-// The multiprocessor's cycles. The C library's function has no parameters either by which an
-// overload could be told from it.
+// The multiprocessor's cycles. An overload is impossible: the C library's function has no
+// parameters either.
 inline clock_t gs_host_cycles() { return static_cast<clock_t>(clock64()); }
 
 // For std::clock.

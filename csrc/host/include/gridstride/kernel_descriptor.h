@@ -33,9 +33,9 @@ struct KernelDescriptor {
   void* (*module_anchor)();
   uint32_t contract;
   // How much the __shared__ arrays of this kernel take; 0 where that is not known. A compiler puts
-  // the thread-local arrays of all kernels of a library in one segment and gives no way to ask, in
-  // the program, which are whose: kernel_descriptor() therefore says 0. Of the kernels of a module
-  // the runtime reads it in the symbols of the library (csrc/host/module/static_shared.h).
+  // the thread-local arrays of all kernels of a library in one segment and offers no query for the
+  // arrays of one kernel: kernel_descriptor() therefore says 0. Of the kernels of a module the
+  // runtime reads it in the symbols of the library (csrc/host/module/static_shared.h).
   uint32_t static_shared_bytes;
   // The descriptor registered before this one.
   const KernelDescriptor* registered_before;
@@ -82,7 +82,7 @@ struct KernelThunk {
   static constexpr uint32_t sizes[] = {static_cast<uint32_t>(sizeof(Parameters))..., 0};
   static constexpr uint32_t alignments[] = {static_cast<uint32_t>(alignof(Parameters))..., 0};
 
-  // The copies are per fiber, so that the compiler keeps parameters in registers over the loop.
+  // The copies are per fiber: the compiler keeps parameters in registers over the loop.
   GS_HOST_FLATTEN static void loop(Parameters... parameters) {
     for (;;) {
       Kernel(parameters...);
@@ -100,7 +100,7 @@ struct KernelThunk {
     unpack(arguments, std::index_sequence_for<Parameters...>{});
   }
 
-  // What the kernel's type says of it. Constant, so that a table of kernels needs no code.
+  // The facts in the kernel's type. Constant: a table of kernels needs no code.
   static constexpr KernelDescriptor nameless{nullptr,
                                              &run_threads,
                                              static_cast<uint32_t>(sizeof...(Parameters)),

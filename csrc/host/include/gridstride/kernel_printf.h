@@ -2,13 +2,13 @@
 //
 // It cannot be the C library's. That holds a lock while it reads the arguments, and a fault in one
 // of them would leave the lock to a stack that never runs again; and it keeps the text in a buffer
-// of its own, which nobody empties when a launch is over.
+// of its own, which is not flushed at the end of a launch.
 #if defined(GS_HOST_USER_SOURCE)
 
 #include "qualifiers.h"
 
-// Writes the whole text at once, so that texts of different threads do not mix, and returns what
-// CUDA's printf() does: the number of arguments that the format asks for, -1 where it is null.
+// Writes the whole text at once, because texts of different threads must not mix. Returns the
+// number of arguments of the format, as CUDA's printf() does, or -1 for a null format.
 GS_HOST_API int gs_host_printf(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 // For std::printf.

@@ -1,8 +1,8 @@
 // Loads and stores with a cache hint: __ldg, __ldcg, __stcs and their siblings.
 //
 // A CPU takes no such hints, so all of them are plain accesses, except __ldcv and __stwt: those
-// happen where they are written, in one piece up to 8 bytes, and __ldcv counts as polling, so that
-// a thread that waits for a flag lets the other threads of its block run.
+// happen where they are written, in one piece up to 8 bytes, and __ldcv counts as polling: a thread
+// that waits for a flag lets the other threads of its block run.
 #ifndef GRIDSTRIDE_HOST_LOAD_STORE_H
 #define GRIDSTRIDE_HOST_LOAD_STORE_H
 

@@ -110,8 +110,8 @@ inline constexpr double sqrt_half_rest = -4.8336466567264567e-17;
 // The quadrant in which the function starts: cos(a) = sin(a + pi / 2).
 enum class Quadrant { sine = 0, cosine = 1 };
 
-// Subtracting the nearest multiple of 1/2 is exact, so that integers and halves give exact results
-// and no argument is too large. Zeros have the argument's sign for sine and none for cosine (C23).
+// Subtracting the nearest multiple of 1/2 is exact: integers and halves give exact results and no
+// argument is too large. Zeros have the argument's sign for sine and none for cosine (C23).
 __device__ inline double sine_of_half_turns(double x, Quadrant start) {
   const double in_period = x - 2.0 * __builtin_rint(0.5 * x);
   if (in_period != in_period) return in_period;
@@ -162,8 +162,8 @@ __device__ inline double euclidean_norm(const Float* values, int count) {
 
 // ---- error functions ---------------------------------------------------------------------------
 
-// exp(x * x), whose argument is carried in two doubles: rounding x * x alone would cost a relative
-// error of x * x ulps.
+// exp(x * x), with its argument in two doubles: rounding x * x alone would cost a relative error of
+// x * x ulps.
 __device__ inline double exp_of_square(double x) {
   const double square = x * x;
   if (square > 709.0) return ::exp(square);
@@ -239,8 +239,8 @@ __device__ inline double inverse_erfc(double y) {
 
 // ---- modified Bessel functions of the first kind -----------------------------------------------
 
-// The series of order 0 or 1 in (x / 2)^2. All of its terms are positive, so that nothing cancels;
-// terms and sum are carried in two doubles, as a term's error would grow with its number.
+// The series of order 0 or 1 in (x / 2)^2. All of its terms are positive: nothing cancels; terms
+// and sum are carried in two doubles, as a term's error would grow with its number.
 __device__ inline double modified_bessel_series(int order, double x) {
   const double square = 0.25 * x * x;
   const double square_rest = 0.25 * __builtin_fma(x, x, -4.0 * square);

@@ -1,5 +1,5 @@
-// The table at the end of a library of kernels that was compiled at run time: what it has to offer,
-// by name. cudaLibraryLoadData finds it by its symbol.
+// The table at the end of a library of kernels that was compiled at run time: its contents, by
+// name. cudaLibraryLoadData finds it by its symbol.
 //
 //   #include <gridstride/module_table.h>  // before the user's text, which may define any macro
 //   …
@@ -10,9 +10,9 @@
 //   GS_MODULE_VARIABLE("filter::weights", filter::weights)
 //   GS_MODULE_END
 //
-// at namespace scope, once per library. A name is what the library is asked for, and what faults
-// call the kernel; the expression names the function or variable. The table is constant: loading
-// the library runs no code for it.
+// at namespace scope, once per library. A name is the one that lookups and faults call the kernel;
+// the expression names the function or variable. The table is constant: loading the library runs no
+// code for it.
 #ifndef GRIDSTRIDE_HOST_MODULE_TABLE_H
 #define GRIDSTRIDE_HOST_MODULE_TABLE_H
 
@@ -75,7 +75,7 @@ extern __attribute__((visibility("default"))) const gridstride::host::ModuleTabl
 // Expressions are variadic, as the arguments of a template have commas.
 #define GS_MODULE_BEGIN static constexpr ::gridstride::host::ModuleEntry gs_module_entries[] = {
 #define GS_MODULE_KERNEL(name, ...) ::gridstride::host::module_kernel<&__VA_ARGS__>(name),
-// A pointer as it is: of what has been cast there is no address.
+// A pointer unchanged: a cast expression has no address.
 #define GS_MODULE_OVERLOAD(name, ...) ::gridstride::host::module_kernel<__VA_ARGS__>(name),
 #define GS_MODULE_VARIABLE(name, ...) ::gridstride::host::module_variable(name, __VA_ARGS__),
 // The entry without a name lets a library of nothing have an array too.

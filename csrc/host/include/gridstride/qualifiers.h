@@ -40,8 +40,8 @@
 #define __host__
 #define __device__
 
-// A kernel is inlined into the loop over the threads of a block, and what it calls into it: a call
-// per thread would cost more than many kernels do.
+// A kernel is inlined into the loop over the threads of a block, and its callees into the kernel: a
+// call per thread would cost more than many kernels do.
 #define __global__ GS_HOST_FLATTEN
 
 #ifndef __forceinline__
@@ -62,8 +62,8 @@
 #define __managed__
 #define __grid_constant__
 
-// A block runs on one OS thread and an OS thread runs one block at a time, so that an instance per
-// OS thread is an instance per block. At function scope thread_local implies static, as in CUDA.
+// A block runs on one OS thread and an OS thread runs one block at a time: an instance per OS
+// thread is an instance per block. At function scope thread_local implies static, as in CUDA.
 #define __shared__ GS_HOST_CONSTANT_INITIAL thread_local
 
 // Not alignas, which may not follow a storage class.

@@ -1,6 +1,6 @@
 // threadIdx, blockIdx, blockDim, gridDim and warpSize.
 //
-// For kernels alone: the runtime API has structures whose members are called gridDim and blockDim.
+// For kernels alone: the runtime API has structures with members called gridDim and blockDim.
 #ifndef GRIDSTRIDE_HOST_REGISTER_NAMES_H
 #define GRIDSTRIDE_HOST_REGISTER_NAMES_H
 

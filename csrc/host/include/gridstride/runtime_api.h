@@ -139,7 +139,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
 // ---- modules -----------------------------------------------------------------------------------
 
 // code is a shared library that ends with a table of its kernels, see module_table.h. It is copied,
-// loaded for the calling thread's device at once and for others when they first ask.
+// loaded for the calling thread's device at once and for others at their first use.
 cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code,
                                 enum cudaJitOption* options, void** option_values,
                                 unsigned int option_count, enum cudaLibraryOption* library_options,

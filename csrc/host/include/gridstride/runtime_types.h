@@ -134,7 +134,7 @@ struct cudaFuncAttributes {
 // ---- modules -----------------------------------------------------------------------------------
 
 // There is no compiler in the host device: the options for one change nothing, those for the log
-// do what they do in CUDA.
+// act as in CUDA.
 enum cudaJitOption : int {
   cudaJitMaxRegisters = 0,
   cudaJitThreadsPerBlock = 1,
@@ -153,8 +153,8 @@ enum cudaJitOption : int {
   cudaJitMinCtaPerSm = 31,
   cudaJitMaxThreadsPerBlock = 32,
   cudaJitOverrideDirectiveValues = 33,
-  // Not CUDA's, which asks for no size: how many bytes the image has, a size_t as the value itself.
-  // Without it the image is believed what it says of its own length, as CUDA believes a cubin.
+  // Not in CUDA, which takes no size: the size of the image in bytes, a size_t as the value itself.
+  // Without it the length in the image's own headers counts, as for a cubin in CUDA.
   gridstrideJitImageBytes = 0x67730001
 };
 

@@ -1,8 +1,8 @@
-// What threadIdx, blockIdx, blockDim and gridDim stand for (register_names.h).
+// The state behind threadIdx, blockIdx, blockDim and gridDim (register_names.h).
 //
-// A worker's stacks lie in one region of memory aligned to its own size, at whose start the worker
-// keeps the state of the block it runs. Masking the stack pointer finds that state, so that reading
-// threadIdx is a load at a constant offset: no thread-local storage, no argument, no call.
+// A worker's stacks lie in one region of memory aligned to its own size. The state of the running
+// block is at its start. Masking the stack pointer finds that state: reading threadIdx is a load at
+// a constant offset: no thread-local storage, no argument, no call.
 #ifndef GRIDSTRIDE_HOST_SPECIAL_REGISTERS_H
 #define GRIDSTRIDE_HOST_SPECIAL_REGISTERS_H
 

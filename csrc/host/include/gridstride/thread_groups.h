@@ -1,4 +1,4 @@
-// The operations by which cooperative groups reduce and scan.
+// Cooperative groups of threads, and the operations of their reductions and scans.
 #ifndef GRIDSTRIDE_HOST_THREAD_GROUPS_H
 #define GRIDSTRIDE_HOST_THREAD_GROUPS_H
 
@@ -31,8 +31,8 @@ GS_GROUP_OPERATOR(bit_xor, left ^ right)
 
 namespace gridstride::host {
 
-// Some lanes of one warp, numbered from 0, and what they can do together: the core of cooperative
-// groups smaller than a block.
+// Some lanes of one warp, numbered from 0, and their collectives: the core of cooperative groups
+// smaller than a block.
 //
 // A lane's rank is its place among the lanes of the mask. Everything is said in ranks, and becomes
 // lanes here.
@@ -45,8 +45,8 @@ GS_HOST_INLINE uint32_t existing_lanes() {
   return after_first >= 32 ? 0xffffffffu : (1u << after_first) - 1;
 }
 
-// Gives every lane of the mask the value of the lane that it names. What is no word travels in
-// pieces of eight bytes.
+// Gives every lane of the mask the value of the lane that it names. A value of another size than a
+// word travels in pieces of eight bytes.
 template <class T>
 GS_HOST_INLINE T exchange(uint32_t mask, const T& value, uint32_t source,
                           const CollectiveOperation& operation) {
@@ -114,7 +114,7 @@ class LaneGroup {
     return static_cast<uint32_t>(warp_collective(mask_, predicate, 0, ballot));
   }
 
-  // The lanes whose values have the same bits as the caller's.
+  // The lanes with the same bits as the caller's value.
   template <class T>
   uint32_t equal_lanes(const T& value) const {
     uint32_t equal = mask_;
@@ -152,8 +152,8 @@ GS_HOST_INLINE unsigned long long volume(const dim3& extents) {
 
 namespace cooperative_groups {
 
-// Any group, when which one it is shall not matter. What is more than this goes through the group's
-// own type.
+// Any group, of a type that the caller does not know. Other members go through the group's own
+// type.
 class thread_group {
  public:
   void sync() const {
@@ -368,7 +368,7 @@ class coalesced_group : public thread_group,
   unsigned int meta_size_;
 };
 
-// The threads of the warp that come here before none of them can go on. `place` tells calls apart
+// The threads of the warp that come here before none of them can go on. `place` distinguishes calls
 // that stand in different places, and is not to be passed.
 GS_HOST_INLINE coalesced_group
 coalesced_threads(uint64_t place = gridstride::host::place(__builtin_FILE(), __builtin_LINE())) {
@@ -380,7 +380,7 @@ coalesced_threads(uint64_t place = gridstride::host::place(__builtin_FILE(), __b
 template <unsigned int Size, class Parent = void>
 class thread_block_tile;
 
-// A tile whose parent does not matter; every other tile is one of these as well.
+// A tile of any parent; every other tile is one of these as well.
 template <unsigned int Size>
 class thread_block_tile<Size, void>
     : public gridstride::host::LaneOperations<thread_block_tile<Size, void>> {
@@ -437,7 +437,7 @@ GS_HOST_INLINE thread_block_tile<TileSize, Group> tiled_partition(const Group& p
   return thread_block_tile<TileSize, Group>(parent);
 }
 
-// ---- partitions whose size, or whose members, only the run knows -------------------------------
+// ---- partitions with a size or members known at run time ----------------------------------------
 
 // Tiles of consecutive threads, the last one smaller where the size does not divide the parent's.
 inline coalesced_group tiled_partition(const coalesced_group& parent, unsigned int size) {

@@ -1,4 +1,4 @@
-// What a user's .cu file finds defined before its first line, as nvcc includes cuda_runtime.h.
+// The definitions before the first line of a user's .cu file, as nvcc includes cuda_runtime.h.
 //
 // Only such files may include this. It gives words of C and C++ the meaning that they have for
 // nvcc, which the runtime's own files do without.
@@ -43,17 +43,17 @@ constexpr unsigned long alignment_of() {
 // Dynamic shared memory lies in the region of the worker that runs the block, at an address that no
 // linker knows. What compiles user files therefore rewrites the declaration, of any number of
 // dimensions, to a reference to an array of unknown bound, which has the type, the address and the
-// decay of what was declared:
+// decay of the declared array:
 //
 //   extern __shared__ float name[];       float (&name)[] = GS_HOST_DYNAMIC_SHARED;
 //   extern __shared__ float tile[][33];   float (&tile)[][33] = GS_HOST_DYNAMIC_SHARED;
 //
-// The address differs from launch to launch, so that this must stand in a function: a declaration
-// at namespace scope moves to the start of every function that uses the name.
+// The address differs from launch to launch, so this must stand in a function: a declaration at
+// namespace scope moves to the start of every function that uses the name.
 
 namespace gridstride::host {
 
-// Becomes whatever array is to be initialised with it, so that the type is written once.
+// Converts to the array that it initialises: the type is written once.
 struct DynamicSharedMemory {
   template <class Array>
   GS_HOST_INLINE operator Array&() const {
@@ -67,8 +67,7 @@ struct DynamicSharedMemory {
 
 // ---- features that the host device lacks --------------------------------------------------------
 //
-// What the host device cannot do, by the names that kernels would use it with, so that the
-// compiler's error says so.
+// Features that the host device lacks, declared under their CUDA names for a clear compiler error.
 
 // ---- inline PTX --------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 // The vector types of CUDA with their sizes and alignments, and the functions that make them.
 //
-// All of them are aggregates without constructors, as in CUDA, so that they may be members of
-// unions and elements of __shared__ arrays. Three-element vectors are never padded. Vectors of four
-// 8-byte elements are aligned to 16 bytes; the _32a forms of CUDA 13 to 32.
+// All of them are aggregates without constructors, as in CUDA: they may be members of unions and
+// elements of __shared__ arrays. Three-element vectors are never padded. Vectors of four 8-byte
+// elements are aligned to 16 bytes; the _32a forms of CUDA 13 to 32.
 #ifndef GRIDSTRIDE_HOST_VECTOR_TYPES_H
 #define GRIDSTRIDE_HOST_VECTOR_TYPES_H
 
@@ -59,7 +59,7 @@ GS_VECTOR_OF_FOUR(double4_32a, double, 32)
 #undef GS_VECTOR_TYPES
 #undef GS_VECTOR_OF_FOUR
 
-// The extents of a grid or a block; what is left out is 1.
+// The extents of a grid or a block; a missing one is 1.
 struct dim3 {
   unsigned int x, y, z;
 

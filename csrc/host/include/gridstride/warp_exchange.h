@@ -14,26 +14,27 @@
 
 namespace gridstride::host {
 
-// Where one lane of a warp waits and exchanges: 32 bytes, so that no lane straddles a cache line.
+// The place where one lane of a warp waits and exchanges: 32 bytes, so no lane straddles a cache
+// line.
 struct LaneSlot {
   void* context;
-  // What the lane brings to a collective, and what it takes from it.
+  // The lane's input to a collective, and its result.
   uint64_t value;
   uint64_t result;
-  // The lane whose value it asks for, where the collective is a shuffle.
+  // The source lane of a shuffle.
   uint32_t source;
   uint32_t unused;
 };
 
 // A warp collective. The last lane to arrive calls `complete` once for all participants, which are
-// the lanes of the mask that have not exited. Operations are told apart by their address.
+// the lanes of the mask that have not exited. Operations are distinguished by their address.
 struct CollectiveOperation {
   const char* name;
   void (*complete)(LaneSlot* lanes, uint32_t participants);
 };
 
 struct Arrival {
-  // What to run in place of the caller; null when the caller goes on.
+  // The context to run in place of the caller; null when the caller goes on.
   void* next_context;
   LaneSlot* lane;
 };
@@ -80,21 +81,21 @@ GS_HOST_INLINE void spin_hint() {
 
 }  // namespace gridstride::host
 
-// The lanes of the calling lane's warp that ask in this place, with this call.
+// The lanes of the calling lane's warp that make this call in this place.
 GS_HOST_API GS_HOST_STAYS_IN_PLACE uint32_t gs_host_converge(uint64_t place);
 
 namespace gridstride::host {
 
-// Which lanes of a warp run together.
+// Convergence: the lanes of a warp that run together.
 //
-// On a GPU lanes that took the same way run in lockstep, and a kernel may ask which they are. Here
-// lanes run one after the other: whoever asks steps aside until every other thread of the block has
-// come as far as it can without waiting, and lanes that by then have asked in the same place run
-// together.
+// On a GPU lanes that took the same way run in lockstep, and a kernel may query them. Here lanes
+// run one after the other: a lane that queries steps aside until every other thread of the block
+// has run as far as it can without waiting. The lanes that by then have queried in the same place
+// run together.
 //
 // A place is a line of the source and, as a function may be called in several branches and be
-// inlined into each, the call in the machine code. Which round of a loop a lane is in nobody can
-// tell: a lane that passes by the place in one round is counted with the others in the next.
+// inlined into each, the call in the machine code. The round of a loop is unknown: a lane that
+// passes by the place in one round is counted with the others in the next.
 
 // A line of the source as a number: the upper 16 bits of an address of a program are all alike.
 GS_HOST_INLINE uint64_t place(const char* file, int line) {
@@ -114,9 +115,9 @@ namespace gridstride::host {
 // The barrier of a whole grid, for which all its blocks must be running: those of a cooperative
 // launch are, each on an OS thread of its own.
 
-// Goes on when every thread of the grid that has not exited has arrived. A block all of whose
-// threads have exited never arrives: waiting for it is a deadlock, and reported. All threads of a
-// block that has not ended must call this, none of them __syncthreads in its place.
+// Goes on when every thread of the grid that has not exited has arrived. A block never arrives
+// after all of its threads have exited: waiting for it is a deadlock, and reported. All threads of
+// a block that has not ended must call this, none of them __syncthreads in its place.
 GS_HOST_INLINE void grid_barrier() {
   const Arrival arrival = gs_host_grid_arrive();
   if (arrival.next_context) switch_context(&arrival.lane->context, arrival.next_context);
