@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "portable.cuh"
+#include "kernels/portable.cuh"
 
 namespace gridstride::device_code {
 

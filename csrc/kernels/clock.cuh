@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "portable.cuh"
+#include "kernels/portable.cuh"
 
 #ifdef __CUDASIM__
 #include <time.h>

@@ -24,7 +24,7 @@
 
 #include <type_traits>
 
-#include "portable.cuh"
+#include "kernels/portable.cuh"
 
 namespace gridstride::device_code {
 

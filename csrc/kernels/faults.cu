@@ -17,7 +17,7 @@
 #include <assert.h>
 
 #include "shim/launch/kernel_registry.h"
-#include "portable.cuh"
+#include "kernels/portable.cuh"
 
 namespace gridstride::device_code {
 

@@ -22,7 +22,7 @@
 
 #include <string.h>
 
-#include "portable.cuh"
+#include "kernels/portable.cuh"
 
 // GS_KEEP_LOOP before a loop over tiles: its body has all the accesses in flight that it should
 // have, and compilers that repeat it spill registers.

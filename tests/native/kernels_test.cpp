@@ -60,10 +60,7 @@ int main() {
   kernels_test::test_faults();
   kernels_test::test_declarations();
   kernels_test::test_elementwise();
-  kernels_test::test_sums();
-  kernels_test::test_extrema();
-  kernels_test::test_moments();
-  kernels_test::test_histograms();
+  kernels_test::test_reductions();
   kernels_test::test_time();
   if (kernels_test::failed_checks > 0) {
     std::printf("%d checks failed\n", kernels_test::failed_checks);

@@ -6,10 +6,7 @@ namespace kernels_test {
 void test_declarations();
 void test_faults();  // first: it needs a process that has not used the runtime
 void test_elementwise();
-void test_sums();
-void test_extrema();
-void test_moments();
-void test_histograms();
+void test_reductions();
 void test_time();
 
 }  // namespace kernels_test

@@ -40,7 +40,6 @@ void check_spin() {
   const cudaError_t running = cudaStreamQuery(stream);
   require(cudaStreamSynchronize(stream), "spin");
   const double done = seconds_since(start);
-  check.that(enqueued < 0.04, "enqueueing took %g s", enqueued);
   check.that(running == cudaErrorNotReady, "the stream was ready after %g s", enqueued);
   check.that(done >= 0.05, "done after %g s", done);
   check.that(out.read()[0] == 2.0f, "stored %g", out.read()[0]);

@@ -11,25 +11,17 @@
 
 #include <type_traits>
 
-#define RETURNS(type, ...)                                                                    \
-  static_assert(std::is_same<decltype(__VA_ARGS__), type>::value, #__VA_ARGS__ " is " #type); \
-  (void)(__VA_ARGS__)
-
-#define FOUR_ROUNDINGS(type, name, ...)  \
-  RETURNS(type, name##_rn(__VA_ARGS__)); \
-  RETURNS(type, name##_rz(__VA_ARGS__)); \
-  RETURNS(type, name##_ru(__VA_ARGS__)); \
-  RETURNS(type, name##_rd(__VA_ARGS__))
+#include "language_names.h"
 
 using uint32 = unsigned int;
 using int64 = long long;
 using uint64 = unsigned long long;
 
 #define VECTORS(name)                     \
-  RETURNS(name##1, make_##name##1(1));    \
-  RETURNS(name##2, make_##name##2(1, 2)); \
-  RETURNS(name##3, make_##name##3(1, 2, 3))
-#define VECTORS_OF_FOUR(name) RETURNS(name, make_##name(1, 2, 3, 4))
+  returns<name##1>(make_##name##1(1));    \
+  returns<name##2>(make_##name##2(1, 2)); \
+  returns<name##3>(make_##name##3(1, 2, 3))
+#define VECTORS_OF_FOUR(name) returns<name>(make_##name(1, 2, 3, 4))
 
 __global__ void vector_names() {
   VECTORS(char);
@@ -63,13 +55,11 @@ __global__ void vector_names() {
 #endif
   const dim3 extents(1, 2);
   const uint3 plain = extents;
-  RETURNS(const uint3, plain);
+  returns<const uint3&>(plain);
 }
 
-#define ATOMIC(type, name, ...)             \
-  RETURNS(type, name(__VA_ARGS__));         \
-  RETURNS(type, name##_block(__VA_ARGS__)); \
-  RETURNS(type, name##_system(__VA_ARGS__))
+#define ATOMIC(type, name, ...) \
+  returns<type>(name(__VA_ARGS__), name##_block(__VA_ARGS__), name##_system(__VA_ARGS__))
 
 template <class T>
 __device__ void atomic_names_of_all_integers(T* p, T v) {
@@ -103,7 +93,7 @@ __global__ void atomic_names(int* i, uint32* u, int64* l, uint64* w, unsigned sh
   ATOMIC(float, atomicAdd, f, 1.0f);
   ATOMIC(double, atomicAdd, d, 1.0);
   ATOMIC(float, atomicExch, f, 1.0f);
-  RETURNS(unsigned short, atomicCAS(s, *s, *s));
+  returns<unsigned short>(atomicCAS(s, *s, *s));
 #if defined(__CUDASIM__) || __CUDA_ARCH__ >= 900
   ATOMIC(float2, atomicAdd, f2, *f2);
   ATOMIC(float4, atomicAdd, f4, *f4);
@@ -115,84 +105,37 @@ __global__ void atomic_names(int* i, uint32* u, int64* l, uint64* w, unsigned sh
 
 __global__ void bit_names(int i, uint32 u, int64 l, uint64 w, char4 c, uchar4 b, short2 s,
                           ushort2 h) {
-  RETURNS(int, __popc(u));
-  RETURNS(int, __popcll(w));
-  RETURNS(int, __clz(i));
-  RETURNS(int, __clzll(l));
-  RETURNS(int, __ffs(i));
-  RETURNS(int, __ffsll(l));
-  RETURNS(uint32, __brev(u));
-  RETURNS(uint64, __brevll(w));
-  RETURNS(uint32, __byte_perm(u, u, u));
-  RETURNS(uint32, __fns(u, u, i));
-  RETURNS(unsigned short, __nv_bswap16(h.x));
-  RETURNS(uint32, __nv_bswap32(u));
-  RETURNS(uint64, __nv_bswap64(w));
-  RETURNS(uint32, __funnelshift_l(u, u, u));
-  RETURNS(uint32, __funnelshift_lc(u, u, u));
-  RETURNS(uint32, __funnelshift_r(u, u, u));
-  RETURNS(uint32, __funnelshift_rc(u, u, u));
-  RETURNS(int, __mulhi(i, i));
-  RETURNS(uint32, __umulhi(u, u));
-  RETURNS(int64, __mul64hi(l, l));
-  RETURNS(uint64, __umul64hi(w, w));
-  RETURNS(int, __mul24(i, i));
-  RETURNS(uint32, __umul24(u, u));
-  RETURNS(uint32, __sad(i, i, u));
-  RETURNS(uint32, __usad(u, u, u));
-  RETURNS(int, __hadd(i, i));
-  RETURNS(int, __rhadd(i, i));
-  RETURNS(uint32, __uhadd(u, u));
-  RETURNS(uint32, __urhadd(u, u));
-  RETURNS(int, __dp4a(i, i, i));
-  RETURNS(uint32, __dp4a(u, u, u));
-  RETURNS(int, __dp4a(c, c, i));
-  RETURNS(uint32, __dp4a(b, b, u));
-  RETURNS(int, __dp2a_lo(i, i, i));
-  RETURNS(uint32, __dp2a_lo(u, u, u));
-  RETURNS(int, __dp2a_lo(s, c, i));
-  RETURNS(uint32, __dp2a_lo(h, b, u));
-  RETURNS(int, __dp2a_hi(i, i, i));
-  RETURNS(uint32, __dp2a_hi(u, u, u));
-  RETURNS(int, __dp2a_hi(s, c, i));
-  RETURNS(uint32, __dp2a_hi(h, b, u));
+  returns<int>(__popc(u), __popcll(w), __clz(i), __clzll(l), __ffs(i), __ffsll(l), __mulhi(i, i),
+               __mul24(i, i), __hadd(i, i), __rhadd(i, i), __dp4a(i, i, i), __dp4a(c, c, i),
+               __dp2a_lo(i, i, i), __dp2a_lo(s, c, i), __dp2a_hi(i, i, i), __dp2a_hi(s, c, i));
+  returns<uint32>(__brev(u), __byte_perm(u, u, u), __fns(u, u, i), __nv_bswap32(u),
+                  __funnelshift_l(u, u, u), __funnelshift_lc(u, u, u), __funnelshift_r(u, u, u),
+                  __funnelshift_rc(u, u, u), __umulhi(u, u), __umul24(u, u), __sad(i, i, u),
+                  __usad(u, u, u), __uhadd(u, u), __urhadd(u, u), __dp4a(u, u, u), __dp4a(b, b, u),
+                  __dp2a_lo(u, u, u), __dp2a_lo(h, b, u), __dp2a_hi(u, u, u), __dp2a_hi(h, b, u));
+  returns<uint64>(__brevll(w), __nv_bswap64(w), __umul64hi(w, w));
+  returns<unsigned short>(__nv_bswap16(h.x));
+  returns<int64>(__mul64hi(l, l));
 }
 
-#define PACKED(n)                        \
-  RETURNS(uint32, __vabs##n(u));         \
-  RETURNS(uint32, __vabsss##n(u));       \
-  RETURNS(uint32, __vneg##n(u));         \
-  RETURNS(uint32, __vnegss##n(u));       \
-  RETURNS(uint32, __vadd##n(u, u));      \
-  RETURNS(uint32, __vaddss##n(u, u));    \
-  RETURNS(uint32, __vaddus##n(u, u));    \
-  RETURNS(uint32, __vsub##n(u, u));      \
-  RETURNS(uint32, __vsubss##n(u, u));    \
-  RETURNS(uint32, __vsubus##n(u, u));    \
-  RETURNS(uint32, __vavgs##n(u, u));     \
-  RETURNS(uint32, __vavgu##n(u, u));     \
-  RETURNS(uint32, __vhaddu##n(u, u));    \
-  RETURNS(uint32, __vabsdiffs##n(u, u)); \
-  RETURNS(uint32, __vabsdiffu##n(u, u)); \
-  RETURNS(uint32, __vmaxs##n(u, u));     \
-  RETURNS(uint32, __vmaxu##n(u, u));     \
-  RETURNS(uint32, __vmins##n(u, u));     \
-  RETURNS(uint32, __vminu##n(u, u));     \
-  RETURNS(uint32, __vsads##n(u, u));     \
-  RETURNS(uint32, __vsadu##n(u, u));     \
-  PACKED_RELATION(eq##n);                \
-  PACKED_RELATION(ne##n);                \
-  PACKED_RELATION(ges##n);               \
-  PACKED_RELATION(geu##n);               \
-  PACKED_RELATION(gts##n);               \
-  PACKED_RELATION(gtu##n);               \
-  PACKED_RELATION(les##n);               \
-  PACKED_RELATION(leu##n);               \
-  PACKED_RELATION(lts##n);               \
+#define PACKED(n)                                                                                 \
+  returns<uint32>(__vabs##n(u), __vabsss##n(u), __vneg##n(u), __vnegss##n(u), __vadd##n(u, u),    \
+                  __vaddss##n(u, u), __vaddus##n(u, u), __vsub##n(u, u), __vsubss##n(u, u),       \
+                  __vsubus##n(u, u), __vavgs##n(u, u), __vavgu##n(u, u), __vhaddu##n(u, u),       \
+                  __vabsdiffs##n(u, u), __vabsdiffu##n(u, u), __vmaxs##n(u, u), __vmaxu##n(u, u), \
+                  __vmins##n(u, u), __vminu##n(u, u), __vsads##n(u, u), __vsadu##n(u, u));        \
+  PACKED_RELATION(eq##n);                                                                         \
+  PACKED_RELATION(ne##n);                                                                         \
+  PACKED_RELATION(ges##n);                                                                        \
+  PACKED_RELATION(geu##n);                                                                        \
+  PACKED_RELATION(gts##n);                                                                        \
+  PACKED_RELATION(gtu##n);                                                                        \
+  PACKED_RELATION(les##n);                                                                        \
+  PACKED_RELATION(leu##n);                                                                        \
+  PACKED_RELATION(lts##n);                                                                        \
   PACKED_RELATION(ltu##n)
-#define PACKED_RELATION(suffix)          \
-  RETURNS(uint32, __vcmp##suffix(u, u)); \
-  RETURNS(uint32, __vset##suffix(u, u))
+#define PACKED_RELATION(suffix) \
+  returns<uint32>(__vcmp##suffix(u, u), __vset##suffix(u, u))
 
 __global__ void packed_names(uint32 u) {
   PACKED(2);
@@ -215,17 +158,12 @@ __global__ void conversion_names(int i, uint32 u, int64 l, uint64 w, float f, do
   FOUR_ROUNDINGS(double, __ll2double, l);
   FOUR_ROUNDINGS(double, __ull2double, w);
   FOUR_ROUNDINGS(float, __double2float, d);
-  RETURNS(double, __int2double_rn(i));
-  RETURNS(double, __uint2double_rn(u));
-  RETURNS(int, __float_as_int(f));
-  RETURNS(uint32, __float_as_uint(f));
-  RETURNS(float, __int_as_float(i));
-  RETURNS(float, __uint_as_float(u));
-  RETURNS(int64, __double_as_longlong(d));
-  RETURNS(double, __longlong_as_double(l));
-  RETURNS(int, __double2hiint(d));
-  RETURNS(int, __double2loint(d));
-  RETURNS(double, __hiloint2double(i, i));
+  returns<double>(__int2double_rn(i), __uint2double_rn(u), __longlong_as_double(l),
+                  __hiloint2double(i, i));
+  returns<int>(__float_as_int(f), __double2hiint(d), __double2loint(d));
+  returns<uint32>(__float_as_uint(f));
+  returns<float>(__int_as_float(i), __uint_as_float(u));
+  returns<int64>(__double_as_longlong(d));
 }
 
 __global__ void rounded_names(float f, double d) {
@@ -244,12 +182,12 @@ __global__ void rounded_names(float f, double d) {
   FOUR_ROUNDINGS(double, __drcp, d);
   FOUR_ROUNDINGS(double, __dsqrt, d);
   FOUR_ROUNDINGS(double, __fma, d, d, d);
-  RETURNS(float, __frsqrt_rn(f));
+  returns<float>(__frsqrt_rn(f));
 }
 
 #define BOTH(name, f, d)   \
-  RETURNS(float, name(f)); \
-  RETURNS(double, name(d))
+  returns<float>(name(f)); \
+  returns<double>(name(d))
 
 __global__ void math_names(int i, float f, double d, float* fp, double* dp) {
   BOTH(rsqrt, f, d);
@@ -266,54 +204,21 @@ __global__ void math_names(int i, float f, double d, float* fp, double* dp) {
   BOTH(j1, f, d);
   BOTH(y0, f, d);
   BOTH(y1, f, d);
-  RETURNS(float, jn(i, f));
-  RETURNS(double, jn(i, d));
-  RETURNS(float, yn(i, f));
-  RETURNS(double, yn(i, d));
-  RETURNS(float, rsqrtf(f));
-  RETURNS(float, rcbrtf(f));
-  RETURNS(float, sinpif(f));
-  RETURNS(float, cospif(f));
-  RETURNS(float, exp10f(f));
-  RETURNS(float, erfinvf(f));
-  RETURNS(float, erfcinvf(f));
-  RETURNS(float, erfcxf(f));
-  RETURNS(float, normcdff(f));
-  RETURNS(float, normcdfinvf(f));
+  returns<float>(jn(i, f), yn(i, f), rsqrtf(f), rcbrtf(f), sinpif(f), cospif(f), exp10f(f),
+                 erfinvf(f), erfcinvf(f), erfcxf(f), normcdff(f), normcdfinvf(f));
+  returns<double>(jn(i, d), yn(i, d));
   sincospif(f, fp, fp);
   sincospi(d, dp, dp);
   sincospi(f, fp, fp);
   sincosf(f, fp, fp);
   sincos(d, dp, dp);
   sincos(f, fp, fp);
-  RETURNS(double, norm(i, dp));
-  RETURNS(double, norm3d(d, d, d));
-  RETURNS(double, norm4d(d, d, d, d));
-  RETURNS(double, rnorm(i, dp));
-  RETURNS(double, rnorm3d(d, d, d));
-  RETURNS(double, rnorm4d(d, d, d, d));
-  RETURNS(double, rhypot(d, d));
-  RETURNS(float, rhypotf(f, f));
-  RETURNS(float, normf(i, fp));
-  RETURNS(float, norm3df(f, f, f));
-  RETURNS(float, norm4df(f, f, f, f));
-  RETURNS(float, rnormf(i, fp));
-  RETURNS(float, rnorm3df(f, f, f));
-  RETURNS(float, rnorm4df(f, f, f, f));
-  RETURNS(float, fdividef(f, f));
-  RETURNS(float, __fdividef(f, f));
-  RETURNS(double, fdivide(d, d));
-  RETURNS(float, __saturatef(f));
-  RETURNS(float, __expf(f));
-  RETURNS(float, __exp10f(f));
-  RETURNS(float, __logf(f));
-  RETURNS(float, __log2f(f));
-  RETURNS(float, __log10f(f));
-  RETURNS(float, __sinf(f));
-  RETURNS(float, __cosf(f));
-  RETURNS(float, __tanf(f));
-  RETURNS(float, __tanhf(f));
-  RETURNS(float, __powf(f, f));
+  returns<double>(norm(i, dp), norm3d(d, d, d), norm4d(d, d, d, d), rnorm(i, dp), rnorm3d(d, d, d),
+                  rnorm4d(d, d, d, d), rhypot(d, d), fdivide(d, d));
+  returns<float>(rhypotf(f, f), normf(i, fp), norm3df(f, f, f), norm4df(f, f, f, f), rnormf(i, fp),
+                 rnorm3df(f, f, f), rnorm4df(f, f, f, f), fdividef(f, f), __fdividef(f, f),
+                 __saturatef(f), __expf(f), __exp10f(f), __logf(f), __log2f(f), __log10f(f),
+                 __sinf(f), __cosf(f), __tanf(f), __tanhf(f), __powf(f, f));
   __sincosf(f, fp, fp);
   BOTH(sqrt, f, d);
   BOTH(exp, f, d);
@@ -324,8 +229,7 @@ __global__ void math_names(int i, float f, double d, float* fp, double* dp) {
 }
 
 #define MINIMUM_MAXIMUM(type, x, y) \
-  RETURNS(type, min(x, y));         \
-  RETURNS(type, max(x, y))
+  returns<type>(min(x, y), max(x, y))
 
 __global__ void minimum_names(int i, uint32 u, long n, unsigned long m, int64 l, uint64 w, float f,
                               double d) {
@@ -345,22 +249,14 @@ __global__ void minimum_names(int i, uint32 u, long n, unsigned long m, int64 l,
   MINIMUM_MAXIMUM(double, d, d);
   MINIMUM_MAXIMUM(double, f, d);
   MINIMUM_MAXIMUM(double, d, f);
-  RETURNS(uint32, umin(u, u));
-  RETURNS(uint32, umax(u, u));
-  RETURNS(int64, llmin(l, l));
-  RETURNS(int64, llmax(l, l));
-  RETURNS(uint64, ullmin(w, w));
-  RETURNS(uint64, ullmax(w, w));
+  returns<uint32>(umin(u, u), umax(u, u));
+  returns<int64>(llmin(l, l), llmax(l, l));
+  returns<uint64>(ullmin(w, w), ullmax(w, w));
 }
 
 template <class T>
 __device__ void load_store_names(T* p) {
-  RETURNS(T, __ldg(p));
-  RETURNS(T, __ldca(p));
-  RETURNS(T, __ldcg(p));
-  RETURNS(T, __ldcs(p));
-  RETURNS(T, __ldlu(p));
-  RETURNS(T, __ldcv(p));
+  returns<T>(__ldg(p), __ldca(p), __ldcg(p), __ldcs(p), __ldlu(p), __ldcv(p));
   __stwb(p, *p);
   __stcg(p, *p);
   __stcs(p, *p);

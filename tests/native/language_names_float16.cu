@@ -4,17 +4,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include <type_traits>
-
-#define RETURNS(type, ...)                                                                    \
-  static_assert(std::is_same<decltype(__VA_ARGS__), type>::value, #__VA_ARGS__ " is " #type); \
-  (void)(__VA_ARGS__)
-
-#define FOUR_ROUNDINGS(type, name, ...)  \
-  RETURNS(type, name##_rn(__VA_ARGS__)); \
-  RETURNS(type, name##_rz(__VA_ARGS__)); \
-  RETURNS(type, name##_ru(__VA_ARGS__)); \
-  RETURNS(type, name##_rd(__VA_ARGS__))
+#include "language_names.h"
 
 #define BETWEEN(token, type, name, integer)           \
   FOUR_ROUNDINGS(integer, __##token##2##name, value); \
@@ -23,35 +13,28 @@
 // Names that hold the type's own name.
 #define CONVERSION_NAMES(token, type, pair)                                                       \
   __global__ void token##_conversion_names(type value, pair both, float f, double d, float2 f2) { \
-    RETURNS(type, __float2##token(f));                                                            \
-    RETURNS(type, __double2##token(d));                                                           \
+    returns<type>(__float2##token(f), __double2##token(d));                                       \
     FOUR_ROUNDINGS(type, __float2##token, f);                                                     \
-    RETURNS(float, __##token##2float(value));                                                     \
+    returns<float>(__##token##2float(value));                                                     \
     BETWEEN(token, type, short, short);                                                           \
     BETWEEN(token, type, ushort, unsigned short);                                                 \
     BETWEEN(token, type, int, int);                                                               \
     BETWEEN(token, type, uint, unsigned int);                                                     \
     BETWEEN(token, type, ll, long long);                                                          \
     BETWEEN(token, type, ull, unsigned long long);                                                \
-    RETURNS(signed char, __##token##2char_rz(value));                                             \
-    RETURNS(unsigned char, __##token##2uchar_rz(value));                                          \
-    RETURNS(short, __##token##_as_short(value));                                                  \
-    RETURNS(type, __short_as_##token(short(1)));                                                  \
-    RETURNS(unsigned short, __##token##_as_ushort(value));                                        \
-    RETURNS(type, __ushort_as_##token(static_cast<unsigned short>(1)));                           \
-    RETURNS(pair, make_##token##2(value, value));                                                 \
-    RETURNS(pair, __halves2##token##2(value, value));                                             \
-    RETURNS(pair, __##token##2##token##2(value));                                                 \
-    RETURNS(pair, __float2##token##2_rn(f));                                                      \
-    RETURNS(pair, __floats2##token##2_rn(f, f));                                                  \
-    RETURNS(pair, __float22##token##2_rn(f2));                                                    \
-    RETURNS(float2, __##token##22float2(both));                                                   \
-    RETURNS(pair, __lows2##token##2(both, both));                                                 \
-    RETURNS(pair, __highs2##token##2(both, both));                                                \
-    RETURNS(pair, __low2##token##2(both));                                                        \
-    RETURNS(pair, __high2##token##2(both));                                                       \
-    RETURNS(type, __low2##token(both));                                                           \
-    RETURNS(type, __high2##token(both));                                                          \
+    returns<signed char>(__##token##2char_rz(value));                                             \
+    returns<unsigned char>(__##token##2uchar_rz(value));                                          \
+    returns<short>(__##token##_as_short(value));                                                  \
+    returns<type>(__short_as_##token(short(1)),                                                   \
+                  __ushort_as_##token(static_cast<unsigned short>(1)), __low2##token(both),       \
+                  __high2##token(both));                                                          \
+    returns<unsigned short>(__##token##_as_ushort(value));                                        \
+    returns<pair>(make_##token##2(value, value), __halves2##token##2(value, value),               \
+                  __##token##2##token##2(value), __float2##token##2_rn(f),                        \
+                  __floats2##token##2_rn(f, f), __float22##token##2_rn(f2),                       \
+                  __lows2##token##2(both, both), __highs2##token##2(both, both),                  \
+                  __low2##token##2(both), __high2##token##2(both));                               \
+    returns<float2>(__##token##22float2(both));                                                   \
   }
 CONVERSION_NAMES(half, __half, __half2)
 CONVERSION_NAMES(bfloat16, __nv_bfloat16, __nv_bfloat162)
@@ -84,113 +67,38 @@ __device__ void implicit_conversions(T a) {
 
 template <class T>
 __device__ void operators(T a, T b) {
-  RETURNS(T, a + b);
-  RETURNS(T, a - b);
-  RETURNS(T, a * b);
-  RETURNS(T, a / b);
-  RETURNS(T, +a);
-  RETURNS(T, -a);
-  RETURNS(T&, a += b);
-  RETURNS(T&, a -= b);
-  RETURNS(T&, a *= b);
-  RETURNS(T&, a /= b);
-  RETURNS(T&, ++a);
-  RETURNS(T&, --a);
-  RETURNS(T, a++);
-  RETURNS(T, a--);
-  RETURNS(bool, a == b);
-  RETURNS(bool, a != b);
-  RETURNS(bool, a < b);
-  RETURNS(bool, a <= b);
-  RETURNS(bool, a > b);
-  RETURNS(bool, a >= b);
+  returns<T>(a + b, a - b, a * b, a / b, +a, -a, a++, a--);
+  returns<T&>(a += b, a -= b, a *= b, a /= b, ++a, --a);
+  returns<bool>(a == b, a != b, a < b, a <= b, a > b, a >= b);
 }
 
 template <class T>
 __device__ void scalar_names(T a, T b, T c) {
-  RETURNS(T, __hadd(a, b));
-  RETURNS(T, __hsub(a, b));
-  RETURNS(T, __hmul(a, b));
-  RETURNS(T, __hdiv(a, b));
-  RETURNS(T, __hadd_rn(a, b));
-  RETURNS(T, __hsub_rn(a, b));
-  RETURNS(T, __hmul_rn(a, b));
-  RETURNS(T, __hadd_sat(a, b));
-  RETURNS(T, __hsub_sat(a, b));
-  RETURNS(T, __hmul_sat(a, b));
-  RETURNS(T, __hfma(a, b, c));
-  RETURNS(T, __hfma_sat(a, b, c));
-  RETURNS(T, __hfma_relu(a, b, c));
-  RETURNS(T, __hneg(a));
-  RETURNS(T, __habs(a));
-  RETURNS(T, __hmin(a, b));
-  RETURNS(T, __hmax(a, b));
-  RETURNS(T, __hmin_nan(a, b));
-  RETURNS(T, __hmax_nan(a, b));
-  RETURNS(bool, __hisnan(a));
-  RETURNS(int, __hisinf(a));
-  RETURNS(bool, __heq(a, b));
-  RETURNS(bool, __hne(a, b));
-  RETURNS(bool, __hlt(a, b));
-  RETURNS(bool, __hle(a, b));
-  RETURNS(bool, __hgt(a, b));
-  RETURNS(bool, __hge(a, b));
-  RETURNS(bool, __hequ(a, b));
-  RETURNS(bool, __hneu(a, b));
-  RETURNS(bool, __hltu(a, b));
-  RETURNS(bool, __hleu(a, b));
-  RETURNS(bool, __hgtu(a, b));
-  RETURNS(bool, __hgeu(a, b));
-  RETURNS(T, hceil(a));
-  RETURNS(T, hfloor(a));
-  RETURNS(T, htrunc(a));
-  RETURNS(T, hrint(a));
-  RETURNS(T, hsqrt(a));
-  RETURNS(T, hrsqrt(a));
-  RETURNS(T, hrcp(a));
-  RETURNS(T, hexp(a));
-  RETURNS(T, hexp2(a));
-  RETURNS(T, hexp10(a));
-  RETURNS(T, hlog(a));
-  RETURNS(T, hlog2(a));
-  RETURNS(T, hlog10(a));
-  RETURNS(T, hsin(a));
-  RETURNS(T, hcos(a));
-  RETURNS(T, htanh(a));
-  RETURNS(T, htanh_approx(a));
+  returns<T>(__hadd(a, b), __hsub(a, b), __hmul(a, b), __hdiv(a, b), __hadd_rn(a, b),
+             __hsub_rn(a, b), __hmul_rn(a, b), __hadd_sat(a, b), __hsub_sat(a, b), __hmul_sat(a, b),
+             __hfma(a, b, c), __hfma_sat(a, b, c), __hfma_relu(a, b, c), __hneg(a), __habs(a),
+             __hmin(a, b), __hmax(a, b), __hmin_nan(a, b), __hmax_nan(a, b), hceil(a), hfloor(a),
+             htrunc(a), hrint(a), hsqrt(a), hrsqrt(a), hrcp(a), hexp(a), hexp2(a), hexp10(a),
+             hlog(a), hlog2(a), hlog10(a), hsin(a), hcos(a), htanh(a), htanh_approx(a));
+  returns<bool>(__hisnan(a), __heq(a, b), __hne(a, b), __hlt(a, b), __hle(a, b), __hgt(a, b),
+                __hge(a, b), __hequ(a, b), __hneu(a, b), __hltu(a, b), __hleu(a, b), __hgtu(a, b),
+                __hgeu(a, b));
+  returns<int>(__hisinf(a));
 }
 
 #define RELATION(name)                            \
-  RETURNS(P, __h##name##2(a, b));                 \
-  RETURNS(unsigned int, __h##name##2_mask(a, b)); \
-  RETURNS(bool, __hb##name##2(a, b))
+  returns<P>(__h##name##2(a, b));                 \
+  returns<unsigned int>(__h##name##2_mask(a, b)); \
+  returns<bool>(__hb##name##2(a, b))
 
 template <class P>
 __device__ void pair_names(P a, P b, P c) {
-  RETURNS(P, __hadd2(a, b));
-  RETURNS(P, __hsub2(a, b));
-  RETURNS(P, __hmul2(a, b));
-  RETURNS(P, __h2div(a, b));
-  RETURNS(P, __hadd2_rn(a, b));
-  RETURNS(P, __hsub2_rn(a, b));
-  RETURNS(P, __hmul2_rn(a, b));
-  RETURNS(P, __hadd2_sat(a, b));
-  RETURNS(P, __hsub2_sat(a, b));
-  RETURNS(P, __hmul2_sat(a, b));
-  RETURNS(P, __hfma2(a, b, c));
-  RETURNS(P, __hfma2_sat(a, b, c));
-  RETURNS(P, __hfma2_relu(a, b, c));
-  RETURNS(P, __hneg2(a));
-  RETURNS(P, __habs2(a));
-  RETURNS(P, __hmin2(a, b));
-  RETURNS(P, __hmax2(a, b));
-  RETURNS(P, __hmin2_nan(a, b));
-  RETURNS(P, __hmax2_nan(a, b));
-  RETURNS(P, __hcmadd(a, b, c));
-  RETURNS(P, __hisnan2(a));
-  RETURNS(P, __lowhigh2highlow(a));
-  RETURNS(float, __low2float(a));
-  RETURNS(float, __high2float(a));
+  returns<P>(__hadd2(a, b), __hsub2(a, b), __hmul2(a, b), __h2div(a, b), __hadd2_rn(a, b),
+             __hsub2_rn(a, b), __hmul2_rn(a, b), __hadd2_sat(a, b), __hsub2_sat(a, b),
+             __hmul2_sat(a, b), __hfma2(a, b, c), __hfma2_sat(a, b, c), __hfma2_relu(a, b, c),
+             __hneg2(a), __habs2(a), __hmin2(a, b), __hmax2(a, b), __hmin2_nan(a, b),
+             __hmax2_nan(a, b), __hcmadd(a, b, c), __hisnan2(a), __lowhigh2highlow(a));
+  returns<float>(__low2float(a), __high2float(a));
   RELATION(eq);
   RELATION(ne);
   RELATION(lt);
@@ -203,34 +111,14 @@ __device__ void pair_names(P a, P b, P c) {
   RELATION(leu);
   RELATION(gtu);
   RELATION(geu);
-  RETURNS(P, h2ceil(a));
-  RETURNS(P, h2floor(a));
-  RETURNS(P, h2trunc(a));
-  RETURNS(P, h2rint(a));
-  RETURNS(P, h2sqrt(a));
-  RETURNS(P, h2rsqrt(a));
-  RETURNS(P, h2rcp(a));
-  RETURNS(P, h2exp(a));
-  RETURNS(P, h2exp2(a));
-  RETURNS(P, h2exp10(a));
-  RETURNS(P, h2log(a));
-  RETURNS(P, h2log2(a));
-  RETURNS(P, h2log10(a));
-  RETURNS(P, h2sin(a));
-  RETURNS(P, h2cos(a));
-  RETURNS(P, h2tanh(a));
-  RETURNS(P, h2tanh_approx(a));
+  returns<P>(h2ceil(a), h2floor(a), h2trunc(a), h2rint(a), h2sqrt(a), h2rsqrt(a), h2rcp(a),
+             h2exp(a), h2exp2(a), h2exp10(a), h2log(a), h2log2(a), h2log10(a), h2sin(a), h2cos(a),
+             h2tanh(a), h2tanh_approx(a));
 }
 
 template <class T>
 __device__ void memory_names(T* p) {
-  RETURNS(T, atomicAdd(p, *p));
-  RETURNS(T, __ldg(p));
-  RETURNS(T, __ldca(p));
-  RETURNS(T, __ldcg(p));
-  RETURNS(T, __ldcs(p));
-  RETURNS(T, __ldlu(p));
-  RETURNS(T, __ldcv(p));
+  returns<T>(atomicAdd(p, *p), __ldg(p), __ldca(p), __ldcg(p), __ldcs(p), __ldlu(p), __ldcv(p));
   __stwb(p, *p);
   __stcg(p, *p);
   __stcs(p, *p);

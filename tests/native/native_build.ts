@@ -19,12 +19,11 @@ import {
 import { isUpToDate } from "../../src/ffi/build/library_stamp.ts";
 import { MANIFEST } from "../../src/ffi/build/manifest.ts";
 import { runPlan } from "../../src/ffi/build/run_plan.ts";
-import { digest, digestTree } from "../../src/ffi/build/source_tree.ts";
+import { digest, digestTree, isCompiled } from "../../src/ffi/build/source_tree.ts";
 import type { Toolchain } from "../../src/ffi/build/toolchain.ts";
 import type { LibraryKind } from "../../src/ffi/build_record.ts";
 import { PACKAGE_ROOT } from "../../src/ffi/locate.ts";
 import { libraryFileName } from "../../src/ffi/platform.ts";
-import { includedFiles } from "./included_files.ts";
 import type { NativeProgram } from "./native_programs.ts";
 
 const ROOT = fileURLToPath(PACKAGE_ROOT);
@@ -38,11 +37,11 @@ export interface NativeBuildOptions {
 }
 
 /** The paths of the C++ and CUDA files in this folder, as the repository names them. */
-export function nativeTestFiles(folder = "tests/native"): string[] {
+export function nativeTestFiles(folder = "tests/native", names = /\.(?:cpp|cu)$/): string[] {
   return [...Deno.readDirSync(join(ROOT, folder))].flatMap((entry) => {
     const path = `${folder}/${entry.name}`;
-    if (entry.isDirectory) return nativeTestFiles(path);
-    return /\.(?:cpp|cu)$/.test(entry.name) ? [path] : [];
+    if (entry.isDirectory) return nativeTestFiles(path, names);
+    return names.test(entry.name) ? [path] : [];
   }).sort();
 }
 
@@ -52,7 +51,7 @@ export class NativeBuild {
   readonly #directory: string;
   readonly #options: NativeBuildOptions;
   readonly #jobs: number;
-  readonly #texts = new Map<string, string | undefined>();
+  #headers: string | undefined;
   #library: Promise<LibraryPlan> | undefined;
 
   private constructor(toolchain: Toolchain, jobs: number, options: NativeBuildOptions) {
@@ -132,21 +131,18 @@ export class NativeBuild {
   }
 
   #step(toolchain: Toolchain, source: string, objects: string): CompileStep {
-    const directories = toolchain.flags.filter((flag) => flag.startsWith("-I"))
-      .map((flag) => flag.slice(2));
-    const files = includedFiles(source, directories, (path) => this.#read(path));
+    this.#headers ??= digest(
+      ...[...nativeTestFiles("tests/native", /\.(?:h|cuh)$/), ...MANIFEST]
+        .filter((file) => !isCompiled(file))
+        .map((file) => Deno.readTextFileSync(join(ROOT, file))),
+    );
     const key = digest(
       toolchain.identity,
       ...toolchain.compileArguments(source, ""),
-      ...files.flatMap((file) => [file, this.#read(file)!]),
+      this.#headers,
+      Deno.readTextFileSync(join(ROOT, source)),
     );
     return { source, object: join(objects, `${basename(source)}-${key.slice(0, 16)}.o`) };
-  }
-
-  /** A file of the repository, read once. */
-  #read(path: string): string | undefined {
-    if (!this.#texts.has(path)) this.#texts.set(path, readIfPresent(join(ROOT, path)));
-    return this.#texts.get(path);
   }
 
   #programToolchain(program: NativeProgram, linked: readonly string[]): Toolchain {
@@ -190,15 +186,4 @@ function linkFlags({ kind, form }: NativeProgram): readonly string[] {
   // What a program exports is there for the plugin that it opens.
   if (form === "program") return ["-rdynamic"];
   return Deno.build.os === "darwin" ? ["-bundle", "-undefined", "dynamic_lookup"] : ["-shared"];
-}
-
-function readIfPresent(path: string): string | undefined {
-  try {
-    return Deno.readTextFileSync(path);
-  } catch (error) {
-    const absent = error instanceof Deno.errors.NotFound ||
-      error instanceof Deno.errors.NotADirectory || error instanceof Deno.errors.IsADirectory;
-    if (absent) return undefined;
-    throw error;
-  }
 }

@@ -1,6 +1,6 @@
 /**
- * The C++ test programs of this folder: what each is made of. How they are built says
- * `native_build.ts`, how they are run and read `program_report.ts`.
+ * The sources of the C++ test programs of this folder. `native_build.ts` builds them,
+ * `program_report.ts` runs them and reads their reports.
  *
  * @module
  */
@@ -11,18 +11,15 @@ import type { LibraryKind } from "../../src/ffi/build_record.ts";
 export interface NativeProgram {
   /** Its file name; unique. */
   readonly name: string;
-  /** The library of the package whose compiler, flags and objects it is made with. */
+  /** The package's library with the compiler, flags and objects of this program. */
   readonly kind: LibraryKind;
-  /**
-   * How it is linked: into a program; like a library of the package; or into a library that takes
-   * what it lacks from the program that opens it.
-   */
+  /** Links a program, a library like the package's, or a plugin that uses its program's symbols. */
   readonly form: "program" | "library" | "plugin";
-  /** Which files are compiled for it, by their paths in the repository. */
+  /** The files to compile, by their paths in the repository. */
   readonly sources: RegExp;
-  /** Of which sources of the package's library it takes the objects; by default of none. */
+  /** The sources of the package's library whose objects it links; none by default. */
   readonly objects?: RegExp;
-  /** Whether a plugin is linked with the package's library, and so depends on it. */
+  /** Links a plugin with the package's library. */
   readonly needsLibrary?: boolean;
   /** Flags after those of the package's library. */
   readonly flags?: readonly string[];
@@ -30,34 +27,44 @@ export interface NativeProgram {
 
 const EVERY_SOURCE = /^csrc\//;
 const HOST_DEVICE = /^csrc\/host\//;
-
-/** Kernels that a library brings while the worker pool runs. */
-export const LATE_KERNELS: NativeProgram = {
-  name: "execution_late_kernels",
-  kind: "host",
-  form: "plugin",
-  sources: /^tests\/native\/execution_late_kernels\.cpp$/,
-};
-
-/** The execution engine of the host device. */
-export const EXECUTION: NativeProgram = {
-  name: "execution_test",
-  kind: "host",
-  form: "program",
-  sources: /^tests\/native\/execution_(?!late_kernels)\w+\.cpp$/,
-  objects: HOST_DEVICE,
-};
-
 const PORTABLE_SWITCH = ["-DGS_HOST_PORTABLE_SWITCH"];
 
+function define(
+  name: string,
+  form: NativeProgram["form"],
+  sources: RegExp,
+  objects?: RegExp,
+): NativeProgram {
+  return { name, kind: "host", form, sources, ...(objects === undefined ? {} : { objects }) };
+}
+
+/** The same program for another library or with other flags. */
+function variant(program: NativeProgram, changes: Partial<NativeProgram>): NativeProgram {
+  return { ...program, ...changes };
+}
+
+/** Kernels that a library adds while the worker pool runs. */
+export const LATE_KERNELS = define(
+  "execution_late_kernels",
+  "plugin",
+  /^tests\/native\/execution_late_kernels\.cpp$/,
+);
+
+/** The execution engine of the host device. */
+export const EXECUTION = define(
+  "execution_test",
+  "program",
+  /^tests\/native\/execution_(?!late_kernels)\w+\.cpp$/,
+  HOST_DEVICE,
+);
+
 /** `LATE_KERNELS` for `EXECUTION_PORTABLE`. */
-export const LATE_KERNELS_PORTABLE: NativeProgram = {
-  ...LATE_KERNELS,
+export const LATE_KERNELS_PORTABLE = variant(LATE_KERNELS, {
   name: "execution_late_kernels_portable",
   flags: PORTABLE_SWITCH,
-};
+});
 
-/** The execution engine with the context switch for processors that have none of their own. */
+/** The execution engine with the context switch for all other processors. */
 export const EXECUTION_PORTABLE: NativeProgram = {
   name: "execution_test_portable",
   kind: "host",
@@ -67,59 +74,52 @@ export const EXECUTION_PORTABLE: NativeProgram = {
 };
 
 /** A library of kernels with the table that makes it a module. */
-export const MODULE: NativeProgram = {
-  name: "runtime_module",
-  kind: "host",
-  form: "plugin",
-  sources: /^tests\/native\/runtime_module\.cu$/,
-};
+export const MODULE = define(
+  "runtime_module",
+  "plugin",
+  /^tests\/native\/runtime_module\.cu$/,
+);
 
 /** The same as the compiler of kernels links it: it names the library that it needs. */
-export const LINKED_MODULE: NativeProgram = {
-  ...MODULE,
-  name: "linked_module",
-  needsLibrary: true,
-};
+export const LINKED_MODULE = variant(MODULE, { name: "linked_module", needsLibrary: true });
 
-/** What `RUNTIME` loads, in the order of its arguments. */
+/** The modules that `RUNTIME` loads, in the order of its arguments. */
 export const MODULES: readonly NativeProgram[] = [
   MODULE,
-  { ...MODULE, name: "runtime_module_portable", flags: PORTABLE_SWITCH },
-  ...["unresolved", "ambiguous", "large"].map((kind) => ({
-    ...MODULE,
-    name: `runtime_module_${kind}`,
-    sources: new RegExp(`^tests/native/runtime_module_${kind}\\.cu$`),
-  })),
+  variant(MODULE, { name: "runtime_module_portable", flags: PORTABLE_SWITCH }),
+  ...["unresolved", "ambiguous", "large"].map((kind) =>
+    variant(MODULE, {
+      name: `runtime_module_${kind}`,
+      sources: new RegExp(`^tests/native/runtime_module_${kind}\\.cu$`),
+    })
+  ),
   LATE_KERNELS,
 ];
 
 /** The CUDA runtime of the host device. */
-export const RUNTIME: NativeProgram = {
-  name: "runtime_test",
-  kind: "host",
-  form: "program",
-  sources: /^tests\/native\/runtime(?:_test|\/\w+)\.cpp$/,
-  objects: HOST_DEVICE,
-};
+export const RUNTIME = define(
+  "runtime_test",
+  "program",
+  /^tests\/native\/runtime(?:_test|\/\w+)\.cpp$/,
+  HOST_DEVICE,
+);
 
-/** The kernel language of the host device; its headers alone. */
-export const LANGUAGE: NativeProgram = {
-  name: "language_test",
-  kind: "host",
-  form: "program",
-  sources: /^tests\/native\/language(?:_test|\/\w+)\.cpp$/,
-};
+/** The headers of the kernel language. */
+export const LANGUAGE = define(
+  "language_test",
+  "program",
+  /^tests\/native\/language(?:_test|\/\w+)\.cpp$/,
+);
 
 /** Every name of the kernel language with its type, for the host device. */
-export const LANGUAGE_NAMES: NativeProgram = {
-  name: "language_names",
-  kind: "host",
-  form: "library",
-  sources: /^tests\/native\/language_names\w*\.cu$/,
-  objects: HOST_DEVICE,
-};
+export const LANGUAGE_NAMES = define(
+  "language_names",
+  "library",
+  /^tests\/native\/language_names\w*\.cu$/,
+  HOST_DEVICE,
+);
 
-/** The same as nvcc knows them: it only has to compile. */
+/** The same for nvcc: it only has to compile. */
 export const LANGUAGE_NAMES_CUDA: NativeProgram = {
   name: "language_names_cuda",
   kind: "cuda",
@@ -128,70 +128,43 @@ export const LANGUAGE_NAMES_CUDA: NativeProgram = {
 };
 
 /** The built-in kernels on the host device. */
-export const KERNELS: NativeProgram = {
-  name: "kernels_test",
-  kind: "host",
-  form: "program",
-  sources: /^tests\/native\/kernels_\w+\.cpp$/,
-  objects: EVERY_SOURCE,
-};
+export const KERNELS = define(
+  "kernels_test",
+  "program",
+  /^tests\/native\/kernels_\w+\.cpp$/,
+  EVERY_SOURCE,
+);
 
 /** The built-in kernels on a GPU. */
-export const KERNELS_CUDA: NativeProgram = {
-  ...KERNELS,
-  name: "kernels_test_cuda",
-  kind: "cuda",
-};
+export const KERNELS_CUDA = variant(KERNELS, { name: "kernels_test_cuda", kind: "cuda" });
 
-/** The handle table by itself. */
-export const HANDLE_TABLE: NativeProgram = {
-  name: "handle_table_test",
-  kind: "host",
-  form: "program",
-  sources: /^tests\/native\/handle_table_test\.cpp$/,
-  objects: /^csrc\/shim\/guard\.cu$/,
-};
-
-/** The table of mappings by itself. */
-export const MAPPING_TABLE: NativeProgram = {
-  name: "mapping_table_test",
-  kind: "host",
-  form: "program",
-  sources: /^tests\/native\/mapping_table_test\.cpp$/,
-  objects: /^csrc\/shim\/(?:memory\/memory_tables|guard)\.cu$/,
-};
+/** The handle table and the memory tables by themselves. */
+export const TABLES = define(
+  "tables_test",
+  "program",
+  /^tests\/native\/tables_test\.cpp$/,
+  /^csrc\/shim\/(?:memory\/memory_tables|guard)\.cu$/,
+);
 
 /** Every function of the ABI, of the library that it is given. */
-export const SHIM: NativeProgram = {
-  name: "shim_test",
-  kind: "host",
-  form: "program",
-  sources: /^tests\/native\/shim(?:_test|\/\w+)\.cpp$/,
-};
+export const SHIM = define("shim_test", "program", /^tests\/native\/shim(?:_test|\/\w+)\.cpp$/);
 
 /** A module for `SHIM` to load, as the compiler of the host device makes one. */
-export const SHIM_MODULE: NativeProgram = {
-  name: "shim_module",
-  kind: "host",
-  form: "plugin",
-  sources: /^tests\/native\/module_kernels\.cu$/,
-};
+export const SHIM_MODULE = define("shim_module", "plugin", /^tests\/native\/module_kernels\.cu$/);
 
 /** The host library with the kernels and functions that only `SHIM` needs. */
-export const SHIM_LIBRARY: NativeProgram = {
-  name: "libgridstride_host_shim_test",
-  kind: "host",
-  form: "library",
-  sources: /^tests\/native\/shim\/\w+\.cu$/,
-  objects: EVERY_SOURCE,
-};
+export const SHIM_LIBRARY = define(
+  "libgridstride_host_shim_test",
+  "library",
+  /^tests\/native\/shim\/\w+\.cu$/,
+  EVERY_SOURCE,
+);
 
 /** The CUDA library with the same. */
-export const SHIM_LIBRARY_CUDA: NativeProgram = {
-  ...SHIM_LIBRARY,
+export const SHIM_LIBRARY_CUDA = variant(SHIM_LIBRARY, {
   name: "libgridstride_cuda_shim_test",
   kind: "cuda",
-};
+});
 
 /** All of them. */
 export const NATIVE_PROGRAMS: readonly NativeProgram[] = [
@@ -207,8 +180,7 @@ export const NATIVE_PROGRAMS: readonly NativeProgram[] = [
   LANGUAGE_NAMES_CUDA,
   KERNELS,
   KERNELS_CUDA,
-  HANDLE_TABLE,
-  MAPPING_TABLE,
+  TABLES,
   SHIM,
   SHIM_MODULE,
   SHIM_LIBRARY,

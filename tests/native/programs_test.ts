@@ -8,7 +8,6 @@ import { NativeBuild, nativeTestFiles } from "./native_build.ts";
 import {
   EXECUTION,
   EXECUTION_PORTABLE,
-  HANDLE_TABLE,
   KERNELS,
   KERNELS_CUDA,
   LANGUAGE,
@@ -16,7 +15,6 @@ import {
   LANGUAGE_NAMES_CUDA,
   LATE_KERNELS,
   LATE_KERNELS_PORTABLE,
-  MAPPING_TABLE,
   MODULES,
   NATIVE_PROGRAMS,
   type NativeProgram,
@@ -25,6 +23,7 @@ import {
   SHIM_LIBRARY,
   SHIM_LIBRARY_CUDA,
   SHIM_MODULE,
+  TABLES,
 } from "./native_programs.ts";
 import { runTestProgram } from "./program_report.ts";
 
@@ -69,13 +68,11 @@ testOnHost(
   "execution engine of the host device with the portable context switch",
   EXECUTION_PORTABLE,
   LATE_KERNELS_PORTABLE,
-  MAPPING_TABLE,
 );
 testOnHost("CUDA runtime of the host device", RUNTIME, ...MODULES);
 testOnHost("kernel language of the host device", LANGUAGE);
 testOnHost("built-in kernels on the host device", KERNELS);
-testOnHost("handle table", HANDLE_TABLE);
-testOnHost("table of mappings", MAPPING_TABLE);
+testOnHost("tables of handles and mappings", TABLES);
 testOnHost(
   "ABI of the host library, with kernels for every type of argument and a module",
   SHIM,

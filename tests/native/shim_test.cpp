@@ -57,7 +57,6 @@ int main(int argument_count, char** arguments) {
   gs = Library::open(arguments[1]);
   check_abi();
   check_topology();
-  check_hostile_input();
   check_module_images();
   double devices = 0;
   const int32_t status = gs.gs_device_count(&devices);

@@ -66,7 +66,8 @@ class VirtualAddresses {
 // The functions are those of the driver API, cuMemMap and so on, and give their statuses, as
 // cudaError_t. Sizes of 0, sizes that are no multiple of the granularity, and invalid ranges,
 // handles and addresses are cudaErrorInvalidValue. A function that fails has changed nothing, but
-// memory of a device with a fault is unmapped and released, and the call returns the fault. Thread-safe.
+// memory of a device with a fault is unmapped and released, and the call returns the fault.
+// Thread-safe.
 class VirtualMemory {
  public:
   static VirtualMemory& instance();

@@ -6,7 +6,6 @@
 void check_abi();
 // Gives the host library two devices, so it runs before anything that asks for them.
 void check_topology();
-void check_hostile_input();
 void check_module_images();
 
 // Need device 0.

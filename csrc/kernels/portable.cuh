@@ -1,4 +1,4 @@
-// What differs between nvcc and the host device for device code. Kernels include this file in place
+// The differences between nvcc and the host device in device code. Kernels include this in place
 // of the CUDA headers, and need no #ifdef of their own.
 #ifndef GRIDSTRIDE_PORTABLE_CUH
 #define GRIDSTRIDE_PORTABLE_CUH
@@ -8,7 +8,7 @@
 #include <cuda_runtime.h>
 
 // GS_DYNAMIC_SHARED(type, name); declares `type* name`, the block's dynamic shared memory. All
-// kernels of a source file share it, so that nvcc must see one declaration of one type for all of
+// kernels of a source file share it, so nvcc must see one declaration of one type for all of
 // them.
 #if defined(__CUDASIM__)
 #define GS_DYNAMIC_SHARED(type, name) \
@@ -19,8 +19,8 @@
   type* const name = reinterpret_cast<type*>(gridstride_dynamic_shared)
 #endif
 
-// GS_UNROLL before a loop of a constant number of steps asks for all of them in a row. g++ takes no
-// word for "all" and no more than it is told.
+// GS_UNROLL unrolls the following loop of a constant number of steps completely. g++ requires a
+// number.
 #if defined(__CUDACC__) || defined(__clang__)
 #define GS_UNROLL _Pragma("unroll")
 #else
