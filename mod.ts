@@ -170,28 +170,17 @@ export {
 
 // Launching kernels
 export type { Kernel } from "./src/launch/kernel.ts";
-export type { Module } from "./src/launch/module.ts";
-export type { CompileOptions } from "./src/launch/compile_options.ts";
-export { compileImage, type CompileImageOptions } from "./src/device/compile_image.ts";
-export type {
-  CompiledImage,
-  CompileTarget,
-  ImageFormat,
-  KernelResources,
-} from "./src/launch/compile/compiler.ts";
-export {
-  type KernelFile,
-  type KernelFileOptions,
-  readKernelFile,
-} from "./src/device/kernel_file.ts";
-export type { LoadModuleOptions, ModuleStructs } from "./src/device/module_sources.ts";
+export type { Module } from "./src/launch/module/module.ts";
+export type { CompileOptions } from "./src/launch/module/compile_options.ts";
+export { compileImage, type LoadModuleOptions } from "./src/launch/module/compile.ts";
+export type { CompiledImage, CompileTarget } from "./src/launch/compile/compiler.ts";
+export { type KernelFile, readKernelFile } from "./src/launch/module/kernel_file.ts";
 export {
   CompileError,
+  CompilerUnavailableError,
   type Diagnostic,
-  type DiagnosticSeverity,
   diagnosticText,
 } from "./src/launch/compile/compile_error.ts";
-export { CompilerUnavailableError } from "./src/launch/compile/compiler_unavailable_error.ts";
 export type { LaunchConfig } from "./src/launch/launch_config.ts";
 export type { KernelParameter, KernelSignature } from "./src/launch/signature/signature.ts";
 export type { ScalarType, VectorType } from "./src/launch/signature/c_types.ts";
@@ -234,12 +223,12 @@ export {
 } from "./src/launch/cache/cache_settings.ts";
 export {
   clearKernelCache,
-  type KernelCacheStatistics,
-  kernelCacheStatistics,
+  type KernelCacheEntry,
+  type KernelCacheStats,
+  kernelCacheStats,
+  listKernelCache,
 } from "./src/launch/cache/kernel_cache.ts";
-export { type KernelSource, warmUpKernels, type WarmUpReport } from "./src/device/warm_up.ts";
-export { type KernelCacheEntry, listKernelCache } from "./src/launch/cache/kernel_cache_list.ts";
-export type { KernelCacheTotal } from "./src/launch/cache/cache_store.ts";
+export { type KernelSource, warmUpKernels } from "./src/device/warm_up.ts";
 export type { HistogramOptions } from "./src/kernels/histogram.ts";
 export type { FloatingDType, NumericDType } from "./src/kernels/operands.ts";
 export type { SumDType } from "./src/kernels/reduction.ts";

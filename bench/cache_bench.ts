@@ -1,12 +1,11 @@
 /**
- * What the compile cache costs beside reading the file: the key of a source with its headers, an
- * entry's check, and knowing a compiler by the state of its files.
+ * The costs of the compile cache besides reading the file: the key of a source with its headers, and
+ * the check of an entry.
  */
 
 import { cacheKey, type SourceRequest } from "../src/launch/cache/cache_key.ts";
 import { type CompiledSource, decodeEntry, encodeEntry } from "../src/launch/cache/cache_entry.ts";
 import { configureKernelCache } from "../src/launch/cache/cache_settings.ts";
-import { rememberedIdentity } from "../src/launch/cache/compiler_identity.ts";
 import { cachedCompile } from "../src/launch/cache/kernel_cache.ts";
 import { measure } from "./support/measure.ts";
 
@@ -43,8 +42,6 @@ const identity = ["a compiler", "its build"];
 const key = await cacheKey(identity, request);
 const entry = await encodeEntry(key, request.name, compiled);
 const directory = await Deno.makeTempDir();
-const files = Array.from({ length: HEADERS }, (_, index) => `${directory}/${index}.h`);
-for (const file of files) await Deno.writeTextFile(file, LINE);
 globalThis.addEventListener("unload", () => Deno.removeSync(directory, { recursive: true }));
 
 measure("key of 100 lines and 40 headers, 1 MB", { group: GROUP }, async () => {
@@ -53,13 +50,6 @@ measure("key of 100 lines and 40 headers, 1 MB", { group: GROUP }, async () => {
 
 measure("check of an entry of 50 KB", { group: GROUP }, async () => {
   await decodeEntry(key, entry);
-});
-
-measure("compiler known by 40 files", { group: GROUP }, async () => {
-  await rememberedIdentity(
-    { subject: "a compiler", files, settings: [] },
-    () => Promise.resolve(identity),
-  );
 });
 
 configureKernelCache({ directory: `${directory}/cache` });

@@ -6,7 +6,7 @@
  *   cached      out of the compile cache, where the source has to be, and then once again
  */
 
-import { kernelCacheStatistics, openDevice } from "../../mod.ts";
+import { kernelCacheStats, openDevice } from "../../mod.ts";
 
 const source = await Deno.readTextFile(new URL("../sources/layer_norm.cu", import.meta.url));
 const cache = Deno.args[0] === "cached";
@@ -23,6 +23,6 @@ async function ready(): Promise<number> {
 }
 
 const first = await ready();
-const { misses } = kernelCacheStatistics();
+const { misses } = kernelCacheStats();
 const again = cache ? await ready() : null;
 console.log(JSON.stringify({ first, again, misses }));

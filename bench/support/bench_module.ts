@@ -5,7 +5,7 @@
  */
 
 import { defineStruct, type Kernel, type LaunchConfig } from "../../mod.ts";
-import { compileText } from "../../src/device/module_sources.ts";
+import { compileText } from "../../src/launch/module/compile.ts";
 import type { DeviceContext } from "../../src/hardware/device_context.ts";
 import type { DeviceBuffer } from "../../src/memory/device_buffer.ts";
 

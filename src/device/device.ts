@@ -19,12 +19,18 @@ import { DeviceContext, whileHeld } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
 import { type UsableMemory, usableMemory } from "../hardware/memory_reserve.ts";
 import { fill } from "../kernels/elementwise.ts";
-import type { CompileOptions } from "../launch/compile_options.ts";
 import { Kernel } from "../launch/kernel.ts";
 import type { LaunchPlan } from "../launch/launch_plan.ts";
 import { planLaunch } from "../launch/launch_planner.ts";
 import type { LaunchProblem } from "../launch/launch_problem.ts";
-import type { Module } from "../launch/module.ts";
+import {
+  compileFile,
+  compileText,
+  loadImage,
+  type LoadModuleOptions,
+} from "../launch/module/compile.ts";
+import type { CompileOptions } from "../launch/module/compile_options.ts";
+import type { Module } from "../launch/module/module.ts";
 import type { NoStructs, StructTypes } from "../launch/signature/struct_type.ts";
 import type { PlacementOptions, StreamChoice } from "../memory/buffer_options.ts";
 import { DeviceBuffer } from "../memory/device_buffer.ts";
@@ -64,13 +70,6 @@ import { defaultStream, Stream, type StreamOptions } from "../stream/stream.ts";
 import { Event, type EventOptions } from "../stream/event.ts";
 import { duringDeviceWait, refuseDeviceWait } from "../stream/running_captures.ts";
 import { DeviceKernels } from "./device_kernels.ts";
-import {
-  compileFile,
-  compileText,
-  loadImage,
-  type LoadModuleOptions,
-  type ModuleStructs,
-} from "./module_sources.ts";
 
 /** Options of {@linkcode Device.allocate}. */
 export interface AllocateOptions<D extends DType> extends PlacementOptions {
@@ -412,7 +411,7 @@ export class Device implements Disposable {
    */
   async compile<const Source extends string, const Structs extends StructTypes = NoStructs>(
     source: Source,
-    options: CompileOptions & ModuleStructs<Structs> = {},
+    options: CompileOptions<Structs> = {},
   ): Promise<Module<Source, Structs>> {
     const context = this.#use();
     return await whileHeld(context, () => compileText(context, source, options));
@@ -427,7 +426,7 @@ export class Device implements Disposable {
    */
   async compileFile<const Structs extends StructTypes = NoStructs>(
     path: string | URL,
-    options: CompileOptions & ModuleStructs<Structs> = {},
+    options: CompileOptions<Structs> = {},
   ): Promise<Module<string, Structs>> {
     const context = this.#use();
     return await whileHeld(context, () => compileFile(context, path, options));
@@ -443,7 +442,7 @@ export class Device implements Disposable {
    */
   async loadModule<const Structs extends StructTypes = NoStructs>(
     image: Uint8Array | string | URL,
-    options: LoadModuleOptions & ModuleStructs<Structs> = {},
+    options: LoadModuleOptions<Structs> = {},
   ): Promise<Module<string, Structs>> {
     const context = this.#use();
     return await whileHeld(context, () => loadImage(context, image, options));

@@ -1,5 +1,5 @@
 /**
- * Compiling kernels before they are needed.
+ * Compiles kernels in advance.
  *
  * @module
  */
@@ -11,13 +11,13 @@ import {
   type CompileOptions,
   type CompileSettings,
   compileSettings,
-} from "../launch/compile_options.ts";
-import { compileForTarget, targetOf } from "../launch/module_source.ts";
+} from "../launch/module/compile_options.ts";
+import { compileForTarget, targetOf } from "../launch/module/compile.ts";
+import { readNamedKernel } from "../launch/module/kernel_file.ts";
+import { namedFile } from "../launch/module/named_file.ts";
 import { Device } from "./device.ts";
-import { readNamedKernel, withFileHeaders } from "./kernel_file.ts";
-import { namedFile } from "./named_file.ts";
 
-/** A source that will be compiled: its text, or the file that has it, and the same options. */
+/** A source to compile: a text or a file, with the options of `device.compile()`. */
 export type KernelSource =
   & CompileOptions
   & (
@@ -25,24 +25,16 @@ export type KernelSource =
     | { readonly path: string | URL; readonly source?: undefined }
   );
 
-/** What {@linkcode warmUpKernels} has done. */
-export interface WarmUpReport {
-  /** Sources that had to be compiled. */
-  readonly compiled: number;
-  /** Sources whose machine code was in the compile cache already. */
-  readonly cached: number;
-}
-
 const ACTION = "warm kernels up";
 
 /**
- * Brings sources into the compile cache, so that `device.compile()` of the same source with the same
- * options needs no compiler: when a program is installed, or while it starts. Several are compiled
- * at once, and the event loop is not blocked.
+ * Fills the compile cache: a later `device.compile()` of the same source with the same options needs
+ * no compiler. For the installation or the start of a program. Sources are compiled concurrently,
+ * and the event loop is not blocked.
  *
- * @param device The device that they are compiled for.
- * @param sources The sources.
- * @throws {CompileError} If one does not compile, when all are through.
+ * @param device The device to compile for.
+ * @returns The number of compiled sources, and of sources that were in the cache already.
+ * @throws {CompileError} If one does not compile, after all others.
  * @throws {AggregateError} If several do not.
  * @throws {TypeError | RangeError} If a source or an option of one is wrong; nothing is compiled.
  *
@@ -60,7 +52,7 @@ const ACTION = "warm kernels up";
 export async function warmUpKernels(
   device: Device,
   sources: Iterable<KernelSource>,
-): Promise<WarmUpReport> {
+): Promise<{ readonly compiled: number; readonly cached: number }> {
   requireInstance(device, Device, "device", ACTION);
   const { context } = device;
   if (typeof (sources as Partial<Iterable<KernelSource>>)?.[Symbol.iterator] !== "function") {
@@ -84,7 +76,7 @@ export async function warmUpKernels(
   }
 }
 
-/** A source whose options have been looked at, and its file not yet. */
+/** A source whose options have been checked, but whose file has not been read. */
 type CheckedSource = () => Promise<{
   readonly source: string;
   readonly settings: CompileSettings;
@@ -102,7 +94,8 @@ function checkedSource(from: KernelSource, index: number): CheckedSource {
     const settings = compileSettings({ ...from, name: from.name ?? file.name });
     return async () => {
       const { source, headers } = await readNamedKernel(file, ACTION);
-      return { source, settings: { ...settings, headers: withFileHeaders(settings, headers) } };
+      const all = new Map([...Object.entries(headers), ...settings.headers]);
+      return { source, settings: { ...settings, headers: all } };
     };
   }
   throw new TypeError(
@@ -111,7 +104,7 @@ function checkedSource(from: KernelSource, index: number): CheckedSource {
   );
 }
 
-/** Whether the cache had it. */
+/** Compiles a source; returns whether the cache had it. */
 async function warmUp(context: DeviceContext, read: CheckedSource): Promise<boolean> {
   const { library } = context;
   const { source, settings } = await read();

@@ -7,14 +7,6 @@
  */
 
 import { dirname, isAbsolute, join, resolve } from "node:path";
-import {
-  ABSENT,
-  fileStates,
-  STATE_BYTES,
-  STATE_MODE,
-  STATE_OWNER,
-  STATE_SLOTS,
-} from "./file_states.ts";
 import type { EnvironmentReader } from "./granted_environment.ts";
 import { VERSION } from "./version.ts";
 
@@ -31,12 +23,6 @@ export interface CachedFile {
   /** Its size in bytes. */
   readonly size: number;
 }
-
-/** Of `st_mode` the bits that say what something is, and what some of them say. */
-const TYPE_BITS = 0o170000;
-const DIRECTORY = 0o040000;
-const REGULAR_FILE = 0o100000;
-const SYMBOLIC_LINK = 0o120000;
 
 /** The part of a file's status that decides whether it is trusted. */
 export interface OwnedFile {
@@ -124,30 +110,20 @@ function chain(root: string, directory: string): string[] {
 }
 
 /**
- * Checks the owner of a file in the cache, itself and not what it links to, after the directories
- * that lead to it.
+ * Checks the owner of a file in the cache, itself and not the target of a link, after the
+ * directories that lead to it.
  *
- * @returns What the last is.
+ * @returns The state of the last.
  */
 function verify(paths: readonly string[], uid: number | null): CachedFile {
-  const states = fileStates(paths, { followsLinks: false });
-  let type = DIRECTORY;
-  let size = 0;
-  for (let index = 0; index < paths.length; index++) {
-    const path = paths[index]!;
-    const first = index * STATE_SLOTS;
-    if (states[first] === ABSENT) {
-      if (type === DIRECTORY) throw new Deno.errors.NotFound(`There is no ${path}`);
-      throw new Deno.errors.NotADirectory(`${paths[index - 1]} is no directory`);
-    }
-    const mode = states[first + STATE_MODE]!;
-    type = mode & TYPE_BITS;
-    size = states[first + STATE_BYTES]!;
-    const isSymlink = type === SYMBOLIC_LINK;
-    const problem = ownershipProblem({ uid: states[first + STATE_OWNER]!, mode, isSymlink }, uid);
+  let file: CachedFile = { isFile: false, size: 0 };
+  for (const path of paths) {
+    const state = Deno.lstatSync(path);
+    const problem = ownershipProblem(state, uid);
     if (problem !== undefined) throw new CacheDirectoryError(`Cannot trust ${path} as ${problem}`);
+    file = state;
   }
-  return { isFile: type === REGULAR_FILE, size };
+  return file;
 }
 
 /**

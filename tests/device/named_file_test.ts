@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { namedFile, readNamedBytes, readNamedText } from "../../src/device/named_file.ts";
+import { namedFile, readNamedBytes, readNamedText } from "../../src/launch/module/named_file.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
 
 const ACTION = "compile a source";

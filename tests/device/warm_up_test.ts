@@ -7,7 +7,7 @@ import {
   clearKernelCache,
   CompileError,
   configureKernelCache,
-  kernelCacheStatistics,
+  kernelCacheStats,
   type KernelSource,
   warmUpKernels,
 } from "../../mod.ts";
@@ -27,11 +27,11 @@ Deno.test("warmUpKernels() makes later compilations hit the cache", async () => 
   const sources: KernelSource[] = [{ source: SOURCE, defines }, { path: file, defines }];
   assertEquals(await warmUpKernels(device, sources), { compiled: 2, cached: 0 });
   assertEquals(await warmUpKernels(device, sources), { compiled: 0, cached: 2 });
-  const { misses } = kernelCacheStatistics();
+  const { misses } = kernelCacheStats();
   using text = await device.compile(SOURCE, { defines });
   using fromFile = await device.compileFile(file, { defines });
   assertEquals([text.cached, fromFile.cached], [true, true]);
-  assertEquals(kernelCacheStatistics().misses, misses);
+  assertEquals(kernelCacheStats().misses, misses);
   using other = await device.compile(SOURCE, { defines: { VALUE: 8 } });
   assertEquals(other.cached, false);
 });
@@ -57,7 +57,7 @@ Deno.test("warmUpKernels() reports failing sources after the others", async () =
 });
 
 Deno.test("warmUpKernels() names the position of a malformed source", async () => {
-  const { misses } = kernelCacheStatistics();
+  const { misses } = kernelCacheStats();
   const warm = (...sources: unknown[]) => () => warmUpKernels(device, sources as KernelSource[]);
   await assertRejects(
     warm({}),
@@ -73,5 +73,5 @@ Deno.test("warmUpKernels() names the position of a malformed source", async () =
     "must be iterable: it is 7",
   );
   await assertRejects(() => warmUpKernels({} as never, []), TypeError, "device must be a Device");
-  assertEquals(kernelCacheStatistics().misses, misses);
+  assertEquals(kernelCacheStats().misses, misses);
 });

@@ -34,7 +34,7 @@ const target = fc.record({
 export const CACHE_MEMBERS: Readonly<Record<string, Arguments>> = {
   "function configureKernelCache": takes(options({ directory, maxBytes, enabled: fc.boolean() }))
     .filter((list) => !list.some(isElsewhere)),
-  "function kernelCacheStatistics": takes(),
+  "function kernelCacheStats": takes(),
   "function clearKernelCache": takes(),
   "function listKernelCache": takes(),
   "function readKernelFile": takes(

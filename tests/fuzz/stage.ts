@@ -22,7 +22,7 @@ import {
 import { DeviceTrace } from "../../src/lab/trace/mod.ts";
 import { Autotuner } from "../../src/lab/tuning/mod.ts";
 import { LaunchPlan } from "../../src/launch/launch_plan.ts";
-import { Module } from "../../src/launch/module.ts";
+import { Module } from "../../src/launch/module/module.ts";
 import { loadStageModule, MODULE_KERNELS } from "./stage_module.ts";
 
 /** The kinds of objects there are on a stage. */

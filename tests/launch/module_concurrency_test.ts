@@ -1,7 +1,7 @@
 // Several who compile, load, launch and give back at once: in one isolate, and in workers.
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { CompileError, type Kernel, kernelCacheStatistics, openDevice } from "../../mod.ts";
+import { CompileError, type Kernel, kernelCacheStats, openDevice } from "../../mod.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
 import { device } from "../support/device.ts";
 
@@ -24,12 +24,12 @@ async function valueOf(module: { kernel(signature: string): unknown }): Promise<
 
 Deno.test("20 compiles at once of 3 sources start 3 compilers, and each has its own kernels", async () => {
   const sources = [1, 2, 3].map(sourceOf);
-  const { misses, hits } = kernelCacheStatistics();
+  const { misses, hits } = kernelCacheStats();
   const modules = await Promise.all(
     Array.from({ length: 20 }, (_, index) => device.compile(sources[index % 3]!)),
   );
   try {
-    const after = kernelCacheStatistics();
+    const after = kernelCacheStats();
     assertEquals([after.misses - misses, after.hits - hits], [3, 17]);
     assertEquals(modules.filter(({ cached }) => !cached).length, 3);
     for (const [index, module] of modules.entries()) {

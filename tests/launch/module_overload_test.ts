@@ -2,8 +2,6 @@
 
 import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { defineStruct, type Kernel } from "../../mod.ts";
-import { CompilerUnavailableError } from "../../src/launch/compile/compiler_unavailable_error.ts";
-import { NvccCompiler } from "../../src/launch/compile/nvcc_compiler.ts";
 import { device } from "../support/device.ts";
 import { nvrtc, request, withoutNvrtc } from "../support/nvrtc.ts";
 
@@ -109,18 +107,5 @@ Deno.test({
   ignore: nvrtc === undefined,
 }, async () => {
   const { loweredNames } = await nvrtc!.compile(request(SOURCE, { expressions: EXPRESSIONS }));
-  assertEquals([...loweredNames.values()], LOWERED);
-});
-
-const nvcc = await NvccCompiler.find((name) => Deno.env.get(name)).catch((error) => {
-  if (error instanceof CompilerUnavailableError) return undefined;
-  throw error;
-});
-
-Deno.test({
-  name: `nvcc chooses overloads by their types${nvcc === undefined ? " (skipped: no nvcc)" : ""}`,
-  ignore: nvcc === undefined,
-}, async () => {
-  const { loweredNames } = await nvcc!.compile(request(SOURCE, { expressions: EXPRESSIONS }));
   assertEquals([...loweredNames.values()], LOWERED);
 });

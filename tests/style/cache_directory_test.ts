@@ -7,7 +7,7 @@ import { importsOf } from "./imports.ts";
 import { filesBelow, textOf } from "./repository.ts";
 
 /** What keeps compiled kernels, and what sends that elsewhere. */
-const STORES = "src/launch/cache/cache_stores.ts";
+const STORES = "src/launch/cache/kernel_cache.ts";
 const REDIRECTION = "tests/support/cache_directory.ts";
 /** What starts processes, which inherit where the cache is. */
 const PROCESSES = "tests/support/subprocess.ts";
@@ -45,7 +45,7 @@ Deno.test("Every test that compiles uses the tests' cache", () => {
 Deno.test("problemOf() detects indirect compilation", () => {
   const known = new Map([
     ["tests/a_test.ts", 'import { b } from "./b.ts";'],
-    ["tests/b.ts", 'import { c } from "../src/launch/cache/cache_stores.ts";'],
+    ["tests/b.ts", 'import { c } from "../src/launch/cache/kernel_cache.ts";'],
     ["tests/c_test.ts", 'import type { c } from "./b.ts";'],
     ["tests/d_test.ts", 'import { b } from "./b.ts";\nimport "./support/cache_directory.ts";'],
     [STORES, ""],

@@ -5,24 +5,20 @@
  */
 
 import "./cache_directory.ts";
-import { type NativeLibrary, openNativeLibrary } from "../../src/ffi/library.ts";
 import { grantedEnvironment } from "../../src/ffi/granted_environment.ts";
-import { CompilerUnavailableError } from "../../src/launch/compile/compiler_unavailable_error.ts";
+import { type NativeLibrary, openNativeLibrary } from "../../src/ffi/library.ts";
+import { CompilerUnavailableError } from "../../src/launch/compile/compile_error.ts";
 import type { CompileRequest } from "../../src/launch/compile/compiler.ts";
 import { NvrtcCompiler } from "../../src/launch/compile/nvrtc_compiler.ts";
-import {
-  findNvrtc,
-  type NvrtcInstallation,
-  openCandidate,
-} from "../../src/launch/compile/nvrtc_installation.ts";
+import { findNvrtc, type NvrtcInstallation } from "../../src/launch/compile/nvrtc_search.ts";
 import { builtLibrary } from "./built_library.ts";
 
-/** The host library: it opens NVRTC as the other does. */
+/** The host library, which opens NVRTC as the CUDA library does. */
 export const library: NativeLibrary = openNativeLibrary(builtLibrary("host")!);
 
-async function unlessAbsent<Found>(find: () => Promise<Found>): Promise<Found | undefined> {
+function unlessAbsent<Found>(find: () => Found): Found | undefined {
   try {
-    return await find();
+    return find();
   } catch (error) {
     if (error instanceof CompilerUnavailableError) return undefined;
     throw error;
@@ -30,20 +26,17 @@ async function unlessAbsent<Found>(find: () => Promise<Found>): Promise<Found | 
 }
 
 /** NVRTC, opened; undefined where there is none. */
-export const installation: NvrtcInstallation | undefined = await unlessAbsent(() =>
+export const installation: NvrtcInstallation | undefined = unlessAbsent(() =>
   findNvrtc(library, grantedEnvironment)
 );
-if (installation !== undefined) openCandidate(library, installation.candidate);
 
 /** NVRTC as a compiler; undefined where there is none. */
-export const nvrtc: NvrtcCompiler | undefined = await unlessAbsent(() =>
-  NvrtcCompiler.find(library)
-);
+export const nvrtc: NvrtcCompiler | undefined = unlessAbsent(() => new NvrtcCompiler(library));
 
-/** What the names of tests say where there is none. */
+/** The suffix of test names without NVRTC. */
 export const withoutNvrtc: string = nvrtc === undefined ? " (skipped: no NVRTC)" : "";
 
-/** A request for an H100, with nothing but a source unless told otherwise. */
+/** A request for an H100. */
 export function request(source: string, rest: Partial<CompileRequest> = {}): CompileRequest {
   return {
     source,

@@ -17,7 +17,7 @@ import { planLibrary } from "./compile_plan.ts";
 import { isUpToDate } from "./library_stamp.ts";
 import { MANIFEST } from "./manifest.ts";
 import { openCache, openOutputDirectory } from "./output_directory.ts";
-import { precompilePrelude } from "./precompile_prelude.ts";
+import { precompilePrelude } from "./prelude.ts";
 import { runPlan } from "./run_plan.ts";
 import { digestTree, openSourceTree } from "./source_tree.ts";
 import type { SourceTree } from "./source_tree.ts";

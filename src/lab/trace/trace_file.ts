@@ -10,7 +10,7 @@
  */
 
 import { describeValue } from "../../ffi/describe_value.ts";
-import { namedFile, openNamedFile } from "../../device/named_file.ts";
+import { namedFile, openNamedFile } from "../../launch/module/named_file.ts";
 import type { RangeRecord, TracedWork, TraceRecording } from "./recording.ts";
 import { requireRecording } from "./recording_check.ts";
 

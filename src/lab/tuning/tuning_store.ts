@@ -13,7 +13,7 @@ import { logger } from "../../ffi/logging.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { cacheSetting } from "../../launch/cache/cache_settings.ts";
 import { CacheStore } from "../../launch/cache/cache_store.ts";
-import { isFileProblem } from "../../launch/cache/file_problem.ts";
+import { isFileProblem } from "../../launch/compile/files.ts";
 import type { AutotunerOptions } from "./tuning_options.ts";
 
 /** Counts of tunings and their files since the process began. */

@@ -1,46 +1,44 @@
 /**
- * An entry of the compile cache: machine code, and what compiler and source say about it.
+ * The file format of the compile cache.
  *
- * A sealed file whose content is the length of a description (four bytes, the most significant
- * first), the description (JSON), and the image up to the end. The description holds the key and
- * the size of the image, so that an entry under another's name is found out.
+ * A file is a magic number (8 bytes), the SHA-256 digest of the rest (32 bytes), the length of a
+ * description (4 bytes, big-endian), the description (JSON), and the image. The digest reveals
+ * accidental damage: a truncated file, a bad sector, half of a write. The check of the directory's
+ * owner guards against forged files.
  *
  * @module
  */
 
-import type { CompiledImage, ImageFormat, KernelResources } from "../compile/compiler.ts";
-import type { DeclaredKernel, SourceDeclarations, UncompiledKernel } from "../module_contents.ts";
-import type { KernelParameter, KernelSignature } from "../signature/signature.ts";
+import type { CompiledImage } from "../compile/compiler.ts";
+import type { SourceDeclarations } from "../module/module_contents.ts";
 import { readableExpression } from "../source/kernels.ts";
-import { CACHE_SCHEMA } from "./cache_key.ts";
-import { concatenate } from "./digest.ts";
-import { magicOf, seal, SEAL_BYTES, unseal } from "./sealed_file.ts";
+import { CACHE_SCHEMA, sha256 } from "./cache_key.ts";
 
-/** Machine code of a source, and what the source declares. */
+/** Machine code of a source, and the kernels and variables that the source declares. */
 export interface CompiledSource {
   /** The machine code. */
   readonly image: CompiledImage;
-  /** What a module needs to know of the source. */
+  /** The declarations of the source. */
   readonly declarations: SourceDeclarations;
 }
 
-/** What an entry says of itself, besides the image. */
+/** The description in an entry. */
 interface Description extends SourceDeclarations {
   readonly key: string;
-  /** What diagnostics call the source. */
+  /** The name of the source in diagnostics. */
   readonly source: string;
-  readonly format: ImageFormat;
+  readonly format: CompiledImage["format"];
   readonly names: readonly (readonly [expression: string, lowered: string])[];
   readonly resources: readonly (readonly [lowered: string, figures: readonly number[]])[];
   readonly log: string;
-  /** Bytes of the image. */
+  /** The size of the image. */
   readonly bytes: number;
 }
 
-/** What came of reading an entry. */
+/** The content of an entry, or the reason why it cannot be read. */
 export type EntryReading =
   | {
-    /** What was compiled; its image is a view of the entry's bytes. */
+    /** The compiled source; its image is a view of the entry's bytes. */
     readonly compiled: CompiledSource;
   }
   | {
@@ -48,32 +46,23 @@ export type EntryReading =
     readonly problem: string;
   };
 
-/** What a listing shows of an entry. */
-export interface EntryTitle {
-  /** What diagnostics call the source. */
-  readonly source: string;
-  /** The kernels in it, as C++ names them. */
-  readonly kernels: readonly string[];
-}
-
-const MAGIC = magicOf("GSKC", CACHE_SCHEMA);
-const LENGTH_BYTES = 4;
-const FORMATS: readonly unknown[] = ["cubin", "ptx", "fatbin", "library"] satisfies ImageFormat[];
-
-const REASONS: readonly unknown[] = [
-  "template",
-  "condition",
-] satisfies UncompiledKernel["reason"][];
+const MAGIC = Uint8Array.of(0x93, ...new TextEncoder().encode("GSKC"), CACHE_SCHEMA, 0x0d, 0x0a);
+const DIGEST_BYTES = 32;
+const HEAD_BYTES = MAGIC.length + DIGEST_BYTES;
+/** The position of the description, behind its length. */
+const TEXT_START = HEAD_BYTES + 4;
+/** The maximum length of a description that a listing reads. */
+const MAX_TITLE_BYTES = 2 ** 20;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * The entry of a source.
+ * Encodes an entry.
  *
- * @param source What diagnostics call it.
+ * @param source The name of the source in diagnostics.
  */
-export function encodeEntry(
+export async function encodeEntry(
   key: string,
   source: string,
   { image, declarations }: CompiledSource,
@@ -94,88 +83,118 @@ export function encodeEntry(
     bytes: image.image.length,
   };
   const text = encoder.encode(JSON.stringify(description));
-  const length = new Uint8Array(LENGTH_BYTES);
-  new DataView(length.buffer).setUint32(0, text.length);
-  return seal(MAGIC, concatenate([length, text, image.image]));
+  const entry = new Uint8Array(TEXT_START + text.length + image.image.length);
+  new DataView(entry.buffer).setUint32(HEAD_BYTES, text.length);
+  entry.set(text, TEXT_START);
+  entry.set(image.image, TEXT_START + text.length);
+  entry.set(MAGIC);
+  entry.set(await sha256(entry.subarray(HEAD_BYTES)), MAGIC.length);
+  return entry;
 }
 
 /**
- * Reads an entry. Believes nothing: whatever is not exactly what {@linkcode encodeEntry} makes for
- * this key is a problem, never an exception.
+ * Decodes an entry. Anything but the result of {@linkcode encodeEntry} for this key is a problem,
+ * never an exception.
  */
 export async function decodeEntry(
   key: string,
-  file: Uint8Array<ArrayBuffer>,
+  entry: Uint8Array<ArrayBuffer>,
 ): Promise<EntryReading> {
-  const unsealing = unseal(MAGIC, file);
-  // While another thread makes the digest.
-  const description = describedIn(file.subarray(SEAL_BYTES));
-  const unsealed = await unsealing;
-  if ("problem" in unsealed) return unsealed;
-  const { content } = unsealed;
+  if (entry.length < HEAD_BYTES) {
+    return { problem: `it ends after ${entry.length} bytes, before its content` };
+  }
+  if (!startsWith(entry, MAGIC)) return { problem: "it begins as files of another kind do" };
+  const digest = await sha256(entry.subarray(HEAD_BYTES));
+  if (!startsWith(entry.subarray(MAGIC.length), digest)) {
+    return { problem: "its content is not what was written" };
+  }
+  const description = describedIn(entry);
   if (description === undefined) return { problem: "its description cannot be read" };
   if (description.key !== key) return { problem: "it is the entry of another key" };
-  const image = content.subarray(content.length - description.bytes);
-  if (imageStart(content) + description.bytes !== content.length) {
-    return { problem: `its image is not of the ${description.bytes} bytes that it should have` };
+  const { kernels, variables, uncompiled, bytes, format, names, resources, log } = description;
+  if (imageStart(entry) + bytes !== entry.length) {
+    return { problem: `its image is not of the ${bytes} bytes that it should have` };
   }
-  const { kernels, variables, uncompiled } = description;
-  const declarations = { kernels, variables, uncompiled };
-  return { compiled: { image: imageOf(description, image), declarations } };
+  const image: CompiledImage = {
+    format,
+    image: entry.subarray(entry.length - bytes),
+    loweredNames: new Map(names),
+    resources: new Map(
+      resources.map(([lowered, [registers, sharedMemory, localMemory]]) => [lowered, {
+        registers: registers!,
+        sharedMemory: sharedMemory!,
+        localMemory: localMemory!,
+      }]),
+    ),
+    log,
+  };
+  return { compiled: { image, declarations: { kernels, variables, uncompiled } } };
 }
 
-/**
- * What a listing shows of an entry, from its first bytes and unverified; undefined where they are
- * no entry's or not enough.
- */
-export function entryTitle(start: Uint8Array<ArrayBuffer>): EntryTitle | undefined {
-  if (!MAGIC.every((byte, index) => start[index] === byte)) return undefined;
-  const description = describedIn(start.subarray(SEAL_BYTES));
+function startsWith(bytes: Uint8Array, start: Uint8Array): boolean {
+  return start.every((byte, index) => bytes[index] === byte);
+}
+
+/** The position of the image in an entry. */
+function imageStart(entry: Uint8Array<ArrayBuffer>): number {
+  return TEXT_START + new DataView(entry.buffer, entry.byteOffset).getUint32(HEAD_BYTES);
+}
+
+/** Reads the title of an entry without its image and unverified; undefined where it has none. */
+export function readTitle(
+  path: string,
+): { readonly source: string; readonly kernels: readonly string[] } | undefined {
+  using file = Deno.openSync(path);
+  const head = new Uint8Array(TEXT_START);
+  if (file.readSync(head) !== TEXT_START || !startsWith(head, MAGIC)) return undefined;
+  const length = imageStart(head);
+  if (length > MAX_TITLE_BYTES) return undefined;
+  const start = new Uint8Array(length);
+  file.seekSync(0, Deno.SeekMode.Start);
+  file.readSync(start);
+  const description = describedIn(start);
   if (description === undefined) return undefined;
-  const { source, names } = description;
-  // Variables are expressions with an ampersand.
-  const kernels = names.map(([name]) => name).filter((name) => !name.startsWith("&"))
-    .map(readableExpression);
-  return { source, kernels };
+  // Expressions of variables begin with an ampersand.
+  const kernels = description.names.map(([name]) => name).filter((name) => !name.startsWith("&"));
+  return { source: description.source, kernels: kernels.map(readableExpression) };
 }
 
-/** How many bytes {@linkcode entryTitle} needs of an entry, from its first {@linkcode TITLE_HEAD}. */
-export function titleBytes(head: Uint8Array<ArrayBuffer>): number {
-  return head.length < TITLE_HEAD ? 0 : SEAL_BYTES + imageStart(head.subarray(SEAL_BYTES));
-}
-
-/** The bytes of an entry that say how long its description is. */
-export const TITLE_HEAD: number = SEAL_BYTES + LENGTH_BYTES;
-
-/** Where the image starts in a content. */
-function imageStart(content: Uint8Array<ArrayBuffer>): number {
-  return LENGTH_BYTES + new DataView(content.buffer, content.byteOffset).getUint32(0);
-}
-
-function describedIn(content: Uint8Array<ArrayBuffer>): Description | undefined {
-  if (content.length < LENGTH_BYTES) return undefined;
-  const end = imageStart(content);
-  if (end > content.length) return undefined;
+function describedIn(entry: Uint8Array<ArrayBuffer>): Description | undefined {
+  if (entry.length < TEXT_START) return undefined;
+  const end = imageStart(entry);
+  if (end > entry.length) return undefined;
   try {
-    const value: unknown = JSON.parse(decoder.decode(content.subarray(LENGTH_BYTES, end)));
+    const value: unknown = JSON.parse(decoder.decode(entry.subarray(TEXT_START, end)));
     return isDescription(value) ? value : undefined;
   } catch {
-    // Neither UTF-8 nor JSON, which is what the caller says.
+    // Neither UTF-8 nor JSON: the caller says so.
     return undefined;
   }
 }
 
 function isDescription(value: unknown): value is Description {
-  if (typeof value !== "object" || value === null) return false;
   const { key, source, kernels, variables, uncompiled, format, names, resources, log, bytes } =
-    value as { [Field in keyof Description]?: unknown };
-  return typeof key === "string" && typeof source === "string" && typeof log === "string" &&
-    FORMATS.includes(format) && isCount(bytes) &&
-    Array.isArray(kernels) && kernels.every(isKernel) &&
-    Array.isArray(variables) && variables.every(isText) &&
-    Array.isArray(uncompiled) && uncompiled.every(isUncompiled) &&
-    Array.isArray(names) && names.every(isLoweredName) &&
-    Array.isArray(resources) && resources.every(isResources);
+    fieldsIn<Description>(value);
+  return [key, source, log].every(isText) && isCount(bytes) &&
+    ["cubin", "ptx", "fatbin", "library"].includes(format as string) &&
+    isListOf(variables, isText) &&
+    isListOf(kernels, (kernel) => {
+      const { expression, signature = "" } = fieldsIn<Description["kernels"][number]>(kernel);
+      return isText(expression) && isText(signature);
+    }) &&
+    isListOf(uncompiled, (kernel) => {
+      const { expression, reason } = fieldsIn<Description["uncompiled"][number]>(kernel);
+      return isText(expression) && ["template", "condition"].includes(reason as string);
+    }) &&
+    isListOf(names, (pair) => isListOf(pair, isText) && pair.length === 2) &&
+    isListOf(resources, (pair) =>
+      Array.isArray(pair) && pair.length === 2 && isText(pair[0]) &&
+      isListOf(pair[1], isCount) && pair[1].length === 3);
+}
+
+/** The fields of an object of JSON; none of another value. */
+function fieldsIn<Fields>(value: unknown): { [Field in keyof Fields]?: unknown } {
+  return typeof value === "object" && value !== null ? value : {};
 }
 
 function isText(value: unknown): boolean {
@@ -186,60 +205,6 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && value as number >= 0;
 }
 
-function isKernel(value: unknown): value is DeclaredKernel {
-  if (typeof value !== "object" || value === null) return false;
-  const { expression, signature, read } = value as { [Field in keyof DeclaredKernel]?: unknown };
-  if (typeof expression !== "string") return false;
-  if (signature !== undefined && typeof signature !== "string") return false;
-  if (read === undefined) return true;
-  if (typeof read !== "object" || read === null) return false;
-  const { name, parameters } = read as { [Field in keyof KernelSignature]?: unknown };
-  return typeof name === "string" && Array.isArray(parameters) && parameters.every(isParameter);
-}
-
-/** Whether it is a parameter whose type has a name. */
-function isParameter(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  const { kind, name, type, isConst, bytes, alignment, dtype, pointeeBytes, pointeeAlignment } =
-    value as { [Field in keyof Extract<KernelParameter, { kind: "pointer" }>]?: unknown };
-  const isPointer = kind === "pointer";
-  return (isPointer || kind === "scalar") && typeof type === "string" &&
-    typeof isConst === "boolean" && isCount(bytes) && isCount(alignment) &&
-    (name === undefined || typeof name === "string") &&
-    (!isPointer || isCount(pointeeBytes) && isCount(pointeeAlignment)) &&
-    (dtype === undefined || typeof dtype === "string");
-}
-
-function isUncompiled(value: unknown): value is UncompiledKernel {
-  if (typeof value !== "object" || value === null) return false;
-  const { expression, reason } = value as { [Field in keyof UncompiledKernel]?: unknown };
-  return typeof expression === "string" && REASONS.includes(reason);
-}
-
-function isLoweredName(value: unknown): boolean {
-  return Array.isArray(value) && value.length === 2 && typeof value[0] === "string" &&
-    typeof value[1] === "string";
-}
-
-function isResources(value: unknown): boolean {
-  if (!Array.isArray(value) || value.length !== 2 || typeof value[0] !== "string") return false;
-  const figures: unknown = value[1];
-  return Array.isArray(figures) && figures.length === 3 && figures.every(isCount);
-}
-
-function imageOf(
-  { format, names, resources, log }: Description,
-  image: Uint8Array<ArrayBuffer>,
-): CompiledImage {
-  return {
-    format,
-    image,
-    loweredNames: new Map(names),
-    resources: new Map(resources.map(([lowered, figures]) => [lowered, resourcesOf(figures)])),
-    log,
-  };
-}
-
-function resourcesOf([registers, sharedMemory, localMemory]: readonly number[]): KernelResources {
-  return { registers: registers!, sharedMemory: sharedMemory!, localMemory: localMemory! };
+function isListOf(value: unknown, isItem: (item: unknown) => boolean): value is unknown[] {
+  return Array.isArray(value) && value.every(isItem);
 }

@@ -1,71 +1,103 @@
 /**
- * The key of the compile cache: everything that machine code depends on, and what is known of the
- * source. It is made of what the program says, as reading a source takes longer than all else about
- * a hit.
+ * The key of the compile cache: everything that the machine code of a source depends on. It is made
+ * of the program's inputs, because parsing a source takes longer than a cache hit.
  *
  * @module
  */
 
+import { fileURLToPath } from "node:url";
+import { PACKAGE_ROOT } from "../../ffi/locate.ts";
+import { VERSION } from "../../ffi/version.ts";
 import type { CompileInputs } from "../compile/compiler.ts";
-import { sha256 } from "../../ffi/sha256.ts";
-import { packageState } from "./package_state.ts";
+import { fileState, mayRead, namesIn, statOf } from "../compile/files.ts";
 
-/** What a program has compiled. */
+/** A compilation of a program. */
 export interface SourceRequest extends CompileInputs {
   /** Instances of templates that are kernels, as C++ names them: `tile<float, 32>`. */
   readonly instances: readonly string[];
 }
 
-/**
- * Raised when an entry means something else than before, so that entries of older versions are not
- * found.
- */
-export const CACHE_SCHEMA = 3;
+/** The version of keys and entries: entries of older versions are not found. */
+export const CACHE_SCHEMA = 4;
 
-/** Names with texts. Their order means nothing to a compiler, so it is made one. */
+/** The source folders that decide how a source is read and compiled. */
+const FOLDERS: readonly string[] = [
+  "src/launch",
+  "src/launch/source",
+  "src/launch/compile",
+  "src/launch/cache",
+  "src/launch/module",
+  "src/ffi/build",
+];
+
+let ownState: string | undefined;
+
+/**
+ * The version of this package and, in a checkout under development, the states of its files.
+ *
+ * @param root The folder of the package's `mod.ts`.
+ */
+export function packageState(root: URL = PACKAGE_ROOT): string {
+  if (root === PACKAGE_ROOT && ownState !== undefined) return ownState;
+  const directory = root.protocol === "file:" ? fileURLToPath(root) : "";
+  const isCheckout = directory !== "" && mayRead(directory) &&
+    statOf(`${directory}.git`) !== undefined;
+  const files = !isCheckout
+    ? []
+    : FOLDERS.flatMap((folder) =>
+      (namesIn(directory + folder) ?? []).map((name) => fileState(`${directory}${folder}/${name}`))
+    );
+  const state = JSON.stringify([VERSION, ...files]);
+  if (root === PACKAGE_ROOT) ownState = state;
+  return state;
+}
+
+/** Names with texts, in one order: the order of the request means nothing to a compiler. */
 function sortedPairs(texts: ReadonlyMap<string, string>): (readonly [string, string])[] {
-  // Not by the language of the system. No two names are the same.
+  // By code units: the result must not depend on the locale.
   return [...texts].sort(([one], [other]) => one < other ? -1 : 1);
 }
 
-/**
- * What a request adds to the key. A field that is new cannot be forgotten here: its absence does
- * not compile.
- */
+/** The fields of a request. A new field of a request does not compile until it is added here. */
 function fieldsOf(request: SourceRequest): { [Field in keyof SourceRequest]-?: unknown } {
   const { target, source, name, headers, defines, options, instances } = request;
   return {
     target: [target.kind, target.capability],
     source,
-    // Part of the machine code: __FILE__, the text of an assertion, line information.
+    // Part of the machine code: __FILE__, assertions, line information.
     name,
     headers: sortedPairs(headers),
     defines: sortedPairs(defines),
-    // In their order, which can mean something: the last of two that contradict each other holds.
+    // In their order: the last of two contradicting options holds.
     options,
     instances: [...instances].sort(),
   };
 }
 
 /**
- * What the key of a request is the digest of: JSON, so that two requests have one text only if they
- * differ in nothing but the order of headers, defines and instances.
+ * The text whose digest is the key: JSON, so two requests share a text only if they differ in
+ * nothing but the order of headers, defines and instances.
  *
- * @param identity What the compiler says of itself.
+ * @param identity The identity of the compiler.
  */
 export function keyText(identity: readonly string[], request: SourceRequest): string {
-  // What is made of a source before a compiler sees it is this package's.
   return JSON.stringify([CACHE_SCHEMA, packageState(), identity, fieldsOf(request)]);
 }
 
-/**
- * The key of a request: 64 hexadecimal digits.
- *
- * @param identity What the compiler says of itself.
- */
+/** The key of a request: 64 hexadecimal digits. */
 export async function cacheKey(
   identity: readonly string[],
   request: SourceRequest,
 ): Promise<string> {
-  return (await sha256(new TextEncoder().encode(keyText(identity, request)))).toHex();
+  return await textDigest(keyText(identity, request));
+}
+
+/** The SHA-256 digest of a text, as 64 hexadecimal digits. */
+export async function textDigest(text: string): Promise<string> {
+  return (await sha256(new TextEncoder().encode(text))).toHex();
+}
+
+/** The SHA-256 digest of bytes. */
+export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
 }

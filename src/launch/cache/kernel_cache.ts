@@ -1,33 +1,36 @@
 /**
- * The compile cache: machine code by everything that it depends on, in memory and on the disk.
+ * The compile cache: machine code by key, in memory and on the disk.
+ *
+ * A problem with the files costs time and nothing else: it is a warning in the log, once for each
+ * kind, and never an error of a compilation.
  *
  * @module
  */
 
+import { CacheDirectoryError } from "../../ffi/cache_directory.ts";
 import { logger } from "../../ffi/logging.ts";
 import type { Compiler } from "../compile/compiler.ts";
-import { type CompiledSource, decodeEntry, encodeEntry } from "./cache_entry.ts";
-import { cacheKey, type SourceRequest } from "./cache_key.ts";
-import { type CacheSetting, cacheSetting } from "./cache_settings.ts";
-import type { KernelCacheTotal } from "./cache_store.ts";
-import { attempt, type CacheStores, cacheStores, withStores, writeTo } from "./cache_stores.ts";
-import { RecentImages } from "./recent_images.ts";
+import { isFileProblem } from "../compile/files.ts";
+import { type CompiledSource, decodeEntry, encodeEntry, readTitle } from "./cache_entry.ts";
+import { cacheKey, type SourceRequest, textDigest } from "./cache_key.ts";
+import { type CachePlace, type CacheSetting, cacheSetting } from "./cache_settings.ts";
+import { CacheStore } from "./cache_store.ts";
 
-/** Machine code of a source, and whether it was there already. */
+/** Machine code of a source, and its origin. */
 export interface CachedSource extends CompiledSource {
-  /** Whether it was there, or on its way, when it was asked for. */
+  /** Whether it was in the cache, or already being compiled. */
   readonly cached: boolean;
 }
 
-/** What happened in the compile cache since the process began. */
-export interface KernelCacheStatistics {
-  /** Requests that needed no compiler: the image was in memory, on the disk or being made. */
+/** The counters of the compile cache since the process began. */
+export interface KernelCacheStats {
+  /** Requests without a compilation: the image was in memory, on the disk, or being compiled. */
   readonly hits: number;
-  /** Requests that needed one. */
+  /** Requests with a compilation. */
   readonly misses: number;
-  /** Entries that were damaged or not what their name says. Each was compiled again, a miss. */
+  /** Damaged entries. Each was compiled again, a miss. */
   readonly corrupt: number;
-  /** Entries that went because there were more bytes than allowed. */
+  /** Entries that were removed to make room. */
   readonly evicted: number;
   /** Entries that were stored. */
   readonly stored: number;
@@ -35,22 +38,51 @@ export interface KernelCacheStatistics {
   readonly failed: number;
 }
 
-/** Bytes of images that a process keeps in memory besides those that are loaded. */
+/** An entry of the compile cache. */
+export interface KernelCacheEntry {
+  /** Its key: 64 hexadecimal digits. */
+  readonly key: string;
+  /** The name of the source; empty where the entry is damaged. */
+  readonly source: string;
+  /** The kernels in it, as C++ names them; none where the entry is damaged. */
+  readonly kernels: readonly string[];
+  /** Its size on the disk. */
+  readonly bytes: number;
+  /** The time of its last use. */
+  readonly lastUsed: Date;
+}
+
+/** The maximum size of all images that a process keeps in memory besides the loaded ones. */
 const MEMORY_BYTES = 64 * 2 ** 20;
+/** The maximum size of all notes about compilers. */
+const NOTE_BYTES = 2 ** 20;
 
 const counters = { hits: 0, misses: 0, corrupt: 0, evicted: 0, stored: 0, failed: 0 };
-const recent = new RecentImages(MEMORY_BYTES);
+const warned = new Set<string>();
+/** Images of this process, the least recently used first. */
+const recent = new Map<string, CompiledSource>();
 let recentDirectory = "";
 const underWay = new Map<string, Promise<CachedSource>>();
 
+/** The stores in one place. */
+interface CacheStores {
+  readonly place: CachePlace;
+  /** Compiled kernels. */
+  readonly kernels: CacheStore;
+  /** Notes about the compilers that were used last. */
+  readonly notes: CacheStore;
+}
+
+let current: CacheStores | undefined;
+
 /**
- * Compiles, unless that was done before: by this process, or by another on this machine that left
- * it in the cache. Who asks for what is being compiled waits for it.
+ * Compiles, unless this process or another one has left the result in the cache. Concurrent
+ * requests for the same source share one compilation.
  *
- * The image is shared with whoever asks for the same, so it must not be written to.
+ * Callers share the image, so they must not write to it.
  *
- * @param compiler What `compile` will compile it with.
- * @param compile Reads the source and compiles it. What it throws is thrown, and not remembered.
+ * @param compiler The compiler that `compile` uses.
+ * @param compile Reads and compiles the source. Its errors are thrown and not remembered.
  */
 export async function cachedCompile(
   compiler: Pick<Compiler, "identity">,
@@ -64,11 +96,16 @@ export async function cachedCompile(
   }
   const keyNow = async () => await cacheKey(await compiler.identity(request), request);
   const key = await keyNow();
-  const compiled = imagesIn(setting).get(key);
-  if (compiled !== undefined) return hit(compiled);
-  const running = underWay.get(key);
-  if (running !== undefined) return hit(await running);
-  const made = readOrCompile({ setting, key, keyNow, source: request.name, compile });
+  const directory = setting.kind === "on" ? setting.place.directory : "";
+  if (directory !== recentDirectory) recent.clear();
+  recentDirectory = directory;
+  const known = recent.get(key) ?? underWay.get(key);
+  if (known !== undefined) {
+    const compiled = await known;
+    remember(key, compiled);
+    return hit(compiled);
+  }
+  const made = readOrCompile(setting, key, keyNow, request.name, compile);
   underWay.set(key, made);
   try {
     return await made;
@@ -77,60 +114,74 @@ export async function cachedCompile(
   }
 }
 
-/** The images that were used last, as long as the cache has one place: another has its own. */
-function imagesIn(setting: CacheSetting): RecentImages {
-  const directory = setting.kind === "on" ? setting.place.directory : "";
-  if (directory !== recentDirectory) recent.clear();
-  recentDirectory = directory;
-  return recent;
-}
-
-function hit(compiled: CompiledSource): CachedSource {
+function hit({ image, declarations }: CompiledSource): CachedSource {
   counters.hits++;
-  return { ...compiled, cached: true };
+  return { image, declarations, cached: true };
 }
 
-/** What is looked for, and how it is made. */
-interface Wanted {
-  /** Where it is looked for and kept. */
-  readonly setting: CacheSetting;
-  readonly key: string;
-  /** The key that it would have now. */
-  readonly keyNow: () => Promise<string>;
-  /** What diagnostics call the source. */
-  readonly source: string;
-  readonly compile: () => Promise<CompiledSource>;
+/** Keeps an image in memory as the most recently used. */
+function remember(key: string, { image, declarations }: CompiledSource): void {
+  recent.delete(key);
+  if (image.untracked !== undefined || image.image.length > MEMORY_BYTES) return;
+  recent.set(key, { image, declarations });
+  let bytes = 0;
+  for (const each of recent.values()) bytes += each.image.image.length;
+  for (const [oldest, { image }] of recent) {
+    if (bytes <= MEMORY_BYTES) break;
+    recent.delete(oldest);
+    bytes -= image.image.length;
+  }
 }
 
+/**
+ * Reads an entry, or compiles and stores it.
+ *
+ * @param keyNow Computes the key again.
+ * @param source The name of the source in diagnostics.
+ */
 async function readOrCompile(
-  { setting, key, keyNow, source, compile }: Wanted,
+  setting: CacheSetting,
+  key: string,
+  keyNow: () => Promise<string>,
+  source: string,
+  compile: () => Promise<CompiledSource>,
 ): Promise<CachedSource> {
   const stores = cacheStores(setting);
-  const images = imagesIn(setting);
-  const entry = stores === undefined ? undefined : await readEntry(stores, key);
-  if (entry !== undefined) {
-    images.add(key, entry);
-    return hit(entry);
+  const found = stores === undefined ? undefined : await readEntry(stores, key);
+  if (found !== undefined) {
+    remember(key, found);
+    return hit(found);
   }
   counters.misses++;
   const compiled = await compile();
-  const { unseen = [] } = compiled.image;
-  if (unseen.length > 0) {
-    logger("launch").debug("what was compiled of {source} is not kept as its key has no {unseen}", {
-      source,
-      unseen,
-    });
-  } // A header that was saved meanwhile may be in the image or not: nobody knows whose key it has.
+  const { untracked } = compiled.image;
+  if (untracked !== undefined) {
+    logger("launch").debug(
+      "the image of {source} is not kept: its key does not cover {untracked}",
+      {
+        source,
+        untracked,
+      },
+    );
+  } // A header that changed meanwhile may or may not be in the image.
   else if (await keyNow() === key) {
-    images.add(key, compiled);
-    if (stores !== undefined) await storeEntry(stores, key, source, compiled);
+    remember(key, compiled);
+    if (stores !== undefined) {
+      const entry = await encodeEntry(key, source, compiled);
+      const evicted = await attempt("not kept", () => stores.kernels.write(key, entry));
+      if (evicted === undefined) counters.failed++;
+      else counters.stored++;
+      counters.evicted += evicted ?? 0;
+    }
   }
   return { ...compiled, cached: false };
 }
 
-/** What an entry holds; undefined where there is none, or it is damaged. */
-async function readEntry(stores: CacheStores, key: string): Promise<CompiledSource | undefined> {
-  const { kernels, place } = stores;
+/** The content of an entry; undefined where there is none, or it is damaged. */
+async function readEntry(
+  { kernels }: CacheStores,
+  key: string,
+): Promise<CompiledSource | undefined> {
   const file = await attempt("not found again", () => kernels.read(key));
   if (file === undefined) return undefined;
   const reading = await decodeEntry(key, file);
@@ -140,54 +191,173 @@ async function readEntry(stores: CacheStores, key: string): Promise<CompiledSour
     key,
     problem: reading.problem,
   });
-  if (place.mayWrite) await attempt("not removed", () => kernels.remove(key));
+  await attempt("not removed", () => kernels.remove(key));
   return undefined;
 }
 
-async function storeEntry(
-  { kernels, place }: CacheStores,
-  key: string,
-  source: string,
-  compiled: CompiledSource,
+/**
+ * Notes the compiler that was used, for machines without one: the image of a container is often
+ * built with a compiler, which fills the cache, and shipped without.
+ *
+ * @param selection The settings that select the compiler.
+ * @param identity The compiler's identity.
+ */
+export async function noteCompiler(
+  selection: readonly string[],
+  identity: readonly string[],
 ): Promise<void> {
-  const evicted = await writeTo(kernels, place, key, await encodeEntry(key, source, compiled));
-  if (evicted === undefined) {
-    counters.failed++;
-  } else {
-    counters.stored++;
-    counters.evicted += evicted;
+  const stores = cacheStores(cacheSetting());
+  if (stores === undefined) return;
+  // An unchanged note costs no write.
+  if (JSON.stringify(await notedCompiler(selection)) === JSON.stringify(identity)) return;
+  const note = new TextEncoder().encode(JSON.stringify(identity));
+  const key = await textDigest(JSON.stringify(selection));
+  await attempt("not kept", () => stores.notes.write(key, note));
+}
+
+/** The identity of the compiler that was used last; undefined where none is noted. */
+export async function notedCompiler(
+  selection: readonly string[],
+): Promise<readonly string[] | undefined> {
+  const stores = cacheStores(cacheSetting());
+  const key = await textDigest(JSON.stringify(selection));
+  const note = await attempt("not found again", () => stores?.notes.read(key));
+  if (note === undefined) return undefined;
+  try {
+    const identity: unknown = JSON.parse(new TextDecoder().decode(note));
+    // A damaged note leads to keys that no entry has.
+    return Array.isArray(identity) ? identity.map(String) : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** The stores in the place of a setting; undefined where there is none, with a warning. */
+function cacheStores(setting: CacheSetting): CacheStores | undefined {
+  if (setting.kind === "off") return undefined;
+  if (setting.kind === "unavailable") {
+    warnOnce("not kept", setting.reason);
+    return undefined;
+  }
+  const { place } = setting;
+  // A store counts its room, so it lives as long as the setting.
+  if (JSON.stringify(current?.place) !== JSON.stringify(place)) {
+    current = {
+      place,
+      kernels: new CacheStore(place),
+      notes: new CacheStore({
+        ...place,
+        directory: `${place.directory}/compilers`,
+        maxBytes: NOTE_BYTES,
+      }),
+    };
+  }
+  return current;
+}
+
+/** Warns of a kind of problem, once. */
+function warnOnce(about: string, reason: string): void {
+  if (warned.has(about)) return;
+  warned.add(about);
+  logger("launch").warn("compiled kernels are {about} as {reason}", { about, reason });
+}
+
+/** The result of an operation on files; undefined, with a warning, where it fails. */
+async function attempt<Result>(
+  about: string,
+  operation: () => Result | Promise<Result>,
+): Promise<Result | undefined> {
+  try {
+    return await operation();
+  } catch (error) {
+    if (!isFileProblem(error) && !(error instanceof RangeError)) throw error;
+    warnOnce(about, error.message);
+    return undefined;
   }
 }
 
 /**
- * What happened in the compile cache since the process began, in this isolate.
+ * The counters of the compile cache since the process began, in this isolate.
  *
  * @example
  * ```ts
- * import { kernelCacheStatistics } from "@gridstride/cuda";
+ * import { kernelCacheStats } from "@gridstride/cuda";
  *
- * const { hits, misses } = kernelCacheStatistics();
+ * const { hits, misses } = kernelCacheStats();
  * console.log(`${hits} of ${hits + misses} sources were compiled before`);
  * ```
  */
-export function kernelCacheStatistics(): KernelCacheStatistics {
+export function kernelCacheStats(): KernelCacheStats {
   return { ...counters };
 }
 
 /**
- * Forgets all compiled kernels, in memory and on the disk. Modules that are loaded stay. What is
- * being compiled is stored when it is done.
+ * Removes all compiled kernels from memory and disk. Loaded modules stay. A compilation under way is
+ * stored when it ends.
  *
- * @returns What was on the disk.
+ * @returns The number of entries that were on the disk, and their bytes.
  * @throws {CacheDirectoryError} If there is no place for them, it cannot be read or written, or
  * others can write to it.
- * @throws {EnvironmentError} If a variable cannot be understood.
+ * @throws {EnvironmentError} If a variable is malformed.
  */
-export async function clearKernelCache(): Promise<KernelCacheTotal> {
+export async function clearKernelCache(): Promise<{
+  /** The number of entries. */
+  readonly entries: number;
+  /** Their bytes. */
+  readonly bytes: number;
+}> {
   recent.clear();
-  const total = await withStores("clear", async ({ identities, kernels }) => {
-    await identities.clear();
+  const total = await withStores("clear", async ({ notes, kernels }) => {
+    await notes.clear();
     return await kernels.clear();
   });
   return total ?? { entries: 0, bytes: 0 };
+}
+
+/**
+ * Lists the compile cache on the disk, the most recently used entry first. Empty where the cache is
+ * off.
+ *
+ * @throws {CacheDirectoryError} If there is no place for it, it cannot be read, or others can write
+ * to it.
+ * @throws {EnvironmentError} If a variable is malformed.
+ */
+export async function listKernelCache(): Promise<KernelCacheEntry[]> {
+  return await withStores("list", async ({ kernels }) => {
+    const entries: KernelCacheEntry[] = [];
+    for (const { key, path, bytes, lastUsed } of await kernels.list()) {
+      try {
+        const { source, kernels } = readTitle(path) ?? { source: "", kernels: [] };
+        entries.push({ key, source, kernels, bytes, lastUsed });
+      } catch (error) {
+        // Another process may have removed it.
+        if (!(error instanceof Deno.errors.NotFound)) throw error;
+      }
+    }
+    return entries;
+  }) ?? [];
+}
+
+/** Runs an operation on the stores that the program requested; undefined where the cache is off. */
+async function withStores<Result>(
+  action: "list" | "clear",
+  run: (stores: CacheStores) => Promise<Result>,
+): Promise<Result | undefined> {
+  const refusal = (reason: string, cause?: Error) =>
+    new CacheDirectoryError(`Cannot ${action} the compiled kernels as ${reason}`, { cause });
+  const setting = cacheSetting();
+  if (setting.kind === "unavailable") throw refusal(setting.reason);
+  const stores = cacheStores(setting);
+  if (stores === undefined) return undefined;
+  const { root, mayWrite } = stores.place;
+  if (action === "clear" && !mayWrite) {
+    throw refusal(`a permission is not granted: run again with --allow-write=${root}`);
+  }
+  try {
+    return await run(stores);
+  } catch (error) {
+    if (!isFileProblem(error)) throw error;
+    throw refusal(`their directory cannot be used: ${error.message}`, error);
+  }
 }

@@ -1,5 +1,5 @@
 /**
- * Sources that do not compile.
+ * The errors of compilation: sources that do not compile, and missing compilers.
  *
  * @module
  */
@@ -7,46 +7,48 @@
 import { requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 
-/** How bad what a compiler found is. */
-export type DiagnosticSeverity = "error" | "warning" | "note";
-
-/** What a compiler found. */
+/** A message of a compiler. */
 export interface Diagnostic {
-  /** How bad it is. */
-  readonly severity: DiagnosticSeverity;
-  /** What is wrong, in the compiler's words. */
+  /** The severity. */
+  readonly severity: "error" | "warning" | "note";
+  /** The message, in the compiler's words. */
   readonly message: string;
-  /** In which file, as the source or its headers are named; absent where it is nowhere. */
+  /** The file, by the name of the source or header; absent where the message has no place. */
   readonly file?: string;
-  /** In which line, from 1. */
+  /** The line, from 1. */
   readonly line?: number;
-  /** At which character of the line, from 1, where the compiler says that. */
+  /** The character of the line, from 1, where the compiler gives it. */
   readonly column?: number;
-  /** The line. */
+  /** The text of the line. */
   readonly text?: string;
 }
 
 /**
- * A kernel source does not compile. The message shows the first errors, each with its line marked;
- * it is the same for all compilers.
+ * Thrown when there is no compiler for kernel sources, or it may not be started. The message lists
+ * the places that were searched, and the remedy.
+ */
+export class CompilerUnavailableError extends Error {
+  /** The class, for stack traces. */
+  override readonly name: string = "CompilerUnavailableError";
+}
+
+/**
+ * Thrown when a kernel source does not compile. The message shows the first errors, each with its
+ * line marked, in the same form for all compilers.
  */
 export class CompileError extends Error {
   /** The class, for stack traces. */
   override readonly name: string = "CompileError";
-  /** What diagnostics call the source. */
+  /** The name of the source in diagnostics. */
   readonly source: string;
   /** The compiler. */
   readonly compiler: string;
-  /** What it found, errors first in the order in which it found them. */
+  /** Its messages, errors first, in the order of its output. */
   readonly diagnostics: readonly Diagnostic[];
-  /** All that it printed. */
+  /** All its output. */
   readonly log: string;
 
-  /**
-   * An error that shows what was found.
-   *
-   * @internal
-   */
+  /** Creates an error whose message shows the first diagnostics. */
   constructor(source: string, compiler: string, diagnostics: readonly Diagnostic[], log: string) {
     super(compileErrorText(source, compiler, diagnostics, log));
     this.source = source;
@@ -56,7 +58,7 @@ export class CompileError extends Error {
   }
 }
 
-/** Most errors that a message shows. */
+/** The number of errors in a message. */
 const SHOWN = 5;
 
 function compileErrorText(
@@ -67,7 +69,9 @@ function compileErrorText(
 ): string {
   const errors = diagnostics.filter(({ severity }) => severity === "error");
   const head = `Cannot compile ${source} with ${compiler}`;
-  if (errors.length === 0) return `${head}: it says nothing that could be read.\n${log.trim()}`;
+  if (errors.length === 0) {
+    return `${head}: its output has no error that can be read.\n${log.trim()}`;
+  }
   const shown = errors.slice(0, SHOWN).map((error) => diagnosticText(error));
   const more = errors.length - shown.length;
   const rest = more > 0 ? [`… and ${more} more ${more === 1 ? "error" : "errors"}`] : [];
@@ -75,13 +79,13 @@ function compileErrorText(
 }
 
 /**
- * A diagnostic as text, its line below it with a mark under the character.
+ * Formats a diagnostic, with its line below it and a mark under the character.
  *
- * @throws {TypeError} If it is none.
+ * @throws {TypeError} If a member of the diagnostic is missing or of the wrong type.
  *
  * @example
  * ```ts
- * import { diagnosticText } from "./compile_error.ts";
+ * import { diagnosticText } from "@gridstride/cuda";
  *
  * console.log(diagnosticText({
  *   severity: "error",
@@ -101,17 +105,17 @@ export function diagnosticText(diagnostic: Diagnostic): string {
   if (text === undefined) return head;
   const margin = `${line ?? ""}`.padStart(5);
   const [shown, marked] = excerpt(text, column);
-  // Tabs stay tabs, so that the mark is where the terminal shows the character.
+  // Tabs stay tabs: the terminal then shows the mark below the character.
   const mark = marked === undefined
     ? ""
     : `\n      | ${shown.slice(0, marked).replaceAll(/[^\t]/g, " ")}^`;
   return `${head}\n${margin} | ${shown}${mark}`;
 }
 
-/** Most characters of a line that are shown: sources that programs write may have one line. */
+/** The maximum length of a shown line: generated sources may have a single line. */
 const SHOWN_OF_LINE = 240;
 
-/** The part of a line around a column, and where in it that is. */
+/** The part of a line around a column, and the position of the column in it. */
 function excerpt(text: string, column: number | undefined): [string, number | undefined] {
   const at = column === undefined ? undefined : column - 1;
   if (text.length <= SHOWN_OF_LINE) return [text, at];
@@ -123,7 +127,7 @@ function excerpt(text: string, column: number | undefined): [string, number | un
   return [shown, at === undefined ? undefined : at - first + before.length];
 }
 
-/** The members of a diagnostic that may be absent, and their types. */
+/** The optional members of a diagnostic and their types. */
 const OPTIONAL_MEMBERS = { file: "string", line: "number", column: "number", text: "string" };
 
 function requireDiagnostic(diagnostic: Diagnostic): void {

@@ -1,92 +1,130 @@
 /**
- * What makes machine code of kernel sources: NVRTC, nvcc, or the C++ compiler of the host device.
+ * The interface of the compilers of kernel sources: NVRTC, and the C++ compiler of the host device.
  *
  * @module
  */
 
-/** What machine code is, and so who can load it. */
-export type ImageFormat =
-  /** Machine code for one architecture of NVIDIA. */
-  | "cubin"
-  /** NVIDIA's portable assembly, which the driver compiles when it is loaded. */
-  | "ptx"
-  /** Several of the two. */
-  | "fatbin"
-  /** A shared library for the host device. */
-  | "library";
-
-/** For which device to compile. */
+/** The device that a source is compiled for. */
 export interface CompileTarget {
-  /** Which library drives it. */
+  /** The kind of the device. */
   readonly kind: "cuda" | "host";
   /** Its compute capability, such as `"9.0"`. */
   readonly capability: string;
 }
 
-/** What a program has compiled, as far as the program says it. */
+/** What a program passes to a compiler. */
 export interface CompileInputs {
   /** The source. */
   readonly source: string;
-  /** What diagnostics call it: `saxpy.cu`. */
+  /** Its name in diagnostics: `saxpy.cu`. */
   readonly name: string;
-  /** The texts of what it may include, by the names that it includes them by. */
+  /** The texts of headers, by the names that the source includes them by. */
   readonly headers: ReadonlyMap<string, string>;
   /** Macros and their values. */
   readonly defines: ReadonlyMap<string, string>;
-  /** Options for the compiler, in its own words. */
+  /** Options in the compiler's own syntax. */
   readonly options: readonly string[];
-  /** For which device. */
+  /** The device. */
   readonly target: CompileTarget;
 }
 
-/** What is to be compiled: a source in which host code is blanked out, all lines where they were. */
+/** A compilation: the source has host code blanked out, and all lines in their places. */
 export interface CompileRequest extends CompileInputs {
-  /** Its kernels, and variables of the device, as C++ names them: `tile<float, 32>`, `&n::table`. */
+  /** Kernels and variables of the device as C++ names them: `tile<float, 32>`, `&n::table`. */
   readonly expressions: readonly string[];
-}
-
-/** What a compiler knows of the resources of a kernel. */
-export interface KernelResources {
-  /** Registers of a thread. */
-  readonly registers: number;
-  /** Shared memory of a block that is known when it is compiled, in bytes. */
-  readonly sharedMemory: number;
-  /** Local memory of a thread, in bytes: spilled registers and arrays. */
-  readonly localMemory: number;
 }
 
 /** Machine code. */
 export interface CompiledImage {
-  /** What it is. */
-  readonly format: ImageFormat;
+  /**
+   * The format: `cubin` is machine code for one architecture; `ptx` is portable assembly, which the
+   * driver compiles; `fatbin` holds several of both; `library` is a shared library for the host
+   * device.
+   */
+  readonly format: "cubin" | "ptx" | "fatbin" | "library";
   /** Its bytes. */
   readonly image: Uint8Array<ArrayBuffer>;
   /** The name in the machine code of each expression of the request. */
   readonly loweredNames: ReadonlyMap<string, string>;
-  /** What is known of its kernels' resources, by lowered name; nothing on the host device. */
-  readonly resources: ReadonlyMap<string, KernelResources>;
-  /** The compiler's warnings; empty where it had none. */
+  /** The resources of each kernel by lowered name; empty for the host device. */
+  readonly resources: ReadonlyMap<string, {
+    /** Registers per thread. */
+    readonly registers: number;
+    /** Static shared memory per block, in bytes. */
+    readonly sharedMemory: number;
+    /** Local memory per thread, in bytes: spilled registers and arrays. */
+    readonly localMemory: number;
+  }>;
+  /** The compiler's warnings; empty without any. */
   readonly log: string;
   /**
-   * Files that it was made from, and that {@linkcode Compiler.identity} says nothing of, such as one
-   * that a macro names. It is good now, and must not be kept: nobody would see one of them change.
+   * Files that the compiler read but {@linkcode Compiler.identity} does not cover, such as one that
+   * a macro names. The cache must not keep the image, because a change of such a file would go
+   * unnoticed.
    */
-  readonly unseen?: readonly string[];
+  readonly untracked?: readonly string[];
 }
 
 /** A compiler. */
 export interface Compiler {
-  /** How messages name it: `NVRTC 13.0`, `g++ 12.2.0`. */
+  /** The name in messages: `NVRTC 13.0`, `g++ 12.2.0`. */
   readonly label: string;
   /**
-   * Everything that its output depends on beside what a program says: its build, its own files,
-   * headers that it adds. Part of the key of the compile cache. The source may still hold host code.
+   * Everything besides the inputs that the machine code depends on: the compiler's version and
+   * files, its flags, and the headers it finds. Part of the cache key.
    */
   identity(inputs: CompileInputs): Promise<readonly string[]>;
   /**
    * Compiles without blocking the event loop.
    *
-   * @throws {CompileError} If the source is wrong; it says where and what.
+   * @throws {CompileError} If the source is wrong.
    */
   compile(request: CompileRequest): Promise<CompiledImage>;
+}
+
+/** Macros that compilers of other systems define. */
+const FOREIGN_MACROS: readonly string[] = ["_WIN32", "_MSC_VER", "__INTEL_COMPILER", "__HIPCC__"];
+
+/**
+ * The macros that the compilers of a target define, and those that they do not. The host device has
+ * neither a CUDA compiler nor an architecture: `csrc/host/include/gridstride/qualifiers.h` says why.
+ */
+export function targetMacros(
+  { kind, capability }: CompileTarget,
+  defines: ReadonlyMap<string, string>,
+): { readonly defines: ReadonlyMap<string, string>; readonly undefines: readonly string[] } {
+  const [own, absent]: [[string, string][], string[]] = kind === "host"
+    ? [
+      [["__CUDASIM__", "1"], ["__cplusplus", "201703L"]],
+      ["__CUDACC__", "__CUDA_ARCH__", "__NVCC__", "__CUDACC_RTC__"],
+    ]
+    : [
+      [["__CUDACC__", "1"], ["__CUDA_ARCH__", `${capability.replace(".", "")}0`]],
+      ["__CUDASIM__"],
+    ];
+  return { defines: new Map([...own, ...defines]), undefines: [...FOREIGN_MACROS, ...absent] };
+}
+
+/** Limits the number of tasks that run at a time; the others wait in order. */
+export class ConcurrencyLimit {
+  readonly #waiting: (() => void)[] = [];
+  #free: number;
+
+  constructor(limit: number) {
+    this.#free = limit;
+  }
+
+  /** Runs a task when its turn comes. */
+  async run<Result>(task: () => Promise<Result>): Promise<Result> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await task();
+    } finally {
+      // The place passes to the next in line: a later caller must not overtake it.
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free++;
+      else next();
+    }
+  }
 }

@@ -1,74 +1,61 @@
 /**
- * The compiler of the host device: the machine's own for C++.
+ * The compiler of the host device: the machine's C++ compiler.
  *
  * @module
  */
 
 import { dirname, join } from "node:path";
-import type { BuildRecord } from "../../ffi/build_record.ts";
 import { ambientSettings } from "../../ffi/build/compiler_environment.ts";
 import type { CompilerFamily } from "../../ffi/build/compilers.ts";
 import { kernelFlags, kernelLinkFlags } from "../../ffi/build/host_toolchain.ts";
-import { preludeDirectory } from "../../ffi/build/prelude_record.ts";
+import { preludeArguments, preludeDirectory } from "../../ffi/build/prelude.ts";
+import type { BuildRecord } from "../../ffi/build_record.ts";
 import { type EnvironmentReader, environmentReader } from "../../ffi/granted_environment.ts";
-import { PACKAGE_ROOT } from "../../ffi/locate.ts";
-import { VERSION } from "../../ffi/version.ts";
-import { keepsKernels } from "../cache/cache_stores.ts";
-import { type IdentityFiles, rememberedIdentity } from "../cache/compiler_identity.ts";
-import { type DigestPart, partDigest } from "../cache/digest.ts";
-import { lastCompiler, noteLastCompiler } from "../cache/last_compiler.ts";
-import { readSource, type SourceContext } from "../source/source_context.ts";
-import { CompileError, diagnosticText } from "./compile_error.ts";
-import type { CompiledImage, CompileInputs, Compiler, CompileRequest } from "./compiler.ts";
-import { CompilerUnavailableError } from "./compiler_unavailable_error.ts";
-import { ConcurrencyLimit } from "./concurrency_limit.ts";
+import { logger } from "../../ffi/logging.ts";
+import { noteCompiler, notedCompiler } from "../cache/kernel_cache.ts";
+import { readSource } from "../source/source_context.ts";
+import { CompileError, CompilerUnavailableError, diagnosticText } from "./compile_error.ts";
+import {
+  type CompiledImage,
+  type CompileInputs,
+  type Compiler,
+  type CompileRequest,
+  ConcurrencyLimit,
+  targetMacros,
+} from "./compiler.ts";
 import { type CompiledFiles, readHostDiagnostics } from "./host_diagnostics.ts";
-import { withCompileDirectory } from "./host_directory.ts";
-import { type HostHeaders, openHostHeaders } from "./host_headers.ts";
-import { findPrelude, type HostPrelude } from "./host_prelude.ts";
-import { type HostRun, runHostProgram } from "./host_process.ts";
+import { type HostRun, runHostProgram, withCompileDirectory } from "./host_directory.ts";
+import { loweredName, sealedImage, wrapperText } from "./host_image.ts";
+import { dependencyFlags, includedFiles, namedFiles, untrackedFiles } from "./host_options.ts";
 import {
   findHostProgram,
+  type HostHeaders,
   type HostProgram,
   type HostProgramVersion,
-  programFiles,
+  openHostHeaders,
+  programStates,
   programVariables,
-  searchedPlaces,
-  searchSettings,
   versionOf,
 } from "./host_program.ts";
-import { includedFiles, namedFiles } from "./host_options.ts";
-import { dependencyFlags, unseenByHost } from "./host_dependencies.ts";
-import { loweredName, wrapperText } from "./host_wrapper.ts";
-import { mayRead } from "./readable_files.ts";
-import { targetMacros } from "./target_macros.ts";
 
-/** The host library as far as kernels depend on it. */
-export interface HostLibrary {
-  /** Its file, which kernels are linked with. */
-  readonly path: string;
-  /** How it was built. */
-  readonly build: BuildRecord;
-}
+/** The maximum number of errors in the output: a message shows five. */
+const MAX_ERRORS = 50;
 
-/** Most errors that are asked for: a message shows five. */
-const MOST_ERRORS = 50;
-
-/** How each family prints what `diagnostics.ts` reads: one line each, columns in bytes. */
-const DIAGNOSTIC_FLAGS: Readonly<Record<HostProgramVersion["family"], readonly string[]>> = {
+/** The flags for output that `host_diagnostics.ts` reads: one line each, columns in bytes. */
+const DIAGNOSTIC_FLAGS: Readonly<Record<CompilerFamily, readonly string[]>> = {
   gcc: [
     "-fno-diagnostics-show-caret",
     "-fdiagnostics-column-unit=byte",
     "-fdiagnostics-color=never",
     "-fmessage-length=0",
-    `-fmax-errors=${MOST_ERRORS}`,
+    `-fmax-errors=${MAX_ERRORS}`,
   ],
   clang: [
     "-fno-caret-diagnostics",
     "-fno-color-diagnostics",
     "-fmessage-length=0",
-    `-ferror-limit=${MOST_ERRORS}`,
-    // Flags for the linker are given to the compiler too, which is one process.
+    `-ferror-limit=${MAX_ERRORS}`,
+    // One process gets the flags of compiler and linker.
     "-Wno-unused-command-line-argument",
   ],
 };
@@ -76,263 +63,218 @@ const DIAGNOSTIC_FLAGS: Readonly<Record<HostProgramVersion["family"], readonly s
 /** As many compilers run at a time as there are processors. */
 const limit = new ConcurrencyLimit(navigator.hardwareConcurrency);
 
+/** Precompiled headers that a compiler of this process has failed with, by digest. */
+const refusedPreludes = new Set<string>();
+
+/** The part of the host library that kernels depend on. */
+type HostLibrary = {
+  /** Its file, which kernels are linked with. */
+  readonly path: string;
+  /** Its build. */
+  readonly build: BuildRecord;
+};
+
+/** The compiler and headers of one moment. */
+interface Toolchain {
+  readonly program: HostProgram;
+  readonly version: HostProgramVersion;
+  readonly headers: HostHeaders;
+  readonly flags: readonly string[];
+}
+
 /** Compiles kernels to shared libraries for the host device. */
 export class HostCompiler implements Compiler {
   readonly #library: HostLibrary;
   readonly #readerNow: () => EnvironmentReader;
   #label = "the C++ compiler of the host device";
 
-  /** The compiler that fits a library, which is looked for when it is needed. */
+  /** Creates a compiler for a library; the program is searched for on each use. */
   constructor(library: HostLibrary, environment?: EnvironmentReader) {
     this.#library = library;
     this.#readerNow = environment === undefined ? environmentReader : () => environment;
   }
 
-  get #environment(): EnvironmentReader {
-    return this.#readerNow();
-  }
-
-  /** How messages name it; with its version once it has been started. */
+  /** The name in messages, with the version once the compiler has been started. */
   get label(): string {
     return this.#label;
   }
 
   /**
-   * Its version and machine, its flags, the host library's build, the headers of the language, and
-   * the files that a request includes from where its options say. A process is only started where
-   * what the compiler is is not remembered from an earlier one. Where there is no compiler, the one
-   * that was used last counts: what it made is still there, and can be used.
+   * The compiler's files, version and flags, the host library's build, the language's headers, and
+   * the files that a request includes from directories in its options.
    *
-   * @throws {CompilerUnavailableError} If there is none, and never was.
+   * Where there is no compiler, or it may not be started, the last one that filled the cache counts:
+   * its images need no compiler.
+   *
+   * @throws {CompilerUnavailableError} If there is none, and none has filled the cache.
    */
   async identity(inputs: CompileInputs): Promise<readonly string[]> {
     const files = await includedFiles(inputs);
-    return [...await this.#findIdentity(), ...files];
+    return [...await this.#findIdentity(), ...files.flatMap(({ name, text }) => [name, text])];
   }
 
   async #findIdentity(): Promise<readonly string[]> {
-    const { build } = this.#library;
-    const environment = this.#environment;
-    let absence: unknown;
-    const basis = {
-      subject: "the C++ compiler of the host device",
-      settings: [
-        ...[PACKAGE_ROOT.href, VERSION, build.architectures, build.sourceHash],
-        ...searchSettings(build.compiler, environment),
-        ...ambientSettings(environment),
-      ],
-      files: () =>
-        this.#identityFiles().catch((error) => {
-          absence = error;
-          throw error;
-        }),
-    };
     try {
-      return await rememberedIdentity(basis, () => this.#askIdentity());
+      const { headers, ...compiler } = await this.#findToolchain();
+      return [headers.digest, ...this.#identityOf(compiler)];
     } catch (error) {
-      if (error !== absence) throw error;
-      return await this.#lastIdentity() ?? Promise.reject(error);
+      if (!(error instanceof CompilerUnavailableError)) throw error;
+      const last = await notedCompiler(this.#selection());
+      if (last === undefined) throw error;
+      return [(await openHostHeaders()).digest, ...last];
     }
   }
 
-  /**
-   * What the compiler's identity is found from.
-   *
-   * @throws {CompilerUnavailableError} If there is none.
-   */
-  async #identityFiles(): Promise<IdentityFiles> {
-    const headers = await openHostHeaders();
-    requireReadable(headers);
-    const program = this.#findProgram();
-    const places = searchedPlaces(program, this.#library.build.compiler, this.#environment);
-    return {
-      files: [...programFiles(program, this.#environment), ...headers.files],
-      // A header that is new may hide another of its name.
-      places: [...places, ...new Set(headers.files.map((file) => dirname(file)))],
-    };
-  }
-
-  /** The state of the headers, first of all, and what else the machine code depends on. */
-  async #askIdentity(): Promise<readonly string[]> {
-    const program = this.#findProgram();
-    const { family, version, machine } = await versionOf(program, this.#environment);
+  #identityOf({ program, version: { version }, flags }: Omit<Toolchain, "headers">): string[] {
     return [
-      await digestOf(await openHostHeaders()),
       version,
-      machine,
+      ...programStates(program, this.#readerNow()),
       ...program.command,
-      ...this.#flags(family),
+      ...flags,
       this.#library.build.sourceHash,
-      ...ambientSettings(this.#environment),
+      ...ambientSettings(this.#readerNow()),
     ];
   }
 
-  /** That of the compiler that was used last, with the headers as they are now. */
-  async #lastIdentity(): Promise<readonly string[] | undefined> {
-    const last = lastCompiler(this.#lastSettings());
-    const headers = await openHostHeaders();
-    if (last === undefined || !mayRead(headers.directory)) return last;
-    const basis = { subject: "headers of the host device", settings: [], files: headers.files };
-    const digest = await rememberedIdentity(basis, async () => [await digestOf(headers)]);
-    return [...digest, ...last.slice(1)];
-  }
-
-  #findProgram(): HostProgram {
-    return findHostProgram(this.#library.build.compiler, this.#environment);
-  }
-
-  /** What decides which compiler is used, as far as that outlasts the compiler. */
-  #lastSettings(): string[] {
+  /** The settings that select a compiler, as far as they outlast the compiler. */
+  #selection(): string[] {
     const { architectures, sourceHash } = this.#library.build;
-    return [architectures, sourceHash, ...programVariables(this.#environment)];
+    return [architectures, sourceHash, ...programVariables(this.#readerNow())];
+  }
+
+  async #findToolchain(): Promise<Toolchain> {
+    const environment = this.#readerNow();
+    const { compiler, architectures } = this.#library.build;
+    const program = findHostProgram(compiler, environment);
+    const version = await versionOf(program, environment);
+    this.#label = version.label;
+    const headers = await openHostHeaders();
+    const flags = [
+      ...kernelFlags(version.family, architectures),
+      ...DIAGNOSTIC_FLAGS[version.family],
+    ];
+    return { program, version, headers, flags };
   }
 
   /** {@inheritDoc Compiler.compile} */
   async compile(request: CompileRequest): Promise<CompiledImage> {
     requireHeaderNames(request.headers.keys());
     namedFiles(request);
-    const program = this.#findProgram();
-    return await limit.run(async () => {
-      const headers = await openHostHeaders();
-      const version = await versionOf(program, this.#environment);
-      this.#label = version.label;
-      const image = await withCompileDirectory(this.#environment, async (directory) => {
-        const files = {
-          directory,
-          headers: join(directory, "headers"),
-          language: headers.directory,
-          prelude: preludeDirectory(this.#library.path),
-        };
-        return await this.#compileIn(files, program, version, request);
-      });
-      if (keepsKernels()) await noteLastCompiler(this.#lastSettings(), await this.#findIdentity());
-      return image;
-    });
-  }
-
-  #flags(family: CompilerFamily): string[] {
-    const { architectures } = this.#library.build;
-    return [...kernelFlags(family, architectures), ...DIAGNOSTIC_FLAGS[family]];
+    const toolchain = await this.#findToolchain();
+    const image = await limit.run(() =>
+      withCompileDirectory(
+        this.#readerNow(),
+        (directory) => this.#compileIn(directory, toolchain, request),
+      )
+    );
+    await noteCompiler(this.#selection(), this.#identityOf(toolchain));
+    return image;
   }
 
   async #compileIn(
-    files: CompiledFiles,
-    program: HostProgram,
-    version: HostProgramVersion,
+    directory: string,
+    toolchain: Toolchain,
     request: CompileRequest,
   ): Promise<CompiledImage> {
+    const { path } = this.#library;
+    const { version, headers, flags } = toolchain;
+    const files: CompiledFiles = {
+      directory,
+      headers: join(directory, "headers"),
+      language: headers.directory,
+      prelude: preludeDirectory(path),
+    };
     const context = readSource(request.source, {
       ...targetMacros(request.target, request.defines),
       headers: request.headers,
     });
-    const source = join(files.directory, "source.cpp");
-    const image = join(files.directory, "kernels");
+    const source = join(directory, "source.cpp");
+    const image = join(directory, "kernels");
     await Deno.writeTextFile(source, wrapperText(request, context));
-    await writeHeaders(files.headers, request.headers);
-    const prelude = await this.#findPrelude(files, program, version, request);
-    const compiling = this.#run(files, [program, version], request, context, prelude, (first) => [
-      ...this.#flags(version.family),
+    for (const [name, text] of request.headers) {
+      const header = join(files.headers, name);
+      await Deno.mkdir(dirname(header), { recursive: true });
+      await Deno.writeTextFile(header, text);
+    }
+    const run = await this.#run(toolchain, request, directory, (first) => [
+      ...flags,
       ...first,
       `-I${files.headers}`,
       ...[...request.defines].map(([name, value]) => `-D${name}=${value}`),
       ...request.options,
       `-I${files.language}`,
       source,
-      ...kernelLinkFlags(this.#library.path),
+      ...kernelLinkFlags(path),
       ...["-o", image],
       ...dependencyFlags(files, request),
     ]);
-    // Beside the compiler: loading what makes the seal takes as long as all of a hit in the cache.
-    const [log, { sealedImage }] = await Promise.all([compiling, import("./image_seal.ts")]);
-    const unseen = await unseenByHost(files, request);
+    requireEnd(run, request.name, version.label);
+    const diagnostics = run.output === ""
+      ? []
+      : readHostDiagnostics(run.output, request, context, files);
+    if (!run.success) {
+      const log = run.output.replaceAll(`${directory}/`, "");
+      throw new CompileError(request.name, version.label, diagnostics, log);
+    }
+    const untracked = await untrackedFiles(files, request);
     return {
       format: "library",
-      image: sealedImage(await Deno.readFile(image)),
+      image: await sealedImage(await Deno.readFile(image)),
       loweredNames: new Map(request.expressions.map((text) => [text, loweredName(text)])),
       resources: new Map(),
-      log,
-      ...(unseen.length === 0 ? {} : { unseen }),
+      log: diagnostics.filter(({ severity }) => severity === "warning")
+        .map((warning) => diagnosticText(warning)).join("\n"),
+      ...(untracked.length === 0 ? {} : { untracked }),
     };
   }
 
-  #findPrelude(
-    { language }: CompiledFiles,
-    { command }: HostProgram,
-    { family, version, machine }: HostProgramVersion,
-    request: CompileRequest,
-  ): Promise<HostPrelude | undefined> {
-    const { path, build } = this.#library;
-    const flags = kernelFlags(family, build.architectures);
-    const ambient = ambientSettings(this.#environment);
-    const basis = { command, family, version, machine, flags, language, ambient };
-    return findPrelude(path, basis, request);
-  }
-
   /**
-   * Runs the compiler. Returns its warnings.
-   *
-   * With a precompiled header it counts only what is made without a word, and while nobody made
-   * another one. Whatever the compiler has to say it says once more without one: so no message, no
-   * line of it and no way to fail is another.
+   * Runs the compiler, with the precompiled header where that cannot change the result. A run that
+   * fails or prints anything is repeated without: messages are then the same in every case.
    */
   async #run(
-    files: CompiledFiles,
-    [program, { label }]: readonly [HostProgram, HostProgramVersion],
-    request: CompileRequest,
-    context: SourceContext,
-    prelude: HostPrelude | undefined,
+    { program, version: { version, family }, headers }: Toolchain,
+    { options, headers: own, defines }: CompileRequest,
+    directory: string,
     args: (first: readonly string[]) => readonly string[],
-  ): Promise<string> {
-    const attempt = prelude === undefined
-      ? undefined
-      : await runHostProgram(program, args(prelude.arguments), files.directory);
-    const isSame = await prelude?.stillHolds();
-    if (attempt?.success && attempt.output === "" && isSame) return "";
-    const run = await runHostProgram(program, args([]), files.directory);
-    if (attempt?.success === false && run.success && isSame) prelude?.refuse();
-    return readRun(run, files, label, request, context);
+  ): Promise<HostRun> {
+    const { path, build } = this.#library;
+    // A header of the request may hide one of the system. g++ notices macros that the precompiled
+    // header depends on; clang++ does not.
+    const isPlain = options.length === 0 && own.size === 0 &&
+      (family === "gcc" || defines.size === 0);
+    const prelude = !isPlain || refusedPreludes.has(headers.digest) ? [] : preludeArguments(path, {
+      command: program.command,
+      family,
+      version,
+      flags: kernelFlags(family, build.architectures),
+      ambient: ambientSettings(this.#readerNow()),
+      language: headers.directory,
+      digest: headers.digest,
+    });
+    const first = await runHostProgram(program, args(prelude), directory);
+    if (prelude.length === 0 || (first.success && first.output === "")) return first;
+    const second = await runHostProgram(program, args([]), directory);
+    if (!first.success && second.success) {
+      refusedPreludes.add(headers.digest);
+      logger("launch").debug("kernels are compiled without {file}: the compiler fails with it", {
+        file: preludeDirectory(path),
+      });
+    }
+    return second;
   }
 }
 
-/** The warnings of a compilation; what it failed for is thrown. */
-function readRun(
-  { success, signal, output }: HostRun,
-  files: CompiledFiles,
-  label: string,
-  request: CompileRequest,
-  context: SourceContext,
-): string {
-  const log = output.replaceAll(`${files.directory}/`, "");
-  if (signal !== null) {
-    throw new CompilerUnavailableError(
-      `Cannot compile ${request.name} as ${label} was ended by ${signal}` +
-        (signal === "SIGKILL" ? ", which is what the system does when memory runs out" : ""),
-    );
-  }
-  const diagnostics = readHostDiagnostics(output, request, context, files);
-  if (!success) throw new CompileError(request.name, label, diagnostics, log);
-  return diagnostics.filter(({ severity }) => severity === "warning")
-    .map((warning) => diagnosticText(warning)).join("\n");
-}
-
-/** Headers that the compiler could read, but this process could not say what they are. */
-function requireReadable({ directory }: HostHeaders): void {
-  if (mayRead(directory)) return;
+/** Requires that the compiler was not killed. */
+function requireEnd({ signal }: HostRun, name: string, label: string): void {
+  if (signal === null) return;
   throw new CompilerUnavailableError(
-    `Cannot compile kernels for the host device as reading ${directory} is not permitted: run ` +
-      `again with --allow-read=${directory}`,
+    `Cannot compile ${name} as ${label} was ended by ${signal}` +
+      (signal === "SIGKILL" ? ", as the system does when memory runs out" : ""),
   );
 }
 
-async function digestOf({ directory, files }: HostHeaders): Promise<string> {
-  const parts = await Promise.all(files.map(async (file): Promise<DigestPart[]> => [
-    { label: "name", payload: file.slice(directory.length) },
-    { label: "content", payload: await Deno.readFile(file) },
-  ]));
-  return await partDigest(parts.flat());
-}
-
-/** Headers are written below a directory, and nowhere else. */
+/** Requires names that lead to files below a directory. */
 function requireHeaderNames(names: Iterable<string>): void {
   for (const name of names) {
     const parts = name.split("/");
@@ -343,17 +285,5 @@ function requireHeaderNames(names: Iterable<string>): void {
       "Cannot compile a source as the names of headers must be relative paths without . and ..: " +
         `one is ${JSON.stringify(name)}`,
     );
-  }
-}
-
-async function writeHeaders(
-  directory: string,
-  headers: ReadonlyMap<string, string>,
-): Promise<void> {
-  await Deno.mkdir(directory);
-  for (const [name, text] of headers) {
-    const path = join(directory, name);
-    await Deno.mkdir(dirname(path), { recursive: true });
-    await Deno.writeTextFile(path, text);
   }
 }

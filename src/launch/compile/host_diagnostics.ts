@@ -1,5 +1,5 @@
 /**
- * What the host device's compiler says of a request, in terms of the request.
+ * Parses the output of g++, clang++ and linkers, in terms of the request.
  *
  * @module
  */
@@ -8,37 +8,207 @@ import { normalize } from "node:path";
 import { type SourceContext, SourceLines } from "../source/source_context.ts";
 import type { Diagnostic } from "./compile_error.ts";
 import type { CompileRequest } from "./compiler.ts";
-import { type DiagnosticFile, readDiagnostics } from "./diagnostics.ts";
-import { END_FILE, TABLE_FILE } from "./host_wrapper.ts";
+import { END_FILE, TABLE_FILE } from "./host_image.ts";
 
-/** Where compilers and C++ libraries keep their headers. */
-const SYSTEM_FOLDERS = /^\/(?:usr|opt|Library|Applications|nix)\//;
+/** The folders in which compilers and C++ libraries keep their headers. */
+export const SYSTEM_FOLDERS: readonly string[] = [
+  "/usr",
+  "/opt",
+  "/Library",
+  "/Applications",
+  "/nix",
+];
 
-/** What a compilation used, to tell the files that its messages name. */
+/** The directories of a compilation, which its messages name. */
 export interface CompiledFiles {
   /** The directory of the compilation. */
   readonly directory: string;
-  /** That of the request's own headers. */
+  /** The directory of the request's own headers. */
   readonly headers: string;
-  /** That of the language's headers. */
+  /** The directory of the language's headers. */
   readonly language: string;
-  /** That of the precompiled header, which includes them. */
+  /** The directory of the precompiled header. */
   readonly prelude: string;
 }
 
-/** Reads the compiler's output for a request. */
+/** A file that a compiler names. */
+export interface DiagnosticFile {
+  /** The name in diagnostics. */
+  readonly name: string;
+  /** Whether the file belongs to the program, and not to the language. */
+  readonly isProgram: boolean;
+  /** The text of a line, from 1, where it is known. */
+  readonly textOf: (line: number) => string | undefined;
+}
+
+/** A place that a compiler names. */
+interface Place {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number | undefined;
+}
+
+/** A message of a compiler. */
+interface Remark {
+  readonly severity: Diagnostic["severity"];
+  readonly message: string;
+  readonly place: Place | undefined;
+  /** Instantiations and macros that lead to it, nearest first. */
+  readonly origins: Place[];
+}
+
+const SEVERITIES: ReadonlyMap<string, Diagnostic["severity"]> = new Map([
+  ["fatal error", "error"],
+  ["internal compiler error", "error"],
+  ["sorry, unimplemented", "error"],
+  ["error", "error"],
+  ["warning", "warning"],
+  ["note", "note"],
+  ["remark", "note"],
+]);
+
+const WORDS = [...SEVERITIES.keys()].join("|");
+/** `saxpy.cu:3:5: error: …`, with or without the column. */
+const LOCATED = new RegExp(`^(.+?):(\\d+):(?:(\\d+):)? (${WORDS}): (.*)$`);
+/** `saxpy.cu:3:5:   required from here`, which g++ prints before the error. */
+const ORIGIN = /^(.+?):(\d+):(?:(\d+):)? {2,}(?:recursively )?required (?:from|by)\b/;
+/** `g++: error: …`, `ld.lld: error: …`. */
+const OF_PROGRAM = new RegExp(
+  `^[^\\s:]*(?:\\+\\+|clang|gcc|cc1plus|ld|collect2)[^\\s:]*: (${WORDS}): (.*)$`,
+);
+/** `/usr/bin/ld: final link failed: No space left on device`, and the same of the assembler. */
+const UNRANKED = /^\S*\bld(?:\.\w+)?: (final link failed: .*)$|^(?:\S+: )?Fatal error: (.*)$/;
+const UNDEFINED = /undefined (?:reference to|symbol:) [`'‘]?(.*?)['’]?$/;
+/** `  "helper(float)", referenced from:`, of Apple's linker. */
+const UNDEFINED_APPLE = /^ {2}"(.*)", referenced from:$/;
+/** Drivers add this when a program that they started has failed. */
+const OF_DRIVER = /^(?:ld returned \d+ exit status|linker command failed with exit code \d+.*)$/;
+
+/**
+ * Reads a compiler's output: errors first, then warnings and notes, each in the order of the output.
+ *
+ * An error in a file of the language is shown at the place in the program that leads to it, if the
+ * output names that place.
+ *
+ * @param fileOf Looks up a file by the compiler's name for it; undefined for a hidden file.
+ * @param placeOf Looks up the place where the program names an undefined function.
+ */
+export function readDiagnostics(
+  log: string,
+  fileOf: (file: string) => DiagnosticFile | undefined,
+  placeOf: (name: string) => Diagnostic | undefined = () => undefined,
+): Diagnostic[] {
+  const diagnostics = readRemarks(log).flatMap((remark) => toDiagnostic(remark, fileOf));
+  const undefinedNames = log.split(/\r?\n/).flatMap((line) => {
+    const name = (UNDEFINED.exec(line) ?? UNDEFINED_APPLE.exec(line))?.[1];
+    return name === undefined ? [] : [name];
+  });
+  for (const name of new Set(undefinedNames)) {
+    const message = `undefined reference to '${name}'`;
+    diagnostics.push({ ...placeOf(name), severity: "error", message });
+  }
+  const errors = diagnostics.filter(({ severity }) => severity === "error");
+  const reasons = errors.filter(({ message }) => !OF_DRIVER.test(message));
+  const others = diagnostics.filter(({ severity }) => severity !== "error");
+  return [...(reasons.length > 0 ? reasons : errors), ...others];
+}
+
+function readRemarks(log: string): Remark[] {
+  const remarks: Remark[] = [];
+  let origins: Place[] = [];
+  for (const line of log.split(/\r?\n/)) {
+    const origin = ORIGIN.exec(line);
+    if (origin !== null) {
+      origins.push(placeIn(origin));
+      continue;
+    }
+    const remark = readRemark(line, origins);
+    if (remark === undefined) continue;
+    origins = [];
+    // A note gives an origin of the remark before it.
+    const subject = remarks.findLast(({ severity }) => severity !== "note");
+    if (remark.severity === "note" && remark.place !== undefined) {
+      subject?.origins.push(remark.place);
+    }
+    remarks.push(remark);
+  }
+  return remarks;
+}
+
+function readRemark(line: string, origins: Place[]): Remark | undefined {
+  if (UNDEFINED.test(line)) return undefined;
+  const located = LOCATED.exec(line);
+  if (located !== null) {
+    const severity = SEVERITIES.get(located[4]!)!;
+    // g++ escapes characters beyond ASCII where the locale is C.
+    const message = located[5]!.replaceAll(/\\U([0-9a-f]{8})/g, (escape, digits: string) => {
+      const code = Number.parseInt(digits, 16);
+      return code <= 0x10ffff ? String.fromCodePoint(code) : escape;
+    });
+    return { severity, message, place: placeIn(located), origins };
+  }
+  const [, ofLinker, ofAssembler] = UNRANKED.exec(line) ?? [];
+  const failure = ofLinker ?? ofAssembler;
+  if (failure !== undefined) {
+    return { severity: "error", message: failure, place: undefined, origins };
+  }
+  const [, word, message] = OF_PROGRAM.exec(line) ?? [];
+  if (word === undefined) return undefined;
+  return { severity: SEVERITIES.get(word)!, message: message!, place: undefined, origins };
+}
+
+function placeIn([, file, line, column]: RegExpExecArray): Place {
+  return {
+    file: file!,
+    line: Number(line),
+    column: column === undefined ? undefined : Number(column),
+  };
+}
+
+function toDiagnostic(
+  { severity, message, place, origins }: Remark,
+  fileOf: (file: string) => DiagnosticFile | undefined,
+): Diagnostic[] {
+  if (place === undefined) return [{ severity, message }];
+  const origin = fileOf(place.file)?.isProgram === true
+    ? undefined
+    : origins.find((candidate) => fileOf(candidate.file)?.isProgram === true);
+  const shown = origin ?? place;
+  const file = fileOf(shown.file);
+  // Notes and warnings about the language itself are of no use to the program.
+  if (severity !== "error" && file?.isProgram !== true) return [];
+  if (file === undefined) return [{ severity, message }];
+  const text = file.textOf(shown.line);
+  const column = text === undefined ? shown.column : characterAt(text, shown.column);
+  return [{
+    severity,
+    message,
+    file: file.name,
+    line: shown.line,
+    ...(column === undefined ? {} : { column }),
+    ...(text === undefined ? {} : { text }),
+  }];
+}
+
+/** Compilers count bytes of UTF-8. */
+function characterAt(text: string, column: number | undefined): number | undefined {
+  if (column === undefined || column < 1) return undefined;
+  const bytes = new TextEncoder().encode(text);
+  return new TextDecoder().decode(bytes.subarray(0, column - 1)).length + 1;
+}
+
+/** Reads the output of the host device's compiler for a request. */
 export function readHostDiagnostics(
   log: string,
   request: CompileRequest,
   context: SourceContext,
   files: CompiledFiles,
 ): Diagnostic[] {
-  const lines = new Map<string, SourceLines>();
-  const linesOf = (name: string, text: string): SourceLines => {
-    const known = lines.get(name) ?? new SourceLines(text);
-    lines.set(name, known);
-    return known;
-  };
+  const programFile = (name: string, lines: SourceLines): DiagnosticFile => ({
+    name,
+    isProgram: true,
+    textOf: (line) => lines.textOf(line),
+  });
   const fileOf = (named: string): DiagnosticFile | undefined => {
     if (named === request.name) return programFile(named, context.lines);
     if (named === END_FILE || named === TABLE_FILE) {
@@ -49,25 +219,38 @@ export function readHostDiagnostics(
     const header = nameIn(files.headers, file);
     const text = header === undefined ? undefined : request.headers.get(header);
     if (header !== undefined && text !== undefined) {
-      return programFile(header, linesOf(header, text));
+      return programFile(header, new SourceLines(text));
     }
     if (nameIn(files.directory, file) !== undefined) return undefined;
     const own = nameIn(files.language, file);
-    const isProgram = own === undefined && !SYSTEM_FOLDERS.test(file);
-    return { name: own ?? file, isProgram, textOf: () => undefined };
+    const isSystem = SYSTEM_FOLDERS.some((folder) => file.startsWith(`${folder}/`));
+    return {
+      name: own ?? file,
+      isProgram: own === undefined && !isSystem,
+      textOf: () => undefined,
+    };
   };
   const diagnostics = readDiagnostics(log, fileOf, (name) => firstUse(name, request, context))
-    .map((diagnostic) => isBeyond(diagnostic, request, context) ? atEnd(diagnostic) : diagnostic);
+    .map((diagnostic) => {
+      const { severity, message } = diagnostic;
+      return isBeyond(diagnostic, request, context)
+        ? { severity, message, file: END_FILE }
+        : diagnostic;
+    });
   return withoutConsequences(diagnostics, request.expressions.length)
     .map((diagnostic) => translate(diagnostic, request, context));
 }
 
-/** What g++ says of a macro's call that is still open where all text ends: in the wrapper. */
+function nameIn(directory: string, file: string): string | undefined {
+  return file.startsWith(`${directory}/`) ? file.slice(directory.length + 1) : undefined;
+}
+
+/** g++ reports a macro call that is still open at the end of all text: in the wrapper. */
 const OPEN_CALL = /^unterminated argument list\b/;
 
 /**
- * Whether a message is of what stands behind the source. The end of a macro's call is looked for
- * there without regard to what the wrapper says of files and lines.
+ * Whether a message is about text behind the source: the search for the end of a macro call ignores
+ * the `#line` directives of the wrapper.
  */
 function isBeyond(
   { file, line, message }: Diagnostic,
@@ -78,13 +261,9 @@ function isBeyond(
   return file === name && line !== undefined && line > lines.count;
 }
 
-function atEnd({ severity, message }: Diagnostic): Diagnostic {
-  return { severity, message, file: END_FILE };
-}
-
 /**
- * Leaves out what only follows from other errors: of each expression all but the first, and all of
- * them where the source itself is wrong.
+ * Leaves out errors that follow from others: of each expression all but the first, and all errors of
+ * expressions where the source itself is wrong.
  */
 function withoutConsequences(
   diagnostics: readonly Diagnostic[],
@@ -93,31 +272,23 @@ function withoutConsequences(
   const errors = diagnostics.filter(({ severity }) => severity === "error");
   const isSourceWrong = errors.some(({ file }) => file !== TABLE_FILE);
   const isOpenEnded = errors[0]?.file === END_FILE;
-  const told = new Set<number | undefined>();
+  const reported = new Set<number | undefined>();
   return diagnostics.filter((diagnostic) => {
     const { severity, file, line } = diagnostic;
     if (file !== TABLE_FILE && file !== END_FILE) return true;
     if (severity !== "error") return false;
     if (file === END_FILE) return isOpenEnded && diagnostic === errors[0];
     const isOfTable = line !== undefined && line > expressions;
-    if (isSourceWrong || told.has(line) || (isOfTable && told.size > 0)) return false;
-    told.add(line);
+    if (isSourceWrong || reported.has(line) || (isOfTable && reported.size > 0)) return false;
+    reported.add(line);
     return true;
   });
 }
 
-function programFile(name: string, lines: SourceLines): DiagnosticFile {
-  return { name, isProgram: true, textOf: (line) => lines.textOf(line) };
-}
-
-function nameIn(directory: string, file: string): string | undefined {
-  return file.startsWith(`${directory}/`) ? file.slice(directory.length + 1) : undefined;
-}
-
-/** What the wrapper asserts of kernels. */
+/** The wrapper's assertion about kernels. */
 const ASSERTED = /a __global__ function must have a void return type/;
 
-/** Puts what is said of the wrapper into terms of the request. */
+/** Puts a message about the wrapper into terms of the request. */
 function translate(
   diagnostic: Diagnostic,
   request: CompileRequest,
@@ -151,7 +322,7 @@ function translate(
   };
 }
 
-/** Where the source first names what the linker did not find. */
+/** The place where the source first names a function that the linker did not find. */
 function firstUse(
   name: string,
   { name: file }: CompileRequest,

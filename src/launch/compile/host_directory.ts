@@ -1,52 +1,47 @@
 /**
- * A directory for one compilation, that nobody else can look into.
+ * A private directory for one compilation, and the run of the compiler in it.
  *
  * @module
  */
 
 import { join } from "node:path";
+import { NO_SEARCH_PATHS } from "../../ffi/build/compiler_environment.ts";
 import {
   cacheRoot,
   makeCacheDirectory,
   versionedCacheDirectory,
 } from "../../ffi/cache_directory.ts";
 import type { EnvironmentReader } from "../../ffi/granted_environment.ts";
-import { isFileProblem } from "../cache/file_problem.ts";
-import { CompileError } from "./compile_error.ts";
-import { CompilerUnavailableError } from "./compiler_unavailable_error.ts";
+import { CompileError, CompilerUnavailableError } from "./compile_error.ts";
+import { isFileProblem } from "./files.ts";
+import { type HostProgram, requireRun } from "./host_program.ts";
 
-/** What a process that was killed left behind goes when it is older than this, in milliseconds. */
+/** The age at which the directory of a killed process is removed, in milliseconds. */
 const STALE_AFTER = 60 * 60 * 1000;
 
 const PREFIX = "compile-";
 
-/** A directory for a compilation. */
-interface CompileDirectory {
-  readonly path: string;
-  /** Whether it lies in the user cache. */
-  readonly isCached: boolean;
-}
-
 /**
- * Calls `use` with a new directory, and removes it with all that is in it when that has ended,
- * however it did.
+ * Calls `use` with a new directory, and removes the directory with its contents afterwards.
  *
- * It lies in the user cache, or where temporary files go if there is none, or it cannot be written
- * to. Where it turns out that the cache is full, `use` is called again.
+ * The directory lies in the user cache, or among the temporary files where there is no cache, or it
+ * cannot be written to. If the cache turns out to be full, `use` is called again.
  *
- * @throws {CompilerUnavailableError} If no directory can be made; the message says why.
+ * @throws {CompilerUnavailableError} If a permission is missing.
  */
 export async function withCompileDirectory<Result>(
   environment: EnvironmentReader,
   use: (directory: string) => Promise<Result>,
 ): Promise<Result> {
-  const { path, isCached } = await makeDirectory(environment);
-  try {
-    return await useAndRemove(path, use);
-  } catch (error) {
-    if (!isCached || !isFull(error)) throw error;
+  const cached = await cachedDirectory(environment);
+  if (cached !== undefined) {
+    try {
+      return await useAndRemove(cached, use);
+    } catch (error) {
+      if (!isFull(error)) throw error;
+    }
   }
-  return await useAndRemove(await temporaryDirectory(), use);
+  return await useAndRemove(await Deno.makeTempDir({ prefix: "gridstride-" }), use);
 }
 
 async function useAndRemove<Result>(
@@ -60,7 +55,7 @@ async function useAndRemove<Result>(
   }
 }
 
-/** Whether there was no room for a file of ours, or of the compiler. */
+/** Whether there was no room for a file of this process or of the compiler. */
 function isFull(error: unknown): boolean {
   if (error instanceof CompileError) {
     return /No space left on device|Disk quota exceeded/.test(error.log);
@@ -69,32 +64,23 @@ function isFull(error: unknown): boolean {
     ["ENOSPC", "EDQUOT"].includes(String(error.code));
 }
 
-async function makeDirectory(environment: EnvironmentReader): Promise<CompileDirectory> {
+async function cachedDirectory(environment: EnvironmentReader): Promise<string | undefined> {
   const root = cacheRoot(environment);
   requirePermissions(root);
-  if (root === undefined) return { path: await temporaryDirectory(), isCached: false };
+  if (root === undefined) return undefined;
   try {
     const parent = join(versionedCacheDirectory(root), "compile");
     makeCacheDirectory(root, parent);
     await sweep(parent);
-    return { path: await Deno.makeTempDir({ dir: parent, prefix: PREFIX }), isCached: true };
+    return await Deno.makeTempDir({ dir: parent, prefix: PREFIX });
   } catch (error) {
-    if (!isFileProblem(error)) throw error;
-    // A cache that cannot be written to, or that others can write to, costs nothing but the cache.
-    return { path: await temporaryDirectory(), isCached: false };
-  }
-}
-
-async function temporaryDirectory(): Promise<string> {
-  try {
-    return await Deno.makeTempDir({ prefix: "gridstride-" });
-  } catch (error) {
-    if (error instanceof Deno.errors.NotCapable) throw missingPermission(["--allow-write"]);
+    // Without a usable cache temporary files will do.
+    if (isFileProblem(error)) return undefined;
     throw error;
   }
 }
 
-/** Makes sure that the directory can be made without a prompt. */
+/** Requires the permissions to make the directory, without a prompt. */
 function requirePermissions(root: string | undefined): void {
   const needed: [Deno.PermissionDescriptor, string][] = root === undefined
     ? [[{ name: "read" }, "--allow-read"], [{ name: "write" }, "--allow-write"]]
@@ -106,19 +92,16 @@ function requirePermissions(root: string | undefined): void {
   const missing = needed
     .filter(([descriptor]) => Deno.permissions.querySync(descriptor).state !== "granted")
     .map(([, flag]) => flag);
-  if (missing.length > 0) throw missingPermission(missing);
-}
-
-function missingPermission(flags: readonly string[]): CompilerUnavailableError {
-  return new CompilerUnavailableError(
+  if (missing.length === 0) return;
+  throw new CompilerUnavailableError(
     "Cannot compile kernels for the host device as making a directory for that is not permitted: " +
-      `run again with ${flags.join(" ")}`,
+      `run again with ${missing.join(" ")}`,
   );
 }
 
 const swept = new Set<string>();
 
-/** Removes what killed processes left, once per process. */
+/** Removes the directories of killed processes, once per process. */
 async function sweep(parent: string): Promise<void> {
   if (swept.has(parent)) return;
   swept.add(parent);
@@ -135,4 +118,38 @@ async function sweep(parent: string): Promise<void> {
       if (!(error instanceof Deno.errors.NotFound)) throw error;
     }
   }
+}
+
+/** The result of a compiler's run. */
+export interface HostRun {
+  /** Whether the compiler succeeded. */
+  readonly success: boolean;
+  /** The signal that ended it, if one did. */
+  readonly signal: Deno.Signal | null;
+  /** Its output, errors first. */
+  readonly output: string;
+}
+
+/**
+ * Runs a compiler to its end.
+ *
+ * @param directory The directory of the compilation.
+ * @throws {CompilerUnavailableError} If the compiler may not be started.
+ */
+export async function runHostProgram(
+  { command: [program, ...first] }: HostProgram,
+  args: readonly string[],
+  directory: string,
+): Promise<HostRun> {
+  requireRun(program);
+  const { success, signal, stdout, stderr } = await new Deno.Command(program, {
+    args: [...first, ...args],
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+    // Messages in one language; the compiler's temporary files go with the directory.
+    env: { LC_ALL: "C", TMPDIR: directory, ...NO_SEARCH_PATHS },
+  }).output();
+  const decoder = new TextDecoder();
+  return { success, signal, output: decoder.decode(stderr) + decoder.decode(stdout) };
 }

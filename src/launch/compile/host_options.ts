@@ -1,54 +1,53 @@
 /**
- * The options of g++ and clang++ that a program may give, and the files that they have them read.
+ * The options of g++ and clang++ that a program may pass, and the files that a compilation reads.
  *
  * @module
  */
 
-import { resolve } from "node:path";
-import type { CompileInputs } from "./compiler.ts";
-import { CompilerUnavailableError } from "./compiler_unavailable_error.ts";
-import { type HeaderPlaces, programIncludes, programPaths } from "./nvrtc_headers.ts";
-import { mayRead } from "./readable_files.ts";
+import { join, resolve } from "node:path";
+import { readDependencies } from "../../ffi/build/dependency_rule.ts";
+import { CompilerUnavailableError } from "./compile_error.ts";
+import type { CompileInputs, CompileRequest } from "./compiler.ts";
+import { mayRead, textOf } from "./files.ts";
+import { type CompiledFiles, SYSTEM_FOLDERS } from "./host_diagnostics.ts";
+import { programFiles } from "./includes.ts";
 
-/** Files of the program's own that are read besides the request. */
-export interface NamedFiles {
-  /** Directories to search for headers, absolute, in order. */
-  readonly directories: readonly string[];
-  /** Headers to include before the first line. */
-  readonly first: readonly string[];
-}
-
-/** Options whose value, joined to them or the next text, is a directory of headers. */
+/** Options whose value, joined or in the next text, is a directory of headers. */
 const DIRECTORIES: readonly string[] = ["-isystem", "-iquote", "-idirafter", "-I"];
 
 /** Options whose value is a header. */
 const FIRST: readonly string[] = ["-include", "-imacros"];
 
-/** What is made, and where it goes, is not for the program to say. */
+/** Options that choose the product and its place. */
 const PRODUCTS = /^-(?:o.*|c|S|E|x.*|shared|r|save-temps.*|M.*|###|fsyntax-only)$/;
-/** These read or write files that the compile cache would not know of. */
-const UNSEEN_FILES = new RegExp(
+/** Options that read or write files beyond the cache key. */
+const UNTRACKED_FILES = new RegExp(
   "^(?:@|-(?:include-pch|fplugin|specs|Wp,|Xpreprocessor|Xclang|fprofile|fmodules|isysroot|B)|" +
     "--(?:include|imacros|sysroot|specs|config|output|compile|assemble|preprocess|save-temps)|" +
-    // Of the assembler and the linker, and programs to use in their places.
+    // Options of the assembler and the linker, and of other programs in their places.
     "-(?:W[al],|Xassembler|Xlinker|T|L|l|fuse-ld|wrapper)|--ld-path|" +
-    // What is found on the way goes to files beside the output.
+    // Reports beside the output.
     "-(?:dump|fdump|aux-info|fstack-usage|fcallgraph-info|ftest-coverage|fopt-info|fauto-profile)|" +
     "-(?:fsave-optimization-record|ftime-trace|gsplit-dwarf)|--coverage)",
 );
 /** Options whose value may be the next text. */
 const VALUED = /^-(?:[DU]|-param|target|Xarch_\w+|mllvm)$/;
 
-const A_PRODUCT = "what is made, and where it goes, is not for the program to say";
-const AN_UNSEEN_FILE =
-  "it may have the compiler read or write files that the compile cache does not know of";
+const A_PRODUCT = "the program does not choose the product or its place";
+const AN_UNTRACKED_FILE =
+  "the compiler could read or write files that the key of the compile cache does not cover";
 
 /**
- * The files that options name.
+ * The directories and headers that options name.
  *
  * @throws {TypeError} If an option is not allowed, or lacks its value.
  */
-export function namedFiles({ options, name }: CompileInputs): NamedFiles {
+export function namedFiles({ options, name }: CompileInputs): {
+  /** Directories of headers, absolute, in order. */
+  readonly directories: readonly string[];
+  /** Headers to include before the first line. */
+  readonly first: readonly string[];
+} {
   const directories: string[] = [];
   const first: string[] = [];
   const refuse = (option: string, problem: string): never => {
@@ -57,18 +56,18 @@ export function namedFiles({ options, name }: CompileInputs): NamedFiles {
   for (let index = 0; index < options.length; index++) {
     const option = options[index]!;
     if (PRODUCTS.test(option)) refuse(option, `is not allowed: ${A_PRODUCT}`);
-    if (UNSEEN_FILES.test(option)) refuse(option, `is not allowed: ${AN_UNSEEN_FILE}`);
+    if (UNTRACKED_FILES.test(option)) refuse(option, `is not allowed: ${AN_UNTRACKED_FILE}`);
     const word = [...DIRECTORIES, ...FIRST].find((start) => option.startsWith(start));
     if (word === undefined) {
-      // A file to compile along.
-      if (!option.startsWith("-")) refuse(option, `is not allowed: ${AN_UNSEEN_FILE}`);
+      // Another file to compile.
+      if (!option.startsWith("-")) refuse(option, `is not allowed: ${AN_UNTRACKED_FILE}`);
       if (VALUED.test(option)) index++;
       continue;
     }
     const value = option.slice(word.length) || options[++index];
     if (value === undefined) refuse(option, "needs a value: it has none");
     else if (DIRECTORIES.includes(word)) directories.push(resolve(value));
-    // Looked for where the process runs, and then as by #include "…".
+    // The compiler searches the current directory first, and then as for #include "…".
     else first.push(resolve(value), value);
   }
   return { directories, first };
@@ -77,37 +76,19 @@ export function namedFiles({ options, name }: CompileInputs): NamedFiles {
 /** An `#include` of an absolute path, which needs no option. */
 const ABSOLUTE = /^[ \t]*#[ \t]*include[ \t]*["<]\//m;
 
-function includesAbsolute(text: string): boolean {
-  // Sources are long, and hardly any has one of these.
-  return (text.includes('"/') || text.includes("</")) && ABSOLUTE.test(text);
-}
-
 /**
- * Names and texts of all files of the program's own that a request includes: the machine code
- * depends on them.
+ * The program's own files that a request includes. The machine code depends on them.
  *
  * @throws {TypeError} If an option is not allowed, or lacks its value.
- * @throws {CompilerUnavailableError} If a directory may not be read: the compiler, which this
- * process's permissions do not hold, would read it all the same, and the cache not know.
+ * @throws {CompilerUnavailableError} If a directory may not be read: permissions do not restrict the
+ * compiler, which would read it without the cache's knowledge.
  */
-export async function includedFiles(request: CompileInputs): Promise<readonly string[]> {
-  const places = includePlaces(request);
-  return places === undefined ? [] : await programIncludes(request, places);
-}
-
-/** Where the files of {@linkcode includedFiles} are. */
-export async function includedPaths(request: CompileInputs): Promise<readonly string[]> {
-  const places = includePlaces(request);
-  return places === undefined ? [] : await programPaths(request, places);
-}
-
-/** Where files of the program's own may be that a request includes; undefined where nowhere. */
-function includePlaces(request: CompileInputs): HeaderPlaces | undefined {
-  const { options, source, headers } = request;
-  const isOpen = includesAbsolute(source) || headers.values().some(includesAbsolute);
-  if (options.length === 0 && !isOpen) return undefined;
+export async function includedFiles(
+  request: CompileInputs,
+): Promise<Awaited<ReturnType<typeof programFiles>>> {
   const { directories, first } = namedFiles(request);
-  if (directories.length + first.length === 0 && !isOpen) return undefined;
+  const isOpen = [request.source, ...request.headers.values()].some((text) => ABSOLUTE.test(text));
+  if (directories.length + first.length === 0 && !isOpen) return [];
   const closed = directories.find((directory) => !mayRead(directory));
   if (closed !== undefined) {
     throw new CompilerUnavailableError(
@@ -115,5 +96,51 @@ function includePlaces(request: CompileInputs): HeaderPlaces | undefined {
         `again with --allow-read=${closed}`,
     );
   }
-  return { directories, first, toolkit: [] };
+  return await programFiles(request, { directories, first, toolkit: [] });
+}
+
+/** With these options a compiler regards headers as the system's, and leaves them out of `-MMD`. */
+const SYSTEM_OPTION = /^-(?:isystem|idirafter)/;
+
+function hasSystemOption({ options }: CompileInputs): boolean {
+  return options.some((option) => SYSTEM_OPTION.test(option));
+}
+
+/** The assembler's directive to include a file, which compilers do not report. */
+const BINARY = ".incbin";
+
+/** The options that make a compiler list the files that it reads. */
+export function dependencyFlags({ directory }: CompiledFiles, request: CompileRequest): string[] {
+  const flag = hasSystemOption(request) ? "-MD" : "-MMD";
+  return [flag, "-MF", join(directory, "dependencies")];
+}
+
+/**
+ * The files, absolute, that a compiler has read and the identity of the request does not cover: an
+ * `#include` whose name a macro makes, or that leads out of all directories.
+ */
+export async function untrackedFiles(
+  { directory, language, prelude }: CompiledFiles,
+  request: CompileRequest,
+): Promise<string[]> {
+  const list = await textOf(join(directory, "dependencies"));
+  // A program that only poses as a compiler may have read any file.
+  if (list === undefined) return [directory];
+  if ([request.source, ...request.headers.values()].some((text) => text.includes(BINARY))) {
+    return [BINARY];
+  }
+  const { directories } = namedFiles(request);
+  const trusted = [language, prelude, ...(hasSystemOption(request) ? SYSTEM_FOLDERS : [])];
+  const foreign = readDependencies(list).map((name) => resolve(directory, name)).filter((path) =>
+    !isWithin(path, directory) &&
+    (directories.some((folder) => isWithin(path, folder)) ||
+      !trusted.some((folder) => isWithin(path, folder)))
+  );
+  if (foreign.length === 0) return [];
+  const known = new Set((await includedFiles(request)).map(({ place }) => place));
+  return [...new Set(foreign)].filter((path) => !known.has(path));
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }

@@ -1,61 +1,66 @@
 /**
- * The C++ compiler that makes machine code for the host device.
+ * The C++ compiler and the headers of the host device on this machine.
  *
  * @module
  */
 
-import { basename, delimiter, isAbsolute, join } from "node:path";
+import { delimiter, isAbsolute, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { type CompilerFamily, compilerFamily } from "../../ffi/build/compilers.ts";
 import { compilerInstallation, readOsRelease } from "../../ffi/build/install_advice.ts";
+import { MANIFEST } from "../../ffi/build/manifest.ts";
+import { openCache } from "../../ffi/build/output_directory.ts";
+import { headersDigest, HOST_HEADERS } from "../../ffi/build/prelude.ts";
 import { findProgram, runProgram } from "../../ffi/build/programs.ts";
-import { mayReadAll } from "../../ffi/file_states.ts";
-import { environmentGranted, type EnvironmentReader } from "../../ffi/granted_environment.ts";
-import { rememberedIdentity } from "../cache/compiler_identity.ts";
-import { CompilerUnavailableError } from "./compiler_unavailable_error.ts";
-import { hasName, mayRead } from "./readable_files.ts";
+import {
+  environmentGranted,
+  type EnvironmentReader,
+  grantedEnvironment,
+} from "../../ffi/granted_environment.ts";
+import { PACKAGE_ROOT } from "../../ffi/locate.ts";
+import { CompilerUnavailableError } from "./compile_error.ts";
+import { fileState, mayRead, textOf } from "./files.ts";
 
-/** A compiler's program, which has not been started yet. */
+/** The program of a compiler, before it is started. */
 export interface HostProgram {
   /** The program, after a wrapper such as ccache if there is one. */
   readonly command: readonly [string, ...string[]];
-  /** What named it. */
+  /** The variable that names it, or `PATH`. */
   readonly source: string;
 }
 
-/** What a compiler says of itself. */
+/** The version of a compiler. */
 export interface HostProgramVersion {
-  /** How messages name it: `g++ 12.2.0`. */
+  /** The name in messages: `g++ 12.2.0`. */
   readonly label: string;
-  /** Whose flags it takes. */
+  /** The compiler's family, which decides its flags. */
   readonly family: CompilerFamily;
-  /** All it says of its version. */
+  /** The output of `--version`. */
   readonly version: string;
-  /** The machine that it compiles for. */
-  readonly machine: string;
 }
 
-/** Variables that name the compiler, the first that is set. */
+/** Variables that name the compiler, in the order of their precedence. */
 const VARIABLES: readonly string[] = ["CXX", "CUDAHOSTCXX"];
 
 const ACTION = "compile kernels for the host device";
 
-/** What the variables say that name the compiler. */
+/** The values of the variables that name the compiler. */
 export function programVariables(environment: EnvironmentReader): string[] {
   return VARIABLES.map((variable) => environment(variable)?.trim() ?? "");
 }
 
 /**
- * Finds the compiler: what `CXX` or `CUDAHOSTCXX` names, else on `PATH` one of the family that
- * built the host library, else one of the other. Starts no process.
+ * Finds the compiler: the one that `CXX` or `CUDAHOSTCXX` names, else on `PATH` one of the family
+ * that built the host library, else one of the other family. Starts no process.
  *
- * @param builtWith What the host library's build record says of its compiler.
- * @throws {CompilerUnavailableError} If there is none; the message lists what was looked for.
+ * @param builtWith The compiler in the host library's build record.
+ * @throws {CompilerUnavailableError} If there is none; the message lists the places.
  */
 export function findHostProgram(builtWith: string, environment: EnvironmentReader): HostProgram {
   const tried: string[] = [];
-  for (const variable of VARIABLES) {
-    const text = environment(variable)?.trim();
-    if (text === undefined || text === "") {
+  for (const [index, text] of programVariables(environment).entries()) {
+    const variable = VARIABLES[index]!;
+    if (text === "") {
       tried.push(environmentGranted(variable) ? `${variable} (not set)` : `${variable} (unread)`);
       continue;
     }
@@ -66,7 +71,8 @@ export function findHostProgram(builtWith: string, environment: EnvironmentReade
         "which is no program",
     );
   }
-  for (const name of compilerNames(builtWith)) {
+  const names = /clang/i.test(builtWith) ? ["clang++", "g++", "c++"] : ["g++", "clang++", "c++"];
+  for (const name of names) {
     const path = find(name, environment);
     if (path !== undefined) return { command: [path], source: "PATH" };
     tried.push(`${name} on PATH`);
@@ -79,12 +85,7 @@ export function findHostProgram(builtWith: string, environment: EnvironmentReade
   );
 }
 
-/** What is looked for on `PATH`, in this order. */
-function compilerNames(builtWith: string): readonly string[] {
-  return /clang/i.test(builtWith) ? ["clang++", "g++", "c++"] : ["g++", "clang++", "c++"];
-}
-
-/** The variables may hold a wrapper and the compiler, such as "ccache g++". */
+/** A variable may hold a wrapper and the compiler, such as "ccache g++". */
 function commandOf(
   text: string,
   environment: EnvironmentReader,
@@ -96,7 +97,7 @@ function commandOf(
   return path === undefined || rest.length === 0 ? undefined : [path, ...rest];
 }
 
-/** The program of this name, looked for only where that needs no prompt. */
+/** Finds a program without a prompt. */
 function find(name: string, environment: EnvironmentReader): string | undefined {
   if (name.includes("/")) {
     if (mayRead(name)) return findProgram(name, environment);
@@ -105,7 +106,7 @@ function find(name: string, environment: EnvironmentReader): string | undefined 
         `--allow-read=${name}`,
     );
   }
-  const directories = readable(pathOf(environment)).join(delimiter);
+  const directories = pathOf(environment).filter(mayRead).join(delimiter);
   return findProgram(name, (variable) => variable === "PATH" ? directories : undefined);
 }
 
@@ -113,115 +114,143 @@ function pathOf(environment: EnvironmentReader): string[] {
   return (environment("PATH") ?? "").split(delimiter).filter((directory) => isAbsolute(directory));
 }
 
-/** Of some directories those that may be read; mostly all may, which one question tells. */
-function readable(directories: string[]): string[] {
-  return mayReadAll() ? directories : directories.filter(mayRead);
-}
-
-/** Which permissions would let a compiler be looked for in more places. */
+/** The permissions for a search in more places. */
 function missingPermissions(environment: EnvironmentReader): string {
   const flags = environmentGranted("PATH") ? [] : ["--allow-env=PATH"];
   const unread = pathOf(environment).filter((directory) => !mayRead(directory));
   if (unread.length > 0) flags.push(`--allow-read=${unread.join(",")}`);
-  return flags.length === 0 ? "" : ` It is looked for in more places with ${flags.join(" ")}.`;
+  return flags.length === 0 ? "" : ` Permit a search in more places with ${flags.join(" ")}.`;
 }
 
 /**
- * The programs of a command: a wrapper, and the compiler behind it, of which the wrapper does not
- * tell whether it is still the same.
+ * The states of a command's programs: of a wrapper, and of the compiler that it starts. A compiler
+ * that was replaced has another state.
  */
-export function programFiles({ command }: HostProgram, environment: EnvironmentReader): string[] {
+export function programStates({ command }: HostProgram, environment: EnvironmentReader): string[] {
   return command.filter((word) => !word.startsWith("-"))
-    .flatMap((word) => find(word, environment) ?? []);
+    .flatMap((word) => find(word, environment) ?? []).map(fileState);
 }
 
-/**
- * What decides which program {@linkcode findHostProgram} finds, besides the state of files: where it
- * looks, and for what.
- */
-export function searchSettings(builtWith: string, environment: EnvironmentReader): string[] {
-  const variables = programVariables(environment);
-  return [
-    builtWith,
-    ...variables,
-    // A path in a variable may be relative.
-    variables.some((text) => text.includes("/")) ? Deno.cwd() : "",
-    environment("PATH") ?? "",
-    // With fewer permissions it looks in fewer places.
-    ...(mayReadAll() ? [] : ["of which may be read", ...readable(pathOf(environment))]),
-  ];
-}
+/** The versions of this process, by command and state. */
+const versions = new Map<string, Promise<HostProgramVersion>>();
 
 /**
- * Where another program may appear that would be found instead: the directories of `PATH` that are
- * searched before the program's own, and files in them that cannot be started yet.
- */
-export function searchedPlaces(
-  { command, source }: HostProgram,
-  builtWith: string,
-  environment: EnvironmentReader,
-): string[] {
-  const names = compilerNames(builtWith);
-  const all = readable(pathOf(environment));
-  const own = all.findIndex((directory) => join(directory, names[0]!) === command[0]);
-  const directories = source === "PATH" && own >= 0 ? all.slice(0, own) : all;
-  const wanted = new Set([...names, ...command.map((word) => basename(word))]);
-  const files = directories.flatMap((directory) =>
-    [...wanted].map((name) => join(directory, name))
-  );
-  // Also links that lead nowhere.
-  return [...directories, ...files.filter(hasName)];
-}
-
-/**
- * What a compiler says of itself; one that was asked before, and is still the same, is not asked
- * again.
+ * Queries a compiler's version, once per process and state of its files.
  *
  * @throws {CompilerUnavailableError} If it may not be started, or is neither g++ nor clang++.
  */
-export async function versionOf(
+export function versionOf(
   program: HostProgram,
   environment: EnvironmentReader,
 ): Promise<HostProgramVersion> {
-  const basis = {
-    subject: "the version of a C++ compiler",
-    files: programFiles(program, environment),
-    settings: program.command,
-  };
-  return readVersion(await rememberedIdentity(basis, () => askVersion(program)));
+  const key = JSON.stringify([program.command, programStates(program, environment)]);
+  const known = versions.get(key);
+  if (known !== undefined) return known;
+  const version = queryVersion(program);
+  versions.set(key, version);
+  // A permission may be granted until the next call.
+  version.catch(() => versions.delete(key));
+  return version;
 }
 
-/** What a compiler prints of its version, and of its machine. */
-async function askVersion({ command, source }: HostProgram): Promise<readonly string[]> {
-  requirePermission(command[0]);
-  const [{ success, stdout, stderr }, machine] = await Promise.all([
-    runProgram(command, ["--version"]),
-    runProgram(command, ["-dumpmachine"]),
-  ]);
-  if (success && compilerFamily(stdout) !== undefined) return [stdout, machine.stdout.trim()];
-  const name = command.join(" ");
-  throw new CompilerUnavailableError(
-    `Cannot ${ACTION} as ${name} (from ${source}) must be g++ or clang++: \`${name} --version\` ` +
-      `says ${JSON.stringify((stdout + stderr).trim().slice(0, 400))}`,
-  );
-}
-
-function readVersion([version = "", machine = ""]: readonly string[]): HostProgramVersion {
-  // Who asked has made sure that there is one.
-  const family = compilerFamily(version)!;
-  const number = /\b\d+\.\d+(?:\.\d+)?\b/.exec(version)?.[0] ?? "";
-  const name = family === "gcc" ? "g++" : "clang++";
-  return { label: `${name} ${number}`, family, version, machine };
+async function queryVersion({ command, source }: HostProgram): Promise<HostProgramVersion> {
+  requireRun(command[0]);
+  const { success, stdout, stderr } = await runProgram(command, ["--version"]);
+  const family = success ? compilerFamily(stdout) : undefined;
+  if (family === undefined) {
+    const name = command.join(" ");
+    throw new CompilerUnavailableError(
+      `Cannot ${ACTION} as ${name} (from ${source}) must be g++ or clang++: \`${name} --version\` ` +
+        `says ${JSON.stringify((stdout + stderr).trim().slice(0, 400))}`,
+    );
+  }
+  const number = /\b\d+\.\d+(?:\.\d+)?\b/.exec(stdout)?.[0] ?? "";
+  return { label: `${family === "gcc" ? "g++" : "clang++"} ${number}`, family, version: stdout };
 }
 
 /**
- * Makes sure that a program may be started, without a prompt.
+ * Requires the permission to start a program, without a prompt.
  *
- * @throws {CompilerUnavailableError} If not; it names the flag.
+ * @throws {CompilerUnavailableError} If it is not granted; the message names the flag.
  */
-export function requirePermission(path: string): void {
+export function requireRun(path: string): void {
   if (Deno.permissions.querySync({ name: "run", command: path }).state === "granted") return;
   throw new CompilerUnavailableError(
     `Cannot ${ACTION} as starting ${path} is not permitted: run again with --allow-run=${path}`,
   );
+}
+
+/** The language's headers. */
+export interface HostHeaders {
+  /** Their directory. */
+  readonly directory: string;
+  /** The digest of their texts. */
+  readonly digest: string;
+}
+
+/**
+ * Finds the language's headers: beside the module, or fetched once into the user cache where the
+ * module was imported from elsewhere.
+ *
+ * @param root The folder of the package's `mod.ts`.
+ * @param manifest The package's native sources.
+ * @throws {BuildError} If a header cannot be fetched.
+ * @throws {CompilerUnavailableError} If they may not be read.
+ */
+export async function openHostHeaders(
+  root: URL = PACKAGE_ROOT,
+  manifest: readonly string[] = MANIFEST,
+  cache: () => string = () => openCache(grantedEnvironment),
+): Promise<HostHeaders> {
+  const files = manifest.filter((file) => file.startsWith(`${HOST_HEADERS}/`));
+  const tree = root.protocol === "file:"
+    ? fileURLToPath(root)
+    : await fetchHeadersOnce(root, files, cache);
+  const directory = join(tree, HOST_HEADERS);
+  if (!mayRead(directory)) {
+    // The compiler could read them, but the cache key would not cover them.
+    throw new CompilerUnavailableError(
+      `Cannot ${ACTION} as reading ${directory} is not permitted: run again with ` +
+        `--allow-read=${directory}`,
+    );
+  }
+  const names = files.map((file) => file.slice(HOST_HEADERS.length + 1));
+  return { directory, digest: await headersDigest(directory, names) };
+}
+
+/** The trees of this process, by root. */
+const fetched = new Map<string, Promise<string>>();
+
+function fetchHeadersOnce(
+  root: URL,
+  files: readonly string[],
+  cache: () => string,
+): Promise<string> {
+  const known = fetched.get(root.href);
+  if (known !== undefined) return known;
+  const tree = Promise.try(() => fetchHeaders(root, files, cache()));
+  fetched.set(root.href, tree);
+  // The server may answer the next time.
+  tree.catch(() => fetched.delete(root.href));
+  return tree;
+}
+
+/** Fetches the headers to a directory of the cache; a note there lists the complete files. */
+async function fetchHeaders(
+  root: URL,
+  files: readonly string[],
+  cache: string,
+): Promise<string> {
+  const directory = join(cache, "source");
+  const note = join(cache, "host_headers.json");
+  const complete = JSON.stringify({ root: root.href, files }) + "\n";
+  if (await textOf(note) === complete) return directory;
+  // The build's modules take longer to load than a cache hit may.
+  const [{ installText }, { openSourceTree }] = await Promise.all([
+    import("../../ffi/build/atomic_install.ts"),
+    import("../../ffi/build/source_tree.ts"),
+  ]);
+  await openSourceTree(root, files, () => cache);
+  await installText(note, complete);
+  return directory;
 }

@@ -1,24 +1,25 @@
 /**
- * What NVRTC prints, and nvcc, which shares its front end and its assembler, as diagnostics.
+ * Parses the output of NVRTC and of its assembler, ptxas.
  *
  * @module
  */
 
-import type { Diagnostic, DiagnosticSeverity } from "./compile_error.ts";
+import type { Diagnostic } from "./compile_error.ts";
+import type { CompiledImage } from "./compiler.ts";
 
-/** What the compiler was given, to tell the files that it names. */
+/** The texts of a compilation. */
 export interface DiagnosedTexts {
-  /** Texts as the program has them, by the names that the compiler knows them by. */
+  /** The program's texts, by the names that the compiler has for them. */
   readonly originals: ReadonlyMap<string, string>;
-  /** The names of those that are the program's own. */
+  /** The names of the program's own texts. */
   readonly own: ReadonlySet<string>;
-  /** The expressions whose names were asked for; the compiler spaces their words in its own way. */
+  /** The expressions of the request, whose words the compiler spaces in its own way. */
   readonly expressions?: readonly string[];
-  /** Where a header that was not found was looked for; completes "it was looked for in …". */
+  /** Lists the places that were searched for a header; completes `cannot open source file "…": …`. */
   readonly searched?: (header: string) => string | undefined;
 }
 
-const SEVERITIES: ReadonlyMap<string, DiagnosticSeverity> = new Map([
+const SEVERITIES: ReadonlyMap<string, Diagnostic["severity"]> = new Map([
   ["catastrophic error", "error"],
   ["internal error", "error"],
   ["error", "error"],
@@ -32,19 +33,18 @@ const WORDS = [...SEVERITIES.keys()].join("|");
 const LOCATED = new RegExp(`^(.+?)\\((\\d+)\\): (${WORDS})(?: #[\\w-]+)?\\s*: (.*)$`);
 /** `At end of source: error: …`, `nvrtc: error: …`, `Command-line error: …`. */
 const UNLOCATED = new RegExp(
-  `^(?:At end of source|nvrtc|nvcc (?:fatal|warning|error)|Command-line)\\s*:?\\s*` +
-    `(?:(${WORDS})(?: #[\\w-]+)?)?\\s*:\\s*(.*)$`,
+  `^(?:At end of source|nvrtc|Command-line)\\s*:?\\s*(?:(${WORDS})(?: #[\\w-]+)?)?\\s*:\\s*(.*)$`,
 );
 /** `ptxas error   : …`, `ptxas application ptx input, line 23; error   : …`. */
 const ASSEMBLER = /^(?:ptxas|nvlink) (?:.*, line \d+; )?(error|fatal|warning)\s*: (.*)$/;
-/** What it reports of kernels; all its lines begin at the margin, but for some of these. */
+/** A line of the assembler's report about kernels that is indented as parts of messages are. */
 const ASSEMBLER_REPORT = /^\s+\d+ bytes stack frame/;
+/** The assembler's last line, behind the reasons. */
+const ASSEMBLER_SEQUEL = /^Ptx assembly aborted/;
 /** The file that NVRTC makes of name expressions. */
 const NAME_FILE = "__nv_name_map";
-/** What it says after the reason. */
+/** The line that follows the reason. */
 const NAME_SEQUEL = /^Error in parsing name expression.* Input name expression was: "\s*(.*)"$/;
-/** What the assembler says at the end, after the reasons. */
-const ASSEMBLER_SEQUEL = /^Ptx assembly aborted/;
 const ABSENT_HEADER = /^(?:cannot|could not) open source file "([^"]+)"/;
 const INSTANTIATION = / at line (\d+)(?: of (?:"([^"]+)"|(\S+)))?$/;
 
@@ -53,9 +53,9 @@ export function unopenedHeader(log: string): string | undefined {
   return /: (?:cannot|could not) open source file "([^"]+)"/.exec(log)?.[1];
 }
 
-/** What the compiler says, with the lines that belong to it. */
+/** A message with the lines that belong to it. */
 interface Remark {
-  readonly severity: DiagnosticSeverity;
+  readonly severity: Diagnostic["severity"];
   readonly message: string;
   readonly file: string | undefined;
   readonly line: number | undefined;
@@ -67,26 +67,29 @@ interface Remark {
  * headers that are not the program's are left out.
  */
 export function readNvrtcDiagnostics(log: string, texts: DiagnosedTexts): Diagnostic[] {
-  const remarks = withExpressions(readRemarks(log), texts.expressions ?? [])
-    .filter(({ message }) => !ASSEMBLER_SEQUEL.test(message));
-  const diagnostics = remarks.flatMap((remark) => toDiagnostic(remark, texts));
-  const ofSeverity = (severity: DiagnosticSeverity) =>
-    diagnostics.filter((diagnostic) => diagnostic.severity === severity);
-  return [...ofSeverity("error"), ...ofSeverity("warning"), ...ofSeverity("note")];
+  const diagnostics = withExpressions(readRemarks(log), texts.expressions ?? [])
+    .filter(({ message }) => !ASSEMBLER_SEQUEL.test(message))
+    .flatMap((remark) => toDiagnostic(remark, texts));
+  return (["error", "warning", "note"] as const).flatMap((severity) =>
+    diagnostics.filter((diagnostic) => diagnostic.severity === severity)
+  );
 }
 
 function readRemarks(log: string): Remark[] {
   const remarks: Remark[] = [];
-  // NVRTC puts a NUL between what its assembler reports and what it refuses.
+  // NVRTC puts a NUL between the assembler's report and its errors.
   for (const line of log.split(/\r?\n|\0/)) {
     const remark = remarkIn(line);
     if (remark !== undefined) remarks.push(remark);
     else if (/^\s/.test(line) && !ASSEMBLER_REPORT.test(line)) remarks.at(-1)?.rest.push(line);
   }
+  // An error at the end of the source is shown at the bracket that its note names.
   return remarks.flatMap((remark, index) => {
     if (isOpening(remark)) return isAtEnd(remarks[index - 1]) ? [] : [remark];
     const opening = remarks[index + 1];
-    return isAtEnd(remark) && isOpening(opening) ? [unclosed(remark, opening)] : [remark];
+    if (!isAtEnd(remark) || opening === undefined || !isOpening(opening)) return [remark];
+    const message = `${remark.message} ${opening.message}`;
+    return [{ ...opening, severity: remark.severity, message }];
   });
 }
 
@@ -95,28 +98,22 @@ function isAtEnd(remark: Remark | undefined): boolean {
     /^expected an? /.test(remark.message);
 }
 
-function isOpening(remark: Remark | undefined): remark is Remark {
-  return remark?.severity === "note" && /^to match this /.test(remark.message);
+function isOpening(remark: Remark): boolean {
+  return remark.severity === "note" && /^to match this /.test(remark.message);
 }
 
-/** What is missing at the end of a source, where it begins. */
-function unclosed({ severity, message }: Remark, opening: Remark): Remark {
-  return { ...opening, severity, message: `${message} ${opening.message}` };
-}
-
-/** Puts the name expression that a remark is about into it; NVRTC tells it behind them. */
+/** Adds the name expression to the messages about it, which NVRTC prints behind them. */
 function withExpressions(remarks: readonly Remark[], expressions: readonly string[]): Remark[] {
   const words = (text: string) => text.replaceAll(/\s/g, "");
-  let expression: string | undefined;
+  let expression = "of a name";
   return remarks.toReversed().flatMap((remark) => {
     if (remark.file !== NAME_FILE) return [remark];
-    const sequel = NAME_SEQUEL.exec(remark.message);
-    if (sequel !== null) {
-      const said = sequel[1]!;
-      expression = expressions.find((asked) => words(asked) === words(said)) ?? said;
+    const printed = NAME_SEQUEL.exec(remark.message)?.[1];
+    if (printed !== undefined) {
+      expression = expressions.find((given) => words(given) === words(printed)) ?? printed;
       return [];
     }
-    const message = `in the expression ${expression ?? "of a name"}: ${remark.message}`;
+    const message = `in the expression ${expression}: ${remark.message}`;
     return [{ ...remark, message, file: undefined, line: undefined }];
   }).toReversed();
 }
@@ -147,38 +144,31 @@ function toDiagnostic(remark: Remark, texts: DiagnosedTexts): Diagnostic[] {
   const message = explain([remark.message, ...details].join(" "), texts);
   if (file === undefined || line === undefined) return [{ severity, message }];
   if (texts.own.has(file)) return [{ severity, message, ...place(texts, file, line, mark) }];
-  // What the language's own headers are warned of concerns nobody; an error in them is shown where
-  // the program brought it about, if that is said.
+  // Warnings about the language's own headers are of no use to the program; an error in them is
+  // shown at the place in the program that leads to it.
   if (severity !== "error") return [];
   const origin = context.find((candidate) => texts.own.has(candidate.file ?? file));
   if (origin === undefined) return [{ severity, message, ...place(texts, file, line, mark) }];
   return [{ severity, message, ...place(texts, origin.file ?? file, origin.line, undefined) }];
 }
 
-/** Where an instantiation took place; without a file, in that of the remark. */
-interface Origin {
-  readonly file: string | undefined;
-  readonly line: number;
-}
-
-interface Rest {
-  /** More of the message. */
-  readonly details: string[];
-  /** What led to a template's error, nearest first. */
-  readonly context: Origin[];
-  /** What is marked. */
-  readonly mark: Mark | undefined;
-}
-
 /** A mark below a line. */
 interface Mark {
   /** The line as the compiler saw it. */
   readonly shown: string;
-  /** Its character that is marked, from 1. */
+  /** The marked character, from 1. */
   readonly column: number;
 }
 
-/** Reads what follows a remark: more of it, the line and the mark below it, and the context. */
+/** The lines behind a message. */
+interface Rest {
+  /** More of the message. */
+  readonly details: string[];
+  /** The instantiations that led to it, nearest first; without a file, in that of the message. */
+  readonly context: { readonly file: string | undefined; readonly line: number }[];
+  readonly mark: Mark | undefined;
+}
+
 function readRest(rest: readonly string[]): Rest {
   const at = rest.findIndex((line) => /^\s*\^\s*$/.test(line));
   const details = (at < 0 ? rest : rest.slice(0, Math.max(0, at - 1)))
@@ -216,18 +206,50 @@ function place(
   };
 }
 
-/**
- * Which character of a line is marked. The compiler may have seen another line: nvcc shows what its
- * preprocessor has made of it, and an #include of ours may stand for one.
- */
+/** The marked character of a line, which differs from the compiler's where an include was renamed. */
 function columnIn(text: string, { shown, column }: Mark): number | undefined {
-  const [ours, theirs] = [text.trimEnd(), shown.trimEnd()];
-  const from = theirs.slice(column - 1);
-  if (ours.length === theirs.length || from === "") return withinLine(text, column);
-  if (ours.endsWith(from)) return ours.length - from.length + 1;
-  return ours.startsWith(theirs.slice(0, column - 1)) ? withinLine(text, column) : undefined;
+  const from = shown.trimEnd().slice(column - 1);
+  const own = text.trimEnd();
+  if (own.length !== shown.trimEnd().length && from !== "") {
+    if (own.endsWith(from)) return own.length - from.length + 1;
+    if (!own.startsWith(shown.slice(0, column - 1))) return undefined;
+  }
+  return column >= 1 && column <= text.length + 1 ? column : undefined;
 }
 
-function withinLine(text: string, column: number): number | undefined {
-  return column >= 1 && column <= text.length + 1 ? column : undefined;
+const REPORT = /^ptxas (?:info {4}:|\s+\.)/;
+const REPORT_KERNEL = /^ptxas info {4}: Compiling entry function '([^']*)'/;
+const REPORT_STACK = /^ptxas\s+\.\s+(\d+) bytes stack frame/;
+const REPORT_USED = /^ptxas info {4}: Used (\d+) registers(.*)/;
+
+/**
+ * The resources of each kernel, by its name in the machine code, from the output of
+ * `--ptxas-options=-v`. A device function that is not inlined has a stack frame but no such line.
+ */
+export function ptxasResources(log: string): CompiledImage["resources"] {
+  const resources = new Map<
+    string,
+    { registers: number; sharedMemory: number; localMemory: number }
+  >();
+  let kernel: string | undefined;
+  let inside: string | undefined;
+  let localMemory = 0;
+  for (const line of log.split("\n")) {
+    const name = REPORT_KERNEL.exec(line)?.[1];
+    if (name !== undefined) [kernel, localMemory] = [name, 0];
+    inside = /Function properties for (\S+)/.exec(line)?.[1] ?? inside;
+    const stack = REPORT_STACK.exec(line)?.[1];
+    if (stack !== undefined && inside === kernel) localMemory = Number(stack);
+    const used = REPORT_USED.exec(line);
+    if (used === null || kernel === undefined) continue;
+    const sharedMemory = Number(/(\d+) bytes smem/.exec(used[2]!)?.[1] ?? 0);
+    resources.set(kernel, { registers: Number(used[1]), sharedMemory, localMemory });
+    kernel = undefined;
+  }
+  return resources;
+}
+
+/** A log without these reports. */
+export function withoutReports(log: string): string {
+  return log.split("\n").filter((line) => !REPORT.test(line)).join("\n");
 }

@@ -1,51 +1,63 @@
 /**
- * Where NVRTC may lie.
+ * Finds and opens the NVRTC of this machine.
  *
  * @module
  */
 
 import { basename, delimiter, dirname, isAbsolute, join } from "node:path";
 import { environmentGranted, type EnvironmentReader } from "../../ffi/granted_environment.ts";
-import { isThere, mayRead, namesIn, realPath } from "./readable_files.ts";
+import type { NativeLibrary } from "../../ffi/library.ts";
+import { openNvrtc } from "../../ffi/native_nvrtc.ts";
+import { CompilerUnavailableError } from "./compile_error.ts";
+import { fileState, mayRead, namesIn, realPath, statOf } from "./files.ts";
 
 /** A library that may be NVRTC. */
 export interface NvrtcCandidate {
-  /** Its path, absolute; or its name alone, for which the system is searched. */
+  /** Its path, absolute; or its name, for the system's search. */
   readonly library: string;
   /** The path of its library of builtins; empty where the system's search finds it. */
   readonly builtins: string;
-  /** What named the place, such as `"CUDA_HOME"`. */
+  /** The variable or rule that led to it, such as `"CUDA_HOME"`. */
   readonly origin: string;
 }
 
-/** A place that holds no NVRTC. */
+/** A place without a usable NVRTC. */
 export interface NvrtcAttempt {
   /** The directory or the library. */
   readonly path: string;
-  /** What named it. */
+  /** The variable or rule that led to it. */
   readonly origin: string;
-  /** Why it is not used. */
+  /** The reason why it is not used. */
   readonly reason: string;
 }
 
-/** What a search depends on; a test changes it. */
+/** The inputs of a search. */
 export interface NvrtcSearchOptions {
   /** The variables of the environment. */
   readonly environment: EnvironmentReader;
   /** The root of the file system. */
   readonly root?: string;
-  /** What to find: what the system calls libraries for this processor. */
+  /** The system's name for this processor. */
   readonly processor?: string;
 }
 
-/** The variable that names NVRTC: the library, or the directory it lies in. */
+/** An opened NVRTC. */
+export interface NvrtcInstallation {
+  /** The library: a path, or a name for the system's search. */
+  readonly library: string;
+  /** Its version, which is that of its CUDA toolkit. */
+  readonly version: readonly [major: number, minor: number];
+  /** The version, and the states of its files. */
+  readonly identity: readonly string[];
+}
+
+/** The variable that names NVRTC: the library, or its directory. */
 export const NVRTC_VARIABLE = "GRIDSTRIDE_NVRTC";
 
-/** The variables that say where CUDA is. */
-const TOOLKIT_VARIABLES = ["CUDA_HOME", "CUDA_PATH"] as const;
+const TOOLKIT_VARIABLES: readonly string[] = ["CUDA_HOME", "CUDA_PATH"];
 
 /** All variables that the search reads. */
-const VARIABLES = [
+const VARIABLES: readonly string[] = [
   NVRTC_VARIABLE,
   ...TOOLKIT_VARIABLES,
   "PATH",
@@ -53,33 +65,64 @@ const VARIABLES = [
   "VIRTUAL_ENV",
   "CONDA_PREFIX",
   "HOME",
-] as const;
+];
 
 /**
- * The names under which the loader of the system knows NVRTC, newest first. All of CUDA 11 from
- * 11.2 on is called 11.2; older ones cannot say for which architectures they compile.
+ * The names of NVRTC for the system's loader, newest first. All of CUDA 11 from 11.2 on is called
+ * 11.2; older versions cannot list their architectures.
  */
-const SYSTEM_NAMES = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"] as const;
+const SYSTEM_NAMES: readonly string[] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"];
 
-/** A directory that may hold NVRTC, and what named it. */
-interface Place {
-  readonly directory: string;
-  readonly origin: string;
+/**
+ * Finds and opens NVRTC.
+ *
+ * @throws {CompilerUnavailableError} If there is none; the message lists every place.
+ */
+export function findNvrtc(
+  library: NativeLibrary,
+  environment: EnvironmentReader,
+): NvrtcInstallation {
+  const attempts: NvrtcAttempt[] = [];
+  for (const found of searchNvrtc({ environment })) {
+    const opened = "library" in found ? openCandidate(library, found) : found;
+    if ("version" in opened) return opened;
+    attempts.push(opened);
+  }
+  const unread = VARIABLES.filter((name) => !environmentGranted(name));
+  throw new CompilerUnavailableError([
+    "Cannot compile for CUDA with NVRTC as there is none that can be used:",
+    ...attempts.map(({ path, origin, reason }) => `  ${path} (${origin}): ${reason}`),
+    ...(unread.length === 0
+      ? []
+      : [`Not read, as --allow-env does not cover it: ${unread.join(", ")}.`]),
+    `Install the CUDA toolkit, or NVRTC alone with \`pip install nvidia-cuda-nvrtc\`, or name the ` +
+    `directory of libnvrtc.so in ${NVRTC_VARIABLE}.`,
+  ].join("\n"));
 }
 
-/** Variables that the search would have read, had `--allow-env` covered them. */
-export function unreadVariables(): string[] {
-  return VARIABLES.filter((name) => !environmentGranted(name));
+/** Opens a library; one process uses one NVRTC from then on. */
+function openCandidate(
+  native: NativeLibrary,
+  { library, builtins, origin }: NvrtcCandidate,
+): NvrtcInstallation | NvrtcAttempt {
+  const opening = openNvrtc(native, library, builtins);
+  if ("problem" in opening) return { path: library, origin, reason: opening.problem };
+  const { path, version } = opening;
+  if (isAbsolute(library) && realPath(path) !== realPath(library)) {
+    return { path: library, origin, reason: `this process has opened ${path} already` };
+  }
+  const states = [path, builtins].filter(isAbsolute).map(fileState);
+  return { library, version, identity: [version.join("."), ...states] };
 }
 
 /**
- * Looks for NVRTC: where `GRIDSTRIDE_NVRTC` says, and nowhere else if it is set; else in `CUDA_HOME`
- * and `CUDA_PATH`, beside nvcc, where the toolkit installs itself (newest first), among the packages
- * of Pythons, in the system's directories, and last of all by name.
+ * Searches for NVRTC: only in `GRIDSTRIDE_NVRTC` if that is set; else in `CUDA_HOME` and `CUDA_PATH`,
+ * beside nvcc, in the toolkit's default directories (newest first), among Python packages, in the
+ * system's directories, and last by name.
  *
- * Nobody is asked for a permission: a directory that may not be read is an attempt that says so.
+ * Never prompts: a directory that may not be read is an attempt with that reason.
  *
- * @returns Libraries and places without one, the best first; looked for as they are asked for.
+ * @returns Candidates and failed attempts, the best first; searched on demand.
  */
 export function* searchNvrtc(
   options: NvrtcSearchOptions,
@@ -87,59 +130,50 @@ export function* searchNvrtc(
   const chosen = options.environment(NVRTC_VARIABLE);
   if (chosen !== undefined && chosen !== "") return yield chosenNvrtc(chosen);
   const seen = new Set<string>();
-  for (const place of places(options)) {
-    const real = realPath(place.directory);
+  for (const [directory, origin] of places(options)) {
+    const real = realPath(directory);
     if (seen.has(real)) continue;
     seen.add(real);
-    yield candidateIn(place);
+    yield candidateIn(directory, origin);
   }
   for (const library of SYSTEM_NAMES) {
     yield { library, builtins: "", origin: "the system's search" };
   }
 }
 
-function* places({ environment, root = "/", processor }: NvrtcSearchOptions): Generator<Place> {
-  const triple = `${processor ?? Deno.build.arch}-linux`;
-  yield* toolkitPlaces(environment, root, triple);
-  yield* pythonPlaces(environment, root);
-  yield* systemPlaces(environment, root, triple);
-}
-
-/** What `GRIDSTRIDE_NVRTC` names, which is used or nothing is. */
+/** Whether the program named an NVRTC. */
 function chosenNvrtc(chosen: string): NvrtcCandidate | NvrtcAttempt {
   const origin = NVRTC_VARIABLE;
   if (!isAbsolute(chosen)) {
     return { path: chosen, origin, reason: "it must be an absolute path" };
   }
-  if (namesIn(chosen) !== undefined) return candidateIn({ directory: chosen, origin });
+  if (namesIn(chosen) !== undefined) return candidateIn(chosen, origin);
   const builtins = builtinsFor(chosen, namesIn(dirname(chosen)) ?? []);
   return { library: chosen, builtins, origin };
 }
 
-/** The numbers in what follows `.so.` in a name. */
-function versionOf(name: string): number[] {
-  return (/\.so\.([\d.]+)$/.exec(name)?.[1] ?? "").split(".").filter((part) => part !== "")
-    .map(Number);
-}
-
-/** Compares versions, part by part: the newer first, and the more exact of two that agree. */
-function byVersion(one: readonly number[], other: readonly number[]): number {
-  const length = Math.max(one.length, other.length);
-  for (let part = 0; part < length; part++) {
-    const difference = (other[part] ?? -1) - (one[part] ?? -1);
-    if (difference !== 0) return difference;
+function candidateIn(directory: string, origin: string): NvrtcCandidate | NvrtcAttempt {
+  const names = namesIn(directory);
+  if (names === undefined) {
+    const reason = mayRead(directory)
+      ? "there is no such directory"
+      : `it may not be read: run again with --allow-read=${directory}`;
+    return { path: directory, origin, reason };
   }
-  return 0;
+  const [newest] = names.filter((name) => /^libnvrtc\.so(\.\d+)*$/.test(name)).sort(byVersion);
+  if (newest === undefined) return { path: directory, origin, reason: "it holds no libnvrtc.so" };
+  const library = join(directory, newest);
+  return { library, builtins: builtinsFor(library, names), origin };
 }
 
 /**
- * The builtins of a library among what lies beside it: of the same major and minor version, which
- * the library's own name need not tell (`libnvrtc.so.13`), else the newest of its major version.
+ * The builtins of a library among the files beside it: of the same major and minor version, which
+ * the library's own name may omit (`libnvrtc.so.13`), else the newest of its major version.
  */
 function builtinsFor(library: string, names: readonly string[]): string {
   const version = versionOf(basename(realPath(library)));
   const found = names.filter((name) => /^libnvrtc-builtins\.so\.\d+(\.\d+)*$/.test(name))
-    .sort((one, other) => byVersion(versionOf(one), versionOf(other)));
+    .sort(byVersion);
   const agrees = (name: string, parts: number) =>
     versionOf(name).slice(0, parts).join() === version.slice(0, parts).join();
   const best = found.find((name) => version.length > 1 && agrees(name, 2)) ??
@@ -147,79 +181,78 @@ function builtinsFor(library: string, names: readonly string[]): string {
   return best === undefined ? "" : join(dirname(library), best);
 }
 
-function candidateIn({ directory, origin }: Place): NvrtcCandidate | NvrtcAttempt {
-  const names = namesIn(directory);
-  if (names === undefined) {
-    const reason = mayRead(directory)
-      ? "there is no such directory"
-      : `it may not be looked at: run again with --allow-read=${directory}`;
-    return { path: directory, origin, reason };
+/** The numbers at the end of a name: of `libnvrtc.so.13.0`, or `cuda-12.8`. */
+function versionOf(name: string): number[] {
+  const digits = /(?:\.so\.|-)([\d.]+)$/.exec(name)?.[1] ?? "";
+  return digits.split(".").filter((part) => part !== "").map(Number);
+}
+
+/** Compares names by version: the newer first, and the more exact of two that agree. */
+function byVersion(one: string, other: string): number {
+  const [first, second] = [versionOf(one), versionOf(other)];
+  for (let part = 0; part < Math.max(first.length, second.length); part++) {
+    const difference = (second[part] ?? -1) - (first[part] ?? -1);
+    if (difference !== 0) return difference;
   }
-  const [newest] = names.filter((name) => /^libnvrtc\.so(\.\d+)*$/.test(name))
-    .sort((one, other) => byVersion(versionOf(one), versionOf(other)));
-  if (newest === undefined) return { path: directory, origin, reason: "it holds no libnvrtc.so" };
-  const library = join(directory, newest);
-  return { library, builtins: builtinsFor(library, names), origin };
+  return 0;
+}
+
+/** A directory that may hold NVRTC, and the rule that led to it. */
+type Place = readonly [directory: string, origin: string];
+
+function* places(
+  { environment, root = "/", processor = Deno.build.arch }: NvrtcSearchOptions,
+): Generator<Place> {
+  const triple = `${processor}-linux`;
+  for (const variable of TOOLKIT_VARIABLES) {
+    const home = environment(variable);
+    if (home !== undefined && isAbsolute(home)) yield* toolkitPlaces(home, variable, triple);
+  }
+  for (const compiler of programs("nvcc", environment)) {
+    yield* toolkitPlaces(dirname(dirname(compiler)), "beside nvcc", triple);
+  }
+  for (const home of installedToolkits(root)) {
+    yield* toolkitPlaces(home, "the toolkit's default directory", triple);
+  }
+  yield* pythonPlaces(environment, root);
+  for (const directory of (environment("LD_LIBRARY_PATH") ?? "").split(delimiter)) {
+    if (isAbsolute(directory)) yield [directory, "LD_LIBRARY_PATH"];
+  }
+  for (const folder of [join("usr", "lib", `${triple}-gnu`), join("usr", "lib64")]) {
+    const directory = join(root, folder);
+    if (namesIn(directory) !== undefined) yield [directory, "the system's libraries"];
+  }
 }
 
 /** The directories of libraries of a toolkit. */
-function toolkitLibraries(home: string, origin: string, triple: string): Place[] {
+function toolkitPlaces(home: string, origin: string, triple: string): Place[] {
   const folders = ["lib64", "lib", join("targets", triple, "lib")];
-  // A toolkit for servers with ARM processors has its own name for them.
+  // The toolkit for servers with ARM processors has its own name for them.
   if (triple === "aarch64-linux") folders.push(join("targets", "sbsa-linux", "lib"));
   const present = folders.filter((folder) => namesIn(join(home, folder)) !== undefined);
   return (present.length > 0 ? present : ["lib64"])
-    .map((folder) => ({ directory: join(home, folder), origin }));
+    .map((folder) => [join(home, folder), origin] as const);
 }
 
-/** The programs of this name on `PATH`, without links. */
+/** The programs of a name on `PATH`, without links. */
 function programs(name: string, environment: EnvironmentReader): string[] {
   return (environment("PATH") ?? "").split(delimiter)
     .filter((directory) => isAbsolute(directory))
     .map((directory) => join(directory, name))
-    .filter(isThere)
+    .filter((path) => statOf(path) !== undefined)
     .map(realPath);
 }
 
-function* toolkitPlaces(
-  environment: EnvironmentReader,
-  root: string,
-  triple: string,
-): Generator<Place> {
-  for (const variable of TOOLKIT_VARIABLES) {
-    const home = environment(variable);
-    if (home !== undefined && isAbsolute(home)) yield* toolkitLibraries(home, variable, triple);
-  }
-  for (const compiler of programs("nvcc", environment)) {
-    yield* toolkitLibraries(dirname(dirname(compiler)), "beside nvcc", triple);
-  }
-  for (const home of installedToolkits(root)) {
-    yield* toolkitLibraries(home, "where the toolkit installs itself", triple);
-  }
-}
-
-/** Where the toolkit installs itself: its link to one of its versions, then all, newest first. */
+/** The default directories of toolkits: the link to one version, then all versions, newest first. */
 export function installedToolkits(root = "/"): string[] {
   const local = join(root, "usr", "local");
-  const versions = (namesIn(local) ?? []).filter((name) => /^cuda-\d+(\.\d+)?$/.test(name))
-    .map((name) => ({ name, version: name.slice("cuda-".length).split(".").map(Number) }))
-    .sort((one, other) => byVersion(one.version, other.version));
-  return ["cuda", ...versions.map(({ name }) => name)].map((name) => join(local, name));
-}
-
-/** The directories of packages of a Python that is installed below a prefix. */
-function packageDirectories(prefix: string): string[] {
-  const library = join(prefix, "lib");
-  const pythons = (namesIn(library) ?? []).filter((name) => /^python3(\.\d+)?$/.test(name));
-  return pythons.flatMap((python) =>
-    ["site-packages", "dist-packages"].map((folder) => join(library, python, folder))
-  );
+  const versions = (namesIn(local) ?? []).filter((name) => /^cuda-\d+(\.\d+)?$/.test(name));
+  return ["cuda", ...versions.sort(byVersion)].map((name) => join(local, name));
 }
 
 /**
- * Where NVIDIA's packages for Python put NVRTC: `nvidia/cu13/lib`, before CUDA 13
- * `nvidia/cuda_nvrtc/lib`. No Python is started to ask it for its directories: that takes longer
- * than a kernel that is in the cache.
+ * The directories of NVIDIA's packages for Python: `nvidia/cu13/lib`, before CUDA 13
+ * `nvidia/cuda_nvrtc/lib`. No Python is started: that takes longer than a cache hit.
  */
 function* pythonPlaces(environment: EnvironmentReader, root: string): Generator<Place> {
   const home = environment("HOME");
@@ -231,25 +264,14 @@ function* pythonPlaces(environment: EnvironmentReader, root: string): Generator<
     join(root, "usr", "local"),
     join(root, "usr"),
   ].filter((prefix) => prefix !== undefined && isAbsolute(prefix)) as string[];
-  for (const directory of new Set(prefixes.flatMap(packageDirectories))) {
-    const nvidia = join(directory, "nvidia");
-    const holders = (namesIn(nvidia) ?? []).filter((name) => /^cu\d+$|^cuda_nvrtc$/.test(name));
-    for (const name of holders) {
-      yield { directory: join(nvidia, name, "lib"), origin: "a package for Python" };
+  for (const library of new Set(prefixes.map((prefix) => join(prefix, "lib")))) {
+    const pythons = (namesIn(library) ?? []).filter((name) => /^python3(\.\d+)?$/.test(name));
+    for (const python of pythons) {
+      for (const folder of ["site-packages", "dist-packages"]) {
+        const nvidia = join(library, python, folder, "nvidia");
+        const holders = (namesIn(nvidia) ?? []).filter((name) => /^cu\d+$|^cuda_nvrtc$/.test(name));
+        for (const name of holders) yield [join(nvidia, name, "lib"), "a package for Python"];
+      }
     }
-  }
-}
-
-function* systemPlaces(
-  environment: EnvironmentReader,
-  root: string,
-  triple: string,
-): Generator<Place> {
-  for (const directory of (environment("LD_LIBRARY_PATH") ?? "").split(delimiter)) {
-    if (isAbsolute(directory)) yield { directory, origin: "LD_LIBRARY_PATH" };
-  }
-  for (const folder of [join("usr", "lib", `${triple}-gnu`), join("usr", "lib64")]) {
-    const directory = join(root, folder);
-    if (namesIn(directory) !== undefined) yield { directory, origin: "the system's libraries" };
   }
 }

@@ -1,122 +1,118 @@
 /**
- * The headers of CUDA toolkits: where they are, and of which version.
+ * Finds the headers of CUDA toolkits, and their versions.
  *
  * @module
  */
 
 import { dirname, isAbsolute, join } from "node:path";
 import type { EnvironmentReader } from "../../ffi/granted_environment.ts";
-import { installedToolkits } from "./nvrtc_search.ts";
-import { mayRead, realPath, startOf } from "./readable_files.ts";
+import { mayRead, realPath, statOf } from "./files.ts";
+import { installedToolkits, type NvrtcInstallation } from "./nvrtc_search.ts";
 
-/** The version of a toolkit. */
-export type ToolkitVersion = readonly [major: number, minor: number];
-
-/** A directory of headers of a toolkit. */
-export interface ToolkitDirectory {
-  /** The directory, absolute. */
+/** A directory of headers of a toolkit, and the version of the toolkit. */
+interface ToolkitDirectory {
   readonly path: string;
-  /** The version of the toolkit. */
-  readonly version: ToolkitVersion;
-  /** The header that tells the version. */
-  readonly versionHeader: string;
+  readonly version: string;
 }
 
-/** Directories that may hold headers of a toolkit, and what came of it. */
+/** The result of a search for the headers of one version. */
 export interface ToolkitSearch {
-  /** The version that was looked for. */
-  readonly wanted: ToolkitVersion;
-  /** Those of the wanted version, in the order in which they are searched. */
-  readonly fitting: readonly ToolkitDirectory[];
-  /** Those of another version. */
+  /** The version, such as `13.0`. */
+  readonly wanted: string;
+  /** The directories of that version, in the order in which headers are searched. */
+  readonly fitting: readonly string[];
+  /** Directories of other versions. */
   readonly others: readonly ToolkitDirectory[];
-  /** Directories that hold none, and why: they are not there, or may not be read. */
+  /** Directories without headers, each with the reason. */
   readonly absent: readonly string[];
 }
 
-/** Headers with the version, and the macros that hold it: 1000 times the major, 10 the minor. */
+/** Headers with the version, and their macros: 1000 times the major version, 10 the minor. */
 const VERSION_HEADERS = [
   ["cuda_runtime_api.h", "CUDART_VERSION"],
   ["cuda.h", "CUDA_VERSION"],
 ] as const;
 
-/** How far into these headers the version is looked for: in CUDA 13.0 it comes after 14 KB. */
-const VERSION_BYTES = 1 << 16;
-
-/** A version as people write it. */
-export function versionText(version: ToolkitVersion): string {
-  return version.join(".");
-}
-
 /**
- * Looks for headers of a version: beside the library of NVRTC, in packages for Python beside its
- * package, in `CUDA_HOME` and `CUDA_PATH`, where the toolkit installs itself, and in the system's
- * directory.
+ * Searches for the headers of NVRTC's version: beside its library, in Python packages beside its own,
+ * in `CUDA_HOME` and `CUDA_PATH`, and in the default directories of the toolkit and the system.
  *
- * @param library The library of NVRTC, or a name that the system's search knows.
  * @param root The root of the file system.
  */
 export function searchToolkitHeaders(
-  library: string,
-  version: ToolkitVersion,
+  { library, version }: Pick<NvrtcInstallation, "library" | "version">,
   environment: EnvironmentReader,
   root = "/",
 ): ToolkitSearch {
-  const fitting: ToolkitDirectory[] = [];
-  const others: ToolkitDirectory[] = [];
-  const absent: string[] = [];
-  const homes = ["CUDA_HOME", "CUDA_PATH"].map((variable) => environment(variable));
+  const wanted = version.join(".");
+  const homes = ["CUDA_HOME", "CUDA_PATH"].map((variable) => environment(variable) ?? "");
+  const parent = dirname(dirname(library));
   const directories = [
-    ...(isAbsolute(library) ? besideLibrary(library) : []),
-    ...homes.filter((home) => home !== undefined && isAbsolute(home))
-      .map((home) => join(home!, "include")),
-    ...installedToolkits(root).map((home) => join(home, "include")),
-    join(root, "usr", "include"),
-  ];
-  const seen = new Set<string>();
-  for (const path of directories) {
-    const real = realPath(path);
-    if (seen.has(real)) continue;
-    seen.add(real);
-    const found = toolkitIn(path);
-    if (typeof found === "string") absent.push(found);
-    else if (versionText(found.version) === versionText(version)) fitting.push(found);
-    else others.push(found);
-  }
-  return { wanted: version, fitting, others, absent };
+    // Before CUDA 13 each part of the toolkit is a Python package of its own.
+    ...(isAbsolute(library)
+      ? [parent, join(dirname(parent), "cuda_runtime"), join(dirname(parent), "cuda_cccl")]
+      : []),
+    ...homes.filter((home) => isAbsolute(home)),
+    ...installedToolkits(root),
+    join(root, "usr"),
+  ].map((home) => join(home, "include"));
+  const unique = directories.filter((path, index) =>
+    directories.findIndex((other) => realPath(other) === realPath(path)) === index
+  );
+  const found = unique.map((path) => ({ path, version: versionIn(path) }));
+  return {
+    wanted,
+    // CUDA 13 keeps libcu++ and CUB in a directory of their own.
+    fitting: found.filter(({ version }) => version === wanted)
+      .flatMap(({ path }) => [path, join(path, "cccl")]),
+    others: found.filter((each): each is ToolkitDirectory =>
+      each.version !== undefined && each.version !== wanted
+    ),
+    absent: found.filter(({ version }) => version === undefined).map(({ path }) =>
+      mayRead(path)
+        ? `${path} (no CUDA headers)`
+        : `${path} (not read: run again with --allow-read=${path})`
+    ),
+  };
 }
 
-/** The directories that `#include <…>` is searched in: CUDA 13 keeps libcu++ and CUB in their own. */
-export function toolkitDirectories(toolkits: readonly { readonly path: string }[]): string[] {
-  return toolkits.flatMap(({ path }) => [path, join(path, "cccl")]);
-}
-
-/** Where headers lie that were installed together with a library. */
-function besideLibrary(library: string): string[] {
-  const home = dirname(dirname(library));
-  return [
-    join(home, "include"),
-    // Before CUDA 13 each part of the toolkit is a package of its own.
-    ...["cuda_runtime", "cuda_cccl"].map((name) => join(dirname(home), name, "include")),
-  ];
-}
-
-/** The toolkit whose headers a directory holds, or in words why it holds none. */
-function toolkitIn(path: string): ToolkitDirectory | string {
-  if (!mayRead(path)) {
-    return `${path} (not read: run again with --allow-read=${path})`;
-  }
+/** The version of the toolkit whose headers a directory holds. */
+function versionIn(path: string): string | undefined {
   for (const [header, macro] of VERSION_HEADERS) {
-    const text = startOf(join(path, header), VERSION_BYTES);
-    const number = text === undefined ? undefined : versionIn(text, macro);
-    if (number === undefined) continue;
-    const version = [Math.floor(number / 1000), Math.floor(number % 1000 / 10)] as const;
-    return { path, version, versionHeader: join(path, header) };
+    const file = join(path, header);
+    if (statOf(file)?.isFile !== true) continue;
+    const text = Deno.readTextFileSync(file);
+    const number = Number(new RegExp(`^#define ${macro}[ \\t]+(\\d+)`, "m").exec(text)?.[1]);
+    if (number > 0) return `${Math.floor(number / 1000)}.${Math.floor(number % 1000 / 10)}`;
   }
-  return `${path} (no CUDA headers)`;
+  return undefined;
 }
 
-function versionIn(text: string, macro: string): number | undefined {
-  const match = new RegExp(`^#define ${macro}[ \\t]+(\\d+)`, "m").exec(text);
-  return match === null ? undefined : Number(match[1]);
+/** Whether one of some directories has a header. */
+export function holdsHeader(directories: readonly string[], header: string): boolean {
+  return directories.some((directory) => statOf(join(directory, header)) !== undefined);
+}
+
+/** The places that were searched for a header; completes `cannot open source file "cuda_fp16.h": …`. */
+export function absentHeader(
+  header: string,
+  { wanted, fitting, others, absent }: ToolkitSearch,
+  directories: readonly string[],
+): string {
+  const elsewhere = others.find(({ path }) => holdsHeader([path, join(path, "cccl")], header));
+  if (elsewhere !== undefined) {
+    return `it must be of CUDA ${wanted}, as the compiler is, and that in ${elsewhere.path} is of ` +
+      `CUDA ${elsewhere.version}`;
+  }
+  const places = [
+    "the headers of the request",
+    ...directories,
+    "the standard headers of Gridstride",
+    ...fitting,
+  ];
+  const tried = absent.length === 0 ? "" : `: not in ${absent.join(", ")}`;
+  const none = fitting.length > 0
+    ? ""
+    : `, and there are no headers of CUDA ${wanted} on this machine${tried}`;
+  return `it is not in ${places.join(", ")}${none}`;
 }

@@ -6,7 +6,7 @@
 
 import { requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
-import { type CompileOptions, compileSettings } from "../compile_options.ts";
+import { type CompileOptions, compileSettings } from "../module/compile_options.ts";
 import {
   C_TYPE_WORDS,
   ELABORATED_WORDS,

@@ -4,8 +4,15 @@
 import "../../support/cache_directory.ts";
 import { assertEquals, assertNotEquals } from "@std/assert";
 import fc from "fast-check";
-import { cacheKey, keyText, type SourceRequest } from "../../../src/launch/cache/cache_key.ts";
-import { packageState } from "../../../src/launch/cache/package_state.ts";
+import {
+  CACHE_SCHEMA,
+  cacheKey,
+  keyText,
+  packageState,
+  type SourceRequest,
+} from "../../../src/launch/cache/cache_key.ts";
+import { VERSION } from "../../../src/ffi/version.ts";
+import { TemporaryDirectory } from "../../support/temporary_file.ts";
 import { REQUEST } from "./counting_compiler.ts";
 
 const IDENTITY = ["NVRTC 13.0", "build 42"];
@@ -37,7 +44,7 @@ const request: fc.Arbitrary<SourceRequest> = fc.record({
 Deno.test("the text of a key can be read back to its request, so no two share one", () => {
   fc.assert(
     fc.property(texts, request, (identity, made) => {
-      assertEquals(JSON.parse(keyText(identity, made)), [3, packageState(), identity, {
+      assertEquals(JSON.parse(keyText(identity, made)), [CACHE_SCHEMA, packageState(), identity, {
         target: [made.target.kind, made.target.capability],
         source: made.source,
         name: made.name,
@@ -94,4 +101,21 @@ Deno.test("a key is the SHA-256 of its text as 64 digits", async () => {
   const digest = await crypto.subtle.digest("SHA-256", text);
   const digits = [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0"));
   assertEquals(key, digits.join(""));
+});
+
+Deno.test("packageState() covers the source files of a checkout, and of a release the version", () => {
+  using folder = new TemporaryDirectory();
+  const state = () => packageState(new URL(`file://${folder.path}/`));
+  Deno.mkdirSync(`${folder.path}/src/launch/compile`, { recursive: true });
+  const file = `${folder.path}/src/launch/compile/a.ts`;
+  Deno.writeTextFileSync(file, "text");
+  const release = state();
+  assertEquals(release, JSON.stringify([VERSION]));
+  Deno.mkdirSync(`${folder.path}/.git`);
+  const checkout = state();
+  assertNotEquals(checkout, release);
+  assertEquals(state(), checkout);
+  Deno.writeTextFileSync(file, "longer");
+  assertNotEquals(state(), checkout);
+  assertEquals(packageState(new URL("https://example.com/")), release);
 });

@@ -8,7 +8,7 @@
 import { assertEquals } from "@std/assert";
 import { environment } from "../../../src/hardware/device_list.ts";
 import { configureKernelCache } from "../../../src/launch/cache/cache_settings.ts";
-import { kernelCacheStatistics } from "../../../src/launch/cache/kernel_cache.ts";
+import { kernelCacheStats } from "../../../src/launch/cache/kernel_cache.ts";
 import type { SourceRequest } from "../../../src/launch/cache/cache_key.ts";
 import { configureLogging } from "../../../src/ffi/logging.ts";
 import { compiledFor, CountingCompiler, REQUEST } from "./counting_compiler.ts";
@@ -20,7 +20,7 @@ export interface ProcessReport {
   /** How long each took, in milliseconds. */
   readonly times: readonly number[];
   /** What was counted. */
-  readonly statistics: ReturnType<typeof kernelCacheStatistics>;
+  readonly statistics: ReturnType<typeof kernelCacheStats>;
 }
 
 /** A request that differs from those of other numbers. */
@@ -41,7 +41,7 @@ async function compileAll(numbers: readonly number[], bytes: number): Promise<Pr
     assertEquals(found, { ...compiledFor(asked, bytes), cached: found.cached });
     cached.push(found.cached);
   }
-  return { cached, times, statistics: kernelCacheStatistics() };
+  return { cached, times, statistics: kernelCacheStats() };
 }
 
 /** Ends this process, as nothing can prevent, when half of an entry is written. */

@@ -8,7 +8,7 @@ import type { CompiledSource } from "../../../src/launch/cache/cache_entry.ts";
 import type { SourceRequest } from "../../../src/launch/cache/cache_key.ts";
 import { cachedCompile, type CachedSource } from "../../../src/launch/cache/kernel_cache.ts";
 import type { CompiledImage } from "../../../src/launch/compile/compiler.ts";
-import type { SourceDeclarations } from "../../../src/launch/module_contents.ts";
+import type { SourceDeclarations } from "../../../src/launch/module/module_contents.ts";
 
 /** A request in which every field holds something. */
 export const REQUEST: SourceRequest = {

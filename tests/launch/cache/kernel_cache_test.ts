@@ -8,11 +8,10 @@ import { configureKernelCache } from "../../../src/launch/cache/cache_settings.t
 import {
   cachedCompile,
   clearKernelCache,
-  type KernelCacheStatistics,
-  kernelCacheStatistics,
+  type KernelCacheStats,
+  kernelCacheStats,
+  listKernelCache,
 } from "../../../src/launch/cache/kernel_cache.ts";
-import { listKernelCache } from "../../../src/launch/cache/kernel_cache_list.ts";
-import { RecentImages } from "../../../src/launch/cache/recent_images.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 import { compiledFor, CountingCompiler, REQUEST } from "./counting_compiler.ts";
 
@@ -49,16 +48,16 @@ async function forget(folder: TemporaryDirectory): Promise<void> {
   await Deno.rename(kept, `${folder.path}/cache`);
 }
 
-async function counted(run: () => Promise<void>): Promise<KernelCacheStatistics> {
-  const before = kernelCacheStatistics();
+async function counted(run: () => Promise<void>): Promise<KernelCacheStats> {
+  const before = kernelCacheStats();
   await run();
-  const after = kernelCacheStatistics();
-  const names = Object.keys(after) as (keyof KernelCacheStatistics)[];
+  const after = kernelCacheStats();
+  const names = Object.keys(after) as (keyof KernelCacheStats)[];
   const differences = names.map((name) => [name, after[name] - before[name]]);
   return Object.fromEntries(differences);
 }
 
-const NOTHING: KernelCacheStatistics = {
+const NOTHING: KernelCacheStats = {
   hits: 0,
   misses: 0,
   corrupt: 0,
@@ -84,7 +83,7 @@ Deno.test("a request is compiled once and then found, in memory and on the disk"
 Deno.test("what was made from files that no key knows of is good once and not kept", () =>
   withCache(async () => {
     const { image, declarations } = compiledFor(REQUEST);
-    const made = { image: { ...image, unseen: ["/elsewhere/a.h"] }, declarations };
+    const made = { image: { ...image, untracked: ["/elsewhere/a.h"] }, declarations };
     const compiler = { identity: () => Promise.resolve(["compiler"]) };
     const figures = await counted(async () => {
       for (let time = 0; time < 2; time++) {
@@ -265,24 +264,14 @@ Deno.test("the list has source, kernels, size and time of use, and shows what is
     assertEquals(await listKernelCache(), []);
   }));
 
-Deno.test("images in memory are the ones used last and no more than fit", () => {
-  const images = new RecentImages(1000);
-  const image = (bytes: number) => compiledFor(REQUEST, bytes);
-  for (const [key, bytes] of [["a", 400], ["b", 300], ["c", 300]] as const) {
-    images.add(key, image(bytes));
-  }
-  images.get("a");
-  images.add("d", image(200));
-  assertEquals(["a", "b", "c", "d"].map((key) => images.get(key)?.image.image.length), [
-    400,
-    undefined,
-    300,
-    200,
-  ]);
-  images.add("a", image(100));
-  assertEquals(images.bytes, 600);
-  images.add("e", image(1001));
-  assertEquals([images.get("e"), images.bytes], [undefined, 600]);
-  images.clear();
-  assertEquals([images.get("a"), images.bytes], [undefined, 0]);
-});
+Deno.test("cachedCompile() keeps the most recently used images in memory", () =>
+  withCache(async () => {
+    const compiler = new CountingCompiler(25 * 2 ** 20);
+    for (const number of [1, 2, 1, 3]) await compiler.cached(request(number));
+    assertEquals(compiler.compilations, 3);
+    // The disk has room for none of them.
+    await compiler.cached(request(1));
+    assertEquals(compiler.compilations, 3);
+    await compiler.cached(request(2));
+    assertEquals(compiler.compilations, 4);
+  }));

@@ -8,7 +8,7 @@ import {
 } from "@std/assert";
 import { openLibrary } from "../../../src/ffi/open_library.ts";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
-import { CompilerUnavailableError } from "../../../src/launch/compile/compiler_unavailable_error.ts";
+import { CompilerUnavailableError } from "../../../src/launch/compile/compile_error.ts";
 import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
 import { HostCompiler } from "../../../src/launch/compile/host_compiler.ts";
 import { readDeviceSource } from "../../../src/launch/source/device_source.ts";

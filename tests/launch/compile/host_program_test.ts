@@ -1,11 +1,22 @@
-import { assert, assertEquals, assertMatch, assertRejects, assertStrictEquals } from "@std/assert";
+import "../../support/cache_directory.ts";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertNotEquals,
+  assertRejects,
+  assertStrictEquals,
+} from "@std/assert";
+import { PACKAGE_ROOT } from "../../../src/ffi/locate.ts";
 import { openLibrary } from "../../../src/ffi/open_library.ts";
 import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
-import { CompilerUnavailableError } from "../../../src/launch/compile/compiler_unavailable_error.ts";
+import { configureKernelCache } from "../../../src/launch/cache/cache_settings.ts";
+import { CompilerUnavailableError } from "../../../src/launch/compile/compile_error.ts";
 import { HostCompiler } from "../../../src/launch/compile/host_compiler.ts";
 import {
   findHostProgram,
-  programFiles,
+  openHostHeaders,
+  programStates,
   versionOf,
 } from "../../../src/launch/compile/host_program.ts";
 import { repositoryPath, runProgram } from "../../support/subprocess.ts";
@@ -47,7 +58,7 @@ function script(compile: string): string {
 esac`;
 }
 
-Deno.test("the compiler is what CXX or CUDAHOSTCXX names, else one like the library's own", () => {
+Deno.test("findHostProgram() prefers CXX, CUDAHOSTCXX, then the library's own family", () => {
   using programs = new Programs();
   const [gcc, clang, own] = ["g++", "clang++", "my-c++"].map((name) => programs.add(name));
   const find = (builtWith: string, variables = {}) =>
@@ -61,14 +72,28 @@ Deno.test("the compiler is what CXX or CUDAHOSTCXX names, else one like the libr
   assertEquals(find("g++ (Debian 12.2.0) 12.2.0").command, [clang!]);
 });
 
-Deno.test("of a wrapper and its compiler both files tell whether they are the same", () => {
+Deno.test("programStates() covers a wrapper and its compiler", () => {
   using programs = new Programs();
-  const [wrapper, gcc] = ["ccache", "g++"].map((name) => programs.add(name));
+  const files = ["ccache", "g++"].map((name) => programs.add(name));
   const environment = programs.environment({ CXX: "ccache g++ -m64" });
-  assertEquals(programFiles(findHostProgram("", environment), environment), [wrapper!, gcc!]);
+  const states = programStates(findHostProgram("", environment), environment);
+  assertEquals(states.map((state) => state.split(" ")[0]!), files);
 });
 
-Deno.test("where there is no compiler, the error lists what was looked for", async () => {
+Deno.test("versionOf() starts a compiler once, until it is replaced", async () => {
+  using programs = new Programs();
+  const gcc = programs.add("g++", `echo >> "${programs.path}/runs"\n${script("exit 1")}`);
+  const environment = programs.environment();
+  const version = () => versionOf(findHostProgram("", environment), environment);
+  const [one, other] = await Promise.all([version(), version()]);
+  assertEquals([one!.label, one!.family, other], ["g++ 99.1.2", "gcc", one]);
+  const runs = () => Deno.readTextFileSync(`${programs.path}/runs`).length;
+  assertEquals(runs(), 1);
+  Deno.utimeSync(gcc, 1, 1);
+  assertEquals([await version(), runs()], [one!, 2]);
+});
+
+Deno.test("compile() lists the searched places when there is no compiler", async () => {
   using programs = new Programs();
   const compiling = (variables = {}) =>
     assertRejects(
@@ -88,7 +113,7 @@ Deno.test("where there is no compiler, the error lists what was looked for", asy
   );
 });
 
-Deno.test("a program that is neither g++ nor clang++ is refused with what it says", async () => {
+Deno.test("versionOf() refuses a program that is neither g++ nor clang++", async () => {
   using programs = new Programs();
   const command: [string] = [programs.add("c++", "echo I am nobody")];
   const error = await assertRejects(
@@ -98,7 +123,7 @@ Deno.test("a program that is neither g++ nor clang++ is refused with what it say
   assertMatch(error.message, /\(from CXX\) must be g\+\+ or clang\+\+: .* says "I am nobody"$/);
 });
 
-Deno.test("a compiler that is killed is no error of the source, and leaves nothing behind", async () => {
+Deno.test("compile() reports a killed compiler, and leaves no files behind", async () => {
   using programs = new Programs();
   using cache = new TemporaryDirectory();
   programs.add("g++", script('echo half > "$TMPDIR/half.s"; kill -9 $$'));
@@ -145,7 +170,7 @@ function url(path: string): string {
   return `file://${repositoryPath(path)}`;
 }
 
-Deno.test("a missing permission is named, and without HOME none of the cache is needed", async () => {
+Deno.test("compile() names a missing permission, and needs none for the cache without HOME", async () => {
   using cache = new TemporaryDirectory();
   const files = ["--allow-read", "--allow-env", "--allow-sys=uid"];
   const [noRun, noWrite, noHome] = await Promise.all([
@@ -159,4 +184,160 @@ Deno.test("a missing permission is named, and without HOME none of the cache is 
   );
   assertMatch(noWrite, /^CompilerUnavailableError: .*: run again with --allow-write=\S+\/cache\n$/);
   assertStrictEquals(noHome, "library\n");
+});
+
+/** A package on a server: its native sources, of which some are headers of the host device. */
+const FILES: Readonly<Record<string, string>> = {
+  "csrc/host/include/cuda_runtime.h": "#pragma once\n",
+  "csrc/host/include/gridstride/qualifiers.h": "#define __global__\n",
+  "csrc/shim/launch/launch.cu": "int launch;\n",
+};
+
+Deno.test("openHostHeaders() uses headers beside the module", async () => {
+  const { directory, digest } = await openHostHeaders();
+  assertStrictEquals(`${directory}/`, new URL("csrc/host/include/", PACKAGE_ROOT).pathname);
+  assertMatch(digest, /^[0-9a-f]{64}$/);
+});
+
+Deno.test("openHostHeaders() fetches the headers of an imported package once", async () => {
+  using cache = new TemporaryDirectory();
+  const asked: string[] = [];
+  let fails = "/csrc/host/include/gridstride/qualifiers.h";
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, ({ url }) => {
+    const { pathname } = new URL(url);
+    asked.push(pathname);
+    const file = pathname.replace(/^\/\w*\//, "");
+    const text = FILES[pathname.slice(1)] ?? FILES[file];
+    return pathname === fails || text === undefined
+      ? new Response("gone", { status: 404 })
+      : new Response(text);
+  });
+  try {
+    const open = (query: string) =>
+      openHostHeaders(
+        new URL(`http://127.0.0.1:${server.addr.port}/${query}`),
+        Object.keys(FILES),
+        () => cache.path,
+      );
+    await assertRejects(() => open(""), Error, "the server answers 404");
+    fails = "";
+    const { directory } = await open("");
+    assertStrictEquals(directory, `${cache.path}/source/csrc/host/include`);
+    const text = Deno.readTextFileSync(`${directory}/gridstride/qualifiers.h`);
+    assertEquals(text, "#define __global__\n");
+    assertEquals(asked.filter((path) => path.endsWith("launch.cu")), []);
+    const before = asked.length;
+    await open("");
+    // What another process finds: the same note, and no answer that is remembered.
+    await open("");
+    assertStrictEquals(asked.length, before);
+    // Another version has other files.
+    await open("v2/");
+    assertStrictEquals(asked.length, before + 2);
+  } finally {
+    await server.shutdown();
+  }
+});
+
+/** Directories of programs that call themselves g++, and a cache that is empty at first. */
+class Machine extends TemporaryDirectory {
+  constructor() {
+    super();
+    configureKernelCache({ directory: `${this.path}/cache` });
+  }
+
+  /** Installs a compiler that compiles nothing, but says that it has. */
+  install(directory: string, version: string): void {
+    Deno.mkdirSync(`${this.path}/${directory}`, { recursive: true });
+    const program = `#!/bin/sh
+case "$*" in
+*--version*) echo "g++ ${version} Free Software Foundation" ;;
+*-dumpmachine*) echo "pdp11-unknown-linux" ;;
+*) while [ "$1" != -o ]; do shift; done; echo image > "$2" ;;
+esac
+`;
+    Deno.chmodSync(this.file(new TextEncoder().encode(program), `${directory}/g++`), 0o755);
+  }
+
+  /** A compiler as a fresh process finds it. */
+  compiler(directories: readonly string[], variables: Readonly<Record<string, string>> = {}) {
+    const PATH = directories.map((name) => `${this.path}/${name}`).join(":");
+    const all: Readonly<Record<string, string>> = {
+      PATH,
+      GRIDSTRIDE_CACHE_DIR: `${this.path}/builds`,
+      ...variables,
+    };
+    return new HostCompiler(library, (name) => all[name]);
+  }
+
+  override [Symbol.dispose](): void {
+    configureKernelCache();
+    super[Symbol.dispose]();
+  }
+}
+
+Deno.test("identity() changes with PATH, CXX, and the program", async () => {
+  using machine = new Machine();
+  machine.install("one", "99.1.0");
+  machine.install("two", "99.1.0");
+  const identity = async (...of: Parameters<Machine["compiler"]>) =>
+    (await machine.compiler(...of).identity(REQUEST)).join("\n");
+  const one = await identity(["one"]);
+  assertEquals(await identity(["one"]), one);
+  assertEquals(await identity(["none", "one", "two"]), one);
+  assertEquals(await identity(["two"], { CXX: `${machine.path}/one/g++` }), one);
+  const others = [
+    await identity(["two", "one"]),
+    await identity(["one"], { CXX: `${machine.path}/two/g++ -m64` }),
+    await identity(["one"], { CUDAHOSTCXX: "g++ -m32" }),
+    // What compilers read by themselves.
+    await identity(["one"], { COMPILER_PATH: "/elsewhere" }),
+    await identity(["one"], { SOURCE_DATE_EPOCH: "0" }),
+  ];
+  // A program that is found before the one that was.
+  machine.install("none", "99.1.0");
+  others.push(await identity(["none", "one", "two"]));
+  machine.install("one", "99.1.1");
+  others.push(await identity(["one"]));
+  assertEquals(new Set([one, ...others]).size, 1 + others.length);
+});
+
+Deno.test("identity() is that of the last compiler when there is none", async () => {
+  using machine = new Machine();
+  const gone = () => machine.compiler(["one"]).identity(REQUEST);
+  await assertRejects(gone, CompilerUnavailableError, "there is no C++17 compiler");
+  machine.install("one", "99.1.0");
+  const compiler = machine.compiler(["one"]);
+  const identity = await compiler.identity(REQUEST);
+  Deno.renameSync(`${machine.path}/one`, `${machine.path}/away`);
+  await assertRejects(gone, CompilerUnavailableError);
+  Deno.renameSync(`${machine.path}/away`, `${machine.path}/one`);
+  await compiler.compile(REQUEST);
+  Deno.removeSync(`${machine.path}/one/g++`);
+  assertEquals(await gone(), identity);
+  // What names a compiler that is none is a mistake, and no request for another.
+  const mistaken = machine.compiler(["one"], { CXX: "g+++" });
+  await assertRejects(() => mistaken.identity(REQUEST), CompilerUnavailableError, "g+++");
+  const other = new HostCompiler(
+    { path: library.path, build: { ...library.build, sourceHash: "another" } },
+    () => undefined,
+  );
+  await assertRejects(() => other.identity(REQUEST), CompilerUnavailableError);
+});
+
+Deno.test("identity() notices a compiler that replaces the last one", async () => {
+  using machine = new Machine();
+  machine.install("one", "99.1.0");
+  await machine.compiler(["one"]).identity(REQUEST);
+  const first = machine.compiler(["one"]);
+  await first.identity(REQUEST);
+  await first.compile(REQUEST);
+  Deno.removeSync(`${machine.path}/one/g++`);
+  const compiler = machine.compiler(["one"]);
+  const before = await compiler.identity(REQUEST);
+  machine.install("one", "99.2.0");
+  await compiler.compile(REQUEST);
+  const after = await compiler.identity(REQUEST);
+  assertNotEquals(after, before);
+  assert(after.join("\n").includes("99.2.0"));
 });

@@ -2,14 +2,13 @@
 // half and bfloat16, templates, variables, cooperative groups; names, resources, warnings and errors are
 // those of the program; and the key of the compile cache changes with all that the result depends on.
 
-import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
-import { CompilerUnavailableError } from "../../../src/launch/compile/compiler_unavailable_error.ts";
+import { CompilerUnavailableError } from "../../../src/launch/compile/compile_error.ts";
 import type { CompiledImage, CompileRequest } from "../../../src/launch/compile/compiler.ts";
 import { NvrtcCompiler } from "../../../src/launch/compile/nvrtc_compiler.ts";
 import { toolkitHeader } from "../../support/cuda_toolkit.ts";
 import { installation, library, nvrtc, request, withoutNvrtc } from "../../support/nvrtc.ts";
-import { runProgram } from "../../support/subprocess.ts";
 
 const toolkitVersion = installation?.version.join(".");
 const runtimeVersion = /#define CUDART_VERSION\s+(\d+)/
@@ -260,10 +259,7 @@ nvrtcTest(
     const plain = await nvrtc!.identity(request("int x;"));
     assertEquals(await nvrtc!.identity(request("int y;", { name: "other.cu" })), plain);
     assertEquals(plain[0], toolkitVersion);
-    assert(
-      plain.some((part) => part.includes("Compiler Build ID") || part.includes("Cuda compilation")),
-    );
-    assertEquals(plain.filter((part) => /^[0-9a-f]{64}$/.test(part)).length, 2);
+    assertEquals(plain.filter((part) => /libnvrtc[^ ]* \d+ \d+$/.test(part)).length, 2);
     const integers = await nvrtc!.identity(request("#include <stdint.h>\n"));
     assert(integers.length > plain.length);
     const directory = await Deno.makeTempDir();
@@ -285,7 +281,7 @@ nvrtcTest("options that NVRTC takes from the environment are part of what it is"
   const plain = await nvrtc!.identity(request(""));
   const environment = (name: string) =>
     name === "NVRTC_APPEND_FLAGS" ? "-use_fast_math" : Deno.env.get(name);
-  const other = await NvrtcCompiler.find(library, environment);
+  const other = new NvrtcCompiler(library, environment);
   assert(JSON.stringify(await other.identity(request(""))) !== JSON.stringify(plain));
 });
 
@@ -293,9 +289,7 @@ nvrtcTest("the identity has one digest for all of the toolkit that is included",
   const plain = await nvrtc!.identity(request(""));
   const half = await nvrtc!.identity(request("#include <cuda_fp16.h>\n"));
   assertEquals(half.length, plain.length + 1);
-  assertMatch(half.at(-1)!, /^[0-9a-f]{64}$/);
-  const brain = await nvrtc!.identity(request("#include <cuda_bf16.h>\n"));
-  assert(half.at(-1) !== brain.at(-1));
+  assertMatch(half.at(-1)!, /cuda_fp16\.h \d+ \d+$/);
 }, true);
 
 Deno.test("where there is no NVRTC, the error lists what was tried and what to do", async () => {
@@ -303,8 +297,8 @@ Deno.test("where there is no NVRTC, the error lists what was tried and what to d
   try {
     await Deno.writeTextFile(`${directory}/libnvrtc.so.13`, "no library");
     const environment = (name: string) => name === "GRIDSTRIDE_NVRTC" ? directory : undefined;
-    const error = await assertRejects(
-      () => NvrtcCompiler.find(library, environment),
+    const error = assertThrows(
+      () => new NvrtcCompiler(library, environment),
       CompilerUnavailableError,
       "Cannot compile for CUDA with NVRTC as there is none that can be used:",
     );
@@ -312,29 +306,5 @@ Deno.test("where there is no NVRTC, the error lists what was tried and what to d
     assertMatch(error.message, /pip install nvidia-cuda-nvrtc/);
   } finally {
     await Deno.remove(directory, { recursive: true });
-  }
-});
-
-nvrtcTest("a second process knows NVRTC without opening it, and without its compiler", async () => {
-  const cache = await Deno.makeTempDir();
-  try {
-    const program = `
-      import { openNativeLibrary } from "${import.meta.resolve("../../../src/ffi/library.ts")}";
-      import { callTally } from "${import.meta.resolve("../../../src/ffi/fault_injection.ts")}";
-      import { NvrtcCompiler } from "${
-      import.meta.resolve("../../../src/launch/compile/nvrtc_compiler.ts")
-    }";
-      const library = openNativeLibrary(${JSON.stringify(library.path)});
-      const compiler = await NvrtcCompiler.find(library);
-      console.log(compiler.label, callTally(library, "nvrtcVersion"));
-    `;
-    const environment = { GRIDSTRIDE_CACHE_DIR: `${cache}/gridstride` };
-    const outputs = [];
-    for (let run = 0; run < 2; run++) {
-      outputs.push((await runProgram(program, { environment })).stdout.trim());
-    }
-    assertEquals(outputs, [`${nvrtc!.label} 1`, `${nvrtc!.label} 0`]);
-  } finally {
-    await Deno.remove(cache, { recursive: true });
   }
 });

@@ -65,7 +65,11 @@ Deno.test("options that leave no machine code, or meddle with files, are refused
     assertThrows(() => read(option), TypeError, "it leaves no machine code to load");
   }
   for (const option of ["--pch", "--create-pch=x.pch", "-time=x.csv", "--fdevice-time-trace=x"]) {
-    assertThrows(() => read(option), TypeError, "files that the compile cache does not know of");
+    assertThrows(
+      () => read(option),
+      TypeError,
+      "files that the key of the compile cache does not cover",
+    );
   }
 });
 

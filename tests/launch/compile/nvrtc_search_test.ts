@@ -162,7 +162,7 @@ Deno.test("where there is none, every place says why", () => {
     attempts.map(({ path, origin, reason }) => [path.slice(one.root.length), origin, reason]),
     [
       ["/gone/lib64", "CUDA_HOME", "there is no such directory"],
-      ["/usr/local/cuda/lib64", "where the toolkit installs itself", "it holds no libnvrtc.so"],
+      ["/usr/local/cuda/lib64", "the toolkit's default directory", "it holds no libnvrtc.so"],
       ["/usr/lib64", "the system's libraries", "it holds no libnvrtc.so"],
     ],
   );
@@ -186,7 +186,7 @@ Deno.test("without permission to read, places say so and nobody is asked", async
     {
       path: "/opt/cuda/lib64",
       origin: "CUDA_HOME",
-      reason: "it may not be looked at: run again with --allow-read=/opt/cuda/lib64",
+      reason: "it may not be read: run again with --allow-read=/opt/cuda/lib64",
     } as NvrtcAttempt & NvrtcCandidate,
   );
   assertEquals(found.slice(-3).map(({ library }) => library), [

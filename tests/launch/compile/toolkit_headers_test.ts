@@ -1,9 +1,9 @@
-// The headers of a toolkit are those of NVRTC's own version; an error about a header names the versions,
-// or the places it was looked for in.
-
 import { assertEquals } from "@std/assert";
-import { absentHeader, isInToolkit } from "../../../src/launch/compile/absent_header.ts";
-import { searchToolkitHeaders } from "../../../src/launch/compile/toolkit_headers.ts";
+import {
+  absentHeader,
+  holdsHeader,
+  searchToolkitHeaders,
+} from "../../../src/launch/compile/toolkit_headers.ts";
 
 function machine(files: Readonly<Record<string, string>>): { root: string } & Disposable {
   const root = Deno.realPathSync(Deno.makeTempDirSync());
@@ -16,9 +16,12 @@ function machine(files: Readonly<Record<string, string>>): { root: string } & Di
 
 const runtime = (version: number) => `/* CUDA */\n#define CUDART_VERSION  ${version}\n`;
 
+/** NVRTC without a path. */
+const NAMED = { library: "libnvrtc.so.13", version: [13, 0] } as const;
+
 const unset = () => undefined;
 
-Deno.test("directories of the version are told from those of others, and from none", () => {
+Deno.test("searchToolkitHeaders() sorts directories by version", () => {
   using found = machine({
     "/python/nvidia/cu13/lib/libnvrtc.so.13": "",
     "/python/nvidia/cu13/include/nvrtc.h": "",
@@ -31,14 +34,19 @@ Deno.test("directories of the version are told from those of others, and from no
   Deno.symlinkSync("cuda-13.0", `${root}/usr/local/cuda`);
   const library = `${root}/python/nvidia/cu13/lib/libnvrtc.so.13`;
   const environment = (name: string) => name === "CUDA_PATH" ? `${root}/home` : undefined;
-  const { fitting, others, absent } = searchToolkitHeaders(library, [13, 0], environment, root);
-  assertEquals(fitting.map(({ path }) => path), [
-    `${root}/python/nvidia/cuda_runtime/include`,
-    `${root}/usr/local/cuda/include`,
-  ]);
-  assertEquals(others.map(({ path, version }) => [path, ...version]), [
-    [`${root}/home/include`, 12, 9],
-  ]);
+  const { fitting, others, absent } = searchToolkitHeaders(
+    { library, version: [13, 0] },
+    environment,
+    root,
+  );
+  assertEquals(
+    fitting,
+    ["python/nvidia/cuda_runtime", "usr/local/cuda"].flatMap((home) => [
+      `${root}/${home}/include`,
+      `${root}/${home}/include/cccl`,
+    ]),
+  );
+  assertEquals(others, [{ path: `${root}/home/include`, version: "12.9" }]);
   assertEquals(absent, [
     `${root}/python/nvidia/cu13/include (no CUDA headers)`,
     `${root}/python/nvidia/cuda_cccl/include (no CUDA headers)`,
@@ -46,25 +54,25 @@ Deno.test("directories of the version are told from those of others, and from no
   ]);
 });
 
-Deno.test("a header of another version is refused with both versions", () => {
+Deno.test("absentHeader() names both versions when another toolkit has the header", () => {
   using found = machine({
     "/usr/local/cuda/include/cuda_runtime_api.h": runtime(12080),
     "/usr/local/cuda/include/cuda_fp16.h": "",
   });
-  const search = searchToolkitHeaders("libnvrtc.so.13", [13, 0], unset, found.root);
+  const search = searchToolkitHeaders(NAMED, unset, found.root);
   assertEquals(
     absentHeader("cuda_fp16.h", search, []),
     "it must be of CUDA 13.0, as the compiler is, and that in " +
       `${found.root}/usr/local/cuda/include is of CUDA 12.8`,
   );
-  assertEquals(isInToolkit("cuda_fp16.h", search), false);
+  assertEquals(holdsHeader(search.fitting, "cuda_fp16.h"), false);
 });
 
-Deno.test("a header that is nowhere names all places, and what there is no toolkit in", () => {
+Deno.test("absentHeader() lists the searched places", () => {
   using none = machine({ "/usr/include/stdio.h": "" });
   const { root } = none;
   assertEquals(
-    absentHeader("cuda_fp16.h", searchToolkitHeaders("libnvrtc.so.13", [13, 0], unset, root), [
+    absentHeader("cuda_fp16.h", searchToolkitHeaders(NAMED, unset, root), [
       "/mine",
     ]),
     "it is not in the headers of the request, /mine, the standard headers of Gridstride, and there " +
@@ -75,12 +83,12 @@ Deno.test("a header that is nowhere names all places, and what there is no toolk
     "/usr/local/cuda/include/cuda_runtime_api.h": runtime(13000),
     "/usr/local/cuda/include/cccl/cub/cub.cuh": "",
   });
-  const search = searchToolkitHeaders("libnvrtc.so.13", [13, 0], unset, toolkit.root);
+  const search = searchToolkitHeaders(NAMED, unset, toolkit.root);
   const include = `${toolkit.root}/usr/local/cuda/include`;
   assertEquals(
     absentHeader("typo.h", search, []),
     `it is not in the headers of the request, the standard headers of Gridstride, ${include}, ` +
       `${include}/cccl`,
   );
-  assertEquals(isInToolkit("cub/cub.cuh", search), true);
+  assertEquals(holdsHeader(search.fitting, "cub/cub.cuh"), true);
 });

@@ -1,0 +1,337 @@
+/**
+ * Compiles and loads modules: from a text, a file, or machine code.
+ *
+ * @module
+ */
+
+import { requireObject } from "../../ffi/arguments.ts";
+import { describeValue } from "../../ffi/describe_value.ts";
+import { giveBackAfterFailure } from "../../ffi/give_back.ts";
+import type { NativeLibrary } from "../../ffi/library.ts";
+import { LibraryNotFoundError } from "../../ffi/locate.ts";
+import { createModule, destroyModule, loadModule } from "../../ffi/native_module.ts";
+import type { DeviceContext } from "../../hardware/device_context.ts";
+import { cudaLibrary, hostLibrary } from "../../hardware/device_list.ts";
+import { tellCompiled } from "../../stream/activity.ts";
+import { cachedCompile, type CachedSource } from "../cache/kernel_cache.ts";
+import { CompileError } from "../compile/compile_error.ts";
+import {
+  type CompiledImage,
+  type Compiler,
+  type CompileTarget,
+  targetMacros,
+} from "../compile/compiler.ts";
+import { HostCompiler } from "../compile/host_compiler.ts";
+import { NvrtcCompiler } from "../compile/nvrtc_compiler.ts";
+import { requestedKernel } from "../signature/signature_reader.ts";
+import type { StructTypes } from "../signature/struct_type.ts";
+import { type DeviceSource, explainHostCode, readDeviceSource } from "../source/device_source.ts";
+import { type KernelDeclaration, overloadExpression } from "../source/kernels.ts";
+import {
+  type CompileOptions,
+  type CompileSettings,
+  compileSettings,
+  withoutByteOrderMark,
+} from "./compile_options.ts";
+import { readNamedKernel } from "./kernel_file.ts";
+import { Module } from "./module.ts";
+import {
+  canonicalExpression,
+  type DeclaredKernel,
+  ModuleContents,
+  type SourceDeclarations,
+} from "./module_contents.ts";
+import { namedFile, readNamedBytes } from "./named_file.ts";
+
+/** Options of `device.loadModule()`. */
+export interface LoadModuleOptions<Structs extends StructTypes = StructTypes> {
+  /** The name in messages; the file's name, or `module`, by default. */
+  readonly name?: string;
+  /** The names of kernels in the machine code, by their names in signatures: `{ "tile<float>": "_Z4…" }`. */
+  readonly names?: Readonly<Record<string, string>>;
+  /** The structs in signatures, from `defineStruct()`. */
+  readonly structs?: Structs;
+}
+
+const COMPILE = "compile a source";
+const LOAD = "load a module";
+
+const compilers = new WeakMap<NativeLibrary, Map<CompileTarget["kind"], Compiler>>();
+
+/** Compiles a text for a device, which the caller holds meanwhile, and loads it there. */
+export async function compileText<Source extends string, Structs extends StructTypes>(
+  context: DeviceContext,
+  source: Source,
+  options: CompileOptions<Structs>,
+): Promise<Module<Source, Structs>> {
+  requireSource(source);
+  requireObject(options, "options", COMPILE);
+  return await compileModule(context, source, compileSettings(options), options.structs);
+}
+
+/** Compiles a file likewise; diagnostics have its name. */
+export async function compileFile<Structs extends StructTypes>(
+  context: DeviceContext,
+  path: string | URL,
+  options: CompileOptions<Structs>,
+): Promise<Module<string, Structs>> {
+  requireObject(options, "options", COMPILE);
+  const file = namedFile(path, COMPILE);
+  const settings = compileSettings({ ...options, name: options.name ?? file.name });
+  const { source, headers } = await readNamedKernel(file, COMPILE);
+  // Headers in the options take precedence over files.
+  const all = { ...settings, headers: new Map([...Object.entries(headers), ...settings.headers]) };
+  return await compileModule(context, source, all, options.structs);
+}
+
+async function compileModule<Source extends string, Structs extends StructTypes>(
+  context: DeviceContext,
+  source: Source,
+  settings: CompileSettings,
+  structs = [] as unknown as Structs,
+): Promise<Module<Source, Structs>> {
+  const { name, instances } = settings;
+  const begun = performance.now();
+  const compiled = await compileForTarget(context.library, targetOf(context), source, settings);
+  const { image, cached, declarations } = compiled;
+  tellCompiled(context, { name, begun, ended: performance.now(), cached });
+  const kernels = compiledKernels(declarations.kernels, instances);
+  const parts = { ...declarations, name, image, cached, kernels, structs };
+  return await load(context, new ModuleContents(parts, true));
+}
+
+/** Loads machine code: bytes, or a file of them. */
+export async function loadImage<Structs extends StructTypes>(
+  context: DeviceContext,
+  image: Uint8Array | string | URL,
+  options: LoadModuleOptions<Structs>,
+): Promise<Module<string, Structs>> {
+  requireObject(options, "options", LOAD);
+  const file = image instanceof Uint8Array ? undefined : namedFile(image, LOAD, "image");
+  const { name = file?.name ?? "module", names = {}, structs } = options;
+  requireObject(names, "options.names", LOAD);
+  const texts = [["name", name] as const].concat(
+    Object.entries(names).map(([key, text]) => [`names[${describeValue(key)}]` as "name", text]),
+  );
+  for (const [field, text] of texts) {
+    if (typeof text === "string") continue;
+    throw new TypeError(
+      `Cannot ${LOAD} as options.${field} must be a text: it is ${describeValue(text)}`,
+    );
+  }
+  const bytes = file === undefined
+    ? Uint8Array.from(image as Uint8Array)
+    : await readNamedBytes(file, LOAD);
+  if (bytes.length === 0) {
+    throw new RangeError(`Cannot ${LOAD} as image must be machine code: it is empty`);
+  }
+  const contents = new ModuleContents({
+    name,
+    image: {
+      format: formatOf(bytes),
+      image: bytes,
+      loweredNames: new Map(Object.entries(names)),
+      resources: new Map(),
+      log: "",
+    },
+    cached: false,
+    kernels: Object.keys(names).map((expression) => ({ expression })),
+    variables: [],
+    uncompiled: [],
+    structs: structs ?? [] as unknown as Structs,
+  }, false);
+  return await load(context, contents);
+}
+
+/** The format of machine code, by its first bytes; the driver verifies it. */
+function formatOf(bytes: Uint8Array<ArrayBuffer>): CompiledImage["format"] {
+  const word = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const magic = bytes.length < 20 ? 0 : word.getUint32(0, true);
+  // NVIDIA's fat binaries begin with this word; machine 190 of ELF files is CUDA.
+  if (magic === 0xba55ed50) return "fatbin";
+  if (magic !== 0x464c457f) return bytes[0] === 0xcf || bytes[0] === 0xca ? "library" : "ptx";
+  return word.getUint16(18, true) === 190 ? "cubin" : "library";
+}
+
+async function load<Source extends string, Structs extends StructTypes>(
+  context: DeviceContext,
+  contents: ModuleContents<Structs>,
+): Promise<Module<Source, Structs>> {
+  const { library, ordinal } = context;
+  const id = createModule(library, ordinal, contents.image.image);
+  try {
+    await loadModule(library, id, `load module ${contents.name}`);
+    return new Module<Source, Structs>(context, id, contents);
+  } catch (error) {
+    giveBackAfterFailure({ [Symbol.dispose]: () => destroyModule(library, id) });
+    throw error;
+  }
+}
+
+/**
+ * Compiles CUDA C++ to machine code without a device: for another machine, or for inspection. Does
+ * not block the event loop, and uses the compile cache.
+ *
+ * For CUDA the result is machine code for exactly the architecture, or PTX where the compiler is
+ * older than that; `options: ["--gpu-architecture=compute_90"]` requests PTX.
+ *
+ * @param source The source.
+ * @throws {CompileError} If it does not compile; the message marks the lines.
+ * @throws {CompilerUnavailableError} If there is no compiler for the target.
+ * @throws {LibraryNotFoundError} If no native library is built.
+ * @throws {TypeError | RangeError} If an option is wrong.
+ *
+ * @example
+ * ```ts
+ * import { compileImage } from "@gridstride/cuda";
+ *
+ * const { format, image } = await compileImage(
+ *   "__global__ void zero(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 0; }",
+ *   { target: { kind: "host", capability: "8.9" } },
+ * );
+ * console.log(format, image.length); // library, and its bytes
+ * ```
+ */
+export async function compileImage(
+  source: string,
+  options: CompileOptions & {
+    /** The device to compile for. */
+    readonly target: CompileTarget;
+  },
+): Promise<CompiledImage> {
+  requireSource(source);
+  requireObject(options, "options", COMPILE);
+  const target = checkedTarget(options.target);
+  const settings = compileSettings(options);
+  const compiled = await compileForTarget(libraryFor(target.kind), target, source, settings);
+  const { loweredNames, resources, image, ...rest } = compiled.image;
+  // The cache shares its copy, and the caller may write to the result.
+  return {
+    ...rest,
+    image: image.slice(),
+    loweredNames: new Map(loweredNames),
+    resources: new Map(resources),
+  };
+}
+
+function requireSource(source: unknown): void {
+  if (typeof source === "string") return;
+  throw new TypeError(`Cannot ${COMPILE} as source must be a text: it is ${describeValue(source)}`);
+}
+
+function checkedTarget(target: unknown): CompileTarget {
+  requireObject(target, "options.target", COMPILE);
+  const { kind, capability } = target as { kind?: unknown; capability?: unknown };
+  const refuse = (name: string, allowed: string, value: unknown): never => {
+    const Kind = name === "capability" && typeof value === "string" ? RangeError : TypeError;
+    throw new Kind(
+      `Cannot ${COMPILE} as options.target.${name} must be ${allowed}: it is ` +
+        describeValue(value),
+    );
+  };
+  if (kind !== "cuda" && kind !== "host") return refuse("kind", '"cuda" or "host"', kind);
+  if (typeof capability === "string" && /^[1-9]\d?\.\d$/.test(capability)) {
+    return { kind, capability };
+  }
+  return refuse("capability", 'a compute capability such as "9.0"', capability);
+}
+
+/** A library that can compile for a kind of device: both can for CUDA. */
+function libraryFor(kind: CompileTarget["kind"]): NativeLibrary {
+  try {
+    return hostLibrary();
+  } catch (error) {
+    if (kind === "host" || !(error instanceof LibraryNotFoundError)) throw error;
+    return cudaLibrary();
+  }
+}
+
+/** The target of a device. */
+export function targetOf({ library, info }: DeviceContext): CompileTarget {
+  return { kind: library.kind, capability: info.computeCapability };
+}
+
+/**
+ * Compiles a source without loading it, unless the result is in the cache.
+ *
+ * @param library The library that opens NVRTC, or that host kernels are linked with.
+ * @throws {CompileError} If the source does not compile.
+ * @throws {CompilerUnavailableError} If there is no compiler.
+ */
+export async function compileForTarget(
+  library: NativeLibrary,
+  target: CompileTarget,
+  source: string,
+  { cache, instances, ...settings }: CompileSettings,
+): Promise<CachedSource> {
+  const text = withoutByteOrderMark(source);
+  const compiler = compilerFor(library, target.kind);
+  const compile = async () => {
+    const { name, headers, defines } = settings;
+    const read = readDeviceSource(text, { name, headers, ...targetMacros(target, defines) });
+    const declarations = declarationsOf(read);
+    const expressions = [
+      ...compiledKernels(declarations.kernels, instances).map(({ expression }) => expression),
+      ...declarations.variables.map((variable) => `&${variable}`),
+    ];
+    try {
+      const request = { ...settings, target, source: read.text, expressions };
+      return { image: await compiler.compile(request), declarations };
+    } catch (error) {
+      throw error instanceof CompileError ? explainHostCode(error, read.hostCode) : error;
+    }
+  };
+  if (!cache) return { ...await compile(), cached: false };
+  return await cachedCompile(compiler, { ...settings, source: text, instances, target }, compile);
+}
+
+/** The compiler for a kind of device, created on first use. */
+function compilerFor(library: NativeLibrary, kind: CompileTarget["kind"]): Compiler {
+  const known = compilers.get(library) ?? new Map<CompileTarget["kind"], Compiler>();
+  compilers.set(library, known);
+  const compiler = known.get(kind) ??
+    (kind === "host" ? new HostCompiler(library) : new NvrtcCompiler(library));
+  known.set(kind, compiler);
+  return compiler;
+}
+
+function declarationsOf({ kernels, variables }: DeviceSource): SourceDeclarations {
+  // Other kernels need an instance, or only the compiler knows whether it sees them.
+  const isPlain = ({ isTemplate, isConditional }: KernelDeclaration) =>
+    !isTemplate && !isConditional;
+  const plain = kernels.filter(isPlain).map((kernel): DeclaredKernel => {
+    const { expression: name, signature, isOverloaded, parameterTypes: types } = kernel;
+    return { expression: isOverloaded ? overloadExpression({ name, types }) : name, signature };
+  });
+  return {
+    kernels: compiledKernels(plain, []),
+    // The address of a managed variable is not known after compilation.
+    variables: variables.filter(({ memory }) => memory !== "managed")
+      .map(({ expression }) => expression),
+    uncompiled: kernels.filter((kernel) => !isPlain(kernel)).map((
+      { expression, isTemplate },
+    ) => ({ expression, reason: isTemplate ? "template" : "condition" })),
+  };
+}
+
+/** The compiled kernels, each once: an instance may be in the source too, or be named twice. */
+function compiledKernels(
+  kernels: readonly DeclaredKernel[],
+  instances: readonly string[],
+): DeclaredKernel[] {
+  const chosen = new Map<string, DeclaredKernel>();
+  // A definition replaces its declaration.
+  for (const kernel of kernels) chosen.set(canonicalExpression(kernel.expression), kernel);
+  for (const kernel of instances.map(instanceKernel)) {
+    const name = canonicalExpression(kernel.expression);
+    if (!chosen.has(name)) chosen.set(name, kernel);
+  }
+  return [...chosen.values()];
+}
+
+/** An instance, named by its name in C++ or, where several kernels share that, by its signature. */
+function instanceKernel(text: string): DeclaredKernel {
+  if (!text.trimEnd().endsWith(")")) return { expression: text };
+  const { name, parameters: types = "" } = requestedKernel(text);
+  return { expression: overloadExpression({ name, types }), signature: text };
+}

@@ -1,0 +1,122 @@
+/**
+ * The options of a compilation.
+ *
+ * @module
+ */
+
+import { requireObject } from "../../ffi/arguments.ts";
+import { describeValue } from "../../ffi/describe_value.ts";
+import type { StructTypes } from "../signature/struct_type.ts";
+
+/** Options of `device.compile()`. */
+export interface CompileOptions<Structs extends StructTypes = StructTypes> {
+  /** The name of the source in diagnostics; `kernel.cu` by default. */
+  readonly name?: string;
+  /** Macros: `true` is 1 and `false` 0. */
+  readonly defines?: Readonly<Record<string, string | number | boolean>>;
+  /** The texts of headers, by the names that the source includes them by. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Further options in the syntax of the compiler: NVRTC, or the host's C++ compiler. */
+  readonly options?: readonly string[];
+  /**
+   * Instances of templates that are kernels, as C++ names them, `matmul<float, 16>`; where several
+   * templates share the name, with the types of its parameters: `sum<8>(const float*, int)`.
+   */
+  readonly instances?: readonly string[];
+  /** Whether to use the compile cache; `true` by default. */
+  readonly cache?: boolean;
+  /** The structs in signatures, from `defineStruct()`. */
+  readonly structs?: Structs;
+}
+
+/** The checked options of a compiler. */
+export interface CompileSettings {
+  readonly name: string;
+  readonly defines: ReadonlyMap<string, string>;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly options: readonly string[];
+  readonly instances: readonly string[];
+  readonly cache: boolean;
+}
+
+const ACTION = "compile a source";
+const MACRO = /^[A-Za-z_][A-Za-z_0-9]*$/;
+
+/**
+ * Checks options and fills in defaults.
+ *
+ * @throws {TypeError | RangeError} If one is wrong; the message names it.
+ */
+export function compileSettings(options: CompileOptions): CompileSettings {
+  requireObject(options, "options", ACTION);
+  const { name = "kernel.cu", defines = {}, headers = {}, instances = [], cache = true } = options;
+  requireText(name, "name");
+  // It goes into `#line`, and into file names.
+  // deno-lint-ignore no-control-regex -- NUL is among the refused characters
+  if (name === "" || /["\\/\r\n\0]/.test(name)) refuse("name", "a file name without a path", name);
+  if (typeof cache !== "boolean") refuse("cache", "a boolean", cache);
+  return {
+    name,
+    defines: macros(defines),
+    headers: headerTexts(headers),
+    options: list(options.options ?? [], "options"),
+    instances: list(instances, "instances"),
+    cache,
+  };
+}
+
+function macros(defines: object): Map<string, string> {
+  requireObject(defines, "options.defines", ACTION);
+  return new Map(
+    Object.entries(defines).map(([macro, value]: [string, unknown]) => {
+      if (!MACRO.test(macro)) refuse("defines", "an object whose keys are names in C", macro);
+      if (typeof value === "boolean") return [macro, value ? "1" : "0"];
+      if (typeof value === "number" && Number.isFinite(value)) return [macro, String(value)];
+      // deno-lint-ignore no-control-regex -- NUL is among the refused characters
+      if (typeof value === "string" && !/[\r\n\0]/.test(value)) return [macro, value];
+      return refuse(`defines.${macro}`, "a number, a boolean, or a text of one line", value);
+    }),
+  );
+}
+
+function headerTexts(headers: object): Map<string, string> {
+  requireObject(headers, "options.headers", ACTION);
+  return new Map(
+    Object.entries(headers).map(([name, text]: [string, unknown]) => {
+      requireText(text, `headers[${JSON.stringify(name)}]`);
+      const parts = name.split("/");
+      // deno-lint-ignore no-control-regex -- NUL is among the refused characters
+      if (name === "" || /["<>\\\r\n\0]/.test(name) || parts.includes("..") || parts[0] === "") {
+        refuse("headers", "an object whose keys are relative paths as includes have them", name);
+      }
+      return [name, withoutByteOrderMark(text)];
+    }),
+  );
+}
+
+/** A text as compilers take it: editors on Windows begin files with a mark that NVRTC refuses. */
+export function withoutByteOrderMark(text: string): string {
+  return text.startsWith("\uFEFF") ? text.slice(1) : text;
+}
+
+function list(values: unknown, field: string): string[] {
+  if (!Array.isArray(values)) refuse(field, "an array of texts", values);
+  return (values as unknown[]).map((value, index) => {
+    requireText(value, `${field}[${index}]`);
+    if (value === "" || value.includes("\0")) {
+      refuse(`${field}[${index}]`, "a text that is not empty and has no NUL", value);
+    }
+    return value;
+  });
+}
+
+function requireText(value: unknown, field: string): asserts value is string {
+  if (typeof value !== "string") refuse(field, "a text", value);
+}
+
+function refuse(field: string, allowed: string, value: unknown): never {
+  const ErrorClass = typeof value === "string" ? RangeError : TypeError;
+  throw new ErrorClass(
+    `Cannot ${ACTION} as options.${field} must be ${allowed}: it is ${describeValue(value)}`,
+  );
+}

@@ -1,0 +1,157 @@
+/**
+ * Reads kernel sources from files, with the headers that they include.
+ *
+ * The key of the compile cache must cover everything that the machine code depends on, so compilers
+ * get the headers by their texts.
+ *
+ * @module
+ */
+
+import { dirname, isAbsolute, join, relative, resolve } from "node:path";
+import { requireObject } from "../../ffi/arguments.ts";
+import { describeValue } from "../../ffi/describe_value.ts";
+import { includeDirectives } from "../compile/includes.ts";
+import { textOf } from "../compile/files.ts";
+import { isHostHeader } from "../source/host_names.ts";
+import { type NamedFile, namedFile, readNamedText } from "./named_file.ts";
+
+/** A source from a file, and its headers, for `device.compile()`. */
+export interface KernelFile {
+  /** The file's name, for diagnostics. */
+  readonly name: string;
+  /** The file's text. */
+  readonly source: string;
+  /**
+   * The texts of headers, by their paths relative to the directory that was searched. Headers that
+   * were not found are left to the compiler.
+   */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A file of the program. */
+interface ProgramFile {
+  readonly path: string;
+  /** The directory of relative names. */
+  readonly root: string;
+  readonly name: string;
+  readonly text: string;
+}
+
+/** The maximum number of headers of a source. */
+const MAX_HEADERS = 4096;
+
+const ACTION = "read a kernel's file";
+
+/**
+ * Reads a source and its headers, which are searched beside the including file and in directories.
+ *
+ * Conditions are not evaluated: a header that only some macro includes is read too. Headers of the
+ * system and of CUDA, and headers that may not be read, are left to the compiler.
+ *
+ * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If the file is not there, or may not be
+ * read.
+ * @param options.include Directories to search besides that of the including file.
+ * @throws {TypeError} If the path or an option is invalid, or two headers have one name.
+ *
+ * @example
+ * ```ts
+ * import { openDevice, readKernelFile } from "@gridstride/cuda";
+ *
+ * const folder = await Deno.makeTempDir();
+ * await Deno.writeTextFile(`${folder}/one.h`, "#define ONE 1");
+ * await Deno.writeTextFile(
+ *   `${folder}/set.cu`,
+ *   '#include "one.h"\n__global__ void set(int* x) { *x = ONE; }',
+ * );
+ * const { source, ...file } = await readKernelFile(`${folder}/set.cu`);
+ * using device = openDevice();
+ * using module = await device.compile(source, { ...file, defines: { NDEBUG: true } });
+ * console.log(module.name, module.kernelNames); // set.cu [ "set" ]
+ * await Deno.remove(folder, { recursive: true });
+ * ```
+ */
+export async function readKernelFile(
+  path: string | URL,
+  options: { readonly include?: readonly string[] } = {},
+): Promise<KernelFile> {
+  requireObject(options, "options", ACTION);
+  const directories = checkedDirectories(options.include ?? []);
+  return await readNamedKernel(namedFile(path, ACTION), ACTION, directories);
+}
+
+/** Reads a source whose name has been checked; `action` completes "Cannot …" in messages. */
+export async function readNamedKernel(
+  file: NamedFile,
+  action: string,
+  directories: readonly string[] = [],
+): Promise<KernelFile> {
+  const source = await readNamedText(file, action);
+  const path = resolve(file.path);
+  const root = dirname(path);
+  const roots = [root, ...directories.map((directory) => resolve(directory))];
+  const headers = await headersOf({ path, root, name: file.name, text: source }, roots, action);
+  return { name: file.name, source, headers };
+}
+
+function checkedDirectories(directories: unknown): readonly string[] {
+  const isList = Array.isArray(directories) &&
+    directories.every((directory) => typeof directory === "string" && directory !== "");
+  if (isList) return directories as string[];
+  throw new TypeError(
+    `Cannot ${ACTION} as options.include must be an array of paths: it is ` +
+      describeValue(directories),
+  );
+}
+
+async function headersOf(
+  source: ProgramFile,
+  roots: readonly string[],
+  action: string,
+): Promise<Record<string, string>> {
+  const found = new Map<string, ProgramFile>();
+  const waiting = [source];
+  for (let from = waiting.pop(); from !== undefined; from = waiting.pop()) {
+    for (const { name } of includeDirectives(from.text)) {
+      const header = await findHeader(name, from, roots);
+      if (header === undefined) continue;
+      const known = found.get(header.name);
+      if (known?.path === header.path) continue;
+      if (known !== undefined) {
+        throw new TypeError(
+          `Cannot ${action} as one name of a header must mean one file: "${header.name}" is ` +
+            `${known.path} and ${header.path}`,
+        );
+      }
+      if (found.size === MAX_HEADERS) {
+        throw new TypeError(
+          `Cannot ${action} as ${source.name} must include at most ${MAX_HEADERS} headers`,
+        );
+      }
+      found.set(header.name, header);
+      waiting.push(header);
+    }
+  }
+  return Object.fromEntries([...found].map(([name, { text }]) => [name, text]));
+}
+
+/** Finds a header: beside the including file, else in the first root that has it. */
+async function findHeader(
+  name: string,
+  from: ProgramFile,
+  roots: readonly string[],
+): Promise<ProgramFile | undefined> {
+  // Headers for host code are blanked out of the source.
+  if (isAbsolute(name) || isHostHeader(name)) return undefined;
+  const places = [
+    { root: from.root, path: join(dirname(from.path), name) },
+    ...roots.map((root) => ({ root, path: join(root, name) })),
+  ];
+  for (const { root, path } of places) {
+    const named = relative(root, path);
+    // The compiler gets headers by their paths below a directory.
+    if (named.startsWith("..") || isAbsolute(named)) continue;
+    const text = await textOf(path);
+    if (text !== undefined) return { path, root, name: named, text };
+  }
+  return undefined;
+}

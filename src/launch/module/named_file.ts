@@ -1,0 +1,103 @@
+/**
+ * Reads and writes files that callers name by a path or a URL.
+ *
+ * @module
+ */
+
+import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describeValue } from "../../ffi/describe_value.ts";
+
+/** A file to read. */
+export interface NamedFile {
+  /** Its path. */
+  readonly path: string;
+  /** The last part of the path, for messages. */
+  readonly name: string;
+}
+
+/**
+ * Checks the name of a file.
+ *
+ * @param action The action of the caller; completes "Cannot …".
+ * @param field The parameter's name in messages.
+ * @throws {TypeError} If the name is neither a text nor the URL of a file.
+ */
+export function namedFile(file: unknown, action: string, field = "path"): NamedFile {
+  const path = pathOf(file);
+  if (path !== undefined) return { path, name: basename(path) || "kernel.cu" };
+  throw new TypeError(
+    `Cannot ${action} as ${field} must be a text that is not empty, or a file's URL: it is ${
+      describeValue(file instanceof URL ? file.href : file)
+    }`,
+  );
+}
+
+function pathOf(file: unknown): string | undefined {
+  if (typeof file === "string") return file === "" || file.includes("\0") ? undefined : file;
+  if (!(file instanceof URL)) return undefined;
+  try {
+    return fileURLToPath(file);
+  } catch {
+    // Not the URL of a file, with a host, or with an invalid escape.
+    return undefined;
+  }
+}
+
+/**
+ * Reads a text.
+ *
+ * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If the file is not there or may not be
+ * read; other classes of `Deno.errors` for other reasons.
+ */
+export async function readNamedText(file: NamedFile, action: string): Promise<string> {
+  return await reading(file, action, Deno.readTextFile);
+}
+
+/** Reads bytes; throws as {@linkcode readNamedText} does. */
+export async function readNamedBytes(
+  file: NamedFile,
+  action: string,
+): Promise<Uint8Array<ArrayBuffer>> {
+  return await reading(file, action, Deno.readFile);
+}
+
+/**
+ * Opens a file for writing, and truncates it.
+ *
+ * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If it may not be written; other classes of
+ * `Deno.errors` for other reasons.
+ */
+export async function openNamedFile({ path }: NamedFile, action: string): Promise<Deno.FsFile> {
+  try {
+    return await Deno.open(path, { write: true, create: true, truncate: true });
+  } catch (error) {
+    throw withPath(error, `Cannot ${action} as ${JSON.stringify(path)} cannot be written`);
+  }
+}
+
+async function reading<Content>(
+  { path }: NamedFile,
+  action: string,
+  read: (path: string) => Promise<Content>,
+): Promise<Content> {
+  try {
+    const { isBlockDevice, isCharDevice } = await Deno.stat(path);
+    // Such as /dev/zero, which has no end. A pipe has one.
+    if (isBlockDevice === true || isCharDevice === true) {
+      throw new Deno.errors.NotSupported("it is a device");
+    }
+    return await read(path);
+  } catch (error) {
+    throw withPath(error, `Cannot ${action} as ${JSON.stringify(path)} cannot be read`);
+  }
+}
+
+/** An error of Deno with other words before its own. */
+function withPath(error: unknown, words: string): unknown {
+  const Kind = Object.values(Deno.errors).find((kind) => error instanceof kind);
+  if (Kind === undefined) return error;
+  // Deno ends with the name of the call, and the path.
+  const message = (error as Error).message.replace(/: (?:readfile|open|stat) '.*'$/s, "");
+  return new Kind(`${words}: ${message}`, { cause: error });
+}

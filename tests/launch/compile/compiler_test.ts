@@ -1,0 +1,31 @@
+import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { ConcurrencyLimit } from "../../../src/launch/compile/compiler.ts";
+
+Deno.test("no more tasks run than the limit, in the order in which they came", async () => {
+  for (const most of [1, 2, 3]) {
+    const limit = new ConcurrencyLimit(most);
+    const begun: number[] = [];
+    let [running, peak] = [0, 0];
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        limit.run(async () => {
+          begun.push(index);
+          peak = Math.max(peak, ++running);
+          // Each takes another number of turns.
+          for (let turn = 0; turn < index % 4; turn++) await Promise.resolve();
+          running--;
+          return index;
+        })),
+    );
+    assertEquals(results, begun);
+    assertStrictEquals(peak, most);
+  }
+});
+
+Deno.test("a task that fails makes room for the next", async () => {
+  const limit = new ConcurrencyLimit(1);
+  const failing = limit.run(() => Promise.reject(new RangeError("no")));
+  const next = limit.run(() => Promise.resolve(7));
+  await assertRejects(() => failing, RangeError);
+  assertStrictEquals(await next, 7);
+});

@@ -1,0 +1,131 @@
+import { assertEquals } from "@std/assert";
+import type { Diagnostic } from "../../../src/launch/compile/compile_error.ts";
+import {
+  type DiagnosticFile,
+  readDiagnostics,
+} from "../../../src/launch/compile/host_diagnostics.ts";
+
+/** The lines of the program in these logs. */
+const LINES: Readonly<Record<string, readonly string[]>> = {
+  "k.cu": ["template <class T>", "\tint größe = yy;", "  k<int>();", '  asm("x");'],
+};
+
+/** Files of the language lie in `/language`, files of the compilation in `/private`. */
+function fileOf(file: string): DiagnosticFile | undefined {
+  if (file.startsWith("/private/")) return undefined;
+  const lines = LINES[file];
+  return {
+    name: file.replace("/language/", ""),
+    isProgram: lines !== undefined,
+    textOf: (line) => lines?.[line - 1],
+  };
+}
+
+function read(log: string): string[] {
+  const placeOf = (name: string): Diagnostic | undefined =>
+    name === "helper(float)"
+      ? { severity: "error", message: "", file: "k.cu", line: 2 }
+      : undefined;
+  return readDiagnostics(log, fileOf, placeOf).map(describe);
+}
+
+function describe({ severity, message, file, line, column, text }: Diagnostic): string {
+  const place = file === undefined
+    ? ""
+    : `${file}:${line}${column === undefined ? "" : `:${column}`} `;
+  return `${place}${severity} ${message}${text === undefined ? "" : ` | ${text}`}`;
+}
+
+Deno.test("errors come first, then warnings and notes of the program, with their lines", () => {
+  const log = `In file included from /private/source.cpp:1:
+k.cu: In function 'void k()':
+k.cu:1:3: warning: unused 'a' [-Wunused]
+k.cu:3:5: error: 'b' was not declared in this scope; did you mean 'c'?
+k.cu:3:7: note: 'c' declared here
+/language/atomics.h:3:7: note: candidate: 'int atomicAdd(int*, int)'
+/language/atomics.h:9:1: warning: something of the language
+k.cu:1: fatal error: foo.h: No such file or directory
+1 warning and 2 errors generated.
+compilation terminated.`;
+  assertEquals(read(log), [
+    "k.cu:3:5 error 'b' was not declared in this scope; did you mean 'c'? |   k<int>();",
+    "k.cu:1 error foo.h: No such file or directory | template <class T>",
+    "k.cu:1:3 warning unused 'a' [-Wunused] | template <class T>",
+    "k.cu:3:7 note 'c' declared here |   k<int>();",
+  ]);
+});
+
+Deno.test("columns are characters where compilers count bytes, and names are spelt out", () => {
+  // The tab is one character, ö and ß are two bytes each.
+  const log = "k.cu:2:16: error: '\\U000000fcber' and '\\U0001f600' are unknown";
+  assertEquals(read(log), ["k.cu:2:14 error 'über' and '😀' are unknown | \tint größe = yy;"]);
+});
+
+Deno.test("an error in the language is shown where the program brought it about", () => {
+  const gcc = `/language/module.h: In instantiation of 'void f() [with T = int]':
+/language/module.h:10:3:   required from 'void g() [with T = int]'
+k.cu:3:4:   required from here
+/language/module.h:4:5: error: static assertion failed: no such type
+/language/refused.h:13:3: error: static assertion failed: no PTX
+k.cu:4:3: note: in expansion of macro 'asm'`;
+  assertEquals(read(gcc), [
+    "k.cu:3:4 error static assertion failed: no such type |   k<int>();",
+    'k.cu:4:3 error static assertion failed: no PTX |   asm("x");',
+    "k.cu:4:3 note in expansion of macro 'asm' |   asm(\"x\");",
+  ]);
+  const clang = `/language/module.h:4:5: error: static_assert failed "no such type"
+/language/module.h:10:3: note: in instantiation of function template specialization 'f<int>' here
+k.cu:3:3: note: in instantiation of function template specialization 'k<int>' requested here`;
+  assertEquals(read(clang)[0], 'k.cu:3:3 error static_assert failed "no such type" |   k<int>();');
+  const unknown = "/language/module.h:4:5: error: out of place";
+  assertEquals(read(unknown), ["module.h:4:5 error out of place"]);
+  assertEquals(read("/private/source.cpp:4:5: error: out of place"), ["error out of place"]);
+});
+
+Deno.test("what linkers miss is an error for each function, where the program names it", () => {
+  const logs = [
+    `/usr/bin/ld: /private/cc1.o: in function \`k(float*)':
+/private/source.cpp:(.text+0x10): undefined reference to \`helper(float)'
+/usr/bin/ld: source.cpp:(.text+0x20): undefined reference to \`helper(float)'
+collect2: error: ld returned 1 exit status`,
+    `ld.lld: error: undefined symbol: helper(float)
+>>> referenced by k.cu
+clang: error: linker command failed with exit code 1 (use -v to see invocation)`,
+    `Undefined symbols for architecture arm64:
+  "helper(float)", referenced from:
+      k(float*) in source.o
+ld: symbol(s) not found for architecture arm64
+clang++: error: linker command failed with exit code 1 (use -v to see invocation)`,
+  ];
+  for (const log of logs) {
+    assertEquals(read(log), ["k.cu:2 error undefined reference to 'helper(float)'"], log);
+  }
+  assertEquals(read("ld: a.o: undefined reference to `other'"), [
+    "error undefined reference to 'other'",
+  ]);
+});
+
+Deno.test("what compilers say of themselves is an error without a place", () => {
+  assertEquals(read("g++: error: unrecognized command-line option '-foo'"), [
+    "error unrecognized command-line option '-foo'",
+  ]);
+  assertEquals(read("clang: error: unknown argument: '-foo'"), ["error unknown argument: '-foo'"]);
+  assertEquals(read("g++-12: fatal error: Killed signal terminated program cc1plus"), [
+    "error Killed signal terminated program cc1plus",
+  ]);
+  assertEquals(read("k.cu:3:1: internal compiler error: Segmentation fault"), [
+    "k.cu:3:1 error Segmentation fault |   k<int>();",
+  ]);
+  assertEquals(
+    read(
+      "/usr/bin/ld: final link failed: No space left on device\n" +
+        "collect2: error: ld returned 1 exit status",
+    ),
+    ["error final link failed: No space left on device"],
+  );
+  // Of a driver's complaint alone, nothing better is known.
+  assertEquals(read("collect2: error: ld returned 1 exit status"), [
+    "error ld returned 1 exit status",
+  ]);
+  assertEquals(read("nothing that could be read\n"), []);
+});

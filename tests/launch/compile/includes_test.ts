@@ -1,0 +1,196 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { CompileError } from "../../../src/launch/compile/compile_error.ts";
+import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
+import {
+  type HeaderPlaces,
+  hidesIncludes,
+  includedIdentity,
+  includeDirectives,
+  includedTexts,
+  programFiles,
+  renameIncludes,
+} from "../../../src/launch/compile/includes.ts";
+
+function request(source: string, headers: Record<string, string> = {}): CompileRequest {
+  return {
+    source,
+    name: "kernel.cu",
+    headers: new Map(Object.entries(headers)),
+    defines: new Map(),
+    options: [],
+    expressions: [],
+    target: { kind: "cuda", capability: "9.0" },
+  };
+}
+
+const NOWHERE: HeaderPlaces = { directories: [], toolkit: [], first: [] };
+
+/** A directory with files, removed at the end. */
+function directoryWith(files: Record<string, string>): { path: string } & Disposable {
+  const path = Deno.makeTempDirSync();
+  for (const [name, text] of Object.entries(files)) {
+    const file = `${path}/${name}`;
+    Deno.mkdirSync(file.slice(0, file.lastIndexOf("/")), { recursive: true });
+    Deno.writeTextFileSync(file, text);
+  }
+  return { path, [Symbol.dispose]: () => Deno.removeSync(path, { recursive: true }) };
+}
+
+Deno.test("includeDirectives() finds #include lines in all spellings", () => {
+  const source = `#include "a.h"
+  #  include<b/c.h> // why
+#include	"d e.h"
+ int x; #include "not.h"
+#include MACRO
+#include_next <not.h>
+// #include "not.h"
+`;
+  assertEquals(includeDirectives(source), [
+    { name: "a.h", quoted: true },
+    { name: "b/c.h", quoted: false },
+    { name: "d e.h", quoted: true },
+  ]);
+  const renamed = renameIncludes(source, ({ name }) => name === "b/c.h" ? "z.h" : undefined);
+  assertEquals(renamed, source.replace("<b/c.h>", '"z.h"'));
+});
+
+Deno.test("includedTexts() prefers a header beside the including file", async () => {
+  const asked = request('#include "d/a.h"\n#include "b.h"\n', {
+    "d/a.h": '#include "b.h"\n#include "../b.h"\n#include <b.h>\n#include "e/f.h"\n',
+    "d/b.h": "inner",
+    "b.h": "outer",
+    "d/e/f.h": '#include "../../b.h"\n',
+  });
+  const { headers, source, own } = await includedTexts(asked, NOWHERE);
+  assertEquals(source, asked.source);
+  assertEquals(
+    headers.get("d/a.h"),
+    '#include "d/b.h"\n#include "b.h"\n#include <b.h>\n#include "d/e/f.h"\n',
+  );
+  assertEquals(headers.get("d/e/f.h"), '#include "b.h"\n');
+  assert(["kernel.cu", "d/a.h", "d/b.h", "b.h", "d/e/f.h"].every((name) => own.has(name)));
+});
+
+Deno.test("includedTexts() searches directories in order, after the request's headers", async () => {
+  using one = directoryWith({
+    "both.h": "one",
+    "nested/in.h": '#include "deep.h"',
+    "nested/deep.h": "deep",
+  });
+  using two = directoryWith({
+    "both.h": "two",
+    "only.h": '#include "both.h"\n',
+    "mine.h": "wrong",
+  });
+  const asked = request(
+    '#include <both.h>\n#include "only.h"\n#include "nested/in.h"\n#include "mine.h"\n',
+    {
+      "mine.h": "right",
+    },
+  );
+  const places = { ...NOWHERE, directories: [one.path, two.path] };
+  const { headers, source } = await includedTexts(asked, places);
+  assertEquals(source, asked.source);
+  assertEquals(headers.get("both.h"), "one");
+  assertEquals(headers.get("mine.h"), "right");
+  assertEquals(headers.get("nested/in.h"), '#include "nested/deep.h"');
+  // Its own neighbour has a name that is taken, and so goes by its path.
+  assertEquals(headers.get("only.h"), `#include "${two.path}/both.h"\n`);
+  assertEquals(headers.get(`${two.path}/both.h`), "two");
+  const texts = await includedIdentity(asked, places);
+  assert(["one", "two", "deep"].every((text) => texts.includes(text)));
+  assert(!texts.includes("right"), "the key has the headers of the request already");
+});
+
+Deno.test("includedTexts() reads absolute paths, and leaves absent files to the compiler", async () => {
+  using files = directoryWith({ "far.h": '#include "near.h"\n', "near.h": "near" });
+  const asked = request(
+    `#include "${files.path}/far.h"\n#include <absent.h>\n#include "/absent.h"\n`,
+  );
+  const { headers, source } = await includedTexts(asked, NOWHERE);
+  assertEquals(source, asked.source);
+  assertEquals(headers.get(`${files.path}/far.h`), `#include "${files.path}/near.h"\n`);
+  assertEquals(headers.get(`${files.path}/near.h`), "near");
+  assert(!headers.has("absent.h"));
+});
+
+Deno.test("includedTexts() prefers the request's headers to the standard headers", async () => {
+  const { headers, own } = await includedTexts(
+    request("#include <limits.h>\n", { "limits.h": "mine" }),
+    NOWHERE,
+  );
+  assertEquals(headers.get("limits.h"), "mine");
+  // Ours, which the prelude needs, has another name then.
+  const [, ours] = [...headers].find(([name]) => name === "gridstride/limits.h")!;
+  assert(ours.includes("INT_MAX"));
+  assert(own.has("limits.h") && !own.has("gridstride/limits.h"));
+});
+
+Deno.test("includedTexts() includes first headers in the prelude", async () => {
+  const places = { ...NOWHERE, first: ["before.h"] };
+  const { headers } = await includedTexts(request("", { "before.h": "first" }), places);
+  assert(headers.get("gridstride/prelude.h")!.endsWith('#include "before.h"\n'));
+});
+
+Deno.test("includedTexts() reads files that include each other once", async () => {
+  const asked = request('#include "a.h"', { "a.h": '#include "b.h"', "b.h": '#include "a.h"' });
+  const { headers } = await includedTexts(asked, NOWHERE);
+  assertEquals(headers.get("b.h"), '#include "a.h"');
+});
+
+Deno.test("includedIdentity() covers the toolkit's headers that the program includes", async () => {
+  using toolkit = directoryWith({
+    "cuda_fp16.h": '#include "vector.h"\n#include <cccl.h>\n',
+    "vector.h": "vector",
+    "cccl.h": "cccl",
+    "unused.h": "unused",
+  });
+  const places = { ...NOWHERE, toolkit: [toolkit.path] };
+  const asked = request("#include <cuda_fp16.h>\n");
+  const identity = await includedIdentity(asked, places);
+  const { size, mtime } = Deno.statSync(`${toolkit.path}/cuda_fp16.h`);
+  const own = identity.filter((part) => part.startsWith(toolkit.path));
+  assertEquals(own, [`${toolkit.path}/cuda_fp16.h ${size} ${mtime!.getTime()}`]);
+  const found = await includedTexts(asked, places);
+  assertEquals(found.headers.get("vector.h"), "vector");
+  assert(!found.headers.has("unused.h") && !found.own.has("cuda_fp16.h"));
+  const computed = await includedTexts(asked, { ...places, computed: ["unused.h", "absent.h"] });
+  assertEquals(computed.headers.get("unused.h"), "unused");
+});
+
+Deno.test("programFiles() refuses a device in place of a header", async () => {
+  await assertRejects(
+    () => programFiles(request('#include "/dev/zero"\n'), NOWHERE),
+    CompileError,
+    "cannot include /dev/zero as it must be a file",
+  );
+  using files = directoryWith({ "folder/a.h": "a" });
+  const places = { ...NOWHERE, directories: [files.path] };
+  assertEquals(await programFiles(request("#include <folder>\n"), places), []);
+});
+
+Deno.test("hidesIncludes() finds absolute paths in unusual directives", () => {
+  const hides = (text: string, defines: [string, string][] = []) =>
+    hidesIncludes([text], new Map(defines));
+  const hidden = [
+    "#include H",
+    '#define H "/a.h"\n#include H',
+    '#include/**/"/a.h"',
+    '# /* */ include "/a.h"',
+    '#include \\\n"/a.h"',
+    '%:include"/b.h"',
+    "#include_next </a.h>",
+    '#import "/a.h"',
+  ];
+  for (const text of hidden) assert(hides(text), text);
+  assert(hides("#include H", [["H", '"/a.h"']]));
+  const visible = [
+    '#include "/a.h"',
+    '#include "a.h"',
+    '#define H "a.h"\n#include H',
+    "// include H and import everything\nint include;",
+    'const char* text = "\\n#include H";',
+  ];
+  for (const text of visible) assert(!hides(text), text);
+  assert(!hides("#include H", [["H", "<a.h>"]]));
+});

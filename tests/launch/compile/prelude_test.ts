@@ -1,0 +1,168 @@
+import "../../support/cache_directory.ts";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { fileURLToPath } from "node:url";
+import { readSettings } from "../../../src/ffi/build/build_settings.ts";
+import { findCppCompiler } from "../../../src/ffi/build/compilers.ts";
+import { MANIFEST } from "../../../src/ffi/build/manifest.ts";
+import { precompilePrelude, preludeDirectory } from "../../../src/ffi/build/prelude.ts";
+import { grantedEnvironment } from "../../../src/ffi/granted_environment.ts";
+import { PACKAGE_ROOT } from "../../../src/ffi/locate.ts";
+import { openLibrary } from "../../../src/ffi/open_library.ts";
+import { CompileError } from "../../../src/launch/compile/compile_error.ts";
+import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
+import { HostCompiler } from "../../../src/launch/compile/host_compiler.ts";
+import { TemporaryDirectory } from "../../support/temporary_file.ts";
+import { request } from "./host_request.ts";
+
+const library = openLibrary("host");
+const KERNEL = "__global__ void k(float* x) { x[threadIdx.x] += 1; }";
+
+/** A host library with a precompiled header, and a compiler that records its command lines. */
+class Fixture extends TemporaryDirectory {
+  readonly library: string = `${this.path}/libgridstride_host.so`;
+  readonly directory: string = preludeDirectory(this.library);
+  readonly messages: string[] = [];
+
+  static async open(): Promise<Fixture> {
+    const fixture = new Fixture();
+    Deno.copyFileSync(library.path, fixture.library);
+    const real = (await findCppCompiler(undefined, grantedEnvironment)).command.join(" ");
+    const script = `#!/bin/sh
+echo "$@" >> "${fixture.path}/runs"
+[ ! -f "${fixture.path}/script" ] || . "${fixture.path}/script"
+exec ${real} "$@"
+`;
+    Deno.writeTextFileSync(`${fixture.path}/c++`, script, { mode: 0o755 });
+    await fixture.precompile();
+    return fixture;
+  }
+
+  get #environment() {
+    return (name: string) => name === "CXX" ? `${this.path}/c++` : grantedEnvironment(name);
+  }
+
+  async precompile(root: string = fileURLToPath(PACKAGE_ROOT)): Promise<void> {
+    const settings = readSettings({
+      environment: this.#environment,
+      progress: (line) => this.messages.push(line),
+      warnings: (line) => this.messages.push(line),
+    });
+    const compiler = await findCppCompiler(undefined, this.#environment);
+    const { architectures } = library.build;
+    const tree = { directory: root, files: MANIFEST };
+    await precompilePrelude(compiler, tree, { path: this.library, architectures }, settings);
+  }
+
+  /** Compiles; returns whether each run of the compiler began with the precompiled header. */
+  async runs(changes: Partial<CompileRequest> = {}, source = KERNEL): Promise<boolean[]> {
+    Deno.writeTextFileSync(`${this.path}/runs`, "");
+    const compiler = new HostCompiler(
+      { path: this.library, build: library.build },
+      this.#environment,
+    );
+    const expressions = ["k"];
+    await compiler.compile(request(source, { expressions, ...changes })).catch((error) => {
+      if (!(error instanceof CompileError)) throw error;
+    });
+    return Deno.readTextFileSync(`${this.path}/runs`).trim().split("\n")
+      .filter((line) => line.includes("source.cpp"))
+      .map((line) => line.includes(this.directory));
+  }
+}
+
+Deno.test("compile() uses the precompiled header for a source without headers and options", async () => {
+  using fixture = await Fixture.open();
+  assertEquals(await fixture.runs(), [true]);
+  assertEquals(await fixture.runs({ options: ["-O1"] }), [false]);
+  assertEquals(await fixture.runs({ headers: new Map([["a.h", ""]]) }), [false]);
+  assertEquals(await fixture.runs({}, "__global__ void k() { mistake; }"), [true, false]);
+});
+
+Deno.test("compile() gives the same image and messages with and without the precompiled header", async () => {
+  using fixture = await Fixture.open();
+  const compile = (source: string) =>
+    new HostCompiler({ path: fixture.library, build: library.build }, grantedEnvironment)
+      .compile(request(source, { expressions: ["k"], options: [] }));
+  const broken = "__global__ void k() {\n  mistake();\n}";
+  const sources = [KERNEL, `#include <cmath>\n${KERNEL}`];
+  const withPrelude = await Promise.all(sources.map(compile));
+  const error = await assertRejects(() => compile(broken), CompileError);
+  Deno.removeSync(`${fixture.directory}/record.json`);
+  for (const [index, { image, log }] of (await Promise.all(sources.map(compile))).entries()) {
+    assertEquals([image, log], [withPrelude[index]!.image, withPrelude[index]!.log]);
+  }
+  const { message } = await assertRejects(() => compile(broken), CompileError);
+  assertEquals(message, error.message);
+});
+
+Deno.test("compile() ignores a precompiled header that does not match or belongs to others", async () => {
+  using fixture = await Fixture.open();
+  const { directory } = fixture;
+  const record = `${directory}/record.json`;
+  const text = Deno.readTextFileSync(record);
+  const changes: readonly (readonly [string, () => void, () => void])[] = [
+    [
+      "another record",
+      () => Deno.writeTextFileSync(record, text.replace("-O2", "-O3")),
+      () => Deno.writeTextFileSync(record, text),
+    ],
+    ["no record", () => Deno.removeSync(record), () => Deno.writeTextFileSync(record, text)],
+    [
+      "a directory that others may write to",
+      () => Deno.chmodSync(directory, 0o777),
+      () => Deno.chmodSync(directory, 0o755),
+    ],
+    [
+      "a link",
+      () => {
+        Deno.renameSync(directory, `${directory}_away`);
+        Deno.symlinkSync(`${directory}_away`, directory);
+      },
+      () => {
+        Deno.removeSync(directory);
+        Deno.renameSync(`${directory}_away`, directory);
+      },
+    ],
+  ];
+  for (const [what, change, undo] of changes) {
+    change();
+    assertEquals(await fixture.runs(), [false], what);
+    undo();
+  }
+  assertEquals(await fixture.runs(), [true]);
+});
+
+Deno.test({
+  name: "compile() ignores a precompiled header of another user",
+  ignore: Deno.uid() !== 0,
+}, async () => {
+  using fixture = await Fixture.open();
+  Deno.chownSync(`${fixture.directory}/prelude.h`, 1, null);
+  assertEquals(await fixture.runs(), [false]);
+});
+
+Deno.test("compile() works when the compiler fails with the precompiled header", async () => {
+  using fixture = await Fixture.open();
+  const script = `case "$*" in *${fixture.directory}/prelude*) kill -9 $$ ;; esac`;
+  Deno.writeTextFileSync(`${fixture.path}/script`, script);
+  assertEquals(await fixture.runs(), [true, false]);
+  assertEquals(await fixture.runs(), [false], "not tried again");
+});
+
+Deno.test("precompilePrelude() does its work once, and warns of a failure", async () => {
+  using fixture = await Fixture.open();
+  assertEquals(fixture.messages.length, 1);
+  assertStringIncludes(fixture.messages[0]!, "precompiled");
+  const state = () => Deno.statSync(`${fixture.directory}/record.json`).ino;
+  const before = state();
+  await fixture.precompile();
+  assertEquals([fixture.messages.length, state()], [1, before]);
+  const [broken] = MANIFEST.filter((file) => file.endsWith("user_source.h"));
+  using tree = new TemporaryDirectory();
+  for (const file of MANIFEST.filter((file) => file.startsWith("csrc/host/include/"))) {
+    Deno.mkdirSync(`${tree.path}/${file}`.replace(/\/[^/]*$/, ""), { recursive: true });
+    Deno.writeTextFileSync(`${tree.path}/${file}`, file === broken ? "#error broken\n" : "");
+  }
+  await fixture.precompile(tree.path);
+  assert(/^Cannot precompile the headers of kernels.*broken/s.test(fixture.messages[1]!));
+});
