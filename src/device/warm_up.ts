@@ -76,7 +76,7 @@ export async function warmUpKernels(
   }
 }
 
-/** A source whose options have been checked, but whose file has not been read. */
+/** A source with checked options, before its file is read. */
 type CheckedSource = () => Promise<{
   readonly source: string;
   readonly settings: CompileSettings;

@@ -75,7 +75,7 @@ function fieldsOf(request: SourceRequest): { [Field in keyof SourceRequest]-?: u
 }
 
 /**
- * The text whose digest is the key: JSON, so two requests share a text only if they differ in
+ * The text behind the key: JSON, so two requests share a text only if they differ in
  * nothing but the order of headers, defines and instances.
  *
  * @param identity The identity of the compiler.

@@ -31,7 +31,7 @@ export interface KernelCacheOptions {
 
 /** A place for files of the cache. */
 export interface CachePlace {
-  /** The directory whose owner is checked, with everything below it. */
+  /** The root of the owner check, which covers everything below it. */
   readonly root: string;
   /** The cache's own directory, the root or below it. */
   readonly directory: string;

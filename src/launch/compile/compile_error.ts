@@ -48,7 +48,7 @@ export class CompileError extends Error {
   /** All its output. */
   readonly log: string;
 
-  /** Creates an error whose message shows the first diagnostics. */
+  /** Creates an error that shows the first diagnostics. */
   constructor(source: string, compiler: string, diagnostics: readonly Diagnostic[], log: string) {
     super(compileErrorText(source, compiler, diagnostics, log));
     this.source = source;

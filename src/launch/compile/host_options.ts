@@ -12,10 +12,10 @@ import { mayRead, textOf } from "./files.ts";
 import { type CompiledFiles, SYSTEM_FOLDERS } from "./host_diagnostics.ts";
 import { programFiles } from "./includes.ts";
 
-/** Options whose value, joined or in the next text, is a directory of headers. */
+/** Options that take a directory of headers, joined or in the next text. */
 const DIRECTORIES: readonly string[] = ["-isystem", "-iquote", "-idirafter", "-I"];
 
-/** Options whose value is a header. */
+/** Options that take a header. */
 const FIRST: readonly string[] = ["-include", "-imacros"];
 
 /** Options that choose the product and its place. */
@@ -30,7 +30,7 @@ const UNTRACKED_FILES = new RegExp(
     "-(?:dump|fdump|aux-info|fstack-usage|fcallgraph-info|ftest-coverage|fopt-info|fauto-profile)|" +
     "-(?:fsave-optimization-record|ftime-trace|gsplit-dwarf)|--coverage)",
 );
-/** Options whose value may be the next text. */
+/** Options that may take the next text as value. */
 const VALUED = /^-(?:[DU]|-param|target|Xarch_\w+|mllvm)$/;
 
 const A_PRODUCT = "the program does not choose the product or its place";

@@ -452,7 +452,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   [PRELUDE_NAME]: PRELUDE,
 };
 
-/** Headers of the toolkit whose contents NVRTC has built in. They define `CUDART_VERSION`. */
+/** Headers of the toolkit with contents that NVRTC has built in. They define `CUDART_VERSION`. */
 const BUILT_IN = `builtin_types common_functions cuda_runtime cuda_runtime_api
   device_atomic_functions device_double_functions device_functions device_launch_parameters
   device_types driver_types host_defines math_functions sm_20_atomic_functions sm_20_intrinsics
@@ -460,7 +460,7 @@ const BUILT_IN = `builtin_types common_functions cuda_runtime cuda_runtime_api
   sm_60_atomic_functions sm_61_intrinsics surface_types texture_types vector_functions
   vector_types`.split(/\s+/).map((name) => `${name}.h`);
 
-/** Headers of C whose contents NVRTC has built in, and headers for host code alone. */
+/** Headers of C with contents that NVRTC has built in, and headers for host code alone. */
 const EMPTY =
   `assert.h cassert stdbool.h stdio.h stdlib.h string.h time.h initializer_list array bit
   compare concepts numbers ratio tuple`.split(/\s+/);

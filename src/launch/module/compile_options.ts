@@ -52,7 +52,6 @@ export function compileSettings(options: CompileOptions): CompileSettings {
   const { name = "kernel.cu", defines = {}, headers = {}, instances = [], cache = true } = options;
   requireText(name, "name");
   // It goes into `#line`, and into file names.
-  // deno-lint-ignore no-control-regex -- NUL is among the refused characters
   if (name === "" || /["\\/\r\n\0]/.test(name)) refuse("name", "a file name without a path", name);
   if (typeof cache !== "boolean") refuse("cache", "a boolean", cache);
   return {
@@ -72,7 +71,6 @@ function macros(defines: object): Map<string, string> {
       if (!MACRO.test(macro)) refuse("defines", "an object whose keys are names in C", macro);
       if (typeof value === "boolean") return [macro, value ? "1" : "0"];
       if (typeof value === "number" && Number.isFinite(value)) return [macro, String(value)];
-      // deno-lint-ignore no-control-regex -- NUL is among the refused characters
       if (typeof value === "string" && !/[\r\n\0]/.test(value)) return [macro, value];
       return refuse(`defines.${macro}`, "a number, a boolean, or a text of one line", value);
     }),
@@ -85,7 +83,6 @@ function headerTexts(headers: object): Map<string, string> {
     Object.entries(headers).map(([name, text]: [string, unknown]) => {
       requireText(text, `headers[${JSON.stringify(name)}]`);
       const parts = name.split("/");
-      // deno-lint-ignore no-control-regex -- NUL is among the refused characters
       if (name === "" || /["<>\\\r\n\0]/.test(name) || parts.includes("..") || parts[0] === "") {
         refuse("headers", "an object whose keys are relative paths as includes have them", name);
       }

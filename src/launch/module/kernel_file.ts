@@ -79,7 +79,7 @@ export async function readKernelFile(
   return await readNamedKernel(namedFile(path, ACTION), ACTION, directories);
 }
 
-/** Reads a source whose name has been checked; `action` completes "Cannot …" in messages. */
+/** Reads a source by its checked name; `action` completes "Cannot …" in messages. */
 export async function readNamedKernel(
   file: NamedFile,
   action: string,
