@@ -25,7 +25,7 @@ function tableText(parameter: KernelParameter): string {
 Deno.test("parseSignature() reads every readable signature of the table", () => {
   for (const [text, expected] of READABLE) {
     const { parameters } = parseSignature(text);
-    assertEquals(parameters.map(tableText), [...expected], text);
+    assertStrictEquals(parameters.map(tableText).join(", "), expected, text);
   }
 });
 

@@ -1,4 +1,4 @@
-// What TypeScript makes of signatures. `deno check` of this file is the test: every
+// Signatures in TypeScript's type system. `deno check` of this file is the test: every
 // `@ts-expect-error` fails it when the compiler accepts the line below.
 
 import { assertEquals } from "@std/assert";
@@ -14,7 +14,6 @@ import type {
 import type { DType } from "../../src/memory/dtype.ts";
 import type { READABLE, UNREADABLE } from "./signature_table.ts";
 
-// What pointers take.
 type Reads<D extends DType> = ReadonlyDeviceMemory<D> | null;
 type Writes<D extends DType> = DeviceMemory<D> | null;
 
@@ -33,12 +32,12 @@ type VectorOfText<Element, Length> = Length extends "1" ? readonly [Element]
   : Length extends "2" ? readonly [Element, Element]
   : Length extends "3" ? readonly [Element, Element, Element]
   : readonly [Element, Element, Element, Element];
-type ArgumentsOf<Texts extends readonly string[]> = {
-  -readonly [Index in keyof Texts]: ArgumentOf<Texts[Index]>;
-};
+type ArgumentsOf<Texts extends string> = Texts extends "" ? []
+  : Texts extends `${infer First}, ${infer Rest}` ? [ArgumentOf<First>, ...ArgumentsOf<Rest>]
+  : [ArgumentOf<Texts>];
 
 /** The rows of a table for which a reader is wrong. */
-type WrongArguments<Rows extends readonly (readonly [string, readonly string[]])[]> = {
+type WrongArguments<Rows extends readonly (readonly [string, string])[]> = {
   [Index in keyof Rows]: Equal<KernelArguments<Rows[Index][0]>, ArgumentsOf<Rows[Index][1]>> extends
     true ? never : Rows[Index][0];
 }[number];
@@ -47,7 +46,7 @@ type WrongMessage<Rows extends readonly (readonly [string, string, number, strin
     ? never
     : [Rows[Index][0], ReadableSignature<Rows[Index][0]>];
 }[number];
-type Unreadable<Rows extends readonly (readonly [string, readonly string[]])[]> = {
+type Unreadable<Rows extends readonly (readonly [string, string])[]> = {
   [Index in keyof Rows]: Equal<ReadableSignature<Rows[Index][0]>, Rows[Index][0]> extends true
     ? never
     : Rows[Index][0];

@@ -13,16 +13,15 @@ import { describeValue } from "../../ffi/describe_value.ts";
 import { DeviceBuffer } from "../../memory/device_buffer.ts";
 import { bytesPerElement } from "../../memory/dtype.ts";
 import { frees } from "../../memory/allocation.ts";
-import { narrowFloatBits } from "../../memory/element_bits.ts";
 import type { Stream } from "../../stream/stream.ts";
-import { integerRange, type ScalarType } from "./c_types.ts";
+import { integerRange } from "./c_types.ts";
 import {
   isDeviceMemory,
   isSameLocation,
   type MemoryLocation,
   type ReadonlyDeviceMemory,
 } from "./device_memory.ts";
-import { encodingError, isNarrowFloat, tryEncode } from "./encoding.ts";
+import { bitsOf, encodingError, tryEncode } from "./encoding.ts";
 import {
   type KernelParameter,
   type KernelSignature,
@@ -175,7 +174,7 @@ export class ArgumentWriter {
       if (isFloat || (value >= lowest && value <= highest && Number.isInteger(value))) {
         if (this.#hasRaw) this.#mark(index, false);
         this.#slots[slot] = value;
-        // A comparison does not tell the two zeros apart.
+        // The two zeros compare equal.
         return value === 0 ? NOTHING : value;
       }
     } else if (value !== null && dtype !== undefined) {
@@ -198,17 +197,17 @@ export class ArgumentWriter {
         this.#slots[slot] = address;
         return value === null ? null : NOTHING;
       }
-      case "scalar":
-        if (parameter.type === "bool" && typeof value === "boolean") {
-          this.#slots[slot] = value ? 1 : 0;
+      case "scalar": {
+        const bits = bitsOf(parameter.type, value);
+        if (bits === undefined) break;
+        if (parameter.type === "bool") {
+          this.#slots[slot] = Number(bits);
           return value;
-        } else {
-          const bits = rawBits(parameter.type, value);
-          if (bits === undefined) break;
-          this.#rawSlots[slot] = bits;
-          this.#mark(index, true);
-          return NOTHING;
         }
+        this.#rawSlots[slot] = BigInt.asUintN(64, BigInt(bits));
+        this.#mark(index, true);
+        return NOTHING;
+      }
       default: {
         const offset = slot * this.#slots.BYTES_PER_ELEMENT;
         const problem = tryEncode(parameter.type, value, this.#bytes, offset);
@@ -253,16 +252,6 @@ export class ArgumentWriter {
     this.#requireNoReturn();
     return address;
   }
-}
-
-/** The bytes of a narrow float or of a `bigint` that fits; `undefined` for anything else. */
-function rawBits(type: ScalarType, value: unknown): bigint | undefined {
-  if (isNarrowFloat(type)) {
-    return typeof value === "number" ? BigInt(narrowFloatBits(type, value)) : undefined;
-  }
-  if (typeof value !== "bigint" || (type !== "int64" && type !== "uint64")) return undefined;
-  const { lowest, highest } = integerRange(type)!;
-  return value < lowest || value > highest ? undefined : BigInt.asUintN(64, value);
 }
 
 /** The error for an argument that its parameter does not take. */

@@ -50,7 +50,7 @@ export function bytesOfElement(element: ElementType): number {
 }
 
 /** Whether a type is a float of 16 or 8 bits. */
-export function isNarrowFloat(type: ScalarType): type is NarrowFloatDType {
+function isNarrowFloat(type: ScalarType): type is NarrowFloatDType {
   return type === "float16" || type === "bfloat16" || type.startsWith("float8");
 }
 
@@ -90,58 +90,58 @@ export function decode(type: ElementType, view: DataView, offset: number): unkno
 
 // ---- Scalars -------------------------------------------------------------------------------------
 
+/** The accessors of `DataView` for a type's bytes: `getInt8` and `setInt8` are `Int8`. */
+const ACCESSORS: Readonly<Record<ScalarType, string>> = {
+  bool: "Uint8",
+  int8: "Int8",
+  uint8: "Uint8",
+  int16: "Int16",
+  uint16: "Uint16",
+  int32: "Int32",
+  uint32: "Uint32",
+  int64: "BigInt64",
+  uint64: "BigUint64",
+  float64: "Float64",
+  float32: "Float32",
+  float16: "Uint16",
+  bfloat16: "Uint16",
+  float8_e4m3: "Uint8",
+  float8_e5m2: "Uint8",
+};
+
+type Accessors = Record<string, (offset: number, ...rest: unknown[]) => number | bigint>;
+
 function encodeScalar(
   type: ScalarType,
   value: unknown,
   view: DataView,
   offset: number,
 ): EncodingProblem | undefined {
-  const range = integerRange(type);
-  const bytes = bytesOfScalar(type);
-  if (type === "bool" && typeof value === "boolean") view.setUint8(offset, Number(value));
-  else if (range !== undefined && isIntegerIn(range, bytes, value)) {
-    writeInteger(bytes, value, view, offset);
-  } else if (type !== "bool" && range === undefined && typeof value === "number") {
-    writeFloat(type, value, view, offset);
-  } else {
-    const isNumber = typeof value === "number" || (typeof value === "bigint" && bytes === 8);
-    const isRange = isNumber && range !== undefined;
-    return { path: "", allowed: allowedValues(type), value, isRange };
+  const bits = bitsOf(type, value);
+  if (bits !== undefined) {
+    (view as unknown as Accessors)[`set${ACCESSORS[type]}`]!(offset, bits, true);
+    return undefined;
   }
-  return undefined;
+  const isWide = bytesOfScalar(type) === 8;
+  const isNumber = typeof value === "number" || (typeof value === "bigint" && isWide);
+  const isRange = isNumber && integerRange(type) !== undefined;
+  return { path: "", allowed: allowedValues(type), value, isRange };
 }
 
-function isIntegerIn(
-  { lowest, highest }: { readonly lowest: bigint; readonly highest: bigint },
-  bytes: number,
-  value: unknown,
-): value is number | bigint {
+/** The value of a scalar as `DataView` takes it; `undefined` if the type has no such value. */
+export function bitsOf(type: ScalarType, value: unknown): number | bigint | undefined {
+  if (type === "bool") return typeof value === "boolean" ? Number(value) : undefined;
+  const range = integerRange(type);
+  if (range === undefined) {
+    if (typeof value !== "number") return undefined;
+    return isNarrowFloat(type) ? narrowFloatBits(type, value) : value;
+  }
+  const isWide = bytesOfScalar(type) === 8;
   // A number beyond 2^53 may have lost digits already.
-  const isInteger = bytes === 8 && typeof value === "bigint" || Number.isSafeInteger(value);
-  return isInteger && (value as number | bigint) >= lowest && (value as number | bigint) <= highest;
-}
-
-function writeInteger(
-  bytes: number,
-  value: number | bigint,
-  view: DataView,
-  offset: number,
-): void {
-  if (bytes === 8) view.setBigUint64(offset, BigInt.asUintN(64, BigInt(value)), true);
-  else if (bytes === 4) view.setUint32(offset, Number(value), true);
-  else if (bytes === 2) view.setUint16(offset, Number(value), true);
-  else view.setUint8(offset, Number(value));
-}
-
-function writeFloat(type: ScalarType, value: number, view: DataView, offset: number): void {
-  if (type === "float64") view.setFloat64(offset, value, true);
-  else if (type === "float32") view.setFloat32(offset, value, true);
-  else {writeInteger(
-      bytesOfScalar(type),
-      narrowFloatBits(type as NarrowFloatDType, value),
-      view,
-      offset,
-    );}
+  if (!Number.isSafeInteger(value) && !(isWide && typeof value === "bigint")) return undefined;
+  const integer = BigInt(value as number | bigint);
+  if (integer < range.lowest || integer > range.highest) return undefined;
+  return isWide ? integer : Number(integer);
 }
 
 function allowedValues(type: ScalarType): string {
@@ -155,35 +155,9 @@ function allowedValues(type: ScalarType): string {
 }
 
 function decodeScalar(type: ScalarType, view: DataView, offset: number): number | bigint | boolean {
-  switch (type) {
-    case "bool":
-      return view.getUint8(offset) !== 0;
-    case "float64":
-      return view.getFloat64(offset, true);
-    case "float32":
-      return view.getFloat32(offset, true);
-    case "int64":
-      return view.getBigInt64(offset, true);
-    case "uint64":
-      return view.getBigUint64(offset, true);
-    case "int32":
-      return view.getInt32(offset, true);
-    case "uint32":
-      return view.getUint32(offset, true);
-    case "int16":
-      return view.getInt16(offset, true);
-    case "uint16":
-      return view.getUint16(offset, true);
-    case "int8":
-      return view.getInt8(offset);
-    case "uint8":
-      return view.getUint8(offset);
-    default:
-      return narrowFloatValue(
-        type,
-        bytesOfScalar(type) === 2 ? view.getUint16(offset, true) : view.getUint8(offset),
-      );
-  }
+  const bits = (view as unknown as Accessors)[`get${ACCESSORS[type]}`]!(offset, true);
+  if (type === "bool") return bits !== 0;
+  return isNarrowFloat(type) ? narrowFloatValue(type, Number(bits)) : bits;
 }
 
 // ---- Vectors, structs and arrays -----------------------------------------------------------------
