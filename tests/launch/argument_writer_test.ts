@@ -1,4 +1,4 @@
-// The argument writer on a block of its own: what lands in the slots, and what is refused.
+// The argument writer on a block of its own: the slots that it writes, and its errors.
 
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
@@ -9,8 +9,11 @@ import type {
   ReadonlyDeviceMemory,
 } from "../../src/launch/signature/device_memory.ts";
 import { parseSignature } from "../../src/launch/signature/signature.ts";
+import { DeviceBuffer } from "../../src/memory/device_buffer.ts";
 import { type DType, DTYPES } from "../../src/memory/dtype.ts";
 import { narrowFloatBits } from "../../src/memory/element_bits.ts";
+import { defaultStream } from "../../src/stream/stream.ts";
+import { device } from "../support/device.ts";
 
 const library = {};
 const host0: MemoryLocation = { library, ordinal: 0, label: "host:0" };
@@ -324,4 +327,77 @@ Deno.test("write() writes or throws a TypeError or RangeError, whatever is passe
     }),
     { numRuns: 2000 },
   );
+});
+
+// ---- Buffers -------------------------------------------------------------------------------------
+
+const SIGNATURE = parseSignature("f(const float* x, float* y)");
+
+/** The two written addresses. */
+function addresses(...args: unknown[]): number[] {
+  const block = createCommandBlock();
+  block.fill(-7);
+  new ArgumentWriter(SIGNATURE, block, device.context).write(args, defaultStream(device.context));
+  return [...block.subarray(ARGUMENT, ARGUMENT + 2)];
+}
+
+Deno.test("write() passes buffers, views, empty buffers and foreign memory by address", () => {
+  using x = device.allocate("float32", 7);
+  using empty = device.allocate("float32", 0);
+  const view = x.view(3, 5);
+  const bytes = device.allocate("uint8", 64);
+  const foreign = DeviceBuffer.fromAddress(bytes.address, 64, { device, dtype: "float32" });
+  assertEquals(addresses(x, view), [x.address, x.address + 12]);
+  assertEquals(addresses(view.view(1, 2), x), [x.address + 16, x.address]);
+  assertEquals(addresses(empty, empty.view(0, 0)), [0, 0]);
+  assertEquals(addresses(foreign, foreign.view(2)), [bytes.address, bytes.address + 8]);
+  bytes.free();
+});
+
+Deno.test("write() refuses freed buffers, their views, and other element types", () => {
+  using x = device.allocate("float32", 7);
+  using ints = device.allocate("int32", 7);
+  const freed = device.allocate("float32", 7);
+  const view = freed.view(1);
+  freed.free();
+  for (const buffer of [freed, view]) {
+    assertThrows(() => addresses(x, buffer), TypeError, "Cannot launch f as argument y");
+    assertThrows(() => addresses(buffer, x), TypeError, "disposed");
+  }
+  assertThrows(() => addresses(x, ints), TypeError, "float32");
+  // Its memory, which has another owner by now, and its type would fit.
+  using again = device.allocate("float32", 7);
+  assertEquals(addresses(again, again), [again.address, again.address]);
+  assertThrows(() => addresses(again, freed), TypeError, "disposed");
+});
+
+Deno.test("write() refuses a buffer that was freed by its address, also if its block is reused", () => {
+  using x = device.allocate("float32", 7);
+  const withdrawn = device.allocate("float32", 7);
+  const view = withdrawn.view(1);
+  device.pool.free(withdrawn.address);
+  using again = device.allocate("float32", 7);
+  assertThrows(() => addresses(x, withdrawn), TypeError, "disposed");
+  assertThrows(() => addresses(x, view), TypeError, "disposed");
+  assertEquals(addresses(x, again), [x.address, again.address]);
+});
+
+Deno.test("write() records every stream but the buffer's own", () => {
+  using stream = device.createStream();
+  using own = device.allocate("float32", 7, { stream });
+  using other = device.allocate("float32", 7);
+  const writer = new ArgumentWriter(SIGNATURE, createCommandBlock(), device.context);
+  const noted: unknown[] = [];
+  const { recordStream } = DeviceBuffer.prototype;
+  DeviceBuffer.prototype.recordStream = function (used) {
+    noted.push(this, used);
+    recordStream.call(this, used);
+  };
+  try {
+    writer.write([own, other], stream);
+  } finally {
+    DeviceBuffer.prototype.recordStream = recordStream;
+  }
+  assertEquals(noted.length, 2);
+  assert(noted[0] === other && noted[1] === stream);
 });

@@ -1,6 +1,6 @@
 /**
- * Launches whose configurations and arguments run code of the caller when they are read: it may launch,
- * throw, or give memory back. Whatever it does, nothing of it is taken for what a later launch passes.
+ * Launches with getters in their configurations and arguments: a getter may launch, throw or free
+ * memory, and must not change the arguments of later launches.
  */
 
 import { assertEquals, assertThrows } from "@std/assert";
@@ -21,14 +21,14 @@ const nested = "as a getter of its configuration or arguments has launched a ker
 
 addEventListener("unload", () => recorded[Symbol.dispose]());
 
-/** The number in a slot at the only launch since this was asked last. */
+/** The number in a slot at the only launch since the last call. */
 function launchedWith(slot: number): number {
   const blocks = recorded.take();
   assertEquals(blocks.length, 1);
   return new Float64Array(blocks[0]!.buffer)[slot]!;
 }
 
-/** Runs with and without somebody who hears of launches. */
+/** Runs with and without a listener. */
 function heardOrNot(act: () => void): void {
   act();
   const stop = listen(hearing);
@@ -39,13 +39,13 @@ function heardOrNot(act: () => void): void {
   }
 }
 
-/** Device memory of another library, which is told of streams in a way of its own. */
+/** Device memory of another library, with its own recordStream(). */
 function told(stream: Stream, recordStream: () => void): object {
   const dtype = "float32";
   return { context, dtype, address: 512, length: 1, disposed: false, stream, recordStream };
 }
 
-Deno.test("memory that throws when it is told of a launch is not passed by later ones", () => {
+Deno.test("launch() does not pass memory whose recordStream() threw", () => {
   const kernel = recorded.kernel("f(float* x)");
   using buffer = DeviceBuffer.allocate(context, "float32", 1);
   using stream = new Stream(context);
@@ -63,7 +63,7 @@ Deno.test("memory that throws when it is told of a launch is not passed by later
   });
 });
 
-Deno.test("a list of extents that launches leaves no extents to later launches", () => {
+Deno.test("launch() takes no extents from a launch inside a list of extents", () => {
   const kernel = recorded.kernel("f()");
   const plain = { grid: 7, block: 32 };
   for (const field of ["grid", "block", "cluster"]) {
@@ -91,7 +91,7 @@ Deno.test("a list of extents that launches leaves no extents to later launches",
   }
 });
 
-Deno.test("what launches within a launch have passed is not taken for what it passes itself", () => {
+Deno.test("launch() passes its own arguments after a launch inside a getter", () => {
   const Pair = defineStruct("Pair", { value: "float" });
   const kernel = recorded.kernel("f(int i, Pair one, int j, Pair other, int k)", undefined, [Pair]);
   const plain = (values: number[]) => {
@@ -104,7 +104,7 @@ Deno.test("what launches within a launch have passed is not taken for what it pa
   };
   for (const isHeard of [false, true]) {
     for (const last of [6, 0.5]) {
-      // Those within are not heard of, so that what they pass is remembered.
+      // The inner launches have no listener: their arguments are remembered.
       const stop = isHeard ? listen(hearing) : () => {};
       const pair = () => ({
         get value() {
@@ -121,7 +121,7 @@ Deno.test("what launches within a launch have passed is not taken for what it pa
   }
 });
 
-Deno.test("what launches within a launch have done on their stream does not count for its own", () => {
+Deno.test("launch() records its own stream after a launch inside a getter", () => {
   const kernel = recorded.kernel("f(float* x, float* y)");
   using x = DeviceBuffer.allocate(context, "float32", 1);
   using stream = new Stream(context);
@@ -145,7 +145,7 @@ Deno.test("what launches within a launch have done on their stream does not coun
   recorded.take();
 });
 
-Deno.test("memory whose getters give memory back has its launch refused", () => {
+Deno.test("launch() fails if a getter of memory frees memory", () => {
   const kernel = recorded.kernel("f(float* x, const float* y)");
   using stream = new Stream(context);
   heardOrNot(() => {
@@ -164,7 +164,7 @@ Deno.test("memory whose getters give memory back has its launch refused", () => 
   });
 });
 
-Deno.test("an address is asked for once, and what is checked is what is passed", () => {
+Deno.test("launch() reads an address once", () => {
   const kernel = recorded.kernel("f(float* x)");
   const addresses = [512, "512"];
   using stream = new Stream(context);
@@ -175,7 +175,7 @@ Deno.test("an address is asked for once, and what is checked is what is passed",
   assertEquals(launchedWith(ARGUMENT), 512);
 });
 
-Deno.test("whether somebody hears of a launch changes nothing of why it is refused", () => {
+Deno.test("launch() fails with the same error with and without listeners", () => {
   using x = DeviceBuffer.allocate(context, "float32", 1);
   const two = recorded.kernel("f(float* x, int n)");
   const nine = recorded.kernel(

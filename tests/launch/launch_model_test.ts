@@ -1,7 +1,6 @@
 /**
- * Random sequences of launches and of all that may happen between them and within them: each launch
- * must leave in the command block what it would if the kernel had never been launched before, or fail
- * with the same error.
+ * Random sequences of launches, and of events between and within them: each launch must leave in the
+ * command block the same bytes as the first launch of a new kernel, or fail with the same error.
  */
 
 import { assert } from "@std/assert";
@@ -115,7 +114,7 @@ const any = fc.oneof(
   ),
 );
 
-Deno.test("each launch is as if it were the first of its kernel, whatever was before", () => {
+Deno.test("launch() leaves the same command block as the first launch of a new kernel", () => {
   const count = { launched: 0, refused: 0 };
   fc.assert(
     fc.property(fc.array(any, { maxLength: 60, size: "max" }), (steps) => {

@@ -1,6 +1,5 @@
 /**
- * What a launch must leave in the command block, worked out anew each time from what it is given, in
- * the plainest way.
+ * The expected command block of a launch, computed from scratch in the plainest way.
  *
  * @module
  */
@@ -11,10 +10,10 @@ import { narrowFloatBits } from "../../src/memory/element_bits.ts";
 /** Where the dynamic shared memory is among the slots from the device's on; it is never negative. */
 const SHARED_MEMORY = OPERAND + 7 - DEVICE;
 
-/** What an argument becomes. */
+/** The encoding of an argument. */
 export type ArgumentRule = "number" | "wide" | "truth" | "pointer" | "half" | "float4" | "weights";
 
-/** The kernels that are launched: their parameters and what becomes of the arguments. */
+/** The launched kernels: their parameters and the encodings of the arguments. */
 export const KERNELS: readonly { signature: string; rules: readonly ArgumentRule[] }[] = [
   { signature: "none()", rules: [] },
   { signature: "one(const float* x)", rules: ["pointer"] },
@@ -43,7 +42,7 @@ export interface Weights {
   readonly shift: readonly [number, number];
 }
 
-/** Who launches what, and where. */
+/** A launch. */
 export interface ReferenceLaunch {
   readonly device: number;
   readonly stream: number;

@@ -1,6 +1,6 @@
 /**
- * Launches that are as the one before but for a little: what a kernel remembers of its launches must
- * never be taken for what is passed now.
+ * Launches that differ little from the one before: a kernel must not confuse remembered arguments
+ * with new ones.
  */
 
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
@@ -52,7 +52,7 @@ function kept(
   return [...out.toArraySync()];
 }
 
-Deno.test("each argument that changes alone arrives, for every number of parameters", () => {
+Deno.test("launch() passes each argument that changes alone", () => {
   using out = device.allocate("int64", 1);
   for (const count of COUNTS) {
     const kernel = module.kernel(`sum${count}`);
@@ -73,7 +73,7 @@ Deno.test("each argument that changes alone arrives, for every number of paramet
   }
 });
 
-Deno.test("too few arguments and too many are refused after launches that were right", () => {
+Deno.test("launch() refuses too few and too many arguments after valid launches", () => {
   using out = device.allocate("int64", 1, { fill: 0 });
   for (const count of COUNTS) {
     const kernel = module.kernel(`sum${count}`);
@@ -115,7 +115,7 @@ Deno.test("too few arguments and too many are refused after launches that were r
   }
 });
 
-Deno.test("zeros of both signs, NaN and bigints are told apart from what was there before", () => {
+Deno.test("launch() distinguishes zeros of both signs, NaN and bigints from earlier arguments", () => {
   const doubles = [0, -0, 0, NaN, NaN, 0.1, -0, 1];
   for (const d of doubles) assertStrictEquals(kept(one, d, 0, true, null)[0], d);
   const high: [number | bigint, number][] = [
@@ -138,7 +138,7 @@ Deno.test("zeros of both signs, NaN and bigints are told apart from what was the
   }
 });
 
-Deno.test("a configuration that is changed in place is read anew", () => {
+Deno.test("launch() reads a configuration again that changed in place", () => {
   const config: Record<string, unknown> = { grid: 2, block: 3 };
   const extents = () => kept(config as never, 0, 0, true, null)[4];
   assertEquals([extents(), extents()], [2003, 2003]);
@@ -173,7 +173,7 @@ Deno.test("a configuration that is changed in place is read anew", () => {
   }
 });
 
-Deno.test("memory that was passed before is refused once it is given back, however it is", () => {
+Deno.test("launch() refuses memory that was freed since the last launch, however", () => {
   const bytes = device.allocate("uint8", 64, { fill: 0 });
   const foreign = () => DeviceBuffer.fromAddress(bytes.address, 64, { device, dtype: "float32" });
   const ways: [string, () => DeviceBuffer<"float32">, (buffer: DeviceBuffer<"float32">) => void][] =
@@ -203,7 +203,7 @@ Deno.test("memory that was passed before is refused once it is given back, howev
   bytes.free();
 });
 
-Deno.test("launches go to the stream that they ask for, and to none that is closed", () => {
+Deno.test("launch() uses the requested stream, and refuses a closed one", () => {
   using out = device.allocate("float64", 5, { fill: 0 });
   const stream = device.createStream();
   const noted: unknown[] = [];
@@ -228,7 +228,7 @@ Deno.test("launches go to the stream that they ask for, and to none that is clos
   device.stream.doneSync();
 });
 
-Deno.test("a launch that repeats one is captured and reported to listeners all the same", async () => {
+Deno.test("launch() captures and reports a repeated launch", async () => {
   using out = device.allocate("float64", 5, { fill: 0 });
   using x = device.allocate("float32", 1, { fill: 3 });
   const launch = () => keep.launch(one, out, 2, 0, true, x);
@@ -263,7 +263,7 @@ Deno.test("a launch that repeats one is captured and reported to listeners all t
   await device.stream.done();
 });
 
-Deno.test("a kernel of a disposed module is refused, also while a graph has the module loaded", async () => {
+Deno.test("launch() refuses a kernel of a disposed module, also while a graph holds the module", async () => {
   const source = `extern "C" __global__ void mark(float* x) { *x = 1; }`;
   const marking = await device.compile(source, { name: "disposed.cu" });
   const mark = marking.kernel("mark");
@@ -280,7 +280,7 @@ Deno.test("a kernel of a disposed module is refused, also while a graph has the 
   assertEquals([...await x.toArray()], [1]);
 });
 
-Deno.test("shared memory that one has a kernel allowed is not taken from another who has it", () => {
+Deno.test("launch() does not lower the shared memory of another kernel object", () => {
   using out = device.allocate("float64", 5);
   const { sharedMemoryPerBlock, sharedMemoryPerBlockOptIn } = device.info;
   const again = module.kernel("keep") as unknown as typeof keep;
@@ -294,7 +294,7 @@ Deno.test("shared memory that one has a kernel allowed is not taken from another
   device.stream.doneSync();
 });
 
-Deno.test("a kernel of a device that is closed is refused, and stays so when it is opened again", () => {
+Deno.test("launch() refuses a kernel of a closed device, also once the device is open again", () => {
   const opened = openDevice(device.label);
   const empty = opened.kernels.load("empty()");
   for (let time = 0; time < 2; time++) empty.launch(one);
@@ -307,7 +307,7 @@ Deno.test("a kernel of a device that is closed is refused, and stays so when it 
   reopened.doneSync();
 });
 
-Deno.test("a getter that launches in vain or gives memory back has its launch refused", () => {
+Deno.test("launch() fails if a getter launches in vain or frees memory", () => {
   using out = device.allocate("float32", 4, { fill: -1 });
   const other = device.allocate("float32", 4);
   const weigh = module.kernel("weigh(float* out, Weight weight)");
@@ -334,6 +334,6 @@ Deno.test("a getter that launches in vain or gives memory back has its launch re
   };
   assertThrows(() => launch(1, freeing), TypeError, "a getter of its arguments has freed memory");
   launch(2, () => 8);
-  // Neither what was refused nor what was launched in vain has run.
+  // Neither the refused nor the vain launches have run.
   assertEquals([...out.toArraySync()], [8, 8, -1, -1]);
 });

@@ -1,6 +1,6 @@
 /**
- * Configurations, arguments, buffers and streams that steps change between launches, and launches
- * that are held against those of kernels which nobody has launched before.
+ * Configurations, arguments, buffers and streams that steps change between launches. Each launch is
+ * compared with the first launch of a new kernel.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { defaultStream } from "../../src/stream/stream.ts";
 import { type ArgumentRule, KERNELS, referenceBlock, usedSlots } from "./launch_reference.ts";
 import { type LaunchedKernel, RecordedLaunches } from "./recorded_launches.ts";
 
-/** What came of a launch. */
+/** The outcome of a launch. */
 type Outcome = { readonly error: string } | { readonly block: BigUint64Array };
 
 const structs = [defineStruct("Weights", { scale: "float", shift: "int[2]" })];
@@ -142,7 +142,7 @@ export class LaunchWorld implements Disposable {
     weights.shift[value % 2] = value % 5 === 0 ? 0.5 : value;
   }
 
-  /** Begins to hear of launches, or ends it. */
+  /** Starts or stops listening to launches. */
   listen(): void {
     if (this.#stopListening !== undefined) return this.#stopHearing();
     const { context } = this.#recorded;
@@ -182,7 +182,7 @@ export class LaunchWorld implements Disposable {
     assertEquals(heard, this.#heard.splice(0));
     if ("error" in outcome || "error" in expected) {
       assertEquals(outcome, expected);
-      // So that not all that follows is refused as well.
+      // Otherwise all following launches would be refused too.
       if (this.count.refused++ % 2 === 0) this.#mend(kernel, config);
       return;
     }

@@ -1,5 +1,5 @@
 /**
- * A device on which launches do not run but are recorded: what reaches the native library.
+ * A device that records launches instead of running them.
  *
  * @module
  */
@@ -13,13 +13,13 @@ import { parseSignature } from "../../src/launch/signature/signature.ts";
 import type { StructTypes } from "../../src/launch/signature/struct_type.ts";
 import { device } from "../support/device.ts";
 
-/** A kernel as those see it who launch it with whatever they like. */
+/** A kernel without types. */
 export interface LaunchedKernel {
   /** Launches it. */
   launch(config: unknown, ...args: readonly unknown[]): void;
 }
 
-/** The device of the tests once more, over a library whose launches are recorded. */
+/** The device of the tests, over a library that records launches. */
 export class RecordedLaunches implements Disposable {
   /** The device. */
   readonly context: DeviceContext;
@@ -35,7 +35,7 @@ export class RecordedLaunches implements Disposable {
     const record = () => {
       const bits = new BigUint64Array(library.block.buffer);
       this.#blocks.push(bits.slice());
-      // Whoever makes a hot call next leaves something else in the block.
+      // The next hot call overwrites the block.
       new Float64Array(library.block.buffer, 8 * DEVICE).fill(-7);
       return this.status;
     };
@@ -44,13 +44,13 @@ export class RecordedLaunches implements Disposable {
     this.kernelId = findKernel(library, "empty")!;
   }
 
-  /** A kernel of any signature that nobody has launched yet. */
+  /** A new kernel of any signature. */
   kernel(signature: string, owner?: KernelOwner, structs?: StructTypes): LaunchedKernel {
     const parsed = parseSignature(signature, structs);
     return new Kernel(this.context, this.kernelId, parsed, owner) as unknown as LaunchedKernel;
   }
 
-  /** The command blocks of the launches since this was asked last, slot by slot, as bits. */
+  /** The command blocks of the launches since the last call, slot by slot, as bits. */
   take(): readonly BigUint64Array[] {
     const blocks = this.#blocks;
     this.#blocks = [];

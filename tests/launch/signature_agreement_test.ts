@@ -124,7 +124,7 @@ function importOf(file: string, names: string): string {
   return `import { ${names} } from ${JSON.stringify(repositoryPath(`src/${file}`))};`;
 }
 
-/** A program whose types are right where both readers agree on every text. */
+/** A program that compiles if both readers agree on every text. */
 function agreementProgram(texts: readonly (readonly [string, string])[]): string {
   return `// ${crypto.randomUUID()}
 ${importOf("launch/signature/signature_types.ts", "type KernelArguments, type ReadableSignature")}
@@ -152,7 +152,7 @@ ${
 `;
 }
 
-Deno.test("TypeScript reads whatever the parser reads, and reads the same", async () => {
+Deno.test("KernelArguments agrees with parseSignature() on random signatures", async () => {
   const written = fc.sample(signature, { numRuns: 150, seed: 4 });
   const readable = written.map((text) => [text, argumentsOf(text)] as const);
   // All but those that give a value to an array, say, or have a name twice, can be read.
@@ -167,6 +167,6 @@ Deno.test("TypeScript reads whatever the parser reads, and reads the same", asyn
   assertEquals(await typeErrors(new Map([["agreement", agreementProgram(all)]])), "");
 });
 
-Deno.test("TypeScript checks 200 different signatures in one program", async () => {
+Deno.test("KernelArguments reads 200 different signatures in one program", async () => {
   assertEquals(await typeErrors(new Map([["signatures", signatureProgram(200)]])), "");
 });

@@ -1,4 +1,4 @@
-// What TypeScript makes of signatures that name structs, and of kernels in a whole source.
+// Signatures with structs, and kernels of a whole source, in TypeScript's type system.
 // `deno check` of this file is the test: every `@ts-expect-error` fails it when the compiler
 // accepts the line below.
 
@@ -22,7 +22,6 @@ import {
   type StructTypes,
 } from "../../src/launch/signature/struct_type.ts";
 
-// What pointers take.
 type Reads<D extends DType> = ReadonlyDeviceMemory<D> | null;
 type Writes<D extends DType> = DeviceMemory<D> | null;
 
@@ -35,7 +34,7 @@ function same<A, B>(..._: Equal<A, B> extends true ? [] : [A, B]): void {}
 const Particle = defineStruct("Particle", { position: "float3", mass: "float" });
 const Pair = defineStruct("math::Pair<float, 2>", { values: "float[2]", inner: Particle });
 
-/** Stands for what `device.compile()` gives. */
+/** Stands for a module. */
 interface TypedModule<Source extends string, Structs extends StructTypes> {
   kernel<const Text extends string>(
     text: ReadableKernel<Source, Text, Structs>,
@@ -54,7 +53,7 @@ const bytes: Writes<"uint8"> = { ...shape, dtype: "uint8" };
 const float32: Writes<"float32"> = { ...shape, dtype: "float32" };
 const particle = { position: [1, 2, 3], mass: 4 } as const;
 
-Deno.test("a struct parameter takes the fields of the struct, a pointer to it its bytes", () => {
+Deno.test("launch() takes an object for a struct, and its bytes for a pointer to it", () => {
   type Arguments = KernelArguments<
     "f(Particle a, const struct Particle* b, Particle[] , math::Pair<float,2> const & )",
     [typeof Particle, typeof Pair]
@@ -85,7 +84,7 @@ Deno.test("a struct parameter takes the fields of the struct, a pointer to it it
   wrong();
 });
 
-Deno.test("vectors take as many numbers as they have elements", () => {
+Deno.test("launch() takes as many numbers as a vector has elements", () => {
   const { kernel } = compile("");
   assertEquals(kernel("f(float4 v, longlong2 w)").launch([1, 2, 3, 4], [1n, 2]), 2);
   assertEquals(kernel("f(const float4* v)").launch(float32), 1);
@@ -102,7 +101,7 @@ Deno.test("vectors take as many numbers as they have elements", () => {
   wrong();
 });
 
-Deno.test("structs are found by the names of a record, else by their own", () => {
+Deno.test("KernelArguments finds structs by the names of a record, else by their own", () => {
   same<KernelArguments<"f(P p)", { P: typeof Particle }>[0], typeof particle>;
   same<ReadableSignature<"f(P* p)", { P: typeof Particle }>, "f(P* p)">();
   same<
@@ -147,7 +146,7 @@ const SOURCE = `
 `;
 type Source = typeof SOURCE;
 
-Deno.test("a kernel's signature is read out of a source that is one literal", () => {
+Deno.test("SignatureIn reads a kernel's signature in a literal source", () => {
   same<KernelArguments<SignatureIn<Source, "saxpy">>, [
     number,
     Reads<"float32">,
@@ -177,7 +176,7 @@ Deno.test("a kernel's signature is read out of a source that is one literal", ()
   wrong();
 });
 
-Deno.test("what cannot be seen in a source takes any arguments", () => {
+Deno.test("SignatureIn is string for kernels that are not in plain sight", () => {
   same<SignatureIn<Source, "hidden">, string>();
   same<SignatureIn<Source, "commented">, string>();
   same<SignatureIn<Source, "saxp">, string>();
@@ -192,7 +191,7 @@ Deno.test("what cannot be seen in a source takes any arguments", () => {
   assertEquals(compile(text).kernel("saxpy").launch(1), 1);
 });
 
-Deno.test("a signature is itself, whatever the source says", () => {
+Deno.test("SignatureIn is the signature itself, whatever the source declares", () => {
   same<SignatureIn<Source, "saxpy(int n)">, "saxpy(int n)">();
   same<SignatureIn<string, "f<(1 > 0)>(int n)">, "f<(1 > 0)>(int n)">();
 });
@@ -203,7 +202,7 @@ type Body =
   `__device__ float f(float x) { return x / 2.0f; } // a comment / another\n/* and a block */\n`;
 type Long = `${Four<Four<Four<Four<Body>>>>}${Source}${Four<Four<Four<Body>>>}`;
 
-Deno.test("a source of many comments is read to its end", () => {
+Deno.test("SignatureIn reads a long source with many comments", () => {
   same<
     KernelArguments<SignatureIn<Long, "either">>,
     KernelArguments<SignatureIn<Source, "either">>

@@ -134,7 +134,7 @@ Deno.test("launch() rejects scalars of another type", () => {
   kernel("f(bool on)").launch(1);
 });
 
-Deno.test("a signature that cannot be read is rejected where it is written", () => {
+Deno.test("ReadableSignature rejects an unreadable signature at its place", () => {
   // @ts-expect-error flot is no type.
   kernel("f(flot x)");
   // @ts-expect-error There are no parentheses.
@@ -144,7 +144,7 @@ Deno.test("a signature that cannot be read is rejected where it is written", () 
   assertEquals(unreadable.length, 1);
 });
 
-Deno.test("a signature that is no literal takes any arguments", () => {
+Deno.test("launch() takes any arguments if the signature is no literal", () => {
   const text: string = AXPY;
   const any: TypedKernel<string> = kernel(text);
   assertEquals(any.launch(1, 2n, true, float32, view("bool")), 5);
@@ -153,7 +153,7 @@ Deno.test("a signature that is no literal takes any arguments", () => {
   none<Equal<KernelArguments<string>, readonly KernelArgument[]> extends true ? never : string>();
 });
 
-Deno.test("a union of signatures takes the arguments of either", () => {
+Deno.test("KernelArguments of a union are those of either signature", () => {
   type Either = KernelArguments<"f(int n)" | "g(bool on)">;
   none<Equal<Either, [number] | [boolean]> extends true ? never : Either>();
 });
@@ -166,7 +166,7 @@ type Sixteen<Text extends string, Between extends string> = Four<Four<Text, Betw
 type SixtyFour<Text extends string, Between extends string> = Four<Sixteen<Text, Between>, Between>;
 type LongName = SixtyFour<"a_name_of_sixty_four_characters_that_goes_on_and_on_and_on_and_o", "">;
 
-Deno.test("64 parameters, 4 KB of them, are read", () => {
+Deno.test("KernelArguments reads 64 parameters of 4 KB", () => {
   type Parameter = "\n  const unsigned long long* __restrict__ parameter_of_sixty_four";
   type Big = KernelArguments<`__global__ void big(${SixtyFour<Parameter, ",">}\n)`>;
   const count: Big["length"] = 64;
@@ -177,7 +177,7 @@ Deno.test("64 parameters, 4 KB of them, are read", () => {
   assertEquals(count, 64);
 });
 
-Deno.test("64 parameters with comments, default values and brackets are read", () => {
+Deno.test("KernelArguments reads 64 parameters with comments, defaults and brackets", () => {
   type One =
     "\n  // what, (it) is <\n  const float4* /* , */ __restrict__ x = f<1>((2 > 1), {3, 4})";
   type Big = KernelArguments<`__global__ void tile<g<int>, (1 > 0)>(${SixtyFour<One, ",">}\n)`>;
@@ -186,12 +186,12 @@ Deno.test("64 parameters with comments, default values and brackets are read", (
   assertEquals(count, 64);
 });
 
-Deno.test("a name of 4 KB is read", () => {
+Deno.test("KernelArguments reads a name of 4 KB", () => {
   type Named = KernelArguments<`${LongName}(float ${LongName}, int* ${LongName})`>;
   none<Equal<Named, [number, Writes<"int32">]> extends true ? never : Named>();
 });
 
-Deno.test("4 KB of white space is read", () => {
+Deno.test("KernelArguments reads 4 KB of white space", () => {
   type Wide = KernelArguments<`f(float${SixtyFour<SixtyFour<" ", "">, "">}x)`>;
   none<Equal<Wide, [number]> extends true ? never : Wide>();
   type Lines = KernelArguments<`f(float${SixtyFour<SixtyFour<"\n", "">, "">}x)`>;

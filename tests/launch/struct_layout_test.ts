@@ -4,11 +4,19 @@
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { findCppCompiler } from "../../src/ffi/build/compilers.ts";
-import { bytesOfScalar, C_TYPES, scalarTypeOf } from "../../src/launch/signature/c_types.ts";
-import { parseSignature } from "../../src/launch/signature/signature.ts";
-import { PARAMETER_KINDS, parameterLayout } from "../../src/launch/signature/signature.ts";
+import {
+  bytesOfScalar,
+  C_TYPES,
+  scalarTypeOf,
+  VECTOR_SPELLINGS,
+  vectorTypeOf,
+} from "../../src/launch/signature/c_types.ts";
+import {
+  PARAMETER_KINDS,
+  parameterLayout,
+  parseSignature,
+} from "../../src/launch/signature/signature.ts";
 import { StructType } from "../../src/launch/signature/struct_type.ts";
-import { VECTOR_SPELLINGS, vectorTypeOf } from "../../src/launch/signature/c_types.ts";
 import { repositoryPath } from "../support/subprocess.ts";
 
 /** Names that only signatures know, or that belong to headers that are not included here. */
@@ -22,13 +30,13 @@ const field = fc.tuple(
   fc.constantFrom("", "", "[1]", "[3]", "[2][5]"),
 ).map(([type, extents]) => `${type}${extents}`);
 
-/** A struct, and the alignment that its declaration says. */
+/** A struct and its declared alignment. */
 interface Declared {
   readonly struct: StructType;
   readonly alignment: number;
 }
 
-/** Random structs, of which every third contains the one before it. */
+/** Random structs: every third contains the one before it. */
 function randomStructs(): Declared[] {
   const described = fc.sample(
     fc.tuple(fc.array(field, { minLength: 0, maxLength: 7 }), fc.constantFrom(1, 1, 1, 2, 16, 64)),
@@ -47,7 +55,7 @@ function randomStructs(): Declared[] {
   return structs;
 }
 
-/** The declaration of a struct, and what it must be like. */
+/** The declaration of a struct, and the assertions of its layout. */
 function assertions({ struct, alignment: declared }: Declared): string {
   const members = struct.fields.map(({ name, element, extents }) => {
     const type = typeof element === "string" ? cppScalar(element) : element.name;
@@ -71,7 +79,7 @@ function cppScalar(type: string): string {
   return scalars.find((name) => scalarTypeOf(name) === type)!;
 }
 
-/** What the compiler says of a program; empty where it finds nothing wrong. */
+/** The compiler's errors for a program. */
 async function compilerErrors(program: string): Promise<string> {
   const { command } = await findCppCompiler(undefined, (name) => Deno.env.get(name));
   const [compiler, ...before] = command;
@@ -90,7 +98,7 @@ async function compilerErrors(program: string): Promise<string> {
   return new TextDecoder().decode((await child.output()).stderr);
 }
 
-Deno.test("scalars, vectors and random structs are laid out as the C++ compiler does", async () => {
+Deno.test("StructType lays out scalars, vectors and random structs as the C++ compiler does", async () => {
   const sizes = scalars.map((name) =>
     `static_assert(sizeof(${name}) == ${bytesOfScalar(scalarTypeOf(name)!)} && ` +
     `alignof(${name}) == ${bytesOfScalar(scalarTypeOf(name)!)}, "${name}");`
@@ -140,7 +148,7 @@ Deno.test("parameterLayout() gives kinds, sizes and slots of the command block",
   assertEquals(parameterLayout(parseSignature("f()")), []);
 });
 
-Deno.test("the kinds of parameters are those of the C header", async () => {
+Deno.test("PARAMETER_KINDS are those of the C header", async () => {
   const header = await Deno.readTextFile(repositoryPath("csrc/gridstride_kernel.h"));
   const kinds = [...header.matchAll(/#define GS_PARAMETER_(\w+) (\d+)/g)]
     .map(([, name, value]) => [name!.toLowerCase(), Number(value)]);

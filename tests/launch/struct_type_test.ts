@@ -1,10 +1,13 @@
-// Structs as they are described, encoded and typed. `deno check` of this file is part of the test:
+// Descriptions, bytes and types of structs. `deno check` of this file is part of the test:
 // every `@ts-expect-error` fails it when the compiler accepts the line below.
 
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import type { StructFields } from "../../src/launch/signature/struct_type.ts";
-import { defineStruct, StructType } from "../../src/launch/signature/struct_type.ts";
+import {
+  defineStruct,
+  type StructFields,
+  StructType,
+} from "../../src/launch/signature/struct_type.ts";
 
 const Particle = defineStruct("Particle", {
   position: "float3",
@@ -46,7 +49,7 @@ function refusal(struct: StructType, value: unknown): string {
   return `${error.name}: ${error.message}`;
 }
 
-Deno.test("a struct has the offsets, alignment and size that C++ gives it", () => {
+Deno.test("StructType has the offsets, alignment and size of C++", () => {
   const places = (struct: StructType) =>
     struct.fields.map(({ name, offset, bytes }) => [name, offset, bytes]);
   assertEquals(places(Particle), [
@@ -68,7 +71,7 @@ Deno.test("a struct has the offsets, alignment and size that C++ gives it", () =
   assertEquals([Scene.bytes, Scene.alignment], [144, 8]);
 });
 
-Deno.test("a struct is as aligned as its most aligned field, or as it is declared to be", () => {
+Deno.test("StructType.alignment is the largest of the fields' and the declared one", () => {
   const sizes = (fields: Record<string, string>, alignment?: number) => {
     const options = alignment === undefined ? {} : { alignment };
     const { bytes, alignment: found } = new StructType("S", fields, options);
@@ -112,12 +115,12 @@ Deno.test("encode() writes at an offset and nowhere else", () => {
   assertThrows(() => Particle.encode(particle, notBytes), TypeError, "must be a Uint8Array");
 });
 
-Deno.test("encode() takes typed arrays where arrays stand", () => {
+Deno.test("encode() takes typed arrays for arrays", () => {
   const value = { ...particle, tail: new Float32Array([6, 7, 8, 9]) };
   assertEquals(encoded(Particle, value), encoded(Particle, particle));
 });
 
-Deno.test("encode() names the field that is wrong, what it must be and what it is", () => {
+Deno.test("encode() names the wrong field, the allowed values and the value", () => {
   const [big, grid] = [{ ...scene, count: 2n ** 64n }, { ...scene, grid: [[1, 2, 3], [4, 5]] }];
   const refused: [StructType, unknown, string][] = [
     [
@@ -164,7 +167,7 @@ Deno.test("encode() names the field that is wrong, what it must be and what it i
   }
 });
 
-Deno.test("defineStruct() refuses what is no struct", () => {
+Deno.test("defineStruct() refuses invalid names, fields and alignments", () => {
   const define = (name: unknown, fields: unknown, options = {}) =>
     new StructType(name as string, fields as StructFields, options);
   const refused: [() => unknown, typeof TypeError | typeof RangeError, string][] = [
@@ -217,7 +220,7 @@ Deno.test("encode() takes any value or throws an error that names the struct", (
   );
 });
 
-Deno.test("decode() of any bytes is what they encode", () => {
+Deno.test("decode() inverts encode() for any bytes", () => {
   const Plain = defineStruct("Plain", {
     a: "unsigned char",
     b: "ushort4",
@@ -235,7 +238,7 @@ Deno.test("decode() of any bytes is what they encode", () => {
   );
 });
 
-Deno.test("the values of a struct are typed by its fields", () => {
+Deno.test("StructType types values by the fields", () => {
   const bytes = new Uint8Array(Scene.bytes);
   Scene.encode(scene, bytes);
   const count: bigint = Scene.decode(bytes).count;
@@ -259,7 +262,7 @@ Deno.test("the values of a struct are typed by its fields", () => {
   assertThrows(wrong, TypeError, "its tail must be");
 });
 
-Deno.test("fields that are none are rejected where they are written", () => {
+Deno.test("defineStruct() rejects invalid fields at their place", () => {
   // @ts-expect-error flot is no type.
   assertThrows(() => defineStruct("S", { a: "flot" }), TypeError);
   // @ts-expect-error A pointer is no field.
@@ -268,7 +271,7 @@ Deno.test("fields that are none are rejected where they are written", () => {
   assertThrows(() => defineStruct("S", { a: "float[n]" }), TypeError);
   // @ts-expect-error A number is no field.
   assertThrows(() => defineStruct("S", { a: 4 }), TypeError);
-  // What is not known before the program runs is checked then.
+  // Fields that are no literals are checked at run time.
   const read: Record<string, string> = JSON.parse('{ "a": "float", "b": "double" }');
   assertEquals(defineStruct("S", read).bytes, 16);
 });

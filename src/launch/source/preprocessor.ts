@@ -70,7 +70,7 @@ export class MacroTable {
     this.#bodies.set(name, body);
   }
 
-  /** Notes an included header whose text is not known. */
+  /** Notes an included header of unknown text. */
   unseenHeader(): void {
     this.#hasUnseenHeader = true;
   }

@@ -26,9 +26,9 @@ import type { ActiveToken, HeaderDirectives } from "./preprocessor.ts";
 import { readSource, type SourceContext } from "./source_context.ts";
 
 /**
- * Describes the structs that a source and its headers declare, as `defineStruct()` would: those
- * whose members are scalars, vectors, arrays and other such structs. A layout that differs from the
- * compiler's shows when a kernel is loaded whose parameter has another size.
+ * Describes the structs that a source and its headers declare, as `defineStruct()` would: structs of
+ * scalars, vectors, arrays and other such structs. Loading a kernel fails if a layout differs in size
+ * from the compiler's.
  *
  * TypeScript knows nothing of their fields: describe a struct that a program passes by its own names
  * with `defineStruct()`.
@@ -348,7 +348,7 @@ function typeOf({ before }: Declarator): string {
     .replaceAll(" :: ", "::").replace(/^:: /, "::");
 }
 
-/** The name of a member whose declarator is a type and a name alone. */
+/** The name of a member; its declarator must be a type and a name alone. */
 function memberName({ before, name, end }: Declarator, type: string): string {
   const text = textOf(name === undefined ? before : [...before, name]);
   const signs = before.map((token) => token.text).filter((sign) => /^(?:\*|&|&&|<)$/.test(sign));

@@ -111,7 +111,7 @@ const DECLARATIONS: readonly (readonly [string, readonly string[]])[] = [
     ],
   ],
   ["namespace n { using real = float; }\n__global__ void k(n::real x) {}", ["2: k(n::real x)"]],
-  // The name is not told apart by namespaces, so an alias with two meanings stays.
+  // Aliases ignore namespaces: one with two meanings stays.
   ["using a = int;\nnamespace n { using a = float; }\n__global__ void k(a x) {}", ["3: k(a x)"]],
   ["#define A A\n__global__ void k(A x) {}", ["2: k(A x)"]],
   ["DECLARE(float)\nDECLARE(int)\n__global__ void k() {}", ["3: k() conditional"]],
