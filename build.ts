@@ -24,7 +24,7 @@ export type {
   BuiltLibrary,
   SkippedLibrary,
 } from "./src/ffi/build/build_options.ts";
-export type { LineWriter } from "./src/ffi/build/progress.ts";
+export type { LineWriter } from "./src/ffi/build/build_options.ts";
 export type { LibraryKind } from "./src/ffi/build_record.ts";
 export type { EnvironmentReader } from "./src/ffi/granted_environment.ts";
 

@@ -8,19 +8,19 @@
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { withBuildLock } from "../../src/ffi/build/atomic_install.ts";
-import { readSettings } from "../../src/ffi/build/build_settings.ts";
-import { chooseToolchains } from "../../src/ffi/build/choose_toolchains.ts";
+import { readSettings } from "../../src/ffi/build/build_options.ts";
+import { chooseToolchains } from "../../src/ffi/build/build_libraries.ts";
 import {
   type BuildPlan,
   type CompileStep,
+  isUpToDate,
   type LibraryPlan,
   planLibrary,
-} from "../../src/ffi/build/compile_plan.ts";
-import { isUpToDate } from "../../src/ffi/build/library_stamp.ts";
+  runPlan,
+} from "../../src/ffi/build/build_plan.ts";
 import { MANIFEST } from "../../src/ffi/build/manifest.ts";
-import { runPlan } from "../../src/ffi/build/run_plan.ts";
 import { digest, digestTree, isCompiled } from "../../src/ffi/build/source_tree.ts";
-import type { Toolchain } from "../../src/ffi/build/toolchain.ts";
+import type { Toolchain } from "../../src/ffi/build/toolchains.ts";
 import type { LibraryKind } from "../../src/ffi/build_record.ts";
 import { PACKAGE_ROOT } from "../../src/ffi/locate.ts";
 import { libraryFileName } from "../../src/ffi/platform.ts";

@@ -5,7 +5,7 @@
  */
 
 import { findCppCompiler } from "../../src/ffi/build/compilers.ts";
-import { kernelFlags, kernelLinkFlags } from "../../src/ffi/build/host_toolchain.ts";
+import { kernelFlags, kernelLinkFlags } from "../../src/ffi/build/toolchains.ts";
 import { runProgram } from "../../src/ffi/build/programs.ts";
 import type { NativeLibrary } from "../../src/ffi/library.ts";
 import { repositoryPath } from "./subprocess.ts";

@@ -1,6 +1,5 @@
 /**
- * The GPU architectures a library is built for: the forms in which they are named, what is chosen
- * when none is named, and the flags nvcc takes for them.
+ * The GPU architectures of the CUDA library: their names, the default choice, and nvcc's flags.
  *
  * @module
  */
@@ -17,28 +16,28 @@ export interface Architecture {
   readonly virtual: boolean;
 }
 
-/** What a list of architectures names: some of them, and perhaps the GPUs of this machine. */
+/** A parsed list of architectures. */
 export interface ArchitectureRequest {
-  /** Those named by number. */
+  /** The architectures that are named by number. */
   readonly listed: readonly Architecture[];
   /** Whether `native` is among the names. */
   readonly native: boolean;
 }
 
-/** For machines without a GPU: what most people have, and PTX for the rest. */
+/** The default without a GPU: the commonest, and PTX for others. */
 const DEFAULT_NUMBERS: readonly number[] = [80, 90];
 
-/** What a release build holds machine code for. */
+/** The architectures of a release build. */
 const RELEASE_NUMBERS: readonly number[] = [75, 80, 86, 89, 90, 100, 120];
 
 const FORMS = '"sm_90", "90", "9.0", "90a", "compute_90", "native", or a list of them';
 
 /**
- * Reads a list of architectures separated by commas, semicolons or spaces.
+ * Parses a list of architectures separated by commas, semicolons or spaces.
  *
  * @param text The list.
  * @param source The variable or option it comes from, for the error.
- * @throws {BuildError} With exit code 2 if a name cannot be read or there is none.
+ * @throws {BuildError} With exit code 2 if a name is malformed or there is none.
  */
 export function parseArchitectures(text: string, source: string): ArchitectureRequest {
   const names = text.split(/[\s,;]+/).filter((name) => name !== "");
@@ -71,42 +70,42 @@ function parseArchitecture(name: string, text: string, source: string): Architec
   };
 }
 
-/** The name nvcc knows the architecture by, such as `sm_90a` or `compute_90`. */
+/** nvcc's name of the architecture, such as `sm_90a` or `compute_90`. */
 export function architectureName(architecture: Architecture): string {
   const { number, suffix, virtual } = architecture;
   return `${virtual ? "compute" : "sm"}_${number}${suffix}`;
 }
 
-/** What decides which architectures are built. */
+/** The inputs of the choice of architectures. */
 export interface ArchitectureContext {
-  /** What the user named; undefined when nothing. */
+  /** The user's request; undefined for none. */
   readonly request: ArchitectureRequest | undefined;
   /** The variable or option the request comes from, for errors. */
   readonly source: string;
-  /** Whether a release build is wanted. */
+  /** Whether this is a release build. */
   readonly release: boolean;
   /** The compute capabilities of the GPUs of this machine, times ten. */
   readonly present: readonly number[];
-  /** What the compiler can produce, as numbers of architectures. */
+  /** The architectures that the compiler supports, as numbers. */
   readonly supported: readonly number[];
   /** The compiler, for errors. */
   readonly compiler: string;
 }
 
-/** The architectures of a build and what there is to say about the choice. */
+/** The architectures of a build and notes on the choice. */
 export interface ArchitectureChoice {
-  /** What to compile for, in ascending order, PTX last. */
+  /** The architectures in ascending order, PTX last. */
   readonly architectures: readonly Architecture[];
   /** Lines for the user, such as an architecture that was left out. */
   readonly notes: readonly string[];
 }
 
 /**
- * Chooses the architectures: those named, else the GPUs of this machine, else a default; always
- * with PTX of the newest, so that a GPU newer than all of them runs the library too.
+ * Chooses the architectures: the named ones, else the GPUs of this machine, else a default; always
+ * with PTX of the newest, which newer GPUs can run.
  *
- * @throws {BuildError} If one that was named is beyond the compiler, or `native` was named and
- * there is no GPU.
+ * @throws {BuildError} If the compiler does not support a named one, or `native` is named and there is
+ * no GPU.
  */
 export function chooseArchitectures(context: ArchitectureContext): ArchitectureChoice {
   const { request, source, release, present, supported, compiler } = context;

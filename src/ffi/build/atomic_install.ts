@@ -1,6 +1,5 @@
 /**
- * Writing files that others may be reading or writing at the same moment: under a name of one's
- * own, then renamed. And the lock that spares two builds of one directory the same work.
+ * Atomic writes: a file is written under a temporary name and renamed. And the lock of a directory.
  *
  * @module
  */
@@ -15,8 +14,8 @@ export function temporaryName(path: string): string {
 }
 
 /**
- * Lets `write` make a file under a temporary name and gives it its name when that succeeded; a
- * reader of `path` sees the old file or the new one, whole.
+ * Writes a file under a temporary name and renames it if that succeeded; a reader of `path` sees the
+ * old file or the new one, whole.
  */
 export async function install<Result>(
   path: string,
@@ -38,7 +37,7 @@ export function installText(path: string, text: string): Promise<void> {
   return install(path, (temporary) => Deno.writeTextFile(temporary, text));
 }
 
-/** Removes a file; does nothing when there is none. */
+/** Removes a file if it exists. */
 export async function removeIfPresent(path: string): Promise<void> {
   try {
     await Deno.remove(path);
@@ -48,10 +47,10 @@ export async function removeIfPresent(path: string): Promise<void> {
 }
 
 /**
- * Runs `body` while no other build holds the lock of this directory. The system drops the lock
- * when its process ends, however it ends, so that none is ever left behind.
+ * Runs `body` while no other build holds the lock of this directory. The system drops the lock when
+ * its process ends.
  *
- * @param waiting Called once when another build holds the lock.
+ * @param waiting Called once if another build holds the lock.
  */
 export async function withBuildLock<Result>(
   directory: string,

@@ -1,14 +1,14 @@
 /**
- * How a build fails.
+ * The error of a build.
  *
  * @module
  */
 
-/** Thrown when a build cannot be done; the message is complete and meant for the user. */
+/** Thrown when a build fails; the message is complete and meant for the user. */
 export class BuildError extends Error {
-  /** The class, for stack traces. */
+  /** The class's name. */
   override name = "BuildError";
-  /** What a command should exit with: 1 when the build failed, 2 for a bad option or variable. */
+  /** The exit status of a command: 1 if the build failed, 2 for a bad option or variable. */
   readonly exitCode: 1 | 2;
 
   /** Makes the error. */

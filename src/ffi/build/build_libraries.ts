@@ -1,5 +1,5 @@
 /**
- * A build from beginning to end.
+ * Builds the native libraries of a package.
  *
  * @module
  */
@@ -8,28 +8,43 @@ import { join } from "node:path";
 import { CacheDirectoryError } from "../cache_directory.ts";
 import { PACKAGE_ROOT } from "../locate.ts";
 import { libraryFileName } from "../platform.ts";
-import { withBuildLock } from "./atomic_install.ts";
+import { chooseArchitectures } from "./architectures.ts";
 import { BuildError } from "./build_error.ts";
-import type { BuildOptions, BuildReport, BuiltLibrary } from "./build_options.ts";
-import { type BuildSettings, readSettings } from "./build_settings.ts";
-import { chooseToolchains } from "./choose_toolchains.ts";
-import { planLibrary } from "./compile_plan.ts";
-import { isUpToDate } from "./library_stamp.ts";
+import { withBuildLock } from "./atomic_install.ts";
+import {
+  digestTree,
+  isCompiled,
+  libraryFiles,
+  openSourceTree,
+  type SourceTree,
+} from "./source_tree.ts";
+import {
+  type BuildOptions,
+  type BuildReport,
+  type BuildSettings,
+  type BuiltLibrary,
+  readSettings,
+  type SkippedLibrary,
+} from "./build_options.ts";
+import { isUpToDate, planLibrary, runPlan } from "./build_plan.ts";
+import {
+  type CppCompiler,
+  findCppCompiler,
+  findCudaCompiler,
+  hostArchitecture,
+  presentCapabilities,
+} from "./compilers.ts";
 import { MANIFEST } from "./manifest.ts";
 import { openCache, openOutputDirectory } from "./output_directory.ts";
 import { precompilePrelude } from "./prelude.ts";
-import { runPlan } from "./run_plan.ts";
-import { digestTree, openSourceTree } from "./source_tree.ts";
-import type { SourceTree } from "./source_tree.ts";
-import type { Toolchain } from "./toolchain.ts";
+import { cudaToolchain, hostToolchain, type Toolchain } from "./toolchains.ts";
 
 /**
- * Builds the native libraries of the package that is running: the host library with a C++17
- * compiler and, where there is an nvcc, the CUDA library. A library that is up to date is left
- * alone. Beside the host library go the headers of kernels, precompiled (18 MB by g++, 4 MB by
- * clang++), so that a short kernel compiles in about half the time, by the same command of the same
- * compiler; where that cannot be done, a warning says why. Needs permission to read, write, run
- * compilers and read the environment.
+ * Builds the native libraries of the running package: the host library with a C++17 compiler and, if
+ * there is an nvcc, the CUDA library. A library that is up to date is left alone. Beside the host
+ * library go the headers of kernels, precompiled (18 MB by g++, 4 MB by clang++), which halve the time
+ * of compiling a short kernel with the same compiler; a failure is a warning. Needs permission to
+ * read, write, run compilers and read the environment.
  *
  * @example
  * ```ts no-run
@@ -39,9 +54,9 @@ import type { Toolchain } from "./toolchain.ts";
  * console.log(report.libraries.map((library) => library.path));
  * ```
  *
- * @returns What was built, what was up to date, and what was skipped and why.
+ * @returns The libraries that were built, were up to date, or were skipped.
  * @throws {BuildError} If there is no C++ compiler, a source does not compile, an option or
- * variable cannot be read, or a permission is missing.
+ * variable is malformed, or a permission is missing.
  */
 export function build(options: BuildOptions = {}): Promise<BuildReport> {
   return buildPackage(PACKAGE_ROOT, MANIFEST, options);
@@ -84,7 +99,7 @@ async function buildWithSettings(
   settings: BuildSettings,
 ): Promise<BuildReport> {
   const { environment } = settings;
-  // First of all, so that an unsupported system is told so before anything is looked for.
+  // An unsupported system is an error before any search.
   libraryFileName("host");
   const { cpp, toolchains, skipped } = await chooseToolchains(files, settings);
   const output = await openOutputDirectory(root, settings.output, environment);
@@ -129,4 +144,69 @@ async function buildLibrary(
     sourceHash: plan.sourceHash,
     flags: toolchain.flags.join(" "),
   };
+}
+
+/** The toolchains of a build. */
+export interface Toolchains {
+  /** The C++ compiler. */
+  readonly cpp: CppCompiler;
+  /** One for each library. */
+  readonly toolchains: readonly Toolchain[];
+  /** The libraries that cannot be built. */
+  readonly skipped: readonly SkippedLibrary[];
+}
+
+/**
+ * Finds the compilers of the requested libraries.
+ *
+ * @param files The native sources.
+ * @throws {BuildError} If there is none for a library that has to be built.
+ */
+export async function chooseToolchains(
+  files: readonly string[],
+  settings: BuildSettings,
+): Promise<Toolchains> {
+  const { target, environment } = settings;
+  const cpp = await findCppCompiler(settings.compiler, environment);
+  const toolchains: Toolchain[] = [];
+  const skipped: SkippedLibrary[] = [];
+  if (target !== "cuda") toolchains.push(hostToolchain(cpp, await hostArchitecture(), settings));
+  if (target !== "host") {
+    const found = await chooseCudaToolchain(files, cpp, settings);
+    if (typeof found !== "string") toolchains.push(found);
+    else if (target === "all") skipped.push({ kind: "cuda", reason: found });
+    else throw new BuildError(`Cannot build the cuda library: ${found}`);
+  }
+  return { cpp, toolchains, skipped };
+}
+
+/** The toolchain of the CUDA library, or the reason why there is none. */
+async function chooseCudaToolchain(
+  files: readonly string[],
+  cpp: CppCompiler,
+  settings: BuildSettings,
+): Promise<Toolchain | string> {
+  const { environment, jobs } = settings;
+  const search = await findCudaCompiler(environment);
+  if (search.compiler === undefined) {
+    return `no nvcc in ${search.tried.join(", ")}. Install the CUDA toolkit 12 or 13 to use a GPU`;
+  }
+  const { compiler } = search;
+  const choice = chooseArchitectures({
+    request: settings.architectures,
+    source: settings.architectureSource,
+    release: settings.release,
+    present: await presentCapabilities(environment),
+    supported: compiler.supported,
+    compiler: `nvcc ${compiler.version}`,
+  });
+  for (const note of [...search.notes, ...choice.notes]) settings.warnings(note);
+  const sources = libraryFiles(files, "cuda").filter(isCompiled).length;
+  return cudaToolchain(compiler, cpp, {
+    ...settings,
+    architectures: choice.architectures,
+    // One source with many architectures is split only if there are processors to spare.
+    threads: Math.max(1, Math.floor(jobs / Math.max(1, sources))),
+    ownCppCompiler: environment("NVCC_CCBIN") !== undefined,
+  });
 }

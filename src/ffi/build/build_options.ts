@@ -1,18 +1,22 @@
 /**
- * What a build is asked for and what it reports.
+ * The options and the report of a build.
  *
  * @module
  */
 
 import type { LibraryKind } from "../build_record.ts";
 import type { EnvironmentReader } from "../granted_environment.ts";
-import type { LineWriter } from "./progress.ts";
+import { type ArchitectureRequest, parseArchitectures } from "./architectures.ts";
+import { BuildError } from "./build_error.ts";
 
-/** What to build and how; everything has a default. */
+/** Takes a line, without its end. */
+export type LineWriter = (line: string) => void;
+
+/** The options of a build; everything has a default. */
 export interface BuildOptions {
   /**
-   * Which library. `all`, the default, builds the host library, and the CUDA library where there
-   * is an nvcc; `cuda` fails where there is none.
+   * The library. `all`, the default, builds the host library, and the CUDA library if there is an
+   * nvcc; `cuda` fails if there is none.
    */
   readonly target?: LibraryKind | "all";
   /** The C++ compiler: a name on `PATH` or a path. Default: `CXX`, else g++, clang++ or c++. */
@@ -24,11 +28,11 @@ export interface BuildOptions {
   readonly architectures?: string;
   /** Build for every architecture a release supports, unless some are named. Default: false. */
   readonly release?: boolean;
-  /** Where the libraries go. Default: `build/` in a checkout, else the user cache. */
+  /** The output directory. Default: `build/` in a checkout, else the user cache. */
   readonly output?: string;
   /** Compile everything again. Default: false. */
   readonly force?: boolean;
-  /** How many sources are compiled at a time. Default: the number of processors. */
+  /** Sources to compile at a time. Default: the number of processors. */
   readonly jobs?: number;
   /** Make every compiler warning an error. Default: false. */
   readonly warningsAsErrors?: boolean;
@@ -36,29 +40,29 @@ export interface BuildOptions {
   readonly debug?: boolean;
   /** Reads environment variables. Default: those of the process. */
   readonly environment?: EnvironmentReader;
-  /** Takes the lines that say how far the build is. Default: nothing is written. */
+  /** Takes lines of progress. Default: nothing is written. */
   readonly progress?: LineWriter;
-  /** Takes compiler warnings and what was decided on the way. Default: nothing is written. */
+  /** Takes compiler warnings and notes on decisions. Default: nothing is written. */
   readonly warnings?: LineWriter;
 }
 
 /** A library that a build made or found up to date. */
 export interface BuiltLibrary {
-  /** Which of the two. */
+  /** Its kind. */
   readonly kind: LibraryKind;
   /** The file. */
   readonly path: string;
   /** Whether it was there already, built from the same sources in the same way. */
   readonly upToDate: boolean;
-  /** How many sources were compiled. */
+  /** The number of compiled sources. */
   readonly compiled: number;
-  /** How many objects of earlier builds were used. */
+  /** The number of reused objects of earlier builds. */
   readonly reused: number;
-  /** How long it took, in seconds. */
+  /** The duration in seconds. */
   readonly seconds: number;
   /** The compiler and its version. */
   readonly compiler: string;
-  /** What the library holds code for. */
+  /** The architectures of its code. */
   readonly architectures: string;
   /** A digest of its sources. */
   readonly sourceHash: string;
@@ -68,20 +72,65 @@ export interface BuiltLibrary {
 
 /** A library that a build did not make. */
 export interface SkippedLibrary {
-  /** Which of the two. */
+  /** Its kind. */
   readonly kind: LibraryKind;
-  /** Why not. */
+  /** The reason. */
   readonly reason: string;
 }
 
-/** What a build did. */
+/** The result of a build. */
 export interface BuildReport {
-  /** The directory the libraries are in. */
+  /** The directory of the libraries. */
   readonly directory: string;
-  /** Whether libraries are looked for in that directory without being told to. */
+  /** Whether the package finds libraries in that directory by itself. */
   readonly found: boolean;
-  /** What was built, or was up to date. */
+  /** The libraries that were built, or were up to date. */
   readonly libraries: readonly BuiltLibrary[];
-  /** What was not built. */
+  /** The libraries that were not built. */
   readonly skipped: readonly SkippedLibrary[];
+}
+
+/** The options with their defaults, parsed. */
+export interface BuildSettings
+  extends Required<Omit<BuildOptions, "compiler" | "architectures" | "output">> {
+  /** The requested C++ compiler. */
+  readonly compiler: string | undefined;
+  /** The requested directory. */
+  readonly output: string | undefined;
+  /** The requested architectures. */
+  readonly architectures: ArchitectureRequest | undefined;
+  /** The option or variable that the architectures come from. */
+  readonly architectureSource: string;
+}
+
+/**
+ * Reads the options, and the environment for missing ones.
+ *
+ * @throws {BuildError} If one of them is malformed.
+ */
+export function readSettings(options: BuildOptions): BuildSettings {
+  const environment = options.environment ?? ((name) => Deno.env.get(name));
+  const { jobs = navigator.hardwareConcurrency } = options;
+  if (!Number.isSafeInteger(jobs) || jobs < 1) {
+    throw new BuildError(`Cannot build as jobs must be an integer of 1 or more: it is ${jobs}`, 2);
+  }
+  const architectureSource = options.architectures === undefined ? "CUDA_ARCH" : "--arch";
+  const architectures = options.architectures ?? environment("CUDA_ARCH");
+  return {
+    target: options.target ?? "all",
+    compiler: options.compiler,
+    architectures: architectures === undefined
+      ? undefined
+      : parseArchitectures(architectures, architectureSource),
+    architectureSource,
+    release: options.release ?? false,
+    output: options.output,
+    force: options.force ?? false,
+    jobs,
+    warningsAsErrors: options.warningsAsErrors ?? false,
+    debug: options.debug ?? false,
+    environment,
+    progress: options.progress ?? (() => {}),
+    warnings: options.warnings ?? (() => {}),
+  };
 }

@@ -8,24 +8,23 @@ import { parseArgs } from "@std/cli/parse-args";
 import { UnsupportedPlatformError } from "../platform.ts";
 import { BuildError } from "./build_error.ts";
 import { build } from "./build_libraries.ts";
-import type { BuildOptions, BuildReport } from "./build_options.ts";
-import type { LineWriter } from "./progress.ts";
+import type { BuildOptions, BuildReport, LineWriter } from "./build_options.ts";
 
 const HELP = `Builds Gridstride's native libraries.
 
 Usage: deno run -A jsr:@gridstride/cuda/build [options]     (in a checkout: deno task build [options])
 
-  --target host|cuda|all   which library; all builds cuda only where there is an nvcc [all]
+  --target host|cuda|all   the library; all builds cuda only if there is an nvcc [all]
   --compiler NAME|PATH     C++17 compiler [CXX, else g++, clang++ or c++]
   --arch LIST              GPU architectures: sm_90, 90, 9.0, 90a, compute_90, native; several with
                            commas [CUDA_ARCH, else the GPUs here, else 8.0, 9.0 and PTX]
-  --release                every architecture of a release, unless --arch or CUDA_ARCH says others
-  --output DIR             where the libraries go [build/ in a checkout, else the user cache]
+  --release                every architecture of a release, unless --arch or CUDA_ARCH is given
+  --output DIR             directory of the libraries [build/ in a checkout, else the user cache]
   --jobs N                 sources compiled at a time [number of processors]
   --force                  compile everything again
   --warnings-as-errors     fail on any compiler warning
   --debug                  compile for a debugger instead of for speed
-  --quiet                  say nothing but warnings and errors
+  --quiet                  print warnings and errors only
   --help                   this text
 
 Exit status: 0 built or up to date; 1 the build failed; 2 a bad option or environment variable.`;
@@ -33,25 +32,25 @@ Exit status: 0 built or up to date; 1 the build failed; 2 a bad option or enviro
 const TEXT_OPTIONS = ["target", "compiler", "arch", "output", "jobs"] as const;
 const FLAGS = ["release", "force", "warnings-as-errors", "debug", "quiet", "help"] as const;
 
-/** The command line as it was understood. */
+/** A parsed command line. */
 export interface BuildCommand {
-  /** What to build. */
+  /** The options of the build. */
   readonly options: BuildOptions;
-  /** Whether only warnings and errors are to be written. */
+  /** Whether to write warnings and errors only. */
   readonly quiet: boolean;
-  /** Whether the help text was asked for. */
+  /** Whether to write the help text. */
   readonly help: boolean;
 }
 
 /**
- * Reads the command line.
+ * Parses the command line.
  *
- * @throws {BuildError} With exit code 2, naming the option, if one cannot be read.
+ * @throws {BuildError} With exit code 2, naming the option, if one is malformed.
  */
 export function parseBuildCommand(args: readonly string[]): BuildCommand {
   const parsed: Record<string, unknown> = parseArgs([...args], {
     string: [...TEXT_OPTIONS],
-    // All the values of each, as the last of several would win otherwise.
+    // All values of each: otherwise the last of several would win.
     collect: [...TEXT_OPTIONS],
     boolean: [...FLAGS],
     unknown: (argument: string) => {
@@ -99,7 +98,7 @@ export function parseBuildCommand(args: readonly string[]): BuildCommand {
   return { options, quiet: flag("quiet"), help: flag("help") };
 }
 
-/** The lines that say what a build did. */
+/** The lines that describe a build. */
 export function describeReport(report: BuildReport): string[] {
   const lines = report.libraries.map((library) => {
     const { kind, path, upToDate, compiled, reused, seconds, compiler, architectures } = library;

@@ -1,5 +1,5 @@
 /**
- * Finding the C++17 compiler and nvcc.
+ * Finds the C++17 compiler, nvcc, and the architectures of this machine.
  *
  * @module
  */
@@ -7,7 +7,6 @@
 import { join } from "node:path";
 import type { EnvironmentReader } from "../granted_environment.ts";
 import { BuildError } from "./build_error.ts";
-import { compilerInstallation, readOsRelease } from "./install_advice.ts";
 import { findProgram, isExecutable, runProgram } from "./programs.ts";
 
 /** The C++ compilers whose flags are known. */
@@ -17,11 +16,11 @@ export type CompilerFamily = "gcc" | "clang";
 export interface CppCompiler {
   /** The program, after a wrapper such as ccache if there is one. */
   readonly command: readonly string[];
-  /** Whose flags it takes. */
+  /** The family of its flags. */
   readonly family: CompilerFamily;
-  /** The first line it says of itself. */
+  /** The first line of its version. */
   readonly version: string;
-  /** All it says of itself: two compilers that differ anywhere share no object file. */
+  /** Its whole version text: compilers with different ones share no object file. */
   readonly identity: string;
 }
 
@@ -31,18 +30,18 @@ export interface CudaCompiler {
   readonly path: string;
   /** Its version, such as "13.0.88". */
   readonly version: string;
-  /** All it says of itself. */
+  /** Its whole version text. */
   readonly identity: string;
   /** The architectures it compiles for, such as 90. */
   readonly supported: readonly number[];
 }
 
-/** nvcc, or every place where it was not. */
+/** nvcc, or all places that were searched. */
 export type CudaCompilerSearch =
   | { readonly compiler: CudaCompiler; readonly notes: readonly string[] }
   | { readonly compiler: undefined; readonly tried: readonly string[] };
 
-/** The family a compiler belongs to, by what it says of itself. */
+/** The family of a compiler, from its version text. */
 export function compilerFamily(identity: string): CompilerFamily | undefined {
   // Clang first: it may call itself g++, and names GCC's installation in some outputs.
   if (/\bclang\b/i.test(identity)) return "clang";
@@ -50,10 +49,10 @@ export function compilerFamily(identity: string): CompilerFamily | undefined {
 }
 
 /**
- * Finds the C++ compiler: the one chosen, else `CXX`, else g++, clang++ or c++ on `PATH`.
+ * Finds the C++ compiler: the chosen one, else `CXX`, else g++, clang++ or c++ on `PATH`.
  *
  * @param chosen The option `--compiler`: a name or a path.
- * @throws {BuildError} If there is none; the message says what to install.
+ * @throws {BuildError} If there is none; the message has the command that installs one.
  */
 export async function findCppCompiler(
   chosen: string | undefined,
@@ -103,9 +102,7 @@ async function describeCppCompiler(command: string[], source: string): Promise<C
 }
 
 /**
- * Finds nvcc in `CUDA_HOME`, in `CUDA_PATH`, on `PATH`, and where the toolkit installs itself.
- *
- * @param toolkit Where the toolkit installs itself.
+ * Finds nvcc in `CUDA_HOME`, in `CUDA_PATH`, on `PATH`, and in the toolkit's default directory.
  */
 export async function findCudaCompiler(
   environment: EnvironmentReader,
@@ -155,8 +152,8 @@ async function describeCudaCompiler(path: string): Promise<CudaCompiler> {
 }
 
 /**
- * The compute capabilities of the GPUs of this machine times ten, each once, as nvidia-smi tells
- * them; empty when there is no nvidia-smi or it finds no GPU.
+ * The compute capabilities of the GPUs of this machine times ten, each once, from nvidia-smi; empty if
+ * there is no nvidia-smi or it finds no GPU.
  */
 export async function presentCapabilities(environment: EnvironmentReader): Promise<number[]> {
   // WSL2 keeps the driver's programs in a directory that is not always on PATH.
@@ -169,4 +166,87 @@ export async function presentCapabilities(environment: EnvironmentReader): Promi
   const numbers = [...stdout.matchAll(/^\s*(\d+)\.(\d)\s*$/gm)]
     .map((match) => Number(match[1]) * 10 + Number(match[2]));
   return [...new Set(numbers)].sort((a, b) => a - b);
+}
+
+const BY_DISTRIBUTION: readonly (readonly [RegExp, string])[] = [
+  [/\b(?:debian|ubuntu|linuxmint|raspbian|pop)\b/, "apt-get install g++"],
+  [/\b(?:fedora|rhel|centos|rocky|almalinux|amzn|ol)\b/, "dnf install gcc-c++"],
+  [/\b(?:suse|opensuse[\w-]*|sles)\b/, "zypper install gcc-c++"],
+  [/\b(?:arch|manjaro)\b/, "pacman -S gcc"],
+  [/\balpine\b/, "apk add g++"],
+];
+
+/**
+ * The command that installs a C++ compiler.
+ *
+ * @param os As `Deno.build.os`.
+ * @param osRelease The text of `/etc/os-release`; empty if there is none.
+ */
+export function compilerInstallation(os: string, osRelease: string): string {
+  if (os === "darwin") return "`xcode-select --install`";
+  const identity = [...osRelease.matchAll(/^ID(?:_LIKE)?="?([^"\n]*)"?$/gm)]
+    .map((match) => match[1]!.toLowerCase()).join(" ");
+  const known = BY_DISTRIBUTION.find(([pattern]) => pattern.test(identity));
+  if (known !== undefined) return `\`${known[1]}\``;
+  const all = "`apt-get install g++` (Debian, Ubuntu), `dnf install gcc-c++` (Fedora, RHEL), " +
+    "`zypper install gcc-c++` (SUSE), `pacman -S gcc` (Arch), `apk add g++` (Alpine)";
+  return all;
+}
+
+/** The text of `/etc/os-release`, or nothing if it cannot be read. */
+export function readOsRelease(): string {
+  try {
+    return Deno.readTextFileSync("/etc/os-release");
+  } catch {
+    // Only the wording of an advice depends on it.
+    return "";
+  }
+}
+
+/** The instruction sets of x86-64-v3, as Linux names them (`abm` brings LZCNT). */
+const LEVEL_3 = ["avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"] as const;
+
+/** The same by their names on macOS. */
+const LEVEL_3_DARWIN = LEVEL_3.map((name) =>
+  name === "avx" ? "avx1.0" : name === "abm" ? "lzcnt" : name
+);
+
+/** Whether a list of processor features, as the system prints it, covers x86-64-v3. */
+export function coversLevel3(features: string, os: string): boolean {
+  const present = new Set(features.toLowerCase().split(/\s+/));
+  return (os === "darwin" ? LEVEL_3_DARWIN : LEVEL_3).every((name) => present.has(name));
+}
+
+/** The first list of features in the text of `/proc/cpuinfo`. */
+export function featuresOfCpuinfo(text: string): string {
+  return /^flags\s*:\s*(.*)$/m.exec(text)?.[1] ?? "";
+}
+
+/**
+ * The features of the processor as the system prints them; empty if unknown: the build then uses the
+ * features of every processor.
+ */
+async function processorFeatures(): Promise<string> {
+  if (Deno.build.os === "darwin") {
+    const names = ["features", "leaf7_features", "extfeatures"].map((name) =>
+      `machdep.cpu.${name}`
+    );
+    return (await runProgram(["/usr/sbin/sysctl"], ["-n", ...names])).stdout;
+  }
+  try {
+    return featuresOfCpuinfo(await Deno.readTextFile("/proc/cpuinfo"));
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotCapable) return "";
+    throw error;
+  }
+}
+
+/**
+ * The architecture of this processor that the host library is compiled for. With x86-64-v3 the host
+ * device converts half precision and rounds fused multiply-adds in hardware, as a GPU does.
+ */
+export async function hostArchitecture(): Promise<string> {
+  if (Deno.build.arch !== "x86_64") return Deno.build.arch;
+  const features = await processorFeatures();
+  return coversLevel3(features, Deno.build.os) ? "x86-64-v3" : "x86-64";
 }

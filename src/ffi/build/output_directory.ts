@@ -1,5 +1,5 @@
 /**
- * Where the libraries go.
+ * The output directory of a build.
  *
  * @module
  */
@@ -8,20 +8,19 @@ import { isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { cacheRoot, makeCacheDirectory, versionedCacheDirectory } from "../cache_directory.ts";
 import type { EnvironmentReader } from "../granted_environment.ts";
-import { removeIfPresent, temporaryName } from "./atomic_install.ts";
 import { BuildError } from "./build_error.ts";
 
 /** The directory of a build. */
 export interface OutputDirectory {
   /** Its path. */
   readonly path: string;
-  /** Whether libraries are looked for there without being told to. */
+  /** Whether the package finds libraries there by itself. */
   readonly found: boolean;
 }
 
 /**
- * Creates the directory that a build writes to: the one asked for, else `build/` beside a `file:`
- * module where that can be written to, else the user cache.
+ * Creates the directory of a build: the requested one, else `build/` beside a `file:` module if that
+ * is writable, else the user cache.
  */
 export async function openOutputDirectory(
   root: URL,
@@ -40,7 +39,7 @@ export async function openOutputDirectory(
   return { path: openCache(environment), found: true };
 }
 
-/** Creates and names this version's directory in the user cache. */
+/** Creates this version's directory in the user cache and returns its path. */
 export function openCache(environment: EnvironmentReader): string {
   const root = cacheRoot(environment);
   if (root === undefined) {
@@ -57,7 +56,7 @@ export function openCache(environment: EnvironmentReader): string {
 
 /** Creates the directory and tries to write there: access bits alone miss read-only file systems. */
 async function isWritable(path: string): Promise<boolean> {
-  const probe = temporaryName(join(path, "probe"));
+  const probe = join(path, `.probe.${Deno.pid}.${crypto.randomUUID()}`);
   try {
     await Deno.mkdir(path, { recursive: true });
     await Deno.writeTextFile(probe, "");
@@ -65,7 +64,7 @@ async function isWritable(path: string): Promise<boolean> {
     if (error instanceof Deno.errors.PermissionDenied || isReadOnlyFileSystem(error)) return false;
     throw error;
   }
-  await removeIfPresent(probe);
+  await Deno.remove(probe);
   return true;
 }
 

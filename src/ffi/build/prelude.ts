@@ -10,17 +10,40 @@
  */
 
 import { dirname, join } from "node:path";
+import type { EnvironmentReader } from "../granted_environment.ts";
 import { install, installText, removeIfPresent } from "./atomic_install.ts";
-import type { BuildSettings } from "./build_settings.ts";
-import { ambientSettings, NO_SEARCH_PATHS } from "./compiler_environment.ts";
-import type { CompilerFamily, CppCompiler } from "./compilers.ts";
-import { KERNEL_HEADERS, kernelFlags } from "./host_toolchain.ts";
-import { runProgram } from "./programs.ts";
-import { secondsSince } from "./progress.ts";
 import type { SourceTree } from "./source_tree.ts";
+import type { BuildSettings } from "./build_options.ts";
+import type { CompilerFamily, CppCompiler } from "./compilers.ts";
+import { runProgram } from "./programs.ts";
+import { KERNEL_HEADERS, kernelFlags } from "./toolchains.ts";
 
 /** The folder of the language's headers, below the package's root. */
 export const HOST_HEADERS = "csrc/host/include";
+
+/** Variables that change the programs, options or headers of compilers. */
+const AMBIENT: readonly string[] = [
+  "GCC_EXEC_PREFIX",
+  "COMPILER_PATH",
+  "CCC_OVERRIDE_OPTIONS",
+  "SOURCE_DATE_EPOCH",
+  "SDKROOT",
+  "MACOSX_DEPLOYMENT_TARGET",
+];
+
+/** The set and readable variables that affect C++ compilers. */
+export function ambientSettings(environment: EnvironmentReader): string[] {
+  return AMBIENT.flatMap((variable) => {
+    const value = environment(variable);
+    return value === undefined ? [] : [`${variable}=${value}`];
+  });
+}
+
+/**
+ * Variables for compiling kernels without the search directories of the environment, which the compile
+ * cache does not know.
+ */
+export const NO_SEARCH_PATHS = { CPATH: "", C_INCLUDE_PATH: "", CPLUS_INCLUDE_PATH: "" } as const;
 
 /** Everything that a precompiled header depends on. */
 export interface PreludeBasis {
@@ -153,8 +176,9 @@ export async function precompilePrelude(
     }
     await installText(record, recordText(basis, directory));
     const megabytes = (await Deno.stat(compiled)).size / 1e6;
+    const seconds = ((performance.now() - start) / 1000).toFixed(1);
     settings.progress(
-      `host kernels' headers, precompiled  ${secondsSince(start)}, ${megabytes.toFixed(1)} MB in ` +
+      `host kernels' headers, precompiled  ${seconds} s, ${megabytes.toFixed(1)} MB in ` +
         directory,
     );
   } catch (error) {

@@ -1,5 +1,5 @@
 /**
- * Finding programs and asking them for a line or two.
+ * Finds and runs programs such as compilers.
  *
  * @module
  */
@@ -7,7 +7,7 @@
 import { delimiter, isAbsolute, join } from "node:path";
 import type { EnvironmentReader } from "../granted_environment.ts";
 
-/** What a finished program said. */
+/** The output of a finished program. */
 export interface ProgramOutput {
   /** Whether it exited with 0. */
   readonly success: boolean;
@@ -33,8 +33,8 @@ export function isExecutable(path: string): boolean {
 }
 
 /**
- * The program's path: as given when it has a slash, else in the first directory of `PATH` that
- * holds it; undefined when there is none.
+ * The program's path: unchanged if it has a slash, else in the first directory of `PATH` that holds
+ * it; undefined if there is none.
  */
 export function findProgram(name: string, environment: EnvironmentReader): string | undefined {
   if (isAbsolute(name)) return isExecutable(name) ? name : undefined;
@@ -52,8 +52,8 @@ export function findProgram(name: string, environment: EnvironmentReader): strin
  * Runs a program to its end with nothing on its standard input.
  *
  * @param command The program and its first arguments, such as `["ccache", "g++"]`.
- * @param cwd Where it runs.
- * @param env Variables that it gets besides those of this process.
+ * @param cwd Its working directory.
+ * @param env Variables besides those of this process.
  */
 export async function runProgram(
   command: readonly string[],
@@ -67,7 +67,7 @@ export async function runProgram(
     stdin: "null",
     stdout: "piped",
     stderr: "piped",
-    // Compiler messages are read by people and by this build: always in one language.
+    // Users and this build read compiler messages: always in one language.
     env: { LC_ALL: "C", ...env },
     ...(cwd === undefined ? {} : { cwd }),
   }).output();
@@ -78,4 +78,13 @@ export async function runProgram(
     stdout: decoder.decode(output.stdout),
     stderr: decoder.decode(output.stderr),
   };
+}
+
+/** The files that a compiler has read, from the rule that it writes for `make`. */
+export function readDependencies(text: string): string[] {
+  const rule = text.replaceAll(/\\\r?\n/g, " ");
+  const colon = /:(?=\s)/.exec(rule);
+  if (colon === null) return [];
+  const names = rule.slice(colon.index + 1).match(/(?:\\[ #]|\$\$|\S)+/g) ?? [];
+  return names.map((name) => name.replaceAll(/\\([ #])/g, "$1").replaceAll("$$", "$"));
 }

@@ -1,5 +1,5 @@
 /**
- * The sources of the native libraries: in the checkout, or fetched to where they can be compiled.
+ * The sources of a build, in the checkout or fetched, and their digests.
  *
  * @module
  */
@@ -10,7 +10,33 @@ import { fileURLToPath } from "node:url";
 import type { LibraryKind } from "../build_record.ts";
 import { installText } from "./atomic_install.ts";
 import { BuildError } from "./build_error.ts";
-import { forEachConcurrently } from "./concurrently.ts";
+
+/**
+ * Runs `task` for each item, at most `limit` at a time and in order. After a failure no further item
+ * begins; the running ones are awaited.
+ *
+ * @returns The errors of the tasks that failed.
+ */
+export async function forEachConcurrently<Item>(
+  items: readonly Item[],
+  limit: number,
+  task: (item: Item) => Promise<void>,
+): Promise<unknown[]> {
+  const waiting = items.values();
+  const failures: unknown[] = [];
+  const worker = async () => {
+    for (const item of waiting) {
+      try {
+        await task(item);
+      } catch (error) {
+        failures.push(error);
+      }
+      if (failures.length > 0) return;
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
+  return failures;
+}
 
 /** Sources on this machine. */
 export interface SourceTree {
@@ -20,12 +46,9 @@ export interface SourceTree {
   readonly files: readonly string[];
 }
 
-/** The folder of the host device, of which the CUDA library contains nothing. */
-const HOST_FOLDER = "csrc/host/";
-
-/** The files of the manifest that a library is made from, headers included. */
+/** The files of the manifest for a library, headers included: the CUDA library has no host device. */
 export function libraryFiles(files: readonly string[], kind: LibraryKind): string[] {
-  return files.filter((file) => kind === "host" || !file.startsWith(HOST_FOLDER));
+  return files.filter((file) => kind === "host" || !file.startsWith("csrc/host/"));
 }
 
 /** Whether a file is compiled by itself, and not included by others. */
@@ -33,7 +56,7 @@ export function isCompiled(file: string): boolean {
   return file.endsWith(".cu") || file.endsWith(".cpp");
 }
 
-/** A digest of texts that cannot be confused with that of the same characters split differently. */
+/** A digest of texts, which differs if the same characters are split differently. */
 export function digest(...parts: readonly (string | Uint8Array)[]): string {
   const hash = createHash("sha256");
   for (const part of parts) {
@@ -67,12 +90,11 @@ async function readSource(path: string): Promise<Uint8Array> {
 }
 
 /**
- * The sources below a package's root: where they are when that is a folder of this machine, else
- * fetched into `cache`.
+ * The sources below a package's root: in place if that is a folder of this machine, else fetched.
  *
  * @param root The folder of `mod.ts`.
  * @param files The manifest.
- * @param cache Creates and names the directory to fetch into.
+ * @param cache Creates and returns the directory to fetch into.
  * @throws {BuildError} If a source cannot be fetched.
  */
 export async function openSourceTree(
@@ -89,7 +111,6 @@ export async function openSourceTree(
   return { directory, files };
 }
 
-/** Fetches a source to its place on disk. */
 async function fetchSource(url: URL, path: string): Promise<void> {
   let text: string;
   try {

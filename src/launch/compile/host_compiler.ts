@@ -5,10 +5,9 @@
  */
 
 import { dirname, join } from "node:path";
-import { ambientSettings } from "../../ffi/build/compiler_environment.ts";
 import type { CompilerFamily } from "../../ffi/build/compilers.ts";
-import { kernelFlags, kernelLinkFlags } from "../../ffi/build/host_toolchain.ts";
-import { preludeArguments, preludeDirectory } from "../../ffi/build/prelude.ts";
+import { kernelFlags, kernelLinkFlags } from "../../ffi/build/toolchains.ts";
+import { ambientSettings, preludeArguments, preludeDirectory } from "../../ffi/build/prelude.ts";
 import type { BuildRecord } from "../../ffi/build_record.ts";
 import { type EnvironmentReader, environmentReader } from "../../ffi/granted_environment.ts";
 import { logger } from "../../ffi/logging.ts";

@@ -5,7 +5,7 @@
  */
 
 import { join } from "node:path";
-import { NO_SEARCH_PATHS } from "../../ffi/build/compiler_environment.ts";
+import { NO_SEARCH_PATHS } from "../../ffi/build/prelude.ts";
 import {
   cacheRoot,
   makeCacheDirectory,

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { KERNEL_HEADERS } from "../../ffi/build/host_toolchain.ts";
+import { KERNEL_HEADERS } from "../../ffi/build/toolchains.ts";
 import { rewriteDynamicShared } from "../source/dynamic_shared.ts";
 import { overloadIn, readableExpression } from "../source/kernels.ts";
 import type { SourceContext } from "../source/source_context.ts";

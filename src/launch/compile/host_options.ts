@@ -5,7 +5,7 @@
  */
 
 import { join, resolve } from "node:path";
-import { readDependencies } from "../../ffi/build/dependency_rule.ts";
+import { readDependencies } from "../../ffi/build/programs.ts";
 import { CompilerUnavailableError } from "./compile_error.ts";
 import type { CompileInputs, CompileRequest } from "./compiler.ts";
 import { mayRead, textOf } from "./files.ts";

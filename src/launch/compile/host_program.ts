@@ -6,8 +6,12 @@
 
 import { delimiter, isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type CompilerFamily, compilerFamily } from "../../ffi/build/compilers.ts";
-import { compilerInstallation, readOsRelease } from "../../ffi/build/install_advice.ts";
+import {
+  type CompilerFamily,
+  compilerFamily,
+  compilerInstallation,
+  readOsRelease,
+} from "../../ffi/build/compilers.ts";
 import { MANIFEST } from "../../ffi/build/manifest.ts";
 import { openCache } from "../../ffi/build/output_directory.ts";
 import { headersDigest, HOST_HEADERS } from "../../ffi/build/prelude.ts";

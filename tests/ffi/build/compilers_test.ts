@@ -12,8 +12,8 @@ import {
   findCudaCompiler,
   presentCapabilities,
 } from "../../../src/ffi/build/compilers.ts";
-import { compilerInstallation } from "../../../src/ffi/build/install_advice.ts";
-import { coversLevel3, featuresOfCpuinfo } from "../../../src/ffi/build/processor.ts";
+import { compilerInstallation } from "../../../src/ffi/build/compilers.ts";
+import { coversLevel3, featuresOfCpuinfo } from "../../../src/ffi/build/compilers.ts";
 import { BuildFixture } from "./build_fixture.ts";
 
 Deno.test("compilerFamily() tells g++ from clang++ by what they say, not by their names", () => {

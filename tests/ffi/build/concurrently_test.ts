@@ -1,5 +1,5 @@
 import { assertEquals, assertLessOrEqual } from "@std/assert";
-import { forEachConcurrently } from "../../../src/ffi/build/concurrently.ts";
+import { forEachConcurrently } from "../../../src/ffi/build/source_tree.ts";
 
 /** Lets everything that can run now run. */
 function turn(): Promise<void> {

@@ -1,7 +1,7 @@
 import "../../support/cache_directory.ts";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { fileURLToPath } from "node:url";
-import { readSettings } from "../../../src/ffi/build/build_settings.ts";
+import { readSettings } from "../../../src/ffi/build/build_options.ts";
 import { findCppCompiler } from "../../../src/ffi/build/compilers.ts";
 import { MANIFEST } from "../../../src/ffi/build/manifest.ts";
 import { precompilePrelude, preludeDirectory } from "../../../src/ffi/build/prelude.ts";
