@@ -111,35 +111,20 @@ export type {
 } from "./src/memory/manager/size_bands.ts";
 export { type Chunk, type ChunkOptions, chunksThatFit } from "./src/memory/manager/chunks.ts";
 export { MemoryPool } from "./src/memory/pool/memory_pool.ts";
-export type {
-  LeakOptions,
-  LeakReport,
-  LeakSite,
-  LiveBuffer,
-} from "./src/memory/pool/leak_report.ts";
+export type { LeakReport, LeakSite, LiveBuffer } from "./src/memory/pool/leak_report.ts";
 export {
   MemoryCorruptionError,
   type MemoryViolation,
 } from "./src/memory/pool/memory_corruption.ts";
-export type { MemoryChange, MemoryChangeListener } from "./src/memory/pool/memory_watch.ts";
-export type {
-  MemoryPoolOptions,
-  MemoryPressureCallback,
-  MemoryPressureEvent,
-  PoolSettings,
-  PressureOptions,
-} from "./src/memory/pool/pool_options.ts";
 export {
+  type MemoryPoolOptions,
+  type MemoryPressureEvent,
   POOL_PRESETS,
   type PoolPreset,
-  type PresetOptions,
-} from "./src/memory/pool/pool_presets.ts";
-export type {
-  Fragmentation,
-  Measure,
-  MeasureBySize,
-  PoolStatistics,
-} from "./src/memory/pool/pool_statistics.ts";
+  type PoolSettings,
+} from "./src/memory/pool/pool_options.ts";
+export type { MemoryChange } from "./src/memory/pool/pool_observer.ts";
+export type { Measure, MeasureBySize, PoolStatistics } from "./src/memory/pool/pool_statistics.ts";
 export type {
   FilePart,
   PartBuffer,

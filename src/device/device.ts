@@ -46,7 +46,7 @@ import {
 import { MemoryManager } from "../memory/manager/memory_manager.ts";
 import { PinnedBuffer } from "../memory/pinned_buffer.ts";
 import { shareWith } from "../memory/pool/device_pools.ts";
-import { MemoryPool } from "../memory/pool/memory_pool.ts";
+import { MemoryPool, poolOfDevice } from "../memory/pool/memory_pool.ts";
 import type { MemoryPoolOptions } from "../memory/pool/pool_options.ts";
 import {
   type FilePart,
@@ -189,7 +189,7 @@ export class Device implements Disposable {
    * ```
    */
   get pool(): MemoryPool {
-    return MemoryPool.ofDevice(this.#use());
+    return poolOfDevice(this.#use());
   }
 
   /**

@@ -25,7 +25,7 @@ import {
   type DeviceSelector,
   parseDeviceSelector,
 } from "../hardware/selection.ts";
-import { openPool } from "../memory/pool/device_pool.ts";
+import { openPool } from "../memory/pool/device_pools.ts";
 import type { MemoryPoolOptions } from "../memory/pool/pool_options.ts";
 import { logger } from "../ffi/logging.ts";
 import { Device } from "./device.ts";

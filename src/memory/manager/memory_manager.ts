@@ -16,8 +16,8 @@ import { streamFor } from "../buffer_copy.ts";
 import type { PlacementOptions } from "../buffer_options.ts";
 import type { DeviceBuffer } from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";
-import { MemoryPool } from "../pool/memory_pool.ts";
-import type { Fragmentation, PoolStatistics } from "../pool/pool_statistics.ts";
+import { poolOfDevice } from "../pool/memory_pool.ts";
+import type { PoolStatistics } from "../pool/pool_statistics.ts";
 import { type Chunk, type ChunkOptions, chunksThatFit } from "./chunks.ts";
 import { DirectBuffers } from "./direct_buffers.ts";
 import type { ManagedPool } from "./managed_pool.ts";
@@ -49,7 +49,7 @@ export interface MemoryManagerStatistics {
   /** `live / capacity`: 0 to 1. */
   readonly utilization: number;
   /** How broken up the pool's memory is. */
-  readonly fragmentation: Fragmentation;
+  readonly fragmentation: PoolStatistics["fragmentation"];
   /** Live buffers by size. */
   readonly bands: readonly BandFigures[];
   /** All that the pool counts. */
@@ -110,7 +110,7 @@ export class MemoryManager {
   constructor(device: { readonly context: DeviceContext }, options: MemoryManagerOptions = {}) {
     this.context = contextOf(device, "device", ACTION);
     requireObject(options, "options", ACTION);
-    const { pool = MemoryPool.ofDevice(this.context) } = options;
+    const { pool = poolOfDevice(this.context) } = options;
     const owner = contextOf(pool, "options.pool", ACTION);
     if (typeof pool.stats !== "function" || typeof pool.allocate !== "function") {
       throw new TypeError(

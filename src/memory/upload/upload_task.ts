@@ -13,7 +13,7 @@ import type { DeviceBuffer } from "../device_buffer.ts";
 import { enqueueFromPinned } from "../enqueued_copy.ts";
 import { bufferFromPool } from "../pooled_buffer.ts";
 import type { DType } from "../dtype.ts";
-import { poolOf } from "../pool/device_pool.ts";
+import { poolOf } from "../pool/device_pools.ts";
 import type { StagingSlab } from "../staging.ts";
 import type { UploadProgress, UploadSettings } from "./upload_options.ts";
 import type { UploadSlots } from "./upload_slots.ts";

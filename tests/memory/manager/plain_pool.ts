@@ -11,8 +11,8 @@ import type { DeviceBuffer } from "../../../src/memory/device_buffer.ts";
 import type { DType } from "../../../src/memory/dtype.ts";
 import { Environment } from "../../../src/hardware/environment.ts";
 import { InMemoryUpstream } from "../pool/in_memory_upstream.ts";
-import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
-import { resolvePoolSettings } from "../../../src/memory/pool/pool_settings.ts";
+import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
+import { resolvePoolSettings } from "../../../src/memory/pool/pool_options.ts";
 import type { PoolStatistics } from "../../../src/memory/pool/pool_statistics.ts";
 
 /** The statistics of a pool that was never used. */
@@ -24,7 +24,7 @@ function unusedStatistics(): PoolStatistics {
     virtualMemory: true,
     usableBytes: () => upstream.totalBytes,
   });
-  return new PoolCore(upstream, settings).stats();
+  return new BlockPool(upstream, settings).stats();
 }
 
 /** A pool that keeps nothing. */

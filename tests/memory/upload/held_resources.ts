@@ -6,7 +6,7 @@
 
 import { resourceTally } from "../../../src/ffi/native_device.ts";
 import type { DeviceContext } from "../../../src/hardware/device_context.ts";
-import { poolOf } from "../../../src/memory/pool/device_pool.ts";
+import { poolOf } from "../../../src/memory/pool/device_pools.ts";
 
 /** Live resources, without the memory that the pool keeps for reuse. */
 export interface HeldResources {
