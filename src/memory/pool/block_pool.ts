@@ -84,6 +84,7 @@ export class BlockPool {
   /** Whether an observer follows allocations and frees. */
   #isFollowed = false;
   #closed = false;
+  #isLost = false;
   #isAsking = false;
   #isShedding = false;
   #missed: BlockRequest | undefined;
@@ -419,13 +420,7 @@ export class BlockPool {
       warnOfLeaks(this);
       this.guards?.close("dispose of the pool");
     } finally {
-      try {
-        this.#returnAll();
-      } catch (error) {
-        // The loss is reported once; the rest is then released without errors.
-        if (this.upstream.lost) this.#returnAll();
-        throw error;
-      }
+      this.#returnAll();
     }
   }
 
@@ -682,15 +677,24 @@ export class BlockPool {
   }
 
   #returnAll(): void {
-    const { streams } = this;
-    if (this.upstream.lost) streams.abandon();
-    else this.settleSync();
-    for (const space of [...streams.spaces()]) {
-      streams.releaseSpace(space);
-      space.reclaim(Infinity);
-      space.releaseAddresses();
+    const { streams, upstream } = this;
+    try {
+      if (upstream.lost) streams.abandon();
+      else this.settleSync();
+      for (const space of [...streams.spaces()]) {
+        streams.releaseSpace(space);
+        space.reclaim(Infinity);
+        space.releaseAddresses();
+      }
+      streams.close();
+      for (const close of this.#closers.splice(0)) close();
+    } catch (error) {
+      // A loss is reported once; the rest is then released without errors.
+      if (upstream.lost && !this.#isLost) {
+        this.#isLost = true;
+        this.#returnAll();
+      }
+      throw error;
     }
-    streams.close();
-    for (const close of this.#closers.splice(0)) close();
   }
 }
