@@ -10,11 +10,10 @@ import {
   type CompilerFamily,
   compilerFamily,
   compilerInstallation,
-  readOsRelease,
 } from "../../ffi/build/compilers.ts";
 import { MANIFEST } from "../../ffi/build/manifest.ts";
-import { openCache } from "../../ffi/build/output_directory.ts";
 import { headersDigest, HOST_HEADERS } from "../../ffi/build/prelude.ts";
+import { openCache } from "../../ffi/cache_directory.ts";
 import { findProgram, runProgram } from "../../ffi/build/programs.ts";
 import {
   environmentGranted,
@@ -81,11 +80,10 @@ export function findHostProgram(builtWith: string, environment: EnvironmentReade
     if (path !== undefined) return { command: [path], source: "PATH" };
     tried.push(`${name} on PATH`);
   }
-  const osRelease = mayRead("/etc/os-release") ? readOsRelease() : "";
   throw new CompilerUnavailableError(
     `Cannot ${ACTION} as there is no C++17 compiler in ${tried.join(", ")}.` +
       `${missingPermissions(environment)} Install one with ` +
-      compilerInstallation(Deno.build.os, osRelease),
+      compilerInstallation(Deno.build.os),
   );
 }
 
