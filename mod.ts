@@ -21,7 +21,6 @@
 // Devices
 export {
   bestDevice,
-  type ChosenDevice,
   defaultDevice,
   NoDeviceError,
   openDevice,
@@ -47,18 +46,11 @@ export { detectBackends, preflight } from "./src/hardware/preflight.ts";
 export { summary as backendSummary } from "./src/hardware/backends.ts";
 export type { BackendReport } from "./src/hardware/probe.ts";
 export type { PreflightResult } from "./src/hardware/preflight.ts";
-export {
-  diagnose,
-  type Diagnosis,
-  type LibraryReport,
-  type PermissionReport,
-  type Problem,
-} from "./src/device/diagnosis.ts";
+export { diagnose, type Diagnosis } from "./src/device/diagnosis.ts";
 export {
   validate,
   VALIDATED_KERNELS,
   type ValidationOptions,
-  type ValidationProgress,
   type ValidationRow,
 } from "./src/device/validation.ts";
 
@@ -75,11 +67,10 @@ export {
 export { UnsupportedPlatformError } from "./src/ffi/platform.ts";
 
 // Streams, events and graphs
-export { type ForeignStreamOptions, Stream, type StreamOptions } from "./src/stream/stream.ts";
+export { Stream, type StreamOptions } from "./src/stream/stream.ts";
 export { Event, type EventOptions } from "./src/stream/event.ts";
 export { Graph } from "./src/stream/graph.ts";
 export type { CaptureOptions } from "./src/stream/graph.ts";
-export type { CaptureMode } from "./src/ffi/native_graph.ts";
 
 // Memory
 export { DeviceBuffer } from "./src/memory/device_buffer.ts";
