@@ -82,24 +82,9 @@ export type {
 } from "./src/memory/buffer_options.ts";
 export {
   MemoryManager,
-  type MemoryManagerOptions,
   type MemoryManagerStatistics,
 } from "./src/memory/manager/memory_manager.ts";
-export type { ManagedPool } from "./src/memory/manager/managed_pool.ts";
-export {
-  type CopyRoute,
-  type DeviceCopyOptions,
-  MultiDeviceMemory,
-  type MultiDeviceMemoryOptions,
-  type NamedPlacement,
-} from "./src/memory/manager/multi_device_memory.ts";
-export type { BalanceRule } from "./src/memory/manager/device_choice.ts";
-export type {
-  BandFigures,
-  BandLimits,
-  BandRange,
-  SizeBand,
-} from "./src/memory/manager/size_bands.ts";
+export { MultiDeviceMemory } from "./src/memory/manager/multi_device_memory.ts";
 export { type Chunk, type ChunkOptions, chunksThatFit } from "./src/memory/manager/chunks.ts";
 export { MemoryPool } from "./src/memory/pool/memory_pool.ts";
 export type { LeakReport, LeakSite, LiveBuffer } from "./src/memory/pool/leak_report.ts";
@@ -118,13 +103,12 @@ export type { MemoryChange } from "./src/memory/pool/pool_observer.ts";
 export type { Measure, MeasureBySize, PoolStatistics } from "./src/memory/pool/pool_statistics.ts";
 export type {
   FilePart,
-  PartBuffer,
   PrefetchedFile,
   PrefetchOptions,
 } from "./src/memory/upload/file_prefetch.ts";
-export type { FileIntoOptions, FileUploadOptions } from "./src/memory/upload/file_upload.ts";
-export type { ByteSource, StreamUploadOptions } from "./src/memory/upload/stream_upload.ts";
-export type { TransferOptions, UploadProgress } from "./src/memory/upload/upload_options.ts";
+export type { FileUploadOptions } from "./src/memory/upload/file_upload.ts";
+export type { StreamUploadOptions } from "./src/memory/upload/stream_upload.ts";
+export type { TransferOptions } from "./src/memory/upload/upload_task.ts";
 export { UploadRing, type UploadRingOptions } from "./src/memory/upload/upload_ring.ts";
 export { PinnedBuffer, type PinnedCopyOptions } from "./src/memory/pinned_buffer.ts";
 export {

@@ -9,12 +9,11 @@ import { describeValue } from "../../ffi/describe_value.ts";
 import { giveBack } from "../../ffi/give_back.ts";
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
 import { isCapturing, observeCaptures } from "../../stream/running_captures.ts";
-import { frees } from "../allocation.ts";
+import { frees, OwnedAllocation } from "../allocation.ts";
+import { bytesOfLength } from "../buffer_checks.ts";
 import type { PlacementOptions } from "../buffer_options.ts";
 import { DeviceBuffer } from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";
-import { allocateDirect, type ManagedPool } from "../manager/managed_pool.ts";
-import { requestedBytes } from "../manager/requested_bytes.ts";
 import { bufferFromPool } from "../pooled_buffer.ts";
 import type { BlockPool, PoolLifetime } from "./block_pool.ts";
 import { createPool, type DevicePool, poolOf } from "./device_pools.ts";
@@ -130,7 +129,7 @@ class OwnLifetime implements PoolLifetime {
  * console.log(cacheHits, peakUsage, reserved); // 2 4194304 4194304
  * ```
  */
-export class MemoryPool implements Disposable, ManagedPool {
+export class MemoryPool implements Disposable {
   static {
     blocksOf = (pool) => pool.#blocks;
     poolOfDevice = (context) => {
@@ -235,9 +234,9 @@ export class MemoryPool implements Disposable, ManagedPool {
    * @throws {OutOfMemoryError} If the device has no room.
    */
   allocateDirect<D extends DType>(dtype: D, length: number): DeviceBuffer<D> {
-    requestedBytes(dtype, length);
+    const bytes = bytesOfLength(length, dtype);
     this.#requireUsable();
-    return allocateDirect(this.context, dtype, length);
+    return DeviceBuffer.ofAllocation(new OwnedAllocation(this.context, bytes), dtype, length);
   }
 
   /**

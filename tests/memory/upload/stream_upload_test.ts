@@ -3,7 +3,7 @@
 
 import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { uploadFile } from "../../../src/memory/upload/file_upload.ts";
-import { type ByteSource, uploadStream } from "../../../src/memory/upload/stream_upload.ts";
+import { uploadStream } from "../../../src/memory/upload/stream_upload.ts";
 import { UploadRing } from "../../../src/memory/upload/upload_ring.ts";
 import { device } from "../../support/device.ts";
 import { patternBytes, TemporaryDirectory } from "../../support/temporary_file.ts";
@@ -50,7 +50,7 @@ Deno.test("streams, generators, arrays and responses are sources alike", async (
   async function* generator() {
     for (const chunk of chunksOf(bytes, 100)) yield await Promise.resolve(chunk);
   }
-  const sources: ByteSource[] = [
+  const sources: Parameters<typeof uploadStream>[1][] = [
     generator(),
     [...chunksOf(bytes, 99)],
     ReadableStream.from(chunksOf(bytes, 98)),
@@ -127,7 +127,7 @@ Deno.test("a stream that has not what was promised is refused, and told so", asy
   await assertRejects(plain({ bytes: 6, dtype: "float32" }), RangeError, "multiple of 4");
   await assertRejects(plain({ bytes: -1 }), RangeError, "it is -1");
   await assertRejects(plain({ dtype: "text" }), TypeError, '"text"');
-  const wrong = (source: unknown) => () => uploadStream(context, source as ByteSource, { ring });
+  const wrong = (source: unknown) => () => uploadStream(context, source as Iterable<Uint8Array>, { ring });
   await assertRejects(wrong(["text"]), TypeError, 'one is "text"');
   await assertRejects(wrong([new Uint8Array(5), new Uint16Array(5)]), TypeError, "Uint16Array");
   await assertRejects(wrong("text"), TypeError, "source must be an object");

@@ -3,7 +3,11 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { resourceTally } from "../../../src/ffi/native_device.ts";
 import { uploadFile, uploadFileInto } from "../../../src/memory/upload/file_upload.ts";
-import { UploadRing, type UploadRingOptions } from "../../../src/memory/upload/upload_ring.ts";
+import {
+  ringOfDevice,
+  UploadRing,
+  type UploadRingOptions,
+} from "../../../src/memory/upload/upload_ring.ts";
 import { device } from "../../support/device.ts";
 import { replaceFunction } from "../../support/replaced_function.ts";
 import { patternBytes, TemporaryDirectory } from "../../support/temporary_file.ts";
@@ -121,7 +125,7 @@ Deno.test("a ring pins slots as they are needed, and gives all back when it is d
 Deno.test("the ring of a device cannot be disposed", async () => {
   using directory = new TemporaryDirectory();
   const path = directory.file(patternBytes(10));
-  const ring = UploadRing.ofDevice(context);
+  const ring = ringOfDevice(context);
   await ring[Symbol.asyncDispose]();
   (await uploadFile(context, path, { ring })).free();
   assertEquals(ring.disposed, false);
