@@ -4,8 +4,9 @@
  * @module
  */
 
-import type { NativeLibrary, NativeSymbols } from "../../src/ffi/library.ts";
-import { cString } from "../../src/ffi/text.ts";
+import type { NativeSymbols } from "../../src/ffi/declarations.ts";
+import type { NativeLibrary } from "../../src/ffi/library.ts";
+import { cString } from "../../src/ffi/check.ts";
 import { compiledSource } from "./compiled_source.ts";
 
 const SYMBOLS = {

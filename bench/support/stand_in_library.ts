@@ -5,7 +5,8 @@
  */
 
 import { RESULT } from "../../src/ffi/command_block.ts";
-import { NativeLibrary, type NativeSymbols } from "../../src/ffi/library.ts";
+import type { NativeSymbols } from "../../src/ffi/declarations.ts";
+import { NativeLibrary } from "../../src/ffi/library.ts";
 import { DeviceContext } from "../../src/hardware/device_context.ts";
 import { device } from "./bench_device.ts";
 import { nothing } from "./call_loop.ts";

@@ -14,7 +14,7 @@ import {
   synchronizeDevice,
   synchronizeDeviceSync,
 } from "../ffi/native_device.ts";
-import { divertOutput } from "../ffi/native_output.ts";
+import { divertOutput } from "../ffi/native_device.ts";
 import { DeviceContext, whileHeld } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
 import { type UsableMemory, usableMemory } from "../hardware/memory_reserve.ts";
@@ -46,7 +46,7 @@ import {
 import { MemoryManager } from "../memory/manager/memory_manager.ts";
 import { PinnedBuffer } from "../memory/pinned_buffer.ts";
 import { shareWith } from "../memory/pool/device_pools.ts";
-import { MemoryPool, poolOfDevice } from "../memory/pool/memory_pool.ts";
+import { MemoryPool } from "../memory/pool/memory_pool.ts";
 import type { MemoryPoolOptions } from "../memory/pool/pool_options.ts";
 import {
   type FilePart,
@@ -55,11 +55,16 @@ import {
   type PrefetchOptions,
 } from "../memory/upload/file_prefetch.ts";
 import {
+  type FileIntoOptions,
   type FileUploadOptions,
   uploadFile,
   uploadFileInto,
 } from "../memory/upload/file_upload.ts";
-import { type StreamUploadOptions, uploadStream } from "../memory/upload/stream_upload.ts";
+import {
+  type ByteSource,
+  type StreamUploadOptions,
+  uploadStream,
+} from "../memory/upload/stream_upload.ts";
 import { UploadRing, type UploadRingOptions } from "../memory/upload/upload_ring.ts";
 import { defaultStream, Stream, type StreamOptions } from "../stream/stream.ts";
 import { Event, type EventOptions } from "../stream/event.ts";
@@ -184,7 +189,7 @@ export class Device implements Disposable {
    * ```
    */
   get pool(): MemoryPool {
-    return poolOfDevice(this.#use());
+    return MemoryPool.ofDevice(this.#use());
   }
 
   /**
@@ -338,7 +343,7 @@ export class Device implements Disposable {
   async uploadFileInto(
     buffer: DeviceBuffer,
     path: string | URL,
-    options: Omit<FileUploadOptions, "bytes" | "dtype"> = {},
+    options: FileIntoOptions = {},
   ): Promise<void> {
     const action = "upload a file into a buffer";
     requireInstance(buffer, DeviceBuffer, "buffer", action);
@@ -351,7 +356,7 @@ export class Device implements Disposable {
    * slow device slows the stream down.
    */
   async uploadStream<D extends DType = "uint8">(
-    source: ReadableStream<Uint8Array> | AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    source: ByteSource,
     options: StreamUploadOptions<D> = {},
   ): Promise<DeviceBuffer<D>> {
     return await uploadStream(this.#use(), source, options);

@@ -6,7 +6,7 @@
 
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
-import { checkSize } from "../ffi/integers.ts";
+import { checkSize } from "../ffi/arguments.ts";
 import type { DType } from "../memory/dtype.ts";
 import { Device } from "./device.ts";
 import { ELEMENTWISE_CASES } from "./validation/elementwise_cases.ts";
@@ -31,6 +31,16 @@ export interface ValidationRow {
   readonly passed: boolean;
 }
 
+/** The progress of a validation. */
+export interface ValidationProgress {
+  /** Rows done. */
+  readonly done: number;
+  /** Rows in all. */
+  readonly total: number;
+  /** The kernel that runs next. */
+  readonly kernel: string;
+}
+
 /** Options of {@linkcode validate}. */
 export interface ValidationOptions {
   /** Element counts; by default one of them odd and of many blocks. */
@@ -40,14 +50,7 @@ export interface ValidationOptions {
   /** Seed of the random data; equal seeds give equal data. */
   readonly seed?: number;
   /** Called before each row. */
-  readonly onProgress?: (progress: {
-    /** Finished rows. */
-    readonly done: number;
-    /** All rows. */
-    readonly total: number;
-    /** The kernel of the next row. */
-    readonly kernel: string;
-  }) => void;
+  readonly onProgress?: (progress: ValidationProgress) => void;
 }
 
 const CASES = [...ELEMENTWISE_CASES, ...REDUCTION_CASES];

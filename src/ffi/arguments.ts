@@ -1,12 +1,12 @@
 /**
- * Checks of what a caller passed that TypeScript promises and JavaScript does not keep.
+ * Checks of arguments that TypeScript's types promise and JavaScript callers may violate.
  *
  * @module
  */
 
 import { describeValue } from "./describe_value.ts";
 
-/** A class, whether or not everybody may call its constructor. */
+/** A class, also one with a private constructor. */
 interface ClassOf<T> {
   readonly prototype: T;
   readonly name: string;
@@ -15,10 +15,10 @@ interface ClassOf<T> {
 /**
  * Refuses anything but an object.
  *
- * @param value What was passed.
- * @param name What it is, as the error message says it.
- * @param action What the caller is about to do, as the error message says it.
- * @throws {TypeError} If it is none.
+ * @param value The argument.
+ * @param name Its name in the error message.
+ * @param action The action of the caller in the error message.
+ * @throws {TypeError} If it is not an object.
  */
 export function requireObject(
   value: unknown,
@@ -34,7 +34,7 @@ export function requireObject(
 /**
  * Refuses anything but an instance of a class.
  *
- * @throws {TypeError} If it is none.
+ * @throws {TypeError} If it is not an instance.
  */
 export function requireInstance<T>(
   value: unknown,
@@ -52,11 +52,11 @@ export function requireInstance<T>(
 /**
  * Refuses an option.
  *
- * @param Kind `TypeError` for what is of another kind, `RangeError` for what is out of its range.
- * @param action What the caller is about to do, as the error message says it.
+ * @param Kind `TypeError` for a wrong type, `RangeError` for a value out of range.
+ * @param action The action of the caller in the error message.
  * @param name The option.
- * @param allowed What it must be, as the error message says it.
- * @param value What was passed.
+ * @param allowed The allowed values in the error message.
+ * @param value The value of the option.
  */
 export function refuseOption(
   Kind: typeof TypeError | typeof RangeError,
@@ -73,9 +73,9 @@ export function refuseOption(
 /**
  * Refuses anything but an integer of a range.
  *
- * @param name The argument, as the error message names it.
- * @param action The caller's action, as the error message names it.
- * @throws {TypeError} If it is no number.
+ * @param name The argument in the error message.
+ * @param action The action of the caller in the error message.
+ * @throws {TypeError} If it is not a number.
  * @throws {RangeError} If it is another number.
  */
 export function requireInteger(
@@ -91,5 +91,62 @@ export function requireInteger(
     `Cannot ${action} as ${name} must be an integer in ${min}..${max}: it is ${
       describeValue(value)
     }`,
+  );
+}
+
+/**
+ * Returns the value if it is an integer in `minimum..maximum`.
+ *
+ * @param value The number to check.
+ * @param name Its name in the error message.
+ * @param action The action of the caller in the error message.
+ * @throws {RangeError} If the value is out of range, fractional or not a number.
+ */
+export function checkInteger(
+  value: number,
+  name: string,
+  action: string,
+  minimum: number,
+  maximum: number,
+): number {
+  // Adding 0 turns -0 into 0: the FFI layer refuses -0 as an integer.
+  if (Number.isInteger(value) && value >= minimum && value <= maximum) return value + 0;
+  throw new RangeError(
+    `Cannot ${action} as ${name} must be an integer in ${minimum}..${maximum}: it is ${
+      describeValue(value)
+    }`,
+  );
+}
+
+/**
+ * Returns the value if it is a count or size: an integer in 0..2^53-1.
+ *
+ * @throws {RangeError} If it is not.
+ */
+export function checkSize(value: number, name: string, action: string): number {
+  return checkInteger(value, name, action, 0, Number.MAX_SAFE_INTEGER);
+}
+
+/**
+ * Returns the value if it fits an `int32_t`.
+ *
+ * @throws {RangeError} If it does not.
+ */
+export function checkInt32(value: number, name: string, action: string): number {
+  return checkInteger(value, name, action, -2147483648, 2147483647);
+}
+
+/** Characters of a text from a file that a message shows. */
+const MAX_TEXT = 1000;
+
+/**
+ * Prepares a text from a file for a terminal: control characters and marks that change the text
+ * direction become escapes, and a very long text is cut off.
+ */
+export function printableText(text: string): string {
+  const short = text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 1)}…`;
+  return short.replace(
+    /[\p{C}\p{Zl}\p{Zp}]/gu,
+    (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`,
   );
 }

@@ -1,7 +1,7 @@
 /**
- * The user cache that holds what `build.ts` made for an imported package: where it is, and the
- * check of its owner. A library is code that runs with the rights of the process, so a cache that
- * somebody else can write to is never used.
+ * The user cache with the results of `build.ts` for an imported package: its place, and the check
+ * of its owner. A library is code that runs with the rights of the process. A cache that other
+ * users can write to is therefore never used.
  *
  * @module
  */
@@ -10,15 +10,15 @@ import { dirname, isAbsolute, join, resolve } from "node:path";
 import type { EnvironmentReader } from "./granted_environment.ts";
 import { VERSION } from "./version.ts";
 
-/** Thrown when the user cache cannot be named or must not be trusted. */
+/** Thrown if the place of the user cache is unknown, or if the cache is not trusted. */
 export class CacheDirectoryError extends Error {
-  /** The class, for stack traces. */
+  /** The name of the class. */
   override name = "CacheDirectoryError";
 }
 
-/** What is at a path in the cache, which is no link. */
+/** The status of a path in the cache, which is not a link. */
 export interface CachedFile {
-  /** Whether it is a file, rather than a directory or a pipe. */
+  /** Whether it is a regular file. */
   readonly isFile: boolean;
   /** Its size in bytes. */
   readonly size: number;
@@ -26,19 +26,19 @@ export interface CachedFile {
 
 /** The part of a file's status that decides whether it is trusted. */
 export interface OwnedFile {
-  /** The owner's user id; null where the system knows none. */
+  /** The owner's user id; null if the system has none. */
   readonly uid: number | null;
-  /** The permission bits; null where the system knows none. */
+  /** The permission bits; null if the system has none. */
   readonly mode: number | null;
   /** Whether the path itself is a symbolic link. */
   readonly isSymlink: boolean;
 }
 
 /**
- * The directory that holds the caches of all versions: `GRIDSTRIDE_CACHE_DIR`, else `gridstride`
- * in the system's place for caches. Undefined when no variable says where that is.
+ * The directory of the caches of all versions: `GRIDSTRIDE_CACHE_DIR`, else `gridstride` in the
+ * system's cache directory. Undefined if no variable defines that.
  *
- * @throws {CacheDirectoryError} If `GRIDSTRIDE_CACHE_DIR` is no absolute path.
+ * @throws {CacheDirectoryError} If `GRIDSTRIDE_CACHE_DIR` is not an absolute path.
  */
 export function cacheRoot(
   environment: EnvironmentReader,
@@ -53,7 +53,7 @@ export function cacheRoot(
       }`,
     );
   }
-  // The XDG specification has relative paths ignored.
+  // The XDG specification ignores relative paths.
   const shared = environment("XDG_CACHE_HOME");
   if (os !== "darwin" && shared !== undefined && isAbsolute(shared)) {
     return join(shared, "gridstride");
@@ -65,7 +65,7 @@ export function cacheRoot(
     : join(home, ".cache", "gridstride");
 }
 
-/** The cache of one version and one processor and system, below the root. */
+/** The cache of one version for one processor and system, below the root. */
 export function versionedCacheDirectory(
   root: string,
   version: string = VERSION,
@@ -75,10 +75,10 @@ export function versionedCacheDirectory(
 }
 
 /**
- * Why a file or directory of the cache must not be trusted; undefined when it may be.
+ * The reason not to trust a file or directory of the cache; undefined if it is trusted.
  *
- * @param file Its status, of the path itself and not of what a link points to.
- * @param uid The user id of this process; null where the system knows none.
+ * @param file The status of the path itself, not of the target of a link.
+ * @param uid The user id of this process; null if the system has none.
  */
 export function ownershipProblem(file: OwnedFile, uid: number | null): string | undefined {
   if (file.isSymlink) return "it is a symbolic link";
@@ -92,45 +92,34 @@ export function ownershipProblem(file: OwnedFile, uid: number | null): string | 
   return undefined;
 }
 
-/** The directories from `root` down to `directory`, both included and neither with `..` in it. */
-function chain(root: string, directory: string): string[] {
-  if (directory === root) return [root];
+/** The paths from `root` down to `path`, both included. */
+function chain(root: string, path: string): string[] {
+  if (path === root) return [root];
   const start = root.endsWith("/") ? root : `${root}/`;
-  if (!directory.startsWith(start)) {
-    throw new RangeError(`Cannot use ${directory} as a cache as it must lie in ${root}`);
+  if (!path.startsWith(start)) {
+    throw new RangeError(`Cannot use ${path} as a cache as it must lie in ${root}`);
   }
-  const directories = [root];
-  for (
-    let end = directory.indexOf("/", start.length);
-    end >= 0;
-    end = directory.indexOf("/", end + 1)
-  ) directories.push(directory.slice(0, end));
-  directories.push(directory);
-  return directories;
+  const names = path.slice(start.length).split("/");
+  return [root, ...names.map((_, index) => start + names.slice(0, index + 1).join("/"))];
 }
 
-/**
- * Checks the owner of a file in the cache, itself and not the target of a link, after the
- * directories that lead to it.
- *
- * @returns The state of the last.
- */
-function verify(paths: readonly string[], uid: number | null): CachedFile {
-  let file: CachedFile = { isFile: false, size: 0 };
+/** Checks the owners of paths, and returns the status of the last one. */
+function verify(paths: readonly string[]): CachedFile {
+  const uid = Deno.uid();
+  let last: Deno.FileInfo | undefined;
   for (const path of paths) {
-    const state = Deno.lstatSync(path);
-    const problem = ownershipProblem(state, uid);
+    last = Deno.lstatSync(path);
+    const problem = ownershipProblem(last, uid);
     if (problem !== undefined) throw new CacheDirectoryError(`Cannot trust ${path} as ${problem}`);
-    file = state;
   }
-  return file;
+  return { isFile: last!.isFile, size: last!.size };
 }
 
 /**
- * Creates a directory of the cache, and what is missing above it down from `root`, for this user
- * alone, and checks the owner of each.
+ * Creates a directory of the cache and the missing ones above it, for this user alone, and checks
+ * the owner of each.
  *
- * @throws {CacheDirectoryError} If one of them exists and must not be trusted.
+ * @throws {CacheDirectoryError} If an existing directory is not trusted.
  */
 export function makeCacheDirectory(root: string, directory: string): void {
   for (const path of chain(root, directory)) {
@@ -139,11 +128,11 @@ export function makeCacheDirectory(root: string, directory: string): void {
     } catch (error) {
       if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
     }
-    verify([path], Deno.uid());
+    verify([path]);
   }
 }
 
-/** Makes a directory; what it is in only where that is missing, as it may be beyond permissions. */
+/** Creates a directory. Creates its parents only if they are missing: permissions may exclude them. */
 function makeDirectory(path: string): void {
   try {
     Deno.mkdirSync(path, { mode: 0o700 });
@@ -154,23 +143,19 @@ function makeDirectory(path: string): void {
   }
 }
 
-/** Whether this process may check the owner of a file without a prompt. */
-function mayVerify(path: string): boolean {
-  return Deno.permissions.querySync({ name: "read", path }).state === "granted" &&
-    Deno.permissions.querySync({ name: "sys", kind: "uid" }).state === "granted";
-}
-
 /**
- * Checks the owner of a file in the cache and of every directory above it up to the root. To be
- * called before the file is opened as a library.
+ * Checks the owner of a file in the cache and of every directory from the root down to it. This is
+ * necessary before the file is opened as a library.
  *
- * @returns What is there.
- * @throws {CacheDirectoryError} If one of them must not be trusted, or cannot be checked because
- * a permission is missing.
+ * @throws {CacheDirectoryError} If one of them is not trusted, or cannot be checked because a
+ * permission is missing.
  * @throws {Deno.errors.NotFound} If one of them does not exist.
  */
 export function verifyCachedFile(root: string, file: string): CachedFile {
-  if (!mayVerify(root)) {
+  const permissions = [{ name: "read", path: root }, { name: "sys", kind: "uid" }] as const;
+  if (
+    permissions.some((permission) => Deno.permissions.querySync(permission).state !== "granted")
+  ) {
     throw new CacheDirectoryError(
       `Cannot check the owner of ${root} as a permission is not granted: run again with ` +
         `--allow-read=${root} --allow-sys=uid`,
@@ -179,25 +164,7 @@ export function verifyCachedFile(root: string, file: string): CachedFile {
   return verifyPermittedFile(root, file);
 }
 
-/** {@linkcode verifyCachedFile} for who has just made sure of the permissions that it takes. */
+/** {@linkcode verifyCachedFile} for a caller that has checked the permissions. */
 export function verifyPermittedFile(root: string, file: string): CachedFile {
-  return verify(chain(root, file), Deno.uid());
-}
-
-/**
- * Creates this version's directory in the user cache and returns its path.
- *
- * @throws {CacheDirectoryError} If no variable names the user cache, or it must not be trusted.
- */
-export function openCache(environment: EnvironmentReader): string {
-  const root = cacheRoot(environment);
-  if (root === undefined) {
-    throw new CacheDirectoryError(
-      "Cannot find a place for the libraries: HOME is not set. Set GRIDSTRIDE_CACHE_DIR, or give " +
-        "--output",
-    );
-  }
-  const path = versionedCacheDirectory(root);
-  makeCacheDirectory(root, path);
-  return path;
+  return verify(chain(root, file));
 }

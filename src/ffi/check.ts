@@ -1,35 +1,63 @@
 /**
- * From a status to an error: the one place where native failures become exceptions.
+ * Calls of native functions: range checks before, exceptions after.
  *
  * @module
  */
 
+import { checkInt32, checkSize } from "./arguments.ts";
+import { DEVICE, OPERAND, STREAM } from "./command_block.ts";
 import { CudaError } from "./cuda_error.ts";
+import { DECLARATIONS, type ParametersOf } from "./declarations.ts";
 import type { NativeLibrary } from "./library.ts";
-import { readText } from "./text.ts";
 
-/** What a failed call was about, for the error's message. */
+/** The circumstances of a call, for the message of an error. */
 export interface FailureContext {
-  /** What was being done, as in "Cannot <action>". */
+  /** The action, as in "Cannot <action>". */
   readonly action: string;
   /** The ordinal of the device concerned. */
   readonly device?: number;
-  /** The CUDA call a nonblocking function stands for: its failure is recorded on another thread. */
+  /** The CUDA call of a nonblocking function: its failure is recorded on another thread. */
   readonly call?: string;
-  /** What else is known of it; by default what the device says of a fault. */
+  /** Further information; by default the device's description of a fault. */
   readonly detail?: string;
 }
 
-/** Where the last failure on this thread happened. */
-interface FailurePlace {
-  /** The CUDA call that failed, if one did. */
-  readonly call?: string;
-  /** The device that it concerned, if that is known. */
-  readonly device?: number;
+const CAPACITY = -8;
+const FIRST_CAPACITY = 512;
+const LAST_CAPACITY = 1 << 20;
+
+const decoder = new TextDecoder();
+const encoder = new TextEncoder();
+
+/**
+ * Calls a function that writes text, with increasing buffers until the text fits.
+ *
+ * @param call Writes at most `capacity` bytes into `text` and returns a status.
+ * @returns The last status and the text, which is empty unless the status is 0.
+ */
+export function readText(
+  call: (text: Uint8Array<ArrayBuffer>, capacity: number) => number,
+): { status: number; text: string } {
+  for (let capacity = FIRST_CAPACITY;; capacity *= 4) {
+    const bytes = new Uint8Array(capacity);
+    const status = call(bytes, capacity);
+    if (status === CAPACITY && capacity < LAST_CAPACITY) continue;
+    if (status !== 0) return { status, text: "" };
+    const end = bytes.indexOf(0);
+    return { status, text: decoder.decode(bytes.subarray(0, end < 0 ? capacity : end)) };
+  }
 }
 
-function failurePlace(library: NativeLibrary): FailurePlace {
-  const { result, symbols } = library;
+/** The NUL-terminated UTF-8 bytes of a text. */
+export function cString(text: string): Uint8Array<ArrayBuffer> {
+  if (text.includes("\0")) {
+    throw new TypeError(`Cannot pass a text with a NUL character: it is ${JSON.stringify(text)}`);
+  }
+  return encoder.encode(text + "\0");
+}
+
+/** The CUDA call and the device of the last failure on this thread. */
+function lastFailure({ result, symbols }: NativeLibrary): { call?: string; device?: number } {
   if (symbols.gs_error_last(result) !== 0) return {};
   const call = result[1]!;
   const device = result[2]!;
@@ -41,28 +69,25 @@ function failurePlace(library: NativeLibrary): FailurePlace {
   return status === 0 ? { ...place, call: text } : place;
 }
 
-/** What the library knows of the fault that made a device unusable; empty when nothing. */
-export function faultDescription(library: NativeLibrary, device: number): string {
-  const { status, text } = readText((bytes, capacity) =>
-    library.symbols.gs_device_fault(device, bytes, capacity)
-  );
-  return status === 0 ? text : "";
+/** The description of the fault that made a device unusable; empty without a fault. */
+export function faultDescription({ symbols }: NativeLibrary, device: number): string {
+  return readText((bytes, capacity) => symbols.gs_device_fault(device, bytes, capacity)).text;
 }
 
 /**
  * The error for a status other than 0.
  *
- * @param library The library whose call returned the status.
- * @param status A positive CUDA code or a negative code of `csrc/gridstride.h`.
+ * @param library The library that returned the status.
+ * @param status A positive CUDA code or a negative code of `csrc/gridstride_status.h`.
  */
 export function statusError(
   library: NativeLibrary,
   status: number,
   context: FailureContext,
 ): CudaError {
-  const place: FailurePlace = context.call === undefined ? failurePlace(library) : context;
+  const place = context.call === undefined ? lastFailure(library) : context;
   const { call } = place;
-  // An event or a stream may be of another device than the caller's: that one has failed then.
+  // An event or a stream may belong to another device than the caller's: then that one failed.
   const device = context.device === undefined ? undefined : place.device ?? context.device;
   const detail = context.detail ?? (device === undefined ? "" : faultDescription(library, device));
   const error = new CudaError({
@@ -79,8 +104,104 @@ export function statusError(
   return error;
 }
 
+type Declarations = typeof DECLARATIONS;
+type Name = keyof Declarations;
+type AsyncName = Extract<Name, `${string}_async`>;
+
+/** The arguments of a function without its trailing `result`, or `text` and `capacity`. */
+type Inputs<N extends Name> = Declarations[N] extends
+  `${infer Rest}, double* result` | `${infer Rest}, char* text, int32_t capacity`
+  ? ParametersOf<Rest>
+  : Declarations[N] extends "double* result" ? []
+  : ParametersOf<Declarations[N]>;
+
 /**
- * Does nothing for status 0 and throws for any other.
+ * Checks the integers among the arguments of a function, by their C types. The FFI layer checks
+ * them only until V8 has optimised a call: then 1.5 silently becomes 1, and 2^31 becomes -2^31.
+ */
+function checkedInputs(name: Name, action: string, inputs: readonly unknown[]): never[] {
+  const parameters = DECLARATIONS[name].split(", ");
+  return inputs.map((value, index) => {
+    const [type, parameter = ""] = parameters[index]!.split(" ");
+    if (type === "int32_t") return checkInt32(value as number, parameter, action);
+    return type === "double" ? checkSize(value as number, parameter, action) : value;
+  }) as never[];
+}
+
+/** Calls a function after checking its arguments, and returns the status. */
+export function callStatus<N extends Exclude<Name, AsyncName>>(
+  library: NativeLibrary,
+  name: N,
+  action: string,
+  ...inputs: Inputs<N>
+): number {
+  const call = library.symbols[name] as (...values: unknown[]) => number;
+  const values = checkedInputs(name, action, inputs);
+  return DECLARATIONS[name].endsWith("double* result")
+    ? call(...values, library.result)
+    : call(...values);
+}
+
+/**
+ * Calls a function after checking its arguments.
+ *
+ * @returns The results, until the next call.
+ * @throws {CudaError} If the status is not 0.
+ */
+export function call<N extends Exclude<Name, AsyncName>>(
+  library: NativeLibrary,
+  name: N,
+  context: FailureContext,
+  ...inputs: Inputs<N>
+): Float64Array<ArrayBuffer> {
+  const status = callStatus(library, name, context.action, ...inputs);
+  if (status !== 0) throw statusError(library, status, context);
+  return library.result;
+}
+
+/** Calls a function that writes text after checking its arguments. */
+export function callText<N extends Exclude<Name, AsyncName>>(
+  library: NativeLibrary,
+  name: N,
+  action: string,
+  ...inputs: Inputs<N>
+): { status: number; text: string } {
+  const call = library.symbols[name] as (...values: unknown[]) => number;
+  const values = checkedInputs(name, action, inputs);
+  return readText((bytes, capacity) => call(...values, bytes, capacity));
+}
+
+/** Calls a function on another thread after checking its arguments, and returns the status. */
+export function callAsync<N extends AsyncName>(
+  library: NativeLibrary,
+  name: N,
+  action: string,
+  ...inputs: Inputs<N>
+): Promise<number> {
+  const call = library.symbols[name] as (...values: unknown[]) => Promise<number>;
+  return call(...checkedInputs(name, action, inputs));
+}
+
+/** Functions without parameters, which read their operands from the command block. */
+type BlockName = { [N in Name]: Declarations[N] extends "" ? N : never }[Name];
+
+/** Writes operands into the command block, calls a function, and returns the status. */
+export function callBlock(
+  library: NativeLibrary,
+  name: BlockName,
+  device: number,
+  stream: number,
+  ...operands: readonly number[]
+): number {
+  const { block } = library;
+  block[DEVICE] = device;
+  block[STREAM] = stream;
+  for (let index = 0; index < operands.length; index++) block[OPERAND + index] = operands[index]!;
+  return library.symbols[name]();
+}
+
+/**
+ * Throws for any status but 0.
  *
  * @throws {CudaError} If the status is not 0.
  */

@@ -1,5 +1,5 @@
 /**
- * The command block: the memory through which hot calls pass their operands.
+ * The command block: memory for the operands of frequent calls.
  *
  * Writing numbers into a typed array and making one call without parameters costs a fifth of
  * passing them as parameters before the JIT has warmed. The layout is `gs_command_block` of
@@ -8,9 +8,9 @@
  * @module
  */
 
-/** First of the seven slots that hold what the last hot call returned. */
+/** First of the seven slots with the results of the last call. */
 export const RESULT = 0;
-/** Slot of the count that says whether somebody has asked for memory to be given back. */
+/** Slot with the number of requests to release cached memory. */
 export const PRESSURE = 7;
 /** Slot of the device ordinal. */
 export const DEVICE = 8;
@@ -22,26 +22,26 @@ export const OPERAND = 10;
 export const ARGUMENT = 24;
 /** Number of kernel argument slots. */
 export const ARGUMENT_SLOTS = 512;
-/** Most arguments a launch can have: two 32-bit words say which slots hold raw bytes. */
+/** Maximum number of launch arguments: two 32-bit words mark the slots with raw bytes. */
 export const MAXIMUM_ARGUMENTS = 64;
 /** Slots in the whole block. */
 export const BLOCK_SLOTS = ARGUMENT + ARGUMENT_SLOTS;
 
 /**
- * Makes a block. It lies in shared memory because that can be neither detached nor transferred, so
- * the address the library holds stays good as long as the isolate lives.
+ * Creates a block. It is shared memory, which can be neither detached nor transferred: its address
+ * in the library stays valid until the isolate ends.
  */
 export function createCommandBlock(): Float64Array<SharedArrayBuffer> {
   return new Float64Array(new SharedArrayBuffer(BLOCK_SLOTS * Float64Array.BYTES_PER_ELEMENT));
 }
 
-/** Where the isolate keeps its block; another layout of the slots would be another name. */
+/** The global property of the isolate's block; the name changes with the layout of the slots. */
 const BLOCK_OF_ISOLATE = Symbol.for("@gridstride/cuda command block of ABI 3");
 
 /**
- * The isolate's block, the same for all libraries it opens and for all copies of this module it
- * has loaded. A library knows one block per thread: had each copy its own, the last to register
- * would take the hot calls of the others, which would run with operands that nobody meant.
+ * The isolate's block, for all libraries that it opens and all copies of this module that it
+ * loads. A library has one block per thread: with a block for each copy, the calls of all copies
+ * would use the operands in the block that was registered last.
  */
 export function isolateCommandBlock(): Float64Array<SharedArrayBuffer> {
   const isolate = globalThis as { [BLOCK_OF_ISOLATE]?: Float64Array<SharedArrayBuffer> };

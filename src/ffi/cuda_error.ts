@@ -1,14 +1,14 @@
 /**
- * What is thrown when CUDA fails.
+ * The errors of CUDA calls.
  *
  * @module
  */
 
-import { cudaErrorCode } from "./cuda_error_codes.ts";
+import { cudaErrorCode } from "./error_codes.ts";
 
-/** What is known of a failure. */
+/** The circumstances of a failure. */
 export interface CudaErrorDetails {
-  /** What was being done, as in "Cannot <action>". */
+  /** The action, as in "Cannot <action>". */
   readonly action: string;
   /** The status: positive from CUDA, negative from Gridstride. */
   readonly code: number;
@@ -16,7 +16,7 @@ export interface CudaErrorDetails {
   readonly call?: string;
   /** The device, such as `"cuda:0"`. */
   readonly device?: string;
-  /** What else is known: the host device names kernel, block, thread and address of a fault. */
+  /** Further information: the kernel, block, thread and address of a fault on a host device. */
   readonly detail?: string;
   /** The error behind this one. */
   readonly cause?: unknown;
@@ -52,17 +52,17 @@ function describe(details: CudaErrorDetails, codeName: string, advice: string): 
  * ```
  */
 export class CudaError extends Error {
-  /** The class's name, for what prints errors. */
+  /** The name of the class. */
   override readonly name: string = "CudaError";
-  /** What was being done, as in "Cannot <action>". */
+  /** The action, as in "Cannot <action>". */
   readonly action: string;
   /** The status: positive from CUDA, negative from Gridstride. */
   readonly code: number;
-  /** The status's constant, such as `"cudaErrorIllegalAddress"`. */
+  /** The constant of the status, such as `"cudaErrorIllegalAddress"`. */
   readonly codeName: string;
-  /** What the status means. */
+  /** The meaning of the status. */
   readonly meaning: string;
-  /** What to do. */
+  /** Advice. */
   readonly advice: string;
   /** True if every later call on the device fails with this status until the process ends. */
   readonly sticky: boolean;
@@ -70,15 +70,13 @@ export class CudaError extends Error {
   readonly call: string | undefined;
   /** The device, such as `"cuda:0"`, if one is concerned. */
   readonly device: string | undefined;
-  /** What else is known, such as the kernel, block, thread and address of a fault. */
+  /** Further information, such as the kernel, block, thread and address of a fault. */
   readonly detail: string | undefined;
 
   /**
-   * Makes the error for one failed call.
+   * Creates the error of a failed call.
    *
-   * @internal
-   * @param details What is known of the failure.
-   * @param advice What to do, where more is known than the status tells.
+   * @param advice Advice instead of that for the status.
    */
   constructor(details: CudaErrorDetails, advice?: string) {
     const code = cudaErrorCode(details.code);
@@ -96,9 +94,9 @@ export class CudaError extends Error {
   }
 }
 
-/** Live memory that one place in a program allocated. */
+/** The live memory of one call site. */
 export interface AllocationSite {
-  /** The place, such as `"main.ts:12:3"`. */
+  /** The call site, such as `"main.ts:12:3"`. */
   readonly site: string;
   /** Its live memory in bytes. */
   readonly bytes: number;
@@ -106,13 +104,13 @@ export interface AllocationSite {
   readonly count: number;
 }
 
-/** What is known of memory that could not be allocated. All sizes are bytes. */
+/** The circumstances of a failed allocation. All sizes are in bytes. */
 export interface OutOfMemoryDetails extends Omit<CudaErrorDetails, "code"> {
   /** The status; `cudaErrorMemoryAllocation` (2) unless given. */
   readonly code?: number;
-  /** What was asked for. */
+  /** The requested size. */
   readonly requested: number;
-  /** Free memory of the device at that time. */
+  /** Free memory of the device. */
   readonly free: number;
   /** Total memory of the device; 0 if neither figure is known. */
   readonly total: number;
@@ -122,14 +120,14 @@ export interface OutOfMemoryDetails extends Omit<CudaErrorDetails, "code"> {
   readonly fragmentation?: number;
   /** Memory that is freed but still in use by a stream. */
   readonly pendingBytes?: number;
-  /** The places that hold the most memory, largest first. */
+  /** The call sites with the most memory, largest first. */
   readonly topSites?: readonly AllocationSite[];
 }
 
-/** Sites named in the message; all of them are in `topSites`. */
+/** Call sites in the message; `topSites` has all of them. */
 const SITES_IN_MESSAGE = 3;
 
-/** A pool above this is called fragmented in the advice. */
+/** The fragmentation above which the advice mentions it. */
 const FRAGMENTED = 0.5;
 
 function mebibytes(bytes: number): string {
@@ -156,7 +154,7 @@ function memorySituation(details: OutOfMemoryDetails): string {
   return parts.filter((part) => part !== "").join(", ");
 }
 
-/** The advice that fits the figures; the general one for the status where none does. */
+/** Advice for the figures; undefined for that of the status. */
 function memoryAdvice(details: OutOfMemoryDetails): string | undefined {
   const { requested, free, total, fragmentation = 0, pendingBytes = 0 } = details;
   if (total > 0 && requested > total) {
@@ -172,31 +170,26 @@ function memoryAdvice(details: OutOfMemoryDetails): string | undefined {
   return undefined;
 }
 
-/** The device has no room for the memory that was asked for. */
+/** The device has no room for the requested memory. */
 export class OutOfMemoryError extends CudaError {
-  /** The class's name, for what prints errors. */
+  /** The name of the class. */
   override readonly name: string = "OutOfMemoryError";
-  /** What was asked for, in bytes. */
+  /** The requested size in bytes. */
   readonly requested: number;
-  /** Free memory of the device at that time, in bytes. */
+  /** Free memory of the device in bytes. */
   readonly free: number;
   /** Total memory of the device in bytes. */
   readonly total: number;
-  /** The largest free block of the pool in bytes, where there is a pool. */
+  /** The largest free block of the pool in bytes, if there is a pool. */
   readonly largestBlock: number | undefined;
-  /** External fragmentation of the pool, 0 to 1, where there is a pool. */
+  /** External fragmentation of the pool, 0 to 1, if there is a pool. */
   readonly fragmentation: number | undefined;
-  /** Bytes freed but still in use by a stream, where there is a pool. */
+  /** Bytes freed but still in use by a stream, if there is a pool. */
   readonly pendingBytes: number | undefined;
-  /** The places that hold the most memory, largest first; empty unless tracked. */
+  /** The call sites with the most memory, largest first; empty without tracking. */
   readonly topSites: readonly AllocationSite[];
 
-  /**
-   * Makes the error for one failed allocation.
-   *
-   * @internal
-   * @param details What is known of the failure.
-   */
+  /** Creates the error of a failed allocation. */
   constructor(details: OutOfMemoryDetails) {
     const situation = memorySituation(details);
     const detail = details.detail ? `${details.detail}; ${situation}` : situation;

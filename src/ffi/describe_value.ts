@@ -1,13 +1,13 @@
 /**
- * How error messages show a value that somebody passed.
+ * Values in error messages.
  *
  * @module
  */
 
-const LONGEST_TEXT = 40;
+const MAX_TEXT = 40;
 
 function shorten(text: string): string {
-  return text.length <= LONGEST_TEXT ? text : `${text.slice(0, LONGEST_TEXT - 1)}…`;
+  return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 1)}…`;
 }
 
 function describeObject(value: object): string {
@@ -17,15 +17,12 @@ function describeObject(value: object): string {
       return /^(?!u[ir])[aeiou]/i.test(name) ? `an ${shorten(name)}` : `a ${shorten(name)}`;
     }
   } catch {
-    // A revoked proxy or a throwing getter: the message it is for matters more.
+    // A revoked proxy or a throwing getter must not hide the error message.
   }
   return "an object";
 }
 
-/**
- * Shows any value in a few words: numbers and texts themselves, objects by their class. Never
- * throws, whatever the value is.
- */
+/** Describes any value in a few words: objects by their class. Never throws. */
 export function describeValue(value: unknown): string {
   switch (typeof value) {
     case "number":

@@ -1,5 +1,5 @@
 /**
- * Giving native resources back.
+ * Releases native resources.
  *
  * @module
  */
@@ -7,7 +7,7 @@
 import { CudaError } from "./cuda_error.ts";
 import type { NativeLibrary } from "./library.ts";
 
-/** The device that a resource is of. */
+/** The device of a resource. */
 export interface ResourceDevice {
   /** The library that drives the device. */
   readonly library: NativeLibrary;
@@ -16,15 +16,15 @@ export interface ResourceDevice {
 }
 
 /**
- * Gives a native resource back and then forgets it. If that fails the resource is still there, and
- * may be given back again; but a device that is lost took all it had with it.
+ * Releases a native resource and marks it as released. If that fails, the resource still exists and
+ * can be released again, except on a lost device, which has lost all its resources.
  *
- * That a device is lost is thrown once. When scopes end because an earlier call threw it, throwing
- * it again for each resource would bury the error that names the cause in `SuppressedError`s.
+ * The loss of a device is thrown once. Scopes end because of that error: throwing it again for each
+ * resource would hide the cause in `SuppressedError`s.
  *
  * @param device The device of the resource.
- * @param release Gives the resource back.
- * @param forget Marks it as given back.
+ * @param release Releases the resource.
+ * @param forget Marks it as released.
  */
 export function giveBack(device: ResourceDevice, release: () => void, forget: () => void): void {
   const isKnownLost = device.library.lostDevices.has(device.ordinal);
@@ -39,7 +39,7 @@ export function giveBack(device: ResourceDevice, release: () => void, forget: ()
   forget();
 }
 
-/** The twin of {@linkcode giveBack} for what is given back without blocking the event loop. */
+/** {@linkcode giveBack} for a release that does not block the event loop. */
 export async function giveBackAsync(
   device: ResourceDevice,
   release: () => Promise<void>,
@@ -58,8 +58,8 @@ export async function giveBackAsync(
 }
 
 /**
- * Takes the steps of giving one thing back. One that fails ends it, but a lost device only takes
- * what the step was for: the others follow, and then the loss is thrown.
+ * Runs the steps of a release. A failure ends it, except for the loss of a device, which is thrown
+ * after the remaining steps.
  */
 export function takeSteps(steps: Iterable<() => void>): void {
   const losses: unknown[] = [];
@@ -74,16 +74,16 @@ export function takeSteps(steps: Iterable<() => void>): void {
   if (losses.length > 0) throw losses[0];
 }
 
-/** Whether an error says that a device is lost. */
+/** Whether an error reports a lost device. */
 function isLoss(error: unknown): boolean {
   return error instanceof CudaError && error.sticky;
 }
 
-/** Gives a resource back where something has failed already, which tells more than this would. */
+/** Releases a resource after a failure, whose error is more useful than one of the release. */
 export function giveBackAfterFailure(resource: Disposable): void {
   try {
     resource[Symbol.dispose]();
   } catch {
-    // The failure that is about to be thrown is the cause of this one, or at least came before it.
+    // The earlier failure, which the caller throws, is the likely cause.
   }
 }

@@ -1,10 +1,10 @@
 /**
- * Reading environment variables from a library: never a permission prompt.
+ * Reads environment variables without a permission prompt.
  *
  * @module
  */
 
-/** Looks up an environment variable; undefined when it is not set or not permitted. */
+/** Returns an environment variable; undefined if it is not set or not permitted. */
 export type EnvironmentReader = (name: string) => string | undefined;
 
 /** Whether this process may read the variable. */
@@ -13,16 +13,16 @@ export function environmentGranted(name: string): boolean {
 }
 
 /**
- * The variable's value, or undefined when it is not set or `--allow-env` does not cover it: asking
- * for it would prompt, or throw in a program that runs under `--allow-ffi=<path>` alone.
+ * The value of a variable; undefined if it is not set or `--allow-env` does not cover it. Reading
+ * it would prompt then, or throw in a program that runs under `--allow-ffi=<path>` alone.
  */
 export function grantedEnvironment(name: string): string | undefined {
   return environmentGranted(name) ? Deno.env.get(name) : undefined;
 }
 
 /**
- * {@linkcode grantedEnvironment} for several variables that are read now: it asks once where all may
- * be read, which takes as long as to ask for one.
+ * {@linkcode grantedEnvironment} for several variables: with the permission for all of them, one
+ * query is enough.
  */
 export function environmentReader(): EnvironmentReader {
   const { state, partial } = Deno.permissions.querySync({ name: "env" });

@@ -1,51 +1,70 @@
 /**
- * Opening a native library: the handshake, and one open library per isolate and path.
+ * An open native library, and the handshake with it.
  *
  * @module
  */
 
-import { type BuildRecord, type LibraryKind, parseBuildRecord } from "./build_record.ts";
 import { BLOCK_SLOTS, isolateCommandBlock } from "./command_block.ts";
-import { SYMBOLS_CORE } from "./symbols_core.ts";
-import { SYMBOLS_EXECUTION } from "./symbols_execution.ts";
-import { SYMBOLS_FILE } from "./symbols_file.ts";
-import { SYMBOLS_GRAPH } from "./symbols_graph.ts";
-import { SYMBOLS_MEMORY } from "./symbols_memory.ts";
-import { SYMBOLS_MODULE } from "./symbols_module.ts";
-import { SYMBOLS_NVRTC } from "./symbols_nvrtc.ts";
-import { SYMBOLS_OUTPUT } from "./symbols_output.ts";
-import { SYMBOLS_VIRTUAL } from "./symbols_virtual.ts";
-import { readText } from "./text.ts";
+import { type NativeSymbols, SYMBOLS } from "./declarations.ts";
 
-/** The version of `csrc/gridstride.h` these tables were written for. */
+/** The version of `csrc/gridstride.h` that this module requires. */
 export const ABI_VERSION = 3;
 
-/** All symbols of a native library. */
-export const SYMBOLS = {
-  ...SYMBOLS_CORE,
-  ...SYMBOLS_MEMORY,
-  ...SYMBOLS_VIRTUAL,
-  ...SYMBOLS_EXECUTION,
-  ...SYMBOLS_MODULE,
-  ...SYMBOLS_GRAPH,
-  ...SYMBOLS_FILE,
-  ...SYMBOLS_NVRTC,
-  ...SYMBOLS_OUTPUT,
-} as const;
+/** The two native libraries: over the CUDA runtime, and over the host device. */
+export type LibraryKind = "cuda" | "host";
 
-/** The callable symbols of an open library. */
-export type NativeSymbols = Deno.StaticForeignLibraryInterface<typeof SYMBOLS>;
+/** The build of a native library. */
+export interface BuildRecord {
+  /** The kind of the library. */
+  readonly kind: LibraryKind;
+  /** The compiler and its version. */
+  readonly compiler: string;
+  /** The processor or GPU architectures of its code. */
+  readonly architectures: string;
+  /** A digest of its sources. */
+  readonly sourceHash: string;
+  /** The compiler flags. */
+  readonly flags: string;
+}
 
-/** Why a file is not a usable native library. */
+/**
+ * Parses the JSON text of `gs_abi_describe`.
+ *
+ * @throws {TypeError} If the text is not a build record.
+ */
+export function parseBuildRecord(text: string): BuildRecord {
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== "object" || value === null) {
+    throw new TypeError(`Cannot read the build record as it must be an object: it is ${text}`);
+  }
+  const { kind, ...record } = value as Record<string, unknown>;
+  if (kind !== "cuda" && kind !== "host") {
+    throw new TypeError(
+      `Cannot read the build record as kind must be "cuda" or "host": it is ${
+        JSON.stringify(kind)
+      }`,
+    );
+  }
+  const field = (name: string): string => String(record[name] ?? "unknown");
+  return {
+    kind,
+    compiler: field("compiler"),
+    architectures: field("architectures"),
+    sourceHash: field("sourceHash"),
+    flags: field("flags"),
+  };
+}
+
+/** Thrown for a file that is not a usable native library. */
 export class LibraryOpenError extends Error {
-  /** The class's name, for what prints errors. */
+  /** The name of the class. */
   override readonly name: string = "LibraryOpenError";
   /** The file. */
   readonly path: string;
-  /** What kind of failure it is. */
+  /** The kind of the failure. */
   readonly reason: "missing" | "permission" | "unloadable" | "abi" | "handshake";
 
-  /** Makes the error; `message` is complete. */
+  /** Creates the error with a complete message. */
   constructor(path: string, reason: LibraryOpenError["reason"], message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
     this.path = path;
@@ -53,76 +72,44 @@ export class LibraryOpenError extends Error {
   }
 }
 
+/** Bytes of the longest build record. */
+const RECORD_BYTES = 1 << 16;
+
 /**
- * An open native library and this isolate's command block in it. It is never closed: calls after
- * a close would crash, and the process gives everything back at its end.
+ * An open native library and this isolate's command block in it. It is never closed: a call after
+ * closing would crash, and the process frees everything when it ends.
  */
 export class NativeLibrary {
-  /** The file it was opened from. */
+  /** The file. */
   readonly path: string;
-  /** Which of the two libraries it is. */
+  /** The kind of the library. */
   readonly kind: LibraryKind;
-  /** How it was built. */
+  /** The build of the library. */
   readonly build: BuildRecord;
   /**
    * The exported functions.
    *
-   * @internal They trust their callers: use the functions of `native_*.ts`, which check.
+   * @internal They check nothing: `native_*.ts` has checked ones.
    */
   readonly symbols: NativeSymbols;
-  /**
-   * The command block; see `command_block.ts` for its slots.
-   *
-   * @internal
-   */
+  /** The command block; `command_block.ts` describes its slots. */
   readonly block: Float64Array<SharedArrayBuffer>;
-  /**
-   * Where calls by value write their results; overwritten by the next one.
-   *
-   * @internal
-   */
+  /** The results of calls by value, until the next call. */
   readonly result: Float64Array<ArrayBuffer> = new Float64Array(16);
-  /**
-   * Ordinals of the devices whose loss an error has told of already; see `give_back.ts`.
-   *
-   * @internal
-   */
+  /** Ordinals of the devices whose loss an error has reported; see `give_back.ts`. */
   readonly lostDevices: Set<number> = new Set();
   /**
-   * How often a device was found lost, a stream was closed, a module was disposed, a capture of a
-   * stream began or ended, or somebody began or ceased to listen to a device: what hot paths watch, for
-   * which asking would take too long.
-   *
-   * @internal
+   * Counts events that hot paths must notice without a query: a lost device, a closed stream, a
+   * disposed module, the begin or end of a capture, and changes of a device's subscribers.
    */
   interruptions = 0;
 
-  /**
-   * What `console.log` shows of it: not its functions.
-   *
-   * @internal
-   */
-  [Symbol.for("Deno.customInspect")](): string {
-    return `NativeLibrary { ${this.path} }`;
-  }
-
-  /**
-   * Registers a command block with a library whose version has been checked.
-   *
-   * @internal
-   */
+  /** Registers the command block with a library of the right version. */
   constructor(path: string, symbols: NativeSymbols) {
-    const { status, text } = readText((bytes, capacity) =>
-      symbols.gs_abi_describe(bytes, capacity)
-    );
-    if (status !== 0) {
-      throw new LibraryOpenError(
-        path,
-        "handshake",
-        `Cannot open ${path} as it does not describe its build: gs_abi_describe returned ${status}`,
-      );
-    }
-    this.build = parseBuildRecord(text);
+    const text = new Uint8Array(RECORD_BYTES);
+    const described = symbols.gs_abi_describe(text, RECORD_BYTES);
+    if (described !== 0) throw handshakeError(path, "gs_abi_describe", described);
+    this.build = parseBuildRecord(new TextDecoder().decode(text.subarray(0, text.indexOf(0))));
     this.path = path;
     this.kind = this.build.kind;
     this.symbols = symbols;
@@ -131,118 +118,92 @@ export class NativeLibrary {
       this.block,
       BLOCK_SLOTS * Float64Array.BYTES_PER_ELEMENT,
     );
-    if (registered !== 0) {
-      throw new LibraryOpenError(
-        path,
-        "handshake",
-        `Cannot open ${path} as it refuses the command block: gs_block_register returned ${registered}`,
-      );
-    }
+    if (registered !== 0) throw handshakeError(path, "gs_block_register", registered);
   }
+
+  /** A short text for `console.log`. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return `NativeLibrary { ${this.path} }`;
+  }
+}
+
+function handshakeError(path: string, name: string, status: number): LibraryOpenError {
+  const message = `Cannot open ${path} as the handshake failed: ${name} returned ${status}`;
+  return new LibraryOpenError(path, "handshake", message);
 }
 
 const opened = new Map<string, NativeLibrary>();
 
 /**
- * Opens a native library, or returns the one this isolate has already opened from that path.
- * Never prompts: a permission that is not granted is an error that names the flag.
+ * Opens a native library, or returns the one that this isolate has opened from that path. Never
+ * prompts: a missing permission is an error that names the flag.
  *
- * @param path The library file, absolute.
- * @throws {LibraryOpenError} If the file is missing, not permitted, not loadable here (another
- * architecture, say), or of another ABI version.
+ * @param path The absolute path of the library.
+ * @throws {LibraryOpenError} If the file is missing, not permitted, built for another system, or
+ * has another ABI version.
  */
 export function openNativeLibrary(path: string): NativeLibrary {
   const known = opened.get(path);
   if (known !== undefined) return known;
-  requirePermission(path);
-  checkVersion(path);
-  const library = new NativeLibrary(path, dlopen(path, SYMBOLS).symbols);
+  if (Deno.permissions.querySync({ name: "ffi", path }).state !== "granted") {
+    throw new LibraryOpenError(
+      path,
+      "permission",
+      `Cannot open ${path} as permission for FFI is not granted: run again with --allow-ffi=${path}`,
+    );
+  }
+  const { gs_abi_version } = dlopen(path, { gs_abi_version: SYMBOLS["gs_abi_version"]! });
+  const version = gs_abi_version();
+  if (version !== ABI_VERSION) {
+    throw new LibraryOpenError(
+      path,
+      "abi",
+      `Cannot use ${path} as its ABI version must be ${ABI_VERSION}: it is ${version}. ` +
+        `Rebuild it with \`deno run -A jsr:@gridstride/cuda/build\`, or \`deno task build\` in a checkout`,
+    );
+  }
+  const library = new NativeLibrary(path, dlopen(path, SYMBOLS));
   opened.set(path, library);
   return library;
 }
 
-function requirePermission(path: string): void {
-  const { state } = Deno.permissions.querySync({ name: "ffi", path });
-  if (state === "granted") return;
-  throw new LibraryOpenError(
-    path,
-    "permission",
-    `Cannot open ${path} as permission for FFI is not granted: run again with --allow-ffi=${path}`,
-  );
-}
-
-function checkVersion(path: string): void {
-  const { symbols } = dlopen(path, { gs_abi_version: SYMBOLS_CORE.gs_abi_version });
-  const version = symbols.gs_abi_version();
-  if (version === ABI_VERSION) return;
-  throw new LibraryOpenError(
-    path,
-    "abi",
-    `Cannot use ${path} as its ABI version must be ${ABI_VERSION}: it is ${version}. ` +
-      `Rebuild it with \`deno run -A jsr:@gridstride/cuda/build\`, or \`deno task build\` in a checkout`,
-  );
-}
-
-function dlopen<Symbols extends Deno.ForeignLibraryInterface>(
-  path: string,
-  symbols: Symbols,
-): Deno.DynamicLibrary<Symbols> {
+function dlopen(path: string, symbols: Deno.ForeignLibraryInterface): NativeSymbols {
   try {
-    return Deno.dlopen(path, symbols);
+    return Deno.dlopen(path, symbols).symbols as unknown as NativeSymbols;
   } catch (error) {
-    throw explainLoadFailure(path, error);
+    throw loadError(path, error);
   }
 }
 
-/**
- * The dynamic loader reports everything as a plain `Error` with a text, so the text is all there
- * is to tell a missing file from one built for another processor.
- */
-function explainLoadFailure(path: string, error: unknown): LibraryOpenError {
+/** The dynamic loader reports every failure as a text, which is the only way to classify it. */
+function loadError(path: string, error: unknown): LibraryOpenError {
   const text = error instanceof Error ? error.message : String(error);
-  if (error instanceof Deno.errors.NotCapable) {
-    return new LibraryOpenError(path, "permission", text, error);
-  }
-  if (
-    /wrong ELF class|invalid ELF header|exec format|not a mach-o|incompatible architecture/i
-      .test(text)
-  ) {
-    return new LibraryOpenError(
-      path,
-      "unloadable",
-      `Cannot open ${path} as it is no library for this processor (${Deno.build.target}): ${text}`,
-      error,
-    );
-  }
+  const of = (reason: LibraryOpenError["reason"], message: string) =>
+    new LibraryOpenError(path, reason, message, error);
+  if (error instanceof Deno.errors.NotCapable) return of("permission", text);
+  const foreign = `it is not a library for this processor (${Deno.build.target})`;
+  const isForeign =
+    /wrong ELF class|invalid ELF header|exec format|not a mach-o|incompatible architecture/i;
+  if (isForeign.test(text)) return of("unloadable", `Cannot open ${path} as ${foreign}: ${text}`);
   if (/Could not obtain symbol|undefined symbol/.test(text)) {
-    return new LibraryOpenError(
-      path,
+    return of(
       "abi",
       `Cannot use ${path} as it lacks a function of ABI version ${ABI_VERSION}: ${text}`,
-      error,
     );
   }
-  // What was not found may also be a library that this one needs, so the text must name the file:
+  // The missing file may also be a dependency of this one: the text must name the file itself, as
   // "FILE: cannot open …: No such file or directory" on Linux, "'FILE' (no such file)" on macOS.
-  if (/no such file/i.test(text) && [`${path}:`, `'${path}'`].some((it) => text.includes(it))) {
-    return explainMissing(path, error);
+  if (!/no such file/i.test(text) || ![`${path}:`, `'${path}'`].some((it) => text.includes(it))) {
+    return of("unloadable", `Cannot open ${path}: ${text}`);
   }
-  return new LibraryOpenError(path, "unloadable", `Cannot open ${path}: ${text}`, error);
+  // Linux reports a missing file also for one of another processor.
+  const exists = fileExists(path);
+  if (exists === false) return of("missing", `Cannot open ${path} as there is no such file`);
+  const reason = exists ? foreign : `there is no such file, or ${foreign}`;
+  return of("unloadable", `Cannot open ${path} as ${reason}`);
 }
 
-/** The loader of Linux says that there is no such file also of one for another processor. */
-function explainMissing(path: string, error: unknown): LibraryOpenError {
-  const isThere = fileExists(path);
-  if (isThere === false) {
-    const message = `Cannot open ${path} as there is no such file`;
-    return new LibraryOpenError(path, "missing", message, error);
-  }
-  const foreign = `it is no library for this processor (${Deno.build.target})`;
-  const reason = isThere ? foreign : `there is no such file, or ${foreign}`;
-  return new LibraryOpenError(path, "unloadable", `Cannot open ${path} as ${reason}`, error);
-}
-
-/** Whether there is a file; `undefined` where nobody may look. */
+/** Whether a file exists; undefined without the permission to read it. */
 function fileExists(path: string): boolean | undefined {
   if (Deno.permissions.querySync({ name: "read", path }).state !== "granted") return undefined;
   try {

@@ -1,44 +1,69 @@
 /**
- * Where a native library may be: the candidates in their order, and the error that lists them.
- * Nothing here touches the file system.
+ * The search for a native library: the candidates in their order, and the error that lists them.
+ * Nothing here accesses the file system.
  *
- * What is said explicitly is never passed over in silence: a path given to `load()` or in
- * `GRIDSTRIDE_LIBRARY` is the only candidate for the library it names, so that a wrong path is an
- * error and not another library.
+ * An explicit place is the only candidate for the library that it names: a path of `load()` or of
+ * `GRIDSTRIDE_LIBRARY`. A wrong path is an error then, and never selects another library.
  *
  * @module
  */
 
 import { basename, isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { LibraryKind } from "./build_record.ts";
 import { cacheRoot, versionedCacheDirectory } from "./cache_directory.ts";
-import { environmentGranted, type EnvironmentReader } from "./granted_environment.ts";
-import { grantedEnvironment } from "./granted_environment.ts";
-import { libraryFileName, libraryKindOfName } from "./platform.ts";
+import {
+  environmentGranted,
+  type EnvironmentReader,
+  grantedEnvironment,
+} from "./granted_environment.ts";
+import type { LibraryKind } from "./library.ts";
 
-/** Who named a candidate. */
-export type CandidateOrigin =
-  | "load({ path })"
-  | "GRIDSTRIDE_LIBRARY"
-  | "build directory"
-  | "user cache";
+/** Thrown on systems without a native library. */
+export class UnsupportedPlatformError extends Error {
+  /** The name of the class. */
+  override name = "UnsupportedPlatformError";
+}
 
-/** A file that may be the library looked for. */
+const SUFFIXES: Readonly<Record<string, string>> = { linux: ".so", darwin: ".dylib" };
+
+/**
+ * The file name of a native library.
+ *
+ * @param os An operating system of `Deno.build.os`.
+ * @throws {UnsupportedPlatformError} On systems other than Linux and macOS.
+ */
+export function libraryFileName(kind: LibraryKind, os: string = Deno.build.os): string {
+  const suffix = SUFFIXES[os];
+  if (suffix === undefined) {
+    const advice = os === "windows" ? ". On Windows, run it inside WSL2" : "";
+    throw new UnsupportedPlatformError(
+      `Cannot use Gridstride on this system as it must be linux or darwin: it is ${os}${advice}`,
+    );
+  }
+  return `libgridstride_${kind}${suffix}`;
+}
+
+/** The kind of a library with a standard file name; undefined for other names. */
+export function libraryKindOfName(name: string): LibraryKind | undefined {
+  const match = /^libgridstride_(cuda|host)\.(?:so|dylib)(?:\.[0-9.]+)?$/.exec(name);
+  return match === null ? undefined : match[1] as LibraryKind;
+}
+
+/** A file that may be the library. */
 export interface LibraryCandidate {
-  /** The file, absolute. */
+  /** The absolute path. */
   readonly path: string;
-  /** Who named it. */
-  readonly origin: CandidateOrigin;
-  /** The cache's root when it lies in the cache: its owner is to be checked before it is opened. */
+  /** The source of the path. */
+  readonly origin: "load({ path })" | "GRIDSTRIDE_LIBRARY" | "build directory" | "user cache";
+  /** The root of the user cache if the file lies in it: its owner must be checked. */
   readonly cacheRoot?: string;
 }
 
-/** What the search depends on; every field has the running process as its default. */
+/** The circumstances of a search; the default is those of this process. */
 export interface LocateOptions {
-  /** A library file, or a directory holding it, chosen by the program. */
+  /** A library file, or a directory with it, from the program. */
   readonly path?: string | URL;
-  /** The folder of `mod.ts`, ending with a slash. */
+  /** The folder of `mod.ts`, with a slash at its end. */
   readonly packageRoot?: URL;
   /** The operating system, as `Deno.build.os`. */
   readonly os?: string;
@@ -46,19 +71,18 @@ export interface LocateOptions {
   readonly target?: string;
   /** Reads an environment variable. */
   readonly environment?: EnvironmentReader;
-  /** The directory that relative paths start from. */
+  /** The base of relative paths. */
   readonly workingDirectory?: () => string;
 }
 
-/** The folder of `mod.ts`, wherever this package was imported from. */
+/** The folder of `mod.ts`. */
 export const PACKAGE_ROOT: URL = new URL("../../", import.meta.url);
 
 /**
- * The files that may be the library, in the order in which they are to be tried.
+ * The files that may be the library, in the order of the search.
  *
- * @param kind Which library is looked for.
- * @throws {UnsupportedPlatformError} On anything but Linux and macOS.
- * @throws {CacheDirectoryError} If `GRIDSTRIDE_CACHE_DIR` is no absolute path.
+ * @throws {UnsupportedPlatformError} On systems other than Linux and macOS.
+ * @throws {CacheDirectoryError} If `GRIDSTRIDE_CACHE_DIR` is not an absolute path.
  */
 export function libraryCandidates(
   kind: LibraryKind,
@@ -73,14 +97,13 @@ export function libraryCandidates(
     workingDirectory = grantedWorkingDirectory,
   } = options;
   const name = libraryFileName(kind, os);
-  const variable = environment("GRIDSTRIDE_LIBRARY");
-  const explicit: [CandidateOrigin, string | URL | undefined][] = [
+  const explicit = [
     ["load({ path })", path],
-    ["GRIDSTRIDE_LIBRARY", variable],
-  ];
+    ["GRIDSTRIDE_LIBRARY", environment("GRIDSTRIDE_LIBRARY")],
+  ] as const;
   for (const [origin, place] of explicit) {
     if (place === undefined) continue;
-    const file = fileOfPlace(place, origin, kind, name, workingDirectory);
+    const file = explicitFile(place, origin, kind, name, workingDirectory);
     if (file !== undefined) return [{ path: file, origin }];
   }
   const candidates: LibraryCandidate[] = [];
@@ -97,12 +120,12 @@ export function libraryCandidates(
 }
 
 /**
- * The library file that an explicit place stands for, or undefined when the place is a file of the
- * other kind. A place is a file when its name ends like a library's, and a directory otherwise.
+ * The library file of an explicit place; undefined for a file of the other kind. A place with the
+ * suffix of a library is a file, any other is a directory.
  */
-function fileOfPlace(
+function explicitFile(
   place: string | URL,
-  origin: CandidateOrigin,
+  origin: string,
   kind: LibraryKind,
   name: string,
   workingDirectory: () => string,
@@ -119,7 +142,7 @@ function fileOfPlace(
   return named === undefined || named === kind ? path : undefined;
 }
 
-function pathOfUrl(url: URL, origin: CandidateOrigin): string {
+function pathOfUrl(url: URL, origin: string): string {
   if (url.protocol === "file:") return fileURLToPath(url);
   throw new TypeError(
     `Cannot use ${origin} as it must be a path or a file: URL: it is ${url.href}`,
@@ -136,16 +159,13 @@ function grantedWorkingDirectory(): string {
   );
 }
 
-/** Variables the search would have read, had `--allow-env` covered them. */
+/** The variables of the search that `--allow-env` does not cover. */
 export function unreadableVariables(): string[] {
   return ["GRIDSTRIDE_LIBRARY", "GRIDSTRIDE_CACHE_DIR", "HOME"]
     .filter((name) => !environmentGranted(name));
 }
 
-/**
- * The command that builds the native libraries for the package that is running, with the version
- * that is running: another version would build into another cache.
- */
+/** The command that builds the native libraries for the running version of the package. */
 export function buildCommand(packageRoot: URL = PACKAGE_ROOT): string {
   if (packageRoot.protocol === "file:") {
     return `\`deno task build\` in ${fileURLToPath(packageRoot)}`;
@@ -157,56 +177,41 @@ export function buildCommand(packageRoot: URL = PACKAGE_ROOT): string {
   return `\`deno run -A ${module}\``;
 }
 
-/** A candidate that could not be used, and why. */
-export interface LibraryAttempt extends LibraryCandidate {
-  /** Why it could not be used, such as "no such file". */
-  readonly reason: string;
-}
-
-/** Thrown when no candidate could be opened. */
+/** Thrown if no candidate could be opened. */
 export class LibraryNotFoundError extends Error {
-  /** The class, for stack traces. */
+  /** The name of the class. */
   override name = "LibraryNotFoundError";
-  /** The library that was looked for. */
+  /** The kind of the library. */
   readonly kind: LibraryKind;
-  /** Every file that was tried, in order. */
-  readonly attempts: readonly LibraryAttempt[];
-  /** What builds the library. */
+  /** Every file in the order of the search, with its origin and the reason of the failure. */
+  readonly attempts: readonly {
+    readonly path: string;
+    readonly origin: string;
+    readonly reason: string;
+  }[];
+  /** The command that builds the library. */
   readonly command: string;
 
-  /**
-   * Makes the error from what was tried.
-   *
-   * @internal
-   */
+  /** Creates the error from the failed attempts. */
   constructor(
     kind: LibraryKind,
-    attempts: readonly LibraryAttempt[],
+    attempts: LibraryNotFoundError["attempts"],
     command: string = buildCommand(),
     unread: readonly string[] = unreadableVariables(),
   ) {
-    super(missingLibraryMessage(kind, attempts, command, unread));
+    const files = attempts.map(({ path, origin, reason }) => `  ${path} (${origin}): ${reason}`);
+    const problem = files.length === 0
+      ? "there is no place to search for it"
+      : `none of these files can be used:\n${files.join("\n")}`;
+    const note = unread.length === 0
+      ? ""
+      : `\nNot read, as --allow-env does not cover it: ${unread.join(", ")}.`;
+    super(
+      `Cannot open the ${kind} library as ${problem}${note}\n` +
+        `Build it with ${command}, or name a built one in GRIDSTRIDE_LIBRARY.`,
+    );
     this.kind = kind;
     this.attempts = attempts;
     this.command = command;
   }
-}
-
-function missingLibraryMessage(
-  kind: LibraryKind,
-  attempts: readonly LibraryAttempt[],
-  command: string,
-  unread: readonly string[],
-): string {
-  const lines = attempts.length === 0
-    ? [`Cannot open the ${kind} library as there is no place to look for it`]
-    : [
-      `Cannot open the ${kind} library as none of these files can be used:`,
-      ...attempts.map(({ path, origin, reason }) => `  ${path} (${origin}): ${reason}`),
-    ];
-  if (unread.length > 0) {
-    lines.push(`Not read, as --allow-env does not cover it: ${unread.join(", ")}.`);
-  }
-  lines.push(`Build it with ${command}, or name a built one in GRIDSTRIDE_LIBRARY.`);
-  return lines.join("\n");
 }

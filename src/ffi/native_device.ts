@@ -1,25 +1,20 @@
 /**
- * Devices as the native library knows them.
+ * Devices, the live resources of the process, and its output.
  *
  * @module
  */
 
-import { check, statusError } from "./check.ts";
-import { checkInt32 } from "./integers.ts";
+import { call, callAsync, callStatus, callText, check, statusError } from "./check.ts";
 import type { NativeLibrary } from "./library.ts";
-import { readText } from "./text.ts";
 
-/** CUDA codes for an attribute that the driver or the device does not know. */
+/** CUDA's codes for an attribute that is unknown to the driver or the device. */
 const UNKNOWN_ATTRIBUTE: readonly number[] = [1, 801];
-
-/** The CUDA code by which counting says that there is nothing to count. */
+/** `cudaErrorNoDevice`. */
 const NO_DEVICE = 100;
 
-const LAST_CALL_SYNCHRONIZE = "cudaDeviceSynchronize";
-
-/** The status of counting devices: 0, or the CUDA code that says why there are none. */
+/** The number of devices; a CUDA code other than 0 gives the reason why there are none. */
 export function deviceCountStatus(library: NativeLibrary): { status: number; count: number } {
-  const status = library.symbols.gs_device_count(library.result);
+  const status = callStatus(library, "gs_device_count", "count the devices");
   return { status, count: status === 0 ? library.result[0]! : 0 };
 }
 
@@ -34,59 +29,48 @@ export function countDevices(library: NativeLibrary): number {
   return count;
 }
 
-/** Sets the fake devices of the host library; see `gs_topology_set` for the records. */
+/** Sets the fake devices of the host library; `gs_topology_set` describes the records. */
 export function setTopology(
   library: NativeLibrary,
   records: Float64Array<ArrayBuffer>,
   count: number,
 ): void {
-  check(
-    library,
-    library.symbols.gs_topology_set(records, checkInt32(count, "count", "set the topology")),
-    "set the fake devices",
-  );
+  call(library, "gs_topology_set", { action: "set the fake devices" }, records, count);
 }
 
-/** Driver and runtime version as CUDA encodes them: 13000 is 13.0; 0 when there is no driver. */
+/** CUDA's numbers of the driver and runtime versions: 13000 is 13.0; 0 without a driver. */
 export function deviceVersions(library: NativeLibrary): { driver: number; runtime: number } {
-  check(library, library.symbols.gs_device_versions(library.result), "read the CUDA versions");
-  return { driver: library.result[0]!, runtime: library.result[1]! };
+  const [driver, runtime] = call(library, "gs_device_versions", {
+    action: "read the CUDA versions",
+  });
+  return { driver: driver!, runtime: runtime! };
 }
 
-/** The value of a `cudaDeviceAttr`; `undefined` when this driver or device has no such one. */
+/** The value of a `cudaDeviceAttr`; undefined if the driver or device does not have it. */
 export function deviceAttribute(
   library: NativeLibrary,
   device: number,
   attribute: number,
 ): number | undefined {
   const action = "read a device attribute";
-  const status = library.symbols.gs_device_attribute(
-    checkInt32(device, "device", action),
-    checkInt32(attribute, "attribute", action),
-    library.result,
-  );
+  const status = callStatus(library, "gs_device_attribute", action, device, attribute);
   if (UNKNOWN_ATTRIBUTE.includes(status)) return undefined;
   check(library, status, action, device);
   return library.result[0]!;
 }
 
-type DeviceTextSymbol = "gs_device_name" | "gs_device_bus" | "gs_device_uuid";
-
 function deviceText(
   library: NativeLibrary,
-  symbol: DeviceTextSymbol,
+  name: "gs_device_name" | "gs_device_bus" | "gs_device_uuid",
   device: number,
   action: string,
 ): string {
-  checkInt32(device, "device", action);
-  const { status, text } = readText((bytes, capacity) =>
-    library.symbols[symbol](device, bytes, capacity)
-  );
+  const { status, text } = callText(library, name, action, device);
   check(library, status, action, device);
   return text;
 }
 
-/** The marketing name. */
+/** The product name. */
 export function deviceName(library: NativeLibrary, device: number): string {
   return deviceText(library, "gs_device_name", device, "read the device's name");
 }
@@ -96,122 +80,105 @@ export function deviceBusId(library: NativeLibrary, device: number): string {
   return deviceText(library, "gs_device_bus", device, "read the device's PCI bus id");
 }
 
-/** The uuid, such as `GPU-01234567-89ab-cdef-0123-456789abcdef`. */
+/** The UUID, such as `GPU-01234567-89ab-cdef-0123-456789abcdef`. */
 export function deviceUuid(library: NativeLibrary, device: number): string {
   return deviceText(library, "gs_device_uuid", device, "read the device's uuid");
 }
 
 /** Total memory in bytes. */
 export function deviceCapacity(library: NativeLibrary, device: number): number {
-  const action = "read the device's total memory";
-  checkInt32(device, "device", action);
-  check(library, library.symbols.gs_device_capacity(device, library.result), action, device);
-  return library.result[0]!;
+  const context = { action: "read the device's total memory", device };
+  return call(library, "gs_device_capacity", context, device)[0]!;
 }
 
-/** Free memory in bytes as NVML tells it, without a context; `undefined` where it does not. */
+/** Free memory in bytes from NVML, without a context; undefined if NVML does not report it. */
 export function observedFreeMemory(library: NativeLibrary, device: number): number | undefined {
-  checkInt32(device, "device", "observe the device's memory");
-  const status = library.symbols.gs_device_observe(device, library.result);
+  const status = callStatus(library, "gs_device_observe", "observe the device's memory", device);
   return status === 0 ? library.result[0]! : undefined;
 }
 
 /** Creates the device's context. */
 export function openDeviceContextNative(library: NativeLibrary, device: number): void {
-  const action = `open device ${library.kind}:${device}`;
-  checkInt32(device, "device", action);
-  check(library, library.symbols.gs_device_open(device), action, device);
+  const context = { action: `open device ${library.kind}:${device}`, device };
+  call(library, "gs_device_open", context, device);
 }
 
-/** Free and total memory in bytes of an opened device. */
+/** Free and total memory in bytes of an open device. */
 export function deviceMemory(
   library: NativeLibrary,
   device: number,
 ): { free: number; total: number } {
-  const action = "read the device's free memory";
-  checkInt32(device, "device", action);
-  check(library, library.symbols.gs_device_memory(device, library.result), action, device);
-  return { free: library.result[0]!, total: library.result[1]! };
+  const context = { action: "read the device's free memory", device };
+  const [free, total] = call(library, "gs_device_memory", context, device);
+  return { free: free!, total: total! };
 }
 
-/** Waits, blocking this thread, for all work of the device. */
+const WAIT_FOR_DEVICE = "wait for the device";
+
+/** Waits, with a blocked thread, for all work of the device. */
 export function synchronizeDeviceSync(library: NativeLibrary, device: number): void {
-  const action = "wait for the device";
-  checkInt32(device, "device", action);
-  check(library, library.symbols.gs_device_synchronize(device), action, device);
+  call(library, "gs_device_synchronize", { action: WAIT_FOR_DEVICE, device }, device);
 }
 
 /** Waits for all work of the device without blocking the event loop. */
 export async function synchronizeDevice(library: NativeLibrary, device: number): Promise<void> {
-  const action = "wait for the device";
-  checkInt32(device, "device", action);
-  const status = await library.symbols.gs_device_synchronize_async(device);
-  if (status !== 0) {
-    throw statusError(library, status, { action, device, call: LAST_CALL_SYNCHRONIZE });
-  }
+  const action = WAIT_FOR_DEVICE;
+  const status = await callAsync(library, "gs_device_synchronize_async", action, device);
+  if (status === 0) return;
+  throw statusError(library, status, { action, device, call: "cudaDeviceSynchronize" });
 }
 
 /** Whether `device` can address the memory of `peer`. */
 export function canAccessPeer(library: NativeLibrary, device: number, peer: number): boolean {
-  const action = "ask for peer access";
-  checkInt32(device, "device", action);
-  checkInt32(peer, "peer", action);
-  check(library, library.symbols.gs_device_peer(device, peer, library.result), action, device);
-  return library.result[0] === 1;
+  const context = { action: "query peer access", device };
+  return call(library, "gs_device_peer", context, device, peer)[0] === 1;
 }
 
 /** Lets `device` address the memory of `peer`. */
 export function enablePeerAccess(library: NativeLibrary, device: number, peer: number): void {
-  const action = `enable peer access to device ${peer}`;
-  checkInt32(device, "device", action);
-  checkInt32(peer, "peer", action);
-  check(library, library.symbols.gs_device_join(device, peer), action, device);
+  const context = { action: `enable peer access to device ${peer}`, device };
+  call(library, "gs_device_join", context, device, peer);
 }
 
+/** The counters of `gs_resource_tally`, in its order. */
+const RESOURCES = [
+  "allocations",
+  "allocatedBytes",
+  "streams",
+  "events",
+  "pinnedSlabs",
+  "pinnedBytes",
+  "reservations",
+  "mappedBytes",
+  "graphs",
+  "files",
+  "modules",
+  "programs",
+] as const;
+
 /** Live native resources of the process. */
-export interface ResourceTally {
-  /** Allocations made and not freed. */
-  readonly allocations: number;
-  /** Their bytes. */
-  readonly allocatedBytes: number;
-  /** Streams created and not destroyed. */
-  readonly streams: number;
-  /** Events created and not destroyed. */
-  readonly events: number;
-  /** Pinned slabs registered and not released. */
-  readonly pinnedSlabs: number;
-  /** Their bytes. */
-  readonly pinnedBytes: number;
-  /** Ranges of addresses reserved and not released. */
-  readonly reservations: number;
-  /** Bytes mapped in them. */
-  readonly mappedBytes: number;
-  /** Graphs that are ready to be launched. */
-  readonly graphs: number;
-  /** Files opened and not closed. */
-  readonly files: number;
-  /** Modules created and not given back. */
-  readonly modules: number;
-  /** Programs for NVRTC that are not forgotten. */
-  readonly programs: number;
-}
+export type ResourceTally = Readonly<Record<typeof RESOURCES[number], number>>;
 
 /** Counts the live native resources of the process, over all isolates. */
 export function resourceTally(library: NativeLibrary): ResourceTally {
-  const { result } = library;
-  check(library, library.symbols.gs_resource_tally(result), "count the live resources");
+  const counts = call(library, "gs_resource_tally", { action: "count the live resources" });
+  const entries = RESOURCES.map((name, index) => [name, counts[index]!]);
+  return Object.fromEntries(entries) as ResourceTally;
+}
+
+/**
+ * Redirects stdout of the process to stderr, until all results of this function are disposed.
+ *
+ * @throws {CudaError} If one of the two is closed.
+ */
+export function divertOutput(library: NativeLibrary): Disposable {
+  call(library, "gs_output_divert", { action: "send stdout to stderr" }, 1);
+  let isDiverted = true;
   return {
-    allocations: result[0]!,
-    allocatedBytes: result[1]!,
-    streams: result[2]!,
-    events: result[3]!,
-    pinnedSlabs: result[4]!,
-    pinnedBytes: result[5]!,
-    reservations: result[6]!,
-    mappedBytes: result[7]!,
-    graphs: result[8]!,
-    files: result[9]!,
-    modules: result[10]!,
-    programs: result[11]!,
+    [Symbol.dispose]() {
+      if (!isDiverted) return;
+      isDiverted = false;
+      call(library, "gs_output_divert", { action: "restore stdout" }, 0);
+    },
   };
 }

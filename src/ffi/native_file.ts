@@ -1,45 +1,44 @@
 /**
- * Files that the library reads into pinned memory by itself.
+ * Files that the library reads into pinned memory.
  *
- * The library opens files past Deno, whose permissions hold nevertheless: a file is opened only if
- * Deno would open it.
+ * The library opens files itself. Deno's permissions still apply: a file is opened only if Deno
+ * would open it.
  *
  * @module
  */
 
-import { statusError } from "./check.ts";
-import { checkInt32, checkSize } from "./integers.ts";
+import { call, callAsync, callStatus, check, cString, statusError } from "./check.ts";
 import type { NativeLibrary } from "./library.ts";
-import { cString } from "./text.ts";
 
-/** `GS_ERROR_CAPACITY`: the file ends before what is to be read. */
+/** `GS_ERROR_CAPACITY`: the file is too short. */
 const CAPACITY = -8;
 /** `GS_ERROR_NOT_FOUND`. */
 const NOT_FOUND = -9;
 
 /** A file that the library has opened. */
 export interface OpenedFile {
-  /** Its name, as it was opened. */
+  /** The path, as it was passed. */
   readonly path: string;
-  /** The handle by which reads name it. */
+  /** The handle for reads. */
   readonly handle: number;
-  /** Its size in bytes when it was opened. */
+  /** The size in bytes when the file was opened. */
   readonly bytes: number;
 }
 
 /**
  * Opens a file for reading.
  *
- * @param path The file, absolute or from the current directory.
- * @throws {Deno.errors.NotCapable} If Deno has no permission to read it; nobody is prompted.
- * @throws {Deno.errors.NotFound} If there is none.
- * @throws {TypeError} If it is no regular file.
+ * @param path The file, absolute or relative to the current directory.
+ * @throws {Deno.errors.NotCapable} If the permission to read it is not granted; there is no prompt.
+ * @throws {Deno.errors.NotFound} If it does not exist.
+ * @throws {TypeError} If it is not a regular file.
  */
 export function openFile(library: NativeLibrary, path: string): OpenedFile {
   requireReadable(path);
-  const status = library.symbols.gs_file_open(cString(path), library.result);
-  if (status === NOT_FOUND) throw missing(path);
-  if (status !== 0) throw statusError(library, status, { action: `open ${JSON.stringify(path)}` });
+  const action = `open ${JSON.stringify(path)}`;
+  const status = callStatus(library, "gs_file_open", action, cString(path));
+  if (status === NOT_FOUND) throw missingError(path);
+  check(library, status, action);
   return { path, handle: library.result[0]!, bytes: library.result[1]! };
 }
 
@@ -51,45 +50,43 @@ function requireReadable(path: string): void {
     );
   }
   try {
-    // Before it is opened: to open a named pipe would wait for somebody who writes to it.
+    // Opening a named pipe would wait for a writer.
     if (!Deno.statSync(path).isFile) {
-      throw new TypeError(`Cannot open ${JSON.stringify(path)} as it is no regular file`);
+      throw new TypeError(`Cannot open ${JSON.stringify(path)} as it is not a regular file`);
     }
-    // Deno refuses more than the permission says: what a link leads to in /proc, for instance.
+    // Deno refuses further files, such as some links in /proc.
     Deno.openSync(path).close();
   } catch (error) {
-    throw error instanceof Deno.errors.NotFound ? missing(path, error) : error;
+    throw error instanceof Deno.errors.NotFound ? missingError(path, error) : error;
   }
 }
 
-function missing(path: string, cause?: Error): Error {
+function missingError(path: string, cause?: Error): Error {
   return new Deno.errors.NotFound(
     `Cannot open ${JSON.stringify(path)} as there is no such file`,
     cause === undefined ? {} : { cause },
   );
 }
 
-/** Closes a file; a read under way still completes. */
+/** Closes a file; a read in progress still completes. */
 export function closeFile(library: NativeLibrary, file: OpenedFile): void {
-  const action = `close ${JSON.stringify(file.path)}`;
-  const status = library.symbols.gs_file_close(checkInt32(file.handle, "handle", action));
-  if (status !== 0) throw statusError(library, status, { action });
+  call(library, "gs_file_close", { action: `close ${JSON.stringify(file.path)}` }, file.handle);
 }
 
-/** A part of a pinned slab. */
+/** A position in a pinned slab. */
 export interface PinnedPlace {
-  /** The slab's handle. */
+  /** The handle of the slab. */
   readonly pinned: number;
   /** Byte offset of the first byte. */
   readonly offset: number;
 }
 
 /**
- * Reads a part of a file into a pinned slab, on another thread.
+ * Reads a part of a file into a pinned slab on another thread.
  *
- * @param offset Where in the file the part begins, in bytes.
+ * @param offset The offset of the part in the file, in bytes.
  * @param bytes Its length.
- * @throws {Deno.errors.UnexpectedEof} If the file or the slab ends before.
+ * @throws {Deno.errors.UnexpectedEof} If the file or the slab is too short.
  */
 export async function readFile(
   library: NativeLibrary,
@@ -99,18 +96,13 @@ export async function readFile(
   bytes: number,
 ): Promise<void> {
   const action = `read ${bytes} bytes of ${JSON.stringify(file.path)} at ${offset}`;
-  const status = await library.symbols.gs_file_read_async(
-    checkInt32(file.handle, "file", action),
-    checkSize(offset, "offset", action),
-    checkInt32(target.pinned, "pinned", action),
-    checkSize(target.offset, "pinned offset", action),
-    checkSize(bytes, "bytes", action),
-  );
+  const inputs = [file.handle, offset, target.pinned, target.offset, bytes] as const;
+  const status = await callAsync(library, "gs_file_read_async", action, ...inputs);
   if (status === CAPACITY) {
     throw new Deno.errors.UnexpectedEof(
-      `Cannot ${action} as it must not end before: it had ${file.bytes} bytes when it was opened`,
+      `Cannot ${action} as the file must be long enough: it had ${file.bytes} bytes when it was ` +
+        "opened",
     );
   }
-  // Another thread made the call: what failed last on this one has nothing to do with it.
   if (status !== 0) throw statusError(library, status, { action, call: "pread" });
 }

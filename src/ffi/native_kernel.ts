@@ -1,83 +1,77 @@
 /**
- * Kernels: finding and describing built-in ones, and what is known of these and those of modules.
+ * Kernels: the built-in ones, the attributes of all, and launches.
  *
  * @module
  */
 
-import { check, statusError } from "./check.ts";
-import { checkInt32, checkSize } from "./integers.ts";
+import { call, callStatus, callText, check, cString, statusError } from "./check.ts";
+import { ARGUMENT, DEVICE, OPERAND, STREAM } from "./command_block.ts";
+import type { NativeSymbols } from "./declarations.ts";
 import type { NativeLibrary } from "./library.ts";
-import { cString, readText } from "./text.ts";
 
-/** The status by which the library says that no kernel has a name. */
+/** `GS_ERROR_NOT_FOUND`. */
 const NOT_FOUND = -9;
 
 /** The declarations of all built-in kernels, in the order of their ids from 1. */
 export function kernelDeclarations(library: NativeLibrary): string[] {
-  check(library, library.symbols.gs_kernel_count(library.result), "count the kernels");
-  const count = library.result[0]!;
-  return Array.from({ length: count }, (_, index) => kernelDeclaration(library, index + 1));
+  const [length] = call(library, "gs_kernel_count", { action: "count the kernels" });
+  return Array.from({ length: length! }, (_, index) => kernelDeclaration(library, index + 1));
 }
 
-/** A kernel's declaration as its compiled types say it: `name(type,type)`. */
+/** The declaration of a kernel with its compiled types: `name(type,type)`. */
 export function kernelDeclaration(library: NativeLibrary, kernel: number): string {
   const action = "describe a kernel";
-  checkInt32(kernel, "kernel", action);
-  const { status, text } = readText((bytes, capacity) =>
-    library.symbols.gs_kernel_describe(kernel, bytes, capacity)
-  );
+  const { status, text } = callText(library, "gs_kernel_describe", action, kernel);
   check(library, status, action);
   return text;
 }
 
-/** The id of a kernel by its name; `undefined` when there is none. */
+/** The id of a built-in kernel by its name; undefined if there is none. */
 export function findKernel(library: NativeLibrary, name: string): number | undefined {
-  const status = library.symbols.gs_kernel_find(cString(name), library.result);
+  const action = `find kernel ${name}`;
+  const status = callStatus(library, "gs_kernel_find", action, cString(name));
   if (status === NOT_FOUND) return undefined;
-  check(library, status, `find kernel ${name}`);
+  check(library, status, action);
   return library.result[0]!;
 }
 
-/** What the compiler made of a kernel. */
+/** The resources and limits of a compiled kernel. */
 export interface KernelAttributes {
-  /** Most threads a block may have. */
+  /** Maximum number of threads of a block. */
   readonly maxThreadsPerBlock: number;
   /** Registers of a thread. */
   readonly registersPerThread: number;
-  /** Bytes of shared memory declared in the kernel. */
+  /** Bytes of shared memory that the kernel declares. */
   readonly staticSharedMemory: number;
   /** Bytes of constant memory. */
   readonly constantMemory: number;
   /** Bytes of local memory of a thread. */
   readonly localMemoryPerThread: number;
-  /** Most bytes of dynamic shared memory of a launch; `reserveSharedMemory()` raises it. */
+  /** Maximum bytes of dynamic shared memory of a launch; `reserveSharedMemory()` raises it. */
   readonly maxDynamicSharedMemory: number;
   /** The architecture of the machine code, such as 90; 0 on the host device. */
   readonly binaryVersion: number;
-  /** The PTX version it was compiled for, such as 90; 0 on the host device. */
+  /** The architecture of the PTX, such as 90; 0 on the host device. */
   readonly ptxVersion: number;
 }
 
-/** Reads what the compiler made of a kernel. */
+/** Reads the attributes of a kernel. */
 export function kernelAttributes(
   library: NativeLibrary,
   device: number,
   kernel: number,
 ): KernelAttributes {
-  const action = "read a kernel's attributes";
-  checkInt32(device, "device", action);
-  checkInt32(kernel, "kernel", action);
-  const { result } = library;
-  check(library, library.symbols.gs_kernel_attributes(device, kernel, result), action, device);
+  const context = { action: "read a kernel's attributes", device };
+  const values = call(library, "gs_kernel_attributes", context, device, kernel);
   return {
-    maxThreadsPerBlock: result[0]!,
-    registersPerThread: result[1]!,
-    staticSharedMemory: result[2]!,
-    constantMemory: result[3]!,
-    localMemoryPerThread: result[4]!,
-    maxDynamicSharedMemory: result[5]!,
-    binaryVersion: result[6]!,
-    ptxVersion: result[7]!,
+    maxThreadsPerBlock: values[0]!,
+    registersPerThread: values[1]!,
+    staticSharedMemory: values[2]!,
+    constantMemory: values[3]!,
+    localMemoryPerThread: values[4]!,
+    maxDynamicSharedMemory: values[5]!,
+    binaryVersion: values[6]!,
+    ptxVersion: values[7]!,
   };
 }
 
@@ -88,15 +82,12 @@ export function reserveSharedMemory(
   kernel: number,
   bytes: number,
 ): void {
-  const action = `allow ${bytes} bytes of dynamic shared memory`;
-  checkInt32(device, "device", action);
-  checkInt32(kernel, "kernel", action);
-  checkSize(bytes, "bytes", action);
-  check(library, library.symbols.gs_kernel_reserve(device, kernel, bytes), action, device);
+  const context = { action: `allow ${bytes} bytes of dynamic shared memory`, device };
+  call(library, "gs_kernel_reserve", context, device, kernel, bytes);
 }
 
 /**
- * How many blocks of a kernel a multiprocessor runs at once.
+ * The number of blocks of a kernel that a multiprocessor runs at once.
  *
  * @param threads Threads of a block.
  * @param sharedMemory Dynamic shared memory of a block, in bytes.
@@ -108,15 +99,9 @@ export function kernelResidency(
   threads: number,
   sharedMemory: number,
 ): number {
-  const action = "ask how many blocks of a kernel run at once";
-  checkInt32(device, "device", action);
-  checkInt32(kernel, "kernel", action);
-  checkInt32(threads, "threads", action);
-  checkSize(sharedMemory, "sharedMemory", action);
-  const { result, symbols } = library;
-  const status = symbols.gs_kernel_residency(device, kernel, threads, sharedMemory, result);
-  check(library, status, action, device);
-  return result[0]!;
+  const context = { action: "calculate the resident blocks of a kernel", device };
+  const launch = [threads, sharedMemory] as const;
+  return call(library, "gs_kernel_residency", context, device, kernel, ...launch)[0]!;
 }
 
 /** The error for a launch that failed. */
@@ -127,4 +112,102 @@ export function launchError(
   status: number,
 ): Error {
   return statusError(library, status, { action: `launch ${name}`, device });
+}
+
+/** `GS_LAUNCH_COOPERATIVE`. */
+const COOPERATIVE = 1;
+
+/** Blocks, threads and shared memory of a launch. */
+export interface LaunchExtents {
+  /** Blocks in x. */
+  readonly gridX: number;
+  /** Blocks in y. */
+  readonly gridY: number;
+  /** Blocks in z. */
+  readonly gridZ: number;
+  /** Threads of a block in x. */
+  readonly blockX: number;
+  /** Threads of a block in y. */
+  readonly blockY: number;
+  /** Threads of a block in z. */
+  readonly blockZ: number;
+  /** Dynamic shared memory of a block in bytes. */
+  readonly sharedMemory: number;
+  /** Whether all blocks of the grid run at once. */
+  readonly cooperative: boolean;
+  /** The extents of a cluster: x + 256 y + 65536 z; 0 for none. */
+  readonly cluster: number;
+}
+
+/**
+ * The launches of one kernel in the layout of the command block.
+ *
+ * All frequent calls share the command block, and writing it slot by slot costs a launch 10 to 15 ns
+ * for each slot. Most launches of a kernel change one or two numbers. Each kernel therefore keeps
+ * its own slots, and copies them into the command block in one call.
+ */
+export class LaunchRecord {
+  /** The slots of `gs_command_block`; those before the device's are unused. */
+  readonly slots: Float64Array<ArrayBuffer>;
+  /** The used slots. */
+  readonly used: Float64Array<ArrayBuffer>;
+  /** The command block. */
+  readonly block: Float64Array<SharedArrayBuffer>;
+  /** The functions of the library. */
+  readonly symbols: NativeSymbols;
+
+  /**
+   * Creates the record of a kernel, with a launch of one thread.
+   *
+   * @param library The library of the kernel.
+   * @param device The ordinal of the device.
+   * @param kernel The id of the kernel.
+   * @param argumentCount The number of its parameters.
+   * @param argumentSlots The number of argument slots that they fill.
+   */
+  constructor(
+    library: NativeLibrary,
+    device: number,
+    kernel: number,
+    argumentCount: number,
+    argumentSlots: number,
+  ) {
+    this.block = library.block;
+    this.symbols = library.symbols;
+    this.slots = new Float64Array(ARGUMENT + argumentSlots);
+    this.used = this.slots.subarray(DEVICE);
+    this.slots[DEVICE] = device;
+    this.slots[OPERAND] = kernel;
+    this.slots.fill(1, OPERAND + 1, OPERAND + 7);
+    this.slots[OPERAND + 8] = argumentCount;
+  }
+
+  /** Sets the stream by its handle. */
+  setStream(stream: number): void {
+    this.slots[STREAM] = stream;
+  }
+
+  /** Sets blocks, threads and shared memory. */
+  setExtents(extents: LaunchExtents): void {
+    const { slots } = this;
+    slots[OPERAND + 1] = extents.gridX;
+    slots[OPERAND + 2] = extents.gridY;
+    slots[OPERAND + 3] = extents.gridZ;
+    slots[OPERAND + 4] = extents.blockX;
+    slots[OPERAND + 5] = extents.blockY;
+    slots[OPERAND + 6] = extents.blockZ;
+    slots[OPERAND + 7] = extents.sharedMemory;
+    slots[OPERAND + 11] = extents.cooperative ? COOPERATIVE : 0;
+    slots[OPERAND + 12] = extents.cluster;
+  }
+}
+
+/**
+ * Enqueues a launch.
+ *
+ * @returns The status; the caller knows the name of the kernel for the error.
+ */
+export function launchKernel(launch: LaunchRecord): number {
+  launch.block.set(launch.used, DEVICE);
+  return launch.symbols.gs_kernel_launch();
 }

@@ -1,30 +1,32 @@
 /**
- * Device memory: allocate, free, set, pinned slabs.
+ * Device memory, pinned memory, copies, and virtual memory.
+ *
+ * Frequent calls pass their operands through the command block, and the native library checks
+ * them. All other calls check their integers here.
  *
  * @module
  */
 
-import { check, statusError } from "./check.ts";
-import { DEVICE, OPERAND, RESULT, STREAM } from "./command_block.ts";
+import { checkSize } from "./arguments.ts";
+import { call, callAsync, callBlock, callStatus, check, statusError } from "./check.ts";
+import { PRESSURE, RESULT } from "./command_block.ts";
 import { OutOfMemoryError } from "./cuda_error.ts";
-import { checkInt32 } from "./integers.ts";
 import type { NativeLibrary } from "./library.ts";
 
-/** The CUDA code of an allocation that found no memory. */
+/** `cudaErrorMemoryAllocation`. */
 const MEMORY_ALLOCATION = 2;
+/** The stream slot of functions that use none. */
+const NO_STREAM = 0;
 
 /**
- * Allocates device memory, if there is room.
+ * Allocates device memory if there is room.
  *
  * @param bytes More than 0.
  * @returns The address; 0 if the device has no room.
  */
 export function tryAllocateMemory(library: NativeLibrary, device: number, bytes: number): number {
-  const { block } = library;
-  block[DEVICE] = device;
-  block[OPERAND] = bytes;
-  const status = library.symbols.gs_memory_allocate();
-  if (status === 0) return block[RESULT]!;
+  const status = callBlock(library, "gs_memory_allocate", device, NO_STREAM, bytes);
+  if (status === 0) return library.block[RESULT]!;
   if (status === MEMORY_ALLOCATION) return 0;
   throw statusError(library, status, { action: `allocate ${bytes} bytes`, device });
 }
@@ -38,38 +40,25 @@ export function tryAllocateMemory(library: NativeLibrary, device: number, bytes:
  */
 export function allocateMemory(library: NativeLibrary, device: number, bytes: number): number {
   const address = tryAllocateMemory(library, device, bytes);
-  if (address === 0) throw outOfMemory(library, device, bytes);
-  return address;
-}
-
-function outOfMemory(library: NativeLibrary, device: number, requested: number): OutOfMemoryError {
-  const status = library.symbols.gs_device_memory(device, library.result);
-  const free = status === 0 ? library.result[0]! : 0;
-  const total = status === 0 ? library.result[1]! : 0;
-  return new OutOfMemoryError({
-    action: `allocate ${requested} bytes`,
+  if (address !== 0) return address;
+  const isKnown = callStatus(library, "gs_device_memory", "read the free memory", device) === 0;
+  throw new OutOfMemoryError({
+    action: `allocate ${bytes} bytes`,
     call: "cudaMalloc",
     device: `${library.kind}:${device}`,
-    requested,
-    free,
-    total,
+    requested: bytes,
+    free: isKnown ? library.result[0]! : 0,
+    total: isKnown ? library.result[1]! : 0,
   });
 }
 
 /** Frees device memory; waits for the device first, as `cudaFree` does. */
 export function freeMemory(library: NativeLibrary, device: number, address: number): void {
-  const { block } = library;
-  block[DEVICE] = device;
-  block[OPERAND] = address;
-  const status = library.symbols.gs_memory_free();
-  if (status !== 0) {
-    throw statusError(library, status, { action: `free the memory at ${address}`, device });
-  }
+  const status = callBlock(library, "gs_memory_free", device, NO_STREAM, address);
+  if (status !== 0) check(library, status, `free the memory at ${address}`, device);
 }
 
-/**
- * Enqueues setting `count` elements of 1, 2 or 4 bytes to one bit pattern.
- */
+/** Enqueues setting `count` elements of 1, 2 or 4 bytes to one bit pattern. */
 export function setMemory(
   library: NativeLibrary,
   device: number,
@@ -79,19 +68,10 @@ export function setMemory(
   elementBytes: 1 | 2 | 4,
   count: number,
 ): void {
-  const { block } = library;
-  block[DEVICE] = device;
-  block[STREAM] = stream;
-  block[OPERAND] = address;
-  block[OPERAND + 1] = value;
-  block[OPERAND + 2] = elementBytes;
-  block[OPERAND + 3] = count;
-  const status = library.symbols.gs_memory_set();
+  const operands = [address, value, elementBytes, count];
+  const status = callBlock(library, "gs_memory_set", device, stream, ...operands);
   if (status !== 0) {
-    throw statusError(library, status, {
-      action: `set ${count} elements of ${elementBytes} bytes`,
-      device,
-    });
+    check(library, status, `set ${count} elements of ${elementBytes} bytes`, device);
   }
 }
 
@@ -100,41 +80,398 @@ export function setMemory(
  *
  * @param device The device whose context registers it.
  * @param slab Page-aligned, a whole number of pages, not detachable.
- * @returns The handle by which copies name it.
+ * @returns The handle of the slab.
  */
 export function registerPinned(
   library: NativeLibrary,
   device: number,
   slab: Uint8Array<ArrayBuffer>,
 ): number {
-  const action = `pin ${slab.byteLength} bytes of host memory`;
-  checkInt32(device, "device", action);
-  check(
-    library,
-    library.symbols.gs_pinned_register(device, slab, slab.byteLength, library.result),
-    action,
-    device,
-  );
-  return library.result[0]!;
+  const context = { action: `pin ${slab.byteLength} bytes of host memory`, device };
+  return call(library, "gs_pinned_register", context, device, slab, slab.byteLength)[0]!;
 }
 
-/** Gives a pinned slab back after waiting, blocking this thread, for the devices that used it. */
+const RELEASE_PINNED = "release pinned memory";
+
+/** Releases a pinned slab after waiting, with a blocked thread, for the devices that used it. */
 export function releasePinnedSync(library: NativeLibrary, device: number, pinned: number): void {
-  const action = "release pinned memory";
-  checkInt32(pinned, "handle", action);
-  check(library, library.symbols.gs_pinned_release(pinned), action, device);
+  call(library, "gs_pinned_release", { action: RELEASE_PINNED, device }, pinned);
 }
 
-/** Gives a pinned slab back after waiting for the devices that used it. */
+/** Releases a pinned slab after waiting for the devices that used it. */
 export async function releasePinned(
   library: NativeLibrary,
   device: number,
   pinned: number,
 ): Promise<void> {
-  const action = "release pinned memory";
-  checkInt32(pinned, "handle", action);
-  const status = await library.symbols.gs_pinned_release_async(pinned);
-  if (status !== 0) {
-    throw statusError(library, status, { action, device, call: "cudaHostUnregister" });
+  const action = RELEASE_PINNED;
+  const status = await callAsync(library, "gs_pinned_release_async", action, pinned);
+  if (status === 0) return;
+  throw statusError(library, status, { action, device, call: "cudaHostUnregister" });
+}
+
+/** JavaScript memory of a copy. */
+export type HostMemory = ArrayBufferView<ArrayBufferLike>;
+
+function checkCopy(library: NativeLibrary, status: number, device: number, bytes: number): void {
+  if (status !== 0) check(library, status, `copy ${bytes} bytes`, device);
+}
+
+/** Enqueues a copy within a device. */
+export function copyDevice(
+  library: NativeLibrary,
+  device: number,
+  stream: number,
+  destination: number,
+  source: number,
+  bytes: number,
+): void {
+  const operands = [destination, source, bytes];
+  const status = callBlock(library, "gs_copy_device", device, stream, ...operands);
+  checkCopy(library, status, device, bytes);
+}
+
+/** A rectangle in linear memory. */
+export interface PitchedAddress {
+  /** Address of the first byte. */
+  readonly address: number;
+  /** Bytes from one row to the next. */
+  readonly pitch: number;
+}
+
+/** Enqueues a copy of a rectangle, `width` bytes by `height` rows, within a device. */
+export function copyDevice2D(
+  library: NativeLibrary,
+  device: number,
+  stream: number,
+  destination: PitchedAddress,
+  source: PitchedAddress,
+  width: number,
+  height: number,
+): void {
+  const from = [source.address, source.pitch] as const;
+  const operands = [destination.address, destination.pitch, ...from, width, height];
+  const status = callBlock(library, "gs_copy_device_2d", device, stream, ...operands);
+  checkCopy(library, status, device, width * height);
+}
+
+/** Enqueues a copy between two devices on a stream of either. */
+export function copyPeer(
+  library: NativeLibrary,
+  stream: number,
+  destination: number,
+  destinationDevice: number,
+  source: number,
+  sourceDevice: number,
+  bytes: number,
+): void {
+  const operands = [destination, destinationDevice, source, sourceDevice, bytes];
+  const status = callBlock(library, "gs_copy_peer", sourceDevice, stream, ...operands);
+  checkCopy(library, status, sourceDevice, bytes);
+}
+
+/** Enqueues a copy from pinned memory to the device. */
+export function copyFromPinned(
+  library: NativeLibrary,
+  device: number,
+  stream: number,
+  destination: number,
+  pinned: number,
+  offset: number,
+  bytes: number,
+): void {
+  const operands = [destination, pinned, offset, bytes];
+  const status = callBlock(library, "gs_copy_from_pinned", device, stream, ...operands);
+  checkCopy(library, status, device, bytes);
+}
+
+/** Enqueues a copy from the device to pinned memory. */
+export function copyToPinned(
+  library: NativeLibrary,
+  device: number,
+  stream: number,
+  pinned: number,
+  offset: number,
+  source: number,
+  bytes: number,
+): void {
+  const operands = [pinned, offset, source, bytes];
+  const status = callBlock(library, "gs_copy_to_pinned", device, stream, ...operands);
+  checkCopy(library, status, device, bytes);
+}
+
+/** A rectangle in a pinned slab. */
+export interface PitchedPinned {
+  /** The handle of the slab. */
+  readonly pinned: number;
+  /** Byte offset of the first byte. */
+  readonly offset: number;
+  /** Bytes from one row to the next. */
+  readonly pitch: number;
+}
+
+/** Enqueues a copy of a rectangle from pinned memory to the device. */
+export function copyFromPinned2D(
+  library: NativeLibrary,
+  device: number,
+  stream: number,
+  destination: PitchedAddress,
+  source: PitchedPinned,
+  width: number,
+  height: number,
+): void {
+  const from = [source.pinned, source.offset, source.pitch] as const;
+  const operands = [destination.address, destination.pitch, ...from, width, height];
+  const status = callBlock(library, "gs_copy_from_pinned_2d", device, stream, ...operands);
+  checkCopy(library, status, device, width * height);
+}
+
+/** Enqueues a copy of a rectangle from the device to pinned memory. */
+export function copyToPinned2D(
+  library: NativeLibrary,
+  device: number,
+  stream: number,
+  destination: PitchedPinned,
+  source: PitchedAddress,
+  width: number,
+  height: number,
+): void {
+  const to = [destination.pinned, destination.offset, destination.pitch] as const;
+  const operands = [...to, source.address, source.pitch, width, height];
+  const status = callBlock(library, "gs_copy_to_pinned_2d", device, stream, ...operands);
+  checkCopy(library, status, device, width * height);
+}
+
+/** Checks the length of a JavaScript buffer, which the native library does not know. */
+function requireRoom(memory: HostMemory, bytes: number, name: string): void {
+  checkSize(bytes, "bytes", "copy");
+  if (bytes <= memory.byteLength) return;
+  throw new RangeError(
+    `Cannot copy ${bytes} bytes as ${name} must be at least that long: it has ${memory.byteLength}`,
+  );
+}
+
+function rectangleBytes(pitch: number, width: number, height: number): number {
+  const action = "copy a rectangle";
+  checkSize(pitch, "pitch", action);
+  checkSize(width, "width", action);
+  checkSize(height, "height", action);
+  if (width > pitch) {
+    throw new RangeError(
+      `Cannot ${action} as its width must be at most its pitch ${pitch}: it is ${width}`,
+    );
   }
+  return height === 0 ? 0 : pitch * (height - 1) + width;
+}
+
+/** Copies JavaScript memory to the device in stream order, and waits for the copy. */
+export function copyToDeviceSync(
+  library: NativeLibrary,
+  device: number,
+  stream: number,
+  destination: number,
+  source: HostMemory,
+  bytes: number,
+): void {
+  requireRoom(source, bytes, "source");
+  const context = { action: `copy ${bytes} bytes`, device };
+  call(library, "gs_copy_to_device", context, device, stream, destination, source, bytes);
+}
+
+/** Copies device memory to JavaScript memory in stream order, and waits for the copy. */
+export function copyToHostSync(
+  library: NativeLibrary,
+  device: number,
+  stream: number,
+  destination: HostMemory,
+  source: number,
+  bytes: number,
+): void {
+  requireRoom(destination, bytes, "destination");
+  const context = { action: `copy ${bytes} bytes`, device };
+  call(library, "gs_copy_to_host", context, device, stream, destination, source, bytes);
+}
+
+/** A rectangle in JavaScript memory. */
+export interface PitchedHostMemory {
+  /** The memory; the rectangle begins at its first byte. */
+  readonly memory: HostMemory;
+  /** Bytes from one row to the next. */
+  readonly pitch: number;
+}
+
+/** Copies a rectangle of JavaScript memory to the device, and waits for the copy. */
+export function copyToDevice2DSync(
+  library: NativeLibrary,
+  device: number,
+  stream: number,
+  destination: PitchedAddress,
+  source: PitchedHostMemory,
+  width: number,
+  height: number,
+): void {
+  requireRoom(source.memory, rectangleBytes(source.pitch, width, height), "source");
+  const context = { action: `copy ${width * height} bytes`, device };
+  const rectangle = [source.memory, source.pitch, width, height] as const;
+  const { address, pitch } = destination;
+  call(library, "gs_copy_to_device_2d", context, device, stream, address, pitch, ...rectangle);
+}
+
+/** Copies a rectangle of device memory to JavaScript memory, and waits for the copy. */
+export function copyToHost2DSync(
+  library: NativeLibrary,
+  device: number,
+  stream: number,
+  destination: PitchedHostMemory,
+  source: PitchedAddress,
+  width: number,
+  height: number,
+): void {
+  requireRoom(destination.memory, rectangleBytes(destination.pitch, width, height), "destination");
+  const context = { action: `copy ${width * height} bytes`, device };
+  const rectangle = [source.address, source.pitch, width, height] as const;
+  const { memory, pitch } = destination;
+  call(library, "gs_copy_to_host_2d", context, device, stream, memory, pitch, ...rectangle);
+}
+
+/**
+ * The granularity of virtual memory: addresses and sizes of mapped memory are multiples of it.
+ *
+ * @throws {CudaError} If the device has no virtual memory management.
+ */
+export function virtualGranularity(library: NativeLibrary, device: number): number {
+  const context = { action: "read the granularity of virtual memory", device };
+  return call(library, "gs_virtual_granularity", context, device)[0]!;
+}
+
+/**
+ * Reserves a range of addresses without memory.
+ *
+ * @param bytes A multiple of the granularity, more than 0.
+ * @returns The first address; 0 if there is no such range.
+ * @throws {CudaError} If the device has no virtual memory management, or refuses.
+ */
+export function reserveAddresses(library: NativeLibrary, device: number, bytes: number): number {
+  const action = `reserve ${bytes} bytes of addresses`;
+  const status = callStatus(library, "gs_virtual_reserve", action, device, bytes);
+  if (status === MEMORY_ALLOCATION) return 0;
+  check(library, status, action, device);
+  return library.result[0]!;
+}
+
+/**
+ * Releases a reservation.
+ *
+ * @param address The result of {@linkcode reserveAddresses}.
+ * @throws {CudaError} If memory is mapped in it, or the address is not a reservation.
+ */
+export function releaseAddresses(library: NativeLibrary, device: number, address: number): void {
+  const context = { action: `release the addresses reserved at ${address}`, device };
+  call(library, "gs_virtual_release", context, device, address);
+}
+
+/**
+ * Maps memory at reserved addresses: all of it, or none.
+ *
+ * @param address The first address, in a reservation of the device without mapped memory.
+ * @param bytes A multiple of the granularity, more than 0.
+ * @param handleBytes The size of the pieces that can be unmapped, a multiple of the granularity;
+ * the last piece may be shorter.
+ * @returns False if the device has no room.
+ * @throws {CudaError} If the range cannot be mapped.
+ */
+export function mapMemory(
+  library: NativeLibrary,
+  device: number,
+  address: number,
+  bytes: number,
+  handleBytes: number,
+): boolean {
+  const operands = [address, bytes, handleBytes];
+  const status = callBlock(library, "gs_virtual_map", device, NO_STREAM, ...operands);
+  if (status === MEMORY_ALLOCATION) return false;
+  if (status !== 0) check(library, status, `map ${bytes} bytes at ${address}`, device);
+  return true;
+}
+
+/**
+ * Unmaps memory at once; the caller has waited for the work that uses it.
+ *
+ * @param address The beginning of a mapped piece.
+ * @param bytes Up to the end of that piece, or of one that follows without a gap.
+ * @throws {CudaError} If the range does not consist of whole pieces.
+ */
+export function unmapMemory(
+  library: NativeLibrary,
+  device: number,
+  address: number,
+  bytes: number,
+): void {
+  const status = callBlock(library, "gs_virtual_unmap", device, NO_STREAM, address, bytes);
+  if (status !== 0) check(library, status, `unmap ${bytes} bytes at ${address}`, device);
+}
+
+/**
+ * Lets another device access a range of mapped pieces.
+ *
+ * @param device The device of the memory.
+ * @param peer The device that gets access.
+ * @throws {CudaError} If the range does not consist of whole pieces, or `peer` cannot address the
+ * memory of `device`.
+ */
+export function shareMemory(
+  library: NativeLibrary,
+  device: number,
+  peer: number,
+  address: number,
+  bytes: number,
+): void {
+  const context = { action: `share ${bytes} bytes at ${address} with device ${peer}`, device };
+  call(library, "gs_virtual_share", context, device, peer, address, bytes);
+}
+
+/**
+ * Declares that a block of an allocation or mapping is live, or that it has ended. After the first
+ * declaration, kernels and copies may only access live blocks of that memory.
+ *
+ * @param bytes More than 0.
+ * @throws {CudaError} If the block overlaps a live one, or if a block that ends is not live.
+ */
+export function declareBlock(
+  library: NativeLibrary,
+  device: number,
+  address: number,
+  bytes: number,
+  isLive: boolean,
+): void {
+  const operands = [address, bytes, isLive ? 1 : 0];
+  const status = callBlock(library, "gs_memory_declare", device, NO_STREAM, ...operands);
+  if (status !== 0) {
+    const action = `declare that ${bytes} bytes at ${address} ${isLive ? "live" : "have ended"}`;
+    check(library, status, action, device);
+  }
+}
+
+/**
+ * Requests all isolates to free cached memory of a device.
+ *
+ * @returns The number of requests so far, with this one.
+ */
+export function pressMemory(library: NativeLibrary, device: number): number {
+  const context = { action: "request the release of cached memory", device };
+  return call(library, "gs_memory_press", context, device, 1)[0]!;
+}
+
+/** The number of requests to free cached memory of a device. */
+export function devicePressure(library: NativeLibrary, device: number): number {
+  const context = { action: "count the requests to release cached memory", device };
+  return call(library, "gs_memory_press", context, device, 0)[0]!;
+}
+
+/**
+ * The number of requests to free cached memory of any device, as of this isolate's last call
+ * through the command block. Reading it makes no native call.
+ */
+export function readPressure(library: NativeLibrary): number {
+  return library.block[PRESSURE]!;
 }

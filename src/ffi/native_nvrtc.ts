@@ -1,149 +1,124 @@
 /**
- * NVRTC, through the native library, which opens it.
+ * NVRTC, which the native library opens.
  *
  * @module
  */
 
-import { check, statusError } from "./check.ts";
-import { checkInt32 } from "./integers.ts";
+import { call, callAsync, callStatus, callText, check, statusError } from "./check.ts";
 import type { NativeLibrary } from "./library.ts";
-import { readText } from "./text.ts";
 
-/** `GS_ERROR_NOT_FOUND`. */
-const NOT_FOUND = -9;
 /** `GS_ERROR_UNSUPPORTED`. */
 const UNSUPPORTED = -7;
-/** `NVRTC_ERROR_INVALID_OPTION` as a status. */
-const INVALID_OPTION = -1005;
-/** `NVRTC_ERROR_COMPILATION` as a status. */
-const COMPILATION = -1006;
-/** `NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID` as a status. */
-const EXPRESSION_NOT_VALID = -1010;
+/** `GS_ERROR_NOT_FOUND`. */
+const NOT_FOUND = -9;
 
-const LOG = 0;
-const PTX = 1;
-const CUBIN = 2;
+/** The statuses for mistakes in a program: `NVRTC_ERROR_COMPILATION` and two more. */
+const REFUSALS: ReadonlyMap<number, "source" | "option" | "expression"> = new Map([
+  [-1006, "source"],
+  [-1005, "option"],
+  [-1010, "expression"],
+]);
 
-/** Room for a path, or for what the loader says. */
+/** The kinds of `gs_nvrtc_output`. */
+const [LOG, PTX, CUBIN] = [0, 1, 2] as const;
+
+/** Bytes for a path, or for a message of the loader. */
 const TEXT_CAPACITY = 4096;
-/** More architectures than any NVRTC compiles for. */
-const MOST_ARCHITECTURES = 256;
+/** More than any NVRTC supports. */
+const MAX_ARCHITECTURES = 256;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** An NVRTC that is open. */
+/** An open NVRTC. */
 export interface OpenedNvrtc {
-  /** The file, or as the system's search names it. */
+  /** The file, or its name in the search of the system. */
   readonly path: string;
-  /** Its version: that of the CUDA toolkit it belongs to. */
+  /** The version of its CUDA toolkit. */
   readonly version: readonly [major: number, minor: number];
 }
 
-/** NVRTC, or why it cannot be opened, in the loader's words. */
+/** NVRTC, or the loader's reason why it cannot be opened. */
 export type NvrtcOpening = OpenedNvrtc | { readonly problem: string };
 
 /**
- * Opens NVRTC; once it is open, in any isolate of the process, this says which it is.
+ * Opens NVRTC. Once it is open in any isolate of the process, the result is that library.
  *
- * @param path The library, absolute; or its name alone, for which the system is searched.
- * @param builtins The path of its library of builtins, absolute; empty if the system finds it.
+ * @param path The absolute path of the library, or a name that the system searches.
+ * @param builtins The absolute path of its library of builtins; empty if the system finds it.
  */
 export function openNvrtc(library: NativeLibrary, path: string, builtins: string): NvrtcOpening {
-  const text = new Uint8Array(TEXT_CAPACITY);
-  const { symbols, result } = library;
-  // A path that is cut off at a NUL character would be another one.
+  // NUL characters would cut off a path.
   if (`${path}${builtins}`.includes("\0")) return { problem: "its path has a NUL character" };
-  const status = symbols.gs_nvrtc_open(
-    encoder.encode(`${builtins}\0`),
-    encoder.encode(`${path}\0`),
-    text,
-    TEXT_CAPACITY,
-    result,
-  );
-  const said = decoder.decode(text.subarray(0, text.indexOf(0)));
-  if (status === 0) return { path: said, version: [result[0]!, result[1]!] };
-  if (status === NOT_FOUND || status === UNSUPPORTED) return { problem: said };
-  throw statusError(library, status, { action: `open ${path}` });
+  const bytes = new Uint8Array(TEXT_CAPACITY);
+  const names = [encoder.encode(`${builtins}\0`), encoder.encode(`${path}\0`)] as const;
+  const action = `open ${path}`;
+  const status = callStatus(library, "gs_nvrtc_open", action, ...names, bytes, TEXT_CAPACITY);
+  const text = decoder.decode(bytes.subarray(0, bytes.indexOf(0)));
+  if (status === NOT_FOUND || status === UNSUPPORTED) return { problem: text };
+  check(library, status, action);
+  return { path: text, version: [library.result[0]!, library.result[1]!] };
 }
 
 /**
  * The architectures that NVRTC compiles for, ascending, such as 90 for `sm_90`.
  *
- * @throws {CudaError} Until {@linkcode openNvrtc} has opened one.
+ * @throws {CudaError} If {@linkcode openNvrtc} has not opened NVRTC.
  */
 export function nvrtcArchitectures(library: NativeLibrary): number[] {
-  const found = new Int32Array(MOST_ARCHITECTURES);
-  const status = library.symbols.gs_nvrtc_architectures(found, found.length, library.result);
-  check(library, status, "ask NVRTC for its architectures");
-  return [...found.subarray(0, library.result[0]!)].sort((one, other) => one - other);
+  const found = new Int32Array(MAX_ARCHITECTURES);
+  const context = { action: "list the architectures of NVRTC" };
+  const [count] = call(library, "gs_nvrtc_architectures", context, found, found.length);
+  return [...found.subarray(0, count)].sort((one, other) => one - other);
 }
 
-/** What NVRTC compiles. */
+/** A program for NVRTC. */
 export interface NvrtcProgram {
   /** The source. */
   readonly source: string;
-  /** What its diagnostics call it. */
+  /** The name in diagnostics. */
   readonly name: string;
-  /** Its options. */
+  /** The options. */
   readonly options: readonly string[];
-  /** The texts of what the source may include, by name. */
+  /** The headers for `#include`, by name. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Kernels and variables whose names in the machine code are wanted. */
+  /** Kernels and variables whose names in the machine code are requested. */
   readonly expressions: readonly string[];
 }
 
-/** What NVRTC has made of a program. */
+/** A compiled program. */
 export interface NvrtcOutput {
   /** Machine code; absent for a virtual architecture. */
   readonly cubin?: Uint8Array<ArrayBuffer>;
-  /** NVIDIA's portable assembly, without a NUL character at its end. */
+  /** PTX, without a NUL character at its end. */
   readonly ptx: Uint8Array<ArrayBuffer>;
-  /** The names of the expressions in the machine code, in the order of the program's. */
+  /** The names of the expressions in the machine code, in the order of the program. */
   readonly loweredNames: readonly string[];
-  /** What NVRTC says. */
+  /** The messages of NVRTC. */
   readonly log: string;
 }
 
-/** What NVRTC has made of a program, or what it says against it. */
+/** A compiled program, or the mistake in it. */
 export type NvrtcResult = NvrtcOutput | {
-  /** What is wrong: the source, an option, or the name of a kernel. */
+  /** The part with the mistake: the source, an option, or the name of a kernel. */
   readonly refused: "source" | "option" | "expression";
-  /** What NVRTC says. */
+  /** The messages of NVRTC. */
   readonly log: string;
 };
 
-/** The texts of a program as `gs_nvrtc_create` takes them. */
-function programTexts(program: NvrtcProgram): Uint8Array<ArrayBuffer> {
-  const texts = [
-    program.source,
-    program.name,
-    ...program.options,
-    ...[...program.headers].flat(),
-    ...program.expressions,
-  ];
-  const foul = texts.find((text) => text.includes("\0"));
-  if (foul !== undefined) {
-    const place = foul === program.source ? "its source" : JSON.stringify(foul.slice(0, 80));
+function createProgram(library: NativeLibrary, program: NvrtcProgram, action: string): number {
+  const { source, name, options, headers, expressions } = program;
+  const texts = [source, name, ...options, ...[...headers].flat(), ...expressions];
+  const invalid = texts.find((text) => text.includes("\0"));
+  if (invalid !== undefined) {
+    const place = invalid === source ? "its source" : JSON.stringify(invalid.slice(0, 80));
     throw new TypeError(
-      `Cannot compile ${program.name} as no text may have a NUL character: ${place} has one`,
+      `Cannot compile ${name} as no text may have a NUL character: ${place} has one`,
     );
   }
-  return encoder.encode(texts.map((text) => `${text}\0`).join(""));
-}
-
-function createProgram(library: NativeLibrary, program: NvrtcProgram, action: string): number {
-  const texts = programTexts(program);
-  const status = library.symbols.gs_nvrtc_create(
-    texts,
-    texts.length,
-    program.options.length,
-    program.headers.size,
-    program.expressions.length,
-    library.result,
-  );
-  check(library, status, action);
-  return library.result[0]!;
+  const bytes = encoder.encode(texts.map((text) => `${text}\0`).join(""));
+  const counts = [options.length, headers.size, expressions.length] as const;
+  return call(library, "gs_nvrtc_create", { action }, bytes, bytes.length, ...counts)[0]!;
 }
 
 function output(
@@ -152,43 +127,18 @@ function output(
   kind: number,
   action: string,
 ): Uint8Array<ArrayBuffer> | undefined {
-  const { symbols, result } = library;
-  const asked = symbols.gs_nvrtc_output(handle, kind, null, 0, result);
-  if (asked === NOT_FOUND) return undefined;
-  check(library, asked, action);
-  const bytes = new Uint8Array(result[0]!);
-  check(library, symbols.gs_nvrtc_output(handle, kind, bytes, bytes.length, result), action);
+  const status = callStatus(library, "gs_nvrtc_output", action, handle, kind, null, 0);
+  if (status === NOT_FOUND) return undefined;
+  check(library, status, action);
+  const bytes = new Uint8Array(library.result[0]!);
+  call(library, "gs_nvrtc_output", { action }, handle, kind, bytes, bytes.length);
   return bytes;
 }
 
-function loweredName(
-  library: NativeLibrary,
-  handle: number,
-  expression: number,
-  action: string,
-): string {
-  const { status, text } = readText((bytes, capacity) =>
-    library.symbols.gs_nvrtc_lowered_name(
-      handle,
-      checkInt32(expression, "expression", action),
-      bytes,
-      capacity,
-    )
-  );
-  check(library, status, action);
-  return text;
-}
-
-function refusal(status: number): "source" | "option" | "expression" | undefined {
-  if (status === COMPILATION) return "source";
-  if (status === INVALID_OPTION) return "option";
-  return status === EXPRESSION_NOT_VALID ? "expression" : undefined;
-}
-
 /**
- * Compiles a program, on another thread.
+ * Compiles a program on another thread.
  *
- * @throws {CudaError} If NVRTC fails for another reason than the program.
+ * @throws {CudaError} If NVRTC fails for a reason other than a mistake in the program.
  * @throws {TypeError} If a text of the program has a NUL character.
  */
 export async function compileNvrtc(
@@ -196,27 +146,25 @@ export async function compileNvrtc(
   program: NvrtcProgram,
 ): Promise<NvrtcResult> {
   const action = `compile ${program.name} with NVRTC`;
-  const { symbols } = library;
   const handle = createProgram(library, program, action);
   try {
-    const status = await symbols.gs_nvrtc_compile_async(handle);
+    const status = await callAsync(library, "gs_nvrtc_compile_async", action, handle);
     const log = decoder.decode(output(library, handle, LOG, action) ?? new Uint8Array());
-    const refused = refusal(status);
+    const refused = REFUSALS.get(status);
     if (refused !== undefined) return { refused, log };
-    if (status !== 0) {
-      // Another thread made the call: what failed last on this one has nothing to do with it.
-      throw statusError(library, status, { action, call: "nvrtcCompileProgram" });
-    }
+    if (status !== 0) throw statusError(library, status, { action, call: "nvrtcCompileProgram" });
     const cubin = output(library, handle, CUBIN, action);
     return {
       ...(cubin === undefined ? {} : { cubin }),
       ptx: output(library, handle, PTX, action)!,
-      loweredNames: program.expressions.map((_, index) =>
-        loweredName(library, handle, index, action)
-      ),
+      loweredNames: program.expressions.map((_, index) => {
+        const lowered = callText(library, "gs_nvrtc_lowered_name", action, handle, index);
+        check(library, lowered.status, action);
+        return lowered.text;
+      }),
       log,
     };
   } finally {
-    check(library, symbols.gs_nvrtc_destroy(handle), action);
+    call(library, "gs_nvrtc_destroy", { action }, handle);
   }
 }

@@ -1,32 +1,23 @@
 /**
- * Streams and events.
+ * Streams, events, captures and graphs.
  *
  * @module
  */
 
-import { check, statusError } from "./check.ts";
-import { OPERAND, RESULT, STREAM } from "./command_block.ts";
-import { checkInt32, checkSize } from "./integers.ts";
+import { checkSize } from "./arguments.ts";
+import { call, callAsync, callBlock, check, statusError } from "./check.ts";
+import { RESULT } from "./command_block.ts";
 import type { NativeLibrary } from "./library.ts";
 
 /** Creates a non-blocking stream and returns its handle. */
 export function createStream(library: NativeLibrary, device: number, priority: number): number {
-  const action = "create a stream";
-  checkInt32(device, "device", action);
-  const urgency = checkInt32(priority, "priority", action);
-  check(
-    library,
-    library.symbols.gs_stream_create(device, urgency, library.result),
-    action,
-    device,
-  );
-  return library.result[0]!;
+  const context = { action: "create a stream", device };
+  return call(library, "gs_stream_create", context, device, priority)[0]!;
 }
 
-/** Destroys a stream; what is enqueued still completes. */
+/** Destroys a stream; its enqueued work still completes. */
 export function destroyStream(library: NativeLibrary, device: number, stream: number): void {
-  checkInt32(stream, "handle", "destroy a stream");
-  check(library, library.symbols.gs_stream_destroy(stream), "destroy a stream", device);
+  call(library, "gs_stream_destroy", { action: "destroy a stream", device }, stream);
 }
 
 /** The range of priorities; a smaller number is more urgent. */
@@ -34,34 +25,28 @@ export function streamPriorities(
   library: NativeLibrary,
   device: number,
 ): { least: number; greatest: number } {
-  const action = "read the stream priorities";
-  checkInt32(device, "device", action);
-  check(library, library.symbols.gs_stream_priorities(device, library.result), action, device);
-  return { least: library.result[0]!, greatest: library.result[1]! };
+  const context = { action: "read the stream priorities", device };
+  const [least, greatest] = call(library, "gs_stream_priorities", context, device);
+  return { least: least!, greatest: greatest! };
 }
 
 /** A handle for a `cudaStream_t` of another library. */
 export function adoptStream(library: NativeLibrary, device: number, address: number): number {
-  const action = "adopt a stream";
-  checkInt32(device, "device", action);
-  checkSize(address, "handle", action);
-  check(library, library.symbols.gs_stream_adopt(device, address, library.result), action, device);
-  return library.result[0]!;
+  const context = { action: "adopt a stream", device };
+  // The caller passes the address as `handle`.
+  checkSize(address, "handle", context.action);
+  return call(library, "gs_stream_adopt", context, device, address)[0]!;
 }
 
-/** The `cudaStream_t` behind a handle. */
+/** The `cudaStream_t` of a handle. */
 export function streamAddress(library: NativeLibrary, stream: number): number {
-  const action = "read a stream's address";
-  checkInt32(stream, "handle", action);
-  check(library, library.symbols.gs_stream_address(stream, library.result), action);
-  return library.result[0]!;
+  return call(library, "gs_stream_address", { action: "read a stream's address" }, stream)[0]!;
 }
 
-/** Whether all work enqueued on a stream is done. */
+/** Whether all work of a stream is done. */
 export function queryStream(library: NativeLibrary, device: number, stream: number): boolean {
-  library.block[STREAM] = stream;
-  const status = library.symbols.gs_stream_query();
-  if (status !== 0) throw statusError(library, status, { action: "query a stream", device });
+  const status = callBlock(library, "gs_stream_query", device, stream);
+  if (status !== 0) check(library, status, "query a stream", device);
   return library.block[RESULT] === 1;
 }
 
@@ -72,42 +57,28 @@ export function waitForEvent(
   stream: number,
   event: number,
 ): void {
-  library.block[STREAM] = stream;
-  library.block[OPERAND] = event;
-  const status = library.symbols.gs_stream_wait();
-  if (status !== 0) {
-    throw statusError(library, status, { action: "make a stream wait for an event", device });
-  }
+  const status = callBlock(library, "gs_stream_wait", device, stream, event);
+  if (status !== 0) check(library, status, "make a stream wait for an event", device);
 }
 
-/** Waits, blocking this thread, for the work of a stream. */
+/** Waits, with a blocked thread, for the work of a stream. */
 export function synchronizeStreamSync(
   library: NativeLibrary,
   device: number,
   stream: number,
 ): void {
-  const action = "wait for a stream";
-  checkInt32(stream, "handle", action);
-  check(library, library.symbols.gs_stream_synchronize(stream), action, device);
+  call(library, "gs_stream_synchronize", { action: "wait for a stream", device }, stream);
 }
 
-/** Creates an event: for timing, or for waiting. */
+/** Creates an event: for timing, or for waiting only. */
 export function createEvent(library: NativeLibrary, device: number, timing: boolean): number {
-  const action = "create an event";
-  checkInt32(device, "device", action);
-  check(
-    library,
-    library.symbols.gs_event_create(device, timing ? 1 : 0, library.result),
-    action,
-    device,
-  );
-  return library.result[0]!;
+  const context = { action: "create an event", device };
+  return call(library, "gs_event_create", context, device, timing ? 1 : 0)[0]!;
 }
 
-/** Forgets an event. */
+/** Destroys an event. */
 export function destroyEvent(library: NativeLibrary, device: number, event: number): void {
-  checkInt32(event, "handle", "destroy an event");
-  check(library, library.symbols.gs_event_destroy(event), "destroy an event", device);
+  call(library, "gs_event_destroy", { action: "destroy an event", device }, event);
 }
 
 /** Records an event on a stream. */
@@ -117,29 +88,26 @@ export function recordEvent(
   stream: number,
   event: number,
 ): void {
-  library.block[STREAM] = stream;
-  library.block[OPERAND] = event;
-  const status = library.symbols.gs_event_record();
-  if (status !== 0) throw statusError(library, status, { action: "record an event", device });
+  const status = callBlock(library, "gs_event_record", device, stream, event);
+  if (status !== 0) check(library, status, "record an event", device);
 }
 
 /** Whether an event's last record is done. */
 export function queryEvent(library: NativeLibrary, device: number, event: number): boolean {
-  library.block[OPERAND] = event;
-  const status = library.symbols.gs_event_query();
-  if (status !== 0) throw statusError(library, status, { action: "query an event", device });
+  const status = callBlock(library, "gs_event_query", device, 0, event);
+  if (status !== 0) check(library, status, "query an event", device);
   return library.block[RESULT] === 1;
 }
 
-/** Waits, blocking this thread, for an event's last record. */
+const WAIT_FOR_EVENT = "wait for an event";
+
+/** Waits, with a blocked thread, for an event's last record. */
 export function synchronizeEventSync(
   library: NativeLibrary,
   device: number,
   event: number,
 ): void {
-  const action = "wait for an event";
-  checkInt32(event, "handle", action);
-  check(library, library.symbols.gs_event_synchronize(event), action, device);
+  call(library, "gs_event_synchronize", { action: WAIT_FOR_EVENT, device }, event);
 }
 
 /** Waits for an event's last record without blocking the event loop. */
@@ -148,12 +116,10 @@ export async function synchronizeEvent(
   device: number,
   event: number,
 ): Promise<void> {
-  const action = "wait for an event";
-  checkInt32(event, "handle", action);
-  const status = await library.symbols.gs_event_synchronize_async(event);
-  if (status !== 0) {
-    throw statusError(library, status, { action, device, call: "cudaEventSynchronize" });
-  }
+  const action = WAIT_FOR_EVENT;
+  const status = await callAsync(library, "gs_event_synchronize_async", action, event);
+  if (status === 0) return;
+  throw statusError(library, status, { action, device, call: "cudaEventSynchronize" });
 }
 
 /** Milliseconds between two completed timing events. */
@@ -163,9 +129,75 @@ export function elapsedMilliseconds(
   start: number,
   end: number,
 ): number {
-  const action = "measure the time between two events";
-  checkInt32(start, "start", action);
-  checkInt32(end, "end", action);
-  check(library, library.symbols.gs_event_elapsed(start, end, library.result), action, device);
-  return library.result[0]!;
+  const context = { action: "measure the time between two events", device };
+  return call(library, "gs_event_elapsed", context, start, end)[0]!;
+}
+
+/** The threads that a capture prevents from making unsafe calls. */
+export type CaptureMode = "global" | "thread-local" | "relaxed";
+
+/** CUDA's numbers of the modes. */
+export const CAPTURE_MODES: Readonly<Record<CaptureMode, number>> = {
+  "global": 0,
+  "thread-local": 1,
+  "relaxed": 2,
+};
+
+/** The state of a stream's capture. */
+export interface CaptureState {
+  /** `spoilt` after a forbidden call: the end of the capture will fail. */
+  readonly status: "none" | "active" | "spoilt";
+  /** The number of an active capture, unique in the process. */
+  readonly id: number;
+}
+
+const CAPTURE_STATUSES = ["none", "active", "spoilt"] as const;
+
+/** Begins to capture the work of a stream. */
+export function beginCapture(
+  library: NativeLibrary,
+  device: number,
+  stream: number,
+  mode: CaptureMode,
+): void {
+  const context = { action: "capture a stream", device };
+  call(library, "gs_stream_capture", context, stream, CAPTURE_MODES[mode]);
+}
+
+/** Ends a capture, also if it throws, and returns the handle of the graph. */
+export function endCapture(library: NativeLibrary, device: number, stream: number): number {
+  const context = { action: "make a graph of the captured work of a stream", device };
+  return call(library, "gs_stream_capture_end", context, stream)[0]!;
+}
+
+/** The state of a stream's capture. */
+export function queryCapture(
+  library: NativeLibrary,
+  device: number,
+  stream: number,
+): CaptureState {
+  const context = { action: "query the capture of a stream", device };
+  const [status, id] = call(library, "gs_stream_capture_query", context, stream);
+  return { status: CAPTURE_STATUSES[status!] ?? "none", id: id! };
+}
+
+/** Enqueues all work of a graph. */
+export function launchGraph(
+  library: NativeLibrary,
+  device: number,
+  stream: number,
+  graph: number,
+): void {
+  const status = callBlock(library, "gs_graph_launch", device, stream, graph);
+  if (status !== 0) check(library, status, "launch a graph", device);
+}
+
+/** The number of nodes of a graph. */
+export function graphNodeCount(library: NativeLibrary, graph: number): number {
+  return call(library, "gs_graph_nodes", { action: "count the nodes of a graph" }, graph)[0]!;
+}
+
+/** Destroys a graph; its launches still complete. */
+export function destroyGraph(library: NativeLibrary, device: number, graph: number): void {
+  call(library, "gs_graph_destroy", { action: "destroy a graph", device }, graph);
 }

@@ -1,34 +1,33 @@
 /**
- * Finding and opening the native libraries, by kind.
+ * Opens the native libraries by kind.
  *
  * @module
  */
 
 import { logger } from "./logging.ts";
-import type { LibraryKind } from "./build_record.ts";
 import { requireObject } from "./arguments.ts";
 import { CacheDirectoryError, verifyCachedFile } from "./cache_directory.ts";
 import { describeValue } from "./describe_value.ts";
-import { LibraryOpenError, type NativeLibrary, openNativeLibrary } from "./library.ts";
 import {
-  type LibraryAttempt,
-  type LibraryCandidate,
-  libraryCandidates,
-  LibraryNotFoundError,
-} from "./locate.ts";
+  type LibraryKind,
+  LibraryOpenError,
+  type NativeLibrary,
+  openNativeLibrary,
+} from "./library.ts";
+import { type LibraryCandidate, libraryCandidates, LibraryNotFoundError } from "./locate.ts";
 
 const opened = new Map<LibraryKind, NativeLibrary>();
 let explicitPath: string | URL | undefined;
 
 /** Options of {@linkcode load}. */
 export interface LoadOptions {
-  /** A library file, or a directory holding both libraries. */
+  /** A library file, or a directory with both libraries. */
   readonly path: string | URL;
 }
 
 /**
- * Says where the native libraries are, before anything has opened one. Without it they are looked
- * for in `GRIDSTRIDE_LIBRARY`, in `build/` beside the module and in the user's cache.
+ * Sets the place of the native libraries, before one is opened. By default they are searched for
+ * in `GRIDSTRIDE_LIBRARY`, in `build/` beside the module, and in the user cache.
  *
  * @throws {TypeError} If a library is already open.
  *
@@ -59,7 +58,7 @@ export function load(options: LoadOptions): void {
   explicitPath = path;
 }
 
-/** The candidates for a library, in the order in which they are tried. */
+/** The candidates for a library, in the order of the search. */
 export function candidatesOf(kind: LibraryKind): LibraryCandidate[] {
   return libraryCandidates(kind, explicitPath === undefined ? {} : { path: explicitPath });
 }
@@ -72,7 +71,7 @@ export function candidatesOf(kind: LibraryKind): LibraryCandidate[] {
 export function openLibrary(kind: LibraryKind): NativeLibrary {
   const known = opened.get(kind);
   if (known !== undefined) return known;
-  const attempts: LibraryAttempt[] = [];
+  const attempts: (LibraryCandidate & { readonly reason: string })[] = [];
   for (const candidate of candidatesOf(kind)) {
     const result = tryCandidate(kind, candidate);
     if (typeof result !== "string") {
@@ -89,7 +88,7 @@ export function openLibrary(kind: LibraryKind): NativeLibrary {
   throw new LibraryNotFoundError(kind, attempts);
 }
 
-/** The library, or why this candidate is none. */
+/** The library, or the reason why the candidate cannot be used. */
 function tryCandidate(kind: LibraryKind, candidate: LibraryCandidate): NativeLibrary | string {
   try {
     if (candidate.cacheRoot !== undefined) verifyCachedFile(candidate.cacheRoot, candidate.path);

@@ -1,6 +1,6 @@
 /**
- * The package's version: part of the path of the user cache, so that two versions never share a
- * native library.
+ * The version of the package. It is part of the path of the user cache, because versions must not
+ * share a native library.
  *
  * @module
  */

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { cudaErrorCode } from "../ffi/cuda_error_codes.ts";
+import { cudaErrorCode } from "../ffi/error_codes.ts";
 import { cudaVersionText } from "./device_information.ts";
 import {
   type BackendReport,

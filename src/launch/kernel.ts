@@ -11,7 +11,7 @@ import {
   launchError,
   reserveSharedMemory,
 } from "../ffi/native_kernel.ts";
-import { launchKernel, LaunchRecord } from "../ffi/native_kernel_launch.ts";
+import { launchKernel, LaunchRecord } from "../ffi/native_kernel.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "../memory/buffer_copy.ts";
 import { enqueueHeard, listenersOf } from "../stream/activity.ts";
@@ -30,6 +30,20 @@ let launchCount = 0;
 
 /** Equal to no number of interruptions. */
 const NEVER = -1;
+
+/**
+ * The module that a kernel is part of, and ends with.
+ *
+ * @internal
+ */
+export interface KernelOwner {
+  /** Its name in messages. */
+  readonly label: string;
+  /** Whether it is disposed. */
+  readonly disposed: boolean;
+  /** Called for a launch on a stream while one is captured: it may become part of a graph. */
+  launchedInCapture(stream: Stream): void;
+}
 
 /**
  * A kernel of a device. Made by `device.kernels.load()` or `module.kernel()`.
@@ -71,14 +85,7 @@ export class Kernel<
     context: DeviceContext,
     id: number,
     signature: KernelSignature,
-    owner?: {
-      /** Its name in messages. */
-      readonly label: string;
-      /** Whether it is disposed. */
-      readonly disposed: boolean;
-      /** Called for a launch on a captured stream, which may become part of a graph. */
-      launchedInCapture(stream: Stream): void;
-    },
+    owner?: KernelOwner,
   ) {
     const { library, ordinal } = context;
     this.context = context;
@@ -228,6 +235,3 @@ export class Kernel<
     this.#hasSharedMemoryReserve = true;
   }
 }
-
-/** The module that a kernel is part of, and ends with. */
-export type KernelOwner = NonNullable<ConstructorParameters<typeof Kernel>[3]>;

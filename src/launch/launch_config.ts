@@ -8,7 +8,7 @@
 import { requireInteger } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { KernelAttributes } from "../ffi/native_kernel.ts";
-import type { LaunchExtents } from "../ffi/native_kernel_launch.ts";
+import type { LaunchExtents } from "../ffi/native_kernel.ts";
 import type { CapabilityLimits, Extents } from "../hardware/capability_limits.ts";
 import type { Stream } from "../stream/stream.ts";
 

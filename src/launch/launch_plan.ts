@@ -9,7 +9,11 @@ import type { LaunchConfig } from "./launch_config.ts";
 import type { AxisWork, Coverage } from "./launch_problem.ts";
 import type { Occupancy } from "./occupancy.ts";
 
-/** The decisions of the planner. */
+/**
+ * The decisions of the planner.
+ *
+ * @internal
+ */
 export interface PlanDecision {
   /** The kernel's name in messages. */
   readonly kernelName: string;
@@ -31,13 +35,6 @@ export interface PlanDecision {
   readonly multiprocessorCount: number;
   /** The reason for the block; completes "256 threads to a block, ". */
   readonly reason: string;
-}
-
-let newPlan: (decision: PlanDecision) => LaunchPlan;
-
-/** Makes the plan of the planner's decisions. */
-export function planOf(decision: PlanDecision): LaunchPlan {
-  return newPlan(decision);
 }
 
 /** Steps of a thread along all axes together. */
@@ -78,11 +75,12 @@ export class LaunchPlan implements LaunchConfig {
   readonly sharedMemory: number;
   readonly #decision: PlanDecision;
 
-  static {
-    newPlan = (decision) => new LaunchPlan(decision);
-  }
-
-  private constructor(decision: PlanDecision) {
+  /**
+   * Takes the decisions of the planner.
+   *
+   * @internal
+   */
+  constructor(decision: PlanDecision) {
     this.grid = listOf(decision.grid);
     this.block = listOf(decision.block);
     this.sharedMemory = decision.sharedMemory;

@@ -6,7 +6,7 @@
 
 import { giveBack } from "../ffi/give_back.ts";
 import { allocateMemory, freeMemory, tryAllocateMemory } from "../ffi/native_memory.ts";
-import { pressMemory } from "../ffi/native_virtual.ts";
+import { pressMemory } from "../ffi/native_memory.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { drainPools, trimOthers } from "./pool/device_pools.ts";
 

@@ -12,7 +12,7 @@ import {
   copyToHostSync,
   copyToPinned,
   type HostMemory,
-} from "../ffi/native_copy.ts";
+} from "../ffi/native_memory.ts";
 import {
   type CopyDirection,
   type CopyHostMemory,

@@ -1,6 +1,6 @@
 /**
- * Activity of devices: reports enqueued work and compiled sources to listeners. Without listeners a
- * report costs a comparison.
+ * What happens on devices, told to whoever listens: work that is enqueued, sources that are
+ * compiled. Where nobody listens, that costs a comparison.
  *
  * @module
  */
@@ -9,22 +9,22 @@ import type { KernelAttributes } from "../ffi/native_kernel.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import type { Stream } from "./stream.ts";
 
-/** The direction of a copy; `peer` is from one device to another. */
+/** Which way a copy goes; `peer` is from one device to another. */
 export type CopyDirection = "hostToDevice" | "deviceToHost" | "deviceToDevice" | "peer";
 
 /**
- * The host memory of a copy: the program's pinned memory; pinned memory that an array is staged
- * through; the array itself, for which the call waits; or none.
+ * What a copy has on the host: pinned memory of the program; pinned memory that an array is staged
+ * through; an array itself, for which the call waits; nothing.
  */
 export type CopyHostMemory = "pinned" | "staged" | "pageable" | "none";
 
 /** A launch of a kernel. */
 export interface KernelWork {
-  /** The kind of work. */
+  /** That it is one. */
   readonly kind: "kernel";
   /** The kernel's name. */
   readonly name: string;
-  /** The compiler's figures. */
+  /** What the compiler made of it. */
   readonly attributes: KernelAttributes;
   /** Blocks of the grid: x, y, z. */
   readonly grid: readonly [number, number, number];
@@ -32,17 +32,17 @@ export interface KernelWork {
   readonly block: readonly [number, number, number];
   /** Dynamic shared memory of a block in bytes. */
   readonly sharedMemory: number;
-  /** Bytes of its arguments' device memory, each memory once. */
+  /** Bytes of the device memory that it is passed, each memory once. */
   readonly bytes: number;
 }
 
 /** A copy. */
 export interface CopyWork {
-  /** The kind of work. */
+  /** That it is one. */
   readonly kind: "copy";
-  /** Its direction. */
+  /** Which way it goes. */
   readonly direction: CopyDirection;
-  /** Its host memory. */
+  /** What it has on the host. */
   readonly hostMemory: CopyHostMemory;
   /** Its size. */
   readonly bytes: number;
@@ -50,9 +50,9 @@ export interface CopyWork {
 
 /** A launch of a graph. */
 export interface GraphWork {
-  /** The kind of work. */
+  /** That it is one. */
   readonly kind: "graph";
-  /** Operations of the graph. */
+  /** How many operations the graph has. */
   readonly nodes: number;
 }
 
@@ -61,51 +61,61 @@ export type DeviceWork = KernelWork | CopyWork | GraphWork;
 
 /** A source that was compiled for a device, or found compiled. Times are `performance.now()`. */
 export interface Compilation {
-  /** The source's name in diagnostics. */
+  /** What diagnostics call the source. */
   readonly name: string;
-  /** The time of the request. */
+  /** When it was asked for. */
   readonly begun: number;
-  /** The time at which its machine code was there. */
+  /** When its machine code was there. */
   readonly ended: number;
   /** Whether the compile cache had it. */
   readonly cached: boolean;
 }
 
-/** A listener to the activity of a device. */
+/** Who hears of what happens on a device. */
 export interface ActivityListener {
-  /** The device; other contexts of the same device count too. */
+  /** The device: whatever else is open as the same device counts as well. */
   readonly context: DeviceContext;
-  /** Enqueues work by calling `enqueue` once, and passes its errors on. */
+  /** Enqueues work by calling `enqueue`, once; what that throws is thrown. */
   work(work: DeviceWork, stream: Stream, enqueue: () => void): void;
-  /** Receives a compilation. */
+  /** A source was compiled or found. */
   compiled(compilation: Compilation): void;
 }
 
 const listeners = new Set<ActivityListener>();
+// What every launch and copy asks: how many listen in all.
+let listening = 0;
 
 /**
- * Adds a listener.
+ * Begins to tell a listener.
  *
- * @returns Removes the listener; may be called twice.
+ * @returns Takes the listener away; doing it twice is allowed.
  */
 export function listen(listener: ActivityListener): () => void {
   listeners.add(listener);
-  // Kernels look for listeners only after an interruption.
+  listening = listeners.size;
+  // Kernels ask who listens only once they are interrupted.
   listener.context.library.interruptions++;
   return () => {
     listeners.delete(listener);
+    listening = listeners.size;
     listener.context.library.interruptions++;
   };
 }
 
-/** The listeners of a device; `undefined` if there are none. */
+/** Those who listen to a device; `undefined` where nobody does, for a comparison. */
 export function listenersOf(context: DeviceContext): readonly ActivityListener[] | undefined {
-  if (listeners.size === 0) return undefined;
+  return listening === 0 ? undefined : findListeners(context);
+}
+
+function findListeners(context: DeviceContext): readonly ActivityListener[] | undefined {
   const found = [...listeners].filter((listener) => listener.context.isSameDevice(context));
   return found.length === 0 ? undefined : found;
 }
 
-/** Enqueues work through its listeners. The arguments are separate: most calls need no closure. */
+/**
+ * Enqueues work that is heard of. The arguments are passed on, so that nobody who is not heard has
+ * to make a closure of them.
+ */
 export function enqueueHeard<Arguments extends readonly unknown[]>(
   heard: readonly ActivityListener[],
   work: DeviceWork,
@@ -121,7 +131,7 @@ export function enqueueHeard<Arguments extends readonly unknown[]>(
   next();
 }
 
-/** Reports a compilation. */
+/** Tells of a compilation. */
 export function tellCompiled(context: DeviceContext, compilation: Compilation): void {
   for (const listener of listenersOf(context) ?? []) listener.compiled(compilation);
 }

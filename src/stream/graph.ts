@@ -16,7 +16,7 @@ import {
   graphNodeCount,
   launchGraph,
   queryCapture,
-} from "../ffi/native_graph.ts";
+} from "../ffi/native_stream.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { enqueueHeard, listenersOf } from "./activity.ts";
 import {
@@ -32,6 +32,9 @@ import { defaultStream, Stream } from "./stream.ts";
 // Access to private members for this module.
 let graphOfCapture: (capture: RunningCapture) => Graph;
 let releaseGraph: (graph: Graph) => void;
+
+/** Releases resources of a graph. The last launches may still run on these streams. */
+export type GraphCloser = (streams: ReadonlySet<Stream>) => void;
 
 /**
  * Captured work, made by {@linkcode Stream.capture}. A launch costs one call regardless of the amount
@@ -63,7 +66,7 @@ export class Graph implements Disposable {
   readonly context: DeviceContext;
   /** The number of operations; a nested graph counts as one. */
   readonly nodeCount: number;
-  readonly #closers: ((streams: ReadonlySet<Stream>) => void)[] = [];
+  readonly #closers: GraphCloser[] = [];
   readonly #launchListeners: ((stream: Stream) => void)[] = [];
   readonly #children: Graph[];
   readonly #streams = new Set<Stream>();
@@ -162,7 +165,7 @@ export class Graph implements Disposable {
    * Registers a function to call when the graph is destroyed. Launches run one after the other, so
    * work enqueued on the given streams runs after all of them.
    */
-  onDispose(close: (streams: ReadonlySet<Stream>) => void): void {
+  onDispose(close: GraphCloser): void {
     this.#closers.push(close);
   }
 
@@ -222,7 +225,7 @@ export interface CaptureOptions {
    * - `"global"`: all threads of the process. Such a call fails and invalidates the capture.
    * - `"relaxed"`: none, except for calls on the captured streams themselves.
    */
-  readonly mode?: "thread-local" | "global" | "relaxed";
+  readonly mode?: CaptureMode;
 }
 
 const ACTION = "capture a stream";

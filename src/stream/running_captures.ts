@@ -7,7 +7,7 @@
  * @module
  */
 
-import { type CaptureMode, queryCapture } from "../ffi/native_graph.ts";
+import { type CaptureMode, queryCapture } from "../ffi/native_stream.ts";
 import type { NativeLibrary } from "../ffi/library.ts";
 import type { Graph } from "./graph.ts";
 import type { Stream } from "./stream.ts";

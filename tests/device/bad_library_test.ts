@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { libraryFileName } from "../../src/ffi/platform.ts";
+import { libraryFileName } from "../../src/ffi/locate.ts";
 import { device } from "../support/device.ts";
 import { runProgram, type SubprocessOptions } from "../support/subprocess.ts";
 
@@ -161,7 +161,7 @@ Deno.test({
         const { name, message } = await open({ args: [file] });
         assertEquals(name, "LibraryNotFoundError");
         assertStringIncludes(message, file);
-        assertStringIncludes(message, "no library for this processor");
+        assertStringIncludes(message, "not a library for this processor");
         assertStringIncludes(message, Deno.build.target);
         // Without permission to look, nobody can tell the two apart.
         const blind = await open({ args: [file], permissions: [`--allow-ffi=${file}`] });

@@ -1,9 +1,9 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { CudaError, type Device, MemoryPool, NoDeviceError, openDevice } from "../../mod.ts";
-import { callTally, injectFault, wrappedCalls } from "../../src/ffi/fault_injection.ts";
+import { callTally, injectFault, wrappedCalls } from "../support/fault_injection.ts";
 import { type ResourceTally, resourceTally } from "../../src/ffi/native_device.ts";
 import { device } from "../support/device.ts";
-import { poolOf } from "../../src/memory/pool/device_pools.ts";
+import { poolOf } from "../../src/memory/pool/device_pool.ts";
 import { type Fixture, makeFixture, type Operation } from "./fault_injection_fixture.ts";
 import { MODULE_OPERATIONS, MODULE_RESOURCES } from "./fault_injection_modules.ts";
 import { OPERATIONS, RESOURCES } from "./fault_injection_operations.ts";

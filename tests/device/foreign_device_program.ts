@@ -7,7 +7,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { CudaError, openDevice } from "../../mod.ts";
-import { injectFault } from "../../src/ffi/fault_injection.ts";
+import { injectFault } from "../support/fault_injection.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
 import { assertRefused, type BadCall, makeFixture } from "./bad_input.ts";
 

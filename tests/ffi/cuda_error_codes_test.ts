@@ -2,7 +2,7 @@
 // in it under its own name, and what the documentation calls fatal is marked sticky.
 
 import { assert, assertEquals } from "@std/assert";
-import { CUDA_ERROR_CODES, cudaErrorCode } from "../../src/ffi/cuda_error_codes.ts";
+import { CUDA_ERROR_CODES, cudaErrorCode } from "../../src/ffi/error_codes.ts";
 import { toolkitHeader } from "../support/cuda_toolkit.ts";
 import { headerText } from "../support/header.ts";
 

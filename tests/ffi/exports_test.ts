@@ -3,7 +3,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { findProgram, runProgram } from "../../src/ffi/build/programs.ts";
-import type { LibraryKind } from "../../src/ffi/build_record.ts";
+import type { LibraryKind } from "../../src/ffi/library.ts";
 import { builtLibrary } from "../support/built_library.ts";
 import { headerFunctions } from "../support/header.ts";
 

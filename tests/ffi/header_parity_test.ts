@@ -1,65 +1,44 @@
 import { assert, assertEquals } from "@std/assert";
-import { SYMBOLS } from "../../src/ffi/library.ts";
+import { DECLARATIONS, SYMBOLS } from "../../src/ffi/declarations.ts";
 import { declarationCount, headerFunctions } from "../support/header.ts";
 
 const functions = headerFunctions();
-const table: Record<string, Deno.ForeignFunction & { name?: string }> = SYMBOLS;
+const declarations: Readonly<Record<string, string>> = DECLARATIONS;
 
-Deno.test("the header reader finds every declaration", () => {
+Deno.test("`headerFunctions()` finds every declaration", () => {
   assertEquals(functions.length, declarationCount());
   assert(functions.length > 40);
 });
 
-Deno.test("every function of the header stands in the tables with its parameters", () => {
+Deno.test("`DECLARATIONS` contains the functions of the headers with their parameters", () => {
+  const table = Object.fromEntries(
+    Object.entries(declarations).filter(([key]) => !key.endsWith("_async")),
+  );
+  const header = functions.map(({ name, parameters }) => [name, parameters.join(", ")]);
+  assertEquals(table, Object.fromEntries(header));
+});
+
+Deno.test("`SYMBOLS` have the types of the headers", () => {
   for (const { name, types } of functions) {
-    const symbol = table[name];
-    assert(symbol !== undefined, `${name} is missing in the tables`);
-    assertEquals([...symbol.parameters], [...types], name);
-    assertEquals(symbol.result, "i32", name);
-    assertEquals(symbol.nonblocking, undefined, name);
+    assertEquals(SYMBOLS[name], { parameters: [...types], result: "i32" }, name);
   }
 });
 
-Deno.test("the tables name no function that the header lacks", () => {
-  const known = new Map(functions.map((declared) => [declared.name, declared]));
-  for (const [key, symbol] of Object.entries(table)) {
-    const name = symbol.name ?? key;
-    const declared = known.get(name);
-    assert(declared !== undefined, `${key} is not in the header`);
-    assertEquals([...symbol.parameters], [...declared.types], key);
+Deno.test("`SYMBOLS` binds only waiting functions without memory as nonblocking", () => {
+  for (const [key, symbol] of Object.entries(SYMBOLS)) {
+    if (!key.endsWith("_async")) continue;
+    const name = key.slice(0, -"_async".length);
+    const declared = functions.find((candidate) => candidate.name === name);
+    assertEquals(declarations[key], declared?.parameters.join(", "), key);
+    assert(declared?.waits, key);
+    // The memory could be freed with its isolate.
+    const parameters = [...declared.types];
+    assert(!parameters.includes("buffer"), key);
+    assertEquals(symbol, { name, parameters, result: "i32", nonblocking: true }, key);
   }
 });
 
-Deno.test("only functions that the header marks as waiting are bound as nonblocking", () => {
-  for (const [key, symbol] of Object.entries(table)) {
-    if (symbol.nonblocking !== true) continue;
-    assertEquals(key, `${symbol.name}_async`);
-    assert(functions.find(({ name }) => name === symbol.name)?.waits, symbol.name);
-  }
-});
-
-Deno.test("no function that is bound as nonblocking takes memory, which may go with its isolate", () => {
-  for (const [key, { nonblocking, parameters }] of Object.entries(table)) {
-    if (nonblocking === true) assert(!parameters.includes("buffer"), key);
-  }
-});
-
-Deno.test("no function has more than 16 parameters", () => {
+Deno.test("`DECLARATIONS` has no function with more than 16 parameters", () => {
   // The JIT aborts the process at 30, and beyond 16 a call is slower than the command block.
   for (const { name, types } of functions) assert(types.length <= 16, name);
-});
-
-Deno.test("the C comment of every parameter in the tables is its declaration in the header", async () => {
-  const folder = new URL("../../src/ffi/", import.meta.url);
-  const files = [...Deno.readDirSync(folder)].filter(({ name }) => /^symbols_\w+\.ts$/.test(name))
-    .map(({ name }) => new URL(name, folder));
-  const text = (await Promise.all(files.map((file) => Deno.readTextFile(file)))).join("\n");
-  for (const { name, parameters } of functions) {
-    const start = text.indexOf(`  ${name}: {`);
-    const end = text.indexOf("result:", start);
-    const comments = [...text.slice(start, end).matchAll(/\/\* (.*?) \*\//g)].map((match) =>
-      match[1]
-    );
-    assertEquals(comments, [...parameters], name);
-  }
 });

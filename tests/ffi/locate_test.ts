@@ -10,7 +10,7 @@ import {
   libraryFileName,
   libraryKindOfName,
   UnsupportedPlatformError,
-} from "../../src/ffi/platform.ts";
+} from "../../src/ffi/locate.ts";
 import { VERSION } from "../../src/ffi/version.ts";
 
 const CHECKOUT = new URL("file:///home/ada/gridstride/");

@@ -4,10 +4,10 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { CudaError } from "../../mod.ts";
 import { ARGUMENT } from "../../src/ffi/command_block.ts";
-import { injectFault } from "../../src/ffi/fault_injection.ts";
+import { injectFault } from "../support/fault_injection.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
 import { kernelAttributes, kernelResidency } from "../../src/ffi/native_kernel.ts";
-import { launchKernel, LaunchRecord } from "../../src/ffi/native_kernel_launch.ts";
+import { launchKernel, LaunchRecord } from "../../src/ffi/native_kernel.ts";
 import {
   createModule,
   destroyModule,
@@ -163,7 +163,7 @@ testModule(
     assertThrows(
       () => kernelResidency(library, ordinal, kernel, 32, -1),
       RangeError,
-      "sharedMemory",
+      "shared_bytes",
     );
   },
 );

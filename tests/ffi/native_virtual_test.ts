@@ -3,8 +3,8 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { CudaError } from "../../mod.ts";
-import { injectFault, wrappedCalls } from "../../src/ffi/fault_injection.ts";
-import { copyToDeviceSync, copyToHostSync } from "../../src/ffi/native_copy.ts";
+import { injectFault, wrappedCalls } from "../support/fault_injection.ts";
+import { copyToDeviceSync, copyToHostSync } from "../../src/ffi/native_memory.ts";
 import { deviceMemory, resourceTally } from "../../src/ffi/native_device.ts";
 import { freeMemory, tryAllocateMemory } from "../../src/ffi/native_memory.ts";
 import {
@@ -18,7 +18,7 @@ import {
   shareMemory,
   unmapMemory,
   virtualGranularity,
-} from "../../src/ffi/native_virtual.ts";
+} from "../../src/ffi/native_memory.ts";
 import { device } from "../support/device.ts";
 import { runFile, runProgram } from "../support/subprocess.ts";
 
@@ -214,7 +214,11 @@ Deno.test("pressure by another isolate is seen after the next hot call, which co
   assertEquals(readPressure(library), before + 1);
   assertEquals(pressMemory(library, ordinal), ofDevice + 2);
   assertEquals(devicePressure(library, ordinal), ofDevice + 2);
-  assertThrows(() => pressMemory(library, 2 ** 20), CudaError, "ask for cached memory");
+  assertThrows(
+    () => pressMemory(library, 2 ** 20),
+    CudaError,
+    "request the release of cached memory",
+  );
 });
 
 Deno.test("memory mapped on one device is refused on another, and shared with a peer", async () => {

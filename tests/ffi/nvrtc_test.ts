@@ -3,10 +3,10 @@
 
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { CudaError } from "../../src/ffi/cuda_error.ts";
-import { CUDA_ERROR_CODES } from "../../src/ffi/cuda_error_codes.ts";
-import { injectFault } from "../../src/ffi/fault_injection.ts";
+import { CUDA_ERROR_CODES } from "../../src/ffi/error_codes.ts";
+import { injectFault } from "../support/fault_injection.ts";
 import { compileNvrtc, nvrtcArchitectures, openNvrtc } from "../../src/ffi/native_nvrtc.ts";
-import { readText } from "../../src/ffi/text.ts";
+import { readText } from "../../src/ffi/check.ts";
 import { installation, library, withoutNvrtc } from "../support/nvrtc.ts";
 import { runProgram } from "../support/subprocess.ts";
 

@@ -5,7 +5,7 @@
  */
 
 import { openNativeLibrary } from "../../src/ffi/library.ts";
-import { pressMemory } from "../../src/ffi/native_virtual.ts";
+import { pressMemory } from "../../src/ffi/native_memory.ts";
 
 /** What a worker has of the global scope. */
 interface WorkerScope {

@@ -7,7 +7,7 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { CudaError, openDevice } from "../../mod.ts";
-import { copyPeer, copyToDeviceSync, copyToHostSync } from "../../src/ffi/native_copy.ts";
+import { copyPeer, copyToDeviceSync, copyToHostSync } from "../../src/ffi/native_memory.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
 import {
   declareBlock,
@@ -17,7 +17,7 @@ import {
   shareMemory,
   unmapMemory,
   virtualGranularity,
-} from "../../src/ffi/native_virtual.ts";
+} from "../../src/ffi/native_memory.ts";
 
 using first = openDevice("host:0");
 using second = openDevice("host:1");

@@ -7,7 +7,7 @@
 
 import fc from "fast-check";
 import { DEVICE, OPERAND, STREAM } from "../../src/ffi/command_block.ts";
-import { cString } from "../../src/ffi/text.ts";
+import { cString } from "../../src/ffi/check.ts";
 import { type AbiCall, passes, passesList, type Values } from "./abi_calls.ts";
 import { launches, type LaunchOperands } from "./abi_launches.ts";
 import { moduleArguments } from "./abi_modules.ts";

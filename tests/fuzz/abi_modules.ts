@@ -5,7 +5,7 @@
  */
 
 import fc from "fast-check";
-import { cString } from "../../src/ffi/text.ts";
+import { cString } from "../../src/ffi/check.ts";
 import { type AbiCall, passes, passesList, type Values } from "./abi_calls.ts";
 import { type AbiStage, STORE_PARAMETERS } from "./abi_stage.ts";
 import { device, handle, int32, lent, result, text } from "./abi_values.ts";

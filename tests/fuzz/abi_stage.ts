@@ -5,8 +5,9 @@
  */
 
 import { DEVICE, OPERAND, RESULT, STREAM } from "../../src/ffi/command_block.ts";
-import type { NativeLibrary, NativeSymbols } from "../../src/ffi/library.ts";
-import { cString } from "../../src/ffi/text.ts";
+import type { NativeSymbols } from "../../src/ffi/declarations.ts";
+import type { NativeLibrary } from "../../src/ffi/library.ts";
+import { cString } from "../../src/ffi/check.ts";
 
 /** Handles by what they stand for. */
 export type HandleKind =

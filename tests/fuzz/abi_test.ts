@@ -4,7 +4,7 @@ import {
   copyToDeviceSync,
   copyToHost2DSync,
   copyToHostSync,
-} from "../../src/ffi/native_copy.ts";
+} from "../../src/ffi/native_memory.ts";
 import { device } from "../support/device.ts";
 import { headerFunctions } from "../support/header.ts";
 import { ABI_WEIGHTS, abiArguments } from "./abi_arguments.ts";

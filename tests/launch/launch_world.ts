@@ -8,7 +8,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { defineStruct, DeviceBuffer, Stream } from "../../mod.ts";
 import { frees } from "../../src/memory/allocation.ts";
-import { poolOfDevice } from "../../src/memory/pool/memory_pool.ts";
+import { poolOf } from "../../src/memory/pool/device_pool.ts";
+import { freeAddress } from "../../src/memory/pool/deallocation.ts";
 import { listen } from "../../src/stream/activity.ts";
 import { defaultStream } from "../../src/stream/stream.ts";
 import { type ArgumentRule, KERNELS, referenceBlock, usedSlots } from "./launch_reference.ts";
@@ -91,7 +92,8 @@ export class LaunchWorld implements Disposable {
     if (!byAddress || buffer.disposed || pool === undefined || buffer.length === 0 || isView) {
       return buffer.free();
     }
-    poolOfDevice(this.#recorded.context).free(buffer.address);
+    const core = poolOf(this.#recorded.context);
+    freeAddress(buffer.address, { core, label: this.#recorded.context.label });
   }
 
   /** Closes a stream; configurations name the next one, or go on to name the closed one. */

@@ -3,7 +3,7 @@
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { compileImage, CudaError } from "../../mod.ts";
-import { injectFault } from "../../src/ffi/fault_injection.ts";
+import { injectFault } from "../support/fault_injection.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
 import { device } from "../support/device.ts";
 import { runFile } from "../support/subprocess.ts";
@@ -75,7 +75,7 @@ Deno.test("a module that cannot be given back is no use, and can be given back a
   const total = module.variable("total", "int32");
   {
     using _fault = injectFault(library, "cudaLibraryUnload", 1, STATUS);
-    assertThrows(() => module[Symbol.dispose](), CudaError, "Cannot give a module back");
+    assertThrows(() => module[Symbol.dispose](), CudaError, "Cannot unload a module");
   }
   assert(module.disposed && total.disposed);
   using out = device.allocate("int32", 1, { fill: 0 });
@@ -94,7 +94,7 @@ Deno.test("a module that goes while a capture runs, and cannot, can be given bac
   {
     using _fault = injectFault(library, "cudaLibraryUnload", 1, STATUS);
     const capture = () => stream.capture(() => module[Symbol.dispose]());
-    assertThrows(capture, CudaError, "Cannot give a module back");
+    assertThrows(capture, CudaError, "Cannot unload a module");
   }
   assertEquals(resourceTally(library).modules, before + 1);
   module[Symbol.dispose]();

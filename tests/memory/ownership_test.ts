@@ -3,7 +3,7 @@
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { CudaError, openDevice } from "../../mod.ts";
-import { injectFault } from "../../src/ffi/fault_injection.ts";
+import { injectFault } from "../support/fault_injection.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
 import { device } from "../support/device.ts";
 import { runProgram } from "../support/subprocess.ts";

@@ -8,7 +8,7 @@
 import { ARGUMENT } from "../../src/ffi/command_block.ts";
 import { type NativeLibrary, openNativeLibrary } from "../../src/ffi/library.ts";
 import { openDeviceContextNative, synchronizeDevice } from "../../src/ffi/native_device.ts";
-import { launchKernel, LaunchRecord } from "../../src/ffi/native_kernel_launch.ts";
+import { launchKernel, LaunchRecord } from "../../src/ffi/native_kernel.ts";
 import { createStream, destroyStream } from "../../src/ffi/native_stream.ts";
 import {
   createModule,

@@ -21,9 +21,9 @@ import {
 import { MANIFEST } from "../../src/ffi/build/manifest.ts";
 import { digest, digestTree, isCompiled } from "../../src/ffi/build/source_tree.ts";
 import type { Toolchain } from "../../src/ffi/build/toolchains.ts";
-import type { LibraryKind } from "../../src/ffi/build_record.ts";
+import type { LibraryKind } from "../../src/ffi/library.ts";
 import { PACKAGE_ROOT } from "../../src/ffi/locate.ts";
-import { libraryFileName } from "../../src/ffi/platform.ts";
+import { libraryFileName } from "../../src/ffi/locate.ts";
 import type { NativeProgram } from "./native_programs.ts";
 
 const ROOT = fileURLToPath(PACKAGE_ROOT);

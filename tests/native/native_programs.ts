@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { LibraryKind } from "../../src/ffi/build_record.ts";
+import type { LibraryKind } from "../../src/ffi/library.ts";
 
 /** A program, or a library that one opens. */
 export interface NativeProgram {

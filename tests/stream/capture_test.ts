@@ -7,7 +7,7 @@ import {
   assertThrows,
 } from "@std/assert";
 import { type CaptureOptions, CudaError } from "../../mod.ts";
-import { injectFault } from "../../src/ffi/fault_injection.ts";
+import { injectFault } from "../support/fault_injection.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
 import { isCapturing, observeCaptures } from "../../src/stream/running_captures.ts";
 import { closeStream } from "../../src/stream/stream.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { LibraryKind } from "../../src/ffi/build_record.ts";
+import type { LibraryKind } from "../../src/ffi/library.ts";
 import { libraryCandidates } from "../../src/ffi/locate.ts";
 
 function isFile(path: string): boolean {

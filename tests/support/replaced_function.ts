@@ -4,7 +4,8 @@
  * @module
  */
 
-import type { NativeLibrary, NativeSymbols } from "../../src/ffi/library.ts";
+import type { NativeSymbols } from "../../src/ffi/declarations.ts";
+import type { NativeLibrary } from "../../src/ffi/library.ts";
 
 /**
  * Replaces a function of the library, in this isolate, until it is disposed.

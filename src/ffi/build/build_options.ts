@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { LibraryKind } from "../build_record.ts";
+import type { LibraryKind } from "../library.ts";
 import type { EnvironmentReader } from "../granted_environment.ts";
 import { type ArchitectureRequest, parseArchitectures } from "./architectures.ts";
 import { BuildError } from "./build_error.ts";

@@ -5,7 +5,7 @@
  */
 
 import { parseArgs } from "@std/cli/parse-args";
-import { UnsupportedPlatformError } from "../platform.ts";
+import { UnsupportedPlatformError } from "../locate.ts";
 import { BuildError } from "./build_error.ts";
 import { build } from "./build_libraries.ts";
 import type { BuildOptions, BuildReport, LineWriter } from "./build_options.ts";

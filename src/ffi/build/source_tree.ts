@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { LibraryKind } from "../build_record.ts";
+import type { LibraryKind } from "../library.ts";
 import { installText } from "./atomic_install.ts";
 import { BuildError } from "./build_error.ts";
 

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { LibraryKind } from "../build_record.ts";
+import type { LibraryKind } from "../library.ts";
 import { type Architecture, architectureFlags, architectureName } from "./architectures.ts";
 import type { CompilerFamily, CppCompiler, CudaCompiler } from "./compilers.ts";
 

@@ -8,8 +8,7 @@ import { describeValue } from "../../ffi/describe_value.ts";
 import { UNIT } from "../../memory/pool/block_table.ts";
 import { blocksOf, type MemoryPool } from "../../memory/pool/memory_pool.ts";
 import type { MemoryStream } from "../../memory/pool/memory_upstream.ts";
-import type { BlockPool } from "../../memory/pool/block_pool.ts";
-import { walkLive } from "../../memory/pool/segment_walk.ts";
+import type { PoolCore } from "../../memory/pool/pool_core.ts";
 import type { MemoryTrace } from "./trace/memory_trace.ts";
 import { TraceBuilder } from "./trace/trace_builder.ts";
 import { TraceChecker } from "./trace/trace_checker.ts";
@@ -64,7 +63,7 @@ export interface PoolRecording extends Disposable {
 
 /** A recording of the requests for blocks of a pool. */
 export class BlockRecording implements PoolRecording {
-  readonly #pool: BlockPool;
+  readonly #pool: PoolCore;
   readonly #name: string;
   readonly #stopObserving: () => void;
   // Two to four numbers for each event.
@@ -81,7 +80,7 @@ export class BlockRecording implements PoolRecording {
   #isStopped = false;
 
   /** Starts the recording. */
-  constructor(pool: BlockPool, name: string) {
+  constructor(pool: PoolCore, name: string) {
     if (typeof name !== "string") {
       throw new TypeError(
         `Cannot record a trace as name must be a string: it is ${describeValue(name)}`,
@@ -89,7 +88,8 @@ export class BlockRecording implements PoolRecording {
     }
     this.#pool = pool;
     this.#name = name;
-    const live = [...walkLive(pool)].sort((a, b) => a.address - b.address);
+    const live = [...pool.segments()].flatMap(({ blocks }) => [...blocks])
+      .filter(({ state }) => state === "live").sort((a, b) => a.address - b.address);
     for (const { number, stream } of live) {
       const isKnown = stream !== undefined && !stream.disposed;
       this.#allocated(number, isKnown ? this.#indexOf(stream) : 0, UNIT);

@@ -6,7 +6,8 @@
 
 import type { MemorySample, TraceStatistics } from "./recording.ts";
 import { type DevicePlace, watchPools } from "../../memory/pool/device_pools.ts";
-import type { BlockPool } from "../../memory/pool/block_pool.ts";
+import type { PoolCore } from "../../memory/pool/pool_core.ts";
+import { REQUESTED_BYTES, RESERVED_BYTES } from "../../memory/pool/pool_counters.ts";
 import type { PoolObserver } from "../../memory/pool/pool_observer.ts";
 
 /** Numbers of a sample: time, live bytes, reserved bytes. */
@@ -17,7 +18,7 @@ const FIRST_SAMPLES = 1024;
 export class MemoryLog implements Disposable {
   readonly #capacity: number;
   readonly #stopWatching: () => void;
-  readonly #detachers = new Map<BlockPool, () => void>();
+  readonly #detachers = new Map<PoolCore, () => void>();
   #samples: Float64Array<ArrayBuffer>;
   #sampled = 0;
   #live = 0;
@@ -90,27 +91,28 @@ export class MemoryLog implements Disposable {
     this.#detachers.clear();
   }
 
-  #attach(pool: BlockPool): void {
-    this.#live += pool.requestedBytes;
-    this.#reserved += pool.reservedBytes;
+  #attach(pool: PoolCore): void {
+    const { counters } = pool.engine;
+    this.#live += counters.current(REQUESTED_BYTES);
+    this.#reserved += counters.current(RESERVED_BYTES);
     this.#raisePeaks();
-    this.#detachers.set(pool, pool.observe(this.#observerOf(pool)));
+    this.#detachers.set(pool, pool.monitor.addObserver(this.#observerOf(pool)));
   }
 
   /** Buffers that outlive their pool no longer count. */
-  #forget(pool: BlockPool): void {
+  #forget(pool: PoolCore): void {
     const detach = this.#detachers.get(pool);
     if (detach === undefined) return;
     detach();
     this.#detachers.delete(pool);
-    this.#live -= pool.requestedBytes;
+    this.#live -= pool.engine.counters.current(REQUESTED_BYTES);
     this.#sample();
   }
 
-  #observerOf({ table }: BlockPool): PoolObserver {
+  #observerOf({ engine }: PoolCore): PoolObserver {
     return {
       allocated: (block) => {
-        const bytes = table.requested(block);
+        const bytes = engine.table.requested(block);
         this.#allocations++;
         this.#allocatedBytes += bytes;
         this.#live += bytes;
@@ -118,9 +120,10 @@ export class MemoryLog implements Disposable {
       },
       freed: (block) => {
         this.#frees++;
-        this.#live -= table.requested(block);
+        this.#live -= engine.table.requested(block);
         this.#sample();
       },
+      used: () => {},
       reserved: (bytes) => this.#reserve(bytes),
       waited: () => this.#waits++,
       failed: () => this.#failures++,

@@ -32,6 +32,18 @@ export interface TuningStats {
   readonly failed: number;
 }
 
+/** The identity of a tuning's results. */
+export interface TuningIdentity {
+  /** The name of the tuning. */
+  readonly name: string;
+  /** The text of the key. */
+  readonly key: string;
+  /** The model of the device. */
+  readonly device: string;
+  /** The state of the kernel. */
+  readonly version: string;
+}
+
 /** The result of a configuration. */
 export interface TuningEntry {
   /** Microseconds of each timed launch; none if it failed. */
@@ -57,8 +69,9 @@ export interface TuningRecord {
   };
 }
 
-/** Changed with the meaning of results: older ones are not found. */
-const FORMAT = "gridstride tuning 3";
+/** Raised if the meaning of results changes: older ones are not found. */
+const SCHEMA = 3;
+const FORMAT = "gridstride tuning";
 /** The limit of all results in bytes; each takes some KiB. */
 const MAX_BYTES = 32 * 2 ** 20;
 
@@ -78,18 +91,12 @@ export function countTuning(configurations: number): void {
 }
 
 /**
- * The identity of a tuning's results: name, key, version and the model of the device, of which all
- * devices are equally fast. Kernels of the host device are as fast as its cores and its compiler's
- * code.
+ * The model of a device, of which all devices are equally fast. Kernels of the host device are as fast
+ * as its cores and its compiler's code.
  */
-export function tuningIdentity(
-  { info, library }: DeviceContext,
-  name: string,
-  key: string,
-  version: string,
-): string {
+export function deviceModel({ info, library }: DeviceContext): string {
   const { compiler, architectures } = library.build;
-  const model = [
+  return [
     `${info.kind}${info.fake ? " (fake)" : ""} ${info.name}`,
     `compute capability ${info.computeCapability}`,
     `${info.multiprocessorCount} multiprocessors`,
@@ -97,19 +104,19 @@ export function tuningIdentity(
     ...library.kind === "cuda"
       ? []
       : [`${navigator.hardwareConcurrency} processors`, architectures, compiler],
-  ];
-  return JSON.stringify([FORMAT, name, key, version, ...model]);
+  ].join(", ");
 }
 
 /** The name of the file of a tuning: 64 hexadecimal digits. */
-async function digestOf(identity: string): Promise<string> {
-  const bytes = new TextEncoder().encode(identity);
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
+async function digestOf({ name, key, device, version }: TuningIdentity): Promise<string> {
+  const text = JSON.stringify([FORMAT, SCHEMA, name, key, device, version]);
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)))
+    .toHex();
 }
 
 /** The stored record of a tuning; an empty one if there is none. */
 export async function readRecord(
-  identity: string,
+  identity: TuningIdentity,
   storage: AutotunerOptions<null>["store"],
 ): Promise<TuningRecord> {
   const digest = await digestOf(identity);
@@ -120,7 +127,7 @@ export async function readRecord(
 
 /** Stores the record of a tuning in place of the one before. */
 export async function writeRecord(
-  identity: string,
+  identity: TuningIdentity,
   storage: AutotunerOptions<null>["store"],
   record: TuningRecord,
 ): Promise<void> {
@@ -173,7 +180,7 @@ function storeHere() {
 }
 
 async function readFile(
-  identity: string,
+  identity: TuningIdentity,
   digest: string,
 ): Promise<TuningRecord | undefined> {
   const here = storeHere();
@@ -188,7 +195,7 @@ async function readFile(
 
 /** Returns whether the file was written. */
 async function writeFile(
-  identity: string,
+  identity: TuningIdentity,
   digest: string,
   record: TuningRecord,
 ): Promise<boolean> {
@@ -219,27 +226,32 @@ async function attempt<Result>(
 
 /** The file of a record: readable JSON. */
 export function encodeRecord(
-  identity: string,
+  { name, key, device, version }: TuningIdentity,
   { entries, confirmation }: TuningRecord,
 ): Uint8Array<ArrayBuffer> {
   const list = [...entries].map(([configuration, entry]) => ({ configuration, ...entry }));
+  const identity = { format: FORMAT, schema: SCHEMA, name, key, device, version };
   return new TextEncoder().encode(
-    `${JSON.stringify({ identity, entries: list, confirmation })}\n`,
+    `${JSON.stringify({ ...identity, entries: list, confirmation })}\n`,
   );
 }
 
 /** Reads a file; `undefined` if it is not one that {@linkcode encodeRecord} makes for the tuning. */
 export function decodeRecord(
-  identity: string,
+  { name, key, device, version }: TuningIdentity,
   file: Uint8Array<ArrayBuffer>,
 ): TuningRecord | undefined {
   try {
     const value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(file));
-    const { entries: list, confirmation } = value;
-    if (value.identity !== identity || !list.every(isEntry)) return undefined;
+    const expected = { format: FORMAT, schema: SCHEMA, name, key, device, version };
+    const isOurs = Object.entries(expected).every(([field, each]) => value[field] === each);
+    if (!isOurs || !value.entries.every(isEntry)) return undefined;
+    const { confirmation } = value;
     if (confirmation !== undefined && !isConfirmation(confirmation)) return undefined;
     const entries = new Map<string, TuningEntry>(
-      list.map(({ configuration, ...entry }: { configuration: string }) => [configuration, entry]),
+      value.entries.map(({ configuration, ...entry }: { configuration: string }) =>
+        [configuration, entry] as const
+      ),
     );
     return confirmation === undefined ? { entries } : { entries, confirmation };
   } catch {

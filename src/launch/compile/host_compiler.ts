@@ -8,8 +8,9 @@ import { dirname, join } from "node:path";
 import type { CompilerFamily } from "../../ffi/build/compilers.ts";
 import { kernelFlags, kernelLinkFlags } from "../../ffi/build/toolchains.ts";
 import { ambientSettings, preludeArguments, preludeDirectory } from "../../ffi/build/prelude.ts";
-import type { BuildRecord } from "../../ffi/build_record.ts";
+import type { BuildRecord } from "../../ffi/library.ts";
 import { type EnvironmentReader, environmentReader } from "../../ffi/granted_environment.ts";
+import { logger } from "../../ffi/logging.ts";
 import { noteCompiler, notedCompiler } from "../cache/kernel_cache.ts";
 import { readSource } from "../source/source_context.ts";
 import { CompileError, CompilerUnavailableError, diagnosticText } from "./compile_error.ts";
@@ -60,6 +61,9 @@ const DIAGNOSTIC_FLAGS: Readonly<Record<CompilerFamily, readonly string[]>> = {
 
 /** As many compilers run at a time as there are processors. */
 const limit = new ConcurrencyLimit(navigator.hardwareConcurrency);
+
+/** Precompiled headers that a compiler of this process has failed with, by digest. */
+const refusedPreludes = new Set<string>();
 
 /** The part of the host library that kernels depend on. */
 type HostLibrary = {
@@ -238,7 +242,7 @@ export class HostCompiler implements Compiler {
     // header depends on; clang++ does not.
     const isPlain = options.length === 0 && own.size === 0 &&
       (family === "gcc" || defines.size === 0);
-    const prelude = !isPlain ? [] : preludeArguments(path, {
+    const prelude = !isPlain || refusedPreludes.has(headers.digest) ? [] : preludeArguments(path, {
       command: program.command,
       family,
       version,
@@ -249,7 +253,14 @@ export class HostCompiler implements Compiler {
     });
     const first = await runHostProgram(program, args(prelude), directory);
     if (prelude.length === 0 || (first.success && first.output === "")) return first;
-    return await runHostProgram(program, args([]), directory);
+    const second = await runHostProgram(program, args([]), directory);
+    if (!first.success && second.success) {
+      refusedPreludes.add(headers.digest);
+      logger("launch").debug("kernels are compiled without {file}: the compiler fails with it", {
+        file: preludeDirectory(path),
+      });
+    }
+    return second;
   }
 }
 

@@ -42,9 +42,7 @@ export function kernelOfModule(
   const { name, parameters } = requestedKernel(text);
   const candidates = contents.kernels(name);
   if (candidates.length === 0) throw new TypeError(unknownKernel(label, contents, name));
-  const written = parameters === undefined
-    ? undefined
-    : parseSignature(text, contents.parts.structs);
+  const written = parameters === undefined ? undefined : parseSignature(text, contents.structs);
   const entry = candidates.length === 1
     ? candidates[0]!
     : chosenOverload(label, contents, candidates, name, text, written);
@@ -125,7 +123,7 @@ function checkedSignature(
 /** The signature in the source; undefined where it names unknown types. */
 function readable(declared: string, contents: ModuleContents): KernelSignature | undefined {
   try {
-    return parseSignature(declared, contents.parts.structs);
+    return parseSignature(declared, contents.structs);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     return undefined;
@@ -138,7 +136,7 @@ function declaredSignature(
   declared: string | undefined,
   name: string,
 ): KernelSignature {
-  if (declared !== undefined) return parseSignature(declared, contents.parts.structs);
+  if (declared !== undefined) return parseSignature(declared, contents.structs);
   throw new TypeError(
     `Cannot find kernel ${name} of ${label} by its name as the source does not say what ` +
       `its parameters are: give its signature, such as "${name}(const float* x, int n)"`,
@@ -161,7 +159,7 @@ function sizeDifference(
 }
 
 function unknownKernel(label: string, contents: ModuleContents, name: string): string {
-  const { kernelNames, parts: { uncompiled } } = contents;
+  const { kernelNames, uncompiled } = contents;
   const head = `Cannot find kernel ${name} of ${label} as`;
   const plain = canonicalExpression(name.replace(/<.*/s, ""));
   const declared = uncompiled.find(({ expression }) => canonicalExpression(expression) === plain);

@@ -45,27 +45,21 @@ function pathOf(file: unknown): string | undefined {
 }
 
 /**
- * Reads a file.
+ * Reads a text.
  *
- * @param read `Deno.readTextFile`, or `Deno.readFile` for bytes.
- * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If the file does not exist or may not be
+ * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If the file is not there or may not be
  * read; other classes of `Deno.errors` for other reasons.
  */
-export async function readNamed<Content>(
-  { path }: NamedFile,
+export async function readNamedText(file: NamedFile, action: string): Promise<string> {
+  return await reading(file, action, Deno.readTextFile);
+}
+
+/** Reads bytes; throws as {@linkcode readNamedText} does. */
+export async function readNamedBytes(
+  file: NamedFile,
   action: string,
-  read: (path: string) => Promise<Content>,
-): Promise<Content> {
-  try {
-    const { isBlockDevice, isCharDevice } = await Deno.stat(path);
-    // Such as /dev/zero, which has no end. A pipe has one.
-    if (isBlockDevice === true || isCharDevice === true) {
-      throw new Deno.errors.NotSupported("it is a device");
-    }
-    return await read(path);
-  } catch (error) {
-    throw withPath(error, `Cannot ${action} as ${JSON.stringify(path)} cannot be read`);
-  }
+): Promise<Uint8Array<ArrayBuffer>> {
+  return await reading(file, action, Deno.readFile);
 }
 
 /**
@@ -79,6 +73,23 @@ export async function openNamedFile({ path }: NamedFile, action: string): Promis
     return await Deno.open(path, { write: true, create: true, truncate: true });
   } catch (error) {
     throw withPath(error, `Cannot ${action} as ${JSON.stringify(path)} cannot be written`);
+  }
+}
+
+async function reading<Content>(
+  { path }: NamedFile,
+  action: string,
+  read: (path: string) => Promise<Content>,
+): Promise<Content> {
+  try {
+    const { isBlockDevice, isCharDevice } = await Deno.stat(path);
+    // Such as /dev/zero, which has no end. A pipe has one.
+    if (isBlockDevice === true || isCharDevice === true) {
+      throw new Deno.errors.NotSupported("it is a device");
+    }
+    return await read(path);
+  } catch (error) {
+    throw withPath(error, `Cannot ${action} as ${JSON.stringify(path)} cannot be read`);
   }
 }
 

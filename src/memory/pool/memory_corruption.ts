@@ -1,12 +1,13 @@
 /**
- * Memory corruption that debug mode finds.
+ * What debug mode finds: writes outside of buffers, and what is done to buffers after they were
+ * freed.
  *
  * @module
  */
 
-import { innermostOf } from "./block_tracker.ts";
+import { innermostOf } from "./allocation_sites.ts";
 
-/** One case of corrupted memory. */
+/** Something that was done to memory and must not be. */
 export interface MemoryViolation {
   /**
    * - `overrun`: bytes before or behind the buffer were written;
@@ -14,18 +15,18 @@ export interface MemoryViolation {
    * - `double free`: it was freed again.
    */
   readonly kind: "overrun" | "use after free" | "double free";
-  /** The buffer's address; 0 if it is unknown. */
+  /** The buffer's address; 0 where nothing is known of it any more. */
   readonly address: number;
   /** The buffer's size in bytes. */
   readonly bytes: number;
   /**
-   * The first byte that was written, relative to the buffer: negative before it, at least its size
-   * behind it. `null` for a double free.
+   * The first byte that was written, counted from the beginning of the buffer: below 0 before it,
+   * and from its size on behind it. `null` for a double free.
    */
   readonly offset: number | null;
-  /** The number of changed bytes; at most the size of the guard on that side. */
+  /** How many bytes are not what they were; at most the guard's on that side. */
   readonly damaged: number;
-  /** Up to eight bytes from the first changed one on, in hexadecimal. */
+  /** What was found from the first of them on: up to eight bytes, in hexadecimal. */
   readonly found: string;
   /** The stack that allocated the buffer, innermost frame first. */
   readonly allocatedAt: string;
@@ -37,6 +38,7 @@ function bytesText(count: number): string {
   return count === 1 ? "1 byte" : `${count} bytes`;
 }
 
+/** What happened, in words. */
 function offence({ kind, bytes, offset, damaged, found }: MemoryViolation): string {
   if (kind === "double free") return "was freed already";
   const written = `${bytesText(damaged)} from byte ${offset} on changed to ${found}`;
@@ -54,12 +56,12 @@ function describe(violation: MemoryViolation): string {
     `it was allocated at ${innermostOf(allocatedAt)}${freed}`;
 }
 
-/** Violations in the message. */
-const MAX_SHOWN = 3;
+/** Violations told in the message; all of them are in `violations`. */
+const TOLD = 3;
 
 /**
- * Debug mode has found corrupted memory, or a buffer that was freed twice. The call that throws this
- * has done its work all the same, except for freeing twice.
+ * Debug mode has found memory that somebody wrote to and must not, or a buffer that was freed
+ * twice. What was asked for is done nevertheless, but for freeing twice.
  *
  * @example
  * ```ts
@@ -73,26 +75,24 @@ const MAX_SHOWN = 3;
  * ```
  */
 export class MemoryCorruptionError extends Error {
-  /** The name of the class. */
+  /** The class's name, for what prints errors. */
   override readonly name: string = "MemoryCorruptionError";
-  /** The device's label. */
+  /** The device, as messages name it. */
   readonly device: string;
-  /** The violations; at least one. */
+  /** What was found; at least one. */
   readonly violations: readonly MemoryViolation[];
 
   /**
    * Makes the error.
    *
    * @internal
-   * @param action The interrupted action, as in "Cannot <action>".
-   * @param device The device's label.
-   * @param violations At least one.
+   * @param action What was being done, as in "Cannot <action>".
    */
   constructor(action: string, device: string, violations: readonly MemoryViolation[]) {
-    const rest = violations.length - MAX_SHOWN;
-    const shown = violations.slice(0, MAX_SHOWN).map(describe).join("; ") +
+    const rest = violations.length - TOLD;
+    const told = violations.slice(0, TOLD).map(describe).join("; ") +
       (rest > 0 ? `; and ${rest} more` : "");
-    super(`Cannot ${action} on ${device} without finding memory corrupted: ${shown}`);
+    super(`Cannot ${action} on ${device} without finding memory corrupted: ${told}`);
     this.device = device;
     this.violations = violations;
   }

@@ -5,7 +5,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { OutOfMemoryError } from "../../../mod.ts";
 import { autotune, TuningError } from "../../../src/lab/tuning/mod.ts";
-import { injectFault } from "../../../src/ffi/fault_injection.ts";
+import { injectFault } from "../../support/fault_injection.ts";
 import { device } from "../../support/device.ts";
 
 const FAST = { warmUp: 1, repeats: 4 } as const;

@@ -7,7 +7,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import {
   autotune,
   type AutotuneOptions,
-  setTuningMode,
+  configureTuning,
   tuningStats,
   type TuningValue,
 } from "../../../src/lab/tuning/mod.ts";
@@ -150,24 +150,24 @@ Deno.test("autotune() launches nothing with an override or in another mode than 
   };
   assertEquals(await chosen({ override: { microseconds: 20_000 } }), [20_000, "override"]);
   try {
-    setTuningMode("stored");
+    configureTuning({ mode: "stored" });
     assertEquals(await chosen(), [20_000, "default"]);
-    setTuningMode("off");
+    configureTuning({ mode: "off" });
     assertEquals(await chosen(), [20_000, "default"]);
     assertEquals(spinner.launched, []);
-    setTuningMode("tune");
+    configureTuning();
     assertEquals(await chosen(), [100, "timed"]);
     const { found } = tuningStats();
     const launches = spinner.launched.length;
     assertEquals(await chosen(), [100, "stored"]);
-    setTuningMode("stored");
+    configureTuning({ mode: "stored" });
     assertEquals(await chosen(), [100, "stored"]);
-    setTuningMode("off");
+    configureTuning({ mode: "off" });
     assertEquals(await chosen(), [20_000, "default"]);
     assertEquals(spinner.launched.length, launches);
     assertEquals(tuningStats().found, found + 1);
   } finally {
-    setTuningMode("tune");
+    configureTuning();
   }
 });
 

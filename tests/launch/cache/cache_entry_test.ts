@@ -126,11 +126,17 @@ Deno.test("a sealed entry whose content is none is refused", async () => {
     7,
     [],
     {},
-    ...Object.keys(VALID).filter((field) => field !== "format").flatMap((field) =>
-      [undefined, null, 1.5, {}].map((value) => ({ ...VALID, [field]: value }))
+    ...Object.keys(VALID).flatMap((field) =>
+      [undefined, null, -1, 1.5, {}, [[1]], [["a"]], [["a", "b", "c"]], [["a", [1, 2]]]]
+        .map((value) => ({ ...VALID, [field]: value }))
     ),
+    { ...VALID, format: "elf" },
+    { ...VALID, kernels: [{ expression: "a" }, { signature: "a()" }] },
+    { ...VALID, kernels: [{ expression: "a", signature: null }] },
+    { ...VALID, uncompiled: [{ expression: "t", reason: "" }] },
+    { ...VALID, uncompiled: [{ reason: "template" }] },
     { ...VALID, bytes: 2 ** 53 },
-    { ...VALID, bytes: -1 },
+    { ...VALID, resources: [["a", [1, 2, -3]]] },
   ];
   for (const description of wrong) {
     await problemOf(await described(description, [1, 2]));

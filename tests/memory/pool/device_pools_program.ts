@@ -7,7 +7,7 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { type Device, DeviceBuffer, openDevice, OutOfMemoryError } from "../../../mod.ts";
-import { callTally } from "../../../src/ffi/fault_injection.ts";
+import { callTally } from "../../support/fault_injection.ts";
 
 using first = openDevice("host:0");
 using again = openDevice("host:0");

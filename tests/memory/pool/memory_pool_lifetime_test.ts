@@ -9,7 +9,7 @@ import {
   MemoryPool,
   openDevice,
 } from "../../../mod.ts";
-import { injectFault } from "../../../src/ffi/fault_injection.ts";
+import { injectFault } from "../../support/fault_injection.ts";
 import { resourceTally } from "../../../src/ffi/native_device.ts";
 import { snapshotPool } from "../../../src/lab/memory/pool_snapshot.ts";
 import { device } from "../../support/device.ts";

@@ -2,7 +2,7 @@
 // on the one holds on the other.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { injectFault } from "../../../src/ffi/fault_injection.ts";
+import { injectFault } from "../../support/fault_injection.ts";
 import { CudaError } from "../../../src/ffi/cuda_error.ts";
 import { resourceTally } from "../../../src/ffi/native_device.ts";
 import { InMemoryUpstream } from "./in_memory_upstream.ts";

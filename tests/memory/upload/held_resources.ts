@@ -1,16 +1,16 @@
 /**
- * Live resources, to find leaks of uploads.
+ * What uploads may leave behind: nothing.
  *
  * @module
  */
 
 import { resourceTally } from "../../../src/ffi/native_device.ts";
 import type { DeviceContext } from "../../../src/hardware/device_context.ts";
-import { poolOf } from "../../../src/memory/pool/device_pools.ts";
+import { poolOf } from "../../../src/memory/pool/device_pool.ts";
 
-/** Live resources, without cached memory. */
+/** Live resources, without the memory that the pool keeps for reuse. */
 export interface HeldResources {
-  /** Live buffers, including empty ones. */
+  /** Buffers that somebody has, empty ones too. */
   readonly buffers: number;
   /** Their bytes. */
   readonly bufferBytes: number;
@@ -24,7 +24,7 @@ export interface HeldResources {
   readonly pinnedBytes: number;
 }
 
-/** Counts the live resources of a device. */
+/** Counts what is live on a device now. */
 export function heldResources(context: DeviceContext): HeldResources {
   const { files, streams, pinnedSlabs, pinnedBytes } = resourceTally(context.library);
   const { allocationCount, deallocationCount, currentUsage } = poolOf(context).stats();

@@ -1,4 +1,5 @@
-// Uploads with a failure of each CUDA call.
+// Whichever CUDA call fails during an upload, the error says so, nothing is lost, and the next
+// upload works.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import {
@@ -8,7 +9,7 @@ import {
   openDevice,
   OutOfMemoryError,
 } from "../../../mod.ts";
-import { callTally, injectFault, wrappedCalls } from "../../../src/ffi/fault_injection.ts";
+import { callTally, injectFault, wrappedCalls } from "../../support/fault_injection.ts";
 import { resourceTally } from "../../../src/ffi/native_device.ts";
 import { prefetchFiles } from "../../../src/memory/upload/file_prefetch.ts";
 import { uploadFile } from "../../../src/memory/upload/file_upload.ts";
@@ -30,7 +31,7 @@ const STICKY = 700;
 
 type Upload = (path: string, ring: UploadRing) => Promise<readonly DeviceBuffer[]>;
 
-/** Keeps the stream busy beyond the polling of a wait. */
+/** Keeps the stream busy for long enough that a wait leaves polling behind. */
 function keepBusy(own: Device, number: DeviceBuffer<"float32">): void {
   own.kernels.load("spin_float32(float* out, unsigned long long nanoseconds, float value)")
     .launch({ grid: 1, block: 1 }, number, 1_000_000, 1);
@@ -52,9 +53,9 @@ const UPLOADS: Readonly<Record<string, Upload>> = {
 };
 
 /**
- * Uploads once through a new ring.
+ * Uploads once through a ring of its own, which has gone when this resolves.
  *
- * @param prepare Makes a resource that is disposed at the end of the upload.
+ * @param prepare Makes what is disposed as soon as the upload has ended.
  */
 async function uploadOnce(
   own: Device,
@@ -70,7 +71,7 @@ async function uploadOnce(
   for (const buffer of await upload(path, ring)) buffers.use(buffer);
 }
 
-/** Counts the CUDA calls of an upload. */
+/** How often an upload makes each CUDA call. */
 async function callsOf(own: Device, upload: Upload, path: string): Promise<Map<string, number>> {
   const made = new Map<string, number>();
   await uploadOnce(own, upload, path, () => {
@@ -83,7 +84,7 @@ async function callsOf(own: Device, upload: Upload, path: string): Promise<Map<s
   return made;
 }
 
-/** Fails each CUDA call of an upload in turn and returns the reported ones. */
+/** Lets each CUDA call of an upload fail in turn; returns those whose failure was told. */
 async function failEachCall(own: Device, upload: Upload, path: string): Promise<Set<string>> {
   await uploadOnce(own, upload, path);
   const none = heldResources(own.context);
@@ -91,7 +92,7 @@ async function failEachCall(own: Device, upload: Upload, path: string): Promise<
   for (const [call, count] of await callsOf(own, upload, path)) {
     for (let nth = 1; nth <= Math.min(count, 5); nth++) {
       for (const status of [STATUS, STICKY]) {
-        // The memory of a lost device counts as lost.
+        // What a lost device had is taken for lost with it, not for given back.
         if (status === STICKY && call === "cudaFree") continue;
         const what = `call ${nth} of ${call} failing with ${status}`;
         const fault = () => injectFault(library, call, nth, status);
@@ -111,10 +112,11 @@ async function failEachCall(own: Device, upload: Upload, path: string): Promise<
 }
 
 for (const [name, upload] of Object.entries(UPLOADS)) {
-  Deno.test(`${name}() leaks nothing after a failure of any CUDA call`, async () => {
+  Deno.test(`${name}: whichever CUDA call fails, nothing leaks`, async () => {
     using directory = new TemporaryDirectory();
     const path = directory.file(BYTES);
-    // The pool of a device keeps events of disposed streams until it closes.
+    // The pool of a device keeps events of streams that are gone, until it closes: only then is it
+    // certain that none is lost.
     const before = resourceTally(library);
     {
       using own = openDevice(device.label);
@@ -127,7 +129,7 @@ for (const [name, upload] of Object.entries(UPLOADS)) {
 }
 
 for (const call of ["cudaMemcpyAsync", "cudaEventRecord", "cudaHostRegister"]) {
-  Deno.test(`uploadFile() reports a failure of ${call}, and its ring stays usable`, async () => {
+  Deno.test(`an upload says that ${call} failed, and its ring goes on`, async () => {
     using directory = new TemporaryDirectory();
     const path = directory.file(BYTES);
     await using ring = UploadRing.create(context, { slots: 2, slotBytes: 1000, readers: 1 });
@@ -141,7 +143,7 @@ for (const call of ["cudaMemcpyAsync", "cudaEventRecord", "cudaHostRegister"]) {
   });
 }
 
-Deno.test("uploadFile() refuses a file larger than the device before reading", async () => {
+Deno.test("a file that the device has no room for is refused before it is read", async () => {
   using directory = new TemporaryDirectory();
   const path = directory.sparseFile(2 * device.memoryInfo().total);
   const before = heldResources(context);
@@ -151,7 +153,7 @@ Deno.test("uploadFile() refuses a file larger than the device before reading", a
   assertEquals({ ...heldResources(context), streams: 0 }, { ...before, streams: 0 });
 });
 
-Deno.test("UploadRing replaces a slot after a failed wait for its copy", async () => {
+Deno.test("a slot whose copy nobody can wait for is unpinned, and another takes its place", async () => {
   using directory = new TemporaryDirectory();
   const path = directory.file(BYTES);
   await using ring = UploadRing.create(context, { slots: 1, slotBytes: 1000 });
@@ -167,7 +169,7 @@ Deno.test("UploadRing replaces a slot after a failed wait for its copy", async (
   }
 });
 
-Deno.test("uploadFile() to a lost device reports the fault", async () => {
+Deno.test("an upload to a device that is lost tells the fault", async () => {
   using directory = new TemporaryDirectory();
   const path = directory.file(BYTES);
   const { stdout, stderr } = await runProgram(`

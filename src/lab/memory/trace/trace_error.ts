@@ -4,7 +4,7 @@
  * @module
  */
 
-import { printableText } from "../../../ffi/printable_text.ts";
+import { printableText } from "../../../ffi/arguments.ts";
 
 /**
  * Thrown when a trace cannot be read, written or replayed.

@@ -1,5 +1,5 @@
 /**
- * Counts the blocks of a pool by following the links of its segments.
+ * What is in a pool, counted from nothing but its segments and the links of their blocks.
  *
  * @module
  */
@@ -17,10 +17,10 @@ import {
   UNIT,
   UNMAPPED,
 } from "../../../../src/memory/pool/block_table.ts";
-import type { BlockPool } from "../../../../src/memory/pool/block_pool.ts";
-import type { Segment } from "../../../../src/memory/pool/memory_space.ts";
+import type { PoolEngine } from "../../../../src/memory/pool/pool_engine.ts";
+import type { Segment } from "../../../../src/memory/pool/segment.ts";
 
-/** A counted block. */
+/** A block as its record has it. */
 export interface CountedBlock {
   readonly block: number;
   readonly address: number;
@@ -33,7 +33,7 @@ export interface CountedBlock {
   readonly isWhole: boolean;
 }
 
-/** The blocks of a pool by state. */
+/** The blocks of a pool by what they are. */
 export interface PoolCensus {
   readonly live: CountedBlock[];
   readonly cached: CountedBlock[];
@@ -65,7 +65,7 @@ function shouldJoin(one: CountedBlock, next: CountedBlock): boolean {
 }
 
 /** The blocks of a segment, having checked that they cover it without a gap. */
-function blocksOf({ table }: BlockPool, segment: Segment): CountedBlock[] {
+function blocksOf({ table }: PoolEngine, segment: Segment): CountedBlock[] {
   const blocks: CountedBlock[] = [];
   let address = segment.address;
   let previous = 0;
@@ -99,7 +99,7 @@ function blocksOf({ table }: BlockPool, segment: Segment): CountedBlock[] {
 }
 
 /** Counts everything, and checks that every byte of every segment is of exactly one block. */
-export function takeCensus(pool: BlockPool): PoolCensus {
+export function takeCensus(engine: PoolEngine): PoolCensus {
   const census: PoolCensus = {
     live: [],
     cached: [],
@@ -116,10 +116,10 @@ export function takeCensus(pool: BlockPool): PoolCensus {
     [UNMAPPED, census.unmapped],
   ]);
   let records = 0;
-  for (const segment of pool.segmentTable) {
+  for (const segment of engine.segments) {
     if (segment === undefined) continue;
     if (segment.pieces === undefined) census.plainSegments[segment.kind as 0 | 1]++;
-    const blocks = blocksOf(pool, segment);
+    const blocks = blocksOf(engine, segment);
     records += blocks.length;
     for (const block of blocks) {
       const list = lists.get(block.state);
@@ -133,6 +133,6 @@ export function takeCensus(pool: BlockPool): PoolCensus {
       "the segment's blocks without memory",
     );
   }
-  assertEquals(pool.table.size, records, "records that are in no segment");
+  assertEquals(engine.table.size, records, "records that are in no segment");
   return census;
 }

@@ -1,0 +1,165 @@
+// How much a pool may have: little more than its use, and more where giving back would cost many
+// calls for little.
+
+import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
+import { UNIT } from "../../../src/memory/pool/block_table.ts";
+import { GrowthPolicy } from "../../../src/memory/pool/growth_policy.ts";
+import { InMemoryUpstream } from "./in_memory_upstream.ts";
+import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
+import { poolSettings } from "./model/pool_settings.ts";
+
+const MIB = 2 ** 20;
+const GIB = 2 ** 30;
+
+function policyAt(mostLive: number): GrowthPolicy {
+  const policy = new GrowthPolicy(true);
+  policy.noteUse(mostLive);
+  return policy;
+}
+
+function unitsOf(bytes: number): number {
+  return bytes / UNIT;
+}
+
+Deno.test("a pool of one stream may have a thirty-fourth more than its largest use", () => {
+  const policy = policyAt(34 * MIB);
+  assertAlmostEquals(policy.allowed(1), 35 * MIB);
+  policy.noteUse(17 * MIB);
+  assertAlmostEquals(policy.allowed(0), 35 * MIB);
+});
+
+Deno.test("each further stream adds a quarter of the largest use, until there is twice as much", () => {
+  const policy = policyAt(GIB);
+  assertAlmostEquals(policy.allowed(3) - policy.allowed(1), GIB / 2, 1);
+  assertEquals(policy.allowed(40), 2 * GIB);
+});
+
+Deno.test("making room for small requests doubles the slack after 32 times, up to twice the use", () => {
+  const policy = policyAt(GIB);
+  const slack = policy.allowed(1) - GIB;
+  const makeRoom = (bytes: number) => {
+    for (let count = 0; count < 32; count++) {
+      policy.roomFor({ units: unitsOf(bytes), live: GIB - count, excess: 1 });
+    }
+  };
+  makeRoom(4 * MIB + UNIT);
+  assertEquals(policy.allowed(1) - GIB, slack, "larger requests do not count");
+  makeRoom(4 * MIB);
+  assertAlmostEquals(policy.allowed(1) - GIB, 2 * slack, 1);
+  for (let doubling = 0; doubling < 40; doubling++) makeRoom(UNIT);
+  assertEquals(policy.allowed(1), 2 * GIB);
+  policy.noteUse(1.9 * GIB);
+  assertEquals(policy.allowed(1), 3.8 * GIB);
+  policy.noteUse(2 * GIB);
+  assertAlmostEquals(policy.allowed(1) - 2 * GIB, 2 * slack, 1);
+});
+
+Deno.test("what repeats with as much in use adds to the slack until the largest use grows", () => {
+  const policy = policyAt(GIB);
+  const step = (live: number) => {
+    for (const bytes of [64 * MIB, 96 * MIB]) {
+      policy.roomFor({ units: unitsOf(bytes), live, excess: 16 * MIB });
+    }
+  };
+  const before = policy.allowed(1);
+  step(GIB / 2);
+  step(GIB / 4);
+  assertEquals(policy.allowed(1), before);
+  step(GIB / 2);
+  // The first request of the first step had no predecessor.
+  assertEquals(policy.allowed(1), before + GIB / 128);
+  step(GIB / 2);
+  assertEquals(policy.allowed(1), before + 3 * GIB / 128);
+  policy.noteUse(GIB + MIB);
+  assert(policy.allowed(1) < before + 2 * MIB);
+  step(GIB / 2);
+  assert(policy.allowed(1) < before + 2 * MIB);
+});
+
+Deno.test("a repeated request adds no more than it lacked", () => {
+  const policy = policyAt(GIB);
+  const before = policy.allowed(1);
+  const request = { units: unitsOf(64 * MIB), live: GIB / 2, excess: 2 * MIB };
+  for (let count = 0; count < 3; count++) policy.roomFor(request);
+  assertEquals(policy.allowed(1), before + 2 * MIB);
+});
+
+Deno.test("room is made ahead while use grows, and for what follows a small request", () => {
+  const policy = policyAt(34 * 32 * MIB);
+  const large = { units: unitsOf(64 * MIB), live: 34 * 32 * MIB, excess: 6 * MIB };
+  const growing = policy.roomFor(large);
+  assertEquals([growing.needed, growing.fills], [6 * MIB, true]);
+  assertAlmostEquals(growing.ahead, 32 * MIB, 1);
+  assertEquals(growing.worth, 34 * 32 * MIB / 1024);
+  policy.noteUse(34 * 32 * MIB);
+  const steady = policy.roomFor(large);
+  assertEquals([steady.needed, steady.ahead, steady.fills], [6 * MIB, 0, false]);
+  const small = policy.roomFor({ ...large, units: 1 });
+  assertEquals([small.ahead, small.worth, small.fills], [17 * MIB, 0, false]);
+});
+
+Deno.test("a pool maps 32 MiB at a time, a small one as much as it has, a large one a 512th", () => {
+  const policy = policyAt(MIB);
+  const steps = [0, 8 * MIB, GIB, 32 * GIB].map((reserved) => policy.step(1, reserved, reserved));
+  assertEquals(steps, [0, 8 * MIB, 32 * MIB, 64 * MIB]);
+});
+
+Deno.test("for small blocks it maps 6 MiB at a time, or an eighth of what it has for them", () => {
+  const policy = policyAt(MIB);
+  const steps = [0, 8 * MIB, 80 * MIB, GIB].map((ofKind) => policy.step(0, 32 * GIB, ofKind));
+  assertEquals(steps, [6 * MIB, 6 * MIB, 10 * MIB, 32 * MIB]);
+  assertEquals(policy.step(0, 4 * MIB, 0), 4 * MIB, "no more than it has");
+});
+
+Deno.test("more than a request needs is mapped while use grows, and later for small ones only", () => {
+  const policy = policyAt(GIB);
+  const [small, large] = [unitsOf(4 * MIB), unitsOf(4 * MIB) + 1];
+  assertEquals([policy.isAheadOfUse(small), policy.isAheadOfUse(large)], [true, true]);
+  policy.noteUse(GIB);
+  assertEquals([policy.isAheadOfUse(small), policy.isAheadOfUse(large)], [true, false]);
+  policy.noteUse(GIB + UNIT);
+  assertEquals(policy.isAheadOfUse(large), true);
+});
+
+Deno.test("a large request for which there is no room in a pool that had enough maps no more than it", () => {
+  const upstream = new InMemoryUpstream({ capacity: 8 * GIB });
+  const core = new PoolCore(upstream, poolSettings({ limitBytes: 8 * GIB }));
+  const stream = upstream.createStream();
+  const take = (mebibytes: number) => core.take(mebibytes * MIB, stream);
+  const blocks = Array.from({ length: 124 }, () => take(16));
+  assertEquals(upstream.usedBytes, 2000 * MIB, "mapped by 32 MiB");
+  // Two holes of 16 MiB, and the 16 MiB ahead of use.
+  for (const index of [20, 10]) core.give(blocks.splice(index, 1)[0]!);
+  blocks.push(take(30));
+  assertEquals(upstream.usedBytes, 2014 * MIB, "with the 16 MiB ahead, and no more than it lacked");
+  for (const block of blocks) core.give(block);
+  core.close();
+});
+
+Deno.test("plain segments have a quarter of slack, and none of this", () => {
+  const policy = new GrowthPolicy(false);
+  policy.noteUse(GIB);
+  for (let count = 0; count < 64; count++) {
+    const room = policy.roomFor({ units: 1, live: GIB, excess: MIB });
+    assertEquals([room.needed, room.ahead, room.fills], [MIB, 0, false]);
+  }
+  assertEquals([policy.allowed(5), policy.step(1, GIB, GIB)], [1.25 * GIB, 0]);
+});
+
+Deno.test("what is not worth a call stays with the pool unless it is asked for", () => {
+  const upstream = new InMemoryUpstream({ capacity: GIB });
+  const core = new PoolCore(upstream, poolSettings({ limitBytes: GIB }));
+  const stream = upstream.createStream();
+  const sizes = [16, 8, 4, 8, 32, 8];
+  const blocks = sizes.map((mebibytes) => core.take(mebibytes * MIB, stream));
+  for (const index of [0, 2, 4]) core.give(blocks[index]!);
+  const { streams } = core.engine;
+  streams.settle();
+  assertEquals(streams.space.reclaim(GIB, 8 * MIB), 48 * MIB);
+  assert(upstream.usedBytes >= 28 * MIB);
+  // The block of 4 MiB, and what was mapped ahead.
+  streams.space.reclaim(GIB);
+  assertEquals(upstream.usedBytes, 24 * MIB);
+  for (const index of [1, 3, 5]) core.give(blocks[index]!);
+  core.close();
+});

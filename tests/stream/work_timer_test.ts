@@ -1,0 +1,119 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { CudaError } from "../../mod.ts";
+import { injectFault } from "../support/fault_injection.ts";
+import { resourceTally } from "../../src/ffi/native_device.ts";
+import { Event } from "../../src/stream/event.ts";
+import { WorkTimer } from "../../src/stream/work_timer.ts";
+import { device } from "../support/device.ts";
+import { replaceFunction } from "../support/replaced_function.ts";
+
+const { context, stream } = device;
+const SPIN = "spin_float32(float* out, unsigned long long nanoseconds, float value)";
+
+/** `cudaErrorMemoryAllocation`. */
+const OUT_OF_MEMORY = 2;
+
+function events(): number {
+  return resourceTally(context.library).events;
+}
+
+Deno.test("work is timed on each stream in its order, and its events are used again", async () => {
+  using side = device.createStream();
+  using out = device.allocate("float32", 1);
+  const spin = device.kernels.load(SPIN);
+  const before = events();
+  const times = new Map<string, number>();
+  {
+    using timer = new WorkTimer<string>(
+      context,
+      ({ work, start, end }) => void times.set(work, end.elapsedSince(start)),
+    );
+    const launch = (milliseconds: number, on: typeof stream) => () =>
+      spin.launch({ grid: 1, block: 1, stream: on }, out, milliseconds * 1e6, 1);
+    timer.time("long", stream, launch(20, stream));
+    timer.time("short", side, launch(2, side));
+    assertEquals(timer.waitingCount, 2);
+    await timer.settle();
+    assertEquals([timer.waitingCount, events()], [0, before + 4]);
+    timer.time("third", stream, () => {});
+    assertEquals(events(), before + 4);
+    await timer.settle();
+  }
+  assertEquals([...times.keys()].sort(), ["long", "short", "third"]);
+  assert(times.get("long")! >= 20 && times.get("short")! >= 2, Deno.inspect(times));
+  assertEquals(events(), before);
+});
+
+Deno.test("work that waits long is not asked for again and again", async () => {
+  using out = device.allocate("float32", 1);
+  const spin = device.kernels.load(SPIN);
+  let queries = 0;
+  let evaluated = 0;
+  using timer = new WorkTimer<number>(context, () => evaluated++);
+  const launches = 5000;
+  {
+    using _counted = replaceFunction(context.library, "gs_event_query", (original) => () => {
+      queries++;
+      return original();
+    });
+    timer.time(0, stream, () => spin.launch({ grid: 1, block: 1 }, out, 100e6, 1));
+    for (let index = 1; index < launches; index++) timer.time(index, stream, () => {});
+  }
+  // Only the first of a stream is asked for, each time that so much has come as there was.
+  assert(queries < 100, `${queries} queries while ${launches} launches were enqueued`);
+  await timer.settle();
+  assertEquals([evaluated, timer.waitingCount], [launches, 0]);
+});
+
+Deno.test("what is refused is not timed, and leaves no event behind", async () => {
+  const before = events();
+  let evaluated = 0;
+  {
+    using timer = new WorkTimer<string>(context, () => evaluated++);
+    const fail = () => {
+      throw new RangeError("refused");
+    };
+    assertThrows(() => timer.time("refused", stream, fail), RangeError, "refused");
+    await timer.settle();
+    assertEquals([evaluated, timer.waitingCount], [0, 0]);
+  }
+  assertEquals(events(), before);
+});
+
+Deno.test("where an event cannot be made nothing is enqueued, and nothing is left", () => {
+  const before = events();
+  let enqueued = 0;
+  for (const nth of [1, 2]) {
+    using timer = new WorkTimer<string>(context, () => {});
+    const time = () => timer.time("no event", stream, () => enqueued++);
+    using _fault = injectFault(context.library, "cudaEventCreateWithFlags", nth, OUT_OF_MEMORY);
+    assertThrows(time, CudaError, "create an event");
+  }
+  assertEquals([enqueued, events()], [0, before]);
+});
+
+Deno.test("a timer that ends while it settles evaluates what it was asked for", async () => {
+  const before = events();
+  let evaluated = 0;
+  const timer = new WorkTimer<string>(context, () => evaluated++);
+  timer.time("one", stream, () => {});
+  const settled = timer.settle();
+  timer[Symbol.dispose]();
+  await settled;
+  assertEquals([evaluated, events()], [1, before]);
+});
+
+Deno.test("an event that was put in another's place is kept instead of it", async () => {
+  const before = events();
+  using other = new Event(context, { timing: true });
+  {
+    using timer = new WorkTimer<string>(context, (timed) => {
+      const { start } = timed;
+      timed.start = other;
+      start[Symbol.dispose]();
+    });
+    timer.time("one", stream, () => {});
+    await timer.settle();
+  }
+  assertEquals([other.disposed, events()], [true, before]);
+});
