@@ -1,6 +1,5 @@
 /**
- * Occupancy of many different blocks, since one that is asked for again and again would be known to
- * the JIT. The goal is 200 ns a call, with the advice not read.
+ * Occupancy of many different blocks: the JIT would optimise a repeated one away. The goal is 200 ns a call, with the advice not read.
  */
 
 import {
@@ -16,7 +15,7 @@ const CALLS = 1024;
 const GROUP = "occupancy of 1 024 different blocks";
 
 const limits = occupancyLimits(device.info);
-// Steps that are prime to the ranges, so that no two blocks are the same.
+// Steps prime to the ranges: no two blocks are the same.
 const usages = Array.from({ length: CALLS }, (_, index) => ({
   threadsPerBlock: 1 + (index * 37) % 1024,
   registersPerThread: (index * 13) % 256,
@@ -29,7 +28,7 @@ const configs = usages.map(({ threadsPerBlock, dynamicSharedMemory }) => ({
   sharedMemory: dynamicSharedMemory,
 }));
 
-/** Keeps what is calculated from being optimised away. */
+/** Keeps the calculations from being optimised away. */
 let blocks = 0;
 globalThis.addEventListener("unload", () => {
   if (!Number.isSafeInteger(blocks)) throw new Error("occupancy was not calculated");

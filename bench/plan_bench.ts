@@ -1,6 +1,6 @@
 /**
- * Launch parameters for problems of all forms, each of another size, as a program has them whose
- * arrays are of another length in every call. The goal is 1 µs.
+ * Launch parameters for problems of all forms, each of another size, as in a program with arrays of
+ * another length in every call. The goal is 1 µs.
  */
 
 import { planLaunch, type PlannedKernel } from "../src/launch/launch_planner.ts";
@@ -18,7 +18,7 @@ const kernel: PlannedKernel = {
   attributes: builtIn.attributes,
 };
 
-/** Keeps what is planned from being optimised away. */
+/** Keeps the plans from being optimised away. */
 let blocks = 0;
 globalThis.addEventListener("unload", () => {
   if (!Number.isSafeInteger(blocks)) throw new Error("nothing was planned");
@@ -29,7 +29,7 @@ function measurePlans(
   problemOf: (size: number) => LaunchProblem,
   planned = kernel,
 ): void {
-  // Steps that are prime to the range, so that small and large sizes take turns.
+  // Steps prime to the range: small and large sizes alternate.
   const problems = Array.from({ length: CALLS }, (_, index) => problemOf((index * 9973) % 100_000));
   measure(title, { group: "launch parameters", calls: CALLS }, () => {
     for (let i = 0; i < CALLS; i++) blocks += planLaunch(planned, problems[i]!).blocks;

@@ -25,7 +25,7 @@ const SIZES = isGpu ? [2 ** 12, 2 ** 18, 2 ** 26] : [2 ** 12, 2 ** 16, 2 ** 20];
 const cache = Deno.makeTempDirSync();
 configureKernelCache({ directory: `${cache}/kernels` });
 
-/** Times the choice and, twice, what it is compared with, in turn. */
+/** Times the choice and, twice, the default, in turn. */
 async function compare(untuned: () => void, tuned: () => void, restore: DeviceBuffer[] = []) {
   using timer = new LaunchTimer(device.stream, true, restore);
   const launches = [untuned, tuned, untuned];

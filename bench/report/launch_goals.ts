@@ -1,5 +1,5 @@
 /**
- * The goals of launch parameters beside what was measured in the same run, by the fastest samples:
+ * The goals of launch parameters beside the measurements of the same run, by the fastest samples:
  * other work on the machine only ever adds to a time, and most of all to short ones.
  *
  * @module

@@ -38,7 +38,7 @@ export function measureTunedChoices(
 }
 
 /**
- * A choice must not be slower than what would run without it, by more than noise. What was kept is
+ * A choice must not be slower than the default by more than the noise. A kept default is
  * no slower than itself, and shows the noise.
  */
 export function tuningGoals(rows: readonly TunedRow[]): GoalOutcome[] {

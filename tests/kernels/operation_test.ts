@@ -33,7 +33,7 @@ Deno.test("operations work on views that are not aligned for vector loads", asyn
   }
 });
 
-Deno.test("min and max give NaN when an element is NaN, wherever it is", async () => {
+Deno.test("min() and max() return NaN when an element is NaN", async () => {
   for (const at of [0, 777, 9999]) {
     const values = ramp(10_000);
     values[at] = NaN;
@@ -45,7 +45,7 @@ Deno.test("min and max give NaN when an element is NaN, wherever it is", async (
   }
 });
 
-Deno.test("sum of nothing is 0, mean of nothing is NaN, min of nothing throws", async () => {
+Deno.test("sum() of nothing is 0, mean() NaN, and min() throws", async () => {
   using x = device.allocate("float32", 0);
   using sum = device.allocate("float64", 1);
   using mean = device.allocate("float64", 1);
@@ -56,7 +56,7 @@ Deno.test("sum of nothing is 0, mean of nothing is NaN, min of nothing throws", 
   assertThrows(() => kernels.min(x, min), RangeError, "x must have an element: it is empty");
 });
 
-Deno.test("moments keep their digits when the mean is large against the deviation", async () => {
+Deno.test("moments() keeps its digits when the mean is large", async () => {
   const values = Float32Array.from({ length: 100_000 }, (_, i) => 1e4 + (i % 2 === 0 ? 1 : -1));
   using x = device.upload(values);
   using out = device.allocate("float64", 2);
@@ -66,7 +66,7 @@ Deno.test("moments keep their digits when the mean is large against the deviatio
   assert(Math.abs(variance! - 1) < 1e-4, `the variance is ${variance}`);
 });
 
-Deno.test("the correction of moments is what is taken from n", async () => {
+Deno.test("moments() subtracts the correction from n", async () => {
   using x = device.upload(Float64Array.of(1, 2, 4));
   using out = device.allocate("float64", 2);
   const variances: number[] = [];
@@ -83,14 +83,14 @@ Deno.test("the correction of moments is what is taken from n", async () => {
   ]);
 });
 
-Deno.test("histogram counts edges as its formula says and ignores what is outside", async () => {
+Deno.test("histogram() counts edges by its formula and ignores elements outside", async () => {
   using x = device.upload(Float32Array.of(-1, -0.001, 0, 0.5, 1, 1.5, 2, 2.001, NaN, Infinity));
   using counts = device.allocate("uint32", 4);
   kernels.histogram(x, counts, { low: 0, high: 2 });
   assertEquals([...await counts.toArray()], [1, 1, 1, 2]);
 });
 
-Deno.test("the same reduction twice gives the same bits", async () => {
+Deno.test("sum() gives the same bits twice", async () => {
   const values = Float32Array.from({ length: 300_001 }, (_, i) => Math.sin(i) * 1e3);
   using x = device.upload(values);
   using out = device.allocate("float64", 2);
@@ -131,7 +131,7 @@ Deno.test({
   },
 });
 
-Deno.test("histogram() refuses counts that overlap what is counted, which clearing would change", () => {
+Deno.test("histogram() refuses counts that overlap its input", () => {
   using memory = device.upload(Uint32Array.of(1, 2, 3, 4));
   const options = { low: 0, high: 4 };
   for (const counts of [memory, memory.view(3, 4)]) {
@@ -146,7 +146,7 @@ Deno.test("histogram() refuses counts that overlap what is counted, which cleari
   assertEquals([...memory.toArraySync()], [1, 2, 1, 1]);
 });
 
-Deno.test("an output that partly overlaps an input is refused by its own name", () => {
+Deno.test("operations refuse an output that partly overlaps an input by name", () => {
   using x = device.allocate("float32", 10);
   assertThrows(() => device.kernels.axpy(1, x.view(0, 5), x.view(2, 7)), RangeError, "y must be x");
   assertThrows(

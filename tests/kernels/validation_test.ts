@@ -28,7 +28,7 @@ for (const kernel of VALIDATED_KERNELS) {
 }
 
 Deno.test("validation fails when a result is out of its bound", async () => {
-  // A device whose sum forgets to add: the harness must notice.
+  // A device with a wrong sum: the harness must notice.
   const broken = new Device(device.context);
   const kernels = new DeviceKernels(device.context);
   kernels.sum = (_x, out) => kernels.fill(out, 0 as never);

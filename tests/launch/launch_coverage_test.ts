@@ -1,8 +1,6 @@
-// Plans launched for real: kernels that count how often they come by each piece of work. One visits
-// a thread's elements, the other what a block computes of a matrix product.
-//
-// Plans are made for a device with few multiprocessors and small grids, so that small problems
-// stride, share out and meet limits as large ones do on a GPU.
+// Launches of plans: kernels count the visits of each piece of work. One visits a thread's elements,
+// the other a block's part of a matrix product. The plans are for a device with few multiprocessors
+// and small grids: small problems stride, share out and reach limits as large ones do on a GPU.
 
 import { assert, assertEquals } from "@std/assert";
 import type { LaunchPlan } from "../../mod.ts";
@@ -73,7 +71,7 @@ const multiply = module.kernel("multiply");
 type Three = [x: number, y: number, z: number];
 const COVERAGES = ["exact", "stride", "linear"] as const;
 
-/** A kernel on a device whose limits are met by small problems. */
+/** A kernel on a device with limits that small problems reach. */
 function on(kernel: typeof visit, most: Three, multiprocessorCount = 3) {
   const [x, y, z] = most;
   const info = {
@@ -86,7 +84,7 @@ function on(kernel: typeof visit, most: Three, multiprocessorCount = 3) {
   return { name, attributes, context: { info } };
 }
 
-/** What was launched, and where its visits are counted. */
+/** A launch, and the place where its visits are counted. */
 interface Counted {
   readonly label: string;
   readonly begin: number;
@@ -101,7 +99,7 @@ class Visits implements Disposable {
 
   launch(kernel: typeof visit, plan: LaunchPlan, extents: Three, per: Three, label: string): void {
     const length = extents.reduce((all, extent) => all * extent, 1);
-    // One more, which nobody is to write.
+    // One more, which must stay untouched.
     const end = this.#used + length + 1;
     const coverage = COVERAGES.indexOf(plan.coverage);
     const place = this.#buffer.view(this.#used, end);
@@ -125,7 +123,7 @@ class Visits implements Disposable {
   }
 }
 
-Deno.test("elements are each visited once by a real kernel, whatever the coverage", async () => {
+Deno.test("planLaunch() covers each element once with every coverage", async () => {
   using visits = new Visits();
   const kernel = on(visit, [1 << 20, 4, 4]);
   for (const elements of [0, 1, 63, 64, 65, 257, 1009, 4096]) {
@@ -142,7 +140,7 @@ Deno.test("elements are each visited once by a real kernel, whatever the coverag
   await visits.requireOneEach();
 });
 
-Deno.test("rows, columns and planes are each visited once, whichever runs along x", async () => {
+Deno.test("planLaunch() covers rows, columns and planes once, with either along x", async () => {
   using visits = new Visits();
   // Along y and z a grid is soon at its end: blocks become taller, narrower, or stride.
   const kernel = on(visit, [1 << 20, 9, 5]);
@@ -164,7 +162,7 @@ Deno.test("rows, columns and planes are each visited once, whichever runs along 
   await visits.requireOneEach();
 });
 
-Deno.test("blocks of a given shape and striding threads of few steps cover everything", async () => {
+Deno.test("planLaunch() covers everything with given blocks and limited steps", async () => {
   using visits = new Visits();
   const kernel = on(visit, [64, 64, 64]);
   for (const stepsPerThread of [undefined, 1, 2, 5]) {
@@ -180,7 +178,7 @@ Deno.test("blocks of a given shape and striding threads of few steps cover every
   await visits.requireOneEach();
 });
 
-Deno.test("each product of a matrix product is added once, by tiles, parts and threads", async () => {
+Deno.test("planLaunch() adds each product of a matrix product once", async () => {
   using visits = new Visits();
   const kernel = on(multiply, [1 << 20, 64, 64], 17);
   for (
@@ -217,7 +215,7 @@ Deno.test("each product of a matrix product is added once, by tiles, parts and t
   await visits.requireOneEach();
 });
 
-Deno.test("a plan asks for the shared memory that its own block needs", async () => {
+Deno.test("planLaunch() requests the shared memory of its own block", async () => {
   using visits = new Visits();
   const problem = {
     rows: 50,
@@ -231,8 +229,8 @@ Deno.test("a plan asks for the shared memory that its own block needs", async ()
   await visits.requireOneEach();
 });
 
-// A GPU refuses larger blocks; the host device, whose compilers know no bounds, has them all.
-Deno.test("a plan keeps to launch bounds, which only a GPU has", async () => {
+// A GPU refuses larger blocks; compilers of the host device know no bounds.
+Deno.test("launchFor() keeps to launch bounds, which only a GPU has", async () => {
   const bounded = module.kernel("bounded");
   const most = bounded.attributes.maxThreadsPerBlock;
   assertEquals(most, device.info.kind === "cuda" ? 96 : device.info.maxThreadsPerBlock);

@@ -1,6 +1,3 @@
-// What a launch plan must be for every problem: grid, block and shared memory that agree with each
-// other and with the kernel's axes, cover everything, and stay within the limits.
-
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import type { Extents } from "../../src/hardware/capability_limits.ts";
@@ -14,7 +11,7 @@ const h100 = devicePart("9.0", { multiprocessorCount: 132 });
 const kernel = plannedKernel(h100);
 const strider = { ...kernel, gridStride: true };
 
-/** How often each piece of work along an axis is done, by a kernel that does as it is told. */
+/** The visits of each piece of work along an axis by a kernel that follows the plan. */
 function visits(plan: LaunchPlan, axis: 0 | 1 | 2, extent: number, perThread = 1): number[] {
   const [grid, block] = [threeExtents(plan.grid)[axis]!, threeExtents(plan.block)[axis]!];
   const counts = new Array<number>(extent).fill(0);
@@ -38,7 +35,7 @@ function isWithin(plan: LaunchPlan, info = h100): boolean {
 
 const SIZES = [0, 1, 2, 31, 32, 33, 127, 256, 257, 1009, 4096];
 
-Deno.test("elements are each visited once, exactly and striding, for every size", () => {
+Deno.test("planLaunch() visits each element once for every size", () => {
   for (const elements of [...SIZES, 100_003]) {
     for (const elementsPerThread of [1, 3, 4]) {
       for (const coverage of ["exact", "stride", "linear"] as const) {
@@ -51,7 +48,7 @@ Deno.test("elements are each visited once, exactly and striding, for every size"
   }
 });
 
-Deno.test("rows and columns are each visited once, whichever runs along x", () => {
+Deno.test("planLaunch() visits rows and columns once, with either along x", () => {
   for (const rows of SIZES) {
     for (const columns of SIZES) {
       for (const coverage of ["exact", "stride"] as const) {
@@ -67,7 +64,7 @@ Deno.test("rows and columns are each visited once, whichever runs along x", () =
   }
 });
 
-Deno.test("planes run along z, up to 64 of a block", () => {
+Deno.test("planLaunch() has planes along z, up to 64 of a block", () => {
   for (const planes of [0, 1, 7, 64, 65, 1000]) {
     const plan = planLaunch(kernel, { rows: 3, columns: 5, planes });
     assert(isWithin(plan));
@@ -77,7 +74,7 @@ Deno.test("planes run along z, up to 64 of a block", () => {
   assertEquals([cube.grid, cube.block], [[64, 64, 64], [8, 8, 8]]);
 });
 
-Deno.test("a product's columns run along x and its rows along y, for m other than n", () => {
+Deno.test("planLaunch() has a product's columns along x and its rows along y", () => {
   const problem = { m: 100, n: 4000, k: 64, tile: { m: 16, n: 16 } };
   const plan = planLaunch(kernel, problem);
   assertEquals([plan.grid, plan.block], [[250, 7], [16, 16]]);
@@ -88,7 +85,7 @@ Deno.test("a product's columns run along x and its rows along y, for m other tha
   assertEquals([coarse.grid, coarse.block], [63, 256]);
 });
 
-Deno.test("every m, n and k is covered or refused by name, and never cut", () => {
+Deno.test("planLaunch() covers every m, n and k or refuses it by name", () => {
   const extents = fc.oneof(
     fc.nat(100),
     fc.constantFrom(0, 1, 65535, 65536, 1048559, 1048561, 2 ** 31, 2 ** 40, 2 ** 53 - 1),
@@ -130,7 +127,7 @@ Deno.test("every m, n and k is covered or refused by name, and never cut", () =>
   ));
 });
 
-Deno.test("more than 65535 blocks along y: a taller block, or the ways out in the error", () => {
+Deno.test("planLaunch() makes taller blocks for more than 65535 along y, or explains the alternatives", () => {
   const taller = planLaunch(kernel, { rows: 65535 * 8 + 1, columns: 64 });
   assertEquals(threeExtents(taller.block), [32, 16, 1]);
   const narrower = planLaunch(kernel, { rows: 65535 * 32 + 1, columns: 64 });
@@ -150,7 +147,7 @@ Deno.test("more than 65535 blocks along y: a taller block, or the ways out in th
   assert(isWithin(planLaunch(kernel, { rows, columns: 64, x: "rows" })));
 });
 
-Deno.test("a striding grid is what the device holds at once, and no more", () => {
+Deno.test("planLaunch() strides with the resident blocks, and no more", () => {
   const full = 132 * 8;
   for (const [elements, grid] of [[257, 5], [full * 256, full], [2 ** 53 - 1, full]] as const) {
     assertEquals(planLaunch(strider, { elements }).grid, grid, `${elements}`);
@@ -161,13 +158,13 @@ Deno.test("a striding grid is what the device holds at once, and no more", () =>
   assert(wide.blocks <= full && wide.blocks > 0.9 * full);
 });
 
-Deno.test("built-in kernels have one axis: a plane's rows would each do all of the work", () => {
+Deno.test("planLaunch() refuses several axes for built-in kernels", () => {
   for (const problem of [{ rows: 10, columns: 10 }, { m: 10, n: 10, k: 10 }]) {
     assertThrows(() => planLaunch(strider, problem), TypeError, "problem must have elements");
   }
 });
 
-Deno.test("the grid scales with the multiprocessors, and small work is shared out", () => {
+Deno.test("planLaunch() scales the grid with the multiprocessors, and shares out small work", () => {
   const on = (multiprocessorCount: number) =>
     planLaunch(
       { ...plannedKernel(devicePart("9.0", { multiprocessorCount })), gridStride: true },
@@ -180,7 +177,7 @@ Deno.test("the grid scales with the multiprocessors, and small work is shared ou
   assertEquals([tiny.grid, tiny.block], [1, 64]);
 });
 
-Deno.test("a short product is split along k until the device is full", () => {
+Deno.test("planLaunch() splits a short product along k until the device is full", () => {
   const problem = { m: 64, n: 64, k: 65536, tile: { m: 32, n: 32, k: 32 }, splitK: true };
   const plan = planLaunch(kernel, problem);
   // 66 would fill the device, but then as 64 of 2048 steps the longest part has 32.
@@ -192,7 +189,7 @@ Deno.test("a short product is split along k until the device is full", () => {
   assertEquals(planLaunch(kernel, { ...problem, m: 1e5, n: 1e4 }).tiles, { x: 313, y: 3125, z: 1 });
 });
 
-Deno.test("shared memory is that of the block that was chosen, and takes part in the choice", () => {
+Deno.test("planLaunch() chooses the block by its shared memory, too", () => {
   const tiles = ({ x, y }: { x: number; y: number }) => 2 * x * y;
   const plan = planLaunch(kernel, { rows: 4096, columns: 4096, sharedMemory: tiles });
   const [x, y] = threeExtents(plan.block);
@@ -215,7 +212,7 @@ Deno.test("shared memory is that of the block that was chosen, and takes part in
   }
 });
 
-Deno.test("a kernel of many registers gets the block of which most warps fit", () => {
+Deno.test("planLaunch() chooses the block with the most resident warps", () => {
   const greedy = plannedKernel(h100, { registersPerThread: 72 });
   assertEquals(planLaunch(greedy, { elements: 1e7 }).block, 128);
   const bounded = plannedKernel(h100, { maxThreadsPerBlock: 100 });
@@ -224,13 +221,13 @@ Deno.test("a kernel of many registers gets the block of which most warps fit", (
   assertEquals(planLaunch(few, { elements: 1e7 }).block, 20);
 });
 
-Deno.test("a few columns leave the threads of a block to the rows", () => {
+Deno.test("planLaunch() gives the threads to the rows when there are few columns", () => {
   const plan = planLaunch(kernel, { rows: 1e6, columns: 3 });
   assertEquals(plan.block, [4, 64]);
   assertEquals(planLaunch(kernel, { rows: 1, columns: 1e6 }).block, 256);
 });
 
-Deno.test("waves and tail effect are those of the grid", () => {
+Deno.test("LaunchPlan has the waves and the tail effect of the grid", () => {
   const plan = planLaunch(kernel, { elements: 256 * 1056 * 2.5 });
   assertEquals([plan.blocks, plan.residentBlocks, plan.waves], [2640, 1056, 2.5]);
   assertStrictEquals(plan.tailEffect, 1 - 2.5 / 3);
@@ -242,7 +239,7 @@ Deno.test("waves and tail effect are those of the grid", () => {
   assertStrictEquals(planLaunch(strider, { elements: 256 * 1056 * 7 }).tailEffect, 0);
 });
 
-Deno.test("what is advised can be launched: no more threads than the kernel's bounds", () => {
+Deno.test("LaunchPlan advises no more threads than the kernel's bounds", () => {
   const bounded = plannedKernel(h100, { maxThreadsPerBlock: 64, registersPerThread: 200 });
   const { occupancy } = planLaunch(bounded, { elements: 1e6, block: 32 });
   const threads = [...occupancy.advice.matchAll(/with (\d+) threads per block/g)];
@@ -254,7 +251,7 @@ Deno.test("what is advised can be launched: no more threads than the kernel's bo
   assert(narrow.occupancy.advice.includes("with 64 threads per block"), narrow.occupancy.advice);
 });
 
-Deno.test("threads along an axis that the problem does not have are refused: they do nothing new", () => {
+Deno.test("planLaunch() refuses threads along an axis that the problem does not have", () => {
   const choose = (problem: LaunchProblem) => () => planLaunch(kernel, problem);
   assertThrows(choose({ elements: 9, block: [16, 16] }), RangeError, "block.y must be 1, as");
   assertThrows(choose({ rows: 9, columns: 9, block: [8, 8, 2] }), RangeError, "it is 2");
@@ -264,7 +261,7 @@ Deno.test("threads along an axis that the problem does not have are refused: the
     RangeError,
     "elementsPerThread.z must be 1, as the problem has two axes: it is 4",
   );
-  // A tile's threads are the kernel's own affair.
+  // The kernel arranges the threads of a tile.
   const tiled = planLaunch(kernel, {
     m: 9,
     n: 9,
@@ -275,7 +272,7 @@ Deno.test("threads along an axis that the problem does not have are refused: the
   assertEquals(tiled.block, [8, 8, 2]);
 });
 
-Deno.test("what is checked is what is used, also where a getter says something else later", () => {
+Deno.test("planLaunch() reads each field once", () => {
   let reads = 0;
   const later = (first: unknown) => () => reads++ === 0 ? first : "something else";
   for (const [name, value] of [["coverage", "exact"], ["sharedMemory", 0], ["block", 32]]) {
@@ -287,7 +284,7 @@ Deno.test("what is checked is what is used, also where a getter says something e
   }
 });
 
-Deno.test("no elements take a block, which the explanation says has nothing to do", () => {
+Deno.test("planLaunch() takes one block for no elements, and explains it", () => {
   for (const problem of [{ elements: 0 }, { rows: 0, columns: 7 }, { m: 1, n: 0, k: 1 }]) {
     const plan = planLaunch(kernel, problem);
     assertEquals(plan.grid, 1);
@@ -297,7 +294,7 @@ Deno.test("no elements take a block, which the explanation says has nothing to d
   assert(single.includes("1 thread to a block"), single);
 });
 
-Deno.test("the explanation is made of the plan's own figures", () => {
+Deno.test("explain() has the figures of the plan", () => {
   const plan = planLaunch(kernel, { rows: 1000, columns: 3000 });
   assertEquals([plan.grid, plan.block], [[94, 125], [32, 8]]);
   const text = plan.explain();
@@ -320,7 +317,7 @@ Deno.test("the explanation is made of the plan's own figures", () => {
   }
 });
 
-Deno.test("the reason for a block is why it is so: no fullest one where work is for fewer", () => {
+Deno.test("explain() has the reason for the block", () => {
   const reasonOf = (problem: LaunchProblem) => {
     const [, reason] = /to a block, (.*?)\. /.exec(planLaunch(kernel, problem).explain())!;
     return reason;
@@ -334,7 +331,7 @@ Deno.test("the reason for a block is why it is so: no fullest one where work is 
   assertEquals(reasonOf({ elements: 1, block: 256 }), "as the problem demands");
 });
 
-Deno.test("plans are within the limits of every capability, for every kernel", () => {
+Deno.test("planLaunch() stays within the limits of every capability for every kernel", () => {
   fc.assert(fc.property(
     fc.constantFrom(...KNOWN_CAPABILITIES),
     fc.integer({ min: 1, max: 255 }),
@@ -356,7 +353,7 @@ Deno.test("plans are within the limits of every capability, for every kernel", (
   ));
 });
 
-Deno.test("what is no problem is refused by field and value", () => {
+Deno.test("planLaunch() refuses wrong problems by field and value", () => {
   const choose = (problem: object) => planLaunch(kernel, problem as LaunchProblem);
   for (const value of [-1, 0.5, NaN, Infinity, 2 ** 53, "1", 1n, null, undefined]) {
     const Kind = typeof value === "number" ? RangeError : TypeError;
@@ -437,13 +434,13 @@ function blocksOf({ x, y, z }: Extents): number {
   return x * y * z;
 }
 
-Deno.test("work that the device holds at once has a block for each piece", () => {
+Deno.test("strideGrid() has a block for each piece of work that fits at once", () => {
   for (const tiles of [{ x: 1, y: 1, z: 1 }, { x: 33, y: 32, z: 1 }, { x: 2, y: 3, z: 176 }]) {
     assertEquals(strideGrid(tiles, 1056, MAX, Infinity), tiles);
   }
 });
 
-Deno.test("rows that leave half of the device idle are shared by several steps", () => {
+Deno.test("strideGrid() shares rows by several steps when they leave half of the device idle", () => {
   // 529 of 1056: a second row of blocks does not fit beside the first.
   for (const x of [529, 600, 800, 1057, 1200]) {
     const tiles = { x, y: 1000, z: 1 };
@@ -459,7 +456,7 @@ const sizes = fc.oneof(
   fc.constantFrom(1, 65535, 65536, 2 ** 31, 2 ** 45),
 );
 
-Deno.test("a grid never exceeds what is held or a limit, unless fewer steps are asked for", () => {
+Deno.test("strideGrid() exceeds the resident blocks only for fewer steps, and no limit", () => {
   fc.assert(fc.property(
     fc.record({ x: sizes, y: sizes, z: sizes }),
     fc.integer({ min: 1, max: 5000 }),
@@ -474,7 +471,6 @@ Deno.test("a grid never exceeds what is held or a limit, unless fewer steps are 
       const isLimited = tiles.x > MAX.x || tiles.y > MAX.y || tiles.z > MAX.z;
       assert(isLimited || steps <= stepsPerThread, `${steps} steps of ${stepsPerThread}`);
       if (stepsPerThread === Infinity) assert(blocksOf(grid) <= held);
-      // More than is held only as far as the steps take it.
       if (blocksOf(grid) > held) {
         assert(stepsOf(tiles, strideGrid(tiles, held, MAX, Infinity)) > stepsPerThread);
       }

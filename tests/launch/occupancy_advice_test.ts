@@ -1,5 +1,4 @@
-// Advice is true: every change that it names gives the blocks and the occupancy that it promises, and
-// a figure it calls the most is the most.
+// Every change that the advice names has its promised effect, and every maximum is one.
 
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import { capabilityLimits } from "../../src/hardware/capability_limits.ts";

@@ -24,7 +24,7 @@ export interface OccupancyCase {
     readonly maxThreadsPerBlock: number;
     readonly sharedMemoryOptIn: boolean;
   };
-  /** Bytes of dynamic shared memory for each thread, where block sizes are asked for. */
+  /** Bytes of dynamic shared memory for each thread, for block sizes. */
   readonly bytesPerThread: number;
 }
 

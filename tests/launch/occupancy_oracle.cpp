@@ -27,7 +27,7 @@ struct Case {
   std::int32_t registers;
   std::int32_t static_shared_memory;
   std::int32_t dynamic_shared_memory;
-  std::int32_t dynamic_shared_memory_per_thread;  // only where block sizes are asked for
+  std::int32_t dynamic_shared_memory_per_thread;  // for block sizes only
   std::int32_t barriers;
   std::int32_t kernel_max_threads;
   std::int32_t opt_in;
@@ -56,7 +56,7 @@ cudaOccFuncAttributes function_of(const Case& given) {
   function.numRegs = given.registers;
   function.sharedSizeBytes = given.static_shared_memory;
   function.shmemLimitConfig = given.opt_in ? FUNC_SHMEM_LIMIT_OPTIN : FUNC_SHMEM_LIMIT_DEFAULT;
-  // What a launch asks for it is allowed.
+  // A launch is allowed its shared memory.
   function.maxDynamicSharedSizeBytes = INT_MAX / 2;
   function.numBlockBarriers = given.barriers;
   return function;

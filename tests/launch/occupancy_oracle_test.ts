@@ -1,5 +1,5 @@
-// Occupancy and block sizes are those of NVIDIA's own calculator, cuda_occupancy.h, which is compiled
-// here: all limits, what limits, and the block size, in pseudo-random cases of every capability.
+// Compares all limits, the limiter and the block size with NVIDIA's own calculator, cuda_occupancy.h,
+// in pseudo-random cases of every capability.
 
 import { assert, assertEquals } from "@std/assert";
 import { type Occupancy, occupancy, potentialBlockSize } from "../../src/launch/occupancy.ts";
@@ -53,7 +53,7 @@ const FACTORS: readonly (readonly [Occupancy["limiter"], number])[] = [
   ["barriers", 16],
 ];
 
-/** What we say, as the oracle's record says it. */
+/** Our result in the form of the oracle's record. */
 function residency({ limits, usage }: OccupancyCase): (number | string)[] {
   const { activeBlocks, limits: by, limiter } = occupancy(limits, usage);
   const names = FACTORS.filter(([name]) => by[name] === activeBlocks).map(([name]) => name);
@@ -128,7 +128,7 @@ Deno.test({
   },
 });
 
-Deno.test("The cases of the comparison have every limiter, no block, full and partial occupancy", () => {
+Deno.test("occupancyCases() have every limiter, no block, full and partial occupancy", () => {
   const seen = new Map<string, number>();
   const count = (name: string) => seen.set(name, (seen.get(name) ?? 0) + 1);
   for (const { limits, usage } of occupancyCases(12_000, 3)) {

@@ -1,6 +1,3 @@
-// What occupancy says besides its figures, which occupancy_oracle_test.ts holds: shape of the result,
-// bad arguments, limits of devices, and that it is what the device itself answers for every kernel.
-
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import {
   capabilityLimits,
@@ -191,7 +188,7 @@ Deno.test("occupancyLimits() prefers the figures of the device", () => {
   }
   const other = occupancyLimits({ ...info, maxThreadsPerMultiprocessor: 64 });
   assertStrictEquals(occupancy(other, { ...BLOCK, threadsPerBlock: 32 }).activeBlocks, 2);
-  // A capability that nobody knows yet has the units of the newest.
+  // An unknown newer capability has the units of the newest known one.
   assertStrictEquals(
     occupancyLimits({ ...info, computeCapability: "13.0" }).warpSize,
     info.warpSize,

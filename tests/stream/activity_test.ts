@@ -25,7 +25,7 @@ function listener(name: string, heard: string[], of: DeviceContext = context): A
   };
 }
 
-Deno.test("who listens is told as long as it listens, and nobody costs no list", () => {
+Deno.test("listenersOf() has the listeners of a device until they are removed", () => {
   assertEquals(listenersOf(context), undefined);
   const one = listener("one", []);
   const stop = listen(one);
@@ -39,7 +39,7 @@ Deno.test("who listens is told as long as it listens, and nobody costs no list",
   assertEquals(listenersOf(context), undefined);
 });
 
-Deno.test("a device that is opened twice is one; another device has listeners of its own", () => {
+Deno.test("listenersOf() treats contexts of one device as the same", () => {
   const { library, ordinal, info } = context;
   const again = new DeviceContext(library, ordinal, info);
   const next = new DeviceContext(library, ordinal + 1, info);
@@ -49,14 +49,14 @@ Deno.test("a device that is opened twice is one; another device has listeners of
   stop();
 });
 
-Deno.test("work is enqueued once, with its arguments, within all who hear of it", () => {
+Deno.test("enqueueHeard() enqueues work once, with its arguments, within all listeners", () => {
   const heard: string[] = [];
   const both = [listener("one", heard), listener("two", heard)];
   enqueueHeard(both, WORK, stream, (a: number, b: string) => heard.push(`${a} ${b}`), 7, "x");
   assertEquals(heard, ["two before graph", "one before graph", "7 x", "one after", "two after"]);
 });
 
-Deno.test("what enqueueing throws is thrown", () => {
+Deno.test("enqueueHeard() throws the errors of enqueue", () => {
   const heard: string[] = [];
   const fail = () => {
     throw new RangeError("refused");

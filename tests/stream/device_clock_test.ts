@@ -17,7 +17,7 @@ function recorded(): { event: Event; before: number; after: number } {
   return { event, before, after: performance.now() };
 }
 
-Deno.test("the device's times are the program's, within the clock's own error", () => {
+Deno.test("programTime() is right within the clock's error", () => {
   using clock = new DeviceClock(context);
   assert(clock.error >= 0 && clock.error < 2, `${clock.error} ms`);
   for (let round = 0; round < 20; round++) {
@@ -28,9 +28,9 @@ Deno.test("the device's times are the program's, within the clock's own error", 
   }
 });
 
-Deno.test("far from its beginning it measures from an event nearby, which it keeps", async () => {
+Deno.test("measure() keeps a recent event as its reference", async () => {
   using clock = new DeviceClock(context);
-  // A float of milliseconds knows a thousandth of this only as multiples of 61 ns.
+  // A float of milliseconds resolves 61 ns here.
   await sleep(1050);
   const one = recorded();
   const end = device.stream.record({ timing: true });
@@ -39,7 +39,7 @@ Deno.test("far from its beginning it measures from an event nearby, which it kee
   const { start, duration } = clock.measure(timed);
   assert(start > 1000 && duration >= 0);
   assert(timed.start !== one.event, "the clock has kept the event");
-  // It is what times are measured from: its own is what it was.
+  // It is the reference now: its time is unchanged.
   assertEquals(clock.timeOf(one.event), start);
   clock.compare();
   const time = clock.programTime(start);
@@ -49,7 +49,7 @@ Deno.test("far from its beginning it measures from an event nearby, which it kee
   end[Symbol.dispose]();
 });
 
-Deno.test("nothing is left of a clock, nor of one that could not begin", () => {
+Deno.test("DeviceClock leaves nothing behind, also when it cannot begin", () => {
   const before = resourceTally(context.library);
   new DeviceClock(context)[Symbol.dispose]();
   device.stream.capture(() => {

@@ -17,7 +17,7 @@ function events(): number {
   return resourceTally(context.library).events;
 }
 
-Deno.test("work is timed on each stream in its order, and its events are used again", async () => {
+Deno.test("WorkTimer times work on each stream, and reuses its events", async () => {
   using side = device.createStream();
   using out = device.allocate("float32", 1);
   const spin = device.kernels.load(SPIN);
@@ -44,7 +44,7 @@ Deno.test("work is timed on each stream in its order, and its events are used ag
   assertEquals(events(), before);
 });
 
-Deno.test("work that waits long is not asked for again and again", async () => {
+Deno.test("WorkTimer queries waiting work rarely", async () => {
   using out = device.allocate("float32", 1);
   const spin = device.kernels.load(SPIN);
   let queries = 0;
@@ -59,13 +59,13 @@ Deno.test("work that waits long is not asked for again and again", async () => {
     timer.time(0, stream, () => spin.launch({ grid: 1, block: 1 }, out, 100e6, 1));
     for (let index = 1; index < launches; index++) timer.time(index, stream, () => {});
   }
-  // Only the first of a stream is asked for, each time that so much has come as there was.
+  // Only the first of a stream is queried, each time the work has doubled.
   assert(queries < 100, `${queries} queries while ${launches} launches were enqueued`);
   await timer.settle();
   assertEquals([evaluated, timer.waitingCount], [launches, 0]);
 });
 
-Deno.test("what is refused is not timed, and leaves no event behind", async () => {
+Deno.test("time() leaves no event when the work is refused", async () => {
   const before = events();
   let evaluated = 0;
   {
@@ -80,7 +80,7 @@ Deno.test("what is refused is not timed, and leaves no event behind", async () =
   assertEquals(events(), before);
 });
 
-Deno.test("where an event cannot be made nothing is enqueued, and nothing is left", () => {
+Deno.test("time() enqueues nothing when an event cannot be made", () => {
   const before = events();
   let enqueued = 0;
   for (const nth of [1, 2]) {
@@ -92,7 +92,7 @@ Deno.test("where an event cannot be made nothing is enqueued, and nothing is lef
   assertEquals([enqueued, events()], [0, before]);
 });
 
-Deno.test("a timer that ends while it settles evaluates what it was asked for", async () => {
+Deno.test("settle() evaluates its work when the timer is disposed meanwhile", async () => {
   const before = events();
   let evaluated = 0;
   const timer = new WorkTimer<string>(context, () => evaluated++);
@@ -103,7 +103,7 @@ Deno.test("a timer that ends while it settles evaluates what it was asked for", 
   assertEquals([evaluated, events()], [1, before]);
 });
 
-Deno.test("an event that was put in another's place is kept instead of it", async () => {
+Deno.test("WorkTimer keeps an event that replaces another", async () => {
   const before = events();
   using other = new Event(context, { timing: true });
   {

@@ -1,8 +1,3 @@
-/**
- * Tuning on a device: with kernels whose cost is known, and with one that is compiled for each
- * configuration.
- */
-
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import {
   autotune,

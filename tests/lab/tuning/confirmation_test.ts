@@ -76,7 +76,7 @@ Deno.test("autotune() ends the pause before the second race when the signal abor
   const enough = new Error("enough");
   const late = Promise.withResolvers<string>();
   let launches = 0;
-  // Only in the pause does nothing follow what was launched last.
+  // Only in the pause no launch follows the last one.
   const abortUnlessFollowed = async () => {
     const mine = ++launches;
     await device.done();

@@ -8,7 +8,7 @@ import { device } from "../../support/device.ts";
 import { runFile } from "../../support/subprocess.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 
-/** Tunes twice, in two processes with one cache, with a configuration whose n-th launch faults. */
+/** Tunes twice, in two processes with one cache; the n-th launch of a configuration faults. */
 async function tuneTwice(faulty: number) {
   using folder = new TemporaryDirectory();
   const run = async () => {
