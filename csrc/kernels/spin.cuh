@@ -3,13 +3,32 @@
  *
  * Mapping: one thread waits, all others return at once; any grid and block.
  * Bytes: 4 written. Operations: none.
- * Hardware: the time is at least the requested one; see clock.cuh for the resolution.
+ * Hardware: the time is at least the requested one. On a GPU the clock is %globaltimer, which all
+ * multiprocessors share and which advances in steps of up to about a microsecond. On the host device
+ * it is the system's monotonic clock.
  */
 #pragma once
 
-#include "kernels/clock.cuh"
+#include "kernels/portable.cuh"
+
+#ifdef __CUDASIM__
+#include <time.h>
+#endif
 
 namespace gridstride::device_code {
+
+__device__ __forceinline__ unsigned long long clock_nanoseconds() {
+#ifdef __CUDASIM__
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<unsigned long long>(now.tv_sec) * 1000000000ull +
+         static_cast<unsigned long long>(now.tv_nsec);
+#else
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+#endif
+}
 
 // Stores value when nanoseconds have passed since the thread began.
 template <typename T>

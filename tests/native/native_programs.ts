@@ -27,7 +27,6 @@ export interface NativeProgram {
 
 const EVERY_SOURCE = /^csrc\//;
 const HOST_DEVICE = /^csrc\/host\//;
-const PORTABLE_SWITCH = ["-DGS_HOST_PORTABLE_SWITCH"];
 
 function define(
   name: string,
@@ -58,21 +57,6 @@ export const EXECUTION = define(
   HOST_DEVICE,
 );
 
-/** `LATE_KERNELS` for `EXECUTION_PORTABLE`. */
-export const LATE_KERNELS_PORTABLE = variant(LATE_KERNELS, {
-  name: "execution_late_kernels_portable",
-  flags: PORTABLE_SWITCH,
-});
-
-/** The execution engine with the context switch for all other processors. */
-export const EXECUTION_PORTABLE: NativeProgram = {
-  name: "execution_test_portable",
-  kind: "host",
-  form: "program",
-  sources: /^tests\/native\/execution_(?!late_kernels)\w+\.cpp$|^csrc\/host\/\w+\/\w+\.cpp$/,
-  flags: PORTABLE_SWITCH,
-};
-
 /** A library of kernels with the table that makes it a module. */
 export const MODULE = define(
   "runtime_module",
@@ -86,8 +70,7 @@ export const LINKED_MODULE = variant(MODULE, { name: "linked_module", needsLibra
 /** The modules that `RUNTIME` loads, in the order of its arguments. */
 export const MODULES: readonly NativeProgram[] = [
   MODULE,
-  variant(MODULE, { name: "runtime_module_portable", flags: PORTABLE_SWITCH }),
-  ...["unresolved", "ambiguous", "large"].map((kind) =>
+  ...["other_contract", "unresolved", "ambiguous", "large"].map((kind) =>
     variant(MODULE, {
       name: `runtime_module_${kind}`,
       sources: new RegExp(`^tests/native/runtime_module_${kind}\\.cu$`),
@@ -170,8 +153,6 @@ export const SHIM_LIBRARY_CUDA = variant(SHIM_LIBRARY, {
 export const NATIVE_PROGRAMS: readonly NativeProgram[] = [
   LATE_KERNELS,
   EXECUTION,
-  LATE_KERNELS_PORTABLE,
-  EXECUTION_PORTABLE,
   ...MODULES,
   LINKED_MODULE,
   RUNTIME,

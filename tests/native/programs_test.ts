@@ -7,14 +7,12 @@ import { builtLibrary } from "../support/built_library.ts";
 import { NativeBuild, nativeTestFiles } from "./native_build.ts";
 import {
   EXECUTION,
-  EXECUTION_PORTABLE,
   KERNELS,
   KERNELS_CUDA,
   LANGUAGE,
   LANGUAGE_NAMES,
   LANGUAGE_NAMES_CUDA,
   LATE_KERNELS,
-  LATE_KERNELS_PORTABLE,
   MODULES,
   NATIVE_PROGRAMS,
   type NativeProgram,
@@ -64,11 +62,6 @@ function testOnHost(name: string, program: NativeProgram, ...libraries: NativePr
 }
 
 testOnHost("execution engine of the host device", EXECUTION, LATE_KERNELS);
-testOnHost(
-  "execution engine of the host device with the portable context switch",
-  EXECUTION_PORTABLE,
-  LATE_KERNELS_PORTABLE,
-);
 testOnHost("CUDA runtime of the host device", RUNTIME, ...MODULES);
 testOnHost("kernel language of the host device", LANGUAGE);
 testOnHost("built-in kernels on the host device", KERNELS);

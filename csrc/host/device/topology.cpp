@@ -1,4 +1,4 @@
-// The grammar of CUDA_VISIBLE_DEVICES.
+// The devices of the process: the topology, and CUDA_VISIBLE_DEVICES.
 #include "host/device/topology.h"
 
 #include <algorithm>

@@ -51,14 +51,9 @@ inline bool holds_wild_address(void*) { return true; }
 
 #endif
 
-#if defined(GS_HOST_PORTABLE_SWITCH)
+#if defined(__x86_64__)
 
-// Leaves the handler for good. setcontext restores the runner's signal mask.
-inline void continue_in(void*, void* parked) { resume_context(parked); }
-
-#elif defined(__x86_64__)
-
-// What resume_context does, done to the state that returning from the signal restores: the
+// Does what resume_context does, to the state that returning from the signal restores: the
 // continuation is popped off the parked stack. The direction flag must be clear where functions
 // begin, and the kernel may have been interrupted inside a backward copy.
 inline void continue_in(void* context, void* parked) {
@@ -204,7 +199,6 @@ void handle_signal(int signal, siginfo_t* info, void* context) {
 void install_handler(int signal, struct sigaction& previous) {
   struct sigaction action = {};
   action.sa_sigaction = handle_signal;
-  // Not deferred: the handler may be left for good where continue_in cannot rewrite the context.
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigemptyset(&action.sa_mask);
   // The old one first: a signal that comes in between finds it.

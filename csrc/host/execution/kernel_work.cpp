@@ -1,4 +1,4 @@
-// Checking launches, and copying their arguments.
+// Launches as work for the pool: checking them, running their blocks, cooperative launches.
 #include "host/execution/kernel_work.h"
 
 #include <algorithm>
@@ -84,30 +84,18 @@ ArgumentCopy::ArgumentCopy(const KernelDescriptor& kernel,
   for_each_parameter(kernel, [&](uint32_t i, size_t offset) { addresses_[i] = start + offset; });
 }
 
-// ---- how long a block of a launch takes, learnt from the launches before it ---------------------
-
-// The record of launches of one kernel with one grid and block. Only a hint: arguments may change
-// the work of a block, and other launches may have overwritten the record.
-class BlockTimes {
- public:
-  static BlockTimes& instance();
-
-  // Nanoseconds; `unknown` when no such launch has been seen.
-  static constexpr uint32_t unknown = UINT32_MAX;
-  uint32_t recall(const LaunchContext& launch) const;
-
-  // A longer time is believed at once and a shorter one by half: to take a long launch for a short
-  // one costs the help of other workers, and to take a short one for a long one a needless waking.
-  void note(const LaunchContext& launch, uint64_t nanoseconds);
-};
-
-// ---- how long a block of a launch takes: a table of the launches seen last, without locks -------
+// ---- the time of a block, learnt from earlier launches ------------------------------------------
+//
+// A table without locks, by kernel, grid and block shape. Only a hint: arguments may change the work
+// of a block, and other launches may have overwritten the entry.
 
 namespace {
 
-// A launch is found by a hash: the lower half says where, the upper half is kept beside the time.
-constexpr uint32_t entries = 4096;
-std::atomic<uint64_t> table[entries];
+constexpr uint32_t unknown_time = UINT32_MAX;
+
+// The lower half of a launch's hash is its place, the upper half is kept beside the time.
+constexpr uint32_t time_entries = 4096;
+std::atomic<uint64_t> times[time_entries];
 
 uint64_t mix(uint64_t hash, uint64_t value) {
   // The finaliser of SplitMix64 (Steele, Lea and Flood 2014).
@@ -124,40 +112,29 @@ uint64_t hash_of(const LaunchContext& launch) {
   return mix(hash, uint64_t{launch.block.y} << 32 | launch.block.z);
 }
 
-std::atomic<uint64_t>& entry_of(uint64_t hash) { return table[hash % entries]; }
-
-// An entry of zero is an empty one: times are stored plus one.
-uint32_t time_in(uint64_t entry, uint64_t hash) {
+// Nanoseconds. An entry of zero is an empty one: times are stored plus one.
+uint32_t recall_block_time(const LaunchContext& launch) {
+  const uint64_t hash = hash_of(launch);
+  const uint64_t entry = times[hash % time_entries].load(std::memory_order_relaxed);
   const bool is_of_launch = static_cast<uint32_t>(entry) != 0 && entry >> 32 == hash >> 32;
-  return is_of_launch ? static_cast<uint32_t>(entry) - 1 : BlockTimes::unknown;
+  return is_of_launch ? static_cast<uint32_t>(entry) - 1 : unknown_time;
 }
 
-}  // namespace
-
-BlockTimes& BlockTimes::instance() {
-  static BlockTimes times;
-  return times;
-}
-
-uint32_t BlockTimes::recall(const LaunchContext& launch) const {
+// A longer time is believed at once and a shorter one by half: mistaking a long launch for a short
+// one costs the help of other workers, the opposite costs a needless wake-up.
+void note_block_time(const LaunchContext& launch, uint64_t nanoseconds) {
   const uint64_t hash = hash_of(launch);
-  return time_in(entry_of(hash).load(std::memory_order_relaxed), hash);
+  const uint32_t known = recall_block_time(launch);
+  const uint64_t halfway = known == unknown_time ? 0 : (known + nanoseconds) / 2;
+  const uint64_t time = std::min<uint64_t>(std::max(nanoseconds, halfway), unknown_time - 2);
+  times[hash % time_entries].store(hash >> 32 << 32 | (time + 1), std::memory_order_relaxed);
 }
 
-void BlockTimes::note(const LaunchContext& launch, uint64_t nanoseconds) {
-  const uint64_t hash = hash_of(launch);
-  std::atomic<uint64_t>& entry = entry_of(hash);
-  const uint32_t known = time_in(entry.load(std::memory_order_relaxed), hash);
-  const uint64_t halfway = known == unknown ? 0 : (known + nanoseconds) / 2;
-  const uint64_t time = std::min<uint64_t>(std::max(nanoseconds, halfway), unknown - 2);
-  entry.store(hash >> 32 << 32 | (time + 1), std::memory_order_relaxed);
-}
-
-// A kernel launch as work for the pool: its blocks are claimed in chunks, in ascending order, by
-// all workers. The order is a promise: a block may wait for one of a smaller index (as chained
-// scans do), because that one has been claimed before.
-
-namespace {
+// ---- kernel launches ---------------------------------------------------------------------------
+//
+// All workers claim the blocks of a launch in chunks, in ascending order. The order is a promise: a
+// block may wait for one of a smaller index (as chained scans do), because that one has been claimed
+// before.
 
 using Clock = std::chrono::steady_clock;
 
@@ -203,7 +180,7 @@ class KernelWork final : public Work {
   // code goes before waiting threads are notified, because they may be about to unload it.
   void completed() override {
     owner_ = nullptr;
-    if (divisible() && !faulted_) BlockTimes::instance().note(launch_, first_nanoseconds());
+    if (divisible() && !faulted_) note_block_time(launch_, first_nanoseconds());
     completed_(faulted_ ? &fault_ : nullptr);
   }
 
@@ -213,7 +190,7 @@ class KernelWork final : public Work {
   // those took that were enqueued before it.
   bool wants_help() override {
     if (next_block_.load(std::memory_order_relaxed) == 0) {
-      block_nanoseconds_.store(BlockTimes::instance().recall(launch_), std::memory_order_relaxed);
+      block_nanoseconds_.store(recall_block_time(launch_), std::memory_order_relaxed);
     }
     return !is_short(blocks_left());
   }
@@ -221,7 +198,7 @@ class KernelWork final : public Work {
  private:
   bool is_short(uint64_t blocks) const {
     const uint64_t each = block_nanoseconds_.load(std::memory_order_relaxed);
-    return each != BlockTimes::unknown && blocks <= worth_waking_nanoseconds / (each + 1);
+    return each != unknown_time && blocks <= worth_waking_nanoseconds / (each + 1);
   }
 
   uint64_t blocks_left() const {
@@ -266,7 +243,7 @@ class KernelWork final : public Work {
   uint64_t first_nanoseconds() const {
     const auto spent = std::chrono::duration_cast<std::chrono::nanoseconds>(first_spent_);
     return std::min<uint64_t>(static_cast<uint64_t>(spent.count()) / first_ran_,
-                              BlockTimes::unknown - 1);
+                              unknown_time - 1);
   }
 
   void run_blocks(BlockRunner& runner, uint64_t first, uint64_t count) {
@@ -307,7 +284,7 @@ class KernelWork final : public Work {
   std::atomic<bool> cancelled_{false};
   LaunchFault fault_{cudaSuccess, {}};
   bool faulted_ = false;
-  std::atomic<uint32_t> block_nanoseconds_{BlockTimes::unknown};
+  std::atomic<uint32_t> block_nanoseconds_{unknown_time};
   // Written by the worker that runs the first block, and read when all have left.
   std::atomic<const Worker*> first_worker_{nullptr};
   uint64_t first_ran_ = 0;

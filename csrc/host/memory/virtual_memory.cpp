@@ -1,4 +1,4 @@
-// Reserving arenas, and ranges within them.
+// Virtual memory: reserved addresses, and the changes of mappings and access.
 #include "host/memory/virtual_memory.h"
 
 #include <algorithm>

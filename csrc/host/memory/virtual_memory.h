@@ -1,4 +1,5 @@
-// The address ranges of cuMemAddressReserve. They belong to no device.
+// Virtual memory management: addresses without memory, memory without addresses, and mappings of
+// the one to the other.
 #ifndef GRIDSTRIDE_HOST_VIRTUAL_MEMORY_H
 #define GRIDSTRIDE_HOST_VIRTUAL_MEMORY_H
 
@@ -57,9 +58,6 @@ class VirtualAddresses {
   std::atomic<std::size_t> arena_count_{0};
 };
 
-// Virtual memory management: addresses without memory, memory without addresses, and mappings of
-// the one to the other.
-//
 // Unmapping takes effect at once and waits for nothing that is enqueued: a kernel that uses the
 // addresses faults, and so does a copy that has not begun.
 

@@ -1,4 +1,5 @@
-// Reading ELF files, with every range checked before it is used.
+// Reading ELF files. The seal of an image finds damage; these checks find truncation and files of
+// other kinds, also without a seal.
 #include "host/module/elf_image.h"
 
 #if defined(__ELF__)
@@ -28,11 +29,8 @@ constexpr unsigned own_byte_order = ELFDATA2LSB;
 constexpr unsigned own_byte_order = ELFDATA2MSB;
 #endif
 
-// What GPUs' machine code is marked as.
+// The machine number of cubins.
 constexpr unsigned cuda_machine = 190;
-
-// PT_GNU_PROPERTY, which older headers lack.
-constexpr unsigned gnu_property_segment = 0x6474e553;
 
 // No library is mapped over more than this.
 constexpr std::uint64_t most_memory = std::uint64_t{1} << 40;
@@ -114,6 +112,7 @@ bool is_power_of_two(std::uint64_t value) { return value != 0 && (value & (value
 void check_loaded_segments(const ImageView& image, const std::vector<Elf64_Phdr>& headers) {
   std::uint64_t mapped_until = 0;
   for (const Elf64_Phdr& segment : headers) {
+    if (segment.p_type == PT_INTERP) refuse("the image is a program and no shared library");
     if (segment.p_type != PT_LOAD) continue;
     if (!image.contains(segment.p_offset, segment.p_filesz)) {
       refuse("the image is truncated: it should have " +
@@ -131,133 +130,6 @@ void check_loaded_segments(const ImageView& image, const std::vector<Elf64_Phdr>
     mapped_until = segment.p_vaddr + segment.p_memsz;
   }
   if (mapped_until == 0) refuse_damaged("it has nothing to load");
-}
-
-// Addresses of the library as the bytes of the file that the loader puts there.
-class MappedBytes {
- public:
-  MappedBytes(const ImageView& image, const std::vector<Elf64_Phdr>& headers)
-      : image_(image), headers_(headers) {}
-
-  // The offset in the file; throws where the range is not all in one segment.
-  std::uint64_t offset_of(std::uint64_t address, std::uint64_t bytes, const char* part) const {
-    for (const Elf64_Phdr& segment : headers_) {
-      if (segment.p_type != PT_LOAD || address < segment.p_vaddr) continue;
-      const std::uint64_t within = address - segment.p_vaddr;
-      if (within <= segment.p_filesz && bytes <= segment.p_filesz - within) {
-        return segment.p_offset + within;
-      }
-    }
-    refuse_damaged(std::string(part) + " lies outside of what is loaded");
-  }
-
-  const ImageView& image() const { return image_; }
-
- private:
-  const ImageView& image_;
-  const std::vector<Elf64_Phdr>& headers_;
-};
-
-// The entries of the dynamic section; each tag's last value.
-class DynamicSection {
- public:
-  DynamicSection(const MappedBytes& mapped, const Elf64_Phdr& segment) {
-    if (segment.p_filesz % sizeof(Elf64_Dyn) != 0) refuse_damaged("its dynamic section");
-    const std::uint64_t offset =
-        mapped.offset_of(segment.p_vaddr, segment.p_filesz, "the dynamic section");
-    entries_ = read_table<Elf64_Dyn>(mapped.image(), offset, segment.p_filesz / sizeof(Elf64_Dyn),
-                                     "its dynamic entries");
-    const auto end = std::find_if(entries_.begin(), entries_.end(),
-                                  [](const Elf64_Dyn& entry) { return entry.d_tag == DT_NULL; });
-    if (end == entries_.end()) refuse_damaged("its dynamic section does not end");
-    entries_.erase(end, entries_.end());
-  }
-
-  const std::vector<Elf64_Dyn>& entries() const { return entries_; }
-
-  std::uint64_t value(Elf64_Sxword tag) const {
-    std::uint64_t found = 0;
-    for (const Elf64_Dyn& entry : entries_) {
-      if (entry.d_tag == tag) found = entry.d_un.d_val;
-    }
-    return found;
-  }
-
- private:
-  std::vector<Elf64_Dyn> entries_;
-};
-
-// Tables that the loader walks, by the tags of their address and their length.
-struct LoaderTable {
-  Elf64_Sxword address;
-  Elf64_Sxword bytes;
-  const char* name;
-};
-
-constexpr LoaderTable loader_tables[] = {
-    {DT_STRTAB, DT_STRSZ, "the table of names"},
-    {DT_RELA, DT_RELASZ, "the table of relocations"},
-    {DT_REL, DT_RELSZ, "the table of relocations"},
-    {DT_JMPREL, DT_PLTRELSZ, "the table of called functions"},
-    {DT_INIT_ARRAY, DT_INIT_ARRAYSZ, "the table of initialisers"},
-    {DT_FINI_ARRAY, DT_FINI_ARRAYSZ, "the table of finalisers"},
-};
-
-void check_names(const MappedBytes& mapped, const DynamicSection& dynamic) {
-  const std::uint64_t bytes = dynamic.value(DT_STRSZ);
-  if (bytes == 0 || dynamic.value(DT_SYMTAB) == 0) refuse_damaged("it has no symbols");
-  const std::uint64_t offset = mapped.offset_of(dynamic.value(DT_STRTAB), bytes, "its names");
-  if (mapped.image().data[offset + bytes - 1] != 0) refuse_damaged("its names do not end");
-  for (const Elf64_Dyn& entry : dynamic.entries()) {
-    const bool is_name = entry.d_tag == DT_NEEDED || entry.d_tag == DT_SONAME ||
-                         entry.d_tag == DT_RPATH || entry.d_tag == DT_RUNPATH;
-    if (is_name && entry.d_un.d_val >= bytes) refuse_damaged("a name lies outside of its names");
-  }
-}
-
-// What every thread that runs a kernel has to find memory for.
-void check_thread_local(const ImageView& image, const Elf64_Phdr& header) {
-  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
-  constexpr std::uint64_t most_alignment = std::uint64_t{1} << 20;
-  if (header.p_filesz > header.p_memsz || header.p_memsz > most_bytes ||
-      !image.contains(header.p_offset, header.p_filesz) || header.p_align > most_alignment ||
-      (header.p_align != 0 && !is_power_of_two(header.p_align))) {
-    refuse_damaged("its thread-local memory");
-  }
-}
-
-// The loader takes write permission away there, by whole pages.
-void check_read_only_later(const std::vector<Elf64_Phdr>& headers, const Elf64_Phdr& header) {
-  for (const Elf64_Phdr& segment : headers) {
-    if (segment.p_type != PT_LOAD || header.p_vaddr < segment.p_vaddr) continue;
-    const std::uint64_t within = header.p_vaddr - segment.p_vaddr;
-    const std::uint64_t mapped = segment.p_memsz + segment.p_align;
-    if (within <= segment.p_memsz && header.p_memsz <= mapped - within) return;
-  }
-  refuse_damaged("what is read-only once it is linked");
-}
-
-void check_dynamic(const ImageView& image, const std::vector<Elf64_Phdr>& headers) {
-  const MappedBytes mapped(image, headers);
-  const Elf64_Phdr* segment = nullptr;
-  for (const Elf64_Phdr& header : headers) {
-    if (header.p_type == PT_INTERP) refuse("the image is a program and no shared library");
-    if (header.p_type == PT_DYNAMIC) segment = &header;
-    if (header.p_type == PT_TLS) check_thread_local(image, header);
-    if (header.p_type == PT_GNU_RELRO) check_read_only_later(headers, header);
-    // The loader reads these where they are mapped.
-    if (header.p_type == PT_NOTE || header.p_type == gnu_property_segment) {
-      mapped.offset_of(header.p_vaddr, header.p_filesz, "a note");
-    }
-  }
-  if (segment == nullptr) refuse_damaged("it has no dynamic section");
-  const DynamicSection dynamic(mapped, *segment);
-  check_names(mapped, dynamic);
-  mapped.offset_of(dynamic.value(DT_SYMTAB), sizeof(Elf64_Sym), "the table of symbols");
-  for (const LoaderTable& table : loader_tables) {
-    const std::uint64_t bytes = dynamic.value(table.bytes);
-    if (bytes != 0) mapped.offset_of(dynamic.value(table.address), bytes, table.name);
-  }
 }
 
 std::string_view name_at(const ImageView& image, const Elf64_Shdr& names, std::uint32_t offset) {
@@ -286,7 +158,6 @@ void check_elf(const ImageView& image) {
   const std::vector<Elf64_Phdr> headers = read_program_headers(image);
   read_section_headers(image);
   check_loaded_segments(image, headers);
-  check_dynamic(image, headers);
 }
 
 std::vector<ElfSegment> elf_segments(const ImageView& image) {

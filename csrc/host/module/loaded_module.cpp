@@ -1,4 +1,4 @@
-// The names of C++ as they stand in the source.
+// Loading images, and finding their kernels, variables and shared memory.
 #include "host/module/loaded_module.h"
 
 #include <cxxabi.h>

@@ -1,4 +1,4 @@
-// An image in the process: loaded, linked with this runtime, and found to be a library of kernels.
+// Modules: images that are loaded in the process and linked with this runtime.
 #ifndef GRIDSTRIDE_HOST_LOADED_MODULE_H
 #define GRIDSTRIDE_HOST_LOADED_MODULE_H
 

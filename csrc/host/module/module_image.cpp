@@ -1,7 +1,6 @@
-// Comparing an image with its seal.
+// Images of kernels: their kind, and their seal.
 #include "host/module/module_image.h"
 
-#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstdint>
@@ -60,105 +59,15 @@ void check_seal(const ImageView& image) {
   }
 }
 
-// The part of the Mach-O format that shows whether a library is whole and for this processor. The
-// structures are declared here, since only macOS has the header; names and numbers are those of
-// <mach-o/loader.h>.
-
-namespace {
-
-struct Header {
-  std::uint32_t magic;
-  std::uint32_t processor;
-  std::uint32_t processor_variant;
-  std::uint32_t file_type;
-  std::uint32_t command_count;
-  std::uint32_t command_bytes;
-  std::uint32_t flags;
-  std::uint32_t reserved;
-};
-
-struct Command {
-  std::uint32_t kind;
-  std::uint32_t bytes;
-};
-
-struct Segment {
-  Command command;
-  char name[16];
-  std::uint64_t address;
-  std::uint64_t memory_bytes;
-  std::uint64_t file_offset;
-  std::uint64_t file_bytes;
-};
-
-constexpr std::uint32_t dynamic_library_type = 6;
-constexpr std::uint32_t bundle_type = 8;
-constexpr std::uint32_t segment_command = 0x19;
-
-#if defined(__aarch64__)
-constexpr std::uint32_t own_processor = 0x0100000c;
-#else
-constexpr std::uint32_t own_processor = 0x01000007;
-#endif
-
-template <typename Value>
-Value read(const unsigned char* data) {
-  Value value;
-  std::memcpy(&value, data, sizeof value);
-  return value;
-}
-
-[[noreturn]] void refuse_truncated() {
-  throw ImageError(cudaErrorInvalidKernelImage, "the image is truncated");
-}
-
-// Calls visit(segment) for every segment of a library with commands within the image.
-template <typename Visit>
-void for_each_segment(const ImageView& image, Visit visit) {
-  if (!image.contains(0, sizeof(Header))) refuse_truncated();
-  const auto header = read<Header>(image.data);
-  if (!image.contains(sizeof(Header), header.command_bytes)) refuse_truncated();
-  std::size_t offset = sizeof(Header);
-  const std::size_t end = offset + header.command_bytes;
-  for (std::uint32_t i = 0; i < header.command_count; ++i) {
-    if (end - offset < sizeof(Command)) refuse_truncated();
-    const auto command = read<Command>(image.data + offset);
-    if (command.bytes < sizeof(Command) || command.bytes > end - offset) refuse_truncated();
-    if (command.kind == segment_command && command.bytes >= sizeof(Segment)) {
-      visit(read<Segment>(image.data + offset));
-    }
-    offset += command.bytes;
-  }
-}
-
-}  // namespace
-
-std::size_t stated_mach_o_bytes(const unsigned char* data) {
-  const std::size_t commands = sizeof(Header) + read<Header>(data).command_bytes;
-  std::size_t bytes = commands;
-  for_each_segment({data, commands}, [&](const Segment& segment) {
-    bytes = std::max<std::size_t>(bytes, segment.file_offset + segment.file_bytes);
-  });
-  return bytes;
-}
-
-void check_mach_o(const ImageView& image) {
-  for_each_segment(image, [&](const Segment& segment) {
-    if (!image.contains(segment.file_offset, segment.file_bytes)) refuse_truncated();
-  });
-  const auto header = read<Header>(image.data);
-  if (header.processor != own_processor) {
-    throw ImageError(cudaErrorNoKernelImageForDevice,
-                     "the image is a library for another processor");
-  }
-  if (header.file_type != dynamic_library_type && header.file_type != bundle_type) {
-    throw ImageError(cudaErrorInvalidKernelImage, "the image is no shared library");
-  }
-}
-
 // ---- distinguishing shared libraries from other files -------------------------------------------
 
 namespace {
+
+#if defined(__aarch64__)
+constexpr std::uint32_t mach_o_processor = 0x0100000c;
+#else
+constexpr std::uint32_t mach_o_processor = 0x01000007;
+#endif
 
 using Magic = std::initializer_list<unsigned char>;
 
@@ -193,11 +102,11 @@ bool is_text(unsigned char byte) { return std::isprint(byte) != 0 || std::isspac
 
 std::size_t stated_image_bytes(const void* image) {
   const auto* const data = static_cast<const unsigned char*>(image);
-#if defined(__APPLE__)
-  if (begins_with(data, mach_o_magic)) return stated_mach_o_bytes(data);
-#else
   if (begins_with(data, elf_magic)) return stated_elf_bytes(data);
-#endif
+  if (begins_with(data, mach_o_magic)) {
+    throw ImageError(cudaErrorInvalidValue,
+                     "the image needs its size, in the option gridstrideJitImageBytes");
+  }
   refuse_other(data);
 }
 
@@ -222,8 +131,9 @@ void check_image(const ImageView& image) {
   check_seal(image);
   if (is_elf) {
     check_elf(image);
-  } else {
-    check_mach_o(image);
+  } else if (image.bytes < 8 || number_at(image.data + 4) != mach_o_processor) {
+    throw ImageError(cudaErrorNoKernelImageForDevice,
+                     "the image is a library for another processor");
   }
 }
 

@@ -1,4 +1,4 @@
-// Why an image of kernels cannot be loaded.
+// Images: libraries of kernels as bytes.
 #ifndef GRIDSTRIDE_HOST_MODULE_IMAGE_H
 #define GRIDSTRIDE_HOST_MODULE_IMAGE_H
 
@@ -22,9 +22,9 @@ class ImageError : public std::runtime_error {
 
 // The bytes of a library of kernels, and their validity.
 //
-// The system's loader trusts the files it is given, and reads past the end of one that was cut off.
-// The checks find accidental damage: a sealed image matches its seal, and every range that a file's
-// headers name lies within the file. A file that was made to do harm gets past.
+// The system's loader trusts its files, and reads past the end of a truncated one. The checks find
+// accidental damage: a sealed image matches its seal, and the segments and sections of an ELF file
+// lie within the file. They do not protect from hostile files.
 
 struct ImageView {
   const unsigned char* data;
@@ -35,14 +35,14 @@ struct ImageView {
   }
 };
 
-// How long the image of which only the start is known says that it is. Throws ImageError when it
-// is no shared library of this system.
+// The size in the headers of an ELF image, for a caller that knows only its start. Throws ImageError
+// for all other images.
 std::size_t stated_image_bytes(const void* image);
 
 // Throws ImageError unless this can be a shared library for this system and processor.
 void check_image(const ImageView& image);
 
-// The seal at the end of an image: how long it is and what its bytes add up to.
+// The seal at the end of an image: its size and its checksum.
 //
 // A damaged byte of code or of what the system's loader writes would crash the process. The seal,
 // which the compiler of kernels appends (src/launch/compile/image_seal.ts), detects the damage
@@ -51,12 +51,6 @@ void check_image(const ImageView& image);
 
 // Throws ImageError if there is a seal and the image does not match it.
 void check_seal(const ImageView& image);
-
-// Shared libraries as macOS has them.
-
-// See stated_image_bytes and check_image; the magic number is right.
-std::size_t stated_mach_o_bytes(const unsigned char* data);
-void check_mach_o(const ImageView& image);
 
 }  // namespace gridstride::host
 

@@ -1,4 +1,4 @@
-// The CUDA driver API: virtual memory management. Checks the caller's descriptions of memory and
+// The CUDA driver API: virtual memory management, and fills. Checks the caller's descriptions of memory and
 // access; VirtualMemory checks the mappings.
 #include <algorithm>
 #include <iterator>
@@ -197,9 +197,7 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void*
   });
 }
 
-// ---- the CUDA driver API: fills by 16- and 32-bit elements --------------------------------------
-
-using namespace gridstride::host;
+// ---- fills by 16- and 32-bit elements ----------------------------------------------------------
 
 namespace {
 

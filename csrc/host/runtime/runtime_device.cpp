@@ -45,19 +45,12 @@ void fill_memory(const DeviceSpecification& specification, cudaDeviceProp& prope
   const auto size = [&](cudaDeviceAttr id) { return size_of(specification, id); };
   properties.totalGlobalMem = specification.total_memory();
   properties.totalConstMem = size(cudaDevAttrTotalConstantMemory);
-  properties.memPitch = size(cudaDevAttrMaxPitch);
   properties.memoryBusWidth = value(cudaDevAttrGlobalMemoryBusWidth);
   properties.l2CacheSize = value(cudaDevAttrL2CacheSize);
-  properties.persistingL2CacheMaxSize = value(cudaDevAttrMaxPersistingL2CacheSize);
-  properties.accessPolicyMaxWindowSize = value(cudaDevAttrMaxAccessPolicyWindowSize);
   properties.sharedMemPerBlock = size(cudaDevAttrMaxSharedMemoryPerBlock);
   properties.sharedMemPerBlockOptin = size(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   properties.sharedMemPerMultiprocessor = size(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
   properties.reservedSharedMemPerBlock = size(cudaDevAttrReservedSharedMemoryPerBlock);
-  properties.textureAlignment = size(cudaDevAttrTextureAlignment);
-  properties.texturePitchAlignment = size(cudaDevAttrTexturePitchAlignment);
-  properties.globalL1CacheSupported = value(cudaDevAttrGlobalL1CacheSupported);
-  properties.localL1CacheSupported = value(cudaDevAttrLocalL1CacheSupported);
 }
 
 void fill_abilities(const DeviceSpecification& specification, cudaDeviceProp& properties) {
@@ -66,26 +59,11 @@ void fill_abilities(const DeviceSpecification& specification, cudaDeviceProp& pr
   properties.canMapHostMemory = value(cudaDevAttrCanMapHostMemory);
   properties.concurrentKernels = value(cudaDevAttrConcurrentKernels);
   properties.ECCEnabled = value(cudaDevAttrEccEnabled);
-  properties.tccDriver = value(cudaDevAttrTccDriver);
   properties.asyncEngineCount = value(cudaDevAttrAsyncEngineCount);
   properties.unifiedAddressing = value(cudaDevAttrUnifiedAddressing);
   properties.streamPrioritiesSupported = value(cudaDevAttrStreamPrioritiesSupported);
   properties.managedMemory = value(cudaDevAttrManagedMemory);
-  properties.isMultiGpuBoard = value(cudaDevAttrIsMultiGpuBoard);
-  properties.multiGpuBoardGroupID = value(cudaDevAttrMultiGpuBoardGroupID);
-  properties.hostNativeAtomicSupported = value(cudaDevAttrHostNativeAtomicSupported);
-  properties.pageableMemoryAccess = value(cudaDevAttrPageableMemoryAccess);
-  properties.concurrentManagedAccess = value(cudaDevAttrConcurrentManagedAccess);
-  properties.computePreemptionSupported = value(cudaDevAttrComputePreemptionSupported);
-  properties.canUseHostPointerForRegisteredMem =
-      value(cudaDevAttrCanUseHostPointerForRegisteredMem);
   properties.cooperativeLaunch = value(cudaDevAttrCooperativeLaunch);
-  properties.pageableMemoryAccessUsesHostPageTables =
-      value(cudaDevAttrPageableMemoryAccessUsesHostPageTables);
-  properties.directManagedMemAccessFromHost = value(cudaDevAttrDirectManagedMemAccessFromHost);
-  properties.hostRegisterSupported = value(cudaDevAttrHostRegisterSupported);
-  properties.hostRegisterReadOnlySupported = value(cudaDevAttrHostRegisterReadOnlySupported);
-  properties.memoryPoolsSupported = value(cudaDevAttrMemoryPoolsSupported);
   properties.clusterLaunch = value(cudaDevAttrClusterLaunch);
 }
 

@@ -10,7 +10,6 @@
 #include "shim/memory/memory_tables.h"
 #include "shim/memory/pinned.h"
 #include "shim/module/module.h"
-#include "shim/module/nvrtc.h"
 #include "shim/stream/stream.h"
 
 namespace gridstride {
@@ -159,7 +158,7 @@ int32_t gs_resource_tally(double* result) {
     result[8] = static_cast<double>(graphs.live());
     result[9] = static_cast<double>(files.live());
     result[10] = static_cast<double>(modules.live());
-    result[11] = static_cast<double>(nvrtc_programs.live());
+    result[11] = static_cast<double>(live_nvrtc_programs());
   });
 }
 

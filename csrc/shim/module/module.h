@@ -131,6 +131,8 @@ using ModuleUse = HandleTable<Module>::Use;
 
 extern HandleTable<Module> modules;
 
+int64_t live_nvrtc_programs();
+
 }  // namespace gridstride
 
 #endif

@@ -4,12 +4,10 @@
 // address the processor did not predict: the return stack holds the other fiber's addresses.
 // Inlined, the switch ends in one indirect jump to the fiber's own continuation.
 //
-// A context is one pointer. On x86-64 and aarch64 it is the stack pointer of the parked fiber, on
-// top of which its continuation address and the two registers that inline assembly cannot declare
-// as clobbered are stored; every other register is declared so, and the compiler saves exactly
-// those that are live. Elsewhere, and with GS_HOST_PORTABLE_SWITCH, it points to a ucontext_t on
-// the parked stack. Floating-point control (rounding, flush to zero) is not part of a context: no
-// kernel may change it.
+// A context is one pointer: the stack pointer of the parked fiber. Its continuation address and the
+// two registers that inline assembly cannot declare as clobbered are stored there; every other
+// register is declared so, and the compiler saves exactly those that are live. Floating-point
+// control (rounding, flush to zero) is not part of a context: no kernel may change it.
 #ifndef GRIDSTRIDE_HOST_CONTEXT_SWITCH_H
 #define GRIDSTRIDE_HOST_CONTEXT_SWITCH_H
 
@@ -18,24 +16,11 @@
 #include "qualifiers.h"
 
 // APX adds registers that a compiler of today cannot list as clobbered.
-#if !defined(GS_HOST_PORTABLE_SWITCH) && \
-    !((defined(__x86_64__) && !defined(__APX_F__)) || defined(__aarch64__))
-#define GS_HOST_PORTABLE_SWITCH
-#endif
-
-#if defined(GS_HOST_PORTABLE_SWITCH)
-#include <ucontext.h>
+#if !(defined(__x86_64__) && !defined(__APX_F__)) && !defined(__aarch64__)
+#error "the host device runs on x86-64 without APX and on aarch64"
 #endif
 
 namespace gridstride::host {
-
-// The two sides of a switch must be compiled alike, although kernels may live in another library
-// than the runtime: a kernel descriptor carries this number and a launch compares it.
-#if defined(GS_HOST_PORTABLE_SWITCH)
-inline constexpr uint32_t context_switch_kind = 1;
-#else
-inline constexpr uint32_t context_switch_kind = 0;
-#endif
 
 // Any address on the stack that is executing. The assembly has no inputs: a compiler may reuse the
 // result within a function: callers only use the bits that name the region of stacks, and a kernel
@@ -45,41 +30,14 @@ GS_HOST_INLINE uintptr_t stack_address() {
   uintptr_t address;
   asm("movq %%rsp, %0" : "=r"(address));
   return address;
-#elif defined(__aarch64__)
+#else
   uintptr_t address;
   asm("mov %0, sp" : "=r"(address));
   return address;
-#else
-  return reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
 #endif
 }
 
-#if defined(GS_HOST_PORTABLE_SWITCH)
-
-GS_HOST_INLINE void switch_context(void** parked, void* next) {
-  ucontext_t here;
-  *parked = &here;
-  swapcontext(&here, static_cast<ucontext_t*>(next));
-}
-
-[[noreturn]] GS_HOST_INLINE void resume_context(void* next) {
-  setcontext(static_cast<ucontext_t*>(next));
-  __builtin_trap();
-}
-
-inline void* make_context(void* stack_low, void* stack_top, void (*entry)()) {
-  const uintptr_t top = reinterpret_cast<uintptr_t>(stack_top) - sizeof(ucontext_t);
-  ucontext_t* context = reinterpret_cast<ucontext_t*>(top & ~uintptr_t{63});
-  getcontext(context);
-  context->uc_stack.ss_sp = stack_low;
-  context->uc_stack.ss_size =
-      static_cast<size_t>(reinterpret_cast<char*>(context) - static_cast<char*>(stack_low));
-  context->uc_link = nullptr;
-  makecontext(context, entry, 0);
-  return context;
-}
-
-#elif defined(__x86_64__)
+#if defined(__x86_64__)
 
 #if defined(__AVX512F__)
 #define GS_HOST_WIDE_CLOBBERS                                                                  \

@@ -17,8 +17,7 @@ namespace gridstride::host {
 
 // Kernels are compiled against BlockRegisters, LaneSlot and the switch; one number stands for the
 // layouts of all three. Raise the version when one of them changes.
-inline constexpr uint32_t kernel_contract_version = 1;
-inline constexpr uint32_t kernel_contract = kernel_contract_version << 8 | context_switch_kind;
+inline constexpr uint32_t kernel_contract = 1 << 8;
 
 struct KernelDescriptor {
   const char* name;
