@@ -41,22 +41,12 @@ import {
 const MAX_ERRORS = 50;
 
 /** The flags for output that `host_diagnostics.ts` reads: one line each, columns in bytes. */
-const DIAGNOSTIC_FLAGS: Readonly<Record<CompilerFamily, readonly string[]>> = {
-  gcc: [
-    "-fno-diagnostics-show-caret",
-    "-fdiagnostics-column-unit=byte",
-    "-fdiagnostics-color=never",
-    "-fmessage-length=0",
-    `-fmax-errors=${MAX_ERRORS}`,
-  ],
-  clang: [
-    "-fno-caret-diagnostics",
-    "-fno-color-diagnostics",
-    "-fmessage-length=0",
-    `-ferror-limit=${MAX_ERRORS}`,
-    // One process gets the flags of compiler and linker.
-    "-Wno-unused-command-line-argument",
-  ],
+const DIAGNOSTIC_FLAGS: Readonly<Record<CompilerFamily, string>> = {
+  gcc: "-fno-diagnostics-show-caret -fdiagnostics-column-unit=byte -fdiagnostics-color=never " +
+    `-fmessage-length=0 -fmax-errors=${MAX_ERRORS}`,
+  // One process gets the flags of compiler and linker.
+  clang: "-fno-caret-diagnostics -fno-color-diagnostics -fmessage-length=0 " +
+    `-ferror-limit=${MAX_ERRORS} -Wno-unused-command-line-argument`,
 };
 
 /** As many compilers run at a time as there are processors. */
@@ -67,9 +57,7 @@ const refusedPreludes = new Set<string>();
 
 /** The part of the host library that kernels depend on. */
 type HostLibrary = {
-  /** Its file, which kernels are linked with. */
   readonly path: string;
-  /** Its build. */
   readonly build: BuildRecord;
 };
 
@@ -148,10 +136,8 @@ export class HostCompiler implements Compiler {
     const version = await versionOf(program, environment);
     this.#label = version.label;
     const headers = await openHostHeaders();
-    const flags = [
-      ...kernelFlags(version.family, architectures),
-      ...DIAGNOSTIC_FLAGS[version.family],
-    ];
+    const { family } = version;
+    const flags = [...kernelFlags(family, architectures), ...DIAGNOSTIC_FLAGS[family].split(" ")];
     return { program, version, headers, flags };
   }
 

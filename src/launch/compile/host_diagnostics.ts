@@ -11,33 +11,21 @@ import type { CompileRequest } from "./compiler.ts";
 import { END_FILE, TABLE_FILE } from "./host_image.ts";
 
 /** The folders in which compilers and C++ libraries keep their headers. */
-export const SYSTEM_FOLDERS: readonly string[] = [
-  "/usr",
-  "/opt",
-  "/Library",
-  "/Applications",
-  "/nix",
-];
+export const SYSTEM_FOLDERS: readonly string[] = "/usr /opt /Library /Applications /nix".split(" ");
 
 /** The directories of a compilation, which its messages name. */
 export interface CompiledFiles {
-  /** The directory of the compilation. */
   readonly directory: string;
-  /** The directory of the request's own headers. */
   readonly headers: string;
-  /** The directory of the language's headers. */
   readonly language: string;
-  /** The directory of the precompiled header. */
   readonly prelude: string;
 }
 
 /** A file that a compiler names. */
 export interface DiagnosticFile {
-  /** The name in diagnostics. */
   readonly name: string;
   /** Whether the file belongs to the program, and not to the language. */
   readonly isProgram: boolean;
-  /** The text of a line, from 1, where it is known. */
   readonly textOf: (line: number) => string | undefined;
 }
 
@@ -148,13 +136,9 @@ function readRemark(line: string, origins: Place[]): Remark | undefined {
     return { severity, message, place: placeIn(located), origins };
   }
   const [, ofLinker, ofAssembler] = UNRANKED.exec(line) ?? [];
-  const failure = ofLinker ?? ofAssembler;
-  if (failure !== undefined) {
-    return { severity: "error", message: failure, place: undefined, origins };
-  }
-  const [, word, message] = OF_PROGRAM.exec(line) ?? [];
-  if (word === undefined) return undefined;
-  return { severity: SEVERITIES.get(word)!, message: message!, place: undefined, origins };
+  const [, word = "error", message = ofLinker ?? ofAssembler] = OF_PROGRAM.exec(line) ?? [];
+  if (message === undefined) return undefined;
+  return { severity: SEVERITIES.get(word)!, message, place: undefined, origins };
 }
 
 function placeIn([, file, line, column]: RegExpExecArray): Place {
@@ -179,20 +163,20 @@ function toDiagnostic(
   if (severity !== "error" && file?.isProgram !== true) return [];
   if (file === undefined) return [{ severity, message }];
   const text = file.textOf(shown.line);
-  const column = text === undefined ? shown.column : characterAt(text, shown.column);
+  const { line, column } = shown;
   return [{
     severity,
     message,
     file: file.name,
-    line: shown.line,
-    ...(column === undefined ? {} : { column }),
+    line,
+    ...(column === undefined || column < 1 ? {} : { column: characterAt(text, column) }),
     ...(text === undefined ? {} : { text }),
   }];
 }
 
-/** Compilers count bytes of UTF-8. */
-function characterAt(text: string, column: number | undefined): number | undefined {
-  if (column === undefined || column < 1) return undefined;
+/** The character at a column: compilers count bytes of UTF-8. */
+function characterAt(text: string | undefined, column: number): number {
+  if (text === undefined) return column;
   const bytes = new TextEncoder().encode(text);
   return new TextDecoder().decode(bytes.subarray(0, column - 1)).length + 1;
 }

@@ -122,9 +122,7 @@ async function sweep(parent: string): Promise<void> {
 
 /** The result of a compiler's run. */
 export interface HostRun {
-  /** Whether the compiler succeeded. */
   readonly success: boolean;
-  /** The signal that ended it, if one did. */
   readonly signal: Deno.Signal | null;
   /** Its output, errors first. */
   readonly output: string;

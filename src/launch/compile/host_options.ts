@@ -43,9 +43,7 @@ const AN_UNTRACKED_FILE =
  * @throws {TypeError} If an option is not allowed, or lacks its value.
  */
 export function namedFiles({ options, name }: CompileInputs): {
-  /** Directories of headers, absolute, in order. */
   readonly directories: readonly string[];
-  /** Headers to include before the first line. */
   readonly first: readonly string[];
 } {
   const directories: string[] = [];

@@ -37,7 +37,6 @@ export interface HostProgram {
 export interface HostProgramVersion {
   /** The name in messages: `g++ 12.2.0`. */
   readonly label: string;
-  /** The compiler's family, which decides its flags. */
   readonly family: CompilerFamily;
   /** The output of `--version`. */
   readonly version: string;
@@ -186,7 +185,6 @@ export function requireRun(path: string): void {
 
 /** The language's headers. */
 export interface HostHeaders {
-  /** Their directory. */
   readonly directory: string;
   /** The digest of their texts. */
   readonly digest: string;

@@ -19,7 +19,6 @@ import { PRELUDE_NAME, STANDARD_HEADERS } from "./standard_headers.ts";
 
 /** An `#include` line. */
 export interface IncludeDirective {
-  /** The name as it is written. */
   readonly name: string;
   /** Whether the name is in quotes: the search then begins beside the including file. */
   readonly quoted: boolean;
@@ -101,11 +100,8 @@ export interface HeaderPlaces {
 export interface IncludedTexts {
   /** The source with changed `#include` lines. */
   readonly source: string;
-  /** The headers by name, likewise. */
   readonly headers: ReadonlyMap<string, string>;
-  /** The names of the program's own files. */
   readonly own: ReadonlySet<string>;
-  /** The unchanged texts by name. */
   readonly originals: ReadonlyMap<string, string>;
 }
 
@@ -114,7 +110,6 @@ interface Found {
   readonly owner: "request" | "program" | "package" | "toolkit";
   /** The path, or the name of a text without one. */
   readonly place: string;
-  /** The preferred name. */
   readonly name: string;
   readonly text: string;
 }

@@ -11,7 +11,6 @@ import type { CompiledImage } from "./compiler.ts";
 export interface DiagnosedTexts {
   /** The program's texts, by the names that the compiler has for them. */
   readonly originals: ReadonlyMap<string, string>;
-  /** The names of the program's own texts. */
   readonly own: ReadonlySet<string>;
   /** The expressions of the request, whose words the compiler spaces in its own way. */
   readonly expressions?: readonly string[];
@@ -156,13 +155,11 @@ function toDiagnostic(remark: Remark, texts: DiagnosedTexts): Diagnostic[] {
 interface Mark {
   /** The line as the compiler saw it. */
   readonly shown: string;
-  /** The marked character, from 1. */
   readonly column: number;
 }
 
 /** The lines behind a message. */
 interface Rest {
-  /** More of the message. */
   readonly details: string[];
   /** The instantiations that led to it, nearest first; without a file, in that of the message. */
   readonly context: { readonly file: string | undefined; readonly line: number }[];

@@ -11,9 +11,7 @@ import { PRELUDE_NAME } from "./standard_headers.ts";
 
 /** The options of a program, parsed. */
 export interface ProgramOptions {
-  /** Directories of headers, absolute. */
   readonly directories: readonly string[];
-  /** Headers to include before the first line. */
   readonly first: readonly string[];
   /** The architecture, such as `sm_90a`, where it is given. */
   readonly architecture: string | undefined;

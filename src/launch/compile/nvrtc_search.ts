@@ -58,13 +58,8 @@ const TOOLKIT_VARIABLES: readonly string[] = ["CUDA_HOME", "CUDA_PATH"];
 
 /** All variables that the search reads. */
 const VARIABLES: readonly string[] = [
-  NVRTC_VARIABLE,
-  ...TOOLKIT_VARIABLES,
-  "PATH",
-  "LD_LIBRARY_PATH",
-  "VIRTUAL_ENV",
-  "CONDA_PREFIX",
-  "HOME",
+  ...[NVRTC_VARIABLE, ...TOOLKIT_VARIABLES, "PATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV"],
+  ...["CONDA_PREFIX", "HOME"],
 ];
 
 /**

@@ -9,20 +9,13 @@ import type { EnvironmentReader } from "../../ffi/granted_environment.ts";
 import { mayRead, realPath, statOf } from "./files.ts";
 import { installedToolkits, type NvrtcInstallation } from "./nvrtc_search.ts";
 
-/** A directory of headers of a toolkit, and the version of the toolkit. */
-interface ToolkitDirectory {
-  readonly path: string;
-  readonly version: string;
-}
-
 /** The result of a search for the headers of one version. */
 export interface ToolkitSearch {
   /** The version, such as `13.0`. */
   readonly wanted: string;
   /** The directories of that version, in the order in which headers are searched. */
   readonly fitting: readonly string[];
-  /** Directories of other versions. */
-  readonly others: readonly ToolkitDirectory[];
+  readonly others: readonly { readonly path: string; readonly version: string }[];
   /** Directories without headers, each with the reason. */
   readonly absent: readonly string[];
 }
@@ -56,17 +49,16 @@ export function searchToolkitHeaders(
     ...installedToolkits(root),
     join(root, "usr"),
   ].map((home) => join(home, "include"));
-  const unique = directories.filter((path, index) =>
-    directories.findIndex((other) => realPath(other) === realPath(path)) === index
-  );
-  const found = unique.map((path) => ({ path, version: versionIn(path) }));
+  const unique = new Map(directories.toReversed().map((path) => [realPath(path), path]));
+  const found = directories.filter((path) => unique.get(realPath(path)) === path)
+    .map((path) => ({ path, version: versionIn(path) }));
   return {
     wanted,
     // CUDA 13 keeps libcu++ and CUB in a directory of their own.
     fitting: found.filter(({ version }) => version === wanted)
       .flatMap(({ path }) => [path, join(path, "cccl")]),
-    others: found.filter((each): each is ToolkitDirectory =>
-      each.version !== undefined && each.version !== wanted
+    others: found.flatMap(({ path, version = wanted }) =>
+      version === wanted ? [] : [{ path, version }]
     ),
     absent: found.filter(({ version }) => version === undefined).map(({ path }) =>
       mayRead(path)
