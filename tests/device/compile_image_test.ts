@@ -1,6 +1,3 @@
-// Machine code without a device to load it: what is asked for is checked, and what comes back is
-// the caller's own.
-
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { compileImage, configureKernelCache } from "../../mod.ts";
 import { runProgram } from "../support/subprocess.ts";

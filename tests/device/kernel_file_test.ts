@@ -1,5 +1,3 @@
-// A source in a file comes with the headers that it includes, and nothing else.
-
 import { assertEquals, assertRejects } from "@std/assert";
 import { readKernelFile } from "../../mod.ts";
 import { device } from "../support/device.ts";

@@ -1,5 +1,3 @@
-// Several who compile, load, launch and give back at once: in one isolate, and in workers.
-
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { CompileError, type Kernel, kernelCacheStats, openDevice } from "../../mod.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
@@ -22,7 +20,7 @@ async function valueOf(module: { kernel(signature: string): unknown }): Promise<
   return (await x.toArray())[0]!;
 }
 
-Deno.test("20 compiles at once of 3 sources start 3 compilers, and each has its own kernels", async () => {
+Deno.test("compile() shares compilers among concurrent compilations of one source", async () => {
   const sources = [1, 2, 3].map(sourceOf);
   const { misses, hits } = kernelCacheStats();
   const modules = await Promise.all(
@@ -43,7 +41,7 @@ Deno.test("20 compiles at once of 3 sources start 3 compilers, and each has its 
   }
 });
 
-Deno.test("who asks for a source that is being compiled hears of its errors too", async () => {
+Deno.test("compile() throws the error of a shared compilation to every caller", async () => {
   const source = `${sourceOf(1)}\n__global__ void f() { nothing_of_this_name = 1; }`;
   const outcomes = await Promise.allSettled(
     Array.from({ length: 5 }, () => device.compile(source, { name: "wrong.cu" })),
@@ -54,7 +52,7 @@ Deno.test("who asks for a source that is being compiled hears of its errors too"
   }
 });
 
-Deno.test("a device that is disposed while it compiles and loads lives until that is done", async () => {
+Deno.test("compile() finishes when the device is disposed meanwhile", async () => {
   const before = resourceTally(library).modules;
   const source = sourceOf(7);
   const pending = (() => {
@@ -78,7 +76,7 @@ Deno.test("a device that is disposed while it compiles and loads lives until tha
   await assertRejects(() => closed.compile(source), TypeError, "is disposed");
 });
 
-Deno.test("modules come and go while others of the same source are launched", async () => {
+Deno.test("modules of one source are loaded and disposed while others launch", async () => {
   const source = `// ${crypto.randomUUID()}
     extern "C" __global__ void add(int* x) { atomicAdd(x, 1); }`;
   using x = device.allocate("int32", 1, { fill: 0 });
@@ -96,7 +94,7 @@ Deno.test("modules come and go while others of the same source are launched", as
   assertEquals(x.toArraySync(), new Int32Array([4 * rounds * 2 * 96]));
 });
 
-Deno.test("a module and its kernels cannot be given to another isolate", async () => {
+Deno.test("postMessage() refuses modules and kernels", async () => {
   using module = await device.compile(sourceOf(1));
   assertThrows(() => structuredClone(module), DOMException, "could not be cloned");
   assertThrows(() => structuredClone(module.kernel(KERNEL)), DOMException, "could not be cloned");
@@ -119,7 +117,7 @@ async function runWorker(source: string, rounds: number): Promise<unknown> {
   }
 }
 
-Deno.test("two workers compile the same source at once, and each has right results", async () => {
+Deno.test("compile() works in two workers at once", async () => {
   const before = resourceTally(library).modules;
   const source = sourceOf(11);
   const rounds = 20;

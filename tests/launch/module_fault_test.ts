@@ -1,6 +1,3 @@
-// Modules where something fails: what is left of them is what their documentation says. That every
-// CUDA call of them may fail is in tests/device/fault_injection_modules.ts.
-
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { compileImage, CudaError } from "../../mod.ts";
 import { injectFault } from "../support/fault_injection.ts";
@@ -33,7 +30,7 @@ const WAIT = "wait(long long ticks, int* out)";
 
 const load = () => device.loadModule(image, { name: "wait" });
 
-Deno.test("a module whose kernel or variable could not be had has them at the next attempt", async () => {
+Deno.test("kernel() and variable() succeed at the next attempt after a fault", async () => {
   type Find = (module: Awaited<ReturnType<typeof load>>) => unknown;
   const attempts: readonly (readonly [string, Find])[] = [
     ["cudaLibraryGetKernel", (module) => module.kernel(WAIT)],
@@ -51,7 +48,7 @@ Deno.test("a module whose kernel or variable could not be had has them at the ne
   }
 });
 
-Deno.test("a launch that failed is launched again", async () => {
+Deno.test("launch() succeeds at the next attempt after a fault", async () => {
   using module = await load();
   using out = device.allocate("int32", 1, { fill: 0 });
   const wait = module.kernel(WAIT);
@@ -68,7 +65,7 @@ Deno.test("a launch that failed is launched again", async () => {
   assertEquals(await out.toArray(), new Int32Array([2]));
 });
 
-Deno.test("a module that cannot be given back is no use, and can be given back again", async () => {
+Deno.test("dispose() can be repeated after a failure to unload", async () => {
   const before = resourceTally(library);
   const module = await load();
   const wait = module.kernel(WAIT);
@@ -87,7 +84,7 @@ Deno.test("a module that cannot be given back is no use, and can be given back a
   assertEquals(resourceTally(library).modules, before.modules);
 });
 
-Deno.test("a module that goes while a capture runs, and cannot, can be given back afterwards", async () => {
+Deno.test("dispose() can be repeated after a failure during a capture", async () => {
   const before = resourceTally(library).modules;
   const module = await load();
   using stream = device.createStream();
@@ -101,7 +98,7 @@ Deno.test("a module that goes while a capture runs, and cannot, can be given bac
   assertEquals(resourceTally(library).modules, before);
 });
 
-Deno.test("a module waits for its launches on every stream before it goes", async () => {
+Deno.test("dispose() waits for launches on every stream", async () => {
   using out = device.allocate("int32", 1, { fill: 0 });
   await device.done();
   {
@@ -119,7 +116,7 @@ Deno.test("a module waits for its launches on every stream before it goes", asyn
 });
 
 Deno.test({
-  name: `images that are no modules are refused, and nothing is left of them${onHost}`,
+  name: `loadModule() refuses images that are no modules${onHost}`,
   ignore: !isHost,
   fn: async () => {
     const before = resourceTally(library);
@@ -148,7 +145,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: `machine code with a damaged byte, wherever it is, is refused before it is loaded${onHost}`,
+  name: `loadModule() refuses machine code with a damaged byte${onHost}`,
   ignore: !isHost,
   fn: async () => {
     const damaged = Array.from({ length: 97 }, (_, index) => {
@@ -164,7 +161,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: `a kernel that faults is named, and its module and device go without an error${onHost}`,
+  name: `dispose() succeeds after a kernel fault${onHost}`,
   ignore: !isHost,
   fn: async () => {
     const { code, stdout, stderr } = await runFile("tests/launch/module_fault_program.ts", {

@@ -1,5 +1,3 @@
-// Kernels that macros declare are compiled by name and loaded by signature.
-
 import { assertEquals, assertThrows } from "@std/assert";
 import type { Kernel } from "../../mod.ts";
 import { device } from "../support/device.ts";

@@ -1,5 +1,3 @@
-// Kernels that share a name: each is found by the types of its parameters, with every compiler.
-
 import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { defineStruct, type Kernel } from "../../mod.ts";
 import { device } from "../support/device.ts";
@@ -44,7 +42,7 @@ async function launched(
   return Number((await x.toArray())[0]);
 }
 
-Deno.test("a kernel is chosen among those of its name by its parameters", async () => {
+Deno.test("kernel() selects an overload by its parameters", async () => {
   assertEquals(await launched(module.kernel("n::add(float* y, int)"), "float32", 4), 4);
   assertEquals(await launched(module.kernel("n::add(double*, int n)"), "float64", 4), 8);
   const byPair = described.kernel("n::add(int* x, n::Pair by)" as string);
@@ -55,14 +53,14 @@ Deno.test("a kernel is chosen among those of its name by its parameters", async 
   assertEquals(await launched(module.kernel("alone"), "float32"), 5);
 });
 
-Deno.test("kernels of one layout are told by how they are written", async () => {
+Deno.test("kernel() selects among overloads of one layout by their text", async () => {
   assertEquals(await launched(module.kernel("n::add(long* x)"), "int64"), 1);
   assertEquals(await launched(module.kernel("n::add( long long *x )"), "int64"), 2);
   const { message } = assertThrows(() => module.kernel("n::add(long* y)"), TypeError);
   assertMatch(message, /several fit its signature.*: n::add\(float\* x, int n\), /);
 });
 
-Deno.test("a name that several have is refused, and lists them", () => {
+Deno.test("kernel() refuses an ambiguous name, and lists the overloads", () => {
   const { message } = assertThrows(() => module.kernel("n::add"), TypeError);
   assertEquals(
     message,
@@ -77,7 +75,7 @@ Deno.test("a name that several have is refused, and lists them", () => {
   );
 });
 
-Deno.test("the names of a module are what its kernels are asked for by", () => {
+Deno.test("kernelNames holds names that kernel() accepts", () => {
   const { kernelNames } = described;
   assertEquals(kernelNames, [
     "n::add(float* x, int n)",
@@ -103,7 +101,7 @@ const LOWERED = [
 ];
 
 Deno.test({
-  name: `NVRTC chooses overloads by their types${withoutNvrtc}`,
+  name: `NVRTC selects overloads by their types${withoutNvrtc}`,
   ignore: nvrtc === undefined,
 }, async () => {
   const { loweredNames } = await nvrtc!.compile(request(SOURCE, { expressions: EXPRESSIONS }));

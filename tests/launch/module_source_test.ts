@@ -1,6 +1,3 @@
-// What files hold that editors and other compilers made: a byte order mark, managed variables, extents
-// as dim3. The host device runs it, and the compilers of CUDA take it.
-
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { CompileError, compileImage, CompilerUnavailableError } from "../../mod.ts";
 import { device } from "../support/device.ts";
@@ -15,7 +12,7 @@ __global__ void count(int* out, dim3 extent) {
 }
 `;
 
-Deno.test("a source with a byte order mark, dim3 and a managed variable runs", async () => {
+Deno.test("compile() accepts a byte order mark, dim3 and managed variables", async () => {
   using module = await device.compile(SOURCE, { headers });
   using out = device.allocate("int32", 1);
   const count = module.kernel("count(int* out, dim3 extent)");
@@ -41,7 +38,7 @@ const hasCudaCompiler = await compileForCuda("") !== undefined;
 const absent = hasCudaCompiler ? "" : " (skipped: neither NVRTC nor nvcc)";
 
 Deno.test({
-  name: `the same source compiles for CUDA${absent}`,
+  name: `compile() accepts the same source for CUDA${absent}`,
   ignore: !hasCudaCompiler,
   async fn() {
     const { loweredNames } = (await compileForCuda(SOURCE))!;
@@ -51,7 +48,7 @@ Deno.test({
 
 const REASON = "a __global__ function must have a void return type";
 
-Deno.test("a kernel that returns something is an error that says so, for all compilers", async () => {
+Deno.test("compile() refuses a kernel with a return value", async () => {
   const source = "\n__global__ int count(int* out) { return *out; }\n";
   const { message } = await assertRejects(() => device.compile(source), CompileError, REASON);
   if (device.info.kind === "host") {

@@ -73,7 +73,7 @@ const module = await device.compile(SOURCE, {
 });
 globalThis.addEventListener("unload", () => module[Symbol.dispose]());
 
-Deno.test("kernels are found by signature and by name, each once, and compute", async () => {
+Deno.test("kernel() finds kernels by signature and by name", async () => {
   const saxpy = module.kernel("saxpy(float a, const float* x, float* y, int n)");
   assert(saxpy === module.kernel("saxpy(float a, const float* x, float* y, int n)"));
   const named = module.kernel("saxpy");
@@ -87,7 +87,7 @@ Deno.test("kernels are found by signature and by name, each once, and compute", 
   }
 });
 
-Deno.test("namespaces and instances of templates are named as in C++, in any spacing", async () => {
+Deno.test("kernel() accepts namespaces and template instances in any spacing", async () => {
   using bytes = device.upload(new Uint8Array([0, 1, 254, 255]));
   using out = device.allocate("uint8", 4);
   const invert = module.kernel("image::invert(const uint8_t* in, uint8_t* out, size_t n)");
@@ -98,7 +98,7 @@ Deno.test("namespaces and instances of templates are named as in C++, in any spa
   assertEquals(await x.toArray(), new Float64Array([5, 10]));
 });
 
-Deno.test("the names of kernels and variables are those of the source", () => {
+Deno.test("kernelNames and variableNames hold the names of the source", () => {
   assertEquals(module.kernelNames, [
     "saxpy",
     "image::invert",
@@ -113,7 +113,7 @@ Deno.test("the names of kernels and variables are those of the source", () => {
   assertEquals([module.name, module.label], ["module.cu", "module module.cu"]);
 });
 
-Deno.test("arguments of every type arrive as they were passed", async () => {
+Deno.test("launch() passes arguments of every type", async () => {
   using out = device.allocate("float64", 21);
   const kernel = module.kernel("every_type");
   kernel.launch(
@@ -140,7 +140,7 @@ Deno.test("arguments of every type arrive as they were passed", async () => {
   ]);
 });
 
-Deno.test("structs in memory are laid out as in C++", async () => {
+Deno.test("launch() reads structs in memory as in C++", async () => {
   const particles = [1, 2, 3].map((id) => ({ position: [id, id, id] as const, mass: 1, id }));
   const bytes = new Uint8Array(3 * Particle.bytes);
   particles.forEach((particle, at) => Particle.encode(particle, bytes, at * Particle.bytes));
@@ -154,7 +154,7 @@ Deno.test("structs in memory are laid out as in C++", async () => {
   }
 });
 
-Deno.test("variables are read and written as memory, and kernels see it", async () => {
+Deno.test("variable() returns memory that kernels share", async () => {
   using out = device.allocate("float32", 4);
   const factors = module.variable("factors", "float32");
   assertEquals(factors.length, 4);
@@ -170,7 +170,7 @@ Deno.test("variables are read and written as memory, and kernels see it", async 
   assertEquals(await total.toArray(), new Int32Array([384]));
 });
 
-Deno.test("a kernel that is not there, or differs, is refused by name and parameter", () => {
+Deno.test("kernel() names the missing kernel or the different parameter", () => {
   // Text that TypeScript does not know: it would refuse some of it itself.
   const find = (text: string) => module.kernel(text);
   const refused = [
@@ -191,7 +191,7 @@ Deno.test("a kernel that is not there, or differs, is refused by name and parame
   assertThrows(() => module.kernel(7 as never), TypeError, "signature must be a text: it is 7");
 });
 
-Deno.test("a variable that is not there, or of another size, is refused", () => {
+Deno.test("variable() refuses unknown names and wrong sizes", () => {
   assertThrows(() => module.variable("nothing"), TypeError, "it has factors, total");
   assertThrows(() => module.variable("total", "float64"), RangeError, "multiple of 8: they are 4");
   assertThrows(() => module.variable(7 as never), TypeError, "its name must be a text: it is 7");
@@ -213,7 +213,7 @@ const DOUBTFUL = `
   #endif
 `;
 
-Deno.test("instances are compiled once each, and what no name alone compiles says why", async () => {
+Deno.test("compile() compiles each instance once", async () => {
   using one = await device.compile(DOUBTFUL, {
     name: "doubtful.cu",
     instances: ["twice< int >", "twice<float>", "twice<float >", "chosen"],
@@ -237,7 +237,7 @@ Deno.test("instances are compiled once each, and what no name alone compiles say
   assert(first.disposed && last.disposed);
 });
 
-Deno.test("a kernel and a variable end with their module, which says so", async () => {
+Deno.test("dispose() ends kernels and variables", async () => {
   const other = await device.compile("__global__ void f(int* x) { *x = 1; } __device__ int v;");
   const f = other.kernel("f(int* x)");
   const v = other.variable("v", "int32");
@@ -254,7 +254,7 @@ Deno.test("a kernel and a variable end with their module, which says so", async 
   assertThrows(() => v.toArraySync(), TypeError, "it is disposed");
 });
 
-Deno.test("a graph keeps the module whose kernels it launches", async () => {
+Deno.test("dispose() keeps a module loaded for its graphs", async () => {
   using x = device.upload(new Int32Array([0]));
   const source = "__global__ void increment(int* x) { *x += 1; }";
   let kept: Module | undefined;
@@ -270,7 +270,7 @@ Deno.test("a graph keeps the module whose kernels it launches", async () => {
   assertEquals((await x.toArray())[0], 2);
 });
 
-Deno.test("a source that does not compile says where, with the line marked", async () => {
+Deno.test("compile() marks the line of an error", async () => {
   const source = `__global__ void f(float* x) {\n  x[0] = 1;\n  yy[0] = 2;\n}\n`;
   const error = await assertRejects(
     () => device.compile(source, { name: "wrong.cu" }),
@@ -283,7 +283,7 @@ Deno.test("a source that does not compile says where, with the line marked", asy
   assertEquals([first!.severity, first!.file, first!.line], ["error", "wrong.cu", 3]);
 });
 
-Deno.test("defines, headers and options reach the compiler", async () => {
+Deno.test("compile() passes defines, headers and options", async () => {
   using one = await device.compile(
     `#include "own/values.h"
      __global__ void f(int* out) { out[0] = VALUE; out[1] = FLAG; out[2] = from_header(); }`,
@@ -298,7 +298,7 @@ Deno.test("defines, headers and options reach the compiler", async () => {
   assertEquals([[...await out.toArray()], one.cached], [[42, 1, 7], false]);
 });
 
-Deno.test("options that are wrong are refused by name before anything is compiled", async () => {
+Deno.test("compile() names a wrong option before compilation", async () => {
   const source = "__global__ void f() {}";
   const refused = [
     [{ name: "a/b.cu" }, RangeError, 'options.name must be a file name without a path: it is "a/b'],
@@ -318,7 +318,7 @@ Deno.test("options that are wrong are refused by name before anything is compile
   await assertRejects(() => device.compile(1 as never), TypeError, "source must be a text");
 });
 
-Deno.test("a getter that launches cannot change what a launch under way is passed", async () => {
+Deno.test("launch() is immune to a getter that launches", async () => {
   using out = device.allocate("float64", 21, { fill: -1 });
   const every = module.kernel("every_type");
   const count = module.kernel("count(int amount)");

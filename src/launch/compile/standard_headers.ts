@@ -346,7 +346,6 @@ ${
   static constexpr bool has_infinity = true;
   static constexpr int digits = ${prefix}_MANT_DIG;
   static constexpr int digits10 = ${prefix}_DIG;
-  static constexpr int max_exponent = ${prefix}_MAX_EXP;
   static constexpr ${type} min() noexcept { return ${prefix}_MIN; }
   static constexpr ${type} max() noexcept { return ${prefix}_MAX; }
   static constexpr ${type} lowest() noexcept { return -${prefix}_MAX; }

@@ -1,5 +1,3 @@
-// An entry is read back as it was written, or not at all: whatever happens to a byte of it.
-
 import "../../support/cache_directory.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import fc from "fast-check";
@@ -47,11 +45,11 @@ const VALID = {
   bytes: 2,
 };
 
-Deno.test("an entry holds what the compiler made", async () => {
+Deno.test("decodeEntry() returns the encoded source", async () => {
   assertEquals(await decodeEntry(KEY, ENTRY), { compiled: compiledFor(REQUEST, 67) });
 });
 
-Deno.test("any image is read back, also an empty one and one of any bytes", async () => {
+Deno.test("decodeEntry() returns any image", async () => {
   const image: fc.Arbitrary<CompiledImage> = fc.record({
     format: fc.constantFrom("cubin", "ptx", "fatbin", "library"),
     image: fc.uint8Array({ maxLength: 300 }).map((bytes) => new Uint8Array(bytes)),
@@ -84,7 +82,7 @@ Deno.test("any image is read back, also an empty one and one of any bytes", asyn
   );
 });
 
-Deno.test("an entry with any one byte changed is refused", async () => {
+Deno.test("decodeEntry() refuses an entry with one changed byte", async () => {
   for (let offset = 0; offset < ENTRY.length; offset++) {
     for (const mask of [0x01, 0x80, 0xff]) {
       const damaged = ENTRY.slice();
@@ -94,13 +92,13 @@ Deno.test("an entry with any one byte changed is refused", async () => {
   }
 });
 
-Deno.test("an entry that ends anywhere before its end is refused", async () => {
+Deno.test("decodeEntry() refuses a truncated entry", async () => {
   for (let length = 0; length < ENTRY.length; length++) {
     await problemOf(ENTRY.slice(0, length));
   }
 });
 
-Deno.test("an entry with something behind its end is refused", async () => {
+Deno.test("decodeEntry() refuses trailing bytes", async () => {
   for (const extra of [1, 8, 4096]) {
     const longer = new Uint8Array(ENTRY.length + extra);
     longer.set(ENTRY);
@@ -108,7 +106,7 @@ Deno.test("an entry with something behind its end is refused", async () => {
   }
 });
 
-Deno.test("an entry under another key, of another schema or kind is refused by name", async () => {
+Deno.test("decodeEntry() refuses another key, schema or kind", async () => {
   assertStringIncludes(await problemOf(ENTRY, "5f".repeat(32)), "another key");
   const content = ENTRY.slice(40);
   const older = await entryWith(content, CACHE_SCHEMA - 1);
@@ -116,7 +114,7 @@ Deno.test("an entry under another key, of another schema or kind is refused by n
   assertStringIncludes(await problemOf(new Uint8Array()), "0 bytes");
 });
 
-Deno.test("a sealed entry whose content is none is refused", async () => {
+Deno.test("decodeEntry() refuses invalid content with a valid digest", async () => {
   assert("compiled" in await decodeEntry(KEY, await described(VALID, [1, 2])), "the valid one");
   for (const image of [[], [1], [1, 2, 3]]) {
     assertStringIncludes(await problemOf(await described(VALID, image)), "2 bytes");
@@ -143,7 +141,7 @@ Deno.test("a sealed entry whose content is none is refused", async () => {
   }
 });
 
-Deno.test("a length that leads beyond an entry is refused", async () => {
+Deno.test("decodeEntry() refuses a length beyond the entry", async () => {
   for (const content of [[], [0], [0, 0, 0], [0, 0, 0, 1], [255, 255, 255, 255, 1], [0, 0, 0, 0]]) {
     assertStringIncludes(await problemOf(await entryWith(Uint8Array.from(content))), "description");
   }

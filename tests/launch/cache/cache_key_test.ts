@@ -1,6 +1,3 @@
-// The key covers everything that machine code depends on, and no two requests share one. That is
-// shown by reading the text that is digested back to the request that it came from.
-
 import "../../support/cache_directory.ts";
 import { assertEquals, assertNotEquals } from "@std/assert";
 import fc from "fast-check";
@@ -41,7 +38,7 @@ const request: fc.Arbitrary<SourceRequest> = fc.record({
   }),
 });
 
-Deno.test("the text of a key can be read back to its request, so no two share one", () => {
+Deno.test("keyText() differs for different requests", () => {
   fc.assert(
     fc.property(texts, request, (identity, made) => {
       assertEquals(JSON.parse(keyText(identity, made)), [CACHE_SCHEMA, packageState(), identity, {
@@ -58,7 +55,7 @@ Deno.test("the text of a key can be read back to its request, so no two share on
   );
 });
 
-Deno.test("every field of a request and the compiler change the key", async () => {
+Deno.test("cacheKey() changes with every field and the compiler", async () => {
   const changes: readonly [string, Partial<SourceRequest>][] = [
     ["source", { source: REQUEST.source + " " }],
     ["name", { name: "other.cu" }],
@@ -85,7 +82,7 @@ Deno.test("every field of a request and the compiler change the key", async () =
   assertNotEquals(await cacheKey(["NVRTC 13.0build 42"], REQUEST), [...keys.keys()][0]);
 });
 
-Deno.test("the order of headers, defines and instances does not change the key", async () => {
+Deno.test("cacheKey() ignores the order of headers, defines and instances", async () => {
   const turned: SourceRequest = {
     ...REQUEST,
     headers: new Map([...REQUEST.headers].reverse()),
@@ -95,7 +92,7 @@ Deno.test("the order of headers, defines and instances does not change the key",
   assertEquals(await cacheKey(IDENTITY, turned), await cacheKey(IDENTITY, REQUEST));
 });
 
-Deno.test("a key is the SHA-256 of its text as 64 digits", async () => {
+Deno.test("cacheKey() is the SHA-256 digest of the text", async () => {
   const key = await cacheKey(IDENTITY, REQUEST);
   const text = new TextEncoder().encode(keyText(IDENTITY, REQUEST));
   const digest = await crypto.subtle.digest("SHA-256", text);

@@ -1,6 +1,3 @@
-// Several real processes on one cache: one that ends in mid-write, two at once, a full and a
-// read-only file system, and permissions that are missing.
-
 import { assert, assertEquals, assertLess, assertStringIncludes } from "@std/assert";
 import { repositoryPath, runFile, type SubprocessOptions } from "../../support/subprocess.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
@@ -33,7 +30,7 @@ function range(from: number, to: number): string[] {
   return Array.from({ length: to - from }, (_, index) => String(from + index));
 }
 
-Deno.test("a fresh process finds what another compiled, in a few milliseconds", async () => {
+Deno.test("cachedCompile() finds entries of another process", async () => {
   using folder = new TemporaryDirectory();
   const args = [folder.path, "1GiB", "compile", "50000", "1"];
   const made = await report(args);
@@ -48,7 +45,7 @@ Deno.test("a fresh process finds what another compiled, in a few milliseconds", 
   assertLess(Math.min(...times), 20);
 });
 
-Deno.test("a process that is killed in mid-write leaves the cache as it was", async () => {
+Deno.test("CacheStore.write() leaves the cache intact when the process is killed", async () => {
   using folder = new TemporaryDirectory();
   const killed = await run([folder.path, "1GiB", "die", "50000", "1"]);
   assertEquals(killed.signal, "SIGKILL");
@@ -63,7 +60,7 @@ Deno.test("a process that is killed in mid-write leaves the cache as it was", as
   assertEquals([found.cached, found.statistics.corrupt], [[true], 0]);
 });
 
-Deno.test("two processes that compile the same at once, in a cache that is too small", async () => {
+Deno.test("cachedCompile() works in two processes with a cache that is too small", async () => {
   using folder = new TemporaryDirectory();
   const args = [folder.path, "40000", "compile", "3000", ...range(0, 20), ...range(0, 20)];
   const both = await Promise.all([report(args), report(args)]);
@@ -77,7 +74,7 @@ Deno.test("two processes that compile the same at once, in a cache that is too s
   assert(entries.length >= 8, `${entries.length} entries`);
 });
 
-Deno.test("a missing permission is named once, nothing prompts, and compiling works", async () => {
+Deno.test("cachedCompile() warns once of a missing permission", async () => {
   using folder = new TemporaryDirectory();
   const path = folder.path;
   await report([path, "1GiB", "compile", "1000", "1"]);
@@ -147,7 +144,7 @@ const ignore = !await canMount();
 if (ignore) console.log("skipped: full and read-only file systems, as none can be mounted here");
 
 Deno.test({
-  name: "a full file system is warned of once, and compiling works",
+  name: "cachedCompile() warns once of a full file system",
   ignore,
   async fn() {
     using folder = new TemporaryDirectory();
@@ -168,7 +165,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a read-only file system is read, and warned of once when something is to be stored",
+  name: "cachedCompile() reads a read-only file system, and warns once of writes",
   ignore,
   async fn() {
     using folder = new TemporaryDirectory();
@@ -188,7 +185,7 @@ Deno.test({
   },
 });
 
-Deno.test("a directory that cannot be made is warned of once, and compiling works", async () => {
+Deno.test("cachedCompile() warns once of a directory that cannot be made", async () => {
   using folder = new TemporaryDirectory();
   const file = folder.file(new Uint8Array());
   const args = [`${file}/cache`, "1GiB", "compile", "1000", "1", "2"];

@@ -1,5 +1,3 @@
-// What the program says wins over the environment, and what cannot be understood is refused.
-
 import { assertEquals, assertThrows } from "@std/assert";
 import { EnvironmentError } from "../../../src/ffi/environment_error.ts";
 import {
@@ -30,7 +28,7 @@ function place(root: string, directory: string, maxBytes: number) {
   return { kind: "on" as const, place: { root, directory, maxBytes, mayWrite: true } };
 }
 
-Deno.test("the environment says where kernels are kept and how many", () => {
+Deno.test("cacheSetting() reads the environment", () => {
   withVariables({ HOME: "/h" }, () => {
     const root = Deno.build.os === "darwin"
       ? "/h/Library/Caches/gridstride"
@@ -46,7 +44,7 @@ Deno.test("the environment says where kernels are kept and how many", () => {
   withVariables({}, () => assertEquals(cacheSetting().kind, "unavailable"));
 });
 
-Deno.test("what the program says wins, and what it leaves out is as by default", () => {
+Deno.test("configureKernelCache() takes precedence over the environment", () => {
   withVariables({ GRIDSTRIDE_CACHE_DIR: "/c", GRIDSTRIDE_CACHE_SIZE: "1K" }, () => {
     configureKernelCache({ directory: "/d/", maxBytes: "2K" });
     assertEquals(cacheSetting(), place("/d", "/d", 2048));
@@ -65,7 +63,7 @@ Deno.test("what the program says wins, and what it leaves out is as by default",
   });
 });
 
-Deno.test("a malformed variable is an error also where the program says otherwise", () => {
+Deno.test("cacheSetting() throws for a malformed variable in every case", () => {
   for (
     const [name, value] of [["GRIDSTRIDE_CACHE_SIZE", "big"], ["GRIDSTRIDE_CACHE_DIR", "here"]]
   ) {
@@ -78,7 +76,7 @@ Deno.test("a malformed variable is an error also where the program says otherwis
   }
 });
 
-Deno.test("options that cannot be understood are refused and change nothing", () => {
+Deno.test("configureKernelCache() refuses invalid options and changes nothing", () => {
   withVariables({ GRIDSTRIDE_CACHE_DIR: "/c" }, () => {
     configureKernelCache({ maxBytes: 7 });
     for (

@@ -1,6 +1,3 @@
-// The store keeps files by key within its size, lets the ones go that were not used for longest,
-// and touches nothing that is not its own.
-
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { CacheDirectoryError } from "../../../src/ffi/cache_directory.ts";
 import { CacheStore } from "../../../src/launch/cache/cache_store.ts";
@@ -31,7 +28,7 @@ async function keysOf(store: CacheStore): Promise<string[]> {
   return (await store.list()).map(({ key }) => key);
 }
 
-Deno.test("a store keeps files of any size by key and replaces them", async () => {
+Deno.test("CacheStore.write() stores and replaces files of any size", async () => {
   using folder = new TemporaryDirectory();
   const store = storeIn(folder, 2 ** 20);
   assertEquals(await store.read(key(1)), undefined);
@@ -44,7 +41,7 @@ Deno.test("a store keeps files of any size by key and replaces them", async () =
   assertEquals((await store.list()).length, 6);
 });
 
-Deno.test("what a store makes is for its user alone, and it leaves nothing behind", async () => {
+Deno.test("CacheStore creates private files, and leaves no temporary files", async () => {
   using folder = new TemporaryDirectory();
   await storeIn(folder, 100).write(key(1), patternBytes(10));
   const modes = ["", "/kernels", "/kernels/entries", "/kernels/entries/00", "/kernels/temporary"]
@@ -54,7 +51,7 @@ Deno.test("what a store makes is for its user alone, and it leaves nothing behin
   assertEquals([...Deno.readDirSync(`${folder.path}/cache/kernels/temporary`)], []);
 });
 
-Deno.test("the files that were not used for longest go first, by use and not by age", async () => {
+Deno.test("CacheStore.write() evicts the least recently used files", async () => {
   using folder = new TemporaryDirectory();
   const store = storeIn(folder, 1000);
   for (let i = 0; i < 10; i++) {
@@ -68,7 +65,7 @@ Deno.test("the files that were not used for longest go first, by use and not by 
   assertEquals(left.sort(), [0, 3, 4, 5, 6, 7, 8, 9, 10].map(key));
 });
 
-Deno.test("a store never holds more than it may, whatever is written and in which order", async () => {
+Deno.test("CacheStore.write() never exceeds the size limit", async () => {
   for (const maxBytes of [1, 17, 1000, 4096]) {
     using folder = new TemporaryDirectory();
     const store = storeIn(folder, maxBytes);
@@ -84,7 +81,7 @@ Deno.test("a store never holds more than it may, whatever is written and in whic
   }
 });
 
-Deno.test("writes at the same time count on each other's room", async () => {
+Deno.test("CacheStore.write() respects the limit for concurrent writes", async () => {
   using folder = new TemporaryDirectory();
   const store = storeIn(folder, 1000);
   await Promise.all(Array.from({ length: 40 }, (_, i) => store.write(key(i), patternBytes(90))));
@@ -92,7 +89,7 @@ Deno.test("writes at the same time count on each other's room", async () => {
   assert(total <= 1000 && total >= 800, `${total} bytes`);
 });
 
-Deno.test("a store sees what another has written in the meantime", async () => {
+Deno.test("CacheStore.write() counts the files of other stores", async () => {
   using folder = new TemporaryDirectory();
   const store = storeIn(folder, 1000);
   const other = storeIn(folder, 1000);
@@ -104,7 +101,7 @@ Deno.test("a store sees what another has written in the meantime", async () => {
   }
 });
 
-Deno.test("a file that is larger than the store is refused and nothing goes for it", async () => {
+Deno.test("CacheStore.write() refuses a file larger than the store", async () => {
   using folder = new TemporaryDirectory();
   const store = storeIn(folder, 1000);
   await store.write(key(1), patternBytes(1000));
@@ -112,7 +109,7 @@ Deno.test("a file that is larger than the store is refused and nothing goes for 
   assertEquals(await keysOf(store), [key(1)]);
 });
 
-Deno.test("temporary files go an hour after their process ended, and not before", async () => {
+Deno.test("CacheStore.write() removes temporary files after an hour", async () => {
   using folder = new TemporaryDirectory();
   await storeIn(folder, 1000).write(key(1), patternBytes(10));
   const temporary = `${folder.path}/cache/kernels/temporary`;
@@ -125,7 +122,7 @@ Deno.test("temporary files go an hour after their process ended, and not before"
   assertEquals([...Deno.readDirSync(temporary)].map(({ name }) => name), ["2.new"]);
 });
 
-Deno.test("clearing removes the entries and only them", async () => {
+Deno.test("CacheStore.clear() removes entries and no other files", async () => {
   using folder = new TemporaryDirectory();
   const store = storeIn(folder, 1000);
   assertEquals(await store.clear(), { entries: 0, bytes: 0 });
@@ -141,7 +138,7 @@ Deno.test("clearing removes the entries and only them", async () => {
   for (const path of foreign) assertEquals(Deno.readTextFileSync(path), "mine");
 });
 
-Deno.test("a file that is removed while others are listed and read is no error", async () => {
+Deno.test("CacheStore.list() tolerates concurrent removal", async () => {
   using folder = new TemporaryDirectory();
   const store = storeIn(folder, 100_000);
   for (let i = 0; i < 20; i++) await store.write(key(i), patternBytes(100));
@@ -157,7 +154,7 @@ Deno.test("a file that is removed while others are listed and read is no error",
   assertEquals((first as { entries: number }).entries + last.entries, 20);
 });
 
-Deno.test("a directory that others may write to is not read and not written", async () => {
+Deno.test("CacheStore refuses a directory that others may write to", async () => {
   for (const path of ["", "/kernels", "/kernels/entries", "/kernels/entries/00"]) {
     using folder = new TemporaryDirectory();
     const store = storeIn(folder, 1000);
@@ -168,7 +165,7 @@ Deno.test("a directory that others may write to is not read and not written", as
   }
 });
 
-Deno.test("a link, a pipe or a directory in an entry's place is never followed or waited for", async () => {
+Deno.test("CacheStore.read() ignores links, pipes and directories", async () => {
   using folder = new TemporaryDirectory();
   const store = storeIn(folder, 1000);
   await store.write(key(1), patternBytes(10));

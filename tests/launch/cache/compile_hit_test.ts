@@ -1,6 +1,3 @@
-// device.compile() from end to end in fresh processes: what was compiled once needs no compiler, no
-// process and no reading of the source any more, and is the same; what has changed is compiled.
-
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { openLibrary } from "../../../src/ffi/open_library.ts";
 import { PACKAGE_ROOT } from "../../../src/ffi/locate.ts";
@@ -85,7 +82,7 @@ async function compileIn(cache: string, changes: Changes = {}): Promise<Report> 
 
 const WITHOUT_PROCESSES = ["--allow-read", "--allow-env", "--allow-ffi", "--allow-sys"];
 
-Deno.test("a hit needs no compiler, no process and no reading of the source, and is the same", async () => {
+Deno.test("compile() needs no compiler and no process for a hit", async () => {
   using cache = new TemporaryDirectory();
   const made = await compileIn(cache.path);
   assertEquals([made.cached, made.sum], [false, 18]);
@@ -101,7 +98,7 @@ Deno.test("a hit needs no compiler, no process and no reading of the source, and
   assertEquals(await compileIn(cache.path, read), same);
 });
 
-Deno.test("whatever is changed about a source is compiled, each once", async () => {
+Deno.test("compile() compiles every changed request once", async () => {
   using cache = new TemporaryDirectory();
   const changes: readonly Changes[] = [
     {},
@@ -121,7 +118,7 @@ Deno.test("whatever is changed about a source is compiled, each once", async () 
   assertEquals(again.map(({ cached }) => cached), Array(changes.length).fill(true));
 });
 
-Deno.test("headers of the language and compilers that change or appear are seen", async () => {
+Deno.test("compile() notices changed headers and compilers", async () => {
   using folder = new TemporaryDirectory();
   // This package, but with headers of its own.
   const include = "csrc/host/include";

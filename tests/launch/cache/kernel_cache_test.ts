@@ -1,5 +1,3 @@
-// One process: what is compiled, what is found again, what is counted.
-
 import "../../support/cache_directory.ts";
 import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
@@ -66,7 +64,7 @@ const NOTHING: KernelCacheStats = {
   failed: 0,
 };
 
-Deno.test("a request is compiled once and then found, in memory and on the disk", () =>
+Deno.test("cachedCompile() compiles once, then finds memory and disk", () =>
   withCache(async (folder) => {
     const compiler = new CountingCompiler();
     const figures = await counted(async () => {
@@ -80,7 +78,7 @@ Deno.test("a request is compiled once and then found, in memory and on the disk"
     assertEquals(figures, { ...NOTHING, hits: 2, misses: 1, stored: 1 });
   }));
 
-Deno.test("what was made from files that no key knows of is good once and not kept", () =>
+Deno.test("cachedCompile() does not keep images with untracked files", () =>
   withCache(async () => {
     const { image, declarations } = compiledFor(REQUEST);
     const made = { image: { ...image, untracked: ["/elsewhere/a.h"] }, declarations };
@@ -94,7 +92,7 @@ Deno.test("what was made from files that no key knows of is good once and not ke
     assertEquals(figures, { ...NOTHING, misses: 2 });
   }));
 
-Deno.test("the same request at the same time is compiled once, another one beside it", () =>
+Deno.test("cachedCompile() shares concurrent compilations", () =>
   withCache(async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const compiler = new CountingCompiler(200, promise);
@@ -110,7 +108,7 @@ Deno.test("the same request at the same time is compiled once, another one besid
     assertEquals([figures.hits + figures.misses, figures.stored], [5, 2]);
   }));
 
-Deno.test("a source that does not compile fails for all who wait, and is tried again", () =>
+Deno.test("cachedCompile() throws a failure to all waiters, and retries later", () =>
   withCache(async () => {
     class Failing extends CountingCompiler {
       override compile(): Promise<never> {
@@ -128,7 +126,7 @@ Deno.test("a source that does not compile fails for all who wait, and is tried a
     assertEquals((await new CountingCompiler().cached(REQUEST)).cached, false);
   }));
 
-Deno.test("what is compiled while its headers change is not kept, as its key is not known", () =>
+Deno.test("cachedCompile() does not keep an image when the key has changed", () =>
   withCache(async () => {
     class Editing extends CountingCompiler {
       header = 1;
@@ -152,7 +150,7 @@ Deno.test("what is compiled while its headers change is not kept, as its key is 
     assertEquals(figures, { ...NOTHING, hits: 1, misses: 3, stored: 1 });
   }));
 
-Deno.test("another directory is another cache, also in memory", () =>
+Deno.test("cachedCompile() separates directories in memory too", () =>
   withCache(async (folder) => {
     const compiler = new CountingCompiler();
     await compiler.cached(REQUEST);
@@ -162,7 +160,7 @@ Deno.test("another directory is another cache, also in memory", () =>
     assertEquals(compiler.compilations, 2);
   }));
 
-Deno.test("a damaged entry is compiled again, counted and replaced", () =>
+Deno.test("cachedCompile() replaces a damaged entry", () =>
   withCache(async (folder) => {
     const compiler = new CountingCompiler();
     await compiler.cached(REQUEST);
@@ -186,7 +184,7 @@ Deno.test("a damaged entry is compiled again, counted and replaced", () =>
     }
   }));
 
-Deno.test("an entry under another's name is compiled again", () =>
+Deno.test("cachedCompile() ignores an entry under another name", () =>
   withCache(async (folder) => {
     const compiler = new CountingCompiler();
     await compiler.cached(request(1));
@@ -203,7 +201,7 @@ Deno.test("an entry under another's name is compiled again", () =>
     assertEquals([figures.hits, figures.corrupt], [1, 1]);
   }));
 
-Deno.test("entries that are too many go, are counted and compiled again", () =>
+Deno.test("cachedCompile() counts evicted entries", () =>
   withCache(async (folder) => {
     const compiler = new CountingCompiler(3000);
     const figures = await counted(async () => {
@@ -219,7 +217,7 @@ Deno.test("entries that are too many go, are counted and compiled again", () =>
     assertEquals((await compiler.cached(request(4))).cached, true);
   }, 10_000));
 
-Deno.test("an image that is larger than the cache works and counts as not stored", () =>
+Deno.test("cachedCompile() returns an image larger than the cache", () =>
   withCache(async () => {
     const figures = await counted(async () => {
       const image = await new CountingCompiler(3000).cached(REQUEST);
@@ -229,7 +227,7 @@ Deno.test("an image that is larger than the cache works and counts as not stored
     assertEquals(await listKernelCache(), []);
   }, 2000));
 
-Deno.test("a cache that is off compiles each time and writes nothing", () =>
+Deno.test("cachedCompile() compiles each time when the cache is off", () =>
   withCache(async (folder) => {
     configureKernelCache({ directory: `${folder.path}/off`, enabled: false });
     const compiler = new CountingCompiler();
@@ -242,7 +240,7 @@ Deno.test("a cache that is off compiles each time and writes nothing", () =>
     assertEquals([...Deno.readDirSync(folder.path)], []);
   }));
 
-Deno.test("the list has source, kernels, size and time of use, and shows what is damaged", () =>
+Deno.test("listKernelCache() describes entries, and shows damaged ones", () =>
   withCache(async (folder) => {
     const before = Date.now() - 1;
     await new CountingCompiler().cached(REQUEST);

@@ -1,7 +1,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { type Diagnostic, diagnosticText } from "../../../src/launch/compile/compile_error.ts";
 
-Deno.test("a diagnostic shows its place and its line, as far as they are known", () => {
+Deno.test("diagnosticText() shows place and line as far as they are known", () => {
   const [severity, message] = ["error", "no such name"] as const;
   assertEquals(diagnosticText({ severity, message }), "error: no such name");
   assertEquals(
@@ -14,7 +14,7 @@ Deno.test("a diagnostic shows its place and its line, as far as they are known",
   );
 });
 
-Deno.test("of a long line the part around the mark is shown", () => {
+Deno.test("diagnosticText() shortens a long line around the mark", () => {
   const wide = (length: number, column?: number) => {
     const text = Array.from({ length }, (_, index) => "abcdefghij"[index % 10]!).join("");
     const place = { file: "a.cu", line: 1, ...(column === undefined ? {} : { column }) };
@@ -31,7 +31,7 @@ Deno.test("of a long line the part around the mark is shown", () => {
   assertEquals(wide(10_000, 10_001), { line: "…" + "abcdefghij".repeat(24), marked: undefined });
 });
 
-Deno.test("what is no diagnostic is refused by the member that is wrong", () => {
+Deno.test("diagnosticText() names the wrong member of an invalid diagnostic", () => {
   const sound = { severity: "error", message: "m" };
   const refused = [
     [null, "diagnostic must be an object: it is null"],

@@ -1,7 +1,7 @@
 import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { ConcurrencyLimit } from "../../../src/launch/compile/compiler.ts";
 
-Deno.test("no more tasks run than the limit, in the order in which they came", async () => {
+Deno.test("ConcurrencyLimit.run() runs tasks in order, up to the limit", async () => {
   for (const most of [1, 2, 3]) {
     const limit = new ConcurrencyLimit(most);
     const begun: number[] = [];
@@ -22,7 +22,7 @@ Deno.test("no more tasks run than the limit, in the order in which they came", a
   }
 });
 
-Deno.test("a task that fails makes room for the next", async () => {
+Deno.test("ConcurrencyLimit.run() starts the next task after a failure", async () => {
   const limit = new ConcurrencyLimit(1);
   const failing = limit.run(() => Promise.reject(new RangeError("no")));
   const next = limit.run(() => Promise.resolve(7));

@@ -55,7 +55,7 @@ function marks({ diagnostics }: CompileError): string[] {
     .map(({ file, line, column, text }) => `${file}:${line} ${text?.slice((column ?? 1) - 1)}`);
 }
 
-Deno.test("every sample compiles, host code and all", async () => {
+Deno.test("compile() compiles every sample with its host code", async () => {
   const folder = repositoryPath("tests/launch/sources");
   const names = [...Deno.readDirSync(folder)].map(({ name }) => name).filter((name) =>
     name.endsWith(".cu")
@@ -86,7 +86,7 @@ Deno.test("every sample compiles, host code and all", async () => {
   }));
 });
 
-Deno.test("defines, options and headers reach the compiler, and its warnings come back", async () => {
+Deno.test("compile() passes defines, options and headers, and returns warnings", async () => {
   const source = `#include "outer.h"
 #include <deep/inner.h>
 static_assert(WIDTH == 7 && OUTER == 8 && INNER == 9 && OPTION == 10, "not as given");
@@ -123,7 +123,7 @@ __global__ void fourth() { third(1); }
 __global__ void fifth() { asm("mistake6"); }
 `;
 
-Deno.test("errors name file and line and mark the character, whatever the compiler", async () => {
+Deno.test("compile() throws errors with file, line and character for every compiler", async () => {
   for (const compiler of compilers) {
     const headers = new Map([["own.h", "\n\nint h = mistake0;\n"]]);
     const found = marks(await failure(compiler, MISTAKES, { headers }));
@@ -146,7 +146,7 @@ Deno.test("errors name file and line and mark the character, whatever the compil
   }
 });
 
-Deno.test("errors behind the source are told in terms of the source", async () => {
+Deno.test("compile() reports errors behind the source in terms of the source", async () => {
   const source = "__device__ float helper(float x);\n__global__ void k(float* x) { x[0] = " +
     "helper(1); }\ntemplate <class T> __global__ void t(T* x) {}\n";
   for (const compiler of compilers) {
@@ -175,7 +175,7 @@ Deno.test("errors behind the source are told in terms of the source", async () =
   }
 });
 
-Deno.test("a macro's call that nothing closes is told at the end of the source", async () => {
+Deno.test("compile() reports an unclosed macro call at the end of the source", async () => {
   const sources = [
     "__global__ void __launch_bounds__(\n#if 0\n32)\n#endif\nk(int* x) { }\n\n",
     "#define F(x) x\n__global__ void k(int* x) {\n  F( x[0] = 1; }\n",
@@ -193,14 +193,14 @@ Deno.test("a macro's call that nothing closes is told at the end of the source",
   }
 });
 
-Deno.test("an option that the compiler does not know is an error that names it", async () => {
+Deno.test("compile() names an unknown option", async () => {
   for (const compiler of compilers) {
     const { diagnostics } = await failure(compiler, "", { options: ["-fno-such-option"] });
     assertMatch(diagnostics[0]!.message, /-fno-such-option/);
   }
 });
 
-Deno.test("any name of a source and any end of its text will do", async () => {
+Deno.test("compile() accepts any name and any end of a source", async () => {
   const { message, diagnostics } = await failure(compiler, "int a = b; // \\", {
     name: "größe (1)?.cu",
   });
@@ -212,7 +212,7 @@ Deno.test("any name of a source and any end of its text will do", async () => {
   assertStrictEquals(format, "library");
 });
 
-Deno.test("names of headers cannot lead out of their directory", async () => {
+Deno.test("compile() refuses header names that lead out of their directory", async () => {
   for (
     const name of ["", "../a.h", "a/../../b.h", "/etc/a.h", "a//b.h", "./a.h", "a\\b.h", "a\0"]
   ) {
@@ -224,7 +224,7 @@ Deno.test("names of headers cannot lead out of their directory", async () => {
   }
 });
 
-Deno.test("identity() tells compilers, architectures and builds of the library apart", async () => {
+Deno.test("identity() differs between compilers, architectures and builds", async () => {
   const identity = (changes: Partial<typeof build>) =>
     new HostCompiler({ path, build: { ...build, ...changes } }).identity(request(""));
   const same = await identity({});
@@ -238,7 +238,7 @@ Deno.test("identity() tells compilers, architectures and builds of the library a
   assertStrictEquals(texts.size, others.length);
 });
 
-Deno.test("identity() knows what is included from directories that options name", async () => {
+Deno.test("identity() covers headers in directories of the options", async () => {
   using folder = new TemporaryDirectory();
   const write = (name: string, text: string) =>
     Deno.writeTextFileSync(`${folder.path}/${name}`, text);
@@ -265,7 +265,7 @@ Deno.test("identity() knows what is included from directories that options name"
   }
 });
 
-Deno.test("options that read or write what the cache does not know of are refused", async () => {
+Deno.test("compile() refuses options with files that the cache does not cover", async () => {
   const products = ["-o", "-o/tmp/x", "-c", "-xc", "-MD", "@list", "-fdump-tree-all", "--coverage"];
   const files = [
     "-Wp,-I/x",
@@ -287,7 +287,7 @@ Deno.test("options that read or write what the cache does not know of are refuse
   await assertRejects(() => compiler.compile(unended), TypeError, "-I needs a value");
 });
 
-Deno.test("directories of headers that the environment adds are not searched", async () => {
+Deno.test("compile() ignores header directories of the environment", async () => {
   using folder = new TemporaryDirectory();
   Deno.writeTextFileSync(`${folder.path}/ambient.h`, "");
   const before = Deno.env.get("CPATH");

@@ -36,7 +36,7 @@ function describe({ severity, message, file, line, column, text }: Diagnostic): 
   return `${place}${severity} ${message}${text === undefined ? "" : ` | ${text}`}`;
 }
 
-Deno.test("errors come first, then warnings and notes of the program, with their lines", () => {
+Deno.test("readDiagnostics() sorts by severity", () => {
   const log = `In file included from /private/source.cpp:1:
 k.cu: In function 'void k()':
 k.cu:1:3: warning: unused 'a' [-Wunused]
@@ -55,13 +55,13 @@ compilation terminated.`;
   ]);
 });
 
-Deno.test("columns are characters where compilers count bytes, and names are spelt out", () => {
+Deno.test("readDiagnostics() counts characters where compilers count bytes", () => {
   // The tab is one character, ö and ß are two bytes each.
   const log = "k.cu:2:16: error: '\\U000000fcber' and '\\U0001f600' are unknown";
   assertEquals(read(log), ["k.cu:2:14 error 'über' and '😀' are unknown | \tint größe = yy;"]);
 });
 
-Deno.test("an error in the language is shown where the program brought it about", () => {
+Deno.test("readDiagnostics() shows an error in the language at its origin in the program", () => {
   const gcc = `/language/module.h: In instantiation of 'void f() [with T = int]':
 /language/module.h:10:3:   required from 'void g() [with T = int]'
 k.cu:3:4:   required from here
@@ -82,7 +82,7 @@ k.cu:3:3: note: in instantiation of function template specialization 'k<int>' re
   assertEquals(read("/private/source.cpp:4:5: error: out of place"), ["error out of place"]);
 });
 
-Deno.test("what linkers miss is an error for each function, where the program names it", () => {
+Deno.test("readDiagnostics() reports each undefined function once", () => {
   const logs = [
     `/usr/bin/ld: /private/cc1.o: in function \`k(float*)':
 /private/source.cpp:(.text+0x10): undefined reference to \`helper(float)'
@@ -105,7 +105,7 @@ clang++: error: linker command failed with exit code 1 (use -v to see invocation
   ]);
 });
 
-Deno.test("what compilers say of themselves is an error without a place", () => {
+Deno.test("readDiagnostics() reports errors of programs without a place", () => {
   assertEquals(read("g++: error: unrecognized command-line option '-foo'"), [
     "error unrecognized command-line option '-foo'",
   ]);

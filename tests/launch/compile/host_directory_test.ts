@@ -18,7 +18,7 @@ function cacheIn(root: string) {
   return (name: string) => name === "GRIDSTRIDE_CACHE_DIR" ? root : undefined;
 }
 
-Deno.test("each compilation has a directory of its own, gone when it ends, also by an error", async () => {
+Deno.test("withCompileDirectory() removes the directory after success and failure", async () => {
   using temporary = new TemporaryDirectory();
   const environment = cacheIn(`${temporary.path}/cache`);
   const seen: string[] = [];
@@ -45,7 +45,7 @@ Deno.test("each compilation has a directory of its own, gone when it ends, also 
   assertEquals(seen.map(isThere), [false, false, false]);
 });
 
-Deno.test("what killed processes left an hour ago is swept, and nothing younger", async () => {
+Deno.test("withCompileDirectory() removes directories of killed processes after an hour", async () => {
   using temporary = new TemporaryDirectory();
   const environment = cacheIn(`${temporary.path}/cache`);
   const parent = dirname(await withCompileDirectory(environment, (path) => Promise.resolve(path)));
@@ -66,7 +66,7 @@ Deno.test("what killed processes left an hour ago is swept, and nothing younger"
   ]);
 });
 
-Deno.test("where the cache cannot be used, or there is none, temporary files are used", async () => {
+Deno.test("withCompileDirectory() uses temporary files when there is no usable cache", async () => {
   using temporary = new TemporaryDirectory();
   const file = temporary.file(new Uint8Array(), "file");
   // Others may write to it, as to what a shared group has.
@@ -84,7 +84,7 @@ Deno.test("where the cache cannot be used, or there is none, temporary files are
   }
 });
 
-Deno.test("where the cache is full, temporary files are used, and every other error is thrown", async () => {
+Deno.test("withCompileDirectory() uses temporary files when the cache is full", async () => {
   using temporary = new TemporaryDirectory();
   const environment = cacheIn(`${temporary.path}/cache`);
   const failure = (log: string) => new CompileError("k.cu", "g++ 12.2.0", [], log);

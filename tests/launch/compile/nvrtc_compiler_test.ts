@@ -1,7 +1,3 @@
-// NVRTC compiles what people have, without a GPU: the sources of the sample kernels, standard headers,
-// half and bfloat16, templates, variables, cooperative groups; names, resources, warnings and errors are
-// those of the program; and the key of the compile cache changes with all that the result depends on.
-
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
 import { CompilerUnavailableError } from "../../../src/launch/compile/compile_error.ts";
@@ -32,7 +28,7 @@ function source(name: string): string {
 
 const text = ({ image }: CompiledImage) => new TextDecoder().decode(image);
 
-nvrtcTest("a kernel, a template, variables: their names and what they use", async () => {
+nvrtcTest("compile() returns lowered names and resources of kernels and variables", async () => {
   const { format, image, loweredNames, resources, log } = await compile(
     `template <class T, int N> __global__ void tile(T* x, int n) {
        __shared__ T s[N];
@@ -70,7 +66,7 @@ nvrtcTest("a kernel, a template, variables: their names and what they use", asyn
   assertEquals(log, "");
 });
 
-nvrtcTest("a device newer than NVRTC gets PTX of the newest architecture", async () => {
+nvrtcTest("compile() returns PTX for a device newer than NVRTC", async () => {
   const target = { kind: "cuda", capability: "99.0" } as const;
   const image = await compile("__global__ void k(int* x) { *x = 1; }", { target });
   assertEquals(image.format, "ptx");
@@ -82,7 +78,7 @@ nvrtcTest("a device newer than NVRTC gets PTX of the newest architecture", async
   assertMatch(text(chosen), /\.target sm_80\b/);
 });
 
-nvrtcTest("the standard headers have what device code uses of them", async () => {
+nvrtcTest("compile() finds the standard headers of device code", async () => {
   const { log } = await compile(source("standard_headers.cu"), {
     expressions: ["standard_functions"],
   });
@@ -90,7 +86,7 @@ nvrtcTest("the standard headers have what device code uses of them", async () =>
 });
 
 nvrtcTest(
-  "headers that only host code needs are no obstacle, and what they have is named",
+  "compile() accepts headers for host code, and names their missing contents",
   async () => {
     const includes = ["array", "tuple", "ratio", "numbers"].map((name) => `#include <${name}>\n`);
     const kernel = (body: string) => `${includes.join("")}__global__ void k(int* x) { ${body} }`;
@@ -103,7 +99,7 @@ nvrtcTest(
   },
 );
 
-nvrtcTest("printf, assert, math in all precisions and names of Linux need no header", async () => {
+nvrtcTest("compile() needs no header for printf, assert and mathematical functions", async () => {
   const virtual = { options: ["-arch=compute_80"] };
   const image = await compile(
     `float helper(float x) { return x * x; }  // The device's, as there is no other code.
@@ -123,7 +119,7 @@ nvrtcTest("printf, assert, math in all precisions and names of Linux need no hea
   }
 });
 
-nvrtcTest("half and bfloat16 come from the toolkit", async () => {
+nvrtcTest("compile() finds half and bfloat16 in the toolkit", async () => {
   const image = await compile(
     `#include <cuda_fp16.h>
      #include <cuda_bf16.h>
@@ -140,7 +136,7 @@ nvrtcTest("half and bfloat16 come from the toolkit", async () => {
   assertEquals(image.log, "");
 }, true);
 
-nvrtcTest("cooperative groups and the standard headers fit together", async () => {
+nvrtcTest("compile() combines cooperative groups with the standard headers", async () => {
   const image = await compile(
     `#include <cstdint>
      #include <limits>
@@ -158,7 +154,7 @@ nvrtcTest("cooperative groups and the standard headers fit together", async () =
   assertEquals(image.log, "");
 }, true);
 
-nvrtcTest("defines, headers and options of a program are the compiler's", async () => {
+nvrtcTest("compile() passes defines, headers and options to NVRTC", async () => {
   const image = await compile(
     `#include "d/scale.h"
      __global__ void k(float* x) { x[0] = scale(x[0] / 3.0f) + N; }`,
@@ -178,7 +174,7 @@ nvrtcTest("defines, headers and options of a program are the compiler's", async 
 });
 
 nvrtcTest(
-  "errors say where and what, in the program's own lines, and warnings do too",
+  "compile() reports errors and warnings in the program's own lines",
   async () => {
     const error = await assertRejects(
       () =>
@@ -206,7 +202,7 @@ kernel.cu:3:2: error: identifier "yy" is undefined
   },
 );
 
-nvrtcTest("each kind of mistake has its own error", async () => {
+nvrtcTest("compile() throws a distinct error for each kind of mistake", async () => {
   const kernel = "__global__ void k(int* x) { *x = 1; }";
   await assertRejects(
     () => compile(kernel, { expressions: ["k", "nothere<int>"] }),
@@ -237,7 +233,7 @@ nvrtcTest("each kind of mistake has its own error", async () => {
   );
 });
 
-nvrtcTest("nothing beside the program is read unless it is asked for", async () => {
+nvrtcTest("compile() reads no files beside the program unless an option names them", async () => {
   const directory = await Deno.makeTempDir();
   const before = Deno.cwd();
   try {
@@ -254,7 +250,7 @@ nvrtcTest("nothing beside the program is read unless it is asked for", async () 
 });
 
 nvrtcTest(
-  "the identity changes with NVRTC and with headers, not with what is in the key",
+  "identity() changes with NVRTC and headers, not with the request",
   async () => {
     const plain = await nvrtc!.identity(request("int x;"));
     assertEquals(await nvrtc!.identity(request("int y;", { name: "other.cu" })), plain);
@@ -277,7 +273,7 @@ nvrtcTest(
   },
 );
 
-nvrtcTest("options that NVRTC takes from the environment are part of what it is", async () => {
+nvrtcTest("identity() covers the options in NVRTC_APPEND_FLAGS", async () => {
   const plain = await nvrtc!.identity(request(""));
   const environment = (name: string) =>
     name === "NVRTC_APPEND_FLAGS" ? "-use_fast_math" : Deno.env.get(name);
@@ -285,14 +281,14 @@ nvrtcTest("options that NVRTC takes from the environment are part of what it is"
   assert(JSON.stringify(await other.identity(request(""))) !== JSON.stringify(plain));
 });
 
-nvrtcTest("the identity has one digest for all of the toolkit that is included", async () => {
+nvrtcTest("identity() covers the included header of the toolkit", async () => {
   const plain = await nvrtc!.identity(request(""));
   const half = await nvrtc!.identity(request("#include <cuda_fp16.h>\n"));
   assertEquals(half.length, plain.length + 1);
   assertMatch(half.at(-1)!, /cuda_fp16\.h \d+ \d+$/);
 }, true);
 
-Deno.test("where there is no NVRTC, the error lists what was tried and what to do", async () => {
+Deno.test("NvrtcCompiler() lists the attempts and the remedy when there is no NVRTC", async () => {
   const directory = await Deno.makeTempDir();
   try {
     await Deno.writeTextFile(`${directory}/libnvrtc.so.13`, "no library");

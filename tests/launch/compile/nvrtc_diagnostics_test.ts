@@ -1,6 +1,3 @@
-// What NVRTC and ptxas print becomes diagnostics: with file, line, character and the program's line;
-// without what only repeats or concerns nobody. The logs are those of NVRTC 13.0 and 11.8.
-
 import { assertEquals } from "@std/assert";
 import { diagnosticText } from "../../../src/launch/compile/compile_error.ts";
 import {
@@ -29,7 +26,7 @@ function read(log: string) {
   return readNvrtcDiagnostics(log, texts);
 }
 
-Deno.test("an error has its file, line, character and the line as the program has it", () => {
+Deno.test("readNvrtcDiagnostics() reads file, line and character of an error", () => {
   const log = `saxpy.cu(3): error: identifier "y" is undefined
   \t\tint a = 1; y[0] = 1;
   \t\t           ^
@@ -64,7 +61,7 @@ saxpy.cu(4): error: identifier "w" is undefined
   );
 });
 
-Deno.test("errors come first, then warnings, then notes; headers of the language do not warn", () => {
+Deno.test("readNvrtcDiagnostics() sorts by severity and drops warnings about the language", () => {
   const log = `saxpy.cu(3): warning #177-D: variable "a" was declared but never referenced
   \t\tint a = 1; y[0] = 1;
   \t\t    ^
@@ -87,7 +84,7 @@ saxpy.cu(6): note #3322-D: number of parameters does not match the call
   ]);
 });
 
-Deno.test("a message of several lines is one, and the context of a template is not part of it", () => {
+Deno.test("readNvrtcDiagnostics() joins the lines of a message", () => {
   const log = `saxpy.cu(3): error: no instance of function template "f" matches the argument list
             argument types are: (int, int)
   \t\tint a = 1; y[0] = 1;
@@ -108,7 +105,7 @@ saxpy.cu(6): error: expression must have class type but it has type "int"
   ]);
 });
 
-Deno.test("an error in a header of the language is shown where the program brought it about", () => {
+Deno.test("readNvrtcDiagnostics() shows an error in the language at its origin in the program", () => {
   const log = `cuda_fp16.h(2): error: incomplete type is not allowed
   struct __half;
          ^
@@ -127,7 +124,7 @@ Deno.test("an error in a header of the language is shown where the program broug
   }]);
 });
 
-Deno.test("a kernel that is not there is named as it was asked for", () => {
+Deno.test("readNvrtcDiagnostics() names a missing kernel as in the request", () => {
   const log = `__nv_name_map(2): error: identifier "nothere" is undefined
   #pragma nv_mangled_name nothere<int>
                           ^
@@ -148,7 +145,7 @@ __nv_name_map(2): error: Error in parsing name expression for lowered name looku
   assertEquals(read(log.replaceAll(/^ .*\n/gm, "")), expected);
 });
 
-Deno.test("what the assembler refuses has no place, and its last word is left out", () => {
+Deno.test("readNvrtcDiagnostics() reads errors of the assembler", () => {
   const log = `ptxas application ptx input, line 23; error   : Unknown modifier '.bar'
 ptxas error   : Entry function '_Z1kPi' uses too much shared data (0x13880 bytes, 0xc000 max)
 ptxas fatal   : Ptx assembly aborted due to errors
@@ -167,7 +164,7 @@ ptxas warning : For profile sm_90 adjusting per thread register count of 16 to l
   ]);
 });
 
-Deno.test("other programs' and endings' errors are read as well", () => {
+Deno.test("readNvrtcDiagnostics() reads errors without a place", () => {
   assertEquals(
     read(`At end of source: error: expected a "}"
 nvrtc: error: unrecognized option --foo found
@@ -187,7 +184,7 @@ saxpy.cu(1): catastrophic error: #error directive: this is bad
   );
 });
 
-Deno.test("logs without lines of the source, as NVRTC 11 prints them, lose nothing else", () => {
+Deno.test("readNvrtcDiagnostics() reads logs of NVRTC 11", () => {
   const log = `saxpy.cu(3): error: identifier "y" is undefined
 
 saxpy.cu(4): warning #177-D: variable "q" was declared but never referenced
@@ -200,7 +197,7 @@ saxpy.cu(4): warning #177-D: variable "q" was declared but never referenced
   ]);
 });
 
-Deno.test("a header that cannot be opened is named with the places it was looked for in", () => {
+Deno.test("readNvrtcDiagnostics() lists the searched places of a missing header", () => {
   for (const verb of ["cannot", "could not"]) {
     const log =
       `saxpy.cu(1): catastrophic error: ${verb} open source file "own2.h" (no directories in ` +
@@ -213,14 +210,14 @@ Deno.test("a header that cannot be opened is named with the places it was looked
   assertEquals(unopenedHeader("saxpy.cu(1): error: x"), undefined);
 });
 
-Deno.test("no text crashes the reader, and a line number beyond the source has no line", () => {
+Deno.test("readNvrtcDiagnostics() survives any text", () => {
   assertEquals(read("saxpy.cu(999): error: x\n"), [
     { severity: "error", message: "x", file: "saxpy.cu", line: 999 },
   ]);
   for (const log of ["", "\n\n", "   ^", "^", "saxpy.cu(", "error:", "\0(1): error: \0"]) read(log);
 });
 
-Deno.test("what the assembler refuses is found among what it reports", () => {
+Deno.test("readNvrtcDiagnostics() finds errors among reports of the assembler", () => {
   const message = "Entry function '_Z1kPf' uses too much shared data (80000 bytes, 49152 max)";
   const refusal = message.replace("80000", "0x13880").replace("49152", "0xc000");
   const report = "ptxas info    : Function properties for _Z1kPf";
@@ -235,7 +232,7 @@ Deno.test("what the assembler refuses is found among what it reports", () => {
   }
 });
 
-Deno.test("what is left open at the end is shown where it begins", () => {
+Deno.test("readNvrtcDiagnostics() shows an unclosed bracket where it opens", () => {
   const log = `At end of source: error: expected a "}"
 saxpy.cu(2): note #3196-D: to match this "{"
   __global__ void k(int* x) {
@@ -253,7 +250,7 @@ saxpy.cu(2): note #3196-D: to match this "{"
   }]);
 });
 
-Deno.test("a mark in a line that a preprocessor has changed is where the program has it", () => {
+Deno.test("readNvrtcDiagnostics() corrects the mark in a renamed line", () => {
   const shown = "  __attribute__((global)) void k(int* x) {";
   for (
     const [word, column] of [["void", 12], ["x)", 24], ["global", undefined], ["{", 27]] as const

@@ -1,6 +1,3 @@
-// Options of a program are taken apart in all the forms in which NVRTC takes them, refused where they
-// would leave nothing to load or go past the compile cache, and complemented by ours.
-
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import {
   chooseArchitecture,
@@ -24,7 +21,7 @@ function request(rest: Partial<CompileRequest> = {}): CompileRequest {
 
 const read = (...options: string[]) => readOptions(request({ options }), "NVRTC 13.0");
 
-Deno.test("directories, first headers and the architecture are found in all their forms", () => {
+Deno.test("readOptions() reads directories, headers and architecture in all forms", () => {
   const forms = ["-I", "-I=", "-I ", "--include-path="].map((form) => `${form}/a b`);
   for (const form of forms) assertEquals(read(form).directories, ["/a b"], form);
   assertEquals(read("-I", "/a", "--include-path", "/b", "-w", "-I/c").directories, [
@@ -37,7 +34,7 @@ Deno.test("directories, first headers and the architecture are found in all thei
   assertEquals(read().architecture, undefined);
 });
 
-Deno.test("all other options stay, in their order, each in one text", () => {
+Deno.test("readOptions() keeps other options in order", () => {
   assertEquals(
     read("-use_fast_math", "-D", "A=1", "-DB", "-U", "C", "-Xptxas", "-O1", "-I/x", "--fmad=false")
       .others,
@@ -53,7 +50,7 @@ Deno.test("all other options stay, in their order, each in one text", () => {
   assertEquals(read("-rdc=false").others, ["-rdc=false"]);
 });
 
-Deno.test("options that leave no machine code, or meddle with files, are refused by name", () => {
+Deno.test("readOptions() refuses options that leave no code or use files", () => {
   for (const option of ["-dc", "--device-c", "-dlto", "-optix-ir", "-fdevice-syntax-only"]) {
     assertThrows(
       () => read(option),
@@ -73,13 +70,13 @@ Deno.test("options that leave no machine code, or meddle with files, are refused
   }
 });
 
-Deno.test("an option without the value that it needs is refused", () => {
+Deno.test("readOptions() refuses an option without its value", () => {
   for (const option of ["-I", "--include-path=", "-arch", "-D", "-include="]) {
     assertThrows(() => read(option), TypeError, "needs a value: it has none", option);
   }
 });
 
-Deno.test("the architecture is the device's, or the newest virtual one below it", () => {
+Deno.test("chooseArchitecture() returns the device's, or the newest older one", () => {
   const supported = [75, 80, 86, 89, 90, 100, 120];
   const choose = (capability: string, list: readonly number[] = supported) =>
     chooseArchitecture(request({ target: { kind: "cuda", capability } }), list, "NVRTC 13.0");
@@ -96,7 +93,7 @@ Deno.test("the architecture is the device's, or the newest virtual one below it"
   assertThrows(() => choose("9.0", []), RangeError, "must be known to it");
 });
 
-Deno.test("our options come first, and give way to the program's", () => {
+Deno.test("nvrtcOptions() puts the program's options last", () => {
   const made = (options: string[], architecture = "sm_90") => {
     const asked = request({ options, defines: new Map([["N", "4"], ["EMPTY", ""]]) });
     return nvrtcOptions(asked, readOptions(asked, "NVRTC"), architecture, ["--no-cache"]);

@@ -1,6 +1,3 @@
-// NVRTC is found where it is installed, the best first; what is not used says why; and nobody is asked
-// for a permission.
-
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import {
   type NvrtcAttempt,
@@ -37,7 +34,7 @@ function libraries(root: string, variables?: Readonly<Record<string, string>>): 
     .filter((library) => library.startsWith("/")).map((library) => library.slice(root.length));
 }
 
-Deno.test("all places are searched, in this order", () => {
+Deno.test("searchNvrtc() searches all places in order", () => {
   using found = machine(
     "/home/toolkit/lib64/libnvrtc.so.12",
     "/path/toolkit/lib/libnvrtc.so.13",
@@ -92,7 +89,7 @@ Deno.test("all places are searched, in this order", () => {
   ]);
 });
 
-Deno.test("of several libraries in one place the newest is taken, with the builtins that fit it", () => {
+Deno.test("searchNvrtc() takes the newest library with its builtins", () => {
   using one = machine(
     "/usr/local/cuda/lib64/libnvrtc.so",
     "/usr/local/cuda/lib64/libnvrtc.so.9",
@@ -114,7 +111,7 @@ Deno.test("of several libraries in one place the newest is taken, with the built
   assertEquals(linked.builtins, `${folder}/libnvrtc-builtins.so.12.4`);
 });
 
-Deno.test("a place that two names lead to is looked at once", () => {
+Deno.test("searchNvrtc() visits a linked directory once", () => {
   using one = machine("/usr/local/cuda-13.0/lib64/libnvrtc.so.13");
   Deno.symlinkSync("cuda-13.0", `${one.root}/usr/local/cuda`);
   assertEquals(libraries(one.root, { CUDA_HOME: `${one.root}/usr/local/cuda-13.0` }), [
@@ -122,7 +119,7 @@ Deno.test("a place that two names lead to is looked at once", () => {
   ]);
 });
 
-Deno.test("GRIDSTRIDE_NVRTC is used and nothing else, a file or a directory", () => {
+Deno.test("searchNvrtc() uses only GRIDSTRIDE_NVRTC when it is set", () => {
   using one = machine(
     "/a/libnvrtc.so.13",
     "/a/libnvrtc-builtins.so.13.0",
@@ -155,7 +152,7 @@ Deno.test("GRIDSTRIDE_NVRTC is used and nothing else, a file or a directory", ()
   assert(search(root, { GRIDSTRIDE_NVRTC: "" }).candidates.length > 1, "an empty one is unset");
 });
 
-Deno.test("where there is none, every place says why", () => {
+Deno.test("searchNvrtc() gives the reason for every failed place", () => {
   using one = machine("/usr/local/cuda/lib64/libcudart.so", "/usr/lib64/libc.so");
   const { attempts } = search(one.root, { CUDA_HOME: `${one.root}/gone` });
   assertEquals(
@@ -168,7 +165,7 @@ Deno.test("where there is none, every place says why", () => {
   );
 });
 
-Deno.test("without permission to read, places say so and nobody is asked", async () => {
+Deno.test("searchNvrtc() never prompts without permission to read", async () => {
   const { code, stdout, stderr } = await runProgram(
     `
     import { searchNvrtc } from "${
