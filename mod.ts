@@ -21,7 +21,6 @@
 // Devices
 export {
   bestDevice,
-  type ChosenDevice,
   defaultDevice,
   NoDeviceError,
   openDevice,
@@ -47,18 +46,11 @@ export { detectBackends, preflight } from "./src/hardware/preflight.ts";
 export { summary as backendSummary } from "./src/hardware/backends.ts";
 export type { BackendReport } from "./src/hardware/probe.ts";
 export type { PreflightResult } from "./src/hardware/preflight.ts";
-export {
-  diagnose,
-  type Diagnosis,
-  type LibraryReport,
-  type PermissionReport,
-  type Problem,
-} from "./src/device/diagnosis.ts";
+export { diagnose, type Diagnosis } from "./src/device/diagnosis.ts";
 export {
   validate,
   VALIDATED_KERNELS,
   type ValidationOptions,
-  type ValidationProgress,
   type ValidationRow,
 } from "./src/device/validation.ts";
 
@@ -68,11 +60,10 @@ export type { BuildRecord, LibraryKind, NativeLibrary } from "./src/ffi/library.
 export { LibraryNotFoundError, UnsupportedPlatformError } from "./src/ffi/locate.ts";
 
 // Streams, events and graphs
-export { type ForeignStreamOptions, Stream, type StreamOptions } from "./src/stream/stream.ts";
+export { Stream, type StreamOptions } from "./src/stream/stream.ts";
 export { Event, type EventOptions } from "./src/stream/event.ts";
 export { Graph } from "./src/stream/graph.ts";
 export type { CaptureOptions } from "./src/stream/graph.ts";
-export type { CaptureMode } from "./src/ffi/native_stream.ts";
 
 // Memory
 export { DeviceBuffer } from "./src/memory/device_buffer.ts";
@@ -84,64 +75,33 @@ export type {
 } from "./src/memory/buffer_options.ts";
 export {
   MemoryManager,
-  type MemoryManagerOptions,
   type MemoryManagerStatistics,
 } from "./src/memory/manager/memory_manager.ts";
-export type { ManagedPool } from "./src/memory/manager/managed_pool.ts";
-export {
-  type CopyRoute,
-  type DeviceCopyOptions,
-  MultiDeviceMemory,
-  type MultiDeviceMemoryOptions,
-  type NamedPlacement,
-} from "./src/memory/manager/multi_device_memory.ts";
-export type { BalanceRule } from "./src/memory/manager/device_choice.ts";
-export type {
-  BandFigures,
-  BandLimits,
-  BandRange,
-  SizeBand,
-} from "./src/memory/manager/size_bands.ts";
+export { MultiDeviceMemory } from "./src/memory/manager/multi_device_memory.ts";
 export { type Chunk, type ChunkOptions, chunksThatFit } from "./src/memory/manager/chunks.ts";
 export { MemoryPool } from "./src/memory/pool/memory_pool.ts";
-export type {
-  LeakOptions,
-  LeakReport,
-  LeakSite,
-  LiveBuffer,
-} from "./src/memory/pool/leak_report.ts";
+export type { LeakReport, LeakSite, LiveBuffer } from "./src/memory/pool/leak_report.ts";
 export {
   MemoryCorruptionError,
   type MemoryViolation,
 } from "./src/memory/pool/memory_corruption.ts";
-export type { MemoryChange, MemoryChangeListener } from "./src/memory/pool/memory_watch.ts";
-export type {
-  MemoryPoolOptions,
-  MemoryPressureCallback,
-  MemoryPressureEvent,
-  PoolSettings,
-  PressureOptions,
-} from "./src/memory/pool/pool_options.ts";
 export {
+  type MemoryPoolOptions,
+  type MemoryPressureEvent,
   POOL_PRESETS,
   type PoolPreset,
-  type PresetOptions,
-} from "./src/memory/pool/pool_presets.ts";
-export type {
-  Fragmentation,
-  Measure,
-  MeasureBySize,
-  PoolStatistics,
-} from "./src/memory/pool/pool_statistics.ts";
+  type PoolSettings,
+} from "./src/memory/pool/pool_options.ts";
+export type { MemoryChange } from "./src/memory/pool/pool_observer.ts";
+export type { Measure, MeasureBySize, PoolStatistics } from "./src/memory/pool/pool_statistics.ts";
 export type {
   FilePart,
-  PartBuffer,
   PrefetchedFile,
   PrefetchOptions,
 } from "./src/memory/upload/file_prefetch.ts";
-export type { FileIntoOptions, FileUploadOptions } from "./src/memory/upload/file_upload.ts";
-export type { ByteSource, StreamUploadOptions } from "./src/memory/upload/stream_upload.ts";
-export type { TransferOptions, UploadProgress } from "./src/memory/upload/upload_options.ts";
+export type { FileUploadOptions } from "./src/memory/upload/file_upload.ts";
+export type { StreamUploadOptions } from "./src/memory/upload/stream_upload.ts";
+export type { TransferOptions } from "./src/memory/upload/upload_task.ts";
 export { UploadRing, type UploadRingOptions } from "./src/memory/upload/upload_ring.ts";
 export { PinnedBuffer, type PinnedCopyOptions } from "./src/memory/pinned_buffer.ts";
 export {

@@ -46,7 +46,7 @@ import {
 import { MemoryManager } from "../memory/manager/memory_manager.ts";
 import { PinnedBuffer } from "../memory/pinned_buffer.ts";
 import { shareWith } from "../memory/pool/device_pools.ts";
-import { MemoryPool } from "../memory/pool/memory_pool.ts";
+import { MemoryPool, poolOfDevice } from "../memory/pool/memory_pool.ts";
 import type { MemoryPoolOptions } from "../memory/pool/pool_options.ts";
 import {
   type FilePart,
@@ -55,16 +55,11 @@ import {
   type PrefetchOptions,
 } from "../memory/upload/file_prefetch.ts";
 import {
-  type FileIntoOptions,
   type FileUploadOptions,
   uploadFile,
   uploadFileInto,
 } from "../memory/upload/file_upload.ts";
-import {
-  type ByteSource,
-  type StreamUploadOptions,
-  uploadStream,
-} from "../memory/upload/stream_upload.ts";
+import { type StreamUploadOptions, uploadStream } from "../memory/upload/stream_upload.ts";
 import { UploadRing, type UploadRingOptions } from "../memory/upload/upload_ring.ts";
 import { defaultStream, Stream, type StreamOptions } from "../stream/stream.ts";
 import { Event, type EventOptions } from "../stream/event.ts";
@@ -189,7 +184,7 @@ export class Device implements Disposable {
    * ```
    */
   get pool(): MemoryPool {
-    return MemoryPool.ofDevice(this.#use());
+    return poolOfDevice(this.#use());
   }
 
   /**
@@ -343,7 +338,7 @@ export class Device implements Disposable {
   async uploadFileInto(
     buffer: DeviceBuffer,
     path: string | URL,
-    options: FileIntoOptions = {},
+    options: Omit<FileUploadOptions, "bytes" | "dtype"> = {},
   ): Promise<void> {
     const action = "upload a file into a buffer";
     requireInstance(buffer, DeviceBuffer, "buffer", action);
@@ -356,7 +351,7 @@ export class Device implements Disposable {
    * slow device slows the stream down.
    */
   async uploadStream<D extends DType = "uint8">(
-    source: ByteSource,
+    source: ReadableStream<Uint8Array> | AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
     options: StreamUploadOptions<D> = {},
   ): Promise<DeviceBuffer<D>> {
     return await uploadStream(this.#use(), source, options);

@@ -13,55 +13,49 @@ import type { BackendReport } from "../hardware/probe.ts";
 import { cudaVersionText } from "../hardware/device_information.ts";
 import { checkEnvironment, environment, listDevices } from "../hardware/device_list.ts";
 
-/** The result of searching one native library. */
-export interface LibraryReport {
-  /** The library. */
-  readonly kind: LibraryKind;
-  /** The opened file; `null` if none could be opened. */
-  readonly path: string | null;
-  /** The build record; `null` if no file could be opened. */
-  readonly build: BuildRecord | null;
-  /** The files tried before, and the reasons why they failed. */
-  readonly attempts: LibraryNotFoundError["attempts"];
-}
-
-/** One permission and whether it is granted. */
-export interface PermissionReport {
-  /** The flag on Deno's command line: `--allow-ffi`. */
-  readonly flag: string;
-  /** The purpose. */
-  readonly purpose: string;
-  /** Whether it is granted. */
-  readonly granted: boolean;
-}
-
-/** A problem of the installation, and its remedy. */
-export interface Problem {
-  /** The cause as a code. */
-  readonly code: string;
-  /** The cause in a sentence. */
-  readonly message: string;
-  /** The remedy. */
-  readonly fix: string;
-}
-
 /** The result of {@linkcode diagnose}. */
 export interface Diagnosis {
   /** Whether a device can be opened. */
   readonly ok: boolean;
   /** Both native libraries. */
-  readonly libraries: readonly LibraryReport[];
+  readonly libraries: readonly {
+    /** The library. */
+    readonly kind: LibraryKind;
+    /** The opened file; `null` if none could be opened. */
+    readonly path: string | null;
+    /** The build record; `null` if no file could be opened. */
+    readonly build: BuildRecord | null;
+    /** The files tried before, and the reasons why they failed. */
+    readonly attempts: LibraryNotFoundError["attempts"];
+  }[];
   /** CUDA, ROCm, Metal and WebGPU. */
   readonly backends: readonly BackendReport[];
   /** Newest CUDA version the driver supports; `null` without a driver. */
   readonly driverVersion: string | null;
   /** Version of the CUDA toolkit (nvcc); `null` without one. */
   readonly toolkitVersion: string | null;
-  /** Permissions the package can use. */
-  readonly permissions: readonly PermissionReport[];
-  /** The problems, most important first. */
-  readonly problems: readonly Problem[];
+  /** The permissions that the package can use. */
+  readonly permissions: readonly {
+    /** The flag on Deno's command line: `--allow-ffi`. */
+    readonly flag: string;
+    /** The purpose. */
+    readonly purpose: string;
+    /** Whether it is granted. */
+    readonly granted: boolean;
+  }[];
+  /** Problems of the installation, most important first. */
+  readonly problems: readonly {
+    /** The cause as a code. */
+    readonly code: string;
+    /** The cause in a sentence. */
+    readonly message: string;
+    /** The remedy. */
+    readonly fix: string;
+  }[];
 }
+
+type LibraryReport = Diagnosis["libraries"][number];
+type Problem = Diagnosis["problems"][number];
 
 function reportLibrary(kind: LibraryKind): LibraryReport {
   try {
@@ -81,7 +75,7 @@ const PERMISSIONS: readonly [Deno.PermissionDescriptor, string, string][] = [
   [{ name: "write" }, "--allow-write", "build the native library"],
 ];
 
-function reportPermissions(): PermissionReport[] {
+function reportPermissions(): Diagnosis["permissions"] {
   return PERMISSIONS.map(([descriptor, flag, purpose]) => ({
     flag,
     purpose,

@@ -25,7 +25,7 @@ import {
   type DeviceSelector,
   parseDeviceSelector,
 } from "../hardware/selection.ts";
-import { openPool } from "../memory/pool/device_pool.ts";
+import { openPool } from "../memory/pool/device_pools.ts";
 import type { MemoryPoolOptions } from "../memory/pool/pool_options.ts";
 import { logger } from "../ffi/logging.ts";
 import { Device } from "./device.ts";
@@ -48,16 +48,6 @@ function candidates(devices: readonly DeviceInfo[]) {
   }));
 }
 
-/** A device and the reason for choosing it. */
-export interface ChosenDevice {
-  /** The device. */
-  readonly info: DeviceInfo;
-  /** The compared memory: `"total"` if free memory is unknown. */
-  readonly memoryBasis: "free" | "total";
-  /** The reason in a sentence. */
-  readonly reason: string;
-}
-
 /**
  * The best device: real GPUs before host devices, then most free memory, then the newest compute
  * capability, then the most multiprocessors. Opens no device.
@@ -66,7 +56,14 @@ export interface ChosenDevice {
  * @throws {NoDeviceError} If there is no device.
  * @throws {RangeError} If `kind` is not a kind of device.
  */
-export function bestDevice(kind?: DeviceKind): ChosenDevice {
+export function bestDevice(kind?: DeviceKind): {
+  /** The device. */
+  readonly info: DeviceInfo;
+  /** The compared memory: `"total"` if free memory is unknown. */
+  readonly memoryBasis: "free" | "total";
+  /** The reason in a sentence. */
+  readonly reason: string;
+} {
   if (kind !== undefined && kind !== "cuda" && kind !== "host") {
     throw new RangeError(
       `Cannot choose a device as kind must be "cuda" or "host": it is ${describeValue(kind)}`,

@@ -31,16 +31,6 @@ export interface ValidationRow {
   readonly passed: boolean;
 }
 
-/** The progress of a validation. */
-export interface ValidationProgress {
-  /** Rows done. */
-  readonly done: number;
-  /** Rows in all. */
-  readonly total: number;
-  /** The kernel that runs next. */
-  readonly kernel: string;
-}
-
 /** Options of {@linkcode validate}. */
 export interface ValidationOptions {
   /** Element counts; by default one of them odd and of many blocks. */
@@ -50,7 +40,14 @@ export interface ValidationOptions {
   /** Seed of the random data; equal seeds give equal data. */
   readonly seed?: number;
   /** Called before each row. */
-  readonly onProgress?: (progress: ValidationProgress) => void;
+  readonly onProgress?: (progress: {
+    /** Finished rows. */
+    readonly done: number;
+    /** All rows. */
+    readonly total: number;
+    /** The kernel of the next row. */
+    readonly kernel: string;
+  }) => void;
 }
 
 const CASES = [...ELEMENTWISE_CASES, ...REDUCTION_CASES];

@@ -168,3 +168,21 @@ export function verifyCachedFile(root: string, file: string): CachedFile {
 export function verifyPermittedFile(root: string, file: string): CachedFile {
   return verify(chain(root, file));
 }
+
+/**
+ * Creates this version's directory in the user cache and returns its path.
+ *
+ * @throws {CacheDirectoryError} If no variable names the user cache, or it must not be trusted.
+ */
+export function openCache(environment: EnvironmentReader): string {
+  const root = cacheRoot(environment);
+  if (root === undefined) {
+    throw new CacheDirectoryError(
+      "Cannot find a place for the libraries: HOME is not set. Set GRIDSTRIDE_CACHE_DIR, or give " +
+        "--output",
+    );
+  }
+  const path = versionedCacheDirectory(root);
+  makeCacheDirectory(root, path);
+  return path;
+}

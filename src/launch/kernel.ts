@@ -32,20 +32,6 @@ let launchCount = 0;
 const NEVER = -1;
 
 /**
- * The module that a kernel is part of, and ends with.
- *
- * @internal
- */
-export interface KernelOwner {
-  /** Its name in messages. */
-  readonly label: string;
-  /** Whether it is disposed. */
-  readonly disposed: boolean;
-  /** Called for a launch on a stream while one is captured: it may become part of a graph. */
-  launchedInCapture(stream: Stream): void;
-}
-
-/**
  * A kernel of a device. Made by `device.kernels.load()` or `module.kernel()`.
  *
  * @typeParam Signature The kernel's C signature; it types the arguments of {@linkcode Kernel.launch}.
@@ -85,7 +71,14 @@ export class Kernel<
     context: DeviceContext,
     id: number,
     signature: KernelSignature,
-    owner?: KernelOwner,
+    owner?: {
+      /** Its name in messages. */
+      readonly label: string;
+      /** Whether it is disposed. */
+      readonly disposed: boolean;
+      /** Called for a launch on a captured stream, which may become part of a graph. */
+      launchedInCapture(stream: Stream): void;
+    },
   ) {
     const { library, ordinal } = context;
     this.context = context;
@@ -235,3 +228,6 @@ export class Kernel<
     this.#hasSharedMemoryReserve = true;
   }
 }
+
+/** The module that a kernel is part of, and ends with. */
+export type KernelOwner = NonNullable<ConstructorParameters<typeof Kernel>[3]>;

@@ -9,11 +9,7 @@ import type { LaunchConfig } from "./launch_config.ts";
 import type { AxisWork, Coverage } from "./launch_problem.ts";
 import type { Occupancy } from "./occupancy.ts";
 
-/**
- * The decisions of the planner.
- *
- * @internal
- */
+/** The decisions of the planner. */
 export interface PlanDecision {
   /** The kernel's name in messages. */
   readonly kernelName: string;
@@ -35,6 +31,13 @@ export interface PlanDecision {
   readonly multiprocessorCount: number;
   /** The reason for the block; completes "256 threads to a block, ". */
   readonly reason: string;
+}
+
+let newPlan: (decision: PlanDecision) => LaunchPlan;
+
+/** Makes the plan of the planner's decisions. */
+export function planOf(decision: PlanDecision): LaunchPlan {
+  return newPlan(decision);
 }
 
 /** Steps of a thread along all axes together. */
@@ -75,12 +78,11 @@ export class LaunchPlan implements LaunchConfig {
   readonly sharedMemory: number;
   readonly #decision: PlanDecision;
 
-  /**
-   * Takes the decisions of the planner.
-   *
-   * @internal
-   */
-  constructor(decision: PlanDecision) {
+  static {
+    newPlan = (decision) => new LaunchPlan(decision);
+  }
+
+  private constructor(decision: PlanDecision) {
     this.grid = listOf(decision.grid);
     this.block = listOf(decision.block);
     this.sharedMemory = decision.sharedMemory;

@@ -13,7 +13,7 @@ import { describeValue } from "../ffi/describe_value.ts";
 import type { KernelAttributes } from "../ffi/native_kernel.ts";
 import type { Extents } from "../hardware/capability_limits.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
-import { LaunchPlan, stepsOf } from "./launch_plan.ts";
+import { type LaunchPlan, planOf, stepsOf } from "./launch_plan.ts";
 import {
   type AxisProblem,
   type Coverage,
@@ -106,7 +106,7 @@ class LaunchPlanner {
       : this.#givenBlock(work, work.block);
     const tiles = this.#tilesOf(work, chosen);
     const isAll = work.block === undefined && volume(tiles) === 1;
-    return new LaunchPlan({
+    return planOf({
       kernelName: this.#kernel.name,
       axes: work.axes,
       coverage,

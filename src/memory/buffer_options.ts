@@ -7,7 +7,7 @@
 import type { DeviceContext } from "../hardware/device_context.ts";
 import type { Stream } from "../stream/stream.ts";
 import type { DType } from "./dtype.ts";
-import type { PoolCore } from "./pool/pool_core.ts";
+import type { BlockPool } from "./pool/block_pool.ts";
 
 /** Options of operations that are enqueued on a stream. */
 export interface StreamChoice {
@@ -45,7 +45,7 @@ export interface ForeignMemoryOptions<D extends DType> {
 /** Where a buffer's memory is, for its pool. */
 export interface BufferPlace {
   /** The pool; `undefined` where the memory is of none. */
-  readonly pool: PoolCore | undefined;
+  readonly pool: BlockPool | undefined;
   /** The number of its block there. */
   readonly block: number;
   /** Whether the buffer is a view of another. */

@@ -7,7 +7,7 @@
 import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
 import { defaultStream, type Stream } from "../stream/stream.ts";
-import type { Allocation } from "./allocation.ts";
+import { type Allocation, frees } from "./allocation.ts";
 import {
   bytesOfLength,
   checkAlignment,
@@ -27,8 +27,8 @@ import type {
 import { copyInto, copyOut, copyOutSync } from "./buffer_transfer.ts";
 import { bytesPerElement, createTypedArray, type DType, type TypedArrayOf } from "./dtype.ts";
 import type { PinnedBuffer } from "./pinned_buffer.ts";
-import { poolOf } from "./pool/device_pool.ts";
-import type { PoolCore } from "./pool/pool_core.ts";
+import { poolOf } from "./pool/device_pools.ts";
+import type { BlockPool } from "./pool/block_pool.ts";
 
 /** In place of a number of withdrawals: the buffer is freed. */
 const FREED = -1;
@@ -64,13 +64,13 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   readonly length: number;
   // Where the memory comes from: a pool, which knows it by the number of its block, or else. Fields
   // are few, as a pair of allocate() and free() writes them all; an address would be an object.
-  readonly #pool: PoolCore | undefined;
+  readonly #pool: BlockPool | undefined;
   readonly #block: number;
   readonly #origin: Allocation | ViewOrigin | undefined;
   readonly #stream: Stream | undefined;
   // How many blocks of the pool had been freed by their address when this was looked at last;
   // FREED once the buffer is freed.
-  #withdrawals: number;
+  #addressFrees: number;
   #lastUse: Stream | undefined = undefined;
 
   private constructor(
@@ -78,7 +78,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     dtype: D,
     length: number,
     stream: Stream | undefined,
-    pool: PoolCore | undefined,
+    pool: BlockPool | undefined,
     block: number,
     origin: Allocation | ViewOrigin | undefined,
   ) {
@@ -89,7 +89,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     this.#block = block;
     this.#origin = origin;
     this.#stream = stream;
-    this.#withdrawals = pool === undefined ? 0 : pool.withdrawn.count;
+    this.#addressFrees = pool === undefined ? 0 : pool.addressFrees;
   }
 
   /** The size in bytes. */
@@ -125,7 +125,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
    * @internal For pools and devices, which have checked that the options are an object.
    */
   static fromPool<D extends DType>(
-    pool: PoolCore,
+    pool: BlockPool,
     context: DeviceContext,
     dtype: D,
     length: number,
@@ -136,8 +136,8 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     const { stream: wanted, alignment } = options;
     const stream = wanted === undefined ? usualStream : streamFor(context, wanted);
     const block = alignment === undefined
-      ? pool.take(bytes, stream)
-      : pool.take(bytes, stream, checkAlignment(alignment));
+      ? pool.allocate(bytes, stream)
+      : pool.allocate(bytes, stream, checkAlignment(alignment));
     return DeviceBuffer.ofBlock(pool, block, context, dtype, length, stream);
   }
 
@@ -147,7 +147,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
    * @internal For pools.
    */
   static ofBlock<D extends DType>(
-    pool: PoolCore,
+    pool: BlockPool,
     block: number,
     context: DeviceContext,
     dtype: D,
@@ -217,7 +217,7 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
     const buffer = value as DeviceBuffer;
     if (buffer.context !== context) return -1;
     const pool = buffer.#pool;
-    if (pool?.withdrawn.count === buffer.#withdrawals && buffer.#stream === stream) {
+    if (pool?.addressFrees === buffer.#addressFrees && buffer.#stream === stream) {
       return pool.addressOf(buffer.#block);
     }
     if (buffer.#root().#isFreed()) return -1;
@@ -238,12 +238,12 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
 
   /** Whether the memory is given back, by this buffer or, past it, by its address. */
   #isFreed(): boolean {
-    if (this.#withdrawals === FREED) return true;
+    if (this.#addressFrees === FREED) return true;
     if (this.#pool === undefined) return (this.#origin as Allocation).freed;
-    const { withdrawn } = this.#pool;
-    if (withdrawn.count === this.#withdrawals) return false;
-    const isFreed = withdrawn.includes(this.#block, this.#withdrawals);
-    this.#withdrawals = isFreed ? FREED : withdrawn.count;
+    const { addressFrees } = this.#pool;
+    if (addressFrees === this.#addressFrees) return false;
+    const isFreed = this.#pool.wasFreedByAddress(this.#block, this.#addressFrees);
+    this.#addressFrees = isFreed ? FREED : addressFrees;
     return isFreed;
   }
 
@@ -380,9 +380,10 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   free(): void {
     const pool = this.#pool;
     if (pool === undefined) return this.#freeOther();
-    if (pool.withdrawn.count !== this.#withdrawals && this.#isFreed()) return;
-    this.#withdrawals = FREED;
-    pool.give(this.#block);
+    if (pool.addressFrees !== this.#addressFrees && this.#isFreed()) return;
+    this.#addressFrees = FREED;
+    frees.count++;
+    pool.free(this.#block);
   }
 
   #freeOther(): void {

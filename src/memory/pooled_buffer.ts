@@ -10,11 +10,11 @@ import { streamFor } from "./buffer_copy.ts";
 import type { PlacementOptions } from "./buffer_options.ts";
 import { DeviceBuffer } from "./device_buffer.ts";
 import type { DType } from "./dtype.ts";
-import type { PoolCore } from "./pool/pool_core.ts";
+import type { BlockPool } from "./pool/block_pool.ts";
 
 /** The twin of {@linkcode DeviceBuffer.fromPool} that never blocks the event loop. */
 export async function bufferFromPool<D extends DType>(
-  pool: PoolCore,
+  pool: BlockPool,
   context: DeviceContext,
   dtype: D,
   length: number,
@@ -26,7 +26,7 @@ export async function bufferFromPool<D extends DType>(
   // The device must not close while this waits for its streams.
   context.retain();
   try {
-    const block = await pool.takeAsync(bytes, stream, alignment);
+    const block = await pool.allocateAsync(bytes, stream, alignment);
     return DeviceBuffer.ofBlock(pool, block, context, dtype, length, stream);
   } finally {
     context.release();

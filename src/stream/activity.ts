@@ -1,6 +1,6 @@
 /**
- * What happens on devices, told to whoever listens: work that is enqueued, sources that are
- * compiled. Where nobody listens, that costs a comparison.
+ * Activity of devices: reports enqueued work and compiled sources to listeners. Without listeners a
+ * report costs a comparison.
  *
  * @module
  */
@@ -9,22 +9,22 @@ import type { KernelAttributes } from "../ffi/native_kernel.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import type { Stream } from "./stream.ts";
 
-/** Which way a copy goes; `peer` is from one device to another. */
+/** The direction of a copy; `peer` is from one device to another. */
 export type CopyDirection = "hostToDevice" | "deviceToHost" | "deviceToDevice" | "peer";
 
 /**
- * What a copy has on the host: pinned memory of the program; pinned memory that an array is staged
- * through; an array itself, for which the call waits; nothing.
+ * The host memory of a copy: the program's pinned memory; pinned memory that an array is staged
+ * through; the array itself, for which the call waits; or none.
  */
 export type CopyHostMemory = "pinned" | "staged" | "pageable" | "none";
 
 /** A launch of a kernel. */
 export interface KernelWork {
-  /** That it is one. */
+  /** The kind of work. */
   readonly kind: "kernel";
   /** The kernel's name. */
   readonly name: string;
-  /** What the compiler made of it. */
+  /** The compiler's figures. */
   readonly attributes: KernelAttributes;
   /** Blocks of the grid: x, y, z. */
   readonly grid: readonly [number, number, number];
@@ -32,17 +32,17 @@ export interface KernelWork {
   readonly block: readonly [number, number, number];
   /** Dynamic shared memory of a block in bytes. */
   readonly sharedMemory: number;
-  /** Bytes of the device memory that it is passed, each memory once. */
+  /** Bytes of its arguments' device memory, each memory once. */
   readonly bytes: number;
 }
 
 /** A copy. */
 export interface CopyWork {
-  /** That it is one. */
+  /** The kind of work. */
   readonly kind: "copy";
-  /** Which way it goes. */
+  /** Its direction. */
   readonly direction: CopyDirection;
-  /** What it has on the host. */
+  /** Its host memory. */
   readonly hostMemory: CopyHostMemory;
   /** Its size. */
   readonly bytes: number;
@@ -50,9 +50,9 @@ export interface CopyWork {
 
 /** A launch of a graph. */
 export interface GraphWork {
-  /** That it is one. */
+  /** The kind of work. */
   readonly kind: "graph";
-  /** How many operations the graph has. */
+  /** Operations of the graph. */
   readonly nodes: number;
 }
 
@@ -61,61 +61,51 @@ export type DeviceWork = KernelWork | CopyWork | GraphWork;
 
 /** A source that was compiled for a device, or found compiled. Times are `performance.now()`. */
 export interface Compilation {
-  /** What diagnostics call the source. */
+  /** The source's name in diagnostics. */
   readonly name: string;
-  /** When it was asked for. */
+  /** The time of the request. */
   readonly begun: number;
-  /** When its machine code was there. */
+  /** The time at which its machine code was there. */
   readonly ended: number;
   /** Whether the compile cache had it. */
   readonly cached: boolean;
 }
 
-/** Who hears of what happens on a device. */
+/** A listener to the activity of a device. */
 export interface ActivityListener {
-  /** The device: whatever else is open as the same device counts as well. */
+  /** The device; other contexts of the same device count too. */
   readonly context: DeviceContext;
-  /** Enqueues work by calling `enqueue`, once; what that throws is thrown. */
+  /** Enqueues work by calling `enqueue` once, and passes its errors on. */
   work(work: DeviceWork, stream: Stream, enqueue: () => void): void;
-  /** A source was compiled or found. */
+  /** Receives a compilation. */
   compiled(compilation: Compilation): void;
 }
 
 const listeners = new Set<ActivityListener>();
-// What every launch and copy asks: how many listen in all.
-let listening = 0;
 
 /**
- * Begins to tell a listener.
+ * Adds a listener.
  *
- * @returns Takes the listener away; doing it twice is allowed.
+ * @returns Removes the listener; may be called twice.
  */
 export function listen(listener: ActivityListener): () => void {
   listeners.add(listener);
-  listening = listeners.size;
-  // Kernels ask who listens only once they are interrupted.
+  // Kernels look for listeners only after an interruption.
   listener.context.library.interruptions++;
   return () => {
     listeners.delete(listener);
-    listening = listeners.size;
     listener.context.library.interruptions++;
   };
 }
 
-/** Those who listen to a device; `undefined` where nobody does, for a comparison. */
+/** The listeners of a device; `undefined` if there are none. */
 export function listenersOf(context: DeviceContext): readonly ActivityListener[] | undefined {
-  return listening === 0 ? undefined : findListeners(context);
-}
-
-function findListeners(context: DeviceContext): readonly ActivityListener[] | undefined {
+  if (listeners.size === 0) return undefined;
   const found = [...listeners].filter((listener) => listener.context.isSameDevice(context));
   return found.length === 0 ? undefined : found;
 }
 
-/**
- * Enqueues work that is heard of. The arguments are passed on, so that nobody who is not heard has
- * to make a closure of them.
- */
+/** Enqueues work through its listeners. The arguments are separate: most calls need no closure. */
 export function enqueueHeard<Arguments extends readonly unknown[]>(
   heard: readonly ActivityListener[],
   work: DeviceWork,
@@ -131,7 +121,7 @@ export function enqueueHeard<Arguments extends readonly unknown[]>(
   next();
 }
 
-/** Tells of a compilation. */
+/** Reports a compilation. */
 export function tellCompiled(context: DeviceContext, compilation: Compilation): void {
   for (const listener of listenersOf(context) ?? []) listener.compiled(compilation);
 }

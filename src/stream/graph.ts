@@ -33,9 +33,6 @@ import { defaultStream, Stream } from "./stream.ts";
 let graphOfCapture: (capture: RunningCapture) => Graph;
 let releaseGraph: (graph: Graph) => void;
 
-/** Releases resources of a graph. The last launches may still run on these streams. */
-export type GraphCloser = (streams: ReadonlySet<Stream>) => void;
-
 /**
  * Captured work, made by {@linkcode Stream.capture}. A launch costs one call regardless of the amount
  * of work, and work captured on several streams overlaps again.
@@ -66,7 +63,7 @@ export class Graph implements Disposable {
   readonly context: DeviceContext;
   /** The number of operations; a nested graph counts as one. */
   readonly nodeCount: number;
-  readonly #closers: GraphCloser[] = [];
+  readonly #closers: ((streams: ReadonlySet<Stream>) => void)[] = [];
   readonly #launchListeners: ((stream: Stream) => void)[] = [];
   readonly #children: Graph[];
   readonly #streams = new Set<Stream>();
@@ -165,7 +162,7 @@ export class Graph implements Disposable {
    * Registers a function to call when the graph is destroyed. Launches run one after the other, so
    * work enqueued on the given streams runs after all of them.
    */
-  onDispose(close: GraphCloser): void {
+  onDispose(close: (streams: ReadonlySet<Stream>) => void): void {
     this.#closers.push(close);
   }
 
@@ -225,7 +222,7 @@ export interface CaptureOptions {
    * - `"global"`: all threads of the process. Such a call fails and invalidates the capture.
    * - `"relaxed"`: none, except for calls on the captured streams themselves.
    */
-  readonly mode?: CaptureMode;
+  readonly mode?: "thread-local" | "global" | "relaxed";
 }
 
 const ACTION = "capture a stream";

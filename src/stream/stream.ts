@@ -37,12 +37,11 @@ export interface StreamOptions {
    * returns the range of a device.
    */
   readonly priority?: number;
-}
-
-/** Options of {@linkcode Stream.fromHandle}. */
-export interface ForeignStreamOptions {
-  /** The `cudaStream_t` of another library, as a number; that library keeps it alive. */
-  readonly handle: number;
+  /**
+   * A `cudaStream_t` of another library, as a number, to wrap instead of making a stream. That library
+   * keeps the stream alive.
+   */
+  readonly handle?: number;
 }
 
 /**
@@ -75,15 +74,15 @@ export class Stream implements Disposable {
    * @param context The device.
    * @param options The priority, or the foreign handle.
    */
-  constructor(context: DeviceContext, options: StreamOptions | ForeignStreamOptions = {}) {
+  constructor(context: DeviceContext, options: StreamOptions = {}) {
     requireInstance(context, DeviceContext, "context", "create a stream");
     requireObject(options, "options", "create a stream");
     this.context = context;
     context.retain();
     try {
-      this.#id = "handle" in options
-        ? adoptStream(context.library, context.ordinal, options.handle)
-        : createChecked(context, options);
+      this.#id = options.handle === undefined
+        ? createChecked(context, options)
+        : adoptStream(context.library, context.ordinal, options.handle);
     } catch (error) {
       context.release();
       throw error;

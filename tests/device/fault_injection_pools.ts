@@ -7,6 +7,7 @@
 import { MemoryManager, MemoryPool, type MemoryPoolOptions } from "../../mod.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
 import { type Fixture, keepBusy, type Operation } from "./fault_injection_fixture.ts";
+import { poolOfDevice } from "../../src/memory/pool/memory_pool.ts";
 
 const MIB = 2 ** 20;
 
@@ -100,7 +101,7 @@ export const POOL_OPERATIONS: Readonly<Record<string, Operation>> = {
     return {
       [Symbol.dispose]() {
         buffer.free();
-        MemoryPool.ofDevice(device.context).clearCache();
+        poolOfDevice(device.context).clearCache();
       },
     };
   },
@@ -120,7 +121,7 @@ export const POOL_RESOURCES: Readonly<Record<string, (fixture: Fixture) => Dispo
   "a pool of mapped memory": (fixture) => usedPool(fixture, {}),
   "a pool of plain memory": (fixture) => usedPool(fixture, { virtualMemory: false }),
   "memory past any pool": ({ device }) =>
-    MemoryPool.ofDevice(device.context).allocateDirect("uint8", 1000),
+    poolOfDevice(device.context).allocateDirect("uint8", 1000),
 };
 
 /** A pool with memory of two streams, one of which has marks. */

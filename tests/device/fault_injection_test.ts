@@ -3,7 +3,7 @@ import { CudaError, type Device, MemoryPool, NoDeviceError, openDevice } from ".
 import { callTally, injectFault, wrappedCalls } from "../support/fault_injection.ts";
 import { type ResourceTally, resourceTally } from "../../src/ffi/native_device.ts";
 import { device } from "../support/device.ts";
-import { poolOf } from "../../src/memory/pool/device_pool.ts";
+import { poolOf } from "../../src/memory/pool/device_pools.ts";
 import { type Fixture, makeFixture, type Operation } from "./fault_injection_fixture.ts";
 import { MODULE_OPERATIONS, MODULE_RESOURCES } from "./fault_injection_modules.ts";
 import { OPERATIONS, RESOURCES } from "./fault_injection_operations.ts";

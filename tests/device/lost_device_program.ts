@@ -8,7 +8,7 @@
 
 import { CudaError, type Device, openDevice } from "../../mod.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
-import { createPool } from "../../src/memory/pool/device_pool.ts";
+import { createPool } from "../../src/memory/pool/device_pools.ts";
 import { DeviceBuffer } from "../../src/memory/device_buffer.ts";
 
 /** Who hears of the loss first: a wait, or whatever is given back first. */

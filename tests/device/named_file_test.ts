@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { namedFile, readNamedBytes, readNamedText } from "../../src/launch/module/named_file.ts";
+import { namedFile, readNamed } from "../../src/launch/module/named_file.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
 
 const ACTION = "compile a source";
@@ -29,20 +29,27 @@ Deno.test("namedFile() refuses other values", () => {
   }
 });
 
-Deno.test("readNamedText() keeps Deno's error class and names the file", async () => {
+Deno.test("readNamed() keeps Deno's error class and names the file", async () => {
   using directory = new TemporaryDirectory();
   const file = namedFile(directory.file(new Uint8Array([97, 98])), ACTION);
-  assertEquals(await readNamedText(file, ACTION), "ab");
-  assertEquals(await readNamedBytes(file, ACTION), new Uint8Array([97, 98]));
+  assertEquals(await readNamed(file, ACTION, Deno.readTextFile), "ab");
+  assertEquals(await readNamed(file, ACTION, Deno.readFile), new Uint8Array([97, 98]));
   const missing = namedFile(`${directory.path}/missing.cu`, ACTION);
-  const error = await assertRejects(() => readNamedText(missing, ACTION), Deno.errors.NotFound);
+  const error = await assertRejects(
+    () => readNamed(missing, ACTION, Deno.readTextFile),
+    Deno.errors.NotFound,
+  );
   assert(error.message.startsWith(`Cannot compile a source as "${missing.path}" cannot be read`));
   assert(error.message.endsWith("(os error 2)"), error.message);
   await assertRejects(
-    () => readNamedText(namedFile("/dev/zero", ACTION), ACTION),
+    () => readNamed(namedFile("/dev/zero", ACTION), ACTION, Deno.readTextFile),
     Deno.errors.NotSupported,
     'Cannot compile a source as "/dev/zero" cannot be read: it is a device',
   );
   const folder = namedFile(directory.path, ACTION);
-  await assertRejects(() => readNamedBytes(folder, ACTION), Error, "Cannot compile a source as");
+  await assertRejects(
+    () => readNamed(folder, ACTION, Deno.readFile),
+    Error,
+    "Cannot compile a source as",
+  );
 });

@@ -57,7 +57,6 @@ export const MEMORY_MEMBERS: Readonly<Record<string, Arguments>> = {
     }),
   ),
   "getter MemoryManager.ordinal": nothing,
-  "getter MemoryManager.bands": nothing,
   "method MemoryManager.memory": nothing,
   "method MemoryManager.memoryAllocated": nothing,
   "method MemoryManager.memoryAvailable": nothing,

@@ -120,9 +120,7 @@ function quick(list: Arguments): Arguments {
 
 /** The members. */
 export const TUNING_MEMBERS: Readonly<Record<string, Arguments>> = {
-  "function configureTuning": takes(
-    options({ mode: fc.constantFrom("tune", "tune", "tune", "stored", "off", "on") }),
-  ),
+  "function setTuningMode": takes(fc.constantFrom("tune", "tune", "tune", "stored", "off", "on")),
   "function tuningStats": takes(),
   "function clearTunings": takes(),
   "function autotune": takes(
@@ -139,9 +137,7 @@ export const TUNING_MEMBERS: Readonly<Record<string, Arguments>> = {
   ),
   "new TuningError": takes(fc.string(), fc.constant([])),
   "new Autotuner": takes(device, tunerOptions),
-  "getter Autotuner.name": takes(),
   "method Autotuner.best": takes(key),
-  "method Autotuner.isTuned": takes(key),
   "method Autotuner.load": takes(key),
   "method Autotuner.tune": takes(key, run),
   "function tuneKernels": quick(takes(device, fc.oneof(rightKernels, kernelTuning))),

@@ -8,8 +8,7 @@ import { defineStruct, DeviceBuffer, openDevice } from "../../mod.ts";
 import { listen } from "../../src/stream/activity.ts";
 import { device } from "../support/device.ts";
 
-// Kernels around the number of parameters that are remembered, and around half of it.
-const COUNTS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 33] as const;
+const COUNTS = [0, 1, 2, 5, 8, 33] as const;
 
 function sumOf(count: number): string {
   const names = Array.from({ length: count }, (_, i) => `p${i}`);
@@ -79,38 +78,26 @@ Deno.test("launch() refuses too few and too many arguments after valid launches"
     const kernel = module.kernel(`sum${count}`);
     const values: (number | undefined)[] = Array.from({ length: count }, () => 1);
     const launch = (...args: unknown[]) => kernel.launch(one, ...args as never[]);
-    launch(out, ...values);
-    const takes = `as it takes ${count + 1} argument${count === 0 ? "" : "s"}: there are `;
-    for (const surplus of [[1], [null], [1, 2, 3], Array.from({ length: 64 }, () => 1)]) {
-      const given = count + 1 + surplus.length;
-      assertThrows(() => launch(out, ...values, ...surplus), TypeError, takes + given);
+    const valid = () => launch(out, ...values);
+    const takes = `as it takes ${count + 1} argument${count === 0 ? "" : "s"}: there `;
+    valid();
+    for (const surplus of [[1], [null], [undefined, 1], Array.from({ length: 64 }, () => 1)]) {
+      const told = `${takes}are ${count + 1 + surplus.length}`;
+      assertThrows(() => launch(out, ...values, ...surplus), TypeError, told);
     }
-    // One alone behind others that are not given is seen among the first nine.
-    for (let at = count; at < Math.max(count + 1, 8); at++) {
-      const args = Object.assign(Array.from({ length: at + 1 }), values, { [at]: 1 });
-      assertThrows(() => launch(out, ...args), TypeError, takes);
-    }
-    for (const trailing of [[undefined], [undefined, undefined]]) {
-      launch(out, ...values, ...trailing);
-    }
+    launch(out, ...values, undefined, undefined);
     for (let given = 0; given <= count; given++) {
-      // That one is missing matters more than that others are therefore in the wrong places.
-      assertThrows(() => launch(...values.slice(0, given)), TypeError, takes.slice(0, -4));
-      const told = given === 1 ? "there is 1" : `there are ${given}`;
+      const told = takes + (given === 1 ? "is 1" : `are ${given}`);
       assertThrows(() => launch(...[out, ...values].slice(0, given)), TypeError, told);
     }
     for (let missing = 0; missing < count; missing++) {
-      // At the end it counts as not given.
-      const given = count === 1 ? "there is 1" : `there are ${count}`;
-      const told = missing === count - 1
-        ? given
-        : `p${missing} (${missing + 2} of ${count + 1}) must be`;
+      // An undefined argument at the end counts as not given.
+      const told = missing === count - 1 ? takes : `p${missing} (${missing + 2} of ${count + 1})`;
       assertThrows(() => launch(out, ...values.with(missing, undefined)), Error, told);
-      // What follows is wrong for a reason of its own, and leaves nothing behind for the next.
+      // A later argument that is wrong too leaves nothing behind.
       assertThrows(() => launch(undefined, ...values.with(missing, 0.5)), Error, "Cannot launch");
-      launch(out, ...values);
+      valid();
     }
-    launch(out, ...values);
     assertEquals(out.toArraySync()[0], BigInt(count === 0 ? 7 : count * (count + 1) / 2));
   }
 });

@@ -8,8 +8,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { defineStruct, DeviceBuffer, Stream } from "../../mod.ts";
 import { frees } from "../../src/memory/allocation.ts";
-import { poolOf } from "../../src/memory/pool/device_pool.ts";
-import { freeAddress } from "../../src/memory/pool/deallocation.ts";
+import { poolOfDevice } from "../../src/memory/pool/memory_pool.ts";
 import { listen } from "../../src/stream/activity.ts";
 import { defaultStream } from "../../src/stream/stream.ts";
 import { type ArgumentRule, KERNELS, referenceBlock, usedSlots } from "./launch_reference.ts";
@@ -92,8 +91,7 @@ export class LaunchWorld implements Disposable {
     if (!byAddress || buffer.disposed || pool === undefined || buffer.length === 0 || isView) {
       return buffer.free();
     }
-    const core = poolOf(this.#recorded.context);
-    freeAddress(buffer.address, { core, label: this.#recorded.context.label });
+    poolOfDevice(this.#recorded.context).free(buffer.address);
   }
 
   /** Closes a stream; configurations name the next one, or go on to name the closed one. */

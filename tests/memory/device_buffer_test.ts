@@ -1,15 +1,9 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import {
-  bytesPerElement,
-  DeviceBuffer,
-  DTYPES,
-  MemoryPool,
-  OutOfMemoryError,
-  Stream,
-} from "../../mod.ts";
+import { bytesPerElement, DeviceBuffer, DTYPES, OutOfMemoryError, Stream } from "../../mod.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
 import { createTypedArray } from "../../src/memory/dtype.ts";
 import { BREAKING_SIZES, device } from "../support/device.ts";
+import { poolOfDevice } from "../../src/memory/pool/memory_pool.ts";
 
 const { library } = device.context;
 
@@ -133,7 +127,7 @@ Deno.test("more memory than the device has is an error that tells the figures", 
 });
 
 Deno.test("what is disposed is given back: memory, streams, events, pinned memory", () => {
-  const pool = MemoryPool.ofDevice(device.context);
+  const pool = poolOfDevice(device.context);
   device.allocate("float32", 1000).free(); // what the pool keeps is there from now on
   const before = resourceTally(library);
   const allocated = pool.memoryAllocated();

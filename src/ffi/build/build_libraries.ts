@@ -4,8 +4,10 @@
  * @module
  */
 
-import { join } from "node:path";
-import { CacheDirectoryError } from "../cache_directory.ts";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { CacheDirectoryError, openCache } from "../cache_directory.ts";
+import type { EnvironmentReader } from "../granted_environment.ts";
 import { PACKAGE_ROOT } from "../locate.ts";
 import { libraryFileName } from "../locate.ts";
 import { chooseArchitectures } from "./architectures.ts";
@@ -35,7 +37,6 @@ import {
   presentCapabilities,
 } from "./compilers.ts";
 import { MANIFEST } from "./manifest.ts";
-import { openCache, openOutputDirectory } from "./output_directory.ts";
 import { precompilePrelude } from "./prelude.ts";
 import { cudaToolchain, hostToolchain, type Toolchain } from "./toolchains.ts";
 
@@ -209,4 +210,43 @@ async function chooseCudaToolchain(
     threads: Math.max(1, Math.floor(jobs / Math.max(1, sources))),
     ownCppCompiler: environment("NVCC_CCBIN") !== undefined,
   });
+}
+
+/**
+ * Creates the directory of a build: the requested one, else `build/` beside a `file:` module if that
+ * is writable, else the user cache.
+ */
+export async function openOutputDirectory(
+  root: URL,
+  requested: string | undefined,
+  environment: EnvironmentReader,
+): Promise<Pick<BuildReport, "found"> & { readonly path: string }> {
+  if (requested !== undefined) {
+    const path = resolve(requested);
+    await Deno.mkdir(path, { recursive: true });
+    return { path, found: false };
+  }
+  if (root.protocol === "file:") {
+    const path = join(fileURLToPath(root), "build");
+    if (await isWritable(path)) return { path, found: true };
+  }
+  return { path: openCache(environment), found: true };
+}
+
+/** Creates the directory and tries to write there: access bits alone miss read-only file systems. */
+async function isWritable(path: string): Promise<boolean> {
+  const probe = join(path, `.probe.${Deno.pid}.${crypto.randomUUID()}`);
+  try {
+    await Deno.mkdir(path, { recursive: true });
+    await Deno.writeTextFile(probe, "");
+  } catch (error) {
+    if (error instanceof Deno.errors.PermissionDenied || isReadOnlyFileSystem(error)) return false;
+    throw error;
+  }
+  await Deno.remove(probe);
+  return true;
+}
+
+function isReadOnlyFileSystem(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "EROFS";
 }

@@ -75,7 +75,7 @@ export async function findCppCompiler(
   }
   throw new BuildError(
     `Cannot find a C++17 compiler: CXX is not set and PATH holds none of ${names.join(", ")}. ` +
-      `Install one with ${compilerInstallation(Deno.build.os, readOsRelease())}`,
+      `Install one with ${compilerInstallation(Deno.build.os)}`,
   );
 }
 
@@ -168,77 +168,22 @@ export async function presentCapabilities(environment: EnvironmentReader): Promi
   return [...new Set(numbers)].sort((a, b) => a - b);
 }
 
-const BY_DISTRIBUTION: readonly (readonly [RegExp, string])[] = [
-  [/\b(?:debian|ubuntu|linuxmint|raspbian|pop)\b/, "apt-get install g++"],
-  [/\b(?:fedora|rhel|centos|rocky|almalinux|amzn|ol)\b/, "dnf install gcc-c++"],
-  [/\b(?:suse|opensuse[\w-]*|sles)\b/, "zypper install gcc-c++"],
-  [/\b(?:arch|manjaro)\b/, "pacman -S gcc"],
-  [/\balpine\b/, "apk add g++"],
-];
-
-/**
- * The command that installs a C++ compiler.
- *
- * @param os As `Deno.build.os`.
- * @param osRelease The text of `/etc/os-release`; empty if there is none.
- */
-export function compilerInstallation(os: string, osRelease: string): string {
+/** The commands that install a C++ compiler on an operating system, as `Deno.build.os` names it. */
+export function compilerInstallation(os: string): string {
   if (os === "darwin") return "`xcode-select --install`";
-  const identity = [...osRelease.matchAll(/^ID(?:_LIKE)?="?([^"\n]*)"?$/gm)]
-    .map((match) => match[1]!.toLowerCase()).join(" ");
-  const known = BY_DISTRIBUTION.find(([pattern]) => pattern.test(identity));
-  if (known !== undefined) return `\`${known[1]}\``;
-  const all = "`apt-get install g++` (Debian, Ubuntu), `dnf install gcc-c++` (Fedora, RHEL), " +
-    "`zypper install gcc-c++` (SUSE), `pacman -S gcc` (Arch), `apk add g++` (Alpine)";
-  return all;
+  return "`apt-get install g++` (Debian, Ubuntu), `dnf install gcc-c++` (Fedora, RHEL), " +
+    "`zypper install gcc-c++` (SUSE), `pacman -S gcc` (Arch) or `apk add g++` (Alpine)";
 }
 
-/** The text of `/etc/os-release`, or nothing if it cannot be read. */
-export function readOsRelease(): string {
-  try {
-    return Deno.readTextFileSync("/etc/os-release");
-  } catch {
-    // Only the wording of an advice depends on it.
-    return "";
-  }
-}
+/** The instruction sets of x86-64-v3 in `/proc/cpuinfo`, and in sysctl of macOS. */
+const LEVEL_3 = ["avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"];
+const LEVEL_3_DARWIN = ["avx1.0", "avx2", "bmi1", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"];
 
-/** The instruction sets of x86-64-v3, as Linux names them (`abm` brings LZCNT). */
-const LEVEL_3 = ["avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"] as const;
-
-/** The same by their names on macOS. */
-const LEVEL_3_DARWIN = LEVEL_3.map((name) =>
-  name === "avx" ? "avx1.0" : name === "abm" ? "lzcnt" : name
-);
-
-/** Whether a list of processor features, as the system prints it, covers x86-64-v3. */
-export function coversLevel3(features: string, os: string): boolean {
-  const present = new Set(features.toLowerCase().split(/\s+/));
-  return (os === "darwin" ? LEVEL_3_DARWIN : LEVEL_3).every((name) => present.has(name));
-}
-
-/** The first list of features in the text of `/proc/cpuinfo`. */
-export function featuresOfCpuinfo(text: string): string {
-  return /^flags\s*:\s*(.*)$/m.exec(text)?.[1] ?? "";
-}
-
-/**
- * The features of the processor as the system prints them; empty if unknown: the build then uses the
- * features of every processor.
- */
-async function processorFeatures(): Promise<string> {
-  if (Deno.build.os === "darwin") {
-    const names = ["features", "leaf7_features", "extfeatures"].map((name) =>
-      `machdep.cpu.${name}`
-    );
-    return (await runProgram(["/usr/sbin/sysctl"], ["-n", ...names])).stdout;
-  }
-  try {
-    return featuresOfCpuinfo(await Deno.readTextFile("/proc/cpuinfo"));
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotCapable) return "";
-    throw error;
-  }
+/** Whether the text in which a system lists processor features covers x86-64-v3. */
+export function coversLevel3(text: string, os: string): boolean {
+  const list = os === "darwin" ? text.toLowerCase() : /^flags\s*:(.*)$/m.exec(text)?.[1] ?? "";
+  const present = list.split(/\s+/);
+  return (os === "darwin" ? LEVEL_3_DARWIN : LEVEL_3).every((name) => present.includes(name));
 }
 
 /**
@@ -246,7 +191,16 @@ async function processorFeatures(): Promise<string> {
  * device converts half precision and rounds fused multiply-adds in hardware, as a GPU does.
  */
 export async function hostArchitecture(): Promise<string> {
-  if (Deno.build.arch !== "x86_64") return Deno.build.arch;
-  const features = await processorFeatures();
-  return coversLevel3(features, Deno.build.os) ? "x86-64-v3" : "x86-64";
+  const { arch, os } = Deno.build;
+  if (arch !== "x86_64") return arch;
+  let text = "";
+  if (os === "darwin") {
+    const names = ["features", "leaf7_features", "extfeatures"];
+    const args = names.map((name) => `machdep.cpu.${name}`);
+    text = (await runProgram(["/usr/sbin/sysctl"], ["-n", ...args])).stdout;
+  } else {
+    // Unknown features: the code then runs on every processor.
+    text = await Deno.readTextFile("/proc/cpuinfo").catch(() => "");
+  }
+  return coversLevel3(text, os) ? "x86-64-v3" : "x86-64";
 }

@@ -4,10 +4,10 @@
  * @module
  */
 
-import type { CapturedSite } from "../../memory/pool/allocation_sites.ts";
+import type { CapturedSite } from "../../memory/pool/block_tracker.ts";
 import { blocksOf, type MemoryPool } from "../../memory/pool/memory_pool.ts";
 import type { MemoryStream } from "../../memory/pool/memory_upstream.ts";
-import type { PoolCore } from "../../memory/pool/pool_core.ts";
+import type { BlockPool } from "../../memory/pool/block_pool.ts";
 import { type SnapshotTimeline, TIMELINE_ACTIONS } from "./snapshot/memory_snapshot.ts";
 
 const ALLOCATE = TIMELINE_ACTIONS.indexOf("allocate");
@@ -57,7 +57,7 @@ export interface PoolHistory extends Disposable {
 /** The history of the blocks of a pool. */
 export class BlockHistory implements PoolHistory {
   /** The pool's blocks. */
-  readonly blocks: PoolCore;
+  readonly blocks: BlockPool;
   readonly #begin = performance.now();
   readonly #length: number;
   readonly #action: Uint8Array<ArrayBuffer>;
@@ -74,7 +74,7 @@ export class BlockHistory implements PoolHistory {
   #sinceSample = SAMPLE_INTERVAL;
 
   /** Starts the recording. */
-  constructor(blocks: PoolCore, length: number) {
+  constructor(blocks: BlockPool, length: number) {
     if (!Number.isInteger(length) || length < 1 || length > MAX_LENGTH) {
       throw new RangeError(
         `Cannot record a history as length must be an integer in 1..${MAX_LENGTH}: it is ${length}`,

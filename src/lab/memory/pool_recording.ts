@@ -8,7 +8,8 @@ import { describeValue } from "../../ffi/describe_value.ts";
 import { UNIT } from "../../memory/pool/block_table.ts";
 import { blocksOf, type MemoryPool } from "../../memory/pool/memory_pool.ts";
 import type { MemoryStream } from "../../memory/pool/memory_upstream.ts";
-import type { PoolCore } from "../../memory/pool/pool_core.ts";
+import type { BlockPool } from "../../memory/pool/block_pool.ts";
+import { walkLive } from "../../memory/pool/segment_walk.ts";
 import type { MemoryTrace } from "./trace/memory_trace.ts";
 import { TraceBuilder } from "./trace/trace_builder.ts";
 import { TraceChecker } from "./trace/trace_checker.ts";
@@ -63,7 +64,7 @@ export interface PoolRecording extends Disposable {
 
 /** A recording of the requests for blocks of a pool. */
 export class BlockRecording implements PoolRecording {
-  readonly #pool: PoolCore;
+  readonly #pool: BlockPool;
   readonly #name: string;
   readonly #stopObserving: () => void;
   // Two to four numbers for each event.
@@ -80,7 +81,7 @@ export class BlockRecording implements PoolRecording {
   #isStopped = false;
 
   /** Starts the recording. */
-  constructor(pool: PoolCore, name: string) {
+  constructor(pool: BlockPool, name: string) {
     if (typeof name !== "string") {
       throw new TypeError(
         `Cannot record a trace as name must be a string: it is ${describeValue(name)}`,
@@ -88,8 +89,7 @@ export class BlockRecording implements PoolRecording {
     }
     this.#pool = pool;
     this.#name = name;
-    const live = [...pool.segments()].flatMap(({ blocks }) => [...blocks])
-      .filter(({ state }) => state === "live").sort((a, b) => a.address - b.address);
+    const live = [...walkLive(pool)].sort((a, b) => a.address - b.address);
     for (const { number, stream } of live) {
       const isKnown = stream !== undefined && !stream.disposed;
       this.#allocated(number, isKnown ? this.#indexOf(stream) : 0, UNIT);

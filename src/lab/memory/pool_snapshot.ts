@@ -4,8 +4,9 @@
  * @module
  */
 
-import type { BlockView, PoolCore } from "../../memory/pool/pool_core.ts";
+import type { BlockPool } from "../../memory/pool/block_pool.ts";
 import { blocksOf, type MemoryPool } from "../../memory/pool/memory_pool.ts";
+import { type BlockView, walkSegments } from "../../memory/pool/segment_walk.ts";
 import { BlockHistory, type PoolHistory } from "./pool_history.ts";
 import {
   type MemorySnapshot,
@@ -41,7 +42,7 @@ export function snapshotPool(pool: MemoryPool, history?: PoolHistory): MemorySna
 
 /** Takes a snapshot of the blocks of a pool on the named device. */
 export function snapshotBlocks(
-  pool: PoolCore,
+  pool: BlockPool,
   device: MemorySnapshot["device"],
   history?: PoolHistory,
 ): MemorySnapshot {
@@ -67,8 +68,8 @@ export function snapshotBlocks(
   };
 }
 
-function segmentsOf(pool: PoolCore): SnapshotSegment[] {
-  return [...pool.segments()].map(({ address, bytes, kind, purpose, blocks }) => ({
+function segmentsOf(pool: BlockPool): SnapshotSegment[] {
+  return [...walkSegments(pool)].map(({ address, bytes, kind, purpose, blocks }) => ({
     address,
     bytes,
     kind,
@@ -77,7 +78,7 @@ function segmentsOf(pool: PoolCore): SnapshotSegment[] {
   })).sort((a, b) => a.address - b.address);
 }
 
-function blockOf({ tracker, names }: PoolCore, block: BlockView, base: number): SnapshotBlock {
+function blockOf({ tracker, names }: BlockPool, block: BlockView, base: number): SnapshotBlock {
   const { number, address, bytes, requested, state, stream } = block;
   const isOwned = state === "live" || state === "pending";
   return {

@@ -10,7 +10,7 @@ import { findKernel, launchError } from "../../ffi/native_kernel.ts";
 import { launchKernel, LaunchRecord } from "../../ffi/native_kernel.ts";
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
 import { listen } from "../../stream/activity.ts";
-import { DeviceClock } from "../../stream/device_clock.ts";
+import { DeviceClock } from "./device_clock.ts";
 import { refuseWhileCapturing } from "../../stream/running_captures.ts";
 import { Stream } from "../../stream/stream.ts";
 import { HostLog } from "./host_log.ts";

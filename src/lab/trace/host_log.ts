@@ -7,10 +7,10 @@
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import type { Compilation } from "../../stream/activity.ts";
-import type { DeviceClock } from "../../stream/device_clock.ts";
+import type { DeviceClock } from "./device_clock.ts";
 import type { Event } from "../../stream/event.ts";
 import type { Stream } from "../../stream/stream.ts";
-import { WorkTimer } from "../../stream/work_timer.ts";
+import { WorkTimer } from "./work_timer.ts";
 import type { CompilationRecord, RangeRecord, TraceStatistics } from "./recording.ts";
 import { Ring } from "./ring.ts";
 

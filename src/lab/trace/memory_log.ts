@@ -6,8 +6,7 @@
 
 import type { MemorySample, TraceStatistics } from "./recording.ts";
 import { type DevicePlace, watchPools } from "../../memory/pool/device_pools.ts";
-import type { PoolCore } from "../../memory/pool/pool_core.ts";
-import { REQUESTED_BYTES, RESERVED_BYTES } from "../../memory/pool/pool_counters.ts";
+import type { BlockPool } from "../../memory/pool/block_pool.ts";
 import type { PoolObserver } from "../../memory/pool/pool_observer.ts";
 
 /** Numbers of a sample: time, live bytes, reserved bytes. */
@@ -18,7 +17,7 @@ const FIRST_SAMPLES = 1024;
 export class MemoryLog implements Disposable {
   readonly #capacity: number;
   readonly #stopWatching: () => void;
-  readonly #detachers = new Map<PoolCore, () => void>();
+  readonly #detachers = new Map<BlockPool, () => void>();
   #samples: Float64Array<ArrayBuffer>;
   #sampled = 0;
   #live = 0;
@@ -91,28 +90,27 @@ export class MemoryLog implements Disposable {
     this.#detachers.clear();
   }
 
-  #attach(pool: PoolCore): void {
-    const { counters } = pool.engine;
-    this.#live += counters.current(REQUESTED_BYTES);
-    this.#reserved += counters.current(RESERVED_BYTES);
+  #attach(pool: BlockPool): void {
+    this.#live += pool.requestedBytes;
+    this.#reserved += pool.reservedBytes;
     this.#raisePeaks();
-    this.#detachers.set(pool, pool.monitor.addObserver(this.#observerOf(pool)));
+    this.#detachers.set(pool, pool.observe(this.#observerOf(pool)));
   }
 
   /** Buffers that outlive their pool no longer count. */
-  #forget(pool: PoolCore): void {
+  #forget(pool: BlockPool): void {
     const detach = this.#detachers.get(pool);
     if (detach === undefined) return;
     detach();
     this.#detachers.delete(pool);
-    this.#live -= pool.engine.counters.current(REQUESTED_BYTES);
+    this.#live -= pool.requestedBytes;
     this.#sample();
   }
 
-  #observerOf({ engine }: PoolCore): PoolObserver {
+  #observerOf({ table }: BlockPool): PoolObserver {
     return {
       allocated: (block) => {
-        const bytes = engine.table.requested(block);
+        const bytes = table.requested(block);
         this.#allocations++;
         this.#allocatedBytes += bytes;
         this.#live += bytes;
@@ -120,10 +118,9 @@ export class MemoryLog implements Disposable {
       },
       freed: (block) => {
         this.#frees++;
-        this.#live -= engine.table.requested(block);
+        this.#live -= table.requested(block);
         this.#sample();
       },
-      used: () => {},
       reserved: (bytes) => this.#reserve(bytes),
       waited: () => this.#waits++,
       failed: () => this.#failures++,

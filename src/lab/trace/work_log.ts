@@ -8,9 +8,9 @@ import type { KernelAttributes } from "../../ffi/native_kernel.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { type Occupancy, occupancy, occupancyLimits } from "../../launch/occupancy.ts";
 import type { CopyDirection, DeviceWork, KernelWork } from "../../stream/activity.ts";
-import type { DeviceClock } from "../../stream/device_clock.ts";
+import type { DeviceClock } from "./device_clock.ts";
 import type { Stream } from "../../stream/stream.ts";
-import { type TimedWork, WorkTimer } from "../../stream/work_timer.ts";
+import { type TimedWork, WorkTimer } from "./work_timer.ts";
 import type {
   CopyCount,
   CopyStatistics,

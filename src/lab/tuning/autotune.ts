@@ -5,7 +5,6 @@
  */
 
 import { setTimeout as delay } from "node:timers/promises";
-import { requireObject } from "../../ffi/arguments.ts";
 import { CudaError, OutOfMemoryError } from "../../ffi/cuda_error.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import type { NativeLibrary } from "../../ffi/library.ts";
@@ -32,10 +31,8 @@ import {
 } from "./tuning_options.ts";
 import {
   countTuning,
-  deviceModel,
   readRecord,
-  type TuningEntry,
-  type TuningIdentity,
+  tuningIdentity,
   type TuningRecord,
   writeRecord,
 } from "./tuning_store.ts";
@@ -61,36 +58,27 @@ let mode: (typeof MODES)[number] = "tune";
  * Sets the mode of tunings in this isolate. A program that times nothing runs the same way every
  * time and starts without a pause.
  *
- * @param options `mode` is `"tune"`, the default: time unknown configurations; `"stored"`: time
- * nothing, and take the stored choice or the first configuration; or `"off"`: take the first
- * configuration and read nothing.
- * @throws {TypeError} If there is no such option or mode.
+ * @param wanted `"tune"`, the initial mode, times unknown configurations. `"stored"` times nothing,
+ * and takes the stored choice or the first configuration. `"off"` takes the first configuration and
+ * reads nothing.
+ * @throws {TypeError} If there is no such mode.
  *
  * @example
  * ```ts
- * import { configureTuning } from "@gridstride/cuda/tuning";
+ * import { setTuningMode } from "@gridstride/cuda/tuning";
  *
- * configureTuning({ mode: "stored" });
+ * setTuningMode("stored");
  * ```
  */
-export function configureTuning(
-  options: { readonly mode?: "tune" | "stored" | "off" } = {},
-): void {
-  const action = "configure tuning";
-  requireObject(options, "options", action);
-  const unknown = Object.keys(options).find((name) => name !== "mode");
-  if (unknown !== undefined) {
-    throw new TypeError(`Cannot ${action} as there is no option ${describeValue(unknown)}`);
-  }
-  const { mode: wanted = "tune" } = options;
-  if (!MODES.includes(wanted)) {
+export function setTuningMode(wanted: "tune" | "stored" | "off"): void {
+  if (MODES.includes(wanted)) mode = wanted;
+  else {
     throw new TypeError(
-      `Cannot ${action} as options.mode must be "tune", "stored" or "off": it is ${
+      `Cannot set the tuning mode as it must be "tune", "stored" or "off": it is ${
         describeValue(wanted)
       }`,
     );
   }
-  mode = wanted;
 }
 
 /**
@@ -137,338 +125,9 @@ export async function autotune<const Configuration extends TuningValue, Prepared
   options: AutotuneOptions<Configuration, Prepared>,
 ): Promise<TuningResult<Configuration>> {
   const context = contextOf(device, "device", ACTION);
-  return await tuneKey(context, readSettings(options), options.key, options);
-}
-
-/** Tunes a kernel for one key. */
-async function tuneKey<Configuration extends TuningValue, Prepared>(
-  context: DeviceContext,
-  settings: TunerSettings<Configuration, Prepared>,
-  key: TuningValue,
-  options: TuningRun<Configuration, Prepared>,
-): Promise<TuningResult<Configuration>> {
-  const text = canonicalText(key, "options.key");
-  const run = readRun(context, options);
-  run.signal?.throwIfAborted();
-  const recalled = await recall(context, settings, key, text);
-  const { candidates, record, result } = recalled;
-  if (result !== undefined) return result;
-  refuseWhileCapturing(context.library, ACTION);
-  const identity = identityOf(context, settings, text);
-  const tuning = { context, settings, candidates, run };
-  return await whileHeld(context, async () => {
-    const raced = await inTurn(context, () => race(tuning, identity, record));
-    countTuning(raced.timed);
-    const choice = choose(candidates, raced.record);
-    if (choice.best === undefined) throw allFailed(settings.name, candidates, raced.record, "");
-    await writeRecord(identity, settings.store, withoutPassing(raced));
-    return resultOf(candidates, raced.record, choice.best, "timed");
-  });
-}
-
-/** The candidates of a key, their stored results, and the choice if nothing is to be timed. */
-async function recall<Configuration extends TuningValue, Prepared>(
-  context: DeviceContext,
-  settings: TunerSettings<Configuration, Prepared>,
-  key: TuningValue,
-  text: string,
-  isTimed = mode === "tune",
-) {
-  const { override } = settings;
-  const none: TuningRecord = { entries: new Map() };
-  const candidates = override === undefined ? prunedCandidates(settings, key) : [override];
-  if (override !== undefined) {
-    return { candidates, record: none, result: resultOf([], none, override, "override") };
-  }
-  if (mode === "off") {
-    return { candidates, record: none, result: resultOf([], none, candidates[0]!, "default") };
-  }
-  const record = await readRecord(identityOf(context, settings, text), settings.store);
-  const { best, isFinal } = choose(candidates, record);
-  if (isTimed && !isFinal) return { candidates, record };
-  if (best !== undefined) {
-    if (isTimed) countTuning(0);
-    return { candidates, record, result: resultOf(candidates, record, best, "stored") };
-  }
-  const untried = candidates.find((each) => !record.entries.has(each.text));
-  if (untried !== undefined) {
-    return { candidates, record, result: resultOf(candidates, record, untried, "default") };
-  }
-  const advice =
-    "\nThese are stored results: clearTunings() or another version has them tried again.";
-  throw allFailed(settings.name, candidates, record, advice);
-}
-
-function identityOf<Configuration extends TuningValue, Prepared>(
-  context: DeviceContext,
-  { name, version }: TunerSettings<Configuration, Prepared>,
-  key: string,
-): TuningIdentity {
-  return { name, key, device: deviceModel(context), version };
-}
-
-/**
- * The choice from known results. It is final if all candidates are known, and the winner is the first
- * of them or was raced beside it alone.
- */
-function choose<C>(candidates: readonly Candidate<C>[], { entries, confirmation }: TuningRecord) {
-  const known = candidates.map(({ text }) => entries.get(text) as RaceOutcome | undefined);
-  const first =
-    candidates[known.findIndex((each) => each !== undefined && each.samples.length > 0)];
-  const winner = candidates[chooseWinner(known)];
-  const isRaced = winner === first ||
-    confirmation?.first === first?.text && confirmation?.challenger === winner?.text;
-  const isTaken = winner === first || isRaced && confirmation?.confirmed === true;
-  return {
-    first,
-    winner,
-    best: isTaken ? winner : first,
-    isFinal: isRaced && known.every((each) => each !== undefined),
-  };
-}
-
-/** A tuning in progress. */
-interface Tuning<Configuration extends TuningValue, Prepared> {
-  readonly context: DeviceContext;
-  readonly settings: TunerSettings<Configuration, Prepared>;
-  readonly candidates: readonly Candidate<Configuration>[];
-  readonly run: ReturnType<typeof readRun<Configuration, Prepared>>;
-}
-
-/** The results of a race, and its failures that later tunings try again. */
-interface Raced {
-  readonly record: TuningRecord;
-  readonly passing: ReadonlySet<string>;
-  readonly timed: number;
-}
-
-/** The device was lost to a configuration. */
-class DeviceLostError extends Error {
-  constructor(readonly text: string, cause: unknown) {
-    super("The device is lost", { cause });
-  }
-}
-
-/** Every configuration would throw it: the caller's mistake. */
-class LaunchRefusedError extends TypeError {}
-
-/** Milliseconds before the second race: threads go to sleep and clocks change in this time. */
-const PAUSE = 20;
-
-/** Races all candidates but those that are known to fail, and the winner beside the first. */
-async function race<Configuration extends TuningValue, Prepared>(
-  tuning: Tuning<Configuration, Prepared>,
-  identity: TuningIdentity,
-  known: TuningRecord,
-): Promise<Raced> {
-  const { context, settings, candidates, run } = tuning;
-  const failed = [...known.entries].filter(([, { failure }]) => failure !== undefined);
-  const entries = new Map(failed);
-  const entrants = candidates.filter(({ text }) => !entries.has(text));
-  const passing = new Set<string>();
-  const note = (text: string, { samples, stoppedEarly, failure }: RaceOutcome) => {
-    if (failure !== undefined && isPassing(failure.error)) passing.add(text);
-    const reason = failure === undefined ? {} : { failure: failureReason(failure.error) };
-    entries.set(text, { samples, stoppedEarly, ...reason });
-  };
-  try {
-    await using owned = new AsyncDisposableStack();
-    const launches = await prepareAll(tuning, entrants, owned, note);
-    for (const [text, outcome] of await raceLaunches(tuning, launches)) note(text, outcome);
-    const { first, winner } = choose(candidates, { entries });
-    if (first === undefined || winner === undefined || winner === first) {
-      return { record: { entries }, passing, timed: entrants.length };
-    }
-    await delay(PAUSE, undefined, run.signal && { signal: run.signal }).catch(() => {});
-    const pair = [first.text, winner.text].map((text) => [text, launches.get(text)!] as const);
-    const again = await raceLaunches(tuning, new Map(pair));
-    for (const [text, outcome] of again) if (outcome.failure !== undefined) note(text, outcome);
-    const [firstTimes, times] = [first, winner].map(({ text }) => again.get(text)!.samples);
-    const confirmed = times!.length > 0 && isSlower(firstTimes!, times!);
-    const confirmation = { first: first.text, challenger: winner.text, confirmed };
-    return { record: { entries, confirmation }, passing, timed: entrants.length };
-  } catch (error) {
-    if (!(error instanceof DeviceLostError)) throw error;
-    const { text, cause } = error;
-    const failure = { samples: [], stoppedEarly: false, failure: failureReason(cause) };
-    const record = { entries: new Map([...failed, [text, failure] as const]) };
-    countTuning(1);
-    await writeRecord(identity, settings.store, record);
-    throw new TuningError(
-      `Cannot ${ACTION} ${settings.name} any further as ${context.label} is lost to this process ` +
-        `after configuration ${text}: ${failure.failure} The next process does not try this one.`,
-      rowsOf(candidates, record),
-      cause,
-    );
-  }
-}
-
-/** Launches of configurations by their texts. */
-type Launches = ReadonlyMap<string, () => void>;
-
-/** Prepares all at once: compilers limit themselves. */
-async function prepareAll<Configuration extends TuningValue, Prepared>(
-  { context, settings, run }: Tuning<Configuration, Prepared>,
-  entrants: readonly Candidate<Configuration>[],
-  owned: AsyncDisposableStack,
-  note: (text: string, outcome: RaceOutcome) => void,
-): Promise<Launches> {
-  const prepared = await Promise.all(entrants.map(async ({ configuration, text }) => {
-    try {
-      const value = await settings.prepare?.(configuration) as Prepared;
-      owned.defer(() => disposeIfPossible(value));
-      return [text, () => launchOnce(run.launch(configuration, value))] as const;
-    } catch (error) {
-      if (isDeviceLost(context, error)) throw new DeviceLostError(text, error);
-      note(text, { samples: [], stoppedEarly: false, failure: { error } });
-      return undefined;
-    }
-  }));
-  return new Map(prepared.filter((each) => each !== undefined));
-}
-
-async function disposeIfPossible(value: unknown): Promise<void> {
-  if (typeof value !== "object" || value === null) return;
-  const disposable = value as Partial<AsyncDisposable & Disposable>;
-  await (disposable[Symbol.asyncDispose] ?? disposable[Symbol.dispose])?.call(disposable);
-}
-
-function launchOnce(returned: unknown): void {
-  if (typeof (returned as Partial<PromiseLike<unknown>> | undefined)?.then !== "function") return;
-  Promise.resolve(returned).catch(() => {});
-  throw new LaunchRefusedError(
-    `Cannot ${ACTION} as options.launch must enqueue and return: it returned a promise, and a wait ` +
-      "within a launch would be timed with it; options.prepare may wait",
-  );
-}
-
-/** Times launches in turn, each with the contents of the restored buffers. */
-async function raceLaunches<Configuration extends TuningValue, Prepared>(
-  { context, settings, run: { stream, restore, signal } }: Tuning<Configuration, Prepared>,
-  launches: Launches,
-): Promise<Map<string, RaceOutcome>> {
-  if (launches.size === 0) return new Map();
-  const texts = [...launches.keys()];
-  signal?.throwIfAborted();
-  using timer = new LaunchTimer(stream, settings.flushCache, restore);
-  const time = async (entrant: number) => {
-    signal?.throwIfAborted();
-    try {
-      const [milliseconds] = await timer.time(launches.get(texts[entrant]!)!);
-      // Events resolve half a microsecond: further digits mean nothing.
-      return Math.round(1e6 * milliseconds!) / 1000;
-    } catch (error) {
-      // Work that a launch enqueued before it threw must not disturb the next one. The launch's own
-      // error is the reason of the failure, unless the device is lost.
-      await stream.done().catch((later) => {
-        if (!(later instanceof CudaError) || isDeviceLost(context, later)) throw later;
-      });
-      throw error;
-    }
-  };
-  const isFatal = (error: unknown, entrant: number) => {
-    if (isDeviceLost(context, error)) throw new DeviceLostError(texts[entrant]!, error);
-    return error instanceof LaunchRefusedError || signal?.aborted === true;
-  };
-  const { warmUp, repeats } = settings;
-  try {
-    const outcomes = await raceConfigurations({
-      ...{ entrants: texts.length, warmUp, repeats, time, isFatal },
-    });
-    return new Map(outcomes.map((outcome, index) => [texts[index]!, outcome]));
-  } finally {
-    if (!isDeviceLost(context, undefined)) {
-      timer.restore();
-      await stream.done();
-    }
-  }
-}
-
-const lastTurns = new WeakMap<NativeLibrary, Map<number, Promise<unknown>>>();
-
-/** Runs one race at a time on a device, in this isolate: two would time each other. */
-async function inTurn<Result>(
-  { library, ordinal }: DeviceContext,
-  run: () => Promise<Result>,
-): Promise<Result> {
-  const turns = lastTurns.get(library) ?? new Map<number, Promise<unknown>>();
-  lastTurns.set(library, turns);
-  const turn = (turns.get(ordinal) ?? Promise.resolve()).then(run);
-  turns.set(ordinal, turn.catch(() => {}));
-  return await turn;
-}
-
-function failureReason(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : describeValue(error);
-}
-
-/**
- * Whether a failure may pass: the next time there may be memory, a compiler or a permission, and the
- * program may be corrected.
- */
-function isPassing(error: unknown): boolean {
-  if (error instanceof CudaError) return error instanceof OutOfMemoryError;
-  const mistakes = [TypeError, ReferenceError, SyntaxError, CompilerUnavailableError];
-  return mistakes.some((Mistake) => error instanceof Mistake) || isFileProblem(error);
-}
-
-function withoutPassing({ record, passing }: Raced): TuningRecord {
-  const entries = [...record.entries].filter(([text]) => !passing.has(text));
-  return { ...record, entries: new Map(entries) };
-}
-
-/** Whether a device is lost to this process. */
-function isDeviceLost({ library, ordinal }: DeviceContext, error: unknown): boolean {
-  return error instanceof CudaError && error.sticky || library.lostDevices.has(ordinal);
-}
-
-function rowsOf<Configuration extends TuningValue>(
-  candidates: readonly Candidate<Configuration>[],
-  { entries, confirmation }: TuningRecord,
-): TuningRow<Configuration>[] {
-  const rowOf = (
-    { configuration, text }: Candidate<Configuration>,
-    { samples, stoppedEarly, failure }: TuningEntry,
-  ): TuningRow<Configuration> => ({
-    configuration,
-    medianMicroseconds: failure === undefined ? median(samples) : Infinity,
-    failed: failure !== undefined,
-    ...(failure === undefined ? {} : { reason: failure }),
-    samples,
-    stoppedEarly,
-    refuted: failure === undefined && confirmation?.challenger === text && !confirmation.confirmed,
-  });
-  return candidates.flatMap((candidate) => {
-    const entry = entries.get(candidate.text);
-    return entry === undefined ? [] : [rowOf(candidate, entry)];
-  });
-}
-
-function resultOf<Configuration extends TuningValue>(
-  candidates: readonly Candidate<Configuration>[],
-  record: TuningRecord,
-  { configuration }: Candidate<Configuration>,
-  origin: TuningResult["origin"],
-): TuningResult<Configuration> {
-  return { best: configuration, origin, report: rowsOf(candidates, record) };
-}
-
-function allFailed(
-  name: string,
-  candidates: readonly Candidate<TuningValue>[],
-  record: TuningRecord,
-  advice: string,
-): TuningError {
-  const reasons = candidates.map(({ text }) =>
-    `\n  ${text}: ${record.entries.get(text)!.failure!.replaceAll("\n", "\n    ")}`
-  );
-  const count = candidates.length === 1
-    ? "its only configuration fails"
-    : `all ${candidates.length} configurations fail`;
-  return new TuningError(
-    `Cannot ${ACTION} ${name} as ${count}:${reasons.join("")}${advice}`,
-    rowsOf(candidates, record),
-  );
+  const settings = readSettings(options as never);
+  const tuning = new Tuning(context, settings, options.key);
+  return await tuning.tune(options as never) as TuningResult<Configuration>;
 }
 
 /**
@@ -500,9 +159,9 @@ function allFailed(
  */
 export class Autotuner<const Configuration extends TuningValue, Prepared = undefined> {
   readonly #context: DeviceContext;
-  readonly #settings: TunerSettings<Configuration, Prepared>;
-  readonly #best = new Map<string, Configuration>();
-  readonly #inProgress = new Map<string, Promise<TuningResult<Configuration>>>();
+  readonly #settings: TunerSettings;
+  readonly #best = new Map<string, TuningValue>();
+  readonly #inProgress = new Map<string, Promise<TuningResult>>();
 
   /**
    * Makes a tuner that knows no choice yet.
@@ -515,12 +174,7 @@ export class Autotuner<const Configuration extends TuningValue, Prepared = undef
     options: AutotunerOptions<Configuration, Prepared>,
   ) {
     this.#context = contextOf(device, "device", ACTION);
-    this.#settings = readSettings(options);
-  }
-
-  /** The name of the tuning. */
-  get name(): string {
-    return this.#settings.name;
+    this.#settings = readSettings(options as never);
   }
 
   /**
@@ -532,18 +186,9 @@ export class Autotuner<const Configuration extends TuningValue, Prepared = undef
   best(key: TuningValue): Configuration {
     const text = canonicalText(key, "options.key");
     const { override } = this.#settings;
-    if (override !== undefined) return override.configuration;
-    const known = mode === "off" ? undefined : this.#best.get(text);
-    return known ?? prunedCandidates(this.#settings, key)[0]!.configuration;
-  }
-
-  /**
-   * Whether the choice for a key was tuned or loaded.
-   *
-   * @throws {TypeError} If the key is no plain data.
-   */
-  isTuned(key: TuningValue): boolean {
-    return this.#best.has(canonicalText(key, "options.key"));
+    const known = mode === "off" || override !== undefined ? undefined : this.#best.get(text);
+    const [first] = override === undefined ? prunedCandidates(this.#settings, key) : [override];
+    return (known ?? first!.configuration) as Configuration;
   }
 
   /**
@@ -558,12 +203,13 @@ export class Autotuner<const Configuration extends TuningValue, Prepared = undef
     run: TuningRun<Configuration, Prepared>,
   ): Promise<TuningResult<Configuration>> {
     const text = canonicalText(key, "options.key");
-    const running = this.#inProgress.get(text);
-    if (running !== undefined) return await running;
-    const tuning = tuneKey(this.#context, this.#settings, key, run);
-    this.#inProgress.set(text, tuning);
+    let running = this.#inProgress.get(text);
+    if (running === undefined) {
+      running = new Tuning(this.#context, this.#settings, key).tune(run as never);
+      this.#inProgress.set(text, running);
+    }
     try {
-      return this.#keep(text, await tuning);
+      return this.#keep(text, await running) as TuningResult<Configuration>;
     } finally {
       this.#inProgress.delete(text);
     }
@@ -577,14 +223,292 @@ export class Autotuner<const Configuration extends TuningValue, Prepared = undef
    * @throws {TuningError} If all configurations are known to fail.
    */
   async load(key: TuningValue): Promise<boolean> {
-    const text = canonicalText(key, "options.key");
-    const { result } = await recall(this.#context, this.#settings, key, text, false);
-    return this.#keep(text, result!).origin === "stored";
+    const result = await new Tuning(this.#context, this.#settings, key).recall();
+    return this.#keep(canonicalText(key, "options.key"), result).origin === "stored";
   }
 
-  #keep(text: string, result: TuningResult<Configuration>): TuningResult<Configuration> {
-    const isFound = result.origin === "timed" || result.origin === "stored";
-    if (isFound) this.#best.set(text, result.best);
+  #keep(text: string, result: TuningResult): TuningResult {
+    if (["timed", "stored"].includes(result.origin)) this.#best.set(text, result.best);
     return result;
   }
+}
+
+/** Milliseconds before the second race: threads go to sleep and clocks change in this time. */
+const PAUSE = 20;
+
+/** The device was lost to a configuration. */
+class DeviceLostError extends Error {
+  constructor(readonly text: string, cause: unknown) {
+    super("The device is lost", { cause });
+  }
+}
+
+/** Every configuration would throw it: the caller's mistake. */
+class LaunchRefusedError extends TypeError {}
+
+type Launches = ReadonlyMap<string, () => void>;
+
+/** The tuning of one key. */
+class Tuning {
+  readonly #context: DeviceContext;
+  readonly #settings: TunerSettings;
+  readonly #candidates: readonly Candidate[];
+  readonly #identity: string;
+  /** Failures that may pass: the next tuning tries them again. */
+  readonly #passing = new Set<string>();
+
+  constructor(context: DeviceContext, settings: TunerSettings, key: TuningValue) {
+    const { name, version, override } = settings;
+    const text = canonicalText(key, "options.key");
+    this.#context = context;
+    this.#settings = settings;
+    this.#identity = tuningIdentity(context, name, text, version);
+    this.#candidates = override === undefined ? prunedCandidates(settings, key) : [override];
+  }
+
+  /** The stored choice, or times the configurations. */
+  async tune(options: TuningRun<never>): Promise<TuningResult> {
+    const run = readRun(this.#context, options);
+    run.signal?.throwIfAborted();
+    if (mode !== "tune" || this.#settings.override !== undefined) return await this.recall();
+    const known = await readRecord(this.#identity, this.#settings.store);
+    if (this.#choose(known).isFinal) {
+      countTuning(0);
+      return await this.recall(known);
+    }
+    refuseWhileCapturing(this.#context.library, ACTION);
+    return await whileHeld(this.#context, async () => {
+      const record = await inTurn(this.#context, () => this.#race(known, run));
+      const { best } = this.#choose(record);
+      if (best === undefined) throw this.#allFailed(record, "");
+      const lasting = [...record.entries].filter(([text]) => !this.#passing.has(text));
+      const stored = { ...record, entries: new Map(lasting) };
+      await writeRecord(this.#identity, this.#settings.store, stored);
+      return this.#result(record, best, "timed");
+    });
+  }
+
+  /** The choice without timing. */
+  async recall(known?: TuningRecord): Promise<TuningResult> {
+    const { override, store } = this.#settings;
+    const [first] = this.#candidates;
+    const none = { entries: new Map() };
+    if (override !== undefined) return this.#result(none, override, "override");
+    if (mode === "off") return this.#result(none, first!, "default");
+    const record = known ?? await readRecord(this.#identity, store);
+    const { best } = this.#choose(record);
+    if (best !== undefined) return this.#result(record, best, "stored");
+    const untried = this.#candidates.find(({ text }) => !record.entries.has(text));
+    if (untried !== undefined) return this.#result(record, untried, "default");
+    const advice =
+      "\nThese are stored results: clearTunings() or another version has them tried again.";
+    throw this.#allFailed(record, advice);
+  }
+
+  /**
+   * The choice from known results. It is final if all candidates are known, and the winner is the
+   * first of them or was raced beside it alone.
+   */
+  #choose({ entries, confirmation }: TuningRecord) {
+    const known = this.#candidates.map(({ text }) => entries.get(text));
+    const runs = (index: number) => (known[index]?.samples.length ?? 0) > 0;
+    const first = this.#candidates.find((_, index) => runs(index));
+    const winner = this.#candidates[chooseWinner(known)];
+    const isRaced = winner === first ||
+      confirmation?.first === first?.text && confirmation?.challenger === winner?.text;
+    const isTaken = winner === first || isRaced && confirmation?.confirmed === true;
+    const isFinal = isRaced && known.every((each) => each !== undefined);
+    return { first, winner, best: isTaken ? winner : first, isFinal };
+  }
+
+  /** Races all candidates but those that are known to fail, and the winner beside the first. */
+  async #race(known: TuningRecord, run: ReturnType<typeof readRun>): Promise<TuningRecord> {
+    const failed = [...known.entries].filter(([, { failure }]) => failure !== undefined);
+    const entries = new Map(failed);
+    const entrants = this.#candidates.filter(({ text }) => !entries.has(text));
+    const note = (text: string, { samples, stoppedEarly, failure }: RaceOutcome) => {
+      if (failure !== undefined && isPassing(failure.error)) this.#passing.add(text);
+      const reason = failure === undefined ? {} : { failure: failureReason(failure.error) };
+      entries.set(text, { samples, stoppedEarly, ...reason });
+    };
+    countTuning(entrants.length);
+    try {
+      await using owned = new AsyncDisposableStack();
+      const launches = await this.#prepare(entrants, run, owned, note);
+      for (const [text, outcome] of await this.#time(launches, run)) note(text, outcome);
+      const { first, winner } = this.#choose({ entries });
+      if (first === undefined || winner === undefined || winner === first) return { entries };
+      await delay(PAUSE, undefined, run.signal && { signal: run.signal }).catch(() => {});
+      const pair = [first, winner].map(({ text }) => [text, launches.get(text)!] as const);
+      const again = await this.#time(new Map(pair), run);
+      for (const [text, outcome] of again) if (outcome.failure !== undefined) note(text, outcome);
+      const [firstTimes, times] = [first, winner].map(({ text }) => again.get(text)!.samples);
+      const confirmed = times!.length > 0 && isSlower(firstTimes!, times!);
+      return { entries, confirmation: { first: first.text, challenger: winner.text, confirmed } };
+    } catch (error) {
+      if (!(error instanceof DeviceLostError)) throw error;
+      const { text, cause } = error;
+      const reason = failureReason(cause);
+      const entry = { samples: [], stoppedEarly: false, failure: reason };
+      const record = { entries: new Map([...failed, [text, entry] as const]) };
+      await writeRecord(this.#identity, this.#settings.store, record);
+      throw new TuningError(
+        `Cannot ${ACTION} ${this.#settings.name} any further as ${this.#context.label} is lost to ` +
+          `this process after configuration ${text}: ${reason} The next process does not try it.`,
+        this.#rows(record),
+        cause,
+      );
+    }
+  }
+
+  /** Prepares all at once: compilers limit themselves. */
+  async #prepare(
+    entrants: readonly Candidate[],
+    { launch }: ReturnType<typeof readRun>,
+    owned: AsyncDisposableStack,
+    note: (text: string, outcome: RaceOutcome) => void,
+  ): Promise<Launches> {
+    const prepared = await Promise.all(entrants.map(async ({ configuration, text }) => {
+      try {
+        const value = await this.#settings.prepare?.(configuration);
+        owned.defer(() => disposeIfPossible(value));
+        return [text, () => requireNoPromise(launch(configuration, value))] as const;
+      } catch (error) {
+        if (isDeviceLost(this.#context, error)) throw new DeviceLostError(text, error);
+        note(text, { samples: [], stoppedEarly: false, failure: { error } });
+        return undefined;
+      }
+    }));
+    return new Map(prepared.filter((each) => each !== undefined));
+  }
+
+  /** Times launches in turn, each with the contents of the restored buffers. */
+  async #time(
+    launches: Launches,
+    { stream, restore, signal }: ReturnType<typeof readRun>,
+  ): Promise<Map<string, RaceOutcome>> {
+    if (launches.size === 0) return new Map();
+    const context = this.#context;
+    const { warmUp, repeats, flushCache } = this.#settings;
+    const texts = [...launches.keys()];
+    signal?.throwIfAborted();
+    using timer = new LaunchTimer(stream, flushCache, restore);
+    const time = async (entrant: number) => {
+      signal?.throwIfAborted();
+      try {
+        const [milliseconds] = await timer.time(launches.get(texts[entrant]!)!);
+        // Events resolve half a microsecond: further digits mean nothing.
+        return Math.round(1e6 * milliseconds!) / 1000;
+      } catch (error) {
+        // Work that a launch enqueued before it threw must not disturb the next one. The launch's
+        // own error is the reason of the failure, unless the device is lost.
+        await stream.done().catch((later) => {
+          if (!(later instanceof CudaError) || isDeviceLost(context, later)) throw later;
+        });
+        throw error;
+      }
+    };
+    const isFatal = (error: unknown, entrant: number) => {
+      if (isDeviceLost(context, error)) throw new DeviceLostError(texts[entrant]!, error);
+      return error instanceof LaunchRefusedError || signal?.aborted === true;
+    };
+    try {
+      const race = { entrants: texts.length, warmUp, repeats, time, isFatal };
+      const outcomes = await raceConfigurations(race);
+      return new Map(outcomes.map((outcome, index) => [texts[index]!, outcome]));
+    } finally {
+      if (!isDeviceLost(context, undefined)) {
+        timer.restore();
+        await stream.done();
+      }
+    }
+  }
+
+  #rows({ entries, confirmation }: TuningRecord): TuningRow[] {
+    return this.#candidates.flatMap(({ configuration, text }) => {
+      const entry = entries.get(text);
+      if (entry === undefined) return [];
+      const { samples, stoppedEarly, failure } = entry;
+      const failed = failure !== undefined;
+      return [{
+        configuration,
+        medianMicroseconds: failed ? Infinity : median(samples),
+        failed,
+        ...(failed ? { reason: failure } : {}),
+        samples,
+        stoppedEarly,
+        refuted: !failed && confirmation?.challenger === text && !confirmation.confirmed,
+      }];
+    });
+  }
+
+  #result(
+    record: TuningRecord,
+    { configuration: best }: Candidate,
+    origin: TuningResult["origin"],
+  ): TuningResult {
+    return { best, origin, report: this.#rows(record) };
+  }
+
+  #allFailed(record: TuningRecord, advice: string): TuningError {
+    const reasons = this.#candidates.map(({ text }) =>
+      `\n  ${text}: ${record.entries.get(text)!.failure!.replaceAll("\n", "\n    ")}`
+    );
+    const { length } = this.#candidates;
+    const count = length === 1
+      ? "its only configuration fails"
+      : `all ${length} configurations fail`;
+    return new TuningError(
+      `Cannot ${ACTION} ${this.#settings.name} as ${count}:${reasons.join("")}${advice}`,
+      this.#rows(record),
+    );
+  }
+}
+
+const lastTurns = new WeakMap<NativeLibrary, Map<number, Promise<unknown>>>();
+
+/** Runs one race at a time on a device, in this isolate: two would time each other. */
+async function inTurn<Result>(
+  { library, ordinal }: DeviceContext,
+  run: () => Promise<Result>,
+): Promise<Result> {
+  const turns = lastTurns.get(library) ?? new Map<number, Promise<unknown>>();
+  lastTurns.set(library, turns);
+  const turn = (turns.get(ordinal) ?? Promise.resolve()).then(run);
+  turns.set(ordinal, turn.catch(() => {}));
+  return await turn;
+}
+
+async function disposeIfPossible(value: unknown): Promise<void> {
+  if (typeof value !== "object" || value === null) return;
+  const disposable = value as Partial<AsyncDisposable & Disposable>;
+  await (disposable[Symbol.asyncDispose] ?? disposable[Symbol.dispose])?.call(disposable);
+}
+
+function requireNoPromise(returned: unknown): void {
+  if (typeof (returned as Partial<PromiseLike<unknown>> | undefined)?.then !== "function") return;
+  Promise.resolve(returned).catch(() => {});
+  throw new LaunchRefusedError(
+    `Cannot ${ACTION} as options.launch must enqueue and return: it returned a promise, and a wait ` +
+      "within a launch would be timed with it; options.prepare may wait",
+  );
+}
+
+function failureReason(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : describeValue(error);
+}
+
+/**
+ * Whether a failure may pass: the next time there may be memory, a compiler or a permission, and the
+ * program may be corrected.
+ */
+function isPassing(error: unknown): boolean {
+  if (error instanceof CudaError) return error instanceof OutOfMemoryError;
+  const mistakes = [TypeError, ReferenceError, SyntaxError, CompilerUnavailableError];
+  return mistakes.some((Mistake) => error instanceof Mistake) || isFileProblem(error);
+}
+
+/** Whether a device is lost to this process. */
+function isDeviceLost({ library, ordinal }: DeviceContext, error: unknown): boolean {
+  return error instanceof CudaError && error.sticky || library.lostDevices.has(ordinal);
 }

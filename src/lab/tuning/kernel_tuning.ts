@@ -17,6 +17,7 @@ import {
   AXPY,
   axpy,
   BINARY,
+  type Elementwise,
   FILL,
   fill,
   fillDType,
@@ -53,99 +54,14 @@ import type { Kernel } from "../../launch/kernel.ts";
 import { type LineLaunch, lineLaunch } from "../../launch/launch_planner.ts";
 import { streamFor } from "../../memory/buffer_copy.ts";
 import { DeviceBuffer } from "../../memory/device_buffer.ts";
-import { bytesPerElement } from "../../memory/dtype.ts";
+import { bytesPerElement, type DType } from "../../memory/dtype.ts";
 import type { Stream } from "../../stream/stream.ts";
 import { autotune } from "./autotune.ts";
 import type { TuningResult } from "./tuning_options.ts";
 
 const ACTION = "tune kernels";
 
-/** The buffers that an operation runs on. */
-interface Operands {
-  /** Input. */
-  readonly x: DeviceBuffer<NumericDType>;
-  /** Output, as long as `x`. */
-  readonly y: DeviceBuffer<NumericDType>;
-  /** One element of the type of sums of `x`. */
-  readonly total: DeviceBuffer<"int64" | "float64">;
-  /** One element of the type of `x`. */
-  readonly extremum: DeviceBuffer<NumericDType>;
-  /** Mean and variance. */
-  readonly pair: DeviceBuffer<"float64">;
-  /** A bin for each value of `x`. */
-  readonly counts: DeviceBuffer<"uint32">;
-  /** The stream of all work. */
-  readonly stream: { readonly stream: Stream };
-}
-
-/** An operation: its kernel, the bytes that a thread takes in one step (0: elementwise), a run. */
-interface Tunable {
-  readonly kernelOf: (context: DeviceContext, dtype: NumericDType) => Kernel;
-  readonly perThread: (dtype: NumericDType) => number;
-  readonly isReduction: boolean;
-  readonly isFloatingOnly: boolean;
-  readonly run: (operands: Operands) => void;
-}
-
-const elementwise = (
-  family: typeof BINARY.add | typeof SCALE,
-  run: Tunable["run"],
-  isFloatingOnly = false,
-): Tunable => ({
-  kernelOf: (context, dtype) => family.of(context, dtype as FloatingDType),
-  perThread: (dtype) => family.elementsPerThread(dtype as FloatingDType),
-  isReduction: false,
-  isFloatingOnly,
-  run,
-});
-
-const reduction = (
-  family: typeof SUM_PARTIAL,
-  run: Tunable["run"],
-  stepBytes = REDUCTION_STEP_BYTES,
-): Tunable => ({
-  kernelOf: (context, dtype) => family.of(context, dtype),
-  perThread: (dtype) => stepBytes / bytesPerElement(dtype),
-  isReduction: true,
-  isFloatingOnly: false,
-  run,
-});
-
-type Floats = DeviceBuffer<FloatingDType>;
-
-/** The factor of repeated additions, after millions of which a number of any type is finite. */
-const SMALL_FACTOR = 2 ** -40;
-
-export const OPERATIONS: Readonly<Record<TunableOperation, Tunable>> = {
-  fill: {
-    ...elementwise(BINARY.add, ({ y, stream }) => fill(y, 1, stream)),
-    kernelOf: (context, dtype) => FILL.of(context, fillDType(dtype)),
-    perThread: (dtype) => FILL.elementsPerThread(fillDType(dtype)),
-  },
-  add: elementwise(BINARY.add, ({ x, y, stream }) => add(x, x, y, stream)),
-  multiply: elementwise(BINARY.multiply, ({ x, y, stream }) => multiply(x, x, y, stream)),
-  scale: elementwise(
-    SCALE,
-    ({ x, y, stream }) => scale(x as Floats, 0.5, y as Floats, stream),
-    true,
-  ),
-  axpy: elementwise(
-    AXPY,
-    ({ x, y, stream }) => axpy(SMALL_FACTOR, x as Floats, y as Floats, stream),
-    true,
-  ),
-  sum: reduction(SUM_PARTIAL, ({ x, total, stream }) => sum(x, total, stream)),
-  min: reduction(EXTREMUM.min, ({ x, extremum, stream }) => min(x, extremum, stream)),
-  max: reduction(EXTREMUM.max, ({ x, extremum, stream }) => max(x, extremum, stream)),
-  moments: reduction(MOMENTS_PARTIAL, ({ x, pair, stream }) => moments(x, pair, stream)),
-  histogram: reduction(
-    HISTOGRAM.shared,
-    ({ x, counts, stream }) => histogram(x, counts, { low: 0, high: counts.length, ...stream }),
-    HISTOGRAM_STEP_BYTES,
-  ),
-};
-
-/** An operation whose launch parameters can be tuned; `mean` shares those of `sum`. */
+/** An operation whose launch parameters can be tuned; `mean` uses those of `sum`. */
 export type TunableOperation =
   | "fill"
   | "add"
@@ -157,6 +73,71 @@ export type TunableOperation =
   | "max"
   | "moments"
   | "histogram";
+
+/** The buffers that an operation runs on. */
+type Operands = ReturnType<typeof operandsOf>;
+
+/** An operation: its kernel, the elements that a thread takes in one step, and a run. */
+interface Tunable {
+  readonly kernelOf: (context: DeviceContext, dtype: NumericDType) => Kernel;
+  readonly perThread: (dtype: NumericDType) => number;
+  readonly kind: "elementwise" | "floating" | "reduction";
+  readonly run: (operands: Operands) => void;
+}
+
+function elementwise<D extends DType>(
+  family: Elementwise<D>,
+  run: Tunable["run"],
+  kind: Tunable["kind"] = "elementwise",
+  stored = (dtype: NumericDType) => dtype as D,
+): Tunable {
+  return {
+    kernelOf: (context, dtype) => family.of(context, stored(dtype)),
+    perThread: (dtype) => family.elementsPerThread(stored(dtype)),
+    kind,
+    run,
+  };
+}
+
+function reduction(
+  family: typeof SUM_PARTIAL,
+  run: Tunable["run"],
+  stepBytes = REDUCTION_STEP_BYTES,
+): Tunable {
+  return {
+    kernelOf: (context, dtype) => family.of(context, dtype),
+    perThread: (dtype) => stepBytes / bytesPerElement(dtype),
+    kind: "reduction",
+    run,
+  };
+}
+
+type Floats = DeviceBuffer<FloatingDType>;
+
+/** The factor of repeated additions, after millions of which a number of any type is finite. */
+const SMALL_FACTOR = 2 ** -40;
+
+/** The operations. */
+export const OPERATIONS: Readonly<Record<TunableOperation, Tunable>> = {
+  fill: elementwise(FILL, ({ y, on }) => fill(y, 1, on), "elementwise", fillDType),
+  add: elementwise(BINARY.add, ({ x, y, on }) => add(x, x, y, on)),
+  multiply: elementwise(BINARY.multiply, ({ x, y, on }) => multiply(x, x, y, on)),
+  scale: elementwise(SCALE, ({ x, y, on }) => scale(x as Floats, 0.5, y as Floats, on), "floating"),
+  axpy: elementwise(
+    AXPY,
+    ({ x, y, on }) => axpy(SMALL_FACTOR, x as Floats, y as Floats, on),
+    "floating",
+  ),
+  sum: reduction(SUM_PARTIAL, ({ x, total, on }) => sum(x, total, on)),
+  min: reduction(EXTREMUM.min, ({ x, extremum, on }) => min(x, extremum, on)),
+  max: reduction(EXTREMUM.max, ({ x, extremum, on }) => max(x, extremum, on)),
+  moments: reduction(MOMENTS_PARTIAL, ({ x, pair, on }) => moments(x, pair, on)),
+  histogram: reduction(
+    HISTOGRAM.shared,
+    ({ x, counts, on }) => histogram(x, counts, { low: 0, high: counts.length, ...on }),
+    HISTOGRAM_STEP_BYTES,
+  ),
+};
 
 /** The choice for a kernel and a size. */
 export interface KernelTuningRow {
@@ -290,8 +271,8 @@ export async function tuneKernels(
         using owned = new DisposableStack();
         const operands = operandsOf(context, dtype, elements, stream, owned);
         for (const operation of operations) {
-          const { kernelOf, isFloatingOnly } = OPERATIONS[operation];
-          if (isFloatingOnly && !isFloating(dtype)) continue;
+          const { kernelOf, kind } = OPERATIONS[operation];
+          if (kind === "floating" && !isFloating(dtype)) continue;
           // Types of one width share a fill kernel.
           const key = `${kernelOf(context, dtype).name} ${elements}`;
           if (seen.has(key)) continue;
@@ -314,40 +295,35 @@ async function tuneOperation(
   const tunable = OPERATIONS[operation];
   const { context, dtype, length: elements } = operands.x;
   const kernel = tunable.kernelOf(context, dtype);
+  // Small problems have the same launch with many parameters: the first ones stay.
   const launchers = new Map<string, Launcher>();
-  const configurations = launchersOf(tunable, kernel, dtype).flatMap((launcher) => {
-    const { grid, block } = launcher(elements);
-    const key = `${grid} ${block}`;
-    // Small problems have the same launch with many parameters: the first ones stay.
-    if (launchers.has(key)) return [];
-    launchers.set(key, launcher);
-    return [{ grid, block }];
-  });
-  const launcherOf = ({ grid, block }: LineLaunch) => launchers.get(`${grid} ${block}`)!;
+  const nameOf = ({ grid, block }: LineLaunch) => `${grid} × ${block}`;
+  for (const launcher of launchersOf(tunable, kernel, dtype)) {
+    const name = nameOf(launcher(elements));
+    if (!launchers.has(name)) launchers.set(name, launcher);
+  }
+  const configurations = [...launchers.keys()];
   const { best, origin, report } = await autotune(kernel, {
     name: `built-in ${kernel.name}`,
     key: { elements },
     // Another state of the library has other kernels.
     version: `${VERSION} ${context.library.build.sourceHash}`,
     configurations,
-    launch: (choice) => tryOut(kernel, launcherOf(choice), () => tunable.run(operands)),
-    ...operands.stream,
+    launch: (name) => tryOut(kernel, launchers.get(name)!, () => tunable.run(operands)),
+    ...operands.on,
     ...(signal === undefined ? {} : { signal }),
   });
+  const timeOf = (name: string) =>
+    report.find(({ configuration }) => configuration === name)?.medianMicroseconds ?? NaN;
   const [usual] = configurations;
-  const timeOf = (choice: LineLaunch) =>
-    report.find(({ configuration: { grid, block } }) =>
-      grid === choice.grid && block === choice.block
-    )?.medianMicroseconds ?? NaN;
-  const isUsual = best.grid === usual!.grid && best.block === usual!.block;
   if (origin !== "default") {
-    setTunedLaunch(kernel, elements, isUsual ? undefined : launcherOf(best));
+    setTunedLaunch(kernel, elements, best === usual ? undefined : launchers.get(best));
   }
   return {
     operation,
     kernel: kernel.name,
     elements,
-    ...best,
+    ...launchers.get(best)!(elements),
     untunedMicroseconds: timeOf(usual!),
     tunedMicroseconds: timeOf(best),
     origin,
@@ -360,7 +336,7 @@ function launchersOf(tunable: Tunable, kernel: Kernel, dtype: NumericDType): Lau
   const perThread = tunable.perThread(dtype);
   return [256, 128, 512, 1024].filter((block) => block <= kernel.attributes.maxThreadsPerBlock)
     .flatMap((block): Launcher[] => {
-      if (!tunable.isReduction) {
+      if (tunable.kind !== "reduction") {
         return [STEPS_PER_THREAD, 1, 4, Number.MAX_SAFE_INTEGER].map(
           (stepsPerThread) => (elements) =>
             lineLaunch(kernel, elements, { elementsPerThread: perThread, stepsPerThread, block }),
@@ -376,38 +352,34 @@ function launchersOf(tunable: Tunable, kernel: Kernel, dtype: NumericDType): Lau
     });
 }
 
-/** Different values of `x`, from 0 on; neighbours differ. A constant input could be faster. */
+/** Different values of the input, from 0 on; neighbours differ. A constant could be faster. */
 const VALUES = 64;
 const STRIDE = 37;
 
+/** Makes buffers to time the operations on. */
 export function operandsOf(
   context: DeviceContext,
   dtype: NumericDType,
   elements: number,
   stream: Stream,
   owned: DisposableStack,
-): Operands {
+) {
+  const on = { stream };
   const allocate = <D extends NumericDType>(dtype: D, length: number) =>
-    owned.use(DeviceBuffer.allocate(context, dtype, length, { stream }));
+    owned.use(DeviceBuffer.allocate(context, dtype, length, on));
   const x = allocate(dtype, elements);
   const y = allocate(dtype, elements);
   for (let index = 0; index < Math.min(VALUES, elements); index++) {
-    fill(x.view(index, index + 1), (index * STRIDE) % VALUES, { stream });
+    fill(x.view(index, index + 1), (index * STRIDE) % VALUES, on);
   }
   for (let done = VALUES; done < elements; done *= 2) {
     const length = Math.min(done, elements - done);
-    x.view(done, done + length).copyFrom(x.view(0, length), { stream });
+    x.view(done, done + length).copyFrom(x.view(0, length), on);
   }
-  y.copyFrom(x, { stream });
-  return {
-    x,
-    y,
-    total: allocate(isFloating(dtype) ? "float64" : "int64", 1),
-    extremum: allocate(dtype, 1),
-    pair: allocate("float64", 2),
-    counts: allocate("uint32", VALUES),
-    stream: { stream },
-  };
+  y.copyFrom(x, on);
+  const total = allocate(isFloating(dtype) ? "float64" : "int64", 1);
+  const [extremum, pair] = [allocate(dtype, 1), allocate("float64", 2)];
+  return { x, y, total, extremum, pair, counts: allocate("uint32", VALUES), on };
 }
 
 function copied<T>(option: string, given: readonly T[]): readonly T[] {

@@ -26,7 +26,7 @@
  * @module
  */
 
-export { autotune, Autotuner, configureTuning, TuningError } from "./autotune.ts";
+export { autotune, Autotuner, setTuningMode, TuningError } from "./autotune.ts";
 export { type KernelTuningRow, type TunableOperation, tuneKernels } from "./kernel_tuning.ts";
 export type {
   AutotuneOptions,

@@ -184,7 +184,9 @@ export function isSlower(
  * @param outcomes In the order of preference; `undefined` for unknown ones.
  * @returns Its index; -1 if none runs.
  */
-export function chooseWinner(outcomes: readonly (RaceOutcome | undefined)[]): number {
+export function chooseWinner(
+  outcomes: readonly (Pick<RaceOutcome, "samples" | "stoppedEarly"> | undefined)[],
+): number {
   const runners = outcomes.flatMap((outcome, index) =>
     outcome === undefined || outcome.samples.length === 0 ? [] : [{
       index,

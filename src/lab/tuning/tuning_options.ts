@@ -138,26 +138,15 @@ export interface TuningResult<Configuration extends TuningValue = TuningValue> {
 export const ACTION = "autotune";
 
 /** A configuration, and its canonical text. */
-export interface Candidate<Configuration> {
+export interface Candidate {
   /** The caller's value. */
-  readonly configuration: Configuration;
+  readonly configuration: TuningValue;
   /** Its text. */
   readonly text: string;
 }
 
 /** Checked options with their defaults. */
-export type TunerSettings<Configuration extends TuningValue, Prepared> =
-  & Pick<AutotunerOptions<Configuration, Prepared>, "prepare" | "prune">
-  & Required<
-    Pick<
-      AutotunerOptions<Configuration, Prepared>,
-      "name" | "version" | "store" | "warmUp" | "repeats" | "flushCache"
-    >
-  >
-  & {
-    readonly candidates: readonly Candidate<Configuration>[];
-    readonly override: Candidate<Configuration> | undefined;
-  };
+export type TunerSettings = ReturnType<typeof readSettings>;
 
 const MAX_DEPTH = 64;
 const MAX_VALUES = 100_000;
@@ -212,12 +201,10 @@ export function canonicalText(value: unknown, path: string): string {
  *
  * @throws {TypeError | RangeError} If an option is wrong.
  */
-export function readSettings<Configuration extends TuningValue, Prepared>(
-  options: AutotunerOptions<Configuration, Prepared>,
-): TunerSettings<Configuration, Prepared> {
+export function readSettings(options: AutotunerOptions<TuningValue, unknown>) {
   requireObject(options, "options", ACTION);
-  const { name, configurations, prepare, prune, version = "", store = "disk" } = options;
-  const { warmUp = 2, repeats = 30, flushCache = true, override } = options;
+  const { name, configurations, prepare, prune, override } = options;
+  const { version = "", store = "disk", warmUp = 2, repeats = 30, flushCache = true } = options;
   requireText("name", name, 1);
   requireText("version", version, 0);
   for (const [option, value] of Object.entries({ prepare, prune })) {
@@ -233,26 +220,22 @@ export function readSettings<Configuration extends TuningValue, Prepared>(
     refuseOption(TypeError, ACTION, "flushCache", "a boolean", flushCache);
   }
   const candidates = readCandidates(configurations);
-  const overriding = override === undefined
-    ? undefined
-    : candidatesAmong(candidates, [override], "options.override")[0];
   return {
-    ...{ name, candidates, override: overriding, version, store, warmUp, repeats, flushCache },
-    ...(prepare === undefined ? {} : { prepare }),
-    ...(prune === undefined ? {} : { prune }),
+    ...{ name, candidates, prepare, prune, version, store, warmUp, repeats, flushCache },
+    override: override === undefined
+      ? undefined
+      : candidatesAmong(candidates, [override], "options.override")[0],
   };
 }
 
-function readCandidates<Configuration extends TuningValue>(
-  configurations: readonly Configuration[],
-): Candidate<Configuration>[] {
+function readCandidates(configurations: readonly TuningValue[]): Candidate[] {
   if (!Array.isArray(configurations)) {
     refuseOption(TypeError, ACTION, "configurations", "an array", configurations);
   }
   const { length } = configurations;
   requireInteger(length, "the length of options.configurations", ACTION, 1, MAX_CONFIGURATIONS);
   const places = new Map<string, number>();
-  return Array.from(configurations as readonly Configuration[], (configuration, index) => {
+  return Array.from(configurations as readonly TuningValue[], (configuration, index) => {
     const text = canonicalText(configuration, `options.configurations[${index}]`);
     const before = places.get(text);
     if (before !== undefined) {
@@ -267,11 +250,11 @@ function readCandidates<Configuration extends TuningValue>(
 }
 
 /** The candidates of some configurations, in the order of preference. */
-function candidatesAmong<Configuration extends TuningValue>(
-  candidates: readonly Candidate<Configuration>[],
+function candidatesAmong(
+  candidates: readonly Candidate[],
   configurations: Iterable<unknown>,
   path: string,
-): Candidate<Configuration>[] {
+): Candidate[] {
   const texts = new Set(Array.from(configurations, (each) => canonicalText(each, path)));
   const found = candidates.filter(({ text }) => texts.delete(text));
   const [foreign] = texts;
@@ -286,10 +269,10 @@ function candidatesAmong<Configuration extends TuningValue>(
  *
  * @throws {TypeError | RangeError} If `prune` leaves none, or something else.
  */
-export function prunedCandidates<Configuration extends TuningValue, Prepared>(
-  { candidates, prune }: TunerSettings<Configuration, Prepared>,
+export function prunedCandidates(
+  { candidates, prune }: TunerSettings,
   key: TuningValue,
-): readonly Candidate<Configuration>[] {
+): readonly Candidate[] {
   if (prune === undefined) return candidates;
   const left: unknown = prune(candidates.map(({ configuration }) => configuration), key);
   if (typeof (left as Partial<Iterable<unknown>> | null)?.[Symbol.iterator] !== "function") {
@@ -309,23 +292,21 @@ export function prunedCandidates<Configuration extends TuningValue, Prepared>(
  *
  * @throws {TypeError} If an option is wrong, or a buffer or the stream is of another device.
  */
-export function readRun<Configuration extends TuningValue, Prepared>(
-  context: DeviceContext,
-  options: TuningRun<Configuration, Prepared>,
-) {
+export function readRun(context: DeviceContext, options: TuningRun<never>) {
   requireObject(options, "options", ACTION);
-  const { launch, restore = [], stream, signal } = options;
+  const { restore = [], stream, signal } = options;
+  const launch = options.launch as (configuration: TuningValue, prepared: unknown) => void;
   if (typeof launch !== "function") refuseOption(TypeError, ACTION, "launch", "a function", launch);
   if (!Array.isArray(restore)) {
     refuseOption(TypeError, ACTION, "restore", "an array of buffers", restore);
   }
   const buffers = Array.from(restore as unknown[], (buffer, index): DeviceBuffer => {
-    const name = `restore[${index}]`;
-    requireInstance(buffer, DeviceBuffer, `options.${name}`, ACTION);
+    const name = `options.restore[${index}]`;
+    requireInstance(buffer, DeviceBuffer, name, ACTION);
     if (!buffer.disposed && buffer.context.isSameDevice(context)) return buffer;
     const actual = buffer.disposed ? "disposed" : `on ${buffer.context.label}`;
     throw new TypeError(
-      `Cannot ${ACTION} as options.${name} must be a live buffer on ${context.label}: it is ${actual}`,
+      `Cannot ${ACTION} as ${name} must be a live buffer on ${context.label}: it is ${actual}`,
     );
   });
   if (signal !== undefined) requireInstance(signal, AbortSignal, "options.signal", ACTION);

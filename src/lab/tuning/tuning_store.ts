@@ -32,18 +32,6 @@ export interface TuningStats {
   readonly failed: number;
 }
 
-/** The identity of a tuning's results. */
-export interface TuningIdentity {
-  /** The name of the tuning. */
-  readonly name: string;
-  /** The text of the key. */
-  readonly key: string;
-  /** The model of the device. */
-  readonly device: string;
-  /** The state of the kernel. */
-  readonly version: string;
-}
-
 /** The result of a configuration. */
 export interface TuningEntry {
   /** Microseconds of each timed launch; none if it failed. */
@@ -69,9 +57,8 @@ export interface TuningRecord {
   };
 }
 
-/** Raised if the meaning of results changes: older ones are not found. */
-const SCHEMA = 3;
-const FORMAT = "gridstride tuning";
+/** Changed with the meaning of results: older ones are not found. */
+const FORMAT = "gridstride tuning 3";
 /** The limit of all results in bytes; each takes some KiB. */
 const MAX_BYTES = 32 * 2 ** 20;
 
@@ -91,12 +78,18 @@ export function countTuning(configurations: number): void {
 }
 
 /**
- * The model of a device, of which all devices are equally fast. Kernels of the host device are as fast
- * as its cores and its compiler's code.
+ * The identity of a tuning's results: name, key, version and the model of the device, of which all
+ * devices are equally fast. Kernels of the host device are as fast as its cores and its compiler's
+ * code.
  */
-export function deviceModel({ info, library }: DeviceContext): string {
+export function tuningIdentity(
+  { info, library }: DeviceContext,
+  name: string,
+  key: string,
+  version: string,
+): string {
   const { compiler, architectures } = library.build;
-  return [
+  const model = [
     `${info.kind}${info.fake ? " (fake)" : ""} ${info.name}`,
     `compute capability ${info.computeCapability}`,
     `${info.multiprocessorCount} multiprocessors`,
@@ -104,19 +97,19 @@ export function deviceModel({ info, library }: DeviceContext): string {
     ...library.kind === "cuda"
       ? []
       : [`${navigator.hardwareConcurrency} processors`, architectures, compiler],
-  ].join(", ");
+  ];
+  return JSON.stringify([FORMAT, name, key, version, ...model]);
 }
 
 /** The name of the file of a tuning: 64 hexadecimal digits. */
-async function digestOf({ name, key, device, version }: TuningIdentity): Promise<string> {
-  const text = JSON.stringify([FORMAT, SCHEMA, name, key, device, version]);
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)))
-    .toHex();
+async function digestOf(identity: string): Promise<string> {
+  const bytes = new TextEncoder().encode(identity);
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
 }
 
 /** The stored record of a tuning; an empty one if there is none. */
 export async function readRecord(
-  identity: TuningIdentity,
+  identity: string,
   storage: AutotunerOptions<null>["store"],
 ): Promise<TuningRecord> {
   const digest = await digestOf(identity);
@@ -127,7 +120,7 @@ export async function readRecord(
 
 /** Stores the record of a tuning in place of the one before. */
 export async function writeRecord(
-  identity: TuningIdentity,
+  identity: string,
   storage: AutotunerOptions<null>["store"],
   record: TuningRecord,
 ): Promise<void> {
@@ -180,7 +173,7 @@ function storeHere() {
 }
 
 async function readFile(
-  identity: TuningIdentity,
+  identity: string,
   digest: string,
 ): Promise<TuningRecord | undefined> {
   const here = storeHere();
@@ -195,7 +188,7 @@ async function readFile(
 
 /** Returns whether the file was written. */
 async function writeFile(
-  identity: TuningIdentity,
+  identity: string,
   digest: string,
   record: TuningRecord,
 ): Promise<boolean> {
@@ -226,32 +219,27 @@ async function attempt<Result>(
 
 /** The file of a record: readable JSON. */
 export function encodeRecord(
-  { name, key, device, version }: TuningIdentity,
+  identity: string,
   { entries, confirmation }: TuningRecord,
 ): Uint8Array<ArrayBuffer> {
   const list = [...entries].map(([configuration, entry]) => ({ configuration, ...entry }));
-  const identity = { format: FORMAT, schema: SCHEMA, name, key, device, version };
   return new TextEncoder().encode(
-    `${JSON.stringify({ ...identity, entries: list, confirmation })}\n`,
+    `${JSON.stringify({ identity, entries: list, confirmation })}\n`,
   );
 }
 
 /** Reads a file; `undefined` if it is not one that {@linkcode encodeRecord} makes for the tuning. */
 export function decodeRecord(
-  { name, key, device, version }: TuningIdentity,
+  identity: string,
   file: Uint8Array<ArrayBuffer>,
 ): TuningRecord | undefined {
   try {
     const value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(file));
-    const expected = { format: FORMAT, schema: SCHEMA, name, key, device, version };
-    const isOurs = Object.entries(expected).every(([field, each]) => value[field] === each);
-    if (!isOurs || !value.entries.every(isEntry)) return undefined;
-    const { confirmation } = value;
+    const { entries: list, confirmation } = value;
+    if (value.identity !== identity || !list.every(isEntry)) return undefined;
     if (confirmation !== undefined && !isConfirmation(confirmation)) return undefined;
     const entries = new Map<string, TuningEntry>(
-      value.entries.map(({ configuration, ...entry }: { configuration: string }) =>
-        [configuration, entry] as const
-      ),
+      list.map(({ configuration, ...entry }: { configuration: string }) => [configuration, entry]),
     );
     return confirmation === undefined ? { entries } : { entries, confirmation };
   } catch {

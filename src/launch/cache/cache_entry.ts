@@ -35,16 +35,8 @@ interface Description extends SourceDeclarations {
   readonly bytes: number;
 }
 
-/** The content of an entry, or the reason why it cannot be read. */
-export type EntryReading =
-  | {
-    /** The compiled source; its image is a view of the entry's bytes. */
-    readonly compiled: CompiledSource;
-  }
-  | {
-    /** Completes "the entry is bad as …". */
-    readonly problem: string;
-  };
+/** The content of an entry, with a view of its image; or the problem with the entry. */
+export type EntryReading = { readonly compiled: CompiledSource } | { readonly problem: string };
 
 const MAGIC = Uint8Array.of(0x93, ...new TextEncoder().encode("GSKC"), CACHE_SCHEMA, 0x0d, 0x0a);
 const DIGEST_BYTES = 32;
@@ -172,39 +164,13 @@ function describedIn(entry: Uint8Array<ArrayBuffer>): Description | undefined {
   }
 }
 
+/** The digest rules out damage: the types of these fields rule out another program's files. */
 function isDescription(value: unknown): value is Description {
-  const { key, source, kernels, variables, uncompiled, format, names, resources, log, bytes } =
-    fieldsIn<Description>(value);
-  return [key, source, log].every(isText) && isCount(bytes) &&
-    ["cubin", "ptx", "fatbin", "library"].includes(format as string) &&
-    isListOf(variables, isText) &&
-    isListOf(kernels, (kernel) => {
-      const { expression, signature = "" } = fieldsIn<Description["kernels"][number]>(kernel);
-      return isText(expression) && isText(signature);
-    }) &&
-    isListOf(uncompiled, (kernel) => {
-      const { expression, reason } = fieldsIn<Description["uncompiled"][number]>(kernel);
-      return isText(expression) && ["template", "condition"].includes(reason as string);
-    }) &&
-    isListOf(names, (pair) => isListOf(pair, isText) && pair.length === 2) &&
-    isListOf(resources, (pair) =>
-      Array.isArray(pair) && pair.length === 2 && isText(pair[0]) &&
-      isListOf(pair[1], isCount) && pair[1].length === 3);
-}
-
-/** The fields of an object of JSON; none of another value. */
-function fieldsIn<Fields>(value: unknown): { [Field in keyof Fields]?: unknown } {
-  return typeof value === "object" && value !== null ? value : {};
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === "string";
-}
-
-function isCount(value: unknown): boolean {
-  return Number.isSafeInteger(value) && value as number >= 0;
-}
-
-function isListOf(value: unknown, isItem: (item: unknown) => boolean): value is unknown[] {
-  return Array.isArray(value) && value.every(isItem);
+  if (typeof value !== "object" || value === null) return false;
+  const { key, source, log, bytes, kernels, variables, uncompiled, names, resources } = value as {
+    [Field in keyof Description]?: unknown;
+  };
+  return [key, source, log].every((text) => typeof text === "string") &&
+    Number.isSafeInteger(bytes) &&
+    [kernels, variables, uncompiled, names, resources].every(Array.isArray);
 }

@@ -35,21 +35,15 @@ export interface CachePlace {
   readonly root: string;
   /** The cache's own directory, the root or below it. */
   readonly directory: string;
-  /** The maximum size of all files. */
   readonly maxBytes: number;
   /** Whether the process has the permission to write there. */
   readonly mayWrite: boolean;
 }
 
-/** The effective settings. */
+/** The effective settings; the reason completes "compiled kernels are not kept as …". */
 export type CacheSetting =
   | { readonly kind: "off" }
-  | {
-    /** There is no place that this process may use. */
-    readonly kind: "unavailable";
-    /** Completes "compiled kernels are not kept as …". */
-    readonly reason: string;
-  }
+  | { readonly kind: "unavailable"; readonly reason: string }
   | { readonly kind: "on"; readonly place: CachePlace };
 
 /**

@@ -19,12 +19,9 @@ import { isFileProblem } from "../compile/files.ts";
 import type { CachePlace } from "./cache_settings.ts";
 
 /** A file of the store. */
-export interface StoredFile {
-  /** Its key. */
+interface StoredFile {
   readonly key: string;
-  /** Its path. */
   readonly path: string;
-  /** Its size. */
   readonly bytes: number;
   /** The time of its last read or write. */
   readonly lastUsed: Date;
@@ -39,7 +36,11 @@ const STALE_AFTER = 60 * 60 * 1000;
  */
 const SLACK = 1 / 16;
 
-/** A store of files by key; it creates nothing before the first write. */
+/**
+ * A store of files by key; it creates nothing before the first write. All methods throw a
+ * {@linkcode CacheDirectoryError} if others can write to the store, and errors of the file system
+ * (see {@linkcode isFileProblem}).
+ */
 export class CacheStore {
   readonly #place: CachePlace;
   readonly #entries: string;
@@ -55,12 +56,7 @@ export class CacheStore {
     this.#temporary = `${place.directory}/temporary`;
   }
 
-  /**
-   * Reads the file of a key and marks it as used; undefined where there is none.
-   *
-   * @throws {CacheDirectoryError} If others can write to the store.
-   * @throws {Error} If the file cannot be read; see {@linkcode isFileProblem}.
-   */
+  /** Reads the file of a key and marks it as used; undefined where there is none. */
   async read(key: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const path = this.#pathOf(key);
     try {
@@ -80,8 +76,6 @@ export class CacheStore {
    *
    * @returns The number of evicted files.
    * @throws {RangeError} If the file is larger than the store.
-   * @throws {CacheDirectoryError} If others can write to the store, or this process may not.
-   * @throws {Error} If the file cannot be written; see {@linkcode isFileProblem}.
    */
   async write(key: string, bytes: Uint8Array<ArrayBuffer>): Promise<number> {
     const { root, maxBytes, mayWrite } = this.#place;
@@ -105,12 +99,7 @@ export class CacheStore {
     return this.#place.mayWrite && await removeIfPresent(this.#pathOf(key));
   }
 
-  /**
-   * Lists the files, the most recently used first.
-   *
-   * @throws {CacheDirectoryError} If others can write to the store.
-   * @throws {Error} If the store cannot be read; see {@linkcode isFileProblem}.
-   */
+  /** Lists the files, the most recently used first. */
   async list(): Promise<StoredFile[]> {
     try {
       verifyPermittedFile(this.#place.root, this.#entries);
@@ -128,13 +117,7 @@ export class CacheStore {
     return files.sort((one, other) => other.lastUsed.getTime() - one.lastUsed.getTime());
   }
 
-  /**
-   * Removes all files. Reads under way succeed, and writes under way are stored.
-   *
-   * @returns The number of removed files, and their bytes.
-   * @throws {CacheDirectoryError} If others can write to the store.
-   * @throws {Error} If a file cannot be removed; see {@linkcode isFileProblem}.
-   */
+  /** Removes all files, and counts them. Reads under way succeed, and writes are stored. */
   async clear(): Promise<{ readonly entries: number; readonly bytes: number }> {
     const files = await this.list();
     await this.#sweep();

@@ -61,15 +61,13 @@ const counters = { hits: 0, misses: 0, corrupt: 0, evicted: 0, stored: 0, failed
 const warned = new Set<string>();
 /** Images of this process, the least recently used first. */
 const recent = new Map<string, CompiledSource>();
-let recentDirectory = "";
-const underWay = new Map<string, Promise<CachedSource>>();
+const underWay = new Map<string, Promise<CompiledSource>>();
 
 /** The stores in one place. */
 interface CacheStores {
   readonly place: CachePlace;
-  /** Compiled kernels. */
   readonly kernels: CacheStore;
-  /** Notes about the compilers that were used last. */
+  /** The compilers that were used last. */
   readonly notes: CacheStore;
 }
 
@@ -94,87 +92,55 @@ export async function cachedCompile(
     counters.misses++;
     return { ...await compile(), cached: false };
   }
+  const stores = cacheStores(setting);
   const keyNow = async () => await cacheKey(await compiler.identity(request), request);
   const key = await keyNow();
-  const directory = setting.kind === "on" ? setting.place.directory : "";
-  if (directory !== recentDirectory) recent.clear();
-  recentDirectory = directory;
   const known = recent.get(key) ?? underWay.get(key);
-  if (known !== undefined) {
-    const compiled = await known;
-    remember(key, compiled);
-    return hit(compiled);
+  const found = await (known ?? (stores && readEntry(stores, key)));
+  if (found !== undefined) {
+    counters.hits++;
+    remember(key, found);
+    return { ...found, cached: true };
   }
-  const made = readOrCompile(setting, key, keyNow, request.name, compile);
-  underWay.set(key, made);
+  const shared = underWay.get(key);
+  if (shared !== undefined) {
+    counters.hits++;
+    return { ...await shared, cached: true };
+  }
+  counters.misses++;
+  const compiling = compile();
+  underWay.set(key, compiling);
   try {
-    return await made;
+    const compiled = await compiling;
+    const { untracked } = compiled.image;
+    if (untracked !== undefined) {
+      logger("launch").debug("the image of {source} is not kept: its key has no {untracked}", {
+        source: request.name,
+        untracked,
+      });
+    } // A header that changed meanwhile may or may not be in the image.
+    else if (await keyNow() === key) {
+      remember(key, compiled);
+      if (stores !== undefined) await storeEntry(stores, key, request.name, compiled);
+    }
+    return { ...compiled, cached: false };
   } finally {
     underWay.delete(key);
   }
 }
 
-function hit({ image, declarations }: CompiledSource): CachedSource {
-  counters.hits++;
-  return { image, declarations, cached: true };
-}
-
 /** Keeps an image in memory as the most recently used. */
-function remember(key: string, { image, declarations }: CompiledSource): void {
+function remember(key: string, compiled: CompiledSource): void {
   recent.delete(key);
-  if (image.untracked !== undefined || image.image.length > MEMORY_BYTES) return;
-  recent.set(key, { image, declarations });
+  if (compiled.image.untracked !== undefined) return;
+  recent.set(key, compiled);
   let bytes = 0;
-  for (const each of recent.values()) bytes += each.image.image.length;
+  for (const { image } of recent.values()) bytes += image.image.length;
   for (const [oldest, { image }] of recent) {
     if (bytes <= MEMORY_BYTES) break;
     recent.delete(oldest);
     bytes -= image.image.length;
   }
-}
-
-/**
- * Reads an entry, or compiles and stores it.
- *
- * @param keyNow Computes the key again.
- * @param source The name of the source in diagnostics.
- */
-async function readOrCompile(
-  setting: CacheSetting,
-  key: string,
-  keyNow: () => Promise<string>,
-  source: string,
-  compile: () => Promise<CompiledSource>,
-): Promise<CachedSource> {
-  const stores = cacheStores(setting);
-  const found = stores === undefined ? undefined : await readEntry(stores, key);
-  if (found !== undefined) {
-    remember(key, found);
-    return hit(found);
-  }
-  counters.misses++;
-  const compiled = await compile();
-  const { untracked } = compiled.image;
-  if (untracked !== undefined) {
-    logger("launch").debug(
-      "the image of {source} is not kept: its key does not cover {untracked}",
-      {
-        source,
-        untracked,
-      },
-    );
-  } // A header that changed meanwhile may or may not be in the image.
-  else if (await keyNow() === key) {
-    remember(key, compiled);
-    if (stores !== undefined) {
-      const entry = await encodeEntry(key, source, compiled);
-      const evicted = await attempt("not kept", () => stores.kernels.write(key, entry));
-      if (evicted === undefined) counters.failed++;
-      else counters.stored++;
-      counters.evicted += evicted ?? 0;
-    }
-  }
-  return { ...compiled, cached: false };
 }
 
 /** The content of an entry; undefined where there is none, or it is damaged. */
@@ -195,6 +161,19 @@ async function readEntry(
   return undefined;
 }
 
+async function storeEntry(
+  { kernels }: CacheStores,
+  key: string,
+  source: string,
+  compiled: CompiledSource,
+): Promise<void> {
+  const entry = await encodeEntry(key, source, compiled);
+  const evicted = await attempt("not kept", () => kernels.write(key, entry));
+  if (evicted === undefined) counters.failed++;
+  else counters.stored++;
+  counters.evicted += evicted ?? 0;
+}
+
 /**
  * Notes the compiler that was used, for machines without one: the image of a container is often
  * built with a compiler, which fills the cache, and shipped without.
@@ -207,12 +186,11 @@ export async function noteCompiler(
   identity: readonly string[],
 ): Promise<void> {
   const stores = cacheStores(cacheSetting());
-  if (stores === undefined) return;
+  const note = identity.join("\0");
   // An unchanged note costs no write.
-  if (JSON.stringify(await notedCompiler(selection)) === JSON.stringify(identity)) return;
-  const note = new TextEncoder().encode(JSON.stringify(identity));
-  const key = await textDigest(JSON.stringify(selection));
-  await attempt("not kept", () => stores.notes.write(key, note));
+  if ((await notedCompiler(selection))?.join("\0") === note) return;
+  const key = await textDigest(selection.join("\0"));
+  await attempt("not kept", () => stores?.notes.write(key, new TextEncoder().encode(note)));
 }
 
 /** The identity of the compiler that was used last; undefined where none is noted. */
@@ -220,39 +198,25 @@ export async function notedCompiler(
   selection: readonly string[],
 ): Promise<readonly string[] | undefined> {
   const stores = cacheStores(cacheSetting());
-  const key = await textDigest(JSON.stringify(selection));
+  const key = await textDigest(selection.join("\0"));
   const note = await attempt("not found again", () => stores?.notes.read(key));
-  if (note === undefined) return undefined;
-  try {
-    const identity: unknown = JSON.parse(new TextDecoder().decode(note));
-    // A damaged note leads to keys that no entry has.
-    return Array.isArray(identity) ? identity.map(String) : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  // A damaged note leads to keys that no entry has.
+  return note && new TextDecoder().decode(note).split("\0");
 }
 
 /** The stores in the place of a setting; undefined where there is none, with a warning. */
 function cacheStores(setting: CacheSetting): CacheStores | undefined {
-  if (setting.kind === "off") return undefined;
-  if (setting.kind === "unavailable") {
-    warnOnce("not kept", setting.reason);
-    return undefined;
-  }
-  const { place } = setting;
+  if (setting.kind === "unavailable") warnOnce("not kept", setting.reason);
+  const place = setting.kind === "on" ? setting.place : undefined;
   // A store counts its room, so it lives as long as the setting.
-  if (JSON.stringify(current?.place) !== JSON.stringify(place)) {
-    current = {
-      place,
-      kernels: new CacheStore(place),
-      notes: new CacheStore({
-        ...place,
-        directory: `${place.directory}/compilers`,
-        maxBytes: NOTE_BYTES,
-      }),
-    };
-  }
+  if (JSON.stringify(current?.place) === JSON.stringify(place)) return current;
+  if (current?.place.directory !== place?.directory) recent.clear();
+  const notes = { directory: `${place?.directory}/compilers`, maxBytes: NOTE_BYTES };
+  current = place && {
+    place,
+    kernels: new CacheStore(place),
+    notes: new CacheStore({ ...place, ...notes }),
+  };
   return current;
 }
 

@@ -127,17 +127,19 @@ function excerpt(text: string, column: number | undefined): [string, number | un
   return [shown, at === undefined ? undefined : at - first + before.length];
 }
 
-/** The optional members of a diagnostic and their types. */
-const OPTIONAL_MEMBERS = { file: "string", line: "number", column: "number", text: "string" };
-
 function requireDiagnostic(diagnostic: Diagnostic): void {
   requireObject(diagnostic, "diagnostic", "show a diagnostic");
-  const members = { severity: "string", message: "string", ...OPTIONAL_MEMBERS };
-  for (const [name, type] of Object.entries(members)) {
-    const value: unknown = diagnostic[name as keyof Diagnostic];
-    if (typeof value === type || (value === undefined && name in OPTIONAL_MEMBERS)) continue;
-    throw new TypeError(
-      `Cannot show a diagnostic as its ${name} must be a ${type}: it is ${describeValue(value)}`,
-    );
-  }
+  const { severity, message, file = "", line = 0, column = 0, text = "" } = diagnostic;
+  const texts = Object.entries({ severity, message, file, text });
+  const numbers = Object.entries({ line, column });
+  const wrong = texts.find(([, value]) => typeof value !== "string") ??
+    numbers.find(([, value]) => typeof value !== "number");
+  if (wrong === undefined) return;
+  const [name, value] = wrong as [string, unknown];
+  throw new TypeError(
+    `Cannot show a diagnostic as its ${name} must be a ${
+      name in { line, column } ? "number" : "string"
+    }: ` +
+      `it is ${describeValue(value)}`,
+  );
 }

@@ -10,7 +10,6 @@ import { kernelFlags, kernelLinkFlags } from "../../ffi/build/toolchains.ts";
 import { ambientSettings, preludeArguments, preludeDirectory } from "../../ffi/build/prelude.ts";
 import type { BuildRecord } from "../../ffi/library.ts";
 import { type EnvironmentReader, environmentReader } from "../../ffi/granted_environment.ts";
-import { logger } from "../../ffi/logging.ts";
 import { noteCompiler, notedCompiler } from "../cache/kernel_cache.ts";
 import { readSource } from "../source/source_context.ts";
 import { CompileError, CompilerUnavailableError, diagnosticText } from "./compile_error.ts";
@@ -51,9 +50,6 @@ const DIAGNOSTIC_FLAGS: Readonly<Record<CompilerFamily, string>> = {
 
 /** As many compilers run at a time as there are processors. */
 const limit = new ConcurrencyLimit(navigator.hardwareConcurrency);
-
-/** Precompiled headers that a compiler of this process has failed with, by digest. */
-const refusedPreludes = new Set<string>();
 
 /** The part of the host library that kernels depend on. */
 type HostLibrary = {
@@ -228,7 +224,7 @@ export class HostCompiler implements Compiler {
     // header depends on; clang++ does not.
     const isPlain = options.length === 0 && own.size === 0 &&
       (family === "gcc" || defines.size === 0);
-    const prelude = !isPlain || refusedPreludes.has(headers.digest) ? [] : preludeArguments(path, {
+    const prelude = !isPlain ? [] : preludeArguments(path, {
       command: program.command,
       family,
       version,
@@ -239,14 +235,7 @@ export class HostCompiler implements Compiler {
     });
     const first = await runHostProgram(program, args(prelude), directory);
     if (prelude.length === 0 || (first.success && first.output === "")) return first;
-    const second = await runHostProgram(program, args([]), directory);
-    if (!first.success && second.success) {
-      refusedPreludes.add(headers.digest);
-      logger("launch").debug("kernels are compiled without {file}: the compiler fails with it", {
-        file: preludeDirectory(path),
-      });
-    }
-    return second;
+    return await runHostProgram(program, args([]), directory);
   }
 }
 

@@ -10,11 +10,10 @@ import {
   type CompilerFamily,
   compilerFamily,
   compilerInstallation,
-  readOsRelease,
 } from "../../ffi/build/compilers.ts";
 import { MANIFEST } from "../../ffi/build/manifest.ts";
-import { openCache } from "../../ffi/build/output_directory.ts";
 import { headersDigest, HOST_HEADERS } from "../../ffi/build/prelude.ts";
+import { openCache } from "../../ffi/cache_directory.ts";
 import { findProgram, runProgram } from "../../ffi/build/programs.ts";
 import {
   environmentGranted,
@@ -80,11 +79,10 @@ export function findHostProgram(builtWith: string, environment: EnvironmentReade
     if (path !== undefined) return { command: [path], source: "PATH" };
     tried.push(`${name} on PATH`);
   }
-  const osRelease = mayRead("/etc/os-release") ? readOsRelease() : "";
   throw new CompilerUnavailableError(
     `Cannot ${ACTION} as there is no C++17 compiler in ${tried.join(", ")}.` +
       `${missingPermissions(environment)} Install one with ` +
-      compilerInstallation(Deno.build.os, osRelease),
+      compilerInstallation(Deno.build.os),
   );
 }
 
@@ -207,7 +205,7 @@ export async function openHostHeaders(
   const files = manifest.filter((file) => file.startsWith(`${HOST_HEADERS}/`));
   const tree = root.protocol === "file:"
     ? fileURLToPath(root)
-    : await fetchHeadersOnce(root, files, cache);
+    : await fetchHeaders(root, files, cache());
   const directory = join(tree, HOST_HEADERS);
   if (!mayRead(directory)) {
     // The compiler could read them, but the cache key would not cover them.
@@ -218,23 +216,6 @@ export async function openHostHeaders(
   }
   const names = files.map((file) => file.slice(HOST_HEADERS.length + 1));
   return { directory, digest: await headersDigest(directory, names) };
-}
-
-/** The trees of this process, by root. */
-const fetched = new Map<string, Promise<string>>();
-
-function fetchHeadersOnce(
-  root: URL,
-  files: readonly string[],
-  cache: () => string,
-): Promise<string> {
-  const known = fetched.get(root.href);
-  if (known !== undefined) return known;
-  const tree = Promise.try(() => fetchHeaders(root, files, cache()));
-  fetched.set(root.href, tree);
-  // The server may answer the next time.
-  tree.catch(() => fetched.delete(root.href));
-  return tree;
 }
 
 /** Fetches the headers to a directory of the cache; a note there lists the complete files. */

@@ -21,23 +21,17 @@ export interface NvrtcCandidate {
   readonly origin: string;
 }
 
-/** A place without a usable NVRTC. */
+/** A directory or library without a usable NVRTC. */
 export interface NvrtcAttempt {
-  /** The directory or the library. */
   readonly path: string;
-  /** The variable or rule that led to it. */
   readonly origin: string;
-  /** The reason why it is not used. */
   readonly reason: string;
 }
 
-/** The inputs of a search. */
+/** The inputs of a search; tests change the root of the file system, and the processor. */
 export interface NvrtcSearchOptions {
-  /** The variables of the environment. */
   readonly environment: EnvironmentReader;
-  /** The root of the file system. */
   readonly root?: string;
-  /** The system's name for this processor. */
   readonly processor?: string;
 }
 
@@ -136,7 +130,6 @@ export function* searchNvrtc(
   }
 }
 
-/** Whether the program named an NVRTC. */
 function chosenNvrtc(chosen: string): NvrtcCandidate | NvrtcAttempt {
   const origin = NVRTC_VARIABLE;
   if (!isAbsolute(chosen)) {

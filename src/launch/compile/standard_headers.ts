@@ -55,25 +55,14 @@ ULLONG_MAX 0xffffffffffffffffUL`);
 
 /** C11 5.2.4.2.2, for binary32 and binary64 of IEEE 754. */
 const FLOATS = macros(`
-FLT_RADIX 2
 FLT_MANT_DIG 24
 FLT_DIG 6
-FLT_DECIMAL_DIG 9
-FLT_MIN_EXP (-125)
-FLT_MIN_10_EXP (-37)
-FLT_MAX_EXP 128
-FLT_MAX_10_EXP 38
 FLT_MIN 0x1p-126f
 FLT_MAX 0x1.fffffep+127f
 FLT_EPSILON 0x1p-23f
 FLT_TRUE_MIN 0x1p-149f
 DBL_MANT_DIG 53
 DBL_DIG 15
-DBL_DECIMAL_DIG 17
-DBL_MIN_EXP (-1021)
-DBL_MIN_10_EXP (-307)
-DBL_MAX_EXP 1024
-DBL_MAX_10_EXP 308
 DBL_MIN 0x1p-1022
 DBL_MAX 0x1.fffffffffffffp+1023
 DBL_EPSILON 0x1p-52
@@ -81,25 +70,23 @@ DBL_TRUE_MIN 0x1p-1074`);
 
 /** The exact types. NVRTC and libcu++ have `long long` where the headers of Linux have `long`. */
 const INTEGERS: readonly (readonly [width: number, type: string, prefix: string])[] = [
-  [8, "signed char", "CHAR"],
+  [8, "char", "CHAR"],
   [16, "short", "SHRT"],
   [32, "int", "INT"],
   [64, "long long", "LLONG"],
 ];
 
 const INTEGER_TYPES = INTEGERS.flatMap(([width, type, prefix]) => [
-  `typedef ${type} int${width}_t;`,
-  `typedef unsigned ${type.replace("signed ", "")} uint${width}_t;`,
+  `typedef signed ${type} int${width}_t;`,
+  `typedef unsigned ${type} uint${width}_t;`,
   ...["fast", "least"].flatMap((kind) => [
     `typedef int${width}_t int_${kind}${width}_t;`,
     `typedef uint${width}_t uint_${kind}${width}_t;`,
   ]),
   macros([
-    ...["", "_FAST", "_LEAST"].flatMap((kind) => [
-      `INT${kind}${width}_MIN ${width === 8 ? "SCHAR" : prefix}_MIN`,
-      `INT${kind}${width}_MAX ${width === 8 ? "SCHAR" : prefix}_MAX`,
-      `UINT${kind}${width}_MAX U${prefix}_MAX`,
-    ]),
+    `INT${width}_MIN ${width === 8 ? "S" : ""}${prefix}_MIN`,
+    `INT${width}_MAX ${width === 8 ? "S" : ""}${prefix}_MAX`,
+    `UINT${width}_MAX U${prefix}_MAX`,
     `INT${width}_C(X) ((::int_least${width}_t)(X))`,
     `UINT${width}_C(X) ((::uint_least${width}_t)(X))`,
   ].join("\n")),
@@ -109,17 +96,12 @@ typedef int64_t intmax_t;
 typedef uint64_t uintptr_t;
 typedef uint64_t uintmax_t;
 ` + macros(`
-INTPTR_MIN INT64_MIN
 INTPTR_MAX INT64_MAX
 UINTPTR_MAX UINT64_MAX
-INTMAX_MIN INT64_MIN
 INTMAX_MAX INT64_MAX
 UINTMAX_MAX UINT64_MAX
-PTRDIFF_MIN INT64_MIN
 PTRDIFF_MAX INT64_MAX
-SIZE_MAX UINT64_MAX
-INTMAX_C(X) ((::intmax_t)(X))
-UINTMAX_C(X) ((::uintmax_t)(X))`);
+SIZE_MAX UINT64_MAX`);
 
 const INTEGER_NAMES = "intptr_t uintptr_t intmax_t uintmax_t " +
   INTEGERS.flatMap(([width]) =>
@@ -130,11 +112,8 @@ const INTEGER_NAMES = "intptr_t uintptr_t intmax_t uintmax_t " +
 const MATH = macros(`
 INFINITY (1.0f / 0.0f)
 NAN (0.0f / 0.0f)
-HUGE_VALF (1.0f / 0.0f)
 HUGE_VAL (1.0 / 0.0)
 M_E 2.7182818284590452354
-M_LOG2E 1.4426950408889634074
-M_LOG10E 0.43429448190325182765
 M_LN2 0.69314718055994530942
 M_LN10 2.30258509299404568402
 M_PI 3.14159265358979323846
@@ -142,7 +121,6 @@ M_PI_2 1.57079632679489661923
 M_PI_4 0.78539816339744830962
 M_1_PI 0.31830988618379067154
 M_2_PI 0.63661977236758134308
-M_2_SQRTPI 1.12837916709551257390
 M_SQRT2 1.41421356237309504880
 M_SQRT1_2 0.70710678118654752440`);
 
@@ -175,7 +153,7 @@ const PROMOTIONS = [
   ),
 ].join("\n");
 
-/** Transformations of types: a name, its parameters, and patterns with their results. */
+/** Transformations of types: a name, and the patterns that they reduce to `T`. */
 const TRANSFORMATIONS: readonly (readonly [name: string, ...patterns: string[]])[] = [
   ["remove_const", "const T"],
   ["remove_volatile", "volatile T"],
@@ -186,7 +164,6 @@ const TRANSFORMATIONS: readonly (readonly [name: string, ...patterns: string[]])
 
 /** Truth values of one type. */
 const PROPERTIES: readonly (readonly [name: string, value: string])[] = [
-  ["is_void", "is_same<remove_cv_t<T>, void>::value"],
   ["is_integral", "integral_value<remove_cv_t<T>>"],
   ["is_floating_point", "floating_value<remove_cv_t<T>>"],
   ["is_arithmetic", "is_integral<T>::value || is_floating_point<T>::value"],
@@ -198,10 +175,6 @@ const PROPERTIES: readonly (readonly [name: string, value: string])[] = [
   ["is_function", "!is_const<const T>::value && !is_reference<T>::value"],
   ["is_enum", "__is_enum(T)"],
   ["is_class", "__is_class(T)"],
-  ["is_union", "__is_union(T)"],
-  ["is_empty", "__is_empty(T)"],
-  ["is_trivial", "__is_trivial(T)"],
-  ["is_standard_layout", "__is_standard_layout(T)"],
   ["is_trivially_copyable", "__is_trivially_copyable(T)"],
   ["is_signed", "signed_value<T>()"],
   ["is_unsigned", "is_arithmetic<T>::value && !is_signed<T>::value"],
@@ -271,49 +244,16 @@ ${
     `template <class T> inline constexpr bool ${name}_v = ${name}<T>::value;`
   ).join("\n")
 }
-template <class Base, class T> struct is_base_of : bool_constant<__is_base_of(Base, T)> {};
-template <class Base, class T> inline constexpr bool is_base_of_v = is_base_of<Base, T>::value;
 template <class From, class To>
 struct is_convertible : bool_constant<__is_convertible_to(From, To)> {};
 template <class From, class To>
 inline constexpr bool is_convertible_v = is_convertible<From, To>::value;
-template <class T, class... From>
-struct is_constructible : bool_constant<__is_constructible(T, From...)> {};
-template <class T, class... From>
-inline constexpr bool is_constructible_v = is_constructible<T, From...>::value;
-
-template <class T> T&& declval() noexcept;
-template <class T> struct underlying_type { typedef __underlying_type(T) type; };
-template <class T> using underlying_type_t = typename underlying_type<T>::type;
 template <class T> struct decay {
   typedef remove_reference_t<T> bare;
   typedef conditional_t<is_array<bare>::value, remove_extent_t<bare>*,
                         conditional_t<is_function<bare>::value, bare*, remove_cv_t<bare>>> type;
 };
 template <class T> using decay_t = typename decay<T>::type;
-template <class... T> struct common_type {};
-template <class... T> using common_type_t = typename common_type<T...>::type;
-template <class T> struct common_type<T> { typedef decay_t<T> type; };
-template <class A, class B, class... Rest> struct common_type<A, B, Rest...>
-    : common_type<decay_t<decltype(false ? declval<decay_t<A>>() : declval<decay_t<B>>())>,
-                  Rest...> {};
-template <class Function, class... Arguments>
-using invoke_result_t = decltype(declval<Function>()(declval<Arguments>()...));
-
-template <class T> struct make_unsigned {
-  typedef conditional_t<is_same<T, long>::value, unsigned long,
-          conditional_t<sizeof(T) == 1, unsigned char,
-          conditional_t<sizeof(T) == 2, unsigned short,
-          conditional_t<sizeof(T) == 4, unsigned int, unsigned long long>>>> type;
-};
-template <class T> using make_unsigned_t = typename make_unsigned<T>::type;
-template <class T> struct make_signed {
-  typedef conditional_t<is_same<T, unsigned long>::value, long,
-          conditional_t<sizeof(T) == 1, signed char,
-          conditional_t<sizeof(T) == 2, short,
-          conditional_t<sizeof(T) == 4, int, long long>>>> type;
-};
-template <class T> using make_signed_t = typename make_signed<T>::type;
 
 }`;
 

@@ -41,7 +41,7 @@ import {
   ModuleContents,
   type SourceDeclarations,
 } from "./module_contents.ts";
-import { namedFile, readNamedBytes } from "./named_file.ts";
+import { namedFile, readNamed } from "./named_file.ts";
 
 /** Options of `device.loadModule()`. */
 export interface LoadModuleOptions<Structs extends StructTypes = StructTypes> {
@@ -121,7 +121,7 @@ export async function loadImage<Structs extends StructTypes>(
   }
   const bytes = file === undefined
     ? Uint8Array.from(image as Uint8Array)
-    : await readNamedBytes(file, LOAD);
+    : await readNamed(file, LOAD, Deno.readFile);
   if (bytes.length === 0) {
     throw new RangeError(`Cannot ${LOAD} as image must be machine code: it is empty`);
   }
@@ -158,9 +158,9 @@ async function load<Source extends string, Structs extends StructTypes>(
   contents: ModuleContents<Structs>,
 ): Promise<Module<Source, Structs>> {
   const { library, ordinal } = context;
-  const id = createModule(library, ordinal, contents.image.image);
+  const id = createModule(library, ordinal, contents.parts.image.image);
   try {
-    await loadModule(library, id, `load module ${contents.name}`);
+    await loadModule(library, id, `load module ${contents.parts.name}`);
     return new Module<Source, Structs>(context, id, contents);
   } catch (error) {
     giveBackAfterFailure({ [Symbol.dispose]: () => destroyModule(library, id) });

@@ -13,7 +13,7 @@ import { describeValue } from "../../ffi/describe_value.ts";
 import { includeDirectives } from "../compile/includes.ts";
 import { textOf } from "../compile/files.ts";
 import { isHostHeader } from "../source/host_names.ts";
-import { type NamedFile, namedFile, readNamedText } from "./named_file.ts";
+import { type NamedFile, namedFile, readNamed } from "./named_file.ts";
 
 /** A source from a file, and its headers, for `device.compile()`. */
 export interface KernelFile {
@@ -85,7 +85,7 @@ export async function readNamedKernel(
   action: string,
   directories: readonly string[] = [],
 ): Promise<KernelFile> {
-  const source = await readNamedText(file, action);
+  const source = await readNamed(file, action, Deno.readTextFile);
   const path = resolve(file.path);
   const root = dirname(path);
   const roots = [root, ...directories.map((directory) => resolve(directory))];

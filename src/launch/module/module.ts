@@ -77,9 +77,9 @@ export class Module<
   constructor(context: DeviceContext, id: number, contents: ModuleContents<Structs>) {
     context.retain();
     this.context = context;
-    this.name = contents.name;
-    this.cached = contents.cached;
-    this.log = contents.image.log;
+    this.name = contents.parts.name;
+    this.cached = contents.parts.cached;
+    this.log = contents.parts.image.log;
     this.#contents = contents;
     this.#id = id;
   }

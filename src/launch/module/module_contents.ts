@@ -63,39 +63,25 @@ export interface KernelEntry {
 
 /** The contents of a module, by name. */
 export class ModuleContents<Structs extends StructTypes = StructTypes> {
-  /** The name in messages. */
-  readonly name: string;
-  /** The machine code. */
-  readonly image: CompiledImage;
-  /** Whether the machine code came from the cache. */
-  readonly cached: boolean;
+  readonly parts: ModuleParts<Structs>;
   /** The names of the kernels; for overloads their signatures. */
   readonly kernelNames: readonly string[];
   /** The names of the variables. */
   readonly variableNames: readonly string[];
-  /** The kernels of the source that were not compiled. */
-  readonly uncompiled: SourceDeclarations["uncompiled"];
-  /** The structs in signatures. */
-  readonly structs: Structs;
   readonly #kernels = new Map<string, KernelEntry[]>();
   readonly #variables = new Map<string, string>();
   readonly #isSource: boolean;
 
   /** @param isSource Whether all names are known: machine code alone may hold any. */
   constructor(parts: ModuleParts<Structs>, isSource: boolean) {
-    const { name, image, cached, kernels, variables, uncompiled, structs } = parts;
-    this.name = name;
-    this.image = image;
-    this.cached = cached;
-    this.uncompiled = uncompiled;
-    this.structs = structs;
+    this.parts = parts;
     this.#isSource = isSource;
     // The cached image may be of a request with another spelling of the same names.
     const names = new Map(
-      [...image.loweredNames].map(([name, lowered]) => [canonicalExpression(name), lowered]),
+      [...parts.image.loweredNames].map(([name, lowered]) => [canonicalExpression(name), lowered]),
     );
-    this.kernelNames = kernels.map((kernel) => this.#addKernel(kernel, names));
-    for (const variable of variables) {
+    this.kernelNames = parts.kernels.map((kernel) => this.#addKernel(kernel, names));
+    for (const variable of parts.variables) {
       const name = canonicalExpression(variable);
       this.#variables.set(name, names.get(`&${name}`) ?? variable);
     }

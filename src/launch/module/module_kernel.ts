@@ -42,7 +42,9 @@ export function kernelOfModule(
   const { name, parameters } = requestedKernel(text);
   const candidates = contents.kernels(name);
   if (candidates.length === 0) throw new TypeError(unknownKernel(label, contents, name));
-  const written = parameters === undefined ? undefined : parseSignature(text, contents.structs);
+  const written = parameters === undefined
+    ? undefined
+    : parseSignature(text, contents.parts.structs);
   const entry = candidates.length === 1
     ? candidates[0]!
     : chosenOverload(label, contents, candidates, name, text, written);
@@ -123,7 +125,7 @@ function checkedSignature(
 /** The signature in the source; undefined where it names unknown types. */
 function readable(declared: string, contents: ModuleContents): KernelSignature | undefined {
   try {
-    return parseSignature(declared, contents.structs);
+    return parseSignature(declared, contents.parts.structs);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     return undefined;
@@ -136,7 +138,7 @@ function declaredSignature(
   declared: string | undefined,
   name: string,
 ): KernelSignature {
-  if (declared !== undefined) return parseSignature(declared, contents.structs);
+  if (declared !== undefined) return parseSignature(declared, contents.parts.structs);
   throw new TypeError(
     `Cannot find kernel ${name} of ${label} by its name as the source does not say what ` +
       `its parameters are: give its signature, such as "${name}(const float* x, int n)"`,
@@ -159,7 +161,7 @@ function sizeDifference(
 }
 
 function unknownKernel(label: string, contents: ModuleContents, name: string): string {
-  const { kernelNames, uncompiled } = contents;
+  const { kernelNames, parts: { uncompiled } } = contents;
   const head = `Cannot find kernel ${name} of ${label} as`;
   const plain = canonicalExpression(name.replace(/<.*/s, ""));
   const declared = uncompiled.find(({ expression }) => canonicalExpression(expression) === plain);

@@ -45,38 +45,13 @@ function pathOf(file: unknown): string | undefined {
 }
 
 /**
- * Reads a text.
+ * Reads a file.
  *
- * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If the file is not there or may not be
+ * @param read `Deno.readTextFile`, or `Deno.readFile` for bytes.
+ * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If the file does not exist or may not be
  * read; other classes of `Deno.errors` for other reasons.
  */
-export async function readNamedText(file: NamedFile, action: string): Promise<string> {
-  return await reading(file, action, Deno.readTextFile);
-}
-
-/** Reads bytes; throws as {@linkcode readNamedText} does. */
-export async function readNamedBytes(
-  file: NamedFile,
-  action: string,
-): Promise<Uint8Array<ArrayBuffer>> {
-  return await reading(file, action, Deno.readFile);
-}
-
-/**
- * Opens a file for writing, and truncates it.
- *
- * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If it may not be written; other classes of
- * `Deno.errors` for other reasons.
- */
-export async function openNamedFile({ path }: NamedFile, action: string): Promise<Deno.FsFile> {
-  try {
-    return await Deno.open(path, { write: true, create: true, truncate: true });
-  } catch (error) {
-    throw withPath(error, `Cannot ${action} as ${JSON.stringify(path)} cannot be written`);
-  }
-}
-
-async function reading<Content>(
+export async function readNamed<Content>(
   { path }: NamedFile,
   action: string,
   read: (path: string) => Promise<Content>,
@@ -90,6 +65,20 @@ async function reading<Content>(
     return await read(path);
   } catch (error) {
     throw withPath(error, `Cannot ${action} as ${JSON.stringify(path)} cannot be read`);
+  }
+}
+
+/**
+ * Opens a file for writing, and truncates it.
+ *
+ * @throws {Deno.errors.NotFound | Deno.errors.NotCapable} If it may not be written; other classes of
+ * `Deno.errors` for other reasons.
+ */
+export async function openNamedFile({ path }: NamedFile, action: string): Promise<Deno.FsFile> {
+  try {
+    return await Deno.open(path, { write: true, create: true, truncate: true });
+  } catch (error) {
+    throw withPath(error, `Cannot ${action} as ${JSON.stringify(path)} cannot be written`);
   }
 }
 

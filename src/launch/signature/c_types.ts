@@ -216,19 +216,18 @@ const PAIRS = {
   __nv_bfloat162: "bfloat16",
 } as const satisfies Readonly<Record<string, ScalarType>>;
 
-/** The number of elements of a vector. */
-export type VectorLength = 1 | 2 | 3 | 4;
-
 /** The elements of 8 bytes: CUDA 13 declares their vectors of four with two alignments. */
 type WideElement = "long" | "ulong" | "longlong" | "ulonglong" | "double";
 
 /** The element type of each vector of one length. */
-type VectorsOf<Length extends VectorLength> = {
+type VectorsOf<Length extends 1 | 2 | 3 | 4> = {
   readonly [Name in keyof typeof ELEMENTS as `${Name}${Length}`]: readonly [
     (typeof ELEMENTS)[Name],
     Length,
   ];
 };
+
+type PairVectors = { readonly [Name in keyof typeof PAIRS]: readonly [(typeof PAIRS)[Name], 2] };
 
 /** Vectors of four elements of 8 bytes, with the alignment in their names. */
 type AlignedVectors = {
@@ -236,11 +235,6 @@ type AlignedVectors = {
     (typeof ELEMENTS)[Name],
     4,
   ];
-};
-
-/** The vectors of the 16-bit floats. */
-type PairVectors = {
-  readonly [Name in keyof typeof PAIRS]: readonly [(typeof PAIRS)[Name], 2];
 };
 
 /** The element type and the length of every vector type, by its spellings. */
@@ -267,42 +261,26 @@ export interface VectorType {
   readonly bytes: number;
 }
 
-/** The alignment in CUDA's `vector_types.h` of a vector type without one in its name. */
-function alignmentOf(element: ScalarType, length: VectorLength): number {
-  const bytes = bytesOfScalar(element);
-  if (length === 2) return 2 * bytes;
-  return length === 4 ? Math.min(4 * bytes, 16) : bytes;
-}
-
-function vectorType(
-  name: string,
-  element: ScalarType,
-  length: VectorLength,
-  alignment: number = alignmentOf(element, length),
-): VectorType {
-  return { name, element, length, alignment, bytes: length * bytesOfScalar(element) };
-}
-
-/** `long` has 64 bits: its vectors are those of `long long`. */
-function baseName(name: string): string {
-  if (name === "long") return "longlong";
-  return name === "ulong" ? "ulonglong" : name;
-}
-
 function* allVectors(): Generator<[string, VectorType]> {
   for (const [name, element] of Object.entries(ELEMENTS)) {
-    const base = baseName(name);
+    const size = bytesOfScalar(element);
+    // `long` has 64 bits: its vectors are those of `long long`.
+    const base = name.replace(/^(u?)long$/, "$1longlong");
     for (const length of [1, 2, 3, 4] as const) {
-      yield [`${name}${length}`, vectorType(`${base}${length}`, element, length)];
+      const bytes = length * size;
+      const alignment = length === 3 ? size : Math.min(bytes, 16);
+      yield [`${name}${length}`, { name: `${base}${length}`, element, length, alignment, bytes }];
     }
-    if (bytesOfScalar(element) < 8) continue;
-    yield [`${name}4_16a`, vectorType(`${base}4`, element, 4)];
-    yield [`${name}4_32a`, vectorType(`${base}4_32a`, element, 4, 32)];
+    if (size < 8) continue;
+    const four = { name: `${base}4`, element, length: 4, alignment: 16, bytes: 32 } as const;
+    yield [`${name}4_16a`, four];
+    yield [`${name}4_32a`, { ...four, name: `${base}4_32a`, alignment: 32 }];
   }
-  for (const [name, element] of Object.entries(PAIRS)) {
-    yield [name, vectorType(element === "float16" ? "half2" : "nv_bfloat162", element, 2)];
+  for (const [spelling, element] of Object.entries(PAIRS)) {
+    const name = element === "float16" ? "half2" : "nv_bfloat162";
+    yield [spelling, { name, element, length: 2, alignment: 4, bytes: 4 }];
   }
-  yield ["dim3", vectorType("uint3", "uint32", 3)];
+  yield ["dim3", { name: "uint3", element: "uint32", length: 3, alignment: 4, bytes: 12 }];
 }
 
 const VECTOR_TYPES: ReadonlyMap<string, VectorType> = new Map(allVectors());

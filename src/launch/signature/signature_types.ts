@@ -191,19 +191,20 @@ type Next<Read extends readonly unknown[]> = [...Read, unknown]["length"] & numb
 
 // ---- Declarators ---------------------------------------------------------------------------------
 
-type ParameterError<Position extends number, Problem extends string> = SignatureError<
-  `Parameter ${Position}: ${Problem}`
->;
-
-/** The argument that a parameter takes, from its text. */
+/** The argument that a parameter takes, from its text; the types below give a problem as text. */
 type ReadParameter<Text extends string, Position extends number, Structs extends NamedStructs> =
-  Text extends `${string}${"=" | "(" | "<"}${string}`
-    ? WithoutDefault<Text> extends infer Declared extends string
-      ? HasDeclaratorInParentheses<Declared> extends true
-        ? ParameterError<Position, "a pointer to a function or an array cannot be passed">
-      : ReadTemplate<Declared, Position, Structs>
-    : ParameterError<Position, "its brackets do not match">
-    : ReadDeclarator<Text, Position, Structs, "">;
+  Passed<Text, Structs> extends infer Result
+    ? [Result] extends [string] ? SignatureError<`Parameter ${Position}: ${Result}`> : Result
+    : never;
+
+type Passed<Text extends string, Structs extends NamedStructs> = Text extends
+  `${string}${"=" | "(" | "<"}${string}`
+  ? WithoutDefault<Text> extends infer Declared extends string
+    ? HasDeclaratorInParentheses<Declared> extends true
+      ? "a pointer to a function or an array cannot be passed"
+    : ReadTemplate<Declared, Structs>
+  : "its brackets do not match"
+  : ReadDeclarator<Text, Structs, "">;
 
 /** The parameter without its default value; `undefined` if the brackets do not match. */
 type WithoutDefault<Text extends string, Done extends string = ""> = Text extends
@@ -219,36 +220,31 @@ type HasDeclaratorInParentheses<Text extends string> = Text extends `${infer Bef
   : false;
 
 /** Takes out template arguments, which may contain stars and commas. */
-type ReadTemplate<Text extends string, Position extends number, Structs extends NamedStructs> =
-  Text extends `${infer Before}<${infer After}`
-    ? Before extends `${string}[${string}` ? ReadDeclarator<Text, Position, Structs, "">
-    : Group<After, "<", ">"> extends
-      readonly [infer Arguments extends string, infer Rest extends string] ? ReadDeclarator<
-        `${TrimEnd<Before>}<>${Rest extends `::${string}` ? Rest : ` ${Rest}`}`,
-        Position,
-        Structs,
-        Arguments
-      >
-    : ParameterError<Position, "its brackets do not match">
-    : ReadDeclarator<Text, Position, Structs, "">;
+type ReadTemplate<Text extends string, Structs extends NamedStructs> = Text extends
+  `${infer Before}<${infer After}`
+  ? Before extends `${string}[${string}` ? ReadDeclarator<Text, Structs, "">
+  : Group<After, "<", ">"> extends
+    readonly [infer Arguments extends string, infer Rest extends string] ? ReadDeclarator<
+      `${TrimEnd<Before>}<>${Rest extends `::${string}` ? Rest : ` ${Rest}`}`,
+      Structs,
+      Arguments
+    >
+  : "its brackets do not match"
+  : ReadDeclarator<Text, Structs, "">;
 
 /** Reads an array, a pointer or a value. `Arguments` are those of a template in it. */
 type ReadDeclarator<
   Text extends string,
-  Position extends number,
   Structs extends NamedStructs,
   Arguments extends string,
 > = Text extends `${infer Element}[${infer Extents}`
-  ? Element extends `${string}*${string}`
-    ? ParameterError<Position, "an array of pointers has no device memory that fits">
-  : ExtentsProblem<EmptyGroups<Extents>> extends infer Problem extends string
-    ? ParameterError<Position, Problem>
-  : Pointer<ReadWords<`${Element} `>, Position, Structs, Arguments, string>
+  ? Element extends `${string}*${string}` ? "an array of pointers has no device memory that fits"
+  : ExtentsProblem<EmptyGroups<Extents>> extends infer Problem extends string ? Problem
+  : Pointer<ReadWords<`${Element} `>, Structs, Arguments, string>
   : Text extends `${infer Pointee}*${infer Declarator}`
-    ? DeclaratorProblem<`${Declarator} `> extends infer Problem extends string
-      ? ParameterError<Position, Problem>
-    : Pointer<ReadWords<`${Pointee} `>, Position, Structs, Arguments, "">
-  : Value<ReadWords<`${Text} `>, Position, Structs, Arguments>;
+    ? DeclaratorProblem<`${Declarator} `> extends infer Problem extends string ? Problem
+    : Pointer<ReadWords<`${Pointee} `>, Structs, Arguments, "">
+  : Value<ReadWords<`${Text} `>, Structs, Arguments>;
 
 /** The problem with the text after an array's `[`, if any. */
 type ExtentsProblem<Text extends string | undefined> = Text extends string
@@ -305,20 +301,22 @@ type ReadWords<
 // ---- Types ---------------------------------------------------------------------------------------
 
 /** The argument of a type by value, and the element type of a pointer to it. */
-interface Passed<Argument, Pointee extends DType> {
+interface Passing<Argument, Pointee extends DType> {
   readonly argument: Argument;
   readonly pointee: Pointee;
 }
 
 /** How values of a spelling are passed; `undefined` for an unknown one. */
-type Passing<Spelling extends string, Structs extends NamedStructs, Arguments extends string> =
-  Spelling extends `::${infer Plain}` ? Passing<Plain, Structs, Arguments>
-    : Spelling extends CTypeSpelling
-      ? Passed<ScalarArgument<(typeof C_TYPES)[Spelling]>, PointeeDType<(typeof C_TYPES)[Spelling]>>
+type PassingOf<Spelling extends string, Structs extends NamedStructs, Arguments extends string> =
+  Spelling extends `::${infer Plain}` ? PassingOf<Plain, Structs, Arguments>
+    : Spelling extends CTypeSpelling ? Passing<
+        ScalarArgument<(typeof C_TYPES)[Spelling]>,
+        PointeeDType<(typeof C_TYPES)[Spelling]>
+      >
     : Spelling extends VectorSpelling
-      ? Passed<VectorArgument<Spelling>, PointeeDType<VectorTable[Spelling][0]>>
+      ? Passing<VectorArgument<Spelling>, PointeeDType<VectorTable[Spelling][0]>>
     : StructKey<Spelling, Arguments> extends infer Key extends keyof Structs
-      ? Structs[Key] extends StructType<string, infer Argument> ? Passed<Argument, "uint8"> : never
+      ? Structs[Key] extends StructType<string, infer Argument> ? Passing<Argument, "uint8"> : never
     : undefined;
 
 /** The key of a struct, its template arguments put back. */
@@ -326,30 +324,25 @@ type StructKey<Spelling extends string, Arguments extends string> = TypeKey<
   Spelling extends `${infer Name}<>${infer Rest}` ? `${Name}<${Arguments}>${Rest}` : Spelling
 >;
 
-type Value<
-  Read,
-  Position extends number,
-  Structs extends NamedStructs,
-  Arguments extends string,
-> = Read extends Words<infer Spelling, boolean, string>
-  ? Passing<Spelling, Structs, Arguments> extends Passed<infer Argument, DType> ? Argument
-  : ParameterError<Position, SpellingProblem<Spelling>>
-  : ParameterError<Position, Read & string>;
+type Value<Read, Structs extends NamedStructs, Arguments extends string> = Read extends
+  Words<infer Spelling, boolean, string>
+  ? PassingOf<Spelling, Structs, Arguments> extends Passing<infer Argument, DType> ? Argument
+  : SpellingProblem<Spelling>
+  : Read;
 
 /** A pointer to the type of these words, which may end with a name of type `Name`. */
 type Pointer<
   Read,
-  Position extends number,
   Structs extends NamedStructs,
   Arguments extends string,
   Name extends string,
 > = Read extends Words<infer Spelling, infer IsConst, infer Given>
   ? Given extends Name ? Spelling extends "void" | "::void" ? PointerArgument<DType, IsConst> | null
-    : Passing<Spelling, Structs, Arguments> extends Passed<unknown, infer Pointee>
+    : PassingOf<Spelling, Structs, Arguments> extends Passing<unknown, infer Pointee>
       ? PointerArgument<Pointee, IsConst> | null
-    : ParameterError<Position, SpellingProblem<Spelling>>
-  : ParameterError<Position, SpellingProblem<`${Spelling} ${Given}`>>
-  : ParameterError<Position, Read & string>;
+    : SpellingProblem<Spelling>
+  : SpellingProblem<`${Spelling} ${Given}`>
+  : Read;
 
 /** The memory of a pointer, without `null`: editors would show the name of a union, not its types. */
 type PointerArgument<D extends DType, IsConst extends boolean> = IsConst extends true

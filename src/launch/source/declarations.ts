@@ -142,154 +142,97 @@ export function membersOf(list: DeclarationList, { body, namespaces }: Declarati
 
 /** Reads the declaration that begins at a token and ends before `end`, in linear time. */
 function readDeclaration(
-  list: DeclarationList,
+  { tokens, partners }: DeclarationList,
   first: number,
   end: number,
   namespaces: readonly string[],
 ): Declaration {
-  const { tokens, partners } = list;
+  const textAt = (at: number) => at < end ? tokens[at]?.text ?? "" : "";
+  const isWordAt = (at: number) => at < end && tokens[at]?.kind === "word";
   let [head, templateHeads, isTemplate] = [first, 0, false];
-  while (tokens[head]?.text === "template" && tokens[head + 1]?.text === "<") {
+  while (textAt(head) === "template" && textAt(head + 1) === "<") {
     const close = partners[head + 1]!;
     if (close === NONE || close >= end) break;
     templateHeads++;
     isTemplate ||= close > head + 2;
     head = close + 1;
   }
-  const extern = tokens[head]?.text === "extern" ? 1 : 0;
-  const isInstantiation = tokens[head + extern]?.text === "template" &&
-    tokens[head + extern + 1]?.text !== "<";
-  const parts = new DeclarationReader(list, first, head, end).read();
-  return { ...parts, first, head, templateHeads, isTemplate, isInstantiation, namespaces };
-}
+  const word = head + (textAt(head) === "extern" ? 1 : 0);
+  const isInstantiation = textAt(word) === "template" && textAt(word + 1) !== "<";
+  let [parameters, initialiser, body, last] = [NONE, NONE, NONE, NONE];
+  let [isClass, isEnum, inBases, inMemberInitialisers] = [false, false, false, false];
+  // A macro's call that stands by itself, without a semicolon.
+  const called = isWordAt(head) && textAt(head + 1) === "(" ? partners[head + 1]! : NONE;
+  const isCall = called !== NONE && !ATTRIBUTES.has(textAt(head)) && isWordAt(called + 1) &&
+    !AFTER_PARAMETERS.has(textAt(called + 1));
+  if (isCall) last = called;
 
-class DeclarationReader {
-  readonly #tokens: readonly ActiveToken[];
-  readonly #partners: Int32Array;
-  readonly #first: number;
-  readonly #head: number;
-  readonly #end: number;
-  #at: number;
-  #parameters = NONE;
-  #initialiser = NONE;
-  #body = NONE;
-  #isClass = false;
-  #isEnum = false;
-  #inBaseClause = false;
-  #inMemberInitialisers = false;
-
-  constructor({ tokens, partners }: DeclarationList, first: number, head: number, end: number) {
-    this.#tokens = tokens;
-    this.#partners = partners;
-    this.#first = first;
-    this.#head = this.#at = head;
-    this.#end = end;
-  }
-
-  read(): Pick<Declaration, "kind" | "last" | "body" | "parameters" | "initialiser"> {
-    const last = this.#macroCall() ?? this.#findLast();
-    return {
-      kind: this.#kind(last),
-      last,
-      body: this.#body,
-      parameters: this.#parameters,
-      initialiser: this.#initialiser,
-    };
-  }
-
-  #text(position: number): string {
-    return position < this.#end ? this.#tokens[position]?.text ?? "" : "";
-  }
-
-  #isWord(position: number): boolean {
-    return position >= 0 && position < this.#end && this.#tokens[position]!.kind === "word";
-  }
-
-  /** The end of a macro's call that stands by itself, without a semicolon. */
-  #macroCall(): number | undefined {
-    const open = this.#at + 1;
-    if (!this.#isWord(this.#at) || this.#text(open) !== "(") return undefined;
-    const close = this.#partners[open]!;
-    const isCall = close !== NONE && !ATTRIBUTES.has(this.#text(this.#at)) &&
-      this.#isWord(close + 1) && !AFTER_PARAMETERS.has(this.#text(close + 1));
-    return isCall ? close : undefined;
-  }
-
-  #findLast(): number {
-    while (this.#at < this.#end) {
-      const at = this.#at;
-      const text = this.#text(at);
-      if (text === ";") return at;
-      if (text === "{" || text === "(" || text === "[") {
-        const close = this.#partners[at]!;
-        const isOpen = close === NONE || close >= this.#end;
-        this.#at = isOpen ? at + 1 : close + 1;
-        if (text === "(") this.#round(at);
-        else if (text === "{" && this.#endsWithBrace(at, isOpen ? this.#end - 1 : close)) {
-          return this.#at - 1;
-        }
-        continue;
-      }
-      if (CLASS_KEYS.has(text)) this.#isClass = true;
-      else if (text === "enum") this.#isEnum = true;
-      else if (text === "=" && this.#initialiser === NONE && this.#text(at - 1) !== "operator") {
-        this.#initialiser = at;
-      } else if (text === ":" && this.#parameters !== NONE) this.#inMemberInitialisers = true;
-      else if (text === ":" && this.#isClass) this.#inBaseClause = true;
-      this.#at++;
-    }
-    return this.#end - 1;
-  }
-
-  /** Notes brackets that may hold the parameters. */
-  #round(at: number): void {
-    if (this.#parameters !== NONE || this.#initialiser !== NONE || this.#inBaseClause) return;
-    const before = this.#text(at - 1);
-    // The first brackets of operator() are its name.
-    if (before === "operator" || ATTRIBUTES.has(before) || at === this.#first) return;
-    const next = this.#text(this.#at);
-    if (this.#isWord(this.#at) && !AFTER_PARAMETERS.has(next)) return;
-    // The parameters of (*pointer)(…) and (f)(…) follow.
-    if (next !== "(") this.#parameters = at;
-  }
-
-  /** Whether the declaration ends with these braces. */
-  #endsWithBrace(at: number, last: number): boolean {
-    this.#at = last + 1;
-    if (this.#initialiser !== NONE) return false;
-    if (this.#parameters !== NONE) {
-      const before = this.#text(at - 1);
+  for (let at = head, next: number; last === NONE; at = next) {
+    const text = textAt(at);
+    const before = textAt(at - 1);
+    const close = /^[[({]$/.test(text) ? partners[at]! : at;
+    const isOpen = close === NONE || close >= end;
+    next = isOpen ? at + 1 : close + 1;
+    if (at >= end) last = end - 1;
+    else if (text === ";") last = at;
+    else if (text === "(") {
+      const isValue = parameters !== NONE || initialiser !== NONE || inBases || at === first ||
+        // The first brackets of operator() are its name.
+        before === "operator" || ATTRIBUTES.has(before) ||
+        isWordAt(next) && !AFTER_PARAMETERS.has(textAt(next));
+      // The parameters of (*pointer)(…) and (f)(…) follow.
+      if (!isValue && textAt(next) !== "(") parameters = at;
+    } else if (text === "{") {
+      const braceEnd: number = isOpen ? end - 1 : close;
+      next = braceEnd + 1;
       // Member initialisers may have braces too: `: a{1}, b(2) {`.
-      const isInitialiser = this.#inMemberInitialisers && before !== "try" &&
-        (this.#isWord(at - 1) || before === ">");
-      if (isInitialiser) return false;
-      if (this.#body === NONE) this.#body = at;
-      this.#inMemberInitialisers &&= this.#text(last + 1) !== "catch";
-      return this.#text(last + 1) !== "catch";
-    }
-    if (this.#isClass || this.#isEnum) {
-      if (this.#body === NONE) this.#body = at;
-      return false;
-    }
-    this.#initialiser = at;
-    return !/^[;,=]$/.test(this.#text(last + 1));
+      const isMember = inMemberInitialisers && before !== "try" &&
+        (isWordAt(at - 1) || before === ">");
+      if (initialiser !== NONE || isMember) continue;
+      if (parameters !== NONE) {
+        if (body === NONE) body = at;
+        if (textAt(next) === "catch") inMemberInitialisers = false;
+        else last = braceEnd;
+      } else if (isClass || isEnum) {
+        if (body === NONE) body = at;
+      } else {
+        initialiser = at;
+        if (!/^[;,=]$/.test(textAt(next))) last = braceEnd;
+      }
+    } else if (CLASS_KEYS.has(text)) isClass = true;
+    else if (text === "enum") isEnum = true;
+    else if (text === "=" && initialiser === NONE && before !== "operator") initialiser = at;
+    else if (text === ":" && parameters !== NONE) inMemberInitialisers = true;
+    else if (text === ":" && isClass) inBases = true;
   }
 
-  #kind(last: number): Declaration["kind"] {
-    const word = this.#text(this.#head);
-    if (word === "using" || word === "typedef") return "alias";
-    if (word === "static_assert" || word === "namespace") return "other";
-    if (this.#parameters !== NONE) {
+  const kindOf = (): Declaration["kind"] => {
+    const key = textAt(head);
+    if (key === "using" || key === "typedef") return "alias";
+    if (key === "static_assert" || key === "namespace") return "other";
+    if (parameters !== NONE) {
       // The brackets of `float3 origin(0, 0, 0);` hold values.
-      const value = this.#tokens[this.#parameters + 1];
+      const value = tokens[parameters + 1];
       const isValue = value?.kind === "number" || value?.kind === "string" || value?.text === "-";
-      return isValue && this.#body === NONE ? "variable" : "function";
+      return isValue && body === NONE ? "variable" : "function";
     }
-    if (this.#isEnum) return "other";
-    const isForward = last - this.#head <= 2 && CLASS_KEYS.has(word);
-    if (this.#isClass && (this.#body !== NONE || isForward)) return "class";
-    return this.#text(last) === ")" ? "other" : "variable";
-  }
+    const isForward = last - head <= 2 && CLASS_KEYS.has(key);
+    if (!isEnum && isClass && (body !== NONE || isForward)) return "class";
+    return isEnum || textAt(last) === ")" ? "other" : "variable";
+  };
+  return {
+    kind: kindOf(),
+    first,
+    head,
+    last,
+    body,
+    parameters,
+    initialiser,
+    templateHeads,
+    isTemplate,
+    isInstantiation,
+    namespaces,
+  };
 }
 
 // ---- Names and declarators -----------------------------------------------------------------------

@@ -126,7 +126,7 @@ export class MacroTable {
   valueOf(text: string, depth = 0): bigint | undefined {
     this.#charactersLeft -= 1 + text.length;
     if (this.#charactersLeft < 0) return undefined;
-    return new ExpressionReader(wordsOf(text), this, depth).read();
+    return evaluate(wordsOf(text), this, depth);
   }
 }
 
@@ -171,100 +171,74 @@ const OPERATORS: Readonly<
   "%": [7, (left, right) => right === 0n ? undefined : left % right],
 };
 
-class ExpressionReader {
-  readonly #words: readonly string[];
-  readonly #macros: MacroTable;
-  #depth: number;
-  #at = 0;
+/** The value of an expression's words; undefined also if they are no expression. */
+function evaluate(words: readonly string[], macros: MacroTable, outerDepth: number): Value {
+  let [at, depth] = [0, outerDepth];
+  const take = (word: string) => words[at] === word && ++at > 0;
 
-  constructor(words: readonly string[], macros: MacroTable, depth: number) {
-    this.#words = words;
-    this.#macros = macros;
-    this.#depth = depth;
-  }
-
-  read(): Value {
-    const value = this.#binary(1);
-    return this.#at === this.#words.length ? value : undefined;
-  }
-
-  #take(word: string): boolean {
-    if (this.#words[this.#at] !== word) return false;
-    this.#at++;
-    return true;
-  }
-
-  #binary(least: number): Value {
-    let left = this.#operand();
+  const binary = (least: number): Value => {
+    let left = operand();
     while (true) {
-      const word = this.#words[this.#at] ?? "";
+      const word = words[at] ?? "";
       const [precedence, calculate] = Object.hasOwn(OPERATORS, word) ? OPERATORS[word]! : [0];
       if (precedence < least || calculate === undefined) return left;
-      this.#at++;
-      const right = this.#binary(precedence + 1);
+      at++;
+      const right = binary(precedence + 1);
       // One known side can be enough.
       if (word === "&&" && (left === 0n || right === 0n)) left = 0n;
       else if (word === "||" && ((left ?? 0n) !== 0n || (right ?? 0n) !== 0n)) left = 1n;
       else if (left === undefined || right === undefined) left = undefined;
-      else left = limited(calculate(left, right));
+      else {
+        const value = calculate(left, right);
+        left = value === undefined ? undefined : BigInt.asIntN(64, value);
+      }
     }
-  }
+  };
 
-  #operand(): Value {
-    const word = this.#words[this.#at++];
-    if (word === undefined || ++this.#depth > MAX_DEPTH) {
-      this.#at = this.#words.length + 1;
+  const operand = (): Value => {
+    const word = words[at++];
+    if (word === undefined || ++depth > MAX_DEPTH) {
+      at = words.length + 1;
       return undefined;
     }
-    const value = this.#unary(word);
-    this.#depth--;
+    const value = unary(word);
+    depth--;
     return value;
-  }
+  };
 
-  #unary(word: string): Value {
-    switch (word) {
-      case "(": {
-        const value = this.#binary(1);
-        return this.#take(")") ? value : undefined;
-      }
-      case "!": {
-        const value = this.#operand();
-        return value === undefined ? undefined : BigInt(value === 0n);
-      }
-      case "-": {
-        const value = this.#operand();
-        return value === undefined ? undefined : limited(-value);
-      }
-      case "defined": {
-        const isBracketed = this.#take("(");
-        const isDefined = this.#macros.isDefined(this.#words[this.#at++] ?? "");
-        if (isBracketed && !this.#take(")")) return undefined;
-        return isDefined === undefined ? undefined : BigInt(isDefined);
-      }
-      case "true":
-        return 1n;
+  const unary = (word: string): Value => {
+    if (word === "(") {
+      const value = binary(1);
+      return take(")") ? value : undefined;
     }
-    return /^[0-9]/.test(word) ? integer(word) : this.#name(word);
-  }
-
-  #name(word: string): Value {
-    if (this.#words[this.#at] === "(") {
+    if (word === "!" || word === "-") {
+      const value = operand();
+      return value === undefined ? undefined : word === "!" ? BigInt(value === 0n) : -value;
+    }
+    if (word === "defined") {
+      const isBracketed = take("(");
+      const isDefined = macros.isDefined(words[at++] ?? "");
+      if (isBracketed && !take(")") || isDefined === undefined) return undefined;
+      return BigInt(isDefined);
+    }
+    if (/^[0-9]/.test(word)) return integer(word);
+    if (word === "true") return 1n;
+    if (words[at] === "(") {
       // Calls such as __has_include(…) are not evaluated.
-      let open = 0;
-      do {
-        const next = this.#words[this.#at++];
-        open += next === "(" ? 1 : next === ")" ? -1 : 0;
-      } while (open > 0 && this.#at < this.#words.length);
+      for (let open = 0; at < words.length; at++) {
+        open += words[at] === "(" ? 1 : words[at] === ")" ? -1 : 0;
+        if (open === 0) break;
+      }
+      at++;
       return undefined;
     }
-    const macro = this.#macros.look(word);
+    const macro = macros.look(word);
     if (macro === "undefined") return 0n;
-    return typeof macro === "string" ? undefined : this.#macros.valueOf(macro.body, this.#depth);
-  }
-}
+    return typeof macro === "string" ? undefined : macros.valueOf(macro.body, depth);
+  };
 
-function limited(value: Value): Value {
-  return value === undefined ? undefined : BigInt.asIntN(64, value);
+  const value = binary(1);
+  return at === words.length ? value : undefined;
 }
 
 function integer(word: string): Value {

@@ -1,5 +1,5 @@
 /**
- * Splitting work that does not fit into memory at once.
+ * Splits work that does not fit into memory at once.
  *
  * @module
  */
@@ -7,66 +7,44 @@
 import { requireObject } from "../../ffi/arguments.ts";
 import { checkInteger, checkSize } from "../../ffi/arguments.ts";
 
-/** What a chunk may need. All sizes are bytes. */
+/** The memory for chunks. All sizes are bytes. */
 export interface ChunkOptions {
-  /** Memory that may be used. */
+  /** The available memory. */
   readonly availableBytes: number;
-  /** Memory needed once, however much is done at a time; 0 by default. */
+  /** Memory that is needed once; 0 by default. */
   readonly fixedBytes?: number;
-  /** Chunks that are in memory at the same time, such as 2 where copies overlap; 1 by default. */
+  /** Chunks in memory at the same time, such as 2 for overlapping copies; 1 by default. */
   readonly inFlight?: number;
   /** All chunks but the last are a multiple of this many elements, such as a row; 1 by default. */
   readonly multipleOf?: number;
-  /** Most elements of a chunk, where something else than memory limits them. */
+  /** The maximum elements of a chunk. */
   readonly maxElements?: number;
 }
 
-/** A part of the work: the elements from `start` up to, but without, `end`. */
+/** A part of the work: the elements from `start` to `end`, exclusively. */
 export interface Chunk {
   /** Its number, from 0. */
   readonly index: number;
   /** Its first element. */
   readonly start: number;
-  /** Behind its last element. */
+  /** The end, exclusive. */
   readonly end: number;
   /** The number of its elements. */
   readonly length: number;
 }
 
 const ACTION = "split work into chunks";
-
-function largestChunk(bytesPerElement: number, multiple: number, options: ChunkOptions): number {
-  const { availableBytes, fixedBytes = 0, inFlight = 1, maxElements } = options;
-  const available = checkSize(availableBytes, "availableBytes", ACTION);
-  const fixed = checkSize(fixedBytes, "fixedBytes", ACTION);
-  const flights = checkInteger(inFlight, "inFlight", ACTION, 1, 2 ** 20);
-  const most = maxElements === undefined
-    ? Number.MAX_SAFE_INTEGER
-    : checkInteger(maxElements, "maxElements", ACTION, 1, Number.MAX_SAFE_INTEGER);
-  const room = Math.floor((available - fixed) / flights / bytesPerElement);
-  const elements = Math.min(room, most);
-  if (elements >= multiple) return elements - elements % multiple;
-  if (room >= multiple) {
-    throw new RangeError(
-      `Cannot ${ACTION} as maxElements must be at least multipleOf, which is ${multiple}: it is ${most}`,
-    );
-  }
-  const needed = fixed + multiple * bytesPerElement * flights;
-  throw new RangeError(
-    `Cannot ${ACTION} as availableBytes must be at least the ${needed} bytes that the smallest ` +
-      `chunk needs: it is ${available}`,
-  );
-}
+const MAX = Number.MAX_SAFE_INTEGER;
 
 /**
- * Splits work into the fewest chunks that fit into memory, as equal as can be, in order. Arguments
- * are checked at once, chunks are made as they are asked for.
+ * Splits work into the fewest chunks that fit into memory, of almost equal size, in order. Arguments
+ * are checked at once; chunks are generated on demand.
  *
- * @param totalElements Elements in all; 0 gives no chunk.
- * @param bytesPerElement Memory that each element of a chunk needs: of all buffers together, input,
- * output and scratch.
- * @param options What there is, and what else a chunk needs.
- * @throws {RangeError} If an argument is out of range, or not even the smallest chunk fits.
+ * @param totalElements All elements; 0 gives no chunk.
+ * @param bytesPerElement The memory for each element of a chunk in all buffers: input, output and
+ * scratch.
+ * @param options The available memory and further limits.
+ * @throws {RangeError} If an argument is out of range, or the smallest chunk does not fit.
  *
  * @example
  * ```ts
@@ -84,31 +62,36 @@ export function chunksThatFit(
   options: ChunkOptions,
 ): Generator<Chunk, void> {
   requireObject(options, "options", ACTION);
+  const { fixedBytes = 0, inFlight = 1, multipleOf = 1, maxElements = MAX } = options;
   const total = checkSize(totalElements, "totalElements", ACTION);
-  const element = checkInteger(
-    bytesPerElement,
-    "bytesPerElement",
-    ACTION,
-    1,
-    Number.MAX_SAFE_INTEGER,
-  );
-  const multiple = checkInteger(
-    options.multipleOf ?? 1,
-    "multipleOf",
-    ACTION,
-    1,
-    Number.MAX_SAFE_INTEGER,
-  );
-  const largest = largestChunk(element, multiple, options);
-  return cut(total, multiple, largest);
+  const element = checkInteger(bytesPerElement, "bytesPerElement", ACTION, 1, MAX);
+  const multiple = checkInteger(multipleOf, "multipleOf", ACTION, 1, MAX);
+  const available = checkSize(options.availableBytes, "availableBytes", ACTION);
+  const fixed = checkSize(fixedBytes, "fixedBytes", ACTION);
+  const flights = checkInteger(inFlight, "inFlight", ACTION, 1, 2 ** 20);
+  const most = checkInteger(maxElements, "maxElements", ACTION, 1, MAX);
+  const room = Math.floor((available - fixed) / flights / element);
+  if (room < multiple) {
+    const needed = fixed + multiple * element * flights;
+    throw new RangeError(
+      `Cannot ${ACTION} as availableBytes must be at least the ${needed} bytes that the smallest ` +
+        `chunk needs: it is ${available}`,
+    );
+  }
+  if (most < multiple) {
+    throw new RangeError(
+      `Cannot ${ACTION} as maxElements must be at least multipleOf, which is ${multiple}: it is ${most}`,
+    );
+  }
+  return cut(total, multiple, Math.floor(Math.min(room, most) / multiple));
 }
 
-/** Cuts lazily: there may be more chunks than an array holds. */
+/** Cuts on demand: there may be more chunks than an array holds. */
 function* cut(total: number, multiple: number, largest: number): Generator<Chunk, void> {
   if (total === 0) return;
-  // Equal chunks, counted in multiples, so that no kernel gets a sliver at the end.
+  // Almost equal chunks, in multiples, avoid a tiny last chunk.
   const multiples = Math.ceil(total / multiple);
-  const count = Math.ceil(multiples / (largest / multiple));
+  const count = Math.ceil(multiples / largest);
   const share = Math.floor(multiples / count);
   const longer = multiples % count;
   let start = 0;

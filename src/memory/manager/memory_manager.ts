@@ -1,5 +1,5 @@
 /**
- * The memory of one device: what is usable, who may have it, and how it is used.
+ * The memory of one device: its capacity, its allocation and its usage.
  *
  * @module
  */
@@ -7,72 +7,66 @@
 import { requireObject } from "../../ffi/arguments.ts";
 import { OutOfMemoryError } from "../../ffi/cuda_error.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
+import { logger } from "../../ffi/logging.ts";
 import { deviceMemory } from "../../ffi/native_device.ts";
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
 import { type UsableMemory, usableMemory } from "../../hardware/memory_reserve.ts";
-import { logger } from "../../ffi/logging.ts";
-import { checkAlignment } from "../buffer_checks.ts";
+import { bytesOfLength, checkAlignment } from "../buffer_checks.ts";
 import { streamFor } from "../buffer_copy.ts";
 import type { PlacementOptions } from "../buffer_options.ts";
 import type { DeviceBuffer } from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";
-import { MemoryPool } from "../pool/memory_pool.ts";
-import type { Fragmentation, PoolStatistics } from "../pool/pool_statistics.ts";
+import { type MemoryPool, poolOfDevice } from "../pool/memory_pool.ts";
+import type { PoolStatistics } from "../pool/pool_statistics.ts";
 import { type Chunk, type ChunkOptions, chunksThatFit } from "./chunks.ts";
-import { DirectBuffers } from "./direct_buffers.ts";
-import type { ManagedPool } from "./managed_pool.ts";
-import { requestedBytes } from "./requested_bytes.ts";
-import { type BandFigures, type BandLimits, type BandRange, SizeBands } from "./size_bands.ts";
-
-/** Options of a memory manager. */
-export interface MemoryManagerOptions {
-  /** Where the bands of sizes end. */
-  readonly bands?: BandLimits;
-  /** The pool that serves all but the largest requests; the device's own by default. */
-  readonly pool?: ManagedPool;
-}
+import { SizeBands } from "./size_bands.ts";
 
 /** Statistics of a device's memory. All sizes are bytes. */
 export interface MemoryManagerStatistics {
-  /** The device's ordinal. */
+  /** The ordinal of the device. */
   readonly ordinal: number;
-  /** The device, as messages name it: `cuda:0`. */
+  /** The label of the device: `cuda:0`. */
   readonly device: string;
-  /** The device's memory now: free, total, kept back and usable. */
+  /** Free, total, reserved and usable memory of the device. */
   readonly memory: UsableMemory;
-  /** What buffers may take in all. */
+  /** The limit of all buffers together. */
   readonly capacity: number;
-  /** What live buffers were asked for, in the pool and past it. */
+  /** The requested sizes of live buffers, in the pool and direct ones. */
   readonly live: number;
-  /** What is taken from the device, by the pool and past it. */
+  /** Memory taken from the device, by the pool and by direct buffers. */
   readonly reserved: number;
   /** `live / capacity`: 0 to 1. */
   readonly utilization: number;
-  /** How broken up the pool's memory is. */
-  readonly fragmentation: Fragmentation;
-  /** Live buffers by size. */
-  readonly bands: readonly BandFigures[];
-  /** All that the pool counts. */
+  /** The fragmentation of the pool. */
+  readonly fragmentation: PoolStatistics["fragmentation"];
+  /** Live buffers by size, smallest band first. `from` and `to` are the sizes of a band. */
+  readonly bands: readonly {
+    readonly band: "small" | "medium" | "large" | "direct";
+    readonly from: number;
+    readonly to: number;
+    readonly count: number;
+    readonly bytes: number;
+  }[];
+  /** The statistics of the pool. */
   readonly pool: PoolStatistics;
 }
 
-/** External fragmentation above which the usage log warns. */
+/** The external fragmentation above which {@linkcode MemoryManager.logUsage} warns. */
 export const FRAGMENTATION_WARNING = 0.3;
 
 const ACTION = "manage memory";
 
 /**
- * What the addresses that a device gives are multiples of at least: CUDA C++ Programming Guide,
- * "Device Memory Accesses".
+ * The alignment of all addresses of a device: CUDA C++ Programming Guide, "Device Memory Accesses".
  */
 const DEVICE_ALIGNMENT = 256;
 
 /**
- * Manages the memory of an opened device: keeps back what driver, context and emergencies need,
- * counts by size, and serves requests that are too large to be worth keeping past the pool.
+ * Manages the memory of an opened device. It reserves memory for driver, context and emergencies,
+ * counts buffers by size, and serves requests too large to cache directly from the device.
  *
- * It holds neither the device nor the pool: they end when their owners let go. A pool made with
- * `memoryFraction: 1` keeps to the reserve also in what it takes beyond what buffers hold.
+ * It keeps neither the device nor the pool open. A pool with `memoryFraction: 1` respects the
+ * reserve for its cached memory too.
  *
  * @example
  * ```ts
@@ -90,27 +84,37 @@ export class MemoryManager {
   /** The device. */
   readonly context: DeviceContext;
   /** The pool that serves all but the largest requests. */
-  readonly pool: ManagedPool;
+  readonly pool: MemoryPool;
   /**
-   * What buffers may take of the device in all, in bytes: what was usable when the manager was
-   * made, with what the pool had already taken, and no more than the pool's limit.
+   * The limit of all buffers together, in bytes: the memory that was usable or in the pool when the
+   * manager was created, at most the pool's limit.
    */
   readonly capacity: number;
   readonly #bands: SizeBands;
-  readonly #direct = new DirectBuffers();
+  /** Live direct buffers. A lost buffer still holds its memory, so they are held strongly. */
+  #direct: readonly DeviceBuffer[] = [];
 
   /**
-   * Looks at the device's memory and logs what is usable of it.
+   * Queries the device's memory and logs its usable part.
    *
-   * @param device The device, or anything else that has its context.
-   * @throws {TypeError} If the pool is none or of another device, or a limit of a band is no size.
+   * @param device The device, or an object with its context.
+   * @param options The pool, by default that of the device, and the largest size of each band, in
+   * bytes or as a text such as `"100MB"`: 1 MiB, 100 MiB and a quarter of the usable memory by
+   * default. Larger requests are served by the device.
+   * @throws {TypeError} If the pool is invalid or of another device, or a band limit is not a size.
    * @throws {RangeError} If the bands overlap.
-   * @throws {CudaError} If the device cannot be asked for its memory.
+   * @throws {CudaError} If the query fails.
    */
-  constructor(device: { readonly context: DeviceContext }, options: MemoryManagerOptions = {}) {
+  constructor(
+    device: { readonly context: DeviceContext },
+    options: {
+      readonly pool?: MemoryPool;
+      readonly bands?: Readonly<Partial<Record<"small" | "medium" | "large", number | string>>>;
+    } = {},
+  ) {
     this.context = contextOf(device, "device", ACTION);
     requireObject(options, "options", ACTION);
-    const { pool = MemoryPool.ofDevice(this.context) } = options;
+    const { pool = poolOfDevice(this.context) } = options;
     const owner = contextOf(pool, "options.pool", ACTION);
     if (typeof pool.stats !== "function" || typeof pool.allocate !== "function") {
       throw new TypeError(
@@ -132,30 +136,36 @@ export class MemoryManager {
     );
   }
 
-  /** The device's ordinal. */
+  /** The ordinal of the device. */
   get ordinal(): number {
     return this.context.ordinal;
   }
 
-  /** The bands, smallest first. */
-  get bands(): readonly BandRange[] {
-    return this.#bands.ranges;
-  }
-
-  /** Free, total, kept back and usable memory of the device now, in bytes. */
+  /** Queries free, total, reserved and usable memory of the device, in bytes. */
   memory(): UsableMemory {
     const { library, ordinal } = this.context;
     return usableMemory(deviceMemory(library, ordinal));
   }
 
-  /** What live buffers were asked for, in bytes. Makes no native call. */
+  /** The requested sizes of live buffers, in bytes, without a native call. */
   memoryAllocated(): number {
-    return this.pool.memoryAllocated() + this.#direct.bytes;
+    return this.pool.memoryAllocated() + this.#directBytes();
+  }
+
+  #liveDirect(): readonly DeviceBuffer[] {
+    if (this.#direct.some(({ disposed }) => disposed)) {
+      this.#direct = this.#direct.filter(({ disposed }) => !disposed);
+    }
+    return this.#direct;
+  }
+
+  #directBytes(): number {
+    return this.#liveDirect().reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
 
   /**
-   * What further buffers may take, in bytes: what the device has to give, with what the pool has
-   * free, within the manager's capacity.
+   * The bytes for further buffers: usable memory of the device and free memory of the pool, within
+   * the capacity.
    */
   memoryAvailable(): number {
     const { free } = this.pool.stats();
@@ -164,43 +174,36 @@ export class MemoryManager {
   }
 
   /**
-   * Allocates a buffer: from the pool, or, if it is above the largest band, from the device. What
-   * comes from the device belongs to no stream: freeing it waits for those that use it. Where it is
-   * to be aligned to more than the device does by itself, it comes from the pool nevertheless.
+   * Allocates a buffer from the pool, or from the device if it is above the largest band. A direct
+   * buffer belongs to no stream: its release waits for the streams that use it. Alignments above the
+   * device's own are served by the pool.
    *
    * @param dtype The element type.
    * @param length The number of elements; 0 gives a valid empty buffer.
    * @throws {TypeError} If the stream is of another device.
    * @throws {RangeError} If the length is negative, fractional, not a number or too large, or the
-   * alignment is no power of two.
-   * @throws {OutOfMemoryError} If the device has no room, or what is kept back would be touched.
+   * alignment is not a power of two.
+   * @throws {OutOfMemoryError} If the device has no room outside the reserve.
    */
   allocate<D extends DType>(
     dtype: D,
     length: number,
     options: PlacementOptions = {},
   ): DeviceBuffer<D> {
-    const bytes = requestedBytes(dtype, length);
+    const bytes = bytesOfLength(length, dtype);
     requireObject(options, "options", "allocate a buffer");
     if (this.memoryAllocated() + bytes > this.capacity) throw this.#outOfMemory(bytes);
-    if (this.#bands.bandOf(bytes) !== "direct" || this.#needsPool(options)) {
+    const { stream, alignment = DEVICE_ALIGNMENT } = options;
+    const isDirect = this.#bands.bandOf(bytes) === "direct";
+    if (isDirect && stream !== undefined) streamFor(this.context, stream);
+    if (!isDirect || checkAlignment(alignment) > DEVICE_ALIGNMENT) {
       return this.pool.allocate(dtype, length, options);
     }
-    return this.#allocateDirect(dtype, length, bytes);
-  }
-
-  /** Whether a place is asked for that the device does not give by itself. */
-  #needsPool({ stream, alignment = DEVICE_ALIGNMENT }: PlacementOptions): boolean {
-    if (stream !== undefined) streamFor(this.context, stream);
-    return checkAlignment(alignment) > DEVICE_ALIGNMENT;
-  }
-
-  #allocateDirect<D extends DType>(dtype: D, length: number, bytes: number): DeviceBuffer<D> {
-    // What the pool keeps free counts against the device as well.
+    // The free memory of the pool counts against the device.
     const { reserved } = this.pool.stats();
-    if (reserved + this.#direct.bytes + bytes > this.capacity) this.pool.clearCache();
+    if (reserved + this.#directBytes() + bytes > this.capacity) this.pool.clearCache();
     const buffer = this.pool.allocateDirect(dtype, length);
-    this.#direct.add(buffer);
+    this.#direct = [...this.#direct, buffer];
     logger("memory").debug("{device}: {bytes} bytes are allocated past the pool", {
       device: this.context.label,
       bytes,
@@ -226,9 +229,9 @@ export class MemoryManager {
   }
 
   /**
-   * Whether an address lies in a live buffer of this device, also inside of it.
+   * Checks for an address inside a live buffer of this device.
    *
-   * @throws {TypeError} If the address is no number.
+   * @throws {TypeError} If the address is not a number.
    */
   ownsPointer(address: number): boolean {
     if (typeof address !== "number") {
@@ -236,20 +239,23 @@ export class MemoryManager {
         `Cannot look an address up as it must be a number: it is ${describeValue(address)}`,
       );
     }
-    return this.#direct.owns(address) || this.pool.ownsPointer(address);
+    const isDirect = this.#liveDirect().some((buffer) =>
+      address >= buffer.address && address < buffer.address + buffer.byteLength
+    );
+    return isDirect || this.pool.ownsPointer(address);
   }
 
-  /** Gives all free memory of the pool back that no stream uses; how many bytes it was. */
+  /** Returns free memory of the pool that no stream uses to the device, and its bytes. */
   clearCache(): number {
     return this.pool.clearCache();
   }
 
   /**
-   * Splits work into the fewest chunks that fit into what is available now.
+   * Splits work into the fewest chunks that fit into the available memory.
    *
-   * @param totalElements Elements in all.
-   * @param bytesPerElement Memory that each element of a chunk needs, of all buffers together.
-   * @throws {RangeError} If not even the smallest chunk fits.
+   * @param totalElements All elements.
+   * @param bytesPerElement The memory for each element of a chunk in all buffers.
+   * @throws {RangeError} If the smallest chunk does not fit.
    */
   chunksThatFit(
     totalElements: number,
@@ -261,11 +267,11 @@ export class MemoryManager {
     return chunksThatFit(totalElements, bytesPerElement, { ...options, availableBytes });
   }
 
-  /** Statistics now. Asks the device for its free memory. */
+  /** Returns the statistics, with a query of the device's free memory. */
   stats(): MemoryManagerStatistics {
     const pool = this.pool.stats();
-    const direct = this.#direct.sizes();
-    const directBytes = direct.reduce((sum, bytes) => sum + bytes, 0);
+    const direct = this.#liveDirect().map(({ byteLength }) => byteLength);
+    const directBytes = this.#directBytes();
     const live = pool.currentUsage + directBytes;
     return {
       ordinal: this.ordinal,
@@ -282,10 +288,10 @@ export class MemoryManager {
   }
 
   /**
-   * Logs how memory is used, at level `info`, and warns where more than
-   * {@linkcode FRAGMENTATION_WARNING} of free memory is not in its largest block.
+   * Logs the usage at level `info`, with a warning if the largest block holds less than 70 % of the
+   * free memory.
    *
-   * @returns The statistics that were logged.
+   * @returns The logged statistics.
    */
   logUsage(): MemoryManagerStatistics {
     const statistics = this.stats();

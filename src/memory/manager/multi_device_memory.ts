@@ -1,5 +1,5 @@
 /**
- * The memory of several devices: who gets the next buffer, and how bytes move between them.
+ * The memory of several devices: placement of buffers, and copies between devices.
  *
  * @module
  */
@@ -7,45 +7,51 @@
 import { requireInstance, requireObject } from "../../ffi/arguments.ts";
 import { OutOfMemoryError } from "../../ffi/cuda_error.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
+import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import { canAccessPeer, enablePeerAccess } from "../../ffi/native_device.ts";
 import type { Stream } from "../../stream/stream.ts";
-import { giveBackAfterFailure } from "../../ffi/give_back.ts";
+import { bytesOfLength } from "../buffer_checks.ts";
 import { streamFor } from "../buffer_copy.ts";
 import { DeviceBuffer } from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";
-import { DeviceAffinity } from "./device_affinity.ts";
-import { BALANCE_RULES, type BalanceRule, type DeviceRoom, devicesFor } from "./device_choice.ts";
 import { MemoryManager, type MemoryManagerStatistics } from "./memory_manager.ts";
-import { requestedBytes } from "./requested_bytes.ts";
 
-/** Options of the memory of several devices. */
-export interface MultiDeviceMemoryOptions {
-  /** How a device is chosen where no affinity says so: `free-memory` by default. */
-  readonly balance?: BalanceRule;
-}
+const BALANCE_RULES = ["free-memory", "load"] as const;
 
-/** Options of {@linkcode MultiDeviceMemory.allocate}. */
-export interface NamedPlacement {
-  /**
-   * Buffers of one name go to one device, as long as it has room. A name that is not bound yet is
-   * bound to the device that is chosen.
-   */
-  readonly name?: string;
-}
+/** A rule that chooses a device. */
+export type BalanceRule = typeof BALANCE_RULES[number];
 
-/** Options of a copy between devices. */
-export interface DeviceCopyOptions {
-  /** A stream of the source's device, whose earlier work is waited for; its default stream. */
-  readonly sourceStream?: Stream;
-  /** A stream of the target's device, which copies; its default stream. */
-  readonly targetStream?: Stream;
+/** The usage of a device. Sizes are bytes. */
+export interface DeviceRoom {
+  readonly ordinal: number;
+  /** The limit of all buffers together. */
+  readonly capacity: number;
+  /** The sizes of live buffers. */
+  readonly live: number;
 }
 
 /**
- * How bytes move from one device to another: within one, from memory to memory where one can
- * address the other's, and through the host where it cannot.
+ * Orders devices for a request, best first: by free memory, or by the used share, so small devices
+ * fill as fast as large ones. Devices without room come last, by free memory: a device may still
+ * return cached memory. Ties go to the lower ordinal.
  */
-export type CopyRoute = "local" | "peer" | "staged";
+export function devicesFor(
+  devices: readonly DeviceRoom[],
+  bytes: number,
+  rule: BalanceRule,
+): DeviceRoom[] {
+  const roomOf = ({ capacity, live }: DeviceRoom) => capacity - live;
+  const loadOf = ({ capacity, live }: DeviceRoom) =>
+    capacity === 0 ? Infinity : (live + bytes) / capacity;
+  return devices.toSorted((a, b) => {
+    const fits = Number(roomOf(b) >= bytes) - Number(roomOf(a) >= bytes);
+    if (fits !== 0) return fits;
+    const byRule = rule === "load" && roomOf(a) >= bytes
+      ? loadOf(a) - loadOf(b)
+      : roomOf(b) - roomOf(a);
+    return byRule || a.ordinal - b.ordinal;
+  });
+}
 
 function checkManagers(managers: readonly MemoryManager[]): void {
   const action = "manage the memory of several devices";
@@ -72,26 +78,28 @@ function checkManagers(managers: readonly MemoryManager[]): void {
   }
 }
 
-function readBalance(balance: unknown): BalanceRule {
-  if (balance === undefined) return "free-memory";
-  const known = BALANCE_RULES.find((rule) => rule === balance);
-  if (known !== undefined) return known;
-  throw new RangeError(
-    `Cannot balance memory as options.balance must be one of ${BALANCE_RULES.join(", ")}: it is ${
-      describeValue(balance)
-    }`,
-  );
+function checkName(name: unknown): void {
+  const message = `Cannot use an affinity as name must be a text that is not empty: it is ${
+    describeValue(name)
+  }`;
+  if (typeof name !== "string") throw new TypeError(message);
+  if (name === "") throw new RangeError(message);
+}
+
+/** Makes a stream's later work wait for another's work so far. */
+function waitFor(waiting: Stream, other: Stream): void {
+  using event = other.record();
+  waiting.wait(event);
 }
 
 /**
- * The memory of several devices of one kind. Devices are named by their real ordinals, not by
- * their place in a list.
+ * The memory of several devices of one kind. Ordinals name the devices, not places in a list.
  *
  * @example
  * ```ts
  * import { MemoryManager, MultiDeviceMemory, openDevice } from "@gridstride/cuda";
  *
- * using device = openDevice(); // and more, where there are more
+ * using device = openDevice(); // and more, if there are more
  * const memory = new MultiDeviceMemory([new MemoryManager(device)], { balance: "load" });
  * memory.bind("weights", device.info.ordinal);
  * using weights = memory.allocate("float16", 1 << 20, { name: "weights" });
@@ -100,38 +108,48 @@ function readBalance(balance: unknown): BalanceRule {
  */
 export class MultiDeviceMemory {
   readonly #managers: ReadonlyMap<number, MemoryManager>;
-  readonly #affinity: DeviceAffinity;
+  readonly #affinities = new Map<string, number>();
   readonly #balance: BalanceRule;
   readonly #joined = new Set<string>();
 
   /**
-   * Takes the managers of different devices of one library together.
+   * Combines the managers of different devices of one library.
    *
+   * @param options The rule that chooses a device for buffers without affinity: `free-memory`, the
+   * default, takes the device with the most room, `load` the one with the smallest used share.
    * @throws {TypeError} If there is none, one comes twice, or they are of different libraries.
-   * @throws {RangeError} If there is no such rule.
+   * @throws {RangeError} If the rule is unknown.
    */
-  constructor(managers: readonly MemoryManager[], options: MultiDeviceMemoryOptions = {}) {
+  constructor(
+    managers: readonly MemoryManager[],
+    options: { readonly balance?: "free-memory" | "load" } = {},
+  ) {
     checkManagers(managers);
     requireObject(options, "options", "manage the memory of several devices");
     this.#managers = new Map(managers.map((manager) => [manager.ordinal, manager]));
-    this.#affinity = new DeviceAffinity(this.ordinals);
-    this.#balance = readBalance(options.balance);
+    this.#balance = options.balance ?? "free-memory";
+    if (BALANCE_RULES.includes(this.#balance)) return;
+    throw new RangeError(
+      `Cannot balance memory as options.balance must be one of ${BALANCE_RULES.join(", ")}: it is ${
+        describeValue(options.balance)
+      }`,
+    );
   }
 
-  /** The ordinals of the devices, in the order in which they were given. */
+  /** The ordinals of the devices, in the given order. */
   get ordinals(): readonly number[] {
     return [...this.#managers.keys()];
   }
 
-  /** Which names are bound to which devices, by name. */
+  /** Bound names and their devices, by name. */
   get affinities(): readonly (readonly [name: string, ordinal: number])[] {
-    return this.#affinity.entries();
+    return [...this.#affinities].sort(([a], [b]) => a < b ? -1 : 1);
   }
 
   /**
    * The manager of a device.
    *
-   * @throws {RangeError} If the device is none of these.
+   * @throws {RangeError} If the device is unknown.
    */
   manager(ordinal: number): MemoryManager {
     const manager = this.#managers.get(ordinal);
@@ -144,38 +162,24 @@ export class MultiDeviceMemory {
   }
 
   /**
-   * Binds a name to a device: buffers of that name go there as long as it has room.
+   * Binds a name to a device: its buffers go there while the device has room.
    *
-   * @throws {RangeError} If the device is none of these, or the name is empty.
+   * @throws {TypeError} If the name is not a text.
+   * @throws {RangeError} If the device is unknown, or the name is empty.
    */
   bind(name: string, ordinal: number): void {
-    this.#affinity.bind(name, ordinal);
+    checkName(name);
+    this.#affinities.set(name, this.manager(ordinal).ordinal);
   }
 
-  /** Unbinds a name, so that the next buffer of it goes wherever is best; whether it was bound. */
+  /** Unbinds a name; false if it was not bound. */
   unbind(name: string): boolean {
-    return this.#affinity.unbind(name);
-  }
-
-  /** What buffers may take, and hold, on each device. Makes no native call. */
-  #rooms(): DeviceRoom[] {
-    return [...this.#managers.values()].map((manager) => ({
-      ordinal: manager.ordinal,
-      capacity: manager.capacity,
-      live: manager.memoryAllocated(),
-    }));
-  }
-
-  /** The devices for a request, best first, by ordinal. */
-  #order(bytes: number, bound: number | undefined): number[] {
-    const ordinals = devicesFor(this.#rooms(), bytes, this.#balance).map(({ ordinal }) => ordinal);
-    if (bound === undefined) return ordinals;
-    return [bound, ...ordinals.filter((ordinal) => ordinal !== bound)];
+    return this.#affinities.delete(name);
   }
 
   /**
-   * Allocates a buffer on the device its name is bound to, or on the best one; where that has no
-   * room, on the next best. A name stays bound to its device also when that is full.
+   * Allocates a buffer on the device of its name, else on the best device; if that has no room, on
+   * the next best. A new name is bound to the chosen device, and stays bound when it is full.
    *
    * @throws {RangeError} If the length is negative, fractional, not a number or too large.
    * @throws {OutOfMemoryError} If no device has room.
@@ -183,30 +187,33 @@ export class MultiDeviceMemory {
   allocate<D extends DType>(
     dtype: D,
     length: number,
-    options: NamedPlacement = {},
+    options: { readonly name?: string } = {},
   ): DeviceBuffer<D> {
     requireObject(options, "options", "allocate a buffer");
     const { name } = options;
-    const bytes = requestedBytes(dtype, length);
-    const bound = name === undefined ? undefined : this.#affinity.ordinalOf(name);
+    const bytes = bytesOfLength(length, dtype);
+    if (name !== undefined) checkName(name);
+    const bound = this.#affinities.get(name ?? "");
+    const rooms = Array.from(this.#managers.values(), (manager) => ({
+      ordinal: manager.ordinal,
+      capacity: manager.capacity,
+      live: manager.memoryAllocated(),
+    }));
+    const order = devicesFor(rooms, bytes, this.#balance).map(({ ordinal }) => ordinal);
     const failures: OutOfMemoryError[] = [];
-    for (const ordinal of this.#order(bytes, bound)) {
+    for (const ordinal of new Set(bound === undefined ? order : [bound, ...order])) {
       try {
         const buffer = this.manager(ordinal).allocate(dtype, length);
-        if (name !== undefined && bound === undefined) this.#affinity.bind(name, ordinal);
+        if (name !== undefined && bound === undefined) this.#affinities.set(name, ordinal);
         return buffer;
       } catch (error) {
         if (!(error instanceof OutOfMemoryError)) throw error;
         failures.push(error);
       }
     }
-    throw this.#outOfMemory(bytes, failures);
-  }
-
-  #outOfMemory(bytes: number, failures: readonly OutOfMemoryError[]): OutOfMemoryError {
-    if (failures.length === 1) return failures[0]!;
+    if (failures.length === 1) throw failures[0]!;
     const most = failures.reduce((best, each) => each.free > best.free ? each : best);
-    return new OutOfMemoryError({
+    throw new OutOfMemoryError({
       action: `allocate ${bytes} bytes on any of ${this.ordinals.length} devices`,
       device: most.device!,
       detail: "that is the device with the most free memory",
@@ -218,19 +225,20 @@ export class MultiDeviceMemory {
   }
 
   /**
-   * How bytes move from one device to another. Peer access is turned on, once, where there is any.
+   * The route of copies between two devices: within one device, from memory to memory of peers, or
+   * staged through the host. Enables peer access on first use.
    *
-   * @throws {RangeError} If a device is none of these.
-   * @throws {CudaError} If peer access cannot be turned on.
+   * @throws {RangeError} If a device is unknown.
+   * @throws {CudaError} If peer access fails.
    */
-  route(source: number, target: number): CopyRoute {
-    // The managers' own ordinals: -0, which names device 0 too, is none for the native library.
+  route(source: number, target: number): "local" | "peer" | "staged" {
+    // The managers' ordinals: the native library does not accept -0, which also names device 0.
     const { ordinal: from, context: { library } } = this.manager(source);
     const { ordinal: to } = this.manager(target);
     if (from === to) return "local";
     const pair = `${to} ${from}`;
     if (this.#joined.has(pair)) return "peer";
-    // The target's device copies, so it is the one that must reach the other's memory.
+    // The target's device copies, so it accesses the source's memory.
     if (!canAccessPeer(library, to, from)) return "staged";
     enablePeerAccess(library, to, from);
     this.#joined.add(pair);
@@ -238,18 +246,19 @@ export class MultiDeviceMemory {
   }
 
   /**
-   * Enqueues a copy between buffers, after what is enqueued on either stream so far. What is
-   * enqueued on either later comes after the copy, so that buffers of these streams may be used and
-   * freed at once.
+   * Enqueues a copy between buffers, after the work so far of both streams and before their later
+   * work, so buffers of these streams may be used and freed at once.
    *
-   * @throws {RangeError} If a buffer is of none of these devices, or they overlap or differ in size.
+   * @param options A stream of the source's device, and a stream of the target's device, which
+   * copies; their default streams if absent.
+   * @throws {RangeError} If a device is unknown, or the buffers overlap or differ in size.
    * @throws {TypeError} If the element types differ, or a stream is of another device.
    */
   copy<D extends DType>(
     source: DeviceBuffer<D>,
     target: DeviceBuffer<D>,
-    options: DeviceCopyOptions = {},
-  ): CopyRoute {
+    options: { readonly sourceStream?: Stream; readonly targetStream?: Stream } = {},
+  ): "local" | "peer" | "staged" {
     const action = "copy between devices";
     requireInstance(source, DeviceBuffer, "source", action);
     requireInstance(target, DeviceBuffer, "target", action);
@@ -262,24 +271,21 @@ export class MultiDeviceMemory {
     const route = this.route(source.context.ordinal, target.context.ordinal);
     const from = streamFor(source.context, options.sourceStream);
     const to = streamFor(target.context, options.targetStream);
-    if (from === to) target.copyFrom(source, { stream: to });
-    else {
-      waitFor(to, from);
-      target.copyFrom(source, { stream: to });
-      waitFor(from, to);
-    }
+    if (from !== to) waitFor(to, from);
+    target.copyFrom(source, { stream: to });
+    if (from !== to) waitFor(from, to);
     return route;
   }
 
   /**
-   * Allocates a buffer on a device and enqueues a copy of another into it.
+   * Allocates a buffer on a device and enqueues a copy into it; see {@linkcode copy}.
    *
-   * @throws {OutOfMemoryError} If that device has no room.
+   * @throws {OutOfMemoryError} If the device has no room.
    */
   copyTo<D extends DType>(
     source: DeviceBuffer<D>,
     ordinal: number,
-    options: DeviceCopyOptions = {},
+    options: { readonly sourceStream?: Stream; readonly targetStream?: Stream } = {},
   ): DeviceBuffer<D> {
     requireInstance(source, DeviceBuffer, "source", "copy between devices");
     requireObject(options, "options", "copy between devices");
@@ -295,26 +301,20 @@ export class MultiDeviceMemory {
     return target;
   }
 
-  /** Statistics of each device, under its own ordinal. */
+  /** Returns the statistics of each device by ordinal. */
   stats(): ReadonlyMap<number, MemoryManagerStatistics> {
     return new Map(
       [...this.#managers].map(([ordinal, manager]) => [ordinal, manager.stats()]),
     );
   }
 
-  /** Gives all free memory of all pools back that no stream uses; how many bytes it was. */
+  /** Returns free memory of all pools that no stream uses to the devices, and its bytes. */
   clearCache(): number {
     return [...this.#managers.values()].reduce((sum, manager) => sum + manager.clearCache(), 0);
   }
 
-  /** Logs how memory is used, device by device. */
+  /** Logs the usage of each device. */
   logUsage(): void {
     for (const manager of this.#managers.values()) manager.logUsage();
   }
-}
-
-/** Makes a stream's later work wait for another's work so far. */
-function waitFor(waiting: Stream, other: Stream): void {
-  using event = other.record();
-  waiting.wait(event);
 }

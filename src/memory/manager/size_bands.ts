@@ -1,16 +1,14 @@
 /**
- * Bands of sizes: small, medium and large, and what is beyond them.
+ * Bands of sizes for accounting and policy.
  *
- * Bands are for accounting and policy, not pools of their own: a pool for each would keep free
- * memory that the others lack, which is fragmentation by design. What the pool divides differently
- * for small and large requests is its own affair.
+ * A band is not a pool: a pool for each band would keep free memory that the others lack.
  *
- * | band     | sizes                               | served by                                    |
- * | -------- | ----------------------------------- | -------------------------------------------- |
- * | `small`  | 1 byte to `small`                   | the pool                                     |
- * | `medium` | above `small`, up to `medium`       | the pool                                     |
- * | `large`  | above `medium`, up to `large`       | the pool                                     |
- * | `direct` | above `large`                       | the device: goes back to it when it is freed |
+ * | band     | sizes                         | served by                         |
+ * | -------- | ----------------------------- | --------------------------------- |
+ * | `small`  | 1 byte to `small`             | the pool                          |
+ * | `medium` | above `small`, up to `medium` | the pool                          |
+ * | `large`  | above `medium`, up to `large` | the pool                          |
+ * | `direct` | above `large`                 | the device, which gets it back    |
  *
  * @module
  */
@@ -19,52 +17,11 @@ import { requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { BYTE_SIZE_GRAMMAR, matchByteSize } from "../../hardware/byte_size.ts";
 
-/** A band. */
-export type SizeBand = "small" | "medium" | "large" | "direct";
+const NAMES = ["small", "medium", "large", "direct"] as const;
 
-/** The bands, smallest first. */
-export const SIZE_BANDS: readonly SizeBand[] = ["small", "medium", "large", "direct"];
-
-/**
- * The largest size of each band, in bytes or as a text such as `"100MB"`; each above the one
- * before.
- */
-export interface BandLimits {
-  /** 1 MiB by default: the bulk of activations' bookkeeping, scalars and small vectors. */
-  readonly small?: number | string;
-  /** 100 MiB by default. */
-  readonly medium?: number | string;
-  /**
-   * A quarter of usable memory by default: kept for reuse, a larger block would be missing
-   * elsewhere.
-   */
-  readonly large?: number | string;
-}
-
-/** The sizes of one band, in bytes. */
-export interface BandRange {
-  /** The band. */
-  readonly band: SizeBand;
-  /** Its smallest size. */
-  readonly from: number;
-  /** Its largest size; `Infinity` for the last. */
-  readonly to: number;
-}
-
-/** What a band holds. */
-export interface BandFigures extends BandRange {
-  /** Buffers. */
-  readonly count: number;
-  /** Bytes that were asked for. */
-  readonly bytes: number;
-}
-
-/** Default of {@linkcode BandLimits.small}. */
-export const DEFAULT_SMALL: number = 2 ** 20;
-/** Default of {@linkcode BandLimits.medium}. */
-export const DEFAULT_MEDIUM: number = 100 * 2 ** 20;
-/** Share of usable memory that is the default of {@linkcode BandLimits.large}. */
-export const DEFAULT_LARGE_SHARE = 0.25;
+const DEFAULT_SMALL = 2 ** 20;
+const DEFAULT_MEDIUM = 100 * 2 ** 20;
+const DEFAULT_LARGE_SHARE = 0.25;
 
 const ACTION = "divide sizes into bands";
 
@@ -80,50 +37,54 @@ function readLimit(value: unknown, name: string, above: number): number {
 
 /** The bands of a device. */
 export class SizeBands {
-  /** The sizes of each band, smallest first, without gaps and without overlap. */
-  readonly ranges: readonly BandRange[];
   readonly #limits: readonly number[];
 
   /**
    * Divides sizes into bands.
    *
    * @param usableBytes Usable memory of the device.
-   * @param limits The largest size of each band.
-   * @throws {TypeError} If a limit is no size.
+   * @param limits The largest size of each band: 1 MiB, 100 MiB and a quarter of the usable memory
+   * by default.
+   * @throws {TypeError} If a limit is not a size.
    * @throws {RangeError} If a limit is not above the one before.
    */
-  constructor(usableBytes: number, limits: BandLimits = {}) {
+  constructor(
+    usableBytes: number,
+    limits: Readonly<Partial<Record<"small" | "medium" | "large", number | string>>> = {},
+  ) {
     requireObject(limits, "bands", ACTION);
     const small = readLimit(limits.small ?? DEFAULT_SMALL, "small", 0);
     const medium = readLimit(limits.medium ?? Math.max(DEFAULT_MEDIUM, small + 1), "medium", small);
-    const quarter = Math.floor(usableBytes * DEFAULT_LARGE_SHARE);
-    const large = readLimit(limits.large ?? Math.max(quarter, medium + 1), "large", medium);
+    const share = Math.floor(usableBytes * DEFAULT_LARGE_SHARE);
+    const large = readLimit(limits.large ?? Math.max(share, medium + 1), "large", medium);
     this.#limits = [small, medium, large, Infinity];
-    this.ranges = SIZE_BANDS.map((band, index) => ({
-      band,
-      from: (this.#limits[index - 1] ?? 0) + 1,
-      to: this.#limits[index]!,
-    }));
   }
 
   /** The band of a size; an empty request counts as small. */
-  bandOf(bytes: number): SizeBand {
-    return SIZE_BANDS[this.#limits.findIndex((limit) => bytes <= limit)]!;
+  bandOf(bytes: number): typeof NAMES[number] {
+    return NAMES[this.#limits.findIndex((limit) => bytes <= limit)]!;
   }
 
-  /** Counts sizes by band; all bands are listed, also empty ones. */
-  count(sizes: Iterable<number>): BandFigures[] {
-    const counts = SIZE_BANDS.map(() => 0);
-    const bytes = SIZE_BANDS.map(() => 0);
-    for (const size of sizes) {
-      const index = this.#limits.findIndex((limit) => size <= limit);
-      counts[index]!++;
-      bytes[index]! += size;
-    }
-    return this.ranges.map((range, index) => ({
-      ...range,
-      count: counts[index]!,
-      bytes: bytes[index]!,
+  /** Counts sizes by band, including empty bands. */
+  count(sizes: Iterable<number>): {
+    readonly band: typeof NAMES[number];
+    readonly from: number;
+    readonly to: number;
+    readonly count: number;
+    readonly bytes: number;
+  }[] {
+    const bands = NAMES.map((band, index) => ({
+      band,
+      from: (this.#limits[index - 1] ?? 0) + 1,
+      to: this.#limits[index]!,
+      count: 0,
+      bytes: 0,
     }));
+    for (const size of sizes) {
+      const band = bands.find(({ to }) => size <= to)!;
+      band.count++;
+      band.bytes += size;
+    }
+    return bands;
   }
 }

@@ -1,143 +1,351 @@
 /**
- * What is tried, in this order, when no cached block serves a request:
+ * The steps that serve a request when no cached block does:
  *
- * 1. the free blocks of its stream, and those that anybody may have;
- * 2. the same after the stream's cache has joined them;
- * 3. what other streams are found to be through with;
- * 4. more memory from the device, within the limit. Before the pool grows beyond what
- *    `growth_policy.ts` allows, what is free elsewhere is given back first;
- * 5. the program, by the callback, which may free something;
- * 6. giving everything free back, to get it anew in one piece, and asking the pools of other
- *    isolates to do so;
- * 7. waiting for streams that still use freed memory, one after the other, the most promising
- *    first, and looking again after each.
+ * 1. the free blocks of its stream, and those for any stream;
+ * 2. the same after emptying the stream's cache;
+ * 3. blocks that other streams have finished with;
+ * 4. growth within the limit. Before the pool grows beyond its {@linkcode GrowthPolicy}, it returns
+ *    memory that is free elsewhere;
+ * 5. the program's callback, which may free something;
+ * 6. returning all free memory, to take it again in one piece, and the same in the pools of other
+ *    isolates;
+ * 7. waiting for streams that still use freed memory, one by one, the most promising first.
  *
- * Only the last rung waits: it blocks the thread in `allocate()` and not in `allocateAsync()`.
+ * Only the last step waits: it blocks the thread in `allocate()`, and not in `allocateAsync()`.
  *
  * @module
  */
 
+import type { BlockPool } from "./block_pool.ts";
 import { UNIT } from "./block_table.ts";
-import { ALLOCATED_BYTES, REQUESTED_BYTES, RESERVED_BYTES } from "./pool_counters.ts";
-import { GrowthPolicy, type Room } from "./growth_policy.ts";
-import type { PoolEngine } from "./pool_engine.ts";
-import type { BlockRequest } from "./block_request.ts";
+import { MAX_SMALL, unitsFor } from "./free_index.ts";
+import type { MemorySpace } from "./memory_space.ts";
+import type { MemoryStream } from "./memory_upstream.ts";
+import type { Mark, StreamSlot } from "./stream_slots.ts";
 
-/** What an event tells of that somebody waits for. */
-export interface Awaited {
-  /** The event. */
-  readonly event: number;
+const MIB = 2 ** 20;
+
+/** Slack of mapped memory, as a share of the peak use. */
+const SLACK = 1 / 34;
+/** Slack of plain segments. */
+const PLAIN_SLACK = 1 / 4;
+/** Maximum slack. */
+const MAX_SLACK = 1;
+/** Slack for each stream after the first. */
+const STREAM_SLACK = 1 / 4;
+/** Slack for a repeated request. */
+const REPEATED_SLACK = 1 / 128;
+/** Bytes mapped at a time, as far as the slack allows; PyTorch's segments have 20 MiB. */
+const STEP = 32 * MIB;
+/** The same as a share of the pool, if that is more. */
+const STEP_SHARE = 1 / 512;
+/** Bytes mapped at a time for small blocks. */
+const SMALL_STEP = 6 * MIB;
+/** The same as a share of the memory of small blocks, if that is more. */
+const SMALL_STEP_SHARE = 1 / 8;
+/** Requests of up to two pages gain little from returning memory. */
+const SMALL_REQUEST = 4 * MIB;
+/** Times that memory is returned for small requests before the slack doubles. */
+const PATIENCE = 32;
+/** Memory returned in advance for the next small requests. */
+const SMALL_ADVANCE = 1 / 64;
+/** Blocks below this share of the peak use are not returned in advance. */
+const MIN_RETURNED = 1 / 1024;
+/** Requests that are remembered. */
+const MAX_REMEMBERED = 4096;
+
+/** Blocks examined for one with room at an aligned address. */
+const ALIGNED_LOOKS = 64;
+
+/** The memory to return before a request. Sizes are bytes. */
+export interface Room {
+  /** Returned if that much is free. */
+  readonly needed: number;
+  /** Returned in addition, for later requests. */
+  readonly ahead: number;
+  /** Smaller blocks are not returned for later requests. */
+  readonly minBlock: number;
+  /** Whether the pool then grows by all that it may. */
+  readonly fills: boolean;
 }
 
-/** What the ladder is made with. */
-export interface LadderOptions {
-  /** Whether memory is mapped; it comes in plain segments otherwise. */
-  readonly virtualMemory: boolean;
-  /** Most bytes the pool takes from the device. */
-  readonly limitBytes: number;
-  /** Share of the limit above which free memory goes back first. */
-  readonly reclaimShare: number;
-  /** Share of the limit above which requests are refused then. */
-  readonly refuseShare: number;
-  /** Asks the program to free something; whether it did. */
-  readonly onPressure: (request: BlockRequest) => boolean;
-}
+/**
+ * Decides how much memory a pool may have, and by how much it grows.
+ *
+ * A pool needs more than its use, because free blocks do not always fit; the surplus is its slack.
+ * Up to the peak use plus slack the pool grows on demand. Beyond, it first returns memory that is
+ * free elsewhere, which costs driver calls but no memory.
+ *
+ * Mapped memory is returned in pieces, and little slack suffices. There is more where returning
+ * memory would gain little:
+ *
+ * - Streams: a stream cannot use the free memory of another until that has finished. Each stream
+ *   after the first adds a quarter of the peak use.
+ * - Small requests: a pool that often returns memory for them would do so page by page. Its slack
+ *   doubles every 32 times, until use has doubled.
+ * - Repetition: if the same request follows the same one at the same use, a step of the program
+ *   repeats. Each time adds a little, until the step needs no calls.
+ *
+ * Within the slack the pool maps more than a request needs, to grow rarely: less for small blocks,
+ * and nothing for a large request while use does not grow. The slack never exceeds the peak use, and
+ * all free memory is returned before a request fails. A plain segment is returned only as a whole,
+ * which is hardly ever possible; there the slack is a quarter.
+ */
+export class GrowthPolicy {
+  readonly #isVirtual: boolean;
+  #peakUse = 0;
+  /** Whether the last noted use is the peak. */
+  #grows = false;
+  /** Slack for repeated requests since the peak grew, in bytes. */
+  #repeated = 0;
+  /** Times that memory was returned for small requests since the peak was `#countedAt`. */
+  #smallReturns = 0;
+  #countedAt = 0;
+  /** The units of the last request that memory was returned for. */
+  #previous = 0;
+  readonly #known = new Set<string>();
 
-/** The rungs. */
-export class AllocationLadder {
-  readonly #engine: PoolEngine;
-  readonly #options: LadderOptions;
-  readonly #policy: GrowthPolicy;
-  // Of its own, as the statistics' peaks begin anew when they are reset.
-  #mostReserved = 0;
-
-  /** A ladder for an engine. */
-  constructor(engine: PoolEngine, options: LadderOptions) {
-    this.#engine = engine;
-    this.#options = options;
-    this.#policy = new GrowthPolicy(options.virtualMemory);
+  /** A policy for mapped memory, or for plain segments. */
+  constructor(isVirtual: boolean) {
+    this.#isVirtual = isVirtual;
   }
 
-  /** The first four rungs, which are quick; 0 where they lead nowhere. */
-  find(request: BlockRequest): number {
-    const engine = this.#engine;
-    return this.#search(request) || this.#grow(request) && engine.find(request);
+  /** Notes the peak use so far, in bytes. */
+  noteUse(peak: number): void {
+    this.#grows = peak > this.#peakUse;
+    if (!this.#grows) return;
+    this.#peakUse = peak;
+    // The behaviour of a much smaller pool says nothing about this one.
+    if (peak >= 2 * this.#countedAt) {
+      this.#smallReturns = 0;
+      this.#countedAt = peak;
+    }
+    this.#repeated = 0;
+    this.#known.clear();
+  }
+
+  /** The bytes that a pool of this many streams may have before it returns free memory. */
+  allowed(streams: number): number {
+    if (!this.#isVirtual) return this.#peakUse * (1 + PLAIN_SLACK);
+    const doubled = this.#peakUse * SLACK * 2 ** Math.floor(this.#smallReturns / PATIENCE);
+    const others = STREAM_SLACK * Math.max(0, streams - 1) * this.#peakUse;
+    const slack = Math.min(doubled + others + this.#repeated, this.#peakUse * MAX_SLACK);
+    return this.#peakUse + slack;
   }
 
   /**
-   * The other rungs. What is yielded is to be waited for before going on.
+   * The memory to return for a request.
    *
-   * @returns The block; 0 where there is no memory.
+   * @param live The use with the request, in bytes.
+   * @param excess The bytes by which the pool would exceed its allowance.
    */
-  *climb(request: BlockRequest): Generator<Awaited, number> {
-    const engine = this.#engine;
-    const { upstream } = engine;
-    engine.counters.count("retries");
+  roomFor({ units, live, excess }: { units: number; live: number; excess: number }): Room {
+    if (!this.#isVirtual) return { needed: excess, ahead: 0, minBlock: 0, fills: false };
+    this.#noteRepetition(units, live, excess);
+    if (units * UNIT <= SMALL_REQUEST) {
+      this.#smallReturns++;
+      const ahead = this.#peakUse * SMALL_ADVANCE;
+      return { needed: excess, ahead, minBlock: 0, fills: false };
+    }
+    // While use grows, the next requests will not find room either. One long piece saves calls.
+    return {
+      needed: excess,
+      ahead: this.#grows ? this.#peakUse * SLACK : 0,
+      minBlock: this.#peakUse * MIN_RETURNED,
+      fills: this.#grows,
+    };
+  }
+
+  /**
+   * The bytes to map at a time; no more than the pool has.
+   *
+   * @param kind 0 for small blocks, 1 for large ones.
+   * @param reserved The bytes of the pool.
+   * @param ofKind The bytes of these for blocks of the kind.
+   */
+  step(kind: 0 | 1, reserved: number, ofKind: number): number {
+    if (!this.#isVirtual) return 0;
+    const step = kind === 0
+      ? Math.min(Math.max(SMALL_STEP, ofKind * SMALL_STEP_SHARE), STEP)
+      : Math.max(STEP, reserved * STEP_SHARE);
+    return Math.min(step, reserved);
+  }
+
+  /**
+   * Whether a request may map more than it needs beyond the pool's previous peak: while use grows,
+   * and for small requests, which come in numbers.
+   */
+  isAheadOfUse(units: number): boolean {
+    return this.#grows || units * UNIT <= SMALL_REQUEST;
+  }
+
+  #noteRepetition(units: number, live: number, excess: number): void {
+    const key = `${this.#previous} ${units} ${live}`;
+    this.#previous = units;
+    if (this.#known.has(key)) {
+      this.#repeated += Math.min(excess, this.#peakUse * REPEATED_SLACK);
+    } else if (this.#known.size < MAX_REMEMBERED) this.#known.add(key);
+  }
+}
+
+/** A request that no cached block serves. */
+export interface BlockRequest {
+  /** The requested bytes. */
+  readonly bytes: number;
+  /** The alignment of the address. */
+  readonly alignment: number;
+  /** 0 small, 1 large. */
+  readonly kind: 0 | 1;
+  /** The size of the block. */
+  readonly units: number;
+  /** The size of a block that serves wherever it begins. */
+  readonly padded: number;
+  /** The stream. */
+  readonly stream: MemoryStream;
+  /** The stream's slot. */
+  readonly slot: StreamSlot;
+  /** The slot's space. */
+  readonly space: MemorySpace;
+}
+
+/** Serves the requests of a pool that its cache does not. */
+export class AllocationLadder {
+  readonly #pool: BlockPool;
+  readonly #isVirtual: boolean;
+  readonly #onPressure: (request: BlockRequest) => boolean;
+  readonly #policy: GrowthPolicy;
+  // Not the statistics' peak, which can be reset.
+  #peakReserved = 0;
+
+  /**
+   * A ladder for a pool.
+   *
+   * @param onPressure Requests the program to free something; whether it did.
+   */
+  constructor(
+    pool: BlockPool,
+    isVirtual: boolean,
+    onPressure: (request: BlockRequest) => boolean,
+  ) {
+    this.#pool = pool;
+    this.#isVirtual = isVirtual;
+    this.#onPressure = onPressure;
+    this.#policy = new GrowthPolicy(isVirtual);
+  }
+
+  /** Describes a request. */
+  request(bytes: number, alignment: number, stream: MemoryStream): BlockRequest {
+    const { streams } = this.#pool;
+    const slot = streams.slotOf(stream);
+    const units = unitsFor(bytes);
+    return {
+      bytes,
+      alignment,
+      kind: bytes <= MAX_SMALL ? 0 : 1,
+      units,
+      padded: units + (alignment - UNIT) / UNIT,
+      stream,
+      slot,
+      space: streams.spaceOf(slot),
+    };
+  }
+
+  /** Takes the first four steps, which are quick; 0 if they find nothing. */
+  find(request: BlockRequest): number {
+    return this.#search(request) || (this.#grow(request) ? this.#take(request) : 0);
+  }
+
+  /**
+   * Takes the other steps. The caller waits for each yielded mark before it goes on.
+   *
+   * @returns The block; 0 if there is no memory.
+   */
+  *climb(request: BlockRequest): Generator<Mark, number> {
+    const { counters, settings, streams, upstream } = this.#pool;
+    counters.count("retries");
     let live: number;
     do {
-      live = engine.counters.current(ALLOCATED_BYTES);
-      if (!this.#options.onPressure(request)) break;
+      live = counters.allocatedBytes;
+      if (!this.#onPressure(request)) break;
       const freed = this.find(request);
       if (freed !== 0) return freed;
-      // A program that says so and frees nothing here would be asked for ever.
-    } while (engine.counters.current(ALLOCATED_BYTES) < live);
-    // What others have free is of no use above this pool's own limit.
-    if (this.#leastGrowth(request) <= this.#options.limitBytes) {
+      // Ends if a callback reports success and frees nothing of this pool.
+    } while (counters.allocatedBytes < live);
+    // Other pools' memory cannot help above this pool's own limit.
+    if (counters.allocatedBytes + request.units * UNIT <= settings.limitBytes) {
       upstream.press();
-      // This pool gives back all that it can right here.
+      // This pool returns its memory right below.
       upstream.wasPressed();
     }
-    const trimmed = this.#retry(request);
-    if (trimmed !== 0) return trimmed;
+    const found = this.#retry(request);
+    if (found !== 0) return found;
     let hasWaited = false;
-    for (const mark of engine.streams.waits(request.kind, request.padded)) {
+    for (const mark of streams.waits(request.kind, request.padded)) {
       yield mark;
       hasWaited = true;
       const block = this.#retry(request);
       if (block !== 0) return block;
     }
-    // Other streams may have become ready while the last attempt was under way.
+    // Other streams may have finished during the last attempt.
     return hasWaited ? this.#retry(request) : 0;
   }
 
-  /** Looks among what is free, after making all of it that can be had free. */
+  /** Takes a free block of the stream, or one for any stream; 0 for none. */
+  #take(request: BlockRequest): number {
+    return this.#takeOf(request.slot.index, request) || this.#takeOf(request.slot.common, request);
+  }
+
+  #takeOf(owner: number, { kind, units, padded, alignment }: BlockRequest): number {
+    const { heap, table } = this.#pool;
+    let looks = alignment > UNIT ? ALIGNED_LOOKS : 0;
+    if (looks > 0) {
+      for (const block of heap.near(owner, kind, units)) {
+        const skip = heap.skipFor(block, alignment);
+        if (skip + units <= table.units(block)) return heap.carve(block, skip, units);
+        if (--looks === 0) break;
+      }
+    }
+    const found = heap.find(owner, kind, padded);
+    return found === 0 ? 0 : heap.carve(found, heap.skipFor(found, alignment), units);
+  }
+
+  /** Searches the free blocks, after collecting all that can be used. */
   #search(request: BlockRequest): number {
-    const engine = this.#engine;
-    const { streams } = engine;
-    let block = engine.find(request);
+    const { streams } = this.#pool;
+    let block = this.#take(request);
     if (block !== 0) return block;
-    if (streams.flush(request.slot, this.#kindOf(request))) {
-      block = engine.find(request);
+    if (streams.flush(request.slot, this.#flushedKind(request))) {
+      block = this.#take(request);
       if (block !== 0) return block;
     }
     if (!streams.severalStreams && streams.pendingCount === 0) return 0;
-    streams.settle(request.slot, this.#kindOf(request));
-    return engine.find(request);
+    streams.settle(request.slot, this.#flushedKind(request));
+    return this.#take(request);
   }
 
-  /** Gives everything free back, takes what is needed. */
+  /** Returns all free memory and takes what the request needs. */
   #retry(request: BlockRequest): number {
-    const engine = this.#engine;
-    engine.streams.settle();
-    const block = engine.find(request);
+    const { streams } = this.#pool;
+    streams.settle();
+    const block = this.#take(request);
     if (block !== 0) return block;
-    for (const space of engine.streams.spaces()) space.reclaim(Infinity);
-    return this.#grow(request) ? engine.find(request) : 0;
+    for (const space of streams.spaces()) space.reclaim(Infinity);
+    return this.#grow(request) ? this.#take(request) : 0;
   }
 
-  /** Takes memory from the device; 1 where that was possible. */
-  #grow(request: BlockRequest): 0 | 1 {
-    const engine = this.#engine;
+  /** Takes memory from the device; whether a free block serves the request then. */
+  #grow(request: BlockRequest): boolean {
+    const { counters, settings: { limitBytes }, streams } = this.#pool;
     const { kind, padded, slot, space } = request;
     let growth = space.growthFor(kind, padded, slot);
     const live = this.#noteUse(request);
     const target = this.#target();
-    let step = this.#policy.step(kind, this.#reserved, this.#reservedOf(kind));
-    if (this.#reserved + growth > target) {
-      engine.streams.settle(undefined, this.#kindOf(request));
-      if (this.#isThere(request)) return 1;
+    let step = this.#policy.step(kind, counters.reservedBytes, counters.reservedOf(kind));
+    if (counters.reservedBytes + growth > target) {
+      streams.settle(undefined, this.#flushedKind(request));
+      if (this.#isServed(request)) return true;
       growth = space.growthFor(kind, padded, slot);
-      const excess = this.#reserved + growth - target;
+      const excess = counters.reservedBytes + growth - target;
       if (excess > 0) {
         const room = this.#policy.roomFor({ units: padded, live, excess });
         this.#makeRoom(request, room);
@@ -145,94 +353,72 @@ export class AllocationLadder {
       }
       growth = space.growthFor(kind, padded, slot);
     }
-    if (growth === 0) return 1;
-    if (this.#reserved + growth > this.#options.limitBytes) return 0;
-    if (this.#isRefused(request, growth)) return 0;
-    const peak = this.#policy.isAheadOfUse(padded) ? target : Math.min(target, this.#mostReserved);
-    const most = Math.min(this.#options.limitBytes, Math.max(peak, this.#reserved + growth));
-    // What a capture does not use nobody else can.
-    const extra = space === engine.streams.space ? Math.min(step, most - this.#reserved) : 0;
-    return space.grow(kind, padded, slot, extra) ? 1 : 0;
+    if (growth === 0) return true;
+    const grown = counters.reservedBytes + growth;
+    if (grown > limitBytes || this.#isRefused(request, grown)) return false;
+    const peak = this.#policy.isAheadOfUse(padded) ? target : Math.min(target, this.#peakReserved);
+    const most = Math.min(limitBytes, Math.max(peak, grown));
+    // Nothing else can use the rest of a capture's space.
+    const extra = space.isOfGraph ? 0 : Math.min(step, most - counters.reservedBytes);
+    return space.grow(kind, padded, slot, extra);
   }
 
   /**
-   * Of which blocks the caches are emptied first for a request: of its own kind, as the others would
-   * lose their hits for nothing; of all where segments go back only whole, since every block that
-   * stays in a cache then keeps a segment.
+   * The kind of blocks whose caches are emptied first. Emptying the others would cost hits; but each
+   * cached block keeps a plain segment, which is returned only as a whole.
    */
-  #kindOf(request: BlockRequest): 0 | 1 | undefined {
-    return this.#options.virtualMemory ? request.kind : undefined;
+  #flushedKind(request: BlockRequest): 0 | 1 | undefined {
+    return this.#isVirtual ? request.kind : undefined;
   }
 
-  /** Gives back what is free: what pays first, then whatever is needed all the same. */
-  #makeRoom(request: BlockRequest, { needed, ahead, worth }: Room): void {
-    const wanted = this.#reserved - needed;
-    if (ahead > 0) this.#reclaim(request, needed + ahead, worth);
-    const left = this.#reserved - wanted;
+  #makeRoom(request: BlockRequest, { needed, ahead, minBlock }: Room): void {
+    const wanted = this.#pool.reservedBytes - needed;
+    if (ahead > 0) this.#reclaim(request, needed + ahead, minBlock);
+    const left = this.#pool.reservedBytes - wanted;
     if (left > 0) this.#reclaim(request, left, 0);
   }
 
-  /** Gives back what is free: of the request's kind, and of the other if that is not enough. */
-  #reclaim(request: BlockRequest, bytes: number, worth: number): void {
-    const left = this.#reclaimFree(request, bytes, worth);
-    if (left <= 0 || !this.#options.virtualMemory) return;
-    this.#engine.streams.settle(undefined, request.kind === 0 ? 1 : 0);
-    this.#reclaimFree(request, left, worth);
+  /** Returns free memory of the request's kind, and of the other if that is not enough. */
+  #reclaim(request: BlockRequest, bytes: number, minBlock: number): void {
+    const left = this.#reclaimFree(request, bytes, minBlock);
+    if (left <= 0 || !this.#isVirtual) return;
+    this.#pool.streams.settle(undefined, request.kind === 0 ? 1 : 0);
+    this.#reclaimFree(request, left, minBlock);
   }
 
-  /** Gives back what is in no cache; how much less than wanted it was. */
-  #reclaimFree(request: BlockRequest, bytes: number, worth: number): number {
-    let left = bytes - request.space.reclaim(bytes, worth);
-    for (const space of this.#engine.streams.spaces()) {
-      if (left > 0 && space !== request.space) left -= space.reclaim(left, worth);
+  /** Returns free memory outside caches, and tells how much is still missing. */
+  #reclaimFree(request: BlockRequest, bytes: number, minBlock: number): number {
+    let left = bytes - request.space.reclaim(bytes, minBlock);
+    for (const space of this.#pool.streams.spaces()) {
+      if (left > 0 && space !== request.space) left -= space.reclaim(left, minBlock);
     }
     return left;
   }
 
-  /** Whether what settled has left a block that serves. */
-  #isThere(request: BlockRequest): boolean {
-    const { heap } = this.#engine;
-    return heap.find(request.slot.index, request.kind, request.padded) !== 0 ||
-      heap.find(request.slot.common, request.kind, request.padded) !== 0;
+  #isServed({ slot, kind, padded }: BlockRequest): boolean {
+    const { heap } = this.#pool;
+    return heap.find(slot.index, kind, padded) !== 0 || heap.find(slot.common, kind, padded) !== 0;
   }
 
-  /** Notes what is in use with a request; how many bytes that is. */
+  /** Notes the use with a request and returns it in bytes. */
   #noteUse(request: BlockRequest): number {
-    const { counters } = this.#engine;
-    const live = counters.current(ALLOCATED_BYTES) + request.units * UNIT;
-    this.#policy.noteUse(Math.max(counters.peak(ALLOCATED_BYTES), live));
-    this.#mostReserved = Math.max(this.#mostReserved, counters.peak(RESERVED_BYTES));
+    const { counters } = this.#pool;
+    const live = counters.allocatedBytes + request.units * UNIT;
+    this.#policy.noteUse(Math.max(counters.peakAllocatedBytes, live));
+    this.#peakReserved = Math.max(this.#peakReserved, counters.peakReservedBytes);
     return live;
   }
 
-  /** What the pool may have without giving back what is free elsewhere. */
+  /** The bytes that the pool may have without returning free memory. */
   #target(): number {
-    const { limitBytes, reclaimShare } = this.#options;
-    let streams = 0;
-    for (const slot of this.#engine.streams.slots()) {
-      if (slot.stream !== undefined && !slot.captured && !slot.retired) streams++;
-    }
-    const allowed = this.#policy.allowed(streams);
-    return Math.min(Math.max(this.#mostReserved, allowed), limitBytes * reclaimShare);
+    const { settings: { limitBytes, reclaimShare }, streams } = this.#pool;
+    const allowed = this.#policy.allowed(streams.streamCount);
+    return Math.min(Math.max(this.#peakReserved, allowed), limitBytes * reclaimShare);
   }
 
-  #isRefused(request: BlockRequest, growth: number): boolean {
-    const { limitBytes, reclaimShare, refuseShare } = this.#options;
-    if (this.#reserved + growth <= limitBytes * reclaimShare) return false;
-    const live = this.#engine.counters.current(REQUESTED_BYTES) + request.bytes;
-    return live > limitBytes * refuseShare;
-  }
-
-  /** What the pool has at least when it serves a request, whatever it gives back before. */
-  #leastGrowth(request: BlockRequest): number {
-    return this.#engine.counters.current(ALLOCATED_BYTES) + request.units * UNIT;
-  }
-
-  #reservedOf(kind: 0 | 1): number {
-    return this.#engine.counters.values[(RESERVED_BYTES << 3) + kind]!;
-  }
-
-  get #reserved(): number {
-    return this.#engine.counters.current(RESERVED_BYTES);
+  #isRefused(request: BlockRequest, grown: number): boolean {
+    const { limitBytes, reclaimShare, refuseShare } = this.#pool.settings;
+    if (grown <= limitBytes * reclaimShare) return false;
+    return this.#pool.requestedBytes + request.bytes > limitBytes * refuseShare;
   }
 }

@@ -1,14 +1,14 @@
 /**
- * The blocks of a pool: one record of 64 bytes each, a cache line, in one typed array.
+ * The blocks of a pool: one record of 64 bytes each, in one typed array.
  *
- * A block is a stretch of a segment; the blocks of a segment are linked in the order of their
- * addresses and cover it without gaps. Blocks are named by their number; 0 is none. Sizes are
- * counted in units of 512 bytes, so that 32 bits hold a tebibyte.
+ * A block is a stretch of a segment. The blocks of a segment are linked by address and cover it
+ * without gaps. Blocks are named by number; 0 is no block. Sizes are counted in units of 512 bytes,
+ * which keeps a tebibyte within 32 bits.
  *
  * @module
  */
 
-/** Bytes of a unit: what sizes and addresses of blocks are multiples of. */
+/** Bytes of a unit; sizes and addresses of blocks are multiples of it. */
 export const UNIT = 512;
 
 /** A record is 2^4 32-bit fields long. */
@@ -18,49 +18,54 @@ export const FLOAT_SHIFT = 3;
 
 /** Field: size in units. */
 export const UNITS = 0;
-/** Field: state, and flags above it. */
+/** Field: state, with flags above it. */
 export const STATE = 1;
-/** Field: the block before it in the segment. */
+/** Field: the previous block of the segment. */
 export const PREVIOUS = 2;
-/** Field: the block behind it in the segment. */
+/** Field: the next block of the segment. */
 export const NEXT = 3;
-/** Field: the block before it in its free list. */
+/** Field: the previous block of the free list. */
 export const LINK_BACK = 4;
-/** Field: the block behind it in its free list, or in its cache list. */
+/** Field: the next block of the free list or the cache list. */
 export const LINK = 5;
-/** Field: the stream slot that has it, or may have it. */
+/** Field: the stream slot that owns it. */
 export const OWNER = 6;
-/** Field: the epoch of its owner in which it was freed; see `stream_slots.ts`. */
+/** Field: the owner's epoch when it was freed; see `stream_slots.ts`. */
 export const EPOCH = 7;
-/** Field: twice the number of its segment, plus 1 where that serves large requests. */
+/** Field: twice the number of its segment, plus 1 if that serves large requests. */
 export const SEGMENT = 8;
-/** Field: the tick of the pool's clock at which it was freed. */
+/** Field: the tick of the pool's clock when it was freed. */
 export const TICK = 9;
-/** Field: the block freed before it by its owner. */
+/** Field: the block that its owner freed before it. */
 export const AGE_BACK = 10;
-/** Field: the block freed after it by its owner. */
+/** Field: the block that its owner freed after it. */
 export const AGE_LINK = 11;
 /** 64-bit field: its address. */
 export const ADDRESS = 6;
-/** 64-bit field: the bytes that were asked for. */
+/** 64-bit field: the requested bytes. */
 export const REQUESTED = 7;
 
 /** State: the record is not in use. */
 export const UNUSED = 0;
-/** State: somebody has it. */
+/** State: allocated. */
 export const LIVE = 1;
-/** State: free, kept whole for the next request of its size; its neighbours do not join it. */
+/** State: free, kept whole for the next request of its size. */
 export const CACHED = 2;
 /** State: free. */
 export const FREE = 3;
-/** State: freed, but a stream besides its owner may still use it. */
+/** State: freed, but a stream other than its owner may still use it. */
 export const PENDING = 4;
 /** State: addresses without memory. */
 export const UNMAPPED = 5;
-/** The bits of {@linkcode STATE} that are the state. */
+/** The bits of {@linkcode STATE} that hold the state. */
 export const STATE_MASK = 7;
-/** Flag: streams besides the owner use it. */
+/** Flag: streams other than the owner use it. */
 export const USED_ELSEWHERE = 8;
+
+/** Kind of a segment: it serves requests up to 1 MiB. */
+export const SMALL = 0;
+/** Kind of a segment: it serves larger requests. */
+export const LARGE = 1;
 
 /** The records. */
 export class BlockTable {
@@ -84,36 +89,24 @@ export class BlockTable {
     return this.#inUse;
   }
 
-  /** A record of this size at this address; its other fields are 0. */
+  /** Creates a record; its other fields are 0. */
   create(address: number, units: number, segment: number): number {
     let block = this.#unused;
-    if (block !== 0) this.#unused = this.ints[(block << RECORD_SHIFT) + LINK]!;
+    if (block !== 0) this.#unused = this.field(block, LINK);
     else {
       block = this.#used++;
       if (block << RECORD_SHIFT >= this.ints.length) this.#grow();
     }
     const at = block << RECORD_SHIFT;
-    const { ints } = this;
-    // One by one, as `fill()` takes longer for so few.
-    ints[at + UNITS] = units;
-    ints[at + STATE] = UNUSED;
-    ints[at + PREVIOUS] = 0;
-    ints[at + NEXT] = 0;
-    ints[at + LINK_BACK] = 0;
-    ints[at + LINK] = 0;
-    ints[at + OWNER] = 0;
-    ints[at + EPOCH] = 0;
-    ints[at + SEGMENT] = segment;
-    ints[at + TICK] = 0;
-    ints[at + AGE_BACK] = 0;
-    ints[at + AGE_LINK] = 0;
-    this.floats[(block << FLOAT_SHIFT) + REQUESTED] = 0;
+    this.ints.fill(0, at, at + (1 << RECORD_SHIFT));
+    this.ints[at + UNITS] = units;
+    this.ints[at + SEGMENT] = segment;
     this.floats[(block << FLOAT_SHIFT) + ADDRESS] = address;
     this.#inUse++;
     return block;
   }
 
-  /** Forgets a block: its number will name another. */
+  /** Releases a record; its number is used again. */
   recycle(block: number): void {
     const at = block << RECORD_SHIFT;
     this.ints[at + STATE] = UNUSED;
@@ -122,12 +115,13 @@ export class BlockTable {
     this.#inUse--;
   }
 
-  /** Makes a block of what a block has beyond this many units, right behind it. */
+  /** Splits a block after this many units and returns the rest. */
   split(block: number, units: number): number {
-    const whole = this.ints[(block << RECORD_SHIFT) + UNITS]!;
-    const segment = this.ints[(block << RECORD_SHIFT) + SEGMENT]!;
-    const address = this.floats[(block << FLOAT_SHIFT) + ADDRESS]!;
-    const rest = this.create(address + units * UNIT, whole - units, segment);
+    const rest = this.create(
+      this.address(block) + units * UNIT,
+      this.units(block) - units,
+      this.field(block, SEGMENT),
+    );
     const { ints } = this;
     const at = block << RECORD_SHIFT;
     const restAt = rest << RECORD_SHIFT;
@@ -140,7 +134,7 @@ export class BlockTable {
     return rest;
   }
 
-  /** Adds the block behind a block to it. */
+  /** Joins the next block of the segment to a block. */
   absorbNext(block: number): void {
     const { ints } = this;
     const at = block << RECORD_SHIFT;
@@ -162,7 +156,7 @@ export class BlockTable {
     return this.floats[(block << FLOAT_SHIFT) + ADDRESS]!;
   }
 
-  /** What was asked for when the block was allocated. */
+  /** The bytes that a live block was requested with. */
   requested(block: number): number {
     return this.floats[(block << FLOAT_SHIFT) + REQUESTED]!;
   }
@@ -170,6 +164,11 @@ export class BlockTable {
   /** A block's state. */
   state(block: number): number {
     return this.ints[(block << RECORD_SHIFT) + STATE]! & STATE_MASK;
+  }
+
+  /** The kind of a block's segment. */
+  kind(block: number): 0 | 1 {
+    return (this.ints[(block << RECORD_SHIFT) + SEGMENT]! & 1) as 0 | 1;
   }
 
   /** A 32-bit field of a block. */

@@ -1,156 +1,261 @@
 /**
- * What is known of every block where memory is tracked: since when it is what it is, who asked for
- * it and for which stream; and which buffers were lost without having been freed.
+ * Allocation sites, and the details of blocks where memory is tracked.
+ *
+ * Capturing a stack takes a few microseconds. Writing it as text takes twenty times as long, because
+ * every frame is looked up in the source map of its module. Stacks are therefore resolved on demand.
+ * An unresolved stack keeps the objects of its frames alive, which long-lived stacks must not.
  *
  * @module
  */
 
 import { logger } from "../../ffi/logging.ts";
-import type { AllocationSites, CapturedSite } from "./allocation_sites.ts";
+import type { BlockPool } from "./block_pool.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
-import type { PoolEngine } from "./pool_engine.ts";
 import type { PoolObserver } from "./pool_observer.ts";
-import type { StreamNames } from "./stream_names.ts";
 
-/** Most stacks that are written down at the end of a task. */
-const RESOLVED_AT_ONCE = 64;
+/** Maximum frames of this package between a program's call and the capture. */
+const OWN_FRAMES = 24;
 
-/** As many blocks at least may be allocated in one task before those that are freed are forgotten. */
-const LEAST_UNRESOLVED = 4096;
+const SOURCES = new URL("../../", import.meta.url).href;
+const MEMORY_SOURCES = new URL("../", import.meta.url).href;
 
-/** A buffer that is watched: its block, and who asked for it. */
-interface WatchedBuffer {
+/** The site of an unknown stack. */
+export const UNKNOWN_SITE = "unknown";
+
+/** Stacks resolved at the end of a task. */
+const MAX_RESOLVED_AT_ONCE = 64;
+/** Blocks allocated in one task before freed ones are dropped from the waiting list. */
+const MIN_UNRESOLVED = 4096;
+
+/** A captured stack; made by {@linkcode AllocationSites.capture}. */
+export class CapturedSite {
+  readonly #sites: AllocationSites;
+  #captured: { stack?: unknown } | undefined;
+  #index = -1;
+
+  /** Keeps the result of `Error.captureStackTrace()`. */
+  constructor(sites: AllocationSites, captured: { stack?: unknown }) {
+    this.#sites = sites;
+    this.#captured = captured;
+  }
+
+  /** Whether the stack is text already. */
+  get resolved(): boolean {
+    return this.#captured === undefined;
+  }
+
+  /** The number of the stack; equal stacks have the same. */
+  get index(): number {
+    if (this.#captured !== undefined) {
+      this.#index = this.#sites.intern(this.#captured.stack);
+      this.#captured = undefined;
+    }
+    return this.#index;
+  }
+
+  /** The stack, one frame per line, innermost first. */
+  get text(): string {
+    return this.#sites.texts[this.index]!;
+  }
+
+  get frame(): string {
+    return innermostOf(this.text);
+  }
+}
+
+/** The stacks of a pool. */
+export class AllocationSites {
+  /** All resolved stacks by number. */
+  readonly texts: string[] = [];
+  readonly #frames: number;
+  readonly #numbers = new Map<string, number>();
+
+  /** No stacks yet; each keeps this many frames of the program. */
+  constructor(frames: number) {
+    this.#frames = frames;
+  }
+
+  capture(): CapturedSite {
+    const captured: { stack?: unknown } = {};
+    const limit = Error.stackTraceLimit;
+    Error.stackTraceLimit = this.#frames + OWN_FRAMES;
+    Error.captureStackTrace(captured, this.capture);
+    Error.stackTraceLimit = limit;
+    return new CapturedSite(this, captured);
+  }
+
+  intern(stack: unknown): number {
+    const text = siteText(stack, this.#frames);
+    let number = this.#numbers.get(text);
+    if (number === undefined) {
+      number = this.texts.push(text) - 1;
+      this.#numbers.set(text, number);
+    }
+    return number;
+  }
+}
+
+/**
+ * The program's part of a stack, without the frames of this package.
+ *
+ * @param stack The stack in V8's notation; anything else is unknown.
+ * @param frames The number of frames to keep.
+ */
+export function siteText(stack: unknown, frames: number): string {
+  if (typeof stack !== "string") return UNKNOWN_SITE;
+  const all = stack.split("\n")
+    .map((line) => /^ +at (.*)$/.exec(line)?.[1])
+    .filter((frame) => frame !== undefined);
+  // An allocation by the command line has frames of this package only.
+  const kept = [SOURCES, MEMORY_SOURCES].map((own) => all.filter((frame) => !frame.includes(own)))
+    .find((rest) => rest.length > 0) ?? all;
+  return kept.length === 0 ? UNKNOWN_SITE : kept.slice(0, frames).join("\n");
+}
+
+/** The innermost frame of a stack's text. */
+export function innermostOf(text: string): string {
+  const end = text.indexOf("\n");
+  return end < 0 ? text : text.slice(0, end);
+}
+
+/** Numbers and names of the streams of a pool, in the order of first use. Keeps none alive. */
+export class StreamNames {
+  readonly #numbers = new WeakMap<MemoryStream, number>();
+  readonly #streams: WeakRef<MemoryStream>[] = [];
+  readonly #defaults = new Set<number>();
+
+  indexOf(stream: MemoryStream): number {
+    const known = this.#numbers.get(stream);
+    if (known !== undefined) return known;
+    const number = this.#streams.push(new WeakRef(stream)) - 1;
+    this.#numbers.set(stream, number);
+    if (stream.isDefault === true) this.#defaults.add(number);
+    return number;
+  }
+
+  nameOf(number: number): string {
+    if (number < 0) return "disposed stream";
+    if (this.#defaults.has(number)) return "default";
+    const stream = this.#streams[number]!.deref();
+    // A stream collected as garbage cannot be used any more either.
+    const kind = stream === undefined || stream.disposed ? "disposed stream" : "stream";
+    return `${kind} ${number + 1}`;
+  }
+
+  names(): string[] {
+    return this.#streams.map((_, number) => this.nameOf(number));
+  }
+}
+
+/** A block and its allocation site. */
+interface TrackedBlock {
   readonly block: number;
   readonly site: CapturedSite;
 }
 
-/** Keeps the books on blocks. */
+/** Age, stream and allocation site of every block, and buffers that were lost without a free. */
 export class BlockTracker implements PoolObserver {
-  readonly #engine: PoolEngine;
-  readonly #sites: AllocationSites;
-  readonly #streams: StreamNames;
+  readonly #pool: BlockPool;
   // By block number.
-  #since = new Float64Array(256);
-  #streamOf = new Int32Array(256);
+  readonly #since: number[] = [];
+  readonly #streamOf: number[] = [];
   readonly #siteOf: (CapturedSite | undefined)[] = [];
   readonly #lost = new Set<CapturedSite>();
-  /** Blocks whose stacks are not written down yet. */
-  #unresolved: WatchedBuffer[] = [];
-  #mostUnresolved = LEAST_UNRESOLVED;
-  #resolves = false;
-  readonly #registry: FinalizationRegistry<WatchedBuffer>;
+  #unresolved: TrackedBlock[] = [];
+  #maxUnresolved = MIN_UNRESOLVED;
+  #isScheduled = false;
+  readonly #registry: FinalizationRegistry<TrackedBlock>;
   #collected = 0;
 
-  /** Begins to keep the books of an engine. */
-  constructor(engine: PoolEngine, sites: AllocationSites, streams: StreamNames) {
-    this.#engine = engine;
-    this.#sites = sites;
-    this.#streams = streams;
-    this.#registry = new FinalizationRegistry((watched) => this.#noteCollected(watched));
+  /** Tracks the blocks of a pool that has none yet. */
+  constructor(pool: BlockPool) {
+    this.#pool = pool;
+    this.#registry = new FinalizationRegistry((tracked) => this.#noteCollected(tracked));
   }
 
-  /** How many buffers were collected as garbage without having been freed. */
+  /** The number of buffers collected as garbage without a free. */
   get collected(): number {
     return this.#collected;
   }
 
-  /** A block became live. */
+  /** Notes a block that became live. */
   allocated(block: number, stream: MemoryStream): void {
-    if (block >= this.#since.length) this.#grow(block);
+    const site = this.#pool.sites.capture();
     this.#since[block] = performance.now();
-    this.#streamOf[block] = this.#streams.indexOf(stream);
-    const site = this.#sites.capture();
+    this.#streamOf[block] = this.#pool.names.indexOf(stream);
     this.#siteOf[block] = site;
     this.#unresolved.push({ block, site });
-    if (this.#unresolved.length > this.#mostUnresolved) this.#forgetFreed();
-    if (this.#resolves) return;
-    this.#resolves = true;
+    if (this.#unresolved.length > this.#maxUnresolved) {
+      // A long task must not keep the stacks of blocks that it has freed.
+      this.#unresolved = this.#unresolved.filter((each) => this.#isUnresolved(each));
+      this.#maxUnresolved = Math.max(MIN_UNRESOLVED, this.#unresolved.length * 2);
+    }
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
     queueMicrotask(() => this.#resolveSome());
   }
 
-  /** A live block was freed. */
   freed(block: number): void {
     this.#since[block] = performance.now();
     const site = this.#siteOf[block];
     if (site !== undefined) this.#lost.delete(site);
   }
 
-  /** Milliseconds since the block was allocated or, where it is not live, freed. */
+  /** Milliseconds since the block was allocated or, if it is not live, freed. */
   ageOf(block: number): number {
     return Math.max(0, performance.now() - this.#since[block]!);
   }
 
-  /** Who asked for a block that is or was live. */
+  /** The allocation site of a block that is or was live. */
   siteOf(block: number): CapturedSite {
     return this.#siteOf[block]!;
   }
 
-  /** The number of the stream that a live block was allocated for. */
   streamOf(block: number): number {
     return this.#streamOf[block]!;
   }
 
-  /** Whether nobody can free a live block any more, as its buffer was collected. */
+  /** Whether the buffer of a live block was collected as garbage. */
   isLost(block: number): boolean {
     return this.#lost.has(this.siteOf(block));
   }
 
   /**
-   * Watches a buffer: should it be collected as garbage while its block is live, that is reported.
-   * The block is not freed: a garbage collector knows nothing of streams, nor of when.
+   * Logs a warning if a buffer is collected as garbage while its block is live. The block is not
+   * freed, because a garbage collector knows nothing of streams.
    */
   watch(buffer: WeakKey, block: number): void {
     this.#registry.register(buffer, { block, site: this.siteOf(block) });
   }
 
-  #noteCollected({ block, site }: WatchedBuffer): void {
-    // The number may be another block's by now.
-    if (this.#siteOf[block] !== site || !this.#engine.isLive(block)) return;
+  #noteCollected({ block, site }: TrackedBlock): void {
+    // The number may name another block by now.
+    if (this.#siteOf[block] !== site || !this.#pool.isLive(block)) return;
     this.#collected++;
     this.#lost.add(site);
     logger("memory").warn(
       "{device}: a buffer of {bytes} bytes was collected without having been freed, so that its memory stays taken; allocated at {site}",
       {
-        device: this.#engine.upstream.label,
-        bytes: this.#engine.table.requested(block),
+        device: this.#pool.upstream.label,
+        bytes: this.#pool.table.requested(block),
         site: site.frame,
       },
     );
   }
 
-  /**
-   * Writes stacks down of blocks that have outlived the task that allocated them, so that nothing
-   * is kept alive by them: most blocks do not live that long, and theirs are never needed.
-   */
+  /** Resolves the stacks of blocks that outlive the task; most do not. */
   #resolveSome(): void {
-    this.#resolves = false;
-    let left = RESOLVED_AT_ONCE;
-    const waiting = this.#unresolved;
-    while (waiting.length > 0 && left > 0) {
-      const each = waiting.pop()!;
-      if (!this.#isWaiting(each)) continue;
+    this.#isScheduled = false;
+    let left = MAX_RESOLVED_AT_ONCE;
+    while (this.#unresolved.length > 0 && left > 0) {
+      const each = this.#unresolved.pop()!;
+      if (!this.#isUnresolved(each)) continue;
       void each.site.index;
       left--;
     }
   }
 
-  /** A task that allocates and frees for long must not keep what it has freed. */
-  #forgetFreed(): void {
-    this.#unresolved = this.#unresolved.filter((each) => this.#isWaiting(each));
-    this.#mostUnresolved = Math.max(LEAST_UNRESOLVED, this.#unresolved.length * 2);
-  }
-
-  #isWaiting({ block, site }: WatchedBuffer): boolean {
-    return !site.resolved && this.#siteOf[block] === site && this.#engine.isLive(block);
-  }
-
-  #grow(block: number): void {
-    const length = Math.max(block + 1, this.#since.length * 2);
-    const since = new Float64Array(length);
-    since.set(this.#since);
-    this.#since = since;
-    const streamOf = new Int32Array(length);
-    streamOf.set(this.#streamOf);
-    this.#streamOf = streamOf;
+  #isUnresolved({ block, site }: TrackedBlock): boolean {
+    return !site.resolved && this.#siteOf[block] === site && this.#pool.isLive(block);
   }
 }

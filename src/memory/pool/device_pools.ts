@@ -1,41 +1,77 @@
 /**
- * The pools that this isolate has on each device, and who else may address their memory.
+ * The pools of devices.
  *
- * A device that is opened twice has two pools, and a program may make more. They do not share
- * memory, but one that finds none has the others give back what is free.
+ * A device that is opened twice has two pools, and a program may make more. Pools do not share
+ * memory, but one that finds none makes the others of its device return free memory.
  *
  * @module
  */
 
 import type { NativeLibrary } from "../../ffi/library.ts";
+import { deviceMemory } from "../../ffi/native_device.ts";
 import { shareMemory } from "../../ffi/native_memory.ts";
-import { NEXT, UNIT, UNMAPPED } from "./block_table.ts";
-import type { PoolCore } from "./pool_core.ts";
+import type { DeviceContext } from "../../hardware/device_context.ts";
+import { environment } from "../../hardware/device_list.ts";
+import { usableMemory } from "../../hardware/memory_reserve.ts";
+import { observeCaptures } from "../../stream/running_captures.ts";
+import { BlockPool, type PoolLifetime } from "./block_pool.ts";
+import { NativeUpstream } from "./native_upstream.ts";
+import { PoolExpiry } from "./pool_expiry.ts";
+import { MemoryWatch } from "./pool_observer.ts";
+import { type MemoryPoolOptions, type PoolSettings, resolvePoolSettings } from "./pool_options.ts";
+import { walkSegments } from "./segment_walk.ts";
 
-/** A device of a library. */
 export interface DevicePlace {
-  /** The library that drives it. */
   readonly library: NativeLibrary;
-  /** Its number there. */
+  /** The device's number there. */
   readonly ordinal: number;
 }
 
+/** Notified of the pools of a device. */
+export interface PoolWatcher {
+  /** A pool was made, or existed already. */
+  added(pool: BlockPool): void;
+  /** A pool was closed and has returned its memory. */
+  removed(pool: BlockPool): void;
+}
+
+/** A pool over a device. */
+export class DevicePool extends BlockPool {
+  /** Returns memory that has been free for long. */
+  readonly expiry: PoolExpiry;
+  /** Listeners to the size of the pool. */
+  readonly watch: MemoryWatch;
+
+  /** Makes a pool; {@linkcode createPool} connects it with its device. */
+  constructor(upstream: NativeUpstream, settings: PoolSettings, lifetime: PoolLifetime) {
+    super(upstream, settings, lifetime);
+    this.expiry = new PoolExpiry(this, settings.cleanupInterval);
+    this.watch = new MemoryWatch(() => ({
+      device: upstream.label,
+      reserved: this.reservedBytes,
+      live: this.requestedBytes,
+      limit: settings.limitBytes,
+    }));
+    this.observe({
+      reserved: () => {
+        this.expiry.update();
+        this.watch.changed();
+      },
+    });
+    this.expiry.update();
+    this.onClose(() => this.expiry.stop());
+  }
+}
+
 interface DevicePools {
-  readonly pools: Set<PoolCore>;
-  /** Ordinals of the devices that may address what is mapped on this one. */
+  readonly pools: Set<BlockPool>;
+  /** Ordinals of the devices that may address the mapped memory of this one. */
   readonly accessors: Set<number>;
   readonly watchers: Set<PoolWatcher>;
 }
 
-/** Who is told of the pools of a device. */
-export interface PoolWatcher {
-  /** A pool is there. */
-  added(pool: PoolCore): void;
-  /** One has ended, and has given its memory back. */
-  removed(pool: PoolCore): void;
-}
-
 const devices = new WeakMap<NativeLibrary, Map<number, DevicePools>>();
+const pools = new WeakMap<DeviceContext, DevicePool>();
 
 function poolsOn({ library, ordinal }: DevicePlace): DevicePools {
   let ofLibrary = devices.get(library);
@@ -48,21 +84,75 @@ function poolsOn({ library, ordinal }: DevicePlace): DevicePools {
   return those;
 }
 
-/** Notes a pool of a device until it is closed. */
-export function registerPool(device: DevicePlace, pool: PoolCore): void {
-  const { pools, watchers } = poolsOn(device);
+/**
+ * The pool of an opened device. It is made on first use, with settings from the environment, unless
+ * {@linkcode openPool} has made it before. It is closed with the device.
+ *
+ * @throws {TypeError} If the device is disposed.
+ * @throws {EnvironmentError} If a variable for pools is invalid.
+ */
+export function poolOf(context: DeviceContext): DevicePool {
+  return pools.get(context) ?? openPool(context, {});
+}
+
+/**
+ * Makes the pool of an opened device that has none yet.
+ *
+ * @throws {TypeError | RangeError} If an option is wrong.
+ * @throws {EnvironmentError} If a variable for pools is invalid.
+ * @throws {OutOfMemoryError} If there is no memory for the initial size.
+ */
+export function openPool(context: DeviceContext, options: MemoryPoolOptions): DevicePool {
+  if (context.closed) throw new TypeError(`Cannot use ${context.label} as it is disposed`);
+  const pool = createPool(context, options, context);
+  pools.set(context, pool);
+  context.onClose(() => pool.close());
+  return pool;
+}
+
+/**
+ * Makes a pool of a device. The caller closes it.
+ *
+ * @param lifetime The pool's owner, which exists while the pool is in use.
+ * @throws {TypeError | RangeError} If an option is wrong.
+ * @throws {EnvironmentError} If a variable for pools is invalid.
+ * @throws {OutOfMemoryError} If there is no memory for the initial size.
+ */
+export function createPool(
+  context: DeviceContext,
+  options: MemoryPoolOptions,
+  lifetime: PoolLifetime,
+): DevicePool {
+  const { library, ordinal, info } = context;
+  const settings = resolvePoolSettings(options, environment, {
+    totalBytes: info.totalMemory,
+    virtualMemory: info.virtualMemoryManagement,
+    usableBytes: () => usableMemory(deviceMemory(library, ordinal)).usable,
+  });
+  // The constructor may need other pools' memory for the initial size.
+  let pool: DevicePool | undefined = undefined;
+  const upstream = new NativeUpstream(context, settings.virtualMemory, {
+    onPress: () => trimOthers(context, pool),
+    onMap: (address, bytes) => shareMapping(context, address, bytes),
+  });
+  pool = new DevicePool(upstream, settings, lifetime);
+  const { pools, watchers } = poolsOn(context);
   pools.add(pool);
   pool.onClose(() => {
     pools.delete(pool);
     for (const watcher of watchers) watcher.removed(pool);
   });
   for (const watcher of watchers) watcher.added(pool);
+  pool.onClose(observeCaptures({
+    captureBegun: () => {},
+    captureEnded: (token, graph) => pool.endCapture(token, graph),
+  }));
+  return pool;
 }
 
 /**
- * Tells a watcher of every pool of a device: those that there are, and each when it is made.
- *
- * @returns Has it told of no more.
+ * Notifies a watcher of every present and future pool of a device until the returned function is
+ * called.
  */
 export function watchPools(device: DevicePlace, watcher: PoolWatcher): () => void {
   const { pools, watchers } = poolsOn(device);
@@ -71,12 +161,12 @@ export function watchPools(device: DevicePlace, watcher: PoolWatcher): () => voi
   return () => void watchers.delete(watcher);
 }
 
-/** Has all pools of a device but one give back what is free. */
-export function trimOthers(device: DevicePlace, pool: PoolCore | undefined): void {
+/** Makes all pools of a device except one return free memory. */
+export function trimOthers(device: DevicePlace, pool: BlockPool | undefined): void {
   for (const other of poolsOn(device).pools) if (other !== pool) other.trim();
 }
 
-/** Has them wait, blocking this thread, for the streams that use what is free, and give that back. */
+/** Makes all pools of a device wait for streams, blocking this thread, and return free memory. */
 export function drainPools(device: DevicePlace): void {
   for (const pool of poolsOn(device).pools) {
     pool.settleSync();
@@ -85,8 +175,8 @@ export function drainPools(device: DevicePlace): void {
 }
 
 /**
- * Lets another device address what the pools of a device have mapped; what they map later is
- * shared by {@linkcode shareMapping}. Plain memory needs no more than peer access.
+ * Lets another device address the mapped memory of a device's pools, present and future. Plain
+ * memory needs no more than peer access.
  *
  * @param accessor The ordinal of the other device, which has peer access.
  * @throws {CudaError} If the memory cannot be shared.
@@ -94,37 +184,35 @@ export function drainPools(device: DevicePlace): void {
 export function shareWith(device: DevicePlace, accessor: number): void {
   const { pools, accessors } = poolsOn(device);
   if (accessors.has(accessor)) return;
+  const { library, ordinal } = device;
   for (const pool of pools) {
-    for (const { address, bytes } of mappedRanges(pool)) {
-      shareMemory(device.library, device.ordinal, accessor, address, bytes);
+    for (const [address, bytes] of mappedRanges(pool)) {
+      shareMemory(library, ordinal, accessor, address, bytes);
     }
   }
   accessors.add(accessor);
 }
 
-/** Lets those who may address a device's memory address what was mapped just now. */
-export function shareMapping(device: DevicePlace, address: number, bytes: number): void {
-  for (const accessor of poolsOn(device).accessors) {
-    shareMemory(device.library, device.ordinal, accessor, address, bytes);
+function shareMapping({ library, ordinal }: DevicePlace, address: number, bytes: number): void {
+  for (const accessor of poolsOn({ library, ordinal }).accessors) {
+    shareMemory(library, ordinal, accessor, address, bytes);
   }
 }
 
-/** What a pool has mapped: ranges without gaps, whole pieces each. */
-function* mappedRanges({ engine }: PoolCore): Generator<{ address: number; bytes: number }> {
-  const { table } = engine;
-  for (const segment of engine.segments) {
-    if (segment?.pieces === undefined) continue;
-    let bytes = 0;
-    let address = 0;
-    for (let block = segment.firstBlock; block !== 0; block = table.field(block, NEXT)) {
-      if (table.state(block) !== UNMAPPED) {
-        if (bytes === 0) address = table.address(block);
-        bytes += table.units(block) * UNIT;
-      } else if (bytes > 0) {
-        yield { address, bytes };
-        bytes = 0;
+/** The mapped ranges of a pool, without gaps, of whole pieces each. */
+function* mappedRanges(pool: BlockPool): Generator<[address: number, bytes: number]> {
+  for (const { kind, blocks } of walkSegments(pool)) {
+    if (kind === "plain") continue;
+    let begin = 0;
+    let end = 0;
+    for (const { address, bytes, state } of blocks) {
+      if (state === "unmapped") continue;
+      if (address !== end) {
+        if (end > begin) yield [begin, end - begin];
+        begin = address;
       }
+      end = address + bytes;
     }
-    if (bytes > 0) yield { address, bytes };
+    if (end > begin) yield [begin, end - begin];
   }
 }

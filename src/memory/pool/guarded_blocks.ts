@@ -1,320 +1,490 @@
 /**
- * Debug mode: buffers between guards, filled with patterns when they are allocated and when they
- * are freed, and kept for a while after that, so that writes where none may be are found.
+ * Debug mode: buffers between guards, filled with patterns when they are allocated and freed, and
+ * kept in quarantine for a while after that, to find writes outside of live buffers.
  *
- * Checks read memory, and so wait for the streams that used it. What is found is thrown once, by
- * whatever call looked: freeing, emptying the cache, `checkMemory()`, or disposing of the pool. Such
- * a call has done its work all the same.
+ * A guarded block is a front guard, the buffer, and a back guard:
  *
- * What is allocated for a stream that is captured is left alone, since its work has not run, and
- * while any stream is captured nothing is read.
+ * ```text
+ * |  …  | guard |          buffer          | guard |  …  |
+ * begin         address                    address + bytes      end
+ * ```
+ *
+ * A check reads memory and waits for the streams that used it. Violations are thrown once, by the
+ * call that checks: freeing, clearing the cache, `checkMemory()`, or disposing of the pool. The call
+ * has done its work all the same.
+ *
+ * Blocks of a stream that is being captured have no guards, because its work has not run. During any
+ * capture nothing is read.
  *
  * @module
  */
 
-import type { AllocationSites, CapturedSite } from "./allocation_sites.ts";
-import { BlockGuards, GUARD_BYTES, type GuardedRange } from "./block_guards.ts";
-import { FLOAT_SHIFT, REQUESTED, SEGMENT, UNIT } from "./block_table.ts";
-import type { BlockTracker } from "./block_tracker.ts";
-import { BlockQuarantine } from "./block_quarantine.ts";
+import type { BlockPool } from "./block_pool.ts";
+import { UNIT } from "./block_table.ts";
+import type { CapturedSite } from "./block_tracker.ts";
 import { MemoryCorruptionError, type MemoryViolation } from "./memory_corruption.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
-import { PEAK, PEAK_ALL, REQUESTED_BYTES, TOTAL } from "./pool_counters.ts";
-import type { PoolEngine } from "./pool_engine.ts";
 import type { PoolObserver } from "./pool_observer.ts";
-import { StreamBarrier } from "./stream_barrier.ts";
-import { violationsOf } from "./violation_record.ts";
+import type { StreamSlot } from "./stream_slots.ts";
 
-/** Freed blocks whose sites are remembered after they have left the quarantine. */
-const REMEMBERED = 1024;
+/** The content of new memory. */
+export const FRESH_PATTERN = 0xcd;
+/** The content of freed memory. */
+export const FREED_PATTERN = 0xdd;
+/** The content of guards. */
+export const GUARD_PATTERN = 0xfd;
 
-/** A live block. */
+/** Bytes of the front guard, and the minimum of the back guard. */
+export const GUARD_BYTES = 512;
+/** Maximum bytes of the back guard. */
+const MAX_BACK_GUARD = 4096;
+/** Bytes read at a time. */
+const CHUNK = 2 ** 20;
+/** Maximum number of blocks in quarantine. */
+const MAX_HELD_BLOCKS = 256;
+/** Freed blocks whose sites are kept to report a double free. */
+const MAX_FREED = 1024;
+
+/** A guarded block and its buffer. */
 interface GuardedBlock {
-  readonly range: GuardedRange;
+  /** The begin of the block. */
+  readonly begin: number;
+  readonly end: number;
+  readonly address: number;
+  /** The size of the buffer. */
+  readonly bytes: number;
   readonly stream: MemoryStream;
+  /** Its allocation site. */
   readonly site: CapturedSite;
-  /** Whether there are guards; not where its stream was captured. */
+  /** False if its stream was being captured: then it has no guards. */
   readonly isGuarded: boolean;
-  /** Other streams that have used it. */
   readonly usedOn: Set<MemoryStream>;
   /** Whether its stream may still be filling it. */
   isFresh: boolean;
 }
 
-/** A block that was freed. */
 interface FreedBlock {
-  readonly range: GuardedRange;
-  readonly site: CapturedSite;
+  readonly block: GuardedBlock;
   readonly freedAt: CapturedSite;
 }
 
-/** What debug mode adds to an engine. Goes between the pool and the engine. */
+/** A block in quarantine. */
+interface HeldBlock extends FreedBlock {
+  /** Keeps the block pending until it is completed. */
+  readonly hold: StreamSlot;
+  /** Whether the buffer is filled with the pattern of freed memory, and not declared. */
+  isPoisoned: boolean;
+}
+
+/** Changed bytes. */
+interface Damage {
+  /** The first of them, relative to the buffer; `null` for a double free. */
+  readonly offset: number | null;
+  /** Their number. */
+  readonly damaged: number;
+  /** The first eight, in hexadecimal. */
+  readonly found: string;
+}
+
+/** Debug mode of a pool. */
 export class GuardedBlocks implements PoolObserver {
-  readonly #engine: PoolEngine;
-  readonly #tracker: BlockTracker;
-  readonly #sites: AllocationSites;
-  readonly #guards: BlockGuards;
-  readonly #barrier: StreamBarrier;
-  readonly #quarantine: BlockQuarantine;
+  readonly #pool: BlockPool;
+  readonly #maxHeldBytes: number;
   readonly #live = new Map<number, GuardedBlock>();
   readonly #freed = new Map<number, FreedBlock>();
+  readonly #held: HeldBlock[] = [];
+  #heldBytes = 0;
   readonly #found: MemoryViolation[] = [];
-  /** Peaks of what was asked for, small, large and of both, without guards. */
-  readonly #peaks: [number, number, number] = [0, 0, 0];
-  /** Bytes before the buffer that is being allocated. */
+  /** Streams of the pool's device, in the order of first use. */
+  readonly #streams = new Set<MemoryStream>();
+  /** Bytes of the front guard of the block that is being allocated. */
   #front = GUARD_BYTES;
 
   /**
-   * Guards the blocks of an engine.
+   * Guards the blocks of a pool that has none yet.
    *
-   * @param mostHeld Most bytes that the quarantine holds.
+   * @param maxHeldBytes Maximum bytes in quarantine.
    */
-  constructor(
-    engine: PoolEngine,
-    tracker: BlockTracker,
-    sites: AllocationSites,
-    mostHeld: number,
-  ) {
-    this.#engine = engine;
-    this.#tracker = tracker;
-    this.#sites = sites;
-    this.#guards = new BlockGuards(engine.upstream);
-    this.#barrier = new StreamBarrier(engine);
-    this.#quarantine = new BlockQuarantine(engine, this.#guards, this.#barrier, mostHeld);
+  constructor(pool: BlockPool, maxHeldBytes: number) {
+    this.#pool = pool;
+    this.#maxHeldBytes = maxHeldBytes;
+  }
+
+  /** Bytes of guards in the block that is being allocated. */
+  get overhead(): number {
+    return this.#front + GUARD_BYTES;
   }
 
   /** Bytes of a live block before its buffer. */
   frontOf(block: number): number {
     const live = this.#live.get(block);
-    return live === undefined ? 0 : live.range.address - live.range.begin;
+    return live === undefined ? 0 : live.address - live.begin;
   }
 
   /**
    * Allocates a block with guards.
    *
-   * @param attempt Takes a block of this many bytes from the engine; 0 for none.
+   * @param attempt Takes a block of this many bytes; 0 for none.
    * @returns The block; 0 for none.
    */
-  take(
-    bytes: number,
-    alignment: number,
-    attempt: (bytes: number) => number,
-  ): number {
+  allocate(bytes: number, alignment: number, attempt: (bytes: number) => number): number {
     const before = this.#front;
-    // As many as keep the buffer as aligned as the block.
+    // The front guard keeps the alignment of the block for the buffer.
     this.#front = Math.max(alignment, GUARD_BYTES);
     let block: number;
     try {
-      block = attempt(this.#front + bytes + GUARD_BYTES);
+      block = attempt(bytes + this.overhead);
     } finally {
       this.#front = before;
     }
-    if (block !== 0) this.#dress(block);
+    const live = this.#live.get(block);
+    if (live === undefined || !live.isGuarded) return block;
+    const { upstream } = this.#pool;
+    try {
+      this.#withWhole(live, () => {
+        for (const [from, size] of guardsOf(live)) {
+          upstream.fill(from, size, GUARD_PATTERN, live.stream);
+        }
+        upstream.fill(live.address, live.bytes, FRESH_PATTERN, live.stream);
+      });
+      upstream.declare(live.address, live.bytes, true);
+    } catch (error) {
+      this.#live.delete(block);
+      this.#pool.freeUnguarded(block);
+      throw error;
+    }
     return block;
   }
 
-  /** A block became live: what it was asked for is without guards. */
+  /** Notes a block that became live. */
   allocated(block: number, stream: MemoryStream): void {
-    const { table } = this.#engine;
+    const { table, tracker } = this.#pool;
     const begin = table.address(block);
-    const bytes = table.requested(block) - this.#front - GUARD_BYTES;
-    this.#countRequested(block, this.#front + GUARD_BYTES);
-    const range = {
+    const isGuarded = stream.captureToken === undefined;
+    if (isGuarded) this.#streams.add(stream);
+    this.#freed.delete(block);
+    this.#live.set(block, {
       begin,
       end: begin + table.units(block) * UNIT,
       address: begin + this.#front,
-      bytes,
-    };
-    const isGuarded = stream.captureToken === undefined;
-    if (isGuarded) this.#barrier.note(stream);
-    this.#freed.delete(block);
-    this.#live.set(block, {
-      range,
+      bytes: table.requested(block),
       stream,
-      site: this.#tracker.siteOf(block),
+      site: tracker!.siteOf(block),
       isGuarded,
       usedOn: new Set(),
       isFresh: isGuarded,
     });
   }
 
-  /** Another stream is going to use a block: it must not come before the filling of it. */
+  /** Notes another stream that will use a block; it must not overtake the fill of the block. */
   used(block: number, stream: MemoryStream): void {
     const live = this.#live.get(block);
     if (live === undefined || !live.isGuarded) return;
-    if (live.isFresh && !this.#barrier.isForbidden) {
-      this.#barrier.wait(live.stream);
+    if (live.isFresh && !this.#isForbidden) {
+      this.#wait(live.stream);
       live.isFresh = false;
     }
     if (stream.captureToken === undefined) live.usedOn.add(stream);
   }
 
   /**
-   * Frees a block, after a look at its guards.
+   * Frees a block after a check of its guards.
    *
-   * @throws {MemoryCorruptionError} If it was freed already, which changes nothing, or memory was
-   * written that must not be.
+   * @throws {MemoryCorruptionError} If it was freed already, which changes nothing, or there is
+   * another violation.
    */
-  give(block: number): void {
+  free(block: number): void {
     const live = this.#live.get(block);
     if (live === undefined) throw this.#doubleFree(block);
-    const freedAt = this.#sites.capture();
+    const freedAt = this.#pool.sites.capture();
     this.#live.delete(block);
-    this.#remember(block, live, freedAt);
+    this.#freed.set(block, { block: live, freedAt });
+    if (this.#freed.size > MAX_FREED) this.#freed.delete(this.#freed.keys().next().value!);
     try {
       if (live.isGuarded) this.#retire(block, live, freedAt);
     } finally {
-      this.#engine.give(block);
+      this.#pool.freeUnguarded(block);
     }
-    if (!this.#barrier.isForbidden) this.#quarantine.shrink(this.#found);
+    if (!this.#isForbidden) {
+      this.#emptyHeld(() =>
+        this.#heldBytes > this.#maxHeldBytes || this.#held.length > MAX_HELD_BLOCKS
+      );
+    }
     this.#throwFound("free a buffer");
   }
 
   /**
-   * Lets everything out of quarantine, after a look at it; whether there was anything.
+   * Checks and releases the quarantine; whether it held any block.
    *
-   * @param action What is being done, for the message.
-   * @throws {MemoryCorruptionError} If memory was written that must not be.
+   * @param action The action in the message.
+   * @throws {MemoryCorruptionError} If there are violations.
    */
-  release(action: string): boolean {
-    const had = this.#quarantine.size > 0;
-    if (!this.#barrier.isForbidden) this.#quarantine.empty(this.#found);
+  releaseHeld(action: string): boolean {
+    const had = this.#held.length > 0;
+    if (!this.#isForbidden) this.#emptyHeld(() => true);
     this.#throwFound(action);
-    return had && this.#quarantine.size === 0;
+    return had && this.#held.length === 0;
   }
 
   /**
-   * Looks at all blocks, live and freed. Nothing may be captured.
+   * Checks all blocks, live and freed, and returns their number.
    *
-   * @returns How many there were.
-   * @throws {MemoryCorruptionError} If memory was written that must not be.
+   * @throws {TypeError} If a stream is being captured.
+   * @throws {MemoryCorruptionError} If there are violations.
    */
   check(action: string): number {
-    this.#quarantine.check(this.#found);
-    let count = this.#quarantine.size;
+    if (this.#pool.upstream.capturing) {
+      throw new TypeError(`Cannot ${action} while a stream is being captured: do it afterwards`);
+    }
+    for (const held of this.#held) {
+      if (this.#checkHeld(held)) held.isPoisoned = true;
+    }
+    let count = this.#held.length;
     for (const live of this.#live.values()) {
-      if (this.#checkLive(live)) count++;
+      const stream = live.isGuarded ? this.#usableFor(live.stream) : undefined;
+      if (stream === undefined) continue;
+      this.#waitForUsers(live);
+      this.#add("overrun", this.#checkLive(live, stream, false), live);
+      count++;
     }
     this.#throwFound(action);
     return count;
   }
 
-  /** The pool ends: looks at all blocks for the last time, where that is possible. */
-  end(action: string): void {
+  /** Checks all blocks for the last time, if that is possible. */
+  close(action: string): void {
     try {
-      if (this.#barrier.isForbidden) return;
-      this.#quarantine.empty(this.#found);
+      if (this.#isForbidden) return;
+      this.#emptyHeld(() => true);
       this.check(action);
     } finally {
-      this.#quarantine.drop();
+      for (const { hold } of this.#held.splice(0)) hold.complete();
+      this.#heldBytes = 0;
     }
   }
 
-  /** The peaks of the counters have been reset. */
-  notePeaks(): void {
-    const { values } = this.#engine.counters;
-    const at = REQUESTED_BYTES << 3;
-    this.#peaks[0] = values[at + PEAK]!;
-    this.#peaks[1] = values[at + PEAK + 1]!;
-    this.#peaks[2] = values[at + PEAK_ALL]!;
+  /** Whether waiting would break a capture, or the device is lost. */
+  get #isForbidden(): boolean {
+    const { upstream } = this.#pool;
+    return upstream.capturing || upstream.lost;
   }
 
-  #dress(block: number): void {
-    const { range, stream, isGuarded } = this.#live.get(block)!;
-    if (!isGuarded) return;
-    try {
-      this.#guards.dress(range, stream);
-    } catch (error) {
-      this.#live.delete(block);
-      this.#engine.give(block);
-      throw error;
-    }
-  }
-
-  /** Looks at the guards of a block that is being freed, and holds it. */
+  /** Checks the guards of a block that is being freed, and puts it into quarantine. */
   #retire(block: number, live: GuardedBlock, freedAt: CapturedSite): void {
-    const { upstream } = this.#engine;
-    const { range } = live;
-    const stream = this.#barrier.usableFor(live.stream);
+    const { upstream } = this.#pool;
+    const stream = this.#usableFor(live.stream);
     if (upstream.lost || stream === undefined) {
-      return upstream.declare(range.address, range.bytes, false);
+      return upstream.declare(live.address, live.bytes, false);
     }
-    if (this.#barrier.isForbidden) return this.#hold(block, live, freedAt, false);
+    if (this.#isForbidden) return this.#hold(block, live, freedAt, false);
     try {
       this.#waitForUsers(live);
     } catch (error) {
-      // The next owner's block begins where this one ends.
-      upstream.declare(range.address, range.bytes, false);
+      upstream.declare(live.address, live.bytes, false);
       throw error;
     }
-    const damage = this.#guards.checkLive(range, stream, true);
-    this.#found.push(...violationsOf("overrun", damage, live, freedAt));
-    // The next owner's stream knows nothing of another one.
-    if (stream !== live.stream) this.#barrier.wait(stream);
-    if (this.#quarantine.fits(range)) this.#hold(block, live, freedAt, true);
+    this.#add("overrun", this.#checkLive(live, stream, true), live, freedAt);
+    // The next owner's stream is not ordered after another one.
+    if (stream !== live.stream) this.#wait(stream);
+    if (live.end - live.begin <= this.#maxHeldBytes) this.#hold(block, live, freedAt, true);
   }
 
-  #hold(block: number, live: GuardedBlock, freedAt: CapturedSite, isPoisoned: boolean): void {
-    const { range, stream, site, usedOn } = live;
-    this.#quarantine.hold(block, { range, stream, site, usedOn, freedAt, isPoisoned });
+  #hold(number: number, block: GuardedBlock, freedAt: CapturedSite, isPoisoned: boolean): void {
+    const hold = this.#pool.streams.hold(number);
+    this.#held.push({ block, freedAt, isPoisoned, hold });
+    this.#heldBytes += block.end - block.begin;
   }
 
-  /** Looks at the guards of a live block, if there are any that can be read. */
-  #checkLive(live: GuardedBlock): boolean {
-    const stream = live.isGuarded ? this.#barrier.usableFor(live.stream) : undefined;
+  /** Releases the oldest blocks in quarantine, after a check, as long as the predicate holds. */
+  #emptyHeld(mustGo: () => boolean): void {
+    const { streams, counters, upstream } = this.#pool;
+    let went = false;
+    try {
+      while (this.#held.length > 0 && mustGo()) {
+        const held = this.#held.shift()!;
+        const { block, hold, isPoisoned } = held;
+        this.#heldBytes -= block.end - block.begin;
+        // Even if the check fails, the block must not be held for ever.
+        hold.complete();
+        went = true;
+        if (!this.#checkHeld(held) && !isPoisoned) {
+          upstream.declare(block.address, block.bytes, false);
+        }
+      }
+    } finally {
+      if (went) {
+        streams.settle();
+        counters.recount();
+      }
+    }
+  }
+
+  /** Checks a block in quarantine; false if no stream is left to read with. */
+  #checkHeld({ block, freedAt, isPoisoned }: HeldBlock): boolean {
+    const stream = this.#usableFor(block.stream);
     if (stream === undefined) return false;
-    this.#waitForUsers(live);
-    const damage = this.#guards.checkLive(live.range, stream, false);
-    this.#found.push(...violationsOf("overrun", damage, live, undefined));
+    this.#wait(block.stream);
+    if (isPoisoned) {
+      this.#withWhole(block, () => {
+        const { address, bytes } = block;
+        const damage = this.#compare(block, address, bytes, FREED_PATTERN, stream);
+        this.#add("use after free", damage, block, freedAt);
+        this.#add("overrun", this.#compareGuards(block, stream), block, freedAt);
+      });
+    } else {
+      for (const other of block.usedOn) this.#wait(other);
+      this.#add("overrun", this.#checkLive(block, stream, true), block, freedAt);
+    }
+    // The next owner's stream is not ordered after this one.
+    this.#wait(stream);
     return true;
   }
 
-  #waitForUsers({ stream, usedOn }: GuardedBlock): void {
-    this.#barrier.wait(stream);
-    for (const other of usedOn) this.#barrier.wait(other);
+  /**
+   * Checks the guards of a buffer and restores them.
+   *
+   * @param retire Whether the buffer is freed: it gets the pattern of freed memory.
+   */
+  #checkLive(block: GuardedBlock, stream: MemoryStream, retire: boolean): Damage[] {
+    const { upstream } = this.#pool;
+    const { address, bytes } = block;
+    upstream.declare(address, bytes, false);
+    try {
+      return this.#withWhole(block, () => {
+        const damage = this.#compareGuards(block, stream);
+        if (retire) upstream.fill(address, bytes, FREED_PATTERN, stream);
+        return damage;
+      });
+    } finally {
+      if (!retire) upstream.declare(address, bytes, true);
+    }
+  }
+
+  /** Declares the whole block, including its guards, during an action. */
+  #withWhole<T>({ begin, end }: GuardedBlock, act: () => T): T {
+    const { upstream } = this.#pool;
+    upstream.declare(begin, end - begin, true);
+    try {
+      return act();
+    } finally {
+      upstream.declare(begin, end - begin, false);
+    }
+  }
+
+  #compareGuards(block: GuardedBlock, stream: MemoryStream): Damage[] {
+    return guardsOf(block).flatMap(([from, bytes]) =>
+      this.#compare(block, from, bytes, GUARD_PATTERN, stream)
+    );
+  }
+
+  /** Compares bytes with a pattern and restores it. */
+  #compare(
+    { address }: GuardedBlock,
+    from: number,
+    bytes: number,
+    pattern: number,
+    stream: MemoryStream,
+  ): Damage[] {
+    const { upstream } = this.#pool;
+    let first = -1;
+    let damaged = 0;
+    let found = "";
+    for (let done = 0; done < bytes; done += CHUNK) {
+      const chunk = new Uint8Array(Math.min(CHUNK, bytes - done));
+      upstream.read(from + done, chunk, stream);
+      const wrong = chunk.findIndex((byte) => byte !== pattern);
+      if (wrong < 0) continue;
+      if (first < 0) {
+        first = done + wrong;
+        found = Array.from(
+          chunk.subarray(wrong, wrong + 8),
+          (byte) => byte.toString(16).padStart(2, "0"),
+        ).join(" ");
+      }
+      damaged += chunk.reduce((count, byte) => count + Number(byte !== pattern), 0);
+    }
+    if (first < 0) return [];
+    upstream.fill(from, bytes, pattern, stream);
+    return [{ offset: from + first - address, damaged, found }];
+  }
+
+  #add(
+    kind: MemoryViolation["kind"],
+    damage: readonly Damage[],
+    { address, bytes, site }: GuardedBlock,
+    freedAt?: CapturedSite,
+  ): void {
+    for (const each of damage) {
+      const freed = freedAt?.text ?? null;
+      this.#found.push({ kind, address, bytes, ...each, allocatedAt: site.text, freedAt: freed });
+    }
   }
 
   #throwFound(action: string): void {
     if (this.#found.length === 0) return;
-    throw new MemoryCorruptionError(action, this.#engine.upstream.label, this.#found.splice(0));
-  }
-
-  #remember(block: number, { range, site }: GuardedBlock, freedAt: CapturedSite): void {
-    this.#freed.set(block, { range, site, freedAt });
-    if (this.#freed.size <= REMEMBERED) return;
-    const [oldest] = this.#freed.keys();
-    this.#freed.delete(oldest!);
+    throw new MemoryCorruptionError(action, this.#pool.upstream.label, this.#found.splice(0));
   }
 
   #doubleFree(block: number): Error {
-    const { label } = this.#engine.upstream;
+    const { label } = this.#pool.upstream;
     const freed = this.#freed.get(block);
     if (freed === undefined) {
       return new TypeError(`Cannot free block ${block} of the pool of ${label} as it is not live`);
     }
-    const again = [{ offset: null, damaged: 0, found: "" }];
-    const violations = violationsOf("double free", again, freed, freed.freedAt);
-    return new MemoryCorruptionError("free a buffer", label, violations);
+    const { address, bytes, site } = freed.block;
+    return new MemoryCorruptionError("free a buffer", label, [{
+      kind: "double free",
+      address,
+      bytes,
+      offset: null,
+      damaged: 0,
+      found: "",
+      allocatedAt: site.text,
+      freedAt: freed.freedAt.text,
+    }]);
   }
 
-  /** Takes guards out of the books of what was asked for. */
-  #countRequested(block: number, guards: number): void {
-    const { table, counters: { values } } = this.#engine;
-    const kind = (table.field(block, SEGMENT) & 1) as 0 | 1;
-    const at = REQUESTED_BYTES << 3;
-    const [now, all] = [values[at + kind]!, values[at]! + values[at + 1]!];
-    table.floats[(block << FLOAT_SHIFT) + REQUESTED]! -= guards;
-    values[at + TOTAL + kind]! -= guards;
-    values[at + kind]! -= guards;
-    this.#lowerPeak(at + PEAK + kind, kind, now, guards);
-    this.#lowerPeak(at + PEAK_ALL, 2, all, guards);
-    this.#engine.counters.raisePeaks();
+  /** A stream to read the blocks of a stream with: itself, or another if it is disposed. */
+  #usableFor(stream: MemoryStream): MemoryStream | undefined {
+    if (!stream.disposed) return stream;
+    for (const other of this.#streams) {
+      if (!other.disposed) return other;
+      this.#streams.delete(other);
+    }
+    return undefined;
   }
 
-  /** Where this allocation has set the peak, it was with guards. */
-  #lowerPeak(place: number, which: 0 | 1 | 2, now: number, guards: number): void {
-    const { values } = this.#engine.counters;
-    if (values[place] === now) values[place] = Math.max(this.#peaks[which], now - guards);
-    this.#peaks[which] = values[place]!;
+  #waitForUsers({ stream, usedOn }: GuardedBlock): void {
+    this.#wait(stream);
+    for (const other of usedOn) this.#wait(other);
   }
+
+  /** Waits, blocking this thread, for the work of a stream so far. */
+  #wait(stream: MemoryStream): void {
+    const { streams, upstream } = this.#pool;
+    if (stream.disposed) {
+      // Its last mark was made on disposal. Without one the pool has seen it finish.
+      for (const slot of streams.slots()) {
+        const mark = slot.stream === stream && !slot.captured ? slot.marks.at(-1) : undefined;
+        if (mark !== undefined) upstream.waitSync(mark.event);
+      }
+      return;
+    }
+    const event = upstream.createEvent(stream);
+    try {
+      upstream.recordEvent(event, stream);
+      upstream.waitSync(event);
+    } finally {
+      upstream.destroyEvent(event);
+    }
+  }
+}
+
+/** The guards of a block: their addresses and sizes. */
+function guardsOf({ end, address, bytes }: GuardedBlock): [from: number, bytes: number][] {
+  const behind = address + bytes;
+  return [
+    [address - GUARD_BYTES, GUARD_BYTES],
+    [behind, Math.min(end - behind, MAX_BACK_GUARD)],
+  ];
 }

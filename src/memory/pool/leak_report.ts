@@ -1,90 +1,69 @@
 /**
- * What is live in a pool, since when, and who asked for it.
+ * Reports on the live buffers of a pool, and the error if there is no memory for another.
  *
  * @module
  */
 
-import { describeValue } from "../../ffi/describe_value.ts";
 import { requireObject } from "../../ffi/arguments.ts";
-import { innermostOf } from "./allocation_sites.ts";
-
-/** Options of `checkLeaks()`. */
-export interface LeakOptions {
-  /** Only buffers that were allocated longer ago than this many milliseconds; all by default. */
-  readonly olderThan?: number;
-}
+import { type AllocationSite, OutOfMemoryError } from "../../ffi/cuda_error.ts";
+import { describeValue } from "../../ffi/describe_value.ts";
+import { logger } from "../../ffi/logging.ts";
+import type { BlockPool } from "./block_pool.ts";
+import { innermostOf } from "./block_tracker.ts";
+import { type BlockView, walkLive } from "./segment_walk.ts";
 
 /** A live buffer. */
 export interface LiveBuffer {
   /** Its address. */
   readonly address: number;
-  /** Bytes that it takes up, with rounding. */
+  /** Its size in bytes, including rounding. */
   readonly bytes: number;
-  /** Bytes that were asked for. */
+  /** The requested bytes. */
   readonly requested: number;
-  /** Milliseconds since it was allocated; `null` where memory is not tracked. */
+  /** Milliseconds since its allocation; `null` unless memory is tracked. */
   readonly age: number | null;
   /** The name of the stream that it was allocated for. */
   readonly stream: string;
-  /** The stack that allocated it, innermost frame first; `null` where memory is not tracked. */
+  /** The stack of its allocation, innermost frame first; `null` unless memory is tracked. */
   readonly site: string | null;
-  /** Whether its buffer was collected as garbage, so that nobody can free it any more. */
+  /** Whether its `DeviceBuffer` was collected as garbage; then nothing can free it. */
   readonly collected: boolean;
 }
 
-/** What one site holds. */
+/** The live buffers of one allocation site. */
 export interface LeakSite {
-  /** The stack, innermost frame first; `null` where memory is not tracked. */
+  /** The stack, innermost frame first; `null` unless memory is tracked. */
   readonly site: string | null;
-  /** Number of live buffers. */
+  /** The number of live buffers. */
   readonly count: number;
-  /** Bytes that they take up. */
+  /** Their size in bytes, including rounding. */
   readonly bytes: number;
-  /** Bytes that were asked for. */
+  /** Their requested bytes. */
   readonly requested: number;
 }
 
-/** Sites shown in the text. */
-const SITES_SHOWN = 10;
-/** Buffers shown in the text. */
-const BUFFERS_SHOWN = 20;
+/** CUDA's status for a lack of memory. */
+const MEMORY_ALLOCATION = 2;
+/** Sites in the text. */
+const MAX_SITES = 10;
+/** Buffers in the text. */
+const MAX_BUFFERS = 20;
 
-/**
- * Checks the options of `checkLeaks()`.
- *
- * @returns The threshold in milliseconds; `undefined` where there is none.
- * @throws {TypeError | RangeError} If an option is wrong.
- */
-export function leakThreshold(options: LeakOptions): number | undefined {
-  requireObject(options, "options", "check for leaks");
-  const { olderThan } = options;
-  if (olderThan === undefined) return undefined;
-  const Refusal = typeof olderThan === "number" ? RangeError : TypeError;
-  if (typeof olderThan === "number" && Number.isFinite(olderThan) && olderThan >= 0) {
-    return olderThan;
-  }
-  throw new Refusal(
-    `Cannot check for leaks as options.olderThan must be a number of milliseconds, 0 or more: it is ${
-      describeValue(olderThan)
-    }`,
-  );
-}
-
-/** What is live in a pool. Its text is for people, and its fields are plain for JSON. */
+/** The live buffers of a pool, as data for JSON and as text. */
 export class LeakReport {
-  /** The device, as messages name it. */
+  /** The device's label. */
   readonly device: string;
-  /** The threshold in milliseconds; `null` where all live buffers were wanted. */
+  /** The age threshold in milliseconds; `null` if there was none. */
   readonly olderThan: number | null;
-  /** Number of live buffers. */
+  /** The number of live buffers. */
   readonly count: number;
-  /** Bytes that they take up. */
+  /** Their size in bytes, including rounding. */
   readonly bytes: number;
-  /** Bytes that were asked for. */
+  /** Their requested bytes. */
   readonly requested: number;
-  /** The buffers, the oldest first. */
+  /** The buffers, oldest first. */
   readonly buffers: readonly LiveBuffer[];
-  /** What their sites hold, the most first. */
+  /** The allocation sites, largest first. */
   readonly sites: readonly LeakSite[];
 
   /** Adds buffers up. */
@@ -95,40 +74,118 @@ export class LeakReport {
     this.bytes = buffers.reduce((sum, { bytes }) => sum + bytes, 0);
     this.requested = buffers.reduce((sum, { requested }) => sum + requested, 0);
     this.buffers = buffers.toSorted((a, b) => (b.age ?? 0) - (a.age ?? 0) || a.address - b.address);
-    this.sites = sitesOf(this.buffers);
+    this.sites = [...Map.groupBy(this.buffers, ({ site }) => site)].map(([site, of]) => ({
+      site,
+      count: of.length,
+      bytes: of.reduce((sum, { bytes }) => sum + bytes, 0),
+      requested: of.reduce((sum, { requested }) => sum + requested, 0),
+    })).sort((a, b) => b.bytes - a.bytes || b.count - a.count);
   }
 
-  /** The report as text; at most 10 sites and 20 buffers are listed. */
+  /** The report as text, with at most 10 sites and 20 buffers. */
   toString(): string {
     const age = this.olderThan === null ? "" : ` older than ${duration(this.olderThan)}`;
     if (this.count === 0) return `No live buffers${age} on ${this.device}`;
-    const sites = this.sites.slice(0, SITES_SHOWN).map(siteText);
-    const buffers = this.buffers.slice(0, BUFFERS_SHOWN).map(bufferText);
     return [
       `${counted(this.count, "live buffer")}${age} on ${this.device}: ${this.requested} bytes, ` +
       `which take up ${this.bytes}`,
       "By site:",
-      ...sites,
-      ...restOf(this.sites.length, SITES_SHOWN),
+      ...this.sites.slice(0, MAX_SITES).map(siteText),
+      ...restOf(this.sites.length, MAX_SITES),
       "By age:",
-      ...buffers,
-      ...restOf(this.count, BUFFERS_SHOWN),
+      ...this.buffers.slice(0, MAX_BUFFERS).map(bufferText),
+      ...restOf(this.count, MAX_BUFFERS),
     ].join("\n");
   }
 }
 
-function sitesOf(buffers: readonly LiveBuffer[]): LeakSite[] {
-  const totals = new Map<string | null, { -readonly [Key in keyof LeakSite]: LeakSite[Key] }>();
-  for (const { site, bytes, requested } of buffers) {
-    const total = totals.get(site);
-    if (total === undefined) totals.set(site, { site, count: 1, bytes, requested });
-    else {
-      total.count++;
-      total.bytes += bytes;
-      total.requested += requested;
-    }
+/**
+ * Reports the live buffers of a pool. Makes no native call.
+ *
+ * @param options.olderThan Limits the report to buffers allocated longer ago, in milliseconds.
+ * @throws {TypeError} If an age is given and the pool does not track memory.
+ * @throws {RangeError} If the age is out of range.
+ */
+export function checkLeaks(
+  pool: BlockPool,
+  options: { readonly olderThan?: number } = {},
+): LeakReport {
+  requireObject(options, "options", "check for leaks");
+  const { olderThan } = options;
+  if (olderThan !== undefined && !(Number.isFinite(olderThan) && olderThan >= 0)) {
+    const Refusal = typeof olderThan === "number" ? RangeError : TypeError;
+    throw new Refusal(
+      `Cannot check for leaks as options.olderThan must be a number of milliseconds, 0 or more: it is ${
+        describeValue(olderThan)
+      }`,
+    );
   }
-  return [...totals.values()].sort((a, b) => b.bytes - a.bytes || b.count - a.count);
+  if (olderThan !== undefined && pool.tracker === undefined) {
+    throw new TypeError(
+      "Cannot check for leaks by age as the pool does not track memory: make it with " +
+        "enableMemoryTracking: true",
+    );
+  }
+  const buffers = [...walkLive(pool)].map((block) => describe(pool, block))
+    .filter(({ age }) => olderThan === undefined || age! > olderThan);
+  return new LeakReport(pool.upstream.label, olderThan, buffers);
+}
+
+/** Logs the live buffers of a pool that is disposed, if it tracks memory. */
+export function warnOfLeaks(pool: BlockPool): void {
+  if (pool.tracker === undefined) return;
+  const report = checkLeaks(pool);
+  if (report.count === 0) return;
+  logger("memory").warn("a pool of {device} is disposed while buffers live: {report}", {
+    device: pool.upstream.label,
+    report: String(report),
+  });
+}
+
+/** The error for a request that a pool cannot serve. */
+export function outOfMemoryError(pool: BlockPool, bytes: number): OutOfMemoryError {
+  const { settings, upstream } = pool;
+  const { largestFree, fragmentation, pending } = pool.stats();
+  const left = settings.limitBytes - pool.reservedBytes;
+  return new OutOfMemoryError({
+    code: MEMORY_ALLOCATION,
+    action: `allocate ${bytes} bytes`,
+    call: settings.virtualMemory ? "cuMemCreate" : "cudaMalloc",
+    device: upstream.label,
+    requested: bytes,
+    free: Math.max(0, Math.min(left, upstream.freeBytes())),
+    total: upstream.totalBytes,
+    largestBlock: largestFree,
+    fragmentation: fragmentation.external,
+    pendingBytes: pending,
+    topSites: largestSites(pool),
+  });
+}
+
+/** The innermost frames that hold the most memory, largest first; none unless tracked. */
+function largestSites(pool: BlockPool): AllocationSite[] {
+  const { tracker } = pool;
+  if (tracker === undefined) return [];
+  const byFrame = Map.groupBy(walkLive(pool), ({ number }) => tracker.siteOf(number).frame);
+  return [...byFrame].map(([site, blocks]) => ({
+    site,
+    bytes: blocks.reduce((sum, { bytes }) => sum + bytes, 0),
+    count: blocks.length,
+  })).sort((a, b) => b.bytes - a.bytes || b.count - a.count);
+}
+
+function describe(pool: BlockPool, { number, bytes, requested, stream }: BlockView): LiveBuffer {
+  const { tracker, names } = pool;
+  const owner = stream === undefined ? -1 : names.indexOf(stream);
+  return {
+    address: pool.addressOf(number),
+    bytes,
+    requested,
+    age: tracker?.ageOf(number) ?? null,
+    stream: names.nameOf(tracker?.streamOf(number) ?? owner),
+    site: tracker?.siteOf(number).text ?? null,
+    collected: tracker?.isLost(number) ?? false,
+  };
 }
 
 function siteText({ site, count, requested }: LeakSite): string {
@@ -153,8 +210,8 @@ function restOf(count: number, shown: number): string[] {
   return count > shown ? [`  and ${count - shown} more`] : [];
 }
 
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? "" : "s"}`;
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 function duration(milliseconds: number): string {

@@ -1,13 +1,12 @@
 /**
- * What debug mode finds: writes outside of buffers, and what is done to buffers after they were
- * freed.
+ * Memory corruption that debug mode finds.
  *
  * @module
  */
 
-import { innermostOf } from "./allocation_sites.ts";
+import { innermostOf } from "./block_tracker.ts";
 
-/** Something that was done to memory and must not be. */
+/** One case of corrupted memory. */
 export interface MemoryViolation {
   /**
    * - `overrun`: bytes before or behind the buffer were written;
@@ -15,18 +14,18 @@ export interface MemoryViolation {
    * - `double free`: it was freed again.
    */
   readonly kind: "overrun" | "use after free" | "double free";
-  /** The buffer's address; 0 where nothing is known of it any more. */
+  /** The buffer's address; 0 if it is unknown. */
   readonly address: number;
   /** The buffer's size in bytes. */
   readonly bytes: number;
   /**
-   * The first byte that was written, counted from the beginning of the buffer: below 0 before it,
-   * and from its size on behind it. `null` for a double free.
+   * The first byte that was written, relative to the buffer: negative before it, at least its size
+   * behind it. `null` for a double free.
    */
   readonly offset: number | null;
-  /** How many bytes are not what they were; at most the guard's on that side. */
+  /** The number of changed bytes; at most the size of the guard on that side. */
   readonly damaged: number;
-  /** What was found from the first of them on: up to eight bytes, in hexadecimal. */
+  /** Up to eight bytes from the first changed one on, in hexadecimal. */
   readonly found: string;
   /** The stack that allocated the buffer, innermost frame first. */
   readonly allocatedAt: string;
@@ -38,7 +37,6 @@ function bytesText(count: number): string {
   return count === 1 ? "1 byte" : `${count} bytes`;
 }
 
-/** What happened, in words. */
 function offence({ kind, bytes, offset, damaged, found }: MemoryViolation): string {
   if (kind === "double free") return "was freed already";
   const written = `${bytesText(damaged)} from byte ${offset} on changed to ${found}`;
@@ -56,12 +54,12 @@ function describe(violation: MemoryViolation): string {
     `it was allocated at ${innermostOf(allocatedAt)}${freed}`;
 }
 
-/** Violations told in the message; all of them are in `violations`. */
-const TOLD = 3;
+/** Violations in the message. */
+const MAX_SHOWN = 3;
 
 /**
- * Debug mode has found memory that somebody wrote to and must not, or a buffer that was freed
- * twice. What was asked for is done nevertheless, but for freeing twice.
+ * Debug mode has found corrupted memory, or a buffer that was freed twice. The call that throws this
+ * has done its work all the same, except for freeing twice.
  *
  * @example
  * ```ts
@@ -75,24 +73,26 @@ const TOLD = 3;
  * ```
  */
 export class MemoryCorruptionError extends Error {
-  /** The class's name, for what prints errors. */
+  /** The name of the class. */
   override readonly name: string = "MemoryCorruptionError";
-  /** The device, as messages name it. */
+  /** The device's label. */
   readonly device: string;
-  /** What was found; at least one. */
+  /** The violations; at least one. */
   readonly violations: readonly MemoryViolation[];
 
   /**
    * Makes the error.
    *
    * @internal
-   * @param action What was being done, as in "Cannot <action>".
+   * @param action The interrupted action, as in "Cannot <action>".
+   * @param device The device's label.
+   * @param violations At least one.
    */
   constructor(action: string, device: string, violations: readonly MemoryViolation[]) {
-    const rest = violations.length - TOLD;
-    const told = violations.slice(0, TOLD).map(describe).join("; ") +
+    const rest = violations.length - MAX_SHOWN;
+    const shown = violations.slice(0, MAX_SHOWN).map(describe).join("; ") +
       (rest > 0 ? `; and ${rest} more` : "");
-    super(`Cannot ${action} on ${device} without finding memory corrupted: ${told}`);
+    super(`Cannot ${action} on ${device} without finding memory corrupted: ${shown}`);
     this.device = device;
     this.violations = violations;
   }

@@ -1,42 +1,119 @@
 /**
- * A memory pool, as a program uses it.
+ * The memory pools of a program.
  *
  * @module
  */
 
 import { requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
+import { giveBack } from "../../ffi/give_back.ts";
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
+import { isCapturing, observeCaptures } from "../../stream/running_captures.ts";
+import { frees, OwnedAllocation } from "../allocation.ts";
+import { bytesOfLength } from "../buffer_checks.ts";
 import type { PlacementOptions } from "../buffer_options.ts";
 import { DeviceBuffer } from "../device_buffer.ts";
-import { bufferFromPool } from "../pooled_buffer.ts";
 import type { DType } from "../dtype.ts";
-import { allocateDirect, type ManagedPool } from "../manager/managed_pool.ts";
-import { requestedBytes } from "../manager/requested_bytes.ts";
-import { freeAddress, freeBuffer } from "./deallocation.ts";
-import { upkeepOf } from "./device_pool.ts";
-import type { LeakOptions, LeakReport } from "./leak_report.ts";
-import { isLiveAddress, liveSizes } from "./live_blocks.ts";
-import type { MemoryChangeListener } from "./memory_watch.ts";
-import type { PoolCore } from "./pool_core.ts";
-import { REQUESTED_BYTES, RESERVED_BYTES } from "./pool_counters.ts";
-import { DevicePoolHome, OwnPoolHome, PoolHome } from "./pool_home.ts";
-import type { MemoryPoolOptions, PoolSettings } from "./pool_options.ts";
-import { DEFAULT_CLEANUP_INTERVAL } from "./pool_settings.ts";
+import { bufferFromPool } from "../pooled_buffer.ts";
+import type { BlockPool, PoolLifetime } from "./block_pool.ts";
+import { createPool, type DevicePool, poolOf } from "./device_pools.ts";
+import { checkLeaks, type LeakReport, warnOfLeaks } from "./leak_report.ts";
+import { MemoryCorruptionError } from "./memory_corruption.ts";
+import {
+  DEFAULT_CLEANUP_INTERVAL,
+  type MemoryPoolOptions,
+  type PoolSettings,
+} from "./pool_options.ts";
+import type { MemoryChange } from "./pool_observer.ts";
 import type { PoolStatistics } from "./pool_statistics.ts";
+import { isLiveAddress, walkLive } from "./segment_walk.ts";
 
-/** The blocks behind a pool, for the laboratory. */
-export let blocksOf: (pool: MemoryPool) => PoolCore;
-
-const ownPools = new WeakMap<PoolCore, MemoryPool>();
+/** The blocks of a pool, for the laboratory. */
+export let blocksOf: (pool: MemoryPool) => BlockPool;
 
 /**
- * A pool of device memory: what is freed is kept for the next request, so that allocating takes
- * nanoseconds and asks the device for nothing.
+ * The pool of a device, as the program sees it.
  *
- * Every device has one, `device.pool`, that its buffers come from. A program that wants other
- * limits, or statistics of its own, for part of its work makes more. Pools of one device do not
- * share what they keep free.
+ * @throws {TypeError} If the device is disposed.
+ */
+export let poolOfDevice: (context: DeviceContext) => MemoryPool;
+
+/** Stands for the options of a device's own pool, which exists already. */
+const DEVICE_POOL: MemoryPoolOptions = {};
+
+const devicePools = new WeakMap<BlockPool, MemoryPool>();
+
+/**
+ * The lifetime of a pool that a program has made. It holds the device until the pool has ended,
+ * which is when the program has disposed of it and no buffer or graph uses it.
+ */
+class OwnLifetime implements PoolLifetime {
+  readonly #context: DeviceContext;
+  readonly pool: DevicePool;
+  #uses = 0;
+  #hasEnded = false;
+  isDisposed = false;
+
+  constructor(context: DeviceContext, options: MemoryPoolOptions) {
+    this.#context = context;
+    context.retain();
+    try {
+      this.pool = createPool(context, options, this);
+    } catch (error) {
+      context.release();
+      throw error;
+    }
+  }
+
+  retain(): void {
+    this.#uses++;
+  }
+
+  release(): void {
+    this.#uses--;
+    if (this.isDisposed) this.#end();
+  }
+
+  dispose(): void {
+    if (!this.isDisposed && this.#uses > 0) warnOfLeaks(this.pool);
+    this.isDisposed = true;
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#uses > 0 || this.#hasEnded) return;
+    if (isCapturing()) return this.#endAfterCapture();
+    const letGo = () => {
+      this.#hasEnded = true;
+      this.#context.release();
+    };
+    try {
+      giveBack(this.#context, () => this.pool.close(), letGo);
+    } catch (error) {
+      // The pool has ended all the same.
+      if (error instanceof MemoryCorruptionError) letGo();
+      throw error;
+    }
+  }
+
+  /** During a capture waiting for streams is forbidden. */
+  #endAfterCapture(): void {
+    const stop = observeCaptures({
+      captureBegun: () => {},
+      captureEnded: () => {
+        stop();
+        this.#end();
+      },
+    });
+  }
+}
+
+/**
+ * A pool of device memory. It keeps freed memory for later requests: most allocations take
+ * nanoseconds and make no call to the device.
+ *
+ * Every device has one, `device.pool`, which its buffers come from. A program can make others, with
+ * their own limits and statistics. Pools of one device do not share free memory.
  *
  * @example
  * ```ts
@@ -52,88 +129,75 @@ const ownPools = new WeakMap<PoolCore, MemoryPool>();
  * console.log(cacheHits, peakUsage, reserved); // 2 4194304 4194304
  * ```
  */
-export class MemoryPool implements Disposable, ManagedPool {
+export class MemoryPool implements Disposable {
   static {
-    blocksOf = (pool) => pool.#core;
+    blocksOf = (pool) => pool.#blocks;
+    poolOfDevice = (context) => {
+      const blocks = poolOf(context);
+      let pool = devicePools.get(blocks);
+      if (pool === undefined) {
+        pool = new MemoryPool({ context }, DEVICE_POOL);
+        devicePools.set(blocks, pool);
+      }
+      return pool;
+    };
   }
 
-  readonly #home: PoolHome;
+  readonly #context: DeviceContext;
+  readonly #blocks: DevicePool;
+  /** Its lifetime; a device's own pool ends with the device. */
+  readonly #lifetime: OwnLifetime | undefined;
 
   /**
    * Makes a pool of a device.
    *
-   * @param device The device, or anything else that has its context. It stays open as long as the
-   * pool is not disposed.
-   * @param options What the options do not say, the environment and the preset do.
+   * @param device The device, or another object with its context. It stays open until the pool is
+   * disposed.
+   * @param options Options not given are taken from the environment, else from the preset.
    * @throws {TypeError | RangeError} If an option is wrong.
-   * @throws {EnvironmentError} If a variable for pools cannot be understood.
-   * @throws {OutOfMemoryError} If what is to be preallocated is not there.
+   * @throws {EnvironmentError} If a variable for pools is invalid.
+   * @throws {OutOfMemoryError} If there is no memory for the initial size.
    */
-  constructor(device: { readonly context: DeviceContext }, options?: MemoryPoolOptions);
-  /**
-   * Makes what a program sees of a pool that is there.
-   *
-   * @internal
-   */
-  constructor(device: { readonly context: DeviceContext }, home: PoolHome);
-  constructor(
-    device: { readonly context: DeviceContext },
-    options: MemoryPoolOptions | PoolHome = {},
-  ) {
-    const context = contextOf(device, "device", "make a memory pool");
+  constructor(device: { readonly context: DeviceContext }, options: MemoryPoolOptions = {}) {
+    this.#context = contextOf(device, "device", "make a memory pool");
     requireObject(options, "options", "make a memory pool");
-    this.#home = options instanceof PoolHome ? options : new OwnPoolHome(context, options);
+    if (options === DEVICE_POOL) this.#blocks = poolOf(this.#context);
+    else {
+      this.#lifetime = new OwnLifetime(this.#context, options);
+      this.#blocks = this.#lifetime.pool;
+    }
   }
 
-  /**
-   * The pool that the buffers of a device come from.
-   *
-   * @throws {TypeError} If the device is disposed.
-   * @internal
-   */
-  static ofDevice(context: DeviceContext): MemoryPool {
-    const home = new DevicePoolHome(context);
-    const known = ownPools.get(home.core);
-    if (known !== undefined) return known;
-    const pool = new MemoryPool(home, home);
-    ownPools.set(home.core, pool);
-    return pool;
-  }
-
-  get #core(): PoolCore {
-    return this.#home.core;
-  }
-
-  /** Its device. */
+  /** The device's context. */
   get context(): DeviceContext {
-    return this.#home.context;
+    return this.#context;
   }
 
-  /** What holds for it, of the options, the environment and the preset together. */
+  /** The settings that result from the options, the environment and the preset. */
   get settings(): PoolSettings {
-    return this.#core.settings;
+    return this.#blocks.settings;
   }
 
-  /** Most bytes that it takes from the device. */
+  /** Maximum bytes taken from the device. */
   get limitBytes(): number {
-    return this.#core.settings.limitBytes;
+    return this.#blocks.settings.limitBytes;
   }
 
-  /** Whether it gives no memory any more. */
+  /** Whether the pool is disposed. */
   get disposed(): boolean {
-    return this.#home.disposed;
+    return this.#lifetime?.isDisposed ?? this.#blocks.closed;
   }
 
   /**
-   * Allocates a buffer. May block once, waiting for streams that use freed memory, before there is
-   * an error; {@linkcode MemoryPool.allocateAsync} does not.
+   * Allocates a buffer. If memory is short it may wait, blocking this thread, for streams that use
+   * freed memory; {@linkcode MemoryPool.allocateAsync} does not block.
    *
    * @param dtype The element type.
    * @param length The number of elements; 0 gives a valid empty buffer.
    * @throws {TypeError} If the pool is disposed, or the stream is of another device.
    * @throws {RangeError} If the length is negative, fractional, not a number or too large, or the
    * alignment is no power of two.
-   * @throws {OutOfMemoryError} If there is no room, within the pool's limit or on the device.
+   * @throws {OutOfMemoryError} If there is no room within the pool's limit or on the device.
    */
   allocate<D extends DType>(
     dtype: D,
@@ -142,12 +206,12 @@ export class MemoryPool implements Disposable, ManagedPool {
   ): DeviceBuffer<D> {
     requireObject(options, "options", "allocate a buffer");
     this.#requireUsable();
-    return DeviceBuffer.fromPool(this.#core, this.context, dtype, length, options);
+    return DeviceBuffer.fromPool(this.#blocks, this.context, dtype, length, options);
   }
 
   /**
-   * The twin of {@linkcode MemoryPool.allocate} that never blocks the event loop: it tries the same
-   * and waits for streams by promises. A pool or a device that is disposed meanwhile ends after it.
+   * The twin of {@linkcode MemoryPool.allocate} that never blocks the event loop. A pool or a device
+   * that is disposed meanwhile ends after it.
    */
   async allocateAsync<D extends DType>(
     dtype: D,
@@ -156,69 +220,74 @@ export class MemoryPool implements Disposable, ManagedPool {
   ): Promise<DeviceBuffer<D>> {
     requireObject(options, "options", "allocate a buffer");
     this.#requireUsable();
-    const { context } = this;
-    return await this.#home.during(() =>
-      bufferFromPool(this.#core, context, dtype, length, options)
+    return await this.#during(() =>
+      bufferFromPool(this.#blocks, this.context, dtype, length, options)
     );
   }
 
   /**
-   * Allocates a buffer past the pool, from the device, to which it goes back when it is freed.
-   * Nothing of it is counted here. Where the device has no more, the pools give back what they keep
-   * free, for which this may block until streams are through with it.
+   * Allocates a buffer directly from the device; it is returned to the device when it is freed. The
+   * pool's statistics do not count it. If the device has no more memory, its pools return free
+   * memory, which may wait for streams and block this thread.
    *
    * @throws {RangeError} If the length is negative, fractional, not a number or too large.
    * @throws {OutOfMemoryError} If the device has no room.
    */
   allocateDirect<D extends DType>(dtype: D, length: number): DeviceBuffer<D> {
-    requestedBytes(dtype, length);
+    const bytes = bytesOfLength(length, dtype);
     this.#requireUsable();
-    return allocateDirect(this.context, dtype, length);
+    return DeviceBuffer.ofAllocation(new OwnedAllocation(this.context, bytes), dtype, length);
   }
 
   /**
-   * Frees a buffer, as its own `free()` does, or the one that begins at an address, which is looked
-   * up among all blocks: with many, free buffers. What would free nothing is an error and changes
-   * nothing.
+   * Frees a buffer, like its own `free()`, or the buffer at an address, which takes a search. If
+   * nothing can be freed, that is an error and changes nothing.
    *
    * @throws {TypeError} If the buffer is freed already, a view, or not of this pool.
    * @throws {RangeError} If no live buffer of this pool begins at the address.
    */
   free(memory: DeviceBuffer | number): void {
-    const place = { core: this.#core, label: this.context.label };
-    if (memory instanceof DeviceBuffer) freeBuffer(memory, place);
-    else freeAddress(memory, place);
+    if (memory instanceof DeviceBuffer) return this.#freeBuffer(memory);
+    if (typeof memory === "number") {
+      frees.count++;
+      return this.#blocks.freeAddress(memory);
+    }
+    throw new TypeError(
+      `Cannot free memory as it must be a DeviceBuffer or its address: it is ${
+        describeValue(memory)
+      }`,
+    );
   }
 
-  /** What the pool counts, and how its memory is divided. Makes no native call. */
+  /** The statistics of the pool. Makes no native call. */
   stats(): PoolStatistics {
-    return this.#core.stats();
+    return this.#blocks.stats();
   }
 
-  /** Makes peaks and totals begin anew; what is live stays counted. */
+  /** Starts peaks and totals again; live buffers stay counted. */
   resetStats(): void {
-    this.#core.resetStats();
+    this.#blocks.resetStats();
   }
 
-  /** What live buffers were asked for, in bytes. */
+  /** Bytes requested for live buffers. */
   memoryAllocated(): number {
-    return this.#core.engine.counters.current(REQUESTED_BYTES);
+    return this.#blocks.requestedBytes;
   }
 
-  /** What is taken from the device, in bytes. */
+  /** Bytes taken from the device. */
   memoryReserved(): number {
-    return this.#core.engine.counters.current(RESERVED_BYTES);
+    return this.#blocks.reservedBytes;
   }
 
-  /** What was asked for, in bytes, of each live buffer; without empty ones. */
-  liveSizes(): Iterable<number> {
-    return liveSizes(this.#core.engine);
+  /** The requested bytes of each live buffer, except empty ones. */
+  *liveSizes(): Iterable<number> {
+    for (const { requested } of walkLive(this.#blocks)) yield requested;
   }
 
   /**
-   * Whether an address lies in a live buffer, also inside of it.
+   * Whether an address lies in a live buffer.
    *
-   * @throws {TypeError} If the address is no number.
+   * @throws {TypeError} If the address is not a number.
    */
   ownsPointer(address: number): boolean {
     if (typeof address !== "number") {
@@ -226,33 +295,29 @@ export class MemoryPool implements Disposable, ManagedPool {
         `Cannot look an address up as it must be a number: it is ${describeValue(address)}`,
       );
     }
-    return isLiveAddress(this.#core.engine, address);
+    return isLiveAddress(this.#blocks, address);
   }
 
-  /** Gives all free memory back that no stream uses, without waiting; how many bytes it was. */
+  /** Returns all free memory that no stream uses to the device, and tells how many bytes. */
   clearCache(): number {
-    return this.#core.trim();
+    return this.#blocks.trim();
   }
 
-  /**
-   * Gives all free memory back, once no stream uses it any more, without blocking the event loop.
-   *
-   * @returns How many bytes it was.
-   */
+  /** Returns all free memory to the device after waiting for streams, and tells how many bytes. */
   async clearCacheAsync(): Promise<number> {
-    if (this.#core.closed) return 0;
-    return await this.#home.during(() => this.#core.trimAsync());
+    if (this.#blocks.closed) return 0;
+    return await this.#during(() => this.#blocks.trimAsync());
   }
 
   /**
-   * Gives back what is known to have been free for some time and no stream uses, as a pool with a
-   * `cleanupInterval` does by itself. Such a pool knows how long to a quarter of the interval; one
-   * without looks at the clock only when this is called, so that the first call finds nothing. Free
-   * neighbours are one block, which is as old as the part that was freed last.
+   * Returns memory to the device that is known to have been free for some time and that no stream
+   * uses. A pool with a `cleanupInterval` does so by itself, and knows ages to within a quarter of
+   * the interval. A pool without reads the clock only here, and the first call finds nothing. Free
+   * neighbours form one block, which is as old as its youngest part.
    *
-   * @param age In milliseconds; the pool's `cleanupInterval` by default, and 10 seconds where it has
-   * none. 0 stands for all that is free.
-   * @returns How many bytes it was.
+   * @param age In milliseconds; 0 for all free memory. By default the pool's `cleanupInterval`, or
+   * 10 seconds if it has none.
+   * @returns The bytes returned.
    * @throws {RangeError} If the age is negative or not a number.
    */
   cleanupExpiredBuffers(
@@ -265,14 +330,15 @@ export class MemoryPool implements Disposable, ManagedPool {
         }`,
       );
     }
-    if (this.#core.closed) return 0;
-    return upkeepOf(this.#core).expiry.expire(age);
+    if (this.#blocks.closed) return 0;
+    return this.#blocks.expiry.expire(age);
   }
 
   /**
-   * What is live, and, where memory is tracked (`enableMemoryTracking`), since when, for which stream
-   * and who allocated it. Makes no native call.
+   * Reports the live buffers and, if memory is tracked (`enableMemoryTracking`), their age, stream
+   * and allocation site. Makes no native call.
    *
+   * @param options.olderThan Limits the report to buffers allocated longer ago, in milliseconds.
    * @throws {TypeError} If an age is given and the pool does not track memory.
    * @throws {RangeError} If the age is out of range.
    *
@@ -286,29 +352,28 @@ export class MemoryPool implements Disposable, ManagedPool {
    * console.log(count, requested, buffers[0]!.site); // 1 2000 at …
    * ```
    */
-  checkLeaks(options: LeakOptions = {}): LeakReport {
-    return this.#core.checkLeaks(options);
+  checkLeaks(options: { readonly olderThan?: number } = {}): LeakReport {
+    return checkLeaks(this.#blocks, options);
   }
 
   /**
-   * Looks for writes outside of buffers and after their freeing; only in debug mode. Waits for the
+   * Checks for writes outside of buffers and after their freeing; only in debug mode. Waits for the
    * streams, blocking this thread.
    *
-   * @returns How many buffers were looked at.
-   * @throws {MemoryCorruptionError} If there were any; it names who allocated and who freed.
+   * @returns The number of checked buffers.
+   * @throws {MemoryCorruptionError} If there were any; it names the allocation and the free.
    * @throws {TypeError} If the pool is not in debug mode, or a stream is being captured.
    */
   checkMemory(): number {
-    return this.#core.checkMemory();
+    return this.#blocks.checkMemory();
   }
 
   /**
-   * Registers who is told when the pool has taken memory from the device or given some back, which
-   * is rare: an allocation that is served from what is free changes nothing. Told at the end of the
-   * program's present task, once for all changes of it.
+   * Calls a listener when the pool has taken memory from the device or returned some, which is rare.
+   * The call comes at the end of the program's task, once for all changes.
    *
-   * @returns Disposing it ends that.
-   * @throws {TypeError} If the listener is no function.
+   * @returns Disposing the result removes the listener.
+   * @throws {TypeError} If the listener is not a function.
    *
    * @example
    * ```ts
@@ -322,7 +387,7 @@ export class MemoryPool implements Disposable, ManagedPool {
    * await device.done();
    * ```
    */
-  onMemoryChange(listener: MemoryChangeListener): Disposable {
+  onMemoryChange(listener: (change: MemoryChange) => void): Disposable {
     if (typeof listener !== "function") {
       throw new TypeError(
         `Cannot watch a memory pool as listener must be a function: it is ${
@@ -330,21 +395,54 @@ export class MemoryPool implements Disposable, ManagedPool {
         }`,
       );
     }
-    return upkeepOf(this.#core).watch.add(listener);
+    return this.#blocks.watch.add(listener);
   }
 
   /**
-   * Ends the pool: it gives nothing any more, and everything back as soon as no buffer of it lives
-   * and no graph owns memory of it. That waits, blocking this thread, for the streams that used it,
-   * here or where the last buffer is freed. Doing it twice is allowed. A device's own pool ends with
-   * the device, and disposing it does nothing.
+   * Ends the pool: it allocates nothing any more. It returns its memory when no buffer and no graph
+   * uses it, after waiting for streams, blocking this thread. Disposing twice is allowed. A device's
+   * own pool ends with the device, and disposing of it does nothing.
    */
   [Symbol.dispose](): void {
-    this.#home.dispose();
+    this.#lifetime?.dispose();
+  }
+
+  /** Keeps the pool and the device open during a promise. */
+  async #during<T>(work: () => Promise<T>): Promise<T> {
+    const lifetime = this.#lifetime ?? this.context;
+    lifetime.retain();
+    try {
+      return await work();
+    } finally {
+      lifetime.release();
+    }
+  }
+
+  #freeBuffer(buffer: DeviceBuffer): void {
+    const { label } = this.context;
+    const refuse = (reason: string): TypeError =>
+      new TypeError(`Cannot free a ${buffer.dtype} buffer as ${reason}`);
+    const { pool, isView } = DeviceBuffer.placeOf(buffer);
+    if (buffer.disposed) {
+      throw refuse(isView ? "it is a view of a freed buffer" : "it is freed already");
+    }
+    if (isView) {
+      throw refuse("it is a view, which owns nothing: free the buffer that it was made from");
+    }
+    if (pool !== this.#blocks) {
+      const of = buffer.context.label;
+      const owner = pool === undefined
+        ? "no pool"
+        : of === label
+        ? `another pool of ${label}`
+        : `a pool of ${of}`;
+      throw refuse(`buffer must be of this pool of ${label}: it is of ${owner}`);
+    }
+    buffer.free();
   }
 
   #requireUsable(): void {
-    if (!this.#home.disposed) return;
+    if (!this.disposed) return;
     throw new TypeError(
       `Cannot allocate memory as the pool of ${this.context.label} is disposed`,
     );

@@ -1,129 +1,105 @@
 /**
- * The seam below the pool: where its memory comes from.
- *
- * The pool knows no more of a device than this. `native_upstream.ts` implements it.
+ * The source of a pool's memory. `native_upstream.ts` implements it for devices.
  *
  * @module
  */
 
-/** A stream, as far as memory is concerned. A `Stream` is one. */
+/** A stream as the pool sees it. A `Stream` is one. */
 export interface MemoryStream {
-  /** The native handle; throws when the stream is disposed. */
+  /** The native handle; throws if the stream is disposed. */
   readonly id: number;
   /** Whether the stream is disposed. */
   readonly disposed: boolean;
-  /** Which capture it is part of; `undefined` while its work runs. */
+  /** The capture that it is part of; `undefined` while its work runs. */
   readonly captureToken: object | undefined;
-  /** Whether it is its device's default stream; nobody needs to say so who does not know. */
+  /** Whether it is its device's default stream. */
   readonly isDefault?: boolean;
-  /**
-   * Registers what is to happen before the stream is given back.
-   *
-   * @returns Takes the registration back.
-   */
+  /** Registers a function to call before disposal; the result takes the registration back. */
   onDispose(close: () => void): () => void;
 }
 
 /**
- * A source of device memory, and of events that tell when a stream has got somewhere.
+ * A source of device memory, and of events that tell the progress of streams.
  *
- * What takes memory returns 0 or `false` when there is none left, since that is an answer that the
- * pool acts on; every other failure is thrown and has had no effect. All sizes are bytes.
+ * A call that takes memory returns 0 or `false` if there is none left. Every other failure throws
+ * and has no effect. All sizes are bytes.
  */
 export interface MemoryUpstream {
-  /** How messages name the device. */
+  /** The device's label in messages. */
   readonly label: string;
   /** The device's total memory. */
   readonly totalBytes: number;
   /**
-   * What mapped addresses and sizes are multiples of; 0 where there is no virtual memory
-   * management, and then only {@linkcode allocate} and {@linkcode free} are called.
+   * Mapped addresses and sizes are multiples of this. 0 without virtual memory management: then the
+   * pool uses {@linkcode allocate} and {@linkcode free} only.
    */
   readonly granularity: number;
 
-  /** Free memory of the device now, by asking it. */
+  /** Queries the free memory of the device. */
   freeBytes(): number;
 
-  /** Plain memory, aligned to 512 bytes at least. 0: there is none. */
+  /** Allocates plain memory, aligned to at least 512 bytes; 0 if there is none. */
   allocate(bytes: number): number;
-  /** Gives plain memory back; waits for the device, as `cudaFree` does. */
+  /** Frees plain memory; waits for the device, as `cudaFree` does. */
   free(address: number): void;
 
-  /** A range of addresses without memory, a multiple of the granularity long. 0: there is none. */
+  /** Reserves addresses without memory, a multiple of the granularity; 0 if there are none. */
   reserve(bytes: number): number;
-  /** Gives a range of addresses back, when nothing is mapped in it. */
+  /** Releases a range of addresses without memory. */
   release(address: number): void;
   /**
-   * Puts memory behind addresses, in pieces of `handleBytes` of which the last may be shorter.
-   * False: there is none, and nothing was mapped.
+   * Maps memory in pieces of `handleBytes`, of which the last may be shorter. False if there is
+   * none; then nothing is mapped.
    */
   map(address: number, bytes: number, handleBytes: number): boolean;
-  /** Takes the memory behind whole pieces away at once, without waiting for what uses it. */
+  /** Unmaps whole pieces at once, without waiting for work that uses them. */
   unmap(address: number, bytes: number): void;
 
-  /**
-   * Whether this thread captures a stream: then no event may be asked for or waited for, as that
-   * would spoil the capture.
-   */
+  /** Whether this thread captures a stream; then querying or waiting would break the capture. */
   readonly capturing: boolean;
-
-  /**
-   * Whether the device is lost: then its memory is gone, and there is nothing to wait for.
-   */
+  /** Whether the device is lost: its memory is gone, and nothing runs. */
   readonly lost: boolean;
-  /**
-   * Whether the device of a stream is lost, which may be another one: then nothing that the stream
-   * was given uses memory any more, and no event of it can be asked for.
-   */
+  /** Whether the device of a stream is lost, which may be another one. */
   isLostFor(stream: MemoryStream): boolean;
 
-  /** A new event for points of a stream, which may be of another device. */
+  /** Creates an event for points of a stream, which may be of another device. */
   createEvent(stream: MemoryStream): number;
-  /** Forgets an event. */
+  /** Destroys an event, after the waits for it. */
   destroyEvent(event: number): void;
-  /** Marks the point that the stream's work has reached when all enqueued so far is done. */
+  /** Records the end of the work that the stream has so far. */
   recordEvent(event: number, stream: MemoryStream): void;
-  /** Whether the event's last recorded point has been reached. */
+  /** Whether the last recorded point has been reached. */
   queryEvent(event: number): boolean;
-  /** Waits for it, blocking this thread. */
+  /** Waits for the event, blocking this thread. */
   waitSync(event: number): void;
-  /** Waits for it without blocking the event loop. */
+  /** Waits for the event without blocking the event loop. */
   wait(event: number): Promise<void>;
-  /**
-   * Whether somebody who {@linkcode wait}s for it is still to be told: recorded anew, it would have
-   * them wait for what is enqueued by then as well.
-   */
+  /** Whether a {@linkcode wait} for the event has not resolved; it must not be recorded then. */
   isAwaited(event: number): boolean;
 
-  /** Tells the library of a live block, or of its end, for checks by block; see debug mode. */
+  /** Declares a live block, or its end, for the library's checks in debug mode. */
   declare(address: number, bytes: number, isLive: boolean): void;
-  /** Sets bytes on the stream, for poisoning; the pattern is one byte. */
+  /** Sets bytes on the stream to a pattern of one byte. */
   fill(address: number, bytes: number, pattern: number, stream: MemoryStream): void;
-  /** Reads bytes after the stream's work so far, blocking this thread, for guard bytes. */
+  /** Reads bytes after the stream's work so far, blocking this thread. */
   read(address: number, target: Uint8Array<ArrayBuffer>, stream: MemoryStream): void;
 
-  /** Asks the pools of other isolates to trim. */
+  /** Requests the pools of other isolates to return free memory. */
   press(): void;
   /**
-   * A number that changes when somebody pressed, a device was lost, or a capture began or ended;
-   * reading it costs no native call.
+   * A number that changes when a pool pressed, a device was lost, or a capture began or ended.
+   * Reading it makes no native call.
    */
   readonly signal: number;
-  /**
-   * Whether somebody pressed for this device since this was asked last: the number above is one
-   * for all devices, and for all libraries that are open.
-   */
+  /** Whether a pool pressed for this device since the last call. */
   wasPressed(): boolean;
 }
 
 /**
- * Gives something back to an upstream and then forgets it. If that fails it is still there; but a
- * device that is lost took it along, so that it is forgotten before the loss is thrown.
- *
- * @param release Gives it back.
- * @param forget Forgets it.
+ * Returns a resource and then forgets it. A failure keeps it, unless the device is lost, which took
+ * the resource along.
  */
-export function giveBackTo(
+export function releaseTo(
   upstream: Pick<MemoryUpstream, "lost">,
   release: () => void,
   forget: () => void,
@@ -135,4 +111,43 @@ export function giveBackTo(
     throw error;
   }
   forget();
+}
+
+/** Counts the waits for events, and destroys an event only after them. */
+export class AwaitedEvents {
+  readonly #waits = new Map<number, number>();
+  /** Events to destroy after the last wait. */
+  readonly #due = new Set<number>();
+  readonly #destroy: (event: number) => void;
+
+  /** No waits yet. */
+  constructor(destroy: (event: number) => void) {
+    this.#destroy = destroy;
+  }
+
+  /** Destroys an event now or after the last wait for it. */
+  destroy(event: number): void {
+    if (this.#waits.has(event)) this.#due.add(event);
+    else this.#destroy(event);
+  }
+
+  /** Whether a wait for an event has not resolved. */
+  has(event: number): boolean {
+    return this.#waits.has(event);
+  }
+
+  /** Keeps an event during a wait. */
+  async during(event: number, wait: () => Promise<void>): Promise<void> {
+    this.#waits.set(event, (this.#waits.get(event) ?? 0) + 1);
+    try {
+      await wait();
+    } finally {
+      const left = this.#waits.get(event)! - 1;
+      if (left > 0) this.#waits.set(event, left);
+      else {
+        this.#waits.delete(event);
+        if (this.#due.delete(event)) this.#destroy(event);
+      }
+    }
+  }
 }

@@ -1,5 +1,5 @@
 /**
- * A device of a native library, as the upstream of a pool.
+ * The device of a native library as the upstream of a pool.
  *
  * @module
  */
@@ -30,46 +30,44 @@ import type { DeviceContext } from "../../hardware/device_context.ts";
 import { eventDone } from "../../stream/event.ts";
 import { Stream } from "../../stream/stream.ts";
 import { isCapturing } from "../../stream/running_captures.ts";
-import { AwaitedEvents } from "./awaited_events.ts";
-import { shareMapping } from "./device_pools.ts";
-import type { MemoryStream, MemoryUpstream } from "./memory_upstream.ts";
+import { AwaitedEvents, type MemoryStream, type MemoryUpstream } from "./memory_upstream.ts";
 
-/** What is given back is noted by the pool, which asks for it once and forgets it before. */
+/** The pool forgets a resource itself. */
 function nothingToForget(): void {}
 
 /**
- * An opened device as an upstream. It does not hold the device open: its owner does.
+ * An opened device as an upstream. Its owner keeps the device open.
  *
- * A device that is lost took its memory and events with it. Giving them back then throws the first
- * time that anybody hears of the loss, and is quiet from then on.
+ * A lost device took its memory and events along. Returning them throws when the loss is first
+ * noticed, and does nothing from then on.
  */
 export class NativeUpstream implements MemoryUpstream {
-  /** How messages name the device. */
   readonly label: string;
-  /** The device's total memory in bytes. */
   readonly totalBytes: number;
-  /** What mapped addresses and sizes are multiples of; 0 where there is only plain memory. */
   readonly granularity: number;
   readonly #context: DeviceContext;
   readonly #onPress: () => void;
-  /** The devices of events that are of another one than this. */
+  readonly #onMap: (address: number, bytes: number) => void;
   readonly #foreignEvents = new Map<number, DeviceContext>();
   readonly #awaited = new AwaitedEvents((event) => this.#destroyNow(event));
   #pressed: number;
 
   /**
-   * Looks at a device; takes nothing from it.
+   * Wraps a device; takes nothing from it.
    *
-   * @param context The device.
-   * @param virtualMemory Whether to use its virtual memory management, if it has it.
-   * @param onPress Has the other pools of this isolate give back what is free.
+   * @param virtualMemory Whether to use the device's virtual memory management, if it has any.
+   * @param listeners Called when the pool presses for memory, and after memory was mapped.
    */
   constructor(
     context: DeviceContext,
     virtualMemory = true,
-    onPress: () => void = () => {},
+    { onPress = () => {}, onMap = () => {} }: {
+      readonly onPress?: () => void;
+      readonly onMap?: (address: number, bytes: number) => void;
+    } = {},
   ) {
     this.#onPress = onPress;
+    this.#onMap = onMap;
     this.#context = context;
     this.#pressed = devicePressure(context.library, context.ordinal);
     this.label = context.label;
@@ -79,42 +77,36 @@ export class NativeUpstream implements MemoryUpstream {
       : 0;
   }
 
-  /** Free memory of the device in bytes. */
   freeBytes(): number {
     const { library, ordinal } = this.#context;
     return deviceMemory(library, ordinal).free;
   }
 
-  /** Plain memory; 0 where there is none left. */
   allocate(bytes: number): number {
     const { library, ordinal } = this.#context;
     return tryAllocateMemory(library, ordinal, bytes);
   }
 
-  /** Gives plain memory back; waits for the device, as `cudaFree` does. */
   free(address: number): void {
     const { library, ordinal } = this.#context;
     giveBack(this.#context, () => freeMemory(library, ordinal, address), nothingToForget);
   }
 
-  /** A range of addresses without memory; 0 where there is none. */
   reserve(bytes: number): number {
     const { library, ordinal } = this.#context;
     return reserveAddresses(library, ordinal, bytes);
   }
 
-  /** Gives a range of addresses back. */
   release(address: number): void {
     const { library, ordinal } = this.#context;
     giveBack(this.#context, () => releaseAddresses(library, ordinal, address), nothingToForget);
   }
 
-  /** Puts memory behind addresses; false where there is none left. */
   map(address: number, bytes: number, handleBytes: number): boolean {
     const { library, ordinal } = this.#context;
     if (!mapMemory(library, ordinal, address, bytes, handleBytes)) return false;
     try {
-      shareMapping(this.#context, address, bytes);
+      this.#onMap(address, bytes);
     } catch (error) {
       unmapMemory(library, ordinal, address, bytes);
       throw error;
@@ -122,39 +114,95 @@ export class NativeUpstream implements MemoryUpstream {
     return true;
   }
 
-  /** Takes the memory behind whole pieces away at once. */
   unmap(address: number, bytes: number): void {
     const { library, ordinal } = this.#context;
     giveBack(this.#context, () => unmapMemory(library, ordinal, address, bytes), nothingToForget);
   }
 
-  /** Whether this thread captures a stream. */
   get capturing(): boolean {
     return isCapturing();
   }
 
-  /** Whether the device is lost, and somebody has been told. */
   get lost(): boolean {
     return this.#context.library.lostDevices.has(this.#context.ordinal);
   }
 
-  /** Whether the device of a stream is lost, and somebody has been told. */
   isLostFor(stream: MemoryStream): boolean {
-    const { library, ordinal } = stream instanceof Stream ? stream.context : this.#context;
+    const { library, ordinal } = this.#deviceOf(stream);
     return library.lostDevices.has(ordinal);
   }
 
-  /** A new event, for waiting, on the stream's device. */
   createEvent(stream: MemoryStream): number {
-    const device = stream instanceof Stream ? stream.context : this.#context;
+    const device = this.#deviceOf(stream);
     const event = createEvent(device.library, device.ordinal, false);
     if (device.ordinal !== this.#context.ordinal) this.#foreignEvents.set(event, device);
     return event;
   }
 
-  /** Forgets an event; it stays until those who {@linkcode wait} for it have been told. */
   destroyEvent(event: number): void {
     this.#awaited.destroy(event);
+  }
+
+  recordEvent(event: number, stream: MemoryStream): void {
+    const { library, ordinal } = this.#deviceOf(stream);
+    recordEvent(library, ordinal, stream.id, event);
+  }
+
+  queryEvent(event: number): boolean {
+    const { library, ordinal } = this.#context;
+    return queryEvent(library, ordinal, event);
+  }
+
+  waitSync(event: number): void {
+    const { library, ordinal } = this.#context;
+    synchronizeEventSync(library, ordinal, event);
+  }
+
+  async wait(event: number): Promise<void> {
+    await this.#awaited.during(event, () => eventDone(this.#context, event));
+  }
+
+  isAwaited(event: number): boolean {
+    return this.#awaited.has(event);
+  }
+
+  declare(address: number, bytes: number, isLive: boolean): void {
+    const { library, ordinal } = this.#context;
+    declareBlock(library, ordinal, address, bytes, isLive);
+  }
+
+  fill(address: number, bytes: number, pattern: number, stream: MemoryStream): void {
+    const { library, ordinal } = this.#context;
+    setMemory(library, ordinal, stream.id, address, pattern, 1, bytes);
+  }
+
+  read(address: number, target: Uint8Array<ArrayBuffer>, stream: MemoryStream): void {
+    const { library, ordinal } = this.#context;
+    copyToHostSync(library, ordinal, stream.id, target, address, target.byteLength);
+  }
+
+  press(): void {
+    const { library, ordinal } = this.#context;
+    pressMemory(library, ordinal);
+    this.#onPress();
+  }
+
+  get signal(): number {
+    const { library } = this.#context;
+    // Both grow.
+    return readPressure(library) + library.interruptions;
+  }
+
+  wasPressed(): boolean {
+    const { library, ordinal } = this.#context;
+    const count = devicePressure(library, ordinal);
+    const isMore = count !== this.#pressed;
+    this.#pressed = count;
+    return isMore;
+  }
+
+  #deviceOf(stream: MemoryStream): DeviceContext {
+    return stream instanceof Stream ? stream.context : this.#context;
   }
 
   #destroyNow(event: number): void {
@@ -164,74 +212,5 @@ export class NativeUpstream implements MemoryUpstream {
       () => destroyEvent(device.library, device.ordinal, event),
       () => this.#foreignEvents.delete(event),
     );
-  }
-
-  /** Marks the point that the stream's work has reached when all enqueued so far is done. */
-  recordEvent(event: number, stream: MemoryStream): void {
-    const { library, ordinal } = stream instanceof Stream ? stream.context : this.#context;
-    recordEvent(library, ordinal, stream.id, event);
-  }
-
-  /** Whether the event's last recorded point has been reached. */
-  queryEvent(event: number): boolean {
-    const { library, ordinal } = this.#context;
-    return queryEvent(library, ordinal, event);
-  }
-
-  /** Waits for it, blocking this thread. */
-  waitSync(event: number): void {
-    const { library, ordinal } = this.#context;
-    synchronizeEventSync(library, ordinal, event);
-  }
-
-  /** Waits for it without blocking the event loop. */
-  async wait(event: number): Promise<void> {
-    await this.#awaited.during(event, () => eventDone(this.#context, event));
-  }
-
-  /** Whether somebody waits for it who is still to be told. */
-  isAwaited(event: number): boolean {
-    return this.#awaited.has(event);
-  }
-
-  /** Tells the library of a live block, or of its end. */
-  declare(address: number, bytes: number, isLive: boolean): void {
-    const { library, ordinal } = this.#context;
-    declareBlock(library, ordinal, address, bytes, isLive);
-  }
-
-  /** Sets bytes on the stream. */
-  fill(address: number, bytes: number, pattern: number, stream: MemoryStream): void {
-    const { library, ordinal } = this.#context;
-    setMemory(library, ordinal, stream.id, address, pattern, 1, bytes);
-  }
-
-  /** Reads bytes after the stream's work so far, blocking this thread. */
-  read(address: number, target: Uint8Array<ArrayBuffer>, stream: MemoryStream): void {
-    const { library, ordinal } = this.#context;
-    copyToHostSync(library, ordinal, stream.id, target, address, target.byteLength);
-  }
-
-  /** Asks the pools of other isolates to trim. */
-  press(): void {
-    const { library, ordinal } = this.#context;
-    pressMemory(library, ordinal);
-    this.#onPress();
-  }
-
-  /** A number that changes when somebody pressed, a device was lost, or a capture began or ended. */
-  get signal(): number {
-    const { library } = this.#context;
-    // Both grow. Of floats the engine adds slower, as it makes sure of integers meanwhile.
-    return readPressure(library) - -library.interruptions;
-  }
-
-  /** Whether somebody pressed for this device since this was asked last. */
-  wasPressed(): boolean {
-    const { library, ordinal } = this.#context;
-    const count = devicePressure(library, ordinal);
-    const isMore = count !== this.#pressed;
-    this.#pressed = count;
-    return isMore;
   }
 }

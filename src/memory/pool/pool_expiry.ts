@@ -1,46 +1,80 @@
 /**
- * Giving back memory that has been free for long.
+ * Returns memory that has been free for long.
+ *
+ * Freed blocks carry the number of a tick, because reading the time would cost more than freeing.
+ * The age of a free block is known to within a tick.
  *
  * @module
  */
 
-import type { MemoryUpstream } from "./memory_upstream.ts";
 import { logger } from "../../ffi/logging.ts";
-import { PoolClock, type TickCounter } from "./pool_clock.ts";
-import { RESERVED_BYTES } from "./pool_counters.ts";
+import type { BlockPool } from "./block_pool.ts";
 
-/** A pool, as far as expiry is concerned. */
-export interface ExpiringPool {
-  /** What counts its ticks, its reserved bytes, and where its memory comes from. */
-  readonly engine: TickCounter & {
-    readonly counters: { current(measure: number): number };
-    readonly upstream: Pick<MemoryUpstream, "label" | "lost">;
-  };
-  /** Gives back what was freed this many ticks ago or earlier; how many bytes it was. */
-  expire(ticks: number): number;
-}
-
-/** Ticks to an interval: memory goes back when it was free for one to one and a quarter of them. */
+/** Ticks per interval: memory is returned after one to one and a quarter intervals. */
 const TICKS_PER_INTERVAL = 4;
-/** The shortest tick of the timer in milliseconds: a shorter one would only cost time. */
-const SHORTEST_TICK = 5;
+/** Minimum milliseconds of a tick. */
+const MIN_TICK = 5;
+
+/** Ticks remembered before some are dropped. */
+const MAX_REMEMBERED = 1024;
+/** Dropped ticks blur the time of others by at most this share of their age. */
+const PRECISION = 1 / 32;
+
+/** The start times of a pool's ticks. */
+export class PoolClock {
+  readonly #pool: { tick: number };
+  #starts: { readonly tick: number; readonly time: number }[];
+
+  /** Starts the present tick at a time in milliseconds, of any clock that never goes back. */
+  constructor(pool: { tick: number }, now: number) {
+    this.#pool = pool;
+    this.#starts = [{ tick: pool.tick, time: now }];
+  }
+
+  advance(now: number): void {
+    this.#starts.push({ tick: ++this.#pool.tick, time: now });
+    if (this.#starts.length <= MAX_REMEMBERED) return;
+    // Drops ticks that are close to their neighbours relative to their age.
+    let kept = this.#starts[0]!;
+    this.#starts = this.#starts.filter((start, index, all) => {
+      const next = all[index + 1];
+      const isDropped = index > 0 && next !== undefined &&
+        next.time - kept.time < (now - next.time) * PRECISION;
+      if (!isDropped) kept = start;
+      return !isDropped;
+    });
+  }
+
+  /**
+   * The age in ticks of the last tick that is known to have ended by a time; `undefined` if none
+   * had.
+   */
+  ticksSince(time: number): number | undefined {
+    const start = this.#starts.findLast((start) => start.time <= time);
+    if (start === undefined || start === this.#starts[0]) return undefined;
+    return this.#pool.tick - start.tick + 1;
+  }
+}
 
 /** The expiry of a pool. Its timer runs while the pool has memory, and keeps no process alive. */
 export class PoolExpiry {
-  readonly #pool: ExpiringPool;
+  readonly #pool: Pick<BlockPool, "upstream" | "reservedBytes" | "tick" | "expire">;
   readonly #interval: number;
   readonly #clock: PoolClock;
   #timer: ReturnType<typeof setInterval> | undefined;
 
   /**
-   * Expiry after so many milliseconds; 0 is never.
+   * Expiry after this many milliseconds; 0 is never.
    *
-   * @param pool The pool; {@linkcode PoolExpiry.update} is to be called when its memory changes.
+   * @param pool The pool; {@linkcode PoolExpiry.update} is called whenever its memory changes.
    */
-  constructor(pool: ExpiringPool, interval: number) {
+  constructor(
+    pool: Pick<BlockPool, "upstream" | "reservedBytes" | "tick" | "expire">,
+    interval: number,
+  ) {
     this.#pool = pool;
     this.#interval = interval;
-    this.#clock = new PoolClock(pool.engine, performance.now());
+    this.#clock = new PoolClock(pool, performance.now());
   }
 
   /** Whether the timer runs. */
@@ -48,24 +82,23 @@ export class PoolExpiry {
     return this.#timer !== undefined;
   }
 
-  /** Starts the timer where there is something that may go back one day, stops it otherwise. */
+  /** Starts the timer if the pool has memory, and stops it otherwise. */
   update(): void {
     if (this.#interval === 0) return;
-    if (this.#pool.engine.counters.current(RESERVED_BYTES) === 0) this.stop();
-    else if (this.#timer === undefined) this.#start();
+    if (this.#pool.reservedBytes === 0) this.stop();
+    else if (this.#timer === undefined) {
+      const tick = Math.max(this.#interval / TICKS_PER_INTERVAL, MIN_TICK);
+      this.#timer = setInterval(() => this.#onTick(), tick);
+      Deno.unrefTimer(this.#timer);
+    }
   }
 
-  /** Stops the timer. */
   stop(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
 
-  /**
-   * Gives back now what is known to have been free for so many milliseconds.
-   *
-   * @returns How many bytes it was.
-   */
+  /** Returns memory that is known to be free for this many milliseconds, and tells how many bytes. */
   expire(age: number): number {
     const now = performance.now();
     this.#clock.advance(now);
@@ -73,21 +106,13 @@ export class PoolExpiry {
     return ticks === undefined ? 0 : this.#pool.expire(ticks);
   }
 
-  #start(): void {
-    const tick = Math.max(this.#interval / TICKS_PER_INTERVAL, SHORTEST_TICK);
-    const timer = setInterval(() => this.#onTick(), tick);
-    Deno.unrefTimer(timer);
-    this.#timer = timer;
-  }
-
   #onTick(): void {
-    const { label, lost } = this.#pool.engine.upstream;
-    // A lost device has taken the memory with it.
+    const { label, lost } = this.#pool.upstream;
     if (lost) return this.stop();
     try {
       this.expire(this.#interval);
     } catch (error) {
-      // Nobody called this who could be told; whoever uses the device next is.
+      // A timer has no caller; the next user of the device gets the error too.
       logger("memory").error("{label}: cannot give back memory that stayed free: {error}", {
         label,
         error,

@@ -1,55 +1,40 @@
 /**
- * What a user may say of a pool.
+ * The options of pools, their presets and the environment.
  *
- * What the options do not say is taken from the environment, else from the preset; see
- * `pool_settings.ts` for how the three become one.
+ * An option has precedence over the environment, and the environment over the preset. All options
+ * are checked first: a pool with a bad option takes no memory.
  *
  * @module
  */
 
-import type { PoolPreset } from "./pool_presets.ts";
+import { requireObject } from "../../ffi/arguments.ts";
+import { describeValue } from "../../ffi/describe_value.ts";
+import { BYTE_SIZE_GRAMMAR, matchByteSize } from "../../hardware/byte_size.ts";
+import { type Environment, MEMORY_POOL_SIZE_VARIABLE } from "../../hardware/environment.ts";
+import { EnvironmentError } from "../../ffi/environment_error.ts";
 
-/** What a {@linkcode MemoryPoolOptions.onMemoryPressure} callback is told. All sizes are bytes. */
+/** The name of a preset; see {@linkcode POOL_PRESETS}. */
+export type PoolPreset = "development" | "production" | "testing";
+
+/** The state of a pool under memory pressure. All sizes are bytes. */
 export interface MemoryPressureEvent {
-  /** The device, as messages name it: `cuda:0`. */
+  /** The device's label: `cuda:0`. */
   readonly device: string;
   /** The request that found no room. */
   readonly requested: number;
-  /** What buffers hold. */
+  /** Bytes requested for live buffers. */
   readonly live: number;
-  /** What the pool has taken from the device. */
+  /** Memory taken from the device. */
   readonly reserved: number;
-  /** What buffers held that are freed but that a stream may still use. */
+  /** Freed memory that a stream may still use. */
   readonly pending: number;
-  /** What the pool may take from the device at most. */
+  /** The pool's limit. */
   readonly limit: number;
 }
 
 /**
- * Frees what it can when memory runs out, and says whether it freed anything: then the request is
- * tried again. It may free buffers, but not allocate any. What it throws reaches the caller of the
- * allocation.
- */
-export type MemoryPressureCallback = (event: MemoryPressureEvent) => boolean;
-
-/** When a pool begins to make room, and when it refuses. Shares of its limit, above 0, up to 1. */
-export interface PressureOptions {
-  /**
-   * A request that would take the pool above this share gives what is free back to the device
-   * first. 0.9 by default.
-   */
-  readonly reclaim?: number;
-  /**
-   * Where a request is still above `reclaim` after that, it is refused if it would leave more than
-   * this share in use: what remains is for those who cannot be refused, such as libraries that
-   * allocate by themselves. 0.85 by default where `pressure` is given, and never where it is not.
-   */
-  readonly refuse?: number;
-}
-
-/**
- * Options of a memory pool. A size is a number of bytes or a text such as `"2GB"` or `"512MiB"`,
- * in which units are powers of 1024.
+ * Options of a memory pool. A size is a number of bytes, or a text such as `"2GB"` or `"512MiB"`
+ * with units that are powers of 1024.
  *
  * @example
  * ```ts
@@ -60,70 +45,82 @@ export interface PressureOptions {
  * ```
  */
 export interface MemoryPoolOptions {
-  /** Where the defaults of the other options come from; see {@linkcode POOL_PRESETS}. */
+  /** The preset with the defaults of the other options; see {@linkcode POOL_PRESETS}. */
   readonly preset?: PoolPreset;
-  /** Most memory the pool takes from the device; no more than the device has, by default. */
+  /** Maximum memory taken from the device; by default all that the device has. */
   readonly maxPoolSize?: number | string;
   /**
-   * Most memory the pool takes from the device, as a share of what is usable of it when the pool
-   * is made: above 0, up to 1. Where `maxPoolSize` is given too, the smaller holds.
+   * Maximum memory taken from the device, as a share of the memory usable when the pool is made:
+   * above 0, up to 1. The smaller of this and `maxPoolSize` holds.
    */
   readonly memoryFraction?: number;
-  /** Memory that the pool takes from the device when it is made; none by default. */
+  /** Memory taken from the device when the pool is made; none by default. */
   readonly initialSize?: number | string;
   /**
-   * Most free blocks of one size class that are kept whole for the next request of that class;
-   * the others join their free neighbours at once.
+   * Maximum number of free blocks per size class that are kept whole for the next request of that
+   * class; the others join their free neighbours at once.
    */
   readonly maxCachedBuffers?: number;
-  /**
-   * Most free memory that the pool keeps; what is freed beyond it goes back to the device. No
-   * limit of its own by default.
-   */
+  /** Maximum free memory that the pool keeps; by default there is no limit. */
   readonly maxCachedBytes?: number | string;
-  /** Whether the pool knows of every buffer when, where and for which stream it was allocated. */
+  /** Whether the pool tracks the age, stream and allocation site of every buffer. */
   readonly enableMemoryTracking?: boolean;
   /**
-   * Whether memory is poisoned and guarded, so that overruns and use after free are found at the
-   * next check. Implies tracking; slow.
+   * Whether memory is poisoned and guarded: then the next check finds overruns and use after free.
+   * Implies tracking; slow.
    */
   readonly debug?: boolean;
-  /** Frames kept of the place that allocated a buffer, where tracking is on: 1 to 100. */
+  /** Frames kept of an allocation site: 1 to 100. */
   readonly stackFrames?: number;
   /**
-   * Milliseconds after which memory that stayed free goes back to the device, also without a call
-   * of the program; 0 is never. Does not keep the process alive.
+   * Milliseconds after which free memory is returned to the device, by a timer that does not keep
+   * the process alive; 0 is never.
    */
   readonly cleanupInterval?: number;
   /**
-   * Whether memory that stays free goes back to the device. `true` turns it on with an interval of
-   * 10 seconds where nothing else says how long, `false` turns the interval of the preset off.
+   * Whether memory that stays free is returned to the device. `true` enables it with an interval of
+   * 10 seconds unless there is another; `false` disables the interval of the preset.
    */
   readonly trim?: boolean;
   /**
-   * Whether the pool grows by mapping memory behind reserved addresses, where the device has
-   * virtual memory management; `true` by default. Without it memory comes in plain segments.
+   * Whether the pool grows by mapping memory behind reserved addresses, if the device has virtual
+   * memory management; `true` by default. Otherwise memory comes in plain segments.
    */
   readonly virtualMemory?: boolean;
-  /** When the pool makes room and when it refuses. */
-  readonly pressure?: PressureOptions;
-  /** Called before a request fails for want of memory. */
-  readonly onMemoryPressure?: MemoryPressureCallback;
-  /** What addresses are multiples of: a power of two, 512 (the default) to 2^30. */
+  /** Thresholds as shares of the pool's limit, above 0, up to 1. */
+  readonly pressure?: {
+    /**
+     * A request that would take the pool above this share first returns free memory to the device.
+     * 0.9 by default.
+     */
+    readonly reclaim?: number;
+    /**
+     * A request that is still above `reclaim` then is refused if more than this share would be in
+     * use. 0.85 by default if `pressure` is given, and never otherwise.
+     */
+    readonly refuse?: number;
+  };
+  /**
+   * Called before a request fails for lack of memory. It may free buffers but must not allocate.
+   * If it returns `true`, the request is tried again. An error that it throws reaches the caller
+   * of the allocation.
+   */
+  readonly onMemoryPressure?: (event: MemoryPressureEvent) => boolean;
+  /** The alignment of addresses: a power of two, 512 (the default) to 2^30. */
   readonly alignment?: number;
 }
 
-/** The settings of a pool: its options, complete, checked and in plain numbers. */
+/** The complete settings of a pool, in plain numbers. */
 export interface PoolSettings {
-  /** The preset; `null` where none was named. */
+  /** The preset; `null` for none. */
   readonly preset: PoolPreset | null;
-  /** Most bytes the pool takes from the device. */
+  /** Maximum bytes taken from the device. */
   readonly limitBytes: number;
-  /** Bytes it takes when it is made. */
+  /** Bytes taken when the pool is made. */
   readonly initialBytes: number;
-  /** Most blocks of a size class that are kept whole. */
+  /** Maximum number of cached blocks per size class. */
   readonly maxCachedBuffers: number;
-  /** Most free bytes it keeps; `Infinity` where there is no limit. */
+  /** Maximum free bytes; `Infinity` for no limit. */
   readonly maxCachedBytes: number;
   /** Whether buffers are tracked. */
   readonly enableMemoryTracking: boolean;
@@ -131,16 +128,301 @@ export interface PoolSettings {
   readonly debug: boolean;
   /** Frames kept of an allocation site. */
   readonly stackFrames: number;
-  /** Milliseconds after which free memory goes back; 0 is never. */
+  /** Milliseconds after which free memory is returned; 0 is never. */
   readonly cleanupInterval: number;
   /** Whether memory is mapped behind reserved addresses. */
   readonly virtualMemory: boolean;
-  /** Share of the limit above which what is free goes back first. */
+  /** Share of the limit above which free memory is returned first. */
   readonly reclaimShare: number;
-  /** Share of the limit above which requests are refused; `Infinity` where none are. */
+  /** Share of the limit above which requests are refused; `Infinity` for never. */
   readonly refuseShare: number;
-  /** Called before a request fails; `undefined` where nobody wants to know. */
-  readonly onMemoryPressure: MemoryPressureCallback | undefined;
-  /** What addresses are multiples of. */
+  /** Called before a request fails. */
+  readonly onMemoryPressure: ((event: MemoryPressureEvent) => boolean) | undefined;
+  /** The alignment of addresses. */
   readonly alignment: number;
+}
+
+/** The settings without options, environment and preset on a device of this size. */
+export function defaultSettings(totalBytes: number): PoolSettings {
+  return {
+    preset: null,
+    limitBytes: totalBytes,
+    initialBytes: 0,
+    maxCachedBuffers: 32,
+    maxCachedBytes: Infinity,
+    enableMemoryTracking: false,
+    debug: false,
+    stackFrames: 8,
+    cleanupInterval: 0,
+    virtualMemory: true,
+    reclaimShare: 0.9,
+    refuseShare: Infinity,
+    onMemoryPressure: undefined,
+    alignment: MIN_ALIGNMENT,
+  };
+}
+
+/**
+ * Presets: sets of defaults for the uses of a pool.
+ *
+ * | option                 | none  | `development` | `production` | `testing` |
+ * | ---------------------- | ----- | ------------- | ------------ | --------- |
+ * | `enableMemoryTracking` | false | true          | false        | true      |
+ * | `debug`                | false | false         | false        | true      |
+ * | `stackFrames`          | 8     | 8             | 8            | 16        |
+ * | `maxCachedBuffers`     | 32    | 32            | 256          | 2         |
+ * | `maxCachedBytes`       | —     | —             | —            | 16 MiB    |
+ * | `cleanupInterval`      | 0     | 10 s          | 60 s         | 0         |
+ *
+ * `development` shows the owners of memory. `production` is fast and returns unused memory to the
+ * device. `testing` finds errors: with small caches a freed block is soon reused, and without timed
+ * cleanup a test behaves the same in every run.
+ */
+export const POOL_PRESETS: Readonly<Record<PoolPreset, Partial<PoolSettings>>> = {
+  development: { enableMemoryTracking: true, cleanupInterval: 10_000 },
+  production: { maxCachedBuffers: 256, cleanupInterval: 60_000 },
+  testing: {
+    enableMemoryTracking: true,
+    debug: true,
+    stackFrames: 16,
+    maxCachedBuffers: 2,
+    maxCachedBytes: 16 * 2 ** 20,
+  },
+};
+
+/** The variables that pools read. */
+export type PoolEnvironment = Pick<
+  Environment,
+  "memoryFraction" | "memoryPoolSize" | "memoryPoolTrim" | "read"
+>;
+
+/** The properties of a device that the settings depend on. */
+export interface PoolDevice {
+  /** Its total memory in bytes. */
+  readonly totalBytes: number;
+  /** Whether it has virtual memory management. */
+  readonly virtualMemory: boolean;
+  /** Queries its usable memory; called only for a share of it. */
+  usableBytes(): number;
+}
+
+/** Share of the limit above which requests are refused, if `pressure` is given. */
+const DEFAULT_REFUSE = 0.85;
+/** The cleanup interval without another, in milliseconds. */
+export const DEFAULT_CLEANUP_INTERVAL = 10_000;
+/** The minimum alignment, and the default. */
+const MIN_ALIGNMENT = 512;
+const MAX_ALIGNMENT = 2 ** 30;
+/** The maximum interval of a timer, in milliseconds. */
+const MAX_INTERVAL = 2 ** 31 - 1;
+
+const OPTION_NAMES = [
+  "preset",
+  "maxPoolSize",
+  "memoryFraction",
+  "initialSize",
+  "maxCachedBuffers",
+  "maxCachedBytes",
+  "enableMemoryTracking",
+  "debug",
+  "stackFrames",
+  "cleanupInterval",
+  "trim",
+  "virtualMemory",
+  "pressure",
+  "onMemoryPressure",
+  "alignment",
+] as const satisfies readonly (keyof MemoryPoolOptions)[];
+
+const PRESET_NAMES = Object.keys(POOL_PRESETS) as PoolPreset[];
+
+const ACTION = "make a memory pool";
+
+/** The error for a bad value: a `RangeError` if its type is allowed, else a `TypeError`. */
+function refusal(option: string, allowed: string, value: unknown, ...types: string[]): Error {
+  const Refusal = types.includes(typeof value) ? RangeError : TypeError;
+  return new Refusal(
+    `Cannot ${ACTION} as ${option} must be ${allowed}: it is ${describeValue(value)}`,
+  );
+}
+
+/** Refuses unknown names, because a misspelt option would have no effect. */
+function checkNames(value: object, name: string, known: readonly string[]): void {
+  const unknown = Object.keys(value).find((key) => !known.includes(key));
+  if (unknown === undefined) return;
+  throw new TypeError(
+    `Cannot ${ACTION} as ${name} may have ${known.join(", ")}: it has ${describeValue(unknown)}`,
+  );
+}
+
+function readPreset(value: unknown): PoolPreset | null {
+  if (value === undefined) return null;
+  const known = PRESET_NAMES.find((name) => name === value);
+  if (known !== undefined) return known;
+  throw refusal("options.preset", `one of ${PRESET_NAMES.join(", ")}`, value, "string");
+}
+
+/** A size in bytes; `undefined` if the option is absent. */
+function readSize(value: unknown, name: string, minimum: number): number | undefined {
+  if (value === undefined) return undefined;
+  const zero = value === "0" ? 0 : undefined;
+  const bytes = typeof value === "string" ? matchByteSize(value) ?? zero : value;
+  if (Number.isSafeInteger(bytes) && bytes as number >= minimum) return bytes as number + 0; // no -0
+  const allowed = `an integer in ${minimum}..2^53-1 or ${BYTE_SIZE_GRAMMAR}`;
+  throw refusal(`options.${name}`, allowed, value, "number", "string");
+}
+
+function readInteger(value: unknown, name: string, minimum: number, maximum: number) {
+  if (value === undefined) return undefined;
+  if (Number.isInteger(value) && value as number >= minimum && value as number <= maximum) {
+    return value as number + 0;
+  }
+  throw refusal(`options.${name}`, `an integer in ${minimum}..${maximum}`, value, "number");
+}
+
+function readShare(value: unknown, name: string): number | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === "number" && value > 0 && value <= 1) return value;
+  throw refusal(`options.${name}`, "a number above 0 and up to 1", value, "number");
+}
+
+function readFlag(value: unknown, name: string): boolean | undefined {
+  if (value === undefined || typeof value === "boolean") return value;
+  throw refusal(`options.${name}`, "true or false", value);
+}
+
+function readCallback(value: unknown): PoolSettings["onMemoryPressure"] {
+  if (value === undefined || typeof value === "function") {
+    return value as PoolSettings["onMemoryPressure"];
+  }
+  throw refusal("options.onMemoryPressure", "a function", value);
+}
+
+function readAlignment(value: unknown): number {
+  if (value === undefined) return MIN_ALIGNMENT;
+  const isPower = typeof value === "number" && Number.isInteger(Math.log2(value));
+  if (isPower && value >= MIN_ALIGNMENT && value <= MAX_ALIGNMENT) return value;
+  const allowed = `a power of two in ${MIN_ALIGNMENT}..${MAX_ALIGNMENT}`;
+  throw refusal("options.alignment", allowed, value, "number");
+}
+
+function readPressure(value: unknown): Partial<PoolSettings> {
+  if (value === undefined) return {};
+  requireObject(value, "options.pressure", ACTION);
+  checkNames(value, "options.pressure", ["reclaim", "refuse"]);
+  const { reclaim, refuse } = value as NonNullable<MemoryPoolOptions["pressure"]>;
+  const reclaimShare = readShare(reclaim, "pressure.reclaim");
+  return {
+    ...(reclaimShare === undefined ? {} : { reclaimShare }),
+    refuseShare: readShare(refuse, "pressure.refuse") ?? DEFAULT_REFUSE,
+  };
+}
+
+/** Reads the cleanup interval. `trim` and the interval must not contradict each other. */
+function readCleanup(
+  options: MemoryPoolOptions,
+  environment: PoolEnvironment,
+  preset: number,
+): number {
+  const trim = readFlag(options.trim, "trim");
+  const interval = readInteger(options.cleanupInterval, "cleanupInterval", 0, MAX_INTERVAL);
+  if (interval !== undefined) {
+    if (trim !== undefined && trim !== interval > 0) {
+      const allowed = trim ? "more than 0 where trim is true" : "0 where trim is false";
+      throw refusal("options.cleanupInterval", allowed, interval, "number");
+    }
+    return interval;
+  }
+  const isOn = trim ?? environment.memoryPoolTrim;
+  if (isOn === undefined) return preset;
+  if (!isOn) return 0;
+  return preset > 0 ? preset : DEFAULT_CLEANUP_INTERVAL;
+}
+
+/** The minimum of the limits in the options, the environment and the device. */
+function readLimit(
+  options: MemoryPoolOptions,
+  environment: PoolEnvironment,
+  device: PoolDevice,
+): number {
+  const size = readSize(options.maxPoolSize, "maxPoolSize", 1);
+  const explicit = readShare(options.memoryFraction, "memoryFraction");
+  // A share in the environment does not limit a size in the options.
+  const fraction = explicit ?? (size === undefined ? environment.memoryFraction : undefined);
+  const share = fraction === undefined ? Infinity : fractionBytes(fraction, device.usableBytes());
+  return Math.min(size ?? Infinity, share, device.totalBytes);
+}
+
+/** A share of usable memory in bytes. */
+export function fractionBytes(fraction: number, usableBytes: number): number {
+  return Math.floor(fraction * usableBytes);
+}
+
+function readInitial(
+  options: MemoryPoolOptions,
+  environment: PoolEnvironment,
+  limitBytes: number,
+  totalBytes: number,
+): number {
+  const explicit = readSize(options.initialSize, "initialSize", 0);
+  if (explicit !== undefined) {
+    if (explicit <= limitBytes) return explicit;
+    const allowed = `at most the pool's limit of ${limitBytes} bytes`;
+    throw refusal("options.initialSize", allowed, options.initialSize, "number", "string");
+  }
+  const wanted = environment.memoryPoolSize ?? 0;
+  if (wanted > totalBytes) {
+    const allowed = `at most the ${totalBytes} bytes that the device has`;
+    const text = environment.read(MEMORY_POOL_SIZE_VARIABLE) ?? String(wanted);
+    throw new EnvironmentError(MEMORY_POOL_SIZE_VARIABLE, text, allowed);
+  }
+  return Math.min(wanted, limitBytes);
+}
+
+/**
+ * Resolves the settings of a pool.
+ *
+ * @param environment The variables; `environment` of `device_list.ts` outside of tests.
+ * @throws {TypeError} If an option has the wrong type, or an unknown name.
+ * @throws {RangeError} If an option is out of range.
+ * @throws {EnvironmentError} If a variable is invalid, or requests more memory than there is.
+ */
+export function resolvePoolSettings(
+  options: MemoryPoolOptions,
+  environment: PoolEnvironment,
+  device: PoolDevice,
+): PoolSettings {
+  requireObject(options, "options", ACTION);
+  checkNames(options, "options", OPTION_NAMES);
+  const preset = readPreset(options.preset);
+  const defaults = {
+    ...defaultSettings(device.totalBytes),
+    ...(preset === null ? {} : POOL_PRESETS[preset]),
+  };
+  const debug = readFlag(options.debug, "debug") ?? defaults.debug;
+  const tracking = readFlag(options.enableMemoryTracking, "enableMemoryTracking");
+  if (debug && tracking === false) {
+    const allowed = "true where debug is true";
+    throw refusal("options.enableMemoryTracking", allowed, tracking, "boolean");
+  }
+  const limitBytes = readLimit(options, environment, device);
+  return {
+    ...defaults,
+    preset,
+    limitBytes,
+    initialBytes: readInitial(options, environment, limitBytes, device.totalBytes),
+    maxCachedBuffers: readInteger(options.maxCachedBuffers, "maxCachedBuffers", 0, 2 ** 20) ??
+      defaults.maxCachedBuffers,
+    maxCachedBytes: readSize(options.maxCachedBytes, "maxCachedBytes", 0) ??
+      defaults.maxCachedBytes,
+    enableMemoryTracking: tracking ?? (debug || defaults.enableMemoryTracking),
+    debug,
+    stackFrames: readInteger(options.stackFrames, "stackFrames", 1, 100) ?? defaults.stackFrames,
+    cleanupInterval: readCleanup(options, environment, defaults.cleanupInterval),
+    virtualMemory: (readFlag(options.virtualMemory, "virtualMemory") ?? true) &&
+      device.virtualMemory,
+    ...readPressure(options.pressure),
+    onMemoryPressure: readCallback(options.onMemoryPressure),
+    alignment: readAlignment(options.alignment),
+  };
 }

@@ -1,111 +1,90 @@
 /**
- * The statistics of a pool, as its user reads them.
+ * The counters of a pool, and its statistics.
+ *
+ * The measures are those of PyTorch's `torch.cuda.memory_stats`, each for small and large requests:
+ * the current amount, the peak, and the total that came. The rest of the total is gone.
  *
  * @module
  */
 
-import type { BlockHeap } from "./block_heap.ts";
+import type { BlockPool } from "./block_pool.ts";
 import { UNIT } from "./block_table.ts";
-import {
-  ACTIVE,
-  ACTIVE_BYTES,
-  ALLOCATED_BYTES,
-  ALLOCATION,
-  CURRENT,
-  HITS,
-  INACTIVE_SPLIT,
-  INACTIVE_SPLIT_BYTES,
-  MISSES,
-  PEAK,
-  PEAK_ALL,
-  type PoolCounters,
-  REQUESTED_BYTES,
-  RESERVED_BYTES,
-  SEGMENT_COUNT,
-  TOTAL,
-} from "./pool_counters.ts";
-import type { PoolEngine } from "./pool_engine.ts";
+import type { FreeBlocks } from "./free_blocks.ts";
 
-/** A measure over time. */
+/** An amount over time. */
 export interface Measure {
-  /** What there is now. */
+  /** The amount now. */
   readonly current: number;
-  /** The most there was at any time. */
+  /** The largest amount so far. */
   readonly peak: number;
-  /** What came, since the statistics were last reset. */
+  /** The amount added since the statistics were last reset. */
   readonly allocated: number;
-  /** What went since then. */
+  /** The amount removed since then. */
   readonly freed: number;
 }
 
 /** A measure of requests up to 1 MiB, of larger ones, and of both together. */
 export interface MeasureBySize {
-  /** Of all. */
+  /** All requests. */
   readonly all: Measure;
-  /** Of requests up to 1 MiB. */
+  /** Requests up to 1 MiB. */
   readonly small: Measure;
-  /** Of larger ones. */
+  /** Larger requests. */
   readonly large: Measure;
-}
-
-/** How broken up memory is. Both figures are shares, 0 to 1, and 0 where there is no memory. */
-export interface Fragmentation {
-  /** Of free memory, what is not in its largest block: `1 − largestFree / totalFree`. */
-  readonly external: number;
-  /** Of reserved memory, what nobody asked for: `1 − requested / reserved`. */
-  readonly internal: number;
 }
 
 /** The statistics of a pool. All sizes are bytes. */
 export interface PoolStatistics {
-  // What one asks most.
-  /** Bytes that buffers were asked for in all. */
+  /** Bytes requested in total. */
   readonly totalAllocated: number;
   /** Bytes of these that were freed. */
   readonly totalFreed: number;
-  /** Bytes that live buffers were asked for. */
+  /** Bytes requested for live buffers. */
   readonly currentUsage: number;
-  /** The most that this was. */
+  /** The peak of `currentUsage`. */
   readonly peakUsage: number;
-  /** Allocations in all, empty ones too. */
+  /** Allocations in total, including empty ones. */
   readonly allocationCount: number;
-  /** Of these, those that were freed. */
+  /** Allocations that were freed. */
   readonly deallocationCount: number;
-  /** Requests that a cached block of their size served. */
+  /** Requests served by a cached block of their size. */
   readonly cacheHits: number;
-  /** Requests that none served. */
+  /** All other requests. */
   readonly cacheMisses: number;
-  /** Hits of all requests, 0 to 1; 0 before the first. */
+  /** Hits per request, 0 to 1; 0 before the first. */
   readonly hitRate: number;
 
-  // What the pool has.
-  /** Bytes that live buffers take up, with rounding. */
+  /** Bytes of live buffers, including rounding. */
   readonly allocated: number;
   /** Bytes of free blocks that are kept whole for the next request of their size. */
   readonly cached: number;
   /** Bytes taken from the device. */
   readonly reserved: number;
-  /** Bytes of these that are free: cached, pending, and all others. */
+  /** Bytes of these that are free: cached, pending and all others. */
   readonly free: number;
-  /** Bytes that are freed but that a stream may still use, as far as the pool knows. */
+  /** Freed bytes that a stream may still use, as far as the pool knows. */
   readonly pending: number;
   /** Bytes of the largest free block. */
   readonly largestFree: number;
-  /** How broken up memory is. */
-  readonly fragmentation: Fragmentation;
-  /** The most that `reserved` was. */
+  /** Shares, 0 to 1, of memory that is broken up; 0 if there is no memory. */
+  readonly fragmentation: {
+    /** Free memory outside its largest block: `1 − largestFree / totalFree`. */
+    readonly external: number;
+    /** Reserved memory that is not requested: `1 − requested / reserved`. */
+    readonly internal: number;
+  };
+  /** The peak of `reserved`. */
   readonly peakReserved: number;
 
-  // PyTorch's measures.
-  /** Allocations that somebody has. */
+  /** Live allocations. */
   readonly allocation: MeasureBySize;
-  /** Segments: plain ones; address ranges of mapped memory are not counted. */
+  /** Plain segments; address ranges of mapped memory are not counted. */
   readonly segment: MeasureBySize;
-  /** Allocations that somebody has, or that a stream may still use. */
+  /** Allocations that are live or that a stream may still use. */
   readonly active: MeasureBySize;
   /** Free blocks beside others in a segment. */
   readonly inactiveSplit: MeasureBySize;
-  /** Bytes of allocations, with rounding. */
+  /** Bytes of live allocations, including rounding. */
   readonly allocatedBytes: MeasureBySize;
   /** Bytes taken from the device. */
   readonly reservedBytes: MeasureBySize;
@@ -113,116 +92,328 @@ export interface PoolStatistics {
   readonly activeBytes: MeasureBySize;
   /** Bytes of free blocks beside others in a segment. */
   readonly inactiveSplitBytes: MeasureBySize;
-  /** Bytes that were asked for. */
+  /** Requested bytes of live allocations. */
   readonly requestedBytes: MeasureBySize;
 
-  // What the pool did.
-  /** Requests that neither free memory nor more of the device's served at once. */
+  /** Requests that neither free memory nor growth served at once. */
   readonly retries: number;
-  /** Requests that failed for want of memory. */
+  /** Requests that failed for lack of memory. */
   readonly outOfMemory: number;
-  /** Waits for streams so that memory becomes available. */
+  /** Waits for streams to make memory available. */
   readonly syncs: number;
-  /** Requests to the device to take or give back memory. */
+  /** Calls to the device that take or return memory. */
   readonly upstreamCalls: number;
-  /** Events recorded to learn what streams are through with. */
+  /** Events recorded to learn the progress of streams. */
   readonly marks: number;
-  /** Bytes given back because they stayed free for long. */
+  /** Bytes returned to the device because they stayed free for long. */
   readonly expired: number;
 }
 
-function measure(counters: PoolCounters, which: number, kind: 0 | 1): Measure {
-  const at = which << 3;
-  return {
-    current: counters.values[at + CURRENT + kind]!,
-    peak: counters.values[at + PEAK + kind]!,
-    allocated: counters.since(at + TOTAL + kind),
-    freed: counters.goneSince(which, kind),
-  };
-}
+// The measures; each has eight places, from `measure << 3` on.
+const ALLOCATION = 0;
+const ALLOCATED_BYTES = 1;
+const REQUESTED_BYTES = 2;
+const ACTIVE = 3;
+const ACTIVE_BYTES = 4;
+const INACTIVE = 5;
+const INACTIVE_BYTES = 6;
+const SEGMENT = 7;
+const RESERVED_BYTES = 8;
+const MEASURES = 9;
 
-function measureBySize(counters: PoolCounters, which: number): MeasureBySize {
-  const small = measure(counters, which, 0);
-  const large = measure(counters, which, 1);
-  const all = {
-    current: small.current + large.current,
-    peak: counters.values[(which << 3) + PEAK_ALL]!,
-    allocated: small.allocated + large.allocated,
-    freed: small.freed + large.freed,
-  };
-  return { all, small, large };
-}
+// Places of a measure. The current amounts come first; each pair is small and large.
+const TOTAL = 2;
+const PEAK = 4;
+const PEAK_ALL = 6;
 
-/** Bytes of the largest free block, cached ones included. */
-export function largestFree(engine: PoolEngine): number {
-  let largest = 0;
-  for (const slot of engine.streams.slots()) {
-    const block = engine.heap.largest(slot.index);
-    if (block !== 0) largest = Math.max(largest, engine.table.units(block) * UNIT);
+// Counters of one number each follow the measures.
+const COUNTERS = [
+  "hits",
+  "retries",
+  "outOfMemory",
+  "syncs",
+  "upstreamCalls",
+  "marks",
+  "emptyAllocations",
+  "emptyFrees",
+  "expired",
+] as const;
+const FIRST_COUNTER = MEASURES << 3;
+
+type Kind = 0 | 1;
+
+/** The counters of a pool. Kind 0 stands for small requests, 1 for large ones. */
+export class PoolCounters {
+  readonly #heap: FreeBlocks;
+  readonly #values = new Float64Array(FIRST_COUNTER + COUNTERS.length);
+  /** The values at the last reset. */
+  readonly #base = new Float64Array(FIRST_COUNTER + COUNTERS.length);
+  // Pending blocks, and free blocks outside caches beside others in a segment.
+  readonly #pendingBlocks: [number, number] = [0, 0];
+  readonly #pendingBytes: [number, number] = [0, 0];
+  readonly #splitBlocks: [number, number] = [0, 0];
+  readonly #splitBytes: [number, number] = [0, 0];
+
+  /** Counters of a pool with these free blocks. */
+  constructor(heap: FreeBlocks) {
+    this.#heap = heap;
   }
-  return Math.max(largest, engine.cache.largestBytes());
+
+  /** The number of live blocks. */
+  get liveBlocks(): number {
+    return this.#current(ALLOCATION);
+  }
+
+  /** Bytes of live blocks. */
+  get allocatedBytes(): number {
+    return this.#current(ALLOCATED_BYTES);
+  }
+
+  /** The peak of {@linkcode allocatedBytes}. */
+  get peakAllocatedBytes(): number {
+    return this.#values[(ALLOCATED_BYTES << 3) + PEAK_ALL]!;
+  }
+
+  /** Requested bytes of live blocks. */
+  get requestedBytes(): number {
+    return this.#current(REQUESTED_BYTES);
+  }
+
+  /** Bytes taken from the device. */
+  get reservedBytes(): number {
+    return this.#current(RESERVED_BYTES);
+  }
+
+  /** The peak of {@linkcode reservedBytes}. */
+  get peakReservedBytes(): number {
+    return this.#values[(RESERVED_BYTES << 3) + PEAK_ALL]!;
+  }
+
+  /** Bytes taken from the device for blocks of a kind. */
+  reservedOf(kind: Kind): number {
+    return this.#values[(RESERVED_BYTES << 3) + kind]!;
+  }
+
+  /** Bytes that are not live. */
+  get freeBytes(): number {
+    return this.reservedBytes - this.allocatedBytes;
+  }
+
+  /** The number of cached blocks. */
+  cachedBlocks(kind: Kind): number {
+    return this.#values[(INACTIVE << 3) + kind]! - this.#splitBlocks[kind];
+  }
+
+  /** Bytes of cached blocks. */
+  cachedBytes(kind: Kind): number {
+    return this.#values[(INACTIVE_BYTES << 3) + kind]! - this.#splitBytes[kind];
+  }
+
+  /** Adds to a counter. */
+  count(counter: typeof COUNTERS[number], amount = 1): void {
+    this.#values[FIRST_COUNTER + COUNTERS.indexOf(counter)]! += amount;
+  }
+
+  /** A counter since the last reset. */
+  counted(counter: typeof COUNTERS[number]): number {
+    return this.#since(FIRST_COUNTER + COUNTERS.indexOf(counter));
+  }
+
+  /** Counts a block that became live. */
+  noteAllocated(kind: Kind, bytes: number, requested: number): void {
+    this.#add(ALLOCATION, kind, 1);
+    this.#add(ALLOCATED_BYTES, kind, bytes);
+    this.#add(REQUESTED_BYTES, kind, requested);
+    if (this.#pendingBlocks[0] + this.#pendingBlocks[1] !== 0) this.#followActive();
+  }
+
+  /** Counts a live block that is freed. */
+  noteFreed(kind: Kind, bytes: number, requested: number): void {
+    this.#add(ALLOCATION, kind, -1);
+    this.#add(ALLOCATED_BYTES, kind, -bytes);
+    this.#add(REQUESTED_BYTES, kind, -requested);
+  }
+
+  /** Counts a request that a cached block served. */
+  noteHit(kind: Kind, bytes: number): void {
+    this.#values[FIRST_COUNTER]!++;
+    this.noteUncached(kind, 1, bytes);
+  }
+
+  /** Counts a block that enters a cache. */
+  noteCached(kind: Kind, bytes: number): void {
+    this.#add(INACTIVE, kind, 1);
+    this.#add(INACTIVE_BYTES, kind, bytes);
+  }
+
+  /** Counts blocks that leave a cache. */
+  noteUncached(kind: Kind, blocks: number, bytes: number): void {
+    this.#add(INACTIVE, kind, -blocks);
+    this.#add(INACTIVE_BYTES, kind, -bytes);
+  }
+
+  /** Counts a block that becomes pending or, with negative bytes, stops being it. */
+  notePending(kind: Kind, bytes: number): void {
+    this.#pendingBlocks[kind] += Math.sign(bytes);
+    this.#pendingBytes[kind] += bytes;
+    this.#followActive();
+  }
+
+  /** Counts memory taken from the device or, if negative, returned. */
+  noteReserved(kind: Kind, bytes: number, isSegment: boolean): void {
+    this.#add(RESERVED_BYTES, kind, bytes);
+    if (isSegment) this.#add(SEGMENT, kind, Math.sign(bytes));
+  }
+
+  /** Counts the free blocks outside caches again, of one kind or of both. */
+  recount(kind?: Kind): void {
+    if (kind === undefined) {
+      this.recount(0);
+      this.recount(1);
+      return;
+    }
+    const heap = this.#heap;
+    const blocks = heap.blocks[kind] - heap.wholeBlocks[kind];
+    const bytes = this.reservedOf(kind) - this.#values[(ALLOCATED_BYTES << 3) + kind]! -
+      this.cachedBytes(kind) - this.#pendingBytes[kind] - heap.wholeUnits[kind] * UNIT;
+    this.#add(INACTIVE, kind, blocks - this.#splitBlocks[kind]);
+    this.#add(INACTIVE_BYTES, kind, bytes - this.#splitBytes[kind]);
+    this.#splitBlocks[kind] = blocks;
+    this.#splitBytes[kind] = bytes;
+  }
+
+  /** Starts peaks and totals again; current amounts stay. */
+  reset(): void {
+    this.recount();
+    this.#followActive();
+    const values = this.#values;
+    this.#base.set(values);
+    for (let measure = 0; measure < MEASURES; measure++) {
+      const at = measure << 3;
+      values[at + PEAK] = values[at]!;
+      values[at + PEAK + 1] = values[at + 1]!;
+      values[at + PEAK_ALL] = this.#current(measure);
+    }
+  }
+
+  /** The statistics of a pool. Makes no native call. */
+  statistics(pool: BlockPool): PoolStatistics {
+    this.#followActive();
+    this.recount();
+    const requested = this.#measureBySize(REQUESTED_BYTES);
+    const allocation = this.#measureBySize(ALLOCATION);
+    const { allocatedBytes: allocated, reservedBytes: reserved } = this;
+    const largestFree = pool.largestFree();
+    const hits = this.counted("hits");
+    const requests = allocation.all.allocated;
+    const cached = this.cachedBytes(0) + this.cachedBytes(1);
+    const usable = this.#heap.freeUnits.reduce((sum, units) => sum + units, 0) * UNIT + cached;
+    return {
+      totalAllocated: requested.all.allocated,
+      totalFreed: requested.all.freed,
+      currentUsage: requested.all.current,
+      peakUsage: requested.all.peak,
+      allocationCount: requests + this.counted("emptyAllocations"),
+      deallocationCount: allocation.all.freed + this.counted("emptyFrees"),
+      cacheHits: hits,
+      cacheMisses: requests - hits,
+      hitRate: share(hits, requests),
+      allocated,
+      cached,
+      reserved,
+      free: reserved - allocated,
+      pending: this.#pendingBytes[0] + this.#pendingBytes[1],
+      largestFree,
+      fragmentation: {
+        external: share(usable - largestFree, usable),
+        internal: share(reserved - requested.all.current, reserved),
+      },
+      peakReserved: this.peakReservedBytes,
+      allocation,
+      segment: this.#measureBySize(SEGMENT),
+      active: this.#measureBySize(ACTIVE),
+      inactiveSplit: this.#measureBySize(INACTIVE),
+      allocatedBytes: this.#measureBySize(ALLOCATED_BYTES),
+      reservedBytes: this.#measureBySize(RESERVED_BYTES),
+      activeBytes: this.#measureBySize(ACTIVE_BYTES),
+      inactiveSplitBytes: this.#measureBySize(INACTIVE_BYTES),
+      requestedBytes: requested,
+      retries: this.counted("retries"),
+      outOfMemory: this.counted("outOfMemory"),
+      syncs: this.counted("syncs"),
+      upstreamCalls: this.counted("upstreamCalls"),
+      marks: this.counted("marks"),
+      expired: this.counted("expired"),
+    };
+  }
+
+  #current(measure: number): number {
+    return this.#values[measure << 3]! + this.#values[(measure << 3) + 1]!;
+  }
+
+  #since(place: number): number {
+    return this.#values[place]! - this.#base[place]!;
+  }
+
+  #add(measure: number, kind: Kind, amount: number): void {
+    const values = this.#values;
+    const at = measure << 3;
+    const now = values[at + kind]! + amount;
+    values[at + kind] = now;
+    if (amount <= 0) return;
+    values[at + TOTAL + kind]! += amount;
+    if (now > values[at + PEAK + kind]!) values[at + PEAK + kind] = now;
+    const all = now + values[at + 1 - kind]!;
+    if (all > values[at + PEAK_ALL]!) values[at + PEAK_ALL] = all;
+  }
+
+  /** Active memory is live or pending; it is computed when it is read or memory is pending. */
+  #followActive(): void {
+    for (const kind of [0, 1] as const) {
+      this.#follow(ACTIVE, ALLOCATION, kind, this.#pendingBlocks[kind]);
+      this.#follow(ACTIVE_BYTES, ALLOCATED_BYTES, kind, this.#pendingBytes[kind]);
+    }
+    for (const [active, live] of [[ACTIVE, ALLOCATION], [ACTIVE_BYTES, ALLOCATED_BYTES]] as const) {
+      const values = this.#values;
+      const at = (active << 3) + PEAK_ALL;
+      const peak = values[(live << 3) + PEAK_ALL]!;
+      values[at] = Math.max(values[at]!, peak, this.#current(active));
+    }
+  }
+
+  #follow(active: number, live: number, kind: Kind, pending: number): void {
+    const values = this.#values;
+    const at = (active << 3) + kind;
+    const liveAt = (live << 3) + kind;
+    values[at] = values[liveAt]! + pending;
+    values[at + TOTAL] = values[liveAt + TOTAL]!;
+    values[at + PEAK] = Math.max(values[at + PEAK]!, values[liveAt + PEAK]!, values[at]!);
+  }
+
+  #measure(measure: number, kind: Kind): Measure {
+    const at = (measure << 3) + kind;
+    const allocated = this.#since(at + TOTAL);
+    return {
+      current: this.#values[at]!,
+      peak: this.#values[at + PEAK]!,
+      allocated,
+      freed: allocated - this.#since(at),
+    };
+  }
+
+  #measureBySize(measure: number): MeasureBySize {
+    const small = this.#measure(measure, 0);
+    const large = this.#measure(measure, 1);
+    const all = {
+      current: small.current + large.current,
+      peak: this.#values[(measure << 3) + PEAK_ALL]!,
+      allocated: small.allocated + large.allocated,
+      freed: small.freed + large.freed,
+    };
+    return { all, small, large };
+  }
 }
 
-function freeOfHeap(heap: BlockHeap): number {
-  return heap.freeUnits.reduce((sum, units) => sum + units, 0) * UNIT;
-}
-
-/** A share, 0 where there is nothing. */
 function share(part: number, whole: number): number {
   return whole === 0 ? 0 : part / whole;
-}
-
-/** The statistics of an engine now. Makes no native call. */
-export function poolStatistics(engine: PoolEngine): PoolStatistics {
-  const { counters, cache } = engine;
-  engine.refreshCounters();
-  const requested = measureBySize(counters, REQUESTED_BYTES);
-  const allocation = measureBySize(counters, ALLOCATION);
-  const allocated = counters.current(ALLOCATED_BYTES);
-  const reserved = counters.current(RESERVED_BYTES);
-  const pending = counters.current(ACTIVE_BYTES) - allocated;
-  const free = reserved - allocated;
-  const largest = largestFree(engine);
-  const hits = counters.since(HITS) + counters.since(HITS + 1);
-  const misses = counters.since(MISSES) + counters.since(MISSES + 1);
-  const empty = counters.counted("emptyAllocations");
-  const emptyFreed = counters.counted("emptyFrees");
-  const joined = freeOfHeap(engine.heap) + cache.bytes;
-  return {
-    totalAllocated: requested.all.allocated,
-    totalFreed: requested.all.freed,
-    currentUsage: requested.all.current,
-    peakUsage: requested.all.peak,
-    allocationCount: allocation.all.allocated + empty,
-    deallocationCount: allocation.all.freed + emptyFreed,
-    cacheHits: hits,
-    cacheMisses: misses,
-    hitRate: share(hits, hits + misses),
-    allocated,
-    cached: cache.bytes,
-    reserved,
-    free,
-    pending,
-    largestFree: largest,
-    fragmentation: {
-      external: share(joined - largest, joined),
-      internal: share(reserved - requested.all.current, reserved),
-    },
-    peakReserved: counters.peak(RESERVED_BYTES),
-    allocation,
-    segment: measureBySize(counters, SEGMENT_COUNT),
-    active: measureBySize(counters, ACTIVE),
-    inactiveSplit: measureBySize(counters, INACTIVE_SPLIT),
-    allocatedBytes: measureBySize(counters, ALLOCATED_BYTES),
-    reservedBytes: measureBySize(counters, RESERVED_BYTES),
-    activeBytes: measureBySize(counters, ACTIVE_BYTES),
-    inactiveSplitBytes: measureBySize(counters, INACTIVE_SPLIT_BYTES),
-    requestedBytes: requested,
-    retries: counters.counted("retries"),
-    outOfMemory: counters.counted("outOfMemory"),
-    syncs: counters.counted("syncs"),
-    upstreamCalls: counters.counted("upstreamCalls"),
-    marks: counters.counted("marks"),
-    expired: counters.counted("expired"),
-  };
 }

@@ -1,10 +1,14 @@
 /**
- * The streams of a pool: what they have got through with, and what waits for that.
+ * The streams, captures and graphs of a pool: which memory each may use, and when memory becomes
+ * available to others.
+ *
+ * Every stream has a slot in the space of the pool. A stream that is part of a capture has another
+ * slot, in the space of that capture. The space stays with the captured graph while that lives.
  *
  * @module
  */
 
-import type { BlockCache } from "./block_cache.ts";
+import type { BlockPool } from "./block_pool.ts";
 import {
   EPOCH,
   LIVE,
@@ -12,241 +16,375 @@ import {
   OWNER,
   RECORD_SHIFT,
   STATE,
-  STATE_MASK,
   TICK,
   USED_ELSEWHERE,
 } from "./block_table.ts";
-import { CaptureHolds } from "./capture_holds.ts";
-import type { MemorySpace } from "./memory_space.ts";
+import { extended } from "./free_index.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
+import { type MemorySpace, PlainSpace, VirtualSpace } from "./memory_space.ts";
 import {
   areMet,
   demand,
+  type Mark,
   type Needs,
   PendingBlocks,
-  type PendingListener,
-} from "./pending_blocks.ts";
-import type { SharedMemory } from "./shared_memory.ts";
-import { SlotRegistry } from "./slot_registry.ts";
-import { type Mark, StreamMarks, StreamSlot } from "./stream_slots.ts";
+  StreamSlot,
+} from "./stream_slots.ts";
 
-/** After this many freed bytes a stream gets a mark, so that others need not wait for long. */
+/** A stream gets a mark after this many freed bytes, to shorten the waits of others. */
 const MARK_BYTES = 64 * 2 ** 20;
 
-/** The slots of a pool, and how far their streams have got. */
-export class PoolStreams extends SlotRegistry {
-  readonly #marks: StreamMarks;
+/** A graph as the pool sees it. A `Graph` is one. */
+export interface MemoryGraph {
+  /** Registers a function to call for each stream that the graph is launched on. */
+  onLaunch(launched: (stream: MemoryStream) => void): void;
+  /** Registers a function to call with the streams whose work may use the graph, on disposal. */
+  onDispose(close: (streams: Iterable<MemoryStream>) => void): void;
+}
+
+/** The memory of a capture that is under way. */
+interface Capture {
+  readonly space: MemorySpace;
+  readonly slots: Map<MemoryStream, StreamSlot>;
+  /** Completed when the capture ends; blocks that several branches use wait for it. */
+  readonly end: StreamSlot;
+}
+
+/** A slot that stands for no stream; it is completed by hand. */
+function newHold(): StreamSlot {
+  return new StreamSlot(-1, undefined, -1, true);
+}
+
+/** The slots and spaces of a pool. */
+export class PoolStreams {
+  readonly #pool: BlockPool;
+  readonly #isVirtual: boolean;
+  readonly #slots: (StreamSlot | undefined)[] = [];
+  readonly #spaces = new Map<number, MemorySpace>();
   readonly #byStream = new Map<MemoryStream, StreamSlot>();
+  readonly #captures = new Map<object, Capture>();
   readonly #pending: PendingBlocks;
-  readonly #holds = new CaptureHolds();
+  readonly #ofGraphs = new Set<MemorySpace>();
   readonly #retiring = new Map<MemorySpace, Needs>();
-  // Fields and not getters of what the maps know: the hot path reads them.
-  /** Whether blocks of one stream could be wanted by another. */
+  /** The present epoch by slot number. */
+  epochs: Int32Array<ArrayBuffer> = new Int32Array(16);
+  /** The space of everything except captures. */
+  readonly space: MemorySpace;
+  /** Whether a stream could need blocks of another. */
   severalStreams = false;
-  /** How many blocks are freed while a stream may still use them. */
-  pendingCount = 0;
 
-  /** No streams yet. */
-  constructor(
-    shared: SharedMemory,
-    cache: BlockCache,
-    isVirtual: boolean,
-    onPending: PendingListener,
-  ) {
-    super(shared, cache, isVirtual);
-    this.#marks = new StreamMarks(shared.upstream);
-    this.#pending = new PendingBlocks(shared.table, onPending);
+  /**
+   * No streams yet.
+   *
+   * @param isVirtual Whether spaces map memory; they have plain segments otherwise.
+   */
+  constructor(pool: BlockPool, isVirtual: boolean) {
+    this.#pool = pool;
+    this.#isVirtual = isVirtual;
+    this.#pending = new PendingBlocks(pool.table, pool.counters);
+    this.space = this.#newSpace(false);
   }
 
-  /** Blocks that are freed and that a stream may still use. */
-  get pendingBlocks(): IterableIterator<number> {
-    return this.#pending.blocks;
+  /** The number of freed blocks that streams may still use. */
+  get pendingCount(): number {
+    return this.#pending.count;
   }
 
-  /** The slot of a stream as it is now: of itself, or of the capture that it is part of. */
+  /** A slot by number. */
+  slot(index: number): StreamSlot {
+    return this.#slots[index]!;
+  }
+
+  /** All slots. */
+  *slots(): Generator<StreamSlot> {
+    for (const slot of this.#slots) if (slot !== undefined) yield slot;
+  }
+
+  /** The number of live streams, without captures. */
+  get streamCount(): number {
+    return this.#byStream.size;
+  }
+
+  /** All spaces. */
+  spaces(): Iterable<MemorySpace> {
+    return this.#spaces.values();
+  }
+
+  /** The spaces whose free memory may be returned to the device: all except graphs'. */
+  *returnableSpaces(): Generator<MemorySpace> {
+    for (const space of this.#spaces.values()) if (!this.#ofGraphs.has(space)) yield space;
+  }
+
+  /** The space of a slot's blocks. */
+  spaceOf(slot: StreamSlot): MemorySpace {
+    return this.#spaces.get(slot.common)!;
+  }
+
+  /** The slot of a stream now: its own, or that in the capture that it is part of. */
   slotOf(stream: MemoryStream): StreamSlot {
     const token = stream.captureToken;
-    if (token === undefined) return this.#byStream.get(stream) ?? this.#slotOfStream(stream);
-    return this.slotInCapture(stream, token);
+    if (token === undefined) return this.#byStream.get(stream) ?? this.#addStream(stream);
+    let capture = this.#captures.get(token);
+    if (capture === undefined) {
+      capture = { space: this.#newSpace(true), slots: new Map(), end: newHold() };
+      this.#captures.set(token, capture);
+    }
+    let slot = capture.slots.get(stream);
+    if (slot === undefined) {
+      slot = this.#addSlot(stream, capture.space.common.index, true);
+      capture.slots.set(stream, slot);
+    }
+    return slot;
   }
 
-  /** A new slot of a stream itself. */
-  #slotOfStream(stream: MemoryStream): StreamSlot {
-    // A disposed stream would never tell that it is done.
+  /** Notes that another stream uses a live block. */
+  use(block: number, stream: MemoryStream): void {
+    const owner = this.slot(this.#pool.table.field(block, OWNER));
+    const token = stream.captureToken;
+    if (token !== undefined) {
+      // Branches of a graph overlap: a block that two of them use is not reused in the capture. For
+      // memory from outside of the capture the owner of the graph is responsible.
+      const capture = this.#captures.get(token);
+      if (owner.stream === stream || owner.common !== capture?.space.common.index) return;
+      return this.#pending.use(block, capture.end);
+    }
+    const slot = this.slotOf(stream);
+    if (owner !== slot) this.#pending.use(block, slot);
+  }
+
+  /** Keeps a live block pending after it is freed, until the returned slot is completed. */
+  hold(block: number): StreamSlot {
+    const hold = newHold();
+    this.#pending.use(block, hold);
+    return hold;
+  }
+
+  /** Frees a block that other streams used, or whose stream is gone. */
+  freeUsed(block: number): void {
+    const { ints } = this.#pool.table;
+    const at = block << RECORD_SHIFT;
+    const owner = this.slot(ints[at + OWNER]!);
+    const epoch = owner.epochOf(this.epochs[owner.index]!);
+    ints[at + EPOCH] = epoch;
+    if (!this.#pending.add(block)) return this.release(block);
+    // The owner's mark is made with those of the others, and one wait is enough.
+    demand([{ slot: owner, epoch }]);
+  }
+
+  /** Counts the bytes that a slot freed, and marks it when they are many. */
+  noteFreed(index: number, bytes: number): void {
+    const slot = this.slot(index);
+    slot.freedBytes += bytes;
+    if (slot.freedBytes < MARK_BYTES || slot.captured || slot.stream === undefined) return;
+    if (this.#pool.upstream.capturing || slot.retired || this.#isLost(slot)) return;
+    try {
+      // The mark covers the cache as well, which stays as it is.
+      this.#endEpoch(slot);
+    } catch {
+      // Nothing waits for this mark. A later one reports the error.
+      slot.freedBytes = 0;
+    }
+  }
+
+  /**
+   * Empties the cache of a slot; whether it held any block.
+   *
+   * @param kind 0 for its small blocks, 1 for the large one, both by default.
+   */
+  flush(slot: StreamSlot, kind?: 0 | 1): boolean {
+    const { cache } = this.#pool;
+    const hadSmall = kind !== 1 && cache.drainSmall(slot.index, this.#release);
+    const hadLarge = kind !== 0 && cache.drainLarge(slot.index, this.#release);
+    return hadSmall || hadLarge;
+  }
+
+  /** Makes a block free, for its stream or, if that has finished with it, for all. */
+  release(block: number): void {
+    const { table, heap } = this.#pool;
+    const owner = this.slot(table.field(block, OWNER));
+    const epoch = owner.epochOf(table.field(block, EPOCH));
+    const tick = table.field(block, TICK);
+    const isClean = owner.stream === undefined || owner.isClean(epoch);
+    heap.release(block, isClean ? owner.common : owner.index, isClean ? 0 : epoch, tick);
+  }
+
+  readonly #release = (block: number): void => this.release(block);
+
+  /** Queries the progress of a slot; whether any memory became clean. */
+  poll(slot: StreamSlot): boolean {
+    // A slot that is gone has no blocks, and its number may be another's.
+    if (this.#slots[slot.index] !== slot) return false;
+    if (this.#isLost(slot)) {
+      slot.spareEvents.push(...slot.marks.splice(0).map(({ event }) => event));
+      this.#abandon(slot);
+    }
+    // Blocks that the slot adopted and did not use are clean without a mark.
+    this.#releaseClean(slot);
+    if (slot.marks.length === 0 || !slot.poll(this.#pool.upstream)) return false;
+    this.#releaseClean(slot);
+    return true;
+  }
+
+  /**
+   * Marks all slots except one that have something free, and queries their progress. Does nothing
+   * during a capture, when queries are forbidden.
+   *
+   * @param kind The kind of blocks; all by default. Flushing the cache of the others would cost hits.
+   */
+  settle(except?: StreamSlot, kind?: 0 | 1): void {
+    if (this.#pool.upstream.capturing) return;
+    this.#settleSlots(except, kind);
+    // A block that is no longer pending may still belong to its own stream.
+    if (this.pendingCount > 0 && this.#pending.releaseMet(this.#release)) {
+      this.#settleSlots(except, kind);
+    }
+    if (this.#retiring.size > 0) this.#releaseRetired();
+  }
+
+  /** The marks to wait for until a block of this size may be available, the most promising first. */
+  *waits(kind: number, units: number): Generator<Mark> {
+    if (this.#pool.upstream.capturing) return;
+    for (const { slot } of this.#pending.needsOfFitting(kind, units)) yield* slot.marks.slice(-1);
+    const slots = [...this.slots()].filter((slot) => slot.marks.length > 0);
+    const isFitting = (slot: StreamSlot) => this.#pool.heap.find(slot.index, kind, units) !== 0;
+    for (const slot of slots) if (isFitting(slot)) yield* slot.marks.slice(-1);
+    for (const slot of slots) yield* slot.marks.slice(-1);
+  }
+
+  /** The last mark of every slot, read one by one, because a wait may remove the next. */
+  *marks(): Generator<Mark> {
+    if (this.#pool.upstream.capturing) return;
+    for (const slot of [...this.slots()]) yield* slot.marks.slice(-1);
+  }
+
+  /**
+   * Ends a capture. Its memory stays with its graph while that lives, and goes if the capture
+   * failed.
+   */
+  endCapture(token: object, graph: MemoryGraph | undefined): void {
+    const capture = this.#captures.get(token);
+    this.#captures.delete(token);
+    if (capture === undefined) return;
+    const { space } = capture;
+    this.#useLiveBlocks(space);
+    capture.end.complete();
+    this.#pending.releaseMet(this.#release);
+    if (graph === undefined) return this.#retireSpace(space, []);
+    this.#ofGraphs.add(space);
+    // A graph uses the pool as a buffer does.
+    this.#pool.retain();
+    // A known stream leaves a mark when it is disposed, which the graph's memory can wait for.
+    graph.onLaunch((stream) => void this.slotOf(stream));
+    graph.onDispose((streams) => {
+      // A failed disposal is repeated, and the space may be another's by then.
+      if (!this.#ofGraphs.delete(space)) return;
+      try {
+        this.#retireSpace(space, streams);
+      } finally {
+        this.#pool.release();
+      }
+    });
+    // Nothing allocates in the space any more.
+    if (!this.#pool.upstream.lost) space.reclaim(Infinity);
+    this.#pool.counters.recount();
+  }
+
+  /** Makes all free blocks of a space available to all of it: its work is done. */
+  releaseSpace(space: MemorySpace): void {
+    for (const slot of this.slots()) {
+      if (slot.common === space.common.index && slot !== space.common) this.#abandon(slot);
+    }
+  }
+
+  /** Treats all work as done, because a lost device does nothing any more. */
+  abandon(): void {
+    for (const slot of this.slots()) this.#abandon(slot);
+    this.#pending.releaseMet(this.#release);
+  }
+
+  /** Destroys all events. */
+  close(): void {
+    for (const slot of this.slots()) {
+      // A stream may outlive the pool and must not keep it alive.
+      slot.stopListening();
+      slot.retired = true;
+      slot.destroyEvents(this.#pool.upstream);
+    }
+  }
+
+  #newSpace(isOfGraph: boolean): MemorySpace {
+    const index = this.#unusedIndex();
+    const common = new StreamSlot(index, undefined, index, false);
+    this.#install(common);
+    const space = this.#isVirtual
+      ? new VirtualSpace(this.#pool, common, isOfGraph)
+      : new PlainSpace(this.#pool, common, isOfGraph);
+    this.#spaces.set(index, space);
+    return space;
+  }
+
+  #addStream(stream: MemoryStream): StreamSlot {
+    // Throws if the stream is disposed: its progress could not be learned.
     void stream.id;
-    const slot = this.addSlot(stream, this.space, false);
+    const slot = this.#addSlot(stream, this.space.common.index, false);
     this.#byStream.set(stream, slot);
     slot.stopListening = stream.onDispose(() => this.#retire(slot));
     this.severalStreams = this.#byStream.size > 1;
     return slot;
   }
 
-  /** Says that another stream uses a live block. */
-  use(block: number, stream: MemoryStream): void {
-    const owner = this.slot(this.shared.table.field(block, OWNER));
-    const token = stream.captureToken;
-    if (token !== undefined) return this.#useInCapture(block, owner, stream, token);
-    const slot = this.slotOf(stream);
-    if (owner !== slot) this.#pending.use(block, slot);
-  }
-
-  /**
-   * Branches of a graph overlap, so that what one uses another must not have again; nobody can tell
-   * when that is over. What the graph uses besides its own memory is for the graph's owner to keep.
-   */
-  #useInCapture(block: number, owner: StreamSlot, stream: MemoryStream, token: object): void {
-    if (owner.stream === stream || owner.common !== this.commonOfCapture(token)) return;
-    this.#pending.use(block, this.#holds.of(owner.common));
-  }
-
-  /**
-   * Keeps a live block pending, once it is freed, until what is returned is told that its epoch is
-   * completed: a stream that does not exist uses it.
-   */
-  hold(block: number): StreamSlot {
-    const slot = new StreamSlot(-1, undefined, -1, true);
-    this.#pending.use(block, slot);
+  #addSlot(stream: MemoryStream, common: number, captured: boolean): StreamSlot {
+    const slot = new StreamSlot(this.#unusedIndex(), stream, common, captured);
+    this.#install(slot);
     return slot;
   }
 
-  /**
-   * Frees a block that other streams used, or whose stream is gone: it is pending until they have
-   * got this far.
-   */
-  freeUsed(block: number): void {
-    const { ints } = this.shared.table;
-    const at = block << RECORD_SHIFT;
-    const owner = this.slot(ints[at + OWNER]!);
-    const epoch = owner.epochOf(this.epochs[owner.index]!);
-    ints[at + EPOCH] = epoch;
-    if (!this.#pending.add(block)) return void this.release(block);
-    this.pendingCount = this.#pending.count;
-    // Its own stream's mark is made with those of the others, so that one wait is enough.
-    demand([{ slot: owner, epoch }]);
+  #unusedIndex(): number {
+    let index = 0;
+    while (this.#slots[index] !== undefined) index++;
+    return index;
   }
 
-  /** Notes that a slot freed bytes, and marks it when they have become many. */
-  noteFreed(index: number, bytes: number): void {
-    const slot = this.slot(index);
-    slot.freedBytes += bytes;
-    if (slot.freedBytes < MARK_BYTES || slot.captured || slot.stream === undefined) return;
-    if (this.shared.upstream.capturing || slot.retired || this.#isLost(slot)) return;
-    try {
-      // What its cache keeps is covered as well, and stays there: emptied, it would give no hits.
-      this.#endEpoch(slot);
-    } catch {
-      // Nobody waits for this mark. Who does later makes one, and is told what is wrong.
-      slot.freedBytes = 0;
-    }
+  #install(slot: StreamSlot): void {
+    const { index, epoch } = slot;
+    this.#slots[index] = slot;
+    this.#pool.heap.addOwner(index);
+    this.#pool.cache.addSlot(index);
+    if (index >= this.epochs.length) this.epochs = extended(this.epochs, this.epochs.length * 2);
+    this.epochs[index] = epoch;
   }
 
-  /**
-   * Empties a slot's cache, so that its blocks join their neighbours; whether it had any.
-   *
-   * @param kind 0 for its small blocks, 1 for the large one; all when absent.
-   */
-  flush(slot: StreamSlot, kind?: 0 | 1): boolean {
-    const hadSmall = kind !== 1 && this.cache.drainSmall(slot.index, this.#releaseOne);
-    const hadLarge = kind !== 0 && this.cache.drainLarge(slot.index, this.#releaseOne);
-    return hadSmall || hadLarge;
-  }
-
-  readonly #releaseOne = (block: number): void => this.release(block);
-
-  /**
-   * Marks a slot if there is something that only a mark can tell of.
-   *
-   * @param kind Of which blocks; of all when absent. Flushing a cache for the others would cost
-   * them their hits.
-   */
-  mark(slot: StreamSlot, kind?: 0 | 1): void {
+  /** Marks a slot if only a mark can tell whether its blocks are clean. */
+  #mark(slot: StreamSlot, kind?: 0 | 1): void {
     if (slot.stream === undefined || slot.captured || slot.retired) return;
     if (this.#isLost(slot)) return;
     this.flush(slot, kind);
-    const latest = Math.max(this.shared.heap.latestEpoch[slot.index]!, slot.demanded);
+    const latest = Math.max(this.#pool.heap.latestEpoch[slot.index]!, slot.demanded);
     if (latest >= slot.epoch) this.#endEpoch(slot);
   }
 
   #endEpoch(slot: StreamSlot): void {
-    this.#marks.mark(slot);
-    this.shared.onMark();
+    slot.mark(this.#pool.upstream);
+    this.#pool.counters.count("marks");
     this.epochs[slot.index] = slot.epoch;
-  }
-
-  /** Finds out what has become clean on a slot; whether anything has. */
-  poll(slot: StreamSlot): boolean {
-    // One that is forgotten has nothing any more, and its number may be another's.
-    if (this.slot(slot.index) !== slot) return false;
-    if (this.#isLost(slot)) this.#abandonLost(slot);
-    // What the slot was given and did not use is clean without a mark.
-    this.#releaseClean(slot);
-    if (slot.marks.length === 0 || !this.#marks.poll(slot)) return false;
-    this.#releaseClean(slot);
-    return true;
-  }
-
-  /**
-   * Marks all slots but one that has something free, and finds out what has become clean. Does
-   * nothing while a stream is captured, when nobody may ask.
-   *
-   * @param kind Of which blocks; of all when absent.
-   */
-  settle(except?: StreamSlot, kind?: 0 | 1): void {
-    if (this.shared.upstream.capturing) return;
-    this.#settleSlots(except, kind);
-    // What is not pending any more may still be its own stream's.
-    if (this.pendingCount > 0 && this.#releasePending()) this.#settleSlots(except, kind);
-    if (this.#retiring.size > 0) this.#releaseRetired();
   }
 
   #settleSlots(except: StreamSlot | undefined, kind: 0 | 1 | undefined): void {
     for (const slot of this.slots()) {
       if (slot === except) continue;
-      this.mark(slot, kind);
+      this.#mark(slot, kind);
       this.poll(slot);
-      // Also where forgetting it has failed before, and there is nothing to poll any more.
+      // Repeats an attempt that has failed, too.
       if (slot.retired && slot.marks.length === 0) this.#forget(slot);
     }
   }
 
   /**
-   * What to wait for so that a block of this size may become available, the most promising first.
+   * Work on the own stream of a live block may use it as soon as the capture is over; the launches
+   * of the graph do not tell when that work is done.
    */
-  *waits(kind: number, units: number): Generator<Mark> {
-    if (this.shared.upstream.capturing) return;
-    const needs = this.#pending.needsOfFitting(kind, units);
-    for (const { slot } of needs) yield* slot.marks.slice(-1);
-    const slots = [...this.slots()].filter((slot) => slot.marks.length > 0);
-    const isFitting = (slot: StreamSlot) => this.shared.heap.find(slot.index, kind, units) !== 0;
-    for (const slot of slots) if (isFitting(slot)) yield* slot.marks.slice(-1);
-    for (const slot of slots) yield* slot.marks.slice(-1);
-  }
-
-  /**
-   * The last mark of every slot that has any; looked up one by one, as whoever waits for one may
-   * find the next one gone.
-   */
-  *marks(): Generator<Mark> {
-    if (this.shared.upstream.capturing) return;
-    for (const slot of [...this.slots()]) yield* slot.marks.slice(-1);
-  }
-
-  /** Ends a capture; its memory stays with what was captured. */
-  endCapture(token: object): MemorySpace | undefined {
-    const space = this.forgetCapture(token);
-    if (space === undefined) return undefined;
-    this.#useFromNowOn(space);
-    this.#holds.end(space.common.index);
-    this.#releasePending();
-    return space;
-  }
-
-  /**
-   * What is live in a space whose capture is over may be used by work of its own stream that runs
-   * at once; the graph's launches do not tell when that is done.
-   */
-  #useFromNowOn({ segments }: MemorySpace): void {
-    const { table } = this.shared;
+  #useLiveBlocks({ segments }: MemorySpace): void {
+    const { table } = this.#pool;
     for (const { firstBlock } of segments) {
       for (let block = firstBlock; block !== 0; block = table.field(block, NEXT)) {
         if (table.state(block) !== LIVE) continue;
@@ -256,25 +394,23 @@ export class PoolStreams extends SlotRegistry {
     }
   }
 
-  /**
-   * Lets a space go when nothing of it is live any more, and the streams have got this far.
-   */
-  retireSpace(space: MemorySpace, streams: Iterable<MemoryStream>): void {
-    const slots = new Set<StreamSlot>();
+  /** Returns the memory of a space when no block is live and the streams have got this far. */
+  #retireSpace(space: MemorySpace, streams: Iterable<MemoryStream>): void {
+    const needs = new Map<StreamSlot, number>();
     for (const stream of streams) {
       const slot = stream.disposed
         ? [...this.slots()].find((each) => each.stream === stream && !each.captured)
-        // Not that of a capture which the stream may be part of by now: that has no marks.
-        : this.#byStream.get(stream) ?? this.#slotOfStream(stream);
-      // A disposed stream without a slot is through.
-      if (slot !== undefined) slots.add(slot);
+        // Not the slot of a capture, which has no marks.
+        : this.#byStream.get(stream) ?? this.#addStream(stream);
+      // A disposed stream without a slot has finished.
+      if (slot !== undefined) needs.set(slot, slot.epochOf(this.epochs[slot.index]!));
     }
-    const needs = [...slots].map((slot) => ({
-      slot,
-      epoch: slot.epochOf(this.epochs[slot.index]!),
-    }));
-    demand(needs);
-    this.#retiring.set(space, needs);
+    const all = [...needs].map(([slot, epoch]) => ({ slot, epoch }));
+    demand(all);
+    this.#retiring.set(space, all);
+    const { upstream, counters } = this.#pool;
+    if (!upstream.capturing && !upstream.lost) this.settle();
+    counters.recount();
   }
 
   #releaseRetired(): void {
@@ -283,85 +419,43 @@ export class PoolStreams extends SlotRegistry {
       this.releaseSpace(space);
       space.reclaim(Infinity);
       space.releaseAddresses();
-      this.dropSpace(space);
+      for (const slot of [...this.slots()]) {
+        if (slot.common === space.common.index) this.#slots[slot.index] = undefined;
+      }
+      this.#spaces.delete(space.common.index);
       this.#retiring.delete(space);
     }
   }
 
-  /** Makes all free blocks of a space available to everybody in it: its work is done for good. */
-  releaseSpace(space: MemorySpace): void {
-    for (const slot of this.slots()) {
-      if (slot.common !== space.common.index || slot === space.common) continue;
-      slot.completed = slot.epoch;
-      this.flush(slot);
-      this.#releaseClean(slot);
-    }
-  }
-
-  /** Takes all work for done: a lost device does nothing any more. */
-  abandon(): void {
-    for (const slot of this.slots()) this.#abandonSlot(slot);
-    this.#releasePending();
-  }
-
-  #abandonSlot(slot: StreamSlot): void {
-    slot.completed = slot.epoch;
+  #abandon(slot: StreamSlot): void {
+    slot.complete();
     this.flush(slot);
     this.#releaseClean(slot);
   }
 
-  /**
-   * Whether a stream of another device, which has used memory of this one, is lost with it: nobody
-   * can ask for it any more, and it must not keep this pool from its work.
-   */
+  /** Whether the stream's device, which is not the pool's, is lost: its work will not be queried. */
   #isLost({ stream, captured }: StreamSlot): boolean {
-    const { upstream } = this.shared;
+    const { upstream } = this.#pool;
     return stream !== undefined && !captured && !upstream.lost && upstream.isLostFor(stream);
   }
 
-  #abandonLost(slot: StreamSlot): void {
-    slot.spareEvents.push(...slot.marks.splice(0).map(({ event }) => event));
-    this.#abandonSlot(slot);
-  }
-
-  /** Gives all events back. */
-  close(): void {
-    for (const slot of this.slots()) {
-      // A stream that outlives the pool has nothing to tell it then, and must not keep it.
-      slot.stopListening();
-      slot.retired = true;
-      this.#marks.close(slot);
-    }
-  }
-
-  /** Before a stream goes: a last mark tells when its work is done. */
+  /** Before a stream is disposed: a last mark tells when its work is done. */
   #retire(slot: StreamSlot): void {
     if (slot.retired) return;
-    // Blocks that are live may have been used by the work that is under way.
+    // The work under way may use live blocks.
     slot.demanded = slot.epoch;
-    if (!this.shared.upstream.lost) this.mark(slot);
+    if (!this.#pool.upstream.lost) this.#mark(slot);
     slot.retired = true;
     this.#byStream.delete(slot.stream!);
     this.severalStreams = this.#byStream.size > 1;
-    this.shared.onRetired();
-    // What is freed from now on is clean when that mark is reached.
+    this.#pool.forgetStream();
+    // Blocks freed from now on are clean when that mark is reached.
     this.epochs[slot.index] = slot.epoch - 1;
-  }
-
-  /** Makes a block free, for its stream or, where that is through with it, for everybody. */
-  release(block: number): void {
-    const { table, heap } = this.shared;
-    const owner = this.slot(table.field(block, OWNER));
-    const epoch = owner.epochOf(table.field(block, EPOCH));
-    const tick = table.field(block, TICK);
-    // What its stream is known to have got through with is for everybody.
-    const isClean = owner.stream === undefined || owner.isClean(epoch);
-    heap.release(block, isClean ? owner.common : owner.index, isClean ? 0 : epoch, tick);
   }
 
   #releaseClean(slot: StreamSlot): void {
     if (slot.stream === undefined) return;
-    const { heap, table } = this.shared;
+    const { heap, table } = this.#pool;
     let block = heap.oldest(slot.index);
     while (block !== 0 && slot.isClean(slot.epochOf(table.field(block, EPOCH)))) {
       const tick = table.field(block, TICK);
@@ -371,29 +465,19 @@ export class PoolStreams extends SlotRegistry {
     }
   }
 
-  #releasePending(): boolean {
-    const hasSome = this.#pending.releaseMet(this.#releaseOne);
-    this.pendingCount = this.#pending.count;
-    return hasSome;
-  }
-
-  /** A disposed stream is through: what it still owns is anybody's once it is freed. */
+  /** Removes the slot of a disposed stream that has finished; any stream may have its blocks. */
   #forget(slot: StreamSlot): void {
-    slot.completed = slot.epoch;
-    this.flush(slot);
-    this.#releaseClean(slot);
-    const { ints } = this.shared.table;
-    for (const segment of this.spaceOf(slot).segments) {
-      for (let block = segment.firstBlock; block !== 0;) {
+    this.#abandon(slot);
+    const { table } = this.#pool;
+    for (const { firstBlock } of this.spaceOf(slot).segments) {
+      for (let block = firstBlock; block !== 0; block = table.field(block, NEXT)) {
+        if (table.field(block, OWNER) !== slot.index) continue;
         const at = block << RECORD_SHIFT;
-        if (ints[at + OWNER] === slot.index) {
-          ints[at + OWNER] = slot.common;
-          if ((ints[at + STATE]! & STATE_MASK) === LIVE) ints[at + STATE]! |= USED_ELSEWHERE;
-        }
-        block = ints[at + NEXT]!;
+        table.ints[at + OWNER] = slot.common;
+        if (table.state(block) === LIVE) table.ints[at + STATE]! |= USED_ELSEWHERE;
       }
     }
-    this.#marks.close(slot);
-    this.dropSlot(slot);
+    slot.destroyEvents(this.#pool.upstream);
+    this.#slots[slot.index] = undefined;
   }
 }

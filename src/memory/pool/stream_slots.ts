@@ -1,53 +1,57 @@
 /**
- * Streams, as the pool sees them, and what it knows of how far they have got.
+ * Streams as the pool sees them, their progress, and blocks that wait for it.
  *
- * A freed block may be had by its own stream at once, since work runs in order there. Any other
- * stream must wait until its own has reached the point of the freeing. To know that without an
- * event for each block, a stream's time is divided into epochs: a mark, which is one event, ends an
- * epoch, and once the mark is reached everything that was freed in that epoch or before is clean.
- * Marks are made when somebody wants to know, not before.
+ * The stream that freed a block may use it again at once, because work runs in order there. Any
+ * other stream must wait until the first has passed the point of freeing. To learn that without an
+ * event for each block, the time of a stream is divided into epochs. A mark, which is one event,
+ * ends an epoch. When the mark is reached, everything freed up to that epoch is clean. Marks are
+ * made only when the pool needs the answer.
  *
  * @module
  */
 
-import { giveBackTo, type MemoryStream, type MemoryUpstream } from "./memory_upstream.ts";
+import {
+  type BlockTable,
+  PENDING,
+  RECORD_SHIFT,
+  STATE,
+  UNIT,
+  USED_ELSEWHERE,
+} from "./block_table.ts";
+import { FreeIndex } from "./free_index.ts";
+import { type MemoryStream, type MemoryUpstream, releaseTo } from "./memory_upstream.ts";
+import type { PoolCounters } from "./pool_statistics.ts";
 
-/** A point on a stream: what was freed up to this epoch is clean when the event is done. */
+/** A point on a stream; everything freed up to its epoch is clean when the event is done. */
 export interface Mark {
   /** The last epoch that it covers. */
   readonly epoch: number;
-  /** The event. */
   readonly event: number;
 }
 
-/** A stream's place in the pool; or, without a stream, the place of blocks that anybody may have. */
+/** A stream's place in the pool. Without a stream it is the place of blocks for any stream. */
 export class StreamSlot {
-  /** Its number; a number is used again when nothing refers to it any more. */
+  /** Its number; reused when nothing refers to it any more. */
   readonly index: number;
-  /** The stream; `undefined` for a common slot. */
   readonly stream: MemoryStream | undefined;
-  /** The number of the common slot that its blocks go to when they are clean. */
   readonly common: number;
+  /** Whether the stream is part of a capture; such a slot has no epochs. */
+  readonly captured: boolean;
   /** The present epoch. */
   epoch = 1;
   /** The last epoch whose mark has been reached. */
   completed = 0;
-  /** The last epoch of which something needs a mark, because another stream's block waits for it. */
+  /** The last epoch that needs a mark because a block of another stream waits for it. */
   demanded = 0;
-  /** Bytes freed since the last mark. */
   freedBytes = 0;
   /** Marks that have not been reached, oldest first. */
   readonly marks: Mark[] = [];
   /** Events for later marks. */
   readonly spareEvents: number[] = [];
-  /** Whether the stream is disposed. */
   retired = false;
-  /** Whether the stream is part of a capture, whose work has not run: it has no epochs. */
-  readonly captured: boolean;
-  /** Ends that the pool is told of the stream's disposal. */
+  /** Ends the notification of the stream's disposal. */
   stopListening: () => void = () => {};
 
-  /** Makes a slot. */
   constructor(
     index: number,
     stream: MemoryStream | undefined,
@@ -60,73 +64,149 @@ export class StreamSlot {
     this.captured = captured;
   }
 
-  /** The epoch of which the records of blocks keep the lower 32 bits. */
+  /** The epoch whose lower 32 bits are in the record of a block. */
   epochOf(bits: number): number {
     return this.epoch - ((this.epoch - bits) | 0);
   }
 
-  /** Whether everything up to an epoch is known to be done. */
+  /** Whether everything freed up to an epoch is known to be unused. */
   isClean(epoch: number): boolean {
     return this.completed >= epoch;
   }
-}
 
-/** Makes marks and finds out which have been reached. */
-export class StreamMarks {
-  readonly #upstream: MemoryUpstream;
-
-  /** Marks made with this upstream's events. */
-  constructor(upstream: MemoryUpstream) {
-    this.#upstream = upstream;
+  /** Marks everything up to the present epoch as clean. */
+  complete(): void {
+    this.completed = this.epoch;
   }
 
-  /** Ends the slot's epoch with a mark. */
-  mark(slot: StreamSlot): void {
-    const event = slot.spareEvents.pop() ?? this.#upstream.createEvent(slot.stream!);
+  /** Ends the epoch with a mark. */
+  mark(upstream: MemoryUpstream): void {
+    const event = this.spareEvents.pop() ?? upstream.createEvent(this.stream!);
     try {
-      this.#upstream.recordEvent(event, slot.stream!);
+      upstream.recordEvent(event, this.stream!);
     } catch (error) {
-      slot.spareEvents.push(event);
+      this.spareEvents.push(event);
       throw error;
     }
-    slot.marks.push({ epoch: slot.epoch, event });
-    slot.epoch++;
-    slot.freedBytes = 0;
+    this.marks.push({ epoch: this.epoch, event });
+    this.epoch++;
+    this.freedBytes = 0;
   }
 
-  /** Asks which marks have been reached; whether any has. */
-  poll(slot: StreamSlot): boolean {
+  /** Queries the marks; whether any has been reached. */
+  poll(upstream: MemoryUpstream): boolean {
     let reached = 0;
-    for (; reached < slot.marks.length; reached++) {
-      if (!this.#upstream.queryEvent(slot.marks[reached]!.event)) break;
-      slot.completed = slot.marks[reached]!.epoch;
+    for (; reached < this.marks.length; reached++) {
+      if (!upstream.queryEvent(this.marks[reached]!.event)) break;
+      this.completed = this.marks[reached]!.epoch;
     }
-    for (const { event } of slot.marks.splice(0, reached)) this.#spare(slot, event);
+    for (const { event } of this.marks.splice(0, reached)) {
+      // An event with a waiter must not be recorded again.
+      if (upstream.isAwaited(event)) upstream.destroyEvent(event);
+      else this.spareEvents.push(event);
+    }
     return reached > 0;
   }
 
-  /** Keeps an event for a later mark, unless somebody is still to be told of this one. */
-  #spare(slot: StreamSlot, event: number): void {
-    if (this.#upstream.isAwaited(event)) this.#upstream.destroyEvent(event);
-    else slot.spareEvents.push(event);
-  }
-
-  /** Forgets a slot's events; one that fails stays, for the next attempt. */
-  close(slot: StreamSlot): void {
-    const events = [...slot.spareEvents, ...slot.marks.splice(0).map(({ event }) => event)];
-    slot.spareEvents.splice(0, slot.spareEvents.length, ...events);
-    const upstream = this.#upstream;
+  /** Destroys all events; one that fails stays for the next attempt. */
+  destroyEvents(upstream: MemoryUpstream): void {
+    const events = [...this.spareEvents, ...this.marks.splice(0).map(({ event }) => event)];
+    this.spareEvents.splice(0, this.spareEvents.length, ...events);
+    const { stream } = this;
     const device = {
       get lost() {
-        return upstream.lost || (slot.stream !== undefined && upstream.isLostFor(slot.stream));
+        return upstream.lost || (stream !== undefined && upstream.isLostFor(stream));
       },
     };
     for (const event of events) {
-      giveBackTo(
+      releaseTo(
         device,
-        () => this.#upstream.destroyEvent(event),
-        () => void slot.spareEvents.shift(),
+        () => upstream.destroyEvent(event),
+        () => void this.spareEvents.shift(),
       );
     }
+  }
+}
+
+/** Epochs that slots must complete before memory can be used again. */
+export type Needs = readonly { readonly slot: StreamSlot; readonly epoch: number }[];
+
+/** Whether all needs are known to be met. */
+export function areMet(needs: Needs): boolean {
+  return needs.every(({ slot, epoch }) => slot.isClean(epoch));
+}
+
+/** Requests the marks that tell when needs are met. */
+export function demand(needs: Needs): void {
+  for (const { slot, epoch } of needs) slot.demanded = Math.max(slot.demanded, epoch);
+}
+
+/** The blocks of a pool that streams other than their owner use. */
+export class PendingBlocks {
+  readonly #table: BlockTable;
+  readonly #counters: PoolCounters;
+  /** The slots that use live blocks. */
+  readonly #uses = new Map<number, Set<StreamSlot>>();
+  readonly #needs = new Map<number, Needs>();
+  readonly #bySize: FreeIndex;
+
+  /** No block of a table is pending yet. */
+  constructor(table: BlockTable, counters: PoolCounters) {
+    this.#table = table;
+    this.#counters = counters;
+    this.#bySize = new FreeIndex(table);
+    this.#bySize.ensure(1);
+  }
+
+  /** The number of freed blocks that wait. */
+  get count(): number {
+    return this.#needs.size;
+  }
+
+  /** Notes that a slot uses a live block. */
+  use(block: number, slot: StreamSlot): void {
+    this.#table.ints[(block << RECORD_SHIFT) + STATE]! |= USED_ELSEWHERE;
+    const uses = this.#uses.get(block);
+    if (uses === undefined) this.#uses.set(block, new Set([slot]));
+    else uses.add(slot);
+  }
+
+  /**
+   * Makes a freed block wait for the streams that used it.
+   *
+   * @returns False if there is nothing to wait for.
+   */
+  add(block: number): boolean {
+    const needs = [...this.#uses.get(block) ?? []]
+      .map((slot) => ({ slot, epoch: slot.retired ? slot.epoch - 1 : slot.epoch }))
+      .filter(({ slot, epoch }) => !slot.isClean(epoch));
+    this.#uses.delete(block);
+    if (needs.length === 0) return false;
+    demand(needs);
+    this.#needs.set(block, needs);
+    this.#table.ints[(block << RECORD_SHIFT) + STATE] = PENDING;
+    const kind = this.#table.kind(block);
+    this.#bySize.insert(kind, block);
+    this.#counters.notePending(kind, this.#table.units(block) * UNIT);
+    return true;
+  }
+
+  /** The needs of a block of at least this size; none if there is no such block. */
+  needsOfFitting(kind: number, units: number): Needs {
+    return this.#needs.get(this.#bySize.find(kind, units)) ?? [];
+  }
+
+  /** Releases the blocks whose needs are met; whether there were any. */
+  releaseMet(release: (block: number) => void): boolean {
+    const before = this.count;
+    for (const [block, needs] of this.#needs) {
+      if (!areMet(needs)) continue;
+      const kind = this.#table.kind(block);
+      this.#needs.delete(block);
+      this.#bySize.remove(kind, block);
+      this.#counters.notePending(kind, -this.#table.units(block) * UNIT);
+      release(block);
+    }
+    return this.count < before;
   }
 }

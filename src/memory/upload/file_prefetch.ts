@@ -1,5 +1,5 @@
 /**
- * Uploading files, or parts of files, one after the other, ahead of who uses them.
+ * Uploads parts of files in order, ahead of their use.
  *
  * @module
  */
@@ -13,59 +13,52 @@ import type { DeviceContext } from "../../hardware/device_context.ts";
 import type { DeviceBuffer } from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";
 import { type FileRange, openFileRange, uploadRange } from "./file_upload.ts";
-import { type TransferOptions, type UploadSettings, uploadSettings } from "./upload_options.ts";
+import { type TransferOptions, type UploadSettings, uploadSettings } from "./upload_task.ts";
 
-/** A part of a file that becomes a buffer: a tensor, say. */
+/** A part of a file that becomes a buffer, such as a tensor. */
 export interface FilePart<D extends DType = DType> {
-  /** The file; Deno's permission to read it is needed. */
+  /** The file, with Deno's permission to read it. */
   readonly path: string | URL;
-  /** The first byte of the file that is read; 0 by default. */
+  /** The first byte of the part; 0 by default. */
   readonly offset?: number;
-  /** How many bytes are read; all from `offset` on by default. */
+  /** The bytes of the part; the rest of the file by default. */
   readonly bytes?: number;
   /** The element type; `uint8` by default. The file has the device's byte order: little endian. */
   readonly dtype?: D;
 }
 
-/** The buffer that a part of a file becomes. */
-export type PartBuffer<Part extends FilePart> = DeviceBuffer<
-  Part extends { readonly dtype: infer D extends DType } ? D
-    : Part extends { readonly dtype?: infer D extends DType } ? D | "uint8"
-    : "uint8"
->;
-
-/** A part of a file that has arrived on the device. */
+/** A part of a file on the device. */
 export interface PrefetchedFile<Part extends FilePart = FilePart> {
-  /** What was asked for, with whatever else the caller wrote into it: a name, a shape. */
+  /** The requested part, with all properties of the caller, such as a name. */
   readonly part: Part;
-  /** Its content; whoever receives it frees it. */
-  readonly buffer: PartBuffer<Part>;
+  /** Its content, which the receiver frees. */
+  readonly buffer: DeviceBuffer<
+    Part extends { readonly dtype: infer D extends DType } ? D
+      : Part extends { readonly dtype?: infer D extends DType } ? D | "uint8"
+      : "uint8"
+  >;
 }
 
 /** Options of {@linkcode prefetchFiles}. */
 export interface PrefetchOptions extends Omit<TransferOptions, "onProgress"> {
-  /** How many buffers are read ahead at most; 4 by default. */
+  /** The maximum number of buffers that are read ahead; 4 by default. */
   readonly ahead?: number;
-  /** Their bytes at most, unless a single one has more; 1 GiB by default. */
+  /** Their maximum bytes, unless a single one has more; 1 GiB by default. */
   readonly aheadBytes?: number;
 }
 
-const DEFAULT_AHEAD = 4;
-const DEFAULT_AHEAD_BYTES = 2 ** 30;
 const ACTION = "prefetch files";
 
 /**
- * Uploads parts of files in their order and hands the buffers over one by one. While the caller
- * works with one the next ones are on their way: up to `ahead` of them, of `aheadBytes` in all, so
- * that no more device memory than that is taken beyond what the caller has been given.
+ * Uploads parts of files and yields their buffers in order. While the caller uses one buffer, the
+ * next ones are loaded: up to `ahead` buffers of `aheadBytes` in all.
  *
- * A buffer that was handed over belongs to the caller, who frees it. Those that were not, because
- * the loop was left, was cancelled or something failed, are freed. A part that fails throws when it
- * is its turn.
+ * The caller frees the yielded buffers. The others are freed if the loop ends early, after a
+ * cancellation, and after a failure. A failed part throws at its turn.
  *
  * @param context The device.
- * @param parts What to read, in order; asked for one after the other, also while the caller works.
- * @throws {TypeError | RangeError} If an option is wrong.
+ * @param parts The parts in order, requested one by one, also while the caller uses a buffer.
+ * @throws {TypeError | RangeError} If an option is invalid.
  *
  * @example
  * ```ts
@@ -90,9 +83,9 @@ export function prefetchFiles<const Part extends FilePart>(
   parts: Iterable<Part>,
   options: PrefetchOptions = {},
 ): AsyncGenerator<PrefetchedFile<Part>, void, void> {
-  // Checked at once, not when the first buffer is asked for.
+  // Checked before the first request for a buffer.
   const settings = uploadSettings(context, options, ACTION);
-  const { ahead = DEFAULT_AHEAD, aheadBytes = DEFAULT_AHEAD_BYTES } = options;
+  const { ahead = 4, aheadBytes = 2 ** 30 } = options;
   checkInteger(ahead, "ahead", ACTION, 1, Number.MAX_SAFE_INTEGER);
   checkSize(aheadBytes, "aheadBytes", ACTION);
   if (typeof (parts as Partial<Iterable<Part>>)?.[Symbol.iterator] !== "function") {
@@ -100,10 +93,10 @@ export function prefetchFiles<const Part extends FilePart>(
       `Cannot ${ACTION} as parts must be iterable: it is ${describeValue(parts)}`,
     );
   }
-  return handOver(new Prefetch(parts, settings, { ahead, aheadBytes }));
+  return yieldBuffers(new Prefetch(parts, settings, ahead, aheadBytes));
 }
 
-async function* handOver<Part extends FilePart>(
+async function* yieldBuffers<Part extends FilePart>(
   prefetch: Prefetch<Part>,
 ): AsyncGenerator<PrefetchedFile<Part>, void, void> {
   try {
@@ -115,81 +108,72 @@ async function* handOver<Part extends FilePart>(
   }
 }
 
-/** How much may be on its way, or wait for the caller. */
-interface PrefetchLimits {
-  readonly ahead: number;
-  readonly aheadBytes: number;
-}
-
-/** A part with the opened file it is in. */
-interface OpenedPart<Part extends FilePart> {
-  readonly part: Part;
-  readonly range: FileRange;
-}
-
-/** A part on its way, or waiting for the caller. */
-interface StartedPart<Part extends FilePart> {
-  readonly part: Part;
-  readonly bytes: number;
-  readonly buffer: Promise<DeviceBuffer>;
-}
-
 class Prefetch<Part extends FilePart> {
   readonly #context: DeviceContext;
   readonly #parts: Iterator<Part>;
-  readonly #settings: UploadSettings;
-  readonly #limits: PrefetchLimits;
+  readonly #settings: UploadSettings & { readonly signal: AbortSignal };
+  readonly #ahead: number;
+  readonly #aheadBytes: number;
   readonly #closing = new AbortController();
-  readonly #started: StartedPart<Part>[] = [];
+  /** Parts that are loaded or ready. */
+  readonly #started: {
+    readonly part: Part;
+    readonly bytes: number;
+    readonly buffer: Promise<DeviceBuffer>;
+  }[] = [];
   #startedBytes = 0;
-  /** The next part, when there was no room for it yet. */
-  #opened: OpenedPart<Part> | undefined;
+  /** The next part, if there was no room for it. */
+  #opened: { readonly part: Part; readonly range: FileRange } | undefined;
   #isExhausted = false;
   #hasFailed = false;
 
-  constructor(parts: Iterable<Part>, settings: UploadSettings, limits: PrefetchLimits) {
-    const { signal } = settings;
-    const ending = this.#closing.signal;
+  constructor(
+    parts: Iterable<Part>,
+    settings: UploadSettings,
+    ahead: number,
+    aheadBytes: number,
+  ) {
     this.#context = settings.ring.context;
     this.#parts = parts[Symbol.iterator]();
-    this.#settings = {
-      ...settings,
-      signal: signal === undefined ? ending : AbortSignal.any([signal, ending]),
-    };
-    this.#limits = limits;
+    const signals = [
+      this.#closing.signal,
+      ...settings.signal === undefined ? [] : [settings.signal],
+    ];
+    this.#settings = { ...settings, signal: AbortSignal.any(signals) };
+    this.#ahead = ahead;
+    this.#aheadBytes = aheadBytes;
   }
 
-  /** The next buffer, when it has arrived; `undefined` after the last. */
+  /** Waits for the next buffer; `undefined` after the last. */
   async next(): Promise<PrefetchedFile<Part> | undefined> {
     if (this.#isExhausted && this.#started.length === 0) return undefined;
-    // What had arrived before it was cancelled is not handed over any more.
-    this.#settings.signal?.throwIfAborted();
+    // A cancellation also holds back buffers that are ready.
+    this.#settings.signal.throwIfAborted();
     this.#start();
     const first = this.#started[0];
     if (first === undefined) return undefined;
     const buffer = await first.buffer;
     this.#started.shift();
     this.#startedBytes -= first.bytes;
-    // What the caller now has makes room for others, which arrive while it is used.
+    // The yielded buffer makes room for others.
     this.#start();
-    return { part: first.part, buffer: buffer as PartBuffer<Part> };
+    return { part: first.part, buffer: buffer as PrefetchedFile<Part>["buffer"] };
   }
 
   /** Starts as many uploads as there is room for. */
   #start(): void {
-    while (!this.#hasFailed && this.#started.length < this.#limits.ahead) {
+    while (!this.#hasFailed && this.#started.length < this.#ahead) {
       try {
         const next = this.#opened ??= this.#openNext();
         if (next === undefined) return;
         const { part, range } = next;
         const { dtype = "uint8" } = part;
-        const { bytes } = range;
-        const isOverLimit = this.#startedBytes + bytes > this.#limits.aheadBytes;
+        const isOverLimit = this.#startedBytes + range.bytes > this.#aheadBytes;
         if (this.#started.length > 0 && isOverLimit) return;
-        this.#opened = undefined; // the upload closes it
-        this.#push(part, bytes, uploadRange(range, dtype, this.#settings, ACTION));
+        this.#opened = undefined; // the upload closes the file
+        this.#push(part, range.bytes, uploadRange(range, dtype, this.#settings, ACTION));
       } catch (error) {
-        // It is thrown when it is its turn; what would come after it is not needed any more.
+        // Thrown at its turn; later parts are not needed.
         this.#hasFailed = true;
         this.#push({} as Part, 0, Promise.reject(error));
       }
@@ -197,12 +181,12 @@ class Prefetch<Part extends FilePart> {
   }
 
   #push(part: Part, bytes: number, buffer: Promise<DeviceBuffer>): void {
-    buffer.catch(() => {}); // whoever waits for it is told; until then it is not unhandled
+    buffer.catch(() => {}); // handled by next()
     this.#started.push({ part, bytes, buffer });
     this.#startedBytes += bytes;
   }
 
-  #openNext(): OpenedPart<Part> | undefined {
+  #openNext(): { readonly part: Part; readonly range: FileRange } | undefined {
     if (this.#isExhausted) return undefined;
     const { done, value: part } = this.#parts.next();
     if (done) {
@@ -214,7 +198,7 @@ class Prefetch<Part extends FilePart> {
     return { part, range: openFileRange(this.#context, path, offset, bytes, ACTION) };
   }
 
-  /** Cancels what is on its way, waits for it, and frees what has arrived. */
+  /** Cancels and awaits running uploads, and frees ready buffers. */
   async close(): Promise<void> {
     this.#closing.abort();
     if (this.#opened !== undefined) closeFile(this.#context.library, this.#opened.range.file);
@@ -223,7 +207,7 @@ class Prefetch<Part extends FilePart> {
       const [outcome] = await Promise.allSettled([buffer]);
       if (outcome.status === "fulfilled") giveBackAfterFailure(outcome.value);
     }
-    // The caller's, which may throw: last.
+    // Last: code of the caller, which may throw.
     if (!this.#isExhausted) this.#parts.return?.();
   }
 }

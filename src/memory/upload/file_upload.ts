@@ -1,5 +1,5 @@
 /**
- * From files to the device.
+ * Uploads files to the device.
  *
  * @module
  */
@@ -12,24 +12,20 @@ import { closeFile, type OpenedFile, openFile, readFile } from "../../ffi/native
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { DeviceBuffer } from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";
-import type { StagingSlab } from "../staging.ts";
 import {
   elementsOf,
+  runUpload,
   type TransferOptions,
   type UploadSettings,
   uploadSettings,
-} from "./upload_options.ts";
-import { allocateTarget, runUpload, type UploadTask } from "./upload_task.ts";
-
-/** Options of {@linkcode uploadFileInto}. */
-export interface FileIntoOptions extends TransferOptions {
-  /** The first byte of the file that is read; 0 by default. */
-  readonly offset?: number;
-}
+  type UploadTask,
+} from "./upload_task.ts";
 
 /** Options of {@linkcode uploadFile}. */
-export interface FileUploadOptions<D extends DType = DType> extends FileIntoOptions {
-  /** How many bytes are read; all from `offset` on by default. */
+export interface FileUploadOptions<D extends DType = DType> extends TransferOptions {
+  /** The first byte of the part; 0 by default. */
+  readonly offset?: number;
+  /** The bytes of the part; the rest of the file by default. */
   readonly bytes?: number;
   /** The element type; `uint8` by default. The file has the device's byte order: little endian. */
   readonly dtype?: D;
@@ -37,19 +33,16 @@ export interface FileUploadOptions<D extends DType = DType> extends FileIntoOpti
 
 /** A part of an opened file, in bytes. */
 export interface FileRange {
-  /** The file. */
   readonly file: OpenedFile;
-  /** Where it begins. */
   readonly offset: number;
-  /** Its length. */
   readonly bytes: number;
 }
 
 /**
- * Opens a file and checks the part of it that is asked for; the caller closes it.
+ * Opens a file and checks a part of it; the caller closes the file.
  *
- * @param bytes How much; all from `offset` on when `undefined`.
- * @throws {RangeError} If the file has no such part.
+ * @param bytes The length of the part; the rest of the file if `undefined`.
+ * @throws {RangeError} If the part exceeds the file.
  */
 export function openFileRange(
   context: DeviceContext,
@@ -59,10 +52,18 @@ export function openFileRange(
   action: string,
 ): FileRange {
   const file = openFile(context.library, checkedPath(path, action));
+  const requireSize = (value: number, name: string, limit: number) => {
+    if (Number.isInteger(value) && value >= 0 && value <= limit) return;
+    throw new RangeError(
+      `Cannot ${action} as ${name} must be an integer in 0..${limit}: it is ${
+        describeValue(value)
+      }, and ${JSON.stringify(file.path)} has ${file.bytes} bytes`,
+    );
+  };
   try {
-    requireSize(offset, "offset", file, file.bytes, action);
+    requireSize(offset, "offset", file.bytes);
     const rest = file.bytes - offset;
-    if (bytes !== undefined) requireSize(bytes, `bytes from ${offset} on`, file, rest, action);
+    if (bytes !== undefined) requireSize(bytes, `bytes from ${offset} on`, rest);
     return { file, offset, bytes: bytes ?? rest };
   } catch (error) {
     closeFile(context.library, file);
@@ -80,38 +81,23 @@ function checkedPath(path: string | URL, action: string): string {
   );
 }
 
-function requireSize(
-  value: number,
-  name: string,
-  { path, bytes }: OpenedFile,
-  limit: number,
-  action: string,
-): void {
-  if (Number.isInteger(value) && value >= 0 && value <= limit) return;
-  throw new RangeError(
-    `Cannot ${action} as ${name} must be an integer in 0..${limit}: it is ${
-      describeValue(value)
-    }, and ${JSON.stringify(path)} has ${bytes} bytes`,
-  );
-}
-
 /**
- * Allocates a buffer and reads a file, or a part of it, into it, without blocking the event loop.
+ * Allocates a buffer and reads a file, or a part of it, into it without blocking the event loop.
  *
- * Several threads read, each into a slot of pinned memory, while the device copies from slots that
- * are full: see {@linkcode UploadRing}. Nothing of the file passes through JavaScript. The buffer
- * is there when all of it has arrived.
+ * Several threads fill slots of pinned memory while the device copies from full slots: see
+ * {@linkcode UploadRing}. The file does not pass through JavaScript. The promise resolves when all
+ * bytes have arrived.
  *
  * @typeParam D The element type.
  * @param context The device.
- * @param path The file; Deno's permission to read it is needed.
- * @throws {Deno.errors.NotCapable} If the file may not be read.
- * @throws {Deno.errors.NotFound} If there is no such file.
- * @throws {Deno.errors.UnexpectedEof} If the file becomes shorter while it is read.
- * @throws {TypeError} If it is no regular file.
- * @throws {RangeError} If it has no such part, or that is no whole number of elements.
+ * @param path The file, with Deno's permission to read it.
+ * @throws {Deno.errors.NotCapable} If the permission is missing.
+ * @throws {Deno.errors.NotFound} If the file does not exist.
+ * @throws {Deno.errors.UnexpectedEof} If the file shrinks during the upload.
+ * @throws {TypeError} If it is not a regular file.
+ * @throws {RangeError} If the part exceeds the file or is not a whole number of elements.
  * @throws {OutOfMemoryError} If the device has no room.
- * @throws The signal's reason, if it cancels the upload; and what `onProgress` throws.
+ * @throws The signal's reason after a cancellation, and exceptions of `onProgress`.
  *
  * @example
  * ```ts
@@ -119,12 +105,12 @@ function requireSize(
  *
  * const path = await Deno.makeTempFile();
  * await Deno.writeFile(path, new Uint8Array(1 << 20));
- * const cancelling = new AbortController(); // its abort() ends the upload
+ * const controller = new AbortController(); // its abort() cancels the upload
  * using device = openDevice();
  * using weights = await device.uploadFile(path, {
  *   dtype: "float16",
  *   onProgress: ({ bytes, totalBytes }) => console.log(`${bytes} of ${totalBytes} bytes`),
- *   signal: cancelling.signal,
+ *   signal: controller.signal,
  * });
  * console.log(weights.length); // 524288
  * await Deno.remove(path);
@@ -143,9 +129,9 @@ export async function uploadFile<D extends DType = "uint8">(
 }
 
 /**
- * Uploads a part of a file into a new buffer, and closes the file.
+ * Uploads a part of a file into a new buffer and closes the file.
  *
- * @throws {RangeError} If the part is no whole number of elements.
+ * @throws {RangeError} If the part is not a whole number of elements.
  */
 export async function uploadRange<D extends DType>(
   range: FileRange,
@@ -153,15 +139,14 @@ export async function uploadRange<D extends DType>(
   settings: UploadSettings,
   action: string,
 ): Promise<DeviceBuffer<D>> {
-  const { context } = settings.ring;
   using cleanup = new DisposableStack();
-  cleanup.defer(() => closeFile(context.library, range.file));
+  cleanup.defer(() => closeFile(settings.ring.context.library, range.file));
   const what = `the part of ${JSON.stringify(range.file.path)}`;
   const length = elementsOf(range.bytes, dtype, what, action);
   let buffer: DeviceBuffer<D> | undefined;
   try {
     await runUpload(settings, range.bytes, async (task) => {
-      buffer = await allocateTarget(dtype, length, settings.stream, task);
+      buffer = await task.allocate(dtype, length);
       await copyRange(task, range, buffer);
     });
   } catch (error) {
@@ -172,25 +157,25 @@ export async function uploadRange<D extends DType>(
 }
 
 /**
- * Reads a part of a file, as long as the buffer, into the buffer, without blocking the event loop;
- * see {@linkcode uploadFile}. To fill a part of a buffer, pass a view of it.
+ * Fills a buffer from a file without blocking the event loop; see {@linkcode uploadFile}. Pass a view
+ * to fill a part of a buffer.
  *
- * The buffer's content is undefined until the promise resolves, and if it rejects.
+ * The content of the buffer is undefined until the promise resolves, and if it rejects.
  *
- * @param buffer What is filled.
- * @param path The file; Deno's permission to read it is needed.
- * @returns Resolves when all of it has arrived.
- * @throws {RangeError} If the file has not that many bytes from the offset on.
+ * @param buffer The target.
+ * @param path The file, with Deno's permission to read it.
+ * @returns Resolves when all bytes have arrived.
+ * @throws {RangeError} If the rest of the file from `offset` on is too short.
  */
 export async function uploadFileInto(
   buffer: DeviceBuffer,
   path: string | URL,
-  options: FileIntoOptions = {},
+  options: Omit<FileUploadOptions, "bytes" | "dtype"> = {},
 ): Promise<void> {
   const action = "upload a file into a buffer";
   requireInstance(buffer, DeviceBuffer, "buffer", action);
   requireObject(options, "options", action);
-  void buffer.address; // throws when it is disposed
+  void buffer.address; // throws for a disposed buffer
   const { context } = buffer;
   const settings = uploadSettings(context, options, action);
   const range = openFileRange(context, path, options.offset ?? 0, buffer.byteLength, action);
@@ -200,53 +185,31 @@ export async function uploadFileInto(
 }
 
 async function copyRange(task: UploadTask, range: FileRange, buffer: DeviceBuffer): Promise<void> {
-  const offsets = slotOffsets(range.bytes, task.slotBytes);
-  const readers = Math.min(task.readers, Math.ceil(range.bytes / task.slotBytes));
-  await Promise.all(
-    Array.from({ length: readers }, () => readSlots(task, offsets, range, buffer)),
-  );
-}
-
-/** Where the content of each slot begins. Several readers take from it, each the next one. */
-function* slotOffsets(bytes: number, slotBytes: number): Generator<number> {
-  for (let offset = 0; offset < bytes; offset += slotBytes) yield offset;
-}
-
-/**
- * Reads one slot after the other, as long as there is something left. Never rejects: the upload must
- * not end before all its readers have.
- */
-async function readSlots(
-  task: UploadTask,
-  offsets: Iterator<number>,
-  range: FileRange,
-  buffer: DeviceBuffer,
-): Promise<void> {
-  try {
-    for (let next = offsets.next(); !next.done; next = offsets.next()) {
-      const slot = await task.take();
-      if (slot === undefined) return;
-      await readSlot(task, slot, next.value, range, buffer);
+  const { slotBytes, readers } = task.ring;
+  const { file, bytes } = range;
+  let next = 0;
+  /** Fills and sends slots. It never rejects: the upload waits for all of its readers. */
+  const read = async () => {
+    try {
+      while (next < bytes) {
+        const start = next;
+        next += slotBytes;
+        const slot = await task.take();
+        if (slot === undefined) return;
+        const length = Math.min(slotBytes, bytes - start);
+        try {
+          const target = { pinned: slot.pinned.handle, offset: 0 };
+          await readFile(buffer.context.library, file, range.offset + start, target, length);
+        } catch (error) {
+          task.giveBack(slot);
+          throw error;
+        }
+        task.send(slot, buffer, start, length);
+      }
+    } catch (error) {
+      task.fail(error);
     }
-  } catch (error) {
-    task.fail(error);
-  }
-}
-
-async function readSlot(
-  task: UploadTask,
-  slot: StagingSlab,
-  start: number,
-  { file, offset, bytes }: FileRange,
-  buffer: DeviceBuffer,
-): Promise<void> {
-  const length = Math.min(task.slotBytes, bytes - start);
-  try {
-    const target = { pinned: slot.pinned.handle, offset: 0 };
-    await readFile(buffer.context.library, file, offset + start, target, length);
-  } catch (error) {
-    task.giveBack(slot);
-    throw error;
-  }
-  task.send(slot, buffer, start, length);
+  };
+  const count = Math.min(readers, Math.ceil(bytes / slotBytes));
+  await Promise.all(Array.from({ length: count }, read));
 }

@@ -1,60 +1,62 @@
 /**
- * From streams of bytes to the device: what comes over the network, or out of a decompressor.
+ * Uploads streams of bytes to the device, such as downloads and decompressed files.
  *
  * @module
  */
 
-import { describeValue } from "../../ffi/describe_value.ts";
 import { requireObject } from "../../ffi/arguments.ts";
+import { describeValue } from "../../ffi/describe_value.ts";
+import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import { checkSize } from "../../ffi/arguments.ts";
+import { synchronizeDevice } from "../../ffi/native_device.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { nextTurn } from "../../stream/event.ts";
+import { copyBetween } from "../buffer_copy.ts";
 import type { DeviceBuffer } from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";
 import type { StagingSlab } from "../staging.ts";
-import { FixedTarget, GrowingTarget, type StreamTarget } from "./stream_target.ts";
-import { type TransferOptions, uploadSettings } from "./upload_options.ts";
-import { runUpload, type UploadTask } from "./upload_task.ts";
-
-/** Bytes in chunks of any size: the body of a response, a file, a generator. */
-export type ByteSource =
-  | ReadableStream<Uint8Array>
-  | AsyncIterable<Uint8Array>
-  | Iterable<Uint8Array>;
+import {
+  elementsOf,
+  runUpload,
+  type TransferOptions,
+  uploadSettings,
+  type UploadTask,
+} from "./upload_task.ts";
 
 /** Options of {@linkcode uploadStream}. */
 export interface StreamUploadOptions<D extends DType = DType> extends TransferOptions {
   /**
-   * How many bytes will come; any other number is an error. Without it device memory is taken as
-   * they come, by doubling, and up to three times as much in the end, when they are put together.
+   * The length of the stream; any other length is an error. Without it device memory grows by
+   * doubling, and the end takes up to three times the length to join the parts.
    */
   readonly bytes?: number;
   /** The element type; `uint8` by default. The bytes have the device's order: little endian. */
   readonly dtype?: D;
 }
 
+const ACTION = "upload a stream";
+
 /**
  * Allocates a buffer and copies all bytes of a stream into it. A slow device slows the stream down:
- * no chunk is asked for before there is room for the last one.
+ * each chunk is requested when there is room for the one before.
  *
- * If the upload fails or is cancelled, so is the stream.
+ * A failed or cancelled upload cancels the stream.
  *
  * @typeParam D The element type.
  * @param context The device.
- * @param source The bytes; each chunk may be used again as soon as the next one is asked for.
- * @throws {TypeError} If a chunk is no `Uint8Array`, or the stream is locked.
- * @throws {RangeError} If there are not as many bytes as promised, or they are no whole number of
- * elements.
+ * @param source The chunks; each may be reused when the next one is requested.
+ * @throws {TypeError} If a chunk is not a `Uint8Array`, or the stream is locked.
+ * @throws {RangeError} If the length differs from `bytes`, or is not a whole number of elements.
  * @throws {OutOfMemoryError} If the device has no room.
- * @throws What the stream fails with; the signal's reason, if it cancels the upload; and what
- * `onProgress` throws.
+ * @throws The failure of the stream, the signal's reason after a cancellation, and exceptions of
+ * `onProgress`.
  *
  * @example
  * ```ts
  * import { openDevice } from "@gridstride/cuda";
  *
  * using device = openDevice();
- * // As the body of a compressed file that is fetched.
+ * // Like the body of a compressed download.
  * const response = new Response(new Blob([new Uint8Array(1 << 20)]).stream()
  *   .pipeThrough(new CompressionStream("gzip")));
  * const bytes = response.body!.pipeThrough(new DecompressionStream("gzip"));
@@ -64,21 +66,19 @@ export interface StreamUploadOptions<D extends DType = DType> extends TransferOp
  */
 export async function uploadStream<D extends DType = "uint8">(
   context: DeviceContext,
-  source: ByteSource,
+  source: ReadableStream<Uint8Array> | AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   options: StreamUploadOptions<D> = {},
 ): Promise<DeviceBuffer<D>> {
-  const action = "upload a stream";
-  const settings = uploadSettings(context, options, action);
+  const settings = uploadSettings(context, options, ACTION);
   const { dtype = "uint8" as D, bytes } = options;
-  if (bytes !== undefined) checkSize(bytes, "bytes", action);
-  const reader = readerOf(source, action);
+  if (bytes !== undefined) checkSize(bytes, "bytes", ACTION);
+  const reader = readerOf(source);
+  // A source that fails to cancel, or never answers, must not hide the failure.
+  const cancel = (reason: unknown) => void reader.cancel(reason).catch(() => {});
   try {
-    using target = bytes === undefined
-      ? new GrowingTarget(settings.stream, dtype, settings.ring.slotBytes)
-      : new FixedTarget(settings.stream, dtype, bytes);
+    using target = new StreamTarget(dtype, bytes, settings.ring.slotBytes);
     await runUpload(settings, bytes, async (task) => {
-      // Ends the wait for a chunk, too.
-      task.failure.addEventListener("abort", () => cancel(reader, task.failure.reason));
+      task.failure.addEventListener("abort", () => cancel(task.failure.reason));
       await target.open(task);
       await sendChunks(task, reader, target);
       if (task.failure.aborted) return;
@@ -87,46 +87,45 @@ export async function uploadStream<D extends DType = "uint8">(
     });
     return target.release();
   } catch (error) {
-    cancel(reader, error);
+    cancel(error);
     throw error;
   } finally {
     reader.releaseLock();
   }
 }
 
-function readerOf(source: ByteSource, action: string): ReadableStreamDefaultReader<Uint8Array> {
-  requireObject(source, "source", action);
+function readerOf(source: unknown): ReadableStreamDefaultReader<Uint8Array> {
+  requireObject(source, "source", ACTION);
   if (source instanceof ReadableStream) return source.getReader();
   if (Symbol.asyncIterator in source || Symbol.iterator in source) {
     return ReadableStream.from(source as AsyncIterable<Uint8Array>).getReader();
   }
   throw new TypeError(
-    `Cannot ${action} as source must be a ReadableStream, or iterable: it is ${
+    `Cannot ${ACTION} as source must be a ReadableStream, or iterable: it is ${
       describeValue(source)
     }`,
   );
 }
 
-/** Tells a stream that nobody reads on, because of a failure that is told already. */
-function cancel(reader: ReadableStreamDefaultReader<Uint8Array>, reason: unknown): void {
-  // A source that fails at being cancelled, or never answers, must not hide that failure.
-  reader.cancel(reason).catch(() => {});
-}
-
 async function sendChunks(
   task: UploadTask,
   reader: ReadableStreamDefaultReader<Uint8Array>,
-  target: StreamTarget,
+  target: StreamTarget<DType>,
 ): Promise<void> {
   const filler = new SlotFiller(task, target);
   try {
     for (;;) {
       const coming = reader.read();
-      // A slot is not held while the source is slow: others may be waiting for it.
+      // A slow source does not hold a slot that other uploads may need.
       if (await Promise.race([coming, nextTurn()]) === undefined) filler.send();
       const { done, value } = await coming;
       if (done || task.failure.aborted) break;
-      await filler.add(checkedChunk(value));
+      if (!(value instanceof Uint8Array)) {
+        throw new TypeError(
+          `Cannot ${ACTION} as its chunks must be of Uint8Array: one is ${describeValue(value)}`,
+        );
+      }
+      await filler.add(value);
     }
     filler.send();
   } finally {
@@ -134,27 +133,21 @@ async function sendChunks(
   }
 }
 
-function checkedChunk(chunk: unknown): Uint8Array {
-  if (chunk instanceof Uint8Array) return chunk;
-  throw new TypeError(
-    `Cannot upload a stream as its chunks must be of Uint8Array: one is ${describeValue(chunk)}`,
-  );
-}
-
-/** Collects chunks in a slot, and sends it when it is full. */
+/** Collects chunks in a slot and sends full slots. */
 class SlotFiller {
   readonly #task: UploadTask;
-  readonly #target: StreamTarget;
+  readonly #target: StreamTarget<DType>;
   #slot: StagingSlab | undefined;
   #filled = 0;
 
-  constructor(task: UploadTask, target: StreamTarget) {
+  constructor(task: UploadTask, target: StreamTarget<DType>) {
     this.#task = task;
     this.#target = target;
   }
 
-  /** Copies a chunk into slots, as many as it takes. */
+  /** Copies a chunk into slots. */
   async add(chunk: Uint8Array): Promise<void> {
+    const { slotBytes } = this.#task.ring;
     for (let taken = 0; taken < chunk.length;) {
       const room = this.#target.room(this.#filled);
       if (room === 0) {
@@ -163,26 +156,127 @@ class SlotFiller {
       }
       this.#slot ??= await this.#task.take();
       if (this.#slot === undefined) return;
-      const part = Math.min(chunk.length - taken, this.#task.slotBytes - this.#filled, room);
+      const part = Math.min(chunk.length - taken, slotBytes - this.#filled, room);
       this.#slot.pinned.bytes.set(chunk.subarray(taken, taken + part), this.#filled);
       taken += part;
       this.#filled += part;
-      if (part === room || this.#filled === this.#task.slotBytes) this.send();
+      if (part === room || this.#filled === slotBytes) this.send();
     }
   }
 
-  /** Sends what is there. */
   send(): void {
     if (this.#slot === undefined) return;
-    const { buffer, offset } = this.#target.advance(this.#filled);
-    this.#task.send(this.#slot, buffer, offset, this.#filled);
+    this.#target.send(this.#task, this.#slot, this.#filled);
     this.#slot = undefined;
     this.#filled = 0;
   }
 
-  /** Gives a slot back that was not sent, because something failed. */
+  /** Returns an unsent slot after a failure. */
   drop(): void {
     if (this.#slot !== undefined) this.#task.giveBack(this.#slot);
     this.#slot = undefined;
+  }
+}
+
+/**
+ * The target of a stream: one buffer for a known length, else parts that double the capacity and are
+ * joined at the end.
+ */
+class StreamTarget<D extends DType> implements Disposable {
+  readonly #dtype: D;
+  readonly #bytes: number | undefined;
+  readonly #smallest: number;
+  readonly #parts: { readonly buffer: DeviceBuffer; readonly bytes: number; used: number }[] = [];
+  #whole: DeviceBuffer<D> | undefined;
+
+  /**
+   * Allocates nothing yet.
+   *
+   * @param bytes The length, if known.
+   * @param smallest The size of the first part of a stream of unknown length.
+   * @throws {RangeError} If the length is not a whole number of elements.
+   */
+  constructor(dtype: D, bytes: number | undefined, smallest: number) {
+    elementsOf(bytes ?? 0, dtype, "bytes", ACTION);
+    this.#dtype = dtype;
+    this.#bytes = bytes;
+    this.#smallest = smallest;
+  }
+
+  /** Allocates the buffer of a known length. */
+  async open(task: UploadTask): Promise<void> {
+    if (this.#bytes === undefined) return;
+    await this.#allocateWhole(task, this.#bytes);
+    this.#parts.push({ buffer: this.#whole!, bytes: this.#bytes, used: 0 });
+  }
+
+  async #allocateWhole(task: UploadTask, bytes: number): Promise<void> {
+    this.#whole = await task.allocate(this.#dtype, elementsOf(bytes, this.#dtype, "it", ACTION));
+  }
+
+  /** The free bytes of the last part behind bytes that are not sent yet. */
+  room(filled: number): number {
+    const last = this.#parts.at(-1);
+    return last === undefined ? 0 : last.bytes - last.used - filled;
+  }
+
+  /** Adds a part as large as all parts before. */
+  async grow(task: UploadTask): Promise<void> {
+    if (this.#bytes !== undefined) {
+      throw new RangeError(`Cannot ${ACTION} as it must have ${this.#bytes} bytes: it has more`);
+    }
+    const capacity = this.#parts.reduce((sum, { bytes }) => sum + bytes, 0);
+    const bytes = Math.max(this.#smallest, capacity);
+    this.#parts.push({ buffer: await task.allocate("uint8", bytes), bytes, used: 0 });
+  }
+
+  /** Sends a slot to the end of the last part. */
+  send(task: UploadTask, slot: StagingSlab, bytes: number): void {
+    const last = this.#parts.at(-1)!;
+    const offset = last.used;
+    last.used += bytes;
+    task.send(slot, last.buffer, offset, bytes);
+  }
+
+  /** Checks a known length, or joins the parts after their arrival. */
+  async complete(task: UploadTask): Promise<void> {
+    const bytes = this.#parts.reduce((sum, { used }) => sum + used, 0);
+    if (this.#bytes !== undefined) {
+      if (bytes === this.#bytes) return;
+      throw new RangeError(
+        `Cannot ${ACTION} as it must have ${this.#bytes} bytes: it has ${bytes}`,
+      );
+    }
+    await this.#allocateWhole(task, bytes);
+    const { context, address } = this.#whole!;
+    try {
+      let offset = 0;
+      for (const { buffer, used } of this.#parts) {
+        const place = { context, address: address + offset, byteLength: used };
+        copyBetween(place, buffer, used, task.stream);
+        offset += used;
+      }
+      await task.done();
+    } catch (error) {
+      // Copies of unknown state may still use the memory.
+      await Promise.allSettled([synchronizeDevice(context.library, context.ordinal)]);
+      throw error;
+    }
+    using parts = new DisposableStack();
+    for (const { buffer } of this.#parts) parts.use(buffer);
+  }
+
+  /** Returns the buffer to the caller. */
+  release(): DeviceBuffer<D> {
+    const whole = this.#whole!;
+    this.#whole = undefined;
+    return whole;
+  }
+
+  /** Frees the parts, and after a failure the whole buffer. */
+  [Symbol.dispose](): void {
+    if (this.#whole !== undefined) giveBackAfterFailure(this.#whole);
+    if (this.#bytes !== undefined) return;
+    for (const { buffer } of this.#parts) giveBackAfterFailure(buffer);
   }
 }

@@ -1,57 +1,55 @@
 /**
- * The pinned memory that uploads pass through, however long they are.
+ * Pinned slots for uploads: a slot is filled, copied to the device, and reused.
  *
  * @module
  */
 
 import { requireInstance, requireObject } from "../../ffi/arguments.ts";
+import { giveBack } from "../../ffi/give_back.ts";
 import { checkInteger } from "../../ffi/arguments.ts";
+import { createEvent, destroyEvent, recordEvent, waitForEvent } from "../../ffi/native_stream.ts";
 import { DeviceContext } from "../../hardware/device_context.ts";
-import { makeDeviceStream, Stream } from "../../stream/stream.ts";
-import { MAX_SLAB_BYTES } from "../staging.ts";
-import { type SlotLimits, UploadSlots } from "./upload_slots.ts";
+import { eventDone } from "../../stream/event.ts";
+import { closeStream, makeDeviceStream, Stream } from "../../stream/stream.ts";
+import { MAX_SLAB_BYTES, StagingSlab } from "../staging.ts";
 
 /** Options of a new {@linkcode UploadRing}. */
 export interface UploadRingOptions {
-  /** How many slots there are at most, 1 to 1024; 8 by default. */
+  /** The maximum number of slots, 1 to 1024; 8 by default. */
   readonly slots?: number;
   /** The size of a slot in bytes, up to 4 GiB; 8 MiB by default. */
   readonly slotBytes?: number;
   /**
-   * How many slots are read into at once, each on a thread of its own, 1 to 32; 4 by default. Deno
-   * has 32 such threads, which also read and write files asynchronously.
+   * The number of slots that are filled at once, each by its own thread, 1 to 32; 4 by default. Deno
+   * has 32 such threads, which also serve asynchronous file access.
    */
   readonly readers?: number;
 }
 
-const DEFAULT_LIMITS: SlotLimits = { slots: 8, slotBytes: 8 * 2 ** 20, readers: 4 };
+const DEFAULT_LIMITS: Required<UploadRingOptions> = {
+  slots: 8,
+  slotBytes: 8 * 2 ** 20,
+  readers: 4,
+};
 
-/** The threads that Deno has for the nonblocking calls of an isolate. */
-const MAXIMUM_READERS = 32;
-const MAXIMUM_SLOTS = 1024;
+/** Deno's threads for nonblocking calls of an isolate. */
+const MAX_READERS = 32;
+const MAX_SLOTS = 1024;
 
-function checkedLimits(options: UploadRingOptions): SlotLimits {
-  const action = "make an upload ring";
-  requireObject(options, "options", action);
-  const {
-    slots = DEFAULT_LIMITS.slots,
-    slotBytes = DEFAULT_LIMITS.slotBytes,
-    readers = DEFAULT_LIMITS.readers,
-  } = options;
-  return {
-    slots: checkInteger(slots, "slots", action, 1, MAXIMUM_SLOTS),
-    slotBytes: checkInteger(slotBytes, "slotBytes", action, 1, MAX_SLAB_BYTES),
-    readers: checkInteger(readers, "readers", action, 1, MAXIMUM_READERS),
-  };
-}
+const rings = new WeakMap<DeviceContext, UploadRing>();
+
+/** Begins an upload through a ring. */
+export let beginUpload: (ring: UploadRing) => RunningUpload;
+/** Returns the default ring of a device, created on first use. */
+export let ringOfDevice: (context: DeviceContext) => UploadRing;
 
 /**
- * The pinned memory that uploads pass through, in slots: one is read into while another is copied
- * to the device. It bounds the memory and the threads of all uploads that share it; of those, what
- * began first is done first.
+ * Pinned memory for uploads, in slots: one slot is filled while another is copied to the device. A
+ * ring bounds the memory and the threads of all uploads that share it. Uploads that began first
+ * finish first.
  *
- * Each device has one for the uploads that name none. One of one's own, made by
- * `device.createUploadRing()`, is for other limits, or for giving the memory back early.
+ * Each device has a default ring. `device.createUploadRing()` makes a ring with other limits, or one
+ * that returns its memory early.
  *
  * @example
  * ```ts
@@ -67,93 +65,94 @@ function checkedLimits(options: UploadRingOptions): SlotLimits {
  * ```
  */
 export class UploadRing implements AsyncDisposable {
-  /** The device that is uploaded to. */
+  /** The target device. */
   readonly context: DeviceContext;
-  /** How many slots there are at most. */
+  /** The maximum number of slots. */
   readonly slots: number;
   /** The size of a slot in bytes. */
   readonly slotBytes: number;
-  /** How many slots are read into at once. */
+  /** The number of slots that are filled at once. */
   readonly readers: number;
-  readonly #parts: UploadSlots;
+  readonly #slots: UploadSlots;
   #uploads = 0;
   #lastUpload = 0;
   #disposed = false;
   #whenIdle: PromiseWithResolvers<void> | undefined;
   #closing: Promise<void> | undefined;
 
-  private constructor(context: DeviceContext, limits: SlotLimits, stream: Stream) {
+  static {
+    beginUpload = (ring) => ring.#begin();
+    ringOfDevice = (context) => {
+      const known = rings.get(context);
+      if (known !== undefined) return known;
+      const ring = new UploadRing(context, DEFAULT_LIMITS, makeDeviceStream(context));
+      rings.set(context, ring);
+      context.onClose(() => ring.#slots.close());
+      return ring;
+    };
+  }
+
+  private constructor(
+    context: DeviceContext,
+    limits: Required<UploadRingOptions>,
+    stream: Stream,
+  ) {
     this.context = context;
     this.slots = limits.slots;
     this.slotBytes = limits.slotBytes;
     this.readers = limits.readers;
-    this.#parts = new UploadSlots(context, stream, limits);
+    this.#slots = new UploadSlots(context, stream, limits);
   }
 
   /**
-   * Makes a ring. No memory is pinned before it is needed.
+   * Creates a ring. Slots are pinned on first use.
    *
    * @param context The device.
-   * @throws {RangeError} If an option is out of its range.
+   * @throws {RangeError} If an option is out of range.
    */
   static create(context: DeviceContext, options: UploadRingOptions = {}): UploadRing {
-    requireInstance(context, DeviceContext, "context", "make an upload ring");
-    const limits = checkedLimits(options);
-    // The stream holds the device open, and so the ring does.
+    const action = "make an upload ring";
+    requireInstance(context, DeviceContext, "context", action);
+    requireObject(options, "options", action);
+    const {
+      slots = DEFAULT_LIMITS.slots,
+      slotBytes = DEFAULT_LIMITS.slotBytes,
+      readers = DEFAULT_LIMITS.readers,
+    } = options;
+    const limits = {
+      slots: checkInteger(slots, "slots", action, 1, MAX_SLOTS),
+      slotBytes: checkInteger(slotBytes, "slotBytes", action, 1, MAX_SLAB_BYTES),
+      readers: checkInteger(readers, "readers", action, 1, MAX_READERS),
+    };
+    // The stream keeps the device open.
     return new UploadRing(context, limits, new Stream(context));
   }
 
-  /**
-   * The ring of a device, for the uploads that name none; made when it is first needed.
-   *
-   * @internal
-   */
-  static ofDevice(context: DeviceContext): UploadRing {
-    const known = rings.get(context);
-    if (known !== undefined) return known;
-    const ring = new UploadRing(context, DEFAULT_LIMITS, makeDeviceStream(context));
-    rings.set(context, ring);
-    context.onClose(() => ring.#parts.close());
-    return ring;
-  }
-
-  /** Whether the ring is disposed. */
+  /** True after the disposal of the ring. */
   get disposed(): boolean {
     return this.#disposed;
   }
 
-  /**
-   * Begins an upload, during which the ring stays.
-   *
-   * @internal
-   * @returns The slots, and the number by which the upload asks for them.
-   */
-  begin(): { slots: UploadSlots; upload: number } {
+  #begin(): RunningUpload {
     if (this.#disposed) throw new TypeError("Cannot upload through a ring as it is disposed");
     this.context.retain();
     this.#uploads++;
-    return { slots: this.#parts, upload: ++this.#lastUpload };
+    const end = () => {
+      this.#uploads--;
+      if (this.#uploads === 0) this.#whenIdle?.resolve();
+      this.context.release();
+    };
+    return { slots: this.#slots, upload: ++this.#lastUpload, [Symbol.dispose]: end };
   }
 
   /**
-   * Ends an upload, which holds no slot any more.
-   *
-   * @internal
-   */
-  end(): void {
-    this.#uploads--;
-    if (this.#uploads === 0) this.#whenIdle?.resolve();
-    this.context.release();
-  }
-
-  /**
-   * Waits for the uploads that are under way, then gives the memory back. The ring of a device
-   * stays: it ends with the device.
+   * Waits for running uploads, then returns the memory. The default ring of a device stays until the
+   * device closes.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     if (rings.get(this.context) === this) return;
     this.#disposed = true;
-    // Should it fail, it may be done again.
+    // A failed disposal may be repeated.
     this.#closing ??= this.#close().finally(() => this.#closing = undefined);
     await this.#closing;
   }
@@ -163,8 +162,232 @@ export class UploadRing implements AsyncDisposable {
       this.#whenIdle ??= Promise.withResolvers();
       await this.#whenIdle.promise;
     }
-    await this.#parts.closeAsync();
+    await this.#slots.closeAsync();
   }
 }
 
-const rings = new WeakMap<DeviceContext, UploadRing>();
+/** A running upload. Its disposal ends it. */
+export interface RunningUpload extends Disposable {
+  /** The slots of the ring. */
+  readonly slots: UploadSlots;
+  /** The number of the upload, which orders its requests for slots. */
+  readonly upload: number;
+}
+
+/** The slots of a ring. */
+export class UploadSlots {
+  /**
+   * The stream of the copies. They complete in the order of their enqueueing, so one thread that
+   * waits for the first is sufficient.
+   */
+  readonly stream: Stream;
+  readonly #context: DeviceContext;
+  readonly #limits: Required<UploadRingOptions>;
+  readonly #free: StagingSlab[] = [];
+  /** Slots that the device may still use after a failure. */
+  readonly #doubtful: StagingSlab[] = [];
+  /** Slots with an enqueued copy. */
+  readonly #sent: {
+    readonly slot: StagingSlab;
+    readonly fail: (error: unknown) => void;
+    readonly resolve: (isDone: boolean) => void;
+  }[] = [];
+  /** Requests for slots, in the order of their uploads. */
+  readonly #waiting: {
+    readonly upload: number;
+    readonly resolve: (slot: StagingSlab | undefined) => void;
+    readonly reject: (error: unknown) => void;
+  }[] = [];
+  readonly #followed: StreamPoint;
+  readonly #enqueued: StreamPoint;
+  #made = 0;
+  #taken = 0;
+
+  /** Creates no slots yet. */
+  constructor(context: DeviceContext, stream: Stream, limits: Required<UploadRingOptions>) {
+    this.#context = context;
+    this.#limits = limits;
+    this.#followed = new StreamPoint(context);
+    this.#enqueued = new StreamPoint(context);
+    this.stream = stream;
+  }
+
+  /**
+   * Waits for a slot. The caller sends it or returns it.
+   *
+   * @param upload The number of the upload; lower numbers come first.
+   * @returns `undefined` after the cancellation of the upload.
+   * @throws {RangeError | CudaError} If the host has no memory to pin.
+   */
+  take(upload: number): Promise<StagingSlab | undefined> {
+    const { promise, resolve, reject } = Promise.withResolvers<StagingSlab | undefined>();
+    const later = this.#waiting.findIndex((waiter) => waiter.upload > upload);
+    this.#waiting.splice(later < 0 ? this.#waiting.length : later, 0, { upload, resolve, reject });
+    this.#serve();
+    return promise;
+  }
+
+  /** Cancels the requests of an upload. */
+  cancel(upload: number): void {
+    for (let index = this.#waiting.length - 1; index >= 0; index--) {
+      if (this.#waiting[index]!.upload !== upload) continue;
+      this.#waiting.splice(index, 1)[0]!.resolve(undefined);
+    }
+  }
+
+  /** Returns a slot without a copy. */
+  giveBack(slot: StagingSlab): void {
+    this.#taken--;
+    this.#free.push(slot);
+    this.#serve();
+  }
+
+  /**
+   * Enqueues the copy of a filled slot.
+   *
+   * @param fail Receives a failure at once.
+   * @returns Resolves when the slot is unused: to true after the copy, to false after a failure.
+   */
+  async send(
+    slot: StagingSlab,
+    enqueueCopy: () => void,
+    fail: (error: unknown) => void,
+  ): Promise<boolean> {
+    this.#taken--;
+    try {
+      slot.carry(this.stream, enqueueCopy);
+    } catch (error) {
+      fail(error);
+      await this.#putAway(slot, slot.isUnmarked);
+      return false;
+    }
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.#sent.push({ slot, fail, resolve });
+    if (this.#sent.length === 1) void this.#awaitSent();
+    this.#serve();
+    return await promise;
+  }
+
+  async #awaitSent(): Promise<void> {
+    for (let sent = this.#sent[0]; sent !== undefined; sent = this.#sent[0]) {
+      const { slot, fail, resolve } = sent;
+      const isDone = await slot.done().then(() => true, (error) => {
+        fail(error);
+        return false;
+      });
+      await this.#putAway(slot, !isDone);
+      this.#sent.shift();
+      resolve(isDone);
+    }
+  }
+
+  /** Frees a slot, or removes one that a copy may still use. */
+  async #putAway(slot: StagingSlab, isDoubtful: boolean): Promise<void> {
+    if (isDoubtful) {
+      // Closing waits for the devices that use the slot. It is repeated at the end if it fails.
+      await slot.closeAsync().catch(() => this.#doubtful.push(slot));
+      this.#made--;
+    } else {
+      this.#free.push(slot);
+    }
+    this.#serve();
+  }
+
+  /** Orders later copies after the work enqueued so far on a stream. */
+  follow(stream: Stream): void {
+    if (stream.query()) return;
+    this.#followed.mark(stream);
+    this.#followed.holdBack(this.stream);
+  }
+
+  /** Resolves when the work enqueued so far on the stream of the copies is done. */
+  async done(): Promise<void> {
+    this.#enqueued.mark(this.stream);
+    await this.#enqueued.reached();
+  }
+
+  #serve(): void {
+    while (this.#waiting.length > 0 && this.#taken < this.#limits.readers) {
+      const [first] = this.#waiting;
+      try {
+        const slot = this.#freeSlot();
+        if (slot === undefined) return;
+        this.#taken++;
+        first!.resolve(slot);
+      } catch (error) {
+        first!.reject(error);
+      }
+      this.#waiting.shift();
+    }
+  }
+
+  #freeSlot(): StagingSlab | undefined {
+    const free = this.#free.pop();
+    if (free !== undefined || this.#made === this.#limits.slots) return free;
+    const slot = new StagingSlab(this.#context, this.#limits.slotBytes);
+    this.#made++;
+    return slot;
+  }
+
+  /** Unpins all slots, blocking this thread. A slot that fails to close stays for a repetition. */
+  close(): void {
+    for (const slots of [this.#free, this.#doubtful]) {
+      for (; slots.length > 0; slots.pop()) slots.at(-1)!.close();
+    }
+    this.#closeStream();
+  }
+
+  /** Unpins all slots without blocking the event loop. */
+  async closeAsync(): Promise<void> {
+    for (const slots of [this.#free, this.#doubtful]) {
+      for (; slots.length > 0; slots.pop()) await slots.at(-1)!.closeAsync();
+    }
+    this.#closeStream();
+  }
+
+  #closeStream(): void {
+    this.#followed.close();
+    this.#enqueued.close();
+    closeStream(this.stream);
+  }
+}
+
+/**
+ * A point of a stream that is marked repeatedly, with one event, created on first use. Unlike an
+ * `Event` it does not keep the device open.
+ */
+class StreamPoint {
+  readonly #context: DeviceContext;
+  #event = 0;
+
+  constructor(context: DeviceContext) {
+    this.#context = context;
+  }
+
+  /** Marks the end of the work enqueued so far. */
+  mark(stream: Stream): void {
+    const { library, ordinal } = this.#context;
+    if (this.#event === 0) this.#event = createEvent(library, ordinal, false);
+    recordEvent(library, ordinal, stream.id, this.#event);
+  }
+
+  /** Orders later work of another stream after the point. */
+  holdBack(stream: Stream): void {
+    waitForEvent(this.#context.library, this.#context.ordinal, stream.id, this.#event);
+  }
+
+  /** Resolves when the point is reached, or a later one that was marked meanwhile. */
+  async reached(): Promise<void> {
+    await eventDone(this.#context, this.#event);
+  }
+
+  close(): void {
+    if (this.#event === 0) return;
+    const { library, ordinal } = this.#context;
+    giveBack(
+      this.#context,
+      () => destroyEvent(library, ordinal, this.#event),
+      () => this.#event = 0,
+    );
+  }
+}

@@ -1,24 +1,108 @@
 /**
- * One upload under way: its copies, its progress, and how it ends.
+ * One upload: its options, its copies, its progress and its end.
  *
- * Whatever fails first, the reads and copies that have begun are waited for before the upload ends:
- * neither can be called back, and both use memory that is given away then.
+ * After a failure the upload waits for the reads and copies that have begun. Neither can be revoked,
+ * and both use memory that is freed then.
  *
  * @module
  */
 
+import { requireInstance, requireObject } from "../../ffi/arguments.ts";
+import { describeValue } from "../../ffi/describe_value.ts";
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
+import { DeviceContext } from "../../hardware/device_context.ts";
+import { refuseCaptured, refuseWhileCapturing } from "../../stream/running_captures.ts";
 import type { Stream } from "../../stream/stream.ts";
+import { streamFor } from "../buffer_copy.ts";
 import type { DeviceBuffer } from "../device_buffer.ts";
+import { bytesPerElement, type DType } from "../dtype.ts";
 import { enqueueFromPinned } from "../enqueued_copy.ts";
+import { poolOf } from "../pool/device_pools.ts";
 import { bufferFromPool } from "../pooled_buffer.ts";
-import type { DType } from "../dtype.ts";
-import { poolOf } from "../pool/device_pool.ts";
 import type { StagingSlab } from "../staging.ts";
-import type { UploadProgress, UploadSettings } from "./upload_options.ts";
-import type { UploadSlots } from "./upload_slots.ts";
+import { beginUpload, ringOfDevice, UploadRing, type UploadSlots } from "./upload_ring.ts";
 
-/** An upload under way. */
+/** Options of every upload. */
+export interface TransferOptions {
+  /**
+   * The upload waits for the work enqueued so far on this stream, by default the device's default
+   * stream. Later work does not wait for the upload: await the promise.
+   */
+  readonly stream?: Stream;
+  /** The pinned memory; the default ring of the device if absent. */
+  readonly ring?: UploadRing;
+  /**
+   * Called as bytes arrive, with a growing number, and at last with all bytes. `totalBytes` is
+   * `undefined` for a stream of unknown length until its end. An exception ends the upload.
+   */
+  readonly onProgress?: (
+    progress: { readonly bytes: number; readonly totalBytes: number | undefined },
+  ) => void;
+  /** Cancels the upload, which then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** Checked options. */
+export interface UploadSettings extends Pick<TransferOptions, "onProgress" | "signal"> {
+  readonly ring: UploadRing;
+  readonly stream: Stream;
+}
+
+/**
+ * Checks the options of an upload.
+ *
+ * @param action The action in error messages.
+ * @throws {TypeError} If an option has the wrong type or device, or a stream is captured.
+ * @throws The signal's reason, if it is aborted already.
+ */
+export function uploadSettings(
+  context: DeviceContext,
+  options: TransferOptions,
+  action: string,
+): UploadSettings {
+  requireInstance(context, DeviceContext, "context", action);
+  requireObject(options, "options", action);
+  const { onProgress, signal } = options;
+  if (signal !== undefined) requireInstance(signal, AbortSignal, "signal", action);
+  if (onProgress !== undefined && typeof onProgress !== "function") {
+    throw new TypeError(
+      `Cannot ${action} as onProgress must be a function: it is ${describeValue(onProgress)}`,
+    );
+  }
+  signal?.throwIfAborted();
+  const stream = streamFor(context, options.stream);
+  refuseCaptured(stream, action, "a graph does not read files again");
+  refuseWhileCapturing(context.library, action);
+  const { ring = ringOfDevice(context) } = options;
+  requireInstance(ring, UploadRing, "ring", action);
+  if (!ring.context.isSameDevice(context)) {
+    throw new TypeError(
+      `Cannot ${action} as ring must be of ${context.label}: it is of ${ring.context.label}`,
+    );
+  }
+  return {
+    ring,
+    stream,
+    ...(onProgress === undefined ? {} : { onProgress }),
+    ...(signal === undefined ? {} : { signal }),
+  };
+}
+
+/**
+ * Converts bytes to elements.
+ *
+ * @param what The subject of the error message.
+ * @throws {RangeError} If the bytes are not a multiple of the element size.
+ */
+export function elementsOf(bytes: number, dtype: DType, what: string, action: string): number {
+  const size = bytesPerElement(dtype);
+  if (bytes % size === 0) return bytes / size;
+  throw new RangeError(
+    `Cannot ${action} as ${dtype} as ${what} must be a multiple of ${size} bytes: it is ${bytes}`,
+  );
+}
+
+/** A running upload. */
 export class UploadTask {
   readonly #slots: UploadSlots;
   readonly #upload: number;
@@ -26,10 +110,11 @@ export class UploadTask {
   readonly #copies = new Set<Promise<void>>();
   readonly #failure = new AbortController();
   #totalBytes: number | undefined;
-  #reported: UploadProgress | undefined;
+  #reportedBytes: number | undefined;
+  #reportedTotal: number | undefined;
   #bytes = 0;
 
-  /** Makes the upload; {@linkcode runUpload} begins and ends it. */
+  /** Creates the task; {@linkcode runUpload} begins and ends it. */
   constructor(
     slots: UploadSlots,
     upload: number,
@@ -42,7 +127,7 @@ export class UploadTask {
     this.#totalBytes = totalBytes;
   }
 
-  /** Aborted when the upload has failed or was cancelled; its reason is what is thrown. */
+  /** Aborted after a failure or cancellation, with its reason. */
   get failure(): AbortSignal {
     return this.#failure.signal;
   }
@@ -52,29 +137,19 @@ export class UploadTask {
     return this.#slots.stream;
   }
 
-  /** The size of a slot in bytes. */
-  get slotBytes(): number {
-    return this.#settings.ring.slotBytes;
+  /** The ring of the upload. */
+  get ring(): UploadRing {
+    return this.#settings.ring;
   }
 
-  /** How many parts are worth reading at once. */
-  get readers(): number {
-    return this.#settings.ring.readers;
-  }
-
-  /** Lets the upload fail; of several failures the first is thrown. */
+  /** Fails the upload; the first failure is thrown. */
   fail(error: unknown): void {
-    if (this.#failure.signal.aborted) return;
+    if (this.failure.aborted) return;
     this.#failure.abort(error);
     this.#slots.cancel(this.#upload);
   }
 
-  /** Lets later copies wait for the work enqueued so far on a stream. */
-  follow(stream: Stream): void {
-    this.#slots.follow(stream);
-  }
-
-  /** Takes a slot, waiting until there is one; `undefined` once the upload has failed. */
+  /** Waits for a slot; `undefined` after a failure. */
   async take(): Promise<StagingSlab | undefined> {
     if (this.failure.aborted) return undefined;
     const slot = await this.#slots.take(this.#upload);
@@ -83,15 +158,12 @@ export class UploadTask {
     return undefined;
   }
 
-  /** Gives a slot back of which nothing is to be copied. */
+  /** Returns a slot without a copy. */
   giveBack(slot: StagingSlab): void {
     this.#slots.giveBack(slot);
   }
 
-  /**
-   * Enqueues copying the first bytes of a slot to a place in a buffer; {@linkcode runUpload} waits
-   * for it.
-   */
+  /** Enqueues a copy of the first bytes of a slot to a place in a buffer. */
   send(slot: StagingSlab, buffer: DeviceBuffer, offset: number, bytes: number): void {
     if (this.failure.aborted) {
       this.#slots.giveBack(slot);
@@ -109,7 +181,7 @@ export class UploadTask {
   ): Promise<void> {
     const { stream } = this;
     const enqueue = () => {
-      // Should the caller free the buffer now, its memory stays until the copy is done.
+      // The memory stays until the end of the copy if the caller frees the buffer.
       buffer.recordStream(stream);
       const place = { handle: slot.pinned.handle, offset: 0, use: "staged" } as const;
       enqueueFromPinned(stream, buffer.address + offset, place, bytes);
@@ -125,24 +197,43 @@ export class UploadTask {
 
   #report(): void {
     const [bytes, totalBytes] = [this.#bytes, this.#totalBytes];
-    const { onProgress } = this.#settings;
-    if (onProgress === undefined || this.failure.aborted) return;
-    if (this.#reported?.bytes === bytes && this.#reported.totalBytes === totalBytes) return;
-    this.#reported = { bytes, totalBytes };
-    onProgress(this.#reported);
+    if (this.failure.aborted) return;
+    if (this.#reportedBytes === bytes && this.#reportedTotal === totalBytes) return;
+    [this.#reportedBytes, this.#reportedTotal] = [bytes, totalBytes];
+    this.#settings.onProgress?.({ bytes, totalBytes });
   }
 
-  /** Resolves when what was enqueued so far on {@linkcode UploadTask.stream} is done. */
+  /**
+   * Allocates a target buffer without blocking the event loop. It belongs to the caller's stream:
+   * that stream may still use the memory, and the copies of the upload wait for it.
+   *
+   * @throws {OutOfMemoryError} If the device has no room.
+   */
+  async allocate<D extends DType>(dtype: D, length: number): Promise<DeviceBuffer<D>> {
+    const { stream } = this.#settings;
+    const { context } = stream;
+    const buffer = await bufferFromPool(poolOf(context), context, dtype, length, { stream });
+    try {
+      // The stream may have new work that uses the previous content of the memory.
+      this.#slots.follow(stream);
+    } catch (error) {
+      giveBackAfterFailure(buffer);
+      throw error;
+    }
+    return buffer;
+  }
+
+  /** Resolves when the work enqueued so far on the stream of the copies is done. */
   async done(): Promise<void> {
     await this.#slots.done();
   }
 
-  /** Waits until everything that was sent has arrived, or has failed to. */
+  /** Waits for all sent slots. */
   async settle(): Promise<void> {
     await Promise.all(this.#copies);
   }
 
-  /** Tells, at the end, how much it was in all: nobody knew of a stream, and nothing came of none. */
+  /** Reports the total at the end. */
   conclude(): void {
     this.#totalBytes = this.#bytes;
     this.#report();
@@ -150,12 +241,11 @@ export class UploadTask {
 }
 
 /**
- * Runs an upload and waits for all of it.
+ * Runs an upload and waits for its end.
  *
- * @param settings Where it goes through and who is told.
- * @param totalBytes How much it will be, if that is known.
- * @param act Takes slots, fills and sends them; resolves when there is nothing more to send.
- * @throws What `act` threw, or whatever else failed first.
+ * @param totalBytes The length, if known.
+ * @param act Takes, fills and sends slots; resolves after the last.
+ * @throws The first failure.
  */
 export async function runUpload(
   settings: UploadSettings,
@@ -164,7 +254,8 @@ export async function runUpload(
 ): Promise<void> {
   const { ring, stream, signal } = settings;
   signal?.throwIfAborted();
-  const { slots, upload } = ring.begin();
+  using running = beginUpload(ring);
+  const { slots, upload } = running;
   const task = new UploadTask(slots, upload, settings, totalBytes);
   const abort = () => task.fail(signal?.reason);
   signal?.addEventListener("abort", abort);
@@ -178,33 +269,6 @@ export async function runUpload(
     await task.settle();
   } finally {
     signal?.removeEventListener("abort", abort);
-    ring.end();
   }
   task.failure.throwIfAborted();
-}
-
-/**
- * Makes a buffer that is uploaded into, without blocking the event loop where memory is short. It
- * belongs to the caller's stream, as if it had been allocated there: what the memory was before,
- * that stream may still use, and the copies of the upload come after that.
- *
- * @throws {OutOfMemoryError} If the device has no room.
- */
-export async function allocateTarget<D extends DType>(
-  dtype: D,
-  length: number,
-  stream: Stream,
-  task: UploadTask,
-): Promise<DeviceBuffer<D>> {
-  const { context } = stream;
-  const pool = poolOf(context);
-  const buffer = await bufferFromPool(pool, context, dtype, length, { stream });
-  try {
-    // Meanwhile the stream may have been given work with what was there before.
-    task.follow(stream);
-  } catch (error) {
-    giveBackAfterFailure(buffer);
-    throw error;
-  }
-  return buffer;
 }

@@ -27,7 +27,7 @@ function choose(change: Partial<ArchitectureContext> & { list?: string }): {
   return { names: architectures.map(architectureName), notes };
 }
 
-Deno.test("parseArchitectures() reads every accepted form, alone and in lists", () => {
+Deno.test("`parseArchitectures()` reads every accepted form", () => {
   const forms: [string, string[]][] = [
     ["sm_90", ["sm_90"]],
     ["90", ["sm_90"]],
@@ -49,7 +49,7 @@ Deno.test("parseArchitectures() reads every accepted form, alone and in lists", 
   assertEquals([mixed.native, mixed.listed.length], [true, 1]);
 });
 
-Deno.test("parseArchitectures() of anything else names the variable and the value", () => {
+Deno.test("`parseArchitectures()` throws when a name is malformed", () => {
   const wrong = [
     "sm_",
     "sm_9",
@@ -74,7 +74,7 @@ Deno.test("parseArchitectures() of anything else names the variable and the valu
   }
 });
 
-Deno.test("chooseArchitectures() takes what was named, once, sorted, with PTX of the newest", () => {
+Deno.test("`chooseArchitectures()` takes the named architectures and adds PTX of the newest", () => {
   assertEquals(choose({ list: "90,80,9.0" }).names, ["sm_80", "sm_90", "compute_90"]);
   assertEquals(choose({ list: "90", present: [75] }).names, ["sm_90", "compute_90"]);
   // Code of one architecture's own features says nothing to any other.
@@ -84,7 +84,7 @@ Deno.test("chooseArchitectures() takes what was named, once, sorted, with PTX of
   assertEquals(choose({ list: "80", release: true }).names, ["sm_80", "compute_80"]);
 });
 
-Deno.test("chooseArchitectures() builds for the GPUs present, else for 8.0 and 9.0", () => {
+Deno.test("`chooseArchitectures()` takes the GPUs present, else 8.0 and 9.0", () => {
   assertEquals(choose({ present: [89] }).names, ["sm_89", "compute_89"]);
   assertEquals(choose({ present: [75, 90] }).names, ["sm_75", "sm_90", "compute_90"]);
   assertEquals(choose({}).names, ["sm_80", "sm_90", "compute_90"]);
@@ -95,7 +95,7 @@ Deno.test("chooseArchitectures() builds for the GPUs present, else for 8.0 and 9
   ]);
 });
 
-Deno.test("chooseArchitectures() of a release leaves out what an older compiler lacks", () => {
+Deno.test("`chooseArchitectures()` leaves out architectures when the compiler lacks them", () => {
   assertEquals(
     choose({ release: true, present: [89] }).names.join(" "),
     "sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 compute_120",
@@ -106,14 +106,14 @@ Deno.test("chooseArchitectures() of a release leaves out what an older compiler 
   assertStringIncludes(notes[0]!, "sm_100");
 });
 
-Deno.test("chooseArchitectures() gives a GPU newer than the compiler PTX, and says so", () => {
+Deno.test("`chooseArchitectures()` takes PTX when a GPU is newer than the compiler", () => {
   const { names, notes } = choose({ present: [130] });
   assertEquals(names, ["compute_121"]);
   assertStringIncludes(notes[0]!, "does not compile for sm_130: PTX for compute_121");
   assertEquals(choose({ present: [101] }).names, ["compute_100"]);
 });
 
-Deno.test("chooseArchitectures() refuses what cannot be built", () => {
+Deno.test("`chooseArchitectures()` throws when an architecture cannot be built", () => {
   const message = (change: Parameters<typeof choose>[0]) =>
     assertThrows(() => choose(change), BuildError).message;
   assertStringIncludes(message({ list: "70" }), "Cannot build for sm_70 as CUDA_ARCH says");
@@ -122,7 +122,7 @@ Deno.test("chooseArchitectures() refuses what cannot be built", () => {
   assertStringIncludes(message({ present: [61] }), "it has 6.1");
 });
 
-Deno.test("architectureFlags() give nvcc machine code and PTX separately", () => {
+Deno.test("`architectureFlags()` separates machine code and PTX", () => {
   const { listed } = parseArchitectures("90a compute_80", "CUDA_ARCH");
   assertEquals(architectureFlags(listed), [
     "-gencode",

@@ -1,5 +1,5 @@
 /**
- * A small package with native sources of the same shape as the real ones, so that a build takes a
+ * A small package with native sources of the same shape as the real ones, which build in a
  * fraction of a second, and compilers that are shell scripts.
  *
  * @module
@@ -70,7 +70,7 @@ export class BuildFixture implements Disposable {
     Deno.writeTextFileSync(this.path(file), text, { append: true });
   }
 
-  /** Builds the package; the host library alone unless told otherwise. */
+  /** Builds the package; the host library alone by default. */
   build(options: BuildOptions = {}, root: URL = this.root): Promise<BuildReport> {
     return buildPackage(root, this.files, {
       target: "host",

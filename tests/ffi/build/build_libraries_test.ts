@@ -17,7 +17,7 @@ function only(report: BuildReport): BuiltLibrary {
   return report.libraries[0]!;
 }
 
-Deno.test("build() makes a library that loads and tells how it was built", async () => {
+Deno.test("`build()` makes a library that loads and reports its build record", async () => {
   using fixture = new BuildFixture();
   const report = await fixture.build();
   const library = only(report);
@@ -38,7 +38,7 @@ Deno.test("build() makes a library that loads and tells how it was built", async
   assert(!flags.includes(fixture.directory), flags);
 });
 
-Deno.test("a library exports nothing but gs_*, whatever the visibility of its parts", async () => {
+Deno.test("`build()` exports nothing but gs_*", async () => {
   using fixture = new BuildFixture();
   const { path } = only(await fixture.build());
   assertThrows(
@@ -48,7 +48,7 @@ Deno.test("a library exports nothing but gs_*, whatever the visibility of its pa
   );
 });
 
-Deno.test("build() writes one line of progress for each file", async () => {
+Deno.test("`build()` writes one line of progress for each file", async () => {
   using fixture = new BuildFixture();
   await fixture.build();
   assertEquals(fixture.progress.length, 4);
@@ -58,7 +58,7 @@ Deno.test("build() writes one line of progress for each file", async () => {
   assertEquals(fixture.warnings, []);
 });
 
-Deno.test("build() compiles again exactly what a change concerns", async () => {
+Deno.test("`build()` compiles again exactly the sources that a change affects", async () => {
   using fixture = new BuildFixture();
   const first = only(await fixture.build());
   const unchanged = only(await fixture.build());
@@ -75,7 +75,7 @@ Deno.test("build() compiles again exactly what a change concerns", async () => {
   assertEquals(only(await fixture.build({ force: true })).compiled, 3);
 });
 
-Deno.test("build() replaces a library that is missing, cut short or another file", async () => {
+Deno.test("`build()` replaces a library that is missing or damaged", async () => {
   using fixture = new BuildFixture();
   const { path } = only(await fixture.build());
   const whole = Deno.readFileSync(path);
@@ -93,7 +93,7 @@ Deno.test("build() replaces a library that is missing, cut short or another file
   }
 });
 
-Deno.test("build() fails with the compiler's words and leaves the old library in place", async () => {
+Deno.test("`build()` fails with the compiler's output and keeps the old library", async () => {
   using fixture = new BuildFixture();
   const { path } = only(await fixture.build());
   const before = Deno.readFileSync(path);
@@ -109,7 +109,7 @@ Deno.test("build() fails with the compiler's words and leaves the old library in
   assertEquals(left, []);
 });
 
-Deno.test("build() fails when the library does not link", {
+Deno.test("`build()` fails when the library does not link", {
   ignore: Deno.build.os !== "linux",
 }, async () => {
   using fixture = new BuildFixture();
@@ -117,7 +117,7 @@ Deno.test("build() fails when the library does not link", {
   await assertRejects(() => fixture.build(), BuildError, "Cannot link the host library");
 });
 
-Deno.test("a compiler warning is shown, and with warningsAsErrors it fails the build", async () => {
+Deno.test("`build()` reports a compiler warning, and fails with `warningsAsErrors`", async () => {
   using fixture = new BuildFixture();
   fixture.append("csrc/host/pool.cpp", "void warn(int unused_parameter) {}\n");
   assertEquals(only(await fixture.build()).compiled, 3);
@@ -125,7 +125,7 @@ Deno.test("a compiler warning is shown, and with warningsAsErrors it fails the b
   await assertRejects(() => fixture.build({ warningsAsErrors: true }), BuildError, "unused_par");
 });
 
-Deno.test("builds of one directory at the same time wait for each other", async () => {
+Deno.test("`build()` waits when another build uses the directory", async () => {
   using fixture = new BuildFixture();
   const reports = await Promise.all([fixture.build(), fixture.build(), fixture.build()]);
   const compiled = reports.map((report) => only(report).compiled).sort();
@@ -134,7 +134,7 @@ Deno.test("builds of one directory at the same time wait for each other", async 
   assertEquals(waits.length, 2);
 });
 
-Deno.test("build() hands nvcc the architectures, the record and the C++ compiler", async () => {
+Deno.test("`build()` passes nvcc the architectures, the record and the C++ compiler", async () => {
   using fixture = new BuildFixture();
   fixture.variables["CUDA_HOME"] = fixture.fakeToolkit();
   fixture.variables["CUDA_ARCH"] = "9.0;7.5";
@@ -164,7 +164,7 @@ Deno.test("build() hands nvcc the architectures, the record and the C++ compiler
   assertEquals([others.compiled, others.architectures], [2, "sm_80 compute_80"]);
 });
 
-Deno.test("build() names CUDA_ARCH and its value when it cannot be read, also without nvcc", async () => {
+Deno.test("`build()` throws when CUDA_ARCH is malformed, also without nvcc", async () => {
   using fixture = new BuildFixture();
   fixture.variables["CUDA_ARCH"] = "sm_x";
   const error = await assertRejects(() => fixture.build(), BuildError, 'it is "sm_x"');
@@ -172,7 +172,7 @@ Deno.test("build() names CUDA_ARCH and its value when it cannot be read, also wi
   assertEquals(error.exitCode, 2);
 });
 
-Deno.test("build() without a C++ compiler says what to install", async () => {
+Deno.test("`build()` names the packages to install when there is no C++ compiler", async () => {
   using fixture = new BuildFixture();
   fixture.variables["PATH"] = fixture.path("nowhere");
   const error = await assertRejects(() => fixture.build(), BuildError);
@@ -180,21 +180,21 @@ Deno.test("build() without a C++ compiler says what to install", async () => {
   assertMatch(error.message, /Install one with `/);
 });
 
-Deno.test("build() with an explicit output is not where libraries are looked for", async () => {
+Deno.test("`build()` reports `found` as false when an output is given", async () => {
   using fixture = new BuildFixture();
   const report = await fixture.build({ output: fixture.path("else where") });
   assertEquals([report.directory, report.found], [fixture.path("else where"), false]);
   assertStringIncludes(only(report).path, "else where");
 });
 
-Deno.test("build() refuses a number of jobs that is none", async () => {
+Deno.test("`build()` throws when jobs is not allowed", async () => {
   using fixture = new BuildFixture();
   for (const jobs of [0, -1, 1.5, NaN, Infinity, 2 ** 53]) {
     await assertRejects(() => fixture.build({ jobs }), BuildError, `it is ${jobs}`);
   }
 });
 
-Deno.test("build() under too few permissions names the missing one and its flag", {
+Deno.test("`build()` names the missing permission and its flag", {
   permissions: { read: true, write: true, env: true, sys: true, run: false },
 }, async () => {
   using fixture = new BuildFixture();

@@ -9,7 +9,7 @@ import {
 
 const NO_FLAGS = { release: false, force: false, warningsAsErrors: false, debug: false };
 
-Deno.test("parseBuildCommand() reads every option, and none is the default", () => {
+Deno.test("`parseBuildCommand()` reads every option", () => {
   assertEquals(parseBuildCommand([]), { options: NO_FLAGS, quiet: false, help: false });
   const args = "--target cuda --compiler clang++ --arch 9.0,80 --release --output dir --jobs 7 " +
     "--force --warnings-as-errors --debug --quiet --help";
@@ -28,7 +28,7 @@ Deno.test("parseBuildCommand() reads every option, and none is the default", () 
   assertEquals(parseBuildCommand(["--arch=90"]).options.architectures, "90");
 });
 
-Deno.test("parseBuildCommand() refuses what it does not know, naming it", () => {
+Deno.test("`parseBuildCommand()` throws when an option is unknown or malformed", () => {
   const wrong: [string, string][] = [
     ["--targets host", "--targets"],
     ["host", "host"],
@@ -48,7 +48,7 @@ Deno.test("parseBuildCommand() refuses what it does not know, naming it", () => 
   }
 });
 
-Deno.test("runBuildCommand() exits with 2 and one line for a bad option, with 0 for help", async () => {
+Deno.test("`runBuildCommand()` returns 2 for a bad option and 0 for help", async () => {
   const lines: string[] = [];
   assertEquals(await runBuildCommand(["--jobs", "x"], (line) => lines.push(line)), 2);
   assertEquals(lines.length, 1);
@@ -60,7 +60,7 @@ Deno.test("runBuildCommand() exits with 2 and one line for a bad option, with 0 
   }
 });
 
-Deno.test("describeReport() says what was built, reused and skipped, and how to use it", () => {
+Deno.test("`describeReport()` lists built, reused and skipped libraries", () => {
   const built: BuiltLibrary = {
     kind: "host",
     path: "/x/libgridstride_host.so",

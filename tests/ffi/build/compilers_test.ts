@@ -1,22 +1,16 @@
-import {
-  assert,
-  assertEquals,
-  assertMatch,
-  assertRejects,
-  assertStringIncludes,
-} from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { BuildError } from "../../../src/ffi/build/build_error.ts";
 import {
   compilerFamily,
+  coversLevel3,
   findCppCompiler,
   findCudaCompiler,
   presentCapabilities,
 } from "../../../src/ffi/build/compilers.ts";
-import { compilerInstallation } from "../../../src/ffi/build/compilers.ts";
-import { coversLevel3, featuresOfCpuinfo } from "../../../src/ffi/build/compilers.ts";
+
 import { BuildFixture } from "./build_fixture.ts";
 
-Deno.test("compilerFamily() tells g++ from clang++ by what they say, not by their names", () => {
+Deno.test("`compilerFamily()` distinguishes g++ and clang++ by their version text", () => {
   const gcc = "g++ (Debian 12.2.0-14) 12.2.0\nCopyright (C) 2022 Free Software Foundation, Inc.";
   const apple = "Apple clang version 15.0.0 (clang-1500.1.0.2.5)\nTarget: arm64-apple-darwin";
   assertEquals(compilerFamily(gcc), "gcc");
@@ -25,12 +19,12 @@ Deno.test("compilerFamily() tells g++ from clang++ by what they say, not by thei
   assertEquals(compilerFamily("tcc version 0.9.27"), undefined);
 });
 
-/** A compiler that only says what it is. */
+/** A compiler that only prints its version. */
 function fakeCompiler(fixture: BuildFixture, name: string, says: string): string {
   return fixture.write(`bin/${name}`, `#!/bin/sh\necho '${says}'\n`, 0o755);
 }
 
-Deno.test("findCppCompiler() prefers the option, then CXX, then PATH in order", async () => {
+Deno.test("`findCppCompiler()` prefers the option, then CXX, then PATH in order", async () => {
   using fixture = new BuildFixture();
   const { variables } = fixture;
   const environment = (name: string) => variables[name];
@@ -50,7 +44,7 @@ Deno.test("findCppCompiler() prefers the option, then CXX, then PATH in order", 
   assertEquals((await findCppCompiler(undefined, environment)).command, [wrapper, "g++"]);
 });
 
-Deno.test("findCppCompiler() refuses a named compiler that is missing or none", async () => {
+Deno.test("`findCppCompiler()` throws when a named compiler is missing or unknown", async () => {
   using fixture = new BuildFixture();
   const environment = (name: string) => fixture.variables[name];
   const missing = await assertRejects(() => findCppCompiler("g++-99", environment), BuildError);
@@ -62,7 +56,7 @@ Deno.test("findCppCompiler() refuses a named compiler that is missing or none", 
   assertStringIncludes(other.message, "tcc version 0.9.27");
 });
 
-Deno.test("findCudaCompiler() looks in CUDA_HOME, CUDA_PATH, PATH and the toolkit's place", async () => {
+Deno.test("`findCudaCompiler()` searches CUDA_HOME, CUDA_PATH, PATH and the toolkit's directory", async () => {
   using fixture = new BuildFixture();
   const toolkit = fixture.fakeToolkit();
   const nowhere = fixture.path("nowhere");
@@ -92,7 +86,7 @@ Deno.test("findCudaCompiler() looks in CUDA_HOME, CUDA_PATH, PATH and the toolki
   ]);
 });
 
-Deno.test("presentCapabilities() reads nvidia-smi, and a failing one is no GPU", async () => {
+Deno.test("`presentCapabilities()` reads nvidia-smi, and is empty when it fails", async () => {
   using fixture = new BuildFixture();
   const environment = () => fixture.path("smi");
   const report = (text: string, status: number) =>
@@ -105,25 +99,14 @@ Deno.test("presentCapabilities() reads nvidia-smi, and a failing one is no GPU",
   assertEquals(await presentCapabilities(environment), []);
 });
 
-Deno.test("compilerInstallation() follows the distribution, and lists all for an unknown one", () => {
-  const advice = (osRelease: string) => compilerInstallation("linux", osRelease);
-  assertEquals(advice("NAME=x\nID=debian\n"), "`apt-get install g++`");
-  assertEquals(advice('ID=neon\nID_LIKE="ubuntu debian"\n'), "`apt-get install g++`");
-  assertEquals(advice('ID="rocky"\nID_LIKE="rhel centos fedora"'), "`dnf install gcc-c++`");
-  assertEquals(advice('ID="opensuse-leap"'), "`zypper install gcc-c++`");
-  assertEquals(advice("ID=alpine\n"), "`apk add g++`");
-  assertMatch(advice(""), /apt-get.*dnf.*zypper.*pacman.*apk/);
-  assertEquals(compilerInstallation("darwin", ""), "`xcode-select --install`");
-});
-
-Deno.test("x86-64-v3 is chosen only for a processor with all of it", () => {
-  const flags = "fpu avx avx2 bmi1 bmi2 f16c fma abm movbe xsave";
-  assert(coversLevel3(flags, "linux"));
-  for (const missing of flags.split(" ").slice(1)) {
-    assert(!coversLevel3(flags.replace(new RegExp(`\\b${missing}\\b`), ""), "linux"), missing);
+Deno.test("`coversLevel3()` is true only when a processor has all features of x86-64-v3", () => {
+  const features = "avx avx2 bmi1 bmi2 f16c fma abm movbe xsave";
+  const cpuinfo = `processor : 0\nflags\t\t: fpu ${features}\nflags : c\n`;
+  assert(coversLevel3(cpuinfo, "linux"));
+  for (const missing of features.split(" ")) {
+    assert(!coversLevel3(cpuinfo.replace(new RegExp(`\\b${missing}\\b`), ""), "linux"), missing);
   }
   assert(!coversLevel3("", "linux"));
+  assert(!coversLevel3("Features : asimd\n", "linux"));
   assert(coversLevel3("AVX1.0 AVX2 BMI1 BMI2 F16C FMA LZCNT MOVBE XSAVE", "darwin"));
-  assertEquals(featuresOfCpuinfo("processor : 0\nflags\t\t: a b\nflags : c\n"), "a b");
-  assertEquals(featuresOfCpuinfo("Features : asimd\n"), "");
 });

@@ -6,7 +6,7 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 0));
 }
 
-Deno.test("forEachConcurrently() does every item once and never more than the limit", async () => {
+Deno.test("`forEachConcurrently()` runs every task once within the limit", async () => {
   for (const [count, limit] of [[0, 4], [1, 4], [7, 1], [7, 3], [3, 100]] as const) {
     const items = Array.from({ length: count }, (_, index) => index);
     const done: number[] = [];
@@ -22,7 +22,7 @@ Deno.test("forEachConcurrently() does every item once and never more than the li
   }
 });
 
-Deno.test("forEachConcurrently() begins nothing after a failure and waits for the rest", async () => {
+Deno.test("`forEachConcurrently()` begins nothing after a failure and awaits running tasks", async () => {
   const begun: number[] = [];
   const ended: number[] = [];
   const failures = await forEachConcurrently([0, 1, 2, 3, 4, 5], 3, async (item) => {

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { BuildError } from "../../../src/ffi/build/build_error.ts";
-import { openOutputDirectory } from "../../../src/ffi/build/output_directory.ts";
+import { openOutputDirectory } from "../../../src/ffi/build/build_libraries.ts";
 import { verifyCachedFile, versionedCacheDirectory } from "../../../src/ffi/cache_directory.ts";
 import { libraryCandidates } from "../../../src/ffi/locate.ts";
 import { BuildFixture } from "./build_fixture.ts";
@@ -21,7 +21,7 @@ function serve(fixture: BuildFixture): { root: URL; requests: string[] } & Async
   return { root, requests, [Symbol.asyncDispose]: () => server.shutdown() };
 }
 
-Deno.test("build() of an imported package fetches the sources and fills the user cache", async () => {
+Deno.test("`build()` fetches the sources of an imported package into the user cache", async () => {
   using fixture = new BuildFixture();
   await using server = serve(fixture);
   const cache = fixture.path("cache");
@@ -40,7 +40,7 @@ Deno.test("build() of an imported package fetches the sources and fills the user
   assert((await fixture.build({}, server.root)).libraries[0]!.upToDate);
 });
 
-Deno.test("build() of an imported package fails when a source cannot be fetched", async () => {
+Deno.test("`build()` throws when a source cannot be fetched", async () => {
   using fixture = new BuildFixture();
   await using server = serve(fixture);
   fixture.variables["GRIDSTRIDE_CACHE_DIR"] = fixture.path("cache");
@@ -52,7 +52,7 @@ Deno.test("build() of an imported package fails when a source cannot be fetched"
   );
 });
 
-Deno.test("build() does not use a cache that others can write to", async () => {
+Deno.test("`build()` throws when others can write to the cache", async () => {
   using fixture = new BuildFixture();
   await using server = serve(fixture);
   const cache = fixture.path("cache");
@@ -63,14 +63,14 @@ Deno.test("build() does not use a cache that others can write to", async () => {
   assertStringIncludes(error.message, `Cannot trust ${cache} as others may write to it`);
 });
 
-Deno.test("build() without any place for a cache asks for one", async () => {
+Deno.test("`build()` throws when there is no place for a cache", async () => {
   using fixture = new BuildFixture();
   await using server = serve(fixture);
   const error = await assertRejects(() => fixture.build({}, server.root), BuildError);
   assertStringIncludes(error.message, "Set GRIDSTRIDE_CACHE_DIR");
 });
 
-Deno.test("openOutputDirectory() of a read-only checkout is the user cache", {
+Deno.test("`openOutputDirectory()` returns the user cache when a checkout is read-only", {
   // A folder that not even the superuser can create a file in.
   ignore: Deno.build.os !== "linux",
 }, async () => {

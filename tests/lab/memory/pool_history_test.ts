@@ -23,13 +23,13 @@ function historyPool(
 Deno.test("every event is there, with what was live and reserved after it", () => {
   const { pool, upstream, history } = historyPool(100, { enableMemoryTracking: true });
   const [stream, other] = [upstream.createStream(), upstream.createStream()];
-  const first = pool.take(3000, stream);
-  const second = pool.take(2 ** 21, other);
+  const first = pool.allocate(3000, stream);
+  const second = pool.allocate(2 ** 21, other);
   const addresses = [first, second].map((block) => pool.addressOf(block));
-  pool.give(first);
-  pool.give(second);
+  pool.free(first);
+  pool.free(second);
   pool.trim();
-  assertThrows(() => pool.take(2 ** 40, stream), OutOfMemoryError);
+  assertThrows(() => pool.allocate(2 ** 40, stream), OutOfMemoryError);
   const line = history.timeline();
   const reserved = [2 ** 21, 2 ** 22];
   assertEquals(line.action.map((code) => TIMELINE_ACTIONS[code]), [
@@ -68,8 +68,8 @@ Deno.test("the oldest events go first when there are too many, and are counted",
     const stream = upstream.createStream();
     const expected: [string | undefined, number | undefined][] = [["reserve", 2 ** 21]];
     for (let count = 1; count <= 50; count++) {
-      const block = pool.take(count, stream);
-      pool.give(block);
+      const block = pool.allocate(count, stream);
+      pool.free(block);
       expected.push(["allocate", count], ["free", count]);
       const { action, bytes, dropped, time, site } = history.timeline();
       const kept = Math.min(length, expected.length);
@@ -90,7 +90,7 @@ Deno.test("the oldest events go first when there are too many, and are counted",
 Deno.test("fragmentation over time is looked up now and then, also when nothing else is slow", () => {
   const { pool, upstream, history } = historyPool(1000, {});
   const stream = upstream.createStream();
-  for (let count = 0; count < 400; count++) pool.give(pool.take(512, stream));
+  for (let count = 0; count < 400; count++) pool.free(pool.allocate(512, stream));
   const known = history.timeline().largestFree.filter((bytes) => bytes >= 0);
   assert(known.length >= 10 && known.length <= 20, `${known.length}`);
 });
@@ -100,10 +100,10 @@ Deno.test("waiting for a stream is an event", () => {
     completion: "explicit",
   });
   const [stream, other] = [upstream.createStream(), upstream.createStream()];
-  const block = pool.take(2 ** 24, stream);
+  const block = pool.allocate(2 ** 24, stream);
   upstream.use(pool.addressOf(block), 100, stream, block);
-  pool.give(block);
-  pool.take(2 ** 24, other);
+  pool.free(block);
+  pool.allocate(2 ** 24, other);
   const { action } = history.timeline();
   assertEquals(action.filter((code) => TIMELINE_ACTIONS[code] === "wait").length, 1);
 });
@@ -111,8 +111,8 @@ Deno.test("waiting for a stream is an event", () => {
 Deno.test("a timeline that dropped its begin is still a trace", () => {
   const { pool, upstream, history } = historyPool(30, {});
   const stream = upstream.createStream();
-  const blocks = Array.from({ length: 40 }, (_, index) => pool.take(1000 + index, stream));
-  for (const block of blocks.slice(0, 20)) pool.give(block);
+  const blocks = Array.from({ length: 40 }, (_, index) => pool.allocate(1000 + index, stream));
+  for (const block of blocks.slice(0, 20)) pool.free(block);
   const snapshot = snapshotBlocks(pool, DEVICE, history);
   const { events } = traceOfSnapshot(snapshot, "tail");
   assertEquals(events.filter(({ kind }) => kind === "allocate").length, 40);

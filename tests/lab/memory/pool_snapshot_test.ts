@@ -3,7 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { DeviceBuffer } from "../../../src/memory/device_buffer.ts";
-import type { PoolCore } from "../../../src/memory/pool/pool_core.ts";
+import type { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { validateSnapshot } from "../../../src/lab/memory/snapshot/validate_snapshot.ts";
 import {
   memoryReport,
@@ -18,7 +18,7 @@ import { modelPool, watchedPools } from "../../memory/pool/watched_pool.ts";
 
 const DEVICE = { label: "model:0", name: "a model", fake: true, totalBytes: 2 ** 30 };
 
-function snapshotOf(pool: PoolCore, history?: PoolHistory) {
+function snapshotOf(pool: BlockPool, history?: PoolHistory) {
   const snapshot = snapshotBlocks(pool, DEVICE, history);
   // What is valid is plain JSON as well.
   return validateSnapshot(JSON.parse(JSON.stringify(snapshot)));
@@ -27,13 +27,13 @@ function snapshotOf(pool: PoolCore, history?: PoolHistory) {
 Deno.test("a snapshot has every block in its state, with stream, age and site", () => {
   const { pool, upstream } = modelPool({ enableMemoryTracking: true }, { completion: "explicit" });
   const [stream, other] = [upstream.createStream(), upstream.createStream()];
-  const live = pool.take(700, stream);
-  const cached = pool.take(2000, stream);
-  const pending = pool.take(9000, stream);
+  const live = pool.allocate(700, stream);
+  const cached = pool.allocate(2000, stream);
+  const pending = pool.allocate(9000, stream);
   upstream.use(pool.addressOf(pending), 9000, other, pending);
   pool.use(pending, other);
-  pool.give(cached);
-  pool.give(pending);
+  pool.free(cached);
+  pool.free(pending);
   const { segments: [segment, ...others], sites, streams } = snapshotOf(pool);
   assertEquals(others, []);
   assertEquals([segment!.kind, segment!.pool], ["virtual", "small"]);
@@ -63,12 +63,12 @@ Deno.test("a snapshot has every block in its state, with stream, age and site", 
   assertEquals([fourth!.state, fourth!.age, fourth!.stream], ["free", null, null]);
   assertEquals([last!.state, last!.age, last!.stream], ["unmapped", null, null]);
   for (const { age } of [first!, second!, third!]) assert(age !== null && age >= 0 && age < 60_000);
-  pool.give(live);
+  pool.free(live);
 });
 
 Deno.test("settings and statistics are plain", () => {
   const { pool, upstream } = modelPool();
-  pool.give(pool.take(5000, upstream.createStream()));
+  pool.free(pool.allocate(5000, upstream.createStream()));
   const { settings, statistics, timeline, sites, device } = snapshotOf(pool);
   assertEquals([settings.preset, settings.maxCachedBytes, settings.refuseShare], [
     null,
@@ -106,8 +106,8 @@ Deno.test("whatever a pool has done, its snapshot is valid, adds up and is the s
         const streams = [0, 1, 2].map(() => upstream.createStream());
         const live: number[] = [];
         for (const [bytes, action, index] of steps) {
-          if (action < 2) live.push(pool.take(bytes, streams[index]!));
-          else if (live.length > 0) pool.give(live.splice(bytes % live.length, 1)[0]!);
+          if (action < 2) live.push(pool.allocate(bytes, streams[index]!));
+          else if (live.length > 0) pool.free(live.splice(bytes % live.length, 1)[0]!);
           if (action === 3) pool.trim();
         }
         const snapshot = snapshotOf(pool, history);
@@ -131,7 +131,7 @@ Deno.test("whatever a pool has done, its snapshot is valid, adds up and is the s
           })),
         });
         assertEquals(still(again), still(snapshot));
-        for (const block of live) pool.give(block);
+        for (const block of live) pool.free(block);
         pool.close();
         assertEquals(snapshotOf(pool).segments, []);
       },
@@ -143,7 +143,7 @@ Deno.test("whatever a pool has done, its snapshot is valid, adds up and is the s
 Deno.test("streams that are gone, and memory of graphs, are named as what they are", () => {
   const [, { pool }] = watchedPools({ enableMemoryTracking: true }) as [
     unknown,
-    { pool: PoolCore },
+    { pool: BlockPool },
   ];
   const stop = observeCaptures({
     captureBegun: () => {},
@@ -181,7 +181,7 @@ Deno.test("a live pool's report names devices, sites and streams: as text, figur
   const stream = upstream.createStream();
   using history = new BlockHistory(pool, 50);
   function loadWeights() {
-    return pool.take(3 * 2 ** 20, stream);
+    return pool.allocate(3 * 2 ** 20, stream);
   }
   const block = loadWeights();
   const snapshot = snapshotBlocks(pool, DEVICE, history);
@@ -192,5 +192,5 @@ Deno.test("a live pool's report names devices, sites and streams: as text, figur
   const figures = JSON.parse(JSON.stringify(memoryReportFigures(snapshot)));
   assert(JSON.stringify(figures).includes("loadWeights"));
   assert(memoryReport(snapshot).includes("loadWeights"));
-  pool.give(block);
+  pool.free(block);
 });

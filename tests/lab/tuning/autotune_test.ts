@@ -2,7 +2,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import {
   autotune,
   type AutotuneOptions,
-  configureTuning,
+  setTuningMode,
   tuningStats,
   type TuningValue,
 } from "../../../src/lab/tuning/mod.ts";
@@ -145,24 +145,24 @@ Deno.test("autotune() launches nothing with an override or in another mode than 
   };
   assertEquals(await chosen({ override: { microseconds: 20_000 } }), [20_000, "override"]);
   try {
-    configureTuning({ mode: "stored" });
+    setTuningMode("stored");
     assertEquals(await chosen(), [20_000, "default"]);
-    configureTuning({ mode: "off" });
+    setTuningMode("off");
     assertEquals(await chosen(), [20_000, "default"]);
     assertEquals(spinner.launched, []);
-    configureTuning();
+    setTuningMode("tune");
     assertEquals(await chosen(), [100, "timed"]);
     const { found } = tuningStats();
     const launches = spinner.launched.length;
     assertEquals(await chosen(), [100, "stored"]);
-    configureTuning({ mode: "stored" });
+    setTuningMode("stored");
     assertEquals(await chosen(), [100, "stored"]);
-    configureTuning({ mode: "off" });
+    setTuningMode("off");
     assertEquals(await chosen(), [20_000, "default"]);
     assertEquals(spinner.launched.length, launches);
     assertEquals(tuningStats().found, found + 1);
   } finally {
-    configureTuning();
+    setTuningMode("tune");
   }
 });
 

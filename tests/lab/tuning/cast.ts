@@ -5,7 +5,7 @@
  */
 
 import { autotune, type AutotuneOptions } from "../../../src/lab/tuning/mod.ts";
-import { poolOf } from "../../../src/memory/pool/device_pool.ts";
+import { poolOf } from "../../../src/memory/pool/device_pools.ts";
 import { device } from "../../support/device.ts";
 import { type Spin, Spinner } from "./spinning.ts";
 

@@ -1,5 +1,5 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import { configureTuning } from "../../../src/lab/tuning/mod.ts";
+import { setTuningMode } from "../../../src/lab/tuning/mod.ts";
 import { device } from "../../support/device.ts";
 import { always, breaking, Cast, LONG, LUCKY, SHORT } from "./cast.ts";
 
@@ -59,12 +59,12 @@ Deno.test("autotune() confirms a winner again beside another first", async () =>
   const again = await cast.tune();
   assertEquals([again.best, again.origin, again.races], ["fast", "stored", []]);
   const reordered = ["b", "a", "fast"];
-  configureTuning({ mode: "stored" });
+  setTuningMode("stored");
   try {
     const untimed = await cast.tune(reordered);
     assertEquals([untimed.best, untimed.origin, untimed.races], ["b", "stored", []]);
   } finally {
-    configureTuning();
+    setTuningMode("tune");
   }
   const { best, origin, races } = await cast.tune(reordered);
   assertEquals([best, origin], ["fast", "timed"]);

@@ -8,7 +8,7 @@ function lengths(total: number, bytes: number, options: ChunkOptions): number[] 
   return chunksThatFit(total, bytes, options).map(({ length }) => length).toArray();
 }
 
-Deno.test("chunksThatFit() makes equal chunks, in whole multiples", () => {
+Deno.test("chunksThatFit() makes almost equal chunks in multiples", () => {
   assertEquals(lengths(10, 1, { availableBytes: 10 }), [10]);
   assertEquals(lengths(11, 1, { availableBytes: 10 }), [6, 5]);
   assertEquals(lengths(10, 4, { availableBytes: 19 }), [4, 3, 3]);
@@ -21,7 +21,7 @@ Deno.test("chunksThatFit() makes equal chunks, in whole multiples", () => {
   assertEquals(lengths(3, 1, { availableBytes: 100, multipleOf: 7 }), [3]);
 });
 
-Deno.test("chunksThatFit() covers all, in order, with the fewest chunks that fit", () => {
+Deno.test("chunksThatFit() covers all elements in order with the fewest chunks", () => {
   const positive = (max: number) => fc.integer({ min: 1, max });
   fc.assert(fc.property(
     fc.integer({ min: 0, max: 5000 }),
@@ -58,7 +58,7 @@ Deno.test("chunksThatFit() covers all, in order, with the fewest chunks that fit
   ));
 });
 
-Deno.test("chunksThatFit() is exact for huge work", () => {
+Deno.test("chunksThatFit() is exact for very large work", () => {
   const total = Number.MAX_SAFE_INTEGER;
   const chunks = [...chunksThatFit(total, 1, { availableBytes: Math.ceil(total / 7) })];
   assertEquals(chunks.length, 7);
@@ -68,7 +68,7 @@ Deno.test("chunksThatFit() is exact for huge work", () => {
   assertEquals(first, { index: 0, start: 0, end: 1, length: 1 });
 });
 
-Deno.test("chunksThatFit() says what the smallest chunk needs where it does not fit", () => {
+Deno.test("chunksThatFit() reports the memory of the smallest chunk if it does not fit", () => {
   const cases: [number, number, ChunkOptions, string][] = [
     [10, 4, { availableBytes: 3 }, "at least the 4 bytes"],
     [10, 4, { availableBytes: 63, fixedBytes: 16, inFlight: 2, multipleOf: 6 }, "the 64 bytes"],

@@ -1,5 +1,4 @@
-// A manager gives out what is usable of a device and no more, counts by size, and its accounting
-// returns to exactly zero.
+// The memory manager of one device.
 
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { configureSync, type LogRecord, resetSync } from "@logtape/logtape";
@@ -7,7 +6,6 @@ import { resourceTally } from "../../../src/ffi/native_device.ts";
 import {
   FRAGMENTATION_WARNING,
   MemoryManager,
-  type MemoryManagerOptions,
 } from "../../../src/memory/manager/memory_manager.ts";
 import { OutOfMemoryError } from "../../../mod.ts";
 import { BREAKING_SIZES, device } from "../../support/device.ts";
@@ -17,10 +15,10 @@ import { PlainPool } from "./plain_pool.ts";
 const { context } = device;
 const MIB = 2 ** 20;
 
-/** A manager of little memory, so that its limits are in reach. */
-function manage(limit = 64 * MIB, options: MemoryManagerOptions = {}) {
+/** A manager with little memory. */
+function manage(limit = 64 * MIB, options: ConstructorParameters<typeof MemoryManager>[1] = {}) {
   const pool = new PlainPool(context, limit);
-  return { pool, manager: new MemoryManager(device, { ...options, pool }) };
+  return { pool, manager: new MemoryManager(device, { ...options, pool: pool.asPool }) };
 }
 
 const BANDS = { small: 1000, medium: 10_000, large: 100_000 };
@@ -29,7 +27,7 @@ function bandsOf(manager: MemoryManager): string {
   return manager.stats().bands.map(({ count, bytes }) => `${count}:${bytes}`).join(" ");
 }
 
-/** The records of level info and above that a piece of work logs, as text. */
+/** The log records of level info and above, as text. */
 function logged(work: () => void): string[] {
   const lines: string[] = [];
   const sink = ({ category, level, message }: LogRecord) => {
@@ -51,7 +49,7 @@ function logged(work: () => void): string[] {
   return lines;
 }
 
-Deno.test("a manager's capacity is what is usable of the device, within the pool's limit", () => {
+Deno.test("MemoryManager has the usable memory as capacity, within the limit of its pool", () => {
   assertEquals(manage(10 * MIB).manager.capacity, 10 * MIB);
   const { manager } = manage(Infinity);
   const { usable, free, reserve } = device.memoryInfo();
@@ -61,16 +59,16 @@ Deno.test("a manager's capacity is what is usable of the device, within the pool
   assertEquals([manager.ordinal, manager.context], [context.ordinal, context]);
 });
 
-Deno.test("what the pool had taken before is the manager's to give out too", () => {
+Deno.test("MemoryManager counts memory of the pool in its capacity", () => {
   const pool = new PlainPool(context);
   using _held = pool.allocate("uint8", 8 * MIB);
-  const manager = new MemoryManager(device, { pool });
+  const manager = new MemoryManager(device, { pool: pool.asPool });
   const { usable } = device.memoryInfo();
   assert(Math.abs(manager.capacity - usable - 8 * MIB) <= MIB);
   assertEquals(manager.memoryAllocated(), 8 * MIB);
 });
 
-Deno.test("buffers are counted by the size that was asked for, down to exactly zero", () => {
+Deno.test("stats() counts buffers by requested size, down to zero", () => {
   const { manager, pool } = manage(64 * MIB, { bands: BANDS });
   const before = resourceTally(context.library);
   const buffers = BREAKING_SIZES.map((length) => manager.allocate("float16", length));
@@ -89,7 +87,7 @@ Deno.test("buffers are counted by the size that was asked for, down to exactly z
   assertEquals(resourceTally(context.library), before);
 });
 
-Deno.test("only what is above the largest band goes past the pool", () => {
+Deno.test("allocate() serves only sizes above the largest band directly", () => {
   const { manager, pool } = manage(64 * MIB, { bands: BANDS });
   using _large = manager.allocate("uint8", 100_000);
   assertEquals(pool.direct, []);
@@ -98,7 +96,7 @@ Deno.test("only what is above the largest band goes past the pool", () => {
   assertEquals(bandsOf(manager), "0:0 0:0 1:100000 1:100001");
 });
 
-Deno.test("ownsPointer() knows live buffers of either kind, their insides, and nothing else", () => {
+Deno.test("ownsPointer() finds addresses inside live buffers only", () => {
   const { manager } = manage(64 * MIB, { bands: BANDS });
   for (const length of [100, 200_000]) {
     const buffer = manager.allocate("uint8", length);
@@ -115,7 +113,7 @@ Deno.test("ownsPointer() knows live buffers of either kind, their insides, and n
   assertThrows(() => manager.ownsPointer(4096n as never), TypeError, "a number: it is 4096n");
 });
 
-Deno.test("beyond the capacity there is an error with numbers, and nothing is taken", () => {
+Deno.test("allocate() beyond the capacity throws with numbers and takes nothing", () => {
   const { manager } = manage(MIB);
   using _held = manager.allocate("uint8", MIB - 10);
   const before = resourceTally(context.library);
@@ -133,7 +131,7 @@ Deno.test("beyond the capacity there is an error with numbers, and nothing is ta
   assertEquals(empty.length, 0);
 });
 
-Deno.test("the pool gives back what it keeps before a direct request would touch the reserve", () => {
+Deno.test("allocate() clears the cache before a direct request would exceed the capacity", () => {
   const { manager, pool } = manage(MIB, { bands: BANDS });
   pool.pretended = { reserved: MIB - 200_000, free: MIB - 200_000 };
   using _fits = manager.allocate("uint8", 200_000);
@@ -143,7 +141,7 @@ Deno.test("the pool gives back what it keeps before a direct request would touch
   assertEquals(manager.clearCache(), MIB - 200_000);
 });
 
-Deno.test("lengths that are none are refused as such, not for want of memory", () => {
+Deno.test("allocate() refuses invalid lengths", () => {
   const { manager } = manage(MIB);
   for (const length of [-1, 1.5, NaN, Infinity, 2 ** 53, Number.MAX_SAFE_INTEGER]) {
     const error = assertThrows(() => manager.allocate("float64", length), RangeError);
@@ -151,7 +149,7 @@ Deno.test("lengths that are none are refused as such, not for want of memory", (
   }
 });
 
-Deno.test("work is split into what is available now", () => {
+Deno.test("chunksThatFit() of a manager uses the available memory", () => {
   const { manager } = manage(1000);
   using _held = manager.allocate("uint8", 400);
   const lengths = [...manager.chunksThatFit(250, 6)].map(({ length }) => length);
@@ -159,7 +157,7 @@ Deno.test("work is split into what is available now", () => {
   assertThrows(() => manager.chunksThatFit(1, 601), RangeError, "it is 600");
 });
 
-Deno.test("split into chunks, work that does not fit has the same result", async () => {
+Deno.test("work in chunks has the same result", async () => {
   const { manager } = manage(10_000);
   const input = Float32Array.from({ length: 5003 }, (_, index) => index / 7);
   const output = new Float32Array(input.length);
@@ -177,7 +175,7 @@ Deno.test("split into chunks, work that does not fit has the same result", async
   assertEquals(output, input.map((value) => value * 3));
 });
 
-Deno.test("the manager logs what is usable when it is made, and the usage when asked", () => {
+Deno.test("MemoryManager logs the usable memory, and logUsage() the usage", () => {
   const [made, ...others] = logged(() => manage(1000));
   assertEquals(others, []);
   assert(
@@ -192,7 +190,7 @@ Deno.test("the manager logs what is usable when it is made, and the usage when a
   ]);
 });
 
-Deno.test("the usage log warns of fragmentation above 30 %, not at it", () => {
+Deno.test("logUsage() warns of fragmentation above 30 %", () => {
   const { manager, pool } = manage(1000);
   for (
     const [external, warns] of [
@@ -209,7 +207,7 @@ Deno.test("the usage log warns of fragmentation above 30 %, not at it", () => {
   }
 });
 
-Deno.test("a manager of no device, with no pool, or with bands that overlap, is refused", () => {
+Deno.test("MemoryManager refuses an invalid device, pool or band", () => {
   assertThrows(() => new MemoryManager(null as never), TypeError, "device must be an object");
   assertThrows(() => new MemoryManager({} as never), TypeError, "device.context must be");
   assertThrows(() => new MemoryManager(device, 7 as never), TypeError, "options must be an object");
@@ -218,7 +216,7 @@ Deno.test("a manager of no device, with no pool, or with bands that overlap, is 
     TypeError,
     "options.pool must be an object",
   );
-  const pool = new PlainPool(context, MIB);
+  const pool = new PlainPool(context, MIB).asPool;
   assertThrows(
     () => new MemoryManager(device, { pool, bands: { small: 9, medium: 9 } }),
     RangeError,
@@ -226,7 +224,7 @@ Deno.test("a manager of no device, with no pool, or with bands that overlap, is 
   );
 });
 
-Deno.test("over the device's own pool a manager counts what everybody allocates from it", () => {
+Deno.test("MemoryManager of the device's pool counts all its buffers", () => {
   const manager = new MemoryManager(device, { bands: BANDS });
   const before = manager.stats();
   using other = device.allocate("uint8", 5000);
@@ -250,7 +248,7 @@ Deno.test("over the device's own pool a manager counts what everybody allocates 
   assertEquals([manager.ownsPointer(address), manager.stats().live], [false, before.live]);
 });
 
-Deno.test("over the device's own pool clearCache() gives back what is free", () => {
+Deno.test("clearCache() of a manager returns free memory of the device's pool", () => {
   const manager = new MemoryManager(device);
   manager.clearCache();
   const before = manager.stats().reserved;
@@ -261,7 +259,7 @@ Deno.test("over the device's own pool clearCache() gives back what is free", () 
   assertEquals(manager.stats().reserved, before);
 });
 
-Deno.test("past the pool, options hold as they do in it", () => {
+Deno.test("allocate() checks the options of direct buffers", () => {
   using pool = device.createPool();
   const manager = new MemoryManager(device, { pool, bands: BANDS });
   using direct = manager.allocate("uint8", 100_001, { alignment: 256, stream: device.stream });
@@ -275,7 +273,7 @@ Deno.test("past the pool, options hold as they do in it", () => {
   assertEquals(manager.memoryAllocated(), 200_002);
 });
 
-Deno.test("what was freed past the pool is not counted, also when nobody has the buffer any more", async () => {
+Deno.test("stats() does not count freed direct buffers after their collection", async () => {
   const program = `
     import { MemoryManager, openDevice } from "@gridstride/cuda";
     using device = openDevice("host:0");
@@ -291,7 +289,7 @@ Deno.test("what was freed past the pool is not counted, also when nobody has the
   assertEquals(stdout.trim(), "0 0", stderr);
 });
 
-Deno.test("asking what is allocated, as every allocation does, makes no statistics", () => {
+Deno.test("allocate() from the pool makes no statistics", () => {
   const { pool, manager } = manage();
   const stats = pool.stats.bind(pool);
   let asked = 0;

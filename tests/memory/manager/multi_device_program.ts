@@ -1,6 +1,6 @@
 /**
- * What `multi_device_test.ts` proves, in a process with three fake devices of which the memory of
- * two is managed: ordinals are then not places in a list.
+ * The program of `multi_device_test.ts`, with three fake devices. It manages the memory of two, so
+ * ordinals are not places in a list.
  *
  * @module
  */
@@ -9,10 +9,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { type DeviceBuffer, openDevice, OutOfMemoryError } from "../../../mod.ts";
 import { resourceTally } from "../../../src/ffi/native_device.ts";
 import { MemoryManager } from "../../../src/memory/manager/memory_manager.ts";
-import {
-  MultiDeviceMemory,
-  type MultiDeviceMemoryOptions,
-} from "../../../src/memory/manager/multi_device_memory.ts";
+import { MultiDeviceMemory } from "../../../src/memory/manager/multi_device_memory.ts";
 import { PlainPool } from "./plain_pool.ts";
 
 using first = openDevice("host:1");
@@ -20,10 +17,12 @@ using second = openDevice("host:2");
 const { library } = first.context;
 
 /** Memory of 1000 bytes on device 1 and 3000 on device 2. */
-function twoDevices(options?: MultiDeviceMemoryOptions): MultiDeviceMemory {
+function twoDevices(
+  options?: ConstructorParameters<typeof MultiDeviceMemory>[1],
+): MultiDeviceMemory {
   return new MultiDeviceMemory([
-    new MemoryManager(second, { pool: new PlainPool(second.context, 3000) }),
-    new MemoryManager(first, { pool: new PlainPool(first.context, 1000) }),
+    new MemoryManager(second, { pool: new PlainPool(second.context, 3000).asPool }),
+    new MemoryManager(first, { pool: new PlainPool(first.context, 1000).asPool }),
   ], options);
 }
 
@@ -62,7 +61,12 @@ function keepsNamesTogether(): void {
   assertEquals(memory.affinities, [["cache", 2], ["weights", 1]]);
   assertEquals([memory.unbind("cache"), memory.unbind("cache")], [true, false]);
   free(buffers);
+  memory.bind("__proto__", 2);
+  memory.bind("weights", 2);
+  assertEquals(memory.affinities, [["__proto__", 2], ["weights", 2]]);
   assertThrows(() => memory.bind("weights", 0), RangeError, "one of 2, 1: it is 0");
+  assertThrows(() => memory.bind("", 2), RangeError, "not empty");
+  assertThrows(() => memory.bind(7 as never, 2), TypeError, "it is 7");
   assertThrows(() => memory.manager(0), RangeError, "one of 2, 1: it is 0");
   assertThrows(() => memory.allocate("uint8", 1, { name: "" }), RangeError, "not empty");
   assertThrows(() => memory.allocate("uint8", 1, null as never), TypeError, "options");
@@ -142,7 +146,7 @@ function refusesWhatDoesNotFitTogether(): void {
   assertThrows(() => memory.copyTo(a, 0), RangeError, "one of 2, 1: it is 0");
   assertThrows(() => memory.copyTo(b, 1, 7 as never), TypeError, "options");
   assertEquals(resourceTally(library), before);
-  const pool = new PlainPool(second.context);
+  const pool = new PlainPool(second.context).asPool;
   assertThrows(() => new MemoryManager(first, { pool }), TypeError, "host:1: it is of host:2");
   const manager = memory.manager(1);
   assertThrows(() => new MultiDeviceMemory([]), TypeError, "it is empty");

@@ -1,16 +1,20 @@
-// Bands do not overlap and leave nothing out; devices are chosen by room or by load, names stay
-// with their device.
+// Bands of sizes, and the order of devices for a request.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { DeviceAffinity } from "../../../src/memory/manager/device_affinity.ts";
-import { type BalanceRule, devicesFor } from "../../../src/memory/manager/device_choice.ts";
-import { type BandLimits, SIZE_BANDS, SizeBands } from "../../../src/memory/manager/size_bands.ts";
+import { type BalanceRule, devicesFor } from "../../../src/memory/manager/multi_device_memory.ts";
+import { SizeBands } from "../../../src/memory/manager/size_bands.ts";
 
 const MIB = 2 ** 20;
 
-Deno.test("bands are by default 1 MiB, 100 MiB and a quarter of what is usable", () => {
-  assertEquals(new SizeBands(8000 * MIB).ranges, [
+type BandLimits = ConstructorParameters<typeof SizeBands>[1];
+
+function rangesOf(bands: SizeBands) {
+  return bands.count([]).map(({ band, from, to }) => ({ band, from, to }));
+}
+
+Deno.test("SizeBands has limits of 1 MiB, 100 MiB and a quarter of the memory by default", () => {
+  assertEquals(rangesOf(new SizeBands(8000 * MIB)), [
     { band: "small", from: 1, to: MIB },
     { band: "medium", from: MIB + 1, to: 100 * MIB },
     { band: "large", from: 100 * MIB + 1, to: 2000 * MIB },
@@ -18,12 +22,12 @@ Deno.test("bands are by default 1 MiB, 100 MiB and a quarter of what is usable",
   ]);
 });
 
-Deno.test("every size is in exactly one band, its own", () => {
+Deno.test("bandOf() finds the only band of a size", () => {
   const gap = fc.integer({ min: 1, max: 1000 });
   fc.assert(fc.property(gap, gap, gap, fc.nat(4000), (small, medium, large, size) => {
     const limits = { small, medium: small + medium, large: small + medium + large };
     const bands = new SizeBands(0, limits);
-    const containing = bands.ranges.filter(({ from, to }) => size >= from && size <= to);
+    const containing = rangesOf(bands).filter(({ from, to }) => size >= from && size <= to);
     assertEquals(
       containing.map(({ band }) => band),
       size === 0 ? [] : [bands.bandOf(size)],
@@ -35,26 +39,26 @@ Deno.test("every size is in exactly one band, its own", () => {
   assertEquals(bands.bandOf(2 ** 53), "direct");
 });
 
-Deno.test("on tiny devices and for odd limits the defaults stay above one another", () => {
+Deno.test("SizeBands has ascending limits on tiny devices and for odd limits", () => {
   for (
     const [usable, limits] of [[0, {}], [1, {}], [0, { small: "1GB" }], [7, { medium: "2GB" }]]
   ) {
-    const { ranges } = new SizeBands(usable as number, limits as BandLimits);
+    const ranges = rangesOf(new SizeBands(usable as number, limits as BandLimits));
     for (const [index, { from, to }] of ranges.entries()) {
       assert(from <= to && from === (ranges[index - 1]?.to ?? 0) + 1);
     }
   }
 });
 
-Deno.test("sizes are counted by band, empty bands too", () => {
+Deno.test("count() counts sizes by band", () => {
   const bands = new SizeBands(0, { small: 10, medium: "1K", large: 2000 });
   const figures = bands.count([1, 10, 11, 2001, 5000]);
-  assertEquals(figures.map(({ band }) => band), [...SIZE_BANDS]);
+  assertEquals(figures.map(({ band }) => band), ["small", "medium", "large", "direct"]);
   assertEquals(figures.map(({ count }) => count), [2, 1, 0, 2]);
   assertEquals(figures.map(({ bytes }) => bytes), [11, 11, 0, 7001]);
 });
 
-Deno.test("limits of bands that are no sizes, or not above one another, are refused", () => {
+Deno.test("SizeBands refuses invalid or descending limits", () => {
   const refused: [unknown, ErrorConstructor, string][] = [
     [{ small: 0 }, RangeError, "bands.small must be an integer in 1.."],
     [{ small: 1.5 }, RangeError, "it is 1.5"],
@@ -82,7 +86,7 @@ function order(bytes: number, rule: BalanceRule): number[] {
   return devicesFor(DEVICES, bytes, rule).map(({ ordinal }) => ordinal);
 }
 
-Deno.test("the device with the most room, or with the smallest share in use, comes first", () => {
+Deno.test("devicesFor() orders by free memory or by the used share", () => {
   assertEquals(order(10, "free-memory"), [7, 3, 0]);
   assertEquals(order(10, "load"), [3, 7, 0]); // 110/400, 450/800, 910/1000
   assertEquals(order(250, "load"), [7, 3, 0]); // 690/800, 350/400, no room
@@ -90,7 +94,7 @@ Deno.test("the device with the most room, or with the smallest share in use, com
   assertEquals(order(10_000, "load"), [7, 3, 0]);
 });
 
-Deno.test("equals go to the lower ordinal, and a device without memory comes last", () => {
+Deno.test("devicesFor() prefers the lower ordinal and puts a device without memory last", () => {
   const devices = [2, 1].map((ordinal) => ({ ordinal, capacity: 100, live: 50 }));
   const none = { ordinal: 0, capacity: 0, live: 0 };
   for (const rule of ["free-memory", "load"] as const) {
@@ -100,7 +104,7 @@ Deno.test("equals go to the lower ordinal, and a device without memory comes las
   }
 });
 
-Deno.test("placing one after the other keeps devices level, by the rule", () => {
+Deno.test("devicesFor() keeps devices level by its rule", () => {
   for (const rule of ["free-memory", "load"] as const) {
     const live = [0, 0];
     const capacities = [1000, 4000];
@@ -117,21 +121,4 @@ Deno.test("placing one after the other keeps devices level, by the rule", () => 
       : live.map((live, index) => capacities[index]! - live);
     assert(Math.abs(levels[0]! - levels[1]!) <= (rule === "load" ? 0.01 : 10), levels.join());
   }
-});
-
-Deno.test("a name stays with the device it is bound to", () => {
-  const affinity = new DeviceAffinity([2, 5]);
-  assertEquals(affinity.ordinalOf("weights"), undefined);
-  affinity.bind("weights", 5);
-  affinity.bind("activations", 2);
-  affinity.bind("__proto__", 2);
-  assertEquals(affinity.ordinalOf("weights"), 5);
-  affinity.bind("weights", 2);
-  assertEquals(affinity.entries(), [["__proto__", 2], ["activations", 2], ["weights", 2]]);
-  assertEquals([affinity.unbind("weights"), affinity.unbind("weights")], [true, false]);
-  assertEquals(affinity.ordinalOf("weights"), undefined);
-  assertThrows(() => affinity.bind("x", 0), RangeError, "one of 2, 5: it is 0");
-  assertThrows(() => affinity.bind("", 2), RangeError, "not empty");
-  assertThrows(() => affinity.bind(7 as never, 2), TypeError, "it is 7");
-  assertThrows(() => affinity.ordinalOf(null as never), TypeError, "it is null");
 });

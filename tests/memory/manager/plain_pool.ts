@@ -1,41 +1,41 @@
 /**
- * A pool that keeps nothing: every buffer comes from the device and goes back to it. What a manager
- * does can be told apart from what a pool does with it.
+ * A pool without a cache: every buffer comes from the device and returns to it. Tests of managers
+ * use it to separate the manager from the pool.
  *
  * @module
  */
 
 import type { DeviceContext } from "../../../src/hardware/device_context.ts";
-import { allocateDirect, type ManagedPool } from "../../../src/memory/manager/managed_pool.ts";
-import type { DeviceBuffer } from "../../../src/memory/device_buffer.ts";
+import { OwnedAllocation } from "../../../src/memory/allocation.ts";
+import { bytesOfLength } from "../../../src/memory/buffer_checks.ts";
+import { DeviceBuffer } from "../../../src/memory/device_buffer.ts";
 import type { DType } from "../../../src/memory/dtype.ts";
-import { Environment } from "../../../src/hardware/environment.ts";
-import { InMemoryUpstream } from "../pool/in_memory_upstream.ts";
-import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
-import { resolvePoolSettings } from "../../../src/memory/pool/pool_settings.ts";
+import { MemoryPool } from "../../../src/memory/pool/memory_pool.ts";
 import type { PoolStatistics } from "../../../src/memory/pool/pool_statistics.ts";
 
-/** The statistics of a pool that was never used. */
-function unusedStatistics(): PoolStatistics {
-  const upstream = new InMemoryUpstream();
-  const unset = new Environment({ readable: () => true, get: () => undefined });
-  const settings = resolvePoolSettings({}, unset, {
-    totalBytes: upstream.totalBytes,
-    virtualMemory: true,
-    usableBytes: () => upstream.totalBytes,
-  });
-  return new PoolCore(upstream, settings).stats();
-}
+/** The part of a pool that a manager uses. */
+type ManagedPool = Pick<
+  MemoryPool,
+  | "allocate"
+  | "allocateDirect"
+  | "clearCache"
+  | "context"
+  | "limitBytes"
+  | "liveSizes"
+  | "memoryAllocated"
+  | "ownsPointer"
+  | "stats"
+>;
 
-/** A pool that keeps nothing. */
+/** A pool without a cache. */
 export class PlainPool implements ManagedPool {
   readonly context: DeviceContext;
   readonly limitBytes: number;
-  /** The lengths of the requests that came past it. */
+  /** The lengths of the direct requests. */
   readonly direct: number[] = [];
-  /** How often it was asked to give free memory back. */
+  /** The calls of {@linkcode clearCache}. */
   emptied = 0;
-  /** What its statistics say instead. */
+  /** Replacements for its statistics. */
   pretended: Partial<PoolStatistics> = {};
   #buffers: DeviceBuffer[] = [];
 
@@ -44,28 +44,33 @@ export class PlainPool implements ManagedPool {
     this.limitBytes = limitBytes;
   }
 
+  /** The pool as an option of a manager. */
+  get asPool(): MemoryPool {
+    return this as unknown as MemoryPool;
+  }
+
   allocate<D extends DType>(dtype: D, length: number): DeviceBuffer<D> {
-    const buffer = allocateDirect(this.context, dtype, length);
+    const allocation = new OwnedAllocation(this.context, bytesOfLength(length, dtype));
+    const buffer = DeviceBuffer.ofAllocation(allocation, dtype, length);
     this.#buffers.push(buffer as unknown as DeviceBuffer);
     return buffer;
   }
 
   allocateDirect<D extends DType>(dtype: D, length: number): DeviceBuffer<D> {
     this.direct.push(length);
-    return allocateDirect(this.context, dtype, length);
+    const allocation = new OwnedAllocation(this.context, bytesOfLength(length, dtype));
+    return DeviceBuffer.ofAllocation(allocation, dtype, length);
   }
 
   memoryAllocated(): number {
-    return this.pretended.currentUsage ?? this.#live();
-  }
-
-  #live(): number {
-    return [...this.liveSizes()].reduce((sum, bytes) => sum + bytes, 0);
+    return this.pretended.currentUsage ??
+      [...this.liveSizes()].reduce((sum, size) => sum + size, 0);
   }
 
   stats(): PoolStatistics {
-    const live = this.#live();
-    return { ...unusedStatistics(), currentUsage: live, reserved: live, ...this.pretended };
+    using unused = new MemoryPool(this);
+    const live = [...this.liveSizes()].reduce((sum, size) => sum + size, 0);
+    return { ...unused.stats(), currentUsage: live, reserved: live, ...this.pretended };
   }
 
   *liveSizes(): Generator<number> {

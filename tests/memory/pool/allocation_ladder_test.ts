@@ -3,11 +3,13 @@
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
-import { InMemoryUpstream } from "./in_memory_upstream.ts";
-import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
+import { InMemoryUpstream, type ModelStream } from "./in_memory_upstream.ts";
+import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import type { PoolSettings } from "../../../src/memory/pool/pool_options.ts";
+import { checkPool } from "./model/check_pool.ts";
 import { ModelGraph } from "./model/model_graph.ts";
 import { poolSettings } from "./model/pool_settings.ts";
+import { modelPool } from "./watched_pool.ts";
 
 const MEBIBYTE = 2 ** 20;
 const CAPACITY = 64 * MEBIBYTE;
@@ -20,21 +22,21 @@ function setUp(granularity: number, settings: Partial<PoolSettings> = {}) {
   });
   const virtualMemory = granularity > 0;
   const complete = poolSettings({ limitBytes: CAPACITY, virtualMemory, ...settings });
-  return { upstream, core: new PoolCore(upstream, complete) };
+  return { upstream, core: new BlockPool(upstream, complete) };
 }
 
 Deno.test("what other streams got through with during the last attempt is looked at as well", () => {
   const { upstream, core } = setUp(0);
   const [first, second, third] = [0, 1, 2].map(() => upstream.createStream());
   const blocks = [
-    core.take(MEBIBYTE, first!),
-    core.take(2 * MEBIBYTE + 1, second!),
-    core.take(4 * MEBIBYTE + 1, third!),
+    core.allocate(MEBIBYTE, first!),
+    core.allocate(2 * MEBIBYTE + 1, second!),
+    core.allocate(4 * MEBIBYTE + 1, third!),
   ];
-  for (const block of blocks) core.give(block);
+  for (const block of blocks) core.free(block);
   // Giving a segment back has the device do all work, so that other streams need no waiting then.
   upstream.occupy(13 * MEBIBYTE);
-  const block = core.take(46 * MEBIBYTE + 1, first!);
+  const block = core.allocate(46 * MEBIBYTE + 1, first!);
   assert(core.addressOf(block) > 0);
 });
 
@@ -46,7 +48,7 @@ Deno.test("a program that says it has freed something and has not is asked once 
   };
   const { upstream, core } = setUp(2 * MEBIBYTE, { onMemoryPressure });
   const stream = upstream.createStream();
-  assertThrows(() => core.take(CAPACITY + 1, stream), OutOfMemoryError);
+  assertThrows(() => core.allocate(CAPACITY + 1, stream), OutOfMemoryError);
   assertEquals(asked, 1);
 });
 
@@ -54,23 +56,23 @@ Deno.test("a program that frees one block after the other is asked until that is
   const blocks: number[] = [];
   const onMemoryPressure = () => {
     const block = blocks.pop();
-    if (block !== undefined) core.give(block);
+    if (block !== undefined) core.free(block);
     return block !== undefined;
   };
   const { upstream, core } = setUp(2 * MEBIBYTE, { onMemoryPressure });
   const stream = upstream.createStream();
-  for (let count = 0; count < 8; count++) blocks.push(core.take(8 * MEBIBYTE, stream));
-  assert(core.take(24 * MEBIBYTE, stream) > 0);
+  for (let count = 0; count < 8; count++) blocks.push(core.allocate(8 * MEBIBYTE, stream));
+  assert(core.allocate(24 * MEBIBYTE, stream) > 0);
   assertEquals(blocks.length, 5);
 });
 
 Deno.test("a pool that is closed while an allocation waits gives it nothing, and keeps nothing", async () => {
   const { upstream, core } = setUp(2 * MEBIBYTE);
   const [first, second] = [upstream.createStream(), upstream.createStream()];
-  const block = core.take(60 * MEBIBYTE, first!);
+  const block = core.allocate(60 * MEBIBYTE, first!);
   upstream.use(core.addressOf(block), 60 * MEBIBYTE, first!, block);
-  core.give(block);
-  const waiting = core.takeAsync(60 * MEBIBYTE, second!);
+  core.free(block);
+  const waiting = core.allocateAsync(60 * MEBIBYTE, second!);
   const refused = assertRejects(() => waiting, TypeError, "is disposed");
   core.close();
   await refused;
@@ -83,9 +85,9 @@ Deno.test("a graph that goes during another capture on its stream has its memory
   const stream = upstream.createStream();
   const token = {};
   stream.captureToken = token;
-  const block = core.take(5 * MEBIBYTE, stream);
+  const block = core.allocate(5 * MEBIBYTE, stream);
   const ranges = [{ address: core.addressOf(block), bytes: 5 * MEBIBYTE }];
-  core.give(block);
+  core.free(block);
   stream.captureToken = undefined;
   const graph = new ModelGraph(upstream, ranges, token);
   core.endCapture(token, graph);
@@ -100,4 +102,160 @@ Deno.test("a graph that goes during another capture on its stream has its memory
   upstream.completeAll();
   core.trim();
   assertEquals(upstream.usedBytes, 0);
+});
+
+/** A pool with free memory that its stream may still use, and some that it does not. */
+function busyPool(virtualMemory: boolean) {
+  const { pool, upstream } = modelPool({ virtualMemory }, { completion: "explicit" });
+  const stream = upstream.createStream();
+  const idle = pool.allocate(8 * MEBIBYTE, stream);
+  const busy = pool.allocate(16 * MEBIBYTE, stream);
+  pool.free(idle);
+  pool.settleSync();
+  upstream.use(pool.addressOf(busy), 16 * MEBIBYTE, stream, "work");
+  pool.free(busy);
+  const touch = () => pool.free(pool.allocate(1000, stream));
+  const reserved = () => pool.stats().reserved;
+  return { pool, upstream, stream, touch, reserved };
+}
+
+for (const virtualMemory of [true, false]) {
+  const kind = virtualMemory ? "mapped memory" : "plain segments";
+
+  Deno.test(`pressure is answered at the next call, and the rest when it is free: ${kind}`, () => {
+    const { pool, upstream, stream, touch, reserved } = busyPool(virtualMemory);
+    touch();
+    const before = reserved();
+    upstream.raisePressure();
+    touch();
+    const first = reserved();
+    assert(first >= 16 * MEBIBYTE && first < before, `${first} of ${before}`);
+    touch();
+    // Giving a plain segment back waits for all streams, as `cudaFree` does.
+    if (virtualMemory) assertEquals(reserved(), first);
+    upstream.completeAll();
+    // What is enqueued later does not put it off.
+    upstream.enqueue(stream);
+    touch();
+    assert(reserved() < 8 * MEBIBYTE, `${reserved()}`);
+    pool.close();
+  });
+
+  Deno.test(`a pool that has answered asks no more how far its streams are: ${kind}`, () => {
+    const { pool, upstream, touch } = busyPool(virtualMemory);
+    upstream.raisePressure();
+    touch();
+    upstream.completeAll();
+    touch();
+    const queries = upstream.calls.counts.queryEvent;
+    for (let i = 0; i < 10; i++) touch();
+    assertEquals(upstream.calls.counts.queryEvent, queries);
+    pool.close();
+  });
+}
+
+Deno.test("a pool that is asked while a stream is captured answers after the capture", () => {
+  const { pool, upstream, stream, touch, reserved } = busyPool(true);
+  upstream.completeAll();
+  touch();
+  const before = reserved();
+  stream.captureToken = {};
+  upstream.raisePressure();
+  const captured = pool.allocate(1000, stream);
+  assert(reserved() >= before);
+  pool.free(captured);
+  pool.endCapture(stream.captureToken, undefined);
+  stream.captureToken = undefined;
+  touch();
+  upstream.completeAll();
+  touch();
+  assert(reserved() < before, `${reserved()} of ${before}`);
+  pool.close();
+});
+
+Deno.test("what is waited for on a stream that has gone is not looked for on the one after it", () => {
+  const { pool: pool, upstream } = modelPool({}, { completion: "explicit" });
+  const [first, gone] = [upstream.createStream(), upstream.createStream()];
+  const give = (stream: ModelStream, bytes: number) => {
+    const block = pool.allocate(bytes, stream);
+    upstream.use(pool.addressOf(block), bytes, stream, block);
+    pool.free(block);
+  };
+  pool.free(pool.allocate(MEBIBYTE, first));
+  give(gone, 3 * MEBIBYTE);
+  gone[Symbol.dispose]();
+  upstream.raisePressure();
+  // The answer begins, and is not over before the disposed stream is through.
+  pool.free(pool.allocate(MEBIBYTE, first));
+  upstream.completeAll();
+  pool.settleSync();
+  // Another stream has its number in the pool now, and work under way; the answer rests meanwhile.
+  first.captureToken = {};
+  const next = upstream.createStream();
+  for (const bytes of [9 * MEBIBYTE, 5 * MEBIBYTE]) give(next, bytes);
+  first.captureToken = undefined;
+  const block = pool.allocate(9 * MEBIBYTE, first);
+  // The model throws where this is memory that the other still uses.
+  upstream.use(pool.addressOf(block), 9 * MEBIBYTE, first, block);
+  pool.free(block);
+  upstream.completeAll();
+  pool.close();
+});
+
+const TEBIBYTE = 2 ** 40;
+
+for (const granularity of [0, 2 * MEBIBYTE, 64 * MEBIBYTE]) {
+  Deno.test(`a block is smaller than a tebibyte, a pool need not be: granules of ${granularity}`, () => {
+    const limitBytes = 8 * TEBIBYTE;
+    const upstream = new InMemoryUpstream({ capacity: limitBytes, granularity });
+    const settings = poolSettings({ limitBytes, virtualMemory: granularity > 0 });
+    const core = new BlockPool(upstream, settings);
+    const stream = upstream.createStream();
+    const largest = TEBIBYTE - Math.max(granularity, 2 * MEBIBYTE);
+    const held = [0, 1].map(() => {
+      const block = core.allocate(largest, stream);
+      return { block, address: core.addressOf(block), bytes: largest, alignment: 512 };
+    });
+    for (const bytes of [largest + 1, TEBIBYTE, 2 * TEBIBYTE, 4 * TEBIBYTE, 2 ** 52, 2 ** 53 - 1]) {
+      assertThrows(() => core.allocate(bytes, stream), OutOfMemoryError, `allocate ${bytes} bytes`);
+    }
+    assertThrows(() => core.allocate(MEBIBYTE, stream, 2 ** 52), OutOfMemoryError);
+    assertThrows(() => core.preallocate(3 * TEBIBYTE), OutOfMemoryError);
+    checkPool(core, upstream, held);
+    for (const { block } of held) core.free(block);
+    core.close();
+    assertEquals([upstream.usedBytes, upstream.tally.reservations], [0, 0]);
+  });
+}
+
+Deno.test("a stream may have more marks than 32 bits count", () => {
+  const upstream = new InMemoryUpstream({ capacity: 64 * MEBIBYTE, completion: "explicit" });
+  const core = new BlockPool(upstream, poolSettings({ limitBytes: 64 * MEBIBYTE }));
+  const [one, other] = [upstream.createStream(), upstream.createStream()];
+  const { streams } = core;
+  for (const boundary of [2 ** 31, 2 ** 32]) {
+    const slot = streams.slotOf(one);
+    slot.completed = boundary - 5;
+    slot.epoch = boundary - 4;
+    streams.epochs[slot.index] = slot.epoch;
+    for (let round = 0; round < 8; round++) {
+      const [small, large] = [core.allocate(1000, one), core.allocate(30 * MEBIBYTE, one)];
+      for (const block of [small, large]) upstream.use(core.addressOf(block), 1000, one, block);
+      core.use(small, other);
+      core.free(small);
+      core.free(large);
+      // The model throws where the other stream gets memory that this one may still use.
+      const elsewhere = core.allocate(20 * MEBIBYTE, other);
+      upstream.use(core.addressOf(elsewhere), 20 * MEBIBYTE, other, elsewhere);
+      core.free(elsewhere);
+      upstream.completeAll();
+      const all = core.allocate(60 * MEBIBYTE, other);
+      assert(core.addressOf(all) > 0);
+      core.free(all);
+      upstream.completeAll();
+    }
+    assert(slot.epoch > boundary, `only ${slot.epoch} epochs`);
+  }
+  checkPool(core, upstream, []);
+  core.close();
 });

@@ -2,10 +2,11 @@
 
 import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
-import { AllocationSites, siteText } from "../../../src/memory/pool/allocation_sites.ts";
+import { AllocationSites, siteText } from "../../../src/memory/pool/block_tracker.ts";
 import { DeviceBuffer } from "../../../src/memory/device_buffer.ts";
+import { checkLeaks } from "../../../src/memory/pool/leak_report.ts";
 import { bufferFromPool } from "../../../src/memory/pooled_buffer.ts";
-import type { PoolCore } from "../../../src/memory/pool/pool_core.ts";
+import type { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import type { MemoryStream } from "../../../src/memory/pool/memory_upstream.ts";
 import { device } from "../../support/device.ts";
 import { runProgram } from "../../support/subprocess.ts";
@@ -13,20 +14,15 @@ import { modelPool, watchedPools } from "./watched_pool.ts";
 
 const TRACKED = { enableMemoryTracking: true };
 
-function allocateActivations(pool: PoolCore, stream: MemoryStream): number[] {
+function allocateActivations(pool: BlockPool, stream: MemoryStream): number[] {
   const blocks: number[] = [];
-  for (let count = 0; count < 2; count++) blocks.push(pool.take(3000, stream));
+  for (let count = 0; count < 2; count++) blocks.push(pool.allocate(3000, stream));
   return blocks;
 }
 
-function allocateWeights(pool: PoolCore, stream: MemoryStream): number {
-  return pool.take(5_000_000, stream);
+function allocateWeights(pool: BlockPool, stream: MemoryStream): number {
+  return pool.allocate(5_000_000, stream);
 }
-
-Deno.test("a pool that nobody watches has no observer", () => {
-  const { pool } = modelPool();
-  assertEquals([pool.engine.observer, pool.tracker], [undefined, undefined]);
-});
 
 Deno.test("checkLeaks() tells every live buffer, oldest first, and what their sites hold", async () => {
   const { pool, upstream } = modelPool(TRACKED);
@@ -34,8 +30,8 @@ Deno.test("checkLeaks() tells every live buffer, oldest first, and what their si
   const weights = allocateWeights(pool, first);
   await new Promise((resolve) => setTimeout(resolve, 30));
   const [one, other] = allocateActivations(pool, second) as [number, number];
-  pool.give(pool.take(100, first));
-  const report = pool.checkLeaks();
+  pool.free(pool.allocate(100, first));
+  const report = checkLeaks(pool);
   assertEquals([report.device, report.count, report.olderThan], ["model:0", 3, null]);
   assertEquals([report.requested, report.bytes], [5_006_000, 5_000_192 + 2 * 3072]);
   const [oldest, ...young] = report.buffers;
@@ -57,17 +53,17 @@ Deno.test("checkLeaks() tells every live buffer, oldest first, and what their si
     [["allocateWeights", 1, 5_000_000], ["allocateActivations", 2, 6000]],
   );
 
-  const old = pool.checkLeaks({ olderThan: 20 });
+  const old = checkLeaks(pool, { olderThan: 20 });
   assertEquals([old.count, old.olderThan], [1, 20]);
   const text = String(report);
   assert(text.startsWith("3 live buffers on model:0: 5006000 bytes"), text);
   assert(text.includes("at allocateWeights (file:"), text);
   assertEquals(JSON.parse(JSON.stringify(report)).count, 3);
 
-  for (const block of [weights, one, other]) pool.give(block);
-  assertEquals(String(pool.checkLeaks()), "No live buffers on model:0");
+  for (const block of [weights, one, other]) pool.free(block);
+  assertEquals(String(checkLeaks(pool)), "No live buffers on model:0");
   assertEquals(
-    String(pool.checkLeaks({ olderThan: 5 })),
+    String(checkLeaks(pool, { olderThan: 5 })),
     "No live buffers older than 5 ms on model:0",
   );
 });
@@ -75,8 +71,8 @@ Deno.test("checkLeaks() tells every live buffer, oldest first, and what their si
 Deno.test("checkLeaks() of what is not tracked tells buffers without age and site", () => {
   const { pool, upstream } = modelPool();
   const stream = upstream.createStream();
-  const block = pool.take(777, stream);
-  const { buffers: [buffer], sites } = pool.checkLeaks();
+  const block = pool.allocate(777, stream);
+  const { buffers: [buffer], sites } = checkLeaks(pool);
   assertEquals(buffer, {
     address: pool.addressOf(block),
     bytes: 1024,
@@ -87,35 +83,35 @@ Deno.test("checkLeaks() of what is not tracked tells buffers without age and sit
     collected: false,
   });
   assertEquals(sites, [{ site: null, count: 1, bytes: 1024, requested: 777 }]);
-  assertThrows(() => pool.checkLeaks({ olderThan: 1 }), TypeError, "enableMemoryTracking: true");
+  assertThrows(() => checkLeaks(pool, { olderThan: 1 }), TypeError, "enableMemoryTracking: true");
   for (const olderThan of [-1, NaN, Infinity]) {
-    assertThrows(() => pool.checkLeaks({ olderThan }), RangeError, "options.olderThan");
+    assertThrows(() => checkLeaks(pool, { olderThan }), RangeError, "options.olderThan");
   }
-  assertThrows(() => pool.checkLeaks({ olderThan: "1" as never }), TypeError, "options.olderThan");
-  assertThrows(() => pool.checkLeaks(null as never), TypeError, "options");
+  assertThrows(() => checkLeaks(pool, { olderThan: "1" as never }), TypeError, "options.olderThan");
+  assertThrows(() => checkLeaks(pool, null as never), TypeError, "options");
 });
 
 Deno.test("streams are named, also when they are gone", () => {
-  const [, { pool }] = watchedPools(TRACKED) as [unknown, { pool: PoolCore }];
+  const [, { pool }] = watchedPools(TRACKED) as [unknown, { pool: BlockPool }];
   const stream = device.createStream();
-  const blocks = [pool.take(1, device.stream), pool.take(1, stream)];
-  assertEquals(pool.checkLeaks().buffers.map((each) => each.stream).sort(), [
+  const blocks = [pool.allocate(1, device.stream), pool.allocate(1, stream)];
+  assertEquals(checkLeaks(pool).buffers.map((each) => each.stream).sort(), [
     "default",
     "stream 2",
   ]);
   stream[Symbol.dispose]();
   assertEquals(
-    pool.checkLeaks().buffers.map((each) => each.stream).sort(),
+    checkLeaks(pool).buffers.map((each) => each.stream).sort(),
     ["default", "disposed stream 2"],
   );
-  for (const block of blocks) pool.give(block);
+  for (const block of blocks) pool.free(block);
   pool.close();
 });
 
 Deno.test("a site is the program's stack, through every public call, without this module's frames", async () => {
   const [, { pool }] = watchedPools({ ...TRACKED, stackFrames: 2 }) as [
     unknown,
-    { pool: PoolCore },
+    { pool: BlockPool },
   ];
   const { context } = device;
   function callers() {
@@ -131,7 +127,7 @@ Deno.test("a site is the program's stack, through every public call, without thi
     return stack;
   })();
   using _late = await waiting();
-  const sites = pool.checkLeaks().buffers.map(({ requested, site }) => [requested, site!]);
+  const sites = checkLeaks(pool).buffers.map(({ requested, site }) => [requested, site!]);
   assertEquals(sites.map(([requested]) => requested).sort(), [20, 24]);
   for (const [requested, site] of sites as [number, string][]) {
     const frames = site.split("\n");
@@ -155,7 +151,7 @@ Deno.test("stacks are kept once each, and odd ones are unknown", () => {
   assertEquals(siteText([], 3), "unknown");
   assertEquals(siteText("Error: with text\n  of two lines", 3), "unknown");
   const own = new URL("../../../src/cli/main.ts", import.meta.url).href;
-  const pool = new URL("../../../src/memory/pool/pool_core.ts", import.meta.url).href;
+  const pool = new URL("../../../src/memory/pool/block_pool.ts", import.meta.url).href;
   assertEquals(
     siteText(`Error\n    at x (${pool}:1:2)\n    at y (${own}:3:4)`, 3),
     `y (${own}:3:4)`,
@@ -169,13 +165,16 @@ Deno.test("an out-of-memory error names the sites that hold the most", () => {
   const { pool, upstream } = modelPool({ ...TRACKED, limitBytes: 2 ** 26 });
   const stream = upstream.createStream();
   const blocks = [allocateWeights(pool, stream), ...allocateActivations(pool, stream)];
-  const { topSites, message } = assertThrows(() => pool.take(2 ** 26, stream), OutOfMemoryError);
+  const { topSites, message } = assertThrows(
+    () => pool.allocate(2 ** 26, stream),
+    OutOfMemoryError,
+  );
   assertEquals(
     topSites.map(({ site, bytes, count }) => [site.split(" ")[0], bytes, count]),
     [["allocateWeights", 5_000_192, 1], ["allocateActivations", 6144, 2]],
   );
   assert(message.includes("allocateWeights"), message);
-  for (const block of blocks) pool.give(block);
+  for (const block of blocks) pool.free(block);
 });
 
 Deno.test("a pool that ends while buffers live, and a buffer that is collected, are logged", async () => {
@@ -184,7 +183,8 @@ Deno.test("a pool that ends while buffers live, and a buffer that is collected, 
     `
     import { openDevice } from "@gridstride/cuda";
     import { DeviceBuffer } from ${module("../../../src/memory/device_buffer.ts")};
-    import { createPool } from ${module("../../../src/memory/pool/device_pool.ts")};
+    import { checkLeaks } from ${module("../../../src/memory/pool/leak_report.ts")};
+    import { createPool } from ${module("../../../src/memory/pool/device_pools.ts")};
     const device = openDevice(${JSON.stringify(device.label)});
     const pool = createPool(device.context, { preset: "development", cleanupInterval: 0 });
     class Layer {
@@ -198,7 +198,7 @@ Deno.test("a pool that ends while buffers live, and a buffer that is collected, 
       await new Promise((resolve) => setTimeout(resolve, 10));
       gc();
     }
-    const { buffers } = pool.checkLeaks();
+    const { buffers } = checkLeaks(pool);
     console.log(pool.tracker.collected, buffers.map(({ collected }) => collected).sort().join());
     pool.close();
     console.log(kept.weights.length + freed.weights.length);
@@ -215,7 +215,7 @@ Deno.test("a pool that ends while buffers live, and a buffer that is collected, 
     /a buffer of 4000 bytes was collected without having been freed.*Layer/.test(lines[0]!),
     stderr,
   );
-  assert(lines[1]!.includes("the pool is disposed while buffers live: 2 live buffers"), stderr);
+  assert(lines[1]!.includes("is disposed while buffers live: 2 live buffers"), stderr);
   assert(stderr.includes("collected without having been freed"), stderr);
   assertEquals(code, 0);
 });
@@ -223,13 +223,13 @@ Deno.test("a pool that ends while buffers live, and a buffer that is collected, 
 Deno.test("what a task has freed does not pile up, and what has outlived it is written down", async () => {
   const { pool, upstream } = modelPool(TRACKED);
   const stream = upstream.createStream();
-  for (let count = 0; count < 20_000; count++) pool.give(pool.take(512, stream));
-  const block = pool.take(512, stream);
+  for (let count = 0; count < 20_000; count++) pool.free(pool.allocate(512, stream));
+  const block = pool.allocate(512, stream);
   const site = pool.tracker!.siteOf(block);
   assertEquals(site.resolved, false);
   await Promise.resolve();
   assertEquals(site.resolved, true);
   const age = pool.tracker!.ageOf(block);
-  pool.give(block);
+  pool.free(block);
   assertAlmostEquals(pool.tracker!.ageOf(block), 0, Math.max(50, age));
 });

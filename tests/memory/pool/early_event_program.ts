@@ -9,7 +9,7 @@
 import { CudaError, type Device, openDevice, type Stream } from "../../../mod.ts";
 import { DeviceBuffer } from "../../../src/memory/device_buffer.ts";
 import { NativeUpstream } from "../../../src/memory/pool/native_upstream.ts";
-import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
+import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { poolSettings } from "./model/pool_settings.ts";
 
 const SECONDS = 0.1;
@@ -28,7 +28,7 @@ function spin(device: Device, buffer: DeviceBuffer<"float32">, stream: Stream): 
 }
 
 async function play(device: Device, upstream: NativeUpstream, virtualMemory: boolean) {
-  const core = new PoolCore(upstream, poolSettings({ virtualMemory, limitBytes: 2 ** 26 }));
+  const core = new BlockPool(upstream, poolSettings({ virtualMemory, limitBytes: 2 ** 26 }));
   const stream = device.createStream();
   const options = { stream };
   const buffer = DeviceBuffer.fromPool(core, device.context, "float32", LENGTH, options);

@@ -5,7 +5,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { CudaError, OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
 import { injectFault } from "../../support/fault_injection.ts";
-import { FREED_PATTERN, FRESH_PATTERN } from "../../../src/memory/pool/block_guards.ts";
+import { FREED_PATTERN, FRESH_PATTERN } from "../../../src/memory/pool/guarded_blocks.ts";
 import { DeviceBuffer } from "../../../src/memory/device_buffer.ts";
 import { MemoryCorruptionError } from "../../../src/memory/pool/memory_corruption.ts";
 import type { MemoryStream } from "../../../src/memory/pool/memory_upstream.ts";
@@ -27,11 +27,11 @@ function found(act: () => unknown): MemoryCorruptionError {
 }
 
 function allocateHere(subject: WatchedPool, bytes: number, stream: MemoryStream): number {
-  return subject.pool.take(bytes, stream);
+  return subject.pool.allocate(bytes, stream);
 }
 
 function freeHere(subject: WatchedPool, block: number): void {
-  subject.pool.give(block);
+  subject.pool.free(block);
 }
 
 function bytesAt({ upstream }: WatchedPool, address: number, bytes: number, stream: MemoryStream) {
@@ -76,7 +76,7 @@ testAll("an overrun is found when the buffer is freed, on either side, to the by
     assert(error.message.startsWith(`Cannot free a buffer on ${subject.upstream.label} `));
     assert(violation!.allocatedAt.startsWith("allocateHere (file:"), violation!.allocatedAt);
     assert(violation!.freedAt!.startsWith("freeHere (file:"), violation!.freedAt!);
-    assert(!subject.pool.engine.isLive(block), "it is freed all the same");
+    assert(!subject.pool.isLive(block), "it is freed all the same");
   }
   assertEquals(subject.pool.stats().currentUsage, 0);
   subject.pool.close();
@@ -100,7 +100,7 @@ testAll("an overrun of a live buffer is found by checkMemory(), once", (subject)
     ],
   );
   assertEquals(pool.checkMemory(), 3, "what is found is told once");
-  for (const block of blocks) pool.give(block);
+  for (const block of blocks) pool.free(block);
   pool.close();
 });
 
@@ -136,10 +136,10 @@ testAll("what is written after freeing is found when the block leaves quarantine
   subject.scribble(address, [0]);
   let seen: MemoryCorruptionError | undefined;
   for (let count = 0; count < 300 && seen === undefined; count++) {
-    const other = pool.take(300, stream);
+    const other = pool.allocate(300, stream);
     assert(pool.addressOf(other) !== address, "a block in quarantine is nobody's");
     try {
-      pool.give(other);
+      pool.free(other);
     } catch (error) {
       assert(error instanceof MemoryCorruptionError);
       seen = error;
@@ -152,7 +152,7 @@ testAll("what is written after freeing is found when the block leaves quarantine
 testAll("freeing twice is found with both sites, and changes nothing", (subject) => {
   using stream = subject.createStream();
   const { pool } = subject;
-  const [block, other] = [allocateHere(subject, 64, stream), pool.take(64, stream)];
+  const [block, other] = [allocateHere(subject, 64, stream), pool.allocate(64, stream)];
   freeHere(subject, block);
   const before = pool.stats();
   for (let again = 0; again < 2; again++) {
@@ -163,10 +163,10 @@ testAll("freeing twice is found with both sites, and changes nothing", (subject)
     assert(message.includes("was freed already"));
   }
   assertEquals(pool.stats(), before);
-  assertThrows(() => pool.give(12345), TypeError, "block 12345");
-  pool.give(other);
+  assertThrows(() => pool.free(12345), TypeError, "block 12345");
+  pool.free(other);
   pool.trim();
-  found(() => pool.give(block));
+  found(() => pool.free(block));
   pool.close();
 });
 
@@ -175,19 +175,19 @@ testAll(
   (subject) => {
     using stream = subject.createStream();
     const { pool } = subject;
-    const blocks = [1, 1000, 2 ** 20, 2 ** 22].map((bytes) => pool.take(bytes, stream));
+    const blocks = [1, 1000, 2 ** 20, 2 ** 22].map((bytes) => pool.allocate(bytes, stream));
     const sum = 1 + 1000 + 2 ** 20 + 2 ** 22;
     assertEquals([pool.stats().currentUsage, pool.stats().peakUsage], [sum, sum]);
-    pool.give(blocks.pop()!);
+    pool.free(blocks.pop()!);
     pool.resetStats();
-    const last = pool.take(500, stream);
+    const last = pool.allocate(500, stream);
     const { currentUsage, peakUsage, totalAllocated } = pool.stats();
     assertEquals([currentUsage, peakUsage, totalAllocated], [
       sum - 2 ** 22 + 500,
       currentUsage,
       500,
     ]);
-    for (const block of [...blocks, last]) pool.give(block);
+    for (const block of [...blocks, last]) pool.free(block);
     const after = pool.stats();
     assertEquals([after.currentUsage, after.allocated, after.active.all.current > 0], [0, 0, true]);
     assertEquals(pool.trim() > 0, true);
@@ -214,11 +214,11 @@ testAll(
           for (const [bytes, shift, choice] of steps) {
             const [first] = live.keys();
             if (choice === 0 && first !== undefined) {
-              pool.give(first);
+              pool.free(first);
               live.delete(first);
               continue;
             }
-            const block = pool.take(bytes, stream, 2 ** shift);
+            const block = pool.allocate(bytes, stream, 2 ** shift);
             const address = pool.addressOf(block);
             assertEquals(address % Math.max(512, 2 ** shift), 0);
             subject.upstream.fill(address, bytes, choice, stream);
@@ -230,7 +230,7 @@ testAll(
       ),
       { numRuns: 12, seed: 7 },
     );
-    for (const block of live.keys()) pool.give(block);
+    for (const block of live.keys()) pool.free(block);
     pool.close();
   },
 );
@@ -238,38 +238,38 @@ testAll(
 testAll("a buffer whose stream is disposed is still checked, on another stream", (subject) => {
   const { pool } = subject;
   using stream = subject.createStream();
-  const keep = pool.take(8, stream);
+  const keep = pool.allocate(8, stream);
   const gone = subject.createStream();
-  const [block, freed] = [pool.take(100, gone), pool.take(100, gone)];
-  pool.give(freed);
+  const [block, freed] = [pool.allocate(100, gone), pool.allocate(100, gone)];
+  pool.free(freed);
   gone[Symbol.dispose]();
   assertEquals(pool.checkMemory(), 3);
   subject.scribble(pool.addressOf(block) + 100, [1]);
-  found(() => pool.give(block));
-  pool.give(keep);
+  found(() => pool.free(block));
+  pool.free(keep);
   pool.close();
 });
 
 Deno.test("when memory runs out the quarantine is let go before there is an error", () => {
   const { pool, upstream } = modelPool({ ...DEBUG, limitBytes: 2 ** 26 });
   const stream = upstream.createStream();
-  const blocks = [1, 2, 3].map(() => pool.take(2 ** 20, stream));
-  for (const block of blocks) pool.give(block);
+  const blocks = [1, 2, 3].map(() => pool.allocate(2 ** 20, stream));
+  for (const block of blocks) pool.free(block);
   assertEquals(pool.stats().pending > 3 * 2 ** 20, true);
-  const whole = pool.take(2 ** 26 - 2 ** 21, stream);
-  const error = assertThrows(() => pool.take(2 ** 22, stream), OutOfMemoryError);
+  const whole = pool.allocate(2 ** 26 - 2 ** 21, stream);
+  const error = assertThrows(() => pool.allocate(2 ** 22, stream), OutOfMemoryError);
   assertEquals(error.topSites.length, 1);
   assertEquals(error.topSites[0]!.bytes, 2 ** 26 - 2 ** 21 + 1024);
-  pool.give(whole);
+  pool.free(whole);
   pool.close();
 });
 
 Deno.test("allocateAsync() guards as well", async () => {
   const { pool, upstream } = modelPool(DEBUG);
   const stream = upstream.createStream();
-  const block = await pool.takeAsync(100, stream);
+  const block = await pool.allocateAsync(100, stream);
   upstream.write(pool.addressOf(block) - 1, new Uint8Array(1));
-  found(() => pool.give(block));
+  found(() => pool.free(block));
   pool.close();
 });
 
@@ -281,7 +281,7 @@ Deno.test("checkMemory() without debug mode is an error", () => {
 Deno.test("a copy past a buffer by address is refused on the device, and one within is not", () => {
   for (const { pool, upstream } of watchedPools(DEBUG)) {
     if (upstream.label !== device.label) continue;
-    const block = pool.take(1000, device.stream);
+    const block = pool.allocate(1000, device.stream);
     const address = pool.addressOf(block);
     const copy = (from: number, bytes: number) => {
       using raw = DeviceBuffer.fromAddress(from, bytes, { device });
@@ -291,7 +291,7 @@ Deno.test("a copy past a buffer by address is refused on the device, and one wit
     copy(address + 999, 1);
     assertThrows(() => copy(address, 1001), CudaError, "cudaErrorInvalidValue");
     assertThrows(() => copy(address - 1, 2), CudaError);
-    pool.give(block);
+    pool.free(block);
     assertThrows(() => copy(address, 1), CudaError);
     pool.close();
   }
@@ -363,18 +363,18 @@ Deno.test("what a captured stream allocates is left alone, and nothing is read m
 Deno.test("a call of the device that fails while a buffer is filled leaves nothing behind", () => {
   for (const { pool, upstream } of watchedPools(DEBUG)) {
     if (upstream.label !== device.label) continue;
-    pool.give(pool.take(100, device.stream));
+    pool.free(pool.allocate(100, device.stream));
     const before = pool.stats();
     {
       using _fault = injectFault(device.context.library, "cudaMemsetAsync", 2, 999);
-      assertThrows(() => pool.take(100, device.stream), CudaError);
+      assertThrows(() => pool.allocate(100, device.stream), CudaError);
     }
     assertEquals(pool.stats().currentUsage, 0);
     assertEquals(pool.stats().allocation.all.current, before.allocation.all.current);
-    const block = pool.take(100, device.stream);
+    const block = pool.allocate(100, device.stream);
     {
       using _fault = injectFault(device.context.library, "cudaEventRecord", 1, 999);
-      assertThrows(() => pool.give(block), CudaError);
+      assertThrows(() => pool.free(block), CudaError);
     }
     assertEquals(pool.stats().currentUsage, 0);
     pool.close();
@@ -384,9 +384,9 @@ Deno.test("a call of the device that fails while a buffer is filled leaves nothi
 Deno.test("freed memory is filled with a pattern on its stream", () => {
   const { pool, upstream } = modelPool(DEBUG);
   const stream = upstream.createStream();
-  const block = pool.take(700, stream);
+  const block = pool.allocate(700, stream);
   const address = pool.addressOf(block);
-  pool.give(block);
+  pool.free(block);
   const content = new Uint8Array(700);
   upstream.read(address, content, stream);
   assert(content.every((byte) => byte === FREED_PATTERN));

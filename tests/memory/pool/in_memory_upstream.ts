@@ -8,7 +8,7 @@
  * @module
  */
 
-import { AwaitedEvents } from "../../../src/memory/pool/awaited_events.ts";
+import { AwaitedEvents } from "../../../src/memory/pool/memory_upstream.ts";
 import { type MemoryTally, ModelMemory } from "./in_memory/model_memory.ts";
 import type { CompletionRule, ModelStream } from "./in_memory/model_stream.ts";
 import { ModelTimeline } from "./in_memory/model_timeline.ts";

@@ -2,7 +2,7 @@
 
 import { assertEquals, assertThrows } from "@std/assert";
 import type { MemoryChange } from "../../../mod.ts";
-import { MemoryWatch } from "../../../src/memory/pool/memory_watch.ts";
+import { MemoryWatch } from "../../../src/memory/pool/pool_observer.ts";
 import { device } from "../../support/device.ts";
 
 const MIB = 2 ** 20;

@@ -12,19 +12,19 @@ import {
   UNMAPPED,
 } from "../../../src/memory/pool/block_table.ts";
 import { InMemoryUpstream } from "./in_memory_upstream.ts";
-import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
+import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { SeededRandom } from "../../../bench/traces/seeded_random.ts";
 import { settingsWith } from "./watched_pool.ts";
 
 const MIB = 2 ** 20;
 
-function makePool(granularity: number): PoolCore {
+function makePool(granularity: number): BlockPool {
   const upstream = new InMemoryUpstream({ capacity: 2 ** 28, granularity });
-  return new PoolCore(upstream, settingsWith({ limitBytes: 2 ** 28 }));
+  return new BlockPool(upstream, settingsWith({ limitBytes: 2 ** 28 }));
 }
 
 /** Free blocks beside others and their bytes, by kind, from the blocks themselves. */
-function inactive({ engine: { table, segments } }: PoolCore): [number, number, number, number] {
+function inactive({ table, segmentTable: segments }: BlockPool): [number, number, number, number] {
   const found: [number, number, number, number] = [0, 0, 0, 0];
   for (const segment of segments) {
     let block = segment?.firstBlock ?? 0;
@@ -43,17 +43,17 @@ for (const granularity of [0, 2 * MIB]) {
   const memory = granularity === 0 ? "plain" : "mapped";
   Deno.test(`inactive ${memory} memory and its peaks are what the blocks say`, () => {
     const pool = makePool(granularity);
-    const { upstream } = pool.engine;
+    const { upstream } = pool;
     const stream = (upstream as InMemoryUpstream).createStream();
     const random = new SeededRandom(7);
     const live: number[] = [];
     const peaks = [0, 0, 0, 0, 0, 0];
     for (let turn = 0; turn < 4000; turn++) {
       if (live.length === 0 || (random.fraction() < 0.5 && live.length < 150)) {
-        live.push(pool.take(Math.ceil(2 ** (random.fraction() * 22)), stream));
+        live.push(pool.allocate(Math.ceil(2 ** (random.fraction() * 22)), stream));
       } else {
         const [block] = live.splice(Math.floor(random.fraction() * live.length), 1);
-        pool.give(block!);
+        pool.free(block!);
       }
       const now = inactive(pool);
       const both = [now[0] + now[1], now[2] + now[3]];
@@ -70,24 +70,24 @@ for (const granularity of [0, 2 * MIB]) {
       .map(({ peak }) => peak);
     // Within one request there may be more for a moment, when what is cached joins the rest.
     kept.forEach((peak, at) => assert(peak >= peaks[at]! && peak <= 1.5 * peaks[at]!, `${at}`));
-    for (const block of live) pool.give(block);
+    for (const block of live) pool.free(block);
     pool.close();
   });
 }
 
 Deno.test("resetting the statistics makes inactive memory begin with what there is", () => {
   const pool = makePool(2 * MIB);
-  const stream = (pool.engine.upstream as InMemoryUpstream).createStream();
-  const blocks = [1, 2, 3, 4].map(() => pool.take(4096, stream));
-  for (const block of blocks) pool.give(block);
+  const stream = (pool.upstream as InMemoryUpstream).createStream();
+  const blocks = [1, 2, 3, 4].map(() => pool.allocate(4096, stream));
+  for (const block of blocks) pool.free(block);
   const before = pool.stats().inactiveSplit.small;
   assertEquals([before.current, before.peak], [5, 5]);
   // Hits, of which nobody has asked since: the books have to follow by themselves.
-  const again = [1, 2, 3].map(() => pool.take(4096, stream));
+  const again = [1, 2, 3].map(() => pool.allocate(4096, stream));
   pool.resetStats();
   const after = pool.stats().inactiveSplit.small;
   assertEquals(after, { current: 2, peak: 2, allocated: 0, freed: 0 });
-  for (const block of again) pool.give(block);
+  for (const block of again) pool.free(block);
   assertEquals(pool.stats().inactiveSplit.small, {
     current: 5,
     peak: 5,
@@ -99,17 +99,17 @@ Deno.test("resetting the statistics makes inactive memory begin with what there 
 
 Deno.test("growing for large requests leaves small blocks in the cache while pages are free", () => {
   const pool = makePool(2 * MIB);
-  const stream = (pool.engine.upstream as InMemoryUpstream).createStream();
-  const small = Array.from({ length: 20 }, () => pool.take(1024, stream));
-  const [first, between, last] = [28, 2, 28].map((size) => pool.take(size * MIB, stream));
-  for (const block of [...small, first!, last!]) pool.give(block);
+  const stream = (pool.upstream as InMemoryUpstream).createStream();
+  const small = Array.from({ length: 20 }, () => pool.allocate(1024, stream));
+  const [first, between, last] = [28, 2, 28].map((size) => pool.allocate(size * MIB, stream));
+  for (const block of [...small, first!, last!]) pool.free(block);
   const { peakReserved, upstreamCalls } = pool.stats();
   // More than there is in one piece: the last is extended, and pages of the first go back for it.
-  const large = pool.take(31 * MIB, stream);
+  const large = pool.allocate(31 * MIB, stream);
   const { cacheHits, ...now } = pool.stats();
   assert(now.upstreamCalls > upstreamCalls + 1 && now.peakReserved === peakReserved);
-  const again = Array.from({ length: 20 }, () => pool.take(1024, stream));
+  const again = Array.from({ length: 20 }, () => pool.allocate(1024, stream));
   assertEquals(pool.stats().cacheHits - cacheHits, 20);
-  for (const block of [large, between!, ...again]) pool.give(block);
+  for (const block of [large, between!, ...again]) pool.free(block);
   pool.close();
 });

@@ -4,8 +4,8 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { type DeviceBuffer, OutOfMemoryError, type Stream } from "../../../mod.ts";
 import { InMemoryUpstream, type ModelStream } from "./in_memory_upstream.ts";
-import { liveBlocks } from "../../../src/memory/pool/live_blocks.ts";
-import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
+import { walkLive } from "../../../src/memory/pool/segment_walk.ts";
+import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { device } from "../../support/device.ts";
 import { ModelGraph } from "./model/model_graph.ts";
 import { poolSettings } from "./model/pool_settings.ts";
@@ -14,13 +14,13 @@ const MEBIBYTE = 2 ** 20;
 
 interface Model {
   readonly upstream: InMemoryUpstream;
-  readonly core: PoolCore;
+  readonly core: BlockPool;
   readonly stream: ModelStream;
 }
 
 function model(capacity = 64 * MEBIBYTE): Model {
   const upstream = new InMemoryUpstream({ capacity, completion: "explicit" });
-  const core = new PoolCore(upstream, poolSettings({ limitBytes: capacity }));
+  const core = new BlockPool(upstream, poolSettings({ limitBytes: capacity }));
   return { upstream, core, stream: upstream.createStream() };
 }
 
@@ -29,9 +29,9 @@ function capture({ upstream, core, stream }: Model, sizes: readonly number[]) {
   const token = {};
   stream.captureToken = token;
   const ranges = sizes.map((bytes) => {
-    const block = core.take(bytes, stream);
+    const block = core.allocate(bytes, stream);
     const address = core.addressOf(block);
-    core.give(block);
+    core.free(block);
     return { address, bytes };
   });
   stream.captureToken = undefined;
@@ -43,9 +43,9 @@ function capture({ upstream, core, stream }: Model, sizes: readonly number[]) {
 Deno.test("in a capture memory is used again on its stream, and apart from all other", () => {
   const subject = model();
   const { core, stream } = subject;
-  const outside = core.take(3 * MEBIBYTE, stream);
+  const outside = core.allocate(3 * MEBIBYTE, stream);
   const address = core.addressOf(outside);
-  core.give(outside);
+  core.free(outside);
   const one = capture(subject, [3 * MEBIBYTE, 3 * MEBIBYTE]);
   const two = capture(subject, [3 * MEBIBYTE]);
   assertEquals(one.ranges[0], one.ranges[1], "freed and had again in the same capture");
@@ -54,7 +54,7 @@ Deno.test("in a capture memory is used again on its stream, and apart from all o
   core.trim();
   const reserved = core.stats().reserved;
   assert(reserved >= 6 * MEBIBYTE);
-  assertEquals(core.addressOf(core.take(3 * MEBIBYTE, stream)), address);
+  assertEquals(core.addressOf(core.allocate(3 * MEBIBYTE, stream)), address);
   one.graph[Symbol.dispose]();
   assertEquals(reserved - core.stats().reserved >= 3 * MEBIBYTE, true);
 });
@@ -63,16 +63,16 @@ Deno.test("nothing is asked of a stream and nothing waited for while one is capt
   const { upstream, core, stream } = model(16 * MEBIBYTE);
   const other = upstream.createStream();
   // Something that could be had by waiting, with and without a mark.
-  for (const each of [stream, other]) core.give(core.take(5 * MEBIBYTE, each));
-  core.give(core.take(2 * MEBIBYTE, stream));
+  for (const each of [stream, other]) core.free(core.allocate(5 * MEBIBYTE, each));
+  core.free(core.allocate(2 * MEBIBYTE, stream));
   upstream.calls.reset();
   stream.captureToken = {};
-  const block = core.take(MEBIBYTE / 2, stream);
-  assertThrows(() => core.take(9 * MEBIBYTE, stream), OutOfMemoryError);
+  const block = core.allocate(MEBIBYTE / 2, stream);
+  assertThrows(() => core.allocate(9 * MEBIBYTE, stream), OutOfMemoryError);
   // Others do not get any by waiting either.
-  assertThrows(() => core.take(12 * MEBIBYTE, other), OutOfMemoryError);
+  assertThrows(() => core.allocate(12 * MEBIBYTE, other), OutOfMemoryError);
   core.use(block, stream);
-  core.give(block);
+  core.free(block);
   core.trim();
   const { createEvent, recordEvent, queryEvent, waitSync, wait } = upstream.calls.counts;
   assertEquals([createEvent, recordEvent, queryEvent, waitSync, wait], [0, 0, 0, 0, 0]);
@@ -82,11 +82,11 @@ Deno.test("what a capture has grown by and not used goes when it ends", () => {
   for (const virtualMemory of [true, false]) {
     const upstream = new InMemoryUpstream({ capacity: 16 * 1024 * MEBIBYTE });
     const limitBytes = upstream.totalBytes;
-    const core = new PoolCore(upstream, poolSettings({ limitBytes, virtualMemory }));
+    const core = new BlockPool(upstream, poolSettings({ limitBytes, virtualMemory }));
     const stream = upstream.createStream();
     // A pool that has had more than it has takes more than it needs.
-    core.give(core.take(2048 * MEBIBYTE, stream));
-    const block = core.take(6144 * MEBIBYTE, stream);
+    core.free(core.allocate(2048 * MEBIBYTE, stream));
+    const block = core.allocate(6144 * MEBIBYTE, stream);
     core.trim();
     const { reserved } = core.stats();
     const { graph, ranges } = capture({ upstream, core, stream }, [1000]);
@@ -96,7 +96,7 @@ Deno.test("what a capture has grown by and not used goes when it ends", () => {
     // What is left is what the graph uses.
     graph.launch(stream);
     assertEquals(ranges.length, 1);
-    core.give(block);
+    core.free(block);
     graph[Symbol.dispose]();
     core.settleSync();
     core.trim();
@@ -124,13 +124,13 @@ Deno.test("what a capture has allocated and runs on by itself is waited for by i
   const { upstream, core, stream } = model();
   const token = {};
   stream.captureToken = token;
-  const block = core.take(5 * MEBIBYTE, stream);
+  const block = core.allocate(5 * MEBIBYTE, stream);
   stream.captureToken = undefined;
   const graph = new ModelGraph(upstream, [], token);
   core.endCapture(token, graph);
   // On the stream itself, and no launch of the graph tells of it.
   upstream.use(core.addressOf(block), 5 * MEBIBYTE, stream, token);
-  core.give(block);
+  core.free(block);
   graph[Symbol.dispose]();
   core.trim();
   assert(upstream.usedBytes >= 5 * MEBIBYTE);
@@ -143,17 +143,17 @@ Deno.test("a failed capture leaves its live blocks usable, and nothing after the
   const { upstream, core, stream } = model();
   const token = {};
   stream.captureToken = token;
-  const block = core.take(MEBIBYTE, stream);
+  const block = core.allocate(MEBIBYTE, stream);
   stream.captureToken = undefined;
   core.endCapture(token, undefined);
   upstream.use(core.addressOf(block), MEBIBYTE, stream, block);
   core.trim();
   assertEquals(core.stats().allocation.all.current, 1);
-  core.give(block);
+  core.free(block);
   core.trim();
   upstream.completeAll();
   core.trim();
-  assertEquals([upstream.usedBytes, [...core.engine.streams.spaces()].length], [0, 1]);
+  assertEquals([upstream.usedBytes, [...core.streams.spaces()].length], [0, 1]);
 });
 
 // ---- on a device ----------------------------------------------------------------------------------
@@ -217,30 +217,30 @@ Deno.test("what another branch of a capture uses is not had again in that captur
   stream.captureToken = token;
   side.captureToken = token;
   for (const bytes of [1000, 3 * MEBIBYTE]) {
-    const block = core.take(bytes, stream);
+    const block = core.allocate(bytes, stream);
     const address = core.addressOf(block);
     core.use(block, stream);
     core.use(block, side);
-    core.give(block);
+    core.free(block);
     assertEquals(core.stats().pending >= bytes, true);
-    const [again, beside] = [core.take(bytes, stream), core.take(bytes, side)];
+    const [again, beside] = [core.allocate(bytes, stream), core.allocate(bytes, side)];
     assertEquals([again, beside].map((each) => core.addressOf(each)).includes(address), false);
-    for (const each of [again, beside]) core.give(each);
+    for (const each of [again, beside]) core.free(each);
     const [last] = [again, beside].map((each) => core.addressOf(each));
-    assertEquals(core.addressOf(core.take(bytes, stream)), last, "who is alone has it again");
+    assertEquals(core.addressOf(core.allocate(bytes, stream)), last, "who is alone has it again");
   }
   stream.captureToken = undefined;
   side.captureToken = undefined;
   const graph = new ModelGraph(upstream, [], token);
   core.endCapture(token, graph);
   const reserved = core.stats().reserved;
-  core.give(core.take(1000, outside));
+  core.free(core.allocate(1000, outside));
   upstream.completeAll();
   core.trim();
   upstream.completeAll();
   core.trim();
   assertEquals([core.stats().pending, core.stats().reserved], [0, reserved]);
-  for (const block of [...liveBlocks(core.engine)]) core.give(block);
+  for (const { number } of [...walkLive(core)]) core.free(number);
   graph[Symbol.dispose]();
   upstream.completeAll();
   core.close();

@@ -3,7 +3,7 @@
 
 import { assertEquals } from "@std/assert";
 import { InMemoryUpstream } from "./in_memory_upstream.ts";
-import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
+import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { BlockRecording } from "../../../src/lab/memory/pool_recording.ts";
 import { poolSettings } from "./model/pool_settings.ts";
 
@@ -11,10 +11,10 @@ Deno.test("a stream forgets a pool that is closed", () => {
   const upstream = new InMemoryUpstream();
   const [stream, other] = [upstream.createStream(), upstream.createStream()];
   for (let count = 0; count < 3; count++) {
-    const core = new PoolCore(upstream, poolSettings());
-    const block = core.take(1000, stream);
+    const core = new BlockPool(upstream, poolSettings());
+    const block = core.allocate(1000, stream);
     core.use(block, other);
-    core.give(block);
+    core.free(block);
     assertEquals([stream.listeners, other.listeners], [1, 1]);
     core.close();
     assertEquals([stream.listeners, other.listeners], [0, 0]);
@@ -24,10 +24,10 @@ Deno.test("a stream forgets a pool that is closed", () => {
 Deno.test("a stream forgets a recording that has ended", () => {
   const upstream = new InMemoryUpstream();
   const stream = upstream.createStream();
-  const core = new PoolCore(upstream, poolSettings());
+  const core = new BlockPool(upstream, poolSettings());
   for (let count = 0; count < 3; count++) {
     const recording = new BlockRecording(core, "a");
-    core.give(core.take(1000, stream));
+    core.free(core.allocate(1000, stream));
     recording.stop();
     assertEquals(stream.listeners, 1, "the pool's own");
   }

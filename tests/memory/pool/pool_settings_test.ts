@@ -5,14 +5,15 @@ import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/a
 import { EnvironmentError } from "../../../src/ffi/environment_error.ts";
 import { Environment } from "../../../src/hardware/environment.ts";
 import type { MemoryPoolOptions, PoolSettings } from "../../../src/memory/pool/pool_options.ts";
-import { POOL_PRESET_NAMES, POOL_PRESETS } from "../../../src/memory/pool/pool_presets.ts";
 import {
   DEFAULT_CLEANUP_INTERVAL,
+  POOL_PRESETS,
   type PoolDevice,
   resolvePoolSettings,
-} from "../../../src/memory/pool/pool_settings.ts";
+} from "../../../src/memory/pool/pool_options.ts";
 
 const GIB = 2 ** 30;
+const PRESETS = ["development", "production", "testing"] as const;
 const DEVICE: PoolDevice = {
   totalBytes: 8 * GIB,
   virtualMemory: true,
@@ -56,7 +57,7 @@ Deno.test("a pool without options has the documented defaults, and asks no devic
   });
 });
 
-for (const preset of POOL_PRESET_NAMES) {
+for (const preset of PRESETS) {
   Deno.test(`the preset ${preset} sets what its table says, and options win over it`, () => {
     const settings = resolve({ preset });
     assertEquals({ ...settings, ...POOL_PRESETS[preset] }, settings);
@@ -83,7 +84,7 @@ for (const preset of POOL_PRESET_NAMES) {
 }
 
 Deno.test("the table of the presets' documentation is what the presets are", () => {
-  const source = new URL("../../../src/memory/pool/pool_presets.ts", import.meta.url);
+  const source = new URL("../../../src/memory/pool/pool_options.ts", import.meta.url);
   const rows = [...Deno.readTextFileSync(source).matchAll(/^ \* \| `(\w+)` +\|(.*)\|$/gm)];
   assertEquals(rows.length, 6);
   const value = (text: string): unknown => {
@@ -92,7 +93,7 @@ Deno.test("the table of the presets' documentation is what the presets are", () 
     return Number(number.replace(" ", "")) * (unit === "s" ? 1000 : unit === "MiB" ? 2 ** 20 : 1);
   };
   for (const [, name, cells] of rows) {
-    const expected = [undefined, ...POOL_PRESET_NAMES].map((preset) =>
+    const expected = [undefined, ...PRESETS].map((preset) =>
       resolve(preset === undefined ? {} : { preset })[name as keyof PoolSettings]
     );
     assertEquals(cells!.split("|").map((cell) => value(cell.trim())), expected, name);

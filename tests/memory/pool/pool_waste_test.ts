@@ -4,7 +4,7 @@ import "../../support/cache_directory.ts";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../mod.ts";
 import { InMemoryUpstream } from "./in_memory_upstream.ts";
-import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
+import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import type { PoolSettings } from "../../../src/memory/pool/pool_options.ts";
 import { ModelGraph } from "./model/model_graph.ts";
 import { poolSettings } from "./model/pool_settings.ts";
@@ -13,29 +13,29 @@ const MIB = 2 ** 20;
 
 function model(settings: Partial<PoolSettings> = {}) {
   const upstream = new InMemoryUpstream();
-  const core = new PoolCore(upstream, poolSettings({ limitBytes: 2 ** 34, ...settings }));
+  const core = new BlockPool(upstream, poolSettings({ limitBytes: 2 ** 34, ...settings }));
   return { upstream, core, stream: upstream.createStream() };
 }
 
 Deno.test("an aligned request finds the block that it had, among others of its size", () => {
   // Nothing becomes common, so that a pool that asks for more does not give anything back.
   const upstream = new InMemoryUpstream({ completion: "explicit" });
-  const core = new PoolCore(upstream, poolSettings({ virtualMemory: false }));
+  const core = new BlockPool(upstream, poolSettings({ virtualMemory: false }));
   const stream = upstream.createStream();
-  core.take(MIB + 512, stream);
-  const row = Array.from({ length: 40 }, () => core.take(2 * MIB, stream));
-  let aligned = core.take(2 * MIB, stream, 2 * MIB);
-  core.take(2 * MIB - 512, stream);
+  core.allocate(MIB + 512, stream);
+  const row = Array.from({ length: 40 }, () => core.allocate(2 * MIB, stream));
+  let aligned = core.allocate(2 * MIB, stream, 2 * MIB);
+  core.allocate(2 * MIB - 512, stream);
   for (let free = core.stats().largestFree; free > MIB;) {
-    core.take(free, stream);
+    core.allocate(free, stream);
     free = core.stats().largestFree;
   }
   const others = [row[2]!, row[6]!, row[10]!];
   const { reserved } = core.stats();
   for (let count = 0; count < 10; count++) {
-    for (const block of [aligned, ...others]) core.give(block);
-    aligned = core.take(2 * MIB, stream, 2 * MIB);
-    for (const index of others.keys()) others[index] = core.take(2 * MIB, stream);
+    for (const block of [aligned, ...others]) core.free(block);
+    aligned = core.allocate(2 * MIB, stream, 2 * MIB);
+    for (const index of others.keys()) others[index] = core.allocate(2 * MIB, stream);
     assertEquals(core.addressOf(aligned) % (2 * MIB), 0);
   }
   assertEquals(core.stats().reserved, reserved, "the pool has grown for what it had");
@@ -44,38 +44,38 @@ Deno.test("an aligned request finds the block that it had, among others of its s
 Deno.test("freeing beyond maxCachedBytes takes no longer the more free memory cannot go", () => {
   for (const virtualMemory of [true, false]) {
     const { core, stream } = model({ maxCachedBytes: MIB, virtualMemory });
-    const blocks = Array.from({ length: 8000 }, () => core.take(4096, stream));
-    for (let index = 0; index < blocks.length; index += 2) core.give(blocks[index]!);
+    const blocks = Array.from({ length: 8000 }, () => core.allocate(4096, stream));
+    for (let index = 0; index < blocks.length; index += 2) core.free(blocks[index]!);
     const { marks } = core.stats();
-    for (let count = 0; count < 1000; count++) core.give(core.take(4096, stream));
+    for (let count = 0; count < 1000; count++) core.free(core.allocate(4096, stream));
     assert(core.stats().marks - marks < 10, `${core.stats().marks - marks} attempts`);
     // What can go goes at once all the same.
     const { reserved } = core.stats();
-    core.give(core.take(64 * MIB, stream));
+    core.free(core.allocate(64 * MIB, stream));
     assert(core.stats().reserved <= reserved);
   }
 });
 
 Deno.test("a pool at its own limit asks nobody for memory; one that the device refuses does", () => {
   const { upstream, core, stream } = model({ limitBytes: 8 * MIB });
-  assertThrows(() => core.take(9 * MIB, stream), OutOfMemoryError);
-  core.take(5 * MIB, stream);
-  assertThrows(() => core.take(5 * MIB, stream), OutOfMemoryError);
+  assertThrows(() => core.allocate(9 * MIB, stream), OutOfMemoryError);
+  core.allocate(5 * MIB, stream);
+  assertThrows(() => core.allocate(5 * MIB, stream), OutOfMemoryError);
   assertEquals(upstream.calls.counts.press, 0);
   upstream.occupy(upstream.totalBytes);
-  assertThrows(() => core.take(2 * MIB, stream), OutOfMemoryError);
+  assertThrows(() => core.allocate(2 * MIB, stream), OutOfMemoryError);
   assertEquals(upstream.calls.counts.press, 1);
 });
 
 Deno.test("a capture takes no more than it needs, however large the pool is", () => {
   const { upstream, core, stream } = model();
-  core.give(core.take(2048 * MIB, stream));
-  core.take(6144 * MIB, stream);
+  core.free(core.allocate(2048 * MIB, stream));
+  core.allocate(6144 * MIB, stream);
   core.trim();
   const { reserved } = core.stats();
   const token = {};
   stream.captureToken = token;
-  for (const bytes of [1000, 3 * MIB, 5 * MIB]) core.give(core.take(bytes, stream));
+  for (const bytes of [1000, 3 * MIB, 5 * MIB]) core.free(core.allocate(bytes, stream));
   stream.captureToken = undefined;
   core.endCapture(token, new ModelGraph(upstream, [], token));
   assert(core.stats().reserved - reserved <= 10 * MIB);

@@ -4,7 +4,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
 import { InMemoryUpstream } from "./in_memory_upstream.ts";
-import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
+import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { checkPool } from "./model/check_pool.ts";
 import { poolSettings } from "./model/pool_settings.ts";
 
@@ -15,7 +15,7 @@ function setUp(granularity: number, onMemoryPressure: () => boolean) {
   const upstream = new InMemoryUpstream({ capacity: CAPACITY, granularity });
   const virtualMemory = granularity > 0;
   const settings = poolSettings({ limitBytes: CAPACITY, virtualMemory, onMemoryPressure });
-  return { upstream, core: new PoolCore(upstream, settings) };
+  return { upstream, core: new BlockPool(upstream, settings) };
 }
 
 for (const granularity of [0, 2 * MEBIBYTE]) {
@@ -24,29 +24,29 @@ for (const granularity of [0, 2 * MEBIBYTE]) {
   Deno.test(`a request whose stream the program disposes meanwhile gets nothing: ${kind}`, () => {
     const { upstream, core } = setUp(granularity, () => {
       stream[Symbol.dispose]();
-      core.give(block);
+      core.free(block);
       return true;
     });
     const other = upstream.createStream();
     const stream = upstream.createStream();
-    const block = core.take(60 * MEBIBYTE, other);
-    core.give(core.take(1000, stream));
-    assertThrows(() => core.take(50 * MEBIBYTE, stream), TypeError, "disposed");
+    const block = core.allocate(60 * MEBIBYTE, other);
+    core.free(core.allocate(1000, stream));
+    assertThrows(() => core.allocate(50 * MEBIBYTE, stream), TypeError, "disposed");
     checkPool(core, upstream, []);
-    core.give(core.take(60 * MEBIBYTE, other));
+    core.free(core.allocate(60 * MEBIBYTE, other));
     core.close();
     assertEquals(upstream.usedBytes, 0);
   });
 
   Deno.test(`a request whose pool the program ends meanwhile gets nothing: ${kind}`, () => {
     const { upstream, core } = setUp(granularity, () => {
-      core.give(block);
+      core.free(block);
       core.close();
       return true;
     });
     const stream = upstream.createStream();
-    const block = core.take(60 * MEBIBYTE, stream);
-    assertThrows(() => core.take(50 * MEBIBYTE, stream), TypeError, "is disposed");
+    const block = core.allocate(60 * MEBIBYTE, stream);
+    assertThrows(() => core.allocate(50 * MEBIBYTE, stream), TypeError, "is disposed");
     const { reservations, events } = upstream.tally;
     assertEquals([upstream.usedBytes, reservations, events], [0, 0, 0]);
   });
@@ -55,18 +55,18 @@ for (const granularity of [0, 2 * MEBIBYTE]) {
     let asked = 0;
     const { upstream, core } = setUp(granularity, () => {
       asked++;
-      assertThrows(() => core.take(CAPACITY, stream), OutOfMemoryError);
-      core.give(block);
-      small.push(core.take(1000, stream));
+      assertThrows(() => core.allocate(CAPACITY, stream), OutOfMemoryError);
+      core.free(block);
+      small.push(core.allocate(1000, stream));
       return true;
     });
     const small: number[] = [];
     const stream = upstream.createStream();
-    const block = core.take(60 * MEBIBYTE, stream);
-    const large = core.take(50 * MEBIBYTE, stream);
+    const block = core.allocate(60 * MEBIBYTE, stream);
+    const large = core.allocate(50 * MEBIBYTE, stream);
     assertEquals(asked, 1);
     assert(core.addressOf(large) > 0);
-    for (const each of [large, ...small]) core.give(each);
+    for (const each of [large, ...small]) core.free(each);
     checkPool(core, upstream, []);
     core.close();
   });

@@ -4,23 +4,15 @@ import { InMemoryUpstream } from "./in_memory_upstream.ts";
 import type { InMemoryUpstreamOptions } from "./in_memory_upstream.ts";
 import type { MemoryStream, MemoryUpstream } from "../../../src/memory/pool/memory_upstream.ts";
 import { NativeUpstream } from "../../../src/memory/pool/native_upstream.ts";
-import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
+import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import type { PoolSettings } from "../../../src/memory/pool/pool_options.ts";
-import { POOL_DEFAULTS } from "../../../src/memory/pool/pool_presets.ts";
+import { defaultSettings } from "../../../src/memory/pool/pool_options.ts";
 import { device } from "../../support/device.ts";
 
 /** The settings of a pool without options, but for those given. */
 export function settingsWith(changes: Partial<PoolSettings> = {}): PoolSettings {
   return {
-    ...POOL_DEFAULTS,
-    preset: null,
-    limitBytes: 2 ** 30,
-    initialBytes: 0,
-    virtualMemory: true,
-    reclaimShare: 0.9,
-    refuseShare: Infinity,
-    onMemoryPressure: undefined,
-    alignment: 512,
+    ...defaultSettings(2 ** 30),
     ...changes,
   };
 }
@@ -29,9 +21,9 @@ export function settingsWith(changes: Partial<PoolSettings> = {}): PoolSettings 
 export function modelPool(
   changes: Partial<PoolSettings> = {},
   options: InMemoryUpstreamOptions = {},
-): { pool: PoolCore; upstream: InMemoryUpstream } {
+): { pool: BlockPool; upstream: InMemoryUpstream } {
   const upstream = new InMemoryUpstream({ keepBytes: true, capacity: 2 ** 30, ...options });
-  return { pool: new PoolCore(upstream, settingsWith(changes)), upstream };
+  return { pool: new BlockPool(upstream, settingsWith(changes)), upstream };
 }
 
 /** A pool, its upstream, and how its streams are made and its memory is written. */
@@ -39,7 +31,7 @@ export interface WatchedPool {
   /** What messages call it. */
   readonly name: string;
   /** The pool. */
-  readonly pool: PoolCore;
+  readonly pool: BlockPool;
   /** Where its memory comes from. */
   readonly upstream: MemoryUpstream;
   /** Makes a stream of its device. */
@@ -60,7 +52,7 @@ export function watchedPools(changes: Partial<PoolSettings>): WatchedPool[] {
     return [
       {
         name: `${kind}model`,
-        pool: new PoolCore(model, settings),
+        pool: new BlockPool(model, settings),
         upstream: model,
         createStream: () => model.createStream(),
         scribble: (address: number, bytes: readonly number[]) =>
@@ -68,7 +60,7 @@ export function watchedPools(changes: Partial<PoolSettings>): WatchedPool[] {
       },
       {
         name: `${kind}${device.label}`,
-        pool: new PoolCore(native, settings),
+        pool: new BlockPool(native, settings),
         upstream: native,
         createStream: () => device.createStream(),
         scribble: (address: number, bytes: readonly number[]) => {

@@ -1,5 +1,4 @@
-// Buffers come in order while later ones are on their way, no more of them than was allowed; what
-// is not handed over is freed.
+// Prefetching of files.
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import type { DeviceBuffer } from "../../../mod.ts";
@@ -37,7 +36,7 @@ async function idle(milliseconds = 5): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
-/** Runs with parts of a file, and requires that in the end nothing is left. */
+/** Runs with parts of a file, and checks for leaks. */
 async function withParts(act: (parts: NamedPart[]) => Promise<void>): Promise<void> {
   using directory = new TemporaryDirectory();
   const parts = partsOf(directory.file(BYTES));
@@ -46,7 +45,7 @@ async function withParts(act: (parts: NamedPart[]) => Promise<void>): Promise<vo
   assertEquals(live(), before);
 }
 
-Deno.test("parts come in order, with what the caller wrote into them", async () => {
+Deno.test("prefetchFiles() yields parts in order with the properties of the caller", async () => {
   await withParts(async (parts) => {
     const names: string[] = [];
     for await (const { part, buffer } of prefetchFiles(context, parts)) {
@@ -59,7 +58,7 @@ Deno.test("parts come in order, with what the caller wrote into them", async () 
   });
 });
 
-Deno.test("buffers have the types that the parts name", async () => {
+Deno.test("prefetchFiles() yields buffers of the types of the parts", async () => {
   await withParts(async ([first]) => {
     const { path } = first!;
     const parts = [
@@ -75,7 +74,7 @@ Deno.test("buffers have the types that the parts name", async () => {
   });
 });
 
-Deno.test("while one buffer is used the next are read, as many as allowed and no more", async () => {
+Deno.test("prefetchFiles() reads at most `ahead` buffers ahead", async () => {
   await withParts(async (parts) => {
     for (const ahead of [1, 3, 20]) {
       const before = live();
@@ -100,7 +99,7 @@ Deno.test("while one buffer is used the next are read, as many as allowed and no
   });
 });
 
-Deno.test("bytes that are read ahead are bounded, but one buffer always is", async () => {
+Deno.test("prefetchFiles() reads at most `aheadBytes` ahead, but at least one buffer", async () => {
   await withParts(async (parts) => {
     for (
       const [aheadBytes, expected] of [[0, 1], [PART - 1, 1], [2 * PART, 2], [2500, 2]] as const
@@ -118,7 +117,7 @@ Deno.test("bytes that are read ahead are bounded, but one buffer always is", asy
   });
 });
 
-Deno.test("leaving the loop frees what was not handed over and asks for no more parts", async () => {
+Deno.test("prefetchFiles() frees other buffers and requests no parts after a break", async () => {
   await withParts(async (parts) => {
     let returned = false;
     const source = (function* () {
@@ -136,11 +135,11 @@ Deno.test("leaving the loop frees what was not handed over and asks for no more 
     assert(returned);
     assertEquals(await kept!.toArray(), BYTES.slice(0, PART));
     kept!.free();
-    prefetchFiles(context, parts); // nobody asks: nothing begins
+    prefetchFiles(context, parts); // begins with the first request
   });
 });
 
-Deno.test("a part that fails throws when it is its turn", async () => {
+Deno.test("prefetchFiles() throws for a failed part at its turn", async () => {
   await withParts(async (parts) => {
     const missing = { ...parts[3]!, path: `${parts[3]!.path} is not there` };
     for (
@@ -172,7 +171,7 @@ Deno.test("a part that fails throws when it is its turn", async () => {
   });
 });
 
-Deno.test("a signal ends it between buffers and while one is waited for", async () => {
+Deno.test("prefetchFiles() ends on a signal, between buffers and during a wait", async () => {
   await withParts(async (parts) => {
     await using ring = UploadRing.create(context, { slots: 1, slotBytes: 10 });
     for (const at of [0, 2]) {
@@ -193,7 +192,7 @@ Deno.test("a signal ends it between buffers and while one is waited for", async 
   });
 });
 
-Deno.test("what has arrived is not handed over once it is cancelled, and is freed", async () => {
+Deno.test("prefetchFiles() frees ready buffers on a signal", async () => {
   await withParts(async (parts) => {
     const controller = new AbortController();
     const { signal } = controller;
@@ -206,7 +205,7 @@ Deno.test("what has arrived is not handed over once it is cancelled, and is free
   });
 });
 
-Deno.test("a signal that is aborted after the last part changes nothing", async () => {
+Deno.test("prefetchFiles() ignores a signal after the last part", async () => {
   await withParts(async (parts) => {
     const controller = new AbortController();
     const { signal } = controller;
@@ -219,7 +218,7 @@ Deno.test("a signal that is aborted after the last part changes nothing", async 
   });
 });
 
-Deno.test("what the caller's own code throws leaves no file open and no buffer behind", async () => {
+Deno.test("prefetchFiles() releases files and buffers after exceptions of the caller", async () => {
   await withParts(async (parts) => {
     const broken = {
       ...parts[1]!,
@@ -235,7 +234,7 @@ Deno.test("what the caller's own code throws leaves no file open and no buffer b
       try {
         yield* parts;
       } finally {
-        // deno-lint-ignore no-unsafe-finally -- what is tested is that it harms nobody
+        // deno-lint-ignore no-unsafe-finally -- the test throws on purpose
         throw new Error("no end");
       }
     }
@@ -245,7 +244,7 @@ Deno.test("what the caller's own code throws leaves no file open and no buffer b
   });
 });
 
-Deno.test("wrong options are refused at once, and by name", () => {
+Deno.test("prefetchFiles() refuses invalid options at once", () => {
   const refused = (options: object, type: new () => Error, text: string) =>
     assertThrows(() => prefetchFiles(context, [], options), type, text);
   refused({ ahead: 0 }, RangeError, "ahead must be an integer in 1..");

@@ -15,7 +15,7 @@ const { context } = device;
 const SLOT = 65536;
 const SIZES = [0, 1, 2, 4093, SLOT - 1, SLOT, SLOT + 1, 2 * SLOT, 5 * SLOT - 1, 5 * SLOT + 1];
 
-Deno.test("a file of any size arrives as it is, and leaves only the buffer behind", async () => {
+Deno.test("uploadFile() copies a file of any size and leaks nothing", async () => {
   using directory = new TemporaryDirectory();
   await using ring = UploadRing.create(context, { slots: 3, slotBytes: SLOT, readers: 2 });
   for (const size of [...SIZES, 1_000_003]) {
@@ -32,7 +32,7 @@ Deno.test("a file of any size arrives as it is, and leaves only the buffer behin
   }
 });
 
-Deno.test("the slots may be as small as a byte, or larger than the file", async () => {
+Deno.test("uploadFile() uses slots of a byte, and slots larger than the file", async () => {
   using directory = new TemporaryDirectory();
   const bytes = patternBytes(257);
   const path = directory.file(bytes);
@@ -43,14 +43,14 @@ Deno.test("the slots may be as small as a byte, or larger than the file", async 
   }
 });
 
-Deno.test("the ring of the device serves uploads that name none", async () => {
+Deno.test("uploadFile() uses the ring of the device by default", async () => {
   using directory = new TemporaryDirectory();
   const bytes = patternBytes(20_000_003);
   using buffer = await uploadFile(context, directory.file(bytes));
   assert((await buffer.toArray()).every((byte, i) => byte === bytes[i]));
 });
 
-Deno.test("a part of a file becomes elements of the type that is named", async () => {
+Deno.test("uploadFile() converts a part of a file to elements", async () => {
   using directory = new TemporaryDirectory();
   const numbers = Float32Array.from({ length: 1000 }, (_, i) => i / 7);
   const path = directory.file(new Uint8Array([255, ...new Uint8Array(numbers.buffer)]));
@@ -62,7 +62,7 @@ Deno.test("a part of a file becomes elements of the type that is named", async (
   assertEquals([none.length, none.dtype], [0, "float64"]);
 });
 
-Deno.test("a path may be a file URL, or relative", async () => {
+Deno.test("uploadFile() takes a file URL and a relative path", async () => {
   using directory = new TemporaryDirectory();
   const bytes = patternBytes(1021);
   const path = directory.file(bytes, "a file, 100 % ünïcode.bin");
@@ -80,7 +80,7 @@ Deno.test("a path may be a file URL, or relative", async () => {
   assertEquals(await byRelativePath.toArray(), bytes);
 });
 
-Deno.test("uploadFileInto() fills a buffer, or a view of it and nothing beside it", async () => {
+Deno.test("uploadFileInto() fills a buffer, or exactly a view", async () => {
   using directory = new TemporaryDirectory();
   const bytes = patternBytes(1000);
   const path = directory.file(bytes);
@@ -94,7 +94,7 @@ Deno.test("uploadFileInto() fills a buffer, or a view of it and nothing beside i
   await uploadFileInto(buffer.view(0, 0), path, { offset: 1000 });
 });
 
-Deno.test("an upload comes after the work enqueued so far on the stream", async () => {
+Deno.test("uploadFileInto() waits for the work enqueued on the stream", async () => {
   using directory = new TemporaryDirectory();
   const bytes = patternBytes(1000);
   const path = directory.file(bytes);
@@ -108,7 +108,7 @@ Deno.test("an upload comes after the work enqueued so far on the stream", async 
   assertEquals(await buffer.toArray(), bytes);
 });
 
-Deno.test("several files at once share a ring, and each arrives as it is", async () => {
+Deno.test("uploadFile() uploads several files through one ring", async () => {
   using directory = new TemporaryDirectory();
   await using ring = UploadRing.create(context, { slots: 3, slotBytes: SLOT, readers: 2 });
   using stack = new DisposableStack();
@@ -120,7 +120,7 @@ Deno.test("several files at once share a ring, and each arrives as it is", async
   await Promise.all(uploads);
 });
 
-Deno.test("what lies beyond 4 GiB in a file is found there", async () => {
+Deno.test("uploadFile() reads beyond 4 GiB", async () => {
   using directory = new TemporaryDirectory();
   const path = directory.sparseFile(5 * 2 ** 30);
   const bytes = patternBytes(100_003);
@@ -136,7 +136,7 @@ Deno.test("what lies beyond 4 GiB in a file is found there", async () => {
   assertEquals(await end.toArray(), new Uint8Array(3));
 });
 
-Deno.test("progress never falls, and ends with all bytes", async () => {
+Deno.test("onProgress() gets growing numbers that end with all bytes", async () => {
   using directory = new TemporaryDirectory();
   await using ring = UploadRing.create(context, { slots: 4, slotBytes: 1000, readers: 3 });
   for (const size of [0, 1, 999, 1000, 10_007]) {
@@ -155,7 +155,7 @@ Deno.test("progress never falls, and ends with all bytes", async () => {
   }
 });
 
-Deno.test("a file that is none is refused as Deno refuses it, and nothing stays open", async () => {
+Deno.test("uploadFile() refuses paths as Deno does and closes all files", async () => {
   using directory = new TemporaryDirectory();
   const before = heldResources(context);
   const { errors } = Deno;
@@ -178,7 +178,7 @@ Deno.test("a file that is none is refused as Deno refuses it, and nothing stays 
   assertEquals(heldResources(context), before);
 });
 
-Deno.test("a named pipe is refused at once, though nobody writes to it", async () => {
+Deno.test("uploadFile() refuses a named pipe at once", async () => {
   if (Deno.build.os !== "linux") return;
   using directory = new TemporaryDirectory();
   const path = `${directory.path}/pipe`;
@@ -187,7 +187,7 @@ Deno.test("a named pipe is refused at once, though nobody writes to it", async (
   await assertRejects(() => uploadFile(context, "/dev/zero"), TypeError, "not a regular file");
 });
 
-Deno.test("parts that the file does not have are refused, and by name", async () => {
+Deno.test("uploadFile() refuses parts outside the file", async () => {
   using directory = new TemporaryDirectory();
   const path = directory.file(patternBytes(8));
   const before = heldResources(context);
@@ -219,7 +219,7 @@ Deno.test("parts that the file does not have are refused, and by name", async ()
   assertEquals(heldResources(context), before);
 });
 
-Deno.test("the library reads no file that Deno may not read", async () => {
+Deno.test("uploadFile() needs the permission to read", async () => {
   using directory = new TemporaryDirectory();
   const [allowed, denied] = [`${directory.path}/allowed`, `${directory.path}/denied`];
   for (const path of [allowed, denied]) Deno.mkdirSync(path);

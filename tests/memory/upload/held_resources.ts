@@ -1,16 +1,16 @@
 /**
- * What uploads may leave behind: nothing.
+ * Live resources, to find leaks of uploads.
  *
  * @module
  */
 
 import { resourceTally } from "../../../src/ffi/native_device.ts";
 import type { DeviceContext } from "../../../src/hardware/device_context.ts";
-import { poolOf } from "../../../src/memory/pool/device_pool.ts";
+import { poolOf } from "../../../src/memory/pool/device_pools.ts";
 
-/** Live resources, without the memory that the pool keeps for reuse. */
+/** Live resources, without cached memory. */
 export interface HeldResources {
-  /** Buffers that somebody has, empty ones too. */
+  /** Live buffers, including empty ones. */
   readonly buffers: number;
   /** Their bytes. */
   readonly bufferBytes: number;
@@ -24,7 +24,7 @@ export interface HeldResources {
   readonly pinnedBytes: number;
 }
 
-/** Counts what is live on a device now. */
+/** Counts the live resources of a device. */
 export function heldResources(context: DeviceContext): HeldResources {
   const { files, streams, pinnedSlabs, pinnedBytes } = resourceTally(context.library);
   const { allocationCount, deallocationCount, currentUsage } = poolOf(context).stats();

@@ -3,7 +3,7 @@
 
 import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { uploadFile } from "../../../src/memory/upload/file_upload.ts";
-import { type ByteSource, uploadStream } from "../../../src/memory/upload/stream_upload.ts";
+import { uploadStream } from "../../../src/memory/upload/stream_upload.ts";
 import { UploadRing } from "../../../src/memory/upload/upload_ring.ts";
 import { device } from "../../support/device.ts";
 import { patternBytes, TemporaryDirectory } from "../../support/temporary_file.ts";
@@ -29,7 +29,7 @@ function held(): number[] {
   return [buffers, bufferBytes, streams];
 }
 
-Deno.test("any chunks arrive, whether or not it is known how many bytes will come", async () => {
+Deno.test("uploadStream() copies chunks of any size with and without a length", async () => {
   await using ring = smallRing();
   const before = held();
   for (const size of [0, 1, SLOT - 1, SLOT, SLOT + 1, 4096, 10_007]) {
@@ -44,13 +44,13 @@ Deno.test("any chunks arrive, whether or not it is known how many bytes will com
   assertEquals(held(), before);
 });
 
-Deno.test("streams, generators, arrays and responses are sources alike", async () => {
+Deno.test("uploadStream() takes streams, generators, arrays and responses", async () => {
   const bytes = patternBytes(1024);
   const expected = new Float32Array(bytes.buffer.slice(0));
   async function* generator() {
     for (const chunk of chunksOf(bytes, 100)) yield await Promise.resolve(chunk);
   }
-  const sources: ByteSource[] = [
+  const sources: Parameters<typeof uploadStream>[1][] = [
     generator(),
     [...chunksOf(bytes, 99)],
     ReadableStream.from(chunksOf(bytes, 98)),
@@ -64,7 +64,7 @@ Deno.test("streams, generators, arrays and responses are sources alike", async (
   }
 });
 
-Deno.test("a chunk may be used again once the next one is asked for", async () => {
+Deno.test("uploadStream() lets the source reuse chunks", async () => {
   await using ring = smallRing();
   const chunk = new Uint8Array(300);
   async function* generator() {
@@ -80,7 +80,7 @@ Deno.test("a chunk may be used again once the next one is asked for", async () =
   );
 });
 
-Deno.test("progress tells the whole from the start where it is known, else at the end", async () => {
+Deno.test("onProgress() of a stream gets the total at the start if known, else at the end", async () => {
   await using ring = smallRing();
   const bytes = patternBytes(4500);
   for (const options of [{ ring }, { ring, bytes: 4500 }]) {
@@ -95,7 +95,7 @@ Deno.test("progress tells the whole from the start where it is known, else at th
   }
 });
 
-Deno.test("a stream that has not what was promised is refused, and told so", async () => {
+Deno.test("uploadStream() refuses a wrong length or chunk and cancels the stream", async () => {
   await using ring = smallRing();
   const before = held();
   const upload = (size: number, options: object) => async () => {
@@ -127,7 +127,8 @@ Deno.test("a stream that has not what was promised is refused, and told so", asy
   await assertRejects(plain({ bytes: 6, dtype: "float32" }), RangeError, "multiple of 4");
   await assertRejects(plain({ bytes: -1 }), RangeError, "it is -1");
   await assertRejects(plain({ dtype: "text" }), TypeError, '"text"');
-  const wrong = (source: unknown) => () => uploadStream(context, source as ByteSource, { ring });
+  const wrong = (source: unknown) => () =>
+    uploadStream(context, source as Iterable<Uint8Array>, { ring });
   await assertRejects(wrong(["text"]), TypeError, 'one is "text"');
   await assertRejects(wrong([new Uint8Array(5), new Uint16Array(5)]), TypeError, "Uint16Array");
   await assertRejects(wrong("text"), TypeError, "source must be an object");
@@ -140,7 +141,7 @@ Deno.test("a stream that has not what was promised is refused, and told so", asy
   assertEquals(held(), before);
 });
 
-Deno.test("a stream that fails ends the upload with its error", async () => {
+Deno.test("uploadStream() rejects with the error of the stream", async () => {
   await using ring = smallRing();
   const before = held();
   const failure = new Error("the network is gone");
@@ -154,7 +155,7 @@ Deno.test("a stream that fails ends the upload with its error", async () => {
   assertEquals(held(), before);
 });
 
-Deno.test("cancelling ends the wait for a chunk that never comes, and cancels the stream", async () => {
+Deno.test("uploadStream() ends the wait for a chunk on a signal and cancels the stream", async () => {
   await using ring = smallRing();
   const before = held();
   let cancelled: unknown;
@@ -170,7 +171,7 @@ Deno.test("cancelling ends the wait for a chunk that never comes, and cancels th
   assertEquals(held(), before);
 });
 
-Deno.test("a stream that stalls keeps no slot from others", async () => {
+Deno.test("uploadStream() holds no slot while the stream stalls", async () => {
   using directory = new TemporaryDirectory();
   await using ring = smallRing(1);
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -189,7 +190,7 @@ Deno.test("a stream that stalls keeps no slot from others", async () => {
   assertEquals(buffer.length, 20);
 });
 
-Deno.test("a device that is busy slows the stream down", async () => {
+Deno.test("uploadStream() requests chunks only as the device copies", async () => {
   await using ring = smallRing(2);
   using stream = device.createStream();
   using number = device.allocate("float32", 1);

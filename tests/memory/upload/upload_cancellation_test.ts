@@ -66,7 +66,7 @@ const SPIN = device.kernels.load(
   "spin_float32(float* out, unsigned long long nanoseconds, float value)",
 );
 
-Deno.test("an aborted signal keeps an upload from beginning", async () => {
+Deno.test("uploads do not begin with an aborted signal", async () => {
   await leavesNothing(async (path, ring) => {
     const held = holdReads();
     const reason = new Error("not now");
@@ -77,7 +77,7 @@ Deno.test("an aborted signal keeps an upload from beginning", async () => {
   });
 });
 
-Deno.test("a cancelled upload does not end before its reads do", async () => {
+Deno.test("a cancelled upload waits for its reads", async () => {
   await leavesNothing(async (path, ring) => {
     const held = holdReads();
     const controller = new AbortController();
@@ -96,7 +96,7 @@ Deno.test("a cancelled upload does not end before its reads do", async () => {
   });
 });
 
-Deno.test("a cancelled upload does not end before its copies do", async () => {
+Deno.test("a cancelled upload waits for its copies", async () => {
   await leavesNothing(async (path, ring) => {
     using stream = device.createStream();
     using number = device.allocate("float32", 1);
@@ -109,7 +109,7 @@ Deno.test("a cancelled upload does not end before its copies do", async () => {
   });
 });
 
-Deno.test("an upload can be cancelled at each of its steps", async () => {
+Deno.test("uploads can be cancelled at each step", async () => {
   await leavesNothing(async (path, ring) => {
     for (let step = 1; step <= 11; step++) {
       const controller = new AbortController();
@@ -128,7 +128,7 @@ Deno.test("an upload can be cancelled at each of its steps", async () => {
   });
 });
 
-Deno.test("a signal that is aborted after the upload changes nothing", async () => {
+Deno.test("uploads ignore a signal after their end", async () => {
   await leavesNothing(async (path, ring) => {
     const controller = new AbortController();
     using buffer = await uploadFile(context, path, { ring, signal: controller.signal });
@@ -137,7 +137,7 @@ Deno.test("a signal that is aborted after the upload changes nothing", async () 
   });
 });
 
-Deno.test("what onProgress throws ends the upload", async () => {
+Deno.test("uploads end with an exception of onProgress()", async () => {
   await leavesNothing(async (path, ring) => {
     for (const failing of [1, 5, 11]) {
       let calls = 0;
@@ -157,7 +157,7 @@ Deno.test("what onProgress throws ends the upload", async () => {
   });
 });
 
-Deno.test("a file that becomes shorter while it is read is an error that names it", async () => {
+Deno.test("uploadFile() names a file that shrinks during the upload", async () => {
   await leavesNothing(async (_path, ring) => {
     using directory = new TemporaryDirectory();
     const path = directory.file(BYTES);
@@ -170,7 +170,7 @@ Deno.test("a file that becomes shorter while it is read is an error that names i
   });
 });
 
-Deno.test("a file that is removed while it is read arrives all the same", async () => {
+Deno.test("uploadFile() finishes a file that is removed during the upload", async () => {
   await leavesNothing(async (_path, ring) => {
     using directory = new TemporaryDirectory();
     const path = directory.file(BYTES);
@@ -186,7 +186,7 @@ Deno.test("a file that is removed while it is read arrives all the same", async 
   });
 });
 
-Deno.test("a buffer that is freed while it is filled ends the upload", async () => {
+Deno.test("uploadFileInto() fails when its buffer is freed during the upload", async () => {
   await leavesNothing(async (path, ring) => {
     const buffer = device.allocate("uint8", BYTES.length);
     const onProgress = () => buffer.free();
@@ -198,7 +198,7 @@ Deno.test("a buffer that is freed while it is filled ends the upload", async () 
   }, { slots: 2, slotBytes: SLOT, readers: 1 });
 });
 
-Deno.test("an upload that fails does not disturb another through the same ring", async () => {
+Deno.test("a failed upload does not affect others of its ring", async () => {
   await leavesNothing(async (path, ring) => {
     const controller = new AbortController();
     const failing = uploadFile(context, path, {

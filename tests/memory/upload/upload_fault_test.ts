@@ -1,5 +1,4 @@
-// Whichever CUDA call fails during an upload, the error says so, nothing is lost, and the next
-// upload works.
+// Uploads with a failure of each CUDA call.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import {
@@ -31,7 +30,7 @@ const STICKY = 700;
 
 type Upload = (path: string, ring: UploadRing) => Promise<readonly DeviceBuffer[]>;
 
-/** Keeps the stream busy for long enough that a wait leaves polling behind. */
+/** Keeps the stream busy beyond the polling of a wait. */
 function keepBusy(own: Device, number: DeviceBuffer<"float32">): void {
   own.kernels.load("spin_float32(float* out, unsigned long long nanoseconds, float value)")
     .launch({ grid: 1, block: 1 }, number, 1_000_000, 1);
@@ -53,9 +52,9 @@ const UPLOADS: Readonly<Record<string, Upload>> = {
 };
 
 /**
- * Uploads once through a ring of its own, which has gone when this resolves.
+ * Uploads once through a new ring.
  *
- * @param prepare Makes what is disposed as soon as the upload has ended.
+ * @param prepare Makes a resource that is disposed at the end of the upload.
  */
 async function uploadOnce(
   own: Device,
@@ -71,7 +70,7 @@ async function uploadOnce(
   for (const buffer of await upload(path, ring)) buffers.use(buffer);
 }
 
-/** How often an upload makes each CUDA call. */
+/** Counts the CUDA calls of an upload. */
 async function callsOf(own: Device, upload: Upload, path: string): Promise<Map<string, number>> {
   const made = new Map<string, number>();
   await uploadOnce(own, upload, path, () => {
@@ -84,7 +83,7 @@ async function callsOf(own: Device, upload: Upload, path: string): Promise<Map<s
   return made;
 }
 
-/** Lets each CUDA call of an upload fail in turn; returns those whose failure was told. */
+/** Fails each CUDA call of an upload in turn and returns the reported ones. */
 async function failEachCall(own: Device, upload: Upload, path: string): Promise<Set<string>> {
   await uploadOnce(own, upload, path);
   const none = heldResources(own.context);
@@ -92,7 +91,7 @@ async function failEachCall(own: Device, upload: Upload, path: string): Promise<
   for (const [call, count] of await callsOf(own, upload, path)) {
     for (let nth = 1; nth <= Math.min(count, 5); nth++) {
       for (const status of [STATUS, STICKY]) {
-        // What a lost device had is taken for lost with it, not for given back.
+        // The memory of a lost device counts as lost.
         if (status === STICKY && call === "cudaFree") continue;
         const what = `call ${nth} of ${call} failing with ${status}`;
         const fault = () => injectFault(library, call, nth, status);
@@ -112,11 +111,10 @@ async function failEachCall(own: Device, upload: Upload, path: string): Promise<
 }
 
 for (const [name, upload] of Object.entries(UPLOADS)) {
-  Deno.test(`${name}: whichever CUDA call fails, nothing leaks`, async () => {
+  Deno.test(`${name}() leaks nothing after a failure of any CUDA call`, async () => {
     using directory = new TemporaryDirectory();
     const path = directory.file(BYTES);
-    // The pool of a device keeps events of streams that are gone, until it closes: only then is it
-    // certain that none is lost.
+    // The pool of a device keeps events of disposed streams until it closes.
     const before = resourceTally(library);
     {
       using own = openDevice(device.label);
@@ -129,7 +127,7 @@ for (const [name, upload] of Object.entries(UPLOADS)) {
 }
 
 for (const call of ["cudaMemcpyAsync", "cudaEventRecord", "cudaHostRegister"]) {
-  Deno.test(`an upload says that ${call} failed, and its ring goes on`, async () => {
+  Deno.test(`uploadFile() reports a failure of ${call}, and its ring stays usable`, async () => {
     using directory = new TemporaryDirectory();
     const path = directory.file(BYTES);
     await using ring = UploadRing.create(context, { slots: 2, slotBytes: 1000, readers: 1 });
@@ -143,7 +141,7 @@ for (const call of ["cudaMemcpyAsync", "cudaEventRecord", "cudaHostRegister"]) {
   });
 }
 
-Deno.test("a file that the device has no room for is refused before it is read", async () => {
+Deno.test("uploadFile() refuses a file larger than the device before reading", async () => {
   using directory = new TemporaryDirectory();
   const path = directory.sparseFile(2 * device.memoryInfo().total);
   const before = heldResources(context);
@@ -153,7 +151,7 @@ Deno.test("a file that the device has no room for is refused before it is read",
   assertEquals({ ...heldResources(context), streams: 0 }, { ...before, streams: 0 });
 });
 
-Deno.test("a slot whose copy nobody can wait for is unpinned, and another takes its place", async () => {
+Deno.test("UploadRing replaces a slot after a failed wait for its copy", async () => {
   using directory = new TemporaryDirectory();
   const path = directory.file(BYTES);
   await using ring = UploadRing.create(context, { slots: 1, slotBytes: 1000 });
@@ -169,7 +167,7 @@ Deno.test("a slot whose copy nobody can wait for is unpinned, and another takes 
   }
 });
 
-Deno.test("an upload to a device that is lost tells the fault", async () => {
+Deno.test("uploadFile() to a lost device reports the fault", async () => {
   using directory = new TemporaryDirectory();
   const path = directory.file(BYTES);
   const { stdout, stderr } = await runProgram(`

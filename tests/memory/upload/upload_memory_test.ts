@@ -1,10 +1,9 @@
-// Where device memory is short an upload waits for it as allocateAsync() does: without blocking the
-// event loop.
+// Uploads that wait for device memory.
 
 import { assertEquals } from "@std/assert";
 import { runProgram } from "../../support/subprocess.ts";
 
-/** Of 24 MiB another stream keeps 22 busy for a while after they are freed; all uploads need more. */
+/** Another stream keeps 22 of 24 MiB busy after their release; all uploads need more. */
 const PROGRAM = `
 import { openDevice } from "@gridstride/cuda";
 
@@ -40,7 +39,7 @@ for (const [name, upload] of Object.entries(uploads)) {
 await Deno.remove(path);
 `;
 
-Deno.test("an upload that has to wait for device memory does not block the event loop", async () => {
+Deno.test("uploads wait for device memory without blocking the event loop", async () => {
   const { stdout, stderr } = await runProgram(PROGRAM);
   assertEquals(stderr, "");
   assertEquals(

@@ -5,15 +5,14 @@
  */
 
 import { OutOfMemoryError } from "../../../ffi/cuda_error.ts";
-import { PoolCore } from "../../../memory/pool/pool_core.ts";
-import { POOL_DEFAULTS } from "../../../memory/pool/pool_presets.ts";
-import { DEFAULT_ALIGNMENT, DEFAULT_RECLAIM } from "../../../memory/pool/pool_settings.ts";
+import { BlockPool } from "../../../memory/pool/block_pool.ts";
+import { defaultSettings } from "../../../memory/pool/pool_options.ts";
 import { type SimulatedStream, SimulatedUpstream } from "../simulated_upstream.ts";
 import type { ReplayAllocator, ReplayPolicy } from "./replay_policy.ts";
 
 class GridstridePool implements ReplayAllocator {
   readonly #upstream: SimulatedUpstream;
-  readonly #pool: PoolCore;
+  readonly #pool: BlockPool;
   readonly #streams: SimulatedStream[] = [];
   /** Handles of the pool by block number. */
   readonly #blocks: number[] = [];
@@ -23,16 +22,9 @@ class GridstridePool implements ReplayAllocator {
       capacity: capacityBytes,
       ...(virtualMemory ? {} : { granularity: 0 }),
     });
-    this.#pool = new PoolCore(this.#upstream, {
-      ...POOL_DEFAULTS,
-      preset: null,
-      limitBytes: capacityBytes,
-      initialBytes: 0,
+    this.#pool = new BlockPool(this.#upstream, {
+      ...defaultSettings(capacityBytes),
       virtualMemory,
-      reclaimShare: DEFAULT_RECLAIM,
-      refuseShare: Infinity,
-      onMemoryPressure: undefined,
-      alignment: DEFAULT_ALIGNMENT,
     });
   }
 
@@ -41,18 +33,18 @@ class GridstridePool implements ReplayAllocator {
   }
 
   get upstreamCalls(): number {
-    return this.#pool.engine.counters.counted("upstreamCalls");
+    return this.#pool.counters.counted("upstreamCalls");
   }
 
   get retries(): number {
-    return this.#pool.engine.counters.counted("retries");
+    return this.#pool.counters.counted("retries");
   }
 
   allocate(block: number, bytes: number, stream: number, alignment?: number): boolean {
     try {
       this.#blocks[block] = alignment === undefined
-        ? this.#pool.take(bytes, this.#stream(stream))
-        : this.#pool.take(bytes, this.#stream(stream), alignment);
+        ? this.#pool.allocate(bytes, this.#stream(stream))
+        : this.#pool.allocate(bytes, this.#stream(stream), alignment);
       return true;
     } catch (error) {
       if (error instanceof OutOfMemoryError) return false;
@@ -61,7 +53,7 @@ class GridstridePool implements ReplayAllocator {
   }
 
   free(block: number): void {
-    this.#pool.give(this.#blocks[block]!);
+    this.#pool.free(this.#blocks[block]!);
   }
 
   use(block: number, stream: number): void {

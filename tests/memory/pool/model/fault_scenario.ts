@@ -124,7 +124,7 @@ const PRESSURE: readonly ScenarioStep[] = [
   allocate(30, 1),
   step("others give it back", (model) => model.occupy(0)),
   step("expire", (model) => {
-    model.core.engine.tick++;
+    model.core.tick++;
     model.core.expire(0);
   }),
   step("somebody presses", (model) => model.upstream.raisePressure()),

@@ -7,7 +7,7 @@
 
 import type { InMemoryUpstream, ModelStream } from "../in_memory_upstream.ts";
 import type { MemoryStream } from "../../../../src/memory/pool/memory_upstream.ts";
-import type { MemoryGraph } from "../../../../src/memory/pool/graph_memory.ts";
+import type { MemoryGraph } from "../../../../src/memory/pool/pool_streams.ts";
 
 /** Memory that a captured operation touches. */
 export interface CapturedRange {

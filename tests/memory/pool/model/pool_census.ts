@@ -1,5 +1,5 @@
 /**
- * What is in a pool, counted from nothing but its segments and the links of their blocks.
+ * Counts the blocks of a pool by following the links of its segments.
  *
  * @module
  */
@@ -17,10 +17,10 @@ import {
   UNIT,
   UNMAPPED,
 } from "../../../../src/memory/pool/block_table.ts";
-import type { PoolEngine } from "../../../../src/memory/pool/pool_engine.ts";
-import type { Segment } from "../../../../src/memory/pool/segment.ts";
+import type { BlockPool } from "../../../../src/memory/pool/block_pool.ts";
+import type { Segment } from "../../../../src/memory/pool/memory_space.ts";
 
-/** A block as its record has it. */
+/** A counted block. */
 export interface CountedBlock {
   readonly block: number;
   readonly address: number;
@@ -33,7 +33,7 @@ export interface CountedBlock {
   readonly isWhole: boolean;
 }
 
-/** The blocks of a pool by what they are. */
+/** The blocks of a pool by state. */
 export interface PoolCensus {
   readonly live: CountedBlock[];
   readonly cached: CountedBlock[];
@@ -65,7 +65,7 @@ function shouldJoin(one: CountedBlock, next: CountedBlock): boolean {
 }
 
 /** The blocks of a segment, having checked that they cover it without a gap. */
-function blocksOf({ table }: PoolEngine, segment: Segment): CountedBlock[] {
+function blocksOf({ table }: BlockPool, segment: Segment): CountedBlock[] {
   const blocks: CountedBlock[] = [];
   let address = segment.address;
   let previous = 0;
@@ -99,7 +99,7 @@ function blocksOf({ table }: PoolEngine, segment: Segment): CountedBlock[] {
 }
 
 /** Counts everything, and checks that every byte of every segment is of exactly one block. */
-export function takeCensus(engine: PoolEngine): PoolCensus {
+export function takeCensus(pool: BlockPool): PoolCensus {
   const census: PoolCensus = {
     live: [],
     cached: [],
@@ -116,10 +116,10 @@ export function takeCensus(engine: PoolEngine): PoolCensus {
     [UNMAPPED, census.unmapped],
   ]);
   let records = 0;
-  for (const segment of engine.segments) {
+  for (const segment of pool.segmentTable) {
     if (segment === undefined) continue;
     if (segment.pieces === undefined) census.plainSegments[segment.kind as 0 | 1]++;
-    const blocks = blocksOf(engine, segment);
+    const blocks = blocksOf(pool, segment);
     records += blocks.length;
     for (const block of blocks) {
       const list = lists.get(block.state);
@@ -133,6 +133,6 @@ export function takeCensus(engine: PoolEngine): PoolCensus {
       "the segment's blocks without memory",
     );
   }
-  assertEquals(engine.table.size, records, "records that are in no segment");
+  assertEquals(pool.table.size, records, "records that are in no segment");
   return census;
 }

@@ -147,7 +147,7 @@ function controls(capacity: number): fc.Arbitrary<PoolCommand>[] {
     command(fc.constant(0), "trim", () => ({ run: (model) => void model.core.trim() })),
     command(fc.nat(3), "expire", (ticks) => ({
       run: (model) => {
-        model.core.engine.tick++;
+        model.core.tick++;
         model.core.expire(ticks);
       },
     })),
@@ -160,8 +160,8 @@ function controls(capacity: number): fc.Arbitrary<PoolCommand>[] {
     command(fc.integer({ min: 0, max: 4 }), "occupy", (quarters) => ({
       run: (model) => model.occupy(Math.floor(capacity * quarters / 5)),
     })),
-    command(fc.constant(0), "resetStatistics", () => ({
-      run: (model) => model.resetStatistics(),
+    command(fc.constant(0), "resetStats", () => ({
+      run: (model) => model.resetStats(),
     })),
   ];
 }

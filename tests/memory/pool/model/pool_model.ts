@@ -11,7 +11,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { OutOfMemoryError } from "../../../../src/ffi/cuda_error.ts";
 import { InMemoryUpstream, type ModelStream } from "../in_memory_upstream.ts";
-import { PoolCore } from "../../../../src/memory/pool/pool_core.ts";
+import { BlockPool } from "../../../../src/memory/pool/block_pool.ts";
 import type { PoolSettings } from "../../../../src/memory/pool/pool_options.ts";
 import type { PoolStatistics } from "../../../../src/memory/pool/pool_statistics.ts";
 import { checkPool, type HeldBlock } from "./check_pool.ts";
@@ -49,7 +49,7 @@ const MICROTASKS = 64;
 /** A pool, its device, and its user. */
 export class PoolModel {
   readonly upstream: InMemoryUpstream;
-  readonly core: PoolCore;
+  readonly core: BlockPool;
   readonly streams: ModelStream[] = [];
   readonly blocks: OwnedBlock[] = [];
   readonly graphs: ModelGraph[] = [];
@@ -84,7 +84,7 @@ export class PoolModel {
       onMemoryPressure: () => this.#yieldBlock(),
       ...settings,
     });
-    this.core = new PoolCore(this.upstream, complete, {
+    this.core = new BlockPool(this.upstream, complete, {
       retain: () => void this.holders++,
       release: () => void this.holders--,
     });
@@ -109,7 +109,7 @@ export class PoolModel {
   allocate(bytes: number, alignment: number, pick: number): void {
     const stream = this.stream(pick);
     try {
-      this.#own(this.core.take(bytes, stream, alignment), bytes, alignment, stream);
+      this.#own(this.core.allocate(bytes, stream, alignment), bytes, alignment, stream);
     } catch (error) {
       this.#requireJustified(error, bytes, alignment);
     }
@@ -119,7 +119,7 @@ export class PoolModel {
   async allocateAsync(bytes: number, alignment: number, pick: number): Promise<void> {
     const stream = this.stream(pick);
     this.waiting++;
-    this.core.takeAsync(bytes, stream, alignment)
+    this.core.allocateAsync(bytes, stream, alignment)
       .then((block) => this.#own(block, bytes, alignment, stream))
       .catch((error) => {
         const isGone = error instanceof TypeError && stream.disposed;
@@ -139,7 +139,7 @@ export class PoolModel {
 
   free(block: OwnedBlock): void {
     this.blocks.splice(this.blocks.indexOf(block), 1);
-    this.core.give(block.block);
+    this.core.free(block.block);
   }
 
   /** Enqueues work on the block's own stream, which needs no declaration. */
@@ -198,7 +198,7 @@ export class PoolModel {
     this.graphs.splice(index, 1);
   }
 
-  resetStatistics(): void {
+  resetStats(): void {
     this.#base = this.core.stats();
     this.core.resetStats();
   }
@@ -235,17 +235,17 @@ export class PoolModel {
   }
 
   #checkEmpty(): void {
-    const { engine } = this.core;
+    const { segmentTable, streams, table } = this.core;
     assertEquals(this.upstream.usedBytes, 0, "memory that nobody uses is not given back");
-    const segments = engine.segments.filter((segment) => segment !== undefined);
-    assertEquals(engine.table.size, segments.length, "blocks have not joined");
+    const segments = segmentTable.filter((segment) => segment !== undefined);
+    assertEquals(table.size, segments.length, "blocks have not joined");
     for (const [name, value] of Object.entries(this.core.stats())) {
       if (value?.all !== undefined) assertEquals(value.all.current, 0, name);
     }
     // What disposed streams and graphs had in the pool is forgotten; a stream that was never used
     // has nothing in it.
-    assert([...engine.streams.slots()].length <= this.streams.length + 1, "slots are left");
-    assertEquals([...engine.streams.spaces()].length, 1, "spaces are left");
+    assert([...streams.slots()].length <= this.streams.length + 1, "slots are left");
+    assertEquals([...streams.spaces()].length, 1, "spaces are left");
   }
 
   #own(block: number, bytes: number, alignment: number, stream: ModelStream): void {

@@ -11,7 +11,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { OutOfMemoryError } from "../../../../src/ffi/cuda_error.ts";
 import { InMemoryUpstream, type ModelStream } from "../in_memory_upstream.ts";
-import { PoolCore } from "../../../../src/memory/pool/pool_core.ts";
+import { BlockPool } from "../../../../src/memory/pool/block_pool.ts";
 import type { PoolSettings } from "../../../../src/memory/pool/pool_options.ts";
 import { checkPool } from "../model/check_pool.ts";
 import { ModelGraph } from "../model/model_graph.ts";
@@ -52,7 +52,7 @@ interface SoakedBlock {
 export class PoolSoak {
   readonly #random: RandomNumbers;
   readonly #upstream: InMemoryUpstream;
-  readonly #core: PoolCore;
+  readonly #core: BlockPool;
   readonly #streams: ModelStream[] = [];
   readonly #blocks: SoakedBlock[] = [];
   readonly #graphs: ModelGraph[] = [];
@@ -72,7 +72,7 @@ export class PoolSoak {
       completion: "explicit",
       strictFree: true,
     });
-    this.#core = new PoolCore(
+    this.#core = new BlockPool(
       this.#upstream,
       poolSettings({ limitBytes: CAPACITY, virtualMemory: granularity > 0, ...settings }),
     );
@@ -80,7 +80,7 @@ export class PoolSoak {
   }
 
   /** What the pool has counted. */
-  get statistics(): ReturnType<PoolCore["stats"]> {
+  get statistics(): ReturnType<BlockPool["stats"]> {
     return this.#core.stats();
   }
 
@@ -109,14 +109,14 @@ export class PoolSoak {
     this.#upstream.completeAll();
     this.#core.trim();
     this.check();
-    const { engine } = this.#core;
-    const segments = engine.segments.filter((segment) => segment !== undefined);
+    const { segmentTable, streams, table } = this.#core;
+    const segments = segmentTable.filter((segment) => segment !== undefined);
     assertEquals(this.#upstream.usedBytes, 0, "memory that nobody uses is not given back");
-    assertEquals(engine.table.size, segments.length, "blocks have not joined");
+    assertEquals(table.size, segments.length, "blocks have not joined");
     for (const [name, value] of Object.entries(this.#core.stats())) {
       if (value?.all !== undefined) assertEquals(value.all.current, 0, name);
     }
-    assert([...engine.streams.slots()].length <= STREAMS + 1, "slots are left");
+    assert([...streams.slots()].length <= STREAMS + 1, "slots are left");
     this.#core.close();
     const { tally } = this.#upstream;
     assertEquals(tally, { ...tally, reservations: 0, reservedBytes: 0, events: 0 });
@@ -149,7 +149,7 @@ export class PoolSoak {
     const alignment = isAligned ? 512 << this.#random.below(13) : 512;
     let block: number;
     try {
-      block = this.#core.take(bytes, stream, alignment);
+      block = this.#core.allocate(bytes, stream, alignment);
     } catch (error) {
       if (!(error instanceof OutOfMemoryError)) throw error;
       this.outOfMemory++;
@@ -167,7 +167,7 @@ export class PoolSoak {
     const { block } = this.#blocks[index]!;
     this.#blocks[index] = this.#blocks.at(-1)!;
     this.#blocks.pop();
-    this.#core.give(block);
+    this.#core.free(block);
   }
 
   #touch(index: number): void {
@@ -197,7 +197,7 @@ export class PoolSoak {
       case 0:
         return void this.#core.trim();
       case 1:
-        this.#core.engine.tick++;
+        this.#core.tick++;
         return void this.#core.expire(1);
       case 2:
         return this.#replaceStream();

@@ -1,16 +1,16 @@
 /**
- * Timing work on streams by an event before it and one after it.
+ * Times work on streams by an event before it and one after it.
  *
  * @module
  */
 
-import { giveBackAfterFailure } from "../ffi/give_back.ts";
-import type { DeviceContext } from "../hardware/device_context.ts";
-import { Event } from "./event.ts";
-import { isCapturing } from "./running_captures.ts";
-import type { Stream } from "./stream.ts";
+import { giveBackAfterFailure } from "../../ffi/give_back.ts";
+import type { DeviceContext } from "../../hardware/device_context.ts";
+import { Event } from "../../stream/event.ts";
+import { isCapturing } from "../../stream/running_captures.ts";
+import type { Stream } from "../../stream/stream.ts";
 
-/** Work between two marks. Who evaluates it may put another event in the place of one of them. */
+/** Work between two events. The evaluation may replace one of them by another event. */
 export interface TimedWork<Work> {
   /** The work. */
   readonly work: Work;
@@ -20,39 +20,39 @@ export interface TimedWork<Work> {
   end: Event;
 }
 
-/** So much work waits at least before it is asked what of it is done. */
-const LEAST_WAITING = 256;
+/** Pieces of work that wait before the timer queries which are done. */
+const MIN_WAITING = 256;
 
-/** Times work: two events around each piece, which are used again once it is evaluated. */
+/** Times work by two events around each piece, which are reused after its evaluation. */
 export class WorkTimer<Work> implements Disposable {
   readonly #context: DeviceContext;
   readonly #evaluate: (timed: TimedWork<Work>) => void;
   readonly #spare: Event[] = [];
-  // What a stream does is done in its order, so that only the first of each has to be asked for.
+  // The work of a stream is done in order: only the first piece is queried.
   #waiting = new Map<Stream, TimedWork<Work>[]>();
   #waitingCount = 0;
-  #askAt = LEAST_WAITING;
+  #queryAt = MIN_WAITING;
   #settling = 0;
   #disposed = false;
 
   /**
    * A timer without work.
    *
-   * @param evaluate Reads the events of work that is done.
+   * @param evaluate Reads the events of finished work.
    */
   constructor(context: DeviceContext, evaluate: (timed: TimedWork<Work>) => void) {
     this.#context = context;
     this.#evaluate = evaluate;
   }
 
-  /** How much work is not evaluated. */
+  /** Pieces of work that are not evaluated. */
   get waitingCount(): number {
     return this.#waitingCount;
   }
 
-  /** Enqueues work between two marks, on a stream that is not captured. What fails is not timed. */
+  /** Enqueues work between two events, on a stream that is not captured. Failed work is not timed. */
   time(work: Work, stream: Stream, enqueue: () => void): void {
-    // There before the work is enqueued, when it would be too late to fail for want of it.
+    // Made before the work is enqueued, while a failure still prevents the work.
     const end = this.#take();
     let start: Event | undefined;
     try {
@@ -67,9 +67,9 @@ export class WorkTimer<Work> implements Disposable {
     this.#add({ work, start, end }, stream);
   }
 
-  /** Marks a beginning; to be given to {@linkcode end} or {@linkcode keep}. */
+  /** Records a start event, for {@linkcode WorkTimer.end} or {@linkcode WorkTimer.keep}. */
   mark(stream: Stream): Event {
-    if (this.#waitingCount >= this.#askAt && !isCapturing()) this.#evaluateDone();
+    if (this.#waitingCount >= this.#queryAt && !isCapturing()) this.#evaluateDone();
     const event = this.#take();
     try {
       event.record(stream);
@@ -80,12 +80,12 @@ export class WorkTimer<Work> implements Disposable {
     return event;
   }
 
-  /** Marks the end of work. */
+  /** Records the end of work. */
   end(work: Work, start: Event, stream: Stream): void {
     this.#add({ work, start, end: this.mark(stream) }, stream);
   }
 
-  /** Keeps an event for later work, if there will be any. */
+  /** Keeps an event for later work. */
   keep(event: Event): void {
     if (this.#disposed) giveBackAfterFailure(event);
     else this.#spare.push(event);
@@ -102,7 +102,7 @@ export class WorkTimer<Work> implements Disposable {
       for (const [stream, those] of [...this.#waiting]) {
         const last = those.at(-1)!;
         await last.end.done();
-        // Meanwhile others may have evaluated some of it, and work may have come.
+        // Meanwhile some of it may have been evaluated, and work may have been added.
         this.#evaluateUntil(stream, (timed) => timed === last || timed.end.query());
       }
     } finally {
@@ -111,7 +111,7 @@ export class WorkTimer<Work> implements Disposable {
     }
   }
 
-  /** Forgets what is not evaluated; what is being settled is evaluated all the same. */
+  /** Discards waiting work, except work that `settle()` waits for. */
   [Symbol.dispose](): void {
     this.#disposed = true;
     this.#close();
@@ -144,11 +144,11 @@ export class WorkTimer<Work> implements Disposable {
     for (const stream of [...this.#waiting.keys()]) {
       this.#evaluateUntil(stream, (timed) => timed.end.query());
     }
-    // Where little was done, as much again has to come: each piece is moved a few times in all.
-    this.#askAt = Math.max(LEAST_WAITING, 2 * this.#waitingCount);
+    // If little was done, the next query waits for as much work again.
+    this.#queryAt = Math.max(MIN_WAITING, 2 * this.#waitingCount);
   }
 
-  /** Evaluates the work of a stream as far as it is done. */
+  /** Evaluates the finished work of a stream. */
   #evaluateUntil(stream: Stream, isDone: (timed: TimedWork<Work>) => boolean): void {
     const those = this.#waiting.get(stream);
     if (those === undefined) return;

@@ -1,36 +1,36 @@
 /**
- * The times of a device's events, on the clock of the program.
+ * The times of a device's events on the clock of the program.
  *
- * CUDA tells the time between two events, as a 32-bit float of milliseconds: of two that are an hour
- * apart it is off by a quarter of a millisecond. So times are measured from an event nearby, whose
- * own time is known. And the clocks of device and program do not run alike, so that they are
- * compared at the beginning and again whenever somebody wants the times.
+ * CUDA measures the time between two events as a 32-bit float of milliseconds, which is off by a
+ * quarter of a millisecond after an hour. Times are therefore measured from a recent event of known
+ * time. The clocks of device and program drift apart, and are compared at the beginning and at each
+ * reading.
  *
  * @module
  */
 
-import type { DeviceContext } from "../hardware/device_context.ts";
-import { Event } from "./event.ts";
-import { Stream } from "./stream.ts";
+import type { DeviceContext } from "../../hardware/device_context.ts";
+import { Event } from "../../stream/event.ts";
+import { Stream } from "../../stream/stream.ts";
 import type { TimedWork } from "./work_timer.ts";
 
-/** Milliseconds after which another event is measured from: a float then is off by 30 ns. */
+/** Milliseconds after which another event is the reference: a float is then off by 30 ns. */
 const REACH = 1000;
 
-/** How often the clocks are compared; the quickest comparison is the most exact. */
+/** Comparisons of the clocks; the quickest one is the most exact. */
 const ATTEMPTS = 5;
 
-/** Milliseconds between two comparisons from which on they tell how fast the clocks run. */
-const LEAST_BASE = 100;
+/** Milliseconds between two comparisons that suffice for the drift of the clocks. */
+const MIN_BASE = 100;
 
-/** No two clocks differ by as much; where it seems so, something has held a comparison up. */
-const MOST_DRIFT = 1e-3;
+/** No clocks drift more; a comparison that suggests it was interrupted. */
+const MAX_DRIFT = 1e-3;
 
 /** The same moment on both clocks, in milliseconds. */
 interface Comparison {
   readonly device: number;
   readonly program: number;
-  /** How far off `program` may be. */
+  /** The error of `program`. */
   readonly error: number;
 }
 
@@ -40,7 +40,7 @@ export class DeviceClock implements Disposable {
   readonly #stream: Stream;
   readonly #first: Comparison;
   #last: Comparison;
-  // The event that times are measured from, and its own time.
+  // The reference event, and its time.
   #anchor: Event;
   #anchorTime = 0;
 
@@ -54,31 +54,31 @@ export class DeviceClock implements Disposable {
     this.#context = context;
     this.#stream = stack.use(new Stream(context));
     this.#anchor = stack.use(this.#stream.record({ timing: true }));
-    // An event that is recorded for the first time may take longer.
+    // The first recording of an event may take longer.
     this.#anchor.doneSync();
     this.#first = this.#compare();
     this.#last = this.#first;
     stack.move();
   }
 
-  /** A stream of its own, on which nobody else enqueues. */
+  /** The clock's own stream. */
   get stream(): Stream {
     return this.#stream;
   }
 
-  /** How far off the program's times may be, in milliseconds. */
+  /** The error of the program's times in milliseconds. */
   get error(): number {
     return Math.max(this.#first.error, this.#last.error);
   }
 
-  /** When an event was reached, in milliseconds on the device's clock. */
+  /** The time of an event in milliseconds on the device's clock. */
   timeOf(event: Event): number {
     return this.#anchorTime + event.elapsedSince(this.#anchor);
   }
 
   /**
-   * When timed work began, and how long it took. Keeps the event of its beginning from time to time,
-   * and puts another in its place.
+   * The start and duration of timed work. From time to time the clock keeps the start event and
+   * replaces it by another.
    */
   measure<Work>(timed: TimedWork<Work>): { start: number; duration: number } {
     const { start: event, end } = timed;
@@ -88,7 +88,7 @@ export class DeviceClock implements Disposable {
     return { start, duration };
   }
 
-  /** Measures from an event from now on if the present one is far away; what is not needed. */
+  /** Makes an event the reference if the present one is old, and returns the unused one. */
   #keepNear(event: Event, time: number): Event {
     if (time - this.#anchorTime <= REACH) return event;
     const former = this.#anchor;
@@ -106,16 +106,16 @@ export class DeviceClock implements Disposable {
     this.#last = this.#compare();
   }
 
-  /** A time of the device as the program's `performance.now()`. */
+  /** A device time as the program's `performance.now()`. */
   programTime(time: number): number {
     const base = this.#last.device - this.#first.device;
     const { device, program } = this.#first;
-    const rate = base < LEAST_BASE ? 1 : (this.#last.program - program) / base;
-    const isPlausible = Math.abs(rate - 1) < MOST_DRIFT;
+    const rate = base < MIN_BASE ? 1 : (this.#last.program - program) / base;
+    const isPlausible = Math.abs(rate - 1) < MAX_DRIFT;
     return program + (time - device) * (isPlausible ? rate : 1);
   }
 
-  /** Gives its stream and event back. */
+  /** Disposes its stream and event. */
   [Symbol.dispose](): void {
     using stack = new DisposableStack();
     stack.use(this.#stream);

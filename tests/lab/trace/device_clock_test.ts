@@ -1,8 +1,8 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { resourceTally } from "../../src/ffi/native_device.ts";
-import { DeviceClock } from "../../src/stream/device_clock.ts";
-import type { Event } from "../../src/stream/event.ts";
-import { device } from "../support/device.ts";
+import { resourceTally } from "../../../src/ffi/native_device.ts";
+import { DeviceClock } from "../../../src/lab/trace/device_clock.ts";
+import type { Event } from "../../../src/stream/event.ts";
+import { device } from "../../support/device.ts";
 
 const { context } = device;
 

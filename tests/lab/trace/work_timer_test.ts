@@ -1,11 +1,11 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { CudaError } from "../../mod.ts";
-import { injectFault } from "../support/fault_injection.ts";
-import { resourceTally } from "../../src/ffi/native_device.ts";
-import { Event } from "../../src/stream/event.ts";
-import { WorkTimer } from "../../src/stream/work_timer.ts";
-import { device } from "../support/device.ts";
-import { replaceFunction } from "../support/replaced_function.ts";
+import { CudaError } from "../../../mod.ts";
+import { injectFault } from "../../support/fault_injection.ts";
+import { resourceTally } from "../../../src/ffi/native_device.ts";
+import { Event } from "../../../src/stream/event.ts";
+import { WorkTimer } from "../../../src/lab/trace/work_timer.ts";
+import { device } from "../../support/device.ts";
+import { replaceFunction } from "../../support/replaced_function.ts";
 
 const { context, stream } = device;
 const SPIN = "spin_float32(float* out, unsigned long long nanoseconds, float value)";

@@ -1,12 +1,14 @@
-// How much a pool may have: little more than its use, and more where giving back would cost many
-// calls for little.
+// How a pool grows: the growth policy, mapping for a request, and the pieces of a mapping.
 
 import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
-import { UNIT } from "../../../src/memory/pool/block_table.ts";
-import { GrowthPolicy } from "../../../src/memory/pool/growth_policy.ts";
+import * as fc from "fast-check";
+import { GrowthPolicy } from "../../../src/memory/pool/allocation_ladder.ts";
+import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
+import { LARGE, UNIT } from "../../../src/memory/pool/block_table.ts";
+import { PieceMap } from "../../../src/memory/pool/memory_space.ts";
 import { InMemoryUpstream } from "./in_memory_upstream.ts";
-import { PoolCore } from "../../../src/memory/pool/pool_core.ts";
 import { poolSettings } from "./model/pool_settings.ts";
+import { modelPool } from "./watched_pool.ts";
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
@@ -90,12 +92,12 @@ Deno.test("room is made ahead while use grows, and for what follows a small requ
   const growing = policy.roomFor(large);
   assertEquals([growing.needed, growing.fills], [6 * MIB, true]);
   assertAlmostEquals(growing.ahead, 32 * MIB, 1);
-  assertEquals(growing.worth, 34 * 32 * MIB / 1024);
+  assertEquals(growing.minBlock, 34 * 32 * MIB / 1024);
   policy.noteUse(34 * 32 * MIB);
   const steady = policy.roomFor(large);
   assertEquals([steady.needed, steady.ahead, steady.fills], [6 * MIB, 0, false]);
   const small = policy.roomFor({ ...large, units: 1 });
-  assertEquals([small.ahead, small.worth, small.fills], [17 * MIB, 0, false]);
+  assertEquals([small.ahead, small.minBlock, small.fills], [17 * MIB, 0, false]);
 });
 
 Deno.test("a pool maps 32 MiB at a time, a small one as much as it has, a large one a 512th", () => {
@@ -123,16 +125,16 @@ Deno.test("more than a request needs is mapped while use grows, and later for sm
 
 Deno.test("a large request for which there is no room in a pool that had enough maps no more than it", () => {
   const upstream = new InMemoryUpstream({ capacity: 8 * GIB });
-  const core = new PoolCore(upstream, poolSettings({ limitBytes: 8 * GIB }));
+  const core = new BlockPool(upstream, poolSettings({ limitBytes: 8 * GIB }));
   const stream = upstream.createStream();
-  const take = (mebibytes: number) => core.take(mebibytes * MIB, stream);
+  const take = (mebibytes: number) => core.allocate(mebibytes * MIB, stream);
   const blocks = Array.from({ length: 124 }, () => take(16));
   assertEquals(upstream.usedBytes, 2000 * MIB, "mapped by 32 MiB");
   // Two holes of 16 MiB, and the 16 MiB ahead of use.
-  for (const index of [20, 10]) core.give(blocks.splice(index, 1)[0]!);
+  for (const index of [20, 10]) core.free(blocks.splice(index, 1)[0]!);
   blocks.push(take(30));
   assertEquals(upstream.usedBytes, 2014 * MIB, "with the 16 MiB ahead, and no more than it lacked");
-  for (const block of blocks) core.give(block);
+  for (const block of blocks) core.free(block);
   core.close();
 });
 
@@ -146,20 +148,125 @@ Deno.test("plain segments have a quarter of slack, and none of this", () => {
   assertEquals([policy.allowed(5), policy.step(1, GIB, GIB)], [1.25 * GIB, 0]);
 });
 
-Deno.test("what is not worth a call stays with the pool unless it is asked for", () => {
+Deno.test("what is not minBlock a call stays with the pool unless it is asked for", () => {
   const upstream = new InMemoryUpstream({ capacity: GIB });
-  const core = new PoolCore(upstream, poolSettings({ limitBytes: GIB }));
+  const core = new BlockPool(upstream, poolSettings({ limitBytes: GIB }));
   const stream = upstream.createStream();
   const sizes = [16, 8, 4, 8, 32, 8];
-  const blocks = sizes.map((mebibytes) => core.take(mebibytes * MIB, stream));
-  for (const index of [0, 2, 4]) core.give(blocks[index]!);
-  const { streams } = core.engine;
+  const blocks = sizes.map((mebibytes) => core.allocate(mebibytes * MIB, stream));
+  for (const index of [0, 2, 4]) core.free(blocks[index]!);
+  const { streams } = core;
   streams.settle();
   assertEquals(streams.space.reclaim(GIB, 8 * MIB), 48 * MIB);
   assert(upstream.usedBytes >= 28 * MIB);
   // The block of 4 MiB, and what was mapped ahead.
   streams.space.reclaim(GIB);
   assertEquals(upstream.usedBytes, 24 * MIB);
-  for (const index of [1, 3, 5]) core.give(blocks[index]!);
+  for (const index of [1, 3, 5]) core.free(blocks[index]!);
   core.close();
+});
+
+for (const isBehind of [true, false]) {
+  const where = isBehind ? "behind" : "ahead of";
+  Deno.test(`growth maps nothing where a free block with a hole ${where} it serves`, () => {
+    const { pool, upstream } = modelPool();
+    const stream = upstream.createStream();
+    const [first, second, third] = [1, 2, 3].map(() => pool.allocate(16 * MIB, stream));
+    const { streams } = pool;
+    const slot = streams.slotOf(stream);
+    // Either the last block, with all the addresses behind it, or the second behind what was the
+    // first and has no memory any more.
+    const [free, live] = isBehind ? [third!, second!] : [second!, third!];
+    pool.free(first!);
+    streams.flush(slot);
+    assertEquals(pool.trim(), 16 * MIB);
+    pool.free(free);
+    streams.flush(slot);
+    const { upstreamCalls } = pool.stats();
+    for (const bytes of [2 * MIB, 3 * MIB + 512, 14 * MIB, 16 * MIB]) {
+      assertEquals(streams.space.growthFor(LARGE, bytes / UNIT, slot), 0);
+      assert(streams.space.grow(LARGE, bytes / UNIT, slot, 0));
+      assert(streams.space.grow(LARGE, bytes / UNIT, slot, 64 * MIB));
+    }
+    assertEquals(pool.stats().upstreamCalls, upstreamCalls);
+    pool.free(pool.allocate(14 * MIB, stream));
+    pool.free(live);
+    pool.close();
+  });
+}
+
+const GRANULES = 200;
+
+/** The whole pieces of a range, found by looking at every granule. */
+function wholePieces(pieces: readonly number[], first: number, end: number) {
+  const isInside = (piece: number) =>
+    pieces.every((each, granule) => each !== piece || (granule >= first && granule < end));
+  const inside = [];
+  for (let granule = first; granule < end; granule++) {
+    if (isInside(pieces[granule]!)) inside.push(granule);
+  }
+  return inside;
+}
+
+Deno.test("whole pieces are all that lie in a range, and as many from its end as are wanted", () => {
+  const operation = fc.record({
+    start: fc.nat(GRANULES - 1),
+    count: fc.integer({ min: 1, max: 40 }),
+    perPiece: fc.integer({ min: 1, max: 12 }),
+    most: fc.oneof(fc.integer({ min: 1, max: 50 }), fc.constant(Infinity)),
+  });
+  fc.assert(fc.property(fc.array(operation, { minLength: 1, maxLength: 30 }), (operations) => {
+    const map = new PieceMap();
+    // The number of each granule's piece, 0 for none.
+    const pieces = new Array<number>(GRANULES).fill(0);
+    let last = 0;
+    for (const { start, count, perPiece, most } of operations) {
+      let end = start;
+      while (end < GRANULES && end - start < count && pieces[end] === 0) end++;
+      if (end > start) {
+        map.map(start, end - start, perPiece);
+        for (let granule = start; granule < end; granule++) {
+          if ((granule - start) % perPiece === 0) last++;
+          pieces[granule] = last;
+        }
+        continue;
+      }
+      // It is mapped: take whole pieces of the mapped range that it is in.
+      let low = start;
+      while (low > 0 && pieces[low - 1] !== 0 && start - low < count) low--;
+      let high = start;
+      while (high < GRANULES && pieces[high] !== 0 && high - start < count) high++;
+      const all = wholePieces(pieces, low, high);
+      const whole = map.wholePieces(low, high, most);
+      const taken = all.filter((granule) => granule >= whole.first && granule < whole.end);
+      assertEquals(taken.length, whole.end - whole.first, "granules that are of no whole piece");
+      if (all.length <= most) assertEquals(taken, all);
+      else {
+        assert(taken.length >= most && taken.at(-1) === all.at(-1));
+        // One piece less would not be enough.
+        const firstPiece = pieces.filter((piece) => piece === pieces[whole.first]).length;
+        assert(taken.length - firstPiece < most);
+      }
+      map.unmap(whole.first, whole.end - whole.first);
+      pieces.fill(0, whole.first, whole.end);
+    }
+  }));
+});
+
+Deno.test("a range inside of one piece has no whole one", () => {
+  const map = new PieceMap();
+  map.map(0, 10, 10);
+  for (const [first, end] of [[0, 9], [1, 10], [4, 5], [3, 3]] as const) {
+    const whole = map.wholePieces(first, end, Infinity);
+    assertEquals(whole.end - whole.first, 0);
+  }
+  assertEquals(map.wholePieces(0, 10, 1), { first: 0, end: 10 });
+});
+
+Deno.test("granules far out are as good as the first", () => {
+  const map = new PieceMap();
+  map.map(100_000, 7, 3);
+  assertEquals(map.wholePieces(100_000, 100_007, Infinity), { first: 100_000, end: 100_007 });
+  assertEquals(map.wholePieces(100_001, 100_007, Infinity), { first: 100_003, end: 100_007 });
+  assertEquals(map.wholePieces(100_000, 100_006, 2), { first: 100_003, end: 100_006 });
 });

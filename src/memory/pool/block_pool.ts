@@ -1,0 +1,700 @@
+/**
+ * A pool of blocks over any source of memory. {@linkcode MemoryPool} is a pool over a device.
+ *
+ * Nearly every request is served by a cached block of its size class. Other requests take the steps
+ * of `allocation_ladder.ts`.
+ *
+ * @module
+ */
+
+import { giveBackAfterFailure } from "../../ffi/give_back.ts";
+import { AllocationLadder, type BlockRequest } from "./allocation_ladder.ts";
+import {
+  BlockTable,
+  EPOCH,
+  FLOAT_SHIFT,
+  LARGE,
+  LIVE,
+  OWNER,
+  RECORD_SHIFT,
+  REQUESTED,
+  SEGMENT,
+  SMALL,
+  STATE,
+  TICK,
+  UNIT,
+  UNITS,
+} from "./block_table.ts";
+import { AllocationSites, BlockTracker, StreamNames } from "./block_tracker.ts";
+import { BlockCache, FreeBlocks } from "./free_blocks.ts";
+import { MAX_SMALL } from "./free_index.ts";
+import { GuardedBlocks } from "./guarded_blocks.ts";
+import { outOfMemoryError, warnOfLeaks } from "./leak_report.ts";
+import type { Segment } from "./memory_space.ts";
+import type { MemoryStream, MemoryUpstream } from "./memory_upstream.ts";
+import type { PoolObserver } from "./pool_observer.ts";
+import type { PoolSettings } from "./pool_options.ts";
+import { PoolCounters, type PoolStatistics } from "./pool_statistics.ts";
+import { type MemoryGraph, PoolStreams } from "./pool_streams.ts";
+import { blockAt } from "./segment_walk.ts";
+import type { StreamSlot } from "./stream_slots.ts";
+
+/** Returning excess memory is tried again after this many more free bytes. */
+const MIN_EXCESS = 2 * 2 ** 20;
+/** Maximum bytes of freed memory that debug mode keeps from use. */
+const MAX_QUARANTINE = 64 * 2 ** 20;
+
+/** The owner of a pool, which must exist while the pool is in use. */
+export interface PoolLifetime {
+  retain(): void;
+  /** Called when it is not used any more. */
+  release(): void;
+}
+
+/** A pool of blocks, by number. Block 0 is that of empty buffers. */
+export class BlockPool {
+  readonly settings: PoolSettings;
+  /** The source of memory. */
+  readonly upstream: MemoryUpstream;
+  /** The records of blocks. */
+  readonly table: BlockTable = new BlockTable();
+  readonly heap: FreeBlocks = new FreeBlocks(this.table);
+  readonly counters: PoolCounters = new PoolCounters(this.heap);
+  readonly cache: BlockCache = new BlockCache(this.table, this.counters);
+  /** All segments by number. */
+  readonly segmentTable: (Segment | undefined)[] = [];
+  readonly streams: PoolStreams;
+  /** Captured stacks. */
+  readonly sites: AllocationSites;
+  readonly names: StreamNames = new StreamNames();
+  /** Details of blocks; `undefined` unless memory is tracked. */
+  readonly tracker: BlockTracker | undefined;
+  /** Debug mode; `undefined` if it is off. */
+  readonly guards: GuardedBlocks | undefined;
+  /** The tick of the pool's clock; see `pool_expiry.ts`. */
+  tick = 0;
+  /** The number of blocks freed by address, behind the back of their buffers. */
+  addressFrees = 0;
+  readonly #freedByAddress = new Map<number, number>();
+  readonly #lifetime: PoolLifetime | undefined;
+  readonly #ladder: AllocationLadder;
+  readonly #limitsFree: boolean;
+  readonly #closers: (() => void)[] = [];
+  #observers: readonly PoolObserver[] = [];
+  /** Whether an observer follows allocations and frees. */
+  #isFollowed = false;
+  #closed = false;
+  #isLost = false;
+  #isAsking = false;
+  #isShedding = false;
+  #missed: BlockRequest | undefined;
+  #lastStream: MemoryStream | undefined;
+  #lastSlot = 0;
+  /** The large block allocated last, until another is allocated or freed. */
+  #lastLarge = 0;
+  #signal: number;
+  /** The marks to reach before pending memory is returned to another isolate. */
+  #awaited: readonly { slot: StreamSlot; epoch: number }[] | undefined;
+  #isPressed = false;
+  // The free bytes after the last attempt to return excess memory, and the frees before the next.
+  #leftFree = 0;
+  #patience = 0;
+
+  /**
+   * A pool without memory, except for the initial size in its settings.
+   *
+   * @throws {OutOfMemoryError} If there is no memory for the initial size.
+   */
+  constructor(upstream: MemoryUpstream, settings: PoolSettings, lifetime?: PoolLifetime) {
+    this.settings = settings;
+    this.upstream = upstream;
+    this.#lifetime = lifetime;
+    this.#limitsFree = Number.isFinite(settings.maxCachedBytes);
+    this.#signal = upstream.signal;
+    const isVirtual = settings.virtualMemory && upstream.granularity > 0;
+    this.streams = new PoolStreams(this, isVirtual);
+    this.#ladder = new AllocationLadder(this, isVirtual, (request) => this.#onPressure(request));
+    this.sites = new AllocationSites(settings.stackFrames);
+    const { debug, enableMemoryTracking, maxCachedBytes, limitBytes, initialBytes } = settings;
+    if (debug || enableMemoryTracking) {
+      this.tracker = new BlockTracker(this);
+      this.observe(this.tracker);
+    }
+    if (debug) {
+      const maxHeld = Math.min(MAX_QUARANTINE, maxCachedBytes / 2, limitBytes / 16);
+      this.guards = new GuardedBlocks(this, maxHeld);
+      this.observe(this.guards);
+    }
+    if (initialBytes === 0) return;
+    try {
+      this.preallocate(initialBytes);
+    } catch (error) {
+      giveBackAfterFailure({ [Symbol.dispose]: () => this.close() });
+      throw error;
+    }
+  }
+
+  /** Whether the pool is closed and allocates nothing. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Bytes requested for live blocks. */
+  get requestedBytes(): number {
+    return this.counters.requestedBytes;
+  }
+
+  /** Bytes taken from the device. */
+  get reservedBytes(): number {
+    return this.counters.reservedBytes;
+  }
+
+  /**
+   * Allocates a block of at least this many bytes.
+   *
+   * @param bytes An integer; 0 gives block 0, which has no address.
+   * @param alignment The alignment of the address; 0 for that of the settings.
+   * @throws {OutOfMemoryError} If there is no memory.
+   * @throws {MemoryCorruptionError} If debug mode finds corruption while it makes room.
+   */
+  allocate(bytes: number, stream: MemoryStream, alignment = 0): number {
+    if (this.#closed) throw this.#closedError();
+    if (bytes === 0) return this.#allocateEmpty();
+    const aligned = alignment === 0 ? this.settings.alignment : alignment;
+    const block = this.guards === undefined
+      ? this.#take(bytes, stream, aligned) || this.#climb()
+      : this.guards.allocate(
+        bytes,
+        aligned,
+        (all) => this.#take(all, stream, aligned) || this.#climb(),
+      );
+    if (block !== 0) return block;
+    throw this.#outOfMemory(bytes);
+  }
+
+  /** The twin of {@linkcode BlockPool.allocate} that never blocks the event loop. */
+  async allocateAsync(
+    bytes: number,
+    stream: MemoryStream,
+    alignment: number = this.settings.alignment,
+  ): Promise<number> {
+    if (this.#closed) throw this.#closedError();
+    if (bytes === 0) return this.#allocateEmpty();
+    const guard = (attempt: (bytes: number) => number) =>
+      this.guards === undefined ? attempt(bytes) : this.guards.allocate(bytes, alignment, attempt);
+    const block = guard((all) => this.#take(all, stream, alignment));
+    if (block !== 0) return block;
+    const request = this.#missed!;
+    const climb = this.#ladder.climb(request);
+    for (let step = climb.next();; step = climb.next()) {
+      if (step.done) {
+        const found = step.value;
+        if (found === 0) throw this.#outOfMemory(bytes);
+        return guard(() => this.#finish(found, request));
+      }
+      this.#noteWait();
+      await this.upstream.wait(step.value.event);
+      this.#requireUsable(stream);
+    }
+  }
+
+  addressOf(block: number): number {
+    const front = this.guards === undefined ? 0 : this.guards.frontOf(block);
+    return this.table.address(block) + front;
+  }
+
+  /** Notes that another stream uses a live block. */
+  use(block: number, stream: MemoryStream): void {
+    this.streams.use(block, stream);
+    for (const observer of this.#observers) observer.used?.(block, stream);
+  }
+
+  /**
+   * Frees a block.
+   *
+   * @throws {MemoryCorruptionError} If debug mode finds corruption; the block is freed all the same.
+   */
+  free(block: number): void {
+    if (block === 0) {
+      this.counters.count("emptyFrees");
+      this.release();
+    } else if (this.guards !== undefined) this.guards.free(block);
+    else this.freeUnguarded(block);
+  }
+
+  /** Frees a block without the checks of debug mode. */
+  freeUnguarded(block: number): void {
+    const { table, counters } = this;
+    if (this.#isFollowed) { for (const observer of this.#observers) observer.freed?.(block); }
+    const { ints } = table;
+    const at = block << RECORD_SHIFT;
+    const kind = (ints[at + SEGMENT]! & 1) as 0 | 1;
+    const bytes = ints[at + UNITS]! * UNIT;
+    const owner = ints[at + OWNER]!;
+    counters.noteFreed(kind, bytes, table.requested(block));
+    ints[at + TICK] = this.tick;
+    ints[at + EPOCH] = this.streams.epochs[owner]!;
+    if (ints[at + STATE] !== LIVE) {
+      this.streams.freeUsed(block);
+      counters.recount();
+    } else if (!this.#keep(block, kind, owner, bytes)) {
+      this.streams.release(block);
+      counters.recount(kind);
+    }
+    try {
+      if (this.streams.severalStreams) this.streams.noteFreed(owner, bytes);
+      if (this.#limitsFree) this.#shedExcess();
+    } finally {
+      if (counters.liveBlocks === 0) this.release();
+    }
+  }
+
+  /**
+   * Frees the live block at an address.
+   *
+   * @throws {RangeError} If no live block begins there.
+   */
+  freeAddress(address: number): void {
+    const refuse = (reason: string): RangeError => {
+      const isAddress = Number.isSafeInteger(address) && address >= 0;
+      return new RangeError(
+        `Cannot free memory as address must be where a live buffer of this pool of ` +
+          `${this.upstream.label} begins: it is ${
+            isAddress ? `0x${address.toString(16)}` : address
+          }${reason}`,
+      );
+    };
+    if (address === 0) throw refuse(", which all empty buffers have: free the buffer itself");
+    if (!Number.isSafeInteger(address) || address < 0) throw refuse("");
+    const block = blockAt(this, address);
+    if (block === 0) throw refuse(", where the pool has no memory");
+    if (!this.isLive(block)) throw refuse(", which is free: it may be freed already");
+    const begin = this.addressOf(block);
+    if (address !== begin) {
+      const inside = `inside of the buffer at 0x${begin.toString(16)}, ${address - begin} behind`;
+      throw refuse(`, which is ${inside}`);
+    }
+    this.#freedByAddress.set(block, this.addressFrees++);
+    this.free(block);
+  }
+
+  /**
+   * Whether the block of a buffer was freed by address.
+   *
+   * @param since {@linkcode addressFrees} when the buffer was made; earlier frees were of other
+   * buffers with the same block number.
+   */
+  wasFreedByAddress(block: number, since: number): boolean {
+    return (this.#freedByAddress.get(block) ?? -1) >= since;
+  }
+
+  isLive(block: number): boolean {
+    return this.table.state(block) === LIVE;
+  }
+
+  ownerOf(block: number): MemoryStream | undefined {
+    return this.streams.slot(this.table.field(block, OWNER)).stream;
+  }
+
+  /** The streams that the pool has seen and not forgotten. */
+  *streamsSeen(): Generator<MemoryStream> {
+    for (const { stream } of this.streams.slots()) if (stream !== undefined) yield stream;
+  }
+
+  /** Bytes of the largest free block, including cached ones. */
+  largestFree(): number {
+    let largest = this.cache.largestBytes();
+    for (const slot of this.streams.slots()) {
+      largest = Math.max(largest, this.table.units(this.heap.largest(slot.index)) * UNIT);
+    }
+    return largest;
+  }
+
+  /** Notifies an observer of every event until the returned function is called. */
+  observe(observer: PoolObserver): () => void {
+    this.#setObservers([...this.#observers, observer]);
+    return () => this.#setObservers(this.#observers.filter((each) => each !== observer));
+  }
+
+  /** Registers a function to call when the pool closes. */
+  onClose(close: () => void): void {
+    this.#closers.push(close);
+  }
+
+  /** The statistics. Makes no native call. */
+  stats(): PoolStatistics {
+    return this.counters.statistics(this);
+  }
+
+  /** Starts peaks and totals again. */
+  resetStats(): void {
+    this.counters.reset();
+  }
+
+  /** Takes memory from the device in advance, for large requests. */
+  preallocate(bytes: number): void {
+    const { space } = this.streams;
+    const units = Math.ceil(bytes / UNIT);
+    if (!space.grow(LARGE, units, space.common, 0)) throw this.#outOfMemory(bytes);
+    this.counters.recount();
+  }
+
+  /** Returns all free memory that no stream uses, without waiting, and tells how many bytes. */
+  trim(): number {
+    this.guards?.releaseHeld("clear the cache");
+    this.streams.settle();
+    return this.#reclaim(Infinity);
+  }
+
+  /** The same after waiting, without blocking the event loop, for streams that use free memory. */
+  async trimAsync(): Promise<number> {
+    let bytes = this.trim();
+    // Twice, because memory that one stream finished with may be pending for another.
+    for (let round = 0; round < 2; round++) {
+      for (const mark of this.streams.marks()) {
+        await this.upstream.wait(mark.event);
+        bytes += this.trim();
+      }
+    }
+    return bytes;
+  }
+
+  /** Returns memory that was freed this many ticks ago or earlier, and tells how many bytes. */
+  expire(ticks: number): number {
+    this.streams.settle();
+    const bytes = this.streams.space.reclaimOld(this.tick - ticks);
+    this.counters.count("expired", bytes);
+    this.counters.recount();
+    return bytes;
+  }
+
+  /** Waits, blocking this thread, until no stream uses freed memory. */
+  settleSync(): void {
+    const { streams } = this;
+    streams.settle();
+    // Memory that one stream finished with may be pending for another.
+    for (let marks = [...streams.marks()]; marks.length > 0; marks = [...streams.marks()]) {
+      for (const mark of marks) {
+        this.#noteWait();
+        this.upstream.waitSync(mark.event);
+      }
+      streams.settle();
+    }
+    this.counters.recount();
+  }
+
+  /**
+   * Checks all blocks for corruption, waiting for the streams, and returns their number.
+   *
+   * @throws {TypeError} If the pool is not in debug mode, or a stream is being captured.
+   * @throws {MemoryCorruptionError} If there are violations.
+   */
+  checkMemory(): number {
+    if (this.guards !== undefined) return this.guards.check("check memory");
+    throw new TypeError(
+      `Cannot check memory as the pool of ${this.upstream.label} is not in debug mode: make it ` +
+        "with debug: true",
+    );
+  }
+
+  /** Ends a capture; its memory stays with the graph, or goes if the capture failed. */
+  endCapture(token: object, graph: MemoryGraph | undefined): void {
+    this.streams.endCapture(token, graph);
+  }
+
+  /**
+   * Returns all memory, when no block is live any more. Waits for the streams, blocking this thread.
+   *
+   * @throws {TypeError} If a stream is being captured, when waiting is forbidden.
+   * @throws {MemoryCorruptionError} If debug mode finds corruption.
+   */
+  close(): void {
+    const { capturing, lost, label } = this.upstream;
+    if (capturing && !lost && this.reservedBytes > 0) {
+      throw new TypeError(
+        `Cannot dispose of the memory of ${label} while a stream is being captured: do it afterwards`,
+      );
+    }
+    this.#closed = true;
+    try {
+      warnOfLeaks(this);
+      this.guards?.close("dispose of the pool");
+    } finally {
+      this.#returnAll();
+    }
+  }
+
+  /** Notes that the pool is used by something other than a live block. */
+  retain(): void {
+    this.#lifetime?.retain();
+  }
+
+  /** Ends such a use. */
+  release(): void {
+    this.#lifetime?.release();
+  }
+
+  /** Counts memory taken from the device or, if negative, returned. */
+  noteReserved(kind: 0 | 1, bytes: number, address: number, isSegment: boolean): void {
+    this.counters.noteReserved(kind, bytes, isSegment);
+    for (const observer of this.#observers) observer.reserved?.(bytes, address);
+  }
+
+  /** Forgets the stream of the last request, whose slot may have changed. */
+  forgetStream(): void {
+    this.#lastStream = undefined;
+  }
+
+  /** A block from the cache or the first steps of the ladder; 0 for none. */
+  #take(bytes: number, stream: MemoryStream, alignment: number): number {
+    if (stream !== this.#lastStream || this.upstream.signal !== this.#signal) this.#attend(stream);
+    const block = alignment > UNIT ? 0 : this.#takeCached(bytes);
+    if (block !== 0) {
+      const kind = bytes <= MAX_SMALL ? SMALL : LARGE;
+      this.counters.noteHit(kind, this.table.units(block) * UNIT);
+      this.#noteLive(block, bytes, stream, UNIT);
+      return block;
+    }
+    const request = this.#ladder.request(bytes, alignment, stream);
+    const found = this.#ladder.find(request);
+    if (found !== 0) return this.#finish(found, request);
+    this.counters.recount();
+    this.#missed = request;
+    return 0;
+  }
+
+  #takeCached(bytes: number): number {
+    const { cache } = this;
+    if (bytes <= MAX_SMALL) return cache.takeSmall(this.#lastSlot, (bytes + UNIT - 1) >>> 9);
+    this.#lastLarge = 0;
+    const large = cache.large(this.#lastSlot);
+    if (large === 0) return 0;
+    if (this.table.units(large) !== Math.ceil(bytes / UNIT)) {
+      this.streams.flush(this.streams.slot(this.#lastSlot), LARGE);
+      return 0;
+    }
+    cache.setLarge(this.#lastSlot, 0);
+    this.#lastLarge = large;
+    return large;
+  }
+
+  /** Takes the slow steps of the ladder for the last request, blocking this thread. */
+  #climb(): number {
+    const request = this.#missed!;
+    const climb = this.#ladder.climb(request);
+    for (let step = climb.next();; step = climb.next()) {
+      if (step.done) return step.value === 0 ? 0 : this.#finish(step.value, request);
+      this.#noteWait();
+      this.upstream.waitSync(step.value.event);
+    }
+  }
+
+  /** Makes a found block the request's. */
+  #finish(block: number, { kind, bytes, alignment, stream, slot }: BlockRequest): number {
+    this.table.ints[(block << RECORD_SHIFT) + OWNER] = slot.index;
+    if (alignment > UNIT) this.#lastLarge = 0;
+    else if (kind === LARGE) this.#lastLarge = block;
+    this.#noteLive(block, bytes, stream, alignment);
+    this.counters.recount();
+    return block;
+  }
+
+  #noteLive(block: number, bytes: number, stream: MemoryStream, alignment: number): void {
+    const { table, counters } = this;
+    const requested = this.guards === undefined ? bytes : bytes - this.guards.overhead;
+    table.ints[(block << RECORD_SHIFT) + STATE] = LIVE;
+    table.floats[(block << FLOAT_SHIFT) + REQUESTED] = requested;
+    counters.noteAllocated(table.kind(block), table.units(block) * UNIT, requested);
+    if (counters.liveBlocks === 1) this.retain();
+    if (!this.#isFollowed) return;
+    for (const observer of this.#observers) observer.allocated?.(block, stream, alignment);
+  }
+
+  /**
+   * Keeps a freed block in the cache; whether it did. A large block is kept only if it was allocated
+   * last: the next request of its size would get the same place anyway. Other large blocks would
+   * stand in the way of a better fit.
+   */
+  #keep(block: number, kind: 0 | 1, owner: number, bytes: number): boolean {
+    const { maxCachedBuffers, maxCachedBytes } = this.settings;
+    const { cache, counters } = this;
+    if (kind === SMALL) {
+      if (this.#limitsFree && counters.cachedBytes(0) + bytes > maxCachedBytes) return false;
+      if (!cache.putSmall(owner, block, maxCachedBuffers)) return false;
+    } else {
+      const hadOther = this.streams.flush(this.streams.slot(owner), LARGE);
+      const isLast = block === this.#lastLarge;
+      this.#lastLarge = 0;
+      if (!isLast || maxCachedBuffers === 0 || bytes > maxCachedBytes) return false;
+      cache.setLarge(owner, block);
+      counters.noteCached(kind, bytes);
+      if (hadOther) counters.recount(kind);
+      return true;
+    }
+    counters.noteCached(kind, bytes);
+    return true;
+  }
+
+  /** Handles a change of the stream, a capture, or another isolate's request for memory. */
+  #attend(stream: MemoryStream): void {
+    if (this.upstream.signal !== this.#signal) this.#signal = this.#answerPressure();
+    this.#lastSlot = this.streams.slotOf(stream).index;
+    // During a capture streams may join it at any time.
+    this.#lastStream = this.upstream.capturing ? undefined : stream;
+  }
+
+  /**
+   * Returns free memory to another isolate that presses: at once if no stream uses it, and the rest
+   * when the streams have done the work they have now, without waiting.
+   *
+   * @returns The signal that was answered; `NaN`, which equals none, while memory is still due.
+   */
+  #answerPressure(): number {
+    const { upstream, streams } = this;
+    const { signal } = upstream;
+    // Any call to a lost device throws the error that it was lost to.
+    if (upstream.lost) upstream.freeBytes();
+    if (upstream.wasPressed()) {
+      this.#isPressed = true;
+      this.#awaited = undefined;
+    }
+    if (!this.#isPressed) return signal;
+    if (upstream.capturing) return NaN;
+    const isReached = this.#awaited?.every(({ slot, epoch }) => {
+      streams.poll(slot);
+      return slot.isClean(epoch);
+    });
+    if (isReached === false) return NaN;
+    this.#shed(Infinity);
+    this.#awaited = isReached ? [] : [...streams.slots()].flatMap((slot) => {
+      const mark = slot.marks.at(-1);
+      return mark === undefined ? [] : [{ slot, epoch: mark.epoch }];
+    });
+    this.#isPressed = this.#awaited.length > 0;
+    return this.#isPressed ? NaN : signal;
+  }
+
+  /** Returns free memory above the limit on it. */
+  #shedExcess(): void {
+    const { counters, settings: { maxCachedBytes } } = this;
+    const excess = counters.freeBytes - maxCachedBytes;
+    if (excess <= 0) return;
+    if (this.#patience-- > 0 && counters.freeBytes < this.#leftFree + MIN_EXCESS) return;
+    this.#shed(excess);
+    this.#leftFree = counters.freeBytes;
+    // The attempt looked at every free block: if it was in vain, as many frees come before the next.
+    const [small, large] = this.heap.blocks;
+    this.#patience = this.#leftFree > maxCachedBytes ? small + large : 0;
+  }
+
+  /**
+   * Returns this many free bytes, or all for `Infinity`. Small cached blocks are likely hits, and
+   * join the rest only if that is not enough.
+   */
+  #shed(bytes: number): void {
+    const { upstream, streams } = this;
+    if (this.#isShedding || upstream.capturing || upstream.lost) return;
+    this.#isShedding = true;
+    try {
+      let left = bytes;
+      for (const kind of bytes === Infinity ? [undefined] : [LARGE, SMALL] as const) {
+        streams.settle(undefined, kind);
+        left -= this.#reclaim(left);
+        if (left <= 0) break;
+      }
+    } finally {
+      this.#isShedding = false;
+    }
+  }
+
+  /** Returns up to this many free bytes that are in no cache. */
+  #reclaim(bytes: number): number {
+    let returned = 0;
+    for (const space of this.streams.returnableSpaces()) {
+      if (returned < bytes) returned += space.reclaim(bytes - returned);
+    }
+    this.counters.recount();
+    return returned;
+  }
+
+  /** Releases quarantined blocks, else calls the program; whether there may be room then. */
+  #onPressure({ bytes, stream }: BlockRequest): boolean {
+    if (this.guards?.releaseHeld("allocate a buffer")) return true;
+    const { onMemoryPressure, limitBytes } = this.settings;
+    // Allocations of the callback must not call it again.
+    if (onMemoryPressure === undefined || this.#isAsking) return false;
+    this.#isAsking = true;
+    let hasFreed: boolean;
+    try {
+      hasFreed = onMemoryPressure({
+        device: this.upstream.label,
+        requested: bytes,
+        live: this.requestedBytes,
+        reserved: this.reservedBytes,
+        pending: this.stats().pending,
+        limit: limitBytes,
+      });
+    } finally {
+      this.#isAsking = false;
+    }
+    this.#requireUsable(stream);
+    return hasFreed;
+  }
+
+  #outOfMemory(bytes: number): Error {
+    this.counters.count("outOfMemory");
+    for (const observer of this.#observers) observer.failed?.(bytes);
+    return outOfMemoryError(this, bytes);
+  }
+
+  #noteWait(): void {
+    this.counters.count("syncs");
+    for (const observer of this.#observers) observer.waited?.();
+  }
+
+  #allocateEmpty(): 0 {
+    this.retain();
+    this.counters.count("emptyAllocations");
+    return 0;
+  }
+
+  #requireUsable(stream: MemoryStream): void {
+    if (this.#closed) throw this.#closedError();
+    if (stream.disposed) {
+      throw new TypeError("Cannot allocate memory as the stream was disposed meanwhile");
+    }
+  }
+
+  #closedError(): TypeError {
+    return new TypeError(
+      `Cannot allocate memory as the pool of ${this.upstream.label} is disposed`,
+    );
+  }
+
+  #setObservers(observers: readonly PoolObserver[]): void {
+    this.#observers = observers;
+    this.#isFollowed = observers.some(({ allocated, freed }) => allocated ?? freed);
+  }
+
+  #returnAll(): void {
+    const { streams, upstream } = this;
+    try {
+      if (upstream.lost) streams.abandon();
+      else this.settleSync();
+      for (const space of [...streams.spaces()]) {
+        streams.releaseSpace(space);
+        space.reclaim(Infinity);
+        space.releaseAddresses();
+      }
+      streams.close();
+      for (const close of this.#closers.splice(0)) close();
+    } catch (error) {
+      // A loss is reported once; the rest is then released without errors.
+      if (upstream.lost && !this.#isLost) {
+        this.#isLost = true;
+        this.#returnAll();
+      }
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * The segments and blocks of a pool, for reports and for requests by address.
+ *
+ * @module
+ */
+
+import type { BlockPool } from "./block_pool.ts";
+import { CACHED, FREE, LARGE, LIVE, NEXT, PENDING, UNIT, UNMAPPED } from "./block_table.ts";
+import type { MemoryStream } from "./memory_upstream.ts";
+
+/** A block of a pool. */
+export interface BlockView {
+  /** Its number. */
+  readonly number: number;
+  /** Its address. */
+  readonly address: number;
+  /** Its size in bytes. */
+  readonly bytes: number;
+  /** The requested bytes, if it is live. */
+  readonly requested: number;
+  /** Its state. */
+  readonly state: "live" | "cached" | "free" | "pending" | "unmapped";
+  /** The stream that owns it; `undefined` if any stream may have it. */
+  readonly stream: MemoryStream | undefined;
+}
+
+/** A segment of a pool. */
+export interface SegmentView {
+  /** Its first address. */
+  readonly address: number;
+  /** Its size in bytes. */
+  readonly bytes: number;
+  /** One allocation, or a range of addresses in which memory is mapped. */
+  readonly kind: "plain" | "virtual";
+  /** The requests that it serves. */
+  readonly purpose: "small" | "large" | "graph";
+  /** Its blocks, by address. */
+  readonly blocks: Iterable<BlockView>;
+}
+
+const STATES = {
+  [LIVE]: "live",
+  [CACHED]: "cached",
+  [FREE]: "free",
+  [PENDING]: "pending",
+  [UNMAPPED]: "unmapped",
+} as Readonly<Record<number, BlockView["state"]>>;
+
+/** The segments of a pool and their blocks. */
+export function* walkSegments(pool: BlockPool): Generator<SegmentView> {
+  for (const space of pool.streams.spaces()) {
+    for (const { address, bytes, pieces, kind, firstBlock } of space.segments) {
+      yield {
+        address,
+        bytes,
+        kind: pieces === undefined ? "plain" : "virtual",
+        purpose: space.isOfGraph ? "graph" : kind === LARGE ? "large" : "small",
+        blocks: blocksFrom(pool, firstBlock),
+      };
+    }
+  }
+}
+
+/** The live blocks of a pool. */
+export function* walkLive(pool: BlockPool): Generator<BlockView> {
+  for (const { blocks } of walkSegments(pool)) {
+    for (const block of blocks) if (block.state === "live") yield block;
+  }
+}
+
+/** The block at an address, live or free; 0 if the pool has no memory there. */
+export function blockAt(pool: BlockPool, address: number): number {
+  for (const segment of walkSegments(pool)) {
+    if (address < segment.address || address >= segment.address + segment.bytes) continue;
+    for (const block of segment.blocks) {
+      if (address >= block.address + block.bytes) continue;
+      return block.state === "unmapped" ? 0 : block.number;
+    }
+  }
+  return 0;
+}
+
+/** Whether an address lies in a live buffer. */
+export function isLiveAddress(pool: BlockPool, address: number): boolean {
+  const block = blockAt(pool, address);
+  if (block === 0 || !pool.isLive(block)) return false;
+  const begin = pool.addressOf(block);
+  return address >= begin && address < begin + pool.table.requested(block);
+}
+
+function* blocksFrom(pool: BlockPool, first: number): Generator<BlockView> {
+  const { table } = pool;
+  for (let block = first; block !== 0; block = table.field(block, NEXT)) {
+    const state = STATES[table.state(block)]!;
+    yield {
+      number: block,
+      address: table.address(block),
+      bytes: table.units(block) * UNIT,
+      requested: table.requested(block),
+      state,
+      stream: state === "unmapped" ? undefined : pool.ownerOf(block),
+    };
+  }
+}

@@ -1,0 +1,496 @@
+// Free blocks: size classes, the index by size, splitting and joining, and the cache.
+
+import { assert, assertEquals } from "@std/assert";
+import * as fc from "fast-check";
+import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
+import {
+  BlockTable,
+  EPOCH,
+  FREE,
+  LIVE,
+  NEXT,
+  OWNER,
+  RECORD_SHIFT,
+  STATE,
+  TICK,
+  UNIT,
+  UNMAPPED,
+} from "../../../src/memory/pool/block_table.ts";
+import { FreeBlocks } from "../../../src/memory/pool/free_blocks.ts";
+import {
+  FreeIndex,
+  MAX_SMALL,
+  SIZE_CLASSES,
+  sizeClass,
+  unitsFor,
+  unitsOfClass,
+} from "../../../src/memory/pool/free_index.ts";
+import { InMemoryUpstream } from "./in_memory_upstream.ts";
+import { checkPool } from "./model/check_pool.ts";
+import { poolSettings } from "./model/pool_settings.ts";
+
+const MAX_SMALL_UNITS = MAX_SMALL / UNIT;
+
+Deno.test("each class is larger than the one before, and its own class", () => {
+  assertEquals(unitsOfClass(1), 1);
+  assertEquals(unitsOfClass(SIZE_CLASSES - 1), MAX_SMALL_UNITS);
+  for (let index = 1; index < SIZE_CLASSES; index++) {
+    assertEquals(sizeClass(unitsOfClass(index)), index);
+    assert(index === 1 || unitsOfClass(index) > unitsOfClass(index - 1));
+  }
+});
+
+Deno.test("a number of units is of the least class that holds it", () => {
+  for (let units = 1; units <= MAX_SMALL_UNITS; units++) {
+    const index = sizeClass(units);
+    assert(Number.isInteger(index) && index >= 1 && index < SIZE_CLASSES);
+    assert(unitsOfClass(index) >= units && (index === 1 || unitsOfClass(index - 1) < units));
+  }
+});
+
+Deno.test("all small requests waste a sixteenth at most, and less than a unit up to 16 KiB", () => {
+  // Comparing in the loop and asserting behind it, as an assertion a byte takes seconds.
+  let before = 1;
+  let wrong = 0;
+  for (let bytes = 1; bytes <= MAX_SMALL; bytes++) {
+    const units = unitsFor(bytes);
+    const waste = units * UNIT - bytes;
+    const most = bytes <= 16384 ? UNIT - 1 : bytes / 16 + UNIT - 1;
+    if (units < before || waste < 0 || waste > most) wrong++;
+    before = units;
+  }
+  assertEquals(wrong, 0);
+});
+
+Deno.test("large requests are rounded to units only", () => {
+  assertEquals(unitsFor(MAX_SMALL), MAX_SMALL_UNITS);
+  for (const bytes of [MAX_SMALL + 1, 2 ** 31 + 1, 2 ** 40 + 511, 2 ** 53 - 1]) {
+    assertEquals(unitsFor(bytes), Math.ceil(bytes / UNIT));
+  }
+});
+
+/** Blocks of a bin that are looked at before a larger bin is. */
+const LOOKS = 8;
+/** The units of the longest block: a segment is at least one granule shorter than 2^31 units. */
+const MOST = 2 ** 31 - 2;
+
+/** The first and the last size of the bin of a size: 32 bins to a doubling. */
+function binOf(units: number): [least: number, most: number] {
+  if (units < 32) return [units, units];
+  const step = 2 ** (Math.floor(Math.log2(units)) - 5);
+  const least = Math.floor(units / step) * step;
+  return [least, least + step - 1];
+}
+
+interface Listed {
+  readonly block: number;
+  readonly units: number;
+}
+
+/** Checks what is found for a size against the list. */
+function checkFind(index: FreeIndex, set: number, list: readonly Listed[], units: number): void {
+  const found = index.find(set, units);
+  const fitting = list.filter((each) => each.units >= units).map((each) => each.units);
+  if (fitting.length === 0) return assertEquals(found, 0, "found where nothing fits");
+  const size = list.find(({ block }) => block === found)?.units;
+  assert(size !== undefined && size >= units, `found ${size} for ${units}`);
+  const best = Math.min(...fitting);
+  const [least, most] = binOf(units);
+  const near = list.filter((each) => each.units >= least && each.units <= most);
+  // Behind the first few of its own bin a better one may hide.
+  if (near.length > LOOKS) return;
+  // All of its own bin was looked at, so that a block of it is the best.
+  if (best <= most) return assertEquals(size, best);
+  assert(size <= binOf(best)[1], `found ${size} for ${units} where there is ${best}`);
+}
+
+const size = fc.oneof(
+  fc.integer({ min: 1, max: 70 }),
+  fc.integer({ min: 1, max: 5000 }),
+  fc.integer({ min: 1, max: MOST }),
+  fc.constantFrom(31, 32, 33, 63, 64, 65, 2047, 2048, 2049, 2 ** 30, MOST),
+);
+
+Deno.test("a block that fits is found whenever there is one, and a near one", () => {
+  const operation = fc.record({
+    set: fc.nat(2),
+    units: size,
+    removes: fc.boolean(),
+    pick: fc.nat(),
+  });
+  fc.assert(
+    fc.property(fc.array(operation, { maxLength: 120, size: "max" }), (operations) => {
+      const table = new BlockTable();
+      const index = new FreeIndex(table);
+      index.ensure(2);
+      const sets: Listed[][] = [[], [], []];
+      for (const { set, units, removes, pick } of operations) {
+        const list = sets[set]!;
+        if (removes && list.length > 0) {
+          const [gone] = list.splice(pick % list.length, 1);
+          index.remove(set, gone!.block);
+        } else {
+          const block = table.create(0, units, 0);
+          index.insert(set, block);
+          list.push({ block, units });
+        }
+        for (const wanted of [units, units + 1, Math.max(1, units - 1), 1, MOST]) {
+          checkFind(index, set, list, wanted);
+        }
+        const largest = list.find(({ block }) => block === index.largest(set))?.units ?? 0;
+        assertEquals(largest, Math.max(0, ...list.map((each) => each.units)));
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
+
+Deno.test("of a full bin whose first blocks are too small, a larger one is still found", () => {
+  const table = new BlockTable();
+  const index = new FreeIndex(table);
+  index.ensure(0);
+  // 2048 to 2111 units are one bin; the latest inserted is looked at first.
+  const fitting = table.create(0, 2111, 0);
+  index.insert(0, fitting);
+  for (let count = 0; count < 1000; count++) index.insert(0, table.create(0, 2048, 0));
+  assertEquals(index.find(0, 2100), fitting, "nothing else fits");
+  const larger = table.create(0, 5000, 0);
+  index.insert(0, larger);
+  assertEquals(index.find(0, 2100), larger, "not a thousand blocks are looked at");
+  assertEquals(index.find(0, 5001), 0);
+});
+
+Deno.test("of equally small blocks the last that came is found, or that with the lowest address", () => {
+  const table = new BlockTable();
+  const index = new FreeIndex(table);
+  index.ensure(0);
+  const [middle, low, high, larger] = [[2, 70], [1, 70], [3, 70], [0, 71]].map(([place, units]) => {
+    const block = table.create(place! * 2 ** 20, units!, 0);
+    index.insert(0, block);
+    return block;
+  });
+  // 68 to 71 units are one bin; 64 to 67 the one below.
+  for (const wanted of [70, 69, 65, 1]) {
+    assertEquals([index.find(0, wanted), index.find(0, wanted, true)], [high, low], `${wanted}`);
+  }
+  index.remove(0, low!);
+  assertEquals(index.find(0, 70, true), middle);
+  assertEquals(index.find(0, 71, true), larger);
+});
+
+Deno.test("sizes beyond 32 bits are found nowhere", () => {
+  const table = new BlockTable();
+  const index = new FreeIndex(table);
+  index.ensure(3);
+  for (const set of [0, 1, 2, 3]) index.insert(set, table.create(0, MOST, 0));
+  for (const units of [2 ** 31, 2 ** 32, 2 ** 32 + 5, 2 ** 44]) {
+    assertEquals(index.find(1, units), 0, `${units}`);
+  }
+});
+
+const SEGMENT_UNITS = 400;
+const BASE = 2 ** 30;
+const OWNERS = 3;
+
+/** A heap of one segment, which is free for owner 0. */
+function heapOf(units = SEGMENT_UNITS) {
+  const table = new BlockTable(2);
+  const heap = new FreeBlocks(table);
+  for (let owner = 0; owner < OWNERS; owner++) heap.addOwner(owner);
+  const first = table.create(BASE, units, 0);
+  table.ints[(first << RECORD_SHIFT) + STATE] = LIVE;
+  heap.release(first, 0, 0, 0);
+  return { table, heap, first };
+}
+
+function blocksFrom(table: BlockTable, first: number): number[] {
+  const blocks = [];
+  for (let block = first; block !== 0; block = table.field(block, NEXT)) blocks.push(block);
+  return blocks;
+}
+
+/** Compares a heap with what the model says of each unit: an owner, or −1 for a live one. */
+function checkBlocks(
+  table: BlockTable,
+  heap: FreeBlocks,
+  first: number,
+  units: readonly number[],
+): void {
+  const blocks = blocksFrom(table, first);
+  let at = 0;
+  let before = -1;
+  for (const block of blocks) {
+    const isFree = table.state(block) === FREE;
+    const owner = isFree ? table.field(block, OWNER) : -1;
+    const covered = units.slice(at, at + table.units(block));
+    assert(covered.every((unit) => unit === owner), "a block covers units of others");
+    assert(!isFree || owner !== before, "neighbours have not joined");
+    before = owner;
+    at += covered.length;
+  }
+  assertEquals(at, units.length);
+  for (let owner = 0; owner < OWNERS; owner++) {
+    assertEquals(heap.freeUnits[owner], units.filter((unit) => unit === owner).length);
+    const listed: number[] = [];
+    for (let block = heap.oldest(owner); block !== 0; block = heap.younger(block)) {
+      listed.push(block);
+    }
+    const own = blocks.filter((block) =>
+      table.state(block) === FREE && table.field(block, OWNER) === owner
+    );
+    assertEquals(listed.toSorted(), own.toSorted());
+  }
+  const free = blocks.filter((block) => table.state(block) === FREE).length;
+  const whole = blocks.length === 1 && free === 1 ? 1 : 0;
+  assertEquals([heap.blocks[0], heap.wholeBlocks[0]], [free, whole]);
+  assertEquals(heap.wholeUnits[0], whole * units.length);
+}
+
+Deno.test("carving, releasing and adopting in any order lose no unit and join all neighbours", () => {
+  const operation = fc.record({
+    kind: fc.constantFrom("carve", "carve", "release", "release", "adopt", "take"),
+    owner: fc.nat(OWNERS - 1),
+    units: fc.integer({ min: 1, max: 60 }),
+    skip: fc.nat(6),
+    pick: fc.nat(),
+  });
+  fc.assert(fc.property(fc.array(operation, { maxLength: 80, size: "max" }), (operations) => {
+    const { table, heap, first } = heapOf();
+    const model = new Array<number>(SEGMENT_UNITS).fill(0);
+    const live: number[] = [];
+    const place = (block: number) => (table.address(block) - BASE) / UNIT;
+    const mark = (from: number, count: number, who: number) => model.fill(who, from, from + count);
+    let epoch = 0;
+    for (const { kind, owner, units, skip, pick } of operations) {
+      epoch++;
+      const found = heap.find(owner, 0, units + skip);
+      if (kind === "carve" && found !== 0) {
+        const from = place(found) + skip;
+        const carved = heap.carve(found, skip, units);
+        assertEquals([place(carved), table.units(carved)], [from, units]);
+        mark(from, units, -1);
+        live.push(carved);
+      } else if (kind === "release" && live.length > 0) {
+        const [block] = live.splice(pick % live.length, 1);
+        mark(place(block!), table.units(block!), owner);
+        const merged = heap.release(block!, owner, epoch, epoch);
+        assertEquals([table.field(merged, EPOCH), table.field(merged, TICK)], [epoch, epoch]);
+      } else if (kind === "adopt" && found !== 0) {
+        const from = place(found);
+        const other = (owner + 1) % OWNERS;
+        heap.adopt(found, units, other, epoch);
+        mark(from, units, other);
+      } else if (kind === "take" && found !== 0) {
+        heap.take(found);
+        table.ints[(found << RECORD_SHIFT) + STATE] = LIVE;
+        mark(place(found), table.units(found), -1);
+        live.push(found);
+      }
+      checkBlocks(table, heap, first, model);
+    }
+    for (const block of live) heap.release(block, 0, epoch, epoch);
+    for (const owner of [1, 2]) {
+      while (heap.oldest(owner) !== 0) {
+        const block = heap.oldest(owner);
+        heap.adopt(block, table.units(block), 0, epoch);
+      }
+    }
+    checkBlocks(table, heap, first, model.fill(0));
+    assertEquals(table.size, 1);
+  }));
+});
+
+Deno.test("blocks are listed in the order in which they were freed, and what is left of one stays", () => {
+  const { table, heap, first } = heapOf();
+  const blocks = [10, 20, 30, 40, 50, 60, 70].map((units) =>
+    heap.carve(heap.find(0, 0, units), 0, units)
+  );
+  assertEquals(blocks[0], first);
+  // Every other one, so that none joins another.
+  const freed = [blocks[4]!, blocks[0]!, blocks[2]!];
+  for (const [index, block] of freed.entries()) heap.release(block, 1, index + 1, 7 - index);
+  const listed = () => {
+    const list = [];
+    for (let block = heap.oldest(1); block !== 0; block = heap.younger(block)) {
+      list.push([table.units(block), table.field(block, EPOCH), table.field(block, TICK)]);
+    }
+    return list;
+  };
+  assertEquals(listed(), [[50, 1, 7], [10, 2, 6], [30, 3, 5]]);
+  heap.carve(freed[0]!, 0, 8);
+  heap.carve(freed[2]!, 5, 5);
+  assertEquals(listed(), [[42, 1, 7], [10, 2, 6], [5, 3, 5], [20, 3, 5]]);
+  // Joined blocks are as young as the youngest of them.
+  heap.release(blocks[1]!, 1, 9, 9);
+  assertEquals(listed(), [[42, 1, 7], [20, 3, 5], [35, 9, 9]]);
+  assertEquals([heap.latestEpoch[1], heap.freeUnits[1]], [9, 97]);
+});
+
+Deno.test("what is skipped leads to a multiple of the alignment", () => {
+  const table = new BlockTable();
+  const heap = new FreeBlocks(table);
+  const block = table.create(2 ** 40 + 3 * UNIT, 1, 0);
+  const skips = [512, 1024, 2048, 4096, 2 ** 21].map((alignment) => heap.skipFor(block, alignment));
+  assertEquals(skips, [0, 1, 1, 5, 4093]);
+  assertEquals(heap.skipFor(table.create(2 ** 30, 1, 0), 2 ** 30), 0);
+});
+
+/** A range of mapped blocks of these sizes, the odd ones live, with nothing mapped behind them. */
+function mappedRange(kind: number, sizes: readonly number[]) {
+  const table = new BlockTable();
+  const heap = new FreeBlocks(table);
+  heap.addOwner(0);
+  const blocks = [table.create(BASE, sizes.reduce((sum, units) => sum + units, 1000), kind)];
+  for (const units of sizes) blocks.push(table.split(blocks.at(-1)!, units));
+  blocks.forEach((block, index) => {
+    const isBehind = index === sizes.length;
+    table.ints[(block << RECORD_SHIFT) + STATE] = isBehind ? UNMAPPED : LIVE;
+  });
+  for (let index = 0; index < sizes.length; index += 2) heap.release(blocks[index]!, 0, 0, 0);
+  return { table, heap, blocks };
+}
+
+Deno.test("the large block at the end of what is mapped is taken only where no other fits", () => {
+  const { heap, blocks } = mappedRange(1, [80, 1, 60, 1, 50]);
+  assertEquals(heap.find(0, 1, 40), blocks[2], "60 units, and not the 50 at the end");
+  assertEquals(heap.find(0, 1, 40), blocks[2], "the block at the end is listed as before");
+  assertEquals(heap.find(0, 1, 61), blocks[0]);
+  for (const block of [0, 2]) heap.take(blocks[block]!);
+  assertEquals([heap.find(0, 1, 50), heap.find(0, 1, 51)], [blocks[4], 0]);
+});
+
+Deno.test("a hole further down is no end, and small blocks are not told apart", () => {
+  const { table, heap, blocks } = mappedRange(1, [80, 1, 60, 1, 50]);
+  table.ints[(blocks[3]! << RECORD_SHIFT) + STATE] = UNMAPPED;
+  heap.take(blocks[0]!);
+  assertEquals(heap.find(0, 1, 40), blocks[2]);
+  const small = mappedRange(0, [80, 1, 60, 1, 50]);
+  assertEquals(small.heap.find(0, 0, 40), small.blocks[4]);
+});
+
+Deno.test("of large blocks of the same size the lowest is taken, of small ones the last", () => {
+  for (const kind of [0, 1]) {
+    const { heap, blocks } = mappedRange(kind, [64, 1, 64, 1, 64, 1, 64]);
+    assertEquals(heap.find(0, kind, 64), blocks[kind === 0 ? 6 : 0]);
+  }
+});
+
+Deno.test("the largest of an owner is of either kind", () => {
+  const { table, heap } = heapOf(100);
+  const large = table.create(2 ** 40, 99, 3);
+  table.ints[(large << RECORD_SHIFT) + STATE] = LIVE;
+  heap.release(large, 0, 0, 0);
+  assertEquals(table.units(heap.largest(0)), 100);
+  heap.carve(heap.find(0, 0, 100), 0, 50);
+  assertEquals([heap.largest(0), heap.largest(1)], [large, 0]);
+  assertEquals([heap.find(0, 1, 60), heap.find(0, 0, 60)], [large, 0]);
+});
+
+function setUp(maxCachedBuffers = 64) {
+  const upstream = new InMemoryUpstream({ completion: "explicit" });
+  const core = new BlockPool(upstream, poolSettings({ maxCachedBuffers }));
+  const streams = [upstream.createStream(), upstream.createStream()];
+  return { upstream, core, streams, cached: () => core.stats().cached };
+}
+
+Deno.test("a freed block serves the next request of its class on its stream, and no other", () => {
+  const { core, streams: [first, second], upstream } = setUp();
+  const block = core.allocate(1000, first!);
+  core.free(block);
+  const other = core.allocate(1000, second!);
+  assertEquals(other === block, false);
+  assertEquals(core.allocate(4000, first!) === block, false);
+  assertEquals(core.allocate(513, first!), block, "of the same class");
+  const { cacheHits, cacheMisses } = core.stats();
+  assertEquals([cacheHits, cacheMisses], [1, 3]);
+  assertEquals(upstream.calls.counts.recordEvent, 0);
+});
+
+Deno.test("of small blocks as many are kept as may be, the last freed first", () => {
+  const { core, streams: [stream], cached, upstream } = setUp(3);
+  const blocks = [1, 2, 3, 4, 5].map(() => core.allocate(700, stream!));
+  for (const block of blocks) core.free(block);
+  assertEquals(cached(), 3 * 1024);
+  checkPool(core, upstream, []);
+  assertEquals([700, 700, 700].map((bytes) => core.allocate(bytes, stream!)), [
+    blocks[2],
+    blocks[1],
+    blocks[0],
+  ]);
+  assertEquals(core.stats().cacheHits, 3);
+});
+
+Deno.test("a large block that was taken last is kept, until another request comes", () => {
+  const { core, streams: [stream], cached, upstream } = setUp();
+  const bytes = 5 * 2 ** 20;
+  const block = core.allocate(bytes, stream!);
+  core.free(block);
+  assertEquals(cached(), bytes);
+  assertEquals(core.allocate(bytes, stream!), block);
+  core.free(block);
+  const other = core.allocate(2 * 2 ** 20, stream!);
+  assertEquals(cached(), 0, "the other request found it among its neighbours");
+  const address = core.addressOf(other);
+  checkPool(core, upstream, [{ block: other, address, bytes: 2 * 2 ** 20, alignment: 512 }]);
+});
+
+Deno.test("a large block is not kept where another was taken or freed since it was", () => {
+  const { core, streams: [stream], cached } = setUp();
+  const bytes = 5 * 2 ** 20;
+  const take = () => core.allocate(bytes, stream!);
+  const [first, second, third] = [take(), take(), take()];
+  core.free(first!);
+  assertEquals(cached(), 0, "others were taken since");
+  core.free(third!);
+  assertEquals(cached(), 0, "the first was freed since");
+  const [low, high] = [take(), take()];
+  assertEquals(low, first, "the lowest of equally good places");
+  core.free(high!);
+  assertEquals(cached(), bytes);
+  core.free(low!);
+  assertEquals(cached(), 0);
+  assertEquals(core.stats().cacheHits, 0);
+  core.free(second!);
+  const small = core.allocate(1000, stream!);
+  const before = take();
+  core.free(small);
+  core.free(before);
+  assertEquals(cached(), bytes + 1024, "small ones have no part in it");
+});
+
+Deno.test("a large block of another alignment counts as another", () => {
+  const { core, streams: [stream], cached } = setUp();
+  const block = core.allocate(2 ** 21, stream!);
+  const aligned = core.allocate(2 ** 21, stream!, 2 ** 21);
+  core.free(block);
+  assertEquals(cached(), 0);
+  core.free(aligned);
+  assertEquals(cached(), 0);
+});
+
+Deno.test("nothing is kept where nothing may be", () => {
+  const { core, streams: [stream], cached, upstream } = setUp(0);
+  for (const bytes of [100, 2 ** 21]) core.free(core.allocate(bytes, stream!));
+  assertEquals(cached(), 0);
+  checkPool(core, upstream, []);
+});
+
+Deno.test("a cache is emptied of small and of large blocks, those of one stream only", () => {
+  const { core, streams: [first, second], cached, upstream } = setUp();
+  const blocks = [first!, second!].flatMap((stream) =>
+    [100, 100, 5000].map((bytes) => core.allocate(bytes, stream))
+  );
+  const large = [second!, first!].map((stream) => core.allocate(3 * 2 ** 20, stream));
+  core.free(large[1]!);
+  core.free(large[0]!);
+  core.free(core.allocate(3 * 2 ** 20, second!));
+  for (const block of blocks) core.free(block);
+  const all = cached();
+  assertEquals(all, 2 * (2 * 512 + 5120 + 3 * 2 ** 20));
+  const { streams } = core;
+  const slot = streams.slotOf(first!);
+  assertEquals([streams.flush(slot, 0), cached()], [true, all - 2 * 512 - 5120]);
+  assertEquals([streams.flush(slot, 0), streams.flush(slot, 1)], [false, true]);
+  assertEquals([streams.flush(slot), cached()], [false, all / 2]);
+  checkPool(core, upstream, []);
+});
