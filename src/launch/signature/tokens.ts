@@ -44,7 +44,7 @@ const PREFIX = "(?:u8|[uUL])?";
 const KINDS: readonly TokenKind[] = ["space", "comment", "string", "character", "number", "word"];
 const TOKEN = new RegExp(
   [
-    String.raw`((?:\s|\\\r?\n)+)`,
+    String.raw`((?:\s+|\\\r?\n)+)`,
     `(${COMMENT})`,
     String
       .raw`(${PREFIX}R"(?<delimiter>[^\s()\\]{0,16})\([^]*?(?:\)\k<delimiter>"|$)|${PREFIX}${STRING})`,

@@ -93,7 +93,7 @@ interface FoundStruct {
   readonly isAmbiguous: boolean;
 }
 
-/** The maximum nesting of structs. */
+/** The maximum nesting of declarations of structs. */
 const MAX_NESTING = 64;
 
 /** Words beside a type that do not change a member's layout. */
@@ -108,9 +108,6 @@ class StructReader {
   readonly #constants = new Map<string, bigint>();
   readonly #structs = new Map<string, StructType>();
   readonly #refused = new Map<string, string>();
-  /** The nesting of each struct. */
-  readonly #nesting = new Map<StructType, number>();
-  #depth = 0;
 
   constructor(contexts: readonly SourceContext[]) {
     for (const context of contexts) {
@@ -181,9 +178,7 @@ class StructReader {
     if (known !== undefined || found === undefined || this.#refused.has(name)) return known;
     // Until it is described: a struct cannot contain itself.
     this.#refused.set(name, "it contains itself");
-    this.#depth++;
     try {
-      if (this.#depth > MAX_NESTING) throw new UndescribedError("structs are nested too deeply");
       const struct = this.#described(name, found);
       this.#structs.set(name, struct);
       this.#refused.delete(name);
@@ -195,8 +190,6 @@ class StructReader {
       if (!isReason) throw error;
       this.#refused.set(name, error.message);
       return undefined;
-    } finally {
-      this.#depth--;
     }
   }
 
@@ -210,7 +203,6 @@ class StructReader {
     if (context.isPacked) throw new UndescribedError("#pragma pack is in its source");
     const alignment = this.#headAlignment(context, declaration);
     const fields = new Map<string, StructFields[string]>();
-    let nesting = 1;
     for (const part of membersOf(context.list, declaration)) {
       const declarators = memberDeclarators(context, part, path.at(-1)!);
       const type = declarators.length === 0 ? "" : typeOf(declarators[0]!);
@@ -219,18 +211,10 @@ class StructReader {
         if (fields.has(member)) {
           throw new UndescribedError(`two of its members are called ${member}`);
         }
-        const field = this.#field(member, type, declarator, context, path);
-        fields.set(member, field);
-        const struct = Array.isArray(field) ? field[0] : field;
-        if (struct instanceof StructType) {
-          nesting = Math.max(nesting, 1 + this.#nesting.get(struct)!);
-        }
+        fields.set(member, this.#field(member, type, declarator, context, path));
       }
     }
-    if (nesting > MAX_NESTING) throw new UndescribedError("structs are nested too deeply");
-    const struct = new StructType(name, Object.fromEntries(fields), { alignment });
-    this.#nesting.set(struct, nesting);
-    return struct;
+    return new StructType(name, Object.fromEntries(fields), { alignment });
   }
 
   /** The alignment in a struct's head; 1 if there is none. */
@@ -337,7 +321,7 @@ function memberDeclarators(
     if (body === NONE || words.at(-2) === "}") return [];
   }
   if (kind !== "variable") return refuse("cannot be read");
-  if (/^(?:alignas|__align__|__attribute__)$/.test(words[0]!)) {
+  if (words.some((word) => /^(?:alignas|__align__|__attribute__)$/.test(word))) {
     return refuse("is not declared by a type and a name alone");
   }
   return declaratorsOf(list, head, last);

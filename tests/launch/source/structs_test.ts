@@ -58,6 +58,7 @@ const SOURCE = `
   struct Packed { char c; int i; } __attribute__((packed));
   struct __attribute__((packed)) PackedFirst { char c; int i; };
   struct OverAligned { alignas(16) int i; };
+  struct Attributed { int i __attribute__((aligned(16))); };
   struct Again { int a; };
   struct Again { int b; };
   #ifdef __UNSEEN__
@@ -103,6 +104,7 @@ Deno.test("readStructs() gives the reason why it cannot describe a struct", () =
       Packed: "something follows its body",
       PackedFirst: "the value of its __attribute__ is unknown",
       OverAligned: "is not declared by a type and a name alone",
+      Attributed: "is not declared by a type and a name alone",
       Doubtful: "a condition that only the compiler can decide",
     })
   ) {
@@ -150,13 +152,11 @@ Deno.test("readStructs() reads headers, with the macros of the caller", () => {
   assertThrows(() => readStructs("", 4 as never), TypeError, "options");
 });
 
-Deno.test("readStructs() describes nested structs up to a depth of 64", () => {
+Deno.test("readStructs() describes deeply nested structs", () => {
   const source = Array.from(
-    { length: 5000 },
+    { length: 1000 },
     (_, i) => `struct S${i} { ${i === 0 ? "int x;" : `S${i - 1} inner;`} };\n`,
   ).join("");
-  const { structs, refused } = readStructs(source);
-  assertEquals(Object.keys(structs).length, 64);
-  assertEquals(refused["S64"], "structs are nested too deeply");
-  assertStringIncludes(refused["S65"]!, "its member inner is of type S64");
+  const { structs } = readStructs(source);
+  assertEquals(structs["S999"]!.bytes, 4);
 });
