@@ -278,7 +278,7 @@ export class MultiDeviceMemory {
   }
 
   /**
-   * Allocates a buffer on a device and enqueues a copy into it; see {@linkcode copy}.
+   * Allocates a buffer on a device and enqueues a copy into it; see `copy()`.
    *
    * @throws {OutOfMemoryError} If the device has no room.
    */

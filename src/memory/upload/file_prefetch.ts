@@ -39,7 +39,7 @@ export interface PrefetchedFile<Part extends FilePart = FilePart> {
   >;
 }
 
-/** Options of {@linkcode prefetchFiles}. */
+/** Options of `device.prefetchFiles()`. */
 export interface PrefetchOptions extends Omit<TransferOptions, "onProgress"> {
   /** The maximum number of buffers that are read ahead; 4 by default. */
   readonly ahead?: number;
@@ -93,121 +93,88 @@ export function prefetchFiles<const Part extends FilePart>(
       `Cannot ${ACTION} as parts must be iterable: it is ${describeValue(parts)}`,
     );
   }
-  return yieldBuffers(new Prefetch(parts, settings, ahead, aheadBytes));
+  return yieldBuffers(parts, settings, ahead, aheadBytes);
+}
+
+/** A part that is loaded or ready. */
+interface StartedPart<Part extends FilePart> {
+  readonly part: Part;
+  readonly bytes: number;
+  readonly buffer: Promise<DeviceBuffer>;
 }
 
 async function* yieldBuffers<Part extends FilePart>(
-  prefetch: Prefetch<Part>,
+  parts: Iterable<Part>,
+  settings: UploadSettings,
+  ahead: number,
+  aheadBytes: number,
 ): AsyncGenerator<PrefetchedFile<Part>, void, void> {
-  try {
-    for (let next = await prefetch.next(); next !== undefined; next = await prefetch.next()) {
-      yield next;
-    }
-  } finally {
-    await prefetch.close();
-  }
-}
-
-class Prefetch<Part extends FilePart> {
-  readonly #context: DeviceContext;
-  readonly #parts: Iterator<Part>;
-  readonly #settings: UploadSettings & { readonly signal: AbortSignal };
-  readonly #ahead: number;
-  readonly #aheadBytes: number;
-  readonly #closing = new AbortController();
-  /** Parts that are loaded or ready. */
-  readonly #started: {
-    readonly part: Part;
-    readonly bytes: number;
-    readonly buffer: Promise<DeviceBuffer>;
-  }[] = [];
-  #startedBytes = 0;
+  const { context } = settings.ring;
+  const closing = new AbortController();
+  const signals = settings.signal === undefined ? [] : [settings.signal];
+  const signal = AbortSignal.any([closing.signal, ...signals]);
+  const iterator = parts[Symbol.iterator]();
+  const started: StartedPart<Part>[] = [];
   /** The next part, if there was no room for it. */
-  #opened: { readonly part: Part; readonly range: FileRange } | undefined;
-  #isExhausted = false;
-  #hasFailed = false;
+  let opened: { readonly part: Part; readonly range: FileRange } | undefined;
+  let isExhausted = false;
+  let hasFailed = false;
 
-  constructor(
-    parts: Iterable<Part>,
-    settings: UploadSettings,
-    ahead: number,
-    aheadBytes: number,
-  ) {
-    this.#context = settings.ring.context;
-    this.#parts = parts[Symbol.iterator]();
-    const signals = [
-      this.#closing.signal,
-      ...settings.signal === undefined ? [] : [settings.signal],
-    ];
-    this.#settings = { ...settings, signal: AbortSignal.any(signals) };
-    this.#ahead = ahead;
-    this.#aheadBytes = aheadBytes;
-  }
-
-  /** Waits for the next buffer; `undefined` after the last. */
-  async next(): Promise<PrefetchedFile<Part> | undefined> {
-    if (this.#isExhausted && this.#started.length === 0) return undefined;
-    // A cancellation also holds back buffers that are ready.
-    this.#settings.signal.throwIfAborted();
-    this.#start();
-    const first = this.#started[0];
-    if (first === undefined) return undefined;
-    const buffer = await first.buffer;
-    this.#started.shift();
-    this.#startedBytes -= first.bytes;
-    // The yielded buffer makes room for others.
-    this.#start();
-    return { part: first.part, buffer: buffer as PrefetchedFile<Part>["buffer"] };
-  }
-
-  /** Starts as many uploads as there is room for. */
-  #start(): void {
-    while (!this.#hasFailed && this.#started.length < this.#ahead) {
-      try {
-        const next = this.#opened ??= this.#openNext();
-        if (next === undefined) return;
-        const { part, range } = next;
-        const { dtype = "uint8" } = part;
-        const isOverLimit = this.#startedBytes + range.bytes > this.#aheadBytes;
-        if (this.#started.length > 0 && isOverLimit) return;
-        this.#opened = undefined; // the upload closes the file
-        this.#push(part, range.bytes, uploadRange(range, dtype, this.#settings, ACTION));
-      } catch (error) {
-        // Thrown at its turn; later parts are not needed.
-        this.#hasFailed = true;
-        this.#push({} as Part, 0, Promise.reject(error));
-      }
-    }
-  }
-
-  #push(part: Part, bytes: number, buffer: Promise<DeviceBuffer>): void {
-    buffer.catch(() => {}); // handled by next()
-    this.#started.push({ part, bytes, buffer });
-    this.#startedBytes += bytes;
-  }
-
-  #openNext(): { readonly part: Part; readonly range: FileRange } | undefined {
-    if (this.#isExhausted) return undefined;
-    const { done, value: part } = this.#parts.next();
+  const openNext = () => {
+    const { done, value: part } = iterator.next();
     if (done) {
-      this.#isExhausted = true;
+      isExhausted = true;
       return undefined;
     }
     requireObject(part, "each part", ACTION);
     const { path, offset = 0, bytes } = part;
-    return { part, range: openFileRange(this.#context, path, offset, bytes, ACTION) };
-  }
+    return { part, range: openFileRange(context, path, offset, bytes, ACTION) };
+  };
+  const push = (part: Part, bytes: number, buffer: Promise<DeviceBuffer>) => {
+    buffer.catch(() => {}); // thrown at its turn
+    started.push({ part, bytes, buffer });
+  };
+  /** Starts as many uploads as there is room for. */
+  const start = () => {
+    while (!hasFailed && !isExhausted && started.length < ahead) {
+      try {
+        opened ??= openNext();
+        if (opened === undefined) return;
+        const { part, range } = opened;
+        const { dtype = "uint8" } = part;
+        const startedBytes = started.reduce((sum, { bytes }) => sum + bytes, range.bytes);
+        if (started.length > 0 && startedBytes > aheadBytes) return;
+        opened = undefined; // the upload closes the file
+        push(part, range.bytes, uploadRange(range, dtype, { ...settings, signal }, ACTION));
+      } catch (error) {
+        // Thrown at its turn; later parts are not needed.
+        hasFailed = true;
+        push({} as Part, 0, Promise.reject(error));
+      }
+    }
+  };
 
-  /** Cancels and awaits running uploads, and frees ready buffers. */
-  async close(): Promise<void> {
-    this.#closing.abort();
-    if (this.#opened !== undefined) closeFile(this.#context.library, this.#opened.range.file);
-    this.#opened = undefined;
-    for (const { buffer } of this.#started.splice(0)) {
+  try {
+    while (!isExhausted || started.length > 0) {
+      // A cancellation also holds back buffers that are ready.
+      signal.throwIfAborted();
+      start();
+      const first = started[0];
+      if (first === undefined) return;
+      const buffer = await first.buffer;
+      started.shift();
+      // The yielded buffer makes room for others.
+      start();
+      yield { part: first.part, buffer: buffer as PrefetchedFile<Part>["buffer"] };
+    }
+  } finally {
+    closing.abort();
+    if (opened !== undefined) closeFile(context.library, opened.range.file);
+    for (const { buffer } of started) {
       const [outcome] = await Promise.allSettled([buffer]);
       if (outcome.status === "fulfilled") giveBackAfterFailure(outcome.value);
     }
     // Last: code of the caller, which may throw.
-    if (!this.#isExhausted) this.#parts.return?.();
+    if (!isExhausted) iterator.return?.();
   }
 }

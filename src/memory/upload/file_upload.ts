@@ -21,7 +21,7 @@ import {
   type UploadTask,
 } from "./upload_task.ts";
 
-/** Options of {@linkcode uploadFile}. */
+/** Options of `device.uploadFile()`. */
 export interface FileUploadOptions<D extends DType = DType> extends TransferOptions {
   /** The first byte of the part; 0 by default. */
   readonly offset?: number;
@@ -157,7 +157,7 @@ export async function uploadRange<D extends DType>(
 }
 
 /**
- * Fills a buffer from a file without blocking the event loop; see {@linkcode uploadFile}. Pass a view
+ * Fills a buffer from a file without blocking the event loop; see `uploadFile()`. Pass a view
  * to fill a part of a buffer.
  *
  * The content of the buffer is undefined until the promise resolves, and if it rejects.

@@ -23,7 +23,7 @@ import {
   type UploadTask,
 } from "./upload_task.ts";
 
-/** Options of {@linkcode uploadStream}. */
+/** Options of `device.uploadStream()`. */
 export interface StreamUploadOptions<D extends DType = DType> extends TransferOptions {
   /**
    * The length of the stream; any other length is an error. Without it device memory grows by
@@ -112,12 +112,11 @@ async function sendChunks(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   target: StreamTarget<DType>,
 ): Promise<void> {
-  const filler = new SlotFiller(task, target);
   try {
     for (;;) {
       const coming = reader.read();
       // A slow source does not hold a slot that other uploads may need.
-      if (await Promise.race([coming, nextTurn()]) === undefined) filler.send();
+      if (await Promise.race([coming, nextTurn()]) === undefined) target.send(task);
       const { done, value } = await coming;
       if (done || task.failure.aborted) break;
       if (!(value instanceof Uint8Array)) {
@@ -125,56 +124,11 @@ async function sendChunks(
           `Cannot ${ACTION} as its chunks must be of Uint8Array: one is ${describeValue(value)}`,
         );
       }
-      await filler.add(value);
+      await target.add(task, value);
     }
-    filler.send();
+    target.send(task);
   } finally {
-    filler.drop();
-  }
-}
-
-/** Collects chunks in a slot and sends full slots. */
-class SlotFiller {
-  readonly #task: UploadTask;
-  readonly #target: StreamTarget<DType>;
-  #slot: StagingSlab | undefined;
-  #filled = 0;
-
-  constructor(task: UploadTask, target: StreamTarget<DType>) {
-    this.#task = task;
-    this.#target = target;
-  }
-
-  /** Copies a chunk into slots. */
-  async add(chunk: Uint8Array): Promise<void> {
-    const { slotBytes } = this.#task.ring;
-    for (let taken = 0; taken < chunk.length;) {
-      const room = this.#target.room(this.#filled);
-      if (room === 0) {
-        await this.#target.grow(this.#task);
-        continue;
-      }
-      this.#slot ??= await this.#task.take();
-      if (this.#slot === undefined) return;
-      const part = Math.min(chunk.length - taken, slotBytes - this.#filled, room);
-      this.#slot.pinned.bytes.set(chunk.subarray(taken, taken + part), this.#filled);
-      taken += part;
-      this.#filled += part;
-      if (part === room || this.#filled === slotBytes) this.send();
-    }
-  }
-
-  send(): void {
-    if (this.#slot === undefined) return;
-    this.#target.send(this.#task, this.#slot, this.#filled);
-    this.#slot = undefined;
-    this.#filled = 0;
-  }
-
-  /** Returns an unsent slot after a failure. */
-  drop(): void {
-    if (this.#slot !== undefined) this.#task.giveBack(this.#slot);
-    this.#slot = undefined;
+    target.drop(task);
   }
 }
 
@@ -188,6 +142,9 @@ class StreamTarget<D extends DType> implements Disposable {
   readonly #smallest: number;
   readonly #parts: { readonly buffer: DeviceBuffer; readonly bytes: number; used: number }[] = [];
   #whole: DeviceBuffer<D> | undefined;
+  /** The slot that collects chunks, and its filled bytes. */
+  #slot: StagingSlab | undefined;
+  #filled = 0;
 
   /**
    * Allocates nothing yet.
@@ -214,14 +171,28 @@ class StreamTarget<D extends DType> implements Disposable {
     this.#whole = await task.allocate(this.#dtype, elementsOf(bytes, this.#dtype, "it", ACTION));
   }
 
-  /** The free bytes of the last part behind bytes that are not sent yet. */
-  room(filled: number): number {
-    const last = this.#parts.at(-1);
-    return last === undefined ? 0 : last.bytes - last.used - filled;
+  /** Copies a chunk into slots, and sends full slots. */
+  async add(task: UploadTask, chunk: Uint8Array): Promise<void> {
+    const { slotBytes } = task.ring;
+    for (let taken = 0; taken < chunk.length;) {
+      const last = this.#parts.at(-1);
+      const room = last === undefined ? 0 : last.bytes - last.used - this.#filled;
+      if (room === 0) {
+        await this.#grow(task);
+        continue;
+      }
+      this.#slot ??= await task.take();
+      if (this.#slot === undefined) return;
+      const part = Math.min(chunk.length - taken, slotBytes - this.#filled, room);
+      this.#slot.pinned.bytes.set(chunk.subarray(taken, taken + part), this.#filled);
+      taken += part;
+      this.#filled += part;
+      if (part === room || this.#filled === slotBytes) this.send(task);
+    }
   }
 
   /** Adds a part as large as all parts before. */
-  async grow(task: UploadTask): Promise<void> {
+  async #grow(task: UploadTask): Promise<void> {
     if (this.#bytes !== undefined) {
       throw new RangeError(`Cannot ${ACTION} as it must have ${this.#bytes} bytes: it has more`);
     }
@@ -230,12 +201,20 @@ class StreamTarget<D extends DType> implements Disposable {
     this.#parts.push({ buffer: await task.allocate("uint8", bytes), bytes, used: 0 });
   }
 
-  /** Sends a slot to the end of the last part. */
-  send(task: UploadTask, slot: StagingSlab, bytes: number): void {
+  /** Sends the slot to the end of the last part. */
+  send(task: UploadTask): void {
+    if (this.#slot === undefined) return;
     const last = this.#parts.at(-1)!;
-    const offset = last.used;
-    last.used += bytes;
-    task.send(slot, last.buffer, offset, bytes);
+    task.send(this.#slot, last.buffer, last.used, this.#filled);
+    last.used += this.#filled;
+    this.#slot = undefined;
+    this.#filled = 0;
+  }
+
+  /** Returns an unsent slot after a failure. */
+  drop(task: UploadTask): void {
+    if (this.#slot !== undefined) task.giveBack(this.#slot);
+    this.#slot = undefined;
   }
 
   /** Checks a known length, or joins the parts after their arrival. */

@@ -30,7 +30,7 @@ export interface ReplayResult {
   readonly peakLive: number;
   /** The peak of bytes taken from the layer below. */
   readonly peakReserved: number;
-  /** {@linkcode peakReserved} ÷ {@linkcode peakLive}; 1 if both are 0. */
+  /** `peakReserved` ÷ `peakLive`; 1 if both are 0. */
   readonly ratio: number;
   /** Requests to the layer below, including refused ones. */
   readonly upstreamCalls: number;

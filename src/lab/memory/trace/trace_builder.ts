@@ -6,19 +6,7 @@
 
 import type { MemoryTrace, TraceEvent } from "./memory_trace.ts";
 
-/**
- * Collects the events of a trace and numbers its blocks.
- *
- * @example
- * ```ts
- * import { TraceBuilder } from "./trace_builder.ts";
- *
- * const builder = new TraceBuilder();
- * const block = builder.allocate(4096);
- * builder.free(block);
- * console.log(builder.build("one", "One block.").events.length); // 2
- * ```
- */
+/** Collects the events of a trace and numbers its blocks. */
 export class TraceBuilder {
   readonly #events: TraceEvent[] = [];
   #blocks = 0;

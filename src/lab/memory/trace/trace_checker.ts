@@ -21,17 +21,7 @@ export function isAlignment(value: number): boolean {
   return value >= 1 && value <= MAX_ALIGNMENT && 2 ** Math.round(Math.log2(value)) === value;
 }
 
-/**
- * Checks the events of a trace one after the other.
- *
- * @example
- * ```ts
- * import { TraceChecker } from "./trace_checker.ts";
- *
- * const checker = new TraceChecker();
- * console.log(checker.check({ kind: "free", block: 0 })); // block 0 was never allocated
- * ```
- */
+/** Checks the events of a trace one after the other. */
 export class TraceChecker {
   readonly #isLive: boolean[] = [];
   readonly #disposed = new Set<number>();
