@@ -43,7 +43,6 @@ export class AccessAnalyzer {
   readonly #reuse: ReuseDistances | null;
   readonly #requests: WarpRequests;
   readonly #batch: IndexBatch;
-  #isAdding = false;
   #report: AccessReport | null = null;
 
   /**
@@ -75,28 +74,12 @@ export class AccessAnalyzer {
     if (this.#report !== null) {
       throw new TypeError("Cannot add accesses as the report has been made");
     }
-    const wasAdding = this.#isAdding;
-    this.#isAdding = true;
-    try {
-      this.#batch.addAll(indices);
-    } finally {
-      this.#isAdding = wasAdding;
-    }
+    this.#batch.addAll(indices);
   }
 
-  /**
-   * The report of all accesses. Nothing can be added afterwards; later calls return the same.
-   *
-   * @throws {TypeError} If an iterable that is being added calls it.
-   */
+  /** The report of all accesses. Nothing can be added afterwards; later calls return the same. */
   report(): AccessReport {
-    if (this.#isAdding) {
-      throw new TypeError("Cannot make a report as accesses are being added");
-    }
-    return this.#report ??= this.#makeReport();
-  }
-
-  #makeReport(): AccessReport {
+    if (this.#report !== null) return this.#report;
     this.#batch.flush();
     const { requests, sectors, idealSectors, lines, bankConflicts } = this.#requests;
     const figures = {
@@ -112,7 +95,7 @@ export class AccessAnalyzer {
     };
     const bank = bankAdvice(figures, this.#geometry);
     const advice = [accessAdvice(figures, this.#geometry), bank].filter((each) => each !== "");
-    return { ...figures, advice: advice.join(" "), bankAdvice: bank };
+    return this.#report = { ...figures, advice: advice.join(" "), bankAdvice: bank };
   }
 }
 
@@ -145,8 +128,6 @@ export function analyzeAccess(indices: AccessIndices, options?: AccessOptions): 
  *
  * @param indices The indices, in the order of lanes.
  * @param options The meaning of indices.
- * @throws {RangeError} If an index or option is a number that is not allowed.
- * @throws {TypeError} If one is of another type.
  */
 export function analyzeAccess(
   indices: AsyncIterable<number | bigint | IndexArray>,

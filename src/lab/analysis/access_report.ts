@@ -84,8 +84,6 @@ export interface AccessReport {
   /**
    * Accesses that do not follow the pattern; 0 for `random`.
    *
-   * An access follows a stride if it continues the line, one stride an access, of one of the two
-   * accesses before it or of the last that followed, or is one stride after the last that followed.
    * A stray access counts once, in the place of another or between two, and so does a jump after
    * which the pattern goes on elsewhere. The first access of a run or tile follows if it is as many
    * accesses and elements behind the others as they are behind each other.
@@ -132,11 +130,8 @@ export interface AccessOptions {
   readonly reuse?: boolean | number;
 }
 
-/** Bytes of a sector. */
 export const SECTOR_BYTES = 32;
-/** Bytes of a line. */
 export const LINE_BYTES = 128;
-/** Lanes of a warp. */
 export const WARP_LANES = 32;
 /** Sizes of elements that can be analysed. */
 export const ELEMENT_BYTES: readonly number[] = [1, 2, 4, 8, 12, 16];
@@ -148,13 +143,11 @@ const MAX_REUSE_LINES = 2 ** 22;
 
 /** The position of accesses in lines. */
 export interface AccessGeometry {
-  /** Bytes of an element. */
   readonly elementBytes: number;
   /** Byte of a line at which element 0 begins. */
   readonly offset: number;
-  /** Requests for an access of a warp; request `i` is for byte 4 `i` of the element on. */
+  /** Requests for an access of a warp, and the bytes that a lane accesses in each. */
   readonly parts: number;
-  /** Bytes that a lane accesses in a request. */
   readonly accessBytes: number;
   /** Lines to follow for reuse; 0 for none. */
   readonly reuseLines: number;
@@ -168,21 +161,12 @@ export function accessBytesOf(elementBytes: number): number {
   return elementBytes === 12 ? 4 : elementBytes;
 }
 
-/**
- * Whether an instruction can access the elements: a lane reads or writes 1, 2, 4, 8 or 16 bytes of
- * global memory at an address that is a multiple of that size (CUDA C++ Programming Guide, "Size and
- * Alignment Requirement").
- */
+/** Whether addresses are multiples of the access size, as instructions need them. */
 export function isAligned({ offset, accessBytes }: AccessGeometry): boolean {
   return offset % accessBytes === 0;
 }
 
-/**
- * Checks the options of an analysis.
- *
- * @throws {RangeError} If a number is not allowed.
- * @throws {TypeError} If an option is of another type.
- */
+/** Checks the options of an analysis. */
 export function accessGeometry(options: AccessOptions): AccessGeometry {
   requireObject(ACTION, "options", options);
   const { elementBytes = 4, offset = 0, reuse = false } = options;

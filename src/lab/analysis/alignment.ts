@@ -61,13 +61,10 @@ export interface Alignment {
  * Calculates the alignment that data of a size should have.
  *
  * Data of up to a line is aligned to the next power of two, which puts it in one sector of 32 bytes
- * or one line of 128; larger data to a line, with which every request of a warp for 128 bytes takes
- * one line and four sectors instead of two and five; from 64 KiB on to 256 bytes, like the result of
- * `cudaMalloc()`. Never less than elements need.
- *
- * Allocations of a device are aligned to 256 bytes or more already (CUDA C++ Programming Guide, "Size
- * and Alignment Requirement"): this is for data inside of one. The needs of the tensor memory
- * accelerator are those of `cuTensorMapEncodeTiled()` and, for shared memory, of the guide's
+ * or one line of 128; larger data to a line, with which a request of a warp for 128 bytes takes one
+ * line and four sectors instead of two and five; from 64 KiB on to 256 bytes, like allocations (CUDA
+ * C++ Programming Guide, "Size and Alignment Requirement"). Never less than elements need. The needs
+ * of the tensor memory accelerator are those of `cuTensorMapEncodeTiled()` and of the guide's
  * "Asynchronous Data Copies using the Tensor Memory Accelerator".
  *
  * @param bytes The size.
@@ -90,28 +87,23 @@ export function calculateAlignment(bytes: number, options: AlignmentOptions = {}
   const { elementBytes = 1, use = "access", textureAlignment = 512 } = options;
   requireOneOf(action, "elementBytes", elementBytes, ELEMENT_BYTES);
   requirePowerOfTwo(action, "textureAlignment", textureAlignment, 2 ** 20);
-  const needs = {
+  const needs: Record<string, readonly [number, string]> = {
     "access": accessNeed(bytes, elementBytes),
     "tensor-map": [16, "A tensor map's address and strides are multiples of 16 bytes."],
-    "tensor-map-shared": [
-      128,
-      "The tensor memory accelerator copies to multiples of 128 bytes of shared memory.",
-    ],
-    "texture": [
-      textureAlignment,
-      "A texture is bound to a multiple of the device's textureAlignment.",
-    ],
-  } as const;
+    "tensor-map-shared": [128, "The tensor memory accelerator copies to multiples of 128 bytes."],
+    "texture": [textureAlignment, "A texture is bound to a multiple of textureAlignment."],
+  };
+  if (typeof use !== "string") throw typeError(action, "use", "a text", use);
   if (!Object.hasOwn(needs, use)) {
-    if (typeof use !== "string") throw typeError(action, "use", "a text", use);
     throw rangeError(action, "use", `be one of ${Object.keys(needs).join(", ")}`, use);
   }
-  const [needed, reason] = needs[use];
-  const alignment = Math.max(needed, accessBytesOf(elementBytes));
+  const [needed, reason] = needs[use]!;
+  const natural = accessBytesOf(elementBytes);
+  const alignment = Math.max(needed, natural);
   const paddedBytes = padTo(bytes, alignment);
-  let vectorBytes = accessBytesOf(elementBytes);
-  while (2 * vectorBytes <= Math.min(WIDEST_VECTOR, alignment) && bytes % (2 * vectorBytes) === 0) {
-    if (bytes === 0) break;
+  const widest = Math.min(WIDEST_VECTOR, alignment);
+  let vectorBytes = natural;
+  while (bytes > 0 && 2 * vectorBytes <= widest && bytes % (2 * vectorBytes) === 0) {
     vectorBytes *= 2;
   }
   return { alignment, paddedBytes, waste: paddedBytes - bytes, vectorBytes, reason };
@@ -127,17 +119,13 @@ function accessNeed(bytes: number, elementBytes: number): readonly [number, stri
     return [alignment, `At a multiple of ${alignment} bytes it lies in ${place}.`];
   }
   return bytes < LARGE
-    ? [
-      LINE_BYTES,
-      "A warp's request for 128 bytes takes one line and four sectors, not two and five.",
-    ]
+    ? [LINE_BYTES, "A request of a warp for 128 bytes takes one line and four sectors, not more."]
     : [ALLOCATION, "So large a piece is worth the 256 bytes that allocations are aligned to."];
 }
 
 function requirePowerOfTwo(action: string, name: string, value: number, max: number): void {
   requireInteger(action, name, value, 1, max);
-  if ((value & value - 1) === 0) return;
-  throw rangeError(action, name, "be a power of two", value);
+  if ((value & value - 1) !== 0) throw rangeError(action, name, "be a power of two", value);
 }
 
 /** Rows of a matrix in memory, padded. */
@@ -252,15 +240,15 @@ export interface PaddedShape {
  * ```
  */
 export function paddedShape(shape: readonly number[], multiples: readonly number[]): PaddedShape {
-  checkExtents("shape", shape, 0);
-  checkExtents("multiples", multiples, 1);
-  if (multiples.length > shape.length) {
-    throw new RangeError(
-      `Cannot pad a shape as there must be at most ${shape.length} multiples: there are ` +
-        multiples.length,
-    );
+  const action = "pad a shape";
+  for (const [name, extents, min] of [["shape", shape, 0], ["multiples", multiples, 1]] as const) {
+    requireArray(action, name, extents);
+    extents.forEach((each, axis) => requireInteger(action, `${name}[${axis}]`, each, min));
   }
   const first = shape.length - multiples.length;
+  if (first < 0) {
+    throw rangeError(action, "multiples", `be at most ${shape.length}`, multiples.length);
+  }
   const padded = shape.map((extent, axis) =>
     axis < first ? extent : padTo(extent, multiples[axis - first]!)
   );
@@ -269,18 +257,11 @@ export function paddedShape(shape: readonly number[], multiples: readonly number
   return { shape: padded, elements, padding, waste: elements === 0 ? 0 : padding / elements };
 }
 
-function checkExtents(name: string, extents: readonly number[], min: number): void {
-  requireArray("pad a shape", name, extents);
-  for (let axis = 0; axis < extents.length; axis++) {
-    requireInteger("pad a shape", `${name}[${axis}]`, extents[axis], min);
-  }
-}
-
 /** Exact up to 2^53 − 1: no partial product exceeds the product, unless that is 0. */
 function elementsOf(shape: readonly number[]): number {
   if (shape.includes(0)) return 0;
   const elements = shape.reduce((product, extent) => product * extent, 1);
   if (Number.isSafeInteger(elements)) return elements;
-  const extents = shape.join(" × ");
-  throw rangeError("pad a shape", "it", "have at most 9007199254740991 elements", extents);
+  const allowed = "have at most 9007199254740991 elements";
+  throw rangeError("pad a shape", "it", allowed, shape.join(" × "));
 }

@@ -126,50 +126,55 @@ export function optimizeLayout<T extends IndexArray>(
   const analyze = (accesses: Uint32Array) =>
     analyzeAccess(accesses, { elementBytes: data.BYTES_PER_ELEMENT, offset });
   const before = analyze(list);
-  const found = (map: DataLayout, rewritten: Uint32Array, after: AccessReport, reason: string) => {
-    const { kind: layout } = map;
-    const reordered = layout === "unchanged" ? data : map.apply(data);
-    const gain = layout === "unchanged" ? 1 : before.sectors / after.sectors;
-    const undo = (other: T = reordered) => map.undo(other);
-    return { layout, data: reordered, indices: rewritten, map, before, after, gain, reason, undo };
-  };
-  const refused = (reason: string) => {
+  const touched = `a request touches ${sectorsOf(before)}`;
+  const unchanged = (reason: string): OptimizedLayout<T> => {
     const same = (index: number) => index;
     const map = makeLayout("unchanged", data.length, { placeOf: same, originOf: same });
-    return found(map, list, before, reason);
+    const undo = (other: T = data) => map.undo(other);
+    const result = { layout: map.kind, data, indices: list, map, before, after: before };
+    return { ...result, gain: 1, reason, undo };
   };
-  if (before.count === 0) return refused("There are no accesses.");
-  const touched = `a request touches ${sectorsOf(before)}`;
+  if (before.count === 0) return unchanged("There are no accesses.");
   if (before.sectors === before.idealSectors) {
-    return refused(`Nothing is to be gained: ${touched}, and fewer would not do.`);
+    return unchanged(`Nothing is to be gained: ${touched}, and fewer would not do.`);
   }
-  if (before.sectors < before.idealSectors * minimumGain) {
-    const least = decimal(before.idealSectors / before.requests, 2);
-    return refused(
-      `No layout gains enough: ${touched}, and at best ${least}, which is less than ` +
-        `${minimumGain} times better.`,
-    );
+  let best: { name: string; map: DataLayout; indices: Uint32Array; after: AccessReport } | null =
+    null;
+  for (const { kind, name, make } of layoutCandidates(data, list, before, options)) {
+    if (!layouts.includes(kind)) continue;
+    // The order of first access takes a table.
+    const isEnough = best !== null && before.sectors >= minimumGain * best.after.sectors;
+    if (kind === "first-touch" && before.kind !== "random" && isEnough) continue;
+    const map = make();
+    const rewritten = map.rewrite(list);
+    const after = analyze(rewritten);
+    // Of as many sectors fewer lines are better: a cache looks up lines.
+    const isBetter = best === null || after.sectors < best.after.sectors ||
+      after.sectors === best.after.sectors && after.lines < best.after.lines;
+    if (isBetter) best = { name, map, indices: rewritten, after };
   }
-  const candidates = layoutCandidates(data, list, before, options)
-    .filter(({ kind }) => layouts.includes(kind));
-  const best = bestTrial(candidates, list, before, analyze, minimumGain);
-  if (best === null) return refused("No layout that may be tried fits the pattern.");
-  const after = best.report;
+  if (best === null) return unchanged("No layout that may be tried fits the pattern.");
+  const { name, map, after } = best;
   const gain = before.sectors / after.sectors;
   if (gain < minimumGain || gain === 1) {
-    return refused(
-      `No layout gains enough: ${touched}, and a request touches ${
-        sectorsOf(after)
-      } as ${best.name}, the best that was tried.`,
+    return unchanged(
+      `No layout gains enough: ${touched}, and ${sectorsOf(after)} as ${name}, the best that was ` +
+        "tried.",
     );
   }
+  const reordered = map.apply(data);
   const instead = decimal(before.sectors / before.requests, 2);
-  return found(
-    best.layout,
-    best.indices,
+  return {
+    layout: map.kind,
+    data: reordered,
+    indices: best.indices,
+    map,
+    before,
     after,
-    `As ${best.name}: a request touches ${sectorsOf(after)} instead of ${instead}.`,
-  );
+    gain,
+    reason: `As ${name}: a request touches ${sectorsOf(after)} instead of ${instead}.`,
+    undo: (other: T = reordered) => map.undo(other),
+  };
 }
 
 /** A layout to try. */
@@ -191,11 +196,8 @@ function layoutCandidates(
   const add = (kind: LayoutKind, name: string, make: () => DataLayout) =>
     candidates.push({ kind, name, make });
   if (elementsPerRecord !== undefined) {
-    add(
-      "structure-of-arrays",
-      `records of ${elementsPerRecord} elements by fields`,
-      () => structureOfArraysLayout(elementsPerRecord, length),
-    );
+    const name = `records of ${elementsPerRecord} elements by fields`;
+    add("structure-of-arrays", name, () => structureOfArraysLayout(elementsPerRecord, length));
   }
   // The pattern goes across rows of its stride or pitch.
   const byPattern = [stride, tile?.pitch ?? null].filter((columns) => columns !== null)
@@ -209,11 +211,11 @@ function layoutCandidates(
     const name = `${extentsOf(matrix)} elements by columns`;
     add("transposed", name, () => transposedLayout(matrix, length));
   }
-  const tiles: MatrixShape[] = FETCHED_BYTES.map((bytes) => bytes / BYTES_PER_ELEMENT)
-    .map((elements) => {
-      const columns = 2 ** Math.ceil(Math.log2(elements) / 2);
-      return { rows: elements / columns, columns };
-    });
+  const tiles: MatrixShape[] = FETCHED_BYTES.map((bytes) => {
+    const elements = bytes / BYTES_PER_ELEMENT;
+    const columns = 2 ** Math.ceil(Math.log2(elements) / 2);
+    return { rows: elements / columns, columns };
+  });
   if (tile !== null && tile.rows * tile.columns <= 2 ** 20) tiles.unshift(tile);
   // Only such accesses may be near each other in both directions of a matrix.
   if (kind === "blocked" || kind === "random") {
@@ -229,40 +231,6 @@ function layoutCandidates(
   const name = "elements in the order of their first access";
   add("first-touch", name, () => firstTouchLayout(list, length));
   return candidates;
-}
-
-/** A layout that was tried, and its accesses. */
-interface Trial {
-  readonly name: string;
-  readonly layout: DataLayout;
-  readonly indices: Uint32Array;
-  readonly report: AccessReport;
-}
-
-/**
- * The best candidate; of equals the first. The order of first access takes a table: it is tried only
- * if accesses are random, or nothing else gains.
- */
-function bestTrial(
-  candidates: readonly Candidate[],
-  list: Uint32Array,
-  before: AccessReport,
-  analyze: (accesses: Uint32Array) => AccessReport,
-  minimumGain: number,
-): Trial | null {
-  let best: Trial | null = null;
-  for (const { kind, name, make } of candidates) {
-    const gain = best === null ? 1 : before.sectors / best.report.sectors;
-    if (kind === "first-touch" && before.kind !== "random" && gain >= minimumGain) continue;
-    const layout = make();
-    const indices = layout.rewrite(list);
-    const report = analyze(indices);
-    // Of as many sectors fewer lines are better: a cache looks up lines.
-    const isBetter = best === null || report.sectors < best.report.sectors ||
-      report.sectors === best.report.sectors && report.lines < best.report.lines;
-    if (isBetter) best = { name, layout, indices, report };
-  }
-  return best;
 }
 
 function sectorsOf({ sectors, requests }: AccessReport): string {

@@ -15,18 +15,16 @@ const FIRST_RUNS = 64;
 /** Heights of tiles that are counted; tiles of further heights are irregular. */
 const HEIGHTS = 64;
 
-/** The tiles of runs. */
+/** The tiles of runs, and the runs that begin where none should. */
 export interface RunVerdict {
-  /** Their shape. */
   readonly tile: TileShape;
-  /** Runs that begin where none should. */
   readonly outliers: number;
 }
 
+/** Position and index of a run's first access, and the strays right before it. */
 interface Run {
   readonly position: number;
   readonly value: number;
-  /** Accesses right before it that follow nothing. */
   readonly strays: number;
 }
 
@@ -51,18 +49,12 @@ export class RunPattern {
     this.#stride = stride;
   }
 
-  /**
-   * Begins a run.
-   *
-   * @param position The position of its first access.
-   * @param value That access's index.
-   * @param strays Accesses right before it that follow nothing.
-   */
-  begin(position: number, value: number, strays: number): void {
+  /** Begins a run. */
+  begin(run: Run): void {
     if (this.#columns !== 0) {
-      this.#place(position, value, strays);
+      this.#place(run);
     } else {
-      this.#first.push({ position, value, strays });
+      this.#first.push(run);
       if (this.#first.length === FIRST_RUNS) this.#settle();
     }
   }
@@ -94,10 +86,10 @@ export class RunPattern {
     this.#first = [first];
     this.#position = this.#tilePosition = first.position;
     this.#value = first.value;
-    for (const { position, value, strays } of others) this.#place(position, value, strays);
+    for (const run of others) this.#place(run);
   }
 
-  #place(position: number, value: number, strays: number): void {
+  #place({ position, value, strays }: Run): void {
     const columns = this.#columns;
     const later = position - this.#position;
     const column = later % columns;

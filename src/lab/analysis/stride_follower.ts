@@ -61,7 +61,7 @@ export class StrideFollower {
     const position = this.#position++;
     if (!this.#begun) {
       this.#begun = true;
-      this.#runs.begin(position, value, 0);
+      this.#runs.begin({ position, value, strays: 0 });
       this.#accept(position, value);
     } else if (value - this.#last === stride) {
       if (this.#lastBroke) this.#beginRun(position - 1, this.#last);
@@ -87,7 +87,7 @@ export class StrideFollower {
 
   #beginRun(position: number, value: number): void {
     this.#begins++;
-    this.#runs.begin(position, value, position - 1 - this.#anchorPosition);
+    this.#runs.begin({ position, value, strays: position - 1 - this.#anchorPosition });
   }
 
   #accept(position: number, value: number): void {

@@ -155,21 +155,16 @@ function bestSwizzle(
   return best;
 }
 
-/** A checked tile; accesses of 0 bytes do not happen. */
+/** A checked tile; lanes along rows access `rowBytes`, lanes that each have a row `columnBytes`. */
 interface WalkedTile {
   readonly rows: number;
   readonly columns: number;
   readonly elementBytes: number;
-  /** Bytes of an access by lanes along rows. */
   readonly rowBytes: number;
-  /** Bytes of an access by lanes that each have a row. */
   readonly columnBytes: number;
 }
 
-interface WalkCost {
-  readonly wavefronts: number;
-  readonly idealWavefronts: number;
-}
+type WalkCost = Pick<TilePadding, "wavefronts" | "idealWavefronts">;
 
 /**
  * Counts the wavefronts of warps that walk over a tile with its elements at `place`: along rows and

@@ -102,21 +102,14 @@ export function overlap(one: IndexArray, other: IndexArray): boolean {
     other.byteOffset < one.byteOffset + one.byteLength;
 }
 
-/** A block of rows to copy. Distances are in elements. */
-export interface Block {
-  /** Rows of the block. */
+/** A block to copy: where it begins, and the distances of rows and of elements in a row. */
+interface Block {
   readonly rows: number;
-  /** Elements of a row. */
   readonly columns: number;
-  /** Index of the first element in the source. */
   readonly source: number;
-  /** Distance between rows in the source. */
   readonly sourcePitch: number;
-  /** Index of the first element in the target. */
   readonly target: number;
-  /** Distance between rows in the target. */
   readonly targetPitch: number;
-  /** Distance between the elements of a row in the target. */
   readonly targetStride: number;
 }
 
@@ -175,17 +168,7 @@ export function gather(
   begin: number,
   count: number,
 ): void {
-  if (from instanceof Int32Array) {
-    const target = to as Int32Array;
-    for (let i = 0; i < count; i++) target[begin + i] = from[origins[i]!]!;
-  } else if (from instanceof BigUint64Array) {
-    const target = to as BigUint64Array;
-    for (let i = 0; i < count; i++) target[begin + i] = from[origins[i]!]!;
-  } else if (from instanceof Uint16Array) {
-    const target = to as Uint16Array;
-    for (let i = 0; i < count; i++) target[begin + i] = from[origins[i]!]!;
-  } else {
-    const target = to as Uint8Array;
-    for (let i = 0; i < count; i++) target[begin + i] = from[origins[i]!]!;
-  }
+  const target = to as Uint8Array;
+  const source = from as Uint8Array;
+  for (let i = 0; i < count; i++) target[begin + i] = source[origins[i]!]!;
 }

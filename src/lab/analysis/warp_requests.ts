@@ -23,15 +23,11 @@ interface WarpCounts {
 
 /** Counts requests. */
 export class WarpRequests {
-  /** Requests to global memory. */
+  // The counts of the report.
   requests = 0;
-  /** Sectors that they touch, each counted once a request. */
   sectors = 0;
-  /** Lines, likewise. */
   lines = 0;
-  /** Sectors that the same bytes would fill. */
   idealSectors = 0;
-  /** Wavefronts that bank conflicts add in shared memory. */
   bankConflicts = 0;
 
   readonly #geometry: AccessGeometry;

@@ -174,21 +174,6 @@ Deno.test("functions name their action when an index is not allowed", () => {
   }
 });
 
-Deno.test("`report()` throws when called by an iterable that is being added", () => {
-  const analyzer = new AccessAnalyzer();
-  const message = "Cannot make a report as accesses are being added";
-  analyzer.add((function* () {
-    yield 0;
-    assertThrows(() => analyzer.report(), TypeError, message);
-    analyzer.add([1]);
-    assertThrows(() => analyzer.report(), TypeError, message);
-    yield 2;
-  })());
-  assertThrows(() => analyzer.add([3, 0.5]), RangeError, "position 4");
-  const { kind, count } = analyzer.report();
-  assertEquals([kind, count], ["sequential", 4]);
-});
-
 Deno.test("`analyzeAccess()` throws or reports when an array is a subclass or proxy", () => {
   class Liar extends Uint32Array {
     override get length(): never {

@@ -106,7 +106,7 @@ Deno.test("alignment and padding functions throw when a size is not allowed", ()
   refused(() => pitchOf(4, 4, { alignment: 100 }), "a power of two: it is 100");
   refused(() => pitchOf(2 ** 52, 16), "it is 4503599627370496 × 16");
   refused(() => padTo(4, 0), "multiple must be an integer in 1..9007199254740991: it is 0");
-  refused(() => paddedShape([1], [2, 2]), "at most 1 multiples: there are 2");
+  refused(() => paddedShape([1], [2, 2]), "multiples must be at most 1: it is 2");
   refused(() => paddedShape([2 ** 30, 2 ** 30], []), "it is 1073741824 × 1073741824");
   refused(() => paddedShape([-1], []), "shape[0] must be an integer in 0");
   refused(() => paddedShape("12" as never, []), "must be an array", TypeError);

@@ -274,8 +274,8 @@ Deno.test("`reason` explains a refusal", () => {
   const reason = (options: LayoutOptions) => optimizeLayout(data, strided, options).reason;
   assertEquals(
     reason({ minimumGain: 8.5 }),
-    "No layout gains enough: a request touches 32 sectors, and at best 4, which is less than 8.5 " +
-      "times better.",
+    "No layout gains enough: a request touches 32 sectors, and 4 sectors as 1250 × 8 elements by " +
+      "columns, the best that was tried.",
   );
   assertEquals(reason({ layouts: [] }), "No layout that may be tried fits the pattern.");
   const sequence = Uint32Array.from({ length: 960 }, (_, i) => i);
