@@ -31,9 +31,9 @@ type Figures = Omit<AccessReport, "advice" | "bankAdvice">;
 export function accessAdvice(figures: Figures, geometry: AccessGeometry): string {
   if (figures.count === 0) return "";
   const { requests, sectors, idealSectors, efficiency } = figures;
+  const { accessBytes, offset } = geometry;
   const sentences: string[] = [];
   if (!isAligned(geometry)) {
-    const { accessBytes, offset } = geometry;
     sentences.push(
       `Accesses of ${accessBytes} bytes fault at addresses that are no multiple of that: begin ` +
         `at a multiple of ${accessBytes} bytes instead of byte ${offset}.`,
@@ -87,8 +87,7 @@ function sequentialRemedy(
 
 /** The least number of elements that fill whole sectors. */
 function sectorElements({ elementBytes }: AccessGeometry): number {
-  const elements = SECTOR_BYTES / elementBytes;
-  return Number.isInteger(elements) ? elements : SECTOR_BYTES / (elementBytes & -elementBytes);
+  return SECTOR_BYTES / (elementBytes & -elementBytes);
 }
 
 /** The beginnings of sectors, in elements if element 0 begins one. */
@@ -174,7 +173,7 @@ export function bankAdvice(figures: Figures, geometry: AccessGeometry): string {
 function bankRemedy(figures: Figures, elementBytes: number): string {
   const shape = runShape(figures);
   if (shape === null) return ", which no padding of rows avoids";
-  // A warp then goes through several tiles, whose distance is unknown.
+  // A warp then goes through several tiles, of unknown distance.
   if (figures.tile !== null && shape.accesses < WARP_LANES) {
     return ": paddingFor() says by how much to pad the tile's rows";
   }
@@ -198,14 +197,8 @@ function bankRemedy(figures: Figures, elementBytes: number): string {
   return `: pad the ${padded} of ${distance} elements to ${best}${left}`;
 }
 
-/** A regular pattern: runs whose accesses are a stride apart, and which begin a pitch apart. */
-interface RunShape {
-  readonly columns: number;
-  readonly stride: number;
-  readonly pitch: number;
-  /** Accesses until the pattern begins elsewhere. */
-  readonly accesses: number;
-}
+/** Runs with a stride, a pitch apart, and the accesses until the pattern begins elsewhere. */
+type RunShape = Readonly<Record<"columns" | "stride" | "pitch" | "accesses", number>>;
 
 /** The shape of a pattern; null for a random one. */
 function runShape({ stride, tile, count }: Figures): RunShape | null {

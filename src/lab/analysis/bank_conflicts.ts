@@ -44,10 +44,7 @@ export class BankCounter {
   readonly #seen = new StampedSet();
   readonly #counts = new Uint8Array(BANKS);
 
-  /**
-   * @param elementBytes Bytes of an element: 1, 2, 4, 8, 12 or 16.
-   * @param offset Byte address of element 0, a multiple of the access size.
-   */
+  /** `offset` is the byte address of element 0, a multiple of the access size. */
   constructor(elementBytes: number, offset = 0) {
     const accessBytes = accessBytesOf(elementBytes);
     this.#elementBytes = elementBytes;

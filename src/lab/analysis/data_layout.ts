@@ -8,7 +8,6 @@ import { checkedProduct, rangeError, requireInteger, requireObject } from "./arg
 import { type AccessIndices, indexList } from "./index_batch.ts";
 import {
   emptyLike,
-  gather,
   type IndexArray,
   overlap,
   requireTypedArray,
@@ -44,17 +43,12 @@ export interface MatrixShape {
 }
 
 const TABLE_LENGTH = 2 ** 32;
-/** Origins that are found at a time. */
-const PIECE = 4096;
 
-/** The formulas of a layout. */
+/** The formulas of a layout: new and old indices, and a faster way to move all elements. */
 export interface LayoutMapping {
-  /** The new index of an element. */
-  placeOf(index: number): number;
-  /** The old index of an element. */
-  originOf(index: number): number;
-  /** Moves all elements to the layout, or back; by the formulas without it. */
-  move?(from: WordArray, to: WordArray, isForward: boolean): void;
+  readonly placeOf: (index: number) => number;
+  readonly originOf: (index: number) => number;
+  readonly move?: (from: WordArray, to: WordArray, isForward: boolean) => void;
 }
 
 /** Makes a layout: the constructor is private. */
@@ -113,7 +107,7 @@ export class DataLayout {
    * @throws {RangeError} If there are more than 2^32 elements.
    */
   newIndices(): Uint32Array<ArrayBuffer> {
-    return this.#table((index) => this.#mapping.placeOf(index));
+    return this.#table(this.#mapping.placeOf);
   }
 
   /**
@@ -123,7 +117,7 @@ export class DataLayout {
    * @throws {RangeError} If there are more than 2^32 elements.
    */
   oldIndices(): Uint32Array<ArrayBuffer> {
-    return this.#table((index) => this.#mapping.originOf(index));
+    return this.#table(this.#mapping.originOf);
   }
 
   /**
@@ -193,21 +187,15 @@ export class DataLayout {
       }
     }
     const [from, to] = [wordsOf(data), wordsOf(target)];
-    if (this.#mapping.move !== undefined) this.#mapping.move(from, to, isForward);
-    else this.#gather(from, to, isForward);
-    return target;
-  }
-
-  #gather(from: WordArray, to: WordArray, isForward: boolean): void {
-    const mapping = this.#mapping;
-    const origins = new Float64Array(Math.min(PIECE, this.length));
-    for (let begin = 0; begin < this.length; begin += PIECE) {
-      const count = Math.min(PIECE, this.length - begin);
-      for (let i = 0; i < count; i++) {
-        origins[i] = isForward ? mapping.originOf(begin + i) : mapping.placeOf(begin + i);
-      }
-      gather(from, to, origins, begin, count);
+    const { placeOf, originOf, move } = this.#mapping;
+    if (move !== undefined) {
+      move(from, to, isForward);
+      return target;
     }
+    const [source, places] = [from as Uint8Array, to as Uint8Array];
+    const find = isForward ? originOf : placeOf;
+    for (let i = 0; i < source.length; i++) places[i] = source[find(i)]!;
+    return target;
   }
 
   #check(action: string, name: string, data: IndexArray): void {
@@ -235,15 +223,7 @@ export class DataLayout {
   }
 }
 
-/**
- * Checks a shape, and the length of the arrays that hold such a matrix.
- *
- * @param action The caller's action, for error messages.
- * @param shape The shape.
- * @param length The length; that of the matrix by default.
- * @throws {RangeError} If a number is not allowed, or the matrix has more elements than the array.
- * @throws {TypeError} If a value is not a number.
- */
+/** Checks a shape, and the length of the arrays that hold such a matrix. */
 export function requireMatrix(
   action: string,
   shape: MatrixShape,

@@ -27,10 +27,7 @@ export class IndexBatch {
   /** Indices in earlier batches. */
   #before = 0;
 
-  /**
-   * @param action The caller's action, for error messages: `analyse accesses`.
-   * @param consume Takes the first `count` values of a batch.
-   */
+  /** `consume` takes the first `count` values of a batch; `action` is for error messages. */
   constructor(action: string, consume: (values: Float64Array<ArrayBuffer>, count: number) => void) {
     this.#action = action;
     this.#consume = consume;
@@ -41,12 +38,7 @@ export class IndexBatch {
     return this.#before + this.#count;
   }
 
-  /**
-   * Adds indices.
-   *
-   * @throws {RangeError} If one is not an integer in 0..2^53 − 1; those before it have been added.
-   * @throws {TypeError} If a value is of another type.
-   */
+  /** Adds indices; throws if a value is not one, after adding those before it. */
   addAll(indices: unknown): void {
     if (typedArrayKind(indices) !== undefined) {
       this.#addArray(indices as IndexArray);
@@ -131,14 +123,8 @@ function isIndex(value: number): boolean {
 }
 
 /**
- * All indices of accesses to an array, as 32-bit integers: the array itself if it is a
- * `Uint32Array`.
- *
- * @param action The caller's action, for error messages.
- * @param indices The indices.
- * @param length Elements of the accessed array: each index is less.
- * @throws {RangeError} If an index is not allowed, or there are more than 2^32 elements.
- * @throws {TypeError} If a value is of another type.
+ * All indices of accesses to an array of `length` elements, checked, as 32-bit integers: the array
+ * itself if it is a `Uint32Array`.
  */
 export function indexList(
   action: string,
@@ -146,9 +132,7 @@ export function indexList(
   length: number,
 ): Uint32Array<ArrayBufferLike> {
   if (length > MAX_ELEMENTS) {
-    throw new RangeError(
-      `Cannot ${action} as there must be at most ${MAX_ELEMENTS} elements: there are ${length}`,
-    );
+    throw rangeError(action, "the array", `have at most ${MAX_ELEMENTS} elements`, length);
   }
   if (typedArrayKind(indices) === "Uint32Array") {
     const list = indices as Uint32Array;

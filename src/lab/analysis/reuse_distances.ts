@@ -22,9 +22,8 @@ const LOWERED = 15 / 16;
 const PLACES_OF_LINE = 4;
 const MIN_PLACES = 1024;
 
-/** A followed line. */
+/** The place of a line's last access, and the number of its accesses. */
 interface Followed {
-  /** The place of its last access. */
   place: number;
   accesses: number;
 }

@@ -140,10 +140,8 @@ export function roofline(options: RooflineOptions): Roofline {
       };
     }),
   };
-  return {
-    ...figures,
-    sentence: [placeSentence(figures, roof), ...reachSentence(options, figures, roof)].join(" "),
-  };
+  const sentence = placeSentence(figures, roof) + reachSentence(options, figures, roof);
+  return { ...figures, sentence };
 }
 
 function placeSentence({ intensity, ridge, attainable }: Figures, roof: string): string {
@@ -165,20 +163,17 @@ function reachSentence(
   { bandwidth, throughput }: RooflineOptions,
   { share, achieved, achievedBandwidth, bound }: Figures,
   roof: string,
-): string[] {
-  if (share === null) return [];
+): string {
+  if (share === null) return "";
   const [got, peak] = roof === "memory"
     ? [rate(achievedBandwidth!, "B"), rate(bandwidth, "B")]
     : [rate(achieved!, "operations"), rate(throughput, "operations")];
-  const reach = `It reaches ${percent(share)} of the roof: ${got} of ${peak}.`;
+  const reach = ` It reaches ${percent(share)} of the roof: ${got} of ${peak}.`;
   if (share > 1) {
-    return [reach, "More than a roof allows comes from caches, or was counted and not done."];
+    return `${reach} More than a roof allows comes from caches, or was counted and not done.`;
   }
-  if (bound !== "latency") return [reach];
-  return [
-    reach,
-    "Neither memory nor arithmetic is busy: it waits for latency, too few threads, or the launch.",
-  ];
+  return bound !== "latency" ? reach : `${reach} Neither memory nor arithmetic is busy: it waits ` +
+    "for latency, too few threads, or the launch.";
 }
 
 const PREFIXES = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]] as const;
@@ -201,42 +196,38 @@ function percent(share: number): string {
 
 function checkOptions(options: RooflineOptions): void {
   requireObject(ACTION, "options", options);
-  const { bytes, operations, seconds, bandwidth, throughput, ceilings = [] } = options;
+  const { bytes, operations, seconds = 1, bandwidth, throughput, ceilings = [] } = options;
   requireCount("bytes", bytes);
   requireCount("operations", operations);
   if (bytes === 0 && operations === 0) {
     throw new RangeError(`Cannot ${ACTION} as it must move bytes or do operations: both are 0`);
   }
-  if (seconds !== undefined) requirePeak("seconds", seconds);
-  requirePeak("bandwidth", bandwidth);
-  requirePeak("throughput", throughput);
+  for (const [name, peak] of Object.entries({ seconds, bandwidth, throughput })) {
+    requirePeak(name, peak);
+  }
   requireArray(ACTION, "ceilings", ceilings);
   // `forEach()` would skip the holes of a sparse array.
-  for (let i = 0; i < ceilings.length; i++) checkCeiling(`ceilings[${i}]`, ceilings[i]!);
-}
-
-function checkCeiling(
-  place: string,
-  ceiling: NonNullable<RooflineOptions["ceilings"]>[number],
-): void {
-  requireObject(ACTION, place, ceiling);
-  const { name, bandwidth, throughput, bytes } = ceiling;
-  if (typeof name !== "string") {
-    throw typeError(ACTION, `${place}.name`, "a text", name);
+  for (let i = 0; i < ceilings.length; i++) {
+    const place = `ceilings[${i}]`;
+    requireObject(ACTION, place, ceilings[i]);
+    const { name, bandwidth, throughput, bytes } = ceilings[i]!;
+    if (typeof name !== "string") throw typeError(ACTION, `${place}.name`, "a text", name);
+    const isMemory = bandwidth !== undefined;
+    if (isMemory === (throughput !== undefined)) {
+      throw new TypeError(
+        `Cannot ${ACTION} as ${place} must have a bandwidth or a throughput: it has ${
+          isMemory ? "both" : "neither"
+        }`,
+      );
+    }
+    if (isMemory) requirePeak(`${place}.bandwidth`, bandwidth);
+    else requirePeak(`${place}.throughput`, throughput);
+    if (bytes === undefined) continue;
+    if (!isMemory) {
+      throw new TypeError(`Cannot ${ACTION} as ${place}.bytes belongs to a bandwidth: it has none`);
+    }
+    requireCount(`${place}.bytes`, bytes);
   }
-  if ((bandwidth === undefined) === (throughput === undefined)) {
-    const given = bandwidth === undefined ? "neither" : "both";
-    throw new TypeError(
-      `Cannot ${ACTION} as ${place} must have a bandwidth or a throughput: it has ${given}`,
-    );
-  }
-  if (bandwidth !== undefined) requirePeak(`${place}.bandwidth`, bandwidth);
-  if (throughput !== undefined) requirePeak(`${place}.throughput`, throughput);
-  if (bytes === undefined) return;
-  if (bandwidth === undefined) {
-    throw new TypeError(`Cannot ${ACTION} as ${place}.bytes belongs to a bandwidth: it has none`);
-  }
-  requireCount(`${place}.bytes`, bytes);
 }
 
 function requireCount(name: string, value: unknown): void {

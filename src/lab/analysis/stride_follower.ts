@@ -32,10 +32,7 @@ export class StrideFollower {
   /** Runs that began after the first. */
   #begins = 0;
 
-  /**
-   * @param stride The stride.
-   * @param position The number of accesses before the first.
-   */
+  /** Begins to follow a stride after `position` accesses. */
   constructor(stride: number, position: number) {
     this.stride = stride;
     this.breaks = position;

@@ -159,16 +159,3 @@ function copyBlock64(from: BigUint64Array, to: BigUint64Array, block: Block): vo
     for (let i = source; i < source + columns; i++, target += targetStride) to[target] = from[i]!;
   }
 }
-
-/** Copies the elements at `origins[0..count − 1]` to `begin` and the places after it. */
-export function gather(
-  from: WordArray,
-  to: WordArray,
-  origins: Float64Array,
-  begin: number,
-  count: number,
-): void {
-  const target = to as Uint8Array;
-  const source = from as Uint8Array;
-  for (let i = 0; i < count; i++) target[begin + i] = source[origins[i]!]!;
-}

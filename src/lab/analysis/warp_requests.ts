@@ -4,7 +4,13 @@
  * @module
  */
 
-import { type AccessGeometry, LINE_BYTES, SECTOR_BYTES, WARP_LANES } from "./access_report.ts";
+import {
+  type AccessGeometry,
+  type AccessReport,
+  LINE_BYTES,
+  SECTOR_BYTES,
+  WARP_LANES,
+} from "./access_report.ts";
 import { BankCounter } from "./bank_conflicts.ts";
 import type { ReuseDistances } from "./reuse_distances.ts";
 import { StampedSet } from "./stamped_set.ts";
@@ -14,12 +20,10 @@ const PERIOD = 128;
 const SECTORS_OF_LINE = LINE_BYTES / SECTOR_BYTES;
 
 /** Counts of an access of a warp. */
-interface WarpCounts {
-  readonly sectors: number;
-  readonly lines: number;
-  readonly idealSectors: number;
-  readonly bankConflicts: number;
-}
+type WarpCounts = Pick<
+  AccessReport,
+  "sectors" | "lines" | "idealSectors" | "bankConflicts"
+>;
 
 /** Counts requests. */
 export class WarpRequests {
@@ -39,10 +43,7 @@ export class WarpRequests {
   /** Counts of whole warps with a constant stride, by stride and place. */
   readonly #strided = new Map<number, WarpCounts>();
 
-  /**
-   * @param geometry The position of accesses in lines.
-   * @param reuse Follows the lines, in the order of requests and lanes; null for no reuse.
-   */
+  /** `reuse` follows the lines, in the order of requests and lanes. */
   constructor(geometry: AccessGeometry, reuse: ReuseDistances | null) {
     this.#geometry = geometry;
     this.#reuse = reuse;

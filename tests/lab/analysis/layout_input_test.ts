@@ -111,6 +111,6 @@ Deno.test("`newIndices()` throws when there are more than 2^32 elements", () => 
   assertEquals(layout.newIndex(1), 2 ** 20);
   refused(
     () => indexList("read", [0], 2 ** 32 + 1),
-    "at most 4294967296 elements: there are 4294967297",
+    "at most 4294967296 elements: it is 4294967297",
   );
 });
