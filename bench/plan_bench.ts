@@ -1,6 +1,6 @@
 /**
  * Launch parameters for problems of all forms, each of another size, as in a program with arrays of
- * another length in every call. The goal is 1 µs.
+ * another length in every call. The goal is 2 µs.
  */
 
 import { planLaunch, type PlannedKernel } from "../src/launch/launch_planner.ts";

@@ -77,7 +77,7 @@ class LaunchPlanner {
   readonly #limits: OccupancyLimits;
   readonly #maxThreads: number;
   readonly #candidates: readonly number[];
-  readonly #occupancies = new Map<string, Occupancy>();
+  readonly #occupancies = new Map<number, Occupancy>();
   readonly #resident = new Map<number, number>();
 
   constructor(kernel: PlannedKernel) {
@@ -138,7 +138,7 @@ class LaunchPlanner {
   }
 
   #occupancyOf(threadsPerBlock: number, dynamicSharedMemory: number): Occupancy {
-    const key = `${threadsPerBlock} ${dynamicSharedMemory}`;
+    const key = dynamicSharedMemory * 2048 + threadsPerBlock;
     let known = this.#occupancies.get(key);
     if (known === undefined) {
       const { registersPerThread, staticSharedMemory } = this.#kernel.attributes;
@@ -213,7 +213,7 @@ class LaunchPlanner {
     const taller = larger.map((threads) => this.#shaped(problem, threads, reason));
     // If a warp along x is too many: with the threads along x that the other axes leave.
     const narrower = larger.flatMap((threads) => {
-      const min = minExtents(threads, problem.axes.map(({ steps }) => steps), this.#maxGrid);
+      const min = minExtents(threads, problem.steps, this.#maxGrid);
       return min === undefined ? [] : [this.#shaped(problem, threads, reason, min)];
     });
     return [...taller, ...narrower].find((chosen) =>
@@ -222,8 +222,7 @@ class LaunchPlanner {
   }
 
   #shaped(problem: AxisProblem, threads: number, reason: string, min?: MinExtents): ChosenBlock {
-    const steps = problem.axes.map((axis) => axis.steps);
-    const shape = shapeOf(threads, steps, this.#info.maxBlockDimensions, min);
+    const shape = shapeOf(threads, problem.steps, this.#info.maxBlockDimensions, min);
     return this.#blockOf(problem, shape, reason);
   }
 

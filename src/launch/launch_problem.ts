@@ -94,8 +94,6 @@ export interface AxisWork {
   readonly name: string;
   /** Pieces of work. */
   readonly extent: number;
-  /** Steps of threads that they take. */
-  readonly steps: number;
   /** Pieces of work that a block of so many threads covers in one step. */
   readonly covered: (threads: number) => number;
 }
@@ -104,6 +102,8 @@ export interface AxisWork {
 export interface AxisProblem {
   /** The work along x, y and z of the grid, as many axes as the problem has. */
   readonly axes: readonly AxisWork[];
+  /** Steps of threads along each axis. */
+  readonly steps: readonly number[];
   /** The threads of a block that the problem demands; `undefined` if the planner chooses them. */
   readonly block: Extents | undefined;
   /** Whether the block has one thread for each element of a tile. */
@@ -149,13 +149,14 @@ function readArray(problem: Fields, isElements: boolean): AxisProblem {
   if (!isElements && planes !== undefined) names.push("planes");
   const extents = names.map((name) => requireExtent(problem[name], name));
   const perThread = readBlock("elementsPerThread", elementsPerThread, names.length)!;
+  const along = [perThread.x, perThread.y, perThread.z];
   const axes = names.map((name, axis): AxisWork => {
-    const each = [perThread.x, perThread.y, perThread.z][axis]!;
-    const extent = extents[axis]!;
-    return { name, extent, steps: Math.ceil(extent / each), covered: (threads) => threads * each };
+    const [each, extent] = [along[axis]!, extents[axis]!];
+    return { name, extent, covered: (threads) => threads * each };
   });
   return {
     axes,
+    steps: extents.map((extent, axis) => Math.ceil(extent / along[axis]!)),
     block: readBlock("block", problem["block"], names.length),
     isTile: false,
     maxSplits: 1,
@@ -180,6 +181,7 @@ function readProduct(problem: Fields): AxisProblem {
     : { x: isSwapped ? tile.m : tile.n, y: isSwapped ? tile.n : tile.m, z: 1 };
   return {
     axes: isSwapped ? [alongRows, alongColumns] : [alongColumns, alongRows],
+    steps: isSwapped ? [rows, columns] : [columns, rows],
     block: given ?? tileBlock,
     isTile: given === undefined && tile !== undefined,
     maxSplits: splitK ? Math.max(1, Math.ceil(products / (tile?.k ?? 1))) : 1,
@@ -188,7 +190,7 @@ function readProduct(problem: Fields): AxisProblem {
 }
 
 function productAxis(name: string, extent: number, perBlock: number | undefined): AxisWork {
-  return { name, extent, steps: extent, covered: (threads) => perBlock ?? threads };
+  return { name, extent, covered: (threads) => perBlock ?? threads };
 }
 
 function readTile(tile: unknown): { m: number; n: number; k: number } | undefined {

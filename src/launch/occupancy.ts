@@ -316,45 +316,46 @@ const POSITIVE_LIMITS = [
 
 function checkLimits(limits: OccupancyLimits, action: string): void {
   requireObject(limits, "limits", action);
-  for (const name of POSITIVE_LIMITS) {
-    requireInteger(limits[name], `limits.${name}`, action, 1, MAX);
-  }
-  const { reservedSharedMemoryPerBlock: reserved, barrierAllocation } = limits;
-  requireInteger(reserved, "limits.reservedSharedMemoryPerBlock", action, 0, MAX);
-  requireBoolean(barrierAllocation, "limits.barrierAllocation", action);
+  for (const name of POSITIVE_LIMITS) requireCount(limits, "limits", name, action, 1);
+  requireCount(limits, "limits", "reservedSharedMemoryPerBlock", action);
+  requireBoolean(limits.barrierAllocation, "limits.barrierAllocation", action);
 }
 
 /** A checked copy of a usage with its defaults. A block that only does not fit is accepted. */
 function completeUsage(usage: OccupancyUsage, action: string): BlockUsage {
   requireObject(usage, "usage", action);
-  const {
-    threadsPerBlock,
-    registersPerThread,
-    staticSharedMemory,
-    dynamicSharedMemory,
-    barriersPerBlock = 1,
-    maxThreadsPerBlock = MAX,
-    sharedMemoryOptIn = true,
-  } = usage;
   const complete = {
-    threadsPerBlock,
-    registersPerThread,
-    staticSharedMemory,
-    dynamicSharedMemory,
-    barriersPerBlock,
-    maxThreadsPerBlock,
-    sharedMemoryOptIn,
+    threadsPerBlock: usage.threadsPerBlock,
+    registersPerThread: usage.registersPerThread,
+    staticSharedMemory: usage.staticSharedMemory,
+    dynamicSharedMemory: usage.dynamicSharedMemory,
+    barriersPerBlock: usage.barriersPerBlock === undefined ? 1 : usage.barriersPerBlock,
+    maxThreadsPerBlock: usage.maxThreadsPerBlock === undefined ? MAX : usage.maxThreadsPerBlock,
+    sharedMemoryOptIn: usage.sharedMemoryOptIn === undefined ? true : usage.sharedMemoryOptIn,
   };
-  const check = (name: keyof BlockUsage, min = 0, max = MAX) =>
-    requireInteger(complete[name], `usage.${name}`, action, min, max);
-  check("threadsPerBlock", 1);
-  check("registersPerThread");
-  check("staticSharedMemory");
-  check("dynamicSharedMemory");
-  check("barriersPerBlock", 0, MAX_BARRIERS);
-  check("maxThreadsPerBlock", 1);
-  requireBoolean(sharedMemoryOptIn, "usage.sharedMemoryOptIn", action);
+  requireCount(complete, "usage", "threadsPerBlock", action, 1);
+  requireCount(complete, "usage", "registersPerThread", action);
+  requireCount(complete, "usage", "staticSharedMemory", action);
+  requireCount(complete, "usage", "dynamicSharedMemory", action);
+  requireCount(complete, "usage", "barriersPerBlock", action, 0, MAX_BARRIERS);
+  requireCount(complete, "usage", "maxThreadsPerBlock", action, 1);
+  requireBoolean(complete.sharedMemoryOptIn, "usage.sharedMemoryOptIn", action);
   return complete;
+}
+
+/** Requires an integer in a field of an argument. */
+function requireCount<Name extends string>(
+  object: Readonly<Record<Name, unknown>>,
+  argument: string,
+  name: Name,
+  action: string,
+  min = 0,
+  max = MAX,
+): void {
+  const value = object[name];
+  // Composing the name in each check would take longer than the calculation.
+  if (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) return;
+  requireInteger(value, `${argument}.${name}`, action, min, max);
 }
 
 function requireBoolean(value: unknown, name: string, action: string): void {

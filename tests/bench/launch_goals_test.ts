@@ -14,9 +14,9 @@ function rows(...figures: Figure[]): string[] {
 }
 
 Deno.test("Goals compare occupancy by the fastest sample", () => {
-  const row = (rest: string) => `occupancy of a block|at most 200 ns|${rest}`;
+  const row = (rest: string) => `occupancy of a block|at most 1.00 µs|${rest}`;
   const title = "occupancy()";
-  assertEquals(rows(figure("occupancy", title, 200, 900)), [row("200 ns|reached")]);
-  assertEquals(rows(figure("occupancy", title, 201, 202)), [row("201 ns|missed")]);
+  assertEquals(rows(figure("occupancy", title, 1000, 9000)), [row("1.00 µs|reached")]);
+  assertEquals(rows(figure("occupancy", title, 1010, 1020)), [row("1.01 µs|missed")]);
   assertEquals(rows(figure("occupancy", "occupancyOf()", 1), figure("launch", title, 1)), []);
 });
