@@ -113,9 +113,18 @@ export async function readRecord(
   storage: AutotunerOptions<null>["store"],
 ): Promise<TuningRecord> {
   const digest = await digestOf(identity);
-  const known = storage === "disk" ? await readFile(identity, digest) : undefined;
+  if (storage === "disk") {
+    const store = storeHere()?.store;
+    const file = await attempt("not found again", async () => await store?.read(digest));
+    const record = file === undefined ? undefined : decodeRecord(identity, file);
+    if (record !== undefined) return record;
+    if (file !== undefined) {
+      counters.corrupt++;
+      warnOnce("ignored", "a file is damaged");
+    }
+  }
   const kept = storage === false ? undefined : inMemory.get(digest);
-  return known ?? kept ?? { entries: new Map() };
+  return kept ?? { entries: new Map() };
 }
 
 /** Stores the record of a tuning in place of the one before. */
@@ -126,7 +135,18 @@ export async function writeRecord(
 ): Promise<void> {
   if (storage === false) return;
   const digest = await digestOf(identity);
-  if (storage === "disk" && await writeFile(identity, digest, record)) inMemory.delete(digest);
+  const here = storage === "disk" ? storeHere() : undefined;
+  if (here === undefined) {
+    inMemory.set(digest, record);
+    return;
+  }
+  const isWritten = await attempt("not kept", async () => {
+    if (!here.mayWrite) throw new RangeError("the permission to write is not granted");
+    await here.store.write(digest, encodeRecord(identity, record));
+    return true;
+  });
+  counters[isWritten ? "stored" : "failed"]++;
+  if (isWritten) inMemory.delete(digest);
   else inMemory.set(digest, record);
 }
 
@@ -170,37 +190,6 @@ function storeHere() {
   const directory = join(place.directory, "tunings");
   const store = new CacheStore({ ...place, directory, maxBytes: MAX_BYTES });
   return { store, root: place.root, mayWrite: place.mayWrite };
-}
-
-async function readFile(
-  identity: string,
-  digest: string,
-): Promise<TuningRecord | undefined> {
-  const here = storeHere();
-  const file = await attempt("not found again", async () => await here?.store.read(digest));
-  if (file === undefined) return undefined;
-  const record = decodeRecord(identity, file);
-  if (record !== undefined) return record;
-  counters.corrupt++;
-  warnOnce("ignored", "a file is damaged");
-  return undefined;
-}
-
-/** Returns whether the file was written. */
-async function writeFile(
-  identity: string,
-  digest: string,
-  record: TuningRecord,
-): Promise<boolean> {
-  const here = storeHere();
-  if (here === undefined) return false;
-  const isWritten = here.mayWrite && await attempt("not kept", async () => {
-        await here.store.write(digest, encodeRecord(identity, record));
-        return true;
-      }) === true;
-  if (!here.mayWrite) warnOnce("not kept", "the permission to write is not granted");
-  counters[isWritten ? "stored" : "failed"]++;
-  return isWritten;
 }
 
 /** Uses the file system; a failure is a warning, and `undefined`. */
