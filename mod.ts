@@ -195,4 +195,4 @@ export {
   OutOfMemoryError,
 } from "./src/ffi/cuda_error.ts";
 export { CacheDirectoryError } from "./src/ffi/cache_directory.ts";
-export { EnvironmentError } from "./src/ffi/environment_error.ts";
+export { EnvironmentError } from "./src/ffi/granted_environment.ts";

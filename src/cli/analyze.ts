@@ -46,7 +46,7 @@ async function sourceOf(invocation: Invocation): Promise<IndexSource> {
   const given = [file, stride, indices].filter((source) => source !== undefined).length;
   if (given !== 1) {
     throw new UsageError(
-      "Cannot run analyze as there must be exactly one of FILE.npy, --stride and --indices: " +
+      "Cannot run gridstride analyze as there must be exactly one of FILE.npy, --stride and --indices: " +
         `there are ${given}`,
     );
   }
@@ -185,29 +185,18 @@ function trafficTable(report: AccessReport, isShared: boolean): string {
   return textTable(["", "all", "per request", "ideal"], cells, "<>>>");
 }
 
-/** Rows of the table of reuse; the last one covers all larger distances. */
-const REUSE_ROWS = 16;
-const EIGHTHS = "▏▎▍▌▋▊▉█";
 /** Characters of a full bar. */
 const BAR_WIDTH = 24;
 
-function bar(share: number): string {
-  const eighths = Math.round(share * BAR_WIDTH * 8);
-  return "█".repeat(Math.floor(eighths / 8)) + (EIGHTHS[eighths % 8 - 1] ?? "");
-}
-
 function reuseTable({ counts, firstTouches, sampled, standardError }: ReuseHistogram): string {
   const total = counts.reduce((sum, count) => sum + count, firstTouches);
-  const rest = counts.slice(REUSE_ROWS).reduce((sum, count) => sum + count, 0);
-  const entries: [string, number][] = counts.slice(0, REUSE_ROWS).map((count, entry) => [
-    entry < 2 ? String(entry) : `${2 ** (entry - 1)} to ${2 ** entry - 1}`,
-    count,
-  ]);
-  if (rest > 0) entries.push([`at least ${2 ** (REUSE_ROWS - 1)}`, rest]);
-  entries.push(["first access", firstTouches]);
-  const rows = entries.map(([title, count]) => {
+  const titles = counts.map((_, entry) =>
+    entry < 2 ? String(entry) : `${2 ** (entry - 1)} to ${2 ** entry - 1}`
+  );
+  const rows = [...counts, firstTouches].map((count, entry) => {
     const share = total === 0 ? 0 : count / total;
-    return [title, formatPercent(share), bar(share)];
+    const bar = "█".repeat(Math.round(share * BAR_WIDTH));
+    return [titles[entry] ?? "first access", formatPercent(share), bar];
   });
   const sample = sampled === 1
     ? ""

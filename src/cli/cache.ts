@@ -67,7 +67,9 @@ Exit code 1 if the directory cannot be read or written, or if other users can wr
       return;
     }
     if (action !== "list") {
-      throw new UsageError(`Cannot run cache ${action} as the action must be list or clear`);
+      throw new UsageError(
+        `Cannot run gridstride cache ${action} as the action must be list or clear`,
+      );
     }
     const entries = await listKernelCache();
     const rows = entries.map((entry) => ({

@@ -78,6 +78,8 @@ export function throwFileProblem(action: string, error: unknown): never {
   const isFromSystem = error instanceof Error &&
     (Object.values(Deno.errors).some((kind) => error instanceof kind) || "code" in error);
   if (!isFromSystem) throw error;
+  // The library's own errors name the action themselves.
+  if (error.message.startsWith("Cannot ")) throw new FileProblem(error.message);
   // Deno appends its own call: "… (os error 2): open 'a.npy'".
   const reason = error.message.replace(/: (?:open|readfile|writefile|stat) '.*'$/s, "");
   throw new FileProblem(`Cannot ${action}: ${reason}`);

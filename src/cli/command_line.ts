@@ -26,7 +26,9 @@ function find<E extends Command | CommandGroup>(entries: readonly E[], words: st
   const entry = entries.find(({ name }) => name === words.at(-1));
   if (entry !== undefined) return entry;
   const names = entries.map(({ name }) => name).join(", ");
-  throw new UsageError(`Cannot run ${words.join(" ")} as the command must be one of ${names}`);
+  throw new UsageError(
+    `Cannot run gridstride ${words.join(" ")} as the command must be one of ${names}`,
+  );
 }
 
 /**

@@ -20,10 +20,12 @@ export function kernelArguments(
   command: string,
   { positional: [file, signature, ...args] }: Invocation,
 ): { file: string; signature: string; args: string[] } {
-  if (file === undefined) throw new UsageError(`Cannot run ${command} as FILE.cu is missing`);
+  if (file === undefined) {
+    throw new UsageError(`Cannot run gridstride ${command} as FILE.cu is missing`);
+  }
   if (signature === undefined) {
     throw new UsageError(
-      `Cannot run ${command} as the signature of the kernel is missing, such as "k(int n)"`,
+      `Cannot run gridstride ${command} as the signature of the kernel is missing, such as "k(int n)"`,
     );
   }
   return { file, signature, args };

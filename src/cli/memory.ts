@@ -65,7 +65,9 @@ async function replay(invocation: Invocation): Promise<void> {
   if (capacityBytes === 0) refuseOption("capacity", "more than 0", "0");
   const multiplier = integerOption(invocation, "multiplier", 1, 999_999_999) ?? 1;
   const { positional } = invocation;
-  if (positional.length === 0) throw new UsageError("Cannot run memory replay as TRACE is missing");
+  if (positional.length === 0) {
+    throw new UsageError("Cannot run gridstride memory replay as TRACE is missing");
+  }
   const groups: { heading: string; results: Figures[] }[] = [];
   for (const name of positional) {
     const trace = await parsed(name, (bytes) => readTrace(bytes, name, { multiplier }));
@@ -110,18 +112,6 @@ function replayTable(results: readonly Figures[]): string {
   return textTable([...header, "ns/operation"], rows, "<>>>>>>>");
 }
 
-/** Lists names with descriptions, in lines that fit. */
-function wrapped(entries: readonly { name: string; description: string }[]): string {
-  return entries.flatMap(({ name, description }) => {
-    const lines = [" "];
-    for (const word of `${name}: ${description}`.split(" ")) {
-      if (lines.at(-1)!.length + 1 + word.length > COLUMNS) lines.push("   ");
-      lines.push(`${lines.pop()} ${word}`);
-    }
-    return lines;
-  }).join("\n");
-}
-
 const REPLAY: Command = {
   name: "replay",
   summary: "replay memory traces with a memory pool",
@@ -134,7 +124,7 @@ TRACE is a file: a trace as text, a log of RMM's logging resource (CSV), an inst
 (CSV), or a snapshot of a memory pool with a timeline (JSON).
 
 POLICY is one of these; by default all are compared:
-${wrapped(REPLAY_POLICIES)}
+${REPLAY_POLICIES.map(({ name, description }) => `  ${name}: ${description}`).join("\n")}
 
   --capacity SIZE  memory of the device; ${formatBytes(DEFAULT_REPLAY_CAPACITY)} by default
   --multiplier N   multiply the sizes of a minimalloc instance

@@ -65,7 +65,7 @@ function threadsOf(invocation: Invocation): number {
   if (threads !== undefined && block !== undefined) requireNotBoth("occupancy", "threads", "block");
   const product = threads ?? block?.reduce((all, extent) => all * extent, 1);
   if (product === undefined) {
-    throw new UsageError("Cannot run occupancy as --threads or --block is missing");
+    throw new UsageError("Cannot run gridstride occupancy as --threads or --block is missing");
   }
   if (product <= MAX_INTEGER) return product;
   throw new UsageError(
@@ -88,10 +88,12 @@ async function kernelFigures(invocation: Invocation, capability: string): Promis
     if (registers !== undefined) {
       return { registersPerThread: registers, staticSharedMemory: shared ?? 0 };
     }
-    throw new UsageError("Cannot run occupancy as --registers or FILE.cu is missing");
+    throw new UsageError("Cannot run gridstride occupancy as --registers or FILE.cu is missing");
   }
   if (signature === undefined) {
-    throw new UsageError("Cannot run occupancy as the name of a kernel after FILE.cu is missing");
+    throw new UsageError(
+      "Cannot run gridstride occupancy as the name of a kernel after FILE.cu is missing",
+    );
   }
   requireNoMore("occupancy", rest);
   if (registers !== undefined || shared !== undefined) {

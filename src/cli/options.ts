@@ -15,20 +15,26 @@ export function refuseOption(name: string, allowed: string, value: string): neve
 /** Refuses positional arguments after the known ones. */
 export function requireNoMore(command: string, [extra]: readonly string[]): void {
   if (extra === undefined) return;
-  throw new UsageError(`Cannot run ${command} as there is one argument too many: "${extra}"`);
+  throw new UsageError(
+    `Cannot run gridstride ${command} as there is one argument too many: "${extra}"`,
+  );
 }
 
 /** Returns the only argument of a command, such as `FILE.cu`. */
 export function onlyArgument(command: string, name: string, { positional }: Invocation): string {
   const [argument, ...rest] = positional;
-  if (argument === undefined) throw new UsageError(`Cannot run ${command} as ${name} is missing`);
+  if (argument === undefined) {
+    throw new UsageError(`Cannot run gridstride ${command} as ${name} is missing`);
+  }
   requireNoMore(command, rest);
   return argument;
 }
 
 /** Refuses two options that contradict each other. */
 export function requireNotBoth(command: string, first: string, second: string): never {
-  throw new UsageError(`Cannot run ${command} with both --${first} and --${second}: choose one`);
+  throw new UsageError(
+    `Cannot run gridstride ${command} with both --${first} and --${second}: choose one`,
+  );
 }
 
 /** The text of an option. */

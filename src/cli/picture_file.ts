@@ -9,11 +9,8 @@ import { refuseOption, textOption } from "./options.ts";
 
 /** A picture. */
 export interface Picture {
-  /** The title. */
   readonly title: string;
-  /** The content in sentences. */
   readonly description: string;
-  /** An `svg` element, which is also a valid file. */
   readonly svg: string;
 }
 

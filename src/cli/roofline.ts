@@ -96,7 +96,7 @@ function rooflinePeaks(invocation: Invocation) {
   if (bandwidth === null || throughput === null) {
     const [rate, option] = bandwidth === null ? ["bandwidth", "bandwidth"] : [name, "throughput"];
     throw new FileProblem(
-      `Cannot run roofline as the peak of ${rate} of ${subject} is unknown: give it by --${option}`,
+      `Cannot run gridstride roofline as the peak of ${rate} of ${subject} is unknown: give it by --${option}`,
     );
   }
   const others = [
@@ -121,10 +121,10 @@ async function run(invocation: Invocation): Promise<void> {
   const operations = numberOption(invocation, "operations", true);
   if (bytes === undefined || operations === undefined) {
     const option = bytes === undefined ? "bytes" : "operations";
-    throw new UsageError(`Cannot run roofline as --${option} is missing`);
+    throw new UsageError(`Cannot run gridstride roofline as --${option} is missing`);
   }
   if (bytes === 0 && operations === 0) {
-    throw new UsageError("Cannot run roofline as --bytes and --operations are both 0");
+    throw new UsageError("Cannot run gridstride roofline as --bytes and --operations are both 0");
   }
   const milliseconds = numberOption(invocation, "milliseconds");
   const name = textOption(invocation, "name") ?? "kernel";

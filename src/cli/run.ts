@@ -66,7 +66,9 @@ async function runOnDevice(invocation: Invocation): Promise<RunReport> {
   const repeats = integerOption(invocation, "repeat", 1, MAX_REPEATS) ?? 1;
   const hasBlockShape = (extentsOption(invocation, "block")?.length ?? 1) > 1;
   if (hasBlockShape && textOption(invocation, "grid") === undefined) {
-    throw new UsageError("Cannot run without --grid as --block has several dimensions");
+    throw new UsageError(
+      "Cannot run gridstride run without --grid as --block has several dimensions",
+    );
   }
   // Checks --grid and --shared before it compiles anything.
   launchOf(invocation, DEFAULT_BLOCK, 0);

@@ -88,7 +88,9 @@ export async function readConfigurations(invocation: Invocation): Promise<Macros
   const texts = invocation.lists["tune"] ?? [];
   if (path !== undefined && texts.length === 0) return await readConfigurationFile(path);
   if (path === undefined && texts.length > 0) return combine(texts);
-  throw new UsageError("Cannot tune as there must be either --tune or --configurations");
+  throw new UsageError(
+    "Cannot run gridstride tune as there must be either --tune or --configurations",
+  );
 }
 
 const FUNCTIONS = { ceil: Math.ceil, floor: Math.floor, min: Math.min, max: Math.max };

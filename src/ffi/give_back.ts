@@ -79,7 +79,7 @@ function isLoss(error: unknown): boolean {
   return error instanceof CudaError && error.sticky;
 }
 
-/** Releases a resource after a failure, whose error is more useful than one of the release. */
+/** Releases a resource after a failure; an error of the release would hide that of the failure. */
 export function giveBackAfterFailure(resource: Disposable): void {
   try {
     resource[Symbol.dispose]();

@@ -1,5 +1,5 @@
 /**
- * Reads environment variables without a permission prompt.
+ * Environment variables: reading without a permission prompt, and the error of a malformed value.
  *
  * @module
  */
@@ -27,4 +27,35 @@ export function grantedEnvironment(name: string): string | undefined {
 export function environmentReader(): EnvironmentReader {
   const { state, partial } = Deno.permissions.querySync({ name: "env" });
   return state === "granted" && !partial ? (name) => Deno.env.get(name) : grantedEnvironment;
+}
+
+/** An environment variable has a value that is not allowed. */
+export class EnvironmentError extends Error {
+  /** The name of the class. */
+  override readonly name = "EnvironmentError";
+  /** The variable, such as `"GRIDSTRIDE_FAKE"`. */
+  readonly variable: string;
+  /** Its value. */
+  readonly value: string;
+  /** The allowed values, in words or as a grammar. */
+  readonly allowed: string;
+
+  /**
+   * Makes the error for one value.
+   *
+   * @param variable The variable.
+   * @param value Its value.
+   * @param allowed The allowed values.
+   * @param offence The wrong part of the value and the reason, unless the whole value is wrong.
+   */
+  constructor(variable: string, value: string, allowed: string, offence?: string) {
+    super(
+      `Cannot use ${variable}=${JSON.stringify(value)}${
+        offence === undefined ? "" : ` as ${offence}`
+      }: allowed is ${allowed}`,
+    );
+    this.variable = variable;
+    this.value = value;
+    this.allowed = allowed;
+  }
 }

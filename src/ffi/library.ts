@@ -96,7 +96,7 @@ export class NativeLibrary {
   readonly block: Float64Array<SharedArrayBuffer>;
   /** The results of calls by value, until the next call. */
   readonly result: Float64Array<ArrayBuffer> = new Float64Array(16);
-  /** Ordinals of the devices whose loss an error has reported; see `give_back.ts`. */
+  /** Ordinals of lost devices that an error has reported; see `give_back.ts`. */
   readonly lostDevices: Set<number> = new Set();
   /**
    * Counts events that hot paths must notice without a query: a lost device, a closed stream, a

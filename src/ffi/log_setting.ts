@@ -4,7 +4,7 @@
  * @module
  */
 
-import { EnvironmentError } from "./environment_error.ts";
+import { EnvironmentError } from "./granted_environment.ts";
 
 const LEVELS = ["trace", "debug", "info", "warning", "error", "fatal", "off"] as const;
 const CATEGORIES = ["ffi", "hardware", "stream", "memory", "launch", "kernels", "device"] as const;

@@ -78,7 +78,7 @@ export function setMemory(
 /**
  * Pins a slab of JavaScript memory for all devices.
  *
- * @param device The device whose context registers it.
+ * @param device The device of the context that registers it.
  * @param slab Page-aligned, a whole number of pages, not detachable.
  * @returns The handle of the slab.
  */

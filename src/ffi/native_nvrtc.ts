@@ -82,7 +82,7 @@ export interface NvrtcProgram {
   readonly options: readonly string[];
   /** The headers for `#include`, by name. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Kernels and variables whose names in the machine code are requested. */
+  /** Kernels and variables; the output has their names in the machine code. */
   readonly expressions: readonly string[];
 }
 

@@ -20,7 +20,7 @@ import {
   setTopology,
 } from "../ffi/native_device.ts";
 import { openLibrary } from "../ffi/open_library.ts";
-import { EnvironmentError } from "../ffi/environment_error.ts";
+import { EnvironmentError } from "../ffi/granted_environment.ts";
 import { configureLogging, logger } from "../ffi/logging.ts";
 import { type DeviceInfo, deviceInformation } from "./device_information.ts";
 import { Environment } from "./environment.ts";

@@ -8,7 +8,7 @@
  */
 
 import { isAbsolute } from "node:path";
-import { EnvironmentError } from "../ffi/environment_error.ts";
+import { EnvironmentError } from "../ffi/granted_environment.ts";
 import { type LogSetting, parseLogSetting } from "../ffi/log_setting.ts";
 import { BYTE_SIZE_GRAMMAR, matchByteSize } from "./byte_size.ts";
 import { FAKE_VARIABLE, type FakeSetting, parseFakeSetting } from "./fake_topology.ts";

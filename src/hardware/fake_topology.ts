@@ -15,7 +15,7 @@
  * @module
  */
 
-import { EnvironmentError } from "../ffi/environment_error.ts";
+import { EnvironmentError } from "../ffi/granted_environment.ts";
 import {
   type CapabilityLimits,
   capabilityLimits,

@@ -89,7 +89,7 @@ Deno.test("`cache` exits with 2 for invalid arguments", async () => {
   using folder = new TemporaryDirectory();
   for (
     const [args, message] of [
-      [["empty"], "Cannot run cache empty as the action must be list or clear"],
+      [["empty"], "Cannot run gridstride cache empty as the action must be list or clear"],
       [["list", "more"], '"more"'],
       [["--output", "x"], "--output"],
     ] as const

@@ -210,12 +210,15 @@ Deno.test("`main()` exits with 2 for invalid arguments", async () => {
   for (
     const [args, message] of [
       [[], "Usage:"],
-      [["devises"], "Cannot run devises"],
+      [["devises"], "Cannot run gridstride devises"],
       [["devices", "--jason"], "--jason"],
       [["devices", "extra"], '"extra"'],
       [["validate", "--device", "gpu"], '"gpu"'],
       [["validate", "--device"], "Cannot use --device as its value is missing"],
-      [["memory", "nothing"], "Cannot run memory nothing as the command must be one of replay"],
+      [
+        ["memory", "nothing"],
+        "Cannot run gridstride memory nothing as the command must be one of replay",
+      ],
     ] as const
   ) {
     const { code, stdout, stderr } = await run(args);

@@ -123,7 +123,7 @@ Deno.test("`tune` refuses invalid options and files", async () => {
   const rounds = ["--tune", "ROUNDS=1"];
   for (
     const [args, expected, message] of [
-      [right, 2, "Cannot tune as there must be either --tune or --configurations"],
+      [right, 2, "Cannot run gridstride tune as there must be either --tune or --configurations"],
       [
         [...right, ...rounds, "--configurations", bad],
         2,

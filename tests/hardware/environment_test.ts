@@ -2,7 +2,7 @@
 // prompted for.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { EnvironmentError } from "../../src/ffi/environment_error.ts";
+import { EnvironmentError } from "../../src/ffi/granted_environment.ts";
 import { Environment } from "../../src/hardware/environment.ts";
 
 /** An environment of these variables; `denied` ones may not be read. */

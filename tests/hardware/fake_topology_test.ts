@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_limits.ts";
-import { EnvironmentError } from "../../src/ffi/environment_error.ts";
+import { EnvironmentError } from "../../src/ffi/granted_environment.ts";
 import { BACKENDS, fakeDevices, parseFakeSetting } from "../../src/hardware/fake_topology.ts";
 
 const GIB = 2 ** 30;

@@ -21,19 +21,14 @@ import { COLORS, element, legend, MARGIN, pictureOf, plotAt, textLine, textWidth
 
 /** An access pattern. */
 export interface PicturedAccess {
-  /** Origin of the indices. */
   readonly subject: string;
   /** The first indices. */
   readonly indices: readonly number[];
-  /** Bytes of an element. */
   readonly elementBytes: number;
-  /** Byte address of element 0. */
   readonly offset: number;
-  /** Whether the indices are those of shared memory. */
   readonly isShared: boolean;
   /** The analysis of all indices. */
   readonly report: AccessReport;
-  /** Advice for the description. */
   readonly advice: string;
 }
 

@@ -12,7 +12,6 @@ import { COLORS, fitText, pictureOf, plotAt, textWidth } from "./svg.ts";
 
 /** A peak rate with its name. */
 interface NamedPeak {
-  /** The name, such as `"float32"`. */
   readonly name: string;
   /** Operations per second, or bytes per second for memory. */
   readonly peak: number;
@@ -20,15 +19,11 @@ interface NamedPeak {
 
 /** The contents of the picture. */
 export interface PicturedRoofline {
-  /** The device. */
   readonly subject: string;
-  /** The peak of memory. */
   readonly memory: NamedPeak;
   /** The peak of arithmetic that limits the kernel. */
   readonly compute: NamedPeak;
-  /** Further peaks of arithmetic. */
   readonly others: readonly NamedPeak[];
-  /** The kernel. */
   readonly kernel: { readonly name: string; readonly report: Roofline };
 }
 

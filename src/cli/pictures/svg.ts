@@ -113,24 +113,15 @@ export function textWidth(text: string, fontSize: number, latin = REGULAR): numb
   return width * fontSize;
 }
 
-/** Shortens a text in its middle to fit a width. */
+/** Shortens a text to a width. */
 export function fitText(text: string, width: number, fontSize: number, latin = REGULAR): string {
-  if (textWidth(text, fontSize, latin) <= width) return text;
   const characters = [...text];
-  for (
-    let left = Math.min(characters.length, Math.floor(width / fontSize / latin));
-    left > 0;
-    left--
-  ) {
-    const end = Math.floor(left / 2);
-    const shorter = [
-      ...characters.slice(0, left - end),
-      "…",
-      ...characters.slice(characters.length - end),
-    ].join("");
-    if (textWidth(shorter, fontSize, latin) <= width) return shorter;
+  let short = text;
+  while (textWidth(short, fontSize, latin) > width && characters.length > 0) {
+    characters.pop();
+    short = `${characters.join("")}…`;
   }
-  return "…";
+  return short;
 }
 
 /**

@@ -11,7 +11,7 @@ import { requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { BYTE_SIZE_GRAMMAR, matchByteSize } from "../../hardware/byte_size.ts";
 import { type Environment, MEMORY_POOL_SIZE_VARIABLE } from "../../hardware/environment.ts";
-import { EnvironmentError } from "../../ffi/environment_error.ts";
+import { EnvironmentError } from "../../ffi/granted_environment.ts";
 
 /** The name of a preset; see {@linkcode POOL_PRESETS}. */
 export type PoolPreset = "development" | "production" | "testing";

@@ -1,5 +1,5 @@
 import { assertEquals, assertThrows } from "@std/assert";
-import { EnvironmentError } from "../../../src/ffi/environment_error.ts";
+import { EnvironmentError } from "../../../src/ffi/granted_environment.ts";
 import {
   cacheSetting,
   configureKernelCache,

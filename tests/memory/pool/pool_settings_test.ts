@@ -2,7 +2,7 @@
 // that is out of its range is refused with its name, what is allowed and what came.
 
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { EnvironmentError } from "../../../src/ffi/environment_error.ts";
+import { EnvironmentError } from "../../../src/ffi/granted_environment.ts";
 import { Environment } from "../../../src/hardware/environment.ts";
 import type { MemoryPoolOptions, PoolSettings } from "../../../src/memory/pool/pool_options.ts";
 import {
