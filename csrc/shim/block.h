@@ -1,6 +1,5 @@
 // The calling thread's command block: checked operands in, results out.
-#ifndef GRIDSTRIDE_BLOCK_H
-#define GRIDSTRIDE_BLOCK_H
+#pragma once
 
 #include <atomic>
 
@@ -56,5 +55,3 @@ class Operands {
 };
 
 }  // namespace gridstride
-
-#endif

@@ -6,8 +6,7 @@
 //
 // cudaGetLastError is not wrapped: it is part of the wrapper. Nor is what only restores a thread's
 // state; see relaxed_capture.h.
-#ifndef GRIDSTRIDE_CALL_H
-#define GRIDSTRIDE_CALL_H
+#pragma once
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -160,5 +159,3 @@ void call(CallKind kind, const Make& make) {
 
 #define GS_CALL(function, ...) \
   ::gridstride::call(::gridstride::CallKind::function, [&] { return function(__VA_ARGS__); })
-
-#endif

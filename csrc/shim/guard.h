@@ -2,8 +2,7 @@
 //
 // An exported function is `return guarded([&] { … });`. A failure is rare and costs a microsecond;
 // a call that succeeds pays nothing.
-#ifndef GRIDSTRIDE_GUARD_H
-#define GRIDSTRIDE_GUARD_H
+#pragma once
 
 #include <cstring>
 #include <string_view>
@@ -83,5 +82,3 @@ inline void write_text(std::string_view text, char* out, int32_t capacity) {
 }
 
 }  // namespace gridstride
-
-#endif

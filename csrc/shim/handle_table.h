@@ -6,8 +6,7 @@
 //
 // A call holds its resource through a Use. Looking one up takes no lock. A resource destroyed
 // during a Use is gone for all other calls at once; the last Use ends it.
-#ifndef GRIDSTRIDE_HANDLE_TABLE_H
-#define GRIDSTRIDE_HANDLE_TABLE_H
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -249,5 +248,3 @@ class HandleTable {
 };
 
 }  // namespace gridstride
-
-#endif

@@ -4,8 +4,7 @@
 // execution_test.cpp holds main(); the other execution_*.cpp files hold one suite each and are
 // linked with it and with csrc/host/. Every check prints one line; the program's status is 0 when
 // all hold.
-#ifndef GRIDSTRIDE_TESTS_EXECUTION_CHECK_H
-#define GRIDSTRIDE_TESTS_EXECUTION_CHECK_H
+#pragma once
 
 #include <condition_variable>
 #include <functional>
@@ -94,5 +93,3 @@ inline std::string to_text(dim3 dimension) {
 }
 
 }  // namespace execution
-
-#endif

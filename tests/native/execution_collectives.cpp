@@ -219,7 +219,7 @@ void check_exits(unsigned threads) {
         outcome.description);
 }
 
-// A shuffle from a lane that has exited gives the asking lane's own value.
+// A shuffle from a lane that has exited gives the calling lane's own value.
 __global__ void ask_the_absent(unsigned* out) {
   if (threadIdx.x == 3) return;
   out[threadIdx.x] = __shfl_sync(0xffffffffu, threadIdx.x + 50, 3);

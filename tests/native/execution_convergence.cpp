@@ -56,7 +56,7 @@ __global__ void ask_in_loop(unsigned* out) {
   out[threadIdx.x] = wrong;
 }
 
-// Lanes at the barrier do not run, and those that ask do not wait for them.
+// Lanes at the barrier do not run, and lanes that query do not wait for them.
 __global__ void ask_before_barrier(unsigned* out) {
   if (threadIdx.x % 2 == 0) out[threadIdx.x] = __activemask();
   __syncthreads();
@@ -145,7 +145,7 @@ void check_rounds() {
   check(right, "lanes in different rounds of a loop count as together", outcome.description);
 }
 
-// What lanes asked before a fault is forgotten with their block.
+// Queries before a fault are forgotten with their block.
 __global__ void ask_and_fail(unsigned* out, bool fails) {
   if (fails && threadIdx.x == 20) __trap();
   if (threadIdx.x < 16) out[threadIdx.x] = __activemask();

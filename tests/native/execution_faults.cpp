@@ -180,7 +180,7 @@ void note_signal(int, siginfo_t* info, void*) { passed_on = info->si_code; }
 
 }  // namespace
 
-// Before the pool starts, so that the pool finds this handler.
+// Before the pool starts: the pool finds this handler.
 void install_earlier_handler() {
   struct sigaction action = {};
   action.sa_sigaction = note_signal;
@@ -198,7 +198,7 @@ void check_passing_on() {
 }
 
 #if defined(__x86_64__)
-// What a breakpoint does to a process in which nobody handles it.
+// The effect of a breakpoint on a process without a handler.
 void check_breakpoint_outside() {
   const pid_t child = fork();
   if (child == 0) {

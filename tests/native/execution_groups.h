@@ -1,6 +1,5 @@
 // Every question that a cooperative group answers, and the answers by plain C++.
-#ifndef GRIDSTRIDE_TESTS_EXECUTION_GROUPS_H
-#define GRIDSTRIDE_TESTS_EXECUTION_GROUPS_H
+#pragma once
 
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
@@ -182,5 +181,3 @@ std::vector<unsigned> warp_members(unsigned thread, unsigned threads, Belongs be
 }
 
 }  // namespace execution
-
-#endif

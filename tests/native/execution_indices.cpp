@@ -29,7 +29,7 @@ __global__ void indices_after_parking(Seen* seen) {
   note_indices(seen);
 }
 
-// Threads park or not by turns, so that the plain loop is left in the middle of the block.
+// Threads park or not by turns: the plain loop is left in the middle of the block.
 __global__ void indices_after_late_parking(Seen* seen, unsigned parks_from) {
   if (host::thread_number() >= parks_from) __nanosleep(1);
   note_indices(seen);

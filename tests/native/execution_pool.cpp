@@ -22,14 +22,14 @@ __global__ void add_one(unsigned* total) {
   if (threadIdx.x == 0) __atomic_fetch_add(total, 1u, __ATOMIC_RELAXED);
 }
 
-// Runs until told to stop, a short block at a time.
+// Runs until a flag stops it, a short block at a time.
 __global__ void run_until(const unsigned* stop) {
   const unsigned long long end = __globaltimer() + 20000;
   while (__atomic_load_n(stop, __ATOMIC_RELAXED) == 0 && __globaltimer() < end) {
   }
 }
 
-// The first block ends at once, each of the others when it is told to stop or after 5 ms.
+// The first block ends at once, each of the others at the stop flag or after 5 ms.
 __global__ void run_late(const unsigned* stop, unsigned* ended) {
   if (blockIdx.x == 0) return;
   const unsigned long long end = __globaltimer() + 5000000;
@@ -46,7 +46,7 @@ __global__ void meet(unsigned* arrived, unsigned expected) {
 }
 
 // A launch that has always been short is left to one worker. When its first block does not end, and
-// waits for one that nobody has begun, another has to come all the same.
+// waits for one that has not begun, another worker has to come all the same.
 void check_help() {
   if (host::WorkerPool::instance().size() < 2) return;
   unsigned arrived = 0;

@@ -98,7 +98,7 @@ void check_clock() {
 
 // ---- printf ------------------------------------------------------------------------------------
 
-// What is written to standard output while an object of this type lives.
+// Captures standard output while an object of this type lives.
 class Capture {
  public:
   Capture() : file_(std::tmpfile()), output_(dup(STDOUT_FILENO)) {

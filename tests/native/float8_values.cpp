@@ -1,5 +1,5 @@
 // All conversions of cuda_fp8.h as bytes on stdout. Compiled twice, with the host device's header
-// and with CUDA's own, whose functions for hosts are the reference: the outputs must be equal.
+// and with CUDA's own, the reference on hosts: the outputs must be equal.
 #include <cuda_runtime.h>
 
 #include <cuda_bf16.h>
@@ -122,7 +122,7 @@ void put_vectors(uint16_t bits) {
   for (const auto format : formats) put(__nv_cvt_fp8x2_to_halfraw2(bits, format));
 }
 
-// The values of a format, the points between two of them, and what is next to those.
+// The values of a format, the points between two of them, and their neighbours.
 template <class Float8>
 void put_neighbourhood(int steps) {
   for (uint32_t bits = 0; bits < 256; ++bits) {

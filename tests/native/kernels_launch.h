@@ -1,5 +1,5 @@
-// What the tests of the kernels stand on: checks that print a line each, arrays in device memory
-// that notice writes around them, and kernels launched by their registered names.
+// Support for the tests of the kernels: checks that print a line each, arrays in device memory that
+// notice writes around them, and kernels launched by their registered names.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,7 +17,7 @@ namespace kernels_test {
 
 inline int failed_checks = 0;
 
-// One line of the report: what is proved, in how many cases, and the first case that fails.
+// One line of the report: the claim, the number of cases, and the first case that fails.
 class Check {
  public:
   explicit Check(std::string claim) : claim_(std::move(claim)) {}
@@ -54,7 +54,7 @@ class Check {
   long failures_ = 0;
 };
 
-// What no test is about must succeed: a broken runtime ends the program.
+// For calls that no test is about: a broken runtime ends the program.
 inline void require(cudaError_t status, const char* action) {
   if (status != cudaSuccess) {
     std::printf("FAIL cannot %s: %s\n", action, cudaGetErrorString(status));
@@ -131,7 +131,7 @@ inline const gridstride::Kernel& kernel_named(const std::string& name) {
   std::exit(2);
 }
 
-// Launches and returns at once. The arguments must have the types of the parameters, whose count
+// Launches and returns at once. The arguments must have the types of the parameters; their count
 // and sizes are compared.
 template <typename... Arguments>
 void enqueue(const std::string& name, Geometry geometry, size_t shared_bytes, cudaStream_t stream,

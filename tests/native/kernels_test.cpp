@@ -8,7 +8,7 @@
 
 namespace kernels_test {
 
-// The contract with those who launch by name: one kernel of each family.
+// The contract for launches by name: one kernel of each family.
 void test_declarations() {
   Check check("kernels are declared as their callers expect");
   const char* const declarations[] = {

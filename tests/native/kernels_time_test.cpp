@@ -1,5 +1,5 @@
-// spin takes the time it is asked for without keeping the caller, empty takes any geometry, and
-// element counts beyond 32 bits are counted.
+// spin takes the requested time without blocking the caller, empty takes any geometry, and element
+// counts beyond 32 bits are counted.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ void check_spin() {
   const DeviceArray<float> out(std::vector<float>(1, -1.0f));
   cudaStream_t stream;
   require(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream");
-  // Once without a wait, so that loading the kernel is not part of what is measured.
+  // Once without a wait: loading the kernel is not part of the measurement.
   enqueue("spin_float32", {1, 32}, 0, stream, out.data(), 0ull, 1.0f);
   require(cudaStreamSynchronize(stream), "spin");
   check.that(out.read()[0] == 1.0f, "a spin of no time stored %g", out.read()[0]);
@@ -54,8 +54,8 @@ void check_empty() {
   }
 }
 
-// 4 GiB and a tail. On the host device, whose kernels reach the whole process, all of the 4 GiB are
-// one short file, mapped again and again, so that writing them takes no more memory than that.
+// 4 GiB and a tail. On the host device, where kernels reach the whole process, all of the 4 GiB are
+// one short file, mapped again and again: writing them takes no more memory than that.
 class HugeArray {
  public:
   static constexpr size_t body = size_t(1) << 32;

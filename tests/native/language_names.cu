@@ -5,7 +5,7 @@
 //   nvcc -std=c++17 -arch=sm_80 -c language_names.cu
 //   c++ -std=c++17 -I../../csrc/host/include -x c++ -c language_names.cu
 //
-// so that no name is ours alone and none has another signature than CUDA's.
+// Both prove that every name exists in CUDA, with the same signature.
 #include <cuda_runtime.h>
 #include <math_constants.h>
 

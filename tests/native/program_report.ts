@@ -1,6 +1,6 @@
-/**
- * Running a test program of this folder and reading what it reports: a line for each check, which
- * begins with `ok`, `FAIL` or `skip`, with indented lines of detail after it.
+/*
+ * Runs a test program of this folder and reads its report: a line for each check, which begins with
+ * `ok`, `FAIL` or `skip`, with indented lines of detail after it.
  *
  * @module
  */
@@ -11,7 +11,7 @@ export interface ProgramReport {
   readonly passed: number;
   /** The checks that did not hold, each with its details. */
   readonly failures: readonly string[];
-  /** What was not checked, and why. */
+  /* The skipped checks, and why. */
   readonly skips: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export interface RunOptions {
   readonly limit?: number;
 }
 
-/** Thrown when a test program fails; the message holds what it reported. */
+/* Thrown when a test program fails; the message holds its report. */
 export class ProgramFailure extends Error {
   override name = "ProgramFailure";
 }

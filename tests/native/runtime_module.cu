@@ -41,7 +41,7 @@ static __global__ void read_fixed(char, Wide wide, int* out, short) {
 namespace {
 
 __device__ float first_of(float value) {
-  // All of it is written, so that no compiler makes it smaller.
+  // All of it is written: no compiler makes it smaller.
   __shared__ float firsts[4];
   if (threadIdx.x < 4) firsts[threadIdx.x] = value;
   __syncthreads();

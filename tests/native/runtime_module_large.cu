@@ -1,4 +1,4 @@
-// A module whose one variable takes 16 MiB.
+// A module with one variable of 16 MiB.
 #include <cuda_runtime.h>
 #include <gridstride/module_table.h>
 

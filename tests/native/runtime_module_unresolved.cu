@@ -1,4 +1,4 @@
-// A module that calls a function nobody defines.
+// A module that calls an undefined function.
 #include <cuda_runtime.h>
 #include <gridstride/module_table.h>
 

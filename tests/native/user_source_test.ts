@@ -11,7 +11,7 @@ const ROOT = fileURLToPath(PACKAGE_ROOT);
 const INCLUDE = join(ROOT, "csrc", "host", "include");
 const SOURCES = join(ROOT, "tests", "launch", "sources");
 
-/** Runs a compiler. Returns what it says, or nothing if it is not there. */
+/* Runs a compiler. Returns its output, or nothing if it is not there. */
 async function compile(
   compiler: string,
   args: readonly string[],

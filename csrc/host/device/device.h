@@ -1,6 +1,5 @@
 // The devices of the host runtime, and what each of them owns.
-#ifndef GRIDSTRIDE_HOST_DEVICE_H
-#define GRIDSTRIDE_HOST_DEVICE_H
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -105,5 +104,3 @@ std::uint64_t resident_grid(const Device& device, const KernelDescriptor& kernel
                             std::size_t dynamic_shared_bytes);
 
 }  // namespace gridstride::host
-
-#endif

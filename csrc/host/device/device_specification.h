@@ -1,6 +1,5 @@
 // What a device of the host runtime claims to be: memory, attributes, name, uuid and bus id.
-#ifndef GRIDSTRIDE_HOST_DEVICE_SPECIFICATION_H
-#define GRIDSTRIDE_HOST_DEVICE_SPECIFICATION_H
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -52,5 +51,3 @@ DeviceRecord default_record();
 std::string uuid_text(const cudaUUID_t& uuid);
 
 }  // namespace gridstride::host
-
-#endif

@@ -1,6 +1,5 @@
 // Counts of live objects, with which tests prove that nothing leaks, and the table of live handles.
-#ifndef GRIDSTRIDE_HOST_LIVE_HANDLES_H
-#define GRIDSTRIDE_HOST_LIVE_HANDLES_H
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -69,5 +68,3 @@ class LiveHandles {
 };
 
 }  // namespace gridstride::host
-
-#endif

@@ -1,7 +1,6 @@
 // The share of the machine that this process may use: processors, memory, and the control groups
 // (containers) that limit both.
-#ifndef GRIDSTRIDE_HOST_MACHINE_H
-#define GRIDSTRIDE_HOST_MACHINE_H
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -41,5 +40,3 @@ unsigned worker_count_from(const char* text);
 unsigned quota_processors(const std::string& membership, const std::string& mount);
 
 }  // namespace gridstride::host
-
-#endif

@@ -1,6 +1,5 @@
 // Which devices the machine has, as far as this runtime is concerned.
-#ifndef GRIDSTRIDE_HOST_TOPOLOGY_H
-#define GRIDSTRIDE_HOST_TOPOLOGY_H
+#pragma once
 
 #include <string>
 #include <vector>
@@ -21,5 +20,3 @@ std::vector<DeviceSpecification> fix_topology();
 std::vector<int> visible_ordinals(const char* value, const std::vector<std::string>& uuids);
 
 }  // namespace gridstride::host
-
-#endif

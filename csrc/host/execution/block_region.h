@@ -10,8 +10,7 @@
 // A stack belongs to a fiber. A fiber runs threads of the block one after the other, and a thread
 // keeps its stack from the moment it first parks until it exits; so a block never needs more stacks
 // than threads, and a block with threads that never park needs one.
-#ifndef GRIDSTRIDE_HOST_BLOCK_REGION_H
-#define GRIDSTRIDE_HOST_BLOCK_REGION_H
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -157,5 +156,3 @@ bool is_stack_guard(const BlockState& block, uintptr_t address);
 bool is_beside_dynamic_shared(const BlockState& block, uintptr_t address);
 
 }  // namespace gridstride::host
-
-#endif

@@ -1,6 +1,5 @@
 // Runs blocks, one at a time, on the calling OS thread.
-#ifndef GRIDSTRIDE_HOST_BLOCK_RUNNER_H
-#define GRIDSTRIDE_HOST_BLOCK_RUNNER_H
+#pragma once
 
 #include <atomic>
 #include <condition_variable>
@@ -101,5 +100,3 @@ class BlockThreads {
 };
 
 }  // namespace gridstride::host
-
-#endif

@@ -1,6 +1,5 @@
 // Where the blocks of a cooperative launch wait for one another.
-#ifndef GRIDSTRIDE_HOST_COOPERATIVE_GRID_H
-#define GRIDSTRIDE_HOST_COOPERATIVE_GRID_H
+#pragma once
 
 #include <atomic>
 #include <condition_variable>
@@ -58,5 +57,3 @@ class CooperativeGrid {
 void pass_grid_barrier(BlockState& block);
 
 }  // namespace gridstride::host
-
-#endif

@@ -1,6 +1,5 @@
 // Signals that the processor raises while a kernel runs.
-#ifndef GRIDSTRIDE_HOST_FAULT_SIGNALS_H
-#define GRIDSTRIDE_HOST_FAULT_SIGNALS_H
+#pragma once
 
 #include <signal.h>
 
@@ -51,5 +50,3 @@ class BlockedSignals {
 };
 
 }  // namespace gridstride::host
-
-#endif

@@ -3,8 +3,7 @@
 // A fault is found in one of two ways. The runtime notices misuse itself (raise_fault), or the
 // processor does, and a signal handler stores the bare facts and leaves the kernel
 // (fault_signals.h); they are put into words afterwards, on the worker's own stack.
-#ifndef GRIDSTRIDE_HOST_FAULTS_H
-#define GRIDSTRIDE_HOST_FAULTS_H
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -52,5 +51,3 @@ void explain_machine_fault(BlockState& block);
 LaunchFault describe_fault(const BlockState& block);
 
 }  // namespace gridstride::host
-
-#endif

@@ -1,6 +1,5 @@
 // A launch as the engine takes it, and its arguments.
-#ifndef GRIDSTRIDE_HOST_KERNEL_WORK_H
-#define GRIDSTRIDE_HOST_KERNEL_WORK_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -89,5 +88,3 @@ std::shared_ptr<Work> make_cooperative_work(LaunchRequest request,
                                             std::function<void(const LaunchFault*)> completed);
 
 }  // namespace gridstride::host
-
-#endif

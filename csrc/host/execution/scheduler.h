@@ -3,8 +3,7 @@
 // Order: ready lanes of the current warp, lowest first; then a thread that has not started; then
 // the ready lanes of another warp; then those that yielded. When none of these exists while threads
 // live, the block is deadlocked.
-#ifndef GRIDSTRIDE_HOST_SCHEDULER_H
-#define GRIDSTRIDE_HOST_SCHEDULER_H
+#pragma once
 
 #include <cstdint>
 
@@ -70,5 +69,3 @@ void complete_without_exited(BlockState& block, uint32_t warp_number);
 [[noreturn]] void report_deadlock(BlockState& block);
 
 }  // namespace gridstride::host
-
-#endif

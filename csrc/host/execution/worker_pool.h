@@ -1,6 +1,5 @@
 // The OS threads that run everything the host device does.
-#ifndef GRIDSTRIDE_HOST_WORKER_POOL_H
-#define GRIDSTRIDE_HOST_WORKER_POOL_H
+#pragma once
 
 #include <atomic>
 #include <condition_variable>
@@ -77,5 +76,3 @@ inline void pause_processor() {
 }
 
 }  // namespace gridstride::host
-
-#endif

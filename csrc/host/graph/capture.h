@@ -4,8 +4,7 @@
 // The rules are those of the CUDA programming guide, "Prohibited and unhandled operations", and of
 // cudaThreadExchangeStreamCaptureMode. A call that breaks them spoils the captures concerned: until
 // cudaStreamEndCapture, which then fails, everything about them is refused.
-#ifndef GRIDSTRIDE_HOST_CAPTURE_H
-#define GRIDSTRIDE_HOST_CAPTURE_H
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -150,5 +149,3 @@ class StreamCaptures {
 extern thread_local cudaStreamCaptureMode thread_capture_mode;
 
 }  // namespace gridstride::host
-
-#endif

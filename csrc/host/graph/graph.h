@@ -1,6 +1,5 @@
 // Graphs: what a capture has seen, as nodes and the order between them.
-#ifndef GRIDSTRIDE_HOST_GRAPH_H
-#define GRIDSTRIDE_HOST_GRAPH_H
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -131,5 +130,3 @@ class ExecutableGraph : private Counted<ExecutableGraph> {
 LiveHandles<ExecutableGraph>& live_executable_graphs();
 
 }  // namespace gridstride::host
-
-#endif

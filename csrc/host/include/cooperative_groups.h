@@ -2,11 +2,8 @@
 // grid_group and thread_group.
 //
 // Not here: tiles of more than a warp, and clusters.
-#ifndef GRIDSTRIDE_HOST_COOPERATIVE_GROUPS_H
-#define GRIDSTRIDE_HOST_COOPERATIVE_GROUPS_H
+#pragma once
 
 #include "gridstride/qualifiers.h"
 
 #include "gridstride/thread_groups.h"
-
-#endif

@@ -1,8 +1,7 @@
 // The part of CUDA's driver API that code over the runtime API needs, as that lacks it: fills by
 // 16- and 32-bit elements, which act on the calling thread's current runtime device, as CUDA's do
 // on the primary context; and virtual memory management.
-#ifndef GRIDSTRIDE_HOST_CUDA_H
-#define GRIDSTRIDE_HOST_CUDA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -170,11 +169,7 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t size);
 // For whole mappings. A copy is refused, or faults, where its stream's device has no access, or
 // for one between peers the device that it names; a kernel only where no device has access.
 CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc* desc, size_t count);
-CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr ptr);
 CUresult cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocationProp* prop,
                                        CUmemAllocationGranularity_flags option);
-CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* addr);
 
 }  // extern "C"
-
-#endif

@@ -1,6 +1,5 @@
 // CUDA's name for __nv_bfloat16, __nv_bfloat162 and their functions.
-#ifndef GRIDSTRIDE_HOST_CUDA_BF16_H
-#define GRIDSTRIDE_HOST_CUDA_BF16_H
+#pragma once
 
 // As in CUDA: the two types convert into each other.
 #include "cuda_fp16.h"
@@ -31,5 +30,3 @@ typedef __nv_bfloat162 nv_bfloat162;
 #define CUDART_NEG_ZERO_BF16 __ushort_as_bfloat16(0x8000)
 #define CUDART_ZERO_BF16 __ushort_as_bfloat16(0x0000)
 #define CUDART_ONE_BF16 __ushort_as_bfloat16(0x3f80)
-
-#endif

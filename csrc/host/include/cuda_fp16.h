@@ -1,6 +1,5 @@
 // CUDA's name for __half, __half2 and their functions.
-#ifndef GRIDSTRIDE_HOST_CUDA_FP16_H
-#define GRIDSTRIDE_HOST_CUDA_FP16_H
+#pragma once
 
 #include "gridstride/float16_format.h"
 
@@ -31,5 +30,3 @@ typedef __half2_raw __nv_half2_raw;
 #define CUDART_NEG_ZERO_FP16 __ushort_as_half(0x8000)
 #define CUDART_ZERO_FP16 __ushort_as_half(0x0000)
 #define CUDART_ONE_FP16 __ushort_as_half(0x3c00)
-
-#endif

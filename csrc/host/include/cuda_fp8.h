@@ -1,6 +1,5 @@
 // CUDA's names for the 8-bit floating-point types e4m3 and e5m2, and for conversions of their bits.
-#ifndef GRIDSTRIDE_HOST_CUDA_FP8_H
-#define GRIDSTRIDE_HOST_CUDA_FP8_H
+#pragma once
 
 #include "gridstride/float8.h"
 
@@ -83,5 +82,3 @@ __device__ inline __half2_raw __nv_cvt_fp8x2_to_halfraw2(
   return __half2_raw{__nv_cvt_fp8_to_halfraw(low, interpretation).x,
                      __nv_cvt_fp8_to_halfraw(high, interpretation).x};
 }
-
-#endif

@@ -1,6 +1,5 @@
 // CUDA's name for the runtime API and the kernel language together.
-#ifndef GRIDSTRIDE_HOST_CUDA_RUNTIME_H
-#define GRIDSTRIDE_HOST_CUDA_RUNTIME_H
+#pragma once
 
 // Qualifiers first: every header below uses them.
 #include "gridstride/qualifiers.h"
@@ -21,5 +20,3 @@
 
 #include "gridstride/kernel_descriptor.h"
 #include "gridstride/runtime_api.h"
-
-#endif

@@ -1,7 +1,4 @@
 // CUDA's name for threadIdx, blockIdx, blockDim, gridDim and warpSize.
-#ifndef GRIDSTRIDE_HOST_CUDA_DEVICE_LAUNCH_PARAMETERS_H
-#define GRIDSTRIDE_HOST_CUDA_DEVICE_LAUNCH_PARAMETERS_H
+#pragma once
 
 #include "gridstride/register_names.h"
-
-#endif

@@ -1,7 +1,6 @@
 // CUDA's mathematical constants. The _F ones are float; a _HI and its _LO add up to more than
 // double's precision.
-#ifndef GRIDSTRIDE_HOST_CUDA_MATH_CONSTANTS_H
-#define GRIDSTRIDE_HOST_CUDA_MATH_CONSTANTS_H
+#pragma once
 
 #include "gridstride/conversions.h"
 
@@ -105,5 +104,3 @@
 #define CUDART_TWO_TO_M1022 0x1p-1022
 #define CUDART_TRIG_PLOSS 0x1p31
 #define CUDART_DBL2INT_CVT 0x1.8p52
-
-#endif

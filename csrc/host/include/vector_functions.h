@@ -1,7 +1,4 @@
 // CUDA's name for make_int4() and its siblings, which are defined beside their types.
-#ifndef GRIDSTRIDE_HOST_CUDA_VECTOR_FUNCTIONS_H
-#define GRIDSTRIDE_HOST_CUDA_VECTOR_FUNCTIONS_H
+#pragma once
 
 #include "gridstride/vector_types.h"
-
-#endif

@@ -1,6 +1,5 @@
 // The process's address space: reserving it, and what lies behind addresses of one's own.
-#ifndef GRIDSTRIDE_HOST_ADDRESS_SPACE_H
-#define GRIDSTRIDE_HOST_ADDRESS_SPACE_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -59,5 +58,3 @@ class AddressCircle {
 };
 
 }  // namespace gridstride::host
-
-#endif

@@ -1,6 +1,5 @@
 // The address range of one device: reserved once, inaccessible but for the mappings inside it.
-#ifndef GRIDSTRIDE_HOST_DEVICE_MEMORY_H
-#define GRIDSTRIDE_HOST_DEVICE_MEMORY_H
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -196,5 +195,3 @@ class DeviceMemory {
 };
 
 }  // namespace gridstride::host
-
-#endif

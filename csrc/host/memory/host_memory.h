@@ -1,6 +1,5 @@
 // Host memory as the runtime sees it: registered ranges, and whether pages exist at all.
-#ifndef GRIDSTRIDE_HOST_HOST_MEMORY_H
-#define GRIDSTRIDE_HOST_HOST_MEMORY_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -39,5 +38,3 @@ class RegisteredMemory {
 bool host_pages_exist(const void* address, std::size_t bytes);
 
 }  // namespace gridstride::host
-
-#endif

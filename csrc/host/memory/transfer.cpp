@@ -184,19 +184,14 @@ std::shared_ptr<CopyWork> make_copy(const CopyRequest& request, std::shared_ptr<
 std::shared_ptr<FillWork> make_fill(const FillRequest& request, std::shared_ptr<Stream> stream,
                                     const End& destination) {
   return std::make_shared<FillWork>(std::move(stream),
-                                    row_end(destination, request.destination, request.pitch),
-                                    request.value, request.element_bytes, request.width,
-                                    request.height);
+                                    row_end(destination, request.destination, request.bytes),
+                                    request.value, request.element_bytes, request.bytes);
 }
 
 // The memory that a fill of at least one byte writes to.
 cudaError_t find_destination(const FillRequest& request, const Device& device, End& destination) {
-  std::size_t extent = 0;
-  if (!find_extent(request.pitch, request.width, request.height, extent)) {
-    return cudaErrorInvalidValue;
-  }
   destination =
-      find_end(request.destination, extent, {device.ordinal(), AllowedAccess::read_write});
+      find_end(request.destination, request.bytes, {device.ordinal(), AllowedAccess::read_write});
   return destination.is_valid && !destination.is_pageable() ? cudaSuccess : cudaErrorInvalidValue;
 }
 
@@ -243,8 +238,8 @@ cudaError_t capture_fill(Stream& stream, const FillRequest& request) {
     if (find_destination(request, launched->device(), destination) == cudaSuccess) {
       operation.work = make_fill(request, launched, destination);
     } else {
-      operation.work = lost_memory(launched, "fill of " + to_text(request.destination),
-                                   request.width * request.height);
+      operation.work =
+          lost_memory(launched, "fill of " + to_text(request.destination), request.bytes);
     }
     return operation;
   };
@@ -279,16 +274,12 @@ cudaError_t fill(const FillRequest& request) {
   std::shared_ptr<Stream> stream;
   const cudaError_t stream_status = find_stream_for_work(request.stream, stream);
   if (stream_status != cudaSuccess) return stream_status;
-  if (!is_pitch_valid(stream->device(), request.pitch, request.width, request.height)) {
-    return cudaErrorInvalidPitchValue;
-  }
-  if (request.width == 0 || request.height == 0) return cudaSuccess;
+  if (request.bytes == 0) return cudaSuccess;
   End destination;
   const cudaError_t status = find_destination(request, stream->device(), destination);
   if (status != cudaSuccess) return status;
   if (is_captured(*stream)) return capture_fill(*stream, request);
-  return submit(stream, make_fill(request, stream, destination),
-                request.width * request.height, false);
+  return submit(stream, make_fill(request, stream, destination), request.bytes, false);
 }
 
 }  // namespace gridstride::host

@@ -1,6 +1,5 @@
 // Checking copies and fills, and putting them into streams.
-#ifndef GRIDSTRIDE_HOST_TRANSFER_H
-#define GRIDSTRIDE_HOST_TRANSFER_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -29,11 +28,9 @@ struct CopyRequest {
 
 struct FillRequest {
   void* destination = nullptr;
-  std::size_t pitch = 0;
   std::uint32_t value = 0;
   std::size_t element_bytes = 1;
-  std::size_t width = 0;  // in bytes
-  std::size_t height = 1;
+  std::size_t bytes = 0;
   cudaStream_t stream = nullptr;
 };
 
@@ -42,5 +39,3 @@ cudaError_t copy(const CopyRequest& request);
 cudaError_t fill(const FillRequest& request);
 
 }  // namespace gridstride::host
-
-#endif

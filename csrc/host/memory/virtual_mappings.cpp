@@ -220,14 +220,6 @@ std::shared_ptr<PhysicalMemory> VirtualMappings::memory_at(std::uintptr_t addres
   return mapping == table_.end() ? nullptr : mapping->second.memory;
 }
 
-bool VirtualMappings::find_access(std::uintptr_t address, int device, AllowedAccess& access) const {
-  const Lock lock(mutex_);
-  const auto mapping = containing(address);
-  if (mapping == table_.end()) return false;
-  access = mapping->second.access_of(device);
-  return true;
-}
-
 TouchRefusal VirtualMappings::find_refusal(const VirtualTouch& touch) const {
   const Lock lock(mutex_);
   return refusal_of(touch);

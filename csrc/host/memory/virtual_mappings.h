@@ -1,6 +1,5 @@
 // What a device may do with memory.
-#ifndef GRIDSTRIDE_HOST_VIRTUAL_MAPPINGS_H
-#define GRIDSTRIDE_HOST_VIRTUAL_MAPPINGS_H
+#pragma once
 
 #include <condition_variable>
 #include <cstddef>
@@ -151,9 +150,6 @@ class VirtualMappings {
   // The memory that is mapped at an address; null when none is.
   std::shared_ptr<PhysicalMemory> memory_at(std::uintptr_t address) const;
 
-  // False when nothing is mapped at the address.
-  bool find_access(std::uintptr_t address, int device, AllowedAccess& access) const;
-
   TouchRefusal find_refusal(const VirtualTouch& touch) const;
 
  private:
@@ -198,5 +194,3 @@ class AdmittedTouch {
 };
 
 }  // namespace gridstride::host
-
-#endif

@@ -161,15 +161,6 @@ std::shared_ptr<PhysicalMemory> VirtualMemory::find_referenced(std::uint64_t han
   return is_valid ? entry->second : nullptr;
 }
 
-cudaError_t VirtualMemory::retain(std::uintptr_t address, std::uint64_t& handle) {
-  const Lock lock(changes_);
-  const std::shared_ptr<PhysicalMemory> memory = mappings_.memory_at(address);
-  if (memory == nullptr) return cudaErrorInvalidValue;
-  ++memory->references;
-  handle = memory->handle;
-  return cudaSuccess;
-}
-
 cudaError_t VirtualMemory::release(std::uint64_t handle) {
   const Lock lock(changes_);
   const std::shared_ptr<PhysicalMemory> memory = find_referenced(handle);

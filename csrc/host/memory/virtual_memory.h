@@ -1,7 +1,6 @@
 // Virtual memory management: addresses without memory, memory without addresses, and mappings of
 // the one to the other.
-#ifndef GRIDSTRIDE_HOST_VIRTUAL_MEMORY_H
-#define GRIDSTRIDE_HOST_VIRTUAL_MEMORY_H
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -78,7 +77,6 @@ class VirtualMemory {
 
   // Charges the device.
   cudaError_t create(Device& device, std::size_t bytes, std::uint64_t& handle);
-  cudaError_t retain(std::uintptr_t address, std::uint64_t& handle);
   cudaError_t release(std::uint64_t handle);
 
   // The first bytes of the memory, with no access yet. cudaErrorNotSupported where memory was
@@ -145,5 +143,3 @@ class VirtualMemory {
 };
 
 }  // namespace gridstride::host
-
-#endif

@@ -1,6 +1,5 @@
 // Shared libraries as Linux and other systems have them: ELF files.
-#ifndef GRIDSTRIDE_HOST_ELF_IMAGE_H
-#define GRIDSTRIDE_HOST_ELF_IMAGE_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -44,5 +43,3 @@ struct ElfSymbol {
 std::vector<ElfSymbol> elf_symbols(const ImageView& image);
 
 }  // namespace gridstride::host
-
-#endif

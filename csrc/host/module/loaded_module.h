@@ -1,6 +1,5 @@
 // Modules: images that are loaded in the process and linked with this runtime.
-#ifndef GRIDSTRIDE_HOST_LOADED_MODULE_H
-#define GRIDSTRIDE_HOST_LOADED_MODULE_H
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -117,5 +116,3 @@ std::vector<std::uint32_t> static_shared_bytes(const ImageView& image,
                                                const std::vector<std::uintptr_t>& run_threads);
 
 }  // namespace gridstride::host
-
-#endif

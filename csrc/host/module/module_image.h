@@ -1,6 +1,5 @@
 // Images: libraries of kernels as bytes.
-#ifndef GRIDSTRIDE_HOST_MODULE_IMAGE_H
-#define GRIDSTRIDE_HOST_MODULE_IMAGE_H
+#pragma once
 
 #include <cstddef>
 #include <stdexcept>
@@ -53,5 +52,3 @@ void check_image(const ImageView& image);
 void check_seal(const ImageView& image);
 
 }  // namespace gridstride::host
-
-#endif

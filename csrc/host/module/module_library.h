@@ -1,6 +1,5 @@
 // Which addresses are kernels.
-#ifndef GRIDSTRIDE_HOST_MODULE_LIBRARY_H
-#define GRIDSTRIDE_HOST_MODULE_LIBRARY_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -100,5 +99,3 @@ struct LaunchedKernel {
 cudaError_t find_launched_kernel(const void* function, Device& device, LaunchedKernel& kernel);
 
 }  // namespace gridstride::host
-
-#endif

@@ -98,15 +98,6 @@ cudaError_t set_access(CUdeviceptr address, std::size_t bytes, const CUmemAccess
   return virtual_memory().set_access(address, bytes, grants);
 }
 
-unsigned long long flags_of(AllowedAccess access) {
-  switch (access) {
-    case AllowedAccess::none: return CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    case AllowedAccess::read: return CU_MEM_ACCESS_FLAGS_PROT_READ;
-    case AllowedAccess::read_write: break;
-  }
-  return CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-}
-
 }  // namespace
 
 CUresult cuMemAddressReserve(CUdeviceptr* ptr, size_t size, size_t alignment, CUdeviceptr addr,
@@ -157,21 +148,6 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc* des
   return change_call([&] { return set_access(ptr, size, desc, count); });
 }
 
-CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr ptr) {
-  return driver_call([&] {
-    if (flags == nullptr || location == nullptr) return cudaErrorInvalidValue;
-    Device* device = nullptr;
-    const cudaError_t status = find_location(*location, device);
-    if (status != cudaSuccess) return status;
-    AllowedAccess access = AllowedAccess::none;
-    if (!virtual_memory().mappings().find_access(ptr, device->ordinal(), access)) {
-      return cudaErrorInvalidValue;
-    }
-    *flags = flags_of(access);
-    return cudaSuccess;
-  });
-}
-
 CUresult cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocationProp* prop,
                                        CUmemAllocationGranularity_flags option) {
   return driver_call([&] {
@@ -182,17 +158,6 @@ CUresult cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocatio
     Device* device = nullptr;
     const cudaError_t status = check_properties(prop, device);
     if (status == cudaSuccess) *granularity = virtual_granularity;
-    return status;
-  });
-}
-
-CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* addr) {
-  return driver_call([&] {
-    if (handle == nullptr) return cudaErrorInvalidValue;
-    std::uint64_t retained = 0;
-    const cudaError_t status =
-        virtual_memory().retain(reinterpret_cast<std::uintptr_t>(addr), retained);
-    if (status == cudaSuccess) *handle = retained;
     return status;
   });
 }
@@ -210,7 +175,7 @@ CUresult fill_elements(CUdeviceptr destination, std::uint32_t value, std::size_t
     request.element_bytes = element_bytes;
     request.stream = stream;
     if (destination % element_bytes != 0 ||
-        __builtin_mul_overflow(count, element_bytes, &request.width)) {
+        __builtin_mul_overflow(count, element_bytes, &request.bytes)) {
       return cudaErrorInvalidValue;
     }
     return fill(request);

@@ -1,6 +1,5 @@
 // CUDA's error state: the names and texts of statuses, and the last error of each host thread.
-#ifndef GRIDSTRIDE_HOST_ERRORS_H
-#define GRIDSTRIDE_HOST_ERRORS_H
+#pragma once
 
 #include <new>
 
@@ -52,5 +51,3 @@ CUresult driver_call(Body body) noexcept {
 }
 
 }  // namespace gridstride::host
-
-#endif

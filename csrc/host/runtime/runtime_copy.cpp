@@ -47,14 +47,11 @@ cudaError_t peer_copy(void* destination, int destination_device, const void* sou
   return copy(request);
 }
 
-FillRequest pitched_fill(void* destination, std::size_t pitch, int value, std::size_t width,
-                         std::size_t height, cudaStream_t stream) {
+FillRequest byte_fill(void* destination, int value, std::size_t bytes, cudaStream_t stream) {
   FillRequest request;
   request.destination = destination;
-  request.pitch = pitch;
   request.value = static_cast<unsigned char>(value);
-  request.width = width;
-  request.height = height;
+  request.bytes = bytes;
   request.stream = stream;
   return request;
 }
@@ -114,20 +111,9 @@ cudaError_t cudaMemcpyPeerAsync(void* destination, int destination_device, const
 }
 
 cudaError_t cudaMemset(void* destination, int value, size_t bytes) {
-  return api_call([&] { return fill(pitched_fill(destination, bytes, value, bytes, 1, nullptr)); });
+  return api_call([&] { return fill(byte_fill(destination, value, bytes, nullptr)); });
 }
 
 cudaError_t cudaMemsetAsync(void* destination, int value, size_t bytes, cudaStream_t stream) {
-  return api_call([&] { return fill(pitched_fill(destination, bytes, value, bytes, 1, stream)); });
-}
-
-cudaError_t cudaMemset2D(void* destination, size_t pitch, int value, size_t width, size_t height) {
-  return api_call(
-      [&] { return fill(pitched_fill(destination, pitch, value, width, height, nullptr)); });
-}
-
-cudaError_t cudaMemset2DAsync(void* destination, size_t pitch, int value, size_t width,
-                              size_t height, cudaStream_t stream) {
-  return api_call(
-      [&] { return fill(pitched_fill(destination, pitch, value, width, height, stream)); });
+  return api_call([&] { return fill(byte_fill(destination, value, bytes, stream)); });
 }

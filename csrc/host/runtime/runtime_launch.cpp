@@ -225,15 +225,6 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**
   });
 }
 
-cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block,
-                                        void** arguments, size_t dynamic_shared_bytes,
-                                        cudaStream_t stream) {
-  return api_call([&] {
-    return launch(function, grid, block, arguments, dynamic_shared_bytes, stream,
-                  LaunchKind::cooperative);
-  });
-}
-
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
                                 void** arguments) {
   return api_call([&] {

@@ -323,22 +323,6 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
   });
 }
 
-cudaError_t cudaFuncGetName(const char** name, const void* function) {
-  return api_call([&] {
-    return with_kernel(
-        function, [&](const KernelDescriptor& kernel, Device&) { return get_name(name, kernel); });
-  });
-}
-
-cudaError_t cudaFuncGetParamInfo(const void* function, size_t index, size_t* offset,
-                                 size_t* bytes) {
-  return api_call([&] {
-    return with_kernel(function, [&](const KernelDescriptor& kernel, Device&) {
-      return find_parameter(kernel, index, offset, bytes);
-    });
-  });
-}
-
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function,
                                                           int block_threads,
                                                           size_t dynamic_shared_bytes) {

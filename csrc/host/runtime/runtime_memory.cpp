@@ -108,16 +108,6 @@ cudaError_t cudaHostUnregister(void* address) {
   });
 }
 
-cudaError_t cudaHostGetDevicePointer(void** device_address, void* host_address,
-                                     unsigned int flags) {
-  return api_call([&] {
-    if (device_address == nullptr || flags != 0) return cudaErrorInvalidValue;
-    if (!RegisteredMemory::instance().covers(host_address, 1)) return cudaErrorInvalidValue;
-    *device_address = host_address;
-    return cudaSuccess;
-  });
-}
-
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* address) {
   return api_call([&] {
     if (attributes == nullptr) return cudaErrorInvalidValue;

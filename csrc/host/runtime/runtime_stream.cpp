@@ -127,22 +127,6 @@ cudaError_t cudaStreamGetDevice(cudaStream_t handle, int* device) {
   });
 }
 
-cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned int* flags) {
-  return with_stream(handle, [&](Stream& stream) {
-    if (flags == nullptr) return cudaErrorInvalidValue;
-    *flags = stream.flags();
-    return cudaSuccess;
-  });
-}
-
-cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
-  return with_stream(handle, [&](Stream& stream) {
-    if (priority == nullptr) return cudaErrorInvalidValue;
-    *priority = stream.priority();
-    return cudaSuccess;
-  });
-}
-
 cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void* user_data) {
   return with_working_stream(handle, [&](const std::shared_ptr<Stream>& stream) {
     if (function == nullptr) return cudaErrorInvalidValue;

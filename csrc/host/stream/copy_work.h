@@ -1,6 +1,5 @@
 // Copies and fills as work for the pool: rows of bytes, done in pieces that workers claim.
-#ifndef GRIDSTRIDE_HOST_COPY_WORK_H
-#define GRIDSTRIDE_HOST_COPY_WORK_H
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -86,12 +85,12 @@ class CopyWork final : public RowWork {
   const char* name() const override { return "copy"; }
 };
 
-// Fills with an element of 1, 2 or 4 bytes; width is a multiple of the element.
+// Fills one row with an element of 1, 2 or 4 bytes; the row is a multiple of the element.
 class FillWork final : public RowWork {
  public:
   FillWork(std::shared_ptr<Stream> stream, RowEnd destination, std::uint32_t value,
-           std::size_t element_bytes, std::size_t width, std::size_t height)
-      : RowWork(std::move(stream), std::move(destination), RowEnd(), width, height),
+           std::size_t element_bytes, std::size_t bytes)
+      : RowWork(std::move(stream), std::move(destination), RowEnd(), bytes, 1),
         value_(value),
         element_bytes_(element_bytes) {}
 
@@ -104,5 +103,3 @@ class FillWork final : public RowWork {
 };
 
 }  // namespace gridstride::host
-
-#endif

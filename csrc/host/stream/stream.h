@@ -1,6 +1,5 @@
 // Events: names for points in streams, and what streams and threads wait for.
-#ifndef GRIDSTRIDE_HOST_STREAM_H
-#define GRIDSTRIDE_HOST_STREAM_H
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -74,7 +73,6 @@ class Stream : public std::enable_shared_from_this<Stream>, public Counted<Strea
       : device_(device), flags_(flags), priority_(priority) {}
 
   Device& device() const { return device_; }
-  unsigned flags() const { return flags_; }
   // A hint in CUDA; the worker pool is fair and takes no hints.
   int priority() const { return priority_; }
   bool waits_for_legacy_stream() const { return (flags_ & cudaStreamNonBlocking) == 0; }
@@ -108,5 +106,3 @@ cudaError_t find_stream_despite_fault(cudaStream_t handle, std::shared_ptr<Strea
 cudaError_t find_stream(cudaStream_t handle, std::shared_ptr<Stream>& stream);
 
 }  // namespace gridstride::host
-
-#endif

@@ -3,8 +3,7 @@
 // Streams are queues and events are edges between them. One lock guards the queues and the edges of
 // all devices. It is held for a few assignments at a time and never while user code, a kernel or a
 // copy runs, nor while work is handed to the pool.
-#ifndef GRIDSTRIDE_HOST_STREAM_GRAPH_H
-#define GRIDSTRIDE_HOST_STREAM_GRAPH_H
+#pragma once
 
 #include <condition_variable>
 #include <deque>
@@ -110,5 +109,3 @@ class HostFunctionThread {
 };
 
 }  // namespace gridstride::host
-
-#endif

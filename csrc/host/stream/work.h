@@ -1,6 +1,5 @@
 // Work for the worker pool.
-#ifndef GRIDSTRIDE_HOST_WORK_H
-#define GRIDSTRIDE_HOST_WORK_H
+#pragma once
 
 namespace gridstride::host {
 
@@ -40,5 +39,3 @@ class Work {
 };
 
 }  // namespace gridstride::host
-
-#endif

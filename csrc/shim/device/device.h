@@ -1,6 +1,5 @@
 // The device that a call acts on, and the differences between the two libraries.
-#ifndef GRIDSTRIDE_DEVICE_H
-#define GRIDSTRIDE_DEVICE_H
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -45,5 +44,3 @@ void set_topology(const double* records, int32_t count);
 std::string fault_description(int device);
 
 }  // namespace gridstride
-
-#endif

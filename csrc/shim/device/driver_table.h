@@ -1,6 +1,5 @@
 // CUDA driver functions that the runtime lacks. A device's ordinal in the runtime is its CUdevice.
-#ifndef GRIDSTRIDE_DRIVER_TABLE_H
-#define GRIDSTRIDE_DRIVER_TABLE_H
+#pragma once
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -61,5 +60,3 @@ inline void* library_symbol(void* library, const char* symbol) {
 }
 
 }  // namespace gridstride
-
-#endif

@@ -1,6 +1,5 @@
 // Built-in kernels by name, and the parameters of every kernel.
-#ifndef GRIDSTRIDE_KERNEL_REGISTRY_H
-#define GRIDSTRIDE_KERNEL_REGISTRY_H
+#pragma once
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -178,5 +177,3 @@ const Kernel& kernel_of(int64_t id);
 #define GS_KERNEL_OBJECT(number, name, ...)                              \
   [[maybe_unused]] static const ::gridstride::Kernel gs_kernel_##number( \
       name, &__VA_ARGS__, GS_KERNEL_LAUNCHED(name, __VA_ARGS__))
-
-#endif

@@ -1,6 +1,5 @@
 // Device memory as ranges of numbers, and the checks of every range that a call names.
-#ifndef GRIDSTRIDE_MEMORY_H
-#define GRIDSTRIDE_MEMORY_H
+#pragma once
 
 #include "shim/guard.h"
 
@@ -59,5 +58,3 @@ void declare_block(const MemoryRange& block, int device, bool is_live);
 BlockAt declared_block_at(uint64_t address, MemoryRange& block);
 
 }  // namespace gridstride
-
-#endif

@@ -2,8 +2,7 @@
 //
 // JavaScript names memory by address. The tables turn a wrong address into an error: a call frees
 // and touches only memory that is in a table.
-#ifndef GRIDSTRIDE_MEMORY_TABLES_H
-#define GRIDSTRIDE_MEMORY_TABLES_H
+#pragma once
 
 #include <driver_types.h>
 
@@ -228,5 +227,3 @@ class MappingTable : public RangeTable<AddressReservation> {
 MappingTable& mappings();
 
 }  // namespace gridstride
-
-#endif

@@ -1,6 +1,5 @@
 // Pinned slabs of JavaScript memory, and open files that are read into them.
-#ifndef GRIDSTRIDE_PINNED_H
-#define GRIDSTRIDE_PINNED_H
+#pragma once
 
 #include "shim/device/device.h"
 #include "shim/handle_table.h"
@@ -61,5 +60,3 @@ using FileUse = HandleTable<File>::Use;
 extern HandleTable<File> files;
 
 }  // namespace gridstride
-
-#endif

@@ -1,8 +1,7 @@
 // A module: machine code, loaded by the CUDA runtime's library API.
 //
 // A cudaLibrary_t has its code and variables once for every device; a module is of one.
-#ifndef GRIDSTRIDE_MODULE_H
-#define GRIDSTRIDE_MODULE_H
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -134,5 +133,3 @@ extern HandleTable<Module> modules;
 int64_t live_nvrtc_programs();
 
 }  // namespace gridstride
-
-#endif

@@ -1,6 +1,5 @@
 // Streams by handle.
-#ifndef GRIDSTRIDE_STREAM_H
-#define GRIDSTRIDE_STREAM_H
+#pragma once
 
 #include "shim/call.h"
 #include "shim/device/device.h"
@@ -74,5 +73,3 @@ class RelaxedCapture {
 };
 
 }  // namespace gridstride
-
-#endif

@@ -22,7 +22,7 @@ namespace {
 
 std::atomic<long> yields{0};
 
-// An OS thread whose stack lies in a region as kernels know it.
+// An OS thread with its stack in a region as kernels know it.
 class KernelThread {
  public:
   explicit KernelThread(std::function<void()> body) : body_(std::move(body)) {

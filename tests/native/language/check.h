@@ -72,7 +72,7 @@ class Check {
   std::string first_;
 };
 
-// xorshift64*: the same numbers everywhere, so that a failure can be repeated.
+// xorshift64*: the same numbers everywhere, for repeatable failures.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed * 2 + 1) {}

@@ -13,7 +13,7 @@ namespace {
 
 __extension__ typedef __int128 Wide;
 
-// The integer that the direction asks for. The value is finite and below 2^100.
+// The integer in the direction of the rounding. The value is finite and below 2^100.
 Wide integer_near(double value, Direction direction) {
   const auto truncated = static_cast<Wide>(value);
   const double rest = value - static_cast<double>(truncated);
@@ -29,7 +29,7 @@ Wide integer_near(double value, Direction direction) {
   return away ? truncated + outwards : truncated;
 }
 
-// The PTX rules for NaN and for what is out of range.
+// The PTX rules for NaN and for values out of range.
 template <class Integer, class Float>
 Integer converted(Float value, Direction direction) {
   using Limits = std::numeric_limits<Integer>;

@@ -24,7 +24,7 @@ constexpr int lowest = std::numeric_limits<int>::min();
 constexpr int highest = std::numeric_limits<int>::max();
 const float float_nan = std::nanf("");
 
-// A value that the compiler cannot follow, so that what is tried happens when the program runs.
+// A value that the compiler cannot follow: the operation happens at run time.
 template <class T>
 T at_run_time(T value) {
   volatile T kept = value;
@@ -78,7 +78,7 @@ void check_division() {
 #else
   constexpr int expected = 0;
 #endif
-  // volatile results: a quotient that nobody reads is never divided.
+  // volatile results: an unused quotient is never computed.
   check.equal(signal_of([] {
                 const volatile int q = at_run_time(1) / at_run_time(0);
                 (void)q;
@@ -211,7 +211,7 @@ void check_language() {
 
 void check_order_of_atomics() {
   Check order("order of atomics");
-  // 1e8 + 1 is 1e8 in float: who comes first matters.
+  // 1e8 + 1 is 1e8 in float: the order matters.
   const auto summed = [](float first, float second, float third) {
     float sum = 0;
     for (const float term : {first, second, third}) {

@@ -1,4 +1,4 @@
-// Arithmetic of half and bfloat16: one rounding per operation, told from exact signs.
+// Arithmetic of half and bfloat16: one rounding per operation, checked by exact signs.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

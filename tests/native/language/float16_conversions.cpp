@@ -178,7 +178,7 @@ void check_integer_type(Check& check) {
     const auto implicit = F::bits_of(typename Definition::Type(integer));
     check.equal(implicit, F::bits_of(Table::from_integer_in(Direction::nearest, integer)), integer);
   }
-  // Out: the value is a float, whose conversions another part of this test has checked.
+  // Out: the value is a float; another part of this test checks the conversions of floats.
   for (unsigned bits = 0; bits < all_patterns; bits++) {
     const double value = F::number(bits);
     for (const Direction direction : all_directions) {

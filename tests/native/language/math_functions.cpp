@@ -210,8 +210,8 @@ void check_pair(Check& check, const char* name) {
   }
 }
 
-// The integral of exp(x cos t) cos(n t) over half a turn, by the trapezoidal rule, whose error is
-// far below long double's for so many points.
+// The integral of exp(x cos t) cos(n t) over half a turn, by the trapezoidal rule; its error is far
+// below long double's for so many points.
 long double modified_bessel_by_integral(int order, long double x) {
   constexpr int points = 512;
   long double sum = 0;

@@ -9,7 +9,7 @@
 
 namespace {
 
-// How one function reads its elements and what it computes of each pair.
+// The element type of a function, and its operation on each pair.
 struct Rule {
   const char* name;
   unsigned int (*function)(unsigned int, unsigned int);

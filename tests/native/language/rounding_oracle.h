@@ -1,7 +1,7 @@
-// What a correctly rounded result is, told from exact signs alone.
+// Correct rounding, decided by exact signs alone.
 //
 // A result r of an exact value E is right if E lies on the proper side of r, of r's neighbours, or
-// of the midpoints between them. The oracle asks only for the sign of E - m at such points m, which
+// of the midpoints between them. The oracle needs only the sign of E - m at such points m, which
 // the caller computes exactly; it shares nothing with the code under test.
 #pragma once
 

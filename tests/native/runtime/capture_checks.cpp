@@ -1,4 +1,4 @@
-// Stream capture: what it records, what it refuses, what spoils it, and which threads it concerns.
+// Stream capture: recorded work, refused calls, invalidation, and the threads that it concerns.
 #include <functional>
 #include <string>
 #include <thread>

@@ -1,4 +1,4 @@
-// One line per check on standard output; the program's exit status tells whether one failed.
+// One line per check on standard output; the program's exit status is 1 if one failed.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace runtime_test {
 
 void begin_suite(const char* name);
 
-// Prints the outcome of a check. What is to be proven is a statement, such as "freeing null works".
+// Prints the outcome of a check. The claim is a statement, such as "freeing null works".
 bool check(bool holds, const std::string& statement, const char* file, int line);
 
 // A check that a CUDA call returned the expected status.

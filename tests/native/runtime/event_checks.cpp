@@ -1,4 +1,4 @@
-// Events: waiting for them in streams and threads, times, and what is refused.
+// Events: waiting for them in streams and threads, times, and refused calls.
 #include <chrono>
 #include <cstring>
 #include <string>

@@ -1,4 +1,4 @@
-// Launches: what is accepted, what is refused, and how kernels and copies share streams.
+// Launches: accepted and refused ones, and how kernels and copies share streams.
 #include <atomic>
 #include <cstring>
 #include <thread>

@@ -38,7 +38,8 @@ struct Census {
   }
 };
 
-// Everything the runtime has, with copies under way whose memory is freed and stream destroyed.
+// Everything the runtime has, with copies in progress while their memory is freed and their stream
+// destroyed.
 void use_everything() {
   cudaStream_t stream = nullptr;
   cudaStream_t waiting = nullptr;
@@ -103,7 +104,7 @@ void use_graphs() {
   (void)cudaGetLastError();
 }
 
-// The worker or thread that ended the last operation may hold it for a moment longer: what is there
+// The worker or thread that ended the last operation may hold it for a moment longer: the counts
 // when nothing has changed for a while.
 Census settled_census() {
   Census census;

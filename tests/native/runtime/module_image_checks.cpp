@@ -1,4 +1,4 @@
-// Images that are no modules: each is an error that says what is wrong, and none a crash.
+// Images that are no modules: each is an error with its reason, and none a crash.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -61,7 +61,7 @@ void check_headers() {
                 "a library of no segments is damaged");
 }
 
-// A file of which the end is missing crashes the system's loader, which maps what is not there.
+// A truncated file crashes the system's loader, which maps the missing end.
 void check_truncation() {
   const Image& sound = image_of(ModuleFile::complete);
   std::size_t refused = 0;

@@ -6,7 +6,8 @@
 
 namespace runtime_test {
 
-// The topology that main() sets. A device whose name says victim is lost in the course of a suite.
+// The topology that main() sets. A device with "victim" in its name is lost in the course of a
+// suite.
 constexpr std::uint64_t mebibyte = std::uint64_t{1} << 20;
 constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30;
 
@@ -30,7 +31,7 @@ enum DeviceOrdinal {
   // For faults by launched graphs.
   graph_copy_victim_device = 16,
   graph_kernel_victim_device = 17,
-  // For a fill whose memory goes away midway.
+  // For a fill that loses its memory midway.
   midway_victim_device = 18,
   // For faults by modules and cooperative launches.
   module_victim_device = 19,

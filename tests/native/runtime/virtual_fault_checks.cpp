@@ -1,4 +1,4 @@
-// Unmapping does not wait: what was enqueued before and runs afterwards is a fault of its device.
+// Unmapping does not wait: earlier work that runs afterwards is a fault of its device.
 #include <atomic>
 #include <cstdio>
 #include <string>
@@ -139,7 +139,7 @@ void check_queued_fill() {
   check_afterwards(fill_victim_device, stream);
 }
 
-// A fill in the middle of its work: what it has begun it ends, and then it faults. On a busy
+// A fill in the middle of its work ends the piece that it has begun, and then faults. On a busy
 // machine it may be done before the memory goes, which is no fault.
 void check_running_fill() {
   const cudaStream_t stream = stream_of(midway_victim_device);

@@ -1,4 +1,4 @@
-// Addresses, memory and mappings: what each function takes, and what is charged when.
+// Addresses, memory and mappings: arguments of each function, and charges.
 #include <algorithm>
 #include <string>
 
@@ -232,16 +232,7 @@ void check_charges_of_mappings() {
         "released memory is kept by its last mapping");
   CHECK_RESULT(cuMemMap(address, 2 * piece, 0, handle, 0), CUDA_ERROR_INVALID_VALUE,
                "a released handle names nothing");
-  CUmemGenericAllocationHandle again = 0;
-  REQUIRE_RESULT(cuMemRetainAllocationHandle(&again, bytes_at(address + 3 * piece)));
-  CHECK(again == handle, "until any of its addresses brings it back");
-  CHECK_RESULT(cuMemRetainAllocationHandle(nullptr, bytes_at(address + 2 * piece)),
-               CUDA_ERROR_INVALID_VALUE, "for which there must be a place");
-  CHECK_RESULT(cuMemRetainAllocationHandle(&again, bytes_at(address)), CUDA_ERROR_INVALID_VALUE,
-               "and a mapping");
   REQUIRE_RESULT(cuMemUnmap(address + 2 * piece, 2 * piece));
-  CHECK(free_memory_of(small_device) == small_capacity - 2 * piece, "a handle keeps it as well");
-  REQUIRE_RESULT(cuMemRelease(handle));
   CHECK(free_memory_of(small_device) == small_capacity, "with both gone it is free");
   REQUIRE_RESULT(cuMemAddressFree(address, 4 * piece));
 }
@@ -331,7 +322,7 @@ void check_pointer_attributes() {
   REQUIRE_RESULT(cuMemAddressFree(address, 2 * piece));
 }
 
-// As for cudaMalloc: nothing that acts at once, unless the thread says that it knows what it does.
+// As for cudaMalloc: nothing that acts at once, unless the thread's capture mode is relaxed.
 void check_capture() {
   const VirtualRange range(first_device, 1);
   cudaStream_t stream = nullptr;

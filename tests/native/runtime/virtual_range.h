@@ -76,7 +76,7 @@ inline std::size_t free_memory_of(int device) {
   return free_bytes;
 }
 
-// Asks the system: a write from an inaccessible address to a pipe fails and harms nobody.
+// Queries the system: a write from an inaccessible address to a pipe fails without a signal.
 inline bool can_read(CUdeviceptr address) {
   int ends[2];
   if (pipe(ends) != 0) return false;

@@ -29,7 +29,7 @@ std::size_t system_mappings() {
   return lines;
 }
 
-// The pool's way: memory is created for each piece, and access given to what was mapped.
+// The pool's way: memory is created for each piece, and access given to each mapping.
 bool map_pieces(CUdeviceptr address, std::size_t count, std::size_t step, int device) {
   bool mapped = true;
   for (std::size_t index = 0; index < count && mapped; index += step) {

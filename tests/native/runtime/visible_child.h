@@ -11,7 +11,7 @@ int run_child(const std::string& role);
 
 void set_program_path(const char* path);
 
-// Runs the program in a role with one more environment variable; what it printed, without the
+// Runs the program in a role with one more environment variable; returns its output, without the
 // last line end, or "exit N" when it failed.
 std::string run_as_child(const std::string& role, const std::string& variable,
                          const std::string& value);

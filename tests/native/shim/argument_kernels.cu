@@ -8,7 +8,7 @@
 
 namespace {
 
-// The bytes that the parameter has, so that no conversion hides what arrived.
+// The bytes of the parameter: no conversion hides a difference.
 template <class Type>
 __global__ void store(Type value, Type* out) {
   if (blockIdx.x == 0 && threadIdx.x == 0) *out = value;

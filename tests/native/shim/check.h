@@ -1,6 +1,5 @@
 // One line per check, and words for the calls that most checks make.
-#ifndef GRIDSTRIDE_TESTS_SHIM_CHECK_H
-#define GRIDSTRIDE_TESTS_SHIM_CHECK_H
+#pragma once
 
 #include <initializer_list>
 #include <string>
@@ -10,13 +9,13 @@
 void check(bool holds, const std::string& what);
 void check_equal(double actual, double expected, const std::string& what);
 
-// A line that says what was not checked, and why.
+// A line about skipped checks, with the reason.
 void skip(const std::string& what);
 
 // How many checks have failed.
 int failures();
 
-// Statuses as written in the header, so that lines read well.
+// Statuses as written in the header.
 std::string status_name(int32_t status);
 void check_status(int32_t actual, int32_t expected, const std::string& what);
 
@@ -37,10 +36,8 @@ struct Tally {
 Tally tally();
 bool operator==(const Tally& one, const Tally& other);
 
-// Whether it is the host library, whose devices hold nothing but what they were told to.
+// Whether it is the host library: its devices hold only the memory of this program.
 bool is_host();
 
 // The id of a wrapped call.
 int32_t call_id(const std::string& name);
-
-#endif

@@ -1,4 +1,4 @@
-// Asks what a checker of kernels asks; linked into the library under test like argument_kernels.cu.
+// The query of a checker of kernels; linked into the library under test like argument_kernels.cu.
 #include "shim/memory/memory.h"
 
 // 0 unknown, 1 undivided, 2 live, and then block[0] is its address and block[1] its bytes, 3 dead.

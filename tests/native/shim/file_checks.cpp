@@ -1,5 +1,4 @@
-// Files that are read into pinned slabs: what they bring, where they end, and who may let go of
-// what while a read is under way.
+// Files that are read into pinned slabs: contents, ends, and closing a file during a read.
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -92,7 +91,7 @@ void check_opening(const FileStage& stage) {
   check_status(gs.gs_file_open("/dev/null", result), GS_ERROR_SYSTEM, "a device file");
   check(mkfifo(missing.c_str(), 0600) == 0, "making a named pipe");
   check_status(gs.gs_file_open(missing.c_str(), result), GS_ERROR_SYSTEM,
-               "a named pipe that nobody writes to");
+               "a named pipe without a writer");
   unlink(missing.c_str());
   check_equal(open_files(), 0, "nothing of which stays open");
 }

@@ -1,4 +1,4 @@
-// Stream capture and graphs: what is captured, launched, refused, and what a failure leaves.
+// Stream capture and graphs: capturing, launching, refused calls, and the state after a failure.
 #include <string>
 
 #include "check.h"
@@ -31,7 +31,7 @@ double read_byte(int32_t stream, double address) {
   return byte;
 }
 
-// The capture's status as gs_stream_capture_query tells it, and which capture it is.
+// The capture's status and id from gs_stream_capture_query.
 struct State {
   double status;
   double id;

@@ -1,5 +1,5 @@
-// Fault injection: every wrapped call can be made to fail, its failure is told, and nothing
-// changes by a call that failed.
+// Fault injection: every wrapped call can be made to fail, the caller gets its failure, and a call
+// that failed changes nothing.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -60,7 +60,7 @@ struct Bench {
     set_operands(0, stream, {operand});
     return function();
   }
-  // Succeeds by making and ending a resource; a failure of either is told.
+  // Makes and ends a resource; returns the failure of either.
   int32_t make_and_end(int32_t made, int32_t (*end)(int32_t)) {
     if (made != 0) return made;
     const int32_t handle = static_cast<int32_t>(result[0]);
@@ -101,7 +101,7 @@ struct Bench {
     const int32_t destroyed = make_and_end(0, gs.gs_graph_destroy);
     return queried != 0 ? queried : launched != 0 ? launched : destroyed;
   }
-  // Also asks for all that a module has.
+  // Also queries everything in a module.
   int32_t load_and_unload() {
     int32_t module = 0;
     int32_t status = create_module(0, code, module);

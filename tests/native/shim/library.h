@@ -1,6 +1,5 @@
 // The library under test: every function of csrc/gridstride.h, found by name in an opened library.
-#ifndef GRIDSTRIDE_TESTS_SHIM_LIBRARY_H
-#define GRIDSTRIDE_TESTS_SHIM_LIBRARY_H
+#pragma once
 
 #include "gridstride.h"
 
@@ -115,5 +114,3 @@ struct Library {
 // The opened library, and the main thread's registered command block.
 extern Library gs;
 extern gs_command_block block;
-
-#endif

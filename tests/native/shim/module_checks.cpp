@@ -51,7 +51,7 @@ std::vector<char> small_fat_binary() {
 }
 
 int32_t status_of_image(const std::vector<char>& image) {
-  // Bytes of their own, so that a memory checker sees every one that is read behind them.
+  // Bytes of their own: a memory checker sees every read beyond them.
   int32_t module = 0;
   const int32_t status = create_module(0, std::vector<char>(image), module);
   if (status == 0) gs.gs_module_destroy(module);

@@ -89,7 +89,7 @@ void check_blocks_at_once(int32_t module, int32_t stream) {
   free_memory(0, memory);
 }
 
-// Of a module that nothing can be wrong with but what is done to it.
+// Failures of a sound module.
 void check_ends(const std::vector<char>& image, int32_t stream) {
   const Tally before = tally();
   const int32_t module = make_loaded_module(0, image);
@@ -144,7 +144,7 @@ void check_races(const std::vector<char>& image, int32_t stream) {
   free_memory(0, memory);
 }
 
-// Nobody may wait for a device one of whose streams is captured, so that nothing is given back.
+// No thread may wait for a device with a captured stream, so the module stays.
 void check_capture(int32_t module, int32_t stream) {
   const double memory = allocate(0, 256);
   const int32_t store = find_in_module(module, "store_int", store_parameters).id;

@@ -1,6 +1,5 @@
 // What the checks of modules have in common: machine code, and words for the calls.
-#ifndef GRIDSTRIDE_TESTS_SHIM_MODULE_STAGE_H
-#define GRIDSTRIDE_TESTS_SHIM_MODULE_STAGE_H
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -49,5 +48,3 @@ Value read_value(int32_t stream, double address) {
   gs.gs_copy_to_host(0, stream, &value, address, sizeof(value));
   return value;
 }
-
-#endif

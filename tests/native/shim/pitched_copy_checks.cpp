@@ -94,7 +94,7 @@ void check_overlaps(int32_t stream) {
                "every second gap of a denser matrix");
   check_status(copy_within(stream, memory + 8, 24, memory, 16, 8, 16), GS_ERROR_OVERLAP,
                "a gap, then a row");
-  // Interleaved, so that no two rows ever meet, and of a number that nobody could try one by one.
+  // Interleaved: no two rows ever meet, and there are too many to try one by one.
   check_status(copy_within(stream, memory + 1, 4, memory, 2, 1, 0x1p50), invalid_value,
                "more rows than there is memory");
   check_status(copy_within(stream, memory, 2, memory + 1, 4, 1, 0x1p50), invalid_value,

@@ -1,10 +1,9 @@
 // The groups of checks, in the order in which shim_test.cpp runs them.
-#ifndef GRIDSTRIDE_TESTS_SHIM_SUITES_H
-#define GRIDSTRIDE_TESTS_SHIM_SUITES_H
+#pragma once
 
 // Need no device.
 void check_abi();
-// Gives the host library two devices, so it runs before anything that asks for them.
+// Gives the host library two devices, so it runs before the first use of a device.
 void check_topology();
 void check_module_images();
 
@@ -33,5 +32,3 @@ void check_two_devices();
 void check_virtual_peers();
 void check_modules_of_two_devices();
 void check_faults();
-
-#endif

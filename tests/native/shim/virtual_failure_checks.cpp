@@ -10,7 +10,7 @@ constexpr int32_t injected = 999;
 constexpr int32_t invalid_value = 1;
 constexpr int32_t out_of_memory = 2;
 
-// 0 where the driver keeps memory for itself from call to call, so that nothing could be compared.
+// 0 where the driver keeps memory for itself from call to call: there the numbers mean nothing.
 double exact_free_bytes() {
   double memory[2] = {};
   gs.gs_device_memory(0, memory);

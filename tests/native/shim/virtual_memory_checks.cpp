@@ -12,7 +12,7 @@ namespace {
 
 constexpr int32_t invalid_value = 1;
 
-// Sixteen pages of addresses on device 0, released at the end with what is mapped in them.
+// Sixteen pages of addresses on device 0, released at the end with their mappings.
 class Reserved {
  public:
   explicit Reserved(double granularity)

@@ -1,4 +1,4 @@
-// Virtual memory of two devices: whose is whose, and sharing it.
+// Virtual memory of two devices: ownership and sharing.
 #include <cstring>
 
 #include "suites.h"

@@ -1,6 +1,5 @@
 // Words for calls on virtual memory.
-#ifndef GRIDSTRIDE_TESTS_SHIM_VIRTUAL_RANGE_H
-#define GRIDSTRIDE_TESTS_SHIM_VIRTUAL_RANGE_H
+#pragma once
 
 #include "check.h"
 
@@ -26,7 +25,7 @@ inline int32_t unmap(int device, double address, double bytes) {
   return gs.gs_virtual_unmap();
 }
 
-// Waits, as everybody who unmaps must.
+// Waits, because the caller unmaps afterwards.
 inline int32_t set_bytes(int device, int32_t stream, double address, double value, double bytes) {
   set_operands(device, stream, {address, value, 1, bytes});
   const int32_t status = gs.gs_memory_set();
@@ -38,5 +37,3 @@ inline int byte_at(int device, int32_t stream, double address) {
   unsigned char byte = 0;
   return gs.gs_copy_to_host(device, stream, &byte, address, 1) == 0 ? byte : -1;
 }
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Copies are done when memcpy_async() returns, for the thread's own share; wait() is what makes the
 // others' shares visible, as it must be on a GPU.
-#ifndef GRIDSTRIDE_HOST_COOPERATIVE_GROUPS_MEMCPY_ASYNC_H
-#define GRIDSTRIDE_HOST_COOPERATIVE_GROUPS_MEMCPY_ASYNC_H
+#pragma once
 
 #include <stddef.h>
 
@@ -49,5 +48,3 @@ void wait_prior(const Group& group) {
 }
 
 }  // namespace cooperative_groups
-
-#endif

@@ -1,6 +1,5 @@
 // CUDA's name for reductions over the threads of a tile or a coalesced group.
-#ifndef GRIDSTRIDE_HOST_COOPERATIVE_GROUPS_REDUCE_H
-#define GRIDSTRIDE_HOST_COOPERATIVE_GROUPS_REDUCE_H
+#pragma once
 
 #include "../cooperative_groups.h"
 
@@ -22,5 +21,3 @@ GS_HOST_INLINE T reduce(const Group& group, T value, Operation&& operation) {
 }
 
 }  // namespace cooperative_groups
-
-#endif

@@ -1,6 +1,5 @@
 // CUDA's name for prefix sums over the threads of a tile or a coalesced group.
-#ifndef GRIDSTRIDE_HOST_COOPERATIVE_GROUPS_SCAN_H
-#define GRIDSTRIDE_HOST_COOPERATIVE_GROUPS_SCAN_H
+#pragma once
 
 #include "../cooperative_groups.h"
 
@@ -42,5 +41,3 @@ GS_HOST_INLINE T exclusive_scan(const Group& group, T value) {
 }
 
 }  // namespace cooperative_groups
-
-#endif

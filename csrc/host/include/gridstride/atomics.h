@@ -4,8 +4,7 @@
 // They are relaxed, as on a GPU: ordering other accesses takes __threadfence(). They hold between
 // all threads of all workers, so the narrower _block scope is the same here. Every call counts as
 // polling: a thread that waits in a loop of atomics for another thread of its block lets it run.
-#ifndef GRIDSTRIDE_HOST_ATOMICS_H
-#define GRIDSTRIDE_HOST_ATOMICS_H
+#pragma once
 
 #include "qualifiers.h"
 #include "vector_types.h"
@@ -152,5 +151,3 @@ GS_ATOMIC_VECTOR_SUMS(atomicAdd_system)
 #undef GS_ATOMIC_LOOP
 #undef GS_ATOMIC_NATIVE
 #undef GS_ATOMIC
-
-#endif

@@ -1,6 +1,5 @@
 // Fences, clocks, and the ways a thread stops itself.
-#ifndef GRIDSTRIDE_HOST_COLLECTIVES_H
-#define GRIDSTRIDE_HOST_COLLECTIVES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -345,5 +344,3 @@ GS_HOST_REDUCTION(__reduce_and_sync, unsigned int, AndCombine)
 GS_HOST_REDUCTION(__reduce_or_sync, unsigned int, OrCombine)
 GS_HOST_REDUCTION(__reduce_xor_sync, unsigned int, XorCombine)
 #undef GS_HOST_REDUCTION
-
-#endif

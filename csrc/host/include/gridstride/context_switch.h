@@ -8,8 +8,7 @@
 // two registers that inline assembly cannot declare as clobbered are stored there; every other
 // register is declared so, and the compiler saves exactly those that are live. Floating-point
 // control (rounding, flush to zero) is not part of a context: no kernel may change it.
-#ifndef GRIDSTRIDE_HOST_CONTEXT_SWITCH_H
-#define GRIDSTRIDE_HOST_CONTEXT_SWITCH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -172,5 +171,3 @@ inline void* make_context(void*, void* stack_top, void (*entry)()) {
 #endif
 
 }  // namespace gridstride::host
-
-#endif

@@ -3,8 +3,7 @@
 // Floating point to integer follows the hardware and not C++: what lies outside the range becomes
 // the nearest limit, infinities included. NaN becomes 0, except that it becomes the integer with
 // only its highest bit set when the source is double or the result has 64 bits (PTX ISA, cvt).
-#ifndef GRIDSTRIDE_HOST_CONVERSIONS_H
-#define GRIDSTRIDE_HOST_CONVERSIONS_H
+#pragma once
 
 #include <fenv.h>
 
@@ -343,5 +342,3 @@ GS_ALL_ROUNDINGS(3, __fma, double, gridstride::host::fused(a, b, c))
 __device__ __forceinline__ float __frsqrt_rn(float x) {
   return static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(x)));
 }
-
-#endif

@@ -1,8 +1,7 @@
 // Device queries: attribute ids, and the properties structure.
 //
 // Ids and field names are those of CUDA 13.0, without textures, surfaces and interoperability.
-#ifndef GRIDSTRIDE_HOST_DEVICE_ATTRIBUTES_H
-#define GRIDSTRIDE_HOST_DEVICE_ATTRIBUTES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -124,5 +123,3 @@ struct cudaDeviceProp {
   size_t reservedSharedMemPerBlock;
   int clusterLaunch;
 };
-
-#endif

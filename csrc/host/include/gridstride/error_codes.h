@@ -3,8 +3,7 @@
 // One list feeds the enumeration in runtime_types.h and the table behind cudaGetErrorName and
 // cudaGetErrorString: the three cannot disagree. Numbers and texts are those of CUDA, as programs
 // compare and print them.
-#ifndef GRIDSTRIDE_HOST_ERROR_CODES_H
-#define GRIDSTRIDE_HOST_ERROR_CODES_H
+#pragma once
 
 #define GRIDSTRIDE_CUDA_ERROR_CODES(X) \
   X(cudaSuccess, 0, "no error") \
@@ -183,5 +182,3 @@
     "one or more resources are insufficient or non-applicable for the operation") \
   X(cudaErrorUnknown, 999, "unknown error") \
   X(cudaErrorApiFailureBase, 10000, "api failure base")
-
-#endif

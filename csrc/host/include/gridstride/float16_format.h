@@ -2,8 +2,7 @@
 //
 // Encoding gives the same bits whatever the machine offers: the one NaN is 0x7fff, as on a GPU, and
 // overflow gives infinity or the largest finite value as the rounding requires.
-#ifndef GRIDSTRIDE_HOST_FLOAT16_FORMAT_H
-#define GRIDSTRIDE_HOST_FLOAT16_FORMAT_H
+#pragma once
 
 #include "atomics.h"
 #include "conversions.h"
@@ -242,5 +241,3 @@ struct __nv_bfloat16;
 // __float2half_rn is GS_NAME(__float2, _rn); __float2half2_rn is GS_PAIR_NAME(__float2, _rn).
 #define GS_NAME(prefix, suffix) GS_EXPAND_NAME(prefix, GS_FLOAT16_TOKEN, suffix)
 #define GS_PAIR_NAME(prefix, suffix) GS_EXPAND_NAME(prefix, GS_FLOAT16_PAIR_TOKEN, suffix)
-
-#endif

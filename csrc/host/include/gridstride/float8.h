@@ -1,8 +1,7 @@
 // The two 8-bit floating-point formats of the Open Compute Project (OCP 8-bit Floating Point
 // Specification, revision 1.0) as bit patterns: decoding, and encoding with one rounding, to
 // nearest and of ties to even.
-#ifndef GRIDSTRIDE_HOST_FLOAT8_H
-#define GRIDSTRIDE_HOST_FLOAT8_H
+#pragma once
 
 #include "../cuda_bf16.h"
 #include "../cuda_fp16.h"
@@ -232,5 +231,3 @@ struct alignas(4) Float8Four {
 };
 
 }  // namespace gridstride::host
-
-#endif

@@ -3,8 +3,7 @@
 // Names are __v<operation>[s|u][ss|us]<elements>: s and u read the elements as signed or unsigned,
 // ss and us saturate. __vcmp… fills an element with ones where the comparison holds; __vset… sets
 // its lowest bit.
-#ifndef GRIDSTRIDE_HOST_INTEGER_FUNCTIONS_H
-#define GRIDSTRIDE_HOST_INTEGER_FUNCTIONS_H
+#pragma once
 
 #include "qualifiers.h"
 #include "vector_types.h"
@@ -434,5 +433,3 @@ GS_DPX_PREDICATED(__vibmax, >=, larger)
 GS_DPX_PREDICATED(__vibmin, <=, smaller)
 #undef GS_DPX_PREDICATED
 #undef GS_DPX_PREDICATED_ON
-
-#endif

@@ -1,8 +1,7 @@
 // What a launch needs to know of a kernel, made from the type of the function alone.
 //
 // The address of a descriptor is what cudaLaunchKernel receives as `func` on the host device.
-#ifndef GRIDSTRIDE_HOST_KERNEL_DESCRIPTOR_H
-#define GRIDSTRIDE_HOST_KERNEL_DESCRIPTOR_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -140,5 +139,3 @@ inline const KernelDescriptor* kernel_descriptor(const char* name) {
 }
 
 }  // namespace gridstride::host
-
-#endif

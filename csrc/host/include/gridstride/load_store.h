@@ -3,8 +3,7 @@
 // A CPU takes no such hints, so all of them are plain accesses, except __ldcv and __stwt: those
 // happen where they are written, in one piece up to 8 bytes, and __ldcv counts as polling: a thread
 // that waits for a flag lets the other threads of its block run.
-#ifndef GRIDSTRIDE_HOST_LOAD_STORE_H
-#define GRIDSTRIDE_HOST_LOAD_STORE_H
+#pragma once
 
 #include "atomics.h"
 #include "integer_functions.h"
@@ -75,5 +74,3 @@ __device__ __forceinline__ void __stwt(T* p, gridstride::host::NotDeduced<T> val
     gridstride::host::keep_memory_accesses_here();
   }
 }
-
-#endif

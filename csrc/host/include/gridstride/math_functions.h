@@ -2,8 +2,7 @@
 //
 // libstdc++'s brings along the special functions of C++17 (std::beta and its like), 60 ms of
 // compilation for what no kernel may call: nvcc knows them in host code only.
-#ifndef GRIDSTRIDE_HOST_MATH_FUNCTIONS_H
-#define GRIDSTRIDE_HOST_MATH_FUNCTIONS_H
+#pragma once
 
 #include "conversions.h"
 #include "qualifiers.h"
@@ -477,5 +476,3 @@ __device__ constexpr __forceinline__ float __saturatef(float x) {
 #define __tanhf(x) ::tanhf(x)
 #define __powf(x, y) ::powf(x, y)
 #define __sincosf(x, sine, cosine) ::sincosf(x, sine, cosine)
-
-#endif

@@ -13,8 +13,7 @@
 // at namespace scope, once per library. A name is the one that lookups and faults call the kernel;
 // the expression names the function or variable. The table is constant: loading the library runs no
 // code for it.
-#ifndef GRIDSTRIDE_HOST_MODULE_TABLE_H
-#define GRIDSTRIDE_HOST_MODULE_TABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -87,5 +86,3 @@ extern __attribute__((visibility("default"))) const gridstride::host::ModuleTabl
       ::gridstride::host::kernel_contract,                                                 \
       static_cast<uint32_t>(sizeof(gs_module_entries) / sizeof(gs_module_entries[0]) - 1), \
       gs_module_entries, &gs_host_finish_thread};
-
-#endif

@@ -3,8 +3,7 @@
 // Two rules shape this file. `__noinline__` stays undefined: libstdc++ spells its own attribute
 // with that word. `__CUDA_ARCH__` stays undefined too, as there is no architecture; code that must
 // know where it runs tests `__CUDASIM__`.
-#ifndef GRIDSTRIDE_HOST_QUALIFIERS_H
-#define GRIDSTRIDE_HOST_QUALIFIERS_H
+#pragma once
 
 #define __CUDASIM__ 1
 
@@ -68,5 +67,3 @@
 
 // Not alignas, which may not follow a storage class.
 #define __align__(bytes) __attribute__((aligned(bytes)))
-
-#endif

@@ -1,8 +1,7 @@
 // threadIdx, blockIdx, blockDim, gridDim and warpSize.
 //
 // For kernels alone: the runtime API has structures with members called gridDim and blockDim.
-#ifndef GRIDSTRIDE_HOST_REGISTER_NAMES_H
-#define GRIDSTRIDE_HOST_REGISTER_NAMES_H
+#pragma once
 
 // Before the names: it declares those structures.
 #include "runtime_types.h"
@@ -15,5 +14,3 @@
 #define gridDim (::gridstride::host::read_only_registers()->grid_dimension)
 
 inline constexpr int warpSize = 32;
-
-#endif

@@ -1,7 +1,6 @@
 // The functions of the CUDA runtime API that the host device implements, with CUDA's signatures
 // and semantics. What differs is said at the function; csrc/host/README.md gives the reasons.
-#ifndef GRIDSTRIDE_HOST_RUNTIME_API_H
-#define GRIDSTRIDE_HOST_RUNTIME_API_H
+#pragma once
 
 #include "runtime_types.h"
 #include "vector_types.h"
@@ -39,16 +38,11 @@ cudaError_t cudaMalloc(void** address, size_t bytes);
 cudaError_t cudaFree(void* address);
 cudaError_t cudaHostRegister(void* address, size_t bytes, unsigned int flags);
 cudaError_t cudaHostUnregister(void* address);
-cudaError_t cudaHostGetDevicePointer(void** device_address, void* host_address,
-                                     unsigned int flags);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* address);
 
 cudaError_t cudaMemset(void* destination, int value, size_t bytes);
 cudaError_t cudaMemsetAsync(void* destination, int value, size_t bytes,
                             cudaStream_t stream = nullptr);
-cudaError_t cudaMemset2D(void* destination, size_t pitch, int value, size_t width, size_t height);
-cudaError_t cudaMemset2DAsync(void* destination, size_t pitch, int value, size_t width,
-                              size_t height, cudaStream_t stream = nullptr);
 
 // ---- copies ------------------------------------------------------------------------------------
 
@@ -76,8 +70,6 @@ cudaError_t cudaStreamQuery(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags = 0);
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device);
-cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags);
-cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority);
 
 cudaError_t cudaEventCreate(cudaEvent_t* event);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags);
@@ -116,9 +108,6 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
                              size_t dynamic_shared_bytes, cudaStream_t stream);
 // All blocks run at once, each on an OS thread of its own.
-cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block,
-                                        void** arguments, size_t dynamic_shared_bytes,
-                                        cudaStream_t stream);
 // There are no clusters: cudaErrorNotSupported.
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
                                 void** arguments);
@@ -128,9 +117,6 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function);
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value);
-cudaError_t cudaFuncGetName(const char** name, const void* function);
-cudaError_t cudaFuncGetParamInfo(const void* function, size_t index, size_t* offset,
-                                 size_t* bytes);
 // From the limits of the device, without registers: a kernel takes none here.
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function,
                                                           int block_threads,
@@ -161,5 +147,3 @@ template <typename Pointee>
 inline cudaError_t cudaMalloc(Pointee** address, size_t bytes) {
   return cudaMalloc(reinterpret_cast<void**>(address), bytes);
 }
-
-#endif

@@ -1,7 +1,6 @@
 // The types of the CUDA 13.0 runtime API that the host device implements: statuses, copy
 // directions, memory kinds, flags, and the opaque handles. Names and values are those of CUDA.
-#ifndef GRIDSTRIDE_HOST_RUNTIME_TYPES_H
-#define GRIDSTRIDE_HOST_RUNTIME_TYPES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -219,5 +218,3 @@ typedef struct cudaLaunchConfig_st {
 } cudaLaunchConfig_t;
 #pragma pop_macro("blockDim")
 #pragma pop_macro("gridDim")
-
-#endif

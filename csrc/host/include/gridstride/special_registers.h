@@ -3,8 +3,7 @@
 // A worker's stacks lie in one region of memory aligned to its own size. The state of the running
 // block is at its start. Masking the stack pointer finds that state: reading threadIdx is a load at
 // a constant offset: no thread-local storage, no argument, no call.
-#ifndef GRIDSTRIDE_HOST_SPECIAL_REGISTERS_H
-#define GRIDSTRIDE_HOST_SPECIAL_REGISTERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -63,5 +62,3 @@ GS_HOST_INLINE uint32_t dynamic_shared_bytes() {
 }
 
 }  // namespace gridstride::host
-
-#endif

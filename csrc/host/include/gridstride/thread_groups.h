@@ -1,6 +1,5 @@
 // Cooperative groups of threads, and the operations of their reductions and scans.
-#ifndef GRIDSTRIDE_HOST_THREAD_GROUPS_H
-#define GRIDSTRIDE_HOST_THREAD_GROUPS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -513,5 +512,3 @@ auto group_size(const Group& group) -> decltype(group.num_threads()) {
 }
 
 }  // namespace cooperative_groups
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Only such files may include this. It gives words of C and C++ the meaning that they have for
 // nvcc, which the runtime's own files do without.
-#ifndef GRIDSTRIDE_HOST_USER_SOURCE_H
-#define GRIDSTRIDE_HOST_USER_SOURCE_H
+#pragma once
 
 #define GS_HOST_USER_SOURCE 1
 
@@ -127,5 +126,3 @@ GS_REFUSED_SURFACE(surfCubemapLayered)
 #undef GS_REFUSED_SURFACE
 #undef GS_REFUSED_TEXTURE
 #undef GS_REFUSED
-
-#endif

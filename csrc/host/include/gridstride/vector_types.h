@@ -3,8 +3,7 @@
 // All of them are aggregates without constructors, as in CUDA: they may be members of unions and
 // elements of __shared__ arrays. Three-element vectors are never padded. Vectors of four 8-byte
 // elements are aligned to 16 bytes; the _32a forms of CUDA 13 to 32.
-#ifndef GRIDSTRIDE_HOST_VECTOR_TYPES_H
-#define GRIDSTRIDE_HOST_VECTOR_TYPES_H
+#pragma once
 
 // One element type with its vectors of one to four and the alignments of two and of four.
 #define GS_VECTOR_TYPES(name, element, alignment2, alignment4)                             \
@@ -68,5 +67,3 @@ struct dim3 {
   constexpr dim3(uint3 extents) : x(extents.x), y(extents.y), z(extents.z) {}
   constexpr operator uint3() const { return uint3{x, y, z}; }
 };
-
-#endif

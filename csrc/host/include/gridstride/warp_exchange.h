@@ -3,8 +3,7 @@
 // A thread that must wait calls gs_host_*_arrive. The runtime either lets it go on at once, because
 // it was the last one awaited, or names the context to run in its place, and the switch to it is
 // inlined into the kernel (context_switch.h says why).
-#ifndef GRIDSTRIDE_HOST_WARP_EXCHANGE_H
-#define GRIDSTRIDE_HOST_WARP_EXCHANGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -126,5 +125,3 @@ GS_HOST_INLINE void grid_barrier() {
 GS_HOST_INLINE bool is_grid_cooperative() { return gs_host_grid_is_cooperative(); }
 
 }  // namespace gridstride::host
-
-#endif

@@ -1,9 +1,14 @@
-/* The element-wise sums and products: see arithmetic.cuh. */
-#include "kernels/arithmetic.cuh"
+/* The element-wise kernels, one per element type or, for fill, per width: see elementwise.cuh. */
+#include "kernels/elementwise.cuh"
 
 #include "shim/launch/kernel_registry.h"
 
 namespace gridstride::device_code {
+
+GS_KERNEL("fill_uint8", fill<unsigned char>);
+GS_KERNEL("fill_int16", fill<short>);
+GS_KERNEL("fill_uint32", fill<unsigned int>);
+GS_KERNEL("fill_int64", fill<long long>);
 
 GS_KERNEL("add_float64", add<double>);
 GS_KERNEL("add_float32", add<float>);
@@ -26,5 +31,15 @@ GS_KERNEL("multiply_uint32", multiply<unsigned int>);
 GS_KERNEL("multiply_int16", multiply<short>);
 GS_KERNEL("multiply_int8", multiply<signed char>);
 GS_KERNEL("multiply_uint8", multiply<unsigned char>);
+
+GS_KERNEL("scale_float64", scale<double>);
+GS_KERNEL("scale_float32", scale<float>);
+GS_KERNEL("scale_float16", scale<__half>);
+GS_KERNEL("scale_bfloat16", scale<__nv_bfloat16>);
+
+GS_KERNEL("axpy_float64", axpy<double>);
+GS_KERNEL("axpy_float32", axpy<float>);
+GS_KERNEL("axpy_float16", axpy<__half>);
+GS_KERNEL("axpy_bfloat16", axpy<__nv_bfloat16>);
 
 }  // namespace gridstride::device_code
