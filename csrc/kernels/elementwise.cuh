@@ -10,10 +10,10 @@
  * Bytes: sizeof(T) * n for each array that is read or written. Operations: none, n, or n fused
  * multiply-adds.
  * Numerics: add and multiply round correctly, float16 and bfloat16 by way of float (with the one
- * exception in element.cuh); integers wrap modulo 2^bits. scale and axpy are one fused multiply-add:
- * float32 and float64 are correctly rounded, float16 and bfloat16 are computed in float with float
- * factors and rounded once more (half a unit in the last place and 2^-24 relative). fill keeps every
- * bit.
+ * exception in element.cuh); integers wrap modulo 2^bits. scale and axpy are one fused
+ * multiply-add: float32 and float64 are correctly rounded, float16 and bfloat16 are computed in
+ * float with float factors and rounded once more (half a unit in the last place and 2^-24
+ * relative). fill keeps every bit.
  * Hardware: none assumed.
  */
 #pragma once

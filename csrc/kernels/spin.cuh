@@ -4,8 +4,8 @@
  * Mapping: one thread waits, all others return at once; any grid and block.
  * Bytes: 4 written. Operations: none.
  * Hardware: the time is at least the requested one. On a GPU the clock is %globaltimer, which all
- * multiprocessors share and which advances in steps of up to about a microsecond. On the host device
- * it is the system's monotonic clock.
+ * multiprocessors share and which advances in steps of up to about a microsecond. On the host
+ * device it is the system's monotonic clock.
  */
 #pragma once
 

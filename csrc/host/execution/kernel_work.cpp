@@ -86,8 +86,8 @@ ArgumentCopy::ArgumentCopy(const KernelDescriptor& kernel,
 
 // ---- the time of a block, learnt from earlier launches ------------------------------------------
 //
-// A table without locks, by kernel, grid and block shape. Only a hint: arguments may change the work
-// of a block, and other launches may have overwritten the entry.
+// A table without locks, by kernel, grid and block shape. Only a hint: arguments may change the
+// work of a block, and other launches may have overwritten the entry.
 
 namespace {
 
@@ -133,7 +133,7 @@ void note_block_time(const LaunchContext& launch, uint64_t nanoseconds) {
 // ---- kernel launches ---------------------------------------------------------------------------
 //
 // All workers claim the blocks of a launch in chunks, in ascending order. The order is a promise: a
-// block may wait for one of a smaller index (as chained scans do), because that one has been claimed
+// block may wait for one of a smaller index (as chained scans do), because that one was claimed
 // before.
 
 using Clock = std::chrono::steady_clock;

@@ -34,8 +34,8 @@ struct ImageView {
   }
 };
 
-// The size in the headers of an ELF image, for a caller that knows only its start. Throws ImageError
-// for all other images.
+// The size in the headers of an ELF image, for a caller that knows only its start. Throws
+// ImageError for all other images.
 std::size_t stated_image_bytes(const void* image);
 
 // Throws ImageError unless this can be a shared library for this system and processor.

@@ -1,5 +1,5 @@
-// The CUDA driver API: virtual memory management, and fills. Checks the caller's descriptions of memory and
-// access; VirtualMemory checks the mappings.
+// The CUDA driver API: virtual memory management, and fills. Checks the caller's descriptions of
+// memory and access; VirtualMemory checks the mappings.
 #include <algorithm>
 #include <iterator>
 #include <vector>
