@@ -166,22 +166,13 @@ export function announce({ title, rows, site }: Description): void {
   ].join(", ");
 }
 
-/** The pointed and the pinned item of a view; −1 for none. */
-export interface Selection {
-  pointed: number;
-  pinned: number;
-  point(index: number): void;
-  /** Pins an item, or releases it. */
-  pin(index: number): void;
-}
-
-/** Creates a selection that describes its item in a panel. */
+/** Creates a selection of a pointed and a pinned item, −1 for none, described in a panel. */
 export function createSelection(
   panel: HTMLElement,
   note: string,
   describe: (index: number) => Description,
   changed: () => void,
-): Selection {
+) {
   const show = () => {
     const index = selection.pinned >= 0 ? selection.pinned : selection.pointed;
     if (index < 0) return panel.replaceChildren(make("p", "note", note));
@@ -193,16 +184,17 @@ export function createSelection(
       site === "" ? make("p", "note", "Its site was not recorded.") : make("pre", "", site),
     );
   };
-  const selection: Selection = {
+  const selection = {
     pointed: -1,
     pinned: -1,
-    point(index) {
+    point(index: number): void {
       if (selection.pointed === index) return;
       selection.pointed = index;
       if (selection.pinned < 0) show();
       changed();
     },
-    pin(index) {
+    /** Pins an item, or releases it. */
+    pin(index: number): void {
       selection.pinned = selection.pinned === index ? -1 : index;
       show();
       changed();

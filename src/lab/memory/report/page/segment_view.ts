@@ -44,21 +44,13 @@ export function mapBlocks({ segments }: Pick<PageData, "segments">): MapBlock[] 
   );
 }
 
-/** The places of blocks on the endless line, in CSS pixels. */
-export interface Layout {
-  readonly starts: readonly number[];
-  readonly ends: readonly number[];
-  /** The number of lines. */
-  readonly lines: number;
-}
-
 /** Places blocks on lines of a width, with unmapped addresses folded to 9 pixels or to scale. */
 export function layoutBlocks(
   blocks: readonly MapBlock[],
   width: number,
   bytesPerPixel: number,
   isFolded: boolean,
-): Layout {
+): { starts: number[]; ends: number[]; lines: number } {
   const starts: number[] = [];
   const ends: number[] = [];
   const lengths = blocks.map(({ state, bytes }) =>
@@ -85,7 +77,10 @@ export function layoutBlocks(
 }
 
 /** Finds the block at a position of the endless line; −1 for none. */
-export function blockAt({ starts, ends }: Layout, position: number): number {
+export function blockAt(
+  { starts, ends }: ReturnType<typeof layoutBlocks>,
+  position: number,
+): number {
   const index = countUntil(starts, position) - 1;
   return index >= 0 && position < ends[index]! ? index : -1;
 }
@@ -98,16 +93,13 @@ export function sizeOf(text: string): number {
   return Number(match[1]) * 1024 ** unit;
 }
 
-/** The map in the page. */
-export interface SegmentMap {
-  /** Computes the layout for the current width and redraws. */
-  resize(): void;
-  /** Shows only the blocks of a site; `null` for all blocks. */
-  highlight(site: number | null): void;
-}
-
-/** Starts the map. */
-export function startMap(data: PageData): SegmentMap {
+/**
+ * Starts the map. Returns functions to adapt it to its width, and to show only the blocks of a site
+ * (`null` for all blocks).
+ */
+export function startMap(
+  data: PageData,
+): { resize: () => void; highlight: (site: number | null) => void } {
   const states = ["unmapped", "free", "cached", "pending", "live"] as const;
   const [pitch, lineHeight] = [22, 16];
   const blocks = mapBlocks(data);
@@ -120,7 +112,7 @@ export function startMap(data: PageData): SegmentMap {
   /** Lines in powers of two of the lines that fit into the box. */
   let zoom = 0;
   let width = 1;
-  let layout: Layout = { starts: [], ends: [], lines: 1 };
+  let layout = layoutBlocks([], 1, 1, true);
   /** The space for addresses. */
   const margin = () => box.clientWidth < 620 ? 4 : 112;
 

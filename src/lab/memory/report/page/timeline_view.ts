@@ -61,35 +61,20 @@ export function fragmentationOf({ live, reserved, largestFree }: SnapshotTimelin
 }
 
 /** The visible part of ascending positions of events. */
-export interface Axis {
-  readonly positions: readonly number[];
-  readonly first: number;
-  readonly last: number;
-  start: number;
-  end: number;
-  /** Shows a part of a width. */
-  select(start: number, span: number): void;
-  /** Moves by a share of the width. */
-  pan(share: number): void;
-  /** Scales the width; a share of it stays in place. */
-  zoom(factor: number, share: number): void;
-  /** The position of an event as a share of the width. */
-  shareOf(index: number): number;
-  /** The number of events up to a share of the width. */
-  countUntil(share: number): number;
-}
+export type Axis = ReturnType<typeof createAxis>;
 
 /** Creates an axis that shows all positions. */
-export function createAxis(positions: readonly number[]): Axis {
+export function createAxis(positions: readonly number[]) {
   const first = positions[0]!;
-  const last = Math.max(positions.at(-1)!, first) === first ? first + 1 : positions.at(-1)!;
-  const axis: Axis = {
+  const last = positions.at(-1)! > first ? positions.at(-1)! : first + 1;
+  const axis = {
     positions,
     first,
     last,
     start: first,
     end: last,
-    select(start, span) {
+    /** Shows a part of a width. */
+    select(start: number, span: number): void {
       const whole = last - first;
       // A double cannot distinguish positions in a narrower part.
       const least = Math.max(whole * 1e-7, Math.abs(last) * 1e-12);
@@ -97,16 +82,21 @@ export function createAxis(positions: readonly number[]): Axis {
       axis.start = Math.min(Math.max(start, first), last - allowed);
       axis.end = axis.start + allowed;
     },
-    pan(share) {
+    /** Moves by a share of the width. */
+    pan(share: number): void {
       const span = axis.end - axis.start;
       axis.select(axis.start + share * span, span);
     },
-    zoom(factor, share) {
+    /** Scales the width; a share of it stays in place. */
+    zoom(factor: number, share: number): void {
       const span = Math.min((axis.end - axis.start) * factor, last - first);
-      axis.select(axis.start + share * (axis.end - axis.start) - share * span, span);
+      axis.select(axis.start + share * (axis.end - axis.start - span), span);
     },
-    shareOf: (index) => (positions[index]! - axis.start) / (axis.end - axis.start),
-    countUntil: (share) => countUntil(positions, axis.start + share * (axis.end - axis.start)),
+    /** The position of an event as a share of the width. */
+    shareOf: (index: number): number => (positions[index]! - axis.start) / (axis.end - axis.start),
+    /** The number of events up to a share of the width. */
+    countUntil: (share: number): number =>
+      countUntil(positions, axis.start + share * (axis.end - axis.start)),
   };
   return axis;
 }
