@@ -63,7 +63,7 @@ export class Findings {
 const SANITIZER_FAILURE = 99;
 
 /** The tests of a dry run: of what uses the device and takes a second. */
-const DRY_TESTS = ["tests/stream", "tests/launch/module_test.ts"];
+const DRY_TESTS = ["tests/stream", "tests/launch/module/module_test.ts"];
 
 /** The examples that each check what the device has computed. */
 const EXAMPLES = "examples/kernels/";

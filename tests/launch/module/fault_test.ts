@@ -1,9 +1,9 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { compileImage, CudaError } from "../../mod.ts";
-import { injectFault } from "../support/fault_injection.ts";
-import { resourceTally } from "../../src/ffi/native_device.ts";
-import { device } from "../support/device.ts";
-import { runFile } from "../support/subprocess.ts";
+import { compileImage, CudaError } from "../../../mod.ts";
+import { injectFault } from "../../support/fault_injection.ts";
+import { resourceTally } from "../../../src/ffi/native_device.ts";
+import { device } from "../../support/device.ts";
+import { runFile } from "../../support/subprocess.ts";
 
 /** cudaErrorDevicesUnavailable: nothing here ever fails with it by itself, and it is not sticky. */
 const STATUS = 46;
@@ -164,7 +164,7 @@ Deno.test({
   name: `dispose() succeeds after a kernel fault${onHost}`,
   ignore: !isHost,
   fn: async () => {
-    const { code, stdout, stderr } = await runFile("tests/launch/module_fault_program.ts", {
+    const { code, stdout, stderr } = await runFile("tests/launch/module/fault_program.ts", {
       environment: { GRIDSTRIDE_FAKE: "2x64MiB@8.9", GRIDSTRIDE_DEVICE: undefined },
     });
     assertEquals([code, stdout, stderr], [0, "done\n", ""]);

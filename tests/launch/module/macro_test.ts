@@ -1,6 +1,6 @@
 import { assertEquals, assertThrows } from "@std/assert";
-import type { Kernel } from "../../mod.ts";
-import { device } from "../support/device.ts";
+import type { Kernel } from "../../../mod.ts";
+import { device } from "../../support/device.ts";
 
 const HEADERS = {
   "define.h": `

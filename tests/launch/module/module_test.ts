@@ -3,8 +3,8 @@
  */
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { CompileError, defineStruct, type Module } from "../../mod.ts";
-import { device } from "../support/device.ts";
+import { CompileError, defineStruct, type Module } from "../../../mod.ts";
+import { device } from "../../support/device.ts";
 
 const Particle = defineStruct("Particle", { position: "float3", mass: "float", id: "int" });
 

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { openDevice } from "../../mod.ts";
+import { openDevice } from "../../../mod.ts";
 
 const scope = self as unknown as {
   onmessage: (

@@ -1,8 +1,8 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { compileImage, configureKernelCache } from "../../mod.ts";
-import { runProgram } from "../support/subprocess.ts";
+import { compileImage, configureKernelCache } from "../../../mod.ts";
+import { runProgram } from "../../support/subprocess.ts";
 // Opens the library that compiles, which the resource sanitizer would take for a leak of a test.
-import "../support/device.ts";
+import "../../support/device.ts";
 
 const SOURCE = 'extern "C" __global__ void one(int* out) { *out = 1; }';
 const HOST = { kind: "host", capability: "8.9" } as const;

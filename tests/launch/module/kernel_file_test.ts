@@ -1,7 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import { readKernelFile } from "../../mod.ts";
-import { device } from "../support/device.ts";
-import { TemporaryDirectory } from "../support/temporary_file.ts";
+import { readKernelFile } from "../../../mod.ts";
+import { device } from "../../support/device.ts";
+import { TemporaryDirectory } from "../../support/temporary_file.ts";
 
 /** A folder with these files. */
 function folderWith(files: Readonly<Record<string, string>>): TemporaryDirectory {

@@ -5,8 +5,8 @@
  */
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { CudaError, openDevice } from "../../mod.ts";
-import { resourceTally } from "../../src/ffi/native_device.ts";
+import { CudaError, openDevice } from "../../../mod.ts";
+import { resourceTally } from "../../../src/ffi/native_device.ts";
 
 const SOURCE = `
   __device__ int total;

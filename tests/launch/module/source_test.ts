@@ -1,6 +1,6 @@
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { CompileError, compileImage, CompilerUnavailableError } from "../../mod.ts";
-import { device } from "../support/device.ts";
+import { CompileError, compileImage, CompilerUnavailableError } from "../../../mod.ts";
+import { device } from "../../support/device.ts";
 
 const MARK = "\uFEFF";
 const headers = { "weights.h": `${MARK}#define WEIGHT 100` };

@@ -1,7 +1,7 @@
 import { assertEquals, assertMatch, assertThrows } from "@std/assert";
-import { defineStruct, type Kernel } from "../../mod.ts";
-import { device } from "../support/device.ts";
-import { nvrtc, request, withoutNvrtc } from "../support/nvrtc.ts";
+import { defineStruct, type Kernel } from "../../../mod.ts";
+import { device } from "../../support/device.ts";
+import { nvrtc, request, withoutNvrtc } from "../../support/nvrtc.ts";
 
 const SOURCE = `
   namespace n {

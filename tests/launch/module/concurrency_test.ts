@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { CompileError, type Kernel, kernelCacheStats, openDevice } from "../../mod.ts";
-import { resourceTally } from "../../src/ffi/native_device.ts";
-import { device } from "../support/device.ts";
+import { CompileError, type Kernel, kernelCacheStats, openDevice } from "../../../mod.ts";
+import { resourceTally } from "../../../src/ffi/native_device.ts";
+import { device } from "../../support/device.ts";
 
 const { library } = device.context;
 const KERNEL = "set(int* x)";
@@ -102,7 +102,7 @@ Deno.test("postMessage() refuses modules and kernels", async () => {
 
 /** What a worker answers, or how it failed. */
 async function runWorker(source: string, rounds: number): Promise<unknown> {
-  const worker = new Worker(new URL("./module_worker.ts", import.meta.url), { type: "module" });
+  const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
   try {
     return await new Promise((resolve, reject) => {
       worker.onmessage = ({ data }) => resolve(data);

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { namedFile, readNamed } from "../../src/launch/module/named_file.ts";
-import { TemporaryDirectory } from "../support/temporary_file.ts";
+import { namedFile, readNamed } from "../../../src/launch/module/named_file.ts";
+import { TemporaryDirectory } from "../../support/temporary_file.ts";
 
 const ACTION = "compile a source";
 
