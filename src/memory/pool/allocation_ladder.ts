@@ -25,37 +25,25 @@ import type { Mark, StreamSlot } from "./stream_slots.ts";
 
 const MIB = 2 ** 20;
 
-/** Slack of mapped memory, as a share of the peak use. */
-const SLACK = 1 / 34;
-/** Slack of plain segments. */
+const SLACK = 1 / 34; // Slack of mapped memory, as a share of the peak use
 const PLAIN_SLACK = 1 / 4;
-/** Maximum slack. */
 const MAX_SLACK = 1;
-/** Slack for each stream after the first. */
-const STREAM_SLACK = 1 / 4;
-/** Slack for a repeated request. */
-const REPEATED_SLACK = 1 / 128;
+const STREAM_SLACK = 1 / 4; // Slack for each stream after the first
+const REPEATED_SLACK = 1 / 128; // Slack for a repeated request
 /** Bytes mapped at a time, as far as the slack allows; PyTorch's segments have 20 MiB. */
 const STEP = 32 * MIB;
-/** The same as a share of the pool, if that is more. */
-const STEP_SHARE = 1 / 512;
-/** Bytes mapped at a time for small blocks. */
-const SMALL_STEP = 6 * MIB;
+const STEP_SHARE = 1 / 512; // The same as a share of the pool, if that is more
+const SMALL_STEP = 6 * MIB; // Bytes mapped at a time for small blocks
 /** The same as a share of the memory of small blocks, if that is more. */
 const SMALL_STEP_SHARE = 1 / 8;
-/** Requests of up to two pages gain little from returning memory. */
-const SMALL_REQUEST = 4 * MIB;
-/** Times that memory is returned for small requests before the slack doubles. */
-const PATIENCE = 32;
-/** Memory returned in advance for the next small requests. */
-const SMALL_ADVANCE = 1 / 64;
+const SMALL_REQUEST = 4 * MIB; // Requests of up to two pages gain little from returning memory
+const PATIENCE = 32; // Times that memory is returned for small requests before the slack doubles
+const SMALL_ADVANCE = 1 / 64; // Memory returned in advance for the next small requests
 /** Blocks below this share of the peak use are not returned in advance. */
 const MIN_RETURNED = 1 / 1024;
-/** Requests that are remembered. */
 const MAX_REMEMBERED = 4096;
 
-/** Blocks examined for one with room at an aligned address. */
-const ALIGNED_LOOKS = 64;
+const ALIGNED_LOOKS = 64; // Blocks examined for one with room at an aligned address
 
 /** The memory to return before a request. Sizes are bytes. */
 export interface Room {
@@ -94,18 +82,14 @@ export interface Room {
 export class GrowthPolicy {
   readonly #isVirtual: boolean;
   #peakUse = 0;
-  /** Whether the last noted use is the peak. */
-  #grows = false;
-  /** Slack for repeated requests since the peak grew, in bytes. */
-  #repeated = 0;
+  #grows = false; // Whether the last noted use is the peak
+  #repeated = 0; // Slack for repeated requests since the peak grew, in bytes
   /** Times that memory was returned for small requests since the peak was `#countedAt`. */
   #smallReturns = 0;
   #countedAt = 0;
-  /** The units of the last request that memory was returned for. */
-  #previous = 0;
+  #previous = 0; // The units of the last request that memory was returned for
   readonly #known = new Set<string>();
 
-  /** A policy for mapped memory, or for plain segments. */
   constructor(isVirtual: boolean) {
     this.#isVirtual = isVirtual;
   }
@@ -190,21 +174,14 @@ export class GrowthPolicy {
 
 /** A request that no cached block serves. */
 export interface BlockRequest {
-  /** The requested bytes. */
   readonly bytes: number;
-  /** The alignment of the address. */
   readonly alignment: number;
-  /** 0 small, 1 large. */
   readonly kind: 0 | 1;
-  /** The size of the block. */
   readonly units: number;
   /** The size of a block that serves wherever it begins. */
   readonly padded: number;
-  /** The stream. */
   readonly stream: MemoryStream;
-  /** The stream's slot. */
   readonly slot: StreamSlot;
-  /** The slot's space. */
   readonly space: MemorySpace;
 }
 
@@ -233,7 +210,6 @@ export class AllocationLadder {
     this.#policy = new GrowthPolicy(isVirtual);
   }
 
-  /** Describes a request. */
   request(bytes: number, alignment: number, stream: MemoryStream): BlockRequest {
     const { streams } = this.#pool;
     const slot = streams.slotOf(stream);
@@ -364,7 +340,7 @@ export class AllocationLadder {
   }
 
   /**
-   * The kind of blocks whose caches are emptied first. Emptying the others would cost hits; but each
+   * The kind of cached blocks to release first. Emptying the others would cost hits; but each
    * cached block keeps a plain segment, which is returned only as a whole.
    */
   #flushedKind(request: BlockRequest): 0 | 1 | undefined {
@@ -386,7 +362,7 @@ export class AllocationLadder {
     this.#reclaimFree(request, left, minBlock);
   }
 
-  /** Returns free memory outside caches, and tells how much is still missing. */
+  /** Returns free memory outside caches to the device. The result is the bytes still missing. */
   #reclaimFree(request: BlockRequest, bytes: number, minBlock: number): number {
     let left = bytes - request.space.reclaim(bytes, minBlock);
     for (const space of this.#pool.streams.spaces()) {

@@ -41,8 +41,7 @@ import type { StreamSlot } from "./stream_slots.ts";
 
 /** Returning excess memory is tried again after this many more free bytes. */
 const MIN_EXCESS = 2 * 2 ** 20;
-/** Maximum bytes of freed memory that debug mode keeps from use. */
-const MAX_QUARANTINE = 64 * 2 ** 20;
+const MAX_QUARANTINE = 64 * 2 ** 20; // Maximum bytes of freed memory that debug mode keeps from use
 
 /** The owner of a pool, which must exist while the pool is in use. */
 export interface PoolLifetime {
@@ -54,9 +53,7 @@ export interface PoolLifetime {
 /** A pool of blocks, by number. Block 0 is that of empty buffers. */
 export class BlockPool {
   readonly settings: PoolSettings;
-  /** The source of memory. */
   readonly upstream: MemoryUpstream;
-  /** The records of blocks. */
   readonly table: BlockTable = new BlockTable();
   readonly heap: FreeBlocks = new FreeBlocks(this.table);
   readonly counters: PoolCounters = new PoolCounters(this.heap);
@@ -64,7 +61,6 @@ export class BlockPool {
   /** All segments by number. */
   readonly segmentTable: (Segment | undefined)[] = [];
   readonly streams: PoolStreams;
-  /** Captured stacks. */
   readonly sites: AllocationSites;
   readonly names: StreamNames = new StreamNames();
   /** Details of blocks; `undefined` unless memory is tracked. */
@@ -81,8 +77,7 @@ export class BlockPool {
   readonly #limitsFree: boolean;
   readonly #closers: (() => void)[] = [];
   #observers: readonly PoolObserver[] = [];
-  /** Whether an observer follows allocations and frees. */
-  #isFollowed = false;
+  #isFollowed = false; // Whether an observer follows allocations and frees
   #closed = false;
   #isLost = false;
   #isAsking = false;
@@ -90,8 +85,7 @@ export class BlockPool {
   #missed: BlockRequest | undefined;
   #lastStream: MemoryStream | undefined;
   #lastSlot = 0;
-  /** The large block allocated last, until another is allocated or freed. */
-  #lastLarge = 0;
+  #lastLarge = 0; // The large block allocated last, until another is allocated or freed
   #signal: number;
   /** The marks to reach before pending memory is returned to another isolate. */
   #awaited: readonly { slot: StreamSlot; epoch: number }[] | undefined;
@@ -134,17 +128,14 @@ export class BlockPool {
     }
   }
 
-  /** Whether the pool is closed and allocates nothing. */
   get closed(): boolean {
     return this.#closed;
   }
 
-  /** Bytes requested for live blocks. */
   get requestedBytes(): number {
     return this.counters.requestedBytes;
   }
 
-  /** Bytes taken from the device. */
   get reservedBytes(): number {
     return this.counters.reservedBytes;
   }
@@ -203,7 +194,6 @@ export class BlockPool {
     return this.table.address(block) + front;
   }
 
-  /** Notes that another stream uses a live block. */
   use(block: number, stream: MemoryStream): void {
     this.streams.use(block, stream);
     for (const observer of this.#observers) observer.used?.(block, stream);
@@ -316,12 +306,10 @@ export class BlockPool {
     return () => this.#setObservers(this.#observers.filter((each) => each !== observer));
   }
 
-  /** Registers a function to call when the pool closes. */
   onClose(close: () => void): void {
     this.#closers.push(close);
   }
 
-  /** The statistics. Makes no native call. */
   stats(): PoolStatistics {
     return this.counters.statistics(this);
   }
@@ -339,7 +327,7 @@ export class BlockPool {
     this.counters.recount();
   }
 
-  /** Returns all free memory that no stream uses, without waiting, and tells how many bytes. */
+  /** Returns all free memory that no stream uses, without waiting. The result is its size. */
   trim(): number {
     this.guards?.releaseHeld("clear the cache");
     this.streams.settle();
@@ -359,7 +347,7 @@ export class BlockPool {
     return bytes;
   }
 
-  /** Returns memory that was freed this many ticks ago or earlier, and tells how many bytes. */
+  /** Returns memory that was freed this many ticks ago or earlier. The result is its size. */
   expire(ticks: number): number {
     this.streams.settle();
     const bytes = this.streams.space.reclaimOld(this.tick - ticks);
@@ -429,7 +417,6 @@ export class BlockPool {
     this.#lifetime?.retain();
   }
 
-  /** Ends such a use. */
   release(): void {
     this.#lifetime?.release();
   }
@@ -440,7 +427,7 @@ export class BlockPool {
     for (const observer of this.#observers) observer.reserved?.(bytes, address);
   }
 
-  /** Forgets the stream of the last request, whose slot may have changed. */
+  /** Forgets the stream of the last request, because its slot may have changed. */
   forgetStream(): void {
     this.#lastStream = undefined;
   }
@@ -489,7 +476,6 @@ export class BlockPool {
     }
   }
 
-  /** Makes a found block the request's. */
   #finish(block: number, { kind, bytes, alignment, stream, slot }: BlockRequest): number {
     this.table.ints[(block << RECORD_SHIFT) + OWNER] = slot.index;
     if (alignment > UNIT) this.#lastLarge = 0;

@@ -8,66 +8,39 @@
  * @module
  */
 
-/** Bytes of a unit; sizes and addresses of blocks are multiples of it. */
-export const UNIT = 512;
+export const UNIT = 512; // Bytes of a unit; sizes and addresses of blocks are multiples of it
 
-/** A record is 2^4 32-bit fields long. */
-export const RECORD_SHIFT = 4;
-/** A record is 2^3 64-bit fields long. */
-export const FLOAT_SHIFT = 3;
+export const RECORD_SHIFT = 4; // A record is 2^4 32-bit fields long
+export const FLOAT_SHIFT = 3; // A record is 2^3 64-bit fields long
 
-/** Field: size in units. */
-export const UNITS = 0;
-/** Field: state, with flags above it. */
-export const STATE = 1;
-/** Field: the previous block of the segment. */
-export const PREVIOUS = 2;
-/** Field: the next block of the segment. */
-export const NEXT = 3;
-/** Field: the previous block of the free list. */
-export const LINK_BACK = 4;
-/** Field: the next block of the free list or the cache list. */
-export const LINK = 5;
-/** Field: the stream slot that owns it. */
-export const OWNER = 6;
-/** Field: the owner's epoch when it was freed; see `stream_slots.ts`. */
-export const EPOCH = 7;
+export const UNITS = 0; // Field: size in units
+export const STATE = 1; // Field: state, with flags above it
+export const PREVIOUS = 2; // Field: the previous block of the segment
+export const NEXT = 3; // Field: the next block of the segment
+export const LINK_BACK = 4; // Field: the previous block of the free list
+export const LINK = 5; // Field: the next block of the free list or the cache list
+export const OWNER = 6; // Field: the stream slot that owns it
+export const EPOCH = 7; // Field: the owner's epoch when it was freed; see `stream_slots.ts`
 /** Field: twice the number of its segment, plus 1 if that serves large requests. */
 export const SEGMENT = 8;
-/** Field: the tick of the pool's clock when it was freed. */
-export const TICK = 9;
-/** Field: the block that its owner freed before it. */
-export const AGE_BACK = 10;
-/** Field: the block that its owner freed after it. */
-export const AGE_LINK = 11;
-/** 64-bit field: its address. */
-export const ADDRESS = 6;
-/** 64-bit field: the requested bytes. */
-export const REQUESTED = 7;
+export const TICK = 9; // Field: the tick of the pool's clock when it was freed
+export const AGE_BACK = 10; // Field: the block that its owner freed before it
+export const AGE_LINK = 11; // Field: the block that its owner freed after it
+export const ADDRESS = 6; // 64-bit field: its address
+export const REQUESTED = 7; // 64-bit field: the requested bytes
 
-/** State: the record is not in use. */
-export const UNUSED = 0;
-/** State: allocated. */
-export const LIVE = 1;
-/** State: free, kept whole for the next request of its size. */
-export const CACHED = 2;
-/** State: free. */
-export const FREE = 3;
-/** State: freed, but a stream other than its owner may still use it. */
-export const PENDING = 4;
-/** State: addresses without memory. */
-export const UNMAPPED = 5;
-/** The bits of {@linkcode STATE} that hold the state. */
-export const STATE_MASK = 7;
-/** Flag: streams other than the owner use it. */
-export const USED_ELSEWHERE = 8;
+export const UNUSED = 0; // State: the record is not in use
+export const LIVE = 1; // State: allocated
+export const CACHED = 2; // State: free, kept whole for the next request of its size
+export const FREE = 3; // State: free
+export const PENDING = 4; // State: freed, but a stream other than its owner may still use it
+export const UNMAPPED = 5; // State: addresses without memory
+export const STATE_MASK = 7; // The bits of {@linkcode STATE} that hold the state
+export const USED_ELSEWHERE = 8; // Flag: streams other than the owner use it
 
-/** Kind of a segment: it serves requests up to 1 MiB. */
-export const SMALL = 0;
-/** Kind of a segment: it serves larger requests. */
-export const LARGE = 1;
+export const SMALL = 0; // Kind of a segment: it serves requests up to 1 MiB
+export const LARGE = 1; // Kind of a segment: it serves larger requests
 
-/** The records. */
 export class BlockTable {
   /** The 32-bit fields: field `f` of block `b` is at `(b << RECORD_SHIFT) + f`. */
   ints: Int32Array<ArrayBuffer>;
@@ -84,7 +57,6 @@ export class BlockTable {
     this.floats = new Float64Array(buffer);
   }
 
-  /** The number of records in use. */
   get size(): number {
     return this.#inUse;
   }
@@ -146,32 +118,26 @@ export class BlockTable {
     this.recycle(gone);
   }
 
-  /** A block's size in units. */
   units(block: number): number {
     return this.ints[(block << RECORD_SHIFT) + UNITS]!;
   }
 
-  /** A block's address. */
   address(block: number): number {
     return this.floats[(block << FLOAT_SHIFT) + ADDRESS]!;
   }
 
-  /** The bytes that a live block was requested with. */
   requested(block: number): number {
     return this.floats[(block << FLOAT_SHIFT) + REQUESTED]!;
   }
 
-  /** A block's state. */
   state(block: number): number {
     return this.ints[(block << RECORD_SHIFT) + STATE]! & STATE_MASK;
   }
 
-  /** The kind of a block's segment. */
   kind(block: number): 0 | 1 {
     return (this.ints[(block << RECORD_SHIFT) + SEGMENT]! & 1) as 0 | 1;
   }
 
-  /** A 32-bit field of a block. */
   field(block: number, field: number): number {
     return this.ints[(block << RECORD_SHIFT) + field]!;
   }

@@ -13,17 +13,14 @@ import type { BlockPool } from "./block_pool.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
 import type { PoolObserver } from "./pool_observer.ts";
 
-/** Maximum frames of this package between a program's call and the capture. */
-const OWN_FRAMES = 24;
+const OWN_FRAMES = 24; // Maximum frames of this package between a program's call and the capture
 
 const SOURCES = new URL("../../", import.meta.url).href;
 const MEMORY_SOURCES = new URL("../", import.meta.url).href;
 
-/** The site of an unknown stack. */
 export const UNKNOWN_SITE = "unknown";
 
-/** Stacks resolved at the end of a task. */
-const MAX_RESOLVED_AT_ONCE = 64;
+const MAX_RESOLVED_AT_ONCE = 64; // Stacks resolved at the end of a task
 /** Blocks allocated in one task before freed ones are dropped from the waiting list. */
 const MIN_UNRESOLVED = 4096;
 
@@ -33,7 +30,6 @@ export class CapturedSite {
   #captured: { stack?: unknown } | undefined;
   #index = -1;
 
-  /** Keeps the result of `Error.captureStackTrace()`. */
   constructor(sites: AllocationSites, captured: { stack?: unknown }) {
     this.#sites = sites;
     this.#captured = captured;
@@ -63,9 +59,7 @@ export class CapturedSite {
   }
 }
 
-/** The stacks of a pool. */
 export class AllocationSites {
-  /** All resolved stacks by number. */
   readonly texts: string[] = [];
   readonly #frames: number;
   readonly #numbers = new Map<string, number>();
@@ -112,7 +106,6 @@ export function siteText(stack: unknown, frames: number): string {
   return kept.length === 0 ? UNKNOWN_SITE : kept.slice(0, frames).join("\n");
 }
 
-/** The innermost frame of a stack's text. */
 export function innermostOf(text: string): string {
   const end = text.indexOf("\n");
   return end < 0 ? text : text.slice(0, end);
@@ -147,7 +140,6 @@ export class StreamNames {
   }
 }
 
-/** A block and its allocation site. */
 interface TrackedBlock {
   readonly block: number;
   readonly site: CapturedSite;
@@ -178,7 +170,6 @@ export class BlockTracker implements PoolObserver {
     return this.#collected;
   }
 
-  /** Notes a block that became live. */
   allocated(block: number, stream: MemoryStream): void {
     const site = this.#pool.sites.capture();
     this.#since[block] = performance.now();
@@ -206,7 +197,6 @@ export class BlockTracker implements PoolObserver {
     return Math.max(0, performance.now() - this.#since[block]!);
   }
 
-  /** The allocation site of a block that is or was live. */
   siteOf(block: number): CapturedSite {
     return this.#siteOf[block]!;
   }

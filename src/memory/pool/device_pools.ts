@@ -23,7 +23,6 @@ import { walkSegments } from "./segment_walk.ts";
 
 export interface DevicePlace {
   readonly library: NativeLibrary;
-  /** The device's number there. */
   readonly ordinal: number;
 }
 
@@ -35,11 +34,8 @@ export interface PoolWatcher {
   removed(pool: BlockPool): void;
 }
 
-/** A pool over a device. */
 export class DevicePool extends BlockPool {
-  /** Returns memory that has been free for long. */
   readonly expiry: PoolExpiry;
-  /** Listeners to the size of the pool. */
   readonly watch: MemoryWatch;
 
   /** Makes a pool; {@linkcode createPool} connects it with its device. */

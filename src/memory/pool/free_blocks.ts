@@ -44,16 +44,13 @@ export class FreeBlocks {
   readonly blocks: [number, number] = [0, 0];
   /** The number of free blocks that are whole segments, by kind. */
   readonly wholeBlocks: [number, number] = [0, 0];
-  /** The units of these. */
   readonly wholeUnits: [number, number] = [0, 0];
 
-  /** No block of a table is free yet. */
   constructor(table: BlockTable) {
     this.#table = table;
     this.#index = new FreeIndex(table);
   }
 
-  /** Makes room for an owner of this number. */
   addOwner(owner: number): void {
     this.#index.ensure(owner * 2 + 1);
     this.#oldest[owner] ??= 0;
@@ -280,13 +277,11 @@ export class BlockCache {
   #counts = new Int32Array(0);
   #large = new Int32Array(0);
 
-  /** Empty caches. */
   constructor(table: BlockTable, counters: PoolCounters) {
     this.#table = table;
     this.#counters = counters;
   }
 
-  /** Makes room for a slot of this number. */
   addSlot(slot: number): void {
     if (slot < this.#large.length) return;
     const slots = Math.max(slot + 1, this.#large.length * 2, 4);
@@ -326,7 +321,6 @@ export class BlockCache {
     if (block !== 0) this.#table.ints[(block << RECORD_SHIFT) + STATE] = CACHED;
   }
 
-  /** Bytes of the largest cached block. */
   largestBytes(): number {
     let units = 0;
     // The size of block 0 is 0.

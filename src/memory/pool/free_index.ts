@@ -28,28 +28,23 @@ import {
   UNITS,
 } from "./block_table.ts";
 
-/** The largest small request in bytes; PyTorch draws the same line. */
-export const MAX_SMALL = 1048576;
+export const MAX_SMALL = 1048576; // The largest small request in bytes; PyTorch draws the same line
 const MAX_SMALL_UNITS = MAX_SMALL / UNIT;
 /** Classes up to this one hold one size each: as many units as their number. */
 const SINGLE_CLASSES = 32;
-/** The number of classes; they are numbered from 1. */
-export const SIZE_CLASSES = 129;
+export const SIZE_CLASSES = 129; // The number of classes; they are numbered from 1
 
-/** The class of a small number of units. */
 export function sizeClass(units: number): number {
   const shift = Math.max(0, 27 - Math.clz32(units - 1));
   return (shift << 4) + ((units - 1) >> shift) + 1;
 }
 
-/** The units of a class's blocks. */
 export function unitsOfClass(sizeClass: number): number {
   if (sizeClass <= SINGLE_CLASSES) return sizeClass;
   const shift = ((sizeClass - 1) >> 4) - 1;
   return (((sizeClass - 1) & 15) + 17) << shift;
 }
 
-/** The units of a block for this many bytes. */
 export function unitsFor(bytes: number): number {
   const units = Math.ceil(bytes / UNIT);
   return units > MAX_SMALL_UNITS ? units : unitsOfClass(sizeClass(units));
@@ -60,9 +55,7 @@ export function roundUpTo(value: number, granule: number): number {
   return Math.ceil(value / granule) * granule;
 }
 
-/** Doublings of a set; the first holds all sizes below 32 units. */
-const LEVELS = 32;
-/** Bins of a doubling. */
+const LEVELS = 32; // Doublings of a set; the first holds all sizes below 32 units
 const BINS = 32;
 const LOOKS = 8;
 /** Blocks examined if all that fit are in the bin of the size itself: some microseconds. */
@@ -78,7 +71,6 @@ function lowestBit(bits: number): number {
   return 31 - Math.clz32(bits & -bits);
 }
 
-/** Copies an array into a longer one. */
 export function extended(array: Int32Array, length: number): Int32Array<ArrayBuffer> {
   const longer = new Int32Array(length);
   longer.set(array);
@@ -94,7 +86,6 @@ export class FreeIndex {
   #bins = new Int32Array(0);
   #heads = new Int32Array(0);
 
-  /** An index of a table's blocks without sets. */
   constructor(table: BlockTable) {
     this.#table = table;
   }

@@ -27,34 +27,22 @@ import type { MemoryStream } from "./memory_upstream.ts";
 import type { PoolObserver } from "./pool_observer.ts";
 import type { StreamSlot } from "./stream_slots.ts";
 
-/** The content of new memory. */
-export const FRESH_PATTERN = 0xcd;
-/** The content of freed memory. */
-export const FREED_PATTERN = 0xdd;
-/** The content of guards. */
-export const GUARD_PATTERN = 0xfd;
+export const FRESH_PATTERN = 0xcd; // The content of new memory
+export const FREED_PATTERN = 0xdd; // The content of freed memory
+export const GUARD_PATTERN = 0xfd; // The content of guards
 
-/** Bytes of the front guard, and the minimum of the back guard. */
-export const GUARD_BYTES = 512;
-/** Maximum bytes of the back guard. */
-const MAX_BACK_GUARD = 4096;
-/** Bytes read at a time. */
+export const GUARD_BYTES = 512; // Bytes of the front guard, and the minimum of the back guard
+const MAX_BACK_GUARD = 4096; // Maximum bytes of the back guard
 const CHUNK = 2 ** 20;
-/** Maximum number of blocks in quarantine. */
 const MAX_HELD_BLOCKS = 256;
-/** Freed blocks whose sites are kept to report a double free. */
-const MAX_FREED = 1024;
+const MAX_FREED = 1024; // Freed blocks remembered to report a double free
 
-/** A guarded block and its buffer. */
 interface GuardedBlock {
-  /** The begin of the block. */
   readonly begin: number;
   readonly end: number;
   readonly address: number;
-  /** The size of the buffer. */
   readonly bytes: number;
   readonly stream: MemoryStream;
-  /** Its allocation site. */
   readonly site: CapturedSite;
   /** False if its stream was being captured: then it has no guards. */
   readonly isGuarded: boolean;
@@ -76,11 +64,9 @@ interface HeldBlock extends FreedBlock {
   isPoisoned: boolean;
 }
 
-/** Changed bytes. */
 interface Damage {
   /** The first of them, relative to the buffer; `null` for a double free. */
   readonly offset: number | null;
-  /** Their number. */
   readonly damaged: number;
   /** The first eight, in hexadecimal. */
   readonly found: string;
@@ -97,8 +83,7 @@ export class GuardedBlocks implements PoolObserver {
   readonly #found: MemoryViolation[] = [];
   /** Streams of the pool's device, in the order of first use. */
   readonly #streams = new Set<MemoryStream>();
-  /** Bytes of the front guard of the block that is being allocated. */
-  #front = GUARD_BYTES;
+  #front = GUARD_BYTES; // Bytes of the front guard of the block that is being allocated
 
   /**
    * Guards the blocks of a pool that has none yet.
@@ -156,7 +141,6 @@ export class GuardedBlocks implements PoolObserver {
     return block;
   }
 
-  /** Notes a block that became live. */
   allocated(block: number, stream: MemoryStream): void {
     const { table, tracker } = this.#pool;
     const begin = table.address(block);

@@ -298,12 +298,12 @@ export class MemoryPool implements Disposable {
     return isLiveAddress(this.#blocks, address);
   }
 
-  /** Returns all free memory that no stream uses to the device, and tells how many bytes. */
+  /** Returns all free memory that no stream uses to the device. The result is its size in bytes. */
   clearCache(): number {
     return this.#blocks.trim();
   }
 
-  /** Returns all free memory to the device after waiting for streams, and tells how many bytes. */
+  /** Returns all free memory to the device after waiting for streams. The result is its size. */
   async clearCacheAsync(): Promise<number> {
     if (this.#blocks.closed) return 0;
     return await this.#during(() => this.#blocks.trimAsync());

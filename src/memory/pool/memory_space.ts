@@ -30,7 +30,7 @@ import type { StreamSlot } from "./stream_slots.ts";
 
 /** Plain segments are multiples of this; CUDA takes no less from the device. */
 const PLAIN_GRANULE = 2 * 2 ** 20;
-/** The largest plain segment whose units fit in 32 bits. */
+/** The largest plain segment with units that fit in 32 bits. */
 const MAX_PLAIN = 2 ** 31 * UNIT - PLAIN_GRANULE;
 
 // Addresses reserved at a time, as shares of the device's memory. Graphs may be hundreds, and a
@@ -38,15 +38,12 @@ const MAX_PLAIN = 2 ** 31 * UNIT - PLAIN_GRANULE;
 const POOL_ADDRESSES = 2;
 const GRAPH_ADDRESSES = 1 / 8;
 
-/** The size of a piece as a share of the pool's memory. */
-const PIECE_SHARE = 1 / 1024;
+const PIECE_SHARE = 1 / 1024; // The size of a piece as a share of the pool's memory
 const MAX_PIECE = 64 * 2 ** 20;
 
-/** A segment. */
 export interface Segment {
   /** Its number; the records of blocks refer to it. */
   readonly number: number;
-  /** Its first address. */
   readonly address: number;
   /** Its size, including addresses without memory. */
   readonly bytes: number;
@@ -54,9 +51,7 @@ export interface Segment {
   readonly kind: 0 | 1;
   /** The mapped pieces of a virtual segment. */
   readonly pieces: PieceMap | undefined;
-  /** Its first block. */
   readonly firstBlock: number;
-  /** Its blocks without memory. */
   readonly unmapped: Set<number>;
 }
 
@@ -82,7 +77,6 @@ export class PieceMap {
     }
   }
 
-  /** Removes pieces. */
   unmap(first: number, count: number): void {
     this.#granules.fill(0, first, first + count);
   }
@@ -113,16 +107,12 @@ export class PieceMap {
 
 /** A set of segments. */
 export abstract class MemorySpace {
-  /** The common slot of its blocks. */
   readonly common: StreamSlot;
   /** Whether it belongs to a capture or a graph. */
   readonly isOfGraph: boolean;
-  /** Its segments. */
   readonly segments: Set<Segment> = new Set();
-  /** The pool. */
   protected readonly pool: BlockPool;
 
-  /** An empty space. */
   constructor(pool: BlockPool, common: StreamSlot, isOfGraph: boolean) {
     this.pool = pool;
     this.common = common;
@@ -148,7 +138,7 @@ export abstract class MemorySpace {
    */
   abstract grow(kind: 0 | 1, units: number, slot: StreamSlot, extraBytes: number): boolean;
 
-  /** Returns up to `most` bytes of a free block to the device and tells how many. */
+  /** Returns up to `most` bytes of a free block to the device. The result is the bytes returned. */
   protected abstract returnBlock(segment: Segment, block: number, most: number): number;
 
   /** A free block that has this many bytes to return for sure; 0 for none. */
@@ -199,7 +189,6 @@ export abstract class MemorySpace {
     return returned;
   }
 
-  /** Whether a block is live or pending. */
   get isInUse(): boolean {
     const { table } = this.pool;
     for (const { firstBlock } of this.segments) {
@@ -232,14 +221,13 @@ export abstract class MemorySpace {
     return segment;
   }
 
-  /** Removes a segment whose only block is in no list. */
+  /** Removes a segment; its only block must be in no list. */
   protected removeSegment(segment: Segment): void {
     this.pool.table.recycle(segment.firstBlock);
     this.pool.segmentTable[segment.number] = undefined;
     this.segments.delete(segment);
   }
 
-  /** Whether a block is all of its segment. */
   protected isWhole(block: number): boolean {
     const { table } = this.pool;
     return table.field(block, NEXT) === 0 && table.field(block, PREVIOUS) === 0;
@@ -260,7 +248,6 @@ export abstract class MemorySpace {
   }
 }
 
-/** A space of plain segments. */
 export class PlainSpace extends MemorySpace {
   protected override readonly minReturned = PLAIN_GRANULE;
 
@@ -306,7 +293,6 @@ export class PlainSpace extends MemorySpace {
 /** A place to map memory for a request. */
 interface MappingPlan {
   readonly segment: Segment;
-  /** The block without memory. */
   readonly block: number;
   /** Units of the block before the mapping. */
   readonly skip: number;
@@ -318,7 +304,6 @@ interface MappingPlan {
   readonly after: number;
 }
 
-/** A space of virtual segments. */
 export class VirtualSpace extends MemorySpace {
   /** A smaller block contains no whole piece. */
   protected override get minReturned(): number {
@@ -503,7 +488,7 @@ export class VirtualSpace extends MemorySpace {
     return true;
   }
 
-  /** Frees a mapped block: for all, or for the stream whose blocks it has to join. */
+  /** Frees a mapped block: for all, or for a stream if it has to join blocks of that. */
   #release(mapped: number, plan: MappingPlan, slot: StreamSlot): void {
     const { table, heap, tick } = this.pool;
     const beside = [plan.before, plan.after].filter((block) => block !== 0);

@@ -19,7 +19,7 @@ export interface MemoryStream {
 }
 
 /**
- * A source of device memory, and of events that tell the progress of streams.
+ * A source of device memory, and of events that mark the progress of streams.
  *
  * A call that takes memory returns 0 or `false` if there is none left. Every other failure throws
  * and has no effect. All sizes are bytes.

@@ -5,6 +5,7 @@
  */
 
 import { giveBack } from "../../ffi/give_back.ts";
+import type { NativeLibrary } from "../../ffi/library.ts";
 import { copyToHostSync } from "../../ffi/native_memory.ts";
 import { deviceMemory } from "../../ffi/native_device.ts";
 import { freeMemory, setMemory, tryAllocateMemory } from "../../ffi/native_memory.ts";
@@ -46,6 +47,8 @@ export class NativeUpstream implements MemoryUpstream {
   readonly totalBytes: number;
   readonly granularity: number;
   readonly #context: DeviceContext;
+  readonly #library: NativeLibrary;
+  readonly #ordinal: number;
   readonly #onPress: () => void;
   readonly #onMap: (address: number, bytes: number) => void;
   readonly #foreignEvents = new Map<number, DeviceContext>();
@@ -69,6 +72,8 @@ export class NativeUpstream implements MemoryUpstream {
     this.#onPress = onPress;
     this.#onMap = onMap;
     this.#context = context;
+    this.#library = context.library;
+    this.#ordinal = context.ordinal;
     this.#pressed = devicePressure(context.library, context.ordinal);
     this.label = context.label;
     this.totalBytes = context.info.totalMemory;
@@ -78,45 +83,50 @@ export class NativeUpstream implements MemoryUpstream {
   }
 
   freeBytes(): number {
-    const { library, ordinal } = this.#context;
-    return deviceMemory(library, ordinal).free;
+    return deviceMemory(this.#library, this.#ordinal).free;
   }
 
   allocate(bytes: number): number {
-    const { library, ordinal } = this.#context;
-    return tryAllocateMemory(library, ordinal, bytes);
+    return tryAllocateMemory(this.#library, this.#ordinal, bytes);
   }
 
   free(address: number): void {
-    const { library, ordinal } = this.#context;
-    giveBack(this.#context, () => freeMemory(library, ordinal, address), nothingToForget);
+    giveBack(
+      this.#context,
+      () => freeMemory(this.#library, this.#ordinal, address),
+      nothingToForget,
+    );
   }
 
   reserve(bytes: number): number {
-    const { library, ordinal } = this.#context;
-    return reserveAddresses(library, ordinal, bytes);
+    return reserveAddresses(this.#library, this.#ordinal, bytes);
   }
 
   release(address: number): void {
-    const { library, ordinal } = this.#context;
-    giveBack(this.#context, () => releaseAddresses(library, ordinal, address), nothingToForget);
+    giveBack(
+      this.#context,
+      () => releaseAddresses(this.#library, this.#ordinal, address),
+      nothingToForget,
+    );
   }
 
   map(address: number, bytes: number, handleBytes: number): boolean {
-    const { library, ordinal } = this.#context;
-    if (!mapMemory(library, ordinal, address, bytes, handleBytes)) return false;
+    if (!mapMemory(this.#library, this.#ordinal, address, bytes, handleBytes)) return false;
     try {
       this.#onMap(address, bytes);
     } catch (error) {
-      unmapMemory(library, ordinal, address, bytes);
+      unmapMemory(this.#library, this.#ordinal, address, bytes);
       throw error;
     }
     return true;
   }
 
   unmap(address: number, bytes: number): void {
-    const { library, ordinal } = this.#context;
-    giveBack(this.#context, () => unmapMemory(library, ordinal, address, bytes), nothingToForget);
+    giveBack(
+      this.#context,
+      () => unmapMemory(this.#library, this.#ordinal, address, bytes),
+      nothingToForget,
+    );
   }
 
   get capturing(): boolean {
@@ -149,13 +159,11 @@ export class NativeUpstream implements MemoryUpstream {
   }
 
   queryEvent(event: number): boolean {
-    const { library, ordinal } = this.#context;
-    return queryEvent(library, ordinal, event);
+    return queryEvent(this.#library, this.#ordinal, event);
   }
 
   waitSync(event: number): void {
-    const { library, ordinal } = this.#context;
-    synchronizeEventSync(library, ordinal, event);
+    synchronizeEventSync(this.#library, this.#ordinal, event);
   }
 
   async wait(event: number): Promise<void> {
@@ -167,35 +175,29 @@ export class NativeUpstream implements MemoryUpstream {
   }
 
   declare(address: number, bytes: number, isLive: boolean): void {
-    const { library, ordinal } = this.#context;
-    declareBlock(library, ordinal, address, bytes, isLive);
+    declareBlock(this.#library, this.#ordinal, address, bytes, isLive);
   }
 
   fill(address: number, bytes: number, pattern: number, stream: MemoryStream): void {
-    const { library, ordinal } = this.#context;
-    setMemory(library, ordinal, stream.id, address, pattern, 1, bytes);
+    setMemory(this.#library, this.#ordinal, stream.id, address, pattern, 1, bytes);
   }
 
   read(address: number, target: Uint8Array<ArrayBuffer>, stream: MemoryStream): void {
-    const { library, ordinal } = this.#context;
-    copyToHostSync(library, ordinal, stream.id, target, address, target.byteLength);
+    copyToHostSync(this.#library, this.#ordinal, stream.id, target, address, target.byteLength);
   }
 
   press(): void {
-    const { library, ordinal } = this.#context;
-    pressMemory(library, ordinal);
+    pressMemory(this.#library, this.#ordinal);
     this.#onPress();
   }
 
   get signal(): number {
-    const { library } = this.#context;
     // Both grow.
-    return readPressure(library) + library.interruptions;
+    return readPressure(this.#library) + this.#library.interruptions;
   }
 
   wasPressed(): boolean {
-    const { library, ordinal } = this.#context;
-    const count = devicePressure(library, ordinal);
+    const count = devicePressure(this.#library, this.#ordinal);
     const isMore = count !== this.#pressed;
     this.#pressed = count;
     return isMore;

@@ -12,15 +12,12 @@ import type { BlockPool } from "./block_pool.ts";
 
 /** Ticks per interval: memory is returned after one to one and a quarter intervals. */
 const TICKS_PER_INTERVAL = 4;
-/** Minimum milliseconds of a tick. */
 const MIN_TICK = 5;
 
-/** Ticks remembered before some are dropped. */
-const MAX_REMEMBERED = 1024;
+const MAX_REMEMBERED = 1024; // Ticks remembered before some are dropped
 /** Dropped ticks blur the time of others by at most this share of their age. */
 const PRECISION = 1 / 32;
 
-/** The start times of a pool's ticks. */
 export class PoolClock {
   readonly #pool: { tick: number };
   #starts: { readonly tick: number; readonly time: number }[];
@@ -77,7 +74,6 @@ export class PoolExpiry {
     this.#clock = new PoolClock(pool, performance.now());
   }
 
-  /** Whether the timer runs. */
   get isRunning(): boolean {
     return this.#timer !== undefined;
   }
@@ -98,7 +94,7 @@ export class PoolExpiry {
     this.#timer = undefined;
   }
 
-  /** Returns memory that is known to be free for this many milliseconds, and tells how many bytes. */
+  /** Returns memory that is known to be free for this many milliseconds. The result is its size. */
   expire(age: number): number {
     const now = performance.now();
     this.#clock.advance(now);

@@ -38,7 +38,6 @@ export interface MemoryChange {
 
 interface Listening {
   readonly listener: (change: MemoryChange) => void;
-  /** The reserved bytes at its last call. */
   reserved: number;
 }
 

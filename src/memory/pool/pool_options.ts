@@ -111,35 +111,33 @@ export interface MemoryPoolOptions {
 }
 
 /** The complete settings of a pool, in plain numbers. */
-export interface PoolSettings {
+export interface PoolSettings extends
+  Required<
+    Pick<
+      MemoryPoolOptions,
+      | "maxCachedBuffers"
+      | "enableMemoryTracking"
+      | "debug"
+      | "stackFrames"
+      | "cleanupInterval"
+      | "virtualMemory"
+      | "alignment"
+    >
+  > {
   /** The preset; `null` for none. */
   readonly preset: PoolPreset | null;
   /** Maximum bytes taken from the device. */
   readonly limitBytes: number;
   /** Bytes taken when the pool is made. */
   readonly initialBytes: number;
-  /** Maximum number of cached blocks per size class. */
-  readonly maxCachedBuffers: number;
   /** Maximum free bytes; `Infinity` for no limit. */
   readonly maxCachedBytes: number;
-  /** Whether buffers are tracked. */
-  readonly enableMemoryTracking: boolean;
-  /** Whether memory is poisoned and guarded. */
-  readonly debug: boolean;
-  /** Frames kept of an allocation site. */
-  readonly stackFrames: number;
-  /** Milliseconds after which free memory is returned; 0 is never. */
-  readonly cleanupInterval: number;
-  /** Whether memory is mapped behind reserved addresses. */
-  readonly virtualMemory: boolean;
   /** Share of the limit above which free memory is returned first. */
   readonly reclaimShare: number;
   /** Share of the limit above which requests are refused; `Infinity` for never. */
   readonly refuseShare: number;
   /** Called before a request fails. */
   readonly onMemoryPressure: ((event: MemoryPressureEvent) => boolean) | undefined;
-  /** The alignment of addresses. */
-  readonly alignment: number;
 }
 
 /** The settings without options, environment and preset on a device of this size. */

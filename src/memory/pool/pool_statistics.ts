@@ -146,7 +146,6 @@ type Kind = 0 | 1;
 export class PoolCounters {
   readonly #heap: FreeBlocks;
   readonly #values = new Float64Array(FIRST_COUNTER + COUNTERS.length);
-  /** The values at the last reset. */
   readonly #base = new Float64Array(FIRST_COUNTER + COUNTERS.length);
   // Pending blocks, and free blocks outside caches beside others in a segment.
   readonly #pendingBlocks: [number, number] = [0, 0];
@@ -154,67 +153,54 @@ export class PoolCounters {
   readonly #splitBlocks: [number, number] = [0, 0];
   readonly #splitBytes: [number, number] = [0, 0];
 
-  /** Counters of a pool with these free blocks. */
   constructor(heap: FreeBlocks) {
     this.#heap = heap;
   }
 
-  /** The number of live blocks. */
   get liveBlocks(): number {
     return this.#current(ALLOCATION);
   }
 
-  /** Bytes of live blocks. */
   get allocatedBytes(): number {
     return this.#current(ALLOCATED_BYTES);
   }
 
-  /** The peak of {@linkcode allocatedBytes}. */
   get peakAllocatedBytes(): number {
     return this.#values[(ALLOCATED_BYTES << 3) + PEAK_ALL]!;
   }
 
-  /** Requested bytes of live blocks. */
   get requestedBytes(): number {
     return this.#current(REQUESTED_BYTES);
   }
 
-  /** Bytes taken from the device. */
   get reservedBytes(): number {
     return this.#current(RESERVED_BYTES);
   }
 
-  /** The peak of {@linkcode reservedBytes}. */
   get peakReservedBytes(): number {
     return this.#values[(RESERVED_BYTES << 3) + PEAK_ALL]!;
   }
 
-  /** Bytes taken from the device for blocks of a kind. */
   reservedOf(kind: Kind): number {
     return this.#values[(RESERVED_BYTES << 3) + kind]!;
   }
 
-  /** Bytes that are not live. */
   get freeBytes(): number {
     return this.reservedBytes - this.allocatedBytes;
   }
 
-  /** The number of cached blocks. */
   cachedBlocks(kind: Kind): number {
     return this.#values[(INACTIVE << 3) + kind]! - this.#splitBlocks[kind];
   }
 
-  /** Bytes of cached blocks. */
   cachedBytes(kind: Kind): number {
     return this.#values[(INACTIVE_BYTES << 3) + kind]! - this.#splitBytes[kind];
   }
 
-  /** Adds to a counter. */
   count(counter: typeof COUNTERS[number], amount = 1): void {
     this.#values[FIRST_COUNTER + COUNTERS.indexOf(counter)]! += amount;
   }
 
-  /** A counter since the last reset. */
   counted(counter: typeof COUNTERS[number]): number {
     return this.#since(FIRST_COUNTER + COUNTERS.indexOf(counter));
   }
@@ -227,7 +213,6 @@ export class PoolCounters {
     if (this.#pendingBlocks[0] + this.#pendingBlocks[1] !== 0) this.#followActive();
   }
 
-  /** Counts a live block that is freed. */
   noteFreed(kind: Kind, bytes: number, requested: number): void {
     this.#add(ALLOCATION, kind, -1);
     this.#add(ALLOCATED_BYTES, kind, -bytes);
@@ -240,13 +225,11 @@ export class PoolCounters {
     this.noteUncached(kind, 1, bytes);
   }
 
-  /** Counts a block that enters a cache. */
   noteCached(kind: Kind, bytes: number): void {
     this.#add(INACTIVE, kind, 1);
     this.#add(INACTIVE_BYTES, kind, bytes);
   }
 
-  /** Counts blocks that leave a cache. */
   noteUncached(kind: Kind, blocks: number, bytes: number): void {
     this.#add(INACTIVE, kind, -blocks);
     this.#add(INACTIVE_BYTES, kind, -bytes);

@@ -38,11 +38,10 @@ const MARK_BYTES = 64 * 2 ** 20;
 export interface MemoryGraph {
   /** Registers a function to call for each stream that the graph is launched on. */
   onLaunch(launched: (stream: MemoryStream) => void): void;
-  /** Registers a function to call with the streams whose work may use the graph, on disposal. */
+  /** Registers a function to call on disposal, with the streams that may use the graph. */
   onDispose(close: (streams: Iterable<MemoryStream>) => void): void;
 }
 
-/** The memory of a capture that is under way. */
 interface Capture {
   readonly space: MemorySpace;
   readonly slots: Map<MemoryStream, StreamSlot>;
@@ -55,7 +54,6 @@ function newHold(): StreamSlot {
   return new StreamSlot(-1, undefined, -1, true);
 }
 
-/** The slots and spaces of a pool. */
 export class PoolStreams {
   readonly #pool: BlockPool;
   readonly #isVirtual: boolean;
@@ -85,17 +83,14 @@ export class PoolStreams {
     this.space = this.#newSpace(false);
   }
 
-  /** The number of freed blocks that streams may still use. */
   get pendingCount(): number {
     return this.#pending.count;
   }
 
-  /** A slot by number. */
   slot(index: number): StreamSlot {
     return this.#slots[index]!;
   }
 
-  /** All slots. */
   *slots(): Generator<StreamSlot> {
     for (const slot of this.#slots) if (slot !== undefined) yield slot;
   }
@@ -105,17 +100,15 @@ export class PoolStreams {
     return this.#byStream.size;
   }
 
-  /** All spaces. */
   spaces(): Iterable<MemorySpace> {
     return this.#spaces.values();
   }
 
-  /** The spaces whose free memory may be returned to the device: all except graphs'. */
+  /** The spaces with memory that may be returned to the device: all except graphs'. */
   *returnableSpaces(): Generator<MemorySpace> {
     for (const space of this.#spaces.values()) if (!this.#ofGraphs.has(space)) yield space;
   }
 
-  /** The space of a slot's blocks. */
   spaceOf(slot: StreamSlot): MemorySpace {
     return this.#spaces.get(slot.common)!;
   }
@@ -137,7 +130,6 @@ export class PoolStreams {
     return slot;
   }
 
-  /** Notes that another stream uses a live block. */
   use(block: number, stream: MemoryStream): void {
     const owner = this.slot(this.#pool.table.field(block, OWNER));
     const token = stream.captureToken;
@@ -159,7 +151,7 @@ export class PoolStreams {
     return hold;
   }
 
-  /** Frees a block that other streams used, or whose stream is gone. */
+  /** Frees a block that other streams used, or that has lost its stream. */
   freeUsed(block: number): void {
     const { ints } = this.#pool.table;
     const at = block << RECORD_SHIFT;
@@ -302,7 +294,6 @@ export class PoolStreams {
     this.#pending.releaseMet(this.#release);
   }
 
-  /** Destroys all events. */
   close(): void {
     for (const slot of this.slots()) {
       // A stream may outlive the pool and must not keep it alive.
@@ -354,7 +345,7 @@ export class PoolStreams {
     this.epochs[index] = epoch;
   }
 
-  /** Marks a slot if only a mark can tell whether its blocks are clean. */
+  /** Marks a slot if only a mark can show that its blocks are clean. */
   #mark(slot: StreamSlot, kind?: 0 | 1): void {
     if (slot.stream === undefined || slot.captured || slot.retired) return;
     if (this.#isLost(slot)) return;
@@ -381,7 +372,7 @@ export class PoolStreams {
 
   /**
    * Work on the own stream of a live block may use it as soon as the capture is over; the launches
-   * of the graph do not tell when that work is done.
+   * of the graph do not show when that work is done.
    */
   #useLiveBlocks({ segments }: MemorySpace): void {
     const { table } = this.#pool;
@@ -439,7 +430,7 @@ export class PoolStreams {
     return stream !== undefined && !captured && !upstream.lost && upstream.isLostFor(stream);
   }
 
-  /** Before a stream is disposed: a last mark tells when its work is done. */
+  /** Before a stream is disposed: a last mark shows when its work is done. */
   #retire(slot: StreamSlot): void {
     if (slot.retired) return;
     // The work under way may use live blocks.

@@ -8,27 +8,19 @@ import type { BlockPool } from "./block_pool.ts";
 import { CACHED, FREE, LARGE, LIVE, NEXT, PENDING, UNIT, UNMAPPED } from "./block_table.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
 
-/** A block of a pool. */
 export interface BlockView {
-  /** Its number. */
   readonly number: number;
-  /** Its address. */
   readonly address: number;
-  /** Its size in bytes. */
   readonly bytes: number;
   /** The requested bytes, if it is live. */
   readonly requested: number;
-  /** Its state. */
   readonly state: "live" | "cached" | "free" | "pending" | "unmapped";
   /** The stream that owns it; `undefined` if any stream may have it. */
   readonly stream: MemoryStream | undefined;
 }
 
-/** A segment of a pool. */
 export interface SegmentView {
-  /** Its first address. */
   readonly address: number;
-  /** Its size in bytes. */
   readonly bytes: number;
   /** One allocation, or a range of addresses in which memory is mapped. */
   readonly kind: "plain" | "virtual";
@@ -46,7 +38,6 @@ const STATES = {
   [UNMAPPED]: "unmapped",
 } as Readonly<Record<number, BlockView["state"]>>;
 
-/** The segments of a pool and their blocks. */
 export function* walkSegments(pool: BlockPool): Generator<SegmentView> {
   for (const space of pool.streams.spaces()) {
     for (const { address, bytes, pieces, kind, firstBlock } of space.segments) {
@@ -61,7 +52,6 @@ export function* walkSegments(pool: BlockPool): Generator<SegmentView> {
   }
 }
 
-/** The live blocks of a pool. */
 export function* walkLive(pool: BlockPool): Generator<BlockView> {
   for (const { blocks } of walkSegments(pool)) {
     for (const block of blocks) if (block.state === "live") yield block;
@@ -80,7 +70,6 @@ export function blockAt(pool: BlockPool, address: number): number {
   return 0;
 }
 
-/** Whether an address lies in a live buffer. */
 export function isLiveAddress(pool: BlockPool, address: number): boolean {
   const block = blockAt(pool, address);
   if (block === 0 || !pool.isLive(block)) return false;

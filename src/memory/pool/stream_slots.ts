@@ -2,7 +2,7 @@
  * Streams as the pool sees them, their progress, and blocks that wait for it.
  *
  * The stream that freed a block may use it again at once, because work runs in order there. Any
- * other stream must wait until the first has passed the point of freeing. To learn that without an
+ * other stream must wait until the first has passed the point of freeing. To find out without an
  * event for each block, the time of a stream is divided into epochs. A mark, which is one event,
  * ends an epoch. When the mark is reached, everything freed up to that epoch is clean. Marks are
  * made only when the pool needs the answer.
@@ -24,29 +24,25 @@ import type { PoolCounters } from "./pool_statistics.ts";
 
 /** A point on a stream; everything freed up to its epoch is clean when the event is done. */
 export interface Mark {
-  /** The last epoch that it covers. */
   readonly epoch: number;
   readonly event: number;
 }
 
 /** A stream's place in the pool. Without a stream it is the place of blocks for any stream. */
 export class StreamSlot {
-  /** Its number; reused when nothing refers to it any more. */
   readonly index: number;
   readonly stream: MemoryStream | undefined;
   readonly common: number;
   /** Whether the stream is part of a capture; such a slot has no epochs. */
   readonly captured: boolean;
-  /** The present epoch. */
   epoch = 1;
-  /** The last epoch whose mark has been reached. */
+  /** The last epoch with a reached mark. */
   completed = 0;
   /** The last epoch that needs a mark because a block of another stream waits for it. */
   demanded = 0;
   freedBytes = 0;
   /** Marks that have not been reached, oldest first. */
   readonly marks: Mark[] = [];
-  /** Events for later marks. */
   readonly spareEvents: number[] = [];
   retired = false;
   /** Ends the notification of the stream's disposal. */
@@ -64,7 +60,7 @@ export class StreamSlot {
     this.captured = captured;
   }
 
-  /** The epoch whose lower 32 bits are in the record of a block. */
+  /** The epoch with these lower 32 bits, from the record of a block. */
   epochOf(bits: number): number {
     return this.epoch - ((this.epoch - bits) | 0);
   }
@@ -79,7 +75,6 @@ export class StreamSlot {
     this.completed = this.epoch;
   }
 
-  /** Ends the epoch with a mark. */
   mark(upstream: MemoryUpstream): void {
     const event = this.spareEvents.pop() ?? upstream.createEvent(this.stream!);
     try {
@@ -131,12 +126,11 @@ export class StreamSlot {
 /** Epochs that slots must complete before memory can be used again. */
 export type Needs = readonly { readonly slot: StreamSlot; readonly epoch: number }[];
 
-/** Whether all needs are known to be met. */
 export function areMet(needs: Needs): boolean {
   return needs.every(({ slot, epoch }) => slot.isClean(epoch));
 }
 
-/** Requests the marks that tell when needs are met. */
+/** Requests the marks that show when needs are met. */
 export function demand(needs: Needs): void {
   for (const { slot, epoch } of needs) slot.demanded = Math.max(slot.demanded, epoch);
 }
@@ -145,12 +139,10 @@ export function demand(needs: Needs): void {
 export class PendingBlocks {
   readonly #table: BlockTable;
   readonly #counters: PoolCounters;
-  /** The slots that use live blocks. */
-  readonly #uses = new Map<number, Set<StreamSlot>>();
+  readonly #uses = new Map<number, Set<StreamSlot>>(); // The slots that use live blocks
   readonly #needs = new Map<number, Needs>();
   readonly #bySize: FreeIndex;
 
-  /** No block of a table is pending yet. */
   constructor(table: BlockTable, counters: PoolCounters) {
     this.#table = table;
     this.#counters = counters;
@@ -158,12 +150,10 @@ export class PendingBlocks {
     this.#bySize.ensure(1);
   }
 
-  /** The number of freed blocks that wait. */
   get count(): number {
     return this.#needs.size;
   }
 
-  /** Notes that a slot uses a live block. */
   use(block: number, slot: StreamSlot): void {
     this.#table.ints[(block << RECORD_SHIFT) + STATE]! |= USED_ELSEWHERE;
     const uses = this.#uses.get(block);
@@ -196,7 +186,7 @@ export class PendingBlocks {
     return this.#needs.get(this.#bySize.find(kind, units)) ?? [];
   }
 
-  /** Releases the blocks whose needs are met; whether there were any. */
+  /** Releases the blocks with met needs; whether there were any. */
   releaseMet(release: (block: number) => void): boolean {
     const before = this.count;
     for (const [block, needs] of this.#needs) {
