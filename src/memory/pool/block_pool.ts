@@ -9,22 +9,7 @@
 
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import { AllocationLadder, type BlockRequest } from "./allocation_ladder.ts";
-import {
-  BlockTable,
-  EPOCH,
-  FLOAT_SHIFT,
-  LARGE,
-  LIVE,
-  OWNER,
-  RECORD_SHIFT,
-  REQUESTED,
-  SEGMENT,
-  SMALL,
-  STATE,
-  TICK,
-  UNIT,
-  UNITS,
-} from "./block_table.ts";
+import { BlockTable, LARGE, LIVE, SMALL, UNIT } from "./block_table.ts";
 import { AllocationSites, BlockTracker, StreamNames } from "./block_tracker.ts";
 import { BlockCache, FreeBlocks } from "./free_blocks.ts";
 import { MAX_SMALL } from "./free_index.ts";
@@ -216,27 +201,20 @@ export class BlockPool {
   freeUnguarded(block: number): void {
     const { table, counters } = this;
     if (this.#isFollowed) { for (const observer of this.#observers) observer.freed?.(block); }
-    const { ints } = table;
-    const at = block << RECORD_SHIFT;
-    const kind = (ints[at + SEGMENT]! & 1) as 0 | 1;
-    const bytes = ints[at + UNITS]! * UNIT;
-    const owner = ints[at + OWNER]!;
+    const kind = table.kind(block);
+    const bytes = table.bytes(block);
+    const owner = table.owner(block);
     counters.noteFreed(kind, bytes, table.requested(block));
-    ints[at + TICK] = this.tick;
-    ints[at + EPOCH] = this.streams.epochs[owner]!;
-    if (ints[at + STATE] !== LIVE) {
+    table.stamp(block, this.streams.epochs[owner]!, this.tick);
+    if (table.isUsedElsewhere(block)) {
       this.streams.freeUsed(block);
       counters.recount();
     } else if (!this.#keep(block, kind, owner, bytes)) {
       this.streams.release(block);
       counters.recount(kind);
     }
-    try {
-      if (this.streams.severalStreams) this.streams.noteFreed(owner, bytes);
-      if (this.#limitsFree) this.#shedExcess();
-    } finally {
-      if (counters.liveBlocks === 0) this.release();
-    }
+    if (this.#limitsFree || this.streams.severalStreams) this.#noteProgress(owner, bytes);
+    else if (counters.liveBlocks === 0) this.release();
   }
 
   /**
@@ -283,7 +261,7 @@ export class BlockPool {
   }
 
   ownerOf(block: number): MemoryStream | undefined {
-    return this.streams.slot(this.table.field(block, OWNER)).stream;
+    return this.streams.slot(this.table.owner(block)).stream;
   }
 
   /** The streams that the pool has seen and not forgotten. */
@@ -295,7 +273,7 @@ export class BlockPool {
   largestFree(): number {
     let largest = this.cache.largestBytes();
     for (const slot of this.streams.slots()) {
-      largest = Math.max(largest, this.table.units(this.heap.largest(slot.index)) * UNIT);
+      largest = Math.max(largest, this.table.bytes(this.heap.largest(slot.index)));
     }
     return largest;
   }
@@ -438,7 +416,7 @@ export class BlockPool {
     const block = alignment > UNIT ? 0 : this.#takeCached(bytes);
     if (block !== 0) {
       const kind = bytes <= MAX_SMALL ? SMALL : LARGE;
-      this.counters.noteHit(kind, this.table.units(block) * UNIT);
+      this.counters.noteHit(kind, this.table.bytes(block));
       this.#noteLive(block, bytes, stream, UNIT);
       return block;
     }
@@ -477,7 +455,7 @@ export class BlockPool {
   }
 
   #finish(block: number, { kind, bytes, alignment, stream, slot }: BlockRequest): number {
-    this.table.ints[(block << RECORD_SHIFT) + OWNER] = slot.index;
+    this.table.setOwner(block, slot.index);
     if (alignment > UNIT) this.#lastLarge = 0;
     else if (kind === LARGE) this.#lastLarge = block;
     this.#noteLive(block, bytes, stream, alignment);
@@ -488,9 +466,8 @@ export class BlockPool {
   #noteLive(block: number, bytes: number, stream: MemoryStream, alignment: number): void {
     const { table, counters } = this;
     const requested = this.guards === undefined ? bytes : bytes - this.guards.overhead;
-    table.ints[(block << RECORD_SHIFT) + STATE] = LIVE;
-    table.floats[(block << FLOAT_SHIFT) + REQUESTED] = requested;
-    counters.noteAllocated(table.kind(block), table.units(block) * UNIT, requested);
+    table.makeLive(block, requested);
+    counters.noteAllocated(table.kind(block), table.bytes(block), requested);
     if (counters.liveBlocks === 1) this.retain();
     if (!this.#isFollowed) return;
     for (const observer of this.#observers) observer.allocated?.(block, stream, alignment);
@@ -558,6 +535,16 @@ export class BlockPool {
     });
     this.#isPressed = this.#awaited.length > 0;
     return this.#isPressed ? NaN : signal;
+  }
+
+  /** After a free: marks the stream if it freed much, and returns excess memory. */
+  #noteProgress(owner: number, bytes: number): void {
+    try {
+      if (this.streams.severalStreams) this.streams.noteFreed(owner, bytes);
+      if (this.#limitsFree) this.#shedExcess();
+    } finally {
+      if (this.counters.liveBlocks === 0) this.release();
+    }
   }
 
   /** Returns free memory above the limit on it. */

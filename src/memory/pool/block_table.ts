@@ -138,6 +138,39 @@ export class BlockTable {
     return (this.ints[(block << RECORD_SHIFT) + SEGMENT]! & 1) as 0 | 1;
   }
 
+  bytes(block: number): number {
+    return this.ints[(block << RECORD_SHIFT) + UNITS]! * UNIT;
+  }
+
+  owner(block: number): number {
+    return this.ints[(block << RECORD_SHIFT) + OWNER]!;
+  }
+
+  setOwner(block: number, owner: number): void {
+    this.ints[(block << RECORD_SHIFT) + OWNER] = owner;
+  }
+
+  setState(block: number, state: number): void {
+    this.ints[(block << RECORD_SHIFT) + STATE] = state;
+  }
+
+  /** Whether streams other than the owner use a live block. */
+  isUsedElsewhere(block: number): boolean {
+    return this.ints[(block << RECORD_SHIFT) + STATE] !== LIVE;
+  }
+
+  /** Makes a block live. */
+  makeLive(block: number, requested: number): void {
+    this.ints[(block << RECORD_SHIFT) + STATE] = LIVE;
+    this.floats[(block << FLOAT_SHIFT) + REQUESTED] = requested;
+  }
+
+  /** Notes the epoch and the tick at which a block is freed. */
+  stamp(block: number, epoch: number, tick: number): void {
+    this.ints[(block << RECORD_SHIFT) + EPOCH] = epoch;
+    this.ints[(block << RECORD_SHIFT) + TICK] = tick;
+  }
+
   field(block: number, field: number): number {
     return this.ints[(block << RECORD_SHIFT) + field]!;
   }

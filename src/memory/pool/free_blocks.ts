@@ -102,7 +102,7 @@ export class FreeBlocks {
 
   /** Removes a free block; the caller sets its state. */
   take(block: number): void {
-    const owner = this.#table.field(block, OWNER);
+    const owner = this.#table.owner(block);
     this.#remove(block);
     this.#removeAge(block, owner);
     this.freeUnits[owner]! -= this.#table.units(block);
@@ -172,7 +172,7 @@ export class FreeBlocks {
    */
   carve(block: number, skip: number, units: number): number {
     const table = this.#table;
-    const owner = table.field(block, OWNER);
+    const owner = table.owner(block);
     const epoch = table.field(block, EPOCH);
     const tick = table.field(block, TICK);
     this.#remove(block);
@@ -187,7 +187,7 @@ export class FreeBlocks {
       this.#insertAge(rest, block);
     }
     if (skip === 0) this.#removeAge(block, owner);
-    table.ints[(carved << RECORD_SHIFT) + STATE] = LIVE;
+    table.setState(carved, LIVE);
     return carved;
   }
 
@@ -213,11 +213,11 @@ export class FreeBlocks {
   }
 
   #isFreeFor(block: number, owner: number): boolean {
-    return this.#table.field(block, STATE) === FREE && this.#table.field(block, OWNER) === owner;
+    return this.#table.field(block, STATE) === FREE && this.#table.owner(block) === owner;
   }
 
   #setOf(block: number): number {
-    return this.#table.field(block, OWNER) * 2 + this.#table.kind(block);
+    return this.#table.owner(block) * 2 + this.#table.kind(block);
   }
 
   #add(block: number): void {
@@ -318,7 +318,7 @@ export class BlockCache {
 
   setLarge(slot: number, block: number): void {
     this.#large[slot] = block;
-    if (block !== 0) this.#table.ints[(block << RECORD_SHIFT) + STATE] = CACHED;
+    if (block !== 0) this.#table.setState(block, CACHED);
   }
 
   largestBytes(): number {
@@ -339,7 +339,7 @@ export class BlockCache {
       let block = this.#heads[list]!;
       if (block === 0) continue;
       const count = this.#counts[list]!;
-      this.#counters.noteUncached(0, count, count * this.#table.units(block) * UNIT);
+      this.#counters.noteUncached(0, count, count * this.#table.bytes(block));
       this.#heads[list] = 0;
       this.#counts[list] = 0;
       while (block !== 0) {
@@ -355,7 +355,7 @@ export class BlockCache {
     const large = this.#large[slot]!;
     if (large === 0) return false;
     this.#large[slot] = 0;
-    this.#counters.noteUncached(1, 1, this.#table.units(large) * UNIT);
+    this.#counters.noteUncached(1, 1, this.#table.bytes(large));
     release(large);
     return true;
   }

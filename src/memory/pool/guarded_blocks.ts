@@ -20,7 +20,6 @@
  */
 
 import type { BlockPool } from "./block_pool.ts";
-import { UNIT } from "./block_table.ts";
 import type { CapturedSite } from "./block_tracker.ts";
 import { MemoryCorruptionError, type MemoryViolation } from "./memory_corruption.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
@@ -149,7 +148,7 @@ export class GuardedBlocks implements PoolObserver {
     this.#freed.delete(block);
     this.#live.set(block, {
       begin,
-      end: begin + table.units(block) * UNIT,
+      end: begin + table.bytes(block),
       address: begin + this.#front,
       bytes: table.requested(block),
       stream,

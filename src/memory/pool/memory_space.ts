@@ -14,10 +14,8 @@ import {
   LARGE,
   LIVE,
   NEXT,
-  OWNER,
   PENDING,
   PREVIOUS,
-  RECORD_SHIFT,
   SEGMENT,
   STATE,
   TICK,
@@ -206,7 +204,7 @@ export abstract class MemorySpace {
     let number = 0;
     while (segmentTable[number] !== undefined) number++;
     const firstBlock = table.create(address, bytes / UNIT, number * 2 + kind);
-    table.ints[(firstBlock << RECORD_SHIFT) + STATE] = LIVE;
+    table.setState(firstBlock, LIVE);
     const segment = {
       number,
       address,
@@ -242,7 +240,7 @@ export abstract class MemorySpace {
     const least = Math.max(this.minReturned, minBlock);
     const blocks: number[] = [];
     for (let block = heap.oldest(this.common.index); block !== 0; block = heap.younger(block)) {
-      if (table.units(block) * UNIT >= least) blocks.push(block);
+      if (table.bytes(block) >= least) blocks.push(block);
     }
     return blocks.sort((one, other) => table.units(other) - table.units(one));
   }
@@ -321,7 +319,7 @@ export class VirtualSpace extends MemorySpace {
     if (plan === undefined) return roundUpTo(units * UNIT, this.#granularity);
     if (plan.units === 0) return 0;
     for (const block of [plan.before, plan.after]) {
-      if (block === 0 || table.field(block, OWNER) === slot.index) continue;
+      if (block === 0 || table.owner(block) === slot.index) continue;
       // Of the block behind only the needed part is adopted; the rest can still be returned.
       const before = plan.before === 0 ? 0 : table.units(plan.before);
       const needed = block === plan.before ? before : units - before - plan.units;
@@ -352,7 +350,7 @@ export class VirtualSpace extends MemorySpace {
     const granularity = this.#granularity;
     const pieces = segment.pieces!;
     const offset = table.address(block) - segment.address;
-    const end = offset + table.units(block) * UNIT;
+    const end = offset + table.bytes(block);
     const whole = pieces.wholePieces(
       Math.ceil(offset / granularity),
       Math.floor(end / granularity),
@@ -438,7 +436,7 @@ export class VirtualSpace extends MemorySpace {
   #usable(block: number, slot: StreamSlot): number {
     const { table } = this.pool;
     if (block === 0 || table.field(block, STATE) !== FREE) return 0;
-    const owner = table.field(block, OWNER);
+    const owner = table.owner(block);
     return owner === slot.index || owner === this.common.index ? block : 0;
   }
 
@@ -492,7 +490,7 @@ export class VirtualSpace extends MemorySpace {
   #release(mapped: number, plan: MappingPlan, slot: StreamSlot): void {
     const { table, heap, tick } = this.pool;
     const beside = [plan.before, plan.after].filter((block) => block !== 0);
-    const owned = beside.some((block) => table.field(block, OWNER) !== this.common.index);
+    const owned = beside.some((block) => table.owner(block) !== this.common.index);
     if (!owned) return void heap.release(mapped, this.common.index, 0, tick);
     const released = heap.release(mapped, slot.index, slot.completed, tick);
     for (const side of [PREVIOUS, NEXT]) {
@@ -514,7 +512,7 @@ export class VirtualSpace extends MemorySpace {
   }
 
   #setUnmapped(segment: Segment, block: number): void {
-    this.pool.table.ints[(block << RECORD_SHIFT) + STATE] = UNMAPPED;
+    this.pool.table.setState(block, UNMAPPED);
     segment.unmapped.add(block);
   }
 

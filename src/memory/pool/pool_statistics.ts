@@ -207,16 +207,17 @@ export class PoolCounters {
 
   /** Counts a block that became live. */
   noteAllocated(kind: Kind, bytes: number, requested: number): void {
-    this.#add(ALLOCATION, kind, 1);
-    this.#add(ALLOCATED_BYTES, kind, bytes);
-    this.#add(REQUESTED_BYTES, kind, requested);
+    this.#raise(ALLOCATION << 3, kind, 1);
+    this.#raise(ALLOCATED_BYTES << 3, kind, bytes);
+    this.#raise(REQUESTED_BYTES << 3, kind, requested);
     if (this.#pendingBlocks[0] + this.#pendingBlocks[1] !== 0) this.#followActive();
   }
 
   noteFreed(kind: Kind, bytes: number, requested: number): void {
-    this.#add(ALLOCATION, kind, -1);
-    this.#add(ALLOCATED_BYTES, kind, -bytes);
-    this.#add(REQUESTED_BYTES, kind, -requested);
+    const values = this.#values;
+    values[(ALLOCATION << 3) + kind]!--;
+    values[(ALLOCATED_BYTES << 3) + kind]! -= bytes;
+    values[(REQUESTED_BYTES << 3) + kind]! -= requested;
   }
 
   /** Counts a request that a cached block served. */
@@ -226,13 +227,14 @@ export class PoolCounters {
   }
 
   noteCached(kind: Kind, bytes: number): void {
-    this.#add(INACTIVE, kind, 1);
-    this.#add(INACTIVE_BYTES, kind, bytes);
+    this.#raise(INACTIVE << 3, kind, 1);
+    this.#raise(INACTIVE_BYTES << 3, kind, bytes);
   }
 
   noteUncached(kind: Kind, blocks: number, bytes: number): void {
-    this.#add(INACTIVE, kind, -blocks);
-    this.#add(INACTIVE_BYTES, kind, -bytes);
+    const values = this.#values;
+    values[(INACTIVE << 3) + kind]! -= blocks;
+    values[(INACTIVE_BYTES << 3) + kind]! -= bytes;
   }
 
   /** Counts a block that becomes pending or, with negative bytes, stops being it. */
@@ -338,15 +340,19 @@ export class PoolCounters {
     return this.#values[place]! - this.#base[place]!;
   }
 
+  /** Adds to a measure or, if negative, removes from it. */
   #add(measure: number, kind: Kind, amount: number): void {
+    if (amount > 0) this.#raise(measure << 3, kind, amount);
+    else this.#values[(measure << 3) + kind]! += amount;
+  }
+
+  #raise(at: number, kind: Kind, amount: number): void {
     const values = this.#values;
-    const at = measure << 3;
     const now = values[at + kind]! + amount;
+    const all = now + values[at + 1 - kind]!;
     values[at + kind] = now;
-    if (amount <= 0) return;
     values[at + TOTAL + kind]! += amount;
     if (now > values[at + PEAK + kind]!) values[at + PEAK + kind] = now;
-    const all = now + values[at + 1 - kind]!;
     if (all > values[at + PEAK_ALL]!) values[at + PEAK_ALL] = all;
   }
 

@@ -131,7 +131,7 @@ export class PoolStreams {
   }
 
   use(block: number, stream: MemoryStream): void {
-    const owner = this.slot(this.#pool.table.field(block, OWNER));
+    const owner = this.slot(this.#pool.table.owner(block));
     const token = stream.captureToken;
     if (token !== undefined) {
       // Branches of a graph overlap: a block that two of them use is not reused in the capture. For
@@ -193,7 +193,7 @@ export class PoolStreams {
   /** Makes a block free, for its stream or, if that has finished with it, for all. */
   release(block: number): void {
     const { table, heap } = this.#pool;
-    const owner = this.slot(table.field(block, OWNER));
+    const owner = this.slot(table.owner(block));
     const epoch = owner.epochOf(table.field(block, EPOCH));
     const tick = table.field(block, TICK);
     const isClean = owner.stream === undefined || owner.isClean(epoch);
@@ -379,7 +379,7 @@ export class PoolStreams {
     for (const { firstBlock } of segments) {
       for (let block = firstBlock; block !== 0; block = table.field(block, NEXT)) {
         if (table.state(block) !== LIVE) continue;
-        const { stream } = this.slot(table.field(block, OWNER));
+        const { stream } = this.slot(table.owner(block));
         if (stream !== undefined && !stream.disposed) this.use(block, stream);
       }
     }
@@ -462,7 +462,7 @@ export class PoolStreams {
     const { table } = this.#pool;
     for (const { firstBlock } of this.spaceOf(slot).segments) {
       for (let block = firstBlock; block !== 0; block = table.field(block, NEXT)) {
-        if (table.field(block, OWNER) !== slot.index) continue;
+        if (table.owner(block) !== slot.index) continue;
         const at = block << RECORD_SHIFT;
         table.ints[at + OWNER] = slot.common;
         if (table.state(block) === LIVE) table.ints[at + STATE]! |= USED_ELSEWHERE;

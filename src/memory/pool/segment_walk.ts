@@ -5,7 +5,7 @@
  */
 
 import type { BlockPool } from "./block_pool.ts";
-import { CACHED, FREE, LARGE, LIVE, NEXT, PENDING, UNIT, UNMAPPED } from "./block_table.ts";
+import { CACHED, FREE, LARGE, LIVE, NEXT, PENDING, UNMAPPED } from "./block_table.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
 
 export interface BlockView {
@@ -84,7 +84,7 @@ function* blocksFrom(pool: BlockPool, first: number): Generator<BlockView> {
     yield {
       number: block,
       address: table.address(block),
-      bytes: table.units(block) * UNIT,
+      bytes: table.bytes(block),
       requested: table.requested(block),
       state,
       stream: state === "unmapped" ? undefined : pool.ownerOf(block),

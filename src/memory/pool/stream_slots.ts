@@ -10,14 +10,7 @@
  * @module
  */
 
-import {
-  type BlockTable,
-  PENDING,
-  RECORD_SHIFT,
-  STATE,
-  UNIT,
-  USED_ELSEWHERE,
-} from "./block_table.ts";
+import { type BlockTable, PENDING, RECORD_SHIFT, STATE, USED_ELSEWHERE } from "./block_table.ts";
 import { FreeIndex } from "./free_index.ts";
 import { type MemoryStream, type MemoryUpstream, releaseTo } from "./memory_upstream.ts";
 import type { PoolCounters } from "./pool_statistics.ts";
@@ -174,10 +167,10 @@ export class PendingBlocks {
     if (needs.length === 0) return false;
     demand(needs);
     this.#needs.set(block, needs);
-    this.#table.ints[(block << RECORD_SHIFT) + STATE] = PENDING;
+    this.#table.setState(block, PENDING);
     const kind = this.#table.kind(block);
     this.#bySize.insert(kind, block);
-    this.#counters.notePending(kind, this.#table.units(block) * UNIT);
+    this.#counters.notePending(kind, this.#table.bytes(block));
     return true;
   }
 
@@ -194,7 +187,7 @@ export class PendingBlocks {
       const kind = this.#table.kind(block);
       this.#needs.delete(block);
       this.#bySize.remove(kind, block);
-      this.#counters.notePending(kind, -this.#table.units(block) * UNIT);
+      this.#counters.notePending(kind, -this.#table.bytes(block));
       release(block);
     }
     return this.count < before;
