@@ -55,8 +55,6 @@ class AddressSpace {
 export class SimulatedStream implements MemoryStream {
   /** Its number; remains readable after disposal. */
   readonly number: number;
-  /** The capture that it is part of. */
-  captureToken: object | undefined = undefined;
   readonly #closers = new Set<() => void>();
   #disposed = false;
 
@@ -69,6 +67,11 @@ export class SimulatedStream implements MemoryStream {
   get id(): number {
     if (this.#disposed) throw new TypeError("Cannot use a stream as it is disposed");
     return this.number;
+  }
+
+  /** None: there are no captures. */
+  get captureToken(): object | undefined {
+    return undefined;
   }
 
   /** Whether it is disposed. */
@@ -103,8 +106,6 @@ export class SimulatedUpstream implements MemoryUpstream {
   readonly totalBytes: number;
   /** Granularity of mapped memory; 0 without virtual memory. */
   readonly granularity: number;
-  /** Whether a stream is being captured. */
-  readonly capturing: boolean = false;
   /** A simulated device is never lost. */
   readonly lost = false;
   readonly #plain = new Map<number, number>();
@@ -178,13 +179,18 @@ export class SimulatedUpstream implements MemoryUpstream {
   }
 
   /** Maps memory; false if there is none left. */
-  map(_address: number, bytes: number): boolean {
+  map(_address: number, bytes: number, _handleBytes: number): boolean {
     return this.#take(bytes);
   }
 
   /** Unmaps memory. */
   unmap(_address: number, bytes: number): void {
     this.#usedBytes -= bytes;
+  }
+
+  /** False: there are no captures. */
+  get capturing(): boolean {
+    return false;
   }
 
   /** False: there is no other device. */

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { BlockRecording } from "../../../src/lab/memory/pool_recording.ts";
 import { PYTORCH } from "../../../bench/memory_models/pytorch.ts";
 import { REPLAY_POLICIES, replayTrace } from "../../../src/lab/memory/mod.ts";
-import type { ModelStream } from "../../memory/pool/in_memory_upstream.ts";
+import type { StrictStream } from "../../memory/pool/strict_upstream.ts";
 import { formatTrace, parseTrace } from "../../../src/lab/memory/trace/trace_text.ts";
 import { modelPool, settingsWith } from "../../memory/pool/watched_pool.ts";
 
@@ -81,7 +81,7 @@ Deno.test("replaying a recording takes as much memory, and as many calls, as the
       ),
       (steps) => {
         const { pool, upstream } = modelPool({ maxCachedBuffers, limitBytes: CAPACITY });
-        const streams: ModelStream[] = [];
+        const streams: StrictStream[] = [];
         const streamOf = (index: number) => streams[index] ??= upstream.createStream();
         const recording = new BlockRecording(pool, "random");
         const live: number[] = [];

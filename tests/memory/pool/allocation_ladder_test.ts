@@ -3,7 +3,7 @@
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
-import { InMemoryUpstream, type ModelStream } from "./in_memory_upstream.ts";
+import { type StrictStream, StrictUpstream } from "./strict_upstream.ts";
 import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import type { PoolSettings } from "../../../src/memory/pool/pool_options.ts";
 import { checkPool } from "./model/check_pool.ts";
@@ -15,7 +15,7 @@ const MEBIBYTE = 2 ** 20;
 const CAPACITY = 64 * MEBIBYTE;
 
 function setUp(granularity: number, settings: Partial<PoolSettings> = {}) {
-  const upstream = new InMemoryUpstream({
+  const upstream = new StrictUpstream({
     capacity: CAPACITY,
     granularity,
     completion: "explicit",
@@ -176,7 +176,7 @@ Deno.test("a pool that is asked while a stream is captured answers after the cap
 Deno.test("what is waited for on a stream that has gone is not looked for on the one after it", () => {
   const { pool: pool, upstream } = modelPool({}, { completion: "explicit" });
   const [first, gone] = [upstream.createStream(), upstream.createStream()];
-  const give = (stream: ModelStream, bytes: number) => {
+  const give = (stream: StrictStream, bytes: number) => {
     const block = pool.allocate(bytes, stream);
     upstream.use(pool.addressOf(block), bytes, stream, block);
     pool.free(block);
@@ -207,7 +207,7 @@ const TEBIBYTE = 2 ** 40;
 for (const granularity of [0, 2 * MEBIBYTE, 64 * MEBIBYTE]) {
   Deno.test(`a block is smaller than a tebibyte, a pool need not be: granules of ${granularity}`, () => {
     const limitBytes = 8 * TEBIBYTE;
-    const upstream = new InMemoryUpstream({ capacity: limitBytes, granularity });
+    const upstream = new StrictUpstream({ capacity: limitBytes, granularity });
     const settings = poolSettings({ limitBytes, virtualMemory: granularity > 0 });
     const core = new BlockPool(upstream, settings);
     const stream = upstream.createStream();
@@ -229,7 +229,7 @@ for (const granularity of [0, 2 * MEBIBYTE, 64 * MEBIBYTE]) {
 }
 
 Deno.test("a stream may have more marks than 32 bits count", () => {
-  const upstream = new InMemoryUpstream({ capacity: 64 * MEBIBYTE, completion: "explicit" });
+  const upstream = new StrictUpstream({ capacity: 64 * MEBIBYTE, completion: "explicit" });
   const core = new BlockPool(upstream, poolSettings({ limitBytes: 64 * MEBIBYTE }));
   const [one, other] = [upstream.createStream(), upstream.createStream()];
   const { streams } = core;

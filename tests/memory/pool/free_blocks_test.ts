@@ -25,7 +25,7 @@ import {
   unitsFor,
   unitsOfClass,
 } from "../../../src/memory/pool/free_index.ts";
-import { InMemoryUpstream } from "./in_memory_upstream.ts";
+import { StrictUpstream } from "./strict_upstream.ts";
 import { checkPool } from "./model/check_pool.ts";
 import { poolSettings } from "./model/pool_settings.ts";
 
@@ -387,7 +387,7 @@ Deno.test("the largest of an owner is of either kind", () => {
 });
 
 function setUp(maxCachedBuffers = 64) {
-  const upstream = new InMemoryUpstream({ completion: "explicit" });
+  const upstream = new StrictUpstream({ completion: "explicit" });
   const core = new BlockPool(upstream, poolSettings({ maxCachedBuffers }));
   const streams = [upstream.createStream(), upstream.createStream()];
   return { upstream, core, streams, cached: () => core.stats().cached };

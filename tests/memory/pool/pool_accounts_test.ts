@@ -11,7 +11,7 @@ import {
   UNIT,
   UNMAPPED,
 } from "../../../src/memory/pool/block_table.ts";
-import { InMemoryUpstream } from "./in_memory_upstream.ts";
+import { StrictUpstream } from "./strict_upstream.ts";
 import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { SeededRandom } from "../../../bench/traces/seeded_random.ts";
 import { settingsWith } from "./watched_pool.ts";
@@ -19,7 +19,7 @@ import { settingsWith } from "./watched_pool.ts";
 const MIB = 2 ** 20;
 
 function makePool(granularity: number): BlockPool {
-  const upstream = new InMemoryUpstream({ capacity: 2 ** 28, granularity });
+  const upstream = new StrictUpstream({ capacity: 2 ** 28, granularity });
   return new BlockPool(upstream, settingsWith({ limitBytes: 2 ** 28 }));
 }
 
@@ -44,7 +44,7 @@ for (const granularity of [0, 2 * MIB]) {
   Deno.test(`inactive ${memory} memory and its peaks are what the blocks say`, () => {
     const pool = makePool(granularity);
     const { upstream } = pool;
-    const stream = (upstream as InMemoryUpstream).createStream();
+    const stream = (upstream as StrictUpstream).createStream();
     const random = new SeededRandom(7);
     const live: number[] = [];
     const peaks = [0, 0, 0, 0, 0, 0];
@@ -77,7 +77,7 @@ for (const granularity of [0, 2 * MIB]) {
 
 Deno.test("resetting the statistics makes inactive memory begin with what there is", () => {
   const pool = makePool(2 * MIB);
-  const stream = (pool.upstream as InMemoryUpstream).createStream();
+  const stream = (pool.upstream as StrictUpstream).createStream();
   const blocks = [1, 2, 3, 4].map(() => pool.allocate(4096, stream));
   for (const block of blocks) pool.free(block);
   const before = pool.stats().inactiveSplit.small;
@@ -99,7 +99,7 @@ Deno.test("resetting the statistics makes inactive memory begin with what there 
 
 Deno.test("growing for large requests leaves small blocks in the cache while pages are free", () => {
   const pool = makePool(2 * MIB);
-  const stream = (pool.upstream as InMemoryUpstream).createStream();
+  const stream = (pool.upstream as StrictUpstream).createStream();
   const small = Array.from({ length: 20 }, () => pool.allocate(1024, stream));
   const [first, between, last] = [28, 2, 28].map((size) => pool.allocate(size * MIB, stream));
   for (const block of [...small, first!, last!]) pool.free(block);

@@ -3,7 +3,7 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { type DeviceBuffer, OutOfMemoryError, type Stream } from "../../../mod.ts";
-import { InMemoryUpstream, type ModelStream } from "./in_memory_upstream.ts";
+import { type StrictStream, StrictUpstream } from "./strict_upstream.ts";
 import { walkLive } from "../../../src/memory/pool/segment_walk.ts";
 import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { device } from "../../support/device.ts";
@@ -13,13 +13,13 @@ import { poolSettings } from "./model/pool_settings.ts";
 const MEBIBYTE = 2 ** 20;
 
 interface Model {
-  readonly upstream: InMemoryUpstream;
+  readonly upstream: StrictUpstream;
   readonly core: BlockPool;
-  readonly stream: ModelStream;
+  readonly stream: StrictStream;
 }
 
 function model(capacity = 64 * MEBIBYTE): Model {
-  const upstream = new InMemoryUpstream({ capacity, completion: "explicit" });
+  const upstream = new StrictUpstream({ capacity, completion: "explicit" });
   const core = new BlockPool(upstream, poolSettings({ limitBytes: capacity }));
   return { upstream, core, stream: upstream.createStream() };
 }
@@ -80,7 +80,7 @@ Deno.test("nothing is asked of a stream and nothing waited for while one is capt
 
 Deno.test("what a capture has grown by and not used goes when it ends", () => {
   for (const virtualMemory of [true, false]) {
-    const upstream = new InMemoryUpstream({ capacity: 16 * 1024 * MEBIBYTE });
+    const upstream = new StrictUpstream({ capacity: 16 * 1024 * MEBIBYTE });
     const limitBytes = upstream.totalBytes;
     const core = new BlockPool(upstream, poolSettings({ limitBytes, virtualMemory }));
     const stream = upstream.createStream();

@@ -6,7 +6,7 @@ import { GrowthPolicy } from "../../../src/memory/pool/allocation_ladder.ts";
 import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { LARGE, UNIT } from "../../../src/memory/pool/block_table.ts";
 import { PieceMap } from "../../../src/memory/pool/memory_space.ts";
-import { InMemoryUpstream } from "./in_memory_upstream.ts";
+import { StrictUpstream } from "./strict_upstream.ts";
 import { poolSettings } from "./model/pool_settings.ts";
 import { modelPool } from "./watched_pool.ts";
 
@@ -124,7 +124,7 @@ Deno.test("more than a request needs is mapped while use grows, and later for sm
 });
 
 Deno.test("a large request for which there is no room in a pool that had enough maps no more than it", () => {
-  const upstream = new InMemoryUpstream({ capacity: 8 * GIB });
+  const upstream = new StrictUpstream({ capacity: 8 * GIB });
   const core = new BlockPool(upstream, poolSettings({ limitBytes: 8 * GIB }));
   const stream = upstream.createStream();
   const take = (mebibytes: number) => core.allocate(mebibytes * MIB, stream);
@@ -149,7 +149,7 @@ Deno.test("plain segments have a quarter of slack, and none of this", () => {
 });
 
 Deno.test("what is not minBlock a call stays with the pool unless it is asked for", () => {
-  const upstream = new InMemoryUpstream({ capacity: GIB });
+  const upstream = new StrictUpstream({ capacity: GIB });
   const core = new BlockPool(upstream, poolSettings({ limitBytes: GIB }));
   const stream = upstream.createStream();
   const sizes = [16, 8, 4, 8, 32, 8];

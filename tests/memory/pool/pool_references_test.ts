@@ -2,13 +2,13 @@
 // often, on streams that stay.
 
 import { assertEquals } from "@std/assert";
-import { InMemoryUpstream } from "./in_memory_upstream.ts";
+import { StrictUpstream } from "./strict_upstream.ts";
 import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { BlockRecording } from "../../../src/lab/memory/pool_recording.ts";
 import { poolSettings } from "./model/pool_settings.ts";
 
 Deno.test("a stream forgets a pool that is closed", () => {
-  const upstream = new InMemoryUpstream();
+  const upstream = new StrictUpstream();
   const [stream, other] = [upstream.createStream(), upstream.createStream()];
   for (let count = 0; count < 3; count++) {
     const core = new BlockPool(upstream, poolSettings());
@@ -22,7 +22,7 @@ Deno.test("a stream forgets a pool that is closed", () => {
 });
 
 Deno.test("a stream forgets a recording that has ended", () => {
-  const upstream = new InMemoryUpstream();
+  const upstream = new StrictUpstream();
   const stream = upstream.createStream();
   const core = new BlockPool(upstream, poolSettings());
   for (let count = 0; count < 3; count++) {

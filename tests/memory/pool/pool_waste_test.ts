@@ -3,7 +3,7 @@
 import "../../support/cache_directory.ts";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../mod.ts";
-import { InMemoryUpstream } from "./in_memory_upstream.ts";
+import { StrictUpstream } from "./strict_upstream.ts";
 import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import type { PoolSettings } from "../../../src/memory/pool/pool_options.ts";
 import { ModelGraph } from "./model/model_graph.ts";
@@ -12,14 +12,14 @@ import { poolSettings } from "./model/pool_settings.ts";
 const MIB = 2 ** 20;
 
 function model(settings: Partial<PoolSettings> = {}) {
-  const upstream = new InMemoryUpstream();
+  const upstream = new StrictUpstream();
   const core = new BlockPool(upstream, poolSettings({ limitBytes: 2 ** 34, ...settings }));
   return { upstream, core, stream: upstream.createStream() };
 }
 
 Deno.test("an aligned request finds the block that it had, among others of its size", () => {
   // Nothing becomes common, so that a pool that asks for more does not give anything back.
-  const upstream = new InMemoryUpstream({ completion: "explicit" });
+  const upstream = new StrictUpstream({ completion: "explicit" });
   const core = new BlockPool(upstream, poolSettings({ virtualMemory: false }));
   const stream = upstream.createStream();
   core.allocate(MIB + 512, stream);

@@ -3,7 +3,7 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
-import { InMemoryUpstream } from "./in_memory_upstream.ts";
+import { StrictUpstream } from "./strict_upstream.ts";
 import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { checkPool } from "./model/check_pool.ts";
 import { poolSettings } from "./model/pool_settings.ts";
@@ -12,7 +12,7 @@ const MEBIBYTE = 2 ** 20;
 const CAPACITY = 64 * MEBIBYTE;
 
 function setUp(granularity: number, onMemoryPressure: () => boolean) {
-  const upstream = new InMemoryUpstream({ capacity: CAPACITY, granularity });
+  const upstream = new StrictUpstream({ capacity: CAPACITY, granularity });
   const virtualMemory = granularity > 0;
   const settings = poolSettings({ limitBytes: CAPACITY, virtualMemory, onMemoryPressure });
   return { upstream, core: new BlockPool(upstream, settings) };

@@ -3,11 +3,11 @@
 
 import { assertEquals, assertThrows } from "@std/assert";
 import { CudaError } from "../../../src/ffi/cuda_error.ts";
-import { InMemoryUpstream } from "./in_memory_upstream.ts";
+import { StrictUpstream } from "./strict_upstream.ts";
 import { StreamSlot } from "../../../src/memory/pool/stream_slots.ts";
 
 function setUp() {
-  const upstream = new InMemoryUpstream({ completion: "explicit" });
+  const upstream = new StrictUpstream({ completion: "explicit" });
   const stream = upstream.createStream();
   const slot = new StreamSlot(1, stream, 0, false);
   return { upstream, stream, slot };

@@ -248,7 +248,7 @@ export class StrictUpstream extends SimulatedUpstream {
       states.subarray(first, end).every((state) => state === 0),
       () => `Cannot map memory at ${hex(address)} as the range must hold none`,
     );
-    if (bytes > this.#free || !super.map(address, bytes)) return false;
+    if (bytes > this.#free || !super.map(address, bytes, handleBytes)) return false;
     states.fill(2, first, end);
     const step = handleBytes / this.granularity;
     for (let piece = first; piece < end; piece += step) states[piece] = 1;

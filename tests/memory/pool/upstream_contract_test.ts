@@ -5,7 +5,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { injectFault } from "../../support/fault_injection.ts";
 import { CudaError } from "../../../src/ffi/cuda_error.ts";
 import { resourceTally } from "../../../src/ffi/native_device.ts";
-import { InMemoryUpstream } from "./in_memory_upstream.ts";
+import { StrictUpstream } from "./strict_upstream.ts";
 import type { MemoryStream, MemoryUpstream } from "../../../src/memory/pool/memory_upstream.ts";
 import { NativeUpstream } from "../../../src/memory/pool/native_upstream.ts";
 import { device } from "../../support/device.ts";
@@ -22,8 +22,8 @@ interface Subject {
 
 /** New ones for each test, as counts of faults and addresses go on from test to test. */
 function subjects(): Subject[] {
-  const model = new InMemoryUpstream({ keepBytes: true });
-  const plain = new InMemoryUpstream({ keepBytes: true, granularity: 0 });
+  const model = new StrictUpstream({ keepBytes: true });
+  const plain = new StrictUpstream({ keepBytes: true, granularity: 0 });
   return [
     { name: "model", upstream: model, createStream: () => model.createStream() },
     { name: "plain model", upstream: plain, createStream: () => plain.createStream() },

@@ -3,8 +3,8 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { CudaError } from "../../../src/ffi/cuda_error.ts";
-import { UPSTREAM_CALLS, type UpstreamCall, type UpstreamFault } from "./in_memory_upstream.ts";
-import { TAKING_CALLS } from "./in_memory/upstream_calls.ts";
+import { UPSTREAM_CALLS, type UpstreamCall, type UpstreamFault } from "./upstream_calls.ts";
+import { TAKING_CALLS } from "./upstream_calls.ts";
 import { FAULT_CAPACITY, FAULT_SCENARIO } from "./model/fault_scenario.ts";
 import { PoolModel, type PoolModelOptions } from "./model/pool_model.ts";
 

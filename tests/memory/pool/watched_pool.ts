@@ -1,7 +1,7 @@
 // Pools with settings of their own, on the device under test and on a model of one.
 
-import { InMemoryUpstream } from "./in_memory_upstream.ts";
-import type { InMemoryUpstreamOptions } from "./in_memory_upstream.ts";
+import { StrictUpstream } from "./strict_upstream.ts";
+import type { StrictUpstreamOptions } from "./strict_upstream.ts";
 import type { MemoryStream, MemoryUpstream } from "../../../src/memory/pool/memory_upstream.ts";
 import { NativeUpstream } from "../../../src/memory/pool/native_upstream.ts";
 import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
@@ -20,9 +20,9 @@ export function settingsWith(changes: Partial<PoolSettings> = {}): PoolSettings 
 /** A pool on a model of a device. */
 export function modelPool(
   changes: Partial<PoolSettings> = {},
-  options: InMemoryUpstreamOptions = {},
-): { pool: BlockPool; upstream: InMemoryUpstream } {
-  const upstream = new InMemoryUpstream({ keepBytes: true, capacity: 2 ** 30, ...options });
+  options: StrictUpstreamOptions = {},
+): { pool: BlockPool; upstream: StrictUpstream } {
+  const upstream = new StrictUpstream({ keepBytes: true, capacity: 2 ** 30, ...options });
   return { pool: new BlockPool(upstream, settingsWith(changes)), upstream };
 }
 
@@ -47,7 +47,7 @@ export function watchedPools(changes: Partial<PoolSettings>): WatchedPool[] {
   return [true, false].flatMap((virtualMemory) => {
     const kind = virtualMemory ? "" : "plain ";
     const settings = settingsWith({ ...changes, virtualMemory });
-    const model = new InMemoryUpstream({ keepBytes: true, capacity: 2 ** 30 });
+    const model = new StrictUpstream({ keepBytes: true, capacity: 2 ** 30 });
     const native = new NativeUpstream(device.context, virtualMemory);
     return [
       {

@@ -50,7 +50,7 @@ const free: ScenarioStep = {
 };
 
 const trim = step("trim", (model) => void model.core.trim());
-const complete = step("complete", (model) => model.upstream.completeAll());
+const complete = step("complete", (model) => void model.upstream.completeAll());
 
 /** Growth, reuse on the same stream and on others, and giving memory back. */
 const GROWTH: readonly ScenarioStep[] = [

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { InMemoryUpstream, ModelStream } from "../in_memory_upstream.ts";
+import type { StrictStream, StrictUpstream } from "../strict_upstream.ts";
 import type { MemoryStream } from "../../../../src/memory/pool/memory_upstream.ts";
 import type { MemoryGraph } from "../../../../src/memory/pool/pool_streams.ts";
 
@@ -19,15 +19,15 @@ export interface CapturedRange {
 export class ModelGraph implements MemoryGraph {
   /** On whose behalf its work uses memory. */
   readonly owner: object;
-  readonly #upstream: InMemoryUpstream;
+  readonly #upstream: StrictUpstream;
   readonly #ranges: readonly CapturedRange[];
   readonly #listeners: ((stream: MemoryStream) => void)[] = [];
   readonly #closers: ((streams: Iterable<MemoryStream>) => void)[] = [];
-  readonly #streams = new Set<ModelStream>();
+  readonly #streams = new Set<StrictStream>();
   #ending = false;
 
   /** A graph whose work touches these ranges. */
-  constructor(upstream: InMemoryUpstream, ranges: readonly CapturedRange[], owner: object) {
+  constructor(upstream: StrictUpstream, ranges: readonly CapturedRange[], owner: object) {
     this.#upstream = upstream;
     this.#ranges = ranges;
     this.owner = owner;
@@ -49,7 +49,7 @@ export class ModelGraph implements MemoryGraph {
   }
 
   /** Enqueues its work. */
-  launch(stream: ModelStream): void {
+  launch(stream: StrictStream): void {
     this.#streams.add(stream);
     for (const launched of this.#listeners) launched(stream);
     for (const { address, bytes } of this.#ranges) {

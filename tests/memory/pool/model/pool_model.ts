@@ -10,7 +10,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { OutOfMemoryError } from "../../../../src/ffi/cuda_error.ts";
-import { InMemoryUpstream, type ModelStream } from "../in_memory_upstream.ts";
+import { type StrictStream, StrictUpstream } from "../strict_upstream.ts";
 import { BlockPool } from "../../../../src/memory/pool/block_pool.ts";
 import type { PoolSettings } from "../../../../src/memory/pool/pool_options.ts";
 import type { PoolStatistics } from "../../../../src/memory/pool/pool_statistics.ts";
@@ -33,14 +33,14 @@ export interface PoolModelOptions {
 /** A block and who uses it. */
 export interface OwnedBlock extends HeldBlock {
   /** The stream it was allocated for. */
-  readonly stream: ModelStream;
+  readonly stream: StrictStream;
   /** On whose behalf work uses it. */
   readonly owner: object;
 }
 
 interface RunningCapture {
   readonly token: object;
-  readonly streams: readonly ModelStream[];
+  readonly streams: readonly StrictStream[];
   readonly ranges: CapturedRange[];
 }
 
@@ -48,9 +48,9 @@ const MICROTASKS = 64;
 
 /** A pool, its device, and its user. */
 export class PoolModel {
-  readonly upstream: InMemoryUpstream;
+  readonly upstream: StrictUpstream;
   readonly core: BlockPool;
-  readonly streams: ModelStream[] = [];
+  readonly streams: StrictStream[] = [];
   readonly blocks: OwnedBlock[] = [];
   readonly graphs: ModelGraph[] = [];
   capture: RunningCapture | undefined;
@@ -65,14 +65,14 @@ export class PoolModel {
   /** What other programs use of the device. */
   occupied = 0;
   readonly #granularity: number;
-  readonly #allStreams: ModelStream[] = [];
+  readonly #allStreams: StrictStream[] = [];
   #failure: unknown;
   /** The statistics from just before they were last reset. */
   #base: PoolStatistics | undefined;
 
   constructor({ capacity, granularity, streams, settings = {} }: PoolModelOptions) {
     this.#granularity = granularity;
-    this.upstream = new InMemoryUpstream({
+    this.upstream = new StrictUpstream({
       capacity,
       granularity,
       completion: "explicit",
@@ -97,7 +97,7 @@ export class PoolModel {
     this.#allStreams.push(stream);
   }
 
-  stream(pick: number): ModelStream {
+  stream(pick: number): StrictStream {
     return this.streams[pick % this.streams.length]!;
   }
 
@@ -152,7 +152,7 @@ export class PoolModel {
    * Declares that another stream uses a block, and enqueues work that does; like every program,
    * this one has waited for the block's own stream before.
    */
-  use({ block, address, bytes, stream: own, owner }: OwnedBlock, stream: ModelStream): void {
+  use({ block, address, bytes, stream: own, owner }: OwnedBlock, stream: StrictStream): void {
     this.core.use(block, stream);
     if (stream.captureToken !== undefined) return;
     if (stream !== own) this.upstream.complete(own);
@@ -176,7 +176,7 @@ export class PoolModel {
     this.upstream.occupy(bytes);
   }
 
-  beginCapture(streams: readonly ModelStream[]): void {
+  beginCapture(streams: readonly StrictStream[]): void {
     const token = {};
     for (const stream of streams) stream.captureToken = token;
     this.capture = { token, streams, ranges: [] };
@@ -248,7 +248,7 @@ export class PoolModel {
     assertEquals([...streams.spaces()].length, 1, "spaces are left");
   }
 
-  #own(block: number, bytes: number, alignment: number, stream: ModelStream): void {
+  #own(block: number, bytes: number, alignment: number, stream: StrictStream): void {
     const address = this.core.addressOf(block);
     const owner = this.capture !== undefined && stream.captureToken !== undefined
       ? this.capture.token
