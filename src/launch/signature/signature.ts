@@ -80,17 +80,6 @@ export interface KernelSignature {
  * @param structs The structs that it may name, by the names that it gives them or by their own.
  * @throws {SyntaxError} If the text is no signature, or a parameter has a type that no argument
  * can be passed for; the message shows the character and the text there.
- *
- * @example
- * ```ts
- * import { assertEquals } from "@std/assert";
- * import { parseSignature } from "./signature.ts";
- *
- * const { name, parameters } = parseSignature("axpy(float a, const float* x, float* y)");
- * assertEquals(name, "axpy");
- * assertEquals(parameters[1]!.kind, "pointer");
- * assertEquals(parameters[1]!.isConst, true);
- * ```
  */
 export function parseSignature(text: string, structs: StructTypes = []): KernelSignature {
   if (typeof text !== "string") {

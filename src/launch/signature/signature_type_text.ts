@@ -216,7 +216,7 @@ export type HeadProblem<Text extends string, Name extends string = ""> = Text ex
  *
  * @example
  * ```ts
- * import type { KernelArguments, SignatureIn } from "./signature_types.ts";
+ * import type { KernelArguments, SignatureIn } from "@gridstride/cuda";
  *
  * const source = `
  *   // y += a x

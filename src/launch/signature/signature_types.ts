@@ -78,7 +78,7 @@ export interface SignatureError<Message extends string> {
  *
  * @example
  * ```ts
- * import type { KernelArguments } from "./signature_types.ts";
+ * import type { KernelArguments } from "@gridstride/cuda";
  *
  * const scalars: KernelArguments<"wait(unsigned long long nanoseconds, bool spin)"> = [10n, true];
  * const vector: KernelArguments<"shade<3>(float4 colour)"> = [[1, 0.5, 0, 1]];
@@ -98,7 +98,7 @@ export type KernelArguments<
  *
  * @example
  * ```ts
- * import type { ReadableSignature } from "./signature_types.ts";
+ * import type { ReadableSignature } from "@gridstride/cuda";
  *
  * function name<const S extends string>(signature: ReadableSignature<S>): string {
  *   return signature.slice(0, signature.indexOf("("));
@@ -112,7 +112,8 @@ export type ReadableSignature<
 > = [ProblemOf<Signature, Structs>] extends [never] ? Signature : ProblemOf<Signature, Structs>;
 
 /**
- * A kernel's signature or name if its {@linkcode SignatureIn} a source can be read, else the reason.
+ * A kernel's signature or name if it, or the source's declaration of the name, can be read; else the
+ * reason.
  */
 export type ReadableKernel<
   Source extends string,

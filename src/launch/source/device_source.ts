@@ -57,20 +57,6 @@ export interface DeviceSource {
  * Reads a source.
  *
  * @throws {CompileError} If it holds host code that can neither be left out nor be compiled.
- *
- * @example
- * ```ts
- * import { assertEquals } from "@std/assert";
- * import { readDeviceSource } from "./device_source.ts";
- *
- * const { kernels, text } = readDeviceSource(
- *   `__global__ void fill(float* x, float value) { x[threadIdx.x] = value; }
- *    int main() { fill<<<1, 32>>>(nullptr, 0); }`,
- *   { name: "fill.cu" },
- * );
- * assertEquals(kernels[0]!.signature, "fill(float* x, float value)");
- * assertEquals(text.includes("main"), false);
- * ```
  */
 export function readDeviceSource(source: string, options: SourceOptions): DeviceSource {
   const { name, headers, unannotated = "host" } = options;
