@@ -81,7 +81,7 @@ type WithoutCallsOf<Text extends string, Word extends string, Done extends strin
 /**
  * The text on one line, without comments and attributes.
  *
- * @internal
+ * @ignore
  */
 export type Prepared<Text extends string> = WithoutAttributes<Spaced<WithoutComments<Text>>>;
 
@@ -172,7 +172,7 @@ type AttachBrackets<Text extends string> = Text extends `${infer Before} <${infe
  * The text before, in and behind the parentheses of the parameters, the first ones outside of template
  * arguments; `undefined` without any.
  *
- * @internal
+ * @ignore
  */
 export type Divide<Text extends string, Head extends string = ""> = Text extends
   `${infer Before}(${infer After}`
@@ -187,8 +187,6 @@ type HeadWord = "extern" | "static" | "inline" | "__global__" | "void";
 
 /**
  * The problem with the text before the parentheses, if any.
- *
- * @internal
  */
 export type HeadProblem<Text extends string, Name extends string = ""> = Text extends
   `${infer Word} ${infer Rest}` ? Word extends "" ? HeadProblem<Rest, Name>
@@ -234,7 +232,7 @@ export type SignatureIn<Source extends string, Text extends string> = string ext
   : string extends Source ? string
   : FoundIn<Source, Text>;
 
-/** @internal */
+/** @ignore */
 type FoundIn<Source extends string, Text extends string> =
   Named<Search<Source>, Unqualified<Text>, Text> extends infer Signature extends string
     ? [Signature] extends [never] ? string : Signature

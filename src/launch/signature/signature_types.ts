@@ -125,7 +125,7 @@ export type ReadableKernel<
 /**
  * The problems of a signature; `never` without any.
  *
- * @internal
+ * @ignore
  */
 type ProblemOf<Signature extends string, Structs extends StructTypes> = Extract<
   KernelArguments<Signature, Structs>[number],
@@ -135,7 +135,7 @@ type ProblemOf<Signature extends string, Structs extends StructTypes> = Extract<
 /** Structs by the names of {@linkcode TypeKey}. */
 type NamedStructs = Readonly<Record<string, StructType>>;
 
-/** @internal */
+/** @ignore */
 type StructsByName<Structs extends StructTypes> = Structs extends readonly StructType[]
   ? { readonly [Struct in Structs[number] as TypeKey<Struct["name"]>]: Struct }
   : { readonly [Name in keyof Structs as TypeKey<Name & string>]: Structs[Name] & StructType };
@@ -145,7 +145,7 @@ type StructsByName<Structs extends StructTypes> = Structs extends readonly Struc
 /**
  * Reads the parameters if the text around their parentheses is right.
  *
- * @internal
+ * @ignore
  */
 type ReadDeclaration<Text extends string, Structs extends NamedStructs> = Divide<Text> extends
   readonly [infer Head extends string, infer Parameters extends string, infer Tail extends string]

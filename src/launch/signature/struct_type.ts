@@ -75,7 +75,7 @@ export type StructResult<Fields extends StructFields> = string extends keyof Fie
 /**
  * The value that encodes to a field: arrays may be typed arrays.
  *
- * @internal
+ * @ignore
  */
 type FieldArgument<Field> = Field extends StructType<string, infer Argument> ? Argument
   : Field extends readonly [StructType<string, infer Argument>, number] ? ArrayLike<Argument>
@@ -86,7 +86,7 @@ type FieldArgument<Field> = Field extends StructType<string, infer Argument> ? A
   : Field extends VectorSpelling ? VectorArgument<Field>
   : never;
 
-/** @internal */
+/** @ignore */
 type FieldResult<Field> = Field extends StructType<string, object, infer Result> ? Result
   : Field extends readonly [StructType<string, object, infer Result>, number] ? readonly Result[]
   : Field extends `${infer Element}[${infer Extents}`
@@ -102,7 +102,7 @@ export type ReadableFields<Fields> = {
   readonly [Field in keyof Fields]: ReadableField<Fields[Field]>;
 };
 
-/** @internal */
+/** @ignore */
 type ReadableField<Field> = Field extends `${infer Element}[${number}]${infer Inner}`
   ? Inner extends "" | `[${number}]${string}` ? ReadableElement<Element, Field>
   : `"${Field}" is no field: an array reads "float[4]"`
