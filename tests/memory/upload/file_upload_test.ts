@@ -1,5 +1,4 @@
-// What arrives on the device is what the file holds, whatever its size and however it is cut into
-// slots; what cannot be read is refused as Deno refuses it, and by the name of the argument.
+// Uploads of files.
 
 import { pathToFileURL } from "node:url";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";

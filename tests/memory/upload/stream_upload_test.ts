@@ -1,5 +1,4 @@
-// Bytes of a stream arrive whatever its chunks are; a stream that does not keep its word, fails or
-// stalls harms nobody else.
+// Uploads of streams.
 
 import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { uploadFile } from "../../../src/memory/upload/file_upload.ts";

@@ -1,5 +1,4 @@
-// An upload that is cancelled, or fails, ends with the cause, not before its reads and copies have
-// ended, and leaves nothing behind.
+// Cancelled and failed uploads.
 
 import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { resourceTally } from "../../../src/ffi/native_device.ts";
