@@ -141,62 +141,34 @@ export class LaunchPlan implements LaunchConfig {
     return 1 - work / (Math.ceil(this.waves) * this.steps);
   }
 
-  /** The reasons for the launch, in sentences. */
+  /** The launch, the reason for its block, and its effect, in sentences. */
   explain(): string {
-    const { kernelName, block, reason, occupancy } = this.#decision;
-    const { activeBlocks } = occupancy;
+    const { kernelName, axes, coverage, tiles, block, reason, occupancy } = this.#decision;
+    const shape = [block.x, block.y, block.z].slice(0, block.z > 1 ? 3 : block.y > 1 ? 2 : 1);
+    const threads = block.x * block.y * block.z === 1 ? "thread" : "threads";
     const limiter = occupancy.occupancy === 1 ? "" : `, limited by ${LIMITERS[occupancy.limiter]}`;
-    const threads = `${shapeText(block)} ${
-      block.x * block.y * block.z === 1 ? "thread" : "threads"
-    }`;
-    const fits = `${activeBlocks} such ${activeBlocks === 1 ? "block fits" : "blocks fit"}`;
-    return `${kernelName}: ${threads} to a block, ${reason}. ${fits} on a multiprocessor, which is ` +
-      `${percent(occupancy.occupancy)} of its warps${limiter}. ${this.#gridText()}. ` +
-      `${this.#wavesText()}.`;
-  }
-
-  #gridText(): string {
-    const { axes, coverage, tiles } = this.#decision;
-    const { x, y, z } = tiles;
-    const { blocks, steps } = this;
-    const one = blocks === 1;
     const extents = axes.map(({ name, extent }) =>
       `${count(extent)} ${extent === 1 ? name.replace(/s\b/, "") : name}`
     ).join(" × ");
     // Blocks along an axis without work share products.
-    const work = axes.length === 2 && z > 1
-      ? `${extents}, ${count(z)} to share the products of each`
-      : extents;
-    if (axes.some(({ extent }) => extent === 0)) {
-      return `${counted(blocks, "block")} ${one ? "finds" : "find"} nothing to do in ${work}`;
-    }
-    switch (coverage) {
-      case "exact":
-        return `${counted(blocks, "block")} ${one ? "covers" : "cover"} exactly ${work}`;
-      case "linear":
-        return `${counted(blocks, "block")} along x, ${count(x)} × ${count(y)} × ${count(z)} ` +
-          "of the problem, " +
-          `${one ? "covers" : "cover"} ${work}`;
-      case "stride":
-        return `${counted(blocks, "block")} ${one ? "strides" : "stride"} over ${work}, ` +
-          `${counted(tiles.x * tiles.y * tiles.z, "block")} of work, in ${counted(steps, "step")}`;
-    }
-  }
-
-  #wavesText(): string {
-    const { waves, tailEffect, residentBlocks } = this;
-    const held = `${counted(residentBlocks, "block")} ${
-      residentBlocks === 1 ? "fits" : "fit"
-    } on the device at once`;
-    const idle = `${percent(tailEffect)} of the device's time is idle`;
-    if (waves > 1) {
-      const tail = tailEffect === 0 ? "which is full" : `which is not full: ${idle}`;
-      return `That is ${hundredths(waves)} waves, the last of ${tail}. ${held}`;
-    }
-    const tail = this.steps === 1 || tailEffect === 0
-      ? ""
-      : `, and ${idle}, as the last step is not full`;
-    return `That is ${percent(waves)} of one wave${tail}. ${held}`;
+    const isShared = axes.length === 2 && tiles.z > 1;
+    const shared = isShared ? `, ${count(tiles.z)} to share the products of each` : "";
+    const covers = {
+      exact: "for exactly",
+      linear: `along x, ${count(tiles.x)} × ${count(tiles.y)} × ${
+        count(tiles.z)
+      } of the problem, for`,
+      stride: `in ${counted(this.steps, "step")} over`,
+    }[coverage];
+    const work = axes.some(({ extent }) => extent === 0) ? "with nothing to do in" : covers;
+    const isTail = this.tailEffect > 0 && (this.waves >= 1 || this.steps > 1);
+    const idle = !isTail ? "" : `; ${percent(this.tailEffect)} of the device's time is idle`;
+    const waves = this.waves < 1 ? `${percent(this.waves)} of a wave` : counted(this.waves, "wave");
+    return `${kernelName}: ${shape.join(" × ")} ${threads} to a block, ${reason}. ` +
+      `${counted(occupancy.activeBlocks, "block")} to a multiprocessor, ` +
+      `${percent(occupancy.occupancy)} of its warps${limiter}. ` +
+      `${counted(this.blocks, "block")} ${work} ${extents}${shared}. ` +
+      `${waves} of ${counted(this.residentBlocks, "resident block")}${idle}.`;
   }
 }
 
@@ -208,25 +180,15 @@ const LIMITERS: Readonly<Record<Occupancy["limiter"], string>> = {
   barriers: "barriers",
 };
 
-function shapeText({ x, y, z }: Extents): string {
-  if (z !== 1) return `${x} × ${y} × ${z}`;
-  return y === 1 ? `${x}` : `${x} × ${y}`;
-}
-
 function percent(share: number): string {
   const value = 100 * share;
   return `${value >= 10 || value === 0 ? Math.round(value) : value.toPrecision(2)} %`;
 }
 
-/** A number in groups of three digits; a huge one by its power of ten. */
+/** A number in groups of three digits, with two decimal places; a huge one by its power of ten. */
 function count(value: number): string {
-  return value < 1e21 ? value.toLocaleString("en") : value.toPrecision(3);
-}
-
-/** A number with two decimal places. */
-function hundredths(value: number): string {
   if (value >= 1e21) return value.toPrecision(3);
-  return value.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+  return value.toLocaleString("en", { maximumFractionDigits: 2 });
 }
 
 function counted(value: number, noun: string): string {

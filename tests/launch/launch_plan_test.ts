@@ -288,7 +288,7 @@ Deno.test("planLaunch() takes one block for no elements, and explains it", () =>
   for (const problem of [{ elements: 0 }, { rows: 0, columns: 7 }, { m: 1, n: 0, k: 1 }]) {
     const plan = planLaunch(kernel, problem);
     assertEquals(plan.grid, 1);
-    assert(plan.explain().includes("1 block finds nothing to do in "), plan.explain());
+    assert(plan.explain().includes("1 block with nothing to do in "), plan.explain());
   }
   const single = planLaunch(kernel, { elements: 1, block: 1 }).explain();
   assert(single.includes("1 thread to a block"), single);
@@ -310,7 +310,7 @@ Deno.test("explain() has the figures of the plan", () => {
     assert(text.includes(part), `${part}: ${text}`);
   }
   const exact = planLaunch(kernel, { elements: 100 }).explain();
-  assert(exact.includes("of one wave"), exact);
+  assert(exact.includes("2 blocks for exactly 100 elements. 0.047 % of a wave"), exact);
   const linear = planLaunch(kernel, { rows: 1, columns: 2 ** 31, coverage: "linear" }).explain();
   for (const part of ["2,147,483,648 columns × 1 row.", "8,388,608 × 1 × 1", "7,943.76 waves"]) {
     assert(linear.includes(part), `${part}: ${linear}`);
