@@ -141,11 +141,7 @@ export { readStructs } from "./src/launch/source/structs.ts";
 export {
   defineStruct,
   type FieldLayout,
-  type NoStructs,
-  type ReadableFields,
-  type StructArgument,
   type StructFields,
-  type StructResult,
   type StructType,
   type StructTypes,
 } from "./src/launch/signature/struct_type.ts";
@@ -163,10 +159,7 @@ export type { LaunchProblem } from "./src/launch/launch_problem.ts";
 export type {
   KernelArgument,
   KernelArguments,
-  ReadableKernel,
   ReadableSignature,
-  SignatureError,
-  SignatureIn,
 } from "./src/launch/signature/signature_types.ts";
 export type { DeviceMemory, ReadonlyDeviceMemory } from "./src/launch/signature/device_memory.ts";
 export type { KernelAttributes } from "./src/ffi/native_kernel.ts";

@@ -171,8 +171,6 @@ type AttachBrackets<Text extends string> = Text extends `${infer Before} <${infe
 /**
  * The text before, in and behind the parentheses of the parameters, the first ones outside of template
  * arguments; `undefined` without any.
- *
- * @ignore
  */
 export type Divide<Text extends string, Head extends string = ""> = Text extends
   `${infer Before}(${infer After}`
@@ -212,19 +210,7 @@ export type HeadProblem<Text extends string, Name extends string = ""> = Text ex
  * @typeParam Source The CUDA C++ source, where it is a literal.
  * @typeParam Text A kernel's signature or its name, such as `saxpy` or `image::blur`.
  *
- * @example
- * ```ts
- * import type { KernelArguments, SignatureIn } from "@gridstride/cuda";
- *
- * const source = `
- *   // y += a x
- *   extern "C" __global__ void axpy(float a, const float* x, float* y) {
- *     y[threadIdx.x] += a * x[threadIdx.x];
- *   }
- *   __global__ void wait(unsigned nanoseconds) { __nanosleep(nanoseconds); }`;
- * const values: KernelArguments<SignatureIn<typeof source, "wait">> = [100];
- * console.log(values);
- * ```
+ * @ignore
  */
 export type SignatureIn<Source extends string, Text extends string> = string extends Text ? string
   : Text extends `${string}<${string}` ? Divide<Prepared<Text>> extends undefined ? string : Text
@@ -232,7 +218,6 @@ export type SignatureIn<Source extends string, Text extends string> = string ext
   : string extends Source ? string
   : FoundIn<Source, Text>;
 
-/** @ignore */
 type FoundIn<Source extends string, Text extends string> =
   Named<Search<Source>, Unqualified<Text>, Text> extends infer Signature extends string
     ? [Signature] extends [never] ? string : Signature

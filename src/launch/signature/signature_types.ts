@@ -54,6 +54,8 @@ export type KernelArgument = number | bigint | boolean | ReadonlyDeviceMemory | 
 /**
  * The type of an unreadable signature: no value is assignable to it, and the compiler's error shows
  * the message.
+ *
+ * @ignore
  */
 export interface SignatureError<Message extends string> {
   /** The problem. */
@@ -70,7 +72,7 @@ export interface SignatureError<Message extends string> {
  *   or `uint8` for structs; pointers to `const` also {@linkcode ReadonlyDeviceMemory}; `void*` any
  *   element type.
  * - A signature that is no literal takes any arguments: the launch checks them.
- * - An unreadable signature takes a {@linkcode SignatureError} with the reason.
+ * - An unreadable signature takes no arguments; the compiler's error shows the reason.
  *
  * @typeParam Signature The signature's text: parameter names, line breaks, comments,
  * `__restrict__` and a leading `__global__ void` are optional.
@@ -114,6 +116,8 @@ export type ReadableSignature<
 /**
  * A kernel's signature or name if it, or the source's declaration of the name, can be read; else the
  * reason.
+ *
+ * @ignore
  */
 export type ReadableKernel<
   Source extends string,

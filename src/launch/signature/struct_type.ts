@@ -38,7 +38,11 @@ export type StructFields = Readonly<
 /** Structs by the names that signatures give them, or by their own. */
 export type StructTypes = readonly StructType[] | Readonly<Record<string, StructType>>;
 
-/** No structs: signatures name scalars and vectors only. */
+/**
+ * No structs: signatures name scalars and vectors only.
+ *
+ * @ignore
+ */
 export type NoStructs = readonly [];
 
 /** The JavaScript value that a scalar takes. */
@@ -63,20 +67,24 @@ export type VectorArgument<Spelling extends VectorSpelling> = Vector<
   VectorTable[Spelling][1]
 >;
 
-/** The value that encodes to a struct of these fields. */
+/**
+ * The value that encodes to a struct of these fields.
+ *
+ * @ignore
+ */
 export type StructArgument<Fields extends StructFields> = string extends keyof Fields ? object
   : { readonly [Field in keyof Fields]: FieldArgument<Fields[Field]> };
 
-/** The decoded value of a struct of these fields. */
+/**
+ * The decoded value of a struct of these fields.
+ *
+ * @ignore
+ */
 export type StructResult<Fields extends StructFields> = string extends keyof Fields
   ? Readonly<Record<string, unknown>>
   : { readonly [Field in keyof Fields]: FieldResult<Fields[Field]> };
 
-/**
- * The value that encodes to a field: arrays may be typed arrays.
- *
- * @ignore
- */
+/** The value that encodes to a field: arrays may be typed arrays. */
 type FieldArgument<Field> = Field extends StructType<string, infer Argument> ? Argument
   : Field extends readonly [StructType<string, infer Argument>, number] ? ArrayLike<Argument>
   : Field extends `${infer Element}[${infer Extents}`
@@ -86,7 +94,6 @@ type FieldArgument<Field> = Field extends StructType<string, infer Argument> ? A
   : Field extends VectorSpelling ? VectorArgument<Field>
   : never;
 
-/** @ignore */
 type FieldResult<Field> = Field extends StructType<string, object, infer Result> ? Result
   : Field extends readonly [StructType<string, object, infer Result>, number] ? readonly Result[]
   : Field extends `${infer Element}[${infer Extents}`
@@ -97,12 +104,15 @@ type FieldResult<Field> = Field extends StructType<string, object, infer Result>
     ? Vector<ScalarResult<VectorTable[Field][0]>, VectorTable[Field][1]>
   : never;
 
-/** Each field itself if it can be read, else the reason. */
+/**
+ * Each field itself if it can be read, else the reason.
+ *
+ * @ignore
+ */
 export type ReadableFields<Fields> = {
   readonly [Field in keyof Fields]: ReadableField<Fields[Field]>;
 };
 
-/** @ignore */
 type ReadableField<Field> = Field extends `${infer Element}[${number}]${infer Inner}`
   ? Inner extends "" | `[${number}]${string}` ? ReadableElement<Element, Field>
   : `"${Field}" is no field: an array reads "float[4]"`
