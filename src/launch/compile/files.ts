@@ -61,12 +61,7 @@ export function namesIn(directory: string): string[] | undefined {
 }
 
 /** The text of a file; undefined where there is none, or it is no regular file. */
-export async function textOf(path: string): Promise<string | undefined> {
+export function textOf(path: string): string | undefined {
   if (statOf(path)?.isFile !== true) return undefined;
-  try {
-    return await Deno.readTextFile(path);
-  } catch (error) {
-    if (isAbsence(error)) return undefined;
-    throw error;
-  }
+  return unlessAbsent(path, Deno.readTextFileSync);
 }

@@ -92,7 +92,7 @@ export class HostCompiler implements Compiler {
    * @throws {CompilerUnavailableError} If there is none, and none has filled the cache.
    */
   async identity(inputs: CompileInputs): Promise<readonly string[]> {
-    const files = await includedFiles(inputs);
+    const files = includedFiles(inputs);
     return [...await this.#findIdentity(), ...files.flatMap(({ name, text }) => [name, text])];
   }
 
@@ -197,7 +197,7 @@ export class HostCompiler implements Compiler {
       const log = run.output.replaceAll(`${directory}/`, "");
       throw new CompileError(request.name, version.label, diagnostics, log);
     }
-    const untracked = await untrackedFiles(files, request);
+    const untracked = untrackedFiles(files, request);
     return {
       format: "library",
       image: await sealedImage(await Deno.readFile(image)),

@@ -81,9 +81,7 @@ const ABSOLUTE = /^[ \t]*#[ \t]*include[ \t]*["<]\//m;
  * @throws {CompilerUnavailableError} If a directory may not be read: permissions do not restrict the
  * compiler, which would read it without the cache's knowledge.
  */
-export async function includedFiles(
-  request: CompileInputs,
-): Promise<Awaited<ReturnType<typeof programFiles>>> {
+export function includedFiles(request: CompileInputs): ReturnType<typeof programFiles> {
   const { directories, first } = namedFiles(request);
   const isOpen = [request.source, ...request.headers.values()].some((text) => ABSOLUTE.test(text));
   if (directories.length + first.length === 0 && !isOpen) return [];
@@ -94,7 +92,7 @@ export async function includedFiles(
         `again with --allow-read=${closed}`,
     );
   }
-  return await programFiles(request, { directories, first, toolkit: [] });
+  return programFiles(request, { directories, first, toolkit: [] });
 }
 
 /** With these options a compiler regards headers as the system's, and leaves them out of `-MMD`. */
@@ -117,11 +115,11 @@ export function dependencyFlags({ directory }: CompiledFiles, request: CompileRe
  * The files, absolute, that a compiler has read and the identity of the request does not cover: an
  * `#include` whose name a macro makes, or that leads out of all directories.
  */
-export async function untrackedFiles(
+export function untrackedFiles(
   { directory, language, prelude }: CompiledFiles,
   request: CompileRequest,
-): Promise<string[]> {
-  const list = await textOf(join(directory, "dependencies"));
+): string[] {
+  const list = textOf(join(directory, "dependencies"));
   // A program that only poses as a compiler may have read any file.
   if (list === undefined) return [directory];
   if ([request.source, ...request.headers.values()].some((text) => text.includes(BINARY))) {
@@ -135,7 +133,7 @@ export async function untrackedFiles(
       !trusted.some((folder) => isWithin(path, folder)))
   );
   if (foreign.length === 0) return [];
-  const known = new Set((await includedFiles(request)).map(({ place }) => place));
+  const known = new Set(includedFiles(request).map(({ place }) => place));
   return [...new Set(foreign)].filter((path) => !known.has(path));
 }
 

@@ -227,7 +227,7 @@ async function fetchHeaders(
   const directory = join(cache, "source");
   const note = join(cache, "host_headers.json");
   const complete = JSON.stringify({ root: root.href, files }) + "\n";
-  if (await textOf(note) === complete) return directory;
+  if (textOf(note) === complete) return directory;
   // The build's modules take longer to load than a cache hit may.
   const [{ installText }, { openSourceTree }] = await Promise.all([
     import("../../ffi/build/atomic_install.ts"),

@@ -114,13 +114,13 @@ interface Found {
   readonly text: string;
 }
 
-/** A text with its name and the targets of its `#include` lines. */
+/** A text with its name, and the names that replace those in its `#include` lines. */
 interface Entry extends Found {
-  readonly targets: Map<string, Entry>;
+  readonly targets: Map<string, string>;
 }
 
 /** Texts of toolkits by path: they do not change while a process runs. */
-const toolkitTexts = new Map<string, Promise<string | undefined>>();
+const toolkitTexts = new Map<string, string | undefined>();
 
 function keyOf({ name, quoted }: IncludeDirective): string {
   return `${quoted ? '"' : "<"}${name}`;
@@ -132,104 +132,83 @@ class Inclusion {
   readonly #places: HeaderPlaces;
   readonly #virtual: ReadonlyMap<string, string>;
   readonly #entries = new Map<string, Entry>();
-  readonly #names = new Map<string, Entry>();
+  readonly #names = new Set<string>();
   readonly source: Entry;
-
-  constructor(request: CompileInputs, places: HeaderPlaces) {
-    this.#request = request;
-    this.#places = places;
-    this.#virtual = new Map([...request.headers].map(([name, text]) => [normalize(name), text]));
-    const { name, source } = request;
-    this.source = { owner: "request", place: "", name, text: source, targets: new Map() };
-  }
-
-  get entries(): Entry[] {
-    return [...this.#entries.values()];
-  }
 
   /**
    * Reads all included files.
    *
    * @param intoToolkit Whether to follow the includes of the toolkit's own headers.
    */
-  async follow(intoToolkit: boolean): Promise<this> {
+  constructor(request: CompileInputs, places: HeaderPlaces, intoToolkit: boolean) {
+    this.#request = request;
+    this.#places = places;
+    this.#virtual = new Map([...request.headers].map(([name, text]) => [normalize(name), text]));
+    const { name, source: text } = request;
+    this.source = { owner: "request", place: "", name, text, targets: new Map() };
+    const first = places.first.map((name) => `#include "${name}"\n`);
+    const prelude = STANDARD_HEADERS.get(PRELUDE_NAME)! + first.join("");
     // The program's names come first: nothing else may take them.
-    let reached = [...this.#virtual.keys()].map((name) => this.#enter(this.#inRequest(name)!));
-    reached.push(this.source, this.#enter(this.#prelude()));
-    for (const name of this.#places.computed ?? []) {
-      const found = await this.#inToolkit(name);
-      if (found !== undefined) reached.push(this.#enter(found));
+    const reached = [
+      ...[...this.#virtual.keys()].map((name) => this.#enter(this.#inRequest(name)!)),
+      this.source,
+      this.#enter({ owner: "package", place: PRELUDE_NAME, name: PRELUDE_NAME, text: prelude }),
+      ...(places.computed ?? []).flatMap((name) => this.#inToolkit(name) ?? [])
+        .map((found) => this.#enter(found)),
+    ];
+    const known = new Set(reached);
+    for (const entry of reached) {
+      if (entry.owner === "toolkit" && !intoToolkit) continue;
+      for (const directive of includeDirectives(entry.text)) {
+        const found = this.#find(entry, directive);
+        if (found === undefined) continue;
+        const target = this.#enter(found);
+        entry.targets.set(keyOf(directive), target.name);
+        if (!known.has(target)) reached.push(target);
+        known.add(target);
+      }
     }
-    while (reached.length > 0) {
-      const followed = reached.filter(({ owner }) => intoToolkit || owner !== "toolkit");
-      const found = await Promise.all(followed.map((entry) => this.#findTargets(entry)));
-      const before = this.#entries.size;
-      // In the order of the lines: names must not depend on the speed of the disk.
-      found.forEach((targets, index) => {
-        for (const [key, target] of targets) {
-          followed[index]!.targets.set(key, this.#enter(target));
-        }
-      });
-      reached = this.entries.slice(before);
-    }
-    return this;
+  }
+
+  get entries(): Entry[] {
+    return [...this.#entries.values()];
   }
 
   /** The text of an entry with changed `#include` lines. */
   renamed({ text, targets }: Entry): string {
     return renameIncludes(text, (directive) => {
       const target = targets.get(keyOf(directive));
-      return target === undefined || target.name === directive.name ? undefined : target.name;
+      return target === directive.name ? undefined : target;
     });
   }
 
-  #prelude(): Found {
-    const first = this.#places.first.map((name) => `#include "${name}"\n`);
-    const text = STANDARD_HEADERS.get(PRELUDE_NAME)! + first.join("");
-    return { owner: "package", place: PRELUDE_NAME, name: PRELUDE_NAME, text };
-  }
-
-  async #findTargets(entry: Entry): Promise<[string, Found][]> {
-    const directives = new Map(includeDirectives(entry.text).map((it) => [keyOf(it), it]));
-    const found = await Promise.all([...directives].map(async ([key, directive]) => {
-      const target = await this.#find(entry, directive);
-      return target === undefined ? [] : [[key, target] as [string, Found]];
-    }));
-    return found.flat();
-  }
-
-  async #find(from: Entry, { name, quoted }: IncludeDirective): Promise<Found | undefined> {
-    if (isAbsolute(name)) return this.#inRequest(name) ?? await this.#onDisk(name, "program");
+  #find(from: Entry, { name, quoted }: IncludeDirective): Found | undefined {
+    if (isAbsolute(name)) return this.#inRequest(name) ?? this.#onDisk(name, "program");
     if (from.owner === "package" && STANDARD_HEADERS.has(name)) return this.#inPackage(name);
-    if (quoted && from.owner !== "package") {
-      const beside = await this.#beside(from, name);
-      if (beside !== undefined) return beside;
-    }
-    const inRequest = this.#inRequest(normalize(name));
-    if (inRequest !== undefined) return inRequest;
-    for (const directory of this.#places.directories) {
-      const found = await this.#onDisk(join(directory, name), "program", directory);
-      if (found !== undefined) return found;
-    }
-    return this.#inPackage(name) ?? await this.#inToolkit(name);
+    return (quoted ? this.#beside(from, name) : undefined) ?? this.#inRequest(normalize(name)) ??
+      this.#inDirectories(name, "program") ?? this.#inPackage(name) ?? this.#inToolkit(name);
   }
 
-  async #inToolkit(name: string): Promise<Found | undefined> {
-    for (const directory of this.#places.toolkit) {
-      const found = await this.#onDisk(join(directory, name), "toolkit", directory);
+  #inToolkit(name: string): Found | undefined {
+    return this.#inDirectories(name, "toolkit");
+  }
+
+  #inDirectories(name: string, owner: "program" | "toolkit"): Found | undefined {
+    const directories = owner === "program" ? this.#places.directories : this.#places.toolkit;
+    for (const directory of directories) {
+      const found = this.#onDisk(join(directory, name), owner, directory);
       if (found !== undefined) return found;
     }
     return undefined;
   }
 
   /** A file beside the one that includes it. */
-  async #beside({ owner, name: from, place }: Entry, name: string): Promise<Found | undefined> {
+  #beside({ owner, name: from, place }: Entry, name: string): Found | undefined {
+    if (owner === "package") return undefined;
     if (owner === "request") return this.#inRequest(normalize(join(dirname(from), name)));
-    const { directories, toolkit } = this.#places;
     const path = join(dirname(place), name);
-    const roots = owner === "program" ? directories : toolkit;
-    const root = roots.find((directory) => path.startsWith(`${directory}/`));
-    return await this.#onDisk(path, owner === "program" ? owner : "toolkit", root);
+    const roots = owner === "program" ? this.#places.directories : this.#places.toolkit;
+    return this.#onDisk(path, owner, roots.find((root) => path.startsWith(`${root}/`)));
   }
 
   #inRequest(name: string): Found | undefined {
@@ -242,12 +221,8 @@ class Inclusion {
     return text === undefined ? undefined : { owner: "package", place: name, name, text };
   }
 
-  async #onDisk(
-    path: string,
-    owner: "program" | "toolkit",
-    root?: string,
-  ): Promise<Found | undefined> {
-    const text = owner === "program" ? await textOf(path) : await toolkitText(path);
+  #onDisk(path: string, owner: "program" | "toolkit", root?: string): Found | undefined {
+    const text = owner === "toolkit" ? toolkitText(path) : textOf(path);
     if (text !== undefined) {
       return { owner, place: path, name: root === undefined ? path : relative(root, path), text };
     }
@@ -259,42 +234,34 @@ class Inclusion {
   }
 
   #enter(found: Found): Entry {
-    const key = `${found.owner === "program" ? "toolkit" : found.owner}:${found.place}`;
+    const { owner, place } = found;
+    const key = `${owner === "program" ? "toolkit" : owner}:${place}`;
     const known = this.#entries.get(key);
     if (known !== undefined) return known;
-    const entry = { ...found, name: this.#freeName(found), targets: new Map() };
+    // Another file may have the preferred name.
+    const isTaken = found.name === this.#request.name || this.#names.has(found.name);
+    const unique = owner === "package" ? `gridstride/${found.name}` : place;
+    const entry = { ...found, name: isTaken ? unique : found.name, targets: new Map() };
     this.#entries.set(key, entry);
-    this.#names.set(entry.name, entry);
+    this.#names.add(entry.name);
     return entry;
-  }
-
-  /** The preferred name, or a unique one where another file has that name. */
-  #freeName({ name, place, owner }: Found): string {
-    if (name !== this.#request.name && !this.#names.has(name)) return name;
-    return owner === "package" ? `gridstride/${name}` : place;
   }
 }
 
-function toolkitText(path: string): Promise<string | undefined> {
-  const known = toolkitTexts.get(path);
-  if (known !== undefined) return known;
-  const read = textOf(path);
-  toolkitTexts.set(path, read);
-  return read;
+function toolkitText(path: string): string | undefined {
+  if (!toolkitTexts.has(path)) toolkitTexts.set(path, textOf(path));
+  return toolkitTexts.get(path);
 }
 
 /** Reads all headers of a source, for NVRTC. */
-export async function includedTexts(
-  request: CompileInputs,
-  places: HeaderPlaces,
-): Promise<IncludedTexts> {
-  const inclusion = await new Inclusion(request, places).follow(true);
+export function includedTexts(request: CompileInputs, places: HeaderPlaces): IncludedTexts {
+  const inclusion = new Inclusion(request, places, true);
   const { entries } = inclusion;
-  const isOwn = ({ owner }: Found) => owner === "request" || owner === "program";
+  const own = entries.filter(({ owner }) => owner === "request" || owner === "program");
   return {
     source: inclusion.renamed(inclusion.source),
     headers: new Map(entries.map((entry) => [entry.name, inclusion.renamed(entry)])),
-    own: new Set([request.name, ...entries.filter(isOwn).map(({ name }) => name)]),
+    own: new Set([request.name, ...own.map(({ name }) => name)]),
     originals: new Map([
       [request.name, request.source],
       ...entries.map(({ name, text }) => [name, text] as const),
@@ -307,24 +274,18 @@ export async function includedTexts(
  * of the files that the program includes. A toolkit is installed as a whole, so the headers behind
  * these change only with them.
  */
-export async function includedIdentity(
-  request: CompileInputs,
-  places: HeaderPlaces,
-): Promise<string[]> {
-  const { entries } = await new Inclusion(request, places).follow(false);
-  return [
-    ...entries.filter(({ owner }) => owner === "program" || owner === "package")
-      .flatMap(({ name, text }) => [name, text]),
-    ...entries.filter(({ owner }) => owner === "toolkit").map(({ place }) => fileState(place))
-      .sort(),
-  ];
+export function includedIdentity(request: CompileInputs, places: HeaderPlaces): string[] {
+  return new Inclusion(request, places, false).entries.flatMap(({ owner, name, text, place }) => {
+    if (owner === "toolkit") return [fileState(place)];
+    // The key of the cache has the request and this package's version.
+    return owner === "program" ? [name, text] : [];
+  });
 }
 
 /** The files in directories of the program that a request includes: names, texts and paths. */
-export async function programFiles(
+export function programFiles(
   request: CompileInputs,
   places: HeaderPlaces,
-): Promise<{ readonly name: string; readonly text: string; readonly place: string }[]> {
-  const { entries } = await new Inclusion(request, places).follow(false);
-  return entries.filter(({ owner }) => owner === "program");
+): { readonly name: string; readonly text: string; readonly place: string }[] {
+  return new Inclusion(request, places, false).entries.filter(({ owner }) => owner === "program");
 }

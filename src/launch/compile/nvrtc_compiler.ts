@@ -71,15 +71,14 @@ export class NvrtcCompiler implements Compiler {
   }
 
   /** Its version and files, and the headers that a request includes besides its own. */
-  async identity(request: CompileInputs): Promise<readonly string[]> {
-    const { directories, first } = readOptions(request, this.label);
-    const places = { directories, first, toolkit: this.#toolkit.fitting };
-    return [
-      ...this.#installation.identity,
-      // Options that NVRTC itself adds.
-      this.#environment("NVRTC_APPEND_FLAGS") ?? "",
-      ...await includedIdentity(request, places),
-    ];
+  identity(request: CompileInputs): Promise<readonly string[]> {
+    return Promise.try(() => {
+      const { directories, first } = readOptions(request, this.label);
+      const places = { directories, first, toolkit: this.#toolkit.fitting };
+      // NVRTC itself adds the options in this variable.
+      const appended = this.#environment("NVRTC_APPEND_FLAGS") ?? "";
+      return [...this.#installation.identity, appended, ...includedIdentity(request, places)];
+    });
   }
 
   /**
@@ -124,7 +123,7 @@ export class NvrtcCompiler implements Compiler {
     const isolating = await (this.#isolating ??= this.#findIsolating());
     const computed: string[] = [];
     for (;;) {
-      const texts = await includedTexts(request, {
+      const texts = includedTexts(request, {
         directories,
         first,
         toolkit: fitting,

@@ -89,7 +89,7 @@ export async function readNamedKernel(
   const path = resolve(file.path);
   const root = dirname(path);
   const roots = [root, ...directories.map((directory) => resolve(directory))];
-  const headers = await headersOf({ path, root, name: file.name, text: source }, roots, action);
+  const headers = headersOf({ path, root, name: file.name, text: source }, roots, action);
   return { name: file.name, source, headers };
 }
 
@@ -103,16 +103,16 @@ function checkedDirectories(directories: unknown): readonly string[] {
   );
 }
 
-async function headersOf(
+function headersOf(
   source: ProgramFile,
   roots: readonly string[],
   action: string,
-): Promise<Record<string, string>> {
+): Record<string, string> {
   const found = new Map<string, ProgramFile>();
   const waiting = [source];
   for (let from = waiting.pop(); from !== undefined; from = waiting.pop()) {
     for (const { name } of includeDirectives(from.text)) {
-      const header = await findHeader(name, from, roots);
+      const header = findHeader(name, from, roots);
       if (header === undefined) continue;
       const known = found.get(header.name);
       if (known?.path === header.path) continue;
@@ -135,11 +135,11 @@ async function headersOf(
 }
 
 /** Finds a header: beside the including file, else in the first root that has it. */
-async function findHeader(
+function findHeader(
   name: string,
   from: ProgramFile,
   roots: readonly string[],
-): Promise<ProgramFile | undefined> {
+): ProgramFile | undefined {
   // Headers for host code are blanked out of the source.
   if (isAbsolute(name) || isHostHeader(name)) return undefined;
   const places = [
@@ -150,7 +150,7 @@ async function findHeader(
     const named = relative(root, path);
     // The compiler gets headers by their paths below a directory.
     if (named.startsWith("..") || isAbsolute(named)) continue;
-    const text = await textOf(path);
+    const text = textOf(path);
     if (text !== undefined) return { path, root, name: named, text };
   }
   return undefined;

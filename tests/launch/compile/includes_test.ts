@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
 import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
 import {
@@ -54,14 +54,14 @@ Deno.test("includeDirectives() finds #include lines in all spellings", () => {
   assertEquals(renamed, source.replace("<b/c.h>", '"z.h"'));
 });
 
-Deno.test("includedTexts() prefers a header beside the including file", async () => {
+Deno.test("includedTexts() prefers a header beside the including file", () => {
   const asked = request('#include "d/a.h"\n#include "b.h"\n', {
     "d/a.h": '#include "b.h"\n#include "../b.h"\n#include <b.h>\n#include "e/f.h"\n',
     "d/b.h": "inner",
     "b.h": "outer",
     "d/e/f.h": '#include "../../b.h"\n',
   });
-  const { headers, source, own } = await includedTexts(asked, NOWHERE);
+  const { headers, source, own } = includedTexts(asked, NOWHERE);
   assertEquals(source, asked.source);
   assertEquals(
     headers.get("d/a.h"),
@@ -71,7 +71,7 @@ Deno.test("includedTexts() prefers a header beside the including file", async ()
   assert(["kernel.cu", "d/a.h", "d/b.h", "b.h", "d/e/f.h"].every((name) => own.has(name)));
 });
 
-Deno.test("includedTexts() searches directories in order, after the request's headers", async () => {
+Deno.test("includedTexts() searches directories in order, after the request's headers", () => {
   using one = directoryWith({
     "both.h": "one",
     "nested/in.h": '#include "deep.h"',
@@ -89,7 +89,7 @@ Deno.test("includedTexts() searches directories in order, after the request's he
     },
   );
   const places = { ...NOWHERE, directories: [one.path, two.path] };
-  const { headers, source } = await includedTexts(asked, places);
+  const { headers, source } = includedTexts(asked, places);
   assertEquals(source, asked.source);
   assertEquals(headers.get("both.h"), "one");
   assertEquals(headers.get("mine.h"), "right");
@@ -97,25 +97,25 @@ Deno.test("includedTexts() searches directories in order, after the request's he
   // Its own neighbour has a name that is taken, and so goes by its path.
   assertEquals(headers.get("only.h"), `#include "${two.path}/both.h"\n`);
   assertEquals(headers.get(`${two.path}/both.h`), "two");
-  const texts = await includedIdentity(asked, places);
+  const texts = includedIdentity(asked, places);
   assert(["one", "two", "deep"].every((text) => texts.includes(text)));
   assert(!texts.includes("right"), "the key has the headers of the request already");
 });
 
-Deno.test("includedTexts() reads absolute paths, and leaves absent files to the compiler", async () => {
+Deno.test("includedTexts() reads absolute paths, and leaves absent files to the compiler", () => {
   using files = directoryWith({ "far.h": '#include "near.h"\n', "near.h": "near" });
   const asked = request(
     `#include "${files.path}/far.h"\n#include <absent.h>\n#include "/absent.h"\n`,
   );
-  const { headers, source } = await includedTexts(asked, NOWHERE);
+  const { headers, source } = includedTexts(asked, NOWHERE);
   assertEquals(source, asked.source);
   assertEquals(headers.get(`${files.path}/far.h`), `#include "${files.path}/near.h"\n`);
   assertEquals(headers.get(`${files.path}/near.h`), "near");
   assert(!headers.has("absent.h"));
 });
 
-Deno.test("includedTexts() prefers the request's headers to the standard headers", async () => {
-  const { headers, own } = await includedTexts(
+Deno.test("includedTexts() prefers the request's headers to the standard headers", () => {
+  const { headers, own } = includedTexts(
     request("#include <limits.h>\n", { "limits.h": "mine" }),
     NOWHERE,
   );
@@ -126,19 +126,19 @@ Deno.test("includedTexts() prefers the request's headers to the standard headers
   assert(own.has("limits.h") && !own.has("gridstride/limits.h"));
 });
 
-Deno.test("includedTexts() includes first headers in the prelude", async () => {
+Deno.test("includedTexts() includes first headers in the prelude", () => {
   const places = { ...NOWHERE, first: ["before.h"] };
-  const { headers } = await includedTexts(request("", { "before.h": "first" }), places);
+  const { headers } = includedTexts(request("", { "before.h": "first" }), places);
   assert(headers.get("gridstride/prelude.h")!.endsWith('#include "before.h"\n'));
 });
 
-Deno.test("includedTexts() reads files that include each other once", async () => {
+Deno.test("includedTexts() reads files that include each other once", () => {
   const asked = request('#include "a.h"', { "a.h": '#include "b.h"', "b.h": '#include "a.h"' });
-  const { headers } = await includedTexts(asked, NOWHERE);
+  const { headers } = includedTexts(asked, NOWHERE);
   assertEquals(headers.get("b.h"), '#include "a.h"');
 });
 
-Deno.test("includedIdentity() covers the toolkit's headers that the program includes", async () => {
+Deno.test("includedIdentity() covers the toolkit's headers that the program includes", () => {
   using toolkit = directoryWith({
     "cuda_fp16.h": '#include "vector.h"\n#include <cccl.h>\n',
     "vector.h": "vector",
@@ -147,26 +147,26 @@ Deno.test("includedIdentity() covers the toolkit's headers that the program incl
   });
   const places = { ...NOWHERE, toolkit: [toolkit.path] };
   const asked = request("#include <cuda_fp16.h>\n");
-  const identity = await includedIdentity(asked, places);
+  const identity = includedIdentity(asked, places);
   const { size, mtime } = Deno.statSync(`${toolkit.path}/cuda_fp16.h`);
   const own = identity.filter((part) => part.startsWith(toolkit.path));
   assertEquals(own, [`${toolkit.path}/cuda_fp16.h ${size} ${mtime!.getTime()}`]);
-  const found = await includedTexts(asked, places);
+  const found = includedTexts(asked, places);
   assertEquals(found.headers.get("vector.h"), "vector");
   assert(!found.headers.has("unused.h") && !found.own.has("cuda_fp16.h"));
-  const computed = await includedTexts(asked, { ...places, computed: ["unused.h", "absent.h"] });
+  const computed = includedTexts(asked, { ...places, computed: ["unused.h", "absent.h"] });
   assertEquals(computed.headers.get("unused.h"), "unused");
 });
 
-Deno.test("programFiles() refuses a device in place of a header", async () => {
-  await assertRejects(
+Deno.test("programFiles() refuses a device in place of a header", () => {
+  assertThrows(
     () => programFiles(request('#include "/dev/zero"\n'), NOWHERE),
     CompileError,
     "cannot include /dev/zero as it must be a file",
   );
   using files = directoryWith({ "folder/a.h": "a" });
   const places = { ...NOWHERE, directories: [files.path] };
-  assertEquals(await programFiles(request("#include <folder>\n"), places), []);
+  assertEquals(programFiles(request("#include <folder>\n"), places), []);
 });
 
 Deno.test("hidesIncludes() finds absolute paths in unusual directives", () => {
