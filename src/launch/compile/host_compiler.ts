@@ -31,7 +31,6 @@ import {
   type HostProgram,
   type HostProgramVersion,
   openHostHeaders,
-  programStates,
   programVariables,
   versionOf,
 } from "./host_program.ts";
@@ -108,10 +107,10 @@ export class HostCompiler implements Compiler {
     }
   }
 
-  #identityOf({ program, version: { version }, flags }: Omit<Toolchain, "headers">): string[] {
+  #identityOf({ program, version, flags }: Omit<Toolchain, "headers">): string[] {
     return [
-      version,
-      ...programStates(program, this.#readerNow()),
+      version.version,
+      ...version.states,
       ...program.command,
       ...flags,
       this.#library.build.sourceHash,

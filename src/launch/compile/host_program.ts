@@ -11,6 +11,7 @@ import {
   compilerFamily,
   compilerInstallation,
 } from "../../ffi/build/compilers.ts";
+import { installText } from "../../ffi/build/atomic_install.ts";
 import { MANIFEST } from "../../ffi/build/manifest.ts";
 import { headersDigest, HOST_HEADERS } from "../../ffi/build/prelude.ts";
 import { openCache } from "../../ffi/cache_directory.ts";
@@ -34,6 +35,8 @@ export interface HostProgram {
 
 /** The version of a compiler. */
 export interface HostProgramVersion {
+  /** The states of its files: of a wrapper, and of the compiler that it starts. */
+  readonly states: readonly string[];
   /** The name in messages: `g++ 12.2.0`. */
   readonly label: string;
   readonly family: CompilerFamily;
@@ -123,15 +126,6 @@ function missingPermissions(environment: EnvironmentReader): string {
   return flags.length === 0 ? "" : ` Permit a search in more places with ${flags.join(" ")}.`;
 }
 
-/**
- * The states of a command's programs: of a wrapper, and of the compiler that it starts. A compiler
- * that was replaced has another state.
- */
-export function programStates({ command }: HostProgram, environment: EnvironmentReader): string[] {
-  return command.filter((word) => !word.startsWith("-"))
-    .flatMap((word) => find(word, environment) ?? []).map(fileState);
-}
-
 /** The versions of this process, by command and state. */
 const versions = new Map<string, Promise<HostProgramVersion>>();
 
@@ -144,17 +138,22 @@ export function versionOf(
   program: HostProgram,
   environment: EnvironmentReader,
 ): Promise<HostProgramVersion> {
-  const key = JSON.stringify([program.command, programStates(program, environment)]);
+  const states = program.command.filter((word) => !word.startsWith("-"))
+    .flatMap((word) => find(word, environment) ?? []).map(fileState);
+  const key = JSON.stringify([program.command, states]);
   const known = versions.get(key);
   if (known !== undefined) return known;
-  const version = queryVersion(program);
+  const version = queryVersion(program, states);
   versions.set(key, version);
   // A permission may be granted until the next call.
   version.catch(() => versions.delete(key));
   return version;
 }
 
-async function queryVersion({ command, source }: HostProgram): Promise<HostProgramVersion> {
+async function queryVersion(
+  { command, source }: HostProgram,
+  states: readonly string[],
+): Promise<HostProgramVersion> {
   requireRun(command[0]);
   const { success, stdout, stderr } = await runProgram(command, ["--version"]);
   const family = success ? compilerFamily(stdout) : undefined;
@@ -166,7 +165,8 @@ async function queryVersion({ command, source }: HostProgram): Promise<HostProgr
     );
   }
   const number = /\b\d+\.\d+(?:\.\d+)?\b/.exec(stdout)?.[0] ?? "";
-  return { label: `${family === "gcc" ? "g++" : "clang++"} ${number}`, family, version: stdout };
+  const label = `${family === "gcc" ? "g++" : "clang++"} ${number}`;
+  return { states, label, family, version: stdout };
 }
 
 /**
@@ -228,11 +228,8 @@ async function fetchHeaders(
   const note = join(cache, "host_headers.json");
   const complete = JSON.stringify({ root: root.href, files }) + "\n";
   if (textOf(note) === complete) return directory;
-  // The build's modules take longer to load than a cache hit may.
-  const [{ installText }, { openSourceTree }] = await Promise.all([
-    import("../../ffi/build/atomic_install.ts"),
-    import("../../ffi/build/source_tree.ts"),
-  ]);
+  // Loading node:crypto takes milliseconds, which a cache hit can do without.
+  const { openSourceTree } = await import("../../ffi/build/source_tree.ts");
   await openSourceTree(root, files, () => cache);
   await installText(note, complete);
   return directory;

@@ -16,7 +16,6 @@ import { HostCompiler } from "../../../src/launch/compile/host_compiler.ts";
 import {
   findHostProgram,
   openHostHeaders,
-  programStates,
   versionOf,
 } from "../../../src/launch/compile/host_program.ts";
 import { repositoryPath, runProgram } from "../../support/subprocess.ts";
@@ -72,11 +71,11 @@ Deno.test("findHostProgram() prefers CXX, CUDAHOSTCXX, then the library's own fa
   assertEquals(find("g++ (Debian 12.2.0) 12.2.0").command, [clang!]);
 });
 
-Deno.test("programStates() covers a wrapper and its compiler", () => {
+Deno.test("versionOf() covers a wrapper and its compiler", async () => {
   using programs = new Programs();
-  const files = ["ccache", "g++"].map((name) => programs.add(name));
+  const files = ["ccache", "g++"].map((name) => programs.add(name, script("exit 1")));
   const environment = programs.environment({ CXX: "ccache g++ -m64" });
-  const states = programStates(findHostProgram("", environment), environment);
+  const { states } = await versionOf(findHostProgram("", environment), environment);
   assertEquals(states.map((state) => state.split(" ")[0]!), files);
 });
 
