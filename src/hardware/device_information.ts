@@ -155,21 +155,12 @@ export const DEVICE_ATTRIBUTES = {
  */
 export const VIRTUAL_MEMORY_MANAGEMENT = 102;
 
-/** Reads one device. */
-export interface DeviceReader {
+/** Reads one device. Versions are as CUDA encodes them: 13000 is 13.0, 0 is none. */
+export interface DeviceReader
+  extends Pick<DeviceInfo, "name" | "uuid" | "pciBusId" | "totalMemory"> {
   /** The value of a `cudaDeviceAttr`; undefined or NaN if the device or driver has none. */
   attribute(id: number): number | undefined;
-  /** Marketing name. */
-  readonly name: string;
-  /** Uuid in NVIDIA's notation. */
-  readonly uuid: string;
-  /** PCI bus id. */
-  readonly pciBusId: string;
-  /** Total memory in bytes. */
-  readonly totalMemory: number;
-  /** As CUDA encodes it: 13000 is 13.0; 0 without a driver. */
   readonly driverVersion: number;
-  /** As CUDA encodes it. */
   readonly runtimeVersion: number;
 }
 
@@ -181,97 +172,6 @@ export function cudaVersionText(version: number): string | null {
 
 type AttributeName = keyof typeof DEVICE_ATTRIBUTES;
 
-/** Typed access to the attributes of one reader. */
-class AttributeView {
-  constructor(readonly reader: DeviceReader, readonly label: string) {}
-
-  optional(id: number): number | undefined {
-    const value = this.reader.attribute(id);
-    return value === undefined || Number.isNaN(value) ? undefined : value;
-  }
-
-  /** A required value. */
-  number(name: AttributeName): number {
-    const value = this.optional(DEVICE_ATTRIBUTES[name]);
-    if (value !== undefined) return value;
-    throw new Error(
-      `Cannot describe ${this.label} as its attribute ${name} (${DEVICE_ATTRIBUTES[name]}) ` +
-        "must have a value: it has none",
-    );
-  }
-
-  flag(name: AttributeName): boolean {
-    return this.optional(DEVICE_ATTRIBUTES[name]) === 1;
-  }
-
-  /** A figure that drivers of integrated devices report as 0 if it is unknown. */
-  positive(name: AttributeName): number | null {
-    const value = this.optional(DEVICE_ATTRIBUTES[name]);
-    return value !== undefined && value > 0 ? value : null;
-  }
-
-  megahertz(name: AttributeName): number | null {
-    const kilohertz = this.positive(name);
-    return kilohertz === null ? null : kilohertz / 1000;
-  }
-}
-
-function launchLimits(view: AttributeView) {
-  return {
-    multiprocessorCount: view.number("multiProcessorCount"),
-    warpSize: view.number("warpSize"),
-    maxThreadsPerBlock: view.number("maxThreadsPerBlock"),
-    maxBlockDimensions: {
-      x: view.number("maxBlockDimX"),
-      y: view.number("maxBlockDimY"),
-      z: view.number("maxBlockDimZ"),
-    },
-    maxGridDimensions: {
-      x: view.number("maxGridDimX"),
-      y: view.number("maxGridDimY"),
-      z: view.number("maxGridDimZ"),
-    },
-    maxThreadsPerMultiprocessor: view.number("maxThreadsPerMultiProcessor"),
-    maxBlocksPerMultiprocessor: view.number("maxBlocksPerMultiprocessor"),
-    registersPerBlock: view.number("maxRegistersPerBlock"),
-    registersPerMultiprocessor: view.number("maxRegistersPerMultiprocessor"),
-  };
-}
-
-function memoryLimits(view: AttributeView) {
-  const memoryClockMegahertz = view.megahertz("memoryClockRate");
-  const memoryBusWidth = view.positive("globalMemoryBusWidth");
-  const known = memoryClockMegahertz !== null && memoryBusWidth !== null;
-  return {
-    sharedMemoryPerBlock: view.number("maxSharedMemoryPerBlock"),
-    sharedMemoryPerBlockOptIn: view.number("maxSharedMemoryPerBlockOptin"),
-    sharedMemoryPerMultiprocessor: view.number("maxSharedMemoryPerMultiprocessor"),
-    reservedSharedMemoryPerBlock: view.number("reservedSharedMemoryPerBlock"),
-    l2CacheSize: view.positive("l2CacheSize"),
-    constantMemory: view.number("totalConstantMemory"),
-    maxPitch: view.number("maxPitch"),
-    clockMegahertz: view.megahertz("clockRate"),
-    memoryClockMegahertz,
-    memoryBusWidth,
-    peakBandwidth: known ? memoryClockMegahertz * 1e6 * 2 * (memoryBusWidth / 8) : null,
-  };
-}
-
-function features(view: AttributeView) {
-  return {
-    integrated: view.flag("integrated"),
-    errorCorrection: view.flag("eccEnabled"),
-    asyncEngineCount: view.optional(DEVICE_ATTRIBUTES.asyncEngineCount) ?? 0,
-    concurrentKernels: view.flag("concurrentKernels"),
-    unifiedAddressing: view.flag("unifiedAddressing"),
-    managedMemory: view.flag("managedMemory"),
-    memoryPools: view.flag("memoryPoolsSupported"),
-    virtualMemoryManagement: view.optional(VIRTUAL_MEMORY_MANAGEMENT) === 1,
-    cooperativeLaunch: view.flag("cooperativeLaunch"),
-    clusterLaunch: view.flag("clusterLaunch"),
-  };
-}
-
 /**
  * Describes a device. Creates no context unless the reader does.
  *
@@ -279,21 +179,82 @@ function features(view: AttributeView) {
  */
 export function deviceInformation(
   reader: DeviceReader,
-  identity: Pick<DeviceInfo, "kind" | "fake" | "ordinal">,
+  { kind, fake, ordinal }: Pick<DeviceInfo, "kind" | "fake" | "ordinal">,
 ): DeviceInfo {
-  const view = new AttributeView(reader, deviceLabel(identity.kind, identity.ordinal));
-  const major = view.number("computeCapabilityMajor");
-  const minor = view.number("computeCapabilityMinor");
+  const attribute = (name: AttributeName) => {
+    const value = reader.attribute(DEVICE_ATTRIBUTES[name]);
+    return value === undefined || Number.isNaN(value) ? undefined : value;
+  };
+  const number = (name: AttributeName) => {
+    const value = attribute(name);
+    if (value !== undefined) return value;
+    throw new Error(
+      `Cannot describe ${deviceLabel(kind, ordinal)} as its attribute ${name} ` +
+        `(${DEVICE_ATTRIBUTES[name]}) must have a value: it has none`,
+    );
+  };
+  const flag = (name: AttributeName) => attribute(name) === 1;
+  // Drivers of integrated devices report unknown figures as 0.
+  const positive = (name: AttributeName) => {
+    const value = attribute(name) ?? 0;
+    return value > 0 ? value : null;
+  };
+  const megahertz = (name: AttributeName) => {
+    const kilohertz = positive(name);
+    return kilohertz === null ? null : kilohertz / 1000;
+  };
+  const [major, minor] = [number("computeCapabilityMajor"), number("computeCapabilityMinor")];
+  const memoryClockMegahertz = megahertz("memoryClockRate");
+  const memoryBusWidth = positive("globalMemoryBusWidth");
   return {
-    ...{ kind: identity.kind, fake: identity.fake, ordinal: identity.ordinal },
+    kind,
+    fake,
+    ordinal,
     uuid: reader.uuid,
     name: reader.name,
     pciBusId: reader.pciBusId,
     computeCapability: `${major}.${minor}`,
     totalMemory: reader.totalMemory,
-    ...launchLimits(view),
-    ...memoryLimits(view),
-    ...features(view),
+    multiprocessorCount: number("multiProcessorCount"),
+    warpSize: number("warpSize"),
+    maxThreadsPerBlock: number("maxThreadsPerBlock"),
+    maxBlockDimensions: {
+      x: number("maxBlockDimX"),
+      y: number("maxBlockDimY"),
+      z: number("maxBlockDimZ"),
+    },
+    maxGridDimensions: {
+      x: number("maxGridDimX"),
+      y: number("maxGridDimY"),
+      z: number("maxGridDimZ"),
+    },
+    maxThreadsPerMultiprocessor: number("maxThreadsPerMultiProcessor"),
+    maxBlocksPerMultiprocessor: number("maxBlocksPerMultiprocessor"),
+    registersPerBlock: number("maxRegistersPerBlock"),
+    registersPerMultiprocessor: number("maxRegistersPerMultiprocessor"),
+    sharedMemoryPerBlock: number("maxSharedMemoryPerBlock"),
+    sharedMemoryPerBlockOptIn: number("maxSharedMemoryPerBlockOptin"),
+    sharedMemoryPerMultiprocessor: number("maxSharedMemoryPerMultiprocessor"),
+    reservedSharedMemoryPerBlock: number("reservedSharedMemoryPerBlock"),
+    l2CacheSize: positive("l2CacheSize"),
+    constantMemory: number("totalConstantMemory"),
+    maxPitch: number("maxPitch"),
+    clockMegahertz: megahertz("clockRate"),
+    memoryClockMegahertz,
+    memoryBusWidth,
+    peakBandwidth: memoryClockMegahertz === null || memoryBusWidth === null
+      ? null
+      : memoryClockMegahertz * 1e6 * 2 * (memoryBusWidth / 8),
+    integrated: flag("integrated"),
+    errorCorrection: flag("eccEnabled"),
+    asyncEngineCount: attribute("asyncEngineCount") ?? 0,
+    concurrentKernels: flag("concurrentKernels"),
+    unifiedAddressing: flag("unifiedAddressing"),
+    managedMemory: flag("managedMemory"),
+    memoryPools: flag("memoryPoolsSupported"),
+    virtualMemoryManagement: reader.attribute(VIRTUAL_MEMORY_MANAGEMENT) === 1,
+    cooperativeLaunch: flag("cooperativeLaunch"),
+    clusterLaunch: flag("clusterLaunch"),
     tensorCores: tensorCoreFormats(10 * major + minor),
     driverVersion: cudaVersionText(reader.driverVersion),
     runtimeVersion: cudaVersionText(reader.runtimeVersion),

@@ -16,11 +16,7 @@
  */
 
 import { EnvironmentError } from "../ffi/granted_environment.ts";
-import {
-  type CapabilityLimits,
-  capabilityLimits,
-  KNOWN_CAPABILITIES,
-} from "./capability_limits.ts";
+import { capabilityLimits, KNOWN_CAPABILITIES } from "./capability_limits.ts";
 import { DEVICE_ATTRIBUTES, VIRTUAL_MEMORY_MANAGEMENT } from "./device_information.ts";
 
 /** The variable. */
@@ -141,45 +137,6 @@ export const TOPOLOGY_RECORD_SLOTS = 161;
 
 type AttributeValues = Partial<Record<keyof typeof DEVICE_ATTRIBUTES, number>>;
 
-function launchAttributes(limits: CapabilityLimits): AttributeValues {
-  return {
-    maxThreadsPerBlock: limits.maxThreadsPerBlock,
-    maxBlockDimX: limits.maxBlockDimensions.x,
-    maxBlockDimY: limits.maxBlockDimensions.y,
-    maxBlockDimZ: limits.maxBlockDimensions.z,
-    maxGridDimX: limits.maxGridDimensions.x,
-    maxGridDimY: limits.maxGridDimensions.y,
-    maxGridDimZ: limits.maxGridDimensions.z,
-    warpSize: limits.warpSize,
-    maxRegistersPerBlock: limits.registersPerBlock,
-    maxRegistersPerMultiprocessor: limits.registersPerMultiprocessor,
-    maxThreadsPerMultiProcessor: limits.maxThreadsPerMultiprocessor,
-    maxBlocksPerMultiprocessor: limits.maxBlocksPerMultiprocessor,
-  };
-}
-
-function memoryAttributes(limits: CapabilityLimits): AttributeValues {
-  return {
-    maxSharedMemoryPerBlock: limits.sharedMemoryPerBlock,
-    maxSharedMemoryPerBlockOptin: limits.sharedMemoryPerBlockOptIn,
-    maxSharedMemoryPerMultiprocessor: limits.sharedMemoryPerMultiprocessor,
-    reservedSharedMemoryPerBlock: limits.reservedSharedMemoryPerBlock,
-    totalConstantMemory: limits.constantMemory,
-    maxPitch: limits.maxPitch,
-  };
-}
-
-function speedAttributes({ representative }: CapabilityLimits): AttributeValues {
-  return {
-    multiProcessorCount: representative.multiprocessorCount,
-    clockRate: representative.clockMegahertz * 1000,
-    memoryClockRate: representative.memoryClockMegahertz * 1000,
-    globalMemoryBusWidth: representative.memoryBusWidth,
-    l2CacheSize: representative.l2CacheSize,
-    integrated: representative.integrated ? 1 : 0,
-  };
-}
-
 /** The features of the host device, for any capability. */
 const HOST_FEATURES: AttributeValues = {
   gpuOverlap: 1,
@@ -201,23 +158,39 @@ const HOST_FEATURES: AttributeValues = {
   clusterLaunch: 0,
 };
 
-function writeRecord(record: Float64Array, device: FakeDevice): void {
-  const limits = capabilityLimits(device.computeCapability);
-  const [major, minor] = device.computeCapability.split(".").map(Number);
-  const values: AttributeValues = {
-    ...launchAttributes(limits),
-    ...memoryAttributes(limits),
-    ...speedAttributes(limits),
+function attributesOf({ computeCapability }: FakeDevice): AttributeValues {
+  const limits = capabilityLimits(computeCapability);
+  const { maxBlockDimensions: block, maxGridDimensions: grid, representative: gpu } = limits;
+  const [major, minor] = computeCapability.split(".").map(Number);
+  return {
     ...HOST_FEATURES,
     computeCapabilityMajor: major!,
     computeCapabilityMinor: minor!,
+    maxThreadsPerBlock: limits.maxThreadsPerBlock,
+    maxBlockDimX: block.x,
+    maxBlockDimY: block.y,
+    maxBlockDimZ: block.z,
+    maxGridDimX: grid.x,
+    maxGridDimY: grid.y,
+    maxGridDimZ: grid.z,
+    warpSize: limits.warpSize,
+    maxRegistersPerBlock: limits.registersPerBlock,
+    maxRegistersPerMultiprocessor: limits.registersPerMultiprocessor,
+    maxThreadsPerMultiProcessor: limits.maxThreadsPerMultiprocessor,
+    maxBlocksPerMultiprocessor: limits.maxBlocksPerMultiprocessor,
+    maxSharedMemoryPerBlock: limits.sharedMemoryPerBlock,
+    maxSharedMemoryPerBlockOptin: limits.sharedMemoryPerBlockOptIn,
+    maxSharedMemoryPerMultiprocessor: limits.sharedMemoryPerMultiprocessor,
+    reservedSharedMemoryPerBlock: limits.reservedSharedMemoryPerBlock,
+    totalConstantMemory: limits.constantMemory,
+    maxPitch: limits.maxPitch,
+    multiProcessorCount: gpu.multiprocessorCount,
+    clockRate: gpu.clockMegahertz * 1000,
+    memoryClockRate: gpu.memoryClockMegahertz * 1000,
+    globalMemoryBusWidth: gpu.memoryBusWidth,
+    l2CacheSize: gpu.l2CacheSize,
+    integrated: gpu.integrated ? 1 : 0,
   };
-  record.fill(NaN);
-  record[0] = device.totalMemory;
-  for (const [name, value] of Object.entries(values)) {
-    record[1 + DEVICE_ATTRIBUTES[name as keyof typeof DEVICE_ATTRIBUTES]] = value;
-  }
-  record[1 + VIRTUAL_MEMORY_MANAGEMENT] = 1;
 }
 
 /**
@@ -227,10 +200,14 @@ function writeRecord(record: Float64Array, device: FakeDevice): void {
  * @param devices Their memory and capability; a device's index is its ordinal.
  */
 export function hostTopology(devices: readonly FakeDevice[]): Float64Array<ArrayBuffer> {
-  const records = new Float64Array(devices.length * TOPOLOGY_RECORD_SLOTS);
+  const records = new Float64Array(devices.length * TOPOLOGY_RECORD_SLOTS).fill(NaN);
   devices.forEach((device, ordinal) => {
     const begin = ordinal * TOPOLOGY_RECORD_SLOTS;
-    writeRecord(records.subarray(begin, begin + TOPOLOGY_RECORD_SLOTS), device);
+    records[begin] = device.totalMemory;
+    for (const [name, value] of Object.entries(attributesOf(device))) {
+      records[begin + 1 + DEVICE_ATTRIBUTES[name as keyof typeof DEVICE_ATTRIBUTES]] = value;
+    }
+    records[begin + 1 + VIRTUAL_MEMORY_MANAGEMENT] = 1;
   });
   return records;
 }

@@ -11,9 +11,8 @@ import {
   SECTOR_BYTES,
   WARP_LANES,
 } from "./access_report.ts";
-import { BankCounter } from "./bank_conflicts.ts";
+import { BankCounter, StampedSet } from "./bank_conflicts.ts";
 import type { ReuseDistances } from "./reuse_distances.ts";
-import { StampedSet } from "./stamped_set.ts";
 
 /** Elements of any size after which places in lines and banks repeat. */
 const PERIOD = 128;
