@@ -182,22 +182,31 @@ export function callAsync<N extends AsyncName>(
   return call(...checkedInputs(name, action, inputs));
 }
 
-/** Functions without parameters, which read their operands from the command block. */
-type BlockName = { [N in Name]: Declarations[N] extends "" ? N : never }[Name];
-
-/** Writes operands into the command block, calls a function, and returns the status. */
-export function callBlock(
-  library: NativeLibrary,
-  name: BlockName,
+/**
+ * Writes operands into the command block, for a call of a function without parameters. That call
+ * stands in the caller: V8 makes it fast only at a place that always calls the same function.
+ */
+export function setOperands(
+  { block }: NativeLibrary,
   device: number,
   stream: number,
-  ...operands: readonly number[]
-): number {
-  const { block } = library;
+  first = 0,
+  second = 0,
+  third = 0,
+  fourth = 0,
+  fifth = 0,
+  sixth = 0,
+  seventh = 0,
+): void {
   block[DEVICE] = device;
   block[STREAM] = stream;
-  for (let index = 0; index < operands.length; index++) block[OPERAND + index] = operands[index]!;
-  return library.symbols[name]();
+  block[OPERAND] = first;
+  block[OPERAND + 1] = second;
+  block[OPERAND + 2] = third;
+  block[OPERAND + 3] = fourth;
+  block[OPERAND + 4] = fifth;
+  block[OPERAND + 5] = sixth;
+  block[OPERAND + 6] = seventh;
 }
 
 /**

@@ -8,7 +8,7 @@
  */
 
 import { checkSize } from "./arguments.ts";
-import { call, callAsync, callBlock, callStatus, check, statusError } from "./check.ts";
+import { call, callAsync, callStatus, check, setOperands, statusError } from "./check.ts";
 import { PRESSURE, RESULT } from "./command_block.ts";
 import { OutOfMemoryError } from "./cuda_error.ts";
 import type { NativeLibrary } from "./library.ts";
@@ -25,7 +25,8 @@ const NO_STREAM = 0;
  * @returns The address; 0 if the device has no room.
  */
 export function tryAllocateMemory(library: NativeLibrary, device: number, bytes: number): number {
-  const status = callBlock(library, "gs_memory_allocate", device, NO_STREAM, bytes);
+  setOperands(library, device, NO_STREAM, bytes);
+  const status = library.symbols.gs_memory_allocate();
   if (status === 0) return library.block[RESULT]!;
   if (status === MEMORY_ALLOCATION) return 0;
   throw statusError(library, status, { action: `allocate ${bytes} bytes`, device });
@@ -54,7 +55,8 @@ export function allocateMemory(library: NativeLibrary, device: number, bytes: nu
 
 /** Frees device memory; waits for the device first, as `cudaFree` does. */
 export function freeMemory(library: NativeLibrary, device: number, address: number): void {
-  const status = callBlock(library, "gs_memory_free", device, NO_STREAM, address);
+  setOperands(library, device, NO_STREAM, address);
+  const status = library.symbols.gs_memory_free();
   if (status !== 0) check(library, status, `free the memory at ${address}`, device);
 }
 
@@ -68,8 +70,8 @@ export function setMemory(
   elementBytes: 1 | 2 | 4,
   count: number,
 ): void {
-  const operands = [address, value, elementBytes, count];
-  const status = callBlock(library, "gs_memory_set", device, stream, ...operands);
+  setOperands(library, device, stream, address, value, elementBytes, count);
+  const status = library.symbols.gs_memory_set();
   if (status !== 0) {
     check(library, status, `set ${count} elements of ${elementBytes} bytes`, device);
   }
@@ -126,8 +128,8 @@ export function copyDevice(
   source: number,
   bytes: number,
 ): void {
-  const operands = [destination, source, bytes];
-  const status = callBlock(library, "gs_copy_device", device, stream, ...operands);
+  setOperands(library, device, stream, destination, source, bytes);
+  const status = library.symbols.gs_copy_device();
   checkCopy(library, status, device, bytes);
 }
 
@@ -149,9 +151,18 @@ export function copyDevice2D(
   width: number,
   height: number,
 ): void {
-  const from = [source.address, source.pitch] as const;
-  const operands = [destination.address, destination.pitch, ...from, width, height];
-  const status = callBlock(library, "gs_copy_device_2d", device, stream, ...operands);
+  setOperands(
+    library,
+    device,
+    stream,
+    destination.address,
+    destination.pitch,
+    source.address,
+    source.pitch,
+    width,
+    height,
+  );
+  const status = library.symbols.gs_copy_device_2d();
   checkCopy(library, status, device, width * height);
 }
 
@@ -165,8 +176,17 @@ export function copyPeer(
   sourceDevice: number,
   bytes: number,
 ): void {
-  const operands = [destination, destinationDevice, source, sourceDevice, bytes];
-  const status = callBlock(library, "gs_copy_peer", sourceDevice, stream, ...operands);
+  setOperands(
+    library,
+    sourceDevice,
+    stream,
+    destination,
+    destinationDevice,
+    source,
+    sourceDevice,
+    bytes,
+  );
+  const status = library.symbols.gs_copy_peer();
   checkCopy(library, status, sourceDevice, bytes);
 }
 
@@ -180,8 +200,8 @@ export function copyFromPinned(
   offset: number,
   bytes: number,
 ): void {
-  const operands = [destination, pinned, offset, bytes];
-  const status = callBlock(library, "gs_copy_from_pinned", device, stream, ...operands);
+  setOperands(library, device, stream, destination, pinned, offset, bytes);
+  const status = library.symbols.gs_copy_from_pinned();
   checkCopy(library, status, device, bytes);
 }
 
@@ -195,8 +215,8 @@ export function copyToPinned(
   source: number,
   bytes: number,
 ): void {
-  const operands = [pinned, offset, source, bytes];
-  const status = callBlock(library, "gs_copy_to_pinned", device, stream, ...operands);
+  setOperands(library, device, stream, pinned, offset, source, bytes);
+  const status = library.symbols.gs_copy_to_pinned();
   checkCopy(library, status, device, bytes);
 }
 
@@ -220,9 +240,19 @@ export function copyFromPinned2D(
   width: number,
   height: number,
 ): void {
-  const from = [source.pinned, source.offset, source.pitch] as const;
-  const operands = [destination.address, destination.pitch, ...from, width, height];
-  const status = callBlock(library, "gs_copy_from_pinned_2d", device, stream, ...operands);
+  setOperands(
+    library,
+    device,
+    stream,
+    destination.address,
+    destination.pitch,
+    source.pinned,
+    source.offset,
+    source.pitch,
+    width,
+    height,
+  );
+  const status = library.symbols.gs_copy_from_pinned_2d();
   checkCopy(library, status, device, width * height);
 }
 
@@ -236,9 +266,19 @@ export function copyToPinned2D(
   width: number,
   height: number,
 ): void {
-  const to = [destination.pinned, destination.offset, destination.pitch] as const;
-  const operands = [...to, source.address, source.pitch, width, height];
-  const status = callBlock(library, "gs_copy_to_pinned_2d", device, stream, ...operands);
+  setOperands(
+    library,
+    device,
+    stream,
+    destination.pinned,
+    destination.offset,
+    destination.pitch,
+    source.address,
+    source.pitch,
+    width,
+    height,
+  );
+  const status = library.symbols.gs_copy_to_pinned_2d();
   checkCopy(library, status, device, width * height);
 }
 
@@ -387,8 +427,8 @@ export function mapMemory(
   bytes: number,
   handleBytes: number,
 ): boolean {
-  const operands = [address, bytes, handleBytes];
-  const status = callBlock(library, "gs_virtual_map", device, NO_STREAM, ...operands);
+  setOperands(library, device, NO_STREAM, address, bytes, handleBytes);
+  const status = library.symbols.gs_virtual_map();
   if (status === MEMORY_ALLOCATION) return false;
   if (status !== 0) check(library, status, `map ${bytes} bytes at ${address}`, device);
   return true;
@@ -407,7 +447,8 @@ export function unmapMemory(
   address: number,
   bytes: number,
 ): void {
-  const status = callBlock(library, "gs_virtual_unmap", device, NO_STREAM, address, bytes);
+  setOperands(library, device, NO_STREAM, address, bytes);
+  const status = library.symbols.gs_virtual_unmap();
   if (status !== 0) check(library, status, `unmap ${bytes} bytes at ${address}`, device);
 }
 
@@ -444,8 +485,8 @@ export function declareBlock(
   bytes: number,
   isLive: boolean,
 ): void {
-  const operands = [address, bytes, isLive ? 1 : 0];
-  const status = callBlock(library, "gs_memory_declare", device, NO_STREAM, ...operands);
+  setOperands(library, device, NO_STREAM, address, bytes, isLive ? 1 : 0);
+  const status = library.symbols.gs_memory_declare();
   if (status !== 0) {
     const action = `declare that ${bytes} bytes at ${address} ${isLive ? "live" : "have ended"}`;
     check(library, status, action, device);

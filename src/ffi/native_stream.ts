@@ -5,7 +5,7 @@
  */
 
 import { checkSize } from "./arguments.ts";
-import { call, callAsync, callBlock, check, statusError } from "./check.ts";
+import { call, callAsync, check, setOperands, statusError } from "./check.ts";
 import { RESULT } from "./command_block.ts";
 import type { NativeLibrary } from "./library.ts";
 
@@ -45,7 +45,8 @@ export function streamAddress(library: NativeLibrary, stream: number): number {
 
 /** Whether all work of a stream is done. */
 export function queryStream(library: NativeLibrary, device: number, stream: number): boolean {
-  const status = callBlock(library, "gs_stream_query", device, stream);
+  setOperands(library, device, stream);
+  const status = library.symbols.gs_stream_query();
   if (status !== 0) check(library, status, "query a stream", device);
   return library.block[RESULT] === 1;
 }
@@ -57,7 +58,8 @@ export function waitForEvent(
   stream: number,
   event: number,
 ): void {
-  const status = callBlock(library, "gs_stream_wait", device, stream, event);
+  setOperands(library, device, stream, event);
+  const status = library.symbols.gs_stream_wait();
   if (status !== 0) check(library, status, "make a stream wait for an event", device);
 }
 
@@ -88,13 +90,15 @@ export function recordEvent(
   stream: number,
   event: number,
 ): void {
-  const status = callBlock(library, "gs_event_record", device, stream, event);
+  setOperands(library, device, stream, event);
+  const status = library.symbols.gs_event_record();
   if (status !== 0) check(library, status, "record an event", device);
 }
 
 /** Whether an event's last record is done. */
 export function queryEvent(library: NativeLibrary, device: number, event: number): boolean {
-  const status = callBlock(library, "gs_event_query", device, 0, event);
+  setOperands(library, device, 0, event);
+  const status = library.symbols.gs_event_query();
   if (status !== 0) check(library, status, "query an event", device);
   return library.block[RESULT] === 1;
 }
@@ -188,7 +192,8 @@ export function launchGraph(
   stream: number,
   graph: number,
 ): void {
-  const status = callBlock(library, "gs_graph_launch", device, stream, graph);
+  setOperands(library, device, stream, graph);
+  const status = library.symbols.gs_graph_launch();
   if (status !== 0) check(library, status, "launch a graph", device);
 }
 
