@@ -4,10 +4,21 @@
  * @module
  */
 
-import { requireInstance } from "../ffi/arguments.ts";
+import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { defaultStream, Stream } from "../stream/stream.ts";
 import { refuseCaptured, refuseWhileCapturing } from "../stream/running_captures.ts";
+import type { CopyOptions } from "./buffer_options.ts";
+import { DeviceBuffer } from "./device_buffer.ts";
+import {
+  bytesPerElement,
+  describeArray,
+  type DType,
+  isLiveArrayOf,
+  typedArrayName,
+  type TypedArrayOf,
+} from "./dtype.ts";
 import {
   copyArrayToDevice,
   copyDeviceToArray,
@@ -17,6 +28,7 @@ import {
   enqueueToPinned,
   type PinnedPlace,
 } from "./enqueued_copy.ts";
+import { PinnedBuffer } from "./pinned_buffer.ts";
 import { slabPieces, stagingArea, type StagingSlab } from "./staging.ts";
 
 /** A range of device memory. */
@@ -62,7 +74,7 @@ function bytesOf(array: ArrayBufferView): Uint8Array<ArrayBufferLike> {
  *
  * @throws {TypeError} If the stream is being captured.
  */
-export function upload(destination: DeviceRange, source: ArrayBufferView, stream: Stream): void {
+function upload(destination: DeviceRange, source: ArrayBufferView, stream: Stream): void {
   const elements = bytesOf(source);
   const bytes = elements.byteLength;
   if (bytes === 0) return;
@@ -92,7 +104,7 @@ function placeOf(slab: StagingSlab): PinnedPlace {
  * Copies device memory to a JavaScript array after the work enqueued so far, without blocking the
  * event loop.
  */
-export async function download(
+async function download(
   destination: ArrayBufferView,
   source: DeviceRange,
   stream: Stream,
@@ -128,7 +140,7 @@ function lostTarget(expected: number, left: number): TypeError {
 }
 
 /** Copies device memory to a JavaScript array, blocking this thread. */
-export function downloadSync(
+function downloadSync(
   destination: ArrayBufferView,
   source: DeviceRange,
   stream: Stream,
@@ -170,4 +182,98 @@ export function copyBetween(
     );
   }
   enqueueDeviceCopy(stream, destination.address, source.address, bytes);
+}
+
+const INTO = "copy into a buffer";
+const FROM = "copy from a buffer";
+
+/** Enqueues a copy into a buffer; see `DeviceBuffer.copyFrom()`. */
+export function copyInto<D extends DType>(
+  buffer: DeviceBuffer<D>,
+  source: TypedArrayOf<D> | DeviceBuffer<D> | PinnedBuffer<D>,
+  options: CopyOptions,
+): void {
+  requireObject(options, "options", INTO);
+  if (source instanceof PinnedBuffer) {
+    const { offset = 0, ...choice } = options;
+    return source.copyTo(buffer, { ...choice, deviceOffset: offset, length: source.length });
+  }
+  const stream = streamFor(buffer.context, options.stream);
+  if (source instanceof DeviceBuffer) {
+    requireSameDType(source, buffer.dtype);
+    const target = rangeOf(buffer, stream, source.length, options.offset, INTO);
+    source.recordStream(stream);
+    return copyBetween(target, source, target.byteLength, stream);
+  }
+  requireArray(source, buffer.dtype, "source");
+  upload(rangeOf(buffer, stream, source.length, options.offset, INTO), source, stream);
+}
+
+/** Copies a buffer into a typed array; see `DeviceBuffer.copyTo()`. */
+export async function copyOut<D extends DType>(
+  buffer: DeviceBuffer<D>,
+  target: TypedArrayOf<D>,
+  options: CopyOptions,
+): Promise<void> {
+  requireObject(options, "options", FROM);
+  const stream = streamFor(buffer.context, options.stream);
+  requireArray(target, buffer.dtype, "target");
+  const range = rangeOf(buffer, stream, target.length, options.offset, FROM);
+  await download(target, range, stream);
+}
+
+/** The blocking twin of {@linkcode copyOut}. */
+export function copyOutSync<D extends DType>(
+  buffer: DeviceBuffer<D>,
+  target: TypedArrayOf<D>,
+  options: CopyOptions,
+): void {
+  requireObject(options, "options", FROM);
+  const stream = streamFor(buffer.context, options.stream);
+  requireArray(target, buffer.dtype, "target");
+  downloadSync(target, rangeOf(buffer, stream, target.length, options.offset, FROM), stream);
+}
+
+/** A part of a buffer, with the stream recorded as a user. */
+function rangeOf(
+  buffer: DeviceBuffer,
+  stream: Stream,
+  length: number,
+  offset = 0,
+  action: string,
+): DeviceRange {
+  if (!Number.isInteger(offset) || offset < 0 || offset + length > buffer.length) {
+    throw new RangeError(
+      `Cannot ${action} as offset and count must stay within its ${buffer.length} elements: they are ${
+        describeValue(offset)
+      } and ${length}`,
+    );
+  }
+  const size = bytesPerElement(buffer.dtype);
+  buffer.recordStream(stream);
+  return {
+    context: buffer.context,
+    address: buffer.address + offset * size,
+    byteLength: length * size,
+  };
+}
+
+function requireSameDType(source: { readonly dtype: DType }, dtype: DType): void {
+  if (source.dtype === dtype) return;
+  throw new TypeError(
+    `Cannot copy as source must be ${dtype}, as the buffer is: it is ${source.dtype}`,
+  );
+}
+
+function requireArray<D extends DType>(
+  array: unknown,
+  dtype: D,
+  name: string,
+): asserts array is TypedArrayOf<D> {
+  if (isLiveArrayOf(array, dtype)) return;
+  throw new TypeError(
+    `Cannot copy as ${name} must be a ${typedArrayName(dtype)}, as the buffer is ${dtype}: it is ${
+      describeArray(array)
+    }`,
+  );
 }

@@ -1,53 +1,155 @@
 /**
- * Options of what is done with buffers, and where these are.
+ * Options of buffers, and checks of their arguments.
  *
  * @module
  */
 
-import type { DeviceContext } from "../hardware/device_context.ts";
-import type { Stream } from "../stream/stream.ts";
-import type { DType } from "./dtype.ts";
-import type { BlockPool } from "./pool/block_pool.ts";
+import { requireInstance, requireObject } from "../ffi/arguments.ts";
+import { describeValue } from "../ffi/describe_value.ts";
+import { contextOf, type DeviceContext } from "../hardware/device_context.ts";
+import { Stream } from "../stream/stream.ts";
+import { ForeignAllocation } from "./allocation.ts";
+import { bytesPerElement, type DType } from "./dtype.ts";
 
-/** Options of operations that are enqueued on a stream. */
+/** Options of operations on a stream. */
 export interface StreamChoice {
-  /** The stream; the device's default stream when absent. */
+  /** The stream; the device's default stream by default. */
   readonly stream?: Stream;
 }
 
 /** Options of an allocation. */
 export interface PlacementOptions extends StreamChoice {
-  /**
-   * The stream that uses the memory first: it belongs to that stream. The device's default stream
-   * when absent.
-   */
+  /** The stream that uses the memory first and owns it; the device's default stream by default. */
   readonly stream?: Stream;
-  /** What the address is a multiple of: a power of two; the pool's own, 512 at least, when absent. */
+  /** A power of two that divides the address; the pool's alignment, at least 512, by default. */
   readonly alignment?: number;
 }
 
 /** Options of a copy into or out of a buffer. */
 export interface CopyOptions extends StreamChoice {
-  /** The first element of this buffer that is copied; 0 by default. */
+  /** The first element in this buffer; 0 by default. */
   readonly offset?: number;
 }
 
 /** Options of `DeviceBuffer.fromAddress()`. */
 export interface ForeignMemoryOptions<D extends DType> {
-  /** The device the memory lies on, or anything else that has its context. */
+  /** The device, or another object with its context. */
   readonly device: { readonly context: DeviceContext };
   /** The element type; `uint8` by default. */
   readonly dtype?: D;
-  /** What must stay reachable as long as the memory is used. */
+  /** An object to keep reachable as long as the buffer is used. */
   readonly owner?: unknown;
 }
 
-/** Where a buffer's memory is, for its pool. */
-export interface BufferPlace {
-  /** The pool; `undefined` where the memory is of none. */
-  readonly pool: BlockPool | undefined;
-  /** The number of its block there. */
-  readonly block: number;
-  /** Whether the buffer is a view of another. */
-  readonly isView: boolean;
+/**
+ * Checks that an alignment is a power of two.
+ *
+ * @throws {RangeError} If it is not.
+ */
+export function checkAlignment(alignment: number): number {
+  if (Number.isSafeInteger(alignment) && alignment > 0) {
+    // Compared exactly, because the logarithm of a large number is rounded.
+    if (2 ** Math.round(Math.log2(alignment)) === alignment) return alignment;
+  }
+  throw new RangeError(
+    `Cannot allocate a buffer as alignment must be a power of two: it is ${
+      describeValue(alignment)
+    }`,
+  );
+}
+
+/**
+ * The size of a number of elements in bytes.
+ *
+ * @throws {RangeError} If the length is not a size, or the bytes exceed 2^53.
+ * @throws {TypeError} If the element type is unknown.
+ */
+export function bytesOfLength(length: number, dtype: DType): number {
+  const size = bytesPerElement(dtype);
+  if (Number.isSafeInteger(length) && length >= 0) {
+    const bytes = length * size;
+    if (bytes <= Number.MAX_SAFE_INTEGER) return bytes;
+  }
+  throw new RangeError(
+    `Cannot allocate a ${dtype} buffer as length must be an integer of at least 0, and its bytes below 2^53: it is ${
+      describeValue(length)
+    }`,
+  );
+}
+
+/**
+ * Checks the positions of a view.
+ *
+ * @throws {RangeError} Unless 0 ≤ start ≤ end ≤ length.
+ */
+export function requireViewRange(start: number, end: number, length: number): void {
+  if (!Number.isInteger(start) || !Number.isInteger(end) || start < 0 || start > end) {
+    throw new RangeError(
+      `Cannot view a buffer as start and end must be integers, start at most end: they are ${
+        describeValue(start)
+      } and ${describeValue(end)}`,
+    );
+  }
+  if (end > length) {
+    throw new RangeError(
+      `Cannot view a buffer as end must be at most its length ${length}: it is ${end}`,
+    );
+  }
+}
+
+/**
+ * The number of elements of another type in the same bytes.
+ *
+ * @throws {RangeError} If the size or the address is not a multiple of the element size.
+ */
+export function lengthAs(dtype: DType, address: number, bytes: number): number {
+  const size = bytesPerElement(dtype);
+  if (bytes % size === 0 && address % size === 0) return bytes / size;
+  throw new RangeError(
+    `Cannot view a buffer as ${dtype} as its ${bytes} bytes and its address must be multiples of ${size}`,
+  );
+}
+
+/**
+ * Checks a stream that will use a buffer.
+ *
+ * @throws {TypeError} If it is not a stream, or belongs to another library.
+ */
+export function requireSameLibrary(stream: Stream, context: DeviceContext): void {
+  requireInstance(stream, Stream, "stream", "declare that a stream uses a buffer");
+  if (stream.context.library === context.library) return;
+  throw new TypeError(
+    `Cannot declare that a stream uses a buffer of ${context.label} as it must be of the same library: it is of ${stream.context.label}`,
+  );
+}
+
+/**
+ * Wraps memory of another library.
+ *
+ * @throws {TypeError} If the options are not an object, or lack a device.
+ * @throws {RangeError} If the address or the size is impossible.
+ */
+export function foreignAllocation(
+  address: number,
+  bytes: number,
+  options: ForeignMemoryOptions<DType>,
+): ForeignAllocation {
+  requireObject(options, "options", "wrap device memory");
+  const context = contextOf(options.device, "options.device", "wrap device memory");
+  const size = bytesPerElement(options.dtype ?? "uint8");
+  if (!Number.isSafeInteger(address) || address <= 0 || address % size !== 0) {
+    throw new RangeError(
+      `Cannot wrap device memory as address must be a positive multiple of ${size}: it is ${
+        describeValue(address)
+      }`,
+    );
+  }
+  if (!Number.isSafeInteger(bytes) || bytes < 0 || bytes % size !== 0) {
+    throw new RangeError(
+      `Cannot wrap device memory as bytes must be a multiple of ${size}: it is ${
+        describeValue(bytes)
+      }`,
+    );
+  }
+  return new ForeignAllocation(context, address, bytes, options.owner);
 }

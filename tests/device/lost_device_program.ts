@@ -9,7 +9,7 @@
 import { CudaError, type Device, openDevice } from "../../mod.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
 import { createPool } from "../../src/memory/pool/device_pools.ts";
-import { DeviceBuffer } from "../../src/memory/device_buffer.ts";
+import { bufferFromPool } from "../../src/memory/device_buffer.ts";
 
 /** Who hears of the loss first: a wait, or whatever is given back first. */
 const hearsFirst: "wait" | "dispose" = Deno.args[0] === "wait" ? "wait" : "dispose";
@@ -35,8 +35,8 @@ function furnish(device: Device, stack: DisposableStack): void {
     const { context } = device;
     const pool = createPool(context, { virtualMemory }, context);
     stack.defer(() => pool.close());
-    stack.use(DeviceBuffer.fromPool(pool, context, "float32", 1000, {}));
-    DeviceBuffer.fromPool(pool, context, "float32", 1_000_000, { stream: side }).free();
+    stack.use(bufferFromPool(pool, context, "float32", 1000, {}));
+    bufferFromPool(pool, context, "float32", 1_000_000, { stream: side }).free();
   }
   device.doneSync();
 }

@@ -13,6 +13,7 @@ import { listen } from "../../src/stream/activity.ts";
 import { defaultStream } from "../../src/stream/stream.ts";
 import { type ArgumentRule, KERNELS, referenceBlock, usedSlots } from "./launch_reference.ts";
 import { type LaunchedKernel, RecordedLaunches } from "./recorded_launches.ts";
+import { placeOfBuffer } from "../../src/memory/device_buffer.ts";
 
 /** The outcome of a launch. */
 type Outcome = { readonly error: string } | { readonly block: BigUint64Array };
@@ -87,7 +88,7 @@ export class LaunchWorld implements Disposable {
   /** Frees a buffer that arguments may go on to name. */
   free(at: number, byAddress: boolean): void {
     const buffer = this.#buffers[at]!;
-    const { pool, isView } = DeviceBuffer.placeOf(buffer);
+    const { pool, isView } = placeOfBuffer(buffer);
     if (!byAddress || buffer.disposed || pool === undefined || buffer.length === 0 || isView) {
       return buffer.free();
     }

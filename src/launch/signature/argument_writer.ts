@@ -10,7 +10,7 @@
 
 import { ARGUMENT, OPERAND } from "../../ffi/command_block.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
-import { DeviceBuffer } from "../../memory/device_buffer.ts";
+import { launchAddress } from "../../memory/device_buffer.ts";
 import { bytesPerElement } from "../../memory/dtype.ts";
 import { frees } from "../../memory/allocation.ts";
 import type { Stream } from "../../stream/stream.ts";
@@ -179,7 +179,7 @@ export class ArgumentWriter {
       }
     } else if (value !== null && dtype !== undefined) {
       if (value !== undefined && (value as ReadonlyDeviceMemory).dtype === dtype) {
-        const address = DeviceBuffer.addressForLaunch(value, this.#location, this.#stream);
+        const address = launchAddress(value, this.#location, this.#stream);
         if (address >= 0) {
           this.#slots[slot] = address;
           return value;

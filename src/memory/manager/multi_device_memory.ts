@@ -10,7 +10,7 @@ import { describeValue } from "../../ffi/describe_value.ts";
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import { canAccessPeer, enablePeerAccess } from "../../ffi/native_device.ts";
 import type { Stream } from "../../stream/stream.ts";
-import { bytesOfLength } from "../buffer_checks.ts";
+import { bytesOfLength } from "../buffer_options.ts";
 import { streamFor } from "../buffer_copy.ts";
 import { DeviceBuffer } from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";

@@ -10,11 +10,15 @@ import { giveBack } from "../../ffi/give_back.ts";
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
 import { isCapturing, observeCaptures } from "../../stream/running_captures.ts";
 import { frees, OwnedAllocation } from "../allocation.ts";
-import { bytesOfLength } from "../buffer_checks.ts";
-import type { PlacementOptions } from "../buffer_options.ts";
-import { DeviceBuffer } from "../device_buffer.ts";
+import { bytesOfLength, type PlacementOptions } from "../buffer_options.ts";
+import {
+  bufferFromPool,
+  bufferFromPoolAsync,
+  bufferOfAllocation,
+  DeviceBuffer,
+  placeOfBuffer,
+} from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";
-import { bufferFromPool } from "../pooled_buffer.ts";
 import type { BlockPool, PoolLifetime } from "./block_pool.ts";
 import { createPool, type DevicePool, poolOf } from "./device_pools.ts";
 import { checkLeaks, type LeakReport, warnOfLeaks } from "./leak_report.ts";
@@ -206,7 +210,7 @@ export class MemoryPool implements Disposable {
   ): DeviceBuffer<D> {
     requireObject(options, "options", "allocate a buffer");
     this.#requireUsable();
-    return DeviceBuffer.fromPool(this.#blocks, this.context, dtype, length, options);
+    return bufferFromPool(this.#blocks, this.context, dtype, length, options);
   }
 
   /**
@@ -221,7 +225,7 @@ export class MemoryPool implements Disposable {
     requireObject(options, "options", "allocate a buffer");
     this.#requireUsable();
     return await this.#during(() =>
-      bufferFromPool(this.#blocks, this.context, dtype, length, options)
+      bufferFromPoolAsync(this.#blocks, this.context, dtype, length, options)
     );
   }
 
@@ -236,7 +240,7 @@ export class MemoryPool implements Disposable {
   allocateDirect<D extends DType>(dtype: D, length: number): DeviceBuffer<D> {
     const bytes = bytesOfLength(length, dtype);
     this.#requireUsable();
-    return DeviceBuffer.ofAllocation(new OwnedAllocation(this.context, bytes), dtype, length);
+    return bufferOfAllocation(new OwnedAllocation(this.context, bytes), dtype, length);
   }
 
   /**
@@ -422,7 +426,7 @@ export class MemoryPool implements Disposable {
     const { label } = this.context;
     const refuse = (reason: string): TypeError =>
       new TypeError(`Cannot free a ${buffer.dtype} buffer as ${reason}`);
-    const { pool, isView } = DeviceBuffer.placeOf(buffer);
+    const { pool, isView } = placeOfBuffer(buffer);
     if (buffer.disposed) {
       throw refuse(isView ? "it is a view of a freed buffer" : "it is freed already");
     }

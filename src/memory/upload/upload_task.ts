@@ -14,11 +14,10 @@ import { DeviceContext } from "../../hardware/device_context.ts";
 import { refuseCaptured, refuseWhileCapturing } from "../../stream/running_captures.ts";
 import type { Stream } from "../../stream/stream.ts";
 import { streamFor } from "../buffer_copy.ts";
-import type { DeviceBuffer } from "../device_buffer.ts";
+import { bufferFromPoolAsync, type DeviceBuffer } from "../device_buffer.ts";
 import { bytesPerElement, type DType } from "../dtype.ts";
 import { enqueueFromPinned } from "../enqueued_copy.ts";
 import { poolOf } from "../pool/device_pools.ts";
-import { bufferFromPool } from "../pooled_buffer.ts";
 import type { StagingSlab } from "../staging.ts";
 import { beginUpload, ringOfDevice, UploadRing, type UploadSlots } from "./upload_ring.ts";
 
@@ -212,7 +211,7 @@ export class UploadTask {
   async allocate<D extends DType>(dtype: D, length: number): Promise<DeviceBuffer<D>> {
     const { stream } = this.#settings;
     const { context } = stream;
-    const buffer = await bufferFromPool(poolOf(context), context, dtype, length, { stream });
+    const buffer = await bufferFromPoolAsync(poolOf(context), context, dtype, length, { stream });
     try {
       // The stream may have new work that uses the previous content of the memory.
       this.#slots.follow(stream);

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { DeviceBuffer } from "../../../src/memory/device_buffer.ts";
+import { bufferFromPool, type DeviceBuffer } from "../../../src/memory/device_buffer.ts";
 import type { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { validateSnapshot } from "../../../src/lab/memory/snapshot/validate_snapshot.ts";
 import {
@@ -152,11 +152,11 @@ Deno.test("streams that are gone, and memory of graphs, are named as what they a
   const { context } = device;
   const stream = device.createStream();
   const captured = device.createStream();
-  using x = DeviceBuffer.fromPool(pool, context, "float32", 10, {});
-  using y = DeviceBuffer.fromPool(pool, context, "float32", 10, { stream });
+  using x = bufferFromPool(pool, context, "float32", 10, {});
+  using y = bufferFromPool(pool, context, "float32", 10, { stream });
   let inside: DeviceBuffer | undefined;
   const graph = captured.capture(() => {
-    inside = DeviceBuffer.fromPool(pool, context, "float32", 10, { stream: captured });
+    inside = bufferFromPool(pool, context, "float32", 10, { stream: captured });
     device.kernels.fill(inside as DeviceBuffer<"float32">, 1, { stream: captured });
   });
   stream[Symbol.dispose]();

@@ -7,8 +7,8 @@
 
 import type { DeviceContext } from "../../../src/hardware/device_context.ts";
 import { OwnedAllocation } from "../../../src/memory/allocation.ts";
-import { bytesOfLength } from "../../../src/memory/buffer_checks.ts";
-import { DeviceBuffer } from "../../../src/memory/device_buffer.ts";
+import { bytesOfLength } from "../../../src/memory/buffer_options.ts";
+import { bufferOfAllocation, type DeviceBuffer } from "../../../src/memory/device_buffer.ts";
 import type { DType } from "../../../src/memory/dtype.ts";
 import { MemoryPool } from "../../../src/memory/pool/memory_pool.ts";
 import type { PoolStatistics } from "../../../src/memory/pool/pool_statistics.ts";
@@ -51,7 +51,7 @@ export class PlainPool implements ManagedPool {
 
   allocate<D extends DType>(dtype: D, length: number): DeviceBuffer<D> {
     const allocation = new OwnedAllocation(this.context, bytesOfLength(length, dtype));
-    const buffer = DeviceBuffer.ofAllocation(allocation, dtype, length);
+    const buffer = bufferOfAllocation(allocation, dtype, length);
     this.#buffers.push(buffer as unknown as DeviceBuffer);
     return buffer;
   }
@@ -59,7 +59,7 @@ export class PlainPool implements ManagedPool {
   allocateDirect<D extends DType>(dtype: D, length: number): DeviceBuffer<D> {
     this.direct.push(length);
     const allocation = new OwnedAllocation(this.context, bytesOfLength(length, dtype));
-    return DeviceBuffer.ofAllocation(allocation, dtype, length);
+    return bufferOfAllocation(allocation, dtype, length);
   }
 
   memoryAllocated(): number {

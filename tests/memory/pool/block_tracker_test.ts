@@ -3,9 +3,8 @@
 import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
 import { AllocationSites, siteText } from "../../../src/memory/pool/block_tracker.ts";
-import { DeviceBuffer } from "../../../src/memory/device_buffer.ts";
+import { bufferFromPool, bufferFromPoolAsync } from "../../../src/memory/device_buffer.ts";
 import { checkLeaks } from "../../../src/memory/pool/leak_report.ts";
-import { bufferFromPool } from "../../../src/memory/pooled_buffer.ts";
 import type { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import type { MemoryStream } from "../../../src/memory/pool/memory_upstream.ts";
 import { device } from "../../support/device.ts";
@@ -115,11 +114,11 @@ Deno.test("a site is the program's stack, through every public call, without thi
   ];
   const { context } = device;
   function callers() {
-    return DeviceBuffer.fromPool(pool, context, "float32", 5, {});
+    return bufferFromPool(pool, context, "float32", 5, {});
   }
   async function waiting() {
     await Promise.resolve();
-    return await bufferFromPool(pool, context, "float32", 6, { alignment: 4096 });
+    return await bufferFromPoolAsync(pool, context, "float32", 6, { alignment: 4096 });
   }
   using _buffers = (function collect() {
     const stack = new DisposableStack();
@@ -182,13 +181,13 @@ Deno.test("a pool that ends while buffers live, and a buffer that is collected, 
   const { code, stdout, stderr } = await runProgram(
     `
     import { openDevice } from "@gridstride/cuda";
-    import { DeviceBuffer } from ${module("../../../src/memory/device_buffer.ts")};
+    import { bufferFromPool } from ${module("../../../src/memory/device_buffer.ts")};
     import { checkLeaks } from ${module("../../../src/memory/pool/leak_report.ts")};
     import { createPool } from ${module("../../../src/memory/pool/device_pools.ts")};
     const device = openDevice(${JSON.stringify(device.label)});
     const pool = createPool(device.context, { preset: "development", cleanupInterval: 0 });
     class Layer {
-      weights = DeviceBuffer.fromPool(pool, device.context, "float32", 1000, {});
+      weights = bufferFromPool(pool, device.context, "float32", 1000, {});
     }
     (() => void new Layer())();
     const kept = new Layer();

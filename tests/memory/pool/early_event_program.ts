@@ -7,7 +7,7 @@
  */
 
 import { CudaError, type Device, openDevice, type Stream } from "../../../mod.ts";
-import { DeviceBuffer } from "../../../src/memory/device_buffer.ts";
+import { bufferFromPool, type DeviceBuffer } from "../../../src/memory/device_buffer.ts";
 import { NativeUpstream } from "../../../src/memory/pool/native_upstream.ts";
 import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { poolSettings } from "./model/pool_settings.ts";
@@ -31,7 +31,7 @@ async function play(device: Device, upstream: NativeUpstream, virtualMemory: boo
   const core = new BlockPool(upstream, poolSettings({ virtualMemory, limitBytes: 2 ** 26 }));
   const stream = device.createStream();
   const options = { stream };
-  const buffer = DeviceBuffer.fromPool(core, device.context, "float32", LENGTH, options);
+  const buffer = bufferFromPool(core, device.context, "float32", LENGTH, options);
   spin(device, buffer, stream);
   buffer.free();
   core.trim();

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { CudaError, OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
 import { injectFault } from "../../support/fault_injection.ts";
 import { FREED_PATTERN, FRESH_PATTERN } from "../../../src/memory/pool/guarded_blocks.ts";
-import { DeviceBuffer } from "../../../src/memory/device_buffer.ts";
+import { bufferFromPool, DeviceBuffer } from "../../../src/memory/device_buffer.ts";
 import { MemoryCorruptionError } from "../../../src/memory/pool/memory_corruption.ts";
 import type { MemoryStream } from "../../../src/memory/pool/memory_upstream.ts";
 import { observeCaptures } from "../../../src/stream/running_captures.ts";
@@ -301,7 +301,7 @@ Deno.test("kernels that run when their buffer is freed or checked are waited for
   const [, { pool }] = watchedPools(DEBUG) as [WatchedPool, WatchedPool];
   using stream = device.createStream();
   for (let round = 0; round < 20; round++) {
-    const x = DeviceBuffer.fromPool(pool, device.context, "float32", 50_000, {});
+    const x = bufferFromPool(pool, device.context, "float32", 50_000, {});
     device.kernels.fill(x, round);
     using filled = device.stream.record();
     stream.wait(filled);
@@ -320,7 +320,7 @@ Deno.test("another stream that uses a new buffer comes after the filling of it",
   for (let round = 0; round < 10; round++) {
     using busy = device.allocate("float32", 1 << 20);
     for (let again = 0; again < 5; again++) device.kernels.fill(busy, again);
-    const x = DeviceBuffer.fromPool(pool, device.context, "uint8", 4096, {});
+    const x = bufferFromPool(pool, device.context, "uint8", 4096, {});
     x.copyFrom(new Uint8Array(4096).fill(round), { stream });
     assertEquals(x.toArraySync({ stream })[4095], round);
     device.stream.doneSync();
@@ -337,14 +337,14 @@ Deno.test("what a captured stream allocates is left alone, and nothing is read m
     captureBegun: () => {},
     captureEnded: (token, graph) => pool.endCapture(token, graph),
   });
-  const before = DeviceBuffer.fromPool(pool, device.context, "float32", 100, {});
+  const before = bufferFromPool(pool, device.context, "float32", 100, {});
   let inside: DeviceBuffer<"float32"> | undefined;
   const graph = stream.capture(() => {
-    inside = DeviceBuffer.fromPool(pool, device.context, "float32", 100, { stream });
+    inside = bufferFromPool(pool, device.context, "float32", 100, { stream });
     device.kernels.fill(inside, 3, { stream });
     before.free();
     assertThrows(() => pool.checkMemory(), TypeError, "captured");
-    const scratch = DeviceBuffer.fromPool(pool, device.context, "float32", 100, { stream });
+    const scratch = bufferFromPool(pool, device.context, "float32", 100, { stream });
     device.kernels.fill(scratch, 4, { stream });
     scratch.free();
   });
