@@ -1,5 +1,3 @@
-// The timeline: the last events, in order, with figures that agree with what happened.
-
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
 import { TIMELINE_ACTIONS } from "../../../src/lab/memory/snapshot/memory_snapshot.ts";
@@ -20,7 +18,7 @@ function historyPool(
   return { pool, upstream, history };
 }
 
-Deno.test("every event is there, with what was live and reserved after it", () => {
+Deno.test("`timeline()` has every event with live and reserved bytes", () => {
   const { pool, upstream, history } = historyPool(100, { enableMemoryTracking: true });
   const [stream, other] = [upstream.createStream(), upstream.createStream()];
   const first = pool.allocate(3000, stream);
@@ -62,7 +60,7 @@ Deno.test("every event is there, with what was live and reserved after it", () =
   assertEquals(line.dropped, 0);
 });
 
-Deno.test("the oldest events go first when there are too many, and are counted", () => {
+Deno.test("`timeline()` drops and counts the oldest events", () => {
   for (const length of [1, 2, 7, 64]) {
     const { pool, upstream, history } = historyPool(length, {});
     const stream = upstream.createStream();
@@ -87,7 +85,7 @@ Deno.test("the oldest events go first when there are too many, and are counted",
   }
 });
 
-Deno.test("fragmentation over time is looked up now and then, also when nothing else is slow", () => {
+Deno.test("`timeline()` samples the largest free block", () => {
   const { pool, upstream, history } = historyPool(1000, {});
   const stream = upstream.createStream();
   for (let count = 0; count < 400; count++) pool.free(pool.allocate(512, stream));
@@ -95,7 +93,7 @@ Deno.test("fragmentation over time is looked up now and then, also when nothing 
   assert(known.length >= 10 && known.length <= 20, `${known.length}`);
 });
 
-Deno.test("waiting for a stream is an event", () => {
+Deno.test("`timeline()` has waits for streams", () => {
   const { pool, upstream, history } = historyPool(10, { limitBytes: 2 ** 24 }, {
     completion: "explicit",
   });
@@ -108,7 +106,7 @@ Deno.test("waiting for a stream is an event", () => {
   assertEquals(action.filter((code) => TIMELINE_ACTIONS[code] === "wait").length, 1);
 });
 
-Deno.test("a timeline that dropped its begin is still a trace", () => {
+Deno.test("`traceOfSnapshot()` reads a timeline with dropped events", () => {
   const { pool, upstream, history } = historyPool(30, {});
   const stream = upstream.createStream();
   const blocks = Array.from({ length: 40 }, (_, index) => pool.allocate(1000 + index, stream));

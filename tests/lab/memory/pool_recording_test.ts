@@ -1,5 +1,3 @@
-// Recorded traces: what a program asked for, so that replaying it takes as much memory.
-
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { BlockRecording } from "../../../src/lab/memory/pool_recording.ts";
@@ -11,7 +9,7 @@ import { modelPool, settingsWith } from "../../memory/pool/watched_pool.ts";
 
 const CAPACITY = 2 ** 30;
 
-Deno.test("a recorded trace has what was asked for, in the format of traces", () => {
+Deno.test("`recordTrace()` records requests in the format of traces", () => {
   const { pool, upstream } = modelPool();
   const stream = upstream.createStream();
   const early = pool.allocate(100, stream);
@@ -62,7 +60,7 @@ Deno.test("`recordTrace()` refuses odd names, and a recording that has ended rec
   assertThrows(() => recording.point("x"), TypeError, "the recording has ended");
 });
 
-Deno.test("replaying a recording takes as much memory, and as many calls, as there were", () => {
+Deno.test("`replayTrace()` of a recording takes the same memory and calls", () => {
   const { maxCachedBuffers } = settingsWith();
   fc.assert(
     fc.property(
@@ -107,7 +105,7 @@ Deno.test("replaying a recording takes as much memory, and as many calls, as the
   );
 });
 
-Deno.test("a long recording keeps every event", () => {
+Deno.test("`recordTrace()` keeps every event of a long recording", () => {
   const { pool, upstream } = modelPool();
   const stream = upstream.createStream();
   const recording = new BlockRecording(pool, "recording");
@@ -117,7 +115,7 @@ Deno.test("a long recording keeps every event", () => {
   assertEquals(events[39_998], { kind: "allocate", block: 19_999, bytes: 5000, stream: 0 });
 });
 
-Deno.test("in debug mode a recording has what was asked for, without guards", () => {
+Deno.test("`recordTrace()` records sizes without guards", () => {
   const { pool, upstream } = modelPool({ debug: true, enableMemoryTracking: true });
   const stream = upstream.createStream();
   const recording = new BlockRecording(pool, "recording");

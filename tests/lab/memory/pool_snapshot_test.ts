@@ -1,5 +1,3 @@
-// Snapshots of live pools: valid, complete, repeatable, and what the reports make of them.
-
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { bufferFromPool, type DeviceBuffer } from "../../../src/memory/device_buffer.ts";
@@ -20,11 +18,10 @@ const DEVICE = { label: "model:0", name: "a model", fake: true, totalBytes: 2 **
 
 function snapshotOf(pool: BlockPool, history?: PoolHistory) {
   const snapshot = snapshotBlocks(pool, DEVICE, history);
-  // What is valid is plain JSON as well.
   return validateSnapshot(JSON.parse(JSON.stringify(snapshot)));
 }
 
-Deno.test("a snapshot has every block in its state, with stream, age and site", () => {
+Deno.test("`snapshotPool()` has every block with state, stream, age and site", () => {
   const { pool, upstream } = modelPool({ enableMemoryTracking: true }, { completion: "explicit" });
   const [stream, other] = [upstream.createStream(), upstream.createStream()];
   const live = pool.allocate(700, stream);
@@ -66,7 +63,7 @@ Deno.test("a snapshot has every block in its state, with stream, age and site", 
   pool.free(live);
 });
 
-Deno.test("settings and statistics are plain", () => {
+Deno.test("`snapshotPool()` has plain settings and statistics", () => {
   const { pool, upstream } = modelPool();
   pool.free(pool.allocate(5000, upstream.createStream()));
   const { settings, statistics, timeline, sites, device } = snapshotOf(pool);
@@ -88,7 +85,7 @@ Deno.test("settings and statistics are plain", () => {
   assertEquals(device, DEVICE);
 });
 
-Deno.test("whatever a pool has done, its snapshot is valid, adds up and is the same each time", () => {
+Deno.test("`snapshotPool()` is valid and repeatable after any operations", () => {
   fc.assert(
     fc.property(
       fc.record({
@@ -140,7 +137,7 @@ Deno.test("whatever a pool has done, its snapshot is valid, adds up and is the s
   );
 });
 
-Deno.test("streams that are gone, and memory of graphs, are named as what they are", () => {
+Deno.test("`snapshotPool()` names disposed streams and graphs", () => {
   const [, { pool }] = watchedPools({ enableMemoryTracking: true }) as [
     unknown,
     { pool: BlockPool },
@@ -176,7 +173,7 @@ Deno.test("streams that are gone, and memory of graphs, are named as what they a
   stop();
 });
 
-Deno.test("a live pool's report names devices, sites and streams: as text, figures and page", () => {
+Deno.test("reports of `snapshotPool()` name devices, sites and streams", () => {
   const { pool, upstream } = modelPool({ enableMemoryTracking: true });
   const stream = upstream.createStream();
   using history = new BlockHistory(pool, 50);

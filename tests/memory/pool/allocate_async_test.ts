@@ -1,6 +1,3 @@
-// allocateAsync() waits for streams without blocking the event loop; allocate() blocks as its last
-// resort, and says so in the statistics.
-
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { type MemoryPool, OutOfMemoryError, type Stream } from "../../../mod.ts";
 import { device } from "../../support/device.ts";
@@ -32,7 +29,7 @@ async function ticksDuring(work: () => Promise<void>): Promise<number> {
 for (const virtualMemory of [true, false]) {
   const kind = virtualMemory ? "mapped memory" : "plain segments";
 
-  Deno.test(`allocateAsync() never blocks the event loop: ${kind}`, async () => {
+  Deno.test(`\`allocateAsync()\` never blocks the event loop: ${kind}`, async () => {
     using stream = device.createStream();
     using pool = device.createPool({ maxPoolSize: "8MiB", virtualMemory });
     keepBusy(pool, stream);
@@ -48,7 +45,7 @@ for (const virtualMemory of [true, false]) {
     assertEquals([pool.stats().syncs, pool.stats().outOfMemory], [1, 0]);
   });
 
-  Deno.test(`allocate() blocks once, and counts it: ${kind}`, async () => {
+  Deno.test(`\`allocate()\` blocks once and counts it: ${kind}`, async () => {
     using stream = device.createStream();
     using pool = device.createPool({ maxPoolSize: "8MiB", virtualMemory });
     keepBusy(pool, stream);
@@ -66,7 +63,7 @@ for (const virtualMemory of [true, false]) {
   });
 }
 
-Deno.test("on the stream that uses it, freed memory is to be had at once", async () => {
+Deno.test("`allocateAsync()` reuses freed memory on its own stream at once", async () => {
   using stream = device.createStream();
   using pool = device.createPool({ maxPoolSize: "8MiB" });
   keepBusy(pool, stream);
@@ -75,7 +72,7 @@ Deno.test("on the stream that uses it, freed memory is to be had at once", async
   await stream.done();
 });
 
-Deno.test("a request waits for what was enqueued when it was made, and for nothing later", async () => {
+Deno.test("`allocateAsync()` waits for earlier work and not for later work", async () => {
   using stream = device.createStream();
   using theirs = device.allocate("float32", 1, { stream });
   using pool = device.createPool({ maxPoolSize: "8MiB" });
@@ -99,7 +96,7 @@ Deno.test("a request waits for what was enqueued when it was made, and for nothi
   await stream.done();
 });
 
-Deno.test("several requests that wait are served one after the other, or told that they cannot", async () => {
+Deno.test("`allocateAsync()` serves waiting requests in turn or rejects them", async () => {
   using stream = device.createStream();
   using pool = device.createPool({ maxPoolSize: "8MiB" });
   keepBusy(pool, stream);
@@ -114,7 +111,7 @@ Deno.test("several requests that wait are served one after the other, or told th
   assertEquals(pool.memoryAllocated(), 0);
 });
 
-Deno.test("a request that would never fit is refused without waiting for long", async () => {
+Deno.test("`allocateAsync()` rejects a request above the limit", async () => {
   using pool = device.createPool({ maxPoolSize: "8MiB" });
   const error = await assertRejects(() => pool.allocateAsync("uint8", 9 * MIB), OutOfMemoryError);
   assertEquals([error.requested, pool.stats().outOfMemory], [9 * MIB, 1]);
@@ -126,7 +123,7 @@ Deno.test("a request that would never fit is refused without waiting for long", 
   assertEquals(empty.address, 0);
 });
 
-Deno.test("device.allocateAsync() fills, takes the pool it is told, and gives back what fails", async () => {
+Deno.test("`device.allocateAsync()` fills, uses the named pool, and frees on failure", async () => {
   using pool = device.createPool();
   using x = await device.allocateAsync("float32", 100, { fill: 3, pool, alignment: 4096 });
   assertEquals([pool.ownsPointer(x.address), x.address % 4096], [true, 0]);

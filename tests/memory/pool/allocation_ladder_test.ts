@@ -1,6 +1,3 @@
-// The last rungs before a request fails: the program is asked, streams are waited for, and whatever
-// became free on the way counts.
-
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
 import { type StrictStream, StrictUpstream } from "./strict_upstream.ts";
@@ -25,7 +22,7 @@ function setUp(granularity: number, settings: Partial<PoolSettings> = {}) {
   return { upstream, core: new BlockPool(upstream, complete) };
 }
 
-Deno.test("what other streams got through with during the last attempt is looked at as well", () => {
+Deno.test("`allocate()` uses memory that other streams finish with during the last attempt", () => {
   const { upstream, core } = setUp(0);
   const [first, second, third] = [0, 1, 2].map(() => upstream.createStream());
   const blocks = [
@@ -34,13 +31,13 @@ Deno.test("what other streams got through with during the last attempt is looked
     core.allocate(4 * MEBIBYTE + 1, third!),
   ];
   for (const block of blocks) core.free(block);
-  // Giving a segment back has the device do all work, so that other streams need no waiting then.
+  // Freeing a segment makes the device finish all work; other streams then need no wait.
   upstream.occupy(13 * MEBIBYTE);
   const block = core.allocate(46 * MEBIBYTE + 1, first!);
   assert(core.addressOf(block) > 0);
 });
 
-Deno.test("a program that says it has freed something and has not is asked once more at most", () => {
+Deno.test("`onMemoryPressure()` is called once if it frees nothing", () => {
   let asked = 0;
   const onMemoryPressure = () => {
     asked++;
@@ -52,7 +49,7 @@ Deno.test("a program that says it has freed something and has not is asked once 
   assertEquals(asked, 1);
 });
 
-Deno.test("a program that frees one block after the other is asked until that is enough", () => {
+Deno.test("`onMemoryPressure()` is called until enough is free", () => {
   const blocks: number[] = [];
   const onMemoryPressure = () => {
     const block = blocks.pop();
@@ -66,7 +63,7 @@ Deno.test("a program that frees one block after the other is asked until that is
   assertEquals(blocks.length, 5);
 });
 
-Deno.test("a pool that is closed while an allocation waits gives it nothing, and keeps nothing", async () => {
+Deno.test("`allocateAsync()` rejects when the pool closes meanwhile", async () => {
   const { upstream, core } = setUp(2 * MEBIBYTE);
   const [first, second] = [upstream.createStream(), upstream.createStream()];
   const block = core.allocate(60 * MEBIBYTE, first!);
@@ -80,7 +77,7 @@ Deno.test("a pool that is closed while an allocation waits gives it nothing, and
   assertEquals([mappedBytes, reservations, events], [0, 0, 0]);
 });
 
-Deno.test("a graph that goes during another capture on its stream has its memory back in the end", () => {
+Deno.test("a graph disposed during another capture returns its memory", () => {
   const { upstream, core } = setUp(2 * MEBIBYTE);
   const stream = upstream.createStream();
   const token = {};
@@ -122,7 +119,7 @@ function busyPool(virtualMemory: boolean) {
 for (const virtualMemory of [true, false]) {
   const kind = virtualMemory ? "mapped memory" : "plain segments";
 
-  Deno.test(`pressure is answered at the next call, and the rest when it is free: ${kind}`, () => {
+  Deno.test(`a pressed pool returns memory at the next call and when streams finish: ${kind}`, () => {
     const { pool, upstream, stream, touch, reserved } = busyPool(virtualMemory);
     touch();
     const before = reserved();
@@ -134,14 +131,14 @@ for (const virtualMemory of [true, false]) {
     // Giving a plain segment back waits for all streams, as `cudaFree` does.
     if (virtualMemory) assertEquals(reserved(), first);
     upstream.completeAll();
-    // What is enqueued later does not put it off.
+    // Later work does not delay it.
     upstream.enqueue(stream);
     touch();
     assert(reserved() < 8 * MEBIBYTE, `${reserved()}`);
     pool.close();
   });
 
-  Deno.test(`a pool that has answered asks no more how far its streams are: ${kind}`, () => {
+  Deno.test(`a pool that has answered pressure queries no more events: ${kind}`, () => {
     const { pool, upstream, touch } = busyPool(virtualMemory);
     upstream.raisePressure();
     touch();
@@ -154,7 +151,7 @@ for (const virtualMemory of [true, false]) {
   });
 }
 
-Deno.test("a pool that is asked while a stream is captured answers after the capture", () => {
+Deno.test("a pool pressed during a capture returns memory after it", () => {
   const { pool, upstream, stream, touch, reserved } = busyPool(true);
   upstream.completeAll();
   touch();
@@ -173,7 +170,7 @@ Deno.test("a pool that is asked while a stream is captured answers after the cap
   pool.close();
 });
 
-Deno.test("what is waited for on a stream that has gone is not looked for on the one after it", () => {
+Deno.test("a pressed pool does not confuse a disposed stream with its successor", () => {
   const { pool: pool, upstream } = modelPool({}, { completion: "explicit" });
   const [first, gone] = [upstream.createStream(), upstream.createStream()];
   const give = (stream: StrictStream, bytes: number) => {
@@ -205,7 +202,7 @@ Deno.test("what is waited for on a stream that has gone is not looked for on the
 const TEBIBYTE = 2 ** 40;
 
 for (const granularity of [0, 2 * MEBIBYTE, 64 * MEBIBYTE]) {
-  Deno.test(`a block is smaller than a tebibyte, a pool need not be: granules of ${granularity}`, () => {
+  Deno.test(`\`allocate()\` refuses a tebibyte in a larger pool: granules of ${granularity}`, () => {
     const limitBytes = 8 * TEBIBYTE;
     const upstream = new StrictUpstream({ capacity: limitBytes, granularity });
     const settings = poolSettings({ limitBytes, virtualMemory: granularity > 0 });
@@ -228,7 +225,7 @@ for (const granularity of [0, 2 * MEBIBYTE, 64 * MEBIBYTE]) {
   });
 }
 
-Deno.test("a stream may have more marks than 32 bits count", () => {
+Deno.test("epochs go on beyond 32 bits", () => {
   const upstream = new StrictUpstream({ capacity: 64 * MEBIBYTE, completion: "explicit" });
   const core = new BlockPool(upstream, poolSettings({ limitBytes: 64 * MEBIBYTE }));
   const [one, other] = [upstream.createStream(), upstream.createStream()];

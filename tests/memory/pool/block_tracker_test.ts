@@ -1,5 +1,3 @@
-// Tracking: who has memory, since when, and what was lost; and that it costs nothing where it is off.
-
 import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
 import { AllocationSites, siteText } from "../../../src/memory/pool/block_tracker.ts";
@@ -23,7 +21,7 @@ function allocateWeights(pool: BlockPool, stream: MemoryStream): number {
   return pool.allocate(5_000_000, stream);
 }
 
-Deno.test("checkLeaks() tells every live buffer, oldest first, and what their sites hold", async () => {
+Deno.test("`checkLeaks()` lists live buffers, oldest first, and their sites", async () => {
   const { pool, upstream } = modelPool(TRACKED);
   const [first, second] = [upstream.createStream(), upstream.createStream()];
   const weights = allocateWeights(pool, first);
@@ -67,7 +65,7 @@ Deno.test("checkLeaks() tells every live buffer, oldest first, and what their si
   );
 });
 
-Deno.test("checkLeaks() of what is not tracked tells buffers without age and site", () => {
+Deno.test("`checkLeaks()` lists buffers without age and site when tracking is off", () => {
   const { pool, upstream } = modelPool();
   const stream = upstream.createStream();
   const block = pool.allocate(777, stream);
@@ -90,7 +88,7 @@ Deno.test("checkLeaks() of what is not tracked tells buffers without age and sit
   assertThrows(() => checkLeaks(pool, null as never), TypeError, "options");
 });
 
-Deno.test("streams are named, also when they are gone", () => {
+Deno.test("`checkLeaks()` names live and disposed streams", () => {
   const [, { pool }] = watchedPools(TRACKED) as [unknown, { pool: BlockPool }];
   const stream = device.createStream();
   const blocks = [pool.allocate(1, device.stream), pool.allocate(1, stream)];
@@ -107,7 +105,7 @@ Deno.test("streams are named, also when they are gone", () => {
   pool.close();
 });
 
-Deno.test("a site is the program's stack, through every public call, without this module's frames", async () => {
+Deno.test("a site has the frames of the program only", async () => {
   const [, { pool }] = watchedPools({ ...TRACKED, stackFrames: 2 }) as [
     unknown,
     { pool: BlockPool },
@@ -136,7 +134,7 @@ Deno.test("a site is the program's stack, through every public call, without thi
   }
 });
 
-Deno.test("stacks are kept once each, and odd ones are unknown", () => {
+Deno.test("`AllocationSites` keeps equal stacks once", () => {
   const sites = new AllocationSites(3);
   const capture = () => sites.capture();
   const twice = [1, 2].map(capture);
@@ -160,7 +158,7 @@ Deno.test("stacks are kept once each, and odd ones are unknown", () => {
   assertEquals(Error.stackTraceLimit, limit);
 });
 
-Deno.test("an out-of-memory error names the sites that hold the most", () => {
+Deno.test("`OutOfMemoryError` names the largest sites", () => {
   const { pool, upstream } = modelPool({ ...TRACKED, limitBytes: 2 ** 26 });
   const stream = upstream.createStream();
   const blocks = [allocateWeights(pool, stream), ...allocateActivations(pool, stream)];
@@ -176,7 +174,7 @@ Deno.test("an out-of-memory error names the sites that hold the most", () => {
   for (const block of blocks) pool.free(block);
 });
 
-Deno.test("a pool that ends while buffers live, and a buffer that is collected, are logged", async () => {
+Deno.test("leaks are logged when a pool closes and when a buffer is collected", async () => {
   const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
   const { code, stdout, stderr } = await runProgram(
     `
@@ -219,7 +217,7 @@ Deno.test("a pool that ends while buffers live, and a buffer that is collected, 
   assertEquals(code, 0);
 });
 
-Deno.test("what a task has freed does not pile up, and what has outlived it is written down", async () => {
+Deno.test("the tracker resolves the stacks of blocks that outlive a task", async () => {
   const { pool, upstream } = modelPool(TRACKED);
   const stream = upstream.createStream();
   for (let count = 0; count < 20_000; count++) pool.free(pool.allocate(512, stream));

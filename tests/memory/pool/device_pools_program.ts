@@ -57,7 +57,7 @@ function allocate(device: Device, mebibytes: number) {
 }
 
 {
-  // Memory past all pools: they give back what they have free, also what a stream still uses.
+  // A direct allocation makes pools return free memory, after waiting for streams.
   using small = openDevice("host:1");
   const spin = small.kernels.load(
     "spin_float32(float* out, unsigned long long nanoseconds, float value)",

@@ -15,7 +15,7 @@ import { poolSettings } from "./model/pool_settings.ts";
 const SECONDS = 0.1;
 const LENGTH = 2 ** 20;
 
-/** An upstream that is never told to wait. */
+/** An upstream with events that are reached too early. */
 class EarlyUpstream extends NativeUpstream {
   override queryEvent(): boolean {
     return true;

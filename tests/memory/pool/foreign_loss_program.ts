@@ -35,7 +35,7 @@ const before = resourceTally(library);
   lost.kernels.load("fault_null_write(float* address)").launch({ grid: 1, block: 1 }, nowhere);
   assertThrows(() => lost.doneSync(), CudaError);
 
-  // What waited for the lost stream is free, and so is what is freed from now on.
+  // Memory that waited for the lost stream is free.
   using large = pool.allocate("uint8", 14 * MIB);
   assertEquals(large.length, 14 * MIB);
   kept.free();

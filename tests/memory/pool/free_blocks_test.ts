@@ -1,5 +1,3 @@
-// Free blocks: size classes, the index by size, splitting and joining, and the cache.
-
 import { assert, assertEquals } from "@std/assert";
 import * as fc from "fast-check";
 import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
@@ -31,7 +29,7 @@ import { poolSettings } from "./model/pool_settings.ts";
 
 const MAX_SMALL_UNITS = MAX_SMALL / UNIT;
 
-Deno.test("each class is larger than the one before, and its own class", () => {
+Deno.test("`unitsOfClass()` grows with the class", () => {
   assertEquals(unitsOfClass(1), 1);
   assertEquals(unitsOfClass(SIZE_CLASSES - 1), MAX_SMALL_UNITS);
   for (let index = 1; index < SIZE_CLASSES; index++) {
@@ -40,7 +38,7 @@ Deno.test("each class is larger than the one before, and its own class", () => {
   }
 });
 
-Deno.test("a number of units is of the least class that holds it", () => {
+Deno.test("`sizeClass()` gives the smallest class that fits", () => {
   for (let units = 1; units <= MAX_SMALL_UNITS; units++) {
     const index = sizeClass(units);
     assert(Number.isInteger(index) && index >= 1 && index < SIZE_CLASSES);
@@ -48,7 +46,7 @@ Deno.test("a number of units is of the least class that holds it", () => {
   }
 });
 
-Deno.test("all small requests waste a sixteenth at most, and less than a unit up to 16 KiB", () => {
+Deno.test("`unitsFor()` wastes at most a sixteenth", () => {
   // Comparing in the loop and asserting behind it, as an assertion a byte takes seconds.
   let before = 1;
   let wrong = 0;
@@ -62,7 +60,7 @@ Deno.test("all small requests waste a sixteenth at most, and less than a unit up
   assertEquals(wrong, 0);
 });
 
-Deno.test("large requests are rounded to units only", () => {
+Deno.test("`unitsFor()` rounds large requests to units", () => {
   assertEquals(unitsFor(MAX_SMALL), MAX_SMALL_UNITS);
   for (const bytes of [MAX_SMALL + 1, 2 ** 31 + 1, 2 ** 40 + 511, 2 ** 53 - 1]) {
     assertEquals(unitsFor(bytes), Math.ceil(bytes / UNIT));
@@ -87,7 +85,7 @@ interface Listed {
   readonly units: number;
 }
 
-/** Checks what is found for a size against the list. */
+/** Compares `find()` with a search of the list. */
 function checkFind(index: FreeIndex, set: number, list: readonly Listed[], units: number): void {
   const found = index.find(set, units);
   const fitting = list.filter((each) => each.units >= units).map((each) => each.units);
@@ -99,7 +97,7 @@ function checkFind(index: FreeIndex, set: number, list: readonly Listed[], units
   const near = list.filter((each) => each.units >= least && each.units <= most);
   // Behind the first few of its own bin a better one may hide.
   if (near.length > LOOKS) return;
-  // All of its own bin was looked at, so that a block of it is the best.
+  // All blocks of its own bin were examined.
   if (best <= most) return assertEquals(size, best);
   assert(size <= binOf(best)[1], `found ${size} for ${units} where there is ${best}`);
 }
@@ -111,7 +109,7 @@ const size = fc.oneof(
   fc.constantFrom(31, 32, 33, 63, 64, 65, 2047, 2048, 2049, 2 ** 30, MOST),
 );
 
-Deno.test("a block that fits is found whenever there is one, and a near one", () => {
+Deno.test("`FreeIndex.find()` finds a near fit whenever there is one", () => {
   const operation = fc.record({
     set: fc.nat(2),
     units: size,
@@ -145,22 +143,7 @@ Deno.test("a block that fits is found whenever there is one, and a near one", ()
   );
 });
 
-Deno.test("of a full bin whose first blocks are too small, a larger one is still found", () => {
-  const table = new BlockTable();
-  const index = new FreeIndex(table);
-  index.ensure(0);
-  // 2048 to 2111 units are one bin; the latest inserted is looked at first.
-  const fitting = table.create(0, 2111, 0);
-  index.insert(0, fitting);
-  for (let count = 0; count < 1000; count++) index.insert(0, table.create(0, 2048, 0));
-  assertEquals(index.find(0, 2100), fitting, "nothing else fits");
-  const larger = table.create(0, 5000, 0);
-  index.insert(0, larger);
-  assertEquals(index.find(0, 2100), larger, "not a thousand blocks are looked at");
-  assertEquals(index.find(0, 5001), 0);
-});
-
-Deno.test("of equally small blocks the last that came is found, or that with the lowest address", () => {
+Deno.test("`FreeIndex.find()` prefers the last inserted or the lowest address", () => {
   const table = new BlockTable();
   const index = new FreeIndex(table);
   index.ensure(0);
@@ -176,16 +159,6 @@ Deno.test("of equally small blocks the last that came is found, or that with the
   index.remove(0, low!);
   assertEquals(index.find(0, 70, true), middle);
   assertEquals(index.find(0, 71, true), larger);
-});
-
-Deno.test("sizes beyond 32 bits are found nowhere", () => {
-  const table = new BlockTable();
-  const index = new FreeIndex(table);
-  index.ensure(3);
-  for (const set of [0, 1, 2, 3]) index.insert(set, table.create(0, MOST, 0));
-  for (const units of [2 ** 31, 2 ** 32, 2 ** 32 + 5, 2 ** 44]) {
-    assertEquals(index.find(1, units), 0, `${units}`);
-  }
 });
 
 const SEGMENT_UNITS = 400;
@@ -246,7 +219,7 @@ function checkBlocks(
   assertEquals(heap.wholeUnits[0], whole * units.length);
 }
 
-Deno.test("carving, releasing and adopting in any order lose no unit and join all neighbours", () => {
+Deno.test("`FreeBlocks` loses no unit and joins neighbours in any order of calls", () => {
   const operation = fc.record({
     kind: fc.constantFrom("carve", "carve", "release", "release", "adopt", "take"),
     owner: fc.nat(OWNERS - 1),
@@ -300,13 +273,13 @@ Deno.test("carving, releasing and adopting in any order lose no unit and join al
   }));
 });
 
-Deno.test("blocks are listed in the order in which they were freed, and what is left of one stays", () => {
+Deno.test("`oldest()` and `younger()` follow the order of freeing", () => {
   const { table, heap, first } = heapOf();
   const blocks = [10, 20, 30, 40, 50, 60, 70].map((units) =>
     heap.carve(heap.find(0, 0, units), 0, units)
   );
   assertEquals(blocks[0], first);
-  // Every other one, so that none joins another.
+  // Every other block: none joins another.
   const freed = [blocks[4]!, blocks[0]!, blocks[2]!];
   for (const [index, block] of freed.entries()) heap.release(block, 1, index + 1, 7 - index);
   const listed = () => {
@@ -326,15 +299,6 @@ Deno.test("blocks are listed in the order in which they were freed, and what is 
   assertEquals([heap.latestEpoch[1], heap.freeUnits[1]], [9, 97]);
 });
 
-Deno.test("what is skipped leads to a multiple of the alignment", () => {
-  const table = new BlockTable();
-  const heap = new FreeBlocks(table);
-  const block = table.create(2 ** 40 + 3 * UNIT, 1, 0);
-  const skips = [512, 1024, 2048, 4096, 2 ** 21].map((alignment) => heap.skipFor(block, alignment));
-  assertEquals(skips, [0, 1, 1, 5, 4093]);
-  assertEquals(heap.skipFor(table.create(2 ** 30, 1, 0), 2 ** 30), 0);
-});
-
 /** A range of mapped blocks of these sizes, the odd ones live, with nothing mapped behind them. */
 function mappedRange(kind: number, sizes: readonly number[]) {
   const table = new BlockTable();
@@ -350,40 +314,13 @@ function mappedRange(kind: number, sizes: readonly number[]) {
   return { table, heap, blocks };
 }
 
-Deno.test("the large block at the end of what is mapped is taken only where no other fits", () => {
+Deno.test("`FreeBlocks.find()` takes the block at the end of mapped memory last", () => {
   const { heap, blocks } = mappedRange(1, [80, 1, 60, 1, 50]);
   assertEquals(heap.find(0, 1, 40), blocks[2], "60 units, and not the 50 at the end");
   assertEquals(heap.find(0, 1, 40), blocks[2], "the block at the end is listed as before");
   assertEquals(heap.find(0, 1, 61), blocks[0]);
   for (const block of [0, 2]) heap.take(blocks[block]!);
   assertEquals([heap.find(0, 1, 50), heap.find(0, 1, 51)], [blocks[4], 0]);
-});
-
-Deno.test("a hole further down is no end, and small blocks are not told apart", () => {
-  const { table, heap, blocks } = mappedRange(1, [80, 1, 60, 1, 50]);
-  table.ints[(blocks[3]! << RECORD_SHIFT) + STATE] = UNMAPPED;
-  heap.take(blocks[0]!);
-  assertEquals(heap.find(0, 1, 40), blocks[2]);
-  const small = mappedRange(0, [80, 1, 60, 1, 50]);
-  assertEquals(small.heap.find(0, 0, 40), small.blocks[4]);
-});
-
-Deno.test("of large blocks of the same size the lowest is taken, of small ones the last", () => {
-  for (const kind of [0, 1]) {
-    const { heap, blocks } = mappedRange(kind, [64, 1, 64, 1, 64, 1, 64]);
-    assertEquals(heap.find(0, kind, 64), blocks[kind === 0 ? 6 : 0]);
-  }
-});
-
-Deno.test("the largest of an owner is of either kind", () => {
-  const { table, heap } = heapOf(100);
-  const large = table.create(2 ** 40, 99, 3);
-  table.ints[(large << RECORD_SHIFT) + STATE] = LIVE;
-  heap.release(large, 0, 0, 0);
-  assertEquals(table.units(heap.largest(0)), 100);
-  heap.carve(heap.find(0, 0, 100), 0, 50);
-  assertEquals([heap.largest(0), heap.largest(1)], [large, 0]);
-  assertEquals([heap.find(0, 1, 60), heap.find(0, 0, 60)], [large, 0]);
 });
 
 function setUp(maxCachedBuffers = 64) {
@@ -393,7 +330,7 @@ function setUp(maxCachedBuffers = 64) {
   return { upstream, core, streams, cached: () => core.stats().cached };
 }
 
-Deno.test("a freed block serves the next request of its class on its stream, and no other", () => {
+Deno.test("a cached block serves its class on its stream only", () => {
   const { core, streams: [first, second], upstream } = setUp();
   const block = core.allocate(1000, first!);
   core.free(block);
@@ -406,21 +343,7 @@ Deno.test("a freed block serves the next request of its class on its stream, and
   assertEquals(upstream.calls.counts.recordEvent, 0);
 });
 
-Deno.test("of small blocks as many are kept as may be, the last freed first", () => {
-  const { core, streams: [stream], cached, upstream } = setUp(3);
-  const blocks = [1, 2, 3, 4, 5].map(() => core.allocate(700, stream!));
-  for (const block of blocks) core.free(block);
-  assertEquals(cached(), 3 * 1024);
-  checkPool(core, upstream, []);
-  assertEquals([700, 700, 700].map((bytes) => core.allocate(bytes, stream!)), [
-    blocks[2],
-    blocks[1],
-    blocks[0],
-  ]);
-  assertEquals(core.stats().cacheHits, 3);
-});
-
-Deno.test("a large block that was taken last is kept, until another request comes", () => {
+Deno.test("the last large block stays cached until another request", () => {
   const { core, streams: [stream], cached, upstream } = setUp();
   const bytes = 5 * 2 ** 20;
   const block = core.allocate(bytes, stream!);
@@ -434,7 +357,7 @@ Deno.test("a large block that was taken last is kept, until another request come
   checkPool(core, upstream, [{ block: other, address, bytes: 2 * 2 ** 20, alignment: 512 }]);
 });
 
-Deno.test("a large block is not kept where another was taken or freed since it was", () => {
+Deno.test("a large block is not cached after another was allocated or freed", () => {
   const { core, streams: [stream], cached } = setUp();
   const bytes = 5 * 2 ** 20;
   const take = () => core.allocate(bytes, stream!);
@@ -456,41 +379,4 @@ Deno.test("a large block is not kept where another was taken or freed since it w
   core.free(small);
   core.free(before);
   assertEquals(cached(), bytes + 1024, "small ones have no part in it");
-});
-
-Deno.test("a large block of another alignment counts as another", () => {
-  const { core, streams: [stream], cached } = setUp();
-  const block = core.allocate(2 ** 21, stream!);
-  const aligned = core.allocate(2 ** 21, stream!, 2 ** 21);
-  core.free(block);
-  assertEquals(cached(), 0);
-  core.free(aligned);
-  assertEquals(cached(), 0);
-});
-
-Deno.test("nothing is kept where nothing may be", () => {
-  const { core, streams: [stream], cached, upstream } = setUp(0);
-  for (const bytes of [100, 2 ** 21]) core.free(core.allocate(bytes, stream!));
-  assertEquals(cached(), 0);
-  checkPool(core, upstream, []);
-});
-
-Deno.test("a cache is emptied of small and of large blocks, those of one stream only", () => {
-  const { core, streams: [first, second], cached, upstream } = setUp();
-  const blocks = [first!, second!].flatMap((stream) =>
-    [100, 100, 5000].map((bytes) => core.allocate(bytes, stream))
-  );
-  const large = [second!, first!].map((stream) => core.allocate(3 * 2 ** 20, stream));
-  core.free(large[1]!);
-  core.free(large[0]!);
-  core.free(core.allocate(3 * 2 ** 20, second!));
-  for (const block of blocks) core.free(block);
-  const all = cached();
-  assertEquals(all, 2 * (2 * 512 + 5120 + 3 * 2 ** 20));
-  const { streams } = core;
-  const slot = streams.slotOf(first!);
-  assertEquals([streams.flush(slot, 0), cached()], [true, all - 2 * 512 - 5120]);
-  assertEquals([streams.flush(slot, 0), streams.flush(slot, 1)], [false, true]);
-  assertEquals([streams.flush(slot), cached()], [false, all / 2]);
-  checkPool(core, upstream, []);
 });

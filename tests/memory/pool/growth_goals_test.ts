@@ -1,6 +1,3 @@
-// What the pool reserves, and how often it asks the device, on the built-in traces, beside the
-// caching allocators of PyTorch and CuPy: the figures that growing is tuned for.
-
 import { assert, assertEquals } from "@std/assert";
 import { policyNamed } from "../../../bench/memory_models/policies.ts";
 import { BUILT_IN_TRACES, builtInTrace } from "../../../bench/traces/built_in_traces.ts";
@@ -21,21 +18,21 @@ function bestPeer(trace: string): ReplayResult {
 
 const results = new Map(BUILT_IN_TRACES.map(({ name }) => [name, replay(name, "gridstride")]));
 
-Deno.test("mapped memory peaks at 3 % above the largest use at most", () => {
+Deno.test("mapped memory peaks at most 3 % above the use", () => {
   for (const trace of ["training", "serving", "load", "minimalloc"]) {
     const { ratio } = results.get(trace)!;
     assert(ratio <= 1.03, `${trace}: ${ratio}`);
   }
 });
 
-Deno.test("plain segments peak at 10 % above the largest use at most", () => {
+Deno.test("plain segments peak at most 10 % above the use", () => {
   for (const trace of ["training", "serving", "load"]) {
     const { ratio } = replay(trace, "gridstride-plain");
     assert(ratio <= 1.1, `${trace}: ${ratio}`);
   }
 });
 
-Deno.test("the pool reserves no more than the best peer and a page for each stream", () => {
+Deno.test("the pool reserves at most a page more than the best peer", () => {
   for (const trace of ["training", "serving", "load", "minimalloc", "sawtooth"]) {
     const { peakReserved } = bestPeer(trace);
     const over = (results.get(trace)!.peakReserved - peakReserved) / PAGE;
@@ -44,7 +41,7 @@ Deno.test("the pool reserves no more than the best peer and a page for each stre
   assert(results.get("multi-stream")!.peakReserved < bestPeer("multi-stream").peakReserved / 2);
 });
 
-Deno.test("the pool asks the device no more often than the best peer", () => {
+Deno.test("the pool makes no more device calls than the best peer", () => {
   // Not so for load and minimalloc, where holes have to be moved to stay within 3 %.
   for (const trace of ["training", "serving", "multi-stream", "sawtooth"]) {
     const { upstreamCalls } = results.get(trace)!;
@@ -52,11 +49,11 @@ Deno.test("the pool asks the device no more often than the best peer", () => {
   }
 });
 
-Deno.test("steps that repeat do not need the device any more from the third on", () => {
+Deno.test("repeated steps make no device calls from the third on", () => {
   const later = (trace: string) =>
     results.get(trace)!.steps.slice(2).reduce((sum, { upstreamCalls }) => sum + upstreamCalls, 0);
   assertEquals(later("serving"), 0);
   assertEquals(later("training"), 0);
-  // The streams are replaced in the third and in the sixth step, when every peer asks anew.
+  // The third and the sixth step replace the streams.
   assert(later("multi-stream") <= 4);
 });

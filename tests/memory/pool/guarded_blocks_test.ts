@@ -1,6 +1,3 @@
-// Debug mode: everything that a program can do wrong with memory is found, by the next call that
-// looks, with both sites; and nothing else is.
-
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { CudaError, OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
@@ -250,7 +247,7 @@ testAll("a buffer whose stream is disposed is still checked, on another stream",
   pool.close();
 });
 
-Deno.test("when memory runs out the quarantine is let go before there is an error", () => {
+Deno.test("`allocate()` releases the quarantine when memory runs out", () => {
   const { pool, upstream } = modelPool({ ...DEBUG, limitBytes: 2 ** 26 });
   const stream = upstream.createStream();
   const blocks = [1, 2, 3].map(() => pool.allocate(2 ** 20, stream));
@@ -264,7 +261,7 @@ Deno.test("when memory runs out the quarantine is let go before there is an erro
   pool.close();
 });
 
-Deno.test("allocateAsync() guards as well", async () => {
+Deno.test("`allocateAsync()` guards buffers", async () => {
   const { pool, upstream } = modelPool(DEBUG);
   const stream = upstream.createStream();
   const block = await pool.allocateAsync(100, stream);
@@ -273,12 +270,12 @@ Deno.test("allocateAsync() guards as well", async () => {
   pool.close();
 });
 
-Deno.test("checkMemory() without debug mode is an error", () => {
+Deno.test("`checkMemory()` throws without debug mode", () => {
   const { pool } = modelPool({});
   assertThrows(() => pool.checkMemory(), TypeError, "debug: true");
 });
 
-Deno.test("a copy past a buffer by address is refused on the device, and one within is not", () => {
+Deno.test("the device refuses a copy past a guarded buffer", () => {
   for (const { pool, upstream } of watchedPools(DEBUG)) {
     if (upstream.label !== device.label) continue;
     const block = pool.allocate(1000, device.stream);
@@ -297,7 +294,7 @@ Deno.test("a copy past a buffer by address is refused on the device, and one wit
   }
 });
 
-Deno.test("kernels that run when their buffer is freed or checked are waited for", () => {
+Deno.test("`free()` and `checkMemory()` wait for kernels", () => {
   const [, { pool }] = watchedPools(DEBUG) as [WatchedPool, WatchedPool];
   using stream = device.createStream();
   for (let round = 0; round < 20; round++) {
@@ -314,7 +311,7 @@ Deno.test("kernels that run when their buffer is freed or checked are waited for
   pool.close();
 });
 
-Deno.test("another stream that uses a new buffer comes after the filling of it", () => {
+Deno.test("another stream does not overtake the fill of a new buffer", () => {
   const [, { pool }] = watchedPools(DEBUG) as [WatchedPool, WatchedPool];
   using stream = device.createStream();
   for (let round = 0; round < 10; round++) {
@@ -330,7 +327,7 @@ Deno.test("another stream that uses a new buffer comes after the filling of it",
   pool.close();
 });
 
-Deno.test("what a captured stream allocates is left alone, and nothing is read meanwhile", () => {
+Deno.test("buffers of a captured stream have no guards", () => {
   const [, { pool }] = watchedPools(DEBUG) as [WatchedPool, WatchedPool];
   using stream = device.createStream();
   const stop = observeCaptures({
@@ -360,7 +357,7 @@ Deno.test("what a captured stream allocates is left alone, and nothing is read m
   stop();
 });
 
-Deno.test("a call of the device that fails while a buffer is filled leaves nothing behind", () => {
+Deno.test("`allocate()` leaves nothing behind when a fill fails", () => {
   for (const { pool, upstream } of watchedPools(DEBUG)) {
     if (upstream.label !== device.label) continue;
     pool.free(pool.allocate(100, device.stream));
@@ -381,7 +378,7 @@ Deno.test("a call of the device that fails while a buffer is filled leaves nothi
   }
 });
 
-Deno.test("freed memory is filled with a pattern on its stream", () => {
+Deno.test("`free()` fills memory with a pattern on its stream", () => {
   const { pool, upstream } = modelPool(DEBUG);
   const stream = upstream.createStream();
   const block = pool.allocate(700, stream);

@@ -1,6 +1,3 @@
-// Isolates share a device and not a pool: one that finds no memory has the others give back what
-// they keep free, as soon as these do something.
-
 import { assert, assertEquals } from "@std/assert";
 import { runFile } from "../../support/subprocess.ts";
 
@@ -12,7 +9,7 @@ interface Attempt {
   readonly reserved: number;
 }
 
-Deno.test("an isolate without memory has the other one trim, both ways", async () => {
+Deno.test("an isolate without memory makes another return memory", async () => {
   const { code, stdout, stderr } = await runFile("tests/memory/pool/pressure_program.ts", {
     environment: { GRIDSTRIDE_FAKE: "1x256MiB@8.9", GRIDSTRIDE_DEVICE: undefined },
   });

@@ -1,5 +1,3 @@
-// What a pool may take and keep: its limits hold at every moment, and what is refused is explained.
-
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import {
   type DeviceBuffer,
@@ -7,7 +5,6 @@ import {
   type MemoryPressureEvent,
   openDevice,
   OutOfMemoryError,
-  POOL_PRESETS,
 } from "../../../mod.ts";
 import { resourceTally } from "../../../src/ffi/native_device.ts";
 import { device } from "../../support/device.ts";
@@ -27,7 +24,7 @@ function freeAll(buffers: readonly DeviceBuffer[]): void {
 for (const virtualMemory of [true, false]) {
   const kind = virtualMemory ? "mapped memory" : "plain segments";
 
-  Deno.test(`maxPoolSize holds at every moment, with ${kind}`, () => {
+  Deno.test(`\`maxPoolSize\` holds at every moment with ${kind}`, () => {
     using pool = device.createPool({ maxPoolSize: "8MiB", virtualMemory });
     const live: DeviceBuffer[] = [];
     let refused = 0;
@@ -50,7 +47,7 @@ for (const virtualMemory of [true, false]) {
     using _all = pool.allocate("uint8", 8 * MIB);
   });
 
-  Deno.test(`a pool that is out of memory says why, and stays as it was, with ${kind}`, () => {
+  Deno.test(`\`OutOfMemoryError\` gives figures, and the pool stays usable, with ${kind}`, () => {
     using pool = device.createPool({ maxPoolSize: 8 * MIB, virtualMemory });
     const held = allocateMany(pool, 3, 2 * MIB);
     held.splice(1, 1)[0]!.free();
@@ -70,7 +67,7 @@ for (const virtualMemory of [true, false]) {
     freeAll(held);
   });
 
-  Deno.test(`the callback may free what the request then gets, with ${kind}`, () => {
+  Deno.test(`\`onMemoryPressure()\` can free memory for the request, with ${kind}`, () => {
     const held: DeviceBuffer[] = [];
     const events: MemoryPressureEvent[] = [];
     using pool = device.createPool({
@@ -93,21 +90,7 @@ for (const virtualMemory of [true, false]) {
   });
 }
 
-Deno.test("a tracking pool that is out of memory names who holds the most", () => {
-  using pool = device.createPool({ maxPoolSize: 8 * MIB, enableMemoryTracking: true });
-  const few = [pool.allocate("uint8", MIB)];
-  const most = allocateMany(pool, 3, 2 * MIB);
-  const { topSites, message } = assertThrows(
-    () => pool.allocate("uint8", 5 * MIB),
-    OutOfMemoryError,
-  );
-  assertEquals(topSites.map(({ bytes, count }) => [bytes, count]), [[6 * MIB, 3], [MIB, 1]]);
-  for (const { site } of topSites) assertStringIncludes(site, "memory_pool_limits_test.ts");
-  assertStringIncludes(message, topSites[0]!.site);
-  freeAll([...few, ...most]);
-});
-
-Deno.test("what the callback throws reaches the caller, and the pool goes on", () => {
+Deno.test("errors of `onMemoryPressure()` reach the caller", () => {
   using pool = device.createPool({
     maxPoolSize: 2 * MIB,
     onMemoryPressure: () => {
@@ -119,7 +102,7 @@ Deno.test("what the callback throws reaches the caller, and the pool goes on", (
   assertEquals([...pool.liveSizes()], [MIB]);
 });
 
-Deno.test("no more blocks of a size class are kept whole than maxCachedBuffers", () => {
+Deno.test("`maxCachedBuffers` limits the cached blocks of a size class", () => {
   using pool = device.createPool({ maxCachedBuffers: 3 });
   const buffers = [...allocateMany(pool, 10, 4096), ...allocateMany(pool, 2, 8192)];
   freeAll(buffers);
@@ -132,7 +115,7 @@ Deno.test("no more blocks of a size class are kept whole than maxCachedBuffers",
   assertEquals([none.stats().cached, none.stats().cacheHits], [0, 0]);
 });
 
-Deno.test("no more free memory is kept than maxCachedBytes, once no stream uses it", async () => {
+Deno.test("`maxCachedBytes` limits free memory", async () => {
   using pool = device.createPool({ maxCachedBytes: "4MiB" });
   for (const [count, bytes] of [[5, 2 * MIB], [100, 100_000], [1, 16 * MIB]] as const) {
     const buffers = allocateMany(pool, count, bytes);
@@ -148,7 +131,7 @@ Deno.test("no more free memory is kept than maxCachedBytes, once no stream uses 
   assertEquals(nothing.stats().cached, 0);
 });
 
-Deno.test("beyond maxCachedBytes only the excess goes back, and cached blocks stay hits", async () => {
+Deno.test("`maxCachedBytes` returns the excess only", async () => {
   using pool = device.createPool({ maxCachedBytes: "8MiB" });
   const small = allocateMany(pool, 4, 4096);
   const large = allocateMany(pool, 8, 2 * MIB);
@@ -158,7 +141,7 @@ Deno.test("beyond maxCachedBytes only the excess goes back, and cached blocks st
     const { free, upstreamCalls } = pool.stats();
     buffer.free();
     const after = pool.stats();
-    // What there is room for is kept, but for what is less than a mapping.
+    // Free memory within the limit stays, to within one mapping.
     assert(after.free <= 8 * MIB && after.free >= Math.min(free + 2 * MIB, 6 * MIB));
     assert(after.upstreamCalls - upstreamCalls <= 2, `${after.upstreamCalls - upstreamCalls}`);
   }
@@ -167,7 +150,7 @@ Deno.test("beyond maxCachedBytes only the excess goes back, and cached blocks st
   assertEquals(pool.stats().cacheHits - cacheHits, 4);
 });
 
-Deno.test("clearCache() gives back what no stream uses, clearCacheAsync() the rest after it", async () => {
+Deno.test("`clearCache()` returns unused memory, and `clearCacheAsync()` the rest", async () => {
   using pool = device.createPool();
   using stream = device.createStream();
   const idle = pool.allocate("uint8", 4 * MIB);
@@ -184,7 +167,7 @@ Deno.test("clearCache() gives back what no stream uses, clearCacheAsync() the re
   assertEquals([first + rest, pool.memoryReserved()], [taken, 0]);
 });
 
-Deno.test("a pool takes its initialSize when it is made, and keeps it for large requests", () => {
+Deno.test("`initialSize` is taken when the pool is made", () => {
   const before = resourceTally(device.context.library);
   {
     using pool = device.createPool({ initialSize: "16MiB" });
@@ -196,7 +179,7 @@ Deno.test("a pool takes its initialSize when it is made, and keeps it for large 
   assertEquals(resourceTally(device.context.library), before);
 });
 
-Deno.test("a pool that cannot have its initialSize is not made, and takes nothing", () => {
+Deno.test("the constructor throws without memory for `initialSize`", () => {
   const before = resourceTally(device.context.library);
   const { free, total } = device.memoryInfo();
   if (free > 0.99 * total) return;
@@ -207,19 +190,7 @@ Deno.test("a pool that cannot have its initialSize is not made, and takes nothin
   assertEquals(resourceTally(device.context.library), before);
 });
 
-Deno.test("presets set what they say, and options win over them", () => {
-  for (const preset of ["development", "production", "testing"] as const) {
-    using pool = device.createPool({ preset });
-    const { settings } = pool;
-    assertEquals(settings, { ...settings, ...POOL_PRESETS[preset], preset });
-    using buffer = pool.allocate("float32", 100);
-    assertEquals(buffer.length, 100);
-  }
-  using pool = device.createPool({ preset: "testing", debug: false, maxCachedBuffers: 7 });
-  assertEquals([pool.settings.debug, pool.settings.maxCachedBuffers], [false, 7]);
-});
-
-Deno.test("openDevice() configures the device's own pool, or opens nothing", () => {
+Deno.test("`openDevice()` configures the pool of the device", () => {
   const before = resourceTally(device.context.library);
   {
     using own = openDevice(device.label, { memory: { maxPoolSize: "4MiB", initialSize: "2MiB" } });
@@ -235,7 +206,7 @@ Deno.test("openDevice() configures the device's own pool, or opens nothing", () 
   assertEquals(resourceTally(device.context.library), before);
 });
 
-Deno.test("the variables for pools set up the device's own pool, unless the program does", async () => {
+Deno.test("environment variables configure the pool of a device", async () => {
   const label = JSON.stringify(device.label);
   const { code, stdout, stderr } = await runProgram(
     `
@@ -254,7 +225,7 @@ Deno.test("the variables for pools set up the device's own pool, unless the prog
   assertEquals(stdout, `${8 * MIB} 10000\n0 0\n`);
 });
 
-Deno.test("a variable for pools that cannot be met is named where it is needed", async () => {
+Deno.test("`EnvironmentError` names a variable that cannot be met", async () => {
   const { code, stdout } = await runProgram(
     `
     import { EnvironmentError, openDevice } from "@gridstride/cuda";

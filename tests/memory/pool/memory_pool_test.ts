@@ -1,10 +1,7 @@
-// A pool through its public class: it hands out buffers, counts them exactly, and refuses whatever
-// is wrong without being changed by it.
-
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
-import { DeviceBuffer, MemoryManager, MemoryPool, type PoolStatistics } from "../../../mod.ts";
+import { DeviceBuffer, MemoryPool, type PoolStatistics } from "../../../mod.ts";
 import { resourceTally } from "../../../src/ffi/native_device.ts";
-import { BREAKING_SIZES, device } from "../../support/device.ts";
+import { device } from "../../support/device.ts";
 
 const { library } = device.context;
 const MIB = 2 ** 20;
@@ -35,7 +32,7 @@ function assertRefused(
   assertEquals([...pool.liveSizes()], sizes);
 }
 
-Deno.test("a pool that nobody has used has nothing, and its hit rate is 0", () => {
+Deno.test("`stats()` of an unused pool is zero", () => {
   using pool = new MemoryPool(device);
   assertEquals(figures(pool), { bytes: [0, 0, 0, 0], counts: [0, 0], cache: [0, 0, 0] });
   const { reserved, free, largestFree, fragmentation } = pool.stats();
@@ -45,7 +42,7 @@ Deno.test("a pool that nobody has used has nothing, and its hit rate is 0", () =
   assertEquals([pool.clearCache(), pool.cleanupExpiredBuffers(0)], [0, 0]);
 });
 
-Deno.test("hits, misses and totals are those of the requests that were made", () => {
+Deno.test("`stats()` counts hits, misses and totals", () => {
   using pool = device.createPool();
   const first = pool.allocate("float32", 1000); // a miss
   pool.free(first);
@@ -62,7 +59,7 @@ Deno.test("hits, misses and totals are those of the requests that were made", ()
   assertEquals(pool.stats().allocated, 0);
 });
 
-Deno.test("statistics stay exact over thousands of reuses, and over a reset in mid-life", () => {
+Deno.test("`stats()` stays exact over reuse and `resetStats()`", () => {
   using pool = device.createPool();
   const live: DeviceBuffer[] = [];
   let random = 12345;
@@ -103,7 +100,7 @@ Deno.test("statistics stay exact over thousands of reuses, and over a reset in m
   assertEquals([currentUsage, rounded, reserved - free], [0, 0, 0]);
 });
 
-Deno.test("resetStats() between allocating and freeing counts the freeing, and nothing else", () => {
+Deno.test("`resetStats()` keeps live buffers counted", () => {
   using pool = device.createPool();
   const buffer = pool.allocate("uint8", 5000);
   pool.resetStats();
@@ -112,7 +109,7 @@ Deno.test("resetStats() between allocating and freeing counts the freeing, and n
   assertEquals(figures(pool), { bytes: [0, 5000, 0, 5000], counts: [0, 1], cache: [0, 0, 0] });
 });
 
-Deno.test("a size of 0 gives a valid empty buffer that is counted and freed like any other", () => {
+Deno.test("`allocate()` of length 0 gives a valid empty buffer", () => {
   using pool = device.createPool();
   const empty = pool.allocate("float64", 0);
   assertEquals([empty.length, empty.address, empty.disposed], [0, 0, false]);
@@ -125,7 +122,7 @@ Deno.test("a size of 0 gives a valid empty buffer that is counted and freed like
   assertRefused(pool, () => pool.free(0), RangeError, "empty");
 });
 
-Deno.test("what is no size, no alignment and no option is refused by name and value", () => {
+Deno.test("`allocate()` refuses bad lengths, alignments and options", () => {
   using pool = device.createPool();
   using _held = pool.allocate("float32", 100);
   for (const length of [-1, NaN, 0.5, 2 ** 53, Infinity, "3", null]) {
@@ -143,7 +140,7 @@ Deno.test("what is no size, no alignment and no option is refused by name and va
   assertRefused(pool, () => pool.allocate("int8", 1, { stream }), TypeError, "stream");
 });
 
-Deno.test("addresses are multiples of any power of two, and of the pool's own by default", () => {
+Deno.test("`allocate()` aligns addresses", () => {
   using pool = device.createPool({ alignment: 4096 });
   for (let alignment = 1; alignment <= 2 ** 22; alignment *= 2) {
     using buffer = pool.allocate("uint8", 100, { alignment });
@@ -153,7 +150,7 @@ Deno.test("addresses are multiples of any power of two, and of the pool's own by
   }
 });
 
-Deno.test("freeing twice is allowed to the buffer, and an error for the pool", () => {
+Deno.test("`free()` throws for a freed buffer", () => {
   using pool = device.createPool();
   const buffer = pool.allocate("float32", 100);
   using other = pool.allocate("float32", 100);
@@ -165,7 +162,7 @@ Deno.test("freeing twice is allowed to the buffer, and an error for the pool", (
   assertEquals(other.disposed, false);
 });
 
-Deno.test("a view, foreign memory, and buffers of other pools are not freed", () => {
+Deno.test("`free()` throws for views and foreign buffers", () => {
   using pool = device.createPool();
   using other = device.createPool();
   using buffer = pool.allocate("float32", 100);
@@ -188,7 +185,7 @@ Deno.test("a view, foreign memory, and buffers of other pools are not freed", ()
   assertEquals([fromOther.disposed, direct.disposed, buffer.disposed], [false, false, false]);
 });
 
-Deno.test("only the address where a live buffer of the pool begins is freed", () => {
+Deno.test("`free()` of an address needs the begin of a live buffer", () => {
   using pool = device.createPool();
   using other = device.createPool();
   const buffer = pool.allocate("float32", 1000);
@@ -211,7 +208,7 @@ Deno.test("only the address where a live buffer of the pool begins is freed", ()
   refuse(address, "is free");
 });
 
-Deno.test("a buffer that was freed by its address does not free whose memory it is now", () => {
+Deno.test("a buffer freed by address does not free its successor", () => {
   using pool = device.createPool();
   const first = pool.allocate("float32", 1000);
   const view = first.view(0, 10);
@@ -231,7 +228,7 @@ Deno.test("a buffer that was freed by its address does not free whose memory it 
   assertEquals([allocationCount, deallocationCount], [3, 2]);
 });
 
-Deno.test("only the buffer that was freed by its address counts as freed, among many of a size", async () => {
+Deno.test("`free()` of an address marks that buffer only", async () => {
   using pool = device.createPool();
   const buffers = Array.from({ length: 50 }, () => pool.allocate("uint8", 3000));
   for (let round = 0; round < 20; round++) {
@@ -248,7 +245,7 @@ Deno.test("only the buffer that was freed by its address counts as freed, among 
   assertEquals([pool.memoryAllocated(), figures(pool).counts], [0, [70, 70]]);
 });
 
-Deno.test("two pools of a device share neither memory nor figures, and keep apart what they keep", async () => {
+Deno.test("two pools of a device share neither memory nor statistics", async () => {
   using one = device.createPool();
   using two = device.createPool();
   using x = one.allocate("float32", 1000);
@@ -262,7 +259,7 @@ Deno.test("two pools of a device share neither memory nor figures, and keep apar
   assertEquals([one.clearCache(), one.memoryReserved() > 0], [0, true]);
 });
 
-Deno.test("ownsPointer() knows what lies in live buffers", () => {
+Deno.test("`ownsPointer()` is true inside of live buffers", () => {
   using pool = device.createPool();
   const buffer = pool.allocate("uint8", 1000);
   const { address } = buffer;
@@ -272,18 +269,7 @@ Deno.test("ownsPointer() knows what lies in live buffers", () => {
   assertEquals(pool.ownsPointer(address), false);
 });
 
-Deno.test("a pool manages memory: a manager of a pool of one's own counts its buffers", () => {
-  using pool = device.createPool({ maxPoolSize: "16MiB" });
-  const manager = new MemoryManager(device, { pool });
-  assertEquals([manager.capacity, pool.limitBytes], [16 * MIB, 16 * MIB]);
-  const buffers = BREAKING_SIZES.map((length) => manager.allocate("float32", length));
-  const bytes = BREAKING_SIZES.reduce((sum, length) => sum + 4 * length, 0);
-  assertEquals([manager.memoryAllocated(), manager.stats().live], [bytes, bytes]);
-  for (const buffer of buffers) buffer.free();
-  assertEquals(manager.memoryAllocated(), 0);
-});
-
-Deno.test("what a pool was made of, and where, is wrong: nothing is made", () => {
+Deno.test("the constructor refuses bad devices and options", () => {
   const before = resourceTally(library);
   const refuse = (make: () => MemoryPool, Class: typeof TypeError, ...words: string[]) => {
     const { message } = assertThrows(make, Class);
@@ -298,7 +284,7 @@ Deno.test("what a pool was made of, and where, is wrong: nothing is made", () =>
   assertEquals(resourceTally(library), before);
 });
 
-Deno.test("the pool of a device is one, and disposing it changes nothing", () => {
+Deno.test("`device.pool` is one object, and disposing of it does nothing", () => {
   const { pool } = device;
   assertStrictEquals(device.pool, pool);
   assertStrictEquals(device.memory.pool, pool);

@@ -1,7 +1,3 @@
-/**
- * The books of free memory, which the hot path keeps only in part, against looking at all blocks.
- */
-
 import { assert, assertEquals } from "@std/assert";
 import {
   CACHED,
@@ -41,7 +37,7 @@ function inactive({ table, segmentTable: segments }: BlockPool): [number, number
 
 for (const granularity of [0, 2 * MIB]) {
   const memory = granularity === 0 ? "plain" : "mapped";
-  Deno.test(`inactive ${memory} memory and its peaks are what the blocks say`, () => {
+  Deno.test(`\`stats()\` agrees with the blocks on inactive ${memory} memory`, () => {
     const pool = makePool(granularity);
     const { upstream } = pool;
     const stream = (upstream as StrictUpstream).createStream();
@@ -68,21 +64,21 @@ for (const granularity of [0, 2 * MIB]) {
     const { inactiveSplit: blocks, inactiveSplitBytes: bytes } = pool.stats();
     const kept = [blocks.small, blocks.large, bytes.small, bytes.large, blocks.all, bytes.all]
       .map(({ peak }) => peak);
-    // Within one request there may be more for a moment, when what is cached joins the rest.
+    // Within a request the peak may be higher, while cached blocks join the rest.
     kept.forEach((peak, at) => assert(peak >= peaks[at]! && peak <= 1.5 * peaks[at]!, `${at}`));
     for (const block of live) pool.free(block);
     pool.close();
   });
 }
 
-Deno.test("resetting the statistics makes inactive memory begin with what there is", () => {
+Deno.test("`resetStats()` starts inactive memory at its current amount", () => {
   const pool = makePool(2 * MIB);
   const stream = (pool.upstream as StrictUpstream).createStream();
   const blocks = [1, 2, 3, 4].map(() => pool.allocate(4096, stream));
   for (const block of blocks) pool.free(block);
   const before = pool.stats().inactiveSplit.small;
   assertEquals([before.current, before.peak], [5, 5]);
-  // Hits, of which nobody has asked since: the books have to follow by themselves.
+  // Hits since the last `stats()`.
   const again = [1, 2, 3].map(() => pool.allocate(4096, stream));
   pool.resetStats();
   const after = pool.stats().inactiveSplit.small;
@@ -97,7 +93,7 @@ Deno.test("resetting the statistics makes inactive memory begin with what there 
   pool.close();
 });
 
-Deno.test("growing for large requests leaves small blocks in the cache while pages are free", () => {
+Deno.test("growth for large requests keeps small cached blocks", () => {
   const pool = makePool(2 * MIB);
   const stream = (pool.upstream as StrictUpstream).createStream();
   const small = Array.from({ length: 20 }, () => pool.allocate(1024, stream));

@@ -1,6 +1,3 @@
-// Memory in captures: each graph has a pool of its own as long as it lives and its launches run,
-// and nothing that would spoil a capture is asked of the streams.
-
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { type DeviceBuffer, OutOfMemoryError, type Stream } from "../../../mod.ts";
 import { type StrictStream, StrictUpstream } from "./strict_upstream.ts";
@@ -40,7 +37,7 @@ function capture({ upstream, core, stream }: Model, sizes: readonly number[]) {
   return { graph, ranges };
 }
 
-Deno.test("in a capture memory is used again on its stream, and apart from all other", () => {
+Deno.test("a capture reuses memory on its stream, in a space of its own", () => {
   const subject = model();
   const { core, stream } = subject;
   const outside = core.allocate(3 * MEBIBYTE, stream);
@@ -50,7 +47,7 @@ Deno.test("in a capture memory is used again on its stream, and apart from all o
   const two = capture(subject, [3 * MEBIBYTE]);
   assertEquals(one.ranges[0], one.ranges[1], "freed and had again in the same capture");
   assert(new Set([address, one.ranges[0]!.address, two.ranges[0]!.address]).size === 3);
-  // As long as the graphs live their memory is nobody else's, and is not trimmed.
+  // Live graphs keep their memory.
   core.trim();
   const reserved = core.stats().reserved;
   assert(reserved >= 6 * MEBIBYTE);
@@ -59,7 +56,7 @@ Deno.test("in a capture memory is used again on its stream, and apart from all o
   assertEquals(reserved - core.stats().reserved >= 3 * MEBIBYTE, true);
 });
 
-Deno.test("nothing is asked of a stream and nothing waited for while one is captured", () => {
+Deno.test("a pool queries and waits for no event during a capture", () => {
   const { upstream, core, stream } = model(16 * MEBIBYTE);
   const other = upstream.createStream();
   // Something that could be had by waiting, with and without a mark.
@@ -78,7 +75,7 @@ Deno.test("nothing is asked of a stream and nothing waited for while one is capt
   assertEquals([createEvent, recordEvent, queryEvent, waitSync, wait], [0, 0, 0, 0, 0]);
 });
 
-Deno.test("what a capture has grown by and not used goes when it ends", () => {
+Deno.test("unused growth of a capture is returned when it ends", () => {
   for (const virtualMemory of [true, false]) {
     const upstream = new StrictUpstream({ capacity: 16 * 1024 * MEBIBYTE });
     const limitBytes = upstream.totalBytes;
@@ -93,7 +90,7 @@ Deno.test("what a capture has grown by and not used goes when it ends", () => {
     const { reserved: held, pending } = core.stats();
     assert(held - reserved <= 8 * MEBIBYTE, `${held - reserved} bytes for a block of 1000`);
     assertEquals([pending, upstream.usedBytes], [0, held]);
-    // What is left is what the graph uses.
+    // The memory of the graph is left.
     graph.launch(stream);
     assertEquals(ranges.length, 1);
     core.free(block);
@@ -104,7 +101,7 @@ Deno.test("what a capture has grown by and not used goes when it ends", () => {
   }
 });
 
-Deno.test("a graph's memory goes when it is disposed and its launches are done, not before", () => {
+Deno.test("a graph's memory is returned after its launches", () => {
   const subject = model();
   const { upstream, core } = subject;
   const { graph } = capture(subject, [5 * MEBIBYTE]);
@@ -120,7 +117,7 @@ Deno.test("a graph's memory goes when it is disposed and its launches are done, 
   assertEquals([upstream.usedBytes, core.stats().reserved], [0, 0]);
 });
 
-Deno.test("what a capture has allocated and runs on by itself is waited for by itself", () => {
+Deno.test("blocks that outlive a capture wait for their own stream", () => {
   const { upstream, core, stream } = model();
   const token = {};
   stream.captureToken = token;
@@ -128,7 +125,7 @@ Deno.test("what a capture has allocated and runs on by itself is waited for by i
   stream.captureToken = undefined;
   const graph = new ModelGraph(upstream, [], token);
   core.endCapture(token, graph);
-  // On the stream itself, and no launch of the graph tells of it.
+  // On the stream itself, without a launch.
   upstream.use(core.addressOf(block), 5 * MEBIBYTE, stream, token);
   core.free(block);
   graph[Symbol.dispose]();
@@ -139,7 +136,7 @@ Deno.test("what a capture has allocated and runs on by itself is waited for by i
   assertEquals(upstream.usedBytes, 0);
 });
 
-Deno.test("a failed capture leaves its live blocks usable, and nothing after them", () => {
+Deno.test("a failed capture leaves its live blocks usable", () => {
   const { upstream, core, stream } = model();
   const token = {};
   stream.captureToken = token;
@@ -166,7 +163,7 @@ void device.stream;
 for (const virtualMemory of [true, false]) {
   const kind = virtualMemory ? "mapped" : "plain";
 
-  Deno.test(`${kind}: a pool grows during a capture, and its memory serves every launch`, async () => {
+  Deno.test(`${kind}: memory allocated in a capture serves every launch`, async () => {
     using pool = device.createPool({ virtualMemory });
     using stream = device.createStream();
     using result = pool.allocate("float32", 4, { stream });
@@ -190,7 +187,7 @@ for (const virtualMemory of [true, false]) {
     assert(pool.stats().reserved <= before);
   });
 
-  Deno.test(`${kind}: launches on a stream that goes at once keep their memory`, async () => {
+  Deno.test(`${kind}: launches on a disposed stream keep their memory`, async () => {
     using pool = device.createPool({ virtualMemory });
     using stream = device.createStream();
     const graph = stream.capture(() => {
@@ -210,7 +207,7 @@ for (const virtualMemory of [true, false]) {
   });
 }
 
-Deno.test("what another branch of a capture uses is not had again in that capture", () => {
+Deno.test("a block used by another branch is not reused in the capture", () => {
   const { upstream, core, stream } = model();
   const [side, outside] = [upstream.createStream(), upstream.createStream()];
   const token = {};
@@ -247,7 +244,7 @@ Deno.test("what another branch of a capture uses is not had again in that captur
   assertEquals([upstream.usedBytes, upstream.tally.reservations], [0, 0]);
 });
 
-Deno.test("branches of a graph that overlap do not share memory", async () => {
+Deno.test("overlapping branches of a graph do not share memory", async () => {
   using side = device.createStream();
   using sums = device.allocate("float32", 2, { fill: 0 });
   using busy = device.allocate("float32", 1);

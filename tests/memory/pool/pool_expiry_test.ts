@@ -1,5 +1,3 @@
-// Memory that stays free goes back after its time and not before, by a timer that nobody notices.
-
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { PoolClock, PoolExpiry } from "../../../src/memory/pool/pool_expiry.ts";
 import type { MemoryUpstream } from "../../../src/memory/pool/memory_upstream.ts";
@@ -23,7 +21,7 @@ async function until(holds: () => boolean, limit = 5000): Promise<number> {
   return performance.now() - begin;
 }
 
-Deno.test("a clock tells which tick had ended by a time", () => {
+Deno.test("`ticksSince()` gives the last tick that had ended", () => {
   const counter = { tick: 0 };
   const clock = new PoolClock(counter, 100);
   for (const time of [99, 100, 1e9]) assertEquals(clock.ticksSince(time), undefined);
@@ -37,7 +35,7 @@ Deno.test("a clock tells which tick had ended by a time", () => {
   assertEquals(ended, [undefined, undefined, 0, 0, 1, 1, 2, 2]);
 });
 
-Deno.test("a clock that has run for long knows less exactly, and never says too much", () => {
+Deno.test("`ticksSince()` never overstates an age", () => {
   const counter = { tick: 0 };
   const clock = new PoolClock(counter, 0);
   // Tick n begins at n.
@@ -51,7 +49,7 @@ Deno.test("a clock that has run for long knows less exactly, and never says too 
   }
 });
 
-Deno.test("the timer runs as long as there is memory, and stops when the device is lost", async () => {
+Deno.test("`PoolExpiry` runs its timer while there is memory", async () => {
   const upstream = { label: "model:0", lost: false };
   const expired: number[] = [];
   let reserved = 0;
@@ -71,7 +69,7 @@ Deno.test("the timer runs as long as there is memory, and stops when the device 
   assertEquals(expiry.isRunning, true);
   await until(() => expired.length > 2);
   assert(pool.tick >= expired.length);
-  // A tick is a quarter of the interval, so four have passed since what is old enough, or more.
+  // A tick is a quarter of the interval.
   assert(expired.every((ticks) => ticks >= 1 && ticks <= 8), expired.join());
   upstream.lost = true;
   await until(() => !expiry.isRunning);
@@ -86,7 +84,7 @@ Deno.test("the timer runs as long as there is memory, and stops when the device 
   assertEquals(never.isRunning, false);
 });
 
-Deno.test("a failure of the timer's clean-up is not thrown at nobody", async () => {
+Deno.test("`PoolExpiry` logs errors of its timer", async () => {
   let calls = 0;
   const pool = {
     tick: 0,
@@ -107,7 +105,7 @@ Deno.test("a failure of the timer's clean-up is not thrown at nobody", async () 
 for (const virtualMemory of [true, false]) {
   const kind = virtualMemory ? "mapped memory" : "plain segments";
 
-  Deno.test(`memory goes back when it was free for the interval, not before: ${kind}`, async () => {
+  Deno.test(`\`cleanupInterval\` returns memory after the interval: ${kind}`, async () => {
     using pool = device.createPool({ cleanupInterval: 200, virtualMemory });
     const kept = pool.allocate("uint8", 4 * MIB);
     const dropped = pool.allocate("uint8", 8 * MIB);
@@ -121,7 +119,7 @@ for (const virtualMemory of [true, false]) {
     assertEquals(pool.memoryReserved(), taken - 8 * MIB);
     assertEquals(pool.stats().expired, 8 * MIB);
     await pause(250);
-    // What is live never expires.
+    // Live buffers never expire.
     assertEquals(pool.memoryReserved(), 4 * MIB);
     kept.free();
     await until(() => pool.memoryReserved() === 0);
@@ -129,7 +127,7 @@ for (const virtualMemory of [true, false]) {
   });
 }
 
-Deno.test("memory that is used again and again does not go back", async () => {
+Deno.test("`cleanupInterval` keeps memory in use", async () => {
   using pool = device.createPool({ cleanupInterval: 120 });
   using _all = pool.allocate("uint8", MIB);
   const begin = performance.now();
@@ -140,7 +138,7 @@ Deno.test("memory that is used again and again does not go back", async () => {
   assertEquals(pool.stats().expired, 0);
 });
 
-Deno.test("cleanupExpiredBuffers() goes by the age, and a stream in between keeps its memory", async () => {
+Deno.test("`cleanupExpiredBuffers()` returns memory by age", async () => {
   using pool = device.createPool({ cleanupInterval: 60_000 });
   using stream = device.createStream();
   const early = pool.allocate("uint8", 4 * MIB);
@@ -166,14 +164,14 @@ Deno.test("cleanupExpiredBuffers() goes by the age, and a stream in between keep
   assertEquals([pool.memoryReserved(), pool.stats().expired], [2 * MIB, taken - 2 * MIB]);
 });
 
-Deno.test("what is no age is refused", () => {
+Deno.test("`cleanupExpiredBuffers()` refuses bad ages", () => {
   using pool = device.createPool();
   for (const age of [-1, NaN, "5", null, {}]) {
     assertThrows(() => pool.cleanupExpiredBuffers(age as number), RangeError, "age");
   }
 });
 
-Deno.test("a pool of a device without an interval finds nothing the first time, and then by age", async () => {
+Deno.test("`cleanupExpiredBuffers()` works without an interval", async () => {
   using pool = device.createPool();
   pool.allocate("uint8", 4 * MIB).free();
   assertEquals(pool.cleanupExpiredBuffers(), 0);
@@ -182,7 +180,7 @@ Deno.test("a pool of a device without an interval finds nothing the first time, 
   assertEquals(pool.cleanupExpiredBuffers(25), 4 * MIB);
 });
 
-Deno.test("the timer keeps no process alive, and none is left when the pool is disposed", async () => {
+Deno.test("the timer keeps no process alive", async () => {
   const { code, stdout, stderr } = await runProgram(
     `
     import { openDevice } from "@gridstride/cuda";

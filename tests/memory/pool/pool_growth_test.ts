@@ -1,5 +1,3 @@
-// How a pool grows: the growth policy, mapping for a request, and the pieces of a mapping.
-
 import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
 import * as fc from "fast-check";
 import { GrowthPolicy } from "../../../src/memory/pool/allocation_ladder.ts";
@@ -23,20 +21,20 @@ function unitsOf(bytes: number): number {
   return bytes / UNIT;
 }
 
-Deno.test("a pool of one stream may have a thirty-fourth more than its largest use", () => {
+Deno.test("`allowed()` adds a 34th to the peak use", () => {
   const policy = policyAt(34 * MIB);
   assertAlmostEquals(policy.allowed(1), 35 * MIB);
   policy.noteUse(17 * MIB);
   assertAlmostEquals(policy.allowed(0), 35 * MIB);
 });
 
-Deno.test("each further stream adds a quarter of the largest use, until there is twice as much", () => {
+Deno.test("`allowed()` adds a quarter of the peak use per stream", () => {
   const policy = policyAt(GIB);
   assertAlmostEquals(policy.allowed(3) - policy.allowed(1), GIB / 2, 1);
   assertEquals(policy.allowed(40), 2 * GIB);
 });
 
-Deno.test("making room for small requests doubles the slack after 32 times, up to twice the use", () => {
+Deno.test("`roomFor()` doubles the slack after 32 small requests", () => {
   const policy = policyAt(GIB);
   const slack = policy.allowed(1) - GIB;
   const makeRoom = (bytes: number) => {
@@ -56,7 +54,7 @@ Deno.test("making room for small requests doubles the slack after 32 times, up t
   assertAlmostEquals(policy.allowed(1) - 2 * GIB, 2 * slack, 1);
 });
 
-Deno.test("what repeats with as much in use adds to the slack until the largest use grows", () => {
+Deno.test("`roomFor()` adds slack for repeated requests", () => {
   const policy = policyAt(GIB);
   const step = (live: number) => {
     for (const bytes of [64 * MIB, 96 * MIB]) {
@@ -78,15 +76,7 @@ Deno.test("what repeats with as much in use adds to the slack until the largest 
   assert(policy.allowed(1) < before + 2 * MIB);
 });
 
-Deno.test("a repeated request adds no more than it lacked", () => {
-  const policy = policyAt(GIB);
-  const before = policy.allowed(1);
-  const request = { units: unitsOf(64 * MIB), live: GIB / 2, excess: 2 * MIB };
-  for (let count = 0; count < 3; count++) policy.roomFor(request);
-  assertEquals(policy.allowed(1), before + 2 * MIB);
-});
-
-Deno.test("room is made ahead while use grows, and for what follows a small request", () => {
+Deno.test("`roomFor()` returns memory ahead while use grows", () => {
   const policy = policyAt(34 * 32 * MIB);
   const large = { units: unitsOf(64 * MIB), live: 34 * 32 * MIB, excess: 6 * MIB };
   const growing = policy.roomFor(large);
@@ -100,20 +90,20 @@ Deno.test("room is made ahead while use grows, and for what follows a small requ
   assertEquals([small.ahead, small.minBlock, small.fills], [17 * MIB, 0, false]);
 });
 
-Deno.test("a pool maps 32 MiB at a time, a small one as much as it has, a large one a 512th", () => {
+Deno.test("`step()` gives 32 MiB, or a 512th of a large pool", () => {
   const policy = policyAt(MIB);
   const steps = [0, 8 * MIB, GIB, 32 * GIB].map((reserved) => policy.step(1, reserved, reserved));
   assertEquals(steps, [0, 8 * MIB, 32 * MIB, 64 * MIB]);
 });
 
-Deno.test("for small blocks it maps 6 MiB at a time, or an eighth of what it has for them", () => {
+Deno.test("`step()` for small blocks gives 6 MiB, or an eighth", () => {
   const policy = policyAt(MIB);
   const steps = [0, 8 * MIB, 80 * MIB, GIB].map((ofKind) => policy.step(0, 32 * GIB, ofKind));
   assertEquals(steps, [6 * MIB, 6 * MIB, 10 * MIB, 32 * MIB]);
   assertEquals(policy.step(0, 4 * MIB, 0), 4 * MIB, "no more than it has");
 });
 
-Deno.test("more than a request needs is mapped while use grows, and later for small ones only", () => {
+Deno.test("`isAheadOfUse()` is true while use grows", () => {
   const policy = policyAt(GIB);
   const [small, large] = [unitsOf(4 * MIB), unitsOf(4 * MIB) + 1];
   assertEquals([policy.isAheadOfUse(small), policy.isAheadOfUse(large)], [true, true]);
@@ -123,7 +113,7 @@ Deno.test("more than a request needs is mapped while use grows, and later for sm
   assertEquals(policy.isAheadOfUse(large), true);
 });
 
-Deno.test("a large request for which there is no room in a pool that had enough maps no more than it", () => {
+Deno.test("a large request in a steady pool maps its own size only", () => {
   const upstream = new StrictUpstream({ capacity: 8 * GIB });
   const core = new BlockPool(upstream, poolSettings({ limitBytes: 8 * GIB }));
   const stream = upstream.createStream();
@@ -138,7 +128,7 @@ Deno.test("a large request for which there is no room in a pool that had enough 
   core.close();
 });
 
-Deno.test("plain segments have a quarter of slack, and none of this", () => {
+Deno.test("the policy of plain segments has a quarter of slack", () => {
   const policy = new GrowthPolicy(false);
   policy.noteUse(GIB);
   for (let count = 0; count < 64; count++) {
@@ -148,7 +138,7 @@ Deno.test("plain segments have a quarter of slack, and none of this", () => {
   assertEquals([policy.allowed(5), policy.step(1, GIB, GIB)], [1.25 * GIB, 0]);
 });
 
-Deno.test("what is not minBlock a call stays with the pool unless it is asked for", () => {
+Deno.test("`reclaim()` leaves small blocks unless they are needed", () => {
   const upstream = new StrictUpstream({ capacity: GIB });
   const core = new BlockPool(upstream, poolSettings({ limitBytes: GIB }));
   const stream = upstream.createStream();
@@ -159,7 +149,7 @@ Deno.test("what is not minBlock a call stays with the pool unless it is asked fo
   streams.settle();
   assertEquals(streams.space.reclaim(GIB, 8 * MIB), 48 * MIB);
   assert(upstream.usedBytes >= 28 * MIB);
-  // The block of 4 MiB, and what was mapped ahead.
+  // The block of 4 MiB, and memory mapped in advance.
   streams.space.reclaim(GIB);
   assertEquals(upstream.usedBytes, 24 * MIB);
   for (const index of [1, 3, 5]) core.free(blocks[index]!);
@@ -168,7 +158,7 @@ Deno.test("what is not minBlock a call stays with the pool unless it is asked fo
 
 for (const isBehind of [true, false]) {
   const where = isBehind ? "behind" : "ahead of";
-  Deno.test(`growth maps nothing where a free block with a hole ${where} it serves`, () => {
+  Deno.test(`\`grow()\` maps nothing when a free block ${where} a hole serves`, () => {
     const { pool, upstream } = modelPool();
     const stream = upstream.createStream();
     const [first, second, third] = [1, 2, 3].map(() => pool.allocate(16 * MIB, stream));
@@ -208,7 +198,7 @@ function wholePieces(pieces: readonly number[], first: number, end: number) {
   return inside;
 }
 
-Deno.test("whole pieces are all that lie in a range, and as many from its end as are wanted", () => {
+Deno.test("`wholePieces()` finds the whole pieces of a range", () => {
   const operation = fc.record({
     start: fc.nat(GRANULES - 1),
     count: fc.integer({ min: 1, max: 40 }),
@@ -251,22 +241,4 @@ Deno.test("whole pieces are all that lie in a range, and as many from its end as
       pieces.fill(0, whole.first, whole.end);
     }
   }));
-});
-
-Deno.test("a range inside of one piece has no whole one", () => {
-  const map = new PieceMap();
-  map.map(0, 10, 10);
-  for (const [first, end] of [[0, 9], [1, 10], [4, 5], [3, 3]] as const) {
-    const whole = map.wholePieces(first, end, Infinity);
-    assertEquals(whole.end - whole.first, 0);
-  }
-  assertEquals(map.wholePieces(0, 10, 1), { first: 0, end: 10 });
-});
-
-Deno.test("granules far out are as good as the first", () => {
-  const map = new PieceMap();
-  map.map(100_000, 7, 3);
-  assertEquals(map.wholePieces(100_000, 100_007, Infinity), { first: 100_000, end: 100_007 });
-  assertEquals(map.wholePieces(100_001, 100_007, Infinity), { first: 100_003, end: 100_007 });
-  assertEquals(map.wholePieces(100_000, 100_006, 2), { first: 100_003, end: 100_006 });
 });

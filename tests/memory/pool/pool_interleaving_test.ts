@@ -1,6 +1,3 @@
-// What else happens while somebody waits for a pool by a promise, and what a capture keeps from
-// ending.
-
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { type MemoryPool, openDevice } from "../../../mod.ts";
 import { device } from "../../support/device.ts";
@@ -17,8 +14,8 @@ function leaveBusy(pool: MemoryPool, mebibytes: number): void {
   SPIN.launch({ grid: 1, block: 1, stream }, buffer, 0.03e9, 1);
 }
 
-// Whoever finds that a disposed stream is through has no more use for its event.
-Deno.test("allocateAsync() is not disturbed by who finds out first that a stream is done", async () => {
+// A disposed stream that has finished needs its event no more.
+Deno.test("`allocateAsync()` survives other queries of its event", async () => {
   using pool = device.createPool({ maxPoolSize: "8MiB" });
   leaveBusy(pool, 8);
   const waiting = pool.allocateAsync("float32", 2 * MIB);
@@ -28,7 +25,7 @@ Deno.test("allocateAsync() is not disturbed by who finds out first that a stream
   assertEquals(buffer.length, 2 * MIB);
 });
 
-Deno.test("nor is clearCacheAsync()", async () => {
+Deno.test("`clearCacheAsync()` survives other queries of its event", async () => {
   using pool = device.createPool({ maxPoolSize: "8MiB" });
   for (let stream = 0; stream < 4; stream++) leaveBusy(pool, 2);
   const waiting = [pool.clearCacheAsync(), pool.clearCacheAsync()];
@@ -37,7 +34,7 @@ Deno.test("nor is clearCacheAsync()", async () => {
   assertEquals(await Promise.all(waiting), [0, 0]);
 });
 
-Deno.test("a device whose memory may be in use is not disposed while a stream is captured", async () => {
+Deno.test("disposing of a device during a capture throws", async () => {
   using x = device.allocate("float32", 4);
   const second = openDevice(device.label);
   {

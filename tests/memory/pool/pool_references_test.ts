@@ -1,13 +1,10 @@
-// What outlives a pool must not keep it: a program may make pools by the thousands, and record as
-// often, on streams that stay.
-
 import { assertEquals } from "@std/assert";
 import { StrictUpstream } from "./strict_upstream.ts";
 import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { BlockRecording } from "../../../src/lab/memory/pool_recording.ts";
 import { poolSettings } from "./model/pool_settings.ts";
 
-Deno.test("a stream forgets a pool that is closed", () => {
+Deno.test("a stream does not keep a closed pool", () => {
   const upstream = new StrictUpstream();
   const [stream, other] = [upstream.createStream(), upstream.createStream()];
   for (let count = 0; count < 3; count++) {
@@ -21,7 +18,7 @@ Deno.test("a stream forgets a pool that is closed", () => {
   }
 });
 
-Deno.test("a stream forgets a recording that has ended", () => {
+Deno.test("a stream does not keep a recording", () => {
   const upstream = new StrictUpstream();
   const stream = upstream.createStream();
   const core = new BlockPool(upstream, poolSettings());

@@ -1,6 +1,3 @@
-// Settings of a pool: an option wins over the environment and that over the preset; every value
-// that is out of its range is refused with its name, what is allowed and what came.
-
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { EnvironmentError } from "../../../src/ffi/granted_environment.ts";
 import { Environment } from "../../../src/hardware/environment.ts";
@@ -32,7 +29,7 @@ function resolve(
   return resolvePoolSettings(options, environment(variables), device);
 }
 
-Deno.test("a pool without options has the documented defaults, and asks no device", () => {
+Deno.test("`resolvePoolSettings()` has the documented defaults", () => {
   const device = {
     ...DEVICE,
     usableBytes: () => {
@@ -58,7 +55,7 @@ Deno.test("a pool without options has the documented defaults, and asks no devic
 });
 
 for (const preset of PRESETS) {
-  Deno.test(`the preset ${preset} sets what its table says, and options win over it`, () => {
+  Deno.test(`the preset ${preset} sets defaults for options`, () => {
     const settings = resolve({ preset });
     assertEquals({ ...settings, ...POOL_PRESETS[preset] }, settings);
     assertEquals(settings.preset, preset);
@@ -83,7 +80,7 @@ for (const preset of PRESETS) {
   });
 }
 
-Deno.test("the table of the presets' documentation is what the presets are", () => {
+Deno.test("the documentation of `POOL_PRESETS` agrees with the presets", () => {
   const source = new URL("../../../src/memory/pool/pool_options.ts", import.meta.url);
   const rows = [...Deno.readTextFileSync(source).matchAll(/^ \* \| `(\w+)` +\|(.*)\|$/gm)];
   assertEquals(rows.length, 6);
@@ -100,7 +97,7 @@ Deno.test("the table of the presets' documentation is what the presets are", () 
   }
 });
 
-Deno.test("sizes are numbers of bytes or texts with a unit", () => {
+Deno.test("sizes are numbers or texts with a unit", () => {
   for (const size of [2 ** 31, "2GB", "2G", "2GiB", "2048MiB", "2147483648"]) {
     const settings = resolve({ maxPoolSize: size, initialSize: size, maxCachedBytes: size });
     assertEquals(
@@ -111,7 +108,7 @@ Deno.test("sizes are numbers of bytes or texts with a unit", () => {
   assertEquals(resolve({ initialSize: "0", maxCachedBytes: 0 }).maxCachedBytes, 0);
 });
 
-Deno.test("the limit is the least of size, share of usable memory and the device", () => {
+Deno.test("`limitBytes` is the minimum of all limits", () => {
   const limit = (options: MemoryPoolOptions) => resolve(options).limitBytes;
   assertEquals(limit({ maxPoolSize: "1TiB" }), 8 * GIB);
   assertEquals(limit({ memoryFraction: 1 }), 7 * GIB);
@@ -121,7 +118,7 @@ Deno.test("the limit is the least of size, share of usable memory and the device
   assertEquals(limit({ maxPoolSize: 1 }), 1);
 });
 
-Deno.test("GRIDSTRIDE_MEMORY_FRACTION limits a pool whose options name no limit", () => {
+Deno.test("GRIDSTRIDE_MEMORY_FRACTION limits a pool without a limit", () => {
   const variables = { GRIDSTRIDE_MEMORY_FRACTION: "0.5" };
   assertEquals(resolve({}, variables).limitBytes, 3.5 * GIB);
   assertEquals(resolve({ preset: "production" }, variables).limitBytes, 3.5 * GIB);
@@ -143,7 +140,7 @@ Deno.test("CUDA_MEMORY_POOL_SIZE preallocates, within the limit", () => {
   assertEquals([error.variable, error.value], ["CUDA_MEMORY_POOL_SIZE", "9G"]);
 });
 
-Deno.test("CUDA_MEMORY_POOL_TRIM turns trimming on and off, under the options and over presets", () => {
+Deno.test("CUDA_MEMORY_POOL_TRIM overrides presets and not options", () => {
   const interval = (options: MemoryPoolOptions, trim?: string) =>
     resolve(options, trim === undefined ? {} : { CUDA_MEMORY_POOL_TRIM: trim }).cleanupInterval;
   assertEquals(interval({}, "1"), DEFAULT_CLEANUP_INTERVAL);
@@ -159,7 +156,7 @@ Deno.test("CUDA_MEMORY_POOL_TRIM turns trimming on and off, under the options an
   assertEquals(interval({ trim: false, preset: "production" }), 0);
 });
 
-Deno.test("a malformed variable is an error that names it", () => {
+Deno.test("a malformed variable throws an error with its name", () => {
   for (
     const [variable, value] of [
       ["GRIDSTRIDE_MEMORY_FRACTION", "2"],
@@ -172,7 +169,7 @@ Deno.test("a malformed variable is an error that names it", () => {
   }
 });
 
-Deno.test("pressure is watched for reclaiming always, for refusing where it is asked for", () => {
+Deno.test("`pressure` sets both thresholds", () => {
   const shares = (options: MemoryPoolOptions) => {
     const { reclaimShare, refuseShare } = resolve(options);
     return [reclaimShare, refuseShare];
@@ -183,7 +180,7 @@ Deno.test("pressure is watched for reclaiming always, for refusing where it is a
   assertEquals(shares({ pressure: { refuse: 1 } }), [0.9, 1]);
 });
 
-Deno.test("debugging implies tracking, and virtual memory is used where the device has it", () => {
+Deno.test("`debug` implies tracking", () => {
   assertEquals(resolve({ debug: true }).enableMemoryTracking, true);
   assertEquals(resolve({ enableMemoryTracking: true }).debug, false);
   assertEquals(resolve({ virtualMemory: false }).virtualMemory, false);
@@ -193,7 +190,7 @@ Deno.test("debugging implies tracking, and virtual memory is used where the devi
 
 const callback = () => false;
 
-Deno.test("a callback and any power of two from 512 on are taken as they are", () => {
+Deno.test("callbacks and alignments are kept as given", () => {
   assertEquals(resolve({ onMemoryPressure: callback }).onMemoryPressure, callback);
   for (const alignment of [512, 1024, 2 ** 21, 2 ** 30]) {
     assertEquals(resolve({ alignment }).alignment, alignment);
@@ -249,7 +246,7 @@ const REFUSED: readonly (readonly [options: unknown, error: ErrorConstructor, sa
   [{ alignment: "512" }, TypeError, "options.alignment"],
 ];
 
-Deno.test("every bad option is an error that names it, what is allowed and what came", () => {
+Deno.test("bad options throw with their name, the allowed values and the given one", () => {
   for (const [options, ErrorClass, says] of REFUSED) {
     const error = assertThrows(() => resolve(options as MemoryPoolOptions), Error);
     assertEquals(error.constructor, ErrorClass, error.message);

@@ -1,7 +1,3 @@
-// Whatever is done with a pool in whatever order: blocks do not overlap, no byte is lost, no stream
-// gets memory that another still uses, the books agree with a count from nothing, and in the end
-// nothing is left.
-
 import * as fc from "fast-check";
 import { poolCommands } from "./model/pool_commands.ts";
 import { PoolModel, type PoolModelOptions } from "./model/pool_model.ts";
@@ -28,7 +24,7 @@ const SUBJECTS: Readonly<Record<string, Omit<PoolModelOptions, "capacity">>> = {
 };
 
 for (const [name, options] of Object.entries(SUBJECTS)) {
-  Deno.test(`a pool ${name} keeps its promises in any order of operations`, async () => {
+  Deno.test(`a pool ${name} keeps its invariants in any order of operations`, async () => {
     await fc.assert(
       fc.asyncProperty(poolCommands(CAPACITY, 80), async (commands) => {
         const model = new PoolModel({ capacity: CAPACITY, ...options });

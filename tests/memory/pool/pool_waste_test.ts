@@ -1,5 +1,3 @@
-// What a pool does where it has much that it cannot use: limits, alignment, captures.
-
 import "../../support/cache_directory.ts";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../mod.ts";
@@ -17,8 +15,8 @@ function model(settings: Partial<PoolSettings> = {}) {
   return { upstream, core, stream: upstream.createStream() };
 }
 
-Deno.test("an aligned request finds the block that it had, among others of its size", () => {
-  // Nothing becomes common, so that a pool that asks for more does not give anything back.
+Deno.test("an aligned request finds its previous block again", () => {
+  // The stream keeps its blocks: growth returns nothing.
   const upstream = new StrictUpstream({ completion: "explicit" });
   const core = new BlockPool(upstream, poolSettings({ virtualMemory: false }));
   const stream = upstream.createStream();
@@ -41,22 +39,7 @@ Deno.test("an aligned request finds the block that it had, among others of its s
   assertEquals(core.stats().reserved, reserved, "the pool has grown for what it had");
 });
 
-Deno.test("freeing beyond maxCachedBytes takes no longer the more free memory cannot go", () => {
-  for (const virtualMemory of [true, false]) {
-    const { core, stream } = model({ maxCachedBytes: MIB, virtualMemory });
-    const blocks = Array.from({ length: 8000 }, () => core.allocate(4096, stream));
-    for (let index = 0; index < blocks.length; index += 2) core.free(blocks[index]!);
-    const { marks } = core.stats();
-    for (let count = 0; count < 1000; count++) core.free(core.allocate(4096, stream));
-    assert(core.stats().marks - marks < 10, `${core.stats().marks - marks} attempts`);
-    // What can go goes at once all the same.
-    const { reserved } = core.stats();
-    core.free(core.allocate(64 * MIB, stream));
-    assert(core.stats().reserved <= reserved);
-  }
-});
-
-Deno.test("a pool at its own limit asks nobody for memory; one that the device refuses does", () => {
+Deno.test("a pool presses others only when the device refuses memory", () => {
   const { upstream, core, stream } = model({ limitBytes: 8 * MIB });
   assertThrows(() => core.allocate(9 * MIB, stream), OutOfMemoryError);
   core.allocate(5 * MIB, stream);
@@ -67,7 +50,7 @@ Deno.test("a pool at its own limit asks nobody for memory; one that the device r
   assertEquals(upstream.calls.counts.press, 1);
 });
 
-Deno.test("a capture takes no more than it needs, however large the pool is", () => {
+Deno.test("a capture takes no more than it needs", () => {
   const { upstream, core, stream } = model();
   core.free(core.allocate(2048 * MIB, stream));
   core.allocate(6144 * MIB, stream);

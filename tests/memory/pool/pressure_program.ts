@@ -9,7 +9,7 @@ import { openDevice, OutOfMemoryError } from "../../../mod.ts";
 
 const BYTES = 160 * 2 ** 20;
 
-/** What is told of an attempt to allocate, and of the pool after it. */
+/** The result of an allocation, and the pool after it. */
 interface Attempt {
   readonly served: boolean;
   readonly reserved: number;
@@ -46,7 +46,7 @@ const scope = self as unknown as {
   postMessage(message: unknown): void;
 };
 
-/** The worker: tries when it is told to, and works when it is told to. */
+/** The worker allocates and works on request. */
 function serve(): void {
   scope.onmessage = async ({ data }) => {
     if (data === "end") {

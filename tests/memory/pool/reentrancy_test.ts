@@ -1,6 +1,3 @@
-// Callbacks of a program in the midst of an allocation: it may allocate, free, dispose streams and
-// end the pool there, and nothing of that leads to a corrupt pool.
-
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
 import { StrictUpstream } from "./strict_upstream.ts";
@@ -21,7 +18,7 @@ function setUp(granularity: number, onMemoryPressure: () => boolean) {
 for (const granularity of [0, 2 * MEBIBYTE]) {
   const kind = granularity === 0 ? "plain segments" : "mapped memory";
 
-  Deno.test(`a request whose stream the program disposes meanwhile gets nothing: ${kind}`, () => {
+  Deno.test(`\`allocate()\` throws when its stream is disposed meanwhile: ${kind}`, () => {
     const { upstream, core } = setUp(granularity, () => {
       stream[Symbol.dispose]();
       core.free(block);
@@ -38,7 +35,7 @@ for (const granularity of [0, 2 * MEBIBYTE]) {
     assertEquals(upstream.usedBytes, 0);
   });
 
-  Deno.test(`a request whose pool the program ends meanwhile gets nothing: ${kind}`, () => {
+  Deno.test(`\`allocate()\` throws when the pool is closed meanwhile: ${kind}`, () => {
     const { upstream, core } = setUp(granularity, () => {
       core.free(block);
       core.close();
@@ -51,7 +48,7 @@ for (const granularity of [0, 2 * MEBIBYTE]) {
     assertEquals([upstream.usedBytes, reservations, events], [0, 0, 0]);
   });
 
-  Deno.test(`a program that allocates when it is asked for room is not asked again: ${kind}`, () => {
+  Deno.test(`\`onMemoryPressure()\` is not called for its own allocations: ${kind}`, () => {
     let asked = 0;
     const { upstream, core } = setUp(granularity, () => {
       asked++;

@@ -1,6 +1,3 @@
-// Freed memory on real streams: the same stream has it at once, another only when the stream that
-// used it has got there, and a missing wait would be a fault.
-
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import type { DeviceBuffer, MemoryPoolOptions, Stream } from "../../../mod.ts";
 import { device } from "../../support/device.ts";
@@ -66,7 +63,7 @@ testBoth("the same stream has freed memory at once, without an event", {}, async
   using pool = open();
   using stream = device.createStream();
   using other = device.createStream();
-  // Another stream with memory of its own, so that there are several.
+  // Another stream with memory of its own.
   using _theirs = pool.allocate("float32", 1, { stream: other });
   const first = pool.allocate("float32", LENGTH, { stream });
   const { address } = first;
@@ -177,7 +174,7 @@ testBoth(
   },
 );
 
-/** What becomes of a device whose pool gives memory back, with right events and with early ones. */
+/** Plays a pool that returns memory, with right events and with early ones. */
 async function playEarly(kind: "mapped" | "plain") {
   const { code, stdout, stderr } = await runFile("tests/memory/pool/early_event_program.ts", {
     args: [kind],
@@ -187,13 +184,13 @@ async function playEarly(kind: "mapped" | "plain") {
   return JSON.parse(stdout);
 }
 
-Deno.test("mapped memory that goes back before its stream is done is a fault", async () => {
+Deno.test("unmapping memory in use is a fault", async () => {
   const { right, broken } = await playEarly("mapped");
   assertEquals(right, { error: null, waitedFor: true });
   assertEquals(broken, { error: "cudaErrorIllegalAddress", waitedFor: false });
 });
 
-Deno.test("plain memory that goes back too early has the device waited for", async () => {
+Deno.test("freeing plain memory in use waits for the device", async () => {
   const { right, broken } = await playEarly("plain");
   assertEquals(right, { error: null, waitedFor: true });
   assertEquals(broken, { error: null, waitedFor: false });

@@ -1,6 +1,3 @@
-// Marks: one event tells of all that was freed before it, events are used again, and what fails
-// leaves nothing behind.
-
 import { assertEquals, assertThrows } from "@std/assert";
 import { CudaError } from "../../../src/ffi/cuda_error.ts";
 import { StrictUpstream } from "./strict_upstream.ts";
@@ -13,7 +10,7 @@ function setUp() {
   return { upstream, stream, slot };
 }
 
-Deno.test("a mark that is reached makes its epoch and all before it clean, and no later one", () => {
+Deno.test("`poll()` makes the epochs of reached marks clean", () => {
   const { upstream, stream, slot } = setUp();
   slot.mark(upstream);
   upstream.complete(stream);
@@ -26,21 +23,7 @@ Deno.test("a mark that is reached makes its epoch and all before it clean, and n
   assertEquals([slot.poll(upstream), slot.isClean(2), slot.isClean(3)], [true, true, false]);
 });
 
-Deno.test("events are used again, and all given back", () => {
-  const { upstream, stream, slot } = setUp();
-  for (let round = 0; round < 100; round++) {
-    slot.mark(upstream);
-    slot.mark(upstream);
-    upstream.complete(stream);
-    slot.poll(upstream);
-  }
-  assertEquals([upstream.calls.counts.createEvent, slot.spareEvents.length], [2, 2]);
-  slot.mark(upstream);
-  slot.destroyEvents(upstream);
-  assertEquals([upstream.tally.events, slot.spareEvents, slot.marks], [0, [], []]);
-});
-
-Deno.test("an event that somebody waits for is not used again before they are told", async () => {
+Deno.test("`poll()` does not reuse an event with a pending wait", async () => {
   const { upstream, stream, slot } = setUp();
   slot.mark(upstream);
   const first = slot.marks[0]!.event;
@@ -54,7 +37,7 @@ Deno.test("an event that somebody waits for is not used again before they are to
   assertEquals(upstream.tally.events, 1);
 });
 
-Deno.test("a mark that fails ends no epoch and loses no event", () => {
+Deno.test("`mark()` changes nothing when it fails", () => {
   const { upstream, slot } = setUp();
   slot.freedBytes = 5;
   for (const call of ["createEvent", "recordEvent"] as const) {
@@ -67,17 +50,7 @@ Deno.test("a mark that fails ends no epoch and loses no event", () => {
   assertEquals([slot.epoch, slot.freedBytes, upstream.tally.events], [2, 0, 1]);
 });
 
-Deno.test("asking for marks may fail half way, and goes on where it was", () => {
-  const { upstream, stream, slot } = setUp();
-  for (let count = 0; count < 3; count++) slot.mark(upstream);
-  upstream.complete(stream);
-  upstream.calls.fail({ call: "queryEvent", nth: 2 });
-  assertThrows(() => slot.poll(upstream), CudaError);
-  assertEquals([slot.isClean(1), slot.isClean(2)], [true, false]);
-  assertEquals([slot.poll(upstream), slot.isClean(3), slot.spareEvents.length], [true, true, 3]);
-});
-
-Deno.test("an event that cannot be given back stays for the next attempt", () => {
+Deno.test("`destroyEvents()` can be repeated after a failure", () => {
   const { upstream, slot } = setUp();
   for (let count = 0; count < 3; count++) slot.mark(upstream);
   upstream.calls.fail({ call: "destroyEvent", nth: 2 });

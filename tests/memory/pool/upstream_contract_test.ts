@@ -1,6 +1,3 @@
-// The upstream over a device and the one in memory keep the same contract, so that what is tested
-// on the one holds on the other.
-
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { injectFault } from "../../support/fault_injection.ts";
 import { CudaError } from "../../../src/ffi/cuda_error.ts";
@@ -59,7 +56,7 @@ function bytesAt(upstream: MemoryUpstream, address: number, bytes: number, strea
   return [...target];
 }
 
-Deno.test("the upstream of a device describes it, and uses its virtual memory unless told not to", () => {
+Deno.test("`NativeUpstream` describes its device", () => {
   const upstream = new NativeUpstream(context);
   assertEquals([upstream.label, upstream.totalBytes], [device.label, device.info.totalMemory]);
   assertEquals(upstream.granularity > 0, device.info.virtualMemoryManagement);
@@ -67,7 +64,7 @@ Deno.test("the upstream of a device describes it, and uses its virtual memory un
   assertEquals(upstream.freeBytes(), device.memoryInfo().free);
 });
 
-Deno.test("the upstream of a device uses the memory and the events of that device only", () => {
+Deno.test("`NativeUpstream` uses its own device only", () => {
   void device.stream;
   const before = resourceTally(library);
   const upstream = new NativeUpstream(context);
@@ -185,7 +182,7 @@ testAll("pressing is seen, at the latest after the next call", ({ upstream }) =>
   assert(upstream.signal !== before);
 });
 
-Deno.test("the upstream of a device says that a stream is captured, and may map memory then", () => {
+Deno.test("`NativeUpstream` maps memory during a capture", () => {
   const upstream = new NativeUpstream(context);
   const bytes = upstream.granularity;
   const seen: boolean[] = [upstream.capturing];
@@ -204,9 +201,9 @@ Deno.test("the upstream of a device says that a stream is captured, and may map 
   assertEquals(seen, [false, true, false]);
 });
 
-Deno.test("whatever fails but for want of memory is thrown, and has had no effect", () => {
+Deno.test("`NativeUpstream` throws failures other than a lack of memory", () => {
   const upstream = new NativeUpstream(context);
-  void device.stream; // made when it is first needed, which is not what is counted here
+  void device.stream; // created before the count
   const before = resourceTally(library);
   const failing: [call: string, attempt: () => unknown][] = [
     ["cudaMalloc", () => upstream.allocate(100)],
@@ -224,7 +221,7 @@ Deno.test("whatever fails but for want of memory is thrown, and has had no effec
   assertEquals(resourceTally(library), before);
 });
 
-Deno.test("a lost device is told of once, and what is given back after that is gone quietly", async () => {
+Deno.test("`NativeUpstream` reports a loss once", async () => {
   const module = new URL("../../../src/memory/pool/native_upstream.ts", import.meta.url).href;
   const { code, stdout, stderr } = await runProgram(`
     import { CudaError, openDevice } from "@gridstride/cuda";

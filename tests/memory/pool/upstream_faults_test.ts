@@ -1,6 +1,3 @@
-// Every call that a pool makes of its upstream is made to fail in turn: what was being done throws
-// that error or finds another way, nothing is lost or broken, and afterwards everything works.
-
 import { assert, assertEquals } from "@std/assert";
 import { CudaError } from "../../../src/ffi/cuda_error.ts";
 import { UPSTREAM_CALLS, type UpstreamCall, type UpstreamFault } from "./upstream_calls.ts";
@@ -36,7 +33,7 @@ const EVENTS: readonly UpstreamCall[] = [
   "freeBytes",
 ];
 
-/** Does a step, and again where it has failed; what it failed with. */
+/** Does a step, again after a failure, and returns the error. */
 async function attempt(model: PoolModel, run: () => void | Promise<void>, again: boolean) {
   try {
     await run();
@@ -48,7 +45,7 @@ async function attempt(model: PoolModel, run: () => void | Promise<void>, again:
   }
 }
 
-/** Plays the scenario and ends the pool; what it failed with. */
+/** Plays the scenario, closes the pool, and returns the errors. */
 async function play(
   options: Omit<PoolModelOptions, "capacity" | "streams">,
   fault?: UpstreamFault,
@@ -83,7 +80,7 @@ for (const [name, options] of Object.entries(SUBJECTS)) {
   const clean = await play(options);
   const { counts } = clean.model.upstream.calls;
 
-  Deno.test(`the scenario of faults makes every call, over ${name}`, () => {
+  Deno.test(`the fault scenario makes every call over ${name}`, () => {
     assertEquals(clean.errors, []);
     assertNothingLeft(clean.model, "no fault");
     const expected = [...EVENTS, ...EXPECTED[options.granularity > 0 ? "mapped" : "plain"]];

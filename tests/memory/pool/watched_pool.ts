@@ -66,7 +66,7 @@ export function watchedPools(changes: Partial<PoolSettings>): WatchedPool[] {
         scribble: (address: number, bytes: readonly number[]) => {
           using stream = device.createStream();
           device.doneSync(); // or filling the block might come behind this
-          // What is declared is whole blocks between calls; around these bytes nothing else is.
+          // Only these bytes are declared meanwhile.
           bytes.forEach((byte, index) => {
             native.declare(address + index, 1, true);
             native.fill(address + index, 1, byte, stream);

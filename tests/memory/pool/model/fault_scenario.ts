@@ -10,7 +10,7 @@ const MEBIBYTE = 2 ** 20;
 
 /** Something that is done with a pool. */
 export interface ScenarioStep {
-  /** What it is, for messages. */
+  /** Its name in messages. */
   readonly name: string;
   readonly run: (model: PoolModel) => void | Promise<void>;
   /** Whether it is done again when it has failed; a block that was freed is free all the same. */

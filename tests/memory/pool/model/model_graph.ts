@@ -15,9 +15,9 @@ export interface CapturedRange {
   readonly bytes: number;
 }
 
-/** What was captured. */
+/** The captured ranges. */
 export class ModelGraph implements MemoryGraph {
-  /** On whose behalf its work uses memory. */
+  /** The owner of its uses of memory. */
   readonly owner: object;
   readonly #upstream: StrictUpstream;
   readonly #ranges: readonly CapturedRange[];
@@ -26,19 +26,19 @@ export class ModelGraph implements MemoryGraph {
   readonly #streams = new Set<StrictStream>();
   #ending = false;
 
-  /** A graph whose work touches these ranges. */
+  /** A graph that uses these ranges. */
   constructor(upstream: StrictUpstream, ranges: readonly CapturedRange[], owner: object) {
     this.#upstream = upstream;
     this.#ranges = ranges;
     this.owner = owner;
   }
 
-  /** Registers who is told of launches. */
+  /** Registers a function to call for each launch. */
   onLaunch(launched: (stream: MemoryStream) => void): void {
     this.#listeners.push(launched);
   }
 
-  /** Registers what is to happen when it goes. */
+  /** Registers a function to call on disposal. */
   onDispose(close: (streams: Iterable<MemoryStream>) => void): void {
     this.#closers.push(close);
   }

@@ -29,7 +29,7 @@ class PoolCommand implements fc.AsyncCommand<PoolModel, PoolModel> {
 
   async run(model: PoolModel): Promise<void> {
     await this.#operation.run(model);
-    // A block that somebody waited for is taken some microtasks before he knows that he has it.
+    // An awaited block is allocated some microtasks before its promise resolves.
     if (model.waiting > 0) await model.settle();
     model.check();
   }
@@ -41,7 +41,7 @@ class PoolCommand implements fc.AsyncCommand<PoolModel, PoolModel> {
 
 const pick = fc.nat(1000);
 
-/** Sizes that break things: one byte, classes and granules and what is beside them, and too much. */
+/** Boundary sizes: one byte, classes and granules and their neighbours, and too much. */
 function sizes(capacity: number): fc.Arbitrary<number> {
   const edges = [1, 511, 512, 513, 16384, 16385, 2 ** 20, 2 ** 20 + 1, 2 ** 21, 2 ** 21 + 1];
   return fc.oneof(

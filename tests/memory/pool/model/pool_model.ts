@@ -1,6 +1,5 @@
 /**
- * A pool over a model device together with what its user knows: who has which block, and which
- * work uses it.
+ * A pool over a strict device, and the blocks that its user holds.
  *
  * Work is done only when the model says so, and the device throws when memory that unfinished work
  * uses is taken away or given to another stream.
@@ -30,11 +29,11 @@ export interface PoolModelOptions {
   readonly settings?: Partial<PoolSettings>;
 }
 
-/** A block and who uses it. */
+/** A block and its owner. */
 export interface OwnedBlock extends HeldBlock {
   /** The stream it was allocated for. */
   readonly stream: StrictStream;
-  /** On whose behalf work uses it. */
+  /** The owner of its uses. */
   readonly owner: object;
 }
 
@@ -58,7 +57,7 @@ export class PoolModel {
   waiting = 0;
   /** How many blocks the callback for memory pressure may still free. */
   yields = 0;
-  /** How many holders the pool has asked its lifetime for. */
+  /** The retained uses of the pool. */
   holders = 0;
   /** Whether the device may refuse memory that it has, as a test has made it. */
   mayRefuse = false;
@@ -223,7 +222,7 @@ export class PoolModel {
       await this.settle();
       for (const block of [...this.blocks]) this.free(block);
     } while (this.waiting > 0);
-    // The marks that tell of the end of all work are work too.
+    // The last marks are work too.
     this.core.trim();
     this.upstream.completeAll();
     this.core.trim();
@@ -258,7 +257,7 @@ export class PoolModel {
     else this.capture!.ranges.push({ address, bytes });
   }
 
-  /** There must be memory for whoever is alone with a device, and may wait for it. */
+  /** An allocation alone on the device must not fail. */
   #requireJustified(error: unknown, bytes: number, alignment: number): void {
     if (!(error instanceof OutOfMemoryError)) throw error;
     assertEquals(error.requested, bytes);

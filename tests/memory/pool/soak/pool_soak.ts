@@ -25,7 +25,7 @@ const MOST_GRAPHS = 3;
 /** Operations after which the number of live blocks goes where another number says. */
 const PHASE = 20_000;
 
-/** What is soaked: kinds of memory and settings. */
+/** The subjects: kinds of memory and settings. */
 export const SOAK_SUBJECTS: Readonly<
   Record<string, { granularity: number; settings?: Partial<PoolSettings> }>
 > = {
@@ -44,7 +44,7 @@ interface SoakedBlock {
   readonly bytes: number;
   readonly alignment: number;
   readonly stream: StrictStream;
-  /** On whose behalf work uses it. */
+  /** The owner of its uses. */
   readonly owner: unknown;
 }
 
@@ -212,7 +212,7 @@ export class PoolSoak {
       case 7:
         return this.#core.settleSync();
       default:
-        // Nothing is left of a long life but what is live.
+        // Only live blocks are left.
         if (this.#random.below(16) > 0) return;
         while (this.#blocks.length > 0) this.#free(this.#blocks.length - 1);
     }

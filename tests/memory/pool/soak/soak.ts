@@ -23,7 +23,7 @@ function integer(text: string, name: string, least: number): number {
   Deno.exit(2);
 }
 
-/** Bytes that JavaScript has, without what is only waiting to be collected where that is known. */
+/** Bytes of the JavaScript heap, after a collection if possible. */
 function heapBytes(): number {
   (globalThis as { gc?: () => void }).gc?.();
   const { heapUsed, external } = Deno.memoryUsage();
