@@ -52,7 +52,7 @@ const MAX_VARIABLES = 64;
 export class Module<
   Source extends string = string,
   Structs extends StructTypes = NoStructs,
-> implements Disposable, KernelOwner {
+> implements Disposable {
   /** The device it is loaded on. */
   readonly context: DeviceContext;
   /** The name of its source, for messages. */
@@ -122,7 +122,7 @@ export class Module<
     this.#requireUsable(`find kernel ${text}`);
     let kernel = this.#kernels.get(text);
     if (kernel === undefined) {
-      kernel = kernelOfModule(this, this.#id, this.#contents, text);
+      kernel = kernelOfModule(this.#kernelOwner(), this.#id, this.#contents, text);
       this.#kernels.set(text, kernel);
     }
     return kernel as unknown as Kernel<SignatureIn<Source, Text>, Structs>;
@@ -164,8 +164,21 @@ export class Module<
     this.#variables.add(variable);
   }
 
+  /** The owner of its kernels. */
+  #kernelOwner(): KernelOwner & { readonly context: DeviceContext } {
+    const isDisposed = () => this.#disposed;
+    return {
+      context: this.context,
+      label: this.label,
+      get disposed() {
+        return isDisposed();
+      },
+      launchedInCapture: (stream) => this.#launchedInCapture(stream),
+    };
+  }
+
   /** Holds the module for the graph of a capture that contains a launch of its kernel. */
-  launchedInCapture(stream: Stream): void {
+  #launchedInCapture(stream: Stream): void {
     const capture = captureOf(stream);
     if (capture === undefined || this.#captures.has(capture)) return;
     this.#captures.add(capture);
