@@ -199,7 +199,7 @@ export class LaunchWorld implements Disposable {
   }
 
   /**
-   * Launches a kernel with something whose reading takes steps, and may throw after them; then with
+   * Launches a kernel with a getter that takes steps, and may throw after them; then with
    * each configuration as if nothing had been. It must not reach the library if they have launched, or
    * given memory back that was looked at before.
    */
