@@ -299,7 +299,7 @@ function readVariables(
     ).filter((word) => !STORAGE.has(word));
   const type = wordsOf(declarators[0]!.before).filter((word) => word !== "*").join(" ");
   return declarators.flatMap(({ before, name, extents }) => {
-    if (name === undefined || name.conditional) return [];
+    if (type === "" || name === undefined || name.conditional) return [];
     return [{
       expression: [...namespaces, name.text].join("::"),
       type: type + before.filter(({ text }) => text === "*").map(({ text }) => text).join(""),
