@@ -18,7 +18,7 @@
  *   - A function marked [waits] may block. Those without a pointer TypeScript binds as nonblocking
  *     as well; with one, JavaScript memory might go with its isolate before such a call ends.
  *   - Every call that concerns a device makes it current; nothing is assumed of the calling thread.
- *   - Device memory may be taken and given back while a stream is captured.
+ *   - Device memory may be allocated and freed while a stream is captured.
  *   - No C++ exception, exit, abort or print crosses the seam.
  *
  * tests/ffi/header_parity_test.ts reads these files: one declaration per function, one line or
@@ -305,8 +305,8 @@ GS_API int32_t gs_stream_capture(int32_t stream, int32_t mode);
  * launches. result[0]: graph handle. */
 GS_API int32_t gs_stream_capture_end(int32_t stream, double* result);
 
-/* result[0]: 0: the stream is not captured, 1: it is, 2: a forbidden call has spoilt the capture;
- * [1]: which capture it is, while it is not spoilt, else 0. */
+/* result[0]: 0: the stream is not captured, 1: it is, 2: a forbidden call has invalidated the
+ * capture; [1]: the id of a valid capture, else 0. */
 GS_API int32_t gs_stream_capture_query(int32_t stream, double* result);
 
 /* ---- events ------------------------------------------------------------------------------- */

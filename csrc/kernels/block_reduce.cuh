@@ -14,7 +14,7 @@
 namespace gridstride::device_code {
 
 constexpr unsigned int warp_threads = 32;
-constexpr unsigned int most_block_warps = 32;
+constexpr unsigned int max_block_warps = 32;
 constexpr unsigned int whole_warp = 0xffffffffu;
 
 // A value of more than one word overloads this in its own namespace.
@@ -37,7 +37,7 @@ __device__ __forceinline__ V warp_reduce(V value, Merge merge) {
 // a second call could overwrite what warp 0 still reads. The block size is a multiple of 32.
 template <typename V, typename Merge>
 __device__ __forceinline__ V block_reduce(V value, V neutral, Merge merge) {
-  __shared__ V warp_values[most_block_warps];
+  __shared__ V warp_values[max_block_warps];
   const unsigned int lane = threadIdx.x % warp_threads;
   const unsigned int warp = threadIdx.x / warp_threads;
 

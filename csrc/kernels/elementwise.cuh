@@ -24,7 +24,7 @@
 namespace gridstride::device_code {
 
 template <typename T>
-__global__ void __launch_bounds__(most_block_threads)
+__global__ void __launch_bounds__(max_block_threads)
     fill(T* out, T value, unsigned long long n) {
   const auto visit = [&](auto position) {
     Elements<T, decltype(position)::count> elements;
@@ -56,13 +56,13 @@ struct Product {
 };
 
 template <typename T>
-__global__ void __launch_bounds__(most_block_threads)
+__global__ void __launch_bounds__(max_block_threads)
     add(const T* x, const T* y, T* out, unsigned long long n) {
   map_elements<binary_packets>(n, Sum<T>(), out, x, y);
 }
 
 template <typename T>
-__global__ void __launch_bounds__(most_block_threads)
+__global__ void __launch_bounds__(max_block_threads)
     multiply(const T* x, const T* y, T* out, unsigned long long n) {
   map_elements<binary_packets>(n, Product<T>(), out, x, y);
 }
@@ -78,7 +78,7 @@ struct AffineMap {
 };
 
 template <typename T>
-__global__ void __launch_bounds__(most_block_threads)
+__global__ void __launch_bounds__(max_block_threads)
     scale(const T* x, T* out, Scalar<T> factor, Scalar<T> offset, unsigned long long n) {
   map_elements<4>(n, AffineMap<T>{factor, offset}, out, x);
 }
@@ -93,7 +93,7 @@ struct MultipleAdded {
 };
 
 template <typename T>
-__global__ void __launch_bounds__(most_block_threads)
+__global__ void __launch_bounds__(max_block_threads)
     axpy(Scalar<T> a, const T* x, T* y, unsigned long long n) {
   map_elements<2>(n, MultipleAdded<T>{a}, y, static_cast<const T*>(x), static_cast<const T*>(y));
 }

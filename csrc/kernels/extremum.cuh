@@ -101,13 +101,13 @@ __device__ __forceinline__ void reduce_extremum(const T* __restrict__ x, T* __re
 }
 
 template <typename T>
-__global__ void __launch_bounds__(most_block_threads)
+__global__ void __launch_bounds__(max_block_threads)
     min_partial(const T* __restrict__ x, T* __restrict__ partials, unsigned long long n) {
   reduce_extremum<Minimum<T>>(x, partials, n);
 }
 
 template <typename T>
-__global__ void __launch_bounds__(most_block_threads)
+__global__ void __launch_bounds__(max_block_threads)
     max_partial(const T* __restrict__ x, T* __restrict__ partials, unsigned long long n) {
   reduce_extremum<Maximum<T>>(x, partials, n);
 }

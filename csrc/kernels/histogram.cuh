@@ -99,7 +99,7 @@ __device__ __forceinline__ void count_bytes(const T* __restrict__ x, unsigned lo
 }
 
 template <typename T>
-__global__ void __launch_bounds__(most_block_threads, 1)
+__global__ void __launch_bounds__(max_block_threads, 1)
     histogram_shared(const T* __restrict__ x, unsigned int* __restrict__ counts,
                      unsigned int bins, double low, double high, unsigned long long n) {
   const Binning binning = Binning::of(bins, low, high);
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(most_block_threads, 1)
 }
 
 template <typename T>
-__global__ void __launch_bounds__(most_block_threads)
+__global__ void __launch_bounds__(max_block_threads)
     histogram_global(const T* __restrict__ x, unsigned int* __restrict__ counts,
                      unsigned int bins, double low, double high, unsigned long long n) {
   const Binning binning = Binning::of(bins, low, high);

@@ -162,7 +162,7 @@ class ShiftedMoments {
 };
 
 template <typename T>
-__global__ void __launch_bounds__(most_block_threads)
+__global__ void __launch_bounds__(max_block_threads)
     moments_partial(const T* __restrict__ x, double* __restrict__ partials,
                     unsigned long long n) {
   ShiftedMoments own;
@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(most_block_threads)
 
 // out[0] = mean, NaN without elements; out[1] = M2 / (N - correction), NaN where N <= correction.
 template <typename O>
-__global__ void __launch_bounds__(most_block_threads, 1)
+__global__ void __launch_bounds__(max_block_threads, 1)
     moments_final(const double* __restrict__ partials, unsigned int count, double correction,
                   O* __restrict__ out) {
   Moments moments = {0, 0, 0};

@@ -57,7 +57,7 @@ __device__ __forceinline__ BatchTotal<T> batch_sum(const Elements<T, Count>& ele
 }
 
 template <typename T>
-__global__ void __launch_bounds__(most_block_threads)
+__global__ void __launch_bounds__(max_block_threads)
     sum_partial(const T* __restrict__ x, SumTotal<T>* __restrict__ partials,
                 unsigned long long n) {
   using Total = SumTotal<T>;
@@ -84,7 +84,7 @@ __device__ __forceinline__ Total sum_of_partials(const Total* partials, unsigned
 }
 
 template <typename O>
-__global__ void __launch_bounds__(most_block_threads)
+__global__ void __launch_bounds__(max_block_threads)
     sum_final(const double* __restrict__ partials, unsigned int count, double factor,
               O* __restrict__ out) {
   const double total = sum_of_partials(partials, count);
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(most_block_threads)
 
 // Σ is exact modulo 2^64; as a signed number it is rounded to double before it is scaled.
 template <typename O>
-__global__ void __launch_bounds__(most_block_threads)
+__global__ void __launch_bounds__(max_block_threads)
     mean_final(const long long* __restrict__ partials, unsigned int count, double factor,
                O* __restrict__ out) {
   const long long total = sum_of_partials(partials, count);
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(most_block_threads)
 
 // Sums of integers, exact modulo 2^64.
 template <typename Total>
-__global__ void __launch_bounds__(most_block_threads)
+__global__ void __launch_bounds__(max_block_threads)
     sum_final_exact(const Total* __restrict__ partials, unsigned int count,
                     Total* __restrict__ out) {
   const Total total = sum_of_partials(partials, count);

@@ -36,7 +36,7 @@ namespace gridstride::device_code {
 
 // All kernels may be launched with every block size that is a multiple of the warp up to this one;
 // as a launch bound it makes the compiler keep within 64 registers per thread.
-constexpr unsigned int most_block_threads = 1024;
+constexpr unsigned int max_block_threads = 1024;
 
 constexpr unsigned int packet_bytes = 16;
 

@@ -29,7 +29,7 @@ class HandleTable {
 
  public:
   // No handle is less.
-  static constexpr int32_t least_handle = int32_t{1} << 20;
+  static constexpr int32_t min_handle = int32_t{1} << 20;
 
   // A call's hold on a resource.
   class Use {
@@ -112,7 +112,7 @@ class HandleTable {
   static_assert(std::is_trivially_destructible_v<Resource>, "slots are reused, not destroyed");
 
   static constexpr int index_bits = 20;
-  static_assert(least_handle == 1 << index_bits, "generations begin at 1");
+  static_assert(min_handle == 1 << index_bits, "generations begin at 1");
   static constexpr uint32_t slot_limit = uint32_t{1} << index_bits;
   static constexpr uint64_t last_generation = 2047;
   static constexpr uint32_t slots_per_chunk = 1024;

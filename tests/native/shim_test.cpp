@@ -76,7 +76,6 @@ int main(int argument_count, char** arguments) {
     check_pinned();
     check_files();
     check_streams_and_events();
-    check_graphs();
     check_launches();
     check_modules();
     check_module_launches();

@@ -25,7 +25,7 @@ constexpr cudaDeviceAttr required_attributes[] = {
 };
 
 // Addresses of several devices have to fit into 47 bits.
-constexpr double most_memory = 0x1p44;
+constexpr double max_memory = 0x1p44;
 
 struct AttributeValue {
   cudaDeviceAttr attribute;
@@ -146,7 +146,7 @@ std::string DeviceSpecification::bus_id() const {
 }
 
 bool is_valid_record(const DeviceRecord& record) {
-  if (!is_integer_between(record[0], 1, most_memory)) return false;
+  if (!is_integer_between(record[0], 1, max_memory)) return false;
   for (int slot = 1; slot < record_slots; ++slot) {
     const double value = record[slot];
     if (std::isnan(value)) continue;

@@ -74,7 +74,7 @@ std::vector<int> visible_ordinals(const char* value, const std::vector<std::stri
 namespace {
 
 // The grammar of GRIDSTRIDE_FAKE allows 64 devices in one item; ordinals fit into two bytes.
-constexpr int most_devices = 4096;
+constexpr int max_devices = 4096;
 
 enum TopologyStatus { topology_set = 0, topology_differs = 1, topology_malformed = 2 };
 
@@ -103,7 +103,7 @@ bool same_records(const std::vector<DeviceRecord>& left, const std::vector<Devic
 }
 
 bool read_records(const double* values, int count, std::vector<DeviceRecord>& records) {
-  if (count < 0 || count > most_devices || (count > 0 && values == nullptr)) return false;
+  if (count < 0 || count > max_devices || (count > 0 && values == nullptr)) return false;
   records.resize(static_cast<std::size_t>(count));
   for (DeviceRecord& record : records) {
     std::memcpy(record.data(), values, sizeof record);

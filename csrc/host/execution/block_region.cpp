@@ -33,7 +33,7 @@ char* at(BlockState& block, size_t offset) { return reinterpret_cast<char*>(&blo
   throw std::system_error(errno, std::generic_category(), action);
 }
 
-[[noreturn]] void give_back_and_throw(char* region, const char* action) {
+[[noreturn]] void unmap_and_throw(char* region, const char* action) {
   const int reason = errno;
   munmap(region, region_bytes);
   errno = reason;
@@ -79,7 +79,7 @@ bool prepare_stack(BlockState& block) {
 }  // namespace
 
 BlockState& map_region(uint32_t guarded_stacks) {
-  // Twice the size holds an aligned region wherever it lies; the rest is given back.
+  // Twice the size holds an aligned region wherever it lies; the rest is unmapped.
   const size_t reserved = 2 * region_bytes;
   void* mapping = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                        -1, 0);
@@ -94,7 +94,7 @@ BlockState& map_region(uint32_t guarded_stacks) {
   const size_t state_bytes = round_up(sizeof(BlockState), page_bytes());
   if (mprotect(region, state_bytes, PROT_READ | PROT_WRITE) != 0 ||
       mprotect(region + signal_stack_offset, signal_stack_bytes, PROT_READ | PROT_WRITE) != 0) {
-    give_back_and_throw(region, "Cannot map memory for a worker's state");
+    unmap_and_throw(region, "Cannot map memory for a worker's state");
   }
 #if defined(MADV_NOHUGEPAGE)
   // A stack touches a few kilobytes of its 128: huge pages would make each block take megabytes.
@@ -103,7 +103,7 @@ BlockState& map_region(uint32_t guarded_stacks) {
   BlockState* block = new (region) BlockState{};
   block->guarded_stacks = guarded_stacks;
   // The first one is mapped here, where a failure can be reported; a block always finds it free.
-  if (!prepare_stack(*block)) give_back_and_throw(region, "Cannot map a worker's first stack");
+  if (!prepare_stack(*block)) unmap_and_throw(region, "Cannot map a worker's first stack");
   return *block;
 }
 

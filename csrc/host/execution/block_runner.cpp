@@ -55,10 +55,10 @@ namespace {
 // What the threads that are kept may hold: a stack that was used takes some 12 KiB, and making it
 // accessible and touching it again takes some 10 microseconds. A block of waiting threads uses one
 // for each of them.
-constexpr uint32_t most_idle_stacks = 16384;
+constexpr uint32_t max_idle_stacks = 16384;
 
 // More blocks than any GPU holds at once.
-constexpr uint32_t most_threads = 8192;
+constexpr uint32_t max_threads = 8192;
 
 // Each takes two mappings, of which a process has 65530: the worker pool takes half of those.
 constexpr uint32_t all_guarded_stacks = 8192;
@@ -115,7 +115,7 @@ void BlockThreads::make_idle(uint32_t count) {
 
 // Each gets an eighth of the remaining room, which leaves some for the next.
 void BlockThreads::add_thread() {
-  if (thread_count_ == most_threads) {
+  if (thread_count_ == max_threads) {
     throw std::system_error(EAGAIN, std::generic_category(), "Cannot make one more thread");
   }
   const uint32_t guarded = std::min(max_block_threads, guarded_stacks_left_ / 8);
@@ -146,7 +146,7 @@ void BlockThreads::serve(Thread* thread) {
     crew->run(thread->runner, number);
     lock.lock();
     // Idle before the crew is notified: its next launch finds the threads again.
-    is_kept = idle_stacks_ + thread->stacks() <= most_idle_stacks;
+    is_kept = idle_stacks_ + thread->stacks() <= max_idle_stacks;
     if (is_kept) put_idle(thread);
     lock.unlock();
     if (crew->running_.fetch_sub(1, std::memory_order_acq_rel) == 1) crew->all_ran();

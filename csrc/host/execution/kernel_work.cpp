@@ -139,8 +139,8 @@ void note_block_time(const LaunchContext& launch, uint64_t nanoseconds) {
 using Clock = std::chrono::steady_clock;
 
 // A piece this long costs little to claim, and lets other work wait for little.
-constexpr auto shortest_piece = std::chrono::microseconds(50);
-constexpr auto longest_piece = std::chrono::microseconds(200);
+constexpr auto min_piece_time = std::chrono::microseconds(50);
+constexpr auto max_piece_time = std::chrono::microseconds(200);
 constexpr uint64_t largest_chunk = uint64_t{1} << 20;
 
 // Waking a worker costs the waking thread up to 30 microseconds in a virtual machine when its other
@@ -219,9 +219,9 @@ class KernelWork final : public Work {
   // Only full chunks say how long a full one takes; a lost update of another worker is harmless.
   void adapt_chunk(uint64_t ran, Clock::duration elapsed) {
     const uint64_t chunk = chunk_.load(std::memory_order_relaxed);
-    if (elapsed > longest_piece) {
+    if (elapsed > max_piece_time) {
       chunk_.store(std::max<uint64_t>(1, ran / 2), std::memory_order_relaxed);
-    } else if (elapsed < shortest_piece && ran == chunk) {
+    } else if (elapsed < min_piece_time && ran == chunk) {
       // Four times a piece of less than 50 microseconds stays within the longest.
       chunk_.store(std::min(4 * chunk, largest_chunk), std::memory_order_relaxed);
     }
@@ -233,7 +233,7 @@ class KernelWork final : public Work {
     first_ran_ += ran;
     first_spent_ += elapsed;
     // The first blocks take longer than others, but not that long.
-    if (first_spent_ < shortest_piece) return;
+    if (first_spent_ < min_piece_time) return;
     const uint64_t each = first_nanoseconds();
     if (each > block_nanoseconds_.load(std::memory_order_relaxed)) {
       block_nanoseconds_.store(static_cast<uint32_t>(each), std::memory_order_relaxed);

@@ -76,7 +76,7 @@ void leave_capture(Stream& stream) {
   if (captures.any()) captures.leave(stream);
 }
 
-// ---- building graphs from what streams are given, and spoiling captures that are broken into ----
+// ---- building graphs, and invalidating captures -------------------------------------------------
 
 namespace {
 
@@ -179,9 +179,10 @@ cudaError_t StreamCaptures::end(Stream& stream, std::uintptr_t& graph_handle) {
   }
   const bool joined = all_joined(capture->graph->nodes(), ending->tail);
   finish(*capture);
-  if (capture->spoilt || !joined) {
+  if (capture->invalidated || !joined) {
     discard_graph(*capture);
-    return capture->spoilt ? cudaErrorStreamCaptureInvalidated : cudaErrorStreamCaptureUnjoined;
+    return capture->invalidated ? cudaErrorStreamCaptureInvalidated
+                                : cudaErrorStreamCaptureUnjoined;
   }
   capture->graph->is_being_captured = false;
   capture->graph = nullptr;
@@ -213,7 +214,7 @@ cudaError_t StreamCaptures::append(Stream& stream, NodeContent content) {
   const Lock lock(mutex_);
   Member* const writer = member(stream);
   if (writer == nullptr) return cudaErrorIllegalState;
-  if (writer->capture->spoilt) return cudaErrorStreamCaptureInvalidated;
+  if (writer->capture->invalidated) return cudaErrorStreamCaptureInvalidated;
   const std::size_t node = writer->capture->graph->append(
       {stream.device(), writer->branch, writer->tail, std::move(content)});
   writer->tail.assign(1, node);
@@ -224,7 +225,7 @@ cudaError_t StreamCaptures::record(Stream& stream, Event& event) {
   const Lock lock(mutex_);
   const Member* const recorded = member(stream);
   if (recorded == nullptr) return cudaErrorIllegalState;
-  if (recorded->capture->spoilt) return cudaErrorStreamCaptureInvalidated;
+  if (recorded->capture->invalidated) return cudaErrorStreamCaptureInvalidated;
   auto point = std::make_shared<CapturedPoint>();
   point->capture = recorded->capture;
   point->nodes = recorded->tail;
@@ -243,23 +244,23 @@ cudaError_t StreamCaptures::wait(const std::shared_ptr<Stream>& stream, Event& e
   const Lock lock(mutex_);
   const std::shared_ptr<const CapturedPoint> point = event.captured_point;
   Member* waiting = member(*stream);
-  if (waiting != nullptr && waiting->capture->spoilt) return cudaErrorStreamCaptureInvalidated;
+  if (waiting != nullptr && waiting->capture->invalidated) return cudaErrorStreamCaptureInvalidated;
   if (point == nullptr && waiting == nullptr) return cudaErrorCapturedEvent;
   if (point == nullptr) {
     // The work before the event runs now, and the work that waits for it runs with every launch.
-    waiting->capture->spoilt = true;
+    waiting->capture->invalidated = true;
     return cudaErrorStreamCaptureIsolation;
   }
   Capture& capture = *point->capture;
   if (waiting == nullptr && capture.ended) return cudaErrorCapturedEvent;
   if (waiting != nullptr && waiting->capture != point->capture) {
-    waiting->capture->spoilt = true;
-    capture.spoilt = true;
+    waiting->capture->invalidated = true;
+    capture.invalidated = true;
     return cudaErrorStreamCaptureMerge;
   }
-  if (capture.spoilt) return cudaErrorStreamCaptureInvalidated;
+  if (capture.invalidated) return cudaErrorStreamCaptureInvalidated;
   if (stream->device().is_legacy_stream(*stream)) {
-    capture.spoilt = true;
+    capture.invalidated = true;
     return cudaErrorStreamCaptureImplicit;
   }
   if (waiting == nullptr) waiting = &join(stream, point->capture);
@@ -273,7 +274,8 @@ CaptureInformation StreamCaptures::information(const Stream& stream) {
   Member* const asked = member(stream);
   if (asked == nullptr) return told;
   told.status =
-      asked->capture->spoilt ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
+      asked->capture->invalidated ? cudaStreamCaptureStatusInvalidated
+                                  : cudaStreamCaptureStatusActive;
   asked->told_dependencies.clear();
   for (const std::size_t node : asked->tail) {
     asked->told_dependencies.push_back(asked->capture->graph->handle_of(node));
@@ -289,13 +291,13 @@ CaptureInformation StreamCaptures::information(const Stream& stream) {
 
 // ---- refused calls ------------------------------------------------------------------------------
 
-cudaError_t StreamCaptures::legacy_status(const Device& device, bool spoils) {
+cudaError_t StreamCaptures::legacy_status(const Device& device, bool invalidates) {
   const Lock lock(mutex_);
   cudaError_t status = cudaSuccess;
   for (const auto& [stream, captured] : members_) {
     if (&stream->device() != &device || !stream->waits_for_legacy_stream()) continue;
     status = cudaErrorStreamCaptureImplicit;
-    if (spoils) captured.capture->spoilt = true;
+    if (invalidates) captured.capture->invalidated = true;
   }
   return status;
 }
@@ -304,14 +306,14 @@ cudaError_t StreamCaptures::refuse(const Stream& stream) {
   const Lock lock(mutex_);
   Member* const refused = member(stream);
   if (refused == nullptr) return cudaSuccess;
-  return std::exchange(refused->capture->spoilt, true) ? cudaErrorStreamCaptureInvalidated
+  return std::exchange(refused->capture->invalidated, true) ? cudaErrorStreamCaptureInvalidated
                                                        : cudaErrorStreamCaptureUnsupported;
 }
 
 cudaError_t StreamCaptures::refuse(const Event& event) {
   const Lock lock(mutex_);
   if (event.captured_point == nullptr) return cudaSuccess;
-  event.captured_point->capture->spoilt = true;
+  event.captured_point->capture->invalidated = true;
   return cudaErrorCapturedEvent;
 }
 
@@ -320,7 +322,7 @@ cudaError_t StreamCaptures::refuse(const Device& device) {
   cudaError_t status = cudaSuccess;
   for (const auto& [stream, captured] : members_) {
     if (&stream->device() != &device) continue;
-    captured.capture->spoilt = true;
+    captured.capture->invalidated = true;
     status = cudaErrorStreamCaptureUnsupported;
   }
   return status;
@@ -336,7 +338,7 @@ cudaError_t StreamCaptures::refuse_unsafe_call() {
     const bool forbids = is_own ? capture->mode != cudaStreamCaptureModeRelaxed
                                 : heeds_others && capture->mode == cudaStreamCaptureModeGlobal;
     if (!forbids) continue;
-    capture->spoilt = true;
+    capture->invalidated = true;
     status = cudaErrorStreamCaptureUnsupported;
   }
   return status;

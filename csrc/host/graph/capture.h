@@ -2,7 +2,7 @@
 // graph, and which are refused. While no capture is running each of these costs one relaxed load.
 //
 // The rules are those of the CUDA programming guide, "Prohibited and unhandled operations", and of
-// cudaThreadExchangeStreamCaptureMode. A call that breaks them spoils the captures concerned: until
+// cudaThreadExchangeStreamCaptureMode. A call that breaks them invalidates the captures: until
 // cudaStreamEndCapture, which then fails, everything about them is refused.
 #pragma once
 
@@ -67,7 +67,7 @@ struct Capture : Counted<Capture> {
   std::uintptr_t graph_handle = 0;
   // How many streams have joined, the first included.
   std::size_t branches = 0;
-  bool spoilt = false;
+  bool invalidated = false;
   bool ended = false;
 };
 
@@ -105,7 +105,7 @@ class StreamCaptures {
 
   bool covers(const Stream& stream);
   // cudaErrorStreamCaptureImplicit while a blocking stream of the device is captured.
-  cudaError_t legacy_status(const Device& device, bool spoils);
+  cudaError_t legacy_status(const Device& device, bool invalidates);
   CaptureInformation information(const Stream& stream);
 
   cudaError_t append(Stream& stream, NodeContent content);
@@ -113,7 +113,7 @@ class StreamCaptures {
   cudaError_t wait(const std::shared_ptr<Stream>& stream, Event& event);
   void forget_record(Event& event);
 
-  // Each spoils the captures that the call would have broken into; cudaSuccess where there is none.
+  // Each invalidates the captures that the call affects; cudaSuccess if there is none.
   cudaError_t refuse(const Stream& stream);
   cudaError_t refuse(const Event& event);
   cudaError_t refuse(const Device& device);

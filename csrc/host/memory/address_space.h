@@ -32,8 +32,8 @@ bool make_inaccessible(std::uintptr_t address, std::size_t bytes);
 
 // Free address ranges, handed out in a circle.
 
-// The search goes on where the last one ended, so a range that was given back is used again only
-// after all others: a stale address keeps faulting for long. Not thread-safe.
+// The search goes on where the last one ended, so a freed range is used again only after all
+// others: a stale address keeps faulting for long. Not thread-safe.
 class AddressCircle {
  public:
   // `bytes` free addresses of which the one at `anchor` is a multiple of the alignment, a power of

@@ -19,7 +19,7 @@ constexpr std::size_t gap_bytes = 64 * kibibyte;
 
 // Every mapping and every gap is an entry of the kernel's map, of which a process has 65530 by
 // default. Beyond this number of mappings the gap is left out: neighbours then share an entry.
-constexpr int most_guarded_extents = 8192;
+constexpr int max_guarded_extents = 8192;
 std::atomic<int> live_extents{0};
 
 // From here on memory is worth huge pages, which need a boundary that is aligned to them.
@@ -47,7 +47,7 @@ MappedExtent AddressReservation::map(std::size_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!reserve()) return {};
   const std::size_t gap =
-      live_extents.load(std::memory_order_relaxed) < most_guarded_extents ? gap_bytes : 0;
+      live_extents.load(std::memory_order_relaxed) < max_guarded_extents ? gap_bytes : 0;
   // The end is aligned: memory is laid out towards it, and overrunning it meets the gap.
   const std::uintptr_t start =
       free_.take(rounded + gap, huge ? huge_page_bytes : page_bytes(), rounded);
@@ -139,7 +139,7 @@ namespace {
 
 // While there are fewer mappings than this, small allocations too get one, and thereby a gap, of
 // their own. Each takes two entries of the system's map of the process (see AddressReservation).
-constexpr std::size_t most_small_ranges = 4096;
+constexpr std::size_t max_small_ranges = 4096;
 
 }  // namespace
 
@@ -171,7 +171,7 @@ void* DeviceMemory::allocate(std::size_t bytes) {
   allocation.charged = (bytes + granularity - 1) / granularity * granularity;
   if (allocation.charged > available) return nullptr;
   const bool shares = allocation.charged < SlotSlabs::largest_slot &&
-                      own_ranges_ >= most_small_ranges;
+                      own_ranges_ >= max_small_ranges;
   std::uintptr_t address = 0;
   const bool placed = shares ? take_slot(allocation.charged, address, allocation)
                              : map_own_range(allocation.charged, address, allocation);

@@ -19,7 +19,7 @@ namespace gridstride::host {
 namespace {
 
 // Up to here a copy that the caller waits for is done faster than a worker wakes up.
-constexpr std::size_t most_bytes_here = std::size_t{1} << 20;
+constexpr std::size_t max_bytes_here = std::size_t{1} << 20;
 
 // One end of a transfer.
 struct End {
@@ -123,7 +123,7 @@ cudaError_t wait_for(Stream& stream) {
 cudaError_t submit(const std::shared_ptr<Stream>& stream, std::shared_ptr<RowWork> work,
                    std::size_t bytes, bool waits) {
   StreamGraph& graph = StreamGraph::instance();
-  if (waits && bytes <= most_bytes_here && graph.begin_here(*stream)) {
+  if (waits && bytes <= max_bytes_here && graph.begin_here(*stream)) {
     work->run_here();
     return stream->device().fault_code();
   }

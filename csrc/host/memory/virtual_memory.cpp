@@ -91,7 +91,7 @@ using Lock = std::lock_guard<std::mutex>;
 
 // A run and what follows it are entries of the kernel's map, of which a process has 65530 by
 // default: half of them, as unmapping in the middle of runs may still make more.
-constexpr int most_runs = 16384;
+constexpr int max_runs = 16384;
 
 bool is_granular(std::uintptr_t address, std::size_t bytes) {
   return bytes != 0 && address % virtual_granularity == 0 && bytes % virtual_granularity == 0;
@@ -183,12 +183,12 @@ bool VirtualMemory::place(PhysicalMemory& memory, std::uintptr_t address) {
   memory.offset = address;
   if (file_.is_shareable()) {
     const std::uint64_t limit = address + memory.bytes;
-    const auto next = home_parts_.lower_bound(address);
-    const bool is_free_behind = next == home_parts_.end() || next->first >= limit;
-    const bool is_free_before = next == home_parts_.begin() || std::prev(next)->second <= address;
+    const auto next = own_parts_.lower_bound(address);
+    const bool is_free_behind = next == own_parts_.end() || next->first >= limit;
+    const bool is_free_before = next == own_parts_.begin() || std::prev(next)->second <= address;
     // Memory of which only the beginning is mapped may reach beyond all addresses.
     if (is_free_behind && is_free_before && limit <= page_file_spare_offset) {
-      home_parts_.emplace(address, limit);
+      own_parts_.emplace(address, limit);
     } else {
       memory.offset = spare_parts_.take(memory.bytes, virtual_granularity);
       if (memory.offset == 0) return false;
@@ -203,7 +203,7 @@ void VirtualMemory::unplace(PhysicalMemory& memory) {
   memory.is_placed = false;
   if (!file_.is_shareable()) return;
   file_.discard(memory.offset, memory.bytes);
-  if (home_parts_.erase(memory.offset) == 0) spare_parts_.give_back(memory.offset, memory.bytes);
+  if (own_parts_.erase(memory.offset) == 0) spare_parts_.give_back(memory.offset, memory.bytes);
 }
 
 // ---- mappings ----------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ cudaError_t VirtualMemory::map(std::uintptr_t address, std::size_t bytes, std::u
   const bool is_first = !memory->is_placed;
   if (is_first && !place(*memory, address)) return cudaErrorMemoryAllocation;
   const int added = runs_added_by(address, bytes, memory->offset);
-  if (added > 0 && runs_ >= most_runs) {
+  if (added > 0 && runs_ >= max_runs) {
     if (is_first) unplace(*memory);
     return cudaErrorMemoryAllocation;
   }

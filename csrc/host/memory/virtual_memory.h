@@ -136,7 +136,7 @@ class VirtualMemory {
   std::map<std::uint64_t, std::shared_ptr<PhysicalMemory>> memories_;  // by handle
   std::uint64_t next_handle_ = 0x1000c;                                // see LiveHandles::step
   // The parts of the file that are in use: those at addresses' own numbers, and the spare ones.
-  std::map<std::uint64_t, std::uint64_t> home_parts_;  // offset → limit
+  std::map<std::uint64_t, std::uint64_t> own_parts_;  // offset → limit
   AddressCircle spare_parts_;
   // Mappings side by side that continue each other in the file count as one.
   int runs_ = 0;

@@ -33,7 +33,7 @@ constexpr unsigned own_byte_order = ELFDATA2MSB;
 constexpr unsigned cuda_machine = 190;
 
 // No library is mapped over more than this.
-constexpr std::uint64_t most_memory = std::uint64_t{1} << 40;
+constexpr std::uint64_t max_memory = std::uint64_t{1} << 40;
 
 [[noreturn]] void refuse(const std::string& text) {
   throw ImageError(cudaErrorInvalidKernelImage, text);
@@ -119,8 +119,8 @@ void check_loaded_segments(const ImageView& image, const std::vector<Elf64_Phdr>
              std::to_string(segment.p_offset + segment.p_filesz) + " bytes or more, and has " +
              std::to_string(image.bytes));
     }
-    if (segment.p_memsz < segment.p_filesz || segment.p_memsz > most_memory ||
-        segment.p_vaddr > most_memory || segment.p_vaddr < mapped_until) {
+    if (segment.p_memsz < segment.p_filesz || segment.p_memsz > max_memory ||
+        segment.p_vaddr > max_memory || segment.p_vaddr < mapped_until) {
       refuse_damaged("its segments are not in order");
     }
     if (!is_power_of_two(segment.p_align) ||

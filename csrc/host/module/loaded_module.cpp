@@ -384,7 +384,7 @@ std::shared_ptr<LoadedModule> ModuleVariables::hold(const void* address, std::si
 namespace {
 
 // What a kernel may declare on any GPU.
-constexpr std::uint64_t most_static_bytes = 48 * 1024;
+constexpr std::uint64_t max_static_bytes = 48 * 1024;
 
 bool begins_with(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
@@ -482,7 +482,7 @@ std::uint32_t bytes_of_library(const ImageView& image) {
   constexpr std::uint64_t anchor_bytes = 128;
   const std::uint64_t all = elf_thread_local_bytes(image);
   const std::uint64_t arrays = all > anchor_bytes ? all - anchor_bytes : 0;
-  return arrays <= most_static_bytes ? bounded(arrays) : 0;
+  return arrays <= max_static_bytes ? bounded(arrays) : 0;
 }
 
 }  // namespace
@@ -503,7 +503,7 @@ std::vector<std::uint32_t> static_shared_bytes(const ImageView& image,
   for (const Array& array : arrays) shared_by_all += array.is_a_kernels ? 0 : array.bytes;
   std::vector<std::uint32_t> bytes;
   for (const std::uint64_t one : own) {
-    bytes.push_back(bounded(one + shared_by_all <= most_static_bytes ? one + shared_by_all : one));
+    bytes.push_back(bounded(one + shared_by_all <= max_static_bytes ? one + shared_by_all : one));
   }
   return bytes;
 }

@@ -44,14 +44,14 @@ uint64_t bytes_of(int descriptor) {
 }
 
 // Linux reads less than 2 GiB at a time, and macOS refuses to read more.
-constexpr uint64_t most_bytes_at_once = uint64_t{1} << 30;
+constexpr uint64_t max_bytes_at_once = uint64_t{1} << 30;
 
 void read_fully(int descriptor, uint64_t offset, const MemoryRange& target) {
   char* next = static_cast<char*>(target.pointer());
   uint64_t left = target.bytes;
   while (left > 0) {
     const ssize_t arrived =
-        pread(descriptor, next, std::min(left, most_bytes_at_once), static_cast<off_t>(offset));
+        pread(descriptor, next, std::min(left, max_bytes_at_once), static_cast<off_t>(offset));
     if (arrived < 0 && errno == EINTR) continue;
     require(arrived >= 0, GS_ERROR_SYSTEM);
     // The file has become shorter meanwhile.

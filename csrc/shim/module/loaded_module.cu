@@ -97,9 +97,9 @@ void require_whole_cubin(const ImageReader& image) {
 // ---- the others --------------------------------------------------------------------------------
 
 void require_whole_fat_binary(const ImageReader& image) {
-  constexpr uint64_t least_header_bytes = 16;
+  constexpr uint64_t min_header_bytes = 16;
   const uint64_t header_bytes = image.at<uint16_t>(6);
-  require(header_bytes >= least_header_bytes, GS_ERROR_IMAGE);
+  require(header_bytes >= min_header_bytes, GS_ERROR_IMAGE);
   image.require_part(0, header_bytes);
   image.require_part(header_bytes, image.at<uint64_t>(8));
 }

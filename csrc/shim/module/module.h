@@ -110,7 +110,7 @@ extern HandleTable<ModuleKernel> module_kernels;
 // count from 1 and stay far below the least handle.
 template <class Body>
 void with_kernel(int32_t id, int device, const Body& body) {
-  if (id < HandleTable<ModuleKernel>::least_handle) {
+  if (id < HandleTable<ModuleKernel>::min_handle) {
     body(kernel_of(id).launchable());
     return;
   }

@@ -15,24 +15,24 @@ template <class Definition>
 std::vector<unsigned> edge_patterns() {
   const unsigned infinity = Format<Definition>::infinity_bits;
   const unsigned one = static_cast<unsigned>(Format<Definition>::bias) << Definition::fraction_bits;
-  const unsigned least_normal = 1u << Definition::fraction_bits;
+  const unsigned min_normal = 1u << Definition::fraction_bits;
   std::vector<unsigned> patterns = {0,
                                     1,
                                     2,
                                     3,
-                                    least_normal - 1,
-                                    least_normal,
-                                    least_normal + 1,
+                                    min_normal - 1,
+                                    min_normal,
+                                    min_normal + 1,
                                     one - 1,
                                     one,
                                     one + 1,
-                                    2 * least_normal - 1,
+                                    2 * min_normal - 1,
                                     infinity - 1,
                                     infinity,
                                     infinity + 1,
                                     0x7fff,
-                                    infinity - 2 * least_normal,
-                                    one + least_normal / 2,
+                                    infinity - 2 * min_normal,
+                                    one + min_normal / 2,
                                     one / 2,
                                     one / 2 + 1,
                                     one / 2 - 1};

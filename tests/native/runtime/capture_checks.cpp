@@ -54,7 +54,7 @@ struct Bench {
   unsigned char* memory = nullptr;
 };
 
-// Makes a call while the stream is captured: it is to return `expected` and to spoil the capture.
+// Makes a call while the stream is captured: it must return `expected` and invalidate the capture.
 void check_spoils(const char* name, cudaError_t expected,
                   const std::function<cudaError_t(Bench&)>& call,
                   cudaStreamCaptureMode mode = cudaStreamCaptureModeThreadLocal,
@@ -63,7 +63,7 @@ void check_spoils(const char* name, cudaError_t expected,
   REQUIRE(cudaStreamBeginCapture(bench.stream, mode));
   REQUIRE(bench.work(bench.stream));
   CHECK_STATUS(call(bench), expected, std::string("a capture forbids ") + name);
-  CHECK(bench.status(bench.stream) == cudaStreamCaptureStatusInvalidated, "which spoils it");
+  CHECK(bench.status(bench.stream) == cudaStreamCaptureStatusInvalidated, "which invalidates it");
   CHECK_STATUS(bench.work(bench.stream), cudaErrorStreamCaptureInvalidated, "more work is refused");
   CHECK_STATUS(bench.end(), cudaErrorStreamCaptureInvalidated, "it fails in the end");
   CHECK(bench.status(bench.stream) == cudaStreamCaptureStatusNone, "and is over then");
@@ -77,7 +77,7 @@ void check_allows(const char* name, const std::function<cudaError_t(Bench&)>& ca
   Bench bench;
   REQUIRE(cudaStreamBeginCapture(bench.stream, mode));
   CHECK_STATUS(call(bench), cudaSuccess, std::string("a capture allows ") + name);
-  CHECK_STATUS(bench.end(), cudaSuccess, "and is not spoilt by it");
+  CHECK_STATUS(bench.end(), cudaSuccess, "and is not invalidated by it");
 }
 
 cudaError_t allocate(Bench&) {
@@ -230,7 +230,7 @@ void check_captured_events() {
   REQUIRE(cudaEventRecord(bench.late, bench.stream));
   CHECK_STATUS(cudaStreamWaitEvent(second.stream, bench.late), cudaErrorStreamCaptureMerge,
                "two captures cannot become one");
-  CHECK_STATUS(bench.end(), cudaErrorStreamCaptureInvalidated, "trying spoils the one");
+  CHECK_STATUS(bench.end(), cudaErrorStreamCaptureInvalidated, "trying invalidates the one");
   CHECK_STATUS(second.end(), cudaErrorStreamCaptureInvalidated, "and the other");
 }
 
@@ -327,7 +327,7 @@ void check_legacy_streams() {
   CHECK_STATUS(cudaStreamSynchronize(nullptr), cudaSuccess,
                "that of another device is not touched");
   REQUIRE(cudaSetDevice(first_device));
-  CHECK_STATUS(bench.end(), cudaSuccess, "asking spoils nothing");
+  CHECK_STATUS(bench.end(), cudaSuccess, "asking invalidates nothing");
 }
 
 void check_arguments() {

@@ -67,7 +67,7 @@ void use_everything() {
   REQUIRE(cudaHostUnregister(host.data()));
 }
 
-// Captures that end well, spoilt, and with their stream; a graph that is destroyed while it runs.
+// Captures that end well, invalidated, or with their stream; a graph destroyed while it runs.
 void use_graphs() {
   cudaStream_t stream = nullptr;
   cudaStream_t side = nullptr;

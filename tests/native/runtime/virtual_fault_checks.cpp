@@ -45,7 +45,7 @@ cudaStream_t stream_of(int device) {
   return stream;
 }
 
-// The fault sticks, and does not keep memory and addresses from being given back.
+// The fault sticks, and memory and addresses can still be released.
 void check_afterwards(int device, cudaStream_t stream) {
   CHECK_STATUS(cudaMemsetAsync(nullptr, 0, 1, stream), fault, "the fault sticks to the device");
   const CUmemAllocationProp properties = memory_of(device);

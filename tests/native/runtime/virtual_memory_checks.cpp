@@ -338,7 +338,7 @@ void check_capture() {
   CHECK_RESULT(cuMemUnmap(range.address(), piece), forbidden, "and by no other");
   CHECK(can_write(range.address()), "which changes nothing");
   CHECK_STATUS(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated,
-               "but spoils the capture");
+               "but invalidates the capture");
   REQUIRE(cudaStreamDestroy(stream));
 }
 

@@ -64,7 +64,7 @@ struct Belongings {
   ~Belongings() { munmap(slab, slab_bytes); }
 };
 
-// What a lost device had is gone, whatever CUDA says when it is given back: it is counted no more.
+// The resources of a lost device are gone and no longer counted, whatever CUDA returns.
 void check_belongings(const Belongings& lost, const Tally& before, int32_t fault) {
   check_status(free_memory(1, lost.memory), fault, "freeing its memory");
   check(free_memory(1, lost.memory) == 1, "which then is not known any more");

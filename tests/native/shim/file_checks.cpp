@@ -96,28 +96,6 @@ void check_opening(const FileStage& stage) {
   check_equal(open_files(), 0, "nothing of which stays open");
 }
 
-// Sparse files of sizes around the largest number that JavaScript can count to.
-void check_sizes() {
-#if defined(__linux__)
-  constexpr int64_t countable = (int64_t{1} << 53) - 1;
-  const int descriptor = memfd_create("gridstride-file-checks", MFD_CLOEXEC);
-  const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
-  double result[2] = {};
-  if (descriptor < 0 || ftruncate(descriptor, countable + 1) != 0) {
-    skip("files beyond 2^53 bytes: the system has none");
-  } else {
-    check_status(gs.gs_file_open(path.c_str(), result), GS_ERROR_UNSUPPORTED,
-                 "a file of 2^53 bytes");
-    check_equal(open_files(), 0, "does not stay open");
-    check(ftruncate(descriptor, countable) == 0, "making it a byte shorter");
-    check_status(gs.gs_file_open(path.c_str(), result), 0, "then it can be opened");
-    check(result[1] == static_cast<double>(countable), "and its size is told exactly");
-    check_status(gs.gs_file_close(static_cast<int32_t>(result[0])), 0, "it is closed");
-  }
-  close(descriptor);
-#endif
-}
-
 void check_reading(const FileStage& stage) {
   const int32_t file = stage.open();
   const double room = slab_bytes;
@@ -184,7 +162,6 @@ void check_closing_meanwhile(const FileStage& stage) {
 void check_files() {
   const FileStage stage;
   check_opening(stage);
-  check_sizes();
   check_reading(stage);
   check_closing_meanwhile(stage);
 }

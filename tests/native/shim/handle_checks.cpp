@@ -1,4 +1,4 @@
-// Handles: stale, forged, of another kind, and given back while in use.
+// Handles: stale, forged, of another kind, and destroyed while in use.
 #include <atomic>
 #include <thread>
 #include <vector>

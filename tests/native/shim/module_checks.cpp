@@ -136,36 +136,6 @@ void check_loading(const std::vector<char>& image) {
   check_status(gs.gs_module_destroy(module), GS_ERROR_HANDLE, "so that it is given back once");
 }
 
-void check_names(int32_t module) {
-  std::string names;
-  char text[64];
-  int32_t index = 0;
-  while (gs.gs_module_kernel_name(module, index, text, sizeof(text)) == 0) {
-    names += std::string(" ") + text;
-    index++;
-  }
-  check_equal(index, 6, "kernels are listed:" + names);
-  check(names.find(" move") != std::string::npos && names.find(" weigh") != std::string::npos,
-        "by their names");
-  check_status(gs.gs_module_kernel_name(module, 6, text, 64), GS_ERROR_NOT_FOUND, "kernel 6");
-  check_status(gs.gs_module_kernel_name(module, -1, text, 64), GS_ERROR_ARGUMENT, "kernel -1");
-  check_status(gs.gs_module_kernel_name(module, 0, text, 2), GS_ERROR_CAPACITY, "a short buffer");
-}
-
-void check_parameters(int32_t module) {
-  const double expected[4][2] = {{0, 24}, {32, 16}, {48, 8}, {0, 0}};
-  bool right = true;
-  for (int32_t index = 0; index < 4; index++) {
-    double place[2] = {-1, -1};
-    right = right && gs.gs_module_parameter(module, "move", index, place) == 0 &&
-            place[1] == expected[index][1] && (place[1] == 0 || place[0] == expected[index][0]);
-  }
-  check(right, "parameters are where the compiler put them");
-  double place[2];
-  check_status(gs.gs_module_parameter(module, "none", 0, place), GS_ERROR_NOT_FOUND, "no kernel");
-  check_status(gs.gs_module_parameter(module, "move", -1, place), GS_ERROR_ARGUMENT, "the -1st");
-}
-
 void check_finding(int32_t module) {
   const auto refused = [&](const std::vector<int32_t>& parameters, int32_t status,
                            const char* what) {
@@ -202,29 +172,6 @@ void check_finding(int32_t module) {
                GS_ERROR_ARGUMENT, "no name at all");
 }
 
-void check_variables(int32_t module, int32_t stream) {
-  double counter[2] = {};
-  double weights[2] = {};
-  check_status(gs.gs_module_variable(module, "counter", counter), 0, "a __device__ variable");
-  check_status(gs.gs_module_variable(module, "weights", weights), 0, "a __constant__ variable");
-  check(counter[1] == 4 && weights[1] == 16, "with their sizes");
-  check_status(gs.gs_module_variable(module, "none", counter), GS_ERROR_NOT_FOUND, "none such");
-  check_equal(read_value<int32_t>(stream, counter[0]), 3, "it begins with its initial value");
-  const int32_t count = find_in_module(module, "count", {GS_PARAMETER_SIGNED, 4}).id;
-  check_status(launch_slots(stream, count, {39}, 1), 0, "a kernel that writes it");
-  check_equal(read_value<int32_t>(stream, counter[0]), 42, "has written it");
-  const float set[4] = {0, 0, 0, 2.5f};
-  check_status(gs.gs_copy_to_device(0, stream, weights[0], set, 16), 0, "writing the other");
-  const double memory = allocate(0, 256);
-  const int32_t weigh = find_in_module(module, "weigh", {GS_PARAMETER_POINTER, 8}).id;
-  launch_slots(stream, weigh, {memory}, 1);
-  check_equal(static_cast<double>(read_value<float>(stream, memory)), 2.5,
-              "is what a kernel reads");
-  check_status(gs.gs_copy_to_device(0, stream, weights[0] + 4, set, 16), invalid_value,
-               "writing beyond its end");
-  free_memory(0, memory);
-}
-
 }  // namespace
 
 void check_module_images() {
@@ -257,15 +204,10 @@ void check_modules() {
     return;
   }
   const Tally before = tally();
-  const int32_t stream = make_stream(0);
   check_images(image);
   check_loading(image);
   const int32_t module = make_loaded_module(0, image);
-  check_names(module);
-  check_parameters(module);
   check_finding(module);
-  check_variables(module, stream);
   check_status(gs.gs_module_destroy(module), 0, "gs_module_destroy()");
-  gs.gs_stream_destroy(stream);
   check(tally() == before, "modules leave nothing behind");
 }

@@ -12,60 +12,6 @@ namespace {
 
 constexpr int32_t injected = 999;
 
-// The slots that the bytes of a value fill.
-template <class Value>
-void append(std::vector<double>& slots, const Value& value) {
-  const size_t first = slots.size();
-  slots.resize(first + (sizeof(value) + 7) / 8);
-  std::memcpy(&slots[first], &value, sizeof(value));
-}
-
-struct Moved {
-  double mass;
-  float position[3];
-  int id;
-};
-
-void check_launching(int32_t module, int32_t stream) {
-  const double memory = allocate(0, 256);
-  const int32_t store = find_in_module(module, "store_int", store_parameters).id;
-  check_status(launch_slots(stream, store, {-7, memory}, 2), 0, "launching a module's kernel");
-  check_equal(read_value<int32_t>(stream, memory), -7, "runs it");
-  check_status(launch_slots(stream, store, {2147483648.0, memory}, 2), GS_ERROR_ARGUMENT, "2^31");
-  check_status(launch_slots(stream, store, {1, memory}, 3), GS_ERROR_LAUNCH,
-               "one argument too many");
-  std::vector<double> slots;
-  const float by[4] = {0.5f, 100, 100, 0.25f};
-  append(slots, Moved{1e300, {1, 2, 4}, -9});
-  append(slots, by);
-  slots.push_back(memory);
-  const int32_t move = find_in_module(module, "move", move_parameters).id;
-  check_status(launch_slots(stream, move, slots, 3), 0, "arguments of several slots");
-  double out[4] = {};
-  gs.gs_copy_to_host(0, stream, out, memory, sizeof(out));
-  check(out[0] == 1e300 && out[1] == 1.5 && out[2] == 4.25 && out[3] == -9, "arrive whole");
-  const int32_t ends =
-      find_in_module(module, "ends", {GS_PARAMETER_BYTES, 4088, GS_PARAMETER_POINTER, 8}).id;
-  unsigned char large[4088] = {0xA5};
-  large[4087] = 0x5A;
-  slots.clear();
-  append(slots, large);
-  slots.push_back(memory);
-  check_equal(static_cast<double>(slots.size()), GS_ARGUMENT_SLOTS, "arguments fill all slots");
-  check_status(launch_slots(stream, ends, slots, 2), 0, "and are launched with");
-  check_equal(read_value<uint16_t>(stream, memory), 0x5AA5, "the first and the last byte arrive");
-  double residency = 0;
-  check_status(gs.gs_kernel_residency(0, store, 64, 0, &residency), 0, "gs_kernel_residency()");
-  check(residency >= 1 && residency <= 32, "blocks run at once on a multiprocessor");
-  check_status(gs.gs_kernel_residency(0, store, 0, 0, &residency), GS_ERROR_ARGUMENT, "0 threads");
-  check_status(gs.gs_kernel_residency(0, store, 1, -1, &residency), GS_ERROR_ARGUMENT, "-1 bytes");
-  double attributes[8] = {};
-  check_status(gs.gs_kernel_attributes(0, store, attributes), 0, "gs_kernel_attributes()");
-  check(attributes[0] >= 32, "tells the most threads per block");
-  check_status(gs.gs_kernel_reserve(0, store, 40000), 0, "gs_kernel_reserve()");
-  free_memory(0, memory);
-}
-
 // Operands that a plain launch has as zero.
 void check_blocks_at_once(int32_t module, int32_t stream) {
   const double memory = allocate(0, 256);
@@ -210,7 +156,6 @@ void check_module_launches() {
   const Tally before = tally();
   const int32_t stream = make_stream(0);
   const int32_t module = make_loaded_module(0, image);
-  check_launching(module, stream);
   check_blocks_at_once(module, stream);
   check_capture(module, stream);
   check_status(gs.gs_module_destroy(module), 0, "gs_module_destroy()");

@@ -69,56 +69,6 @@ void check_queries(const SlowWork& work) {
   gs.gs_stream_destroy(stream);
 }
 
-void check_order(const SlowWork& work) {
-  const int32_t first = make_stream(0);
-  const int32_t second = make_stream(0);
-  const int32_t event = make_event(0, 0);
-  const double memory = allocate(0, 4);
-  work.enqueue(first, 8);
-  set_operands(0, first, {memory, 7, 4, 1});
-  gs.gs_memory_set();
-  on_stream(gs.gs_event_record, first, event);
-  check_status(on_stream(gs.gs_stream_wait, second, event), 0,
-               "a stream waits for another's event");
-  uint32_t value = 0;
-  gs.gs_copy_to_host(0, second, &value, memory, 4);
-  check_equal(value, 7, "and sees what came before it");
-  free_memory(0, memory);
-  gs.gs_event_destroy(event);
-  gs.gs_stream_destroy(first);
-  gs.gs_stream_destroy(second);
-}
-
-void check_elapsed(const SlowWork& work) {
-  constexpr int32_t not_ready = 600;
-  constexpr int32_t invalid_handle = 400;
-  const int32_t stream = make_stream(0);
-  const int32_t start = make_event(0, 1);
-  const int32_t end = make_event(0, 1);
-  const int32_t untimed = make_event(0, 0);
-  double milliseconds = -1;
-  check_status(gs.gs_event_elapsed(start, end, &milliseconds), invalid_handle,
-               "the time between events without records");
-  check(holds_for_enough_work([&](int copies) {
-          on_stream(gs.gs_event_record, stream, start);
-          work.enqueue(stream, copies);
-          on_stream(gs.gs_event_record, stream, end);
-          return gs.gs_event_elapsed(start, end, &milliseconds) == not_ready;
-        }),
-        "the time between events that are not done -> cudaErrorNotReady");
-  check_equal(milliseconds, -1, "is not written");
-  gs.gs_event_synchronize(end);
-  check_status(gs.gs_event_elapsed(start, end, &milliseconds), 0, "the time between events");
-  check(milliseconds > 0.01 && milliseconds < 60000, "is that of the work between them");
-  on_stream(gs.gs_event_record, stream, untimed);
-  gs.gs_event_synchronize(untimed);
-  check_status(gs.gs_event_elapsed(start, untimed, &milliseconds), invalid_handle,
-               "the time to an event without timing");
-  check_status(gs.gs_event_create(0, 2, &milliseconds), GS_ERROR_ARGUMENT, "timing 2");
-  for (const int32_t event : {start, end, untimed}) gs.gs_event_destroy(event);
-  gs.gs_stream_destroy(stream);
-}
-
 void check_adoption(const SlowWork& work) {
   const int32_t stream = make_stream(0);
   double address = 0;
@@ -162,8 +112,6 @@ void check_streams_and_events() {
   check(priorities[0] >= priorities[1], "the greatest priority is the smaller number");
   const SlowWork work;
   check_queries(work);
-  check_order(work);
-  check_elapsed(work);
   check_adoption(work);
   check(holds_for_enough_work([&](int copies) { return destroy_during_wait(work, copies); }),
         "the stream itself goes after the last of its users");

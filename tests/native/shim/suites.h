@@ -21,7 +21,6 @@ void check_pitched_copies();
 void check_pinned();
 void check_files();
 void check_streams_and_events();
-void check_graphs();
 void check_launches();
 void check_modules();
 void check_module_launches();

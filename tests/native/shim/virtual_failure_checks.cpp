@@ -110,19 +110,6 @@ void check_unmapping_singly(double page) {
   check_status(gs.gs_virtual_release(0, base), 0, "the addresses are released");
 }
 
-void check_reserving_steps(double page) {
-  const Tally before = tally();
-  double address = -1;
-  for (const char* call :
-       {"cudaSetDevice", "cudaDeviceGetAttribute", "cuMemGetAllocationGranularity",
-        "cuMemAddressReserve", "cudaThreadExchangeStreamCaptureMode"}) {
-    gs.gs_call_fail(call_id(call), 1, injected);
-    check_status(gs.gs_virtual_reserve(0, page, &address), injected,
-                 std::string("reserving with a failing ") + call);
-  }
-  check(tally() == before && address == -1, "reserves nothing");
-}
-
 // A device is full, whatever the size of the pieces, and empty again after that.
 void check_capacity(double page) {
   double memory[2] = {};
@@ -154,6 +141,5 @@ void check_virtual_failures() {
   check_mapping_steps(page);
   check_undoing(page);
   check_unmapping_singly(page);
-  check_reserving_steps(page);
   check_capacity(page);
 }
