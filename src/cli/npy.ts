@@ -112,29 +112,22 @@ function parseHeader(text: string): Omit<Header, "dataOffset"> {
   const json = text.replaceAll("'", '"').replaceAll("(", "[").replaceAll(")", "]")
     .replace(/\bTrue\b/g, "true").replace(/\bFalse\b/g, "false")
     .replace(/(\d)L\b/g, "$1").replace(/,\s*([\]}])/g, "$1");
-  let entries: unknown;
+  let entries: Record<string, unknown>;
   try {
-    entries = JSON.parse(json);
+    entries = Object(JSON.parse(json));
   } catch {
     // A SyntaxError, or a RangeError for very deep nesting.
-  }
-  if (typeof entries !== "object" || entries === null || Array.isArray(entries)) {
     throw new NpyError("has a header that is not a Python dictionary of numbers, tuples and texts");
   }
-  const { descr, fortran_order: fortranOrder, shape } = entries as Record<string, unknown>;
-  for (const [name, value] of Object.entries({ descr, fortran_order: fortranOrder, shape })) {
-    if (value === undefined) throw new NpyError(`has a header without '${name}'`);
-  }
-  if (typeof descr !== "string") throw new NpyError("has structures, not numbers, as elements");
+  const { descr, fortran_order: fortranOrder, shape } = entries;
+  if (Array.isArray(descr)) throw new NpyError("has structures, not numbers, as elements");
+  if (typeof descr !== "string") throw new NpyError("has a header without 'descr' as text");
   if (typeof fortranOrder !== "boolean") {
-    throw new NpyError("has a header whose 'fortran_order' is neither True nor False");
+    throw new NpyError("has a header without 'fortran_order' as True or False");
   }
-  if (
-    !Array.isArray(shape) || !shape.every((extent) => Number.isSafeInteger(extent) && extent >= 0)
-  ) {
-    throw new NpyError("has a header whose 'shape' is not a tuple of integers from 0 to 2^53-1");
-  }
-  return { descr, fortranOrder, shape };
+  const isExtent = (extent: unknown) => Number.isSafeInteger(extent) && Number(extent) >= 0;
+  if (Array.isArray(shape) && shape.every(isExtent)) return { descr, fortranOrder, shape };
+  throw new NpyError("has a header without 'shape' as a tuple of integers from 0 to 2^53-1");
 }
 
 /** The elements of a file in the machine's byte order and in row-major order. */

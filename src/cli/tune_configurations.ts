@@ -93,10 +93,17 @@ export async function readConfigurations(invocation: Invocation): Promise<Macros
   );
 }
 
-const FUNCTIONS = { ceil: Math.ceil, floor: Math.floor, min: Math.min, max: Math.max };
+const FUNCTIONS: Readonly<Record<string, unknown>> = {
+  ceil: Math.ceil,
+  floor: Math.floor,
+  min: Math.min,
+  max: Math.max,
+};
+/** The number of elements of the longest array in expressions. */
+const ELEMENTS = "elements";
 
-/** Evaluates an option for the numbers of a configuration. */
-type Expression = (numbers: Readonly<Record<string, number>>) => readonly unknown[];
+/** Evaluates an option for a configuration. */
+type Expression = (macros: Macros, elements: number) => readonly number[];
 
 /**
  * Compiles arithmetic expressions that are separated by commas. They consist of numbers, known
@@ -104,21 +111,22 @@ type Expression = (numbers: Readonly<Record<string, number>>) => readonly unknow
  *
  * @throws {UsageError} If the text contains anything else, or is incomplete.
  */
-function parseExpressions(option: string, text: string, names: readonly string[]): Expression {
+function parseExpressions(
+  option: "grid" | "block" | "shared",
+  text: string,
+  names: readonly string[],
+): Expression {
   const refuse = (reason: string): never => {
     throw new UsageError(
       `Cannot use --${option} as it must be an expression such as ceil(elements / 256): ` +
         `${reason} in "${text}"`,
     );
   };
-  const known = [
-    ...names.filter((name) => !Object.hasOwn(FUNCTIONS, name)),
-    ...Object.keys(FUNCTIONS),
-  ];
+  const known = [...new Set([...names, ELEMENTS, ...Object.keys(FUNCTIONS)])];
   const tokens = text.match(/\d+(?:\.\d+)?(?!\w)|\w+|\S/g) ?? [];
-  const wrong = tokens.find((token) =>
-    !/^(?:\d[\d.]*|[-+*/%(),])$/.test(token) && !known.includes(token)
-  );
+  const isToken = (token: string) =>
+    /^(?:\d[\d.]*|[-+*/%(),])$/.test(token) || known.includes(token);
+  const wrong = tokens.find((token) => !isToken(token));
   if (wrong !== undefined) {
     refuse(`"${wrong}" is neither a number, an operator nor one of ${known.join(", ")}`);
   }
@@ -128,12 +136,22 @@ function parseExpressions(option: string, text: string, names: readonly string[]
   } catch (error) {
     return refuse((error as Error).message);
   }
-  const values: Readonly<Record<string, unknown>> = FUNCTIONS;
-  return (numbers) => compiled(...known.map((name) => values[name] ?? numbers[name] ?? NaN));
+  const [minimum, maximum, allowed] = option === "shared"
+    ? [0, 1, "one integer"]
+    : [1, 3, "1 to 3 integers"];
+  return (macros, elements) => {
+    const valueOf = (name: string) => name === ELEMENTS ? elements : Number(macros[name]);
+    const values = [...compiled(...known.map((name) => FUNCTIONS[name] ?? valueOf(name)))];
+    const isRight = (value: unknown): value is number =>
+      Number.isSafeInteger(value) && value as number >= minimum;
+    if (values.length >= 1 && values.length <= maximum && values.every(isRight)) return values;
+    throw new RangeError(
+      `Cannot use --${option} as it must be ${allowed} of at least ${minimum}: it is ${
+        values.join(", ")
+      }`,
+    );
+  };
 }
-
-/** The number of elements of the longest array in expressions. */
-const ELEMENTS = "elements";
 
 /** The launch of each configuration. */
 export interface TunedLaunch {
@@ -143,7 +161,7 @@ export interface TunedLaunch {
    * The launch of a configuration.
    *
    * @param elements The number of elements of the longest array.
-   * @throws {RangeError} If an expression does not result in a suitable integer.
+   * @throws {RangeError} If an expression does not result in suitable integers.
    */
   of(macros: Macros, elements: number): LaunchConfig;
 }
@@ -154,51 +172,31 @@ export interface TunedLaunch {
  * @throws {UsageError} If an expression is invalid, or uses a name that a configuration lacks.
  */
 export function readLaunch(invocation: Invocation, configurations: readonly Macros[]): TunedLaunch {
-  const names = Object.keys(configurations[0]!)
-    .filter((name) => configurations.every((macros) => Object.hasOwn(macros, name)));
   if (configurations.some((macros) => Object.hasOwn(macros, ELEMENTS))) {
     throw new UsageError(
       `Cannot tune the macro ${ELEMENTS}: in --block, --grid and --shared this name stands for ` +
         "the length of the longest array",
     );
   }
+  const names = Object.keys(configurations[0]!)
+    .filter((name) => configurations.every((macros) => Object.hasOwn(macros, name)));
   const grid = textOption(invocation, "grid");
   const block = textOption(invocation, "block") ?? "256";
   const shared = textOption(invocation, "shared") ?? "0";
-  const parse = (option: string, text: string) =>
-    parseExpressions(option, text, [...names, ELEMENTS]);
-  const evaluate = (option: string, expression: Expression, macros: Macros, elements: number) => {
-    const numbers = Object.entries(macros).map(([name, value]) => [name, Number(value)]);
-    const minimum = option === "shared" ? 0 : 1;
-    const maximum = option === "shared" ? 1 : 3;
-    const values = [...expression({ ...Object.fromEntries(numbers), [ELEMENTS]: elements })];
-    const isRight = (value: unknown) => Number.isSafeInteger(value) && value as number >= minimum;
-    const isCount = values.length >= 1 && values.length <= maximum;
-    if (isCount && values.every(isRight)) return values as readonly number[];
-    throw new RangeError(
-      `Cannot use --${option} as it must be ${maximum === 1 ? "one integer" : "1 to 3 integers"} ` +
-        `of at least ${minimum}: it is ${values.join(", ")}`,
-    );
-  };
-  const blocks = grid === undefined ? undefined : parse("grid", grid);
-  const threads = parse("block", block);
-  const bytes = parse("shared", shared);
+  const blocks = grid === undefined ? undefined : parseExpressions("grid", grid, names);
+  const threads = parseExpressions("block", block, names);
+  const bytes = parseExpressions("shared", shared, names);
   return {
     texts: [grid ?? "", block, shared],
     of(macros, elements) {
-      const block = evaluate("block", threads, macros, elements);
+      const block = threads(macros, elements);
       if (blocks === undefined && block.length > 1) {
         throw new RangeError("Cannot launch without --grid as --block has several dimensions");
       }
-      const grid = blocks === undefined
-        ? [Math.max(1, Math.ceil(elements / block[0]!))]
-        : evaluate("grid", blocks, macros, elements);
-      const [sharedMemory] = evaluate("shared", bytes, macros, elements);
-      return {
-        grid: grid as unknown as LaunchConfig["grid"],
-        block: block as unknown as LaunchConfig["block"],
-        sharedMemory: sharedMemory!,
-      };
+      const grid = blocks?.(macros, elements) ?? [Math.max(1, Math.ceil(elements / block[0]!))];
+      const [sharedMemory] = bytes(macros, elements);
+      const extents = { grid, block } as unknown as Pick<LaunchConfig, "grid" | "block">;
+      return { ...extents, sharedMemory: sharedMemory! };
     },
   };
 }

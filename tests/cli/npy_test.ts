@@ -157,6 +157,7 @@ Deno.test("`readNpy()` refuses malformed headers", () => {
     [file(header("'<f4'", "(1,)"), 4, [1, 1]), "version 1.1"],
     [file("", 0), "not a Python dictionary"],
     [file("{", 0), "not a Python dictionary"],
+    [file("[]", 0), "without 'descr'"],
     [file("{}", 0), "without 'descr'"],
     [file("{'descr': '<f4', 'shape': ()}", 4), "without 'fortran_order'"],
     [file(header("'<f4'", "(1,)") + "x", 4), "not a Python dictionary"],

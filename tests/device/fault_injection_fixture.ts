@@ -6,7 +6,7 @@
 
 import type { Device, DeviceBuffer, Stream } from "../../mod.ts";
 
-/** An operation; what it returns is disposed once nothing fails any more. */
+/** An operation; its result is disposed after the faults. */
 export type Operation = (fixture: Fixture) => unknown;
 
 /** What operations work on. */

@@ -45,7 +45,7 @@ function giveBack(module: LoadedModule): void {
   }
 }
 
-/** Runs with a module of one's own, which ends with what it is told to end. */
+/** Runs with a separate module, which ends with the adopted resources. */
 async function withModule(
   fixture: Fixture,
   act: (module: LoadedModule, stack: DisposableStack) => Promise<void> | void,

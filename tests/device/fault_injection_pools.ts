@@ -11,7 +11,7 @@ import { poolOfDevice } from "../../src/memory/pool/memory_pool.ts";
 
 const MIB = 2 ** 20;
 
-/** Room for one block of 4 MiB and what is rounded up, so that a second one has to wait. */
+/** Room for one rounded block of 4 MiB: a second one has to wait. */
 const ONE_BLOCK: MemoryPoolOptions = { maxPoolSize: 6 * MIB };
 
 /** Makes a pool that, where it cannot end, ends at the second attempt; the failure is thrown. */
@@ -30,7 +30,7 @@ function usePool(stack: DisposableStack, { device }: Fixture, options: MemoryPoo
   return pool;
 }
 
-/** Runs with a pool of one's own, which ends with what it is told to end. */
+/** Runs with a separate pool, which ends with the adopted resources. */
 function withPool(
   fixture: Fixture,
   options: MemoryPoolOptions,

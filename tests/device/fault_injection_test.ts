@@ -17,12 +17,12 @@ const STICKY = 700;
 const { library } = device.context;
 const CALLS = wrappedCalls(library);
 
-/** Calls whose number in one operation depends on how fast the machine is. */
+/** Calls with a number that depends on the speed of the machine. */
 const POLLED: readonly string[] = ["cudaEventQuery", "cudaStreamQuery"];
 
 /**
- * Calls whose failure may be an answer: a driver that sees no devices, memory that the management
- * library does not tell.
+ * Calls with failures that are valid answers: a driver without devices, or memory that the
+ * management library does not report.
  */
 const ANSWERS: readonly string[] = [
   "cudaGetDeviceCount",
@@ -60,23 +60,23 @@ const NOT_MADE: Readonly<Record<string, string>> = {
 const isOfNvrtc = (call: string) => call.startsWith("nvrtc");
 
 /**
- * A wait makes an event for itself, and a timing several. Should one not be destroyed, nobody has it
- * any more: the only thing that a failure can cost, and one that CUDA has no reason to fail at.
+ * A wait creates an event, and a timing several. An event that cannot be destroyed is lost: this is
+ * the only resource that a failure can cost, and CUDA has no reason to fail there.
  */
 function isLostEvent(name: string, call: string): boolean {
   return /^(?:stream\.done|timeKernel)/.test(name) && call === "cudaEventDestroy";
 }
 
 /**
- * What a call fails with. A device that is lost while memory is unmapped takes that memory along;
- * where nothing was lost but a call left out, it stays mapped and its addresses cannot go.
- * lost_device_test.ts loses a device for that.
+ * The statuses of failures. A device that is lost while memory is unmapped loses that memory. An
+ * injected loss only omits the call: the memory stays mapped, and its addresses cannot be released.
+ * lost_device_test.ts covers that with a lost device.
  */
 function statusesFor(calls: ReadonlyMap<string, number>): readonly number[] {
   return calls.has("cuMemUnmap") ? [STATUS] : [STATUS, STICKY];
 }
 
-/** What is counted of a device that is through with everything, as its pool knows. */
+/** The resources of a device after all its work. */
 async function settledTally(own: Device): Promise<ResourceTally> {
   await own.done();
   poolOf(own.context).settleSync();
@@ -107,7 +107,7 @@ async function callsOf(run: () => unknown): Promise<Map<string, number>> {
   return new Map(made.filter(([, count]) => count > 0));
 }
 
-/** Runs with the nth call of a kind failing, and returns what was thrown. */
+/** Runs with a fault in the nth call of a kind, and returns the error. */
 async function failureOf(
   run: () => unknown,
   call: string,
@@ -161,7 +161,7 @@ function assertAnswer(error: unknown, status: number, what: string): void {
   assert(error instanceof Error && error.message.includes(String(status)), `${what}: ${error}`);
 }
 
-/** Every call of a run, so that each is made to fail in turn. */
+/** Every call of a run, to make each fail in turn. */
 function* eachCall(calls: ReadonlyMap<string, number>): Generator<readonly [string, number]> {
   for (const [call, count] of calls) {
     const last = POLLED.includes(call) ? 1 : Math.min(count, 4);
@@ -182,7 +182,7 @@ for (
     // With staging memory of its own, which no other test has left in any state.
     using own = openDevice(device.label);
     using fixture = makeFixture(own);
-    await runOnce(operation, fixture); // what is made once and kept is made now
+    await runOnce(operation, fixture); // creates the resources that are kept
     await device.done();
     const calls = await callsOf(() => operation(fixture));
     for (const call of calls.keys()) covered.add(call);

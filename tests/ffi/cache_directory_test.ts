@@ -18,7 +18,7 @@ function mode(path: string): number {
   return Deno.lstatSync(path).mode! & 0o777;
 }
 
-Deno.test("ownershipProblem() refuses links, other owners and directories others write to", () => {
+Deno.test("`ownershipProblem()` refuses links, other owners and shared write access", () => {
   const owned = { uid: 1000, mode: 0o40700, isSymlink: false };
   assertEquals(ownershipProblem(owned, 1000), undefined);
   assertEquals(ownershipProblem({ ...owned, mode: 0o40755 }, 1000), undefined);
@@ -34,7 +34,7 @@ Deno.test("ownershipProblem() refuses links, other owners and directories others
   }
 });
 
-Deno.test("makeCacheDirectory() creates each missing directory for its user alone", () => {
+Deno.test("`makeCacheDirectory()` creates missing directories for their user alone", () => {
   using temporary = temporaryDirectory();
   const root = join(temporary.path, "a", "gridstride");
   const directory = versionedCacheDirectory(root, "1.2.3", "triple");
@@ -44,7 +44,7 @@ Deno.test("makeCacheDirectory() creates each missing directory for its user alon
   for (const path of [root, join(root, "1.2.3"), directory]) assertEquals(mode(path), 0o700);
 });
 
-Deno.test("a cache that others can write to is refused, before and after it was made", () => {
+Deno.test("`verifyCachedFile()` refuses a cache that others can write to", () => {
   using temporary = temporaryDirectory();
   const root = join(temporary.path, "gridstride");
   const directory = join(root, "version");
@@ -64,7 +64,7 @@ Deno.test("a cache that others can write to is refused, before and after it was 
   }
 });
 
-Deno.test("a link in the place of a cache directory is refused", () => {
+Deno.test("`makeCacheDirectory()` refuses a link", () => {
   using temporary = temporaryDirectory();
   const root = join(temporary.path, "gridstride");
   Deno.mkdirSync(join(temporary.path, "elsewhere"), { mode: 0o700 });
@@ -72,7 +72,7 @@ Deno.test("a link in the place of a cache directory is refused", () => {
   assertThrows(() => makeCacheDirectory(root, root), CacheDirectoryError, "symbolic link");
 });
 
-Deno.test("verifyCachedFile() of a missing file says that it is missing", () => {
+Deno.test("`verifyCachedFile()` throws NotFound for a missing file", () => {
   using temporary = temporaryDirectory();
   const root = join(temporary.path, "gridstride");
   makeCacheDirectory(root, root);
@@ -82,7 +82,7 @@ Deno.test("verifyCachedFile() of a missing file says that it is missing", () => 
   assertThrows(() => verifyCachedFile(root, join(root, "none/x.so")), Deno.errors.NotFound);
 });
 
-Deno.test("a file outside the root is never taken for one of the cache", () => {
+Deno.test("`verifyCachedFile()` refuses a file outside the root", () => {
   using temporary = temporaryDirectory();
   assertThrows(
     () => verifyCachedFile(join(temporary.path, "root"), join(temporary.path, "x.so")),
@@ -91,7 +91,7 @@ Deno.test("a file outside the root is never taken for one of the cache", () => {
   );
 });
 
-Deno.test("verifyCachedFile() without permission is an error that names the flags", {
+Deno.test("`verifyCachedFile()` names the flags of missing permissions", {
   permissions: { read: false, sys: false },
 }, () => {
   assertThrows(

@@ -10,12 +10,12 @@ const copiedBlock = await import("../../src/ffi/command_block.ts?copy");
 const copiedLibrary = await import("../../src/ffi/library.ts?copy");
 const opened = copiedLibrary.openNativeLibrary(path);
 
-Deno.test("all copies of the module in an isolate share its command block", () => {
+Deno.test("`isolateCommandBlock()` returns one block for all copies of the module", () => {
   assertStrictEquals(copiedBlock.isolateCommandBlock(), isolateCommandBlock());
   assertStrictEquals(block, isolateCommandBlock());
 });
 
-Deno.test("a library that a copy of the module has opened again still takes our operands", async () => {
+Deno.test("`openNativeLibrary()` of a second copy keeps the operands of the first", async () => {
   assertStrictEquals(opened.block, block);
   using x = device.upload(Int32Array.of(1, 2, 3));
   using y = device.allocate("int32", 3, { fill: 7 });

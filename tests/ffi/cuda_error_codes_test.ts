@@ -1,5 +1,4 @@
-// The table of statuses is complete: every code of the CUDA runtime and of the headers of the C ABI is
-// in it under its own name, and what the documentation calls fatal is marked sticky.
+// The table of statuses is complete: it contains every code of the CUDA runtime and of the C ABI.
 
 import { assert, assertEquals } from "@std/assert";
 import { CUDA_ERROR_CODES, cudaErrorCode } from "../../src/ffi/error_codes.ts";
@@ -27,7 +26,7 @@ const driverTypes = toolkitHeader("driver_types.h");
 const absent = driverTypes === undefined ? " (skipped: no CUDA toolkit)" : "";
 
 Deno.test({
-  name: `CUDA_ERROR_CODES has every code of driver_types.h under its name${absent}`,
+  name: `CUDA_ERROR_CODES contains every code of driver_types.h with its name${absent}`,
   ignore: driverTypes === undefined,
   fn() {
     const documented = readCudaErrors(driverTypes!);
@@ -40,7 +39,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: `CUDA_ERROR_CODES has no CUDA code that CUDA 13.0 lacks${absent}`,
+  name: `CUDA_ERROR_CODES contains no CUDA code that CUDA 13.0 lacks${absent}`,
   ignore: !driverTypes?.includes("cudaErrorTensorMemoryLeak"),
   fn() {
     const documented = new Set(readCudaErrors(driverTypes!).map(({ code }) => code));
@@ -51,7 +50,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: `CUDA_ERROR_CODES marks as sticky what driver_types.h calls fatal${absent}`,
+  name: `CUDA_ERROR_CODES marks the fatal codes of driver_types.h as sticky${absent}`,
   ignore: driverTypes === undefined,
   fn() {
     const fatal = readCudaErrors(driverTypes!)
@@ -89,7 +88,7 @@ Deno.test("CUDA_ERROR_CODES has no name twice", () => {
   assertEquals(new Set(names).size, names.length);
 });
 
-Deno.test("cudaErrorCode() describes a code that no table has", () => {
+Deno.test("`cudaErrorCode()` describes an unknown code", () => {
   for (const code of [123456, -99]) {
     const unknown = cudaErrorCode(code);
     assertEquals(unknown.code, code);

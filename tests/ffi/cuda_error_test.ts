@@ -1,10 +1,9 @@
-// An error says what was done, which call failed where and what to do; out of memory says what
-// there was.
+// The messages of CudaError and OutOfMemoryError.
 
 import { assert, assertEquals, assertFalse } from "@std/assert";
 import { CudaError, OutOfMemoryError } from "../../src/ffi/cuda_error.ts";
 
-Deno.test("CudaError says action, code, call, device and advice", () => {
+Deno.test("`CudaError` reports action, code, call, device and advice", () => {
   const error = new CudaError({
     action: "copy 40 bytes to the host",
     code: 700,
@@ -21,7 +20,7 @@ Deno.test("CudaError says action, code, call, device and advice", () => {
   assert(error instanceof Error);
 });
 
-Deno.test("CudaError leaves out what is not known", () => {
+Deno.test("`CudaError` omits unknown details", () => {
   const error = new CudaError({ action: "wait", code: -2 });
   assertEquals(error.message, `Cannot wait: GS_ERROR_HANDLE (-2). ${error.advice}`);
   assertEquals([error.call, error.device, error.detail], [undefined, undefined, undefined]);
@@ -29,7 +28,7 @@ Deno.test("CudaError leaves out what is not known", () => {
   assertFalse("cause" in error);
 });
 
-Deno.test("CudaError puts the detail of a fault before the advice", () => {
+Deno.test("`CudaError` puts the detail of a fault before the advice", () => {
   const detail = "kernel axpy_float32, block (3, 0, 0), thread (31, 0, 0), address 0x0";
   const error = new CudaError({ action: "launch", code: 700, device: "host:0", detail });
   assert(
@@ -40,12 +39,12 @@ Deno.test("CudaError puts the detail of a fault before the advice", () => {
   assertFalse(stopped.message.includes("faulted.."));
 });
 
-Deno.test("CudaError keeps its cause", () => {
+Deno.test("`CudaError` keeps its cause", () => {
   const cause = new Error("below");
   assertEquals(new CudaError({ action: "wait", code: 999, cause }).cause, cause);
 });
 
-Deno.test("CudaError tells of a code that it does not know", () => {
+Deno.test("`CudaError` describes an unknown code", () => {
   const error = new CudaError({ action: "wait", code: 4242 });
   assert(error.message.includes("unknown CUDA error (4242)"));
 });
@@ -64,7 +63,7 @@ function outOfMemory(figures: Partial<ConstructorParameters<typeof OutOfMemoryEr
   });
 }
 
-Deno.test("OutOfMemoryError is a CudaError with code 2 and the figures", () => {
+Deno.test("`OutOfMemoryError` is a CudaError with code 2 and the figures", () => {
   const error = outOfMemory({});
   assert(error instanceof CudaError);
   assertEquals([error.name, error.code, error.codeName], [
@@ -78,7 +77,7 @@ Deno.test("OutOfMemoryError is a CudaError with code 2 and the figures", () => {
   assert(error.message.includes("on cuda:0: 10.0 MiB of 1024.0 MiB are free. "), error.message);
 });
 
-Deno.test("OutOfMemoryError tells largest block, fragmentation, pending memory and sites", () => {
+Deno.test("`OutOfMemoryError` reports largest block, fragmentation, pending memory and sites", () => {
   const topSites = ["a.ts:1:1", "b.ts:2:2", "c.ts:3:3", "d.ts:4:4"]
     .map((site, index) => ({ site, bytes: (4 - index) * MIB, count: index + 1 }));
   const error = outOfMemory({
@@ -100,7 +99,7 @@ Deno.test("OutOfMemoryError tells largest block, fragmentation, pending memory a
   assertEquals(error.topSites, topSites);
 });
 
-Deno.test("OutOfMemoryError fits its advice to the figures", () => {
+Deno.test("`OutOfMemoryError` adapts its advice to the figures", () => {
   const table = [
     [{ requested: 2048 * MIB }, "more than the device has in all"],
     [{ requested: 12 * MIB, pendingBytes: 2 * MIB }, "Wait for the streams"],
@@ -116,7 +115,7 @@ Deno.test("OutOfMemoryError fits its advice to the figures", () => {
   }
 });
 
-Deno.test("OutOfMemoryError does not make up figures that nobody could read", () => {
+Deno.test("`OutOfMemoryError` omits unknown figures", () => {
   const { message } = outOfMemory({ free: 0, total: 0 });
   assert(message.includes("free memory is not known"), message);
 });

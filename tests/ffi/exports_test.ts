@@ -37,7 +37,7 @@ function testExports(kind: LibraryKind, functions: readonly string[]): void {
     ? " (skipped: it is not built)"
     : "";
   Deno.test({
-    name: `the ${kind} library exports the functions of the seam and nothing else${skipped}`,
+    name: `libgridstride_${kind} exports only the functions of the headers${skipped}`,
     ignore: skipped !== "",
     fn: async () => assertEquals(await exportsOf(library!), [...functions].sort()),
   });

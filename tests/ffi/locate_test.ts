@@ -32,7 +32,7 @@ function options(
 
 const CACHED = `/home/ada/.cache/gridstride/${VERSION}/x86_64-unknown-linux-gnu`;
 
-Deno.test("libraryCandidates() of a checkout are its build directory, then the user cache", () => {
+Deno.test("`libraryCandidates()` returns the build directory, then the user cache, for a checkout", () => {
   assertEquals(libraryCandidates("host", options({ HOME: "/home/ada" })), [
     { path: "/home/ada/gridstride/build/libgridstride_host.so", origin: "build directory" },
     {
@@ -43,7 +43,7 @@ Deno.test("libraryCandidates() of a checkout are its build directory, then the u
   ]);
 });
 
-Deno.test("libraryCandidates() of an imported package have no build directory", () => {
+Deno.test("`libraryCandidates()` returns only the user cache for an imported package", () => {
   const candidates = libraryCandidates(
     "cuda",
     options({ HOME: "/home/ada" }, { packageRoot: REGISTRY }),
@@ -51,11 +51,11 @@ Deno.test("libraryCandidates() of an imported package have no build directory", 
   assertEquals(candidates.map(({ path }) => path), [`${CACHED}/libgridstride_cuda.so`]);
 });
 
-Deno.test("libraryCandidates() without HOME and cache variables leave the cache out", () => {
+Deno.test("`libraryCandidates()` omits the cache without HOME and cache variables", () => {
   assertEquals(libraryCandidates("host", options({}, { packageRoot: REGISTRY })), []);
 });
 
-Deno.test("libraryCandidates() take only what is said explicitly, load() before the variable", () => {
+Deno.test("`libraryCandidates()` returns only an explicit place, load() before the variable", () => {
   const variables = { HOME: "/home/ada", GRIDSTRIDE_LIBRARY: "/opt/libraries" };
   assertEquals(libraryCandidates("cuda", options(variables)), [
     { path: "/opt/libraries/libgridstride_cuda.so", origin: "GRIDSTRIDE_LIBRARY" },
@@ -65,7 +65,7 @@ Deno.test("libraryCandidates() take only what is said explicitly, load() before 
   ]);
 });
 
-Deno.test("an explicit file of one kind leaves the other kind to the default places", () => {
+Deno.test("`libraryCandidates()` ignores an explicit file of the other kind", () => {
   const variables = {
     HOME: "/home/ada",
     GRIDSTRIDE_LIBRARY: "/opt/libgridstride_host.so",
@@ -77,7 +77,7 @@ Deno.test("an explicit file of one kind leaves the other kind to the default pla
   assertEquals(origins, ["build directory", "user cache"]);
 });
 
-Deno.test("explicit places may be relative, file: URLs, versioned files or directories", () => {
+Deno.test("`libraryCandidates()` accepts relative paths, file: URLs, versioned files and directories", () => {
   const places: [string | URL, string][] = [
     ["build", "/home/ada/program/build/libgridstride_host.so"],
     ["./libgridstride_host.so", "/home/ada/program/libgridstride_host.so"],
@@ -91,7 +91,7 @@ Deno.test("explicit places may be relative, file: URLs, versioned files or direc
   }
 });
 
-Deno.test("an explicit place that is empty or no file: URL is an error that names it", () => {
+Deno.test("`libraryCandidates()` refuses an empty place and other URLs", () => {
   assertThrows(
     () => libraryCandidates("host", options({ GRIDSTRIDE_LIBRARY: "" })),
     TypeError,
@@ -104,7 +104,7 @@ Deno.test("an explicit place that is empty or no file: URL is an error that name
   );
 });
 
-Deno.test("the user cache follows the variables and the system", () => {
+Deno.test("`libraryCandidates()` finds the user cache by variables and system", () => {
   const cached = (variables: Record<string, string>, os = "linux") =>
     libraryCandidates("host", options(variables, { packageRoot: REGISTRY, os }))[0]?.cacheRoot;
   const all = { HOME: "/h", XDG_CACHE_HOME: "/x", GRIDSTRIDE_CACHE_DIR: "/g" };
@@ -123,7 +123,7 @@ Deno.test("the user cache follows the variables and the system", () => {
   );
 });
 
-Deno.test("libraryFileName() knows Linux and macOS, and points Windows at WSL2", () => {
+Deno.test("`libraryFileName()` supports Linux and macOS, and suggests WSL2 on Windows", () => {
   assertEquals(libraryFileName("cuda", "linux"), "libgridstride_cuda.so");
   assertEquals(libraryFileName("host", "darwin"), "libgridstride_host.dylib");
   for (const os of ["windows", "freebsd"]) {
@@ -133,7 +133,7 @@ Deno.test("libraryFileName() knows Linux and macOS, and points Windows at WSL2",
   }
 });
 
-Deno.test("libraryKindOfName() tells the kind by the exact name only", () => {
+Deno.test("`libraryKindOfName()` recognizes exact names only", () => {
   assertEquals(libraryKindOfName("libgridstride_cuda.so"), "cuda");
   assertEquals(libraryKindOfName("libgridstride_host.dylib"), "host");
   assertEquals(libraryKindOfName("libgridstride_host.so.1"), "host");
@@ -142,7 +142,7 @@ Deno.test("libraryKindOfName() tells the kind by the exact name only", () => {
   }
 });
 
-Deno.test("buildCommand() names the version that runs, wherever it was imported from", () => {
+Deno.test("`buildCommand()` names the running version", () => {
   assertEquals(buildCommand(CHECKOUT), "`deno task build` in /home/ada/gridstride/");
   assertEquals(buildCommand(REGISTRY), "`deno run -A jsr:@gridstride/cuda@0.4.0/build`");
   assertEquals(
@@ -151,7 +151,7 @@ Deno.test("buildCommand() names the version that runs, wherever it was imported 
   );
 });
 
-Deno.test("LibraryNotFoundError lists every path tried, in order, and the command that builds", () => {
+Deno.test("`LibraryNotFoundError` lists every path in order, and the build command", () => {
   const attempts = libraryCandidates("host", options({ HOME: "/home/ada" }))
     .map((candidate, index) => ({ ...candidate, reason: `reason ${index}` }));
   const error = new LibraryNotFoundError("host", attempts, "`deno task build`", ["HOME"]);
@@ -166,7 +166,7 @@ Deno.test("LibraryNotFoundError lists every path tried, in order, and the comman
   assertStringIncludes(nowhere.message, "Cannot open the cuda library as there is no place");
 });
 
-Deno.test("the search prompts for nothing and needs no permission", {
+Deno.test("`libraryCandidates()` needs no permission and does not prompt", {
   permissions: { env: false, read: false, sys: false, ffi: false, run: false },
 }, () => {
   const candidates = libraryCandidates("host");

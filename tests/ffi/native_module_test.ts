@@ -56,14 +56,14 @@ function launchThread(kernel: number, argumentCount: number): number {
   return launchKernel(record);
 }
 
-Deno.test("the kinds of parameters are the header's", () => {
+Deno.test("`PARAMETER_KINDS` are those of the header", () => {
   const defined = [...headerText().matchAll(/#define GS_PARAMETER_(\w+) (\d+)/g)];
   const kinds = defined.map(([, name, value]) => [name!.toLowerCase(), Number(value)]);
   assertEquals(Object.fromEntries(kinds), PARAMETER_KINDS);
 });
 
 testModule(
-  "a module's kernels are listed, with their parameters as they were compiled",
+  "`moduleKernelNames()` and `moduleParameters()` list compiled kernels",
   async () => {
     using module = await load();
     assertEquals(moduleKernelNames(library, module.id), [
@@ -151,7 +151,7 @@ testModule("a launch of blocks that run at once leaves nothing behind for the ne
 });
 
 testModule(
-  "attributes and residency are told of a module's kernel as of a built-in one",
+  "`kernelAttributes()` and `kernelResidency()` accept kernels of modules",
   async () => {
     using module = await load();
     const kernel = moduleKernel(library, module.id, "store_int", STORE);

@@ -47,7 +47,7 @@ function read(address: number, length: number, stream: number): Uint8Array<Array
   return bytes;
 }
 
-Deno.test("the host device has virtual memory management, whether it is a fake or not", async () => {
+Deno.test("`virtualGranularity()` works on every host device", async () => {
   const program = 'import { openDevice } from "@gridstride/cuda";\n' +
     'using device = openDevice("host:0");\n' +
     "console.log(device.info.virtualMemoryManagement);";
@@ -59,7 +59,7 @@ Deno.test("the host device has virtual memory management, whether it is a fake o
 });
 
 testVirtual(
-  "bytes written across pieces are read back, and those of pieces that stay are kept",
+  "`unmapMemory()` keeps the contents of the other pieces",
   () => {
     using stream = device.createStream();
     const before = resourceTally(library);
@@ -82,7 +82,7 @@ testVirtual(
 );
 
 testVirtual(
-  "what cannot be done is refused with an error that says what, and changes nothing",
+  "`mapMemory()` and others refuse wrong ranges without an effect",
   () => {
     using range = reserve(4);
     const { address } = range;
@@ -131,7 +131,7 @@ testVirtual("memory that is not there is an answer: 0 or false, and nothing has 
 });
 
 testVirtual(
-  "whichever CUDA call of a mapping fails, nothing is mapped and the error names it",
+  "`mapMemory()` maps nothing if a CUDA call fails, and names the call",
   () => {
     const calls = wrappedCalls(library).filter((call) => call.startsWith("cuMem"));
     assert(calls.includes("cuMemCreate") && calls.includes("cuMemSetAccess"), `${calls}`);
@@ -154,7 +154,7 @@ testVirtual(
 );
 
 testVirtual(
-  "memory comes and goes while this thread captures a stream, and the capture is none the worse",
+  "`mapMemory()` and `unmapMemory()` work during a capture",
   () => {
     using stream = device.createStream();
     const { symbols, result } = library;
@@ -176,7 +176,7 @@ testVirtual(
   },
 );
 
-Deno.test("only a live block of memory that is divided into blocks can be touched", () => {
+Deno.test("`declareBlock()` limits accesses to live blocks", () => {
   using stream = device.createStream();
   const address = tryAllocateMemory(library, ordinal, 1024);
   write(address, new Uint8Array(1024), stream.id);
@@ -196,7 +196,7 @@ Deno.test("only a live block of memory that is divided into blocks can be touche
   freeMemory(library, ordinal, address);
 });
 
-Deno.test("pressure by another isolate is seen after the next hot call, which costs no call of its own", async () => {
+Deno.test("`readPressure()` sees another isolate's request after the next call", async () => {
   using stream = device.createStream();
   stream.query();
   const before = readPressure(library);
@@ -221,7 +221,7 @@ Deno.test("pressure by another isolate is seen after the next hot call, which co
   );
 });
 
-Deno.test("memory mapped on one device is refused on another, and shared with a peer", async () => {
+Deno.test("`shareMemory()` gives a peer access to mapped memory", async () => {
   const { code, stdout, stderr } = await runFile("tests/ffi/virtual_peers_program.ts", {
     environment: { GRIDSTRIDE_FAKE: "2x64MiB@8.9", GRIDSTRIDE_DEVICE: undefined },
   });

@@ -1,5 +1,4 @@
-// The NVRTC part of the native library: what it opens, compiles and refuses, that no source and no
-// argument takes the process with it, and that all of it may happen on several threads at once.
+// NVRTC in the native library: opening, compiling, refusals, and use by several threads at once.
 
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { CudaError } from "../../src/ffi/cuda_error.ts";
@@ -37,7 +36,7 @@ function create(list: readonly string[], options = 0, headers = 0, expressions =
   return symbols.gs_nvrtc_create(bytes, bytes.length, options, headers, expressions, result);
 }
 
-Deno.test("without NVRTC nothing compiles and nothing crashes", async () => {
+Deno.test("`compileNvrtc()` throws without NVRTC", async () => {
   const { code, stdout, stderr } = await runProgram(`
     import { openNativeLibrary } from "${import.meta.resolve("../../src/ffi/library.ts")}";
     import { compileNvrtc, openNvrtc } from "${
@@ -64,14 +63,14 @@ Deno.test("without NVRTC nothing compiles and nothing crashes", async () => {
   assertEquals(lines.at(-1), "GS_ERROR_UNSUPPORTED");
 });
 
-nvrtcTest("NVRTC that is open stays the one, wherever another is said to be", () => {
+nvrtcTest("`openNvrtc()` returns the NVRTC that is already open", () => {
   const opening = openNvrtc(library, "/nowhere/libnvrtc.so", "");
   assert("path" in opening);
   assertEquals(opening.version, installation!.version);
   assertMatch(opening.path, /libnvrtc/);
 });
 
-nvrtcTest("the architectures ascend, and are counted where there is no room for them", () => {
+nvrtcTest("`nvrtcArchitectures()` returns all architectures in ascending order", () => {
   const all = nvrtcArchitectures(library);
   assertEquals(all, [...new Set(all)].sort((one, other) => one - other));
   assert(all.includes(80) && all.includes(90));
@@ -82,7 +81,7 @@ nvrtcTest("the architectures ascend, and are counted where there is no room for 
   assertEquals(symbols.gs_nvrtc_architectures(two, -1, result), ARGUMENT);
 });
 
-nvrtcTest("the names of NVRTC's statuses are NVRTC's, and the table has all of them", () => {
+nvrtcTest("`CUDA_ERROR_CODES` contains NVRTC's statuses with their names", () => {
   for (let code = 1; code <= 17; code++) {
     const native = readText((bytes, capacity) =>
       symbols.gs_status_name(-1000 - code, bytes, capacity)
@@ -97,7 +96,7 @@ nvrtcTest("the names of NVRTC's statuses are NVRTC's, and the table has all of t
   assertEquals(status, ARGUMENT);
 });
 
-nvrtcTest("a source becomes PTX, and a cubin where the architecture is real", async () => {
+nvrtcTest("`compileNvrtc()` creates PTX, and a cubin for a real architecture", async () => {
   const source = "__global__ void answer(int* x) { x[0] = 42; }";
   const virtual = await compileNvrtc(library, program(source));
   assert(!("refused" in virtual));
@@ -114,7 +113,7 @@ nvrtcTest("a source becomes PTX, and a cubin where the architecture is real", as
   assertEquals(real.loweredNames, ["_Z6answerPi"]);
 });
 
-nvrtcTest("what is wrong with a program is told apart, and comes with the log", async () => {
+nvrtcTest("`compileNvrtc()` reports the wrong part of a program with the log", async () => {
   const source = await compileNvrtc(library, program("int x = y;"));
   assert("refused" in source && source.refused === "source");
   assertMatch(source.log, /"y" is undefined/);
@@ -129,7 +128,7 @@ nvrtcTest("what is wrong with a program is told apart, and comes with the log", 
 });
 
 nvrtcTest(
-  "a source that nests thousands deep compiles, or is refused, but crashes nothing",
+  "`compileNvrtc()` does not crash on deep nesting",
   async () => {
     for (const depth of [3_000, 200_000]) {
       const nested = `${"(".repeat(depth)}1${")".repeat(depth)}`;
@@ -139,7 +138,7 @@ nvrtcTest(
   },
 );
 
-nvrtcTest("twelve programs compile at once, each to its own", async () => {
+nvrtcTest("`compileNvrtc()` compiles twelve programs at once", async () => {
   const names = Array.from({ length: 12 }, (_, index) => `kernel_${index}`);
   const results = await Promise.all(
     names.map((name) =>
@@ -152,7 +151,7 @@ nvrtcTest("twelve programs compile at once, each to its own", async () => {
   });
 });
 
-nvrtcTest("a program has no outputs before it is compiled, and all of them after", () => {
+nvrtcTest("`gs_nvrtc_output()` returns outputs only after the compilation", () => {
   assertEquals(create(["", "empty.cu", "-arch=sm_80", "k"], 1, 0, 0), ARGUMENT);
   assertEquals(create(["__global__ void k() {}", "a.cu", "-arch=sm_80", "k"], 1, 0, 1), 0);
   const handle = result[0]!;
@@ -173,7 +172,7 @@ nvrtcTest("a program has no outputs before it is compiled, and all of them after
   const bytes = result[0]!;
   const short = new Uint8Array(bytes - 1).fill(7);
   assertEquals(symbols.gs_nvrtc_output(handle, 1, short, bytes - 1, result), 0);
-  assert(short.every((byte) => byte === 7), "what does not fit is not written");
+  assert(short.every((byte) => byte === 7), "too small a buffer stays unchanged");
   assertEquals(symbols.gs_nvrtc_destroy(handle), 0);
   for (const call of [symbols.gs_nvrtc_compile, symbols.gs_nvrtc_destroy]) {
     assertEquals(call(handle), HANDLE);
@@ -181,7 +180,7 @@ nvrtcTest("a program has no outputs before it is compiled, and all of them after
   assertEquals(symbols.gs_nvrtc_output(handle, 0, null, 0, result), HANDLE);
 });
 
-nvrtcTest("texts that are not as many as is said are refused", () => {
+nvrtcTest("`gs_nvrtc_create()` refuses wrong numbers of texts", () => {
   const whole = texts("", "a.cu", "-w");
   for (
     const [bytes, options, headers, expressions] of [
@@ -204,7 +203,7 @@ nvrtcTest("texts that are not as many as is said are refused", () => {
   assertEquals(symbols.gs_nvrtc_create(null, 0, 0, 0, 0, result), ARGUMENT);
 });
 
-nvrtcTest("a program that is forgotten while it compiles is compiled to its end", async () => {
+nvrtcTest("`gs_nvrtc_destroy()` waits for a running compilation", async () => {
   assertEquals(create(["__global__ void k() {}", "a.cu"]), 0);
   const handle = result[0]!;
   const compiled = symbols.gs_nvrtc_compile_async(handle);
@@ -213,7 +212,7 @@ nvrtcTest("a program that is forgotten while it compiles is compiled to its end"
   assert([0, HANDLE].includes(await compiled));
 });
 
-nvrtcTest("a call of NVRTC that fails is named, and leaves nothing behind", async () => {
+nvrtcTest("`compileNvrtc()` names a failed call of NVRTC, and frees the program", async () => {
   const calls = [
     "nvrtcCreateProgram",
     "nvrtcAddNameExpression",

@@ -21,7 +21,7 @@ const PROGRAM = `
   console.log([...pinned.array].join(), (await y.toArray()).join());
 `;
 
-Deno.test("memory, pinned memory and kernels need no permission but FFI for the library file", async () => {
+Deno.test("`openDevice()` needs only FFI permission for the library file", async () => {
   const { code, stdout, stderr } = await runProgram(PROGRAM, {
     permissions: [`--allow-ffi=${LIBRARY}`],
     args: [LIBRARY, SELECTOR],
@@ -32,7 +32,7 @@ Deno.test("memory, pinned memory and kernels need no permission but FFI for the 
   assertEquals(code, 0);
 });
 
-Deno.test("without the permission the error names the flag and does not prompt", async () => {
+Deno.test("`openDevice()` names the missing flag and does not prompt", async () => {
   const { code, stderr } = await runProgram(PROGRAM, {
     permissions: [],
     args: [LIBRARY, SELECTOR],
@@ -41,7 +41,7 @@ Deno.test("without the permission the error names the flag and does not prompt",
   assertStringIncludes(stderr, `--allow-ffi=${LIBRARY}`);
 });
 
-Deno.test("importing the module needs no permission and opens nothing", async () => {
+Deno.test("`mod.ts` needs no permission when imported, and opens nothing", async () => {
   const { code, stdout, stderr } = await runProgram(
     `
       const before = performance.now();
@@ -59,7 +59,7 @@ Deno.test("importing the module needs no permission and opens nothing", async ()
 });
 
 Deno.test({
-  name: "importing the module maps no native library",
+  name: "`mod.ts` maps no native library when imported",
   ignore: Deno.build.os !== "linux",
   async fn() {
     const { stdout } = await runProgram(
@@ -75,7 +75,7 @@ Deno.test({
   },
 });
 
-Deno.test("the modules that importing loads are ours and LogTape's", async () => {
+Deno.test("`mod.ts` loads only its own modules and LogTape", async () => {
   const { stdout } = await new Deno.Command(Deno.execPath(), {
     args: ["info", "--json", repositoryPath("mod.ts")],
   }).output();

@@ -1,5 +1,5 @@
 /**
- * An isolate that presses a device once and tells its count; started by `native_virtual_test.ts`.
+ * An isolate that requests cached memory once and posts the count, for `native_virtual_test.ts`.
  *
  * @module
  */

@@ -42,7 +42,7 @@ async function stillWorks(): Promise<void> {
   assertEquals((await sum.toArray())[0], 499_500n);
 }
 
-Deno.test("several workers use the device at once, each with right results", async () => {
+Deno.test("`openDevice()` works in several workers at once", async () => {
   const workers = [1, 2, 3, 4].map((seed) => new RunningWorker(25, seed));
   for (const worker of workers) assertEquals(await worker.next(), "running");
   await stillWorks();
@@ -51,11 +51,11 @@ Deno.test("several workers use the device at once, each with right results", asy
   await stillWorks();
 });
 
-Deno.test("a worker terminated in the middle of its work harms nobody", async () => {
+Deno.test("`Worker.terminate()` during work does not affect other workers", async () => {
   for (let round = 0; round < 8; round++) {
     const victims = [1, 2, 3].map((seed) => new RunningWorker(1_000_000, seed + round));
     for (const victim of victims) assertEquals(await victim.next(), "running");
-    // At moments that differ from round to round, so that they fall into different calls.
+    // Different delays terminate the worker in different calls.
     await new Promise((resolve) => setTimeout(resolve, 3 + round * 3.7));
     for (const { worker } of victims) worker.terminate();
     await stillWorks();

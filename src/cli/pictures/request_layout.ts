@@ -16,9 +16,7 @@ const WORD_BYTES = 4;
 export interface ByteSpan {
   /** Index of the sector in the request. */
   readonly sector: number;
-  /** The first byte. */
   readonly from: number;
-  /** The byte after the last one. */
   readonly to: number;
 }
 
@@ -101,9 +99,7 @@ function joined(spans: readonly ByteSpan[]): ByteSpan[] {
 
 /** A word that a lane accesses in shared memory. */
 export interface BankAccess {
-  /** The lane. */
   readonly lane: number;
-  /** The bank of the word. */
   readonly bank: number;
   /** The wavefront that serves it; from 0 for each group of lanes. */
   readonly wavefront: number;
@@ -111,11 +107,9 @@ export interface BankAccess {
 
 /** A request to shared memory. */
 export interface BankRequest {
-  /** The words of all lanes. */
   readonly accesses: readonly BankAccess[];
   /** Lanes that are served together: 32, 16 for elements of 8 bytes, or 8 for 16 bytes. */
   readonly group: number;
-  /** Wavefronts of the request. */
   readonly wavefronts: number;
   /** Wavefronts without bank conflicts. */
   readonly idealWavefronts: number;
