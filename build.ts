@@ -25,7 +25,6 @@ export type {
   SkippedLibrary,
 } from "./src/ffi/build/build_options.ts";
 export type { LineWriter } from "./src/ffi/build/build_options.ts";
-export type { LibraryKind } from "./src/ffi/library.ts";
 export type { EnvironmentReader } from "./src/ffi/granted_environment.ts";
 
 if (import.meta.main) Deno.exit(await runBuildCommand(Deno.args, (line) => console.error(line)));

@@ -37,7 +37,6 @@ export {
   type CapabilityLimits,
   capabilityLimits,
   type Extents,
-  type TensorCoreFormats,
 } from "./src/hardware/capability_limits.ts";
 export { type PeakThroughput, peakThroughput } from "./src/hardware/peak_throughput.ts";
 

@@ -44,13 +44,6 @@ export function matchByteSize(text: string): number | undefined {
  * @param text Such as `"512MiB"`, `"2G"` or `"4096"`.
  * @returns Bytes, below 2^53.
  * @throws {RangeError} If the text is not such a size.
- *
- * @example
- * ```ts
- * import { parseByteSize } from "./byte_size.ts";
- *
- * console.log(parseByteSize("2G")); // 2147483648
- * ```
  */
 export function parseByteSize(text: string): number {
   const bytes = matchByteSize(text);

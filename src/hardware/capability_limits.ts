@@ -14,22 +14,6 @@
 
 import { describeValue } from "../ffi/describe_value.ts";
 
-/** Numeric formats that the tensor cores of a device multiply. */
-export interface TensorCoreFormats {
-  /** IEEE half precision: from capability 7.0. */
-  readonly float16: boolean;
-  /** 8-bit integers: from capability 7.2. */
-  readonly int8: boolean;
-  /** bfloat16: from capability 8.0. */
-  readonly bfloat16: boolean;
-  /** TF32, that is float32 inputs rounded to 10 mantissa bits: from capability 8.0. */
-  readonly tfloat32: boolean;
-  /** 8-bit floats, e4m3 and e5m2: from capability 8.9. */
-  readonly float8: boolean;
-  /** 4-bit floats, e2m1: from capability 10.0. */
-  readonly float4: boolean;
-}
-
 /** Extents along the three axes of a grid or a block. */
 export interface Extents {
   /** Along x. */
@@ -100,7 +84,20 @@ export interface CapabilityLimits {
   /** Largest pitch of a copy. */
   readonly maxPitch: number;
   /** Formats that the tensor cores multiply. */
-  readonly tensorCores: TensorCoreFormats;
+  readonly tensorCores: {
+    /** IEEE half precision: from capability 7.0. */
+    readonly float16: boolean;
+    /** 8-bit integers: from capability 7.2. */
+    readonly int8: boolean;
+    /** bfloat16: from capability 8.0. */
+    readonly bfloat16: boolean;
+    /** TF32, that is float32 inputs rounded to 10 mantissa bits: from capability 8.0. */
+    readonly tfloat32: boolean;
+    /** 8-bit floats, e4m3 and e5m2: from capability 8.9. */
+    readonly float8: boolean;
+    /** 4-bit floats, e2m1: from capability 10.0. */
+    readonly float4: boolean;
+  };
   /** Whether global memory is copied to shared memory without passing through registers. */
   readonly asyncCopy: boolean;
   /** Whether blocks can be launched in clusters. */
@@ -294,7 +291,7 @@ const OLDEST = rank(KNOWN_CAPABILITIES[0]!)!;
  * The formats that the tensor cores of a compute capability, major × 10 + minor, multiply; unlike the
  * limits also known of capabilities before 7.5.
  */
-export function tensorCoreFormats(known: number): TensorCoreFormats {
+export function tensorCoreFormats(known: number): CapabilityLimits["tensorCores"] {
   return {
     float16: known >= FEATURE_FROM.float16,
     int8: known >= FEATURE_FROM.int8,

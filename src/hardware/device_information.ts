@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type Extents, type TensorCoreFormats, tensorCoreFormats } from "./capability_limits.ts";
+import { type CapabilityLimits, type Extents, tensorCoreFormats } from "./capability_limits.ts";
 import { type DeviceKind, deviceLabel } from "./selection.ts";
 
 /** The description of a device. Memory is in bytes; the values are CUDA's device attributes. */
@@ -86,7 +86,7 @@ export interface DeviceInfo {
   /** Whether blocks can be launched in clusters. */
   readonly clusterLaunch: boolean;
   /** Formats that the tensor cores multiply. On a host device they are computed on the CPU. */
-  readonly tensorCores: TensorCoreFormats;
+  readonly tensorCores: CapabilityLimits["tensorCores"];
   /** Newest CUDA version the driver supports, such as `"13.0"`; null without a driver. */
   readonly driverVersion: string | null;
   /** Version of the CUDA runtime in the native library, such as `"13.0"`. */

@@ -4,7 +4,6 @@
  * @module
  */
 
-import type { LibraryKind } from "../library.ts";
 import type { EnvironmentReader } from "../granted_environment.ts";
 import { type ArchitectureRequest, parseArchitectures } from "./architectures.ts";
 import { BuildError } from "./build_error.ts";
@@ -18,7 +17,7 @@ export interface BuildOptions {
    * The library. `all`, the default, builds the host library, and the CUDA library if there is an
    * nvcc; `cuda` fails if there is none.
    */
-  readonly target?: LibraryKind | "all";
+  readonly target?: "cuda" | "host" | "all";
   /** The C++ compiler: a name on `PATH` or a path. Default: `CXX`, else g++, clang++ or c++. */
   readonly compiler?: string;
   /**
@@ -49,7 +48,7 @@ export interface BuildOptions {
 /** A library that a build made or found up to date. */
 export interface BuiltLibrary {
   /** Its kind. */
-  readonly kind: LibraryKind;
+  readonly kind: "cuda" | "host";
   /** The file. */
   readonly path: string;
   /** Whether it was there already, built from the same sources in the same way. */
@@ -73,7 +72,7 @@ export interface BuiltLibrary {
 /** A library that a build did not make. */
 export interface SkippedLibrary {
   /** Its kind. */
-  readonly kind: LibraryKind;
+  readonly kind: "cuda" | "host";
   /** The reason. */
   readonly reason: string;
 }
