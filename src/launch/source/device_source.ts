@@ -61,9 +61,9 @@ export interface DeviceSource {
 export function readDeviceSource(source: string, options: SourceOptions): DeviceSource {
   const { name, headers, unannotated = "host" } = options;
   const context = readSource(source, options);
-  const finder = new HostCodeFinder(context, unannotated);
+  const finder = new HostCodeFinder(context, name, unannotated);
   finder.run();
-  if (finder.problems.length > 0) throw problemError(name, context, finder.problems);
+  if (finder.problems.length > 0) throw new CompileError(name, "Gridstride", finder.problems, "");
   const { tokens } = context.list;
   const ranges: BlankRange[] = finder.skipped.map(({ first, last }) => ({
     start: tokens[first]!.start,
@@ -80,26 +80,6 @@ export function readDeviceSource(source: string, options: SourceOptions): Device
     hostCode: finder.skipped,
     text: blank(source, context.allTokens, ranges),
   };
-}
-
-interface SourceProblem {
-  readonly message: string;
-  /** The position of its token. */
-  readonly at: number;
-}
-
-function problemError(
-  name: string,
-  { list, lines }: SourceContext,
-  problems: readonly SourceProblem[],
-): CompileError {
-  const diagnostics = problems.map(({ message, at }): Diagnostic => {
-    const { start } = list.tokens[at]!;
-    const line = lines.lineOf(start);
-    const column = lines.columnOf(start);
-    return { severity: "error", message, file: name, line, column, text: lines.textOf(line)! };
-  });
-  return new CompileError(name, "Gridstride", diagnostics, "");
 }
 
 /** Adds to messages of a compiler that name host code that it was left out. */
@@ -130,15 +110,17 @@ class HostCodeFinder {
   /** The declarations that are left out, in order. */
   readonly skipped: HostCode[] = [];
   /** Host code that can neither be left out nor compiled. */
-  readonly problems: SourceProblem[] = [];
+  readonly problems: Diagnostic[] = [];
   readonly #context: SourceContext;
+  readonly #name: string;
   readonly #unannotated: "host" | "device";
   /** Classes and aliases that were left out. */
   readonly #hostTypes = new Set<string>();
   #usesStandard = false;
 
-  constructor(context: SourceContext, unannotated: "host" | "device") {
+  constructor(context: SourceContext, name: string, unannotated: "host" | "device") {
     this.#context = context;
+    this.#name = name;
     this.#unannotated = unannotated;
   }
 
@@ -156,9 +138,17 @@ class HostCodeFinder {
       if (this.#text(at) !== "<<<") return undefined;
       const message = "a kernel cannot be launched here, in code for devices: launch it from " +
         "TypeScript with kernel.launch()";
-      this.problems.push({ message, at });
+      this.#refuse(at, message);
       return undefined;
     });
+  }
+
+  #refuse(at: number, message: string): void {
+    const { list, lines } = this.#context;
+    const { start } = list.tokens[at]!;
+    const line = lines.lineOf(start);
+    const [file, column, text] = [this.#name, lines.columnOf(start), lines.textOf(line)!];
+    this.problems.push({ severity: "error", message, file, line, column, text });
   }
 
   #text(at: number): string {
@@ -216,7 +206,7 @@ class HostCodeFinder {
     const name = declaredName(list, declaration) || "this class";
     const message = `${name} is for devices, as it has device functions: it cannot hold ` +
       `${remaining.found}, which only hosts have`;
-    this.problems.push({ message, at: remaining.at });
+    this.#refuse(remaining.at, message);
   }
 
   #hostName(first: number, last: number, from: number = this.skipped.length) {

@@ -39,12 +39,6 @@ export interface KernelDeclaration {
 
 const IDENTIFIER = /^[A-Za-z_$\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*$/;
 
-/** A declaration of a kernel. */
-interface FoundKernel {
-  readonly kernel: KernelDeclaration;
-  readonly isDefinition: boolean;
-}
-
 /** The kernels that a source defines or instantiates, each once; those of one name together. */
 export function kernelsOf(context: SourceContext): KernelDeclaration[] {
   const names = new DeclaredNames(context.list);
@@ -52,21 +46,20 @@ export function kernelsOf(context: SourceContext): KernelDeclaration[] {
   const found = declarations.map((declaration, index) =>
     readKernel(context, names, declaration, declarations[index - 1])
   ).filter((kernel) => kernel !== undefined);
-  return Map.groupBy(found, ({ kernel }) => kernel.expression).values().toArray()
-    .flatMap(distinctKernels);
+  return [...Map.groupBy(found, ({ expression }) => expression).values()].flatMap(distinctKernels);
 }
 
 /**
- * The definitions of one name, each list of parameters once: branches of the preprocessor may define
- * the same kernel in several ways.
+ * The kernels of one name, each list of parameters once: branches of the preprocessor may define the
+ * same kernel in several ways.
  */
-function distinctKernels(same: readonly FoundKernel[]): KernelDeclaration[] {
+function distinctKernels(same: readonly KernelDeclaration[]): KernelDeclaration[] {
   const distinct = new Map<string, KernelDeclaration>();
-  for (const { kernel, isDefinition } of same) {
+  for (const kernel of same) {
     const key = `${kernel.parameterTypes} ${kernel.isTemplate}`;
     const known = distinct.get(key);
     const isBetter = known === undefined || known.isConditional && !kernel.isConditional;
-    if (isDefinition && isBetter) distinct.set(key, kernel);
+    if (isBetter) distinct.set(key, kernel);
   }
   return [...distinct.values()].map((kernel) => ({ ...kernel, isOverloaded: distinct.size > 1 }));
 }
@@ -76,10 +69,12 @@ function readKernel(
   names: DeclaredNames,
   declaration: Declaration,
   before: Declaration | undefined,
-): FoundKernel | undefined {
+): KernelDeclaration | undefined {
   const { list, macros, lines } = context;
   const { kind, head, parameters, namespaces } = declaration;
-  if (kind !== "function") return undefined;
+  // A mere declaration is no kernel.
+  const isDefinition = declaration.body !== NONE || declaration.isInstantiation;
+  if (kind !== "function" || !isDefinition) return undefined;
   if (!annotationsOf(list, declaration, macros).words.has("__global__")) return undefined;
   // The name before the parameters, behind which may be template arguments.
   const { tokens, partners } = list;
@@ -113,16 +108,13 @@ function readKernel(
   // A macro's call right before it may say anything, such as template <…>.
   const isBehindCall = before?.last === declaration.first - 1 && tokens[before.last]!.text === ")";
   return {
-    kernel: {
-      expression,
-      signature: `${expression}(${texts.join(", ")})`,
-      line: lines.lineOf(name.start),
-      isTemplate: declaration.isTemplate,
-      isConditional: name.conditional || isBehindCall,
-      isOverloaded: false,
-      parameterTypes: types.filter((type) => type !== "void" && type !== "").join(", "),
-    },
-    isDefinition: declaration.body !== NONE || declaration.isInstantiation,
+    expression,
+    signature: `${expression}(${texts.join(", ")})`,
+    line: lines.lineOf(name.start),
+    isTemplate: declaration.isTemplate,
+    isConditional: name.conditional || isBehindCall,
+    isOverloaded: false,
+    parameterTypes: types.filter((type) => type !== "void" && type !== "").join(", "),
   };
 }
 
