@@ -6,7 +6,7 @@
 
 import fc from "fast-check";
 
-/** One call: what is written into the command block, and what is passed. */
+/** One call: its slots of the command block and its arguments. */
 export interface AbiCall {
   /** Slots of the command block and their values. */
   readonly slots: readonly (readonly [slot: number, value: unknown])[];

@@ -75,8 +75,8 @@ const DESTROYS: Readonly<Record<string, HandleKind>> = {
 };
 
 /**
- * Calls that forget what they cannot give back because its device is lost. Where that was only
- * injected, what they did not do is left over.
+ * Calls that forget resources of a lost device. If the loss was only injected, these resources are
+ * left over.
  */
 const FORGETS: ReadonlySet<string> = new Set([
   ...Object.keys(DESTROYS),
@@ -102,7 +102,7 @@ function account(stage: AbiStage, name: string, parameters: readonly unknown[]):
   accountAddresses(stage, name, parameters);
 }
 
-/** The same for reserved addresses and what is mapped there. */
+/** The same for reserved addresses and their mappings. */
 function accountAddresses(stage: AbiStage, name: string, parameters: readonly unknown[]): void {
   const device = block[DEVICE]!;
   const [address = 0, bytes = 0, pieceBytes = 0] = block.subarray(OPERAND, OPERAND + 3);
@@ -159,7 +159,7 @@ async function playOn(stage: AbiStage, steps: readonly Step[]): Promise<void> {
   try {
     for (const each of steps) pending.push(perform(each, stage));
   } finally {
-    // Also after a failure: what is under way uses memory of the stage.
+    // Also after a failure: running work uses memory of the stage.
     await Promise.allSettled(pending);
   }
   await Promise.all(pending);

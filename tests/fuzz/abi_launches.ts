@@ -12,7 +12,7 @@ import { anyNumber } from "./values.ts";
 /** Kernels that make their device unusable, and what only tests of faults need. */
 const FAULT = /^fault_/;
 
-/** Kernels that take as long as they are told: they get arguments of their own only. */
+/** Kernels with a duration as argument: they get their own arguments only. */
 const TIMED = /^spin/;
 
 /** What a launch writes into the command block after device and stream. */
@@ -28,7 +28,7 @@ export interface LaunchOperands {
 const small = fc.nat(64);
 
 /**
- * Numbers for a 64-bit integer that counts elements. A kernel that is told too many runs off the
+ * Numbers for a 64-bit integer that counts elements. A kernel with too large a count runs off the
  * end of its memory, and faults there: the gap behind it is wider than all threads of a launch.
  */
 const elements = fc.oneof(
@@ -61,7 +61,7 @@ function argument(kernel: string, type: string): fc.Arbitrary<unknown> {
   }
 }
 
-/** Extents whose product is small, or one of which exceeds its limit. */
+/** Extents with a small product, or with one that exceeds its limit. */
 function extents(refused: readonly number[][]): fc.Arbitrary<readonly number[]> {
   const never = [[0, 1, 1], [1, -1, 1], [0.5, 1, 1], [1, 1, NaN], [2 ** 32, 1, 1]];
   return fc.oneof(
@@ -125,7 +125,7 @@ function launchOf(
 }
 
 /**
- * Launches of the kernels with these declarations, whose ids are 1 to their number. One in a
+ * Launches of the kernels with these declarations; their ids are 1 to their number. One in a
  * hundred is of a kernel that faults.
  */
 export function launches(declarations: readonly string[]): fc.Arbitrary<LaunchOperands> {

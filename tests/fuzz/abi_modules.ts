@@ -34,7 +34,7 @@ const image = fc.constantFrom(1, 1, 1, 1, 0.5, 0.99, 0, -1, NaN).map((part) => [
 /** The same for memory that holds none. */
 const noImage = fc.constantFrom(1, 4, 64, 4096, 0.5, 2 ** 53).map((bytes) => [lent(bytes), bytes]);
 
-/** Not that of the kernel that takes as long as it is told. */
+/** Not that of the kernel with a duration as argument. */
 const kernelName = textOf("store_int", "store_int", "count", "none", "", "\u{fffd}");
 
 /**

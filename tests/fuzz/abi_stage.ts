@@ -9,7 +9,7 @@ import type { NativeSymbols } from "../../src/ffi/declarations.ts";
 import type { NativeLibrary } from "../../src/ffi/library.ts";
 import { cString } from "../../src/ffi/check.ts";
 
-/** Handles by what they stand for. */
+/** Handles by the kind of their resource. */
 export type HandleKind =
   | "stream"
   | "event"
@@ -70,13 +70,13 @@ export const SLAB_BYTES = 65536;
 /** More bytes than any memory block has: what calls that copy from or to JavaScript are lent. */
 export const SCRATCH_BYTES = 2 ** 21;
 
-/** Pages that stay mapped whatever is done with them. */
+/** Pages that stay mapped throughout. */
 const slabs = Array.from({ length: 4 }, () => {
   const { buffer } = new WebAssembly.Memory({ initial: 1, maximum: 1 });
   return new Uint8Array(buffer as ArrayBuffer);
 });
 
-/** Two devices and what was made on them. */
+/** Two devices and their resources. */
 export class AbiStage {
   /** The library. */
   readonly library: NativeLibrary;
@@ -219,7 +219,7 @@ export class AbiStage {
     this.created("graph", result[0]!);
   }
 
-  /** Ends what is captured: nothing can be waited for before. */
+  /** Ends all captures: no wait is allowed before. */
   endCaptures(): void {
     const { symbols, result } = this.library;
     for (const stream of this.#live.stream) {

@@ -105,7 +105,7 @@ export const address: fc.Arbitrary<AbiValue | number> = fc.oneof(
   },
 );
 
-/** An address, or any other number: for what is checked before it is used. */
+/** An address, or any other number: for arguments that are checked before use. */
 export const checkedAddress: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 8, arbitrary: roomyAddress },
   { weight: 4, arbitrary: address },
@@ -172,7 +172,7 @@ export const text: fc.Arbitrary<readonly unknown[]> = fc.tuple(
     : [new Deferred<AbiStage>("<text of 64>", () => new Uint8Array(64)), 0 - capacity]
 );
 
-/** JavaScript memory of at least this many bytes; none where nobody could lend as many. */
+/** JavaScript memory of at least this many bytes; none if that is too much. */
 export function lent(bytes: number): Deferred<AbiStage> | null {
   if (!(bytes <= SCRATCH_BYTES)) return null;
   return new Deferred<AbiStage>(`<memory of ${SCRATCH_BYTES}>`, (stage) => stage.scratch);

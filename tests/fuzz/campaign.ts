@@ -96,7 +96,7 @@ export interface Play<Step> {
 
 /**
  * Plays sequences of one call of everything. A path into these would lead nowhere else, and a
- * sequence of fixed length does not get shorter: the first failure is the one that is told.
+ * sequence of fixed length does not get shorter: the first failure is the reported one.
  */
 async function callTheRoll<Step>(
   seed: number,
@@ -115,8 +115,8 @@ async function callTheRoll<Step>(
 }
 
 /**
- * Plays sequences, in rounds whose seeds count up, until the time is over. The first make every
- * call once, so that also on a slow machine none is left out.
+ * Plays sequences, in rounds with ascending seeds, until the time is over. The first make every
+ * call once: a slow machine leaves none out.
  *
  * @param settings What the program was started with.
  * @returns The number of sequences played.

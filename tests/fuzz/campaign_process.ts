@@ -37,7 +37,7 @@ async function journalText(journal: string): Promise<string> {
 /**
  * Runs a campaign to its end.
  *
- * @throws {Error} If something was found, or the process crashed or hung: with what it printed, the
+ * @throws {Error} If a defect was found, or the process crashed or hung: with its output, the
  * sequence it was in, and the command that repeats it.
  */
 export async function runCampaignProcess(campaign: Campaign): Promise<CampaignReport> {
@@ -50,7 +50,7 @@ export async function runCampaignProcess(campaign: Campaign): Promise<CampaignRe
       environment: {
         GRIDSTRIDE_FAKE: topology,
         GRIDSTRIDE_DEVICE: undefined,
-        // What is cleared here is not the user's.
+        // These variables are not the user's.
         GRIDSTRIDE_CACHE_DIR: `${directory}/cache`,
       },
       args: [`${seed}`, `${milliseconds}`, journal, ...(path === undefined ? [] : [path])],

@@ -8,7 +8,7 @@ import type { Campaign } from "./campaign_process.ts";
 
 type Program = Pick<Campaign, "program" | "topology">;
 
-/** Everything that `mod.ts` exports. Small devices, so that running out of memory is quick. */
+/** Everything that `mod.ts` exports. Small devices run out of memory quickly. */
 export const PUBLIC_API: Program = {
   program: "tests/fuzz/public_api_campaign.ts",
   topology: "16x64MiB@8.9",

@@ -11,7 +11,7 @@ import type { Stage, StageKind } from "./stage.ts";
 /**
  * A value that is made when it is needed.
  *
- * @typeParam Place What it is made from.
+ * @typeParam Place The source of the value.
  */
 export class Deferred<Place = Stage> {
   /** How a counterexample shows it. */

@@ -1,5 +1,5 @@
 /**
- * What is public, as `deno doc` lists it.
+ * The public members that `deno doc` lists.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import * as trace from "../../src/lab/trace/mod.ts";
 import * as tuning from "../../src/lab/tuning/mod.ts";
 import { repositoryPath } from "../support/subprocess.ts";
 
-/** The entries whose members are called. */
+/** The entries with the called members. */
 const ENTRIES = ["mod.ts", "src/lab/trace/mod.ts", "src/lab/tuning/mod.ts"];
 
 /** The values that the entries export. */

@@ -7,7 +7,7 @@
 import { CudaError } from "../../mod.ts";
 import { HostileArgumentError } from "./values.ts";
 
-/** How V8 says that code did not expect a value: nobody who called us can make sense of these. */
+/** V8's messages for an unexpected value: they mean nothing to a caller. */
 const INTERNAL: readonly RegExp[] = [
   /^Cannot (?:read|set) propert(?:y|ies) /,
   /^Cannot (?:read|write) private /,
@@ -26,7 +26,7 @@ const REVOKED = /on a proxy that has been revoked$/;
 /** Statuses that say that the TypeScript above the library is wrong, not its caller. */
 const DEFECTS: readonly string[] = ["GS_ERROR_INTERNAL", "GS_ERROR_NO_BLOCK"];
 
-/** What is wrong with a thrown value; `undefined` if nothing is. */
+/** The defect of a thrown value; `undefined` without one. */
 export function verdict(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error)) return `it threw no Error but ${Deno.inspect(thrown)}`;
   if (thrown instanceof HostileArgumentError) return undefined;

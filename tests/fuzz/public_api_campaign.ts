@@ -43,7 +43,7 @@ const SYMBOLS: ReadonlyMap<string, symbol> = new Map([
   ["[Symbol.asyncDispose]", Symbol.asyncDispose],
 ]);
 
-/** Makes one call and returns what it returned. */
+/** Makes one call and returns its result. */
 function perform({ member, receiver, arguments: list }: Step, stage: Stage): unknown {
   const [kind, path] = member.split(" ") as [string, string];
   const values = settled(list, stage) as unknown[];
@@ -69,7 +69,7 @@ function judge(name: string, thrown: unknown): void {
   if (problem !== undefined) throw new Error(`${name}: ${problem}`, { cause: thrown });
 }
 
-/** Plays the steps and waits for what they began. */
+/** Plays the steps and waits for their work. */
 async function playOn(stage: Stage, steps: readonly Step[]): Promise<void> {
   const pending: Promise<void>[] = [];
   for (const each of steps) {

@@ -283,7 +283,7 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
 /** What each public member is called with, by its name in {@linkcode documentedMembers}. */
 export const PUBLIC_ARGUMENTS: ReadonlyMap<string, Arguments> = new Map(Object.entries(MEMBERS));
 
-/** Members whose arguments have to fit each other are called more often. */
+/** Members with arguments that must fit each other are called more often. */
 export const WEIGHTS: Readonly<Record<string, number>> = {
   "method Kernel.launch": 6,
   "method Stream.capture": 3,

@@ -21,7 +21,7 @@ const nothing = takes();
 const stream = reference("stream");
 const kernel = reference("kernel", [0, 1, 2, 3, 4, 5, 6, 7, 8]);
 
-/** Extents of a grid or block: small, or beyond every limit, so that nothing takes long. */
+/** Extents of a grid or block: small, or beyond every limit, which keeps launches short. */
 const extent = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 1, max: 8 }) },
   { weight: 1, arbitrary: fc.constantFrom(0, -1, 1.5, NaN, 2 ** 31, 2 ** 32, 2 ** 53) },
@@ -58,7 +58,7 @@ const scalar = reference("buffer", [6]);
 
 /** Element counts that the stage's buffers hold. */
 const count = fc.nat(100);
-/** Nanoseconds that nobody notices. */
+/** A short time in nanoseconds. */
 const nanoseconds = fc.oneof(fc.nat(100_000), fc.bigInt({ min: 0n, max: 100_000n }));
 
 /** Whether a value would be taken for nanoseconds and keep a kernel busy for long. */
@@ -127,7 +127,7 @@ const problem = fc.oneof(
 /** Launches: few, or more or fewer than there may be. */
 const launches = fc.oneof(fc.nat(4), fc.constantFrom(-1, 0.5, NaN, 1_000_001, 2 ** 53));
 
-/** Whether options ask for so many launches that they would take long. */
+/** Whether options request too many launches for a short run. */
 function areManyLaunches(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   return ["warmUp", "repeats"].some((name) => {

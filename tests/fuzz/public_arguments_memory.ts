@@ -22,7 +22,7 @@ const stream = reference("stream");
 
 const name = fc.constantFrom("weights", "activations", "", "__proto__");
 
-/** Ordinals of the stage's devices, of others, and what is none. */
+/** Ordinals of the stage's devices and of others, and values that are none. */
 const ordinal = fc.oneof({ weight: 3, arbitrary: fc.nat(2) }, anyNumber);
 
 const byteSize = fc.oneof(size, fc.constantFrom("1K", "2GB", "512MiB", "0", "lots", ""));

@@ -25,7 +25,7 @@ const source = fc.oneof(
   ),
 );
 
-/** Files that are there, a directory, and what is neither. */
+/** Existing files, a directory, and other values. */
 const path = fc.constantFrom(
   "tests/launch/sources/saxpy.cu",
   "tests/launch/sources",

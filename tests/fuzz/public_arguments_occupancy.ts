@@ -53,7 +53,7 @@ const config = fc.record({
   sharedMemory: mostly(bytes),
 }, { requiredKeys: ["block"] });
 
-/** What is known of a device, one figure of which may be odd. */
+/** The properties of a device, one of which may be odd. */
 const speed = fc.record({
   name: mostly(fc.constantFrom("NVIDIA GeForce RTX 4090", "NVIDIA H200", "")),
   computeCapability: mostly(fc.constantFrom(...KNOWN_CAPABILITIES, "6.1", "13.0", "9")),

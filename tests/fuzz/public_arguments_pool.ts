@@ -58,7 +58,7 @@ const address = fc.tuple(buffer, fc.constantFrom(0, 0, 0, 4, 512)).map(([of, off
   })
 );
 
-/** A file that is there whenever this module is, a directory, and what is neither. */
+/** A file that exists with this module, a directory, and other values. */
 const path = fc.constantFrom(
   import.meta.url,
   new URL(import.meta.url).pathname,

@@ -72,7 +72,7 @@ const runMembers = {
   signal: mostly(signal),
 };
 
-/** What is right in every member, which is rare among records of many that mostly are. */
+/** A record with only valid members, which is rare among random records. */
 const rightTuner = {
   name: fc.constantFrom("one", "other"),
   configurations: fc.uniqueArray(fc.nat(5), { minLength: 1, maxLength: 3 }),

@@ -63,7 +63,7 @@ const KERNELS = [
 const PAIR = defineStruct("Pair", { first: "float", second: "long long" });
 const PARTICLE = defineStruct("Particle", { position: "float3", tags: "char[3]", pair: PAIR });
 
-/** The elements of the buffers that tell whether something else was written. */
+/** The elements of the buffers that detect writes elsewhere. */
 export const WITNESS = 1234.5;
 
 function kindOf(value: unknown): StageKind | undefined {
@@ -83,7 +83,7 @@ function kindOf(value: unknown): StageKind | undefined {
   return undefined;
 }
 
-/** Two devices that are open, one that is closed, and what was made from each. */
+/** Two open devices, a closed one, and the objects of each. */
 export class Stage {
   readonly #pools: { [Kind in StageKind]: unknown[] } = {
     device: [],
@@ -107,7 +107,7 @@ export class Stage {
     tuner: [],
   };
   readonly #witness: DeviceBuffer<"float32">;
-  /** Streams that are adopted by their handles, and so must outlive all that the stage is told of. */
+  /** Streams that are adopted by their handles, and must outlive all objects of the stage. */
   readonly #lenders: Stream[] = [];
   /** The devices of the fake topology that are in use. */
   readonly ordinals: readonly number[];
@@ -226,7 +226,7 @@ export class Stage {
     return this.#lenders[index % this.#lenders.length]!.handle;
   }
 
-  /** Takes what a call returned, so that later calls use it and the end disposes it. */
+  /** Takes the result of a call: later calls use it, and the end disposes it. */
   add(value: unknown): void {
     if (value instanceof Device) this.#addDevice(value);
     const kind = kindOf(value);
@@ -238,7 +238,7 @@ export class Stage {
     return this.#witness.toArray();
   }
 
-  /** Disposes everything, whatever it throws; returns what was thrown. */
+  /** Disposes everything, also after errors; returns the errors. */
   async close(): Promise<unknown[]> {
     const { buffer, pinned, event, stream, device, graph, pool, ring, trace, module } = this.#pools;
     const errors: unknown[] = [];

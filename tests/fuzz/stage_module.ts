@@ -7,7 +7,7 @@
 import { type CompiledImage, compileImage, type Device, type Module } from "../../mod.ts";
 import type { StructTypes } from "../../src/launch/signature/struct_type.ts";
 
-/** Kernels with parameters of every kind, which write only what they are told is there. */
+/** Kernels with parameters of every kind, which write only the given number of elements. */
 export const MODULE_SOURCE = `
   struct Pair { float first; long long second; };
   struct Particle { float3 position; char tags[3]; Pair pair; };

@@ -9,7 +9,7 @@ import { DTYPES } from "../../mod.ts";
 import { Deferred, reference } from "./deferred.ts";
 import { STAGE_KINDS } from "./stage.ts";
 
-/** What a hostile argument throws when somebody looks at it. */
+/** The error of a hostile argument when it is read. */
 export class HostileArgumentError extends Error {
   override readonly name: string = "HostileArgumentError";
 }

@@ -24,7 +24,7 @@ async function valuesOf(include: string, folder: string, warnings: string): Prom
 }
 
 Deno.test({
-  name: `conversions of 8-bit floats are those of CUDA's header${
+  name: `cuda_fp8.h converts as CUDA's header does${
     toolkit === undefined ? " (skipped: no cuda_fp8.hpp)" : ""
   }`,
   ignore: toolkit === undefined,

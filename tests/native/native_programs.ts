@@ -17,7 +17,7 @@ export interface NativeProgram {
   readonly form: "program" | "library" | "plugin";
   /** The files to compile, by their paths in the repository. */
   readonly sources: RegExp;
-  /* The sources of the package's library that it links as objects; none by default. */
+  /** The sources of the package's library that it links as objects; none by default. */
   readonly objects?: RegExp;
   /** Links a plugin with the package's library. */
   readonly needsLibrary?: boolean;

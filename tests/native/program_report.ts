@@ -1,4 +1,4 @@
-/*
+/**
  * Runs a test program of this folder and reads its report: a line for each check, which begins with
  * `ok`, `FAIL` or `skip`, with indented lines of detail after it.
  *
@@ -11,7 +11,7 @@ export interface ProgramReport {
   readonly passed: number;
   /** The checks that did not hold, each with its details. */
   readonly failures: readonly string[];
-  /* The skipped checks, and why. */
+  /** The skipped checks, and why. */
   readonly skips: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export interface RunOptions {
   readonly limit?: number;
 }
 
-/* Thrown when a test program fails; the message holds its report. */
+/** Thrown when a test program fails; the message holds its report. */
 export class ProgramFailure extends Error {
   override name = "ProgramFailure";
 }

@@ -1,5 +1,5 @@
-// What a user's file may contain: the files of tests/launch/sources as nvcc takes them, and what the
-// host device's compilers say where it cannot do something.
+// The contents of a user's file: the files of tests/launch/sources with nvcc, and errors of the host
+// device's compilers for unsupported features.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ const ROOT = fileURLToPath(PACKAGE_ROOT);
 const INCLUDE = join(ROOT, "csrc", "host", "include");
 const SOURCES = join(ROOT, "tests", "launch", "sources");
 
-/* Runs a compiler. Returns its output, or nothing if it is not there. */
+/** Runs a compiler. Returns its output, or nothing if it is not there. */
 async function compile(
   compiler: string,
   args: readonly string[],
@@ -58,7 +58,7 @@ async function onEachCompiler(
   assert(found > 0, "neither g++ nor clang++ is there");
 }
 
-Deno.test("what the host device cannot do is an error that says so", async () => {
+Deno.test("user_source.h reports unsupported features by name", async () => {
   const source = `
     #include <cooperative_groups.h>
     __global__ void lane(int* out) { asm volatile("mov.u32 %0, %%laneid;" : "=r"(*out)); }
@@ -84,7 +84,7 @@ Deno.test("what the host device cannot do is an error that says so", async () =>
   });
 });
 
-Deno.test("C++'s own headers compile after the first line of a user's file", async () => {
+Deno.test("user_source.h compiles with the standard and CUDA headers", async () => {
   const headers = ["algorithm", "array", "atomic", "bitset", "cassert", "cfloat", "climits"];
   headers.push("cmath", "complex", "cstddef", "cstdint", "cstdio", "cstdlib", "cstring", "ctime");
   headers.push("functional", "initializer_list", "iterator", "limits", "memory", "new", "numeric");
@@ -101,7 +101,7 @@ Deno.test("C++'s own headers compile after the first line of a user's file", asy
 });
 
 // Compiling these takes longer than everything else that such a file begins with.
-Deno.test("the first line of a user's file brings along nothing that is slow to compile", async () => {
+Deno.test("user_source.h includes no slow header", async () => {
   await onEachCompiler(["-M"], "", (compiler, stdout) => {
     const files = stdout.split(/[\s\\]+/).filter((file) => file.startsWith("/"));
     assert(files.length > 50, `${compiler} names what it includes: ${files.length}`);
