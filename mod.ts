@@ -26,25 +26,22 @@ export {
   openDevice,
   type OpenDeviceOptions,
 } from "./src/device/open_device.ts";
-export { type AllocateOptions, Device, type UploadOptions } from "./src/device/device.ts";
+export { type AllocateOptions, Device } from "./src/device/device.ts";
 export { DeviceKernels } from "./src/device/device_kernels.ts";
 export { cudaAvailable, deviceCount, listDevices } from "./src/hardware/device_list.ts";
 export type { DeviceInfo } from "./src/hardware/device_information.ts";
 export type { DeviceContext } from "./src/hardware/device_context.ts";
 export type { DeviceKind } from "./src/hardware/selection.ts";
-export type { UsableMemory } from "./src/hardware/memory_reserve.ts";
 export {
   type CapabilityLimits,
   capabilityLimits,
   type Extents,
 } from "./src/hardware/capability_limits.ts";
-export { type PeakThroughput, peakThroughput } from "./src/hardware/peak_throughput.ts";
+export { peakThroughput } from "./src/hardware/peak_throughput.ts";
 
 // Detection and diagnosis
 export { detectBackends, preflight } from "./src/hardware/preflight.ts";
-export { summary as backendSummary } from "./src/hardware/backends.ts";
 export type { BackendReport } from "./src/hardware/probe.ts";
-export type { PreflightResult } from "./src/hardware/preflight.ts";
 export { diagnose, type Diagnosis } from "./src/device/diagnosis.ts";
 export {
   validate,
@@ -62,22 +59,16 @@ export { LibraryNotFoundError, UnsupportedPlatformError } from "./src/ffi/locate
 export { Stream, type StreamOptions } from "./src/stream/stream.ts";
 export { Event, type EventOptions } from "./src/stream/event.ts";
 export { Graph } from "./src/stream/graph.ts";
-export type { CaptureOptions } from "./src/stream/graph.ts";
 
 // Memory
 export { DeviceBuffer } from "./src/memory/device_buffer.ts";
-export type {
-  CopyOptions,
-  ForeignMemoryOptions,
-  PlacementOptions,
-  StreamChoice,
-} from "./src/memory/buffer_options.ts";
+export type { CopyOptions, PlacementOptions, StreamChoice } from "./src/memory/buffer_options.ts";
 export {
   MemoryManager,
   type MemoryManagerStatistics,
 } from "./src/memory/manager/memory_manager.ts";
 export { MultiDeviceMemory } from "./src/memory/manager/multi_device_memory.ts";
-export { type Chunk, type ChunkOptions, chunksThatFit } from "./src/memory/manager/chunks.ts";
+export { type ChunkOptions, chunksThatFit } from "./src/memory/manager/chunks.ts";
 export { MemoryPool } from "./src/memory/pool/memory_pool.ts";
 export type { LeakReport, LeakSite, LiveBuffer } from "./src/memory/pool/leak_report.ts";
 export {
@@ -112,13 +103,8 @@ export {
   type ElementOf,
   type SelfDescribingArray,
   type TypedArrayOf,
-  type TypedArrays,
 } from "./src/memory/dtype.ts";
-export {
-  type NarrowFloatDType,
-  narrowFromFloat32,
-  widenToFloat32,
-} from "./src/memory/element_bits.ts";
+export { narrowFromFloat32, widenToFloat32 } from "./src/memory/element_bits.ts";
 
 // Launching kernels
 export type { Kernel } from "./src/launch/kernel.ts";

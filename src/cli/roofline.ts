@@ -4,7 +4,7 @@
  * @module
  */
 
-import { capabilityLimits, openDevice, type PeakThroughput, peakThroughput } from "../../mod.ts";
+import { capabilityLimits, openDevice, peakThroughput } from "../../mod.ts";
 import { roofline } from "../lab/analysis/mod.ts";
 import { type Command, FileProblem, type Invocation, printResult, UsageError } from "./command.ts";
 import { formatNumber, formatRate, textTable } from "./format.ts";
@@ -28,7 +28,7 @@ function numberOption(invocation: Invocation, name: string, allowsZero = false) 
 /** A device or a compute capability, with its peaks. */
 interface Subject {
   readonly subject: string;
-  readonly peaks: PeakThroughput;
+  readonly peaks: ReturnType<typeof peakThroughput>;
 }
 
 /** The GPU that represents a compute capability. */

@@ -17,7 +17,7 @@ import {
 import { divertOutput } from "../ffi/native_device.ts";
 import { DeviceContext, whileHeld } from "../hardware/device_context.ts";
 import type { DeviceInfo } from "../hardware/device_information.ts";
-import { type UsableMemory, usableMemory } from "../hardware/memory_reserve.ts";
+import { usableMemory } from "../hardware/memory_reserve.ts";
 import { fill } from "../kernels/elementwise.ts";
 import { Kernel } from "../launch/kernel.ts";
 import type { LaunchPlan } from "../launch/launch_plan.ts";
@@ -43,7 +43,7 @@ import {
   type SelfDescribingArray,
   type TypedArrayOf,
 } from "../memory/dtype.ts";
-import { MemoryManager } from "../memory/manager/memory_manager.ts";
+import { MemoryManager, type MemoryManagerStatistics } from "../memory/manager/memory_manager.ts";
 import { PinnedBuffer } from "../memory/pinned_buffer.ts";
 import { shareWith } from "../memory/pool/device_pools.ts";
 import { MemoryPool, poolOfDevice } from "../memory/pool/memory_pool.ts";
@@ -72,15 +72,6 @@ export interface AllocateOptions<D extends DType> extends PlacementOptions {
   readonly fill?: ElementOf<D>;
   /** The pool to allocate from; {@linkcode Device.pool} by default. */
   readonly pool?: MemoryPool;
-}
-
-/** Options of {@linkcode Device.upload}. */
-export interface UploadOptions<D extends DType> extends StreamChoice {
-  /**
-   * The element type, for arrays that do not imply one: `bfloat16` bits come in a `Uint16Array`,
-   * `bool` and `float8_*` in a `Uint8Array`.
-   */
-  readonly dtype: D;
 }
 
 /**
@@ -198,7 +189,7 @@ export class Device implements Disposable {
   }
 
   /** Free, total, reserved and usable memory in bytes. */
-  memoryInfo(): UsableMemory {
+  memoryInfo(): MemoryManagerStatistics["memory"] {
     const { library, ordinal } = this.#use();
     return usableMemory(deviceMemory(library, ordinal));
   }
@@ -275,8 +266,14 @@ export class Device implements Disposable {
    *
    * @param array An array of the class that holds such elements: a `Uint16Array` for `bfloat16`.
    */
-  upload<D extends DType>(array: TypedArrayOf<D>, options: UploadOptions<D>): DeviceBuffer<D>;
-  upload(array: AnyTypedArray, options: Partial<UploadOptions<DType>> = {}): DeviceBuffer {
+  upload<D extends DType>(
+    array: TypedArrayOf<D>,
+    options: StreamChoice & { readonly dtype: D },
+  ): DeviceBuffer<D>;
+  upload(
+    array: AnyTypedArray,
+    options: StreamChoice & { readonly dtype?: DType } = {},
+  ): DeviceBuffer {
     const context = this.#use();
     requireObject(options, "options", "upload");
     const isArray = ArrayBuffer.isView(array);

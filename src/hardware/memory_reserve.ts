@@ -17,7 +17,7 @@
  */
 
 /** The usable memory of a device. All figures are bytes. */
-export interface UsableMemory {
+interface UsableMemory {
   /** Free memory of the opened device. */
   readonly free: number;
   /** Total memory. */

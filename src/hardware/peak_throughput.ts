@@ -18,36 +18,8 @@ import { describeValue } from "../ffi/describe_value.ts";
 import { capabilityLimits } from "./capability_limits.ts";
 import type { DeviceInfo } from "./device_information.ts";
 
-/** The peaks of a device at its highest clock, as in data sheets. */
-export interface PeakThroughput {
-  /** The device's compute capability. */
-  readonly computeCapability: string;
-  /** The capability of the figures; another one if the device's is unknown. */
-  readonly source: string;
-  /** False if the capability is newer than the table and the newest known one stands in. */
-  readonly exact: boolean;
-  /** Bytes per second from and to device memory; null if the driver does not report it. */
-  readonly bandwidth: number | null;
-  /**
-   * Operations per second by instructions of threads, a multiply-add being two of them: `int8` is
-   * that of `dp4a`. Null if the driver does not report the clock, and for formats that the capability
-   * lacks.
-   */
-  readonly operations: Readonly<
-    Record<"float64" | "float32" | "float16" | "bfloat16" | "int32" | "int8", number | null>
-  >;
-  /**
-   * Operations per second by tensor cores, of dense matrices. Null as above, and in `float64` also if
-   * tensor cores have it only for compatibility. In `float16` and `float8` a GeForce card is half as
-   * fast with sums in float32.
-   */
-  readonly tensorOperations: Readonly<
-    Record<
-      "float64" | "tfloat32" | "float16" | "bfloat16" | "int8" | "float8" | "float4",
-      number | null
-    >
-  >;
-}
+/** The peaks of a device. */
+export type PeakThroughput = ReturnType<typeof peakThroughput>;
 
 /** Operations per clock of a multiprocessor; null for formats that it does not have. */
 export interface ThroughputRow {
@@ -237,7 +209,35 @@ export function peakThroughput(
     DeviceInfo,
     "name" | "computeCapability" | "multiprocessorCount" | "clockMegahertz" | "peakBandwidth"
   >,
-): PeakThroughput {
+): {
+  /** The device's compute capability. */
+  readonly computeCapability: string;
+  /** The capability of the figures; another one if the device's is unknown. */
+  readonly source: string;
+  /** False if the capability is newer than the table and the newest known one stands in. */
+  readonly exact: boolean;
+  /** Bytes per second from and to device memory; null if the driver does not report it. */
+  readonly bandwidth: number | null;
+  /**
+   * Operations per second by instructions of threads, a multiply-add being two of them: `int8` is
+   * that of `dp4a`. Null if the driver does not report the clock, and for formats that the capability
+   * lacks.
+   */
+  readonly operations: Readonly<
+    Record<"float64" | "float32" | "float16" | "bfloat16" | "int32" | "int8", number | null>
+  >;
+  /**
+   * Operations per second by tensor cores, of dense matrices. Null as above, and in `float64` also if
+   * tensor cores have it only for compatibility. In `float16` and `float8` a GeForce card is half as
+   * fast with sums in float32.
+   */
+  readonly tensorOperations: Readonly<
+    Record<
+      "float64" | "tfloat32" | "float16" | "bfloat16" | "int8" | "float8" | "float4",
+      number | null
+    >
+  >;
+} {
   requireObject(info, "info", "calculate peak throughput");
   const { source, exact } = capabilityLimits(info.computeCapability);
   const { operations, tensorOperations, tensorClockShare } = THROUGHPUT_TABLE.get(source)!;

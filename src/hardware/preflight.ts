@@ -12,33 +12,7 @@ import { cudaPresence, environment } from "./device_list.ts";
 import { FAKE_VARIABLE, fakeDevices, type FakeSetting } from "./fake_topology.ts";
 import type { BackendReport } from "./probe.ts";
 
-/** The result of {@linkcode preflight}. */
-export type PreflightResult =
-  | {
-    /** CUDA, or the fake that replaces it, can be used. */
-    readonly ok: true;
-    /** The available backends in one line; a fake is labelled. */
-    readonly summary: string;
-  }
-  | {
-    /** CUDA cannot be used. */
-    readonly ok: false;
-    /** The cause, for programs. */
-    readonly code:
-      | "no-library"
-      | "permission"
-      | "no-driver"
-      | "driver-too-old"
-      | "no-device"
-      | "driver-error"
-      | "fake-refused";
-    /** The cause in one sentence. */
-    readonly reason: string;
-    /** The remedy, in one or two sentences. */
-    readonly fix: string;
-    /** The other backends of the machine in one line. */
-    readonly summary: string;
-  };
+type PreflightResult = Awaited<ReturnType<typeof preflight>>;
 
 function nativeState(): NativeCudaState {
   const { library, error, status, count } = cudaPresence();
@@ -64,9 +38,9 @@ function options(): DetectionOptions {
  *
  * @example
  * ```ts
- * import { backendSummary, detectBackends } from "@gridstride/cuda";
+ * import { detectBackends } from "@gridstride/cuda";
  *
- * console.log(backendSummary(await detectBackends()));
+ * for (const { backend, available } of await detectBackends()) console.log(backend, available);
  * ```
  */
 export async function detectBackends(): Promise<BackendReport[]> {
@@ -87,7 +61,33 @@ export async function detectBackends(): Promise<BackendReport[]> {
  * if (!result.ok) console.error(result.reason, result.fix);
  * ```
  */
-export async function preflight(): Promise<PreflightResult> {
+export async function preflight(): Promise<
+  | {
+    /** CUDA, or the fake that replaces it, can be used. */
+    readonly ok: true;
+    /** The available backends in one line; a fake is labelled. */
+    readonly summary: string;
+  }
+  | {
+    /** CUDA cannot be used. */
+    readonly ok: false;
+    /** The cause, for programs. */
+    readonly code:
+      | "no-library"
+      | "permission"
+      | "no-driver"
+      | "driver-too-old"
+      | "no-device"
+      | "driver-error"
+      | "fake-refused";
+    /** The cause in one sentence. */
+    readonly reason: string;
+    /** The remedy, in one or two sentences. */
+    readonly fix: string;
+    /** The other backends of the machine in one line. */
+    readonly summary: string;
+  }
+> {
   return await checkCuda(options(), environment.strict);
 }
 

@@ -31,16 +31,6 @@ export interface CopyOptions extends StreamChoice {
   readonly offset?: number;
 }
 
-/** Options of `DeviceBuffer.fromAddress()`. */
-export interface ForeignMemoryOptions<D extends DType> {
-  /** The device, or another object with its context. */
-  readonly device: { readonly context: DeviceContext };
-  /** The element type; `uint8` by default. */
-  readonly dtype?: D;
-  /** An object to keep reachable as long as the buffer is used. */
-  readonly owner?: unknown;
-}
-
 /**
  * Checks that an alignment is a power of two.
  *
@@ -132,7 +122,11 @@ export function requireSameLibrary(stream: Stream, context: DeviceContext): void
 export function foreignAllocation(
   address: number,
   bytes: number,
-  options: ForeignMemoryOptions<DType>,
+  options: {
+    readonly device: { readonly context: DeviceContext };
+    readonly dtype?: DType;
+    readonly owner?: unknown;
+  },
 ): ForeignAllocation {
   requireObject(options, "options", "wrap device memory");
   const context = contextOf(options.device, "options.device", "wrap device memory");

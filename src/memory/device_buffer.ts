@@ -14,7 +14,6 @@ import {
   checkAlignment,
   type CopyOptions,
   foreignAllocation,
-  type ForeignMemoryOptions,
   lengthAs,
   type PlacementOptions,
   requireSameLibrary,
@@ -157,7 +156,14 @@ export class DeviceBuffer<D extends DType = DType> implements Disposable {
   static fromAddress<D extends DType = "uint8">(
     address: number,
     bytes: number,
-    options: ForeignMemoryOptions<D>,
+    options: {
+      /** The device, or another object with its context. */
+      readonly device: { readonly context: DeviceContext };
+      /** The element type; `uint8` by default. */
+      readonly dtype?: D;
+      /** An object to keep reachable as long as the buffer is used. */
+      readonly owner?: unknown;
+    },
   ): DeviceBuffer<D> {
     const allocation = foreignAllocation(address, bytes, options);
     const dtype = options.dtype ?? ("uint8" as D);

@@ -51,8 +51,8 @@ export const DTYPES: readonly DType[] = [
   "bool",
 ];
 
-/** The typed array that holds elements of each type in JavaScript. */
-export interface TypedArrays<Buffer extends ArrayBufferLike = ArrayBufferLike> {
+/** The typed array for elements of type `D` in JavaScript. */
+export type TypedArrayOf<D extends DType, Buffer extends ArrayBufferLike = ArrayBufferLike> = {
   /** Numbers. */
   readonly float64: Float64Array<Buffer>;
   /** Numbers rounded to single precision. */
@@ -79,11 +79,7 @@ export interface TypedArrays<Buffer extends ArrayBufferLike = ArrayBufferLike> {
   readonly uint8: Uint8Array<Buffer>;
   /** One byte each: 0 or 1. */
   readonly bool: Uint8Array<Buffer>;
-}
-
-/** The typed array that holds elements of type `D`. */
-export type TypedArrayOf<D extends DType, Buffer extends ArrayBufferLike = ArrayBufferLike> =
-  TypedArrays<Buffer>[D];
+}[D];
 
 /** Any typed array that holds elements of some type. */
 export type AnyTypedArray<Buffer extends ArrayBufferLike = ArrayBufferLike> = TypedArrayOf<
@@ -122,7 +118,7 @@ interface Storage {
   readonly bytes: 1 | 2 | 4 | 8;
   /** The C type's name in CUDA's own headers. */
   readonly cType: string;
-  // TypedArrays gives the exact class of each element type.
+  // TypedArrayOf gives the exact class of each element type.
   readonly array: new (buffer: ArrayBufferLike, byteOffset?: number, length?: number) => unknown;
 }
 

@@ -217,7 +217,9 @@ function unknownFormat(dtype: unknown): TypeError {
  * assertEquals(bits, Uint16Array.of(0x3f80, 0xc000));
  * ```
  */
-export function narrowFromFloat32<D extends NarrowFloatDType>(
+export function narrowFromFloat32<
+  D extends "float16" | "bfloat16" | "float8_e4m3" | "float8_e5m2",
+>(
   dtype: D,
   source: Float32Array,
 ): TypedArrayOf<D, ArrayBuffer>;
@@ -240,7 +242,9 @@ export function narrowFromFloat32(
 }
 
 /** Widens an array of a narrow format to float32, which represents all of its values exactly. */
-export function widenToFloat32<D extends NarrowFloatDType>(
+export function widenToFloat32<
+  D extends "float16" | "bfloat16" | "float8_e4m3" | "float8_e5m2",
+>(
   dtype: D,
   source: TypedArrayOf<D>,
 ): Float32Array<ArrayBuffer>;

@@ -213,18 +213,6 @@ export class Graph implements Disposable {
   }
 }
 
-/** Options of `stream.capture()`. */
-export interface CaptureOptions {
-  /**
-   * The threads in which calls that wait for or query other work are forbidden during the capture:
-   *
-   * - `"thread-local"`: this thread. The default.
-   * - `"global"`: all threads of the process. Such a call fails and invalidates the capture.
-   * - `"relaxed"`: none, except for calls on the captured streams themselves.
-   */
-  readonly mode?: "thread-local" | "global" | "relaxed";
-}
-
 const ACTION = "capture a stream";
 
 const AsyncFunction = (async () => {}).constructor;
@@ -235,7 +223,11 @@ const AsyncFunction = (async () => {}).constructor;
  * @throws {TypeError} If the stream is already being captured, or `body` is asynchronous.
  * @throws {CudaError} If the capture was invalidated, or another stream was not joined.
  */
-export function captureWork(stream: Stream, body: () => void, options: CaptureOptions): Graph {
+export function captureWork(
+  stream: Stream,
+  body: () => void,
+  options: Parameters<Stream["capture"]>[1] & object,
+): Graph {
   requireBody(body);
   requireObject(options, "options", ACTION);
   const { mode: requested = "thread-local" } = options;

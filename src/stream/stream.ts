@@ -20,7 +20,7 @@ import {
 import { contextOf, DeviceContext } from "../hardware/device_context.ts";
 import { captureOf, refuseEventOfOtherCapture, refuseWaiting } from "./running_captures.ts";
 import { captureOfEvent, Event, type EventOptions } from "./event.ts";
-import { type CaptureOptions, captureWork, type Graph } from "./graph.ts";
+import { captureWork, type Graph } from "./graph.ts";
 
 // Access to private members for the layers above, which the class does not offer to its users.
 
@@ -183,7 +183,16 @@ export class Stream implements Disposable {
    * await device.stream.done();
    * ```
    */
-  capture(body: () => void, options: CaptureOptions = {}): Graph {
+  capture(body: () => void, options: {
+    /**
+     * The threads in which calls that wait for or query other work are forbidden during the capture:
+     *
+     * - `"thread-local"`: this thread. The default.
+     * - `"global"`: all threads of the process. Such a call fails and invalidates the capture.
+     * - `"relaxed"`: none, except for calls on the captured streams themselves.
+     */
+    readonly mode?: "thread-local" | "global" | "relaxed";
+  } = {}): Graph {
     return captureWork(this, body, options);
   }
 

@@ -134,17 +134,6 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "function capabilityLimits": takes(fc.constantFrom("7.5", "8.9", "13.1", "6.0", "9", "99.99")),
   "function detectBackends": nothing,
   "function preflight": nothing,
-  "function backendSummary": takes(
-    fc.array(
-      fc.record({
-        backend: mostly(fc.constantFrom("cuda", "metal")),
-        available: flag,
-        fake: flag,
-        devices: mostly(fc.array(fc.string())),
-        evidence: fc.constant([]),
-      }, { requiredKeys: [] }),
-    ),
-  ),
   "function diagnose": nothing,
   "function validate": quick(takes(device, validationOptions)),
   "function load": takes(fc.record({ path: mostly(fc.string()) })),

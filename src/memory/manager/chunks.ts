@@ -21,18 +21,6 @@ export interface ChunkOptions {
   readonly maxElements?: number;
 }
 
-/** A part of the work: the elements from `start` to `end`, exclusively. */
-export interface Chunk {
-  /** Its number, from 0. */
-  readonly index: number;
-  /** Its first element. */
-  readonly start: number;
-  /** The end, exclusive. */
-  readonly end: number;
-  /** The number of its elements. */
-  readonly length: number;
-}
-
 const ACTION = "split work into chunks";
 const MAX = Number.MAX_SAFE_INTEGER;
 
@@ -60,7 +48,16 @@ export function chunksThatFit(
   totalElements: number,
   bytesPerElement: number,
   options: ChunkOptions,
-): Generator<Chunk, void> {
+): Generator<{
+  /** Its number, from 0. */
+  readonly index: number;
+  /** Its first element. */
+  readonly start: number;
+  /** The end, exclusive. */
+  readonly end: number;
+  /** The number of its elements. */
+  readonly length: number;
+}, void> {
   requireObject(options, "options", ACTION);
   const { fixedBytes = 0, inFlight = 1, multipleOf = 1, maxElements = MAX } = options;
   const total = checkSize(totalElements, "totalElements", ACTION);
@@ -87,7 +84,7 @@ export function chunksThatFit(
 }
 
 /** Cuts on demand: there may be more chunks than an array holds. */
-function* cut(total: number, multiple: number, largest: number): Generator<Chunk, void> {
+function* cut(total: number, multiple: number, largest: number): ReturnType<typeof chunksThatFit> {
   if (total === 0) return;
   // Almost equal chunks, in multiples, avoid a tiny last chunk.
   const multiples = Math.ceil(total / multiple);

@@ -10,14 +10,14 @@ import { describeValue } from "../../ffi/describe_value.ts";
 import { logger } from "../../ffi/logging.ts";
 import { deviceMemory } from "../../ffi/native_device.ts";
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
-import { type UsableMemory, usableMemory } from "../../hardware/memory_reserve.ts";
+import { usableMemory } from "../../hardware/memory_reserve.ts";
 import { bytesOfLength, checkAlignment, type PlacementOptions } from "../buffer_options.ts";
 import { streamFor } from "../buffer_copy.ts";
 import type { DeviceBuffer } from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";
 import { type MemoryPool, poolOfDevice } from "../pool/memory_pool.ts";
 import type { PoolStatistics } from "../pool/pool_statistics.ts";
-import { type Chunk, type ChunkOptions, chunksThatFit } from "./chunks.ts";
+import { type ChunkOptions, chunksThatFit } from "./chunks.ts";
 import { SizeBands } from "./size_bands.ts";
 
 /** Statistics of a device's memory. All sizes are bytes. */
@@ -27,7 +27,25 @@ export interface MemoryManagerStatistics {
   /** The label of the device: `cuda:0`. */
   readonly device: string;
   /** Free, total, reserved and usable memory of the device. */
-  readonly memory: UsableMemory;
+  readonly memory: {
+    /** Free memory of the opened device. */
+    readonly free: number;
+    /** Total memory. */
+    readonly total: number;
+    /** The reserve: the sum of the three parts. */
+    readonly reserve: number;
+    /** Memory for allocations: `free - reserve`. */
+    readonly usable: number;
+    /** The parts of the reserve. */
+    readonly parts: {
+      /** For later loads and growth of the context. */
+      readonly context: number;
+      /** For the driver's own structures. */
+      readonly driver: number;
+      /** For fragmentation and other processes. */
+      readonly emergencies: number;
+    };
+  };
   /** The limit of all buffers together. */
   readonly capacity: number;
   /** The requested sizes of live buffers, in the pool and direct ones. */
@@ -141,7 +159,7 @@ export class MemoryManager {
   }
 
   /** Queries free, total, reserved and usable memory of the device, in bytes. */
-  memory(): UsableMemory {
+  memory(): MemoryManagerStatistics["memory"] {
     const { library, ordinal } = this.context;
     return usableMemory(deviceMemory(library, ordinal));
   }
@@ -260,7 +278,7 @@ export class MemoryManager {
     totalElements: number,
     bytesPerElement: number,
     options: Omit<ChunkOptions, "availableBytes"> = {},
-  ): Generator<Chunk, void> {
+  ): ReturnType<typeof chunksThatFit> {
     requireObject(options, "options", "split work into chunks");
     const availableBytes = this.memoryAvailable();
     return chunksThatFit(totalElements, bytesPerElement, { ...options, availableBytes });
