@@ -35,9 +35,8 @@ export type NativeCudaState =
     readonly runtimeVersion: number;
   };
 
-/** A reason for which CUDA cannot be used, and its remedy. */
+/** A reason for which CUDA cannot be used, and its remedy; see `PreflightResult`. */
 export interface CudaObstacle {
-  /** The cause, for programs. */
   readonly code:
     | "no-library"
     | "permission"
@@ -45,9 +44,7 @@ export interface CudaObstacle {
     | "driver-too-old"
     | "no-device"
     | "driver-error";
-  /** The cause in one sentence. */
   readonly reason: string;
-  /** The remedy, in one or two sentences. */
   readonly fix: string;
 }
 

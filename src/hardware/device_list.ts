@@ -99,13 +99,11 @@ export function cudaLibrary(): NativeLibrary {
 
 /** The number of real GPUs, and the CUDA code that explains why there are none. */
 export interface CudaPresence {
-  /** The library, or `undefined` when it is not built. */
   readonly library?: NativeLibrary;
   /** The reason for which the library could not be opened. */
   readonly error?: LibraryNotFoundError;
   /** The status of counting devices; 0 or a CUDA code such as 35, driver insufficient. */
   readonly status: number;
-  /** The number of devices. */
   readonly count: number;
 }
 

@@ -31,6 +31,16 @@ export interface ThroughputRow {
   readonly tensorClockShare: number;
 }
 
+/** Operations of tensor cores by format; null for formats that they lack. */
+function tensor(
+  ...operations: [Rate, Rate, Rate, Rate, Rate, Rate, Rate]
+): PeakThroughput["tensorOperations"] {
+  const [float64, tfloat32, float16, bfloat16, int8, float8, float4] = operations;
+  return { float64, tfloat32, float16, bfloat16, int8, float8, float4 };
+}
+
+type Rate = number | null;
+
 // 32-bit integers: 64 multiply-adds, or 128 additions from 12.0 on [guide]. NVIDIA gives no rate of
 // dp4a; Nsight Compute counts it on the pipe of integer multiply-adds: four products in each of 64
 // lanes.
@@ -40,45 +50,21 @@ const INTEGERS = { int32: 128, int8: 512 } as const;
 // in float16; twice that in int8]
 const TURING: ThroughputRow = {
   operations: { float64: 4, float32: 128, float16: 256, bfloat16: null, ...INTEGERS },
-  tensorOperations: {
-    float64: null,
-    tfloat32: null,
-    float16: 1024,
-    bfloat16: null,
-    int8: 2048,
-    float8: null,
-    float4: null,
-  },
+  tensorOperations: tensor(null, null, 1024, null, 2048, null, null),
   tensorClockShare: 1,
 };
 
 // [guide, paper: A100]
 const AMPERE_LARGE: ThroughputRow = {
   operations: { float64: 64, float32: 128, float16: 512, bfloat16: 256, ...INTEGERS },
-  tensorOperations: {
-    float64: 128,
-    tfloat32: 1024,
-    float16: 2048,
-    bfloat16: 2048,
-    int8: 4096,
-    float8: null,
-    float4: null,
-  },
+  tensorOperations: tensor(128, 1024, 2048, 2048, 4096, null, null),
   tensorClockShare: 1,
 };
 
 // [guide, paper: GA102] [ratio: 64 to 1]
 const AMPERE_SMALL: ThroughputRow = {
   operations: { float64: 4, float32: 256, float16: 256, bfloat16: 256, ...INTEGERS },
-  tensorOperations: {
-    float64: null,
-    tfloat32: 512,
-    float16: 1024,
-    bfloat16: 1024,
-    int8: 2048,
-    float8: null,
-    float4: null,
-  },
+  tensorOperations: tensor(null, 512, 1024, 1024, 2048, null, null),
   tensorClockShare: 1,
 };
 
@@ -99,15 +85,7 @@ const ADA: ThroughputRow = {
 // [guide, paper: H100, tensor cores at 1830 of 1980 MHz as SXM5 and at 1620 of 1755 as PCIe card]
 const HOPPER: ThroughputRow = {
   operations: { float64: 128, float32: 256, float16: 512, bfloat16: 512, ...INTEGERS },
-  tensorOperations: {
-    float64: 256,
-    tfloat32: 2048,
-    float16: 4096,
-    bfloat16: 4096,
-    int8: 8192,
-    float8: 8192,
-    float4: null,
-  },
+  tensorOperations: tensor(256, 2048, 4096, 4096, 8192, 8192, null),
   tensorClockShare: 1830 / 1980,
 };
 
@@ -115,15 +93,7 @@ const HOPPER: ThroughputRow = {
 // float64, 75 in float32, by tensor cores 2.25 PFLOP/s in float16, that is 1856 of 1965 MHz]
 const BLACKWELL_LARGE: ThroughputRow = {
   operations: { float64: 128, float32: 256, float16: 256, bfloat16: 256, ...INTEGERS },
-  tensorOperations: {
-    float64: 128,
-    tfloat32: 4096,
-    float16: 8192,
-    bfloat16: 8192,
-    int8: 16384,
-    float8: 16384,
-    float4: 32768,
-  },
+  tensorOperations: tensor(128, 4096, 8192, 8192, 16384, 16384, 32768),
   tensorClockShare: 1856 / 1965,
 };
 

@@ -51,17 +51,12 @@ export function deviceLabel(kind: DeviceKind, ordinal: number): string {
 
 /** The figures of a device that the score needs. */
 export interface DeviceCandidate {
-  /** Its kind. */
   readonly kind: DeviceKind;
-  /** Its ordinal. */
   readonly ordinal: number;
-  /** Total memory in bytes. */
   readonly totalMemory: number;
-  /** Free memory in bytes; absent if unknown without opening the device. */
+  /** Absent if unknown without opening the device. */
   readonly freeMemory?: number | undefined;
-  /** Such as `"8.9"`. */
   readonly computeCapability: string;
-  /** Streaming multiprocessors. */
   readonly multiprocessorCount: number;
 }
 

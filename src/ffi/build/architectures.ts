@@ -78,15 +78,13 @@ export function architectureName(architecture: Architecture): string {
 
 /** The inputs of the choice of architectures. */
 export interface ArchitectureContext {
-  /** The user's request; undefined for none. */
   readonly request: ArchitectureRequest | undefined;
-  /** The variable or option the request comes from, for errors. */
+  /** The variable or option of the request, for errors. */
   readonly source: string;
-  /** Whether this is a release build. */
   readonly release: boolean;
   /** The compute capabilities of the GPUs of this machine, times ten. */
   readonly present: readonly number[];
-  /** The architectures that the compiler supports, as numbers. */
+  /** The architectures that the compiler supports. */
   readonly supported: readonly number[];
   /** The compiler, for errors. */
   readonly compiler: string;
