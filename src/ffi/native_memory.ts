@@ -133,39 +133,6 @@ export function copyDevice(
   checkCopy(library, status, device, bytes);
 }
 
-/** A rectangle in linear memory. */
-export interface PitchedAddress {
-  /** Address of the first byte. */
-  readonly address: number;
-  /** Bytes from one row to the next. */
-  readonly pitch: number;
-}
-
-/** Enqueues a copy of a rectangle, `width` bytes by `height` rows, within a device. */
-export function copyDevice2D(
-  library: NativeLibrary,
-  device: number,
-  stream: number,
-  destination: PitchedAddress,
-  source: PitchedAddress,
-  width: number,
-  height: number,
-): void {
-  setOperands(
-    library,
-    device,
-    stream,
-    destination.address,
-    destination.pitch,
-    source.address,
-    source.pitch,
-    width,
-    height,
-  );
-  const status = library.symbols.gs_copy_device_2d();
-  checkCopy(library, status, device, width * height);
-}
-
 /** Enqueues a copy between two devices on a stream of either. */
 export function copyPeer(
   library: NativeLibrary,
@@ -220,68 +187,6 @@ export function copyToPinned(
   checkCopy(library, status, device, bytes);
 }
 
-/** A rectangle in a pinned slab. */
-export interface PitchedPinned {
-  /** The handle of the slab. */
-  readonly pinned: number;
-  /** Byte offset of the first byte. */
-  readonly offset: number;
-  /** Bytes from one row to the next. */
-  readonly pitch: number;
-}
-
-/** Enqueues a copy of a rectangle from pinned memory to the device. */
-export function copyFromPinned2D(
-  library: NativeLibrary,
-  device: number,
-  stream: number,
-  destination: PitchedAddress,
-  source: PitchedPinned,
-  width: number,
-  height: number,
-): void {
-  setOperands(
-    library,
-    device,
-    stream,
-    destination.address,
-    destination.pitch,
-    source.pinned,
-    source.offset,
-    source.pitch,
-    width,
-    height,
-  );
-  const status = library.symbols.gs_copy_from_pinned_2d();
-  checkCopy(library, status, device, width * height);
-}
-
-/** Enqueues a copy of a rectangle from the device to pinned memory. */
-export function copyToPinned2D(
-  library: NativeLibrary,
-  device: number,
-  stream: number,
-  destination: PitchedPinned,
-  source: PitchedAddress,
-  width: number,
-  height: number,
-): void {
-  setOperands(
-    library,
-    device,
-    stream,
-    destination.pinned,
-    destination.offset,
-    destination.pitch,
-    source.address,
-    source.pitch,
-    width,
-    height,
-  );
-  const status = library.symbols.gs_copy_to_pinned_2d();
-  checkCopy(library, status, device, width * height);
-}
-
 /** Checks the length of a JavaScript buffer, which the native library does not know. */
 function requireRoom(memory: HostMemory, bytes: number, name: string): void {
   checkSize(bytes, "bytes", "copy");
@@ -289,19 +194,6 @@ function requireRoom(memory: HostMemory, bytes: number, name: string): void {
   throw new RangeError(
     `Cannot copy ${bytes} bytes as ${name} must be at least that long: it has ${memory.byteLength}`,
   );
-}
-
-function rectangleBytes(pitch: number, width: number, height: number): number {
-  const action = "copy a rectangle";
-  checkSize(pitch, "pitch", action);
-  checkSize(width, "width", action);
-  checkSize(height, "height", action);
-  if (width > pitch) {
-    throw new RangeError(
-      `Cannot ${action} as its width must be at most its pitch ${pitch}: it is ${width}`,
-    );
-  }
-  return height === 0 ? 0 : pitch * (height - 1) + width;
 }
 
 /** Copies JavaScript memory to the device in stream order, and waits for the copy. */
@@ -330,48 +222,6 @@ export function copyToHostSync(
   requireRoom(destination, bytes, "destination");
   const context = { action: `copy ${bytes} bytes`, device };
   call(library, "gs_copy_to_host", context, device, stream, destination, source, bytes);
-}
-
-/** A rectangle in JavaScript memory. */
-export interface PitchedHostMemory {
-  /** The memory; the rectangle begins at its first byte. */
-  readonly memory: HostMemory;
-  /** Bytes from one row to the next. */
-  readonly pitch: number;
-}
-
-/** Copies a rectangle of JavaScript memory to the device, and waits for the copy. */
-export function copyToDevice2DSync(
-  library: NativeLibrary,
-  device: number,
-  stream: number,
-  destination: PitchedAddress,
-  source: PitchedHostMemory,
-  width: number,
-  height: number,
-): void {
-  requireRoom(source.memory, rectangleBytes(source.pitch, width, height), "source");
-  const context = { action: `copy ${width * height} bytes`, device };
-  const rectangle = [source.memory, source.pitch, width, height] as const;
-  const { address, pitch } = destination;
-  call(library, "gs_copy_to_device_2d", context, device, stream, address, pitch, ...rectangle);
-}
-
-/** Copies a rectangle of device memory to JavaScript memory, and waits for the copy. */
-export function copyToHost2DSync(
-  library: NativeLibrary,
-  device: number,
-  stream: number,
-  destination: PitchedHostMemory,
-  source: PitchedAddress,
-  width: number,
-  height: number,
-): void {
-  requireRoom(destination.memory, rectangleBytes(destination.pitch, width, height), "destination");
-  const context = { action: `copy ${width * height} bytes`, device };
-  const rectangle = [source.address, source.pitch, width, height] as const;
-  const { memory, pitch } = destination;
-  call(library, "gs_copy_to_host_2d", context, device, stream, memory, pitch, ...rectangle);
 }
 
 /**

@@ -60,20 +60,6 @@ export function destroyModule(library: NativeLibrary, module: number): void {
   call(library, "gs_module_destroy", { action: "unload a module" }, module);
 }
 
-/** The names of a module's kernels in its machine code; undefined if the driver is too old. */
-export function moduleKernelNames(library: NativeLibrary, module: number): string[] | undefined {
-  const action = "list the kernels of a module";
-  const names: string[] = [];
-  for (;;) {
-    const index = names.length;
-    const { status, text } = callText(library, "gs_module_kernel_name", action, module, index);
-    if (status === NOT_FOUND) return names;
-    if (status === UNSUPPORTED) return undefined;
-    check(library, status, action);
-    names.push(text);
-  }
-}
-
 /** The place of a compiled kernel's parameter. */
 export interface CompiledParameter {
   /** Its offset among the parameters, in bytes. */

@@ -1,15 +1,7 @@
 import "../../support/cache_directory.ts";
-import {
-  assert,
-  assertEquals,
-  assertMatch,
-  assertNotEquals,
-  assertRejects,
-  assertStrictEquals,
-} from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects, assertStrictEquals } from "@std/assert";
 import { PACKAGE_ROOT } from "../../../src/ffi/locate.ts";
 import { openLibrary } from "../../../src/ffi/open_library.ts";
-import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
 import { configureKernelCache } from "../../../src/launch/cache/cache_settings.ts";
 import { CompilerUnavailableError } from "../../../src/launch/compile/compile_error.ts";
 import { HostCompiler } from "../../../src/launch/compile/host_compiler.ts";
@@ -20,18 +12,11 @@ import {
 } from "../../../src/launch/compile/host_program.ts";
 import { repositoryPath, runProgram } from "../../support/subprocess.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
+import { request } from "./host_request.ts";
 
 const library = openLibrary("host");
 
-const REQUEST: CompileRequest = {
-  source: "",
-  name: "test.cu",
-  headers: new Map(),
-  defines: new Map(),
-  options: [],
-  expressions: [],
-  target: { kind: "host", capability: "8.9" },
-};
+const REQUEST = request("");
 
 /** A directory of programs that are shell scripts. */
 class Programs extends TemporaryDirectory {
@@ -322,21 +307,4 @@ Deno.test("identity() is that of the last compiler when there is none", async ()
     () => undefined,
   );
   await assertRejects(() => other.identity(REQUEST), CompilerUnavailableError);
-});
-
-Deno.test("identity() notices a compiler that replaces the last one", async () => {
-  using machine = new Machine();
-  machine.install("one", "99.1.0");
-  await machine.compiler(["one"]).identity(REQUEST);
-  const first = machine.compiler(["one"]);
-  await first.identity(REQUEST);
-  await first.compile(REQUEST);
-  Deno.removeSync(`${machine.path}/one/g++`);
-  const compiler = machine.compiler(["one"]);
-  const before = await compiler.identity(REQUEST);
-  machine.install("one", "99.2.0");
-  await compiler.compile(REQUEST);
-  const after = await compiler.identity(REQUEST);
-  assertNotEquals(after, before);
-  assert(after.join("\n").includes("99.2.0"));
 });
