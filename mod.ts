@@ -111,7 +111,7 @@ export type { Kernel } from "./src/launch/kernel.ts";
 export type { Module } from "./src/launch/module/module.ts";
 export type { CompileOptions } from "./src/launch/module/compile_options.ts";
 export { compileImage, type LoadModuleOptions } from "./src/launch/module/compile.ts";
-export type { CompiledImage, CompileTarget } from "./src/launch/compile/compiler.ts";
+export type { CompiledImage } from "./src/launch/compile/compiler.ts";
 export { type KernelFile, readKernelFile } from "./src/launch/module/kernel_file.ts";
 export {
   CompileError,
@@ -155,7 +155,6 @@ export {
 export {
   clearKernelCache,
   type KernelCacheEntry,
-  type KernelCacheStats,
   kernelCacheStats,
   listKernelCache,
 } from "./src/launch/cache/kernel_cache.ts";

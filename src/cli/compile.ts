@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type CompiledImage, compileImage, type CompileTarget, openDevice } from "../../mod.ts";
+import { type CompiledImage, compileImage, openDevice } from "../../mod.ts";
 import { type Command, type Invocation, printResult, UsageError, writeFile } from "./command.ts";
 import { formatBytes, textTable } from "./format.ts";
 import { compilerOptions, readSource } from "./kernel.ts";
@@ -14,7 +14,9 @@ const PRODUCTS = ["ptx", "cubin", "resources"] as const;
 type Product = typeof PRODUCTS[number];
 
 /** A target with NVIDIA's name for it: `90`, or `90a` with features of that architecture only. */
-interface NamedTarget extends CompileTarget {
+interface NamedTarget {
+  readonly kind: "cuda" | "host";
+  readonly capability: string;
   readonly architecture: string;
 }
 

@@ -22,22 +22,6 @@ export interface CachedSource extends CompiledSource {
   readonly cached: boolean;
 }
 
-/** The counters of the compile cache since the process began. */
-export interface KernelCacheStats {
-  /** Requests without a compilation: the image was in memory, on the disk, or being compiled. */
-  readonly hits: number;
-  /** Requests with a compilation. */
-  readonly misses: number;
-  /** Damaged entries. Each was compiled again, a miss. */
-  readonly corrupt: number;
-  /** Entries that were removed to make room. */
-  readonly evicted: number;
-  /** Entries that were stored. */
-  readonly stored: number;
-  /** Entries that could not be stored: no permission, a full or a read-only disk. */
-  readonly failed: number;
-}
-
 /** An entry of the compile cache. */
 export interface KernelCacheEntry {
   /** Its key: 64 hexadecimal digits. */
@@ -252,7 +236,20 @@ async function attempt<Result>(
  * console.log(`${hits} of ${hits + misses} sources were compiled before`);
  * ```
  */
-export function kernelCacheStats(): KernelCacheStats {
+export function kernelCacheStats(): {
+  /** Requests without a compilation: the image was in memory, on the disk, or being compiled. */
+  readonly hits: number;
+  /** Requests with a compilation. */
+  readonly misses: number;
+  /** Damaged entries. Each was compiled again, a miss. */
+  readonly corrupt: number;
+  /** Entries that were removed to make room. */
+  readonly evicted: number;
+  /** Entries that were stored. */
+  readonly stored: number;
+  /** Entries that could not be stored: no permission, a full or a read-only disk. */
+  readonly failed: number;
+} {
   return { ...counters };
 }
 

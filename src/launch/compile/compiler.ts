@@ -58,8 +58,8 @@ export interface CompiledImage {
   /** The compiler's warnings; empty without any. */
   readonly log: string;
   /**
-   * Files that the compiler read but {@linkcode Compiler.identity} does not cover, such as one that
-   * a macro names. The cache must not keep the image, because a change of such a file would go
+   * Files that the compiler read but the key of the cache does not cover, such as one that a macro
+   * names. The cache must not keep the image, because a change of such a file would go
    * unnoticed.
    */
   readonly untracked?: readonly string[];

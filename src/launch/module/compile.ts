@@ -195,8 +195,8 @@ async function load<Source extends string, Structs extends StructTypes>(
 export async function compileImage(
   source: string,
   options: CompileOptions & {
-    /** The device to compile for. */
-    readonly target: CompileTarget;
+    /** The kind and the compute capability, such as `"9.0"`, of the device to compile for. */
+    readonly target: { readonly kind: "cuda" | "host"; readonly capability: string };
   },
 ): Promise<CompiledImage> {
   requireSource(source);

@@ -6,12 +6,13 @@ import { configureKernelCache } from "../../../src/launch/cache/cache_settings.t
 import {
   cachedCompile,
   clearKernelCache,
-  type KernelCacheStats,
   kernelCacheStats,
   listKernelCache,
 } from "../../../src/launch/cache/kernel_cache.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 import { compiledFor, CountingCompiler, REQUEST } from "./counting_compiler.ts";
+
+type KernelCacheStats = ReturnType<typeof kernelCacheStats>;
 
 /** Runs something with a cache of its own. */
 async function withCache(
