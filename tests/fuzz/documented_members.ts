@@ -17,9 +17,6 @@ export const PUBLIC: Readonly<Record<string, unknown>> = { ...runtime, ...trace,
 
 interface Documented {
   readonly accessibility?: string;
-  readonly jsDoc?: {
-    readonly tags?: readonly { readonly kind: string; readonly value?: string }[];
-  };
 }
 
 interface MethodDocument extends Documented {
@@ -43,9 +40,15 @@ interface DocumentedSymbol {
   readonly declarations: readonly Declaration[];
 }
 
-function isPublic({ accessibility, jsDoc }: Documented): boolean {
-  const isInternal = jsDoc?.tags?.some(({ kind }) => kind === "internal") ?? false;
-  return (accessibility === undefined || accessibility === "public") && !isInternal;
+/**
+ * Members that a random call would misuse by design: counts of holders, callbacks at the end of an
+ * object, text for `console.log`, and errors, which only store their arguments.
+ */
+const EXCLUDED =
+  /^method (?:DeviceContext\.(?:retain|release)|\w+\.on(?:Close|Dispose|Launch)|\w+\.\[Symbol\.for\(.*)|^new \w+Error$/;
+
+function isPublic({ accessibility }: Documented): boolean {
+  return accessibility === undefined || accessibility === "public";
 }
 
 function classMembers(name: string, { def }: Declaration, isValue: boolean): string[] {
@@ -82,5 +85,5 @@ export async function documentedMembers(): Promise<string[]> {
       return [];
     })
   );
-  return [...new Set(members)].sort();
+  return [...new Set(members)].filter((name) => !EXCLUDED.test(name)).sort();
 }
