@@ -83,7 +83,6 @@ export class MemoryCorruptionError extends Error {
   /**
    * Makes the error.
    *
-   * @internal
    * @param action The interrupted action, as in "Cannot <action>".
    * @param device The device's label.
    * @param violations At least one.

@@ -37,7 +37,7 @@ function bytesAt({ upstream }: WatchedPool, address: number, bytes: number, stre
   return target;
 }
 
-testAll("memory that was just allocated is filled with a pattern, to its last byte", (subject) => {
+testAll("`allocate()` fills memory with a pattern", (subject) => {
   using stream = subject.createStream();
   for (const bytes of [1, 511, 512, 1000, 3 * 2 ** 20 + 1]) {
     const block = allocateHere(subject, bytes, stream);
@@ -48,7 +48,7 @@ testAll("memory that was just allocated is filled with a pattern, to its last by
   subject.pool.close();
 });
 
-testAll("an overrun is found when the buffer is freed, on either side, to the byte", (subject) => {
+testAll("`free()` finds overruns on either side", (subject) => {
   using stream = subject.createStream();
   for (
     const [offset, bytes, text] of [
@@ -79,7 +79,7 @@ testAll("an overrun is found when the buffer is freed, on either side, to the by
   subject.pool.close();
 });
 
-testAll("an overrun of a live buffer is found by checkMemory(), once", (subject) => {
+testAll("`checkMemory()` reports an overrun once", (subject) => {
   using stream = subject.createStream();
   const { pool } = subject;
   const blocks = [10, 2000, 2 ** 21].map((bytes) => allocateHere(subject, bytes, stream));
@@ -102,7 +102,7 @@ testAll("an overrun of a live buffer is found by checkMemory(), once", (subject)
 });
 
 testAll(
-  "what is written after freeing is found: by checkMemory() and by emptying the cache",
+  "`checkMemory()`, `trim()` and `close()` find writes after freeing",
   (subject) => {
     using stream = subject.createStream();
     const { pool } = subject;
@@ -124,7 +124,7 @@ testAll(
   },
 );
 
-testAll("what is written after freeing is found when the block leaves quarantine", (subject) => {
+testAll("`free()` finds writes to blocks that leave the quarantine", (subject) => {
   using stream = subject.createStream();
   const { pool } = subject;
   const block = allocateHere(subject, 300, stream);
@@ -146,7 +146,7 @@ testAll("what is written after freeing is found when the block leaves quarantine
   pool.close();
 });
 
-testAll("freeing twice is found with both sites, and changes nothing", (subject) => {
+testAll("`free()` reports a double free with both sites", (subject) => {
   using stream = subject.createStream();
   const { pool } = subject;
   const [block, other] = [allocateHere(subject, 64, stream), pool.allocate(64, stream)];
@@ -168,7 +168,7 @@ testAll("freeing twice is found with both sites, and changes nothing", (subject)
 });
 
 testAll(
-  "what was asked for is counted without guards, and comes back to exactly zero",
+  "`stats()` counts requested bytes without guards",
   (subject) => {
     using stream = subject.createStream();
     const { pool } = subject;
@@ -195,7 +195,7 @@ testAll(
 );
 
 testAll(
-  "buffers are as aligned as without guards, and right ones are never complained of",
+  "guarded buffers are aligned, and correct programs find no corruption",
   (subject) => {
     const { pool } = subject;
     using stream = subject.createStream();
@@ -232,7 +232,7 @@ testAll(
   },
 );
 
-testAll("a buffer whose stream is disposed is still checked, on another stream", (subject) => {
+testAll("`checkMemory()` reads buffers of disposed streams on another stream", (subject) => {
   const { pool } = subject;
   using stream = subject.createStream();
   const keep = pool.allocate(8, stream);

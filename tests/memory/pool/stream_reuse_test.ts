@@ -100,7 +100,7 @@ testBoth("another stream gets other memory while the work is under way", {}, asy
 const FULL: MemoryPoolOptions = { maxPoolSize: 10 * MEBIBYTE };
 
 testBoth(
-  "where there is no other memory, an allocation waits for the stream",
+  "`allocate()` waits for a stream when there is no other memory",
   FULL,
   async (open) => {
     using pool = open();
@@ -154,7 +154,7 @@ testBoth("a declared use keeps memory from its own stream too", {}, async (open)
 });
 
 testBoth(
-  "memory goes back to the device only when all work that used it is done",
+  "memory is returned only after all work that used it",
   {},
   async (open) => {
     using pool = open();

@@ -78,7 +78,7 @@ Deno.test("`NativeUpstream` uses its own device only", () => {
   assertEquals(resourceTally(library), before);
 });
 
-testAll("plain memory has an address of its own, aligned, until it is freed", ({ upstream }) => {
+testAll("`allocate()` gives disjoint, aligned memory", ({ upstream }) => {
   const sizes = [1, 511, 512, 513, 4097, 2 ** 21 + 1];
   const ranges = sizes.map((bytes) => ({ bytes, address: upstream.allocate(bytes) }))
     .sort((a, b) => a.address - b.address);
@@ -92,14 +92,14 @@ testAll("plain memory has an address of its own, aligned, until it is freed", ({
   assertThrows(() => upstream.free(ranges[0]!.address));
 });
 
-testAll("there is no memory beyond what the device has, which is an answer", ({ upstream }) => {
+testAll("`allocate()` gives 0 beyond the device's memory", ({ upstream }) => {
   const before = upstream.freeBytes();
   assertEquals(upstream.allocate(upstream.totalBytes + 1), 0);
   assertEquals(upstream.allocate(2 ** 52), 0);
   assertEquals(upstream.freeBytes(), before);
 });
 
-testAll("memory is mapped, used across pieces, and unmapped by whole pieces", (subject) => {
+testAll("`map()` and `unmap()` work on whole pieces", (subject) => {
   const { upstream } = subject;
   const { granularity } = upstream;
   using stream = subject.createStream();
@@ -127,7 +127,7 @@ testAll("memory is mapped, used across pieces, and unmapped by whole pieces", (s
   assertThrows(() => upstream.map(address, granularity, granularity));
 }, { virtual: true });
 
-testAll("mapping more than there is maps nothing", ({ upstream }) => {
+testAll("`map()` beyond the device's memory maps nothing", ({ upstream }) => {
   const { granularity } = upstream;
   const tooMuch = (Math.floor(upstream.totalBytes / granularity) + 1) * granularity;
   const before = upstream.freeBytes();
@@ -143,7 +143,7 @@ testAll("mapping more than there is maps nothing", ({ upstream }) => {
 }, { virtual: true });
 
 testAll(
-  "events tell when a stream has got somewhere, by asking and by both ways of waiting",
+  "events report the progress of a stream",
   async (subject) => {
     const { upstream } = subject;
     using stream = subject.createStream();
@@ -163,7 +163,7 @@ testAll(
   },
 );
 
-testAll("blocks are declared once, and end as they began", ({ upstream }) => {
+testAll("`declare()` refuses overlaps", ({ upstream }) => {
   const address = upstream.allocate(4096);
   upstream.declare(address, 1024, true);
   upstream.declare(address + 1024, 1024, true);
@@ -175,7 +175,7 @@ testAll("blocks are declared once, and end as they began", ({ upstream }) => {
   upstream.free(address);
 });
 
-testAll("pressing is seen, at the latest after the next call", ({ upstream }) => {
+testAll("`press()` changes the signal", ({ upstream }) => {
   const before = upstream.signal;
   upstream.press();
   upstream.free(upstream.allocate(1));
