@@ -28,12 +28,6 @@ Deno.test("`allowed()` adds a 34th to the peak use", () => {
   assertAlmostEquals(policy.allowed(0), 35 * MIB);
 });
 
-Deno.test("`allowed()` adds a quarter of the peak use per stream", () => {
-  const policy = policyAt(GIB);
-  assertAlmostEquals(policy.allowed(3) - policy.allowed(1), GIB / 2, 1);
-  assertEquals(policy.allowed(40), 2 * GIB);
-});
-
 Deno.test("`roomFor()` doubles the slack after 32 small requests", () => {
   const policy = policyAt(GIB);
   const slack = policy.allowed(1) - GIB;
@@ -90,29 +84,6 @@ Deno.test("`roomFor()` returns memory ahead while use grows", () => {
   assertEquals([small.ahead, small.minBlock, small.fills], [17 * MIB, 0, false]);
 });
 
-Deno.test("`step()` gives 32 MiB, or a 512th of a large pool", () => {
-  const policy = policyAt(MIB);
-  const steps = [0, 8 * MIB, GIB, 32 * GIB].map((reserved) => policy.step(1, reserved, reserved));
-  assertEquals(steps, [0, 8 * MIB, 32 * MIB, 64 * MIB]);
-});
-
-Deno.test("`step()` for small blocks gives 6 MiB, or an eighth", () => {
-  const policy = policyAt(MIB);
-  const steps = [0, 8 * MIB, 80 * MIB, GIB].map((ofKind) => policy.step(0, 32 * GIB, ofKind));
-  assertEquals(steps, [6 * MIB, 6 * MIB, 10 * MIB, 32 * MIB]);
-  assertEquals(policy.step(0, 4 * MIB, 0), 4 * MIB, "no more than it has");
-});
-
-Deno.test("`isAheadOfUse()` is true while use grows", () => {
-  const policy = policyAt(GIB);
-  const [small, large] = [unitsOf(4 * MIB), unitsOf(4 * MIB) + 1];
-  assertEquals([policy.isAheadOfUse(small), policy.isAheadOfUse(large)], [true, true]);
-  policy.noteUse(GIB);
-  assertEquals([policy.isAheadOfUse(small), policy.isAheadOfUse(large)], [true, false]);
-  policy.noteUse(GIB + UNIT);
-  assertEquals(policy.isAheadOfUse(large), true);
-});
-
 Deno.test("a large request in a steady pool maps its own size only", () => {
   const upstream = new StrictUpstream({ capacity: 8 * GIB });
   const core = new BlockPool(upstream, poolSettings({ limitBytes: 8 * GIB }));
@@ -126,16 +97,6 @@ Deno.test("a large request in a steady pool maps its own size only", () => {
   assertEquals(upstream.usedBytes, 2014 * MIB, "with the 16 MiB ahead, and no more than it lacked");
   for (const block of blocks) core.free(block);
   core.close();
-});
-
-Deno.test("the policy of plain segments has a quarter of slack", () => {
-  const policy = new GrowthPolicy(false);
-  policy.noteUse(GIB);
-  for (let count = 0; count < 64; count++) {
-    const room = policy.roomFor({ units: 1, live: GIB, excess: MIB });
-    assertEquals([room.needed, room.ahead, room.fills], [MIB, 0, false]);
-  }
-  assertEquals([policy.allowed(5), policy.step(1, GIB, GIB)], [1.25 * GIB, 0]);
 });
 
 Deno.test("`reclaim()` leaves small blocks unless they are needed", () => {

@@ -121,36 +121,6 @@ Deno.test("events are reached by the work of their stream, and by explicit compl
   assertMisuse(upstream, () => upstream.queryEvent(event), "no such event");
 });
 
-Deno.test("`read()` gives the bytes that were written or filled, until their memory is freed", () => {
-  const upstream = model({ keepBytes: true });
-  const stream = upstream.createStream();
-  const address = upstream.allocate(20_000);
-  const read = (offset: number, bytes: number) => {
-    const target = new Uint8Array(bytes);
-    upstream.read(address + offset, target, stream);
-    return [...target];
-  };
-  assertEquals(read(0, 2), [0xa5, 0xa5]);
-  upstream.fill(address, 20_000, 0xdd, stream);
-  upstream.write(address + 4095, Uint8Array.of(1, 2, 3));
-  assertEquals(read(4094, 5), [0xdd, 1, 2, 3, 0xdd]);
-  upstream.free(address);
-  assertEquals(upstream.allocate(20_000), address);
-  assertEquals(read(4095, 1), [0xa5]);
-});
-
-Deno.test("`declare()` refuses overlaps, and uses outside of one declared block", () => {
-  const upstream = model();
-  const stream = upstream.createStream();
-  const address = upstream.allocate(4096);
-  upstream.declare(address, 1024, true);
-  assertMisuse(upstream, () => upstream.declare(address + 512, 1024, true), "overlap no live");
-  assertMisuse(upstream, () => upstream.declare(address, 512, false), "must be a live block");
-  upstream.use(address, 1024, stream, 1);
-  assertMisuse(upstream, () => upstream.use(address, 1025, stream, 1), "one live block");
-  upstream.declare(address, 1024, false);
-});
-
 Deno.test("`calls.fail()` makes the nth call throw or find no memory, and has no other effect", () => {
   const upstream = model();
   upstream.calls.fail({ call: "allocate", nth: 2 });
