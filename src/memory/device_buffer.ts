@@ -357,7 +357,7 @@ export function bufferFromPool<D extends DType>(
   const bytes = bytesOfLength(length, dtype);
   const { alignment = pool.settings.alignment } = options;
   const stream = streamFor(context, options.stream);
-  return tracked(
+  return bufferOfBlock(
     pool,
     pool.allocate(bytes, stream, checkAlignment(alignment)),
     context,
@@ -382,13 +382,14 @@ export async function bufferFromPoolAsync<D extends DType>(
   context.retain();
   try {
     const block = await pool.allocateAsync(bytes, stream, checkAlignment(alignment));
-    return tracked(pool, block, context, dtype, length, stream);
+    return bufferOfBlock(pool, block, context, dtype, length, stream);
   } finally {
     context.release();
   }
 }
 
-function tracked<D extends DType>(
+/** Makes the buffer of a block. */
+export function bufferOfBlock<D extends DType>(
   pool: BlockPool,
   block: number,
   context: DeviceContext,

@@ -224,4 +224,3 @@ Deno.test("environment variables configure the pool of a device", async () => {
   assertEquals([code, stderr], [0, ""]);
   assertEquals(stdout, `${8 * MIB} 10000\n0 0\n`);
 });
-
