@@ -164,12 +164,6 @@ export type { FloatingDType, NumericDType } from "./src/kernels/operands.ts";
 export type { SumDType } from "./src/kernels/reduction.ts";
 
 // Errors
-export {
-  type AllocationSite,
-  CudaError,
-  type CudaErrorDetails,
-  type OutOfMemoryDetails,
-  OutOfMemoryError,
-} from "./src/ffi/cuda_error.ts";
+export { CudaError, OutOfMemoryError } from "./src/ffi/cuda_error.ts";
 export { CacheDirectoryError } from "./src/ffi/cache_directory.ts";
 export { EnvironmentError } from "./src/ffi/granted_environment.ts";

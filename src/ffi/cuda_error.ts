@@ -6,27 +6,15 @@
 
 import { cudaErrorCode } from "./error_codes.ts";
 
-/** The circumstances of a failure. */
-export interface CudaErrorDetails {
-  /** The action, as in "Cannot <action>". */
-  readonly action: string;
-  /** The status: positive from CUDA, negative from Gridstride. */
-  readonly code: number;
-  /** The CUDA function that failed, such as `"cudaMemcpyAsync"`. */
-  readonly call?: string;
-  /** The device, such as `"cuda:0"`. */
-  readonly device?: string;
-  /** Further information: the kernel, block, thread and address of a fault on a host device. */
-  readonly detail?: string;
-  /** The error behind this one. */
-  readonly cause?: unknown;
-}
-
 function sentence(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
-function describe(details: CudaErrorDetails, codeName: string, advice: string): string {
+function describe(
+  details: ConstructorParameters<typeof CudaError>[0],
+  codeName: string,
+  advice: string,
+): string {
   const from = details.call === undefined ? "" : ` from ${details.call}`;
   const on = details.device === undefined ? "" : ` on ${details.device}`;
   const detail = details.detail ? `: ${details.detail}` : "";
@@ -76,9 +64,15 @@ export class CudaError extends Error {
   /**
    * Creates the error of a failed call.
    *
+   * @param details The circumstances; `cause` is the error behind this one.
    * @param advice Advice instead of that for the status.
    */
-  constructor(details: CudaErrorDetails, advice?: string) {
+  constructor(
+    details:
+      & Pick<CudaError, "action" | "code">
+      & Partial<Pick<CudaError, "call" | "device" | "detail" | "cause">>,
+    advice?: string,
+  ) {
     const code = cudaErrorCode(details.code);
     const options = details.cause === undefined ? {} : { cause: details.cause };
     super(describe(details, code.name, advice ?? code.advice), options);
@@ -94,35 +88,7 @@ export class CudaError extends Error {
   }
 }
 
-/** The live memory of one call site. */
-export interface AllocationSite {
-  /** The call site, such as `"main.ts:12:3"`. */
-  readonly site: string;
-  /** Its live memory in bytes. */
-  readonly bytes: number;
-  /** Its live allocations. */
-  readonly count: number;
-}
-
-/** The circumstances of a failed allocation. All sizes are in bytes. */
-export interface OutOfMemoryDetails extends Omit<CudaErrorDetails, "code"> {
-  /** The status; `cudaErrorMemoryAllocation` (2) unless given. */
-  readonly code?: number;
-  /** The requested size. */
-  readonly requested: number;
-  /** Free memory of the device. */
-  readonly free: number;
-  /** Total memory of the device; 0 if neither figure is known. */
-  readonly total: number;
-  /** The largest free block of a pool. */
-  readonly largestBlock?: number;
-  /** External fragmentation of a pool, 0 to 1: `1 - largestBlock / free bytes of the pool`. */
-  readonly fragmentation?: number;
-  /** Memory that is freed but still in use by a stream. */
-  readonly pendingBytes?: number;
-  /** The call sites with the most memory, largest first. */
-  readonly topSites?: readonly AllocationSite[];
-}
+type OutOfMemoryDetails = ConstructorParameters<typeof OutOfMemoryError>[0];
 
 /** Call sites in the message; `topSites` has all of them. */
 const SITES_IN_MESSAGE = 3;
@@ -187,10 +153,39 @@ export class OutOfMemoryError extends CudaError {
   /** Bytes freed but still in use by a stream, if there is a pool. */
   readonly pendingBytes: number | undefined;
   /** The call sites with the most memory, largest first; empty without tracking. */
-  readonly topSites: readonly AllocationSite[];
+  readonly topSites: readonly {
+    /** The call site, such as `"main.ts:12:3"`. */
+    readonly site: string;
+    /** Its live memory in bytes. */
+    readonly bytes: number;
+    /** Its live allocations. */
+    readonly count: number;
+  }[];
 
-  /** Creates the error of a failed allocation. */
-  constructor(details: OutOfMemoryDetails) {
+  /**
+   * Creates the error of a failed allocation.
+   *
+   * @param details The circumstances. `code` is `cudaErrorMemoryAllocation` (2) unless given, and
+   * `total` is 0 if the memory of the device is unknown.
+   */
+  constructor(
+    details:
+      & Pick<OutOfMemoryError, "action" | "requested" | "free" | "total">
+      & Partial<
+        Pick<
+          OutOfMemoryError,
+          | "code"
+          | "call"
+          | "device"
+          | "detail"
+          | "cause"
+          | "largestBlock"
+          | "fragmentation"
+          | "pendingBytes"
+          | "topSites"
+        >
+      >,
+  ) {
     const situation = memorySituation(details);
     const detail = details.detail ? `${details.detail}; ${situation}` : situation;
     super({ ...details, code: details.code ?? 2, detail }, memoryAdvice(details));

@@ -5,7 +5,7 @@
  */
 
 import { requireObject } from "../../ffi/arguments.ts";
-import { type AllocationSite, OutOfMemoryError } from "../../ffi/cuda_error.ts";
+import { OutOfMemoryError } from "../../ffi/cuda_error.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { logger } from "../../ffi/logging.ts";
 import type { BlockPool } from "./block_pool.ts";
@@ -163,7 +163,7 @@ export function outOfMemoryError(pool: BlockPool, bytes: number): OutOfMemoryErr
 }
 
 /** The innermost frames that hold the most memory, largest first; none unless tracked. */
-function largestSites(pool: BlockPool): AllocationSite[] {
+function largestSites(pool: BlockPool): OutOfMemoryError["topSites"] {
   const { tracker } = pool;
   if (tracker === undefined) return [];
   const byFrame = Map.groupBy(walkLive(pool), ({ number }) => tracker.siteOf(number).frame);
