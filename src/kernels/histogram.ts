@@ -36,7 +36,7 @@ export const HISTOGRAM: Readonly<Record<"shared" | "global", KernelFamily<Numeri
   global: histogramKernels("global"),
 };
 
-/** Options of {@linkcode histogram}. */
+/** Options of `device.kernels.histogram()`. */
 export interface HistogramOptions extends StreamChoice {
   /** The lower edge of the first bin. */
   readonly low: number;

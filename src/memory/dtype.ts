@@ -199,14 +199,6 @@ export function typedArrayName(dtype: DType): string {
  *
  * @param length Number of elements.
  * @throws {RangeError} If `length` is not a size.
- *
- * @example
- * ```ts
- * import { assertEquals } from "@std/assert";
- * import { createTypedArray } from "./dtype.ts";
- *
- * assertEquals(createTypedArray("int64", 2), new BigInt64Array(2));
- * ```
  */
 export function createTypedArray<D extends DType>(
   dtype: D,

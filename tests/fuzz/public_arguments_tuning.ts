@@ -135,7 +135,6 @@ export const TUNING_MEMBERS: Readonly<Record<string, Arguments>> = {
       }),
     ),
   ),
-  "new TuningError": takes(fc.string(), fc.constant([])),
   "new Autotuner": takes(device, tunerOptions),
   "method Autotuner.best": takes(key),
   "method Autotuner.load": takes(key),
