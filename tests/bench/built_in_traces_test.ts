@@ -1,6 +1,6 @@
 // The generated traces.
 
-import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { BUILT_IN_TRACES } from "../../bench/traces/built_in_traces.ts";
 import {
   createInstance,
@@ -109,13 +109,12 @@ Deno.test("MULTI_STREAM uses blocks on other streams and disposes streams of liv
   assertEquals(disposals, 4);
 });
 
-Deno.test("SAWTOOTH has odd sizes that grow and shrink, and frees all blocks", () => {
-  const { events } = TRACES.get("sawtooth")!;
-  const sizes = events.flatMap((event) => event.kind === "allocate" ? [event.bytes] : []);
-  assert(sizes.every((size) => size % 2 === 1));
-  const [first, last] = [sizes[0]!, sizes.at(-1)!];
-  assert(Math.max(...sizes) > 20 * first && last < 2 * first);
-  assertEquals(liveBytes(events).end, 0);
+Deno.test("SAWTOOTH and MINIMALLOC free all blocks", () => {
+  const [sawtooth, minimalloc] = ["sawtooth", "minimalloc"].map((name) =>
+    liveBytes(TRACES.get(name)!.events)
+  );
+  assertEquals(sawtooth!.end, 0);
+  assertEquals(minimalloc, { peak: 2 ** 30, end: 0 });
 });
 
 /** A quantile of numbers. */
@@ -134,48 +133,16 @@ Deno.test("createInstance() resembles the published instances of minimalloc", ()
   for (const shape of INSTANCE_SHAPES) {
     const buffers = createInstance(shape, random);
     assertEquals(buffers.length, shape.buffers);
-    assert(
-      buffers.every(({ size, lower, upper }) =>
-        size % 1024 === 0 && lower % 1024 === 0 && upper % 1024 === 0 && size > 0 && lower < upper
-      ),
-    );
     const sizes = buffers.map(({ size }) => size / INSTANCE_EXTENT);
     const lives = buffers.map(({ lower, upper }) => (upper - lower) / INSTANCE_EXTENT);
     const area = sizes.reduce((sum, size, index) => sum + size * lives[index]!, 0);
-    if (shape.alike) {
-      // F to H: area 0.58 to 0.62, sizes 0.029 to 0.116, median 0.063 to 0.067; lives 0.011 to
-      // 0.055, median 0.029 to 0.032.
-      assertAlmostEquals(area, 0.6, 0.04);
-      assert(quantile(sizes, 0) > 0.025 && quantile(sizes, 1) < 0.13);
-      assertAlmostEquals(quantile(sizes, 0.5), 0.065, 0.01);
-      assertAlmostEquals(quantile(lives, 0.5), 0.03, 0.005);
-    } else {
-      // A to E, I to K: area 0.86 to 0.98, median size 0.017 to 0.084, the largest 0.2 to 0.84,
-      // median life 0.02 to 0.23.
-      assert(area > 0.84 && area < 0.99, `${area}`);
-      assert(quantile(sizes, 0.5) > 0.01 && quantile(sizes, 0.5) < 0.12);
-      assert(quantile(sizes, 1) > 0.2);
-      assert(quantile(lives, 0.5) > 0.02 && quantile(lives, 0.5) < 0.25);
-    }
+    const [size, life] = [quantile(sizes, 0.5), quantile(lives, 0.5)];
+    // Published, F to H: area 0.58 to 0.62, median size 0.063 to 0.067, median life 0.029 to 0.032.
+    // A to E and I to K: 0.86 to 0.98, 0.017 to 0.084, 0.02 to 0.23.
+    const [areas, medians, medianLives] = shape.alike
+      ? [[0.56, 0.64], [0.055, 0.075], [0.025, 0.035]]
+      : [[0.84, 0.99], [0.01, 0.12], [0.02, 0.25]];
+    const isIn = (value: number, [low, high]: number[]) => value > low! && value < high!;
+    assert(isIn(area, areas!) && isIn(size, medians!) && isIn(life, medianLives!));
   }
-});
-
-Deno.test("MINIMALLOC fills 1 GiB at the fullest moment of each instance", () => {
-  const { events } = TRACES.get("minimalloc")!;
-  assertEquals(liveBytes(events), { peak: 2 ** 30, end: 0 });
-});
-
-Deno.test("SeededRandom is reproducible, uniform and in range", () => {
-  const random = new SeededRandom(1);
-  const counts = new Array<number>(10).fill(0);
-  for (let draw = 0; draw < 20_000; draw++) counts[random.integer(0, 9)]!++;
-  for (const count of counts) assertAlmostEquals(count, 2000, 200);
-  const small = Array.from({ length: 1000 }, () => random.logarithmic(4, 4096));
-  assert(small.every((value) => Number.isInteger(value) && value >= 4 && value <= 4096));
-  assertAlmostEquals(quantile(small, 0.5), 128, 30);
-  assertEquals(new SeededRandom(7).fraction(), new SeededRandom(7).fraction());
-  assert(new SeededRandom(7).fraction() !== new SeededRandom(8).fraction());
-  const list = [...Array(50).keys()];
-  random.shuffle(list);
-  assertEquals(list.toSorted((a, b) => a - b), [...Array(50).keys()]);
 });

@@ -15,14 +15,14 @@ const SCRIPTS: Readonly<Record<string, readonly string[]>> = {
 
 const pathOf = (script: string) => new URL(`../../bench/peers/${script}`, import.meta.url).pathname;
 
-/** What the scripts' loops put into names. */
+/** Values of the placeholders in names. */
 const LOOPS: Readonly<Record<string, readonly string[]>> = {
   "{name}": ["float64", "float16"],
   "{pair}": ["256 B", "4 KiB", "64 KiB", "1 MiB", "4 MiB"],
   "{largest}": ["1 MiB", "8 MiB"],
 };
 
-/** The names of work in a script; what its loops make of one is spelt out. */
+/** The names of work in a script, with the values of its loops. */
 function namesInScript(script: string): string[] {
   const text = Deno.readTextFileSync(pathOf(script));
   const found = [...text.matchAll(/\b(?:run|enqueue)\(\s*f?"([^"]+)"/g)].map((match) => match[1]!);
@@ -32,15 +32,15 @@ function namesInScript(script: string): string[] {
   });
 }
 
-Deno.test("Peer scripts and figures cover the same work", () => {
+Deno.test("SHARED_WORK names the work of the peer scripts", () => {
   const names = [...new Set(Object.keys(SCRIPTS).flatMap(namesInScript))].sort();
   assertEquals(names, SHARED_WORK.map(({ name }) => name).sort());
 });
 
-/** What a script prints where no library can be imported; `undefined` where there is no Python. */
+/** Output of a script without any library; `undefined` without Python. */
 async function runWithoutLibraries(script: string): Promise<string | undefined> {
   const python = new Deno.Command("python3", {
-    // Without site packages and variables nothing that is installed is found, but its own modules.
+    // No site packages and no variables: the script finds its own modules only.
     args: ["-B", "-E", "-s", "-S", pathOf(script)],
     stderr: "inherit",
   });
@@ -54,7 +54,7 @@ async function runWithoutLibraries(script: string): Promise<string | undefined> 
   }
 }
 
-Deno.test("Peer scripts name missing libraries", async () => {
+Deno.test("readPeerResults() reads the missing libraries that the scripts name", async () => {
   for (const [script, libraries] of Object.entries(SCRIPTS)) {
     const json = await runWithoutLibraries(script);
     if (json === undefined) return; // no Python on this machine, which the project does not need
@@ -64,28 +64,17 @@ Deno.test("Peer scripts name missing libraries", async () => {
   }
 });
 
-Deno.test("Peer results of one library are merged", () => {
-  const peer = (name: string, nanoseconds: Record<string, number>) => ({
-    name,
-    version: "1",
-    nanoseconds,
-  });
-  const merged = mergePeers([
-    { peers: [peer("P", { copy: 5 })], skipped: ["R: missing"] },
-    { peers: [peer("Q", { launch: 7 }), peer("P", { launch: 6 })], skipped: ["R: missing"] },
-  ]);
-  assertEquals(merged, {
-    peers: [peer("P", { copy: 5, launch: 6 }), peer("Q", { launch: 7 })],
-    skipped: ["R: missing"],
-  });
-});
-
-Deno.test("readPeerResults() refuses unknown work and malformed times", () => {
+Deno.test("readPeerResults() refuses unknown work, and mergePeers() joins a library's results", () => {
   const results = (nanoseconds: Record<string, number>) =>
-    JSON.stringify({ peers: [{ name: "P", version: "1", nanoseconds }], skipped: [] });
-  assertEquals(readPeerResults(results({ copy: 5 })).peers[0]!.nanoseconds, { copy: 5 });
-  assertThrows(() => readPeerResults(results({ tea: 5 })), Error, 'Cannot compare P\'s "tea"');
-  assertThrows(() => readPeerResults(results({ copy: 0 })), Error, "0 ns");
+    readPeerResults(
+      JSON.stringify({ peers: [{ name: "P", version: "1", nanoseconds }], skipped: ["R"] }),
+    );
+  assertThrows(() => results({ tea: 5 }), Error, 'Cannot compare P\'s "tea"');
+  assertThrows(() => results({ copy: 0 }), Error, "0 ns");
+  assertEquals(mergePeers([results({ copy: 5 }), results({ launch: 6 })]), {
+    peers: [{ name: "P", version: "1", nanoseconds: { copy: 5, launch: 6 } }],
+    skipped: ["R"],
+  });
 });
 
 Deno.test("comparePeers() pairs figures with peers that did the same work", () => {

@@ -1,4 +1,7 @@
-import { assert, assertEquals } from "@std/assert";
+// Steps of a GPU proof, and the processes that they start.
+
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { step, StepError } from "../../.ci/steps.ts";
 import { type ProofStep, runSteps, stepLimit } from "../../bench/report/proof.ts";
 
 function proofStep(name: string, reserve: number, run: ProofStep["run"]): ProofStep {
@@ -7,43 +10,52 @@ function proofStep(name: string, reserve: number, run: ProofStep["run"]): ProofS
 
 const pass: ProofStep["run"] = () => Promise.resolve({ status: "passed", detail: "fine" });
 
-Deno.test("stepLimit() leaves the later steps what they have reserved", () => {
+Deno.test("stepLimit() leaves the later steps their reserved time", () => {
   const steps = [10, 20, 30].map((reserve, index) => proofStep(`${index}`, reserve, pass));
-  assertEquals(stepLimit(steps, 0, 100), 50);
-  assertEquals(stepLimit(steps, 1, 100), 70);
-  assertEquals(stepLimit(steps, 2, 100), 100);
+  assertEquals([0, 1, 2].map((index) => stepLimit(steps, index, 100)), [50, 70, 100]);
   assertEquals(stepLimit(steps, 0, 20), 1);
 });
 
-Deno.test("Steps continue when one fails", async () => {
+Deno.test("runSteps() continues when a step fails, and subtracts the time of earlier steps", async () => {
+  const limits: number[] = [];
   const outcomes = await runSteps([
-    proofStep("good", 0, pass),
     proofStep("bad", 0, () => Promise.reject(new Error("broken"))),
     proofStep("worse", 0, () => {
       throw new RangeError("at once");
     }),
-    proofStep("absent", 0, () => Promise.resolve({ status: "skipped", detail: "no GPU" })),
-    proofStep("last", 0, pass),
+    proofStep("slow", 0, async (limit) => {
+      limits.push(limit);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      return { status: "skipped", detail: "no GPU" };
+    }),
+    proofStep("last", 400, (limit) => {
+      limits.push(limit);
+      return pass(limit);
+    }),
   ], 1000);
   assertEquals(outcomes.map(({ name, status, detail }) => [name, status, detail]), [
-    ["good", "passed", "fine"],
     ["bad", "failed", "broken"],
     ["worse", "failed", "at once"],
-    ["absent", "skipped", "no GPU"],
+    ["slow", "skipped", "no GPU"],
     ["last", "passed", "fine"],
   ]);
+  assert(limits[0]! <= 600 && limits[1]! <= 951, `${limits}`);
 });
 
-Deno.test("stepLimit() subtracts the time of earlier steps", async () => {
-  const limits: number[] = [];
-  const take = (milliseconds: number): ProofStep["run"] => async (limit) => {
-    limits.push(limit);
-    await new Promise((resolve) => setTimeout(resolve, milliseconds));
-    return { status: "passed", detail: "" };
-  };
-  const steps = [proofStep("a", 0, take(50)), proofStep("b", 400, take(0))];
-  const [first] = await runSteps(steps, 1000);
-  assert(first!.seconds >= 0.049, `${first!.seconds} s`);
-  assert(limits[0]! > 590 && limits[0]! <= 600, `${limits[0]}`);
-  assert(limits[1]! <= 950 && limits[1]! > 900 - 500, `${limits[1]}`);
+Deno.test("step() returns the output, or an error that contains it", async () => {
+  assertEquals(await step("echo", ["echo", "this"], { capture: "hidden" }), "this\n");
+  const failing = () => step("fail", ["sh", "-c", "echo so far; exit 3"], { capture: "shown" });
+  const error = await assertRejects(failing, StepError, "fail failed with exit status 3");
+  assertEquals(error.output, "so far\n");
+});
+
+Deno.test("step() ends a slow program and its children", async () => {
+  // The inner shell would hold standard output open while it sleeps.
+  const script = "sh -c 'sleep 60' & echo started; wait";
+  const error = await assertRejects(
+    () => step("slow", ["sh", "-c", script], { capture: "hidden", limit: 500 }),
+    StepError,
+    "slow ran out of time",
+  );
+  assertStringIncludes(error.output, "started");
 });

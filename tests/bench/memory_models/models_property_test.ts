@@ -1,7 +1,8 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import type { ModelPolicy, SegmentContent } from "../../../bench/memory_models/model_allocator.ts";
 import { MODELS } from "../../../bench/memory_models/policies.ts";
+import { OrderedSet } from "../../../bench/memory_models/segment_blocks.ts";
 
 type Allocator = ReturnType<ModelPolicy["create"]>;
 
@@ -47,51 +48,51 @@ function assertContiguous({ bytes, blocks }: SegmentContent): void {
 }
 
 /** Checks that nothing overlaps or is lost, and that every block has its requested size. */
-function assertSound(allocator: Allocator, asked: ReadonlyMap<number, number>): void {
+function assertSound(allocator: Allocator, granted: ReadonlyMap<number, number>): void {
   const segments = allocator.segments();
   segments.forEach(assertContiguous);
   const blocks = segments.flatMap((segment) => segment.blocks);
   const live = new Map(
     blocks.flatMap(({ block, bytes }) => block === null ? [] : [[block, bytes] as const]),
   );
-  for (const [block, bytes] of asked) {
+  for (const [block, bytes] of granted) {
     assert(bytes === 0 || live.get(block)! >= bytes, `block ${block} has ${live.get(block)}`);
   }
-  assertEquals(live.size, [...asked.values()].filter((bytes) => bytes > 0).length);
+  assertEquals(live.size, [...granted.values()].filter((bytes) => bytes > 0).length);
   const held = blocks.filter(({ state }) => state !== "unmapped")
     .reduce((sum, { bytes }) => sum + bytes, 0);
   assertEquals(held, allocator.reservedBytes);
   assert(allocator.reservedBytes <= CAPACITY);
 }
 
-function pick(asked: ReadonlyMap<number, number>, choice: number): number | undefined {
-  return asked.size === 0 ? undefined : [...asked.keys()][choice % asked.size];
+function pick(granted: ReadonlyMap<number, number>, choice: number): number | undefined {
+  return granted.size === 0 ? undefined : [...granted.keys()][choice % granted.size];
 }
 
 function run(policy: ModelPolicy, operations: readonly Operation[]): void {
   const allocator = policy.create({ capacityBytes: CAPACITY });
-  const asked = new Map<number, number>();
-  assertSound(allocator, asked);
+  const granted = new Map<number, number>();
+  assertSound(allocator, granted);
   operations.forEach(({ kind, bytes, stream, alignment, choice }, number) => {
     const calls = allocator.upstreamCalls;
-    const block = pick(asked, choice);
+    const block = pick(granted, choice);
     if (kind === "allocate") {
       if (allocator.allocate(number, bytes, stream, alignment)) {
-        asked.set(number, bytes + (bytes === 0 ? 0 : Math.max(0, (alignment ?? 1) - 512)));
+        granted.set(number, bytes + (bytes === 0 ? 0 : Math.max(0, (alignment ?? 1) - 512)));
       } else assert(allocator.upstreamCalls > calls, "refused without a request");
     } else if (block !== undefined && kind === "free") {
       allocator.free(block);
-      asked.delete(block);
+      granted.delete(block);
       assertEquals(allocator.upstreamCalls, calls, "freeing makes no request");
     } else if (block !== undefined) allocator.use(block, stream);
-    assertSound(allocator, asked);
+    assertSound(allocator, granted);
   });
-  for (const block of asked.keys()) allocator.free(block);
+  for (const block of granted.keys()) allocator.free(block);
   assertSound(allocator, new Map());
 }
 
 for (const policy of MODELS) {
-  Deno.test(`the model ${policy.name} neither overlaps nor loses blocks`, () => {
+  Deno.test(`${policy.name} neither overlaps nor loses blocks when requests are random`, () => {
     fc.assert(
       fc.property(
         fc.array(OPERATION, { minLength: 1, maxLength: 120, size: "max" }),
@@ -101,3 +102,20 @@ for (const policy of MODELS) {
     );
   });
 }
+
+Deno.test("OrderedSet agrees with a sorted Set on random operations", () => {
+  const operation = fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 40 }));
+  fc.assert(fc.property(fc.array(operation, { maxLength: 200 }), (operations) => {
+    const set = new OrderedSet<number>((left, right) => left - right);
+    const model = new Set<number>();
+    for (const [insert, value] of operations) {
+      if (!insert) assertEquals(set.delete(value), model.delete(value));
+      else if (model.has(value)) assertThrows(() => set.insert(value), TypeError);
+      else {
+        set.insert(value);
+        model.add(value);
+      }
+      assertEquals([...set], [...model].sort((left, right) => left - right));
+    }
+  }));
+});

@@ -1,0 +1,144 @@
+// Goals of a GPU report: each compares its figure, and is absent without one.
+
+import { assertEquals } from "@std/assert";
+import { analysisGoals } from "../../bench/report/analysis_goals.ts";
+import { COMPILE_TITLES } from "../../bench/report/compile_times.ts";
+import { type Figure, figureOf } from "../../bench/report/figure.ts";
+import { formatReached, type GoalOutcome } from "../../bench/report/goals.ts";
+import { kernelGoals } from "../../bench/report/kernel_goals.ts";
+import { launchGoals } from "../../bench/report/launch_goals.ts";
+import { poolGoals } from "../../bench/report/pool_goals.ts";
+import { tuningGoals } from "../../bench/report/tuned_choices.ts";
+
+function figure(area: string, group: string, title: string, ...samples: number[]): Figure {
+  return figureOf({ area, group, title, baseline: false, bytes: null }, samples);
+}
+
+function peer(name: string, work: string, nanoseconds: number) {
+  return { name, version: "1", nanoseconds: { [work]: nanoseconds } };
+}
+
+function rows(goals: readonly GoalOutcome[]): string[] {
+  return goals.map((goal) => [goal.name, goal.goal, goal.measured, formatReached(goal)].join("|"));
+}
+
+Deno.test("kernelGoals() subtracts the fastest native call from the fastest launch", () => {
+  const own = "own time over a native call that does nothing";
+  const first = "first thousand launches of a process, over a native call that does nothing";
+  const four = "a module's kernel.launch() with four arguments";
+  const figures = [
+    figure("overhead", own, "the native call", 4, 9, 9, 9),
+    figure("overhead", own, four, 64, 900, 900, 900),
+    figure("overhead", first, "the native call", 40),
+    figure("overhead", first, four, 441),
+    figure("launch", own, four, 1),
+  ];
+  assertEquals(rows(kernelGoals(figures, [], "host")), [
+    "own time of a launch with four arguments|at most 60.0 ns|60.0 ns|reached",
+    "the same, of the first thousand launches|at most 400 ns|401 ns|missed",
+  ]);
+  assertEquals(kernelGoals([figures[1]!], [], "host"), []);
+});
+
+Deno.test("kernelGoals() compares launches with C and peers on a GPU only", () => {
+  const group = "launch of a module's kernel with four arguments";
+  const figures = [
+    figure("launch", group, "C loop", 1000, 1100, 1100, 1100),
+    figure("launch", group, "kernel.launch()", 1080, 2000, 2000, 2000),
+  ];
+  const peers = [
+    peer("Triton", "launch axpy", 5000),
+    peer("numba", "launch axpy", 5000),
+    peer("CuPy", "launch axpy", 1000),
+    peer("RMM", "allocate 4 KiB", 1),
+  ];
+  assertEquals(rows(kernelGoals(figures, peers, "cuda")), [
+    "a launch by one in a C loop|at most 1.08 ×|1.08 ×|reached",
+    "a launch by Triton|at least 2.50 ×|2.50 ×|reached",
+    "a launch by numba|at least 3.00 ×|2.50 ×|missed",
+    "a launch by CuPy||0.500 ×|",
+  ]);
+  assertEquals(kernelGoals(figures, peers, "host"), []);
+});
+
+Deno.test("kernelGoals() has a goal for compilations on the host device, and for the cache", () => {
+  const group = "source of 100 lines to a kernel that can be launched";
+  const figures = [
+    figure("compile", group, COMPILE_TITLES.compiled, 301e6),
+    figure("compile", group, COMPILE_TITLES.freshProcess, 5e6, 9e6, 9e6),
+    figure("signature", "deno check of a program", "200 different signatures", 4e9),
+  ];
+  const shared = [
+    "100 lines to a kernel, out of the compile cache, in a fresh process|" +
+    "at most 5.00 ms|5.00 ms|reached",
+    "deno check of 200 different signatures|at most 5.00 s|4.00 s|reached",
+  ];
+  assertEquals(rows(kernelGoals(figures, [], "cuda")), shared);
+  const compiled = "100 lines to a kernel, compiled|at most 300 ms|301 ms|missed";
+  assertEquals(rows(kernelGoals(figures, [], "host")), [compiled, ...shared]);
+});
+
+Deno.test("launchGoals() compares occupancy by the fastest sample", () => {
+  const row = (rest: string) => [`occupancy of a block|at most 1.00 µs|${rest}`];
+  const goals = (...samples: number[]) =>
+    rows(launchGoals([figure("occupancy", "g", "occupancy()", ...samples)]));
+  assertEquals(goals(1000, 9000), row("1.00 µs|reached"));
+  assertEquals(goals(1010, 1020), row("1.01 µs|missed"));
+  assertEquals(launchGoals([figure("launch", "g", "occupancy()", 1)]), []);
+});
+
+Deno.test("analysisGoals() compares the slowest pattern of a kind, and a measured stream", () => {
+  const figures = [
+    figure("analysis", "regular patterns", "sequential", 1, 9, 9),
+    figure("analysis", "regular patterns", "broadcast", 2.5, 100),
+    figure("analysis", "random indices", "of 4 Mi", 40),
+    figure("pool", "regular patterns", "x", 99),
+  ];
+  assertEquals(rows(analysisGoals(figures, { nanoseconds: 8, grown: 64 * 2 ** 20 })), [
+    "slowest of regular patterns|at least 200 M indices/s|400 M indices/s|reached",
+    "slowest of random indices|at least 40.0 M indices/s|25.0 M indices/s|missed",
+    "10⁹ sequential indices, piece by piece|at least 200 M indices/s|125 M indices/s|missed",
+    "memory that these took|at most 32 MiB|64.0 MiB|missed",
+  ]);
+  assertEquals(analysisGoals([], null), []);
+});
+
+Deno.test("poolGoals() compares pairs with malloc, cudaMalloc and peers", () => {
+  const ours = "allocate() and free()";
+  const device = "gs_memory_allocate and gs_memory_free in C";
+  const pair = "allocate and free 4 KiB";
+  const thousand = "free one of 1 000 live blocks of 512 B to 1 MiB and allocate another";
+  const cuda = "against cudaMalloc and cudaFree, 1 MiB";
+  const figures = [
+    figure("pool", pair, ours, 60),
+    figure("pool", pair, "malloc() and free() in C", 15),
+    figure("pool", thousand, ours, 101),
+    figure("pool", cuda, ours, 50),
+    figure("pool", cuda, device, 999),
+    figure("memory", pair, ours, 1),
+  ];
+  const peers = [peer("Slow", "allocate 4 KiB", 400), peer("Fast", "allocate 4 KiB", 100)];
+  assertEquals(rows(poolGoals(figures, peers)).toSorted(), [
+    "Fast, 4 KiB|at least 4.00 ×|1.67 ×|missed",
+    "Slow, 4 KiB|at least 4.00 ×|6.67 ×|reached",
+    `${pair}|at most 60.0 ns|60.0 ns|reached`,
+    "cudaMalloc and cudaFree, 1 MiB|at least 20.0 ×|20.0 ×|missed",
+    `${thousand}|at most 100 ns|101 ns|missed`,
+    "malloc() and free() by that||0.250 ×|",
+  ]);
+  assertEquals(poolGoals([], peers), []);
+});
+
+Deno.test("tuningGoals() fails when one choice is slower than noise allows", () => {
+  const row = (untuned: number, tuned: number, untunedAgain = untuned, kept = false) => ({
+    ...{ kernel: "k", elements: 1, untuned, tuned, untunedAgain, kept },
+  });
+  const reached = (...choices: ReturnType<typeof row>[]) => tuningGoals(choices)[0]?.reached;
+  assertEquals(reached(row(10, 5), row(10, 10.5)), true);
+  assertEquals(reached(row(10, 1), row(10, 12)), false);
+  assertEquals(reached(row(10, 12, 12)), true, "within the noise of untuned launches");
+  assertEquals(reached(row(10, 14, 10, true)), true, "the untuned choice was kept");
+  assertEquals(reached(), undefined);
+  const measured = tuningGoals([row(10, 5, 8), row(10, 20)]).map((goal) => goal.measured);
+  assertEquals(measured, ["2.00 ×", "1.25 ×", "1.00 ×"]);
+});

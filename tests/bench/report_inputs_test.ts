@@ -1,0 +1,115 @@
+// Figures of a GPU report: names of benchmarks, output of programs, and units.
+
+import { assertEquals, assertThrows } from "@std/assert";
+import { benchName, type BenchWork, readBenchName } from "../../bench/report/bench_name.ts";
+import { stepFigures } from "../../bench/report/compile_times.ts";
+import { compareFigures, type Figure, figureOf, readBenchJson } from "../../bench/report/figure.ts";
+import { formatBandwidth, formatComparison, formatDuration } from "../../bench/report/formats.ts";
+import { readGpuDescription, readLoadSamples } from "../../bench/report/nvidia_smi.ts";
+
+Deno.test("readBenchName() reads the names that benchName() makes", () => {
+  const works: [BenchWork, string][] = [
+    [{ title: "C loop", calls: 1, bytes: null }, "C loop"],
+    [{ title: "add float32", calls: 10, bytes: 768 * 2 ** 20 }, "add float32 ×10 [768 MiB]"],
+    [{ title: "nothing", calls: 2, bytes: 0 }, "nothing ×2 [0 B]"],
+    [{ title: "odd", calls: 1, bytes: 1025 }, "odd [1025 B]"],
+    [{ title: "a ×b [c]", calls: 1, bytes: null }, "a ×b [c]"],
+  ];
+  for (const [work, name] of works) {
+    assertEquals(benchName(work), name);
+    assertEquals(readBenchName(name), work);
+  }
+  assertThrows(() => benchName({ title: "x", calls: 0, bytes: null }), RangeError, "0");
+});
+
+Deno.test("readBenchJson() divides times by the calls of an iteration", () => {
+  const timing = { n: 30, min: 100, max: 900, avg: 200, p75: 150, p99: 800, p995: 850, p999: 900 };
+  const json = (...results: unknown[]) => {
+    const name = "add ×10 [4 KiB]";
+    const origin = "file:///folder/kernel_bench.ts";
+    const benches = [{ origin, group: "g", name, baseline: false, results }];
+    return JSON.stringify({ version: 1, runtime: "Deno", cpu: "x", benches });
+  };
+  assertEquals(readBenchJson(json({ ok: timing })), [{
+    ...{ area: "kernel", group: "g", title: "add", baseline: false, bytes: 4096 },
+    ...{ samples: 30, nanoseconds: 15, fastest: 10, mean: 20, slow: 80 },
+  }]);
+  assertThrows(() => readBenchJson(json({ failed: { errors: [] } })), Error, "failed");
+  assertThrows(() => readBenchJson(json()), Error, "failed");
+});
+
+Deno.test("compareFigures() compares with the baseline of the same area and group", () => {
+  const figure = (nanoseconds: number, changes: Partial<Figure> = {}) => ({
+    ...figureOf({ area: "a", group: "g", title: "t", baseline: false, bytes: null }, [nanoseconds]),
+    ...changes,
+  });
+  const compared = compareFigures([
+    figure(4, { baseline: true, bytes: 8 }),
+    figure(8),
+    figure(8, { bytes: 16 }),
+    figure(8, { group: "alone", bytes: 16 }),
+    figure(8, { area: "other area" }),
+  ]);
+  assertEquals(
+    compared.map((each) => [each.bytesPerSecond, each.relativeTime, formatComparison(each)]),
+    [[2e9, null, "baseline"], [null, 2, "2.00 ×"], [2e9, 2, "100.0 %"], [2e9, null, ""], [
+      null,
+      null,
+      "",
+    ]],
+  );
+});
+
+Deno.test("figureOf() takes its figures from samples in any order", () => {
+  const named = { area: "a", group: "g", title: "t", baseline: true, bytes: null };
+  const { samples, nanoseconds, fastest, mean, slow } = figureOf(named, [4, 1, 3, 2]);
+  assertEquals([samples, nanoseconds, fastest, mean, slow], [4, 3, 1, 2.5, 4]);
+  assertThrows(() => figureOf(named, []), RangeError, "no samples");
+});
+
+Deno.test("formatDuration() and formatBandwidth() write three digits and a fitting unit", () => {
+  const durations: [number, string][] = [
+    [0.5, "0.500 ns"],
+    [999, "999 ns"],
+    [1000, "1.00 µs"],
+    [2_345_678, "2.35 ms"],
+    [4e12, "4000 s"],
+  ];
+  for (const [value, text] of durations) assertEquals(formatDuration(value), text);
+  assertEquals([55.6e9, 4.3e12].map(formatBandwidth), ["55.6 GB/s", "4.30 TB/s"]);
+});
+
+Deno.test("readGpuDescription() and readLoadSamples() read the output of nvidia-smi", () => {
+  const line = "NVIDIA H200, 9.0, 580.159.04, 143771 MiB, 700.00 W, 345 MHz, 3201 MHz, 1980 MHz";
+  assertEquals(readGpuDescription(`${line}\n${line.replace("H200", "L4")}\n`), {
+    name: "NVIDIA H200",
+    computeCapability: "9.0",
+    driver: "580.159.04",
+    memory: "143771 MiB",
+    powerLimit: "700.00 W",
+    clocks: { sm: "345 MHz", memory: "3201 MHz", smMaximum: "1980 MHz" },
+  });
+  assertThrows(() => readGpuDescription("No devices were found"), Error, "nvidia-smi");
+  const samples = "345, 3201, 76.51\n1980, 3201, 612.07\n[N/A], 3201, 1\n1980, 32";
+  const load = { sm: [345, 1980], memory: [3201, 3201], power: [76.51, 612.07] };
+  assertEquals(readLoadSamples(samples), load);
+});
+
+Deno.test("stepFigures() reads the times of several runs of g++", () => {
+  const times = [
+    "0.226206 0.043794 cc1plus -quiet -I /include source.cpp -o a.s",
+    "0.003 0 as --64 -o a.o a.s",
+    "0.0112 0.0128 /usr/lib/gcc/collect2 -shared -o kernels a.o",
+    "0.2 0.01 cc1plus -quiet b.cpp -o 0.1 0.2 as",
+    "0.5 0.5 lto-wrapper",
+    "",
+  ].join("\n");
+  const figures = stepFigures(times).map(({ title, fastest, samples }) =>
+    [title, Math.round(fastest / 1e3), samples] as const
+  );
+  assertEquals(figures, [["compiling", 210_000, 2], ["assembling", 3_000, 1], [
+    "linking",
+    24_000,
+    1,
+  ]]);
+});
