@@ -35,15 +35,6 @@ Deno.test("`devices --json` lists simulated devices with their sizes and capabil
   );
   assertEquals(new Set(devices.map(({ uuid }) => uuid)).size, 4);
   assertEquals(four.code, 0);
-
-  const two = await run(["devices", "--json"], { GRIDSTRIDE_FAKE: "24GiB@8.9,80GiB@9.0" });
-  const different = JSON.parse(two.stdout) as DeviceInfo[];
-  assertEquals(different.map(({ totalMemory }) => totalMemory), [24 * 2 ** 30, 80 * 2 ** 30]);
-  assertEquals(different.map(({ computeCapability }) => computeCapability), ["8.9", "9.0"]);
-  assert(
-    different[0]!.sharedMemoryPerBlockOptIn < different[1]!.sharedMemoryPerBlockOptIn,
-    "each has the limits of its capability",
-  );
 });
 
 Deno.test("`devices --json` prints an empty array without devices", async () => {
@@ -73,34 +64,6 @@ Deno.test("`main()` exits with 2 for a malformed environment variable, with its 
     assertEquals(stderr.trim().split("\n").length, 1, stderr);
     assertStringIncludes(stderr, name);
   }
-});
-
-Deno.test("`devices` refuses GRIDSTRIDE_FAKE under GRIDSTRIDE_STRICT", async () => {
-  const refused = await run(["devices"], {
-    GRIDSTRIDE_FAKE: "1GiB@8.9",
-    GRIDSTRIDE_STRICT: "1",
-  });
-  assertEquals(refused.code, 2);
-  assertStringIncludes(refused.stderr, "GRIDSTRIDE_STRICT");
-  const real = await run(["devices", "--json"], { GRIDSTRIDE_STRICT: "1" });
-  const hosts = (JSON.parse(real.stdout) as DeviceInfo[]).filter(({ kind }) => kind === "host");
-  assertEquals(hosts.map(({ fake }) => fake), [false]);
-});
-
-Deno.test("`doctor` marks simulated backends, of which only cuda adds a device", async () => {
-  const cuda = await run(["devices", "--json"], { GRIDSTRIDE_FAKE: "cuda,webgpu" });
-  const [device] = JSON.parse(cuda.stdout) as DeviceInfo[];
-  assertEquals([device!.totalMemory, device!.fake], [16 * 2 ** 30, true]);
-  const rocm = await run(["devices", "--json"], { GRIDSTRIDE_FAKE: "rocm" });
-  assertEquals((JSON.parse(rocm.stdout) as DeviceInfo[]).map(({ fake }) => fake), [false]);
-  const doctor = await run(["doctor", "--json"], { GRIDSTRIDE_FAKE: "rocm" });
-  const { backends } = JSON.parse(doctor.stdout) as Diagnosis;
-  assertEquals(backends.map(({ backend, available, fake }) => [backend, available, fake]), [
-    ["cuda", false, true],
-    ["rocm", true, true],
-    ["metal", false, true],
-    ["webgpu", false, true],
-  ]);
 });
 
 Deno.test("`doctor --json` prints the documented fields", async () => {
@@ -157,27 +120,17 @@ Deno.test("`validate --json` lists every kernel with error and bound", async () 
   }
 });
 
-Deno.test("`--help` prints the help of the program and of each command", async () => {
-  const program = await run(["--help"]);
-  assertEquals(program.code, 0);
-  for (const command of ["devices", "doctor", "validate"]) {
-    assertStringIncludes(program.stdout, command);
-    const { code, stdout } = await run([command, "--help"]);
-    assertEquals(code, 0);
-    assertStringIncludes(stdout, `gridstride ${command}`);
-    assertStringIncludes(stdout, "--json");
-  }
-});
-
-Deno.test("`--help` prints lines of at most 100 columns", async () => {
-  const { stdout } = await runInProcess(["--help"]);
+Deno.test("`--help` prints lines of at most 100 columns for every command", async () => {
+  const { code, stdout } = await runInProcess(["--help"]);
+  assertEquals(code, 0);
   const names = [...stdout.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, name]) => name!);
   assert(names.includes("analyze") && names.includes("memory"), stdout);
   const all = [...names.map((name) => [name]), ["memory", "replay"], ["memory", "report"]];
   for (const words of all) {
-    const help = (await runInProcess([...words, "--help"])).stdout;
-    assert(help !== "");
-    assertEquals(help.split("\n").filter((line) => line.length > 100), [], words.join(" "));
+    const help = await runInProcess([...words, "--help"]);
+    assertEquals(help.code, 0);
+    assertStringIncludes(help.stdout, `gridstride ${words.join(" ")}`);
+    assertEquals(help.stdout.split("\n").filter((line) => line.length > 100), [], words.join(" "));
   }
 });
 

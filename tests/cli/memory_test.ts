@@ -258,12 +258,8 @@ Deno.test("`memory --help` lists the commands and policies", async () => {
   assertStringIncludes(group.stdout, "replay");
   const none = await memory([]);
   assertEquals([none.code, none.stdout], [2, ""]);
-  assertStringIncludes(none.stderr, "replay");
-  const replay = await memory(["replay", "--help"]);
-  assertEquals(replay.code, 0);
-  assertEquals(replay.stdout.split("\n").filter((line) => [...line].length > 100), []);
-  const words = replay.stdout.replaceAll(/\s+/g, " ");
+  const { stdout } = await memory(["replay", "--help"]);
   for (const { name, description } of REPLAY_POLICIES) {
-    assertStringIncludes(words, ` ${name}: ${description}`);
+    assertStringIncludes(stdout, `  ${name}: ${description}\n`);
   }
 });
