@@ -113,7 +113,7 @@ export function dependencyFlags({ directory }: CompiledFiles, request: CompileRe
 
 /**
  * The files, absolute, that a compiler has read and the identity of the request does not cover: an
- * `#include` whose name a macro makes, or that leads out of all directories.
+ * `#include` of a macro, or one that leads out of all directories.
  */
 export function untrackedFiles(
   { directory, language, prelude }: CompiledFiles,

@@ -12,7 +12,7 @@ export interface DiagnosedTexts {
   /** The program's texts, by the names that the compiler has for them. */
   readonly originals: ReadonlyMap<string, string>;
   readonly own: ReadonlySet<string>;
-  /** The expressions of the request, whose words the compiler spaces in its own way. */
+  /** The expressions of the request, which the compiler prints with other spaces. */
   readonly expressions?: readonly string[];
   /** Lists the places that were searched for a header; completes `cannot open source file "…": …`. */
   readonly searched?: (header: string) => string | undefined;

@@ -68,7 +68,7 @@ export function searchToolkitHeaders(
   };
 }
 
-/** The version of the toolkit whose headers a directory holds. */
+/** The version of the toolkit headers in a directory. */
 function versionIn(path: string): string | undefined {
   for (const [header, macro] of VERSION_HEADERS) {
     const file = join(path, header);

@@ -19,7 +19,7 @@ export interface ProcessReport {
   readonly cached: readonly boolean[];
   /** How long each took, in milliseconds. */
   readonly times: readonly number[];
-  /** What was counted. */
+  /** The counters. */
   readonly statistics: ReturnType<typeof kernelCacheStats>;
 }
 

@@ -80,7 +80,7 @@ Deno.test("cachedCompile() warns once of a missing permission", async () => {
   await report([path, "1GiB", "compile", "1000", "1"]);
   const [env, read, write, sys] = [
     "--allow-env",
-    // The package too, whose state is part of the key in a checkout.
+    // The package too: in a checkout its state is part of the key.
     `--allow-read=${path},${repositoryPath("")}`,
     `--allow-write=${path}`,
     "--allow-sys=uid",

@@ -8,7 +8,7 @@ import {
 
 const VARIABLES = ["GRIDSTRIDE_CACHE_DIR", "GRIDSTRIDE_CACHE_SIZE", "HOME", "XDG_CACHE_HOME"];
 
-/** Runs something with these variables and no others, and undoes what it configured. */
+/** Runs something with these variables and no others, and restores the configuration. */
 function withVariables(values: Readonly<Record<string, string>>, run: () => void): void {
   const before = VARIABLES.map((name) => [name, Deno.env.get(name)] as const);
   try {

@@ -15,7 +15,7 @@ interface Report {
   readonly sum: number;
 }
 
-/** Compiles, launches by the signature in the source, and asks for what is not there. */
+/** Compiles, launches by the signature in the source, and requests a missing kernel. */
 const PROGRAM = `
 import { openDevice } from "@gridstride/cuda";
 const [source, options] = JSON.parse(Deno.args[0]);

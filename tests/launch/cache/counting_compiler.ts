@@ -57,9 +57,9 @@ export class CountingCompiler {
   readonly #gate: Promise<void>;
 
   /**
-   * A compiler whose images have so many bytes.
+   * Creates a compiler; its images have so many bytes.
    *
-   * @param gate What it waits for before it compiles.
+   * @param gate Delays each compilation.
    */
   constructor(bytes = 200, gate: Promise<void> = Promise.resolve()) {
     this.#bytes = bytes;

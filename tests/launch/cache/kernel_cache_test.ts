@@ -24,7 +24,7 @@ async function withCache(
     configureKernelCache({ directory: `${folder.path}/cache`, maxBytes });
     await run(folder);
   } finally {
-    // Also what is in memory, which the next test must not find.
+    // The memory too: the next test must not find its images.
     await clearKernelCache();
     configureKernelCache();
   }
@@ -39,7 +39,7 @@ function entryPath(folder: TemporaryDirectory, key: string): string {
   return `${folder.path}/cache/entries/${key.slice(0, 2)}/${key.slice(2)}`;
 }
 
-/** Forgets what is in memory and keeps what is on the disk, as a fresh process finds it. */
+/** Clears the memory and keeps the disk, as for a fresh process. */
 async function forget(folder: TemporaryDirectory): Promise<void> {
   const kept = `${folder.path}/kept`;
   await Deno.rename(`${folder.path}/cache`, kept);
@@ -208,7 +208,7 @@ Deno.test("cachedCompile() counts evicted entries", () =>
     const figures = await counted(async () => {
       for (let i = 0; i < 5; i++) {
         await compiler.cached(request(i));
-        // The system tells times of files by its ticks, of up to 10 ms.
+        // The resolution of file times is up to 10 ms.
         await new Promise((resolve) => setTimeout(resolve, 15));
       }
     });

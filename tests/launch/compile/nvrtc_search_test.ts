@@ -147,7 +147,7 @@ Deno.test("searchNvrtc() uses only GRIDSTRIDE_NVRTC when it is set", () => {
     assertEquals(candidates, []);
     assertMatch(attempts[0]!.reason, reason);
   }
-  // The loader says what is wrong with a file that is not there.
+  // The loader reports the missing file.
   assertEquals(search(root, { GRIDSTRIDE_NVRTC: "/nowhere/x.so" }).candidates.length, 1);
   assert(search(root, { GRIDSTRIDE_NVRTC: "" }).candidates.length > 1, "an empty one is unset");
 });

@@ -12,7 +12,7 @@ function sourceOf(value: number): string {
     extern "C" __global__ void set(int* x) { *x = ${value}; }`;
 }
 
-/** What the kernel of a module of the device sets, whoever opened it: on the buffer's stream. */
+/** Compiles and launches a kernel, and returns its results. */
 async function valueOf(module: { kernel(signature: string): unknown }): Promise<number> {
   using x = device.allocate("int32", 1, { fill: 0 });
   const kernel = module.kernel(KERNEL) as Kernel<typeof KERNEL>;
