@@ -12,7 +12,7 @@ function sourceOf(value: number): string {
     extern "C" __global__ void set(int* x) { *x = ${value}; }`;
 }
 
-/** Compiles and launches a kernel, and returns its results. */
+/** The value that the kernel of a module sets, launched on the stream of the device. */
 async function valueOf(module: { kernel(signature: string): unknown }): Promise<number> {
   using x = device.allocate("int32", 1, { fill: 0 });
   const kernel = module.kernel(KERNEL) as Kernel<typeof KERNEL>;
