@@ -142,6 +142,16 @@ const FIRST_COUNTER = MEASURES << 3;
 
 type Kind = 0 | 1;
 
+/** Adds to a measure at a place. */
+function raise(values: Float64Array<ArrayBuffer>, at: number, kind: Kind, amount: number): void {
+  const now = values[at + kind]! + amount;
+  const all = now + values[at + 1 - kind]!;
+  values[at + kind] = now;
+  values[at + TOTAL + kind]! += amount;
+  if (now > values[at + PEAK + kind]!) values[at + PEAK + kind] = now;
+  if (all > values[at + PEAK_ALL]!) values[at + PEAK_ALL] = all;
+}
+
 /** The counters of a pool. Kind 0 stands for small requests, 1 for large ones. */
 export class PoolCounters {
   readonly #heap: FreeBlocks;
@@ -207,9 +217,10 @@ export class PoolCounters {
 
   /** Counts a block that became live. */
   noteAllocated(kind: Kind, bytes: number, requested: number): void {
-    this.#raise(ALLOCATION << 3, kind, 1);
-    this.#raise(ALLOCATED_BYTES << 3, kind, bytes);
-    this.#raise(REQUESTED_BYTES << 3, kind, requested);
+    const values = this.#values;
+    raise(values, ALLOCATION << 3, kind, 1);
+    raise(values, ALLOCATED_BYTES << 3, kind, bytes);
+    raise(values, REQUESTED_BYTES << 3, kind, requested);
     if (this.#pendingBlocks[0] + this.#pendingBlocks[1] !== 0) this.#followActive();
   }
 
@@ -227,8 +238,8 @@ export class PoolCounters {
   }
 
   noteCached(kind: Kind, bytes: number): void {
-    this.#raise(INACTIVE << 3, kind, 1);
-    this.#raise(INACTIVE_BYTES << 3, kind, bytes);
+    raise(this.#values, INACTIVE << 3, kind, 1);
+    raise(this.#values, INACTIVE_BYTES << 3, kind, bytes);
   }
 
   noteUncached(kind: Kind, blocks: number, bytes: number): void {
@@ -342,18 +353,8 @@ export class PoolCounters {
 
   /** Adds to a measure or, if negative, removes from it. */
   #add(measure: number, kind: Kind, amount: number): void {
-    if (amount > 0) this.#raise(measure << 3, kind, amount);
+    if (amount > 0) raise(this.#values, measure << 3, kind, amount);
     else this.#values[(measure << 3) + kind]! += amount;
-  }
-
-  #raise(at: number, kind: Kind, amount: number): void {
-    const values = this.#values;
-    const now = values[at + kind]! + amount;
-    const all = now + values[at + 1 - kind]!;
-    values[at + kind] = now;
-    values[at + TOTAL + kind]! += amount;
-    if (now > values[at + PEAK + kind]!) values[at + PEAK + kind] = now;
-    if (all > values[at + PEAK_ALL]!) values[at + PEAK_ALL] = all;
   }
 
   /** Active memory is live or pending; it is computed when it is read or memory is pending. */
