@@ -79,8 +79,8 @@ export async function cachedCompile(
   const stores = cacheStores(setting);
   const keyNow = async () => await cacheKey(await compiler.identity(request), request);
   const key = await keyNow();
-  const known = recent.get(key) ?? underWay.get(key);
-  const found = await (known ?? (stores && readEntry(stores, key)));
+  const known = recent.get(key);
+  const found = known ?? (stores && !underWay.has(key) ? await readEntry(stores, key) : undefined);
   if (found !== undefined) {
     counters.hits++;
     remember(key, found);
@@ -88,8 +88,9 @@ export async function cachedCompile(
   }
   const shared = underWay.get(key);
   if (shared !== undefined) {
+    const compiled = await shared;
     counters.hits++;
-    return { ...await shared, cached: true };
+    return { ...compiled, cached: true };
   }
   counters.misses++;
   const compiling = compile();
