@@ -51,7 +51,7 @@ export {
 } from "./src/device/validation.ts";
 
 // The native library
-export { load, type LoadOptions } from "./src/ffi/open_library.ts";
+export { load } from "./src/ffi/open_library.ts";
 export type { BuildRecord, LibraryKind, NativeLibrary } from "./src/ffi/library.ts";
 export { LibraryNotFoundError, UnsupportedPlatformError } from "./src/ffi/locate.ts";
 
@@ -93,7 +93,7 @@ export type { FileUploadOptions } from "./src/memory/upload/file_upload.ts";
 export type { StreamUploadOptions } from "./src/memory/upload/stream_upload.ts";
 export type { TransferOptions } from "./src/memory/upload/upload_task.ts";
 export { UploadRing, type UploadRingOptions } from "./src/memory/upload/upload_ring.ts";
-export { PinnedBuffer, type PinnedCopyOptions } from "./src/memory/pinned_buffer.ts";
+export { PinnedBuffer } from "./src/memory/pinned_buffer.ts";
 export {
   type AnyTypedArray,
   bytesPerElement,
@@ -112,7 +112,7 @@ export type { Module } from "./src/launch/module/module.ts";
 export type { CompileOptions } from "./src/launch/module/compile_options.ts";
 export { compileImage, type LoadModuleOptions } from "./src/launch/module/compile.ts";
 export type { CompiledImage } from "./src/launch/compile/compiler.ts";
-export { type KernelFile, readKernelFile } from "./src/launch/module/kernel_file.ts";
+export { readKernelFile } from "./src/launch/module/kernel_file.ts";
 export {
   CompileError,
   CompilerUnavailableError,
@@ -130,7 +130,7 @@ export {
   type StructType,
   type StructTypes,
 } from "./src/launch/signature/struct_type.ts";
-export { type KernelTimes, timeKernel } from "./src/launch/kernel_timing.ts";
+export { timeKernel } from "./src/launch/kernel_timing.ts";
 export {
   type Occupancy,
   occupancy,
@@ -154,14 +154,12 @@ export {
 } from "./src/launch/cache/cache_settings.ts";
 export {
   clearKernelCache,
-  type KernelCacheEntry,
   kernelCacheStats,
   listKernelCache,
 } from "./src/launch/cache/kernel_cache.ts";
-export { type KernelSource, warmUpKernels } from "./src/device/warm_up.ts";
+export { warmUpKernels } from "./src/device/warm_up.ts";
 export type { HistogramOptions } from "./src/kernels/histogram.ts";
 export type { FloatingDType, NumericDType } from "./src/kernels/operands.ts";
-export type { SumDType } from "./src/kernels/reduction.ts";
 
 // Errors
 export { CudaError, OutOfMemoryError } from "./src/ffi/cuda_error.ts";

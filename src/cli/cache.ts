@@ -4,10 +4,12 @@
  * @module
  */
 
-import { clearKernelCache, type KernelCacheEntry, listKernelCache } from "../../mod.ts";
+import { clearKernelCache, listKernelCache } from "../../mod.ts";
 import { type Command, printResult, UsageError } from "./command.ts";
 import { formatBytes, plural, textTable } from "./format.ts";
 import { requireNoMore } from "./options.ts";
+
+type KernelCacheEntry = Awaited<ReturnType<typeof listKernelCache>>[number];
 
 /** Digits of a key in the table. */
 const KEY_DIGITS = 12;

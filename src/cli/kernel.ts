@@ -7,13 +7,15 @@
 import {
   type Device,
   type Kernel,
-  type KernelFile,
   type Module,
   readKernelFile,
   type StructTypes,
 } from "../../mod.ts";
 import { type Invocation, throwFileProblem, UsageError } from "./command.ts";
 import { defineOptions } from "./options.ts";
+
+/** A source with its headers. */
+export type KernelFile = Awaited<ReturnType<typeof readKernelFile>>;
 
 /** The file and the kernel at the beginning of the arguments of `run` and `tune`. */
 export function kernelArguments(

@@ -10,14 +10,19 @@ import {
   DeviceBuffer,
   type Kernel,
   type KernelArgument,
-  type KernelFile,
   openDevice,
   readStructs,
 } from "../../mod.ts";
 import { autotune, type TuningResult, type TuningRow } from "../lab/tuning/mod.ts";
 import { type Command, type Invocation, printResult, UsageError } from "./command.ts";
 import { textTable } from "./format.ts";
-import { compileKernel, findKernel, kernelArguments, readSource } from "./kernel.ts";
+import {
+  compileKernel,
+  findKernel,
+  kernelArguments,
+  type KernelFile,
+  readSource,
+} from "./kernel.ts";
 import { defineOptions, integerOption } from "./options.ts";
 import {
   type BoundArgument,

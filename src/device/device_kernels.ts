@@ -9,7 +9,7 @@ import { DeviceContext } from "../hardware/device_context.ts";
 import { add, axpy, fill, multiply, scale } from "../kernels/elementwise.ts";
 import { histogram, type HistogramOptions } from "../kernels/histogram.ts";
 import type { FloatingDType, NumericDType } from "../kernels/operands.ts";
-import { max, mean, min, moments, sum, type SumDType } from "../kernels/reduction.ts";
+import { max, mean, min, moments, sum } from "../kernels/reduction.ts";
 import type { Kernel } from "../launch/kernel.ts";
 import { builtInKernel, builtInKernelNames } from "../launch/kernel_library.ts";
 import type { ReadableSignature } from "../launch/signature/signature_types.ts";
@@ -161,7 +161,7 @@ export class DeviceKernels {
    */
   sum<D extends NumericDType>(
     x: DeviceBuffer<D>,
-    out: DeviceBuffer<SumDType<D>>,
+    out: DeviceBuffer<D extends FloatingDType ? FloatingDType : "int64">,
     options?: StreamChoice,
   ): void {
     sum(x, out, options);

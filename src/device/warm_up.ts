@@ -17,13 +17,8 @@ import { readNamedKernel } from "../launch/module/kernel_file.ts";
 import { namedFile } from "../launch/module/named_file.ts";
 import { Device } from "./device.ts";
 
-/** A source to compile: a text or a file, with the options of `device.compile()`. */
-export type KernelSource =
-  & CompileOptions
-  & (
-    | { readonly source: string; readonly path?: undefined }
-    | { readonly path: string | URL; readonly source?: undefined }
-  );
+type KernelSource = Parameters<typeof warmUpKernels>[1] extends Iterable<infer Source> ? Source
+  : never;
 
 const ACTION = "warm kernels up";
 
@@ -33,6 +28,7 @@ const ACTION = "warm kernels up";
  * and the event loop is not blocked.
  *
  * @param device The device to compile for.
+ * @param sources Texts or files, with the options of `device.compile()`.
  * @returns The number of compiled sources, and of sources that were in the cache already.
  * @throws {CompileError} If one does not compile, after all others.
  * @throws {AggregateError} If several do not.
@@ -51,7 +47,13 @@ const ACTION = "warm kernels up";
  */
 export async function warmUpKernels(
   device: Device,
-  sources: Iterable<KernelSource>,
+  sources: Iterable<
+    & CompileOptions
+    & (
+      | { readonly source: string; readonly path?: undefined }
+      | { readonly path: string | URL; readonly source?: undefined }
+    )
+  >,
 ): Promise<{ readonly compiled: number; readonly cached: number }> {
   requireInstance(device, Device, "device", ACTION);
   const { context } = device;

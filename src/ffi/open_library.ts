@@ -19,12 +19,6 @@ import { type LibraryCandidate, libraryCandidates, LibraryNotFoundError } from "
 const opened = new Map<LibraryKind, NativeLibrary>();
 let explicitPath: string | URL | undefined;
 
-/** Options of {@linkcode load}. */
-export interface LoadOptions {
-  /** A library file, or a directory with both libraries. */
-  readonly path: string | URL;
-}
-
 /**
  * Sets the place of the native libraries, before one is opened. By default they are searched for
  * in `GRIDSTRIDE_LIBRARY`, in `build/` beside the module, and in the user cache.
@@ -39,7 +33,10 @@ export interface LoadOptions {
  * using device = openDevice();
  * ```
  */
-export function load(options: LoadOptions): void {
+export function load(options: {
+  /** A library file, or a directory with both libraries. */
+  readonly path: string | URL;
+}): void {
   requireObject(options, "options", "choose the native library");
   const { path } = options;
   if (!(path instanceof URL) && (typeof path !== "string" || path === "")) {

@@ -17,20 +17,6 @@ import type { LaunchConfig } from "./launch_config.ts";
 import type { KernelArguments } from "./signature/signature_types.ts";
 import type { NoStructs, StructTypes } from "./signature/struct_type.ts";
 
-/** Times of the launches of a kernel, in milliseconds on the device. */
-export interface KernelTimes {
-  /** The time of each launch, in order. */
-  readonly times: readonly number[];
-  /** The middle one; the mean of the two middle ones of an even number. */
-  readonly median: number;
-  /** The mean. */
-  readonly mean: number;
-  /** The shortest. */
-  readonly least: number;
-  /** The longest. */
-  readonly most: number;
-}
-
 const ACTION = "time a kernel";
 const MAX_LAUNCHES = 1_000_000;
 /** Launches between two waits. */
@@ -74,7 +60,18 @@ export async function timeKernel<
     readonly repeats?: number;
     readonly flushCache?: boolean;
   } = {},
-): Promise<KernelTimes> {
+): Promise<{
+  /** The time of each launch, in order. */
+  readonly times: readonly number[];
+  /** The middle one; the mean of the two middle ones of an even number. */
+  readonly median: number;
+  /** The mean. */
+  readonly mean: number;
+  /** The shortest. */
+  readonly least: number;
+  /** The longest. */
+  readonly most: number;
+}> {
   requireInstance(kernel, Kernel, "kernel", ACTION);
   requireObject(config, "config", ACTION);
   requireObject(options, "options", ACTION);

@@ -9,21 +9,11 @@ import { describeValue } from "../ffi/describe_value.ts";
 import { giveBack } from "../ffi/give_back.ts";
 import { DeviceContext } from "../hardware/device_context.ts";
 import { streamFor } from "./buffer_copy.ts";
-import type { StreamChoice } from "./buffer_options.ts";
+import type { CopyOptions } from "./buffer_options.ts";
 import { DeviceBuffer } from "./device_buffer.ts";
 import { bytesPerElement, type DType, type TypedArrayOf, typedArrayOver } from "./dtype.ts";
 import { enqueueFromPinned, enqueueToPinned } from "./enqueued_copy.ts";
 import { MAX_SLAB_BYTES, PinnedSlab } from "./staging.ts";
-
-/** Options of a copy between pinned and device memory. */
-export interface PinnedCopyOptions extends StreamChoice {
-  /** The first element in the pinned buffer; 0 by default. */
-  readonly offset?: number;
-  /** The number of elements; as many as both buffers have room for by default. */
-  readonly length?: number;
-  /** The first element in the device buffer; 0 by default. */
-  readonly deviceOffset?: number;
-}
 
 /**
  * Typed pinned host memory, made by `device.allocatePinned()`. The device copies it at full speed
@@ -97,9 +87,14 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
   /**
    * Enqueues a copy from this buffer to the device.
    *
+   * @param options The first element here (`offset`) and on the device (`deviceOffset`), 0 by default,
+   * and the number of elements, by default as many as both buffers have room for.
    * @throws {RangeError} If the elements do not fit.
    */
-  copyTo(target: DeviceBuffer<D>, options: PinnedCopyOptions = {}): void {
+  copyTo(
+    target: DeviceBuffer<D>,
+    options: CopyOptions & { readonly length?: number; readonly deviceOffset?: number } = {},
+  ): void {
     const copy = this.#plan(target, options);
     if (copy.bytes === 0) return;
     enqueueFromPinned(copy.stream, copy.address, copy.place, copy.bytes);
@@ -108,9 +103,13 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
   /**
    * Enqueues a copy from the device into this buffer.
    *
+   * @param options As for {@linkcode PinnedBuffer.copyTo}.
    * @throws {RangeError} If the elements do not fit.
    */
-  copyFrom(source: DeviceBuffer<D>, options: PinnedCopyOptions = {}): void {
+  copyFrom(
+    source: DeviceBuffer<D>,
+    options: CopyOptions & { readonly length?: number; readonly deviceOffset?: number } = {},
+  ): void {
     const copy = this.#plan(source, options);
     if (copy.bytes === 0) return;
     enqueueToPinned(copy.stream, copy.place, copy.address, copy.bytes);
@@ -128,7 +127,10 @@ export class PinnedBuffer<D extends DType = DType> implements Disposable {
     );
   }
 
-  #plan(device: DeviceBuffer<D>, options: PinnedCopyOptions) {
+  #plan(
+    device: DeviceBuffer<D>,
+    options: CopyOptions & { readonly length?: number; readonly deviceOffset?: number },
+  ) {
     requireInstance(device, DeviceBuffer, "the device buffer", "copy");
     requireObject(options, "options", "copy");
     if (device.dtype !== this.dtype) {

@@ -8,7 +8,6 @@ import {
   CompileError,
   configureKernelCache,
   kernelCacheStats,
-  type KernelSource,
   warmUpKernels,
 } from "../../mod.ts";
 import { device } from "../support/device.ts";
@@ -24,7 +23,10 @@ Deno.test("warmUpKernels() makes later compilations hit the cache", async () => 
   const file = `${directory}/set.cu`;
   await Deno.writeTextFile(file, SOURCE);
   const defines = { VALUE: 7 };
-  const sources: KernelSource[] = [{ source: SOURCE, defines }, { path: file, defines }];
+  const sources: Parameters<typeof warmUpKernels>[1] = [{ source: SOURCE, defines }, {
+    path: file,
+    defines,
+  }];
   assertEquals(await warmUpKernels(device, sources), { compiled: 2, cached: 0 });
   assertEquals(await warmUpKernels(device, sources), { compiled: 0, cached: 2 });
   const { misses } = kernelCacheStats();
@@ -58,7 +60,7 @@ Deno.test("warmUpKernels() reports failing sources after the others", async () =
 
 Deno.test("warmUpKernels() names the position of a malformed source", async () => {
   const { misses } = kernelCacheStats();
-  const warm = (...sources: unknown[]) => () => warmUpKernels(device, sources as KernelSource[]);
+  const warm = (...sources: unknown[]) => () => warmUpKernels(device, sources as never[]);
   await assertRejects(
     warm({}),
     TypeError,

@@ -22,20 +22,6 @@ export interface CachedSource extends CompiledSource {
   readonly cached: boolean;
 }
 
-/** An entry of the compile cache. */
-export interface KernelCacheEntry {
-  /** Its key: 64 hexadecimal digits. */
-  readonly key: string;
-  /** The name of the source; empty where the entry is damaged. */
-  readonly source: string;
-  /** The kernels in it, as C++ names them; none where the entry is damaged. */
-  readonly kernels: readonly string[];
-  /** Its size on the disk. */
-  readonly bytes: number;
-  /** The time of its last use. */
-  readonly lastUsed: Date;
-}
-
 /** The maximum size of all images that a process keeps in memory besides the loaded ones. */
 const MEMORY_BYTES = 64 * 2 ** 20;
 /** The maximum size of all notes about compilers. */
@@ -285,9 +271,20 @@ export async function clearKernelCache(): Promise<{
  * to it.
  * @throws {EnvironmentError} If a variable is malformed.
  */
-export async function listKernelCache(): Promise<KernelCacheEntry[]> {
+export async function listKernelCache(): Promise<{
+  /** Its key: 64 hexadecimal digits. */
+  readonly key: string;
+  /** The name of the source; empty where the entry is damaged. */
+  readonly source: string;
+  /** The kernels in it, as C++ names them; none where the entry is damaged. */
+  readonly kernels: readonly string[];
+  /** Its size on the disk. */
+  readonly bytes: number;
+  /** The time of its last use. */
+  readonly lastUsed: Date;
+}[]> {
   return await withStores("list", async ({ kernels }) => {
-    const entries: KernelCacheEntry[] = [];
+    const entries: Awaited<ReturnType<typeof listKernelCache>> = [];
     for (const { key, path, bytes, lastUsed } of await kernels.list()) {
       try {
         const { source, kernels } = readTitle(path) ?? { source: "", kernels: [] };

@@ -15,19 +15,6 @@ import { textOf } from "../compile/files.ts";
 import { isHostHeader } from "../source/host_names.ts";
 import { type NamedFile, namedFile, readNamed } from "./named_file.ts";
 
-/** A source from a file, and its headers, for `device.compile()`. */
-export interface KernelFile {
-  /** The file's name, for diagnostics. */
-  readonly name: string;
-  /** The file's text. */
-  readonly source: string;
-  /**
-   * The texts of headers, by their paths relative to the directory that was searched. Headers that
-   * were not found are left to the compiler.
-   */
-  readonly headers: Readonly<Record<string, string>>;
-}
-
 /** A file of the program. */
 interface ProgramFile {
   readonly path: string;
@@ -73,7 +60,17 @@ const ACTION = "read a kernel's file";
 export async function readKernelFile(
   path: string | URL,
   options: { readonly include?: readonly string[] } = {},
-): Promise<KernelFile> {
+): Promise<{
+  /** The file's name, for diagnostics. */
+  readonly name: string;
+  /** The file's text. */
+  readonly source: string;
+  /**
+   * The texts of headers, by their paths relative to the directory that was searched. Headers that
+   * were not found are left to the compiler.
+   */
+  readonly headers: Readonly<Record<string, string>>;
+}> {
   requireObject(options, "options", ACTION);
   const directories = checkedDirectories(options.include ?? []);
   return await readNamedKernel(namedFile(path, ACTION), ACTION, directories);
@@ -84,7 +81,7 @@ export async function readNamedKernel(
   file: NamedFile,
   action: string,
   directories: readonly string[] = [],
-): Promise<KernelFile> {
+): ReturnType<typeof readKernelFile> {
   const source = await readNamed(file, action, Deno.readTextFile);
   const path = resolve(file.path);
   const root = dirname(path);
