@@ -113,11 +113,6 @@ export const POOL_MEMBERS: Readonly<Record<string, Arguments>> = {
   "getter MemoryPool.settings": nothing,
   "getter MemoryPool.limitBytes": nothing,
   "getter MemoryPool.disposed": nothing,
-  "new MemoryCorruptionError": fc.tuple(
-    fc.constant("free a buffer"),
-    fc.constant("cuda:0"),
-    fc.constant([]),
-  ),
   "method MemoryPool.allocate": takes(dtype, size, options(placement)),
   "method MemoryPool.allocateAsync": takes(dtype, size, options(placement)),
   "method MemoryPool.allocateDirect": takes(dtype, size),
