@@ -4,7 +4,7 @@ import { TIMELINE_ACTIONS } from "../../../src/lab/memory/snapshot/memory_snapsh
 import { BlockHistory } from "../../../src/lab/memory/pool_history.ts";
 import { snapshotBlocks } from "../../../src/lab/memory/pool_snapshot.ts";
 import { traceOfSnapshot } from "../../../src/lab/memory/trace/snapshot_trace.ts";
-import { modelPool } from "../../memory/pool/watched_pool.ts";
+import { modelPool } from "../../memory/pool/model/watched_pool.ts";
 
 const DEVICE = { label: "model:0", name: "a model", fake: true, totalBytes: 2 ** 30 };
 

@@ -3,9 +3,9 @@ import fc from "fast-check";
 import { BlockRecording } from "../../../src/lab/memory/pool_recording.ts";
 import { PYTORCH } from "../../../bench/memory_models/pytorch.ts";
 import { REPLAY_POLICIES, replayTrace } from "../../../src/lab/memory/mod.ts";
-import type { StrictStream } from "../../memory/pool/strict_upstream.ts";
+import type { StrictStream } from "../../memory/pool/model/strict_upstream.ts";
 import { formatTrace, parseTrace } from "../../../src/lab/memory/trace/trace_text.ts";
-import { modelPool, settingsWith } from "../../memory/pool/watched_pool.ts";
+import { modelPool, settingsWith } from "../../memory/pool/model/watched_pool.ts";
 
 const CAPACITY = 2 ** 30;
 

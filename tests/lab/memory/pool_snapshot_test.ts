@@ -12,7 +12,7 @@ import { observeCaptures } from "../../../src/stream/running_captures.ts";
 import { snapshotBlocks } from "../../../src/lab/memory/pool_snapshot.ts";
 import { BlockHistory, type PoolHistory } from "../../../src/lab/memory/pool_history.ts";
 import { device } from "../../support/device.ts";
-import { modelPool, watchedPools } from "../../memory/pool/watched_pool.ts";
+import { modelPool, watchedPools } from "../../memory/pool/model/watched_pool.ts";
 
 const DEVICE = { label: "model:0", name: "a model", fake: true, totalBytes: 2 ** 30 };
 

@@ -1,12 +1,12 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
-import { type StrictStream, StrictUpstream } from "./strict_upstream.ts";
+import { type StrictStream, StrictUpstream } from "./model/strict_upstream.ts";
 import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import type { PoolSettings } from "../../../src/memory/pool/pool_options.ts";
 import { checkPool } from "./model/check_pool.ts";
 import { ModelGraph } from "./model/model_graph.ts";
 import { poolSettings } from "./model/pool_settings.ts";
-import { modelPool } from "./watched_pool.ts";
+import { modelPool } from "./model/watched_pool.ts";
 
 const MEBIBYTE = 2 ** 20;
 const CAPACITY = 64 * MEBIBYTE;

@@ -7,7 +7,7 @@ import type { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import type { MemoryStream } from "../../../src/memory/pool/memory_upstream.ts";
 import { device } from "../../support/device.ts";
 import { runProgram } from "../../support/subprocess.ts";
-import { modelPool, watchedPools } from "./watched_pool.ts";
+import { modelPool, watchedPools } from "./model/watched_pool.ts";
 
 const TRACKED = { enableMemoryTracking: true };
 

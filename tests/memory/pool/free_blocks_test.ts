@@ -23,7 +23,7 @@ import {
   unitsFor,
   unitsOfClass,
 } from "../../../src/memory/pool/free_index.ts";
-import { StrictUpstream } from "./strict_upstream.ts";
+import { StrictUpstream } from "./model/strict_upstream.ts";
 import { checkPool } from "./model/check_pool.ts";
 import { poolSettings } from "./model/pool_settings.ts";
 

@@ -8,7 +8,7 @@ import { MemoryCorruptionError } from "../../../src/memory/pool/memory_corruptio
 import type { MemoryStream } from "../../../src/memory/pool/memory_upstream.ts";
 import { observeCaptures } from "../../../src/stream/running_captures.ts";
 import { device } from "../../support/device.ts";
-import { modelPool, type WatchedPool, watchedPools } from "./watched_pool.ts";
+import { modelPool, type WatchedPool, watchedPools } from "./model/watched_pool.ts";
 
 const DEBUG = { debug: true, enableMemoryTracking: true, maxCachedBuffers: 2 };
 

@@ -7,10 +7,10 @@ import {
   UNIT,
   UNMAPPED,
 } from "../../../src/memory/pool/block_table.ts";
-import { StrictUpstream } from "./strict_upstream.ts";
+import { StrictUpstream } from "./model/strict_upstream.ts";
 import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { SeededRandom } from "../../../bench/traces/seeded_random.ts";
-import { settingsWith } from "./watched_pool.ts";
+import { settingsWith } from "./model/watched_pool.ts";
 
 const MIB = 2 ** 20;
 

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { type DeviceBuffer, OutOfMemoryError, type Stream } from "../../../mod.ts";
-import { type StrictStream, StrictUpstream } from "./strict_upstream.ts";
+import { type StrictStream, StrictUpstream } from "./model/strict_upstream.ts";
 import { walkLive } from "../../../src/memory/pool/segment_walk.ts";
 import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { device } from "../../support/device.ts";

@@ -4,9 +4,9 @@ import { GrowthPolicy } from "../../../src/memory/pool/allocation_ladder.ts";
 import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { LARGE, UNIT } from "../../../src/memory/pool/block_table.ts";
 import { PieceMap } from "../../../src/memory/pool/memory_space.ts";
-import { StrictUpstream } from "./strict_upstream.ts";
+import { StrictUpstream } from "./model/strict_upstream.ts";
 import { poolSettings } from "./model/pool_settings.ts";
-import { modelPool } from "./watched_pool.ts";
+import { modelPool } from "./model/watched_pool.ts";
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;

@@ -176,10 +176,13 @@ testBoth(
 
 /** Plays a pool that returns memory, with right events and with early ones. */
 async function playEarly(kind: "mapped" | "plain") {
-  const { code, stdout, stderr } = await runFile("tests/memory/pool/early_event_program.ts", {
-    args: [kind],
-    environment: { GRIDSTRIDE_DEVICE: undefined, GRIDSTRIDE_FAKE: "2x64MiB@8.9" },
-  });
+  const { code, stdout, stderr } = await runFile(
+    "tests/memory/pool/programs/early_event_program.ts",
+    {
+      args: [kind],
+      environment: { GRIDSTRIDE_DEVICE: undefined, GRIDSTRIDE_FAKE: "2x64MiB@8.9" },
+    },
+  );
   assertEquals([code, stderr], [0, ""]);
   return JSON.parse(stdout);
 }

@@ -1,6 +1,6 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { CudaError } from "../../../src/ffi/cuda_error.ts";
-import { StrictUpstream } from "./strict_upstream.ts";
+import { StrictUpstream } from "./model/strict_upstream.ts";
 import { StreamSlot } from "../../../src/memory/pool/stream_slots.ts";
 
 function setUp() {

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { injectFault } from "../../support/fault_injection.ts";
 import { CudaError } from "../../../src/ffi/cuda_error.ts";
 import { resourceTally } from "../../../src/ffi/native_device.ts";
-import { StrictUpstream } from "./strict_upstream.ts";
+import { StrictUpstream } from "./model/strict_upstream.ts";
 import type { MemoryStream, MemoryUpstream } from "../../../src/memory/pool/memory_upstream.ts";
 import { NativeUpstream } from "../../../src/memory/pool/native_upstream.ts";
 import { device } from "../../support/device.ts";

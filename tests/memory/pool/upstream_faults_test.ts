@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { CudaError } from "../../../src/ffi/cuda_error.ts";
-import { UPSTREAM_CALLS, type UpstreamCall, type UpstreamFault } from "./upstream_calls.ts";
-import { TAKING_CALLS } from "./upstream_calls.ts";
+import { UPSTREAM_CALLS, type UpstreamCall, type UpstreamFault } from "./model/upstream_calls.ts";
+import { TAKING_CALLS } from "./model/upstream_calls.ts";
 import { FAULT_CAPACITY, FAULT_SCENARIO } from "./model/fault_scenario.ts";
 import { PoolModel, type PoolModelOptions } from "./model/pool_model.ts";
 

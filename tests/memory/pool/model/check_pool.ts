@@ -6,7 +6,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { UNIT } from "../../../../src/memory/pool/block_table.ts";
-import type { StrictUpstream } from "../strict_upstream.ts";
+import type { StrictUpstream } from "./strict_upstream.ts";
 import type { BlockPool } from "../../../../src/memory/pool/block_pool.ts";
 import type { MeasureBySize, PoolStatistics } from "../../../../src/memory/pool/pool_statistics.ts";
 import { bytesOf, type CountedBlock, ofKind, type PoolCensus, takeCensus } from "./pool_census.ts";

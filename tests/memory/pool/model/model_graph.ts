@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { StrictStream, StrictUpstream } from "../strict_upstream.ts";
+import type { StrictStream, StrictUpstream } from "./strict_upstream.ts";
 import type { MemoryStream } from "../../../../src/memory/pool/memory_upstream.ts";
 import type { MemoryGraph } from "../../../../src/memory/pool/pool_streams.ts";
 

@@ -9,7 +9,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { OutOfMemoryError } from "../../../../src/ffi/cuda_error.ts";
-import { type StrictStream, StrictUpstream } from "../strict_upstream.ts";
+import { type StrictStream, StrictUpstream } from "./strict_upstream.ts";
 import { BlockPool } from "../../../../src/memory/pool/block_pool.ts";
 import type { PoolSettings } from "../../../../src/memory/pool/pool_options.ts";
 import type { PoolStatistics } from "../../../../src/memory/pool/pool_statistics.ts";

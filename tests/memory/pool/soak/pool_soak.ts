@@ -10,7 +10,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { OutOfMemoryError } from "../../../../src/ffi/cuda_error.ts";
-import { type StrictStream, StrictUpstream } from "../strict_upstream.ts";
+import { type StrictStream, StrictUpstream } from "../model/strict_upstream.ts";
 import { BlockPool } from "../../../../src/memory/pool/block_pool.ts";
 import type { PoolSettings } from "../../../../src/memory/pool/pool_options.ts";
 import { checkPool } from "../model/check_pool.ts";

@@ -6,11 +6,11 @@
  * @module
  */
 
-import { CudaError, type Device, openDevice, type Stream } from "../../../mod.ts";
-import { bufferFromPool, type DeviceBuffer } from "../../../src/memory/device_buffer.ts";
-import { NativeUpstream } from "../../../src/memory/pool/native_upstream.ts";
-import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
-import { poolSettings } from "./model/pool_settings.ts";
+import { CudaError, type Device, openDevice, type Stream } from "../../../../mod.ts";
+import { bufferFromPool, type DeviceBuffer } from "../../../../src/memory/device_buffer.ts";
+import { NativeUpstream } from "../../../../src/memory/pool/native_upstream.ts";
+import { BlockPool } from "../../../../src/memory/pool/block_pool.ts";
+import { poolSettings } from "../model/pool_settings.ts";
 
 const SECONDS = 0.1;
 const LENGTH = 2 ** 20;

@@ -9,8 +9,8 @@ import {
   SimulatedStream,
   SimulatedUpstream,
   type SimulatedUpstreamOptions,
-} from "../../../src/lab/memory/simulated_upstream.ts";
-import { AwaitedEvents, type MemoryStream } from "../../../src/memory/pool/memory_upstream.ts";
+} from "../../../../src/lab/memory/simulated_upstream.ts";
+import { AwaitedEvents, type MemoryStream } from "../../../../src/memory/pool/memory_upstream.ts";
 import { AddressRanges, MemoryUses, ModelBytes } from "./strict_memory.ts";
 import { UpstreamCalls } from "./upstream_calls.ts";
 

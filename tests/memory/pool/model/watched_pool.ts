@@ -2,12 +2,12 @@
 
 import { StrictUpstream } from "./strict_upstream.ts";
 import type { StrictUpstreamOptions } from "./strict_upstream.ts";
-import type { MemoryStream, MemoryUpstream } from "../../../src/memory/pool/memory_upstream.ts";
-import { NativeUpstream } from "../../../src/memory/pool/native_upstream.ts";
-import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
-import type { PoolSettings } from "../../../src/memory/pool/pool_options.ts";
-import { defaultSettings } from "../../../src/memory/pool/pool_options.ts";
-import { device } from "../../support/device.ts";
+import type { MemoryStream, MemoryUpstream } from "../../../../src/memory/pool/memory_upstream.ts";
+import { NativeUpstream } from "../../../../src/memory/pool/native_upstream.ts";
+import { BlockPool } from "../../../../src/memory/pool/block_pool.ts";
+import type { PoolSettings } from "../../../../src/memory/pool/pool_options.ts";
+import { defaultSettings } from "../../../../src/memory/pool/pool_options.ts";
+import { device } from "../../../support/device.ts";
 
 /** The settings of a pool without options, but for those given. */
 export function settingsWith(changes: Partial<PoolSettings> = {}): PoolSettings {

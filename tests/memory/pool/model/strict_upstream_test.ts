@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { CudaError } from "../../../src/ffi/cuda_error.ts";
+import { CudaError } from "../../../../src/ffi/cuda_error.ts";
 import {
   StrictUpstream,
   type StrictUpstreamOptions,

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { openDevice, OutOfMemoryError } from "../../../mod.ts";
+import { openDevice, OutOfMemoryError } from "../../../../mod.ts";
 
 const BYTES = 160 * 2 ** 20;
 

@@ -6,8 +6,8 @@
  */
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { CudaError, openDevice } from "../../../mod.ts";
-import { resourceTally } from "../../../src/ffi/native_device.ts";
+import { CudaError, openDevice } from "../../../../mod.ts";
+import { resourceTally } from "../../../../src/ffi/native_device.ts";
 
 const MIB = 2 ** 20;
 const device = openDevice("host:0");

@@ -6,8 +6,8 @@
  */
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { type Device, DeviceBuffer, openDevice, OutOfMemoryError } from "../../../mod.ts";
-import { callTally } from "../../support/fault_injection.ts";
+import { type Device, DeviceBuffer, openDevice, OutOfMemoryError } from "../../../../mod.ts";
+import { callTally } from "../../../support/fault_injection.ts";
 
 using first = openDevice("host:0");
 using again = openDevice("host:0");

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { CudaError } from "../../../src/ffi/cuda_error.ts";
+import { CudaError } from "../../../../src/ffi/cuda_error.ts";
 
 /** The calls of an upstream. */
 export const UPSTREAM_CALLS = [
