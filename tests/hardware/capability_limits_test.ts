@@ -64,24 +64,6 @@ Deno.test("`capabilityLimits()` reports features from their first capability on"
   assert(KNOWN_CAPABILITIES.every((name) => capabilityLimits(name).cooperativeLaunch));
 });
 
-Deno.test("`capabilityLimits()` names the architectures", () => {
-  const names = KNOWN_CAPABILITIES.map((name) => `${name} ${capabilityLimits(name).architecture}`);
-  assertEquals(names, [
-    "7.5 Turing",
-    "8.0 Ampere",
-    "8.6 Ampere",
-    "8.7 Ampere",
-    "8.8 Ampere",
-    "8.9 Ada Lovelace",
-    "9.0 Hopper",
-    "10.0 Blackwell",
-    "10.3 Blackwell",
-    "11.0 Blackwell",
-    "12.0 Blackwell",
-    "12.1 Blackwell",
-  ]);
-});
-
 Deno.test("`tensorCoreFormats()` covers capabilities before 7.5", () => {
   assertEquals(tensorCoreFormats(61).float16, false);
   assertEquals([tensorCoreFormats(70).float16, tensorCoreFormats(70).int8], [true, false]);

@@ -106,16 +106,3 @@ Deno.test("`bankAdvice` holds for few accesses, small tiles and huge distances",
   const stray = analyzeAccess([...Array(500).keys()].map((i) => i % 100 === 7 ? 10 ** 6 : i));
   assertMatch(stray.bankAdvice, /, which no padding of rows avoids\.$/);
 });
-
-Deno.test("`bankAdvice` pads a stride until no bank conflicts", () => {
-  for (const elementBytes of [1, 2, 4, 8, 12, 16]) {
-    for (const stride of [2, 3, 4, 5, 6, 7, 8, 31, 32, 33, 63, 64, 65, 66, 128, 130, 256, -32]) {
-      const report = analyzeAccess(runs(COUNT, stride, 0), { elementBytes });
-      if (report.bankConflicts === 0) continue;
-      const better = follow(report);
-      assert(better !== null, `${report.bankAdvice} ${elementBytes} ${stride}`);
-      const { conflicts } = bankConflicts(better, { elementBytes });
-      assert(conflicts === 0, `${report.bankAdvice} leaves ${conflicts}`);
-    }
-  }
-});

@@ -56,11 +56,6 @@ Deno.test("`optimizeLayout()` separates the fields of records", () => {
   }
 });
 
-Deno.test("`optimizeLayout()` transposes as far as a stride goes", () => {
-  const { layout, after } = optimized(filled(1009), indicesOf(144, (i) => i * 7));
-  assertEquals([layout, after.kind], ["transposed", "sequential"]);
-});
-
 Deno.test("`optimizeLayout()` tiles a matrix accessed by tiles", () => {
   // Each warp accesses a tile of 8 rows and 4 columns.
   const tiles = indicesOf(256 * 256, (i) => {
@@ -123,20 +118,6 @@ Deno.test("`optimizeLayout()` leaves data unchanged when there is no gain", () =
   assertMatch(optimized(data, both, { layouts: [] }).reason, /may be tried/);
   const strided = indicesOf(64, (i) => i * 64);
   assertEquals(optimized(data, strided, { minimumGain: 100 }).layout, "unchanged");
-});
-
-Deno.test("`optimizeLayout()` leaves empty data and single elements unchanged", () => {
-  assertEquals(optimized(new Float64Array(0), new Uint32Array(0)).layout, "unchanged");
-  assertEquals(optimized(Float64Array.of(7), Uint32Array.of(0, 0)).layout, "unchanged");
-});
-
-Deno.test("`optimizeLayout()` takes indices of all kinds", () => {
-  const data = filled(1024);
-  const indices = Array.from({ length: 64 }, (_, i) => i * 16);
-  const expected = optimizeLayout(data, indices).indices;
-  for (const same of [Float64Array.from(indices), BigInt64Array.from(indices.map(BigInt))]) {
-    assertEquals(optimizeLayout(data, same).indices, expected);
-  }
 });
 
 /** A number that is scattered over 32 bits, the same for the same number. */
@@ -266,33 +247,4 @@ Deno.test("`optimizeLayout()` reduces sectors, keeps values and can be undone", 
   );
   const expected = ["first-touch", "tiled", "transposed", "unchanged", "z-order"];
   assertEquals(expected.filter((layout) => !taken.has(layout)), []);
-});
-
-Deno.test("`reason` explains a refusal", () => {
-  const data = new Float32Array(10_000);
-  const strided = Uint32Array.from({ length: 960 }, (_, i) => 8 * i);
-  const reason = (options: LayoutOptions) => optimizeLayout(data, strided, options).reason;
-  assertEquals(
-    reason({ minimumGain: 8.5 }),
-    "No layout gains enough: a request touches 32 sectors, and 4 sectors as 1250 × 8 elements by " +
-      "columns, the best that was tried.",
-  );
-  assertEquals(reason({ layouts: [] }), "No layout that may be tried fits the pattern.");
-  const sequence = Uint32Array.from({ length: 960 }, (_, i) => i);
-  assertEquals(
-    optimizeLayout(data, sequence).reason,
-    "Nothing is to be gained: a request touches 4 sectors, and fewer would not do.",
-  );
-  assertEquals(
-    optimizeLayout(data, Uint32Array.of(0, 1, 2, 3)).reason,
-    "Nothing is to be gained: a request touches 1 sector, and fewer would not do.",
-  );
-  // As many sectors in every layout are no gain, even if 1 is the least.
-  const pairs = Uint32Array.from({ length: 31 }, (_, i) => i % 5 + 64 * Math.floor(i / 5));
-  const kept = optimizeLayout(new Int32Array(133), pairs.map((index) => index % 133), {
-    minimumGain: 1,
-    layouts: ["structure-of-arrays"],
-    elementsPerRecord: 1,
-  });
-  assertEquals([kept.layout, kept.gain], ["unchanged", 1]);
 });

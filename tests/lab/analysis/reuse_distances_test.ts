@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { analyzeAccess, type ReuseHistogram } from "../../../src/lab/analysis/mod.ts";
-import { hashLine, ReuseDistances } from "../../../src/lab/analysis/reuse_distances.ts";
+import { ReuseDistances } from "../../../src/lab/analysis/reuse_distances.ts";
 import { referenceLines } from "./reference_requests.ts";
 
 /** A histogram that is counted exactly. */
@@ -101,45 +101,12 @@ Deno.test("`reuse` counts each line once a request, in the order of lanes", () =
   );
 });
 
-Deno.test("`reuse` distinguishes lines that are far apart", () => {
-  // The greatest ends in the line after its surroundings, and is accessed alone, too.
-  const warp = [0, 2 ** 40 - 1, 2 ** 40, 2 ** 52 - 1];
-  const alone = [2 ** 52 - 1, 2 ** 52];
-  const indices = [...Array(8).fill(warp).flat(), ...alone, ...Array(15).fill(alone).flat()];
-  for (const offset of [0, 124, 126]) {
-    const { counts, firstTouches } = analyzeAccess(indices, { offset, reuse: true }).reuse!;
-    const expected = referenceHistogram(referenceLines(indices, 4, offset));
-    assertEquals({ counts, firstTouches }, expected);
-  }
-});
-
 Deno.test("`reuse` has distance 0 for a broadcast", () => {
   const broadcast = analyzeAccess(new Uint32Array(320), { reuse: true }).reuse!;
   assertEquals(broadcast.counts, [9]);
   const rows = Uint32Array.from({ length: 32 * 100 }, (_, i) => i % 320);
   assertEquals(analyzeAccess(rows, { reuse: true }).reuse!.counts, [0, 0, 0, 0, 90]);
   assertEquals(analyzeAccess(rows).reuse, null);
-});
-
-/** The same, by lines that come together. */
-function histogramOfAll(lines: readonly number[], capacity: number, base: number): ReuseHistogram {
-  const distances = new ReuseDistances(capacity);
-  for (const line of lines) distances.access(base + line);
-  return distances.histogram();
-}
-
-Deno.test("`ReuseDistances` is exact for thousands of lines across 2^32", () => {
-  const unit = unitDraws(5);
-  const lines = Array.from({ length: 20_000 }, (_, i) => Math.floor(unit() * (i % 2 ? 2500 : 99)));
-  const exact = referenceHistogram(lines);
-  for (const base of [0, 2 ** 31 - 8, 2 ** 32 - 1000, 3 * 2 ** 32 - 2 ** 30, 2 ** 40]) {
-    for (const capacity of [2500, 8192]) {
-      const { counts, firstTouches, sampled } = histogramOfAll(lines, capacity, base);
-      assertEquals({ counts, firstTouches, sampled }, { ...exact, sampled: 1 });
-    }
-  }
-  const { counts, firstTouches } = histogram(lines, 2500);
-  assertEquals({ counts, firstTouches }, exact);
 });
 
 /** Shares of accesses at distances below 16 and 256, and of first ones: what a cache would hold. */
@@ -171,17 +138,6 @@ Deno.test("`standardError` is the error of a sample", () => {
   }
 });
 
-Deno.test("`ReuseDistances` works with samples of a few lines", () => {
-  for (const [name, lines] of reuseTraces()) {
-    for (const capacity of [1, 2, 3, 7]) {
-      const { counts, firstTouches, sampled, standardError } = histogram(lines, capacity);
-      const all = [...counts, firstTouches].reduce((a, b) => a + b);
-      assert(Math.abs(all - lines.length) < 1e-6, name);
-      assert(sampled > 0 && sampled < 0.2 && standardError > 0 && standardError <= 1, name);
-    }
-  }
-});
-
 Deno.test("`ReuseDistances` follows as many lines as allowed", () => {
   const capacity = 64;
   const distances = new ReuseDistances(capacity);
@@ -194,50 +150,4 @@ Deno.test("`ReuseDistances` follows as many lines as allowed", () => {
   assert(Math.abs(firstTouches - 500_000) < 100_000);
   const entry = Math.floor(Math.log2(499_999)) + 1;
   assertEquals(counts.slice(0, entry - 1).filter((count) => count > 0), []);
-});
-
-const HASHES = 2 ** 31;
-const LINES = 2 ** 15;
-const BINS = 256;
-
-/**
- * Deviation of counts in bins from even ones, in standard deviations of chance: positive
- * where lines are clustered, negative where they are more even than at random.
- */
-function unevenness(bins: Int32Array): number {
-  const expected = bins.reduce((sum, count) => sum + count, 0) / bins.length;
-  const square = bins.reduce((sum, count) => sum + (count - expected) ** 2, 0) / expected;
-  return (square - (bins.length - 1)) / Math.sqrt(2 * (bins.length - 1));
-}
-
-const SETS: ReadonlyMap<string, (i: number) => number> = new Map([
-  ...[1, 2, 3, 31, 32, 33, 100, 1000, 1024, 4096, 65_537, 2 ** 16, 2 ** 17, 0x9e3779b1].map((
-    stride,
-  ) => [`stride ${stride}`, (i: number) => i * stride] as const),
-  ...[2 ** 20, 2 ** 32, 2 ** 33, 2 ** 32 + 1, 2 ** 35].map((stride) =>
-    [`stride ${stride}`, (i: number) => i * stride] as const
-  ),
-  ["columns", (i) => i % 181 * 2 ** 13 + Math.floor(i / 181)],
-  ["blocks of two halves", (i) => i % 8 * 2 ** 32 + Math.floor(i / 8)],
-  ["the greatest", (i) => 2 ** 50 - 1 - i],
-]);
-
-Deno.test("`hashLine()` spreads strides, powers of two and columns evenly", () => {
-  for (const [name, line] of SETS) {
-    const upper = new Int32Array(BINS);
-    const lower = new Int32Array(BINS);
-    const smallest = new Int32Array(BINS);
-    for (let i = 0; i < LINES; i++) {
-      const hash = hashLine(line(i));
-      assert(hash >= 0 && hash < HASHES);
-      upper[Math.floor(hash / HASHES * BINS)]!++;
-      // Members are found by the last bits, where all those in a sample have the same first ones.
-      lower[hash % BINS]!++;
-      if (hash < HASHES / 4) smallest[Math.floor(i / LINES * BINS)]!++;
-    }
-    for (const [bins, limit] of [[upper, 6], [lower, 6], [smallest, 6]] as const) {
-      const found = unevenness(bins);
-      assert(found < limit, `${name}: ${found.toFixed(1)} standard deviations from even`);
-    }
-  }
 });

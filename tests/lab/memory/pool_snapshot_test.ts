@@ -3,11 +3,6 @@ import fc from "fast-check";
 import { bufferFromPool, type DeviceBuffer } from "../../../src/memory/device_buffer.ts";
 import type { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import { validateSnapshot } from "../../../src/lab/memory/snapshot/validate_snapshot.ts";
-import {
-  memoryReport,
-  memoryReportFigures,
-  memoryReportText,
-} from "../../../src/lab/memory/mod.ts";
 import { observeCaptures } from "../../../src/stream/running_captures.ts";
 import { snapshotBlocks } from "../../../src/lab/memory/pool_snapshot.ts";
 import { BlockHistory, type PoolHistory } from "../../../src/lab/memory/pool_history.ts";
@@ -171,23 +166,4 @@ Deno.test("`snapshotPool()` names disposed streams and graphs", () => {
   captured[Symbol.dispose]();
   pool.close();
   stop();
-});
-
-Deno.test("reports of `snapshotPool()` name devices, sites and streams", () => {
-  const { pool, upstream } = modelPool({ enableMemoryTracking: true });
-  const stream = upstream.createStream();
-  using history = new BlockHistory(pool, 50);
-  function loadWeights() {
-    return pool.allocate(3 * 2 ** 20, stream);
-  }
-  const block = loadWeights();
-  const snapshot = snapshotBlocks(pool, DEVICE, history);
-  const text = memoryReportText(snapshot);
-  for (const part of ["a model", "loadWeights", "stream 1", "3 MiB"]) {
-    assert(text.includes(part), text);
-  }
-  const figures = JSON.parse(JSON.stringify(memoryReportFigures(snapshot)));
-  assert(JSON.stringify(figures).includes("loadWeights"));
-  assert(memoryReport(snapshot).includes("loadWeights"));
-  pool.free(block);
 });

@@ -44,13 +44,6 @@ Deno.test("traceAdvisories() reports short-kernels when a kernel's own time is b
   }
 });
 
-Deno.test("traceAdvisories() decides short-kernels by the measured launch cost", () => {
-  const recording = recordingOfKernels({ launches: 1000, mean: 0.5 });
-  assertEquals(codes(recording), []);
-  const slow = { ...recording, launchCost: { call: 0.6, empty: 0.05 } };
-  assertEquals(codes(slow), ["short-kernels"]);
-});
-
 Deno.test("traceAdvisories() omits short-kernels for few or untimed launches", () => {
   assertEquals(codes(recordingOfKernels({ launches: 31, mean: 0.001 })), []);
   assertEquals(codes(recordingOfKernels({ launches: 32, mean: 0.001 })), ["short-kernels"]);
@@ -82,18 +75,6 @@ Deno.test("traceAdvisories() counts overlapping transfers once and copies within
   assertEquals(codes(recordingOfWork(within, kernelAt(90, 10))), []);
   // But it is work that hides transfers.
   assertEquals(codes(recordingOfWork(within, copyAt(0, 80, 1e9))), []);
-});
-
-Deno.test("traceAdvisories() computes a transfer rate from the time of the copies alone", () => {
-  // The original divided the bytes of copies by the time of kernels: 1 TB/s here.
-  const recording = recordingOfWork(copyAt(0, 100, 1e9), kernelAt(100, 1));
-  assertStringIncludes(message(recording), "1 GB from the host to the device at 10 GB/s");
-});
-
-Deno.test("traceAdvisories() does not count idle time as transfer time", () => {
-  const recording = recordingOfWork(copyAt(0, 10, 1e6), kernelAt(90, 40));
-  assertEquals(codes(recording), []);
-  assertEquals(codes({ ...recording, duration: 1e6 }), []);
 });
 
 Deno.test("traceAdvisories() reports low-occupancy with the limiter for a dominant kernel", () => {
@@ -145,26 +126,4 @@ Deno.test("traceAdvisories() omits allocation-churn for a growing or steady pool
   assertEquals(codes(recordingOfMemory({ initialReserved: 1e9, peakReserved: 1e9 })), []);
   const seldom = { growths: 15, grownBytes: 15e9, shrinks: 15, peakReserved: 1e9 };
   assertEquals(codes(recordingOfMemory(seldom)), []);
-});
-
-Deno.test("traceAdvisories() can report every kind at once", () => {
-  const kernels = recordingOfKernels({ launches: 50, mean: 0.001, occupancy: 0.1 });
-  const copies = recordingOfCopies("hostToDevice", {
-    copies: 100,
-    small: { copies: 100, bytes: 100, time: 1, bytesPerSecond: 100e3 },
-  });
-  const memory = recordingOfMemory({ growths: 99, grownBytes: 99e6, peakReserved: 1e6 });
-  const { work } = recordingOfWork(copyAt(0, 1, 100));
-  const statistics = {
-    ...kernels.statistics,
-    hostToDevice: copies.statistics.hostToDevice,
-    memory: memory.statistics.memory,
-  };
-  assertEquals(codes(recordingOf({ work, statistics })), [
-    "short-kernels",
-    "transfer-bound",
-    "low-occupancy",
-    "small-copies",
-    "allocation-churn",
-  ]);
 });

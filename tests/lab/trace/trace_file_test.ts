@@ -1,4 +1,4 @@
-import { assert, assertAlmostEquals, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { RangeRecord, TraceRecording } from "../../../src/lab/trace/mod.ts";
 import { traceFile } from "../../../src/lab/trace/trace_file.ts";
 import { copyAt, kernelAt, recordingOf, recordingOfWork } from "./constructed_recording.ts";
@@ -114,18 +114,6 @@ Deno.test("traceFile() nests ranges and moves crossing ones to another thread", 
   });
 });
 
-Deno.test("traceFile() draws concurrent compilations side by side", () => {
-  const compilations = [
-    { name: "one.cu", start: 0, duration: 10, cached: false },
-    { name: "two.cu", start: 5, duration: 10, cached: false },
-    { name: "one.cu", start: 30, duration: 1, cached: true },
-  ];
-  assertEquals(spansByThread(read(recordingOf({ compilations }))), {
-    compilations: [["one.cu", 0, 10000], ["one.cu (cached)", 30000, 1000]],
-    "compilations 2": [["two.cu", 5000, 10000]],
-  });
-});
-
 Deno.test("traceFile() writes live and free memory that add up to the reserved memory", () => {
   const memory = [{ time: 1, live: 100, reserved: 4096 }, { time: 2, live: 0, reserved: 0 }];
   const counters = read(recordingOf({ memory })).traceEvents.filter(({ ph }) => ph === "C");
@@ -170,22 +158,4 @@ Deno.test("traceFile() generates a large file lazily in chunks", () => {
   assert(longest < 70_000, `a chunk of ${longest} characters`);
   assert(bytes > 20e6, `${bytes} characters`);
   assertMatch(last, /\n\]\}\n$/);
-});
-
-Deno.test("problemsOf() finds malformed events", () => {
-  const file = read(recordingOfWork(kernelAt(1, 1), kernelAt(3, 1), copyAt(2, 1, 8)));
-  const broken = (change: (event: ReadEvent) => Partial<ReadEvent> | undefined) => {
-    const traceEvents = file.traceEvents.map((event) => ({ ...event, ...change(event) }));
-    return problemsOf({ ...file, traceEvents }).length > 0;
-  };
-  assert(!broken(() => undefined));
-  assert(broken(({ ph }) => ph === "X" ? { dur: -1 } : undefined));
-  assert(broken(({ ph, dur }) => ph === "X" ? { dur: dur + 1500 } : undefined));
-  assert(broken(({ ph, ts }) => ph === "s" ? { ts: ts + 1e6 } : undefined));
-  assert(broken(({ ph }) => ph === "f" ? { id: 77 } : undefined));
-  assert(broken(({ ph }) => ph === "f" ? { cat: "other" } : undefined));
-  assert(broken(({ name }) => name === "thread_name" ? { name: "process_name" } : undefined));
-  assert(broken(({ ts }) => ts === 1000 ? { ts: 1000.0004 } : undefined));
-  assert(broken(({ tid }) => tid === undefined ? undefined : { tid: 1 }));
-  assertAlmostEquals(file.traceEvents.length, 2 + 3 * 2 + 3 * 4);
 });

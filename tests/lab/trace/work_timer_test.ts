@@ -2,10 +2,8 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { CudaError } from "../../../mod.ts";
 import { injectFault } from "../../support/fault_injection.ts";
 import { resourceTally } from "../../../src/ffi/native_device.ts";
-import { Event } from "../../../src/stream/event.ts";
 import { WorkTimer } from "../../../src/lab/trace/work_timer.ts";
 import { device } from "../../support/device.ts";
-import { replaceFunction } from "../../support/replaced_function.ts";
 
 const { context, stream } = device;
 const SPIN = "spin_float32(float* out, unsigned long long nanoseconds, float value)";
@@ -44,27 +42,6 @@ Deno.test("WorkTimer times work on each stream, and reuses its events", async ()
   assertEquals(events(), before);
 });
 
-Deno.test("WorkTimer queries waiting work rarely", async () => {
-  using out = device.allocate("float32", 1);
-  const spin = device.kernels.load(SPIN);
-  let queries = 0;
-  let evaluated = 0;
-  using timer = new WorkTimer<number>(context, () => evaluated++);
-  const launches = 5000;
-  {
-    using _counted = replaceFunction(context.library, "gs_event_query", (original) => () => {
-      queries++;
-      return original();
-    });
-    timer.time(0, stream, () => spin.launch({ grid: 1, block: 1 }, out, 100e6, 1));
-    for (let index = 1; index < launches; index++) timer.time(index, stream, () => {});
-  }
-  // Only the first of a stream is queried, each time the work has doubled.
-  assert(queries < 100, `${queries} queries while ${launches} launches were enqueued`);
-  await timer.settle();
-  assertEquals([evaluated, timer.waitingCount], [launches, 0]);
-});
-
 Deno.test("time() leaves no event when the work is refused", async () => {
   const before = events();
   let evaluated = 0;
@@ -101,19 +78,4 @@ Deno.test("settle() evaluates its work when the timer is disposed meanwhile", as
   timer[Symbol.dispose]();
   await settled;
   assertEquals([evaluated, events()], [1, before]);
-});
-
-Deno.test("WorkTimer keeps an event that replaces another", async () => {
-  const before = events();
-  using other = new Event(context, { timing: true });
-  {
-    using timer = new WorkTimer<string>(context, (timed) => {
-      const { start } = timed;
-      timed.start = other;
-      start[Symbol.dispose]();
-    });
-    timer.time("one", stream, () => {});
-    await timer.settle();
-  }
-  assertEquals([other.disposed, events()], [true, before]);
 });

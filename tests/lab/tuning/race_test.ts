@@ -1,9 +1,6 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { median } from "../../../src/launch/kernel_timing.ts";
 import {
   chooseWinner,
-  isSlower,
-  medianInterval,
   medianRank,
   MIN_ROUNDS,
   type Race,
@@ -60,26 +57,6 @@ Deno.test("roundOrder() has each place once, and each order is followed by its r
   assert(roundOrder(1000, 0).join() !== roundOrder(1000, 2).join());
 });
 
-Deno.test("roundOrder() has each one behind each other one about equally often", () => {
-  const rounds = 600;
-  for (const count of [2, 3, 5, 12]) {
-    const pairs = new Map<string, number>();
-    for (let round = 0; round < rounds; round++) {
-      const order = roundOrder(count, round);
-      for (let place = 1; place < count; place++) {
-        const pair = `${order[place - 1]} ${order[place]}`;
-        pairs.set(pair, (pairs.get(pair) ?? 0) + 1);
-      }
-    }
-    // Each of count (count - 1) pairs is adjacent in a share 1 / count of the rounds.
-    const expected = rounds / count;
-    assertEquals(pairs.size, count * (count - 1));
-    for (const [pair, found] of pairs) {
-      assert(Math.abs(found - expected) < 6 * Math.sqrt(expected), `${pair} of ${count}: ${found}`);
-    }
-  }
-});
-
 /** The probability of fewer than k heads in n throws of a coin, by counting. */
 function tail(n: number, k: number): number {
   let sum = 0;
@@ -101,27 +78,6 @@ Deno.test("medianRank() is the largest whose interval misses the median no more 
     }
   }
   assertEquals([medianRank(7, 1 / 128), medianRank(8, 1 / 128)], [0, 1]);
-});
-
-Deno.test("medianInterval() covers the median as often as promised, also with skewed noise", () => {
-  const random = generator(7);
-  const rounds = 4000;
-  for (const count of [8, 15, 30]) {
-    let missed = 0;
-    for (let round = 0; round < rounds; round++) {
-      // An exponential distribution, as disturbed times have: the median is ln 2.
-      const samples = Array.from({ length: count }, () => -Math.log(1 - random()));
-      const [lower, upper] = medianInterval(samples, 0.05);
-      if (lower > Math.LN2 || upper < Math.LN2) missed++;
-    }
-    assert(missed <= rounds * 0.06, `${count} samples: ${missed} of ${rounds}`);
-  }
-  assertEquals(medianInterval([3, 1, 2], 0.01), [1, 3]);
-});
-
-Deno.test("median() is the middle sample, or the mean of two", () => {
-  assertEquals([median([3]), median([9, 1, 5]), median([4, 1, 3, 2])], [3, 5, 2.5]);
-  assertEquals(median([]), NaN);
 });
 
 Deno.test("raceConfigurations() times all in each round, in the order of its number", async () => {
@@ -225,28 +181,4 @@ Deno.test("chooseWinner() keeps the first unless it is slower beyond the noise",
   // One that seems slower than the first does not take its place.
   const between = times(11, 7, 12, 7, 11, 7, 12, 7, 11, 11, 12, 11);
   assertEquals(chooseWinner([repeated(10), between, repeated(8)]), 2);
-});
-
-Deno.test("isSlower() compares rounds, and needs all of few to agree", () => {
-  assert(isSlower([10, 10], [9, 9]));
-  assert(!isSlower([10, 10], [9, 11]));
-  assert(isSlower([10], [9]));
-  assert(!isSlower([], []));
-  // Times below the resolution.
-  assert(isSlower([1, 1, 1], [0, 0, 0]));
-  assert(!isSlower([0, 0, 0], [0, 0, 0]));
-});
-
-Deno.test("chooseWinner() takes the first of equal configurations almost always", () => {
-  let moved = 0;
-  const races = 400;
-  for (let seed = 0; seed < races; seed++) {
-    const simulated = simulatedDevice(seed, 0.2);
-    const sampled = Array.from({ length: 8 }, () => [] as number[]);
-    for (let round = 0; round < 30; round++) {
-      for (const samples of sampled) samples.push(simulated(100));
-    }
-    if (chooseWinner(sampled.map((samples) => times(...samples))) !== 0) moved++;
-  }
-  assert(moved <= 0.05 * races, `${moved} of ${races}`);
 });

@@ -253,20 +253,6 @@ test("the page of an empty pool has neither timeline nor map", async () => {
   });
 });
 
-test("the timeline draws a single event", async () => {
-  const { timeline } = SMALL_SNAPSHOT;
-  const columns = Object.entries(timeline!).map(([name, column]) =>
-    [name, Array.isArray(column) ? column.slice(0, 1) : column] as const
-  );
-  const one = { ...SMALL_SNAPSHOT, timeline: Object.fromEntries(columns) as typeof timeline };
-  await withPage(memoryReport(one), async ({ page, errors }) => {
-    await page.locator("#timeline").focus();
-    for (const key of ["+", "-", "Shift+ArrowRight", "End"]) await page.keyboard.press(key);
-    assertEquals(await page.locator("#event h3").innerText(), "reserve 80 KiB");
-    assertEquals(errors, []);
-  });
-});
-
 test("the page fits a narrow window and follows a change to the dark scheme", () =>
   withPage(html, async ({ page, errors }) => {
     assertEquals(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
@@ -284,39 +270,6 @@ test("the page fits a narrow window and follows a change to the dark scheme", ()
     assert(light[1] !== dark[1]);
     assertEquals(errors, []);
   }, { width: 360, height: 700 }));
-
-test("the page is not wider than the window with long names", async () => {
-  const long = "long".repeat(200);
-  const { device, settings, statistics } = SMALL_SNAPSHOT;
-  const snapshot = {
-    ...SMALL_SNAPSHOT,
-    device: { ...device, label: long, name: long },
-    settings: { ...settings, [long]: long },
-    statistics: { ...statistics, [long]: 1 },
-    streams: [long, long],
-    sites: [long, long],
-  };
-  for (const width of [1280, 380]) {
-    await withPage(memoryReport(snapshot), async ({ page, errors }) => {
-      assertEquals(await page.evaluate("document.documentElement.scrollWidth"), width);
-      assertEquals(errors, []);
-    }, { width });
-  }
-});
-
-test("only the main button pins", () =>
-  withPage(html, async ({ page, errors }) => {
-    const places = [["#timeline", "#event", 400, 120], ["#map", "#block", 160, 12]] as const;
-    for (const [canvas, panel, x, y] of places) {
-      for (const button of ["right", "middle", "left"] as const) {
-        await page.locator(canvas).click({ position: { x, y }, button });
-        await page.mouse.move(5, 5);
-        const isKept = await page.locator(`${panel} h3`).count();
-        assertEquals(isKept, Number(button === "left"), `${button} button on ${canvas}`);
-      }
-    }
-    assertEquals(errors, []);
-  }));
 
 test("a search for sites releases the chosen site", () =>
   withPage(html, async ({ page, errors }) => {

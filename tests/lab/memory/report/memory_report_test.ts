@@ -51,30 +51,6 @@ Deno.test("memoryReportFigures() of an empty pool has no ratio and no fragmentat
   assertEquals([totals.reserved, totals.segments, sites.length], [0, 0, 0]);
 });
 
-Deno.test("memoryReportFigures() groups segments by pool and kind", () => {
-  const twice = { ...SMALL_SNAPSHOT, segments: SMALL_SNAPSHOT.segments.flatMap((s) => [s, s]) };
-  assertEquals(memoryReportFigures(twice).segments, [
-    {
-      pool: "large",
-      kind: "virtual",
-      count: 2,
-      bytes: {
-        live: 80 * KIB,
-        cached: 32 * KIB,
-        free: 48 * KIB,
-        pending: 0,
-        unmapped: 64 * KIB,
-      },
-    },
-    {
-      pool: "small",
-      kind: "plain",
-      count: 2,
-      bytes: { live: 20 * KIB, cached: 0, free: 12 * KIB, pending: 8 * KIB, unmapped: 0 },
-    },
-  ]);
-});
-
 Deno.test("memoryReportFigures() names streams and sites, and survives JSON", () => {
   const figures = memoryReportFigures(SMALL_SNAPSHOT);
   assertEquals(JSON.parse(JSON.stringify(figures)), figures);
@@ -185,15 +161,6 @@ Deno.test("memoryReport() formats statistics and settings, sizes in units too", 
     "preset|testing",
     "limitBytes|none",
   ]);
-});
-
-Deno.test("memoryReport() sorts segments by address", () => {
-  const data = (html: string) => /id="data">(.*?)<\/script>/.exec(html)![1];
-  const segments = SMALL_SNAPSHOT.segments.toReversed();
-  assertEquals(
-    data(memoryReport({ ...SMALL_SNAPSHOT, segments })),
-    data(memoryReport(SMALL_SNAPSHOT)),
-  );
 });
 
 Deno.test("quantities are formatted in a suitable unit", () => {

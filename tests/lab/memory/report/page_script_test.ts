@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertNotMatch } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { PAGE_FUNCTIONS, pageScript } from "../../../../src/lab/memory/report/memory_report.ts";
 import { filesBelow, ROOT, runDeno, textOf } from "../../../style/repository.ts";
 import { isBrowserMissing, withPage } from "./browser.ts";
@@ -69,10 +69,6 @@ Deno.test("the page's script uses its own functions and globals of the browser o
     const without = pageScript().replace("const exactBytes =", "const exact =");
     assert((await undefinedNames(without)).length > 0, "the check finds a missing function");
   }));
-
-Deno.test("the page's script does not end its element", () => {
-  assertNotMatch(pageScript(), /<\/script|<!--/i);
-});
 
 Deno.test({
   name: "a bundled and minified program makes a working page",

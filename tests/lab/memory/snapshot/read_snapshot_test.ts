@@ -161,12 +161,6 @@ Deno.test("readSnapshot() refuses files other than JSON", () => {
   assert(refused("[".repeat(1e6)).includes("the file must be JSON: "));
 });
 
-Deno.test("readSnapshot() takes a byte order mark, in bytes and as text", () => {
-  const text = `\uFEFF${JSON.stringify(example())}`;
-  assertEquals(readSnapshot(text), example());
-  assertEquals(readSnapshot(new TextEncoder().encode(text)), example());
-});
-
 Deno.test("readSnapshot() refuses files that exceed the longest string", () => {
   // Only the first bytes are written; the others take no memory.
   const file = new Uint8Array(2 ** 29);
