@@ -33,7 +33,7 @@ import type { CompileOptions } from "../launch/module/compile_options.ts";
 import type { Module } from "../launch/module/module.ts";
 import type { NoStructs, StructTypes } from "../launch/signature/struct_type.ts";
 import type { PlacementOptions, StreamChoice } from "../memory/buffer_options.ts";
-import { DeviceBuffer } from "../memory/device_buffer.ts";
+import { bufferFromPool, bufferFromPoolAsync, DeviceBuffer } from "../memory/device_buffer.ts";
 import {
   type AnyTypedArray,
   type DType,
@@ -45,7 +45,7 @@ import {
 } from "../memory/dtype.ts";
 import { MemoryManager, type MemoryManagerStatistics } from "../memory/manager/memory_manager.ts";
 import { PinnedBuffer } from "../memory/pinned_buffer.ts";
-import { shareWith } from "../memory/pool/device_pools.ts";
+import { poolOf, shareWith } from "../memory/pool/device_pools.ts";
 import { MemoryPool, poolOfDevice } from "../memory/pool/memory_pool.ts";
 import type { MemoryPoolOptions } from "../memory/pool/pool_options.ts";
 import {
@@ -218,8 +218,11 @@ export class Device implements Disposable {
     length: number,
     options: AllocateOptions<D> = {},
   ): DeviceBuffer<D> {
-    const { pool, value } = this.#source(options);
-    return filled(pool.allocate(dtype, length, options), value, options);
+    const { context, pool, value } = this.#source(options);
+    const buffer = pool === undefined
+      ? bufferFromPool(poolOf(context), context, dtype, length, options)
+      : pool.allocate(dtype, length, options);
+    return filled(buffer, value, options);
   }
 
   /**
@@ -234,8 +237,11 @@ export class Device implements Disposable {
     length: number,
     options: AllocateOptions<D> = {},
   ): Promise<DeviceBuffer<D>> {
-    const { pool, value } = this.#source(options);
-    return filled(await pool.allocateAsync(dtype, length, options), value, options);
+    const { context, pool, value } = this.#source(options);
+    const buffer = pool === undefined
+      ? await bufferFromPoolAsync(poolOf(context), context, dtype, length, options)
+      : await pool.allocateAsync(dtype, length, options);
+    return filled(buffer, value, options);
   }
 
   /**
@@ -553,16 +559,19 @@ export class Device implements Disposable {
 
   /** The pool and initial value of an allocation, read before the buffer exists. */
   #source<D extends DType>(options: AllocateOptions<D>): {
-    pool: MemoryPool;
+    context: DeviceContext;
+    pool: MemoryPool | undefined;
     value: ElementOf<D> | undefined;
   } {
     const action = "allocate a buffer";
     const context = this.#use();
     requireObject(options, "options", action);
-    const { fill: value, pool = this.pool } = options;
-    requireInstance(pool, MemoryPool, "options.pool", action);
-    requireOnDevice(context, pool, "options.pool", action);
-    return { pool, value };
+    const { fill: value, pool } = options;
+    if (pool !== undefined) {
+      requireInstance(pool, MemoryPool, "options.pool", action);
+      requireOnDevice(context, pool, "options.pool", action);
+    }
+    return { context, pool, value };
   }
 }
 
