@@ -89,7 +89,7 @@ export class NativeLibrary {
   /**
    * The exported functions.
    *
-   * @internal They check nothing: `native_*.ts` has checked ones.
+   * @ignore They check nothing: `native_*.ts` has checked ones.
    */
   readonly symbols: NativeSymbols;
   /** The command block; `command_block.ts` describes its slots. */
