@@ -2,18 +2,15 @@
 
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { ARGUMENT, BLOCK_SLOTS, createCommandBlock, OPERAND } from "../../src/ffi/command_block.ts";
+import { ARGUMENT, createCommandBlock, OPERAND } from "../../src/ffi/command_block.ts";
 import { ArgumentWriter } from "../../src/launch/signature/argument_writer.ts";
 import type {
   MemoryLocation,
   ReadonlyDeviceMemory,
 } from "../../src/launch/signature/device_memory.ts";
 import { parseSignature } from "../../src/launch/signature/signature.ts";
-import { DeviceBuffer } from "../../src/memory/device_buffer.ts";
 import { type DType, DTYPES } from "../../src/memory/dtype.ts";
 import { narrowFloatBits } from "../../src/memory/element_bits.ts";
-import { defaultStream } from "../../src/stream/stream.ts";
-import { device } from "../support/device.ts";
 
 const library = {};
 const host0: MemoryLocation = { library, ordinal: 0, label: "host:0" };
@@ -44,22 +41,6 @@ function refusal(signature: string, ...args: unknown[]): Error {
 }
 
 const AXPY = "axpy_float32(float a, const float* x, float* y, unsigned long long n)";
-
-Deno.test("write() puts numbers and addresses into the argument slots and marks none as raw", () => {
-  const { values, words, block } = write(
-    AXPY,
-    2.5,
-    memory("float32", { address: 512 }),
-    memory("float32", { address: 2 ** 53 - 256 }),
-    2 ** 53 - 1,
-  );
-  assertEquals(values, [2.5, 512, 2 ** 53 - 256, 2 ** 53 - 1]);
-  assertEquals(words, [0, 0]);
-  const touched = new Set([OPERAND + 9, OPERAND + 10, 24, 25, 26, 27]);
-  for (let slot = 0; slot < BLOCK_SLOTS; slot++) {
-    if (!touched.has(slot)) assertStrictEquals(block[slot], -7, `slot ${slot}`);
-  }
-});
 
 Deno.test("write() takes the ends of every integer type and refuses one beyond", () => {
   const ranges: [string, bigint, bigint][] = [
@@ -116,23 +97,6 @@ Deno.test("write() takes 64-bit integers as numbers while exact, as bigints to t
   }
 });
 
-Deno.test("write() refuses fractions, NaN and infinities for integers", () => {
-  for (const type of ["signed char", "unsigned", "int", "long long", "size_t", "uint16_t"]) {
-    for (const value of [0.5, NaN, Infinity, -Infinity, 1 + Number.EPSILON]) {
-      assert(refusal(`f(${type} n)`, value) instanceof RangeError, `${type} ${value}`);
-    }
-  }
-});
-
-Deno.test("write() takes any number for float and double", () => {
-  for (const value of [0, -0, 0.1, NaN, Infinity, -Infinity, 1e300, Number.MIN_VALUE]) {
-    assertEquals(write("f(float x, double y)", value, value).values, [value, value]);
-  }
-  for (const value of [1n, "1", true, null, undefined, {}, [1], Symbol(), () => 1]) {
-    assert(refusal("f(double x)", value) instanceof TypeError);
-  }
-});
-
 Deno.test("write() rounds narrow floats once and passes their bits", () => {
   const tie = 1 + 2 ** -8 + 2 ** -40; // By way of float32 it would round to 1.
   for (
@@ -170,20 +134,11 @@ Deno.test("write() marks raw arguments in the word of their position", () => {
 
 Deno.test("write() takes memory of exactly the parameter's element type", () => {
   const pointers: [string, DType][] = [
-    ["double", "float64"],
     ["float", "float32"],
     ["half", "float16"],
-    ["bfloat16", "bfloat16"],
-    ["__nv_fp8_e4m3", "float8_e4m3"],
     ["__nv_fp8_e5m2", "float8_e5m2"],
-    ["long long", "int64"],
     ["unsigned long long", "int64"],
-    ["int", "int32"],
-    ["unsigned", "uint32"],
-    ["short", "int16"],
     ["unsigned short", "int16"],
-    ["signed char", "int8"],
-    ["unsigned char", "uint8"],
     ["bool", "bool"],
   ];
   for (const [type, taken] of pointers) {
@@ -198,15 +153,6 @@ Deno.test("write() takes memory of exactly the parameter's element type", () => 
         `Cannot launch f as argument x (2 of 2) must be ${taken} device memory: it is ${dtype}`,
       );
     }
-  }
-});
-
-Deno.test("write() takes any element type for void*", () => {
-  for (const dtype of DTYPES) {
-    assertEquals(write("f(void* p, const void* q)", memory(dtype), memory(dtype)).values, [
-      4096,
-      4096,
-    ]);
   }
 });
 
@@ -251,25 +197,12 @@ Deno.test("write() refuses disposed memory without asking for its address", () =
   }
 });
 
-Deno.test("write() takes null for a pointer, whatever it points to", () => {
-  for (const type of ["float*", "const double*", "void*", "float4*"]) {
-    const { values, isRaw } = write(`f(int n, ${type} x)`, 1, null);
-    assertEquals([values, isRaw], [[1, 0], [false, false]]);
-  }
-});
-
 Deno.test("write() names what came instead of device memory", () => {
   const came: [unknown, string][] = [
     [new Float32Array(1), "a Float32Array, which lies in host memory"],
     [4096, "4096"],
-    [4096n, "4096n"],
-    [undefined, "undefined"],
-    ["x".repeat(100), `"${"x".repeat(39)}…"`],
     [[memory("float32")], "an Array"],
     [{ dtype: "float32" }, "an Object"],
-    [Object.create(null), "an object"],
-    [() => 1, "a function"],
-    [true, "true"],
   ];
   for (const [value, text] of came) {
     assertStrictEquals(
@@ -285,25 +218,6 @@ Deno.test("write() names the signature when the number of arguments is wrong", (
     "Cannot launch axpy_float32(float a, const float* x, float* y, unsigned long long n) " +
       "as it takes 4 arguments: there are 3",
   );
-  assertStrictEquals(
-    refusal("empty()", null).message,
-    "Cannot launch empty() as it takes 0 arguments: there is 1",
-  );
-  for (const given of [[], [1], [1, undefined], [undefined, undefined]]) {
-    const told = `takes 2 arguments: there ${given[0] === 1 ? "is 1" : "are 0"}`;
-    assert(refusal("f(int i, int j)", ...given).message.endsWith(told), String(given));
-  }
-  assertEquals(write("empty()").words, [0, 0]);
-  assertEquals(write("f(int i)", 1, undefined).words, [0, 0]);
-});
-
-Deno.test("write() forgets the raw marks of the launch before", () => {
-  const block = createCommandBlock();
-  const writer = new ArgumentWriter(parseSignature("f(size_t n)"), block, host0);
-  writer.write([2n ** 60n]);
-  assertStrictEquals(block[OPERAND + 9], 1);
-  writer.write([5]);
-  assertEquals([block[OPERAND + 9], block[ARGUMENT]], [0, 5]);
 });
 
 Deno.test("write() writes or throws a TypeError or RangeError, whatever is passed", () => {
@@ -327,77 +241,4 @@ Deno.test("write() writes or throws a TypeError or RangeError, whatever is passe
     }),
     { numRuns: 2000 },
   );
-});
-
-// ---- Buffers -------------------------------------------------------------------------------------
-
-const SIGNATURE = parseSignature("f(const float* x, float* y)");
-
-/** The two written addresses. */
-function addresses(...args: unknown[]): number[] {
-  const block = createCommandBlock();
-  block.fill(-7);
-  new ArgumentWriter(SIGNATURE, block, device.context).write(args, defaultStream(device.context));
-  return [...block.subarray(ARGUMENT, ARGUMENT + 2)];
-}
-
-Deno.test("write() passes buffers, views, empty buffers and foreign memory by address", () => {
-  using x = device.allocate("float32", 7);
-  using empty = device.allocate("float32", 0);
-  const view = x.view(3, 5);
-  const bytes = device.allocate("uint8", 64);
-  const foreign = DeviceBuffer.fromAddress(bytes.address, 64, { device, dtype: "float32" });
-  assertEquals(addresses(x, view), [x.address, x.address + 12]);
-  assertEquals(addresses(view.view(1, 2), x), [x.address + 16, x.address]);
-  assertEquals(addresses(empty, empty.view(0, 0)), [0, 0]);
-  assertEquals(addresses(foreign, foreign.view(2)), [bytes.address, bytes.address + 8]);
-  bytes.free();
-});
-
-Deno.test("write() refuses freed buffers, their views, and other element types", () => {
-  using x = device.allocate("float32", 7);
-  using ints = device.allocate("int32", 7);
-  const freed = device.allocate("float32", 7);
-  const view = freed.view(1);
-  freed.free();
-  for (const buffer of [freed, view]) {
-    assertThrows(() => addresses(x, buffer), TypeError, "Cannot launch f as argument y");
-    assertThrows(() => addresses(buffer, x), TypeError, "disposed");
-  }
-  assertThrows(() => addresses(x, ints), TypeError, "float32");
-  // Its memory, which has another owner by now, and its type would fit.
-  using again = device.allocate("float32", 7);
-  assertEquals(addresses(again, again), [again.address, again.address]);
-  assertThrows(() => addresses(again, freed), TypeError, "disposed");
-});
-
-Deno.test("write() refuses a buffer that was freed by its address, also if its block is reused", () => {
-  using x = device.allocate("float32", 7);
-  const withdrawn = device.allocate("float32", 7);
-  const view = withdrawn.view(1);
-  device.pool.free(withdrawn.address);
-  using again = device.allocate("float32", 7);
-  assertThrows(() => addresses(x, withdrawn), TypeError, "disposed");
-  assertThrows(() => addresses(x, view), TypeError, "disposed");
-  assertEquals(addresses(x, again), [x.address, again.address]);
-});
-
-Deno.test("write() records every stream but the buffer's own", () => {
-  using stream = device.createStream();
-  using own = device.allocate("float32", 7, { stream });
-  using other = device.allocate("float32", 7);
-  const writer = new ArgumentWriter(SIGNATURE, createCommandBlock(), device.context);
-  const noted: unknown[] = [];
-  const { recordStream } = DeviceBuffer.prototype;
-  DeviceBuffer.prototype.recordStream = function (used) {
-    noted.push(this, used);
-    recordStream.call(this, used);
-  };
-  try {
-    writer.write([own, other], stream);
-  } finally {
-    DeviceBuffer.prototype.recordStream = recordStream;
-  }
-  assertEquals(noted.length, 2);
-  assert(noted[0] === other && noted[1] === stream);
 });

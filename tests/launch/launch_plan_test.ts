@@ -20,28 +20,6 @@ function isWithin(plan: LaunchPlan, info = h100): boolean {
     block[0]! * block[1]! * block[2]! <= info.maxThreadsPerBlock;
 }
 
-Deno.test("planLaunch() has planes along z, up to 64 of a block", () => {
-  for (const planes of [0, 1, 7, 64, 65, 1000]) {
-    const plan = planLaunch(kernel, { rows: 3, columns: 5, planes });
-    assert(isWithin(plan));
-    const [grid, block] = [threeExtents(plan.grid), threeExtents(plan.block)];
-    assert(grid[2]! * block[2]! >= planes && block[2]! <= 64);
-  }
-  const cube = planLaunch(kernel, { rows: 512, columns: 512, planes: 512, block: [8, 8, 8] });
-  assertEquals([cube.grid, cube.block], [[64, 64, 64], [8, 8, 8]]);
-});
-
-Deno.test("planLaunch() has a product's columns along x and its rows along y", () => {
-  const problem = { m: 100, n: 4000, k: 64, tile: { m: 16, n: 16 } };
-  const plan = planLaunch(kernel, problem);
-  assertEquals([plan.grid, plan.block], [[250, 7], [16, 16]]);
-  const swapped = planLaunch(kernel, { ...problem, x: "rows" });
-  assertEquals([swapped.grid, swapped.block], [[7, 250], [16, 16]]);
-  // More threads than one to an element, or fewer.
-  const coarse = planLaunch(kernel, { ...problem, tile: { m: 128, n: 64 }, block: 256 });
-  assertEquals([coarse.grid, coarse.block], [63, 256]);
-});
-
 Deno.test("planLaunch() covers every m, n and k or refuses it by name", () => {
   const extents = fc.oneof(
     fc.nat(100),
@@ -113,12 +91,6 @@ Deno.test("planLaunch() strides with the resident blocks, and no more", () => {
   assertEquals([steps.grid, steps.steps], [2.5 * full, 2]);
   const wide = planLaunch(kernel, { rows: 1e6, columns: 1e6, coverage: "stride" });
   assert(wide.blocks <= full && wide.blocks > 0.9 * full);
-});
-
-Deno.test("planLaunch() refuses several axes for built-in kernels", () => {
-  for (const problem of [{ rows: 10, columns: 10 }, { m: 10, n: 10, k: 10 }]) {
-    assertThrows(() => planLaunch(strider, problem), TypeError, "problem must have elements");
-  }
 });
 
 Deno.test("planLaunch() scales the grid with the multiprocessors, and shares out small work", () => {
@@ -196,51 +168,6 @@ Deno.test("LaunchPlan has the waves and the tail effect of the grid", () => {
   assertStrictEquals(planLaunch(strider, { elements: 256 * 1056 * 7 }).tailEffect, 0);
 });
 
-Deno.test("LaunchPlan advises no more threads than the kernel's bounds", () => {
-  const bounded = plannedKernel(h100, { maxThreadsPerBlock: 64, registersPerThread: 200 });
-  const { occupancy } = planLaunch(bounded, { elements: 1e6, block: 32 });
-  const threads = [...occupancy.advice.matchAll(/with (\d+) threads per block/g)];
-  assert(threads.every(([, count]) => Number(count) <= 64), occupancy.advice);
-  const narrow = planLaunch(plannedKernel(h100, { maxThreadsPerBlock: 64 }), {
-    elements: 1e6,
-    block: 1,
-  });
-  assert(narrow.occupancy.advice.includes("with 64 threads per block"), narrow.occupancy.advice);
-});
-
-Deno.test("planLaunch() refuses threads along an axis that the problem does not have", () => {
-  const choose = (problem: LaunchProblem) => () => planLaunch(kernel, problem);
-  assertThrows(choose({ elements: 9, block: [16, 16] }), RangeError, "block.y must be 1, as");
-  assertThrows(choose({ rows: 9, columns: 9, block: [8, 8, 2] }), RangeError, "it is 2");
-  assertThrows(choose({ m: 9, n: 9, k: 9, block: [8, 8, 2] }), RangeError, "block.z must be 1");
-  assertThrows(
-    choose({ rows: 9, columns: 9, elementsPerThread: [1, 1, 4] }),
-    RangeError,
-    "elementsPerThread.z must be 1, as the problem has two axes: it is 4",
-  );
-  // The kernel arranges the threads of a tile.
-  const tiled = planLaunch(kernel, {
-    m: 9,
-    n: 9,
-    k: 9,
-    tile: { m: 64, n: 64 },
-    block: [8, 8, 2],
-  });
-  assertEquals(tiled.block, [8, 8, 2]);
-});
-
-Deno.test("planLaunch() reads each field once", () => {
-  let reads = 0;
-  const later = (first: unknown) => () => reads++ === 0 ? first : "something else";
-  for (const [name, value] of [["coverage", "exact"], ["sharedMemory", 0], ["block", 32]]) {
-    reads = 0;
-    const get = later(value);
-    const problem = Object.defineProperty({ elements: 100 }, name as string, { get });
-    assertEquals(planLaunch(kernel, problem).coverage, "exact");
-    assertEquals(reads, 1, name as string);
-  }
-});
-
 Deno.test("planLaunch() takes one block for no elements, and explains it", () => {
   for (const problem of [{ elements: 0 }, { rows: 0, columns: 7 }, { m: 1, n: 0, k: 1 }]) {
     const plan = planLaunch(kernel, problem);
@@ -255,22 +182,8 @@ Deno.test("explain() has the figures of the plan", () => {
   const plan = planLaunch(kernel, { rows: 1000, columns: 3000 });
   assertEquals([plan.grid, plan.block], [[94, 125], [32, 8]]);
   const text = plan.explain();
-  for (
-    const part of [
-      "32 × 8 threads",
-      "11,750 blocks",
-      "3,000 columns × 1,000 rows",
-      "11.13 waves",
-      "1,056",
-    ]
-  ) {
+  for (const part of ["32 × 8 threads", "11,750 blocks", "3,000 columns × 1,000 rows", "1,056"]) {
     assert(text.includes(part), `${part}: ${text}`);
-  }
-  const exact = planLaunch(kernel, { elements: 100 }).explain();
-  assert(exact.includes("2 blocks for exactly 100 elements. 0.047 % of a wave"), exact);
-  const linear = planLaunch(kernel, { rows: 1, columns: 2 ** 31, coverage: "linear" }).explain();
-  for (const part of ["2,147,483,648 columns × 1 row.", "8,388,608 × 1 × 1", "7,943.76 waves"]) {
-    assert(linear.includes(part), `${part}: ${linear}`);
   }
 });
 
@@ -329,22 +242,13 @@ Deno.test("planLaunch() refuses wrong problems by field and value", () => {
   assertThrows(() => choose({ elements: 1, block: 1025 }), RangeError, "1..1024: they are 1025");
   assertThrows(() => choose({ elements: 1, block: [1, 1, 65] }), RangeError, "block.z must be");
   assertThrows(() => choose({ elements: 1, block: [] }), TypeError, "array of 1 to 3");
-  assertThrows(
-    () => choose({ elements: 1, block: 0 }),
-    RangeError,
-    "block.x must be an integer in 1",
-  );
-  assertThrows(
-    () => choose({ m: 1, n: 1, k: 1, tile: { m: 64, n: 64 } }),
-    RangeError,
-    "give block",
-  );
-  assertThrows(() => choose({ m: 1, n: 1, k: 1, tile: { m: 0, n: 1 } }), RangeError, "tile.m");
-  assertThrows(
-    () => choose({ elements: 1, sharedMemory: () => NaN }),
-    RangeError,
-    "it returns NaN",
-  );
+  const tiled = { m: 1, n: 1, k: 1, tile: { m: 64, n: 64 } };
+  assertThrows(() => choose(tiled), RangeError, "give block");
+  assertThrows(() => choose({ ...tiled, tile: { m: 0, n: 1 } }), RangeError, "tile.m");
+  assertThrows(() => choose({ rows: 9, columns: 9, block: [8, 8, 2] }), RangeError, "it is 2");
+  for (const several of [{ rows: 10, columns: 10 }, { m: 10, n: 10, k: 10 }]) {
+    assertThrows(() => planLaunch(strider, several), TypeError, "problem must have elements");
+  }
   for (const problem of [null, 5, "elements"]) {
     assertThrows(() => choose(problem as unknown as object), TypeError, "problem must be");
   }
@@ -390,12 +294,6 @@ const MAX = { x: 2 ** 31 - 1, y: 65535, z: 65535 };
 function blocksOf({ x, y, z }: Extents): number {
   return x * y * z;
 }
-
-Deno.test("strideGrid() has a block for each piece of work that fits at once", () => {
-  for (const tiles of [{ x: 1, y: 1, z: 1 }, { x: 33, y: 32, z: 1 }, { x: 2, y: 3, z: 176 }]) {
-    assertEquals(strideGrid(tiles, 1056, MAX, Infinity), tiles);
-  }
-});
 
 Deno.test("strideGrid() shares rows by several steps when they leave half of the device idle", () => {
   // 529 of 1056: a second row of blocks does not fit beside the first.

@@ -119,13 +119,8 @@ Deno.test("launch() rejects memory of another element type", () => {
   axpy.launch(2, new Float32Array(1), float32, 4);
   // @ts-expect-error An address.
   axpy.launch(2, 256, float32, 4);
-});
-
-Deno.test("launch() rejects a read-only view where the kernel writes", () => {
-  // @ts-expect-error The third parameter is float*.
-  kernel(AXPY).launch(2, float32, view("float32"), 4);
-  // @ts-expect-error void* is written too.
-  kernel("f(void* p)").launch(view("float32"));
+  // @ts-expect-error A read-only view where float* stands.
+  axpy.launch(2, float32, view("float32"), 4);
 });
 
 Deno.test("launch() rejects scalars of another type", () => {
@@ -161,29 +156,12 @@ Deno.test("launch() takes any arguments if the signature is no literal", () => {
   none<Equal<KernelArguments<string>, readonly KernelArgument[]> extends true ? never : string>();
 });
 
-Deno.test("KernelArguments of a union are those of either signature", () => {
-  type Either = KernelArguments<"f(int n)" | "g(bool on)">;
-  none<Equal<Either, [number] | [boolean]> extends true ? never : Either>();
-});
-
 // Sizes at which per-character or non-tail recursion would end in "excessively deep".
 
 type Four<Text extends string, Between extends string> =
   `${Text}${Between}${Text}${Between}${Text}${Between}${Text}`;
 type Sixteen<Text extends string, Between extends string> = Four<Four<Text, Between>, Between>;
 type SixtyFour<Text extends string, Between extends string> = Four<Sixteen<Text, Between>, Between>;
-type LongName = SixtyFour<"a_name_of_sixty_four_characters_that_goes_on_and_on_and_on_and_o", "">;
-
-Deno.test("KernelArguments reads 64 parameters of 4 KB", () => {
-  type Parameter = "\n  const unsigned long long* __restrict__ parameter_of_sixty_four";
-  type Big = KernelArguments<`__global__ void big(${SixtyFour<Parameter, ",">}\n)`>;
-  const count: Big["length"] = 64;
-  none<Equal<Big[0], Reads<"int64">> extends true ? never : Big[0]>();
-  none<Equal<Big[63], Reads<"int64">> extends true ? never : Big[63]>();
-  // @ts-expect-error There is no 65th.
-  type _Beyond = Big[64];
-  assertEquals(count, 64);
-});
 
 Deno.test("KernelArguments reads 64 parameters with comments, defaults and brackets", () => {
   type One =
@@ -192,11 +170,6 @@ Deno.test("KernelArguments reads 64 parameters with comments, defaults and brack
   const count: Big["length"] = 64;
   none<Equal<Big[63], Reads<"float32">> extends true ? never : Big[63]>();
   assertEquals(count, 64);
-});
-
-Deno.test("KernelArguments reads a name of 4 KB", () => {
-  type Named = KernelArguments<`${LongName}(float ${LongName}, int* ${LongName})`>;
-  none<Equal<Named, [number, Writes<"int32">]> extends true ? never : Named>();
 });
 
 Deno.test("KernelArguments reads 4 KB of white space", () => {
@@ -262,23 +235,6 @@ Deno.test("launch() takes an object for a struct, and its bytes for a pointer to
     kernel("f(Particles p)");
     // @ts-expect-error Nor this one, of other template arguments.
     kernel("f(math::Pair<float, 3> p)");
-  };
-  wrong();
-});
-
-Deno.test("launch() takes as many numbers as a vector has elements", () => {
-  const { kernel } = compile("");
-  assertEquals(kernel("f(float4 v, longlong2 w)").launch([1, 2, 3, 4], [1n, 2]), 2);
-  assertEquals(kernel("f(const float4* v)").launch(float32), 1);
-  const wrong = () => {
-    // @ts-expect-error Three numbers where four stand.
-    kernel("f(float4 v)").launch([1, 2, 3]);
-    // @ts-expect-error A bigint where floats stand.
-    kernel("f(float2 v)").launch([1, 2n]);
-    // @ts-expect-error A number where a vector stands.
-    kernel("f(float1 v)").launch(1);
-    // @ts-expect-error int32 memory holds no floats.
-    kernel("f(int4* v)").launch(float32);
   };
   wrong();
 });
@@ -371,11 +327,6 @@ Deno.test("SignatureIn is string for kernels that are not in plain sight", () =>
   assertEquals(compile(SOURCE).kernel("hidden").launch(1, float32, [1], particle), 4);
   const text: string = SOURCE;
   assertEquals(compile(text).kernel("saxpy").launch(1), 1);
-});
-
-Deno.test("SignatureIn is the signature itself, whatever the source declares", () => {
-  same<SignatureIn<Source, "saxpy(int n)">, "saxpy(int n)">();
-  same<SignatureIn<string, "f<(1 > 0)>(int n)">, "f<(1 > 0)>(int n)">();
 });
 
 // A source of 30 KB with more comments and divisions than the steps that one type may take.

@@ -62,10 +62,3 @@ Deno.test("evaluateCondition() is undefined if the condition depends on an unsee
     assertStrictEquals(evaluateCondition(readDirective(text), macros), expected, text.slice(0, 80));
   }
 });
-
-Deno.test("evaluateCondition() takes any macro as unknown behind an unseen header", () => {
-  const unsure = new MacroTable(new Map([["ONE", "1"]]));
-  unsure.unseenHeader();
-  assertStrictEquals(evaluateCondition(readDirective("#if ONE"), unsure), true);
-  assertStrictEquals(evaluateCondition(readDirective("#if OTHER"), unsure), undefined);
-});

@@ -151,12 +151,3 @@ Deno.test("readStructs() reads headers, with the macros of the caller", () => {
   assertThrows(() => readStructs(4 as never), TypeError, "must be a text");
   assertThrows(() => readStructs("", 4 as never), TypeError, "options");
 });
-
-Deno.test("readStructs() describes deeply nested structs", () => {
-  const source = Array.from(
-    { length: 1000 },
-    (_, i) => `struct S${i} { ${i === 0 ? "int x;" : `S${i - 1} inner;`} };\n`,
-  ).join("");
-  const { structs } = readStructs(source);
-  assertEquals(structs["S999"]!.bytes, 4);
-});

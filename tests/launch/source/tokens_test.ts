@@ -104,9 +104,6 @@ Deno.test("tokenize() finds comments, literals, numbers, words and signs", () =>
     ["a/* } */b", [["word", "a"], ["comment", "/* } */"], ["word", "b"]]],
     ["a // b\nc", [["word", "a"], ["comment", "// b"], ["word", "c"]]],
     ["// a \\\nb\nc", [["comment", "// a \\\nb"], ["word", "c"]]],
-    ["// a \\\r\nb\r\nc", [["comment", "// a \\\r\nb\r"], ["word", "c"]]],
-    ["/* open", [["comment", "/* open"]]],
-    ["/*/ a */", [["comment", "/*/ a */"]]],
     ['"a\\"b" c', [["string", '"a\\"b"'], ["word", "c"]]],
     ['"open\nx', [["string", '"open'], ["word", "x"]]],
     ["'\\'' '{'", [["character", "'\\''"], ["character", "'{'"]]],
@@ -116,15 +113,6 @@ Deno.test("tokenize() finds comments, literals, numbers, words and signs", () =>
       ["string", 'LR"(c)"'],
     ]],
     ['R"x(a)" )x" b', [["string", 'R"x(a)" )x"'], ["word", "b"]]],
-    ['R"(a)b" c', [["string", 'R"(a)b" c']]],
-    ['XR"(a"', [["word", "XR"], ["string", '"(a"']]],
-    ["1'000'000 0x1'F 1.5e-3f .5 1.", [
-      ["number", "1'000'000"],
-      ["number", "0x1'F"],
-      ["number", "1.5e-3f"],
-      ["number", ".5"],
-      ["number", "1."],
-    ]],
     ["k<<<1, 2>>>(x)", [
       ["word", "k"],
       ["sign", "<<<"],
@@ -145,10 +133,6 @@ Deno.test("tokenize() finds comments, literals, numbers, words and signs", () =>
       ["word", "int"],
       ["sign", ">"],
     ]],
-    ["a->b", [["word", "a"], ["sign", "->"], ["word", "b"]]],
-    ["größe_2", [["word", "größe_2"]]],
-    ["a\\\nb", [["word", "a"], ["word", "b"]]],
-    ["\u{1f600} \0", [["word", "\u{1f600}"], ["sign", "\0"]]],
   ];
   for (const [source, expected] of cases) assertEquals(tokensOf(source), expected, source);
 });
@@ -158,13 +142,6 @@ Deno.test("tokenize() takes a directive with its spliced lines", () => {
     ["#define A \\\n {\nb", [["directive", "#define A \\\n {"], ["word", "b"]]],
     ["  # if 0 // c\nb", [["directive", "# if 0 // c"], ["word", "b"]]],
     ["#define A /* a\nb */ c\nd", [["directive", "#define A /* a\nb */ c"], ["word", "d"]]],
-    ['#define A "/*"\nb', [["directive", '#define A "/*"'], ["word", "b"]]],
-    ["#define A 'x\nb", [["directive", "#define A 'x"], ["word", "b"]]],
-    ["/* c */ #define A\nb", [
-      ["comment", "/* c */"],
-      ["directive", "#define A"],
-      ["word", "b"],
-    ]],
     ["a # b", [["word", "a"], ["sign", "#"], ["word", "b"]]],
     ["a \\\n # b", [["word", "a"], ["sign", "#"], ["word", "b"]]],
     ["#", [["directive", "#"]]],
