@@ -14,7 +14,7 @@ import {
 import { VERSION } from "../../src/ffi/version.ts";
 
 const CHECKOUT = new URL("file:///home/ada/gridstride/");
-const REGISTRY = new URL("https://jsr.io/@gridstride/cuda/0.4.0/");
+const REGISTRY = new URL("https://jsr.io/@gridstride/cuda/0.5.0/");
 
 function options(
   variables: Record<string, string>,
@@ -144,7 +144,7 @@ Deno.test("`libraryKindOfName()` recognizes exact names only", () => {
 
 Deno.test("`buildCommand()` names the running version", () => {
   assertEquals(buildCommand(CHECKOUT), "`deno task build` in /home/ada/gridstride/");
-  assertEquals(buildCommand(REGISTRY), "`deno run -A jsr:@gridstride/cuda@0.4.0/build`");
+  assertEquals(buildCommand(REGISTRY), "`deno run -A jsr:@gridstride/cuda@0.5.0/build`");
   assertEquals(
     buildCommand(new URL("http://localhost:8000/package/")),
     "`deno run -A http://localhost:8000/package/build.ts`",
