@@ -36,7 +36,7 @@ export function createCommandBlock(): Float64Array<SharedArrayBuffer> {
 }
 
 /** The global property of the isolate's block; the name changes with the layout of the slots. */
-const BLOCK_OF_ISOLATE = Symbol.for("@gridstride/cuda command block of ABI 3");
+const BLOCK_OF_ISOLATE = Symbol.for("@gridstride/cuda command block of ABI 4");
 
 /**
  * The isolate's block, for all libraries that it opens and all copies of this module that it
