@@ -10,12 +10,10 @@ interface Outcome {
   readonly name: string;
   readonly message: string;
   readonly variable?: string;
+  readonly rejections?: number;
 }
 
-/**
- * Sets a variable to each of some values and tries to open a device, in one process: variables are
- * read at every call.
- */
+/** Outcomes of opening a device in one process, with one value of a variable after the other. */
 async function outcomes(
   variable: string,
   values: readonly string[],
@@ -23,7 +21,7 @@ async function outcomes(
 ): Promise<Outcome[]> {
   const { code, stdout, stderr } = await runProgram(
     `
-      import { openDevice } from "@gridstride/cuda";
+      import { detectBackends, openDevice, preflight } from "@gridstride/cuda";
       const [variable, ...values] = Deno.args;
       for (const value of values) {
         Deno.env.set(variable, value);
@@ -31,7 +29,9 @@ async function outcomes(
           using device = openDevice();
           console.log(JSON.stringify({ value, name: "opened", message: device.label }));
         } catch ({ name, message, variable }) {
-          console.log(JSON.stringify({ value, name, message, variable }));
+          const detected = await Promise.allSettled([detectBackends(), preflight()]);
+          const rejections = detected.filter(({ reason }) => reason?.name === name).length;
+          console.log(JSON.stringify({ value, name, message, variable, rejections }));
         }
       }
     `,
@@ -44,7 +44,7 @@ async function outcomes(
   return stdout.trimEnd().split("\n").map((line) => JSON.parse(line));
 }
 
-/** Values of a variable that are refused, with what the message says beside the value itself. */
+/** Refused values of a variable, and a text of their message. */
 const REFUSED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   GRIDSTRIDE_FAKE: {
     "": "empty",
@@ -85,6 +85,9 @@ for (const [variable, values] of Object.entries(REFUSED)) {
       );
       assertStringIncludes(message, `${variable}=${JSON.stringify(value)}`);
       assertStringIncludes(message, values[value]!);
+      if (variable === "GRIDSTRIDE_FAKE") {
+        assertEquals(outcome.rejections, 2, "detectBackends() and preflight() reject");
+      }
     }
   });
 }
@@ -138,26 +141,20 @@ Deno.test("openDevice() throws when GRIDSTRIDE_DEVICE names an absent device", a
   assertStringIncludes(outcome!.message, "it is 77");
 });
 
-/** What no selector is, and how the message shows it. */
-const NO_SELECTORS: readonly (readonly [value: unknown, shown: string])[] = [
-  ["", '""'],
-  ["gpu", '"gpu"'],
-  ["cuda:", '"cuda:"'],
-  ["host:-1", '"host:-1"'],
-  ["host:1.5", '"host:1.5"'],
-  ["host:00", '"host:00"'],
-  ["host:1000000", '"host:1000000"'],
-  [0, "0"],
-  [null, "null"],
-  [{}, "an Object"],
-  [Symbol("host"), "a symbol"],
-];
-
 Deno.test("openDevice() throws RangeError with the grammar for a malformed selector", () => {
-  for (const [value, shown] of NO_SELECTORS) {
+  const texts = ["", "gpu", "cuda:", "host:-1", "host:1.5", "host:00", "host:1000000"];
+  const others = new Map<unknown, string>([[0, "0"], [null, "null"], [{}, "an Object"]]);
+  for (const [value, shown] of [...texts.map((text) => [text, `"${text}"`] as const), ...others]) {
     const error = assertThrows(() => openDevice(value as string), RangeError);
     assertStringIncludes(error.message, "selector must be cuda, host");
     assertStringIncludes(error.message, `it is ${shown}`);
   }
-  assertThrows(() => bestDevice("gpu" as "cuda"), Error, '"gpu"');
+});
+
+Deno.test("bestDevice() chooses within a kind and refuses unknown kinds", () => {
+  assertEquals(bestDevice(kind).info.kind, kind);
+  for (const other of ["gpu", "", null, 1]) {
+    const message = 'kind must be "cuda" or "host": it is';
+    assertThrows(() => bestDevice(other as typeof kind), RangeError, message);
+  }
 });

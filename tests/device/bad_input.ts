@@ -1,6 +1,5 @@
 /**
- * What tests of bad input have in common: a case, what its error must be, and buffers that must
- * stay as they are.
+ * Checks that bad input is refused: with the right error, and without a change to any buffer.
  *
  * @module
  */
@@ -24,7 +23,7 @@ export interface Fixture extends Disposable {
   readonly pinned: PinnedBuffer<"float32">;
   /** A stream. */
   readonly stream: Stream;
-  /** Fails unless every buffer is as it was made. */
+  /** Fails when a buffer has changed. */
   assertIntact(what: string): void;
 }
 
@@ -63,35 +62,41 @@ export function makeFixture(device: Device): Fixture {
   };
 }
 
+/** A call that must throw. */
+export type BadCall = (fixture: Fixture) => unknown;
+
 // deno-lint-ignore no-explicit-any
 type ErrorClass = abstract new (...list: any[]) => Error;
 
-/** A bad call, the class of its error, and what its message must contain. */
-export type BadCall = readonly [
-  call: (fixture: Fixture) => unknown,
+/** Checks that every call throws this class of error with these texts, separated by " … ". */
+export async function assertAllRefused(
+  fixture: Fixture,
   errorClass: ErrorClass,
-  ...texts: (string | RegExp)[],
-];
+  texts: string,
+  calls: readonly BadCall[],
+): Promise<void> {
+  for (const call of calls) {
+    const what = `${call}, to throw "${texts}"`;
+    const outcome = await Promise.try(call, fixture).then(
+      (result) => new Error(`It returned ${Deno.inspect(result)}`),
+      (error: unknown) => error,
+    );
+    assert(outcome instanceof errorClass, `${what}: ${Deno.inspect(outcome)}`);
+    const { message } = outcome;
+    for (const text of ["Cannot ", ...texts.split(" … ")]) {
+      assert(message.includes(text), `${what}: "${message}" does not contain ${text}`);
+    }
+    fixture.assertIntact(what);
+  }
+}
 
-/** Makes a bad call and checks the error and that nothing has changed. */
+/** Checks that each call throws this class of error with the texts of its key. */
 export async function assertRefused(
   fixture: Fixture,
-  [call, errorClass, ...texts]: BadCall,
+  errorClass: ErrorClass,
+  calls: Readonly<Record<string, BadCall>>,
 ): Promise<void> {
-  const what = call.toString();
-  let thrown: unknown;
-  try {
-    const result = await call(fixture);
-    thrown = new Error(`It returned ${Deno.inspect(result)}`);
-  } catch (error) {
-    thrown = error;
+  for (const [texts, call] of Object.entries(calls)) {
+    await assertAllRefused(fixture, errorClass, texts, [call]);
   }
-  assert(thrown instanceof errorClass, `${what}: ${Deno.inspect(thrown)}`);
-  const { message } = thrown;
-  assert(/^Cannot [^]+/.test(message), `${what}: ${message}`);
-  for (const text of texts) {
-    const found = typeof text === "string" ? message.includes(text) : text.test(message);
-    assert(found, `${what}: "${message}" does not contain ${text}`);
-  }
-  fixture.assertIntact(what);
 }

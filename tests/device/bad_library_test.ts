@@ -1,7 +1,9 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { findProgram } from "../../src/ffi/build/programs.ts";
 import { libraryFileName } from "../../src/ffi/locate.ts";
 import { device } from "../support/device.ts";
 import { runProgram, type SubprocessOptions } from "../support/subprocess.ts";
+import { TemporaryDirectory } from "../support/temporary_file.ts";
 
 /** Opens a device and prints the class and message of what that throws, then goes on. */
 const OPEN = `
@@ -34,14 +36,10 @@ async function withLibraryFile(
   make: (file: string) => Promise<void>,
   use: (file: string) => Promise<void>,
 ): Promise<void> {
-  const directory = await Deno.makeTempDir();
-  try {
-    const file = `${directory}/${libraryFileName("host")}`;
-    await make(file);
-    await use(file);
-  } finally {
-    await Deno.remove(directory, { recursive: true });
-  }
+  using directory = new TemporaryDirectory();
+  const file = `${directory.path}/${libraryFileName("host")}`;
+  await make(file);
+  await use(file);
 }
 
 Deno.test("openDevice() names the missing library and the build command", async () => {
@@ -85,20 +83,9 @@ Deno.test("load() refuses a malformed path and a second library", async () => {
   assertStringIncludes(lines[5]!, "already open");
 });
 
-/** A C++ compiler, or none. */
-async function compiler(): Promise<string | undefined> {
-  for (const name of [Deno.env.get("CXX"), "g++", "clang++"]) {
-    if (!name) continue;
-    try {
-      if ((await new Deno.Command(name, { args: ["--version"] }).output()).success) return name;
-    } catch (error) {
-      if (!(error instanceof Deno.errors.NotFound)) throw error;
-    }
-  }
-  return undefined;
-}
-
-const CXX = await compiler();
+const CXX = [Deno.env.get("CXX"), "g++", "clang++"].find((name) =>
+  name && findProgram(name, (variable) => Deno.env.get(variable)) !== undefined
+);
 if (CXX === undefined) console.log("No C++ compiler: libraries of other versions are not tested");
 
 async function compile(file: string, source: string): Promise<void> {
@@ -109,67 +96,49 @@ async function compile(file: string, source: string): Promise<void> {
   assert(success, new TextDecoder().decode(stderr));
 }
 
-Deno.test({
-  name: "load() refuses a library of another ABI version",
-  ignore: CXX === undefined,
-  async fn() {
-    await withLibraryFile(
-      (file) => compile(file, 'extern "C" int gs_abi_version() { return 7777; }'),
-      async (file) => {
-        const { name, message } = await open({ args: [file] });
-        assertEquals(name, "LibraryNotFoundError");
-        assertStringIncludes(message, file);
-        assertMatch(message, /ABI version must be \d+: it is 7777/);
-      },
-    );
-  },
-});
+/** Libraries by their source, and a text of the error. */
+const FOREIGN: Readonly<Record<string, readonly [source: string, message: RegExp]>> = {
+  "of another ABI version": [
+    'extern "C" int gs_abi_version() { return 7777; }',
+    /ABI version must be \d+: it is 7777/,
+  ],
+  "without its symbols": ['extern "C" int something_else() { return 1; }', /gs_abi_version/],
+};
 
-Deno.test({
-  name: "load() refuses a foreign library by its missing symbols",
-  ignore: CXX === undefined,
-  async fn() {
-    await withLibraryFile(
-      (file) => compile(file, 'extern "C" int something_else() { return 1; }'),
-      async (file) => {
-        const { name, message } = await open({ args: [file] });
-        assertEquals(name, "LibraryNotFoundError");
-        assertStringIncludes(message, file);
-        assertStringIncludes(message, "gs_abi_version");
-      },
-    );
-  },
-});
+for (const [which, [source, expected]] of Object.entries(FOREIGN)) {
+  Deno.test(`load() refuses a library ${which}`, { ignore: CXX === undefined }, async () => {
+    await withLibraryFile((file) => compile(file, source), async (file) => {
+      const { name, message } = await open({ args: [file] });
+      assertEquals(name, "LibraryNotFoundError");
+      assertStringIncludes(message, file);
+      assertMatch(message, expected);
+    });
+  });
+}
 
-/** Offset of the field of an ELF header that says for which processor it is. */
+/** Offset of the processor in an ELF header. */
 const ELF_MACHINE = 18;
-/** Itanium: nobody runs this on one. */
-const OTHER_MACHINE = 50;
+const ITANIUM = 50;
 
-Deno.test({
-  name: "load() refuses a library for another processor",
-  ignore: Deno.build.os !== "linux",
-  async fn() {
-    await withLibraryFile(
-      async (file) => {
-        const bytes = await Deno.readFile(device.context.library.path);
-        bytes[ELF_MACHINE] = OTHER_MACHINE;
-        bytes[ELF_MACHINE + 1] = 0;
-        await Deno.writeFile(file, bytes);
-      },
-      async (file) => {
-        const { name, message } = await open({ args: [file] });
-        assertEquals(name, "LibraryNotFoundError");
-        assertStringIncludes(message, file);
-        assertStringIncludes(message, "not a library for this processor");
-        assertStringIncludes(message, Deno.build.target);
-        // Without permission to look, nobody can tell the two apart.
-        const blind = await open({ args: [file], permissions: [`--allow-ffi=${file}`] });
-        assertStringIncludes(blind.message, file);
-        assertMatch(blind.message, /no such file, or .* processor/);
-      },
-    );
-  },
+const onLinux = { ignore: Deno.build.os !== "linux" };
+
+Deno.test("load() refuses a library for another processor", onLinux, async () => {
+  const make = async (file: string) => {
+    const bytes = await Deno.readFile(device.context.library.path);
+    bytes.set([ITANIUM, 0], ELF_MACHINE);
+    await Deno.writeFile(file, bytes);
+  };
+  await withLibraryFile(make, async (file) => {
+    const { name, message } = await open({ args: [file] });
+    assertEquals(name, "LibraryNotFoundError");
+    for (const text of [file, "not a library for this processor", Deno.build.target]) {
+      assertStringIncludes(message, text);
+    }
+    // Without permission to read the file, both reasons are possible.
+    const blind = await open({ args: [file], permissions: [`--allow-ffi=${file}`] });
+    assertStringIncludes(blind.message, file);
+    assertMatch(blind.message, /no such file, or .* processor/);
+  });
 });
 
 Deno.test("load() refuses a file that is not a library", async () => {

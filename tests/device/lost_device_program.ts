@@ -1,7 +1,7 @@
 /**
- * Loses a device that has something of everything, by a kernel that faults, and prints as JSON what
- * was thrown where its scopes ended and what the library still counts. Started by
- * `lost_device_test.ts` with two fake devices, and with who is to hear of the loss first.
+ * Loses a device with resources of every kind to a kernel that faults. Prints as JSON the error of
+ * the end of its scope and the counts of resources. `several_devices_test.ts` starts it with two
+ * fake devices and with the first call after the fault.
  *
  * @module
  */
@@ -11,15 +11,15 @@ import { resourceTally } from "../../src/ffi/native_device.ts";
 import { createPool } from "../../src/memory/pool/device_pools.ts";
 import { bufferFromPool } from "../../src/memory/device_buffer.ts";
 
-/** Who hears of the loss first: a wait, or whatever is given back first. */
-const hearsFirst: "wait" | "dispose" = Deno.args[0] === "wait" ? "wait" : "dispose";
+/** The first call after the fault: a wait, or the disposal of a resource. */
+const firstCall: "wait" | "dispose" = Deno.args[0] === "wait" ? "wait" : "dispose";
 
-/** Something of everything, which ends before its device does. */
+/** Makes resources of every kind, which end before their device. */
 function furnish(device: Device, stack: DisposableStack): void {
   const side = stack.use(device.createStream());
   stack.use(device.allocate("float32", 1_000_000));
   const x = stack.use(device.allocate("float32", 100, { stream: side, fill: 1 }));
-  // Freed, and still in use on another stream: what waits for that is pending.
+  // Freed, and still in use on another stream: its free is deferred.
   const pending = device.allocate("float32", 100, { stream: side, fill: 1 });
   pending.recordStream(device.stream);
   device.stream.doneSync();
@@ -48,7 +48,7 @@ async function loseDevice(): Promise<void> {
   using nowhere = device.allocate("float32", 0);
   device.kernels.load("fault_null_write(float* address)")
     .launch({ grid: 1, block: 1 }, nowhere);
-  if (hearsFirst === "wait") await device.done();
+  if (firstCall === "wait") await device.done();
 }
 
 const { library } = openDevice("host:0").context;

@@ -1,13 +1,13 @@
 /**
- * Makes each kind of fault on a device of its own and prints what came of it, as JSON. Started by
- * `sticky_error_test.ts` with more fake devices than there are faults.
+ * Makes each kind of fault on a device of its own and prints the errors as JSON.
+ * `sticky_error_test.ts` starts it with more fake devices than faults.
  *
  * @module
  */
 
 import { CudaError, type Device, openDevice } from "../../mod.ts";
 
-/** Launches that fault, each on a device that has nothing to lose. */
+/** Launches that fault. */
 const FAULTS: Readonly<Record<string, (device: Device) => void>> = {
   null_write(device) {
     using nowhere = device.allocate("float32", 0);
@@ -40,7 +40,7 @@ const FAULTS: Readonly<Record<string, (device: Device) => void>> = {
   },
 };
 
-/** What an error says, for the test. */
+/** Fields of an error. */
 function shown(error: unknown) {
   if (!(error instanceof CudaError)) return { class: (error as Error)?.name ?? typeof error };
   const { code, codeName, sticky, call, device, detail, message } = error;

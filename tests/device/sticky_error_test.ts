@@ -19,7 +19,7 @@ interface Outcome {
   readonly others: boolean;
 }
 
-/** What each fault is on the host device: the CUDA code, and what its description says. */
+/** Code and description of each fault on the host device. */
 const FAULTS: Readonly<Record<string, readonly [codeName: string, detail: RegExp]>> = {
   null_write: [
     "cudaErrorIllegalAddress",
@@ -51,7 +51,7 @@ const FAULTS: Readonly<Record<string, readonly [codeName: string, detail: RegExp
   ],
 };
 
-/** What other processors give a number for. */
+/** Other processors return a number. */
 const FAULTS_ON_X86: readonly string[] = ["divide_by_zero"];
 
 const COUNT = Object.keys(FAULTS).length;
@@ -69,8 +69,8 @@ const outcomes: Readonly<Record<string, Outcome>> = code === 0 ? JSON.parse(stdo
 for (const [index, [name, [codeName, detail]]] of Object.entries(FAULTS).entries()) {
   if (FAULTS_ON_X86.includes(name) && Deno.build.arch !== "x86_64") continue;
 
-  Deno.test(`Stream.done() throws ${codeName} with kernel, block and thread after fault_${name}`, () => {
-    const { launch, first } = outcomes[name]!;
+  Deno.test(`Every call throws ${codeName} until the device closes after fault_${name}`, () => {
+    const { launch, first, later, scope, others } = outcomes[name]!;
     assertEquals(launch, null, "the launch itself is only enqueued");
     assert(first !== null, "the wait did not throw");
     assertEquals(
@@ -79,17 +79,10 @@ for (const [index, [name, [codeName, detail]]] of Object.entries(FAULTS).entries
     );
     assertMatch(first.detail, detail);
     assert(first.message.includes(first.detail), first.message);
-  });
-
-  Deno.test(`Every later call throws the same code after fault_${name}`, () => {
-    const { first, later } = outcomes[name]!;
-    const codes = Object.entries(later).map(([call, error]) => [call, error?.code, error?.sticky]);
-    assertEquals(codes, Object.keys(later).map((call) => [call, first!.code, true]));
-  });
-
-  Deno.test(`Leaving scopes keeps the error of fault_${name}, and other devices still work`, () => {
-    const { first, scope, others } = outcomes[name]!;
-    assertEquals([scope?.class, scope?.code], ["CudaError", first!.code]);
-    assert(others, "the other device does not compute any more");
+    for (const [call, error] of Object.entries(later)) {
+      assertEquals([error?.code, error?.sticky], [first.code, true], call);
+    }
+    assertEquals([scope?.class, scope?.code], ["CudaError", first.code]);
+    assert(others, "another device does not compute any more");
   });
 }

@@ -1,7 +1,3 @@
-/**
- * Warming kernels up: what is in the compile cache then, and what is said of what does not compile.
- */
-
 import { assertEquals, assertRejects } from "@std/assert";
 import {
   clearKernelCache,
@@ -61,19 +57,14 @@ Deno.test("warmUpKernels() reports failing sources after the others", async () =
 Deno.test("warmUpKernels() names the position of a malformed source", async () => {
   const { misses } = kernelCacheStats();
   const warm = (...sources: unknown[]) => () => warmUpKernels(device, sources as never[]);
-  await assertRejects(
-    warm({}),
-    TypeError,
-    "sources[0] must have either a source, a text, or a path",
-  );
-  await assertRejects(warm({ source: "", path: "x" }), TypeError, "sources[0] must have either");
-  await assertRejects(warm({ source: SOURCE }, 1), TypeError, "sources[1]");
-  await assertRejects(warm({ source: SOURCE, name: 1 }), TypeError, "options.name");
-  await assertRejects(
-    () => warmUpKernels(device, 7 as never),
-    TypeError,
-    "must be iterable: it is 7",
-  );
-  await assertRejects(() => warmUpKernels({} as never, []), TypeError, "device must be a Device");
+  const refused: [() => Promise<unknown>, string][] = [
+    [warm({}), "sources[0] must have either a source, a text, or a path"],
+    [warm({ source: "", path: "x" }), "sources[0] must have either"],
+    [warm({ source: SOURCE }, 1), "sources[1]"],
+    [warm({ source: SOURCE, name: 1 }), "options.name"],
+    [() => warmUpKernels(device, 7 as never), "must be iterable: it is 7"],
+    [() => warmUpKernels({} as never, []), "device must be a Device"],
+  ];
+  for (const [call, message] of refused) await assertRejects(call, TypeError, message);
   assertEquals(kernelCacheStats().misses, misses);
 });

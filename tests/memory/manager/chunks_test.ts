@@ -1,4 +1,4 @@
-// Work that does not fit is split into the fewest chunks that do, which cover it in order, once.
+// Division of work into chunks that fit into memory.
 
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import fc from "fast-check";

@@ -106,8 +106,7 @@ async function copiesInOrder(): Promise<void> {
   using zeroth = openDevice("host:0");
   const both = new MultiDeviceMemory([new MemoryManager(zeroth), new MemoryManager(first)]);
   assertEquals(both.route(-0, 1), expected);
-  // The copy waits for the work before it, and the work after it waits for the copy, without any
-  // waiting here: were either missing, a round would see the value of another.
+  // The streams order the work before a copy, the copy and the work after it.
   for (let round = 1; round <= 20; round++) {
     first.kernels.fill(source, round);
     assertEquals(memory.copy(source, target), expected);
@@ -126,7 +125,7 @@ async function copiesInOrder(): Promise<void> {
   assertEquals((await streamed.toArray({ stream: other }))[0], 5);
 }
 
-function refusesWhatDoesNotFitTogether(): void {
+function refusesMismatches(): void {
   const memory = twoDevices();
   using a = memory.manager(1).allocate("uint8", 10);
   using b = memory.manager(2).allocate("uint8", 11);
@@ -155,7 +154,7 @@ function refusesWhatDoesNotFitTogether(): void {
   assertThrows(() => twoDevices({ balance: "random" as never }), RangeError, 'it is "random"');
 }
 
-function tellsEachDeviceApart(): void {
+function countsByDevice(): void {
   const memory = twoDevices();
   using _one = memory.manager(1).allocate("uint8", 100);
   using _two = memory.manager(2).allocate("uint8", 200);
@@ -184,6 +183,6 @@ placesByRoomOrByLoad();
 keepsNamesTogether();
 overflowsAndThenFails();
 await copiesInOrder();
-refusesWhatDoesNotFitTogether();
-tellsEachDeviceApart();
-console.log("all of it holds");
+refusesMismatches();
+countsByDevice();
+console.log("passed");

@@ -35,7 +35,7 @@ Deno.test("uploadFile() uses slots of a byte, and slots larger than the file", a
   using directory = new TemporaryDirectory();
   const bytes = patternBytes(257);
   const path = directory.file(bytes);
-  for (const slotBytes of [1, 2, 256, 257, 258, 2 ** 20]) {
+  for (const slotBytes of [1, 256, 257, 258, 2 ** 20]) {
     await using ring = UploadRing.create(context, { slots: 4, slotBytes, readers: 32 });
     using buffer = await uploadFile(context, path, { ring });
     assertEquals(await buffer.toArray(), bytes, `slots of ${slotBytes} bytes`);
@@ -67,13 +67,6 @@ Deno.test("uploadFile() takes a file URL and a relative path", async () => {
   const path = directory.file(bytes, "a file, 100 % ünïcode.bin");
   using byUrl = await uploadFile(context, pathToFileURL(path));
   assertEquals(await byUrl.toArray(), bytes);
-  for (const url of ["https://example.org/a.bin", "data:text/plain,a"]) {
-    await assertRejects(
-      () => uploadFile(context, new URL(url)),
-      TypeError,
-      `Cannot upload a file as path must be a text that is not empty, or a file's URL: it is "${url}"`,
-    );
-  }
   const up = Deno.cwd().split("/").slice(1).map(() => "..").join("/");
   using byRelativePath = await uploadFile(context, `${up}${path}`);
   assertEquals(await byRelativePath.toArray(), bytes);
@@ -91,20 +84,6 @@ Deno.test("uploadFileInto() fills a buffer, or exactly a view", async () => {
   await uploadFileInto(buffer.view(0, 10), path, { offset: 990 });
   assertEquals((await buffer.toArray()).slice(0, 10), bytes.slice(990));
   await uploadFileInto(buffer.view(0, 0), path, { offset: 1000 });
-});
-
-Deno.test("uploadFileInto() waits for the work enqueued on the stream", async () => {
-  using directory = new TemporaryDirectory();
-  const bytes = patternBytes(1000);
-  const path = directory.file(bytes);
-  using stream = device.createStream();
-  using buffer = device.allocate("uint8", 1000);
-  using number = device.allocate("float32", 1);
-  device.kernels.load("spin_float32(float* out, unsigned long long nanoseconds, float value)")
-    .launch({ grid: 1, block: 1, stream }, number, 0.05e9, 1);
-  device.kernels.fill(buffer, 9, { stream });
-  await uploadFileInto(buffer, path, { stream });
-  assertEquals(await buffer.toArray(), bytes);
 });
 
 Deno.test("uploadFile() uploads several files through one ring", async () => {
@@ -174,16 +153,12 @@ Deno.test("uploadFile() refuses paths as Deno does and closes all files", async 
   await refused(new URL("https://example.org/x"), TypeError, "file");
   await refused(3 as unknown as string, TypeError, "it is 3");
   await refused(`${directory.file(new Uint8Array(1))}/below`, Error, "");
+  if (Deno.build.os === "linux") {
+    const pipe = `${directory.path}/pipe`;
+    await new Deno.Command("mkfifo", { args: [pipe] }).output();
+    for (const path of [pipe, "/dev/zero"]) await refused(path, TypeError, "not a regular file");
+  }
   assertEquals(heldResources(context), before);
-});
-
-Deno.test("uploadFile() refuses a named pipe at once", async () => {
-  if (Deno.build.os !== "linux") return;
-  using directory = new TemporaryDirectory();
-  const path = `${directory.path}/pipe`;
-  await new Deno.Command("mkfifo", { args: [path] }).output();
-  await assertRejects(() => uploadFile(context, path), TypeError, "not a regular file");
-  await assertRejects(() => uploadFile(context, "/dev/zero"), TypeError, "not a regular file");
 });
 
 Deno.test("uploadFile() refuses parts outside the file", async () => {
@@ -194,17 +169,14 @@ Deno.test("uploadFile() refuses parts outside the file", async () => {
   const rejects = (options: object, text: string) =>
     assertRejects(upload(options), RangeError, text);
   await rejects({ offset: 9 }, "offset must be an integer in 0..8: it is 9");
-  await rejects({ offset: -1 }, "offset must be an integer in 0..8: it is -1");
-  await rejects({ offset: 0.5 }, "it is 0.5");
-  await rejects({ offset: NaN }, "it is NaN");
+  for (const offset of [-1, 0.5, NaN]) await rejects({ offset }, `it is ${offset}`);
   await rejects({ bytes: 9 }, "bytes from 0 on must be an integer in 0..8: it is 9");
   await rejects({ offset: 4, bytes: 5 }, "bytes from 4 on must be an integer in 0..4: it is 5");
-  await rejects({ bytes: 2 ** 53 }, "it is 9007199254740992");
   await rejects({ bytes: 6, dtype: "float32" }, "must be a multiple of 4 bytes: it is 6");
-  await assertRejects(upload({ dtype: "float" }), TypeError, '"float"');
-  await assertRejects(upload({ stream: {} }), TypeError, "stream must be a Stream");
-  await assertRejects(upload({ ring: {} }), TypeError, "ring must be an UploadRing");
-  await assertRejects(upload({ signal: {} }), TypeError, "signal must be an AbortSignal");
+  const wrong = { dtype: '"float"', stream: "a Stream", ring: "an UploadRing" };
+  for (const [name, text] of Object.entries({ ...wrong, signal: "an AbortSignal" })) {
+    await assertRejects(upload({ [name]: name === "dtype" ? "float" : {} }), TypeError, text);
+  }
   await assertRejects(upload({ onProgress: 1 }), TypeError, "onProgress must be a function");
   await assertRejects(() => uploadFile(context, path, null as never), TypeError, "options");
   await assertRejects(() => uploadFile({} as never, path), TypeError, "context");
@@ -224,22 +196,13 @@ Deno.test("uploadFile() needs the permission to read", async () => {
   for (const path of [allowed, denied]) Deno.mkdirSync(path);
   for (const path of [`${allowed}/file`, `${denied}/file`]) Deno.writeTextFileSync(path, "secret");
   Deno.symlinkSync("/proc/self/environ", `${allowed}/environment`);
+  const module = import.meta.resolve("../../../src/memory/upload/file_upload.ts");
   const program = `
     import { openDevice } from "@gridstride/cuda";
-    import { uploadFile } from ${
-    JSON.stringify(import.meta.resolve(
-      "../../../src/memory/upload/file_upload.ts",
-    ))
-  };
-    using device = openDevice(${JSON.stringify(device.label)});
-    for (const path of ${
-    JSON.stringify([
-      `${allowed}/file`,
-      `${denied}/file`,
-      `${allowed}/../denied/file`,
-      `${allowed}/environment`,
-    ])
-  }) {
+    import { uploadFile } from "${module}";
+    const [label, ...paths] = Deno.args;
+    using device = openDevice(label);
+    for (const path of paths) {
       try {
         using buffer = await uploadFile(device.context, path);
         console.log(buffer.length);
@@ -248,10 +211,12 @@ Deno.test("uploadFile() needs the permission to read", async () => {
       }
     }
   `;
+  const paths = ["file", "../denied/file", "environment"].map((name) => `${allowed}/${name}`);
+  const args = [device.label, ...paths.toSpliced(1, 0, `${denied}/file`)];
   const { library } = context;
   const permissions = [`--allow-ffi=${library.path}`, "--allow-env", `--allow-read=${allowed}`];
   const environment = { GRIDSTRIDE_LIBRARY: library.path };
-  const { stdout, stderr } = await runProgram(program, { permissions, environment });
+  const { stdout, stderr } = await runProgram(program, { permissions, environment, args });
   const lines = stdout.trim().split("\n");
   assertEquals(lines.length, 4, stderr);
   assertEquals(lines[0], "6");

@@ -30,14 +30,14 @@ async function leavesNothing(
     assertEquals(await again.toArray(), BYTES, "the ring still works");
   }
   const after = heldResources(context);
-  // What staging of toArray() has taken stays with the device.
+  // The staging memory of toArray() stays with the device.
   assertEquals(
     { ...after, pinnedSlabs: 0, pinnedBytes: 0 },
     { ...before, pinnedSlabs: 0, pinnedBytes: 0 },
   );
 }
 
-/** What a promise is rejected with, of whatever kind. */
+/** The reason of a rejected promise. */
 async function reasonOf(promise: Promise<unknown>): Promise<unknown> {
   const [outcome] = await Promise.allSettled([promise]);
   assert(outcome.status === "rejected", "it was not rejected");
@@ -65,7 +65,7 @@ const SPIN = device.kernels.load(
   "spin_float32(float* out, unsigned long long nanoseconds, float value)",
 );
 
-Deno.test("uploads do not begin with an aborted signal", async () => {
+Deno.test("uploadFile() does not begin when its signal is aborted", async () => {
   await leavesNothing(async (path, ring) => {
     const held = holdReads();
     const reason = new Error("not now");
@@ -76,7 +76,7 @@ Deno.test("uploads do not begin with an aborted signal", async () => {
   });
 });
 
-Deno.test("a cancelled upload waits for its reads", async () => {
+Deno.test("uploadFile() waits for its reads when it is cancelled", async () => {
   await leavesNothing(async (path, ring) => {
     const held = holdReads();
     const controller = new AbortController();
@@ -95,20 +95,19 @@ Deno.test("a cancelled upload waits for its reads", async () => {
   });
 });
 
-Deno.test("a cancelled upload waits for its copies", async () => {
+Deno.test("uploadFile() waits for its copies when it is cancelled", async () => {
   await leavesNothing(async (path, ring) => {
     using stream = device.createStream();
     using number = device.allocate("float32", 1);
     SPIN.launch({ grid: 1, block: 1, stream }, number, 0.1e9, 1);
-    const started = performance.now();
     const signal = AbortSignal.timeout(10);
     const reason = await reasonOf(uploadFile(context, path, { ring, stream, signal }));
     assert(reason instanceof DOMException && reason.name === "TimeoutError");
-    assert(performance.now() - started > 90, "its copies wait for the stream");
+    assert(stream.query(), "its copies wait for the stream");
   });
 });
 
-Deno.test("uploads can be cancelled at each step", async () => {
+Deno.test("uploadFile() rejects when it is cancelled at any step", async () => {
   await leavesNothing(async (path, ring) => {
     for (let step = 1; step <= 11; step++) {
       const controller = new AbortController();
@@ -127,16 +126,7 @@ Deno.test("uploads can be cancelled at each step", async () => {
   });
 });
 
-Deno.test("uploads ignore a signal after their end", async () => {
-  await leavesNothing(async (path, ring) => {
-    const controller = new AbortController();
-    using buffer = await uploadFile(context, path, { ring, signal: controller.signal });
-    controller.abort();
-    assertEquals(await buffer.toArray(), BYTES);
-  });
-});
-
-Deno.test("uploads end with an exception of onProgress()", async () => {
+Deno.test("uploadFile() rejects when onProgress() throws", async () => {
   await leavesNothing(async (path, ring) => {
     for (const failing of [1, 5, 11]) {
       let calls = 0;
@@ -147,12 +137,6 @@ Deno.test("uploads end with an exception of onProgress()", async () => {
       assertStrictEquals(await reasonOf(uploadFile(context, path, { ring, onProgress })), thrown);
       assertEquals(calls, failing);
     }
-    using directory = new TemporaryDirectory();
-    const empty = directory.file(new Uint8Array());
-    const onProgress = () => {
-      throw new RangeError("of nothing");
-    };
-    await assertRejects(() => uploadFile(context, empty, { ring, onProgress }), RangeError);
   });
 });
 
@@ -197,7 +181,7 @@ Deno.test("uploadFileInto() fails when its buffer is freed during the upload", a
   }, { slots: 2, slotBytes: SLOT, readers: 1 });
 });
 
-Deno.test("a failed upload does not affect others of its ring", async () => {
+Deno.test("uploadFile() succeeds when another upload of its ring fails", async () => {
   await leavesNothing(async (path, ring) => {
     const controller = new AbortController();
     const failing = uploadFile(context, path, {

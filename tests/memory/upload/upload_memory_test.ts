@@ -39,7 +39,7 @@ for (const [name, upload] of Object.entries(uploads)) {
 await Deno.remove(path);
 `;
 
-Deno.test("uploads wait for device memory without blocking the event loop", async () => {
+Deno.test("Device.uploadFile() and its siblings leave the event loop free when they wait for memory", async () => {
   const { stdout, stderr } = await runProgram(PROGRAM);
   assertEquals(stderr, "");
   assertEquals(

@@ -40,18 +40,17 @@ Deno.test("UploadRing bounds the pinned memory and leaves the event loop free", 
   assert(ticks > 0, "the timer ticks during the upload");
 });
 
-Deno.test("UploadRing reuses a slot after its copy", async () => {
+Deno.test("UploadRing reuses a slot only after its copy, which follows the work of the stream", async () => {
   using directory = new TemporaryDirectory();
   const bytes = patternBytes(100_003);
-  const path = directory.file(bytes);
   using stream = device.createStream();
   using number = device.allocate("float32", 1);
-  const spin = device.kernels.load(
-    "spin_float32(float* out, unsigned long long nanoseconds, float value)",
-  );
+  using buffer = device.allocate("uint8", bytes.length);
   await using ring = UploadRing.create(context, { slots: 3, slotBytes: 1024, readers: 3 });
-  spin.launch({ grid: 1, block: 1, stream }, number, 0.05e9, 1);
-  using buffer = await uploadFile(context, path, { ring, stream });
+  device.kernels.load("spin_float32(float* out, unsigned long long nanoseconds, float value)")
+    .launch({ grid: 1, block: 1, stream }, number, 0.05e9, 1);
+  device.kernels.fill(buffer, 9, { stream });
+  await uploadFileInto(buffer, directory.file(bytes), { ring, stream });
   assertEquals(await buffer.toArray(), bytes);
 });
 
@@ -109,7 +108,7 @@ Deno.test("UploadRing pins slots on demand and unpins them on disposal", async (
   await ring[Symbol.asyncDispose]();
 });
 
-Deno.test("the default ring of a device cannot be disposed", async () => {
+Deno.test("ringOfDevice() returns a ring that cannot be disposed", async () => {
   using directory = new TemporaryDirectory();
   const path = directory.file(patternBytes(10));
   const ring = ringOfDevice(context);
@@ -131,7 +130,7 @@ Deno.test("UploadRing.create() refuses limits out of range", () => {
   assertThrows(() => UploadRing.create({} as never), TypeError, "context");
 });
 
-Deno.test("uploads are refused during a capture and do not affect it", async () => {
+Deno.test("uploadFile() throws during a capture and does not affect it", async () => {
   using directory = new TemporaryDirectory();
   const path = directory.file(patternBytes(100));
   using stream = device.createStream();
