@@ -70,20 +70,19 @@ export {
 export { MultiDeviceMemory } from "./src/memory/manager/multi_device_memory.ts";
 export { type ChunkOptions, chunksThatFit } from "./src/memory/manager/chunks.ts";
 export { MemoryPool } from "./src/memory/pool/memory_pool.ts";
-export type { LeakReport, LeakSite, LiveBuffer } from "./src/memory/pool/leak_report.ts";
+export type { LeakReport, LiveBuffer } from "./src/memory/pool/leak_report.ts";
 export {
   MemoryCorruptionError,
   type MemoryViolation,
 } from "./src/memory/pool/memory_corruption.ts";
 export {
   type MemoryPoolOptions,
-  type MemoryPressureEvent,
   POOL_PRESETS,
   type PoolPreset,
   type PoolSettings,
 } from "./src/memory/pool/pool_options.ts";
 export type { MemoryChange } from "./src/memory/pool/pool_observer.ts";
-export type { Measure, MeasureBySize, PoolStatistics } from "./src/memory/pool/pool_statistics.ts";
+export type { MeasureBySize, PoolStatistics } from "./src/memory/pool/pool_statistics.ts";
 export type {
   FilePart,
   PrefetchedFile,

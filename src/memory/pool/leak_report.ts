@@ -30,17 +30,7 @@ export interface LiveBuffer {
   readonly collected: boolean;
 }
 
-/** The live buffers of one allocation site. */
-export interface LeakSite {
-  /** The stack, innermost frame first; `null` unless memory is tracked. */
-  readonly site: string | null;
-  /** The number of live buffers. */
-  readonly count: number;
-  /** Their size in bytes, including rounding. */
-  readonly bytes: number;
-  /** Their requested bytes. */
-  readonly requested: number;
-}
+type LeakSite = LeakReport["sites"][number];
 
 /** CUDA's status for a lack of memory. */
 const MEMORY_ALLOCATION = 2;
@@ -64,7 +54,16 @@ export class LeakReport {
   /** The buffers, oldest first. */
   readonly buffers: readonly LiveBuffer[];
   /** The allocation sites, largest first. */
-  readonly sites: readonly LeakSite[];
+  readonly sites: readonly {
+    /** The stack, innermost frame first; `null` unless memory is tracked. */
+    readonly site: string | null;
+    /** The number of live buffers. */
+    readonly count: number;
+    /** Their size in bytes, including rounding. */
+    readonly bytes: number;
+    /** Their requested bytes. */
+    readonly requested: number;
+  }[];
 
   /** Adds buffers up. */
   constructor(device: string, olderThan: number | undefined, buffers: readonly LiveBuffer[]) {

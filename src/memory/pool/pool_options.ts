@@ -16,22 +16,6 @@ import { EnvironmentError } from "../../ffi/granted_environment.ts";
 /** The name of a preset; see {@linkcode POOL_PRESETS}. */
 export type PoolPreset = "development" | "production" | "testing";
 
-/** The state of a pool under memory pressure. All sizes are bytes. */
-export interface MemoryPressureEvent {
-  /** The device's label: `cuda:0`. */
-  readonly device: string;
-  /** The request that found no room. */
-  readonly requested: number;
-  /** Bytes requested for live buffers. */
-  readonly live: number;
-  /** Memory taken from the device. */
-  readonly reserved: number;
-  /** Freed memory that a stream may still use. */
-  readonly pending: number;
-  /** The pool's limit. */
-  readonly limit: number;
-}
-
 /**
  * Options of a memory pool. A size is a number of bytes, or a text such as `"2GB"` or `"512MiB"`
  * with units that are powers of 1024.
@@ -105,7 +89,20 @@ export interface MemoryPoolOptions {
    * If it returns `true`, the request is tried again. An error that it throws reaches the caller
    * of the allocation.
    */
-  readonly onMemoryPressure?: (event: MemoryPressureEvent) => boolean;
+  readonly onMemoryPressure?: (event: {
+    /** The device's label: `cuda:0`. */
+    readonly device: string;
+    /** The request that found no room. */
+    readonly requested: number;
+    /** Bytes requested for live buffers. */
+    readonly live: number;
+    /** Memory taken from the device. */
+    readonly reserved: number;
+    /** Freed memory that a stream may still use. */
+    readonly pending: number;
+    /** The pool's limit. */
+    readonly limit: number;
+  }) => boolean;
   /** The alignment of addresses: a power of two, 512 (the default) to 2^30. */
   readonly alignment?: number;
 }
@@ -137,7 +134,7 @@ export interface PoolSettings extends
   /** Share of the limit above which requests are refused; `Infinity` for never. */
   readonly refuseShare: number;
   /** Called before a request fails. */
-  readonly onMemoryPressure: ((event: MemoryPressureEvent) => boolean) | undefined;
+  readonly onMemoryPressure: MemoryPoolOptions["onMemoryPressure"];
 }
 
 /** The settings without options, environment and preset on a device of this size. */

@@ -11,26 +11,23 @@ import type { BlockPool } from "./block_pool.ts";
 import { UNIT } from "./block_table.ts";
 import type { FreeBlocks } from "./free_blocks.ts";
 
-/** An amount over time. */
-export interface Measure {
-  /** The amount now. */
-  readonly current: number;
-  /** The largest amount so far. */
-  readonly peak: number;
-  /** The amount added since the statistics were last reset. */
-  readonly allocated: number;
-  /** The amount removed since then. */
-  readonly freed: number;
-}
-
 /** A measure of requests up to 1 MiB, of larger ones, and of both together. */
 export interface MeasureBySize {
   /** All requests. */
-  readonly all: Measure;
+  readonly all: {
+    /** The amount now. */
+    readonly current: number;
+    /** The largest amount so far. */
+    readonly peak: number;
+    /** The amount added since the statistics were last reset. */
+    readonly allocated: number;
+    /** The amount removed since then. */
+    readonly freed: number;
+  };
   /** Requests up to 1 MiB. */
-  readonly small: Measure;
+  readonly small: MeasureBySize["all"];
   /** Larger requests. */
-  readonly large: Measure;
+  readonly large: MeasureBySize["all"];
 }
 
 /** The statistics of a pool. All sizes are bytes. */
@@ -380,7 +377,7 @@ export class PoolCounters {
     values[at + PEAK] = Math.max(values[at + PEAK]!, values[liveAt + PEAK]!, values[at]!);
   }
 
-  #measure(measure: number, kind: Kind): Measure {
+  #measure(measure: number, kind: Kind): MeasureBySize["all"] {
     const at = (measure << 3) + kind;
     const allocated = this.#since(at + TOTAL);
     return {

@@ -1,11 +1,11 @@
-import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import {
-  type DeviceBuffer,
-  type MemoryPool,
-  type MemoryPressureEvent,
-  openDevice,
-  OutOfMemoryError,
-} from "../../../mod.ts";
+  assert,
+  assertEquals,
+  assertStringIncludes,
+  assertThrows,
+  type MemoryPoolOptions,
+} from "@std/assert";
+import { type DeviceBuffer, type MemoryPool, openDevice, OutOfMemoryError } from "../../../mod.ts";
 import { resourceTally } from "../../../src/ffi/native_device.ts";
 import { device } from "../../support/device.ts";
 import { runProgram } from "../../support/subprocess.ts";
@@ -69,7 +69,7 @@ for (const virtualMemory of [true, false]) {
 
   Deno.test(`\`onMemoryPressure()\` can free memory for the request, with ${kind}`, () => {
     const held: DeviceBuffer[] = [];
-    const events: MemoryPressureEvent[] = [];
+    const events: Parameters<NonNullable<MemoryPoolOptions["onMemoryPressure"]>>[0][] = [];
     using pool = device.createPool({
       maxPoolSize: 8 * MIB,
       virtualMemory,
