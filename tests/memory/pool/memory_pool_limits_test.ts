@@ -1,11 +1,11 @@
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import {
-  assert,
-  assertEquals,
-  assertStringIncludes,
-  assertThrows,
+  type DeviceBuffer,
+  type MemoryPool,
   type MemoryPoolOptions,
-} from "@std/assert";
-import { type DeviceBuffer, type MemoryPool, openDevice, OutOfMemoryError } from "../../../mod.ts";
+  openDevice,
+  OutOfMemoryError,
+} from "../../../mod.ts";
 import { resourceTally } from "../../../src/ffi/native_device.ts";
 import { device } from "../../support/device.ts";
 import { runProgram } from "../../support/subprocess.ts";
