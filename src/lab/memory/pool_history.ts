@@ -23,6 +23,17 @@ const SAMPLE_INTERVAL = 64;
 const MAX_CAPTURED_STACKS = 16_384;
 const MAX_LENGTH = 10_000_000;
 
+const COLUMNS = [
+  ...["time", "action", "address", "bytes", "stream", "live", "reserved", "largestFree"] as const,
+];
+
+function columnsOf(length: number) {
+  return Object.fromEntries(COLUMNS.map((name) => [name, new Float64Array(length)])) as Record<
+    typeof COLUMNS[number],
+    Float64Array
+  >;
+}
+
 /**
  * Records the recent events of a pool: allocations, frees, growth, waits and failures. The history
  * becomes the timeline of a snapshot. Disposing it ends the recording.
@@ -60,14 +71,7 @@ export class BlockHistory implements PoolHistory {
   readonly blocks: BlockPool;
   readonly #begin = performance.now();
   readonly #length: number;
-  readonly #action: Uint8Array<ArrayBuffer>;
-  readonly #stream: Int32Array<ArrayBuffer>;
-  readonly #time: Float64Array<ArrayBuffer>;
-  readonly #address: Float64Array<ArrayBuffer>;
-  readonly #bytes: Float64Array<ArrayBuffer>;
-  readonly #live: Float64Array<ArrayBuffer>;
-  readonly #reserved: Float64Array<ArrayBuffer>;
-  readonly #largestFree: Float64Array<ArrayBuffer>;
+  readonly #columns: ReturnType<typeof columnsOf>;
   readonly #sites: (CapturedSite | undefined)[] = [];
   readonly #stop: () => void;
   #count = 0;
@@ -82,14 +86,7 @@ export class BlockHistory implements PoolHistory {
     }
     this.blocks = blocks;
     this.#length = length;
-    this.#action = new Uint8Array(length);
-    this.#stream = new Int32Array(length);
-    this.#time = new Float64Array(length);
-    this.#address = new Float64Array(length);
-    this.#bytes = new Float64Array(length);
-    this.#live = new Float64Array(length);
-    this.#reserved = new Float64Array(length);
-    this.#largestFree = new Float64Array(length);
+    this.#columns = columnsOf(length);
     this.#stop = blocks.observe({
       allocated: (block, stream) => this.#noteBlock(ALLOCATE, block, stream),
       freed: (block) => this.#noteBlock(FREE, block, this.blocks.ownerOf(block)),
@@ -104,7 +101,7 @@ export class BlockHistory implements PoolHistory {
       },
       failed: (bytes) => {
         const at = this.#note(OUT_OF_MEMORY, 0, bytes, 0);
-        this.#largestFree[at] = this.blocks.largestFree();
+        this.#columns.largestFree[at] = this.blocks.largestFree();
         if (this.blocks.tracker !== undefined) this.#sites[at] = this.blocks.sites.capture();
       },
     });
@@ -119,22 +116,20 @@ export class BlockHistory implements PoolHistory {
   timeline(): SnapshotTimeline {
     const kept = Math.min(this.#count, this.#length);
     const first = this.#count - kept;
-    const column = (values: ArrayLike<number>) =>
+    const column = <T>(values: ArrayLike<T>) =>
       Array.from({ length: kept }, (_, index) => values[(first + index) % this.#length]!);
+    const { time, action, address, bytes, stream, live, reserved, largestFree } = this.#columns;
     return {
       dropped: first,
-      time: column(this.#time),
-      action: column(this.#action),
-      address: column(this.#address),
-      bytes: column(this.#bytes),
-      stream: column(this.#stream),
-      site: Array.from(
-        { length: kept },
-        (_, index) => this.#sites[(first + index) % this.#length]?.index ?? -1,
-      ),
-      live: column(this.#live),
-      reserved: column(this.#reserved),
-      largestFree: column(this.#largestFree),
+      time: column(time),
+      action: column(action),
+      address: column(address),
+      bytes: column(bytes),
+      stream: column(stream),
+      site: column(this.#sites).map((site) => site?.index ?? -1),
+      live: column(live),
+      reserved: column(reserved),
+      largestFree: column(largestFree),
     };
   }
 
@@ -147,7 +142,7 @@ export class BlockHistory implements PoolHistory {
     const { table, tracker, names } = this.blocks;
     const requested = table.requested(block);
     const at = this.#note(action, table.address(block), requested, action === FREE ? requested : 0);
-    this.#stream[at] = stream === undefined ? -1 : names.indexOf(stream);
+    this.#columns.stream[at] = stream === undefined ? -1 : names.indexOf(stream);
     this.#sites[at] = tracker?.siteOf(block);
   }
 
@@ -155,15 +150,15 @@ export class BlockHistory implements PoolHistory {
   #note(action: number, address: number, bytes: number, gone: number): number {
     const { requestedBytes, reservedBytes } = this.blocks;
     const at = this.#count++ % this.#length;
-    this.#action[at] = action;
-    this.#time[at] = performance.now() - this.#begin;
-    this.#address[at] = address;
-    this.#bytes[at] = bytes;
-    this.#stream[at] = -1;
+    const event = {
+      ...{ action, address, bytes, stream: -1 },
+      time: performance.now() - this.#begin,
+      live: requestedBytes - gone,
+      reserved: reservedBytes,
+      largestFree: this.#sample(action),
+    };
+    for (const name of COLUMNS) this.#columns[name][at] = event[name];
     this.#sites[at] = undefined;
-    this.#live[at] = requestedBytes - gone;
-    this.#reserved[at] = reservedBytes;
-    this.#largestFree[at] = this.#sample(action);
     if (this.#length > MAX_CAPTURED_STACKS) this.#resolve(at);
     return at;
   }

@@ -14,12 +14,6 @@ import type { MemoryTrace } from "./trace/memory_trace.ts";
 import { TraceBuilder } from "./trace/trace_builder.ts";
 import { TraceChecker } from "./trace/trace_checker.ts";
 
-const ALLOCATE = 0;
-const FREE = 1;
-const USE = 2;
-const DISPOSE = 3;
-const POINT = 4;
-
 /**
  * Records the requests to a pool as a trace for {@linkcode replayTrace} and `gridstride memory
  * replay`. Blocks that are live already come first. Disposing the recording discards it.
@@ -67,16 +61,12 @@ export class BlockRecording implements PoolRecording {
   readonly #pool: BlockPool;
   readonly #name: string;
   readonly #stopObserving: () => void;
-  // Two to four numbers for each event.
-  #log = new Float64Array(1024);
-  #end = 0;
+  readonly #builder = new TraceBuilder();
   /** Block numbers of the trace by block numbers of the pool. */
   readonly #blocks = new Map<number, number>();
-  #count = 0;
   readonly #earlier: number;
   readonly #streams = new Map<MemoryStream, number>();
   readonly #disposed = new WeakSet<MemoryStream>();
-  readonly #points: string[] = [];
   readonly #stopListening: (() => void)[] = [];
   #isStopped = false;
 
@@ -99,10 +89,10 @@ export class BlockRecording implements PoolRecording {
       allocated: (block, stream, alignment) =>
         this.#allocated(block, this.#indexOf(stream), alignment),
       freed: (block) => {
-        this.#write(FREE, this.#blocks.get(block)!);
+        this.#builder.free(this.#blocks.get(block)!);
         this.#blocks.delete(block);
       },
-      used: (block, stream) => this.#write(USE, this.#blocks.get(block)!, this.#indexOf(stream)),
+      used: (block, stream) => this.#builder.use(this.#blocks.get(block)!, this.#indexOf(stream)),
     });
   }
 
@@ -111,19 +101,17 @@ export class BlockRecording implements PoolRecording {
     this.#requireRunning("record a point");
     const offence = new TraceChecker().check({ kind: "point", name });
     if (offence !== undefined) throw new TypeError(`Cannot record a point as ${offence}`);
-    this.#write(POINT, this.#points.push(name) - 1);
+    this.#builder.point(name);
   }
 
   /** Ends the recording. */
   stop(): MemoryTrace {
     this.#requireRunning("stop a recording");
     this[Symbol.dispose]();
-    const builder = new TraceBuilder();
-    for (let at = 0; at < this.#end;) at = this.#play(builder, at);
     const earlier = this.#earlier === 0
       ? ""
       : ` The first ${this.#earlier} blocks were there before.`;
-    return builder.build(
+    return this.#builder.build(
       this.#name,
       `Recorded from the pool of ${this.#pool.upstream.label}.${earlier}`,
     );
@@ -140,33 +128,10 @@ export class BlockRecording implements PoolRecording {
     if (this.#isStopped) throw new TypeError(`Cannot ${action} as the recording has ended`);
   }
 
-  /** Adds the event at a place of the log to a trace and returns the place of the next. */
-  #play(builder: TraceBuilder, at: number): number {
-    const log = this.#log;
-    switch (log[at]) {
-      case ALLOCATE: {
-        const alignment = log[at + 3]!;
-        builder.allocate(log[at + 1]!, log[at + 2]!, alignment > UNIT ? alignment : undefined);
-        return at + 4;
-      }
-      case FREE:
-        builder.free(log[at + 1]!);
-        return at + 2;
-      case USE:
-        builder.use(log[at + 1]!, log[at + 2]!);
-        return at + 3;
-      case DISPOSE:
-        builder.dispose(log[at + 1]!);
-        return at + 2;
-      default:
-        builder.point(this.#points[log[at + 1]!]!);
-        return at + 2;
-    }
-  }
-
   #allocated(block: number, stream: number, alignment: number): void {
-    this.#blocks.set(block, this.#count++);
-    this.#write(ALLOCATE, this.#pool.table.requested(block), stream, alignment);
+    const bytes = this.#pool.table.requested(block);
+    const explicit = alignment > UNIT ? alignment : undefined;
+    this.#blocks.set(block, this.#builder.allocate(bytes, stream, explicit));
   }
 
   #indexOf(stream: MemoryStream): number {
@@ -178,17 +143,8 @@ export class BlockRecording implements PoolRecording {
       // A failed disposal is repeated.
       if (this.#disposed.has(stream)) return;
       this.#disposed.add(stream);
-      this.#write(DISPOSE, index);
+      this.#builder.dispose(index);
     }));
     return index;
-  }
-
-  #write(...numbers: number[]): void {
-    if (this.#end + numbers.length > this.#log.length) {
-      const longer = new Float64Array(this.#log.length * 2);
-      longer.set(this.#log);
-      this.#log = longer;
-    }
-    for (const number of numbers) this.#log[this.#end++] = number;
   }
 }

@@ -4,11 +4,11 @@
  * @module
  */
 
-import { requireInstance, requireObject } from "../../ffi/arguments.ts";
+import { requireInstance, requireInteger, requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
-import { findKernel, launchError } from "../../ffi/native_kernel.ts";
-import { launchKernel, LaunchRecord } from "../../ffi/native_kernel.ts";
+import { findKernel, launchError, launchKernel, LaunchRecord } from "../../ffi/native_kernel.ts";
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
+import { median } from "../../launch/kernel_timing.ts";
 import { listen } from "../../stream/activity.ts";
 import { DeviceClock } from "./device_clock.ts";
 import { refuseWhileCapturing } from "../../stream/running_captures.ts";
@@ -38,7 +38,6 @@ export interface TraceRangeOptions {
 
 const ACTION = "trace a device";
 const RANGE = "begin a range";
-const DEFAULT_CAPACITY = 100_000;
 const MAX_CAPACITY = 2 ** 24;
 
 /**
@@ -94,7 +93,8 @@ export class DeviceTrace implements Disposable {
   constructor(device: { readonly context: DeviceContext }, options: DeviceTraceOptions = {}) {
     const context = contextOf(device, "device", ACTION);
     requireObject(options, "options", ACTION);
-    const capacity = checkedCapacity(options.capacity);
+    const { capacity = 100_000 } = options;
+    requireInteger(capacity, "options.capacity", ACTION, 1, MAX_CAPACITY);
     refuseWhileCapturing(context.library, ACTION);
     context.retain();
     using stack = new DisposableStack();
@@ -248,8 +248,7 @@ export class DeviceTrace implements Disposable {
       streams: this.#work.streams,
       dropped: {
         work: this.#work.dropped,
-        compilations: this.#host.droppedCompilations,
-        ranges: this.#host.droppedRanges,
+        ...this.#host.dropped,
         memory: this.#memory.dropped,
       },
       statistics: this.#statistics(duration),
@@ -269,18 +268,6 @@ export class DeviceTrace implements Disposable {
       `Cannot ${RANGE} as stream must be of ${this.#context.label}: it is of ${stream.context.label}`,
     );
   }
-}
-
-function checkedCapacity(capacity: unknown = DEFAULT_CAPACITY): number {
-  const isRight = Number.isInteger(capacity) && Number(capacity) >= 1 &&
-    Number(capacity) <= MAX_CAPACITY;
-  if (isRight) return Number(capacity);
-  const ErrorClass = typeof capacity === "number" ? RangeError : TypeError;
-  throw new ErrorClass(
-    `Cannot ${ACTION} as options.capacity must be an integer in 1..${MAX_CAPACITY}: it is ${
-      describeValue(capacity)
-    }`,
-  );
 }
 
 /** Launches before the measurement. */
@@ -321,8 +308,4 @@ function launchCost(context: DeviceContext, idle: Stream): TraceRecording["launc
   const cost = { call: median(calls), empty: median(times) };
   launchCosts.set(context, cost);
   return cost;
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[values.length >> 1]!;
 }

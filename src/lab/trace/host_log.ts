@@ -59,14 +59,9 @@ export class HostLog implements Disposable {
     });
   }
 
-  /** Number of dropped compilations. */
-  get droppedCompilations(): number {
-    return this.#compilations.dropped;
-  }
-
-  /** Number of dropped ranges. */
-  get droppedRanges(): number {
-    return this.#ranges.dropped;
+  /** Numbers of dropped compilations and ranges. */
+  get dropped(): { readonly compilations: number; readonly ranges: number } {
+    return { compilations: this.#compilations.dropped, ranges: this.#ranges.dropped };
   }
 
   /** Adds a compilation. */

@@ -6,137 +6,110 @@
 
 import { requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
-import type { Occupancy } from "../../launch/occupancy.ts";
 import type { TraceRecording } from "./recording.ts";
-import type { CopyDirection, CopyHostMemory } from "../../stream/activity.ts";
 
-/** Throws if a value is malformed; `place` names the value in the message. */
-type Check = (value: unknown, place: string, action: string) => void;
+const KINDS = {
+  number: ["a finite number", Number.isFinite],
+  text: ["a text", (value: unknown) => typeof value === "string"],
+  flag: ["true or false", (value: unknown) => typeof value === "boolean"],
+} as const;
 
-function refuse(action: string, place: string, allowed: string, value: unknown): never {
-  throw new TypeError(
-    `Cannot ${action} as ${place} must be ${allowed}: it is ${describeValue(value)}`,
-  );
+/**
+ * The form of a value: a kind, a set of allowed values, a list of one form, or the fields of an
+ * object, which may depend on the object.
+ */
+type Form =
+  | keyof typeof KINDS
+  | ReadonlySet<unknown>
+  | readonly [Form]
+  | ((value: Readonly<Record<string, unknown>>) => Form)
+  | { readonly [field: string]: Form };
+
+function numbers(...names: readonly string[]): Record<string, Form> {
+  return Object.fromEntries(names.map((name) => [name, "number"]));
 }
 
-const number: Check = (value, place, action) => {
-  if (!Number.isFinite(value)) refuse(action, place, "a finite number", value);
-};
+const LIMITERS = ["warps", "blocks", "registers", "sharedMemory", "barriers"];
 
-const text: Check = (value, place, action) => {
-  if (typeof value !== "string") refuse(action, place, "a text", value);
-};
-
-const flag: Check = (value, place, action) => {
-  if (typeof value !== "boolean") refuse(action, place, "true or false", value);
-};
-
-function oneOf(values: readonly unknown[]): Check {
-  return (value, place, action) => {
-    if (!values.includes(value)) refuse(action, place, `one of ${values.join(", ")}`, value);
-  };
-}
-
-function listOf(check: Check): Check {
-  return (value, place, action) => {
-    if (!Array.isArray(value)) refuse(action, place, "an array", value);
-    for (let index = 0; index < value.length; index++) {
-      check(value[index], `${place}[${index}]`, action);
-    }
-  };
-}
-
-function record(fields: Readonly<Record<string, Check>>): Check {
-  const checks = Object.entries(fields);
-  return (value, place, action) => {
-    requireObject(value, place, action);
-    const members = value as Readonly<Record<string, unknown>>;
-    for (const [name, check] of checks) check(members[name], `${place}.${name}`, action);
-  };
-}
-
-function numbers<Name extends string>(...names: readonly Name[]): Record<Name, Check> {
-  return Object.fromEntries(names.map((name) => [name, number])) as Record<Name, Check>;
-}
-
-const LIMITERS: readonly Occupancy["limiter"][] = [
-  "warps",
-  "blocks",
-  "registers",
-  "sharedMemory",
-  "barriers",
-];
-const DIRECTIONS: readonly CopyDirection[] = [
-  "hostToDevice",
-  "deviceToHost",
-  "deviceToDevice",
-  "peer",
-];
-const HOST_MEMORY: readonly CopyHostMemory[] = ["pinned", "staged", "pageable", "none"];
-
-const work = numbers("stream", "enqueued", "enqueueTime", "start", "duration");
-const WORK: Readonly<Record<string, Check>> = {
-  kernel: record({
-    ...work,
-    name: text,
-    grid: listOf(number),
-    block: listOf(number),
-    limiter: oneOf(LIMITERS),
+const WORK: Readonly<Record<string, Record<string, Form>>> = {
+  kernel: {
+    name: "text",
+    grid: ["number"],
+    block: ["number"],
+    limiter: new Set(LIMITERS),
     ...numbers("registersPerThread", "staticSharedMemory", "dynamicSharedMemory"),
     ...numbers("occupancy", "bytes"),
-  }),
-  copy: record({
-    ...work,
-    direction: oneOf(DIRECTIONS),
-    hostMemory: oneOf(HOST_MEMORY),
-    bytes: number,
-  }),
-  graph: record({ ...work, nodes: number }),
+  },
+  copy: {
+    direction: new Set(["hostToDevice", "deviceToHost", "deviceToDevice", "peer"]),
+    hostMemory: new Set(["pinned", "staged", "pageable", "none"]),
+    bytes: "number",
+  },
+  graph: { nodes: "number" },
 };
 
-const anyWork: Check = (value, place, action) => {
-  requireObject(value, place, action);
-  const { kind } = value as { kind?: unknown };
-  oneOf(Object.keys(WORK))(kind, `${place}.kind`, action);
-  WORK[kind as string]!(value, place, action);
-};
-
-const maybeNumber: Check = (value, place, action) => {
-  if (value !== undefined) number(value, place, action);
-};
-
+const span: Form = { name: "text", ...numbers("start", "duration") };
 const copies = numbers("copies", "bytes", "time", "bytesPerSecond");
 const launches = numbers("launches", "captured", "untimed", "time", "mean");
-const copyStatistics = record({ ...copies, small: record(copies) });
+const copyStatistics: Form = { ...copies, small: copies };
 
-const RECORDING = record({
-  device: text,
-  deviceName: text,
+const RECORDING: Form = {
+  device: "text",
+  deviceName: "text",
   ...numbers("timeOrigin", "begun", "duration", "clockError"),
-  launchCost: record(numbers("call", "empty")),
-  streams: listOf(text),
-  work: listOf(anyWork),
-  compilations: listOf(record({ name: text, ...numbers("start", "duration"), cached: flag })),
-  ranges: listOf(record({ name: text, ...numbers("start", "duration"), stream: maybeNumber })),
-  memory: listOf(record(numbers("time", "live", "reserved"))),
-  dropped: record(numbers("work", "compilations", "ranges", "memory")),
-  statistics: record({
-    kernels: listOf(record({
+  launchCost: numbers("call", "empty"),
+  streams: ["text"],
+  work: [({ kind }) => ({
+    kind: new Set(Object.keys(WORK)),
+    ...numbers("stream", "enqueued", "enqueueTime", "start", "duration"),
+    ...WORK[String(kind)],
+  })],
+  compilations: [{ ...span, cached: "flag" }],
+  ranges: [({ stream }) => stream === undefined ? span : { ...span, stream: "number" }],
+  memory: [numbers("time", "live", "reserved")],
+  dropped: numbers("work", "compilations", "ranges", "memory"),
+  statistics: {
+    kernels: [{
       ...launches,
-      kernel: text,
-      occupancy: number,
-      limiter: oneOf([...LIMITERS, null]),
-    })),
-    launches: record(launches),
+      kernel: "text",
+      occupancy: "number",
+      limiter: new Set([...LIMITERS, null]),
+    }],
+    launches,
     hostToDevice: copyStatistics,
     deviceToHost: copyStatistics,
     deviceToDevice: copyStatistics,
     peer: copyStatistics,
-    memory: record(
-      numbers("growths", "grownBytes", "shrinks", "initialReserved", "peakReserved"),
-    ),
-  }),
-});
+    memory: numbers("growths", "grownBytes", "shrinks", "initialReserved", "peakReserved"),
+  },
+};
+
+function check(form: Form, value: unknown, place: string, action: string): void {
+  const requireThat = (isRight: boolean, allowed: string) => {
+    if (isRight) return;
+    throw new TypeError(
+      `Cannot ${action} as ${place} must be ${allowed}: it is ${describeValue(value)}`,
+    );
+  };
+  if (typeof form === "string") {
+    const [allowed, holds] = KINDS[form];
+    requireThat(holds(value), allowed);
+  } else if (form instanceof Set) requireThat(form.has(value), `one of ${[...form].join(", ")}`);
+  else if (Array.isArray(form)) {
+    requireThat(Array.isArray(value), "an array");
+    // Also the holes of a sparse array.
+    for (const [index, each] of (value as unknown[]).entries()) {
+      check(form[0], each, `${place}[${index}]`, action);
+    }
+  } else {
+    requireObject(value, place, action);
+    const members = value as Readonly<Record<string, unknown>>;
+    if (typeof form === "function") return check(form(members), value, place, action);
+    for (const [name, each] of Object.entries(form)) {
+      check(each, members[name], `${place}.${name}`, action);
+    }
+  }
+}
 
 /**
  * Checks the fields of a recording that other modules read.
@@ -150,7 +123,7 @@ export function requireRecording(
   place: string,
   action: string,
 ): asserts value is TraceRecording {
-  RECORDING(value, place, action);
+  check(RECORDING, value, place, action);
   const { streams, work, ranges } = value as TraceRecording;
   for (const { stream } of [...work, ...ranges]) {
     if (stream === undefined || stream in streams) continue;

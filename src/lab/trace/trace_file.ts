@@ -11,7 +11,7 @@
 
 import { describeValue } from "../../ffi/describe_value.ts";
 import { namedFile, openNamedFile } from "../../launch/module/named_file.ts";
-import type { RangeRecord, TracedWork, TraceRecording } from "./recording.ts";
+import type { TracedWork, TraceRecording } from "./recording.ts";
 import { requireRecording } from "./recording_check.ts";
 
 /** Minimum characters of a chunk. */
@@ -157,31 +157,49 @@ function otherData(recordings: readonly TraceRecording[]): Readonly<Record<strin
   };
 }
 
+/** Converts milliseconds of a recording to nanoseconds of the file. */
+type Clock = (milliseconds: number) => number;
+
 /** All events of a recording; those of a thread in order, enclosing spans first. */
 function* eventsOf(
   recording: TraceRecording,
   pid: number,
   state: FileState,
 ): Generator<FileEvent> {
+  const { device, deviceName, streams, memory } = recording;
   // Subtracted first: a sum of times since 1970 loses the nanoseconds.
   const { timeOrigin, begun } = state.origin;
   const offset = (recording.timeOrigin - timeOrigin) + (recording.begun - begun);
   const time: Clock = (milliseconds) => Math.max(0, Math.round((offset + milliseconds) * 1e6));
   const threads = new Threads(pid);
-  yield { name: "process_name", ph: "M", args: { name: processName(recording) } };
+  yield { name: "process_name", ph: "M", args: { name: `${device} (${deviceName})` } };
   yield { name: "process_sort_index", ph: "M", args: { sort_index: pid } };
-  yield* lanesOf("ranges", "range", rangeSlices(recording, time), threads);
-  yield* lanesOf("compilations", "compilation", compilationSlices(recording, time), threads);
+  const ranges = Map.groupBy(recording.ranges, ({ stream }) => stream);
+  const rangesOf = (stream: number | undefined) =>
+    ranges.get(stream)?.map((range) => ({ name: range.name, ...slice(range, time) })) ?? [];
+  const compilations = recording.compilations.map(({ name, cached, ...span }) => ({
+    name: cached ? `${name} (cached)` : name,
+    ...slice(span, time),
+    args: { cached },
+  }));
+  yield* lanesOf("ranges", "range", rangesOf(undefined), threads);
+  yield* lanesOf("compilations", "compilation", compilations, threads);
   yield* workEvents(recording, time, threads, state);
-  yield* streamRanges(recording, time, threads);
-  yield* memoryEvents(recording, time);
+  for (const [number, name] of streams.entries()) {
+    yield* lanesOf(`${name}: ranges`, "range", rangesOf(number), threads);
+  }
+  // Viewers stack live and free memory up to the reserved memory.
+  for (const { time: when, live, reserved } of memory) {
+    const args = { live, free: Math.max(0, reserved - live) };
+    yield { name: "memory", ph: "C", ts: time(when) / 1000, args };
+  }
 }
 
-/** Converts milliseconds of a recording to nanoseconds of the file. */
-type Clock = (milliseconds: number) => number;
-
-function processName({ device, deviceName }: TraceRecording): string {
-  return `${device} (${deviceName})`;
+function slice(
+  { start, duration }: { readonly start: number; readonly duration: number },
+  time: Clock,
+): Slice {
+  return { begin: time(start), end: time(start + duration) };
 }
 
 /** Numbers and names the threads of a process. */
@@ -263,94 +281,37 @@ function assignLanes(spans: readonly Slice[]): number[] {
   return assigned;
 }
 
-function rangeSlice({ name, start, duration }: RangeRecord, time: Clock): NamedSlice {
-  return { name, begin: time(start), end: time(start + duration) };
-}
-
-function rangeSlices({ ranges }: TraceRecording, time: Clock): NamedSlice[] {
-  return ranges.filter(({ stream }) => stream === undefined)
-    .map((range) => rangeSlice(range, time));
-}
-
-function* streamRanges(
-  { ranges, streams }: TraceRecording,
-  time: Clock,
-  threads: Threads,
-): Generator<FileEvent> {
-  const slices = new Map<number, NamedSlice[]>();
-  for (const range of ranges) {
-    if (range.stream === undefined) continue;
-    const those = slices.get(range.stream);
-    if (those === undefined) slices.set(range.stream, [rangeSlice(range, time)]);
-    else those.push(rangeSlice(range, time));
-  }
-  for (const number of [...slices.keys()].sort((one, other) => one - other)) {
-    yield* lanesOf(`${streams[number]}: ranges`, "range", slices.get(number)!, threads);
-  }
-}
-
-function compilationSlices({ compilations }: TraceRecording, time: Clock): NamedSlice[] {
-  return compilations.map(({ name, start, duration, cached }) => ({
-    name: cached ? `${name} (cached)` : name,
-    begin: time(start),
-    end: time(start + duration),
-    args: { cached },
-  }));
-}
-
-/** Work with its two spans: on the program's thread and on its stream. */
-interface PlacedWork {
-  readonly work: TracedWork;
-  /** The id of the arrow between the two. */
-  readonly flow: number;
-  enqueued: Slice;
-  ran: Slice;
-}
-
 /** The enqueuing calls, the work on the streams, and arrows between them. */
 function* workEvents(
-  recording: TraceRecording,
+  { work, streams }: TraceRecording,
   time: Clock,
   threads: Threads,
   state: FileState,
 ): Generator<FileEvent> {
-  if (recording.work.length === 0) return;
-  const placed = recording.work.map((work) => placeWork(work, ++state.flows, time));
+  if (work.length === 0) return;
+  const afterLast = successive();
+  const placed = work.map((each) => ({
+    work: each,
+    flow: ++state.flows,
+    enqueued: slice({ start: each.enqueued, duration: each.enqueueTime }, time),
+    ran: afterLast(each.stream, slice(each, time)),
+  }));
   const byCall = placed.toSorted((one, other) => one.enqueued.begin - other.enqueued.begin);
   const afterLastCall = successive();
   for (const each of byCall) each.enqueued = afterLastCall(0, each.enqueued);
-  const afterLast = successive();
-  for (const each of placed) each.ran = afterLast(each.work.stream, each.ran);
-  yield* enqueueEvents(byCall, threads);
-  yield* streamEvents(placed, recording.streams, threads);
-}
-
-function placeWork(work: TracedWork, flow: number, time: Clock): PlacedWork {
-  const { enqueued, enqueueTime, start, duration } = work;
-  return {
-    work,
-    flow,
-    enqueued: { begin: time(enqueued), end: time(enqueued + enqueueTime) },
-    ran: { begin: time(start), end: time(start + duration) },
-  };
-}
-
-function* enqueueEvents(placed: readonly PlacedWork[], threads: Threads): Generator<FileEvent> {
-  const { tid, events } = threads.add("enqueue");
-  yield* events;
-  for (const each of placed) {
-    yield span(titleOf(each.work), "enqueue", tid, each.enqueued);
-    if (hasArrow(each)) yield { ...arrow(each), ph: "s", ts: each.enqueued.begin / 1000, tid };
+  // An arrow cannot point back in time, as an error of the clocks would make it.
+  const hasArrow = ({ enqueued, ran }: typeof placed[number]) => ran.begin >= enqueued.begin;
+  const arrow = { name: "enqueued", cat: "enqueue" } as const;
+  const calls = threads.add("enqueue");
+  yield* calls.events;
+  for (const each of byCall) {
+    const { work, flow: id, enqueued } = each;
+    yield span(titleOf(work), "enqueue", calls.tid, enqueued);
+    const ts = enqueued.begin / 1000;
+    if (hasArrow(each)) yield { ...arrow, id, ph: "s", ts, tid: calls.tid };
   }
-}
-
-function* streamEvents(
-  placed: readonly PlacedWork[],
-  streams: readonly string[],
-  threads: Threads,
-): Generator<FileEvent> {
   // A stream without recorded work gets no thread.
-  const used = new Set(placed.map(({ work }) => work.stream));
+  const used = new Set(work.map(({ stream }) => stream));
   const tids: number[] = [];
   for (const number of [...used].sort((one, other) => one - other)) {
     const { tid, events } = threads.add(streams[number]!);
@@ -358,20 +319,11 @@ function* streamEvents(
     yield* events;
   }
   for (const each of placed) {
-    const { work, ran } = each;
+    const { work, flow: id, ran } = each;
     const tid = tids[work.stream]!;
     yield span(titleOf(work), work.kind, tid, ran, argumentsOf(work));
-    if (hasArrow(each)) yield { ...arrow(each), ph: "f", bp: "e", ts: ran.begin / 1000, tid };
+    if (hasArrow(each)) yield { ...arrow, id, ph: "f", bp: "e", ts: ran.begin / 1000, tid };
   }
-}
-
-/** An arrow cannot point back in time, as an error of the clocks would make it. */
-function hasArrow({ enqueued, ran }: PlacedWork): boolean {
-  return ran.begin >= enqueued.begin;
-}
-
-function arrow({ flow }: PlacedWork): Pick<FileEvent, "name" | "cat" | "id"> {
-  return { name: "enqueued", cat: "enqueue", id: flow };
 }
 
 /** Places consecutive spans on threads: rounding must neither overlap nor erase them. */
@@ -410,12 +362,4 @@ function argumentsOf(work: TracedWork): Arguments {
     "limited by": work.limiter,
     bytes: work.bytes,
   };
-}
-
-/** Live and free memory, which viewers stack up to the reserved memory. */
-function* memoryEvents({ memory }: TraceRecording, time: Clock): Generator<FileEvent> {
-  for (const { time: when, live, reserved } of memory) {
-    const args = { live, free: Math.max(0, reserved - live) };
-    yield { name: "memory", ph: "C", ts: time(when) / 1000, args };
-  }
 }

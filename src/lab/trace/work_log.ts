@@ -4,7 +4,6 @@
  * @module
  */
 
-import type { KernelAttributes } from "../../ffi/native_kernel.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { type Occupancy, occupancy, occupancyLimits } from "../../launch/occupancy.ts";
 import type { CopyDirection, DeviceWork, KernelWork } from "../../stream/activity.ts";
@@ -55,8 +54,6 @@ export class WorkLog implements Disposable {
     deviceToDevice: new CopyTally(),
     peer: new CopyTally(),
   };
-  // By kernel, then by threads and dynamic shared memory of a block.
-  readonly #occupancies = new WeakMap<KernelAttributes, Map<string, Occupancy>>();
   readonly #streamNumbers = new WeakMap<Stream, number>();
   readonly #streamNames: string[] = [];
 
@@ -174,21 +171,12 @@ export class WorkLog implements Disposable {
   }
 
   #occupancyOf({ attributes, block, sharedMemory }: KernelWork): Occupancy {
-    let known = this.#occupancies.get(attributes);
-    if (known === undefined) this.#occupancies.set(attributes, known = new Map());
-    const threadsPerBlock = block[0] * block[1] * block[2];
-    const key = `${threadsPerBlock} ${sharedMemory}`;
-    let result = known.get(key);
-    if (result === undefined) {
-      result = occupancy(occupancyLimits(this.#context.info), {
-        threadsPerBlock,
-        registersPerThread: attributes.registersPerThread,
-        staticSharedMemory: attributes.staticSharedMemory,
-        dynamicSharedMemory: sharedMemory,
-      });
-      known.set(key, result);
-    }
-    return result;
+    return occupancy(occupancyLimits(this.#context.info), {
+      threadsPerBlock: block[0] * block[1] * block[2],
+      registersPerThread: attributes.registersPerThread,
+      staticSharedMemory: attributes.staticSharedMemory,
+      dynamicSharedMemory: sharedMemory,
+    });
   }
 
   #record(entry: Entry, begun: number): TracedWork {
