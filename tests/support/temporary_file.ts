@@ -28,6 +28,17 @@ export class TemporaryDirectory implements Disposable {
     return path;
   }
 
+  /** Creates a directory with these texts, by their paths in it. */
+  static of(texts: Readonly<Record<string, string>>): TemporaryDirectory {
+    const folder = new TemporaryDirectory();
+    for (const [name, text] of Object.entries(texts)) {
+      const path = `${folder.path}/${name}`;
+      Deno.mkdirSync(path.slice(0, path.lastIndexOf("/")), { recursive: true });
+      Deno.writeTextFileSync(path, text);
+    }
+    return folder;
+  }
+
   /** Makes a file that has no blocks on the disk, only a size. */
   sparseFile(bytes: number): string {
     const path = this.file(new Uint8Array());

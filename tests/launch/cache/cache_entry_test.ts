@@ -1,9 +1,8 @@
 import "../../support/cache_directory.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import fc from "fast-check";
-import { decodeEntry, encodeEntry, readTitle } from "../../../src/launch/cache/cache_entry.ts";
+import { decodeEntry, encodeEntry } from "../../../src/launch/cache/cache_entry.ts";
 import { CACHE_SCHEMA } from "../../../src/launch/cache/cache_key.ts";
-import { TemporaryDirectory } from "../../support/temporary_file.ts";
 import type { CompiledImage } from "../../../src/launch/compile/compiler.ts";
 import type { SourceDeclarations } from "../../../src/launch/module/module_contents.ts";
 import { compiledFor, REQUEST } from "./counting_compiler.ts";
@@ -44,10 +43,6 @@ const VALID = {
   log: "",
   bytes: 2,
 };
-
-Deno.test("decodeEntry() returns the encoded source", async () => {
-  assertEquals(await decodeEntry(KEY, ENTRY), { compiled: compiledFor(REQUEST, 67) });
-});
 
 Deno.test("decodeEntry() returns any image", async () => {
   const image: fc.Arbitrary<CompiledImage> = fc.record({
@@ -98,14 +93,6 @@ Deno.test("decodeEntry() refuses a truncated entry", async () => {
   }
 });
 
-Deno.test("decodeEntry() refuses trailing bytes", async () => {
-  for (const extra of [1, 8, 4096]) {
-    const longer = new Uint8Array(ENTRY.length + extra);
-    longer.set(ENTRY);
-    assertStringIncludes(await problemOf(longer), "not what was written");
-  }
-});
-
 Deno.test("decodeEntry() refuses another key, schema or kind", async () => {
   assertStringIncludes(await problemOf(ENTRY, "5f".repeat(32)), "another key");
   const content = ENTRY.slice(40);
@@ -132,22 +119,5 @@ Deno.test("decodeEntry() refuses invalid content with a valid digest", async () 
   ];
   for (const description of wrong) {
     await problemOf(await described(description, [1, 2]));
-  }
-});
-
-Deno.test("decodeEntry() refuses a length beyond the entry", async () => {
-  for (const content of [[], [0], [0, 0, 0], [0, 0, 0, 1], [255, 255, 255, 255, 1], [0, 0, 0, 0]]) {
-    assertStringIncludes(await problemOf(await entryWith(Uint8Array.from(content))), "description");
-  }
-});
-
-Deno.test("readTitle() reads source and kernels from the start of an entry", () => {
-  using folder = new TemporaryDirectory();
-  const titleOf = (bytes: Uint8Array<ArrayBuffer>) => readTitle(folder.file(bytes));
-  const title = { source: "kernel.cu", kernels: ["k", "tile<float, 32>", "tile<int, 8>"] };
-  assertEquals(titleOf(ENTRY), title);
-  assertEquals(titleOf(ENTRY.slice(0, ENTRY.length - 67)), title);
-  for (const bytes of [ENTRY.slice(0, ENTRY.length - 68), new Uint8Array(99), ENTRY.slice(0, 43)]) {
-    assertEquals(titleOf(bytes), undefined);
   }
 });

@@ -39,11 +39,7 @@ Deno.test("CacheStore.write() stores and replaces files of any size", async () =
   await store.write(key(0), patternBytes(7));
   assertEquals(await store.read(key(0)), patternBytes(7));
   assertEquals((await store.list()).length, 6);
-});
-
-Deno.test("CacheStore creates private files, and leaves no temporary files", async () => {
-  using folder = new TemporaryDirectory();
-  await storeIn(folder, 100).write(key(1), patternBytes(10));
+  // Files are private, and none is temporary.
   const modes = ["", "/kernels", "/kernels/entries", "/kernels/entries/00", "/kernels/temporary"]
     .map((path) => Deno.statSync(`${folder.path}/cache${path}`).mode! & 0o777);
   assertEquals(modes, [0o700, 0o700, 0o700, 0o700, 0o700]);
@@ -81,32 +77,18 @@ Deno.test("CacheStore.write() never exceeds the size limit", async () => {
   }
 });
 
-Deno.test("CacheStore.write() respects the limit for concurrent writes", async () => {
-  using folder = new TemporaryDirectory();
-  const store = storeIn(folder, 1000);
-  await Promise.all(Array.from({ length: 40 }, (_, i) => store.write(key(i), patternBytes(90))));
-  const total = (await store.list()).reduce((sum, { bytes }) => sum + bytes, 0);
-  assert(total <= 1000 && total >= 800, `${total} bytes`);
-});
-
 Deno.test("CacheStore.write() counts the files of other stores", async () => {
   using folder = new TemporaryDirectory();
   const store = storeIn(folder, 1000);
   const other = storeIn(folder, 1000);
-  for (let i = 0; i < 8; i++) await store.write(key(i), patternBytes(100));
-  for (let i = 8; i < 30; i++) {
+  for (let i = 0; i < 30; i++) {
     await (i % 2 === 0 ? store : other).write(key(i), patternBytes(100));
     const total = (await store.list()).reduce((sum, { bytes }) => sum + bytes, 0);
     assert(total <= 1000 + 62, `${total} bytes: each may be a sixteenth behind the other`);
   }
-});
-
-Deno.test("CacheStore.write() refuses a file larger than the store", async () => {
-  using folder = new TemporaryDirectory();
-  const store = storeIn(folder, 1000);
-  await store.write(key(1), patternBytes(1000));
-  await assertRejects(() => store.write(key(2), patternBytes(1001)), RangeError, "1001 bytes");
-  assertEquals(await keysOf(store), [key(1)]);
+  await Promise.all(Array.from({ length: 40 }, (_, i) => store.write(key(i), patternBytes(90))));
+  const total = (await store.list()).reduce((sum, { bytes }) => sum + bytes, 0);
+  assert(total <= 1000 && total >= 800, `${total} bytes after concurrent writes`);
 });
 
 Deno.test("CacheStore.write() removes temporary files after an hour", async () => {
@@ -136,22 +118,6 @@ Deno.test("CacheStore.clear() removes entries and no other files", async () => {
   assertEquals(await store.clear(), { entries: 3, bytes: 306 });
   assertEquals(await store.list(), []);
   for (const path of foreign) assertEquals(Deno.readTextFileSync(path), "mine");
-});
-
-Deno.test("CacheStore.list() tolerates concurrent removal", async () => {
-  using folder = new TemporaryDirectory();
-  const store = storeIn(folder, 100_000);
-  for (let i = 0; i < 20; i++) await store.write(key(i), patternBytes(100));
-  const other = storeIn(folder, 100_000);
-  const results = await Promise.all([
-    other.clear(),
-    store.list(),
-    ...Array.from({ length: 20 }, (_, i) => store.read(key(i))),
-    store.clear(),
-  ]);
-  const [first, , ...rest] = results;
-  const last = rest.pop() as { entries: number };
-  assertEquals((first as { entries: number }).entries + last.entries, 20);
 });
 
 Deno.test("CacheStore refuses a directory that others may write to", async () => {

@@ -7,7 +7,6 @@
 import type { CompiledSource } from "../../../src/launch/cache/cache_entry.ts";
 import type { SourceRequest } from "../../../src/launch/cache/cache_key.ts";
 import { cachedCompile, type CachedSource } from "../../../src/launch/cache/kernel_cache.ts";
-import type { CompiledImage } from "../../../src/launch/compile/compiler.ts";
 import type { SourceDeclarations } from "../../../src/launch/module/module_contents.ts";
 
 /** A request in which every field holds something. */
@@ -28,24 +27,23 @@ export const DECLARATIONS: SourceDeclarations = {
   uncompiled: [{ expression: "tile", reason: "template" }],
 };
 
-/** What compiling a request comes to. */
+/** The result of a compilation. */
 export function compiledFor(request: SourceRequest, bytes = 200): CompiledSource {
-  return { image: imageFor(request, bytes), declarations: DECLARATIONS };
-}
-
-/** What the compiler makes of a request. */
-export function imageFor(request: SourceRequest, bytes = 200): CompiledImage {
-  const image = new Uint8Array(bytes);
-  const source = new TextEncoder().encode(request.source);
-  for (let i = 0; i < bytes; i++) image[i] = source[i % source.length]! ^ (i >> 5);
+  const bytesOf = new TextEncoder().encode(request.source);
+  const image = Uint8Array.from(
+    { length: bytes },
+    (_, at) => bytesOf[at % bytesOf.length]! ^ (at >> 5),
+  );
   const expressions = ["k", ...request.instances, "&n::table"];
-  const lowered = expressions.map((name) => [name, `_Z${name.length}${name}`] as const);
   return {
-    format: request.target.kind === "host" ? "library" : "cubin",
-    image,
-    loweredNames: new Map(lowered),
-    resources: new Map([["_Z1k", { registers: 32, sharedMemory: 48, localMemory: 0 }]]),
-    log: `${request.name}:1: warning: nothing uses n — «n»\n`,
+    image: {
+      format: request.target.kind === "host" ? "library" : "cubin",
+      image,
+      loweredNames: new Map(expressions.map((name) => [name, `_Z${name.length}${name}`])),
+      resources: new Map([["_Z1k", { registers: 32, sharedMemory: 48, localMemory: 0 }]]),
+      log: `${request.name}:1: warning: nothing uses n — «n»\n`,
+    },
+    declarations: DECLARATIONS,
   };
 }
 

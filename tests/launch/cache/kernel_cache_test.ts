@@ -185,49 +185,6 @@ Deno.test("cachedCompile() replaces a damaged entry", () =>
     }
   }));
 
-Deno.test("cachedCompile() ignores an entry under another name", () =>
-  withCache(async (folder) => {
-    const compiler = new CountingCompiler();
-    await compiler.cached(request(1));
-    await compiler.cached(request(2));
-    const paths = (await listKernelCache()).map(({ key }) => entryPath(folder, key));
-    Deno.copyFileSync(paths[0]!, paths[1]!);
-    await forget(folder);
-    const figures = await counted(async () => {
-      for (const number of [1, 2]) {
-        const { image } = await compiler.cached(request(number));
-        assertEquals(image, compiledFor(request(number)).image);
-      }
-    });
-    assertEquals([figures.hits, figures.corrupt], [1, 1]);
-  }));
-
-Deno.test("cachedCompile() counts evicted entries", () =>
-  withCache(async (folder) => {
-    const compiler = new CountingCompiler(3000);
-    const figures = await counted(async () => {
-      for (let i = 0; i < 5; i++) {
-        await compiler.cached(request(i));
-        // The resolution of file times is up to 10 ms.
-        await new Promise((resolve) => setTimeout(resolve, 15));
-      }
-    });
-    assertEquals([figures.stored, figures.evicted], [5, 3]);
-    await forget(folder);
-    assertEquals((await compiler.cached(request(0))).cached, false);
-    assertEquals((await compiler.cached(request(4))).cached, true);
-  }, 10_000));
-
-Deno.test("cachedCompile() returns an image larger than the cache", () =>
-  withCache(async () => {
-    const figures = await counted(async () => {
-      const image = await new CountingCompiler(3000).cached(REQUEST);
-      assertEquals(image, { ...compiledFor(REQUEST, 3000), cached: false });
-    });
-    assertEquals(figures, { ...NOTHING, misses: 1, failed: 1 });
-    assertEquals(await listKernelCache(), []);
-  }, 2000));
-
 Deno.test("cachedCompile() compiles each time when the cache is off", () =>
   withCache(async (folder) => {
     configureKernelCache({ directory: `${folder.path}/off`, enabled: false });
@@ -269,6 +226,7 @@ Deno.test("cachedCompile() keeps the most recently used images in memory", () =>
     for (const number of [1, 2, 1, 3]) await compiler.cached(request(number));
     assertEquals(compiler.compilations, 3);
     // The disk has room for none of them.
+    assertEquals(await listKernelCache(), []);
     await compiler.cached(request(1));
     assertEquals(compiler.compilations, 3);
     await compiler.cached(request(2));

@@ -193,13 +193,6 @@ Deno.test("compile() reports an unclosed macro call at the end of the source", a
   }
 });
 
-Deno.test("compile() names an unknown option", async () => {
-  for (const compiler of compilers) {
-    const { diagnostics } = await failure(compiler, "", { options: ["-fno-such-option"] });
-    assertMatch(diagnostics[0]!.message, /-fno-such-option/);
-  }
-});
-
 Deno.test("compile() accepts any name and any end of a source", async () => {
   const { message, diagnostics } = await failure(compiler, "int a = b; // \\", {
     name: "größe (1)?.cu",
@@ -222,20 +215,6 @@ Deno.test("compile() refuses header names that lead out of their directory", asy
       `one is ${JSON.stringify(name)}`,
     );
   }
-});
-
-Deno.test("identity() differs between compilers, architectures and builds", async () => {
-  const identity = (changes: Partial<typeof build>) =>
-    new HostCompiler({ path, build: { ...build, ...changes } }).identity(request(""));
-  const same = await identity({});
-  assertEquals(await identity({}), same);
-  const others = await Promise.all([
-    identity({ architectures: `not ${build.architectures}` }),
-    identity({ sourceHash: "another" }),
-    ...compilers.map((compiler) => compiler.identity(request(""))),
-  ]);
-  const texts = new Set(others.map((identity) => identity.join("\n")));
-  assertStrictEquals(texts.size, others.length);
 });
 
 Deno.test("identity() covers headers in directories of the options", async () => {

@@ -18,33 +18,6 @@ function cacheIn(root: string) {
   return (name: string) => name === "GRIDSTRIDE_CACHE_DIR" ? root : undefined;
 }
 
-Deno.test("withCompileDirectory() removes the directory after success and failure", async () => {
-  using temporary = new TemporaryDirectory();
-  const environment = cacheIn(`${temporary.path}/cache`);
-  const seen: string[] = [];
-  const use = async (directory: string) => {
-    assertStrictEquals(Deno.statSync(directory).mode! & 0o777, 0o700);
-    await Deno.writeTextFile(`${directory}/file`, "text");
-    seen.push(directory);
-    return directory;
-  };
-  await Promise.all([
-    withCompileDirectory(environment, use),
-    withCompileDirectory(environment, use),
-  ]);
-  await assertRejects(
-    () =>
-      withCompileDirectory(environment, async (directory) => {
-        await use(directory);
-        throw new RangeError("in the middle");
-      }),
-    RangeError,
-    "in the middle",
-  );
-  assertStrictEquals(new Set(seen).size, 3);
-  assertEquals(seen.map(isThere), [false, false, false]);
-});
-
 Deno.test("withCompileDirectory() removes directories of killed processes after an hour", async () => {
   using temporary = new TemporaryDirectory();
   const environment = cacheIn(`${temporary.path}/cache`);

@@ -1,6 +1,5 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
-import type { CompileRequest } from "../../../src/launch/compile/compiler.ts";
 import {
   type HeaderPlaces,
   hidesIncludes,
@@ -10,31 +9,14 @@ import {
   programFiles,
   renameIncludes,
 } from "../../../src/launch/compile/includes.ts";
+import { TemporaryDirectory } from "../../support/temporary_file.ts";
+import { request as hostRequest } from "./host_request.ts";
 
-function request(source: string, headers: Record<string, string> = {}): CompileRequest {
-  return {
-    source,
-    name: "kernel.cu",
-    headers: new Map(Object.entries(headers)),
-    defines: new Map(),
-    options: [],
-    expressions: [],
-    target: { kind: "cuda", capability: "9.0" },
-  };
+function request(source: string, headers: Record<string, string> = {}) {
+  return hostRequest(source, { name: "kernel.cu", headers: new Map(Object.entries(headers)) });
 }
 
 const NOWHERE: HeaderPlaces = { directories: [], toolkit: [], first: [] };
-
-/** A directory with files, removed at the end. */
-function directoryWith(files: Record<string, string>): { path: string } & Disposable {
-  const path = Deno.makeTempDirSync();
-  for (const [name, text] of Object.entries(files)) {
-    const file = `${path}/${name}`;
-    Deno.mkdirSync(file.slice(0, file.lastIndexOf("/")), { recursive: true });
-    Deno.writeTextFileSync(file, text);
-  }
-  return { path, [Symbol.dispose]: () => Deno.removeSync(path, { recursive: true }) };
-}
 
 Deno.test("includeDirectives() finds #include lines in all spellings", () => {
   const source = `#include "a.h"
@@ -72,12 +54,12 @@ Deno.test("includedTexts() prefers a header beside the including file", () => {
 });
 
 Deno.test("includedTexts() searches directories in order, after the request's headers", () => {
-  using one = directoryWith({
+  using one = TemporaryDirectory.of({
     "both.h": "one",
     "nested/in.h": '#include "deep.h"',
     "nested/deep.h": "deep",
   });
-  using two = directoryWith({
+  using two = TemporaryDirectory.of({
     "both.h": "two",
     "only.h": '#include "both.h"\n',
     "mine.h": "wrong",
@@ -103,7 +85,7 @@ Deno.test("includedTexts() searches directories in order, after the request's he
 });
 
 Deno.test("includedTexts() reads absolute paths, and leaves absent files to the compiler", () => {
-  using files = directoryWith({ "far.h": '#include "near.h"\n', "near.h": "near" });
+  using files = TemporaryDirectory.of({ "far.h": '#include "near.h"\n', "near.h": "near" });
   const asked = request(
     `#include "${files.path}/far.h"\n#include <absent.h>\n#include "/absent.h"\n`,
   );
@@ -126,20 +108,8 @@ Deno.test("includedTexts() prefers the request's headers to the standard headers
   assert(own.has("limits.h") && !own.has("gridstride/limits.h"));
 });
 
-Deno.test("includedTexts() includes first headers in the prelude", () => {
-  const places = { ...NOWHERE, first: ["before.h"] };
-  const { headers } = includedTexts(request("", { "before.h": "first" }), places);
-  assert(headers.get("gridstride/prelude.h")!.endsWith('#include "before.h"\n'));
-});
-
-Deno.test("includedTexts() reads files that include each other once", () => {
-  const asked = request('#include "a.h"', { "a.h": '#include "b.h"', "b.h": '#include "a.h"' });
-  const { headers } = includedTexts(asked, NOWHERE);
-  assertEquals(headers.get("b.h"), '#include "a.h"');
-});
-
 Deno.test("includedIdentity() covers the toolkit's headers that the program includes", () => {
-  using toolkit = directoryWith({
+  using toolkit = TemporaryDirectory.of({
     "cuda_fp16.h": '#include "vector.h"\n#include <cccl.h>\n',
     "vector.h": "vector",
     "cccl.h": "cccl",
@@ -164,7 +134,7 @@ Deno.test("programFiles() refuses a device in place of a header", () => {
     CompileError,
     "cannot include /dev/zero as it must be a file",
   );
-  using files = directoryWith({ "folder/a.h": "a" });
+  using files = TemporaryDirectory.of({ "folder/a.h": "a" });
   const places = { ...NOWHERE, directories: [files.path] };
   assertEquals(programFiles(request("#include <folder>\n"), places), []);
 });

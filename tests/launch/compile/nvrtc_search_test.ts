@@ -4,16 +4,17 @@ import {
   type NvrtcCandidate,
   searchNvrtc,
 } from "../../../src/launch/compile/nvrtc_search.ts";
+import {
+  absentHeader,
+  holdsHeader,
+  searchToolkitHeaders,
+} from "../../../src/launch/compile/toolkit_headers.ts";
 import { runProgram } from "../../support/subprocess.ts";
+import { TemporaryDirectory } from "../../support/temporary_file.ts";
 
-/** A file system with empty files, removed at the end. */
-function machine(...files: readonly string[]): { root: string } & Disposable {
-  const root = Deno.realPathSync(Deno.makeTempDirSync());
-  for (const file of files) {
-    Deno.mkdirSync(`${root}${file.slice(0, file.lastIndexOf("/"))}`, { recursive: true });
-    Deno.writeTextFileSync(`${root}${file}`, "");
-  }
-  return { root, [Symbol.dispose]: () => Deno.removeSync(root, { recursive: true }) };
+/** A file system with empty files. */
+function machine(...files: readonly string[]): TemporaryDirectory {
+  return TemporaryDirectory.of(Object.fromEntries(files.map((file) => [file, ""])));
 }
 
 function search(
@@ -35,26 +36,25 @@ function libraries(root: string, variables?: Readonly<Record<string, string>>): 
 }
 
 Deno.test("searchNvrtc() searches all places in order", () => {
-  using found = machine(
+  const found = [
     "/home/toolkit/lib64/libnvrtc.so.12",
     "/path/toolkit/lib/libnvrtc.so.13",
-    "/tools/bin/nvcc",
     "/tools/targets/x86_64-linux/lib/libnvrtc.so.13",
     "/usr/local/cuda/lib64/libnvrtc.so.13",
-    "/usr/local/cuda-12.9/lib64/libnvrtc.so.12",
-    "/usr/local/cuda-13.1/lib64/libnvrtc.so.13",
     "/usr/local/cuda-13.10/lib64/libnvrtc.so.13",
+    "/usr/local/cuda-13.1/lib64/libnvrtc.so.13",
+    "/usr/local/cuda-12.9/lib64/libnvrtc.so.12",
     "/venv/lib/python3.12/site-packages/nvidia/cu13/lib/libnvrtc.so.13",
     "/conda/lib/python3.11/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12",
-    "/python/bin/python3",
     "/python/lib/python3.13/site-packages/nvidia/cu13/lib/libnvrtc.so.13",
     "/home/.local/lib/python3.9/site-packages/nvidia/cu13/lib/libnvrtc.so.13",
     "/usr/lib/python3/dist-packages/nvidia/cu13/lib/libnvrtc.so.13",
     "/extra/libnvrtc.so.12",
     "/usr/lib/x86_64-linux-gnu/libnvrtc.so.11.2",
     "/usr/lib64/libnvrtc.so.12",
-  );
-  const { root } = found;
+  ];
+  using folder = machine("/tools/bin/nvcc", "/python/bin/python3", ...found);
+  const root = folder.path;
   const variables = {
     CUDA_HOME: `${root}/home/toolkit`,
     CUDA_PATH: `${root}/path/toolkit`,
@@ -64,29 +64,14 @@ Deno.test("searchNvrtc() searches all places in order", () => {
     HOME: `${root}/home`,
     LD_LIBRARY_PATH: `${root}/extra:`,
   };
-  assertEquals(libraries(root, variables), [
-    "/home/toolkit/lib64/libnvrtc.so.12",
-    "/path/toolkit/lib/libnvrtc.so.13",
-    "/tools/targets/x86_64-linux/lib/libnvrtc.so.13",
-    "/usr/local/cuda/lib64/libnvrtc.so.13",
-    "/usr/local/cuda-13.10/lib64/libnvrtc.so.13",
-    "/usr/local/cuda-13.1/lib64/libnvrtc.so.13",
-    "/usr/local/cuda-12.9/lib64/libnvrtc.so.12",
-    "/venv/lib/python3.12/site-packages/nvidia/cu13/lib/libnvrtc.so.13",
-    "/conda/lib/python3.11/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12",
-    "/python/lib/python3.13/site-packages/nvidia/cu13/lib/libnvrtc.so.13",
-    "/home/.local/lib/python3.9/site-packages/nvidia/cu13/lib/libnvrtc.so.13",
-    "/usr/lib/python3/dist-packages/nvidia/cu13/lib/libnvrtc.so.13",
-    "/extra/libnvrtc.so.12",
-    "/usr/lib/x86_64-linux-gnu/libnvrtc.so.11.2",
-    "/usr/lib64/libnvrtc.so.12",
-  ]);
-  const names = search(root, variables).candidates.slice(-3);
-  assertEquals(names.map(({ library, builtins }) => [library, builtins]), [
-    ["libnvrtc.so.13", ""],
-    ["libnvrtc.so.12", ""],
-    ["libnvrtc.so.11.2", ""],
-  ]);
+  assertEquals(libraries(root, variables), found);
+  assertEquals(
+    search(root, variables).candidates.slice(-3).map(({ library }) => library),
+    ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"],
+  );
+  // Two ways to one directory.
+  Deno.symlinkSync("cuda-13.10", `${root}/usr/local/cuda-14.0`);
+  assertEquals(libraries(root, variables).length, found.length);
 });
 
 Deno.test("searchNvrtc() takes the newest library with its builtins", () => {
@@ -100,23 +85,15 @@ Deno.test("searchNvrtc() takes the newest library with its builtins", () => {
     "/usr/local/cuda/lib64/libnvrtc-builtins.so.12.4",
     "/usr/local/cuda/lib64/libnvrtc-builtins.so.12.10",
   );
-  const [{ library, builtins }] = search(one.root).candidates as [NvrtcCandidate];
-  assertEquals(library, `${one.root}/usr/local/cuda/lib64/libnvrtc.so.12`);
-  assertEquals(builtins, `${one.root}/usr/local/cuda/lib64/libnvrtc-builtins.so.12.10`);
+  const [{ library, builtins }] = search(one.path).candidates as [NvrtcCandidate];
+  assertEquals(library, `${one.path}/usr/local/cuda/lib64/libnvrtc.so.12`);
+  assertEquals(builtins, `${one.path}/usr/local/cuda/lib64/libnvrtc-builtins.so.12.10`);
   // What a link leads to knows the minor version.
-  const folder = `${one.root}/usr/local/cuda/lib64`;
+  const folder = `${one.path}/usr/local/cuda/lib64`;
   Deno.renameSync(`${folder}/libnvrtc.so.12`, `${folder}/libnvrtc.so.12.4.127`);
   Deno.symlinkSync("libnvrtc.so.12.4.127", `${folder}/libnvrtc.so.12`);
-  const [linked] = search(one.root).candidates as [NvrtcCandidate];
+  const [linked] = search(one.path).candidates as [NvrtcCandidate];
   assertEquals(linked.builtins, `${folder}/libnvrtc-builtins.so.12.4`);
-});
-
-Deno.test("searchNvrtc() visits a linked directory once", () => {
-  using one = machine("/usr/local/cuda-13.0/lib64/libnvrtc.so.13");
-  Deno.symlinkSync("cuda-13.0", `${one.root}/usr/local/cuda`);
-  assertEquals(libraries(one.root, { CUDA_HOME: `${one.root}/usr/local/cuda-13.0` }), [
-    "/usr/local/cuda-13.0/lib64/libnvrtc.so.13",
-  ]);
 });
 
 Deno.test("searchNvrtc() uses only GRIDSTRIDE_NVRTC when it is set", () => {
@@ -126,7 +103,7 @@ Deno.test("searchNvrtc() uses only GRIDSTRIDE_NVRTC when it is set", () => {
     "/usr/local/cuda/lib64/libnvrtc.so.13",
     "/empty/x",
   );
-  const { root } = one;
+  const root = one.path;
   for (const chosen of [`${root}/a`, `${root}/a/libnvrtc.so.13`]) {
     assertEquals(search(root, { GRIDSTRIDE_NVRTC: chosen }), {
       candidates: [{
@@ -137,12 +114,8 @@ Deno.test("searchNvrtc() uses only GRIDSTRIDE_NVRTC when it is set", () => {
       attempts: [],
     });
   }
-  for (
-    const [chosen, reason] of [["relative/lib", /absolute path/], [
-      `${root}/empty`,
-      /no libnvrtc/,
-    ]] as const
-  ) {
+  const failed = [["relative/lib", /absolute path/], [`${root}/empty`, /no libnvrtc/]] as const;
+  for (const [chosen, reason] of failed) {
     const { candidates, attempts } = search(root, { GRIDSTRIDE_NVRTC: chosen });
     assertEquals(candidates, []);
     assertMatch(attempts[0]!.reason, reason);
@@ -154,9 +127,9 @@ Deno.test("searchNvrtc() uses only GRIDSTRIDE_NVRTC when it is set", () => {
 
 Deno.test("searchNvrtc() gives the reason for every failed place", () => {
   using one = machine("/usr/local/cuda/lib64/libcudart.so", "/usr/lib64/libc.so");
-  const { attempts } = search(one.root, { CUDA_HOME: `${one.root}/gone` });
+  const { attempts } = search(one.path, { CUDA_HOME: `${one.path}/gone` });
   assertEquals(
-    attempts.map(({ path, origin, reason }) => [path.slice(one.root.length), origin, reason]),
+    attempts.map(({ path, origin, reason }) => [path.slice(one.path.length), origin, reason]),
     [
       ["/gone/lib64", "CUDA_HOME", "there is no such directory"],
       ["/usr/local/cuda/lib64", "the toolkit's default directory", "it holds no libnvrtc.so"],
@@ -166,29 +139,77 @@ Deno.test("searchNvrtc() gives the reason for every failed place", () => {
 });
 
 Deno.test("searchNvrtc() never prompts without permission to read", async () => {
-  const { code, stdout, stderr } = await runProgram(
-    `
-    import { searchNvrtc } from "${
-      import.meta.resolve("../../../src/launch/compile/nvrtc_search.ts")
-    }";
+  const module = import.meta.resolve("../../../src/launch/compile/nvrtc_search.ts");
+  const program = `import { searchNvrtc } from "${module}";
     const environment = (name) => ({ CUDA_HOME: "/opt/cuda" })[name];
-    console.log(JSON.stringify([...searchNvrtc({ environment })]));
-  `,
-    { permissions: [] },
-  );
+    console.log(JSON.stringify([...searchNvrtc({ environment })]));`;
+  const { code, stdout, stderr } = await runProgram(program, { permissions: [] });
   assertEquals(code, 0, stderr);
-  const found = JSON.parse(stdout) as (NvrtcAttempt & NvrtcCandidate)[];
-  assertEquals(
-    found[0],
-    {
-      path: "/opt/cuda/lib64",
-      origin: "CUDA_HOME",
-      reason: "it may not be read: run again with --allow-read=/opt/cuda/lib64",
-    } as NvrtcAttempt & NvrtcCandidate,
+  const [first] = JSON.parse(stdout) as NvrtcAttempt[];
+  assertEquals(first!.reason, "it may not be read: run again with --allow-read=/opt/cuda/lib64");
+});
+
+const runtime = (version: number) => `/* CUDA */\n#define CUDART_VERSION  ${version}\n`;
+
+/** NVRTC without a path. */
+const NAMED = { library: "libnvrtc.so.13", version: [13, 0] } as const;
+
+const unset = () => undefined;
+
+Deno.test("searchToolkitHeaders() sorts directories by version", () => {
+  using found = TemporaryDirectory.of({
+    "/python/nvidia/cu13/lib/libnvrtc.so.13": "",
+    "/python/nvidia/cu13/include/nvrtc.h": "",
+    "/python/nvidia/cuda_runtime/include/cuda_runtime_api.h": runtime(13000),
+    "/home/include/cuda.h": "#define CUDA_VERSION 12090\n",
+    "/usr/local/cuda-13.0/include/cuda_runtime_api.h": runtime(13000),
+    "/usr/include/cuda_runtime_api.h": "no version",
+  });
+  const root = found.path;
+  Deno.symlinkSync("cuda-13.0", `${root}/usr/local/cuda`);
+  const library = `${root}/python/nvidia/cu13/lib/libnvrtc.so.13`;
+  const environment = (name: string) => name === "CUDA_PATH" ? `${root}/home` : undefined;
+  const { fitting, others, absent } = searchToolkitHeaders(
+    { library, version: [13, 0] },
+    environment,
+    root,
   );
-  assertEquals(found.slice(-3).map(({ library }) => library), [
-    "libnvrtc.so.13",
-    "libnvrtc.so.12",
-    "libnvrtc.so.11.2",
+  assertEquals(
+    fitting,
+    ["python/nvidia/cuda_runtime", "usr/local/cuda"].flatMap((home) => [
+      `${root}/${home}/include`,
+      `${root}/${home}/include/cccl`,
+    ]),
+  );
+  assertEquals(others, [{ path: `${root}/home/include`, version: "12.9" }]);
+  assertEquals(absent, [
+    `${root}/python/nvidia/cu13/include (no CUDA headers)`,
+    `${root}/python/nvidia/cuda_cccl/include (no CUDA headers)`,
+    `${root}/usr/include (no CUDA headers)`,
   ]);
+});
+
+Deno.test("absentHeader() names both versions when another toolkit has the header", () => {
+  using found = TemporaryDirectory.of({
+    "/usr/local/cuda/include/cuda_runtime_api.h": runtime(12080),
+    "/usr/local/cuda/include/cuda_fp16.h": "",
+  });
+  const search = searchToolkitHeaders(NAMED, unset, found.path);
+  assertEquals(
+    absentHeader("cuda_fp16.h", search, []),
+    "it must be of CUDA 13.0, as the compiler is, and that in " +
+      `${found.path}/usr/local/cuda/include is of CUDA 12.8`,
+  );
+  assertEquals(holdsHeader(search.fitting, "cuda_fp16.h"), false);
+});
+
+Deno.test("absentHeader() lists the searched places", () => {
+  using none = TemporaryDirectory.of({ "/usr/include/stdio.h": "" });
+  const root = none.path;
+  assertEquals(
+    absentHeader("cuda_fp16.h", searchToolkitHeaders(NAMED, unset, root), ["/mine"]),
+    "it is not in the headers of the request, /mine, the standard headers of Gridstride, and there " +
+      `are no headers of CUDA 13.0 on this machine: not in ${root}/usr/local/cuda/include (no CUDA ` +
+      `headers), ${root}/usr/include (no CUDA headers)`,
+  );
 });

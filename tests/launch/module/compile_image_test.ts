@@ -1,6 +1,5 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { compileImage, configureKernelCache } from "../../../mod.ts";
-import { runProgram } from "../../support/subprocess.ts";
 // Opens the library that compiles, which the resource sanitizer would take for a leak of a test.
 import "../../support/device.ts";
 
@@ -40,20 +39,4 @@ Deno.test("compileImage() names the malformed field of a target", async () => {
     await assertRejects(() => compileImage(SOURCE, options as never), Kind, message);
   }
   await assertRejects(() => compileImage(7 as never, { target: HOST }), TypeError, "source");
-});
-
-Deno.test("compileImage() needs no compiler or permission on a cache hit", async () => {
-  const program = `
-    import { compileImage, configureKernelCache } from "@gridstride/cuda";
-    configureKernelCache({ directory: ${JSON.stringify(`${cache}/shared`)} });
-    const source = "__global__ void two(int* out) { *out = 2; }";
-    const { image } = await compileImage(source, { target: ${JSON.stringify(HOST)} });
-    console.log(image.length);`;
-  const [env, ffi, read, sys] = ["--allow-env", "--allow-ffi", "--allow-read", "--allow-sys=uid"];
-  const cannot = await runProgram(program, { permissions: [env, ffi, read, sys, "--no-check"] });
-  assert(cannot.code !== 0 && cannot.stderr.includes("--allow-run"), cannot.stderr);
-  const first = await runProgram(program, { permissions: ["-A", "--no-check"] });
-  assertEquals(first.code, 0, first.stderr);
-  const found = await runProgram(program, { permissions: [env, ffi, read, sys, "--no-check"] });
-  assertEquals([found.code, found.stdout], [0, first.stdout], found.stderr);
 });

@@ -3,24 +3,13 @@ import { readKernelFile } from "../../../mod.ts";
 import { device } from "../../support/device.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 
-/** A folder with these files. */
-function folderWith(files: Readonly<Record<string, string>>): TemporaryDirectory {
-  const folder = new TemporaryDirectory();
-  for (const [name, text] of Object.entries(files)) {
-    const path = `${folder.path}/${name}`;
-    Deno.mkdirSync(path.replace(/\/[^/]*$/, ""), { recursive: true });
-    Deno.writeTextFileSync(path, text);
-  }
-  return folder;
-}
-
 function read(folder: TemporaryDirectory, ...directories: string[]) {
   const include = directories.map((directory) => `${folder.path}/${directory}`);
   return readKernelFile(`${folder.path}/k.cu`, { include });
 }
 
 Deno.test("readKernelFile() finds headers beside the file, beside headers and in directories", async () => {
-  using folder = folderWith({
+  using folder = TemporaryDirectory.of({
     "k.cu": '#include "near.h"\n  #  include <far.h>\n#include <cuda_fp16.h>\n' +
       '#include "sub/deep.h"\n#include "./near.h"',
     "near.h": "// near",
@@ -44,7 +33,7 @@ Deno.test("readKernelFile() finds headers beside the file, beside headers and in
 });
 
 Deno.test("readKernelFile() reads recursive headers once and skips system headers", async () => {
-  using folder = folderWith({
+  using folder = TemporaryDirectory.of({
     "k.cu": '#include "a.h"\n#include "/etc/hostname"\n#include "../k/a.h"\n#include "none.h"\n' +
       '#include <vector>\n#include "helper_cuda.h"',
     "a.h": '#include "b.h"',
@@ -57,7 +46,7 @@ Deno.test("readKernelFile() reads recursive headers once and skips system header
 });
 
 Deno.test("readKernelFile() refuses ambiguous headers, and wrong files and options", async () => {
-  using folder = folderWith({
+  using folder = TemporaryDirectory.of({
     "k.cu": '#include "near.h"\n#include "far.h"',
     "near.h": "// near",
     "include/far.h": '#include "near.h"',
@@ -74,7 +63,7 @@ Deno.test("readKernelFile() refuses ambiguous headers, and wrong files and optio
 });
 
 Deno.test("Device.compileFile() compiles with local headers and shows their errors", async () => {
-  using folder = folderWith({
+  using folder = TemporaryDirectory.of({
     "scale.cu": '#include "sub/factor.h"\n' +
       "#ifdef FACTOR\n__global__ void scale(int* x) { *x *= FACTOR; }\n#endif\n",
     "sub/factor.h": '#include "value.h"\n#define FACTOR VALUE\n',

@@ -3,7 +3,7 @@
  */
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { CompileError, defineStruct, type Module } from "../../../mod.ts";
+import { defineStruct, type Module } from "../../../mod.ts";
 import { device } from "../../support/device.ts";
 
 const Particle = defineStruct("Particle", { position: "float3", mass: "float", id: "int" });
@@ -268,34 +268,6 @@ Deno.test("dispose() keeps a module loaded for its graphs", async () => {
   graph.launch();
   graph.launch();
   assertEquals((await x.toArray())[0], 2);
-});
-
-Deno.test("compile() marks the line of an error", async () => {
-  const source = `__global__ void f(float* x) {\n  x[0] = 1;\n  yy[0] = 2;\n}\n`;
-  const error = await assertRejects(
-    () => device.compile(source, { name: "wrong.cu" }),
-    CompileError,
-    "Cannot compile wrong.cu with",
-  );
-  assert(error.message.includes("wrong.cu:3"), error.message);
-  assert(error.message.includes("    3 |   yy[0] = 2;"), error.message);
-  const [first] = error.diagnostics;
-  assertEquals([first!.severity, first!.file, first!.line], ["error", "wrong.cu", 3]);
-});
-
-Deno.test("compile() passes defines, headers and options", async () => {
-  using one = await device.compile(
-    `#include "own/values.h"
-     __global__ void f(int* out) { out[0] = VALUE; out[1] = FLAG; out[2] = from_header(); }`,
-    {
-      defines: { VALUE: 42, FLAG: true },
-      headers: { "own/values.h": "__device__ int from_header() { return 7; }" },
-      cache: false,
-    },
-  );
-  using out = device.allocate("int32", 3);
-  one.kernel("f").launch({ grid: 1, block: 1 }, out);
-  assertEquals([[...await out.toArray()], one.cached], [[42, 1, 7], false]);
 });
 
 Deno.test("compile() names a wrong option before compilation", async () => {
