@@ -7,7 +7,7 @@
 
 import { openDevice, validate } from "../mod.ts";
 
-/** The kernels whose blocks use shared memory or atomics. */
+/** The kernels with shared memory or atomics. */
 const KERNELS = ["sum", "mean", "min", "max", "moments", "histogram_shared"];
 
 using device = openDevice();

@@ -42,10 +42,10 @@ import { ROOT } from "./steps.ts";
 /** A little less than eight minutes: the report is written after it. */
 const TIME_LIMIT = 470 * 1000;
 
-/** What only a run on a GPU may write to. */
+/** The folder for results of GPU runs only. */
 const RESULTS = new URL("bench/results/", ROOT).pathname;
 
-/** Something the user can mend; its message is all there is to say. */
+/** An error that the user can correct; it is printed without a stack. */
 class ProofError extends Error {
   override name = "ProofError";
 }
@@ -76,8 +76,8 @@ function readCommandLine(args: string[]): CommandLine {
 
 const environment = (name: string): string | undefined => Deno.env.get(name);
 
-/** What a program prints; undefined where there is no such program, or it fails. */
-async function ask(command: readonly string[]): Promise<string | undefined> {
+/** The output of a program; undefined if the program is missing or fails. */
+async function outputOf(command: readonly string[]): Promise<string | undefined> {
   const [name, ...args] = command;
   const program = findProgram(name!, environment);
   if (program === undefined) return undefined;
@@ -89,17 +89,17 @@ async function describeGpu(): Promise<GpuDescription> {
   if (findProgram(DESCRIBE_GPU[0]!, environment) === undefined) {
     throw new ProofError("there is no nvidia-smi, which comes with NVIDIA's driver");
   }
-  const description = await ask(DESCRIBE_GPU);
+  const description = await outputOf(DESCRIBE_GPU);
   if (description === undefined) throw new ProofError("nvidia-smi finds no GPU");
   return readGpuDescription(description);
 }
 
-/** The commit of the files, as far as a repository is here to tell. */
+/** The commit of the files, or "unknown" without a repository. */
 async function describeCommit(given: string | undefined): Promise<string> {
   if (given !== undefined) return given;
-  const hash = (await ask(["git", "rev-parse", "HEAD"]))?.trim();
+  const hash = (await outputOf(["git", "rev-parse", "HEAD"]))?.trim();
   if (hash === undefined) return "unknown";
-  const changes = await ask(["git", "status", "--porcelain", "--", ".", ":!bench/results"]);
+  const changes = await outputOf(["git", "status", "--porcelain", "--", ".", ":!bench/results"]);
   return changes?.trim() === "" ? hash : `${hash}-modified`;
 }
 

@@ -33,7 +33,7 @@ import {
   type TestSummary,
 } from "./test_summary.ts";
 
-/** What is run on which device. */
+/** The device and the extent of a proof. */
 export interface ProofOptions {
   /** The device, as `GRIDSTRIDE_DEVICE` names it. */
   readonly device: "cuda" | "host";
@@ -41,7 +41,7 @@ export interface ProofOptions {
   readonly dry: boolean;
 }
 
-/** What the steps find. */
+/** Results of the steps. */
 export class Findings {
   /** The device as the library describes it. */
   device: MeasuredDevice | null = null;
@@ -62,7 +62,7 @@ export class Findings {
 /** compute-sanitizer's exit status when it found something; it is no program's own. */
 const SANITIZER_FAILURE = 99;
 
-/** The tests of a dry run: of what uses the device and takes a second. */
+/** The tests of a dry run: they use the device and take a second. */
 const DRY_TESTS = ["tests/stream", "tests/launch/module/module_test.ts"];
 
 /** The examples that each check what the device has computed. */
@@ -87,7 +87,7 @@ function findSanitizer(): string | undefined {
 const passed = (detail: string): StepResult => ({ status: "passed", detail });
 const skipped = (detail: string): StepResult => ({ status: "skipped", detail });
 
-/** The steps, which leave what they find in `findings`. */
+/** The steps, which write their results to `findings`. */
 export function proofSteps(options: ProofOptions, findings: Findings): ProofStep[] {
   const { device, dry } = options;
   const env = {
@@ -183,7 +183,7 @@ async function runExamples(
   const end = performance.now() + limit;
   const files = [...Deno.readDirSync(new URL(EXAMPLES, ROOT))].map(({ name }) => name)
     .filter((name) => name.endsWith(".ts")).sort();
-  // What they have in common runs too, and does nothing.
+  // The first file is the module that the examples share: to run it has no effect.
   const ran = files.slice(0, dry ? DRY_EXAMPLES + 1 : files.length);
   for (const file of ran) {
     const left = Math.max(1, end - performance.now());
@@ -206,7 +206,7 @@ async function sanitize(
   const options = [
     `--tool=${tool}`,
     `--error-exitcode=${SANITIZER_FAILURE}`,
-    // Calls that fail are the tests' subject; here it is what kernels do to memory.
+    // Failing calls are the subject of tests; here it is the memory accesses of kernels.
     ...(tool === "memcheck" ? ["--report-api-errors=no"] : []),
   ];
   const command = [sanitizer, ...options, Deno.execPath(), "run", "-A", file!, ...args];
@@ -215,7 +215,7 @@ async function sanitize(
     (log) => ({ log, failure: undefined }),
     (error) => ({ log: error instanceof StepError ? error.output : "", failure: error }),
   );
-  // Under some virtual machines it cannot watch the device, and says so.
+  // Some virtual machines do not support it.
   if (/Device not supported/i.test(log)) return skipped("compute-sanitizer: Device not supported");
   if (failure !== undefined) throw failure;
   const counts = /^\d+ passed, \d+ failed.*$/m.exec(log)?.[0];
@@ -226,7 +226,7 @@ async function sanitize(
   return passed(`${counts}; ${summary}`);
 }
 
-/** Leaves out what runs on the processor alone, and is the same on a host with a GPU. */
+/** Excludes the benchmarks that do not use the device. */
 const NO_DEVICE = "--ignore=bench/analysis_bench.ts,bench/layout_bench.ts";
 
 async function runBenchmarks(
@@ -283,7 +283,7 @@ class LoadWatch implements Disposable {
   }
 }
 
-/** Other libraries know no other device than GPUs, of which a run without one must not find any. */
+/** Hides GPUs from other libraries when the run is on the host device. */
 function peerEnvironment(device: "cuda" | "host"): Record<string, string> {
   return device === "host" ? { CUDA_VISIBLE_DEVICES: "" } : {};
 }

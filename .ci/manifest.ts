@@ -12,8 +12,8 @@ const ROOT = new URL("../", import.meta.url);
 const MANIFEST = new URL("src/ffi/build/manifest.ts", ROOT);
 
 /**
- * What is compiled, included or read by the linker; documentation is not. The names of C++'s own
- * headers have no ending.
+ * Files that are compiled, included or read by the linker. The names of C++ standard headers have no
+ * extension.
  */
 const SOURCE = /\.(?:h|cuh|cu|cpp|map)$|^[a-z]+$/;
 

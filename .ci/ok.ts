@@ -17,12 +17,12 @@ const { exports }: Configuration = JSON.parse(
 const entries = Object.values(exports);
 
 /**
- * What reads the sources, from the quickest to the slowest. The types of the examples in the
+ * Steps that read the sources, from the fastest to the slowest. The types of the examples in the
  * documentation are for `tests/docs/`: `deno check --doc` adds an import of all that a module
  * exports, and then complains that it is unused.
  */
 const STATIC_STEPS: readonly (readonly [string, readonly string[]])[] = [
-  // Folders whose names start with a dot are looked into only when they are named.
+  // Deno skips hidden folders unless they are named.
   ["format", ["deno", "fmt", "--check", ".", ".ci/", ".github/"]],
   ["lint", ["deno", "lint", ".", ".ci/"]],
   ["types", ["deno", "check", ".", ".ci/"]],
@@ -30,7 +30,7 @@ const STATIC_STEPS: readonly (readonly [string, readonly string[]])[] = [
   ["documentation", ["deno", "doc", "--lint", ...entries]],
 ];
 
-/** What builds and runs. */
+/** Steps that build and run. */
 const DYNAMIC_STEPS: readonly (readonly [string, readonly string[]])[] = [
   ["tests", ["deno", "task", "test"]],
   ["publish", ["deno", "publish", "--dry-run", "--allow-dirty"]],

@@ -1,7 +1,6 @@
 /**
- * Rewrites `deno.json` for publishing: what the package takes of Deno's standard library comes
- * from JSR there. In the repository it comes from npm, as machines that test may reach no other
- * registry.
+ * Rewrites `deno.json` for publishing: modules of Deno's standard library come from JSR there. In the
+ * repository they come from npm, the only registry that some test machines reach.
  *
  * ```sh
  * deno run --allow-read --allow-write .ci/publish_imports.ts
@@ -10,12 +9,12 @@
  * @module
  */
 
-/** Where the published package takes each module of the standard library from. */
+/** The published sources of modules of the standard library. */
 const PUBLISHED: Readonly<Record<string, string>> = {
   "@std/cli/parse-args": "jsr:@std/cli@^1.0.0/parse-args",
 };
 
-/** What only tests import, and what would be left dangling without them. */
+/** Imports of tests only. */
 const TESTS_ONLY: readonly string[] = [
   "@std/assert",
   "deno-std/",

@@ -21,7 +21,7 @@ export interface StepOptions {
 export class StepError extends Error {
   /** The class's name, for what prints errors. */
   override name = "StepError";
-  /** What the program had printed on standard output, when captured. */
+  /** The standard output of the program, when captured. */
   readonly output: string;
 
   /** Makes the error; `message` is complete. */
@@ -32,9 +32,9 @@ export class StepError extends Error {
 }
 
 /**
- * Announces a step, runs its program in the repository and shows what it prints.
+ * Announces a step, runs its program in the repository and shows its output.
  *
- * @returns What the program printed on standard output, when captured.
+ * @returns The standard output of the program, when captured.
  * @throws {StepError} If the program exits with anything but 0, or takes too long.
  */
 export async function step(
@@ -52,7 +52,7 @@ export async function step(
     stdin: "null",
     stdout: capture === undefined ? "inherit" : "piped",
     stderr: "inherit",
-    // Leads a group of its own, so that what it has started can be ended with it.
+    // Leads a process group, which ends as a whole.
     detached: limit !== undefined,
     ...(env === undefined ? {} : { env }),
   }).spawn();
@@ -75,7 +75,7 @@ export async function step(
   }
 }
 
-/** Ends a group of processes when its time is over, or when this process is told to end. */
+/** Ends a group of processes when its time is over, or when this process ends. */
 class Deadline {
   /** Whether the time is over. */
   passed = false;
@@ -100,7 +100,7 @@ class Deadline {
     try {
       Deno.kill(this.#group, "SIGKILL");
     } catch (error) {
-      // It has ended in this very moment.
+      // It has just ended.
       if (!(error instanceof Deno.errors.NotFound)) throw error;
     }
   }

@@ -1,9 +1,8 @@
 /**
- * All tests, shared out among processes, one at a time for each processor: `deno task test`. The
- * native library counts what is allocated in a process, and many tests what it has counted, so that
- * these are processes and not the threads of `deno test --parallel`.
+ * Runs all tests in several processes: `deno task test`. Threads, as in `deno test --parallel`, would
+ * share the allocation counts of the native library, which many tests compare.
  *
- * With arguments it is `deno test` itself: `deno task test tests/memory`.
+ * Arguments are those of `deno test`: `deno task test tests/memory`.
  *
  * @module
  */
@@ -19,11 +18,11 @@ import {
 
 const TEST = ["test", "-A", "--no-check"];
 
-/** More than this use the memory of a machine with many processors for little. */
-const MOST_PROCESSES = 4;
+/** Maximum number of processes at a time: more need memory and gain little. */
+const MAX_PROCESSES = 4;
 
-/** To begin a process takes a second; with more of them all end at about the same time. */
-const HANDS = 3;
+/** Processes in succession: more of them end at the same time, but each takes a second to start. */
+const SHARES = 3;
 
 /** The test files below a folder of the repository. */
 function testFiles(folder: string): string[] {
@@ -34,33 +33,30 @@ function testFiles(folder: string): string[] {
   }).sort();
 }
 
-/**
- * Deals files out one by one, as the long ones lie in the same folders: into several hands for each
- * process, which takes the next one when it has ended.
- */
-function dealt(files: readonly string[], hands: number): string[][] {
+/** Deals files out one by one, because long tests lie in the same folders. */
+function dealt(files: readonly string[], shares: number): string[][] {
   return Array.from(
-    { length: hands },
-    (_, hand) => files.filter((_, index) => index % hands === hand),
+    { length: shares },
+    (_, share) => files.filter((_, index) => index % shares === share),
   );
 }
 
-/** Where `deno test` begins to say what has failed, once all tests have run. */
+/** The heading of the failures in the output of `deno test`. */
 const ERRORS = /^ ERRORS \s*$/;
 
-/** What became of one of the processes. */
+/** The result of a process. */
 interface Outcome {
   readonly success: boolean;
-  /** What it said in the end: errors, and the counts. */
+  /** The end of its output: failures and counts. */
   readonly end: string;
   readonly summary: TestSummary | undefined;
 }
 
 /**
- * Passes on what a process prints, line by line, but its errors: those of several processes would
+ * Prints the output of a process line by line, without its failures: those of several processes would
  * be mixed.
  *
- * @returns All of it, and what was not passed on.
+ * @returns The whole output, and the failures.
  */
 async function passOn(
   stream: ReadableStream<Uint8Array<ArrayBuffer>>,
@@ -98,20 +94,20 @@ async function runTests(files: readonly string[]): Promise<Outcome> {
 }
 
 async function runAll(): Promise<number> {
-  const processes = Math.max(1, Math.min(MOST_PROCESSES, navigator.hardwareConcurrency));
-  const hands = dealt(testFiles("tests"), HANDS * processes);
+  const processes = Math.max(1, Math.min(MAX_PROCESSES, navigator.hardwareConcurrency));
+  const shares = dealt(testFiles("tests"), SHARES * processes);
   const outcomes: Outcome[] = [];
-  const takeHands = async () => {
-    for (let hand = hands.shift(); hand !== undefined; hand = hands.shift()) {
-      outcomes.push(await runTests(hand));
+  const takeShares = async () => {
+    for (let share = shares.shift(); share !== undefined; share = shares.shift()) {
+      outcomes.push(await runTests(share));
     }
   };
-  await Promise.all(Array.from({ length: processes }, takeHands));
+  await Promise.all(Array.from({ length: processes }, takeShares));
   const summaries = outcomes.flatMap(({ summary }) => summary === undefined ? [] : [summary]);
   const { passed, failed, ignored } = addTestSummaries(summaries);
   const success = outcomes.every((outcome) => outcome.success);
   for (const { end } of outcomes) if (end !== "") console.log(`\n${end}`);
-  // As `deno test` ends, so that the same reads it.
+  // The format of `deno test`, which readTestSummary() reads.
   console.log(
     `\n${success ? "ok" : "FAILED"} | ${passed} passed | ${failed} failed` +
       (ignored === 0 ? "" : ` | ${ignored} ignored`),

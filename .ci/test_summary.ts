@@ -1,5 +1,5 @@
 /**
- * The counts of a run of `deno test`, from what it printed; of several runs together.
+ * Counts tests in the output of `deno test`, of one run or of several.
  *
  * ```sh
  * deno run --allow-read .ci/test_summary.ts test.log native.log

@@ -46,7 +46,7 @@ for (const [size, bytes] of sizes) {
     device.stream.doneSync();
   });
 
-  // Several copies to one wait, so that the wait does not count.
+  // Several copies for one wait, which then hardly counts.
   const calls = scaled(ON_GPU ? 10 : 1, 1);
   const within = { group: `device to device, ${size}`, bytes: 2 * bytes };
   measure("memcpy in C", { ...within, baseline: true }, () => copyMemory(target, source));

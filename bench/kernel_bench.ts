@@ -12,7 +12,7 @@ import { measure, type MeasureOptions, scaled } from "./support/measure.ts";
 /** Bytes of a buffer: 256 MiB on a GPU. */
 const BYTES = scaled(ON_GPU ? 2 ** 28 : 2 ** 25, 2 ** 16);
 
-/** Operations to one wait, so that the wait does not count. */
+/** Operations for one wait, which then hardly counts. */
 const CALLS = scaled(ON_GPU ? 10 : 1, 1);
 
 const { kernels, stream } = device;

@@ -1,6 +1,6 @@
 /**
- * What TypeScript adds to the native calls: the public operations over a library whose hot
- * functions do nothing. The goal for `kernel.launch()` is 60 ns over the call itself.
+ * The cost of TypeScript on top of native calls: public operations over a library with empty hot
+ * functions. The goal for `kernel.launch()` is 60 ns over the call itself.
  */
 
 import { DeviceKernels } from "../src/device/device_kernels.ts";

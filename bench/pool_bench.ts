@@ -1,7 +1,7 @@
 /**
  * Allocating from the pool and freeing, through the public call that returns a `DeviceBuffer`, with
  * statistics on as always, beside the same requests to C's `malloc` and `free` and to the device
- * itself. `bench/report/pool_goals.ts` says what is to be reached.
+ * itself. The goals are in `bench/report/pool_goals.ts`.
  */
 
 import { DEVICE, OPERAND, RESULT } from "../src/ffi/command_block.ts";

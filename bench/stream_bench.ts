@@ -1,5 +1,5 @@
 /**
- * Streams and events: making them, recording, asking, waiting.
+ * Streams and events: creation, records, queries and waits.
  */
 
 import { OPERAND, STREAM } from "../src/ffi/command_block.ts";

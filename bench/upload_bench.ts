@@ -15,7 +15,7 @@ const group = { group: `file to device, ${bytes / MIB} MiB`, bytes };
 const path = makeFile();
 globalThis.addEventListener("unload", () => Deno.removeSync(path));
 
-/** A file whose pages all differ, so that nothing can share them. */
+/** A file of different pages, which no file system can share. */
 function makeFile(): string {
   const path = Deno.makeTempFileSync({ prefix: "gridstride-bench-" });
   using file = Deno.openSync(path, { write: true });

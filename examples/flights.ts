@@ -17,7 +17,7 @@ import { memoryReport, type MemorySnapshot, snapshotPool } from "../src/lab/memo
 /** Bins of the histogram: ten minutes each, from 1 hour early to 3 hours late. */
 const BINS = { count: 24, low: -60, high: 180 };
 
-/** What is computed twice: on the device, and in double precision here. */
+/** Figures that the device computes, and this program in double precision. */
 interface Statistics {
   mean: number;
   variance: number;
@@ -27,7 +27,7 @@ interface Statistics {
   zScores: ArrayLike<number>;
 }
 
-/** What comes back from the device: the figures, and what was where in its memory meanwhile. */
+/** Figures of the device, and a snapshot of its memory. */
 interface DeviceRun extends Statistics {
   snapshot: MemorySnapshot;
 }
@@ -230,7 +230,7 @@ async function writeSnapshot(snapshot: MemorySnapshot): Promise<void> {
 }
 
 const delays = Float32Array.from(flights, ({ delay }: { delay: number }) => delay);
-// The preset has the pool note who allocates what, and when.
+// With this preset the pool records the call stack and the time of each allocation.
 using device = openDevice(undefined, { memory: { preset: "development" } });
 console.log(`\n${delays.length} flights on ${device.label} (${device.info.name})\n`);
 

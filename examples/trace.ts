@@ -45,7 +45,7 @@ export async function processBatches(
   for (let index = 0; index < batches; index++) {
     using _batch = trace.range(`batch ${index + 1}`, { stream: device.stream });
     const { batch, worked } = turns[index % turns.length]!;
-    // Nothing is copied into a buffer before what was in it has been worked on.
+    // The copy waits until the previous batch of this buffer has been processed.
     stream.wait(worked);
     pinned.copyTo(batch, { stream });
     using arrived = stream.record();

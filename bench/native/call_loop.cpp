@@ -1,8 +1,7 @@
 // The same calls from a C loop: what the benchmarks of calls through Deno's FFI are compared with.
 //
-// Functions of the native library are called through pointers that the compiler knows nothing of,
-// as any other C program would call them, and on the JavaScript thread, so that they find that
-// thread's command block. Addresses cross as doubles, as in csrc/gridstride.h. A loop returns the
+// The loops call the native library through opaque pointers, as any C program would, and on the
+// JavaScript thread, which owns the command block. Addresses cross as doubles, as in csrc/gridstride.h. A loop returns the
 // first status that is not 0.
 #include <dlfcn.h>
 #include <stdint.h>
@@ -49,7 +48,7 @@ BENCH_API int32_t bench_find(const char* library, const char* function, double* 
 // What a call costs at least.
 BENCH_API int32_t bench_nothing(void) { return 0; }
 
-// A function without parameters, whose operands lie in the command block.
+// A function without parameters: its operands lie in the command block.
 BENCH_API int32_t bench_call(double function, int32_t count) {
   const auto call = function_at<HotFunction>(function);
   return repeat(count, [&] { return call(); });
@@ -72,7 +71,7 @@ BENCH_API int32_t bench_call_attribute(double function, int32_t device, int32_t 
   return repeat(count, [&] { return call(device, attribute, result); });
 }
 
-// gs_memory_allocate, and gs_memory_free of what it gave.
+// gs_memory_allocate, and gs_memory_free of its result.
 BENCH_API int32_t bench_allocate_free(double allocate, double free, gs_command_block* block,
                                       double bytes, int32_t count) {
   const auto call_allocate = function_at<HotFunction>(allocate);

@@ -1,6 +1,6 @@
 // malloc and free in C loops: the same requests as bench/pool_bench.ts makes of the pool.
 //
-// What malloc gave is not touched, as the pool does not touch what it gives either. Sizes and
+// The memory is not touched, because the pool does not touch its memory either. Sizes and
 // addresses cross as doubles, as in csrc/gridstride.h. A loop returns -1 if there was no memory.
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /**
- * From a source to a kernel that can be launched: prints nanoseconds as JSON. What is imported, and
- * opening the device, do not count.
+ * From a source to a kernel that can be launched: prints nanoseconds as JSON, without the imports and
+ * the opening of the device.
  *
  *   compiled    without the compile cache
  *   cached      out of the compile cache, where the source has to be, and then once again

@@ -7,7 +7,7 @@
 import { openDevice } from "../../mod.ts";
 import { CallLoop } from "../support/call_loop.ts";
 
-/** Half of the launches, so that they fit the device's queue. */
+/** Half of the launches: they fit the device's queue. */
 const BURST = 500;
 
 using device = openDevice();

@@ -6,9 +6,9 @@
  * @module
  */
 
-/** What an iteration of a benchmark does. */
+/** The work of an iteration of a benchmark. */
 export interface BenchWork {
-  /** What is measured. */
+  /** The measured work. */
   readonly title: string;
   /** How often an iteration does it. */
   readonly calls: number;

@@ -22,7 +22,7 @@ type Environment = Readonly<Record<string, string>>;
 const AREA = "compile";
 const GROUP = "source of 100 lines to a kernel that can be launched";
 
-/** The figures' titles, by what they are about. */
+/** Titles of the figures. */
 export const COMPILE_TITLES = {
   compiled: "compiled",
   freshProcess: "out of the compile cache, in a fresh process",
@@ -30,8 +30,8 @@ export const COMPILE_TITLES = {
 } as const;
 
 /**
- * Measures compiling, and finding what was compiled in the compile cache. A process that finds it
- * there may start no other, so no compiler has helped it.
+ * Measures compilations, and hits of the compile cache. A process that hits the cache may start no
+ * other process, and so no compiler.
  *
  * @param processes How many processes of each kind.
  * @param env Their environment variables in addition to those of this process.
@@ -64,8 +64,8 @@ export async function measureCompiling(
 }
 
 /**
- * Measures what the steps of the C++ compiler take of the processor's time, where it tells: g++
- * appends lines such as `0.23 0.02 cc1plus …` to a file, seconds in user and in system mode.
+ * Measures the processor time of the steps of g++. It appends lines such as `0.23 0.02 cc1plus …` to
+ * a file: seconds in user and in system mode.
  */
 async function measureSteps(processes: number, env: Environment): Promise<Figure[]> {
   const compiler = await findCppCompiler(undefined, (name) => env[name] ?? Deno.env.get(name));

@@ -1,5 +1,5 @@
 /**
- * What was measured: one figure per benchmark, and how it compares with its group's baseline.
+ * Measured figures: one per benchmark, and its comparison with the baseline of its group.
  *
  * @module
  */
@@ -8,11 +8,11 @@ import { readBenchName } from "./bench_name.ts";
 
 /** A measured time, in nanoseconds per call. */
 export interface Figure {
-  /** What was measured, as the benchmark's file says: `launch` for `launch_bench.ts`. */
+  /** The name of the benchmark's file: `launch` for `launch_bench.ts`. */
   readonly area: string;
-  /** What it is compared with others in. */
+  /** The figures to compare it with. */
   readonly group: string;
-  /** What it is. */
+  /** Its name in the group. */
   readonly title: string;
   /** Whether the others of its group are compared with it. */
   readonly baseline: boolean;

@@ -1,5 +1,5 @@
 /**
- * Goals, beside what was measured.
+ * Goals and their measured values.
  *
  * @module
  */
@@ -8,11 +8,11 @@ import { formatDuration, formatNumber } from "./formats.ts";
 
 /** A goal and how far it was reached. */
 export interface GoalOutcome {
-  /** What is measured. */
+  /** The measured work. */
   readonly name: string;
-  /** What is to be reached, in words: `at most 60.0 ns`. */
+  /** The goal as text: `at most 60.0 ns`. */
   readonly goal: string;
-  /** What was measured, in words. */
+  /** The measured value as text. */
   readonly measured: string;
   /** Whether that reaches it; `null` where there is no goal, and the figure is for comparison. */
   readonly reached: boolean | null;
@@ -31,7 +31,7 @@ export function timeGoal(name: string, nanoseconds: number, most: number): GoalO
 /**
  * A goal that is how many times as long the others take.
  *
- * @param least What is to be reached; `null` where there is no goal.
+ * @param least The goal; `null` if there is none.
  */
 export function speedGoal(
   name: string,

@@ -15,11 +15,11 @@ import type { GoalOutcome } from "./goals.ts";
 export interface StepOutcome {
   /** The step. */
   readonly name: string;
-  /** Whether it did what it should. */
+  /** Its result. */
   readonly status: "passed" | "failed" | "skipped";
   /** How long it took. */
   readonly seconds: number;
-  /** What it found, or why it failed or was skipped. */
+  /** Its findings, or the reason for the failure or the omission. */
   readonly detail: string;
 }
 
@@ -55,7 +55,7 @@ export interface HostMachine {
 
 /** Everything a run found. */
 export interface GpuReport {
-  /** What was measured, in a word or two. */
+  /** The name of the device. */
   readonly name: string;
   /** The device as the library describes it; `null` if that failed. */
   readonly device: MeasuredDevice | null;
@@ -73,7 +73,7 @@ export interface GpuReport {
   readonly steps: readonly StepOutcome[];
   /** The tests; `null` if they did not come to their end. */
   readonly tests: TestSummary | null;
-  /** What was measured. */
+  /** The figures of the benchmarks. */
   readonly figures: readonly ComparedFigure[];
   /** The peers, and why others are missing; `null` if they did not run. */
   readonly peers: PeerResults | null;

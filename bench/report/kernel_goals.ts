@@ -1,9 +1,8 @@
 /**
- * The goals of kernels from source beside what was measured in the same run.
+ * The goals of kernels from source and their measured values.
  *
- * Other work on the machine only ever adds to a time, and most of all to short ones. So what is
- * compared with a goal is the fastest sample; but beside peers, who give no other, what three
- * quarters of the samples took at most.
+ * Other work on the machine only adds to a time, and most to short ones. The fastest sample is
+ * therefore compared with a goal. Peers report the third quartile only, and are compared by that.
  *
  * @module
  */
@@ -63,7 +62,7 @@ export function kernelGoals(
   ];
 }
 
-/** What is left of launches over a native call that does nothing, without that call. */
+/** The time of launches over an empty native call, without that call. */
 function ownTimeGoals(find: Find): GoalOutcome[] {
   const goals = [
     ["own time over", "own time of a launch with four arguments", OWN_NANOSECONDS],

@@ -27,7 +27,7 @@ export interface GpuDescription {
   };
 }
 
-/** The properties that `nvidia-smi --query-gpu` is asked for, in this order. */
+/** The queried properties, in this order. */
 const PROPERTIES = [
   "name",
   "compute_cap",
@@ -39,7 +39,7 @@ const PROPERTIES = [
   "clocks.max.sm",
 ] as const;
 
-/** Asks for what {@linkcode readGpuDescription} reads. */
+/** The command that prints the input of {@linkcode readGpuDescription}. */
 export const DESCRIBE_GPU: readonly string[] = [
   "nvidia-smi",
   `--query-gpu=${PROPERTIES.join(",")}`,

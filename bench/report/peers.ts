@@ -83,7 +83,7 @@ export const SHARED_WORK: readonly SharedWork[] = [
 
 /** Work of ours beside that of the peers. */
 export interface PeerComparison {
-  /** What is done. */
+  /** The name of the work. */
   readonly name: string;
   /** Our time in nanoseconds. */
   readonly nanoseconds: number;

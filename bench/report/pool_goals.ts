@@ -1,5 +1,5 @@
 /**
- * The memory pool's goals beside what was measured in the same run.
+ * The goals of the memory pool and their measured values.
  *
  * @module
  */

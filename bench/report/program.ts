@@ -1,5 +1,5 @@
 /**
- * Running the programs of `bench/programs/`, each of which prints what it has measured.
+ * Runs the programs of `bench/programs/`, which print their measurements.
  *
  * @module
  */
@@ -10,7 +10,7 @@ export interface ProgramOptions {
   readonly args?: readonly string[];
   /** Its environment variables in addition to those of this process. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What it may not do, as options of Deno: `--deny-run`. */
+  /** Denied permissions, as options of Deno: `--deny-run`. */
   readonly denied?: readonly string[];
 }
 
@@ -18,7 +18,7 @@ export interface ProgramOptions {
  * Runs a program in a process of its own.
  *
  * @param name The program's name without `.ts`.
- * @returns What it has printed as JSON.
+ * @returns Its output, read as JSON.
  * @throws {Error} If it fails.
  */
 export async function runBenchProgram<Printed>(

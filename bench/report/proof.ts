@@ -10,7 +10,7 @@ import type { StepOutcome } from "./gpu_report.ts";
 export interface StepResult {
   /** Whether there was anything to run it on. */
   readonly status: "passed" | "skipped";
-  /** What it found, or why it was skipped. */
+  /** Its findings, or the reason for the omission. */
   readonly detail: string;
 }
 
@@ -29,7 +29,7 @@ export interface ProofStep {
   run(limit: number): Promise<StepResult>;
 }
 
-/** How long a step may take: what is left, less what the later steps have reserved. */
+/** The time limit of a step: the remaining time without the reserves of the later steps. */
 export function stepLimit(steps: readonly ProofStep[], index: number, left: number): number {
   const reserved = steps.slice(index + 1).reduce((sum, { reserve }) => sum + reserve, 0);
   return Math.max(1, left - reserved);

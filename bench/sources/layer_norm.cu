@@ -11,7 +11,7 @@ constexpr int WARP = 32;
 constexpr int MOST_WARPS = 32;
 constexpr unsigned ALL_LANES = 0xffffffffu;
 
-// What is summed over a row: its elements, and their squares less the row's first element, which
+// Sums over a row: its elements, and their squares less the row's first element. Subtracting it
 // keeps the difference of two large numbers out of the variance.
 struct Moments {
   float sum;

@@ -1,5 +1,5 @@
 /**
- * A module whose launches are measured: what they do is nothing next to launching it.
+ * A module for measurements of launches: its kernels do almost nothing.
  *
  * @module
  */
@@ -37,7 +37,7 @@ const Scaling = defineStruct("Scaling", {
   elements: "unsigned long long",
 });
 
-/** Launches of a module's kernels, by what is passed to them. */
+/** Launches of a module's kernels, by their arguments. */
 export interface ModuleLaunches {
   /** Nothing. */
   readonly empty: () => void;

@@ -60,7 +60,7 @@ export class CallLoop {
     requireSuccess(name, status);
   }
 
-  /** Calls `gs_abi_version`, whose result is no status. */
+  /** Calls `gs_abi_version`; its result is no status. */
   version(count: number): void {
     symbols.bench_call(this.#address("gs_abi_version"), count);
   }

@@ -20,11 +20,11 @@ export function scaled(size: number, quick: number): number {
 
 /** Options of a benchmark. */
 export interface MeasureOptions {
-  /** What it is compared with others in. */
+  /** The benchmarks to compare it with. */
   readonly group: string;
   /** Whether the others of its group are compared with it. */
   readonly baseline?: boolean;
-  /** How often an iteration does what is measured; 1 by default. */
+  /** Calls in an iteration; 1 by default. */
   readonly calls?: number;
   /** Bytes that one call reads and writes. */
   readonly bytes?: number;
@@ -58,7 +58,7 @@ export function measure(
   declare(title, options, body);
 }
 
-/** Declares a benchmark of something that makes an array, whose memory is given back, untimed. */
+/** Declares a benchmark of a function that makes an array; freeing the array is not timed. */
 export function measureNew(
   title: string,
   options: MeasureOptions,

@@ -42,7 +42,7 @@ function declaration(index: number): { readonly signature: string; readonly args
   const list = parameters.map(([type], i) => `${type} parameter_${i}`);
   const head = HEADS[index % HEADS.length]!(`kernel_${index}`);
   const text = index % 3 === 0
-    ? `${head}(\\n  ${list.join(", // what it is\\n  ")}\\n)`
+    ? `${head}(\\n  ${list.join(", // a comment\\n  ")}\\n)`
     : `${head}(${list.join(", ")})`;
   return { signature: text, args: parameters.map(([, argument]) => argument).join(", ") };
 }

@@ -1,5 +1,5 @@
 /**
- * A native library whose hot functions do nothing: what is left of a call is what TypeScript takes.
+ * A native library with empty hot functions, to measure the time of TypeScript.
  *
  * @module
  */
@@ -25,8 +25,8 @@ const STOOD_IN: readonly (keyof NativeSymbols)[] = [
 const FIRST_RESULT = 2 ** 20;
 
 /**
- * A device like the one that is measured, whose launches, copies and allocations do nothing. Of the
- * measured device nothing may be allocated while it is used, as they share the command block.
+ * A copy of the measured device with empty launches, copies and allocations. The two share the command
+ * block: the measured device must not allocate while the copy is used.
  */
 export function standInContext(): DeviceContext {
   const { library, ordinal, info } = device.context;

@@ -1,6 +1,6 @@
 /**
- * A matrix product by tiles, as a template: the extent of a tile and the element type are known when
- * it is compiled, so that loops over a tile are unrolled. Each thread computes one element.
+ * A matrix product by tiles, as a template: the compiler knows the extent of a tile and the element
+ * type, and unrolls the loops over a tile. Each thread computes one element.
  *
  * Run it with `deno run -A examples/kernels/matmul.ts`.
  */

@@ -1,6 +1,6 @@
 /**
- * A sum by warp shuffles: lanes of a warp add up what they have without shared memory, warps hand
- * their sums over through it, and blocks add theirs to the result by an atomic.
+ * A sum by warp shuffles. The lanes of a warp add their values by shuffles, the warps of a block add
+ * their sums through shared memory, and blocks add theirs to the result by an atomic.
  *
  * Run it with `deno run -A examples/kernels/reduction.ts`.
  */

@@ -1,7 +1,7 @@
 /**
  * Heat spreads over a plate: a five-point stencil, step by step between two buffers. A block keeps
- * its part of the plate and a rim of one cell around it in dynamic shared memory, whose size
- * follows from the block's.
+ * its part of the plate and a rim of one cell around it in dynamic shared memory; the size follows
+ * from the block's.
  *
  * Run it with `deno run -A examples/kernels/stencil.ts`.
  */

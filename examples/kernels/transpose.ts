@@ -1,7 +1,7 @@
 /**
- * Transposes a matrix by tiles: both reading and writing go along rows, whose elements lie side by
- * side in memory, and the turn happens in shared memory. Rows of the tile have one element more
- * than they need, so that a column of it lies in different banks.
+ * Transposes a matrix by tiles: reads and writes go along rows: their elements are adjacent in memory,
+ * and shared memory turns the tile. Its rows have one element more than they need, which puts the
+ * elements of a column into different banks.
  *
  * Run it with `deno run -A examples/kernels/transpose.ts`.
  */

@@ -1,6 +1,5 @@
 /**
- * The package as it is published: exactly its files, served over HTTP as a registry would, which
- * writes into the modules where their bare imports lead.
+ * Serves exactly the published files over HTTP. Like a registry, it resolves bare imports.
  *
  * @module
  */
@@ -22,13 +21,13 @@ const TYPESCRIPT = "application/typescript";
 export interface PackageServer extends AsyncDisposable {
   /** The folder of `mod.ts`. */
   readonly root: URL;
-  /** The files that were asked for and are there, each once. */
+  /** The requested files of the package, each once. */
   readonly served: ReadonlySet<string>;
-  /** The files that were asked for and are not part of the package. */
+  /** The requested files that are not part of the package. */
   readonly missed: readonly string[];
 }
 
-/** A module with its bare imports replaced by what the import map says. */
+/** Replaces the bare imports of a module by the import map. */
 export function rewriteImports(text: string, imports: Readonly<Record<string, string>>): string {
   return text.replace(
     /(\bfrom\s+|\bimport\s*\(?\s*)"([^"\n]+)"/g,

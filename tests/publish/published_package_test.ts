@@ -1,6 +1,4 @@
-// Someone who only imports the package: a program in a directory of its own, a server that holds
-// exactly the files of `deno publish`, and an empty cache. The package is imported, built and
-// launches a kernel.
+// Imports, builds and runs the published package in a directory of its own with an empty cache.
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { dirname, join } from "node:path";
@@ -84,9 +82,8 @@ class Importer implements Disposable {
 }
 
 /**
- * Puts the object files of this checkout where the build of the imported package will look for
- * them, so that it need not take a minute; they are named by digests of their sources and flags.
- * Continuous integration compiles everything.
+ * Copies the object files of this checkout into the importer's cache, to save a minute. Their names are
+ * digests of their sources and flags. Continuous integration compiles everything.
  */
 function lendObjects(importer: Importer): void {
   if ((Deno.env.get("CI") ?? "") !== "") return;

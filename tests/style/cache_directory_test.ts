@@ -1,4 +1,4 @@
-// What tests compile does not go into the compile cache of whoever runs them.
+// Tests compile into a cache of their own, not into the user's.
 
 import { assert, assertEquals } from "@std/assert";
 import { cacheRoot } from "../../src/ffi/cache_directory.ts";
@@ -6,13 +6,13 @@ import { testCacheDirectory } from "../support/cache_directory.ts";
 import { importsOf } from "./imports.ts";
 import { filesBelow, textOf } from "./repository.ts";
 
-/** What keeps compiled kernels, and what sends that elsewhere. */
+/** The compile cache, and the module that redirects it. */
 const STORES = "src/launch/cache/kernel_cache.ts";
 const REDIRECTION = "tests/support/cache_directory.ts";
-/** What starts processes, which inherit where the cache is. */
+/** Starts processes, which inherit the directory of the cache. */
 const PROCESSES = "tests/support/subprocess.ts";
 
-/** The modules of the repository that one loads when it runs, itself among them. */
+/** A module and the modules of the repository that it loads. */
 function loadedBy(file: string, known: ReadonlyMap<string, string>): Set<string> {
   const loaded = new Set<string>();
   const pending = [file];

@@ -11,7 +11,7 @@ const FOLDER = 25;
 const SMALL = 60;
 const CODE = /\.(?:ts|cu|cuh|h|cpp|c|sh|yml|json)$|^\.ci\/[^.]*$/;
 
-/** Names that do not say what is inside, alone or at either end of a longer one. */
+/** Vague names, alone or at either end of a longer one. */
 const VAGUE = /^(?:utils?|helpers?|common|misc|stuff)(?:_|$)|_(?:utils?|helpers?|misc|stuff)$/;
 
 function code(): string[] {
@@ -80,7 +80,7 @@ Deno.test("Every file and folder is named for its subject", () => {
 });
 
 Deno.test("No text contains unfinished work or machine paths", () => {
-  // Put together here, so that this file does not contain what it looks for.
+  // Concatenated, because this file must not contain the words itself.
   const words = ["TO" + "DO", "FIX" + "ME", "X" + "XX"].join("|");
   const places = ["work", "root", "farm"].join("|");
   const patterns = [

@@ -1,15 +1,14 @@
 /**
- * The imports a module's text names. A scan and not a parser: strings and comments that look like
- * imports are told apart by the line they start on.
+ * Finds the imports of a module by patterns, without a parser.
  *
  * @module
  */
 
 /** One import or re-export. */
 export interface ModuleImport {
-  /** What is imported from. */
+  /** The imported module. */
   readonly specifier: string;
-  /** Whether it vanishes when types are taken off. */
+  /** Whether it imports types only. */
   readonly typesOnly: boolean;
 }
 

@@ -109,7 +109,7 @@ Deno.test("Only src/ffi uses Deno.dlopen, and nothing uses pointers or callbacks
   assertEquals(problems, []);
 });
 
-/** Prints log records, when the user has asked for them in `GRIDSTRIDE_LOG`. */
+/** Prints log records when `GRIDSTRIDE_LOG` is set. */
 const LOG_SINK = "src/ffi/logging.ts";
 
 Deno.test("Only the command line and build.ts print, read arguments or exit", () => {

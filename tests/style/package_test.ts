@@ -33,7 +33,7 @@ async function graphOf(entry: string): Promise<string[]> {
   return (await modulesOf(entry)).map(({ specifier }) => specifier);
 }
 
-/** What is loaded when an entry is, without what it imports when it comes to that. */
+/** The modules that an entry loads, without dynamic imports. */
 async function loadedBy(entry: string): Promise<string[]> {
   const modules = new Map((await modulesOf(entry)).map((module) => [module.specifier, module]));
   const loaded = new Set<string>();
@@ -66,7 +66,7 @@ Deno.test("./analysis has no dependencies, and only pictures load Plot", async (
     specifiers.filter((specifier) => /@observablehq\/plot|linkedom/.test(specifier));
   const [entry, picture] = ["src/cli/main.ts", "src/cli/pictures/roofline_picture.ts"];
   assertEquals(drawing(await loadedBy(entry)), []);
-  assert(drawing(await loadedBy(picture)).length === 2, "what would be found is not");
+  assert(drawing(await loadedBy(picture)).length === 2, "the picture loads Plot");
 });
 
 Deno.test("mod.ts only re-exports, without the build", async () => {
@@ -87,7 +87,7 @@ Deno.test("Importing an entry needs no permission and does nothing", async () =>
   const program = `${entries.join("\n")}\nconsole.log("imported");`;
   const { code, output } = await runDeno("eval", "--quiet", "--no-check", program);
   assertEquals([code, output], [0, "imported\n"]);
-  // `deno eval` has every permission; `deno run` of a module without any shows what is used.
+  // `deno eval` has every permission; `deno run` has none here.
   const file = Deno.makeTempFileSync({ suffix: ".ts" });
   try {
     Deno.writeTextFileSync(file, program);

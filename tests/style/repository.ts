@@ -7,7 +7,7 @@
 /** The root of the repository. */
 export const ROOT: URL = new URL("../../", import.meta.url);
 
-/** What is made from the repository and not part of it. */
+/** Generated folders. */
 const GENERATED = new Set([".git", "build", "coverage", "node_modules", ".gpu-host"]);
 
 /** The files below a folder, relative to the root, in order; generated ones left out. */

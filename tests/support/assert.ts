@@ -11,12 +11,9 @@ import * as untyped from "deno-std/assert/mod.js";
 // deno-lint-ignore no-explicit-any
 type ErrorClass<E extends Error = Error> = abstract new (...args: any[]) => E;
 
-/** What is thrown when an assertion does not hold. */
+/** The error of a failed assertion. */
 export const AssertionError: new (message: string, options?: ErrorOptions) => Error =
   untyped.AssertionError;
-
-/** Whether two values are deeply equal. */
-export const equal: (a: unknown, b: unknown) => boolean = untyped.equal;
 
 /** Asserts that `value` is truthy, and narrows it. */
 export function assert(value: unknown, message?: string): asserts value {
@@ -26,11 +23,6 @@ export function assert(value: unknown, message?: string): asserts value {
 /** Asserts that `value` is falsy. */
 export function assertFalse(value: unknown, message?: string): void {
   untyped.assertFalse(value, message);
-}
-
-/** Asserts that `value` is neither null nor undefined, and narrows it. */
-export function assertExists<T>(value: T, message?: string): asserts value is NonNullable<T> {
-  untyped.assertExists(value, message);
 }
 
 /** Asserts deep equality; prints a difference. */
@@ -43,7 +35,7 @@ export function assertNotEquals<T>(actual: T, expected: T, message?: string): vo
   untyped.assertNotEquals(actual, expected, message);
 }
 
-/** Asserts identity as `Object.is` tells it, so that NaN equals NaN and 0 differs from -0. */
+/** Asserts identity by `Object.is`: NaN equals NaN, and 0 differs from -0. */
 export function assertStrictEquals<T>(
   actual: unknown,
   expected: T,
@@ -52,7 +44,7 @@ export function assertStrictEquals<T>(
   untyped.assertStrictEquals(actual, expected, message);
 }
 
-/** Asserts that two values are not identical as `Object.is` tells it. */
+/** Asserts that two values are not identical by `Object.is`. */
 export function assertNotStrictEquals<T>(actual: T, expected: T, message?: string): void {
   untyped.assertNotStrictEquals(actual, expected, message);
 }
@@ -67,16 +59,6 @@ export function assertAlmostEquals(
   untyped.assertAlmostEquals(actual, expected, tolerance, message);
 }
 
-/** Asserts `actual > expected`. */
-export function assertGreater<T>(actual: T, expected: T, message?: string): void {
-  untyped.assertGreater(actual, expected, message);
-}
-
-/** Asserts `actual >= expected`. */
-export function assertGreaterOrEqual<T>(actual: T, expected: T, message?: string): void {
-  untyped.assertGreaterOrEqual(actual, expected, message);
-}
-
 /** Asserts `actual < expected`. */
 export function assertLess<T>(actual: T, expected: T, message?: string): void {
   untyped.assertLess(actual, expected, message);
@@ -85,16 +67,6 @@ export function assertLess<T>(actual: T, expected: T, message?: string): void {
 /** Asserts `actual <= expected`. */
 export function assertLessOrEqual<T>(actual: T, expected: T, message?: string): void {
   untyped.assertLessOrEqual(actual, expected, message);
-}
-
-/** Asserts that `actual` is an instance of `type`, and narrows it. */
-export function assertInstanceOf<T>(
-  actual: unknown,
-  // deno-lint-ignore no-explicit-any
-  type: abstract new (...args: any[]) => T,
-  message?: string,
-): asserts actual is T {
-  untyped.assertInstanceOf(actual, type, message);
 }
 
 /** Asserts that a text matches a pattern. */
@@ -112,36 +84,7 @@ export function assertStringIncludes(actual: string, expected: string, message?:
   untyped.assertStringIncludes(actual, expected, message);
 }
 
-/** Asserts that every element of `expected` is in `actual`. */
-export function assertArrayIncludes<T>(
-  actual: ArrayLike<T>,
-  expected: ArrayLike<T>,
-  message?: string,
-): void {
-  untyped.assertArrayIncludes(actual, expected, message);
-}
-
-/** Asserts that `actual` has at least the properties of `expected`, deeply. */
-export function assertObjectMatch(
-  // deno-lint-ignore no-explicit-any
-  actual: Record<PropertyKey, any>,
-  expected: Record<PropertyKey, unknown>,
-  message?: string,
-): void {
-  untyped.assertObjectMatch(actual, expected, message);
-}
-
-/** Asserts that `error` is an `Error` of the class, with the text in its message; narrows it. */
-export function assertIsError<E extends Error = Error>(
-  error: unknown,
-  errorClass?: ErrorClass<E>,
-  messageMatches?: string | RegExp,
-  message?: string,
-): asserts error is E {
-  untyped.assertIsError(error, errorClass, messageMatches, message);
-}
-
-/** Asserts that `run` throws; returns what it threw. */
+/** Asserts that `run` throws; returns the thrown value. */
 export function assertThrows(run: () => unknown, message?: string): unknown;
 /** Asserts that `run` throws this class of error, with the text in its message; returns it. */
 export function assertThrows<E extends Error = Error>(
@@ -154,7 +97,7 @@ export function assertThrows(run: () => unknown, ...rest: unknown[]): unknown {
   return untyped.assertThrows(run, ...rest);
 }
 
-/** Asserts that the promise `run` returns rejects; resolves to what it rejected with. */
+/** Asserts that the promise of `run` rejects; resolves to the reason. */
 export function assertRejects(
   run: () => PromiseLike<unknown>,
   message?: string,
@@ -171,14 +114,4 @@ export function assertRejects(
   ...rest: unknown[]
 ): Promise<unknown> {
   return untyped.assertRejects(run, ...rest);
-}
-
-/** Fails. */
-export function fail(message?: string): never {
-  return untyped.fail(message) as never;
-}
-
-/** Fails, as this line cannot be reached. */
-export function unreachable(reason?: string): never {
-  return untyped.unreachable(reason) as never;
 }

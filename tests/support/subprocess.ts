@@ -1,5 +1,5 @@
 /**
- * Running TypeScript in a process of its own: for what poisons a device, needs another
+ * Runs TypeScript in a process of its own: for programs that lose a device, or need another
  * environment or other permissions.
  *
  * @module
@@ -19,15 +19,15 @@ export interface SubprocessOptions {
   readonly limit?: number;
 }
 
-/** What became of it. */
+/** The result of the process. */
 export interface SubprocessResult {
   /** The exit code; 128 + n where signal n ended it. */
   readonly code: number;
   /** The signal that ended it. */
   readonly signal: string | null;
-  /** What it printed on stdout. */
+  /** Its standard output. */
   readonly stdout: string;
-  /** What it printed on stderr. */
+  /** Its standard error. */
   readonly stderr: string;
 }
 
@@ -98,10 +98,10 @@ export async function runProgram(
 }
 
 /**
- * Checks the types of programs given as text, all in one go.
+ * Checks the types of programs given as text, in one process.
  *
  * @param sources The programs by the name that errors call them by.
- * @returns What is wrong; empty where nothing is.
+ * @returns The errors; empty if there are none.
  */
 export async function typeErrors(sources: ReadonlyMap<string, string>): Promise<string> {
   const directory = await Deno.makeTempDir();

@@ -30,13 +30,13 @@ async function succeed(command: string, args: string[]): Promise<Uint8Array<Arra
 
 /** A program that is compiled when it is run. */
 export class ToolkitProgram {
-  /** Why it cannot be compiled here, to be said with the name of the test; empty where it can. */
+  /** A suffix of the test's name with the reason for skipping it; empty if it can run. */
   readonly skipped: string;
   readonly #source: URL;
   readonly #headers: string | undefined;
   readonly #compiler: string | undefined;
 
-  /** Looks for what it takes: the header, and a compiler. */
+  /** Looks for the header and a compiler. */
   constructor(source: URL, header: string) {
     this.#source = source;
     this.#headers = toolkitHeaders(header);
@@ -48,11 +48,11 @@ export class ToolkitProgram {
       : "";
   }
 
-  /** Compiles it, runs it with each list of arguments, and returns what it printed. */
+  /** Compiles it, runs it with each list of arguments, and returns the outputs. */
   async run(...runs: readonly (readonly string[])[]): Promise<Uint8Array<ArrayBuffer>[]> {
     using folder = new TemporaryDirectory();
     const program = `${folder.path}/program`;
-    // The toolkit's headers are C and full of what C++ compilers warn about.
+    // C++ compilers warn about the toolkit's C headers.
     const options = ["-std=c++17", "-O1", "-w", "-isystem", this.#headers!];
     await succeed(this.#compiler!, [...options, this.#source.pathname, "-o", program]);
     const printed: Uint8Array<ArrayBuffer>[] = [];

@@ -1,4 +1,4 @@
-// Timelines made by hand: each advisory on those that must have it, and on those that must not.
+// Each advisory on constructed timelines that must have it, and on others that must not.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { type Advisory, traceAdvisories, type TraceRecording } from "../../../src/lab/trace/mod.ts";
@@ -62,7 +62,7 @@ Deno.test("traceAdvisories() reports transfer-bound when copies precede kernels"
 
 Deno.test("traceAdvisories() omits transfer-bound when the copies overlap with kernels", () => {
   assertEquals(codes(recordingOfWork(copyAt(0, 30, 300e6), kernelAt(0, 50))), []);
-  // Sums cannot tell: 30 ms of copies, 30 ms of kernels, at the same time or not.
+  // 30 ms of copies and 30 ms of kernels, at the same time and one after the other.
   assertEquals(codes(recordingOfWork(copyAt(0, 30, 3e8), kernelAt(0, 30))), []);
   assertEquals(codes(recordingOfWork(copyAt(0, 30, 3e8), kernelAt(30, 30))), ["transfer-bound"]);
 });
@@ -73,7 +73,7 @@ Deno.test("traceAdvisories() counts overlapping transfers once and copies within
   assertEquals(codes(recordingOfWork(...twice, kernelAt(20, 50))), []);
   const within = copyAt(0, 90, 1e9, "deviceToDevice");
   assertEquals(codes(recordingOfWork(within, kernelAt(90, 10))), []);
-  // But it is work that hides transfers.
+  // Copies within the device hide transfers.
   assertEquals(codes(recordingOfWork(within, copyAt(0, 80, 1e9))), []);
 });
 
@@ -85,7 +85,7 @@ Deno.test("traceAdvisories() reports low-occupancy with the limiter for a domina
   }
   assertEquals(codes(recordingOfKernels({ ...kernel, mean: 0.9 }, { mean: 9.1 })), []);
   assertEquals(codes(recordingOfKernels({ ...kernel, occupancy: 0.5 })), []);
-  // None of its launches was timed, so that nothing is known of its occupancy.
+  // Without timed launches the occupancy is unknown.
   assertEquals(codes(recordingOfKernels({ ...kernel, occupancy: 0, limiter: null })), []);
 });
 

@@ -1,5 +1,5 @@
 /**
- * Recordings made by hand: what each test needs, and nothing else happened.
+ * Constructed recordings.
  *
  * @module
  */
@@ -19,18 +19,11 @@ import type {
 const NO_COUNT = { copies: 0, bytes: 0, time: 0, bytesPerSecond: 0 };
 const NO_COPIES: CopyStatistics = { ...NO_COUNT, small: NO_COUNT, captured: 0, untimed: 0 };
 const NO_LAUNCHES: LaunchStatistics = {
-  launches: 0,
-  captured: 0,
-  untimed: 0,
-  time: 0,
-  mean: 0,
-  min: 0,
-  max: 0,
-  bytes: 0,
-  bytesPerSecond: 0,
+  ...{ launches: 0, captured: 0, untimed: 0, bytes: 0, bytesPerSecond: 0 },
+  ...{ time: 0, mean: 0, min: 0, max: 0 },
 };
 
-/** What is counted where nothing happened. */
+/** Statistics of an empty recording. */
 export const NO_STATISTICS: TraceStatistics = {
   duration: 100,
   kernels: [],
@@ -41,23 +34,14 @@ export const NO_STATISTICS: TraceStatistics = {
   deviceToDevice: NO_COPIES,
   peer: NO_COPIES,
   memory: {
-    allocations: 0,
-    allocatedBytes: 0,
-    frees: 0,
-    growths: 0,
-    grownBytes: 0,
-    shrinks: 0,
-    shrunkBytes: 0,
-    waits: 0,
-    failures: 0,
-    initialReserved: 0,
-    peakReserved: 0,
-    peakLive: 0,
+    ...{ allocations: 0, allocatedBytes: 0, frees: 0, waits: 0, failures: 0 },
+    ...{ growths: 0, grownBytes: 0, shrinks: 0, shrunkBytes: 0 },
+    ...{ initialReserved: 0, peakReserved: 0, peakLive: 0 },
   },
   compilations: { compiled: 0, compileTime: 0, cached: 0, cachedTime: 0 },
 };
 
-/** A recording of nothing but what is given. */
+/** A recording with the given parts, otherwise empty. */
 export function recordingOf(parts: Partial<TraceRecording> = {}): TraceRecording {
   return {
     device: "cuda:0",
@@ -120,12 +104,12 @@ export function copyAt(
   };
 }
 
-/** A recording of this work. */
+/** A recording of the given work. */
 export function recordingOfWork(...work: readonly TracedWork[]): TraceRecording {
   return recordingOf({ work: work.toSorted((one, other) => one.start - other.start) });
 }
 
-/** A recording in which these kernels ran. */
+/** A recording of the given kernels. */
 export function recordingOfKernels(
   ...kernels: readonly Partial<KernelStatistics>[]
 ): TraceRecording {
@@ -148,7 +132,7 @@ export function recordingOfKernels(
   return recordingOf({ statistics: { ...NO_STATISTICS, kernels: complete, launches } });
 }
 
-/** A recording in which copies went one way. */
+/** A recording of copies in one direction. */
 export function recordingOfCopies(
   direction: CopyDirection,
   copies: Partial<CopyStatistics>,
@@ -158,7 +142,7 @@ export function recordingOfCopies(
   });
 }
 
-/** A recording in which pools did this. */
+/** A recording of memory statistics. */
 export function recordingOfMemory(memory: Partial<TraceStatistics["memory"]>): TraceRecording {
   return recordingOf({
     statistics: { ...NO_STATISTICS, memory: { ...NO_STATISTICS.memory, ...memory } },

@@ -1,8 +1,7 @@
 /**
- * What viewers ask of a trace file: the fields of Chrome's trace event format as a JSON schema, and
- * the rules that no schema can say, as Perfetto's importer has them: threads are named by their
- * number alone, spans of a thread lie within each other or apart, and an arrow leads from a span to
- * one that is not before it.
+ * Rules of trace files: the fields of Chrome's trace event format as a JSON schema, and the rules of
+ * Perfetto's importer. Threads are named by their number alone, spans of a thread nest or are apart,
+ * and a flow leads to a span that does not begin earlier.
  *
  * @module
  */
@@ -90,12 +89,12 @@ const SCHEMA = {
 
 const isValid = new Ajv2020({ allErrors: false, allowUnionTypes: true }).compile(SCHEMA);
 
-/** Nanoseconds, of which a file has whole ones. */
+/** Whole nanoseconds. */
 function nanoseconds(microseconds: number): number {
   return Math.round(microseconds * 1000);
 }
 
-/** What is wrong with a file; empty where nothing is. */
+/** Violations of the rules; empty for a correct file. */
 export function problemsOf(file: ReadTraceFile): string[] {
   if (!isValid(file)) return [`schema: ${JSON.stringify(isValid.errors?.slice(0, 3))}`];
   const { traceEvents } = file;
@@ -147,7 +146,7 @@ function spansByThread(events: readonly ReadEvent[]): Map<number, Span[]> {
     spans.push({ name, begin, end: begin + nanoseconds(dur) });
     threads.set(tid, spans);
   }
-  // Viewers keep the order of the file among those that begin at once: the outer one is first.
+  // Of spans that begin at once the outer one is first in the file.
   for (const spans of threads.values()) spans.sort((one, other) => one.begin - other.begin);
   return threads;
 }
