@@ -24,7 +24,6 @@ import { integerOption, refuseOption, requireNoMore, textOption } from "./option
 import { pictureFile } from "./picture_file.ts";
 
 const LANES = 32;
-/** Requests in a picture. */
 const PICTURED_REQUESTS = 4;
 const ELEMENT_BYTES: readonly string[] = ["1", "2", "4", "8", "12", "16"];
 const MAX_INDEX = Number.MAX_SAFE_INTEGER;
@@ -33,7 +32,6 @@ const STRIDE_COUNT = 1024;
 /** Indices of a stride that are generated at once. */
 const PIECE = 2 ** 16;
 
-/** Indices with their origin. */
 interface IndexSource {
   readonly subject: string;
   readonly pieces: Iterable<IndexArray>;
@@ -185,7 +183,6 @@ function trafficTable(report: AccessReport, isShared: boolean): string {
   return textTable(["", "all", "per request", "ideal"], cells, "<>>>");
 }
 
-/** Characters of a full bar. */
 const BAR_WIDTH = 24;
 
 function reuseTable({ counts, firstTouches, sampled, standardError }: ReuseHistogram): string {
@@ -206,7 +203,6 @@ function reuseTable({ counts, firstTouches, sampled, standardError }: ReuseHisto
   return textTable(["lines accessed in between", "accesses", ""], rows, "<>") + sample;
 }
 
-/** The command. */
 export const ANALYZE: Command = {
   name: "analyze",
   summary: "analyze how warps access memory: sectors, efficiency, bank conflicts, advice",

@@ -11,12 +11,9 @@ import { requireNoMore } from "./options.ts";
 
 type KernelCacheEntry = Awaited<ReturnType<typeof listKernelCache>>[number];
 
-/** Digits of a key in the table. */
 const KEY_DIGITS = 12;
-/** Characters of the column of kernels. */
 const KERNEL_COLUMN = 48;
 
-/** The kernels of an entry as one text. */
 function kernelsOf({ source, kernels }: KernelCacheEntry): string {
   if (source === "") return "(damaged)";
   return kernels.length === 0 ? source : kernels.join(", ");
@@ -42,7 +39,6 @@ function describe(entries: readonly KernelCacheEntry[]): string {
   return `${table}\n\n${summaryOf(entries.length, total)}`;
 }
 
-/** The command. */
 export const CACHE: Command = {
   name: "cache",
   summary: "list or clear the cache of compiled kernels",

@@ -6,11 +6,9 @@
 
 /** The exit codes of all commands. */
 export const EXIT = {
-  /** The command succeeded. */
   done: 0,
   /** The command failed, or there is no device. */
   failed: 1,
-  /** The arguments or the environment are invalid. */
   usage: 2,
 } as const;
 
@@ -24,25 +22,19 @@ export interface Invocation {
   readonly options: Readonly<Record<string, string | true>>;
   /** The values of the options that can be repeated, in order. */
   readonly lists: Readonly<Record<string, readonly string[]>>;
-  /** The positional arguments. */
   readonly positional: readonly string[];
 }
 
-/** A command. */
 export interface Command {
   /** The word that selects it; in a group the second word. */
   readonly name: string;
-  /** One line for the list of commands. */
   readonly summary: string;
-  /** The help text. */
   readonly help: string;
   /** Names of the command's options, without dashes, besides json, device and help. */
   readonly options?: {
-    /** Options with a value. */
     readonly values?: readonly string[];
     /** Options with a value that can be repeated. */
     readonly lists?: readonly string[];
-    /** Options without a value. */
     readonly flags?: readonly string[];
   };
   /** Runs the command; the exit code is 0 unless it returns another. */
@@ -51,11 +43,8 @@ export interface Command {
 
 /** Commands with a common first word. */
 export interface CommandGroup {
-  /** The first word. */
   readonly name: string;
-  /** One line for the list of commands. */
   readonly summary: string;
-  /** The commands of the group. */
   readonly commands: readonly Command[];
 }
 

@@ -6,13 +6,10 @@
 
 import { type Command, type CommandGroup, type Invocation, UsageError } from "./command.ts";
 
-/** A parsed command line. */
 export interface CommandLine {
   /** The command, or the group if its second word is missing; undefined without any word. */
   readonly command: Command | CommandGroup | undefined;
-  /** Whether `--help` is given. */
   readonly help: boolean;
-  /** The options and arguments of the command. */
   readonly invocation: Invocation;
 }
 

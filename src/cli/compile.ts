@@ -133,7 +133,6 @@ function printImage(
   });
 }
 
-/** The command. */
 export const COMPILE: Command = {
   name: "compile",
   summary: "compile a kernel source, or show the resources of its kernels",

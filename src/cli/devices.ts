@@ -39,7 +39,6 @@ function describeDevices(devices: readonly DeviceInfo[]): string {
   return `${table}\n\nopenDevice() opens ${info.kind}:${info.ordinal}: ${reason}.`;
 }
 
-/** The command `devices`. */
 export const DEVICES: Command = {
   name: "devices",
   summary: "list the devices",
@@ -94,7 +93,6 @@ function describeDiagnosis(diagnosis: Diagnosis): string {
   ].join("\n\n");
 }
 
-/** The command `doctor`. */
 export const DOCTOR: Command = {
   name: "doctor",
   summary: "find out why a device cannot be used, and how to fix it",
@@ -130,7 +128,6 @@ function describeValidation(rows: readonly ValidationRow[]): string {
   return `${table}\n\n${rows.length - failed} passed, ${failed} failed on ${rows[0]?.device}`;
 }
 
-/** The command `validate`. */
 export const VALIDATE: Command = {
   name: "validate",
   summary: "compare every built-in kernel with a double-precision reference",

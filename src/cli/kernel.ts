@@ -14,7 +14,6 @@ import {
 import { type Invocation, throwFileProblem, UsageError } from "./command.ts";
 import { defineOptions } from "./options.ts";
 
-/** A source with its headers. */
 export type KernelFile = Awaited<ReturnType<typeof readKernelFile>>;
 
 /** The file and the kernel at the beginning of the arguments of `run` and `tune`. */
@@ -91,7 +90,6 @@ export function compilerOptions(
   };
 }
 
-/** Compiles a source for a kernel. */
 export async function compileKernel(
   device: Device,
   file: KernelFile,

@@ -40,7 +40,6 @@ import {
   textOption,
 } from "./options.ts";
 
-/** Reads and parses a file. */
 async function parsed<T>(path: string, parse: (bytes: Uint8Array) => T): Promise<T> {
   const bytes = await readFile(path);
   try {
@@ -188,7 +187,6 @@ Exit code 1 if FILE cannot be read, or if the page cannot be written.`,
   run: report,
 };
 
-/** The commands. */
 export const MEMORY: CommandGroup = {
   name: "memory",
   summary: "replay memory traces, and report on memory snapshots",

@@ -10,15 +10,12 @@
 import { bytesPerElement, type DType, DTYPES } from "../../mod.ts";
 import type { IndexArray } from "../lab/analysis/mod.ts";
 
-/** An array. */
 export interface NpyArray {
   /** The possible element types, the most likely first: NumPy has no name for some of them. */
   readonly dtypes: readonly DType[];
   /** NumPy's name of the element type in the machine's byte order: `<f4`. */
   readonly descr: string;
-  /** The extent of each dimension. */
   readonly shape: readonly number[];
-  /** The elements. */
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
@@ -69,7 +66,6 @@ const INDEX_ARRAYS = {
 } as const;
 
 const MAGIC = Uint8Array.of(0x93, ...new TextEncoder().encode("NUMPY"));
-/** Bytes of the magic and the version. */
 const VERSION_END = MAGIC.length + 2;
 /** NumPy aligns the data to this many bytes. */
 const ALIGNMENT = 64;
@@ -80,7 +76,6 @@ interface Header {
   readonly descr: string;
   readonly fortranOrder: boolean;
   readonly shape: readonly number[];
-  /** Offset of the data in the file. */
   readonly dataOffset: number;
 }
 

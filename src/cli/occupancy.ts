@@ -31,7 +31,6 @@ const MAX_INTEGER = 2 ** 31 - 1;
 /** Barriers of a block, a limit of the hardware. */
 const MAX_BARRIERS = 16;
 
-/** The limits of a device or of a compute capability. */
 interface Subject {
   readonly capability: string;
   readonly label: string;
@@ -73,7 +72,6 @@ function threadsOf(invocation: Invocation): number {
   );
 }
 
-/** The resources of a kernel. */
 type KernelFigures = Pick<
   OccupancyUsage,
   "registersPerThread" | "staticSharedMemory" | "maxThreadsPerBlock"
@@ -227,7 +225,6 @@ async function calculate(invocation: Invocation): Promise<void> {
   printResult(invocation, result, () => describe(subject, result, usage));
 }
 
-/** The command. */
 export const OCCUPANCY: Command = {
   name: "occupancy",
   summary: "calculate the occupancy of a kernel, its limits, and possible improvements",

@@ -7,7 +7,6 @@
 import { parseByteSize } from "../lab/memory/mod.ts";
 import { type Invocation, UsageError } from "./command.ts";
 
-/** Refuses the value of an option. */
 export function refuseOption(name: string, allowed: string, value: string): never {
   throw new UsageError(`Cannot use --${name} as it must be ${allowed}: it is "${value}"`);
 }
@@ -30,20 +29,17 @@ export function onlyArgument(command: string, name: string, { positional }: Invo
   return argument;
 }
 
-/** Refuses two options that contradict each other. */
 export function requireNotBoth(command: string, first: string, second: string): never {
   throw new UsageError(
     `Cannot run gridstride ${command} with both --${first} and --${second}: choose one`,
   );
 }
 
-/** The text of an option. */
 export function textOption({ options }: Invocation, name: string): string | undefined {
   const value = options[name];
   return value === true ? undefined : value;
 }
 
-/** An integer in a range. */
 export function integerOption(
   invocation: Invocation,
   name: string,

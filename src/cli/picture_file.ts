@@ -7,7 +7,6 @@
 import { type Invocation, writeFile } from "./command.ts";
 import { refuseOption, textOption } from "./options.ts";
 
-/** A picture. */
 export interface Picture {
   readonly title: string;
   readonly description: string;

@@ -25,7 +25,6 @@ function numberOption(invocation: Invocation, name: string, allowsZero = false) 
   return refuseOption(name, `a number such as 1.5e9, ${range}`, text);
 }
 
-/** A device or a compute capability, with its peaks. */
 interface Subject {
   readonly subject: string;
   readonly peaks: ReturnType<typeof peakThroughput>;
@@ -60,7 +59,6 @@ function subjectOf(invocation: Invocation): Subject {
   return { subject: `${label} as ${subject}`, peaks };
 }
 
-/** A named peak rate. */
 interface NamedPeak {
   readonly name: string;
   /** Bytes or operations per second. */
@@ -171,7 +169,6 @@ async function run(invocation: Invocation): Promise<void> {
   });
 }
 
-/** The command. */
 export const ROOFLINE: Command = {
   name: "roofline",
   summary: "find out whether memory or arithmetic limits a kernel, and its share of the peak",

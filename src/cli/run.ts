@@ -18,7 +18,6 @@ import { compileKernel, findKernel, kernelArguments, readSource } from "./kernel
 import { defineOptions, extentsOption, integerOption, textOption } from "./options.ts";
 import { parseRunArgument, RunArrays } from "./run_arguments.ts";
 
-/** The JSON of the command. */
 interface RunReport {
   readonly kernel: string;
   readonly grid: readonly number[];
@@ -115,7 +114,6 @@ function describe(report: RunReport): string {
 grid ${grid.join(" × ")}, block ${block.join(" × ")}${shared}`;
 }
 
-/** The command. */
 export const RUN: Command = {
   name: "run",
   summary: "compile a kernel and run it on .npy files",

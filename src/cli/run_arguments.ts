@@ -15,7 +15,6 @@ import {
 import { FileProblem, readFile, UsageError, writeFile } from "./command.ts";
 import { type NpyArray, npyDescr, NpyError, readNpy, writeNpy } from "./npy.ts";
 
-/** A value argument. */
 export type RunValue =
   | number
   | bigint
@@ -51,7 +50,6 @@ function refuse(text: string, allowed: string): never {
   throw new UsageError(`Cannot use the argument ${JSON.stringify(text)} as it must be ${allowed}`);
 }
 
-/** The number in a text; an integer beyond 2^53 is a `bigint`. */
 function parseNumber(text: string): number | bigint | undefined {
   const [, sign, integer] = /^([+-]?)(\d+|0x[0-9a-f]+)$/i.exec(text) ?? [];
   if (integer === undefined) {
@@ -130,9 +128,7 @@ export function parseRunArgument(text: string): RunArgument {
   );
 }
 
-/** An argument for a launch. */
 export interface BoundArgument {
-  /** The kernel argument. */
   readonly value: unknown;
   /** Elements of the array; 0 for a value. */
   readonly elements: number;
@@ -140,19 +136,16 @@ export interface BoundArgument {
   readonly bytes: number;
 }
 
-/** The arrays of a run on the device. */
 export class RunArrays implements Disposable {
   readonly #device: Device;
   readonly #buffers: DeviceBuffer<"uint8">[] = [];
   readonly #outputs: {
     readonly buffer: DeviceBuffer<"uint8">;
     readonly path: string;
-    /** NumPy's name of the element type. */
     readonly descr: string;
     readonly shape: readonly number[];
   }[] = [];
 
-  /** Creates an empty set of arrays. */
   constructor(device: Device) {
     this.#device = device;
   }
@@ -214,7 +207,6 @@ export class RunArrays implements Disposable {
     };
   }
 
-  /** Frees the arrays. */
   [Symbol.dispose](): void {
     for (const buffer of this.#buffers.splice(0)) buffer.free();
   }

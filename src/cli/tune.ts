@@ -37,7 +37,6 @@ import {
   type TunedLaunch,
 } from "./tune_configurations.ts";
 
-/** The parsed options and arguments. */
 interface TuneRequest {
   readonly invocation: Invocation;
   readonly source: KernelFile;
@@ -204,7 +203,6 @@ function remarkOf({ failed, reason = "", stoppedEarly, refuted }: TuningRow): st
   return stoppedEarly ? "stopped early" : "";
 }
 
-/** The command. */
 export const TUNE: Command = {
   name: "tune",
   summary: "find the macros and launch parameters that make a kernel fastest",

@@ -8,7 +8,6 @@ import type { LaunchConfig } from "../../mod.ts";
 import { FileProblem, type Invocation, readFile, UsageError } from "./command.ts";
 import { refuseOption, textOption } from "./options.ts";
 
-/** The macros of a configuration. */
 export type Macros = Readonly<Record<string, number | string>>;
 
 const MAX_CONFIGURATIONS = 10_000;
@@ -19,7 +18,6 @@ function macroValue(text: string): number | string {
   return /^(?:0|-?[1-9]\d*)$/.test(text) && Number.isSafeInteger(value) ? value : text;
 }
 
-/** Parses the values of one `--tune`. */
 function parseAxis(text: string): [name: string, values: (number | string)[]] {
   const [, name, list] = /^([A-Za-z_]\w*)=(.+)$/s.exec(text) ?? [];
   const values = list?.split(",").map((value) => value.trim());
@@ -102,7 +100,6 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
 /** The number of elements of the longest array in expressions. */
 const ELEMENTS = "elements";
 
-/** Evaluates an option for a configuration. */
 type Expression = (macros: Macros, elements: number) => readonly number[];
 
 /**
@@ -153,7 +150,6 @@ function parseExpressions(
   };
 }
 
-/** The launch of each configuration. */
 export interface TunedLaunch {
   /** The options, for the key of stored results. */
   readonly texts: readonly string[];

@@ -6,7 +6,6 @@
 
 import { describeValue } from "./describe_value.ts";
 
-/** A class, also one with a private constructor. */
 interface ClassOf<T> {
   readonly prototype: T;
   readonly name: string;

@@ -14,7 +14,6 @@ import type { NativeLibrary } from "./library.ts";
 export interface FailureContext {
   /** The action, as in "Cannot <action>". */
   readonly action: string;
-  /** The ordinal of the device concerned. */
   readonly device?: number;
   /** The CUDA call of a nonblocking function: its failure is recorded on another thread. */
   readonly call?: string;

@@ -20,11 +20,9 @@ export const STREAM = 9;
 export const OPERAND = 10;
 /** First of the kernel argument slots. */
 export const ARGUMENT = 24;
-/** Number of kernel argument slots. */
 export const ARGUMENT_SLOTS = 512;
 /** Maximum number of launch arguments: two 32-bit words mark the slots with raw bytes. */
 export const MAXIMUM_ARGUMENTS = 64;
-/** Slots in the whole block. */
 export const BLOCK_SLOTS = ARGUMENT + ARGUMENT_SLOTS;
 
 /**

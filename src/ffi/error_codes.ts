@@ -7,15 +7,10 @@
 
 import { CUDA_RECORDS } from "./cuda_error_codes.ts";
 
-/** One status. */
 export interface CudaErrorCode {
-  /** The number: positive from CUDA, negative from Gridstride. */
   readonly code: number;
-  /** The constant, such as `"cudaErrorMemoryAllocation"`. */
   readonly name: string;
-  /** The meaning, in one sentence. */
   readonly meaning: string;
-  /** Advice, in one or more sentences. */
   readonly advice: string;
   /** True if every later call on the device fails with this status until the process ends. */
   readonly sticky: boolean;
@@ -137,7 +132,6 @@ function parse(records: string): [number, CudaErrorCode][] {
   });
 }
 
-/** All statuses by number. */
 export const CUDA_ERROR_CODES: ReadonlyMap<number, CudaErrorCode> = new Map(
   [CUDA_RECORDS, GRIDSTRIDE_RECORDS, NVRTC_RECORDS].flatMap(parse).sort(([a], [b]) => a - b),
 );

@@ -7,11 +7,8 @@
 import { CudaError } from "./cuda_error.ts";
 import type { NativeLibrary } from "./library.ts";
 
-/** The device of a resource. */
 export interface ResourceDevice {
-  /** The library that drives the device. */
   readonly library: NativeLibrary;
-  /** The device's number in that library. */
   readonly ordinal: number;
 }
 

@@ -15,11 +15,8 @@ export type LogLevel = (typeof LEVELS)[number];
 /** A category below `gridstride`: one per layer that logs. */
 export type LogCategory = (typeof CATEGORIES)[number];
 
-/** The levels that `GRIDSTRIDE_LOG` sets. */
 export interface LogSetting {
-  /** The level of all categories without one of their own; absent if only categories are set. */
   readonly level?: LogLevel;
-  /** Levels by category, such as `memory`. */
   readonly categories: ReadonlyMap<string, LogLevel>;
 }
 

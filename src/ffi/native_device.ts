@@ -70,7 +70,6 @@ function deviceText(
   return text;
 }
 
-/** The product name. */
 export function deviceName(library: NativeLibrary, device: number): string {
   return deviceText(library, "gs_device_name", device, "read the device's name");
 }
@@ -85,7 +84,6 @@ export function deviceUuid(library: NativeLibrary, device: number): string {
   return deviceText(library, "gs_device_uuid", device, "read the device's uuid");
 }
 
-/** Total memory in bytes. */
 export function deviceCapacity(library: NativeLibrary, device: number): number {
   const context = { action: "read the device's total memory", device };
   return call(library, "gs_device_capacity", context, device)[0]!;
@@ -97,13 +95,11 @@ export function observedFreeMemory(library: NativeLibrary, device: number): numb
   return status === 0 ? library.result[0]! : undefined;
 }
 
-/** Creates the device's context. */
 export function openDeviceContextNative(library: NativeLibrary, device: number): void {
   const context = { action: `open device ${library.kind}:${device}`, device };
   call(library, "gs_device_open", context, device);
 }
 
-/** Free and total memory in bytes of an open device. */
 export function deviceMemory(
   library: NativeLibrary,
   device: number,
@@ -120,7 +116,6 @@ export function synchronizeDeviceSync(library: NativeLibrary, device: number): v
   call(library, "gs_device_synchronize", { action: WAIT_FOR_DEVICE, device }, device);
 }
 
-/** Waits for all work of the device without blocking the event loop. */
 export async function synchronizeDevice(library: NativeLibrary, device: number): Promise<void> {
   const action = WAIT_FOR_DEVICE;
   const status = await callAsync(library, "gs_device_synchronize_async", action, device);
@@ -128,13 +123,11 @@ export async function synchronizeDevice(library: NativeLibrary, device: number):
   throw statusError(library, status, { action, device, call: "cudaDeviceSynchronize" });
 }
 
-/** Whether `device` can address the memory of `peer`. */
 export function canAccessPeer(library: NativeLibrary, device: number, peer: number): boolean {
   const context = { action: "query peer access", device };
   return call(library, "gs_device_peer", context, device, peer)[0] === 1;
 }
 
-/** Lets `device` address the memory of `peer`. */
 export function enablePeerAccess(library: NativeLibrary, device: number, peer: number): void {
   const context = { action: `enable peer access to device ${peer}`, device };
   call(library, "gs_device_join", context, device, peer);

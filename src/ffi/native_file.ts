@@ -15,11 +15,8 @@ const CAPACITY = -8;
 /** `GS_ERROR_NOT_FOUND`. */
 const NOT_FOUND = -9;
 
-/** A file that the library has opened. */
 export interface OpenedFile {
-  /** The path, as it was passed. */
   readonly path: string;
-  /** The handle for reads. */
   readonly handle: number;
   /** The size in bytes when the file was opened. */
   readonly bytes: number;
@@ -73,11 +70,8 @@ export function closeFile(library: NativeLibrary, file: OpenedFile): void {
   call(library, "gs_file_close", { action: `close ${JSON.stringify(file.path)}` }, file.handle);
 }
 
-/** A position in a pinned slab. */
 export interface PinnedPlace {
-  /** The handle of the slab. */
   readonly pinned: number;
-  /** Byte offset of the first byte. */
   readonly offset: number;
 }
 

@@ -55,7 +55,6 @@ export interface KernelAttributes {
   readonly ptxVersion: number;
 }
 
-/** Reads the attributes of a kernel. */
 export function kernelAttributes(
   library: NativeLibrary,
   device: number,
@@ -104,7 +103,6 @@ export function kernelResidency(
   return call(library, "gs_kernel_residency", context, device, kernel, ...launch)[0]!;
 }
 
-/** The error for a launch that failed. */
 export function launchError(
   library: NativeLibrary,
   device: number,
@@ -117,21 +115,13 @@ export function launchError(
 /** `GS_LAUNCH_COOPERATIVE`. */
 const COOPERATIVE = 1;
 
-/** Blocks, threads and shared memory of a launch. */
 export interface LaunchExtents {
-  /** Blocks in x. */
   readonly gridX: number;
-  /** Blocks in y. */
   readonly gridY: number;
-  /** Blocks in z. */
   readonly gridZ: number;
-  /** Threads of a block in x. */
   readonly blockX: number;
-  /** Threads of a block in y. */
   readonly blockY: number;
-  /** Threads of a block in z. */
   readonly blockZ: number;
-  /** Dynamic shared memory of a block in bytes. */
   readonly sharedMemory: number;
   /** Whether all blocks of the grid run at once. */
   readonly cooperative: boolean;
@@ -151,9 +141,7 @@ export class LaunchRecord {
   readonly slots: Float64Array<ArrayBuffer>;
   /** The used slots. */
   readonly used: Float64Array<ArrayBuffer>;
-  /** The command block. */
   readonly block: Float64Array<SharedArrayBuffer>;
-  /** The functions of the library. */
   readonly symbols: NativeSymbols;
 
   /**
@@ -182,12 +170,10 @@ export class LaunchRecord {
     this.slots[OPERAND + 8] = argumentCount;
   }
 
-  /** Sets the stream by its handle. */
   setStream(stream: number): void {
     this.slots[STREAM] = stream;
   }
 
-  /** Sets blocks, threads and shared memory. */
   setExtents(extents: LaunchExtents): void {
     const { slots } = this;
     slots[OPERAND + 1] = extents.gridX;

@@ -112,14 +112,12 @@ export async function releasePinned(
   throw statusError(library, status, { action, device, call: "cudaHostUnregister" });
 }
 
-/** JavaScript memory of a copy. */
 export type HostMemory = ArrayBufferView<ArrayBufferLike>;
 
 function checkCopy(library: NativeLibrary, status: number, device: number, bytes: number): void {
   if (status !== 0) check(library, status, `copy ${bytes} bytes`, device);
 }
 
-/** Enqueues a copy within a device. */
 export function copyDevice(
   library: NativeLibrary,
   device: number,
@@ -157,7 +155,6 @@ export function copyPeer(
   checkCopy(library, status, sourceDevice, bytes);
 }
 
-/** Enqueues a copy from pinned memory to the device. */
 export function copyFromPinned(
   library: NativeLibrary,
   device: number,
@@ -172,7 +169,6 @@ export function copyFromPinned(
   checkCopy(library, status, device, bytes);
 }
 
-/** Enqueues a copy from the device to pinned memory. */
 export function copyToPinned(
   library: NativeLibrary,
   device: number,

@@ -64,7 +64,6 @@ export function destroyModule(library: NativeLibrary, module: number): void {
 export interface CompiledParameter {
   /** Its offset among the parameters, in bytes. */
   readonly offset: number;
-  /** Its size in bytes. */
   readonly bytes: number;
 }
 
@@ -93,11 +92,9 @@ export function moduleParameters(
   }
 }
 
-/** A parameter for launches. */
 export interface LaunchParameter {
   /** One of `GS_PARAMETER_*` of `csrc/gridstride_kernel.h`. */
   readonly kind: number;
-  /** Its size in bytes. */
   readonly bytes: number;
 }
 
@@ -123,11 +120,9 @@ export function moduleKernel(
   return call(library, "gs_module_kernel", { action }, ...inputs)[0]!;
 }
 
-/** The memory of a module's variable. */
 export interface ModuleVariable {
   /** Its address, which is valid until the module is unloaded. */
   readonly address: number;
-  /** Its size in bytes. */
   readonly bytes: number;
 }
 

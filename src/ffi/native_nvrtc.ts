@@ -30,7 +30,6 @@ const MAX_ARCHITECTURES = 256;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** An open NVRTC. */
 export interface OpenedNvrtc {
   /** The file, or its name in the search of the system. */
   readonly path: string;
@@ -72,13 +71,10 @@ export function nvrtcArchitectures(library: NativeLibrary): number[] {
   return [...found.subarray(0, count)].sort((one, other) => one - other);
 }
 
-/** A program for NVRTC. */
 export interface NvrtcProgram {
-  /** The source. */
   readonly source: string;
   /** The name in diagnostics. */
   readonly name: string;
-  /** The options. */
   readonly options: readonly string[];
   /** The headers for `#include`, by name. */
   readonly headers: ReadonlyMap<string, string>;
@@ -86,7 +82,6 @@ export interface NvrtcProgram {
   readonly expressions: readonly string[];
 }
 
-/** A compiled program. */
 export interface NvrtcOutput {
   /** Machine code; absent for a virtual architecture. */
   readonly cubin?: Uint8Array<ArrayBuffer>;
@@ -94,7 +89,6 @@ export interface NvrtcOutput {
   readonly ptx: Uint8Array<ArrayBuffer>;
   /** The names of the expressions in the machine code, in the order of the program. */
   readonly loweredNames: readonly string[];
-  /** The messages of NVRTC. */
   readonly log: string;
 }
 
@@ -102,7 +96,6 @@ export interface NvrtcOutput {
 export type NvrtcResult = NvrtcOutput | {
   /** The part with the mistake: the source, an option, or the name of a kernel. */
   readonly refused: "source" | "option" | "expression";
-  /** The messages of NVRTC. */
   readonly log: string;
 };
 

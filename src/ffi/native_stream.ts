@@ -30,7 +30,6 @@ export function streamPriorities(
   return { least: least!, greatest: greatest! };
 }
 
-/** A handle for a `cudaStream_t` of another library. */
 export function adoptStream(library: NativeLibrary, device: number, address: number): number {
   const context = { action: "adopt a stream", device };
   // The caller passes the address as `handle`.
@@ -38,12 +37,10 @@ export function adoptStream(library: NativeLibrary, device: number, address: num
   return call(library, "gs_stream_adopt", context, device, address)[0]!;
 }
 
-/** The `cudaStream_t` of a handle. */
 export function streamAddress(library: NativeLibrary, stream: number): number {
   return call(library, "gs_stream_address", { action: "read a stream's address" }, stream)[0]!;
 }
 
-/** Whether all work of a stream is done. */
 export function queryStream(library: NativeLibrary, device: number, stream: number): boolean {
   setOperands(library, device, stream);
   const status = library.symbols.gs_stream_query();
@@ -51,7 +48,6 @@ export function queryStream(library: NativeLibrary, device: number, stream: numb
   return library.block[RESULT] === 1;
 }
 
-/** Makes later work of a stream wait for an event. */
 export function waitForEvent(
   library: NativeLibrary,
   device: number,
@@ -63,7 +59,6 @@ export function waitForEvent(
   if (status !== 0) check(library, status, "make a stream wait for an event", device);
 }
 
-/** Waits, with a blocked thread, for the work of a stream. */
 export function synchronizeStreamSync(
   library: NativeLibrary,
   device: number,
@@ -72,18 +67,15 @@ export function synchronizeStreamSync(
   call(library, "gs_stream_synchronize", { action: "wait for a stream", device }, stream);
 }
 
-/** Creates an event: for timing, or for waiting only. */
 export function createEvent(library: NativeLibrary, device: number, timing: boolean): number {
   const context = { action: "create an event", device };
   return call(library, "gs_event_create", context, device, timing ? 1 : 0)[0]!;
 }
 
-/** Destroys an event. */
 export function destroyEvent(library: NativeLibrary, device: number, event: number): void {
   call(library, "gs_event_destroy", { action: "destroy an event", device }, event);
 }
 
-/** Records an event on a stream. */
 export function recordEvent(
   library: NativeLibrary,
   device: number,
@@ -95,7 +87,6 @@ export function recordEvent(
   if (status !== 0) check(library, status, "record an event", device);
 }
 
-/** Whether an event's last record is done. */
 export function queryEvent(library: NativeLibrary, device: number, event: number): boolean {
   setOperands(library, device, 0, event);
   const status = library.symbols.gs_event_query();
@@ -105,7 +96,6 @@ export function queryEvent(library: NativeLibrary, device: number, event: number
 
 const WAIT_FOR_EVENT = "wait for an event";
 
-/** Waits, with a blocked thread, for an event's last record. */
 export function synchronizeEventSync(
   library: NativeLibrary,
   device: number,
@@ -114,7 +104,6 @@ export function synchronizeEventSync(
   call(library, "gs_event_synchronize", { action: WAIT_FOR_EVENT, device }, event);
 }
 
-/** Waits for an event's last record without blocking the event loop. */
 export async function synchronizeEvent(
   library: NativeLibrary,
   device: number,
@@ -126,7 +115,6 @@ export async function synchronizeEvent(
   throw statusError(library, status, { action, device, call: "cudaEventSynchronize" });
 }
 
-/** Milliseconds between two completed timing events. */
 export function elapsedMilliseconds(
   library: NativeLibrary,
   device: number,
@@ -147,7 +135,6 @@ export const CAPTURE_MODES: Readonly<Record<CaptureMode, number>> = {
   "relaxed": 2,
 };
 
-/** The state of a stream's capture. */
 export interface CaptureState {
   /** `spoilt` after a forbidden call: the end of the capture will fail. */
   readonly status: "none" | "active" | "spoilt";
@@ -157,7 +144,6 @@ export interface CaptureState {
 
 const CAPTURE_STATUSES = ["none", "active", "spoilt"] as const;
 
-/** Begins to capture the work of a stream. */
 export function beginCapture(
   library: NativeLibrary,
   device: number,
@@ -174,7 +160,6 @@ export function endCapture(library: NativeLibrary, device: number, stream: numbe
   return call(library, "gs_stream_capture_end", context, stream)[0]!;
 }
 
-/** The state of a stream's capture. */
 export function queryCapture(
   library: NativeLibrary,
   device: number,
@@ -185,7 +170,6 @@ export function queryCapture(
   return { status: CAPTURE_STATUSES[status!] ?? "none", id: id! };
 }
 
-/** Enqueues all work of a graph. */
 export function launchGraph(
   library: NativeLibrary,
   device: number,
@@ -197,7 +181,6 @@ export function launchGraph(
   if (status !== 0) check(library, status, "launch a graph", device);
 }
 
-/** The number of nodes of a graph. */
 export function graphNodeCount(library: NativeLibrary, graph: number): number {
   return call(library, "gs_graph_nodes", { action: "count the nodes of a graph" }, graph)[0]!;
 }

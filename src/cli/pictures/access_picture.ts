@@ -19,20 +19,16 @@ import {
 } from "./request_layout.ts";
 import { COLORS, element, legend, MARGIN, pictureOf, plotAt, textLine, textWidth } from "./svg.ts";
 
-/** An access pattern. */
 export interface PicturedAccess {
   readonly subject: string;
-  /** The first indices. */
   readonly indices: readonly number[];
   readonly elementBytes: number;
   readonly offset: number;
   readonly isShared: boolean;
-  /** The analysis of all indices. */
   readonly report: AccessReport;
   readonly advice: string;
 }
 
-/** A part of the picture. */
 interface Panel {
   readonly width: number;
   readonly height: number;
@@ -42,16 +38,12 @@ interface Panel {
 const MAX_REQUESTS = 4;
 const WIDTH = 1000;
 const GAP = 28;
-/** Height of title, caption and legend. */
 const TOP = 108;
-/** Width of the labels of lanes. */
 const LEFT = 34;
-/** Height of the title of a panel. */
 const HEADER = 40;
 const LABEL = { fontSize: 10, fill: COLORS.muted } as const;
 const TICKS = [0, 8, 16, 24, 31];
 
-/** Draws an access pattern. */
 export function accessPicture(access: PicturedAccess): Picture {
   const { subject, indices, elementBytes, offset, isShared, report, advice } = access;
   const panels = isShared
@@ -87,7 +79,6 @@ function bankFigures({ requests, bankConflicts }: AccessReport): string {
     "because of bank conflicts";
 }
 
-/** Arranges panels in rows. */
 function arrange(panels: readonly Panel[]): Panel {
   let [x, y, rowHeight, width] = [MARGIN, TOP, 0, 0];
   const parts = panels.map((panel) => {

@@ -4,33 +4,25 @@
  * @module
  */
 
-/** Bytes of a sector of global memory. */
 export const SECTOR_BYTES = 32;
-/** Threads of a warp. */
 export const LANES = 32;
-/** Banks of shared memory. */
 export const BANKS = 32;
 const WORD_BYTES = 4;
 
 /** Bytes from `from` up to `to` of a sector. */
 export interface ByteSpan {
-  /** Index of the sector in the request. */
   readonly sector: number;
   readonly from: number;
   readonly to: number;
 }
 
-/** A request to global memory. */
 export interface SectorRequest {
-  /** Address of the first sector. */
   readonly firstByte: bigint;
   /** Addresses of the sectors relative to the first one, in ascending order. */
   readonly sectors: readonly bigint[];
-  /** The bytes of each lane. */
   readonly lanes: readonly (ByteSpan & { readonly lane: number })[];
   /** The bytes of all lanes, without overlap. */
   readonly used: readonly ByteSpan[];
-  /** Share of the bytes of the sectors that is used. */
   readonly usedShare: number;
 }
 
@@ -81,7 +73,6 @@ export function sectorRequests(
   });
 }
 
-/** Joins spans that touch or overlap. */
 function joined(spans: readonly ByteSpan[]): ByteSpan[] {
   const result: ByteSpan[] = [];
   for (
@@ -97,7 +88,6 @@ function joined(spans: readonly ByteSpan[]): ByteSpan[] {
   return result;
 }
 
-/** A word that a lane accesses in shared memory. */
 export interface BankAccess {
   readonly lane: number;
   readonly bank: number;
@@ -105,17 +95,14 @@ export interface BankAccess {
   readonly wavefront: number;
 }
 
-/** A request to shared memory. */
 export interface BankRequest {
   readonly accesses: readonly BankAccess[];
   /** Lanes that are served together: 32, 16 for elements of 8 bytes, or 8 for 16 bytes. */
   readonly group: number;
   readonly wavefronts: number;
-  /** Wavefronts without bank conflicts. */
   readonly idealWavefronts: number;
 }
 
-/** The requests of indices to shared memory. */
 export function bankRequests(indices: readonly number[], elementBytes: number): BankRequest[] {
   return [...accesses(indices, elementBytes)].map(({ addresses, accessBytes }) => {
     const words = Math.max(1, accessBytes / WORD_BYTES);

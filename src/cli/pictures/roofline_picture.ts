@@ -10,14 +10,12 @@ import { formatNumber, formatRate } from "../format.ts";
 import type { Picture } from "../picture_file.ts";
 import { COLORS, fitText, pictureOf, plotAt, textWidth } from "./svg.ts";
 
-/** A peak rate with its name. */
 interface NamedPeak {
   readonly name: string;
   /** Operations per second, or bytes per second for memory. */
   readonly peak: number;
 }
 
-/** The contents of the picture. */
 export interface PicturedRoofline {
   readonly subject: string;
   readonly memory: NamedPeak;
@@ -75,7 +73,6 @@ function peakLabels(peaks: readonly NamedPeak[], distance: number) {
   return labels;
 }
 
-/** Draws a roofline. */
 export function rooflinePicture(roofline: PicturedRoofline): Picture {
   const { subject, memory, compute, others, kernel: { name, report } } = roofline;
   const peaks = [compute, ...others];

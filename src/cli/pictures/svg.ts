@@ -11,7 +11,6 @@ import * as Plot from "@observablehq/plot";
 import { parseHTML } from "linkedom";
 import type { Picture } from "../picture_file.ts";
 
-/** The colors of the light scheme. */
 export const COLORS = {
   surface: "#ffffff",
   ink: "#1b1f24",
@@ -34,7 +33,6 @@ const DARK: Readonly<Record<keyof typeof COLORS, string>> = {
   accent: "#ff9a5c",
 };
 
-/** Pixels between the border and the contents. */
 export const MARGIN = 24;
 const TITLE_SIZE = 18;
 
@@ -58,7 +56,6 @@ export function element(
   return `<${name}${list.join("")}>${contents.join("")}</${name}>`;
 }
 
-/** A line of text. */
 export function textLine(
   x: number,
   y: number,
@@ -72,7 +69,6 @@ export function textLine(
   );
 }
 
-/** A plot at a position. */
 export function plotAt(x: number, y: number, options: Plot.PlotOptions): string {
   const { document } = parseHTML("<!doctype html><html><body></body></html>") as unknown as {
     document: Document;
@@ -87,7 +83,6 @@ export function plotAt(x: number, y: number, options: Plot.PlotOptions): string 
   );
 }
 
-/** A legend in one line with its width. */
 export function legend(
   x: number,
   y: number,
@@ -113,7 +108,6 @@ export function textWidth(text: string, fontSize: number, latin = REGULAR): numb
   return width * fontSize;
 }
 
-/** Shortens a text to a width. */
 export function fitText(text: string, width: number, fontSize: number, latin = REGULAR): string {
   const characters = [...text];
   let short = text;

@@ -6,7 +6,6 @@
 
 import { BuildError } from "./build_error.ts";
 
-/** One GPU architecture. */
 export interface Architecture {
   /** Ten times the compute capability: 90 for 9.0. */
   readonly number: number;
@@ -16,9 +15,7 @@ export interface Architecture {
   readonly virtual: boolean;
 }
 
-/** A parsed list of architectures. */
 export interface ArchitectureRequest {
-  /** The architectures that are named by number. */
   readonly listed: readonly Architecture[];
   /** Whether `native` is among the names. */
   readonly native: boolean;
@@ -27,7 +24,6 @@ export interface ArchitectureRequest {
 /** The default without a GPU: the commonest, and PTX for others. */
 const DEFAULT_NUMBERS: readonly number[] = [80, 90];
 
-/** The architectures of a release build. */
 const RELEASE_NUMBERS: readonly number[] = [75, 80, 86, 89, 90, 100, 120];
 
 const FORMS = '"sm_90", "90", "9.0", "90a", "compute_90", "native", or a list of them';
@@ -76,7 +72,6 @@ export function architectureName(architecture: Architecture): string {
   return `${virtual ? "compute" : "sm"}_${number}${suffix}`;
 }
 
-/** The inputs of the choice of architectures. */
 export interface ArchitectureContext {
   readonly request: ArchitectureRequest | undefined;
   /** The variable or option of the request, for errors. */
@@ -84,13 +79,11 @@ export interface ArchitectureContext {
   readonly release: boolean;
   /** The compute capabilities of the GPUs of this machine, times ten. */
   readonly present: readonly number[];
-  /** The architectures that the compiler supports. */
   readonly supported: readonly number[];
   /** The compiler, for errors. */
   readonly compiler: string;
 }
 
-/** The architectures of a build and notes on the choice. */
 export interface ArchitectureChoice {
   /** The architectures in ascending order, PTX last. */
   readonly architectures: readonly Architecture[];

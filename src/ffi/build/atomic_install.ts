@@ -32,12 +32,10 @@ export async function install<Result>(
   }
 }
 
-/** Writes a text file whole. */
 export function installText(path: string, text: string): Promise<void> {
   return install(path, (temporary) => Deno.writeTextFile(temporary, text));
 }
 
-/** Removes a file if it exists. */
 export async function removeIfPresent(path: string): Promise<void> {
   try {
     await Deno.remove(path);

@@ -147,13 +147,9 @@ async function buildLibrary(
   };
 }
 
-/** The toolchains of a build. */
 export interface Toolchains {
-  /** The C++ compiler. */
   readonly cpp: CppCompiler;
-  /** One for each library. */
   readonly toolchains: readonly Toolchain[];
-  /** The libraries that cannot be built. */
   readonly skipped: readonly SkippedLibrary[];
 }
 

@@ -92,13 +92,9 @@ export interface BuildReport {
 /** The options with their defaults, parsed. */
 export interface BuildSettings
   extends Required<Omit<BuildOptions, "compiler" | "architectures" | "output">> {
-  /** The requested C++ compiler. */
   readonly compiler: string | undefined;
-  /** The requested directory. */
   readonly output: string | undefined;
-  /** The requested architectures. */
   readonly architectures: ArchitectureRequest | undefined;
-  /** The option or variable that the architectures come from. */
   readonly architectureSource: string;
 }
 

@@ -20,29 +20,21 @@ const RECORD_SOURCE = "csrc/shim/abi.cu";
 /** Objects of earlier sources are kept this long, for switching back. */
 const OBJECT_AGE_LIMIT = 7 * 24 * 60 * 60 * 1000;
 
-/** One source to compile. */
 export interface CompileStep {
-  /** The source, relative to the folder of `csrc/`. */
   readonly source: string;
-  /** The object file. */
   readonly object: string;
-  /** A header to include first. */
   readonly prefix?: string;
 }
 
 /** A library or program to build. */
 export interface BuildPlan {
-  /** The compiler and its flags. */
   readonly toolchain: Toolchain;
   /** The name in messages, such as "host library". */
   readonly title: string;
-  /** The file. */
   readonly output: string;
   /** A digest of everything that decides its content. */
   readonly key: string;
-  /** The directory of the object files. */
   readonly objects: string;
-  /** One step for each source. */
   readonly steps: readonly CompileStep[];
   /** A header to write before anything is compiled, and its text. */
   readonly header?: { readonly path: string; readonly text: string };
@@ -132,13 +124,11 @@ async function stampOf(library: string, key: string): Promise<string> {
   return JSON.stringify({ key, library: digest(await Deno.readFile(library)) }) + "\n";
 }
 
-/** The options for carrying out a plan. */
 type RunOptions = Pick<BuildSettings, "jobs" | "force" | "progress" | "warnings"> & {
   /** The folder of `csrc/`, where compilers run: objects then hold no path of this machine. */
   readonly directory: string;
 };
 
-/** Writes a line for each step that is done. */
 type StepWriter = (name: string, start: number) => void;
 
 /**
@@ -243,7 +233,6 @@ async function listFiles(directory: string): Promise<Deno.DirEntry[]> {
   return (await Array.fromAsync(Deno.readDir(directory))).filter(({ isFile }) => isFile);
 }
 
-/** Removes old objects and temporary files of interrupted builds. */
 async function removeOldObjects({ objects, header, steps }: BuildPlan): Promise<void> {
   const used = new Set([header?.path, ...steps.map(({ object }) => object)]);
   const oldest = Date.now() - OBJECT_AGE_LIMIT;

@@ -32,13 +32,9 @@ Exit status: 0 built or up to date; 1 the build failed; 2 a bad option or enviro
 const TEXT_OPTIONS = ["target", "compiler", "arch", "output", "jobs"] as const;
 const FLAGS = ["release", "force", "warnings-as-errors", "debug", "quiet", "help"] as const;
 
-/** A parsed command line. */
 export interface BuildCommand {
-  /** The options of the build. */
   readonly options: BuildOptions;
-  /** Whether to write warnings and errors only. */
   readonly quiet: boolean;
-  /** Whether to write the help text. */
   readonly help: boolean;
 }
 
@@ -98,7 +94,6 @@ export function parseBuildCommand(args: readonly string[]): BuildCommand {
   return { options, quiet: flag("quiet"), help: flag("help") };
 }
 
-/** The lines that describe a build. */
 export function describeReport(report: BuildReport): string[] {
   const lines = report.libraries.map((library) => {
     const { kind, path, upToDate, compiled, reused, seconds, compiler, architectures } = library;

@@ -12,27 +12,20 @@ import { findProgram, isExecutable, runProgram } from "./programs.ts";
 /** The C++ compilers whose flags are known. */
 export type CompilerFamily = "gcc" | "clang";
 
-/** A C++ compiler that was found. */
 export interface CppCompiler {
   /** The program, after a wrapper such as ccache if there is one. */
   readonly command: readonly string[];
-  /** The family of its flags. */
   readonly family: CompilerFamily;
-  /** The first line of its version. */
   readonly version: string;
   /** Its whole version text: compilers with different ones share no object file. */
   readonly identity: string;
 }
 
-/** An nvcc that was found. */
 export interface CudaCompiler {
-  /** The program. */
   readonly path: string;
-  /** Its version, such as "13.0.88". */
   readonly version: string;
   /** Its whole version text. */
   readonly identity: string;
-  /** The architectures it compiles for, such as 90. */
   readonly supported: readonly number[];
 }
 

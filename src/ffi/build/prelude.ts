@@ -49,21 +49,16 @@ export const NO_SEARCH_PATHS = { CPATH: "", C_INCLUDE_PATH: "", CPLUS_INCLUDE_PA
 export interface PreludeBasis {
   /** The compiler, after a wrapper such as ccache if there is one. */
   readonly command: readonly string[];
-  /** The compiler's family. */
   readonly family: CompilerFamily;
-  /** The output of `--version`. */
   readonly version: string;
-  /** The flags of kernels. */
   readonly flags: readonly string[];
   /** The variables that compilers read. */
   readonly ambient: readonly string[];
   /** The directory of the language's headers. */
   readonly language: string;
-  /** The digest of their texts. */
   readonly digest: string;
 }
 
-/** The directory of the precompiled header of a host library. */
 export function preludeDirectory(library: string): string {
   return join(dirname(library), "host_prelude");
 }
@@ -115,7 +110,6 @@ function recordText(basis: PreludeBasis, directory: string): string {
   return JSON.stringify({ ...basis, directory }) + "\n";
 }
 
-/** An error of the compiler, for a warning. */
 class PreludeProblem extends Error {}
 
 /** Whether an error is the compiler's or the file system's. */

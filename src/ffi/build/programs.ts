@@ -7,15 +7,10 @@
 import { delimiter, isAbsolute, join } from "node:path";
 import type { EnvironmentReader } from "../granted_environment.ts";
 
-/** The output of a finished program. */
 export interface ProgramOutput {
-  /** Whether it exited with 0. */
   readonly success: boolean;
-  /** Its exit status. */
   readonly code: number;
-  /** Its standard output. */
   readonly stdout: string;
-  /** Its standard error. */
   readonly stderr: string;
 }
 
@@ -80,7 +75,6 @@ export async function runProgram(
   };
 }
 
-/** The files that a compiler has read, from the rule that it writes for `make`. */
 export function readDependencies(text: string): string[] {
   const rule = text.replaceAll(/\\\r?\n/g, " ");
   const colon = /:(?=\s)/.exec(rule);

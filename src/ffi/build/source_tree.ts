@@ -38,7 +38,6 @@ export async function forEachConcurrently<Item>(
   return failures;
 }
 
-/** Sources on this machine. */
 export interface SourceTree {
   /** The folder that holds `csrc/`. */
   readonly directory: string;
@@ -66,7 +65,6 @@ export function digest(...parts: readonly (string | Uint8Array)[]): string {
   return hash.digest("hex");
 }
 
-/** The digest of every file of the tree, by its name. */
 export async function digestTree(tree: SourceTree): Promise<Map<string, string>> {
   const digests = new Map<string, string>();
   const failures = await forEachConcurrently(tree.files, 8, async (file) => {

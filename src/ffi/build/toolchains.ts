@@ -11,7 +11,6 @@ import type { CompilerFamily, CppCompiler, CudaCompiler } from "./compilers.ts";
 
 /** A compiler with its flags for a library. */
 export interface Toolchain {
-  /** The library. */
   readonly kind: LibraryKind;
   /** The program and its first arguments. */
   readonly command: readonly string[];
@@ -31,15 +30,12 @@ export interface Toolchain {
    * @param prefix A header to include before the source's first line.
    */
   compileArguments(source: string, object: string, prefix?: string): string[];
-  /** The arguments that link objects into a library of this file name. */
   linkArguments(objects: readonly string[], library: string, name: string): string[];
 }
 
 /** The user's choices for both toolchains. */
 interface ToolchainOptions {
-  /** Compile for a debugger instead of for speed. */
   readonly debug: boolean;
-  /** Make every warning an error. */
   readonly warningsAsErrors: boolean;
 }
 
@@ -56,7 +52,6 @@ const COMPILE_FLAGS: readonly string[] = [
   "-Icsrc",
 ];
 
-/** Flags of one family of compilers. */
 const FAMILY_FLAGS: Readonly<Record<CompilerFamily, readonly string[]>> = {
   // A kernel's __shared__ variables are thread-local and constant-initialised: no wrapper function
   // around every use, and no process-wide unique symbols for those of templates. The note on
@@ -66,7 +61,6 @@ const FAMILY_FLAGS: Readonly<Record<CompilerFamily, readonly string[]>> = {
   clang: [],
 };
 
-/** Flags of one system. */
 const SYSTEM_FLAGS: Readonly<Record<string, readonly string[]>> = {
   // A kernel's stack overflow must meet the guard page, not step over it.
   linux: ["-fstack-clash-protection"],
@@ -185,9 +179,7 @@ export function hostToolchain(
   };
 }
 
-/** The options of nvcc. */
 interface CudaToolchainOptions extends ToolchainOptions {
-  /** The architectures to compile for. */
   readonly architectures: readonly Architecture[];
   /** Architectures of one source to compile at a time. */
   readonly threads: number;
