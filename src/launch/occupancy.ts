@@ -13,17 +13,11 @@ import type { DeviceInfo } from "../hardware/device_information.ts";
 import { type LaunchConfig, readExtents } from "./launch_config.ts";
 import { occupancyAdvice } from "./occupancy_advice.ts";
 import {
-  blocksByBarriers,
-  blocksByRegisters,
-  blocksBySharedMemory,
-  blocksByWarps,
   type BlockUsage,
   maxThreads,
   type OccupancyLimits,
   type OccupancyUsage,
-  residentBlocks,
-  warpsPerBlock,
-  warpsPerMultiprocessor,
+  residency,
 } from "./occupancy_rules.ts";
 
 const ACTION = "calculate occupancy";
@@ -99,23 +93,17 @@ export function occupancy(limits: OccupancyLimits, usage: OccupancyUsage): Occup
 }
 
 function calculate(limits: OccupancyLimits, usage: BlockUsage): Occupancy {
-  const warps = blocksByWarps(limits, usage);
-  const blocks = limits.maxBlocksPerMultiprocessor;
-  const registers = blocksByRegisters(limits, usage);
-  const sharedMemory = blocksBySharedMemory(limits, usage);
-  const barriers = blocksByBarriers(limits, usage);
-  const activeBlocks = Math.min(warps, blocks, registers, sharedMemory, barriers);
-  const activeWarps = activeBlocks * warpsPerBlock(limits, usage.threadsPerBlock);
-  const order = { warps, registers, sharedMemory, blocks, barriers };
-  const limiter = (Object.keys(order) as (keyof typeof order)[])
-    .find((name) => order[name] === activeBlocks)!;
+  const { limits: allowed, blocks: activeBlocks, warps, occupancy } = residency(limits, usage);
+  const limiter = (Object.keys(allowed) as (keyof typeof allowed)[])
+    .find((name) => allowed[name] === activeBlocks)!;
+  const { registers, sharedMemory, barriers } = allowed;
   return {
     activeBlocks,
-    activeWarps,
-    occupancy: activeWarps / warpsPerMultiprocessor(limits),
+    activeWarps: warps,
+    occupancy,
     limits: {
-      warps,
-      blocks,
+      warps: allowed.warps,
+      blocks: allowed.blocks,
       registers: finite(registers),
       sharedMemory: finite(sharedMemory),
       barriers: finite(barriers),
@@ -160,13 +148,10 @@ export function occupancyOf(
 ): Occupancy {
   requireObject(kernel, "kernel", ACTION);
   requireObject(config, "config", ACTION);
-  const { context, attributes } = kernel;
-  requireObject(context, "kernel.context", ACTION);
-  requireObject(attributes, "kernel.attributes", ACTION);
-  const limits = occupancyLimits(context.info);
-  const { maxBlockDimensions } = context.info;
+  const { context: { info }, attributes } = kernel;
+  const { maxBlockDimensions } = info;
   const { x, y, z } = readExtents(config.block, "config.block", ACTION, maxBlockDimensions);
-  return occupancy(limits, {
+  return occupancy(occupancyLimits(info), {
     threadsPerBlock: x * y * z,
     registersPerThread: attributes.registersPerThread,
     staticSharedMemory: attributes.staticSharedMemory,
@@ -201,24 +186,9 @@ export function occupancyOf(
 export function occupancyLimits(info: DeviceInfo): OccupancyLimits {
   requireObject(info, "info", "look up limits");
   const table = capabilityLimits(info.computeCapability);
-  const limits: OccupancyLimits = {
-    warpSize: info.warpSize,
-    maxThreadsPerBlock: info.maxThreadsPerBlock,
-    maxThreadsPerMultiprocessor: info.maxThreadsPerMultiprocessor,
-    maxBlocksPerMultiprocessor: info.maxBlocksPerMultiprocessor,
-    registersPerMultiprocessor: info.registersPerMultiprocessor,
-    registersPerBlock: info.registersPerBlock,
-    registersPerThread: table.registersPerThread,
-    registerAllocationUnit: table.registerAllocationUnit,
-    multiprocessorPartitions: table.multiprocessorPartitions,
-    sharedMemoryPerMultiprocessor: info.sharedMemoryPerMultiprocessor,
-    sharedMemoryPerBlock: info.sharedMemoryPerBlock,
-    sharedMemoryPerBlockOptIn: info.sharedMemoryPerBlockOptIn,
-    reservedSharedMemoryPerBlock: info.reservedSharedMemoryPerBlock,
-    sharedMemoryAllocationUnit: table.sharedMemoryAllocationUnit,
-    barriersPerMultiprocessor: table.barriersPerMultiprocessor,
-    barrierAllocation: table.barrierAllocation,
-  };
+  const limits = Object.fromEntries(
+    LIMITS.map((name) => [name, name in info ? info[name as keyof DeviceInfo] : table[name]]),
+  ) as unknown as OccupancyLimits;
   checkLimits(limits, "look up limits");
   return limits;
 }
@@ -274,8 +244,7 @@ export function potentialBlockSize(
   const common = completeUsage({ ...usage, threadsPerBlock: 1, dynamicSharedMemory: 0 }, action);
   const withThreads = (threadsPerBlock: number) => {
     const bytes = typeof given === "function" ? given(threadsPerBlock) : given;
-    const call = typeof given === "function" ? `(${threadsPerBlock})` : "";
-    requireInteger(bytes, `options.dynamicSharedMemory${call}`, action, 0, MAX);
+    requireInteger(bytes, "options.dynamicSharedMemory", action, 0, MAX);
     return { ...common, threadsPerBlock, dynamicSharedMemory: bytes };
   };
   const max = maxThreads(limits, common);
@@ -283,7 +252,7 @@ export function potentialBlockSize(
   let bestThreads = 0;
   for (let warps = Math.ceil(max / limits.warpSize); warps > 0; warps--) {
     const candidate = withThreads(Math.min(max, warps * limits.warpSize));
-    const threads = residentBlocks(limits, candidate) * candidate.threadsPerBlock;
+    const threads = residency(limits, candidate).blocks * candidate.threadsPerBlock;
     if (threads <= bestThreads) continue;
     best = candidate;
     bestThreads = threads;
@@ -297,7 +266,8 @@ export function potentialBlockSize(
   return { threadsPerBlock, dynamicSharedMemory, occupancy: calculate(limits, best) };
 }
 
-const POSITIVE_LIMITS = [
+/** The fields of {@linkcode OccupancyLimits}. */
+const LIMITS: readonly (keyof OccupancyLimits)[] = [
   "warpSize",
   "maxThreadsPerBlock",
   "maxThreadsPerMultiprocessor",
@@ -310,36 +280,39 @@ const POSITIVE_LIMITS = [
   "sharedMemoryPerMultiprocessor",
   "sharedMemoryPerBlock",
   "sharedMemoryPerBlockOptIn",
+  "reservedSharedMemoryPerBlock",
   "sharedMemoryAllocationUnit",
   "barriersPerMultiprocessor",
-] as const satisfies readonly (keyof OccupancyLimits)[];
+  "barrierAllocation",
+];
 
 function checkLimits(limits: OccupancyLimits, action: string): void {
   requireObject(limits, "limits", action);
-  for (const name of POSITIVE_LIMITS) requireCount(limits, "limits", name, action, 1);
-  requireCount(limits, "limits", "reservedSharedMemoryPerBlock", action);
-  requireBoolean(limits.barrierAllocation, "limits.barrierAllocation", action);
+  for (const name of LIMITS) {
+    if (name === "barrierAllocation") requireBoolean(limits[name], `limits.${name}`, action);
+    else requireCount(limits, "limits", name, action, name.startsWith("reserved") ? 0 : 1);
+  }
 }
+
+/** The ranges of a usage's figures. */
+const USAGE_RANGES: readonly (readonly [keyof OccupancyUsage, min: number, max: number])[] = [
+  ["threadsPerBlock", 1, MAX],
+  ["registersPerThread", 0, MAX],
+  ["staticSharedMemory", 0, MAX],
+  ["dynamicSharedMemory", 0, MAX],
+  ["barriersPerBlock", 0, MAX_BARRIERS],
+  ["maxThreadsPerBlock", 1, MAX],
+];
 
 /** A checked copy of a usage with its defaults. A block that only does not fit is accepted. */
 function completeUsage(usage: OccupancyUsage, action: string): BlockUsage {
   requireObject(usage, "usage", action);
-  const complete = {
-    threadsPerBlock: usage.threadsPerBlock,
-    registersPerThread: usage.registersPerThread,
-    staticSharedMemory: usage.staticSharedMemory,
-    dynamicSharedMemory: usage.dynamicSharedMemory,
-    barriersPerBlock: usage.barriersPerBlock === undefined ? 1 : usage.barriersPerBlock,
-    maxThreadsPerBlock: usage.maxThreadsPerBlock === undefined ? MAX : usage.maxThreadsPerBlock,
-    sharedMemoryOptIn: usage.sharedMemoryOptIn === undefined ? true : usage.sharedMemoryOptIn,
-  };
-  requireCount(complete, "usage", "threadsPerBlock", action, 1);
-  requireCount(complete, "usage", "registersPerThread", action);
-  requireCount(complete, "usage", "staticSharedMemory", action);
-  requireCount(complete, "usage", "dynamicSharedMemory", action);
-  requireCount(complete, "usage", "barriersPerBlock", action, 0, MAX_BARRIERS);
-  requireCount(complete, "usage", "maxThreadsPerBlock", action, 1);
-  requireBoolean(complete.sharedMemoryOptIn, "usage.sharedMemoryOptIn", action);
+  const { barriersPerBlock = 1, maxThreadsPerBlock = MAX, sharedMemoryOptIn = true } = usage;
+  const complete = { ...usage, barriersPerBlock, maxThreadsPerBlock, sharedMemoryOptIn };
+  for (const [name, min, max] of USAGE_RANGES) {
+    requireCount(complete, "usage", name, action, min, max);
+  }
+  requireBoolean(sharedMemoryOptIn, "usage.sharedMemoryOptIn", action);
   return complete;
 }
 
@@ -349,7 +322,7 @@ function requireCount<Name extends string>(
   argument: string,
   name: Name,
   action: string,
-  min = 0,
+  min: number,
   max = MAX,
 ): void {
   const value = object[name];

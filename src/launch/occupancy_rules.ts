@@ -56,18 +56,26 @@ export interface OccupancyUsage {
 /** A usage with its defaults filled in. */
 export type BlockUsage = Required<OccupancyUsage>;
 
+/** The resident blocks of a multiprocessor. */
+export interface Residency {
+  /** The blocks that each resource alone allows; infinite if blocks take nothing of it. */
+  readonly limits: {
+    readonly warps: number;
+    readonly registers: number;
+    readonly sharedMemory: number;
+    readonly blocks: number;
+    readonly barriers: number;
+  };
+  /** The blocks that all resources allow. */
+  readonly blocks: number;
+  /** Their warps. */
+  readonly warps: number;
+  /** The share of a multiprocessor's warps, 0 to 1. */
+  readonly occupancy: number;
+}
+
 function roundUp(value: number, unit: number): number {
   return Math.ceil(value / unit) * unit;
-}
-
-/** Warps of a block; the last one may be partly filled. */
-export function warpsPerBlock(limits: OccupancyLimits, threads: number): number {
-  return Math.ceil(threads / limits.warpSize);
-}
-
-/** Warps resident on a multiprocessor. */
-export function warpsPerMultiprocessor(limits: OccupancyLimits): number {
-  return Math.floor(limits.maxThreadsPerMultiprocessor / limits.warpSize);
 }
 
 /** The limit of threads per block, by the device and the kernel. */
@@ -80,24 +88,11 @@ export function maxSharedMemory(limits: OccupancyLimits, usage: BlockUsage): num
   return usage.sharedMemoryOptIn ? limits.sharedMemoryPerBlockOptIn : limits.sharedMemoryPerBlock;
 }
 
-/** Blocks by the warps of a multiprocessor; 0 if a block has too many threads. */
-export function blocksByWarps(limits: OccupancyLimits, usage: BlockUsage): number {
-  const threads = usage.threadsPerBlock;
-  if (threads > maxThreads(limits, usage)) return 0;
-  return Math.floor(warpsPerMultiprocessor(limits) / warpsPerBlock(limits, threads));
-}
-
-/** Registers of a warp: whole allocation units. */
-export function registersPerWarp(limits: OccupancyLimits, registersPerThread: number): number {
-  return roundUp(registersPerThread * limits.warpSize, limits.registerAllocationUnit);
-}
-
 /** Blocks by the registers of a multiprocessor; 0 if a thread or block has too many. */
-export function blocksByRegisters(limits: OccupancyLimits, usage: BlockUsage): number {
-  const { multiprocessorPartitions: partitions } = limits;
-  const perWarp = registersPerWarp(limits, usage.registersPerThread);
-  if (perWarp > registersPerWarp(limits, limits.registersPerThread)) return 0;
-  const warps = warpsPerBlock(limits, usage.threadsPerBlock);
+function blocksByRegisters(limits: OccupancyLimits, usage: BlockUsage, warps: number): number {
+  const { multiprocessorPartitions: partitions, registerAllocationUnit: unit } = limits;
+  const perWarp = roundUp(usage.registersPerThread * limits.warpSize, unit);
+  if (perWarp > roundUp(limits.registersPerThread * limits.warpSize, unit)) return 0;
   // The hardware checks a block as if its warps were spread over all partitions evenly.
   if (perWarp * roundUp(warps, partitions) > limits.registersPerBlock) return 0;
   if (perWarp === 0) return Infinity;
@@ -107,7 +102,7 @@ export function blocksByRegisters(limits: OccupancyLimits, usage: BlockUsage): n
 }
 
 /** Blocks by the shared memory of a multiprocessor; 0 if a block has too much. */
-export function blocksBySharedMemory(limits: OccupancyLimits, usage: BlockUsage): number {
+function blocksBySharedMemory(limits: OccupancyLimits, usage: BlockUsage): number {
   const reserved = limits.reservedSharedMemoryPerBlock;
   const taken = roundUp(
     usage.staticSharedMemory + usage.dynamicSharedMemory + reserved,
@@ -117,20 +112,25 @@ export function blocksBySharedMemory(limits: OccupancyLimits, usage: BlockUsage)
   return taken === 0 ? Infinity : Math.floor(limits.sharedMemoryPerMultiprocessor / taken);
 }
 
-/** Blocks by the barriers of a multiprocessor. */
-export function blocksByBarriers(limits: OccupancyLimits, usage: BlockUsage): number {
-  const { barriersPerBlock: barriers } = usage;
-  if (!limits.barrierAllocation || barriers === 0) return Infinity;
-  return Math.floor(limits.barriersPerMultiprocessor / barriers);
-}
-
-/** Blocks resident on a multiprocessor by all of its resources. */
-export function residentBlocks(limits: OccupancyLimits, usage: BlockUsage): number {
-  return Math.min(
-    blocksByWarps(limits, usage),
-    limits.maxBlocksPerMultiprocessor,
-    blocksByRegisters(limits, usage),
-    blocksBySharedMemory(limits, usage),
-    blocksByBarriers(limits, usage),
-  );
+/** The blocks resident on a multiprocessor; 0 if a block has more than a block can have. */
+export function residency(limits: OccupancyLimits, usage: BlockUsage): Residency {
+  const { threadsPerBlock, barriersPerBlock } = usage;
+  const warpsPerBlock = Math.ceil(threadsPerBlock / limits.warpSize);
+  const allWarps = Math.floor(limits.maxThreadsPerMultiprocessor / limits.warpSize);
+  const isTooLarge = threadsPerBlock > maxThreads(limits, usage);
+  const hasBarriers = limits.barrierAllocation && barriersPerBlock > 0;
+  const warps = isTooLarge ? 0 : Math.floor(allWarps / warpsPerBlock);
+  const registers = blocksByRegisters(limits, usage, warpsPerBlock);
+  const sharedMemory = blocksBySharedMemory(limits, usage);
+  const blocks = limits.maxBlocksPerMultiprocessor;
+  const barriers = hasBarriers
+    ? Math.floor(limits.barriersPerMultiprocessor / barriersPerBlock)
+    : Infinity;
+  const resident = Math.min(warps, registers, sharedMemory, blocks, barriers);
+  return {
+    limits: { warps, registers, sharedMemory, blocks, barriers },
+    blocks: resident,
+    warps: resident * warpsPerBlock,
+    occupancy: resident * warpsPerBlock / allWarps,
+  };
 }

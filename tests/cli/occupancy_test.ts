@@ -58,7 +58,7 @@ occupancy for blocks of 32 to 1024 threads
 ▁▂▃▄▅▅▆▇▆▇▆▆▇▅▅▆▆▆▇▇▄▄▄▄▅▅▅▅▅▅▆▆
        ↑ 256
 
-Occupancy is 83.3 % as registers and shared memory allow 5 blocks of 6: with at most 40 registers per thread (it has 48) and at most 16000 bytes of shared memory per block (it has 16384) 6 blocks fit, 100 %.
+Occupancy is 83.3 %, limited to 5 blocks by registers and shared memory: with at most 40 registers per thread (it has 48) and at most 16000 bytes of shared memory per block (it has 16384) 6 blocks fit, 100 %.
 `,
   );
 });
