@@ -49,11 +49,8 @@ export interface LaunchConfig {
 const MAX_CLUSTER = 8;
 const MAX_CLUSTER_EXTENTS: Extents = { x: MAX_CLUSTER, y: MAX_CLUSTER, z: MAX_CLUSTER };
 
-const MAX_EXTENTS: Extents = {
-  x: Number.MAX_SAFE_INTEGER,
-  y: Number.MAX_SAFE_INTEGER,
-  z: Number.MAX_SAFE_INTEGER,
-};
+const MAX = Number.MAX_SAFE_INTEGER;
+const MAX_EXTENTS: Extents = { x: MAX, y: MAX, z: MAX };
 
 /** Stands for a field that no configuration can have. */
 const NOTHING: unknown = Symbol();

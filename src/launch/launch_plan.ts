@@ -11,23 +11,15 @@ import type { Occupancy } from "./occupancy.ts";
 
 /** The decisions of the planner. */
 export interface PlanDecision {
-  /** The kernel's name in messages. */
   readonly kernelName: string;
-  /** The axes of the problem. */
   readonly axes: readonly AxisWork[];
-  /** The way the grid covers them. */
   readonly coverage: Coverage;
   /** Blocks of work along the axes. */
   readonly tiles: Extents;
-  /** Blocks of the grid along the axes. */
   readonly grid: Extents;
-  /** Threads of a block along the axes. */
   readonly block: Extents;
-  /** Dynamic shared memory of a block in bytes. */
   readonly sharedMemory: number;
-  /** The occupancy of the kernel with such blocks. */
   readonly occupancy: Occupancy;
-  /** Multiprocessors of the device. */
   readonly multiprocessorCount: number;
   /** The reason for the block; completes "256 threads to a block, ". */
   readonly reason: string;
@@ -144,31 +136,26 @@ export class LaunchPlan implements LaunchConfig {
   /** The launch, the reason for its block, and its effect, in sentences. */
   explain(): string {
     const { kernelName, axes, coverage, tiles, block, reason, occupancy } = this.#decision;
-    const shape = [block.x, block.y, block.z].slice(0, block.z > 1 ? 3 : block.y > 1 ? 2 : 1);
-    const threads = block.x * block.y * block.z === 1 ? "thread" : "threads";
+    const shape = [listOf(block)].flat().join(" × ");
     const limiter = occupancy.occupancy === 1 ? "" : `, limited by ${LIMITERS[occupancy.limiter]}`;
-    const extents = axes.map(({ name, extent }) =>
-      `${count(extent)} ${extent === 1 ? name.replace(/s\b/, "") : name}`
-    ).join(" × ");
+    const extents = axes.map(({ name, extent }) => `${count(extent)} ${name}`).join(" × ");
     // Blocks along an axis without work share products.
-    const isShared = axes.length === 2 && tiles.z > 1;
-    const shared = isShared ? `, ${count(tiles.z)} to share the products of each` : "";
+    const shared = axes.length === 2 && tiles.z > 1
+      ? `, ${count(tiles.z)} to share the products of each`
+      : "";
     const covers = {
       exact: "for exactly",
-      linear: `along x, ${count(tiles.x)} × ${count(tiles.y)} × ${
-        count(tiles.z)
-      } of the problem, for`,
+      linear: `along x, ${[tiles.x, tiles.y, tiles.z].map(count).join(" × ")} of the problem, for`,
       stride: `in ${counted(this.steps, "step")} over`,
     }[coverage];
     const work = axes.some(({ extent }) => extent === 0) ? "with nothing to do in" : covers;
     const isTail = this.tailEffect > 0 && (this.waves >= 1 || this.steps > 1);
-    const idle = !isTail ? "" : `; ${percent(this.tailEffect)} of the device's time is idle`;
-    const waves = this.waves < 1 ? `${percent(this.waves)} of a wave` : counted(this.waves, "wave");
-    return `${kernelName}: ${shape.join(" × ")} ${threads} to a block, ${reason}. ` +
+    const idle = isTail ? `; ${percent(this.tailEffect)} of the device's time is idle` : "";
+    return `${kernelName}: ${shape} threads to a block, ${reason}. ` +
       `${counted(occupancy.activeBlocks, "block")} to a multiprocessor, ` +
       `${percent(occupancy.occupancy)} of its warps${limiter}. ` +
       `${counted(this.blocks, "block")} ${work} ${extents}${shared}. ` +
-      `${waves} of ${counted(this.residentBlocks, "resident block")}${idle}.`;
+      `${counted(this.waves, "wave")} of ${counted(this.residentBlocks, "resident block")}${idle}.`;
   }
 }
 
@@ -181,14 +168,12 @@ const LIMITERS: Readonly<Record<Occupancy["limiter"], string>> = {
 };
 
 function percent(share: number): string {
-  const value = 100 * share;
-  return `${value >= 10 || value === 0 ? Math.round(value) : value.toPrecision(2)} %`;
+  return `${Number((100 * share).toPrecision(2))} %`;
 }
 
-/** A number in groups of three digits, with two decimal places; a huge one by its power of ten. */
+/** A number in groups of three digits, with two significant decimals. */
 function count(value: number): string {
-  if (value >= 1e21) return value.toPrecision(3);
-  return value.toLocaleString("en", { maximumFractionDigits: 2 });
+  return value.toLocaleString("en", { maximumFractionDigits: value < 0.1 ? 5 : 2 });
 }
 
 function counted(value: number, noun: string): string {

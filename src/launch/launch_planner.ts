@@ -40,6 +40,7 @@ export interface PlannedKernel {
 }
 
 const WARP = 32;
+const AXES = ["x", "y", "z"] as const;
 
 /**
  * Threads of a block in the order of preference: 256 divide the 1024, 1536 or 2048 threads of every
@@ -59,9 +60,6 @@ const MIN_WIDTH = 8;
  */
 const MAX_ROW_STEPS = 8;
 
-/** Occupancies that a planner keeps. */
-const MAX_KEPT = 64;
-
 /** A chosen block. */
 interface ChosenBlock {
   readonly shape: Extents;
@@ -78,7 +76,6 @@ class LaunchPlanner {
   readonly #maxThreads: number;
   readonly #candidates: readonly number[];
   readonly #occupancies = new Map<number, Occupancy>();
-  readonly #resident = new Map<number, number>();
 
   constructor(kernel: PlannedKernel) {
     this.#kernel = kernel;
@@ -123,11 +120,7 @@ class LaunchPlanner {
   /** The launch of a striding kernel along x. */
   planLine(steps: number, stepsPerThread: number, threads = this.#candidates[0]!) {
     const tiles = { x: Math.max(1, Math.ceil(steps / threads)), y: 1, z: 1 };
-    let held = this.#resident.get(threads);
-    if (held === undefined) {
-      held = Math.max(1, this.#held(this.#occupancyOf(threads, 0)));
-      this.#resident.set(threads, held);
-    }
+    const held = Math.max(1, this.#held(this.#occupancyOf(threads, 0)));
     const grid = strideGrid(tiles, held, this.#info.maxGridDimensions, stepsPerThread);
     return { grid: grid.x, block: threads };
   }
@@ -150,7 +143,8 @@ class LaunchPlanner {
         // For the advice, which would otherwise suggest blocks that cannot be launched.
         maxThreadsPerBlock: this.#maxThreads,
       });
-      if (this.#occupancies.size >= MAX_KEPT) this.#occupancies.clear();
+      // A function of the problem may give any number of sizes.
+      if (this.#occupancies.size >= 64) this.#occupancies.clear();
       this.#occupancies.set(key, known);
     }
     return known;
@@ -164,7 +158,7 @@ class LaunchPlanner {
         `the threads of block must be in 1..${this.#maxThreads}: they are ${threads}${hint}`,
       );
     }
-    for (const axis of ["x", "y", "z"] as const) {
+    for (const axis of AXES) {
       const max = this.#info.maxBlockDimensions[axis];
       if (shape[axis] > max) {
         this.#refuse(`block.${axis} must be in 1..${max}: it is ${shape[axis]}`);
@@ -207,21 +201,29 @@ class LaunchPlanner {
 
   /** Makes a block taller if the grid would otherwise exceed its limit along y or z. */
   #tallEnough(problem: AxisProblem, block: ChosenBlock): ChosenBlock {
+    const reason = "as many as cover the problem's extents";
     const larger = this.#candidates.filter((threads) => threads >= volume(block.shape))
       .sort((one, other) => one - other);
-    const reason = "as many as cover the problem's extents";
-    const taller = larger.map((threads) => this.#shaped(problem, threads, reason));
-    // If a warp along x is too many: with the threads along x that the other axes leave.
-    const narrower = larger.flatMap((threads) => {
-      const min = minExtents(threads, problem.steps, this.#maxGrid);
-      return min === undefined ? [] : [this.#shaped(problem, threads, reason, min)];
-    });
-    return [...taller, ...narrower].find((chosen) =>
-      chosen.occupancy.activeBlocks > 0 && this.#fits(problem, chosen)
-    ) ?? block;
+    // First with a warp along x, then with the threads along x that the other axes leave.
+    const mins = [() => ({ y: 1, z: 1 }), (threads: number) => this.#minExtents(threads, problem)];
+    return mins.flatMap((minOf) =>
+      larger.map((threads) => this.#shaped(problem, threads, reason, minOf(threads)))
+    ).find((chosen) => chosen.occupancy.activeBlocks > 0 && this.#fits(problem, chosen)) ?? block;
   }
 
-  #shaped(problem: AxisProblem, threads: number, reason: string, min?: MinExtents): ChosenBlock {
+  /** Threads along y and z with which a grid covers all work, if they leave enough along x. */
+  #minExtents(threads: number, { steps: [x = 1, y = 1, z = 1] }: AxisProblem): MinExtents {
+    const min = { y: powerOfTwoFrom(y / this.#maxGrid.y), z: powerOfTwoFrom(z / this.#maxGrid.z) };
+    const width = threads / (min.y * min.z);
+    return width < Math.min(MIN_WIDTH, powerOfTwoFrom(x)) ? { y: 1, z: 1 } : min;
+  }
+
+  #shaped(
+    problem: AxisProblem,
+    threads: number,
+    reason: string,
+    min: MinExtents = { y: 1, z: 1 },
+  ): ChosenBlock {
     const shape = shapeOf(threads, problem.steps, this.#info.maxBlockDimensions, min);
     return this.#blockOf(problem, shape, reason);
   }
@@ -275,26 +277,20 @@ class LaunchPlanner {
     { occupancy }: ChosenBlock,
   ): Extents {
     const max = this.#maxGrid;
-    const stride = 'coverage "stride" takes any number, if the kernel strides';
     if (coverage === "stride") {
       return strideGrid(tiles, this.#held(occupancy), max, options.stepsPerThread ?? Infinity);
     }
-    if (coverage === "linear") {
-      const blocks = volume(tiles);
-      if (blocks <= max.x) return { x: blocks, y: 1, z: 1 };
-      this.#refuse(
-        `the problem must take 1..${max.x} blocks: it takes ${tiles.x} × ${tiles.y} × ${tiles.z}; ` +
-          stride,
-      );
-    }
-    const index = (["x", "y", "z"] as const).findIndex((axis) => tiles[axis] > max[axis]);
-    if (index < 0) return tiles;
-    const axis = (["x", "y", "z"] as const)[index]!;
+    const isLinear = coverage === "linear";
+    const grid = isLinear ? { x: volume(tiles), y: 1, z: 1 } : tiles;
+    const index = AXES.findIndex((axis) => grid[axis] > max[axis]);
+    if (index < 0) return grid;
+    const axis = AXES[index]!;
     const { name, extent } = axes[index]!;
-    const linear = axis === "x" ? "" : ', and "linear" counts them along x';
+    const work = isLinear ? "the problem's extents" : `${extent} ${name}`;
     this.#refuse(
-      `the blocks of the grid along ${axis} must be in 1..${max[axis]}: ${extent} ${name} take ` +
-        `${tiles[axis]}; ${stride}${linear}`,
+      `the blocks of the grid along ${axis} must be in 1..${max[axis]}: ${work} take ` +
+        `${grid[axis]}; coverage "stride" takes any number, if the kernel strides` +
+        (axis === "x" ? "" : ', and "linear" counts them along x'),
     );
   }
 
@@ -331,7 +327,7 @@ function shapeOf(
   threads: number,
   steps: readonly number[],
   max: Extents,
-  min: MinExtents = { y: 1, z: 1 },
+  min: MinExtents,
 ): Extents {
   const [alongX = 1, alongY = 1, alongZ = 1] = steps;
   if (steps.length === 1) return { x: Math.min(threads, max.x), y: 1, z: 1 };
@@ -342,20 +338,6 @@ function shapeOf(
   const z = Math.min(Math.floor(threads / (x * y)), max.z, powerOfTwoFrom(alongZ));
   const widest = Math.min(Math.floor(threads / (y * z)), max.x, powerOfTwoFrom(alongX));
   return { x: Math.max(x, widest), y, z };
-}
-
-/**
- * Threads along y and z with which a grid covers all work; `undefined` if that leaves too few along
- * x to read whole sectors.
- */
-function minExtents(
-  threads: number,
-  [alongX = 1, alongY = 1, alongZ = 1]: readonly number[],
-  maxGrid: Extents,
-): MinExtents | undefined {
-  const y = powerOfTwoFrom(alongY / maxGrid.y);
-  const z = powerOfTwoFrom(alongZ / maxGrid.z);
-  return threads / (y * z) < Math.min(MIN_WIDTH, powerOfTwoFrom(alongX)) ? undefined : { y, z };
 }
 
 /** The smallest power of two that is not less, up to 2^30. */
@@ -423,10 +405,7 @@ const planners = new WeakMap<PlannedKernel, LaunchPlanner>();
 
 function plannerOf(kernel: PlannedKernel): LaunchPlanner {
   let planner = planners.get(kernel);
-  if (planner === undefined) {
-    planner = new LaunchPlanner(kernel);
-    planners.set(kernel, planner);
-  }
+  if (planner === undefined) planners.set(kernel, planner = new LaunchPlanner(kernel));
   return planner;
 }
 

@@ -165,36 +165,31 @@ function readArray(problem: Fields, isElements: boolean): AxisProblem {
 }
 
 function readProduct(problem: Fields): AxisProblem {
-  const { m, n, k, x, splitK = false } = problem;
+  const { m, n, k, x, splitK = false, tile: given } = problem;
   const rows = requireExtent(m, "m");
   const columns = requireExtent(n, "n");
   const products = requireExtent(k, "k");
   const isSwapped = namesAlong(x)[0] === "rows";
   if (typeof splitK !== "boolean") refuse("splitK", "a boolean", splitK);
-  const tile = readTile(problem["tile"]);
-  const alongRows = productAxis("rows (m)", rows, tile?.m);
-  const alongColumns = productAxis("columns (n)", columns, tile?.n);
+  const tile = given === undefined ? undefined : readTile(given);
+  const axes: readonly AxisWork[] = [
+    { name: "columns (n)", extent: columns, covered: (threads) => tile?.n ?? threads },
+    { name: "rows (m)", extent: rows, covered: (threads) => tile?.m ?? threads },
+  ];
   // The kernel arranges the threads of a tile, so a third axis is allowed.
-  const given = readBlock("block", problem["block"], tile === undefined ? 2 : 3);
-  const tileBlock = tile === undefined
-    ? undefined
-    : { x: isSwapped ? tile.m : tile.n, y: isSwapped ? tile.n : tile.m, z: 1 };
+  const block = readBlock("block", problem["block"], tile === undefined ? 2 : 3);
+  const [alongX, alongY] = isSwapped ? [tile?.m, tile?.n] : [tile?.n, tile?.m];
   return {
-    axes: isSwapped ? [alongRows, alongColumns] : [alongColumns, alongRows],
+    axes: isSwapped ? axes.toReversed() : axes,
     steps: isSwapped ? [rows, columns] : [columns, rows],
-    block: given ?? tileBlock,
-    isTile: given === undefined && tile !== undefined,
+    block: block ?? (tile && { x: alongX!, y: alongY!, z: 1 }),
+    isTile: block === undefined && tile !== undefined,
     maxSplits: splitK ? Math.max(1, Math.ceil(products / (tile?.k ?? 1))) : 1,
     options: readOptions(problem),
   };
 }
 
-function productAxis(name: string, extent: number, perBlock: number | undefined): AxisWork {
-  return { name, extent, covered: (threads) => perBlock ?? threads };
-}
-
-function readTile(tile: unknown): { m: number; n: number; k: number } | undefined {
-  if (tile === undefined) return undefined;
+function readTile(tile: unknown): { m: number; n: number; k: number } {
   requireObject(tile, "tile", ACTION);
   const { m, n, k = 1 } = tile as Fields;
   requireInteger(m, "tile.m", ACTION, 1);
@@ -229,15 +224,11 @@ function requireExtent(value: unknown, name: string): number {
 function readBlock(name: string, value: unknown, axisCount: number): Extents | undefined {
   if (value === undefined) return undefined;
   const extents = readExtents(value, name, ACTION);
-  const [axis, axes] = axisCount === 1 && extents.y !== 1
-    ? ["y", "one axis"] as const
-    : axisCount < 3 && extents.z !== 1
-    ? ["z", axisCount === 1 ? "one axis" : "two axes"] as const
-    : [];
-  if (axis === undefined) return extents;
+  const axis = axisCount === 1 && extents.y !== 1 ? "y" : axisCount < 3 ? "z" : "x";
+  if (axis === "x" || extents[axis] === 1) return extents;
   throw new RangeError(
-    `Cannot ${ACTION} as ${name}.${axis} must be 1, as the problem has ${axes}: it is ` +
-      extents[axis],
+    `Cannot ${ACTION} as ${name}.${axis} must be 1, as the problem has ${axisCount} of the grid's ` +
+      `axes: it is ${extents[axis]}`,
   );
 }
 

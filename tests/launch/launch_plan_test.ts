@@ -48,7 +48,7 @@ Deno.test("planLaunch() covers every m, n and k or refuses it by name", () => {
       } catch (error) {
         assert(error instanceof RangeError);
         assert(coverage !== "stride", error.message);
-        assert(/must (be in|take) 1\.\.\d+/.test(error.message), error.message);
+        assert(/must be in 1\.\.\d+/.test(error.message), error.message);
         return;
       }
       assert(isWithin(plan));
@@ -65,8 +65,6 @@ Deno.test("planLaunch() covers every m, n and k or refuses it by name", () => {
 Deno.test("planLaunch() makes taller blocks for more than 65535 along y, or explains the alternatives", () => {
   const taller = planLaunch(kernel, { rows: 65535 * 8 + 1, columns: 64 });
   assertEquals(threeExtents(taller.block), [32, 16, 1]);
-  const narrower = planLaunch(kernel, { rows: 65535 * 32 + 1, columns: 64 });
-  assertEquals(threeExtents(narrower.block), [8, 64, 1]);
   const deeper = planLaunch(kernel, { rows: 100, columns: 100, planes: 2 * 65535 });
   assertEquals([deeper.block, deeper.grid], [[32, 4, 2], [4, 25, 65535]]);
   const rows = 65535 * 128 + 1;
@@ -174,8 +172,6 @@ Deno.test("planLaunch() takes one block for no elements, and explains it", () =>
     assertEquals(plan.grid, 1);
     assert(plan.explain().includes("1 block with nothing to do in "), plan.explain());
   }
-  const single = planLaunch(kernel, { elements: 1, block: 1 }).explain();
-  assert(single.includes("1 thread to a block"), single);
 });
 
 Deno.test("explain() has the figures of the plan", () => {
