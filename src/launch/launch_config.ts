@@ -98,17 +98,11 @@ export type LaunchLimits = Pick<
 
 /** The checked numbers of a {@linkcode LaunchConfig}; each launch of a kernel overwrites them. */
 export class LaunchShape implements LaunchExtents {
-  /** Blocks in x. */
   gridX = 1;
-  /** Blocks in y. */
   gridY = 1;
-  /** Blocks in z. */
   gridZ = 1;
-  /** Threads of a block in x. */
   blockX = 1;
-  /** Threads of a block in y. */
   blockY = 1;
-  /** Threads of a block in z. */
   blockZ = 1;
   /** Dynamic shared memory of a block in bytes. */
   sharedMemory = 0;
@@ -243,7 +237,6 @@ export class LaunchShape implements LaunchExtents {
     );
   }
 
-  /** Checks a cluster and packs its extents. */
   #readCluster(cluster: unknown, grid: Extents): number {
     const { x, y, z } = readExtents(cluster, "cluster", this.#action, MAX_CLUSTER_EXTENTS);
     requireInteger(x * y * z, "the blocks of cluster", this.#action, 1, MAX_CLUSTER);

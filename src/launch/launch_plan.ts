@@ -9,7 +9,6 @@ import type { LaunchConfig } from "./launch_config.ts";
 import type { AxisWork, Coverage } from "./launch_problem.ts";
 import type { Occupancy } from "./occupancy.ts";
 
-/** The decisions of the planner. */
 export interface PlanDecision {
   readonly kernelName: string;
   readonly axes: readonly AxisWork[];
@@ -27,7 +26,6 @@ export interface PlanDecision {
 
 let newPlan: (decision: PlanDecision) => LaunchPlan;
 
-/** Makes the plan of the planner's decisions. */
 export function planOf(decision: PlanDecision): LaunchPlan {
   return newPlan(decision);
 }

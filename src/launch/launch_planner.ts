@@ -26,11 +26,8 @@ import type { OccupancyLimits } from "./occupancy_rules.ts";
 
 /** The parts of a kernel that its launch depends on. */
 export interface PlannedKernel {
-  /** Its name in messages. */
   readonly name: string;
-  /** The device. */
   readonly context: { readonly info: DeviceInfo };
-  /** The compiler's figures. */
   readonly attributes: Pick<
     KernelAttributes,
     "maxThreadsPerBlock" | "registersPerThread" | "staticSharedMemory"
@@ -60,7 +57,6 @@ const MIN_WIDTH = 8;
  */
 const MAX_ROW_STEPS = 8;
 
-/** A chosen block. */
 interface ChosenBlock {
   readonly shape: Extents;
   readonly sharedMemory: number;
@@ -68,7 +64,6 @@ interface ChosenBlock {
   readonly reason: string;
 }
 
-/** Plans the launches of one kernel. */
 class LaunchPlanner {
   readonly #kernel: PlannedKernel;
   readonly #info: DeviceInfo;
@@ -125,7 +120,6 @@ class LaunchPlanner {
     return { grid: grid.x, block: threads };
   }
 
-  /** Blocks resident on the device. */
   #held({ activeBlocks }: Occupancy): number {
     return activeBlocks * this.#info.multiprocessorCount;
   }

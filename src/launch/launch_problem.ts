@@ -85,14 +85,12 @@ export type LaunchProblem =
     }
   );
 
-/** The way a grid covers a problem. */
 export type Coverage = NonNullable<LaunchProblem["coverage"]>;
 
 /** The work along one axis of the grid. */
 export interface AxisWork {
   /** The caller's name of it: `columns`. */
   readonly name: string;
-  /** Pieces of work. */
   readonly extent: number;
   /** Pieces of work that a block of so many threads covers in one step. */
   readonly covered: (threads: number) => number;
@@ -110,7 +108,6 @@ export interface AxisProblem {
   readonly isTile: boolean;
   /** The limit of blocks along z that share the products of an element; 1 if they do not. */
   readonly maxSplits: number;
-  /** The options of the problem. */
   readonly options: Pick<LaunchProblem, "coverage" | "sharedMemory" | "stepsPerThread">;
 }
 
@@ -142,7 +139,6 @@ export function readProblem(problem: LaunchProblem): AxisProblem {
   return isProduct ? readProduct(fields) : readArray(fields, isElements);
 }
 
-/** Reads elements, or rows, columns and planes. */
 function readArray(problem: Fields, isElements: boolean): AxisProblem {
   const { planes, elementsPerThread = 1 } = problem;
   const names = isElements ? ["elements"] : namesAlong(problem["x"]);

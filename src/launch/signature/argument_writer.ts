@@ -21,7 +21,7 @@ import {
   type MemoryLocation,
   type ReadonlyDeviceMemory,
 } from "./device_memory.ts";
-import { bitsOf, encodingError, tryEncode } from "./encoding.ts";
+import { bitsOf, encodingError, type EncodingProblem, tryEncode } from "./encoding.ts";
 import {
   type KernelParameter,
   type KernelSignature,
@@ -39,9 +39,7 @@ const RAW_HIGH = OPERAND + 10;
 /** Stands for an argument that is not remembered; equal to no argument. */
 const NOTHING: unknown = Symbol();
 
-/** The checks that most arguments pass. */
 interface ParameterRule {
-  /** The first slot of the argument. */
   readonly slot: number;
   /** Whether any number is taken as it is. */
   readonly isFloat: boolean;
@@ -81,7 +79,6 @@ export class ArgumentWriter {
   readonly #rawSlots: BigUint64Array;
   readonly #bytes: DataView;
   readonly #rules: readonly ParameterRule[];
-  /** The arguments that the slots hold. */
   readonly #written: unknown[];
   #stream: Stream | undefined = undefined;
   /** The count of freed memory at which the addresses in the slots were valid. */
@@ -192,14 +189,18 @@ export class ArgumentWriter {
   #takeRare(parameter: KernelParameter, index: number, slot: number, value: unknown): unknown {
     switch (parameter.kind) {
       case "pointer": {
-        const address = value === null ? 0 : this.#addressOf(parameter, value);
-        if (address === undefined) break;
+        const address = value === null ? 0 : addressOf(parameter, value, this.#location);
+        if (typeof address === "string") throw this.#error(index, address);
+        if (value !== null) this.#record(value as ReadonlyDeviceMemory);
         this.#slots[slot] = address;
         return value === null ? null : NOTHING;
       }
       case "scalar": {
         const bits = bitsOf(parameter.type, value);
-        if (bits === undefined) break;
+        if (bits === undefined) {
+          const scratch = new DataView(new ArrayBuffer(8));
+          throw this.#error(index, tryEncode(parameter.type, value, scratch, 0)!);
+        }
         if (parameter.type === "bool") {
           this.#slots[slot] = Number(bits);
           return value;
@@ -212,14 +213,23 @@ export class ArgumentWriter {
         const offset = slot * this.#slots.BYTES_PER_ELEMENT;
         const problem = tryEncode(parameter.type, value, this.#bytes, offset);
         this.#requireNoReturn();
-        if (problem !== undefined) break;
+        if (problem !== undefined) throw this.#error(index, problem);
         return NOTHING;
       }
     }
-    throw argumentError(this.#signature, index, value, this.#location);
   }
 
-  /** Marks an argument as raw bytes, or as a number. */
+  /** The error for an argument that its parameter does not take. */
+  #error(index: number, problem: string | EncodingProblem): TypeError | RangeError {
+    const { name, parameters } = this.#signature;
+    const place = `${index + 1} of ${parameters.length}`;
+    const own = parameters[index]!.name;
+    const subject = `Cannot launch ${name} as argument ${own ? `${own} (${place})` : place}`;
+    return typeof problem === "string"
+      ? new TypeError(`${subject} must be ${problem}`)
+      : encodingError(subject, problem);
+  }
+
   #mark(index: number, isRaw: boolean): void {
     const slot = index < 32 ? RAW_LOW : RAW_HIGH;
     const bit = 1 << (index & 31);
@@ -237,74 +247,39 @@ export class ArgumentWriter {
     );
   }
 
-  /** The address of device memory, which records the launch; `undefined` if it does not match. */
-  #addressOf(parameter: PointerParameter, memory: unknown): number | undefined {
-    if (!isDeviceMemory(memory)) return undefined;
-    if (parameter.dtype !== undefined && parameter.dtype !== memory.dtype) return undefined;
-    if (!isSameLocation(memory.context, this.#location) || memory.disposed) return undefined;
-    if (!parameter.isConst && memory.readOnly === true) return undefined;
-    const { address, stream } = memory;
-    if (typeof address !== "number" || address % parameter.pointeeAlignment !== 0) return undefined;
-    // Freed memory is reused at once on its own stream, so it must know the others that use it.
+  /** Freed memory is reused at once on its own stream, so it must know the others that use it. */
+  #record(memory: ReadonlyDeviceMemory): void {
+    const { stream } = memory;
     if (stream !== undefined && this.#stream !== undefined && stream !== this.#stream) {
       memory.recordStream?.(this.#stream);
     }
     this.#requireNoReturn();
-    return address;
   }
 }
 
-/** The error for an argument that its parameter does not take. */
-function argumentError(
-  { name, parameters }: KernelSignature,
-  index: number,
-  value: unknown,
-  location: MemoryLocation,
-): TypeError | RangeError {
-  const parameter = parameters[index]!;
-  const place = `${index + 1} of ${parameters.length}`;
-  const subject = `Cannot launch ${name} as argument ` +
-    (parameter.name === undefined ? place : `${parameter.name} (${place})`);
-  if (parameter.kind === "pointer") {
-    return new TypeError(`${subject} must be ${pointerProblem(parameter, value, location)}`);
-  }
-  return encodingError(subject, valueProblem(parameter, value));
-}
-
-/** Encodes the value once more to find the problem. */
-function valueProblem(
-  { type, bytes }: Exclude<KernelParameter, PointerParameter>,
-  value: unknown,
-) {
-  const problem = tryEncode(type, value, new DataView(new ArrayBuffer(bytes)), 0);
-  return problem ??
-    { path: "", allowed: "the same when it is read again", value, isRange: false };
-}
-
-function pointerProblem(
+/** The address of device memory, or the reason why it does not match the parameter. */
+function addressOf(
   parameter: PointerParameter,
-  value: unknown,
+  memory: unknown,
   location: MemoryLocation,
-): string {
-  const { dtype } = parameter;
-  const memory = dtype === undefined ? "device memory" : `${dtype} device memory`;
-  if (!isDeviceMemory(value)) {
-    const where = ArrayBuffer.isView(value) ? ", which lies in host memory" : "";
-    return `${memory}: it is ${describeValue(value)}${where}`;
+): number | string {
+  const { dtype, isConst, pointeeAlignment } = parameter;
+  const expected = dtype === undefined ? "device memory" : `${dtype} device memory`;
+  if (!isDeviceMemory(memory)) {
+    const where = ArrayBuffer.isView(memory) ? ", which lies in host memory" : "";
+    return `${expected}: it is ${describeValue(memory)}${where}`;
   }
-  if (dtype !== undefined && value.dtype !== dtype) return `${memory}: it is ${value.dtype}`;
-  if (value.disposed) return `${memory}: it is disposed`;
-  if (!isSameLocation(value.context, location)) {
-    return `memory of ${location.label}: it is memory of ${value.context.label}`;
+  if (dtype !== undefined && memory.dtype !== dtype) return `${expected}: it is ${memory.dtype}`;
+  if (memory.disposed) return `${expected}: it is disposed`;
+  if (!isSameLocation(memory.context, location)) {
+    return `memory of ${location.label}: it is memory of ${memory.context.label}`;
   }
-  if (typeof value.address !== "number") {
-    return `${memory}: its address is ${describeValue(value.address)}`;
+  if (memory.readOnly === true && !isConst) {
+    return `writable, as the kernel takes ${parameterTypeText(parameter)}: it is read-only`;
   }
-  if (value.address % parameter.pointeeAlignment !== 0) {
-    return `at an address that is a multiple of ${parameter.pointeeAlignment}, as the kernel takes ` +
-      `${parameterTypeText(parameter)}: it is 0x${value.address.toString(16)}`;
-  }
-  return value.readOnly === true && !parameter.isConst
-    ? `writable, as the kernel takes ${parameterTypeText(parameter)}: it is read-only`
-    : `${memory} that is the same when it is read again: it is ${describeValue(value)}`;
+  const { address } = memory;
+  if (typeof address !== "number") return `${expected}: its address is ${describeValue(address)}`;
+  if (address % pointeeAlignment === 0) return address;
+  return `at an address that is a multiple of ${pointeeAlignment}, as the kernel takes ` +
+    `${parameterTypeText(parameter)}: it is 0x${address.toString(16)}`;
 }

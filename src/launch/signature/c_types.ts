@@ -45,48 +45,30 @@ const LANGUAGE_TYPES = {
   "_Bool": "bool",
   "char": "int8",
   "signed char": "int8",
-  "char signed": "int8",
   "unsigned char": "uint8",
-  "char unsigned": "uint8",
   "short": "int16",
   "short int": "int16",
   "signed short": "int16",
-  "signed short int": "int16",
-  "short signed": "int16",
-  "short signed int": "int16",
   "unsigned short": "uint16",
   "unsigned short int": "uint16",
-  "short unsigned": "uint16",
   "short unsigned int": "uint16",
   "int": "int32",
   "signed": "int32",
   "signed int": "int32",
-  "int signed": "int32",
   "unsigned": "uint32",
   "unsigned int": "uint32",
-  "int unsigned": "uint32",
   "long": "int64",
   "long int": "int64",
   "signed long": "int64",
-  "signed long int": "int64",
-  "long signed": "int64",
-  "long signed int": "int64",
   "unsigned long": "uint64",
   "unsigned long int": "uint64",
-  "long unsigned": "uint64",
   "long unsigned int": "uint64",
   "long long": "int64",
   "long long int": "int64",
   "signed long long": "int64",
-  "signed long long int": "int64",
-  "long long signed": "int64",
-  "long long signed int": "int64",
   "unsigned long long": "uint64",
   "unsigned long long int": "uint64",
-  "long long unsigned": "uint64",
   "long long unsigned int": "uint64",
-  "long unsigned long": "uint64",
-  "long unsigned long int": "uint64",
   "uchar": "uint8",
   "ushort": "uint16",
   "uint": "uint32",
@@ -106,17 +88,14 @@ export const C_TYPES: typeof LANGUAGE_TYPES & QualifiedTypes = {
   ) as QualifiedTypes,
 };
 
-/** A spelling of {@linkcode C_TYPES}. */
 export type CTypeSpelling = keyof typeof C_TYPES;
 
-/** A word of a spelling. */
 export type CTypeWord = WordsOf<CTypeSpelling | "void">;
 
 type WordsOf<Spelling extends string> = Spelling extends `${infer First} ${infer Rest}`
   ? First | WordsOf<Rest>
   : Spelling;
 
-/** Every {@linkcode CTypeWord}. */
 export const C_TYPE_WORDS: ReadonlySet<string> = new Set(
   [...Object.keys(C_TYPES), "void"].flatMap((spelling) => spelling.split(" ")),
 );
@@ -146,13 +125,9 @@ export type AttributeWords = typeof ATTRIBUTES;
 /** A word that promises that a pointer is the only way to its memory. */
 export type RestrictQualifier = (typeof RESTRICT)[number];
 
-/** Every {@linkcode IgnoredQualifier}. */
 export const IGNORED_QUALIFIERS: ReadonlySet<string> = new Set(IGNORED);
-/** Every {@linkcode ElaboratedWord}. */
 export const ELABORATED_WORDS: ReadonlySet<string> = new Set(ELABORATED);
-/** The words of {@linkcode AttributeWords}. */
 export const ATTRIBUTE_WORDS: ReadonlySet<string> = new Set(ATTRIBUTES);
-/** Every {@linkcode RestrictQualifier}. */
 export const RESTRICT_QUALIFIERS: ReadonlySet<string> = new Set(RESTRICT);
 
 /**
@@ -163,13 +138,11 @@ export type PointeeDType<Type extends ScalarType> = Type extends "uint64" ? "int
   : Type extends "uint16" ? "int16"
   : Extract<Type, DType>;
 
-/** The element type of {@linkcode PointeeDType}, at run time. */
 export function pointeeDType(type: ScalarType): DType {
   if (type === "uint64") return "int64";
   return type === "uint16" ? "int16" : type;
 }
 
-/** The bytes of a scalar type. */
 export function bytesOfScalar(type: ScalarType): 1 | 2 | 4 | 8 {
   return bytesPerElement(pointeeDType(type));
 }
@@ -219,7 +192,6 @@ const PAIRS = {
 /** The elements of 8 bytes: CUDA 13 declares their vectors of four with two alignments. */
 type WideElement = "long" | "ulong" | "longlong" | "ulonglong" | "double";
 
-/** The element type of each vector of one length. */
 type VectorsOf<Length extends 1 | 2 | 3 | 4> = {
   readonly [Name in keyof typeof ELEMENTS as `${Name}${Length}`]: readonly [
     (typeof ELEMENTS)[Name],
@@ -285,7 +257,6 @@ function* allVectors(): Generator<[string, VectorType]> {
 
 const VECTOR_TYPES: ReadonlyMap<string, VectorType> = new Map(allVectors());
 
-/** All spellings of vector types. */
 export const VECTOR_SPELLINGS: readonly VectorSpelling[] = [
   ...VECTOR_TYPES.keys(),
 ] as VectorSpelling[];

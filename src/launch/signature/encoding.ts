@@ -16,7 +16,6 @@ import {
 import { bytesOfScalar, integerRange, type ScalarType, type VectorType } from "./c_types.ts";
 import type { FieldLayout, StructType } from "./struct_type.ts";
 
-/** A scalar, a vector or a struct. */
 type ElementType = FieldLayout["element"];
 
 /** Why a value cannot be encoded. */
@@ -25,7 +24,6 @@ export interface EncodingProblem {
   readonly path: string;
   /** The allowed values: `an integer in 0..255`. */
   readonly allowed: string;
-  /** The value there. */
   readonly value: unknown;
   /** Whether the value has the right kind but is out of range. */
   readonly isRange: boolean;
@@ -44,12 +42,10 @@ export function encodingError(
   return new ErrorClass(`${subject}${path} must be ${allowed}: it is ${describeValue(value)}`);
 }
 
-/** The bytes of one element. */
 export function bytesOfElement(element: ElementType): number {
   return typeof element === "string" ? bytesOfScalar(element) : element.bytes;
 }
 
-/** Whether a type is a float of 16 or 8 bits. */
 function isNarrowFloat(type: ScalarType): type is NarrowFloatDType {
   return type === "float16" || type === "bfloat16" || type.startsWith("float8");
 }

@@ -53,10 +53,8 @@ export type KernelParameter =
     }
   );
 
-/** A parameter that takes device memory. */
 export type PointerParameter = Extract<KernelParameter, { readonly kind: "pointer" }>;
 
-/** The type of a pointee. */
 export type PointeeType = PointerParameter["type"];
 
 /** A kernel's name and parameters. */
@@ -152,17 +150,11 @@ export const PARAMETER_KINDS = {
   bytes: 8,
 } as const;
 
-/** A parameter as the native library sees it. */
 export interface ParameterLayout {
-  /** One of {@linkcode PARAMETER_KINDS}. */
   readonly kind: number;
-  /** Its size in bytes. */
   readonly bytes: number;
-  /** Its alignment among the kernel's parameters, in bytes. */
   readonly alignment: number;
-  /** Its first argument slot, from 0. */
   readonly slot: number;
-  /** The number of its argument slots of 8 bytes. */
   readonly slots: number;
 }
 

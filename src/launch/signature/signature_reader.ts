@@ -20,10 +20,8 @@ import type { KernelParameter, PointeeType, PointerParameter } from "./signature
 import { StructType, type StructTypes } from "./struct_type.ts";
 import { matchBrackets, NONE, type Token, tokenize } from "./tokens.ts";
 
-/** The maximum length of a signature's excerpt in an error message. */
 const MAX_EXCERPT = 64;
 
-/** The bytes of a device pointer. */
 const POINTER_BYTES = 8;
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z_0-9]*$/;
@@ -78,7 +76,6 @@ export class SignatureReader {
   readonly #partners: Int32Array;
   #index = 0;
 
-  /** Starts at the first token. */
   constructor(text: string) {
     this.#text = text;
     const tokens = tokenize(text).filter(({ kind }) => kind !== "space");
@@ -98,12 +95,10 @@ export class SignatureReader {
     return this.#tokens[this.#index]!;
   }
 
-  /** Whether no token is left. */
   get atEnd(): boolean {
     return this.next.text === "";
   }
 
-  /** Whether the next token is a word. */
   get atWord(): boolean {
     return IDENTIFIER.test(this.next.text);
   }
@@ -115,7 +110,6 @@ export class SignatureReader {
       !IGNORED_QUALIFIERS.has(text) && !RESTRICT_QUALIFIERS.has(text);
   }
 
-  /** Whether the next token touches the one before. */
   get touches(): boolean {
     return this.#tokens[this.#index - 1]?.end === this.next.start;
   }
@@ -127,7 +121,6 @@ export class SignatureReader {
     return token;
   }
 
-  /** Takes the next token if it has this text. */
   takeIf(text: string): boolean {
     const found = this.next.text === text && text !== "";
     if (found) this.#index++;
@@ -150,17 +143,14 @@ export class SignatureReader {
     return texts;
   }
 
-  /** Whether the next tokens have these texts. */
   follows(...texts: readonly string[]): boolean {
     return texts.every((text, ahead) => this.#tokens[this.#index + ahead]?.text === text);
   }
 
-  /** The next token as messages show it. */
   describeNext(): string {
     return this.atEnd ? "the end" : JSON.stringify(this.next.text);
   }
 
-  /** Throws the error for a problem at a token. */
   fail(problem: string, at: SignatureToken = this.next): never {
     throw new SyntaxError(
       `Cannot read the kernel signature "${excerpt(this.#text, at.start)}" ` +

@@ -7,31 +7,24 @@
  * @module
  */
 
-/** A kind of token. */
 export type TokenKind =
   /** White space, line breaks and spliced lines. */
   | "space"
-  /** A comment of either form. */
   | "comment"
   /** A preprocessor line with all its continuations, without the last line break. */
   | "directive"
-  /** A name or a keyword. */
   | "word"
   | "number"
   /** A string with its prefix, also a raw one. */
   | "string"
-  /** A character literal with its prefix. */
   | "character"
   /** One sign, or several that would otherwise look like brackets. */
   | "sign";
 
-/** A piece of a text. */
 export interface Token {
   readonly kind: TokenKind;
   readonly text: string;
-  /** The offset of its first character. */
   readonly start: number;
-  /** The offset behind its last character. */
   readonly end: number;
 }
 
@@ -62,7 +55,6 @@ const DIRECTIVE = new RegExp(
   "y",
 );
 
-/** Cuts a text into tokens. */
 export function tokenize(text: string): Token[] {
   const tokens: Token[] = [];
   let startsLine = true;

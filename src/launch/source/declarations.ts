@@ -25,9 +25,7 @@ export interface Declaration {
   readonly parameters: number;
   /** The `=` or `{` of a variable's initialiser, or {@linkcode NONE}. */
   readonly initialiser: number;
-  /** The number of template heads, `template <>` included. */
   readonly templateHeads: number;
-  /** Whether it has a template head with parameters. */
   readonly isTemplate: boolean;
   /** Whether it is `template` without parameters. */
   readonly isInstantiation: boolean;
@@ -35,16 +33,12 @@ export interface Declaration {
   readonly namespaces: readonly string[];
 }
 
-/** A source that has been cut into declarations. */
 export interface DeclarationList {
   readonly tokens: readonly ActiveToken[];
-  /** The position of each bracket's partner. */
   readonly partners: Int32Array;
-  /** The declarations in order. */
   readonly declarations: readonly Declaration[];
 }
 
-/** The maximum nesting of namespaces. */
 const MAX_SCOPES = 256;
 
 /** Words before brackets that hold no parameters. */
@@ -62,7 +56,6 @@ const AFTER_PARAMETERS: ReadonlySet<string> = new Set(
 
 const CLASS_KEYS: ReadonlySet<string> = new Set(["class", "struct", "union"]);
 
-/** Cuts tokens into declarations. */
 export function readDeclarations(tokens: readonly ActiveToken[]): DeclarationList {
   const partners = matchBrackets(tokens);
   const list: DeclarationList & { declarations: Declaration[] } = {
@@ -119,7 +112,6 @@ function scopeAt(
   return { names, brace: at };
 }
 
-/** The declarations in a class's body. */
 export function membersOf(list: DeclarationList, { body, namespaces }: Declaration): Declaration[] {
   const { tokens, partners } = list;
   const members: Declaration[] = [];
@@ -266,7 +258,6 @@ export interface Declarator {
   /** The tokens before the name, attributes left out; of the first one also the type. */
   readonly before: readonly ActiveToken[];
   readonly name: ActiveToken | undefined;
-  /** The tokens of each extent. */
   readonly extents: readonly (readonly ActiveToken[])[];
   /** The sign that ends it: `,` or `;`, or that of an initialiser or a bit-field. */
   readonly end: string;
@@ -323,7 +314,6 @@ export function typeAliases({ tokens, declarations }: DeclarationList): Map<stri
   return types;
 }
 
-/** The names of a source's namespaces and of their declarations. */
 export class DeclaredNames {
   readonly #names = new Set<string>();
   /** The unqualified names: most words of a source are none of them. */
@@ -364,7 +354,6 @@ export class DeclaredNames {
 export interface Annotations {
   /** These words, macros replaced. */
   readonly words: ReadonlySet<string>;
-  /** Whether it is for devices. */
   readonly isForDevice: boolean;
   /** Whether one of the words may be a macro of an unseen header. */
   readonly isDoubtful: boolean;

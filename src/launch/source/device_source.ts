@@ -21,33 +21,24 @@ import {
 import { readDirective } from "./preprocessor.ts";
 import { readSource, type SourceContext, type SourceSurroundings } from "./source_context.ts";
 
-/** Options of {@linkcode readDeviceSource}. */
 export interface SourceOptions extends SourceSurroundings {
-  /** The source's name in messages. */
   readonly name: string;
   /** The target of functions and variables without annotation: hosts by default. */
   readonly unannotated?: "host" | "device";
 }
 
-/** A declaration that was left out. */
 export interface HostCode {
-  /** Its name; empty if it has none. */
   readonly name: string;
-  /** Its first line, from 1. */
   readonly line: number;
-  /** Its first token. */
   readonly first: number;
-  /** Its last token. */
   readonly last: number;
 }
 
-/** A source for devices. */
 export interface DeviceSource {
   /** The kernels that it defines or instantiates, in order. */
   readonly kernels: readonly KernelDeclaration[];
   /** The `__device__`, `__constant__` and `__managed__` variables that it certainly defines. */
   readonly variables: readonly VariableDeclaration[];
-  /** The declarations that were left out. */
   readonly hostCode: readonly HostCode[];
   /** The source, host code replaced by spaces: every line and column stays in place. */
   readonly text: string;
@@ -103,18 +94,15 @@ export function explainHostCode(error: CompileError, hostCode: readonly HostCode
 
 // ---- Host code -----------------------------------------------------------------------------------
 
-/** The maximum nesting of classes. */
 const MAX_CLASSES = 64;
 
 class HostCodeFinder {
-  /** The declarations that are left out, in order. */
   readonly skipped: HostCode[] = [];
   /** Host code that can neither be left out nor compiled. */
   readonly problems: Diagnostic[] = [];
   readonly #context: SourceContext;
   readonly #name: string;
   readonly #unannotated: "host" | "device";
-  /** Classes and aliases that were left out. */
   readonly #hostTypes = new Set<string>();
   #usesStandard = false;
 
@@ -257,7 +245,6 @@ class HostCodeFinder {
 
 // ---- Blanking ------------------------------------------------------------------------------------
 
-/** Characters to replace by spaces. */
 interface BlankRange {
   readonly start: number;
   readonly end: number;

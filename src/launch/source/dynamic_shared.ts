@@ -9,10 +9,8 @@ import { NONE } from "../signature/tokens.ts";
 import { type Declaration, declaratorsOf, membersOf } from "./declarations.ts";
 import type { SourceContext } from "./source_context.ts";
 
-/** The macro that initialises the reference. */
 const MEMORY = "GS_HOST_DYNAMIC_SHARED";
 
-/** The maximum nesting of classes. */
 const MAX_CLASSES = 64;
 
 /** Words of such a declaration that are no part of the type. */
@@ -21,7 +19,6 @@ const STORAGE: ReadonlySet<string> = new Set(["extern", "static", "__shared__", 
 /** Words that may stand before `extern`. */
 const BEFORE_EXTERN: ReadonlySet<string> = new Set(["__shared__", "volatile", "const"]);
 
-/** Text for characters of the source. */
 interface Replacement {
   readonly start: number;
   readonly end: number;
@@ -90,7 +87,6 @@ function insertions(context: SourceContext, shared: ReadonlyMap<string, string>)
   });
 }
 
-/** The functions with bodies, those in classes too. */
 function functionsOf({ list }: SourceContext): Declaration[] {
   let functions: Declaration[] = [];
   let pending = list.declarations;

@@ -37,7 +37,6 @@ export function isHostHeader(header: string): boolean {
   return HOST_HEADERS.has(header) || HOST_HEADER_FOLDERS.test(header);
 }
 
-/** Types and namespaces of `std` that device code does not have. */
 const HOST_STANDARD_NAMES = namesIn(`
   string wstring u8string u16string u32string string_view vector deque list forward_list map
   multimap set multiset unordered_map unordered_multimap unordered_set unordered_multiset queue

@@ -16,7 +16,6 @@ import {
 import type { ActiveToken } from "./preprocessor.ts";
 import { resolvedWords, type SourceContext } from "./source_context.ts";
 
-/** A kernel as its source declares it. */
 export interface KernelDeclaration {
   /** Its name in C++: `n::saxpy`; of an instance with its arguments, `n::tile<float, 32>`. */
   readonly expression: string;
@@ -25,13 +24,11 @@ export interface KernelDeclaration {
    * replaced.
    */
   readonly signature: string;
-  /** Its line, from 1. */
   readonly line: number;
   /** Whether only its instances are kernels. */
   readonly isTemplate: boolean;
   /** Whether only the compiler knows that it is there, because of an unseen macro, for example. */
   readonly isConditional: boolean;
-  /** Whether other kernels have the same name. */
   readonly isOverloaded: boolean;
   /** The types of its parameters as they are written outside of its namespaces: `float*, n::Box`. */
   readonly parameterTypes: string;
@@ -137,14 +134,12 @@ function joined(
 
 // ---- Parameters ----------------------------------------------------------------------------------
 
-/** A parameter without its default argument. */
 interface ParameterRange {
   readonly tokens: readonly ActiveToken[];
   /** The position of its name among them, or {@linkcode NONE}. */
   readonly name: number;
 }
 
-/** Words that name no type. */
 const NO_TYPE: ReadonlySet<string> = new Set([
   ...["const", "volatile", "enum", "__grid_constant__"],
   ...ELABORATED_WORDS,
@@ -206,10 +201,8 @@ function typeText(
 
 // ---- Overloads -----------------------------------------------------------------------------------
 
-/** One of several kernels of a name. */
 interface Overload {
   readonly name: string;
-  /** The types of its parameters, with commas between them. */
   readonly types: string;
 }
 
@@ -235,17 +228,13 @@ export function readableExpression(expression: string): string {
 
 // ---- Variables -----------------------------------------------------------------------------------
 
-/** A variable of the device as its source declares it. */
 export interface VariableDeclaration {
-  /** Its name in C++: `n::table`. */
   readonly expression: string;
   /** Its type without `const`, macros and type aliases replaced. */
   readonly type: string;
   /** The extents of an array as they are written, outermost first: `["2 * N", "16"]`. */
   readonly extents: readonly string[];
-  /** Its memory. */
   readonly memory: "device" | "constant" | "managed";
-  /** Its line, from 1. */
   readonly line: number;
 }
 

@@ -11,15 +11,12 @@ import { dirname, join } from "node:path";
 import { isSignificant, type Token, tokenize } from "../signature/tokens.ts";
 import { isHostHeader } from "./host_names.ts";
 
-/** A preprocessor line. */
 export interface Directive {
   /** Its word: `define`, `ifdef`, `include`, …; empty if there is none. */
   readonly name: string;
-  /** The rest, on one line and without comments. */
   readonly rest: string;
 }
 
-/** Reads a preprocessor line. */
 export function readDirective(text: string): Directive {
   let line = text.replaceAll(/\\\r?\n/g, "");
   if (line.includes("/")) {
@@ -43,10 +40,8 @@ const MAX_EXPANSIONS = 64;
 const MAX_WORDS = 256;
 /** The maximum number of characters of macros that all conditions of a source evaluate. */
 const MAX_CONDITION_CHARACTERS = 1 << 22;
-/** The maximum nesting of brackets and macros in a condition. */
 const MAX_DEPTH = 64;
 
-/** The macros that a source, its headers and its caller define. */
 export class MacroTable {
   readonly #macros = new Map<string, Macro>();
   /** The last body of each object-like macro, also after `#undef`. */
@@ -70,7 +65,6 @@ export class MacroTable {
     this.#bodies.set(name, body);
   }
 
-  /** Notes an included header of unknown text. */
   unseenHeader(): void {
     this.#hasUnseenHeader = true;
   }
@@ -85,7 +79,6 @@ export class MacroTable {
     else this.#define(macro, body.trim());
   }
 
-  /** The knowledge of a macro. */
   look(name: string): Macro {
     return this.#macros.get(name) ??
       (this.#hasUnseenHeader || RESERVED.test(name) ? "unknown" : "undefined");
@@ -116,7 +109,6 @@ export class MacroTable {
     return pending.length > 0 ? word : result.join(" ");
   }
 
-  /** Whether a macro is defined; undefined if that is unknown. */
   isDefined(name: string): boolean | undefined {
     const macro = this.look(name);
     return macro === "unknown" ? undefined : macro !== "undefined";
@@ -147,7 +139,6 @@ function wordsOf(text: string): string[] {
 
 // ---- Conditions ----------------------------------------------------------------------------------
 
-/** An integer, or undefined if it is unknown. */
 type Value = bigint | undefined;
 
 /** Binary operators: their precedence, and their result of known values. */
@@ -266,17 +257,14 @@ export function evaluateCondition(
 
 // ---- Tokens --------------------------------------------------------------------------------------
 
-/** A significant token that the compiler may see. */
 export interface ActiveToken extends Token {
   /** Whether it depends on an unknown condition. */
   readonly conditional: boolean;
 }
 
-/** An `#include`. */
 export interface IncludeDirective {
   /** The name, without its brackets or quotes. */
   readonly header: string;
-  /** The whole line. */
   readonly token: Token;
 }
 
@@ -312,14 +300,11 @@ export type HeaderDirectives = Map<string, readonly Token[]>;
  * several ways, and only the first stays.
  */
 export class Preprocessor {
-  /** The remaining tokens. */
   readonly tokens: ActiveToken[] = [];
-  /** The `#include` lines. */
   readonly includes: IncludeDirective[] = [];
   readonly #macros: MacroTable;
   readonly #headers: ReadonlyMap<string, string>;
   readonly #directives: HeaderDirectives;
-  /** Whether each header that was included is known. */
   readonly #seen = new Map<string, boolean>();
   readonly #open: Conditional[] = [];
   /** The number of open brackets before each token of the result, and behind the last. */
@@ -327,7 +312,6 @@ export class Preprocessor {
   /** Whether lines count; undefined if that is unknown. */
   #state: boolean | undefined = true;
 
-  /** Starts with no tokens. */
   constructor(
     macros: MacroTable,
     headers: ReadonlyMap<string, string>,

@@ -19,25 +19,18 @@ export interface SourceSurroundings {
   readonly defines?: ReadonlyMap<string, string>;
   /** Names of the compiler's kind that it does not define. */
   readonly undefines?: Iterable<string>;
-  /** The texts of headers, by name. */
   readonly headers?: ReadonlyMap<string, string>;
 }
 
-/** A source that has been cut up. */
 export interface SourceContext {
-  /** All its tokens. */
   readonly allTokens: readonly Token[];
-  /** Its `#include` lines. */
   readonly includes: readonly IncludeDirective[];
   /** Its declarations, without those that conditions leave out. */
   readonly list: DeclarationList;
-  /** The macros at its end. */
   readonly macros: MacroTable;
   /** Types of words alone, by their other names. */
   readonly aliases: ReadonlyMap<string, string>;
-  /** Whether `#pragma pack` is in it. */
   readonly isPacked: boolean;
-  /** Its lines. */
   readonly lines: SourceLines;
 }
 
@@ -74,7 +67,6 @@ export class SourceLines {
   readonly #source: string;
   readonly #starts: readonly number[];
 
-  /** Finds the lines. */
   constructor(source: string) {
     this.#source = source;
     this.#starts = [0, ...source.matchAll(/\n/g).map(({ index }) => index + 1)];
@@ -85,7 +77,6 @@ export class SourceLines {
     return this.#starts.length;
   }
 
-  /** The line of a character. */
   lineOf(offset: number): number {
     let [low, high] = [0, this.#starts.length];
     while (high - low > 1) {
@@ -96,7 +87,6 @@ export class SourceLines {
     return low + 1;
   }
 
-  /** The column of a character. */
   columnOf(offset: number): number {
     return offset - this.#starts[this.lineOf(offset) - 1]! + 1;
   }

@@ -84,7 +84,6 @@ class UndescribedError extends Error {
   override name = "UndescribedError";
 }
 
-/** A struct's declaration and its place. */
 interface FoundStruct {
   readonly context: SourceContext;
   readonly declaration: Declaration;
@@ -93,7 +92,6 @@ interface FoundStruct {
   readonly isAmbiguous: boolean;
 }
 
-/** The maximum nesting of declarations of structs. */
 const MAX_NESTING = 64;
 
 /** Words beside a type that do not change a member's layout. */
@@ -104,7 +102,6 @@ const QUALIFIERS: ReadonlySet<string> = new Set([
 
 class StructReader {
   readonly #found = new Map<string, FoundStruct>();
-  /** The integral constants at namespace scope. */
   readonly #constants = new Map<string, bigint>();
   readonly #structs = new Map<string, StructType>();
   readonly #refused = new Map<string, string>();
@@ -217,7 +214,6 @@ class StructReader {
     return new StructType(name, Object.fromEntries(fields), { alignment });
   }
 
-  /** The alignment in a struct's head; 1 if there is none. */
   #headAlignment(context: SourceContext, { head, body, last }: Declaration): number {
     const { tokens, partners } = context.list;
     let alignment = 1;
@@ -270,7 +266,6 @@ class StructReader {
     return sizes.length === 0 ? struct : [struct, sizes[0]!];
   }
 
-  /** The struct that a name means in a scope. */
   #structNamed(name: string, scope: readonly string[]): StructType | undefined {
     if (name.startsWith("::")) return this.#struct(name.slice(2));
     for (let depth = scope.length; depth >= 0; depth--) {
