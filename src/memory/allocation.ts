@@ -5,8 +5,12 @@
  */
 
 import { giveBack } from "../ffi/give_back.ts";
-import { allocateMemory, freeMemory, tryAllocateMemory } from "../ffi/native_memory.ts";
-import { pressMemory } from "../ffi/native_memory.ts";
+import {
+  allocateMemory,
+  freeMemory,
+  pressMemory,
+  tryAllocateMemory,
+} from "../ffi/native_memory.ts";
 import type { DeviceContext } from "../hardware/device_context.ts";
 import { drainPools, trimOthers } from "./pool/device_pools.ts";
 
@@ -38,40 +42,40 @@ export function allocateDirectly(context: DeviceContext, bytes: number): number 
 }
 
 /** Device memory with one owner, shared by a buffer and its views. */
-export interface Allocation {
+export class Allocation {
   /** The device. */
   readonly context: DeviceContext;
   /** The address; 0 for an empty allocation. */
   readonly address: number;
-  /** The size in bytes. */
-  readonly bytes: number;
-  /** Whether the memory is freed. */
-  readonly freed: boolean;
-  /** Frees the memory. Repeated calls have no effect. */
-  free(): void;
-}
-
-/** Memory of the device's allocator. */
-export class OwnedAllocation implements Allocation {
-  /** The device. */
-  readonly context: DeviceContext;
-  /** The address; 0 for an empty allocation. */
-  readonly address: number;
-  /** The size in bytes. */
-  readonly bytes: number;
+  /** Keeps memory of another library alive; `undefined` for memory of this one. */
+  #owner: { readonly object: unknown } | undefined;
   #freed = false;
 
+  private constructor(context: DeviceContext, address: number, owner?: { object: unknown }) {
+    this.context = context;
+    this.address = address;
+    this.#owner = owner;
+  }
+
   /** Allocates memory; a size of 0 is valid. */
-  constructor(context: DeviceContext, bytes: number) {
+  static make(context: DeviceContext, bytes: number): Allocation {
     context.retain();
     try {
-      this.address = bytes === 0 ? 0 : allocateDirectly(context, bytes);
+      return new Allocation(context, bytes === 0 ? 0 : allocateDirectly(context, bytes));
     } catch (error) {
       context.release();
       throw error;
     }
-    this.context = context;
-    this.bytes = bytes;
+  }
+
+  /**
+   * Wraps memory of another library, which stays allocated.
+   *
+   * @param object The object to keep reachable until the wrapper is freed.
+   */
+  static wrap(context: DeviceContext, address: number, object: unknown): Allocation {
+    context.retain();
+    return new Allocation(context, address, { object });
   }
 
   /** Whether the memory is freed. */
@@ -79,64 +83,20 @@ export class OwnedAllocation implements Allocation {
     return this.#freed;
   }
 
-  /** Frees the memory after the work that uses it. */
+  /** Frees the memory after the work that uses it. Repeated calls have no effect. */
   free(): void {
     if (this.#freed) return;
     const { context, address } = this;
+    const isOurs = this.#owner === undefined && address !== 0;
     giveBack(
       context,
-      () => {
-        if (address !== 0) freeMemory(context.library, context.ordinal, address);
-      },
+      () => isOurs && freeMemory(context.library, context.ordinal, address),
       () => {
         this.#freed = true;
+        this.#owner = undefined;
         frees.count++;
         context.release();
       },
     );
-  }
-}
-
-/** Memory that belongs to another library. */
-export class ForeignAllocation implements Allocation {
-  /** The device. */
-  readonly context: DeviceContext;
-  /** The address. */
-  readonly address: number;
-  /** The size in bytes. */
-  readonly bytes: number;
-  #owner: unknown;
-  #freed = false;
-
-  /**
-   * Wraps memory.
-   *
-   * @param owner The object to keep reachable until the wrapper is freed.
-   */
-  constructor(context: DeviceContext, address: number, bytes: number, owner: unknown) {
-    context.retain();
-    this.context = context;
-    this.address = address;
-    this.bytes = bytes;
-    this.#owner = owner;
-  }
-
-  /** Whether the wrapper is freed. */
-  get freed(): boolean {
-    return this.#freed;
-  }
-
-  /** The object that keeps the memory alive. */
-  get owner(): unknown {
-    return this.#owner;
-  }
-
-  /** Frees the wrapper; the memory stays allocated. */
-  free(): void {
-    if (this.#freed) return;
-    this.#freed = true;
-    frees.count++;
-    this.#owner = undefined;
-    this.context.release();
   }
 }

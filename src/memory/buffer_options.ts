@@ -8,7 +8,7 @@ import { requireInstance, requireObject } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import { contextOf, type DeviceContext } from "../hardware/device_context.ts";
 import { Stream } from "../stream/stream.ts";
-import { ForeignAllocation } from "./allocation.ts";
+import { Allocation } from "./allocation.ts";
 import { bytesPerElement, type DType } from "./dtype.ts";
 
 /** Options of operations on a stream. */
@@ -127,7 +127,7 @@ export function foreignAllocation(
     readonly dtype?: DType;
     readonly owner?: unknown;
   },
-): ForeignAllocation {
+): Allocation {
   requireObject(options, "options", "wrap device memory");
   const context = contextOf(options.device, "options.device", "wrap device memory");
   const size = bytesPerElement(options.dtype ?? "uint8");
@@ -145,5 +145,5 @@ export function foreignAllocation(
       }`,
     );
   }
-  return new ForeignAllocation(context, address, bytes, options.owner);
+  return Allocation.wrap(context, address, options.owner);
 }

@@ -357,14 +357,8 @@ export function bufferFromPool<D extends DType>(
   const bytes = bytesOfLength(length, dtype);
   const { alignment = pool.settings.alignment } = options;
   const stream = streamFor(context, options.stream);
-  return bufferOfBlock(
-    pool,
-    pool.allocate(bytes, stream, checkAlignment(alignment)),
-    context,
-    dtype,
-    length,
-    stream,
-  );
+  const block = pool.allocate(bytes, stream, checkAlignment(alignment));
+  return bufferOfBlock(pool, block, context, dtype, length, stream);
 }
 
 /** The twin of {@linkcode bufferFromPool} that never blocks the event loop. */
@@ -388,8 +382,7 @@ export async function bufferFromPoolAsync<D extends DType>(
   }
 }
 
-/** Makes the buffer of a block. */
-export function bufferOfBlock<D extends DType>(
+function bufferOfBlock<D extends DType>(
   pool: BlockPool,
   block: number,
   context: DeviceContext,

@@ -23,33 +23,10 @@ export type DType =
   | "bool";
 
 /** The floating element types. */
-export type FloatDType =
-  | "float64"
-  | "float32"
-  | "float16"
-  | "bfloat16"
-  | "float8_e4m3"
-  | "float8_e5m2";
+export type FloatDType = Extract<DType, `float${string}` | "bfloat16">;
 
 /** The integer element types, without `bool`. */
-export type IntegerDType = "int64" | "int32" | "uint32" | "int16" | "int8" | "uint8";
-
-/** All element types, widest float first. */
-export const DTYPES: readonly DType[] = [
-  "float64",
-  "float32",
-  "float16",
-  "bfloat16",
-  "float8_e4m3",
-  "float8_e5m2",
-  "int64",
-  "int32",
-  "uint32",
-  "int16",
-  "int8",
-  "uint8",
-  "bool",
-];
+export type IntegerDType = Exclude<DType, FloatDType | "bool">;
 
 /** The typed array for elements of type `D` in JavaScript. */
 export type TypedArrayOf<D extends DType, Buffer extends ArrayBufferLike = ArrayBufferLike> = {
@@ -138,16 +115,12 @@ const STORAGE: { readonly [D in DType]: Storage } = {
   bool: { bytes: 1, cType: "bool", array: Uint8Array },
 };
 
-const DTYPE_BY_ARRAY: ReadonlyMap<string, DType> = new Map<string, DType>([
-  ["Float64Array", "float64"],
-  ["Float32Array", "float32"],
-  ["Float16Array", "float16"],
-  ["BigInt64Array", "int64"],
-  ["Int32Array", "int32"],
-  ["Uint32Array", "uint32"],
-  ["Int16Array", "int16"],
-  ["Int8Array", "int8"],
-  ["Uint8Array", "uint8"],
+/** All element types, widest float first. */
+export const DTYPES: readonly DType[] = Object.keys(STORAGE) as DType[];
+
+const DTYPE_BY_ARRAY: ReadonlyMap<string, DType> = new Map([
+  ...DTYPES.filter((dtype) => dtype !== "bfloat16" && dtype !== "bool" && !/8_/.test(dtype))
+    .map((dtype) => [STORAGE[dtype].array.name, dtype] as const),
   ["Uint8ClampedArray", "uint8"],
 ]);
 

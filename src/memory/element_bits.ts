@@ -15,6 +15,7 @@ import {
   describeArray,
   type DType,
   type ElementOf,
+  isIntegerDType,
   isLiveArrayOf,
   typedArrayName,
   type TypedArrayOf,
@@ -24,11 +25,10 @@ import {
 export type NarrowFloatDType = "float16" | "bfloat16" | "float8_e4m3" | "float8_e5m2";
 
 interface FloatFormat {
-  readonly bytes: 1 | 2;
   /** Bits of the significand after the point. */
   readonly fractionBits: number;
   /** Exponent of the smallest normal number. */
-  readonly minimumExponent: number;
+  readonly minExponent: number;
   /** Unsigned bit pattern of infinity or, without infinity, of the largest finite value. */
   readonly overflow: number;
   /** Bit pattern of NaN. */
@@ -38,38 +38,10 @@ interface FloatFormat {
 }
 
 const FORMATS: { readonly [D in NarrowFloatDType]: FloatFormat } = {
-  float16: {
-    bytes: 2,
-    fractionBits: 10,
-    minimumExponent: -14,
-    overflow: 0x7c00,
-    nan: 0x7fff,
-    ieee: true,
-  },
-  bfloat16: {
-    bytes: 2,
-    fractionBits: 7,
-    minimumExponent: -126,
-    overflow: 0x7f80,
-    nan: 0x7fff,
-    ieee: true,
-  },
-  float8_e4m3: {
-    bytes: 1,
-    fractionBits: 3,
-    minimumExponent: -6,
-    overflow: 0x7e,
-    nan: 0x7f,
-    ieee: false,
-  },
-  float8_e5m2: {
-    bytes: 1,
-    fractionBits: 2,
-    minimumExponent: -14,
-    overflow: 0x7b,
-    nan: 0x7e,
-    ieee: true,
-  },
+  float16: { fractionBits: 10, minExponent: -14, overflow: 0x7c00, nan: 0x7fff, ieee: true },
+  bfloat16: { fractionBits: 7, minExponent: -126, overflow: 0x7f80, nan: 0x7fff, ieee: true },
+  float8_e4m3: { fractionBits: 3, minExponent: -6, overflow: 0x7e, nan: 0x7f, ieee: false },
+  float8_e5m2: { fractionBits: 2, minExponent: -14, overflow: 0x7b, nan: 0x7e, ieee: true },
 };
 
 /** Adding and subtracting 1.5 · 2^52 rounds a double to an integer, ties to even. */
@@ -83,27 +55,29 @@ function exponentOf(magnitude: number): number {
   return (scratch.getUint16(0) >> 4) - 1023;
 }
 
-/**
- * The bit pattern of the number of a narrow format that is nearest to a value.
- */
+function signBitOf(dtype: NarrowFloatDType): number {
+  return 1 << (8 * bytesPerElement(dtype) - 1);
+}
+
+/** The bit pattern of the number of a narrow format that is nearest to a value. */
 export function narrowFloatBits(dtype: NarrowFloatDType, value: number): number {
-  const { bytes, fractionBits, minimumExponent, overflow, nan } = FORMATS[dtype];
+  const { fractionBits, minExponent, overflow, nan } = FORMATS[dtype];
   if (Number.isNaN(value)) return nan;
-  const sign = value < 0 || Object.is(value, -0) ? 1 << (8 * bytes - 1) : 0;
+  const sign = value < 0 || Object.is(value, -0) ? signBitOf(dtype) : 0;
   const magnitude = Math.abs(value);
-  const exponent = Math.max(exponentOf(magnitude), minimumExponent);
+  const exponent = Math.max(exponentOf(magnitude), minExponent);
   if (exponent > 127) return sign | overflow;
   // Scaling by a power of two is exact, so only `units` is rounded.
   const units = magnitude * 2 ** (fractionBits - exponent) + ROUNDER - ROUNDER;
   // A carry into the next power of two increments the exponent field.
-  const bits = (exponent - minimumExponent) * 2 ** fractionBits + units;
+  const bits = (exponent - minExponent) * 2 ** fractionBits + units;
   return sign | Math.min(bits, overflow);
 }
 
 /** The value of a bit pattern of a narrow format. */
 export function narrowFloatValue(dtype: NarrowFloatDType, bits: number): number {
-  const { bytes, fractionBits, minimumExponent, overflow, nan, ieee } = FORMATS[dtype];
-  const signBit = 1 << (8 * bytes - 1);
+  const { fractionBits, minExponent, overflow, nan, ieee } = FORMATS[dtype];
+  const signBit = signBitOf(dtype);
   const magnitude = bits & (signBit - 1);
   const sign = bits & signBit ? -1 : 1;
   const exponentField = magnitude >> fractionBits;
@@ -114,9 +88,9 @@ export function narrowFloatValue(dtype: NarrowFloatDType, bits: number): number 
   } else if (magnitude === nan && magnitude > overflow) {
     return NaN;
   }
-  if (exponentField === 0) return sign * fraction * 2 ** (minimumExponent - fractionBits);
+  if (exponentField === 0) return sign * fraction * 2 ** (minExponent - fractionBits);
   const units = fraction + 2 ** fractionBits;
-  return sign * units * 2 ** (exponentField - 1 + minimumExponent - fractionBits);
+  return sign * units * 2 ** (exponentField - 1 + minExponent - fractionBits);
 }
 
 const encodeTables = new Map<NarrowFloatDType, Uint8Array<ArrayBuffer>>();
@@ -177,6 +151,46 @@ function narrowToFloat8(
   return result;
 }
 
+function widenFloat8(
+  dtype: "float8_e4m3" | "float8_e5m2",
+  source: Uint8Array,
+): Float32Array<ArrayBuffer> {
+  const table = decodeTable(dtype);
+  const result = new Float32Array(source.length);
+  for (let i = 0; i < result.length; i++) result[i] = table[source[i]!]!;
+  return result;
+}
+
+function widenBfloat16(source: Uint16Array): Float32Array<ArrayBuffer> {
+  const bits = new Uint32Array(source.length);
+  for (let i = 0; i < bits.length; i++) bits[i] = source[i]! << 16;
+  return new Float32Array(bits.buffer);
+}
+
+const CONVERSIONS: {
+  readonly [D in NarrowFloatDType]: {
+    readonly narrow: (source: Float32Array) => TypedArrayOf<D, ArrayBuffer>;
+    readonly widen: (source: TypedArrayOf<D>) => Float32Array<ArrayBuffer>;
+  };
+} = {
+  float16: {
+    narrow: (source) => new Float16Array(source),
+    widen: (source) => new Float32Array(source),
+  },
+  bfloat16: {
+    narrow: narrowToBfloat16,
+    widen: widenBfloat16,
+  },
+  float8_e4m3: {
+    narrow: (source) => narrowToFloat8("float8_e4m3", source),
+    widen: (source) => widenFloat8("float8_e4m3", source),
+  },
+  float8_e5m2: {
+    narrow: (source) => narrowToFloat8("float8_e5m2", source),
+    widen: (source) => widenFloat8("float8_e5m2", source),
+  },
+};
+
 function requireElements(source: unknown, dtype: DType, action: string): void {
   if (isLiveArrayOf(source, dtype)) return;
   throw new TypeError(
@@ -184,12 +198,9 @@ function requireElements(source: unknown, dtype: DType, action: string): void {
   );
 }
 
-function isNarrowFloat(dtype: unknown): dtype is NarrowFloatDType {
-  return typeof dtype === "string" && Object.hasOwn(FORMATS, dtype);
-}
-
-function unknownFormat(dtype: unknown): TypeError {
-  return new TypeError(
+function requireNarrowFloat(dtype: string): void {
+  if (typeof dtype === "string" && Object.hasOwn(FORMATS, dtype)) return;
+  throw new TypeError(
     `Cannot convert between float32 and ${describeValue(dtype)}: it must be one of ${
       Object.keys(FORMATS).join(", ")
     }`,
@@ -208,60 +219,19 @@ function unknownFormat(dtype: unknown): TypeError {
  */
 export function narrowFromFloat32<
   D extends "float16" | "bfloat16" | "float8_e4m3" | "float8_e5m2",
->(
-  dtype: D,
-  source: Float32Array,
-): TypedArrayOf<D, ArrayBuffer>;
-export function narrowFromFloat32(
-  dtype: NarrowFloatDType,
-  source: Float32Array,
-): TypedArrayOf<NarrowFloatDType, ArrayBuffer> {
+>(dtype: D, source: Float32Array): TypedArrayOf<D, ArrayBuffer> {
   requireElements(source, "float32", "narrow float32");
-  switch (dtype) {
-    case "float16":
-      return new Float16Array(source);
-    case "bfloat16":
-      return narrowToBfloat16(source);
-    case "float8_e4m3":
-    case "float8_e5m2":
-      return narrowToFloat8(dtype, source);
-    default:
-      throw unknownFormat(dtype);
-  }
+  requireNarrowFloat(dtype);
+  return CONVERSIONS[dtype].narrow(source);
 }
 
 /** Widens an array of a narrow format to float32, which represents all of its values exactly. */
 export function widenToFloat32<
   D extends "float16" | "bfloat16" | "float8_e4m3" | "float8_e5m2",
->(
-  dtype: D,
-  source: TypedArrayOf<D>,
-): Float32Array<ArrayBuffer>;
-export function widenToFloat32(
-  dtype: NarrowFloatDType,
-  source: TypedArrayOf<NarrowFloatDType>,
-): Float32Array<ArrayBuffer> {
-  if (!isNarrowFloat(dtype)) throw unknownFormat(dtype);
+>(dtype: D, source: TypedArrayOf<D>): Float32Array<ArrayBuffer> {
+  requireNarrowFloat(dtype);
   requireElements(source, dtype, "widen to float32");
-  const result = new Float32Array(source.length);
-  switch (dtype) {
-    case "float16":
-      result.set(source);
-      return result;
-    case "bfloat16": {
-      const bits = bitsOfFloats(result);
-      for (let i = 0; i < bits.length; i++) bits[i] = source[i]! << 16;
-      return result;
-    }
-    case "float8_e4m3":
-    case "float8_e5m2": {
-      const table = decodeTable(dtype);
-      for (let i = 0; i < result.length; i++) result[i] = table[source[i]!]!;
-      return result;
-    }
-    default:
-      throw unknownFormat(dtype);
-  }
+  return CONVERSIONS[dtype].widen(source);
 }
 
 /** The bit pattern of an element of type `D`: a `bigint` for 64-bit types. */
@@ -320,19 +290,10 @@ function integerBits(dtype: DType, value: unknown): number {
  */
 export function elementBits<D extends DType>(dtype: D, value: ElementOf<D>): ElementBits<D>;
 export function elementBits(dtype: DType, value: unknown): number | bigint {
-  switch (dtype) {
-    case "int64":
-      return int64Bits(value);
-    case "bool":
-      return boolBits(value);
-    case "int32":
-    case "uint32":
-    case "int16":
-    case "int8":
-    case "uint8":
-      return integerBits(dtype, value);
-  }
   bytesPerElement(dtype); // throws if the dtype is unknown
+  if (dtype === "int64") return int64Bits(value);
+  if (dtype === "bool") return boolBits(value);
+  if (isIntegerDType(dtype)) return integerBits(dtype, value);
   if (typeof value !== "number") throw rangeError(dtype, "a number", value);
   switch (dtype) {
     case "float64":

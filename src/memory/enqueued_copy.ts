@@ -16,7 +16,6 @@ import {
 import {
   type CopyDirection,
   type CopyHostMemory,
-  type CopyWork,
   enqueueHeard,
   listenersOf,
 } from "../stream/activity.ts";
@@ -38,8 +37,17 @@ export interface PinnedPlace {
   readonly use: "pinned" | "staged";
 }
 
-function copyWork(direction: CopyDirection, hostMemory: CopyHostMemory, bytes: number): CopyWork {
-  return { kind: "copy", direction, hostMemory, bytes };
+/** Copies, and reports the copy if the stream's device has listeners. */
+function report(
+  stream: Stream,
+  direction: CopyDirection,
+  hostMemory: CopyHostMemory,
+  bytes: number,
+  copy: () => void,
+): void {
+  const heard = listenersOf(stream.context);
+  if (heard === undefined) copy();
+  else enqueueHeard(heard, { kind: "copy", direction, hostMemory, bytes }, stream, copy);
 }
 
 /** Enqueues a copy within the device of a stream. */
@@ -50,14 +58,8 @@ export function enqueueDeviceCopy(
   bytes: number,
 ): void {
   const { library, ordinal } = stream.context;
-  const heard = listenersOf(stream.context);
-  if (heard === undefined) {
-    copyDevice(library, ordinal, stream.id, destination, source, bytes);
-  } else {
-    const work = copyWork("deviceToDevice", "none", bytes);
-    const where = [stream.id, destination, source, bytes] as const;
-    enqueueHeard(heard, work, stream, copyDevice, library, ordinal, ...where);
-  }
+  const copy = () => copyDevice(library, ordinal, stream.id, destination, source, bytes);
+  report(stream, "deviceToDevice", "none", bytes, copy);
 }
 
 /** Enqueues a copy between two devices, on a stream of either. */
@@ -67,19 +69,10 @@ export function enqueuePeerCopy(
   source: DevicePlace,
   bytes: number,
 ): void {
-  const enqueue = () =>
-    copyPeer(
-      stream.context.library,
-      stream.id,
-      destination.address,
-      destination.context.ordinal,
-      source.address,
-      source.context.ordinal,
-      bytes,
-    );
-  const heard = listenersOf(stream.context);
-  if (heard === undefined) enqueue();
-  else enqueueHeard(heard, copyWork("peer", "none", bytes), stream, enqueue);
+  const { context: { library }, id } = stream;
+  const [to, from] = [destination.context.ordinal, source.context.ordinal];
+  const copy = () => copyPeer(library, id, destination.address, to, source.address, from, bytes);
+  report(stream, "peer", "none", bytes, copy);
 }
 
 /** Enqueues a copy from pinned memory to the device of a stream. */
@@ -89,15 +82,9 @@ export function enqueueFromPinned(
   { handle, offset, use }: PinnedPlace,
   bytes: number,
 ): void {
-  const { library, ordinal } = stream.context;
-  const heard = listenersOf(stream.context);
-  if (heard === undefined) {
-    copyFromPinned(library, ordinal, stream.id, destination, handle, offset, bytes);
-  } else {
-    const work = copyWork("hostToDevice", use, bytes);
-    const where = [stream.id, destination, handle, offset, bytes] as const;
-    enqueueHeard(heard, work, stream, copyFromPinned, library, ordinal, ...where);
-  }
+  const { context: { library, ordinal }, id } = stream;
+  const copy = () => copyFromPinned(library, ordinal, id, destination, handle, offset, bytes);
+  report(stream, "hostToDevice", use, bytes, copy);
 }
 
 /** Enqueues a copy from the device of a stream to pinned memory. */
@@ -107,33 +94,23 @@ export function enqueueToPinned(
   source: number,
   bytes: number,
 ): void {
-  const { library, ordinal } = stream.context;
-  const heard = listenersOf(stream.context);
-  if (heard === undefined) {
-    copyToPinned(library, ordinal, stream.id, handle, offset, source, bytes);
-  } else {
-    const work = copyWork("deviceToHost", use, bytes);
-    const where = [stream.id, handle, offset, source, bytes] as const;
-    enqueueHeard(heard, work, stream, copyToPinned, library, ordinal, ...where);
-  }
+  const { context: { library, ordinal }, id } = stream;
+  const copy = () => copyToPinned(library, ordinal, id, handle, offset, source, bytes);
+  report(stream, "deviceToHost", use, bytes, copy);
 }
 
 /** Copies an array to the device of a stream, blocking this thread. */
 export function copyArrayToDevice(stream: Stream, destination: number, source: HostMemory): void {
-  const { library, ordinal } = stream.context;
+  const { context: { library, ordinal }, id } = stream;
   const bytes = source.byteLength;
-  const copy = () => copyToDeviceSync(library, ordinal, stream.id, destination, source, bytes);
-  const heard = listenersOf(stream.context);
-  if (heard === undefined) copy();
-  else enqueueHeard(heard, copyWork("hostToDevice", "pageable", bytes), stream, copy);
+  const copy = () => copyToDeviceSync(library, ordinal, id, destination, source, bytes);
+  report(stream, "hostToDevice", "pageable", bytes, copy);
 }
 
 /** Copies from the device of a stream to an array, blocking this thread. */
 export function copyDeviceToArray(stream: Stream, destination: HostMemory, source: number): void {
-  const { library, ordinal } = stream.context;
+  const { context: { library, ordinal }, id } = stream;
   const bytes = destination.byteLength;
-  const copy = () => copyToHostSync(library, ordinal, stream.id, destination, source, bytes);
-  const heard = listenersOf(stream.context);
-  if (heard === undefined) copy();
-  else enqueueHeard(heard, copyWork("deviceToHost", "pageable", bytes), stream, copy);
+  const copy = () => copyToHostSync(library, ordinal, id, destination, source, bytes);
+  report(stream, "deviceToHost", "pageable", bytes, copy);
 }

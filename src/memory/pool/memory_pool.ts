@@ -9,13 +9,12 @@ import { describeValue } from "../../ffi/describe_value.ts";
 import { giveBack } from "../../ffi/give_back.ts";
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
 import { isCapturing, observeCaptures } from "../../stream/running_captures.ts";
-import { frees, OwnedAllocation } from "../allocation.ts";
-import { streamFor } from "../buffer_copy.ts";
-import { bytesOfLength, checkAlignment, type PlacementOptions } from "../buffer_options.ts";
+import { Allocation, frees } from "../allocation.ts";
+import { bytesOfLength, type PlacementOptions } from "../buffer_options.ts";
 import {
+  bufferFromPool,
   bufferFromPoolAsync,
   bufferOfAllocation,
-  bufferOfBlock,
   DeviceBuffer,
   placeOfBuffer,
 } from "../device_buffer.ts";
@@ -211,13 +210,7 @@ export class MemoryPool implements Disposable {
   ): DeviceBuffer<D> {
     requireObject(options, "options", "allocate a buffer");
     this.#requireUsable();
-    const { context } = this;
-    const blocks = this.#blocks;
-    const bytes = bytesOfLength(length, dtype);
-    const { alignment = blocks.settings.alignment } = options;
-    const stream = streamFor(context, options.stream);
-    const block = blocks.allocate(bytes, stream, checkAlignment(alignment));
-    return bufferOfBlock(blocks, block, context, dtype, length, stream);
+    return bufferFromPool(this.#blocks, this.#context, dtype, length, options);
   }
 
   /**
@@ -247,7 +240,7 @@ export class MemoryPool implements Disposable {
   allocateDirect<D extends DType>(dtype: D, length: number): DeviceBuffer<D> {
     const bytes = bytesOfLength(length, dtype);
     this.#requireUsable();
-    return bufferOfAllocation(new OwnedAllocation(this.context, bytes), dtype, length);
+    return bufferOfAllocation(Allocation.make(this.context, bytes), dtype, length);
   }
 
   /**

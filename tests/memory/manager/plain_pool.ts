@@ -6,7 +6,7 @@
  */
 
 import type { DeviceContext } from "../../../src/hardware/device_context.ts";
-import { OwnedAllocation } from "../../../src/memory/allocation.ts";
+import { Allocation } from "../../../src/memory/allocation.ts";
 import { bytesOfLength } from "../../../src/memory/buffer_options.ts";
 import { bufferOfAllocation, type DeviceBuffer } from "../../../src/memory/device_buffer.ts";
 import type { DType } from "../../../src/memory/dtype.ts";
@@ -50,7 +50,7 @@ export class PlainPool implements ManagedPool {
   }
 
   allocate<D extends DType>(dtype: D, length: number): DeviceBuffer<D> {
-    const allocation = new OwnedAllocation(this.context, bytesOfLength(length, dtype));
+    const allocation = Allocation.make(this.context, bytesOfLength(length, dtype));
     const buffer = bufferOfAllocation(allocation, dtype, length);
     this.#buffers.push(buffer as unknown as DeviceBuffer);
     return buffer;
@@ -58,7 +58,7 @@ export class PlainPool implements ManagedPool {
 
   allocateDirect<D extends DType>(dtype: D, length: number): DeviceBuffer<D> {
     this.direct.push(length);
-    const allocation = new OwnedAllocation(this.context, bytesOfLength(length, dtype));
+    const allocation = Allocation.make(this.context, bytesOfLength(length, dtype));
     return bufferOfAllocation(allocation, dtype, length);
   }
 
