@@ -11,8 +11,7 @@
 namespace {
 
 constexpr int32_t injected = 999;
-// CUDA's numbers.
-constexpr int32_t invalid_value = 1;
+// A CUDA status.
 constexpr int32_t illegal_state = 401;
 
 template <class Number>
