@@ -1,8 +1,8 @@
 // The same calls from a C loop: what the benchmarks of calls through Deno's FFI are compared with.
 //
 // The loops call the native library through opaque pointers, as any C program would, and on the
-// JavaScript thread, which owns the command block. Addresses cross as doubles, as in csrc/gridstride.h. A loop returns the
-// first status that is not 0.
+// JavaScript thread, which owns the command block. Addresses cross as doubles, as in
+// csrc/gridstride.h. A loop returns the first status that is not 0.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <string.h>

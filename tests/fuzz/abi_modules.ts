@@ -6,9 +6,19 @@
 
 import fc from "fast-check";
 import { cString } from "../../src/ffi/check.ts";
-import { type AbiCall, passes, passesList, type Values } from "./abi_calls.ts";
+import {
+  type AbiCall,
+  device,
+  handle,
+  int32,
+  lent,
+  passes,
+  passesList,
+  result,
+  text,
+  type Values,
+} from "./abi_values.ts";
 import { type AbiStage, STORE_PARAMETERS } from "./abi_stage.ts";
-import { device, handle, int32, lent, result, text } from "./abi_values.ts";
 import { Deferred } from "./deferred.ts";
 
 const module = handle("module");

@@ -9,18 +9,7 @@ import type { NativeSymbols } from "../../src/ffi/declarations.ts";
 import type { NativeLibrary } from "../../src/ffi/library.ts";
 import { cString } from "../../src/ffi/check.ts";
 
-/** Handles by the kind of their resource. */
-export type HandleKind =
-  | "stream"
-  | "event"
-  | "pinned"
-  | "file"
-  | "graph"
-  | "module"
-  | "kernel"
-  | "program";
-
-/** All of them but kernels of modules, which end with those. */
+/** Kinds of handles that are destroyed. */
 const DESTROYED_KINDS = [
   "stream",
   "event",
@@ -30,6 +19,14 @@ const DESTROYED_KINDS = [
   "module",
   "program",
 ] as const;
+
+/** Kinds of handles. Kernels end with their module. */
+export type HandleKind = typeof DESTROYED_KINDS[number] | "kernel";
+
+function forEachKind<T>(make: () => T): Readonly<Record<HandleKind, T>> {
+  const kinds: readonly HandleKind[] = [...DESTROYED_KINDS, "kernel"];
+  return Object.fromEntries(kinds.map((kind) => [kind, make()])) as Record<HandleKind, T>;
+}
 
 /** Kinds and sizes of the parameters of the kernel `store_int` in the stage's machine code. */
 export const STORE_PARAMETERS: readonly (readonly number[])[] = [[1, 4], [7, 8]];
@@ -88,26 +85,8 @@ export class AbiStage {
   readonly scratch: Uint8Array<ArrayBuffer> = new Uint8Array(SCRATCH_BYTES);
   /** Machine code of `tests/native/module_kernels.cu`. */
   readonly image: Uint8Array<ArrayBuffer>;
-  readonly #live: { readonly [Kind in HandleKind]: Set<number> } = {
-    stream: new Set(),
-    event: new Set(),
-    pinned: new Set(),
-    file: new Set(),
-    graph: new Set(),
-    module: new Set(),
-    kernel: new Set(),
-    program: new Set(),
-  };
-  readonly #known: { readonly [Kind in HandleKind]: number[] } = {
-    stream: [],
-    event: [],
-    pinned: [],
-    file: [],
-    graph: [],
-    module: [],
-    kernel: [],
-    program: [],
-  };
+  readonly #live = forEachKind(() => new Set<number>());
+  readonly #known = forEachKind((): number[] => []);
   readonly #memory = new Map<number, MemoryBlock>();
   readonly #knownMemory: MemoryBlock[] = [];
   readonly #reservations = new Map<number, AddressRange>();

@@ -3,8 +3,7 @@ import { copyToDeviceSync, copyToHostSync } from "../../src/ffi/native_memory.ts
 import { device } from "../support/device.ts";
 import { headerFunctions } from "../support/header.ts";
 import { ABI_WEIGHTS, abiArguments } from "./abi_arguments.ts";
-import { runCampaignProcess } from "./campaign_process.ts";
-import { ABI } from "./campaigns.ts";
+import { ABI, runCampaignProcess } from "./campaign_process.ts";
 
 const SEEDS = [20_250_102, 20_350_102, 20_450_102];
 const MILLISECONDS = 6_000;

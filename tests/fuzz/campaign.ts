@@ -8,6 +8,8 @@
  */
 
 import fc from "fast-check";
+import { CudaError } from "../../mod.ts";
+import { HostileArgumentError } from "./values.ts";
 
 /** What the program was started with. */
 export interface CampaignSettings {
@@ -72,7 +74,7 @@ const SHRINKING_MILLISECONDS = 15_000;
 const ROLL_CALLS = 3;
 
 /** Most calls of a sequence, unless a campaign says otherwise. */
-const LONGEST_SEQUENCE = 50;
+const MAX_SEQUENCE = 50;
 
 /** A call that a campaign makes. */
 export interface PlayedCall<Step> {
@@ -124,7 +126,7 @@ async function callTheRoll<Step>(
  */
 export async function runCampaign<Step>(
   { seed, milliseconds, journal, path }: CampaignSettings,
-  { calls, longest = LONGEST_SEQUENCE, play, isOver }: Play<Step>,
+  { calls, longest = MAX_SEQUENCE, play, isOver }: Play<Step>,
 ): Promise<number> {
   let sequences = 0;
   const playOne = async (steps: readonly Step[]) => {
@@ -149,4 +151,40 @@ export async function runCampaign<Step>(
     if (path !== undefined) break;
   }
   return sequences;
+}
+
+/** V8's messages for an unexpected value: they mean nothing to a caller. */
+const INTERNAL: readonly RegExp[] = [
+  /^Cannot (?:read|set) propert(?:y|ies) /,
+  /^Cannot (?:read|write) private /,
+  /^Cannot destructure /,
+  /^Cannot convert (?!between )/,
+  /^Cannot mix BigInt/,
+  /^Cannot access '/,
+  /^Cannot perform /,
+  /^Cannot use 'in' operator/,
+  /^Cannot (?:assign to|redefine property|define property|delete property|add property) /,
+];
+
+/** What looking at a revoked proxy throws: the argument's own doing. */
+const REVOKED = /on a proxy that has been revoked$/;
+
+/** Statuses that say that the TypeScript above the library is wrong, not its caller. */
+const DEFECTS: readonly string[] = ["GS_ERROR_INTERNAL", "GS_ERROR_NO_BLOCK"];
+
+/** The defect of a thrown value; `undefined` without one. */
+export function verdict(thrown: unknown): string | undefined {
+  if (!(thrown instanceof Error)) return `it threw no Error but ${Deno.inspect(thrown)}`;
+  if (thrown instanceof HostileArgumentError) return undefined;
+  const { message } = thrown;
+  if (REVOKED.test(message)) return undefined;
+  const shown = `${thrown.name}: ${message}`;
+  if (message === "") return `it threw a ${thrown.name} without a message`;
+  if (INTERNAL.some((pattern) => pattern.test(message)) || !message.startsWith("Cannot ")) {
+    return `it threw an error that its caller cannot understand: ${shown}`;
+  }
+  if (thrown instanceof CudaError && DEFECTS.includes(thrown.codeName)) {
+    return `it threw an error that says the library is wrong: ${shown}`;
+  }
+  return undefined;
 }

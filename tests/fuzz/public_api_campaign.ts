@@ -8,10 +8,9 @@
 import fc from "fast-check";
 import * as module from "../../mod.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
-import { CallCounts, campaignSettings, type PlayedCall, runCampaign } from "./campaign.ts";
+import { CallCounts, campaignSettings, type PlayedCall, runCampaign, verdict } from "./campaign.ts";
 import { PUBLIC } from "./documented_members.ts";
 import { settled } from "./deferred.ts";
-import { verdict } from "./error_verdict.ts";
 import { PUBLIC_ARGUMENTS, RECEIVERS, WEIGHTS } from "./public_arguments.ts";
 import { Stage, WITNESS } from "./stage.ts";
 

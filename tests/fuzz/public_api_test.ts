@@ -1,8 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
-import { runCampaignProcess } from "./campaign_process.ts";
+import { PUBLIC_API, runCampaignProcess } from "./campaign_process.ts";
 import { documentedMembers } from "./documented_members.ts";
 import { PUBLIC_ARGUMENTS, WEIGHTS } from "./public_arguments.ts";
-import { PUBLIC_API } from "./campaigns.ts";
 
 const SEED = 20_250_101;
 const MILLISECONDS = 10_000;

@@ -8,16 +8,12 @@
 import fc from "fast-check";
 import { DTYPES, VALIDATED_KERNELS } from "../../mod.ts";
 import { Deferred, reference } from "./deferred.ts";
-import { CACHE_MEMBERS } from "./public_arguments_cache.ts";
+import { CACHE_MEMBERS, MODULE_MEMBERS } from "./public_arguments_module.ts";
 import { GRAPH_MEMBERS } from "./public_arguments_graph.ts";
-import { LAUNCH_MEMBERS } from "./public_arguments_launch.ts";
-import { MEMORY_MEMBERS } from "./public_arguments_memory.ts";
-import { MODULE_MEMBERS } from "./public_arguments_module.ts";
-import { OCCUPANCY_MEMBERS } from "./public_arguments_occupancy.ts";
-import { POOL_MEMBERS, poolOptions } from "./public_arguments_pool.ts";
+import { LAUNCH_MEMBERS, OCCUPANCY_MEMBERS } from "./public_arguments_launch.ts";
+import { MEMORY_MEMBERS, POOL_MEMBERS, poolOptions } from "./public_arguments_pool.ts";
 import { STRUCT_MEMBERS } from "./public_arguments_struct.ts";
-import { TUNING_MEMBERS } from "./public_arguments_tuning.ts";
-import { TRACE_MEMBERS } from "./public_arguments_trace.ts";
+import { TRACE_MEMBERS, TUNING_MEMBERS } from "./public_arguments_lab.ts";
 import type { StageKind } from "./stage.ts";
 import {
   anyNumber,
@@ -29,6 +25,7 @@ import {
   size,
   takes,
   typedArray,
+  withoutArguments,
 } from "./values.ts";
 
 const nothing = takes();
@@ -125,6 +122,25 @@ function quick(list: Arguments): Arguments {
 }
 
 const MEMBERS: Readonly<Record<string, Arguments>> = {
+  ...withoutArguments(
+    "Device",
+    "info label stream disposed",
+    "memoryInfo done doneSync [Symbol.dispose] printToStderr",
+  ),
+  ...withoutArguments("DeviceKernels", "names", ""),
+  ...withoutArguments("DeviceContext", "closed", ""),
+  ...withoutArguments(
+    "Stream",
+    "id handle disposed isDefault",
+    "query done doneSync [Symbol.dispose]",
+  ),
+  ...withoutArguments("Event", "id disposed", "query done doneSync [Symbol.dispose]"),
+  ...withoutArguments(
+    "DeviceBuffer",
+    "address byteLength disposed stream",
+    "free [Symbol.dispose]",
+  ),
+  ...withoutArguments("PinnedBuffer", "disposed", "[Symbol.dispose]"),
   "function openDevice": takes(selector, options({ memory: poolOptions })),
   "function defaultDevice": nothing,
   "function bestDevice": takes(fc.constantFrom(undefined, "host", "cuda")),
@@ -141,18 +157,10 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "function narrowFromFloat32": takes(fc.oneof(narrow, dtype), typedArray),
   "function widenToFloat32": takes(fc.oneof(narrow, dtype), typedArray),
 
-  "getter Device.info": nothing,
-  "getter Device.label": nothing,
-  "getter Device.stream": nothing,
-  "getter Device.disposed": nothing,
   "method Device.createStream": takes(
     options({ priority: fc.integer({ min: -7, max: 2 }) }),
   ),
   "method Device.createEvent": takes(options({ timing: flag })),
-  "method Device.memoryInfo": nothing,
-  "method Device.done": nothing,
-  "method Device.doneSync": nothing,
-  "method Device.[Symbol.dispose]": nothing,
   "new Device": takes(context),
   "method Device.allocate": takes(
     dtype,
@@ -164,12 +172,10 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
     options({ stream, dtype: fc.oneof(dtype, fc.constantFrom(...DTYPES)) }),
   ),
   "method Device.allocatePinned": bounded(takes(dtype, pinnedLength)),
-  "method Device.printToStderr": nothing,
   "method Device.canAccessPeer": takes(device),
   "method Device.enablePeerAccess": takes(device),
 
   "new DeviceKernels": takes(context),
-  "getter DeviceKernels.names": nothing,
   "method DeviceKernels.load": takes(signature),
   "method DeviceKernels.fill": takes(buffer, element, streamChoice),
   "method DeviceKernels.add": takes(buffer, buffer, buffer, streamChoice),
@@ -194,7 +200,6 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
       options({ low: anyNumber, high: anyNumber, stream }),
     ),
   ),
-  "getter DeviceContext.closed": nothing,
   "method DeviceContext.isSameDevice": takes(context),
 
   "new Stream": takes(context, options({ priority: anyNumber, handle: anyNumber })),
@@ -208,28 +213,14 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
     ),
   ),
   "static Stream.priorities": takes(device),
-  "getter Stream.id": nothing,
-  "getter Stream.handle": nothing,
-  "getter Stream.disposed": nothing,
-  "getter Stream.isDefault": nothing,
-  "method Stream.query": nothing,
   "method Stream.record": takes(options({ timing: flag })),
   "method Stream.wait": takes(event),
-  "method Stream.done": nothing,
-  "method Stream.doneSync": nothing,
-  "method Stream.[Symbol.dispose]": nothing,
 
   ...GRAPH_MEMBERS,
 
   "new Event": takes(context, options({ timing: flag })),
-  "getter Event.id": nothing,
-  "getter Event.disposed": nothing,
   "method Event.record": takes(stream),
-  "method Event.query": nothing,
-  "method Event.done": nothing,
-  "method Event.doneSync": nothing,
   "method Event.elapsedSince": takes(reference("event", [0])),
-  "method Event.[Symbol.dispose]": nothing,
 
   "static DeviceBuffer.allocate": takes(context, dtype, size, placement),
   "static DeviceBuffer.fromAddress": takes(
@@ -237,10 +228,6 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
     foreignBytes,
     fc.oneof(fc.record({ device }), options({ device, dtype, owner: anything })),
   ),
-  "getter DeviceBuffer.address": nothing,
-  "getter DeviceBuffer.byteLength": nothing,
-  "getter DeviceBuffer.disposed": nothing,
-  "getter DeviceBuffer.stream": nothing,
   "method DeviceBuffer.recordStream": takes(stream),
   "method DeviceBuffer.view": takes(size, size),
   "method DeviceBuffer.as": takes(dtype),
@@ -249,14 +236,10 @@ const MEMBERS: Readonly<Record<string, Arguments>> = {
   "method DeviceBuffer.copyToSync": takes(typedArray, copyOptions),
   "method DeviceBuffer.toArray": takes(streamChoice),
   "method DeviceBuffer.toArraySync": takes(streamChoice),
-  "method DeviceBuffer.free": nothing,
-  "method DeviceBuffer.[Symbol.dispose]": nothing,
 
   "new PinnedBuffer": bounded(takes(context, dtype, pinnedLength)),
-  "getter PinnedBuffer.disposed": nothing,
   "method PinnedBuffer.copyTo": takes(buffer, pinnedCopyOptions),
   "method PinnedBuffer.copyFrom": takes(buffer, pinnedCopyOptions),
-  "method PinnedBuffer.[Symbol.dispose]": nothing,
 
   ...MEMORY_MEMBERS,
   ...POOL_MEMBERS,

@@ -8,7 +8,7 @@ import fc from "fast-check";
 import type { Device, DeviceBuffer, Event, Graph, Stream } from "../../mod.ts";
 import { Deferred, reference } from "./deferred.ts";
 import type { Stage } from "./stage.ts";
-import { anything, type Arguments, options, takes } from "./values.ts";
+import { anything, type Arguments, options, takes, withoutArguments } from "./values.ts";
 
 const stream = reference("stream");
 
@@ -70,14 +70,12 @@ const captureOptions = options({ mode: fc.constantFrom("global", "thread-local",
 
 /** The arguments, by member. */
 export const GRAPH_MEMBERS: Readonly<Record<string, Arguments>> = {
-  "getter Stream.captureToken": takes(),
+  ...withoutArguments("Stream", "captureToken", ""),
+  ...withoutArguments("Graph", "id disposed", "[Symbol.dispose]"),
   "method Stream.capture": takes(
     fc.oneof({ weight: 8, arbitrary: body }, fc.constant(async () => {}), anything),
     captureOptions,
   ),
 
-  "getter Graph.id": takes(),
-  "getter Graph.disposed": takes(),
   "method Graph.launch": fc.oneof(takes(), takes(stream)),
-  "method Graph.[Symbol.dispose]": takes(),
 };

@@ -1,11 +1,11 @@
 /**
- * What launches of kernels are called with; see `public_arguments.ts`.
+ * Arguments of launches and of the functions for occupancy.
  *
  * @module
  */
 
 import fc from "fast-check";
-import { reference } from "./deferred.ts";
+import { Deferred, reference } from "./deferred.ts";
 import {
   anyNumber,
   anything,
@@ -15,9 +15,11 @@ import {
   size,
   takes,
   typedArray,
+  withoutArguments,
 } from "./values.ts";
+import { capabilityLimits, listDevices } from "../../mod.ts";
+import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_limits.ts";
 
-const nothing = takes();
 const stream = reference("stream");
 const kernel = reference("kernel", [0, 1, 2, 3, 4, 5, 6, 7, 8]);
 
@@ -138,17 +140,13 @@ function areManyLaunches(value: unknown): boolean {
 
 /** The members. */
 export const LAUNCH_MEMBERS: Readonly<Record<string, Arguments>> = {
+  ...withoutArguments(
+    "LaunchPlan",
+    "coverage tiles blocks steps occupancy residentBlocks waves tailEffect",
+    "explain",
+  ),
+  ...withoutArguments("Kernel", "gridStride", ""),
   "method Device.launchFor": takes(kernel, problem),
-  "getter LaunchPlan.coverage": nothing,
-  "getter LaunchPlan.tiles": nothing,
-  "getter LaunchPlan.blocks": nothing,
-  "getter LaunchPlan.steps": nothing,
-  "getter LaunchPlan.occupancy": nothing,
-  "getter LaunchPlan.residentBlocks": nothing,
-  "getter LaunchPlan.waves": nothing,
-  "getter LaunchPlan.tailEffect": nothing,
-  "method LaunchPlan.explain": nothing,
-  "getter Kernel.gridStride": nothing,
   "method Kernel.launch": fc.tuple(mostly(launchConfig), kernelArguments)
     .map(([config, list]) => [config, ...list]),
   "function timeKernel": takes(
@@ -157,4 +155,71 @@ export const LAUNCH_MEMBERS: Readonly<Record<string, Arguments>> = {
     kernelArguments,
     options({ warmUp: launches, repeats: launches, flushCache: fc.boolean() }),
   ).filter((list) => !list.some(areManyLaunches)),
+};
+
+const limits = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom(...KNOWN_CAPABILITIES).map(capabilityLimits) },
+  // Those of a device that does not exist, one figure of which is odd.
+  fc.tuple(fc.constantFrom(...Object.keys(capabilityLimits("9.0"))), anything)
+    .filter(([, value]) => !(value instanceof Deferred))
+    .map(([name, value]) => ({ ...capabilityLimits("9.0"), [name]: value })),
+);
+
+const threads = fc.oneof(fc.integer({ min: 1, max: 1025 }), anyNumber);
+const registers = fc.oneof(fc.nat(257), anyNumber);
+const bytes = fc.oneof(fc.nat(120_000), anyNumber);
+const figures = {
+  registersPerThread: mostly(registers),
+  staticSharedMemory: mostly(bytes),
+  barriersPerBlock: mostly(fc.oneof(fc.nat(17), anyNumber)),
+  maxThreadsPerBlock: mostly(threads),
+  sharedMemoryOptIn: mostly(fc.boolean()),
+};
+const required = ["registersPerThread", "staticSharedMemory"] as const;
+
+const usage = fc.record(
+  { ...figures, threadsPerBlock: mostly(threads), dynamicSharedMemory: mostly(bytes) },
+  { requiredKeys: [...required, "threadsPerBlock", "dynamicSharedMemory"] },
+);
+
+const bytesOf = fc.oneof(
+  bytes,
+  fc.nat(300).map((perThread) =>
+    new Deferred(`<${perThread} bytes a thread>`, () => (count: number) => count * perThread)
+  ),
+  anything.map((answer) =>
+    new Deferred(
+      "<function with any answer>",
+      (stage) => () => answer instanceof Deferred ? answer.make(stage) : answer,
+    )
+  ),
+);
+
+const config = fc.record({
+  block: mostly(fc.oneof(threads, fc.array(threads, { maxLength: 4 }))),
+  sharedMemory: mostly(bytes),
+}, { requiredKeys: ["block"] });
+
+/** The properties of a device, one of which may be odd. */
+const speed = fc.record({
+  name: mostly(fc.constantFrom("NVIDIA GeForce RTX 4090", "NVIDIA H200", "")),
+  computeCapability: mostly(fc.constantFrom(...KNOWN_CAPABILITIES, "6.1", "13.0", "9")),
+  multiprocessorCount: mostly(fc.oneof(fc.integer({ min: 1, max: 200 }), anyNumber)),
+  clockMegahertz: mostly(fc.oneof(fc.integer({ min: 1, max: 3000 }), fc.constant(null))),
+  peakBandwidth: mostly(fc.oneof(fc.integer({ min: 1, max: 1e13 }), fc.constant(null))),
+});
+
+/** The members. */
+export const OCCUPANCY_MEMBERS: Readonly<Record<string, Arguments>> = {
+  "function occupancy": takes(limits, usage),
+  "function occupancyLimits": takes(
+    fc.nat(1).map((index) => new Deferred(`<info of device ${index}>`, () => listDevices()[index])),
+  ),
+  "function occupancyOf": takes(reference("kernel", [0, 1, 2, 3]), config),
+  "function peakThroughput": takes(speed),
+  "function potentialBlockSize": takes(
+    limits,
+    fc.record(figures, { requiredKeys: [...required] }),
+    options({ dynamicSharedMemory: bytesOf }),
+  ),
 };

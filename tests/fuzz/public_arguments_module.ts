@@ -1,5 +1,5 @@
 /**
- * What the members for modules are called with; see `public_arguments.ts`.
+ * Arguments of the members for modules and for the compile cache.
  *
  * @module
  */
@@ -7,9 +7,18 @@
 import fc from "fast-check";
 import { Deferred, reference } from "./deferred.ts";
 import { MODULE_KERNELS, MODULE_SOURCE } from "./stage_module.ts";
-import { anything, type Arguments, dtype, mostly, options, takes, typedArray } from "./values.ts";
+import {
+  anyNumber,
+  anything,
+  type Arguments,
+  dtype,
+  mostly,
+  options,
+  takes,
+  typedArray,
+  withoutArguments,
+} from "./values.ts";
 
-const nothing = takes();
 const struct = reference("struct");
 const structs = fc.array(mostly(struct), { maxLength: 2 });
 
@@ -93,6 +102,7 @@ const warmUpSource = fc.oneof(
 
 /** The members. */
 export const MODULE_MEMBERS: Readonly<Record<string, Arguments>> = {
+  ...withoutArguments("Module", "label disposed kernelNames variableNames", "[Symbol.dispose]"),
   "method Device.compile": takes(source, options(compileOptions)),
   "method Device.compileFile": takes(path, options(compileOptions)),
   "method Device.loadModule": takes(
@@ -111,16 +121,53 @@ export const MODULE_MEMBERS: Readonly<Record<string, Arguments>> = {
     fc.array(mostly(warmUpSource), { maxLength: 2 }),
   ),
 
-  "getter Module.label": nothing,
-  "getter Module.disposed": nothing,
-  "getter Module.kernelNames": nothing,
-  "getter Module.variableNames": nothing,
   "method Module.kernel": takes(kernel),
   "method Module.variable": takes(
     fc.constantFrom("total", "factors", " total ", "nothing", "", "\0"),
     dtype,
   ),
-  "method Module.[Symbol.dispose]": nothing,
 
   "function diagnosticText": takes(fc.oneof(diagnostic, anything)),
+};
+
+/** No place where a file could be made; the campaign's own is that of `GRIDSTRIDE_CACHE_DIR`. */
+const directory = fc.constantFrom("", "here", "./cache", "/proc/gridstride", "/dev/null/cache");
+
+const maxBytes = fc.oneof(
+  anyNumber,
+  fc.constantFrom("0", "1", "512MiB", "1 GiB", "", "much"),
+  fc.string(),
+);
+
+/** Whether options name a directory that arbitrary text may have made a real one. */
+function isElsewhere(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const given = Object.getOwnPropertyDescriptor(value, "directory")?.value;
+  return typeof given === "string" && given.startsWith("/") &&
+    !given.startsWith("/proc/") && !given.startsWith("/dev/null/");
+}
+
+/** Mostly one source and one target, as each other one starts a compiler. */
+const target = fc.record({
+  kind: fc.constant("host"),
+  capability: mostly(fc.constant("8.9")),
+});
+
+/** The members. */
+export const CACHE_MEMBERS: Readonly<Record<string, Arguments>> = {
+  "function configureKernelCache": takes(options({ directory, maxBytes, enabled: fc.boolean() }))
+    .filter((list) => !list.some(isElsewhere)),
+  "function kernelCacheStats": takes(),
+  "function clearKernelCache": takes(),
+  "function listKernelCache": takes(),
+  "function readKernelFile": takes(
+    fc.constantFrom("/proc/gridstride/k.cu", "", "none.cu"),
+    options({ include: fc.array(fc.constantFrom("", "/proc/gridstride", ".")) }),
+  ),
+  "function compileImage": takes(
+    fc.constant(""),
+    fc.record({ target: mostly(target), name: mostly(fc.constant("a.cu")) }, {
+      requiredKeys: ["target"],
+    }),
+  ),
 };

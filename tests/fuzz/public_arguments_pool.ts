@@ -1,5 +1,5 @@
 /**
- * What the members of memory pools and uploads are called with; see `public_arguments.ts`.
+ * Arguments of the members of memory pools, uploads and memory managers.
  *
  * @module
  */
@@ -8,6 +8,7 @@ import fc from "fast-check";
 import { Deferred, reference } from "./deferred.ts";
 import {
   anyNumber,
+  anything,
   type Arguments,
   dtype,
   HostileArgumentError,
@@ -15,9 +16,9 @@ import {
   options,
   size,
   takes,
+  withoutArguments,
 } from "./values.ts";
 
-const nothing = takes();
 const flag = fc.boolean();
 const buffer = reference("buffer");
 const stream = reference("stream");
@@ -95,8 +96,14 @@ const ringOptions = options({
 
 /** The members by name. */
 export const POOL_MEMBERS: Readonly<Record<string, Arguments>> = {
-  "getter Device.pool": nothing,
-  "getter Device.memory": nothing,
+  ...withoutArguments("Device", "pool memory", ""),
+  ...withoutArguments(
+    "MemoryPool",
+    "context settings limitBytes disposed",
+    "stats resetStats memoryAllocated memoryReserved liveSizes clearCache clearCacheAsync checkMemory [Symbol.dispose]",
+  ),
+  ...withoutArguments("LeakReport", "", "toString"),
+  ...withoutArguments("UploadRing", "disposed", "[Symbol.asyncDispose]"),
   "method Device.createPool": takes(poolOptions),
   "method Device.allocateAsync": takes(dtype, size, newBuffer),
   "method Device.createUploadRing": takes(ringOptions),
@@ -109,33 +116,72 @@ export const POOL_MEMBERS: Readonly<Record<string, Arguments>> = {
   ),
 
   "new MemoryPool": takes(device, poolOptions),
-  "getter MemoryPool.context": nothing,
-  "getter MemoryPool.settings": nothing,
-  "getter MemoryPool.limitBytes": nothing,
-  "getter MemoryPool.disposed": nothing,
   "method MemoryPool.allocate": takes(dtype, size, options(placement)),
   "method MemoryPool.allocateAsync": takes(dtype, size, options(placement)),
   "method MemoryPool.allocateDirect": takes(dtype, size),
   "method MemoryPool.free": takes(fc.oneof(buffer, address, anyNumber)),
-  "method MemoryPool.stats": nothing,
-  "method MemoryPool.resetStats": nothing,
-  "method MemoryPool.memoryAllocated": nothing,
-  "method MemoryPool.memoryReserved": nothing,
-  "method MemoryPool.liveSizes": nothing,
   "method MemoryPool.ownsPointer": takes(fc.oneof(address, anyNumber)),
-  "method MemoryPool.clearCache": nothing,
-  "method MemoryPool.clearCacheAsync": nothing,
   "method MemoryPool.cleanupExpiredBuffers": takes(anyNumber),
   "method MemoryPool.checkLeaks": takes(options({ olderThan: anyNumber })),
-  "method MemoryPool.checkMemory": nothing,
   // What a listener throws is the program's uncaught error, as it is meant to be.
   "method MemoryPool.onMemoryChange": fc.tuple(
     fc.oneof(fc.constant(new Deferred("<listener>", () => () => {})), anyNumber),
   ),
-  "method MemoryPool.[Symbol.dispose]": nothing,
-  "method LeakReport.toString": nothing,
 
   "static UploadRing.create": takes(reference("context"), ringOptions),
-  "getter UploadRing.disposed": nothing,
-  "method UploadRing.[Symbol.asyncDispose]": nothing,
+};
+
+const name = fc.constantFrom("weights", "activations", "", "__proto__");
+
+/** Ordinals of the stage's devices and of others, and values that are none. */
+const ordinal = fc.oneof({ weight: 3, arbitrary: fc.nat(2) }, anyNumber);
+
+const chunkOptions = {
+  fixedBytes: size,
+  inFlight: fc.integer({ min: 0, max: 4 }),
+  multipleOf: size,
+  maxElements: size,
+};
+
+const streams = options({ sourceStream: stream, targetStream: stream });
+
+/** The members by name. */
+export const MEMORY_MEMBERS: Readonly<Record<string, Arguments>> = {
+  ...withoutArguments(
+    "MemoryManager",
+    "ordinal",
+    "memory memoryAllocated memoryAvailable clearCache stats logUsage",
+  ),
+  ...withoutArguments("MultiDeviceMemory", "ordinals affinities", "stats clearCache logUsage"),
+  "function chunksThatFit": takes(
+    size,
+    size,
+    fc.oneof(
+      fc.record({ availableBytes: fc.nat(10_000) }),
+      options({ availableBytes: size, ...chunkOptions }),
+    ),
+  ),
+
+  "new MemoryManager": takes(
+    reference("device"),
+    options({
+      bands: options({ small: byteSize, medium: byteSize, large: byteSize }),
+      pool: anything,
+    }),
+  ),
+  "method MemoryManager.allocate": takes(dtype, size, options({ stream, alignment: size })),
+  "method MemoryManager.ownsPointer": takes(anyNumber),
+  "method MemoryManager.chunksThatFit": takes(size, size, options(chunkOptions)),
+
+  "new MultiDeviceMemory": takes(
+    fc.array(mostly(reference("manager")), { maxLength: 3 }),
+    options({ balance: fc.constantFrom("free-memory", "load", "random") }),
+  ),
+  "method MultiDeviceMemory.manager": takes(ordinal),
+  "method MultiDeviceMemory.bind": takes(name, ordinal),
+  "method MultiDeviceMemory.unbind": takes(name),
+  "method MultiDeviceMemory.allocate": takes(dtype, size, options({ name })),
+  "method MultiDeviceMemory.route": takes(ordinal, ordinal),
+  "method MultiDeviceMemory.copy": takes(buffer, buffer, streams),
+  "method MultiDeviceMemory.copyTo": takes(buffer, ordinal, streams),
 };

@@ -5,8 +5,7 @@
  * @module
  */
 
-import { runCampaignProcess } from "./campaign_process.ts";
-import { CAMPAIGNS } from "./campaigns.ts";
+import { CAMPAIGNS, runCampaignProcess } from "./campaign_process.ts";
 
 const ROUND_SECONDS = 60;
 const USAGE = `Usage: deno task fuzz [all|${

@@ -94,10 +94,10 @@ export interface MutatedSource {
 }
 
 /** Sources with one to so many changes. */
-export function mutatedSources(mostChanges: number): fc.Arbitrary<MutatedSource> {
+export function mutatedSources(maxChanges: number): fc.Arbitrary<MutatedSource> {
   return fc.tuple(
     fc.nat(SOUND_SOURCES.length - 1),
-    fc.array(change, { minLength: 1, maxLength: mostChanges }),
+    fc.array(change, { minLength: 1, maxLength: maxChanges }),
   ).map(([index, changes]) => {
     const tokens = [...TOKENS[index]!];
     for (const { kind, at, other, count } of changes) {

@@ -20,12 +20,11 @@ import {
   openDevice,
 } from "../../mod.ts";
 import { resourceTally } from "../../src/ffi/native_device.ts";
-import { CallCounts, campaignSettings, runCampaign } from "./campaign.ts";
-import { verdict } from "./error_verdict.ts";
+import { CallCounts, campaignSettings, runCampaign, verdict } from "./campaign.ts";
 import { type MutatedSource, mutatedSources } from "./source_mutations.ts";
 
 /** More changes than one leave little that compiles. */
-const MOST_CHANGES = 3;
+const MAX_CHANGES = 3;
 
 /** A kernel that takes longer never ends. */
 const LAUNCH_MILLISECONDS = 3000;
@@ -160,7 +159,7 @@ export async function playSources(launches: boolean): Promise<void> {
   };
 
   const sequences = await runCampaign(settings, {
-    calls: [{ step: mutatedSources(MOST_CHANGES) }],
+    calls: [{ step: mutatedSources(MAX_CHANGES) }],
     longest: 1,
     play,
     isOver: () => performance.now() > end || nextDevice >= 60,

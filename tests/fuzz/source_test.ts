@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { CompileError } from "../../mod.ts";
 import { readDeviceSource } from "../../src/launch/source/device_source.ts";
 import { runCampaignProcess } from "./campaign_process.ts";
-import { SOURCES } from "./campaigns.ts";
+import { SOURCES } from "./campaign_process.ts";
 import { mutatedSources, SOUND_SOURCES } from "./source_mutations.ts";
 
 const SEED = 20_250_104;

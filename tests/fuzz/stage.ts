@@ -85,27 +85,10 @@ function kindOf(value: unknown): StageKind | undefined {
 
 /** Two open devices, a closed one, and the objects of each. */
 export class Stage {
-  readonly #pools: { [Kind in StageKind]: unknown[] } = {
-    device: [],
-    context: [],
-    kernels: [],
-    kernel: [],
-    module: [],
-    buffer: [],
-    pinned: [],
-    stream: [],
-    event: [],
-    graph: [],
-    manager: [],
-    memory: [],
-    pool: [],
-    leaks: [],
-    ring: [],
-    trace: [],
-    plan: [],
+  readonly #pools = {
+    ...Object.fromEntries(STAGE_KINDS.map((kind) => [kind, [] as unknown[]])),
     struct: [PAIR, PARTICLE],
-    tuner: [],
-  };
+  } as Record<StageKind, unknown[]>;
   readonly #witness: DeviceBuffer<"float32">;
   /** Streams that are adopted by their handles, and must outlive all objects of the stage. */
   readonly #lenders: Stream[] = [];

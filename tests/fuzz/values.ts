@@ -223,3 +223,15 @@ export function takes(...fitting: readonly fc.Arbitrary<unknown>[]): Arguments {
     change === 0 ? list : change > 0 ? [...list, extra] : list.slice(0, -1)
   );
 }
+
+/** Calls without arguments of getters and methods of a class, given as lists of names. */
+export function withoutArguments(
+  owner: string,
+  getters: string,
+  methods: string,
+): Readonly<Record<string, Arguments>> {
+  const members = Object.entries({ getter: getters, method: methods }).flatMap(([kind, names]) =>
+    names.split(" ").filter((name) => name !== "").map((name) => `${kind} ${owner}.${name}`)
+  );
+  return Object.fromEntries(members.map((member) => [member, takes()]));
+}

@@ -3,7 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { cacheRoot } from "../../src/ffi/cache_directory.ts";
 import { testCacheDirectory } from "../support/cache_directory.ts";
-import { importsOf } from "./imports.ts";
+import { importsOf } from "./repository.ts";
 import { filesBelow, textOf } from "./repository.ts";
 
 /** The compile cache, and the module that redirects it. */
@@ -40,20 +40,6 @@ Deno.test("Every test that compiles uses the tests' cache", () => {
   const tests = modules.filter((file) => file.startsWith("tests/") && file.endsWith("_test.ts"));
   assert(tests.length > 100, `there are ${tests.length}`);
   assertEquals(tests.flatMap((file) => problemOf(file, known)), []);
-});
-
-Deno.test("problemOf() detects indirect compilation", () => {
-  const known = new Map([
-    ["tests/a_test.ts", 'import { b } from "./b.ts";'],
-    ["tests/b.ts", 'import { c } from "../src/launch/cache/kernel_cache.ts";'],
-    ["tests/c_test.ts", 'import type { c } from "./b.ts";'],
-    ["tests/d_test.ts", 'import { b } from "./b.ts";\nimport "./support/cache_directory.ts";'],
-    [STORES, ""],
-    [REDIRECTION, ""],
-  ]);
-  assertEquals(problemOf("tests/a_test.ts", known).length, 1);
-  assertEquals(problemOf("tests/c_test.ts", known), []);
-  assertEquals(problemOf("tests/d_test.ts", known), []);
 });
 
 Deno.test("cacheRoot() is the tests' cache in this process and its children", () => {

@@ -1,6 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { importsOf } from "./imports.ts";
-import { filesBelow, packageModules, textOf } from "./repository.ts";
+import { filesBelow, importsOf, packageModules, textOf } from "./repository.ts";
 
 const LINES = 700;
 

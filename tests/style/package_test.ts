@@ -3,8 +3,15 @@ import { publishedConfiguration } from "../../.ci/publish_imports.ts";
 import { MANIFEST } from "../../src/ffi/build/manifest.ts";
 import { VERSION } from "../../src/ffi/version.ts";
 import { publishedFiles } from "../publish/published_package.ts";
-import { importsOf } from "./imports.ts";
-import { configuration, filesBelow, packageModules, ROOT, runDeno, textOf } from "./repository.ts";
+import {
+  configuration,
+  filesBelow,
+  importsOf,
+  packageModules,
+  ROOT,
+  runDeno,
+  textOf,
+} from "./repository.ts";
 
 interface ModuleDependency {
   readonly code?: { readonly specifier: string };
@@ -92,15 +99,8 @@ Deno.test("Importing an entry needs no permission and does nothing", async () =>
   try {
     Deno.writeTextFileSync(file, program);
     const config = new URL("deno.json", ROOT).pathname;
-    const run = await runDeno(
-      "run",
-      "--quiet",
-      "--no-prompt",
-      "--no-check",
-      "--config",
-      config,
-      file,
-    );
+    const flags = ["--quiet", "--no-prompt", "--no-check", "--config", config];
+    const run = await runDeno("run", ...flags, file);
     assertEquals([run.code, run.output], [0, "imported\n"]);
   } finally {
     Deno.removeSync(file);
@@ -108,11 +108,8 @@ Deno.test("Importing an entry needs no permission and does nothing", async () =>
 });
 
 Deno.test("Every public symbol is documented", async () => {
-  const { code, output } = await runDeno(
-    "doc",
-    "--lint",
-    ...Object.values(configuration().exports),
-  );
+  const entries = Object.values(configuration().exports);
+  const { code, output } = await runDeno("doc", "--lint", ...entries);
   assertEquals(code, 0, output);
 });
 
