@@ -9,7 +9,7 @@
  */
 
 import { CompileError, type Diagnostic } from "../compile/compile_error.ts";
-import { NONE, type Token } from "../signature/tokens.ts";
+import { NONE } from "../signature/tokens.ts";
 import { annotationsOf, type Declaration, declaredName, membersOf } from "./declarations.ts";
 import { hostNameAt, isHostHeader } from "./host_names.ts";
 import {
@@ -55,21 +55,25 @@ export function readDeviceSource(source: string, options: SourceOptions): Device
   const finder = new HostCodeFinder(context, name, unannotated);
   finder.run();
   if (finder.problems.length > 0) throw new CompileError(name, "Gridstride", finder.problems, "");
-  const { tokens } = context.list;
-  const ranges: BlankRange[] = finder.skipped.map(({ first, last }) => ({
-    start: tokens[first]!.start,
-    end: tokens[last]!.end,
-    keepsDirectives: true,
-  }));
-  for (const { header, token: { start, end } } of context.includes) {
-    if (!isHostHeader(header) || headers?.has(header)) continue;
-    ranges.push({ start, end, keepsDirectives: false });
+  const { list: { tokens }, allTokens, includes } = context;
+  // The characters to replace by spaces.
+  const isBlank = new Uint8Array(source.length);
+  for (const { first, last } of finder.skipped) {
+    isBlank.fill(1, tokens[first]!.start, tokens[last]!.end);
+  }
+  // Other directives stay: an `#if` may begin before host code and end in it.
+  for (const { kind, text, start, end } of allTokens) {
+    const isKept = kind === "directive" && !/^(?:pragma|include)$/.test(readDirective(text).name);
+    if (isKept) isBlank.fill(0, start, end);
+  }
+  for (const { header, token: { start, end } } of includes) {
+    if (isHostHeader(header) && !headers?.has(header)) isBlank.fill(1, start, end);
   }
   return {
     kernels: kernelsOf(context),
     variables: variablesOf(context),
     hostCode: finder.skipped,
-    text: blank(source, context.allTokens, ranges),
+    text: source.replaceAll(/[^\r\n]/g, (character, at) => isBlank[at] ? " " : character),
   };
 }
 
@@ -241,40 +245,4 @@ class HostCodeFinder {
     if (name !== "" && (kind === "class" || kind === "alias")) this.#hostTypes.add(name);
     this.skipped.push({ name, line: lines.lineOf(list.tokens[first]!.start), first, last });
   }
-}
-
-// ---- Blanking ------------------------------------------------------------------------------------
-
-interface BlankRange {
-  readonly start: number;
-  readonly end: number;
-  /** Whether directives in it stay: an `#if` may begin before a range and end in it. */
-  readonly keepsDirectives: boolean;
-}
-
-/** Replaces ranges by spaces, line breaks kept. */
-function blank(source: string, tokens: readonly Token[], ranges: readonly BlankRange[]): string {
-  const kept = tokens.filter(({ kind, text }) =>
-    kind === "directive" && !/^(?:pragma|include)$/.test(readDirective(text).name)
-  );
-  const spaces = (start: number, end: number) =>
-    source.slice(start, end).replaceAll(/[^\r\n]/g, " ");
-  let result = "";
-  let at = 0;
-  let next = 0;
-  for (const { start, end, keepsDirectives } of ranges.toSorted((a, b) => a.start - b.start)) {
-    // A range inside the one before it is blank already.
-    if (end <= at) continue;
-    result += source.slice(at, Math.max(at, start));
-    at = Math.max(at, start);
-    while (next < kept.length && kept[next]!.start < at) next++;
-    for (; keepsDirectives && next < kept.length && kept[next]!.start < end; next++) {
-      const directive = kept[next]!;
-      result += spaces(at, directive.start) + directive.text;
-      at = directive.end;
-    }
-    result += spaces(at, end);
-    at = end;
-  }
-  return result + source.slice(at);
 }

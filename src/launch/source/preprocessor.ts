@@ -165,8 +165,6 @@ const OPERATORS: Readonly<
 /** The value of an expression's words; undefined also if they are no expression. */
 function evaluate(words: readonly string[], macros: MacroTable, outerDepth: number): Value {
   let [at, depth] = [0, outerDepth];
-  const take = (word: string) => words[at] === word && ++at > 0;
-
   const binary = (least: number): Value => {
     let left = operand();
     while (true) {
@@ -200,20 +198,19 @@ function evaluate(words: readonly string[], macros: MacroTable, outerDepth: numb
   const unary = (word: string): Value => {
     if (word === "(") {
       const value = binary(1);
-      return take(")") ? value : undefined;
+      return words[at++] === ")" ? value : undefined;
     }
     if (word === "!" || word === "-") {
       const value = operand();
       return value === undefined ? undefined : word === "!" ? BigInt(value === 0n) : -value;
     }
     if (word === "defined") {
-      const isBracketed = take("(");
-      const isDefined = macros.isDefined(words[at++] ?? "");
-      if (isBracketed && !take(")") || isDefined === undefined) return undefined;
-      return BigInt(isDefined);
+      const isBracketed = words[at] === "(";
+      const isDefined = macros.isDefined(words[isBracketed ? at + 1 : at] ?? "");
+      at += isBracketed ? 3 : 1;
+      return isDefined === undefined ? undefined : BigInt(isDefined);
     }
     if (/^[0-9]/.test(word)) return integer(word);
-    if (word === "true") return 1n;
     if (words[at] === "(") {
       // Calls such as __has_include(…) are not evaluated.
       for (let open = 0; at < words.length; at++) {
@@ -224,7 +221,7 @@ function evaluate(words: readonly string[], macros: MacroTable, outerDepth: numb
       return undefined;
     }
     const macro = macros.look(word);
-    if (macro === "undefined") return 0n;
+    if (macro === "undefined") return word === "true" ? 1n : 0n;
     return typeof macro === "string" ? undefined : macros.valueOf(macro.body, depth);
   };
 

@@ -204,7 +204,7 @@ class StructReader {
       const declarators = memberDeclarators(context, part, path.at(-1)!);
       const type = declarators.length === 0 ? "" : typeOf(declarators[0]!);
       for (const declarator of declarators) {
-        const member = memberName(declarator, type);
+        const member = declarator.name!.text;
         if (fields.has(member)) {
           throw new UndescribedError(`two of its members are called ${member}`);
         }
@@ -296,52 +296,34 @@ function memberDeclarators(
 ): readonly Declarator[] {
   const { tokens } = list;
   const words = tokens.slice(head, last + 1).map(({ text }) => text);
-  const refuse = (problem: string): never => {
-    throw new UndescribedError(`its member ${words.slice(0, -1).join(" ")} ${problem}`);
-  };
   if (words.includes("virtual")) throw new UndescribedError("it has virtual functions");
   if (kind === "alias" || /^(?:static|friend|static_assert)$/.test(words[0]!)) return [];
   if (words[0] === "enum" && body !== NONE) return [];
+  // The members of a class without a name belong to the class around it.
+  const isNamedClass = kind === "class" && body !== head + 1;
+  if (isNamedClass && (body === NONE || words.at(-2) === "}")) return [];
   if (kind === "function") {
     // Not a function: `float (*pointer)(int);`.
     const before = tokens[parameters - 1]!;
     const isNamed = before.kind === "word" && !C_TYPE_WORDS.has(before.text) &&
       (parameters - 1 > head || before.text === owner);
     const isDeclarator = /^(?:\*|&|&&|\()$/.test(tokens[parameters + 1]!.text);
-    const isFunction = words.includes("operator") || isNamed && !isDeclarator;
-    return isFunction ? [] : refuse("is not declared by a type and a name alone");
+    if (words.includes("operator") || isNamed && !isDeclarator) return [];
   }
-  if (kind === "class") {
-    if (body === head + 1) throw new UndescribedError(`it has a ${words[0]} without a name in it`);
-    if (body === NONE || words.at(-2) === "}") return [];
-  }
-  if (kind !== "variable") return refuse("cannot be read");
-  if (words.some((word) => /^(?:alignas|__align__|__attribute__)$/.test(word))) {
-    return refuse("is not declared by a type and a name alone");
-  }
-  return declaratorsOf(list, head, last);
+  const isPlain = kind === "variable" &&
+    !words.some((word) => /^(?:alignas|__align__|__attribute__)$/.test(word));
+  const declarators = isPlain ? declaratorsOf(list, head, last) : [];
+  const areValues = declarators.every(({ before, name, end }) =>
+    name !== undefined && end !== ":" && end !== "(" &&
+    !before.some(({ text }) => /^(?:\*|&|&&|<)$/.test(text))
+  );
+  if (isPlain && areValues) return declarators;
+  throw new UndescribedError(
+    `its member ${words.slice(0, -1).join(" ")} is not declared by a type and a name alone`,
+  );
 }
 
 function typeOf({ before }: Declarator): string {
   return before.map(({ text }) => text).filter((word) => !QUALIFIERS.has(word)).join(" ")
     .replaceAll(" :: ", "::").replace(/^:: /, "::");
-}
-
-/** The name of a member; its declarator must be a type and a name alone. */
-function memberName({ before, name, end }: Declarator, type: string): string {
-  const text = textOf(name === undefined ? before : [...before, name]);
-  const signs = before.map((token) => token.text).filter((sign) => /^(?:\*|&|&&|<)$/.test(sign));
-  const problem = signs.includes("<")
-    ? "is of a template"
-    : signs.length > 0
-    ? "is no value but an address"
-    : end === ":"
-    ? "is a bit-field"
-    : end === "("
-    ? "is not declared by a type and a name alone"
-    : name === undefined || type === ""
-    ? "has no name"
-    : undefined;
-  if (problem !== undefined) throw new UndescribedError(`its member ${text} ${problem}`);
-  return name!.text;
 }
