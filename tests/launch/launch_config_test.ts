@@ -25,16 +25,6 @@ function refusal(config: unknown, kernel = plain): string {
   return assertThrows(() => shapeOf(config, kernel), Error).message;
 }
 
-Deno.test("read() fills in the extents that are left out", () => {
-  assertEquals(numbers(shapeOf({ grid: 7, block: 64 })), [7, 1, 1, 64, 1, 1, 0]);
-  assertEquals(numbers(shapeOf({ grid: [7], block: [64] })), [7, 1, 1, 64, 1, 1, 0]);
-  assertEquals(numbers(shapeOf({ grid: [7, 2], block: [8, 4] })), [7, 2, 1, 8, 4, 1, 0]);
-  assertEquals(
-    numbers(shapeOf({ grid: [7, 2, 3], block: [8, 4, 2], sharedMemory: 128 })),
-    [7, 2, 3, 8, 4, 2, 128],
-  );
-});
-
 /** A configuration with one extent set and the others as small as can be. */
 function withExtent(field: "grid" | "block", axis: number, value: unknown): unknown {
   return { grid: 1, block: 1, [field]: [1, 1, 1].with(axis, value as number) };

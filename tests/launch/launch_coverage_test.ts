@@ -215,20 +215,6 @@ Deno.test("planLaunch() adds each product of a matrix product once", async () =>
   await visits.requireOneEach();
 });
 
-Deno.test("planLaunch() requests the shared memory of its own block", async () => {
-  using visits = new Visits();
-  const problem = {
-    rows: 50,
-    columns: 70,
-    sharedMemory: ({ x, y }: { x: number; y: number }) => 4 * x * y,
-  };
-  const plan = planLaunch(on(multiply, [64, 64, 64]), problem);
-  const [x, y] = threeExtents(plan.block) as Three;
-  assertEquals(plan.sharedMemory, 4 * x * y);
-  visits.launch(multiply, plan, [70, 50, 1], [x, y, 1], "a tile of the block's shape");
-  await visits.requireOneEach();
-});
-
 // A GPU refuses larger blocks; compilers of the host device know no bounds.
 Deno.test("launchFor() keeps to launch bounds, which only a GPU has", async () => {
   const bounded = module.kernel("bounded");

@@ -91,19 +91,6 @@ Deno.test("planLaunch() strides with the resident blocks, and no more", () => {
   assert(wide.blocks <= full && wide.blocks > 0.9 * full);
 });
 
-Deno.test("planLaunch() scales the grid with the multiprocessors, and shares out small work", () => {
-  const on = (multiprocessorCount: number) =>
-    planLaunch(
-      { ...plannedKernel(devicePart("9.0", { multiprocessorCount })), gridStride: true },
-      { elements: 1 << 30 },
-    ).grid;
-  assertEquals([on(1), on(16), on(132)], [8, 128, 1056]);
-  const small = planLaunch(kernel, { elements: 8448 });
-  assertEquals([small.grid, small.block], [132, 64]);
-  const tiny = planLaunch(kernel, { elements: 10 });
-  assertEquals([tiny.grid, tiny.block], [1, 64]);
-});
-
 Deno.test("planLaunch() splits a short product along k until the device is full", () => {
   const problem = { m: 64, n: 64, k: 65536, tile: { m: 32, n: 32, k: 32 }, splitK: true };
   const plan = planLaunch(kernel, problem);
@@ -125,18 +112,8 @@ Deno.test("planLaunch() chooses the block by its shared memory, too", () => {
   const heavy = planLaunch(kernel, { elements: 1e6, sharedMemory: ({ x }) => x * 1024 });
   assertEquals([heavy.block, heavy.sharedMemory], [64, 65536]);
   assertStrictEquals(heavy.occupancy.limiter, "sharedMemory");
-  assertThrows(
-    () => planLaunch(kernel, { elements: 1, sharedMemory: 228 * 1024 }),
-    RangeError,
-    "no block of it fits on a multiprocessor",
-  );
-  for (const sharedMemory of [2 ** 31, () => 2 ** 40]) {
-    assertThrows(
-      () => planLaunch(kernel, { elements: 1, sharedMemory }),
-      RangeError,
-      "integer in 0..2147483647",
-    );
-  }
+  const tooMuch = { elements: 1, sharedMemory: 228 * 1024 };
+  assertThrows(() => planLaunch(kernel, tooMuch), RangeError, "no block of it fits");
 });
 
 Deno.test("planLaunch() chooses the block with the most resident warps", () => {
@@ -146,12 +123,6 @@ Deno.test("planLaunch() chooses the block with the most resident warps", () => {
   assertEquals(planLaunch(bounded, { elements: 1e7 }).block, 64);
   const few = plannedKernel(h100, { maxThreadsPerBlock: 20 });
   assertEquals(planLaunch(few, { elements: 1e7 }).block, 20);
-});
-
-Deno.test("planLaunch() gives the threads to the rows when there are few columns", () => {
-  const plan = planLaunch(kernel, { rows: 1e6, columns: 3 });
-  assertEquals(plan.block, [4, 64]);
-  assertEquals(planLaunch(kernel, { rows: 1, columns: 1e6 }).block, 256);
 });
 
 Deno.test("LaunchPlan has the waves and the tail effect of the grid", () => {

@@ -71,20 +71,6 @@ Deno.test("StructType has the offsets, alignment and size of C++", () => {
   assertEquals([Scene.bytes, Scene.alignment], [144, 8]);
 });
 
-Deno.test("StructType.alignment is the largest of the fields' and the declared one", () => {
-  const sizes = (fields: Record<string, string>, alignment?: number) => {
-    const options = alignment === undefined ? {} : { alignment };
-    const { bytes, alignment: found } = new StructType("S", fields, options);
-    return [bytes, found];
-  };
-  assertEquals(sizes({ a: "char", b: "float4" }), [32, 16]);
-  assertEquals(sizes({ a: "char", b: "double4_32a" }), [64, 32]);
-  assertEquals(sizes({}), [1, 1]);
-  assertEquals(sizes({ a: "int" }, 16), [16, 16]);
-  assertEquals(sizes({ a: "double" }, 2), [8, 8]);
-  assertEquals(sizes({}, 256), [256, 256]);
-});
-
 Deno.test("encode() writes little-endian bytes, zeros between; decode() reads them", () => {
   const bytes = encoded(defineStruct("S", { a: "char", b: "short", c: "int" }), {
     a: -1,

@@ -3,7 +3,7 @@
  */
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { defineStruct, type Module } from "../../../mod.ts";
+import { defineStruct } from "../../../mod.ts";
 import { device } from "../../support/device.ts";
 
 const Particle = defineStruct("Particle", { position: "float3", mass: "float", id: "int" });
@@ -140,20 +140,6 @@ Deno.test("launch() passes arguments of every type", async () => {
   ]);
 });
 
-Deno.test("launch() reads structs in memory as in C++", async () => {
-  const particles = [1, 2, 3].map((id) => ({ position: [id, id, id] as const, mass: 1, id }));
-  const bytes = new Uint8Array(3 * Particle.bytes);
-  particles.forEach((particle, at) => Particle.encode(particle, bytes, at * Particle.bytes));
-  using memory = device.upload(bytes);
-  module.kernel("move(Particle* particles, float3 by, int n)")
-    .launch({ grid: 1, block: 32 }, memory, [1, 2, 3], 3);
-  const moved = await memory.toArray();
-  for (const [at, { id }] of particles.entries()) {
-    const { position, id: after } = Particle.decode(moved, at * Particle.bytes);
-    assertEquals([[...position], after], [[id + 1, id + 2, id + 3], -id]);
-  }
-});
-
 Deno.test("variable() returns memory that kernels share", async () => {
   using out = device.allocate("float32", 4);
   const factors = module.variable("factors", "float32");
@@ -254,22 +240,6 @@ Deno.test("dispose() ends kernels and variables", async () => {
   assertThrows(() => v.toArraySync(), TypeError, "it is disposed");
 });
 
-Deno.test("dispose() keeps a module loaded for its graphs", async () => {
-  using x = device.upload(new Int32Array([0]));
-  const source = "__global__ void increment(int* x) { *x += 1; }";
-  let kept: Module | undefined;
-  using graph = await (async () => {
-    using one = await device.compile(source, { name: "kept.cu" });
-    kept = one as unknown as Module;
-    const increment = one.kernel("increment(int* x)");
-    return device.stream.capture(() => increment.launch({ grid: 1, block: 1 }, x));
-  })();
-  assert(kept?.disposed);
-  graph.launch();
-  graph.launch();
-  assertEquals((await x.toArray())[0], 2);
-});
-
 Deno.test("compile() names a wrong option before compilation", async () => {
   const source = "__global__ void f() {}";
   const refused = [
@@ -288,33 +258,4 @@ Deno.test("compile() names a wrong option before compilation", async () => {
     await assertRejects(() => device.compile(source, options as never), ErrorClass, message);
   }
   await assertRejects(() => device.compile(1 as never), TypeError, "source must be a text");
-});
-
-Deno.test("launch() is immune to a getter that launches", async () => {
-  using out = device.allocate("float64", 21, { fill: -1 });
-  const every = module.kernel("every_type");
-  const count = module.kernel("count(int amount)");
-  const launch = (config: object, mass: () => number) =>
-    every.launch(
-      { grid: 1, block: 1, ...config },
-      ...[true, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11] as const,
-      [1, 2, 3, 4],
-      {
-        position: [1, 2, 3],
-        get mass() {
-          return mass();
-        },
-        id: 1,
-      },
-      out,
-    );
-  const nested = () => {
-    count.launch({ grid: 1, block: 1 }, 99);
-    return 1;
-  };
-  const message = "Cannot launch every_type as a getter of its configuration or arguments";
-  assertThrows(() => launch({}, nested), TypeError, message);
-  assertEquals((await out.toArray())[1], -1);
-  launch({}, () => 1);
-  assertEquals((await out.toArray())[1], 1);
 });

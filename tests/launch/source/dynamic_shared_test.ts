@@ -26,11 +26,6 @@ Deno.test("rewriteDynamicShared() makes references of declarations in functions"
   }
 });
 
-Deno.test("rewriteDynamicShared() replaces macros in a declaration", () => {
-  const head = "#define SHARED extern __shared__\n__global__ void k() {\n";
-  assertStrictEquals(rewritten(`${head}SHARED int s[];\n}`), `${head}int (&s)[] = ${MEMORY}\n}`);
-});
-
 Deno.test("rewriteDynamicShared() keeps the line and column of the text behind", () => {
   assertStrictEquals(
     rewritten(

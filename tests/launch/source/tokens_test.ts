@@ -136,15 +136,3 @@ Deno.test("tokenize() finds comments, literals, numbers, words and signs", () =>
   ];
   for (const [source, expected] of cases) assertEquals(tokensOf(source), expected, source);
 });
-
-Deno.test("tokenize() takes a directive with its spliced lines", () => {
-  const cases: [string, [TokenKind, string][]][] = [
-    ["#define A \\\n {\nb", [["directive", "#define A \\\n {"], ["word", "b"]]],
-    ["  # if 0 // c\nb", [["directive", "# if 0 // c"], ["word", "b"]]],
-    ["#define A /* a\nb */ c\nd", [["directive", "#define A /* a\nb */ c"], ["word", "d"]]],
-    ["a # b", [["word", "a"], ["sign", "#"], ["word", "b"]]],
-    ["a \\\n # b", [["word", "a"], ["sign", "#"], ["word", "b"]]],
-    ["#", [["directive", "#"]]],
-  ];
-  for (const [source, expected] of cases) assertEquals(tokensOf(source), expected, source);
-});
