@@ -40,7 +40,7 @@ export {
 export { peakThroughput } from "./src/hardware/peak_throughput.ts";
 
 // Detection and diagnosis
-export { detectBackends, preflight } from "./src/hardware/preflight.ts";
+export { detectBackends, preflight } from "./src/hardware/backends.ts";
 export type { BackendReport } from "./src/hardware/probe.ts";
 export { diagnose, type Diagnosis } from "./src/device/diagnosis.ts";
 export {

@@ -5,7 +5,7 @@
  */
 
 import type { MemoryTrace } from "../../src/lab/memory/mod.ts";
-import { TraceBuilder } from "../../src/lab/memory/trace/trace_builder.ts";
+import { TraceBuilder } from "../../src/lab/memory/trace/memory_trace.ts";
 import { SeededRandom } from "./seeded_random.ts";
 
 /** A trace that is generated on demand. */

@@ -14,7 +14,7 @@
  * @module
  */
 
-import type { TraceBuilder } from "../../src/lab/memory/trace/trace_builder.ts";
+import type { TraceBuilder } from "../../src/lab/memory/trace/memory_trace.ts";
 import { type GeneratedTrace, generatedTrace } from "./generated_trace.ts";
 
 const LAYERS = 24;

@@ -8,7 +8,7 @@ import type { BuildRecord, LibraryKind } from "../ffi/library.ts";
 import { buildCommand, LibraryNotFoundError } from "../ffi/locate.ts";
 import { deviceVersions } from "../ffi/native_device.ts";
 import { openLibrary } from "../ffi/open_library.ts";
-import { detectBackends, preflight } from "../hardware/preflight.ts";
+import { detectBackends, preflight } from "../hardware/backends.ts";
 import type { BackendReport } from "../hardware/probe.ts";
 import { cudaVersionText } from "../hardware/device_information.ts";
 import { checkEnvironment, environment, listDevices } from "../hardware/device_list.ts";

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import {
-  detectBackends,
+  detect as detectBackends,
   type DetectionOptions,
   detectWebGpu,
   isSoftwareRenderer,

@@ -3,8 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { cudaObstacle, type NativeCudaState } from "../../src/hardware/cuda_backend.ts";
 import { parseFakeSetting } from "../../src/hardware/fake_topology.ts";
-import type { DetectionOptions } from "../../src/hardware/backends.ts";
-import { checkCuda } from "../../src/hardware/preflight.ts";
+import { checkCuda, type DetectionOptions } from "../../src/hardware/backends.ts";
 
 const BARE: Omit<DetectionOptions, "cuda"> = {
   runner: {

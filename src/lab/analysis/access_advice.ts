@@ -10,6 +10,7 @@ import {
   decimal,
   isAligned,
   LINE_BYTES,
+  percent,
   SECTOR_BYTES,
   WARP_LANES,
 } from "./access_report.ts";
@@ -228,8 +229,4 @@ function trialConflicts(shape: RunShape, elementBytes: number): number {
     banks.add(indices, from, Math.min(indices.length, from + WARP_LANES));
   }
   return banks.wavefronts - banks.idealWavefronts;
-}
-
-function percent(share: number): string {
-  return `${Number((100 * share).toPrecision(3))} %`;
 }

@@ -9,8 +9,7 @@
  * @module
  */
 
-import type { AccessKind, AccessReport } from "./access_report.ts";
-import { StrideFollower } from "./stride_follower.ts";
+import type { AccessKind, AccessReport, TileShape } from "./access_report.ts";
 
 /** Strides that are followed at a time. */
 const FOLLOWERS = 4;
@@ -130,4 +129,257 @@ function repeatsSteps(values: Float64Array, count: number): boolean {
     last = step;
   }
   return repeated * REPEATING >= count;
+}
+
+/** Follows one stride. */
+export class StrideFollower {
+  /** The stride. */
+  readonly stride: number;
+  /** Accesses that do not follow it, with all before its first. */
+  breaks: number;
+
+  readonly #runs: RunPattern;
+  #position: number;
+  /** Position and index of the last access that followed. */
+  #anchorPosition: number;
+  #anchor = 0;
+  /** The last two indices, and whether these accesses broke the stride. */
+  #last = NaN;
+  #beforeLast = NaN;
+  #lastBroke = false;
+  #beforeLastBroke = false;
+  #begun = false;
+  /** Runs that began after the first. */
+  #begins = 0;
+
+  /** Begins to follow a stride after `position` accesses. */
+  constructor(stride: number, position: number) {
+    this.stride = stride;
+    this.breaks = position;
+    this.#position = position;
+    this.#anchorPosition = position;
+    this.#runs = new RunPattern(stride);
+  }
+
+  /** Follows the first `count` values of a batch. */
+  follow(values: Float64Array, count: number): void {
+    const { stride } = this;
+    for (let i = 0; i < count;) {
+      this.#step(values[i++]!);
+      if (this.#lastBroke) continue;
+      const begin = i;
+      while (i < count && values[i]! - values[i - 1]! === stride) i++;
+      if (i > begin) this.#skip(i - begin, values[i - 1]!);
+    }
+  }
+
+  #step(value: number): void {
+    const { stride } = this;
+    const position = this.#position++;
+    if (!this.#begun) {
+      this.#begun = true;
+      this.#runs.begin({ position, value, strays: 0 });
+      this.#accept(position, value);
+    } else if (value - this.#last === stride) {
+      if (this.#lastBroke) this.#beginRun(position - 1, this.#last);
+      this.#accept(position, value);
+    } else if (this.#continues(position, value)) {
+      this.#accept(position, value);
+    } else if (value - this.#beforeLast === 2 * stride) {
+      if (this.#beforeLastBroke) this.#beginRun(position - 2, this.#beforeLast);
+      this.#accept(position, value);
+    } else {
+      this.breaks++;
+      this.#beforeLastBroke = this.#lastBroke;
+      this.#lastBroke = true;
+    }
+    this.#beforeLast = this.#last;
+    this.#last = value;
+  }
+
+  #continues(position: number, value: number): boolean {
+    const ahead = value - this.#anchor;
+    return ahead === this.stride || ahead === this.stride * (position - this.#anchorPosition);
+  }
+
+  #beginRun(position: number, value: number): void {
+    this.#begins++;
+    this.#runs.begin({ position, value, strays: position - 1 - this.#anchorPosition });
+  }
+
+  #accept(position: number, value: number): void {
+    this.#anchor = value;
+    this.#anchorPosition = position;
+    this.#beforeLastBroke = this.#lastBroke;
+    this.#lastBroke = false;
+  }
+
+  /** Passes accesses that all follow; the last one has the given index. */
+  #skip(count: number, value: number): void {
+    this.#position += count;
+    this.#anchor = value;
+    this.#anchorPosition = this.#position - 1;
+    this.#beforeLast = value - this.stride;
+    this.#last = value;
+    this.#beforeLastBroke = false;
+    this.#lastBroke = false;
+  }
+
+  /**
+   * The tiles that the runs of the stride make, if they explain more accesses than the stride does.
+   * Nothing can be followed afterwards.
+   */
+  tiles(): RunVerdict | null {
+    const runs = this.#runs.verdict(this.#position);
+    if (runs === null) return null;
+    const outliers = runs.outliers + this.breaks - this.#begins;
+    return outliers < this.breaks ? { ...runs, outliers } : null;
+  }
+}
+
+/** Runs from which length and pitch are taken. */
+const FIRST_RUNS = 64;
+/** Heights of tiles that are counted; tiles of further heights are irregular. */
+const HEIGHTS = 64;
+
+/** The tiles of runs, and the runs that begin where none should. */
+export interface RunVerdict {
+  readonly tile: TileShape;
+  readonly outliers: number;
+}
+
+/** Position and index of a run's first access, and the strays right before it. */
+interface Run {
+  readonly position: number;
+  readonly value: number;
+  readonly strays: number;
+}
+
+/**
+ * Collects the beginnings of runs, and finds tiles that have them as rows.
+ *
+ * A run is in place if it begins where the run before it puts it: a run's accesses later and a pitch
+ * further on, or a multiple of both if runs are missing; with its first accesses missing, as much
+ * later. Otherwise a new tile begins. A tile is regular if it has as many rows as most others.
+ */
+class RunPattern {
+  readonly #stride: number;
+  #first: Run[] = [];
+  /** Accesses of a run and pitch; 0 and 0 before they are known. */
+  #columns = 0;
+  #pitch = 0;
+  /** Position and index of the first access of the last run, also if that access is missing. */
+  #position = 0;
+  #value = 0;
+  #tilePosition = 0;
+  #inPlace = 0;
+  #irregular = 0;
+  /** Finished tiles, by rows. */
+  readonly #heights = new Map<number, number>();
+
+  /** @param stride The stride inside runs. */
+  constructor(stride: number) {
+    this.#stride = stride;
+  }
+
+  /** Begins a run. */
+  begin(run: Run): void {
+    if (this.#columns !== 0) {
+      this.#place(run);
+    } else {
+      this.#first.push(run);
+      if (this.#first.length === FIRST_RUNS) this.#settle();
+    }
+  }
+
+  /** The tiles of the runs of `end` accesses; null if they make none. */
+  verdict(end: number): RunVerdict | null {
+    const [start] = this.#first;
+    if (this.#columns === 0) this.#settle();
+    const columns = this.#columns;
+    // Two runs are no more than a jump, unless the second is as long as the first.
+    const repeated = this.#inPlace > 1 || this.#inPlace === 1 && end - this.#position === columns;
+    if (start === undefined || columns < 2 || !repeated) return null;
+    const [height, tiles] = this.#commonestHeight(end);
+    const others = [...this.#heights.values()].reduce((sum, count) => sum + count, 0) - tiles;
+    const overlong = end - this.#position > columns ? 1 : 0;
+    const rows = tiles > 0 ? height : Math.ceil((end - start.position) / columns);
+    return {
+      tile: { columns, rows, pitch: this.#pitch },
+      outliers: this.#irregular + others + overlong,
+    };
+  }
+
+  /** Takes length and pitch from the first runs, and then places these. */
+  #settle(): void {
+    const commonest = commonestRunStep(this.#first);
+    if (commonest === null) return;
+    [this.#columns, this.#pitch] = commonest;
+    const [first, ...others] = this.#first as [Run, ...Run[]];
+    this.#first = [first];
+    this.#position = this.#tilePosition = first.position;
+    this.#value = first.value;
+    for (const run of others) this.#place(run);
+  }
+
+  #place({ position, value, strays }: Run): void {
+    const columns = this.#columns;
+    const later = position - this.#position;
+    const column = later % columns;
+    const row = (later - column) / columns;
+    if (this.#isAhead(value, row, column)) {
+      this.#stay(position - column, value - column * this.#stride);
+    } else if (row > 1 && this.#isAhead(value - columns * this.#stride, row - 1, column)) {
+      // The last row of a tile and the first of the next lie side by side: two runs as one.
+      this.#beginTile(this.#position + columns, this.#value + columns * this.#stride, 0);
+      this.#stay(position - column, value - column * this.#stride);
+    } else {
+      // Strays in the places of a row's first accesses leave the row in place.
+      this.#beginTile(position, value, column <= strays ? column : 0);
+    }
+  }
+
+  /** Whether an index is as far ahead of the last run's first as rows and columns are. */
+  #isAhead(value: number, rows: number, columns: number): boolean {
+    return value - this.#value === rows * this.#pitch + columns * this.#stride;
+  }
+
+  #stay(position: number, value: number): void {
+    this.#inPlace++;
+    this.#position = position;
+    this.#value = value;
+  }
+
+  #beginTile(position: number, value: number, column: number): void {
+    const begin = position - column;
+    const rows = (begin - this.#tilePosition) / this.#columns;
+    const known = this.#heights.get(rows);
+    if (known !== undefined) this.#heights.set(rows, known + 1);
+    else if (Number.isInteger(rows) && this.#heights.size < HEIGHTS) this.#heights.set(rows, 1);
+    else this.#irregular++;
+    this.#position = this.#tilePosition = begin;
+    this.#value = value - column * this.#stride;
+  }
+
+  /** The rows of most finished tiles and the number of these; 0 if that may be chance. */
+  #commonestHeight(end: number): readonly [number, number] {
+    let height = 0;
+    let max = 0;
+    for (const [rows, tiles] of this.#heights) {
+      if (rows > 1 && tiles > max) [height, max] = [rows, tiles];
+    }
+    const isLast = end - this.#tilePosition === height * this.#columns;
+    return max > 1 || max === 1 && isLast ? [height, max] : [0, 0];
+  }
+}
+
+/** The commonest number of accesses and elements from one run to the next, of equals the first. */
+function commonestRunStep(runs: readonly Run[]): readonly [number, number] | null {
+  const steps = runs.slice(1).map(({ position, value }, i) =>
+    [position - runs[i]!.position, value - runs[i]!.value] as const
+  );
+  const groups = Map.groupBy(steps, (step) => step.join(" "));
+  let best: readonly (readonly [number, number])[] = [];
+  for (const group of groups.values()) if (group.length > best.length) best = group;
+  return best[0] ?? null;
 }

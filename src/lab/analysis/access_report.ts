@@ -190,3 +190,8 @@ export function accessGeometry(options: AccessOptions): AccessGeometry {
 export function decimal(value: number, digits: number = value < 10 ? 2 : 1): string {
   return String(Number(value.toFixed(digits)));
 }
+
+/** A share in per cent, with three digits. */
+export function percent(share: number): string {
+  return `${Number((100 * share).toPrecision(3))} %`;
+}

@@ -7,7 +7,6 @@
 import { checkedProduct, rangeError, requireInteger, requireObject } from "./arguments.ts";
 import { type AccessIndices, indexList } from "./index_batch.ts";
 import {
-  emptyLike,
   type IndexArray,
   overlap,
   requireTypedArray,
@@ -173,7 +172,7 @@ export class DataLayout {
     isForward: boolean,
   ): T {
     this.#check(action, "data", data);
-    const target = into ?? emptyLike(data);
+    const target = into ?? data.slice() as T;
     if (into !== undefined) {
       this.#check(action, "into", into);
       const [from, to] = [typedArrayKind(data), typedArrayKind(into)];

@@ -7,7 +7,7 @@
  */
 
 import { describeInput, rangeError, typeError } from "./arguments.ts";
-import { type IndexArray, plainView, requireAttached, typedArrayKind } from "./typed_arrays.ts";
+import { type IndexArray, requireAttached, typedArrayKind } from "./typed_arrays.ts";
 
 /** Indices: a typed array, or anything iterable of numbers, bigints and typed arrays. */
 export type AccessIndices = IndexArray | Iterable<number | bigint | IndexArray>;
@@ -62,30 +62,16 @@ export class IndexBatch {
 
   #addArray(array: IndexArray): void {
     requireAttached(this.#action, "indices", array);
-    const kind = typedArrayKind(array)!;
-    const view = plainView(array, kind);
-    for (let from = 0; from < view.length;) {
-      const count = Math.min(BATCH - this.#count, view.length - from);
-      this.#read(view, from, count);
-      if (!UNSIGNED.includes(kind)) this.#check(view, from, count);
+    const isChecked = UNSIGNED.includes(typedArrayKind(array)!);
+    for (let from = 0; from < array.length;) {
+      const count = Math.min(BATCH - this.#count, array.length - from);
+      const part = array.subarray(from, from + count);
+      const isBig = part instanceof BigInt64Array || part instanceof BigUint64Array;
+      this.#values.set(isBig ? Float64Array.from(part, Number) : part, this.#count);
+      if (!isChecked) this.#check(array, from, count);
       this.#count += count;
       from += count;
       if (this.#count === BATCH) this.flush();
-    }
-  }
-
-  /** Copies elements behind the indices of this batch. */
-  #read(view: IndexArray, from: number, count: number): void {
-    const values = this.#values;
-    const begin = this.#count;
-    if (!(view instanceof BigInt64Array || view instanceof BigUint64Array)) {
-      values.set(view.subarray(from, from + count), begin);
-      return;
-    }
-    // By halves: making a bigint of each takes much longer.
-    const halves = new Uint32Array(view.buffer, view.byteOffset + 8 * from, 2 * count);
-    for (let i = 0; i < count; i++) {
-      values[begin + i] = halves[2 * i + 1]! * 2 ** 32 + halves[2 * i]!;
     }
   }
 

@@ -7,6 +7,7 @@
  * @module
  */
 
+import { percent } from "./access_report.ts";
 import { rangeError, requireArray, requireNumber, requireObject, typeError } from "./arguments.ts";
 
 const ACTION = "place a kernel under its roofline";
@@ -188,10 +189,6 @@ function rate(perSecond: number, unit: "B" | "operations"): string {
 function significant(value: number): string {
   if (value >= 1e6 && value < Infinity) return Number(value.toPrecision(3)).toExponential();
   return String(value >= 1000 ? Math.round(value) : Number(value.toPrecision(3)));
-}
-
-function percent(share: number): string {
-  return `${Number((100 * share).toPrecision(3))} %`;
 }
 
 function checkOptions(options: RooflineOptions): void {

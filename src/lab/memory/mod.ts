@@ -18,11 +18,11 @@
 
 export { parseByteSize } from "../../hardware/byte_size.ts";
 
-export { type PoolHistory, recordHistory } from "./pool_history.ts";
+export { type PoolHistory, recordHistory } from "./pool_snapshot.ts";
 export { type PoolRecording, recordTrace } from "./pool_recording.ts";
 export { snapshotPool } from "./pool_snapshot.ts";
 
-export { REPLAY_POLICIES } from "./replay/gridstride_pool.ts";
+export { REPLAY_POLICIES } from "./replay/replay.ts";
 export {
   DEFAULT_REPLAY_CAPACITY,
   MAX_REPLAY_CAPACITY,
@@ -31,7 +31,7 @@ export {
   type ReplayStep,
   replayTrace,
 } from "./replay/replay.ts";
-export type { ReplayAllocator, ReplayPolicy } from "./replay/replay_policy.ts";
+export type { ReplayAllocator, ReplayPolicy } from "./replay/replay.ts";
 
 export {
   type BlockState,
@@ -42,15 +42,15 @@ export {
   TIMELINE_ACTIONS,
 } from "./snapshot/memory_snapshot.ts";
 export { readSnapshot } from "./snapshot/read_snapshot.ts";
-export { SnapshotError } from "./snapshot/snapshot_error.ts";
-export { validateSnapshot } from "./snapshot/validate_snapshot.ts";
+export { SnapshotError } from "./snapshot/read_snapshot.ts";
+export { validateSnapshot } from "./snapshot/read_snapshot.ts";
 
 export type { MemoryTrace, TraceEvent } from "./trace/memory_trace.ts";
 export { readTrace } from "./trace/read_trace.ts";
-export { traceOfSnapshot } from "./trace/snapshot_trace.ts";
-export { TraceError } from "./trace/trace_error.ts";
-export { formatTrace, parseTrace } from "./trace/trace_text.ts";
+export { traceOfSnapshot } from "./trace/read_trace.ts";
+export { TraceError } from "./trace/memory_trace.ts";
+export { formatTrace, parseTrace } from "./trace/memory_trace.ts";
 
 export { memoryReport } from "./report/memory_report.ts";
-export { type MemoryReportFigures, memoryReportFigures } from "./report/report_figures.ts";
+export { type MemoryReportFigures, memoryReportFigures } from "./report/report_text.ts";
 export { memoryReportText } from "./report/report_text.ts";

@@ -10,9 +10,7 @@ import { blocksOf, type MemoryPool } from "../../memory/pool/memory_pool.ts";
 import type { MemoryStream } from "../../memory/pool/memory_upstream.ts";
 import type { BlockPool } from "../../memory/pool/block_pool.ts";
 import { walkLive } from "../../memory/pool/segment_walk.ts";
-import type { MemoryTrace } from "./trace/memory_trace.ts";
-import { TraceBuilder } from "./trace/trace_builder.ts";
-import { TraceChecker } from "./trace/trace_checker.ts";
+import { type MemoryTrace, TraceBuilder, TraceChecker } from "./trace/memory_trace.ts";
 
 /**
  * Records the requests to a pool as a trace for {@linkcode replayTrace} and `gridstride memory

@@ -7,14 +7,17 @@
 import type { BlockPool } from "../../memory/pool/block_pool.ts";
 import { blocksOf, type MemoryPool } from "../../memory/pool/memory_pool.ts";
 import { type BlockView, walkSegments } from "../../memory/pool/segment_walk.ts";
-import { BlockHistory, type PoolHistory } from "./pool_history.ts";
 import {
   type MemorySnapshot,
   SNAPSHOT_FORMAT,
   SNAPSHOT_VERSION,
   type SnapshotBlock,
   type SnapshotSegment,
+  type SnapshotTimeline,
+  TIMELINE_ACTIONS,
 } from "./snapshot/memory_snapshot.ts";
+import type { CapturedSite } from "../../memory/pool/block_tracker.ts";
+import type { MemoryStream } from "../../memory/pool/memory_upstream.ts";
 
 /**
  * Takes a snapshot of a pool: every segment and block, the settings and the statistics, as plain
@@ -111,4 +114,172 @@ function plainStatistics(statistics: object, prefix = ""): Record<string, number
     else Object.assign(plain, plainStatistics(value, `${prefix}${name}.`));
   }
   return plain;
+}
+
+const ALLOCATE = TIMELINE_ACTIONS.indexOf("allocate");
+const FREE = TIMELINE_ACTIONS.indexOf("free");
+const RESERVE = TIMELINE_ACTIONS.indexOf("reserve");
+const UNRESERVE = TIMELINE_ACTIONS.indexOf("unreserve");
+const WAIT = TIMELINE_ACTIONS.indexOf("wait");
+const OUT_OF_MEMORY = TIMELINE_ACTIONS.indexOf("out of memory");
+
+/** The largest free block is measured again after this many events. */
+const SAMPLE_INTERVAL = 64;
+/** Stacks kept unresolved, which take about a kilobyte each. */
+const MAX_CAPTURED_STACKS = 16_384;
+const MAX_LENGTH = 10_000_000;
+
+const COLUMNS = [
+  ...["time", "action", "address", "bytes", "stream", "live", "reserved", "largestFree"] as const,
+];
+
+function columnsOf(length: number) {
+  return Object.fromEntries(COLUMNS.map((name) => [name, new Float64Array(length)])) as Record<
+    typeof COLUMNS[number],
+    Float64Array
+  >;
+}
+
+/**
+ * Records the recent events of a pool: allocations, frees, growth, waits and failures. The history
+ * becomes the timeline of a snapshot. Disposing it ends the recording.
+ *
+ * @param pool The pool.
+ * @param length The number of events kept, 1 to 10 million; the oldest are dropped first.
+ * @throws {RangeError} If the length is out of range.
+ *
+ * @example
+ * ```ts
+ * import { openDevice } from "@gridstride/cuda";
+ * import { recordHistory, snapshotPool } from "@gridstride/cuda/memory";
+ *
+ * using device = openDevice();
+ * using history = recordHistory(device.pool);
+ * device.allocate("float32", 1000).free();
+ * console.log(snapshotPool(device.pool, history).timeline!.live); // [ 0, 4000, 0 ]
+ * ```
+ */
+export function recordHistory(pool: MemoryPool, length = 10_000): PoolHistory {
+  return new BlockHistory(blocksOf(pool), length);
+}
+
+/** The recent events of a pool, until it is disposed; made by {@linkcode recordHistory}. */
+export interface PoolHistory extends Disposable {
+  /** The number of events so far, including dropped ones. */
+  readonly count: number;
+  /** The events that are kept, oldest first, in the form of snapshots. */
+  timeline(): SnapshotTimeline;
+}
+
+/** The history of the blocks of a pool. */
+export class BlockHistory implements PoolHistory {
+  /** The pool's blocks. */
+  readonly blocks: BlockPool;
+  readonly #begin = performance.now();
+  readonly #length: number;
+  readonly #columns: ReturnType<typeof columnsOf>;
+  readonly #sites: (CapturedSite | undefined)[] = [];
+  readonly #stop: () => void;
+  #count = 0;
+  #sinceSample = SAMPLE_INTERVAL;
+
+  /** Starts the recording. */
+  constructor(blocks: BlockPool, length: number) {
+    if (!Number.isInteger(length) || length < 1 || length > MAX_LENGTH) {
+      throw new RangeError(
+        `Cannot record a history as length must be an integer in 1..${MAX_LENGTH}: it is ${length}`,
+      );
+    }
+    this.blocks = blocks;
+    this.#length = length;
+    this.#columns = columnsOf(length);
+    this.#stop = blocks.observe({
+      allocated: (block, stream) => this.#noteBlock(ALLOCATE, block, stream),
+      freed: (block) => this.#noteBlock(FREE, block, this.blocks.ownerOf(block)),
+      reserved: (bytes, address) => {
+        this.#note(bytes > 0 ? RESERVE : UNRESERVE, address, Math.abs(bytes), 0);
+        // Free blocks are being cut: the next event measures them.
+        this.#sinceSample = SAMPLE_INTERVAL;
+      },
+      waited: () => {
+        this.#note(WAIT, 0, 0, 0);
+        this.#sinceSample = SAMPLE_INTERVAL;
+      },
+      failed: (bytes) => {
+        const at = this.#note(OUT_OF_MEMORY, 0, bytes, 0);
+        this.#columns.largestFree[at] = this.blocks.largestFree();
+        if (this.blocks.tracker !== undefined) this.#sites[at] = this.blocks.sites.capture();
+      },
+    });
+  }
+
+  /** The number of events so far, including dropped ones. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The events that are kept, oldest first, in the form of snapshots. */
+  timeline(): SnapshotTimeline {
+    const kept = Math.min(this.#count, this.#length);
+    const first = this.#count - kept;
+    const column = <T>(values: ArrayLike<T>) =>
+      Array.from({ length: kept }, (_, index) => values[(first + index) % this.#length]!);
+    const { time, action, address, bytes, stream, live, reserved, largestFree } = this.#columns;
+    return {
+      dropped: first,
+      time: column(time),
+      action: column(action),
+      address: column(address),
+      bytes: column(bytes),
+      stream: column(stream),
+      site: column(this.#sites).map((site) => site?.index ?? -1),
+      live: column(live),
+      reserved: column(reserved),
+      largestFree: column(largestFree),
+    };
+  }
+
+  /** Ends the recording; the events stay. */
+  [Symbol.dispose](): void {
+    this.#stop();
+  }
+
+  #noteBlock(action: number, block: number, stream: MemoryStream | undefined): void {
+    const { table, tracker, names } = this.blocks;
+    const requested = table.requested(block);
+    const at = this.#note(action, table.address(block), requested, action === FREE ? requested : 0);
+    this.#columns.stream[at] = stream === undefined ? -1 : names.indexOf(stream);
+    this.#sites[at] = tracker?.siteOf(block);
+  }
+
+  /** Records an event and returns its place. `gone` bytes are still counted but not live. */
+  #note(action: number, address: number, bytes: number, gone: number): number {
+    const { requestedBytes, reservedBytes } = this.blocks;
+    const at = this.#count++ % this.#length;
+    const event = {
+      ...{ action, address, bytes, stream: -1 },
+      time: performance.now() - this.#begin,
+      live: requestedBytes - gone,
+      reserved: reservedBytes,
+      largestFree: this.#sample(action),
+    };
+    for (const name of COLUMNS) this.#columns[name][at] = event[name];
+    this.#sites[at] = undefined;
+    if (this.#length > MAX_CAPTURED_STACKS) this.#resolve(at);
+    return at;
+  }
+
+  /** The largest free block, measured now and then and after slow events; -1 otherwise. */
+  #sample(action: number): number {
+    this.#sinceSample++;
+    if (this.#sinceSample < SAMPLE_INTERVAL || action > FREE) return -1;
+    this.#sinceSample = 0;
+    return this.blocks.largestFree();
+  }
+
+  /** Resolves the stack that was captured `MAX_CAPTURED_STACKS` events ago. */
+  #resolve(at: number): void {
+    const earlier = this.#sites[(at - MAX_CAPTURED_STACKS + this.#length) % this.#length];
+    if (earlier !== undefined) void earlier.index;
+  }
 }

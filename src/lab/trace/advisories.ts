@@ -5,8 +5,13 @@
  */
 
 import type { Occupancy } from "../../launch/occupancy.ts";
-import type { CopyRecord, CopyStatistics, TracedWork, TraceRecording } from "./recording.ts";
-import { requireRecording } from "./recording_check.ts";
+import {
+  type CopyRecord,
+  type CopyStatistics,
+  requireRecording,
+  type TracedWork,
+  type TraceRecording,
+} from "./recording.ts";
 
 /** A reason why the device is not busy with useful work. */
 export interface Advisory {

@@ -10,11 +10,10 @@ import { findKernel, launchError, launchKernel, LaunchRecord } from "../../ffi/n
 import { contextOf, type DeviceContext } from "../../hardware/device_context.ts";
 import { median } from "../../launch/kernel_timing.ts";
 import { listen } from "../../stream/activity.ts";
-import { DeviceClock } from "./device_clock.ts";
+import { DeviceClock } from "./work_timer.ts";
 import { refuseWhileCapturing } from "../../stream/running_captures.ts";
 import { Stream } from "../../stream/stream.ts";
-import { HostLog } from "./host_log.ts";
-import { MemoryLog } from "./memory_log.ts";
+import { HostLog, MemoryLog } from "./host_log.ts";
 import type { TraceRecording, TraceStatistics } from "./recording.ts";
 import { WorkLog } from "./work_log.ts";
 

@@ -11,8 +11,7 @@
 
 import { describeValue } from "../../ffi/describe_value.ts";
 import { namedFile, openNamedFile } from "../../launch/module/named_file.ts";
-import type { TracedWork, TraceRecording } from "./recording.ts";
-import { requireRecording } from "./recording_check.ts";
+import { requireRecording, type TracedWork, type TraceRecording } from "./recording.ts";
 
 /** Minimum characters of a chunk. */
 const CHUNK = 65_536;

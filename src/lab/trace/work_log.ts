@@ -7,9 +7,8 @@
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { type Occupancy, occupancy, occupancyLimits } from "../../launch/occupancy.ts";
 import type { CopyDirection, DeviceWork, KernelWork } from "../../stream/activity.ts";
-import type { DeviceClock } from "./device_clock.ts";
+import { type DeviceClock, type TimedWork, WorkTimer } from "./work_timer.ts";
 import type { Stream } from "../../stream/stream.ts";
-import { type TimedWork, WorkTimer } from "./work_timer.ts";
 import type {
   CopyCount,
   CopyStatistics,
@@ -19,7 +18,7 @@ import type {
   TraceStatistics,
   WorkRecord,
 } from "./recording.ts";
-import { Ring } from "./ring.ts";
+import { Ring } from "./host_log.ts";
 
 /** Limit of pending timed work; work enqueued beyond it runs untimed. */
 const MAX_PENDING = 16_384;

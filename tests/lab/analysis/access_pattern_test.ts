@@ -133,7 +133,7 @@ Deno.test("`outliers` is 1 when an index is replaced or inserted", () => {
   }
 });
 
-/** Accesses that do not follow a stride, by the words of `stride_follower.ts`. */
+/** Accesses that do not follow a stride, by the words of `access_pattern.ts`. */
 function referenceOutliers(indices: readonly number[], stride: number): number {
   const followed = [true];
   let anchor = 0;

@@ -1,9 +1,8 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
 import { TIMELINE_ACTIONS } from "../../../src/lab/memory/snapshot/memory_snapshot.ts";
-import { BlockHistory } from "../../../src/lab/memory/pool_history.ts";
-import { snapshotBlocks } from "../../../src/lab/memory/pool_snapshot.ts";
-import { traceOfSnapshot } from "../../../src/lab/memory/trace/snapshot_trace.ts";
+import { BlockHistory, snapshotBlocks } from "../../../src/lab/memory/pool_snapshot.ts";
+import { traceOfSnapshot } from "../../../src/lab/memory/trace/read_trace.ts";
 import { modelPool } from "../../memory/pool/model/watched_pool.ts";
 
 const DEVICE = { label: "model:0", name: "a model", fake: true, totalBytes: 2 ** 30 };

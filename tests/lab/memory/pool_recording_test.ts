@@ -4,7 +4,7 @@ import { BlockRecording } from "../../../src/lab/memory/pool_recording.ts";
 import { PYTORCH } from "../../../bench/memory_models/pytorch.ts";
 import { REPLAY_POLICIES, replayTrace } from "../../../src/lab/memory/mod.ts";
 import type { StrictStream } from "../../memory/pool/model/strict_upstream.ts";
-import { formatTrace, parseTrace } from "../../../src/lab/memory/trace/trace_text.ts";
+import { formatTrace, parseTrace } from "../../../src/lab/memory/trace/memory_trace.ts";
 import { modelPool, settingsWith } from "../../memory/pool/model/watched_pool.ts";
 
 const CAPACITY = 2 ** 30;

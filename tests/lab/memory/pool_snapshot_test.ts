@@ -2,10 +2,13 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { bufferFromPool, type DeviceBuffer } from "../../../src/memory/device_buffer.ts";
 import type { BlockPool } from "../../../src/memory/pool/block_pool.ts";
-import { validateSnapshot } from "../../../src/lab/memory/snapshot/validate_snapshot.ts";
+import { validateSnapshot } from "../../../src/lab/memory/snapshot/read_snapshot.ts";
 import { observeCaptures } from "../../../src/stream/running_captures.ts";
-import { snapshotBlocks } from "../../../src/lab/memory/pool_snapshot.ts";
-import { BlockHistory, type PoolHistory } from "../../../src/lab/memory/pool_history.ts";
+import {
+  BlockHistory,
+  type PoolHistory,
+  snapshotBlocks,
+} from "../../../src/lab/memory/pool_snapshot.ts";
 import { device } from "../../support/device.ts";
 import { modelPool, watchedPools } from "../../memory/pool/model/watched_pool.ts";
 

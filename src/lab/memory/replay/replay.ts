@@ -5,11 +5,16 @@
  */
 
 import { describeValue } from "../../../ffi/describe_value.ts";
-import type { MemoryTrace, TraceEvent } from "../trace/memory_trace.ts";
-import { TraceChecker } from "../trace/trace_checker.ts";
-import { TraceError } from "../trace/trace_error.ts";
-import { REPLAY_POLICIES } from "./gridstride_pool.ts";
-import type { ReplayAllocator, ReplayPolicy } from "./replay_policy.ts";
+import {
+  type MemoryTrace,
+  TraceChecker,
+  TraceError,
+  type TraceEvent,
+} from "../trace/memory_trace.ts";
+import { OutOfMemoryError } from "../../../ffi/cuda_error.ts";
+import { BlockPool } from "../../../memory/pool/block_pool.ts";
+import { defaultSettings } from "../../../memory/pool/pool_options.ts";
+import { type SimulatedStream, SimulatedUpstream } from "../simulated_upstream.ts";
 
 /** The default capacity of a replay: 80 GiB, as on large GPUs. */
 export const DEFAULT_REPLAY_CAPACITY: number = 80 * 2 ** 30;
@@ -235,3 +240,135 @@ function timePerOperation({ events }: MemoryTrace, create: () => ReplayAllocator
   }
   return fastest;
 }
+
+/** An allocator under replay. Blocks and streams are the numbers of the trace. */
+export interface ReplayAllocator extends Partial<Disposable> {
+  /**
+   * Allocates a block.
+   *
+   * @param block The number of the block, never used before.
+   * @param bytes The requested size, which may be 0.
+   * @param stream The stream that uses the block first.
+   * @param alignment A power of two; `undefined` for the alignment of the policy.
+   * @returns False if out of memory.
+   */
+  allocate(block: number, bytes: number, stream: number, alignment: number | undefined): boolean;
+  /** Frees a live block on the stream of its allocation. */
+  free(block: number): void;
+  /** Declares the use of a live block by another stream. */
+  use(block: number, stream: number): void;
+  /** Reports that the program waited for a stream. */
+  synchronize(stream: number): void;
+  /** Disposes a stream. Its blocks may be freed later. */
+  dispose(stream: number): void;
+
+  /** Bytes currently reserved. */
+  readonly reservedBytes: number;
+  /** Requests to the layer below so far. */
+  readonly upstreamCalls: number;
+  /** Requests repeated after a refusal so far. */
+  readonly retries: number;
+}
+
+/** A memory management policy. */
+export interface ReplayPolicy {
+  /** Its name in tables and on the command line. */
+  readonly name: string;
+  /** Its description, in a sentence. */
+  readonly description: string;
+  /** `true` for a model of another allocator. The speed of a model is not measured. */
+  readonly isModel: boolean;
+  /** Creates an allocator on an empty device. */
+  create(options: {
+    /** The memory of the device. */
+    readonly capacityBytes: number;
+  }): ReplayAllocator;
+}
+
+class GridstridePool implements ReplayAllocator {
+  readonly #upstream: SimulatedUpstream;
+  readonly #pool: BlockPool;
+  readonly #streams: SimulatedStream[] = [];
+  /** Handles of the pool by block number. */
+  readonly #blocks: number[] = [];
+
+  constructor(capacityBytes: number, virtualMemory: boolean) {
+    this.#upstream = new SimulatedUpstream({
+      capacity: capacityBytes,
+      ...(virtualMemory ? {} : { granularity: 0 }),
+    });
+    this.#pool = new BlockPool(this.#upstream, {
+      ...defaultSettings(capacityBytes),
+      virtualMemory,
+    });
+  }
+
+  get reservedBytes(): number {
+    return this.#upstream.usedBytes;
+  }
+
+  get upstreamCalls(): number {
+    return this.#pool.counters.counted("upstreamCalls");
+  }
+
+  get retries(): number {
+    return this.#pool.counters.counted("retries");
+  }
+
+  allocate(block: number, bytes: number, stream: number, alignment?: number): boolean {
+    try {
+      this.#blocks[block] = alignment === undefined
+        ? this.#pool.allocate(bytes, this.#stream(stream))
+        : this.#pool.allocate(bytes, this.#stream(stream), alignment);
+      return true;
+    } catch (error) {
+      if (error instanceof OutOfMemoryError) return false;
+      throw error;
+    }
+  }
+
+  free(block: number): void {
+    this.#pool.free(this.#blocks[block]!);
+  }
+
+  use(block: number, stream: number): void {
+    if (this.#blocks[block] !== 0) this.#pool.use(this.#blocks[block]!, this.#stream(stream));
+  }
+
+  /** Does nothing: the pool queries its events when it needs memory. */
+  synchronize(): void {}
+
+  dispose(stream: number): void {
+    this.#streams[stream]?.[Symbol.dispose]();
+    delete this.#streams[stream];
+  }
+
+  #stream(stream: number): SimulatedStream {
+    return this.#streams[stream] ??= this.#upstream.createStream();
+  }
+}
+
+/**
+ * The policies of this package: its memory pool with and without virtual memory management.
+ *
+ * @example
+ * ```ts
+ * import { REPLAY_POLICIES } from "@gridstride/cuda/memory";
+ *
+ * for (const { name, description } of REPLAY_POLICIES) console.log(name, description);
+ * ```
+ */
+export const REPLAY_POLICIES: readonly ReplayPolicy[] = [
+  {
+    name: "gridstride",
+    description: "the pool of this module, on a device with virtual memory management",
+    isModel: false,
+    create: ({ capacityBytes }) => new GridstridePool(capacityBytes, true),
+  },
+  {
+    name: "gridstride-plain",
+    description: "the pool of this module, on a device without virtual memory management",
+    isModel: false,
+    create: ({ capacityBytes }) => new GridstridePool(capacityBytes, false),
+  },
+];

@@ -17,12 +17,12 @@ import * as timeline from "./page/timeline_view.ts";
 import * as quantities from "./quantities.ts";
 import { formatBytes, formatCount, formatShare } from "./quantities.ts";
 import {
+  counted,
   deviceTitle,
   type MemoryReportFigures,
   memoryReportFigures,
   origin,
-} from "./report_figures.ts";
-import { counted } from "./report_text.ts";
+} from "./report_text.ts";
 import { STYLE_SHEET } from "./style_sheet.ts";
 
 /** All functions of the page's script. */

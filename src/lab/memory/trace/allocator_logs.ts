@@ -21,10 +21,13 @@
  */
 
 import { describeValue } from "../../../ffi/describe_value.ts";
-import type { MemoryTrace } from "./memory_trace.ts";
-import { TraceBuilder } from "./trace_builder.ts";
-import { isAlignment, MAX_ALIGNMENT } from "./trace_checker.ts";
-import { TraceError } from "./trace_error.ts";
+import {
+  isAlignment,
+  MAX_ALIGNMENT,
+  type MemoryTrace,
+  TraceBuilder,
+  TraceError,
+} from "./memory_trace.ts";
 
 const MAX_COLUMNS = 100;
 

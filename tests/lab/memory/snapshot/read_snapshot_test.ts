@@ -2,9 +2,11 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { readSnapshot } from "../../../../src/lab/memory/snapshot/read_snapshot.ts";
-import { SnapshotError } from "../../../../src/lab/memory/snapshot/snapshot_error.ts";
-import { validateSnapshot } from "../../../../src/lab/memory/snapshot/validate_snapshot.ts";
+import {
+  readSnapshot,
+  SnapshotError,
+  validateSnapshot,
+} from "../../../../src/lab/memory/snapshot/read_snapshot.ts";
 import { SNAPSHOTS } from "./generated_snapshot.ts";
 
 // deno-lint-ignore no-explicit-any -- invalid values have no type

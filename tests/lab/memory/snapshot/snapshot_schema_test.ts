@@ -10,8 +10,10 @@ import {
   TIMELINE_ACTIONS,
 } from "../../../../src/lab/memory/snapshot/memory_snapshot.ts";
 import schema from "../../../../src/lab/memory/snapshot/snapshot_schema.json" with { type: "json" };
-import { SnapshotError } from "../../../../src/lab/memory/snapshot/snapshot_error.ts";
-import { validateSnapshot } from "../../../../src/lab/memory/snapshot/validate_snapshot.ts";
+import {
+  SnapshotError,
+  validateSnapshot,
+} from "../../../../src/lab/memory/snapshot/read_snapshot.ts";
 import { SNAPSHOTS } from "./generated_snapshot.ts";
 
 const SCHEMA = new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: false }).compile(

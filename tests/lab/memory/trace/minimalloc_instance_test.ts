@@ -2,9 +2,8 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import type { TraceEvent } from "../../../../src/lab/memory/trace/memory_trace.ts";
+import { TraceError, type TraceEvent } from "../../../../src/lab/memory/trace/memory_trace.ts";
 import { readMinimallocInstance } from "../../../../src/lab/memory/trace/allocator_logs.ts";
-import { TraceError } from "../../../../src/lab/memory/trace/trace_error.ts";
 
 // The example of google/minimalloc's README (Apache-2.0).
 const EXAMPLE = "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n";

@@ -2,10 +2,9 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import type { MemorySnapshot } from "../../../../src/lab/memory/snapshot/memory_snapshot.ts";
-import { SnapshotError } from "../../../../src/lab/memory/snapshot/snapshot_error.ts";
-import { readTrace } from "../../../../src/lab/memory/trace/read_trace.ts";
-import { traceOfSnapshot } from "../../../../src/lab/memory/trace/snapshot_trace.ts";
-import { TraceError } from "../../../../src/lab/memory/trace/trace_error.ts";
+import { SnapshotError } from "../../../../src/lab/memory/snapshot/read_snapshot.ts";
+import { readTrace, traceOfSnapshot } from "../../../../src/lab/memory/trace/read_trace.ts";
+import { TraceError } from "../../../../src/lab/memory/trace/memory_trace.ts";
 
 /** A snapshot with a timeline of the given columns. */
 function snapshotOf(

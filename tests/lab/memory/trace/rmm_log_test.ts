@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { isRmmLog, readRmmLog } from "../../../../src/lab/memory/trace/allocator_logs.ts";
-import { TraceError } from "../../../../src/lab/memory/trace/trace_error.ts";
+import { TraceError } from "../../../../src/lab/memory/trace/memory_trace.ts";
 
 const HEADER = "Thread,Time,Action,Pointer,Size,Stream\n";
 

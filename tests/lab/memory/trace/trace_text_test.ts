@@ -2,10 +2,14 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import type { MemoryTrace, TraceEvent } from "../../../../src/lab/memory/trace/memory_trace.ts";
-import { TraceBuilder } from "../../../../src/lab/memory/trace/trace_builder.ts";
-import { TraceError } from "../../../../src/lab/memory/trace/trace_error.ts";
-import { formatTrace, parseTrace } from "../../../../src/lab/memory/trace/trace_text.ts";
+import {
+  formatTrace,
+  type MemoryTrace,
+  parseTrace,
+  TraceBuilder,
+  TraceError,
+  type TraceEvent,
+} from "../../../../src/lab/memory/trace/memory_trace.ts";
 
 const HEADER = "gridstride memory trace 1\n";
 
