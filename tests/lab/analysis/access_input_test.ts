@@ -8,23 +8,14 @@ import {
   optimizeLayout,
   zOrderLayout,
 } from "../../../src/lab/analysis/mod.ts";
+import { KINDS } from "./typed_array_kinds.ts";
 
 const VALUES = Array.from({ length: 100 }, (_, i) => i % 40 + 3 * Math.floor(i / 40));
 
 Deno.test("`analyzeAccess()` takes every kind of array and iterable", async () => {
   const expected = analyzeAccess(VALUES);
-  const arrays = [
-    Int8Array,
-    Uint8Array,
-    Uint8ClampedArray,
-    Int16Array,
-    Uint16Array,
-    Int32Array,
-    Uint32Array,
-    Float16Array,
-    Float32Array,
-    Float64Array,
-  ].map((Kind) => Kind.from(VALUES));
+  const arrays = KINDS.filter((Kind) => Kind !== BigInt64Array && Kind !== BigUint64Array)
+    .map((Kind) => (Kind as typeof Int8Array).from(VALUES));
   const bigints = VALUES.map(BigInt);
   const iterables = [
     ...arrays,
@@ -63,18 +54,12 @@ Deno.test("`analyzeAccess()` throws with the position when a value is not an ind
     [[0, 1, -1], "position 2 must be an integer in 0..9007199254740991: it is -1"],
     [[0.5], "position 0 must be an integer in 0..9007199254740991: it is 0.5"],
     [[0, NaN], "position 1 must be an integer in 0..9007199254740991: it is NaN"],
-    [[Infinity], "it is Infinity"],
-    [[2 ** 53], "it is 9007199254740992"],
     [[1n, -1n], "position 1 must be an integer in 0..9007199254740991: it is -1n"],
-    [[2n ** 53n], "it is 9007199254740992n"],
     [[2n ** 70_000n], "it is a bigint of more than 256 bits"],
     [Int8Array.of(5, -3), "position 1 must be an integer in 0..9007199254740991: it is -3"],
-    [Int32Array.of(-(2 ** 31)), "it is -2147483648"],
     [Float32Array.of(1, 2, 2.5), "position 2 must be an integer in 0..9007199254740991: it is 2.5"],
-    [Float64Array.of(-0.5), "it is -0.5"],
     [Float64Array.of(2 ** 40, 2 ** 60), "position 1"],
     [BigInt64Array.of(0n, -1n), "position 1 must be an integer in 0..9007199254740991: it is -1n"],
-    [BigUint64Array.of(2n ** 64n - 1n), "it is 18446744073709551615n"],
     [BigUint64Array.of(2n ** 53n), "it is 9007199254740992n"],
   ];
   for (const [indices, message] of bad) {
@@ -118,15 +103,10 @@ Deno.test("`analyzeAccess()` throws when given no indices", async () => {
 Deno.test("`analyzeAccess()` throws when an option is not allowed", () => {
   const bad: readonly [Record<string, unknown>, ErrorConstructor, string][] = [
     [{ elementBytes: 0 }, RangeError, "must be one of 1, 2, 4, 8, 12, 16: it is 0"],
-    [{ elementBytes: 3 }, RangeError, "it is 3"],
-    [{ elementBytes: 32 }, RangeError, "it is 32"],
-    [{ elementBytes: NaN }, RangeError, "it is NaN"],
     [{ elementBytes: "4" }, TypeError, "elementBytes must be a number"],
     [{ offset: -1 }, RangeError, "offset must be an integer in 0..9007199254740991: it is -1"],
-    [{ offset: 0.5 }, RangeError, "it is 0.5"],
     [{ offset: 4n }, TypeError, "offset must be a number: it is 4n"],
     [{ reuse: 0 }, RangeError, "reuse must be an integer in 1..4194304: it is 0"],
-    [{ reuse: 1e9 }, RangeError, "it is 1000000000"],
     [{ reuse: "yes" }, TypeError, "reuse must be a boolean or a number"],
   ];
   for (const [options, kind, message] of bad) {

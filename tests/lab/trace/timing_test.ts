@@ -2,8 +2,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { CudaError } from "../../../mod.ts";
 import { injectFault } from "../../support/fault_injection.ts";
 import { resourceTally } from "../../../src/ffi/native_device.ts";
-import { DeviceClock } from "../../../src/lab/trace/device_clock.ts";
-import { WorkTimer } from "../../../src/lab/trace/work_timer.ts";
+import { DeviceClock, WorkTimer } from "../../../src/lab/trace/work_timer.ts";
 import type { Event } from "../../../src/stream/event.ts";
 import { device } from "../../support/device.ts";
 

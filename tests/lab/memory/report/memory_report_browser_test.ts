@@ -290,7 +290,10 @@ test("memoryReport() makes a page that draws 100 000 events and 20 000 blocks", 
     await page.mouse.wheel(0, -120);
     await until(page, "document.getElementById('timeline-range').textContent[0] !== 'a'");
     await page.locator("#map").hover({ position: { x: 301, y: 100 } });
-    assertMatch(await page.locator("#block h3").innerText(), /^(live|cached|free|pending) /);
+    assertMatch(
+      await page.locator("#block h3").innerText(),
+      /^(live|cached|free|pending|unmapped) /,
+    );
     assertEquals([errors, requests.length], [[], 1]);
   });
 });

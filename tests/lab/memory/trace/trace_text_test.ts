@@ -47,10 +47,6 @@ Deno.test("parseTrace() reads every kind of event", () => {
   assertEquals(trace, { name: "example", description: "anything", events: EVENTS });
 });
 
-Deno.test("parseTrace() reads lines that end in carriage return and newline", () => {
-  assertEquals(parseTrace(EXAMPLE.replaceAll("\n", "\r\n"), "example").events, EVENTS);
-});
-
 Deno.test("formatTrace() writes what parseTrace() reads", () => {
   const description = "two lines,\n\n# one of them odd";
   const trace: MemoryTrace = { name: "x", description, events: EVENTS };
@@ -111,9 +107,7 @@ Deno.test("parseTrace() names the line and the offence", () => {
     ["a 0 1 0\nf 0\nf 0\n", "line 4: block 0 is freed after it was freed"],
     ["a 0 1 0\nf 0\nu 0 1\n", "line 4: block 0 is used after it was freed"],
     ["f 0\n", "line 2: block 0 was never allocated"],
-    ["u 5 0\n", "line 2: block 5 was never allocated"],
     ["d 1\ns 1\n", "line 3: stream 1 was disposed before"],
-    ["d 1\nd 1\n", "line 3: stream 1 was disposed before"],
     ["d 1\na 0 1 1\n", "line 3: stream 1 was disposed before"],
     [
       "a 0 9007199254740992 0\n",
@@ -122,24 +116,17 @@ Deno.test("parseTrace() names the line and the offence", () => {
     [`a 0 ${"9".repeat(400)} 0\n`, "line 2: bytes must be an integer in 0..9007199254740991"],
     ["s 2147483648\n", "line 2: stream must be an integer in 0..2147483647: it is 2147483648"],
     ["a 0 1 0 0\n", "line 2: alignment must be a power of two in 1..2^52: it is 0"],
-    ["a 0 1 0 96\n", "line 2: alignment must be a power of two in 1..2^52: it is 96"],
     ["a 0 1 0 4503599627370497\n", "line 2: alignment must be a power of two"],
-    ["a 0 1 0 9007199254740991\n", "line 2: alignment must be a power of two"],
     ["a 0 -1 0\n", 'line 2: bytes must be a decimal number: it is "-1"'],
-    ["a 0 1.5 0\n", 'line 2: bytes must be a decimal number: it is "1.5"'],
-    ["a 0 0x10 0\n", 'line 2: bytes must be a decimal number: it is "0x10"'],
     ["a 0 07 0\n", 'line 2: bytes must be a decimal number: it is "07"'],
     ["a 0  1 0\n", 'line 2: bytes must be a decimal number: it is ""'],
     ["a 0 1\n", "line 2: stream is missing"],
-    ["a\n", "line 2: block is missing"],
     ["a0 1 1\n", 'line 2: a space must come before block: the line is "a0 1 1"'],
     ["f 0 0\n", "line 2: nothing may follow the fields of free"],
-    ["a 0 1 0 64 1\n", "line 2: nothing may follow the fields of allocate"],
     ["x 1\n", 'line 2: an event must begin with a, f, u, s, d, p or end: the line is "x 1"'],
     ["\n", "line 2: an event must begin with a, f, u, s, d, p or end"],
     ["p\n", "line 2: name is missing"],
     ["p  x\n", "line 2: name must be a text without control characters or outer spaces"],
-    ["p a\tb\n", "line 2: name must be a text without control characters or outer spaces"],
     ["s 0\nend 2\n", "line 3: the number of events must be 1, as many as there are: it is 2"],
     ["end\n", "line 2: the number of events is missing"],
     ["ending 0\n", "line 2: a space must come before the number of events"],
