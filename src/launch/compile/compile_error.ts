@@ -23,6 +23,18 @@ export interface Diagnostic {
   readonly text?: string;
 }
 
+/** The severity of a compiler's word for it, such as `fatal error` or `remark`. */
+export function severityOf(word: string): Diagnostic["severity"] {
+  if (word === "warning") return word;
+  return word === "note" || word === "remark" ? "note" : "error";
+}
+
+/** Errors, then warnings and notes, each in their order. */
+export function errorsFirst(diagnostics: readonly Diagnostic[]): Diagnostic[] {
+  const isError = ({ severity }: Diagnostic) => severity === "error";
+  return [...diagnostics.filter(isError), ...diagnostics.filter((one) => !isError(one))];
+}
+
 /**
  * Thrown when there is no compiler for kernel sources, or it may not be started. The message lists
  * the places that were searched, and the remedy.
@@ -39,22 +51,19 @@ export class CompilerUnavailableError extends Error {
 export class CompileError extends Error {
   /** The class, for stack traces. */
   override readonly name: string = "CompileError";
-  /** The name of the source in diagnostics. */
-  readonly source: string;
-  /** The compiler. */
-  readonly compiler: string;
-  /** Its messages, errors first, in the order of its output. */
-  readonly diagnostics: readonly Diagnostic[];
-  /** All its output. */
-  readonly log: string;
 
   /** Creates an error that shows the first diagnostics. */
-  constructor(source: string, compiler: string, diagnostics: readonly Diagnostic[], log: string) {
+  constructor(
+    /** The name of the source in diagnostics. */
+    readonly source: string,
+    /** The compiler. */
+    readonly compiler: string,
+    /** Its messages, errors first, in the order of its output. */
+    readonly diagnostics: readonly Diagnostic[],
+    /** All its output. */
+    readonly log: string,
+  ) {
     super(compileErrorText(source, compiler, diagnostics, log));
-    this.source = source;
-    this.compiler = compiler;
-    this.diagnostics = diagnostics;
-    this.log = log;
   }
 }
 
@@ -74,8 +83,8 @@ function compileErrorText(
   }
   const shown = errors.slice(0, SHOWN).map((error) => diagnosticText(error));
   const more = errors.length - shown.length;
-  const rest = more > 0 ? [`… and ${more} more ${more === 1 ? "error" : "errors"}`] : [];
-  return [`${head}:`, ...shown, ...rest].join("\n");
+  if (more > 0) shown.push(`… and ${more} more ${more === 1 ? "error" : "errors"}`);
+  return [`${head}:`, ...shown].join("\n");
 }
 
 /**
@@ -130,16 +139,13 @@ function excerpt(text: string, column: number | undefined): [string, number | un
 function requireDiagnostic(diagnostic: Diagnostic): void {
   requireObject(diagnostic, "diagnostic", "show a diagnostic");
   const { severity, message, file = "", line = 0, column = 0, text = "" } = diagnostic;
-  const texts = Object.entries({ severity, message, file, text });
-  const numbers = Object.entries({ line, column });
-  const wrong = texts.find(([, value]) => typeof value !== "string") ??
-    numbers.find(([, value]) => typeof value !== "number");
-  if (wrong === undefined) return;
-  const [name, value] = wrong as [string, unknown];
-  throw new TypeError(
-    `Cannot show a diagnostic as its ${name} must be a ${
-      name in { line, column } ? "number" : "string"
-    }: ` +
-      `it is ${describeValue(value)}`,
-  );
+  for (const [name, value] of Object.entries({ severity, message, file, line, column, text })) {
+    const isNumber = name === "line" || name === "column";
+    if (isNumber ? typeof value === "number" : typeof value === "string") continue;
+    throw new TypeError(
+      `Cannot show a diagnostic as its ${name} must be a ${isNumber ? "number" : "string"}: it is ${
+        describeValue(value)
+      }`,
+    );
+  }
 }

@@ -138,7 +138,6 @@ export class HostCompiler implements Compiler {
 
   /** {@inheritDoc Compiler.compile} */
   async compile(request: CompileRequest): Promise<CompiledImage> {
-    requireHeaderNames(request.headers.keys());
     namedFiles(request);
     const toolchain = await this.#findToolchain();
     const image = await limit.run(() =>
@@ -245,18 +244,4 @@ function requireEnd({ signal }: HostRun, name: string, label: string): void {
     `Cannot compile ${name} as ${label} was ended by ${signal}` +
       (signal === "SIGKILL" ? ", as the system does when memory runs out" : ""),
   );
-}
-
-/** Requires names that lead to files below a directory. */
-function requireHeaderNames(names: Iterable<string>): void {
-  for (const name of names) {
-    const parts = name.split("/");
-    const isRelative = name !== "" && !parts.some((part) => part === "" || /^\.\.?$/.test(part));
-    // deno-lint-ignore no-control-regex -- these are the characters in question
-    if (isRelative && !/[\\\x00-\x1f]/.test(name)) continue;
-    throw new RangeError(
-      "Cannot compile a source as the names of headers must be relative paths without . and ..: " +
-        `one is ${JSON.stringify(name)}`,
-    );
-  }
 }

@@ -6,7 +6,7 @@
 
 import { normalize } from "node:path";
 import { type SourceContext, SourceLines } from "../source/source_context.ts";
-import type { Diagnostic } from "./compile_error.ts";
+import { type Diagnostic, errorsFirst, severityOf } from "./compile_error.ts";
 import type { CompileRequest } from "./compiler.ts";
 import { END_FILE, TABLE_FILE } from "./host_image.ts";
 
@@ -26,36 +26,27 @@ export interface DiagnosticFile {
   readonly name: string;
   /** Whether the file belongs to the program, and not to the language. */
   readonly isProgram: boolean;
-  readonly textOf: (line: number) => string | undefined;
+  readonly lines?: Pick<SourceLines, "textOf">;
 }
 
 /** A place that a compiler names. */
 interface Place {
   readonly file: string;
   readonly line: number;
-  readonly column: number | undefined;
+  /** In bytes, from 1; 0 where the compiler gives none. */
+  readonly column: number;
 }
 
 /** A message of a compiler. */
 interface Remark {
   readonly severity: Diagnostic["severity"];
   readonly message: string;
-  readonly place: Place | undefined;
+  readonly place?: Place;
   /** Instantiations and macros that lead to it, nearest first. */
   readonly origins: Place[];
 }
 
-const SEVERITIES: ReadonlyMap<string, Diagnostic["severity"]> = new Map([
-  ["fatal error", "error"],
-  ["internal compiler error", "error"],
-  ["sorry, unimplemented", "error"],
-  ["error", "error"],
-  ["warning", "warning"],
-  ["note", "note"],
-  ["remark", "note"],
-]);
-
-const WORDS = [...SEVERITIES.keys()].join("|");
+const WORDS = "fatal error|internal compiler error|sorry, unimplemented|error|warning|note|remark";
 /** `saxpy.cu:3:5: error: …`, with or without the column. */
 const LOCATED = new RegExp(`^(.+?):(\\d+):(?:(\\d+):)? (${WORDS}): (.*)$`);
 /** `saxpy.cu:3:5:   required from here`, which g++ prints before the error. */
@@ -66,9 +57,9 @@ const OF_PROGRAM = new RegExp(
 );
 /** `/usr/bin/ld: final link failed: No space left on device`, and the same of the assembler. */
 const UNRANKED = /^\S*\bld(?:\.\w+)?: (final link failed: .*)$|^(?:\S+: )?Fatal error: (.*)$/;
-const UNDEFINED = /undefined (?:reference to|symbol:) [`'‘]?(.*?)['’]?$/;
-/** `  "helper(float)", referenced from:`, of Apple's linker. */
-const UNDEFINED_APPLE = /^ {2}"(.*)", referenced from:$/;
+/** Messages of linkers; Apple's prints `  "helper(float)", referenced from:`. */
+const UNDEFINED =
+  /undefined (?:reference to|symbol:) [`'‘]?(?<name>.*?)['’]?$|^ {2}"(?<apple>.*)", referenced from:$/;
 /** Drivers add this when a program that they started has failed. */
 const OF_DRIVER = /^(?:ld returned \d+ exit status|linker command failed with exit code \d+.*)$/;
 
@@ -84,33 +75,17 @@ const OF_DRIVER = /^(?:ld returned \d+ exit status|linker command failed with ex
 export function readDiagnostics(
   log: string,
   fileOf: (file: string) => DiagnosticFile | undefined,
-  placeOf: (name: string) => Diagnostic | undefined = () => undefined,
+  placeOf: (name: string) => Partial<Diagnostic> = () => ({}),
 ): Diagnostic[] {
-  const diagnostics = readRemarks(log).flatMap((remark) => toDiagnostic(remark, fileOf));
-  const undefinedNames = log.split(/\r?\n/).flatMap((line) => {
-    const name = (UNDEFINED.exec(line) ?? UNDEFINED_APPLE.exec(line))?.[1];
-    return name === undefined ? [] : [name];
-  });
-  for (const name of new Set(undefinedNames)) {
-    const message = `undefined reference to '${name}'`;
-    diagnostics.push({ ...placeOf(name), severity: "error", message });
-  }
-  const errors = diagnostics.filter(({ severity }) => severity === "error");
-  const reasons = errors.filter(({ message }) => !OF_DRIVER.test(message));
-  const others = diagnostics.filter(({ severity }) => severity !== "error");
-  return [...(reasons.length > 0 ? reasons : errors), ...others];
-}
-
-function readRemarks(log: string): Remark[] {
   const remarks: Remark[] = [];
+  const undefinedNames = new Set<string>();
   let origins: Place[] = [];
   for (const line of log.split(/\r?\n/)) {
+    const { name, apple = name } = UNDEFINED.exec(line)?.groups ?? {};
+    if (apple !== undefined) undefinedNames.add(apple);
     const origin = ORIGIN.exec(line);
-    if (origin !== null) {
-      origins.push(placeIn(origin));
-      continue;
-    }
-    const remark = readRemark(line, origins);
+    if (origin !== null) origins.push(placeIn(origin));
+    const remark = apple === undefined && origin === null ? readRemark(line, origins) : undefined;
     if (remark === undefined) continue;
     origins = [];
     // A note gives an origin of the remark before it.
@@ -120,33 +95,36 @@ function readRemarks(log: string): Remark[] {
     }
     remarks.push(remark);
   }
-  return remarks;
+  const diagnostics = errorsFirst([
+    ...remarks.flatMap((remark) => toDiagnostic(remark, fileOf)),
+    ...[...undefinedNames].map((name): Diagnostic => (
+      { ...placeOf(name), severity: "error", message: `undefined reference to '${name}'` }
+    )),
+  ]);
+  // A driver's complaint gives no reason.
+  const isReason = ({ message }: Diagnostic) => !OF_DRIVER.test(message);
+  return diagnostics.some((one) => one.severity === "error" && isReason(one))
+    ? diagnostics.filter(isReason)
+    : diagnostics;
 }
 
 function readRemark(line: string, origins: Place[]): Remark | undefined {
-  if (UNDEFINED.test(line)) return undefined;
   const located = LOCATED.exec(line);
   if (located !== null) {
-    const severity = SEVERITIES.get(located[4]!)!;
     // g++ escapes characters beyond ASCII where the locale is C.
-    const message = located[5]!.replaceAll(/\\U([0-9a-f]{8})/g, (escape, digits: string) => {
-      const code = Number.parseInt(digits, 16);
-      return code <= 0x10ffff ? String.fromCodePoint(code) : escape;
-    });
-    return { severity, message, place: placeIn(located), origins };
+    const message = located[5]!.replaceAll(
+      /\\U(000[0-9a-f]{5}|0010[0-9a-f]{4})/g,
+      (_, digits: string) => String.fromCodePoint(Number.parseInt(digits, 16)),
+    );
+    return { severity: severityOf(located[4]!), message, place: placeIn(located), origins };
   }
   const [, ofLinker, ofAssembler] = UNRANKED.exec(line) ?? [];
   const [, word = "error", message = ofLinker ?? ofAssembler] = OF_PROGRAM.exec(line) ?? [];
-  if (message === undefined) return undefined;
-  return { severity: SEVERITIES.get(word)!, message, place: undefined, origins };
+  return message === undefined ? undefined : { severity: severityOf(word), message, origins };
 }
 
-function placeIn([, file, line, column]: RegExpExecArray): Place {
-  return {
-    file: file!,
-    line: Number(line),
-    column: column === undefined ? undefined : Number(column),
-  };
+function placeIn([, file, line, column = "0"]: RegExpExecArray): Place {
+  return { file: file!, line: Number(line), column: Number(column) };
 }
 
 function toDiagnostic(
@@ -154,24 +132,30 @@ function toDiagnostic(
   fileOf: (file: string) => DiagnosticFile | undefined,
 ): Diagnostic[] {
   if (place === undefined) return [{ severity, message }];
-  const origin = fileOf(place.file)?.isProgram === true
-    ? undefined
-    : origins.find((candidate) => fileOf(candidate.file)?.isProgram === true);
-  const shown = origin ?? place;
+  const places = [place, ...origins];
+  const shown = places.find((one) => fileOf(one.file)?.isProgram === true) ?? place;
   const file = fileOf(shown.file);
   // Notes and warnings about the language itself are of no use to the program.
   if (severity !== "error" && file?.isProgram !== true) return [];
   if (file === undefined) return [{ severity, message }];
-  const text = file.textOf(shown.line);
-  const { line, column } = shown;
+  const placed = lineIn(file.lines, shown.line);
+  const { column } = shown;
   return [{
     severity,
     message,
     file: file.name,
-    line,
-    ...(column === undefined || column < 1 ? {} : { column: characterAt(text, column) }),
-    ...(text === undefined ? {} : { text }),
+    ...placed,
+    ...(column < 1 ? {} : { column: characterAt(placed.text, column) }),
   }];
+}
+
+/** A line and its text, if that is known. */
+function lineIn(
+  lines: Pick<SourceLines, "textOf"> | undefined,
+  line: number,
+): Pick<Diagnostic, "line" | "text"> {
+  const text = lines?.textOf(line);
+  return text === undefined ? { line } : { line, text };
 }
 
 /** The character at a column: compilers count bytes of UTF-8. */
@@ -181,149 +165,104 @@ function characterAt(text: string | undefined, column: number): number {
   return new TextDecoder().decode(bytes.subarray(0, column - 1)).length + 1;
 }
 
-/** Reads the output of the host device's compiler for a request. */
+/** g++ reports a macro call that is still open at the end of all text: in the wrapper. */
+const OPEN_CALL = /^unterminated argument list\b/;
+/** The wrapper's assertion about kernels. */
+const ASSERTED = /a __global__ function must have a void return type/;
+
+/**
+ * Reads the output of the host device's compiler for a request.
+ *
+ * Messages about the wrapper are put into terms of the request. Of errors that follow from others,
+ * only the first is kept: of each expression all but one are left out, and all errors of expressions
+ * where the source itself is wrong.
+ */
 export function readHostDiagnostics(
   log: string,
   request: CompileRequest,
   context: SourceContext,
   files: CompiledFiles,
 ): Diagnostic[] {
-  const programFile = (name: string, lines: SourceLines): DiagnosticFile => ({
-    name,
-    isProgram: true,
-    textOf: (line) => lines.textOf(line),
+  const { name, expressions } = request;
+  const { lines } = context;
+  const read = readDiagnostics(
+    log,
+    (file) => fileNamed(file, request, context, files),
+    (name) => firstUse(name, request, context),
+  ).map((diagnostic) => {
+    const { severity, message, file, line = 0 } = diagnostic;
+    // The search for the end of a macro call ignores the wrapper's `#line` directives.
+    const isBeyond = file === TABLE_FILE
+      ? OPEN_CALL.test(message)
+      : file === name && line > lines.count;
+    return isBeyond ? { severity, message, file: END_FILE } : diagnostic;
   });
-  const fileOf = (named: string): DiagnosticFile | undefined => {
-    if (named === request.name) return programFile(named, context.lines);
-    if (named === END_FILE || named === TABLE_FILE) {
-      return { name: named, isProgram: true, textOf: () => undefined };
+  const [first] = read;
+  const isSourceWrong = read.some(({ severity, file }) =>
+    severity === "error" && file !== TABLE_FILE
+  );
+  const reported = new Set<number>();
+  return read.flatMap((diagnostic): Diagnostic[] => {
+    const { severity, message, file, line = 1 } = diagnostic;
+    if (file !== TABLE_FILE && file !== END_FILE) return [diagnostic];
+    if (severity !== "error") return [];
+    if (file === END_FILE) {
+      if (diagnostic !== first) return [];
+      let last = lines.count;
+      while (last > 1 && lines.textOf(last)?.trim() === "") last--;
+      const reason = `the source ends in the middle of a declaration: ${message}`;
+      return [{ severity, message: reason, file: name, ...lineIn(lines, last) }];
     }
-    // The language's headers include each other by ../.
-    const file = normalize(named);
-    const header = nameIn(files.headers, file);
-    const text = header === undefined ? undefined : request.headers.get(header);
-    if (header !== undefined && text !== undefined) {
-      return programFile(header, new SourceLines(text));
+    const expression = expressions[line - 1];
+    const isFollowing = reported.has(line) || (expression === undefined && reported.size > 0);
+    if (isSourceWrong || isFollowing) return [];
+    reported.add(line);
+    if (expression === undefined) return [{ severity, message }];
+    const [asserted] = ASSERTED.exec(message) ?? [];
+    if (asserted !== undefined) {
+      return [{ ...firstUse(expression, request, context), severity, message: asserted }];
     }
-    if (nameIn(files.directory, file) !== undefined) return undefined;
-    const own = nameIn(files.language, file);
-    const isSystem = SYSTEM_FOLDERS.some((folder) => file.startsWith(`${folder}/`));
-    return {
-      name: own ?? file,
-      isProgram: own === undefined && !isSystem,
-      textOf: () => undefined,
-    };
-  };
-  const diagnostics = readDiagnostics(log, fileOf, (name) => firstUse(name, request, context))
-    .map((diagnostic) => {
-      const { severity, message } = diagnostic;
-      return isBeyond(diagnostic, request, context)
-        ? { severity, message, file: END_FILE }
-        : diagnostic;
-    });
-  return withoutConsequences(diagnostics, request.expressions.length)
-    .map((diagnostic) => translate(diagnostic, request, context));
+    const reason = /\bmodule_(?:kernel|variable)\b/.test(message)
+      ? "it must name exactly one kernel or variable"
+      : message;
+    return [{ severity, message: `in the expression ${expression}: ${reason}` }];
+  });
+}
+
+/** Looks up a file by the compiler's name for it; undefined for a hidden file. */
+function fileNamed(
+  named: string,
+  request: CompileRequest,
+  { lines }: SourceContext,
+  { directory, headers, language }: CompiledFiles,
+): DiagnosticFile | undefined {
+  if (named === request.name) return { name: named, isProgram: true, lines };
+  if (named === END_FILE || named === TABLE_FILE) return { name: named, isProgram: true };
+  // The language's headers include each other by ../.
+  const file = normalize(named);
+  const header = nameIn(headers, file) ?? "";
+  const text = request.headers.get(header);
+  if (text !== undefined) return { name: header, isProgram: true, lines: new SourceLines(text) };
+  if (nameIn(directory, file) !== undefined) return undefined;
+  const own = nameIn(language, file);
+  const isSystem = SYSTEM_FOLDERS.some((folder) => file.startsWith(`${folder}/`));
+  return { name: own ?? file, isProgram: own === undefined && !isSystem };
 }
 
 function nameIn(directory: string, file: string): string | undefined {
   return file.startsWith(`${directory}/`) ? file.slice(directory.length + 1) : undefined;
 }
 
-/** g++ reports a macro call that is still open at the end of all text: in the wrapper. */
-const OPEN_CALL = /^unterminated argument list\b/;
-
-/**
- * Whether a message is about text behind the source: the search for the end of a macro call ignores
- * the `#line` directives of the wrapper.
- */
-function isBeyond(
-  { file, line, message }: Diagnostic,
-  { name }: CompileRequest,
-  { lines }: SourceContext,
-): boolean {
-  if (file === TABLE_FILE) return OPEN_CALL.test(message);
-  return file === name && line !== undefined && line > lines.count;
-}
-
-/**
- * Leaves out errors that follow from others: of each expression all but the first, and all errors of
- * expressions where the source itself is wrong.
- */
-function withoutConsequences(
-  diagnostics: readonly Diagnostic[],
-  expressions: number,
-): Diagnostic[] {
-  const errors = diagnostics.filter(({ severity }) => severity === "error");
-  const isSourceWrong = errors.some(({ file }) => file !== TABLE_FILE);
-  const isOpenEnded = errors[0]?.file === END_FILE;
-  const reported = new Set<number | undefined>();
-  return diagnostics.filter((diagnostic) => {
-    const { severity, file, line } = diagnostic;
-    if (file !== TABLE_FILE && file !== END_FILE) return true;
-    if (severity !== "error") return false;
-    if (file === END_FILE) return isOpenEnded && diagnostic === errors[0];
-    const isOfTable = line !== undefined && line > expressions;
-    if (isSourceWrong || reported.has(line) || (isOfTable && reported.size > 0)) return false;
-    reported.add(line);
-    return true;
-  });
-}
-
-/** The wrapper's assertion about kernels. */
-const ASSERTED = /a __global__ function must have a void return type/;
-
-/** Puts a message about the wrapper into terms of the request. */
-function translate(
-  diagnostic: Diagnostic,
-  request: CompileRequest,
-  context: SourceContext,
-): Diagnostic {
-  const { expressions, name } = request;
-  const { lines } = context;
-  const { severity, message, file, line } = diagnostic;
-  if (file === TABLE_FILE) {
-    const expression = expressions[(line ?? 1) - 1];
-    if (expression === undefined) return { severity, message };
-    const [asserted] = ASSERTED.exec(message) ?? [];
-    if (asserted !== undefined) {
-      return { ...firstUse(expression, request, context), severity, message: asserted };
-    }
-    const reason = /\bmodule_(?:kernel|variable)\b/.test(message)
-      ? "it must name exactly one kernel or variable"
-      : message;
-    return { severity, message: `in the expression ${expression}: ${reason}` };
-  }
-  if (file !== END_FILE) return diagnostic;
-  let last = lines.count;
-  while (last > 1 && lines.textOf(last)?.trim() === "") last--;
-  const text = lines.textOf(last);
-  return {
-    severity,
-    message: `the source ends in the middle of a declaration: ${message}`,
-    file: name,
-    line: last,
-    ...(text === undefined ? {} : { text }),
-  };
-}
-
-/** The place where the source first names a function that the linker did not find. */
+/** The place where the source first names a function or an expression. */
 function firstUse(
   name: string,
   { name: file }: CompileRequest,
   { list: { tokens }, lines }: SourceContext,
-): Diagnostic | undefined {
+): Partial<Diagnostic> {
   // n::helper<float>(float*) is found by the word before its arguments.
   const word = /([\p{L}_$][\p{L}\p{N}_$]*)(?:<.*>)?(?:\(.*\))?(?:\s*const)?$/su.exec(name)?.[1];
   const token = tokens.find(({ text }) => text === word);
-  if (token === undefined) return undefined;
-  const line = lines.lineOf(token.start);
-  const text = lines.textOf(line);
-  return {
-    severity: "error",
-    message: "",
-    file,
-    line,
-    column: lines.columnOf(token.start),
-    ...(text === undefined ? {} : { text }),
-  };
+  if (token === undefined) return {};
+  const { start } = token;
+  return { file, ...lineIn(lines, lines.lineOf(start)), column: lines.columnOf(start) };
 }

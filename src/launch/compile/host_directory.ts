@@ -12,7 +12,7 @@ import {
   versionedCacheDirectory,
 } from "../../ffi/cache_directory.ts";
 import type { EnvironmentReader } from "../../ffi/granted_environment.ts";
-import { CompileError, CompilerUnavailableError } from "./compile_error.ts";
+import { CompilerUnavailableError } from "./compile_error.ts";
 import { isFileProblem } from "./files.ts";
 import { type HostProgram, requireRun } from "./host_program.ts";
 
@@ -25,7 +25,7 @@ const PREFIX = "compile-";
  * Calls `use` with a new directory, and removes the directory with its contents afterwards.
  *
  * The directory lies in the user cache, or among the temporary files where there is no cache, or it
- * cannot be written to. If the cache turns out to be full, `use` is called again.
+ * cannot be written to.
  *
  * @throws {CompilerUnavailableError} If a permission is missing.
  */
@@ -33,35 +33,13 @@ export async function withCompileDirectory<Result>(
   environment: EnvironmentReader,
   use: (directory: string) => Promise<Result>,
 ): Promise<Result> {
-  const cached = await cachedDirectory(environment);
-  if (cached !== undefined) {
-    try {
-      return await useAndRemove(cached, use);
-    } catch (error) {
-      if (!isFull(error)) throw error;
-    }
-  }
-  return await useAndRemove(await Deno.makeTempDir({ prefix: "gridstride-" }), use);
-}
-
-async function useAndRemove<Result>(
-  directory: string,
-  use: (directory: string) => Promise<Result>,
-): Promise<Result> {
+  const directory = await cachedDirectory(environment) ??
+    await Deno.makeTempDir({ prefix: "gridstride-" });
   try {
     return await use(directory);
   } finally {
     await Deno.remove(directory, { recursive: true });
   }
-}
-
-/** Whether there was no room for a file of this process or of the compiler. */
-function isFull(error: unknown): boolean {
-  if (error instanceof CompileError) {
-    return /No space left on device|Disk quota exceeded/.test(error.log);
-  }
-  return error instanceof Error && "code" in error &&
-    ["ENOSPC", "EDQUOT"].includes(String(error.code));
 }
 
 async function cachedDirectory(environment: EnvironmentReader): Promise<string | undefined> {

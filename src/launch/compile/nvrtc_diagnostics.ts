@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Diagnostic } from "./compile_error.ts";
+import { type Diagnostic, errorsFirst, severityOf } from "./compile_error.ts";
 import type { CompiledImage } from "./compiler.ts";
 
 /** The texts of a compilation. */
@@ -18,16 +18,7 @@ export interface DiagnosedTexts {
   readonly searched?: (header: string) => string | undefined;
 }
 
-const SEVERITIES: ReadonlyMap<string, Diagnostic["severity"]> = new Map([
-  ["catastrophic error", "error"],
-  ["internal error", "error"],
-  ["error", "error"],
-  ["warning", "warning"],
-  ["remark", "note"],
-  ["note", "note"],
-]);
-
-const WORDS = [...SEVERITIES.keys()].join("|");
+const WORDS = "catastrophic error|internal error|error|warning|remark|note";
 /** `saxpy.cu(3): error: …`, `saxpy.cu(3): warning #177-D: …`. */
 const LOCATED = new RegExp(`^(.+?)\\((\\d+)\\): (${WORDS})(?: #[\\w-]+)?\\s*: (.*)$`);
 /** `At end of source: error: …`, `nvrtc: error: …`, `Command-line error: …`. */
@@ -56,8 +47,8 @@ export function unopenedHeader(log: string): string | undefined {
 interface Remark {
   readonly severity: Diagnostic["severity"];
   readonly message: string;
-  readonly file: string | undefined;
-  readonly line: number | undefined;
+  readonly file?: string | undefined;
+  readonly line?: number;
   readonly rest: string[];
 }
 
@@ -69,9 +60,7 @@ export function readNvrtcDiagnostics(log: string, texts: DiagnosedTexts): Diagno
   const diagnostics = withExpressions(readRemarks(log), texts.expressions ?? [])
     .filter(({ message }) => !ASSEMBLER_SEQUEL.test(message))
     .flatMap((remark) => toDiagnostic(remark, texts));
-  return (["error", "warning", "note"] as const).flatMap((severity) =>
-    diagnostics.filter((diagnostic) => diagnostic.severity === severity)
-  );
+  return errorsFirst(diagnostics);
 }
 
 function readRemarks(log: string): Remark[] {
@@ -79,26 +68,22 @@ function readRemarks(log: string): Remark[] {
   // NVRTC puts a NUL between the assembler's report and its errors.
   for (const line of log.split(/\r?\n|\0/)) {
     const remark = remarkIn(line);
-    if (remark !== undefined) remarks.push(remark);
-    else if (/^\s/.test(line) && !ASSEMBLER_REPORT.test(line)) remarks.at(-1)?.rest.push(line);
+    const last = remarks.at(-1);
+    if (remark === undefined) {
+      if (/^\s/.test(line) && !ASSEMBLER_REPORT.test(line)) last?.rest.push(line);
+    } else if (remark.severity !== "note" || !/^to match this /.test(remark.message)) {
+      remarks.push(remark);
+    } else if (
+      last !== undefined && last.file === undefined && /^expected an? /.test(last.message)
+    ) {
+      // An error at the end of the source is shown at the bracket that its note names.
+      const message = `${last.message} ${remark.message}`;
+      remarks.splice(-1, 1, { ...remark, severity: last.severity, message });
+    } else {
+      remarks.push(remark);
+    }
   }
-  // An error at the end of the source is shown at the bracket that its note names.
-  return remarks.flatMap((remark, index) => {
-    if (isOpening(remark)) return isAtEnd(remarks[index - 1]) ? [] : [remark];
-    const opening = remarks[index + 1];
-    if (!isAtEnd(remark) || opening === undefined || !isOpening(opening)) return [remark];
-    const message = `${remark.message} ${opening.message}`;
-    return [{ ...opening, severity: remark.severity, message }];
-  });
-}
-
-function isAtEnd(remark: Remark | undefined): boolean {
-  return remark?.severity === "error" && remark.file === undefined &&
-    /^expected an? /.test(remark.message);
-}
-
-function isOpening(remark: Remark): boolean {
-  return remark.severity === "note" && /^to match this /.test(remark.message);
+  return remarks;
 }
 
 /** Adds the name expression to the messages about it, which NVRTC prints behind them. */
@@ -113,28 +98,25 @@ function withExpressions(remarks: readonly Remark[], expressions: readonly strin
       return [];
     }
     const message = `in the expression ${expression}: ${remark.message}`;
-    return [{ ...remark, message, file: undefined, line: undefined }];
+    const { severity, rest } = remark;
+    return [{ severity, message, rest }];
   }).toReversed();
 }
 
 function remarkIn(line: string): Remark | undefined {
-  const located = LOCATED.exec(line);
-  if (located !== null) {
-    const [, file, number, word, message] = located;
-    const severity = SEVERITIES.get(word!)!;
-    return { severity, message: message!, file, line: Number(number), rest: [] };
+  const [, file, number, located, text] = LOCATED.exec(line) ?? [];
+  if (text !== undefined) {
+    const severity = severityOf(located!);
+    return { severity, message: text, file, line: Number(number), rest: [] };
   }
   const [, kind, reason] = ASSEMBLER.exec(line) ?? [];
-  if (kind !== undefined) {
-    const severity = kind === "warning" ? "warning" : "error";
+  if (reason !== undefined) {
     // It counts bytes in hexadecimal.
-    const message = reason!.replaceAll(/\b0x[\da-f]+\b(?= (?:bytes|max))/g, (n) => `${Number(n)}`);
-    return { severity, message, file: undefined, line: undefined, rest: [] };
+    const message = reason.replaceAll(/\b0x[\da-f]+\b(?= (?:bytes|max))/g, (n) => `${Number(n)}`);
+    return { severity: severityOf(kind!), message, rest: [] };
   }
-  const [, word, message] = UNLOCATED.exec(line) ?? [];
-  if (message === undefined) return undefined;
-  const severity = SEVERITIES.get(word ?? (/warning/.test(line) ? "warning" : "error"))!;
-  return { severity, message, file: undefined, line: undefined, rest: [] };
+  const [, word = /warning/.test(line) ? "warning" : "error", message] = UNLOCATED.exec(line) ?? [];
+  return message === undefined ? undefined : { severity: severityOf(word), message, rest: [] };
 }
 
 function toDiagnostic(remark: Remark, texts: DiagnosedTexts): Diagnostic[] {
@@ -147,8 +129,13 @@ function toDiagnostic(remark: Remark, texts: DiagnosedTexts): Diagnostic[] {
   // shown at the place in the program that leads to it.
   if (severity !== "error") return [];
   const origin = context.find((candidate) => texts.own.has(candidate.file ?? file));
-  if (origin === undefined) return [{ severity, message, ...place(texts, file, line, mark) }];
-  return [{ severity, message, ...place(texts, origin.file ?? file, origin.line, undefined) }];
+  return [{
+    severity,
+    message,
+    ...(origin === undefined
+      ? place(texts, file, line, mark)
+      : place(texts, origin.file ?? file, origin.line, undefined)),
+  }];
 }
 
 /** A mark below a line. */

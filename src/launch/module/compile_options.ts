@@ -82,8 +82,8 @@ function headerTexts(headers: object): Map<string, string> {
   return new Map(
     Object.entries(headers).map(([name, text]: [string, unknown]) => {
       requireText(text, `headers[${JSON.stringify(name)}]`);
-      const parts = name.split("/");
-      if (name === "" || /["<>\\\r\n\0]/.test(name) || parts.includes("..") || parts[0] === "") {
+      // Host headers become files of these names.
+      if (/["<>\\]|\p{Cc}|^\/|\/\/|\/$|^$|(?:^|\/)\.\.?(?:\/|$)/u.test(name)) {
         refuse("headers", "an object whose keys are relative paths as includes have them", name);
       }
       return [name, withoutByteOrderMark(text)];

@@ -1,6 +1,5 @@
-import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { dirname } from "node:path";
-import { CompileError } from "../../../src/launch/compile/compile_error.ts";
 import { withCompileDirectory } from "../../../src/launch/compile/host_directory.ts";
 import { TemporaryDirectory } from "../../support/temporary_file.ts";
 
@@ -54,31 +53,5 @@ Deno.test("withCompileDirectory() uses temporary files when there is no usable c
     });
     assert(!directory.startsWith(temporary.path), directory);
     assert(!isThere(directory));
-  }
-});
-
-Deno.test("withCompileDirectory() uses temporary files when the cache is full", async () => {
-  using temporary = new TemporaryDirectory();
-  const environment = cacheIn(`${temporary.path}/cache`);
-  const failure = (log: string) => new CompileError("k.cu", "g++ 12.2.0", [], log);
-  const full = Object.assign(new Error("No space left on device"), { code: "ENOSPC" });
-  for (const error of [full, failure("ld: final link failed: No space left on device")]) {
-    const seen: string[] = [];
-    const result = await withCompileDirectory(environment, (path) => {
-      seen.push(path);
-      return path.startsWith(temporary.path) ? Promise.reject(error) : Promise.resolve("compiled");
-    });
-    assertEquals([result, seen.length, seen.map(isThere)], ["compiled", 2, [false, false]]);
-  }
-  for (const error of [failure("k.cu:1:1: error: expected ';'"), new RangeError("another")]) {
-    let calls = 0;
-    const rejected = await assertRejects(() =>
-      withCompileDirectory(environment, () => {
-        calls++;
-        return Promise.reject(error);
-      })
-    );
-    assertStrictEquals(rejected, error);
-    assertStrictEquals(calls, 1);
   }
 });

@@ -248,7 +248,13 @@ Deno.test("compile() names a wrong option before compilation", async () => {
     [{ defines: { "A B": 1 } }, RangeError, "options.defines must be an object whose keys"],
     [{ defines: { A: {} } }, TypeError, "options.defines.A must be"],
     [{ defines: { A: "1\n#error" } }, RangeError, "options.defines.A must be"],
-    [{ headers: { "../x.h": "" } }, RangeError, "options.headers must be an object whose keys"],
+    ...["", "../a.h", "a/../../b.h", "/etc/a.h", "a//b.h", "./a.h", "a\\b.h", "a\0"].map((name) =>
+      [
+        { headers: { [name]: "" } },
+        RangeError,
+        "options.headers must be an object whose keys",
+      ] as const
+    ),
     [{ headers: { "x.h": 1 } }, TypeError, 'options.headers["x.h"] must be a text'],
     [{ options: "-O3" }, RangeError, "options.options must be an array of texts"],
     [{ instances: [1] }, TypeError, "options.instances[0] must be a text"],
