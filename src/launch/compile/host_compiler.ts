@@ -25,6 +25,7 @@ import { type CompiledFiles, readHostDiagnostics } from "./host_diagnostics.ts";
 import { type HostRun, runHostProgram, withCompileDirectory } from "./host_directory.ts";
 import { loweredName, sealedImage, wrapperText } from "./host_image.ts";
 import { dependencyFlags, includedFiles, namedFiles, untrackedFiles } from "./host_options.ts";
+import { identityOf } from "./includes.ts";
 import {
   findHostProgram,
   type HostHeaders,
@@ -91,8 +92,8 @@ export class HostCompiler implements Compiler {
    * @throws {CompilerUnavailableError} If there is none, and none has filled the cache.
    */
   async identity(inputs: CompileInputs): Promise<readonly string[]> {
-    const files = includedFiles(inputs);
-    return [...await this.#findIdentity(), ...files.flatMap(({ name, text }) => [name, text])];
+    const files = identityOf(includedFiles(inputs));
+    return [...await this.#findIdentity(), ...files];
   }
 
   async #findIdentity(): Promise<readonly string[]> {

@@ -10,7 +10,7 @@ import { CompilerUnavailableError } from "./compile_error.ts";
 import type { CompileInputs, CompileRequest } from "./compiler.ts";
 import { mayRead, textOf } from "./files.ts";
 import { type CompiledFiles, SYSTEM_FOLDERS } from "./host_diagnostics.ts";
-import { programFiles } from "./includes.ts";
+import { filesOnDisk } from "./includes.ts";
 
 /** Options that take a directory of headers, joined or in the next text. */
 const DIRECTORIES: readonly string[] = ["-isystem", "-iquote", "-idirafter", "-I"];
@@ -81,7 +81,7 @@ const ABSOLUTE = /^[ \t]*#[ \t]*include[ \t]*["<]\//m;
  * @throws {CompilerUnavailableError} If a directory may not be read: permissions do not restrict the
  * compiler, which would read it without the cache's knowledge.
  */
-export function includedFiles(request: CompileInputs): ReturnType<typeof programFiles> {
+export function includedFiles(request: CompileInputs): ReturnType<typeof filesOnDisk> {
   const { directories, first } = namedFiles(request);
   const isOpen = [request.source, ...request.headers.values()].some((text) => ABSOLUTE.test(text));
   if (directories.length + first.length === 0 && !isOpen) return [];
@@ -92,7 +92,7 @@ export function includedFiles(request: CompileInputs): ReturnType<typeof program
         `again with --allow-read=${closed}`,
     );
   }
-  return programFiles(request, { directories, first, toolkit: [] });
+  return filesOnDisk(request, { directories, first, toolkit: [] });
 }
 
 /** With these options a compiler regards headers as the system's, and leaves them out of `-MMD`. */

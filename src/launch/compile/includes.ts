@@ -17,70 +17,34 @@ import type { CompileInputs } from "./compiler.ts";
 import { fileState, statOf, textOf } from "./files.ts";
 import { PRELUDE_NAME, STANDARD_HEADERS } from "./standard_headers.ts";
 
-/** An `#include` line. */
-export interface IncludeDirective {
-  readonly name: string;
-  /** Whether the name is in quotes: the search then begins beside the including file. */
-  readonly quoted: boolean;
-}
-
-const DIRECTIVE = /^([ \t]*#[ \t]*include[ \t]*)(?:"([^"\n\r]+)"|<([^>\n\r]+)>)/gm;
-
-/** The `#include` lines of a source, in order, without those that name a macro. */
-export function includeDirectives(source: string): IncludeDirective[] {
-  return [...source.matchAll(DIRECTIVE)].map(([, , quoted, angled]) => ({
-    name: (quoted ?? angled)!,
-    quoted: quoted !== undefined,
-  }));
-}
+/** An `#include` line: its head, and the name in quotes or brackets. */
+const DIRECTIVE = /^([ \t]*#[ \t]*include[ \t]*)("[^"\n\r]+"|<[^>\n\r]+>)/gm;
 
 /**
- * Replaces the names in the `#include` lines of a source.
- *
- * @param rename Returns the new name, or undefined to leave the line alone.
+ * The names in the `#include` lines of a source, in quotes or brackets, in order; without lines that
+ * name a macro.
  */
-export function renameIncludes(
-  source: string,
-  rename: (directive: IncludeDirective) => string | undefined,
-): string {
-  return source.replace(DIRECTIVE, (line, head: string, quoted?: string, angled?: string) => {
-    const name = rename({ name: (quoted ?? angled)!, quoted: quoted !== undefined });
-    return name === undefined ? line : `${head}"${name}"`;
-  });
+export function includedNames(source: string): string[] {
+  return [...source.matchAll(DIRECTIVE)].map(([, , name]) => name!);
 }
-
-/** A header's name that is no absolute path. */
-const RELATIVE = /^(?:"[^/"][^"]*"|<[^/>][^>]*>)$/;
 
 /** Strings, which stay, and comments, which do not. */
 const STRING_OR_COMMENT = /"(?:[^"\\\n]|\\.)*"|\/\*[^]*?\*\/|\/\/.*/g;
 
 /**
- * Whether texts may include an absolute path that {@linkcode includeDirectives} does not see: by a
+ * Whether texts may include an absolute path that {@linkcode includedNames} does not see: by a
  * macro, or with a comment or a continued line inside the directive. NVRTC opens such a file.
  *
  * @param texts The source and the program's own headers.
- * @param defines Macros and their values.
  */
-export function hidesIncludes(
-  texts: readonly string[],
-  defines: ReadonlyMap<string, string>,
-): boolean {
-  const visible = new Set(texts.flatMap(includeDirectives).map(({ name }) => name));
-  const plain = texts.map((text) =>
-    text.replaceAll(/\\\r?\n/g, "")
-      .replaceAll(STRING_OR_COMMENT, (found) => found[0] === "/" ? " " : found)
-      .replaceAll(/^[ \t]*%:/gm, "#")
-  ).join("\n");
-  const included = [...plain.matchAll(/^[ \t]*#[ \t]*(?:include|include_next|import)\b(.*)$/gm)]
-    .map(([, rest]) => rest!.trim());
-  return included.some((rest) => {
-    if (RELATIVE.test(rest) || visible.has(rest.slice(1, -1))) return false;
-    if (!/^\w+$/.test(rest)) return true;
-    const definition = new RegExp(`^[ \\t]*#[ \\t]*define[ \\t]+${rest}[ \\t]+(.*)$`, "gm");
-    const values = [...plain.matchAll(definition)].map(([, value]) => value!.trim());
-    if (defines.has(rest)) values.push(defines.get(rest)!);
-    return values.length === 0 || !values.every((value) => RELATIVE.test(value));
+export function hidesIncludes(texts: readonly string[]): boolean {
+  return texts.some((text) => {
+    const visible = new Set(includedNames(text));
+    const plain = text.replaceAll(/\\\r?\n/g, "")
+      .replaceAll(STRING_OR_COMMENT, (found) => found[0] === "/" ? " " : found);
+    const directives = /^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)\b(.*)$/gm;
+    return [...plain.matchAll(directives)].map(([, rest]) => rest!.trim())
+      .some((name) => !visible.has(name) && !/^(?:"[^/"][^"]*"|<[^/>][^>]*>)$/.test(name));
   });
 }
 
@@ -122,10 +86,6 @@ interface Entry extends Found {
 /** Texts of toolkits by path: they do not change while a process runs. */
 const toolkitTexts = new Map<string, string | undefined>();
 
-function keyOf({ name, quoted }: IncludeDirective): string {
-  return `${quoted ? '"' : "<"}${name}`;
-}
-
 /** The include graph of one request. */
 class Inclusion {
   readonly #request: CompileInputs;
@@ -149,23 +109,22 @@ class Inclusion {
     const first = places.first.map((name) => `#include "${name}"\n`);
     const prelude = STANDARD_HEADERS.get(PRELUDE_NAME)! + first.join("");
     // The program's names come first: nothing else may take them.
-    const reached = [
+    const reached = new Set([
       ...[...this.#virtual.keys()].map((name) => this.#enter(this.#inRequest(name)!)),
       this.source,
       this.#enter({ owner: "package", place: PRELUDE_NAME, name: PRELUDE_NAME, text: prelude }),
-      ...(places.computed ?? []).flatMap((name) => this.#inToolkit(name) ?? [])
+      ...(places.computed ?? []).flatMap((name) => this.#inDirectories(name, "toolkit") ?? [])
         .map((found) => this.#enter(found)),
-    ];
-    const known = new Set(reached);
+    ]);
+    // The loop visits what it adds.
     for (const entry of reached) {
       if (entry.owner === "toolkit" && !intoToolkit) continue;
-      for (const directive of includeDirectives(entry.text)) {
-        const found = this.#find(entry, directive);
+      for (const name of includedNames(entry.text)) {
+        const found = this.#find(entry, name.slice(1, -1), name.startsWith('"'));
         if (found === undefined) continue;
         const target = this.#enter(found);
-        entry.targets.set(keyOf(directive), target.name);
-        if (!known.has(target)) reached.push(target);
-        known.add(target);
+        entry.targets.set(name, target.name);
+        reached.add(target);
       }
     }
   }
@@ -176,26 +135,26 @@ class Inclusion {
 
   /** The text of an entry with changed `#include` lines. */
   renamed({ text, targets }: Entry): string {
-    return renameIncludes(text, (directive) => {
-      const target = targets.get(keyOf(directive));
-      return target === directive.name ? undefined : target;
+    return text.replace(DIRECTIVE, (line, head: string, name: string) => {
+      const target = targets.get(name) ?? name.slice(1, -1);
+      return target === name.slice(1, -1) ? line : `${head}"${target}"`;
     });
   }
 
-  #find(from: Entry, { name, quoted }: IncludeDirective): Found | undefined {
+  #find(from: Entry, name: string, isQuoted: boolean): Found | undefined {
     if (isAbsolute(name)) return this.#inRequest(name) ?? this.#onDisk(name, "program");
     if (from.owner === "package" && STANDARD_HEADERS.has(name)) return this.#inPackage(name);
-    return (quoted ? this.#beside(from, name) : undefined) ?? this.#inRequest(normalize(name)) ??
-      this.#inDirectories(name, "program") ?? this.#inPackage(name) ?? this.#inToolkit(name);
+    return (isQuoted ? this.#beside(from, name) : undefined) ?? this.#inRequest(normalize(name)) ??
+      this.#inDirectories(name, "program") ?? this.#inPackage(name) ??
+      this.#inDirectories(name, "toolkit");
   }
 
-  #inToolkit(name: string): Found | undefined {
-    return this.#inDirectories(name, "toolkit");
+  #roots(owner: "program" | "toolkit"): readonly string[] {
+    return owner === "program" ? this.#places.directories : this.#places.toolkit;
   }
 
   #inDirectories(name: string, owner: "program" | "toolkit"): Found | undefined {
-    const directories = owner === "program" ? this.#places.directories : this.#places.toolkit;
-    for (const directory of directories) {
+    for (const directory of this.#roots(owner)) {
       const found = this.#onDisk(join(directory, name), owner, directory);
       if (found !== undefined) return found;
     }
@@ -207,8 +166,11 @@ class Inclusion {
     if (owner === "package") return undefined;
     if (owner === "request") return this.#inRequest(normalize(join(dirname(from), name)));
     const path = join(dirname(place), name);
-    const roots = owner === "program" ? this.#places.directories : this.#places.toolkit;
-    return this.#onDisk(path, owner, roots.find((root) => path.startsWith(`${root}/`)));
+    return this.#onDisk(
+      path,
+      owner,
+      this.#roots(owner).find((root) => path.startsWith(`${root}/`)),
+    );
   }
 
   #inRequest(name: string): Found | undefined {
@@ -222,11 +184,13 @@ class Inclusion {
   }
 
   #onDisk(path: string, owner: "program" | "toolkit", root?: string): Found | undefined {
-    const text = owner === "toolkit" ? toolkitText(path) : textOf(path);
+    const isKnown = owner === "toolkit" && toolkitTexts.has(path);
+    const text = isKnown ? toolkitTexts.get(path) : textOf(path);
+    if (owner === "toolkit") toolkitTexts.set(path, text);
     if (text !== undefined) {
       return { owner, place: path, name: root === undefined ? path : relative(root, path), text };
     }
-    const found = statOf(path);
+    const found = isKnown ? undefined : statOf(path);
     if (found === undefined || found.isFile || found.isDirectory) return undefined;
     // A device or a pipe, such as /dev/zero: the host's compiler would read on without end.
     const message = `cannot include ${path} as it must be a file`;
@@ -248,44 +212,31 @@ class Inclusion {
   }
 }
 
-function toolkitText(path: string): string | undefined {
-  if (!toolkitTexts.has(path)) toolkitTexts.set(path, textOf(path));
-  return toolkitTexts.get(path);
-}
-
 /** Reads all headers of a source, for NVRTC. */
 export function includedTexts(request: CompileInputs, places: HeaderPlaces): IncludedTexts {
   const inclusion = new Inclusion(request, places, true);
-  const { entries } = inclusion;
+  const { entries, source } = inclusion;
   const own = entries.filter(({ owner }) => owner === "request" || owner === "program");
   return {
-    source: inclusion.renamed(inclusion.source),
+    source: inclusion.renamed(source),
     headers: new Map(entries.map((entry) => [entry.name, inclusion.renamed(entry)])),
-    own: new Set([request.name, ...own.map(({ name }) => name)]),
-    originals: new Map([
-      [request.name, request.source],
-      ...entries.map(({ name, text }) => [name, text] as const),
-    ]),
+    own: new Set([source, ...own].map(({ name }) => name)),
+    originals: new Map([source, ...entries].map(({ name, text }) => [name, text])),
   };
 }
 
 /**
- * The headers that a request includes besides its own: names and texts, and of a toolkit the states
- * of the files that the program includes. A toolkit is installed as a whole, so the headers behind
- * these change only with them.
+ * The files on the disk that a request includes. Headers of a toolkit are not followed: a toolkit is
+ * installed as a whole, so the headers behind these change only with them.
  */
-export function includedIdentity(request: CompileInputs, places: HeaderPlaces): string[] {
-  return new Inclusion(request, places, false).entries.flatMap(({ owner, name, text, place }) => {
-    if (owner === "toolkit") return [fileState(place)];
-    // The key of the cache has the request and this package's version.
-    return owner === "program" ? [name, text] : [];
-  });
+export function filesOnDisk(request: CompileInputs, places: HeaderPlaces): readonly Found[] {
+  const { entries } = new Inclusion(request, places, false);
+  return entries.filter(({ owner }) => owner === "program" || owner === "toolkit");
 }
 
-/** The files in directories of the program that a request includes: names, texts and paths. */
-export function programFiles(
-  request: CompileInputs,
-  places: HeaderPlaces,
-): { readonly name: string; readonly text: string; readonly place: string }[] {
-  return new Inclusion(request, places, false).entries.filter(({ owner }) => owner === "program");
+/** The identity of these files: names and texts, and of a toolkit the states of the files. */
+export function identityOf(files: readonly Found[]): string[] {
+  return files.flatMap(({ owner, name, text, place }) =>
+    owner === "toolkit" ? [fileState(place)] : [name, text]
+  );
 }

@@ -20,7 +20,13 @@ import {
   type CompileRequest,
   ConcurrencyLimit,
 } from "./compiler.ts";
-import { hidesIncludes, includedIdentity, type IncludedTexts, includedTexts } from "./includes.ts";
+import {
+  filesOnDisk,
+  hidesIncludes,
+  identityOf,
+  type IncludedTexts,
+  includedTexts,
+} from "./includes.ts";
 import {
   ptxasResources,
   readNvrtcDiagnostics,
@@ -77,7 +83,11 @@ export class NvrtcCompiler implements Compiler {
       const places = { directories, first, toolkit: this.#toolkit.fitting };
       // NVRTC itself adds the options in this variable.
       const appended = this.#environment("NVRTC_APPEND_FLAGS") ?? "";
-      return [...this.#installation.identity, appended, ...includedIdentity(request, places)];
+      return [
+        ...this.#installation.identity,
+        appended,
+        ...identityOf(filesOnDisk(request, places)),
+      ];
     });
   }
 
@@ -158,7 +168,7 @@ export class NvrtcCompiler implements Compiler {
 }
 
 function compiledImage(
-  { expressions, defines }: CompileRequest,
+  { expressions }: CompileRequest,
   { cubin, ptx, loweredNames, log }: NvrtcOutput,
   texts: IncludedTexts,
 ): CompiledImage {
@@ -173,6 +183,6 @@ function compiledImage(
     resources: ptxasResources(log),
     log: warnings.map((warning) => diagnosticText(warning)).join("\n"),
     // NVRTC gets all headers by their texts, but opens a file by its absolute path.
-    ...(hidesIncludes(own, defines) ? { untracked: ["an #include that a macro makes"] } : {}),
+    ...(hidesIncludes(own) ? { untracked: ["an #include that a macro makes"] } : {}),
   };
 }

@@ -10,7 +10,7 @@
 import { dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
-import { includeDirectives } from "../compile/includes.ts";
+import { includedNames } from "../compile/includes.ts";
 import { textOf } from "../compile/files.ts";
 import { isHostHeader } from "../source/host_names.ts";
 import { type NamedFile, namedFile, readNamed } from "./named_file.ts";
@@ -23,9 +23,6 @@ interface ProgramFile {
   readonly name: string;
   readonly text: string;
 }
-
-/** The maximum number of headers of a source. */
-const MAX_HEADERS = 4096;
 
 const ACTION = "read a kernel's file";
 
@@ -108,8 +105,8 @@ function headersOf(
   const found = new Map<string, ProgramFile>();
   const waiting = [source];
   for (let from = waiting.pop(); from !== undefined; from = waiting.pop()) {
-    for (const { name } of includeDirectives(from.text)) {
-      const header = findHeader(name, from, roots);
+    for (const name of includedNames(from.text)) {
+      const header = findHeader(name.slice(1, -1), from, roots);
       if (header === undefined) continue;
       const known = found.get(header.name);
       if (known?.path === header.path) continue;
@@ -117,11 +114,6 @@ function headersOf(
         throw new TypeError(
           `Cannot ${action} as one name of a header must mean one file: "${header.name}" is ` +
             `${known.path} and ${header.path}`,
-        );
-      }
-      if (found.size === MAX_HEADERS) {
-        throw new TypeError(
-          `Cannot ${action} as ${source.name} must include at most ${MAX_HEADERS} headers`,
         );
       }
       found.set(header.name, header);

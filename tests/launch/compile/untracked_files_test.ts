@@ -46,7 +46,7 @@ for (const [name, compiler] of compilers) {
     // A plain #include line is part of the identity.
     assertEquals(await compile(`#include "${file}"`), false);
     assertEquals(await compile("#include <value.h>", { options }), false);
-    assertEquals(await compile('#define H "own.h"\n#include H', { headers }), false);
+    assertEquals(await compile('#include "own.h"', { headers }), false);
     assertEquals(await compile(`#include/**/"${file}"`), true);
     assertEquals(await compile(`#define H "${file}"\n#include H`), true);
     const defines = new Map([["H", `"${file}"`]]);
