@@ -1,16 +1,13 @@
 // Descriptions of devices from their attributes, and of fake devices from their topology records.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { capabilityLimits } from "../../src/hardware/capability_limits.ts";
-import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_limits.ts";
-import {
-  DEVICE_ATTRIBUTES,
-  VIRTUAL_MEMORY_MANAGEMENT,
-} from "../../src/hardware/device_information.ts";
+import { capabilityLimits, KNOWN_CAPABILITIES } from "../../src/hardware/capability_limits.ts";
 import {
   cudaVersionText,
+  DEVICE_ATTRIBUTES,
   deviceInformation,
   type DeviceReader,
+  VIRTUAL_MEMORY_MANAGEMENT,
 } from "../../src/hardware/device_information.ts";
 import { hostTopology, TOPOLOGY_RECORD_SLOTS } from "../../src/hardware/fake_topology.ts";
 

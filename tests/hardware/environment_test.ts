@@ -1,5 +1,4 @@
-// Every variable is read as its page says, refused by name when it cannot be understood, and never
-// prompted for.
+// Values of environment variables: read, refused by name, and never prompted for.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { EnvironmentError } from "../../src/ffi/granted_environment.ts";
@@ -18,114 +17,102 @@ function environment(values: Record<string, string>, denied: readonly string[] =
 
 type Accessor = Exclude<keyof Environment, "read" | "deniedVariables">;
 
-const VARIABLES: readonly (readonly [variable: string, accessor: Accessor])[] = [
-  ["GRIDSTRIDE_DEVICE", "device"],
-  ["GRIDSTRIDE_LIBRARY", "library"],
-  ["GRIDSTRIDE_FAKE", "fake"],
-  ["GRIDSTRIDE_STRICT", "strict"],
-  ["GRIDSTRIDE_LOG", "log"],
-  ["GRIDSTRIDE_CACHE_DIR", "cacheDirectory"],
-  ["GRIDSTRIDE_CACHE_SIZE", "cacheSize"],
-  ["GRIDSTRIDE_HOST_THREADS", "hostThreads"],
-  ["CUDA_VISIBLE_DEVICES", "visibleDevices"],
-  ["CUDA_DEVICE_ORDER", "deviceOrder"],
-  ["CUDA_LAUNCH_BLOCKING", "launchBlocking"],
-  ["GRIDSTRIDE_MEMORY_FRACTION", "memoryFraction"],
-  ["CUDA_MEMORY_POOL_SIZE", "memoryPoolSize"],
-  ["CUDA_MEMORY_POOL_TRIM", "memoryPoolTrim"],
-  ["CUDA_HOME", "cudaHome"],
-];
+const VARIABLES: Readonly<Record<Accessor, string>> = {
+  device: "GRIDSTRIDE_DEVICE",
+  library: "GRIDSTRIDE_LIBRARY",
+  fake: "GRIDSTRIDE_FAKE",
+  strict: "GRIDSTRIDE_STRICT",
+  log: "GRIDSTRIDE_LOG",
+  cacheDirectory: "GRIDSTRIDE_CACHE_DIR",
+  cacheSize: "GRIDSTRIDE_CACHE_SIZE",
+  hostThreads: "GRIDSTRIDE_HOST_THREADS",
+  visibleDevices: "CUDA_VISIBLE_DEVICES",
+  deviceOrder: "CUDA_DEVICE_ORDER",
+  launchBlocking: "CUDA_LAUNCH_BLOCKING",
+  memoryFraction: "GRIDSTRIDE_MEMORY_FRACTION",
+  memoryPoolSize: "CUDA_MEMORY_POOL_SIZE",
+  memoryPoolTrim: "CUDA_MEMORY_POOL_TRIM",
+  cudaHome: "CUDA_HOME",
+};
+const ACCESSORS = Object.keys(VARIABLES) as Accessor[];
 
-for (const [variable, accessor] of VARIABLES) {
-  Deno.test(`Environment.${accessor} has its default when ${variable} is unset or denied`, () => {
-    const unset = environment({});
+Deno.test("Environment has a default when a variable is unset or denied", () => {
+  for (const accessor of ACCESSORS) {
+    const variable = VARIABLES[accessor];
     const isFlag = accessor === "strict" || accessor === "launchBlocking";
+    const unset = environment({});
     assertEquals(unset[accessor] as unknown, isFlag ? false : undefined);
     assertEquals(unset.deniedVariables, []);
     const denied = environment({}, [variable]);
     assertEquals(denied[accessor] as unknown, isFlag ? false : undefined);
     assertEquals(denied.deniedVariables, [variable]);
-  });
-}
+  }
+});
 
-const READ: readonly (readonly [string, string, Accessor, unknown])[] = [
-  ["GRIDSTRIDE_DEVICE", "cuda:1", "device", { kind: "cuda", ordinal: 1 }],
-  ["GRIDSTRIDE_LIBRARY", "/opt/x.so", "library", "/opt/x.so"],
-  ["GRIDSTRIDE_FAKE", "none", "fake", { kind: "none" }],
-  ["GRIDSTRIDE_STRICT", "1", "strict", true],
-  ["GRIDSTRIDE_STRICT", "0", "strict", false],
-  ["GRIDSTRIDE_LOG", "debug", "log", { level: "debug", categories: new Map() }],
-  ["GRIDSTRIDE_LOG", "memory=off,ffi.call=trace", "log", {
-    categories: new Map([["memory", "off"], ["ffi.call", "trace"]]),
-  }],
-  ["GRIDSTRIDE_CACHE_DIR", "/var/cache", "cacheDirectory", "/var/cache"],
-  ["GRIDSTRIDE_CACHE_SIZE", "1GiB", "cacheSize", 2 ** 30],
-  ["GRIDSTRIDE_CACHE_SIZE", "0", "cacheSize", 0],
-  ["GRIDSTRIDE_HOST_THREADS", "1", "hostThreads", 1],
-  ["GRIDSTRIDE_HOST_THREADS", "1024", "hostThreads", 1024],
-  ["CUDA_VISIBLE_DEVICES", "2,0", "visibleDevices", [2, 0]],
-  ["CUDA_VISIBLE_DEVICES", " 2 , 0 ", "visibleDevices", [2, 0]],
-  ["CUDA_VISIBLE_DEVICES", "", "visibleDevices", []],
-  ["CUDA_VISIBLE_DEVICES", "-1", "visibleDevices", []],
-  ["CUDA_VISIBLE_DEVICES", "1,-1,whatever", "visibleDevices", [1]],
-  ["CUDA_VISIBLE_DEVICES", "NoDevFiles", "visibleDevices", []],
-  ["CUDA_VISIBLE_DEVICES", "GPU-5ac9,1", "visibleDevices", ["GPU-5ac9", 1]],
-  ["CUDA_VISIBLE_DEVICES", "MIG-GPU-5ac9/7/0", "visibleDevices", ["MIG-GPU-5ac9/7/0"]],
-  ["CUDA_DEVICE_ORDER", "PCI_BUS_ID", "deviceOrder", "PCI_BUS_ID"],
-  ["CUDA_DEVICE_ORDER", "FASTEST_FIRST", "deviceOrder", "FASTEST_FIRST"],
-  ["CUDA_LAUNCH_BLOCKING", "1", "launchBlocking", true],
-  ["GRIDSTRIDE_MEMORY_FRACTION", "0.9", "memoryFraction", 0.9],
-  ["GRIDSTRIDE_MEMORY_FRACTION", ".5", "memoryFraction", 0.5],
-  ["GRIDSTRIDE_MEMORY_FRACTION", "1", "memoryFraction", 1],
-  ["GRIDSTRIDE_MEMORY_FRACTION", "1.0", "memoryFraction", 1],
-  ["CUDA_MEMORY_POOL_SIZE", "2G", "memoryPoolSize", 2 ** 31],
-  ["CUDA_MEMORY_POOL_SIZE", "512MiB", "memoryPoolSize", 2 ** 29],
-  ["CUDA_MEMORY_POOL_SIZE", "2GB", "memoryPoolSize", 2 ** 31],
-  ["CUDA_MEMORY_POOL_TRIM", "1", "memoryPoolTrim", true],
-  ["CUDA_MEMORY_POOL_TRIM", "true", "memoryPoolTrim", true],
-  ["CUDA_MEMORY_POOL_TRIM", "0", "memoryPoolTrim", false],
-  ["CUDA_MEMORY_POOL_TRIM", "false", "memoryPoolTrim", false],
-  ["CUDA_HOME", "/usr/local/cuda", "cudaHome", "/usr/local/cuda"],
-  ["CUDA_HOME", "", "cudaHome", undefined],
-  ["CUDA_PATH", "/usr/local/cuda-12", "cudaHome", "/usr/local/cuda-12"],
-];
-
-for (const [variable, value, accessor, expected] of READ) {
-  Deno.test(`Environment.${accessor} reads ${variable}=${JSON.stringify(value)}`, () => {
-    assertEquals(environment({ [variable]: value })[accessor] as unknown, expected);
-  });
-}
-
-const REFUSED: Readonly<Record<string, readonly string[]>> = {
-  GRIDSTRIDE_DEVICE: ["", "gpu", "cuda:-1"],
-  GRIDSTRIDE_LIBRARY: [""],
-  GRIDSTRIDE_FAKE: ["", "4x24GB@"],
-  GRIDSTRIDE_STRICT: ["", "true"],
-  GRIDSTRIDE_LOG: [
-    "",
-    "loud",
-    "memory=loud",
-    "memory=debug,",
-    "debug,memory=info",
-    "memory=debug,memroy=info",
-  ],
-  GRIDSTRIDE_CACHE_DIR: ["", "cache"],
-  GRIDSTRIDE_CACHE_SIZE: ["", "-1", "1 GiB"],
-  GRIDSTRIDE_HOST_THREADS: ["0", "1025", "2.0", ""],
-  CUDA_VISIBLE_DEVICES: ["a", "0,,1", "0;1"],
-  CUDA_DEVICE_ORDER: ["pci_bus_id"],
-  CUDA_LAUNCH_BLOCKING: ["yes"],
-  GRIDSTRIDE_MEMORY_FRACTION: ["", "0", "0.0", "-0.5", "1.0001", "90%", "1e-1", "NaN", "."],
-  CUDA_MEMORY_POOL_SIZE: ["", "0", "2 GB", "1.5G", "8192T"],
-  CUDA_MEMORY_POOL_TRIM: ["", "yes", "TRUE", "2"],
+const READ: Readonly<Record<Accessor, Readonly<Record<string, unknown>>>> = {
+  device: { "cuda:1": { kind: "cuda", ordinal: 1 } },
+  library: { "/opt/x.so": "/opt/x.so" },
+  fake: { none: { kind: "none" } },
+  strict: { "1": true, "0": false },
+  log: {
+    debug: { level: "debug", categories: new Map() },
+    "memory=off,ffi.call=trace": {
+      categories: new Map([["memory", "off"], ["ffi.call", "trace"]]),
+    },
+  },
+  cacheDirectory: { "/var/cache": "/var/cache" },
+  cacheSize: { "1GiB": 2 ** 30, "0": 0 },
+  hostThreads: { "1": 1, "1024": 1024 },
+  visibleDevices: {
+    "2,0": [2, 0],
+    " 2 , 0 ": [2, 0],
+    "": [],
+    "-1": [],
+    "1,-1,whatever": [1],
+    NoDevFiles: [],
+    "GPU-5ac9,1": ["GPU-5ac9", 1],
+    "MIG-GPU-5ac9/7/0": ["MIG-GPU-5ac9/7/0"],
+  },
+  deviceOrder: { PCI_BUS_ID: "PCI_BUS_ID", FASTEST_FIRST: "FASTEST_FIRST" },
+  launchBlocking: { "1": true },
+  memoryFraction: { "0.9": 0.9, ".5": 0.5, "1": 1, "1.0": 1 },
+  memoryPoolSize: { "2G": 2 ** 31, "512MiB": 2 ** 29, "2GB": 2 ** 31 },
+  memoryPoolTrim: { "1": true, true: true, "0": false, false: false },
+  cudaHome: { "/usr/local/cuda": "/usr/local/cuda", "": undefined },
 };
 
-for (const [variable, values] of Object.entries(REFUSED)) {
-  const [, accessor] = VARIABLES.find(([name]) => name === variable)!;
-  Deno.test(`Environment.${accessor} refuses malformed values of ${variable}`, () => {
-    for (const value of values) {
-      const read = () => environment({ [variable]: value })[accessor];
-      const error = assertThrows(read, EnvironmentError, undefined, value);
+for (const accessor of ACCESSORS) {
+  Deno.test(`Environment.${accessor} reads ${VARIABLES[accessor]}`, () => {
+    for (const [value, expected] of Object.entries(READ[accessor])) {
+      const read = environment({ [VARIABLES[accessor]]: value })[accessor] as unknown;
+      assertEquals(read, expected, value);
+    }
+  });
+}
+
+const REFUSED: Readonly<Partial<Record<Accessor, readonly string[]>>> = {
+  device: ["", "gpu", "cuda:-1"],
+  library: [""],
+  fake: ["", "4x24GB@"],
+  strict: ["", "true"],
+  log: ["", "loud", "memory=loud", "memory=debug,", "debug,memory=info", "memory=off,memroy=info"],
+  cacheDirectory: ["", "cache"],
+  cacheSize: ["", "-1", "1 GiB"],
+  hostThreads: ["0", "1025", "2.0", ""],
+  visibleDevices: ["a", "0,,1", "0;1"],
+  deviceOrder: ["pci_bus_id"],
+  launchBlocking: ["yes"],
+  memoryFraction: ["", "0", "0.0", "-0.5", "1.0001", "90%", "1e-1", "NaN", "."],
+  memoryPoolSize: ["", "0", "2 GB", "1.5G", "8192T"],
+  memoryPoolTrim: ["", "yes", "TRUE", "2"],
+};
+
+for (const accessor of ACCESSORS) {
+  Deno.test(`Environment.${accessor} names ${VARIABLES[accessor]} when it is malformed`, () => {
+    const variable = VARIABLES[accessor];
+    for (const value of REFUSED[accessor] ?? []) {
+      const malformed = environment({ [variable]: value });
+      const error = assertThrows(() => malformed[accessor], EnvironmentError);
       assertEquals([error.name, error.variable, error.value], [
         "EnvironmentError",
         variable,

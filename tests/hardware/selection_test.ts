@@ -1,5 +1,4 @@
-// The selector grammar, and that the best device is found by free memory, then capability, then
-// multiprocessors, and that the reason given is the true one.
+// The grammar of selectors, and the choice of the best device.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
@@ -42,10 +41,6 @@ function device(ordinal: number, changes: Partial<DeviceCandidate> = {}): Device
   };
 }
 
-Deno.test("`bestDevice()` returns undefined without candidates", () => {
-  assertEquals(bestDevice([]), undefined);
-});
-
 Deno.test("`bestDevice()` compares free memory first", () => {
   const busy = device(0, { totalMemory: 192 * GIB, freeMemory: GIB, computeCapability: "10.0" });
   const idle = device(1, { totalMemory: 24 * GIB, freeMemory: 23 * GIB });
@@ -55,26 +50,22 @@ Deno.test("`bestDevice()` compares free memory first", () => {
   assertEquals(choice.reason, `cuda:1 has most memory: ${23 * GIB} of ${24 * GIB} bytes free`);
 });
 
-Deno.test("`bestDevice()` takes the newer capability when memory is equal", () => {
-  const choice = bestDevice([
-    device(0, { computeCapability: "9.0", multiprocessorCount: 500 }),
-    device(1, { computeCapability: "10.0" }),
-    device(2, { computeCapability: "8.9" }),
-  ])!;
-  assertEquals(choice.device.ordinal, 1);
-  assert(choice.reason.includes("newest compute capability"));
-});
-
-Deno.test("`bestDevice()` takes more multiprocessors when memory and capability are equal", () => {
-  const choice = bestDevice([device(0), device(1, { multiprocessorCount: 109 })])!;
-  assertEquals(choice.device.ordinal, 1);
-  assert(choice.reason.includes("the most multiprocessors"));
-});
-
-Deno.test("`bestDevice()` takes the lowest ordinal of equals", () => {
-  const choice = bestDevice([device(2), device(0), device(1)])!;
-  assertEquals(choice.device.ordinal, 0);
-  assert(choice.reason.includes("the lowest ordinal of equals"));
+Deno.test("`bestDevice()` compares capability, multiprocessors and ordinal when memory is equal", () => {
+  const table: [DeviceCandidate[], ordinal: number, reason: string][] = [
+    [
+      [device(0, { computeCapability: "9.0" }), device(1, { computeCapability: "10.0" })],
+      1,
+      "newest compute capability",
+    ],
+    [[device(0), device(1, { multiprocessorCount: 109 })], 1, "the most multiprocessors"],
+    [[device(2), device(0), device(1)], 0, "the lowest ordinal of equals"],
+  ];
+  for (const [candidates, ordinal, reason] of table) {
+    const choice = bestDevice(candidates)!;
+    assertEquals(choice.device.ordinal, ordinal);
+    assert(choice.reason.includes(reason), choice.reason);
+  }
+  assertEquals(bestDevice([]), undefined);
 });
 
 Deno.test("`bestDevice()` ignores some megabytes of memory", () => {
