@@ -26,7 +26,6 @@ import { cudaPresence, environment } from "./device_list.ts";
 export interface DetectionOptions {
   /** Opens and queries the native CUDA library; must neither throw nor prompt. */
   readonly cuda: () => NativeCudaState;
-  /** Runs commands and reads files. */
   readonly runner?: ProbeRunner;
   /** The entry point of WebGPU; null for none. */
   readonly gpu?: GpuEntryPoint | null;
@@ -204,13 +203,9 @@ async function detectMetal(runner: ProbeRunner, operatingSystem: string): Promis
 
 /** The description of an adapter, as in the WebGPU standard. */
 export interface GpuAdapterDescription {
-  /** The vendor's name or PCI number. */
   readonly vendor?: string;
-  /** The architecture's name. */
   readonly architecture?: string;
-  /** The device's name or PCI number. */
   readonly device?: string;
-  /** A readable name. */
   readonly description?: string;
   /** True for an adapter of last resort. */
   readonly isFallbackAdapter?: boolean;
@@ -222,14 +217,12 @@ export interface GpuEntryPoint {
   requestAdapter(): Promise<{ readonly info?: GpuAdapterDescription } | null>;
 }
 
-/** Time limit of WebGPU. */
 const ADAPTER_MILLISECONDS = 10_000;
 
 /** Renderers that compute on the CPU: Mesa's, Google's, Microsoft's and Apple's. */
 const SOFTWARE_RENDERER =
   /llvmpipe|lavapipe|softpipe|swrast|swiftshader|basic render|software render|\bwarp\b/i;
 
-/** Whether an adapter computes on the CPU. */
 export function isSoftwareRenderer(info: GpuAdapterDescription): boolean {
   const texts = [info.vendor, info.architecture, info.device, info.description];
   return info.isFallbackAdapter === true || SOFTWARE_RENDERER.test(texts.join(" "));

@@ -22,7 +22,6 @@ export type NativeCudaState =
   | { readonly kind: "no-library"; readonly detail: string }
   /** The process may not open it. */
   | { readonly kind: "permission"; readonly detail: string }
-  /** It was opened and queried. */
   | {
     readonly kind: "queried";
     /** The status of counting devices: 0 or a CUDA error code. */

@@ -69,7 +69,6 @@ function parseVisibleDevices(value: string): (number | string)[] {
   });
 }
 
-/** Matches a plain decimal number above 0 and up to 1. */
 function matchShare(value: string): number | undefined {
   const share = /^\d*\.?\d+$/.test(value) ? Number(value) : 0;
   return share > 0 && share <= 1 ? share : undefined;

@@ -5,7 +5,6 @@
  * @module
  */
 
-/** The outcome of a command. */
 export type CommandOutcome =
   | {
     readonly kind: "exited";
@@ -166,13 +165,11 @@ export interface BackendReport {
   }[];
 }
 
-/** The outcome of one probe. */
 export type Evidence = BackendReport["evidence"][number];
 
 /** The outcome of a probe that lists GPUs. */
 export interface Finding {
   readonly evidence: Evidence;
-  /** Names of GPUs. */
   readonly devices: readonly string[];
 }
 
@@ -211,7 +208,6 @@ export function commandOutput(
   }
 }
 
-/** The evidence of reading a path. */
 export function pathEvidence(path: string, result: PathOutcome): Evidence {
   switch (result.kind) {
     case "present":

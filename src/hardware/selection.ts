@@ -11,7 +11,6 @@ export type DeviceKind = "cuda" | "host";
 
 /** A request for a device. */
 export interface DeviceSelector {
-  /** The requested kind. */
   readonly kind: DeviceKind;
   /** The requested ordinal; absent means the best of its kind. */
   readonly ordinal?: number;

@@ -55,7 +55,6 @@ const SUM_FINAL = new KernelFamily<FloatingDType>((dtype) =>
   }* out)`
 );
 
-/** The sum of integer partial sums. */
 const INTEGER_SUM_FINAL = new KernelFamily<"int64">((dtype) =>
   `sum_final_${dtype}(const long long* partials, unsigned int count, long long* out)`
 );
@@ -92,11 +91,9 @@ const MOMENTS_FINAL = new KernelFamily<FloatingDType>((dtype) =>
   }* out)`
 );
 
-/** An operation in progress. */
 interface Reduction<D extends NumericDType> {
   readonly x: DeviceBuffer<D>;
   readonly stream: Stream;
-  /** The kernel of the first launch. */
   readonly kernel: Kernel;
   /** Threads of a block in it. */
   readonly block: number;

@@ -18,13 +18,11 @@ const FEW = 64;
 /** Accesses for each of which one has to repeat a step; with fewer, counting steps is useless. */
 const REPEATING = 8;
 
-/** The part of a report that describes the pattern. */
 export type PatternVerdict = Pick<
   AccessReport,
   "kind" | "stride" | "confidence" | "outliers" | "tile"
 >;
 
-/** Finds the pattern. */
 export class AccessPattern {
   #count = 0;
   readonly #followers: StrideFollower[] = [];
@@ -131,9 +129,7 @@ function repeatsSteps(values: Float64Array, count: number): boolean {
   return repeated * REPEATING >= count;
 }
 
-/** Follows one stride. */
 export class StrideFollower {
-  /** The stride. */
   readonly stride: number;
   /** Accesses that do not follow it, with all before its first. */
   breaks: number;
@@ -152,7 +148,6 @@ export class StrideFollower {
   /** Runs that began after the first. */
   #begins = 0;
 
-  /** Begins to follow a stride after `position` accesses. */
   constructor(stride: number, position: number) {
     this.stride = stride;
     this.breaks = position;
@@ -161,7 +156,6 @@ export class StrideFollower {
     this.#runs = new RunPattern(stride);
   }
 
-  /** Follows the first `count` values of a batch. */
   follow(values: Float64Array, count: number): void {
     const { stride } = this;
     for (let i = 0; i < count;) {
@@ -277,12 +271,10 @@ class RunPattern {
   /** Finished tiles, by rows. */
   readonly #heights = new Map<number, number>();
 
-  /** @param stride The stride inside runs. */
   constructor(stride: number) {
     this.#stride = stride;
   }
 
-  /** Begins a run. */
   begin(run: Run): void {
     if (this.#columns !== 0) {
       this.#place(run);

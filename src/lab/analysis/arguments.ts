@@ -31,7 +31,6 @@ export function rangeError(
   return new RangeError(`Cannot ${action} as ${name} must ${allowed}: it is ${given}`);
 }
 
-/** Makes the `TypeError` of an argument. */
 export function typeError(
   action: string,
   name: string,
@@ -43,7 +42,6 @@ export function typeError(
   );
 }
 
-/** Throws a `TypeError` unless an argument is a number. */
 export function requireNumber(
   action: string,
   name: string,
@@ -52,7 +50,6 @@ export function requireNumber(
   if (typeof value !== "number") throw typeError(action, name, "a number", value);
 }
 
-/** Throws unless an argument is an integer in a range. */
 export function requireInteger(
   action: string,
   name: string,
@@ -65,7 +62,6 @@ export function requireInteger(
   throw rangeError(action, name, `be an integer in ${min}..${max}`, describeInput(value));
 }
 
-/** Throws unless an argument is one of a few numbers. */
 export function requireOneOf(
   action: string,
   name: string,
@@ -77,14 +73,12 @@ export function requireOneOf(
   throw rangeError(action, name, `be one of ${allowed.join(", ")}`, describeInput(value));
 }
 
-/** Throws a `TypeError` unless an argument is an object. */
 export function requireObject(action: string, name: string, value: unknown): void {
   if (typeof value !== "object" || value === null) {
     throw typeError(action, name, "an object", value);
   }
 }
 
-/** Throws a `TypeError` unless an argument is an array. */
 export function requireArray(action: string, name: string, value: unknown): void {
   if (!Array.isArray(value)) throw typeError(action, name, "an array", value);
 }

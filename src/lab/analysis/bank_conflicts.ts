@@ -31,7 +31,6 @@ export class StampedSet {
   readonly #stamps = new Int32Array(SLOTS);
   #stamp = 1;
 
-  /** Removes all members. */
   clear(): void {
     if (this.#stamp === LAST_STAMP) {
       this.#stamps.fill(0);
@@ -56,13 +55,11 @@ export class StampedSet {
 
 /** Counts the wavefronts of requests to shared memory. */
 export class BankCounter {
-  /** Wavefronts of the requests so far. */
   wavefronts = 0;
   /** Wavefronts that they would take without a conflict. */
   idealWavefronts = 0;
   /** The most different words in one bank that lanes access together; 0 at first. */
   degree = 0;
-  /** The first bank with that many. */
   worstBank = 0;
 
   readonly #elementBytes: number;

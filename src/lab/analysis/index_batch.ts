@@ -18,13 +18,11 @@ const MAX_ELEMENTS = 2 ** 32;
 /** Kinds of arrays with indices only. */
 const UNSIGNED = ["Uint32Array", "Uint16Array", "Uint8Array", "Uint8ClampedArray"];
 
-/** Collects indices. */
 export class IndexBatch {
   readonly #action: string;
   readonly #consume: (values: Float64Array<ArrayBuffer>, count: number) => void;
   readonly #values = new Float64Array(BATCH);
   #count = 0;
-  /** Indices in earlier batches. */
   #before = 0;
 
   /** `consume` takes the first `count` values of a batch; `action` is for error messages. */
@@ -33,7 +31,6 @@ export class IndexBatch {
     this.#consume = consume;
   }
 
-  /** The number of indices so far. */
   get position(): number {
     return this.#before + this.#count;
   }
@@ -94,7 +91,6 @@ export class IndexBatch {
     return rangeError(this.#action, name, allowed, describeInput(value));
   }
 
-  /** Passes on an incomplete batch. */
   flush(): void {
     const count = this.#count;
     if (count === 0) return;

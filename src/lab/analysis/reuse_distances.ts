@@ -14,7 +14,6 @@ import { LINE_BYTES, type ReuseHistogram } from "./access_report.ts";
 
 /** Entries of a histogram: distances are below 2^53. */
 const ENTRIES = 54;
-/** Hashes are below it. */
 const HASHES = 2 ** 31;
 /** Factor by which a full sample lowers the threshold. */
 const LOWERED = 15 / 16;
@@ -28,7 +27,6 @@ interface Followed {
   accesses: number;
 }
 
-/** Counts reuse distances. */
 export class ReuseDistances {
   readonly #capacity: number;
   readonly #followed = new Map<number, Followed>();
@@ -37,7 +35,6 @@ export class ReuseDistances {
   /** Fenwick tree: counts the places that are the last access of their line. */
   readonly #tree: Int32Array;
   #next = 0;
-  /** Accesses by entry of the histogram. */
   readonly #counts = new Float64Array(ENTRIES);
   #firstTouches = 0;
   #accesses = 0;
@@ -46,7 +43,6 @@ export class ReuseDistances {
   /** Lines for which a followed line stands. */
   #weight = 1;
 
-  /** @param capacity The most lines to follow. */
   constructor(capacity: number) {
     const places = Math.max(MIN_PLACES, PLACES_OF_LINE * capacity);
     this.#capacity = capacity;
@@ -54,7 +50,6 @@ export class ReuseDistances {
     this.#tree = new Int32Array(places + 1);
   }
 
-  /** Counts an access to a line. */
   access(line: number): void {
     this.#accesses++;
     if (hashLine(line) >= this.#threshold) return;
@@ -121,7 +116,6 @@ export class ReuseDistances {
     this.#weight = HASHES / Math.max(1, this.#threshold);
   }
 
-  /** The histogram of all accesses so far. */
   histogram(): ReuseHistogram {
     const counted = this.#counts.reduce((sum, count) => sum + count, this.#firstTouches);
     // The number of all accesses is known, their distances only inside the sample.

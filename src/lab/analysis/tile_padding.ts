@@ -11,7 +11,6 @@ import { BankCounter } from "./bank_conflicts.ts";
 const ACTION = "pad a tile";
 /** Bytes after which banks repeat. */
 const BANK_BYTES = 128;
-/** Bytes of the widest access. */
 const VECTOR_BYTES = 16;
 /** More shared memory than a block has on any GPU: 227 KiB from compute capability 9.0 on. */
 const MAX_BYTES = 2 ** 18;

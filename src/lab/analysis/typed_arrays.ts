@@ -23,7 +23,6 @@ export type IndexArray =
   | BigInt64Array
   | BigUint64Array;
 
-/** The elements of an array as integers of their width. */
 export type WordArray = Uint8Array | Uint16Array | Int32Array | BigUint64Array;
 
 /** The class name of a typed array; undefined for any other value. */
@@ -61,7 +60,6 @@ export function wordsOf({ buffer, byteOffset, length, BYTES_PER_ELEMENT }: Index
   }
 }
 
-/** Whether two arrays have memory in common. */
 export function overlap(one: IndexArray, other: IndexArray): boolean {
   return one.buffer === other.buffer &&
     one.byteOffset < other.byteOffset + other.byteLength &&

@@ -18,13 +18,11 @@ import type { ReuseDistances } from "./reuse_distances.ts";
 const PERIOD = 128;
 const SECTORS_OF_LINE = LINE_BYTES / SECTOR_BYTES;
 
-/** Counts of an access of a warp. */
 type WarpCounts = Pick<
   AccessReport,
   "sectors" | "lines" | "idealSectors" | "bankConflicts"
 >;
 
-/** Counts requests. */
 export class WarpRequests {
   // The counts of the report.
   requests = 0;
@@ -85,7 +83,6 @@ export class WarpRequests {
     return counts;
   }
 
-  /** Counts an access of a warp, whatever its indices. */
   #count(values: Float64Array, from: number, to: number): WarpCounts {
     const { elementBytes, accessBytes, offset, parts } = this.#geometry;
     const elements = this.#elements;

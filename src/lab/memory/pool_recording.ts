@@ -54,7 +54,6 @@ export interface PoolRecording extends Disposable {
   stop(): MemoryTrace;
 }
 
-/** A recording of the requests for blocks of a pool. */
 export class BlockRecording implements PoolRecording {
   readonly #pool: BlockPool;
   readonly #name: string;
@@ -68,7 +67,6 @@ export class BlockRecording implements PoolRecording {
   readonly #stopListening: (() => void)[] = [];
   #isStopped = false;
 
-  /** Starts the recording. */
   constructor(pool: BlockPool, name: string) {
     if (typeof name !== "string") {
       throw new TypeError(
@@ -94,7 +92,6 @@ export class BlockRecording implements PoolRecording {
     });
   }
 
-  /** Names the moment. */
   point(name: string): void {
     this.#requireRunning("record a point");
     const offence = new TraceChecker().check({ kind: "point", name });
@@ -102,7 +99,6 @@ export class BlockRecording implements PoolRecording {
     this.#builder.point(name);
   }
 
-  /** Ends the recording. */
   stop(): MemoryTrace {
     this.#requireRunning("stop a recording");
     this[Symbol.dispose]();

@@ -43,7 +43,6 @@ export function snapshotPool(pool: MemoryPool, history?: PoolHistory): MemorySna
   return snapshotBlocks(blocksOf(pool), { label, name, fake, totalBytes }, history);
 }
 
-/** Takes a snapshot of the blocks of a pool on the named device. */
 export function snapshotBlocks(
   pool: BlockPool,
   device: MemorySnapshot["device"],
@@ -171,9 +170,7 @@ export interface PoolHistory extends Disposable {
   timeline(): SnapshotTimeline;
 }
 
-/** The history of the blocks of a pool. */
 export class BlockHistory implements PoolHistory {
-  /** The pool's blocks. */
   readonly blocks: BlockPool;
   readonly #begin = performance.now();
   readonly #length: number;
@@ -183,7 +180,6 @@ export class BlockHistory implements PoolHistory {
   #count = 0;
   #sinceSample = SAMPLE_INTERVAL;
 
-  /** Starts the recording. */
   constructor(blocks: BlockPool, length: number) {
     if (!Number.isInteger(length) || length < 1 || length > MAX_LENGTH) {
       throw new RangeError(
@@ -213,12 +209,10 @@ export class BlockHistory implements PoolHistory {
     });
   }
 
-  /** The number of events so far, including dropped ones. */
   get count(): number {
     return this.#count;
   }
 
-  /** The events that are kept, oldest first, in the form of snapshots. */
   timeline(): SnapshotTimeline {
     const kept = Math.min(this.#count, this.#length);
     const first = this.#count - kept;

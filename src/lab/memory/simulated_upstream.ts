@@ -8,16 +8,13 @@ import type { MemoryStream, MemoryUpstream } from "../../memory/pool/memory_upst
 
 /** The first plain address, as CUDA's on Linux. */
 const PLAIN_BASE = 0x7f00_0000_0000;
-/** The first reserved address. */
 const RESERVED_BASE = 2 ** 48;
 
-/** The device under simulation. Sizes are bytes. */
 export interface SimulatedUpstreamOptions {
   /** The device's memory; 16 GiB by default. */
   readonly capacity?: number;
   /** Granularity of mapped memory, 0 for a device without virtual memory; 2 MiB by default. */
   readonly granularity?: number;
-  /** The label in messages. */
   readonly label?: string;
 }
 
@@ -58,28 +55,23 @@ export class SimulatedStream implements MemoryStream {
   readonly #closers = new Set<() => void>();
   #disposed = false;
 
-  /** Makes a stream. */
   constructor(number: number) {
     this.number = number;
   }
 
-  /** Its number, as a handle. */
   get id(): number {
     if (this.#disposed) throw new TypeError("Cannot use a stream as it is disposed");
     return this.number;
   }
 
-  /** None: there are no captures. */
   get captureToken(): object | undefined {
     return undefined;
   }
 
-  /** Whether it is disposed. */
   get disposed(): boolean {
     return this.#disposed;
   }
 
-  /** The number of registrations for its disposal. */
   get listeners(): number {
     return this.#closers.size;
   }
@@ -90,7 +82,6 @@ export class SimulatedStream implements MemoryStream {
     return () => void this.#closers.delete(close);
   }
 
-  /** Disposes of the stream; does nothing the second time. */
   [Symbol.dispose](): void {
     if (this.#disposed) return;
     for (const close of this.#closers) close();
@@ -98,15 +89,11 @@ export class SimulatedStream implements MemoryStream {
   }
 }
 
-/** A simulated device as the upstream of a pool. */
 export class SimulatedUpstream implements MemoryUpstream {
-  /** The label in messages. */
   readonly label: string;
-  /** The device's memory. */
   readonly totalBytes: number;
   /** Granularity of mapped memory; 0 without virtual memory. */
   readonly granularity: number;
-  /** A simulated device is never lost. */
   readonly lost = false;
   readonly #plain = new Map<number, number>();
   readonly #reservations = new Map<number, number>();
@@ -119,7 +106,6 @@ export class SimulatedUpstream implements MemoryUpstream {
   #pressure = 0;
   #answeredPressure = 0;
 
-  /** Makes a device of which nothing is used. */
   constructor(options: SimulatedUpstreamOptions = {}) {
     this.label = options.label ?? "model:0";
     this.totalBytes = options.capacity ?? 2 ** 34;
@@ -134,22 +120,18 @@ export class SimulatedUpstream implements MemoryUpstream {
     return this.#usedBytes;
   }
 
-  /** The peak of {@linkcode SimulatedUpstream.usedBytes}. */
   get peakBytes(): number {
     return this.#peakBytes;
   }
 
-  /** Makes a stream. */
   createStream(): SimulatedStream {
     return new SimulatedStream(++this.#lastStream);
   }
 
-  /** Free memory. */
   freeBytes(): number {
     return this.totalBytes - this.#usedBytes;
   }
 
-  /** Allocates plain memory; 0 if there is none left. */
   allocate(bytes: number): number {
     if (!this.#take(bytes)) return 0;
     const address = this.#plainAddresses.take(bytes);
@@ -157,7 +139,6 @@ export class SimulatedUpstream implements MemoryUpstream {
     return address;
   }
 
-  /** Frees plain memory. */
   free(address: number): void {
     const bytes = this.#plain.get(address)!;
     this.#plain.delete(address);
@@ -165,81 +146,63 @@ export class SimulatedUpstream implements MemoryUpstream {
     this.#usedBytes -= bytes;
   }
 
-  /** Reserves a range of addresses. */
   reserve(bytes: number): number {
     const address = this.#reservedAddresses.take(bytes);
     this.#reservations.set(address, bytes);
     return address;
   }
 
-  /** Releases a range of addresses. */
   release(address: number): void {
     this.#reservedAddresses.release(address, this.#reservations.get(address)!);
     this.#reservations.delete(address);
   }
 
-  /** Maps memory; false if there is none left. */
   map(_address: number, bytes: number, _handleBytes: number): boolean {
     return this.#take(bytes);
   }
 
-  /** Unmaps memory. */
   unmap(_address: number, bytes: number): void {
     this.#usedBytes -= bytes;
   }
 
-  /** False: there are no captures. */
   get capturing(): boolean {
     return false;
   }
 
-  /** False: there is no other device. */
   isLostFor(): boolean {
     return false;
   }
 
-  /** Makes an event. */
   createEvent(): number {
     return ++this.#lastEvent;
   }
 
-  /** Does nothing. */
   destroyEvent(): void {}
 
-  /** Does nothing: the work is done. */
   recordEvent(): void {}
 
-  /** True: the work is done. */
   queryEvent(): boolean {
     return true;
   }
 
-  /** Does nothing: the work is done. */
   waitSync(): void {}
 
-  /** Resolves at once. */
   async wait(): Promise<void> {}
 
-  /** False: a wait resolves at once. */
   isAwaited(): boolean {
     return false;
   }
 
-  /** Does nothing. */
   declare(): void {}
 
-  /** Does nothing: there are no bytes. */
   fill(): void {}
 
-  /** Leaves the target as it is: there are no bytes. */
   read(): void {}
 
-  /** Notes a request to trim. */
   press(): void {
     this.#pressure++;
   }
 
-  /** Changes with every request to trim. */
   get signal(): number {
     return this.#pressure;
   }

@@ -36,7 +36,6 @@ const MIN_SHARE = 0.1;
 const LOW_OCCUPANCY = 0.5;
 /** Minimum share of the busy time spent only on transfers. */
 const BOUND_SHARE = 0.3;
-/** Minimum number of small copies. */
 const MIN_COPIES = 100;
 /** Minimum number of growths of a churning pool. */
 const MIN_GROWTHS = 16;
@@ -209,7 +208,6 @@ function* allocationChurn({ statistics }: TraceRecording): Generator<Advisory> {
   };
 }
 
-/** A span of time. */
 interface TimeSpan {
   readonly start: number;
   readonly duration: number;
@@ -218,7 +216,6 @@ interface TimeSpan {
 /** Disjoint spans in order, each from start to end. */
 type CoveredTime = readonly (readonly [start: number, end: number])[];
 
-/** The union of spans. */
 function coveredTime(spans: Iterable<TimeSpan>): CoveredTime {
   const sorted = [...spans].sort((one, other) => one.start - other.start);
   const covered: [number, number][] = [];
@@ -230,12 +227,10 @@ function coveredTime(spans: Iterable<TimeSpan>): CoveredTime {
   return covered;
 }
 
-/** The total length. */
 function lengthOf(covered: CoveredTime): number {
   return covered.reduce((sum, [start, end]) => sum + (end - start), 0);
 }
 
-/** The length of the intersection. */
 function commonTime(one: CoveredTime, other: CoveredTime): number {
   let common = 0;
   for (let i = 0, j = 0; i < one.length && j < other.length;) {

@@ -269,9 +269,7 @@ export class DeviceTrace implements Disposable {
   }
 }
 
-/** Launches before the measurement. */
 const WARM_UP = 8;
-/** Measured launches. */
 const LAUNCHES = 31;
 
 const launchCosts = new WeakMap<DeviceContext, TraceRecording["launchCost"]>();

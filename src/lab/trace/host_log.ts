@@ -23,13 +23,11 @@ interface Range {
   stream: number | undefined;
 }
 
-/** The start of a range on a stream. */
 interface RangeMark {
   readonly stream: Stream;
   readonly event: Event;
 }
 
-/** The compilations and ranges of a trace. */
 export class HostLog implements Disposable {
   readonly #clock: DeviceClock;
   readonly #streamNumber: (stream: Stream) => number;
@@ -60,12 +58,10 @@ export class HostLog implements Disposable {
     });
   }
 
-  /** Numbers of dropped compilations and ranges. */
   get dropped(): { readonly compilations: number; readonly ranges: number } {
     return { compilations: this.#compilations.dropped, ranges: this.#ranges.dropped };
   }
 
-  /** Adds a compilation. */
   compiled(compilation: Compilation): void {
     const time = compilation.ended - compilation.begun;
     this.#compilations.add(compilation);
@@ -120,12 +116,10 @@ export class HostLog implements Disposable {
     return [...ended, ...open];
   }
 
-  /** Counts and times of all compilations. */
   statistics(): TraceStatistics["compilations"] {
     return { ...this.#counts };
   }
 
-  /** Releases the events and forgets open ranges. */
   [Symbol.dispose](): void {
     using stack = new DisposableStack();
     for (const mark of this.#open.values()) if (mark !== undefined) stack.use(mark.event);
@@ -153,7 +147,6 @@ export class HostLog implements Disposable {
   }
 }
 
-/** The memory of all pools of a device together. */
 export class MemoryLog implements Disposable {
   readonly #stopWatching: () => void;
   readonly #detachers = new Map<BlockPool, () => void>();
@@ -190,7 +183,6 @@ export class MemoryLog implements Disposable {
     this.#sample();
   }
 
-  /** Number of dropped samples. */
   get dropped(): number {
     return this.#samples.dropped;
   }
@@ -200,12 +192,10 @@ export class MemoryLog implements Disposable {
     return [...this.#samples].map(({ time, ...sizes }) => ({ time: time - begun, ...sizes }));
   }
 
-  /** Counts and sums since the start. */
   statistics(): TraceStatistics["memory"] {
     return { ...this.#counts };
   }
 
-  /** Stops observing. */
   [Symbol.dispose](): void {
     this.#stopWatching();
     for (const detach of this.#detachers.values()) detach();
@@ -271,23 +261,19 @@ export class Ring<T> implements Iterable<T> {
   readonly #records: T[] = [];
   #added = 0;
 
-  /** Makes an empty ring of at least one record. */
   constructor(capacity: number) {
     this.#capacity = capacity;
   }
 
-  /** Number of dropped records. */
   get dropped(): number {
     return this.#added - this.#records.length;
   }
 
-  /** Adds a record and drops the oldest if the ring is full. */
   add(record: T): void {
     this.#records[this.#added % this.#capacity] = record;
     this.#added++;
   }
 
-  /** Iterates over the kept records, oldest first. */
   *[Symbol.iterator](): Iterator<T> {
     const { length } = this.#records;
     const first = this.dropped === 0 ? 0 : this.#added % this.#capacity;

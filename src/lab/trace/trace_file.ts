@@ -19,7 +19,6 @@ const CHUNK = 65_536;
 const THREADS = 1_000_000;
 const SAVE = "save a trace";
 
-/** The arguments of an event. */
 type Arguments = Readonly<Record<string, string | number | boolean>>;
 
 /** An event without its process id. */
@@ -41,7 +40,6 @@ interface Slice {
   readonly end: number;
 }
 
-/** A span with a name and arguments. */
 interface NamedSlice extends Slice {
   readonly name: string;
   readonly args?: Arguments;
@@ -137,7 +135,6 @@ function* traceText(recordings: readonly TraceRecording[]): Generator<string, vo
   yield `${chunk}\n]}\n`;
 }
 
-/** The start of a recording in milliseconds since 1970. */
 function beginOf({ timeOrigin, begun }: TraceRecording): number {
   return timeOrigin + begun;
 }
@@ -201,7 +198,6 @@ function slice(
   return { begin: time(start), end: time(start + duration) };
 }
 
-/** Numbers and names the threads of a process. */
 class Threads {
   readonly #pid: number;
   #count = 0;
@@ -210,7 +206,6 @@ class Threads {
     this.#pid = pid;
   }
 
-  /** Makes a thread and the events that name it. */
   add(name: string): { readonly tid: number; readonly events: readonly FileEvent[] } {
     const sort_index = this.#count++;
     const tid = this.#pid * THREADS + sort_index;

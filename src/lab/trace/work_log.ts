@@ -36,10 +36,8 @@ interface Entry {
   duration: number;
 }
 
-/** The statistics of work. */
 type WorkStatistics = Pick<TraceStatistics, "kernels" | "launches" | "graphs" | CopyDirection>;
 
-/** The work of a device during a trace. */
 export class WorkLog implements Disposable {
   readonly #context: DeviceContext;
   readonly #clock: DeviceClock;
@@ -68,7 +66,6 @@ export class WorkLog implements Disposable {
     this.#timer = new WorkTimer(context, (timed) => this.#evaluate(timed));
   }
 
-  /** Number of dropped records. */
   get dropped(): number {
     return this.#ring.dropped;
   }
@@ -124,7 +121,6 @@ export class WorkLog implements Disposable {
       .sort((one, other) => one.start - other.start);
   }
 
-  /** Counts and sums of all work so far. */
   statistics(): WorkStatistics {
     const { hostToDevice, deviceToHost, deviceToDevice, peer } = this.#copies;
     return {
@@ -139,7 +135,6 @@ export class WorkLog implements Disposable {
     };
   }
 
-  /** Releases the events. */
   [Symbol.dispose](): void {
     this.#timer[Symbol.dispose]();
   }
@@ -207,7 +202,6 @@ function rate(bytes: number, milliseconds: number): number {
   return milliseconds === 0 ? 0 : bytes / (milliseconds / 1000);
 }
 
-/** Counts the launches of one kernel, or of graphs. */
 class Tally {
   captured = 0;
   untimed = 0;
@@ -220,7 +214,6 @@ class Tally {
   #weights = 0;
   readonly #timeByLimiter = new Map<Occupancy["limiter"], number>();
 
-  /** Counts a timed launch. */
   add(time: number, bytes: number): void {
     this.#timed++;
     this.#time += time;
@@ -229,7 +222,6 @@ class Tally {
     this.#bytes += bytes;
   }
 
-  /** Counts the occupancy of a timed launch. */
   addOccupancy({ occupancy, limiter }: Occupancy, time: number): void {
     // A launch too short to measure still counts.
     const weight = Math.max(time, Number.MIN_VALUE);
@@ -238,7 +230,6 @@ class Tally {
     this.#timeByLimiter.set(limiter, (this.#timeByLimiter.get(limiter) ?? 0) + weight);
   }
 
-  /** The statistics of a kernel. */
   ofKernel(kernel: string): KernelStatistics {
     const limiters = [...this.#timeByLimiter].sort(([, one], [, other]) => other - one);
     return {
@@ -249,7 +240,6 @@ class Tally {
     };
   }
 
-  /** The statistics of several tallies together. */
   static sum(tallies: readonly Tally[]): LaunchStatistics {
     const sum = (value: (tally: Tally) => number) =>
       tallies.reduce((total, tally) => total + value(tally), 0);
@@ -272,14 +262,12 @@ class Tally {
   }
 }
 
-/** Counts the copies in one direction. */
 class CopyTally {
   captured = 0;
   untimed = 0;
   readonly #all = { copies: 0, bytes: 0, time: 0 };
   readonly #small = { copies: 0, bytes: 0, time: 0 };
 
-  /** Counts a timed copy. */
   add(time: number, bytes: number): void {
     for (const sums of bytes <= SMALL_COPY ? [this.#all, this.#small] : [this.#all]) {
       sums.copies++;
@@ -288,7 +276,6 @@ class CopyTally {
     }
   }
 
-  /** Counts and sums so far. */
   statistics(): CopyStatistics {
     const { captured, untimed } = this;
     const count = (sums: Omit<CopyCount, "bytesPerSecond">) => ({

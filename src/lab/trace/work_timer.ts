@@ -17,11 +17,8 @@ import { Stream } from "../../stream/stream.ts";
 
 /** Work between two events. The evaluation may replace one of them by another event. */
 export interface TimedWork<Work> {
-  /** The work. */
   readonly work: Work;
-  /** Its beginning. */
   start: Event;
-  /** Its end. */
   end: Event;
 }
 
@@ -50,7 +47,6 @@ export class WorkTimer<Work> implements Disposable {
     this.#evaluate = evaluate;
   }
 
-  /** Pieces of work that are not evaluated. */
   get waitingCount(): number {
     return this.#waitingCount;
   }
@@ -85,12 +81,10 @@ export class WorkTimer<Work> implements Disposable {
     return event;
   }
 
-  /** Records the end of work. */
   end(work: Work, start: Event, stream: Stream): void {
     this.#add({ work, start, end: this.mark(stream) }, stream);
   }
 
-  /** Keeps an event for later work. */
   keep(event: Event): void {
     if (this.#disposed) giveBackAfterFailure(event);
     else this.#spare.push(event);
@@ -153,7 +147,6 @@ export class WorkTimer<Work> implements Disposable {
     this.#queryAt = Math.max(MIN_WAITING, 2 * this.#waitingCount);
   }
 
-  /** Evaluates the finished work of a stream. */
   #evaluateUntil(stream: Stream, isDone: (timed: TimedWork<Work>) => boolean): void {
     const those = this.#waiting.get(stream);
     if (those === undefined) return;
@@ -196,11 +189,9 @@ const MAX_DRIFT = 1e-3;
 interface Comparison {
   readonly device: number;
   readonly program: number;
-  /** The error of `program`. */
   readonly error: number;
 }
 
-/** The clock of a device. */
 export class DeviceClock implements Disposable {
   readonly #context: DeviceContext;
   readonly #stream: Stream;
@@ -227,7 +218,6 @@ export class DeviceClock implements Disposable {
     stack.move();
   }
 
-  /** The clock's own stream. */
   get stream(): Stream {
     return this.#stream;
   }
@@ -237,7 +227,6 @@ export class DeviceClock implements Disposable {
     return Math.max(this.#first.error, this.#last.error);
   }
 
-  /** The time of an event in milliseconds on the device's clock. */
   timeOf(event: Event): number {
     return this.#anchorTime + event.elapsedSince(this.#anchor);
   }
@@ -281,7 +270,6 @@ export class DeviceClock implements Disposable {
     return program + (time - device) * (isPlausible ? rate : 1);
   }
 
-  /** Disposes its stream and event. */
   [Symbol.dispose](): void {
     using stack = new DisposableStack();
     stack.use(this.#stream);

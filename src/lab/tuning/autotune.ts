@@ -248,7 +248,6 @@ class LaunchRefusedError extends TypeError {}
 
 type Launches = ReadonlyMap<string, () => void>;
 
-/** The tuning of one key. */
 class Tuning {
   readonly #context: DeviceContext;
   readonly #settings: TunerSettings;
@@ -266,7 +265,6 @@ class Tuning {
     this.#candidates = override === undefined ? prunedCandidates(settings, key) : [override];
   }
 
-  /** The stored choice, or times the configurations. */
   async tune(options: TuningRun<never>): Promise<TuningResult> {
     const run = readRun(this.#context, options);
     run.signal?.throwIfAborted();
@@ -288,7 +286,6 @@ class Tuning {
     });
   }
 
-  /** The choice without timing. */
   async recall(known?: TuningRecord): Promise<TuningResult> {
     const { override, store } = this.#settings;
     const [first] = this.#candidates;
@@ -508,7 +505,6 @@ function isPassing(error: unknown): boolean {
   return mistakes.some((Mistake) => error instanceof Mistake) || isFileProblem(error);
 }
 
-/** Whether a device is lost to this process. */
 function isDeviceLost({ library, ordinal }: DeviceContext, error: unknown): boolean {
   return error instanceof CudaError && error.sticky || library.lostDevices.has(ordinal);
 }

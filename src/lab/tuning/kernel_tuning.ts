@@ -74,7 +74,6 @@ export type TunableOperation =
   | "moments"
   | "histogram";
 
-/** The buffers that an operation runs on. */
 type Operands = ReturnType<typeof operandsOf>;
 
 /** An operation: its kernel, the elements that a thread takes in one step, and a run. */
@@ -117,7 +116,6 @@ type Floats = DeviceBuffer<FloatingDType>;
 /** The factor of repeated additions, after millions of which a number of any type is finite. */
 const SMALL_FACTOR = 2 ** -40;
 
-/** The operations. */
 export const OPERATIONS: Readonly<Record<TunableOperation, Tunable>> = {
   fill: elementwise(FILL, ({ y, on }) => fill(y, 1, on), "elementwise", fillDType),
   add: elementwise(BINARY.add, ({ x, y, on }) => add(x, x, y, on)),
@@ -159,7 +157,6 @@ export interface KernelTuningRow {
   readonly origin: TuningResult["origin"];
 }
 
-/** The launch of a kernel for a number of elements. */
 type Launcher = (elements: number) => LineLaunch;
 
 /** Tuned launches by kernel and power of two of the elements; undefined for the default. */
@@ -180,7 +177,6 @@ export function tunedLauncher(kernel: Kernel, elements: number): Launcher | unde
   return near === undefined ? undefined : sizes!.get(near);
 }
 
-/** The lookup of the operations. */
 const tunedLaunch: LaunchLookup = (kernel, elements) => tunedLauncher(kernel, elements)?.(elements);
 
 /** Sets the launch of a kernel for a size, `undefined` for the default. */
@@ -356,7 +352,6 @@ function launchersOf(tunable: Tunable, kernel: Kernel, dtype: NumericDType): Lau
 const VALUES = 64;
 const STRIDE = 37;
 
-/** Makes buffers to time the operations on. */
 export function operandsOf(
   context: DeviceContext,
   dtype: NumericDType,

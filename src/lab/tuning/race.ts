@@ -14,7 +14,6 @@
 
 import { median } from "../../launch/kernel_timing.ts";
 
-/** The outcome of one configuration. */
 export interface RaceOutcome {
   /** Its times, one for each round that it was in; none if it failed. */
   readonly samples: readonly number[];
@@ -24,9 +23,7 @@ export interface RaceOutcome {
   readonly failure?: { readonly error: unknown };
 }
 
-/** A race. */
 export interface Race {
-  /** The number of configurations. */
   readonly entrants: number;
   /** Rounds before the first timed one. */
   readonly warmUp: number;
@@ -63,7 +60,6 @@ interface Entrant {
   failure?: { readonly error: unknown };
 }
 
-/** Times configurations in turn. */
 export async function raceConfigurations(race: Race): Promise<RaceOutcome[]> {
   const entrants = Array.from(
     { length: race.entrants },

@@ -32,7 +32,6 @@ export interface TuningStats {
   readonly failed: number;
 }
 
-/** The result of a configuration. */
 export interface TuningEntry {
   /** Microseconds of each timed launch; none if it failed. */
   readonly samples: readonly number[];
@@ -48,9 +47,7 @@ export interface TuningRecord {
   readonly entries: ReadonlyMap<string, TuningEntry>;
   /** The race of the winner beside the first alone; absent if the first was the winner. */
   readonly confirmation?: {
-    /** The text of the first configuration. */
     readonly first: string;
-    /** The text of the winner. */
     readonly challenger: string;
     /** Whether the winner was faster again. */
     readonly confirmed: boolean;

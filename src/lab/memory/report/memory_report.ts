@@ -25,7 +25,6 @@ import {
 } from "./report_text.ts";
 import { STYLE_SHEET } from "./style_sheet.ts";
 
-/** All functions of the page's script. */
 export const PAGE_FUNCTIONS: readonly { readonly name: string }[] = [
   quantities,
   tools,
@@ -34,7 +33,6 @@ export const PAGE_FUNCTIONS: readonly { readonly name: string }[] = [
   sites,
 ].flatMap((module) => Object.values(module));
 
-/** Returns the script of the page. */
 export function pageScript(): string {
   return [
     "(() => {",
@@ -46,7 +44,6 @@ export function pageScript(): string {
   ].join("\n");
 }
 
-/** A piece of HTML. */
 class Markup {
   readonly text: string;
 

@@ -7,7 +7,6 @@
  * @module
  */
 
-/** Colours, for both schemes. */
 const COLORS = `
 :root {
   color-scheme: light dark;
@@ -25,7 +24,6 @@ const COLORS = `
   }
 }`;
 
-/** Text, headings, tables and what people fill in. */
 const ELEMENTS = `
 * { box-sizing: border-box; }
 html { background: var(--paper); color: var(--ink); }
@@ -60,7 +58,6 @@ td.value { text-align: right; }
 td.number, th.number { text-align: right; white-space: nowrap; }
 `;
 
-/** The parts of the page. */
 const PARTS = `
 .note, .muted { color: var(--muted); }
 .fake { font-size: 12px; font-weight: 600; border: 1px solid var(--alarm); color: var(--alarm);
@@ -138,5 +135,4 @@ kbd { font: 11px ui-monospace, monospace; border: 1px solid var(--rule); border-
 @media print { #tooltip, .keys, .buttons { display: none; } }
 `;
 
-/** The style sheet. */
 export const STYLE_SHEET: string = COLORS + ELEMENTS + PARTS;

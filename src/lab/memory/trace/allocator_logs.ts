@@ -34,7 +34,6 @@ const MAX_COLUMNS = 100;
 interface Row {
   /** The line in the file, counted from 1. */
   readonly line: number;
-  /** One field per column. */
   readonly fields: readonly string[];
 }
 
@@ -181,13 +180,9 @@ export function readRmmLog(text: string, name: string): MemoryTrace {
   return builder.build(name, `A log of RMM, the RAPIDS memory manager${left}.`);
 }
 
-/** A buffer and the span of its life. */
 export interface LifetimeBuffer {
-  /** The time of its allocation. */
   readonly lower: number;
-  /** The time of its release. */
   readonly upper: number;
-  /** Bytes. */
   readonly size: number;
   /** A power of two; absent for the alignment of the pool. */
   readonly alignment?: number;

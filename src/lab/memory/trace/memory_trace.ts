@@ -94,7 +94,6 @@ export class TraceBuilder {
   readonly #events: TraceEvent[] = [];
   #blocks = 0;
 
-  /** The number of events so far. */
   get length(): number {
     return this.#events.length;
   }
@@ -107,12 +106,10 @@ export class TraceBuilder {
     return block;
   }
 
-  /** Frees a block. */
   free(block: number): void {
     this.#events.push({ kind: "free", block });
   }
 
-  /** Frees blocks in the given order. */
   freeAll(blocks: readonly number[]): void {
     for (const block of blocks) this.free(block);
   }
@@ -122,27 +119,22 @@ export class TraceBuilder {
     this.free(this.allocate(bytes, stream));
   }
 
-  /** Adds the use of a block by another stream. */
   use(block: number, stream: number): void {
     this.#events.push({ kind: "use", block, stream });
   }
 
-  /** Adds a wait for a stream. */
   synchronize(stream: number): void {
     this.#events.push({ kind: "synchronize", stream });
   }
 
-  /** Disposes a stream. */
   dispose(stream: number): void {
     this.#events.push({ kind: "dispose", stream });
   }
 
-  /** Adds a named point. */
   point(name: string): void {
     this.#events.push({ kind: "point", name });
   }
 
-  /** Returns the trace of all events so far. */
   build(name: string, description: string): MemoryTrace {
     return { name, description, events: this.#events };
   }

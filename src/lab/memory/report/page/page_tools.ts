@@ -11,13 +11,11 @@ import type {
 } from "../../snapshot/memory_snapshot.ts";
 import { formatBytes, formatCount, innermostFrame } from "../quantities.ts";
 
-/** The data embedded in the page. */
 export interface PageData
   extends Pick<MemorySnapshot, "streams" | "sites" | "segments" | "timeline"> {
   readonly actions: typeof TIMELINE_ACTIONS;
 }
 
-/** The description of an event or a block. */
 export interface Description {
   readonly title: string;
   /** Labels and values, the most important first. */
@@ -26,17 +24,14 @@ export interface Description {
   readonly site: string;
 }
 
-/** Reads a colour of the style sheet. */
 export type Palette = (name: string) => string;
 
-/** Finds an element of the page. */
 export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   const element = document.getElementById(id);
   if (element === null) throw new Error(`Cannot find the element ${id} of the page`);
   return element as T;
 }
 
-/** Makes an element. */
 export function make<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   className: string,
@@ -151,7 +146,6 @@ export function showTooltip({ title, rows, site }: Description, x: number, y: nu
   tooltip.style.top = `${Math.max(top, 8)}px`;
 }
 
-/** Hides the tooltip. */
 export function hideTooltip(): void {
   byId("tooltip").hidden = true;
 }
@@ -193,7 +187,6 @@ export function createSelection(
       if (selection.pinned < 0) show();
       changed();
     },
-    /** Pins an item, or releases it. */
     pin(index: number): void {
       selection.pinned = selection.pinned === index ? -1 : index;
       show();

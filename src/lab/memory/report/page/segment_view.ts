@@ -30,14 +30,11 @@ import {
   stateFill,
 } from "./page_tools.ts";
 
-/** A block of the map. */
 export interface MapBlock extends SnapshotBlock {
-  /** The index of its segment. */
   readonly segment: number;
   readonly address: number;
 }
 
-/** Collects the blocks of all segments. */
 export function mapBlocks({ segments }: Pick<PageData, "segments">): MapBlock[] {
   return segments.flatMap(({ address, blocks }, segment) =>
     blocks.map((block) => ({ ...block, segment, address: address + block.offset }))
@@ -113,7 +110,6 @@ export function startMap(
   let zoom = 0;
   let width = 1;
   let layout = layoutBlocks([], 1, 1, true);
-  /** The space for addresses. */
   const margin = () => box.clientWidth < 620 ? 4 : 112;
 
   const describe = (index: number): Description => {
@@ -215,7 +211,6 @@ export function startMap(
     if (selection.pointed !== selection.pinned) outline(selection.pointed, "accent", 2);
   };
 
-  /** Draws the address at the start of each line. */
   const drawAddresses = (
     context: CanvasRenderingContext2D,
     color: string,

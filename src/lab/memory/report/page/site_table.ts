@@ -92,7 +92,6 @@ export function startSites(data: PageData, choose: (site: number | null) => void
   fill();
 }
 
-/** Starts the page. */
 export function startReport(): void {
   const data: PageData = JSON.parse(byId("data").textContent ?? "");
   const timeline = data.timeline === null ? null : startTimeline(data);

@@ -31,7 +31,6 @@ export function roundStep(least: number): number {
   return [1, 2, 5, 10].map((digit) => digit * power).find((step) => step >= least * 0.999999)!;
 }
 
-/** Returns the multiples of a step from one position to another. */
 export function multiplesOf(step: number, from: number, to: number): number[] {
   const first = Math.ceil(from / step);
   const count = Math.max(Math.floor(to / step) - first + 1, 0);
@@ -63,7 +62,6 @@ export function fragmentationOf({ live, reserved, largestFree }: SnapshotTimelin
 /** The visible part of ascending positions of events. */
 export type Axis = ReturnType<typeof createAxis>;
 
-/** Creates an axis that shows all positions. */
 export function createAxis(positions: readonly number[]) {
   const first = positions[0]!;
   const last = positions.at(-1)! > first ? positions.at(-1)! : first + 1;
@@ -73,7 +71,6 @@ export function createAxis(positions: readonly number[]) {
     last,
     start: first,
     end: last,
-    /** Shows a part of a width. */
     select(start: number, span: number): void {
       const whole = last - first;
       // A double cannot distinguish positions in a narrower part.
@@ -82,7 +79,6 @@ export function createAxis(positions: readonly number[]) {
       axis.start = Math.min(Math.max(start, first), last - allowed);
       axis.end = axis.start + allowed;
     },
-    /** Moves by a share of the width. */
     pan(share: number): void {
       const span = axis.end - axis.start;
       axis.select(axis.start + share * span, span);
