@@ -21,7 +21,6 @@ import {
 } from "../stream/activity.ts";
 import type { Stream } from "../stream/stream.ts";
 
-/** A location in device memory. */
 interface DevicePlace {
   readonly context: { readonly ordinal: number };
   readonly address: number;
@@ -29,9 +28,7 @@ interface DevicePlace {
 
 /** A location in pinned memory. */
 export interface PinnedPlace {
-  /** The handle of the memory. */
   readonly handle: number;
-  /** The byte offset. */
   readonly offset: number;
   /** Whether the memory stages an array or belongs to the program. */
   readonly use: "pinned" | "staged";

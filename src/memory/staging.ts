@@ -23,7 +23,6 @@ import {
   refuseWhileCapturing,
 } from "../stream/running_captures.ts";
 
-/** The size unit of a `WebAssembly.Memory`. */
 const WASM_PAGE = 65536;
 
 /** The largest slab: the limit of a 32-bit `WebAssembly.Memory`. */
@@ -104,7 +103,6 @@ const MIN_SLAB_BYTES = 2 ** 20;
 
 /** A pinned slab for one copy at a time, with an event that marks the end of the copy. */
 export class StagingSlab {
-  /** The pinned memory. */
   readonly pinned: PinnedSlab;
   readonly #context: DeviceContext;
   // A raw event, because an `Event` would keep the device open as long as the slab lives.
@@ -112,7 +110,6 @@ export class StagingSlab {
   #taken = false;
   #isUnmarked = false;
 
-  /** Makes a slab of this many bytes. */
   constructor(context: DeviceContext, bytes: number) {
     this.#context = context;
     this.pinned = new PinnedSlab(context, bytes);
@@ -239,7 +236,6 @@ export class StagingArea {
     return false;
   }
 
-  /** Unpins all memory. */
   close(): void {
     // A slab that fails to close stays for the next attempt.
     for (const slab of this.#kept.toReversed()) {

@@ -51,7 +51,9 @@ export function snapshotBlocks(
   if (history instanceof BlockHistory && history.blocks !== pool) {
     throw new TypeError("Cannot take a snapshot as history must be of the same pool");
   }
-  for (const stream of pool.streamsSeen()) pool.names.indexOf(stream);
+  for (const { stream } of pool.streams.slots()) {
+    if (stream !== undefined) pool.names.indexOf(stream);
+  }
   // Blocks and events come first, because describing them adds streams and sites.
   const segments = segmentsOf(pool);
   const timeline = history?.timeline() ?? null;

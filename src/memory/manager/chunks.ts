@@ -4,8 +4,7 @@
  * @module
  */
 
-import { requireObject } from "../../ffi/arguments.ts";
-import { checkInteger, checkSize } from "../../ffi/arguments.ts";
+import { checkInteger, checkSize, requireObject } from "../../ffi/arguments.ts";
 
 /** The memory for chunks. All sizes are bytes. */
 export interface ChunkOptions {

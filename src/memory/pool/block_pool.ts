@@ -20,7 +20,7 @@ import type { MemoryStream, MemoryUpstream } from "./memory_upstream.ts";
 import type { PoolObserver } from "./pool_observer.ts";
 import type { PoolSettings } from "./pool_options.ts";
 import { PoolCounters, type PoolStatistics } from "./pool_statistics.ts";
-import { type MemoryGraph, PoolStreams } from "./pool_streams.ts";
+import { PoolStreams } from "./pool_streams.ts";
 import { blockAt } from "./segment_walk.ts";
 import type { StreamSlot } from "./stream_slots.ts";
 
@@ -43,7 +43,6 @@ export class BlockPool {
   readonly heap: FreeBlocks = new FreeBlocks(this.table);
   readonly counters: PoolCounters = new PoolCounters(this.heap);
   readonly cache: BlockCache = new BlockCache(this.table, this.counters);
-  /** All segments by number. */
   readonly segmentTable: (Segment | undefined)[] = [];
   readonly streams: PoolStreams;
   readonly sites: AllocationSites;
@@ -197,7 +196,6 @@ export class BlockPool {
     else this.freeUnguarded(block);
   }
 
-  /** Frees a block without the checks of debug mode. */
   freeUnguarded(block: number): void {
     const { table, counters } = this;
     if (this.#isFollowed) { for (const observer of this.#observers) observer.freed?.(block); }
@@ -264,11 +262,6 @@ export class BlockPool {
     return this.streams.slot(this.table.owner(block)).stream;
   }
 
-  /** The streams that the pool has seen and not forgotten. */
-  *streamsSeen(): Generator<MemoryStream> {
-    for (const { stream } of this.streams.slots()) if (stream !== undefined) yield stream;
-  }
-
   /** Bytes of the largest free block, including cached ones. */
   largestFree(): number {
     let largest = this.cache.largestBytes();
@@ -290,11 +283,6 @@ export class BlockPool {
 
   stats(): PoolStatistics {
     return this.counters.statistics(this);
-  }
-
-  /** Starts peaks and totals again. */
-  resetStats(): void {
-    this.counters.reset();
   }
 
   /** Takes memory from the device in advance, for large requests. */
@@ -363,11 +351,6 @@ export class BlockPool {
     );
   }
 
-  /** Ends a capture; its memory stays with the graph, or goes if the capture failed. */
-  endCapture(token: object, graph: MemoryGraph | undefined): void {
-    this.streams.endCapture(token, graph);
-  }
-
   /**
    * Returns all memory, when no block is live any more. Waits for the streams, blocking this thread.
    *
@@ -399,7 +382,6 @@ export class BlockPool {
     this.#lifetime?.release();
   }
 
-  /** Counts memory taken from the device or, if negative, returned. */
   noteReserved(kind: 0 | 1, bytes: number, address: number, isSegment: boolean): void {
     this.counters.noteReserved(kind, bytes, isSegment);
     for (const observer of this.#observers) observer.reserved?.(bytes, address);
@@ -547,7 +529,6 @@ export class BlockPool {
     }
   }
 
-  /** Returns free memory above the limit on it. */
   #shedExcess(): void {
     const { counters, settings: { maxCachedBytes } } = this;
     const excess = counters.freeBytes - maxCachedBytes;

@@ -106,7 +106,6 @@ export class BlockTable {
     return rest;
   }
 
-  /** Joins the next block of the segment to a block. */
   absorbNext(block: number): void {
     const { ints } = this;
     const at = block << RECORD_SHIFT;
@@ -159,13 +158,11 @@ export class BlockTable {
     return this.ints[(block << RECORD_SHIFT) + STATE] !== LIVE;
   }
 
-  /** Makes a block live. */
   makeLive(block: number, requested: number): void {
     this.ints[(block << RECORD_SHIFT) + STATE] = LIVE;
     this.floats[(block << FLOAT_SHIFT) + REQUESTED] = requested;
   }
 
-  /** Notes the epoch and the tick at which a block is freed. */
   stamp(block: number, epoch: number, tick: number): void {
     this.ints[(block << RECORD_SHIFT) + EPOCH] = epoch;
     this.ints[(block << RECORD_SHIFT) + TICK] = tick;

@@ -35,7 +35,6 @@ export class CapturedSite {
     this.#captured = captured;
   }
 
-  /** Whether the stack is text already. */
   get resolved(): boolean {
     return this.#captured === undefined;
   }
@@ -159,7 +158,6 @@ export class BlockTracker implements PoolObserver {
   readonly #registry: FinalizationRegistry<TrackedBlock>;
   #collected = 0;
 
-  /** Tracks the blocks of a pool that has none yet. */
   constructor(pool: BlockPool) {
     this.#pool = pool;
     this.#registry = new FinalizationRegistry((tracked) => this.#noteCollected(tracked));

@@ -26,7 +26,6 @@ export interface DevicePlace {
   readonly ordinal: number;
 }
 
-/** Notified of the pools of a device. */
 export interface PoolWatcher {
   /** A pool was made, or existed already. */
   added(pool: BlockPool): void;
@@ -141,7 +140,7 @@ export function createPool(
   for (const watcher of watchers) watcher.added(pool);
   pool.onClose(observeCaptures({
     captureBegun: () => {},
-    captureEnded: (token, graph) => pool.endCapture(token, graph),
+    captureEnded: (token, graph) => pool.streams.endCapture(token, graph),
   }));
   return pool;
 }

@@ -77,12 +77,10 @@ export class FreeBlocks {
     return other === 0 ? found : other;
   }
 
-  /** The free blocks of an owner with at least this many units, nearly the smallest first. */
   near(owner: number, kind: number, units: number): Iterable<number> {
     return this.#index.near(owner * 2 + kind, units);
   }
 
-  /** The largest free block of an owner; 0 for none. */
   largest(owner: number): number {
     const small = this.#index.largest(owner * 2);
     const large = this.#index.largest(owner * 2 + 1);
@@ -90,7 +88,6 @@ export class FreeBlocks {
     return this.#table.units(small) > this.#table.units(large) ? small : large;
   }
 
-  /** The block that an owner freed first; 0 for none. */
   oldest(owner: number): number {
     return this.#oldest[owner]!;
   }

@@ -90,7 +90,6 @@ export class FreeIndex {
     this.#table = table;
   }
 
-  /** Makes sure that sets up to this number exist. */
   ensure(set: number): void {
     if (set < this.#sets) return;
     this.#sets = Math.max(set + 1, this.#sets * 2, 4);
@@ -186,7 +185,6 @@ export class FreeIndex {
     return this.#smallest(head, units, LOOKS, isOrdered);
   }
 
-  /** The smallest fitting block among the first few of a bin. */
   #smallest(head: number, units: number, looks: number, isOrdered: boolean): number {
     const { ints } = this.#table;
     let best = 0;

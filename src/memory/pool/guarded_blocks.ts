@@ -55,7 +55,6 @@ interface FreedBlock {
   readonly freedAt: CapturedSite;
 }
 
-/** A block in quarantine. */
 interface HeldBlock extends FreedBlock {
   /** Keeps the block pending until it is completed. */
   readonly hold: StreamSlot;
@@ -63,18 +62,11 @@ interface HeldBlock extends FreedBlock {
   isPoisoned: boolean;
 }
 
-interface Damage {
-  /** The first of them, relative to the buffer; `null` for a double free. */
-  readonly offset: number | null;
-  readonly damaged: number;
-  /** The first eight, in hexadecimal. */
-  readonly found: string;
-}
+type Damage = Pick<MemoryViolation, "offset" | "damaged" | "found">;
 
-/** Debug mode of a pool. */
 export class GuardedBlocks implements PoolObserver {
   readonly #pool: BlockPool;
-  readonly #maxHeldBytes: number;
+  readonly #maxHeldBytes: number; // Maximum bytes in quarantine
   readonly #live = new Map<number, GuardedBlock>();
   readonly #freed = new Map<number, FreedBlock>();
   readonly #held: HeldBlock[] = [];
@@ -84,11 +76,6 @@ export class GuardedBlocks implements PoolObserver {
   readonly #streams = new Set<MemoryStream>();
   #front = GUARD_BYTES; // Bytes of the front guard of the block that is being allocated
 
-  /**
-   * Guards the blocks of a pool that has none yet.
-   *
-   * @param maxHeldBytes Maximum bytes in quarantine.
-   */
   constructor(pool: BlockPool, maxHeldBytes: number) {
     this.#pool = pool;
     this.#maxHeldBytes = maxHeldBytes;
@@ -99,10 +86,9 @@ export class GuardedBlocks implements PoolObserver {
     return this.#front + GUARD_BYTES;
   }
 
-  /** Bytes of a live block before its buffer. */
   frontOf(block: number): number {
-    const live = this.#live.get(block);
-    return live === undefined ? 0 : live.address - live.begin;
+    const { address, begin } = this.#live.get(block) ?? { address: 0, begin: 0 };
+    return address - begin;
   }
 
   /**
@@ -360,7 +346,6 @@ export class GuardedBlocks implements PoolObserver {
     );
   }
 
-  /** Compares bytes with a pattern and restores it. */
   #compare(
     { address }: GuardedBlock,
     from: number,
@@ -394,13 +379,10 @@ export class GuardedBlocks implements PoolObserver {
   #add(
     kind: MemoryViolation["kind"],
     damage: readonly Damage[],
-    { address, bytes, site }: GuardedBlock,
+    block: GuardedBlock,
     freedAt?: CapturedSite,
   ): void {
-    for (const each of damage) {
-      const freed = freedAt?.text ?? null;
-      this.#found.push({ kind, address, bytes, ...each, allocatedAt: site.text, freedAt: freed });
-    }
+    this.#found.push(...damage.map((each) => violationOf(kind, each, block, freedAt)));
   }
 
   #throwFound(action: string): void {
@@ -414,17 +396,9 @@ export class GuardedBlocks implements PoolObserver {
     if (freed === undefined) {
       return new TypeError(`Cannot free block ${block} of the pool of ${label} as it is not live`);
     }
-    const { address, bytes, site } = freed.block;
-    return new MemoryCorruptionError("free a buffer", label, [{
-      kind: "double free",
-      address,
-      bytes,
-      offset: null,
-      damaged: 0,
-      found: "",
-      allocatedAt: site.text,
-      freedAt: freed.freedAt.text,
-    }]);
+    const damage = { offset: null, damaged: 0, found: "" };
+    const violation = violationOf("double free", damage, freed.block, freed.freedAt);
+    return new MemoryCorruptionError("free a buffer", label, [violation]);
   }
 
   /** A stream to read the blocks of a stream with: itself, or another if it is disposed. */
@@ -463,11 +437,18 @@ export class GuardedBlocks implements PoolObserver {
   }
 }
 
-/** The guards of a block: their addresses and sizes. */
+function violationOf(
+  kind: MemoryViolation["kind"],
+  damage: Damage,
+  { address, bytes, site }: GuardedBlock,
+  freedAt?: CapturedSite,
+): MemoryViolation {
+  const sites = { allocatedAt: site.text, freedAt: freedAt?.text ?? null };
+  return { kind, address, bytes, ...damage, ...sites };
+}
+
 function guardsOf({ end, address, bytes }: GuardedBlock): [from: number, bytes: number][] {
   const behind = address + bytes;
-  return [
-    [address - GUARD_BYTES, GUARD_BYTES],
-    [behind, Math.min(end - behind, MAX_BACK_GUARD)],
-  ];
+  const back = Math.min(end - behind, MAX_BACK_GUARD);
+  return [[address - GUARD_BYTES, GUARD_BYTES], [behind, back]];
 }

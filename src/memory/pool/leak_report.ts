@@ -73,12 +73,7 @@ export class LeakReport {
     this.bytes = buffers.reduce((sum, { bytes }) => sum + bytes, 0);
     this.requested = buffers.reduce((sum, { requested }) => sum + requested, 0);
     this.buffers = buffers.toSorted((a, b) => (b.age ?? 0) - (a.age ?? 0) || a.address - b.address);
-    this.sites = [...Map.groupBy(this.buffers, ({ site }) => site)].map(([site, of]) => ({
-      site,
-      count: of.length,
-      bytes: of.reduce((sum, { bytes }) => sum + bytes, 0),
-      requested: of.reduce((sum, { requested }) => sum + requested, 0),
-    })).sort((a, b) => b.bytes - a.bytes || b.count - a.count);
+    this.sites = bySite(this.buffers, ({ site }) => site);
   }
 
   /** The report as text, with at most 10 sites and 20 buffers. */
@@ -165,11 +160,20 @@ export function outOfMemoryError(pool: BlockPool, bytes: number): OutOfMemoryErr
 function largestSites(pool: BlockPool): OutOfMemoryError["topSites"] {
   const { tracker } = pool;
   if (tracker === undefined) return [];
-  const byFrame = Map.groupBy(walkLive(pool), ({ number }) => tracker.siteOf(number).frame);
-  return [...byFrame].map(([site, blocks]) => ({
+  return bySite(walkLive(pool), ({ number }) => tracker.siteOf(number).frame)
+    .map(({ site, bytes, count }) => ({ site, bytes, count }));
+}
+
+/** Adds memory up by site, largest first. */
+function bySite<Site, Memory extends { readonly bytes: number; readonly requested: number }>(
+  all: Iterable<Memory>,
+  siteOf: (memory: Memory) => Site,
+): { site: Site; count: number; bytes: number; requested: number }[] {
+  return [...Map.groupBy(all, siteOf)].map(([site, of]) => ({
     site,
-    bytes: blocks.reduce((sum, { bytes }) => sum + bytes, 0),
-    count: blocks.length,
+    count: of.length,
+    bytes: of.reduce((sum, { bytes }) => sum + bytes, 0),
+    requested: of.reduce((sum, { requested }) => sum + requested, 0),
   })).sort((a, b) => b.bytes - a.bytes || b.count - a.count);
 }
 

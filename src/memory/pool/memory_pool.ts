@@ -270,7 +270,7 @@ export class MemoryPool implements Disposable {
 
   /** Starts peaks and totals again; live buffers stay counted. */
   resetStats(): void {
-    this.#blocks.resetStats();
+    this.#blocks.counters.reset();
   }
 
   /** Bytes requested for live buffers. */

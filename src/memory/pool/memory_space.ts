@@ -10,6 +10,7 @@
 
 import type { BlockPool } from "./block_pool.ts";
 import {
+  type BlockTable,
   FREE,
   LARGE,
   LIVE,
@@ -47,10 +48,14 @@ export interface Segment {
   readonly bytes: number;
   /** Whether it serves small requests (0) or large ones (1). */
   readonly kind: 0 | 1;
-  /** The mapped pieces of a virtual segment. */
   readonly pieces: PieceMap | undefined;
   readonly firstBlock: number;
   readonly unmapped: Set<number>;
+}
+
+/** A block and those behind it in its segment. */
+export function* blocksFrom(table: BlockTable, first: number): Generator<number> {
+  for (let block = first; block !== 0; block = table.field(block, NEXT)) yield block;
 }
 
 /** The mapped granules of a virtual segment, and their pieces. */
@@ -103,10 +108,8 @@ export class PieceMap {
   }
 }
 
-/** A set of segments. */
 export abstract class MemorySpace {
   readonly common: StreamSlot;
-  /** Whether it belongs to a capture or a graph. */
   readonly isOfGraph: boolean;
   readonly segments: Set<Segment> = new Set();
   protected readonly pool: BlockPool;
@@ -144,7 +147,6 @@ export abstract class MemorySpace {
     return 0;
   }
 
-  /** Releases address ranges without memory. */
   releaseAddresses(): void {}
 
   /**
@@ -187,15 +189,13 @@ export abstract class MemorySpace {
     return returned;
   }
 
+  *blocks(): Generator<number> {
+    for (const { firstBlock } of this.segments) yield* blocksFrom(this.pool.table, firstBlock);
+  }
+
   get isInUse(): boolean {
     const { table } = this.pool;
-    for (const { firstBlock } of this.segments) {
-      for (let block = firstBlock; block !== 0; block = table.field(block, NEXT)) {
-        const state = table.state(block);
-        if (state === LIVE || state === PENDING) return true;
-      }
-    }
-    return false;
+    return this.blocks().some((block) => [LIVE, PENDING].includes(table.state(block)));
   }
 
   /** Adds a segment of one block, which the caller makes free or unmapped. */
@@ -288,7 +288,6 @@ export class PlainSpace extends MemorySpace {
   }
 }
 
-/** A place to map memory for a request. */
 interface MappingPlan {
   readonly segment: Segment;
   readonly block: number;

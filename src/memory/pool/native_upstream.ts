@@ -6,9 +6,22 @@
 
 import { giveBack } from "../../ffi/give_back.ts";
 import type { NativeLibrary } from "../../ffi/library.ts";
-import { copyToHostSync } from "../../ffi/native_memory.ts";
 import { deviceMemory } from "../../ffi/native_device.ts";
-import { freeMemory, setMemory, tryAllocateMemory } from "../../ffi/native_memory.ts";
+import {
+  copyToHostSync,
+  declareBlock,
+  devicePressure,
+  freeMemory,
+  mapMemory,
+  pressMemory,
+  readPressure,
+  releaseAddresses,
+  reserveAddresses,
+  setMemory,
+  tryAllocateMemory,
+  unmapMemory,
+  virtualGranularity,
+} from "../../ffi/native_memory.ts";
 import {
   createEvent,
   destroyEvent,
@@ -16,25 +29,11 @@ import {
   recordEvent,
   synchronizeEventSync,
 } from "../../ffi/native_stream.ts";
-import {
-  declareBlock,
-  devicePressure,
-  mapMemory,
-  pressMemory,
-  readPressure,
-  releaseAddresses,
-  reserveAddresses,
-  unmapMemory,
-  virtualGranularity,
-} from "../../ffi/native_memory.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { eventDone } from "../../stream/event.ts";
 import { Stream } from "../../stream/stream.ts";
 import { isCapturing } from "../../stream/running_captures.ts";
 import { AwaitedEvents, type MemoryStream, type MemoryUpstream } from "./memory_upstream.ts";
-
-/** The pool forgets a resource itself. */
-function nothingToForget(): void {}
 
 /**
  * An opened device as an upstream. Its owner keeps the device open.
@@ -91,11 +90,7 @@ export class NativeUpstream implements MemoryUpstream {
   }
 
   free(address: number): void {
-    giveBack(
-      this.#context,
-      () => freeMemory(this.#library, this.#ordinal, address),
-      nothingToForget,
-    );
+    this.#giveBack(() => freeMemory(this.#library, this.#ordinal, address));
   }
 
   reserve(bytes: number): number {
@@ -103,11 +98,7 @@ export class NativeUpstream implements MemoryUpstream {
   }
 
   release(address: number): void {
-    giveBack(
-      this.#context,
-      () => releaseAddresses(this.#library, this.#ordinal, address),
-      nothingToForget,
-    );
+    this.#giveBack(() => releaseAddresses(this.#library, this.#ordinal, address));
   }
 
   map(address: number, bytes: number, handleBytes: number): boolean {
@@ -122,11 +113,7 @@ export class NativeUpstream implements MemoryUpstream {
   }
 
   unmap(address: number, bytes: number): void {
-    giveBack(
-      this.#context,
-      () => unmapMemory(this.#library, this.#ordinal, address, bytes),
-      nothingToForget,
-    );
+    this.#giveBack(() => unmapMemory(this.#library, this.#ordinal, address, bytes));
   }
 
   get capturing(): boolean {
@@ -134,7 +121,7 @@ export class NativeUpstream implements MemoryUpstream {
   }
 
   get lost(): boolean {
-    return this.#context.library.lostDevices.has(this.#context.ordinal);
+    return this.#library.lostDevices.has(this.#ordinal);
   }
 
   isLostFor(stream: MemoryStream): boolean {
@@ -201,6 +188,10 @@ export class NativeUpstream implements MemoryUpstream {
     const isMore = count !== this.#pressed;
     this.#pressed = count;
     return isMore;
+  }
+
+  #giveBack(release: () => void): void {
+    giveBack(this.#context, release, () => {}); // the pool forgets a resource itself
   }
 
   #deviceOf(stream: MemoryStream): DeviceContext {

@@ -250,13 +250,6 @@ function checkNames(value: object, name: string, known: readonly string[]): void
   );
 }
 
-function readPreset(value: unknown): PoolPreset | null {
-  if (value === undefined) return null;
-  const known = PRESET_NAMES.find((name) => name === value);
-  if (known !== undefined) return known;
-  throw refusal("options.preset", `one of ${PRESET_NAMES.join(", ")}`, value, "string");
-}
-
 /** A size in bytes; `undefined` if the option is absent. */
 function readSize(value: unknown, name: string, minimum: number): number | undefined {
   if (value === undefined) return undefined;
@@ -267,38 +260,39 @@ function readSize(value: unknown, name: string, minimum: number): number | undef
   throw refusal(`options.${name}`, allowed, value, "number", "string");
 }
 
-function readInteger(value: unknown, name: string, minimum: number, maximum: number) {
-  if (value === undefined) return undefined;
-  if (Number.isInteger(value) && value as number >= minimum && value as number <= maximum) {
-    return value as number + 0;
-  }
-  throw refusal(`options.${name}`, `an integer in ${minimum}..${maximum}`, value, "number");
+/** Returns a value if it is absent or right. */
+function checked<T>(
+  value: unknown,
+  name: string,
+  isRight: (value: number) => boolean,
+  allowed: string,
+  ...types: string[]
+): T | undefined {
+  if (value === undefined || isRight(value as number)) return value as T | undefined;
+  throw refusal(`options.${name}`, allowed, value, ...types);
+}
+
+function readInteger(value: unknown, name: string, min: number, max: number): number | undefined {
+  const isRight = (each: number) => Number.isInteger(each) && each >= min && each <= max;
+  const integer = checked<number>(value, name, isRight, `an integer in ${min}..${max}`, "number");
+  return integer === undefined ? undefined : integer + 0; // no -0
 }
 
 function readShare(value: unknown, name: string): number | undefined {
-  if (value === undefined) return undefined;
-  if (typeof value === "number" && value > 0 && value <= 1) return value;
-  throw refusal(`options.${name}`, "a number above 0 and up to 1", value, "number");
+  const isRight = (each: number) => typeof each === "number" && each > 0 && each <= 1;
+  return checked(value, name, isRight, "a number above 0 and up to 1", "number");
 }
 
 function readFlag(value: unknown, name: string): boolean | undefined {
-  if (value === undefined || typeof value === "boolean") return value;
-  throw refusal(`options.${name}`, "true or false", value);
-}
-
-function readCallback(value: unknown): PoolSettings["onMemoryPressure"] {
-  if (value === undefined || typeof value === "function") {
-    return value as PoolSettings["onMemoryPressure"];
-  }
-  throw refusal("options.onMemoryPressure", "a function", value);
+  return checked(value, name, (each) => typeof each === "boolean", "true or false");
 }
 
 function readAlignment(value: unknown): number {
-  if (value === undefined) return MIN_ALIGNMENT;
-  const isPower = typeof value === "number" && Number.isInteger(Math.log2(value));
-  if (isPower && value >= MIN_ALIGNMENT && value <= MAX_ALIGNMENT) return value;
+  const isRight = (each: number) =>
+    typeof each === "number" && Number.isInteger(Math.log2(each)) && each >= MIN_ALIGNMENT &&
+    each <= MAX_ALIGNMENT;
   const allowed = `a power of two in ${MIN_ALIGNMENT}..${MAX_ALIGNMENT}`;
-  throw refusal("options.alignment", allowed, value, "number");
+  return checked(value, "alignment", isRight, allowed, "number") ?? MIN_ALIGNMENT;
 }
 
 function readPressure(value: unknown): Partial<PoolSettings> {
@@ -344,13 +338,8 @@ function readLimit(
   const explicit = readShare(options.memoryFraction, "memoryFraction");
   // A share in the environment does not limit a size in the options.
   const fraction = explicit ?? (size === undefined ? environment.memoryFraction : undefined);
-  const share = fraction === undefined ? Infinity : fractionBytes(fraction, device.usableBytes());
+  const share = fraction === undefined ? Infinity : Math.floor(fraction * device.usableBytes());
   return Math.min(size ?? Infinity, share, device.totalBytes);
-}
-
-/** A share of usable memory in bytes. */
-export function fractionBytes(fraction: number, usableBytes: number): number {
-  return Math.floor(fraction * usableBytes);
 }
 
 function readInitial(
@@ -389,7 +378,9 @@ export function resolvePoolSettings(
 ): PoolSettings {
   requireObject(options, "options", ACTION);
   checkNames(options, "options", OPTION_NAMES);
-  const preset = readPreset(options.preset);
+  const known = `one of ${PRESET_NAMES.join(", ")}`;
+  const isPreset = (value: unknown) => PRESET_NAMES.includes(value as PoolPreset);
+  const preset = checked<PoolPreset>(options.preset, "preset", isPreset, known, "string") ?? null;
   const defaults = {
     ...defaultSettings(device.totalBytes),
     ...(preset === null ? {} : POOL_PRESETS[preset]),
@@ -417,7 +408,12 @@ export function resolvePoolSettings(
     virtualMemory: (readFlag(options.virtualMemory, "virtualMemory") ?? true) &&
       device.virtualMemory,
     ...readPressure(options.pressure),
-    onMemoryPressure: readCallback(options.onMemoryPressure),
+    onMemoryPressure: checked(
+      options.onMemoryPressure,
+      "onMemoryPressure",
+      (value: unknown) => typeof value === "function",
+      "a function",
+    ),
     alignment: readAlignment(options.alignment),
   };
 }

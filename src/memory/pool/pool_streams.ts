@@ -9,16 +9,7 @@
  */
 
 import type { BlockPool } from "./block_pool.ts";
-import {
-  EPOCH,
-  LIVE,
-  NEXT,
-  OWNER,
-  RECORD_SHIFT,
-  STATE,
-  TICK,
-  USED_ELSEWHERE,
-} from "./block_table.ts";
+import { EPOCH, LIVE, OWNER, RECORD_SHIFT, TICK, USED_ELSEWHERE } from "./block_table.ts";
 import { extended } from "./free_index.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
 import { type MemorySpace, PlainSpace, VirtualSpace } from "./memory_space.ts";
@@ -374,14 +365,12 @@ export class PoolStreams {
    * Work on the own stream of a live block may use it as soon as the capture is over; the launches
    * of the graph do not show when that work is done.
    */
-  #useLiveBlocks({ segments }: MemorySpace): void {
+  #useLiveBlocks(space: MemorySpace): void {
     const { table } = this.#pool;
-    for (const { firstBlock } of segments) {
-      for (let block = firstBlock; block !== 0; block = table.field(block, NEXT)) {
-        if (table.state(block) !== LIVE) continue;
-        const { stream } = this.slot(table.owner(block));
-        if (stream !== undefined && !stream.disposed) this.use(block, stream);
-      }
+    for (const block of space.blocks()) {
+      if (table.state(block) !== LIVE) continue;
+      const { stream } = this.slot(table.owner(block));
+      if (stream !== undefined && !stream.disposed) this.use(block, stream);
     }
   }
 
@@ -460,13 +449,10 @@ export class PoolStreams {
   #forget(slot: StreamSlot): void {
     this.#abandon(slot);
     const { table } = this.#pool;
-    for (const { firstBlock } of this.spaceOf(slot).segments) {
-      for (let block = firstBlock; block !== 0; block = table.field(block, NEXT)) {
-        if (table.owner(block) !== slot.index) continue;
-        const at = block << RECORD_SHIFT;
-        table.ints[at + OWNER] = slot.common;
-        if (table.state(block) === LIVE) table.ints[at + STATE]! |= USED_ELSEWHERE;
-      }
+    for (const block of this.spaceOf(slot).blocks()) {
+      if (table.owner(block) !== slot.index) continue;
+      table.setOwner(block, slot.common);
+      if (table.state(block) === LIVE) table.setState(block, LIVE | USED_ELSEWHERE);
     }
     slot.destroyEvents(this.#pool.upstream);
     this.#slots[slot.index] = undefined;

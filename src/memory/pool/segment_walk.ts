@@ -5,7 +5,8 @@
  */
 
 import type { BlockPool } from "./block_pool.ts";
-import { CACHED, FREE, LARGE, LIVE, NEXT, PENDING, UNMAPPED } from "./block_table.ts";
+import { CACHED, FREE, LARGE, LIVE, PENDING, UNMAPPED } from "./block_table.ts";
+import { blocksFrom } from "./memory_space.ts";
 import type { MemoryStream } from "./memory_upstream.ts";
 
 export interface BlockView {
@@ -46,7 +47,7 @@ export function* walkSegments(pool: BlockPool): Generator<SegmentView> {
         bytes,
         kind: pieces === undefined ? "plain" : "virtual",
         purpose: space.isOfGraph ? "graph" : kind === LARGE ? "large" : "small",
-        blocks: blocksFrom(pool, firstBlock),
+        blocks: viewsFrom(pool, firstBlock),
       };
     }
   }
@@ -77,9 +78,9 @@ export function isLiveAddress(pool: BlockPool, address: number): boolean {
   return address >= begin && address < begin + pool.table.requested(block);
 }
 
-function* blocksFrom(pool: BlockPool, first: number): Generator<BlockView> {
+function* viewsFrom(pool: BlockPool, first: number): Generator<BlockView> {
   const { table } = pool;
-  for (let block = first; block !== 0; block = table.field(block, NEXT)) {
+  for (const block of blocksFrom(table, first)) {
     const state = STATES[table.state(block)]!;
     yield {
       number: block,

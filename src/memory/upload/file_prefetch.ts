@@ -4,10 +4,9 @@
  * @module
  */
 
-import { requireObject } from "../../ffi/arguments.ts";
+import { checkInteger, checkSize, requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
-import { checkInteger, checkSize } from "../../ffi/arguments.ts";
 import { closeFile } from "../../ffi/native_file.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import type { DeviceBuffer } from "../device_buffer.ts";

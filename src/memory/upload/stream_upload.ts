@@ -4,10 +4,9 @@
  * @module
  */
 
-import { requireObject } from "../../ffi/arguments.ts";
+import { checkSize, requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
-import { checkSize } from "../../ffi/arguments.ts";
 import { synchronizeDevice } from "../../ffi/native_device.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import { nextTurn } from "../../stream/event.ts";
@@ -160,7 +159,6 @@ class StreamTarget<D extends DType> implements Disposable {
     this.#smallest = smallest;
   }
 
-  /** Allocates the buffer of a known length. */
   async open(task: UploadTask): Promise<void> {
     if (this.#bytes === undefined) return;
     await this.#allocateWhole(task, this.#bytes);
@@ -201,7 +199,6 @@ class StreamTarget<D extends DType> implements Disposable {
     this.#parts.push({ buffer: await task.allocate("uint8", bytes), bytes, used: 0 });
   }
 
-  /** Sends the slot to the end of the last part. */
   send(task: UploadTask): void {
     if (this.#slot === undefined) return;
     const last = this.#parts.at(-1)!;
@@ -211,7 +208,6 @@ class StreamTarget<D extends DType> implements Disposable {
     this.#filled = 0;
   }
 
-  /** Returns an unsent slot after a failure. */
   drop(task: UploadTask): void {
     if (this.#slot !== undefined) task.giveBack(this.#slot);
     this.#slot = undefined;
@@ -245,7 +241,6 @@ class StreamTarget<D extends DType> implements Disposable {
     for (const { buffer } of this.#parts) parts.use(buffer);
   }
 
-  /** Returns the buffer to the caller. */
   release(): DeviceBuffer<D> {
     const whole = this.#whole!;
     this.#whole = undefined;

@@ -4,9 +4,8 @@
  * @module
  */
 
-import { requireInstance, requireObject } from "../../ffi/arguments.ts";
+import { checkInteger, requireInstance, requireObject } from "../../ffi/arguments.ts";
 import { giveBack } from "../../ffi/give_back.ts";
-import { checkInteger } from "../../ffi/arguments.ts";
 import { createEvent, destroyEvent, recordEvent, waitForEvent } from "../../ffi/native_stream.ts";
 import { DeviceContext } from "../../hardware/device_context.ts";
 import { eventDone } from "../../stream/event.ts";
@@ -168,7 +167,6 @@ export class UploadRing implements AsyncDisposable {
 
 /** A running upload. Its disposal ends it. */
 export interface RunningUpload extends Disposable {
-  /** The slots of the ring. */
   readonly slots: UploadSlots;
   /** The number of the upload, which orders its requests for slots. */
   readonly upload: number;
@@ -203,7 +201,6 @@ export class UploadSlots {
   #made = 0;
   #taken = 0;
 
-  /** Creates no slots yet. */
   constructor(context: DeviceContext, stream: Stream, limits: Required<UploadRingOptions>) {
     this.#context = context;
     this.#limits = limits;
@@ -227,7 +224,6 @@ export class UploadSlots {
     return promise;
   }
 
-  /** Cancels the requests of an upload. */
   cancel(upload: number): void {
     for (let index = this.#waiting.length - 1; index >= 0; index--) {
       if (this.#waiting[index]!.upload !== upload) continue;
@@ -235,7 +231,6 @@ export class UploadSlots {
     }
   }
 
-  /** Returns a slot without a copy. */
   giveBack(slot: StagingSlab): void {
     this.#taken--;
     this.#free.push(slot);
@@ -364,14 +359,12 @@ class StreamPoint {
     this.#context = context;
   }
 
-  /** Marks the end of the work enqueued so far. */
   mark(stream: Stream): void {
     const { library, ordinal } = this.#context;
     if (this.#event === 0) this.#event = createEvent(library, ordinal, false);
     recordEvent(library, ordinal, stream.id, this.#event);
   }
 
-  /** Orders later work of another stream after the point. */
   holdBack(stream: Stream): void {
     waitForEvent(this.#context.library, this.#context.ordinal, stream.id, this.#event);
   }

@@ -41,7 +41,6 @@ export interface TransferOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Checked options. */
 export interface UploadSettings extends Pick<TransferOptions, "onProgress" | "signal"> {
   readonly ring: UploadRing;
   readonly stream: Stream;
@@ -131,12 +130,10 @@ export class UploadTask {
     return this.#failure.signal;
   }
 
-  /** The stream of the copies. */
   get stream(): Stream {
     return this.#slots.stream;
   }
 
-  /** The ring of the upload. */
   get ring(): UploadRing {
     return this.#settings.ring;
   }
@@ -157,7 +154,6 @@ export class UploadTask {
     return undefined;
   }
 
-  /** Returns a slot without a copy. */
   giveBack(slot: StagingSlab): void {
     this.#slots.giveBack(slot);
   }
@@ -227,12 +223,10 @@ export class UploadTask {
     await this.#slots.done();
   }
 
-  /** Waits for all sent slots. */
   async settle(): Promise<void> {
     await Promise.all(this.#copies);
   }
 
-  /** Reports the total at the end. */
   conclude(): void {
     this.#totalBytes = this.#bytes;
     this.#report();

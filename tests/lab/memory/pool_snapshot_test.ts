@@ -142,7 +142,7 @@ Deno.test("`snapshotPool()` names disposed streams and graphs", () => {
   ];
   const stop = observeCaptures({
     captureBegun: () => {},
-    captureEnded: (token, graph) => pool.endCapture(token, graph),
+    captureEnded: (token, graph) => pool.streams.endCapture(token, graph),
   });
   const { context } = device;
   const stream = device.createStream();

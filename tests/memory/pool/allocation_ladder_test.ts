@@ -87,13 +87,13 @@ Deno.test("a graph disposed during another capture returns its memory", () => {
   core.free(block);
   stream.captureToken = undefined;
   const graph = new ModelGraph(upstream, ranges, token);
-  core.endCapture(token, graph);
+  core.streams.endCapture(token, graph);
   graph.launch(stream);
   const other = {};
   stream.captureToken = other;
   graph[Symbol.dispose]();
   stream.captureToken = undefined;
-  core.endCapture(other, undefined);
+  core.streams.endCapture(other, undefined);
   core.trim();
   assert(upstream.usedBytes >= 5 * MEBIBYTE, "the launch is under way");
   upstream.completeAll();
@@ -161,7 +161,7 @@ Deno.test("a pool pressed during a capture returns memory after it", () => {
   const captured = pool.allocate(1000, stream);
   assert(reserved() >= before);
   pool.free(captured);
-  pool.endCapture(stream.captureToken, undefined);
+  pool.streams.endCapture(stream.captureToken, undefined);
   stream.captureToken = undefined;
   touch();
   upstream.completeAll();

@@ -176,7 +176,7 @@ testAll(
     const sum = 1 + 1000 + 2 ** 20 + 2 ** 22;
     assertEquals([pool.stats().currentUsage, pool.stats().peakUsage], [sum, sum]);
     pool.free(blocks.pop()!);
-    pool.resetStats();
+    pool.counters.reset();
     const last = pool.allocate(500, stream);
     const { currentUsage, peakUsage, totalAllocated } = pool.stats();
     assertEquals([currentUsage, peakUsage, totalAllocated], [
@@ -332,7 +332,7 @@ Deno.test("buffers of a captured stream have no guards", () => {
   using stream = device.createStream();
   const stop = observeCaptures({
     captureBegun: () => {},
-    captureEnded: (token, graph) => pool.endCapture(token, graph),
+    captureEnded: (token, graph) => pool.streams.endCapture(token, graph),
   });
   const before = bufferFromPool(pool, device.context, "float32", 100, {});
   let inside: DeviceBuffer<"float32"> | undefined;

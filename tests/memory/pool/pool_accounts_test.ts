@@ -80,7 +80,7 @@ Deno.test("`resetStats()` starts inactive memory at its current amount", () => {
   assertEquals([before.current, before.peak], [5, 5]);
   // Hits since the last `stats()`.
   const again = [1, 2, 3].map(() => pool.allocate(4096, stream));
-  pool.resetStats();
+  pool.counters.reset();
   const after = pool.stats().inactiveSplit.small;
   assertEquals(after, { current: 2, peak: 2, allocated: 0, freed: 0 });
   for (const block of again) pool.free(block);

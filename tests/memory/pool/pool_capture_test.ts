@@ -33,7 +33,7 @@ function capture({ upstream, core, stream }: Model, sizes: readonly number[]) {
   });
   stream.captureToken = undefined;
   const graph = new ModelGraph(upstream, ranges, token);
-  core.endCapture(token, graph);
+  core.streams.endCapture(token, graph);
   return { graph, ranges };
 }
 
@@ -124,7 +124,7 @@ Deno.test("blocks that outlive a capture wait for their own stream", () => {
   const block = core.allocate(5 * MEBIBYTE, stream);
   stream.captureToken = undefined;
   const graph = new ModelGraph(upstream, [], token);
-  core.endCapture(token, graph);
+  core.streams.endCapture(token, graph);
   // On the stream itself, without a launch.
   upstream.use(core.addressOf(block), 5 * MEBIBYTE, stream, token);
   core.free(block);
@@ -142,7 +142,7 @@ Deno.test("a failed capture leaves its live blocks usable", () => {
   stream.captureToken = token;
   const block = core.allocate(MEBIBYTE, stream);
   stream.captureToken = undefined;
-  core.endCapture(token, undefined);
+  core.streams.endCapture(token, undefined);
   upstream.use(core.addressOf(block), MEBIBYTE, stream, block);
   core.trim();
   assertEquals(core.stats().allocation.all.current, 1);
@@ -229,7 +229,7 @@ Deno.test("a block used by another branch is not reused in the capture", () => {
   stream.captureToken = undefined;
   side.captureToken = undefined;
   const graph = new ModelGraph(upstream, [], token);
-  core.endCapture(token, graph);
+  core.streams.endCapture(token, graph);
   const reserved = core.stats().reserved;
   core.free(core.allocate(1000, outside));
   upstream.completeAll();

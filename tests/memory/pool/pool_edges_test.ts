@@ -203,6 +203,6 @@ Deno.test("a capture takes no more than it needs", () => {
   stream.captureToken = token;
   for (const bytes of [1000, 3 * MIB, 5 * MIB]) core.free(core.allocate(bytes, stream));
   stream.captureToken = undefined;
-  core.endCapture(token, new ModelGraph(upstream, [], token));
+  core.streams.endCapture(token, new ModelGraph(upstream, [], token));
   assert(core.stats().reserved - reserved <= 10 * MIB);
 });

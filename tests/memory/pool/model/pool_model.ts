@@ -187,7 +187,7 @@ export class PoolModel {
     this.capture = undefined;
     for (const stream of streams) stream.captureToken = undefined;
     const graph = new ModelGraph(this.upstream, ranges, token);
-    this.core.endCapture(token, succeeds ? graph : undefined);
+    this.core.streams.endCapture(token, succeeds ? graph : undefined);
     if (succeeds) this.graphs.push(graph);
   }
 
@@ -199,7 +199,7 @@ export class PoolModel {
 
   resetStats(): void {
     this.#base = this.core.stats();
-    this.core.resetStats();
+    this.core.counters.reset();
   }
 
   /** Throws what does not hold. */

@@ -235,7 +235,7 @@ export class PoolSoak {
     const ranges = this.#blocks.slice(before).map(({ address, bytes }) => ({ address, bytes }));
     const graph = new ModelGraph(this.#upstream, ranges, token);
     const succeeds = this.#random.below(4) > 0;
-    this.#core.endCapture(token, succeeds ? graph : undefined);
+    this.#core.streams.endCapture(token, succeeds ? graph : undefined);
     if (succeeds) this.#graphs.push(graph);
   }
 
