@@ -12,6 +12,7 @@ import { refuseCaptured, refuseWhileCapturing } from "../stream/running_captures
 import type { CopyOptions } from "./buffer_options.ts";
 import { DeviceBuffer } from "./device_buffer.ts";
 import {
+  type AnyTypedArray,
   bytesPerElement,
   describeArray,
   type DType,
@@ -29,7 +30,11 @@ import {
   type PinnedPlace,
 } from "./enqueued_copy.ts";
 import { PinnedBuffer } from "./pinned_buffer.ts";
-import { slabPieces, stagingArea, type StagingSlab } from "./staging.ts";
+import { slabPieces, stagingArea, StagingSlab } from "./staging.ts";
+
+const INTO = "copy into a buffer";
+const FROM = "copy from a buffer";
+const COPY_OUT = "copy a buffer to an array";
 
 /** A range of device memory. */
 export interface DeviceRange {
@@ -81,17 +86,13 @@ function upload(destination: DeviceRange, source: ArrayBufferView, stream: Strea
   refuseStaging(destination.context, stream, "copy an array to a buffer");
   const area = stagingArea(destination.context);
   const slab = area.tryTake(bytes);
-  if (slab === undefined) {
-    copyArrayToDevice(stream, destination.address, elements);
-    return;
-  }
+  if (slab === undefined) return copyArrayToDevice(stream, destination.address, elements);
   try {
     slab.pinned.bytes.set(elements);
-    slab.carry(stream, () => {
-      enqueueFromPinned(stream, destination.address, placeOf(slab), bytes);
-    });
+    const { address } = destination;
+    slab.carry(stream, () => enqueueFromPinned(stream, address, placeOf(slab), bytes));
   } finally {
-    area.giveBack(slab);
+    if (!area.keeps(slab)) slab.close();
   }
 }
 
@@ -112,7 +113,7 @@ async function download(
   const target = bytesOf(destination);
   const expected = target.byteLength;
   const { context } = source;
-  refuseStaging(context, stream, "copy a buffer to an array");
+  refuseStaging(context, stream, COPY_OUT);
   const area = stagingArea(context);
   // The device must not close while its copies run.
   context.retain();
@@ -120,8 +121,10 @@ async function download(
   await using taken = new AsyncDisposableStack();
   taken.defer(() => context.release());
   const pieces = slabPieces(expected).map(({ offset, bytes }) => {
-    const slab = area.take(bytes);
-    taken.defer(() => area.giveBackAsync(slab));
+    const slab = area.tryTake(bytes) ?? new StagingSlab(context, bytes);
+    taken.defer(async () => {
+      if (!area.keeps(slab)) await slab.closeAsync();
+    });
     const address = source.address + offset;
     slab.carry(stream, () => enqueueToPinned(stream, placeOf(slab), address, bytes));
     return { slab, offset, bytes };
@@ -137,18 +140,6 @@ function lostTarget(expected: number, left: number): TypeError {
   return new TypeError(
     `Cannot copy from a buffer as target must keep its ${expected} bytes until they have arrived: it has ${left}`,
   );
-}
-
-/** Copies device memory to a JavaScript array, blocking this thread. */
-function downloadSync(
-  destination: ArrayBufferView,
-  source: DeviceRange,
-  stream: Stream,
-): void {
-  const elements = bytesOf(destination);
-  if (elements.byteLength === 0) return;
-  refuseStaging(source.context, stream, "copy a buffer to an array");
-  copyDeviceToArray(stream, elements, source.address);
 }
 
 /**
@@ -171,10 +162,7 @@ export function copyBetween(
       `Cannot copy from ${from.label} to ${to.label} as they belong to different libraries: copy through an array`,
     );
   }
-  if (!from.isSameDevice(to)) {
-    enqueuePeerCopy(stream, destination, source, bytes);
-    return;
-  }
+  if (!from.isSameDevice(to)) return enqueuePeerCopy(stream, destination, source, bytes);
   const distance = Math.abs(destination.address - source.address);
   if (distance < bytes) {
     throw new RangeError(
@@ -183,9 +171,6 @@ export function copyBetween(
   }
   enqueueDeviceCopy(stream, destination.address, source.address, bytes);
 }
-
-const INTO = "copy into a buffer";
-const FROM = "copy from a buffer";
 
 /** Enqueues a copy into a buffer; see `DeviceBuffer.copyFrom()`. */
 export function copyInto<D extends DType>(
@@ -215,10 +200,7 @@ export async function copyOut<D extends DType>(
   target: TypedArrayOf<D>,
   options: CopyOptions,
 ): Promise<void> {
-  requireObject(options, "options", FROM);
-  const stream = streamFor(buffer.context, options.stream);
-  requireArray(target, buffer.dtype, "target");
-  const range = rangeOf(buffer, stream, target.length, options.offset, FROM);
+  const { range, stream } = sourceOf(buffer, target, options);
   await download(target, range, stream);
 }
 
@@ -228,10 +210,17 @@ export function copyOutSync<D extends DType>(
   target: TypedArrayOf<D>,
   options: CopyOptions,
 ): void {
+  const { range, stream } = sourceOf(buffer, target, options);
+  if (range.byteLength === 0) return;
+  refuseStaging(buffer.context, stream, COPY_OUT);
+  copyDeviceToArray(stream, bytesOf(target), range.address);
+}
+
+function sourceOf(buffer: DeviceBuffer, target: AnyTypedArray, options: CopyOptions) {
   requireObject(options, "options", FROM);
   const stream = streamFor(buffer.context, options.stream);
   requireArray(target, buffer.dtype, "target");
-  downloadSync(target, rangeOf(buffer, stream, target.length, options.offset, FROM), stream);
+  return { stream, range: rangeOf(buffer, stream, target.length, options.offset, FROM) };
 }
 
 /** A part of a buffer, with the stream recorded as a user. */

@@ -108,7 +108,8 @@ export class StagingSlab {
   // A raw event, because an `Event` would keep the device open as long as the slab lives.
   #event: number;
   #taken = false;
-  #isUnmarked = false;
+  /** Whether a copy may be running whose end could not be recorded. */
+  isUnmarked = false;
 
   constructor(context: DeviceContext, bytes: number) {
     this.#context = context;
@@ -132,14 +133,9 @@ export class StagingSlab {
   /** Enqueues a copy that uses the slab and records the end of the copy. */
   carry(stream: Stream, enqueueCopy: () => void): void {
     enqueueCopy();
-    this.#isUnmarked = true;
+    this.isUnmarked = true;
     recordEvent(this.#context.library, this.#context.ordinal, stream.id, this.#event);
-    this.#isUnmarked = false;
-  }
-
-  /** Whether a copy may be running whose end could not be recorded. */
-  get isUnmarked(): boolean {
-    return this.#isUnmarked;
+    this.isUnmarked = false;
   }
 
   /** Resolves when the last {@linkcode StagingSlab.carry} has finished. */
@@ -208,23 +204,8 @@ export class StagingArea {
     return slab;
   }
 
-  /** Takes a reusable slab, or makes a temporary one. */
-  take(bytes: number): StagingSlab {
-    return this.tryTake(bytes) ?? new StagingSlab(this.#context, bytes);
-  }
-
-  /** Returns a slab; a temporary or unmarked one is closed. */
-  giveBack(slab: StagingSlab): void {
-    if (!this.#keeps(slab)) slab.close();
-  }
-
-  /** The twin of {@linkcode StagingArea.giveBack} that does not block the event loop. */
-  async giveBackAsync(slab: StagingSlab): Promise<void> {
-    if (!this.#keeps(slab)) await slab.closeAsync();
-  }
-
-  /** Makes a reusable slab available, and drops an unmarked one. */
-  #keeps(slab: StagingSlab): boolean {
+  /** Makes a reusable slab available. False for a temporary or unmarked one, to be closed. */
+  keeps(slab: StagingSlab): boolean {
     const place = this.#kept.indexOf(slab);
     if (place < 0) return false;
     if (!slab.isUnmarked) {

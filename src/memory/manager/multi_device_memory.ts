@@ -289,8 +289,8 @@ export class MultiDeviceMemory {
   ): DeviceBuffer<D> {
     requireInstance(source, DeviceBuffer, "source", "copy between devices");
     requireObject(options, "options", "copy between devices");
-    const { targetStream: stream } = options;
-    const choice = stream === undefined ? {} : { stream };
+    const { targetStream } = options;
+    const choice = targetStream === undefined ? {} : { stream: targetStream };
     const target = this.manager(ordinal).allocate(source.dtype, source.length, choice);
     try {
       this.copy(source, target, options);

@@ -198,16 +198,15 @@ function shareMapping({ library, ordinal }: DevicePlace, address: number, bytes:
 function* mappedRanges(pool: BlockPool): Generator<[address: number, bytes: number]> {
   for (const { kind, blocks } of walkSegments(pool)) {
     if (kind === "plain") continue;
-    let begin = 0;
-    let end = 0;
+    let [mapped, last] = [0, 0];
     for (const { address, bytes, state } of blocks) {
-      if (state === "unmapped") continue;
-      if (address !== end) {
-        if (end > begin) yield [begin, end - begin];
-        begin = address;
+      if (state !== "unmapped") mapped += bytes;
+      else if (mapped > 0) {
+        yield [address - mapped, mapped];
+        mapped = 0;
       }
-      end = address + bytes;
+      last = address + bytes;
     }
-    if (end > begin) yield [begin, end - begin];
+    if (mapped > 0) yield [last - mapped, mapped];
   }
 }

@@ -11,19 +11,19 @@ import { closeFile } from "../../ffi/native_file.ts";
 import type { DeviceContext } from "../../hardware/device_context.ts";
 import type { DeviceBuffer } from "../device_buffer.ts";
 import type { DType } from "../dtype.ts";
-import { type FileRange, openFileRange, uploadRange } from "./file_upload.ts";
+import {
+  type FileRange,
+  type FileUploadOptions,
+  openFileRange,
+  uploadRange,
+} from "./file_upload.ts";
 import { type TransferOptions, type UploadSettings, uploadSettings } from "./upload_task.ts";
 
 /** A part of a file that becomes a buffer, such as a tensor. */
-export interface FilePart<D extends DType = DType> {
+export interface FilePart<D extends DType = DType>
+  extends Pick<FileUploadOptions<D>, "offset" | "bytes" | "dtype"> {
   /** The file, with Deno's permission to read it. */
   readonly path: string | URL;
-  /** The first byte of the part; 0 by default. */
-  readonly offset?: number;
-  /** The bytes of the part; the rest of the file by default. */
-  readonly bytes?: number;
-  /** The element type; `uint8` by default. The file has the device's byte order: little endian. */
-  readonly dtype?: D;
 }
 
 /** A part of a file on the device. */

@@ -185,7 +185,7 @@ export async function uploadFileInto(
 }
 
 async function copyRange(task: UploadTask, range: FileRange, buffer: DeviceBuffer): Promise<void> {
-  const { slotBytes, readers } = task.ring;
+  const { slotBytes, readers } = task.slots.limits;
   const { file, bytes } = range;
   let next = 0;
   /** Fills and sends slots. It never rejects: the upload waits for all of its readers. */
@@ -201,7 +201,7 @@ async function copyRange(task: UploadTask, range: FileRange, buffer: DeviceBuffe
           const target = { pinned: slot.pinned.handle, offset: 0 };
           await readFile(buffer.context.library, file, range.offset + start, target, length);
         } catch (error) {
-          task.giveBack(slot);
+          task.slots.giveBack(slot);
           throw error;
         }
         task.send(slot, buffer, start, length);

@@ -171,7 +171,7 @@ class StreamTarget<D extends DType> implements Disposable {
 
   /** Copies a chunk into slots, and sends full slots. */
   async add(task: UploadTask, chunk: Uint8Array): Promise<void> {
-    const { slotBytes } = task.ring;
+    const { slotBytes } = task.slots.limits;
     for (let taken = 0; taken < chunk.length;) {
       const last = this.#parts.at(-1);
       const room = last === undefined ? 0 : last.bytes - last.used - this.#filled;
@@ -209,7 +209,7 @@ class StreamTarget<D extends DType> implements Disposable {
   }
 
   drop(task: UploadTask): void {
-    if (this.#slot !== undefined) task.giveBack(this.#slot);
+    if (this.#slot !== undefined) task.slots.giveBack(this.#slot);
     this.#slot = undefined;
   }
 
@@ -228,10 +228,10 @@ class StreamTarget<D extends DType> implements Disposable {
       let offset = 0;
       for (const { buffer, used } of this.#parts) {
         const place = { context, address: address + offset, byteLength: used };
-        copyBetween(place, buffer, used, task.stream);
+        copyBetween(place, buffer, used, task.slots.stream);
         offset += used;
       }
-      await task.done();
+      await task.slots.done();
     } catch (error) {
       // Copies of unknown state may still use the memory.
       await Promise.allSettled([synchronizeDevice(context.library, context.ordinal)]);

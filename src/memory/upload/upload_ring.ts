@@ -179,8 +179,8 @@ export class UploadSlots {
    * waits for the first is sufficient.
    */
   readonly stream: Stream;
+  readonly limits: Required<UploadRingOptions>;
   readonly #context: DeviceContext;
-  readonly #limits: Required<UploadRingOptions>;
   readonly #free: StagingSlab[] = [];
   /** Slots that the device may still use after a failure. */
   readonly #doubtful: StagingSlab[] = [];
@@ -203,7 +203,7 @@ export class UploadSlots {
 
   constructor(context: DeviceContext, stream: Stream, limits: Required<UploadRingOptions>) {
     this.#context = context;
-    this.#limits = limits;
+    this.limits = limits;
     this.#followed = new StreamPoint(context);
     this.#enqueued = new StreamPoint(context);
     this.stream = stream;
@@ -282,9 +282,7 @@ export class UploadSlots {
       // Closing waits for the devices that use the slot. It is repeated at the end if it fails.
       await slot.closeAsync().catch(() => this.#doubtful.push(slot));
       this.#made--;
-    } else {
-      this.#free.push(slot);
-    }
+    } else this.#free.push(slot);
     this.#serve();
   }
 
@@ -302,7 +300,7 @@ export class UploadSlots {
   }
 
   #serve(): void {
-    while (this.#waiting.length > 0 && this.#taken < this.#limits.readers) {
+    while (this.#waiting.length > 0 && this.#taken < this.limits.readers) {
       const [first] = this.#waiting;
       try {
         const slot = this.#freeSlot();
@@ -318,8 +316,8 @@ export class UploadSlots {
 
   #freeSlot(): StagingSlab | undefined {
     const free = this.#free.pop();
-    if (free !== undefined || this.#made === this.#limits.slots) return free;
-    const slot = new StagingSlab(this.#context, this.#limits.slotBytes);
+    if (free !== undefined || this.#made === this.limits.slots) return free;
+    const slot = new StagingSlab(this.#context, this.limits.slotBytes);
     this.#made++;
     return slot;
   }

@@ -102,14 +102,13 @@ export function elementsOf(bytes: number, dtype: DType, what: string, action: st
 
 /** A running upload. */
 export class UploadTask {
-  readonly #slots: UploadSlots;
+  readonly slots: UploadSlots;
   readonly #upload: number;
   readonly #settings: UploadSettings;
   readonly #copies = new Set<Promise<void>>();
   readonly #failure = new AbortController();
   #totalBytes: number | undefined;
-  #reportedBytes: number | undefined;
-  #reportedTotal: number | undefined;
+  #reported = "";
   #bytes = 0;
 
   /** Creates the task; {@linkcode runUpload} begins and ends it. */
@@ -119,7 +118,7 @@ export class UploadTask {
     settings: UploadSettings,
     totalBytes: number | undefined,
   ) {
-    this.#slots = slots;
+    this.slots = slots;
     this.#upload = upload;
     this.#settings = settings;
     this.#totalBytes = totalBytes;
@@ -130,40 +129,25 @@ export class UploadTask {
     return this.#failure.signal;
   }
 
-  get stream(): Stream {
-    return this.#slots.stream;
-  }
-
-  get ring(): UploadRing {
-    return this.#settings.ring;
-  }
-
   /** Fails the upload; the first failure is thrown. */
   fail(error: unknown): void {
     if (this.failure.aborted) return;
     this.#failure.abort(error);
-    this.#slots.cancel(this.#upload);
+    this.slots.cancel(this.#upload);
   }
 
   /** Waits for a slot; `undefined` after a failure. */
   async take(): Promise<StagingSlab | undefined> {
     if (this.failure.aborted) return undefined;
-    const slot = await this.#slots.take(this.#upload);
+    const slot = await this.slots.take(this.#upload);
     if (slot === undefined || !this.failure.aborted) return slot;
-    this.#slots.giveBack(slot);
+    this.slots.giveBack(slot);
     return undefined;
-  }
-
-  giveBack(slot: StagingSlab): void {
-    this.#slots.giveBack(slot);
   }
 
   /** Enqueues a copy of the first bytes of a slot to a place in a buffer. */
   send(slot: StagingSlab, buffer: DeviceBuffer, offset: number, bytes: number): void {
-    if (this.failure.aborted) {
-      this.#slots.giveBack(slot);
-      return;
-    }
+    if (this.failure.aborted) return this.slots.giveBack(slot);
     const copy = this.#copy(slot, buffer, offset, bytes).finally(() => this.#copies.delete(copy));
     this.#copies.add(copy);
   }
@@ -174,14 +158,14 @@ export class UploadTask {
     offset: number,
     bytes: number,
   ): Promise<void> {
-    const { stream } = this;
+    const { stream } = this.slots;
     const enqueue = () => {
       // The memory stays until the end of the copy if the caller frees the buffer.
       buffer.recordStream(stream);
       const place = { handle: slot.pinned.handle, offset: 0, use: "staged" } as const;
       enqueueFromPinned(stream, buffer.address + offset, place, bytes);
     };
-    if (!await this.#slots.send(slot, enqueue, (error) => this.fail(error))) return;
+    if (!await this.slots.send(slot, enqueue, (error) => this.fail(error))) return;
     this.#bytes += bytes;
     try {
       this.#report();
@@ -193,8 +177,9 @@ export class UploadTask {
   #report(): void {
     const [bytes, totalBytes] = [this.#bytes, this.#totalBytes];
     if (this.failure.aborted) return;
-    if (this.#reportedBytes === bytes && this.#reportedTotal === totalBytes) return;
-    [this.#reportedBytes, this.#reportedTotal] = [bytes, totalBytes];
+    const progress = `${bytes} of ${totalBytes}`;
+    if (this.#reported === progress) return;
+    this.#reported = progress;
     this.#settings.onProgress?.({ bytes, totalBytes });
   }
 
@@ -210,17 +195,12 @@ export class UploadTask {
     const buffer = await bufferFromPoolAsync(poolOf(context), context, dtype, length, { stream });
     try {
       // The stream may have new work that uses the previous content of the memory.
-      this.#slots.follow(stream);
+      this.slots.follow(stream);
     } catch (error) {
       giveBackAfterFailure(buffer);
       throw error;
     }
     return buffer;
-  }
-
-  /** Resolves when the work enqueued so far on the stream of the copies is done. */
-  async done(): Promise<void> {
-    await this.#slots.done();
   }
 
   async settle(): Promise<void> {
