@@ -55,12 +55,7 @@ const MAX_EXTENTS: Extents = { x: MAX, y: MAX, z: MAX };
 /** Stands for a field that no configuration can have. */
 const NOTHING: unknown = Symbol();
 
-/**
- * Reads one to three positive integers.
- *
- * @throws {TypeError} If the value is neither a number nor a list of one to three numbers.
- * @throws {RangeError} If an extent is no integer of its range.
- */
+/** Reads one to three positive integers. */
 export function readExtents(
   value: unknown,
   name: string,
@@ -124,11 +119,8 @@ export class LaunchShape implements LaunchExtents {
   #lastCooperative: unknown = NOTHING;
 
   /**
-   * Prepares for the launches of a kernel on a device.
-   *
-   * @param kernelName The kernel's name in errors.
-   * @throws {RangeError} If the kernel declares more shared memory than a block can have. nvcc
-   * rejects such a kernel; the compiler of the host device knows no limit.
+   * Prepares for the launches of a kernel. nvcc refuses one that declares more shared memory than a
+   * block can have; the compiler of the host device knows no limit.
    */
   constructor(
     kernelName: string,
@@ -173,13 +165,7 @@ export class LaunchShape implements LaunchExtents {
       config.cooperative === this.#lastCooperative && config.cluster === undefined;
   }
 
-  /**
-   * Checks a configuration and takes its numbers over.
-   *
-   * @throws {RangeError} If an extent, the threads of a block or the shared memory is beyond its
-   * limit or no integer; the error names the field, the limit and the value.
-   * @throws {TypeError} If a field has another type.
-   */
+  /** Checks a configuration and takes its numbers over. */
   read(config: LaunchConfig): void {
     if (typeof config !== "object" || config === null) {
       throw new TypeError(

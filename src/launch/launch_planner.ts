@@ -341,12 +341,8 @@ function powerOfTwoFrom(value: number): number {
 
 /**
  * The grid of a kernel whose threads stride. Any grid is correct; the best has no more blocks than
- * are resident, of which none waits for another to end, and the fewest steps.
- *
- * @param tiles Blocks of work along each axis, at least 1.
- * @param held Blocks resident on the device, at least 1.
- * @param max The limit of blocks along each axis.
- * @param stepsPerThread The limit of a thread's steps: with more the grid grows beyond `held`.
+ * are resident (`held`), of which none waits for another to end, and the fewest steps. With more than
+ * `stepsPerThread` the grid grows beyond `held`.
  */
 export function strideGrid(
   tiles: Extents,
@@ -403,13 +399,7 @@ function plannerOf(kernel: PlannedKernel): LaunchPlanner {
   return planner;
 }
 
-/**
- * Chooses grid, block and shared memory for a problem.
- *
- * @throws {TypeError} If the problem is of no known kind, or has several axes for a built-in kernel.
- * @throws {RangeError} If a number is not an integer of its range, no block of the kernel fits on the
- * device, or the grid would exceed its limit.
- */
+/** Chooses grid, block and shared memory for a problem. */
 export function planLaunch(kernel: PlannedKernel, problem: LaunchProblem): LaunchPlan {
   return plannerOf(kernel).plan(problem);
 }
@@ -422,13 +412,7 @@ export interface LineLaunch {
   readonly block: number;
 }
 
-/**
- * Chooses grid and block for a built-in kernel without a plan: the fast path of operations.
- *
- * @param elements Number of elements; with none the grid is one block.
- * @param options Elements of a thread in one step, its limit of steps, and the threads of a block.
- * @throws {RangeError} If a number is not an integer of its range.
- */
+/** Chooses grid and block for a built-in kernel without a plan: the fast path of operations. */
 export function lineLaunch(
   kernel: PlannedKernel,
   elements: number,

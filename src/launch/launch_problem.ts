@@ -118,12 +118,7 @@ export const MAX_SHARED_MEMORY: number = 2 ** 31 - 1;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/**
- * Reads a problem. Each field is read once: a getter cannot change a checked value.
- *
- * @throws {TypeError} If it is no problem, or of several kinds at once.
- * @throws {RangeError} If a number is not an integer of its range.
- */
+/** Reads a problem. Each field is read once: a getter cannot change a checked value. */
 export function readProblem(problem: LaunchProblem): AxisProblem {
   requireObject(problem, "problem", ACTION);
   const isElements = "elements" in problem;

@@ -85,12 +85,7 @@ export class ArgumentWriter {
   #returns = 0;
   #hasRaw = false;
 
-  /**
-   * Prepares for a signature.
-   *
-   * @param slots The target: laid out as the command block, up to the last argument.
-   * @param location The device that the kernel is launched on.
-   */
+  /** Prepares for a signature; `slots` are laid out as the command block, up to the last argument. */
   constructor(
     signature: KernelSignature,
     slots: Float64Array,
@@ -116,13 +111,8 @@ export class ArgumentWriter {
   }
 
   /**
-   * Checks and writes the arguments that changed since the last call.
-   *
-   * @param args The arguments; `undefined` at the end counts as not given.
-   * @param stream The stream of the launch, recorded in memory of another stream.
-   * @throws {TypeError} If the number of arguments is wrong, or the type, element type, device or
-   * `const` of one does not match its parameter, or memory is disposed.
-   * @throws {RangeError} If a number is not an integer of the parameter's range.
+   * Checks and writes the arguments that changed since the last call; `undefined` at the end counts as
+   * not given.
    */
   write(args: readonly unknown[], stream?: Stream): void {
     const written = this.#written;

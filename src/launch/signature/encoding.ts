@@ -13,7 +13,7 @@ import {
   type NarrowFloatDType,
   narrowFloatValue,
 } from "../../memory/element_bits.ts";
-import { bytesOfScalar, integerRange, type ScalarType, type VectorType } from "./c_types.ts";
+import { bytesOfScalar, integerRange, type ScalarType } from "./c_types.ts";
 import type { FieldLayout, StructType } from "./struct_type.ts";
 
 type ElementType = FieldLayout["element"];
@@ -29,11 +29,7 @@ export interface EncodingProblem {
   readonly isRange: boolean;
 }
 
-/**
- * The error for a value that cannot be encoded.
- *
- * @param subject The action and the name of the value: `Cannot launch f as argument particle`.
- */
+/** The error for a value that cannot be encoded; `subject` is the action and the name of the value. */
 export function encodingError(
   subject: string,
   { path, allowed, value, isRange }: EncodingProblem,
@@ -66,7 +62,7 @@ export function tryEncode(
   if (typeof type === "string") return encodeScalar(type, value, view, offset);
   return "fields" in type
     ? encodeStruct(type, value, view, offset)
-    : encodeVector(type, value, view, offset);
+    : encodeArray(type.element, [type.length], value, view, offset, type.name);
 }
 
 /** Decodes a value: 64-bit integers as `bigint`, arrays and vectors as arrays. */
@@ -74,14 +70,12 @@ export function decode(type: ElementType, view: DataView, offset: number): unkno
   if (typeof type === "string") return decodeScalar(type, view, offset);
   if ("fields" in type) {
     return Object.fromEntries(
-      type.fields.map((field) => [field.name, decodeArray(field, 0, view, offset + field.offset)]),
+      type.fields.map((
+        field,
+      ) => [field.name, decodeArray(field.element, field.extents, view, offset + field.offset)]),
     );
   }
-  const step = bytesOfScalar(type.element);
-  return Array.from(
-    { length: type.length },
-    (_, i) => decodeScalar(type.element, view, offset + i * step),
-  );
+  return decodeArray(type.element, [type.length], view, offset);
 }
 
 // ---- Scalars -------------------------------------------------------------------------------------
@@ -163,29 +157,6 @@ function isArrayValue(value: unknown): value is ArrayLike<unknown> {
   return Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
 }
 
-function arrayProblem(allowed: string, value: unknown): EncodingProblem {
-  if (!isArrayValue(value)) return { path: "", allowed, value, isRange: false };
-  return { path: ".length", allowed: `that of ${allowed}`, value: value.length, isRange: true };
-}
-
-function encodeVector(
-  { name, element, length }: VectorType,
-  value: unknown,
-  view: DataView,
-  offset: number,
-): EncodingProblem | undefined {
-  if (!isArrayValue(value) || value.length !== length) {
-    const numbers = length === 1 ? "number" : "numbers";
-    return arrayProblem(`an array of ${length} ${numbers}, as it is ${name}`, value);
-  }
-  const step = bytesOfScalar(element);
-  for (let i = 0; i < length; i++) {
-    const problem = encodeScalar(element, value[i], view, offset + i * step);
-    if (problem !== undefined) return { ...problem, path: `[${i}]` };
-  }
-  return undefined;
-}
-
 function encodeStruct(
   struct: StructType,
   value: unknown,
@@ -201,7 +172,8 @@ function encodeStruct(
   for (const field of struct.fields) {
     // A getter may throw; that error is the caller's, and passes.
     const member = members[field.name];
-    const problem = encodeArray(field, 0, member, view, offset + field.offset);
+    const { element, extents } = field;
+    const problem = encodeArray(element, extents, member, view, offset + field.offset);
     if (problem !== undefined) return { ...problem, path: `.${field.name}${problem.path}` };
   }
   // An unknown field is a misspelt one, or one that would be lost.
@@ -213,44 +185,44 @@ function encodeStruct(
   return { path: `.${unknown}`, allowed, value: members[unknown], isRange: false };
 }
 
-/** Encodes a field from one of its dimensions on. */
+/** Encodes an element, or an array of them; the name is that of a vector. */
 function encodeArray(
-  field: FieldLayout,
-  dimension: number,
+  element: ElementType,
+  [extent, ...inner]: readonly number[],
   value: unknown,
   view: DataView,
   offset: number,
+  vector?: string,
 ): EncodingProblem | undefined {
-  const extent = field.extents[dimension];
-  if (extent === undefined) return tryEncode(field.element, value, view, offset);
+  if (extent === undefined) return tryEncode(element, value, view, offset);
   if (!isArrayValue(value) || value.length !== extent) {
-    return arrayProblem(`an array of ${extent}`, value);
+    const numbers = vector === undefined
+      ? ""
+      : ` number${extent === 1 ? "" : "s"}, as it is ${vector}`;
+    const allowed = `an array of ${extent}${numbers}`;
+    return isArrayValue(value)
+      ? { path: ".length", allowed: `that of ${allowed}`, value: value.length, isRange: true }
+      : { path: "", allowed, value, isRange: false };
   }
-  const step = stepOf(field, dimension);
+  const step = bytesOf(element, inner);
   for (let i = 0; i < extent; i++) {
-    const problem = encodeArray(field, dimension + 1, value[i], view, offset + i * step);
+    const problem = encodeArray(element, inner, value[i], view, offset + i * step);
     if (problem !== undefined) return { ...problem, path: `[${i}]${problem.path}` };
   }
   return undefined;
 }
 
 function decodeArray(
-  field: FieldLayout,
-  dimension: number,
+  element: ElementType,
+  [length, ...inner]: readonly number[],
   view: DataView,
   offset: number,
 ): unknown {
-  const length = field.extents[dimension];
-  if (length === undefined) return decode(field.element, view, offset);
-  const step = stepOf(field, dimension);
-  return Array.from(
-    { length },
-    (_, i) => decodeArray(field, dimension + 1, view, offset + i * step),
-  );
+  if (length === undefined) return decode(element, view, offset);
+  const step = bytesOf(element, inner);
+  return Array.from({ length }, (_, i) => decodeArray(element, inner, view, offset + i * step));
 }
 
-/** The bytes from one element of a dimension to the next. */
-function stepOf({ element, extents }: FieldLayout, dimension: number): number {
-  return extents.slice(dimension + 1)
-    .reduce((product, extent) => product * extent, bytesOfElement(element));
+function bytesOf(element: ElementType, extents: readonly number[]): number {
+  return extents.reduce((product, extent) => product * extent, bytesOfElement(element));
 }

@@ -127,11 +127,7 @@ export class SignatureReader {
     return found;
   }
 
-  /**
-   * Takes all tokens from the next opening bracket to the one that closes it.
-   *
-   * @param problem The message for brackets that do not match.
-   */
+  /** Takes all tokens from the next opening bracket to the one that closes it. */
   takeGroup(problem: string, at: SignatureToken = this.next): string[] {
     const start = this.#index;
     const close = this.#partners[start]!;
@@ -172,9 +168,7 @@ function requireAttached(reader: SignatureReader): void {
 
 /**
  * Reads a name with its namespaces and template arguments; a part follows its `::` without white
- * space.
- *
- * @returns The name without white space, but between two words, and without a leading `::`.
+ * space. The result has white space only between two words, and no leading `::`.
  */
 function readQualifiedName(reader: SignatureReader): string {
   if (reader.takeIf("::")) requireAttached(reader);
@@ -207,11 +201,8 @@ export function readKernelName(reader: SignatureReader): string {
 }
 
 /**
- * The kernel that a text names, by its name alone or by its signature.
- *
- * @returns The name without white space, but between two words, and the text of the parameters;
- * `undefined` if only a name was given.
- * @throws {SyntaxError} If the text begins with neither.
+ * The kernel that a text names, by its name alone or by its signature; without the latter it has no
+ * parameters.
  */
 export function requestedKernel(
   text: string,
@@ -233,11 +224,7 @@ function typeKey(name: string): string {
   return name.replaceAll(/\s+/g, "").replace(/^::/, "");
 }
 
-/**
- * Structs by the names that signatures give them: their own, or those of a record.
- *
- * @throws {TypeError} If one is no struct, or two have the same name.
- */
+/** Structs by the names that signatures give them: their own, or those of a record. */
 export function structsByName(structs: StructTypes): ReadonlyMap<string, StructType> {
   const found = new Map<string, StructType>();
   if (typeof structs !== "object" || structs === null) {

@@ -113,16 +113,16 @@ export type ReadableFields<Fields> = {
   readonly [Field in keyof Fields]: ReadableField<Fields[Field]>;
 };
 
-type ReadableField<Field> = Field extends `${infer Element}[${number}]${infer Inner}`
-  ? Inner extends "" | `[${number}]${string}` ? ReadableElement<Element, Field>
-  : `"${Field}" is no field: an array reads "float[4]"`
-  : Field extends string ? ReadableElement<Field, Field>
+type ReadableField<Field> = Field extends CTypeSpelling | VectorSpelling ? Field
+  : Field extends `${infer Element}[${number}]${infer Inner}`
+    ? Element extends CTypeSpelling | VectorSpelling
+      ? Inner extends "" | `[${number}]${string}` ? Field : NoField<Field>
+    : NoField<Field>
+  : Field extends string ? NoField<Field>
   : Field;
 
-type ReadableElement<Element extends string, Field extends string> = Element extends
-  CTypeSpelling | VectorSpelling ? Field
-  : Element extends `${string}*` ? `"${Field}" is no field: a pointer is a parameter of its own`
-  : `"${Element}" is not a type a field can have`;
+type NoField<Field extends string> =
+  `"${Field}" is no field: one reads "float", "float3" or "float[4]"`;
 
 // ---- Layout --------------------------------------------------------------------------------------
 

@@ -290,6 +290,8 @@ export function declaratorsOf(
     }
     if (kind === "sign" && /^[[({<]$/.test(text)) at = close;
   }
+  // Brackets that reach beyond the end, which the compiler reports.
+  if (found.length === 0) found.push({ before, name: undefined, extents, end });
   return found;
 }
 

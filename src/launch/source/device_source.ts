@@ -213,11 +213,7 @@ class HostCodeFinder {
     });
   }
 
-  /**
-   * The first token between two with a finding.
-   *
-   * @param from The first of the parts left out that are passed over.
-   */
+  /** The first token between two with a finding; `from` is the first of the holes to pass over. */
   #find(
     first: number,
     last: number,

@@ -68,11 +68,7 @@ const HOST_WORDS = new RegExp(
   ].join("|") + ")$",
 );
 
-/**
- * The host's name that a token is; undefined for others.
- *
- * @param usesStandard Whether the source has `using namespace std`.
- */
+/** The host's name that a token is; undefined for others. */
 export function hostNameAt(
   tokens: readonly ActiveToken[],
   at: number,

@@ -50,11 +50,7 @@ export class MacroTable {
   #hasUnseenHeader = false;
   #charactersLeft = MAX_CONDITION_CHARACTERS;
 
-  /**
-   * Starts with the macros of the caller and the compiler.
-   *
-   * @param absent Macros that are certainly not defined.
-   */
+  /** Starts with the macros of the caller and the compiler; `absent` are certainly not defined. */
   constructor(defines: ReadonlyMap<string, string>, absent: Iterable<string> = []) {
     for (const name of absent) this.#macros.set(name, "undefined");
     for (const [name, body] of defines) this.#define(name, body);
@@ -235,11 +231,7 @@ function integer(word: string): Value {
   return /^(?:0[xX][0-9a-fA-F]+|0[bB][01]+|[0-9]+)$/.test(digits) ? BigInt(digits) : undefined;
 }
 
-/**
- * Whether the lines behind `#if`, `#ifdef`, `#ifndef` or an `#elif` of them count.
- *
- * @returns Undefined if that is unknown.
- */
+/** Whether the lines behind `#if`, `#ifdef`, `#ifndef` or an `#elif` count; undefined if unknown. */
 export function evaluateCondition(
   { name, rest }: Directive,
   macros: MacroTable,
@@ -319,11 +311,7 @@ export class Preprocessor {
     this.#directives = directives;
   }
 
-  /**
-   * Reads a text.
-   *
-   * @param header The header that it is; empty for the source itself.
-   */
+  /** Reads a text: a header of this name, or the source itself. */
   read(tokens: readonly Token[], header = ""): void {
     const directives = tokens.filter(({ kind }) => kind === "directive")
       .map(({ text }) => readDirective(text));

@@ -34,11 +34,7 @@ export interface SourceContext {
   readonly lines: SourceLines;
 }
 
-/**
- * Cuts a source up.
- *
- * @param directives Shares the directives of headers among several texts.
- */
+/** Cuts a source up. `directives` shares those of headers among several texts. */
 export function readSource(
   source: string,
   { defines = new Map(), undefines = [], headers = new Map() }: SourceSurroundings,
