@@ -10,7 +10,6 @@ import type {
 } from "../../src/launch/signature/device_memory.ts";
 import { parseSignature } from "../../src/launch/signature/signature.ts";
 import { type DType, DTYPES } from "../../src/memory/dtype.ts";
-import { narrowFloatBits } from "../../src/memory/element_bits.ts";
 
 const library = {};
 const host0: MemoryLocation = { library, ordinal: 0, label: "host:0" };
@@ -94,24 +93,6 @@ Deno.test("write() takes 64-bit integers as numbers while exact, as bigints to t
     const error = refusal(signature, value);
     assert(error instanceof RangeError);
     assert(error.message.includes("beyond 9007199254740991 as a bigint: it is"), error.message);
-  }
-});
-
-Deno.test("write() rounds narrow floats once and passes their bits", () => {
-  const tie = 1 + 2 ** -8 + 2 ** -40; // By way of float32 it would round to 1.
-  for (
-    const [type, dtype] of [
-      ["half", "float16"],
-      ["bfloat16", "bfloat16"],
-      ["__nv_fp8_e4m3", "float8_e4m3"],
-      ["__nv_fp8_e5m2", "float8_e5m2"],
-    ] as const
-  ) {
-    for (const value of [1, -0, tie, NaN, 1e9]) {
-      const { bits, isRaw } = write(`f(${type} x)`, value);
-      assertEquals([bits, isRaw], [[BigInt(narrowFloatBits(dtype, value))], [true]]);
-    }
-    assert(refusal(`f(${type} x)`, 1n).message.includes("must be a number: it is 1n"));
   }
 });
 

@@ -101,17 +101,6 @@ Deno.test("read() bounds dynamic and static shared memory together by the opt-in
   for (const value of ["1", null, 1n, {}]) assertThrows(() => at(value), TypeError);
 });
 
-Deno.test("needsSharedMemoryReserve is true when static and dynamic memory exceed 48 KiB", () => {
-  const needs = (sharedMemory: number, staticSharedMemory: number) =>
-    shapeOf({ grid: 1, block: 1, sharedMemory }, { maxThreadsPerBlock: 32, staticSharedMemory })
-      .needsSharedMemoryReserve;
-  assertEquals(needs(49152, 0), false);
-  assertEquals(needs(49153, 0), true);
-  assertEquals(needs(49152 - 16, 16), false);
-  assertEquals(needs(49152 - 15, 16), true);
-  assertEquals(needs(0, 49152), false);
-});
-
 Deno.test("read() accepts a configuration exactly when every limit allows it", () => {
   const extent = (limit: number) => fc.oneof(fc.integer({ min: -1, max: limit + 1 }), fc.nat(64));
   fc.assert(
@@ -149,20 +138,6 @@ function hopperShape(config: unknown, device: LaunchLimits = hopper): LaunchShap
   shape.read(config as LaunchConfig);
   return shape;
 }
-
-Deno.test("read() makes a launch cooperative or clustered only on request", () => {
-  const shape = hopperShape({ grid: 4, block: 32, cooperative: true, cluster: [2, 1, 1] });
-  assertEquals([shape.cooperative, shape.cluster], [true, 2 + 256 + 65536]);
-  shape.read({ grid: 4, block: 32 });
-  assertEquals([shape.cooperative, shape.cluster], [false, 0]);
-  shape.read({ grid: 4, block: 32, cooperative: true });
-  assertEquals([shape.cooperative, shape.cluster], [true, 0]);
-  shape.read({ grid: 4, block: 32, cooperative: false });
-  assertEquals([shape.cooperative, shape.cluster], [false, 0]);
-  shape.read({ grid: 4, block: 32, cluster: 4 });
-  shape.read({ grid: 4, block: 32, cluster: 2 });
-  assertEquals(shape.cluster, 2 + 256 + 65536);
-});
 
 Deno.test("read() refuses clusters that no device can run", () => {
   const refusals = [

@@ -162,22 +162,6 @@ Deno.test("planLaunch() covers rows, columns and planes once, with either along 
   await visits.requireOneEach();
 });
 
-Deno.test("planLaunch() covers everything with given blocks and limited steps", async () => {
-  using visits = new Visits();
-  const kernel = on(visit, [64, 64, 64]);
-  for (const stepsPerThread of [undefined, 1, 2, 5]) {
-    for (const block of [[1, 1, 1], [8, 4, 2], [2, 3, 5], [31, 1, 1]] as Three[]) {
-      const steps = stepsPerThread === undefined ? {} : { stepsPerThread };
-      const [columns, rows, planes] = [29, 23, 11];
-      const problem: LaunchProblem = { columns, rows, planes, block, coverage: "stride", ...steps };
-      const plan = planLaunch(kernel, problem);
-      assert(plan.steps <= (stepsPerThread ?? Infinity), plan.explain());
-      visits.launch(visit, plan, [columns, rows, planes], [1, 1, 1], `${stepsPerThread}`);
-    }
-  }
-  await visits.requireOneEach();
-});
-
 Deno.test("planLaunch() adds each product of a matrix product once", async () => {
   using visits = new Visits();
   const kernel = on(multiply, [1 << 20, 64, 64], 17);

@@ -154,20 +154,6 @@ Deno.test("explain() has the figures of the plan", () => {
   }
 });
 
-Deno.test("explain() has the reason for the block", () => {
-  const reasonOf = (problem: LaunchProblem) => {
-    const [, reason] = /to a block, (.*?)\. /.exec(planLaunch(kernel, problem).explain())!;
-    return reason;
-  };
-  const all = "as the problem has work for no more";
-  for (const elements of [0, 1, 32, 64]) assertEquals(reasonOf({ elements }), all);
-  assertEquals(reasonOf({ rows: 5, columns: 7 }), all);
-  assertEquals(reasonOf({ rows: 5, columns: 7, coverage: "stride" }), all);
-  assertEquals(reasonOf({ elements: 65 }), "so few that more multiprocessors have work");
-  assertEquals(reasonOf({ elements: 1e6 }), "which keep a multiprocessor fullest");
-  assertEquals(reasonOf({ elements: 1, block: 256 }), "as the problem demands");
-});
-
 Deno.test("planLaunch() stays within the limits of every capability for every kernel", () => {
   fc.assert(fc.property(
     fc.constantFrom(...KNOWN_CAPABILITIES),
@@ -241,36 +227,11 @@ Deno.test("lineLaunch() agrees with planLaunch() for a striding kernel", () => {
   ));
 });
 
-Deno.test("lineLaunch() has the preferred block that the kernel allows", () => {
-  const launched = (changes: Record<string, number>) =>
-    lineLaunch(plannedKernel(h100, changes), 1 << 30);
-  assertEquals(launched({}), { grid: 132 * 8, block: 256 });
-  assertEquals(launched({ maxThreadsPerBlock: 200 }), { grid: 132 * 10, block: 192 });
-  assertEquals(launched({ maxThreadsPerBlock: 20 }), { grid: 132 * 32, block: 20 });
-  assertEquals(launched({ registersPerThread: 64 }), { grid: 132 * 4, block: 256 });
-  assertEquals(lineLaunch(plannedKernel(h100), 0), { grid: 1, block: 256 });
-  const tiny = { ...h100, maxGridDimensions: { x: 5, y: 5, z: 5 } };
-  assertEquals(lineLaunch(plannedKernel(tiny), 1e9, { stepsPerThread: 1 }).grid, 5);
-  for (const value of [-1, 0.5, NaN, 2 ** 53]) {
-    assertThrows(() => lineLaunch(plannedKernel(h100), value), RangeError, "elements must be");
-  }
-});
-
 const MAX = { x: 2 ** 31 - 1, y: 65535, z: 65535 };
 
 function blocksOf({ x, y, z }: Extents): number {
   return x * y * z;
 }
-
-Deno.test("strideGrid() shares rows by several steps when they leave half of the device idle", () => {
-  // 529 of 1056: a second row of blocks does not fit beside the first.
-  for (const x of [529, 600, 800, 1057, 1200]) {
-    const tiles = { x, y: 1000, z: 1 };
-    const grid = strideGrid(tiles, 1056, MAX, Infinity);
-    const least = Math.ceil(blocksOf(tiles) / 1056);
-    assert(stepsOf(tiles, grid) <= 1.15 * least, `${x}: ${Object.values(grid)}`);
-  }
-});
 
 const sizes = fc.oneof(
   fc.integer({ min: 1, max: 40 }),

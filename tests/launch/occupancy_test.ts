@@ -45,21 +45,6 @@ Deno.test("occupancy() has its own fields, also as JSON and in copies", () => {
   assertStrictEquals(result.advice, advice, "a second time");
 });
 
-Deno.test("occupancy() has null for resources that a block takes nothing of", () => {
-  const nothing = { ...BLOCK, registersPerThread: 0, barriersPerBlock: 0 };
-  const { limits, limiter, advice } = occupancy(capabilityLimits("7.5"), nothing);
-  assertEquals(limits, {
-    warps: 4,
-    blocks: 16,
-    registers: null,
-    sharedMemory: null,
-    barriers: null,
-  });
-  assertEquals([limiter, advice], ["warps", ""]);
-  // From 8.0 on the driver keeps 1 KiB in every block.
-  assertStrictEquals(occupancy(capabilityLimits("9.0"), nothing).limits.sharedMemory, 228);
-});
-
 Deno.test("occupancy() of a block that cannot be launched is 0, and the advice explains it", () => {
   const cases: readonly (readonly [Partial<OccupancyUsage>, string, string])[] = [
     [{ threadsPerBlock: 1025 }, "warps", "a block has at most 1024 threads"],
@@ -105,25 +90,6 @@ Deno.test("occupancy() refuses impossible blocks and devices", () => {
     assertThrows(() => occupancy(nothing as never, BLOCK), TypeError, "limits must be an object");
     assertThrows(() => occupancy(ada, nothing as never), TypeError, "usage must be an object");
   }
-});
-
-Deno.test("potentialBlockSize() finds the largest block of the highest occupancy", () => {
-  const size = (
-    registersPerThread: number,
-    dynamicSharedMemory?: number | ((n: number) => number),
-  ) =>
-    potentialBlockSize(
-      ada,
-      { registersPerThread, staticSharedMemory: 0 },
-      dynamicSharedMemory === undefined ? {} : { dynamicSharedMemory },
-    );
-  assertEquals([size(16).threadsPerBlock, size(16).occupancy.activeBlocks], [768, 2]);
-  assertStrictEquals(size(255).threadsPerBlock, 256);
-  // Half of the shared memory for each of two blocks of 768 threads, and a byte more.
-  assertStrictEquals(size(16, 49 * 1024).threadsPerBlock, 768);
-  assertStrictEquals(size(16, 49 * 1024 + 1).threadsPerBlock, 1024);
-  const byThreads = size(16, (threads) => threads * 128);
-  assertEquals([byThreads.threadsPerBlock, byThreads.dynamicSharedMemory], [768, 768 * 128]);
 });
 
 Deno.test("potentialBlockSize() refuses a wrong usage, and a wrong result of the function", () => {

@@ -49,28 +49,6 @@ function refusal(struct: StructType, value: unknown): string {
   return `${error.name}: ${error.message}`;
 }
 
-Deno.test("StructType has the offsets, alignment and size of C++", () => {
-  const places = (struct: StructType) =>
-    struct.fields.map(({ name, offset, bytes }) => [name, offset, bytes]);
-  assertEquals(places(Particle), [
-    ["position", 0, 12],
-    ["mass", 12, 4],
-    ["id", 16, 4],
-    ["tail", 20, 16],
-  ]);
-  assertEquals([Particle.bytes, Particle.alignment], [36, 4]);
-  assertEquals(places(Scene), [
-    ["on", 0, 1],
-    ["first", 4, 36],
-    ["others", 40, 72],
-    ["count", 112, 8],
-    ["grid", 120, 12],
-    ["scale", 132, 4],
-    ["level", 136, 1],
-  ]);
-  assertEquals([Scene.bytes, Scene.alignment], [144, 8]);
-});
-
 Deno.test("encode() writes little-endian bytes, zeros between; decode() reads them", () => {
   const bytes = encoded(defineStruct("S", { a: "char", b: "short", c: "int" }), {
     a: -1,

@@ -130,53 +130,6 @@ Deno.test("readDeviceSource() finds the kernels that conditions leave, and marks
   assertEquals(kernelsOf(ways), ["2: k(int a) conditional", "7: last()"]);
 });
 
-Deno.test("readDeviceSource() decides conditions by the macros of the program's headers", () => {
-  const headers = new Map([
-    ["a.h", '#ifndef A_H\n#define A_H\n#include "b.h"\n#endif'],
-    ["b.h", '#include "a.h"\n#define WIDE 1\n'],
-  ]);
-  const source = '#include "a.h"\n#if WIDE\n__global__ void k() {}\n#endif';
-  const { kernels } = readDeviceSource(source, { name: "test.cu", headers });
-  assertEquals(kernels.map(describe), ["3: k()"]);
-});
-
-// ---- Parameters ----------------------------------------------------------------------------------
-
-/** Parameters and their types. */
-const PARAMETERS: readonly (readonly [string, string])[] = [
-  ["", ""],
-  ["void", ""],
-  ["int", "int"],
-  ["int n", "int"],
-  ["const float* __restrict__ x, int n = f(1, 2), bool", "const float*,int,bool"],
-  [
-    "float x[4][8], Pair<float, 2> p, Pair<int, (1 > 0)>",
-    "float[4][8],Pair<float,2>,Pair<int,(1>0)>",
-  ],
-  ["const __grid_constant__ Settings s", "const Settings"],
-  [
-    "struct Settings s, struct Settings, Settings const s",
-    "struct Settings,struct Settings,Settings const",
-  ],
-  [
-    "other::Settings, ::Settings s, other::Settings s",
-    "other::Settings,::Settings,other::Settings",
-  ],
-  ["Box b = Box{1, 2}, const Box* c", "n::Box,const n::Box*"],
-  // A parameter may have the name of a struct of its namespace.
-  ["int Box", "int"],
-  ["REAL* x", "double*"],
-];
-
-Deno.test("KernelDeclaration.parameterTypes has no names, defaults and qualifiers of parameters", () => {
-  const before = "#define REAL double\nnamespace n { struct Box { int a, b; };";
-  for (const [parameters, expected] of PARAMETERS) {
-    const source = `${before} __global__ void k(${parameters}) {} }`;
-    const found = readDeviceSource(source, { name: "test.cu" }).kernels[0]?.parameterTypes;
-    assertEquals(found?.replaceAll(/ ?([,*[\]<>:&]) ?/g, "$1"), expected, parameters);
-  }
-});
-
 // ---- Variables -----------------------------------------------------------------------------------
 
 /** The variables of a source, each as memory, type, name and extents. */

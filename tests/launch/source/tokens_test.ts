@@ -1,8 +1,8 @@
-import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { assert, assertStrictEquals } from "@std/assert";
 import fc from "fast-check";
 import { CompileError } from "../../../src/launch/compile/compile_error.ts";
 import { readDeviceSource } from "../../../src/launch/source/device_source.ts";
-import { tokenize, type TokenKind } from "../../../src/launch/signature/tokens.ts";
+import { tokenize } from "../../../src/launch/signature/tokens.ts";
 
 /** Pieces of C++ that can confuse a scanner. */
 const PIECES: readonly string[] = [
@@ -89,50 +89,4 @@ Deno.test("readDeviceSource() keeps every line and column of any source", () => 
   fc.assert(fc.property(sourceText, property), { numRuns: 1000 });
   fc.assert(fc.property(fc.string({ unit: "binary", maxLength: 200 }), property));
   assert(compared > 500, `only ${compared} sources were not refused`);
-});
-
-/** The tokens of a source without white space, each as its kind and text. */
-function tokensOf(source: string): [TokenKind, string][] {
-  return tokenize(source)
-    .filter(({ kind }) => kind !== "space")
-    .map(({ kind, text }) => [kind, text]);
-}
-
-Deno.test("tokenize() finds comments, literals, numbers, words and signs", () => {
-  const cases: [string, [TokenKind, string][]][] = [
-    ["", []],
-    ["a/* } */b", [["word", "a"], ["comment", "/* } */"], ["word", "b"]]],
-    ["a // b\nc", [["word", "a"], ["comment", "// b"], ["word", "c"]]],
-    ["// a \\\nb\nc", [["comment", "// a \\\nb"], ["word", "c"]]],
-    ['"a\\"b" c', [["string", '"a\\"b"'], ["word", "c"]]],
-    ['"open\nx', [["string", '"open'], ["word", "x"]]],
-    ["'\\'' '{'", [["character", "'\\''"], ["character", "'{'"]]],
-    ['u8"a" L\'b\' LR"(c)"', [
-      ["string", 'u8"a"'],
-      ["character", "L'b'"],
-      ["string", 'LR"(c)"'],
-    ]],
-    ['R"x(a)" )x" b', [["string", 'R"x(a)" )x"'], ["word", "b"]]],
-    ["k<<<1, 2>>>(x)", [
-      ["word", "k"],
-      ["sign", "<<<"],
-      ["number", "1"],
-      ["sign", ","],
-      ["number", "2"],
-      ["sign", ">"],
-      ["sign", ">"],
-      ["sign", ">"],
-      ["sign", "("],
-      ["word", "x"],
-      ["sign", ")"],
-    ]],
-    ["operator<<<int>", [
-      ["word", "operator"],
-      ["sign", "<<"],
-      ["sign", "<"],
-      ["word", "int"],
-      ["sign", ">"],
-    ]],
-  ];
-  for (const [source, expected] of cases) assertEquals(tokensOf(source), expected, source);
 });
