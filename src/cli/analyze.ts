@@ -230,9 +230,5 @@ With --json: { kind, stride, confidence, outliers, requests, sectors, idealSecto
 bankConflicts, advice }. With --reuse also { reuse: { granularity, counts, firstTouches, sampled,
 standardError } }, where counts has one entry for 0, 1, 2 to 3, 4 to 7… lines in between.
 Exit code 1 if FILE cannot be read, or contains an invalid index.`,
-  options: {
-    values: ["stride", "indices", "count", "element-bytes", "offset", "picture"],
-    flags: ["reuse", "shared"],
-  },
   run: analyze,
 };

@@ -29,14 +29,11 @@ export interface Command {
   /** The word that selects it; in a group the second word. */
   readonly name: string;
   readonly summary: string;
+  /**
+   * The help text. Its lines `  --name VALUE  description` define the options: with a value if there
+   * is one after the name, and with several if the description has "can be repeated".
+   */
   readonly help: string;
-  /** Names of the command's options, without dashes, besides json, device and help. */
-  readonly options?: {
-    readonly values?: readonly string[];
-    /** Options with a value that can be repeated. */
-    readonly lists?: readonly string[];
-    readonly flags?: readonly string[];
-  };
   /** Runs the command; the exit code is 0 unless it returns another. */
   run(invocation: Invocation): Promise<number | void>;
 }
@@ -74,11 +71,7 @@ export function throwFileProblem(action: string, error: unknown): never {
   throw new FileProblem(`Cannot ${action}: ${reason}`);
 }
 
-/**
- * Reads a whole file.
- *
- * @throws {FileProblem} If that fails.
- */
+/** Reads a whole file. */
 export async function readFile(path: string): Promise<Uint8Array<ArrayBuffer>> {
   try {
     const { isBlockDevice, isCharDevice } = await Deno.stat(path);
@@ -92,21 +85,13 @@ export async function readFile(path: string): Promise<Uint8Array<ArrayBuffer>> {
   }
 }
 
-/**
- * Writes a whole file.
- *
- * @throws {FileProblem} If that fails.
- */
+/** Writes a whole file. */
 export async function writeFile(path: string, content: Uint8Array | string): Promise<void> {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   await Deno.writeFile(path, bytes).catch((error) => throwFileProblem(`write ${path}`, error));
 }
 
-/**
- * Prints a text on stdout.
- *
- * @throws {FileProblem} If stdout cannot be written, for example because the disk is full.
- */
+/** Prints a text on stdout. */
 export function printText(text: string): void {
   try {
     console.log(text);
@@ -115,11 +100,7 @@ export function printText(text: string): void {
   }
 }
 
-/**
- * Prints a result: as JSON with `--json`, else as text.
- *
- * @throws {FileProblem} If stdout cannot be written.
- */
+/** Prints a result: as JSON with `--json`, else as text. */
 export function printResult(invocation: Invocation, value: unknown, text: () => string): void {
   printText(invocation.json ? JSON.stringify(value, null, 2) : text());
 }

@@ -33,28 +33,44 @@ function find<E extends Command | CommandGroup>(entries: readonly E[], words: st
  *
  * @param entries The known commands.
  * @param args The arguments of the program.
- * @throws {UsageError} If a command or an option is unknown, or an option lacks its value.
  */
 export function parseCommandLine(
   entries: readonly (Command | CommandGroup)[],
   args: readonly string[],
 ): CommandLine {
-  const [first, second] = args;
   const none = { json: false, options: {}, lists: {}, positional: [] };
+  // Options before the command, such as --json or --device host, belong to the command.
+  const start = args.findIndex((word, at) => !word.startsWith("-") && args[at - 1] !== "--device");
+  const [first, second, ...rest] = start < 0 ? args : args.slice(start);
+  const leading = args.slice(0, Math.max(0, start));
   if (first === undefined || isHelp(first)) {
     return { command: undefined, help: first !== undefined, invocation: none };
   }
   const entry = find(entries, [first]);
-  if (!("commands" in entry)) return parseOptions(entry, args.slice(1));
+  if (!("commands" in entry)) {
+    return parseOptions(entry, [...leading, ...second === undefined ? [] : [second, ...rest]]);
+  }
   if (second === undefined || isHelp(second)) {
     return { command: entry, help: second !== undefined, invocation: none };
   }
-  return parseOptions(find(entry.commands, [first, second]), args.slice(2));
+  return parseOptions(find(entry.commands, [first, second]), [...leading, ...rest]);
+}
+
+/** The names of the options in a help text: flags, and those with one value or several. */
+function optionsOf(help: string) {
+  const options = [...help.matchAll(/^ {2}--(\S+)( \S+)? {2,}([^]*?)(?=\n {2}-|\n\n|(?![^]))/gm)];
+  const names = (isRight: (value: string | undefined, text: string) => boolean) =>
+    options.filter(([, , value, text]) => isRight(value, text!)).map(([, name]) => name!);
+  return {
+    flags: names((value) => value === undefined),
+    values: names((value) => value !== undefined),
+    lists: names((_, text) => /can\s+be\s+repeated/.test(text)),
+  };
 }
 
 function parseOptions(command: Command, args: readonly string[]): CommandLine {
-  const { values = [], lists = [], flags = [] } = command.options ?? {};
-  const texts = ["device", ...values, ...lists];
+  const { values, lists, flags } = optionsOf(command.help);
+  const texts = ["device", ...values];
   const names = [...texts, ...flags, "json", "help"];
   const isOption = (word: string) => {
     const [, name] = /^--([^=]+)/.exec(word) ?? [];

@@ -156,10 +156,5 @@ for an NVIDIA architecture requires NVRTC, but no GPU.
 With --json: { format, bytes, names, output }. With --resources an array of { kernel, registers,
 sharedMemory, localMemory }, which is empty for a host device.
 Exit code 1 if the source does not compile, or if there is no compiler.`,
-  options: {
-    values: ["output", "arch"],
-    flags: PRODUCTS,
-    lists: ["instance", "define", "include", "option"],
-  },
   run: compile,
 };

@@ -32,11 +32,7 @@ export function kernelArguments(
   return { file, signature, args };
 }
 
-/**
- * Reads a source with the headers that it includes, also from the directories of `--include`.
- *
- * @throws {FileProblem} If the file or a directory cannot be read.
- */
+/** Reads a source with the headers that it includes, also from the directories of `--include`. */
 export async function readSource(path: string, { lists }: Invocation): Promise<KernelFile> {
   const include = lists["include"] ?? [];
   for (const directory of include) {

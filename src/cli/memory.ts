@@ -114,7 +114,7 @@ function replayTable(results: readonly Figures[]): string {
 const REPLAY: Command = {
   name: "replay",
   summary: "replay memory traces with a memory pool",
-  help: `gridstride memory replay TRACE… [--policy POLICY] [--capacity SIZE] [options]
+  help: `gridstride memory replay TRACE… [options]
 
 Replays the allocations of traces with the memory pool, without a GPU, and compares the reserved
 with the requested memory.
@@ -125,13 +125,13 @@ TRACE is a file: a trace as text, a log of RMM's logging resource (CSV), an inst
 POLICY is one of these; by default all are compared:
 ${REPLAY_POLICIES.map(({ name, description }) => `  ${name}: ${description}`).join("\n")}
 
+  --policy POLICY  replay with this policy only
   --capacity SIZE  memory of the device; ${formatBytes(DEFAULT_REPLAY_CAPACITY)} by default
   --multiplier N   multiply the sizes of a minimalloc instance
 
 With --json: an array of { trace, policy, peakLive, peakReserved, ratio, upstreamCalls, retries,
 outOfMemory, nanosecondsPerOperation } with sizes in bytes. The ratio is null if no memory was live.
 Exit code 1 if a trace cannot be read.`,
-  options: { values: ["policy", "capacity", "multiplier"] },
   run: replay,
 };
 
@@ -183,7 +183,6 @@ no network. It is written beside FILE with the extension .html, and its path is 
 With --json: { source, takenAt, device, totals, reservedPerLive, externalFragmentation,
 internalFragmentation, segments, sites, oldest } with sizes in bytes and ages in milliseconds.
 Exit code 1 if FILE cannot be read, or if the page cannot be written.`,
-  options: { values: ["output"], flags: ["text"] },
   run: report,
 };
 

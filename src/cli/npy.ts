@@ -25,7 +25,7 @@ export class NpyError extends Error {
 }
 
 /** NumPy's names of element types. `ml_dtypes` stores bfloat16 and 8-bit floats as raw bytes. */
-const DESCRS: { readonly [D in DType]: string } = {
+export const NPY_DESCRS: { readonly [D in DType]: string } = {
   float64: "<f8",
   float32: "<f4",
   float16: "<f2",
@@ -72,14 +72,9 @@ const ALIGNMENT = 64;
 /** Bytes of the largest accepted header; NumPy's own have less than a tenth. */
 const MAX_HEADER = 2 ** 16;
 
-interface Header {
-  readonly descr: string;
-  readonly fortranOrder: boolean;
-  readonly shape: readonly number[];
-  readonly dataOffset: number;
-}
+type Header = ReturnType<typeof readHeader>;
 
-function readHeader(file: Uint8Array<ArrayBuffer>): Header {
+function readHeader(file: Uint8Array<ArrayBuffer>) {
   if (!MAGIC.every((byte, index) => file[index] === byte)) {
     throw new NpyError("is not an .npy file: it does not begin with \\x93NUMPY");
   }
@@ -103,7 +98,9 @@ function readHeader(file: Uint8Array<ArrayBuffer>): Header {
 }
 
 /** Parses the Python dictionary of a header, after a conversion to JSON. */
-function parseHeader(text: string): Omit<Header, "dataOffset"> {
+function parseHeader(
+  text: string,
+): { descr: string; fortranOrder: boolean; shape: readonly number[] } {
   const json = text.replaceAll("'", '"').replaceAll("(", "[").replaceAll(")", "]")
     .replace(/\bTrue\b/g, "true").replace(/\bFalse\b/g, "false")
     .replace(/(\d)L\b/g, "$1").replace(/,\s*([\]}])/g, "$1");
@@ -146,20 +143,15 @@ function elementsOf(
   return fortranOrder && shape.length > 1 ? toRowMajor(bytes, size, shape) : bytes;
 }
 
-/**
- * Reads a file.
- *
- * @throws {NpyError} If it is not an array, has a wrong length, or elements that kernels cannot
- * use.
- */
+/** Reads a file. */
 export function readNpy(file: Uint8Array<ArrayBuffer>): NpyArray {
   const header = readHeader(file);
   const { descr, shape } = header;
   const [, order, kind = ""] = /^([<>|=])([A-Za-z]\d+)$/.exec(descr) ?? [];
-  const own = DTYPES.filter((dtype) => DESCRS[dtype].slice(1) === kind);
+  const own = DTYPES.filter((dtype) => NPY_DESCRS[dtype].slice(1) === kind);
   const dtypes = [...own, ...BITS[kind] ?? []];
   if (dtypes[0] === undefined) {
-    const known = new Set([...Object.values(DESCRS).map((text) => text.slice(1)), "u2", "u8"]);
+    const known = new Set([...Object.values(NPY_DESCRS).map((text) => text.slice(1)), "u2", "u8"]);
     throw new NpyError(
       `has elements of type ${JSON.stringify(descr)}: kernels take ${[...known].join(", ")}`,
     );
@@ -167,11 +159,6 @@ export function readNpy(file: Uint8Array<ArrayBuffer>): NpyArray {
   const size = bytesPerElement(dtypes[0]);
   const bytes = elementsOf(file, header, size, order === ">" && !kind.startsWith("V"));
   return { dtypes, descr: size === 1 ? `|${kind}` : `<${kind}`, shape, bytes };
-}
-
-/** NumPy's name of an element type: `<f4`. */
-export function npyDescr(dtype: DType): string {
-  return DESCRS[dtype];
 }
 
 /**
@@ -227,11 +214,7 @@ function toRowMajor(
   return ordered;
 }
 
-/**
- * Reads the indices in a file, in row-major order.
- *
- * @throws {NpyError} If it is not an array of numbers, or has a wrong length.
- */
+/** Reads the indices in a file, in row-major order. */
 export function readNpyIndices(file: Uint8Array<ArrayBuffer>): IndexArray {
   const header = readHeader(file);
   const [, order, type = ""] = /^([<>|=])([iuf]\d+)$/.exec(header.descr) ?? [];

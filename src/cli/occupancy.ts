@@ -251,9 +251,5 @@ With --json: { activeBlocks, activeWarps, occupancy, limits: { warps, blocks, re
 sharedMemory, barriers }, limiter, advice }. Each limit is the number of blocks that this resource
 allows, or null if a block does not use it. The occupancy of a block that does not fit is 0.
 Exit code 1 if the source does not compile, or if there is no compiler.`,
-  options: {
-    values: ["capability", "threads", "block", "registers", "shared", "dynamic", "barriers"],
-    lists: ["define", "include", "option"],
-  },
   run: calculate,
 };

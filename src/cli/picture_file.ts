@@ -13,11 +13,7 @@ export interface Picture {
   readonly svg: string;
 }
 
-/**
- * Returns the function that writes the file of `--picture`; undefined without this option.
- *
- * @throws {UsageError} If the name does not end in `.svg` or `.html`.
- */
+/** Returns the function that writes the file of `--picture`; undefined without this option. */
 export function pictureFile(
   invocation: Invocation,
 ): ((picture: Picture) => Promise<void>) | undefined {

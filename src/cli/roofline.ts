@@ -10,6 +10,7 @@ import { type Command, FileProblem, type Invocation, printResult, UsageError } f
 import { formatNumber, formatRate, textTable } from "./format.ts";
 import { refuseOption, requireNoMore, requireNotBoth, textOption } from "./options.ts";
 import { pictureFile } from "./picture_file.ts";
+import type { NamedPeak } from "./pictures/roofline_picture.ts";
 
 /** Numbers beyond all devices, which the picture could not show. */
 const MIN_NUMBER = 1e-30;
@@ -57,12 +58,6 @@ function subjectOf(invocation: Invocation): Subject {
   // A host device has no GPU clock.
   const { subject, peaks } = capabilitySubject(info.computeCapability);
   return { subject: `${label} as ${subject}`, peaks };
-}
-
-interface NamedPeak {
-  readonly name: string;
-  /** Bytes or operations per second. */
-  readonly peak: number;
 }
 
 /** Precisions that the picture compares with the chosen one. */
@@ -142,14 +137,10 @@ async function run(invocation: Invocation): Promise<void> {
   const { intensity, ridge, attainable, secondsAtRoof, bound } = report;
   const { achieved, achievedBandwidth, share, sentence } = report;
   const figures = {
-    subject,
-    precision: compute.name,
-    bandwidth: memory.peak,
-    throughput: compute.peak,
+    ...{ subject, precision: compute.name, bandwidth: memory.peak, throughput: compute.peak },
     intensity: intensity === Infinity ? null : intensity,
     ...{ ridge, attainable, millisecondsAtRoof: 1000 * secondsAtRoof },
-    milliseconds: milliseconds ?? null,
-    ...{ achieved, achievedBandwidth, bound, share, sentence },
+    ...{ milliseconds: milliseconds ?? null, achieved, achievedBandwidth, bound, share, sentence },
   };
   printResult(invocation, figures, () => {
     const rate = (value: number | null, unit: "B/s" | "OP/s") =>
@@ -196,12 +187,5 @@ millisecondsAtRoof, milliseconds, achieved, achievedBandwidth, bound, share, sen
 per second. The intensity is null if no bytes are transferred. Without --milliseconds the measured
 figures are null.
 Exit code 1 if a peak is unknown, or if the picture cannot be written.`,
-  options: {
-    values: [
-      ...["bytes", "operations", "milliseconds", "precision", "capability", "bandwidth"],
-      ...["throughput", "picture", "name"],
-    ],
-    flags: ["tensor-cores"],
-  },
   run,
 };

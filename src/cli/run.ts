@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type Kernel, type LaunchConfig, openDevice, readStructs, timeKernel } from "../../mod.ts";
+import { openDevice, readStructs, timeKernel } from "../../mod.ts";
 import { DeviceTrace, saveTrace } from "../lab/trace/mod.ts";
 import {
   type Command,
@@ -17,17 +17,6 @@ import { formatBytes, formatRate } from "./format.ts";
 import { compileKernel, findKernel, kernelArguments, readSource } from "./kernel.ts";
 import { defineOptions, extentsOption, integerOption, textOption } from "./options.ts";
 import { parseRunArgument, RunArrays } from "./run_arguments.ts";
-
-interface RunReport {
-  readonly kernel: string;
-  readonly grid: readonly number[];
-  readonly block: readonly number[];
-  readonly sharedMemory: number;
-  readonly repeats: number;
-  readonly medianMilliseconds: number;
-  readonly bytes: number;
-  readonly bytesPerSecond: number;
-}
 
 /** Default threads of a block: a multiple of every warp size. */
 const DEFAULT_BLOCK = 256;
@@ -42,24 +31,7 @@ function launchOf(invocation: Invocation, maxThreads: number, elements: number) 
   return { grid: three(grid), block: three(block), sharedMemory };
 }
 
-/** Times launches. Only the first result is used, because later launches update it again. */
-async function time(
-  kernel: Kernel,
-  config: LaunchConfig,
-  values: readonly unknown[],
-  repeats: number,
-): Promise<number> {
-  const options = { warmUp: 0, repeats, flushCache: repeats > 1 };
-  return (await timeKernel(kernel, config, values as never, options)).median;
-}
-
-async function saveDeviceTrace(path: string, trace: DeviceTrace): Promise<void> {
-  const recording = await trace.stop();
-  await saveTrace(path, [recording])
-    .catch((error) => throwFileProblem("save the trace", error));
-}
-
-async function runOnDevice(invocation: Invocation): Promise<RunReport> {
+async function runOnDevice(invocation: Invocation) {
   const { file, signature, args: texts } = kernelArguments("run", invocation);
   const args = texts.map(parseRunArgument);
   const repeats = integerOption(invocation, "repeat", 1, MAX_REPEATS) ?? 1;
@@ -86,11 +58,19 @@ async function runOnDevice(invocation: Invocation): Promise<RunReport> {
   const elements = Math.max(0, ...bound.map((argument) => argument.elements));
   const config = launchOf(invocation, kernel.attributes.maxThreadsPerBlock, elements);
   const values = bound.map(({ value }) => value);
-  const first = await time(kernel, config, values, 1);
+  const time = async (repeats: number) => {
+    const options = { warmUp: 0, repeats, flushCache: repeats > 1 };
+    return (await timeKernel(kernel, config, values as never, options)).median;
+  };
+  const first = await time(1);
+  // The results of the first launch: later launches update the arrays again.
   const writeResults = await arrays.results();
-  const median = repeats === 1 ? first : await time(kernel, config, values, repeats);
+  const median = repeats === 1 ? first : await time(repeats);
   await writeResults();
-  if (trace !== undefined) await saveDeviceTrace(tracePath!, trace);
+  if (trace !== undefined) {
+    await saveTrace(tracePath!, [await trace.stop()])
+      .catch((error) => throwFileProblem("save the trace", error));
+  }
   const bytes = bound.reduce((sum, argument) => sum + argument.bytes, 0);
   return {
     kernel: kernel.name,
@@ -103,7 +83,7 @@ async function runOnDevice(invocation: Invocation): Promise<RunReport> {
   };
 }
 
-function describe(report: RunReport): string {
+function describe(report: Awaited<ReturnType<typeof runOnDevice>>): string {
   const { kernel, grid, block, sharedMemory, repeats, medianMilliseconds, bytes } = report;
   const shared = sharedMemory === 0 ? "" : `, ${formatBytes(sharedMemory)} of shared memory`;
   const launches = repeats === 1 ? "one launch" : `median of ${repeats} launches`;
@@ -150,10 +130,6 @@ printf() in kernels goes to stdout, or to stderr with --json.
 With --json: { kernel, grid, block, sharedMemory, repeats, medianMilliseconds, bytes,
 bytesPerSecond }.
 Exit code 1 if the source does not compile, a file cannot be read or written, or the kernel fails.`,
-  options: {
-    values: ["grid", "block", "shared", "repeat", "trace"],
-    lists: ["define", "include", "option"],
-  },
   async run(invocation) {
     const report = await runOnDevice(invocation);
     printResult(invocation, report, () => describe(report));

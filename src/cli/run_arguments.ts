@@ -13,7 +13,7 @@ import {
   type KernelParameter,
 } from "../../mod.ts";
 import { FileProblem, readFile, UsageError, writeFile } from "./command.ts";
-import { type NpyArray, npyDescr, NpyError, readNpy, writeNpy } from "./npy.ts";
+import { NPY_DESCRS, type NpyArray, NpyError, readNpy, writeNpy } from "./npy.ts";
 
 export type RunValue =
   | number
@@ -102,11 +102,7 @@ function parseOutput(text: string): RunArgument {
   return { kind: "out", dtype: dtype as DType, shape, output };
 }
 
-/**
- * Parses an argument.
- *
- * @throws {UsageError} If it is invalid.
- */
+/** Parses an argument. */
 export function parseRunArgument(text: string): RunArgument {
   if (text.startsWith("out:")) return parseOutput(text);
   if (text.startsWith("inout:")) {
@@ -154,7 +150,6 @@ export class RunArrays implements Disposable {
    * Converts the arguments to those of a launch.
    *
    * @param parameters The parameters of the kernel.
-   * @throws {FileProblem} If an input file cannot be read, or does not contain an array.
    */
   async bind(
     args: readonly RunArgument[],
@@ -179,7 +174,7 @@ export class RunArrays implements Disposable {
       const elements = shape.reduce((product, extent) => product * extent, 1);
       const bytes = elements * bytesPerElement(dtype);
       const buffer = this.#keep(this.#device.allocate("uint8", bytes, { fill: 0 }));
-      this.#outputs.push({ buffer, path: output, descr: npyDescr(dtype), shape });
+      this.#outputs.push({ buffer, path: output, descr: NPY_DESCRS[dtype], shape });
       return { value: buffer.as(dtype), elements, bytes };
     }
     const { dtypes, descr, shape, bytes } = await readArray(argument.input);

@@ -30,12 +30,7 @@ import {
   type RunArgument,
   RunArrays,
 } from "./run_arguments.ts";
-import {
-  type Macros,
-  readConfigurations,
-  readLaunch,
-  type TunedLaunch,
-} from "./tune_configurations.ts";
+import { type Macros, readConfigurations, readLaunch } from "./tune_configurations.ts";
 
 interface TuneRequest {
   readonly invocation: Invocation;
@@ -44,7 +39,7 @@ interface TuneRequest {
   readonly texts: readonly string[];
   readonly args: readonly RunArgument[];
   readonly configurations: readonly Macros[];
-  readonly launch: TunedLaunch;
+  readonly launch: ReturnType<typeof readLaunch>;
   readonly repeats: number;
 }
 
@@ -236,11 +231,6 @@ of a configuration; "× best" compares only launches that were timed side by sid
 With --json: an array of { configuration, medianMicroseconds, failed, best, reason }. The time of a
 failed configuration is null, and reason describes the failure.
 Exit code 1 if all configurations fail, or if a file cannot be read or written.`,
-  options: {
-    values: ["grid", "block", "shared", "repeat", "configurations"],
-    lists: ["tune", "define", "include", "option"],
-    flags: ["fresh"],
-  },
   async run(invocation) {
     const result = await tuneOnDevice(await requestOf(invocation));
     const rows = result.report.map(({ configuration, medianMicroseconds, failed, reason }) => ({

@@ -75,12 +75,7 @@ async function readConfigurationFile(path: string): Promise<Macros[]> {
   return wrong < 0 ? list : refuse(`element ${wrong} is not an object with numbers and texts`);
 }
 
-/**
- * Reads the configurations of `--tune` or `--configurations`.
- *
- * @throws {UsageError} If the options are invalid.
- * @throws {FileProblem} If the file cannot be read, or is invalid.
- */
+/** Reads the configurations of `--tune` or `--configurations`. */
 export async function readConfigurations(invocation: Invocation): Promise<Macros[]> {
   const path = textOption(invocation, "configurations");
   const texts = invocation.lists["tune"] ?? [];
@@ -105,8 +100,6 @@ type Expression = (macros: Macros, elements: number) => readonly number[];
 /**
  * Compiles arithmetic expressions that are separated by commas. They consist of numbers, known
  * names, operators and parentheses only, and these have the same meaning in JavaScript.
- *
- * @throws {UsageError} If the text contains anything else, or is incomplete.
  */
 function parseExpressions(
   option: "grid" | "block" | "shared",
@@ -150,24 +143,11 @@ function parseExpressions(
   };
 }
 
-export interface TunedLaunch {
-  /** The options, for the key of stored results. */
-  readonly texts: readonly string[];
-  /**
-   * The launch of a configuration.
-   *
-   * @param elements The number of elements of the longest array.
-   * @throws {RangeError} If an expression does not result in suitable integers.
-   */
-  of(macros: Macros, elements: number): LaunchConfig;
-}
-
 /**
- * Reads `--grid`, `--block` and `--shared`.
- *
- * @throws {UsageError} If an expression is invalid, or uses a name that a configuration lacks.
+ * Reads `--grid`, `--block` and `--shared`: their texts for the key of stored results, and the launch
+ * of a configuration for the number of elements of the longest array.
  */
-export function readLaunch(invocation: Invocation, configurations: readonly Macros[]): TunedLaunch {
+export function readLaunch(invocation: Invocation, configurations: readonly Macros[]) {
   if (configurations.some((macros) => Object.hasOwn(macros, ELEMENTS))) {
     throw new UsageError(
       `Cannot tune the macro ${ELEMENTS}: in --block, --grid and --shared this name stands for ` +
@@ -184,7 +164,7 @@ export function readLaunch(invocation: Invocation, configurations: readonly Macr
   const bytes = parseExpressions("shared", shared, names);
   return {
     texts: [grid ?? "", block, shared],
-    of(macros, elements) {
+    of(macros: Macros, elements: number): LaunchConfig {
       const block = threads(macros, elements);
       if (blocks === undefined && block.length > 1) {
         throw new RangeError("Cannot launch without --grid as --block has several dimensions");

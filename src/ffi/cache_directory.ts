@@ -16,24 +16,6 @@ export class CacheDirectoryError extends Error {
   override name = "CacheDirectoryError";
 }
 
-/** The status of a path in the cache, which is not a link. */
-export interface CachedFile {
-  /** Whether it is a regular file. */
-  readonly isFile: boolean;
-  /** Its size in bytes. */
-  readonly size: number;
-}
-
-/** The part of a file's status that decides whether it is trusted. */
-export interface OwnedFile {
-  /** The owner's user id; null if the system has none. */
-  readonly uid: number | null;
-  /** The permission bits; null if the system has none. */
-  readonly mode: number | null;
-  /** Whether the path itself is a symbolic link. */
-  readonly isSymlink: boolean;
-}
-
 /**
  * The directory of the caches of all versions: `GRIDSTRIDE_CACHE_DIR`, else `gridstride` in the
  * system's cache directory. Undefined if no variable defines that.
@@ -80,7 +62,10 @@ export function versionedCacheDirectory(
  * @param file The status of the path itself, not of the target of a link.
  * @param uid The user id of this process; null if the system has none.
  */
-export function ownershipProblem(file: OwnedFile, uid: number | null): string | undefined {
+export function ownershipProblem(
+  file: Pick<Deno.FileInfo, "uid" | "mode" | "isSymlink">,
+  uid: number | null,
+): string | undefined {
   if (file.isSymlink) return "it is a symbolic link";
   if (uid !== null && file.uid !== uid) {
     return `it belongs to user ${file.uid} while this process runs as user ${uid}`;
@@ -104,7 +89,7 @@ function chain(root: string, path: string): string[] {
 }
 
 /** Checks the owners of paths, and returns the status of the last one. */
-function verify(paths: readonly string[]): CachedFile {
+function verify(paths: readonly string[]): Deno.FileInfo {
   const uid = Deno.uid();
   let last: Deno.FileInfo | undefined;
   for (const path of paths) {
@@ -112,7 +97,7 @@ function verify(paths: readonly string[]): CachedFile {
     const problem = ownershipProblem(last, uid);
     if (problem !== undefined) throw new CacheDirectoryError(`Cannot trust ${path} as ${problem}`);
   }
-  return { isFile: last!.isFile, size: last!.size };
+  return last!;
 }
 
 /**
@@ -151,7 +136,7 @@ function makeDirectory(path: string): void {
  * permission is missing.
  * @throws {Deno.errors.NotFound} If one of them does not exist.
  */
-export function verifyCachedFile(root: string, file: string): CachedFile {
+export function verifyCachedFile(root: string, file: string): Deno.FileInfo {
   const permissions = [{ name: "read", path: root }, { name: "sys", kind: "uid" }] as const;
   if (
     permissions.some((permission) => Deno.permissions.querySync(permission).state !== "granted")
@@ -165,7 +150,7 @@ export function verifyCachedFile(root: string, file: string): CachedFile {
 }
 
 /** {@linkcode verifyCachedFile} for a caller that has checked the permissions. */
-export function verifyPermittedFile(root: string, file: string): CachedFile {
+export function verifyPermittedFile(root: string, file: string): Deno.FileInfo {
   return verify(chain(root, file));
 }
 

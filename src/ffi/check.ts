@@ -145,7 +145,6 @@ export function callStatus<N extends Exclude<Name, AsyncName>>(
  * Calls a function after checking its arguments.
  *
  * @returns The results, until the next call.
- * @throws {CudaError} If the status is not 0.
  */
 export function call<N extends Exclude<Name, AsyncName>>(
   library: NativeLibrary,
@@ -182,11 +181,11 @@ export function callAsync<N extends AsyncName>(
 }
 
 /**
- * Writes operands into the command block, for a call of a function without parameters. That call
- * stands in the caller: V8 makes it fast only at a place that always calls the same function.
+ * Writes operands into the command block, and returns the functions without parameters that read
+ * them. V8 makes a call fast only at a place that always calls the same function: in the caller.
  */
-export function setOperands(
-  { block }: NativeLibrary,
+export function withOperands(
+  { block, symbols }: NativeLibrary,
   device: number,
   stream: number,
   first = 0,
@@ -196,7 +195,7 @@ export function setOperands(
   fifth = 0,
   sixth = 0,
   seventh = 0,
-): void {
+): NativeLibrary["symbols"] {
   block[DEVICE] = device;
   block[STREAM] = stream;
   block[OPERAND] = first;
@@ -206,13 +205,10 @@ export function setOperands(
   block[OPERAND + 4] = fifth;
   block[OPERAND + 5] = sixth;
   block[OPERAND + 6] = seventh;
+  return symbols;
 }
 
-/**
- * Throws for any status but 0.
- *
- * @throws {CudaError} If the status is not 0.
- */
+/** Throws for any status but 0. */
 export function check(
   library: NativeLibrary,
   status: number,

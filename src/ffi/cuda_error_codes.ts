@@ -5,7 +5,8 @@
  */
 
 /**
- * Records of a number and a name, a line with the meaning, and lines with the advice.
+ * Records of a number and a name, a line with the meaning, and lines with the advice. Codes without
+ * advice are retired. `error_codes.ts` adds to the advice of a sticky error and of a kernel's fault.
  *
  * A sticky error leaves the context unusable. The CUDA documentation states this for all but two:
  * an uncorrectable memory error (214) and an NVLink error (220) have the same effect.
@@ -31,13 +32,10 @@ export const CUDA_RECORDS = `
   Start and stop profiling from that profiler, or run the program without it.
 6 cudaErrorProfilerNotInitialized
   The profiler was stopped before it was set up.
-  No current CUDA returns this: update the NVIDIA driver, and rebuild the library.
 7 cudaErrorProfilerAlreadyStarted
   The profiler was started twice.
-  No current CUDA returns this: update the NVIDIA driver, and rebuild the library.
 8 cudaErrorProfilerAlreadyStopped
   The profiler was stopped twice.
-  No current CUDA returns this: update the NVIDIA driver, and rebuild the library.
 9 cudaErrorInvalidConfiguration
   The grid, block or shared memory of the launch exceeds the limits of the device.
   Compare grid, block and shared memory with the limits in the device's information.
@@ -49,10 +47,8 @@ export const CUDA_RECORDS = `
   Check the spelling; in C++ the variable needs extern "C" or its mangled name.
 16 cudaErrorInvalidHostPointer
   A host address is not valid.
-  No current CUDA returns this: update the NVIDIA driver, and rebuild the library.
 17 cudaErrorInvalidDevicePointer
   A device address is not valid.
-  No current CUDA returns this: update the NVIDIA driver, and rebuild the library.
 18 cudaErrorInvalidTexture
   A texture is not valid.
   Gridstride does not make this call: report it with the program that caused it.
@@ -67,16 +63,12 @@ export const CUDA_RECORDS = `
   Gridstride does not make this call: report it with the program that caused it.
 22 cudaErrorAddressOfConstant
   The address of a constant variable was taken.
-  No current CUDA returns this: update the NVIDIA driver, and rebuild the library.
 23 cudaErrorTextureFetchFailed
   A texture fetch failed in device emulation.
-  No current CUDA returns this: update the NVIDIA driver, and rebuild the library.
 24 cudaErrorTextureNotBound
   A texture was not bound in device emulation.
-  No current CUDA returns this: update the NVIDIA driver, and rebuild the library.
 25 cudaErrorSynchronizationError
   Synchronising failed in device emulation.
-  No current CUDA returns this: update the NVIDIA driver, and rebuild the library.
 26 cudaErrorInvalidFilterSetting
   A texture of integers was read with linear filtering.
   Read it with point filtering, or store floats in it.
@@ -85,13 +77,10 @@ export const CUDA_RECORDS = `
   Read it as its own type, or store 8- or 16-bit integers in it.
 28 cudaErrorMixedDeviceExecution
   Device and emulated code were mixed.
-  No current CUDA returns this: update the NVIDIA driver, and rebuild the library.
 31 cudaErrorNotYetImplemented
   The call does not exist yet.
-  No current CUDA returns this: update the NVIDIA driver, and rebuild the library.
 32 cudaErrorMemoryValueTooLarge
   An emulated address exceeds 32 bits.
-  No current CUDA returns this: update the NVIDIA driver, and rebuild the library.
 34 cudaErrorStubLibrary
   The libcuda that was loaded is the toolkit's stub for linking, not a driver.
   Take the toolkit's lib64/stubs out of LD_LIBRARY_PATH and install the NVIDIA driver.
@@ -124,7 +113,6 @@ export const CUDA_RECORDS = `
   Gridstride does not make this call: report it with the program that caused it.
 53 cudaErrorPriorLaunchFailure
   An earlier launch failed in device emulation.
-  No current CUDA returns this: update the NVIDIA driver, and rebuild the library.
 65 cudaErrorLaunchMaxDepthExceeded
   Kernels that launch kernels are nested too deeply.
   Launch the inner kernel from the host, or nest fewer launches inside kernels.
@@ -194,8 +182,7 @@ export const CUDA_RECORDS = `
   Check the order of mapping and unmapping where memory is shared with graphics.
 214 cudaErrorECCUncorrectable (sticky)
   The device's memory had an error that its error correction could not repair.
-  Start the process again; its memory on the device is lost. If nvidia-smi -q -d ECC counts more of
-  them, have the GPU checked.
+  If nvidia-smi -q -d ECC counts more of them, have the GPU checked.
 215 cudaErrorUnsupportedLimit
   This device does not have the requested limit.
   Leave the limit alone on this device.
@@ -213,8 +200,7 @@ export const CUDA_RECORDS = `
   Check the order of mapping and unmapping where memory is shared with graphics.
 220 cudaErrorNvlinkUncorrectable (sticky)
   An NVLink connection had an error that could not be repaired.
-  Start the process again; its memory on the device is lost. If it comes back, look at nvidia-smi
-  nvlink -e and have the machine checked.
+  If it comes back, look at nvidia-smi nvlink -e and have the machine checked.
 221 cudaErrorJitCompilerNotFound
   The driver's PTX compiler, libnvidia-ptxjitcompiler, is missing.
   Install the driver completely. Build the library for this GPU: set CUDA_ARCH to its architecture
@@ -235,8 +221,7 @@ export const CUDA_RECORDS = `
   Remove the call: let the host launch what comes after it.
 226 cudaErrorContained (sticky)
   The device had a hardware or NVLink fault that was kept from spreading.
-  Start the process again; its memory on the device is lost. If it comes back, look for Xid
-  messages in the kernel log.
+  If it comes back, look for Xid messages in the kernel log.
 300 cudaErrorInvalidSource
   The kernel source or image that was given cannot be read.
   Check that it is complete and of the kind the call expects.
@@ -267,18 +252,15 @@ export const CUDA_RECORDS = `
 600 cudaErrorNotReady
   The work is not finished yet; this is an answer, not a failure.
   Query again later, or wait for the stream or event.
-700 cudaErrorIllegalAddress (sticky)
+700 cudaErrorIllegalAddress (sticky fault)
   A kernel read or wrote an address that is not its to use.
-  Check the kernel's indices against the lengths of its buffers. To find the fault run the program
-  on the host device or under compute-sanitizer. The device is lost to this process: end it and
-  start again.
+  Check the kernel's indices against the lengths of its buffers.
 701 cudaErrorLaunchOutOfResources
   The launch needs more registers or arguments than the device has.
   Use a smaller block, or limit the kernel's registers with __launch_bounds__.
 702 cudaErrorLaunchTimeout (sticky)
   The kernel ran longer than the display driver allows.
-  Split the work into shorter launches, or use a GPU without a display. The device is lost to this
-  process: end it and start again.
+  Split the work into shorter launches, or use a GPU without a display.
 703 cudaErrorLaunchIncompatibleTexturing
   The kernel uses textures in a mode that this context does not have.
   Use texture objects.
@@ -296,7 +278,7 @@ export const CUDA_RECORDS = `
   Another library may have reset the device: open it again after that.
 710 cudaErrorAssert (sticky)
   An assert in a kernel failed.
-  Read the assertion on stderr. The device is lost to this process: end it and start again.
+  Read the assertion on stderr.
 711 cudaErrorTooManyPeers
   The hardware has no room for another peer.
   Enable peer access between fewer devices, and copy through the host elsewhere.
@@ -306,41 +288,30 @@ export const CUDA_RECORDS = `
 713 cudaErrorHostMemoryNotRegistered
   The memory is not pinned.
   Release a pinned buffer once, with what pinned it.
-714 cudaErrorHardwareStackError (sticky)
+714 cudaErrorHardwareStackError (sticky fault)
   A kernel's call stack was damaged or overflowed.
-  Avoid deep recursion and large local arrays. To find the fault run the program on the host device
-  or under compute-sanitizer. The device is lost to this process: end it and start again.
+  Avoid deep recursion and large local arrays.
 715 cudaErrorIllegalInstruction (sticky)
   A kernel ran into an instruction that does not exist.
-  Rebuild for this GPU; a kernel may also have jumped through a bad pointer. The device is lost to
-  this process: end it and start again.
-716 cudaErrorMisalignedAddress (sticky)
+  Rebuild for this GPU; a kernel may also have jumped through a bad pointer.
+716 cudaErrorMisalignedAddress (sticky fault)
   A kernel read or wrote an address that is not a multiple of the element's size.
-  Check vector types such as float4 over views with an offset. To find the fault run the program on
-  the host device or under compute-sanitizer. The device is lost to this process: end it and start
-  again.
-717 cudaErrorInvalidAddressSpace (sticky)
+  Check vector types such as float4 over views with an offset.
+717 cudaErrorInvalidAddressSpace (sticky fault)
   A kernel used an address of the wrong memory: global, shared or local.
-  Check conversions between generic and shared addresses. To find the fault run the program on the
-  host device or under compute-sanitizer. The device is lost to this process: end it and start
-  again.
-718 cudaErrorInvalidPc (sticky)
+  Check conversions between generic and shared addresses.
+718 cudaErrorInvalidPc (sticky fault)
   A kernel jumped to a place that is no code.
-  Check function pointers and virtual calls in the kernel. To find the fault run the program on the
-  host device or under compute-sanitizer. The device is lost to this process: end it and start
-  again.
-719 cudaErrorLaunchFailure (sticky)
+  Check function pointers and virtual calls in the kernel.
+719 cudaErrorLaunchFailure (sticky fault)
   A kernel failed while running, often by a bad address or a trap.
-  Check indices into shared memory as well as into buffers. To find the fault run the program on
-  the host device or under compute-sanitizer. The device is lost to this process: end it and start
-  again.
+  Check indices into shared memory as well as into buffers.
 720 cudaErrorCooperativeLaunchTooLarge
   A cooperative launch has more blocks than the device can hold at once.
   Launch at most the resident blocks per multiprocessor times the multiprocessors.
 721 cudaErrorTensorMemoryLeak (sticky)
   A kernel ended without freeing all of its tensor memory.
-  Pair every tcgen05.alloc with a tcgen05.dealloc on every path. The device is lost to this
-  process: end it and start again.
+  Pair every tcgen05.alloc with a tcgen05.dealloc on every path.
 800 cudaErrorNotPermitted
   The operation is not permitted here.
   Profiling counters and some other functions need administrator rights: see the driver's settings.
@@ -373,8 +344,7 @@ export const CUDA_RECORDS = `
   Run fewer processes, or set CUDA_DEVICE_MAX_CONNECTIONS lower.
 810 cudaErrorMpsClientTerminated (sticky)
   The MPS server has ended this client.
-  Another client may have caused the fault. The device is lost to this process: end it and start
-  again.
+  Another client may have caused the fault.
 811 cudaErrorCdpNotSupported
   Kernels cannot launch kernels in this configuration, such as under MPS.
   Launch from the host, or run without MPS.
@@ -416,8 +386,7 @@ export const CUDA_RECORDS = `
   Instantiate the changed graph anew.
 911 cudaErrorExternalDevice (sticky)
   A device outside of CUDA has signalled that shared data is not valid.
-  Look for the cause in the other interface. The device is lost to this process: end it and start
-  again.
+  Look for the cause in the other interface.
 912 cudaErrorInvalidClusterSize
   The cluster of blocks has a size that the device does not allow.
   Use at most 8 blocks per cluster, and a grid that is a multiple of it.
@@ -435,5 +404,4 @@ export const CUDA_RECORDS = `
   Look for Xid messages in the kernel log; restart the process, then the machine.
 10000 cudaErrorApiFailureBase
   The base to which very old CUDA versions added driver errors.
-  No current CUDA returns this: update the NVIDIA driver, and rebuild the library.
 `;

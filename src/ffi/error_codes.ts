@@ -122,13 +122,18 @@ const NVRTC_RECORDS = `
   Leave out the option that has the compiler write files.
 `;
 
+const RETIRED = "No current CUDA returns this: update the NVIDIA driver, and rebuild the library.";
+const FAULT = "To find the fault run the program on the host device or under compute-sanitizer.";
+const STICKY = "The device is lost to this process: end it and start again.";
+
 function parse(records: string): [number, CudaErrorCode][] {
-  const pattern = /^(-?\d+) (\w+)( \(sticky\))?\n {2}(.+)\n((?: {2}.+\n)+)/gm;
-  return [...records.matchAll(pattern)].map(([, number, name, sticky, meaning, lines]) => {
-    const advice = lines!.trim().replaceAll("\n ", "");
-    const code = Number(number);
-    const isSticky = sticky !== undefined;
-    return [code, { code, name: name!, meaning: meaning!, advice, sticky: isSticky }];
+  const pattern = /^(-?\d+) (\w+)(?: \((sticky)( fault)?\))?\n {2}(.+)\n((?: {2}.+\n)*)/gm;
+  return [...records.matchAll(pattern)].map(([, number, name, sticky, fault, meaning, lines]) => {
+    const sentences = [lines!.trim().replaceAll("\n ", "") || RETIRED];
+    if (fault !== undefined) sentences.push(FAULT);
+    if (sticky !== undefined) sentences.push(STICKY);
+    const [code, advice] = [Number(number), sentences.join(" ")];
+    return [code, { code, name: name!, meaning: meaning!, advice, sticky: sticky !== undefined }];
   });
 }
 

@@ -18,11 +18,7 @@ export function deviceCountStatus(library: NativeLibrary): { status: number; cou
   return { status, count: status === 0 ? library.result[0]! : 0 };
 }
 
-/**
- * The number of devices.
- *
- * @throws {CudaError} If they cannot be counted.
- */
+/** The number of devices. */
 export function countDevices(library: NativeLibrary): number {
   const { status, count } = deviceCountStatus(library);
   if (status !== NO_DEVICE) check(library, status, "count the devices");
@@ -159,11 +155,7 @@ export function resourceTally(library: NativeLibrary): ResourceTally {
   return Object.fromEntries(entries) as ResourceTally;
 }
 
-/**
- * Redirects stdout of the process to stderr, until all results of this function are disposed.
- *
- * @throws {CudaError} If one of the two is closed.
- */
+/** Redirects stdout of the process to stderr, until all results of this function are disposed. */
 export function divertOutput(library: NativeLibrary): Disposable {
   call(library, "gs_output_divert", { action: "send stdout to stderr" }, 1);
   let isDiverted = true;

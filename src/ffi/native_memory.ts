@@ -8,7 +8,7 @@
  */
 
 import { checkSize } from "./arguments.ts";
-import { call, callAsync, callStatus, check, setOperands, statusError } from "./check.ts";
+import { call, callAsync, callStatus, check, statusError, withOperands } from "./check.ts";
 import { PRESSURE, RESULT } from "./command_block.ts";
 import { OutOfMemoryError } from "./cuda_error.ts";
 import type { NativeLibrary } from "./library.ts";
@@ -25,8 +25,7 @@ const NO_STREAM = 0;
  * @returns The address; 0 if the device has no room.
  */
 export function tryAllocateMemory(library: NativeLibrary, device: number, bytes: number): number {
-  setOperands(library, device, NO_STREAM, bytes);
-  const status = library.symbols.gs_memory_allocate();
+  const status = withOperands(library, device, NO_STREAM, bytes).gs_memory_allocate();
   if (status === 0) return library.block[RESULT]!;
   if (status === MEMORY_ALLOCATION) return 0;
   throw statusError(library, status, { action: `allocate ${bytes} bytes`, device });
@@ -55,8 +54,7 @@ export function allocateMemory(library: NativeLibrary, device: number, bytes: nu
 
 /** Frees device memory; waits for the device first, as `cudaFree` does. */
 export function freeMemory(library: NativeLibrary, device: number, address: number): void {
-  setOperands(library, device, NO_STREAM, address);
-  const status = library.symbols.gs_memory_free();
+  const status = withOperands(library, device, NO_STREAM, address).gs_memory_free();
   if (status !== 0) check(library, status, `free the memory at ${address}`, device);
 }
 
@@ -70,8 +68,8 @@ export function setMemory(
   elementBytes: 1 | 2 | 4,
   count: number,
 ): void {
-  setOperands(library, device, stream, address, value, elementBytes, count);
-  const status = library.symbols.gs_memory_set();
+  const status = withOperands(library, device, stream, address, value, elementBytes, count)
+    .gs_memory_set();
   if (status !== 0) {
     check(library, status, `set ${count} elements of ${elementBytes} bytes`, device);
   }
@@ -126,8 +124,7 @@ export function copyDevice(
   source: number,
   bytes: number,
 ): void {
-  setOperands(library, device, stream, destination, source, bytes);
-  const status = library.symbols.gs_copy_device();
+  const status = withOperands(library, device, stream, destination, source, bytes).gs_copy_device();
   checkCopy(library, status, device, bytes);
 }
 
@@ -141,7 +138,7 @@ export function copyPeer(
   sourceDevice: number,
   bytes: number,
 ): void {
-  setOperands(
+  const status = withOperands(
     library,
     sourceDevice,
     stream,
@@ -150,8 +147,7 @@ export function copyPeer(
     source,
     sourceDevice,
     bytes,
-  );
-  const status = library.symbols.gs_copy_peer();
+  ).gs_copy_peer();
   checkCopy(library, status, sourceDevice, bytes);
 }
 
@@ -164,8 +160,8 @@ export function copyFromPinned(
   offset: number,
   bytes: number,
 ): void {
-  setOperands(library, device, stream, destination, pinned, offset, bytes);
-  const status = library.symbols.gs_copy_from_pinned();
+  const status = withOperands(library, device, stream, destination, pinned, offset, bytes)
+    .gs_copy_from_pinned();
   checkCopy(library, status, device, bytes);
 }
 
@@ -178,8 +174,8 @@ export function copyToPinned(
   source: number,
   bytes: number,
 ): void {
-  setOperands(library, device, stream, pinned, offset, source, bytes);
-  const status = library.symbols.gs_copy_to_pinned();
+  const status = withOperands(library, device, stream, pinned, offset, source, bytes)
+    .gs_copy_to_pinned();
   checkCopy(library, status, device, bytes);
 }
 
@@ -273,8 +269,8 @@ export function mapMemory(
   bytes: number,
   handleBytes: number,
 ): boolean {
-  setOperands(library, device, NO_STREAM, address, bytes, handleBytes);
-  const status = library.symbols.gs_virtual_map();
+  const status = withOperands(library, device, NO_STREAM, address, bytes, handleBytes)
+    .gs_virtual_map();
   if (status === MEMORY_ALLOCATION) return false;
   if (status !== 0) check(library, status, `map ${bytes} bytes at ${address}`, device);
   return true;
@@ -293,8 +289,7 @@ export function unmapMemory(
   address: number,
   bytes: number,
 ): void {
-  setOperands(library, device, NO_STREAM, address, bytes);
-  const status = library.symbols.gs_virtual_unmap();
+  const status = withOperands(library, device, NO_STREAM, address, bytes).gs_virtual_unmap();
   if (status !== 0) check(library, status, `unmap ${bytes} bytes at ${address}`, device);
 }
 
@@ -331,8 +326,8 @@ export function declareBlock(
   bytes: number,
   isLive: boolean,
 ): void {
-  setOperands(library, device, NO_STREAM, address, bytes, isLive ? 1 : 0);
-  const status = library.symbols.gs_memory_declare();
+  const status = withOperands(library, device, NO_STREAM, address, bytes, isLive ? 1 : 0)
+    .gs_memory_declare();
   if (status !== 0) {
     const action = `declare that ${bytes} bytes at ${address} ${isLive ? "live" : "have ended"}`;
     check(library, status, action, device);

@@ -18,7 +18,6 @@ const NOT_FOUND = -9;
  *
  * @param image A cubin, a fat binary or PTX for CUDA; a shared library for the host device.
  * @returns The handle of the module.
- * @throws {CudaError} If the device does not exist, or the image has another format or is cut off.
  */
 export function createModule(
   library: NativeLibrary,
@@ -33,8 +32,6 @@ export function createModule(
  * Loads a module on another thread; once is enough.
  *
  * @param action The action of the caller in the error message.
- * @throws {CudaError} If the machine code is not for the device, or PTX does not compile; `detail`
- * is the message of the driver or the loader.
  */
 export async function loadModule(
   library: NativeLibrary,
@@ -71,7 +68,6 @@ export interface CompiledParameter {
  * The parameters of a module's compiled kernel; undefined if the driver is too old.
  *
  * @param name The kernel's name in the machine code.
- * @throws {CudaError} If there is no such kernel.
  */
 export function moduleParameters(
   library: NativeLibrary,
@@ -103,7 +99,6 @@ export interface LaunchParameter {
  *
  * @param name Its name in the machine code.
  * @returns Its id, which is valid until the module is unloaded.
- * @throws {CudaError} If there is no such kernel, or it was compiled with other parameters.
  */
 export function moduleKernel(
   library: NativeLibrary,

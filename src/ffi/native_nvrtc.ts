@@ -59,11 +59,7 @@ export function openNvrtc(library: NativeLibrary, path: string, builtins: string
   return { path: text, version: [library.result[0]!, library.result[1]!] };
 }
 
-/**
- * The architectures that NVRTC compiles for, ascending, such as 90 for `sm_90`.
- *
- * @throws {CudaError} If {@linkcode openNvrtc} has not opened NVRTC.
- */
+/** The architectures that NVRTC compiles for, ascending, such as 90 for `sm_90`. */
 export function nvrtcArchitectures(library: NativeLibrary): number[] {
   const found = new Int32Array(MAX_ARCHITECTURES);
   const context = { action: "list the architectures of NVRTC" };
@@ -131,7 +127,6 @@ function output(
 /**
  * Compiles a program on another thread.
  *
- * @throws {CudaError} If NVRTC fails for a reason other than a mistake in the program.
  * @throws {TypeError} If a text of the program has a NUL character.
  */
 export async function compileNvrtc(

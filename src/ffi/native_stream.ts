@@ -5,7 +5,7 @@
  */
 
 import { checkSize } from "./arguments.ts";
-import { call, callAsync, check, setOperands, statusError } from "./check.ts";
+import { call, callAsync, check, statusError, withOperands } from "./check.ts";
 import { RESULT } from "./command_block.ts";
 import type { NativeLibrary } from "./library.ts";
 
@@ -42,8 +42,7 @@ export function streamAddress(library: NativeLibrary, stream: number): number {
 }
 
 export function queryStream(library: NativeLibrary, device: number, stream: number): boolean {
-  setOperands(library, device, stream);
-  const status = library.symbols.gs_stream_query();
+  const status = withOperands(library, device, stream).gs_stream_query();
   if (status !== 0) check(library, status, "query a stream", device);
   return library.block[RESULT] === 1;
 }
@@ -54,8 +53,7 @@ export function waitForEvent(
   stream: number,
   event: number,
 ): void {
-  setOperands(library, device, stream, event);
-  const status = library.symbols.gs_stream_wait();
+  const status = withOperands(library, device, stream, event).gs_stream_wait();
   if (status !== 0) check(library, status, "make a stream wait for an event", device);
 }
 
@@ -82,14 +80,12 @@ export function recordEvent(
   stream: number,
   event: number,
 ): void {
-  setOperands(library, device, stream, event);
-  const status = library.symbols.gs_event_record();
+  const status = withOperands(library, device, stream, event).gs_event_record();
   if (status !== 0) check(library, status, "record an event", device);
 }
 
 export function queryEvent(library: NativeLibrary, device: number, event: number): boolean {
-  setOperands(library, device, 0, event);
-  const status = library.symbols.gs_event_query();
+  const status = withOperands(library, device, 0, event).gs_event_query();
   if (status !== 0) check(library, status, "query an event", device);
   return library.block[RESULT] === 1;
 }
@@ -176,8 +172,7 @@ export function launchGraph(
   stream: number,
   graph: number,
 ): void {
-  setOperands(library, device, stream, graph);
-  const status = library.symbols.gs_graph_launch();
+  const status = withOperands(library, device, stream, graph).gs_graph_launch();
   if (status !== 0) check(library, status, "launch a graph", device);
 }
 

@@ -9,7 +9,7 @@
 
 import { isAbsolute } from "node:path";
 import { EnvironmentError } from "../ffi/granted_environment.ts";
-import { type LogSetting, parseLogSetting } from "../ffi/log_setting.ts";
+import { type LogSetting, parseLogSetting } from "../ffi/logging.ts";
 import { BYTE_SIZE_GRAMMAR, matchByteSize } from "./byte_size.ts";
 import { FAKE_VARIABLE, type FakeSetting, parseFakeSetting } from "./fake_topology.ts";
 import { type DeviceSelector, matchDeviceSelector, SELECTOR_GRAMMAR } from "./selection.ts";

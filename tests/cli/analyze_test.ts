@@ -4,7 +4,7 @@ import "../support/cache_directory.ts";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { analyzeAccess } from "../../src/lab/analysis/mod.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
-import { npyDescr, writeNpy } from "../../src/cli/npy.ts";
+import { NPY_DESCRS, writeNpy } from "../../src/cli/npy.ts";
 import type { DType } from "../../mod.ts";
 import { type Output, runInProcess } from "./in_process.ts";
 
@@ -20,7 +20,7 @@ function run(words: string): Promise<Output> {
 function saved(folder: TemporaryDirectory, dtype: DType, array: ArrayBufferView<ArrayBuffer>) {
   const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
   const count = bytes.length / (array as Uint32Array).BYTES_PER_ELEMENT;
-  return folder.file(writeNpy(npyDescr(dtype), [count], bytes), `${dtype}.npy`);
+  return folder.file(writeNpy(NPY_DESCRS[dtype], [count], bytes), `${dtype}.npy`);
 }
 
 Deno.test("`analyze` prints a table of the traffic, and advice", async () => {

@@ -192,8 +192,17 @@ Deno.test("`main()` exits with 1 for a missing device", async () => {
 const COMMAND: Command = {
   name: "run",
   summary: "runs",
-  help: "",
-  options: { values: ["shared", "grid"], flags: ["ptx"], lists: ["option", "define"] },
+  help: `gridstride run [options]
+
+  --shared N       a value
+  --grid X,Y,Z     several values
+                   on two lines
+  --ptx            a flag
+  --option TEXT    a list; can be repeated
+  --define K=V     a list that can be
+                   repeated
+
+Further text.`,
   run: () => Promise.resolve(0),
 };
 
@@ -245,6 +254,27 @@ Deno.test("`parseCommandLine()` refuses missing values and unknown options", () 
 Deno.test("`parseCommandLine()` keeps the order of repeated options", () => {
   const { lists, positional } = read("--define", "N=16", "a", "--define=M", "--", "--define", "b");
   assertEquals([lists, positional], [{ define: ["N=16", "M"] }, ["a", "--define", "b"]]);
+});
+
+Deno.test("`parseCommandLine()` accepts options before the command", () => {
+  const all = { positional: ["k.cu"], options: { ptx: true as const }, lists: {}, json: true };
+  for (
+    const words of [
+      "--json run --ptx k.cu",
+      "--json --ptx run k.cu",
+      "--device host --json run k.cu --ptx",
+    ]
+  ) {
+    const { device: _, ...rest } = parseCommandLine([COMMAND], words.split(" ")).invocation;
+    assertEquals(rest, all, words);
+  }
+  assertEquals(parseCommandLine([COMMAND], ["--device", "host", "run"]).invocation.device, "host");
+  assertThrows(
+    () => parseCommandLine([COMMAND], ["--json", "ran"]),
+    UsageError,
+    "gridstride ran as",
+  );
+  assertEquals(parseCommandLine([COMMAND], ["--help"]).command, undefined);
 });
 
 Deno.test("`defineOptions()` reads macros", () => {

@@ -4,7 +4,7 @@ import "../support/cache_directory.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { bytesPerElement, type DType, DTYPES } from "../../mod.ts";
-import { npyDescr, NpyError, readNpy, readNpyIndices, writeNpy } from "../../src/cli/npy.ts";
+import { NPY_DESCRS, NpyError, readNpy, readNpyIndices, writeNpy } from "../../src/cli/npy.ts";
 import { patternBytes, TemporaryDirectory } from "../support/temporary_file.ts";
 
 function fixture(name: string): Uint8Array<ArrayBuffer> {
@@ -56,7 +56,7 @@ Deno.test("`readNpy()` reads files of NumPy", () => {
   for (const [name, dtype, shape, elements] of expected) {
     const array = readNpy(fixture(name));
     assertEquals([array.dtypes[0], [...array.shape]], [dtype, shape], name);
-    if (name !== "uint64") assertEquals(array.descr, npyDescr(dtype), name);
+    if (name !== "uint64") assertEquals(array.descr, NPY_DESCRS[dtype], name);
     assertEquals(array.bytes.slice(), bytesOf(elements), name);
   }
 });
@@ -72,7 +72,7 @@ Deno.test("`writeNpy()` writes the same bytes as NumPy", () => {
     ] as const
   ) {
     assertEquals(
-      writeNpy(npyDescr(dtype), shape, readNpy(fixture(name)).bytes),
+      writeNpy(NPY_DESCRS[dtype], shape, readNpy(fixture(name)).bytes),
       fixture(name),
       name,
     );
@@ -84,7 +84,7 @@ Deno.test("`readNpy()` reads any array of `writeNpy()`", () => {
   fc.assert(fc.property(fc.constantFrom(...DTYPES), shapes, (dtype, shape) => {
     const elements = shape.reduce((product, extent) => product * extent, 1);
     const bytes = patternBytes(elements * bytesPerElement(dtype));
-    const written = writeNpy(npyDescr(dtype), shape, bytes);
+    const written = writeNpy(NPY_DESCRS[dtype], shape, bytes);
     assertEquals((written.length - bytes.length) % 64, 0, "the data are aligned");
     const array = readNpy(written);
     assert(array.dtypes.includes(dtype));
@@ -259,15 +259,15 @@ Deno.test({
   async fn() {
     using folder = new TemporaryDirectory();
     folder.file(
-      writeNpy(npyDescr("float32"), [2, 3], bytesOf(Float32Array.of(1, 2, 3, 4, 5, 6.5))),
+      writeNpy(NPY_DESCRS.float32, [2, 3], bytesOf(Float32Array.of(1, 2, 3, 4, 5, 6.5))),
       "a",
     );
-    folder.file(writeNpy(npyDescr("int64"), [2], bytesOf(BigInt64Array.of(-(2n ** 63n), 7n))), "b");
-    folder.file(writeNpy(npyDescr("bool"), [2], Uint8Array.of(1, 0)), "c");
-    folder.file(writeNpy(npyDescr("float16"), [], bytesOf(Float16Array.of(-0.5))), "d");
-    folder.file(writeNpy(npyDescr("uint8"), [0, 3], new Uint8Array()), "e");
+    folder.file(writeNpy(NPY_DESCRS.int64, [2], bytesOf(BigInt64Array.of(-(2n ** 63n), 7n))), "b");
+    folder.file(writeNpy(NPY_DESCRS.bool, [2], Uint8Array.of(1, 0)), "c");
+    folder.file(writeNpy(NPY_DESCRS.float16, [], bytesOf(Float16Array.of(-0.5))), "d");
+    folder.file(writeNpy(NPY_DESCRS.uint8, [0, 3], new Uint8Array()), "e");
     // NumPy has no bfloat16: the user views two bytes as such.
-    folder.file(writeNpy(npyDescr("bfloat16"), [1], bytesOf(Uint16Array.of(0x3f80))), "f");
+    folder.file(writeNpy(NPY_DESCRS.bfloat16, [1], bytesOf(Uint16Array.of(0x3f80))), "f");
     const program = `
 import numpy, sys
 for name in "abcdef":

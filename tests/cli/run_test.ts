@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { FileProblem } from "../../src/cli/command.ts";
 import { readSource } from "../../src/cli/kernel.ts";
-import { npyDescr, readNpy, writeNpy } from "../../src/cli/npy.ts";
+import { NPY_DESCRS, readNpy, writeNpy } from "../../src/cli/npy.ts";
 import { configureKernelCache } from "../../mod.ts";
 import { device } from "../support/device.ts";
 import { repositoryPath, runCommandLine } from "../support/subprocess.ts";
@@ -130,7 +130,7 @@ Deno.test("`run` passes shared memory, and converts a column-major file", async 
 Deno.test("`run` exits with 2 for arguments that do not match the kernel", async () => {
   using folder = new TemporaryDirectory();
   const out = `out:float32[4]@${folder.path}/out.npy`;
-  const doubles = folder.file(writeNpy(npyDescr("float64"), [1], new Uint8Array(8)), "d.npy");
+  const doubles = folder.file(writeNpy(NPY_DESCRS.float64, [1], new Uint8Array(8)), "d.npy");
   for (
     const [args, message] of [
       [[SAXPY, "1", `@${FIXTURE}`, out], "n"],

@@ -10,7 +10,7 @@ import { formatNumber, formatRate } from "../format.ts";
 import type { Picture } from "../picture_file.ts";
 import { COLORS, fitText, pictureOf, plotAt, textWidth } from "./svg.ts";
 
-interface NamedPeak {
+export interface NamedPeak {
   readonly name: string;
   /** Operations per second, or bytes per second for memory. */
   readonly peak: number;

@@ -33,7 +33,6 @@ const FORMS = '"sm_90", "90", "9.0", "90a", "compute_90", "native", or a list of
  *
  * @param text The list.
  * @param source The variable or option it comes from, for the error.
- * @throws {BuildError} With exit code 2 if a name is malformed or there is none.
  */
 export function parseArchitectures(text: string, source: string): ArchitectureRequest {
   const names = text.split(/[\s,;]+/).filter((name) => name !== "");
@@ -94,9 +93,6 @@ export interface ArchitectureChoice {
 /**
  * Chooses the architectures: the named ones, else the GPUs of this machine, else a default; always
  * with PTX of the newest, which newer GPUs can run.
- *
- * @throws {BuildError} If the compiler does not support a named one, or `native` is named and there is
- * no GPU.
  */
 export function chooseArchitectures(context: ArchitectureContext): ArchitectureChoice {
   const { request, source, release, present, supported, compiler } = context;

@@ -8,8 +8,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { CacheDirectoryError, openCache } from "../cache_directory.ts";
 import type { EnvironmentReader } from "../granted_environment.ts";
-import { PACKAGE_ROOT } from "../locate.ts";
-import { libraryFileName } from "../locate.ts";
+import { libraryFileName, PACKAGE_ROOT } from "../locate.ts";
 import { chooseArchitectures } from "./architectures.ts";
 import { BuildError } from "./build_error.ts";
 import { withBuildLock } from "./atomic_install.ts";
@@ -77,21 +76,17 @@ export async function buildPackage(
   try {
     return await buildWithSettings(root, files, readSettings(options));
   } catch (error) {
-    if (error instanceof Deno.errors.NotCapable) throw permissionError(error);
     if (error instanceof CacheDirectoryError) throw new BuildError(error.message, 2);
-    throw error;
+    if (!(error instanceof Deno.errors.NotCapable)) throw error;
+    throw new BuildError(
+      `Cannot build as a permission is missing: ${error.message}. Run it with -A, or with ` +
+        "--allow-run (compilers) --allow-read --allow-write (sources, objects, libraries) " +
+        "--allow-env (PATH, CXX, CUDA_*) --allow-sys=uid (owner of the user cache) --allow-net " +
+        "(sources of an imported package)",
+      2,
+      { cause: error },
+    );
   }
-}
-
-function permissionError(error: Error): BuildError {
-  return new BuildError(
-    `Cannot build as a permission is missing: ${error.message}. Run it with -A, or with ` +
-      "--allow-run (compilers) --allow-read --allow-write (sources, objects, libraries) " +
-      "--allow-env (PATH, CXX, CUDA_*) --allow-sys=uid (owner of the user cache) --allow-net " +
-      "(sources of an imported package)",
-    2,
-    { cause: error },
-  );
 }
 
 async function buildWithSettings(
@@ -147,22 +142,15 @@ async function buildLibrary(
   };
 }
 
-export interface Toolchains {
-  readonly cpp: CppCompiler;
-  readonly toolchains: readonly Toolchain[];
-  readonly skipped: readonly SkippedLibrary[];
-}
-
 /**
  * Finds the compilers of the requested libraries.
  *
  * @param files The native sources.
- * @throws {BuildError} If there is none for a library that has to be built.
  */
 export async function chooseToolchains(
   files: readonly string[],
   settings: BuildSettings,
-): Promise<Toolchains> {
+): Promise<{ cpp: CppCompiler; toolchains: Toolchain[]; skipped: SkippedLibrary[] }> {
   const { target, environment } = settings;
   const cpp = await findCppCompiler(settings.compiler, environment);
   const toolchains: Toolchain[] = [];
@@ -236,13 +224,10 @@ async function isWritable(path: string): Promise<boolean> {
     await Deno.mkdir(path, { recursive: true });
     await Deno.writeTextFile(probe, "");
   } catch (error) {
-    if (error instanceof Deno.errors.PermissionDenied || isReadOnlyFileSystem(error)) return false;
+    const isReadOnly = error instanceof Error && "code" in error && error.code === "EROFS";
+    if (isReadOnly || error instanceof Deno.errors.PermissionDenied) return false;
     throw error;
   }
   await Deno.remove(probe);
   return true;
-}
-
-function isReadOnlyFileSystem(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "EROFS";
 }

@@ -98,11 +98,7 @@ export interface BuildSettings
   readonly architectureSource: string;
 }
 
-/**
- * Reads the options, and the environment for missing ones.
- *
- * @throws {BuildError} If one of them is malformed.
- */
+/** Reads the options, and the environment for missing ones. */
 export function readSettings(options: BuildOptions): BuildSettings {
   const environment = options.environment ?? ((name) => Deno.env.get(name));
   const { jobs = navigator.hardwareConcurrency } = options;

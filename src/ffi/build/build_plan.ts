@@ -135,8 +135,6 @@ type StepWriter = (name: string, start: number) => void;
  * Builds the library or program of a plan: compiles missing objects, several at a time, and links.
  *
  * @returns The number of compiled sources and of reused objects.
- * @throws {BuildError} With the compiler's output, if a source does not compile or the objects do
- * not link. The earlier file stays.
  */
 export async function runPlan(
   plan: BuildPlan,

@@ -32,18 +32,10 @@ Exit status: 0 built or up to date; 1 the build failed; 2 a bad option or enviro
 const TEXT_OPTIONS = ["target", "compiler", "arch", "output", "jobs"] as const;
 const FLAGS = ["release", "force", "warnings-as-errors", "debug", "quiet", "help"] as const;
 
-export interface BuildCommand {
-  readonly options: BuildOptions;
-  readonly quiet: boolean;
-  readonly help: boolean;
-}
-
-/**
- * Parses the command line.
- *
- * @throws {BuildError} With exit code 2, naming the option, if one is malformed.
- */
-export function parseBuildCommand(args: readonly string[]): BuildCommand {
+/** Parses the command line. */
+export function parseBuildCommand(
+  args: readonly string[],
+): { options: BuildOptions; quiet: boolean; help: boolean } {
   const parsed: Record<string, unknown> = parseArgs([...args], {
     string: [...TEXT_OPTIONS],
     // All values of each: otherwise the last of several would win.
@@ -53,45 +45,33 @@ export function parseBuildCommand(args: readonly string[]): BuildCommand {
       throw new BuildError(`Cannot read the option ${argument}: see --help`, 2);
     },
   });
-  const text = (name: (typeof TEXT_OPTIONS)[number]): string | undefined => {
-    const values = parsed[name] as readonly string[] | undefined;
-    if (values === undefined || values.length === 0) return undefined;
-    if (values.length === 1 && values[0] !== "") return values[0];
-    throw new BuildError(
-      `Cannot read --${name} as it must have one value: it has ${
-        values.length === 1 ? "none" : JSON.stringify(values)
-      }`,
-      2,
-    );
+  const refuse = (name: string, allowed: string, problem: string): never => {
+    throw new BuildError(`Cannot read --${name} as it must ${allowed}: it ${problem}`, 2);
   };
-  const flag = (name: (typeof FLAGS)[number]): boolean => parsed[name] === true;
-  const target = text("target");
-  if (target !== undefined && target !== "host" && target !== "cuda" && target !== "all") {
-    throw new BuildError(
-      `Cannot read --target as it must be host, cuda or all: it is ${JSON.stringify(target)}`,
-      2,
-    );
-  }
-  const [compiler, architectures, output] = [text("compiler"), text("arch"), text("output")];
-  const jobs = text("jobs");
-  if (jobs !== undefined && !/^[1-9]\d*$/.test(jobs)) {
-    throw new BuildError(
-      `Cannot read --jobs as it must be an integer of 1 or more: it is ${JSON.stringify(jobs)}`,
-      2,
-    );
-  }
+  const text = (name: (typeof TEXT_OPTIONS)[number], allowed = "", form = /./): string[] => {
+    const values = parsed[name] as string[] | undefined ?? [];
+    if (values.length > 1) refuse(name, "have one value", `has ${JSON.stringify(values)}`);
+    if (values[0] === "") refuse(name, "have one value", "has none");
+    const wrong = values.find((value) => !form.test(value));
+    return wrong === undefined ? values : refuse(name, allowed, `is ${JSON.stringify(wrong)}`);
+  };
+  const [target] = text("target", "be host, cuda or all", /^(?:host|cuda|all)$/);
+  const [compiler] = text("compiler");
+  const [architectures] = text("arch");
+  const [output] = text("output");
+  const [jobs] = text("jobs", "be an integer of 1 or more", /^[1-9]\d*$/);
   const options: BuildOptions = {
-    ...(target === undefined ? {} : { target }),
+    ...(target === undefined ? {} : { target: target as NonNullable<BuildOptions["target"]> }),
     ...(compiler === undefined ? {} : { compiler }),
     ...(architectures === undefined ? {} : { architectures }),
     ...(output === undefined ? {} : { output }),
     ...(jobs === undefined ? {} : { jobs: Number(jobs) }),
-    release: flag("release"),
-    force: flag("force"),
-    warningsAsErrors: flag("warnings-as-errors"),
-    debug: flag("debug"),
+    release: parsed["release"] === true,
+    force: parsed["force"] === true,
+    warningsAsErrors: parsed["warnings-as-errors"] === true,
+    debug: parsed["debug"] === true,
   };
-  return { options, quiet: flag("quiet"), help: flag("help") };
+  return { options, quiet: parsed["quiet"] === true, help: parsed["help"] === true };
 }
 
 export function describeReport(report: BuildReport): string[] {
@@ -130,14 +110,9 @@ export async function runBuildCommand(
     for (const line of describeReport(report)) progress(line);
     return 0;
   } catch (error) {
-    if (error instanceof BuildError) {
-      write(error.message);
-      return error.exitCode;
-    }
-    if (error instanceof UnsupportedPlatformError) {
-      write(error.message);
-      return 1;
-    }
-    throw error;
+    const isBuild = error instanceof BuildError;
+    if (!isBuild && !(error instanceof UnsupportedPlatformError)) throw error;
+    write(error.message);
+    return isBuild ? error.exitCode : 1;
   }
 }

@@ -45,7 +45,6 @@ export function compilerFamily(identity: string): CompilerFamily | undefined {
  * Finds the C++ compiler: the chosen one, else `CXX`, else g++, clang++ or c++ on `PATH`.
  *
  * @param chosen The option `--compiler`: a name or a path.
- * @throws {BuildError} If there is none; the message has the command that installs one.
  */
 export async function findCppCompiler(
   chosen: string | undefined,
@@ -94,9 +93,7 @@ async function describeCppCompiler(command: string[], source: string): Promise<C
   return { command, family, version: stdout.split("\n", 1)[0]!.trim(), identity: stdout };
 }
 
-/**
- * Finds nvcc in `CUDA_HOME`, in `CUDA_PATH`, on `PATH`, and in the toolkit's default directory.
- */
+/** Finds nvcc in `CUDA_HOME`, in `CUDA_PATH`, on `PATH`, and in the toolkit's default directory. */
 export async function findCudaCompiler(
   environment: EnvironmentReader,
   toolkit = "/usr/local/cuda",

@@ -93,7 +93,6 @@ async function readSource(path: string): Promise<Uint8Array> {
  * @param root The folder of `mod.ts`.
  * @param files The manifest.
  * @param cache Creates and returns the directory to fetch into.
- * @throws {BuildError} If a source cannot be fetched.
  */
 export async function openSourceTree(
   root: URL,
