@@ -1,15 +1,15 @@
 /**
- * What the operations of `fault_injection_test.ts` work on.
+ * Operations of `fault_injection_test.ts`, and the objects they work on.
  *
  * @module
  */
 
 import type { Device, DeviceBuffer, Stream } from "../../mod.ts";
 
-/** An operation; its result is disposed after the faults. */
-export type Operation = (fixture: Fixture) => unknown;
+/** An operation. Its result and the resources on the stack are disposed after the faults. */
+export type Operation = (fixture: Fixture, stack: DisposableStack) => unknown;
 
-/** What operations work on. */
+/** Objects that operations work on. */
 export interface Fixture {
   /** The device. */
   readonly device: Device;
@@ -29,7 +29,7 @@ export interface Fixture {
   readonly bins: DeviceBuffer<"uint32">;
 }
 
-/** Makes what operations work on. */
+/** Makes the objects. */
 export function makeFixture(device: Device): Fixture & Disposable {
   using stack = new DisposableStack();
   const fixture = {
@@ -50,4 +50,14 @@ export function makeFixture(device: Device): Fixture & Disposable {
 export function keepBusy({ device, stream, scalar }: Fixture): void {
   device.kernels.load("spin_float32(float* out, unsigned long long nanoseconds, float value)")
     .launch({ grid: 1, block: 1, stream }, scalar, 2_000_000, 1);
+}
+
+/** Performs an operation and returns its resources. */
+export async function perform(operation: Operation, fixture: Fixture): Promise<DisposableStack> {
+  using stack = new DisposableStack();
+  const result = await operation(fixture, stack);
+  if (typeof result === "object" && result !== null && Symbol.dispose in result) {
+    stack.use(result as Disposable);
+  }
+  return stack.move();
 }

@@ -1,6 +1,5 @@
 /**
- * Operations on modules, for `fault_injection_test.ts`: every CUDA call of loading one, of looking
- * something up in it, of its launches and of giving it back.
+ * Operations on modules, for `fault_injection_test.ts`: loading, lookups, launches and disposal.
  *
  * @module
  */
@@ -35,8 +34,8 @@ function load({ device }: Fixture) {
 
 type LoadedModule = Awaited<ReturnType<typeof load>>;
 
-/** Gives a module back; should that fail, the second attempt does it, and the failure is thrown. */
-function giveBack(module: LoadedModule): void {
+/** Disposes a module, at the second attempt if the first fails, and throws the failure. */
+function release(module: LoadedModule): void {
   try {
     module[Symbol.dispose]();
   } catch (error) {
@@ -45,15 +44,9 @@ function giveBack(module: LoadedModule): void {
   }
 }
 
-/** Runs with a separate module, which ends with the adopted resources. */
-async function withModule(
-  fixture: Fixture,
-  act: (module: LoadedModule, stack: DisposableStack) => Promise<void> | void,
-): Promise<DisposableStack> {
-  using stack = new DisposableStack();
-  const module = stack.adopt(await load(fixture), giveBack);
-  await act(module, stack);
-  return stack.move();
+/** Loads a module, which ends with the stack. */
+async function useModule(fixture: Fixture, stack: DisposableStack): Promise<LoadedModule> {
+  return stack.adopt(await load(fixture), release);
 }
 
 function launchAdd({ x, scalar, stream }: Fixture, module: LoadedModule, sharedMemory = 128): void {
@@ -62,51 +55,49 @@ function launchAdd({ x, scalar, stream }: Fixture, module: LoadedModule, sharedM
 
 /** Operations by name. */
 export const MODULE_OPERATIONS: Readonly<Record<string, Operation>> = {
-  "device.loadModule": (fixture) => withModule(fixture, () => {}),
-  "device.compile": async ({ device }) => {
-    using stack = new DisposableStack();
-    stack.adopt(await device.compile(SOURCE, { name: "fault.cu", structs: [PAIR] }), giveBack);
-    return stack.move();
+  "device.loadModule": (fixture, stack) => useModule(fixture, stack).then(() => {}),
+  "device.compile": async ({ device }, stack) => {
+    stack.adopt(await device.compile(SOURCE, { name: "fault.cu", structs: [PAIR] }), release);
   },
-  "module.kernel": (fixture) =>
-    withModule(fixture, (module) => {
-      module.kernel(ADD);
-      module.kernel(COUNT);
-    }),
-  "module.variable that is written": (fixture) =>
-    withModule(fixture, (module) => {
-      const { stream } = fixture;
-      module.variable("total", "int32").copyFrom(new Int32Array([7]), { stream });
-    }),
-  "module.variable that is read": (fixture) =>
-    withModule(fixture, async (module) => {
-      keepBusy(fixture);
-      await module.variable("total", "int32").toArray({ stream: fixture.stream });
-    }),
-  "kernel.launch of a module": (fixture) =>
-    withModule(fixture, (module) => launchAdd(fixture, module)),
-  "kernel.launch of a module with much shared memory": (fixture) =>
-    withModule(fixture, (module) => launchAdd(fixture, module, 60_000)),
-  "kernel.launch of a module, cooperatively": (fixture) =>
-    withModule(fixture, (module) => {
-      const { stream } = fixture;
-      module.kernel(COUNT).launch({ grid: 2, block: 32, cooperative: true, stream }, 1);
-    }),
-  "kernel.launch of a module that a graph captures": (fixture) =>
-    withModule(fixture, (module, stack) => {
-      const { stream } = fixture;
-      stack.use(stream.capture(() => launchAdd(fixture, module))).launch(stream);
-    }),
-  "timeKernel": (fixture) =>
-    withModule(fixture, async (module) => {
-      const { stream } = fixture;
-      const kernel = module.kernel(COUNT);
-      keepBusy(fixture);
-      await timeKernel(kernel, { grid: 1, block: 32, stream }, [1], { warmUp: 1, repeats: 2 });
-    }),
+  "module.kernel": async (fixture, stack) => {
+    const module = await useModule(fixture, stack);
+    module.kernel(ADD);
+    module.kernel(COUNT);
+  },
+  "module.variable that is written": async (fixture, stack) => {
+    const { stream } = fixture;
+    const module = await useModule(fixture, stack);
+    module.variable("total", "int32").copyFrom(new Int32Array([7]), { stream });
+  },
+  "module.variable that is read": async (fixture, stack) => {
+    const { stream } = fixture;
+    const module = await useModule(fixture, stack);
+    keepBusy(fixture);
+    await module.variable("total", "int32").toArray({ stream });
+  },
+  "kernel.launch of a module": async (fixture, stack) =>
+    launchAdd(fixture, await useModule(fixture, stack)),
+  "kernel.launch of a module with much shared memory": async (fixture, stack) =>
+    launchAdd(fixture, await useModule(fixture, stack), 60_000),
+  "kernel.launch of a module, cooperatively": async (fixture, stack) => {
+    const { stream } = fixture;
+    const module = await useModule(fixture, stack);
+    module.kernel(COUNT).launch({ grid: 2, block: 32, cooperative: true, stream }, 1);
+  },
+  "kernel.launch of a module that a graph captures": async (fixture, stack) => {
+    const { stream } = fixture;
+    const module = await useModule(fixture, stack);
+    stack.use(stream.capture(() => launchAdd(fixture, module))).launch(stream);
+  },
+  "timeKernel": async (fixture, stack) => {
+    const { stream } = fixture;
+    const kernel = (await useModule(fixture, stack)).kernel(COUNT);
+    keepBusy(fixture);
+    await timeKernel(kernel, { grid: 1, block: 32, stream }, [1], { warmUp: 1, repeats: 2 });
+  },
 };
 
-/** Modules, each newly loaded. */
+/** Makes modules by name. */
 export const MODULE_RESOURCES: Readonly<
   Record<string, (fixture: Fixture) => Promise<Disposable>>
 > = {

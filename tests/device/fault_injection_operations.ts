@@ -1,6 +1,5 @@
 /**
- * Public operations that make CUDA calls, for `fault_injection_test.ts`. What pools do is in
- * `fault_injection_pools.ts`.
+ * Public operations that make CUDA calls, for `fault_injection_test.ts`.
  *
  * @module
  */
@@ -8,14 +7,9 @@
 import { bestDevice, type Device, listDevices, openDevice, Stream } from "../../mod.ts";
 import { type Fixture, keepBusy, type Operation } from "./fault_injection_fixture.ts";
 
-/** Opens the device once more and does something on it that nothing was prepared for. */
-function onFreshDevice(
-  { label }: Fixture,
-  act: (device: Device, stack: DisposableStack) => void,
-): DisposableStack {
-  using stack = new DisposableStack();
-  act(stack.use(openDevice(label)), stack);
-  return stack.move();
+/** Opens the device again, without prepared resources. */
+function freshDevice({ label }: Fixture, stack: DisposableStack): Device {
+  return stack.use(openDevice(label));
 }
 
 /** Operations by name. */
@@ -26,15 +20,13 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   "device.memoryInfo": ({ device }) => device.memoryInfo(),
   "device.done": ({ device }) => device.done(),
   "device.doneSync": ({ device }) => device.doneSync(),
-  "device.stream of a fresh device": (fixture) =>
-    onFreshDevice(fixture, (device) => void device.stream),
+  "device.stream of a fresh device": (...on) => void freshDevice(...on).stream,
 
   "device.allocate": ({ device }) => device.allocate("float32", 10),
   "device.allocate with fill": ({ device, stream }) =>
     device.allocate("float32", 10, { fill: 3, stream }),
   "device.upload": ({ device, stream }) => device.upload(new Float32Array(10), { stream }),
-  "device.upload to a fresh device": (fixture) =>
-    onFreshDevice(fixture, (device, stack) => stack.use(device.upload(new Float32Array(10)))),
+  "device.upload to a fresh device": (...on) => freshDevice(...on).upload(new Float32Array(10)),
   "device.allocatePinned": ({ device }) => device.allocatePinned("float32", 10),
   "buffer.copyFrom an array": ({ x, stream }) => x.copyFrom(new Float32Array(1000), { stream }),
   "buffer.copyFrom a buffer": ({ x, y, stream }) => x.copyFrom(y, { stream }),
@@ -50,15 +42,11 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     await x.copyTo(new Float32Array(1000), { stream });
   },
   "buffer.copyToSync": ({ x, stream }) => x.copyToSync(new Float32Array(1000), { stream }),
-  "pinned.copyTo": ({ device, x, stream }) => {
-    using stack = new DisposableStack();
+  "pinned.copyTo": ({ device, x, stream }, stack) => {
     stack.use(device.allocatePinned("float32", 10)).copyTo(x, { stream });
-    return stack.move();
   },
-  "pinned.copyFrom": ({ device, x, stream }) => {
-    using stack = new DisposableStack();
+  "pinned.copyFrom": ({ device, x, stream }, stack) => {
     stack.use(device.allocatePinned("float32", 10)).copyFrom(x, { stream });
-    return stack.move();
   },
 
   "device.createStream": ({ device }) => device.createStream({ priority: -1 }),
@@ -66,10 +54,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   "Stream.fromHandle": ({ device, stream }) => Stream.fromHandle(device, stream.handle),
   "stream.query": ({ stream }) => stream.query(),
   "stream.record": ({ stream }) => stream.record({ timing: true }),
-  "stream.wait": ({ stream }) => {
-    using stack = new DisposableStack();
+  "stream.wait": ({ stream }, stack) => {
     stream.wait(stack.use(stream.record()));
-    return stack.move();
   },
   "stream.done when idle": ({ stream }) => stream.done(),
   "stream.done when busy": async (fixture) => {
@@ -78,35 +64,26 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   "stream.doneSync": ({ stream }) => stream.doneSync(),
   "device.createEvent": ({ device }) => device.createEvent(),
-  "event.query": ({ stream }) => {
-    using stack = new DisposableStack();
+  "event.query": ({ stream }, stack) => {
     stack.use(stream.record()).query();
-    return stack.move();
   },
-  "event.done when busy": async (fixture) => {
-    using stack = new DisposableStack();
+  "event.done when busy": async (fixture, stack) => {
     keepBusy(fixture);
     await stack.use(fixture.stream.record()).done();
-    return stack.move();
   },
-  "event.doneSync": ({ stream }) => {
-    using stack = new DisposableStack();
+  "event.doneSync": ({ stream }, stack) => {
     stack.use(stream.record()).doneSync();
-    return stack.move();
   },
-  "event.elapsedSince": ({ stream }) => {
-    using stack = new DisposableStack();
+  "event.elapsedSince": ({ stream }, stack) => {
     const start = stack.use(stream.record({ timing: true }));
     const end = stack.use(stream.record({ timing: true }));
     end.doneSync();
     end.elapsedSince(start);
-    return stack.move();
   },
 
   "stream.capture": ({ device, stream, x }) =>
     stream.capture(() => device.kernels.fill(x, 5, { stream })),
-  "stream.capture of two branches": ({ device, stream, x, y }) => {
-    using stack = new DisposableStack();
+  "stream.capture of two branches": ({ device, stream, x, y }, stack) => {
     const side = stack.use(device.createStream());
     stack.use(stream.capture(() => {
       side.wait(stack.use(stream.record()));
@@ -114,36 +91,28 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       device.kernels.fill(y, 5, { stream: side });
       stream.wait(stack.use(side.record()));
     }));
-    return stack.move();
   },
-  "graph.launch": ({ device, stream, x, scalar }) => {
-    using stack = new DisposableStack();
+  "graph.launch": ({ device, stream, x, scalar }, stack) => {
     const graph = stack.use(stream.capture(() => device.kernels.sum(x, scalar, { stream })));
     graph.launch(stream);
     stack.use(stream.capture(() => graph.launch(stream))).launch(stream);
-    return stack.move();
   },
 
-  "kernels.load on a fresh device": (fixture) =>
-    onFreshDevice(fixture, (device) => void device.kernels.load("empty()")),
+  "kernels.load on a fresh device": (...on) => void freshDevice(...on).kernels.load("empty()"),
   "kernel.launch": ({ device, stream }) =>
     device.kernels.load("empty()").launch({ grid: 1, block: 1, stream }),
-  "kernel.launch with much shared memory": (fixture) =>
-    onFreshDevice(
-      fixture,
-      (device) =>
-        device.kernels.load("empty()").launch({ grid: 1, block: 1, sharedMemory: 60_000 }),
-    ),
+  "kernel.launch with much shared memory": (...on) => {
+    const empty = freshDevice(...on).kernels.load("empty()");
+    empty.launch({ grid: 1, block: 1, sharedMemory: 60_000 });
+  },
   "kernels.fill": ({ device, x, stream }) => device.kernels.fill(x, 5, { stream }),
   "kernels.add": ({ device, x, y, stream }) => device.kernels.add(x, y, y, { stream }),
   "kernels.multiply": ({ device, x, y, stream }) => device.kernels.multiply(x, y, y, { stream }),
   "kernels.scale": ({ device, x, stream }) => device.kernels.scale(x, 2, x, { stream }),
   "kernels.axpy": ({ device, x, y, stream }) => device.kernels.axpy(2, x, y, { stream }),
   "kernels.sum": ({ device, x, scalar, stream }) => device.kernels.sum(x, scalar, { stream }),
-  "kernels.sum on a fresh stream": ({ device, x, scalar }) => {
-    using stack = new DisposableStack();
+  "kernels.sum on a fresh stream": ({ device, x, scalar }, stack) => {
     device.kernels.sum(x, scalar, { stream: stack.use(device.createStream()) });
-    return stack.move();
   },
   "kernels.min": ({ device, x, scalar, stream }) => device.kernels.min(x, scalar, { stream }),
   "kernels.max": ({ device, x, scalar, stream }) => device.kernels.max(x, scalar, { stream }),
@@ -153,7 +122,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     device.kernels.histogram(x, bins, { low: 0, high: 9, stream }),
 };
 
-/** What can be disposed, each newly made. */
+/** Makes resources by name. */
 export const RESOURCES: Readonly<Record<string, (fixture: Fixture) => Disposable>> = {
   "a pinned buffer": ({ device, x }) => {
     const pinned = device.allocatePinned("float32", 10);

@@ -4,7 +4,7 @@ import { callTally, injectFault, wrappedCalls } from "../support/fault_injection
 import { type ResourceTally, resourceTally } from "../../src/ffi/native_device.ts";
 import { device } from "../support/device.ts";
 import { poolOf } from "../../src/memory/pool/device_pools.ts";
-import { type Fixture, makeFixture, type Operation } from "./fault_injection_fixture.ts";
+import { makeFixture, perform } from "./fault_injection_fixture.ts";
 import { MODULE_OPERATIONS, MODULE_RESOURCES } from "./fault_injection_modules.ts";
 import { OPERATIONS, RESOURCES } from "./fault_injection_operations.ts";
 import { POOL_OPERATIONS, POOL_RESOURCES } from "./fault_injection_pools.ts";
@@ -31,18 +31,18 @@ const ANSWERS: readonly string[] = [
   "nvmlDeviceGetMemoryInfo",
 ];
 
-/** The names by which an error calls what failed on another thread, whichever call it was there. */
+/** Names in errors for failures on another thread. */
 const ELSEWHERE: readonly string[] = [
   "cudaEventSynchronize",
   "cudaDeviceSynchronize",
   "cudaLibraryLoadData",
 ];
 
-/** Calls that no operation here makes, and why. */
+/** Calls that no operation makes, and the reason. */
 const NOT_MADE: Readonly<Record<string, string>> = {
-  cudaDeviceCanAccessPeer: "needs two devices: foreign_device_test.ts",
-  cudaDeviceEnablePeerAccess: "needs two devices: foreign_device_test.ts",
-  cudaMemcpyPeerAsync: "needs two devices: foreign_device_test.ts",
+  cudaDeviceCanAccessPeer: "needs two devices: several_devices_test.ts",
+  cudaDeviceEnablePeerAccess: "needs two devices: several_devices_test.ts",
+  cudaMemcpyPeerAsync: "needs two devices: several_devices_test.ts",
   cudaPointerGetAttributes: "only for memory of other libraries",
   cudaMemsetAsync: "only the C ABI sets memory so: tests/native/shim",
   cuMemsetD16Async: "only the C ABI sets memory so: tests/native/shim",
@@ -56,7 +56,7 @@ const NOT_MADE: Readonly<Record<string, string>> = {
   cuKernelGetName: "modules of sources know the names of their kernels: tests/native/shim",
 };
 
-/** Calls of NVRTC, which there need not be. */
+/** Calls of NVRTC, which is optional. */
 const isOfNvrtc = (call: string) => call.startsWith("nvrtc");
 
 /**
@@ -70,7 +70,7 @@ function isLostEvent(name: string, call: string): boolean {
 /**
  * The statuses of failures. A device that is lost while memory is unmapped loses that memory. An
  * injected loss only omits the call: the memory stays mapped, and its addresses cannot be released.
- * lost_device_test.ts covers that with a lost device.
+ * several_devices_test.ts covers that with a lost device.
  */
 function statusesFor(calls: ReadonlyMap<string, number>): readonly number[] {
   return calls.has("cuMemUnmap") ? [STATUS] : [STATUS, STICKY];
@@ -87,36 +87,29 @@ function callCounts(): Map<string, number> {
   return new Map(CALLS.map((call) => [call, callTally(library, call)]));
 }
 
-function disposeResult(result: unknown): void {
-  if (typeof result === "object" && result !== null && Symbol.dispose in result) {
-    (result as Disposable)[Symbol.dispose]();
-  }
-}
+/** A run of an operation or a disposal; an operation returns its resources. */
+type Run = () => Promise<DisposableStack> | void;
 
-async function runOnce(operation: Operation, fixture: Fixture): Promise<void> {
-  disposeResult(await operation(fixture));
-}
-
-/** How often each CUDA call is made by a run; those that are made at all. */
-async function callsOf(run: () => unknown): Promise<Map<string, number>> {
+/** The CUDA calls of a run, and their numbers. */
+async function callsOf(run: Run): Promise<Map<string, number>> {
   const before = callCounts();
-  const result = await run();
+  const resources = await run();
   const after = callCounts();
-  disposeResult(result);
+  resources?.dispose();
   const made = CALLS.map((call) => [call, after.get(call)! - before.get(call)!] as const);
   return new Map(made.filter(([, count]) => count > 0));
 }
 
 /** Runs with a fault in the nth call of a kind, and returns the error. */
 async function failureOf(
-  run: () => unknown,
+  run: Run,
   call: string,
   nth: number,
   status: number,
 ): Promise<unknown> {
   using _fault = injectFault(library, call, nth, status);
   try {
-    disposeResult(await run());
+    (await run())?.dispose();
     return undefined;
   } catch (error) {
     return error;
@@ -126,12 +119,9 @@ async function failureOf(
   }
 }
 
-/**
- * The same, tried again where nothing was thrown: on a busy machine work may be done before it is
- * waited for, and a call that then is not made cannot fail.
- */
+/** The same with several attempts: on a busy machine work may end before a wait begins. */
 async function failureOfSome(
-  run: () => unknown,
+  run: Run,
   call: string,
   nth: number,
   status: number,
@@ -150,18 +140,18 @@ function assertFailure(error: unknown, call: string, status: number, what: strin
   assertEquals(error.code, status, what);
   assert(
     error.call === call || ELSEWHERE.includes(error.call ?? ""),
-    `${what}: it says ${error.call}`,
+    `${what}: it names ${error.call}`,
   );
   assertEquals(error.sticky, status === STICKY, what);
 }
 
-/** Where a failure is an answer, it is no error at all, no device, or an error with the code. */
+/** Accepts no error, no device, or an error with the code, if a failure is a valid answer. */
 function assertAnswer(error: unknown, status: number, what: string): void {
   if (error === undefined || error instanceof NoDeviceError) return;
   assert(error instanceof Error && error.message.includes(String(status)), `${what}: ${error}`);
 }
 
-/** Every call of a run, to make each fail in turn. */
+/** The calls of a run that fail in turn. */
 function* eachCall(calls: ReadonlyMap<string, number>): Generator<readonly [string, number]> {
   for (const [call, count] of calls) {
     const last = POLLED.includes(call) ? 1 : Math.min(count, 4);
@@ -182,19 +172,19 @@ for (
     // With staging memory of its own, which no other test has left in any state.
     using own = openDevice(device.label);
     using fixture = makeFixture(own);
-    await runOnce(operation, fixture); // creates the resources that are kept
+    (await perform(operation, fixture)).dispose(); // creates the resources that are kept
     await device.done();
-    const calls = await callsOf(() => operation(fixture));
+    const calls = await callsOf(() => perform(operation, fixture));
     for (const call of calls.keys()) covered.add(call);
     for (const [call, nth] of eachCall(calls)) {
       for (const status of statusesFor(calls)) {
         const before = isLostEvent(name, call) ? undefined : await settledTally(own);
         const what = `${name} with call ${nth} of ${call} failing with ${status}`;
-        const error = await failureOfSome(() => operation(fixture), call, nth, status);
+        const error = await failureOfSome(() => perform(operation, fixture), call, nth, status);
         await device.done();
         if (ANSWERS.includes(call)) assertAnswer(error, status, what);
         else assertFailure(error, call, status, what);
-        await runOnce(operation, fixture);
+        (await perform(operation, fixture)).dispose();
         if (before !== undefined) assertEquals(await settledTally(own), before, what);
       }
     }
@@ -210,11 +200,11 @@ for (
     const none = await settledTally(device);
     const sample = await make(fixture);
     const calls = await callsOf(() => sample[Symbol.dispose]());
-    assert(calls.size > 0, "giving back makes no CUDA call");
+    assert(calls.size > 0, "the disposal makes no CUDA call");
     for (const call of calls.keys()) covered.add(call);
     for (const [call, nth] of eachCall(calls)) {
       const resource = await make(fixture);
-      const what = `giving back ${name} with call ${nth} of ${call} failing`;
+      const what = `disposing ${name} with call ${nth} of ${call} failing`;
       const error = await failureOf(() => resource[Symbol.dispose](), call, nth, STATUS);
       assertFailure(error, call, STATUS, what);
       resource[Symbol.dispose]();
