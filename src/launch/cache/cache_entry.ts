@@ -22,14 +22,16 @@ export interface CompiledSource {
   readonly declarations: SourceDeclarations;
 }
 
+type Pairs<Of> = Of extends ReadonlyMap<infer Key, infer Value> ? readonly [Key, Value][] : never;
+
 /** The description in an entry. */
 interface Description extends SourceDeclarations {
   readonly key: string;
   /** The name of the source in diagnostics. */
   readonly source: string;
   readonly format: CompiledImage["format"];
-  readonly names: readonly (readonly [expression: string, lowered: string])[];
-  readonly resources: readonly (readonly [lowered: string, figures: readonly number[]])[];
+  readonly names: Pairs<CompiledImage["loweredNames"]>;
+  readonly resources: Pairs<CompiledImage["resources"]>;
   readonly log: string;
   /** The size of the image. */
   readonly bytes: number;
@@ -59,18 +61,13 @@ export async function encodeEntry(
   source: string,
   { image, declarations }: CompiledSource,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const { kernels, variables, uncompiled } = declarations;
   const description: Description = {
     key,
     source,
-    kernels,
-    variables,
-    uncompiled,
+    ...declarations,
     format: image.format,
     names: [...image.loweredNames],
-    resources: [...image.resources].map((
-      [lowered, { registers, sharedMemory, localMemory }],
-    ) => [lowered, [registers, sharedMemory, localMemory]]),
+    resources: [...image.resources],
     log: image.log,
     bytes: image.image.length,
   };
@@ -111,13 +108,7 @@ export async function decodeEntry(
     format,
     image: entry.subarray(entry.length - bytes),
     loweredNames: new Map(names),
-    resources: new Map(
-      resources.map(([lowered, [registers, sharedMemory, localMemory]]) => [lowered, {
-        registers: registers!,
-        sharedMemory: sharedMemory!,
-        localMemory: localMemory!,
-      }]),
-    ),
+    resources: new Map(resources),
     log,
   };
   return { compiled: { image, declarations: { kernels, variables, uncompiled } } };
@@ -167,10 +158,9 @@ function describedIn(entry: Uint8Array<ArrayBuffer>): Description | undefined {
 /** The digest rules out damage: the types of these fields rule out another program's files. */
 function isDescription(value: unknown): value is Description {
   if (typeof value !== "object" || value === null) return false;
-  const { key, source, log, bytes, kernels, variables, uncompiled, names, resources } = value as {
-    [Field in keyof Description]?: unknown;
-  };
-  return [key, source, log].every((text) => typeof text === "string") &&
-    Number.isSafeInteger(bytes) &&
+  const fields = value as { [Field in keyof Description]?: unknown };
+  const { kernels, variables, uncompiled, names, resources } = fields;
+  return [fields.key, fields.source, fields.log].every((text) => typeof text === "string") &&
+    Number.isSafeInteger(fields.bytes) &&
     [kernels, variables, uncompiled, names, resources].every(Array.isArray);
 }

@@ -18,7 +18,7 @@ export interface SourceRequest extends CompileInputs {
 }
 
 /** The version of keys and entries: entries of older versions are not found. */
-export const CACHE_SCHEMA = 4;
+export const CACHE_SCHEMA = 5;
 
 /** The source folders that decide how a source is read and compiled. */
 const FOLDERS: readonly string[] = [
@@ -52,28 +52,6 @@ export function packageState(root: URL = PACKAGE_ROOT): string {
   return state;
 }
 
-/** Names with texts, in one order: the order of the request means nothing to a compiler. */
-function sortedPairs(texts: ReadonlyMap<string, string>): (readonly [string, string])[] {
-  // By code units: the result must not depend on the locale.
-  return [...texts].sort(([one], [other]) => one < other ? -1 : 1);
-}
-
-/** The fields of a request. A new field of a request does not compile until it is added here. */
-function fieldsOf(request: SourceRequest): { [Field in keyof SourceRequest]-?: unknown } {
-  const { target, source, name, headers, defines, options, instances } = request;
-  return {
-    target: [target.kind, target.capability],
-    source,
-    // Part of the machine code: __FILE__, assertions, line information.
-    name,
-    headers: sortedPairs(headers),
-    defines: sortedPairs(defines),
-    // In their order: the last of two contradicting options holds.
-    options,
-    instances: [...instances].sort(),
-  };
-}
-
 /**
  * The text behind the key: JSON, so two requests share a text only if they differ in
  * nothing but the order of headers, defines and instances.
@@ -81,15 +59,23 @@ function fieldsOf(request: SourceRequest): { [Field in keyof SourceRequest]-?: u
  * @param identity The identity of the compiler.
  */
 export function keyText(identity: readonly string[], request: SourceRequest): string {
-  return JSON.stringify([CACHE_SCHEMA, packageState(), identity, fieldsOf(request)]);
-}
-
-/** The key of a request: 64 hexadecimal digits. */
-export async function cacheKey(
-  identity: readonly string[],
-  request: SourceRequest,
-): Promise<string> {
-  return await textDigest(keyText(identity, request));
+  const { target: { kind, capability }, headers, defines, instances } = request;
+  // By code units: the result must not depend on the locale.
+  const sorted = (texts: ReadonlyMap<string, string>) =>
+    [...texts].sort(([one], [other]) => one < other ? -1 : 1);
+  // A new field of a request does not compile until it is added here.
+  const fields: { [Field in keyof SourceRequest]-?: unknown } = {
+    target: [kind, capability],
+    source: request.source,
+    // Part of the machine code: __FILE__, assertions, line information.
+    name: request.name,
+    headers: sorted(headers),
+    defines: sorted(defines),
+    // In their order: the last of two contradicting options holds.
+    options: request.options,
+    instances: [...instances].sort(),
+  };
+  return JSON.stringify([CACHE_SCHEMA, packageState(), identity, fields]);
 }
 
 /** The SHA-256 digest of a text, as 64 hexadecimal digits. */

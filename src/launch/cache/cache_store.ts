@@ -59,16 +59,19 @@ export class CacheStore {
   /** Reads the file of a key and marks it as used; undefined where there is none. */
   async read(key: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const path = this.#pathOf(key);
-    try {
+    return await unlessAbsent(async () => {
       // Opening a pipe would wait for a writer.
       if (!verifyPermittedFile(this.#place.root, path).isFile) return undefined;
       const bytes = await Deno.readFile(path);
-      await this.#markUsed(path);
+      const now = new Date();
+      if (this.#place.mayWrite) {
+        await Deno.utime(path, now, now).catch((error) => {
+          // Removed meanwhile, or on a read-only disk: the content is valid all the same.
+          if (!isFileProblem(error)) throw error;
+        });
+      }
       return bytes;
-    } catch (error) {
-      if (error instanceof Deno.errors.NotFound) return undefined;
-      throw error;
-    }
+    });
   }
 
   /**
@@ -101,12 +104,7 @@ export class CacheStore {
 
   /** Lists the files, the most recently used first. */
   async list(): Promise<StoredFile[]> {
-    try {
-      verifyPermittedFile(this.#place.root, this.#entries);
-    } catch (error) {
-      if (error instanceof Deno.errors.NotFound) return [];
-      throw error;
-    }
+    await unlessAbsent(() => verifyPermittedFile(this.#place.root, this.#entries));
     const files: StoredFile[] = [];
     for (const folder of await namesIn(this.#entries, /^[0-9a-f]{2}$/)) {
       for (const name of await namesIn(join(this.#entries, folder), /^[0-9a-f]{6,62}$/)) {
@@ -147,17 +145,6 @@ export class CacheStore {
     return evicted;
   }
 
-  async #markUsed(path: string): Promise<void> {
-    if (!this.#place.mayWrite) return;
-    const now = new Date();
-    try {
-      await Deno.utime(path, now, now);
-    } catch (error) {
-      // Removed meanwhile, or on a read-only disk: the content is valid all the same.
-      if (!isFileProblem(error)) throw error;
-    }
-  }
-
   #pathOf(key: string): string {
     return `${this.#entries}/${key.slice(0, 2)}/${key.slice(2)}`;
   }
@@ -194,15 +181,21 @@ export class CacheStore {
   }
 }
 
-/** Removes a file; returns whether there was one. */
-async function removeIfPresent(path: string): Promise<boolean> {
+/** The result of an operation; undefined where its file does not exist. */
+async function unlessAbsent<Result>(
+  operation: () => Result | Promise<Result>,
+): Promise<Result | undefined> {
   try {
-    await Deno.remove(path);
-    return true;
+    return await operation();
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
+    if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
   }
+}
+
+/** Removes a file; returns whether there was one. */
+async function removeIfPresent(path: string): Promise<boolean> {
+  return await unlessAbsent(() => Deno.remove(path).then(() => true)) ?? false;
 }
 
 /** Writes a new file to the disk, not only to the system's memory. */
@@ -215,22 +208,12 @@ async function writeThrough(path: string, bytes: Uint8Array<ArrayBuffer>): Promi
 
 /** The names in a directory that match; none where there is no such directory. */
 async function namesIn(directory: string, pattern: RegExp): Promise<string[]> {
-  try {
-    const entries = await Array.fromAsync(Deno.readDir(directory));
-    return entries.map(({ name }) => name).filter((name) => pattern.test(name));
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return [];
-    throw error;
-  }
+  const entries = await unlessAbsent(() => Array.fromAsync(Deno.readDir(directory))) ?? [];
+  return entries.map(({ name }) => name).filter((name) => pattern.test(name));
 }
 
 /** A file of the store; undefined where it was removed meanwhile, or is no file. */
 async function storedFile(key: string, path: string): Promise<StoredFile | undefined> {
-  try {
-    const { isFile, size, mtime } = await Deno.lstat(path);
-    return isFile ? { key, path, bytes: size, lastUsed: mtime ?? new Date(0) } : undefined;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
+  const { isFile, size, mtime } = await unlessAbsent(() => Deno.lstat(path)) ?? {};
+  return isFile ? { key, path, bytes: size!, lastUsed: mtime ?? new Date(0) } : undefined;
 }

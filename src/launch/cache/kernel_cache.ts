@@ -12,7 +12,7 @@ import { logger } from "../../ffi/logging.ts";
 import type { Compiler } from "../compile/compiler.ts";
 import { isFileProblem } from "../compile/files.ts";
 import { type CompiledSource, decodeEntry, encodeEntry, readTitle } from "./cache_entry.ts";
-import { cacheKey, type SourceRequest, textDigest } from "./cache_key.ts";
+import { keyText, type SourceRequest, textDigest } from "./cache_key.ts";
 import { type CachePlace, type CacheSetting, cacheSetting } from "./cache_settings.ts";
 import { CacheStore } from "./cache_store.ts";
 
@@ -63,7 +63,7 @@ export async function cachedCompile(
     return { ...await compile(), cached: false };
   }
   const stores = cacheStores(setting);
-  const keyNow = async () => await cacheKey(await compiler.identity(request), request);
+  const keyNow = async () => textDigest(keyText(await compiler.identity(request), request));
   const key = await keyNow();
   const known = recent.get(key);
   const found = known ?? (stores && !underWay.has(key) ? await readEntry(stores, key) : undefined);

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { requireObject } from "../../ffi/arguments.ts";
+import { refuseOption, requireObject } from "../../ffi/arguments.ts";
 import { describeValue } from "../../ffi/describe_value.ts";
 import { giveBackAfterFailure } from "../../ffi/give_back.ts";
 import type { NativeLibrary } from "../../ffi/library.ts";
@@ -110,14 +110,12 @@ export async function loadImage<Structs extends StructTypes>(
   const file = image instanceof Uint8Array ? undefined : namedFile(image, LOAD, "image");
   const { name = file?.name ?? "module", names = {}, structs } = options;
   requireObject(names, "options.names", LOAD);
-  const texts = [["name", name] as const].concat(
-    Object.entries(names).map(([key, text]) => [`names[${describeValue(key)}]` as "name", text]),
+  const texts = Object.entries<unknown>(names).map(([key, text]) =>
+    [`names[${describeValue(key)}]`, text] as const
   );
-  for (const [field, text] of texts) {
+  for (const [field, text] of [["name", name] as const, ...texts]) {
     if (typeof text === "string") continue;
-    throw new TypeError(
-      `Cannot ${LOAD} as options.${field} must be a text: it is ${describeValue(text)}`,
-    );
+    refuseOption(TypeError, LOAD, field, "a text", text);
   }
   const bytes = file === undefined
     ? Uint8Array.from(image as Uint8Array)
@@ -222,18 +220,13 @@ function requireSource(source: unknown): void {
 function checkedTarget(target: unknown): CompileTarget {
   requireObject(target, "options.target", COMPILE);
   const { kind, capability } = target as { kind?: unknown; capability?: unknown };
-  const refuse = (name: string, allowed: string, value: unknown): never => {
-    const Kind = name === "capability" && typeof value === "string" ? RangeError : TypeError;
-    throw new Kind(
-      `Cannot ${COMPILE} as options.target.${name} must be ${allowed}: it is ` +
-        describeValue(value),
-    );
-  };
-  if (kind !== "cuda" && kind !== "host") return refuse("kind", '"cuda" or "host"', kind);
-  if (typeof capability === "string" && /^[1-9]\d?\.\d$/.test(capability)) {
-    return { kind, capability };
+  if (kind !== "cuda" && kind !== "host") {
+    refuseOption(TypeError, COMPILE, "target.kind", '"cuda" or "host"', kind);
   }
-  return refuse("capability", 'a compute capability such as "9.0"', capability);
+  const isText = typeof capability === "string";
+  if (isText && /^[1-9]\d?\.\d$/.test(capability)) return { kind, capability };
+  const allowed = 'a compute capability such as "9.0"';
+  refuseOption(isText ? RangeError : TypeError, COMPILE, "target.capability", allowed, capability);
 }
 
 /** A library that can compile for a kind of device: both can for CUDA. */

@@ -4,8 +4,7 @@
  * @module
  */
 
-import { requireObject } from "../../ffi/arguments.ts";
-import { describeValue } from "../../ffi/describe_value.ts";
+import { refuseOption, requireObject } from "../../ffi/arguments.ts";
 import type { StructTypes } from "../signature/struct_type.ts";
 
 /** Options of `device.compile()`. */
@@ -112,8 +111,5 @@ function requireText(value: unknown, field: string): asserts value is string {
 }
 
 function refuse(field: string, allowed: string, value: unknown): never {
-  const ErrorClass = typeof value === "string" ? RangeError : TypeError;
-  throw new ErrorClass(
-    `Cannot ${ACTION} as options.${field} must be ${allowed}: it is ${describeValue(value)}`,
-  );
+  refuseOption(typeof value === "string" ? RangeError : TypeError, ACTION, field, allowed, value);
 }

@@ -18,9 +18,6 @@ import { kernelOfModule } from "./module_kernel.ts";
 import type { ReadableKernel, SignatureIn } from "../signature/signature_types.ts";
 import type { NoStructs, StructTypes } from "../signature/struct_type.ts";
 
-/** The number of variables before freed ones are removed from the set. */
-const MAX_VARIABLES = 64;
-
 /**
  * A loaded module: its kernels by their signatures, and its variables. Made by `device.compile()`
  * and `device.loadModule()`.
@@ -65,7 +62,6 @@ export class Module<
   readonly #id: number;
   readonly #kernels = new Map<string, Kernel>();
   readonly #variables = new Set<DeviceBuffer>();
-  #maxVariables = MAX_VARIABLES;
   // Captures that hold it already: each holds it once.
   readonly #captures = new WeakSet<object>();
   // This object, and graphs that have captured launches of its kernels.
@@ -151,17 +147,10 @@ export class Module<
       );
     }
     const buffer = DeviceBuffer.fromAddress(address, bytes, { device: this, dtype, owner: this });
-    this.#addVariable(buffer as unknown as DeviceBuffer);
+    // A loop that finds and frees a variable must not leak.
+    for (const known of this.#variables) if (known.disposed) this.#variables.delete(known);
+    this.#variables.add(buffer as unknown as DeviceBuffer);
     return buffer;
-  }
-
-  /** Adds a variable, and removes freed ones: a loop that finds and frees one must not leak. */
-  #addVariable(variable: DeviceBuffer): void {
-    if (this.#variables.size >= this.#maxVariables) {
-      for (const known of this.#variables) if (known.disposed) this.#variables.delete(known);
-      this.#maxVariables = Math.max(MAX_VARIABLES, 2 * this.#variables.size);
-    }
-    this.#variables.add(variable);
   }
 
   /** The owner of its kernels. */
