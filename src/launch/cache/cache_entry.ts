@@ -16,15 +16,12 @@ import { CACHE_SCHEMA, sha256 } from "./cache_key.ts";
 
 /** Machine code of a source, and the kernels and variables that the source declares. */
 export interface CompiledSource {
-  /** The machine code. */
   readonly image: CompiledImage;
-  /** The declarations of the source. */
   readonly declarations: SourceDeclarations;
 }
 
 type Pairs<Of> = Of extends ReadonlyMap<infer Key, infer Value> ? readonly [Key, Value][] : never;
 
-/** The description in an entry. */
 interface Description extends SourceDeclarations {
   readonly key: string;
   /** The name of the source in diagnostics. */
@@ -33,7 +30,6 @@ interface Description extends SourceDeclarations {
   readonly names: Pairs<CompiledImage["loweredNames"]>;
   readonly resources: Pairs<CompiledImage["resources"]>;
   readonly log: string;
-  /** The size of the image. */
   readonly bytes: number;
 }
 
@@ -118,7 +114,6 @@ function startsWith(bytes: Uint8Array, start: Uint8Array): boolean {
   return start.every((byte, index) => bytes[index] === byte);
 }
 
-/** The position of the image in an entry. */
 function imageStart(entry: Uint8Array<ArrayBuffer>): number {
   return TEXT_START + new DataView(entry.buffer, entry.byteOffset).getUint32(HEAD_BYTES);
 }

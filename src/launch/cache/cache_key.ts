@@ -83,7 +83,6 @@ export async function textDigest(text: string): Promise<string> {
   return (await sha256(new TextEncoder().encode(text))).toHex();
 }
 
-/** The SHA-256 digest of bytes. */
 export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
 }

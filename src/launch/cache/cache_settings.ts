@@ -29,7 +29,6 @@ export interface KernelCacheOptions {
   readonly enabled?: boolean;
 }
 
-/** A place for files of the cache. */
 export interface CachePlace {
   /** The root of the owner check, which covers everything below it. */
   readonly root: string;

@@ -18,7 +18,6 @@ import {
 import { isFileProblem } from "../compile/files.ts";
 import type { CachePlace } from "./cache_settings.ts";
 
-/** A file of the store. */
 interface StoredFile {
   readonly key: string;
   readonly path: string;

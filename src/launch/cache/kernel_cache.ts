@@ -33,7 +33,6 @@ const warned = new Set<string>();
 const recent = new Map<string, CompiledSource>();
 const underWay = new Map<string, Promise<CompiledSource>>();
 
-/** The stores in one place. */
 interface CacheStores {
   readonly place: CachePlace;
   readonly kernels: CacheStore;
@@ -191,7 +190,6 @@ function cacheStores(setting: CacheSetting): CacheStores | undefined {
   return current;
 }
 
-/** Warns of a kind of problem, once. */
 function warnOnce(about: string, reason: string): void {
   if (warned.has(about)) return;
   warned.add(about);

@@ -6,7 +6,6 @@
 
 /** The device that a source is compiled for. */
 export interface CompileTarget {
-  /** The kind of the device. */
   readonly kind: "cuda" | "host";
   /** Its compute capability, such as `"9.0"`. */
   readonly capability: string;
@@ -14,17 +13,14 @@ export interface CompileTarget {
 
 /** What a program passes to a compiler. */
 export interface CompileInputs {
-  /** The source. */
   readonly source: string;
   /** Its name in diagnostics: `saxpy.cu`. */
   readonly name: string;
   /** The texts of headers, by the names that the source includes them by. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Macros and their values. */
   readonly defines: ReadonlyMap<string, string>;
   /** Options in the compiler's own syntax. */
   readonly options: readonly string[];
-  /** The device. */
   readonly target: CompileTarget;
 }
 
@@ -65,7 +61,6 @@ export interface CompiledImage {
   readonly untracked?: readonly string[];
 }
 
-/** A compiler. */
 export interface Compiler {
   /** The name in messages: `NVRTC 13.0`, `g++ 12.2.0`. */
   readonly label: string;
@@ -81,6 +76,10 @@ export interface Compiler {
    */
   compile(request: CompileRequest): Promise<CompiledImage>;
 }
+
+/** The reason for the refusal of an option. */
+export const UNCOVERED_FILES =
+  "the compiler could read or write files that the key of the compile cache does not cover";
 
 /** Macros that compilers of other systems define. */
 const FOREIGN_MACROS: readonly string[] = ["_WIN32", "_MSC_VER", "__INTEL_COMPILER", "__HIPCC__"];
@@ -114,7 +113,6 @@ export class ConcurrencyLimit {
     this.#free = limit;
   }
 
-  /** Runs a task when its turn comes. */
   async run<Result>(task: () => Promise<Result>): Promise<Result> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));

@@ -7,7 +7,7 @@
 import { join, resolve } from "node:path";
 import { readDependencies } from "../../ffi/build/programs.ts";
 import { CompilerUnavailableError } from "./compile_error.ts";
-import type { CompileInputs, CompileRequest } from "./compiler.ts";
+import { type CompileInputs, type CompileRequest, UNCOVERED_FILES } from "./compiler.ts";
 import { mayRead, textOf } from "./files.ts";
 import { type CompiledFiles, SYSTEM_FOLDERS } from "./host_diagnostics.ts";
 import { filesOnDisk } from "./includes.ts";
@@ -33,10 +33,6 @@ const UNTRACKED_FILES = new RegExp(
 /** Options that may take the next text as value. */
 const VALUED = /^-(?:[DU]|-param|target|Xarch_\w+|mllvm)$/;
 
-const A_PRODUCT = "the program does not choose the product or its place";
-const AN_UNTRACKED_FILE =
-  "the compiler could read or write files that the key of the compile cache does not cover";
-
 /**
  * The directories and headers that options name.
  *
@@ -53,12 +49,15 @@ export function namedFiles({ options, name }: CompileInputs): {
   };
   for (let index = 0; index < options.length; index++) {
     const option = options[index]!;
-    if (PRODUCTS.test(option)) refuse(option, `is not allowed: ${A_PRODUCT}`);
-    if (UNTRACKED_FILES.test(option)) refuse(option, `is not allowed: ${AN_UNTRACKED_FILE}`);
+    if (PRODUCTS.test(option)) {
+      refuse(option, "is not allowed: the program does not choose the product or its place");
+    }
     const word = [...DIRECTORIES, ...FIRST].find((start) => option.startsWith(start));
+    // Without a hyphen it is another file to compile.
+    if (UNTRACKED_FILES.test(option) || (word === undefined && !option.startsWith("-"))) {
+      refuse(option, `is not allowed: ${UNCOVERED_FILES}`);
+    }
     if (word === undefined) {
-      // Another file to compile.
-      if (!option.startsWith("-")) refuse(option, `is not allowed: ${AN_UNTRACKED_FILE}`);
       if (VALUED.test(option)) index++;
       continue;
     }
@@ -98,12 +97,8 @@ export function includedFiles(request: CompileInputs): ReturnType<typeof filesOn
 /** With these options a compiler regards headers as the system's, and leaves them out of `-MMD`. */
 const SYSTEM_OPTION = /^-(?:isystem|idirafter)/;
 
-function hasSystemOption({ options }: CompileInputs): boolean {
-  return options.some((option) => SYSTEM_OPTION.test(option));
-}
-
-/** The assembler's directive to include a file, which compilers do not report. */
-const BINARY = ".incbin";
+const hasSystemOption = ({ options }: CompileInputs) =>
+  options.some((it) => SYSTEM_OPTION.test(it));
 
 /** The options that make a compiler list the files that it reads. */
 export function dependencyFlags({ directory }: CompiledFiles, request: CompileRequest): string[] {
@@ -122,8 +117,10 @@ export function untrackedFiles(
   const list = textOf(join(directory, "dependencies"));
   // A program that only poses as a compiler may have read any file.
   if (list === undefined) return [directory];
-  if ([request.source, ...request.headers.values()].some((text) => text.includes(BINARY))) {
-    return [BINARY];
+  // The assembler's directive to include a file, which compilers do not report.
+  const binary = ".incbin";
+  if ([request.source, ...request.headers.values()].some((text) => text.includes(binary))) {
+    return [binary];
   }
   const { directories } = namedFiles(request);
   const trusted = [language, prelude, ...(hasSystemOption(request) ? SYSTEM_FOLDERS : [])];

@@ -5,7 +5,7 @@
  */
 
 import { isAbsolute, resolve } from "node:path";
-import type { CompileInputs, CompileRequest } from "./compiler.ts";
+import { type CompileInputs, type CompileRequest, UNCOVERED_FILES } from "./compiler.ts";
 import { mayRead } from "./files.ts";
 import { PRELUDE_NAME } from "./standard_headers.ts";
 
@@ -50,36 +50,34 @@ const WITH_FILES = /^(?:--?(?:(?:create-|use-)?pch|pch-dir|time|fdevice-time-tra
  * @throws {TypeError} If an option is not allowed or lacks its value.
  */
 export function readOptions({ options, name }: CompileInputs, compiler: string): ProgramOptions {
-  const action = `compile ${name} with ${compiler}`;
+  const refuse = (reason: string): never => {
+    throw new TypeError(`Cannot compile ${name} with ${compiler} as ${reason}`);
+  };
   const values = new Map<string, string[]>();
   const others: string[] = [];
   for (let index = 0; index < options.length; index++) {
     const { option, value } = splitOption(options[index]!);
     const isRelocatable = /^(?:-rdc|--relocatable-device-code)$/.test(option) && value !== "false";
-    if (isRelocatable || WITHOUT_CODE.test(option) || WITH_FILES.test(option)) {
-      const reason = WITH_FILES.test(option)
-        ? "the compiler could read or write files that the key of the compile cache does not cover"
-        : "it leaves no machine code to load";
-      throw new TypeError(`Cannot ${action} as the option ${option} is not allowed: ${reason}`);
+    if (isRelocatable || WITHOUT_CODE.test(option)) {
+      refuse(`the option ${option} is not allowed: it leaves no machine code to load`);
     }
+    if (WITH_FILES.test(option)) refuse(`the option ${option} is not allowed: ${UNCOVERED_FILES}`);
     const long = longForm(option);
     if (long === undefined) {
       others.push(options[index]!);
       continue;
     }
     const given = value ?? options[++index];
-    if (given === undefined || given === "") {
-      throw new TypeError(`Cannot ${action} as the option ${option} needs a value: it has none`);
-    }
+    if (!given) return refuse(`the option ${option} needs a value: it has none`);
     values.set(long, [...values.get(long) ?? [], given]);
     if (!TAKEN.includes(long)) others.push(`${long}=${given}`);
   }
   return {
     directories: (values.get("--include-path") ?? []).map((directory) => {
       if (isAbsolute(directory) || mayRead(".")) return resolve(directory);
-      throw new TypeError(
-        `Cannot ${action} as ${JSON.stringify(directory)} is relative and reading the current ` +
-          "directory is not permitted: give an absolute path, or run again with --allow-read",
+      return refuse(
+        `${JSON.stringify(directory)} is relative and reading the current directory is not ` +
+          "permitted: give an absolute path, or run again with --allow-read",
       );
     }),
     first: values.get("--pre-include") ?? [],

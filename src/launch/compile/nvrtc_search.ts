@@ -22,18 +22,7 @@ export interface NvrtcCandidate {
 }
 
 /** A directory or library without a usable NVRTC. */
-export interface NvrtcAttempt {
-  readonly path: string;
-  readonly origin: string;
-  readonly reason: string;
-}
-
-/** The inputs of a search; tests change the root of the file system, and the processor. */
-export interface NvrtcSearchOptions {
-  readonly environment: EnvironmentReader;
-  readonly root?: string;
-  readonly processor?: string;
-}
+export type NvrtcAttempt = { readonly [Field in "path" | "origin" | "reason"]: string };
 
 /** An opened NVRTC. */
 export interface NvrtcInstallation {
@@ -48,13 +37,11 @@ export interface NvrtcInstallation {
 /** The variable that names NVRTC: the library, or its directory. */
 export const NVRTC_VARIABLE = "GRIDSTRIDE_NVRTC";
 
-const TOOLKIT_VARIABLES: readonly string[] = ["CUDA_HOME", "CUDA_PATH"];
-
 /** All variables that the search reads. */
-const VARIABLES: readonly string[] = [
-  ...[NVRTC_VARIABLE, ...TOOLKIT_VARIABLES, "PATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV"],
-  ...["CONDA_PREFIX", "HOME"],
-];
+const VARIABLES: readonly string[] =
+  `${NVRTC_VARIABLE} CUDA_HOME CUDA_PATH PATH LD_LIBRARY_PATH VIRTUAL_ENV CONDA_PREFIX HOME`.split(
+    " ",
+  );
 
 /**
  * The names of NVRTC for the system's loader, newest first. All of CUDA 11 from 11.2 on is called
@@ -72,7 +59,7 @@ export function findNvrtc(
   environment: EnvironmentReader,
 ): NvrtcInstallation {
   const attempts: NvrtcAttempt[] = [];
-  for (const found of searchNvrtc({ environment })) {
+  for (const found of searchNvrtc(environment)) {
     const opened = "library" in found ? openCandidate(library, found) : found;
     if ("version" in opened) return opened;
     attempts.push(opened);
@@ -81,9 +68,7 @@ export function findNvrtc(
   throw new CompilerUnavailableError([
     "Cannot compile for CUDA with NVRTC as there is none that can be used:",
     ...attempts.map(({ path, origin, reason }) => `  ${path} (${origin}): ${reason}`),
-    ...(unread.length === 0
-      ? []
-      : [`Not read, as --allow-env does not cover it: ${unread.join(", ")}.`]),
+    ...(unread.length > 0 ? [`Not read without --allow-env: ${unread.join(", ")}.`] : []),
     `Install the CUDA toolkit, or NVRTC alone with \`pip install nvidia-cuda-nvrtc\`, or name the ` +
     `directory of libnvrtc.so in ${NVRTC_VARIABLE}.`,
   ].join("\n"));
@@ -111,15 +96,17 @@ function openCandidate(
  *
  * Never prompts: a directory that may not be read is an attempt with that reason.
  *
+ * @param root The root of the file system.
  * @returns Candidates and failed attempts, the best first; searched on demand.
  */
 export function* searchNvrtc(
-  options: NvrtcSearchOptions,
+  environment: EnvironmentReader,
+  root = "/",
 ): Generator<NvrtcCandidate | NvrtcAttempt> {
-  const chosen = options.environment(NVRTC_VARIABLE);
+  const chosen = environment(NVRTC_VARIABLE);
   if (chosen !== undefined && chosen !== "") return yield chosenNvrtc(chosen);
   const seen = new Set<string>();
-  for (const [directory, origin] of places(options)) {
+  for (const [directory, origin] of places(environment, root)) {
     const real = realPath(directory);
     if (seen.has(real)) continue;
     seen.add(real);
@@ -159,13 +146,10 @@ function candidateIn(directory: string, origin: string): NvrtcCandidate | NvrtcA
  * the library's own name may omit (`libnvrtc.so.13`), else the newest of its major version.
  */
 function builtinsFor(library: string, names: readonly string[]): string {
-  const version = versionOf(basename(realPath(library)));
+  const [major, minor] = versionOf(basename(realPath(library)));
   const found = names.filter((name) => /^libnvrtc-builtins\.so\.\d+(\.\d+)*$/.test(name))
-    .sort(byVersion);
-  const agrees = (name: string, parts: number) =>
-    versionOf(name).slice(0, parts).join() === version.slice(0, parts).join();
-  const best = found.find((name) => version.length > 1 && agrees(name, 2)) ??
-    found.find((name) => agrees(name, 1));
+    .sort(byVersion).filter((name) => versionOf(name)[0] === major);
+  const best = found.find((name) => versionOf(name)[1] === minor) ?? found[0];
   return best === undefined ? "" : join(dirname(library), best);
 }
 
@@ -188,11 +172,9 @@ function byVersion(one: string, other: string): number {
 /** A directory that may hold NVRTC, and the rule that led to it. */
 type Place = readonly [directory: string, origin: string];
 
-function* places(
-  { environment, root = "/", processor = Deno.build.arch }: NvrtcSearchOptions,
-): Generator<Place> {
-  const triple = `${processor}-linux`;
-  for (const variable of TOOLKIT_VARIABLES) {
+function* places(environment: EnvironmentReader, root: string): Generator<Place> {
+  const triple = `${Deno.build.arch}-linux`;
+  for (const variable of ["CUDA_HOME", "CUDA_PATH"]) {
     const home = environment(variable);
     if (home !== undefined && isAbsolute(home)) yield* toolkitPlaces(home, variable, triple);
   }
@@ -218,8 +200,8 @@ function toolkitPlaces(home: string, origin: string, triple: string): Place[] {
   // The toolkit for servers with ARM processors has its own name for them.
   if (triple === "aarch64-linux") folders.push(join("targets", "sbsa-linux", "lib"));
   const present = folders.filter((folder) => namesIn(join(home, folder)) !== undefined);
-  return (present.length > 0 ? present : ["lib64"])
-    .map((folder) => [join(home, folder), origin] as const);
+  if (present.length === 0) present.push("lib64");
+  return present.map((folder) => [join(home, folder), origin]);
 }
 
 /** The programs of a name on `PATH`, without links. */
@@ -245,14 +227,14 @@ export function installedToolkits(root = "/"): string[] {
 function* pythonPlaces(environment: EnvironmentReader, root: string): Generator<Place> {
   const home = environment("HOME");
   const prefixes = [
-    environment("VIRTUAL_ENV"),
-    environment("CONDA_PREFIX"),
+    environment("VIRTUAL_ENV") ?? "",
+    environment("CONDA_PREFIX") ?? "",
     ...programs("python3", environment).map((program) => dirname(dirname(program))),
-    home === undefined ? undefined : join(home, ".local"),
+    home === undefined ? "" : join(home, ".local"),
     join(root, "usr", "local"),
     join(root, "usr"),
-  ].filter((prefix) => prefix !== undefined && isAbsolute(prefix)) as string[];
-  for (const library of new Set(prefixes.map((prefix) => join(prefix, "lib")))) {
+  ];
+  for (const library of new Set(prefixes.filter(isAbsolute).map((path) => join(path, "lib")))) {
     const pythons = (namesIn(library) ?? []).filter((name) => /^python3(\.\d+)?$/.test(name));
     for (const python of pythons) {
       for (const folder of ["site-packages", "dist-packages"]) {

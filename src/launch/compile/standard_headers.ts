@@ -176,7 +176,7 @@ const PROPERTIES: readonly (readonly [name: string, value: string])[] = [
   ["is_enum", "__is_enum(T)"],
   ["is_class", "__is_class(T)"],
   ["is_trivially_copyable", "__is_trivially_copyable(T)"],
-  ["is_signed", "signed_value<T>()"],
+  ["is_signed", "signed_value<remove_cv_t<T>>"],
   ["is_unsigned", "is_arithmetic<T>::value && !is_signed<T>::value"],
 ];
 
@@ -231,13 +231,8 @@ template <class T> inline constexpr bool integral_value =
               unsigned short, int, unsigned int, long, unsigned long, long long,
               unsigned long long>;
 template <class T> inline constexpr bool floating_value = is_one_of<T, float, double, long double>;
-template <class T> constexpr bool signed_value() {
-  if constexpr (integral_value<remove_cv_t<T>> || floating_value<remove_cv_t<T>>) {
-    return T(-1) < T(0);
-  } else {
-    return false;
-  }
-}
+template <class T> inline constexpr bool signed_value =
+    floating_value<T> || is_one_of<T, char, signed char, wchar_t, short, int, long, long long>;
 ${
   PROPERTIES.map(([name, value]) =>
     `template <class T> struct ${name} : bool_constant<(${value})> {};\n` +
@@ -298,7 +293,6 @@ ${
 }
 template <class T> struct numeric_limits : numeric_limits_of<T> {};
 template <class T> struct numeric_limits<const T> : numeric_limits<T> {};
-template <class T> struct numeric_limits<volatile T> : numeric_limits<T> {};
 
 }`;
 
@@ -315,7 +309,7 @@ template <class T, T... Values> struct integer_sequence {
   static constexpr size_t size() noexcept { return sizeof...(Values); }
 };
 template <size_t... Values> using index_sequence = integer_sequence<size_t, Values...>;
-// Two halves: a recursion as deep as the sequence is long would meet the compiler's limit.
+// Two halves: a recursion as deep as the sequence is long would meet the compiler's limit, 200.
 template <class One, class Other> struct joined_sequence;
 template <size_t... One, size_t... Other>
 struct joined_sequence<index_sequence<One...>, index_sequence<Other...>> {

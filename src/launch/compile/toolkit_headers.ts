@@ -6,7 +6,7 @@
 
 import { dirname, isAbsolute, join } from "node:path";
 import type { EnvironmentReader } from "../../ffi/granted_environment.ts";
-import { mayRead, realPath, statOf } from "./files.ts";
+import { mayRead, realPath, statOf, textOf } from "./files.ts";
 import { installedToolkits, type NvrtcInstallation } from "./nvrtc_search.ts";
 
 /** The result of a search for the headers of one version. */
@@ -19,12 +19,6 @@ export interface ToolkitSearch {
   /** Directories without headers, each with the reason. */
   readonly absent: readonly string[];
 }
-
-/** Headers with the version, and their macros: 1000 times the major version, 10 the minor. */
-const VERSION_HEADERS = [
-  ["cuda_runtime_api.h", "CUDART_VERSION"],
-  ["cuda.h", "CUDA_VERSION"],
-] as const;
 
 /**
  * Searches for the headers of NVRTC's version: beside its library, in Python packages beside its own,
@@ -70,14 +64,11 @@ export function searchToolkitHeaders(
 
 /** The version of the toolkit headers in a directory. */
 function versionIn(path: string): string | undefined {
-  for (const [header, macro] of VERSION_HEADERS) {
-    const file = join(path, header);
-    if (statOf(file)?.isFile !== true) continue;
-    const text = Deno.readTextFileSync(file);
-    const number = Number(new RegExp(`^#define ${macro}[ \\t]+(\\d+)`, "m").exec(text)?.[1]);
-    if (number > 0) return `${Math.floor(number / 1000)}.${Math.floor(number % 1000 / 10)}`;
-  }
-  return undefined;
+  const text = textOf(join(path, "cuda_runtime_api.h")) ?? "";
+  // 1000 times the major version, 10 times the minor.
+  const number = Number(/^#define CUDART_VERSION[ \t]+(\d+)/m.exec(text)?.[1]);
+  if (!(number > 0)) return undefined;
+  return `${Math.floor(number / 1000)}.${Math.floor(number % 1000 / 10)}`;
 }
 
 /** Whether one of some directories has a header. */
@@ -96,15 +87,9 @@ export function absentHeader(
     return `it must be of CUDA ${wanted}, as the compiler is, and that in ${elsewhere.path} is of ` +
       `CUDA ${elsewhere.version}`;
   }
-  const places = [
-    "the headers of the request",
-    ...directories,
-    "the standard headers of Gridstride",
-    ...fitting,
-  ];
+  const own = ["the headers of the request", ...directories, "the standard headers of Gridstride"];
+  const places = `it is not in ${[...own, ...fitting].join(", ")}`;
+  if (fitting.length > 0) return places;
   const tried = absent.length === 0 ? "" : `: not in ${absent.join(", ")}`;
-  const none = fitting.length > 0
-    ? ""
-    : `, and there are no headers of CUDA ${wanted} on this machine${tried}`;
-  return `it is not in ${places.join(", ")}${none}`;
+  return `${places}, and there are no headers of CUDA ${wanted} on this machine${tried}`;
 }

@@ -22,7 +22,7 @@ function search(
   variables: Readonly<Record<string, string>> = {},
 ): { candidates: NvrtcCandidate[]; attempts: NvrtcAttempt[] } {
   const environment = (name: string) => variables[name];
-  const found = [...searchNvrtc({ environment, root, processor: "x86_64" })];
+  const found = [...searchNvrtc(environment, root)];
   return {
     candidates: found.filter((it): it is NvrtcCandidate => "library" in it),
     attempts: found.filter((it): it is NvrtcAttempt => "path" in it),
@@ -39,7 +39,7 @@ Deno.test("searchNvrtc() searches all places in order", () => {
   const found = [
     "/home/toolkit/lib64/libnvrtc.so.12",
     "/path/toolkit/lib/libnvrtc.so.13",
-    "/tools/targets/x86_64-linux/lib/libnvrtc.so.13",
+    `/tools/targets/${Deno.build.arch}-linux/lib/libnvrtc.so.13`,
     "/usr/local/cuda/lib64/libnvrtc.so.13",
     "/usr/local/cuda-13.10/lib64/libnvrtc.so.13",
     "/usr/local/cuda-13.1/lib64/libnvrtc.so.13",
@@ -50,7 +50,7 @@ Deno.test("searchNvrtc() searches all places in order", () => {
     "/home/.local/lib/python3.9/site-packages/nvidia/cu13/lib/libnvrtc.so.13",
     "/usr/lib/python3/dist-packages/nvidia/cu13/lib/libnvrtc.so.13",
     "/extra/libnvrtc.so.12",
-    "/usr/lib/x86_64-linux-gnu/libnvrtc.so.11.2",
+    `/usr/lib/${Deno.build.arch}-linux-gnu/libnvrtc.so.11.2`,
     "/usr/lib64/libnvrtc.so.12",
   ];
   using folder = machine("/tools/bin/nvcc", "/python/bin/python3", ...found);
@@ -142,7 +142,7 @@ Deno.test("searchNvrtc() never prompts without permission to read", async () => 
   const module = import.meta.resolve("../../../src/launch/compile/nvrtc_search.ts");
   const program = `import { searchNvrtc } from "${module}";
     const environment = (name) => ({ CUDA_HOME: "/opt/cuda" })[name];
-    console.log(JSON.stringify([...searchNvrtc({ environment })]));`;
+    console.log(JSON.stringify([...searchNvrtc(environment)]));`;
   const { code, stdout, stderr } = await runProgram(program, { permissions: [] });
   assertEquals(code, 0, stderr);
   const [first] = JSON.parse(stdout) as NvrtcAttempt[];
@@ -161,7 +161,7 @@ Deno.test("searchToolkitHeaders() sorts directories by version", () => {
     "/python/nvidia/cu13/lib/libnvrtc.so.13": "",
     "/python/nvidia/cu13/include/nvrtc.h": "",
     "/python/nvidia/cuda_runtime/include/cuda_runtime_api.h": runtime(13000),
-    "/home/include/cuda.h": "#define CUDA_VERSION 12090\n",
+    "/home/include/cuda_runtime_api.h": runtime(12090),
     "/usr/local/cuda-13.0/include/cuda_runtime_api.h": runtime(13000),
     "/usr/include/cuda_runtime_api.h": "no version",
   });
