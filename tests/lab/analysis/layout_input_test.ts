@@ -7,7 +7,6 @@ import {
   transposedLayout,
   zOrderLayout,
 } from "../../../src/lab/analysis/mod.ts";
-import { indexList } from "../../../src/lab/analysis/index_batch.ts";
 
 const data = new Float32Array(12);
 
@@ -109,8 +108,4 @@ Deno.test("`newIndices()` throws when there are more than 2^32 elements", () => 
   refused(() => layout.oldIndices(), message);
   refused(() => layout.rewrite([0]), message);
   assertEquals(layout.newIndex(1), 2 ** 20);
-  refused(
-    () => indexList("read", [0], 2 ** 32 + 1),
-    "at most 4294967296 elements: it is 4294967297",
-  );
 });

@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { OutOfMemoryError } from "../../../src/ffi/cuda_error.ts";
 import { TIMELINE_ACTIONS } from "../../../src/lab/memory/snapshot/memory_snapshot.ts";
 import { BlockHistory, snapshotBlocks } from "../../../src/lab/memory/pool_snapshot.ts";
@@ -82,14 +82,6 @@ Deno.test("`timeline()` drops and counts the oldest events", () => {
       assertEquals(new Set(site), new Set([-1]), "nobody tracks");
     }
   }
-});
-
-Deno.test("`timeline()` samples the largest free block", () => {
-  const { pool, upstream, history } = historyPool(1000, {});
-  const stream = upstream.createStream();
-  for (let count = 0; count < 400; count++) pool.free(pool.allocate(512, stream));
-  const known = history.timeline().largestFree.filter((bytes) => bytes >= 0);
-  assert(known.length >= 10 && known.length <= 20, `${known.length}`);
 });
 
 Deno.test("`timeline()` has waits for streams", () => {

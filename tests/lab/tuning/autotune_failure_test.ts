@@ -164,20 +164,4 @@ Deno.test("autotune() forgets mistakes of the program", async () => {
     isMended = true;
     assertEquals((await tune()).report.map(({ failed }) => failed), [false, false]);
   }
-  // Neither is one that is made for some configurations only.
-  let isMended = false;
-  const tune = () =>
-    autotune(device, {
-      ...FAST,
-      store: "memory",
-      name: "mistaken in one",
-      key: 1,
-      configurations: [1, 2],
-      launch: (which) => {
-        if (which === 2 && !isMended) throw new TypeError("y must be a buffer");
-      },
-    });
-  assertEquals((await tune()).report.map(({ failed }) => failed), [false, true]);
-  isMended = true;
-  assertEquals((await tune()).report.map(({ failed }) => failed), [false, false]);
 });

@@ -204,20 +204,13 @@ Deno.test("decodeRecord() is undefined for files with an entry that cannot be", 
   assert(read([entry], right) !== undefined);
   for (
     const entries of [
-      undefined,
-      7,
       [7],
-      [null],
       [{ ...entry, configuration: 1 }],
       [{ ...entry, samples: [] }],
-      [{ ...entry, samples: ["1"] }],
       [{ ...entry, samples: [-1] }],
-      [{ ...entry, samples: [null] }],
-      [{ ...entry, samples: 1 }],
       [{ ...entry, stoppedEarly: 0 }],
       [{ ...entry, failure: 1 }],
       [{ ...entry, failure: "and times" }],
-      [entry, 7],
     ]
   ) assertEquals(read(entries), undefined, JSON.stringify(entries));
   for (const wrong of [null, 7, { ...right, first: 1 }, { ...right, confirmed: "yes" }]) {

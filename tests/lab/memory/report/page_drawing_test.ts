@@ -1,9 +1,7 @@
 // The computations behind the page's drawings.
 
 import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
-import { countUntil } from "../../../../src/lab/memory/report/page/page_tools.ts";
 import {
-  blockAt,
   layoutBlocks,
   mapBlocks,
   sizeOf,
@@ -12,9 +10,6 @@ import {
   createAxis,
   eventBetween,
   fragmentationOf,
-  multiplesOf,
-  roundStep,
-  timeLabel,
 } from "../../../../src/lab/memory/report/page/timeline_view.ts";
 import { SMALL_SNAPSHOT } from "./small_snapshot.ts";
 import { syntheticSnapshot } from "./synthetic_snapshot.ts";
@@ -41,24 +36,6 @@ Deno.test("createAxis() stays within the events", () => {
   assert(axis.end > axis.start);
 });
 
-Deno.test("createAxis() counts events up to a position, including those on it", () => {
-  const axis = createAxis([0, 1, 1, 2, 4]);
-  const shares = [-0.01, 0, 0.2, 0.25, 0.5, 0.99, 1];
-  assertEquals(shares.map((share) => axis.countUntil(share)), [0, 1, 1, 3, 4, 4, 5]);
-  assertEquals(countUntil([], 1), 0);
-});
-
-Deno.test("createAxis() has a width for one event, and for events at one time", () => {
-  for (const times of [[5], [5, 5, 5], [0]]) {
-    const axis = createAxis(times);
-    axis.zoom(0.1, 0.5);
-    axis.pan(-3);
-    assert(axis.end > axis.start);
-    axis.zoom(Infinity, 0.5);
-    assertEquals([axis.shareOf(0), axis.countUntil(1)], [0, times.length]);
-  }
-});
-
 Deno.test("eventBetween() finds a failure, else the largest, else the nearest event", () => {
   const axis = createAxis(TIMELINE.time);
   const between = (left: number, right: number) => eventBetween(TIMELINE, [3], axis, left, right);
@@ -75,17 +52,6 @@ Deno.test("fragmentationOf() keeps a known value until the next", () => {
   assertEquals(of([-1, -1, -1, -1]), [NaN, NaN, NaN, NaN]);
 });
 
-Deno.test("the ticks of axes are round at any scale", () => {
-  assertEquals([1e-6, 0.3, 1, 1.01, 2.5, 7, 99].map(roundStep), [1e-6, 0.5, 1, 2, 5, 10, 100]);
-  assertEquals(multiplesOf(5, -7, 11), [-5, 0, 5, 10]);
-  assertEquals(multiplesOf(5, 1, 4), []);
-  assert(multiplesOf(1e-8, 1.7e12, 1.7e12 + 1e-6).length < 200_000);
-  assertEquals(timeLabel(1500, 3000, 500), "1.5 s");
-  assertEquals(timeLabel(2000, 3000, 1000), "2 s");
-  assertEquals(timeLabel(0.25, 0.9, 0.05), "250 µs");
-  assertEquals(timeLabel(12.25, 20, 0.05), "12.25 ms");
-});
-
 Deno.test("layoutBlocks() places every block to scale, without overlap", () => {
   const blocks = mapBlocks(syntheticSnapshot({ events: 0, blocks: 499 }));
   for (const [width, scale] of [[900, 1e6], [37, 1e6], [900, 1e9], [900, 4096]] as const) {
@@ -100,17 +66,6 @@ Deno.test("layoutBlocks() places every block to scale, without overlap", () => {
     });
     assertEquals(lines, Math.max(1, Math.ceil(ends.at(-1)! / width)));
   }
-});
-
-Deno.test("blockAt() finds the block at a place of the map", () => {
-  const blocks = mapBlocks(syntheticSnapshot({ events: 0, blocks: 101 }));
-  const layout = layoutBlocks(blocks, 800, 65536, false);
-  layout.starts.forEach((start, index) => {
-    assertEquals(blockAt(layout, (start + layout.ends[index]!) / 2), index);
-    assertEquals(blockAt(layout, start), index);
-  });
-  assertEquals(blockAt(layout, -1), -1);
-  assertEquals(blockAt(layout, layout.ends.at(-1)!), -1);
 });
 
 Deno.test("sizeOf() parses sizes with and without units", () => {

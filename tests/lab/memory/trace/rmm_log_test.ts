@@ -68,30 +68,14 @@ Deno.test("readRmmLog() names the line and the column of an error", () => {
     ],
     [row("free"), 'line 2: Pointer must be allocated when it is freed: it is "0x10"'],
     [
-      row("free", "(nil)", "0"),
-      'line 2: Pointer must be allocated when it is freed: it is "(nil)"',
-    ],
-    [
       row("allocate") + row("allocate"),
       'line 3: Pointer must be free when it is allocated: it is "0x10"',
-    ],
-    [
-      row("allocate") + row("free") + row("free"),
-      'line 4: Pointer must be allocated when it is freed: it is "0x10"',
     ],
     [row("allocate") + row("free", "0x10", "9"), "line 3: Size must be 8, as it was allocated"],
     [row("allocate", "nowhere"), "line 2: Pointer must be a hexadecimal pointer or (nil)"],
     [row("allocate", "0x"), "line 2: Pointer must be a hexadecimal pointer or (nil)"],
     [row("allocate", "(nil)"), "line 2: Pointer must not be null with a Size of 8"],
     [row("allocate", "0x10", "-8"), "line 2: Size must be an integer in 0..9007199254740991"],
-    [
-      row("allocate", "0x10", "8.5"),
-      'line 2: Size must be an integer in 0..9007199254740991: it is "8.5"',
-    ],
-    [
-      row("allocate", "0x10", ""),
-      'line 2: Size must be an integer in 0..9007199254740991: it is ""',
-    ],
     [row("allocate", "0x10", "9007199254740992"), "line 2: Size must be an integer"],
     [row("allocate", "0x10", "8", "default"), "line 2: Stream must be a hexadecimal pointer"],
     [
