@@ -105,15 +105,6 @@ Deno.test("pinned memory reaches the device and comes back", async () => {
   assertEquals([...back.array], Array.from({ length: 10 }, (_, i) => 2 * (99_993 + i)));
 });
 
-Deno.test("a buffer copies from pinned memory, at an offset too", async () => {
-  using pinned = device.allocatePinned("int32", 3);
-  pinned.array.set([7, 8, 9]);
-  using buffer = device.allocate("int32", 5, { fill: 0 });
-  buffer.copyFrom(pinned, { offset: 2 });
-  assertEquals([...await buffer.toArray()], [0, 0, 7, 8, 9]);
-  assertThrows(() => buffer.copyFrom(pinned, { offset: 3 }), RangeError, "deviceOffset");
-});
-
 Deno.test("more memory than the device has is an error that tells the figures", () => {
   const { total } = device.memoryInfo();
   const error = assertThrows(
@@ -146,12 +137,6 @@ Deno.test("what is disposed is given back: memory, streams, events, pinned memor
   }
   assertEquals(pool.memoryAllocated(), allocated);
   assertEquals(resourceTally(library), before);
-});
-
-Deno.test("upload() takes pixels as canvases give them", async () => {
-  using pixels = device.upload(Uint8ClampedArray.of(1, 255));
-  const dtype: "uint8" = pixels.dtype;
-  assertEquals([dtype, ...await pixels.toArray()], ["uint8", 1, 255]);
 });
 
 Deno.test("upload() types the element type, and refuses arrays that do not fit it", () => {

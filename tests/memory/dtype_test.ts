@@ -6,12 +6,10 @@ import {
   type DType,
   dtypeOf,
   DTYPES,
-  type ElementOf,
   holdsDType,
   isDType,
   isFloatDType,
   isIntegerDType,
-  type TypedArrayOf,
   typedArrayOver,
 } from "../../src/memory/dtype.ts";
 
@@ -91,17 +89,6 @@ Deno.test("dtypeOf() has the dtype as its type", () => {
   // @ts-expect-error A Float64Array is not float32.
   const wrong: "float32" = dtypeOf(new Float64Array(0));
   assertEquals([float32, float16, none, wrong], ["float32", "float16", undefined, "float64"]);
-});
-
-Deno.test("TypedArrayOf and ElementOf follow the dtype", () => {
-  const array: TypedArrayOf<"int64"> = createTypedArray("int64", 1);
-  const integer: ElementOf<"int64"> = 1n;
-  const truth: ElementOf<"bool"> = true;
-  // @ts-expect-error A float32 array is no Float64Array.
-  const wrong: TypedArrayOf<"float32"> = new Float64Array(1);
-  // @ts-expect-error Only 64-bit integers may be bigint.
-  const big: ElementOf<"int32"> = 1n;
-  assertEquals([array[0], integer, truth, wrong.length, big], [0n, 1n, true, 1, 1n]);
 });
 
 Deno.test("holdsDType() accepts every array of the right kind, whatever its bits mean", () => {

@@ -63,15 +63,6 @@ for (const virtualMemory of [true, false]) {
   });
 }
 
-Deno.test("`allocateAsync()` reuses freed memory on its own stream at once", async () => {
-  using stream = device.createStream();
-  using pool = device.createPool({ maxPoolSize: "8MiB" });
-  keepBusy(pool, stream);
-  using again = pool.allocate("float32", 2 * MIB, { stream });
-  assertEquals([stream.query(), pool.stats().syncs, again.length], [false, 0, 2 * MIB]);
-  await stream.done();
-});
-
 Deno.test("`allocateAsync()` waits for earlier work and not for later work", async () => {
   using stream = device.createStream();
   using theirs = device.allocate("float32", 1, { stream });

@@ -137,18 +137,6 @@ for (const virtualMemory of [true, false]) {
     assert(reserved() < 8 * MEBIBYTE, `${reserved()}`);
     pool.close();
   });
-
-  Deno.test(`a pool that has answered pressure queries no more events: ${kind}`, () => {
-    const { pool, upstream, touch } = busyPool(virtualMemory);
-    upstream.raisePressure();
-    touch();
-    upstream.completeAll();
-    touch();
-    const queries = upstream.calls.counts.queryEvent;
-    for (let i = 0; i < 10; i++) touch();
-    assertEquals(upstream.calls.counts.queryEvent, queries);
-    pool.close();
-  });
 }
 
 Deno.test("a pool pressed during a capture returns memory after it", () => {

@@ -4,10 +4,7 @@ import { BlockPool } from "../../../src/memory/pool/block_pool.ts";
 import {
   BlockTable,
   EPOCH,
-  FREE,
   LIVE,
-  NEXT,
-  OWNER,
   RECORD_SHIFT,
   STATE,
   TICK,
@@ -58,13 +55,6 @@ Deno.test("`unitsFor()` wastes at most a sixteenth", () => {
     before = units;
   }
   assertEquals(wrong, 0);
-});
-
-Deno.test("`unitsFor()` rounds large requests to units", () => {
-  assertEquals(unitsFor(MAX_SMALL), MAX_SMALL_UNITS);
-  for (const bytes of [MAX_SMALL + 1, 2 ** 31 + 1, 2 ** 40 + 511, 2 ** 53 - 1]) {
-    assertEquals(unitsFor(bytes), Math.ceil(bytes / UNIT));
-  }
 });
 
 /** Blocks of a bin that are looked at before a larger bin is. */
@@ -176,103 +166,6 @@ function heapOf(units = SEGMENT_UNITS) {
   return { table, heap, first };
 }
 
-function blocksFrom(table: BlockTable, first: number): number[] {
-  const blocks = [];
-  for (let block = first; block !== 0; block = table.field(block, NEXT)) blocks.push(block);
-  return blocks;
-}
-
-/** Compares a heap with what the model says of each unit: an owner, or −1 for a live one. */
-function checkBlocks(
-  table: BlockTable,
-  heap: FreeBlocks,
-  first: number,
-  units: readonly number[],
-): void {
-  const blocks = blocksFrom(table, first);
-  let at = 0;
-  let before = -1;
-  for (const block of blocks) {
-    const isFree = table.state(block) === FREE;
-    const owner = isFree ? table.field(block, OWNER) : -1;
-    const covered = units.slice(at, at + table.units(block));
-    assert(covered.every((unit) => unit === owner), "a block covers units of others");
-    assert(!isFree || owner !== before, "neighbours have not joined");
-    before = owner;
-    at += covered.length;
-  }
-  assertEquals(at, units.length);
-  for (let owner = 0; owner < OWNERS; owner++) {
-    assertEquals(heap.freeUnits[owner], units.filter((unit) => unit === owner).length);
-    const listed: number[] = [];
-    for (let block = heap.oldest(owner); block !== 0; block = heap.younger(block)) {
-      listed.push(block);
-    }
-    const own = blocks.filter((block) =>
-      table.state(block) === FREE && table.field(block, OWNER) === owner
-    );
-    assertEquals(listed.toSorted(), own.toSorted());
-  }
-  const free = blocks.filter((block) => table.state(block) === FREE).length;
-  const whole = blocks.length === 1 && free === 1 ? 1 : 0;
-  assertEquals([heap.blocks[0], heap.wholeBlocks[0]], [free, whole]);
-  assertEquals(heap.wholeUnits[0], whole * units.length);
-}
-
-Deno.test("`FreeBlocks` loses no unit and joins neighbours in any order of calls", () => {
-  const operation = fc.record({
-    kind: fc.constantFrom("carve", "carve", "release", "release", "adopt", "take"),
-    owner: fc.nat(OWNERS - 1),
-    units: fc.integer({ min: 1, max: 60 }),
-    skip: fc.nat(6),
-    pick: fc.nat(),
-  });
-  fc.assert(fc.property(fc.array(operation, { maxLength: 80, size: "max" }), (operations) => {
-    const { table, heap, first } = heapOf();
-    const model = new Array<number>(SEGMENT_UNITS).fill(0);
-    const live: number[] = [];
-    const place = (block: number) => (table.address(block) - BASE) / UNIT;
-    const mark = (from: number, count: number, who: number) => model.fill(who, from, from + count);
-    let epoch = 0;
-    for (const { kind, owner, units, skip, pick } of operations) {
-      epoch++;
-      const found = heap.find(owner, 0, units + skip);
-      if (kind === "carve" && found !== 0) {
-        const from = place(found) + skip;
-        const carved = heap.carve(found, skip, units);
-        assertEquals([place(carved), table.units(carved)], [from, units]);
-        mark(from, units, -1);
-        live.push(carved);
-      } else if (kind === "release" && live.length > 0) {
-        const [block] = live.splice(pick % live.length, 1);
-        mark(place(block!), table.units(block!), owner);
-        const merged = heap.release(block!, owner, epoch, epoch);
-        assertEquals([table.field(merged, EPOCH), table.field(merged, TICK)], [epoch, epoch]);
-      } else if (kind === "adopt" && found !== 0) {
-        const from = place(found);
-        const other = (owner + 1) % OWNERS;
-        heap.adopt(found, units, other, epoch);
-        mark(from, units, other);
-      } else if (kind === "take" && found !== 0) {
-        heap.take(found);
-        table.ints[(found << RECORD_SHIFT) + STATE] = LIVE;
-        mark(place(found), table.units(found), -1);
-        live.push(found);
-      }
-      checkBlocks(table, heap, first, model);
-    }
-    for (const block of live) heap.release(block, 0, epoch, epoch);
-    for (const owner of [1, 2]) {
-      while (heap.oldest(owner) !== 0) {
-        const block = heap.oldest(owner);
-        heap.adopt(block, table.units(block), 0, epoch);
-      }
-    }
-    checkBlocks(table, heap, first, model.fill(0));
-    assertEquals(table.size, 1);
-  }));
-});
-
 Deno.test("`oldest()` and `younger()` follow the order of freeing", () => {
   const { table, heap, first } = heapOf();
   const blocks = [10, 20, 30, 40, 50, 60, 70].map((units) =>
@@ -329,19 +222,6 @@ function setUp(maxCachedBuffers = 64) {
   const streams = [upstream.createStream(), upstream.createStream()];
   return { upstream, core, streams, cached: () => core.stats().cached };
 }
-
-Deno.test("a cached block serves its class on its stream only", () => {
-  const { core, streams: [first, second], upstream } = setUp();
-  const block = core.allocate(1000, first!);
-  core.free(block);
-  const other = core.allocate(1000, second!);
-  assertEquals(other === block, false);
-  assertEquals(core.allocate(4000, first!) === block, false);
-  assertEquals(core.allocate(513, first!), block, "of the same class");
-  const { cacheHits, cacheMisses } = core.stats();
-  assertEquals([cacheHits, cacheMisses], [1, 3]);
-  assertEquals(upstream.calls.counts.recordEvent, 0);
-});
 
 Deno.test("the last large block stays cached until another request", () => {
   const { core, streams: [stream], cached, upstream } = setUp();

@@ -1,11 +1,5 @@
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import {
-  type DeviceBuffer,
-  type MemoryPool,
-  type MemoryPoolOptions,
-  openDevice,
-  OutOfMemoryError,
-} from "../../../mod.ts";
+import { type DeviceBuffer, type MemoryPool, openDevice, OutOfMemoryError } from "../../../mod.ts";
 import { resourceTally } from "../../../src/ffi/native_device.ts";
 import { device } from "../../support/device.ts";
 import { runProgram } from "../../support/subprocess.ts";
@@ -24,29 +18,6 @@ function freeAll(buffers: readonly DeviceBuffer[]): void {
 for (const virtualMemory of [true, false]) {
   const kind = virtualMemory ? "mapped memory" : "plain segments";
 
-  Deno.test(`\`maxPoolSize\` holds at every moment with ${kind}`, () => {
-    using pool = device.createPool({ maxPoolSize: "8MiB", virtualMemory });
-    const live: DeviceBuffer[] = [];
-    let refused = 0;
-    for (let step = 0; step < 400; step++) {
-      const bytes = 1 + (step * 104_729) % (step % 5 === 0 ? 3 * MIB : 100_000);
-      try {
-        live.push(pool.allocate("uint8", bytes));
-      } catch (error) {
-        assert(error instanceof OutOfMemoryError, String(error));
-        refused++;
-        freeAll(live.splice(0, Math.ceil(live.length / 2)));
-      }
-      assert(pool.memoryReserved() <= 8 * MIB, `${pool.memoryReserved()}`);
-    }
-    assert(refused > 0 && pool.stats().outOfMemory === refused);
-    assert(pool.stats().peakReserved <= 8 * MIB);
-    freeAll(live);
-    assertEquals(pool.memoryAllocated(), 0);
-    // All of it is to be had in one piece again.
-    using _all = pool.allocate("uint8", 8 * MIB);
-  });
-
   Deno.test(`\`OutOfMemoryError\` gives figures, and the pool stays usable, with ${kind}`, () => {
     using pool = device.createPool({ maxPoolSize: 8 * MIB, virtualMemory });
     const held = allocateMany(pool, 3, 2 * MIB);
@@ -64,28 +35,6 @@ for (const virtualMemory of [true, false]) {
     assertEquals([outOfMemory, retries], [1, 1]);
     assertEquals([allocation, currentUsage], [before.allocation, before.currentUsage]);
     assertEquals([...pool.liveSizes()], [2 * MIB, 2 * MIB]);
-    freeAll(held);
-  });
-
-  Deno.test(`\`onMemoryPressure()\` can free memory for the request, with ${kind}`, () => {
-    const held: DeviceBuffer[] = [];
-    const events: Parameters<NonNullable<MemoryPoolOptions["onMemoryPressure"]>>[0][] = [];
-    using pool = device.createPool({
-      maxPoolSize: 8 * MIB,
-      virtualMemory,
-      onMemoryPressure: (event) => {
-        events.push(event);
-        held.pop()?.free();
-        return events.length < 3;
-      },
-    });
-    held.push(...allocateMany(pool, 4, 2 * MIB));
-    using _served = pool.allocate("uint8", 4 * MIB);
-    assertEquals(events.length, 2);
-    const { device: label, requested, live, reserved, limit } = events[0]!;
-    assertEquals([label, requested, limit], [device.label, 4 * MIB, 8 * MIB]);
-    assertEquals([live, reserved], [8 * MIB, 8 * MIB]);
-    assertEquals(pool.stats().outOfMemory, 0);
     freeAll(held);
   });
 }

@@ -207,6 +207,39 @@ for (const virtualMemory of [true, false]) {
   });
 }
 
+Deno.test("a use inside a capture does not hide a later use outside of it", async () => {
+  using pool = device.createPool();
+  using side = device.createStream();
+  const buffer = pool.allocate("float32", 2 * MEBIBYTE);
+  const { address } = buffer;
+  const use = () => spin.launch({ grid: 1, block: 1, stream: side }, buffer, 0.1e9, 1);
+  using _graph = side.capture(use);
+  use();
+  buffer.free();
+  using other = pool.allocate("float32", 2 * MEBIBYTE);
+  assert(other.address !== address);
+  assertEquals(side.query(), false);
+  await side.done();
+});
+
+Deno.test("a nested graph keeps its memory while the graph around it runs", async () => {
+  using pool = device.createPool();
+  using stream = device.createStream();
+  const inner = stream.capture(() => {
+    using scratch = pool.allocate("float32", 2 * MEBIBYTE, { stream });
+    spin.launch({ grid: 1, block: 1, stream }, scratch, 0.1e9, 1);
+  });
+  const outer = stream.capture(() => inner.launch(stream));
+  using elsewhere = device.createStream(); // unknown to the pool
+  outer.launch(elsewhere);
+  for (const graph of [inner, outer]) graph[Symbol.dispose]();
+  pool.clearCache();
+  assertEquals([pool.stats().reserved > 0, elsewhere.query()], [true, false]);
+  await elsewhere.done();
+  await pool.clearCacheAsync();
+  assertEquals(pool.stats().reserved, 0);
+});
+
 Deno.test("a block used by another branch is not reused in the capture", () => {
   const { upstream, core, stream } = model();
   const [side, outside] = [upstream.createStream(), upstream.createStream()];

@@ -52,26 +52,6 @@ for (const granularity of [0, 2 * MIB]) {
     const { reservations, events } = upstream.tally;
     assertEquals([upstream.usedBytes, reservations, events], [0, 0, 0]);
   });
-
-  Deno.test(`\`onMemoryPressure()\` is not called for its own allocations: ${kind}`, () => {
-    let asked = 0;
-    const { upstream, core } = smallPool(granularity, () => {
-      asked++;
-      assertThrows(() => core.allocate(SMALL_DEVICE, stream), OutOfMemoryError);
-      core.free(block);
-      small.push(core.allocate(1000, stream));
-      return true;
-    });
-    const small: number[] = [];
-    const stream = upstream.createStream();
-    const block = core.allocate(60 * MIB, stream);
-    const large = core.allocate(50 * MIB, stream);
-    assertEquals(asked, 1);
-    assert(core.addressOf(large) > 0);
-    for (const each of [large, ...small]) core.free(each);
-    checkPool(core, upstream, []);
-    core.close();
-  });
 }
 
 const SPIN = device.kernels.load(

@@ -188,15 +188,6 @@ Deno.test("`debug` implies tracking", () => {
   assertEquals(resolve({ virtualMemory: true }, {}, plain).virtualMemory, false);
 });
 
-const callback = () => false;
-
-Deno.test("callbacks and alignments are kept as given", () => {
-  assertEquals(resolve({ onMemoryPressure: callback }).onMemoryPressure, callback);
-  for (const alignment of [512, 1024, 2 ** 21, 2 ** 30]) {
-    assertEquals(resolve({ alignment }).alignment, alignment);
-  }
-});
-
 /** Options that are refused: the error's class, and the name that the message must hold. */
 const REFUSED: readonly (readonly [options: unknown, error: ErrorConstructor, says: string])[] = [
   [null, TypeError, "options must be an object: it is null"],

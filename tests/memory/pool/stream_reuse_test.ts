@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import { assertEquals, assertNotEquals } from "@std/assert";
 import type { DeviceBuffer, MemoryPoolOptions, Stream } from "../../../mod.ts";
 import { device } from "../../support/device.ts";
 import { runFile } from "../../support/subprocess.ts";
@@ -95,43 +95,6 @@ testBoth("another stream gets other memory while the work is under way", {}, asy
   assertEquals([afterwards.address, pool.stats().reserved], [address, reserved]);
   assertEquals(pool.stats().syncs, 0);
   meanwhile.free();
-});
-
-const FULL: MemoryPoolOptions = { maxPoolSize: 10 * MEBIBYTE };
-
-testBoth(
-  "`allocate()` waits for a stream when there is no other memory",
-  FULL,
-  async (open) => {
-    using pool = open();
-    using stream = device.createStream();
-    using other = device.createStream();
-    const first = pool.allocate("float32", LENGTH, { stream });
-    work(first, stream, 1);
-    first.free();
-    using second = pool.allocate("float32", LENGTH, { stream: other });
-    assertEquals([stream.query(), pool.stats().syncs], [true, 1]);
-    work(second, other, 2, 0);
-    assertEquals((await second.view(0, 1).toArray({ stream: other }))[0], 2);
-  },
-);
-
-testBoth("allocateAsync() waits without blocking the event loop", FULL, async (open) => {
-  using pool = open();
-  using stream = device.createStream();
-  using other = device.createStream();
-  const first = pool.allocate("float32", LENGTH, { stream });
-  work(first, stream, 1);
-  first.free();
-  let ticks = 0;
-  const timer = setInterval(() => ticks++, 5);
-  try {
-    using _second = await pool.allocateAsync("float32", LENGTH, { stream: other });
-    assertEquals(stream.query(), true);
-    assert(ticks >= 3, `the event loop turned ${ticks} times in ${SPIN} s`);
-  } finally {
-    clearInterval(timer);
-  }
 });
 
 testBoth("a declared use keeps memory from its own stream too", {}, async (open) => {

@@ -31,24 +31,6 @@ Deno.test("uploadFile() copies a file of any size and leaks nothing", async () =
   }
 });
 
-Deno.test("uploadFile() uses slots of a byte, and slots larger than the file", async () => {
-  using directory = new TemporaryDirectory();
-  const bytes = patternBytes(257);
-  const path = directory.file(bytes);
-  for (const slotBytes of [1, 256, 257, 258, 2 ** 20]) {
-    await using ring = UploadRing.create(context, { slots: 4, slotBytes, readers: 32 });
-    using buffer = await uploadFile(context, path, { ring });
-    assertEquals(await buffer.toArray(), bytes, `slots of ${slotBytes} bytes`);
-  }
-});
-
-Deno.test("uploadFile() uses the ring of the device by default", async () => {
-  using directory = new TemporaryDirectory();
-  const bytes = patternBytes(20_000_003);
-  using buffer = await uploadFile(context, directory.file(bytes));
-  assert((await buffer.toArray()).every((byte, i) => byte === bytes[i]));
-});
-
 Deno.test("uploadFile() converts a part of a file to elements", async () => {
   using directory = new TemporaryDirectory();
   const numbers = Float32Array.from({ length: 1000 }, (_, i) => i / 7);
@@ -84,18 +66,6 @@ Deno.test("uploadFileInto() fills a buffer, or exactly a view", async () => {
   await uploadFileInto(buffer.view(0, 10), path, { offset: 990 });
   assertEquals((await buffer.toArray()).slice(0, 10), bytes.slice(990));
   await uploadFileInto(buffer.view(0, 0), path, { offset: 1000 });
-});
-
-Deno.test("uploadFile() uploads several files through one ring", async () => {
-  using directory = new TemporaryDirectory();
-  await using ring = UploadRing.create(context, { slots: 3, slotBytes: SLOT, readers: 2 });
-  using stack = new DisposableStack();
-  const uploads = SIZES.map(async (size, seed) => {
-    const bytes = patternBytes(size, seed);
-    const buffer = stack.use(await uploadFile(context, directory.file(bytes), { ring }));
-    assertEquals(await buffer.toArray(), bytes);
-  });
-  await Promise.all(uploads);
 });
 
 Deno.test("uploadFile() reads beyond 4 GiB", async () => {

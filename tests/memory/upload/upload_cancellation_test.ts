@@ -65,17 +65,6 @@ const SPIN = device.kernels.load(
   "spin_float32(float* out, unsigned long long nanoseconds, float value)",
 );
 
-Deno.test("uploadFile() does not begin when its signal is aborted", async () => {
-  await leavesNothing(async (path, ring) => {
-    const held = holdReads();
-    const reason = new Error("not now");
-    const upload = uploadFile(context, path, { ring, signal: AbortSignal.abort(reason) });
-    assertStrictEquals(await reasonOf(upload), reason);
-    held[Symbol.dispose]();
-    assertEquals(held.begun(), 0);
-  });
-});
-
 Deno.test("uploadFile() waits for its reads when it is cancelled", async () => {
   await leavesNothing(async (path, ring) => {
     const held = holdReads();
@@ -150,22 +139,6 @@ Deno.test("uploadFile() names a file that shrinks during the upload", async () =
       Deno.errors.UnexpectedEof,
       `of ${JSON.stringify(path)} at`,
     );
-  });
-});
-
-Deno.test("uploadFile() finishes a file that is removed during the upload", async () => {
-  await leavesNothing(async (_path, ring) => {
-    using directory = new TemporaryDirectory();
-    const path = directory.file(BYTES);
-    let removed = false;
-    using buffer = await uploadFile(context, path, {
-      ring,
-      onProgress: () => {
-        if (!removed) Deno.removeSync(path);
-        removed = true;
-      },
-    });
-    assertEquals(await buffer.toArray(), BYTES);
   });
 });
 

@@ -1,6 +1,9 @@
 // Uploads that wait for device memory.
 
 import { assertEquals } from "@std/assert";
+import { openDevice } from "../../../mod.ts";
+import { device } from "../../support/device.ts";
+import { patternBytes } from "../../support/temporary_file.ts";
 import { runProgram } from "../../support/subprocess.ts";
 
 /** Another stream keeps 22 of 24 MiB busy after their release; all uploads need more. */
@@ -47,4 +50,28 @@ Deno.test("Device.uploadFile() and its siblings leave the event loop free when t
     ["file", "sized", "growing", "prefetched"]
       .map((name) => `${name} leaves the event loop alone\n`).join(""),
   );
+});
+
+Deno.test("Device.uploadStream() copies after the work on the memory that it has waited for", async () => {
+  const mebibyte = 2 ** 20;
+  using own = openDevice(device.label, { memory: { maxPoolSize: "24MiB" } });
+  using side = own.createStream();
+  using number = own.allocate("float32", 1);
+  const spin = own.kernels.load(
+    "spin_float32(float* out, unsigned long long nanoseconds, float value)",
+  );
+  const taken = own.allocate("float32", 4 * mebibyte);
+  const busy = own.allocate("uint8", 6 * mebibyte, { stream: side });
+  spin.launch({ grid: 1, block: 1, stream: side }, number, 0.05e9, 1);
+  busy.free();
+  const bytes = patternBytes(10 * mebibyte);
+  const upload = own.uploadStream([bytes], { bytes: bytes.length });
+  // The upload waits for the other stream, and is then served with this memory.
+  const { address } = taken;
+  spin.launch({ grid: 1, block: 1 }, taken, 0.3e9, 1);
+  taken.free();
+  using buffer = await upload;
+  await own.done();
+  assertEquals(buffer.address, address);
+  assertEquals(await buffer.view(0, 8).toArray(), bytes.slice(0, 8));
 });

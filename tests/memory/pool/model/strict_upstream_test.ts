@@ -19,42 +19,6 @@ function assertMisuse(upstream: StrictUpstream, call: () => unknown, says: strin
   assertEquals(upstream.tally, before);
 }
 
-Deno.test("`StrictUpstream` counts plain memory and refuses addresses that it did not allocate", () => {
-  const upstream = model({ capacity: 10_007 });
-  const first = upstream.allocate(10_000);
-  assertEquals([upstream.allocate(8), upstream.freeBytes(), upstream.usedBytes], [0, 7, 10_000]);
-  for (const wrong of [0, NaN, first - 512, first + 512, first + 10_000]) {
-    assertMisuse(upstream, () => upstream.free(wrong), "must be plain memory");
-  }
-  upstream.free(first);
-  assertMisuse(upstream, () => upstream.free(first), "must be plain memory");
-  assertEquals([upstream.usedBytes, upstream.peakBytes], [0, 10_000]);
-  upstream.occupy(10_000);
-  assertEquals(upstream.allocate(8), 0);
-});
-
-Deno.test("`StrictUpstream` maps and unmaps whole pieces only", () => {
-  const upstream = model();
-  const at = upstream.reserve(16 * GRANULE);
-  assert(upstream.map(at, 5 * GRANULE, 2 * GRANULE)); // pieces 0-1, 2-3, 4
-  assert(upstream.map(at + 5 * GRANULE, 3 * GRANULE, 3 * GRANULE)); // piece 5-7
-  const unmap = (from: number, count: number) =>
-    upstream.unmap(at + from * GRANULE, count * GRANULE);
-  for (const [from, count] of [[0, 1], [1, 1], [1, 3], [4, 2], [4, 5]] as const) {
-    assertMisuse(upstream, () => unmap(from, count), "whole pieces");
-  }
-  unmap(2, 6);
-  assertEquals(upstream.tally.mappedBytes, 2 * GRANULE);
-  assertMisuse(upstream, () => upstream.map(at + GRANULE, 2 * GRANULE, GRANULE), "must hold none");
-  assertMisuse(upstream, () => upstream.map(at + 1, GRANULE, GRANULE), "whole granules");
-  assertMisuse(upstream, () => upstream.map(at, 17 * GRANULE, GRANULE), "whole granules");
-  assertMisuse(upstream, () => upstream.release(at), "without memory");
-  unmap(0, 2);
-  upstream.release(at);
-  assertMisuse(upstream, () => upstream.map(at, GRANULE, GRANULE), "a reservation");
-  assertEquals(model({ addressSpace: GRANULE }).reserve(2 * GRANULE), 0);
-});
-
 Deno.test("`StrictUpstream` refuses memory that another owner's work still uses", () => {
   const upstream = model({ completion: "explicit" });
   const [a, b] = [upstream.createStream(), upstream.createStream()];
@@ -92,33 +56,6 @@ Deno.test("`free()` waits for work, or throws if the upstream is strict about it
     upstream.free(address);
     assertEquals([upstream.blockedFrees, stream.idle], [strictFree ? 0 : 1, true]);
   }
-});
-
-Deno.test("events are reached by the work of their stream, and by explicit completion", async () => {
-  const upstream = model({ completion: "explicit" });
-  const [a, b] = [upstream.createStream(), upstream.createStream()];
-  const event = upstream.createEvent();
-  assert(upstream.queryEvent(event), "an event that was never recorded is done");
-  upstream.recordEvent(event, a);
-  upstream.complete(b);
-  assertEquals(upstream.queryEvent(event), false);
-  const waiting = upstream.wait(event);
-  assertThrows(() => upstream.recordEvent(event, b), UpstreamMisuseError, "a wait is pending");
-  upstream.complete(a);
-  assertEquals([upstream.queryEvent(event), upstream.isAwaited(event)], [true, true]);
-  await waiting;
-  assertEquals(upstream.isAwaited(event), false);
-  a.captureToken = {};
-  assertMisuse(upstream, () => upstream.recordEvent(event, a), "must not be captured");
-  assertMisuse(upstream, () => upstream.queryEvent(event), "break the capture");
-  assertMisuse(upstream, () => upstream.waitSync(event), "break the capture");
-  a.captureToken = undefined;
-  upstream.recordEvent(event, a);
-  a[Symbol.dispose]();
-  assertMisuse(upstream, () => upstream.recordEvent(event, a), "a live one");
-  upstream.completeAll();
-  upstream.destroyEvent(event);
-  assertMisuse(upstream, () => upstream.queryEvent(event), "no such event");
 });
 
 Deno.test("`calls.fail()` makes the nth call throw or find no memory, and has no other effect", () => {

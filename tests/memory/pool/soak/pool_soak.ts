@@ -16,7 +16,7 @@ import type { PoolSettings } from "../../../../src/memory/pool/pool_options.ts";
 import { checkPool } from "../model/check_pool.ts";
 import { ModelGraph } from "../model/model_graph.ts";
 import { poolSettings } from "../model/pool_settings.ts";
-import { RandomNumbers } from "./random_numbers.ts";
+import { SeededRandom } from "../../../../bench/traces/seeded_random.ts";
 
 const MEBIBYTE = 2 ** 20;
 const CAPACITY = 512 * MEBIBYTE;
@@ -50,7 +50,7 @@ interface SoakedBlock {
 
 /** A pool in use. */
 export class PoolSoak {
-  readonly #random: RandomNumbers;
+  readonly #random: SeededRandom;
   readonly #upstream: StrictUpstream;
   readonly #core: BlockPool;
   readonly #streams: StrictStream[] = [];
@@ -65,7 +65,7 @@ export class PoolSoak {
   /** A pool of one of {@linkcode SOAK_SUBJECTS}. */
   constructor(subject: string, seed: number) {
     const { granularity, settings } = SOAK_SUBJECTS[subject]!;
-    this.#random = new RandomNumbers(seed);
+    this.#random = new SeededRandom(seed);
     this.#upstream = new StrictUpstream({
       capacity: CAPACITY,
       granularity,
@@ -88,7 +88,7 @@ export class PoolSoak {
   run(operations: number): void {
     for (let count = 0; count < operations; count++) {
       if (--this.#left === 0) this.#beginPhase();
-      const dice = this.#random.below(4096);
+      const dice = this.#below(4096);
       if (dice >= 64) this.#allocateOrFree(dice);
       else if (dice >= 24) this.#useSome(dice);
       else if (dice >= 1) this.#complete();
@@ -124,29 +124,35 @@ export class PoolSoak {
 
   #beginPhase(): void {
     this.#left = PHASE;
-    this.#wanted = this.#random.below(2000);
+    this.#wanted = this.#below(2000);
   }
 
   #allocateOrFree(dice: number): void {
     // Two of three go towards the number that is wanted.
     const grows = (this.#blocks.length < this.#wanted) === (dice % 3 !== 0);
-    if (!grows && this.#blocks.length > 0) this.#free(this.#random.below(this.#blocks.length));
+    if (!grows && this.#blocks.length > 0) this.#free(this.#below(this.#blocks.length));
     else this.#allocate(this.#stream(), (dice & 31) === 0);
   }
 
+  #below(limit: number): number {
+    return this.#random.integer(0, limit - 1);
+  }
+
   #stream(): StrictStream {
-    return this.#streams[this.#random.below(this.#streams.length)]!;
+    return this.#streams[this.#below(this.#streams.length)]!;
   }
 
   #size(): number {
-    const dice = this.#random.below(64);
-    if (dice < 52) return this.#random.size(1, 65536);
-    return dice < 63 ? this.#random.size(4096, 2 * MEBIBYTE) : this.#random.size(2 ** 20, 2 ** 24);
+    const dice = this.#below(64);
+    if (dice < 52) return this.#random.logarithmic(1, 65536);
+    return dice < 63
+      ? this.#random.logarithmic(4096, 2 * MEBIBYTE)
+      : this.#random.logarithmic(2 ** 20, 2 ** 24);
   }
 
   #allocate(stream: StrictStream, isAligned: boolean): void {
     const bytes = this.#size();
-    const alignment = isAligned ? 512 << this.#random.below(13) : 512;
+    const alignment = isAligned ? 512 << this.#below(13) : 512;
     let block: number;
     try {
       block = this.#core.allocate(bytes, stream, alignment);
@@ -160,7 +166,7 @@ export class PoolSoak {
     assert(address % alignment === 0);
     const owner = stream.captureToken ?? ++this.#owners;
     this.#blocks.push({ block, address, bytes, alignment, stream, owner });
-    if (this.#random.below(4) === 0) this.#touch(this.#blocks.length - 1);
+    if (this.#below(4) === 0) this.#touch(this.#blocks.length - 1);
   }
 
   #free(index: number): void {
@@ -179,7 +185,7 @@ export class PoolSoak {
   /** Work on a block's own stream, and on another that has waited for that. */
   #useSome(dice: number): void {
     if (this.#blocks.length === 0) return;
-    const index = this.#random.below(this.#blocks.length);
+    const index = this.#below(this.#blocks.length);
     if ((dice & 1) === 0) return this.#touch(index);
     const stream = this.#stream();
     const { block, address, bytes, stream: own, owner } = this.#blocks[index]!;
@@ -193,7 +199,7 @@ export class PoolSoak {
   }
 
   #doSomethingRare(): void {
-    switch (this.#random.below(9)) {
+    switch (this.#below(9)) {
       case 0:
         return void this.#core.trim();
       case 1:
@@ -213,13 +219,13 @@ export class PoolSoak {
         return this.#core.settleSync();
       default:
         // Only live blocks are left.
-        if (this.#random.below(16) > 0) return;
+        if (this.#below(16) > 0) return;
         while (this.#blocks.length > 0) this.#free(this.#blocks.length - 1);
     }
   }
 
   #replaceStream(): void {
-    const index = this.#random.below(this.#streams.length);
+    const index = this.#below(this.#streams.length);
     this.#streams[index]![Symbol.dispose]();
     this.#streams[index] = this.#upstream.createStream();
   }
@@ -230,11 +236,11 @@ export class PoolSoak {
     const token = {};
     const before = this.#blocks.length;
     stream.captureToken = token;
-    for (let count = this.#random.below(20); count >= 0; count--) this.#allocate(stream, false);
+    for (let count = this.#below(20); count >= 0; count--) this.#allocate(stream, false);
     stream.captureToken = undefined;
     const ranges = this.#blocks.slice(before).map(({ address, bytes }) => ({ address, bytes }));
     const graph = new ModelGraph(this.#upstream, ranges, token);
-    const succeeds = this.#random.below(4) > 0;
+    const succeeds = this.#below(4) > 0;
     this.#core.streams.endCapture(token, succeeds ? graph : undefined);
     if (succeeds) this.#graphs.push(graph);
   }
@@ -243,6 +249,6 @@ export class PoolSoak {
     if (this.#graphs.length === 0) return;
     // Launches of a graph are one after another.
     this.#upstream.completeAll();
-    this.#graphs[this.#random.below(this.#graphs.length)]!.launch(this.#stream());
+    this.#graphs[this.#below(this.#graphs.length)]!.launch(this.#stream());
   }
 }
