@@ -27,7 +27,7 @@ const SOURCE = `
 const module = await device.compile(SOURCE, { name: "float8.cu" });
 globalThis.addEventListener("unload", () => module[Symbol.dispose]());
 
-/** Every value of both formats, the points between, and what is beyond. */
+/** All values of both formats, the midpoints, and values out of range. */
 const NUMBERS = Float64Array.from(
   [0, ...Array(255).keys()].flatMap((bits) =>
     (["float8_e4m3", "float8_e5m2"] as const).flatMap((dtype) => {

@@ -48,7 +48,7 @@ const LAST_LINES = 12;
 /**
  * Runs a test program to its end.
  *
- * @returns What it reported.
+ * @returns The report of the program.
  * @throws {ProgramFailure} If a check failed, none was made, or the program did not end by itself
  * and with 0.
  */

@@ -28,7 +28,7 @@ export interface PackageServer extends AsyncDisposable {
 }
 
 /** Replaces the bare imports of a module by the import map. */
-export function rewriteImports(text: string, imports: Readonly<Record<string, string>>): string {
+function rewriteImports(text: string, imports: Readonly<Record<string, string>>): string {
   return text.replace(
     /(\bfrom\s+|\bimport\s*\(?\s*)"([^"\n]+)"/g,
     (whole, before, specifier) => specifier in imports ? `${before}"${imports[specifier]}"` : whole,

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { versionedCacheDirectory } from "../../src/ffi/cache_directory.ts";
 import { MANIFEST } from "../../src/ffi/build/manifest.ts";
 import { builtLibrary } from "../support/built_library.ts";
-import { type PackageServer, rewriteImports, servePackage } from "./published_package.ts";
+import { type PackageServer, servePackage } from "./published_package.ts";
 
 const PROGRAM = `
 import { openDevice } from "@gridstride/cuda";
@@ -119,28 +119,6 @@ async function checkLaunch(importer: Importer): Promise<void> {
   assertEquals(validation.code, 0, validation.stderr);
   assertMatch(validation.stdout, /^\d+ passed, 0 failed on host:0$/m);
 }
-
-Deno.test("rewriteImports() replaces the bare imports of a module and nothing else", () => {
-  const text = `import { a } from "@x/y";
-export * from "@x/y";
-import "@x/y";
-const b = await import("@x/y");
-const { c } = await import( "./x/y.ts" );
-import { d } from "node:path";
-const text = "@x/y";
-`;
-  assertEquals(
-    rewriteImports(text, { "@x/y": "npm:@x/y@1" }),
-    `import { a } from "npm:@x/y@1";
-export * from "npm:@x/y@1";
-import "npm:@x/y@1";
-const b = await import("npm:@x/y@1");
-const { c } = await import( "./x/y.ts" );
-import { d } from "node:path";
-const text = "@x/y";
-`,
-  );
-});
 
 Deno.test("The published package builds and launches a kernel when served over HTTP", async () => {
   await using server = await servePackage();

@@ -12,14 +12,14 @@ import { device } from "../support/device.ts";
 const { context, stream } = device;
 const WORK: DeviceWork = { kind: "graph", nodes: 3 };
 
-/** A listener that writes down what it hears. */
-function listener(name: string, heard: string[], of: DeviceContext = context): ActivityListener {
+/** A listener that records its calls. */
+function listener(name: string, calls: string[], of: DeviceContext = context): ActivityListener {
   return {
     context: of,
     work: (work, _, enqueue) => {
-      heard.push(`${name} before ${work.kind}`);
+      calls.push(`${name} before ${work.kind}`);
       enqueue();
-      heard.push(`${name} after`);
+      calls.push(`${name} after`);
     },
     compiled: () => {},
   };
@@ -50,17 +50,17 @@ Deno.test("listenersOf() treats contexts of one device as the same", () => {
 });
 
 Deno.test("enqueueHeard() enqueues work once, with its arguments, within all listeners", () => {
-  const heard: string[] = [];
-  const both = [listener("one", heard), listener("two", heard)];
-  enqueueHeard(both, WORK, stream, (a: number, b: string) => heard.push(`${a} ${b}`), 7, "x");
-  assertEquals(heard, ["two before graph", "one before graph", "7 x", "one after", "two after"]);
+  const calls: string[] = [];
+  const both = [listener("one", calls), listener("two", calls)];
+  enqueueHeard(both, WORK, stream, (a: number, b: string) => calls.push(`${a} ${b}`), 7, "x");
+  assertEquals(calls, ["two before graph", "one before graph", "7 x", "one after", "two after"]);
 });
 
 Deno.test("enqueueHeard() throws the errors of enqueue", () => {
-  const heard: string[] = [];
+  const calls: string[] = [];
   const fail = () => {
     throw new RangeError("refused");
   };
-  assertThrows(() => enqueueHeard([listener("one", heard)], WORK, stream, fail), RangeError);
-  assertEquals(heard, ["one before graph"]);
+  assertThrows(() => enqueueHeard([listener("one", calls)], WORK, stream, fail), RangeError);
+  assertEquals(calls, ["one before graph"]);
 });

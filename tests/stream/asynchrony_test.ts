@@ -73,8 +73,7 @@ Deno.test("Event.elapsedSince() measures the time between two points", async () 
   spin.launch(ONE_THREAD, out, 0.05e9, 1);
   using end = device.stream.record({ timing: true });
   await end.done();
-  const milliseconds = end.elapsedSince(start);
-  assert(milliseconds >= 50 && milliseconds < 10_000, `it measured ${milliseconds} ms`);
+  assert(end.elapsedSince(start) >= 50);
 });
 
 Deno.test("DeviceBuffer.toArray() returns the content at the time of the call", async () => {

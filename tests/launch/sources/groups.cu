@@ -1,4 +1,4 @@
-// Cooperative groups: rows by tiles of any size, a filter whose lanes share one atomic, and a grid
+// Cooperative groups: rows by tiles of any size, a filter with one atomic for all lanes, and a grid
 // that steps together.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>

@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(BlockSize) blocks(const float* in, float* out,
 
 }  // namespace reduction
 
-// The classic: a tree in dynamic shared memory, whose last steps one warp does by itself.
+// A tree in dynamic shared memory; one warp performs the last steps.
 __global__ void sum_tree(const int* in, int* out, unsigned n) {
   extern __shared__ int values[];
   const unsigned t = threadIdx.x;

@@ -1,5 +1,5 @@
-// One check per line of csrc/host/DIFFERENCES.md: what the page says of the host device, as far as
-// C++ defines it, and that what it says to write instead gives the GPU's answer. The lines on
+// One check per line of csrc/host/DIFFERENCES.md: the host device behaves as the page says, if C++
+// defines the behaviour, and the recommended code gives the GPU's answer. The lines on
 // polling and on atomic pairs need threads: atomics.cpp holds those.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

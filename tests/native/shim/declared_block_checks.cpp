@@ -129,7 +129,7 @@ void check_mapping() {
 double pressure_in_block() {
   block.result[GS_RESULT_SLOTS - 1] = -1;
   set_operands(0, 0, {});
-  gs.gs_memory_free();  // fails: any hot call tells
+  gs.gs_memory_free();  // fails, as any hot call does
   return block.result[GS_RESULT_SLOTS - 1];
 }
 
