@@ -28,12 +28,7 @@ function find<E extends Command | CommandGroup>(entries: readonly E[], words: st
   );
 }
 
-/**
- * Parses the command line.
- *
- * @param entries The known commands.
- * @param args The arguments of the program.
- */
+/** Parses the command line. */
 export function parseCommandLine(
   entries: readonly (Command | CommandGroup)[],
   args: readonly string[],

@@ -13,19 +13,15 @@ import { onlyArgument, refuseOption, requireNotBoth, textOption } from "./option
 const PRODUCTS = ["ptx", "cubin", "resources"] as const;
 type Product = typeof PRODUCTS[number];
 
-/** A target with NVIDIA's name for it: `90`, or `90a` with features of that architecture only. */
-interface NamedTarget {
-  readonly kind: "cuda" | "host";
-  readonly capability: string;
-  readonly architecture: string;
-}
+type NamedTarget = ReturnType<typeof targetOf>;
 
 function productOf({ options }: Invocation): Product | undefined {
   const [first, second] = PRODUCTS.filter((product) => options[product] === true);
   return second === undefined ? first : requireNotBoth("compile", first!, second);
 }
 
-function targetOf(invocation: Invocation): NamedTarget {
+/** A target with NVIDIA's name for it: `90`, or `90a` with features of that architecture only. */
+function targetOf(invocation: Invocation) {
   const arch = textOption(invocation, "arch");
   if (arch === undefined) {
     using device = openDevice(invocation.device);
@@ -35,17 +31,11 @@ function targetOf(invocation: Invocation): NamedTarget {
   if (invocation.device !== undefined) requireNotBoth("compile", "arch", "device");
   const [, major, minor, letter] = /^(?:sm_|compute_)?([1-9]\d?)\.?(\d)([af]?)$/.exec(arch) ?? [];
   if (minor === undefined) {
-    refuseOption(
-      "arch",
-      "a compute capability such as 9.0, or an architecture such as sm_90a",
-      arch,
-    );
+    const allowed = "a compute capability such as 9.0, or an architecture such as sm_90a";
+    refuseOption("arch", allowed, arch);
   }
-  return {
-    kind: "cuda",
-    capability: `${major}.${minor}`,
-    architecture: `${major}${minor}${letter}`,
-  };
+  const capability = `${major}.${minor}`;
+  return { kind: "cuda" as const, capability, architecture: `${major}${minor}${letter}` };
 }
 
 /** The compiler option that selects PTX or machine code. */
@@ -102,9 +92,8 @@ function printResources(
         ? "PTX does not contain the resources of kernels."
         : "The compiler for host devices does not report resources: try --arch 9.0.";
     }
-    const cells = rows.map((row) => [
-      ...[row.kernel, String(row.registers)],
-      ...[formatBytes(row.sharedMemory), formatBytes(row.localMemory)],
+    const cells = rows.map(({ kernel, registers, sharedMemory, localMemory }) => [
+      ...[kernel, String(registers), formatBytes(sharedMemory), formatBytes(localMemory)],
     ]);
     return textTable(["kernel", "registers", "shared memory", "local memory"], cells, "<>>>");
   });

@@ -161,11 +161,7 @@ export function readNpy(file: Uint8Array<ArrayBuffer>): NpyArray {
   return { dtypes, descr: size === 1 ? `|${kind}` : `<${kind}`, shape, bytes };
 }
 
-/**
- * Writes a row-major array as NumPy does.
- *
- * @param descr NumPy's name of the element type.
- */
+/** Writes a row-major array as NumPy does. */
 export function writeNpy(
   descr: string,
   shape: readonly number[],

@@ -155,28 +155,23 @@ async function compiledFigures(
   );
 }
 
-const RESOURCES: readonly (readonly [keyof Occupancy["limits"], string])[] = [
-  ["warps", "warps"],
-  ["blocks", "blocks"],
-  ["registers", "registers"],
-  ["sharedMemory", "shared memory"],
-  ["barriers", "barriers"],
-];
-
 function limitTable(result: Occupancy, usage: OccupancyUsage, limits: OccupancyLimits): string {
   const shared = formatBytes(usage.staticSharedMemory + usage.dynamicSharedMemory);
   const reserved = limits.reservedSharedMemoryPerBlock;
-  const used: Record<keyof Occupancy["limits"], string> = {
-    warps: String(Math.ceil(usage.threadsPerBlock / limits.warpSize)),
-    blocks: "1",
-    registers: `${usage.registersPerThread} a thread`,
-    sharedMemory: reserved === 0 ? shared : `${shared} + ${formatBytes(reserved)}`,
-    barriers: String(usage.barriersPerBlock ?? 1),
-  };
-  const rows = RESOURCES.map(([name, title]) => {
+  const resources = [
+    ["warps", "warps", String(Math.ceil(usage.threadsPerBlock / limits.warpSize))],
+    ["blocks", "blocks", "1"],
+    ["registers", "registers", `${usage.registersPerThread} a thread`],
+    [
+      ...["sharedMemory", "shared memory"] as const,
+      reserved === 0 ? shared : `${shared} + ${formatBytes(reserved)}`,
+    ],
+    ["barriers", "barriers", String(usage.barriersPerBlock ?? 1)],
+  ] as const;
+  const rows = resources.map(([name, title, used]) => {
     const blocks = result.limits[name];
     const mark = blocks === result.activeBlocks ? "←" : "";
-    return [title, used[name], blocks === null ? "any" : String(blocks), mark];
+    return [title, used, blocks === null ? "any" : String(blocks), mark];
   });
   return textTable(["resource", "per block", "blocks", "limit"], rows, "<<>");
 }

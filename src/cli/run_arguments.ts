@@ -146,11 +146,7 @@ export class RunArrays implements Disposable {
     this.#device = device;
   }
 
-  /**
-   * Converts the arguments to those of a launch.
-   *
-   * @param parameters The parameters of the kernel.
-   */
+  /** Converts the arguments to those of a launch. */
   async bind(
     args: readonly RunArgument[],
     parameters: readonly KernelParameter[],

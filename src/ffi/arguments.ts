@@ -14,9 +14,6 @@ interface ClassOf<T> {
 /**
  * Refuses anything but an object.
  *
- * @param value The argument.
- * @param name Its name in the error message.
- * @param action The action of the caller in the error message.
  * @throws {TypeError} If it is not an object.
  */
 export function requireObject(
@@ -52,10 +49,6 @@ export function requireInstance<T>(
  * Refuses an option.
  *
  * @param Kind `TypeError` for a wrong type, `RangeError` for a value out of range.
- * @param action The action of the caller in the error message.
- * @param name The option.
- * @param allowed The allowed values in the error message.
- * @param value The value of the option.
  */
 export function refuseOption(
   Kind: typeof TypeError | typeof RangeError,
@@ -72,8 +65,6 @@ export function refuseOption(
 /**
  * Refuses anything but an integer of a range.
  *
- * @param name The argument in the error message.
- * @param action The action of the caller in the error message.
  * @throws {TypeError} If it is not a number.
  * @throws {RangeError} If it is another number.
  */
@@ -96,9 +87,6 @@ export function requireInteger(
 /**
  * Returns the value if it is an integer in `minimum..maximum`.
  *
- * @param value The number to check.
- * @param name Its name in the error message.
- * @param action The action of the caller in the error message.
  * @throws {RangeError} If the value is out of range, fractional or not a number.
  */
 export function checkInteger(

@@ -76,7 +76,6 @@ export function faultDescription({ symbols }: NativeLibrary, device: number): st
 /**
  * The error for a status other than 0.
  *
- * @param library The library that returned the status.
  * @param status A positive CUDA code or a negative code of `csrc/gridstride_status.h`.
  */
 export function statusError(

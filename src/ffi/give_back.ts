@@ -18,10 +18,6 @@ export interface ResourceDevice {
  *
  * The loss of a device is thrown once. Scopes end because of that error: throwing it again for each
  * resource would hide the cause in `SuppressedError`s.
- *
- * @param device The device of the resource.
- * @param release Releases the resource.
- * @param forget Marks it as released.
  */
 export function giveBack(device: ResourceDevice, release: () => void, forget: () => void): void {
   const isKnownLost = device.library.lostDevices.has(device.ordinal);

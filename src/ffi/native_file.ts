@@ -25,7 +25,6 @@ export interface OpenedFile {
 /**
  * Opens a file for reading.
  *
- * @param path The file, absolute or relative to the current directory.
  * @throws {Deno.errors.NotCapable} If the permission to read it is not granted; there is no prompt.
  * @throws {Deno.errors.NotFound} If it does not exist.
  * @throws {TypeError} If it is not a regular file.
@@ -78,8 +77,6 @@ export interface PinnedPlace {
 /**
  * Reads a part of a file into a pinned slab on another thread.
  *
- * @param offset The offset of the part in the file, in bytes.
- * @param bytes Its length.
  * @throws {Deno.errors.UnexpectedEof} If the file or the slab is too short.
  */
 export async function readFile(

@@ -85,12 +85,7 @@ export function reserveSharedMemory(
   call(library, "gs_kernel_reserve", context, device, kernel, bytes);
 }
 
-/**
- * The number of blocks of a kernel that a multiprocessor runs at once.
- *
- * @param threads Threads of a block.
- * @param sharedMemory Dynamic shared memory of a block, in bytes.
- */
+/** The number of blocks of a kernel that a multiprocessor runs at once. */
 export function kernelResidency(
   library: NativeLibrary,
   device: number,
@@ -147,10 +142,6 @@ export class LaunchRecord {
   /**
    * Creates the record of a kernel, with a launch of one thread.
    *
-   * @param library The library of the kernel.
-   * @param device The ordinal of the device.
-   * @param kernel The id of the kernel.
-   * @param argumentCount The number of its parameters.
    * @param argumentSlots The number of argument slots that they fill.
    */
   constructor(

@@ -35,7 +35,6 @@ export function tryAllocateMemory(library: NativeLibrary, device: number, bytes:
  * Allocates device memory.
  *
  * @param bytes More than 0.
- * @returns The address.
  * @throws {OutOfMemoryError} If the device has no room.
  */
 export function allocateMemory(library: NativeLibrary, device: number, bytes: number): number {
@@ -78,9 +77,7 @@ export function setMemory(
 /**
  * Pins a slab of JavaScript memory for all devices.
  *
- * @param device The device of the context that registers it.
  * @param slab Page-aligned, a whole number of pages, not detachable.
- * @returns The handle of the slab.
  */
 export function registerPinned(
   library: NativeLibrary,
@@ -244,7 +241,6 @@ export function reserveAddresses(library: NativeLibrary, device: number, bytes: 
 /**
  * Releases a reservation.
  *
- * @param address The result of {@linkcode reserveAddresses}.
  * @throws {CudaError} If memory is mapped in it, or the address is not a reservation.
  */
 export function releaseAddresses(library: NativeLibrary, device: number, address: number): void {
@@ -296,8 +292,6 @@ export function unmapMemory(
 /**
  * Lets another device access a range of mapped pieces.
  *
- * @param device The device of the memory.
- * @param peer The device that gets access.
  * @throws {CudaError} If the range does not consist of whole pieces, or `peer` cannot address the
  * memory of `device`.
  */

@@ -17,7 +17,6 @@ const NOT_FOUND = -9;
  * Copies machine code; {@linkcode loadModule} loads it.
  *
  * @param image A cubin, a fat binary or PTX for CUDA; a shared library for the host device.
- * @returns The handle of the module.
  */
 export function createModule(
   library: NativeLibrary,
@@ -28,11 +27,7 @@ export function createModule(
   return call(library, "gs_module_create", context, device, image, image.byteLength)[0]!;
 }
 
-/**
- * Loads a module on another thread; once is enough.
- *
- * @param action The action of the caller in the error message.
- */
+/** Loads a module on another thread; once is enough. */
 export async function loadModule(
   library: NativeLibrary,
   module: number,
@@ -64,11 +59,7 @@ export interface CompiledParameter {
   readonly bytes: number;
 }
 
-/**
- * The parameters of a module's compiled kernel; undefined if the driver is too old.
- *
- * @param name The kernel's name in the machine code.
- */
+/** The parameters of a module's compiled kernel; undefined if the driver is too old. */
 export function moduleParameters(
   library: NativeLibrary,
   module: number,
@@ -97,7 +88,6 @@ export interface LaunchParameter {
 /**
  * A kernel of a module for launches with these parameters.
  *
- * @param name Its name in the machine code.
  * @returns Its id, which is valid until the module is unloaded.
  */
 export function moduleKernel(
@@ -123,8 +113,6 @@ export interface ModuleVariable {
 
 /**
  * A `__device__` or `__constant__` variable of a module; undefined if there is none of that name.
- *
- * @param name Its name in the machine code.
  */
 export function moduleVariable(
   library: NativeLibrary,

@@ -42,8 +42,7 @@ export function streamAddress(library: NativeLibrary, stream: number): number {
 }
 
 export function queryStream(library: NativeLibrary, device: number, stream: number): boolean {
-  const status = withOperands(library, device, stream).gs_stream_query();
-  if (status !== 0) check(library, status, "query a stream", device);
+  check(library, withOperands(library, device, stream).gs_stream_query(), "query a stream", device);
   return library.block[RESULT] === 1;
 }
 

@@ -3,6 +3,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { runCommandLine, runFile } from "../support/subprocess.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
+import { assertFails } from "./in_process.ts";
 
 const PROGRAM = "tests/launch/cache/cache_process.ts";
 
@@ -87,15 +88,9 @@ Deno.test("`cache` exits with 1 for an unsafe or invalid directory", async () =>
 
 Deno.test("`cache` exits with 2 for invalid arguments", async () => {
   using folder = new TemporaryDirectory();
-  for (
-    const [args, message] of [
-      [["empty"], "Cannot run gridstride cache empty as the action must be list or clear"],
-      [["list", "more"], '"more"'],
-      [["--output", "x"], "--output"],
-    ] as const
-  ) {
-    const { code, stdout, stderr } = await run(folder, args);
-    assertEquals([code, stdout], [2, ""], args.join(" "));
-    assertStringIncludes(stderr, message);
-  }
+  await assertFails(2, (args) => run(folder, args), [
+    [["empty"], "Cannot run gridstride cache empty as the action must be list or clear"],
+    [["list", "more"], '"more"'],
+    [["--output", "x"], "--output"],
+  ]);
 });

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { compileImage, CompilerUnavailableError, configureKernelCache } from "../../mod.ts";
 import { main } from "../../src/cli/main.ts";
 
 /** The result of a command. */
@@ -28,5 +30,38 @@ export async function runInProcess(args: readonly string[]): Promise<Output> {
     return { code, stdout: printed.join(""), stderr: problems.join("") };
   } finally {
     Object.assign(console, { log, error });
+  }
+}
+
+/** Asserts that every case exits with this code, prints nothing on stdout, and says why. */
+export async function assertFails<T>(
+  code: number,
+  run: (args: T) => Promise<Output>,
+  cases: readonly (readonly [args: T, message: string])[],
+): Promise<void> {
+  for (const [args, message] of cases) {
+    const result = await run(args);
+    assertEquals([result.code, result.stdout], [code, ""], `${args}: ${result.stderr}`);
+    assertStringIncludes(result.stderr, message);
+  }
+}
+
+/** Uses an empty cache of compiled kernels until the tests end, and returns its directory. */
+export function useTemporaryCache(): string {
+  const cache = Deno.makeTempDirSync();
+  globalThis.addEventListener("unload", () => Deno.removeSync(cache, { recursive: true }));
+  configureKernelCache({ directory: `${cache}/kernels` });
+  return cache;
+}
+
+/** Whether there is no compiler for CUDA. */
+export async function isCudaCompilerMissing(): Promise<boolean> {
+  try {
+    await compileImage("", { target: { kind: "cuda", capability: "9.0" } });
+    return false;
+  } catch (error) {
+    if (!(error instanceof CompilerUnavailableError)) throw error;
+    console.log("skipped: compiling for CUDA, as there is neither NVRTC nor nvcc here");
+    return true;
   }
 }

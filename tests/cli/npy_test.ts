@@ -5,7 +5,7 @@ import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/a
 import fc from "fast-check";
 import { bytesPerElement, type DType, DTYPES } from "../../mod.ts";
 import { NPY_DESCRS, NpyError, readNpy, readNpyIndices, writeNpy } from "../../src/cli/npy.ts";
-import { patternBytes, TemporaryDirectory } from "../support/temporary_file.ts";
+import { patternBytes } from "../support/temporary_file.ts";
 
 function fixture(name: string): Uint8Array<ArrayBuffer> {
   return Deno.readFileSync(new URL(`fixtures/${name}.npy`, import.meta.url));
@@ -237,54 +237,4 @@ Deno.test("`readNpyIndices()` refuses arrays without numbers", () => {
       `"${descr}": indices are of type`,
     );
   }
-});
-
-/** Whether there is a Python with NumPy here. */
-async function hasNumPy(): Promise<boolean> {
-  try {
-    const command = new Deno.Command("python3", { args: ["-c", "import numpy"], stderr: "null" });
-    return (await command.output()).success;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
-}
-
-const ignore = !await hasNumPy();
-if (ignore) console.log("skipped: reading our files with NumPy, as there is none here");
-
-Deno.test({
-  name: "`writeNpy()` writes arrays that NumPy reads",
-  ignore,
-  async fn() {
-    using folder = new TemporaryDirectory();
-    folder.file(
-      writeNpy(NPY_DESCRS.float32, [2, 3], bytesOf(Float32Array.of(1, 2, 3, 4, 5, 6.5))),
-      "a",
-    );
-    folder.file(writeNpy(NPY_DESCRS.int64, [2], bytesOf(BigInt64Array.of(-(2n ** 63n), 7n))), "b");
-    folder.file(writeNpy(NPY_DESCRS.bool, [2], Uint8Array.of(1, 0)), "c");
-    folder.file(writeNpy(NPY_DESCRS.float16, [], bytesOf(Float16Array.of(-0.5))), "d");
-    folder.file(writeNpy(NPY_DESCRS.uint8, [0, 3], new Uint8Array()), "e");
-    // NumPy has no bfloat16: the user views two bytes as such.
-    folder.file(writeNpy(NPY_DESCRS.bfloat16, [1], bytesOf(Uint16Array.of(0x3f80))), "f");
-    const program = `
-import numpy, sys
-for name in "abcdef":
-    array = numpy.load(sys.argv[1] + "/" + name)
-    if array.dtype.kind == "V": array = array.view("<u2")
-    print(array.dtype.str, array.shape, array.tolist())`;
-    const { stdout, stderr } = await new Deno.Command("python3", {
-      args: ["-c", program, folder.path],
-    }).output();
-    assertEquals(new TextDecoder().decode(stderr), "");
-    assertEquals(new TextDecoder().decode(stdout).trim().split("\n"), [
-      "<f4 (2, 3) [[1.0, 2.0, 3.0], [4.0, 5.0, 6.5]]",
-      "<i8 (2,) [-9223372036854775808, 7]",
-      "|b1 (2,) [True, False]",
-      "<f2 () -0.5",
-      "|u1 (0, 3) []",
-      "<u2 (1,) [16256]",
-    ]);
-  },
 });

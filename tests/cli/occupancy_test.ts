@@ -1,41 +1,27 @@
 // `gridstride occupancy` with figures and with a compiled kernel.
 
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import {
-  capabilityLimits,
-  compileImage,
-  CompilerUnavailableError,
-  configureKernelCache,
-  occupancy,
-  occupancyLimits,
-} from "../../mod.ts";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { capabilityLimits, occupancy, occupancyLimits } from "../../mod.ts";
 import { device } from "../support/device.ts";
 import { repositoryPath } from "../support/subprocess.ts";
-import { type Output, runInProcess } from "./in_process.ts";
+import {
+  assertFails,
+  isCudaCompilerMissing,
+  type Output,
+  runInProcess,
+  useTemporaryCache,
+} from "./in_process.ts";
 
 const SOURCE = repositoryPath("tests/cli/fixtures/kernels.cu");
 
-const cache = Deno.makeTempDirSync();
-globalThis.addEventListener("unload", () => Deno.removeSync(cache, { recursive: true }));
-configureKernelCache({ directory: `${cache}/kernels` });
+const cache = useTemporaryCache();
 
 /** Runs the command with arguments in one text. */
 function run(words: string): Promise<Output> {
   return runInProcess(["occupancy", ...words.split(" ")]);
 }
 
-async function hasCudaCompiler(): Promise<boolean> {
-  try {
-    await compileImage("", { target: { kind: "cuda", capability: "9.0" } });
-    return true;
-  } catch (error) {
-    if (error instanceof CompilerUnavailableError) return false;
-    throw error;
-  }
-}
-
-const ignore = !await hasCudaCompiler();
-if (ignore) console.log("skipped: compiling for CUDA, as there is neither NVRTC nor nvcc here");
+const ignore = await isCudaCompilerMissing();
 
 Deno.test("`occupancy` prints the limits, a line over block sizes, and advice", async () => {
   const { code, stdout, stderr } = await run(
@@ -152,7 +138,7 @@ Deno.test({
 });
 
 Deno.test("`occupancy` exits with 2 for invalid options", async () => {
-  const cases: readonly (readonly [string, string])[] = [
+  await assertFails(2, run, [
     ["--registers 8", "--threads or --block is missing"],
     ["--threads 8 --block 8 --registers 8", "both --threads and --block"],
     ["--threads 0 --registers 8", "Cannot use --threads as it must be an integer in 1.."],
@@ -174,10 +160,5 @@ Deno.test("`occupancy` exits with 2 for invalid options", async () => {
     [`${SOURCE} saxpy --threads 8 --registers 8`, "Cannot use --registers with FILE.cu"],
     [`${SOURCE} saxpy --threads 8 --shared 8`, "Cannot use --shared with FILE.cu"],
     ["--threads 8 --registers 8 --grid 1", "Cannot use --grid"],
-  ];
-  for (const [words, message] of cases) {
-    const { code, stdout, stderr } = await run(words);
-    assertEquals([code, stdout], [2, ""], words);
-    assertStringIncludes(stderr, message);
-  }
+  ]);
 });

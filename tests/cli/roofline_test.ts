@@ -10,7 +10,7 @@ import {
 import { peakThroughput } from "../../mod.ts";
 import { device } from "../support/device.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
-import { type Output, runInProcess } from "./in_process.ts";
+import { assertFails, type Output, runInProcess } from "./in_process.ts";
 
 /** Runs the command with arguments in one text. */
 function run(words: string): Promise<Output> {
@@ -94,7 +94,7 @@ Deno.test("`roofline --picture` writes the name of the kernel", async () => {
 });
 
 Deno.test("`roofline` exits with 2 for invalid options", async () => {
-  const cases: readonly (readonly [string, string])[] = [
+  await assertFails(2, run, [
     ["--operations 5", "--bytes is missing"],
     ["--bytes 5", "--operations is missing"],
     ["--bytes 0 --operations 0", "--bytes and --operations are both 0"],
@@ -120,10 +120,5 @@ Deno.test("`roofline` exits with 2 for invalid options", async () => {
       'float4 with --tensor-cores: it is "float32"',
     ],
     ["--bytes 1 --operations 1 --capability 9.0 --picture a.gif", "ends in .svg or .html"],
-  ];
-  for (const [words, message] of cases) {
-    const { code, stdout, stderr } = await run(words);
-    assertEquals([code, stdout], [2, ""], words);
-    assertStringIncludes(stderr, message);
-  }
+  ]);
 });

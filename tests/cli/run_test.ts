@@ -4,20 +4,17 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/
 import { FileProblem } from "../../src/cli/command.ts";
 import { readSource } from "../../src/cli/kernel.ts";
 import { NPY_DESCRS, readNpy, writeNpy } from "../../src/cli/npy.ts";
-import { configureKernelCache } from "../../mod.ts";
 import { device } from "../support/device.ts";
 import { repositoryPath, runCommandLine } from "../support/subprocess.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
 import { problemsOf, type ReadTraceFile } from "../lab/trace/trace_file_rules.ts";
-import { type Output, runInProcess } from "./in_process.ts";
+import { assertFails, type Output, runInProcess, useTemporaryCache } from "./in_process.ts";
 
 const SOURCE = repositoryPath("tests/cli/fixtures/kernels.cu");
 const FIXTURE = repositoryPath("tests/cli/fixtures/float32_vector.npy");
 const SAXPY = "saxpy(float a, const float* x, float* y, int n)";
 
-const cache = Deno.makeTempDirSync();
-globalThis.addEventListener("unload", () => Deno.removeSync(cache, { recursive: true }));
-configureKernelCache({ directory: `${cache}/kernels` });
+const cache = useTemporaryCache();
 
 /** Runs a kernel of the fixtures in another process. */
 function runProcess(args: readonly string[]): Promise<Output> {
@@ -131,28 +128,21 @@ Deno.test("`run` exits with 2 for arguments that do not match the kernel", async
   using folder = new TemporaryDirectory();
   const out = `out:float32[4]@${folder.path}/out.npy`;
   const doubles = folder.file(writeNpy(NPY_DESCRS.float64, [1], new Uint8Array(8)), "d.npy");
-  for (
-    const [args, message] of [
-      [[SAXPY, "1", `@${FIXTURE}`, out], "n"],
-      [[SAXPY, "1", `@${FIXTURE}`, out, "4", "5"], "argument"],
-      [[SAXPY, "1", `@${doubles}`, out, "4"], "float64"],
-      [[SAXPY, "1", `@${FIXTURE}`, out, "4.5"], "4.5"],
-      [[SAXPY, "1", `@${FIXTURE}`, out, "4294967296"], "4294967296"],
-      [[SAXPY, "one", `@${FIXTURE}`, out, "4"], '"one"'],
-      [["saxpy(double a, const float* x, float* y, int n)", "1"], "saxpy"],
-      [["saxpi(float a)", "1"], "saxpi"],
-      [["saxpy(float a", "1"], "saxpy"],
-      [[SAXPY, "1", `@${FIXTURE}`, out, "4", "--block", "2048"], "2048"],
-      [[SAXPY, "1", `@${FIXTURE}`, out, "4", "--block", "8,8"], "--grid"],
-      [[SAXPY, "1", `@${FIXTURE}`, out, "4", "--repeat", "0"], "--repeat"],
-      [[], "signature"],
-    ] as const
-  ) {
-    const { code, stdout, stderr } = await run(args);
-    assertEquals([code, stdout], [2, ""], `${args.join(" ")}: ${stderr}`);
-    assertStringIncludes(stderr, message);
-    assert(stderr.startsWith("Cannot "), stderr);
-  }
+  await assertFails(2, run, [
+    [[SAXPY, "1", `@${FIXTURE}`, out], "n"],
+    [[SAXPY, "1", `@${FIXTURE}`, out, "4", "5"], "argument"],
+    [[SAXPY, "1", `@${doubles}`, out, "4"], "float64"],
+    [[SAXPY, "1", `@${FIXTURE}`, out, "4.5"], "4.5"],
+    [[SAXPY, "1", `@${FIXTURE}`, out, "4294967296"], "4294967296"],
+    [[SAXPY, "one", `@${FIXTURE}`, out, "4"], '"one"'],
+    [["saxpy(double a, const float* x, float* y, int n)", "1"], "saxpy"],
+    [["saxpi(float a)", "1"], "saxpi"],
+    [["saxpy(float a", "1"], "saxpy"],
+    [[SAXPY, "1", `@${FIXTURE}`, out, "4", "--block", "2048"], "2048"],
+    [[SAXPY, "1", `@${FIXTURE}`, out, "4", "--block", "8,8"], "--grid"],
+    [[SAXPY, "1", `@${FIXTURE}`, out, "4", "--repeat", "0"], "--repeat"],
+    [[], "signature"],
+  ]);
   assertEquals([...Deno.readDirSync(folder.path)].map(({ name }) => name), ["d.npy"]);
 });
 
@@ -200,21 +190,10 @@ Deno.test("`run` passes structs of the source and vectors", async () => {
   const settings = '{"range": {"low": -1.5, "high": "inf"}, "id": 9007199254740993, ' +
     '"offset": [1, 2, 3], "wide": [[1, 2], [3, -4]], "isOn": true}';
   const args = [settings, "[0.5,1,2,4]", `out:float64[9]@${out}`];
-  const { kernel } = await runInProcessReport(["run", STRUCTS, "n::spread", ...args]);
+  const { kernel } = await report(["n::spread", ...args], (words) => run(words, STRUCTS));
   assertEquals(kernel, "n::spread");
   assertEquals(elements(out, Float64Array), [-1.5, Infinity, 1, 6, -4, 1, 0.5, 4, 1]);
 });
-
-async function runInProcessReport(args: readonly string[]): Promise<Record<string, unknown>> {
-  const { code, stdout, stderr } = await runInProcess([
-    ...args,
-    "--json",
-    "--device",
-    device.label,
-  ]);
-  assertEquals([code, stderr], [0, ""]);
-  return JSON.parse(stdout);
-}
 
 Deno.test("`run` exits with 2 for a wrong struct, with the field", async () => {
   for (

@@ -6,18 +6,15 @@ import { describeTuning } from "../../src/cli/tune.ts";
 import { type Macros, readConfigurations, readLaunch } from "../../src/cli/tune_configurations.ts";
 import type { TuningRow } from "../../src/lab/tuning/mod.ts";
 import { readNpy } from "../../src/cli/npy.ts";
-import { configureKernelCache } from "../../mod.ts";
 import { device } from "../support/device.ts";
 import { repositoryPath, runCommandLine } from "../support/subprocess.ts";
 import { TemporaryDirectory } from "../support/temporary_file.ts";
-import { type Output, runInProcess } from "./in_process.ts";
+import { type Output, runInProcess, useTemporaryCache } from "./in_process.ts";
 
 const SOURCE = repositoryPath("tests/cli/fixtures/tuned.cu");
 const LENGTH = 2000;
 
-const cache = Deno.makeTempDirSync();
-globalThis.addEventListener("unload", () => Deno.removeSync(cache, { recursive: true }));
-configureKernelCache({ directory: `${cache}/kernels` });
+const cache = useTemporaryCache();
 
 interface Row {
   readonly configuration: Readonly<Record<string, number | string>>;

@@ -39,16 +39,6 @@ Deno.test("`CudaError` puts the detail of a fault before the advice", () => {
   assertFalse(stopped.message.includes("faulted.."));
 });
 
-Deno.test("`CudaError` keeps its cause", () => {
-  const cause = new Error("below");
-  assertEquals(new CudaError({ action: "wait", code: 999, cause }).cause, cause);
-});
-
-Deno.test("`CudaError` describes an unknown code", () => {
-  const error = new CudaError({ action: "wait", code: 4242 });
-  assert(error.message.includes("unknown CUDA error (4242)"));
-});
-
 const MIB = 2 ** 20;
 
 function outOfMemory(figures: Partial<ConstructorParameters<typeof OutOfMemoryError>[0]>) {

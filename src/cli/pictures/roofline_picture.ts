@@ -48,7 +48,7 @@ function domainAround(values: readonly number[], room: number): [number, number]
 }
 
 /** At most twelve powers of ten in a domain, with equal distances. */
-export function powersOfTen([from, to]: readonly [number, number]): number[] {
+function powersOfTen([from, to]: readonly [number, number]): number[] {
   const [low, high] = [Math.ceil(Math.log10(from)), Math.floor(Math.log10(to))];
   const step = Math.ceil((high - low + 1) / 12);
   return Array.from(

@@ -28,12 +28,7 @@ const RELEASE_NUMBERS: readonly number[] = [75, 80, 86, 89, 90, 100, 120];
 
 const FORMS = '"sm_90", "90", "9.0", "90a", "compute_90", "native", or a list of them';
 
-/**
- * Parses a list of architectures separated by commas, semicolons or spaces.
- *
- * @param text The list.
- * @param source The variable or option it comes from, for the error.
- */
+/** Parses a list of architectures separated by commas, semicolons or spaces. */
 export function parseArchitectures(text: string, source: string): ArchitectureRequest {
   const names = text.split(/[\s,;]+/).filter((name) => name !== "");
   if (names.length === 0) {

@@ -47,8 +47,6 @@ export async function removeIfPresent(path: string): Promise<void> {
 /**
  * Runs `body` while no other build holds the lock of this directory. The system drops the lock when
  * its process ends.
- *
- * @param waiting Called once if another build holds the lock.
  */
 export async function withBuildLock<Result>(
   directory: string,

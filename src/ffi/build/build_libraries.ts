@@ -66,7 +66,6 @@ export function build(options: BuildOptions = {}): Promise<BuildReport> {
  * Builds the native libraries of a package.
  *
  * @param root The folder of its `mod.ts`, with a slash at the end.
- * @param files Its native sources, relative to that folder.
  */
 export async function buildPackage(
   root: URL,
@@ -142,11 +141,7 @@ async function buildLibrary(
   };
 }
 
-/**
- * Finds the compilers of the requested libraries.
- *
- * @param files The native sources.
- */
+/** Finds the compilers of the requested libraries. */
 export async function chooseToolchains(
   files: readonly string[],
   settings: BuildSettings,

@@ -60,13 +60,7 @@ function buildRecordHeader(toolchain: Toolchain, sourceHash: string): string {
     .join("");
 }
 
-/**
- * Plans a library.
- *
- * @param digests The digest of every source and header, by its name.
- * @param objects The directory of the object files.
- * @param library The library file.
- */
+/** Plans a library. */
 export function planLibrary(
   toolchain: Toolchain,
   digests: ReadonlyMap<string, string>,
@@ -133,8 +127,6 @@ type StepWriter = (name: string, start: number) => void;
 
 /**
  * Builds the library or program of a plan: compiles missing objects, several at a time, and links.
- *
- * @returns The number of compiled sources and of reused objects.
  */
 export async function runPlan(
   plan: BuildPlan,

@@ -89,12 +89,7 @@ export function describeReport(report: BuildReport): string[] {
   return lines;
 }
 
-/**
- * Runs `build.ts` with its arguments.
- *
- * @param write Takes lines for the user; they belong on standard error.
- * @returns The exit status.
- */
+/** Runs `build.ts` with its arguments. */
 export async function runBuildCommand(
   args: readonly string[],
   write: LineWriter,

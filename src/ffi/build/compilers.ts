@@ -41,11 +41,7 @@ export function compilerFamily(identity: string): CompilerFamily | undefined {
   return /Free Software Foundation/.test(identity) ? "gcc" : undefined;
 }
 
-/**
- * Finds the C++ compiler: the chosen one, else `CXX`, else g++, clang++ or c++ on `PATH`.
- *
- * @param chosen The option `--compiler`: a name or a path.
- */
+/** Finds the C++ compiler: the chosen one, else `CXX`, else g++, clang++ or c++ on `PATH`. */
 export async function findCppCompiler(
   chosen: string | undefined,
   environment: EnvironmentReader,

@@ -73,8 +73,6 @@ export async function headersDigest(directory: string, names: readonly string[])
 /**
  * The arguments that make a compiler begin with the precompiled header; none where it does not exist,
  * does not match, belongs to another user, or may not be read without a prompt.
- *
- * @param library The file of the host library.
  */
 export function preludeArguments(library: string, basis: PreludeBasis): readonly string[] {
   const directory = preludeDirectory(library);

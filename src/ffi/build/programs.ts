@@ -47,8 +47,6 @@ export function findProgram(name: string, environment: EnvironmentReader): strin
  * Runs a program to its end with nothing on its standard input.
  *
  * @param command The program and its first arguments, such as `["ccache", "g++"]`.
- * @param cwd Its working directory.
- * @param env Variables besides those of this process.
  */
 export async function runProgram(
   command: readonly string[],

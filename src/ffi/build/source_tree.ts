@@ -90,8 +90,6 @@ async function readSource(path: string): Promise<Uint8Array> {
 /**
  * The sources below a package's root: in place if that is a folder of this machine, else fetched.
  *
- * @param root The folder of `mod.ts`.
- * @param files The manifest.
  * @param cache Creates and returns the directory to fetch into.
  */
 export async function openSourceTree(

@@ -7,6 +7,7 @@
 
 import type { LibraryKind } from "../library.ts";
 import { type Architecture, architectureFlags, architectureName } from "./architectures.ts";
+import type { BuildSettings } from "./build_options.ts";
 import type { CompilerFamily, CppCompiler, CudaCompiler } from "./compilers.ts";
 
 /** A compiler with its flags for a library. */
@@ -33,11 +34,7 @@ export interface Toolchain {
   linkArguments(objects: readonly string[], library: string, name: string): string[];
 }
 
-/** The user's choices for both toolchains. */
-interface ToolchainOptions {
-  readonly debug: boolean;
-  readonly warningsAsErrors: boolean;
-}
+type ToolchainOptions = Pick<BuildSettings, "debug" | "warningsAsErrors">;
 
 const COMPILE_FLAGS: readonly string[] = [
   "-std=c++17",
@@ -71,11 +68,7 @@ function machineFlags(architecture: string): readonly string[] {
   return architecture === "x86-64-v3" ? ["-march=x86-64-v3"] : [];
 }
 
-/**
- * The compiler flags of kernels for the host device, which match those of the host library.
- *
- * @param architecture The architecture of the host library, as it reports it.
- */
+/** The compiler flags of kernels for the host device, which match those of the host library. */
 export function kernelFlags(
   family: CompilerFamily,
   architecture: string,
@@ -106,8 +99,6 @@ const HOST_SONAME = "libgridstride_host.so";
 /**
  * The linker flags of a library of kernels, after its sources: the host library, which is open
  * already when it is loaded, and no undefined symbols.
- *
- * @param library The path of the host library.
  */
 export function kernelLinkFlags(library: string, os: string = Deno.build.os): string[] {
   return os === "darwin" ? ["-dynamiclib", library] : ["-shared", library, "-Wl,-z,defs"];

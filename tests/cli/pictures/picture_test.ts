@@ -5,7 +5,6 @@ import { analyzeAccess, roofline } from "../../../src/lab/analysis/mod.ts";
 import { accessPicture } from "../../../src/cli/pictures/access_picture.ts";
 import {
   type PicturedRoofline,
-  powersOfTen,
   rooflinePicture,
 } from "../../../src/cli/pictures/roofline_picture.ts";
 import { type Picture, pictureFile } from "../../../src/cli/picture_file.ts";
@@ -191,16 +190,6 @@ Deno.test("`accessPicture()` replaces characters that XML does not allow", () =>
   assertEquals(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/.test(svg), false);
   assert(svg.isWellFormed());
   assert(svg.includes("a\ufffdb\ufffdc\ufffdd\ufffde"));
-});
-
-Deno.test("`powersOfTen()` returns at most twelve values with equal distances", () => {
-  assertEquals(powersOfTen([0.05, 2000]), [0.1, 1, 10, 100, 1000]);
-  for (const decades of [1, 11, 12, 13, 60, 120]) {
-    const ticks = powersOfTen([1e-30, 10 ** (decades - 30)]);
-    assert(ticks.length > 1 && ticks.length <= 12, `${decades}: ${ticks.length}`);
-    const steps = ticks.slice(1).map((tick, i) => Math.round(Math.log10(tick / ticks[i]!)));
-    assertEquals(new Set(steps).size, 1);
-  }
 });
 
 Deno.test("`svg` of a picture uses only colors of both color schemes", () => {

@@ -50,20 +50,7 @@ Deno.test("`parseArchitectures()` reads every accepted form", () => {
 });
 
 Deno.test("`parseArchitectures()` throws when a name is malformed", () => {
-  const wrong = [
-    "sm_",
-    "sm_9",
-    "9",
-    "1000",
-    "9.01",
-    "90b",
-    "sm90",
-    "nativ",
-    "90-100",
-    "９０",
-    "9,0",
-  ];
-  for (const text of wrong) {
+  for (const text of "sm_ sm_9 9 1000 9.01 90b sm90 nativ 90-100 ９０ 9,0".split(" ")) {
     const error = assertThrows(() => parseArchitectures(text, "CUDA_ARCH"), BuildError);
     assertEquals(error.exitCode, 2);
     assertStringIncludes(error.message, "Cannot read CUDA_ARCH as it must be");
@@ -88,11 +75,8 @@ Deno.test("`chooseArchitectures()` takes the GPUs present, else 8.0 and 9.0", ()
   assertEquals(choose({ present: [89] }).names, ["sm_89", "compute_89"]);
   assertEquals(choose({ present: [75, 90] }).names, ["sm_75", "sm_90", "compute_90"]);
   assertEquals(choose({}).names, ["sm_80", "sm_90", "compute_90"]);
-  assertEquals(choose({ list: "native,75", present: [90] }).names, [
-    "sm_75",
-    "sm_90",
-    "compute_90",
-  ]);
+  const { names } = choose({ list: "native,75", present: [90] });
+  assertEquals(names, ["sm_75", "sm_90", "compute_90"]);
 });
 
 Deno.test("`chooseArchitectures()` leaves out architectures when the compiler lacks them", () => {
