@@ -1,6 +1,7 @@
 // Peaks against the figures of NVIDIA's data sheets and white papers, with the clocks that drivers
 // report.
 
+import "../support/cache_directory.ts";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { capabilityLimits, peakThroughput } from "../../mod.ts";
 import { KNOWN_CAPABILITIES } from "../../src/hardware/capability_limits.ts";
