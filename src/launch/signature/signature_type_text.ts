@@ -14,19 +14,14 @@ import type { AttributeWords, CTypeWord } from "./c_types.ts";
 /** A long run that becomes one space in one step. */
 type LongRun = "                                ";
 
-/** The text with every occurrence of another replaced, four in a step. */
 type Replace<
   Text extends string,
   Old extends string,
   New extends string,
   Done extends string = "",
-> = Text extends
-  `${infer One}${Old}${infer Two}${Old}${infer Three}${Old}${infer Four}${Old}${infer Rest}`
-  ? Replace<Rest, Old, New, `${Done}${One}${New}${Two}${New}${Three}${New}${Four}${New}`>
-  : Text extends `${infer One}${Old}${infer Rest}` ? Replace<Rest, Old, New, `${Done}${One}${New}`>
+> = Text extends `${infer One}${Old}${infer Rest}` ? Replace<Rest, Old, New, `${Done}${One}${New}`>
   : `${Done}${Text}`;
 
-/** The text with every occurrence of several others replaced by a space. */
 type ReplaceEach<Text extends string, Old extends readonly string[]> = Old extends
   readonly [infer First extends string, ...infer Rest extends readonly string[]]
   ? ReplaceEach<Replace<Text, First, " ">, Rest>
@@ -57,13 +52,11 @@ type WithoutAttributes<Text extends string> = Text extends `${infer Before}[[${i
   : Text extends `${string}(${string}(${string}` ? WithoutCalls<Text, AttributeWords>
   : Text;
 
-/** The text without the calls of these words. */
 type WithoutCalls<Text extends string, Words extends readonly string[]> = Words extends
   readonly [infer Word extends string, ...infer Rest extends readonly string[]]
   ? WithoutCalls<Text extends `${string}${Word}${string}` ? WithoutCallsOf<Text, Word> : Text, Rest>
   : Text;
 
-/** A sign before a whole word. */
 type BeforeWord = " " | "(" | "," | "*" | "&" | ">" | "]" | ")";
 
 /** The text with a space for each call of a word. */
@@ -85,15 +78,12 @@ type WithoutCallsOf<Text extends string, Word extends string, Done extends strin
  */
 export type Prepared<Text extends string> = WithoutAttributes<Spaced<WithoutComments<Text>>>;
 
-/** Whether a text has nothing but spaces. */
 export type IsBlank<Text extends string> = Text extends "" | " " ? true
   : Text extends ` ${infer Rest}` ? IsBlank<Rest>
   : false;
 
-/** The text without spaces before it. */
 export type TrimStart<Text extends string> = Text extends ` ${infer Rest}` ? TrimStart<Rest> : Text;
 
-/** The text without spaces behind it. */
 export type TrimEnd<Text extends string> = Text extends `${infer Rest} ` ? TrimEnd<Rest> : Text;
 
 /** A name of a type without white space and without a leading `::`. */
@@ -103,7 +93,6 @@ export type TypeKey<Name extends string> = Replace<Spaced<Name>, " ", ""> extend
 
 // ---- Brackets ----------------------------------------------------------------------------------
 
-/** Adds an element for each occurrence of a text. */
 type Count<Text extends string, Sign extends string, Seen extends readonly unknown[] = []> =
   Text extends `${string}${Sign}${infer Rest}` ? Count<Rest, Sign, [...Seen, unknown]> : Seen;
 
@@ -132,7 +121,6 @@ export type EmptyGroups<
   : undefined
   : `${Done}${Text}`;
 
-/** The text without signs that look like brackets. */
 type WithoutOperators<Text extends string> = ReplaceEach<Text, ["<<", "<=", ">=", "->"]>;
 
 /** The text with empty brackets, but `<` and `>`; `undefined` if one is not closed. */
@@ -143,7 +131,6 @@ type Outline<Text extends string> = EmptyGroups<Text> extends infer One extends 
   : undefined
   : undefined;
 
-/** Whether the brackets of each kind match in a text. */
 export type IsWhole<Text extends string> = Text extends
   `${string}${"(" | "[" | "{" | "<" | ">" | "]" | "}"}${string}`
   ? Outline<Text> extends infer Outer extends string
@@ -180,17 +167,11 @@ export type Divide<Text extends string, Head extends string = ""> = Text extends
   : undefined
   : undefined;
 
-/** A word that may stand before a kernel's name. */
 type HeadWord = "extern" | "static" | "inline" | "__global__" | "void";
 
-/**
- * The problem with the text before the parentheses, if any.
- */
 export type HeadProblem<Text extends string, Name extends string = ""> = Text extends
   `${infer Word} ${infer Rest}` ? Word extends "" ? HeadProblem<Rest, Name>
   : Name extends "" ? Word extends HeadWord ? HeadProblem<Rest>
-    : Word extends "template" | "template<>"
-      ? 'A template has no parameters by itself: an instance reads "name<arguments>(…)"'
     : HeadProblem<Rest, Word>
   : `A kernel has one name, and returns void: "${Name} ${Word}" stands before the parameters`
   : Name extends "" ? "A kernel's name stands before its parameters: it is missing"
@@ -223,7 +204,6 @@ type FoundIn<Source extends string, Text extends string> =
     ? [Signature] extends [never] ? string : Signature
     : never;
 
-/** A name without its namespaces. */
 type Unqualified<Name extends string> = Name extends `${string}::${infer Rest}` ? Unqualified<Rest>
   : TrimStart<TrimEnd<Name>>;
 
@@ -312,7 +292,6 @@ type UpToBody<Text extends string, Done extends string = ""> = Text extends
     ? readonly [`${Done}${Ended}`, Text extends `${Ended}${infer Rest}` ? Rest : ""]
   : undefined;
 
-/** A text up to its first brace or semicolon; `undefined` without any. */
 type UpToSign<Text extends string> = Text extends `${infer Before}{${string}`
   ? Before extends `${infer Shorter};${string}` ? Shorter : Before
   : Text extends `${infer Before};${string}` ? Before

@@ -136,7 +136,6 @@ type ProblemOf<Signature extends string, Structs extends StructTypes> = Extract<
   SignatureError<string>
 >["cannotReadSignature"];
 
-/** Structs by the names of {@linkcode TypeKey}. */
 type NamedStructs = Readonly<Record<string, StructType>>;
 
 /** @ignore */
@@ -164,7 +163,6 @@ type WithoutLinkage<Text extends string> = Text extends `${infer Before}"C"${inf
   ? `${Before} ${After}`
   : Text;
 
-/** The problem with the text after the parentheses, if any. */
 type TailProblem<Text extends string> = Text extends "" | " " | ";" ? undefined
   : Text extends ` ${infer Rest}` ? TailProblem<Rest>
   : Text extends `;${infer Rest}` ? TailProblem<Rest>
@@ -191,7 +189,6 @@ type ReadEach<
   : ReadEach<Rest, Structs, Read, `${Begun}${First},`>
   : [...Read, ReadParameter<`${Begun}${Text}`, Next<Read>, Structs>];
 
-/** The number, from 1, of the next parameter. */
 type Next<Read extends readonly unknown[]> = [...Read, unknown]["length"] & number;
 
 // ---- Declarators ---------------------------------------------------------------------------------
@@ -324,7 +321,6 @@ type PassingOf<Spelling extends string, Structs extends NamedStructs, Arguments 
       ? Structs[Key] extends StructType<string, infer Argument> ? Passing<Argument, "uint8"> : never
     : undefined;
 
-/** The key of a struct, its template arguments put back. */
 type StructKey<Spelling extends string, Arguments extends string> = TypeKey<
   Spelling extends `${infer Name}<>${infer Rest}` ? `${Name}<${Arguments}>${Rest}` : Spelling
 >;
