@@ -1,6 +1,5 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { C_TYPES } from "../../src/launch/signature/c_types.ts";
 import {
   type KernelParameter,
   parseSignature,
@@ -57,59 +56,6 @@ Deno.test("parseSignature() reads a million characters in linear time", () => {
     assertThrows(() => parseSignature(piece.repeat(30_000)), SyntaxError);
     assertThrows(() => parseSignature(`f(${piece.repeat(30_000)}`), SyntaxError);
   }
-});
-
-const blank = fc.stringMatching(/^[ \t\r\n\v\f]{0,3}$/);
-const gap = fc.stringMatching(/^[ \t\r\n\v\f]{1,3}$/);
-const identifier = fc.stringMatching(/^[a-z_][a-z0-9_]{0,8}$/).map((name) => `${name}_q`);
-
-/** A parameter's type as text, the text behind its name, and the parsed type. */
-const written = fc.record({
-  type: fc.constantFrom(...Object.entries(C_TYPES)),
-  place: fc.constantFrom("none", "before", "behind"),
-  declarator: fc.constantFrom("value", "pointer", "array"),
-  space: gap,
-  room: blank,
-  qualifiers: fc.subarray(["const", "__restrict__", "volatile"]),
-}).map(({ type: [spelling, type], place, declarator, space, room, qualifiers }) => {
-  const words = spelling.replaceAll(" ", space);
-  const named = { none: words, before: `const${space}${words}`, behind: `${words}${space}const` };
-  const star = declarator === "pointer" ? [`${room}*${room}`, ...qualifiers].join(space) : "";
-  return {
-    text: named[place as keyof typeof named] + star,
-    behind: declarator === "array" ? `${room}[${room}4]` : "",
-    expected: declarator === "value" ? type : `${place === "none" ? "" : "const "}${type}*`,
-  };
-});
-
-Deno.test("parseSignature() reads random signatures, however they are written", () => {
-  const signature = fc.record({
-    head: fc.constantFrom("", "__global__ void ", 'extern "C"\n__global__ void '),
-    name: identifier,
-    parameters: fc.uniqueArray(fc.tuple(written, fc.option(identifier)), {
-      maxLength: 12,
-      selector: ([, name]) => name ?? Symbol(),
-    }),
-    room: blank,
-    tail: fc.constantFrom("", ";", " ;\n"),
-  });
-  fc.assert(
-    fc.property(signature, ({ head, name, parameters, room, tail }) => {
-      const list = parameters.map(([{ text, behind }, own]) =>
-        `${room}${text} ${own ?? ""}${behind}${room}`
-      ).join(",");
-      const read = parseSignature(`${head}${name}${room}(${list})${tail}`);
-      assertStrictEquals(read.name, name);
-      const found = read.parameters.map((one) => [
-        one.kind === "scalar" ? one.type : `${one.isConst ? "const " : ""}${one.type}*`,
-        one.name,
-      ]);
-      assertEquals(found, parameters.map(([{ expected }, own]) => [expected, own ?? undefined]));
-      // Its text is the same signature.
-      assertStrictEquals(signatureDifference(read, parseSignature(signatureText(read))), undefined);
-    }),
-    { numRuns: 500 },
-  );
 });
 
 Deno.test("parseSignature() returns a signature or throws a SyntaxError for any text", () => {

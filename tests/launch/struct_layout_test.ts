@@ -11,11 +11,7 @@ import {
   VECTOR_SPELLINGS,
   vectorTypeOf,
 } from "../../src/launch/signature/c_types.ts";
-import {
-  PARAMETER_KINDS,
-  parameterLayout,
-  parseSignature,
-} from "../../src/launch/signature/signature.ts";
+import { PARAMETER_KINDS } from "../../src/launch/signature/signature.ts";
 import { StructType } from "../../src/launch/signature/struct_type.ts";
 import { repositoryPath } from "../support/subprocess.ts";
 
@@ -115,37 +111,6 @@ Deno.test("StructType lays out scalars, vectors and random structs as the C++ co
     ...randomStructs().map(assertions),
   ].join("\n");
   assertEquals(await compilerErrors(`${program}\n`), "");
-});
-
-Deno.test("parameterLayout() gives kinds, sizes and slots of the command block", () => {
-  const Thirteen = new StructType("Thirteen", { bytes: "char[13]" });
-  const signature = parseSignature(
-    "f(bool a, char b, unsigned c, half d, bfloat16 e, float f, double g, const void* h, " +
-      "__nv_fp8_e5m2 i, char1 j, float3 k, double4_32a l, Thirteen m, Thirteen* n)",
-    [Thirteen],
-  );
-  const layout = parameterLayout(signature);
-  assertEquals(
-    layout.map(({ kind, bytes, alignment, slots }) => [kind, bytes, alignment, slots]),
-    [
-      [0, 1, 1, 1],
-      [1, 1, 1, 1],
-      [2, 4, 4, 1],
-      [3, 2, 2, 1],
-      [4, 2, 2, 1],
-      [5, 4, 4, 1],
-      [6, 8, 8, 1],
-      [7, 8, 8, 1],
-      [8, 1, 1, 1],
-      [8, 1, 1, 1],
-      [8, 12, 4, 2],
-      [8, 32, 32, 4],
-      [8, 13, 1, 2],
-      [7, 8, 8, 1],
-    ],
-  );
-  assertEquals(layout.map(({ slot }) => slot), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 18]);
-  assertEquals(parameterLayout(parseSignature("f()")), []);
 });
 
 Deno.test("PARAMETER_KINDS are those of the C header", async () => {

@@ -24,7 +24,6 @@ export interface KernelDeclaration {
    * replaced.
    */
   readonly signature: string;
-  readonly line: number;
   /** Whether only its instances are kernels. */
   readonly isTemplate: boolean;
   /** Whether only the compiler knows that it is there, because of an unseen macro, for example. */
@@ -67,7 +66,7 @@ function readKernel(
   declaration: Declaration,
   before: Declaration | undefined,
 ): KernelDeclaration | undefined {
-  const { list, macros, lines } = context;
+  const { list, macros } = context;
   const { kind, head, parameters, namespaces } = declaration;
   // A mere declaration is no kernel.
   const isDefinition = declaration.body !== NONE || declaration.isInstantiation;
@@ -107,7 +106,6 @@ function readKernel(
   return {
     expression,
     signature: `${expression}(${texts.join(", ")})`,
-    line: lines.lineOf(name.start),
     isTemplate: declaration.isTemplate,
     isConditional: name.conditional || isBehindCall,
     isOverloaded: false,
@@ -235,7 +233,6 @@ export interface VariableDeclaration {
   /** The extents of an array as they are written, outermost first: `["2 * N", "16"]`. */
   readonly extents: readonly string[];
   readonly memory: "device" | "constant" | "managed";
-  readonly line: number;
 }
 
 /** Words that describe a variable's storage, not its type. */
@@ -259,7 +256,7 @@ function readVariables(
   context: SourceContext,
   declaration: Declaration,
 ): readonly VariableDeclaration[] {
-  const { list, macros, lines } = context;
+  const { list, macros } = context;
   const { kind, templateHeads, head, initialiser, last, namespaces } = declaration;
   if (kind !== "variable" || templateHeads > 0) return [];
   const { words } = annotationsOf(list, declaration, macros);
@@ -286,7 +283,6 @@ function readVariables(
       type: type + before.filter(({ text }) => text === "*").map(({ text }) => text).join(""),
       extents: extents.map((extent) => extent.map(({ text }) => text).join(" ")),
       memory,
-      line: lines.lineOf(name.start),
     }];
   });
 }
