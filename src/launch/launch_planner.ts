@@ -8,7 +8,6 @@
  * @module
  */
 
-import { requireInteger } from "../ffi/arguments.ts";
 import { describeValue } from "../ffi/describe_value.ts";
 import type { KernelAttributes } from "../ffi/native_kernel.ts";
 import type { Extents } from "../hardware/capability_limits.ts";
@@ -422,12 +421,7 @@ export function lineLaunch(
     readonly block?: number;
   } = {},
 ): LineLaunch {
-  const action = "choose launch parameters";
   const { elementsPerThread = 1, stepsPerThread, block } = options;
-  requireInteger(elements, "elements", action);
-  requireInteger(elementsPerThread, "elementsPerThread", action, 1);
-  if (stepsPerThread !== undefined) requireInteger(stepsPerThread, "stepsPerThread", action, 1);
-  if (block !== undefined) requireInteger(block, "block", action, 1);
   const steps = Math.ceil(elements / elementsPerThread);
   return plannerOf(kernel).planLine(steps, stepsPerThread ?? Infinity, block);
 }

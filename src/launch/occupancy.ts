@@ -290,7 +290,13 @@ function checkLimits(limits: OccupancyLimits, action: string): void {
   requireObject(limits, "limits", action);
   for (const name of LIMITS) {
     if (name === "barrierAllocation") requireBoolean(limits[name], `limits.${name}`, action);
-    else requireCount(limits, "limits", name, action, name.startsWith("reserved") ? 0 : 1);
+    else {requireInteger(
+        limits[name],
+        `limits.${name}`,
+        action,
+        name.startsWith("reserved") ? 0 : 1,
+        MAX,
+      );}
   }
 }
 
@@ -310,25 +316,10 @@ function completeUsage(usage: OccupancyUsage, action: string): BlockUsage {
   const { barriersPerBlock = 1, maxThreadsPerBlock = MAX, sharedMemoryOptIn = true } = usage;
   const complete = { ...usage, barriersPerBlock, maxThreadsPerBlock, sharedMemoryOptIn };
   for (const [name, min, max] of USAGE_RANGES) {
-    requireCount(complete, "usage", name, action, min, max);
+    requireInteger(complete[name], `usage.${name}`, action, min, max);
   }
   requireBoolean(sharedMemoryOptIn, "usage.sharedMemoryOptIn", action);
   return complete;
-}
-
-/** Requires an integer in a field of an argument. */
-function requireCount<Name extends string>(
-  object: Readonly<Record<Name, unknown>>,
-  argument: string,
-  name: Name,
-  action: string,
-  min: number,
-  max = MAX,
-): void {
-  const value = object[name];
-  // Composing the name in each check would take longer than the calculation.
-  if (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) return;
-  requireInteger(value, `${argument}.${name}`, action, min, max);
 }
 
 function requireBoolean(value: unknown, name: string, action: string): void {

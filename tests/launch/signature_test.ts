@@ -34,7 +34,6 @@ Deno.test("parseSignature() names the character and the text of every unreadable
 
 Deno.test("parseSignature() refuses signatures that the types accept", () => {
   const refused: [string, string][] = [
-    ["f(float a, int b, float a)", 'two are "a"'],
     ["f(float $)", '"$"'],
     ["f(float x])", '"]"'],
     ["f(float 3)", '"3"'],

@@ -103,28 +103,18 @@ function readParameters(
     reader.fail(`what follows the kernel's name must be "(": it is ${reader.describeNext()}`);
   }
   const parameters: KernelParameter[] = [];
-  const names = new Set<string>();
   if (reader.follows("void", ")")) reader.take();
   if (reader.takeIf(")")) return parameters;
   let slots = 0;
   do {
     const start = reader.next;
     const parameter = readParameter(reader, parameters.length + 1, structs);
-    const { name } = parameter;
-    if (name !== undefined && names.has(name)) {
-      reader.fail(`parameters must have different names: two are "${name}"`, start);
-    }
-    if (name !== undefined) names.add(name);
     if (parameters.length === MAXIMUM_ARGUMENTS) {
       reader.fail(`a kernel can have at most ${MAXIMUM_ARGUMENTS} parameters`, start);
     }
     slots += slotsOf(parameter);
     if (slots > ARGUMENT_SLOTS) {
-      const bytes = 8 * ARGUMENT_SLOTS;
-      reader.fail(
-        `the parameters can have at most ${bytes} bytes, each from a multiple of 8`,
-        start,
-      );
+      reader.fail(`the parameters can have at most ${8 * ARGUMENT_SLOTS} bytes`, start);
     }
     parameters.push(parameter);
   } while (reader.takeIf(","));

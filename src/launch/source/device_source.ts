@@ -23,8 +23,6 @@ import { readSource, type SourceContext, type SourceSurroundings } from "./sourc
 
 export interface SourceOptions extends SourceSurroundings {
   readonly name: string;
-  /** The target of functions and variables without annotation: hosts by default. */
-  readonly unannotated?: "host" | "device";
 }
 
 export interface HostCode {
@@ -50,9 +48,9 @@ export interface DeviceSource {
  * @throws {CompileError} If it holds host code that can neither be left out nor be compiled.
  */
 export function readDeviceSource(source: string, options: SourceOptions): DeviceSource {
-  const { name, headers, unannotated = "host" } = options;
+  const { name, headers } = options;
   const context = readSource(source, options);
-  const finder = new HostCodeFinder(context, name, unannotated);
+  const finder = new HostCodeFinder(context, name);
   finder.run();
   if (finder.problems.length > 0) throw new CompileError(name, "Gridstride", finder.problems, "");
   const { list: { tokens }, allTokens, includes } = context;
@@ -106,14 +104,12 @@ class HostCodeFinder {
   readonly problems: Diagnostic[] = [];
   readonly #context: SourceContext;
   readonly #name: string;
-  readonly #unannotated: "host" | "device";
   readonly #hostTypes = new Set<string>();
   #usesStandard = false;
 
-  constructor(context: SourceContext, name: string, unannotated: "host" | "device") {
+  constructor(context: SourceContext, name: string) {
     this.#context = context;
     this.#name = name;
-    this.#unannotated = unannotated;
   }
 
   run(): void {
@@ -158,7 +154,7 @@ class HostCodeFinder {
     const { kind, namespaces, parameters, first, last, isInstantiation } = declaration;
     const { words, isForDevice, isDoubtful } = annotationsOf(list, declaration, macros);
     if (isForDevice) return false;
-    const isCommon = isDoubtful || words.has("constexpr") || this.#unannotated === "device";
+    const isCommon = isDoubtful || words.has("constexpr");
     if (kind === "function") {
       if (namespaces.length === 0 && this.#text(parameters - 1) === "main") return true;
       if (!isCommon && !words.has("consteval")) return true;

@@ -16,9 +16,6 @@ const MAX_CLASSES = 64;
 /** Words of such a declaration that are no part of the type. */
 const STORAGE: ReadonlySet<string> = new Set(["extern", "static", "__shared__", "__device__"]);
 
-/** Words that may stand before `extern`. */
-const BEFORE_EXTERN: ReadonlySet<string> = new Set(["__shared__", "volatile", "const"]);
-
 interface Replacement {
   readonly start: number;
   readonly end: number;
@@ -34,12 +31,9 @@ export function rewriteDynamicShared(source: string, context: SourceContext): st
   const replacements: Replacement[] = [];
   for (let at = 0; at < tokens.length; at++) {
     if (!wordsAt(context, at).includes("extern")) continue;
-    let first = at;
-    while (first > 0 && wordsAt(context, first - 1).some((word) => BEFORE_EXTERN.has(word))) {
-      first--;
-    }
+    const first = at;
     let isShared = false;
-    for (at = first; at < tokens.length && !/^[;{}=]$/.test(tokens[at]!.text); at++) {
+    for (; at < tokens.length && !/^[;{}=]$/.test(tokens[at]!.text); at++) {
       isShared ||= wordsAt(context, at).includes("__shared__");
     }
     if (!isShared || tokens[at]?.text !== ";") continue;
