@@ -12,9 +12,8 @@ import {
   type AccessOptions,
   type AccessReport,
 } from "./access_report.ts";
-import { type AccessIndices, IndexBatch } from "./index_batch.ts";
+import { type AccessIndices, type IndexArray, IndexBatch } from "./index_batch.ts";
 import { ReuseDistances } from "./reuse_distances.ts";
-import type { IndexArray } from "./typed_arrays.ts";
 import { WarpRequests } from "./warp_requests.ts";
 
 /**

@@ -5,15 +5,16 @@
  */
 
 import { checkedProduct, rangeError, requireInteger, requireObject } from "./arguments.ts";
-import { type AccessIndices, indexList } from "./index_batch.ts";
 import {
+  type AccessIndices,
   type IndexArray,
+  indexList,
   overlap,
   requireTypedArray,
   typedArrayKind,
   type WordArray,
   wordsOf,
-} from "./typed_arrays.ts";
+} from "./index_batch.ts";
 
 /**
  * The kind of a layout.

@@ -12,8 +12,7 @@ import {
   type MatrixShape,
   requireMatrix,
 } from "./data_layout.ts";
-import { type AccessIndices, indexList } from "./index_batch.ts";
-import { copyBlock, type WordArray } from "./typed_arrays.ts";
+import { type AccessIndices, copyBlock, indexList, type WordArray } from "./index_batch.ts";
 
 /** Elements of a block's side: more lines of a matrix with 2^n columns share a set of the cache. */
 const BLOCK = 16;

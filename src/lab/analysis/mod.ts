@@ -46,4 +46,4 @@ export {
 export { type LayoutOptions, type OptimizedLayout, optimizeLayout } from "./optimize_layout.ts";
 export { type Roofline, roofline, type RooflineOptions } from "./roofline.ts";
 export { paddingFor, type SharedTile, type TilePadding } from "./tile_padding.ts";
-export type { IndexArray } from "./typed_arrays.ts";
+export type { IndexArray } from "./index_batch.ts";

@@ -16,7 +16,12 @@ import {
   requireObject,
 } from "./arguments.ts";
 import { type DataLayout, type LayoutKind, makeLayout, type MatrixShape } from "./data_layout.ts";
-import { type AccessIndices, indexList } from "./index_batch.ts";
+import {
+  type AccessIndices,
+  type IndexArray,
+  indexList,
+  requireTypedArray,
+} from "./index_batch.ts";
 import {
   firstTouchLayout,
   structureOfArraysLayout,
@@ -24,7 +29,6 @@ import {
   transposedLayout,
   zOrderLayout,
 } from "./layouts.ts";
-import { type IndexArray, requireTypedArray } from "./typed_arrays.ts";
 
 const ACTION = "optimise the layout";
 /** Bytes of a sector and a line: tiles of as many are fetched as a whole. */

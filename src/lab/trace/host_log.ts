@@ -37,12 +37,6 @@ export class HostLog implements Disposable {
   readonly #open = new Map<Range, RangeMark | undefined>();
   readonly #counts = { compiled: 0, compileTime: 0, cached: 0, cachedTime: 0 };
 
-  /**
-   * Makes an empty log.
-   *
-   * @param streamNumber Numbers the streams of the trace.
-   * @param capacity The number of compilations and of ranges to keep.
-   */
   constructor(
     context: DeviceContext,
     clock: DeviceClock,
@@ -69,11 +63,7 @@ export class HostLog implements Disposable {
     this.#counts[compilation.cached ? "cachedTime" : "compileTime"] += time;
   }
 
-  /**
-   * Starts a range, with an event on the stream unless the stream is being captured.
-   *
-   * @returns A function that ends the range.
-   */
+  /** Starts a range, with an event unless the stream is being captured; the result ends the range. */
   begin(name: string, stream: Stream | undefined): () => void {
     const mark = stream === undefined || stream.captureToken !== undefined
       ? undefined
@@ -83,11 +73,6 @@ export class HostLog implements Disposable {
     return () => this.#end(range);
   }
 
-  /**
-   * Waits for the events of all ended ranges.
-   *
-   * @throws {CudaError} If earlier work failed.
-   */
   async settle(): Promise<void> {
     await this.#timer.settle();
   }
@@ -168,11 +153,7 @@ export class MemoryLog implements Disposable {
     peakLive: 0,
   };
 
-  /**
-   * Observes the existing and future pools of a device.
-   *
-   * @param capacity The number of samples to keep.
-   */
+  /** Observes the existing and future pools of a device. */
   constructor(device: DevicePlace, capacity: number) {
     this.#samples = new Ring(capacity);
     this.#stopWatching = watchPools(device, {

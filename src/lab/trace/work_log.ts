@@ -54,11 +54,6 @@ export class WorkLog implements Disposable {
   readonly #streamNumbers = new WeakMap<Stream, number>();
   readonly #streamNames: string[] = [];
 
-  /**
-   * Makes an empty log.
-   *
-   * @param capacity The number of records to keep.
-   */
   constructor(context: DeviceContext, clock: DeviceClock, capacity: number) {
     this.#context = context;
     this.#clock = clock;
@@ -105,11 +100,6 @@ export class WorkLog implements Disposable {
     }
   }
 
-  /**
-   * Waits for all work so far.
-   *
-   * @throws {CudaError} If work failed.
-   */
   async settle(): Promise<void> {
     await this.#timer.settle();
   }

@@ -37,11 +37,7 @@ export class WorkTimer<Work> implements Disposable {
   #settling = 0;
   #disposed = false;
 
-  /**
-   * A timer without work.
-   *
-   * @param evaluate Reads the events of finished work.
-   */
+  /** `evaluate` reads the events of finished work. */
   constructor(context: DeviceContext, evaluate: (timed: TimedWork<Work>) => void) {
     this.#context = context;
     this.#evaluate = evaluate;
@@ -90,11 +86,7 @@ export class WorkTimer<Work> implements Disposable {
     else this.#spare.push(event);
   }
 
-  /**
-   * Waits for all work so far and evaluates it.
-   *
-   * @throws {CudaError} If some of it failed.
-   */
+  /** Waits for all work so far and evaluates it; rejects if some of it failed. */
   async settle(): Promise<void> {
     this.#settling++;
     try {
@@ -201,11 +193,7 @@ export class DeviceClock implements Disposable {
   #anchor: Event;
   #anchorTime = 0;
 
-  /**
-   * Begins with a comparison, which blocks for some microseconds.
-   *
-   * @throws {TypeError} If a stream is being captured.
-   */
+  /** Begins with a comparison, which blocks for some microseconds. */
   constructor(context: DeviceContext) {
     using stack = new DisposableStack();
     this.#context = context;
@@ -252,11 +240,7 @@ export class DeviceClock implements Disposable {
     return former;
   }
 
-  /**
-   * Compares the clocks again, which blocks for some microseconds.
-   *
-   * @throws {TypeError} If a stream is being captured.
-   */
+  /** Compares the clocks again, which blocks for some microseconds. */
   compare(): void {
     this.#last = this.#compare();
   }

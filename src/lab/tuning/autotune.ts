@@ -439,12 +439,8 @@ class Tuning {
     });
   }
 
-  #result(
-    record: TuningRecord,
-    { configuration: best }: Candidate,
-    origin: TuningResult["origin"],
-  ): TuningResult {
-    return { best, origin, report: this.#rows(record) };
+  #result(record: TuningRecord, best: Candidate, origin: TuningResult["origin"]): TuningResult {
+    return { best: best.configuration, origin, report: this.#rows(record) };
   }
 
   #allFailed(record: TuningRecord, advice: string): TuningError {

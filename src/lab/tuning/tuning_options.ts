@@ -196,11 +196,7 @@ export function canonicalText(value: unknown, path: string): string {
   return textOf(value, path, 0);
 }
 
-/**
- * Reads the options that all tunings of one kernel share.
- *
- * @throws {TypeError | RangeError} If an option is wrong.
- */
+/** Checks the options that all tunings of one kernel share. */
 export function readSettings(options: AutotunerOptions<TuningValue, unknown>) {
   requireObject(options, "options", ACTION);
   const { name, configurations, prepare, prune, override } = options;
@@ -264,11 +260,7 @@ function candidatesAmong(
   );
 }
 
-/**
- * The configurations that are worth timing for a key.
- *
- * @throws {TypeError | RangeError} If `prune` leaves none, or something else.
- */
+/** The configurations that are worth timing for a key. */
 export function prunedCandidates(
   { candidates, prune }: TunerSettings,
   key: TuningValue,
@@ -287,11 +279,7 @@ export function prunedCandidates(
   throw new RangeError(`Cannot ${ACTION} as options.prune must leave a configuration`);
 }
 
-/**
- * Reads the options of one tuning.
- *
- * @throws {TypeError} If an option is wrong, or a buffer or the stream is of another device.
- */
+/** Checks the options of one tuning. */
 export function readRun(context: DeviceContext, options: TuningRun<never>) {
   requireObject(options, "options", ACTION);
   const { restore = [], stream, signal } = options;

@@ -12,7 +12,6 @@
 import { type MemorySnapshot, TIMELINE_ACTIONS } from "../snapshot/memory_snapshot.ts";
 import * as tools from "./page/page_tools.ts";
 import * as map from "./page/segment_view.ts";
-import * as sites from "./page/site_table.ts";
 import * as timeline from "./page/timeline_view.ts";
 import * as quantities from "./quantities.ts";
 import { formatBytes, formatCount, formatShare } from "./quantities.ts";
@@ -30,7 +29,6 @@ export const PAGE_FUNCTIONS: readonly { readonly name: string }[] = [
   tools,
   timeline,
   map,
-  sites,
 ].flatMap((module) => Object.values(module));
 
 export function pageScript(): string {
@@ -39,7 +37,7 @@ export function pageScript(): string {
     '"use strict";',
     // A bundler may change the name in the text of a function.
     ...PAGE_FUNCTIONS.map((part) => `const ${part.name} = ${part};`),
-    `${sites.startReport.name}();`,
+    `${map.startReport.name}();`,
     "})();",
   ].join("\n");
 }

@@ -125,13 +125,7 @@ export function isRmmLog(firstLine: string): boolean {
   return ["Action", "Pointer", "Size", "Stream"].every((column) => columns.includes(column));
 }
 
-/**
- * Reads an RMM log. A free on another stream becomes a use by that stream and a free.
- *
- * @param text The whole file.
- * @param name The name of the trace.
- * @throws {TraceError} If a row is invalid; the message names line and column.
- */
+/** Reads an RMM log. A free on another stream becomes a use by that stream and a free. */
 export function readRmmLog(text: string, name: string): MemoryTrace {
   const csv = new CsvReader(text, `read the RMM log ${name}`);
   const [action, pointer, size, stream] = ["Action", "Pointer", "Size", "Stream"]
@@ -201,16 +195,7 @@ export function isMinimallocInstance(firstLine: string): boolean {
   );
 }
 
-/**
- * Reads a minimalloc instance. At each time, releases come before allocations.
- *
- * @param text The whole file.
- * @param name The name of the trace.
- * @param multiplier Multiplies the sizes. Published instances have a memory of 1 MiB: 1 024 scales
- *   them to a device.
- * @throws {TraceError} If a row is invalid; the message names line and column.
- * @throws {RangeError} If the multiplier is not an integer of at least 1.
- */
+/** Reads a minimalloc instance. At each time, releases come before allocations. */
 export function readMinimallocInstance(text: string, name: string, multiplier = 1): MemoryTrace {
   if (!Number.isSafeInteger(multiplier) || multiplier < 1) {
     throw new RangeError(
