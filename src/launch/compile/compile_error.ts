@@ -121,6 +121,13 @@ export function diagnosticText(diagnostic: Diagnostic): string {
   return `${head}\n${margin} | ${shown}${mark}`;
 }
 
+/** The warnings among diagnostics, as text. */
+export function warningText(diagnostics: readonly Diagnostic[]): string {
+  return diagnostics.filter(({ severity }) => severity === "warning").map(diagnosticText).join(
+    "\n",
+  );
+}
+
 /** The maximum length of a shown line: generated sources may have a single line. */
 const SHOWN_OF_LINE = 240;
 

@@ -12,7 +12,7 @@ import type { BuildRecord } from "../../ffi/library.ts";
 import { type EnvironmentReader, environmentReader } from "../../ffi/granted_environment.ts";
 import { noteCompiler, notedCompiler } from "../cache/kernel_cache.ts";
 import { readSource } from "../source/source_context.ts";
-import { CompileError, CompilerUnavailableError, diagnosticText } from "./compile_error.ts";
+import { CompileError, CompilerUnavailableError, warningText } from "./compile_error.ts";
 import {
   type CompiledImage,
   type CompileInputs,
@@ -63,6 +63,8 @@ interface Toolchain {
   readonly version: HostProgramVersion;
   readonly headers: HostHeaders;
   readonly flags: readonly string[];
+  /** The identity of the compiler, without the headers. */
+  readonly identity: readonly string[];
 }
 
 /** Compiles kernels to shared libraries for the host device. */
@@ -93,30 +95,15 @@ export class HostCompiler implements Compiler {
    */
   async identity(inputs: CompileInputs): Promise<readonly string[]> {
     const files = identityOf(includedFiles(inputs));
-    return [...await this.#findIdentity(), ...files];
-  }
-
-  async #findIdentity(): Promise<readonly string[]> {
     try {
-      const { headers, ...compiler } = await this.#findToolchain();
-      return [headers.digest, ...this.#identityOf(compiler)];
+      const { headers, identity } = await this.#findToolchain();
+      return [headers.digest, ...identity, ...files];
     } catch (error) {
-      if (!(error instanceof CompilerUnavailableError)) throw error;
-      const last = await notedCompiler(this.#selection());
+      const isAbsent = error instanceof CompilerUnavailableError;
+      const last = isAbsent ? await notedCompiler(this.#selection()) : undefined;
       if (last === undefined) throw error;
-      return [(await openHostHeaders()).digest, ...last];
+      return [(await openHostHeaders()).digest, ...last, ...files];
     }
-  }
-
-  #identityOf({ program, version, flags }: Omit<Toolchain, "headers">): string[] {
-    return [
-      version.version,
-      ...version.states,
-      ...program.command,
-      ...flags,
-      this.#library.build.sourceHash,
-      ...ambientSettings(this.#readerNow()),
-    ];
   }
 
   /** The settings that select a compiler, as far as they outlast the compiler. */
@@ -134,20 +121,24 @@ export class HostCompiler implements Compiler {
     const headers = await openHostHeaders();
     const { family } = version;
     const flags = [...kernelFlags(family, architectures), ...DIAGNOSTIC_FLAGS[family].split(" ")];
-    return { program, version, headers, flags };
+    const identity = [
+      version.version,
+      ...version.states,
+      ...program.command,
+      ...flags,
+      this.#library.build.sourceHash,
+      ...ambientSettings(environment),
+    ];
+    return { program, version, headers, flags, identity };
   }
 
   /** {@inheritDoc Compiler.compile} */
   async compile(request: CompileRequest): Promise<CompiledImage> {
     namedFiles(request);
     const toolchain = await this.#findToolchain();
-    const image = await limit.run(() =>
-      withCompileDirectory(
-        this.#readerNow(),
-        (directory) => this.#compileIn(directory, toolchain, request),
-      )
-    );
-    await noteCompiler(this.#selection(), this.#identityOf(toolchain));
+    const compileIn = (directory: string) => this.#compileIn(directory, toolchain, request);
+    const image = await limit.run(() => withCompileDirectory(this.#readerNow(), compileIn));
+    await noteCompiler(this.#selection(), toolchain.identity);
     return image;
   }
 
@@ -188,10 +179,13 @@ export class HostCompiler implements Compiler {
       ...["-o", image],
       ...dependencyFlags(files, request),
     ]);
-    requireEnd(run, request.name, version.label);
-    const diagnostics = run.output === ""
-      ? []
-      : readHostDiagnostics(run.output, request, context, files);
+    if (run.signal !== null) {
+      throw new CompilerUnavailableError(
+        `Cannot compile ${request.name} as ${version.label} was ended by ${run.signal}` +
+          (run.signal === "SIGKILL" ? ", as the system does when memory runs out" : ""),
+      );
+    }
+    const diagnostics = readHostDiagnostics(run.output, request, context, files);
     if (!run.success) {
       const log = run.output.replaceAll(`${directory}/`, "");
       throw new CompileError(request.name, version.label, diagnostics, log);
@@ -202,8 +196,7 @@ export class HostCompiler implements Compiler {
       image: await sealedImage(await Deno.readFile(image)),
       loweredNames: new Map(request.expressions.map((text) => [text, loweredName(text)])),
       resources: new Map(),
-      log: diagnostics.filter(({ severity }) => severity === "warning")
-        .map((warning) => diagnosticText(warning)).join("\n"),
+      log: warningText(diagnostics),
       ...(untracked.length === 0 ? {} : { untracked }),
     };
   }
@@ -236,13 +229,4 @@ export class HostCompiler implements Compiler {
     if (prelude.length === 0 || (first.success && first.output === "")) return first;
     return await runHostProgram(program, args([]), directory);
   }
-}
-
-/** Requires that the compiler was not killed. */
-function requireEnd({ signal }: HostRun, name: string, label: string): void {
-  if (signal === null) return;
-  throw new CompilerUnavailableError(
-    `Cannot compile ${name} as ${label} was ended by ${signal}` +
-      (signal === "SIGKILL" ? ", as the system does when memory runs out" : ""),
-  );
 }

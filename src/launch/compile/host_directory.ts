@@ -60,13 +60,13 @@ async function cachedDirectory(environment: EnvironmentReader): Promise<string |
 
 /** Requires the permissions to make the directory, without a prompt. */
 function requirePermissions(root: string | undefined): void {
-  const needed: [Deno.PermissionDescriptor, string][] = root === undefined
-    ? [[{ name: "read" }, "--allow-read"], [{ name: "write" }, "--allow-write"]]
-    : [
-      [{ name: "read", path: root }, `--allow-read=${root}`],
-      [{ name: "write", path: root }, `--allow-write=${root}`],
-      [{ name: "sys", kind: "uid" }, "--allow-sys=uid"],
-    ];
+  const at = root === undefined ? "" : `=${root}`;
+  const path = root === undefined ? {} : { path: root };
+  const needed: [Deno.PermissionDescriptor, string][] = [
+    [{ name: "read", ...path }, `--allow-read${at}`],
+    [{ name: "write", ...path }, `--allow-write${at}`],
+  ];
+  if (root !== undefined) needed.push([{ name: "sys", kind: "uid" }, "--allow-sys=uid"]);
   const missing = needed
     .filter(([descriptor]) => Deno.permissions.querySync(descriptor).state !== "granted")
     .map(([, flag]) => flag);

@@ -12,7 +12,7 @@ import {
   type NvrtcOutput,
   type NvrtcResult,
 } from "../../ffi/native_nvrtc.ts";
-import { CompileError, diagnosticText } from "./compile_error.ts";
+import { CompileError, warningText } from "./compile_error.ts";
 import {
   type CompiledImage,
   type CompileInputs,
@@ -79,8 +79,7 @@ export class NvrtcCompiler implements Compiler {
   /** Its version and files, and the headers that a request includes besides its own. */
   identity(request: CompileInputs): Promise<readonly string[]> {
     return Promise.try(() => {
-      const { directories, first } = readOptions(request, this.label);
-      const places = { directories, first, toolkit: this.#toolkit.fitting };
+      const places = { ...readOptions(request, this.label), toolkit: this.#toolkit.fitting };
       // NVRTC itself adds the options in this variable.
       const appended = this.#environment("NVRTC_APPEND_FLAGS") ?? "";
       return [
@@ -133,12 +132,7 @@ export class NvrtcCompiler implements Compiler {
     const isolating = await (this.#isolating ??= this.#findIsolating());
     const computed: string[] = [];
     for (;;) {
-      const texts = includedTexts(request, {
-        directories,
-        first,
-        toolkit: fitting,
-        computed,
-      });
+      const texts = includedTexts(request, { directories, first, toolkit: fitting, computed });
       const result = await limit.run(() =>
         compileNvrtc(this.#library, {
           source: texts.source,
@@ -173,15 +167,13 @@ function compiledImage(
   texts: IncludedTexts,
 ): CompiledImage {
   const own = [...texts.own].flatMap((name) => texts.originals.get(name) ?? []);
-  const warnings = readNvrtcDiagnostics(withoutReports(log), texts)
-    .filter(({ severity }) => severity === "warning");
   return {
     ...(cubin === undefined
       ? { format: "ptx" as const, image: ptx }
       : { format: "cubin" as const, image: cubin }),
     loweredNames: new Map(expressions.map((name, index) => [name, loweredNames[index]!])),
     resources: ptxasResources(log),
-    log: warnings.map((warning) => diagnosticText(warning)).join("\n"),
+    log: warningText(readNvrtcDiagnostics(withoutReports(log), texts)),
     // NVRTC gets all headers by their texts, but opens a file by its absolute path.
     ...(hidesIncludes(own) ? { untracked: ["an #include that a macro makes"] } : {}),
   };

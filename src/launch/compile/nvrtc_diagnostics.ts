@@ -129,31 +129,22 @@ function toDiagnostic(remark: Remark, texts: DiagnosedTexts): Diagnostic[] {
   // shown at the place in the program that leads to it.
   if (severity !== "error") return [];
   const origin = context.find((candidate) => texts.own.has(candidate.file ?? file));
-  return [{
-    severity,
-    message,
-    ...(origin === undefined
-      ? place(texts, file, line, mark)
-      : place(texts, origin.file ?? file, origin.line, undefined)),
-  }];
+  const shown = origin === undefined
+    ? place(texts, file, line, mark)
+    : place(texts, origin.file ?? file, origin.line, undefined);
+  return [{ severity, message, ...shown }];
 }
 
-/** A mark below a line. */
-interface Mark {
-  /** The line as the compiler saw it. */
-  readonly shown: string;
-  readonly column: number;
-}
+/** A line as the compiler saw it, and the column of the mark below it. */
+type Mark = { readonly shown: string; readonly column: number } | undefined;
 
 /** The lines behind a message. */
-interface Rest {
+function readRest(rest: readonly string[]): {
   readonly details: string[];
   /** The instantiations that led to it, nearest first; without a file, in that of the message. */
   readonly context: { readonly file: string | undefined; readonly line: number }[];
-  readonly mark: Mark | undefined;
-}
-
-function readRest(rest: readonly string[]): Rest {
+  readonly mark: Mark;
+} {
   const at = rest.findIndex((line) => /^\s*\^\s*$/.test(line));
   const details = (at < 0 ? rest : rest.slice(0, Math.max(0, at - 1)))
     .map((line) => line.trim()).filter((line) => line !== "" && !/^detected during/.test(line));
@@ -178,27 +169,13 @@ function place(
   { originals }: DiagnosedTexts,
   file: string,
   line: number,
-  mark: Mark | undefined,
+  mark: Mark,
 ): Omit<Diagnostic, "severity" | "message"> {
   const text = originals.get(file)?.split(/\r?\n/)[line - 1];
-  const column = mark === undefined ? undefined : columnIn(text ?? "", mark);
-  return {
-    file,
-    line,
-    ...(column === undefined ? {} : { column }),
-    ...(text === undefined ? {} : { text }),
-  };
-}
-
-/** The marked character of a line, which differs from the compiler's where an include was renamed. */
-function columnIn(text: string, { shown, column }: Mark): number | undefined {
-  const from = shown.trimEnd().slice(column - 1);
-  const own = text.trimEnd();
-  if (own.length !== shown.trimEnd().length && from !== "") {
-    if (own.endsWith(from)) return own.length - from.length + 1;
-    if (!own.startsWith(shown.slice(0, column - 1))) return undefined;
-  }
-  return column >= 1 && column <= text.length + 1 ? column : undefined;
+  if (text === undefined) return { file, line };
+  // The compiler sees changed #include lines.
+  const isMarked = mark !== undefined && mark.shown.trimEnd() === text.trimEnd();
+  return isMarked ? { file, line, column: mark.column, text } : { file, line, text };
 }
 
 const REPORT = /^ptxas (?:info {4}:|\s+\.)/;

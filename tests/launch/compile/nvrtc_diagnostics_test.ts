@@ -141,13 +141,3 @@ saxpy.cu(2): note #3196-D: to match this "{"
 `;
   assertEquals(read(log), ['error saxpy.cu:2:27 expected a "}" to match this "{"']);
 });
-
-Deno.test("readNvrtcDiagnostics() corrects the mark in a renamed line", () => {
-  const shown = "  __attribute__((global)) void k(int* x) {";
-  const columns = [["void", ":12"], ["x)", ":24"], ["global", ""], ["{", ":27"]] as const;
-  for (const [word, column] of columns) {
-    const mark = `${" ".repeat(shown.indexOf(word))}^`;
-    const found = read(`saxpy.cu(2): error: no good\n${shown}\n${mark}\n`);
-    assertEquals(found, [`error saxpy.cu:2${column} no good`], word);
-  }
-});
